@@ -29,9 +29,8 @@ type nodeGroup struct {
 	kind     int
 	// allocatable of a new node, less its DaemonSet pods.
 	allocatable resources.Amounts
-	// model is the name of the node of the input that the nodes are like, empty if
-	// there is none. daemonPods are the numbers of its DaemonSet pods, of which each
-	// node gets copies.
+	// model is the name of the input node that the group's nodes are copies of, empty if there is
+	// none. daemonPods are the numbers of its DaemonSet pods: each node gets a copy of them.
 	model      string
 	daemonPods []int32
 	// size is the number of nodes, including those that boot. lastName is the number in
@@ -100,8 +99,7 @@ func (g *nodeGroup) contains(node *v1.Node) bool {
 	return g.spec.Label != "" && ok && actual == value
 }
 
-// groupOf returns the group of a node of the input, autoscale.NoGroup if it belongs
-// to none.
+// groupOf returns the group of a node of the input, NoGroup if it belongs to none.
 func groupOf(groups []nodeGroup, node *v1.Node) int {
 	if i := slices.IndexFunc(groups, func(g nodeGroup) bool { return g.contains(node) }); i >= 0 {
 		return i

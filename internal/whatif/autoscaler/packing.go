@@ -11,12 +11,12 @@ type Pod struct {
 	// Class is the same for pods that the probe treats alike regardless of what else
 	// is on a node. It is 0 for a pod that depends on other pods.
 	Class int
-	// Placeholder pods are placed after all others.
+	// Placeholder pods are placed last.
 	Placeholder bool
 }
 
-// Probe decides what amounts alone cannot: constraints such as affinity and taints.
-// Pods and nodes are the indexes of the current call.
+// Probe checks constraints other than amounts, such as affinity and taints. Pods and nodes are the
+// indexes of the current call.
 type Probe interface {
 	// Fits reports whether a pod may run on a node that has enough free resources, with
 	// the pods that are assigned to it.

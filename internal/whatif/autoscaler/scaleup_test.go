@@ -230,7 +230,7 @@ func (d *naiveScaleUp) scaleUp(booting []int) ScaleUpPlan {
 	return g
 }
 
-// draw draws pods of a few kinds, and a rule of which group each fits on.
+// draw draws pods of a few kinds, and a rule that reports whether a pod fits on a group.
 func draw(t *rapid.T, groups int) (pods []Pod, rule func(pod, group int) bool) {
 	amounts := rapid.Custom(func(t *rapid.T) resources.Amounts {
 		return resources.Amounts{

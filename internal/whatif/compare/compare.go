@@ -9,8 +9,8 @@
 //
 // # Backtest
 //
-// Backtest replays a recording under the profile that was in force, and compares the outcome with that of the
-// recorded placements.
+// Backtest replays a recording under the profile that was in force, and compares the outcome with the outcome
+// of the recorded placements.
 package compare
 
 import (
@@ -48,7 +48,7 @@ type Options struct {
 	// Seeds is the number of seeds, from Seed on.
 	Seed  uint64
 	Seeds int
-	// Shard limits the runs to those of a part of the seeds; the zero Shard has all.
+	// Shard limits the runs to a part of the seeds; the zero Shard has all seeds.
 	Shard result.Shard
 	// Export is the file to which a recording of the first run is written, empty for none.
 	Export string
@@ -137,7 +137,7 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 	return p, nil
 }
 
-// setSeeds sets the seeds of the result: those of the shard.
+// setSeeds sets the seeds of the result to the seeds of the shard.
 func (p *Plan) setSeeds(o Options) {
 	for i := range o.Seeds {
 		if o.Shard.Has(i) {
@@ -149,14 +149,14 @@ func (p *Plan) setSeeds(o Options) {
 	}
 }
 
-// knownUsage states of which pods of an input the usage is known.
+// knownUsage states whether any or all pods of an input have known usage.
 type knownUsage struct {
 	any, all bool
-	// how it is known
+	// how the usage is known
 	how string
 }
 
-// knownUsageOf returns what is known about the usage of the pods of an input.
+// knownUsageOf returns the knownUsage of an input.
 func knownUsageOf(in *recording.Input) knownUsage {
 	k := knownUsage{all: len(in.Pods) > 0, how: "measured"}
 	for i := range in.Pods {
@@ -168,7 +168,7 @@ func knownUsageOf(in *recording.Input) knownUsage {
 	return k
 }
 
-// assumptions lists what is generated.
+// assumptions returns a sentence about generated usage, or nil.
 func (k knownUsage) assumptions(o Options) []string {
 	switch {
 	case k.all:

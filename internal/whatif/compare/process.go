@@ -76,10 +76,10 @@ type Pool struct {
 
 // Error is a job that failed, and would fail again: its input is invalid.
 type Error struct {
-	// Profile and Seed are those of the job.
+	// Profile and Seed of the job.
 	Profile string
 	Seed    uint64
-	// Message is why it failed.
+	// Message is the reason for the failure.
 	Message string
 }
 

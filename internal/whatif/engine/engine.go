@@ -1,6 +1,5 @@
-// Package engine runs the code of kube-scheduler, with all its plugins and those of
-// Plimsoll, over given nodes and pods. It neither reads from an API server nor binds
-// pods.
+// Package engine runs the code of kube-scheduler, with its plugins and Plimsoll's plugins, over
+// given nodes and pods. It neither reads from an API server nor binds pods.
 //
 // # Explanations
 //
@@ -58,8 +57,8 @@ type Options struct {
 	// Clock replaces Now if the time changes. It is called by the goroutine that uses
 	// the engine.
 	Clock func() time.Time
-	// ExtraPlugins are plugins in addition to those of Kubernetes and Plimsoll. They find the load of the engine with
-	// the handle, as those of Plimsoll do.
+	// ExtraPlugins are plugins in addition to the plugins of Kubernetes and Plimsoll. They find the load of the
+	// engine with the handle, as Plimsoll's plugins do.
 	ExtraPlugins frameworkruntime.Registry
 	// Batches lets kube-scheduler schedule equal pods in batches, if the profile allows it. A batch ends by the clock
 	// of the machine, so that results may differ from run to run.
@@ -69,7 +68,7 @@ type Options struct {
 // registered are the plugins that Register added.
 var registered = frameworkruntime.Registry{}
 
-// Register adds plugins to those of all engines of the process, for programs that compare further ones. It must be called
+// Register adds plugins to all engines of the process, for programs that compare further plugins. It must be called
 // before the first engine is created. Registering a name twice is an error.
 func Register(extra frameworkruntime.Registry) error { return registered.Merge(extra) }
 
@@ -79,7 +78,7 @@ type Engine struct {
 	scheduler *scheduler.Scheduler
 	snapshot  *internalcache.Snapshot
 	now       func() time.Time
-	// stores from which the profiles read load, and podStores those from which they read the usage of pods.
+	// stores from which the profiles read load, and podStores from which they read the usage of pods.
 	stores    []*load.Store
 	podStores []*load.PodStore
 	// position of each node in the order in which nodes were added.

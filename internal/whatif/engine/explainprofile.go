@@ -70,8 +70,8 @@ func (s Scheduler) ProfileOf(pod *v1.Pod) (Profile, error) {
 		pod.Namespace, pod.Name, s.Source, profile.SchedulerName, allowed)
 }
 
-// Warning returns a warning if a profile is not that of the pod's scheduler and was not selected for pods
-// of any scheduler, or "".
+// Warning returns a warning if the profile belongs to another scheduler than the pod's and was not
+// selected for pods of any scheduler, otherwise "".
 func (s Scheduler) Warning(profile Profile) string {
 	if profile.SchedulerName == profile.Requested || s.ProfileName != "" || s.AnyPod {
 		return ""

@@ -27,7 +27,7 @@ const pageSize = 500
 // readAttempts is the number of readAttempts to read a list that expires while it is being read.
 const readAttempts = 5
 
-// ReadOptions select what is read.
+// ReadOptions select the kinds to read.
 type ReadOptions struct {
 	// Folders are the folders of the archive whose kinds are read, all if nil.
 	Folders []string

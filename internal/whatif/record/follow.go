@@ -48,9 +48,9 @@ type FollowConfig struct {
 }
 
 const (
-	// suffix is that of the names of recordings.
+	// suffix ends the names of recordings.
 	suffix = ".plrec"
-	// nameFormat is that of the time in their names.
+	// nameFormat is the format of the time in the names.
 	nameFormat = "20060102T150405Z"
 	// commitSteps is the number of steps after which a chunk is written.
 	commitSteps = 10
@@ -108,7 +108,7 @@ func Follow(ctx context.Context, config FollowConfig) error {
 	return f.loop(ctx)
 }
 
-// strip removes what is not recorded and large.
+// strip removes large fields that are not recorded.
 func strip(object any) (any, error) {
 	if o, ok := object.(metav1.Object); ok {
 		o.SetManagedFields(nil)
@@ -162,7 +162,7 @@ func (f *follower) loop(ctx context.Context) error {
 	}
 }
 
-// view returns what is known of the cluster now.
+// view returns the current state of the cluster.
 func (f *follower) view(ctx context.Context) view {
 	v := view{at: time.Now()}
 	f.mu.Lock()

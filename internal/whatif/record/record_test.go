@@ -59,7 +59,7 @@ func scenario() ([]fakePod, []fakeNode) {
 	return pods, nodes
 }
 
-// record records with the fake server and returns what is read from the file.
+// record records with the fake server and returns the recording that is read from the file.
 func record(t testing.TB, config Config, options Options) (*recording.Recording, []string) {
 	t.Helper()
 	var lines []string
@@ -145,7 +145,7 @@ func checkScenario(t *testing.T, r *recording.Recording, pods []fakePod, minutes
 	}
 }
 
-// checkValue compares a value with what is expected, NaN for none.
+// checkValue compares a value with the expected value, NaN for none.
 func checkValue(t *testing.T, what string, s *recording.Series, step int, want float64) {
 	t.Helper()
 	got, ok := s.At(step)
@@ -244,8 +244,7 @@ func TestRecordRedacted(t *testing.T) {
 	}
 }
 
-// TestRenamed checks that renamed series and labels are found: those of a target with labels of the same names by themselves,
-// others as configured.
+// TestRenamed checks that renamed series and labels are found: exported_ labels automatically, other names as configured.
 func TestRenamed(t *testing.T) {
 	pods, nodes := scenario()
 	server := startFake(t, pods, nodes)
@@ -282,7 +281,7 @@ func TestRenamed(t *testing.T) {
 	checkMissing(t, r, "labels of pods: no data of kube_pod_labels")
 }
 
-// TestSeriesMissing omits each series in turn: all pods are recorded, and what is missing is named.
+// TestSeriesMissing omits each series in turn: all pods are recorded, and the missing data is named.
 func TestSeriesMissing(t *testing.T) {
 	pods, nodes := scenario()
 	for _, name := range []string{
@@ -354,7 +353,7 @@ func TestInterrupted(t *testing.T) {
 	checkScenario(t, r, pods, 120)
 }
 
-// TestInvalidValues checks that values that are no amounts, and times of the future, are counted and do not harm others.
+// TestInvalidValues checks that invalid amounts and future times are counted and do not affect other values.
 func TestInvalidValues(t *testing.T) {
 	pods, nodes := scenario()
 	pods[0].usage = func(minute float64) (cores, bytes float64) {

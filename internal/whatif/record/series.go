@@ -52,7 +52,7 @@ type series struct {
 	by []string
 	// missing says how it is treated if a cluster with pods has no such series, empty if that is normal.
 	missing string
-	// seen is true if the value is not that of the series but the last time at which it was exported.
+	// seen is true if the last time at which the series was exported is used instead of its value.
 	seen bool
 	// set adds the value of a series to the pods or nodes of a window.
 	set func(w *window, metric model.Metric, value float64)

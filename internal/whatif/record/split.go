@@ -20,7 +20,7 @@ const attempts = 9
 // retryDelay is the wait before the second attempt; each further one doubles it.
 const retryDelay = time.Second
 
-// kindOfError is what to do about a failed query.
+// kindOfError determines how a failed query is handled.
 type kindOfError int
 
 const (
@@ -28,11 +28,11 @@ const (
 	fatal kindOfError = iota
 	// passing errors may pass: the query is sent again.
 	passing
-	// tooLarge errors are those of queries that read or return too much: the time is split.
+	// tooLarge errors mean that a query reads or returns too much: its time range is split.
 	tooLarge
 )
 
-// classify returns what to do about an error.
+// classify returns the kind of an error.
 func classify(err error) kindOfError {
 	if typed, ok := errors.AsType[*load.Error](err); ok && typed.Reason == load.Invalid {
 		return fatal

@@ -36,7 +36,7 @@ type podState struct {
 	ID                                           int
 	Namespace, Name, Node                        string
 	Created, Scheduled, Started, Ended, LastSeen int64
-	// Hash is that of the object that was written last.
+	// Hash of the object that was written last.
 	Hash uint64
 
 	cpu, memory recording.Series
@@ -52,7 +52,7 @@ type nodeState struct {
 	seen *seenNode
 }
 
-// counts are what the recording lacks, in numbers.
+// counts are the numbers of recorded and of missing objects and values.
 type counts struct {
 	Pods, Nodes int
 	// Samples is the number of recorded values of usage, Expected how many there would be without gaps, and Rejected
@@ -60,8 +60,8 @@ type counts struct {
 	Samples, Expected, Rejected int64
 	// Unassigned is the number of values of usage of pods that kube-state-metrics does not know at that time.
 	Unassigned int64
-	// Reappeared is the number of pods that were not exported in a whole window and then again, Clock that of pods with times
-	// after the server's, ChangedNodes that of nodes whose object changed, ChangedPods that of changed pods.
+	// Reappeared counts pods that were not exported in a whole window and then again, Clock pods with times after the
+	// server's time, ChangedNodes and ChangedPods nodes and pods whose object changed.
 	Reappeared, Clock, ChangedNodes, ChangedPods int
 	// Classes has the priority classes whose value is unknown.
 	Classes map[string]bool

@@ -13,8 +13,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
-// tolerance is how much earlier than others an object may have been exported last at the end of the recording to be taken as
-// existing.
+// tolerance is the number of seconds without an export after which an object no longer exists at the end of the recording.
 func (r *recorder) tolerance() int64 { return 2 * int64(r.config.Step.Seconds()) }
 
 // gap records that a window lacks the series of an object.
@@ -198,7 +197,7 @@ func (r *recorder) updatePod(w *window, seen *seenPod, from time.Time) error {
 	return r.writePod(w, seen, known, &now, from)
 }
 
-// writePod writes a pod that is new or that differs from what is known.
+// writePod writes a pod that is new or that has changed.
 func (r *recorder) writePod(w *window, seen *seenPod, known, now *podState, from time.Time) error {
 	object, err := r.podObject(seen)
 	if err != nil {

@@ -77,7 +77,7 @@ func (w *window) identity(metric model.Metric) string {
 // pod returns the pod of a series, nil if kube_pod_info does not have it.
 func (w *window) pod(metric model.Metric) *seenPod { return w.pods[w.identity(metric)] }
 
-// seconds returns a time, and 0 for what is not a time.
+// seconds returns a time, and 0 for an invalid time.
 func seconds(value float64) int64 {
 	if !(value > 0 && value < 1<<40) {
 		return 0

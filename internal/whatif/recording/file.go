@@ -10,17 +10,17 @@ import (
 	"path/filepath"
 )
 
-// StateSuffix is what is appended to the name of a recording for the name of the file with the state of its
-// writer. It exists while the recording is not finished, and has no names of objects that the recording lacks
-// except, with redaction, the key of the pseudonyms.
+// StateSuffix is appended to the name of a recording for the file with the state of its writer. The file
+// exists while the recording is not finished. It has no names of objects that the recording lacks except,
+// with redaction, the key of the pseudonyms.
 const StateSuffix = ".state"
 
 // fileMode makes a recording readable by its owner only: it has details of the cluster.
 const fileMode = 0o600
 
-// File is a recording that is being written and can be continued after a restart. A commit writes what was added to the
-// recording, and then the state of the writer beside it. What was added after the last commit is lost by a
-// restart, and written again by the writer.
+// File is a recording that is being written and can be continued after a restart. A commit writes the added records to
+// the recording, and then the state of the writer beside it. A restart loses the records after the last commit; the
+// writer adds them again.
 type File struct {
 	*Writer
 	path string

@@ -77,7 +77,7 @@ func sortByArrival(pods []InputPod) {
 	slices.SortStableFunc(pods, func(a, b InputPod) int { return cmp.Compare(a.Arrival, b.Arrival) })
 }
 
-// Complete completes pods that NewPod returned, and lists what is assumed about them. Generated limits depend on the seed.
+// Complete completes pods that NewPod returned, and adds the assumptions about them. Generated limits depend on the seed.
 func (in *Input) Complete(limits Limits, seed uint64) {
 	in.assume("each node has a capacity of %d pods, the kubelet's default", MaxPodsPerNode)
 	generated, sharesGPU, noRequests := 0, false, false

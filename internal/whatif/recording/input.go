@@ -43,7 +43,7 @@ type Input struct {
 	HasLimits bool
 	// Nodes in the order in which they are added to the scheduler. None appears before second 0.
 	Nodes []Node
-	// Pods with a node run from the start. The others are pending from their arrival.
+	// Pods with a node run from the start. Pods without a node are pending from their arrival.
 	Pods []InputPod
 	// References are the objects that pods refer to: claims, volumes, classes,
 	// namespaces, and the ReplicaSets and StatefulSets that own them.
@@ -72,12 +72,11 @@ type InputPod struct {
 	Workload *Workload
 	// Resources has the requests, limits and class; the demand is set at every step.
 	Resources result.Pod
-	// BaseCPU and BaseMemory, in millicores and bytes, are the amounts of which usage
-	// is a multiple.
+	// BaseCPU and BaseMemory, in millicores and bytes, are multiplied by the generated usage.
 	BaseCPU, BaseMemory float64
-	// Shape is the same for pods with equal requests whose scheduling depends only on
-	// the labels and free resources of nodes: if one of them fits on no node, none
-	// does. It is 0 for all other pods.
+	// Shape is the same for pods with equal requests whose scheduling depends only on the labels
+	// and free resources of nodes: if one of them fits on no node, none does. It is 0 for pods that
+	// depend on more than that.
 	Shape int
 	// Requests of the pod, as returned by Amounts, and a pod slot.
 	Requests resources.Amounts

@@ -133,7 +133,7 @@ func readOpenb(nodeFile string, nodes io.Reader, podFile string, pods io.Reader)
 const groupGap = 3600
 
 // setWorkloads sets the workloads of the sorted pods, as the trace does not name workloads, and returns how many there are.
-// Equal pods of which each arrives within groupGap of the one before are a workload.
+// A workload consists of equal pods, each of which arrives within groupGap of the pod before.
 func setWorkloads(pods []openbPod) (workloads int) {
 	type kind struct {
 		requests      resources.Amounts

@@ -17,14 +17,14 @@ func openbPodOf(name string, requests resources.Amounts, arrival, duration int64
 	return openbPod{InputPod: NewPod(name, requests, arrival, duration), start: arrival}
 }
 
-// churned returns an input with nodes, on which pods like those of a trace arrive and end.
+// churned returns an input with one node, on which pods drawn from a trace arrive and end.
 func churned(capacity resources.Amounts, pods []openbPod, c churn, seed uint64) (Input, error) {
 	in := Input{Nodes: []Node{NewNode("n", capacity)}}
 	return in, in.addChurn(pods, c, seed)
 }
 
-// TestChurn checks that the requests of concurrent pods have the expected fill at any time after the cluster has filled, that the pods are like those of
-// the trace, and that a seed gives the same pods.
+// TestChurn checks that the requests of concurrent pods have the expected fill at any time after the cluster has filled, that the pods have
+// requests of the trace, and that a seed gives the same pods.
 func TestChurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const amount = 2_000_000
@@ -55,7 +55,7 @@ func TestChurn(t *testing.T) {
 					addAmounts(&sums, p.Requests, 1.0/amount)
 				}
 			}
-			// At least 600 pods: a deviation of at most 4 %, with that of the requests 4.5 %.
+			// At least 600 pods: a deviation of at most 4 %, with the deviation of the requests 4.5 %.
 			if highest := max(sums[resources.CPU], sums[resources.Memory], sums[resources.Extended]); math.Abs(highest/fill-1) > 0.25 {
 				t.Fatalf("second %d: fill %v, want %v", second, highest, fill)
 			}

@@ -6,7 +6,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
-// assume adds what is assumed about a recording.
+// assume adds the assumptions about a recording.
 func (c *partConverter) assume(in *Input) {
 	in.assume("recorded from %s to %s: pods arrive when they were created, and run for as long as they ran once they have a node",
 		c.Time(0).Format(time.RFC3339), c.Time(c.seconds).Format(time.RFC3339))
@@ -44,7 +44,7 @@ func (c *partConverter) assume(in *Input) {
 	in.assumeNotSimulated()
 }
 
-// assumeNodes adds what is assumed about nodes.
+// assumeNodes adds the assumptions about nodes.
 func (c *partConverter) assumeNodes(in *Input) {
 	appear, gone := 0, 0
 	for i := range in.Nodes {

@@ -14,9 +14,9 @@ import (
 
 // limits bounds the memory that a file takes when it is read.
 type limits struct {
-	// chunk is the largest size of a chunk in bytes, compressed and not; body that of a record.
+	// chunk is the largest size of a chunk in bytes, compressed and uncompressed; body the largest size of a record.
 	chunk, body int64
-	// nodes, pods and objects are the largest numbers of these.
+	// nodes, pods and objects are the largest numbers of nodes, pods and other objects.
 	nodes, pods, objects int
 	// structs is the largest number of JSON objects in all records, plus one for each byte of the file: each takes
 	// up to 1 KiB when it is decoded.
@@ -72,7 +72,7 @@ func (c *chunkReader) next() ([]byte, error) {
 	if length > c.limit {
 		return nil, fmt.Errorf("chunk of %d bytes: must have at most %d", length, c.limit)
 	}
-	var content bytes.Buffer // grows with what is read
+	var content bytes.Buffer // grows while it is read
 	if n, err := io.CopyN(&content, c.in, length); err != nil {
 		if errors.Is(err, io.EOF) && n < length {
 			err = io.ErrUnexpectedEOF

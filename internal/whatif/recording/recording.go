@@ -122,7 +122,7 @@ func (a *About) check() error {
 	return nil
 }
 
-// finish orders nodes and pods, and removes what is after the end.
+// finish orders nodes and pods, and removes data after the end.
 func (r *Recording) finish() {
 	end, steps := r.About.Seconds(), r.About.Steps()
 	r.Nodes = slices.DeleteFunc(r.Nodes, func(n Node) bool { return n.Appeared > end })
@@ -151,7 +151,7 @@ func untilEnd(at, end int64) int64 {
 	return at
 }
 
-// clip removes what is after the end of the recording or of the pod, and makes times not decrease.
+// clip removes data after the end of the recording or of the pod, and makes times not decrease.
 func (p *Pod) clip(end int64, steps, step int) {
 	p.Scheduled = untilEnd(max(p.Scheduled, p.Created), end)
 	p.Started = max(p.Started, p.Created)

@@ -97,8 +97,8 @@ func draw(t *rapid.T) *Recording {
 	return r
 }
 
-// TestRoundTrip checks that what is read is what was written, that writing it again gives the same bytes, and that times
-// do not decrease.
+// TestRoundTrip checks that a recording is read as it was written, that writing it again gives the same bytes, and that
+// times do not decrease.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := draw(t)
@@ -262,7 +262,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestDamaged changes every byte of a file: an error, or the rest is read and what is missing is named.
+// TestDamaged changes every byte of a file: reading returns an error, or the rest of the file and a note about the missing part.
 func TestDamaged(t *testing.T) {
 	file, _, ends := sample(t)
 	for i := range file {

@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// Numbers of pods of which the decision is recorded.
+// Numbers of pods whose decision is recorded.
 const (
 	spreadPods = 13
 	largePods  = 4
@@ -208,8 +208,8 @@ func nodesReasons(scores *engine.PodScores) []result.NodesReason {
 	return reasons[:min(len(reasons), maxNodesReasons)]
 }
 
-// nodeScores returns the scores of the selected node and of the best others, of equal
-// ones in the order of the input.
+// nodeScores returns the scores of the selected node and of the best other nodes; nodes with equal
+// scores are in the order of the input.
 func nodeScores(scores *engine.PodScores, selected string) []result.NodeScore {
 	var feasible []*engine.NodeScores
 	for i := range scores.Nodes {

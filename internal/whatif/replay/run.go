@@ -333,7 +333,7 @@ func (r *run) step() {
 	}
 }
 
-// usage returns what a pod uses at a step, in millicores and bytes: what is recorded of it, or else what is generated.
+// usage returns the recorded usage of a pod at a step, or else its generated usage, in millicores and bytes.
 func (r *run) usage(number int32, step int64) (cpu, memory float64) {
 	p, state := &r.input.Pods[number], &r.pods[number]
 	if p.Usage != nil {

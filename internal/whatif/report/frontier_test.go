@@ -75,7 +75,7 @@ func TestNoFrontier(t *testing.T) {
 	}
 }
 
-// TestFrontierIsFinite checks that all coordinates are finite, whatever the figures.
+// TestFrontierIsFinite checks that all coordinates are finite for any figures.
 func TestFrontierIsFinite(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		figure := anyFloat()

@@ -46,8 +46,9 @@ func slackNames(r *result.Result) []string {
 	return names
 }
 
-// bestSlack returns the index of the profile of the lowest cost among those that shorten the pending time by at least two
-// thirds of what the best one does, clearly in a scenario and without clear harm in any. It returns 0 if there is none.
+// bestSlack returns the index of the cheapest profile that shortens the pending time by at least two thirds of the
+// largest reduction. It must shorten it clearly in one scenario, without clear harm in any. bestSlack returns 0 if
+// there is none.
 func bestSlack(r *result.Result) int {
 	reductions, costs := map[int]float64{}, map[int]float64{}
 	largest := 0.0

@@ -12,7 +12,7 @@ import (
 // summary is the box at the top of a report: what to do, its effect, its price, and the evidence.
 type summary struct {
 	Recommendation string
-	// Of is the profile that Effect and Price describe if it is not recommended: of the others, the one with the least overload.
+	// Of is the profile that Effect and Price describe if no profile is recommended: the alternative with the least overload.
 	Of string
 	// Effect and Price have a sentence for each scenario that they differ in.
 	Effect, Price []string
@@ -70,8 +70,8 @@ func sumOfOverload(r *result.Result, profile int) (sum float64) {
 	return sum
 }
 
-// bestProfile returns the index of the profile with the least overload of those that are clearly better by it in a
-// scenario and not clearly worse by any figure of harm in any scenario. It returns 0 if there is none.
+// bestProfile returns the index of the profile with the least overload, 0 if there is none. Its overload must be
+// clearly less in one scenario, and none of its harm figures clearly worse in any.
 func bestProfile(r *result.Result) int {
 	best, least := 0, 0.0
 	for i := 1; i < len(r.Profiles); i++ {

@@ -108,8 +108,8 @@ func TestSummaryOfRejectedProfiles(t *testing.T) {
 	}
 }
 
-// slackComparison returns a result of rates of slack, each with a mean pending time, a cost and an overload. The first is
-// the one that the others are compared with; clear tells whether the differences of the pending time are.
+// slackComparison returns a result of rates of slack, each with a mean pending time, a cost and an overload. The first
+// rate is the baseline; clear is whether the differences of the pending time are clear.
 func slackComparison(clear bool, options [][3]float64) *result.Result {
 	r := &result.Result{Seeds: []uint64{1, 2, 3}, Settings: result.Settings{Level: 0.95}, Scenarios: []result.Scenario{{}}}
 	for i, o := range options {

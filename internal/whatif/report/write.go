@@ -34,14 +34,14 @@ const maxSizeWithSeries = 200_000
 
 // detail selects the optional parts of a report.
 type detail struct {
-	// rawData includes the result as JSON, runs its single runs, and timeSeries what
-	// charts and decisions are drawn from.
+	// rawData includes the result as JSON, runs its single runs, and timeSeries the data of the
+	// charts and decisions.
 	rawData, runs, timeSeries bool
 	// charts includes the charts over time.
 	charts bool
 	// decisions is the number of scenarios with pod decisions.
 	decisions int
-	// omitted describes what is omitted.
+	// omitted describes the omitted content.
 	omitted string
 }
 

@@ -56,8 +56,8 @@ type FrontierPoint struct {
 	PendingP95, SlackKept float64
 }
 
-// Frontier returns a point for each profile with slack, in their order; nil if
-// there are fewer than two. Interrupted runs count only if a profile has no others.
+// Frontier returns a point for each profile with slack, in their order; nil if there are fewer than
+// two. Interrupted runs count only if a profile has no complete runs.
 func (s *Scenario) Frontier() []FrontierPoint {
 	var points []FrontierPoint
 	for i := range s.Profiles {

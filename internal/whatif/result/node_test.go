@@ -68,9 +68,9 @@ func bisect(capacity float64, want, weight []float64) []float64 {
 	return amounts
 }
 
-// TestShareIsFair verifies that the amounts equal those of bisection, that no pod gets more than
-// its demand, that all capacity is used if the demand exceeds it, and that pods that get less
-// than their demand get the same amount per weight.
+// TestShareIsFair verifies that the amounts equal the amounts found by bisection, that no pod gets
+// more than its demand, that all capacity is used if the demand exceeds it, and that pods that get
+// less than their demand get the same amount per weight.
 func TestShareIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount := rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 1e5),

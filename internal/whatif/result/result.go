@@ -22,12 +22,11 @@
 // machine's memory, with the adjustment of the kubelet. This models all handling of
 // memory pressure.
 //
-// The model leaves out: eviction by the kubelet, which acts on a threshold before
-// the kernel does and ranks by use over request and priority; the cgroups of QoS
-// classes above those of pods (children of one compete with each other first, and
-// all best-effort pods together have two shares); CPU used by the system; CFS
-// periods (a pod can be throttled within a period although it used less than its
-// limit on average); pods of several containers, which count as one.
+// The model leaves out: eviction by the kubelet, which acts on a threshold before the kernel does
+// and ranks by use over request and priority; the cgroups of QoS classes, which contain the cgroups
+// of pods (pods of one class compete with each other first, and all best-effort pods together have
+// two shares); CPU used by the system; CFS periods (a pod can be throttled within a period although
+// it used less than its limit on average); pods of several containers, which count as one.
 //
 // Amounts are floating point: CPU in millicores, memory in bytes, time in seconds.
 // Bytes are exact up to 2^53.
@@ -168,14 +167,14 @@ type Figure struct {
 	Difference *Difference `json:"difference,omitempty"`
 }
 
-// Difference compares a figure with that of the baseline profile, run by run with
-// the same seeds.
+// Difference compares a figure with the figure of the baseline profile, run by run with the same
+// seeds.
 type Difference struct {
 	Mean float64 `json:"mean"`
 	// Interval is the confidence interval of the mean, nil with fewer than two seeds.
 	Interval *Interval `json:"interval,omitempty"`
-	// Less, Equal and More count the seeds with which the figure is less than, equal
-	// to, and more than that of the baseline.
+	// Less, Equal and More count the seeds with which the figure is less than, equal to, and more
+	// than the figure of the baseline.
 	Less  int `json:"less"`
 	Equal int `json:"equal"`
 	More  int `json:"more"`

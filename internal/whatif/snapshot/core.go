@@ -10,7 +10,7 @@ import (
 // lastApplied is the annotation with which kubectl stores copies of objects.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// annotations has the rules for annotations that kube-scheduler or Plimsoll read. Others are dropped.
+// annotations has the rules for annotations that kube-scheduler or Plimsoll read. Other annotations are dropped.
 var annotations = fields{
 	"plimsoll.dev/slack":         keep,
 	"plimsoll.dev/slack-biggest": keep,

@@ -40,12 +40,12 @@ const defaultWatcher = "http://load-watcher.kube-system:2020"
 // current is the configuration in force.
 type current struct {
 	profile engine.NamedConfig
-	// index is that of the profile to tune among the profiles of the configuration.
+	// index of the profile to tune among the profiles of the configuration.
 	index int
 	point Point
 }
 
-// newCurrent reads the configuration in force. With several profiles, the one for default-scheduler is tuned.
+// newCurrent reads the configuration in force. With several profiles, the profile for default-scheduler is tuned.
 func newCurrent(p engine.NamedConfig) (*current, error) {
 	cfg, err := p.Config()
 	if err != nil {

@@ -42,7 +42,7 @@ var (
 type Race struct {
 	options raceOptions
 	states  []State
-	// values of each candidate by block. A dropped candidate has those of the blocks before.
+	// values of each candidate by block. A dropped candidate has values only for the blocks before.
 	values [][]float64
 	blocks int
 }
@@ -167,7 +167,7 @@ func (r *Race) testLevel() float64 {
 	return o.Level / float64(looks) / float64(max(len(r.states)-1, 1))
 }
 
-// isWorse reports whether values are larger than those of the leader by a one-sided paired t test.
+// isWorse reports whether values are larger than the leader's values by a one-sided paired t test.
 func isWorse(leader, values []float64, level float64) bool {
 	n := float64(len(values))
 	mean := meanDifference(values, leader)

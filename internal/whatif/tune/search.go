@@ -34,10 +34,11 @@ type candidate struct {
 type Progress struct {
 	// Round from 1, of at most Rounds.
 	Round, Rounds int
-	// Seeds is the number of seeds with which the candidates of the round were simulated, Running how many of Candidates were not dropped.
+	// Seeds is the number of seeds with which the candidates of the round were simulated, Running the number of Candidates that were not
+	// dropped.
 	Seeds, Running, Candidates int
-	// Best are the settings of the best candidate so far, BestObjective is its objective, and CurrentObjective that of the configuration
-	// in force with the same seeds.
+	// Best are the settings of the best candidate so far, BestObjective is its objective, and CurrentObjective the objective of the
+	// configuration in force with the same seeds.
 	Best                            string
 	BestObjective, CurrentObjective float64
 }
@@ -118,7 +119,7 @@ func (s *search) run(ctx context.Context) (interrupted bool, err error) {
 	return false, nil
 }
 
-// race races candidates and returns those that were not dropped, the best first.
+// race races candidates and returns the candidates that were not dropped, best first.
 func (s *search) race(ctx context.Context, racing []*candidate, round int) (ranked []*candidate, interrupted bool, err error) {
 	o := s.options
 	r, err := newRace(len(racing), raceOptions{First: min(firstLook, o.Seeds), Step: lookStep, Blocks: o.Seeds, Level: raceLevel})
@@ -165,7 +166,7 @@ func (s *search) name(c *candidate) string {
 	return c.point.String()
 }
 
-// measure simulates the running candidates with the first seeds, those that they have not been simulated with. It reports whether it
+// measure simulates the running candidates with the first seeds, except seeds that they were simulated with. It reports whether it
 // was interrupted, and sets exhausted if the runs do not suffice.
 func (s *search) measure(ctx context.Context, racing []*candidate, running []int, seeds int) (interrupted bool, err error) {
 	var jobs []compare.Job

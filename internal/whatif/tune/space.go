@@ -17,20 +17,20 @@ const (
 	allocatablePlugin = "NodeResourcesAllocatable"
 )
 
-// Dimension is the weight or an argument of a plugin, with the values that are tried.
+// Dimension is the weight or an argument of a plugin, with the values to try.
 type Dimension struct {
-	// Plugin is the name of the plugin, Argument that of its argument, empty for the weight of its score.
+	// Plugin is the name of the plugin, Argument the name of its argument, empty for the weight of its score.
 	Plugin, Argument string
-	// Values in the order of the search, which goes from a value to the ones next to it. Weights are of type int, with 0 for a
+	// Values in the order of the search, which goes from a value to its neighbors. Weights are of type int, with 0 for a
 	// plugin that does not score; arguments are of type float64 or string.
 	Values []any
 	// label of a setting for people.
 	label string
 }
 
-// Space has all dimensions. The weight of a plugin precedes its arguments. Other plugins and arguments are those of the
-// configuration in force. The constraints of PodTopologySpread are not among them: what spreading over nodes and zones is
-// for, surviving their failure, is no figure of a simulation.
+// Space has all dimensions. The weight of a plugin precedes its arguments. Other plugins and arguments are kept from the
+// configuration in force. The constraints of PodTopologySpread are not in the space: they serve availability when nodes
+// or zones fail, which a simulation does not measure.
 var Space = []Dimension{
 	{Plugin: fitPlugin, Values: []any{0, 1, 2}, label: "fit"},
 	{Plugin: fitPlugin, Argument: "scoringStrategy.type", Values: []any{"LeastAllocated", "MostAllocated"}},

@@ -174,8 +174,8 @@ func checkPreScore(t *rapid.T, c *current, p Point, changed engine.NamedConfig) 
 	}
 }
 
-// TestUntouched verifies that what is not searched remains: other profiles, load sources and the leader election; and that plugins that
-// are added read load as the others do.
+// TestUntouched verifies that other profiles, load sources and the leader election remain, and that added plugins read load from the
+// same source as the other plugins.
 func TestUntouched(t *testing.T) {
 	settings := func(name string) *current { return mustCurrent(t, name, configurations[name]) }
 	with := func(p Point, plugin string, index int) Point {

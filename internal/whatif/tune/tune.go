@@ -47,7 +47,7 @@ type Options struct {
 	Objective Objective
 	// Exclude are names of Plugins whose settings are not changed.
 	Exclude []string
-	// Seeds is the number of seeds of the search, Confirm that of the confirmation: the seeds that follow. Both are at least 2.
+	// Seeds is the number of seeds of the search, Confirm the number of seeds of the confirmation, which follow them. Both are at least 2.
 	Seeds, Confirm int
 	// Rounds bounds the rounds of the search, and MaxRuns its simulations.
 	Rounds, MaxRuns int

@@ -268,7 +268,7 @@ func TestErrors(t *testing.T) {
 
 const twoOthers = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: a}, {schedulerName: b}]\n"
 
-// TestSpacePlugins verifies that the plugins of the space are those that can be excluded.
+// TestSpacePlugins verifies that exactly the plugins of the space can be excluded.
 func TestSpacePlugins(t *testing.T) {
 	names := map[string]bool{}
 	for _, d := range Space {
