@@ -97,8 +97,8 @@ func expectPrintable(t *testing.T, what, text string) {
 	}
 }
 
-// TestTable checks that tables are those of kubectl: a cell has one line, columns without content are left out, and further columns need
-// -o wide.
+// TestTable checks that tables follow kubectl: a cell has one line, columns without content are left out, and further columns need -o
+// wide.
 func TestTable(t *testing.T) {
 	tab := NewTable("name", "count", "empty")
 	tab.Wide("message")

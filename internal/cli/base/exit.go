@@ -72,14 +72,14 @@ func report(out io.Writer, program string, err error) {
 // oneLine returns a message of several lines as one that is safe to print.
 func oneLine(message string) string { return Escape(strings.ReplaceAll(message, "\n", "; ")) }
 
-// RunService runs the command of a service and returns the exit code. Errors of flags and
-// arguments have the code ExitUsage, all others ExitFailure unless they say so themselves.
+// RunService runs the command of a service and returns the exit code. Errors of flags and arguments
+// have the code ExitUsage, other errors ExitFailure unless they have a code themselves.
 func RunService(ctx context.Context, cmd *cobra.Command) int {
 	return Report(cmd.Name(), cmd.ExecuteContext(ctx), ExitFailure)
 }
 
-// ConfigureService sets how a command of a service treats errors: arguments and invalid flags are
-// usage errors, and so is what validate returns.
+// ConfigureService sets how a command of a service treats errors: arguments, invalid flags and
+// errors of validate are usage errors.
 func ConfigureService(cmd *cobra.Command, validate func(*cobra.Command) error) {
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
 	cmd.Args = func(cmd *cobra.Command, args []string) error { return UsageError(cobra.NoArgs(cmd, args)) }

@@ -115,7 +115,7 @@ func flagGroups(cmd *cobra.Command) string {
 // item is a line of a list in a help text: its name, and its description in another column.
 var item = regexp.MustCompile(`^( +\S.*?  +|- )(\S.*)$`)
 
-// wrapHelp wraps the paragraphs of a help text to a width, and the descriptions in lists to what is left of it.
+// wrapHelp wraps the paragraphs of a help text to a width, and the descriptions in lists to the width right of their names.
 func wrapHelp(text string, width int) string {
 	var out []string
 	var head, body string // of the paragraph or item so far

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// gracePeriod is how long a program may take to end after a signal before it is terminated. Kubernetes and
-// users get an end within a second, whatever the program computes.
+// gracePeriod is how long a program may take to end after a signal before it is terminated. It ensures
+// that the program ends within a second during any computation.
 const gracePeriod = 900 * time.Millisecond
 
 // SignalContext returns a context that ends at the first SIGINT or SIGTERM. If the process has not ended

@@ -97,6 +97,6 @@ var markdownEscapes = strings.NewReplacer(
 	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "|", `\|`, "#", `\#`, "~", `\~`, "@", "@\u2060",
 	"<", "&lt;", ">", "&gt;", "&", "&amp;", "\n", "<br>")
 
-// EscapeMarkdown returns a text that Markdown displays as it is, whatever it contains; newlines as line breaks.
-// The text must be escaped for terminals (Escape).
+// EscapeMarkdown returns a text that Markdown displays literally, with newlines as line breaks. The text must
+// be escaped for terminals (Escape).
 func EscapeMarkdown(text string) string { return markdownEscapes.Replace(text) }

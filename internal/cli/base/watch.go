@@ -78,7 +78,7 @@ func (w *Watch) refresh(ctx context.Context, out io.Writer, warn func(string), s
 	return nil
 }
 
-// screen collects what is shown at once, and is fitted to the terminal of out.
+// screen collects one result, which is fitted to the terminal of out.
 type screen struct {
 	out  io.Writer
 	text bytes.Buffer

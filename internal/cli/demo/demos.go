@@ -123,7 +123,7 @@ func (d *demos) stay(ctx context.Context, url string, say func(string)) error {
 	if err := d.fleet.Play(ctx); err != nil {
 		return err
 	}
-	// All pods so far are those of the demo. From now on the live page shows those of the user.
+	// All pods so far belong to the demo. From now on the live page shows pods of the user.
 	if err := d.node.Watch(ctx); err != nil {
 		return err
 	}

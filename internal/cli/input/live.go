@@ -78,8 +78,8 @@ func (l *LiveCluster) UseConfig(cmd *cobra.Command) error {
 	return err
 }
 
-// ReadLoad reads the load of the nodes and adds it to a snapshot. The sources are tried in order, with
-// that of the flags as the last one. A snapshot without load says so.
+// ReadLoad reads the load of the nodes and adds it to a snapshot. The sources are tried in order, the
+// source of the flags last. A snapshot without load says so.
 func (l *LiveCluster) ReadLoad(
 	ctx context.Context, config *rest.Config, read *record.Cluster, warn func(string), sources ...metricprovider.Config,
 ) {

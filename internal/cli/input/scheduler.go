@@ -38,7 +38,7 @@ func (s *Scheduler) AddProfileFlag(cmd *cobra.Command) {
 // Given reports whether one of the flags selects a configuration.
 func (s *Scheduler) Given() bool { return s.Config != "" || s.Profile != "" }
 
-// Read returns the configuration in --profile or --config, by default that of a built-in profile.
+// Read returns the configuration in --profile or --config, by default the configuration of the profile builtIn.
 func (s *Scheduler) Read(builtIn string, warn func(string)) (engine.Scheduler, error) {
 	if s.Config != "" {
 		cfg, err := config.Load(s.Config)

@@ -188,7 +188,7 @@ func TestCompareMarkdown(t *testing.T) {
 	}
 }
 
-// TestWhatIfSchema checks that the document of compare is one of its JSON Schema, and that the schema rejects others.
+// TestWhatIfSchema checks that the document of compare is valid under its JSON Schema, and that the schema rejects invalid documents.
 func TestWhatIfSchema(t *testing.T) {
 	raw, err := os.ReadFile("../../../schemas/whatif.json")
 	if err != nil {

@@ -21,9 +21,9 @@ func showsGenerated(command doccheck.Command) bool {
 		slices.Contains(command.Words, "--generate") && !slices.Contains(command.Words, "--shard")
 }
 
-// TestExamplesShowEffects runs the documented simulations of generated clusters whose output is not shown. Those of profiles must
-// have a clear difference of the overload, those of slack one of the pending time, and those with one
-// profile some overload or a scale-up. A search must find a clearly better configuration.
+// TestExamplesShowEffects runs the documented simulations of generated clusters whose output is not shown. A comparison of
+// profiles must have a clear difference of the overload, a comparison of slack a clear difference of the pending time, and a
+// simulation of one profile some overload or a scale-up. A search must find a clearly better configuration.
 func TestExamplesShowEffects(t *testing.T) {
 	project, err := filepath.Abs("../../..")
 	if err != nil {
@@ -35,7 +35,7 @@ func TestExamplesShowEffects(t *testing.T) {
 	}
 	done := map[string]bool{}
 	for _, command := range commands {
-		// Another file with the result does not make another simulation.
+		// Commands that differ only in the result file run the same simulation.
 		key, _, _ := strings.Cut(strings.Join(command.Words, " "), " --write-config ")
 		if !showsGenerated(command) || command.Shown || done[key] {
 			continue

@@ -18,7 +18,7 @@ const reportMode = 0o644
 // formatHTML is an output format that only these commands have.
 const formatHTML = "html"
 
-// resultOptions are the flags for what is done with a result.
+// resultOptions are the flags for output and evaluation of a result.
 type resultOptions struct {
 	failOn []string
 	output base.Output
