@@ -13,7 +13,7 @@ import (
 // provisioningTimeout is the time after which an autoscaler must have provisioned a buffer that it accepts.
 const provisioningTimeout = 2 * time.Minute
 
-// checkBuffers checks what an autoscaler reports about the buffers of policies and of others.
+// checkBuffers checks the status that an autoscaler reports for all buffers, also for buffers that belong to no policy.
 func (e *examination) checkBuffers(buffers []unstructured.Unstructured) {
 	var unserved, refused, limited, unprovisioned []slack.Answer
 	for i := range buffers {
