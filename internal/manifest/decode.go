@@ -109,8 +109,8 @@ type header struct {
 	Items []json.RawMessage `json:"items"`
 }
 
-// headerOf returns the header of an object. The type of an item of a typed list may be absent; it is then
-// that of the defaults.
+// headerOf returns the header of an object. An item of a typed list may have no type: it then has the
+// type in defaults.
 func headerOf(asJSON []byte, defaults metav1.TypeMeta) (header, error) {
 	var head header
 	if err := json.Unmarshal(asJSON, &head); err != nil {

@@ -39,7 +39,7 @@ type Objects struct {
 	Warnings []string
 }
 
-// kinds has the kinds that are read, with their versions. Objects of other kinds are ignored.
+// kinds are the kinds that are read, with their versions. Objects of other kinds are ignored.
 var kinds = map[string]string{
 	"Node": "v1", "Pod": "v1", "Namespace": "v1", "PersistentVolume": "v1", "PersistentVolumeClaim": "v1", "Service": "v1",
 	"ReplicationController": "v1", "StorageClass": storageVersion, "CSINode": storageVersion, "CSIDriver": storageVersion,

@@ -80,8 +80,8 @@ func CheckQuantities(document []byte) error {
 	return fmt.Errorf("%s: invalid quantity: %w", field, err)
 }
 
-// decodeAny decodes a document. It keeps the text of numbers in JSON, which is what a quantity is decoded from;
-// those of YAML are converted first.
+// decodeAny decodes a document. It keeps the text of numbers in JSON, from which quantities are decoded;
+// numbers in YAML are converted first.
 func decodeAny(document []byte) (object any, err error) {
 	if json.Valid(document) {
 		decoder := json.NewDecoder(bytes.NewReader(document))
