@@ -93,7 +93,7 @@ func scoreOf(ctx context.Context, p schedtest.Plugin, f framework.Framework, pod
 }
 
 // addPlacements adds cases for each placement. place/NAME is the algorithm, decide/NAME the whole decision of the
-// controller, and new/cel that of a placement whose expression is new.
+// controller, and new/cel the decision for a placement whose expression is new.
 func addPlacements(w *workload, operations map[string]operation) error {
 	if err := fleet.Prepare(); err != nil {
 		return err

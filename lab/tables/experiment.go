@@ -37,8 +37,8 @@ type experiment struct {
 	seeds     []uint64
 	// missing are the names of published scenarios without a result.
 	missing []string
-	// variants has the results of variants of the profiles in scenarios of the tuning half, ablations those of predicted with
-	// parts of its model left out; nil if they were not run.
+	// variants has the results of variants of the profiles in scenarios of the tuning half, ablations the results of the
+	// profile predicted with parts of its model left out; nil if they were not run.
 	variants, ablations *experiment
 }
 

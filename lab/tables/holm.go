@@ -53,9 +53,10 @@ func signFlip(differences []float64) (less, more float64, err error) {
 	return float64(low) / float64(uint(1)<<n), float64(high) / float64(uint(1)<<n), nil
 }
 
-// holm returns adjusted probabilities: rejecting those below a level rejects a true hypothesis with at most that
-// probability, whatever their number and dependence (Holm, A Simple Sequentially Rejective Multiple Test Procedure, 1979).
-// The smallest of n is multiplied by n, the next one by n-1, and so on, and none is smaller than one before it.
+// holm returns adjusted probabilities: if hypotheses below a level are rejected, the probability of rejecting a true
+// hypothesis is at most the level, for any number of hypotheses and any dependence (Holm, A Simple Sequentially Rejective
+// Multiple Test Procedure, 1979). The smallest of n probabilities is multiplied by n, the next by n-1, and so on; no
+// result is smaller than the result before it.
 func holm(probabilities []float64) []float64 {
 	order := make([]int, len(probabilities))
 	for i := range order {

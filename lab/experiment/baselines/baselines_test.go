@@ -62,9 +62,9 @@ profiles:
       - {name: Dynamic}
 `
 
-// TestScores scores two nodes of 10 cores and 100 GiB, of which b has no load. Node a has one pod that was bound 30 s before
-// the end of the window. Its CPU is used to 0.2 with a deviation of 0.1, its memory to 0.3 with 0.05; an hour and 10 minutes
-// before, it was 0.5 and 0.4, and half an hour before 0.4 and 0.4.
+// TestScores scores two nodes, a and b, of 10 cores and 100 GiB. Node b has no load. Node a has one pod that was bound 30 s
+// before the end of the window. Its CPU is used to 0.2 with a deviation of 0.1, its memory to 0.3 with 0.05; an hour and 10
+// minutes before, it was 0.5 and 0.4, and half an hour before 0.4 and 0.4.
 func TestScores(t *testing.T) {
 	cfg, err := config.Decode("profile", []byte(profile))
 	if err != nil {
@@ -124,7 +124,7 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// TestWindow compares the maximum of a window with that of all values within its length.
+// TestWindow compares the maximum of a window with the maximum of all values within its length.
 func TestWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := window{length: 10 * time.Second}

@@ -1,6 +1,5 @@
-// Package scenarios defines the scenarios of the experiment: clusters, usage and limits. One half of them
-// is for tuning profiles and arguments, and the other half is published, so that the published results are not those that
-// a profile was tuned with.
+// Package scenarios defines the scenarios of the experiment: clusters, usage and limits. One half of them is for tuning
+// profiles and arguments, and the other half is published, so that no profile was tuned with the published scenarios.
 package scenarios
 
 import (
@@ -14,14 +13,14 @@ type Part string
 const (
 	// Tuning scenarios are for choosing arguments and weights.
 	Tuning Part = "tuning"
-	// Published scenarios are those of lab/results.
+	// Published scenarios have their results in lab/results.
 	Published Part = "published"
 )
 
 // Family is a set of scenarios whose results are summed.
 type Family string
 
-// The families. Each scenario is in one of the first two, and in any of the others.
+// The families. Each scenario is in one of the first two families, and in any number of the remaining families.
 const (
 	BestEffort   Family = "with best-effort pods"
 	NoBestEffort Family = "without best-effort pods"

@@ -38,7 +38,7 @@ func (h *hub) ClusterLister() clusterlisterv1.ManagedClusterLister {
 	return clusterlisterv1.NewManagedClusterLister(h.clusters)
 }
 
-// newIndexer returns a cache like that of an informer.
+// newIndexer returns a cache like the cache of an informer.
 func newIndexer() cache.Indexer {
 	return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 }
