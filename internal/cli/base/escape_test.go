@@ -58,7 +58,7 @@ func FuzzEscape(f *testing.F) {
 	})
 }
 
-// TestOutputIsEscaped checks that nothing that a command prints passes control characters to a terminal.
+// TestOutputIsEscaped checks that the output of a command passes no control characters to a terminal.
 func TestOutputIsEscaped(t *testing.T) {
 	for _, format := range []string{FormatTable, FormatJSON, FormatYAML} {
 		var out bytes.Buffer

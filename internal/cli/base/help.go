@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// The groups of flags in help texts, in their order. Flags without a group are in the last one.
+// The groups of flags in help texts, in their order. Flags without a group are in the last group.
 const (
 	GroupInput   = "Input"
 	GroupCluster = "Cluster"
@@ -35,7 +35,7 @@ func Group(cmd *cobra.Command, group string, flags ...string) {
 	}
 }
 
-// Rare leaves flags of a command out of its help, unless that is asked for with --help-all.
+// Rare leaves flags of a command out of its help, except with --help-all.
 func Rare(cmd *cobra.Command, flags ...string) { Group(cmd, groupRare, flags...) }
 
 // groupOf returns the group of a flag.

@@ -15,7 +15,7 @@ const gracePeriod = 900 * time.Millisecond
 
 // SignalContext returns a context that ends at the first SIGINT or SIGTERM. If the process has not ended
 // after gracePeriod, or at a second signal, it exits with exitCode: code that computes may not observe its
-// context. The returned function ends this and releases the resources.
+// context. The returned function stops the handling of signals and releases the resources.
 func SignalContext(program string, exitCode int) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)

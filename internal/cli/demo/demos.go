@@ -20,7 +20,7 @@ type demos struct {
 	node  *node.Demo
 	slack *slack.Demo
 	fleet *fleet.Demo
-	// running describes what runs. isReady is set when the cluster is the user's.
+	// running describes the running programs. isReady is set when the user can use the cluster.
 	running atomic.Pointer[string]
 	isReady atomic.Bool
 }

@@ -1,4 +1,4 @@
-// Package input reads what commands work on: manifests, snapshots or a live cluster, the load of
+// Package input reads the input of commands: manifests, snapshots or a live cluster, the load of
 // its nodes, and configuration files.
 package input
 
@@ -135,7 +135,7 @@ func (i *Instant) AddFlags(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("load", "json")
 }
 
-// ParseNow returns the time in the flag --now, and otherwise if the flag is empty.
+// ParseNow returns the time in the flag --now, or the argument otherwise if the flag is empty.
 func ParseNow(text string, otherwise time.Time) (time.Time, error) {
 	if text == "" {
 		return otherwise, nil

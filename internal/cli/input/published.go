@@ -19,7 +19,7 @@ import (
 const maxPublished = 50
 
 // PublishedScheduler returns the configuration that the chart has stored in the cluster for the scheduler
-// of a name, and false if there is none. Without the right to list ConfigMaps it returns false.
+// with the name, and false if there is none. Without the right to list ConfigMaps it returns false.
 func PublishedScheduler(
 	ctx context.Context, client kubernetes.Interface, name string, warn func(string),
 ) (engine.Scheduler, bool, error) {

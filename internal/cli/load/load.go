@@ -192,7 +192,7 @@ func (o *topOptions) print(reading load.Reading, now time.Time, out io.Writer, w
 	return base.Failure(errors.Join(errs...))
 }
 
-// compare orders two nodes, the one with the higher utilization first.
+// compare orders two nodes by descending utilization.
 func (o *topOptions) compare(a, b topNode) int {
 	mean := func(u *input.Utilization) float64 {
 		if u == nil {

@@ -91,7 +91,7 @@ func TestYAMLEqualsJSON(t *testing.T) {
 	}
 }
 
-// The values of flags are completed, and files are not offered where they are not accepted.
+// The values of flags are completed. Files are offered only where they are accepted.
 func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		"score --output ":      "table wide json yaml :4",

@@ -14,8 +14,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
 )
 
-// showsGenerated reports whether a command is a complete simulation of a generated cluster, which shows an effect. The results of a shard
-// do not, and need fewer seeds.
+// showsGenerated reports whether a command is a complete simulation of a generated cluster, which shows an effect. A shard does not
+// show an effect, as it has only a part of the seeds.
 func showsGenerated(command doccheck.Command) bool {
 	return !command.Inline && slices.Contains([]string{"simulate", "compare", "tune"}, command.Words[1]) &&
 		slices.Contains(command.Words, "--generate") && !slices.Contains(command.Words, "--shard")
@@ -75,7 +75,7 @@ func simulated(t *testing.T, args []string) *result.Result {
 	return &r
 }
 
-// showsEffect reports whether a scenario of a result shows what its example is for.
+// showsEffect reports whether a scenario of a result shows the effect that its example documents.
 func showsEffect(r *result.Result) bool {
 	if r.Tuning != nil {
 		return r.Tuning.Verdict == result.Change

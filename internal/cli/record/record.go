@@ -1,4 +1,4 @@
-// Package record has the command that records what happens in a cluster.
+// Package record has the command that records a cluster over time.
 package record
 
 import (
