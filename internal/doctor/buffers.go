@@ -54,7 +54,7 @@ func (e *examination) checkBuffers(buffers []unstructured.Unstructured) {
 	}
 }
 
-// describeAnswers returns the names of buffers, with the words of the autoscaler.
+// describeAnswers returns the names of buffers, with the messages of the autoscaler.
 func describeAnswers(answers []slack.Answer) (texts []string) {
 	for _, answer := range answers {
 		text := answer.Namespace + "/" + answer.Name
