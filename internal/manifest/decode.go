@@ -65,10 +65,10 @@ func checkEnd(document []byte) error {
 	return nil
 }
 
-// isFlow reports whether a document starts like JSON. It can be YAML, too.
+// isFlow reports whether a document starts like JSON; it can still be YAML.
 func isFlow(trimmed []byte) bool { return len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') }
 
-// split returns the values of a document that consists of several JSON values, as kubectl accepts it, and
+// split returns the values of a document that consists of several JSON values, as kubectl accepts it, or
 // else the document.
 func split(document []byte) [][]byte {
 	trimmed := bytes.TrimSpace(document)
@@ -99,7 +99,7 @@ func templateError(found []byte) error {
 	return fmt.Errorf("looks like a Helm template (found %s): render it first, as with helm template NAME CHART, and read the output", text)
 }
 
-// header is what all objects have in common.
+// header has the fields that all objects have in common.
 type header struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        struct {

@@ -215,7 +215,7 @@ func TestReadErrors(t *testing.T) {
 }
 
 // TestReadOtherKinds checks that objects of other kinds are ignored and counted in one line, and that a
-// kind of the same name in another group is not taken for a known one.
+// kind with the same name in another group is not read.
 func TestReadOtherKinds(t *testing.T) {
 	const rollout = "---\napiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: r}\nspec: {replicas: many}\n"
 	content := node + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {template: '{{ .x }}'}\n" + rollout + rollout +

@@ -13,9 +13,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// isSuspicious reports whether a document has a number with an exponent of several digits
-// or with many digits, or a notation that can hide one. Most documents have
-// none, so that they are decoded only once.
+// isSuspicious reports whether a document may have a number with many digits or with an exponent of
+// several digits. Most documents have none, so that they are decoded only once.
 func isSuspicious(document []byte) bool {
 	digits := 0
 	for i, c := range document {
