@@ -96,7 +96,7 @@ func (e *experiment) add(s scenario) error {
 // baseline returns the name of the first profile.
 func (e *experiment) baseline() string { return e.profiles[0] }
 
-// subject returns the profile whose results the page is about: predicted or, if it was not run, the second one.
+// subject returns the profile that the page is about: predicted or, if it was not run, the second profile.
 func (e *experiment) subject() string {
 	if slices.Contains(e.profiles, "predicted") {
 		return "predicted"

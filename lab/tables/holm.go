@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// maxPairs bounds the pairs of signFlip: it looks at two to the power of their number.
+// maxPairs bounds the pairs of signFlip, which computes 2^pairs sums.
 const maxPairs = 20
 
-// signFlip returns the probabilities that the sum of paired differences is as low, and as high, as it is or beyond, if
-// each difference had either sign with equal probability: the exact randomization test of Fisher. A low probability of
-// less is evidence that the true differences are negative.
+// signFlip returns the probabilities of a sum of paired differences that is at most, and at least, the observed sum,
+// if each difference has either sign with equal probability: the exact randomization test of Fisher. A low probability
+// of less is evidence that the true differences are negative.
 func signFlip(differences []float64) (less, more float64, err error) {
 	n := len(differences)
 	if n == 0 || n > maxPairs {

@@ -162,7 +162,7 @@ func TestGenerateErrors(t *testing.T) {
 	}
 }
 
-// TestSummary verifies that docs/results.md has the figures of these tables: each row of its tables is one of theirs.
+// TestSummary verifies that docs/results.md has the figures of these tables: each row of its tables is a row of these tables.
 func TestSummary(t *testing.T) {
 	summary, err := os.ReadFile("../../docs/results.md")
 	if err != nil {

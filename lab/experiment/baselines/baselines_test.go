@@ -96,8 +96,8 @@ func TestScores(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]int64{
-		// 2 cores are used, and 2 each are the limits of the pending pod and of the one that is not measured: 60 % of
-		// 10 cores. 40 x 40 / 60 = 26.67.
+		// 2 cores are used, and the pending pod and the unmeasured pod have limits of 2 cores each: 60 % of 10 cores.
+		// 40 x 40 / 60 = 26.67.
 		TargetLoadPacking: 27,
 		// CPU 1 - (0.2 + 0.1 + 0.1)/2 = 0.8; memory 1 - (0.3 + 0.1 + 0.05)/2 = 0.775, rounded.
 		LoadVariationRiskBalancing: 78,

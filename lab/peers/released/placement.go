@@ -16,7 +16,7 @@ import (
 	"open-cluster-management.io/ocm/pkg/placement/controllers/scheduling"
 )
 
-// hub has what the scheduler reads besides its arguments, in the caches that informers fill.
+// hub has the caches of informers that the scheduler reads besides its arguments.
 type hub struct {
 	clusters, decisions, scores cache.Indexer
 	metrics                     *metrics.ScheduleMetrics
