@@ -79,7 +79,7 @@ func (l *LiveCluster) UseConfig(cmd *cobra.Command) error {
 }
 
 // ReadLoad reads the load of the nodes and adds it to a snapshot. The sources are tried in order, the
-// source of the flags last. If no source has load, the snapshot records why.
+// source of the flags last. If it cannot be read from any source, the snapshot lists it as missing.
 func (l *LiveCluster) ReadLoad(
 	ctx context.Context, config *rest.Config, read *record.Cluster, warn func(string), sources ...metricprovider.Config,
 ) {
@@ -107,7 +107,7 @@ func (l *LiveCluster) ReadLoad(
 	read.About.Missing = append(read.About.Missing, snapshot.Missing{What: "load", Why: "it could not be read"})
 }
 
-// ReadUsage reads the usage of pods and adds it to a snapshot. If it cannot be read, the snapshot records why.
+// ReadUsage reads the usage of pods and adds it to a snapshot. If it cannot be read, the snapshot lists it as missing.
 func (l *LiveCluster) ReadUsage(ctx context.Context, read *record.Cluster, warn func(string)) error {
 	config, err := l.LoadSource.Config()
 	if err != nil {
