@@ -131,7 +131,7 @@ type Autoscaler struct {
 type nodeInfo struct {
 	group int // NoGroup if it belongs to no group
 	kind  int
-	// allocatable less the requests of DaemonSet pods.
+	// allocatable amounts less the requests of DaemonSet pods.
 	allocatable resources.Amounts
 	// added and removed are the seconds at which the node was added and removed.
 	added, removed int64
@@ -176,7 +176,7 @@ func New(config Config, in recording.Input) (*Autoscaler, error) {
 // its minimum size.
 func (a *Autoscaler) InitialNodes() []recording.Node { return a.initial }
 
-// newNode returns a new node of a group, with a name that no other node has.
+// newNode returns a new node of a group, with a unique name.
 func (a *Autoscaler) newNode(group int, added, boot int64) recording.Node {
 	g := &a.groups[group]
 	g.size++
@@ -259,8 +259,8 @@ func (a *Autoscaler) Pass(ctx context.Context, c Cluster) (Actions, error) {
 	return p.actions, err
 }
 
-// PendingReason returns the part of the reason why a pod is pending that is due to
-// the autoscaler.
+// PendingReason returns the outcome of the last pass for a pending pod, as a part of the pod's
+// reason.
 func (a *Autoscaler) PendingReason(pod int32) string {
 	switch a.podOutcomes[pod] {
 	case FitsNoGroup:
@@ -282,7 +282,7 @@ func (a *Autoscaler) SlackKept() (float64, bool) {
 	return a.placeholders.kept.fraction, true
 }
 
-// Result returns what the autoscaler did until a second.
+// Result returns the result of the autoscaler until a second.
 func (a *Autoscaler) Result(now int64) *result.Scaling {
 	totals := a.totals
 	var changes []sizeChange

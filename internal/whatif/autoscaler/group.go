@@ -33,8 +33,8 @@ type nodeGroup struct {
 	// none. daemonPods are the numbers of its DaemonSet pods: each node gets a copy of them.
 	model      string
 	daemonPods []int32
-	// size is the number of nodes, including those that boot. lastName is the number in
-	// the name of the newest node.
+	// size is the number of nodes, including booting nodes. lastName is the number in the name of
+	// the newest node.
 	size, lastName int
 }
 
@@ -64,9 +64,9 @@ func newGroups(spec Spec, nodes []recording.Node) ([]nodeGroup, error) {
 	return groups, nil
 }
 
-// findModel returns the node of the input that the nodes of the group are like, nil
-// if there is none: of the schedulable nodes (with the label of the group, if it has
-// one) the first of the most frequent shape.
+// findModel returns the input node that the nodes of the group are copies of, nil if there is none:
+// the first node with the most frequent shape among the schedulable nodes. If the group has a
+// label, only nodes with the label are considered.
 func (g *nodeGroup) findModel(nodes []recording.Node) *v1.Node {
 	counts := map[resources.Amounts]int{}
 	var candidates []*v1.Node

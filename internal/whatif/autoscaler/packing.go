@@ -8,8 +8,8 @@ import "context"
 type Pod struct {
 	// Requests of the pod, including one pod slot.
 	Requests resources.Amounts
-	// Class is the same for pods that the probe treats alike regardless of what else
-	// is on a node. It is 0 for a pod that depends on other pods.
+	// Class is equal for pods that the probe treats alike regardless of the pods on a node. It is 0
+	// for a pod that depends on other pods.
 	Class int
 	// Placeholder pods are placed last.
 	Placeholder bool
@@ -35,13 +35,13 @@ type packing struct {
 	capacity
 	probe Probe
 	pods  []Pod
-	// start is the first node to consider for the next pod of a kind: the nodes before
-	// it did not fit the previous one, and have no more free now.
+	// start is the first node to consider for the next pod of a kind: earlier nodes did not fit the
+	// previous pod, and their free amounts have not grown.
 	start       map[podKind]int
 	assignments []assignment
 }
 
-// podKind is the same for pods with equal requests and class.
+// podKind is equal for pods with equal requests and class.
 type podKind struct {
 	requests resources.Amounts
 	class    int
@@ -79,7 +79,7 @@ func (p *packing) assign(ctx context.Context, pod, node int) {
 	p.assignments = append(p.assignments, assignment{pod, node})
 }
 
-// undo reverts all assignments but the first ones of the given number.
+// undo reverts all assignments after the given number.
 func (p *packing) undo(ctx context.Context, keep int) {
 	for len(p.assignments) > keep {
 		last := p.assignments[len(p.assignments)-1]

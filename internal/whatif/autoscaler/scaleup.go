@@ -140,8 +140,7 @@ func (s *scaleUp) removeLastNode(ctx context.Context) {
 	clear(s.start) // The next node has the same index.
 }
 
-// fitsEmpty reports whether a pod fits on the last node, which is an empty one of
-// the group.
+// fitsEmpty reports whether a pod fits on the last node, which is an empty node of the group.
 func (s *scaleUp) fitsEmpty(ctx context.Context, pod, group int) bool {
 	kind := podKind{s.pods[pod].Requests, s.pods[pod].Class}
 	if kind.class != 0 && s.unfit[group][kind] {

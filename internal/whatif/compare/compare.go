@@ -31,11 +31,11 @@ import (
 
 // Options describe what to run and compare. Errors name the flag of each option.
 type Options struct {
-	// Profiles are the names of the profiles; the first is the baseline. Given are profiles that have been read, after these.
+	// Profiles are the names of the profiles; the first is the baseline. Given are profiles that are already read; they follow Profiles.
 	Profiles []string
 	Given    []engine.NamedConfig
-	// Autoscaler is nil for none. With an autoscaler, every profile is run with every
-	// Slack; without any, no slack is maintained.
+	// Autoscaler is nil for none. With an autoscaler, every profile is run with every Slack; if
+	// Slack is empty, no slack is maintained.
 	Autoscaler *autoscaler.Spec
 	Slack      []Slack
 	Source     recording.Source
@@ -74,7 +74,7 @@ type column struct {
 // Plan has the runs of a comparison.
 type Plan struct {
 	columns []column
-	// jobs are ordered by scenario, column and seed. The last ones are the backtest of a recording.
+	// jobs are ordered by scenario, column and seed, followed by the jobs of the backtest of a recording.
 	jobs     []Job
 	backtest int  // number of jobs of the backtest
 	recorded bool // the input is a recording
@@ -190,8 +190,8 @@ func (k knownUsage) text(use recording.UsageSpec) string {
 	return use.String()
 }
 
-// addBacktest adds the runs that measure the error of the model with the first profile. The run of the first scenario
-// is one of them if it is of the recorded cluster without changes.
+// addBacktest adds the runs that measure the error of the model with the first profile. If the first scenario is the
+// recorded cluster without changes, its run is reused.
 func (p *Plan) addBacktest(o Options) {
 	if !o.Shard.Has(0) {
 		return
@@ -234,7 +234,7 @@ func unlimited(pods []recording.InputPod) (n int) {
 	return n
 }
 
-// seedText returns the first of n seeds, or the first and the last one.
+// seedText returns the first of n seeds, or the first and the last seed.
 func seedText(first uint64, n int) string {
 	if n == 1 {
 		return fmt.Sprintf("the seed %d", first)
@@ -343,7 +343,7 @@ func (p *Plan) describeAutoscaler(nodes []recording.Node) error {
 	return nil
 }
 
-// addJobs adds the jobs of a scenario. The run with the first seed, which the template has, records its course.
+// addJobs adds the jobs of a scenario. The run with the first seed, which the template has, records time series, node use and decisions.
 func (p *Plan) addJobs(template Job) {
 	for _, c := range p.columns {
 		for _, seed := range p.result.Seeds {

@@ -89,8 +89,8 @@ type Engine struct {
 	queue *countingQueue
 }
 
-// countingQueue is a scheduling queue with a number of scheduling cycles of its own: the engine takes no pod from the
-// queue, which would count them.
+// countingQueue is a scheduling queue that counts scheduling cycles itself: the original counts pods that are taken
+// from the queue, and the engine takes none.
 type countingQueue struct {
 	internalqueue.SchedulingQueue
 	cycles int64
@@ -101,7 +101,7 @@ func (q *countingQueue) SchedulingCycle() int64 { return q.cycles }
 
 // explainer is a score plugin that explains its scores.
 type explainer interface {
-	// ExplainPod returns what the plugin expects of a pod, ExplainNode why a node has its score for the pod.
+	// ExplainPod returns the plugin's expectation of a pod, ExplainNode the reason for the score of a node.
 	ExplainPod(state fwk.CycleState, pod *v1.Pod) string
 	ExplainNode(state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) string
 }
@@ -226,8 +226,8 @@ func missingNamespaces(cluster Cluster) []runtime.Object {
 	return namespaces
 }
 
-// profile returns the profile for a pod: the one with the given scheduler name or, if
-// it is empty, the only profile or the one that the pod's spec names.
+// profile returns the profile with the given scheduler name. If the name is empty, it returns the
+// only profile, or the profile that the pod's spec names.
 func (e *Engine) profile(pod *v1.Pod, name string) (framework.Framework, error) {
 	if name == "" {
 		name = pod.Spec.SchedulerName

@@ -15,8 +15,8 @@ type Scheduler struct {
 	Config *internalconfig.KubeSchedulerConfiguration
 	// Source says where the configuration is from, such as the name of a file.
 	Source string
-	// ProfileName selects a profile by its scheduler name. If it is empty, the profile is the one that
-	// the pod's spec.schedulerName names, or else the only one.
+	// ProfileName selects a profile by its scheduler name. If it is empty, the profile in the pod's
+	// spec.schedulerName is selected, or else the only profile.
 	ProfileName string
 	// AnyPod is set if the profile is to evaluate pods of other schedulers as well.
 	AnyPod bool

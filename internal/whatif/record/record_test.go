@@ -89,7 +89,8 @@ func podsOf(r *recording.Recording) map[string]*recording.Pod {
 	return out
 }
 
-// expected returns what a recording of a number of minutes must have of a pod. Deletions are seen at the last scrape before.
+// expected returns the expected times and node of a pod in a recording of a number of minutes. A deleted pod ends at the last scrape before
+// its deletion.
 func expected(p fakePod, minutes float64) (created, scheduled, ended int64, node string) {
 	at := func(minute float64) int64 {
 		if minute > minutes {
@@ -320,7 +321,7 @@ func TestOutage(t *testing.T) {
 	server := startFake(t, pods, nodes)
 	server.down = func(minute float64) bool { return minute >= 15 && minute < 25 || minute > 29 && minute < 95 }
 	r, lines := record(t, server.config(180), Options{})
-	// Of the pods that came and went during the outage, nothing is known.
+	// Pods that were created and deleted during the outage are unknown.
 	got := podsOf(r)
 	for _, uid := range []string{"uid-old", "uid-new", "uid-gap", "uid-agent", "uid-db-0-second"} {
 		if p := got[uid]; p == nil || p.Ended != recording.Never || p.Node == "" {
@@ -340,7 +341,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// TestInterrupted checks that an interrupted recording returns an error, and that a new one is complete.
+// TestInterrupted checks that an interrupted recording returns an error, and that a new recording is complete.
 func TestInterrupted(t *testing.T) {
 	pods, nodes := scenario()
 	server := startFake(t, pods, nodes)

@@ -1,8 +1,8 @@
 // Package record writes recordings and snapshots of clusters. Follow makes recordings of a cluster while it runs: nodes and pods from watches of its API server, and usage from a load
 // source, once per step.
 //
-// A recording is continued after a restart. It is finished after a time or when it is large, and another one is started; the oldest
-// ones are removed.
+// A recording is continued after a restart. It is finished after a time or when it is large, and another recording is started; the
+// oldest recordings are removed.
 //
 // # Prometheus
 //
@@ -150,7 +150,7 @@ func followSorted[T any](objects []T, name func(T) string) []T {
 	return slices.SortedFunc(slices.Values(objects), func(a, b T) int { return cmp.Compare(name(a), name(b)) })
 }
 
-// gone records objects that do not exist any more and whose deletion was not seen: they ended when they were seen last.
+// gone records that objects do not exist any more: they ended when they were seen last.
 func (r *followRecorder) gone(present map[string]bool) error {
 	last := r.state.Last - r.file.About().From.Unix()
 	for _, uid := range slices.Sorted(maps.Keys(r.state.Nodes)) {
@@ -218,7 +218,7 @@ func (r *followRecorder) node(node *v1.Node) error {
 	return err
 }
 
-// times returns what happened to a pod. deleted is nil if it exists.
+// times returns the times of a pod. deleted is nil if the pod exists.
 func (r *followRecorder) times(pod *v1.Pod, deleted *time.Time) recording.Pod {
 	p := unknown()
 	p.Created = r.since(pod.CreationTimestamp.Time)
@@ -255,7 +255,7 @@ func finishedAt(pod *v1.Pod) (at time.Time, ok bool) {
 	return at, !at.IsZero()
 }
 
-// pod records a pod if it is new or changed. deleted is nil if it exists.
+// pod records a pod if it is new or changed. deleted is nil if the pod exists.
 func (r *followRecorder) pod(pod *v1.Pod, deleted *time.Time) error {
 	times := r.times(pod, deleted)
 	known, ok := r.state.Pods[string(pod.UID)]

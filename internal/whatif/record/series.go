@@ -48,9 +48,9 @@ const (
 // series is a series of kube-state-metrics that describes pods or nodes.
 type series struct {
 	name string
-	// by are the labels that are kept, all if there are none. A label that the result lacks is empty.
+	// by are the labels that are kept, all labels if by is empty. A label that the result lacks is empty.
 	by []string
-	// missing says how it is treated if a cluster with pods has no such series, empty if that is normal.
+	// missing describes the effect if a cluster with pods lacks the series, empty if this is normal.
 	missing string
 	// seen is true if the last time at which the series was exported is used instead of its value.
 	seen bool

@@ -13,11 +13,11 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// attempts is how often a query is sent that fails for a reason that may pass: for at least four minutes, because an error at the
-// end of a recording loses all of it.
+// attempts is how often a query is sent if it fails with a passing error. The attempts take at least four minutes, because an
+// error at the end of a recording loses all of it.
 const attempts = 9
 
-// retryDelay is the wait before the second attempt; each further one doubles it.
+// retryDelay is the wait before the second attempt; each further attempt doubles it.
 const retryDelay = time.Second
 
 // kindOfError determines how a failed query is handled.
@@ -26,7 +26,7 @@ type kindOfError int
 const (
 	// fatal errors stop the recording.
 	fatal kindOfError = iota
-	// passing errors may pass: the query is sent again.
+	// passing errors are temporary: the query is sent again.
 	passing
 	// tooLarge errors mean that a query reads or returns too much: its time range is split.
 	tooLarge

@@ -120,7 +120,7 @@ func (r *recorder) updatePods(w *window, from, to time.Time, last bool) error {
 	return nil
 }
 
-// times returns what happened to a pod, without its object.
+// times returns the record of a pod with its times, without its object.
 func (r *recorder) times(p *podState) recording.Pod {
 	return recording.Pod{
 		Created: r.since(p.Created), Scheduled: r.since(p.Scheduled), Started: r.since(p.Started), Ended: r.since(p.Ended),
@@ -128,7 +128,7 @@ func (r *recorder) times(p *podState) recording.Pod {
 	}
 }
 
-// resolve returns what happened to a pod as far as the series say.
+// resolve returns the state of a pod according to the series.
 func (r *recorder) resolve(seen *seenPod, from time.Time) podState {
 	p := podState{
 		Namespace: seen.namespace, Name: seen.name, Node: seen.node, LastSeen: seen.lastSeen,
@@ -225,7 +225,7 @@ func (r *recorder) writePod(w *window, seen *seenPod, known, now *podState, from
 	return nil
 }
 
-// reappeared reports whether a pod that is new in a window existed for long in the last one that had pods.
+// reappeared reports whether a pod that is new in a window had already existed for long in the last window with pods.
 func (r *recorder) reappeared(created int64) bool {
 	return created > r.config.From.Unix() && created+int64(r.config.Window.Seconds()) < r.seenUntil
 }

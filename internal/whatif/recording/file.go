@@ -35,7 +35,7 @@ type state struct {
 	Nodes int   `json:"nodes"`
 	Pods  int   `json:"pods"`
 	About About `json:"about"`
-	// Writer is the state of who writes the recording.
+	// Writer is the state of the program that writes the recording.
 	Writer json.RawMessage `json:"writer"`
 }
 
@@ -108,7 +108,7 @@ func Continue(path string, writer any) (*File, error) {
 	return f, nil
 }
 
-// cut removes what was written after the last commit.
+// cut removes records that were written after the last commit.
 func (f *File) cut() error {
 	info, err := f.file.Stat()
 	switch {
@@ -140,7 +140,7 @@ func (f *File) Write(chunk []byte) (int, error) {
 // Size returns the number of bytes written so far.
 func (f *File) Size() int64 { return f.size }
 
-// Commit writes what was added as a chunk, and the state from which the writer continues after a restart.
+// Commit writes the added records as a chunk, and the state from which the writer continues after a restart.
 func (f *File) Commit(writer any) error {
 	if err := f.Flush(); err != nil {
 		return err

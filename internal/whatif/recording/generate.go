@@ -37,7 +37,7 @@ type Generated struct {
 	// limited to half of the smallest node, which may lower the actual fractions.
 	Fill, MemoryFill float64
 	// GPU is the fraction of groups whose pods request GPUs: one device, or in a tenth of these groups all devices of
-	// the smallest node with GPUs. Best-effort pods request none.
+	// the smallest node with GPUs. Best-effort pods request no GPUs.
 	GPU float64
 	// CPUCV and PerCoreCV are the coefficients of variation of CPU requests and of memory per core.
 	CPUCV, PerCoreCV float64

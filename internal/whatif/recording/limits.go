@@ -9,7 +9,7 @@ import (
 
 // Limits generates the limits of pods without limits.
 type Limits struct {
-	// usageCPU and Memory are limits as multiples of the request, at least 1.
+	// CPU and Memory are limits as multiples of the request, at least 1.
 	CPU, Memory float64
 	// Unlimited is the fraction of pods that get no limits.
 	Unlimited float64

@@ -57,7 +57,7 @@ func (s Source) rescheduled(objects *manifest.Objects) Input {
 	return in
 }
 
-// fromManifests converts the running pods, followed by the pending ones, with an assumption about these.
+// fromManifests converts the running pods, followed by the pending pods, with an assumption about the pending pods.
 func fromManifests(objects *manifest.Objects, assumption string) Input {
 	in := Input{
 		References: objects.Referred(), Workloads: objects.Workloads, Warnings: objects.Warnings, HasLimits: true,
@@ -136,7 +136,7 @@ type constantUsage struct{ cpu, memory float64 }
 // At implements Usage.
 func (u constantUsage) At(int64) (cpu, memory float64) { return u.cpu, u.memory }
 
-// SetUsage sets what pods use to what was measured of them. The usage of other pods remains generated.
+// SetUsage sets the usage of pods to their measured usage. The usage of other pods remains generated.
 func (in *Input) SetUsage(reading *load.PodReading) {
 	used := make(map[string]load.PodUsage, len(reading.Pods))
 	for _, pod := range reading.Pods {

@@ -74,8 +74,8 @@ func runTimes(pods []openbPod) (lives []float64, total float64) {
 	return lives, total
 }
 
-// rate returns the arrivals per second at which the expected fill is reached. An expected number of rate x life pods
-// like a pod that arrives with the rate is there at any time.
+// rate returns the arrivals per second at which the expected fill is reached. If copies of a pod arrive with the
+// rate, rate x life copies are expected to run at any time.
 func (c churn) rate(nodes []Node, pods []openbPod, lives []float64) float64 {
 	var have, want [resources.NumIndexes]float64
 	for i := range nodes {

@@ -70,8 +70,8 @@ func TestChurn(t *testing.T) {
 	})
 }
 
-// TestChurnRunTimes has pods of 100 s and of 900 s in equal numbers: nine of ten that run at an instant are of the
-// second kind. One that does not end runs until the last event, at 1900 s, also 900 s.
+// TestChurnRunTimes has pods of 100 s and of 900 s in equal numbers: nine of ten pods that run at an instant are
+// pods of 900 s. A pod that does not end runs until the last event, at 1900 s, also 900 s.
 func TestChurnRunTimes(t *testing.T) {
 	core := resources.Amounts{resources.CPU: 1000}
 	got, err := churned(resources.Amounts{resources.CPU: 10_000_000}, []openbPod{
@@ -95,7 +95,7 @@ func TestChurnRunTimes(t *testing.T) {
 			sum += float64(end(&p) - fillTime)
 		}
 	}
-	// 10000 pods at a mean of 500 s are 20 arrivals per second. The mean of what remains of 900 s is 450 s.
+	// 10000 pods at a mean of 500 s are 20 arrivals per second. The mean remaining run time of pods of 900 s is 450 s.
 	if math.Abs(counts["long"]-9000) > 200 || math.Abs(counts["short"]-1000) > 200 || math.Abs(counts["long arrives"]-10_000) > 400 ||
 		math.Abs(sum/counts["long"]-450) > 15 {
 		t.Errorf("counts %v, mean %v", counts, sum/counts["long"])

@@ -186,7 +186,7 @@ func (in *Part) Input(s Source) Input {
 	return out
 }
 
-// partConverter converts pods of a part, and counts what has to be assumed.
+// partConverter converts pods of a part, and counts the pods of each assumption.
 type partConverter struct {
 	*Part
 	source Source

@@ -66,8 +66,8 @@ func (c *partConverter) assumeNodes(in *Input) {
 	}
 }
 
-// assumeNotSimulated adds what kube-scheduler does for these pods and a run does not: preemption, the
-// order of priorities, scheduling in groups, and claims for extended resources.
+// assumeNotSimulated adds actions of kube-scheduler for these pods that a run does not simulate:
+// preemption, the order of priorities, scheduling in groups, and claims for extended resources.
 func (in *Input) assumeNotSimulated() {
 	priorities, groups, arriving := map[int32]bool{}, 0, 0
 	for i := range in.Pods {

@@ -66,7 +66,7 @@ func shapeOf(spec *v1.PodSpec) shapeKey {
 	return key
 }
 
-// dependsOnOthers reports whether it depends on other pods or objects than nodes where a pod can be scheduled.
+// dependsOnOthers reports whether the nodes that a pod fits on depend on other pods, or on objects other than nodes.
 func dependsOnOthers(spec *v1.PodSpec) bool {
 	if affinity := spec.Affinity; affinity != nil && (affinity.PodAffinity != nil || affinity.PodAntiAffinity != nil) {
 		return true

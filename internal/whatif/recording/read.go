@@ -31,8 +31,8 @@ var defaultLimits = limits{
 	chunk: 64 << 20, body: 4 << 20, nodes: 200_000, pods: 5_000_000, objects: 1_000_000, structs: 1_000_000, values: 1 << 30,
 }
 
-// Open reads a recording from a file. Errors name the file. If the file is cut off or its middle is damaged, what
-// can be read is returned, and About.Missing names what cannot.
+// Open reads a recording from a file. Errors name the file. If the file is cut off or its middle is damaged, the
+// readable part is returned, and About.Missing names the missing part.
 func Open(name string) (*Recording, error) { return manifest.Open(name, Read) }
 
 // Read reads a recording, see Open.
@@ -56,7 +56,7 @@ type chunkReader struct {
 	chunks int
 }
 
-// errDamaged is returned for a chunk whose content is damaged, while the next one can be read.
+// errDamaged is returned for a chunk whose content is damaged if the next chunk can be read.
 var errDamaged = errors.New("checksum mismatch")
 
 // next returns the content of the next chunk, io.EOF at the end and io.ErrUnexpectedEOF if the file is cut off.

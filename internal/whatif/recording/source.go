@@ -41,7 +41,7 @@ type Source struct {
 }
 
 // defaultPack is the default of Pack. With its own arrival times openb never fills its cluster. With Reschedule the first
-// pods have been measured before the last ones arrive.
+// pods have been measured before the last pods arrive.
 const defaultPack = 1
 
 // podsPerSecond returns Pack or its default.

@@ -191,7 +191,7 @@ func TestBetween(t *testing.T) {
 }
 
 // TestWorkload verifies that workload is the share of the variance between groups, that between is the share
-// between the pods of a group, and that later pods of a group use as much as earlier ones.
+// between the pods of a group, and that later pods of a group use as much as earlier pods.
 func TestWorkload(t *testing.T) {
 	m := model(t, "beta:mean=0.4,cv=0.3,workload=0.6,between=0.3,hold=10", 3)
 	const groups, pods, steps = 3000, 8, 20

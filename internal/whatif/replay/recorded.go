@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// recorded compares a run with the recording that is its input. A nil one compares nothing.
+// recorded compares a run with the recording that is its input. A nil recorded compares nothing.
 type recorded struct {
 	cpu, memory loads
 	placements  result.Placements

@@ -112,9 +112,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestPodsWaitForCapacity has one node of 4 cores, which the first pod fills until 100 s. Two
-// more pods wait for it. The one that arrived first is bound at 100 s and runs for 50 s, its
-// duration in the trace; then the other is bound.
+// TestPodsWaitForCapacity has one node of 4 cores, which the first pod fills until 100 s. Two more
+// pods wait for it. The first to arrive is bound at 100 s and runs for 50 s, its duration in the
+// trace; then the second is bound.
 func TestPodsWaitForCapacity(t *testing.T) {
 	cluster := recording.Input{
 		Nodes: []recording.Node{machine("a", 4, 16)},

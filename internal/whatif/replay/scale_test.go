@@ -50,8 +50,8 @@ func scaledRun(t *testing.T, cluster recording.Input, a *autoscaler.Config, tail
 
 // TestBurst has one node of 4 cores, which 4 pods fill. At 605 s a burst of 4 more arrives.
 //
-// Without slack the autoscaler adds a node at 610 s, which is ready at 730 s: each pod has
-// waited for 125 s. With a rate of 100 % it has added a node for 4 placeholders at the start,
+// Without slack the autoscaler adds a node at 610 s, which is ready at 730 s: each pod has waited
+// for 125 s. With a rate of 100 % the autoscaler has added a node for 4 placeholders at the start,
 // and no pod waits; at 610 s it adds another node.
 func TestBurst(t *testing.T) {
 	cluster := recording.Input{Nodes: []recording.Node{machine("first", 4, 16)}}

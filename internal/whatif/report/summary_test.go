@@ -8,8 +8,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// comparisonOf returns a result of two profiles with differences of some figures: mean of the first profile, of the
-// second one, and whether it is clear.
+// comparisonOf returns a result of two profiles with differences of some figures: mean of the first profile, mean
+// of the second profile, and whether the difference is clear.
 func comparisonOf(seeds int, figures map[string][3]float64) *result.Result {
 	base, other := result.Profile{Name: "default", Figures: map[string]result.Figure{}}, result.Profile{
 		Name: "other", Figures: map[string]result.Figure{},
@@ -184,7 +184,7 @@ func TestSlackSummary(t *testing.T) {
 	}
 }
 
-// TestSummaryIsFirst checks that the box comes before everything else, and that only what changed is not folded.
+// TestSummaryIsFirst checks that the box comes first, and that only changed parts are not folded.
 func TestSummaryIsFirst(t *testing.T) {
 	page := write(t, sample(t, 1, 2, 5, 20))
 	box, changed, folded := strings.Index(

@@ -52,7 +52,7 @@ type scenario struct {
 // figureRow shows a figure for all profiles.
 type figureRow struct {
 	Name, Label string
-	// Part is true if the figure is a part of the one above.
+	// Part is true if the figure is a part of the figure above.
 	Part  bool
 	Means []string
 	Cells []figureCell

@@ -1,7 +1,7 @@
 package result
 
-// Reasons why the decision on a pod is recorded. Which pods are spread and large
-// depends on the input alone, so that all profiles record the same ones.
+// Reasons why the decision on a pod is recorded. Which pods are spread and large depends on the
+// input alone, so that all profiles record the same pods.
 const (
 	SpreadPod = "spread" // evenly spaced over the arrivals
 	LargePod  = "large"  // highest requests relative to the largest node
@@ -25,7 +25,7 @@ type Decision struct {
 	// placed, or until the end of the run.
 	ArrivedSecond int64 `json:"arrivedSecond"`
 	WaitedSeconds int64 `json:"waitedSeconds"`
-	// Node is where it was placed, empty if nowhere.
+	// Node is the node on which the pod was placed, empty if there is none.
 	Node string `json:"node"`
 	// AttemptSecond is when the scores and reasons were recorded: when the pod was
 	// placed or, for a pod that was not placed or was attempted too often, at its last

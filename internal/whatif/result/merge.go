@@ -94,7 +94,7 @@ func seedsOf(shards []*Result) ([]uint64, error) {
 	return seeds, nil
 }
 
-// withoutRuns returns a copy of what all shards of a comparison have in common.
+// withoutRuns returns a copy of the parts that all shards of a comparison have in common.
 func withoutRuns(r *Result) *Result {
 	common := *r
 	common.Shard, common.Seeds, common.Backtest, common.Interrupted = nil, nil, nil, false

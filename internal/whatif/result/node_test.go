@@ -208,7 +208,8 @@ func TestStep(t *testing.T) {
 			[]int{2},
 		},
 		// The badness is 2 + 10 = 12 for the best-effort pod, 5 + 5 = 10 for the burstable pod and
-		// 6 - 9.97 for the guaranteed pod: of 13 GiB 11 remain without the first, 6 without both.
+		// 6 - 9.97 for the guaranteed pod: of 13 GiB 11 remain without the best-effort pod, 6
+		// without the best-effort and the burstable pod.
 		"several victims": {
 			[]Pod{
 				{MemoryRequest: 6 * gib, Memory: 6 * gib, Class: Guaranteed},

@@ -39,8 +39,7 @@ func outcomeShare(capacity float64, demand, weight, granted []float64, rest []in
 			}
 			return level
 		}
-		// Weights are summed again, as differences lose digits. What is below 0 is
-		// rounding.
+		// Weights are summed again, as differences lose digits. A sum below 0 is due to rounding.
 		rest, left, weights = kept, max(left, 0), 0
 		for _, i := range rest {
 			weights += weight[i]

@@ -59,13 +59,13 @@ type Candidate struct {
 	Settings string `json:"settings"`
 	// Round in which the candidate appeared, from 1.
 	Round int `json:"round"`
-	// Seeds is the number of seeds with which it was simulated, from the first one on, and Objective the mean over them.
+	// Seeds is the number of seeds with which it was simulated, from the first seed on, and Objective the mean over them.
 	Seeds     int     `json:"seeds"`
 	Objective float64 `json:"objective"`
 	// Difference is the mean of the differences of the objective from the configuration in force, with the seeds of both. It is
 	// nil if there are none.
 	Difference *float64 `json:"difference,omitempty"`
-	// Dropped is why the candidate was dropped: "worse" or "equal", empty if it was not.
+	// Dropped is why the candidate was dropped: "worse" or "equal", empty if it was not dropped.
 	Dropped string `json:"dropped,omitempty"`
 }
 

@@ -54,7 +54,7 @@ func bomb(t *testing.T, content repeated) []byte {
 }
 
 // TestReadSmallFilesWithLargeContent checks that small files that unpack or decode to much memory are
-// rejected, with the bound, before they take it.
+// rejected, with the bound, before they take the memory.
 func TestReadSmallFilesWithLargeContent(t *testing.T) {
 	const start, end = `{"kind":"List","items":[`, `]}`
 	containers := `{"kind":"Pod","spec":{"containers":[` + strings.Repeat("{},", 9999) + `{}]}},`

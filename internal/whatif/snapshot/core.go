@@ -30,7 +30,7 @@ var annotations = fields{
 // uid replaces UIDs by pseudonyms.
 var uid = text(func(p *pseudonyms, value string) string { return "uid-" + p.hash("uid", value) })
 
-// ownerKinds has the kinds of owners that kube-scheduler or Plimsoll know.
+// ownerKinds has the kinds of owners that kube-scheduler or Plimsoll read.
 var ownerKinds = []string{
 	"Pod", "Node", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController",
 	"CapacityBuffer", "ResourceSlack", "Placement",

@@ -30,7 +30,7 @@ func (f fields) rule(value any, p *pseudonyms) (any, bool) {
 	return out, true
 }
 
-// plus returns the rules with further ones.
+// plus returns the rules with further rules.
 func (f fields) plus(more fields) fields {
 	out := maps.Clone(f)
 	maps.Copy(out, more)

@@ -280,7 +280,7 @@ func CountObjects(raw []byte) (n int64) {
 	}
 }
 
-// afterString returns what follows a string whose opening quote was removed.
+// afterString returns the text after a string whose opening quote was removed.
 func afterString(raw []byte) []byte {
 	for i := 0; i < len(raw); i++ {
 		switch raw[i] {

@@ -82,8 +82,8 @@ func pointOf(profile *internalconfig.KubeSchedulerProfile) Point {
 	return p
 }
 
-// scoreWeight returns the weight of the score of a plugin, 0 if it does not score: that under score or, unless it is disabled there,
-// that under multiPoint.
+// scoreWeight returns the weight of the score of a plugin, 0 if it does not score: the weight under score or, unless the plugin is
+// disabled there, the weight under multiPoint.
 func scoreWeight(profile *internalconfig.KubeSchedulerProfile, name string) int {
 	plugins := profile.Plugins
 	if plugins == nil {
@@ -288,8 +288,8 @@ func setArgument(profile map[string]any, plugin, path string, value any) error {
 	return nil
 }
 
-// setLoadSource makes a plugin read load as another plugin of the profile does or, without any, from the load-watcher service of the
-// examples, and the usage of pods from metrics-server. Sources that the arguments have are kept.
+// setLoadSource sets the load source of a plugin: the source of another plugin of the profile or, without any, the load-watcher
+// service of the examples, and metrics-server for the usage of pods. Sources that the arguments have are kept.
 func setLoadSource(profile map[string]any, plugin string) error {
 	args, err := arguments(profile, plugin)
 	if err != nil {
@@ -308,7 +308,7 @@ func setLoadSource(profile map[string]any, plugin string) error {
 	return nil
 }
 
-// knownSource returns the load source of the first plugin that has one, or the default.
+// knownSource returns the load source of the first plugin with a load source, or the default.
 func knownSource(profile map[string]any) (field string, source any, err error) {
 	for _, plugin := range []string{lowRiskPlugin, predictedPlugin} {
 		list, err := child[[]any](profile, pluginConfigField)

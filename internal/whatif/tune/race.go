@@ -18,7 +18,7 @@ type raceOptions struct {
 	Level float64
 }
 
-// State is what a race has decided about a candidate.
+// State is the decision of a race about a candidate.
 type State uint8
 
 // The states. A candidate that was dropped keeps its state.
@@ -30,7 +30,7 @@ const (
 	Equal
 )
 
-// Errors of New and Add.
+// Errors of newRace and Add.
 var (
 	errOptions   = errors.New("invalid race")
 	errNotFinite = errors.New("a value is not a finite number")
@@ -124,10 +124,10 @@ func (r *Race) Add(values []float64) error {
 	return nil
 }
 
-// Leader returns the running candidate with the smallest mean of all blocks; the first one of equals.
+// Leader returns the running candidate with the smallest mean of all blocks, the first of equal candidates.
 func (r *Race) Leader() int { return r.Ranking()[0] }
 
-// Ranking returns the running candidates by their means, the smallest first; the order of equals is theirs.
+// Ranking returns the running candidates by their means, the smallest first; equal candidates keep their order.
 func (r *Race) Ranking() []int {
 	running := r.Running()
 	slices.SortStableFunc(running, func(a, b int) int {

@@ -66,7 +66,7 @@ func newSearch(o Options, c *current) *search {
 	return s
 }
 
-// add adds a candidate for each point that has none and is in the region, and returns the new ones.
+// add adds a candidate for each point of the region without a candidate, and returns the new candidates.
 func (s *search) add(points []Point, round int) ([]*candidate, error) {
 	var added []*candidate
 	for _, p := range points {
@@ -205,8 +205,8 @@ func (s *search) measure(ctx context.Context, racing []*candidate, running []int
 	return false, nil
 }
 
-// challenger returns the best candidate that is not in force: the leader of the latest race or, if that is in force, the candidate with
-// the smallest mean difference from it. It returns nil if there is none.
+// challenger returns the best candidate that is not in force: the leader of the latest race or, if the leader is in force, the
+// candidate with the smallest mean difference from it. It returns nil if there is none.
 func (s *search) challenger() *candidate {
 	if s.best != s.candidates[0] {
 		return s.best
@@ -224,7 +224,7 @@ func (s *search) challenger() *candidate {
 	return best
 }
 
-// difference returns the mean difference of a candidate from the configuration in force, and whether there is one.
+// difference returns the mean difference of a candidate from the configuration in force, and whether they have common seeds.
 func (s *search) difference(c *candidate) (float64, bool) {
 	first := s.candidates[0]
 	n := min(len(c.values), len(first.values))
@@ -257,7 +257,7 @@ func (s *search) document() result.Search {
 	return d
 }
 
-// mean returns the mean of values, 0 of none.
+// mean returns the mean of values, 0 if there are none.
 func mean(values []float64) float64 {
 	sum := 0.0
 	for _, v := range values {

@@ -98,7 +98,7 @@ func (p Point) String() string {
 
 // region is the part of the space that is searched.
 type region struct {
-	// center is the point of the configuration in force, whose values dimensions that are not free keep.
+	// center is the point of the configuration in force. Dimensions that are not free keep its values.
 	center Point
 	free   [dimensions]bool
 }
@@ -151,7 +151,7 @@ func (r region) size() int {
 		if Space[d].Argument != "" {
 			continue
 		}
-		// Without a score a plugin has one point, with each weight as many as its arguments have values.
+		// Without a score a plugin has one point; with a score it has one point for each weight and combination of its arguments.
 		arguments := 1
 		for a := range Space {
 			if Space[a].Plugin == Space[d].Plugin && Space[a].Argument != "" {
@@ -170,7 +170,7 @@ func (r region) size() int {
 	return count
 }
 
-// nearest returns the index of the value of a dimension that is nearest to another value, 0 for a text that is none of the values.
+// nearest returns the index of the value of a dimension that is nearest to a given value, 0 for a text that is not in the dimension.
 func nearest(dimension Dimension, value any) int {
 	if text, ok := value.(string); ok {
 		return max(slices.Index(dimension.Values, any(text)), 0)

@@ -91,7 +91,7 @@ func TestPoints(t *testing.T) {
 		"default":      "fit 1 (LeastAllocated), balanced 1",
 		"multiPoint":   "fit 2 (LeastAllocated), predicted 5 (deviations 2)",
 		"all disabled": "low-risk 1 (limit weight 0.25)",
-		// 4 is nearer to 5 than to 2, 7 is nearest to 2; the strategy is none of the space.
+		// 4 is nearer to 5 than to 2, 7 is nearest to 2; the strategy is not in the space.
 		"outside":      "fit 2 (LeastAllocated), balanced 1, limits 5",
 		"two profiles": "fit 1 (LeastAllocated), balanced 1, allocatable 1 (Most)",
 	} {
@@ -135,8 +135,8 @@ func points(t *rapid.T) Point {
 	return p
 }
 
-// TestConfigurations verifies that the configuration of a point, decoded as the scheduler decodes it, has the settings of the point, and that
-// the one of the point in force is the one in force.
+// TestConfigurations verifies that the configuration of a point, decoded as the scheduler decodes it, has the settings of the point, and
+// that the configuration of the point in force is the configuration in force.
 func TestConfigurations(t *testing.T) {
 	for name, text := range configurations {
 		c := mustCurrent(t, name, text)
