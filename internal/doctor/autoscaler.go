@@ -90,8 +90,8 @@ func hasImage(d *appsv1.Deployment, name string) bool {
 	return slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c v1.Container) bool { return strings.Contains(c.Image, name) })
 }
 
-// bufferRules are the permissions that Cluster Autoscaler requires for buffers, in addition to those of its
-// chart.
+// bufferRules are the permissions that Cluster Autoscaler requires for buffers, in addition to the
+// permissions in its chart.
 var bufferRules = []rbacv1.PolicyRule{
 	{
 		Verbs: []string{"list", "watch"}, APIGroups: []string{slack.CapacityBufferVersion.Group}, Resources: []string{"capacitybuffers"},

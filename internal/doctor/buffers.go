@@ -13,7 +13,7 @@ import (
 // provisioningTimeout is the time after which an autoscaler must have provisioned a buffer that it accepts.
 const provisioningTimeout = 2 * time.Minute
 
-// checkBuffers checks what an autoscaler reports about the buffers of policies and of others.
+// checkBuffers checks the status that an autoscaler reports for all buffers, also for buffers that belong to no policy.
 func (e *examination) checkBuffers(buffers []unstructured.Unstructured) {
 	var unserved, refused, limited, unprovisioned []slack.Answer
 	for i := range buffers {
@@ -54,7 +54,7 @@ func (e *examination) checkBuffers(buffers []unstructured.Unstructured) {
 	}
 }
 
-// describeAnswers returns the names of buffers, with the words of the autoscaler.
+// describeAnswers returns the names of buffers, with the messages of the autoscaler.
 func describeAnswers(answers []slack.Answer) (texts []string) {
 	for _, answer := range answers {
 		text := answer.Namespace + "/" + answer.Name

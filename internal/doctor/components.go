@@ -54,7 +54,7 @@ func (e *examination) checkNodes(ctx context.Context) error {
 	return nil
 }
 
-// abbreviate returns the first three names and the number of the others.
+// abbreviate returns the first three names and the number of remaining names.
 func abbreviate(names []string) string { return format.Abbreviate(names, 3, ", ") }
 
 // checkComponents reads the Deployments of Plimsoll and checks whether their replicas are ready.

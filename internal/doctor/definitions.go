@@ -21,7 +21,7 @@ import (
 const buffersCRD = "capacitybuffers.autoscaling.x-k8s.io"
 
 // checkDefinitions checks whether the CRDs that the installed components require exist, and whether
-// those of Plimsoll are the ones of this version.
+// Plimsoll's CRDs are from this version.
 func (e *examination) checkDefinitions(ctx context.Context) error {
 	installed := e.controllers()
 	if slices.Contains(installed, "slack") || len(e.components) == 0 {
@@ -67,7 +67,7 @@ func controllersOf(d *appsv1.Deployment) []string {
 }
 
 // checkDefinition checks whether a CRD is installed and serves its versions. If own is set, its schema
-// must be that of the manifest.
+// must equal the schema of the manifest.
 func (e *examination) checkDefinition(ctx context.Context, manifest []byte, own bool) error {
 	var want, found apiextensionsv1.CustomResourceDefinition
 	if err := yaml.Unmarshal(manifest, &want); err != nil {

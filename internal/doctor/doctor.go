@@ -94,7 +94,7 @@ type examination struct {
 	policies   []v1alpha1.ResourceSlack
 }
 
-// checks are run in this order: later checks use objects that earlier ones have read.
+// checks are run in this order: later checks use objects that earlier checks have read.
 var checks = []struct {
 	name string
 	run  func(*examination, context.Context) error

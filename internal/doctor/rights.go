@@ -59,8 +59,8 @@ func (e *examination) checkRights(ctx context.Context) error {
 // placeholderFlag is the flag of the controller with the namespace of placeholder pods.
 const placeholderFlag = "--placeholder-namespace="
 
-// requiredRules returns the permissions that a component requires by namespace, those in the cluster with an
-// empty namespace.
+// requiredRules returns the permissions that a component requires by namespace. The empty namespace has the
+// cluster-wide permissions.
 func requiredRules(d *appsv1.Deployment) (map[string][]rbacv1.PolicyRule, error) {
 	arguments := argumentsOf(d)
 	readsMetrics := !slices.ContainsFunc(arguments, func(a string) bool {

@@ -19,7 +19,7 @@ import (
 const conditionTimeout = time.Minute
 
 // checkSchedulers checks for pending pods that no scheduler has tried to schedule: the scheduler in
-// spec.schedulerName does not run, or has no profile of this name.
+// spec.schedulerName does not run, or has no profile with this name.
 func (e *examination) checkSchedulers(ctx context.Context) error {
 	ignored := map[string][]string{}
 	pending := 0

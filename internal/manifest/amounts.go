@@ -10,7 +10,7 @@ import (
 )
 
 // CheckNode returns an error if an amount of a node is negative or does not fit in 64 bits: kube-scheduler would compute
-// with another one. The error names the field.
+// with another amount. The error names the field.
 func CheckNode(node *v1.Node) error {
 	if err := checkAmounts("status.capacity", node.Status.Capacity); err != nil {
 		return err

@@ -65,10 +65,10 @@ func checkEnd(document []byte) error {
 	return nil
 }
 
-// isFlow reports whether a document starts like JSON. It can be YAML, too.
+// isFlow reports whether a document starts like JSON; it can still be YAML.
 func isFlow(trimmed []byte) bool { return len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') }
 
-// split returns the values of a document that consists of several JSON values, as kubectl accepts it, and
+// split returns the values of a document that consists of several JSON values, as kubectl accepts it, or
 // else the document.
 func split(document []byte) [][]byte {
 	trimmed := bytes.TrimSpace(document)
@@ -99,7 +99,7 @@ func templateError(found []byte) error {
 	return fmt.Errorf("looks like a Helm template (found %s): render it first, as with helm template NAME CHART, and read the output", text)
 }
 
-// header is what all objects have in common.
+// header has the fields that all objects have in common.
 type header struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        struct {
@@ -109,8 +109,8 @@ type header struct {
 	Items []json.RawMessage `json:"items"`
 }
 
-// headerOf returns the header of an object. The type of an item of a typed list may be absent; it is then
-// that of the defaults.
+// headerOf returns the header of an object. An item of a typed list may have no type: it then has the
+// type in defaults.
 func headerOf(asJSON []byte, defaults metav1.TypeMeta) (header, error) {
 	var head header
 	if err := json.Unmarshal(asJSON, &head); err != nil {

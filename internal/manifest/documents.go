@@ -18,8 +18,8 @@ import (
 // maxFileBytes is the largest size of a file. Tests lower it.
 var maxFileBytes int64 = 1 << 30
 
-// maxNesting is the largest number of Lists around an object. Every List is decoded with all that it
-// contains: without a bound, the time grows with the square of the depth.
+// maxNesting is the largest number of Lists around an object. Every List is decoded with its
+// complete content: without a bound, the time grows with the square of the depth.
 const maxNesting = 3
 
 var errNesting = fmt.Errorf("found more than %d Lists in each other: must have at most %d", maxNesting, maxNesting)

@@ -30,7 +30,7 @@ func (i *Ignored) Add(kind schema.GroupKind) {
 const maxKinds = 10
 
 // String returns the counts, such as "ignored: 3 Rollout, 1 ConfigMap", the largest first; "" if nothing
-// was ignored. A kind whose name is that of a known one has its group.
+// was ignored. A kind is printed with its group if another kind with the name is read.
 func (i *Ignored) String() string {
 	if len(i.counts) == 0 {
 		return ""

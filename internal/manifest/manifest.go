@@ -39,7 +39,7 @@ type Objects struct {
 	Warnings []string
 }
 
-// kinds has the kinds that are read, with their versions. Objects of other kinds are ignored.
+// kinds are the kinds that are read, with their versions. Objects of other kinds are ignored.
 var kinds = map[string]string{
 	"Node": "v1", "Pod": "v1", "Namespace": "v1", "PersistentVolume": "v1", "PersistentVolumeClaim": "v1", "Service": "v1",
 	"ReplicationController": "v1", "StorageClass": storageVersion, "CSINode": storageVersion, "CSIDriver": storageVersion,
@@ -98,13 +98,13 @@ func ReadReferred(source Source) (*Objects, error) {
 	return &r.objects, nil
 }
 
-// SetPodDefaults sets what the API server sets in a pod, such as a request for a limit without one.
+// SetPodDefaults sets the defaults of the API server in a pod, such as a request equal to a limit.
 func SetPodDefaults(pod *v1.Pod) {
 	pod.Namespace = orDefault(pod.Namespace)
 	defaults.SetObjectDefaults_Pod(pod)
 }
 
-// SetNodeDefaults sets what the API server sets in a node, such as the allocatable amounts of a node without them.
+// SetNodeDefaults sets the defaults of the API server in a node, such as allocatable amounts equal to the capacity.
 func SetNodeDefaults(node *v1.Node) { defaults.SetObjectDefaults_Node(node) }
 
 // reader reads the objects of a cluster.
@@ -241,7 +241,7 @@ func (r *reader) add(where string, obj runtime.Object, to *[]runtime.Object) err
 	return r.requireUnique(where, strings.ToLower(kind[strings.LastIndex(kind, ".")+1:]), namespace, accessor.GetName())
 }
 
-// requireUnique returns an error unless an object has a name that no other has.
+// requireUnique returns an error if another object has the same name.
 func (r *reader) requireUnique(where, kind, namespace, name string) error {
 	if name == "" {
 		return fmt.Errorf("a %s without metadata.name", kind)

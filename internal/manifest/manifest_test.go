@@ -215,7 +215,7 @@ func TestReadErrors(t *testing.T) {
 }
 
 // TestReadOtherKinds checks that objects of other kinds are ignored and counted in one line, and that a
-// kind of the same name in another group is not taken for a known one.
+// kind with the same name in another group is not read.
 func TestReadOtherKinds(t *testing.T) {
 	const rollout = "---\napiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: r}\nspec: {replicas: many}\n"
 	content := node + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {template: '{{ .x }}'}\n" + rollout + rollout +
@@ -265,7 +265,7 @@ func TestReadChart(t *testing.T) {
 	}
 }
 
-// TestReadHubKinds checks the kinds of a hub: others are ignored, wrong versions and values are errors.
+// TestReadHubKinds checks the kinds of a hub: other kinds are ignored, wrong versions and values are errors.
 func TestReadHubKinds(t *testing.T) {
 	const placement = "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata: {name: p, namespace: shop}\n"
 	const other = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
@@ -288,7 +288,7 @@ func TestReadHubKinds(t *testing.T) {
 	}
 }
 
-// FuzzRead checks that documents with nodes, or with placements, are read, and that all others cause an error.
+// FuzzRead checks that documents with nodes, or with placements, are read, and that all other documents cause an error.
 func FuzzRead(f *testing.F) {
 	f.Add("{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{resources: {limits: {cpu: x}}}]}}")
 	f.Add("apiVersion: v1\nkind: Pod\nmetadata: {name: '{{ .x }}'}\n")

@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// Open reads a file in a format. Errors name the file. It must be a regular file: others may never end.
+// Open reads a file in a format. Errors name the file. It must be a regular file, since other files, such as pipes, may never end.
 func Open[T any](name string, read func(io.Reader) (T, error)) (content T, err error) {
 	file, err := os.Open(name)
 	if err != nil {

@@ -13,9 +13,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// isSuspicious reports whether a document has a number with an exponent of several digits
-// or with many digits, or a notation that can hide one. Most documents have
-// none, so that they are decoded only once.
+// isSuspicious reports whether a document may have a number with many digits or with an exponent of
+// several digits. Most documents have none, so that they are decoded only once.
 func isSuspicious(document []byte) bool {
 	digits := 0
 	for i, c := range document {
@@ -80,8 +79,8 @@ func CheckQuantities(document []byte) error {
 	return fmt.Errorf("%s: invalid quantity: %w", field, err)
 }
 
-// decodeAny decodes a document. It keeps the text of numbers in JSON, which is what a quantity is decoded from;
-// those of YAML are converted first.
+// decodeAny decodes a document. It keeps the text of numbers in JSON, from which quantities are decoded;
+// numbers in YAML are converted first.
 func decodeAny(document []byte) (object any, err error) {
 	if json.Valid(document) {
 		decoder := json.NewDecoder(bytes.NewReader(document))

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Quantities that take hours to decode are refused before that, with object and field.
+// Quantities that take hours to decode are refused before they are decoded, with object and field.
 func TestAbsurdQuantities(t *testing.T) {
 	pod := func(cpu string) string {
 		return "kind: Pod\napiVersion: v1\nmetadata: {name: web}\nspec: {containers: [{name: a, resources: {requests: {cpu: " + cpu + "}}}]}"

@@ -109,7 +109,7 @@ func (o *options) complete(flags *flag.FlagSet, names string) (err error) {
 	return nil
 }
 
-// selected returns the scenarios to run and the names of those that need the openb trace, which is missing.
+// selected returns the scenarios to run and, if the openb trace is missing, the names of the scenarios that need it.
 func (o *options) selected() (chosen []scenarios.Scenario, missing []string) {
 	for _, s := range scenarios.All() {
 		if o.part != "all" && o.part != string(s.Part) || !o.names.MatchString(s.Name) {

@@ -1,5 +1,5 @@
-// Command ocm runs the tests of Open Cluster Management for its placement controller, as released, against Plimsoll's
-// controller: on an embedded control plane with the CRDs of that release, then with those of this project. It must be started in lab.
+// Command ocm runs the tests of Open Cluster Management for its placement controller, as released, against Plimsoll's controller: on
+// an embedded control plane with the CRDs of that release, then with the CRDs of this project. It must be started in lab.
 //
 // Three things of the tests are replaced: they start no control plane and no controller, and use few of their helpers.
 package main
@@ -17,14 +17,14 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 )
 
-// suite is the folder of the module with the tests, suiteModule its name, and upstream that of the project they are from.
+// suite is the folder of the module with the tests, suiteModule the name of the module, and upstream the module that the tests are from.
 const (
 	suite       = "ocm/suite"
 	suiteModule = "github.com/plimsoll-k8s/plimsoll/lab/" + suite
 	upstream    = "open-cluster-management.io/ocm"
 )
 
-// replacedImports are packages that the tests import, and those that take their place.
+// replacedImports are packages that the tests import, and their replacements.
 var replacedImports = strings.NewReplacer(
 	upstream+"/pkg/placement/controllers", suiteModule+"/controllers",
 	upstream+"/test/integration/util", suiteModule+"/util",

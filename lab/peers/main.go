@@ -24,7 +24,7 @@ import (
 	"time"
 )
 
-// released is the folder of the program with the released code of others.
+// released is the folder of the program with the released code of other projects.
 const released = "peers/released"
 
 func main() {

@@ -11,7 +11,7 @@ import (
 
 // This file is the same in lab/peers and in lab/peers/released, which is a module of its own.
 
-// operation is what a case measures.
+// operation is the operation that a case measures.
 type operation func() error
 
 // serve measures the case that each line of in names, and writes its time in nanoseconds to a line of out.

@@ -71,7 +71,7 @@ func addScores(ctx context.Context, w *workload, watcher string, operations map[
 }
 
 // scoreOf returns the operation that scores a node for a pod. PreScore has been called without the node, so that Score
-// computes what it looks up in a scheduler.
+// computes the values that it would look up in a scheduler.
 func scoreOf(ctx context.Context, p schedtest.Plugin, f framework.Framework, pod *v1.Pod, node fwk.NodeInfo) (operation, error) {
 	var args runtime.Object
 	if p.Args != nil {
@@ -93,7 +93,7 @@ func scoreOf(ctx context.Context, p schedtest.Plugin, f framework.Framework, pod
 }
 
 // addPlacements adds cases for each placement. place/NAME is the algorithm, decide/NAME the whole decision of the
-// controller, and new/cel that of a placement whose expression is new.
+// controller, and new/cel the decision for a placement whose expression is new.
 func addPlacements(w *workload, operations map[string]operation) error {
 	if err := fleet.Prepare(); err != nil {
 		return err
@@ -159,7 +159,7 @@ func decide(state *fleet.State, key types.NamespacedName) error {
 	return nil
 }
 
-// requestOf returns the input of the algorithm for a placement, the same as the controller's.
+// requestOf returns the same input of the algorithm for a placement as the controller does.
 func requestOf(result *fleet.Result, existing map[string][]string, name string) *fleet.Request {
 	r := &fleet.Request{
 		Fleet: result.Fleet, Index: fleet.NewIndex(result.Fleet), Transient: true,

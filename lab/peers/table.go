@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// comparison is a row of the table: what is measured, and the names of the cases on both sides.
+// comparison is a row of the table: its text, and the names of the cases on both sides.
 type comparison struct{ text, theirs, ours string }
 
 // cases are the rows. Plugins without a counterpart of the same name are compared with

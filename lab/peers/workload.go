@@ -27,7 +27,7 @@ type workload struct {
 	// Clusters are the clusters of the fleet, all of one cluster set, and Decisions the existing decisions.
 	Clusters  []*clusterv1.ManagedCluster         `json:"clusters"`
 	Decisions []*clusterv1beta1.PlacementDecision `json:"decisions"`
-	// Placements are what is decided, by the name of the case.
+	// Placements to decide, by the name of the case.
 	Placements map[string]*clusterv1beta1.Placement `json:"placements"`
 }
 

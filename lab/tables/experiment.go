@@ -37,8 +37,8 @@ type experiment struct {
 	seeds     []uint64
 	// missing are the names of published scenarios without a result.
 	missing []string
-	// variants has the results of variants of the profiles in scenarios of the tuning half, ablations those of predicted with
-	// parts of its model left out; nil if they were not run.
+	// variants has the results of variants of the profiles in scenarios of the tuning half, ablations the results of the
+	// profile predicted with parts of its model left out; nil if they were not run.
 	variants, ablations *experiment
 }
 
@@ -96,7 +96,7 @@ func (e *experiment) add(s scenario) error {
 // baseline returns the name of the first profile.
 func (e *experiment) baseline() string { return e.profiles[0] }
 
-// subject returns the profile whose results the page is about: predicted or, if it was not run, the second one.
+// subject returns the profile that the page is about: predicted or, if it was not run, the second profile.
 func (e *experiment) subject() string {
 	if slices.Contains(e.profiles, "predicted") {
 		return "predicted"

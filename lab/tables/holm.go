@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// maxPairs bounds the pairs of signFlip: it looks at two to the power of their number.
+// maxPairs bounds the pairs of signFlip, which computes 2^pairs sums.
 const maxPairs = 20
 
-// signFlip returns the probabilities that the sum of paired differences is as low, and as high, as it is or beyond, if
-// each difference had either sign with equal probability: the exact randomization test of Fisher. A low probability of
-// less is evidence that the true differences are negative.
+// signFlip returns the probabilities of a sum of paired differences that is at most, and at least, the observed sum,
+// if each difference has either sign with equal probability: the exact randomization test of Fisher. A low probability
+// of less is evidence that the true differences are negative.
 func signFlip(differences []float64) (less, more float64, err error) {
 	n := len(differences)
 	if n == 0 || n > maxPairs {
@@ -53,9 +53,10 @@ func signFlip(differences []float64) (less, more float64, err error) {
 	return float64(low) / float64(uint(1)<<n), float64(high) / float64(uint(1)<<n), nil
 }
 
-// holm returns adjusted probabilities: rejecting those below a level rejects a true hypothesis with at most that
-// probability, whatever their number and dependence (Holm, A Simple Sequentially Rejective Multiple Test Procedure, 1979).
-// The smallest of n is multiplied by n, the next one by n-1, and so on, and none is smaller than one before it.
+// holm returns adjusted probabilities: if hypotheses below a level are rejected, the probability of rejecting a true
+// hypothesis is at most the level, for any number of hypotheses and any dependence (Holm, A Simple Sequentially Rejective
+// Multiple Test Procedure, 1979). The smallest of n probabilities is multiplied by n, the next by n-1, and so on; no
+// result is smaller than the result before it.
 func holm(probabilities []float64) []float64 {
 	order := make([]int, len(probabilities))
 	for i := range order {

@@ -14,7 +14,7 @@ func TestHolm(t *testing.T) {
 		"one":  {[]float64{0.03}, []float64{0.03}},
 		// 4 x 0.005, 3 x 0.01, 2 x 0.03, 1 x 0.04, which is below 0.06
 		"four": {[]float64{0.01, 0.04, 0.03, 0.005}, []float64{0.03, 0.06, 0.06, 0.02}},
-		// 3 x 0.5 is limited to 1, as are those after it.
+		// 3 x 0.5 is limited to 1, as are the later products.
 		"high":  {[]float64{0.5, 0.9, 0.6}, []float64{1, 1, 1}},
 		"equal": {[]float64{0.02, 0.02}, []float64{0.04, 0.04}},
 	} {

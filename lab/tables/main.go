@@ -3,8 +3,8 @@
 //
 //	tables RESULTS FOLDER
 //
-// RESULTS is the folder that lab/experiment wrote, FOLDER that of the tables. Results of the tuning half are ignored, except
-// in RESULTS/variants and RESULTS/ablations, which have those of variants of the profiles.
+// RESULTS is the folder that lab/experiment wrote, FOLDER the folder of the tables. Results of the tuning half are ignored,
+// except the results of variants of the profiles in RESULTS/variants and RESULTS/ablations.
 package main
 
 import (
@@ -40,7 +40,7 @@ func figures(names ...string) []result.Definition {
 	return definitions
 }
 
-// The folders with the results of variants and ablations, in that of the others.
+// The folders with the results of variants and ablations, in RESULTS.
 const (
 	variantsFolder  = "variants"
 	ablationsFolder = "ablations"

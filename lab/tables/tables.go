@@ -20,10 +20,10 @@ var (
 		"overloadMinutes", "cpuOverloadMinutes", "memoryOverruns", "throttledCoreSeconds", "unschedulable", "pendingSecondsMean",
 		"nodesUsed", "cpuLimitRatioP95", "cpuLimitRatioMax", "memoryLimitRatioP95", "memoryLimitRatioMax",
 	)
-	// testedFigures must not be worse than those of the baseline.
+	// testedFigures must not be worse than the figures of the baseline.
 	testedFigures = figures("overloadMinutes", "memoryOverruns", "unschedulable")
 	overload      = testedFigures[0]
-	// committedFigures show at which price overload is reduced.
+	// committedFigures show the price of less overload.
 	committedFigures = figures("cpuLimitRatioP95", "cpuLimitRatioMax", "memoryLimitRatioP95", "memoryLimitRatioMax", "nodesUsed")
 )
 

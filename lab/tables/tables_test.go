@@ -51,10 +51,10 @@ func published(family scenarios.Family) (names []string) {
 	return names
 }
 
-// TestGenerate has one scenario with best-effort pods and one without, with eight seeds. In the first one the default profile has
-// 100 to 107 minutes, of which predicted has a tenth, crane a half and koordinator a fifth: the mean is 103.5. In the second one
-// all have 10 minutes but predicted, which has 11 to 18: the probability that all eight are higher is 1/256, and twice
-// that after Holm's correction over two scenarios.
+// TestGenerate has one scenario with best-effort pods and one without, with eight seeds. In the first scenario the default
+// profile has 100 to 107 minutes, on average 103.5; predicted has a tenth of that, crane a half and koordinator a fifth. In the
+// second scenario all profiles have 10 minutes but predicted, which has 11 to 18: the probability that all eight seeds are higher
+// is 1/256, and 1/128 after Holm's correction over two scenarios.
 func TestGenerate(t *testing.T) {
 	from, folder := t.TempDir(), t.TempDir()
 	first, second := map[string][]float64{}, map[string][]float64{}
@@ -162,7 +162,7 @@ func TestGenerateErrors(t *testing.T) {
 	}
 }
 
-// TestSummary verifies that docs/results.md has the figures of these tables: each row of its tables is one of theirs.
+// TestSummary verifies that docs/results.md has the figures of these tables: each row of its tables is a row of these tables.
 func TestSummary(t *testing.T) {
 	summary, err := os.ReadFile("../../docs/results.md")
 	if err != nil {

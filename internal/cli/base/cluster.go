@@ -15,7 +15,7 @@ type Cluster struct {
 	access  kube.Access
 }
 
-// AddFlags adds the flags. name is what help texts call the cluster, such as "hub".
+// AddFlags adds the flags. name is the word for the cluster in help texts, such as "hub".
 func (c *Cluster) AddFlags(cmd *cobra.Command, name string, timeout time.Duration) {
 	c.access.AddFlags(cmd, name)
 	cmd.Flags().DurationVar(&c.Timeout, "timeout", timeout, "maximum time to wait for the "+name)

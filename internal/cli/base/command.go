@@ -27,8 +27,8 @@ func ConfigureGroup(cmd *cobra.Command) {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 }
 
-// UnknownCommand returns the error for a subcommand that does not exist, with the most similar ones or
-// all of them.
+// UnknownCommand returns the error for a subcommand that does not exist, with the most similar
+// subcommands or all subcommands.
 func UnknownCommand(cmd *cobra.Command, name string) error {
 	if cmd.SuggestionsMinimumDistance == 0 {
 		cmd.SuggestionsMinimumDistance = 2

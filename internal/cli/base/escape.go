@@ -9,10 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Escape returns a text that a terminal displays as one line, whatever it contains: control characters
-// (C0, C1, ESC, newlines), characters that change the direction of text, other characters that are not
-// printable and invalid UTF-8 are replaced by their escapes in JSON, such as \n and \u001b; a byte that is
-// not UTF-8 by \xff.
+// Escape returns a text that a terminal displays as one line: control characters (C0, C1, ESC, newlines),
+// characters that change the direction of text, and other characters that are not printable are replaced
+// by their escapes in JSON, such as \n and \u001b; a byte of invalid UTF-8 by an escape such as \xff.
 //
 // Commands use it for text from manifests, snapshots, load sources and API servers.
 func Escape(text string) string { return escape(text, "") }
@@ -50,7 +49,7 @@ func escape(text, keep string) string {
 	return b.String()
 }
 
-// escapeRune returns the escape of a rune of size bytes, the first of which is given.
+// escapeRune returns the escape of a rune of size bytes; first is its first byte.
 func escapeRune(r rune, size int, first byte) string {
 	switch {
 	case r == utf8.RuneError && size == 1:

@@ -58,7 +58,7 @@ func FuzzEscape(f *testing.F) {
 	})
 }
 
-// TestOutputIsEscaped checks that nothing that a command prints passes control characters to a terminal.
+// TestOutputIsEscaped checks that the output of a command passes no control characters to a terminal.
 func TestOutputIsEscaped(t *testing.T) {
 	for _, format := range []string{FormatTable, FormatJSON, FormatYAML} {
 		var out bytes.Buffer
@@ -97,8 +97,8 @@ func expectPrintable(t *testing.T, what, text string) {
 	}
 }
 
-// TestTable checks that tables are those of kubectl: a cell has one line, columns without content are left out, and further columns need
-// -o wide.
+// TestTable checks that tables follow kubectl: a cell has one line, columns without content are left out, and further columns need -o
+// wide.
 func TestTable(t *testing.T) {
 	tab := NewTable("name", "count", "empty")
 	tab.Wide("message")

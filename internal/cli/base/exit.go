@@ -1,4 +1,4 @@
-// Package base is what all commands share: exit codes, output, tables, new files and progress.
+// Package base has the code that all commands share: exit codes, output, tables, new files and progress.
 package base
 
 import (
@@ -45,7 +45,7 @@ func Failure(err error) error { return WithExitCode(ExitFailure, err) }
 // UsageError returns an error with the exit code ExitUsage, nil if err is nil.
 func UsageError(err error) error { return WithExitCode(ExitUsage, err) }
 
-// ExitCode returns the exit code of an error: 0 for none, and otherwise for an error without one.
+// ExitCode returns the exit code of an error: 0 for nil, and the argument otherwise for an error without an exit code.
 func ExitCode(err error, otherwise int) int {
 	if err == nil {
 		return 0
@@ -69,17 +69,17 @@ func report(out io.Writer, program string, err error) {
 	}
 }
 
-// oneLine returns a message of several lines as one that is safe to print.
+// oneLine returns a message of several lines as one line that is safe to print.
 func oneLine(message string) string { return Escape(strings.ReplaceAll(message, "\n", "; ")) }
 
-// RunService runs the command of a service and returns the exit code. Errors of flags and
-// arguments have the code ExitUsage, all others ExitFailure unless they say so themselves.
+// RunService runs the command of a service and returns the exit code. Errors of flags and arguments
+// have the code ExitUsage, other errors ExitFailure unless they have a code themselves.
 func RunService(ctx context.Context, cmd *cobra.Command) int {
 	return Report(cmd.Name(), cmd.ExecuteContext(ctx), ExitFailure)
 }
 
-// ConfigureService sets how a command of a service treats errors: arguments and invalid flags are
-// usage errors, and so is what validate returns.
+// ConfigureService sets how a command of a service treats errors: arguments, invalid flags and
+// errors of validate are usage errors.
 func ConfigureService(cmd *cobra.Command, validate func(*cobra.Command) error) {
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
 	cmd.Args = func(cmd *cobra.Command, args []string) error { return UsageError(cobra.NoArgs(cmd, args)) }

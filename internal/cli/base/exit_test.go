@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestWithExitCode checks the exit codes of errors, also of wrapped ones, and that no error stays no error.
+// TestWithExitCode checks the exit codes of errors, also of wrapped errors, and that nil stays nil.
 func TestWithExitCode(t *testing.T) {
 	plain := errors.New("refused")
 	for name, tc := range map[string]struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// The groups of flags in help texts, in their order. Flags without a group are in the last one.
+// The groups of flags in help texts, in their order. Flags without a group are in the last group.
 const (
 	GroupInput   = "Input"
 	GroupCluster = "Cluster"
@@ -35,7 +35,7 @@ func Group(cmd *cobra.Command, group string, flags ...string) {
 	}
 }
 
-// Rare leaves flags of a command out of its help, unless that is asked for with --help-all.
+// Rare leaves flags of a command out of its help, except with --help-all.
 func Rare(cmd *cobra.Command, flags ...string) { Group(cmd, groupRare, flags...) }
 
 // groupOf returns the group of a flag.
@@ -115,7 +115,7 @@ func flagGroups(cmd *cobra.Command) string {
 // item is a line of a list in a help text: its name, and its description in another column.
 var item = regexp.MustCompile(`^( +\S.*?  +|- )(\S.*)$`)
 
-// wrapHelp wraps the paragraphs of a help text to a width, and the descriptions in lists to what is left of it.
+// wrapHelp wraps the paragraphs of a help text to a width, and the descriptions in lists to the width right of their names.
 func wrapHelp(text string, width int) string {
 	var out []string
 	var head, body string // of the paragraph or item so far

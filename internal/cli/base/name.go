@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Resource is a type of object that arguments name. The names of the type are those of kubectl.
+// Resource is a type of object that arguments name. The type has the same names as in kubectl.
 type Resource struct {
 	// Singular is the name of one object, such as pod.
 	Singular string

@@ -19,7 +19,7 @@ const (
 	FormatWide = "wide"
 	FormatJSON = "json"
 	FormatYAML = "yaml"
-	// FormatMarkdown is that of commands whose result goes into a pull request or an issue.
+	// FormatMarkdown is for results that go into a pull request or an issue.
 	FormatMarkdown = "markdown"
 )
 
@@ -57,8 +57,8 @@ func (o *Output) Validate() error {
 	return nil
 }
 
-// Print prints a result as JSON or YAML, which have the same fields, or else calls table. What is printed
-// is escaped as by EscapeLines, whatever out is.
+// Print prints a result as JSON or YAML, which have the same fields, or else calls table. The output of
+// table is always escaped as by EscapeLines.
 func (o *Output) Print(out io.Writer, result any, table func(io.Writer)) error {
 	switch o.Format {
 	case FormatJSON:

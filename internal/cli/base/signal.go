@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// gracePeriod is how long a program may take to end after a signal before it is terminated. Kubernetes and
-// users get an end within a second, whatever the program computes.
+// gracePeriod is how long a program may take to end after a signal before it is terminated. It ensures
+// that the program ends within a second during any computation.
 const gracePeriod = 900 * time.Millisecond
 
 // SignalContext returns a context that ends at the first SIGINT or SIGTERM. If the process has not ended
 // after gracePeriod, or at a second signal, it exits with exitCode: code that computes may not observe its
-// context. The returned function ends this and releases the resources.
+// context. The returned function stops the handling of signals and releases the resources.
 func SignalContext(program string, exitCode int) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)

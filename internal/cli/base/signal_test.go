@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// childVariable makes TestMain run a program that ends by its context, or one that ignores it.
+// childVariable makes TestMain run a program that ends by its context, or a program that ignores its context.
 const childVariable = "PLIMSOLL_TEST_SIGNAL"
 
 // TestMain runs the programs of TestSignalContext.
@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// TestSignalContext checks that a program ends by its context, and that one that computes without looking
-// at it is terminated after the grace period, or at once by a second signal.
+// TestSignalContext checks that a program ends by its context, and that a program that ignores its
+// context is terminated after the grace period, or at once by a second signal.
 func TestSignalContext(t *testing.T) {
 	tests := map[string]struct {
 		child         string

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestStdout checks that standard output passes on what is written, and keeps the first error, also of what returns none: a table
-// and a text.
+// TestStdout checks that standard output passes on text, and keeps the first error of functions that return none, such as
+// Table.Print.
 func TestStdout(t *testing.T) {
 	for name, print := range map[string]func(*Stdout){
 		"text": func(out *Stdout) { fmt.Fprintln(Escaped(Escaped(out)), "node-1") },

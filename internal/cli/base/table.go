@@ -34,7 +34,7 @@ func (t *Table) add(priority int32, columns []string) {
 	}
 }
 
-// AddRow adds a row with a cell for each column. What is printed of a cell is escaped; see Escape.
+// AddRow adds a row with a cell for each column. Cells are escaped when they are printed; see Escape.
 func (t *Table) AddRow(cells ...any) {
 	row := metav1.TableRow{Cells: make([]any, len(t.table.ColumnDefinitions))}
 	for i := range row.Cells {
@@ -97,6 +97,6 @@ var markdownEscapes = strings.NewReplacer(
 	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "|", `\|`, "#", `\#`, "~", `\~`, "@", "@\u2060",
 	"<", "&lt;", ">", "&gt;", "&", "&amp;", "\n", "<br>")
 
-// EscapeMarkdown returns a text that Markdown displays as it is, whatever it contains; newlines as line breaks.
-// The text must be escaped for terminals (Escape).
+// EscapeMarkdown returns a text that Markdown displays literally, with newlines as line breaks. The text must
+// be escaped for terminals (Escape).
 func EscapeMarkdown(text string) string { return markdownEscapes.Replace(text) }

@@ -30,10 +30,10 @@ func isTerminal(out io.Writer) bool {
 	return file != nil && term.IsTerminal(int(file.Fd()))
 }
 
-// wrapper is a writer that passes what it gets to another one.
+// wrapper is a writer that passes text to another writer.
 type wrapper interface{ unwrap() io.Writer }
 
-// unwrap returns the writer behind those of this package.
+// unwrap returns the writer behind the wrappers of this package.
 func unwrap(out io.Writer) io.Writer {
 	for {
 		w, ok := out.(wrapper)

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal returns both ends of a pseudo-terminal with a number of columns. The other end returns what is written.
+// openTerminal returns both ends of a pseudo-terminal with a number of columns. Text that is written to the terminal can be read from
+// other.
 func openTerminal(t *testing.T, columns uint16) (terminal, other *os.File) {
 	t.Helper()
 	other, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

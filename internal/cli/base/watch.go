@@ -30,8 +30,8 @@ func (w *Watch) Validate() error {
 	return nil
 }
 
-// Run calls show once and returns its error. With --watch it calls it repeatedly until the context ends, and prints
-// errors in place of returning them. On a terminal each result replaces the one before.
+// Run calls show once and returns its error. With --watch it calls show repeatedly until the context ends, and
+// prints errors instead of returning them. On a terminal each result replaces the previous result.
 func (w *Watch) Run(ctx context.Context, out io.Writer, warn func(string), show func(context.Context, io.Writer) error) error {
 	if !w.Enabled {
 		return show(ctx, out)
@@ -50,7 +50,7 @@ func (w *Watch) Run(ctx context.Context, out io.Writer, warn func(string), show 
 	}
 }
 
-// Begin prints what separates the documents of repeated reads in a format: --- in YAML.
+// Begin prints the separator between the documents of repeated reads: --- in YAML, nothing in other formats.
 func (w *Watch) Begin(out io.Writer, format string) {
 	if w.Enabled && format == FormatYAML {
 		fmt.Fprintln(out, "---")
@@ -66,7 +66,7 @@ func (w *Watch) refresh(ctx context.Context, out io.Writer, warn func(string), s
 	}
 	prefix := ""
 	if isTerminal(out) {
-		// Move the cursor to the corner and erase what follows: lines that have scrolled away stay.
+		// Move the cursor to the corner and erase the rest of the screen: lines that have scrolled away stay.
 		prefix = fmt.Sprintf("\x1b[H\x1b[Jevery %s, at %s; Ctrl-C ends\n", w.Interval, time.Now().Format(time.TimeOnly))
 	}
 	if _, failed := io.WriteString(unwrap(out), prefix+screen.text.String()); failed != nil {
@@ -78,7 +78,7 @@ func (w *Watch) refresh(ctx context.Context, out io.Writer, warn func(string), s
 	return nil
 }
 
-// screen collects what is shown at once, and is fitted to the terminal of out.
+// screen collects the output of one result before it is written to out.
 type screen struct {
 	out  io.Writer
 	text bytes.Buffer

@@ -31,7 +31,7 @@ import (
 // loadPrefix is the prefix of the flags that select a load source.
 const loadPrefix = "load-"
 
-// agentFlags are the flags that require --agent, in addition to those of the load source.
+// agentFlags are the flags that require --agent, in addition to the flags of the load source.
 var agentFlags = []string{"cluster-name", "hub-kubeconfig", "interval", "valid-for", "report-resources"}
 
 // agentOptions are the flags of the agent.

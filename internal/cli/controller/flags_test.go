@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPlaceholderNamespace checks the values of --placeholder-namespace: none, or a namespace other than that
-// of the controller.
+// TestPlaceholderNamespace checks the values of --placeholder-namespace: none, or a namespace other than the
+// namespace of the controller.
 func TestPlaceholderNamespace(t *testing.T) {
 	for value, valid := range map[string]bool{"": true, "placeholders": true, "plimsoll-system": false, "A_b": false} {
 		o := options{namespace: "plimsoll-system", adopt: "all", podNamespace: value}

@@ -58,7 +58,7 @@ func start(ctx context.Context, m ctrl.Manager) error {
 	return m.Start(ctx)
 }
 
-// managerOptions returns the options of a manager with a leader election lease of a name.
+// managerOptions returns the options of a manager whose leader election lease has the name.
 func (o *options) managerOptions(lease string) ctrl.Options {
 	return ctrl.Options{
 		LeaderElection:   o.leaderElect,

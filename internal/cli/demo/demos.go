@@ -20,7 +20,7 @@ type demos struct {
 	node  *node.Demo
 	slack *slack.Demo
 	fleet *fleet.Demo
-	// running describes what runs. isReady is set when the cluster is the user's.
+	// running describes the running programs. isReady is set when the user can use the cluster.
 	running atomic.Pointer[string]
 	isReady atomic.Bool
 }
@@ -123,7 +123,7 @@ func (d *demos) stay(ctx context.Context, url string, say func(string)) error {
 	if err := d.fleet.Play(ctx); err != nil {
 		return err
 	}
-	// All pods so far are those of the demo. From now on the live page shows those of the user.
+	// All pods so far belong to the demo. From now on the live page shows pods of the user.
 	if err := d.node.Watch(ctx); err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
 )
 
-// instructions returns the last lines of the demo: what runs, the profiles, and commands to try.
+// instructions returns the last lines of the demo: the running programs, the profiles, and commands to try.
 func (d *demos) instructions(url string) string {
 	var profiles []string
 	for _, profile := range d.node.Profiles() {
@@ -68,8 +68,8 @@ func (d *demos) commands() []page.LiveCommand {
 	)
 }
 
-// plimsollProgram returns the command for the program plimsoll: the one beside this program, as make
-// demo builds it, or the one in PATH.
+// plimsollProgram returns the command for the program plimsoll: the program beside this program, as
+// make demo builds it, or else the program in PATH.
 func plimsollProgram() string {
 	self, err := os.Executable()
 	if err != nil {

@@ -64,7 +64,7 @@ func summarizeSlack(results []demo.Result) string {
 		slowest[slack.WithoutSlack], slack.WithoutSlack, slowest[slack.WithSlack], slack.WithSlack)
 }
 
-// summarizeFleet returns the number of decisions, and after what time the slowest was made.
+// summarizeFleet returns the number of decisions, and the time of the slowest decision.
 func summarizeFleet(results []demo.Result) string {
 	slowest := slices.MaxFunc(results, func(a, b demo.Result) int { return int(1000 * (a.Fleet.Seconds - b.Fleet.Seconds)) })
 	return fmt.Sprintf("%d decisions over simulated clusters as expected, the slowest after %.2f s", len(results), slowest.Fleet.Seconds)

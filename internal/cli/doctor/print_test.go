@@ -15,7 +15,7 @@ var findings = []doctor.Finding{
 	{Check: "slack", Level: doctor.OK, Message: "no policies"},
 }
 
-// TestPrintFindings checks the order: problems, warnings, each with its remedy, and one line of what is fine.
+// TestPrintFindings checks the order: problems, warnings, each with its remedy, and one line for passed checks.
 func TestPrintFindings(t *testing.T) {
 	var out bytes.Buffer
 	printFindings(&out, findings)

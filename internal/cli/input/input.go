@@ -1,4 +1,4 @@
-// Package input reads what commands work on: manifests, snapshots or a live cluster, the load of
+// Package input reads the input of commands: manifests, snapshots or a live cluster, the load of
 // its nodes, and configuration files.
 package input
 
@@ -23,11 +23,11 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/file"
 )
 
-// Objects are the flags --filename, --snapshot and --recording, one of which gives the objects.
+// Objects are the flags --filename, --snapshot and --recording. One of them selects the objects.
 type Objects struct {
 	Files    []string
 	Snapshot string
-	// Recording is read at the time At, at its end if that is empty.
+	// Recording is read at the time At, or at its end if At is empty.
 	Recording, At string
 	// Strict refuses input that would be ignored with a warning.
 	Strict bool
@@ -135,7 +135,7 @@ func (i *Instant) AddFlags(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("load", "json")
 }
 
-// ParseNow returns the time in the flag --now, and otherwise if the flag is empty.
+// ParseNow returns the time in the flag --now, or the argument otherwise if the flag is empty.
 func ParseNow(text string, otherwise time.Time) (time.Time, error) {
 	if text == "" {
 		return otherwise, nil
@@ -262,7 +262,7 @@ type Utilization struct {
 	StdDev float64 `json:"stdDev"`
 }
 
-// UtilizationOf returns the utilization of a node, nil for what is unknown.
+// UtilizationOf returns the utilization of a node, nil if it is unknown.
 func UtilizationOf(node load.Node) (cpu, memory *Utilization) {
 	if node.HasCPU {
 		cpu = &Utilization{node.CPU.Mean, node.CPU.StdDev}

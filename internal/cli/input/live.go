@@ -31,7 +31,7 @@ func (l *LiveCluster) AddFlags(cmd *cobra.Command, configUsage, nameUsage string
 	l.Scheduler.AddFlags(cmd, configUsage, nameUsage)
 }
 
-// Read reads the cluster, and its load if that is available.
+// Read reads the cluster, and its load if it is available.
 func (l *LiveCluster) Read(cmd *cobra.Command, folders []string, warn func(string)) (*record.Cluster, error) {
 	if err := l.UseConfig(cmd); err != nil {
 		return nil, err
@@ -78,8 +78,8 @@ func (l *LiveCluster) UseConfig(cmd *cobra.Command) error {
 	return err
 }
 
-// ReadLoad reads the load of the nodes and adds it to a snapshot. The sources are tried in order, with
-// that of the flags as the last one. A snapshot without load says so.
+// ReadLoad reads the load of the nodes and adds it to a snapshot. The sources are tried in order, the
+// source of the flags last. If it cannot be read from any source, the snapshot lists it as missing.
 func (l *LiveCluster) ReadLoad(
 	ctx context.Context, config *rest.Config, read *record.Cluster, warn func(string), sources ...metricprovider.Config,
 ) {
@@ -107,7 +107,7 @@ func (l *LiveCluster) ReadLoad(
 	read.About.Missing = append(read.About.Missing, snapshot.Missing{What: "load", Why: "it could not be read"})
 }
 
-// ReadUsage reads the usage of pods and adds it to a snapshot. A snapshot without it says so.
+// ReadUsage reads the usage of pods and adds it to a snapshot. If it cannot be read, the snapshot lists it as missing.
 func (l *LiveCluster) ReadUsage(ctx context.Context, read *record.Cluster, warn func(string)) error {
 	config, err := l.LoadSource.Config()
 	if err != nil {

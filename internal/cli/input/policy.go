@@ -15,9 +15,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 )
 
-// SlackPolicy returns the ResourceSlack in a file, or the default one if path is empty, which mirrors the
-// workloads of all namespaces. The rate in a flag, if it is not empty, replaces that of the policy; it may
-// exceed 200% if allowHighRate is true.
+// SlackPolicy returns the ResourceSlack in a file. If path is empty, it returns the default policy, which
+// mirrors the workloads of all namespaces. The rate in a flag, if it is not empty, replaces the rate of
+// the policy; it may exceed 200% if allowHighRate is true.
 func SlackPolicy(path, flag, rate string, allowHighRate bool) (*v1alpha1.ResourceSlack, error) {
 	policy := &v1alpha1.ResourceSlack{}
 	if path == "" {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestLargePolicy checks that of a file that is too large no more than the limit is read.
+// TestLargePolicy checks that a file that is too large is read only up to the limit.
 func TestLargePolicy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	policy := "apiVersion: plimsoll.dev/v1alpha1\nkind: ResourceSlack\nmetadata: {name: general}\nspec: {minRate: 10%}\n"

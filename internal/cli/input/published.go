@@ -19,7 +19,7 @@ import (
 const maxPublished = 50
 
 // PublishedScheduler returns the configuration that the chart has stored in the cluster for the scheduler
-// of a name, and false if there is none. Without the right to list ConfigMaps it returns false.
+// with the name, and false if there is none. Without the right to list ConfigMaps it returns false.
 func PublishedScheduler(
 	ctx context.Context, client kubernetes.Interface, name string, warn func(string),
 ) (engine.Scheduler, bool, error) {
@@ -52,8 +52,8 @@ func published(m *v1.ConfigMap) (engine.Scheduler, error) {
 	return engine.Scheduler{Config: cfg, Source: source}, err
 }
 
-// LoadSourceOf returns the load source that a profile of the scheduler configures, or else that of its
-// first profile that configures one, and false if there is none.
+// LoadSourceOf returns the load source that a profile of the scheduler configures, or else the first
+// load source that any of its profiles configures. It returns false if there is none.
 func LoadSourceOf(scheduler engine.Scheduler, profile engine.Profile) (metricprovider.Config, bool) {
 	if source, ok := loadSourceOf(scheduler.Config, profile.SchedulerName); ok {
 		return source, true

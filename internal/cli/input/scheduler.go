@@ -38,7 +38,7 @@ func (s *Scheduler) AddProfileFlag(cmd *cobra.Command) {
 // Given reports whether one of the flags selects a configuration.
 func (s *Scheduler) Given() bool { return s.Config != "" || s.Profile != "" }
 
-// Read returns the configuration in --profile or --config, by default that of a built-in profile.
+// Read returns the configuration in --profile or --config, by default the configuration of the profile builtIn.
 func (s *Scheduler) Read(builtIn string, warn func(string)) (engine.Scheduler, error) {
 	if s.Config != "" {
 		cfg, err := config.Load(s.Config)
@@ -79,7 +79,7 @@ func (s *Scheduler) ReadWithPlugins(warn func(string)) (engine.Scheduler, error)
 var errNoLoadSource = errors.New("no profile configures a load source: set watcherAddress or metricProvider in the arguments " +
 	"of " + lowriskovercommitment.Name + " or " + predictedutilization.Name)
 
-// LoadSource returns the load source of the first profile that configures one, or errNoLoadSource.
+// LoadSource returns the load source of the first profile that has a load source, or errNoLoadSource.
 func (s *Scheduler) LoadSource() (metricprovider.Config, error) {
 	cfg, err := config.Load(s.Config)
 	if err != nil {
@@ -91,8 +91,8 @@ func (s *Scheduler) LoadSource() (metricprovider.Config, error) {
 	return metricprovider.Config{}, fmt.Errorf("%s: %w", s.Config, errNoLoadSource)
 }
 
-// loadSourceOf returns the load source of the profile with a scheduler name, or of the first profile that
-// configures one if the name is empty.
+// loadSourceOf returns the load source of the profile with a scheduler name. If the name is empty, it
+// returns the load source of the first profile that has one.
 func loadSourceOf(cfg *internalconfig.KubeSchedulerConfiguration, name string) (metricprovider.Config, bool) {
 	for _, profile := range cfg.Profiles {
 		if name != "" && profile.SchedulerName != name {

@@ -90,7 +90,7 @@ there are enough samples.`,
 type topResult struct {
 	Source string    `json:"source"`
 	Time   time.Time `json:"time"`
-	// AgeSeconds and WindowSeconds are those of the reading.
+	// AgeSeconds and WindowSeconds of the reading.
 	AgeSeconds    float64   `json:"ageSeconds"`
 	WindowSeconds float64   `json:"windowSeconds"`
 	Nodes         []topNode `json:"nodes"`
@@ -101,7 +101,7 @@ type topResult struct {
 	Lost map[string]string `json:"lost,omitempty"`
 }
 
-// topNode is the load of a node, null for what is unknown.
+// topNode is the load of a node. A resource with unknown load is null.
 type topNode struct {
 	Name   string             `json:"name"`
 	CPU    *input.Utilization `json:"cpu"`
@@ -192,7 +192,7 @@ func (o *topOptions) print(reading load.Reading, now time.Time, out io.Writer, w
 	return base.Failure(errors.Join(errs...))
 }
 
-// compare orders two nodes, the one with the higher utilization first.
+// compare orders two nodes by descending utilization.
 func (o *topOptions) compare(a, b topNode) int {
 	mean := func(u *input.Utilization) float64 {
 		if u == nil {

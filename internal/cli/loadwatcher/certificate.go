@@ -8,7 +8,7 @@ import (
 )
 
 // certificate is a server certificate in files, which are read for every handshake. While the files do not
-// match, because one of them is replaced before the other, the previous certificate is used.
+// match, because certificate and key are not replaced at the same time, the previous certificate is used.
 type certificate struct {
 	certFile, keyFile string
 

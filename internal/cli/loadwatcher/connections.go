@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// maxConnections is the largest number of open connections. Further ones wait in the kernel until one is closed.
+	// maxConnections is the largest number of open connections. Further connections wait in the kernel until a connection is closed.
 	maxConnections = 1000
 	// idleTimeout is the longest time between two requests on a connection. With the other timeouts of the server, it bounds
 	// how long a client holds a connection without a complete request.

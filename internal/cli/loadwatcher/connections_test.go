@@ -17,8 +17,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// TestConnectionsAreLimited opens as many connections as the limit allows and leaves them idle: a further one is answered, but not
-// before the first is closed.
+// TestConnectionsAreLimited opens as many connections as the limit allows and leaves them idle: a further connection is answered,
+// but not before the first connection is closed.
 func TestConnectionsAreLimited(t *testing.T) {
 	feed := filepath.Join(t.TempDir(), "load.json")
 	faultyFeed(t, feed, 0)
@@ -52,7 +52,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	}
 }
 
-// TestSendBuffer checks that a client that does not read holds little data of the kernel.
+// TestSendBuffer checks that the kernel holds little data for a client that does not read.
 func TestSendBuffer(t *testing.T) {
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

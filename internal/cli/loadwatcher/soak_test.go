@@ -71,7 +71,7 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	clients.Wait()
-	// When a busy machine stops for longer than the server waits for a request, each client loses the one that it sends.
+	// When a busy machine stops for longer than the server waits for a request, each client loses the request that it sends.
 	if count := unanswered.Load(); count > soakClients+requests.Load()/10_000 {
 		t.Errorf("%d of %d requests were not answered, want at most one in 10,000 and %d", count, requests.Load(), soakClients)
 	}
@@ -118,7 +118,7 @@ func faultyFeed(t *testing.T, path string, version int) {
 	replace(t, path, content)
 }
 
-// soakRequest sends one request of a kind. It returns an error if a request that waits for an answer gets none.
+// soakRequest sends one request of a kind. It returns an error if a request that waits for an answer gets no answer.
 func soakRequest(ctx context.Context, t *testing.T, address string, kind int) error {
 	switch kind {
 	case 0, 1:

@@ -78,7 +78,7 @@ func (o *explainOptions) run(ctx context.Context, arg string, out io.Writer) err
 	return printOutcomes(out, &o.output, []outcome{{key, result, hub.Selected()[key]}})
 }
 
-// readLiveHub reads the objects of a hub that placements are decided by.
+// readLiveHub reads the objects of a hub that affect placements.
 func readLiveHub(ctx context.Context, c client.Client) (*fleet.Objects, error) {
 	objects, err := fleet.Read(func(list fleet.ObjectList) error { return c.List(ctx, list) })
 	switch {

@@ -55,7 +55,7 @@ type clusterResult struct {
 type prioritizerResult struct {
 	Score  int64 `json:"score"`
 	Weight int32 `json:"weight"`
-	// HasData is not set if the cluster reports nothing that the prioritizer reads: Score is then the worst one.
+	// HasData is not set if the cluster reports no data for the prioritizer: Score is then the worst score.
 	HasData bool `json:"hasData"`
 }
 
@@ -147,7 +147,7 @@ func (o *outcome) print(out io.Writer, output *base.Output) {
 	}
 }
 
-// printClusters prints a row for each feasible cluster, the best first, and why each other one is not.
+// printClusters prints a row for each feasible cluster, the best first, and the reason why each other cluster is infeasible.
 func (o *outcome) printClusters(out io.Writer, output *base.Output) {
 	fmt.Fprintln(out, base.Escape(o.key.String()))
 	t := base.NewTable("cluster", "chosen", "total")
@@ -184,5 +184,5 @@ func (o *outcome) printClusters(out io.Writer, output *base.Output) {
 	}
 }
 
-// maxScoreColumns is the number of prioritizers whose scores fit a terminal. Those of more are printed with -o wide.
+// maxScoreColumns is the number of prioritizers whose scores fit a terminal. If there are more, scores are printed only with -o wide.
 const maxScoreColumns = 3

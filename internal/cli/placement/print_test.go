@@ -14,9 +14,9 @@ const (
 	longestScore = "free-memory-after-requests-of-all-namespaces-with-a-long-name-in-total"
 )
 
-// wideHub has names, lists and messages that are wider than a terminal: a placement with all prioritizers and two long
-// scores of an add-on, one with a group for each cluster, one that is invalid and keeps its decisions, one whose cluster sets do not
-// exist, and one that selects a single cluster.
+// wideHub has names, lists and messages that are wider than a terminal: a placement with all prioritizers and two long scores of an
+// add-on, a placement with a group for each cluster, an invalid placement that keeps its decisions, a placement whose cluster sets
+// do not exist, and a placement that selects a single cluster.
 func wideHub() string {
 	var hub strings.Builder
 	add := func(format string, args ...any) {

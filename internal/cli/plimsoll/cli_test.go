@@ -91,7 +91,7 @@ func TestYAMLEqualsJSON(t *testing.T) {
 	}
 }
 
-// The values of flags are completed, and files are not offered where they are not accepted.
+// The values of flags are completed. Files are offered only where they are accepted.
 func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		"score --output ":      "table wide json yaml :4",
@@ -188,7 +188,7 @@ func TestCompareMarkdown(t *testing.T) {
 	}
 }
 
-// TestWhatIfSchema checks that the document of compare is one of its JSON Schema, and that the schema rejects others.
+// TestWhatIfSchema checks that the document of compare is valid under its JSON Schema, and that the schema rejects invalid documents.
 func TestWhatIfSchema(t *testing.T) {
 	raw, err := os.ReadFile("../../../schemas/whatif.json")
 	if err != nil {

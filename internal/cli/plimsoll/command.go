@@ -28,7 +28,7 @@ func Run(ctx context.Context) int {
 	return report(execute(ctx, cmd, base.NewStdout(os.Stdout)))
 }
 
-// execute runs the command. Output that cannot be written is an error, whatever prints it.
+// execute runs the command. Output that cannot be written is always an error.
 func execute(ctx context.Context, cmd *cobra.Command, out *base.Stdout) error {
 	cmd.SetOut(out)
 	if err := cmd.ExecuteContext(ctx); err != nil {

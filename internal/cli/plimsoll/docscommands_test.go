@@ -61,8 +61,9 @@ const piped = "examples/limits/cluster.yaml"
 // names maps names of objects in the documentation to names of objects in these files.
 var names = map[string]string{"shop/web-7d4b9c-x2x8p": "default/pod3"}
 
-// Each command line in the documentation is valid. Those that do not read a cluster are also run,
-// over the files above; the others must be run by an integration test.
+// TestDocumentedCommands checks that each command line in the documentation is valid. Command lines
+// that do not read a cluster are also run, over the files above; the remaining command lines must
+// be run by an integration test.
 func TestDocumentedCommands(t *testing.T) {
 	project, err := filepath.Abs("../../..")
 	if err != nil {
@@ -150,7 +151,7 @@ func runCommand(t *testing.T, input string, args []string) error {
 		}
 	}
 	if args[0] == "compare" || args[0] == "simulate" {
-		// Two seeds suffice; each takes as long as the others.
+		// Two seeds suffice: the duration grows with the number of seeds.
 		args = append(args, "--seeds", "2")
 	}
 	if args[0] == "tune" {

@@ -14,16 +14,16 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
 )
 
-// showsGenerated reports whether a command is a complete simulation of a generated cluster, which shows an effect. The results of a shard
-// do not, and need fewer seeds.
+// showsGenerated reports whether a command is a complete simulation of a generated cluster, which shows an effect. A shard does not
+// show an effect, as it has only a part of the seeds.
 func showsGenerated(command doccheck.Command) bool {
 	return !command.Inline && slices.Contains([]string{"simulate", "compare", "tune"}, command.Words[1]) &&
 		slices.Contains(command.Words, "--generate") && !slices.Contains(command.Words, "--shard")
 }
 
-// TestExamplesShowEffects runs the documented simulations of generated clusters whose output is not shown. Those of profiles must
-// have a clear difference of the overload, those of slack one of the pending time, and those with one
-// profile some overload or a scale-up. A search must find a clearly better configuration.
+// TestExamplesShowEffects runs the documented simulations of generated clusters whose output is not shown. A comparison of
+// profiles must have a clear difference of the overload, a comparison of slack a clear difference of the pending time, and a
+// simulation of one profile some overload or a scale-up. A search must find a clearly better configuration.
 func TestExamplesShowEffects(t *testing.T) {
 	project, err := filepath.Abs("../../..")
 	if err != nil {
@@ -35,7 +35,7 @@ func TestExamplesShowEffects(t *testing.T) {
 	}
 	done := map[string]bool{}
 	for _, command := range commands {
-		// Another file with the result does not make another simulation.
+		// Commands that differ only in the result file run the same simulation.
 		key, _, _ := strings.Cut(strings.Join(command.Words, " "), " --write-config ")
 		if !showsGenerated(command) || command.Shown || done[key] {
 			continue
@@ -75,7 +75,7 @@ func simulated(t *testing.T, args []string) *result.Result {
 	return &r
 }
 
-// showsEffect reports whether a scenario of a result shows what its example is for.
+// showsEffect reports whether a scenario of a result shows the effect that its example documents.
 func showsEffect(r *result.Result) bool {
 	if r.Tuning != nil {
 		return r.Tuning.Verdict == result.Change

@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
-// The example recording is that of a simulated run of two days. -update writes it.
+// TestExampleRecording checks the example recording, of a simulated run of two days. -update writes it.
 func TestExampleRecording(t *testing.T) {
 	t.Chdir("../../..")
 	const path = "examples/recording/week.plrec"

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxFlags is the largest number of flags of a command that fit in the head.
+// maxFlags is the largest number of flags in the help of a command.
 const maxFlags = 15
 
 // TestHelp checks that the help of every command has at most maxFlags flags of its own, in groups, and fits 80 columns, except for

@@ -48,8 +48,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// formatPage returns a page as Markdown shows the help best: headings begin with the first level, and indented lines of the
-// help, such as lists of inputs, keep their layout.
+// formatPage returns the Markdown of a page: headings begin with the first level, and indented lines of the help, such as
+// lists of inputs, keep their layout.
 func formatPage(page string) string {
 	const fence = "```"
 	var out []string

@@ -17,7 +17,7 @@ import (
 )
 
 // The example placements have the same decisions and scores in both API versions. They select the same clusters from a snapshot of the
-// hub, and the clusters with their pseudonyms from a redacted one.
+// hub, and the clusters with their pseudonyms from a redacted snapshot.
 func TestPlacementsOverSnapshots(t *testing.T) {
 	examples, err := filepath.Glob("../../../examples/placement/[1-6]-*")
 	if err != nil || len(examples) == 0 {

@@ -1,4 +1,4 @@
-// Package record has the command that records what happens in a cluster.
+// Package record has the command that records a cluster over time.
 package record
 
 import (
@@ -134,7 +134,7 @@ var fieldFlags = map[string]string{
 	"keyFile":  "--load-source: keyFile", "certFile, keyFile": "--load-source: certFile, keyFile",
 }
 
-// flagNames returns an error with the name of a flag in place of that of a field.
+// flagNames returns an error in which the name of the flag replaces the name of the field.
 func flagNames(err error) error {
 	text := err.Error()
 	for _, field := range slices.Sorted(maps.Keys(fieldFlags)) {

@@ -205,8 +205,8 @@ func (o *explainOptions) readFiles(
 	return state, pod, err
 }
 
-// readLive reads a live cluster, its load and the pod. It replaces the scheduler by the one whose
-// configuration is stored in the cluster unless flags select one.
+// readLive reads a live cluster, its load and the pod. Unless flags select a scheduler
+// configuration, it uses the configuration that is stored in the cluster.
 func (o *explainOptions) readLive(
 	cmd *cobra.Command, key types.NamespacedName, scheduler *engine.Scheduler, warn func(string),
 ) (*engine.State, *v1.Pod, error) {
@@ -251,8 +251,8 @@ func (o *explainOptions) readLive(
 	return &engine.State{Objects: objects, Load: read.Load, Now: time.Now()}, pod, nil
 }
 
-// usePublished replaces the scheduler by the one whose configuration is stored in the cluster, if there
-// is one for the pod, and returns its load source unless a flag selects another.
+// usePublished uses the scheduler configuration that is stored in the cluster, if there is one for the
+// pod, and returns its load source unless a flag selects another source.
 func (o *explainOptions) usePublished(
 	cmd *cobra.Command, client kubernetes.Interface, pod *v1.Pod, scheduler *engine.Scheduler, warn func(string),
 ) ([]metricprovider.Config, error) {

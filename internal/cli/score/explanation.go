@@ -24,7 +24,7 @@ type explanation struct {
 
 	// Load describes the load of the nodes, null if it is unknown.
 	Load *loadInfo `json:"load"`
-	// Expected is what plugins expect of the pod, by plugin.
+	// Expected has the expectations of plugins for the pod, by plugin.
 	Expected map[string]string `json:"expected,omitempty"`
 	// Nodes are all nodes in the order of the input.
 	Nodes []explainedNode `json:"nodes"`

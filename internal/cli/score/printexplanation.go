@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
-// print prints the best feasible nodes, why the others are infeasible, and the reason of the
+// print prints the best feasible nodes, why other nodes are infeasible, and the reason of the
 // result. top limits the number of nodes; the node of the pod is always printed.
 func (e *explanation) print(out io.Writer, o *base.Output, top int) {
 	fmt.Fprintln(out, base.Escape(fmt.Sprintf("%s/%s, %s", e.Namespace, e.Name, e.location())))
@@ -46,7 +46,7 @@ func (e *explanation) print(out io.Writer, o *base.Output, top int) {
 	fmt.Fprintln(out, base.Escape(e.Reason))
 }
 
-// printExpectations prints what plugins expect of the pod and of the nodes that are shown, for plugins that say it.
+// printExpectations prints the expectations of plugins for the pod and for the printed nodes, for plugins that have expectations.
 func (e *explanation) printExpectations(out io.Writer, shown []explainedNode) {
 	for _, plugin := range slices.Sorted(maps.Keys(e.Expected)) {
 		fmt.Fprintf(out, "%s expects of the pod: %s\n", plugin, base.Escape(e.Expected[plugin]))

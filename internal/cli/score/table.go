@@ -22,7 +22,7 @@ func printScores(out io.Writer, o *base.Output, pod engine.PodScores) {
 	fmt.Fprintln(out)
 }
 
-// bestFirst returns the feasible nodes, the highest total first, followed by the others.
+// bestFirst returns the feasible nodes, the highest total first, followed by the infeasible nodes.
 func bestFirst(nodes []engine.NodeScores) []engine.NodeScores {
 	nodes = slices.Clone(nodes)
 	slices.SortStableFunc(nodes, func(a, b engine.NodeScores) int {
@@ -85,7 +85,7 @@ func (s scoreTable) print(out io.Writer, o *base.Output) {
 	}
 }
 
-// maxColumns is the number of plugins whose scores fit a terminal. Those of more are printed with -o wide.
+// maxColumns is the number of plugins whose scores fit a terminal. If there are more, scores are printed only with -o wide.
 const maxColumns = 3
 
 // partitionPlugins separates the plugins whose scores differ between nodes from those whose scores
@@ -110,8 +110,8 @@ func partitionPlugins(nodes []engine.NodeScores) (differing, equal []string) {
 	return differing, equal
 }
 
-// formatScore returns the score of a plugin, followed by the raw score if normalization changed it, and by
-// the weight of the plugin, unless that is 1, with the product, which is added to the total.
+// formatScore returns the score of a plugin, followed by the raw score if normalization changed it. If the
+// weight of the plugin is not 1, the weight follows, and the product that is added to the total.
 func formatScore(s engine.PluginScore) string {
 	text := fmt.Sprint(s.Score)
 	if s.Raw != s.Score {

@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	// notTriggered is the reason of the event that Cluster Autoscaler records for a buffer whose placeholders
-	// fit no node that it could add.
+	// notTriggered is the reason of the event that Cluster Autoscaler records for a buffer if no node that it
+	// can add fits the placeholders.
 	notTriggered = "NotTriggerScaleUp"
 	// maxEvents is the number of events that are read, and maxBufferRows the number of rows of buffers in
 	// the table.
 	maxEvents, maxBufferRows = 500, 20
 )
 
-// bufferStatus is what an autoscaler reports about a buffer, in JSON and YAML.
+// bufferStatus is the status that an autoscaler reports for a buffer, in JSON and YAML.
 type bufferStatus struct {
 	Namespace    string `json:"namespace"`
 	Name         string `json:"name"`
@@ -39,7 +39,7 @@ type bufferStatus struct {
 	// ReadyReplicas is the number of placeholders that fit existing nodes according to the autoscaler, nil if it
 	// reports none.
 	ReadyReplicas *int64 `json:"readyReplicas,omitempty"`
-	// Answer is Accepted, Limited, Refused or Missing, and Message the reason in the autoscaler's words.
+	// Answer is Accepted, Limited, Refused or Missing, and Message the reason that the autoscaler reports.
 	Answer  slack.AnswerState `json:"answer"`
 	Message string            `json:"message,omitempty"`
 	// Provisioned is the condition Provisioning, and ProvisioningMessage says why it is false.
@@ -100,7 +100,7 @@ func newBufferStatus(answer slack.Answer) bufferStatus {
 	return status
 }
 
-// rank orders buffers: those that need attention first.
+// rank orders buffers: buffers that need attention first.
 func (b *bufferStatus) rank() int {
 	switch {
 	case b.Answer == slack.AnswerAccepted && b.Provisioned && len(b.Events) == 0:
@@ -142,7 +142,7 @@ func readEvents(ctx context.Context, c client.Reader, warn func(string)) map[cli
 	return events
 }
 
-// printBuffers prints what the autoscaler reports about the buffers of the policies.
+// printBuffers prints the status that the autoscaler reports for the buffers of the policies.
 func printBuffers(out io.Writer, o *base.Output, results []statusResult) {
 	rows, hidden := 0, 0
 	t := base.NewTable("buffer", "policy", "count", "autoscaler", "provisioned", "ready")
@@ -193,7 +193,7 @@ func (b *bufferStatus) ready() string {
 	return strconv.FormatInt(*b.ReadyReplicas, 10)
 }
 
-// message returns the words of the autoscaler for the table: those of the latest event are the most specific.
+// message joins the messages of the autoscaler for the table. The message of the latest event, which is the most specific, is last.
 func (b *bufferStatus) message() string {
 	var parts []string
 	for _, part := range []string{b.Message, b.ProvisioningMessage} {

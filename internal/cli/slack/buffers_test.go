@@ -47,7 +47,7 @@ func newEvent(name, buffer, reason, message string, at time.Time) *v1.Event {
 	}
 }
 
-// TestBuffers checks what the table says about buffers that an autoscaler accepts, limits, refuses, has not
+// TestBuffers checks the rows of the table for buffers that an autoscaler accepts, limits, refuses, has not
 // reported on, and cannot add nodes for.
 func TestBuffers(t *testing.T) {
 	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)

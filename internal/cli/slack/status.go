@@ -68,7 +68,7 @@ type statusResult struct {
 	Rate   string                       `json:"rate"`
 	Ready  bool                         `json:"ready"`
 	Status v1alpha1.ResourceSlackStatus `json:"status"`
-	// Buffers are what the autoscaler reports about the buffers, those that need attention first.
+	// Buffers have the status that the autoscaler reports, buffers that need attention first.
 	Buffers []bufferStatus `json:"buffers,omitempty"`
 }
 

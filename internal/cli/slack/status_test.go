@@ -14,7 +14,7 @@ import (
 )
 
 // TestStatusFitsTerminal checks that the status of a policy with a refused buffer fits terminals of 80 and 40 columns, and
-// contains all that is known.
+// is complete.
 func TestStatusFitsTerminal(t *testing.T) {
 	amounts := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1234500m"), v1.ResourceMemory: resource.MustParse("1234Gi")}
 	results := []statusResult{

@@ -144,7 +144,7 @@ func (o *options) read(cmd *cobra.Command) (*snapshot.Snapshot, error) {
 	return s, given.Warn(warnings, base.Warnings(cmd.ErrOrStderr()))
 }
 
-// printSummary prints what a snapshot contains.
+// printSummary prints the numbers of objects in a snapshot.
 func printSummary(out io.Writer, path string, s *snapshot.Snapshot) {
 	fmt.Fprintf(out, "%s: %s, %s", base.Escape(path), format.Of(len(s.List("nodes")), "node"), format.Of(len(s.List("pods")), "pod"))
 	if s.Load == nil {

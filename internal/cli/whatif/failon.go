@@ -9,8 +9,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// condition is a condition of --fail-on: FIGURE>NUMBER, or FIGURE<NUMBER, of the mean over the seeds, or after "difference." of the
-// difference from the baseline: all of its confidence interval must be beyond the number, if it has one.
+// condition is a condition of --fail-on: FIGURE>NUMBER or FIGURE<NUMBER. It applies to the mean over the seeds, or after
+// "difference." to the difference from the baseline: if the difference has a confidence interval, the complete interval must be
+// beyond the number.
 type condition struct {
 	figure     string
 	difference bool
@@ -41,8 +42,7 @@ func parseCondition(text string) (condition, error) {
 	return c, nil
 }
 
-// evaluate returns the first profile with which the condition is true. The baseline is compared with nothing, so that it counts only if
-// it is the only profile.
+// evaluate returns the first profile with which the condition is true. The baseline counts only if it is the only profile.
 func (c condition) evaluate(s *result.Scenario) (profile string, isTrue bool, err error) {
 	profiles := s.Profiles
 	if len(profiles) > 1 {

@@ -8,8 +8,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// printMarkdown prints what printResult prints, for a comment of a pull request: a table for each scenario, the
-// assumptions folded.
+// printMarkdown prints the same content as printResult, for a comment of a pull request: a table for each
+// scenario, the assumptions folded.
 func printMarkdown(out io.Writer, r *result.Result) {
 	text := func(s string) string { return base.EscapeMarkdown(base.Escape(s)) }
 	fmt.Fprintf(out, "### %s\n\n%s\n", text(r.Source.Name), sizes(r))

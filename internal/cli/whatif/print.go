@@ -43,7 +43,8 @@ func describeScenario(s *result.Scenario) string {
 	return "limits " + s.Limits + ", " + usage
 }
 
-// printScenario prints the figures of each profile after the first, or of the only one, beside those of the first.
+// printScenario prints a table for each profile after the first, with the figures of the first profile as the baseline. With a single
+// profile it prints the table of this profile.
 func printScenario(out io.Writer, o *base.Output, r *result.Result, s *result.Scenario) {
 	for i := range s.Profiles {
 		if i == 0 && len(s.Profiles) > 1 {

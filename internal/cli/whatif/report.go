@@ -18,7 +18,7 @@ const reportMode = 0o644
 // formatHTML is an output format that only these commands have.
 const formatHTML = "html"
 
-// resultOptions are the flags for what is done with a result.
+// resultOptions are the flags for output and evaluation of a result.
 type resultOptions struct {
 	failOn []string
 	output base.Output
@@ -45,8 +45,8 @@ func (o *resultOptions) reportFile() base.NewFile {
 	return base.NewFile{Flag: "--report", Path: o.report, Force: o.force, Mode: reportMode}
 }
 
-// validate returns an error for an invalid flag, a figure that no run has that meets a requirement, or a report that cannot be written,
-// before any run.
+// validate returns an error for an invalid flag, for a figure that requires more than met, or if the report cannot be written. It is
+// called before any run.
 func (o *resultOptions) validate(met result.Requirement) error {
 	if err := o.output.Validate(); err != nil {
 		return err

@@ -78,7 +78,7 @@ func (o *whatIfOptions) compareOptions(in io.Reader) (compare.Options, error) {
 	return options, err
 }
 
-// RunCommand is what a process is started with that runs one job.
+// RunCommand is the argument of a process that runs one job.
 const RunCommand = "run-one"
 
 // NewRunCommand returns the hidden command that runs one job.

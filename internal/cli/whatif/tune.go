@@ -174,7 +174,7 @@ func (o *tuneOptions) tuneOptions(cmd *cobra.Command) (tune.Options, error) {
 	if options.Compare, err = o.compareOptions(cmd.InOrStdin()); err != nil {
 		return options, err
 	}
-	if o.recording != "" { // the parts of the confirmation are not those of the search
+	if o.recording != "" { // search and confirmation use different parts
 		options.Compare.Source.Parts = o.seeds + o.confirm
 	}
 	options.Compare.Warn = base.Warnings(cmd.ErrOrStderr())

@@ -44,7 +44,7 @@ type whatIfOptions struct {
 	tail          time.Duration
 	seed          uint64
 	seeds         int
-	// shard is the part of the seeds that is run, of --shard, which only compare has.
+	// shard is the part of the seeds to run: the flag --shard, which only compare has.
 	shardText string
 	shard     result.Shard
 	resultOptions

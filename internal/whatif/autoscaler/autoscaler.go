@@ -80,8 +80,8 @@ type Cluster struct {
 	// Nodes and Pods of the run. Their indexes are their numbers.
 	Nodes []recording.Node
 	Pods  []recording.InputPod
-	// Ready are the nodes that are ready. Booting are the numbers of the others in the
-	// order in which they become ready.
+	// Ready are the ready nodes. Booting are the numbers of the booting nodes in the order in which
+	// they become ready.
 	Ready   []NodeState
 	Booting []int32
 	// Pending are the numbers of the pending pods, in the order of the queue.
@@ -119,19 +119,19 @@ type Autoscaler struct {
 	engine        *engine.Engine
 	compatibility *compatibility
 	placeholders  *placeholders // nil without a policy
-	// nextPass is the second of the next pass, lastAdded that of the last pass that
-	// added nodes.
+	// nextPass is the second of the next pass, lastAdded the second of the last pass that added
+	// nodes.
 	nextPass, lastAdded int64
 	// podOutcomes of the last pass, by pod number.
 	podOutcomes map[int32]PodOutcome
 	totals      result.Scaling
 }
 
-// nodeInfo is what the autoscaler knows of a node.
+// nodeInfo describes a node for the autoscaler.
 type nodeInfo struct {
-	group int // autoscale.NoGroup if it belongs to none
+	group int // NoGroup if it belongs to no group
 	kind  int
-	// allocatable less the requests of DaemonSet pods.
+	// allocatable amounts less the requests of DaemonSet pods.
 	allocatable resources.Amounts
 	// added and removed are the seconds at which the node was added and removed.
 	added, removed int64
@@ -176,7 +176,7 @@ func New(config Config, in recording.Input) (*Autoscaler, error) {
 // its minimum size.
 func (a *Autoscaler) InitialNodes() []recording.Node { return a.initial }
 
-// newNode returns a new node of a group, with a name that no other node has.
+// newNode returns a new node of a group, with a unique name.
 func (a *Autoscaler) newNode(group int, added, boot int64) recording.Node {
 	g := &a.groups[group]
 	g.size++
@@ -189,7 +189,7 @@ func (a *Autoscaler) newNode(group int, added, boot int64) recording.Node {
 	}
 }
 
-// addNodeInfo adds what is known of the node with the next number.
+// addNodeInfo adds the nodeInfo of the node with the next number.
 func (a *Autoscaler) addNodeInfo(group int, added int64, amounts resources.Amounts) {
 	n := nodeInfo{group: group, added: added, removed: recording.Never, allocatable: amounts}
 	if group != NoGroup {
@@ -259,8 +259,8 @@ func (a *Autoscaler) Pass(ctx context.Context, c Cluster) (Actions, error) {
 	return p.actions, err
 }
 
-// PendingReason returns the part of the reason why a pod is pending that is due to
-// the autoscaler.
+// PendingReason returns the outcome of the last pass for a pending pod, as a part of the pod's
+// reason.
 func (a *Autoscaler) PendingReason(pod int32) string {
 	switch a.podOutcomes[pod] {
 	case FitsNoGroup:
@@ -282,7 +282,7 @@ func (a *Autoscaler) SlackKept() (float64, bool) {
 	return a.placeholders.kept.fraction, true
 }
 
-// Result returns what the autoscaler did until a second.
+// Result returns the result of the autoscaler until a second.
 func (a *Autoscaler) Result(now int64) *result.Scaling {
 	totals := a.totals
 	var changes []sizeChange

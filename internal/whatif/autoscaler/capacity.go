@@ -2,9 +2,9 @@ package autoscaler
 
 import "github.com/plimsoll-k8s/plimsoll/internal/resources"
 
-// capacity finds the first node with enough free resources without looking at each:
-// a binary tree whose leaves are the free amounts of nodes, and whose inner vertices
-// are the maximum of each resource below them.
+// capacity finds the first node with enough free resources without a scan of all nodes. It is a
+// binary tree: leaves have the free amounts of nodes, inner vertices the maximum of each resource
+// below them.
 type capacity struct {
 	leaves int // a power of two
 	nodes  int
@@ -44,9 +44,9 @@ func (c *capacity) set(node int, free resources.Amounts) {
 	}
 }
 
-// first returns the first node at or after an index that has the requests free and
-// for which fits returns true, or the number of nodes if there is none. Every pod
-// requests a pod slot, so that a removed node, which has none, is never returned.
+// first returns the first node at or after an index that has the requests free and for which fits
+// returns true, or the number of nodes if there is none. Every pod requests a pod slot. A removed
+// node has no pod slots and is never returned.
 func (c *capacity) first(requests resources.Amounts, from int, fits func(node int) bool) int {
 	if found := c.search(1, 0, c.leaves, requests, from, fits); found >= 0 {
 		return found
@@ -54,8 +54,8 @@ func (c *capacity) first(requests resources.Amounts, from int, fits func(node in
 	return c.nodes
 }
 
-// search searches below a vertex of the tree, which has a number of leaves from the
-// one at start. It returns -1 if there is no such node.
+// search searches below a vertex of the tree; its leaves begin at start. It returns -1 if there is
+// no such node.
 func (c *capacity) search(vertex, start, leaves int, requests resources.Amounts, from int, fits func(int) bool) int {
 	if start >= c.nodes || start+leaves <= from || !requests.FitsIn(c.tree[vertex]) {
 		return -1

@@ -137,9 +137,8 @@ func withoutRequests(pod *v1.Pod) *v1.Pod {
 	return &empty
 }
 
-// isIndependent reports whether the scheduling of a pod depends only on the labels and
-// taints of nodes and on their free resources.CPU, memory and resources.Extended: not on other pods, volumes,
-// ports or other resources.
+// isIndependent reports whether the scheduling of a pod depends only on the labels and taints of nodes and on
+// their free CPU, memory and resources.Extended, and not on other pods, volumes, ports or other resources.
 func (c *compatibility) isIndependent(pod *v1.Pod) bool {
 	spreads := func(c v1.TopologySpreadConstraint) bool { return c.WhenUnsatisfiable == v1.DoNotSchedule }
 	matches := func(s labels.Selector) bool { return s.Matches(labels.Set(pod.Labels)) }

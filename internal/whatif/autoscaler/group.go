@@ -29,13 +29,12 @@ type nodeGroup struct {
 	kind     int
 	// allocatable of a new node, less its DaemonSet pods.
 	allocatable resources.Amounts
-	// model is the name of the node of the input that the nodes are like, empty if
-	// there is none. daemonPods are the numbers of its DaemonSet pods, of which each
-	// node gets copies.
+	// model is the name of the input node that the group's nodes are copies of, empty if there is
+	// none. daemonPods are the numbers of its DaemonSet pods: each node gets a copy of them.
 	model      string
 	daemonPods []int32
-	// size is the number of nodes, including those that boot. lastName is the number in
-	// the name of the newest node.
+	// size is the number of nodes, including booting nodes. lastName is the number in the name of
+	// the newest node.
 	size, lastName int
 }
 
@@ -65,9 +64,9 @@ func newGroups(spec Spec, nodes []recording.Node) ([]nodeGroup, error) {
 	return groups, nil
 }
 
-// findModel returns the node of the input that the nodes of the group are like, nil
-// if there is none: of the schedulable nodes (with the label of the group, if it has
-// one) the first of the most frequent shape.
+// findModel returns the input node that the nodes of the group are copies of, nil if there is none:
+// the first node with the most frequent shape among the schedulable nodes. If the group has a
+// label, only nodes with the label are considered.
 func (g *nodeGroup) findModel(nodes []recording.Node) *v1.Node {
 	counts := map[resources.Amounts]int{}
 	var candidates []*v1.Node
@@ -100,8 +99,7 @@ func (g *nodeGroup) contains(node *v1.Node) bool {
 	return g.spec.Label != "" && ok && actual == value
 }
 
-// groupOf returns the group of a node of the input, autoscale.NoGroup if it belongs
-// to none.
+// groupOf returns the group of a node of the input, NoGroup if it belongs to none.
 func groupOf(groups []nodeGroup, node *v1.Node) int {
 	if i := slices.IndexFunc(groups, func(g nodeGroup) bool { return g.contains(node) }); i >= 0 {
 		return i

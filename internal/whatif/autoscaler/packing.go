@@ -8,15 +8,15 @@ import "context"
 type Item struct {
 	// Requests of the pod, including one pod slot.
 	Requests resources.Amounts
-	// Class is the same for pods that the probe treats alike regardless of what else
-	// is on a node. It is 0 for a pod that depends on other pods.
+	// Class is equal for pods that the probe treats alike regardless of the pods on a node. It is 0
+	// for a pod that depends on other pods.
 	Class int
-	// Placeholder pods are placed after all others.
+	// Placeholder pods are placed last.
 	Placeholder bool
 }
 
-// Probe decides what amounts alone cannot: constraints such as affinity and taints.
-// Pods and nodes are the indexes of the current call.
+// Probe checks constraints other than amounts, such as affinity and taints. Pods and nodes are the
+// indexes of the current call.
 type Probe interface {
 	// Fits reports whether a pod may run on a node that has enough free resources, with
 	// the pods that are assigned to it.
@@ -41,7 +41,7 @@ type packing struct {
 	assignments []assignment
 }
 
-// podKind is the same for pods with equal requests and class.
+// podKind is equal for pods with equal requests and class.
 type podKind struct {
 	requests resources.Amounts
 	class    int
@@ -79,7 +79,7 @@ func (p *packing) assign(ctx context.Context, pod, node int) {
 	p.assignments = append(p.assignments, assignment{pod, node})
 }
 
-// undo reverts all assignments but the first ones of the given number.
+// undo reverts all assignments after the given number.
 func (p *packing) undo(ctx context.Context, keep int) {
 	for len(p.assignments) > keep {
 		last := p.assignments[len(p.assignments)-1]

@@ -52,8 +52,8 @@ func (p *pass) scale(ctx context.Context) error {
 	return p.removeUnneeded(ctx, hold)
 }
 
-// assignPlaceholders computes the placeholders, and subtracts those that keep their
-// node from its free amounts. Placeholders that depend on other pods are added to the
+// assignPlaceholders computes the placeholders. A placeholder that keeps its node is subtracted
+// from the free amounts of the node. Placeholders that depend on other pods are added to the
 // scheduler for the duration of the pass.
 func (p *pass) assignPlaceholders(ctx context.Context) error {
 	if p.scaler.placeholders == nil {

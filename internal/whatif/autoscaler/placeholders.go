@@ -21,8 +21,8 @@ type placeholders struct {
 	loop *slack.Loop
 	// previous are the placeholders of the last pass, with their nodes.
 	previous []*v1.Pod
-	// bound are the pods that the loop reads, by number: the same object as long as the
-	// pod is on the same node.
+	// bound are the pods with a node, by number. A pod keeps its object as long as it is on the
+	// same node.
 	bound map[int32]*v1.Pod
 	kept  slackKept
 }
@@ -42,8 +42,8 @@ func newPlaceholders(policy *v1alpha1.ResourceSlack, workloads []runtime.Object)
 	return &placeholders{loop: loop, bound: map[int32]*v1.Pod{}}, nil
 }
 
-// next returns the placeholders of a pass. A placeholder that can remain on its node
-// has it set.
+// next returns the placeholders of a pass. A placeholder that remains on its node has spec.nodeName
+// set.
 func (p *placeholders) next(c *Cluster) ([]*v1.Pod, slack.Plan) {
 	var nodes []*v1.Node
 	var pods []*v1.Pod

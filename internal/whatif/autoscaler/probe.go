@@ -9,9 +9,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
-// schedulerProbe implements autoscale.Probe with the scheduler, for pods that depend
-// on other pods, and with cached results for all others. Its changes to the scheduler
-// are reverted by end.
+// schedulerProbe implements Probe: with the scheduler for pods that depend on other pods, with
+// cached results for the remaining pods. Its changes to the scheduler are reverted by end.
 type schedulerProbe struct {
 	scaler *Autoscaler
 	pods   []probedPod
@@ -43,7 +42,7 @@ type probedNode struct {
 
 var _ Probe = (*schedulerProbe)(nil)
 
-// Fits implements autoscale.Probe.
+// Fits implements Probe.
 func (s *schedulerProbe) Fits(ctx context.Context, pod, node int) bool {
 	if s.err != nil {
 		return false
@@ -67,7 +66,7 @@ func (s *schedulerProbe) stage(ctx context.Context, n *probedNode) {
 	}
 }
 
-// Assign implements autoscale.Probe.
+// Assign implements Probe.
 func (s *schedulerProbe) Assign(ctx context.Context, pod, node int) {
 	p, n := &s.pods[pod], &s.nodes[node]
 	if s.err != nil || p.class != 0 {
@@ -83,7 +82,7 @@ func (s *schedulerProbe) Assign(ctx context.Context, pod, node int) {
 	s.err = s.scaler.engine.AssignPod(ctx, s.staged[pod])
 }
 
-// Unassign implements autoscale.Probe.
+// Unassign implements Probe.
 func (s *schedulerProbe) Unassign(ctx context.Context, pod, node int) {
 	p := &s.pods[pod]
 	if s.err != nil || p.class != 0 {
@@ -98,14 +97,14 @@ func (s *schedulerProbe) Unassign(ctx context.Context, pod, node int) {
 	p.home, p.removed = node, removed
 }
 
-// AddNode implements autoscale.Probe.
+// AddNode implements Probe.
 func (s *schedulerProbe) AddNode(group int) {
 	g := &s.scaler.groups[group]
 	s.added++
 	s.nodes = append(s.nodes, probedNode{object: g.node(fmt.Sprintf("%s-probe-%d", g.spec.Name, s.added)), kind: g.kind, temporary: true})
 }
 
-// RemoveLastNode implements autoscale.Probe.
+// RemoveLastNode implements Probe.
 func (s *schedulerProbe) RemoveLastNode(ctx context.Context) {
 	s.unstage(ctx, &s.nodes[len(s.nodes)-1])
 	s.nodes = s.nodes[:len(s.nodes)-1]

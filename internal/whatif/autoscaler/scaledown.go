@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// NoGroup is the group of a node that belongs to none.
+// NoGroup is the group of a node that belongs to no group.
 const NoGroup = -1
 
 // PackedNode is a running node.

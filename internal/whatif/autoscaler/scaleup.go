@@ -45,19 +45,17 @@ func (p ScaleUpPlan) AddsNodes() bool {
 	return slices.ContainsFunc(p.Nodes, func(n int) bool { return n > 0 })
 }
 
-// ScaleUp returns how many nodes the pending pods need in addition to the nodes that
-// are booting, of which the groups are given. The probe starts without nodes and
-// keeps the booting and added ones. Large pods are placed first, as in Cluster
-// Autoscaler's estimate, and placeholders after all others; each on the first node
-// that it fits on.
+// ScaleUp returns how many nodes the pending pods need in addition to the booting nodes; booting
+// has the group of each. The probe starts without nodes and keeps the booting and added nodes.
+// Large pods are placed first, as in Cluster Autoscaler's estimate, and placeholders last; each pod
+// on the first node that it fits on.
 //
-// Of several groups the one is selected whose new nodes have the lowest cost for the
-// pods that they fit:
+// Of several groups, the group with the lowest price is selected:
 //
 //	price = nodes x cost / sum over the resources of (requests of the pods that fit /
 //	        requests of all pods without a node)
 //
-// Of equal prices the one with fewer nodes is selected, then the first. This repeats
+// If prices are equal, the group with fewer nodes is selected, then the first group. This repeats
 // with the remaining pods until no group fits any of them.
 func ScaleUp(ctx context.Context, pods []Item, booting []int, groups []Group, probe Probe) ScaleUpPlan {
 	s := &scaleUp{
@@ -142,8 +140,7 @@ func (s *scaleUp) removeLastNode(ctx context.Context) {
 	clear(s.start) // The next node has the same index.
 }
 
-// fitsEmpty reports whether a pod fits on the last node, which is an empty one of
-// the group.
+// fitsEmpty reports whether a pod fits on the last node, which is an empty node of the group.
 func (s *scaleUp) fitsEmpty(ctx context.Context, pod, group int) bool {
 	kind := podKind{s.pods[pod].Requests, s.pods[pod].Class}
 	if kind.class != 0 && s.unfit[group][kind] {

@@ -58,9 +58,9 @@ type Loop struct {
 	Priced bool `json:"priced"`
 }
 
-// Defaults: those of Cluster Autoscaler for scan-interval, scale-down-unneeded-time,
-// scale-down-delay-after-add and scale-down-utilization-threshold. It has none for
-// the other two; cloud providers boot a machine in one to three minutes.
+// The first four are Cluster Autoscaler's defaults for scan-interval, scale-down-unneeded-time,
+// scale-down-delay-after-add and scale-down-utilization-threshold. It has no default for boot and
+// max; cloud providers boot a machine in one to three minutes.
 const (
 	defaultInterval    = 10
 	defaultIdle        = 600
@@ -91,7 +91,7 @@ var (
 // Parse parses the groups of an autoscaler, one text each with the keys
 //
 //	name        of the group; group-1, group-2 and so on
-//	shape       CORESxGIB of its nodes; default: that of the most frequent node
+//	shape       CORESxGIB of its nodes; default: shape of the most frequent node
 //	gpus        whole devices, 0 to 1000; 0
 //	gpu-model   of the GPUs
 //	label       KEY=VALUE of its nodes; nodes of the input with it belong to the group

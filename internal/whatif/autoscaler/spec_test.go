@@ -64,8 +64,8 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// FuzzParse verifies that a text is rejected, or that parsing the complete specification
-// returns an equal one.
+// FuzzParse verifies that a text is rejected, or that parsing the complete specification returns an
+// equal specification.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"", "shape=16x64,max=100,boot=120,cost=0.80", "cost=-0", "label=a/b=c,min=1",

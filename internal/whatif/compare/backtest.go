@@ -16,7 +16,7 @@ type BacktestOptions struct {
 	Recording string
 	// Profile is the profile that was in force.
 	Profile engine.NamedConfig
-	// Usage is that of pods without recorded usage, generated with Seed.
+	// Usage specifies the usage of pods without recorded usage, generated with Seed.
 	Usage   recording.UsageSpec
 	Seed    uint64
 	Metrics replay.Metrics
@@ -42,7 +42,7 @@ type BacktestResult struct {
 	Simulated result.Run `json:"simulated"`
 }
 
-// Jobs returns the run with the recorded placements, and the one with those of the profile.
+// Jobs returns a run with the recorded placements and a run with the placements of the profile.
 func Jobs(o BacktestOptions) []Job {
 	measured := Job{
 		Source: recording.Source{Recording: o.Recording, Strict: o.Strict, Measured: true}, Profile: o.Profile, Usage: o.Usage, Seed: o.Seed,

@@ -9,8 +9,8 @@
 //
 // # Backtest
 //
-// Backtest replays a recording under the profile that was in force, and compares the outcome with that of the
-// recorded placements.
+// Backtest replays a recording under the profile that was in force, and compares the outcome with the outcome
+// of the recorded placements.
 package compare
 
 import (
@@ -31,11 +31,11 @@ import (
 
 // Options describe what to run and compare. Errors name the flag of each option.
 type Options struct {
-	// Profiles are the names of the profiles; the first is the baseline. Given are profiles that have been read, after these.
+	// Profiles are the names of the profiles; the first is the baseline. Given are profiles that are already read; they follow Profiles.
 	Profiles []string
 	Given    []engine.NamedConfig
-	// Autoscaler is nil for none. With an autoscaler, every profile is run with every
-	// Slack; without any, no slack is maintained.
+	// Autoscaler is nil for none. With an autoscaler, every profile is run with every Slack; if
+	// Slack is empty, no slack is maintained.
 	Autoscaler *autoscaler.Spec
 	Slack      []Slack
 	Source     recording.Source
@@ -48,7 +48,7 @@ type Options struct {
 	// Seeds is the number of seeds, from Seed on.
 	Seed  uint64
 	Seeds int
-	// Shard limits the runs to those of a part of the seeds; the zero Shard has all.
+	// Shard limits the runs to a part of the seeds; the zero Shard has all seeds.
 	Shard result.Shard
 	// Export is the file to which a recording of the first run is written, empty for none.
 	Export string
@@ -74,7 +74,7 @@ type column struct {
 // Plan has the runs of a comparison.
 type Plan struct {
 	columns []column
-	// jobs are ordered by scenario, column and seed. The last ones are the backtest of a recording.
+	// jobs are ordered by scenario, column and seed, followed by the jobs of the backtest of a recording.
 	jobs     []Job
 	backtest int  // number of jobs of the backtest
 	recorded bool // the input is a recording
@@ -137,7 +137,7 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 	return p, nil
 }
 
-// setSeeds sets the seeds of the result: those of the shard.
+// setSeeds sets the seeds of the result to the seeds of the shard.
 func (p *Plan) setSeeds(o Options) {
 	for i := range o.Seeds {
 		if o.Shard.Has(i) {
@@ -149,14 +149,14 @@ func (p *Plan) setSeeds(o Options) {
 	}
 }
 
-// knownUsage states of which pods of an input the usage is known.
+// knownUsage states whether any or all pods of an input have known usage.
 type knownUsage struct {
 	any, all bool
-	// how it is known
+	// how the usage is known
 	how string
 }
 
-// knownUsageOf returns what is known about the usage of the pods of an input.
+// knownUsageOf returns the knownUsage of an input.
 func knownUsageOf(in *recording.Input) knownUsage {
 	k := knownUsage{all: len(in.Pods) > 0, how: "measured"}
 	for i := range in.Pods {
@@ -168,7 +168,7 @@ func knownUsageOf(in *recording.Input) knownUsage {
 	return k
 }
 
-// assumptions lists what is generated.
+// assumptions returns a sentence about generated usage, or nil.
 func (k knownUsage) assumptions(o Options) []string {
 	switch {
 	case k.all:
@@ -190,8 +190,8 @@ func (k knownUsage) text(use recording.UsageSpec) string {
 	return use.String()
 }
 
-// addBacktest adds the runs that measure the error of the model with the first profile. The run of the first scenario
-// is one of them if it is of the recorded cluster without changes.
+// addBacktest adds the runs that measure the error of the model with the first profile. If the first scenario is the
+// recorded cluster without changes, its run is reused.
 func (p *Plan) addBacktest(o Options) {
 	if !o.Shard.Has(0) {
 		return
@@ -234,7 +234,7 @@ func unlimited(pods []recording.InputPod) (n int) {
 	return n
 }
 
-// seedText returns the first of n seeds, or the first and the last one.
+// seedText returns the first of n seeds, or the first and the last seed.
 func seedText(first uint64, n int) string {
 	if n == 1 {
 		return fmt.Sprintf("the seed %d", first)
@@ -343,7 +343,7 @@ func (p *Plan) describeAutoscaler(nodes []recording.Node) error {
 	return nil
 }
 
-// addJobs adds the jobs of a scenario. The run with the first seed, which the template has, records its course.
+// addJobs adds the jobs of a scenario. The run with the first seed, which the template has, records time series, node use and decisions.
 func (p *Plan) addJobs(template Job) {
 	for _, c := range p.columns {
 		for _, seed := range p.result.Seeds {

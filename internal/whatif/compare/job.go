@@ -32,8 +32,7 @@ type Job struct {
 	Export string `json:"export,omitempty"`
 }
 
-// Run runs the job in this process. If ctx is canceled, the result is of the time until
-// then.
+// Run runs the job in this process. If ctx is canceled, the result covers the time until then.
 func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.Run, error) {
 	config, err := j.Profile.Config()
 	if err != nil {

@@ -61,8 +61,8 @@ func jobs(t *testing.T, generate string, names ...string) []Job {
 	return list
 }
 
-// TestProcesses verifies that runs in separate processes equal runs in this one, in the
-// order of the jobs.
+// TestProcesses verifies that runs in separate processes equal runs in this process, in the order
+// of the jobs.
 func TestProcesses(t *testing.T) {
 	list := jobs(t, "nodes=10,pods=200,over=600,life=300", "default", "low-risk")
 	runs, err := Pool{Command: processes("serve"), Processes: 3}.Run(t.Context(), list)

@@ -76,10 +76,10 @@ type Pool struct {
 
 // Error is a job that failed, and would fail again: its input is invalid.
 type Error struct {
-	// Profile and Seed are those of the job.
+	// Profile and Seed of the job.
 	Profile string
 	Seed    uint64
-	// Message is why it failed.
+	// Message is the reason for the failure.
 	Message string
 }
 
@@ -91,8 +91,8 @@ func (e *Error) Error() string {
 // stopTimeout is how long an interrupted process may take to write its run.
 const stopTimeout = 30 * time.Second
 
-// Run runs jobs and returns their runs in the same order. If ctx is canceled, current
-// runs are of the time until then, and runs that were not started are nil.
+// Run runs jobs and returns their runs in the same order. If ctx is canceled, current runs cover
+// the time until then, and runs that were not started are nil.
 func (p Pool) Run(ctx context.Context, jobs []Job) ([]*result.Run, error) {
 	runs := make([]*result.Run, len(jobs))
 	// An error cancels the other runs.
@@ -147,8 +147,8 @@ func (p Pool) run(ctx context.Context, number int, job Job) (*result.Run, error)
 	}
 }
 
-// readMessages reads the messages of a process, and returns the last one: the run or the
-// error, or neither if the process ended before.
+// readMessages reads the messages of a process, and returns the last message: the run or the error,
+// or neither if the process ended before.
 func (p Pool) readMessages(number int, stdout io.Reader) message {
 	decoder := json.NewDecoder(stdout)
 	for {

@@ -42,8 +42,8 @@ func (e *Engine) Fits(ctx context.Context, pod *v1.Pod, node string) (bool, erro
 	return e.passesFilters(ctx, pod, info)
 }
 
-// FitsEmpty reports whether a pod passes all filters on a node without pods. The node
-// does not have to be one of the engine's.
+// FitsEmpty reports whether a pod passes all filters on a node without pods. The engine does not
+// have to have the node.
 func (e *Engine) FitsEmpty(ctx context.Context, pod *v1.Pod, node *v1.Node) (bool, error) {
 	if err := e.scheduler.Cache.UpdateSnapshot(klog.FromContext(ctx), e.snapshot); err != nil {
 		return false, err

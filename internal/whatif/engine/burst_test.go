@@ -78,8 +78,8 @@ func highest(counts map[string]int) (highest int) {
 }
 
 // TestBurstSpreadsOverEqualNodes has equal nodes with a usage equal to their requests. A new pod
-// adds its request immediately and its usage only with the next measurement, so that its
-// node seems to have a lower risk than the others unless recent pods are counted.
+// adds its request immediately and its usage only with the next measurement, so that its node seems
+// to have a lower risk than other nodes unless recent pods are counted.
 func TestBurstSpreadsOverEqualNodes(t *testing.T) {
 	cpu := func(int) load.Utilization { return load.Utilization{Mean: 0.3, StdDev: 0.05} }
 	running := func(int) string { return "4800m" } // 30 % of 16 cores
@@ -94,10 +94,9 @@ func TestBurstSpreadsOverEqualNodes(t *testing.T) {
 	}
 }
 
-// TestBurstOfBestEffortPodsSpreads has one idle node and pods without requests, which
-// count as 100m each as in kube-scheduler: with (0.3 - 0.05) x 16 cores = 40 pods the
-// node is as loaded as the nine others, and the remaining 60 are spread over all ten:
-// 46 and 6 each.
+// TestBurstOfBestEffortPodsSpreads has one idle node and pods without requests, which count as 100m
+// each as in kube-scheduler: with (0.3 - 0.05) x 16 cores = 40 pods the node is as loaded as the
+// other nine nodes, and the remaining 60 pods are spread over all ten: 46 and 6 each.
 func TestBurstOfBestEffortPodsSpreads(t *testing.T) {
 	cpu := func(i int) load.Utilization {
 		if i == 0 {

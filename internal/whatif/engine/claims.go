@@ -58,7 +58,7 @@ func (e *Engine) waitForDevices(ctx context.Context, objects []runtime.Object) e
 	})
 }
 
-// deviceManager returns what all profiles know about devices.
+// deviceManager returns the device manager that all profiles share.
 func (e *Engine) deviceManager() fwk.SharedDRAManager {
 	for _, profile := range e.scheduler.Profiles {
 		return profile.SharedDRAManager()
@@ -125,7 +125,7 @@ func (e *Engine) updateClaims(pod *v1.Pod, change func(*resourcev1.ResourceClaim
 	return nil
 }
 
-// claimNames returns the names of the claims of a pod, as far as they exist.
+// claimNames returns the names of the existing claims of a pod.
 func claimNames(pod *v1.Pod) []string {
 	var names []string
 	for _, reference := range pod.Spec.ResourceClaims {

@@ -1,6 +1,5 @@
-// Package engine runs the code of kube-scheduler, with all its plugins and those of
-// Plimsoll, over given nodes and pods. It neither reads from an API server nor binds
-// pods.
+// Package engine runs the code of kube-scheduler, with its plugins and Plimsoll's plugins, over
+// given nodes and pods. It neither reads from an API server nor binds pods.
 //
 // # Explanations
 //
@@ -58,8 +57,8 @@ type Options struct {
 	// Clock replaces Now if the time changes. It is called by the goroutine that uses
 	// the engine.
 	Clock func() time.Time
-	// ExtraPlugins are plugins in addition to those of Kubernetes and Plimsoll. They find the load of the engine with
-	// the handle, as those of Plimsoll do.
+	// ExtraPlugins are plugins in addition to the plugins of Kubernetes and Plimsoll. They find the load of the
+	// engine with the handle, as Plimsoll's plugins do.
 	ExtraPlugins frameworkruntime.Registry
 	// Batches lets kube-scheduler schedule equal pods in batches, if the profile allows it. A batch ends by the clock
 	// of the machine, so that results may differ from run to run.
@@ -69,7 +68,7 @@ type Options struct {
 // registered are the plugins that Register added.
 var registered = frameworkruntime.Registry{}
 
-// Register adds plugins to those of all engines of the process, for programs that compare further ones. It must be called
+// Register adds plugins to all engines of the process, for programs that compare further plugins. It must be called
 // before the first engine is created. Registering a name twice is an error.
 func Register(extra frameworkruntime.Registry) error { return registered.Merge(extra) }
 
@@ -79,7 +78,7 @@ type Engine struct {
 	scheduler *scheduler.Scheduler
 	snapshot  *internalcache.Snapshot
 	now       func() time.Time
-	// stores from which the profiles read load, and podStores those from which they read the usage of pods.
+	// stores from which the profiles read load, and podStores from which they read the usage of pods.
 	stores    []*load.Store
 	podStores []*load.PodStore
 	// position of each node in the order in which nodes were added.
@@ -90,8 +89,8 @@ type Engine struct {
 	queue *countingQueue
 }
 
-// countingQueue is a scheduling queue with a number of scheduling cycles of its own: the engine takes no pod from the
-// queue, which would count them.
+// countingQueue is a scheduling queue that counts scheduling cycles itself: the original counts pods that are taken
+// from the queue, and the engine takes none.
 type countingQueue struct {
 	internalqueue.SchedulingQueue
 	cycles int64
@@ -102,7 +101,7 @@ func (q *countingQueue) SchedulingCycle() int64 { return q.cycles }
 
 // explainer is a score plugin that explains its scores.
 type explainer interface {
-	// ExplainPod returns what the plugin expects of a pod, ExplainNode why a node has its score for the pod.
+	// ExplainPod returns the plugin's expectation of a pod, ExplainNode the reason for the score of a node.
 	ExplainPod(state fwk.CycleState, pod *v1.Pod) string
 	ExplainNode(state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) string
 }
@@ -227,8 +226,8 @@ func missingNamespaces(cluster Cluster) []runtime.Object {
 	return namespaces
 }
 
-// profile returns the profile for a pod: the one with the given scheduler name or, if
-// it is empty, the only profile or the one that the pod's spec names.
+// profile returns the profile with the given scheduler name. If the name is empty, it returns the
+// only profile, or the profile that the pod's spec names.
 func (e *Engine) profile(pod *v1.Pod, name string) (framework.Framework, error) {
 	if name == "" {
 		name = pod.Spec.SchedulerName

@@ -51,7 +51,7 @@ type Explanation struct {
 	Scores PodScores `json:"-"`
 }
 
-// Pod evaluates all nodes for a pod. If the state has a pod of its name, that pod is removed first.
+// Pod evaluates all nodes for a pod. If the state has a pod with the same name, that pod is removed first.
 func Pod(ctx context.Context, state State, scheduler Scheduler, pod *v1.Pod) (*Explanation, error) {
 	profile, err := scheduler.ProfileOf(pod)
 	if err != nil {
@@ -93,7 +93,7 @@ func (e *Explanation) total(name string) int64 {
 	return -1
 }
 
-// setReason compares the node of the pod with the selected one.
+// setReason compares the node of the pod with the selected node.
 func (e *Explanation) setReason(pod *v1.Pod) {
 	subject := e.Selected
 	switch {

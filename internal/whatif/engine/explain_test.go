@@ -30,8 +30,8 @@ func schedulers(t *testing.T, profiles ...string) Scheduler {
 	return Scheduler{Config: cfg, Source: "scheduler.yaml"}
 }
 
-// TestProfile checks that a pod is evaluated with the profile that it names, and that a warning says
-// when that profile is unknown.
+// TestProfile checks that a pod is evaluated with the profile that it names, and that there is a
+// warning if that profile is unknown.
 func TestProfile(t *testing.T) {
 	const unknown = `the profile of scheduler "other" is unknown: evaluated with profile `
 	tests := map[string]struct {

@@ -15,8 +15,8 @@ type Scheduler struct {
 	Config *internalconfig.KubeSchedulerConfiguration
 	// Source says where the configuration is from, such as the name of a file.
 	Source string
-	// ProfileName selects a profile by its scheduler name. If it is empty, the profile is the one that
-	// the pod's spec.schedulerName names, or else the only one.
+	// ProfileName selects a profile by its scheduler name. If it is empty, the profile in the pod's
+	// spec.schedulerName is selected, or else the only profile.
 	ProfileName string
 	// AnyPod is set if the profile is to evaluate pods of other schedulers as well.
 	AnyPod bool
@@ -70,8 +70,8 @@ func (s Scheduler) ProfileOf(pod *v1.Pod) (Profile, error) {
 		pod.Namespace, pod.Name, s.Source, profile.SchedulerName, allowed)
 }
 
-// Warning returns a warning if a profile is not that of the pod's scheduler and was not selected for pods
-// of any scheduler, or "".
+// Warning returns a warning if the profile belongs to another scheduler than the pod's and was not
+// selected for pods of any scheduler, otherwise "".
 func (s Scheduler) Warning(profile Profile) string {
 	if profile.SchedulerName == profile.Requested || s.ProfileName != "" || s.AnyPod {
 		return ""

@@ -8,9 +8,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// Limitations returns what kube-scheduler may do for a pod and an evaluation does not, one sentence each: it schedules a
-// pod group as a whole, and preempts pods of lower priority for a pod that fits on no node. selected is the node that the
-// evaluation selected.
+// Limitations returns a sentence for each action of kube-scheduler that an evaluation of the pod does not simulate:
+// scheduling of a pod group as a whole, and preemption of pods of lower priority if the pod fits on no node. selected is
+// the node that the evaluation selected.
 func Limitations(pod *v1.Pod, selected string, running []*v1.Pod) []string {
 	var list []string
 	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {

@@ -27,10 +27,10 @@ type NamedConfig struct {
 	Text []byte `json:"text"`
 }
 
-// IsBuiltIn reports whether a name is that of a built-in profile.
+// IsBuiltIn reports whether a built-in profile has the name.
 func IsBuiltIn(name string) bool { return slices.Contains(BuiltInProfiles, name) }
 
-// ReadConfig returns the built-in profile of a name, or reads the file of that name.
+// ReadConfig returns the built-in profile with the name, or else reads the file with the name.
 func ReadConfig(name string) (NamedConfig, error) {
 	if IsBuiltIn(name) {
 		text, err := ready.ReadFile("ready/" + name + ".yaml")

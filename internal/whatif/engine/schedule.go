@@ -103,8 +103,8 @@ func (e *Engine) Place(ctx context.Context, pod *v1.Pod, node string) error {
 	bound := *pod // shares the fields that are not changed below
 	bound.Spec.NodeName = node
 	bound.Status.Conditions = slices.Clone(pod.Status.Conditions)
-	// The API server sets this condition when a pod is bound. It shows that older
-	// readings of load do not include the pod.
+	// The API server sets this condition when a pod is bound. Its time shows that older readings of
+	// load do not include the pod.
 	podutil.UpdatePodCondition(&bound.Status, &v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue})
 	_, scheduled := podutil.GetPodCondition(&bound.Status, v1.PodScheduled)
 	scheduled.LastTransitionTime = metav1.NewTime(e.now())

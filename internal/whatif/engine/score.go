@@ -16,10 +16,9 @@ import (
 type PodScores struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Selected is the node with the highest total, the first of equal ones; empty if the
-	// pod fits on no node.
+	// Selected is the first node with the highest total, empty if the pod fits on no node.
 	Selected string `json:"selected"`
-	// Expected is what plugins expect of the pod, by plugin. Few plugins say it.
+	// Expected has the expectations of plugins for the pod, by plugin. Few plugins have expectations.
 	Expected map[string]string `json:"expected,omitempty"`
 	// Nodes in the order in which they were added.
 	Nodes []NodeScores `json:"nodes"`
@@ -47,14 +46,13 @@ type PluginScore struct {
 	Score int64 `json:"score"`
 	// Weight of the plugin in the profile.
 	Weight int64 `json:"weight"`
-	// Why is the reason of the score, empty if the plugin does not say it.
+	// Why is the reason for the score, empty if the plugin does not explain it.
 	Why string `json:"why,omitempty"`
 }
 
-// Score scores every feasible node for a pod, with the profile of a scheduler name or,
-// if it is empty, with the only profile or the one that the pod's spec names. A
-// scheduling cycle scores only a sample of many nodes. Score does not affect later
-// calls of Schedule.
+// Score scores every feasible node for a pod, with the profile of a scheduler name. If the name is
+// empty, it uses the only profile, or the profile that the pod's spec names. A scheduling cycle
+// scores only a sample of many nodes. Score does not affect later calls of Schedule.
 func (e *Engine) Score(ctx context.Context, pod *v1.Pod, schedulerName string) (PodScores, error) {
 	profile, err := e.profile(pod, schedulerName)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
-// fakeVariable makes the test binary serve a large cluster as a process of its own, so that its CPU time is not that of the recorder.
-// Its value is the number of nodes and pods.
+// fakeVariable makes the test binary serve a large cluster as a process of its own, so that its CPU time is not counted as the
+// recorder's. Its value is the number of nodes and pods.
 const fakeVariable = "PLIMSOLL_FAKE_PROMETHEUS"
 
 func TestMain(m *testing.M) {
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// large returns a cluster. A third of the pods run all the time, the others for four hours each.
+// large returns a cluster. A third of the pods run all the time, the remaining pods for four hours each.
 func large(nodes, pods, hours int) ([]fakePod, []fakeNode) {
 	var outNodes []fakeNode
 	for i := range nodes {
@@ -118,7 +118,7 @@ func cpuTime() time.Duration {
 }
 
 // BenchmarkRecord records days of clusters in steps of a minute and reads the recordings. It prints the CPU time, the largest heap
-// while recording, the size of the file, and the memory of what is read.
+// while recording, the size of the file, and the memory of the recording that is read.
 func BenchmarkRecord(b *testing.B) {
 	for _, size := range []struct{ nodes, pods, hours int }{{200, 6000, 24}, {1000, 30000, 4}} {
 		b.Run(fmt.Sprintf("nodes=%d/pods=%d/hours=%d", size.nodes, size.pods, size.hours), func(b *testing.B) {

@@ -60,7 +60,7 @@ func reference(o owner) metav1.OwnerReference {
 	return ref
 }
 
-// object returns the pod. taints are those of its node: it tolerates them if tolerations are not exported.
+// object returns the pod. taints are the taints of its node: the pod tolerates them if tolerations are not exported.
 func (p *seenPod) object(tolerationsExported bool, taints []v1.Taint) *v1.Pod {
 	pod := &v1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
@@ -111,7 +111,7 @@ func (p *seenPod) setOwners(pod *v1.Pod) {
 	}
 }
 
-// tolerationsOn returns the tolerations, or those of the taints of the pod's node if they are not exported.
+// tolerationsOn returns the tolerations of the pod. If they are not exported, it tolerates the taints of its node.
 func (p *seenPod) tolerationsOn(tolerationsExported bool, taints []v1.Taint) []v1.Toleration {
 	out := slices.Clone(p.tolerations)
 	if !tolerationsExported {

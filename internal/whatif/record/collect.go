@@ -24,10 +24,10 @@ import (
 // pageSize is the number of objects per request, small enough to limit the load of the API server.
 const pageSize = 500
 
-// readAttempts is the number of readAttempts to read a list that expires while it is being read.
+// readAttempts is the number of attempts to read a list that expires while it is being read.
 const readAttempts = 5
 
-// ReadOptions select what is read.
+// ReadOptions select the kinds to read.
 type ReadOptions struct {
 	// Folders are the folders of the archive whose kinds are read, all if nil.
 	Folders []string
@@ -61,7 +61,7 @@ func ReadCluster(ctx context.Context, config *rest.Config, options ReadOptions) 
 	return read(ctx, client, version, options)
 }
 
-// read implements Read.
+// read implements ReadCluster.
 func read(ctx context.Context, client dynamic.Interface, version discovery.ServerVersionInterface, options ReadOptions) (*Cluster, error) {
 	c := &collector{client: client, ReadOptions: options}
 	if c.Now == nil {
@@ -92,7 +92,7 @@ func read(ctx context.Context, client dynamic.Interface, version discovery.Serve
 	return &Cluster{snapshot.New(now, kubernetes, lists, c.missing), c.nodes}, ctx.Err()
 }
 
-// collector is the state of a call of Read.
+// collector is the state of a call of ReadCluster.
 type collector struct {
 	ReadOptions
 	client  dynamic.Interface
@@ -100,8 +100,8 @@ type collector struct {
 	nodes   []*v1.Node
 }
 
-// addMissing records that something is missing. Unless warn is set, kinds that are not served cause no
-// warning.
+// addMissing records that a kind or other data is missing. Unless warn is set, kinds that are not
+// served cause no warning.
 func (c *collector) addMissing(what, why string, warn bool) {
 	c.missing = append(c.missing, snapshot.Missing{What: what, Why: why})
 	if c.Warn != nil && (warn || why != notServed) {

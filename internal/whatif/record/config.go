@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 )
 
-// Config selects what is recorded.
+// Config is the configuration of a recording.
 type Config struct {
 	// Server is the server: its address, credentials and certificates.
 	Server metricprovider.Config
@@ -28,14 +28,14 @@ type Config struct {
 	Selector string
 	// Series replaces names of series, by their names in kube-state-metrics and cAdvisor. An empty name omits the series.
 	Series map[string]string
-	// Labels replaces names of labels of kube-state-metrics, UsageLabels those of cAdvisor.
+	// Labels replaces names of labels of kube-state-metrics, UsageLabels names of labels of cAdvisor.
 	Labels      map[string]string
 	UsageLabels map[string]string
 	// CPUQuery and MemoryQuery replace the queries for the usage of pods in cores and bytes. Their results have the labels of
 	// UsageLabels for namespace and pod.
 	CPUQuery    string
 	MemoryQuery string
-	// LabelKeys are the keys of labels of nodes and pods whose names cannot be told from those of Prometheus labels.
+	// LabelKeys are keys of labels of nodes and pods. They are needed for keys that cannot be derived from the names of Prometheus labels.
 	LabelKeys []string
 	// Timeout bounds a query.
 	Timeout time.Duration

@@ -46,7 +46,7 @@ type fakeServer struct {
 	*httptest.Server
 	pods  []fakePod
 	nodes []fakeNode
-	// omitted are series without data, twice those that two targets export.
+	// omitted are series without data, twice are series that two targets export.
 	omitted []string
 	// down reports whether kube-state-metrics was down at a minute.
 	down func(minute float64) bool

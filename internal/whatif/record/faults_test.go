@@ -17,8 +17,8 @@ func answer(w http.ResponseWriter, status int, kind, message string) bool {
 	return true
 }
 
-// TestServerFaults records from servers that refuse, time out, fail or cut off responses: the recording is the same, and lines say
-// why it took longer.
+// TestServerFaults records from servers that refuse, time out, fail or cut off responses: the recording is the same, and log lines
+// explain the delay.
 func TestServerFaults(t *testing.T) {
 	pods, nodes := scenario()
 	for name, tc := range map[string]struct {

@@ -24,15 +24,15 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// FollowConfig is how a cluster is recorded.
+// FollowConfig configures the recording of a cluster.
 type FollowConfig struct {
 	// Folder is where recordings are written. Their names are the time of their start and .plrec.
 	Folder string
 	// Step is the time between two samples, in whole seconds.
 	Step time.Duration
-	// Rotate is the time of a recording, after which another one is started.
+	// Rotate is the duration of a recording, after which another recording is started.
 	Rotate time.Duration
-	// MaxBytes is the largest size of all recordings in the folder: the oldest ones are removed.
+	// MaxBytes is the largest size of all recordings in the folder: the oldest recordings are removed.
 	MaxBytes int64
 	// Redact replaces names by pseudonyms, which differ between recordings.
 	Redact bool
@@ -40,17 +40,17 @@ type FollowConfig struct {
 	Client kubernetes.Interface
 	// Usage is the source of the usage of pods, nil for none.
 	Usage load.PodSource
-	// Objects returns the other objects of the cluster, the version of its API server and what could not be read. It is called at the
-	// start of each recording.
+	// Objects returns the other objects of the cluster, the version of its API server, and the objects that could not be read. It is
+	// called at the start of each recording.
 	Objects func(ctx context.Context) (objects []json.RawMessage, kubernetes string, missing []recording.Missing, err error)
 	// Log is called with a line about each recording and each failure.
 	Log func(string)
 }
 
 const (
-	// suffix is that of the names of recordings.
+	// suffix ends the names of recordings.
 	suffix = ".plrec"
-	// nameFormat is that of the time in their names.
+	// nameFormat is the format of the time in the names.
 	nameFormat = "20060102T150405Z"
 	// commitSteps is the number of steps after which a chunk is written.
 	commitSteps = 10
@@ -108,7 +108,7 @@ func Follow(ctx context.Context, config FollowConfig) error {
 	return f.loop(ctx)
 }
 
-// strip removes what is not recorded and large.
+// strip removes large fields that are not recorded.
 func strip(object any) (any, error) {
 	if o, ok := object.(metav1.Object); ok {
 		o.SetManagedFields(nil)
@@ -162,7 +162,7 @@ func (f *follower) loop(ctx context.Context) error {
 	}
 }
 
-// view returns what is known of the cluster now.
+// view returns the current state of the cluster.
 func (f *follower) view(ctx context.Context) view {
 	v := view{at: time.Now()}
 	f.mu.Lock()
@@ -200,7 +200,7 @@ func (f *follower) view(ctx context.Context) view {
 // timeout returns the longest time of a request.
 func (f *follower) timeout() time.Duration { return max(f.Step/2, time.Second) }
 
-// ping returns an error if the API server does not respond. Watches do not tell: they are repeated without an error.
+// ping returns an error if the API server does not respond. Watches do not show this: they are repeated without an error.
 func (f *follower) ping(ctx context.Context) error {
 	api := f.Client.Discovery().RESTClient()
 	if api == nil { // a fake
@@ -214,7 +214,7 @@ func (f *follower) ping(ctx context.Context) error {
 // maxAge returns the largest age of a reading of usage.
 func maxAge(step time.Duration) time.Duration { return max(2*step, 3*time.Minute) }
 
-// failed reports a failure, unless it is the one that was reported last.
+// failed reports a failure, unless it equals the last reported failure.
 func (f *follower) failed(line string) {
 	if line != f.reported {
 		f.Log(line)
@@ -222,7 +222,7 @@ func (f *follower) failed(line string) {
 	f.reported = line
 }
 
-// rotate finishes a recording after its time or when it is large, and starts another one.
+// rotate finishes a recording after its duration or when it is large, and starts another recording.
 func (f *follower) rotate(ctx context.Context, now time.Time) error {
 	if now.Sub(f.current.file.About().From) < f.Rotate && f.current.file.Size() < f.MaxBytes/2 {
 		return nil
@@ -233,7 +233,7 @@ func (f *follower) rotate(ctx context.Context, now time.Time) error {
 	return f.open(ctx, now)
 }
 
-// open continues the last recording, or starts one if it is finished, of another step or too old.
+// open continues the last recording. If it is finished, has another step or is too old, open starts a new recording.
 func (f *follower) open(ctx context.Context, now time.Time) error {
 	names, err := f.recordings()
 	if err != nil {
@@ -253,7 +253,7 @@ func (f *follower) open(ctx context.Context, now time.Time) error {
 	return f.prune()
 }
 
-// resume continues a recording, or finishes it and returns false if it is too old or of other options.
+// resume continues a recording. If it is too old or has other options, resume finishes it and returns false.
 func (f *follower) resume(name string, now time.Time) (bool, error) {
 	s := &state{}
 	file, err := recording.Continue(name, s)
@@ -341,7 +341,7 @@ func (f *follower) recordings() (names []string, err error) {
 	return names, err
 }
 
-// prune removes the oldest recordings until all together take at most half of MaxBytes: the current one may take the other half.
+// prune removes the oldest recordings until all together take at most half of MaxBytes: the current recording may take the other half.
 func (f *follower) prune() error {
 	names, err := f.recordings()
 	if err != nil {

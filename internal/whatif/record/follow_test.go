@@ -77,8 +77,8 @@ func reading(names ...string) *load.PodReading {
 	return r
 }
 
-// TestRecorder records, step by step, pods that come and go, also while nothing is recorded, and continues after a crash and after an
-// orderly end.
+// TestRecorder records, step by step, pods that are created and deleted, also while nothing is recorded, and continues after a crash
+// and after an orderly end.
 func TestRecorder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.plrec")
 	r := newRecorder(t, path)
@@ -117,7 +117,7 @@ func TestRecorder(t *testing.T) {
 	if err := r.commit(); err != nil {
 		t.Fatal(err)
 	}
-	// A crash loses what follows the commit.
+	// A crash loses all data after the commit.
 	observe(view{at: after(30), nodes: nodes[:1], pods: []*v1.Pod{newPod("lost", "a", after(25))}})
 	restart(after(100))
 	bound := newPod("pending", "a", after(12))
@@ -188,7 +188,7 @@ func (s *source) ReadPods(context.Context) (load.PodReading, error) {
 	return *r, nil
 }
 
-// followed runs Run until the returned function is called, and collects its lines.
+// followed runs Follow until stop is called, and collects its log lines.
 func followed(t *testing.T, config FollowConfig) (stop func(), lines func() string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -227,7 +227,7 @@ func newest(folder string) *recording.Recording {
 	return r
 }
 
-// TestRun follows a cluster with watches, continues after a restart, and records what the source of usage could not read.
+// TestRun follows a cluster with watches, continues after a restart, and records failures of the source of usage.
 func TestRun(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
 	client := fake.NewClientset([]runtime.Object{newNode("a", now), newPod("stays", "a", now), newPod("goes", "a", now)}...)

@@ -21,7 +21,7 @@ func exported(key string) string {
 	return strings.ToLower(capital.ReplaceAllString(invalidCharacter.ReplaceAllString(key, "_"), "${1}_${2}"))
 }
 
-// knownKeys are the keys of labels that are restored without being configured.
+// knownKeys are the keys of labels that are restored without configuration.
 var knownKeys = []string{
 	v1.LabelHostname, v1.LabelOSStable, v1.LabelArchStable, v1.LabelInstanceTypeStable, v1.LabelTopologyZone, v1.LabelTopologyRegion,
 	v1.LabelInstanceType, v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion, "beta.kubernetes.io/os",

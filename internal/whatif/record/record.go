@@ -22,7 +22,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 )
 
-// Options are how a recording is written.
+// Options configure how a recording is written.
 type Options struct {
 	// Redact replaces names by pseudonyms.
 	Redact bool
@@ -34,14 +34,14 @@ type Options struct {
 	Wait func(context.Context, time.Duration) error
 }
 
-// Progress is how far a recording is.
+// Progress is the progress of a recording.
 type Progress struct {
-	// Until is the end of the part that is recorded.
+	// Until is the end of the recorded part.
 	Until, From, To time.Time
 	Nodes, Pods     int
 	// Bytes is the size of the file.
 	Bytes int64
-	// Missing is what the recording lacks so far.
+	// Missing lists the data that the recording lacks so far.
 	Missing []recording.Missing
 }
 
@@ -59,7 +59,7 @@ type recorder struct {
 	client *prometheus.Client
 	split  *splitter
 	out    *recording.Writer
-	// written is the size of what was written.
+	// written is the size of the written data.
 	written int64
 	keys    *labelKeys
 	redacts *snapshot.Redactor
@@ -72,7 +72,7 @@ type recorder struct {
 	objects map[string]bool
 	// series has the names of the series that had data.
 	series map[string]bool
-	// hasLabels is true once the names of the labels that the server uses, which are in config, are known.
+	// hasLabels is true once config has the names of the labels that the server uses.
 	hasLabels bool
 	counts    counts
 	// gaps are parts of the time that lack nodes or pods.
@@ -192,7 +192,7 @@ func (r *recorder) about(until time.Time) recording.About {
 	}
 }
 
-// progress returns how far the recording is.
+// progress returns the progress of the recording.
 func (r *recorder) progress(until time.Time) Progress {
 	return Progress{
 		Until:   until,
@@ -290,7 +290,7 @@ func (r *recorder) findLabels(ctx context.Context, from, to time.Time) error {
 	return nil
 }
 
-// example calls each with the labels of one series of a name, if there is one in a window.
+// example calls each with the labels of one series with the name, if a window has one.
 func (r *recorder) example(ctx context.Context, name string, from, to time.Time, each func(model.Metric)) error {
 	selector, ok := r.config.series(name)
 	if !ok {
@@ -306,7 +306,7 @@ func (r *recorder) example(ctx context.Context, name string, from, to time.Time,
 	})
 }
 
-// readObjects reads what the series say about nodes and pods.
+// readObjects reads nodes and pods from the series.
 func (r *recorder) readObjects(ctx context.Context, w *window, from, to time.Time) error {
 	by := append(slices.Clone(podIdentity), "node", "created_by_kind", "created_by_name", "priority_class", "host_network")
 	err := r.each(ctx, podInfo, from, to, func(d time.Duration) string { return r.config.seenQuery(podInfo, by, d) }, w.addPod)

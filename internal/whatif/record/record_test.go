@@ -59,7 +59,7 @@ func scenario() ([]fakePod, []fakeNode) {
 	return pods, nodes
 }
 
-// record records with the fake server and returns what is read from the file.
+// record records with the fake server and returns the recording that is read from the file.
 func record(t testing.TB, config Config, options Options) (*recording.Recording, []string) {
 	t.Helper()
 	var lines []string
@@ -89,7 +89,8 @@ func podsOf(r *recording.Recording) map[string]*recording.Pod {
 	return out
 }
 
-// expected returns what a recording of a number of minutes must have of a pod. Deletions are seen at the last scrape before.
+// expected returns the expected times and node of a pod in a recording of a number of minutes. A deleted pod ends at the last scrape before
+// its deletion.
 func expected(p fakePod, minutes float64) (created, scheduled, ended int64, node string) {
 	at := func(minute float64) int64 {
 		if minute > minutes {
@@ -145,7 +146,7 @@ func checkScenario(t *testing.T, r *recording.Recording, pods []fakePod, minutes
 	}
 }
 
-// checkValue compares a value with what is expected, NaN for none.
+// checkValue compares a value with the expected value, NaN for none.
 func checkValue(t *testing.T, what string, s *recording.Series, step int, want float64) {
 	t.Helper()
 	got, ok := s.At(step)
@@ -244,8 +245,7 @@ func TestRecordRedacted(t *testing.T) {
 	}
 }
 
-// TestRenamed checks that renamed series and labels are found: those of a target with labels of the same names by themselves,
-// others as configured.
+// TestRenamed checks that renamed series and labels are found: exported_ labels automatically, other names as configured.
 func TestRenamed(t *testing.T) {
 	pods, nodes := scenario()
 	server := startFake(t, pods, nodes)
@@ -282,7 +282,7 @@ func TestRenamed(t *testing.T) {
 	checkMissing(t, r, "labels of pods: no data of kube_pod_labels")
 }
 
-// TestSeriesMissing omits each series in turn: all pods are recorded, and what is missing is named.
+// TestSeriesMissing omits each series in turn: all pods are recorded, and the missing data is named.
 func TestSeriesMissing(t *testing.T) {
 	pods, nodes := scenario()
 	for _, name := range []string{
@@ -321,7 +321,7 @@ func TestOutage(t *testing.T) {
 	server := startFake(t, pods, nodes)
 	server.down = func(minute float64) bool { return minute >= 15 && minute < 25 || minute > 29 && minute < 95 }
 	r, lines := record(t, server.config(180), Options{})
-	// Of the pods that came and went during the outage, nothing is known.
+	// Pods that were created and deleted during the outage are unknown.
 	got := podsOf(r)
 	for _, uid := range []string{"uid-old", "uid-new", "uid-gap", "uid-agent", "uid-db-0-second"} {
 		if p := got[uid]; p == nil || p.Ended != recording.Never || p.Node == "" {
@@ -341,7 +341,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// TestInterrupted checks that an interrupted recording returns an error, and that a new one is complete.
+// TestInterrupted checks that an interrupted recording returns an error, and that a new recording is complete.
 func TestInterrupted(t *testing.T) {
 	pods, nodes := scenario()
 	server := startFake(t, pods, nodes)
@@ -354,7 +354,7 @@ func TestInterrupted(t *testing.T) {
 	checkScenario(t, r, pods, 120)
 }
 
-// TestInvalidValues checks that values that are no amounts, and times of the future, are counted and do not harm others.
+// TestInvalidValues checks that invalid amounts and future times are counted and do not affect other values.
 func TestInvalidValues(t *testing.T) {
 	pods, nodes := scenario()
 	pods[0].usage = func(minute float64) (cores, bytes float64) {

@@ -1,17 +1,17 @@
 // Package record writes recordings and snapshots of clusters. Follow makes recordings of a cluster while it runs: nodes and pods from watches of its API server, and usage from a load
 // source, once per step.
 //
-// A recording is continued after a restart. It is finished after a time or when it is large, and another one is started; the oldest
-// ones are removed.
+// A recording is continued after a restart. It is finished after a time or when it is large, and another recording is started; the
+// oldest recordings are removed.
 //
 // # Prometheus
 //
-// Record makes a recording of what a Prometheus server knows of a cluster: the series of kube-state-metrics
-// for nodes and pods, and those of the kubelets' cAdvisor for usage.
+// Record makes a recording from a Prometheus server: from the series of kube-state-metrics for nodes and
+// pods, and from the series of the kubelets' cAdvisor for usage.
 //
-// The time is divided into windows. For each window, nodes and pods are read by one query per series, which has the last value
-// of each object, and usage by range queries that are bounded in the number of values. What a server refuses or does not answer in
-// time is split and asked again.
+// The time is divided into windows. For each window, nodes and pods are read by one query per series, which has the last value of
+// each object, and usage by range queries that are bounded in the number of values. A query that the server refuses or does not
+// answer in time is split and sent again.
 //
 // # Snapshots
 //
@@ -36,14 +36,14 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// view is what is known of a cluster at one time.
+// view is the state of a cluster at one time.
 type view struct {
-	// at is the time. Pods and nodes are those that exist; removed are pods that were deleted since the last view.
+	// at is the time, pods and nodes exist at that time, and removed are pods that were deleted since the last view.
 	at      time.Time
 	pods    []*v1.Pod
 	nodes   []*v1.Node
 	removed []removal
-	// followUsage is that of the pods, nil if it could not be read.
+	// usage is the usage of the pods, nil if it could not be read.
 	usage *load.PodReading
 }
 
@@ -53,7 +53,7 @@ type removal struct {
 	at  time.Time
 }
 
-// state is what the recorder knows after a commit. Times are in seconds since 1970.
+// state is the state of the recorder after a commit. Times are in seconds since 1970.
 type state struct {
 	// Key is the key of the pseudonyms, empty without redaction.
 	Key   []byte                  `json:"key,omitempty"`
@@ -61,13 +61,13 @@ type state struct {
 	Nodes map[string]followObject `json:"nodes"`
 	// Last is the time of the last view.
 	Last int64 `json:"last"`
-	// Unread is the number of steps whose usage could not be read, Steps that of all steps.
+	// Unread is the number of steps whose usage could not be read, Steps the number of all steps.
 	Unread int                 `json:"unread"`
 	Steps  int                 `json:"steps"`
 	Notes  []recording.Missing `json:"notes"`
 }
 
-// followObject is an object that exists: its number in the file and the hash of what was written last.
+// followObject is an object that exists: its number in the file and the hash of its last record.
 type followObject struct {
 	ID   int    `json:"id"`
 	Hash uint64 `json:"hash"`
@@ -87,7 +87,7 @@ type followRecorder struct {
 	usage  map[string]*followUsage
 }
 
-// followUsage is that of a pod since the last commit.
+// followUsage is the usage of a pod since the last commit.
 type followUsage struct{ cpu, memory recording.Series }
 
 // maxFollowNotes bounds the notes in a recording.
@@ -150,7 +150,7 @@ func followSorted[T any](objects []T, name func(T) string) []T {
 	return slices.SortedFunc(slices.Values(objects), func(a, b T) int { return cmp.Compare(name(a), name(b)) })
 }
 
-// gone records objects that do not exist any more and whose deletion was not seen: they ended when they were seen last.
+// gone records that objects do not exist any more: they ended when they were seen last.
 func (r *followRecorder) gone(present map[string]bool) error {
 	last := r.state.Last - r.file.About().From.Unix()
 	for _, uid := range slices.Sorted(maps.Keys(r.state.Nodes)) {
@@ -182,7 +182,7 @@ func (r *followRecorder) gone(present map[string]bool) error {
 	return nil
 }
 
-// unknown returns a pod of which nothing is known.
+// unknown returns a pod without any known time.
 func unknown() recording.Pod {
 	return recording.Pod{Created: recording.Never, Scheduled: recording.Never, Started: recording.Never, Ended: recording.Never}
 }
@@ -218,7 +218,7 @@ func (r *followRecorder) node(node *v1.Node) error {
 	return err
 }
 
-// times returns what happened to a pod. deleted is nil if it exists.
+// times returns the times of a pod. deleted is nil if the pod exists.
 func (r *followRecorder) times(pod *v1.Pod, deleted *time.Time) recording.Pod {
 	p := unknown()
 	p.Created = r.since(pod.CreationTimestamp.Time)
@@ -255,7 +255,7 @@ func finishedAt(pod *v1.Pod) (at time.Time, ok bool) {
 	return at, !at.IsZero()
 }
 
-// pod records a pod if it is new or changed. deleted is nil if it exists.
+// pod records a pod if it is new or changed. deleted is nil if the pod exists.
 func (r *followRecorder) pod(pod *v1.Pod, deleted *time.Time) error {
 	times := r.times(pod, deleted)
 	known, ok := r.state.Pods[string(pod.UID)]

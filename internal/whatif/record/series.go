@@ -48,11 +48,11 @@ const (
 // series is a series of kube-state-metrics that describes pods or nodes.
 type series struct {
 	name string
-	// by are the labels that are kept, all if there are none. A label that the result lacks is empty.
+	// by are the labels that are kept, all labels if by is empty. A label that the result lacks is empty.
 	by []string
-	// missing says how it is treated if a cluster with pods has no such series, empty if that is normal.
+	// missing describes the effect if a cluster with pods lacks the series, empty if this is normal.
 	missing string
-	// seen is true if the value is not that of the series but the last time at which it was exported.
+	// seen is true if the last time at which the series was exported is used instead of its value.
 	seen bool
 	// set adds the value of a series to the pods or nodes of a window.
 	set func(w *window, metric model.Metric, value float64)

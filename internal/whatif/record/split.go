@@ -13,26 +13,26 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// attempts is how often a query is sent that fails for a reason that may pass: for at least four minutes, because an error at the
-// end of a recording loses all of it.
+// attempts is how often a query is sent if it fails with a passing error. The attempts take at least four minutes, because an
+// error at the end of a recording loses all of it.
 const attempts = 9
 
-// retryDelay is the wait before the second attempt; each further one doubles it.
+// retryDelay is the wait before the second attempt; each further attempt doubles it.
 const retryDelay = time.Second
 
-// kindOfError is what to do about a failed query.
+// kindOfError determines how a failed query is handled.
 type kindOfError int
 
 const (
 	// fatal errors stop the recording.
 	fatal kindOfError = iota
-	// passing errors may pass: the query is sent again.
+	// passing errors are temporary: the query is sent again.
 	passing
-	// tooLarge errors are those of queries that read or return too much: the time is split.
+	// tooLarge errors mean that a query reads or returns too much: its time range is split.
 	tooLarge
 )
 
-// classify returns what to do about an error.
+// classify returns the kind of an error.
 func classify(err error) kindOfError {
 	if typed, ok := errors.AsType[*load.Error](err); ok && typed.Reason == load.Invalid {
 		return fatal

@@ -36,7 +36,7 @@ type podState struct {
 	ID                                           int
 	Namespace, Name, Node                        string
 	Created, Scheduled, Started, Ended, LastSeen int64
-	// Hash is that of the object that was written last.
+	// Hash of the object that was written last.
 	Hash uint64
 
 	cpu, memory recording.Series
@@ -52,16 +52,16 @@ type nodeState struct {
 	seen *seenNode
 }
 
-// counts are what the recording lacks, in numbers.
+// counts are the numbers of recorded and of missing objects and values.
 type counts struct {
 	Pods, Nodes int
-	// Samples is the number of recorded values of usage, Expected how many there would be without gaps, and Rejected
-	// the number of values that are not amounts.
+	// Samples is the number of recorded values of usage, Expected the number without gaps, and Rejected the number
+	// of values that are not amounts.
 	Samples, Expected, Rejected int64
 	// Unassigned is the number of values of usage of pods that kube-state-metrics does not know at that time.
 	Unassigned int64
-	// Reappeared is the number of pods that were not exported in a whole window and then again, Clock that of pods with times
-	// after the server's, ChangedNodes that of nodes whose object changed, ChangedPods that of changed pods.
+	// Reappeared counts pods that were not exported in a whole window and then again, Clock pods with times after the
+	// server's time, ChangedNodes and ChangedPods nodes and pods whose object changed.
 	Reappeared, Clock, ChangedNodes, ChangedPods int
 	// Classes has the priority classes whose value is unknown.
 	Classes map[string]bool
@@ -80,7 +80,7 @@ func (r *recorder) note(what, why string) bool {
 	return true
 }
 
-// neverExported is what kube-state-metrics exports of no cluster.
+// neverExported lists the data that kube-state-metrics does not export.
 var neverExported = []recording.Missing{
 	{
 		What: "affinities, topology spread constraints, host ports, volumes, scheduling gates and resource claims of pods",
@@ -100,7 +100,7 @@ var neverExported = []recording.Missing{
 	},
 }
 
-// missing returns what the recording lacks.
+// missing lists the data that the recording lacks.
 func (r *recorder) missing() []recording.Missing {
 	out := slices.Clone(neverExported)
 	add := func(found bool, what, format string, a ...any) {
@@ -168,7 +168,8 @@ func (r *recorder) missing() []recording.Missing {
 	return append(out, r.notes...)
 }
 
-// some returns the first names of a list and how many there are more, or their number only if names are replaced by pseudonyms.
+// some returns the first names of a list and the number of remaining names. If names are replaced by pseudonyms, it returns only their
+// number.
 func (r *recorder) some(names []string, what string) string {
 	const shown = 10
 	switch {

@@ -13,8 +13,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
-// tolerance is how much earlier than others an object may have been exported last at the end of the recording to be taken as
-// existing.
+// tolerance is the number of seconds without an export after which an object no longer exists at the end of the recording.
 func (r *recorder) tolerance() int64 { return 2 * int64(r.config.Step.Seconds()) }
 
 // gap records that a window lacks the series of an object.
@@ -121,7 +120,7 @@ func (r *recorder) updatePods(w *window, from, to time.Time, last bool) error {
 	return nil
 }
 
-// times returns what happened to a pod, without its object.
+// times returns the record of a pod with its times, without its object.
 func (r *recorder) times(p *podState) recording.Pod {
 	return recording.Pod{
 		Created: r.since(p.Created), Scheduled: r.since(p.Scheduled), Started: r.since(p.Started), Ended: r.since(p.Ended),
@@ -129,7 +128,7 @@ func (r *recorder) times(p *podState) recording.Pod {
 	}
 }
 
-// resolve returns what happened to a pod as far as the series say.
+// resolve returns the state of a pod according to the series.
 func (r *recorder) resolve(seen *seenPod, from time.Time) podState {
 	p := podState{
 		Namespace: seen.namespace, Name: seen.name, Node: seen.node, LastSeen: seen.lastSeen,
@@ -198,7 +197,7 @@ func (r *recorder) updatePod(w *window, seen *seenPod, from time.Time) error {
 	return r.writePod(w, seen, known, &now, from)
 }
 
-// writePod writes a pod that is new or that differs from what is known.
+// writePod writes a pod that is new or that has changed.
 func (r *recorder) writePod(w *window, seen *seenPod, known, now *podState, from time.Time) error {
 	object, err := r.podObject(seen)
 	if err != nil {
@@ -226,7 +225,7 @@ func (r *recorder) writePod(w *window, seen *seenPod, known, now *podState, from
 	return nil
 }
 
-// reappeared reports whether a pod that is new in a window existed for long in the last one that had pods.
+// reappeared reports whether a pod that is new in a window had already existed for long in the last window with pods.
 func (r *recorder) reappeared(created int64) bool {
 	return created > r.config.From.Unix() && created+int64(r.config.Window.Seconds()) < r.seenUntil
 }

@@ -21,8 +21,8 @@ type usage struct {
 	namespace, pod model.LabelName
 }
 
-// readUsage reads and writes the usage of the pods in a window. Samples are at multiples of the step; that at the end
-// belongs to the next window, if there is one.
+// readUsage reads and writes the usage of the pods in a window. Samples are at multiples of the step; the sample at
+// the end belongs to the next window, if there is one.
 func (r *recorder) readUsage(ctx context.Context, from, to time.Time, last bool) error {
 	end := to
 	if last {
@@ -107,8 +107,8 @@ func (u *usage) add(stream *model.SampleStream, set func(*podState, int, float64
 	}
 }
 
-// running returns the pod that ran at a time: the last one that was created until then and had not ended. One that has the name of an
-// earlier pod must have started before, because a sample is older than its time.
+// running returns the pod that ran at a time: the last created pod that had not ended. If an earlier pod had the same name, the pod
+// must also have started before the time, because a sample is older than its time.
 func running(pods []*podState, at float64) *podState {
 	for i, p := range slices.Backward(pods) {
 		begun := float64(p.Created) <= at && (i == 0 || p.Started != 0 && float64(p.Started) < at)
@@ -122,7 +122,7 @@ func running(pods []*podState, at float64) *podState {
 func (u *usage) setCPU(p *podState, step int, value float64)    { p.cpu.Set(step, 1000*value) }
 func (u *usage) setMemory(p *podState, step int, value float64) { p.memory.Set(step, value) }
 
-// count counts the values of a pod in a window, and how many there would be without gaps.
+// count counts the values of a pod in a window, and the values expected without gaps.
 func (r *recorder) count(p *podState, from, end time.Time) {
 	if p.Started == 0 {
 		return

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// window has what the series say about the pods and nodes of a window. Times are in seconds since 1970, 0 if unknown.
+// window has the pods and nodes of a window, as read from the series. Times are in seconds since 1970, 0 if unknown.
 type window struct {
 	labels map[string]string
 	keys   *labelKeys
@@ -24,7 +24,7 @@ type window struct {
 	lastPod, lastNode int64
 }
 
-// seenPod is what the series say about a pod.
+// seenPod is a pod as read from the series.
 type seenPod struct {
 	namespace, name, uid, node              string
 	lastSeen, created, scheduled, started   int64
@@ -45,7 +45,7 @@ type owner struct {
 	controller bool
 }
 
-// seenNode is what the series say about a node.
+// seenNode is a node as read from the series.
 type seenNode struct {
 	name                  string
 	lastSeen, created     int64
@@ -66,7 +66,7 @@ func (w *window) get(metric model.Metric, name string) string {
 	return string(metric[model.LabelName(rename(w.labels, name)[0])])
 }
 
-// identity returns what identifies the pod of a series: its UID, or its namespace and name if series have no UID.
+// identity returns the identity of the pod of a series: its UID, or its namespace and name if series have no UID.
 func (w *window) identity(metric model.Metric) string {
 	if uid := w.get(metric, "uid"); uid != "" {
 		return uid
@@ -77,7 +77,7 @@ func (w *window) identity(metric model.Metric) string {
 // pod returns the pod of a series, nil if kube_pod_info does not have it.
 func (w *window) pod(metric model.Metric) *seenPod { return w.pods[w.identity(metric)] }
 
-// seconds returns a time, and 0 for what is not a time.
+// seconds returns a time, and 0 for an invalid time.
 func seconds(value float64) int64 {
 	if !(value > 0 && value < 1<<40) {
 		return 0
@@ -85,7 +85,7 @@ func seconds(value float64) int64 {
 	return int64(value)
 }
 
-// addPod adds a pod, or the later series of one whose labels changed.
+// addPod adds a pod, or the later series of a pod whose labels changed.
 func (w *window) addPod(metric model.Metric, seen float64) {
 	namespace, name, at := w.get(metric, "namespace"), w.get(metric, "pod"), seconds(seen)
 	if namespace == "" || name == "" || at == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// claims are the persistent volume claims, the resource claims and the templates of these, by namespace and name.
+// claims are the persistent volume claims, the resource claims and the resource claim templates, by namespace and name.
 type claims struct{ volumes, devices, templates map[string]bool }
 
 // claimNames returns the claims among objects.
@@ -31,8 +31,8 @@ func claimNames(objects *manifest.Objects) claims {
 	return c
 }
 
-// removeMissing removes the volumes and the devices of a pod whose claims do not exist, for which the scheduler would
-// wait. It reports whether there are any.
+// removeMissing removes the volumes and devices of a pod whose claims do not exist, since the scheduler would wait
+// for the claims. It reports whether it removed any.
 func (c claims) removeMissing(pod *v1.Pod) bool {
 	spec, before := &pod.Spec, len(pod.Spec.Volumes)+len(pod.Spec.ResourceClaims)
 	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v v1.Volume) bool {

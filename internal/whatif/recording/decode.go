@@ -17,7 +17,7 @@ import (
 // decoder builds a recording from records.
 type decoder struct {
 	limits
-	// packed is the number of bytes of the file so far, valid the length of the undamaged part of it.
+	// packed is the number of bytes of the file so far, valid the length of its undamaged part.
 	packed, valid int64
 
 	about            About
@@ -139,7 +139,7 @@ func (d *decoder) record(kind byte, body []byte) error {
 	return nil
 }
 
-// readAbout reads the description. A later one may change neither the start nor the step.
+// readAbout reads the description. A later description may change neither the start nor the step.
 func (d *decoder) readAbout(body []byte) error {
 	var about About
 	if err := json.Unmarshal(body, &about); err != nil {

@@ -10,17 +10,17 @@ import (
 	"path/filepath"
 )
 
-// StateSuffix is what is appended to the name of a recording for the name of the file with the state of its
-// writer. It exists while the recording is not finished, and has no names of objects that the recording lacks
-// except, with redaction, the key of the pseudonyms.
+// StateSuffix is appended to the name of a recording for the file with the state of its writer. The file
+// exists while the recording is not finished. It has no names of objects that the recording lacks except,
+// with redaction, the key of the pseudonyms.
 const StateSuffix = ".state"
 
 // fileMode makes a recording readable by its owner only: it has details of the cluster.
 const fileMode = 0o600
 
-// File is a recording that is being written and can be continued after a restart. A commit writes what was added to the
-// recording, and then the state of the writer beside it. What was added after the last commit is lost by a
-// restart, and written again by the writer.
+// File is a recording that is being written and can be continued after a restart. A commit writes the added records to
+// the recording, and then the state of the writer beside it. A restart loses the records after the last commit; the
+// writer adds them again.
 type File struct {
 	*Writer
 	path string
@@ -35,7 +35,7 @@ type state struct {
 	Nodes int   `json:"nodes"`
 	Pods  int   `json:"pods"`
 	About About `json:"about"`
-	// Writer is the state of who writes the recording.
+	// Writer is the state of the program that writes the recording.
 	Writer json.RawMessage `json:"writer"`
 }
 
@@ -108,7 +108,7 @@ func Continue(path string, writer any) (*File, error) {
 	return f, nil
 }
 
-// cut removes what was written after the last commit.
+// cut removes records that were written after the last commit.
 func (f *File) cut() error {
 	info, err := f.file.Stat()
 	switch {
@@ -140,7 +140,7 @@ func (f *File) Write(chunk []byte) (int, error) {
 // Size returns the number of bytes written so far.
 func (f *File) Size() int64 { return f.size }
 
-// Commit writes what was added as a chunk, and the state from which the writer continues after a restart.
+// Commit writes the added records as a chunk, and the state from which the writer continues after a restart.
 func (f *File) Commit(writer any) error {
 	if err := f.Flush(); err != nil {
 		return err

@@ -16,10 +16,10 @@ import (
 //	content = records, compressed with DEFLATE
 //	record  = kind (1 byte), length of the body (unsigned varint), body
 //
-// Checksums are CRC-32C. The first record of a file is About. A later About replaces the earlier one: its To says how
-// far the recording is complete. A record of a node or a pod with a number that occurred before changes that node or pod.
-// Usage of a pod is in the order of the first steps; later values replace earlier ones of the same step.
-// Records of unknown kinds are ignored. The last record of a file that was finished is recordEnd.
+// Checksums are CRC-32C. The first record of a file is About. A later About replaces the earlier About: the recording is
+// complete until its To. A record of a node or a pod with a number that occurred before changes that node or pod. Usage
+// of a pod is in the order of the first steps; later values replace earlier ones of the same step. Records of unknown
+// kinds are ignored. The last record of a finished file is recordEnd.
 const (
 	marker       = "PLRC"
 	headerLength = 16

@@ -22,26 +22,26 @@ type NodeShape struct {
 	Cores, GiB, GPUs int
 }
 
-// Generated specifies a cluster with nodes of a few shapes and groups of equal pods. The same specification and seed
-// give the same cluster, byte for byte, on the same architecture. The default coefficients of variation are those of the openb trace.
+// Generated specifies a cluster with nodes of a few shapes and groups of equal pods. The same specification and seed give the same
+// cluster, byte for byte, on the same architecture. The default coefficients of variation are from the openb trace.
 type Generated struct {
 	// Nodes is the number of nodes. They have the Shapes in turn. Zones is the number of zones, 0 for none;
 	// each round of shapes is in the next zone.
 	Nodes, Zones int
 	Shapes       []NodeShape
-	// Pods is the number of pods, with Churn that of concurrent pods. Replicas is the mean number of these
-	// in a group. The pods of a group are equal.
+	// Pods is the number of pods, with Churn the number of concurrent pods. Replicas is the mean number of
+	// such pods in a group. The pods of a group are equal.
 	Pods, Replicas int
 	// Fill and MemoryFill are the CPU and the memory that concurrent pods request, as fractions of
 	// the capacity of all nodes. Best-effort pods count with their nominal amounts. Requests are
 	// limited to half of the smallest node, which may lower the actual fractions.
 	Fill, MemoryFill float64
 	// GPU is the fraction of groups whose pods request GPUs: one device, or in a tenth of these groups all devices of
-	// the smallest node with GPUs. Best-effort pods request none.
+	// the smallest node with GPUs. Best-effort pods request no GPUs.
 	GPU float64
 	// CPUCV and PerCoreCV are the coefficients of variation of CPU requests and of memory per core.
 	CPUCV, PerCoreCV float64
-	// Batch is the fraction of groups that are jobs. kube-scheduler spreads the pods of all others.
+	// Batch is the fraction of groups that are jobs. kube-scheduler spreads the pods of the remaining groups.
 	Batch float64
 	// BestEffort and Guaranteed are the fractions of groups whose pods have no requests and whose
 	// pods have limits equal to their requests.
@@ -158,7 +158,7 @@ func (s *Generated) readChurn(fields *spec.Fields, longest int) {
 	}
 }
 
-// totalPods returns the number of all pods, which with churn is higher than that of concurrent ones.
+// totalPods returns the number of all pods; with churn it is higher than the number of concurrent pods.
 func (s Generated) totalPods() int {
 	if s.Churn == 0 {
 		return s.Pods
@@ -204,7 +204,7 @@ type devices uint8
 const (
 	noDevice devices = iota
 	oneDevice
-	// allDevices are those of the smallest node with GPUs.
+	// allDevices requests all devices of the smallest node with GPUs.
 	allDevices
 )
 
@@ -249,8 +249,8 @@ func (s Generated) cluster(seed uint64) Input {
 	return in
 }
 
-// nodes generates the nodes. It returns their capacity, and the smallest amount of each resource among
-// them, of GPUs among those that have some.
+// nodes generates the nodes. It returns their capacity, and the smallest amount of each resource on a
+// node; for GPUs, on a node that has some.
 func (s Generated) nodes() (nodes []Node, capacity, smallest resources.Amounts) {
 	for i := range s.Nodes {
 		shape := s.Shapes[i%len(s.Shapes)]
@@ -370,8 +370,8 @@ func (s Generated) times(r *rand.Rand, number int, p *InputPod) {
 }
 
 // churn generates the arrival and the end of a pod in a steady state. The first pods arrive during fillTime. From then on their
-// run times are distributed as those of the pods that run at an instant, which is the original distribution weighted
-// by the run time, and a uniform fraction of them remains. The others arrive at a constant rate.
+// run times have the distribution of pods that run at an instant: the original distribution weighted by the run time; a uniform
+// fraction of the run time remains. Later pods arrive at a constant rate.
 func (s Generated) churn(r *rand.Rand, number int, p *InputPod) {
 	variance := math.Log1p(s.LifeCV * s.LifeCV)
 	mu := math.Log(float64(s.Life)) - variance/2

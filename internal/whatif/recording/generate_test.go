@@ -154,7 +154,7 @@ func TestGeneratedChurn(t *testing.T) {
 					requested = requested.Add(p.Requests)
 				}
 			}
-			// 3000 concurrent pods: the deviation of their number is 1.8 %, with that of their sizes 2.1 %.
+			// 3000 concurrent pods: the deviation of their number is 1.8 %, with the deviation of their sizes 2.1 %.
 			gotCPU := float64(requested[resources.CPU]) / float64(capacity[resources.CPU])
 			gotMemory := float64(requested[resources.Memory]) / float64(capacity[resources.Memory])
 			if math.Abs(gotCPU/fill-1) > 0.11 || math.Abs(gotMemory/memory-1) > 0.11 {
@@ -199,7 +199,7 @@ func TestGPUs(t *testing.T) {
 		}
 		counts[p.Requests[resources.Extended]] += 1.0 / 20000
 	}
-	// Half of the pods are best-effort: 0.5 x 0.3, of which a tenth has the 4 devices of the smallest node.
+	// Half of the pods are best-effort: 0.5 x 0.3 request GPUs; a tenth of them the 4 devices of the smallest node.
 	if len(counts) != 3 || math.Abs(counts[1000]-0.135) > 0.01 || math.Abs(counts[4000]-0.015) > 0.005 {
 		t.Errorf("shares of requests for GPUs %v", counts)
 	}

@@ -39,8 +39,8 @@ const (
 	maxName = 253
 )
 
-// fillTime is the time in seconds during which a cluster fills before its pods arrive and end in a steady state: so long
-// that a scheduler can have learned from the first pods when it places the last ones, as in a cluster that has been used before.
+// fillTime is the time in seconds during which a cluster fills before its pods arrive and end in a steady state: so long that a
+// scheduler can have learned from the first pods when it places the last pods, as in a cluster in use.
 const fillTime = 3600
 
 // NewNode returns a node with allocatable amounts that exists from the start.
@@ -77,7 +77,7 @@ func sortByArrival(pods []InputPod) {
 	slices.SortStableFunc(pods, func(a, b InputPod) int { return cmp.Compare(a.Arrival, b.Arrival) })
 }
 
-// Complete completes pods that NewPod returned, and lists what is assumed about them. Generated limits depend on the seed.
+// Complete completes pods that NewPod returned, and adds the assumptions about them. Generated limits depend on the seed.
 func (in *Input) Complete(limits Limits, seed uint64) {
 	in.assume("each node has a capacity of %d pods, the kubelet's default", MaxPodsPerNode)
 	generated, sharesGPU, noRequests := 0, false, false
@@ -147,9 +147,9 @@ func resourceList(a resources.Amounts) v1.ResourceList {
 
 // Workload owns generated pods, as the controllers of Kubernetes do: a ReplicaSet of a Deployment, or a Job.
 //
-// kube-scheduler spreads the pods of a ReplicaSet over nodes and zones by default (PodTopologySpread with
-// its system defaults). It finds them by the selector of the ReplicaSet that the owner reference names. A Service
-// would select the same pods and change nothing. Jobs have no selector that kube-scheduler looks at.
+// kube-scheduler spreads the pods of a ReplicaSet over nodes and zones by default (PodTopologySpread with its
+// system defaults). It finds them by the selector of the ReplicaSet that the owner reference names. A Service
+// would select the same pods and change nothing. kube-scheduler reads no selector of Jobs.
 type Workload struct {
 	Name string
 	// IsJob is set if the pods run to completion, and kube-scheduler does not spread them.

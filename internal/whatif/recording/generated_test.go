@@ -26,7 +26,7 @@ func TestValidName(t *testing.T) {
 }
 
 // TestWorkloads verifies that the pods of a group belong to the same ReplicaSet or Job, that the ReplicaSet selects
-// them and no others, and that pods without a group have no owner.
+// only them, and that pods without a group have no owner.
 func TestWorkloads(t *testing.T) {
 	web := &Workload{Name: "web"}
 	workloads := []*Workload{web, web, {Name: "task/with+a name", IsJob: true}, nil, {Name: "task/with+another name"}}

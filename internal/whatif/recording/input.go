@@ -33,7 +33,7 @@ const GPUModelLabel = "plimsoll.dev/gpu-model"
 // MaxPodsPerNode is the pod capacity of generated nodes, the kubelet's default.
 const MaxPodsPerNode = 110
 
-// Input is what a run starts from: the nodes and the pods of a cluster over time.
+// Input is the input of a run: the nodes and the pods of a cluster over time.
 type Input struct {
 	// Name of the input, for people.
 	Name string
@@ -43,7 +43,7 @@ type Input struct {
 	HasLimits bool
 	// Nodes in the order in which they are added to the scheduler. None appears before second 0.
 	Nodes []Node
-	// Pods with a node run from the start. The others are pending from their arrival.
+	// Pods with a node run from the start. Pods without a node are pending from their arrival.
 	Pods []InputPod
 	// References are the objects that pods refer to: claims, volumes, classes,
 	// namespaces, and the ReplicaSets and StatefulSets that own them.
@@ -58,15 +58,15 @@ type Input struct {
 
 // Usage is the recorded usage of a pod. It is used by one goroutine.
 type Usage interface {
-	// At returns what the pod uses, in millicores and bytes, a number of seconds after it was placed on its node. The
-	// age is negative before the run.
+	// At returns the usage of the pod, in millicores and bytes, a number of seconds after it was placed on its node.
+	// The age is negative before the run.
 	At(age int64) (cpu, memory float64)
 }
 
 // InputPod is a pod of the input of a run.
 type InputPod struct {
 	Object *v1.Pod
-	// Group is the same for pods of one workload.
+	// Group is equal for pods of one workload.
 	Group uint64
 	// Workload of a generated pod, nil for a pod of its own. Pods of one workload have the same pointer.
 	Workload *Workload
@@ -75,9 +75,9 @@ type InputPod struct {
 	// BaseCPU and BaseMemory, in millicores and bytes, are the amounts of which usage
 	// is a multiple.
 	BaseCPU, BaseMemory float64
-	// Shape is the same for pods with equal requests whose scheduling depends only on
-	// the labels and free resources of nodes: if one of them fits on no node, none
-	// does. It is 0 for all other pods.
+	// Shape is equal for pods with equal requests whose scheduling depends only on the labels and
+	// free resources of nodes: if one of them fits on no node, none does. It is 0 for pods that
+	// depend on more than that.
 	Shape int
 	// Requests of the pod, as returned by Amounts, and a pod slot.
 	Requests resources.Amounts
@@ -86,11 +86,11 @@ type InputPod struct {
 	Arrival, Duration int64
 	// Usage is the recorded usage, nil if it is generated.
 	Usage Usage
-	// Recorded states what happened to the pod in a recording, nil for other inputs.
+	// Recorded is the history of the pod in a recording, nil for other inputs.
 	Recorded *Recorded
 }
 
-// Recorded is what happened to a pod.
+// Recorded is the history of a pod in a recording.
 type Recorded struct {
 	// Node is the node on which the pod ran, empty if it was never scheduled.
 	Node string
@@ -99,7 +99,7 @@ type Recorded struct {
 	Fixed bool
 	// Waited is how many seconds the pod waited before its arrival.
 	Waited int64
-	// Deleted is the second at which a pod that was never scheduled was deleted, 0 if it was not.
+	// Deleted is the second at which a never scheduled pod was deleted, 0 if it was not deleted.
 	Deleted int64
 }
 

@@ -20,7 +20,7 @@ const loadWindow = 15 * 60
 // Instant is the cluster of a recording at one time.
 type Instant struct {
 	Objects *manifest.Objects
-	// Load of the nodes, as far as pods cause it: the sum of what they use, as a fraction of the machine.
+	// Load of the nodes that pods cause: the sum of their usage, as a fraction of the machine.
 	Load load.Reading
 }
 
@@ -103,7 +103,7 @@ func (in *Part) load(second int64, nodes map[string]*v1.Node) load.Reading {
 // use is an amount in millicores and bytes.
 type use struct{ cpu, memory float64 }
 
-// usedBy returns what the pods of each node use at a step of the recording.
+// usedBy returns the usage of the pods of each node at a step of the recording.
 func (in *Part) usedBy(step int) map[string]use {
 	second := int64(step*in.about.Step) - in.from
 	used := map[string]use{}

@@ -9,7 +9,7 @@ import (
 
 // Limits generates the limits of pods without limits.
 type Limits struct {
-	// usageCPU and Memory are limits as multiples of the request, at least 1.
+	// CPU and Memory are limits as multiples of the request, at least 1.
 	CPU, Memory float64
 	// Unlimited is the fraction of pods that get no limits.
 	Unlimited float64
@@ -56,9 +56,9 @@ func ParseLimits(text string) ([]Limits, error) {
 	return sweep, nil
 }
 
-// ForPod returns the limits of a pod with the given requests, 0 for no limit. There is no
-// limit without a request. Which pods get no limits depends on the seed and the pod alone,
-// so that the pods of a smaller fraction are among those of a larger one.
+// ForPod returns the limits of a pod with the given requests, 0 for no limit. There is no limit
+// without a request. Which pods get no limits depends on the seed and the pod alone, so that a
+// larger fraction includes the pods of a smaller fraction.
 func (l Limits) ForPod(seed, pod uint64, cpu, memory int64) (cpuLimit, memoryLimit int64) {
 	if uniform(seed, limitStream, pod, 0) < l.Unlimited {
 		return 0, 0

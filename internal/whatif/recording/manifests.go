@@ -19,8 +19,8 @@ import (
 // runningSeconds is how long pods with a node have been running at the start.
 const runningSeconds = 24 * 3600
 
-// FromManifests converts manifests: pods with a node run there from the start, and
-// the others arrive at second 0 in their order. With Reschedule all pods are scheduled again. No pod ends.
+// FromManifests converts manifests: pods with a node run there from the start, and pods without a node
+// arrive at second 0 in their order. With Reschedule all pods are scheduled again. No pod ends.
 func (s Source) FromManifests(objects *manifest.Objects) Input {
 	if s.Reschedule {
 		return s.rescheduled(objects)
@@ -28,9 +28,9 @@ func (s Source) FromManifests(objects *manifest.Objects) Input {
 	return fromManifests(objects, "the pods without a node arrive at the start, in the order given, and no pod ends")
 }
 
-// rescheduled converts manifests so that all pods are scheduled again: they arrive
-// in the order of their creation. Pods that are bound to their node, those of DaemonSets and mirror
-// pods, run there from the start. No pod ends.
+// rescheduled converts manifests so that all pods are scheduled again: they arrive in the order of
+// their creation. Pods that are bound to their node, such as DaemonSet pods and mirror pods, run
+// there from the start. No pod ends.
 func (s Source) rescheduled(objects *manifest.Objects) Input {
 	var arriving []*v1.Pod
 	kept := *objects
@@ -57,7 +57,7 @@ func (s Source) rescheduled(objects *manifest.Objects) Input {
 	return in
 }
 
-// fromManifests converts the running pods, followed by the pending ones, with an assumption about these.
+// fromManifests converts the running pods, followed by the pending pods, with an assumption about the pending pods.
 func fromManifests(objects *manifest.Objects, assumption string) Input {
 	in := Input{
 		References: objects.Referred(), Workloads: objects.Workloads, Warnings: objects.Warnings, HasLimits: true,
@@ -84,8 +84,8 @@ func fromManifests(objects *manifest.Objects, assumption string) Input {
 	return in
 }
 
-// fromPod converts a pod. Its timestamps are those of the run, not those of the
-// cluster that it was read from.
+// fromPod converts a pod. Its timestamps are from the run, not from the cluster that it was read
+// from.
 func fromPod(pod *v1.Pod) InputPod {
 	amounts := resources.NewPod(pod)
 	cpu, memory := amounts.Get(resources.CPUResource), amounts.Get(resources.MemoryResource)
@@ -136,7 +136,7 @@ type constantUsage struct{ cpu, memory float64 }
 // At implements Usage.
 func (u constantUsage) At(int64) (cpu, memory float64) { return u.cpu, u.memory }
 
-// SetUsage sets what pods use to what was measured of them. The usage of other pods remains generated.
+// SetUsage sets the usage of pods to their measured usage. The usage of other pods remains generated.
 func (in *Input) SetUsage(reading *load.PodReading) {
 	used := make(map[string]load.PodUsage, len(reading.Pods))
 	for _, pod := range reading.Pods {

@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 )
 
-// TestRescheduled verifies that pods arrive in the order of their creation, and that
-// those bound to their node stay.
+// TestRescheduled verifies that pods arrive in the order of their creation, and that pods bound to
+// their node stay.
 func TestRescheduled(t *testing.T) {
 	pod := func(name, node string, created int64, owner string) *v1.Pod {
 		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{

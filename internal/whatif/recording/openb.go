@@ -37,7 +37,7 @@ type openbPod struct {
 	start         int64
 }
 
-// inputOfOpenb reads the openb trace. Generated limits and churn depend on the seed.
+// inputOfOpenb reads the openb trace. The generated limits and the churn depend on the seed.
 func (s Source) inputOfOpenb(seed uint64, limits Limits) (Input, error) {
 	kind, rest := spec.Cut(s.Trace)
 	nodeFile, rest, _ := strings.Cut(rest, ",")
@@ -112,7 +112,7 @@ func openOpenb(nodeFile, podFile string) (Input, []openbPod, error) {
 	return readOpenb(nodeFile, nodes, podFile, pods)
 }
 
-// readOpenb returns the nodes, and the pods in the order of their arrival, the first one at second 0.
+// readOpenb returns the nodes, and the pods in the order of their arrival, the first pod at second 0.
 func readOpenb(nodeFile string, nodes io.Reader, podFile string, pods io.Reader) (in Input, read []openbPod, err error) {
 	if in.Nodes, err = readNodes(nodeFile, nodes); err != nil {
 		return in, nil, err
@@ -133,7 +133,7 @@ func readOpenb(nodeFile string, nodes io.Reader, podFile string, pods io.Reader)
 const groupGap = 3600
 
 // setWorkloads sets the workloads of the sorted pods, as the trace does not name workloads, and returns how many there are.
-// Equal pods of which each arrives within groupGap of the one before are a workload.
+// A workload consists of equal pods, each of which arrives within groupGap of the pod before.
 func setWorkloads(pods []openbPod) (workloads int) {
 	type kind struct {
 		requests      resources.Amounts
@@ -202,7 +202,7 @@ func readPod(t *table) openbPod {
 	p := openbPod{InputPod: NewPod(t.unique("name"), resources.Amounts{
 		resources.CPU:    t.integer("cpu_milli", 0, maxCPU),
 		resources.Memory: t.integer("memory_mib", 0, maxMemory/mebibyte) * mebibyte,
-		// A pod with one device may request a part of it.
+		// A pod with one device may request a part of the device.
 		resources.Extended: t.integer("num_gpu", 0, maxGPU/1000) * t.integer("gpu_milli", 0, 1000),
 	}, t.second("creation_time", 0, ""), Never)}
 	class, ok := openbClasses[t.text("qos")]

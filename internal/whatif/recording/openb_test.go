@@ -64,7 +64,7 @@ func TestReadOpenb(t *testing.T) {
 	}
 }
 
-// TestAddPods adds three pods with the times of the trace, and two of them each second.
+// TestAddPods adds three pods with the times of the trace, and with two arrivals per second.
 func TestAddPods(t *testing.T) {
 	none := resources.Amounts{}
 	pods := []openbPod{openbPodOf("a", none, 0, 5), openbPodOf("b", none, 2, 9), openbPodOf("c", none, 7, 9)}

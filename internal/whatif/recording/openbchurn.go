@@ -15,15 +15,15 @@ type churn struct {
 	seconds int64
 }
 
-// addChurn adds pods like those of a trace, which arrive and end in a steady state for a number of seconds. The cluster fills
-// during fillTime. From then on the expected requests of the pods that run are the
-// fraction fill of the capacity of all nodes at any time, of the resource of which they request the largest fraction.
+// addChurn adds pods drawn from a trace, which arrive and end in a steady state for a number of seconds. The cluster fills
+// during fillTime. From then on, the running pods are expected to request the fraction fill of the capacity of all nodes at
+// any time. This applies to the resource with the largest requested fraction.
 //
-// Pods keep their requests, workloads and run times. Pods that arrive are drawn with equal probability, those that
-// run when the cluster has filled with a probability in proportion to their run time, of which a uniform fraction
-// remains: a pod that runs for a day is there 1440 times as often as one that runs for a minute. The run time of a
-// pod that does not end in the trace is until the last event of the trace. It returns an error if the pods request
-// nothing, or if there would be more than maxPods.
+// Pods keep their requests, workloads and run times. Later pods are drawn with equal probability. Pods that run
+// when the cluster has filled are drawn with a probability in proportion to their run time, and a uniform fraction
+// of it remains: a pod that runs for a day is drawn 1440 times as often as a pod that runs for a minute. A pod
+// that does not end in the trace runs until the last event of the trace. addChurn returns an error if the pods
+// request nothing, or if there would be more than maxPods.
 func (in *Input) addChurn(pods []openbPod, c churn, seed uint64) error {
 	lives, total := runTimes(pods)
 	rate := c.rate(in.Nodes, pods, lives)
@@ -74,8 +74,8 @@ func runTimes(pods []openbPod) (lives []float64, total float64) {
 	return lives, total
 }
 
-// rate returns the arrivals per second at which the expected fill is reached. An expected number of rate x life pods
-// like a pod that arrives with the rate is there at any time.
+// rate returns the arrivals per second at which the expected fill is reached. If copies of a pod arrive with the
+// rate, rate x life copies are expected to run at any time.
 func (c churn) rate(nodes []Node, pods []openbPod, lives []float64) float64 {
 	var have, want [resources.NumIndexes]float64
 	for i := range nodes {

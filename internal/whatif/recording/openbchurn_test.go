@@ -17,14 +17,14 @@ func openbPodOf(name string, requests resources.Amounts, arrival, duration int64
 	return openbPod{InputPod: NewPod(name, requests, arrival, duration), start: arrival}
 }
 
-// churned returns an input with nodes, on which pods like those of a trace arrive and end.
+// churned returns an input with one node, on which pods drawn from a trace arrive and end.
 func churned(capacity resources.Amounts, pods []openbPod, c churn, seed uint64) (Input, error) {
 	in := Input{Nodes: []Node{NewNode("n", capacity)}}
 	return in, in.addChurn(pods, c, seed)
 }
 
-// TestChurn checks that the requests of concurrent pods have the expected fill at any time after the cluster has filled, that the pods are like those of
-// the trace, and that a seed gives the same pods.
+// TestChurn checks that the requests of concurrent pods have the expected fill at any time after the cluster has filled, that the pods have
+// requests of the trace, and that a seed gives the same pods.
 func TestChurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const amount = 2_000_000
@@ -55,7 +55,7 @@ func TestChurn(t *testing.T) {
 					addAmounts(&sums, p.Requests, 1.0/amount)
 				}
 			}
-			// At least 600 pods: a deviation of at most 4 %, with that of the requests 4.5 %.
+			// At least 600 pods: a deviation of at most 4 %, with the deviation of the requests 4.5 %.
 			if highest := max(sums[resources.CPU], sums[resources.Memory], sums[resources.Extended]); math.Abs(highest/fill-1) > 0.25 {
 				t.Fatalf("second %d: fill %v, want %v", second, highest, fill)
 			}
@@ -70,8 +70,8 @@ func TestChurn(t *testing.T) {
 	})
 }
 
-// TestChurnRunTimes has pods of 100 s and of 900 s in equal numbers: nine of ten that run at an instant are of the
-// second kind. One that does not end runs until the last event, at 1900 s, also 900 s.
+// TestChurnRunTimes has pods of 100 s and of 900 s in equal numbers: nine of ten pods that run at an instant are
+// pods of 900 s. A pod that does not end runs until the last event, at 1900 s, also 900 s.
 func TestChurnRunTimes(t *testing.T) {
 	core := resources.Amounts{resources.CPU: 1000}
 	got, err := churned(resources.Amounts{resources.CPU: 10_000_000}, []openbPod{
@@ -95,7 +95,7 @@ func TestChurnRunTimes(t *testing.T) {
 			sum += float64(end(&p) - fillTime)
 		}
 	}
-	// 10000 pods at a mean of 500 s are 20 arrivals per second. The mean of what remains of 900 s is 450 s.
+	// 10000 pods at a mean of 500 s are 20 arrivals per second. The mean remaining run time of pods of 900 s is 450 s.
 	if math.Abs(counts["long"]-9000) > 200 || math.Abs(counts["short"]-1000) > 200 || math.Abs(counts["long arrives"]-10_000) > 400 ||
 		math.Abs(sum/counts["long"]-450) > 15 {
 		t.Errorf("counts %v, mean %v", counts, sum/counts["long"])

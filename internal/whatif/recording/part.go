@@ -25,7 +25,8 @@ type Part struct {
 	nodes   []Node
 	pods    []Pod
 	objects *manifest.Objects
-	// cordoned is the number of nodes whose last recorded state is that of a node that is about to go.
+	// cordoned is the number of nodes that are cordoned or not ready in their last recorded state, but not when the scheduler selected
+	// them.
 	cordoned int
 	// unclaimed is the number of pods with volumes or devices whose claims the recording lacks.
 	unclaimed int
@@ -133,8 +134,8 @@ func (in *Part) addNodes(r *Recording) {
 	slices.SortStableFunc(in.nodes, func(a, b Node) int { return cmp.Compare(a.Appeared, b.Appeared) })
 }
 
-// openNode returns a node with the defaults of the API server. A node that the scheduler selected was not cordoned
-// then, whatever its last recorded state is.
+// openNode returns a node with the defaults of the API server. A node that the scheduler selected is made
+// schedulable, even if it is cordoned or not ready in its last recorded state.
 func (in *Part) openNode(object *v1.Node, chosen bool) *v1.Node {
 	object = object.DeepCopy()
 	manifest.SetNodeDefaults(object)
@@ -185,7 +186,7 @@ func (in *Part) Input(s Source) Input {
 	return out
 }
 
-// partConverter converts pods of a part, and counts what has to be assumed.
+// partConverter converts pods of a part, and counts the pods of each assumption.
 type partConverter struct {
 	*Part
 	source Source

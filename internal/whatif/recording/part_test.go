@@ -52,8 +52,8 @@ func prepare(t testing.TB, r Recording, from, to int64) *Part {
 	return in
 }
 
-// TestPartOfRecording takes the second from 600 to 1200 of an hour: times are relative to it, what ended before is left out, and
-// what happens after it has not happened.
+// TestPartOfRecording takes the second from 600 to 1200 of an hour: times are relative to its start, pods that ended before are
+// left out, and later events have not happened.
 func TestPartOfRecording(t *testing.T) {
 	in := prepare(t, Recording{
 		Nodes: []Node{
@@ -159,8 +159,8 @@ func TestLastValue(t *testing.T) {
 	})
 }
 
-// TestInstant reads the cluster at second 120: what ran, what waited, and the load of 2 cores of 5 in the last step and 1 core
-// before.
+// TestInstant reads the cluster at second 120: running pods, waiting pods, and the load of 2 cores of 5 in the last step and 1
+// core before.
 func TestInstant(t *testing.T) {
 	p := testPod("p", -10, -5, 600, "a")
 	for step := range 5 {

@@ -6,7 +6,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
-// assume adds what is assumed about a recording.
+// assume adds the assumptions about a recording.
 func (c *partConverter) assume(in *Input) {
 	in.assume("recorded from %s to %s: pods arrive when they were created, and run for as long as they ran once they have a node",
 		c.Time(0).Format(time.RFC3339), c.Time(c.seconds).Format(time.RFC3339))
@@ -44,7 +44,7 @@ func (c *partConverter) assume(in *Input) {
 	in.assumeNotSimulated()
 }
 
-// assumeNodes adds what is assumed about nodes.
+// assumeNodes adds the assumptions about nodes.
 func (c *partConverter) assumeNodes(in *Input) {
 	appear, gone := 0, 0
 	for i := range in.Nodes {
@@ -66,8 +66,8 @@ func (c *partConverter) assumeNodes(in *Input) {
 	}
 }
 
-// assumeNotSimulated adds what kube-scheduler does for these pods and a run does not: preemption, the
-// order of priorities, scheduling in groups, and claims for extended resources.
+// assumeNotSimulated adds actions of kube-scheduler for these pods that a run does not simulate:
+// preemption, the order of priorities, scheduling in groups, and claims for extended resources.
 func (in *Input) assumeNotSimulated() {
 	priorities, groups, arriving := map[int32]bool{}, 0, 0
 	for i := range in.Pods {

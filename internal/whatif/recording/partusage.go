@@ -7,7 +7,7 @@ type recordedUsage struct {
 	cpu, memory lastValue
 }
 
-// At implements Usage. Before the first sample it returns that sample, in gaps and after the last one the sample before.
+// At implements Usage. Before the first sample it returns the first sample, in gaps and after the last sample the previous sample.
 func (u *recordedUsage) At(age int64) (cpu, memory float64) {
 	second := u.start + age
 	step := int(second / u.step)
@@ -25,7 +25,7 @@ type lastValue struct {
 	known bool
 }
 
-// at returns the value at a step, the last one before it in a gap, or the first one.
+// at returns the value at a step; in a gap the last value before it, or else the first value.
 func (l *lastValue) at(step int) float64 {
 	step = min(max(step, l.First), l.End()-1)
 	for i := step; i >= l.First; i-- {

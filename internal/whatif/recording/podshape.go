@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// shapeKey has what decides whether a pod fits on a node, apart from the node.
+// shapeKey has the fields of a pod that decide whether it fits on a node.
 type shapeKey struct {
 	Requests     []v1.ResourceList
 	Pod          *v1.ResourceRequirements
@@ -18,8 +18,8 @@ type shapeKey struct {
 	Scheduler    string
 }
 
-// setShapes sets the shapes of pods. If a pod must not be together with others, all pods depend on where others are, and
-// none has a shape.
+// setShapes sets the shapes of pods. If one pod has required anti-affinity, where a pod fits depends on the other pods,
+// and no pod has a shape.
 func setShapes(pods []InputPod) {
 	for i := range pods {
 		if affinity := pods[i].Object.Spec.Affinity; affinity != nil && affinity.PodAntiAffinity != nil &&
@@ -51,7 +51,7 @@ func setShapes(pods []InputPod) {
 	}
 }
 
-// shapeOf returns what decides whether a pod fits on a node.
+// shapeOf returns the fields that decide whether a pod fits on a node.
 func shapeOf(spec *v1.PodSpec) shapeKey {
 	key := shapeKey{
 		Pod: spec.Resources, Overhead: spec.Overhead, NodeSelector: spec.NodeSelector, Tolerations: spec.Tolerations,
@@ -66,7 +66,7 @@ func shapeOf(spec *v1.PodSpec) shapeKey {
 	return key
 }
 
-// dependsOnOthers reports whether it depends on other pods or objects than nodes where a pod can be scheduled.
+// dependsOnOthers reports whether the nodes that a pod fits on depend on other pods, or on objects other than nodes.
 func dependsOnOthers(spec *v1.PodSpec) bool {
 	if affinity := spec.Affinity; affinity != nil && (affinity.PodAffinity != nil || affinity.PodAntiAffinity != nil) {
 		return true

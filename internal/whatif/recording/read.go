@@ -14,9 +14,9 @@ import (
 
 // limits bounds the memory that a file takes when it is read.
 type limits struct {
-	// chunk is the largest size of a chunk in bytes, compressed and not; body that of a record.
+	// chunk is the largest size of a chunk in bytes, compressed and uncompressed; body the largest size of a record.
 	chunk, body int64
-	// nodes, pods and objects are the largest numbers of these.
+	// nodes, pods and objects are the largest numbers of nodes, pods and other objects.
 	nodes, pods, objects int
 	// structs is the largest number of JSON objects in all records, plus one for each byte of the file: each takes
 	// up to 1 KiB when it is decoded.
@@ -31,8 +31,8 @@ var defaultLimits = limits{
 	chunk: 64 << 20, body: 4 << 20, nodes: 200_000, pods: 5_000_000, objects: 1_000_000, structs: 1_000_000, values: 1 << 30,
 }
 
-// Open reads a recording from a file. Errors name the file. If the file is cut off or its middle is damaged, what
-// can be read is returned, and About.Missing names what cannot.
+// Open reads a recording from a file. Errors name the file. If the file is cut off or its middle is damaged, the
+// readable part is returned, and About.Missing names the missing part.
 func Open(name string) (*Recording, error) { return manifest.Open(name, Read) }
 
 // Read reads a recording, see Open.
@@ -56,7 +56,7 @@ type chunkReader struct {
 	chunks int
 }
 
-// errDamaged is returned for a chunk whose content is damaged, while the next one can be read.
+// errDamaged is returned for a chunk whose content is damaged if the next chunk can be read.
 var errDamaged = errors.New("checksum mismatch")
 
 // next returns the content of the next chunk, io.EOF at the end and io.ErrUnexpectedEOF if the file is cut off.
@@ -72,7 +72,7 @@ func (c *chunkReader) next() ([]byte, error) {
 	if length > c.limit {
 		return nil, fmt.Errorf("chunk of %d bytes: must have at most %d", length, c.limit)
 	}
-	var content bytes.Buffer // grows with what is read
+	var content bytes.Buffer // grows while it is read
 	if n, err := io.CopyN(&content, c.in, length); err != nil {
 		if errors.Is(err, io.EOF) && n < length {
 			err = io.ErrUnexpectedEOF

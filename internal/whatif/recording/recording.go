@@ -1,6 +1,6 @@
-// Package recording is the model of clusters that a what-if reads. A Recording is a file with what happened in a cluster
-// over a time: nodes and pods as they came and went, and what pods used. An Input is what a run starts from: Source makes
-// it from a part of a recording, from manifests, a snapshot or the openb trace, or generates it.
+// Package recording is the model of clusters that a what-if reads. A Recording is a file with the history of a cluster:
+// its nodes and pods over time, and the usage of pods. An Input is the input of a run: Source makes it from a part of a
+// recording, from manifests, a snapshot or the openb trace, or generates it.
 //
 // A file is a sequence of compressed chunks with a length and checksums, see format.go. A file that is cut off
 // loses its last chunk only, and a writer can continue a file after a restart.
@@ -19,13 +19,13 @@ import (
 )
 
 // APIVersion and AboutKind identify the format. Later releases may add fields and kinds of records but do not
-// change the meaning of existing ones.
+// change the meaning of existing fields and kinds.
 const (
 	APIVersion = "recording.plimsoll.dev/v1"
 	AboutKind  = "Recording"
 )
 
-// Never is the time of what did not happen until the end of a recording.
+// Never is the time of an event that did not happen until the end of a recording.
 const Never = math.MaxInt64
 
 // MaxSteps is the largest number of steps of a recording: nearly two years of minutes.
@@ -44,19 +44,19 @@ type About struct {
 	Kubernetes string `json:"kubernetes"`
 	// Redacted is true if names are replaced by pseudonyms.
 	Redacted bool `json:"redacted"`
-	// Sources lists what the recording was made of.
+	// Sources lists the sources of the recording.
 	Sources []string `json:"sources"`
-	// Missing lists what could not be recorded and how it is treated.
+	// Missing lists data that could not be recorded and how it is treated.
 	Missing []Missing `json:"missing"`
 }
 
-// Missing describes what a recording lacks, and why or how it is treated.
+// Missing describes data that a recording lacks, and the reason or how it is treated.
 type Missing struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
 }
 
-// Recording is what happened in a cluster over a time.
+// Recording is the history of a cluster.
 type Recording struct {
 	About About
 	// Nodes are ordered by Appeared and name.
@@ -74,9 +74,9 @@ type Node struct {
 	Appeared, Gone int64
 }
 
-// Pod is a pod and what happened to it. Times are in seconds since From, negative if earlier, and Never if it
-// did not happen until To. They do not decrease from Created to Ended, except that an ended pod may never
-// have been scheduled or started.
+// Pod is a pod and its history. Times are in seconds since From, negative if earlier, and Never if it did not
+// happen until To. They do not decrease from Created to Ended, except that an ended pod may never have been
+// scheduled or started.
 type Pod struct {
 	// Object has the metadata and the spec, without nodeName and status.
 	Object                             *v1.Pod
@@ -87,7 +87,7 @@ type Pod struct {
 	CPU, Memory Series
 }
 
-// Steps returns the number of steps of the recording: step i is at From + i*Step, the last one not after To.
+// Steps returns the number of steps of the recording: step i is at From + i*Step, the last step not after To.
 func (a *About) Steps() int { return int(a.Seconds())/a.Step + 1 }
 
 // Seconds returns the time from From to To in seconds.
@@ -122,7 +122,7 @@ func (a *About) check() error {
 	return nil
 }
 
-// finish orders nodes and pods, and removes what is after the end.
+// finish orders nodes and pods, and removes data after the end.
 func (r *Recording) finish() {
 	end, steps := r.About.Seconds(), r.About.Steps()
 	r.Nodes = slices.DeleteFunc(r.Nodes, func(n Node) bool { return n.Appeared > end })
@@ -143,7 +143,7 @@ func (r *Recording) finish() {
 	})
 }
 
-// untilEnd returns a time, and Never for what happens after the end.
+// untilEnd returns a time, and Never for a time after the end.
 func untilEnd(at, end int64) int64 {
 	if at > end {
 		return Never
@@ -151,7 +151,7 @@ func untilEnd(at, end int64) int64 {
 	return at
 }
 
-// clip removes what is after the end of the recording or of the pod, and makes times not decrease.
+// clip removes data after the end of the recording or of the pod, and makes times not decrease.
 func (p *Pod) clip(end int64, steps, step int) {
 	p.Scheduled = untilEnd(max(p.Scheduled, p.Created), end)
 	p.Started = max(p.Started, p.Created)

@@ -97,8 +97,8 @@ func draw(t *rapid.T) *Recording {
 	return r
 }
 
-// TestRoundTrip checks that what is read is what was written, that writing it again gives the same bytes, and that times
-// do not decrease.
+// TestRoundTrip checks that a recording is read as it was written, that writing it again gives the same bytes, and that
+// times do not decrease.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := draw(t)
@@ -139,8 +139,8 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestWriteInParts checks that a recording that is written in parts, with changes of nodes and pods and usage that
-// overlaps, is read like one that is written at once.
+// TestWriteInParts checks that a recording that is written in parts, with changes of nodes and pods and
+// overlapping usage, is read like a recording that is written at once.
 func TestWriteInParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := draw(t)
@@ -262,7 +262,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestDamaged changes every byte of a file: an error, or the rest is read and what is missing is named.
+// TestDamaged changes every byte of a file: reading returns an error, or the rest of the file and a note about the missing part.
 func TestDamaged(t *testing.T) {
 	file, _, ends := sample(t)
 	for i := range file {
@@ -429,7 +429,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestWriterErrors checks that a writer rejects what a reader would.
+// TestWriterErrors checks that a writer rejects content that a reader would reject.
 func TestWriterErrors(t *testing.T) {
 	about := newAbout(1)
 	about.Step = 0
@@ -453,7 +453,7 @@ func TestWriterErrors(t *testing.T) {
 	}
 }
 
-// FuzzRead checks that no input crashes the reader, and that what it accepts is read alike after it is written.
+// FuzzRead checks that no input crashes the reader, and that accepted input is read alike after it is written.
 func FuzzRead(f *testing.F) {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, newAbout(minutes))

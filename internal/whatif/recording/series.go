@@ -15,7 +15,7 @@ type Series struct {
 }
 
 const (
-	// gapCode is the code of a gap, zeroCode that of zero and of everything below half of the smallest value.
+	// gapCode is the code of a gap, zeroCode the code of values below half of the smallest value.
 	gapCode  = 0
 	zeroCode = 1
 	// firstCode is the code of the smallest value, which is 2 to the power of smallest.
@@ -25,7 +25,7 @@ const (
 	perOctave = 512
 )
 
-// encode returns the code of a value. Negative values have the code of zero, NaN that of a gap.
+// encode returns the code of a value. Negative values have zeroCode, NaN has gapCode.
 func encode(value float64) uint16 {
 	switch {
 	case math.IsNaN(value):

@@ -49,7 +49,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestSeriesLikeMap compares a series with a map of steps: whatever the order in which values are set.
+// TestSeriesLikeMap compares a series with a map of steps; values are set in any order.
 func TestSeriesLikeMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := map[int]float64{}

@@ -27,8 +27,8 @@ type Source struct {
 	Parts int `json:"parts,omitempty"`
 	// Measured places the pods of a recording as they were recorded, without the scheduler.
 	Measured bool `json:"measured,omitempty"`
-	// Reschedule makes all pods of manifests, snapshots and recordings arrive again, including
-	// those with a node at the start.
+	// Reschedule makes all pods of manifests, snapshots and recordings arrive again, also if they
+	// have a node at the start.
 	Reschedule bool `json:"reschedule,omitempty"`
 	// Trace is openb:NODES.csv,PODS.csv with, after commas, fill=F and over=SECONDS.
 	Trace string `json:"trace,omitempty"`
@@ -41,7 +41,7 @@ type Source struct {
 }
 
 // defaultPack is the default of Pack. With its own arrival times openb never fills its cluster. With Reschedule the first
-// pods have been measured before the last ones arrive.
+// pods have been measured before the last pods arrive.
 const defaultPack = 1
 
 // podsPerSecond returns Pack or its default.

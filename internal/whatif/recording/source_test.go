@@ -86,8 +86,8 @@ func TestOpenb(t *testing.T) {
 // TestOpenbChurn verifies that pods of openb arrive and end in a steady state, which depends on the seed.
 //
 // p1 requests 500 of 2000 thousandths of GPUs and runs for 90 s, p2 none for 100 s. With an expected fill of 1 the pods
-// request 2000 thousandths = rate x (500 x 90 + 0 x 100) / 2, a rate of 0.0889 per second; 0.0889 x 95 = 8 pods at
-// the start, and 0.0889 x 9000 = 800 later ones.
+// request 2000 thousandths = rate x (500 x 90 + 0 x 100) / 2, a rate of 0.0889 per second; 0.0889 x 95 = 8 pods at the
+// start, and 0.0889 x 9000 = 800 later pods.
 func TestOpenbChurn(t *testing.T) {
 	chdirToFiles(t)
 	source := Source{Trace: "openb:nodes.csv,pods.csv,fill=1,over=9000", Pack: -1}

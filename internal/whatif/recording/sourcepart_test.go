@@ -39,8 +39,9 @@ func hour(t *testing.T) string {
 	return path
 }
 
-// TestPartsOfRecording divides the last 40 minutes of an hour, with 4 pods, into 3 parts of 13 minutes: seed 3 has the first
-// part, with the pods of minutes 20 and 30; seed 1 the second, from minute 33, with that of minute 40; and seed 2 that of minute 50.
+// TestPartsOfRecording divides the last 40 minutes of an hour, with 4 pods, into 3 parts of 13 minutes: seed 3 has the first part,
+// with the pods of minutes 20 and 30; seed 1 the second part, from minute 33, with the pod of minute 40; and seed 2 the third part,
+// with the pod of minute 50.
 func TestPartsOfRecording(t *testing.T) {
 	s := Source{Recording: hour(t) + ",from=20m", Parts: 3}
 	for seed, want := range map[uint64]string{1: "p40m0s", 2: "p50m0s", 3: "p20m0s p30m0s", 4: "p40m0s"} {

@@ -70,7 +70,7 @@ func TestMeanAndDeviation(t *testing.T) {
 	}
 }
 
-// TestQuantiles compares quantiles with those of the distributions of gonum.
+// TestQuantiles compares quantiles with the quantiles of gonum's distributions.
 func TestQuantiles(t *testing.T) {
 	s := UsageShape{Mean: 0.4, CV: 0.5, Max: 2, Hold: 1, Tail: 1.5}
 	// mean 0.2 and deviation 0.1 on [0, 1]: concentration 0.16/0.01 - 1 = 15
@@ -151,8 +151,8 @@ func TestTogether(t *testing.T) {
 	if got := stat.Correlation(x, y, nil); math.Abs(got-0.6) > 0.03 {
 		t.Errorf("correlation in a group between draws %v, want 0.6", got)
 	}
-	// A burst affects most pods of a group: if the usage of one pod is high, that of the other
-	// is high much more often than for the 0.05 of the time of independent pods.
+	// A burst affects most pods of a group: while the usage of one pod is high, the usage of the
+	// other pod is high much more often than the 0.05 of independent pods.
 	m = model(t, "bursts:mean=0.3", 3)
 	a, b = m.Cursor(1, 5), m.Cursor(2, 5)
 	var high, both float64
@@ -191,7 +191,7 @@ func TestBetween(t *testing.T) {
 }
 
 // TestWorkload verifies that workload is the share of the variance between groups, that between is the share
-// between the pods of a group, and that later pods of a group use as much as earlier ones.
+// between the pods of a group, and that later pods of a group use as much as earlier pods.
 func TestWorkload(t *testing.T) {
 	m := model(t, "beta:mean=0.4,cv=0.3,workload=0.6,between=0.3,hold=10", 3)
 	const groups, pods, steps = 3000, 8, 20
@@ -221,7 +221,7 @@ func TestWorkload(t *testing.T) {
 	}
 }
 
-// TestWorkloadPhases verifies that the pods of a group have their peak at the same time, and those of different groups
+// TestWorkloadPhases verifies that the pods of a group have their peak at the same time, and pods of different groups
 // at different times.
 func TestWorkloadPhases(t *testing.T) {
 	m := model(t, "diurnal:mean=0.4,cv=0.37,amplitude=0.5,period=100,phases=0,workload-phases=1,between=0,hold=1", 3)
@@ -230,7 +230,7 @@ func TestWorkloadPhases(t *testing.T) {
 		same += correlationOf(m, 2*group, 2*group+1, group, group) / 50
 		different += correlationOf(m, 2*group, 2*group+1, group, group+100) / 50
 	}
-	// 0.37^2 = 0.137 is the variance, relative to the mean, of which the sine has 0.5^2/2 = 0.125.
+	// The variance relative to the mean is 0.37^2 = 0.137; the sine contributes 0.5^2/2 = 0.125.
 	if same < 0.8 || math.Abs(different) > 0.3 {
 		t.Errorf("correlations %v in a group and %v between groups", same, different)
 	}

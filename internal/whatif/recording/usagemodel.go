@@ -13,17 +13,16 @@ const (
 // UsageModel generates the usage of pods over time, as multiples of their requests,
 // from a seed and a shape. Most traces have requests but no usage.
 //
-// The usage of a pod at a step is the quantile of its shape at a normal score
+// The usage of a pod at a step is the quantile of its shape at the normal score
 //
 //	z = sqrt(workload) z_workload + sqrt(between) z_pod + sqrt(together) z_group(t)
 //	  + sqrt(1 - workload - between - together) z_own(t)
 //
-// with independent standard normal terms: a constant of the pod's group, which later pods of
-// the group have as well, a constant of the pod, a term shared by the pods of the group at that
-// time, and a term of the pod at that time. The score over all pods
-// and steps is standard normal for any weights, so that the shape keeps its mean and
-// deviation (a Gaussian copula). z_group and z_own are drawn every hold steps, and between
-// two draws a and b they are
+// with independent standard normal terms: a constant of the pod's group, equal for later pods of
+// the group, a constant of the pod, a term shared by the pods of the group at that time, and a term
+// of the pod at that time. The score over all pods and steps is standard normal for any weights, so
+// that the shape keeps its mean and deviation (a Gaussian copula). z_group and z_own are drawn
+// every hold steps, and between two draws a and b they are
 //
 //	((1-f) a + f b) / sqrt((1-f)^2 + f^2), f from 0 to 1
 //

@@ -5,7 +5,7 @@ import "math"
 // stream has the numbers of the independent random streams of a resource.
 type stream struct{ pod, phase, own, group, workload, workloadPhase uint64 }
 
-// streams has different numbers for all streams; 9 is limitStream.
+// streams has a different number for each stream; limitStream has the number 9.
 var streams = [usageResources]stream{
 	usageCPU:    {1, 2, 3, 4, 10, 11},
 	usageMemory: {5, 6, 7, 8, 12, 13},

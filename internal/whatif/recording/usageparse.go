@@ -23,16 +23,15 @@ const (
 
 // usageDefaults of each resource.
 //
-// Those of memory are fitted to a public trace (Alibaba cluster-trace-v2026-GenAI:
-// the memory utilization of 166 pods, a sample a minute for a day): the mean is
-// 0.487, the deviation 0.564 means, 0.97 of the variance is between pods, pods
-// correlate by 0.3 in the rest, and a change lasts for about an hour. Over
-// [0, 1] the Kolmogorov distance of such a beta from the trace is 0.10 (bimodal 0.25,
-// Pareto 0.22, lognormal 0.22). The trace has fractions of the limits; as a multiple of
-// requests usage can exceed 1, so that max is 2 here and the distance 0.16. max=1
-// reproduces the trace.
+// The defaults of memory are fitted to a public trace (Alibaba cluster-trace-v2026-GenAI: the
+// memory utilization of 166 pods, a sample a minute for a day): the mean is 0.487, the deviation
+// 0.564 means, 0.97 of the variance is between pods, pods correlate by 0.3 in the rest, and a
+// change lasts for about an hour. Over [0, 1] the Kolmogorov distance of this beta distribution
+// from the trace is 0.10 (bimodal 0.25, Pareto 0.22, lognormal 0.22). The trace has fractions of
+// the limits; as a multiple of requests usage can exceed 1, so that max is 2 here and the distance
+// 0.16. max=1 reproduces the trace.
 //
-// Those of CPU are chosen, not fitted: there is no public data on CPU usage relative to
+// The defaults of CPU are chosen, not fitted: there is no public data on CPU usage relative to
 // requests.
 var usageDefaults = [usageResources]UsageShape{
 	usageCPU:    {Mean: 0.4, CV: 0.6, Max: 4, Between: 0.5, Hold: 5},
@@ -149,7 +148,7 @@ func parseUsageShape(text string, resource int) (UsageShape, error) {
 	return s, err
 }
 
-// String returns a text from which Parse returns the same shape.
+// String returns a text from which ParseUsage returns the same shape.
 func (s UsageShape) String() string {
 	text := fmt.Sprintf("%s:mean=%v,max=%v,between=%v,together=%v,hold=%d", s.Kind, s.Mean, s.Max, s.Between, s.Together, s.Hold)
 	if s.Kind != Constant && s.Kind != Pareto {
@@ -173,7 +172,7 @@ func (s UsageShape) String() string {
 	return text
 }
 
-// String returns a text from which Parse returns the same specification.
+// String returns a text from which ParseUsage returns the same specification.
 func (s UsageSpec) String() string {
 	return fmt.Sprintf("%s=%v;%s=%v", usageNames[usageCPU], s[usageCPU], usageNames[usageMemory], s[usageMemory])
 }

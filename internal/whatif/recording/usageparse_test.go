@@ -16,7 +16,7 @@ func TestParseUsage(t *testing.T) {
 		"cpu=pareto;memory=constant": {
 			"pareto:mean=0.4,max=20,between=0.5,together=0,hold=5,tail=1.5", "constant:mean=0.49," + memory,
 		},
-		// The defaults of between and together are at most what workload leaves: 1 - 0.8, and of memory 1 - 0.8 - 0.2.
+		// The workload of 0.8 limits the default of between to 1 - 0.8, and the default of together for memory to 1 - 0.8 - 0.2.
 		"cpu=diurnal:workload=0.8,workload-phases=0.5;memory=beta:workload=0.8": {
 			"diurnal:mean=0.4,max=4,between=0.19999999999999996,together=0,hold=5,cv=0.6,amplitude=0.5,period=1440,phases=0.1," +
 				"workload=0.8,workload-phases=0.5",
@@ -149,7 +149,7 @@ func TestForPod(t *testing.T) {
 	}
 }
 
-// FuzzParseUsage verifies that New accepts every parsed specification, and that its values are in range.
+// FuzzParseUsage verifies that NewUsage accepts every parsed specification, and that its values are in range.
 func FuzzParseUsage(f *testing.F) {
 	for _, kind := range UsageKinds {
 		f.Add(string(kind) + ":mean=0.3")

@@ -32,8 +32,8 @@ func NewWriter(out io.Writer, about About) (*Writer, error) {
 	return w, w.SetAbout(about)
 }
 
-// SetAbout replaces the description. Its To says how far the recording is complete: the reader ignores what
-// happens later.
+// SetAbout replaces the description. The recording is complete until its To: the reader ignores later
+// events.
 func (w *Writer) SetAbout(about About) error {
 	about.complete()
 	if err := about.check(); err != nil {
@@ -160,8 +160,8 @@ func (w *Writer) record(kind byte, body []byte) error {
 	return nil
 }
 
-// Flush writes what was added since the last chunk as a chunk, so that a crash does not lose it. After an error, all
-// calls return it.
+// Flush writes the records since the last chunk as a chunk, so that a crash does not lose them. After an error, all
+// calls return the error.
 func (w *Writer) Flush() error {
 	if w.err != nil || len(w.records) == 0 {
 		return w.err

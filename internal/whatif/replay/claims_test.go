@@ -116,7 +116,7 @@ func deviceObjects(t *testing.T, pods ...string) *manifest.Objects {
 }
 
 // TestDevices schedules pods with resource claims: of the four GPUs, the running pod has one, so that three are free. The
-// first two pods need a fast one, which only b has; the third fits on a; for the last one there is none left.
+// first two pods need a fast GPU, which only b has; the third pod fits on a; no GPU is left for the last pod.
 func TestDevices(t *testing.T) {
 	o := options(t, "default", "constant:mean=1", 1)
 	got := map[string]string{}
@@ -143,7 +143,7 @@ func TestDevicesAreReleased(t *testing.T) {
 	if run.Scheduled != 3 || run.PendingSeconds.Max != 120 {
 		t.Errorf("%d scheduled, pending %+v, want 3 and 120 s", run.Scheduled, run.PendingSeconds)
 	}
-	// All five pods arrive again; the claim of the one that had a node is not allocated.
+	// All five pods arrive again; the claim of the pod that had a node is not allocated.
 	in = recording.Source{Reschedule: true}.FromManifests(deviceObjects(t, "gpu", "gpu", "gpu", "gpu"))
 	run = outcomeOf(t, in, options(t, "default", "constant:mean=1", 1))
 	if run.Scheduled != 4 || run.Unschedulable != 1 {
@@ -151,8 +151,8 @@ func TestDevicesAreReleased(t *testing.T) {
 	}
 }
 
-// TestRecordedDevices replays a recording of these pods, in which pods have no status: they are placed as they were, and the
-// last one gets the GPU of the pod that ran at the start when that ends at 120 s.
+// TestRecordedDevices replays a recording of these pods, in which pods have no status: they are placed as recorded, and the
+// last pod gets the GPU of the initial pod, which ends at 120 s.
 func TestRecordedDevices(t *testing.T) {
 	objects := deviceObjects(t, "fast", "fast", "gpu", "gpu")
 	r := &recording.Recording{About: recording.About{From: recording.Time(0), To: recording.Time(600), Step: 60}}

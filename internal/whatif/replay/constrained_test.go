@@ -49,11 +49,10 @@ func runManifests(t *testing.T, a *autoscaler.Config, text string) (result.Run, 
 	return outcomeOf(t, recording.Source{}.FromManifests(objects), o), r.nodes
 }
 
-// TestConstrainedPodsMove has three nodes of a group with one pod each, which requests a
-// quarter of the node. Pods a and b have anti-affinity; the host port of the third pod is
-// free on the other nodes. web-0 is removed: pod a moves to web-2, as web-1 runs b. Then b
-// fits on no other node, as web-2 runs a, and web-2 is needed. Of two nodes with pods with
-// anti-affinity none is removed.
+// TestConstrainedPodsMove has three nodes of a group with one pod each, which requests a quarter of
+// the node. Pods a and b have anti-affinity; the host port of the third pod is free on the other
+// nodes. web-0 is removed: pod a moves to web-2, as web-1 runs b. Then b fits on no other node, as
+// web-2 runs a, and web-2 is needed. Neither of two nodes with pods with anti-affinity is removed.
 func TestConstrainedPodsMove(t *testing.T) {
 	got, on := runManifests(t, autoscalerConfig(t, "label=pool=web"),
 		poolNode("web-0")+poolNode("web-1")+poolNode("web-2")+

@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// Numbers of pods of which the decision is recorded.
+// Numbers of pods whose decision is recorded.
 const (
 	spreadPods = 13
 	largePods  = 4
@@ -31,7 +31,7 @@ const (
 	maxNodesReasons = 8
 )
 
-// decisions records where some pods are placed, and why. A nil one records nothing.
+// decisions records the nodes of some pods, and the reasons. A nil decisions records nothing.
 // Recording scores nodes once more, but does not change the run.
 type decisions struct {
 	pods map[int32]*decision // by number
@@ -52,7 +52,7 @@ type decision struct {
 	placed int64 // second
 }
 
-// newDecisions selects pods by the input alone, so that every profile has the same.
+// newDecisions selects pods by the input alone, so that every profile has the same pods.
 func newDecisions(in recording.Input, arrivals []int32) *decisions {
 	d := &decisions{pods: map[int32]*decision{}, arrivals: make(map[int32]int, len(arrivals))}
 	for i, number := range arrivals {
@@ -73,9 +73,8 @@ func newDecisions(in recording.Input, arrivals []int32) *decisions {
 	return d
 }
 
-// bySize returns the pods in descending order of their requests, as a fraction of the
-// largest node. Of equal pods the last to arrive, which finds the fullest cluster, is
-// first.
+// bySize returns the pods in descending order of their requests, as a fraction of the largest node.
+// Of equal pods, the last to arrive is first, as the cluster is fullest then.
 func bySize(in recording.Input, arrivals []int32) []int32 {
 	var largest resources.Amounts
 	for i := range in.Nodes {
@@ -101,8 +100,8 @@ func (d *decisions) beforeAttempt(ctx context.Context, e *engine.Engine, number 
 	return nil
 }
 
-// unschedulable records a pod that does not fit on any node. The first of them are
-// added to the recorded pods.
+// unschedulable records a pod that does not fit on any node. The first such pods are added to the
+// recorded pods.
 func (d *decisions) unschedulable(ctx context.Context, e *engine.Engine, number int32, pod *v1.Pod, now int64) error {
 	if d == nil {
 		return nil
@@ -208,8 +207,8 @@ func nodesReasons(scores *engine.PodScores) []result.NodesReason {
 	return reasons[:min(len(reasons), maxNodesReasons)]
 }
 
-// nodeScores returns the scores of the selected node and of the best others, of equal
-// ones in the order of the input.
+// nodeScores returns the scores of the selected node and of the best other nodes; nodes with equal
+// scores are in the order of the input.
 func nodeScores(scores *engine.PodScores, selected string) []result.NodeScore {
 	var feasible []*engine.NodeScores
 	for i := range scores.Nodes {

@@ -59,8 +59,8 @@ func TestRecordingPreservesPlacements(t *testing.T) {
 	}
 }
 
-// TestDecisions has two nodes of 4 cores and one of 8, and eight pods of 2 cores, which fill
-// them. A pod of 9 cores fits no node, one of 8 cores waits until the large node is empty.
+// TestDecisions has two nodes of 4 cores and one of 8, and eight pods of 2 cores, which fill them.
+// A pod of 9 cores fits no node, a pod of 8 cores waits until the large node is empty.
 func TestDecisions(t *testing.T) {
 	cluster := recording.Input{Nodes: []recording.Node{machine("a", 4, 16), machine("b", 4, 16), machine("c", 8, 64)}}
 	for i := range int64(8) {
@@ -92,7 +92,7 @@ func TestDecisions(t *testing.T) {
 				t.Errorf("pod %d, node %s: the sum of the scores is %d, the total %d", i, score.Node, total, score.Total)
 			}
 		}
-		// kube-scheduler evaluates all three nodes and selects the one with the highest score.
+		// kube-scheduler evaluates all three nodes and selects the node with the highest score.
 		for _, other := range decision.Scores[min(1, len(decision.Scores)):] {
 			if other.Total > decision.Scores[0].Total {
 				t.Errorf("%s scores %d, the selected node %d", other.Node, other.Total, decision.Scores[0].Total)
@@ -116,9 +116,8 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// TestDecisionsOfSamePods verifies that the decisions on the same pods are recorded with
-// every profile, in addition to those on the first pods that wait, up to the maximum
-// numbers.
+// TestDecisionsOfSamePods verifies that the decisions on the same pods are recorded with every
+// profile, in addition to decisions on the first pods that wait, up to the maximum numbers.
 func TestDecisionsOfSamePods(t *testing.T) {
 	spec, err := recording.ParseGenerated("nodes=20,pods=600,fill=1.2,over=600")
 	if err != nil {
@@ -152,8 +151,8 @@ func TestDecisionsOfSamePods(t *testing.T) {
 	}
 }
 
-// TestManyAttempts verifies that only the first attempts to schedule a pod are recorded in
-// detail, and that the node is recorded of a pod that is bound later.
+// TestManyAttempts verifies that only the first attempts to schedule a pod are recorded in detail,
+// and that the node of a pod that is bound later is recorded.
 func TestManyAttempts(t *testing.T) {
 	cluster := recording.Input{Nodes: []recording.Node{machine("a", 4, 16)}}
 	cluster.Pods = append(cluster.Pods, needs("all", 4, 1, 0, 4000), needs("waits", 3, 1, 1, 9000))

@@ -12,12 +12,12 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
-// exporter makes a recording of a run. A nil one does nothing.
+// exporter makes a recording of a run. A nil exporter does nothing.
 //
-// The usage in the recording is what pods demand, not what they get, so that a replay has the overload of the run.
+// The usage in the recording is the demand of pods, so that a replay has the overload of the run.
 type exporter struct {
 	recording recording.Recording
-	// nodes and pods have the index in the recording of each node and pod of the run that it has, by number.
+	// nodes and pods map the numbers of nodes and pods of the run to their indexes in the recording.
 	nodes, pods map[int32]int
 	// replacements is the number of replacements of each evicted pod.
 	replacements map[int32]int
@@ -90,8 +90,8 @@ func (e *exporter) evict(number int32, object *v1.Pod, second int64) {
 	e.addPod(number, &replacement, second)
 }
 
-// use records what a pod demands at a step, and returns it as recorded: the run continues with the rounded values, so
-// that a replay makes the same decisions.
+// use records the demand of a pod at a step, and returns it as recorded: the run continues with the rounded values,
+// so that a replay makes the same decisions.
 func (e *exporter) use(number int32, second int64, cpu, memory float64) (recordedCPU, recordedMemory float64) {
 	if e == nil || second < 0 {
 		return cpu, memory

@@ -14,8 +14,8 @@ import (
 type monitoring struct {
 	metrics Metrics
 	window  *samples.Window
-	// readsPods is set if the scheduler reads the usage of pods, and pods are those
-	// measured since the last reading.
+	// readsPods is set if the scheduler reads the usage of pods, and pods are the pods measured
+	// since the last reading.
 	readsPods bool
 	pods      []load.PodUsage
 	// delayed are the readings that the scheduler has not received yet, the oldest

@@ -43,7 +43,7 @@ func (r *run) prepare(ctx context.Context) error {
 	return r.startAutoscaler(ctx)
 }
 
-// prepareNodes sets up the nodes, and adds those that exist from the start to the cluster.
+// prepareNodes sets up the nodes, and adds the nodes that exist from the start to the cluster.
 func (r *run) prepareNodes(cluster *engine.Cluster) {
 	for i := range r.input.Nodes {
 		n := &r.input.Nodes[i]
@@ -62,7 +62,7 @@ func (r *run) prepareNodes(cluster *engine.Cluster) {
 	slices.SortStableFunc(r.removals, func(a, b int32) int { return cmp.Compare(r.input.Nodes[a].Gone, r.input.Nodes[b].Gone) })
 }
 
-// preparePods sets up the pods, adds those with a node to the cluster, and sets the end of the run.
+// preparePods sets up the pods, adds the pods with a node to the cluster, and sets the end of the run.
 func (r *run) preparePods(cluster *engine.Cluster) {
 	r.pods = make([]pod, len(r.input.Pods))
 	lastArrival := int64(0)

@@ -13,8 +13,8 @@ import (
 // queue has the pending pods, the oldest first.
 type queue struct {
 	pending []int32
-	// unschedulableShapes are the shapes that have fit on no node since resources for
-	// them were last freed, each with the number of one of its pods.
+	// unschedulableShapes are the shapes that have fit on no node since resources for them were
+	// last freed, each with the number of a pod.
 	unschedulableShapes map[int]int32
 	// reasons why each pod is pending, from its last attempt.
 	reasons map[int32]string
@@ -35,8 +35,8 @@ func (q *queue) add(number int32, reason string) {
 	q.reasons[number] = reason
 }
 
-// resourcesFreed records that a node has more free resources. Shapes that fit into
-// them are attempted again, and so are pods without a shape.
+// resourcesFreed records that a node has more free resources. Shapes that fit into them and pods
+// without a shape are attempted again.
 func (q *queue) resourcesFreed(pods []recording.InputPod, n *node) {
 	q.retry = q.retry || len(q.pending) > 0
 	for shape, number := range q.unschedulableShapes {

@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// recorded compares a run with the recording that is its input. A nil one compares nothing.
+// recorded compares a run with the recording that is its input. A nil recorded compares nothing.
 type recorded struct {
 	cpu, memory loads
 	placements  result.Placements
@@ -151,7 +151,7 @@ func (r *run) deletePending(number int32) {
 	}
 	r.queue.pending = slices.Delete(r.queue.pending, i, i+1)
 	r.totals.AddUnschedulable(float64(state.pendingSeconds + r.now - state.pendingSince))
-	// The reason is kept: it is that of later pods of the same shape.
+	// The reason is kept for later pods of the same shape.
 	r.recorded.deleted[r.queue.reasons[number]]++
 	r.exporter.end(number, r.now)
 	if state.hadNode {

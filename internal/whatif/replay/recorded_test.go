@@ -94,15 +94,15 @@ func TestRecording(t *testing.T) {
 	if want := map[string]int{"Insufficient cpu": 2}; !cmp.Equal(simulated.Reasons, want) {
 		t.Errorf("reasons %v, want %v", simulated.Reasons, want)
 	}
-	// The loads of a in the ten steps are 0.5, and 1.25 in four of them; that of b is 0 in its five steps.
+	// The load of a is 0.5 in six steps and 1.25 in four steps; the load of b is 0 in its five steps.
 	got := measured.Recorded.CPULoad
 	if want := (0.5*6 + 1.25*4) / 15; math.Abs(got.Max-1.25) > 0.002 || math.Abs(got.Mean-want) > 0.002 || math.Abs(got.P50-0.5) > 0.002 {
 		t.Errorf("CPU load %+v, want a mean of %v", got, want)
 	}
 }
 
-// TestRecordedNodes has a node that appears at 120 s. A pod of a DaemonSet runs on it from 120 s on, whatever the scheduler
-// prefers. A pod that was created at 0 s, and ran on a from 450 s on, fits on it at 120 s already. The node is removed at
+// TestRecordedNodes has a node that appears at 120 s. A DaemonSet pod runs on it from 120 s on, regardless of the
+// scheduler. A pod that was created at 0 s, and ran on a from 450 s on, fits on it at 120 s already. The node is removed at
 // 480 s, and the pod is scheduled again at once on a, which is free since 450 s.
 func TestRecordedNodes(t *testing.T) {
 	controller := true

@@ -1,7 +1,7 @@
-// Package replay runs a cluster on a virtual clock: pods arrive and end, the code of
-// kube-scheduler places them by load that is delayed and averaged, and the outcome is
-// computed from the actual usage of the pods, which the scheduler does not know. Hours
-// take seconds, and the same input gives the same outcome.
+// Package replay runs a cluster on a virtual clock: pods arrive and end, and the code of
+// kube-scheduler places them by delayed and averaged load. The outcome is computed from the actual
+// usage of the pods, which the scheduler does not know. A run of hours takes seconds, and the same
+// input gives the same outcome.
 //
 // Time is in whole seconds from the start of the run. Events of the same second are
 // processed in this order: pods end, recorded nodes are removed, nodes become ready, readings of load are
@@ -72,14 +72,14 @@ type node struct {
 // pod is the state of a pod.
 type pod struct {
 	cursor recording.UsageCursor
-	// node is its number, or noNode.
+	// node is the number of the pod's node, or noNode.
 	node int32
 	// placed is the second at which the pod was placed on its first node.
 	placed int64
 	// end is the second at which the pod ends, while it has a node.
 	end int64
-	// pendingSince is since when the pod is pending, pendingSeconds how long it was
-	// pending before.
+	// pendingSince is the second since which the pod is pending, pendingSeconds the time that it
+	// was pending before.
 	pendingSince, pendingSeconds int64
 	// hadNode is set if the pod ever had a node, scheduled if it was ever scheduled.
 	hadNode, scheduled bool
@@ -97,8 +97,8 @@ func newPod(model *recording.UsageModel, number int32, p *recording.InputPod) po
 	return state
 }
 
-// Run simulates an input. If ctx is canceled, the result is of the time until then
-// and marked as interrupted.
+// Run simulates an input. If ctx is canceled, the result covers the time until then and is marked
+// as interrupted.
 func Run(ctx context.Context, in recording.Input, options Options) (result.Run, error) {
 	r := &run{
 		input: in, options: options, stop: ctx.Done(), nodeNumbers: map[string]int32{}, queue: newQueue(),
@@ -333,7 +333,7 @@ func (r *run) step() {
 	}
 }
 
-// usage returns what a pod uses at a step, in millicores and bytes: what is recorded of it, or else what is generated.
+// usage returns the recorded usage of a pod at a step, or else its generated usage, in millicores and bytes.
 func (r *run) usage(number int32, step int64) (cpu, memory float64) {
 	p, state := &r.input.Pods[number], &r.pods[number]
 	if p.Usage != nil {

@@ -72,10 +72,9 @@ func outcomeOf(t *testing.T, in recording.Input, o Options) result.Run {
 	return run
 }
 
-// TestRun has two nodes of 4 cores and 16 GiB and two pods of 2 cores and 4 GiB, with limits
-// of twice the requests; the default profile binds one to each node. Both have a demand of 3
-// times their requests: 6 cores, of which the limit permits 4, which the node has; and 12 GiB
-// of memory, of which the limit permits 8.
+// TestRun has two nodes of 4 cores and 16 GiB and two pods of 2 cores and 4 GiB, with limits of
+// twice the requests; the default profile binds one to each node. Both have a demand of 3 times
+// their requests: 6 cores and 12 GiB. The limits permit 4 cores, which the node has, and 8 GiB.
 //
 // At 60 s a third pod of 1 core and 4 GiB arrives, with limits of 2 cores and 8 GiB. The
 // demand within limits on its node is then 6 cores of 4, so that 2 cores are missing, and
@@ -91,11 +90,11 @@ func TestRun(t *testing.T) {
 	got := outcomeOf(t, completed(cluster, recording.Limits{CPU: 2, Memory: 2}, 1), o)
 	want := result.Run{
 		Outcome: result.Outcome{
-			// One node with limits of 4 cores all the time; one with 4 in the first minute
-			// and 6 for 10 minutes: (4 + 60) / 11 / 4.
+			// One node has limits of 4 cores all the time; the other node 4 in the first minute and
+			// 6 for 10 minutes: (4 + 60) / 11 / 4.
 			CPULimitRatio:     result.Distribution{Mean: (1 + 64.0/44) / 2, P50: (1 + 64.0/44) / 2, P95: 1 + 0.95*20/44, Max: 64.0 / 44},
 			CPULimitRatioPeak: 1.5,
-			// 8 GiB of 16, and on the other 16 for 10 minutes.
+			// 8 GiB of 16 GiB on one node, and 16 GiB for 10 minutes on the other node.
 			MemoryLimitRatio: result.Distribution{
 				Mean: (0.5 + 10.5/11) / 2, P50: (0.5 + 10.5/11) / 2, P95: 0.5 + 0.95*5/11,
 				Max: 10.5 / 11,
@@ -113,9 +112,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestPodsWaitForCapacity has one node of 4 cores, which the first pod fills until 100 s. Two
-// more pods wait for it. The one that arrived first is bound at 100 s and runs for 50 s, its
-// duration in the trace; then the other is bound.
+// TestPodsWaitForCapacity has one node of 4 cores, which the first pod fills until 100 s. Two more
+// pods wait for it. The first to arrive is bound at 100 s and runs for 50 s, its duration in the
+// trace; then the second is bound.
 func TestPodsWaitForCapacity(t *testing.T) {
 	cluster := recording.Input{
 		Nodes: []recording.Node{machine("a", 4, 16)},
@@ -152,10 +151,10 @@ func TestNodesBoot(t *testing.T) {
 	}
 }
 
-// TestMetricsDelay schedules with LowRiskOverCommitment on two nodes of 8 cores. Each has a
-// pod that requests 2 cores with a limit of 8; that of a uses 4 cores, that of b none, so that
-// only the measured load of the nodes differs. For a pod that arrives before the first reading
-// is available the nodes are equal, and the first is selected; for a later one b is selected.
+// TestMetricsDelay schedules with LowRiskOverCommitment on two nodes of 8 cores. Each has a pod
+// that requests 2 cores with a limit of 8; the pod on a uses 4 cores, the pod on b none, so that
+// only the measured load of the nodes differs. For a pod that arrives before the first reading is
+// available, the nodes are equal, and the first node is selected; for a later pod, b is selected.
 func TestMetricsDelay(t *testing.T) {
 	for name, tc := range map[string]struct {
 		arrival int64

@@ -50,8 +50,8 @@ func scaledRun(t *testing.T, cluster recording.Input, a *autoscaler.Config, tail
 
 // TestBurst has one node of 4 cores, which 4 pods fill. At 605 s a burst of 4 more arrives.
 //
-// Without slack the autoscaler adds a node at 610 s, which is ready at 730 s: each pod has
-// waited for 125 s. With a rate of 100 % it has added a node for 4 placeholders at the start,
+// Without slack the autoscaler adds a node at 610 s, which is ready at 730 s: each pod has waited
+// for 125 s. With a rate of 100 % the autoscaler has added a node for 4 placeholders at the start,
 // and no pod waits; at 610 s it adds another node.
 func TestBurst(t *testing.T) {
 	cluster := recording.Input{Nodes: []recording.Node{machine("first", 4, 16)}}
@@ -109,11 +109,10 @@ func TestBurstOfDemo(t *testing.T) {
 	}
 }
 
-// TestNodesAreRemoved has 12 pods of 1 core on nodes of 4: one of the input, and two that are
-// added. The pods run for 1000 s, those of the first node from 0 s on, the others from 120 s
-// on; a and e do not end. From 1120 s on one of the two added nodes is empty and the other
-// runs e, which fits on the first node in addition to a. 600 s later both are removed, and e
-// moves.
+// TestNodesAreRemoved has 12 pods of 1 core on nodes of 4 cores: one input node and two added
+// nodes. The pods run for 1000 s, on the first node from 0 s on, on the added nodes from 120 s on;
+// a and e do not end. From 1120 s on, one added node is empty and the other added node runs e,
+// which fits on the first node in addition to a. 600 s later both are removed, and e moves.
 func TestNodesAreRemoved(t *testing.T) {
 	cluster := recording.Input{Nodes: []recording.Node{machine("first", 4, 16)}}
 	for i := range 12 {
@@ -263,9 +262,9 @@ func TestAutoscalerWithManifests(t *testing.T) {
 	r := &recorder{}
 	o.Placed = r.placed
 	got := outcomeOf(t, recording.Source{}.FromManifests(objects), o)
-	// The existing node gets one of the three pods with anti-affinity, the others get a node
-	// each. The fourth pod has no toleration for the taint that the nodes of the group copy
-	// from the existing node. The fifth pod needs capacity that the daemon pod requests on
+	// The existing node gets one of the three pods with anti-affinity; each of the other two pods
+	// gets a new node. The fourth pod has no toleration for the taint that the nodes of the group
+	// copy from the existing node. The fifth pod needs capacity that the daemon pod requests on
 	// every node.
 	want := map[string]string{"apart-1": "web-0", "apart-2": "web-00001", "apart-3": "web-00002"}
 	if diff := cmp.Diff(want, r.nodes); diff != "" {

@@ -13,8 +13,8 @@ import (
 // of a job, as in a cluster.
 //
 // A node of 64 cores is less allocated than three of 8, even with three pods of a core: (64-4)/64 = 94 % against
-// (8-1)/8 = 88 %. Only the spreading of replicas makes a second pod avoid it: a node with a replica scores
-// ln 6 + 2 = 4, one without 2, and normalized 100 (4+2-4)/4 = 50 against 100, with a weight of 2.
+// (8-1)/8 = 88 %. Only the spreading of replicas makes a second pod avoid it: a node with a replica scores ln 6
+// + 2 = 4, a node without a replica 2, and normalized 100 (4+2-4)/4 = 50 against 100, with a weight of 2.
 func TestDefaultSpreading(t *testing.T) {
 	for _, tc := range []struct {
 		batch bool

@@ -15,7 +15,7 @@ const maxPoints = 240
 // node and resource, as long as scoring a pod.
 const maxRisks = 60
 
-// timeSeries records the time series of a run. A nil one records nothing.
+// timeSeries records the time series of a run. A nil timeSeries records nothing.
 type timeSeries struct {
 	every   int64
 	points  []point

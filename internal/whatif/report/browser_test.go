@@ -35,15 +35,15 @@ type layout struct {
 	Wide []string `json:"wide"`
 	// Scrolling has the labels of the tables that are wider than the page, and scroll.
 	Scrolling []string `json:"scrolling"`
-	// Rows has the table rows that are not displayed as such.
+	// Rows has the table rows that are not displayed as table rows.
 	Rows []string `json:"rows"`
 	// Scripts and Handlers are the numbers of script elements and event handlers.
 	Scripts  int `json:"scripts"`
 	Handlers int `json:"handlers"`
 	// Executed is true if a script of the page ran.
 	Executed bool `json:"executed"`
-	// Drawings is the number of SVG elements. Those in Empty have no size, in Clipped
-	// text outside of the drawing, and in Overlapping text over other text.
+	// Drawings is the number of SVG elements. Drawings in Empty have no size, in Clipped text
+	// outside of the drawing, and in Overlapping text over other text.
 	Drawings    int      `json:"drawings"`
 	Empty       []string `json:"empty"`
 	Clipped     []string `json:"clipped"`
@@ -68,8 +68,8 @@ type window struct {
 	scheme string
 }
 
-// windows has the windows to test with. The dark ones differ only in colors and are tested with one
-// report.
+// windows has the windows to test with. The dark windows differ only in colors and are tested with
+// one report.
 var windows = []window{
 	{"wide", 1440, "light"},
 	{"narrow", 390, "light"},
@@ -154,7 +154,7 @@ func TestInBrowser(t *testing.T) {
 	}
 }
 
-// check opens a page and checks its layout, which it returns, its console and its requests.
+// check opens a page, checks its layout, its console and its requests, and returns the layout.
 func (w window) check(t *testing.T, ctx context.Context, address string) layout {
 	tab, closeTab := chromedp.NewContext(ctx)
 	defer closeTab()

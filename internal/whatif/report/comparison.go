@@ -55,7 +55,7 @@ func negligible(d *result.Difference, base float64) bool {
 	return largest <= rounding*math.Abs(base)
 }
 
-// comparison compares a profile with the first one.
+// comparison compares a profile with the first profile.
 type comparison struct {
 	Profile, Base string
 	// Overload is the difference of the overload time, OverloadVerdict the verdict on it.
@@ -77,7 +77,7 @@ type comparison struct {
 // overload is the figure that headlines are about.
 var overload, _ = result.FigureByName("overloadMinutes")
 
-// compare compares a profile with the first one.
+// compare compares a profile with the first profile.
 func compare(r *result.Result, base, other *result.Profile) comparison {
 	c := comparison{Profile: other.Name, Base: base.Name}
 	figures := map[verdict]int{}

@@ -48,7 +48,7 @@ type scoreCell struct {
 	Weighted, Derivation string
 }
 
-// selections describes why a pod is shown.
+// selections describes the reasons for which pods are shown.
 var selections = map[string]string{
 	result.SpreadPod: "", result.LargePod: "one of the largest", result.WaitedPod: "one of the first that had to wait",
 }

@@ -42,7 +42,7 @@ func TestNewScoreCell(t *testing.T) {
 	}
 }
 
-// decision returns the decision for a pod on a node with two plugins, of which one scores all nodes 0.
+// decision returns the decision for a pod on a node with two plugins; one plugin scores all nodes 0.
 func decision(node string, waited int64) result.Decision {
 	d := result.Decision{
 		Arrival: 7, Pod: "default/p", Node: node, WaitedSeconds: waited,

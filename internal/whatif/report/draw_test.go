@@ -21,7 +21,7 @@ func anyFloat() *rapid.Generator[float64] {
 	)
 }
 
-// TestReportIsFinite checks that a report has only finite numbers, whatever the values of a result.
+// TestReportIsFinite checks that a report has only finite numbers for any values of a result.
 func TestReportIsFinite(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(anyFloat(), 0, 30)

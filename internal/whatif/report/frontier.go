@@ -76,7 +76,7 @@ func rangeText(in *result.Interval, decimals int) string {
 }
 
 // axisRange returns the range of an axis that shows the points with their intervals and a margin. It
-// starts at 0 if that is close.
+// starts at 0 if 0 is close.
 func axisRange(points []result.FrontierPoint, of func(*result.FrontierPoint) (float64, *result.Interval)) (low, high float64) {
 	for i := range points {
 		v, in := of(&points[i])

@@ -12,7 +12,7 @@ import (
 )
 
 // addSlack adds an autoscaler with an amount of slack to each profile of a result. Each profile costs 1
-// more than the one before and pods wait 10 s less.
+// more than the previous profile, and pods wait 10 s less.
 func addSlack(t *testing.T, r *result.Result, names ...string) {
 	t.Helper()
 	r.Settings.Autoscaler = &result.Autoscaler{Groups: []string{"name=" + markup}, Priced: true}
@@ -55,7 +55,7 @@ func TestFrontier(t *testing.T) {
 	}
 }
 
-// TestNoFrontier checks that a result without slack, or with one amount of it, has no frontier.
+// TestNoFrontier checks that a result without slack, or with one amount of slack, has no frontier.
 func TestNoFrontier(t *testing.T) {
 	r := sample(t, 1, 2, 3, 10)
 	if read := text(
@@ -75,7 +75,7 @@ func TestNoFrontier(t *testing.T) {
 	}
 }
 
-// TestFrontierIsFinite checks that all coordinates are finite, whatever the figures.
+// TestFrontierIsFinite checks that all coordinates are finite for any figures.
 func TestFrontierIsFinite(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		figure := anyFloat()

@@ -100,7 +100,7 @@ func requireEqual(t interface {
 	}
 }
 
-// TestTextsAreEscaped checks that a report has the same elements with the same attributes whatever the
+// TestTextsAreEscaped checks that a report has the same elements with the same attributes for any
 // texts of its result.
 func TestTextsAreEscaped(t *testing.T) {
 	want := skeleton(t, resultWithPrefix(t, "x"))

@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
-// TestScaleIsFinite checks that all coordinates are finite and within the scale, whatever the values.
+// TestScaleIsFinite checks that all coordinates are finite and within the scale for any values.
 func TestScaleIsFinite(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		low, high := anyFloat().Draw(t, "low"), anyFloat().Draw(t, "high")

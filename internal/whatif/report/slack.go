@@ -30,8 +30,8 @@ func (s *summary) recommendSlack(r *result.Result) {
 		"the curve below shows all.")
 }
 
-// slackNames returns the names of all profiles but the first, without what the first one's name also begins with if they
-// differ by their slack only: "slack 10%" for "default, slack 10%".
+// slackNames returns the names of all profiles but the first. If profiles differ only by their slack, the common prefix
+// is removed: "slack 10%" for "default, slack 10%".
 func slackNames(r *result.Result) []string {
 	names := slices.Clone(r.Profiles[1:])
 	if len(r.Scenarios) == 0 || r.Scenarios[0].Profiles[0].Slack == "" {
@@ -46,8 +46,9 @@ func slackNames(r *result.Result) []string {
 	return names
 }
 
-// bestSlack returns the index of the profile of the lowest cost among those that shorten the pending time by at least two
-// thirds of what the best one does, clearly in a scenario and without clear harm in any. It returns 0 if there is none.
+// bestSlack returns the index of the cheapest profile that shortens the pending time by at least enoughReduction
+// of the largest reduction, 0 if there is none. The profile must shorten it clearly in one scenario, without clear
+// harm in any.
 func bestSlack(r *result.Result) int {
 	reductions, costs := map[int]float64{}, map[int]float64{}
 	largest := 0.0

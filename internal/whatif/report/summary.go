@@ -12,7 +12,7 @@ import (
 // summary is the box at the top of a report: what to do, its effect, its price, and the evidence.
 type summary struct {
 	Recommendation string
-	// Of is the profile that Effect and Price describe if it is not recommended: of the others, the one with the least overload.
+	// Of is the profile that Effect and Price describe if no profile is recommended: the alternative with the least overload.
 	Of string
 	// Effect and Price have a sentence for each scenario that they differ in.
 	Effect, Price []string
@@ -25,7 +25,7 @@ var harm = []string{"overloadMinutes", "memoryOverruns", "victims", "unschedulab
 // maxSentences is the number of scenarios that the box describes.
 const maxSentences = 4
 
-// newSummary returns the box, nil if nothing is compared, or after a search, which has its own verdict.
+// newSummary returns the box. It is nil if nothing is compared, and after a search, which has its own verdict.
 func newSummary(r *result.Result) *summary {
 	if len(r.Profiles) < 2 || len(r.Scenarios) == 0 || r.Tuning != nil {
 		return nil
@@ -50,7 +50,7 @@ func newSummary(r *result.Result) *summary {
 	return s
 }
 
-// describeOther adds the effect and the price of the profile with the least overload, other than the first one.
+// describeOther adds the effect and the price of the profile with the least overload, other than the first profile.
 func (s *summary) describeOther(r *result.Result) {
 	best, least := 1, sumOfOverload(r, 1)
 	for i := 2; i < len(r.Profiles); i++ {
@@ -70,8 +70,8 @@ func sumOfOverload(r *result.Result, profile int) (sum float64) {
 	return sum
 }
 
-// bestProfile returns the index of the profile with the least overload of those that are clearly better by it in a
-// scenario and not clearly worse by any figure of harm in any scenario. It returns 0 if there is none.
+// bestProfile returns the index of the profile with the least overload, 0 if there is none. Its overload must be
+// clearly less in one scenario, and none of its harm figures clearly worse in any.
 func bestProfile(r *result.Result) int {
 	best, least := 0, 0.0
 	for i := 1; i < len(r.Profiles); i++ {
@@ -100,7 +100,7 @@ func assessFigure(r *result.Result, base, other *result.Profile, name string) ve
 	return assess(r.Source.Directed(definition), f.Difference, base.Figures[name].Mean)
 }
 
-// describe adds the effect of a profile, as a function of the figures of the first profile and of this one, and its price.
+// describe adds the effect of a profile, as a function of the figures of the first profile and of the profile, and its price.
 func (s *summary) describe(r *result.Result, profile int, effect func(base, other map[string]result.Figure) string) {
 	for i := range r.Scenarios {
 		prefix := ""
@@ -126,7 +126,7 @@ func (s *summary) describe(r *result.Result, profile int, effect func(base, othe
 	s.Effect, s.Price = slices.Compact(s.Effect), slices.Compact(s.Price)
 }
 
-// nodes returns how many nodes the profiles use, or what they cost if nodes have prices.
+// nodes returns the number of nodes that the profiles use, or their cost if nodes have prices.
 func nodes(base, other *result.Profile) string {
 	for _, name := range []string{"cost", "nodesUsed"} {
 		f, ok := other.Figures[name]
@@ -143,7 +143,7 @@ func nodes(base, other *result.Profile) string {
 	return ""
 }
 
-// evidence returns what the result is based on.
+// evidence returns the evidence of a result: its runs, input, backtest and assumptions.
 func evidence(r *result.Result) []string {
 	out := []string{
 		fmt.Sprintf(

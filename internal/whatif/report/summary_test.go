@@ -8,8 +8,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// comparisonOf returns a result of two profiles with differences of some figures: mean of the first profile, of the
-// second one, and whether it is clear.
+// comparisonOf returns a result of two profiles with differences of some figures: mean of the first profile, mean
+// of the second profile, and whether the difference is clear.
 func comparisonOf(seeds int, figures map[string][3]float64) *result.Result {
 	base, other := result.Profile{Name: "default", Figures: map[string]result.Figure{}}, result.Profile{
 		Name: "other", Figures: map[string]result.Figure{},
@@ -108,8 +108,8 @@ func TestSummaryOfRejectedProfiles(t *testing.T) {
 	}
 }
 
-// slackComparison returns a result of rates of slack, each with a mean pending time, a cost and an overload. The first is
-// the one that the others are compared with; clear tells whether the differences of the pending time are.
+// slackComparison returns a result of rates of slack, each with a mean pending time, a cost and an overload. The first
+// rate is the baseline; clear is whether the differences of the pending time are clear.
 func slackComparison(clear bool, options [][3]float64) *result.Result {
 	r := &result.Result{Seeds: []uint64{1, 2, 3}, Settings: result.Settings{Level: 0.95}, Scenarios: []result.Scenario{{}}}
 	for i, o := range options {
@@ -184,7 +184,7 @@ func TestSlackSummary(t *testing.T) {
 	}
 }
 
-// TestSummaryIsFirst checks that the box comes before everything else, and that only what changed is not folded.
+// TestSummaryIsFirst checks that the box comes first, and that only changed parts are not folded.
 func TestSummaryIsFirst(t *testing.T) {
 	page := write(t, sample(t, 1, 2, 5, 20))
 	box, changed, folded := strings.Index(

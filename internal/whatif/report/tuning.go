@@ -7,7 +7,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// tuningRows is how many configurations of a search are shown, and the one in force.
+// tuningRows is the number of best configurations of a search that are shown. The configuration in force is always shown.
 const tuningRows = 15
 
 // tuningView shows a search.

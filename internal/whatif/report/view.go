@@ -14,7 +14,7 @@ type view struct {
 	*result.Result
 	Title, Nodes, Pods string
 	SeedText           string
-	// Compared is true if there are several profiles, Others the number of those after the first.
+	// Compared is true if there are several profiles, Others is the number of profiles after the first.
 	Compared  bool
 	Others    int
 	Settings  []setting
@@ -52,13 +52,13 @@ type scenario struct {
 // figureRow shows a figure for all profiles.
 type figureRow struct {
 	Name, Label string
-	// Part is true if the figure is a part of the one above.
+	// Part is true if the figure is a part of the figure above.
 	Part  bool
 	Means []string
 	Cells []figureCell
 }
 
-// figureCell compares a figure of a profile with that of the first.
+// figureCell compares a figure of a profile with the same figure of the first profile.
 type figureCell struct {
 	Profile, Mean, Difference, Percent, Interval string
 	Verdict                                      verdict

@@ -16,7 +16,7 @@ const (
 )
 
 // whiskerScale returns the scale of the differences of a figure: symmetric around 0, and wide enough
-// for all that are not negligible.
+// for all differences that are not negligible.
 func whiskerScale(differences []*result.Difference, base float64) Scale {
 	var largest float64
 	for _, d := range differences {

@@ -10,8 +10,8 @@ var parameterWords = map[string]string{
 	"share": "the higher level for a share of % of the time", "period": "a period of % min",
 }
 
-// words describes a specification such as cpu=bursts:mean=0.7,hold=10;memory=beta:mean=0.5 in words. What has another
-// form, or parameters without words, is returned as it is.
+// words describes a specification such as cpu=bursts:mean=0.7,hold=10;memory=beta:mean=0.5 in words. A specification
+// with another form, or with parameters without words, is returned unchanged.
 func words(spec string) string {
 	var parts []string
 	for part := range strings.SplitSeq(spec, ";") {

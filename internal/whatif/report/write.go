@@ -25,7 +25,7 @@ var files embed.FS
 var page = template.Must(template.New("page.html").ParseFS(files, "*.html"))
 
 // MaxSize is the largest size of a report in bytes. Optional parts are omitted to stay within it,
-// and the report states which.
+// and the report names them.
 const MaxSize = 5 << 20
 
 // maxSizeWithSeries is the largest size in bytes of a report whose raw data has the time series. They are the largest
@@ -34,14 +34,14 @@ const maxSizeWithSeries = 200_000
 
 // detail selects the optional parts of a report.
 type detail struct {
-	// rawData includes the result as JSON, runs its single runs, and timeSeries what
-	// charts and decisions are drawn from.
+	// rawData includes the result as JSON, runs its single runs, and timeSeries the data of the
+	// charts and decisions.
 	rawData, runs, timeSeries bool
 	// charts includes the charts over time.
 	charts bool
 	// decisions is the number of scenarios with pod decisions.
 	decisions int
-	// omitted describes what is omitted.
+	// omitted describes the omitted content.
 	omitted string
 }
 
@@ -78,7 +78,7 @@ func Write(w io.Writer, r *result.Result) error {
 }
 
 // writeWithin writes the report with the highest level of detail whose size is at most maxSize, or
-// with the lowest level if none is.
+// with the lowest level if no size is.
 func writeWithin(w io.Writer, r *result.Result, maxSize int) error {
 	var report bytes.Buffer
 	for _, d := range details {

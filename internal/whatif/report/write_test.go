@@ -112,7 +112,7 @@ func TestLarge(t *testing.T) {
 	if again := write(t, r); again != page {
 		t.Error("the report of the same result has different bytes")
 	}
-	// All charts are present; the raw data that they are drawn from is omitted.
+	// All charts are present; their raw data is omitted.
 	for _, title := range []string{"Over time", "Pod decisions</h3>"} {
 		if n := strings.Count(page, title); n != len(r.Scenarios) {
 			t.Errorf("%d times %q, want it in every scenario", n, title)

@@ -9,7 +9,7 @@ type Autoscaler struct {
 	Priced bool `json:"priced"`
 }
 
-// Scaling is what an autoscaler did in a run.
+// Scaling is the result of an autoscaler in a run.
 type Scaling struct {
 	// Cost and NodeHours of all nodes, including the time to boot. Unpriced counts the
 	// nodes of the input whose cost is unknown and counted as 0.
@@ -26,11 +26,11 @@ type Scaling struct {
 	Slack *SlackKept `json:"slack,omitempty"`
 }
 
-// SlackKept is the fraction of the target slack that was available, in [0, 1]: the
-// smaller one of CPU and memory.
+// SlackKept is the fraction of the target slack that was available, in [0, 1]: the smaller fraction
+// of CPU and memory.
 type SlackKept struct {
-	// Mean is over the time with a target. Min is since the target was first reached,
-	// 0 if it never was.
+	// Mean is over the time with a target. Min is since the target was first reached, 0 if the
+	// target was never reached.
 	Mean float64 `json:"mean"`
 	Min  float64 `json:"least"`
 }
@@ -56,8 +56,8 @@ type FrontierPoint struct {
 	PendingP95, SlackKept float64
 }
 
-// Frontier returns a point for each profile with slack, in their order; nil if
-// there are fewer than two. Interrupted runs count only if a profile has no others.
+// Frontier returns a point for each profile with slack, in their order; nil if there are fewer than
+// two. Interrupted runs count only if a profile has no complete runs.
 func (s *Scenario) Frontier() []FrontierPoint {
 	var points []FrontierPoint
 	for i := range s.Profiles {

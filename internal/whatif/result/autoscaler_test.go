@@ -45,9 +45,8 @@ func TestFrontier(t *testing.T) {
 	}
 }
 
-// TestDefinitions verifies that figures of the autoscaler are shown for runs with an
-// autoscaler, those of slack for runs with a policy, and that Compare computes all figures
-// that are shown.
+// TestDefinitions verifies that figures of the autoscaler are shown for runs with an autoscaler,
+// figures of slack for runs with a policy, and that Compare computes all figures that are shown.
 func TestDefinitions(t *testing.T) {
 	scaled := Run{Seed: 1, Scaling: &Scaling{Cost: 7}}
 	for name, tc := range map[string]struct {

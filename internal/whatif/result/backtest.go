@@ -8,10 +8,10 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
-// Backtest compares what was measured in a recording with what a run over it simulates. The difference is the error of
+// Backtest compares the measurements in a recording with a simulation of the recording. The difference is the error of
 // the model.
 type Backtest struct {
-	// Profile is the name of the simulated profile, which should be the one that was in force.
+	// Profile is the name of the simulated profile, which should be the profile that was in force.
 	Profile string `json:"profile"`
 	// Figures are the compared figures.
 	Figures []BacktestFigure `json:"figures"`
@@ -26,7 +26,7 @@ type BacktestFigure struct {
 	Unit      string  `json:"unit,omitempty"`
 	Measured  float64 `json:"measured"`
 	Simulated float64 `json:"simulated"`
-	// Error is the difference as a fraction of the measured value, nil if only that is 0.
+	// Error is the difference as a fraction of the measured value, nil if only the measured value is 0.
 	Error *float64 `json:"error"`
 	// Main is set for the figures of the summary.
 	Main bool `json:"main"`
@@ -65,7 +65,7 @@ func (r *Run) recorded() Recorded {
 	return *r.Recorded
 }
 
-// NewBacktest compares the run with the recorded placements with one in which a profile placed the pods.
+// NewBacktest compares the run with the recorded placements with a run in which a profile placed the pods.
 func NewBacktest(profile string, measured, simulated *Run) *Backtest {
 	b := &Backtest{Profile: profile, Placements: simulated.recorded().Placements}
 	for _, f := range backtestFigures {

@@ -76,9 +76,9 @@ func difference(baseline, runs []Run, value func(*Run) float64) *Difference {
 	return PairedDifference(before, after)
 }
 
-// PairedDifference compares after[i] with before[i], two values of the same seed. There must be at least one pair. The interval is that
-// of the paired t test (Student, The Probable Error of a Mean, 1908): mean +- t(n-1) s / sqrt(n), with the standard deviation s of
-// the n differences. With few seeds and heavily skewed differences it contains the true mean less often than Level says.
+// PairedDifference compares after[i] with before[i], two values of the same seed. There must be at least one pair. The interval is the
+// interval of the paired t test (Student, The Probable Error of a Mean, 1908): mean +- t(n-1) s / sqrt(n), with the standard deviation
+// s of the n differences. With few seeds and heavily skewed differences it contains the true mean less often than Level says.
 func PairedDifference(before, after []float64) *Difference {
 	d, differences := &Difference{}, make([]float64, len(before))
 	for i, x := range before {

@@ -46,7 +46,7 @@ func TestCompareOneSeed(t *testing.T) {
 }
 
 // TestCompareInterrupted verifies that interrupted runs count in a mean only if there are no
-// others, and never in a difference.
+// complete runs, and never in a difference.
 func TestCompareInterrupted(t *testing.T) {
 	s := scenario(t, []Run{run(1, 5, false), run(2, 1, true)}, []Run{run(1, 3, true)})
 	if got := s.Profiles[0].Figures["victims"].Mean; got != 5 {

@@ -1,7 +1,7 @@
 package result
 
-// Reasons why the decision on a pod is recorded. Which pods are spread and large
-// depends on the input alone, so that all profiles record the same ones.
+// Reasons why the decision on a pod is recorded. Which pods are spread and large depends on the
+// input alone, so that all profiles record the same pods.
 const (
 	SpreadPod = "spread" // evenly spaced over the arrivals
 	LargePod  = "large"  // highest requests relative to the largest node
@@ -31,14 +31,14 @@ type Decision struct {
 	// placed or, for a pod that was not placed or was attempted too often, at its last
 	// recorded attempt.
 	AttemptSecond int64 `json:"triedSecond"`
-	// Nodes is the number of nodes; Feasible is the number on which the pod fits, and
-	// Reasons has the reasons for the others.
+	// Nodes is the number of nodes, Feasible the number of nodes that the pod fits on. Reasons has
+	// the reasons against the remaining nodes.
 	Nodes    int           `json:"nodes"`
 	Feasible int           `json:"feasible"`
 	Reasons  []NodesReason `json:"reasons"`
-	// Scores are those of the selected node, first, and of the best others. All
-	// feasible nodes are scored here; kube-scheduler itself scores only a sample of
-	// many nodes, so that a node with a higher score may not have been selected.
+	// Scores of the selected node, first, and of the best other nodes. All feasible nodes are
+	// scored here; kube-scheduler itself scores only a sample of many nodes, so that a node with a
+	// higher score may not have been selected.
 	Scores []NodeScore `json:"scores"`
 }
 

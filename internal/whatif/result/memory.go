@@ -24,9 +24,8 @@ func ClassOf(cpuRequest, cpuLimit, memoryRequest, memoryLimit float64) Class {
 	return Burstable
 }
 
-// Values of oom_score_adj that the kubelet sets (pkg/kubelet/qos/policy.go), in
-// thousandths of the machine's memory. Those of burstable pods are strictly between
-// the other two.
+// Values of oom_score_adj that the kubelet sets (pkg/kubelet/qos/policy.go), in thousandths of the
+// machine's memory. The values of burstable pods are strictly between the other two values.
 const (
 	guaranteedAdjustment = -997
 	bestEffortAdjustment = 1000

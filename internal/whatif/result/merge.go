@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// Shard states which seeds a result has of those of a comparison: each Count-th, from the one at position Index on.
+// Shard selects seeds of a comparison: each Count-th seed, from position Index on.
 type Shard struct {
 	Index int `json:"index"`
 	Count int `json:"count"`
 }
 
-// Has reports whether the shard has the seed at a position. The zero Shard has all.
+// Has reports whether the shard has the seed at a position. The zero Shard has all seeds.
 func (s Shard) Has(position int) bool { return s.Count == 0 || position%s.Count == s.Index }
 
-// Merge returns the result of a comparison from those of all its shards, in any order: the same as without shards.
+// Merge returns the result of a comparison from the results of all its shards, in any order. It is the same as without shards.
 func Merge(shards []*Result) (*Result, error) {
 	shards, err := inOrder(shards)
 	if err != nil {
@@ -94,7 +94,7 @@ func seedsOf(shards []*Result) ([]uint64, error) {
 	return seeds, nil
 }
 
-// withoutRuns returns a copy of what all shards of a comparison have in common.
+// withoutRuns returns a copy of the parts that all shards of a comparison have in common.
 func withoutRuns(r *Result) *Result {
 	common := *r
 	common.Shard, common.Seeds, common.Backtest, common.Interrupted = nil, nil, nil, false

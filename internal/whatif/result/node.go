@@ -23,14 +23,14 @@ type Capacity struct {
 
 // Step is the result of one step on one node.
 type Step struct {
-	// CPUDemand is what the pods demand within their limits, CPUGranted what they get.
+	// CPUDemand is the CPU that the pods demand within their limits, CPUGranted the CPU that they get.
 	CPUDemand, CPUGranted float64
 	// ThrottledByLimit is the demand above the pods' own limits.
 	ThrottledByLimit float64
 	// ThrottledByNode is the demand within the limits that is not granted.
 	ThrottledByNode float64
-	// MemoryDemand is what the pods use within their limits, MemoryKept what remains
-	// after pods were killed.
+	// MemoryDemand is the memory that the pods use within their limits, MemoryKept the remaining
+	// memory after pods were killed.
 	MemoryDemand, MemoryKept float64
 	// CPULimits and MemoryLimits are the sums of limits; a pod without a limit counts
 	// with its request.

@@ -68,9 +68,9 @@ func bisect(capacity float64, want, weight []float64) []float64 {
 	return amounts
 }
 
-// TestShareIsFair verifies that the amounts equal those of bisection, that no pod gets more than
-// its demand, that all capacity is used if the demand exceeds it, and that pods that get less
-// than their demand get the same amount per weight.
+// TestShareIsFair verifies that the amounts equal the amounts found by bisection, that no pod gets
+// more than its demand, that all capacity is used if the demand exceeds it, and that pods that get
+// less than their demand get the same amount per weight.
 func TestShareIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount := rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 1e5),
@@ -208,7 +208,8 @@ func TestStep(t *testing.T) {
 			[]int{2},
 		},
 		// The badness is 2 + 10 = 12 for the best-effort pod, 5 + 5 = 10 for the burstable pod and
-		// 6 - 9.97 for the guaranteed pod: of 13 GiB 11 remain without the first, 6 without both.
+		// 6 - 9.97 for the guaranteed pod: of 13 GiB 11 remain without the best-effort pod, 6
+		// without the best-effort and the burstable pod.
 		"several victims": {
 			[]Demand{
 				{MemoryRequest: 6 * gib, Memory: 6 * gib, Class: Guaranteed},

@@ -1,9 +1,9 @@
 package result
 
-// Recorded is what a run over a recording has in addition.
+// Recorded has the additional results of a run over a recording.
 type Recorded struct {
-	// CPULoad and MemoryLoad are the distributions, over all nodes and steps, of what pods use, as fractions of
-	// allocatable. Quantiles are exact to 0.001.
+	// CPULoad and MemoryLoad are the distributions, over all nodes and steps, of the usage of pods, as
+	// fractions of allocatable. Quantiles are exact to 0.001.
 	CPULoad    Distribution `json:"cpuLoad"`
 	MemoryLoad Distribution `json:"memoryLoad"`
 	// Placements counts the pods that the scheduler placed.

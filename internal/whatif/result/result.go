@@ -22,12 +22,11 @@
 // machine's memory, with the adjustment of the kubelet. This models all handling of
 // memory pressure.
 //
-// The model leaves out: eviction by the kubelet, which acts on a threshold before
-// the kernel does and ranks by use over request and priority; the cgroups of QoS
-// classes above those of pods (children of one compete with each other first, and
-// all best-effort pods together have two shares); CPU used by the system; CFS
-// periods (a pod can be throttled within a period although it used less than its
-// limit on average); pods of several containers, which count as one.
+// The model leaves out: eviction by the kubelet, which acts on a threshold before the kernel does
+// and ranks by use over request and priority; the cgroups of QoS classes, which contain the cgroups
+// of pods (pods of one class compete with each other first, and all best-effort pods together have
+// two shares); CPU used by the system; CFS periods (a pod can be throttled within a period although
+// it used less than its limit on average); pods of several containers, which count as one.
 //
 // Amounts are floating point: CPU in millicores, memory in bytes, time in seconds.
 // Bytes are exact up to 2^53.
@@ -63,7 +62,7 @@ type Result struct {
 	Profiles []string `json:"profiles"`
 	// Seeds of the runs: run i of every profile has seed i.
 	Seeds []uint64 `json:"seeds"`
-	// Shard is the part of the seeds of a comparison that these are, nil for all.
+	// Shard selects the part of a comparison's seeds that the result has, nil for all.
 	Shard *Shard `json:"shard,omitempty"`
 	// Scenarios are the combinations of limits and usage.
 	Scenarios []Scenario `json:"scenarios"`
@@ -108,9 +107,9 @@ type Source struct {
 	Unlimited int `json:"unlimited,omitempty"`
 }
 
-// Directed returns a figure as it is judged for this cluster. Pods without limits count with their requests in limit
-// ratios: these are neutral if there are any, because a profile that spreads such pods by what they use increases the
-// ratios of other nodes.
+// Directed returns a figure with its direction for this cluster. Pods without limits count with their requests in
+// limit ratios. If there are such pods, limit ratios are neutral, because a profile that spreads them by their usage
+// increases the ratios of other nodes.
 func (s Source) Directed(d Definition) Definition {
 	if s.Unlimited > 0 && strings.Contains(d.Name, "LimitRatio") {
 		d.Direction = Neutral
@@ -141,8 +140,8 @@ type Metrics struct {
 
 // Scenario is one combination of limits and usage.
 type Scenario struct {
-	// Limits are those given to pods without limits, empty if the source has limits.
-	// Usage is the complete specification of what pods use.
+	// Limits specify the limits of pods without limits, empty if the source has limits. Usage is
+	// the complete specification of the usage of pods.
 	Limits   string    `json:"limits"`
 	Usage    string    `json:"usage"`
 	Profiles []Profile `json:"profiles"`
@@ -162,20 +161,20 @@ type Profile struct {
 
 // Figure is the value of one figure over all seeds.
 type Figure struct {
-	// Mean over the completed runs or, if none completed, over the interrupted ones.
+	// Mean over the completed runs or, if none completed, over the interrupted runs.
 	Mean float64 `json:"mean"`
 	// Difference from the baseline profile, nil for the baseline itself.
 	Difference *Difference `json:"difference,omitempty"`
 }
 
-// Difference compares a figure with that of the baseline profile, run by run with
-// the same seeds.
+// Difference compares a figure with the figure of the baseline profile, run by run with the same
+// seeds.
 type Difference struct {
 	Mean float64 `json:"mean"`
 	// Interval is the confidence interval of the mean, nil with fewer than two seeds.
 	Interval *Interval `json:"interval,omitempty"`
-	// Less, Equal and More count the seeds with which the figure is less than, equal
-	// to, and more than that of the baseline.
+	// Less, Equal and More count the seeds with which the figure is less than, equal to, and more
+	// than the figure of the baseline.
 	Less  int `json:"less"`
 	Equal int `json:"equal"`
 	More  int `json:"more"`

@@ -1,11 +1,10 @@
 package result
 
-// outcomeShare divides the CPU of a node among pods by weight, as the kernel's fair
-// scheduler does (water-filling, weighted max-min fairness): in proportion to the
-// weights, no pod gets more than its demand, and what a pod leaves is divided among
-// the others. It stores the CPU of each pod in granted, and returns the level: the
-// CPU per weight of a pod that does not get its demand, 0 if every pod does. rest is
-// a buffer as long as demand.
+// outcomeShare divides the CPU of a node among pods by weight, as the kernel's fair scheduler does
+// (water-filling, weighted max-min fairness): in proportion to the weights, no pod gets more than
+// its demand, and CPU that a pod does not use is divided among the other pods. It stores the CPU of
+// each pod in granted, and returns the level: the CPU per weight of a pod that does not get its
+// demand, 0 if every pod does. rest is a buffer as long as demand.
 //
 // Each round grants the demand of the pods whose demand is at most their share of
 // the remaining CPU. This can only raise the level, so that earlier rounds remain
@@ -40,8 +39,7 @@ func outcomeShare(capacity float64, demand, weight, granted []float64, rest []in
 			}
 			return level
 		}
-		// Weights are summed again, as differences lose digits. What is below 0 is
-		// rounding.
+		// Weights are summed again, as differences lose digits. A sum below 0 is due to rounding.
 		rest, left, weights = kept, max(left, 0), 0
 		for _, i := range rest {
 			weights += weight[i]

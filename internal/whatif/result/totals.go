@@ -75,7 +75,7 @@ func (t *Totals) EndStep(seconds float64) {
 // AddScheduled adds a pod that was pending for the given time and then scheduled.
 func (t *Totals) AddScheduled(pendingSeconds float64) { t.pending = append(t.pending, pendingSeconds) }
 
-// AddUnschedulable adds a pod that was pending until it ended or the run did.
+// AddUnschedulable adds a pod that was pending until its end or the end of the run.
 func (t *Totals) AddUnschedulable(pendingSeconds float64) {
 	t.unschedulable++
 	t.pending = append(t.pending, pendingSeconds)
@@ -101,8 +101,8 @@ type Outcome struct {
 	OverloadMinutes       float64 `json:"overloadMinutes"`
 	CPUOverloadMinutes    float64 `json:"cpuOverloadMinutes"`
 	MemoryOverloadMinutes float64 `json:"memoryOverloadMinutes"`
-	// ThrottledCoreSeconds is the CPU that pods demanded within their limits and did
-	// not get; LimitedCoreSeconds is what they demanded above their limits.
+	// ThrottledCoreSeconds is the CPU that pods demanded within their limits and did not get;
+	// LimitedCoreSeconds is the CPU that they demanded above their limits.
 	ThrottledCoreSeconds float64 `json:"throttledCoreSeconds"`
 	LimitedCoreSeconds   float64 `json:"limitedCoreSeconds"`
 	// MemoryOverruns counts the steps in which a node ran out of memory, Victims the
@@ -114,15 +114,14 @@ type Outcome struct {
 	NodesUsedPeak int     `json:"nodesUsedPeak"`
 	// Churn counts the pods that lost their node and had to be scheduled again.
 	Churn int `json:"churn"`
-	// CPULimitRatio and MemoryLimitRatio are limits over allocatable: the mean of each
-	// node over the time it had pods, and the distribution of these over nodes. A pod
-	// without a limit counts with its request. The peaks are the highest of any node
-	// at any time.
+	// CPULimitRatio and MemoryLimitRatio are limits over allocatable: the mean of each node over
+	// the time it had pods, and the distribution of the means over nodes. A pod without a limit
+	// counts with its request. The peaks are the highest ratios of any node at any time.
 	CPULimitRatio        Distribution `json:"cpuLimitRatio"`
 	MemoryLimitRatio     Distribution `json:"memoryLimitRatio"`
 	CPULimitRatioPeak    float64      `json:"cpuLimitRatioPeak"`
 	MemoryLimitRatioPeak float64      `json:"memoryLimitRatioPeak"`
-	// PendingSeconds is how long pods were pending, including the unschedulable ones.
+	// PendingSeconds is how long pods were pending, including unschedulable pods.
 	PendingSeconds Distribution `json:"pendingSeconds"`
 }
 

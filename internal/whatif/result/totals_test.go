@@ -15,7 +15,7 @@ func TestTotals(t *testing.T) {
 	r.AddStep(1, node, 2, 60, Step{CPULimits: 2000, MemoryLimits: 16 * gib, Victims: 2})
 	r.AddStep(2, node, 0, 60, Step{})
 	r.EndStep(60)
-	// A step of 30 s: node 0 has limits of 4000, lacks CPU and has a victim; the others are empty.
+	// A step of 30 s: node 0 has limits of 4000, lacks CPU and has a victim; the other nodes are empty.
 	r.AddStep(0, node, 1, 30, Step{CPULimits: 4000, MemoryLimits: 4 * gib, ThrottledByNode: 1000, Victims: 1})
 	r.EndStep(30)
 	for _, seconds := range []float64{0, 0, 10, 30} {

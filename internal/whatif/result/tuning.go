@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// Tuning describes the search whose winner a document compares with the configuration in force. The seeds of the document are those
-// of the confirmation, which the search has not used.
+// Tuning describes the search whose winner a document compares with the configuration in force. The seeds of the document are the
+// seeds of the confirmation, which the search has not used.
 type Tuning struct {
-	// Objective is the weighted sum of figures that the search made small, in the syntax of --objective. With several scenarios it is the
-	// mean over them.
+	// Objective is the weighted sum of figures that the search minimized, in the syntax of --objective. With several scenarios it is
+	// their mean.
 	Objective string `json:"objective"`
 	// Verdict is the outcome.
 	Verdict Verdict `json:"verdict"`
-	// Settings are those of the winner, the best alternative to the configuration in force.
+	// Settings of the winner, the best alternative to the configuration in force.
 	Settings string `json:"settings"`
-	// Current and Winner are the means of the objective over the seeds of the confirmation, and Difference is that of the winner from the
-	// configuration in force. They are nil if the confirmation did not take place.
+	// Current and Winner are the means of the objective over the seeds of the confirmation, and Difference is their difference by seed.
+	// They are nil if the confirmation did not take place.
 	Current    *float64    `json:"current,omitempty"`
 	Winner     *float64    `json:"winner,omitempty"`
 	Difference *Difference `json:"difference,omitempty"`
-	// Configuration is the KubeSchedulerConfiguration to use, in YAML: that of the winner if Verdict is Change or Unconfirmed, and
-	// the one in force otherwise.
+	// Configuration is the KubeSchedulerConfiguration to use, in YAML: the winner if Verdict is Change or Unconfirmed, otherwise
+	// the configuration in force.
 	Configuration string `json:"configuration"`
-	// Notes are what has to be done before the configuration is used, one sentence each.
+	// Notes are the steps before the configuration is used, one sentence each.
 	Notes  []string `json:"notes,omitempty"`
 	Search Search   `json:"search"`
 }
@@ -45,8 +45,8 @@ const (
 type Search struct {
 	// Seeds of the search.
 	Seeds []uint64 `json:"seeds"`
-	// Points is the number of configurations in the space. Candidates are those that were simulated, in the order of the search; the
-	// first one is in force. Runs is the number of simulations, without those of the confirmation.
+	// Points is the number of configurations in the space. Candidates are the simulated configurations in the order of the search;
+	// the first candidate is in force. Runs is the number of simulations without the confirmation.
 	Points     int         `json:"points"`
 	Runs       int         `json:"runs"`
 	Candidates []Candidate `json:"candidates"`
@@ -59,13 +59,13 @@ type Candidate struct {
 	Settings string `json:"settings"`
 	// Round in which the candidate appeared, from 1.
 	Round int `json:"round"`
-	// Seeds is the number of seeds with which it was simulated, from the first one on, and Objective the mean over them.
+	// Seeds is the number of seeds with which it was simulated, from the first seed on, and Objective the mean over them.
 	Seeds     int     `json:"seeds"`
 	Objective float64 `json:"objective"`
 	// Difference is the mean of the differences of the objective from the configuration in force, with the seeds of both. It is
 	// nil if there are none.
 	Difference *float64 `json:"difference,omitempty"`
-	// Dropped is why the candidate was dropped: "worse" or "equal", empty if it was not.
+	// Dropped is why the candidate was dropped: "worse" or "equal", empty if it was not dropped.
 	Dropped string `json:"dropped,omitempty"`
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRanked verifies the order of candidates: by the difference from the first one.
+// TestRanked verifies the order of candidates: by the difference from the first candidate.
 func TestRanked(t *testing.T) {
 	s := &Search{Candidates: []Candidate{
 		{Settings: "current", Seeds: 4},

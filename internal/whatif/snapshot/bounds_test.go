@@ -54,7 +54,7 @@ func bomb(t *testing.T, content repeated) []byte {
 }
 
 // TestReadSmallFilesWithLargeContent checks that small files that unpack or decode to much memory are
-// rejected, with the bound, before they take it.
+// rejected, with the bound, before they take the memory.
 func TestReadSmallFilesWithLargeContent(t *testing.T) {
 	const start, end = `{"kind":"List","items":[`, `]}`
 	containers := `{"kind":"Pod","spec":{"containers":[` + strings.Repeat("{},", 9999) + `{}]}},`
@@ -108,9 +108,8 @@ func TestCountObjects(t *testing.T) {
 	}
 }
 
-// TestDecodedMemory checks that objects take at most 1 KiB for each JSON object when they are decoded, whatever they
-// contain, so that limits.structs bounds the memory of a snapshot: those that are largest, and lists of
-// the largest empty structs.
+// TestDecodedMemory checks that decoded objects take at most 1 KiB for each JSON object, so that limits.structs
+// bounds the memory of a snapshot. It decodes the largest objects, and lists of the largest empty structs.
 func TestDecodedMemory(t *testing.T) {
 	const maxPerObject = 1 << 10
 	// object returns an object with a spec, and its name, in three JSON objects or more.

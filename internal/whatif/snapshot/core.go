@@ -10,7 +10,7 @@ import (
 // lastApplied is the annotation with which kubectl stores copies of objects.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// annotations has the rules for annotations that kube-scheduler or Plimsoll read. Others are dropped.
+// annotations has the rules for annotations that kube-scheduler or Plimsoll read. Other annotations are dropped.
 var annotations = fields{
 	"plimsoll.dev/slack":         keep,
 	"plimsoll.dev/slack-biggest": keep,
@@ -30,7 +30,7 @@ var annotations = fields{
 // uid replaces UIDs by pseudonyms.
 var uid = text(func(p *pseudonyms, value string) string { return "uid-" + p.hash("uid", value) })
 
-// ownerKinds has the kinds of owners that kube-scheduler or Plimsoll know.
+// ownerKinds has the kinds of owners that kube-scheduler or Plimsoll read.
 var ownerKinds = []string{
 	"Pod", "Node", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController",
 	"CapacityBuffer", "ResourceSlack", "Placement",

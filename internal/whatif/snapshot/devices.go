@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The rules for dynamic resource allocation. Names of drivers are kept, as those of volumes are; the configuration of
-// devices is dropped, as kube-scheduler does not read it.
+// The rules for dynamic resource allocation. Names of drivers are kept, as for volumes; the configuration of devices
+// is dropped, as kube-scheduler does not read it.
 
 // driverOnly matches a CEL expression that selects the devices of one driver.
 var driverOnly = regexp.MustCompile(`^\s*device\.driver\s*==\s*(?:"[a-z0-9.-]+"|'[a-z0-9.-]+')\s*$`)

@@ -53,9 +53,9 @@ spec:
   resourceClaims: [{name: acme-gpu-of-pod, resourceClaimName: acme-claim}]
 `
 
-// TestDevicesAreRedacted verifies that objects of dynamic resource allocation keep what the scheduler reads, without names: the
-// selector of the driver remains and the other one does not; the allocated device and its pool have the pseudonyms of the
-// slice, and the pool that of the node.
+// TestDevicesAreRedacted verifies that objects of dynamic resource allocation keep the fields that the scheduler reads, without
+// names: only the selector of the driver remains; the allocated device and its pool have the pseudonyms of the slice, and the
+// pool has the pseudonym of the node.
 func TestDevicesAreRedacted(t *testing.T) {
 	s, err := FromDocuments(instant, func(each func(where string, document []byte) error) error {
 		for document := range strings.SplitSeq(deviceManifests, "\n---\n") {
@@ -119,7 +119,7 @@ func TestDevicesAreRedacted(t *testing.T) {
 	}
 }
 
-// FuzzUsage verifies that usage.json with any content is read or refused, and that what is read is valid.
+// FuzzUsage verifies that usage.json with any content is refused, or read into a valid reading.
 func FuzzUsage(f *testing.F) {
 	reading := usageReading()
 	content, err := encodeUsage(&reading)

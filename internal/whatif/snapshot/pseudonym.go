@@ -132,7 +132,7 @@ const zoneSeparator = "__"
 var integer = regexp.MustCompile(`^-?[0-9]+$`)
 
 // labelValue returns the pseudonym of the value of a label or a taint. If the value is the name of an
-// object, it is the pseudonym of that name.
+// object, it is the pseudonym of the object's name.
 func (p *pseudonyms) labelValue(key, value string) string {
 	switch {
 	case value == "":

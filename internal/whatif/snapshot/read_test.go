@@ -264,7 +264,7 @@ func TestReadBadArchives(t *testing.T) {
 }
 
 // TestReadRepackedArchive checks that an archive may have directories and names that start with "./",
-// as those that tar creates from an unpacked snapshot.
+// as tar creates from an unpacked snapshot.
 func TestReadRepackedArchive(t *testing.T) {
 	s, err := Read(bytes.NewReader(pack(t, entry{name: "./", kind: tar.TypeDir}, entry{name: "./snapshot.json", content: about},
 		entry{name: "./cluster/", kind: tar.TypeDir}, entry{name: "./cluster/nodes.json", content: oneNode})))

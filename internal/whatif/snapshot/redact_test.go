@@ -74,8 +74,8 @@ func roundTrip(t interface{ Fatal(...any) }, s *Snapshot) (*Snapshot, []byte) {
 }
 
 // TestSnapshotPreservesDecisions checks that scheduling decisions for a snapshot and for a redacted
-// snapshot are those for the cluster itself, that no snapshot has secrets, and that a redacted one has no
-// names.
+// snapshot equal the decisions for the cluster itself, that no snapshot has secrets, and that a redacted
+// snapshot has no names.
 func TestSnapshotPreservesDecisions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		generated, reading := cluster(t)

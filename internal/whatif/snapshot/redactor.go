@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Redactor replaces names by pseudonyms in objects that are not all known at once, see Snapshot.Redact. Values of labels
-// that affinities compare as numbers, and claims of ephemeral volumes, are recognized only in objects that come later.
+// Redactor replaces names by pseudonyms in a sequence of objects, see Snapshot.Redact. Values of labels that affinities
+// compare as numbers, and claims of ephemeral volumes, are recognized only in objects that come later.
 type Redactor struct{ p *pseudonyms }
 
 // NewRedactor returns a redactor. The same key gives the same pseudonyms; it must be random and kept secret. Without a key, names are
@@ -28,7 +28,7 @@ func (r *Redactor) Name(kind, name string) string {
 	return r.p.name(kind, name)
 }
 
-// Any sets into to an object of a kind that a snapshot has, see Object.
+// Any sets into to an object of any kind in Kinds, see Object.
 func (r *Redactor) Any(object json.RawMessage, into any) error {
 	var header struct{ APIVersion, Kind string }
 	if err := json.Unmarshal(object, &header); err != nil {

@@ -2,8 +2,9 @@ package snapshot
 
 import "maps"
 
-// rule selects what is kept of a JSON value and replaces names unless p is nil. It returns false if
-// nothing is kept. Fields without a rule are dropped, so that a snapshot has no unknown fields.
+// rule returns the kept part of a JSON value, with pseudonyms for names unless p is nil. It returns
+// false if nothing is kept. Fields without a rule are dropped, so that a snapshot has no unknown
+// fields.
 type rule func(value any, p *pseudonyms) (any, bool)
 
 // keep keeps a value unchanged.
@@ -29,7 +30,7 @@ func (f fields) rule(value any, p *pseudonyms) (any, bool) {
 	return out, true
 }
 
-// plus returns the rules with further ones.
+// plus returns the rules with further rules.
 func (f fields) plus(more fields) fields {
 	out := maps.Clone(f)
 	maps.Copy(out, more)

@@ -1,6 +1,7 @@
 // Package snapshot stores a cluster in a file: the objects that affect scheduling, slack planning and
-// placement, and the load of the nodes, at one time. Objects have only the fields that these read, and
-// thus no secrets, environment variables or arguments of containers.
+// placement, and the load of the nodes, at one time. Objects have only the fields that scheduling,
+// slack planning and placement read, and thus no secrets, environment variables or arguments of
+// containers.
 //
 // A file is a gzipped tar archive:
 //
@@ -29,7 +30,7 @@ import (
 )
 
 // APIVersion and AboutKind identify the format. Later releases may add fields but do not change the meaning
-// of existing ones.
+// of existing fields.
 const (
 	APIVersion = "snapshot.plimsoll.dev/v1"
 	AboutKind  = "Snapshot"
@@ -51,7 +52,7 @@ type About struct {
 	Load *Load `json:"load"`
 	// Usage describes usage.json, nil if there is none.
 	Usage *Usage `json:"usage,omitempty"`
-	// Missing lists what could not be read.
+	// Missing lists kinds and other data that could not be read.
 	Missing []Missing `json:"missing"`
 }
 
@@ -69,7 +70,7 @@ type Load struct {
 	Nodes         int       `json:"nodes"`
 }
 
-// Missing describes what a snapshot lacks and why.
+// Missing describes data that a snapshot lacks, and the reason.
 type Missing struct {
 	What string `json:"what"`
 	Why  string `json:"why"`

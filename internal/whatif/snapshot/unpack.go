@@ -11,10 +11,10 @@ import (
 )
 
 // unpacker reads an archive within limits. Files are decoded while they are unpacked, so that the memory
-// depends on what is kept of them.
+// depends only on the kept objects.
 type unpacker struct {
 	limits
-	// packed counts the bytes of the archive, unpacked those after decompression.
+	// packed counts the bytes of the archive, unpacked the bytes after decompression.
 	packed, unpacked counter
 	// structCount is the number of JSON objects so far.
 	structCount int64
@@ -280,7 +280,7 @@ func CountObjects(raw []byte) (n int64) {
 	}
 }
 
-// afterString returns what follows a string whose opening quote was removed.
+// afterString returns the text after a string whose opening quote was removed.
 func afterString(raw []byte) []byte {
 	for i := 0; i < len(raw); i++ {
 		switch raw[i] {

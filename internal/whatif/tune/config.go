@@ -42,12 +42,12 @@ const defaultWatcher = "http://load-watcher.kube-system:2020"
 // current is the configuration in force.
 type current struct {
 	profile engine.NamedConfig
-	// index is that of the profile to tune among the profiles of the configuration.
+	// index of the profile to tune among the profiles of the configuration.
 	index int
 	point Point
 }
 
-// newCurrent reads the configuration in force. With several profiles, the one for default-scheduler is tuned.
+// newCurrent reads the configuration in force. With several profiles, the profile for default-scheduler is tuned.
 func newCurrent(p engine.NamedConfig) (*current, error) {
 	cfg, err := p.Config()
 	if err != nil {
@@ -84,8 +84,8 @@ func pointOf(profile *internalconfig.KubeSchedulerProfile) Point {
 	return p
 }
 
-// scoreWeight returns the weight of the score of a plugin, 0 if it does not score: that under score or, unless it is disabled there,
-// that under multiPoint.
+// scoreWeight returns the weight of the score of a plugin, 0 if it does not score: the weight under score or, unless the plugin is
+// disabled there, the weight under multiPoint.
 func scoreWeight(profile *internalconfig.KubeSchedulerProfile, name string) int {
 	plugins := profile.Plugins
 	if plugins == nil {
@@ -319,7 +319,7 @@ func setLoadSource(profile map[string]any, plugin string) error {
 	return nil
 }
 
-// knownSource returns the load source of the first plugin that has one, or the default.
+// knownSource returns the load source of the first plugin with a load source, or the default.
 func knownSource(profile map[string]any) (field string, source any, err error) {
 	for _, plugin := range readers() {
 		list, err := child[[]any](profile, pluginConfigField)

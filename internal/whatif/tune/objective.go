@@ -37,8 +37,8 @@ type term struct {
 	weight float64
 }
 
-// ParseObjective parses figures with their weights, such as overload=1,unschedulable=100,nodes=2. A figure has the name that it has
-// in documents, or a shorter one. Figures of autoscalers require one.
+// ParseObjective parses figures with their weights, such as overload=1,unschedulable=100,nodes=2. A figure has its name in
+// documents or its short name. Figures of autoscalers require an autoscaler.
 func ParseObjective(text string, autoscaler bool) (Objective, error) {
 	fields, err := spec.Parse(text)
 	if err != nil {
@@ -94,7 +94,7 @@ func (o Objective) Value(run *result.Run) float64 {
 	return sum
 }
 
-// ObjectiveNames returns the names that an objective may have: shorter ones first.
+// ObjectiveNames returns the names that an objective may have: short names first.
 func ObjectiveNames() []string {
 	var names []string
 	for _, s := range shortNames {

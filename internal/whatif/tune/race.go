@@ -18,7 +18,7 @@ type raceOptions struct {
 	Level float64
 }
 
-// State is what a race has decided about a candidate.
+// State is the decision of a race about a candidate.
 type State uint8
 
 // The states. A candidate that was dropped keeps its state.
@@ -30,7 +30,7 @@ const (
 	Equal
 )
 
-// Errors of New and Add.
+// Errors of newRace and Add.
 var (
 	errOptions   = errors.New("invalid race")
 	errNotFinite = errors.New("a value is not a finite number")
@@ -42,7 +42,7 @@ var (
 type Race struct {
 	options raceOptions
 	states  []State
-	// values of each candidate by block. A dropped candidate has those of the blocks before.
+	// values of each candidate by block. A dropped candidate has values only for the blocks before.
 	values [][]float64
 	blocks int
 }
@@ -124,10 +124,10 @@ func (r *Race) Add(values []float64) error {
 	return nil
 }
 
-// Leader returns the running candidate with the smallest mean of all blocks; the first one of equals.
+// Leader returns the running candidate with the smallest mean of all blocks, the first of equal candidates.
 func (r *Race) Leader() int { return r.Ranking()[0] }
 
-// Ranking returns the running candidates by their means, the smallest first; the order of equals is theirs.
+// Ranking returns the running candidates by their means, the smallest first; equal candidates keep their order.
 func (r *Race) Ranking() []int {
 	running := r.Running()
 	slices.SortStableFunc(running, func(a, b int) int {
@@ -167,7 +167,7 @@ func (r *Race) testLevel() float64 {
 	return o.Level / float64(looks) / float64(max(len(r.states)-1, 1))
 }
 
-// isWorse reports whether values are larger than those of the leader by a one-sided paired t test.
+// isWorse reports whether values are larger than the leader's values by a one-sided paired t test.
 func isWorse(leader, values []float64, level float64) bool {
 	n := float64(len(values))
 	mean := meanDifference(values, leader)

@@ -148,8 +148,8 @@ func TestInvariances(t *testing.T) {
 	})
 }
 
-// TestNothingDropped verifies that without any test that can drop a candidate, the winner is that of an exhaustive comparison: the
-// candidate with the smallest mean.
+// TestNothingDropped verifies that without a test that can drop a candidate, the candidate with the smallest mean wins, as in an
+// exhaustive comparison.
 func TestNothingDropped(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table := tables(t)
@@ -188,9 +188,9 @@ func synthetic(random *rand.Rand, expectations []float64, blocks int, noise func
 	return table
 }
 
-// TestBestSurvives verifies the level of races of 12 candidates: the one with the smallest expectation is dropped in at most a tenth of
-// them, the winner is about as good as that of an exhaustive comparison of all blocks, and the races need less than two thirds of
-// its measurements.
+// TestBestSurvives verifies the level of races of 12 candidates: the candidate with the smallest expectation is dropped in at most a
+// tenth of the races, the winner is about as good as the winner of an exhaustive comparison of all blocks, and the races need less than
+// two thirds of its measurements.
 func TestBestSurvives(t *testing.T) {
 	const races, candidates = 2000, 12
 	random := rand.New(rand.NewPCG(1, 2))

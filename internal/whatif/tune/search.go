@@ -34,10 +34,11 @@ type candidate struct {
 type Progress struct {
 	// Round from 1, of at most Rounds.
 	Round, Rounds int
-	// Seeds is the number of seeds with which the candidates of the round were simulated, Running how many of Candidates were not dropped.
+	// Seeds is the number of seeds with which the candidates of the round were simulated, Running the number of Candidates that were not
+	// dropped.
 	Seeds, Running, Candidates int
-	// Best are the settings of the best candidate so far, BestObjective is its objective, and CurrentObjective that of the configuration
-	// in force with the same seeds.
+	// Best are the settings of the best candidate so far, BestObjective is its objective, and CurrentObjective the objective of the
+	// configuration in force with the same seeds.
 	Best                            string
 	BestObjective, CurrentObjective float64
 }
@@ -65,7 +66,7 @@ func newSearch(o Options, c *current) *search {
 	return s
 }
 
-// add adds a candidate for each point that has none and is in the region, and returns the new ones.
+// add adds a candidate for each point of the region without a candidate, and returns the new candidates.
 func (s *search) add(points []Point, round int) ([]*candidate, error) {
 	var added []*candidate
 	for _, p := range points {
@@ -118,7 +119,7 @@ func (s *search) run(ctx context.Context) (interrupted bool, err error) {
 	return false, nil
 }
 
-// race races candidates and returns those that were not dropped, the best first.
+// race races candidates and returns the candidates that were not dropped, best first.
 func (s *search) race(ctx context.Context, racing []*candidate, round int) (ranked []*candidate, interrupted bool, err error) {
 	o := s.options
 	r, err := newRace(len(racing), raceOptions{First: min(firstLook, o.Seeds), Step: lookStep, Blocks: o.Seeds, Level: raceLevel})
@@ -165,7 +166,7 @@ func (s *search) name(c *candidate) string {
 	return c.point.String()
 }
 
-// measure simulates the running candidates with the first seeds, those that they have not been simulated with. It reports whether it
+// measure simulates the running candidates with the first seeds, except seeds that they were simulated with. It reports whether it
 // was interrupted, and sets exhausted if the runs do not suffice.
 func (s *search) measure(ctx context.Context, racing []*candidate, running []int, seeds int) (interrupted bool, err error) {
 	var jobs []compare.Job
@@ -204,8 +205,8 @@ func (s *search) measure(ctx context.Context, racing []*candidate, running []int
 	return false, nil
 }
 
-// challenger returns the best candidate that is not in force: the leader of the latest race or, if that is in force, the candidate with
-// the smallest mean difference from it. It returns nil if there is none.
+// challenger returns the best candidate that is not in force: the leader of the latest race or, if the leader is in force, the
+// candidate with the smallest mean difference from it. It returns nil if there is none.
 func (s *search) challenger() *candidate {
 	if s.best != s.candidates[0] {
 		return s.best
@@ -223,7 +224,7 @@ func (s *search) challenger() *candidate {
 	return best
 }
 
-// difference returns the mean difference of a candidate from the configuration in force, and whether there is one.
+// difference returns the mean difference of a candidate from the configuration in force, and whether they have common seeds.
 func (s *search) difference(c *candidate) (float64, bool) {
 	first := s.candidates[0]
 	n := min(len(c.values), len(first.values))
@@ -256,7 +257,7 @@ func (s *search) document() result.Search {
 	return d
 }
 
-// mean returns the mean of values, 0 of none.
+// mean returns the mean of values, 0 if there are none.
 func mean(values []float64) float64 {
 	sum := 0.0
 	for _, v := range values {

@@ -15,11 +15,11 @@ const (
 	balancedPlugin = "NodeResourcesBalancedAllocation"
 )
 
-// Dimension is the weight or an argument of a plugin, with the values that are tried.
+// Dimension is the weight or an argument of a plugin, with the values to try.
 type Dimension struct {
-	// Plugin is the name of the plugin, Argument that of its argument, empty for the weight of its score.
+	// Plugin is the name of the plugin, Argument the name of its argument, empty for the weight of its score.
 	Plugin, Argument string
-	// Values in the order of the search, which goes from a value to the ones next to it. Weights are of type int, with 0 for a
+	// Values in the order of the search, which goes from a value to its neighbors. Weights are of type int, with 0 for a
 	// plugin that does not score; arguments are of type float64 or string.
 	Values []any
 	// label of a setting for people.
@@ -108,7 +108,7 @@ func (p Point) String() string {
 
 // region is the part of the space that is searched.
 type region struct {
-	// center is the point of the configuration in force, whose values dimensions that are not free keep.
+	// center is the point of the configuration in force. Dimensions that are not free keep its values.
 	center Point
 	free   [maxDimensions]bool
 }
@@ -161,7 +161,7 @@ func (r region) size() int {
 		if Space[d].Argument != "" {
 			continue
 		}
-		// Without a score a plugin has one point, with each weight as many as its arguments have values.
+		// Without a score a plugin has one point; with a score it has one point for each weight and combination of its arguments.
 		arguments := 1
 		for a := range Space {
 			if Space[a].Plugin == Space[d].Plugin && Space[a].Argument != "" {
@@ -180,7 +180,7 @@ func (r region) size() int {
 	return count
 }
 
-// nearest returns the index of the value of a dimension that is nearest to another value, 0 for a text that is none of the values.
+// nearest returns the index of the value of a dimension that is nearest to a given value, 0 for a text that is not in the dimension.
 func nearest(dimension Dimension, value any) int {
 	if text, ok := value.(string); ok {
 		return max(slices.Index(dimension.Values, any(text)), 0)

@@ -93,7 +93,7 @@ func TestPoints(t *testing.T) {
 		"default":      "fit 1 (LeastAllocated), balanced 1",
 		"multiPoint":   "fit 2 (LeastAllocated), predicted 5 (deviations 2)",
 		"all disabled": "low-risk 1 (limit weight 0.25)",
-		// 4 is nearer to 5 than to 2, 7 is nearest to 2; the strategy is none of the space.
+		// 4 is nearer to 5 than to 2, 7 is nearest to 2; the strategy is not in the space.
 		"outside":      "fit 2 (LeastAllocated), balanced 1, limits 5",
 		"two profiles": "fit 1 (LeastAllocated), balanced 1, allocatable 1 (Most)",
 	} {
@@ -137,8 +137,8 @@ func points(t *rapid.T) Point {
 	return p
 }
 
-// TestConfigurations verifies that the configuration of a point, decoded as the scheduler decodes it, has the settings of the point, and that
-// the one of the point in force is the one in force.
+// TestConfigurations verifies that the configuration of a point, decoded as the scheduler decodes it, has the settings of the point, and
+// that the configuration of the point in force is the configuration in force.
 func TestConfigurations(t *testing.T) {
 	for name, text := range configurations {
 		c := mustCurrent(t, name, text)
@@ -176,8 +176,8 @@ func checkPreScore(t *rapid.T, c *current, p Point, changed engine.NamedConfig) 
 	}
 }
 
-// TestUntouched verifies that what is not searched remains: other profiles, load sources and the leader election; and that plugins that
-// are added read load as the others do.
+// TestUntouched verifies that other profiles, load sources and the leader election remain, and that added plugins read load from the
+// same source as the other plugins.
 func TestUntouched(t *testing.T) {
 	settings := func(name string) *current { return mustCurrent(t, name, configurations[name]) }
 	with := func(p Point, plugin string, index int) Point {

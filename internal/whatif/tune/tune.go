@@ -1,25 +1,24 @@
-// Package tune searches the configuration of the scheduler with which a simulated cluster does best.
+// Package tune searches the scheduler configuration with the smallest objective in a simulated cluster.
 //
-// It races candidates, simulated with the same seeds: first the configuration in force and the built-in profiles, then in each
-// round the neighbors of the best ones in a space of weights and arguments (Space). The winner is compared with the configuration in
-// force with seeds that the search has not used, since the best of many has also been lucky.
+// It races candidates, simulated with the same seeds: first the configuration in force and the built-in profiles, then in each round
+// the neighbors of the best candidates in a space of weights and arguments (Space). The winner is compared with the configuration in
+// force with seeds that the search has not used, since the best of many candidates is partly best by chance.
 //
 // # Race
 //
-// A race finds the best of several candidates with few measurements. All candidates are measured in the same blocks, such
-// as simulations with the same seed, so that a block that is hard for one is hard for all and the differences within blocks are
-// due to the candidates alone. Smaller values are better.
+// A race finds the best of several candidates with few measurements. All candidates are measured in the same blocks, such as
+// simulations with the same seed, so that a block that is hard for one candidate is hard for all, and the differences within
+// blocks are due to the candidates alone. Smaller values are better.
 //
-// After some of the blocks the race looks at what it has measured, and drops candidates that are worse than the leader, the
-// candidate with the smallest mean: those whose differences from the leader, one for each block, have a mean above 0 by a
-// one-sided t test (Student, The Probable Error of a Mean, 1908; as a race: Birattari et al., A Racing Algorithm for Configuring
-// Metaheuristics, 2002). The level of the race is divided by the number of tests that can concern one pair of candidates and by the
-// number of other candidates (Bonferroni), so that with normal differences the best candidate is dropped with at most that
-// probability. A candidate with the same values as an earlier one in every block is dropped as well, since both have the same
-// effect.
+// At each look, after some of the blocks, the race drops candidates that are worse than the leader, the candidate with the smallest
+// mean. A candidate is worse if its differences from the leader, one for each block, have a mean above 0 by a one-sided t test
+// (Student, The Probable Error of a Mean, 1908; as a race: Birattari et al., A Racing Algorithm for Configuring Metaheuristics,
+// 2002). The level of the race is divided by the number of tests that can concern one pair of candidates and by the number of other
+// candidates (Bonferroni), so that with normal differences the best candidate is dropped with at most that probability. A candidate
+// with the same values as an earlier candidate in every block is dropped as well, since both have the same effect.
 //
-// The winner of a race has the smallest mean of many, which is likely to be better than its expectation: compare it in blocks that
-// the race has not used. An error of the race then costs a better winner, but confirms nothing wrong.
+// The winner of a race has the smallest mean of many candidates, which is likely to be better than its expectation: compare it in
+// blocks that the race has not used. Dropping the best candidate then lowers the quality of the result, never its validity.
 package tune
 
 import (
@@ -47,7 +46,7 @@ type Options struct {
 	Objective Objective
 	// Exclude are names of Plugins whose settings are not changed.
 	Exclude []string
-	// Seeds is the number of seeds of the search, Confirm that of the confirmation: the seeds that follow. Both are at least 2.
+	// Seeds is the number of seeds of the search, Confirm the number of seeds of the confirmation, which follow them. Both are at least 2.
 	Seeds, Confirm int
 	// Rounds bounds the rounds of the search, and MaxRuns its simulations.
 	Rounds, MaxRuns int
@@ -59,7 +58,7 @@ type Options struct {
 	templates []compare.Job
 }
 
-// errNothing is returned if no configuration but the one in force is to be tried.
+// errNothing is returned if the search has only the configuration in force.
 var errNothing = errors.New("--exclude: nothing is left to change")
 
 // Tuning is a validated search.
@@ -113,8 +112,8 @@ func (t *Tuning) plan(ctx context.Context, compared []engine.NamedConfig, warn f
 	return compare.NewPlan(ctx, o)
 }
 
-// Run searches, confirms the winner, and returns the comparison of it with the configuration in force. If ctx is canceled, the result has
-// what was found until then, and is marked as interrupted.
+// Run searches, confirms the winner, and returns the comparison of the winner with the configuration in force. If ctx is canceled, the
+// result has the best candidate until then, and is marked as interrupted.
 func (t *Tuning) Run(ctx context.Context) (*result.Result, error) {
 	s := newSearch(t.options, t.current)
 	interrupted, err := s.run(ctx)
@@ -180,7 +179,7 @@ func (t *Tuning) objectives(r *result.Result, profile int) []float64 {
 	return values
 }
 
-// configuration returns the configuration of the winner with a comment, and what has to be done before it is used.
+// configuration returns the configuration of the winner with a comment, and the steps before it is used.
 func (t *Tuning) configuration(winner *candidate, verdict result.Verdict) (text string, notes []string) {
 	var reading []string
 	for _, plugin := range readers() {

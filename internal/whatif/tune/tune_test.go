@@ -66,7 +66,7 @@ func mustTune(ctx context.Context, t *testing.T, o Options) *result.Result {
 	return r
 }
 
-// seedNoise returns a number in [0, 1) that depends on the seed, and one that depends on the settings as well.
+// seedNoise returns two numbers in [0, 1): the first depends on the seed, the second on the seed and the settings.
 func seedNoise(p Point, seed uint64) (common, own float64) {
 	common = float64(seed*2654435761%1000) / 1000
 	hash := seed
@@ -86,8 +86,8 @@ func bowl(p Point, seed uint64) float64 {
 	return 100 + 40*float64(steps) + 300*common + 5*own
 }
 
-// TestFindsTheBest verifies that the search finds the settings that an exhaustive comparison of the space of two dimensions finds, that it is
-// confirmed with other seeds, and that the document describes it.
+// TestFindsTheBest verifies that the search finds the same settings as an exhaustive comparison of a space of two dimensions, that they are
+// confirmed with other seeds, and that the document describes the search.
 func TestFindsTheBest(t *testing.T) {
 	o := testOptions(t, bowl)
 	for _, plugin := range Plugins() {
@@ -120,7 +120,7 @@ func TestFindsTheBest(t *testing.T) {
 	if got := mustCurrent(t, "tuned", tuning.Configuration).point; got != best {
 		t.Errorf("the configuration has the settings %s:\n%s", got, tuning.Configuration)
 	}
-	// 16 of the points of predicted have a weight, 1 has none.
+	// predicted has 15 points with a weight and 1 point without a weight.
 	if tuning.Search.Points != 16 || tuning.Difference.Interval.High >= 0 ||
 		math.Abs(*tuning.Winner-*tuning.Current-tuning.Difference.Mean) > 1e-6 {
 		t.Errorf("%+v", tuning)
@@ -141,8 +141,8 @@ func TestWholeSpace(t *testing.T) {
 	}
 }
 
-// TestKeeps verifies the verdict where no configuration is better: all are equal, all are equally good but noisy, and the one in force is the
-// best. The configuration is then the one in force.
+// TestKeeps verifies the verdict where no configuration is better: all configurations are equal, all are equally good but noisy, or the
+// configuration in force is the best. The result is then the configuration in force.
 func TestKeeps(t *testing.T) {
 	for name, overload := range map[string]func(p Point, seed uint64) float64{
 		"equal": func(_ Point, seed uint64) float64 { return float64(seed) },

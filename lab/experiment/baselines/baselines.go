@@ -1,11 +1,11 @@
-// Package baselines has the published formulas of other load-aware schedulers as score plugins, for comparisons in the
-// what-if, and PredictedUtilization with parts of its model left out. Each formula is an implementation of its own after the
-// source that formulas.go names, with its default arguments, and reads the load that the profiles of this project read: means
-// and deviations over one window. Usage that the load does not include yet is that of pods bound later than a minute before the
-// end of the window.
+// Package baselines has the published formulas of other load-aware schedulers as score plugins, for comparisons in the what-if,
+// and PredictedUtilization with parts of its model left out. Each formula is an implementation of its own after the source that
+// formulas.go names, with its default arguments, and reads the load that the profiles of this project read: means and
+// deviations over one window. Pods bound later than a minute before the end of the window count as not yet included in the
+// load.
 //
-// What differs from the sources: filters by load are scores of 0, since they would leave pods pending that the others
-// schedule; and Crane's averages over 5 minutes are those of the window.
+// Differences from the sources: filters by load are scores of 0, since they would leave pods pending that the other
+// plugins schedule; and the averages of the window replace Crane's averages over 5 minutes.
 package baselines
 
 import (
@@ -61,7 +61,7 @@ type node struct {
 // scorer returns the score of a node with load for a pending pod.
 type scorer func(pod *v1.Pod, n node) int64
 
-// plugin scores nodes that have fresh load of both resources; others score 0.
+// plugin scores nodes that have fresh load of both resources; other nodes score 0.
 type plugin struct {
 	name  string
 	store *load.Store

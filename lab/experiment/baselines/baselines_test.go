@@ -62,9 +62,9 @@ profiles:
       - {name: Dynamic}
 `
 
-// TestScores scores two nodes of 10 cores and 100 GiB, of which b has no load. Node a has one pod that was bound 30 s before
-// the end of the window. Its CPU is used to 0.2 with a deviation of 0.1, its memory to 0.3 with 0.05; an hour and 10 minutes
-// before, it was 0.5 and 0.4, and half an hour before 0.4 and 0.4.
+// TestScores scores two nodes, a and b, of 10 cores and 100 GiB. Node b has no load. Node a has one pod that was bound 30 s
+// before the end of the window. Its CPU is used to 0.2 with a deviation of 0.1, its memory to 0.3 with 0.05; an hour and 10
+// minutes before, it was 0.5 and 0.4, and half an hour before 0.4 and 0.4.
 func TestScores(t *testing.T) {
 	cfg, err := config.Decode("profile", []byte(profile))
 	if err != nil {
@@ -96,8 +96,8 @@ func TestScores(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]int64{
-		// 2 cores are used, and 2 each are the limits of the pending pod and of the one that is not measured: 60 % of
-		// 10 cores. 40 x 40 / 60 = 26.67.
+		// 2 cores are used, and the pending pod and the unmeasured pod have limits of 2 cores each: 60 % of 10 cores.
+		// 40 x 40 / 60 = 26.67.
 		TargetLoadPacking: 27,
 		// CPU 1 - (0.2 + 0.1 + 0.1)/2 = 0.8; memory 1 - (0.3 + 0.1 + 0.05)/2 = 0.775, rounded.
 		LoadVariationRiskBalancing: 78,
@@ -124,7 +124,7 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// TestWindow compares the maximum of a window with that of all values within its length.
+// TestWindow compares the maximum of a window with the maximum of all values within its length.
 func TestWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := window{length: 10 * time.Second}

@@ -14,7 +14,7 @@ const (
 	// target is the utilization of CPU in percent that scores highest.
 	target = 40
 	// defaultMillicores are predicted for a container without requests and limits, and requestsMultiplier times the
-	// request for one without a limit.
+	// request for a container without a limit.
 	defaultMillicores  = 1000
 	requestsMultiplier = 1.5
 )
@@ -61,8 +61,8 @@ const (
 	varianceAllowance = 0.99
 )
 
-// commitment are the requests and limits of one resource on a node, as fractions of allocatable: of all its pods with the
-// pending one, and of those before it.
+// commitment has the requests and limits of one resource on a node, as fractions of allocatable: with and without the
+// pending pod.
 type commitment struct {
 	request, limit, requestBefore, limitBefore float64
 }
@@ -131,7 +131,7 @@ const (
 	koordDefaultCPU, koordDefaultMemory     = 250, 200 << 20
 )
 
-// koordEstimate returns the estimated usage of a pod: a percentage of the higher one of its request and its limit, at most
+// koordEstimate returns the estimated usage of a pod: a percentage of its request or limit, whichever is higher, at most
 // the limit, and the default without either.
 func koordEstimate(request, limit, factor, defaultAmount int64) int64 {
 	amount := max(request, limit)
@@ -194,7 +194,7 @@ func crane(cpu, memory craneUsage, hotValue int64) int64 {
 }
 
 // craneHotValue returns the hot value of a node to which pods were bound in the last five minutes and in the last minute:
-// one for every five, and one for every two.
+// one for every five pods, and one for every two pods.
 func craneHotValue(inFiveMinutes, inOneMinute int64) int64 { return inFiveMinutes/5 + inOneMinute/2 }
 
 // clamp limits a fraction to [0, 1].

@@ -142,7 +142,7 @@ func (p *peaks) add(snapshot *load.Snapshot) {
 	}
 }
 
-// window has the values that can still become the highest one within a length of time: later values are lower.
+// window has the values that can still become the highest value within length: later values are lower.
 type window struct {
 	length time.Duration
 	values []timed
@@ -153,7 +153,7 @@ type timed struct {
 	value float64
 }
 
-// add adds a value and removes those that are too old or not higher than it.
+// add adds a value and removes values that are too old or not higher than it.
 func (w *window) add(now time.Time, value float64) {
 	kept := w.values
 	for len(kept) > 0 && kept[len(kept)-1].value <= value {

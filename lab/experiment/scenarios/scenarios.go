@@ -1,6 +1,5 @@
-// Package scenarios defines the scenarios of the experiment: clusters, usage and limits. One half of them
-// is for tuning profiles and arguments, and the other half is published, so that the published results are not those that
-// a profile was tuned with.
+// Package scenarios defines the scenarios of the experiment: clusters, usage and limits. One half of them is for tuning
+// profiles and arguments, and the other half is published, so that no profile was tuned with the published scenarios.
 package scenarios
 
 import (
@@ -14,14 +13,14 @@ type Part string
 const (
 	// Tuning scenarios are for choosing arguments and weights.
 	Tuning Part = "tuning"
-	// Published scenarios are those of lab/results.
+	// Published scenarios have their results in lab/results.
 	Published Part = "published"
 )
 
 // Family is a set of scenarios whose results are summed.
 type Family string
 
-// The families. Each scenario is in one of the first two, and in any of the others.
+// The families. Each scenario is in one of the first two families, and in any number of the remaining families.
 const (
 	BestEffort   Family = "with best-effort pods"
 	NoBestEffort Family = "without best-effort pods"
@@ -41,8 +40,8 @@ type Scenario struct {
 	Part Part
 	// Generate is the value of --generate. If it is empty, the scenario is on the openb trace.
 	Generate string
-	// OpenbNodes and OpenbPods select one of so many nodes, and one of so many blocks of pods, of the trace. OpenbOptions
-	// follow the files in --trace.
+	// OpenbNodes and OpenbPods select every nth node, and every nth block of pods, of the trace. OpenbOptions follow the
+	// files in --trace.
 	OpenbNodes, OpenbPods int
 	OpenbOptions          string
 	Usage, Limits         string
@@ -95,8 +94,8 @@ var usages = []struct{ name, text string }{
 	{"differ", "cpu=beta:mean=%[1]v,cv=0.7,workload=0.6,between=0.1;memory=beta:mean=%[1]v,cv=0.5,workload=0.7,between=0.2"},
 }
 
-// All returns all scenarios. Each cluster has all usages, two in each part, one of them with limits of twice the requests
-// and one with four times.
+// All returns all scenarios. Each cluster has all usages, two in each part: one with limits of twice the requests, one
+// with limits of four times the requests.
 func All() []Scenario {
 	all := make([]Scenario, 0, len(clusters)*len(usages))
 	for i, c := range clusters {

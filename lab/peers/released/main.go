@@ -1,4 +1,4 @@
-// Command released measures the code of others as released: the score plugins of
+// Command released measures released code of other projects: the score plugins of
 // sigs.k8s.io/scheduler-plugins and the placement scheduler of Open Cluster Management. It is a
 // module of its own because they need another version of Kubernetes.
 //
@@ -17,7 +17,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// workload is the input of all cases. The field names are those of the other program.
+// workload is the input of all cases. The program in lab/peers writes the same fields.
 type workload struct {
 	Pod *v1.Pod `json:"pod"`
 	// Nodes has a node and its pods by the number of pods.

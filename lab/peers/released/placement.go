@@ -16,7 +16,7 @@ import (
 	"open-cluster-management.io/ocm/pkg/placement/controllers/scheduling"
 )
 
-// hub has what the scheduler reads besides its arguments, in the caches that informers fill.
+// hub has the caches of informers that the scheduler reads besides its arguments.
 type hub struct {
 	clusters, decisions, scores cache.Indexer
 	metrics                     *metrics.ScheduleMetrics
@@ -38,7 +38,7 @@ func (h *hub) ClusterLister() clusterlisterv1.ManagedClusterLister {
 	return clusterlisterv1.NewManagedClusterLister(h.clusters)
 }
 
-// newIndexer returns a cache like that of an informer.
+// newIndexer returns a cache like the cache of an informer.
 func newIndexer() cache.Indexer {
 	return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 }

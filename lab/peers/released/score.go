@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/scheduler-plugins/pkg/trimaran/targetloadpacking"
 )
 
-// handle has what the plugins use of the framework.
+// handle has the parts of the framework that the plugins use.
 type handle struct {
 	framework.Handle
 	informers informers.SharedInformerFactory

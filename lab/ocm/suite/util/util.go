@@ -1,4 +1,4 @@
-// Package util has what the placement tests of Open Cluster Management use of its test helpers.
+// Package util has the test helpers of Open Cluster Management that its placement tests use.
 package util
 
 import (
