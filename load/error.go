@@ -30,7 +30,7 @@ const (
 	Redirected Reason = "redirected"
 	// TooLarge: the response exceeds the size limit.
 	TooLarge Reason = "too_large"
-	// Invalid: the response cannot be decoded, or is not the one expected.
+	// Invalid: the response cannot be decoded, or is not the expected response.
 	Invalid Reason = "invalid"
 	// Empty: the response contains no node.
 	Empty Reason = "empty"
@@ -63,8 +63,8 @@ func (e *Error) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ReasonOf returns the kind of a failure: that of an *Error, or the one derived from an error of the
-// standard library.
+// ReasonOf returns the kind of a failure: the Reason of an *Error, or the kind derived from an error of
+// the standard library.
 func ReasonOf(err error) Reason {
 	var typed *Error
 	var unverified *tls.CertificateVerificationError

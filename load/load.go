@@ -32,7 +32,7 @@ type Node struct {
 }
 
 // Series is one statistic of one resource for all nodes. A source may fail to read one series and
-// still read the others.
+// still read other series.
 type Series string
 
 // The series of a reading.
@@ -61,8 +61,8 @@ type Reading struct {
 	Rejected int
 	// Stale is the number of nodes that the source has only old values for. They are not in Nodes.
 	Stale int
-	// Lost are the errors of the series that could not be read. A Store replaces them with those of
-	// earlier readings while these are fresh.
+	// Lost are the errors of the series that could not be read. A Store replaces these series with the
+	// series of earlier readings while the earlier readings are fresh.
 	Lost map[Series]error
 }
 
@@ -95,7 +95,7 @@ func (s *Snapshot) Node(name string) (Node, bool) {
 	return node, ok
 }
 
-// Reading returns the reading, which callers must not modify. That of a nil Snapshot is empty.
+// Reading returns the reading, which callers must not modify. The reading of a nil Snapshot is empty.
 func (s *Snapshot) Reading() Reading {
 	if s == nil {
 		return Reading{}

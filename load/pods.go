@@ -12,7 +12,7 @@ import (
 // cluster, so that a reading needs at most about 30 MB.
 const MaxPods = 200_000
 
-// PodUsage is what one pod used: the sum of its containers.
+// PodUsage is the usage of one pod: the sum of its containers.
 type PodUsage struct {
 	// Namespace and Name identify the pod.
 	Namespace, Name string
@@ -53,7 +53,7 @@ type PodSource interface {
 // PastPodSource is a PodSource that also has readings of the past.
 type PastPodSource interface {
 	PodSource
-	// ReadPodsAt returns the reading of a time. Its error has the reason Empty if the source has none of that time.
+	// ReadPodsAt returns the reading at a time. Its error has the reason Empty if the source has no reading at that time.
 	ReadPodsAt(ctx context.Context, at time.Time) (PodReading, error)
 }
 
@@ -83,7 +83,7 @@ func (s *PodStore) Fresh() *PodReading {
 	return reading
 }
 
-// Last returns the newest reading whatever its age, nil if there is none.
+// Last returns the newest reading, even if it is too old, nil if there is none.
 func (s *PodStore) Last() *PodReading {
 	if s == nil {
 		return nil
@@ -109,9 +109,9 @@ func (s *PodStore) Observe(observe func(*PodReading)) {
 	}
 }
 
-// Put stores a reading, unless it has more than MaxPods pods, or its time is in the future or before that of the previous
-// reading. A previous reading whose time is in the future, because the clock was set back, does not count. Callers must not
-// modify the reading afterwards.
+// Put stores a reading, unless it has more than MaxPods pods, or its time is in the future or before the time of the
+// previous reading. A previous reading whose time is in the future, because the clock was set back, does not count. Callers
+// must not modify the reading afterwards.
 func (s *PodStore) Put(reading PodReading) error {
 	err := s.check(&reading)
 	if err == nil {

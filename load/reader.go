@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// reader is what stores of nodes and of pods have in common: the age up to which readings count, the intervals between
+// reader is the common part of stores of nodes and of pods: the age up to which readings count, the intervals between
 // reads, and the counters.
 type reader struct {
 	maxAge time.Duration
@@ -85,7 +85,7 @@ func (r *reader) recordFailure(err error) {
 	r.stats.Failures[ReasonOf(err)]++
 }
 
-// recordReading counts a reading that was stored, or not because of err.
+// recordReading counts a reading that was stored, or rejected because of err.
 func (r *reader) recordReading(err error, rejected int, lost map[Series]error) {
 	if err != nil {
 		r.recordFailure(err)

@@ -22,7 +22,7 @@ const (
 type State struct {
 	// Err is the error of the last read, nil if all series were read.
 	Err error
-	// Partial is set if the last read returned some series and lost others.
+	// Partial is set if the last read returned only some of the series.
 	Partial bool
 	// Degraded is set if the store has no fresh load.
 	Degraded bool
@@ -43,8 +43,8 @@ func (s *Store) Run(ctx context.Context, source Source, interval time.Duration, 
 	s.repeat(ctx, interval, read, fresh, report)
 }
 
-// repeat implements Run. read reads the source once, as Store.read does. fresh reports whether anything that was read is
-// fresh, and the last time at which it is.
+// repeat implements Run. read reads the source once, as Store.read does. fresh reports whether any stored value is
+// fresh, and the last time at which one is.
 func (r *reader) repeat(
 	ctx context.Context, interval time.Duration, read func(context.Context) (partial bool, err error),
 	fresh func() (is bool, until time.Time), report func(State),
@@ -135,8 +135,8 @@ func (r *reader) backoff(interval time.Duration, failures int, requested time.Du
 // jitter returns a random factor in [0.9, 1.1).
 func jitter() float64 { return 0.9 + 0.2*rand.Float64() }
 
-// read reads the source once. It returns true together with an error if some series were read and
-// stored, and others lost.
+// read reads the source once. It returns true together with an error if only some of the series were
+// read and stored.
 func (s *Store) read(ctx context.Context, source Source) (partial bool, err error) {
 	began := time.Now()
 	reading, err := source.Read(ctx)

@@ -12,8 +12,8 @@ import (
 const MaxAhead = time.Minute
 
 // Store keeps the newest reading. It is safe for concurrent use: one goroutine writes (Run, or the
-// caller of Put), any number read without locks. It contains one reading and, for series that the
-// newest reading lost, those of the previous readings: at most two maps of the nodes.
+// caller of Put), any number read without locks. It contains one reading, with the series of previous
+// readings in place of lost series: at most two maps of the nodes.
 type Store struct {
 	reader
 	current atomic.Pointer[Snapshot]
@@ -54,13 +54,13 @@ func (s *Store) Fresh() *Snapshot {
 }
 
 // Observe registers a function that is called with each new snapshot before Fresh returns it, by the goroutine that
-// stores the reading: what is computed there delays the reading and nothing else. If there is a reading already,
-// observe is called with its snapshot before Observe returns. Calls do not overlap. observe must not call Put or Observe.
+// stores the reading: a slow function delays only the reading. If there is a reading already, observe is
+// called with its snapshot before Observe returns. Calls do not overlap. observe must not call Put or Observe.
 //
 // When series of a snapshot expire, Fresh returns another snapshot without them, for which observe was not called.
 func (s *Store) Observe(observe func(*Snapshot)) { s.observers.add(&s.current, observe) }
 
-// Last returns the newest reading whatever its age, nil if there is none.
+// Last returns the newest reading, even if it is too old, nil if there is none.
 func (s *Store) Last() *Snapshot { return s.current.Load() }
 
 // Age returns the age of the newest reading, and whether there is one.
@@ -72,10 +72,10 @@ func (s *Store) Age() (time.Duration, bool) {
 	return s.now().Sub(snapshot.reading.Time), true
 }
 
-// Put stores a reading, unless its time is in the future or before that of the previous reading. A previous
-// reading whose time is in the future, because the clock was set back, does not count.
-// Callers must not modify the reading afterwards. Series that the reading lost are replaced by those
-// of the previous readings while these are fresh.
+// Put stores a reading, unless its time is in the future or before the time of the previous reading. A
+// previous reading whose time is in the future, because the clock was set back, does not count.
+// Callers must not modify the reading afterwards. Series that the reading lost are replaced by the series
+// of previous readings while these are fresh.
 func (s *Store) Put(reading Reading) error {
 	err := s.put(reading)
 	s.recordReading(err, reading.Rejected, reading.Lost)
@@ -102,8 +102,8 @@ func (s *Store) put(reading Reading) error {
 	}
 	freshFrom := reading.Time.Add(-MaxAhead)
 	snapshot := &Snapshot{reading: reading, freshFrom: freshFrom, freshUntil: reading.Time.Add(s.maxAge)}
-	// The series that is fresh for the longest time is added first: the snapshot without the others
-	// is the fallback when these expire.
+	// The series that is fresh for the longest time is added first: the snapshot without the series that are
+	// added later is the fallback when the later ones expire.
 	slices.SortStableFunc(carried, func(a, b Series) int { return next.times[b].Compare(next.times[a]) })
 	for _, series := range carried {
 		extended := reading

@@ -21,7 +21,7 @@ const (
 	AnswerMissing AnswerState = "Missing"
 	// AnswerAccepted is the state of a buffer that is taken into account in full.
 	AnswerAccepted AnswerState = "Accepted"
-	// AnswerLimited is the state of a buffer of which fewer placeholders are taken into account.
+	// AnswerLimited is the state of a buffer that is taken into account with fewer placeholders.
 	AnswerLimited AnswerState = "Limited"
 	// AnswerRefused is the state of a buffer that is not taken into account.
 	AnswerRefused AnswerState = "Refused"
@@ -40,7 +40,7 @@ const maxAnswerLength = 400
 
 // Answer is what an autoscaler reports about a buffer.
 type Answer struct {
-	// Namespace and Name are those of the buffer.
+	// Namespace and Name identify the buffer.
 	Namespace, Name string
 	State           AnswerState
 	// Requested is the number of placeholders of the buffer, and Replicas the number that the

@@ -13,7 +13,7 @@ type nodeCapacity struct {
 	pods    []*v1.Pod
 	// index is filled when a placeholder has anti-affinity.
 	index podIndex
-	// free is filled as nodes are used. others, the free resources.Amounts of all resources, is filled when a
+	// free is filled as nodes are used. others, the free amounts of all resources, is filled when a
 	// placeholder requests more than CPU and memory.
 	free   map[string]*freeCapacity
 	others map[string]v1.ResourceList
@@ -91,7 +91,7 @@ func (c *nodeCapacity) assignOthers(node string, requests v1.ResourceList) {
 	}
 }
 
-// countOthers computes the free resources.Amounts of all resources.
+// countOthers computes the free amounts of all resources.
 func (c *nodeCapacity) countOthers() {
 	c.others = make(map[string]v1.ResourceList, len(c.tracker.nodes))
 	for name, node := range c.tracker.nodes {

@@ -43,7 +43,7 @@ var deploymentBackend = &Backend{
 	},
 }
 
-// PriorityClass returns the PriorityClass PriorityClassName. Its pods are preempted by all others
+// PriorityClass returns the PriorityClass PriorityClassName. Its pods can be preempted by all other pods
 // and preempt none. -10 is the lowest priority for which Cluster Autoscaler adds nodes.
 func PriorityClass() *schedulingv1.PriorityClass {
 	return &schedulingv1.PriorityClass{

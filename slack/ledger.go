@@ -7,7 +7,7 @@ import (
 
 // ledgerPod is the part of a pod that the ledger counts.
 type ledgerPod struct {
-	// ledgerNode is the name of the pod's node. A pod without a node is not counted.
+	// Node is the name of the pod's node. A pod without a node is not counted.
 	Node string
 	// Requests are the resource requests of the pod.
 	Requests resources.Amounts
@@ -28,7 +28,7 @@ type ledgerNode struct {
 	// Usable reports whether placeholders can be put on the node. A node that is cordoned, not ready
 	// or being deleted is not usable.
 	Usable bool
-	// ofAllocatable is the capacity for pods, Slots the maximum number of pods.
+	// Allocatable is the capacity for pods, Slots the maximum number of pods.
 	Allocatable resources.Amounts
 	Slots       int64
 }
@@ -187,22 +187,22 @@ func decrement(shapes map[resources.Amounts]int, shape resources.Amounts) {
 
 // poolTotals is the input of a plan.
 type poolTotals struct {
-	// ofRequests is the sum of the requests of all pods, without daemon pods.
+	// Requested is the sum of the requests of all pods, without daemon pods.
 	Requested resources.Amounts
-	// ofAllocatable is the sum over the usable nodes, Free the part that their pods leave free, and
+	// Allocatable is the sum over the usable nodes, Free the part that their pods leave free, and
 	// Nodes the number of usable nodes. Matching is the number of all nodes of the pool.
 	Allocatable, Free resources.Amounts
 	Nodes, Matching   int
 	// MaxPodRequests is the highest request of any pod for each resource. LargestByCPU and
-	// LargestByMemory are the requests of the pods that request the most of one resource, and among
-	// those the most of the other. All are zero if there are no pods.
+	// LargestByMemory are the requests of the pod with the highest request of that resource; the
+	// other resource breaks ties. All are zero if there are no pods.
 	MaxPodRequests, LargestByCPU, LargestByMemory resources.Amounts
-	// Shapes are the capacities of usable nodes after daemon pods, without those that another shape
+	// Shapes are the capacities of usable nodes after daemon pods, without shapes that another shape
 	// exceeds in all resources, in a fixed order.
 	Shapes []resources.Amounts
 }
 
-// poolTotals returns the current pool, in one pass over the shapes of pods and nodes.
+// Pool returns the totals of the current pool, in one pass over the shapes of pods and nodes.
 func (l *poolLedger) Pool() poolTotals {
 	p := poolTotals{Requested: l.requested, Allocatable: l.allocatable, Free: l.free, Nodes: l.usable, Matching: l.matching}
 	for shape := range l.podShapes {

@@ -128,7 +128,7 @@ func TestDaemonPodLargerThanNode(t *testing.T) {
 	}
 }
 
-// nodeNames and podIDs are those of 5,000 nodes and 150,000 pods.
+// nodeNames and podIDs name 5,000 nodes and 150,000 pods.
 var nodeNames, podIDs = func() (nodes [5000]string, pods [150_000]string) {
 	for n := range nodes {
 		nodes[n] = fmt.Sprint("node-", n)
@@ -139,7 +139,7 @@ var nodeNames, podIDs = func() (nodes [5000]string, pods [150_000]string) {
 	return nodes, pods
 }()
 
-// largeLedger returns a ledger of them, with pods of one hundred shapes.
+// largeLedger returns a ledger of these nodes and pods, with one hundred shapes of pods.
 func largeLedger() *poolLedger {
 	l := newPoolLedger()
 	for n, name := range nodeNames {

@@ -11,12 +11,12 @@ import (
 )
 
 // Loop computes the placeholders of one policy in each iteration of an autoscaler. The autoscaler
-// calls Next and appends the placeholders without a node to its pending pods; those with a node stay
-// where the autoscaler put them. It is not safe for concurrent use.
+// calls Next and appends the placeholders without a node to its pending pods; placeholders with a node
+// stay on it. It is not safe for concurrent use.
 type Loop struct {
 	tracker   *Tracker
 	namespace string
-	// pods are those of the last iteration.
+	// pods are the pods of the last iteration.
 	pods      map[types.NamespacedName]*observedPod
 	iteration int
 }
@@ -34,8 +34,8 @@ func (o *observedPod) isChanged(pod *v1.Pod) bool {
 	return o.pod != pod || o.version != pod.ResourceVersion || o.node != pod.Spec.NodeName || o.phase != pod.Status.Phase
 }
 
-// NewLoop returns the loop of a policy. Placeholders of the rate are in the namespace, those that
-// mirror a workload are in the workload's namespace. It returns an error if the policy is invalid.
+// NewLoop returns the loop of a policy. Placeholders of the rate are in the namespace, mirrors are in
+// the namespace of their workload. It returns an error if the policy is invalid.
 func NewLoop(policy *v1alpha1.ResourceSlack, namespace string) (*Loop, error) {
 	tracker, err := NewTracker(policy)
 	if err != nil {
@@ -58,9 +58,9 @@ func (l *Loop) SetWorkloads(workloads []Workload) { l.tracker.SetWorkloads(workl
 // removed from the highest index down. A node should be in the pool of one policy only: the
 // placeholders of other policies are not subtracted from its capacity.
 //
-// Objects that are the same as in the last iteration, such as those of an informer's cache, are not
-// read again: a pod that was modified in place without a new resource version is only seen to have
-// changed if its node or phase has.
+// Objects that are the same as in the last iteration, for example from an informer's cache, are not
+// read again: of a pod that was modified in place without a new resource version, only changes of the
+// node and phase are detected.
 func (l *Loop) Next(nodes []*v1.Node, pods []*v1.Pod, placed []*v1.Pod, now time.Time) ([]*v1.Pod, Plan) {
 	l.observe(nodes, pods, now)
 	plan := l.tracker.Next(now)

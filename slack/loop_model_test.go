@@ -135,7 +135,7 @@ func (m *model) autoscale(t *rapid.T, placeholders []*v1.Pod) (placed []*v1.Pod)
 
 // check compares the result of Next with the model.
 func (m *model) check(t *rapid.T, plan Plan, before, after []*v1.Pod) {
-	// The placeholders are those of the plan, each name once, in order.
+	// The plan's placeholders are returned, each name once, in order.
 	var names, got []string
 	for _, group := range plan.Groups {
 		for i := range group.Count {

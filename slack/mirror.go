@@ -67,7 +67,7 @@ type mirror struct {
 }
 
 // addPermitted appends the group of a mirror as far as the share of its namespace permits, and the reasons
-// for a number other than that wanted.
+// if the number is not the wanted number.
 func (p *Plan) addPermitted(m *mirror, limits *mirrorLimits, shares map[string]int64) {
 	w := m.workload
 	permitted := min(m.permitted, shares[w.Namespace])
@@ -135,7 +135,8 @@ func (l *mirrorLimits) reason(m *mirror, permitted int64) string {
 }
 
 // fairShares distributes a number among namespaces: none gets more than it demands, and none less than
-// another one unless it demands less. What cannot be divided goes to the last ones by name.
+// another one unless it demands less. The indivisible remainder goes to the namespaces with the highest
+// demand, then to the last by name.
 func fairShares(demands map[string]int64, number int64) map[string]int64 {
 	names := slices.SortedFunc(maps.Keys(demands), func(a, b string) int {
 		return cmp.Or(cmp.Compare(demands[a], demands[b]), strings.Compare(a, b))
@@ -267,7 +268,7 @@ func defaultRequests(resources *v1.ResourceRequirements) {
 	}
 }
 
-// mirrorTemplate returns a template whose pods are scheduled like those of the workload: it has their
+// mirrorTemplate returns a template whose pods are scheduled like the workload's pods: it has their
 // requests, node selection, affinity, topology spread constraints, host ports, RuntimeClass and priority, but not
 // their containers, volumes and resource claims: a claim can be used by one pod only, or would be
 // created for each placeholder. It shares no memory with the workload.

@@ -143,7 +143,7 @@ func TestMirrorIsScheduledLikeItsWorkload(t *testing.T) {
 	}
 }
 
-// TestMirrorOverhead checks that the overhead of a template is counted once: admission adds that of a
+// TestMirrorOverhead checks that the overhead of a template is counted once: admission adds the overhead of a
 // RuntimeClass to pods.
 func TestMirrorOverhead(t *testing.T) {
 	w := newWorkload("1", func(s *v1.PodSpec) { s.RuntimeClassName, s.Overhead = new("sandbox"), list("250m", "1Gi") })
@@ -340,8 +340,8 @@ func TestPlaceable(t *testing.T) {
 	}
 }
 
-// TestPlaceableWithAntiAffinity checks mirrors that exclude each other from a node: five nodes fit five
-// of them, less one for each node with a pod of the workload, whatever their capacity is.
+// TestPlaceableWithAntiAffinity checks mirrors that exclude each other from a node: five nodes of any capacity
+// fit five mirrors, less one for each node with a pod of the workload.
 func TestPlaceableWithAntiAffinity(t *testing.T) {
 	web := func(name, node string, changes ...func(*v1.Pod)) *v1.Pod {
 		return newPod(name, node, "1", "1Gi", append([]func(*v1.Pod){func(p *v1.Pod) {

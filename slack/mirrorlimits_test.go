@@ -24,7 +24,7 @@ func workloadIn(namespace, name, annotation string, replicas int64) Workload {
 }
 
 // TestMirrorLimits checks the maximums per workload and per namespace, which apply before maxPlaceholders:
-// a tenant cannot use up what others may request.
+// one tenant cannot use up the placeholders of other tenants.
 func TestMirrorLimits(t *testing.T) {
 	limits := func(perWorkload, perNamespace, all int32) func(*v1alpha1.ResourceSlackSpec) {
 		return func(s *v1alpha1.ResourceSlackSpec) {
@@ -147,7 +147,7 @@ func TestNamespaceSelector(t *testing.T) {
 }
 
 // TestGoverningPolicySelectsNamespace checks that a policy that selects the namespace is preferred to one
-// that does not, whatever their node selectors are.
+// that does not, independent of node selectors.
 func TestGoverningPolicySelectsNamespace(t *testing.T) {
 	none := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Mirrors.NamespaceSelector = nil })
 	w := workloadIn("shop", "web", "1", 1)
@@ -180,8 +180,8 @@ func TestSuspendedJob(t *testing.T) {
 	}
 }
 
-// TestFairShares checks shares of a number, and that no namespace with unmet demand has less than another
-// one, but for one that cannot be divided.
+// TestFairShares checks shares of a number, and that a namespace with unmet demand has at most one less than
+// any other namespace.
 func TestFairShares(t *testing.T) {
 	for name, tc := range map[string]struct {
 		demands map[string]int64
@@ -219,8 +219,8 @@ func TestFairShares(t *testing.T) {
 	})
 }
 
-// TestLargeTemplates checks that templates that are slow to compare with nodes are not mirrored, whatever
-// part of them is large.
+// TestLargeTemplates checks that templates with any large part, which are slow to compare with nodes, are not
+// mirrored.
 func TestLargeTemplates(t *testing.T) {
 	values := make([]string, maxTemplateSize)
 	requirements := make([]metav1.LabelSelectorRequirement, maxTemplateSize/2)

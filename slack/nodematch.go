@@ -29,7 +29,7 @@ type antiAffinity struct {
 
 type antiAffinityTerm struct {
 	topologyKey string
-	// namespaces are those of the pods that the term refers to, nil for all.
+	// namespaces are the namespaces that the term refers to, nil for all.
 	namespaces map[string]bool
 	selector   labels.Selector
 	// occupied has the values of the topology key of nodes with a matching pod.

@@ -192,7 +192,7 @@ func TestObserveNode(t *testing.T) {
 	}
 }
 
-// TestObserveNodeWithoutAllocatable checks that missing and negative resources.Amounts count as 0.
+// TestObserveNodeWithoutAllocatable checks that missing and negative amounts count as 0.
 func TestObserveNodeWithoutAllocatable(t *testing.T) {
 	unreported := newNode("a", "1", "1Gi", func(n *v1.Node) { n.Status.Allocatable = nil })
 	for _, node := range []*v1.Node{unreported, newNode("b", "-1", "-1Gi")} {

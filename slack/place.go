@@ -19,14 +19,14 @@ type demand struct {
 
 // freeCapacity is the capacity left on a node.
 type freeCapacity struct {
-	// InPool and Usable are those of the node.
+	// InPool and Usable are copied from the node.
 	InPool, Usable bool
 	// Free is the free capacity, Slots the number of pods that can be added.
 	Free  resources.Amounts
 	Slots int64
 }
 
-// freeCapacity returns the capacity that the pods of a node leave, none for an unknown node.
+// NodeCapacity returns the capacity that the pods of a node leave, none for an unknown node.
 func (l *poolLedger) NodeCapacity(name string) freeCapacity {
 	a := l.ledger.Account(name)
 	if a == nil || !a.Known {
@@ -41,7 +41,7 @@ type capacities struct {
 	nodes []freeCapacity
 }
 
-// capacities returns the capacity left on each node.
+// Capacities returns the capacity left on each node.
 func (l *poolLedger) Capacities() capacities {
 	names := l.ledger.Names()
 	nodes := make([]freeCapacity, len(names))

@@ -32,7 +32,7 @@ func TestPlace(t *testing.T) {
 		"not by total": {ledgerWithFree(9, cores(1, 16), cores(1, 16), cores(1, 16)), []demand{{sizeGroup: sizeGroup{cores(2, 1), 1}}}, 0},
 		"slots":        {ledgerWithFree(2, cores(16, 64)), []demand{{sizeGroup: sizeGroup{cores(1, 1), 5}}}, 2},
 		// The head of 3 costs two placeholders of size 2 on n0 (4 -> 1) and one on n1 (3 -> 0): it is
-		// placed on n1, and both others fit n0.
+		// placed on n1, and both placeholders of size 2 fit n0.
 		"head where the loss is least": {
 			ledgerWithFree(9, cores(4, 64), cores(3, 64)),
 			[]demand{{sizeGroup: sizeGroup{cores(3, 1), 1}}, {sizeGroup: sizeGroup{cores(2, 1), 2}}},

@@ -42,8 +42,8 @@ func podTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateSpec
 }
 
 // restrictPodSecurity makes a placeholder conform to the restricted Pod Security Standard.
-// Autoscalers pass placeholders through the admission of their namespace. The user is that of the
-// image: a fixed one would be refused where a cluster assigns ranges of users to namespaces.
+// Autoscalers pass placeholders through the admission of their namespace. The image sets the user: a
+// fixed user would be refused where a cluster assigns ranges of users to namespaces.
 func restrictPodSecurity(pod *v1.PodSpec) {
 	pod.AutomountServiceAccountToken = new(false)
 	pod.SecurityContext = &v1.PodSecurityContext{
@@ -57,7 +57,7 @@ func restrictPodSecurity(pod *v1.PodSpec) {
 
 // ownerReference returns the reference to the policy. All placeholders of a policy have this one
 // owner, so that an autoscaler treats them as evictable pods of one controller. It does not block the
-// deletion of the policy: some API servers permit that only to those who may update its finalizers.
+// deletion of the policy: some API servers permit that only to users who may update its finalizers.
 func ownerReference(policy *v1alpha1.ResourceSlack) metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind, Name: policy.Name, UID: policy.UID,
@@ -67,7 +67,7 @@ func ownerReference(policy *v1alpha1.ResourceSlack) metav1.OwnerReference {
 
 // namespaceOr returns the workload's namespace for placeholders that mirror a workload, so that
 // affinity and topology spread apply to them as to the workload's pods, and the given namespace
-// for all others.
+// for placeholders of the rate.
 func (g *Group) namespaceOr(namespace string) string {
 	if g.Mirror != nil {
 		return g.Mirror.Namespace

@@ -186,7 +186,7 @@ func TestObjectsOfAMinimalPolicy(t *testing.T) {
 	}
 }
 
-// TestPlaceholderRequestsItsGroup checks that the requests of a placeholder pod are those of its group.
+// TestPlaceholderRequestsItsGroup checks that the requests of a placeholder pod equal the requests of its group.
 func TestPlaceholderRequestsItsGroup(t *testing.T) {
 	for _, group := range twoGroups().Groups {
 		got := requestsOf(placeholderPod(dedicatedPolicy(), group, 3, "slack"))

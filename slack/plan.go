@@ -7,13 +7,13 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// rateBase selects the resources.Amounts that a rate refers to.
+// rateBase selects the amounts that a rate refers to.
 type rateBase int
 
 const (
 	// ofRequests selects the requests of pods.
 	ofRequests rateBase = iota
-	// ofAllocatable selects the allocatable resources.Amounts of usable nodes. Nodes that the slack itself adds are
+	// ofAllocatable selects the allocatable amounts of usable nodes. Nodes that the slack itself adds are
 	// included, so the rate must be below 1.
 	ofAllocatable
 )
@@ -24,13 +24,13 @@ const mebibyte = 1 << 20
 type ratePolicy struct {
 	// Rate is in millionths of the base and not negative.
 	Rate int64
-	// rateBase selects the resources.Amounts that Rate refers to.
+	// Base selects the amounts that Rate refers to.
 	Base rateBase
 	// Granularity is the number of placeholders that fit an average node, at least 1.
 	Granularity int64
 	// CoverBiggest adds placeholders as large as the biggest pod.
 	CoverBiggest bool
-	// MaxPlaceholders limits the number of placeholders. 0 selects MaxCount.
+	// MaxPlaceholders limits the number of placeholders. 0 selects maxCount.
 	MaxPlaceholders int64
 }
 
@@ -67,7 +67,7 @@ func totalOf(groups []sizeGroup) (sum resources.Amounts) {
 
 // ratePlan states which placeholders to hold.
 type ratePlan struct {
-	// rateBase is the amount that the rate refers to, Target the part of it to hold.
+	// Base is the amount that the rate refers to, Target the part of it to hold.
 	Base, Target resources.Amounts
 	// Head are the placeholders for the biggest pod: at most two groups of one placeholder. Rest are
 	// the equal placeholders that complete the target.

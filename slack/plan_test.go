@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// cores returns resources.Amounts of cores and GiB.
+// cores returns amounts of cores and GiB.
 func cores(cpu, memory float64) resources.Amounts {
 	return resources.Amounts{int64(cpu * 1000), int64(memory * gib)}
 }
@@ -135,7 +135,7 @@ func TestComputeRate(t *testing.T) {
 			[]string{"8 placeholders are required, maxPlaceholders is 4"},
 		},
 		// Pods of 2^44 on a node of (0.001, 1): E = 10,000 times as much, in placeholders of 1m, at most
-		// MaxCount.
+		// maxCount.
 		"more than MaxCount": {
 			poolOf(map[resources.Amounts]int{{1, gib}: 1}, resources.Amounts{maxAmount, gib}, resources.Amounts{maxAmount, gib}),
 			ratePolicy{Rate: 10_000 * resources.Millionth, Granularity: 1},
@@ -184,7 +184,7 @@ func TestComputeRate(t *testing.T) {
 	}
 }
 
-// drawAmounts draws resources.Amounts up to a maximum.
+// drawAmounts draws amounts up to a maximum.
 func drawAmounts(t *rapid.T, label string, limit resources.Amounts) resources.Amounts {
 	return resources.Amounts{
 		rapid.Int64Range(0, limit[resources.CPU]).Draw(t, label+" CPU"),

@@ -6,7 +6,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// defaultCoolDown is the default of Planner.CoolDown in seconds.
+// defaultCoolDown is the default of planner.CoolDown in seconds.
 const defaultCoolDown = 600
 
 // planner computes successive plans that change rarely. An autoscaler drops placeholders for a
@@ -27,14 +27,14 @@ type planner struct {
 type heldGroups struct {
 	head []sizeGroup
 	rest sizeGroup
-	// idealSize is that of the plan that determined the size of rest.
+	// idealSize is the placeholder size that the plan wanted when rest was sized.
 	idealSize resources.Amounts
 }
 
 // newPlanner returns a planner that holds no placeholders.
 func newPlanner() *planner { return &planner{CoolDown: defaultCoolDown} }
 
-// Resume sets the groups that are held for a policy, such as those of the last plan before a
+// Resume sets the groups that are held for a policy, such as the groups of the last plan before a
 // restart.
 func (p *planner) Resume(policy ratePolicy, head []sizeGroup, rest sizeGroup) {
 	p.policy = policy
@@ -148,7 +148,7 @@ func (p *planner) shrinks(wanted heldGroups, pool poolTotals) bool {
 	return covers(p.current.head, wanted.head)
 }
 
-// covers reports whether each of the others fits one of the groups.
+// covers reports whether each size in others fits in the size of one of the groups.
 func covers(groups, others []sizeGroup) bool {
 	for _, other := range others {
 		if !slices.ContainsFunc(groups, func(g sizeGroup) bool { return other.Size.FitsIn(g.Size) }) {

@@ -20,7 +20,7 @@ type Plan struct {
 	// the requests of all placeholders.
 	Base, Target, Total v1.ResourceList
 	// Groups are groups of equal placeholders: for the biggest pod, then for the rest of the rate, then
-	// those that mirror workloads, which are not part of the rate.
+	// mirrors of workloads, which are not part of the rate.
 	Groups []Group
 	// Feasible reports whether the groups of the rate reach Target, the biggest pod is covered, and all
 	// workloads have the placeholders that they request. Reasons say why not, or by how much a feasible
@@ -28,7 +28,7 @@ type Plan struct {
 	Feasible bool
 	Reasons  []string
 	// NoNodes reports whether no node is in the pool of a policy that wants placeholders. The groups of
-	// the rate are then those of the last plan.
+	// the rate are then unchanged from the last plan.
 	NoNodes bool
 	// CoolDown reports whether the groups have more placeholders than required because a cool-down is not
 	// over. Reasons say when it ends.
@@ -41,7 +41,7 @@ type Group struct {
 	Name string
 	// Head reports whether the group covers the biggest pod.
 	Head bool
-	// Requests are those of one placeholder.
+	// Requests are the requests of one placeholder.
 	Requests v1.ResourceList
 	// Count is the number of placeholders.
 	Count int64
@@ -49,9 +49,9 @@ type Group struct {
 	Mirror *Workload
 }
 
-// Compute returns the plan of a policy for the current state of a cluster, without placeholders that
-// are held already. Workloads are those that the policy mirrors. Defaults of the policy are applied.
-// It returns an error if the policy is invalid.
+// Compute returns the plan of a policy for the current state of a cluster, as if no placeholders were
+// held already. Workloads are the workloads that the policy mirrors. Defaults of the policy are
+// applied. It returns an error if the policy is invalid.
 func Compute(policy *v1alpha1.ResourceSlack, nodes []*v1.Node, pods []*v1.Pod, workloads []Workload, now time.Time) (Plan, error) {
 	tracker, err := NewTracker(policy)
 	if err != nil {
@@ -124,7 +124,7 @@ func planOf(name string, plan ratePlan) Plan {
 // formatTime returns a time in seconds in the form of timestamps in the API.
 func formatTime(seconds int64) string { return time.Unix(seconds, 0).UTC().Format(time.RFC3339) }
 
-// listOf returns resources.Amounts as a resource list.
+// listOf returns amounts as a resource list.
 func listOf(a resources.Amounts) v1.ResourceList {
 	return v1.ResourceList{
 		v1.ResourceCPU:    *resource.NewMilliQuantity(a[resources.CPU], resource.DecimalSI),

@@ -7,7 +7,7 @@ import (
 )
 
 // maximalShapes returns the shapes that no other shape exceeds in all resources, by descending CPU.
-// amounts that fit any shape fit one of these.
+// Amounts that fit any shape fit one of these.
 func maximalShapes(shapes map[resources.Amounts]int) []resources.Amounts {
 	all := make([]resources.Amounts, 0, len(shapes))
 	for shape := range shapes {
@@ -22,7 +22,7 @@ func maximalShapes(shapes map[resources.Amounts]int) []resources.Amounts {
 		}
 		return 0
 	})
-	// resources.CPU does not increase from one shape to the next: a shape is maximal if it has more memory than
+	// CPU does not increase from one shape to the next: a shape is maximal if it has more memory than
 	// all shapes before it.
 	out := all[:0]
 	memory := int64(-1)

@@ -31,7 +31,7 @@ type Tracker struct {
 // mirrorCount is the number of placeholders of one workload.
 type mirrorCount struct {
 	dampedCount
-	// annotation is that of the workload. A changed annotation takes effect at once.
+	// annotation is the workload's annotation. A changed annotation takes effect at once.
 	annotation string
 }
 
@@ -81,8 +81,8 @@ func (t *Tracker) DeletePod(pod *v1.Pod) { t.ledger.DeletePod(resources.Name(pod
 // workload.
 func (t *Tracker) SetWorkloads(workloads []Workload) { t.workloads = workloads }
 
-// Resume sets the groups that are held already, such as those of a controller before it was
-// restarted. Groups with names that the tracker does not use are ignored.
+// Resume sets the groups that are held already, such as the groups before a restart of the
+// controller. Groups with names that the tracker does not use are ignored.
 func (t *Tracker) Resume(groups []Group) {
 	var head []sizeGroup
 	var rest sizeGroup
@@ -188,11 +188,11 @@ func (t *Tracker) Placeable(plan Plan, pods []*v1.Pod) int64 {
 // the mirrors of one namespace: about a second.
 const maxComparisons = 20_000_000
 
-// Placeable returns how many of a plan's placeholders fit the nodes, at least. It considers
-// CPU, memory, the maximum number of pods, node selectors, taints, and the required anti-affinity of
-// mirrors to each other and to pods. Pods are those in the namespaces of AntiAffinityNamespaces, or
-// more. The order in which it places placeholders is not always optimal. Mirrors do not count if
-// there are too many pods to compare with the anti-affinity of the mirrors of their namespace.
+// Placeable returns a lower bound of how many of a plan's placeholders fit the nodes: the order in
+// which it places placeholders is not always optimal. It considers CPU, memory, the maximum number
+// of pods, node selectors, taints, and the required anti-affinity of mirrors to each other and to
+// pods. Pods must include all pods in the namespaces of AntiAffinityNamespaces. Mirrors do not count
+// if there are too many pods to compare with the anti-affinity of the mirrors of their namespace.
 func (c *Capacity) Placeable(plan Plan, pods []*v1.Pod) int64 {
 	demands := make([]demand, 0, len(plan.Groups))
 	exclusions, tooMany := c.exclusionsOf(plan, pods)

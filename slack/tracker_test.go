@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestResume checks that a tracker resumes from groups with the names that it uses, and ignores others.
+// TestResume checks that a tracker resumes from groups with the names that it uses, and ignores other groups.
 func TestResume(t *testing.T) {
 	nodes := nodesOf(2, "web-", "16", "64Gi")
 	head, rest := Group{Name: "web-head", Head: true, Requests: list("1", "4Gi"), Count: 1}, Group{Name: "web-rate", Requests: list("1",

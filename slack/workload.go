@@ -108,11 +108,11 @@ func (w Workload) Placeholders() (int64, error) {
 		"or a percentage of the replicas up to 200%%, such as 2 or 20%%", w, v1alpha1.AnnotationSlack, w.Slack)
 }
 
-// GoverningPolicy returns the index of the policy that holds the placeholders of a workload. Among the
-// policies that select its namespace, it is the one whose node selector has the most labels among those
-// that the node selector of the pods includes, or the first. If no policy selects the namespace, it is
-// the first one, which reports the workload. Policies must be sorted by name. It returns -1 if there are no
-// policies.
+// GoverningPolicy returns the index of the policy that holds the placeholders of a workload, -1 if there
+// are no policies. Policies must be sorted by name. Policies that select the workload's namespace are
+// candidates. It returns the candidate with the most labels in its node selector, if the node selector of
+// the pods includes them all, otherwise the first candidate. Without candidates, it returns the first
+// policy, which reports the workload.
 func GoverningPolicy(policies []*v1alpha1.ResourceSlack, w Workload) int {
 	best, most := -1, -1
 	for i, policy := range policies {
@@ -160,7 +160,7 @@ func (w *Workload) isSelected(selector labels.Selector) bool {
 // mirrorName matches the names of groups that mirror workloads.
 var mirrorName = regexp.MustCompile(`-(deployment|replicaset|statefulset|job)-[0-9a-f]{8}$`)
 
-// IsMirrorName reports whether a name is that of a group that mirrors a workload.
+// IsMirrorName reports whether a name belongs to a group that mirrors a workload.
 func IsMirrorName(group string) bool { return mirrorName.MatchString(group) }
 
 // groupName returns the name of the workload's group of placeholders. It is unique in the cluster and

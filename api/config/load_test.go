@@ -135,8 +135,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// The arguments of the plugins of kubernetes-sigs/scheduler-plugins are accepted, with all of their fields. Those of its
-// other plugins are left to the scheduler.
+// The arguments of the plugins of kubernetes-sigs/scheduler-plugins are accepted, with all of their fields. Arguments of
+// plugins that Plimsoll does not have are left to the scheduler.
 func TestLoadSchedulerPlugins(t *testing.T) {
 	for _, version := range []string{"v1", "v1beta3", "v1beta2"} {
 		t.Run(version, func(t *testing.T) {

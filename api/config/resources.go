@@ -60,8 +60,8 @@ func validateResources(resources []ResourceWeight) field.ErrorList {
 	return errs
 }
 
-// validateResourceName accepts the resources that a node can have: those of Kubernetes, huge pages,
-// and extended resources, whose names have a domain.
+// validateResourceName accepts the resources that a node can have: cpu, memory, ephemeral-storage, huge
+// pages, and extended resources, whose names have a domain.
 func validateResourceName(path *field.Path, name string) field.ErrorList {
 	isHugePages := strings.HasPrefix(name, v1.ResourceHugePagesPrefix) && len(name) > len(v1.ResourceHugePagesPrefix)
 	if isHugePages || slices.Contains(unboundedResources, name) {

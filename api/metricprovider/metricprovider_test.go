@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// jsonNames returns the names of the fields of a struct in JSON; those of Queries with a prefix.
+// jsonNames returns the names of the fields of a struct in JSON; names of fields of Queries have a prefix.
 func jsonNames(t reflect.Type, prefix string) []string {
 	var names []string
 	for field := range t.Fields() {

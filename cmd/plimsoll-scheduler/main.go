@@ -15,7 +15,7 @@ import (
 
 func main() {
 	const name = "plimsoll-scheduler"
-	// kube-scheduler ends by its own signal handler; this one bounds the time that it takes.
+	// kube-scheduler stops in its own signal handler; this handler bounds the time that it takes.
 	_, stop := base.SignalContext(name, 0)
 	err := cli.RunNoErrOutput(command.NewCommand(name))
 	if err != nil {

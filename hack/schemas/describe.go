@@ -18,7 +18,7 @@ const module = "github.com/plimsoll-k8s/plimsoll/"
 // comments has the comments on the fields of the structs of a package, by "Type.Field".
 type comments map[string]string
 
-// describer sets the descriptions of a schema to the comments on the fields of the Go types that it is made from.
+// describer sets the descriptions of a schema to the comments on the fields of its Go types.
 type describer struct {
 	root     string
 	packages map[string]comments
@@ -71,7 +71,7 @@ func (d *describer) describeStruct(schema *jsonschema.Schema, of reflect.Type) e
 	return nil
 }
 
-// commentsOf returns the comments of a package of this project, none of others.
+// commentsOf returns the comments of a package of this project, none for other packages.
 func (d *describer) commentsOf(path string) (comments, error) {
 	folder, ok := strings.CutPrefix(path, module)
 	if !ok {
@@ -120,8 +120,8 @@ func (c comments) addFile(file *ast.File) {
 	})
 }
 
-// textOf returns the comment on a field in one line, without markers for generators. A comment on several fields at once,
-// which names another one of them first, is kept: it describes them all.
+// textOf returns the comment on a field in one line, without markers for generators. A comment on several fields at once
+// is kept for each field, although it starts with the name of the first.
 func textOf(field *ast.Field) string {
 	var lines []string
 	for line := range strings.SplitSeq(field.Doc.Text(), "\n") {

@@ -95,8 +95,8 @@ func schemaOf(of reflect.Type) (*jsonschema.Schema, error) {
 	return schema, (&describer{root: ".", packages: map[string]comments{}}).describe(schema, of)
 }
 
-// schedulerSchema returns the schema of a KubeSchedulerConfiguration whose plugin arguments are those of Plimsoll. What
-// Kubernetes defines is not described further.
+// schedulerSchema returns the schema of a KubeSchedulerConfiguration with the arguments of Plimsoll's plugins. Fields of
+// Kubernetes are not described further.
 func schedulerSchema() (any, error) {
 	var rules []any
 	defaults := config.Defaults()

@@ -127,7 +127,7 @@ func TestBacktest(t *testing.T) {
 	}
 }
 
-// TestFilesAreCurrent checks that the schemas in the repository are those of the types.
+// TestFilesAreCurrent checks that the schemas in the repository match the types.
 func TestFilesAreCurrent(t *testing.T) {
 	t.Chdir("../..")
 	folder := t.TempDir()

@@ -3,16 +3,16 @@
 package fairqueue
 
 // Queue is a queue of values that takes them from their groups in turn. Values of one group
-// keep their order. Every operation takes constant time, whatever the number of groups. The
-// zero value is empty and ready to use. It is not safe for concurrent use.
+// keep their order. Every operation takes constant time for any number of groups. The zero value
+// is empty and ready to use. It is not safe for concurrent use.
 type Queue[G comparable, T any] struct {
-	// groups are those with values, the next one first.
+	// groups are the groups with values, the next one first.
 	groups []G
 	values map[G][]T
 	length int
 }
 
-// Push adds a value after the others of its group.
+// Push adds a value at the end of its group.
 func (q *Queue[G, T]) Push(group G, value T) {
 	if q.values == nil {
 		q.values = map[G][]T{}
@@ -27,8 +27,8 @@ func (q *Queue[G, T]) Push(group G, value T) {
 // Len returns the number of values.
 func (q *Queue[G, T]) Len() int { return q.length }
 
-// Pop removes the first value of the next group, which is the last group then. ok is false
-// if the queue is empty.
+// Pop removes and returns the first value of the next group, and moves the group to the end.
+// ok is false if the queue is empty.
 func (q *Queue[G, T]) Pop() (value T, ok bool) {
 	if q.length == 0 {
 		return value, false

@@ -7,7 +7,7 @@ package fairqueue
 type Levels[G, T comparable] struct {
 	queues []Queue[G, T]
 	// entries has the values in each queue. A value that became more urgent remains in the queue of
-	// its previous level until that reaches it.
+	// its previous level until it is at the head of that queue.
 	entries []map[T]bool
 	// level is the level of each queued value.
 	level map[T]int
@@ -26,7 +26,7 @@ func NewLevels[G, T comparable](levels int) *Levels[G, T] {
 	return l
 }
 
-// Push adds a value after the others of its group. A value that is in the queue keeps its place
+// Push adds a value at the end of its group. A value that is in the queue keeps its place
 // unless the level is more urgent than its own.
 func (l *Levels[G, T]) Push(level int, group G, value T) {
 	if current, queued := l.level[value]; queued && current <= level {
@@ -42,14 +42,14 @@ func (l *Levels[G, T]) Push(level int, group G, value T) {
 // Len returns the number of values.
 func (l *Levels[G, T]) Len() int { return len(l.level) }
 
-// Pop removes the next value. ok is false if the queue is empty.
+// Pop removes and returns the next value. ok is false if the queue is empty.
 func (l *Levels[G, T]) Pop() (value T, level int, ok bool) {
 	if len(l.level) == 0 {
 		return value, 0, false
 	}
 	l.taken++
 	if less := len(l.queues) - 1; less > 0 && l.taken%share == 0 {
-		for i := range less { // beginning with another one each time
+		for i := range less { // beginning with another level each time
 			level = 1 + (l.taken/share+i)%less
 			if value, ok = l.popFrom(level); ok {
 				return value, level, true

@@ -52,8 +52,8 @@ func TestLevelsAgain(t *testing.T) {
 	}
 }
 
-// The queue has the values of a map from values to levels. A value of the most urgent level is taken before all
-// others except for one of four.
+// The model is a map from values to levels. While there are values of the most urgent level, no two less urgent values are
+// taken in succession.
 func TestLevelsProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const levels = 3

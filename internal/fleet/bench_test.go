@@ -37,7 +37,7 @@ func benchCluster(i int) *clusterv1.ManagedCluster {
 }
 
 // benchHub returns a State with benchClusters clusters and the given number of placements
-// of 10 clusters each. Every tenth placement ranks by resources, the others use labels only.
+// of 10 clusters each. Every tenth placement ranks by resources, all other placements use labels only.
 func benchHub(b *testing.B, placements int) *State {
 	b.Helper()
 	s := hub()
@@ -65,8 +65,8 @@ func benchHub(b *testing.B, placements int) *State {
 }
 
 // BenchmarkDecide measures one decision over 5,000 clusters with 100 other placements.
-// Sub-benchmark algorithm measures algo/placement alone. Outcomes of the expression are
-// known; BenchmarkNewExpression measures others.
+// Sub-benchmark algorithm measures function Decide alone. Outcomes of the expression are
+// known; BenchmarkNewExpression measures unknown outcomes.
 func BenchmarkDecide(b *testing.B) {
 	inEnvironments := celPredicate(`managedCluster.metadata.labels["environment"] in ["prod", "stage"]`)
 	for _, tc := range []struct {
@@ -148,7 +148,7 @@ func BenchmarkNewExpression(b *testing.B) {
 			cpu += firstOfProcess(b)
 		}
 		b.ReportMetric(cpu/float64(b.N), "cpu-ms")
-		b.ReportMetric(0, "ns/op") // that of starting a process and filling the hub
+		b.ReportMetric(0, "ns/op") // the time includes starting a process and filling the hub
 	})
 }
 
@@ -198,8 +198,8 @@ func TestDecideAllocations(t *testing.T) {
 	}{
 		// The request, its previous clusters and its sets; the result with its conditions, their message, groups
 		// and clusters; the pass; the names of the clusters; four of the algorithm: 15. The messages of the conditions
-		// are formatted in buffers that fmt keeps in a sync.Pool, of which garbage collection and the race detector
-		// take some: 2 more.
+		// are formatted in buffers that fmt keeps in a sync.Pool, from which garbage collection and the race detector
+		// remove some: 2 more.
 		{"plain", "", 17},
 		// Also the predicate and its failures: 17, and again 2.
 		{"label", "predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {environment: prod}}}}]", 19},

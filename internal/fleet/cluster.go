@@ -33,8 +33,8 @@ func clusterOf(c *clusterv1.ManagedCluster) *Cluster {
 	return out
 }
 
-// The highest amounts of a cluster that are believed, many times those of the largest
-// clusters: an agent that reports more is wrong, and would change the scores of all others.
+// The highest credible amounts of a cluster, many times the amounts of the largest clusters:
+// an agent that reports more is wrong, and would change the scores of all other clusters.
 const (
 	maxCores  = 100_000_000
 	maxMemory = 1 << 62 // 4 EiB

@@ -28,9 +28,9 @@ type Request struct {
 	// Predicates are alternatives: a member must match one, if there are any.
 	Predicates  []Predicate
 	Tolerations []clusterv1beta1.Toleration
-	// Prioritizers are those of Resolve, with the scores of kind AddOn filled in.
+	// Prioritizers is the result of Resolve, with the scores of kind AddOn filled in.
 	Prioritizers []Prioritizer
-	// Number is the number of clusters to choose; All for every feasible one. A
+	// Number is the number of clusters to choose; All for every feasible cluster. A
 	// negative number has the meaning of 0.
 	Number int64
 	// Spread has the spread constraints in order of importance.
@@ -44,7 +44,7 @@ type Request struct {
 	// ascending, without duplicates.
 	Chosen []int32
 	// Counts has the number of decisions for each cluster of the fleet, including
-	// those of this placement. Missing elements are 0.
+	// the decisions of this placement. Missing elements are 0.
 	Counts []int32
 	// Now is the Unix time in seconds.
 	Now int64
@@ -103,7 +103,7 @@ type ClusterResult struct {
 	Total   int64
 	Outcome ClusterOutcome
 	// Avoided is set for a cluster with a PreferNoSelect taint that is not tolerated:
-	// it ranks after all feasible clusters without one.
+	// it ranks after all feasible clusters without such a taint.
 	Avoided bool
 	// WasChosen is set for a cluster in the previous decision.
 	WasChosen bool
@@ -120,14 +120,14 @@ type Decision struct {
 	// Clusters has the result of each cluster of the fleet. See also Request.Transient.
 	Clusters []ClusterResult
 	// Members is the number of members, Matched the number of members that match a
-	// predicate, and Feasible the number of those without a taint that excludes them.
+	// predicate, and Feasible the number of matching members that no taint excludes.
 	Members, Matched, Feasible int
 	// Shortfall is the number of clusters that were requested and not found, 0 if
 	// Number is All.
 	Shortfall int64
 	// ChangesAt is the first Unix second at which the same request may have another
 	// decision, because a toleration or a score of a feasible cluster ends; Forever if
-	// there is none. It may exceed the range of time.Duration. The Detail of Tainted
+	// none ends. It may exceed the range of time.Duration. The Detail of Tainted
 	// clusters may change earlier.
 	ChangesAt int64
 

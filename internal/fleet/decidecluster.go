@@ -29,9 +29,9 @@ type Cluster struct {
 // Taint prevents that placements select a cluster, unless they tolerate it.
 type Taint struct {
 	Key, Value string
-	// Effect is that of the API: an unknown one excludes the cluster as NoSelect does.
+	// Effect is an effect of the API. An unknown effect excludes the cluster as NoSelect does.
 	Effect clusterv1.TaintEffect
 	// Added is the Unix time in seconds at which the taint was added, 0 if unknown.
-	// Tolerations with a limit end relative to it.
+	// Tolerations with a limit end relative to this time.
 	Added int64
 }

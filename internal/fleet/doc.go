@@ -1,8 +1,8 @@
 // Package fleet keeps the state of a hub of Open Cluster Management and decides its
-// placements. It converts API objects to the input of package algo/placement, and
-// decisions to PlacementDecisions. After every change of an object it returns the
-// placements whose decisions the change can affect. It does no I/O: callers read and
-// write the objects.
+// placements. It converts API objects to the input of Decide, and decisions to
+// PlacementDecisions. After every change of an object it returns the placements
+// whose decisions the change can affect. It does no I/O: callers read and write the
+// objects.
 //
 // # Decisions
 //
@@ -19,8 +19,8 @@
 //     Scores are computed exactly and truncated toward zero.
 //  3. Clusters are ranked by total, then by whether they are selected already, then
 //     by name; clusters with a PreferNoSelect taint that is not tolerated rank
-//     after all others. The first Number clusters are selected, subject to the
-//     spread constraints.
+//     after all other clusters. The first Number clusters are selected, subject to
+//     the spread constraints.
 //  4. The selected clusters are divided into groups.
 //
 // The work is linear in the number of clusters, except that spread constraints
@@ -35,10 +35,10 @@
 //
 // # Differences from the placement controller of Open Cluster Management
 //
-//   - Scores are exact. That controller uses floating point, where
+//   - Scores are exact. The placement controller uses floating point, where
 //     100 x (0.5 - 21/100) is 28.999999999999996: some of its scores are nearer to
 //     zero by one (Balance: by two).
-//   - It scores missing data 0, the middle of the range; and ResourceAllocatable
+//   - It scores missing data 0, the middle of the range; and its ResourceAllocatable
 //     requires a capacity, which is ignored here.
 //   - It breaks ties by name only: a new cluster with a lower name moves decisions.
 //   - It ignores PreferNoSelect taints and the spread policy.

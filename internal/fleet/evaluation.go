@@ -15,7 +15,7 @@ const (
 	// maxTotalCost is the cost limit of all expressions of a placement for all clusters.
 	maxTotalCost = 10_000_000
 	// sliceCost is the cost after which the evaluation for a placement is interrupted in
-	// favor of others.
+	// favor of other placements.
 	sliceCost = 50_000
 )
 
@@ -26,8 +26,8 @@ type evaluation struct {
 	value     *clusterValue
 }
 
-// pass is one attempt to decide a placement. Expressions are not evaluated during it,
-// because it holds the lock: it collects what is missing.
+// pass is one attempt to decide a placement. It holds the lock, and therefore evaluates
+// no expressions: it collects missing evaluations.
 type pass struct {
 	// transient is set if the results of single clusters are not used after the pass.
 	transient bool
@@ -67,7 +67,7 @@ func (f *failures) String() string {
 }
 
 // predicates returns the predicates of a placement. Outcomes of expressions are kept
-// until the cluster changes; those that are missing are added to the pass.
+// until the cluster changes; missing outcomes are added to the pass.
 func (s *State) predicates(p *placementState, attempt *pass) (out []Predicate) {
 	if len(p.policy.predicates) == 0 {
 		return nil
@@ -126,8 +126,8 @@ func (a *pass) failure() *failures {
 }
 
 // evaluateSlice evaluates expressions of a policy without the lock of the state until
-// their cost exceeds the limit. It returns the outcomes, which are those of the
-// first evaluations, and their cost.
+// their cost exceeds the limit. It returns the outcomes of the evaluations so far, in
+// the order of the list, and their cost.
 func evaluateSlice(ctx context.Context, policy *Policy, list []evaluation, limit int64) (outcomes []outcome, cost int64) {
 	for _, item := range list {
 		if cost > limit || ctx.Err() != nil {
@@ -189,8 +189,8 @@ type waiting struct {
 	cost int64
 }
 
-// evaluateMissing evaluates the expressions that a pass missed. It reports whether that
-// is complete: if it would take long, EvaluateNext continues it.
+// evaluateMissing evaluates the expressions that a pass missed. It reports whether the
+// evaluation is complete or too expensive. A long evaluation is left to EvaluateNext.
 func (s *State) evaluateMissing(ctx context.Context, key types.NamespacedName, policy *Policy, attempt *pass, limit int64) bool {
 	remaining := s.maxCost - attempt.cost
 	var outcomes []outcome
@@ -202,7 +202,7 @@ func (s *State) evaluateMissing(ctx context.Context, key types.NamespacedName, p
 		case s.evaluators <- struct{}{}:
 			outcomes, cost = evaluateSlice(ctx, policy, attempt.missing, min(limit, remaining))
 			<-s.evaluators
-		default: // all of it is for EvaluateNext
+		default: // EvaluateNext evaluates all expressions
 		}
 	}
 	s.mu.Lock()
@@ -247,7 +247,7 @@ func (s *State) EvaluateNext(ctx context.Context) (types.NamespacedName, bool) {
 	return types.NamespacedName{}, false
 }
 
-// evaluateTurn compiles the expressions of a placement, or evaluates the next ones of those that it waits for.
+// evaluateTurn compiles the expressions of a placement, or evaluates the next expressions that it waits for.
 // It reports whether the placement can be decided.
 func (s *State) evaluateTurn(ctx context.Context, key types.NamespacedName) bool {
 	s.mu.Lock()
@@ -266,8 +266,8 @@ func (s *State) evaluateTurn(ctx context.Context, key types.NamespacedName) bool
 	return work == nil || s.evaluateWaiting(ctx, key, work)
 }
 
-// evaluateWaiting evaluates the next expressions of a placement. It reports whether that
-// is complete.
+// evaluateWaiting evaluates the next expressions of a placement. It reports whether the
+// evaluation is complete or too expensive.
 func (s *State) evaluateWaiting(ctx context.Context, key types.NamespacedName, work *waiting) bool {
 	remaining := s.maxCost - work.cost
 	outcomes, cost := evaluateSlice(ctx, work.policy, work.list, min(sliceCost, remaining))

@@ -8,7 +8,7 @@ import (
 // ClusterRanking is the result of a placement for one cluster.
 type ClusterRanking struct {
 	Name string
-	// Chosen is set for selected clusters, Feasible for those that cluster sets,
+	// Chosen is set for selected clusters, Feasible for clusters that cluster sets,
 	// predicates and taints allow.
 	Chosen, Feasible bool
 	// Reason is why the cluster is not selected.
@@ -27,8 +27,8 @@ type Score struct {
 	HasData bool
 }
 
-// Ranking returns the clusters of the fleet: feasible clusters by rank, then the
-// others by name. It is empty if nothing was decided.
+// Ranking returns the clusters of the fleet: feasible clusters by rank, then all
+// other clusters by name. It is empty if nothing was decided.
 func (r *Result) Ranking() []ClusterRanking {
 	if r.Decision == nil {
 		return nil

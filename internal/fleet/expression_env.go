@@ -26,8 +26,8 @@ type env struct {
 }
 
 // environment has the variable managedCluster, the functions of Kubernetes for
-// versions, quantities, lists, formats, addresses and regular expressions, and those of
-// placements. It is built at the first use, see Prepare.
+// versions, quantities, lists, formats, addresses and regular expressions, and scores and
+// parseJSON. It is built at the first use, see Prepare.
 var environment = sync.OnceValues(func() (*env, error) {
 	object := cel.MapType(cel.StringType, cel.DynType)
 	built, err := cel.NewEnv(

@@ -25,8 +25,9 @@ const (
 	maxPattern           = 2000            // instructions of a regular expression: x{1000} needs as many as its text repeated
 )
 
-// guard bounds the evaluation of an expression. CEL counts the cost of a call after it, with the estimator of the API
-// server: the guard adds what it can really cost, and refuses, before it is made, a call that exceeds the limit alone.
+// guard bounds the evaluation of an expression. CEL counts the cost of a call after the call, with the estimator of the
+// API server. The guard adds the cost that a call can really have, and refuses a call that alone exceeds the limit before
+// it is made.
 type guard struct {
 	library.CostEstimator
 	bindings map[string]*functions.Overload

@@ -60,7 +60,7 @@ var hostileExpressions = map[string]string{
 	"quantity":                  `quantity("1e2147483647").isGreaterThan(quantity("1"))`,
 	"small quantity":            `quantity("1e-2147483000").isGreaterThan(quantity("1"))`,
 	"whole numbers":             `quantity("1e999999999").asInteger() > 1`,
-	// The types of these take hours to check.
+	// Checking the types of these expressions takes hours.
 	"map keys":      nested(40, "{a: a}", "x.size() > 0"),
 	"optional":      "optional.of(1)" + strings.Repeat(".optMap(a, a)", 60) + ".hasValue()",
 	"optional flat": "optional.of(1)" + strings.Repeat(".optFlatMap(a, optional.of(a))", 60) + ".hasValue()",
@@ -115,8 +115,8 @@ func hostileCluster() ref.Val {
 	})
 }
 
-// An expression takes little CPU time and memory to compile, and to evaluate for a
-// cluster, whatever it is, and ends in an error.
+// Any hostile expression takes little CPU time and memory to compile, and to evaluate
+// for a cluster, and ends in an error.
 func TestHostileExpressions(t *testing.T) {
 	const maxDuration, maxMemory = time.Second, 300 << 20
 	cluster := hostileCluster()
@@ -194,7 +194,7 @@ func TestTotalCostIsBounded(t *testing.T) {
 	t.Logf("first decision in %s, %d of 100 clusters", first, known)
 }
 
-// While the expressions of one placement are evaluated, others are decided.
+// While the expressions of one placement are evaluated, other placements are decided.
 func TestDecisionsDoNotWaitForExpressions(t *testing.T) {
 	s := hub()
 	for i := range 40 {

@@ -169,8 +169,8 @@ func TestExpressionTypeErrors(t *testing.T) {
 	}
 }
 
-// A type error is reported. If it concerns some clusters, the others are selected; if it
-// concerns all, the decisions are kept.
+// A type error is reported. If it concerns some clusters, the remaining clusters are selected;
+// if it concerns all, the decisions are kept.
 func TestTypeErrorsAreReported(t *testing.T) {
 	s := hub("a", "b")
 	s.SetPlacement(newPlacement(t, "p", ""))

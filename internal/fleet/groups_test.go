@@ -41,7 +41,7 @@ func TestGroups(t *testing.T) {
 		return Selector{Labels: []metav1.LabelSelectorRequirement{requirement("tier", metav1.LabelSelectorOpIn, values)}}
 	}
 	canary, gold := NamedGroup{"canary", tier("canary")}, NamedGroup{"gold", tier("gold", "canary")}
-	// a and d have tier canary, b and e tier gold. Ordered by resources.CPU: g c f a b d e.
+	// a and d have tier canary, b and e tier gold. Ordered by CPU: g c f a b d e.
 	fleet := named("a=5 b=4 c=8 d=3 e=2 f=6 g=9")
 	for i, tier := range map[int]string{0: "canary", 3: "canary", 1: "gold", 4: "gold"} {
 		fleet[i].Labels = map[string]string{"tier": tier}
@@ -97,7 +97,7 @@ func TestSpread(t *testing.T) {
 		spread []SpreadConstraint
 		number int64
 		want   string
-		others string // outcomes of those not chosen
+		others string // outcomes of clusters that are not chosen
 	}{
 		// Without the constraint: a1 a2 a3.
 		"required": {"a1=9 a2=8 a3=7 b1=3 c1=2", []SpreadConstraint{required("zone", 1)}, 3, "a1 b1 c1", "a2 Outranked a3 Outranked"},
@@ -119,7 +119,7 @@ func TestSpread(t *testing.T) {
 		},
 		"one zone": {"a1=9 a2=8 a3=7", []SpreadConstraint{required("zone", 1)}, 2, "a1 a2", "a3 Outranked"},
 		"no key":   {"a1=9 ?1=99 b1=1", []SpreadConstraint{required("zone", 1)}, 3, "a1 b1", "?1 NoTopology 0"},
-		// Clusters without the key are ranked after those that do not violate the preference.
+		// Clusters without the key are ranked after clusters that do not violate the preference.
 		"no key, preferred": {"a1=9 ?1=99 b1=1", []SpreadConstraint{preferred("zone", 1)}, 2, "a1 b1", "?1 Outranked"},
 		// The first constraint has precedence: b1 is chosen before a2.
 		"two preferred, first has precedence": {

@@ -210,7 +210,7 @@ func (c *controllerModel) decisions(namespace string) int {
 }
 
 // TestTryAddPlacement checks that a placement without expressions is added at once, and one with expressions is
-// added by EvaluateNext while others are being evaluated, in its newest version and unless it was deleted.
+// added by EvaluateNext while other placements are being evaluated, in its newest version and unless it was deleted.
 func TestTryAddPlacement(t *testing.T) {
 	s := hub("a", "b")
 	version := func(name, spec string, generation int64) *v1beta1.Placement {

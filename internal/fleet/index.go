@@ -2,11 +2,11 @@ package fleet
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// maxColumns is the maximum number of label and claim keys of which an Index has a column.
+// maxColumns is the maximum number of columns of an Index, one for each label or claim key.
 const maxColumns = 64
 
-// Index has what decisions read of every cluster of a fleet, in arrays by cluster. To read an array takes a fraction of the
-// time of following a pointer to each cluster and looking up its labels. A decision adds columns for the labels and
+// Index has the data of all clusters of a fleet that decisions read, in arrays by cluster. To read an array takes a fraction
+// of the time of following a pointer to each cluster and looking up its labels. A decision adds columns for the labels and
 // claims that its predicates use, and uses the buffers of the index: it is not safe for concurrent use.
 type Index struct {
 	allocatable, capacity [numAmounts][]int64
@@ -110,7 +110,7 @@ func (x *Index) claim(fleet []*Cluster, key string) *column {
 	return x.columnOf(x.claims, fleet, key, func(c *Cluster) map[string]string { return c.Claims })
 }
 
-// columnOf returns a column and adds it if it is missing. If there are too many, all others are dropped.
+// columnOf returns a column and adds it if it is missing. If there are too many columns, all others are dropped first.
 func (x *Index) columnOf(columns map[string]*column, fleet []*Cluster, key string, values func(*Cluster) map[string]string) *column {
 	if c := columns[key]; c != nil {
 		return c
@@ -154,7 +154,7 @@ func (x *Index) matches(r *Request) []uint8 {
 	return x.matched
 }
 
-// selectClusters sets mask to 1 for each cluster that meets a selector, else to 0. It reports whether any does.
+// selectClusters sets mask to 1 for each cluster that meets a selector, else to 0. It reports whether any cluster does.
 func (x *Index) selectClusters(fleet []*Cluster, s *Selector) bool {
 	for i := range x.mask {
 		x.mask[i] = 1
@@ -172,7 +172,7 @@ func (x *Index) selectClusters(fleet []*Cluster, s *Selector) bool {
 	return true
 }
 
-// require removes the clusters that do not meet a requirement from mask. It reports whether any remains.
+// require removes the clusters that do not meet a requirement from mask. It reports whether any cluster remains.
 func (x *Index) require(c *column, r *metav1.LabelSelectorRequirement) bool {
 	meet := x.meeting(c, r)
 	var remains uint8

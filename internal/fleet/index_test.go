@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Decisions with an index that was made for other clusters, used for other decisions and then updated are those of the
-// oracle, also when they are repeated.
+// Decisions with an index that was made for other clusters, used for other decisions and then updated equal the
+// decisions of the oracle, also when they are repeated.
 func TestUpdatedIndexAgainstOracle(t *testing.T) {
 	for range 10 {
 		rapid.Check(t, func(t *rapid.T) {

@@ -60,8 +60,8 @@ func pointers[T any](items []T) []*T {
 }
 
 // State returns the state of the hub with these objects. Placements that decides
-// does not accept are decided by another controller, as are those of which only
-// the decisions are known; a nil decides accepts all placements.
+// does not accept, and placements with decisions but without an object, are decided
+// by another controller. A nil decides accepts all placements.
 func (o *Objects) State(decides func(*v1beta1.Placement) bool) *State {
 	s := NewState()
 	for _, object := range o.Scores {
@@ -125,8 +125,8 @@ func clustersIn(decision *clusterv1beta1.PlacementDecision) (clusters []string) 
 	return clusters
 }
 
-// AddPlacement adds a placement or its new spec. Its PlacementDecisions have the
-// clusters given, which matters until the placement is first decided here.
+// AddPlacement adds a placement or its new spec. clusters are the clusters in its
+// PlacementDecisions; they are used until the placement is first decided here.
 func (s *State) AddPlacement(object *v1beta1.Placement, clusters []string) {
 	if !s.SetPlacement(object) {
 		return
@@ -135,8 +135,8 @@ func (s *State) AddPlacement(object *v1beta1.Placement, clusters []string) {
 	s.Restore(key, clusters, observedGeneration(object))
 }
 
-// TryAddPlacement is AddPlacement unless the spec has expressions and others are being compiled or evaluated:
-// it then returns false, and EvaluateNext adds the placement and returns it.
+// TryAddPlacement is AddPlacement unless the spec has expressions and too many other expressions are being compiled or
+// evaluated: it then returns false, and EvaluateNext adds the placement and returns it.
 func (s *State) TryAddPlacement(object *v1beta1.Placement, clusters []string) bool {
 	key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
 	s.mu.Lock()

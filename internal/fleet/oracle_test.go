@@ -43,7 +43,7 @@ func newOracle(r *Request) *oracle {
 			column[i] = o.scoreOf(&r.Prioritizers[p], i)
 			weight, score := rat(int64(r.Prioritizers[p].Weight)), column[i]
 			if score == nil {
-				// -|weight x 100|, whatever the sign
+				// -|weight x 100| for both signs
 				o.total[i].Sub(o.total[i], new(big.Rat).Mul(rat(100), weight.Abs(weight)))
 			} else {
 				o.total[i].Add(o.total[i], new(big.Rat).Mul(score, weight))

@@ -185,7 +185,7 @@ func selectorOf(labels *metav1.LabelSelector, claims []metav1.LabelSelectorRequi
 }
 
 // prioritizersOf returns the prioritizers of a valid policy with defaults, and warnings
-// about those that are listed repeatedly: of a built-in one the last weight counts, the
+// about repeated prioritizers: the last weight of a built-in prioritizer counts, the
 // weights of a score of an add-on are added, as Open Cluster Management does.
 func prioritizersOf(policy *v1beta1.PrioritizerPolicy) (enabled []Prioritizer, warnings []string) {
 	var configured []Prioritizer
@@ -240,7 +240,7 @@ func (p *Policy) Prioritizers() (names []string, weights []int32) {
 	return names, weights
 }
 
-// joinErrors returns the first errors and the number of the others.
+// joinErrors returns the first errors and the number of further errors.
 func joinErrors(errs field.ErrorList) string {
 	texts := make([]string, len(errs))
 	for i, err := range errs {

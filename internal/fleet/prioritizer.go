@@ -72,7 +72,7 @@ var kinds = [...]struct {
 	AddOn: {"AddOn", 0, Inputs{}, scoreAddOn},
 }
 
-// Inputs are the resources of which a prioritizer reads the amounts of clusters.
+// Inputs are the resources of a cluster whose amounts a prioritizer reads.
 type Inputs struct{ Allocatable, Capacity []resources.Index }
 
 // String returns the name in the API.
@@ -106,7 +106,7 @@ type Prioritizer struct {
 	Kind Kind
 	// Weight is the factor of the score. A negative weight prefers low scores.
 	Weight int32
-	// Coordinate and Scores are those of kind AddOn. Scores are in ascending order of
+	// Coordinate and Scores are set for kind AddOn. Scores are in ascending order of
 	// clusters, with at most one for each.
 	Coordinate Coordinate
 	Scores     []AddOnScore
@@ -140,9 +140,9 @@ func (p *Prioritizer) worstScore() int64 {
 	return -maxScore
 }
 
-// Resolve returns the prioritizers of a policy: if additive, those with a default
-// weight that are not configured; then the configured ones in their order, without
-// those of weight 0. The scores of kind AddOn are not filled in.
+// Resolve returns the prioritizers of a policy: if additive, the prioritizers with a
+// default weight that are not configured; then the configured prioritizers in their
+// order, except weight 0. The scores of kind AddOn are not filled in.
 func Resolve(additive bool, configured []Prioritizer) (enabled []Prioritizer) {
 	isConfigured := map[Kind]bool{}
 	for i := range configured {

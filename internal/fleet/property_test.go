@@ -150,8 +150,8 @@ func withoutTaints(d *Decision) *Decision {
 	return d
 }
 
-// highSteadyKeepsClusters gives Steady a weight above the sum of all others, so that
-// clusters that were chosen before rank before the others.
+// highSteadyKeepsClusters gives Steady a weight above the sum of all other weights, so
+// that clusters that were chosen before rank first.
 func highSteadyKeepsClusters(t *rapid.T, r *Request, _ *Decision) {
 	pinned := *r
 	pinned.Spread = nil

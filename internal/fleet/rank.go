@@ -58,7 +58,7 @@ func (d *Decision) chooseBest(feasible []int32, n int) []int32 {
 // leastTotal returns the total below which every cluster ranks after the given one.
 func (d *Decision) leastTotal(cluster int32) int64 {
 	if d.Clusters[cluster].Avoided {
-		return math.MinInt64 // clusters that are not avoided rank before it, whatever their total
+		return math.MinInt64 // clusters that are not avoided rank before it with any total
 	}
 	return d.Clusters[cluster].Total
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
-// Reasons of conditions. They are those of Open Cluster Management, except
+// Reasons of conditions. All are reasons of Open Cluster Management, except
 // MatchesNothing and ExpressionFails.
 const (
 	reasonConfigured      = "Succeedconfigured"
@@ -35,8 +35,8 @@ const (
 // Result is the result of deciding a placement.
 type Result struct {
 	Generation int64
-	// Policy and Fleet are the input of Decision, which has the results of single clusters. It is nil if nothing could be
-	// decided, and in results of Decide, which do not need it.
+	// Policy and Fleet are the input of Decision, which has the results of single clusters. Decision is nil if nothing could be
+	// decided, and in results of Decide.
 	Policy   *Policy
 	Fleet    []*Cluster
 	Decision *Decision
@@ -194,7 +194,7 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 }
 
 // misconfiguration returns why the expressions of a placement cannot be used, "" if
-// they can. If it is their cost, nothing is missing: the others need not be evaluated.
+// they can. If they cost too much, it drops the missing evaluations, which are not needed.
 func (a *pass) misconfiguration(maxCost int64) string {
 	if a.cost > maxCost {
 		a.missing = nil
@@ -207,7 +207,7 @@ func (a *pass) misconfiguration(maxCost int64) string {
 }
 
 // wouldEvictAll reports whether a decision without clusters would remove clusters only
-// because the spec was changed to one that matches nothing.
+// because the spec was changed to a spec that matches nothing.
 func (p *placementState) wouldEvictAll() bool {
 	return len(p.selected) > 0 && p.decidedGeneration != 0 && p.decidedGeneration != p.generation && p.policy.number != 0
 }
@@ -233,8 +233,8 @@ func (s *State) evaluateWithoutSets(r *Result, namespace string, p *placementSta
 	}
 }
 
-// describeUnbound returns why the cluster sets with the given names are not those of a placement. It does not
-// say whether a set exists that is not bound: that does not queue the placement.
+// describeUnbound returns why a placement cannot use the cluster sets with the given names. It does not say
+// whether an unbound set exists: creating the set does not queue the placement.
 func (s *State) describeUnbound(namespace string, names []string) string {
 	var missing, unbound []string
 	for _, name := range names {
@@ -297,7 +297,7 @@ func (s *State) addOnScores(c Coordinate) (scores []AddOnScore) {
 	return scores
 }
 
-// setFeasible sets the feasible clusters to those of a decision.
+// setFeasible sets the feasible clusters to the feasible clusters of a decision.
 func (p *placementState) setFeasible(d *Decision) {
 	if words := (len(d.Clusters) + 63) / 64; len(p.feasible) != words {
 		p.feasible = make([]uint64, words)
@@ -313,7 +313,7 @@ func (p *placementState) setFeasible(d *Decision) {
 	}
 }
 
-// maxWarnings is the maximum number of warnings, if those of the spec are fewer.
+// maxWarnings is the number of warnings from which no warnings about amounts are added.
 const maxWarnings = 100
 
 // warnOfAmounts adds a warning for each feasible cluster with amounts that are not
@@ -322,7 +322,7 @@ func (s *State) warnOfAmounts(r *Result) {
 	if r.Policy.fields&amountFields == 0 || len(s.ignored) == 0 {
 		return
 	}
-	r.Warnings = slices.Clip(r.Warnings) // it is that of the policy
+	r.Warnings = slices.Clip(r.Warnings) // the slice is shared with the policy
 	for _, name := range slices.Sorted(maps.Keys(s.ignored)) {
 		i, known := s.indexOf(name)
 		if !known || !r.Decision.Clusters[i].Outcome.Feasible() {
@@ -430,7 +430,7 @@ func (r *Result) setFailures(failed *failures) {
 
 // setMisconfigured sets the conditions of an invalid placement. The selected clusters
 // are kept; condition PlacementSatisfied has the generation of the spec that selected
-// them. Without any, no cluster is selected.
+// them. If none are selected, none are added.
 func (r *Result) setMisconfigured(p *placementState, reason, message string) {
 	r.KeepDecisions = len(p.selected) > 0
 	satisfied, generation := "no cluster is selected because the spec is misconfigured", r.Generation

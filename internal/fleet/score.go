@@ -20,7 +20,7 @@ type scoring struct {
 	index    *Index
 	// feasible are the indexes of the feasible clusters, ascending.
 	feasible []int32
-	// scores are by cluster; the prioritizer sets those of the feasible clusters. They have any values before.
+	// scores has a score for each cluster, with any value at first; the prioritizer sets the scores of the feasible clusters.
 	scores []int8
 }
 
@@ -152,7 +152,7 @@ func scoreAddOn(p *Prioritizer, s *scoring) {
 		}
 		s.scores[i] = int8(score.Value)
 		if score.Until != Forever {
-			s.decision.changesBy(score.Until + 1) // the first second in which it is not valid
+			s.decision.changesBy(score.Until + 1) // the first second in which the score is not valid
 		}
 	}
 }

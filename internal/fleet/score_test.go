@@ -201,8 +201,8 @@ func TestPrioritizerScores(t *testing.T) {
 	}
 }
 
-// The minimum and maximum are those of the feasible clusters. b has the most CPU but is no
-// member; the others are equal.
+// The minimum and maximum are over the feasible clusters. b has the most CPU but is no
+// member; a and c are equal.
 func TestAllocatableOfFeasibleOnly(t *testing.T) {
 	r := &Request{
 		Fleet:        []*Cluster{cpus("a", 4000, 0), cpus("b", 9000, 0), cpus("c", 4000, 0)},

@@ -8,8 +8,8 @@ type SpreadConstraint struct {
 	// Key is the key of the label, or of the claim if Claim is set.
 	Key   string
 	Claim bool
-	// MaxSkew is the maximum difference between the decisions in a topology and those
-	// in the topology with the fewest. A value less than 1 has the meaning of 1.
+	// MaxSkew is the maximum difference between the number of decisions in a topology
+	// and in the topology with the fewest. A value less than 1 has the meaning of 1.
 	MaxSkew int32
 	// DoNotSchedule selects fewer clusters rather than exceeding MaxSkew. Otherwise the
 	// constraint is a preference with precedence over the ranking.
@@ -101,13 +101,13 @@ type spreading struct {
 
 // spread marks up to n feasible clusters as chosen. It repeatedly chooses the best
 // cluster that no DoNotSchedule constraint forbids: clusters without an untolerated
-// PreferNoSelect taint are preferred, then those that violate no ScheduleAnyway
+// PreferNoSelect taint are preferred, then clusters that violate no ScheduleAnyway
 // constraint or a later one in the list (of the first 64), then the higher rank. A
 // cluster violates a constraint if its topology would exceed the topology with the
 // fewest decisions by more than MaxSkew.
 //
-// Topologies are those of the feasible clusters that have the keys of all
-// DoNotSchedule constraints. As in Kubernetes, a topology whose clusters are all
+// A topology counts if a feasible cluster with the keys of all DoNotSchedule
+// constraints is in it. As in Kubernetes, a topology whose clusters are all
 // chosen can be the one with the fewest decisions. A cluster without the key of a
 // DoNotSchedule constraint is not chosen; a cluster without the key of a
 // ScheduleAnyway constraint violates it and is in no topology.
@@ -247,7 +247,7 @@ func (r *Request) missingKey(c *Cluster) int32 {
 	return -1
 }
 
-// before reports whether the best cluster of class a precedes that of class b.
+// before reports whether the best cluster of class a precedes the best cluster of class b.
 func (s *spreading) before(a, b int32) bool {
 	x, y := &s.classes[a], &s.classes[b]
 	if s.d.Clusters[x.queue[0]].Avoided == s.d.Clusters[y.queue[0]].Avoided && x.violations != y.violations {

@@ -26,7 +26,7 @@ type State struct {
 	mu sync.Mutex
 	// fleet is sorted by name. It is replaced, never changed: results refer to it.
 	fleet []*Cluster
-	// index is that of the fleet, nil until needed.
+	// index is the index of the fleet, nil until needed.
 	index   *Index
 	entries map[string]*entry
 	// counts has the number of decisions for each cluster of the fleet.
@@ -37,11 +37,11 @@ type State struct {
 	// bindings has the names of bound sets by namespace.
 	bindings   map[string]map[string]bool
 	placements map[types.NamespacedName]*placementState
-	// queue has the placements whose expressions are to be compiled or evaluated, uncompiled those to be compiled.
+	// queue has the placements with expressions to compile or evaluate, uncompiled the placements with expressions to compile.
 	queue      evaluationQueue
 	uncompiled map[types.NamespacedName]uncompiled
 	// evaluators has a value for each goroutine that compiles or evaluates expressions. Half of the CPUs remain
-	// for decisions that need none.
+	// for decisions without expressions.
 	evaluators chan struct{}
 	// maxCost is maxTotalCost. Tests lower it.
 	maxCost int64
@@ -299,7 +299,7 @@ func (s *State) SetBinding(object *clusterv1beta2.ManagedClusterSetBinding) []ty
 		bound = map[string]bool{}
 		s.bindings[object.Namespace] = bound
 	}
-	// The API requires that a binding has the name of its set: others are invalid.
+	// The API requires that a binding has the name of its set: a binding with another name is invalid.
 	valid := object.Name == object.Spec.ClusterSet
 	if bound[object.Name] == valid {
 		return nil
@@ -350,8 +350,8 @@ func (s *State) SetPlacement(object *v1beta1.Placement) bool {
 	return true
 }
 
-// isCompiled reports whether the spec of a placement is the one in the state. It must be called with the
-// lock held.
+// isCompiled reports whether the spec of a placement equals the spec in the state. It must be called with
+// the lock held.
 func (s *State) isCompiled(key types.NamespacedName, object *v1beta1.Placement) bool {
 	p := s.placements[key]
 	return p != nil && p.uid == object.UID && p.generation == object.Generation && p.generation != 0

@@ -62,8 +62,8 @@ func visibleResult(s *State, key types.NamespacedName) any {
 // A placement that is not among those affected by a change has the same result before and
 // after it. Balance is an exception by design: created and deleted clusters, and decisions
 // of other placements, change the number of decisions per cluster. Placements with Balance
-// are not affected by that, because each decision would affect all others; the next
-// decision uses the new numbers.
+// are not affected by that, because each decision would affect all other placements; the
+// next decision uses the new numbers.
 func TestUnaffectedPlacementsKeepResults(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, s := newWorld(), NewState()

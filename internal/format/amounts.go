@@ -58,5 +58,5 @@ func trimZeros(number string) string {
 	return strings.TrimSuffix(strings.TrimRight(number, "0"), ".")
 }
 
-// Age returns an age as kubectl does: 15s, 5m, 19h, 3d. The age of what a machine with a fast clock has written is 0s.
+// Age returns an age as kubectl does: 15s, 5m, 19h, 3d. A negative age, from a clock that is ahead, is 0s.
 func Age(age time.Duration) string { return duration.HumanDuration(max(0, age)) }

@@ -10,8 +10,8 @@ type integer interface {
 	~int | ~int32 | ~int64 | ~uint64
 }
 
-// Of returns a number and a noun in the form that the number requires: "1 node", "0 nodes", "2 policies". The noun is that of
-// one thing, and regular.
+// Of returns a number and a noun in the form that the number requires: "1 node", "0 nodes", "2 policies". The noun is a
+// regular singular.
 func Of[N integer](n N, noun string) string {
 	return text(n) + " " + Noun(n, noun)
 }
@@ -41,7 +41,7 @@ func text[N integer](n N) string {
 	return strconv.FormatUint(uint64(n), 10)
 }
 
-// Form returns the first form of a word for one thing, otherwise the second: Form(n, "is", "are").
+// Form returns the singular form of a word if n is 1, otherwise the plural: Form(n, "is", "are").
 func Form[N integer](n N, one, others string) string {
 	if n == 1 {
 		return one

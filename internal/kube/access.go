@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Requests per second and the burst that a program may send to an API server, those of kubectl.
+// Requests per second and burst that a program may send to an API server, as in kubectl.
 const (
 	requestsPerSecond = 50
 	requestBurst      = 300

@@ -20,7 +20,7 @@ users:
 - {name: u, user: {token: secret}}
 `
 
-// TestAccess checks the selected cluster and namespace, and the errors for what does not exist.
+// TestAccess checks the selected cluster and namespace, and the errors for missing files and contexts.
 func TestAccess(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)

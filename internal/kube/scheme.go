@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 )
 
-// Scheme returns a new scheme with every type that Plimsoll reads or writes: those
-// of Kubernetes, CRDs, ResourceSlack, and those of Open Cluster Management.
+// Scheme returns a new scheme with every type that Plimsoll reads or writes: the types
+// of Kubernetes, CRDs, ResourceSlack and Open Cluster Management.
 func Scheme() *runtime.Scheme { return SchemeWith(clusterv1.Install) }
 
 // SchemeWith is Scheme with other types for managed clusters. Programs that read the clusters of a hub use

@@ -49,9 +49,9 @@ const (
 	twoPointConcentration = 1e-6
 )
 
-// normalParameters is the smaller parameter of a beta distribution above which its CDF is computed as that of the normal
-// distribution of its mean and deviation: they differ by less than 3e-4 there, and the continued fraction of the beta
-// distribution no longer converges.
+// normalParameters bounds the smaller parameter of a beta distribution. Above it, the CDF of the normal distribution with
+// the same mean and deviation is used: the two differ by less than 3e-4, and the continued fraction of the beta distribution
+// no longer converges.
 const normalParameters = 3e5
 
 // Distribution is a distribution of utilization on [0, 1]. The zero value is a constant load of 0.

@@ -4,9 +4,9 @@
 // Two things can go wrong if limits exceed requests. The limits may exceed what the node can
 // provide (limit risk), and the pods may use more than they request (load risk, estimated from a
 // beta distribution fitted to the measured mean and standard deviation). Both are in [0, 1], for
-// each resource separately; the risk of a node is that of its riskiest resource.
+// each resource separately; the risk of a node is the highest risk of its resources.
 //
-// The model is that of the LowRiskOverCommitment plugin of kubernetes-sigs/scheduler-plugins;
+// The model is from the LowRiskOverCommitment plugin of kubernetes-sigs/scheduler-plugins;
 // docs/plugins/lowriskovercommitment.md lists the differences.
 package risk
 
@@ -68,7 +68,7 @@ func NewMemory(allocatable, machine float64) Resource {
 	return Resource{Capacity: allocatable, Machine: max(machine, allocatable), Idle: IdleMemory}
 }
 
-// AddPod adds the request and the limit of a pod to those on the node.
+// AddPod adds the request and the limit of a pod on the node to the sums.
 func (r *Resource) AddPod(request, limit float64, unbounded bool) {
 	r.Requests += request
 	r.Limits += max(limit, request)

@@ -75,7 +75,7 @@ func NamesOf(machines []Machine) Names {
 			names.nodes[address] = machine.Name
 		}
 	}
-	// The name of a node takes precedence over the addresses of others.
+	// The name of a node takes precedence over the addresses of other nodes.
 	for _, machine := range machines {
 		names.nodes[machine.Name] = machine.Name
 	}

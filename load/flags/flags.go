@@ -107,7 +107,7 @@ func (f *Flags) SetCluster(kubeconfig, context string) {
 // Chosen reports whether the flags select a source.
 func (f *Flags) Chosen() bool { return f.config != metricprovider.Config{} }
 
-// Use replaces the source of the flags, for example by that of a scheduler configuration.
+// Use replaces the source of the flags, for example by the source in a scheduler configuration.
 func (f *Flags) Use(config metricprovider.Config) { f.config = config }
 
 func (f *Flags) add(cmd *cobra.Command) {
@@ -151,8 +151,8 @@ func (f *Flags) Pods(access provider.Cluster) (load.PodSource, error) {
 	return source, nil
 }
 
-// flagNames returns an error text with the names of flags in place of those of fields. A name of one
-// word, which is the same for both, is replaced at the beginning only.
+// flagNames returns an error text with names of fields replaced by names of flags. A name of one word,
+// which is the same for both, is replaced at the beginning only.
 func (f *Flags) flagNames(text string) string {
 	if f.file != "" {
 		return "--load-source: " + f.file + ": " + text

@@ -17,7 +17,7 @@ import (
 )
 
 // BenchmarkRead30000Pods measures one reading of 30,000 pods with a sidecar each through the scheduler's client, into a
-// store. Sending the response is included. CPU is that of the process, and kept-MiB the memory of the reading.
+// store. Sending the response is included. CPU is measured for the process, and kept-MiB is the memory of the reading.
 func BenchmarkRead30000Pods(b *testing.B) {
 	var items []string
 	for i := range 30_000 {

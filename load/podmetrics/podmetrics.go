@@ -1,5 +1,5 @@
 // Package podmetrics reads the usage of pods from the metrics API of Kubernetes, which metrics-server provides. It is a
-// package of its own because its permissions are: they are needed only where the usage of pods is read.
+// separate package because its permissions are needed only where the usage of pods is read.
 package podmetrics
 
 import (
@@ -25,7 +25,7 @@ import (
 // defaultMaxAge is the maximum age of a pod's metrics. It allows for some failed scrapes of its node.
 const defaultMaxAge = 3 * time.Minute
 
-// maxBytes is the size of the largest list of pods; that of 30,000 pods with one container has 10 MiB. The list is
+// maxBytes is the size of the largest list of pods; a list of 30,000 pods with one container has 10 MiB. The list is
 // decoded pod by pod, because metrics-server has no pages: its text is never in memory as a whole.
 const maxBytes = 256 << 20
 
@@ -219,7 +219,7 @@ func expect(decoder *json.Decoder, want json.Delim) error {
 type boundedReader struct {
 	body io.Reader
 	read int64
-	// decoded returns how many bytes have been decoded. The others are in the buffer of the decoder.
+	// decoded returns how many bytes have been decoded. The remaining bytes are in the buffer of the decoder.
 	decoded func() int64
 }
 
@@ -239,7 +239,7 @@ func (r *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// sortUnique sorts pods by namespace and name, and removes those that occur before.
+// sortUnique sorts pods by namespace and name, and removes duplicates.
 func sortUnique(pods []load.PodUsage) []load.PodUsage {
 	slices.SortStableFunc(pods, func(a, b load.PodUsage) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))

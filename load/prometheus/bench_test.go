@@ -16,7 +16,7 @@ import (
 )
 
 // BenchmarkPoll5000Nodes measures one poll of 5,000 nodes, which are matched by address, into a store. Sending the
-// response is included, generating it is not. CPU is that of the process; the growth is the memory allocated
+// response is included, generating it is not. CPU is measured for the process; the growth is the memory allocated
 // during the poll, garbage included, which is an upper bound of the memory in use.
 func BenchmarkPoll5000Nodes(b *testing.B) {
 	var rows []string

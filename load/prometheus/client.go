@@ -15,8 +15,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 )
 
-// Client sends queries to a Prometheus server, or another server with its query API. Errors are those of the API's client; a
-// *load.Error is returned without the URL that the client adds.
+// Client sends queries to a Prometheus server, or another server with its query API. It returns the errors of the API's
+// client, except that a *load.Error is returned without the URL that the client adds.
 type Client struct {
 	server *endpoint.Endpoint
 	api    promv1.API

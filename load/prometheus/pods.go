@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxPodBytes is the size of the largest response to a query of pods; that for 30,000 pods has about 4 MiB.
+	// maxPodBytes is the size of the largest response to a query of pods; a response for 30,000 pods has about 4 MiB.
 	maxPodBytes = 64 << 20
 	// maxPodValues is the largest number of JSON values in such a response: seven for each pod without further labels.
 	maxPodValues = 10 * load.MaxPods
@@ -46,10 +46,10 @@ func (s *PodSource) String() string { return s.Client.String() + ", pods" }
 
 // Queries returns the queries for the CPU usage in cores and the memory usage in bytes, one sample per pod.
 //
-// The metrics are those of the kubelet's cAdvisor. Each container has a series, and so have the pod itself (without the label
-// container) and its pause container (POD, or no label either). The inner maximum counts a container once that two scrape
-// configurations collect, or that was restarted within the window. The rate of a counter that is younger than its window is
-// too low, see alternatives: pods that were not scraped a window ago are left out.
+// The metrics are from the kubelet's cAdvisor. Each container has a series, as have the pod itself (without the label
+// container) and its pause container (with container POD or without the label). The inner maximum counts a container once if
+// two scrape configurations collect it, or if it was restarted within the window. The rate of a counter that is younger than
+// its window is too low, see alternatives: pods that were not scraped a window ago are left out.
 func (s *PodSource) Queries() (cpu, memory string) {
 	const byPod = " by (namespace, pod) "
 	sum := func(expression string) string {
@@ -75,7 +75,7 @@ func (s *PodSource) ReadPods(ctx context.Context) (load.PodReading, error) {
 	return s.ReadPodsAt(ctx, time.Time{})
 }
 
-// ReadPodsAt queries CPU and memory at a time, that of the server if it is zero.
+// ReadPodsAt queries CPU and memory at a time, the current time of the server if it is zero.
 func (s *PodSource) ReadPodsAt(ctx context.Context, at time.Time) (load.PodReading, error) {
 	var vectors [2]model.Vector
 	var errs [2]error

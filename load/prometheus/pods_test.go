@@ -189,7 +189,7 @@ func FuzzReadPods(f *testing.F) {
 }
 
 // BenchmarkRead30000Pods measures one reading of 30,000 pods into a store. Sending the responses is included, computing
-// them is not. CPU is that of the process.
+// them is not. CPU is measured for the process.
 func BenchmarkRead30000Pods(b *testing.B) {
 	var rows []string
 	for i := range 30_000 {

@@ -32,14 +32,14 @@ const (
 	defaultRateWindow = 5 * time.Minute
 )
 
-// maxBytes is the size of the largest response to one query; that for 5,000 nodes has about 1 MiB.
+// maxBytes is the size of the largest response to one query; a response for 5,000 nodes has about 1 MiB.
 const maxBytes = 32 << 20
 
-// maxValues is the largest number of JSON values in a response; one for 50,000 nodes with ten labels each has
-// 750,000.
+// maxValues is the largest number of JSON values in a response; a response for 50,000 nodes with ten labels each
+// has 750,000.
 const maxValues = 1_000_000
 
-// maxFraction is the largest value that is accepted as a fraction near 1. Larger ones are probably
+// maxFraction is the largest value that is accepted as a fraction near 1. Larger values are probably
 // percentages or numbers of cores.
 const maxFraction = 1.5
 

@@ -403,7 +403,7 @@ func TestFaults(t *testing.T) {
 	}
 	t.Run("hangs", func(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			_ = r.ParseForm() // who has not read the request does not see its end
+			_ = r.ParseForm() // the context of an unread request does not end
 			<-r.Context().Done()
 		}))
 		defer server.Close()

@@ -39,9 +39,9 @@ const instanceLabel model.LabelName = "instance"
 // they cost the server less. The operator "and" removes nodes without current samples, which a window
 // would still include.
 //
-// The rate of a counter that is younger than its window is too low: the increase is divided by the whole window. That of a
-// new node's idle time would make the node look busy. Idle time is therefore divided by the time of all modes, whose rates
-// are too low by the same factor. The recording rule divides by the number of CPUs: its first samples are left out.
+// The rate of a counter that is younger than its window is too low: the increase is divided by the whole window. A new node
+// would look busy because the rate of its idle time is too low. Idle time is therefore divided by the time of all modes,
+// whose rates are too low by the same factor. The recording rule divides by the number of CPUs: its first samples are left out.
 func alternatives(c *metricprovider.Config, series load.Series) []string {
 	if query := configured(c.Queries, series); query != "" {
 		return []string{query}

@@ -47,8 +47,8 @@ func simulated(n load.Node) nodeexporter.Load {
 	return nodeexporter.Load{CPU: nodeexporter.Utilization(n.CPU), Memory: nodeexporter.Utilization(n.Memory)}
 }
 
-// late delays responses by up to a fifth of a second, as a busy machine does: the counters are then those of a later time than the
-// scrape's.
+// late delays responses by up to a fifth of a second, as a busy machine does: the counters are then newer than the time of the
+// scrape.
 func late(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -119,7 +119,7 @@ func TestRealPrometheus(t *testing.T) {
 		return source
 	}
 	asShipped := source(func(*settings) {})
-	// The window is full when the standard deviation is the expected one. That of a constant load is 0 only
+	// The window is full when the standard deviation has the expected value. For a constant load it is 0 only
 	// if no scrape in the window was late, which takes longer on a busy machine.
 	err = wait.PollUntilContextTimeout(t.Context(), time.Second, 10*5*time.Minute, true, func(ctx context.Context) (bool, error) {
 		reading, err := asShipped.Read(ctx)
@@ -208,7 +208,7 @@ func TestRealPrometheus(t *testing.T) {
 	})
 }
 
-// isBetween reports whether a time is within two others, to a second.
+// isBetween reports whether a time is between two times, to a second.
 func isBetween(at, from, to time.Time) bool {
 	return !at.Before(from.Add(-time.Second)) && !at.After(to.Add(time.Second))
 }

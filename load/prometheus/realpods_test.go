@@ -20,7 +20,7 @@ import (
 )
 
 // cadvisor exposes the container metrics of 20 pods as a kubelet does: pod i has a container that uses 0.1 i cores and i MiB,
-// and a sidecar that uses half of that; the pod as a whole and its pause container have series of their own.
+// and a sidecar that uses half as much; the pod as a whole and its pause container have series of their own.
 func cadvisor(began time.Time) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		seconds := time.Since(began).Seconds()

@@ -22,8 +22,8 @@ const mixin = `groups:
     expr: 1 - avg without (cpu) (sum without (mode) (rate(node_cpu_seconds_total{mode=~"idle|iowait|steal"}[5m])))
 `
 
-// young are scrapes every 30 s for an hour. Node old is there from the start and uses 20 % of its two CPUs, node young joins after
-// 30 minutes and uses 10 %. Pod old uses 0.2 cores, pod young 0.6 cores in two containers, the second of which starts 10 minutes later.
+// young are scrapes every 30 s for an hour. Node old exists from the start and uses 20 % of its two CPUs, node young joins after
+// 30 minutes and uses 10 %. Pod old uses 0.2 cores, pod young 0.6 cores in two containers; the second starts 10 minutes later.
 var young = []map[string]string{
 	{"series": `node_cpu_seconds_total{node="old",cpu="0",mode="idle"}`, "values": "1000+24x120"},
 	{"series": `node_cpu_seconds_total{node="old",cpu="0",mode="user"}`, "values": "1000+6x120"},
@@ -38,9 +38,9 @@ var young = []map[string]string{
 	{"series": `container_cpu_usage_seconds_total{namespace="n",pod="young",container="b"}`, "values": "_x80 3+6x40"},
 }
 
-// TestYoungNodesAndPods evaluates the queries with promtool, over what a server has of nodes and pods of different ages.
-// A rate divides by the whole window: that of the idle time of node young, scraped for 2 of 15 minutes, is 0.14 of what it
-// should be, and the node looked 87 % busy.
+// TestYoungNodesAndPods evaluates the queries with promtool, over series of nodes and pods of different ages. A rate
+// divides by the whole window: for node young, scraped for 2 of 15 minutes, the rate of the idle time is 0.14 of the
+// right value, and the node looked 87 % busy.
 func TestYoungNodesAndPods(t *testing.T) {
 	config := metricprovider.Config{Address: "http://p", NodeLabel: "node"}
 	nodes := newSource(t, config, nil)
@@ -57,13 +57,13 @@ func TestYoungNodesAndPods(t *testing.T) {
 	const oldNode, youngNode, oldPod, youngPod = `node="old"`, `node="young"`, `namespace="n",pod="old"`, `namespace="n",pod="young"`
 	onlyOld, both := map[string]float64{oldNode: 0.2}, map[string]float64{oldNode: 0.2, youngNode: 0.1}
 	constant := map[string]float64{oldNode: 0, youngNode: 0}
-	// From the metrics, the load of a node is known as soon as it was scraped twice.
+	// Raw metrics: the load of a node is known as soon as it was scraped twice.
 	for at, want := range map[string]map[string]float64{"30m": onlyOld, "32m": both, "36m": both, "44m": both, "59m": both} {
 		expect(mean[1], at, want)
 	}
 	expect(deviation[1], "33m", constant)
 	expect(deviation[1], "44m", constant)
-	// From the recording rule, when its samples are rates over 5 minutes.
+	// Recording rule: the load is known when its samples are rates over 5 minutes.
 	for at, want := range map[string]map[string]float64{"30m": onlyOld, "34m": onlyOld, "38m": both, "59m": both} {
 		expect(mean[0], at, want)
 	}

@@ -80,7 +80,7 @@ func NewPods(config metricprovider.Config, access Cluster) (load.PodSource, erro
 	return podmetrics.New(podmetrics.Config{Open: access.PodMetrics})
 }
 
-// unusedError returns the error for a field that is set and that the type does not use. types are those that use it.
+// unusedError returns the error for a field that is set and that the type does not use. types are the types that use it.
 func unusedError(field metricprovider.Field, providerType string, types []string, purpose string) error {
 	if len(types) == 0 {
 		return fmt.Errorf("%s: not used for %s", field.Name, purpose)

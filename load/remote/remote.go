@@ -30,7 +30,7 @@ type taggedReading struct {
 	reading load.Reading
 }
 
-// New returns the source of a configuration, whose address is that of the service, such as
+// New returns the source of a configuration, whose address is the URL of the service, such as
 // http://load-watcher:2020.
 func New(config metricprovider.Config) (*Source, error) {
 	server, err := endpoint.New(config, endpoint.Options{Type: metricprovider.Service, MaxBytes: wire.MaxBytes})

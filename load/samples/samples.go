@@ -10,7 +10,7 @@ import (
 )
 
 // maxPerNode is the largest number of samples stored per node. If a window has more samples, the time
-// between two stored ones is the length of the window divided by maxPerNode.
+// between two stored samples is the length of the window divided by maxPerNode.
 const maxPerNode = 64
 
 // Sample is the utilization of a node at one time, as fractions of the node's capacity in [0, 1].

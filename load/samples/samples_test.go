@@ -82,8 +82,8 @@ func TestRetain(t *testing.T) {
 	}
 }
 
-// TestWindowEqualsList compares the load with that of a list of all samples in the window, for samples that are
-// not too frequent to be stored.
+// TestWindowEqualsList compares the load with the load computed from a list of all samples in the window, for samples
+// that are not too frequent to be stored.
 func TestWindowEqualsList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const length = 10 * time.Minute

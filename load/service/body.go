@@ -14,8 +14,8 @@ import (
 
 // body is the response for all nodes of one reading. All responses share its bytes.
 type body struct {
-	// zipped is the gzipped message, size the number of bytes of the message itself. Clients that do not
-	// accept gzip receive the message as it is unpacked, so that only the small form is in memory.
+	// zipped is the gzipped message, size the number of bytes of the message itself. For clients that do not
+	// accept gzip, the message is unpacked while it is sent, so that only the small form is in memory.
 	zipped []byte
 	size   int64
 	// etag identifies the content, in both forms.
@@ -74,7 +74,7 @@ type bodies struct {
 	mu      sync.Mutex
 	current *currentBody
 
-	// sending has the bodies of the open responses, the oldest first, with bytes in total. If these exceed
+	// sending has the bodies of the open responses, the oldest first, with bytes in total. If bytes exceeds
 	// limit, the responses with the oldest bodies are aborted: their clients are the slowest.
 	sending   []*sentBody
 	bytes     int64
@@ -82,7 +82,7 @@ type bodies struct {
 	responses int
 }
 
-// currentBody is the body of a snapshot, encoded by the first request for it while others wait.
+// currentBody is the body of a snapshot, encoded by the first request for it while other requests wait.
 type currentBody struct {
 	snapshot *load.Snapshot
 	once     sync.Once
@@ -153,7 +153,7 @@ func (b *bodies) send(one *body, abort func()) (done func()) {
 	}
 }
 
-// remove removes a body from those that are being sent. Callers hold the lock.
+// remove removes a body from the bodies that are being sent. Callers hold the lock.
 func (b *bodies) remove(i int) {
 	b.bytes -= int64(len(b.sending[i].zipped))
 	b.sending = append(b.sending[:i], b.sending[i+1:]...)

@@ -53,7 +53,7 @@ type State struct{ current atomic.Pointer[load.State] }
 // Set replaces the state.
 func (s *State) Set(state load.State) { s.current.Store(&state) }
 
-// get returns the state, one without errors before the first Set.
+// get returns the state, a state without errors before the first Set.
 func (s *State) get() load.State {
 	if state := s.current.Load(); state != nil {
 		return *state
@@ -95,7 +95,7 @@ const (
 	// maxResponses is the largest number of simultaneous responses with the load of all nodes.
 	maxResponses = 256
 	// maxSending is the largest number of bytes of the bodies that are being sent. Responses with the same
-	// reading share one: that of 50,000 nodes has about 2 MiB.
+	// reading share one body: the body of 50,000 nodes has about 2 MiB.
 	maxSending = 64 << 20
 )
 

@@ -295,7 +295,7 @@ func TestOneMetricFails(t *testing.T) {
 	}
 }
 
-// TestBothFail checks that of two errors the one with the longer requested wait determines the reason.
+// TestBothFail checks that the error with the longer requested wait determines the reason of two errors.
 func TestBothFail(t *testing.T) {
 	f := newFake(t)
 	oops, slow := forMetric(cpu, status(500, "oops")), forMetric(memory, status(429, "slow down", "Retry-After", "7"))

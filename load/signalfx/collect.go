@@ -36,7 +36,7 @@ type summary struct {
 }
 
 // collect computes the utilization of nodes from the samples of series. If several series belong to a
-// node, the one with the newest sample is used, and of these the first by series ID.
+// node, the series with the newest sample is used; the lowest series ID breaks ties.
 func collect(data map[string]samples, hosts map[string]string, resolve func(string) (string, bool), limits limits) metricResult {
 	result := metricResult{nodes: make(map[string]summary, len(data))}
 	for _, id := range slices.Sorted(maps.Keys(data)) {

@@ -65,7 +65,7 @@ type sample struct {
 }
 
 // UnmarshalJSON decodes [[time, value], ...]. It does not fail, so that an invalid series does not
-// invalidate the others: it decodes anything but a list as one invalid sample.
+// invalidate other series: it decodes anything but a list as one invalid sample.
 func (s *samples) UnmarshalJSON(raw []byte) error {
 	var list []sample
 	if json.Unmarshal(raw, &list) != nil {

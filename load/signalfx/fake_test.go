@@ -55,7 +55,7 @@ type fake struct {
 	mu     sync.Mutex
 	token  string
 	series []fakeSeries
-	// page is the largest number of results of a response, whatever the requested limit.
+	// page is the largest number of results of a response, even if a higher limit is requested.
 	page int
 	// intercept handles a request if it returns true.
 	intercept func(w http.ResponseWriter, r *http.Request) bool
@@ -95,7 +95,7 @@ func (f *fake) change(change func()) {
 	change()
 }
 
-// asked returns the requests for a path since the last call, and drops all others.
+// asked returns the requests for a path since the last call, and drops all other requests.
 func (f *fake) asked(path string) []url.Values {
 	f.mu.Lock()
 	defer f.mu.Unlock()

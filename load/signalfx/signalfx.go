@@ -44,7 +44,7 @@ const (
 var resolutions = []time.Duration{time.Second, time.Minute, 5 * time.Minute, time.Hour}
 
 // maxBytes is the size of the largest response. The samples of one metric for 5,000 nodes have about 2 MiB
-// at the default resolution, and 60 times that at a resolution of 1s.
+// at the default resolution, and 60 times as much at a resolution of 1s.
 const maxBytes = 64 << 20
 
 const (
@@ -134,7 +134,7 @@ func validate(c *metricprovider.Config) error {
 // String returns the URL of the API, for messages.
 func (s *Source) String() string { return "SignalFx at " + s.server.URL.String() }
 
-// Read requests the samples of both metrics. The time of the reading is that of its newest sample.
+// Read requests the samples of both metrics. The time of the reading is the time of its newest sample.
 func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	resolve, err := s.resolver()
 	if err != nil {
@@ -162,7 +162,7 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	if errs[0] != nil && errs[1] != nil {
 		return load.Reading{}, joinErrors(errs[0], errs[1])
 	}
-	// A sample ahead of the local clock must not make the reading newer than it is, nor later readings
+	// A sample ahead of the local clock must not set the reading's time in the future: later readings would be
 	// out of order.
 	if reading.Time.After(now) {
 		reading.Time = now
@@ -223,7 +223,7 @@ func (s *Source) read(ctx context.Context, m *metric, resolve func(string) (stri
 	return metricResult{}, err
 }
 
-// staleAfter returns the age of its newest sample at which a node is stale.
+// staleAfter returns the age of its newest sample above which a node is stale.
 func (s *Source) staleAfter() time.Duration { return max(3*s.config.Step.Duration, minStale) }
 
 // advice returns the settings to check if no data was found.
@@ -235,7 +235,7 @@ func (s *Source) advice(m *metric) string {
 		m.name, s.config.HostDimension, s.config.Filter)
 }
 
-// joinErrors returns one error for both metrics: only the first if their texts are equal. The one that
+// joinErrors returns one error for both metrics: only the first if their texts are equal. The error that
 // requests the longer wait is first, because it determines the reason and the wait.
 func joinErrors(cpu, memory error) error {
 	first, second := cpu, memory

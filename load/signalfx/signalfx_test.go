@@ -169,7 +169,7 @@ func TestNodes(t *testing.T) {
 		want   map[string]load.Node
 		// rejected samples and stale nodes
 		rejected, stale int
-		// newest is the age of the newest sample at noon; that of the other node if 0
+		// newest is the age of the newest sample at noon; 0 if the other node has the newest sample
 		newest time.Duration
 	}{
 		// mean 10, sqrt(0)
@@ -255,7 +255,7 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// TestWindowBegins checks that the window starts at a multiple of the resolution, whatever the time of the read.
+// TestWindowBegins checks that the window starts at a multiple of the resolution for any time of the read.
 func TestWindowBegins(t *testing.T) {
 	for _, resolution := range resolutions {
 		t.Run(resolution.String(), func(t *testing.T) {

@@ -26,14 +26,14 @@ type watchedStore struct {
 	pods   *load.PodStore
 }
 
-// Watch adds the store of a source until ctx is done. A further store with the same source is ignored
-// until then.
+// Watch adds the store of a source until ctx is done. Until then, another store with the same source is
+// ignored.
 func (c *Collector) Watch(ctx context.Context, source string, store *load.Store) {
 	c.watch(ctx, watchedStore{source: source, nodes: store})
 }
 
-// WatchPods adds the store of a source of the usage of pods until ctx is done. A further store with the same source is
-// ignored until then.
+// WatchPods adds the store of a source of the usage of pods until ctx is done. Until then, another store with the same
+// source is ignored.
 func (c *Collector) WatchPods(ctx context.Context, source string, store *load.PodStore) {
 	c.watch(ctx, watchedStore{source: source, pods: store})
 }
@@ -99,7 +99,7 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 	out <- lost
 }
 
-// store is what stores of nodes and of pods have in common.
+// store has the methods that stores of nodes and of pods have in common.
 type store interface {
 	Age() (age time.Duration, known bool)
 	MaxAge() time.Duration

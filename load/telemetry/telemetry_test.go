@@ -12,10 +12,10 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
-// TestWatch checks that the metrics of a source are those of the first store whose context is not done.
+// TestWatch checks that the metrics of a source are from the first store whose context is not done.
 func TestWatch(t *testing.T) {
 	collector := &Collector{}
-	// The maximum age of the store tells which one is collected.
+	// The maximum age identifies the store that is collected.
 	collected := func() string {
 		for seconds, age := range map[string]time.Duration{"60": time.Minute, "120": 2 * time.Minute} {
 			want := "# HELP plimsoll_load_max_age_seconds [ALPHA] Maximum age of a reading that is used.\n" +

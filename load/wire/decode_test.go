@@ -32,7 +32,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodeManyDisks checks a node with hundreds of disks, for each of which existing services send two metrics.
+// TestDecodeManyDisks checks a node with hundreds of disks: existing services send two metrics for each disk.
 func TestDecodeManyDisks(t *testing.T) {
 	disks := strings.Repeat(
 		`{"type": "Storage", "operator": "AVG", "value": 1}, {"type": "Storage", "operator": "STD", "value": NaN},`,

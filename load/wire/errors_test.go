@@ -68,7 +68,7 @@ func messageOf(nodes string) string {
 	return `{"timestamp": 1795239886, "data": {"NodeMetricsMap": ` + nodes + `}}`
 }
 
-// TestDecodeBadNodes checks the errors of nodes and metrics, which name them.
+// TestDecodeBadNodes checks that errors name the node or the metric.
 func TestDecodeBadNodes(t *testing.T) {
 	for nodes, want := range map[string]string{
 		`[]`:                          `data.NodeMetricsMap: found "[]": must be an object`,
@@ -84,8 +84,8 @@ func TestDecodeBadNodes(t *testing.T) {
 	}
 }
 
-// TestDecodeIsBounded checks that small messages that would decode to much memory are rejected, with the
-// bound, without taking that memory.
+// TestDecodeIsBounded checks that small messages that would decode to much memory are rejected without
+// taking that memory, and that the error states the bound.
 func TestDecodeIsBounded(t *testing.T) {
 	var nodes strings.Builder
 	for i := range maxNodes + 1 {

@@ -21,7 +21,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// MaxBytes is the size of the largest message; one with 5,000 nodes has about 3 MiB.
+// MaxBytes is the size of the largest message; a message with 5,000 nodes has about 3 MiB.
 const MaxBytes = 64 << 20
 
 const (
@@ -72,7 +72,7 @@ type data struct {
 }
 
 // nodeMap collects the load of the nodes while the message is decoded, one metric at a time, so that the
-// memory depends on the number of nodes and not on what else the message contains.
+// memory depends on the number of nodes and not on the size of the message.
 type nodeMap struct {
 	nodes    map[string]load.Node
 	rejected int
@@ -168,7 +168,7 @@ func (l *metricList) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// add adds a metric to those of its resource.
+// add adds a metric to the values of its resource.
 func (l *metricList) add(to *resourceValues, m metric) {
 	if m.Value == nil {
 		l.rejected++

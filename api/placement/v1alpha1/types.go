@@ -1,5 +1,5 @@
 // Package v1alpha1 contains version v1alpha1 of the Placement API, group
-// cluster.open-cluster-management.io. The schema is that of v1beta1: an object
+// cluster.open-cluster-management.io. The schema is the same as in v1beta1: an object
 // written in one version can be read in the other.
 //
 // +kubebuilder:object:generate=true

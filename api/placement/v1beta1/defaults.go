@@ -5,7 +5,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// The defaults of a placement are those of the CRD.
+// The defaults of a placement equal the defaults in the CRD.
 const (
 	DefaultWeight                   = 1
 	DefaultMaxSkew                  = 1

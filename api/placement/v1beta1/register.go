@@ -7,8 +7,8 @@ import (
 )
 
 // AddToScheme registers the types of this version of the group: Placement, and
-// PlacementDecision of Open Cluster Management. Use it instead of the function of that
-// project, which registers another type for Placement.
+// PlacementDecision of Open Cluster Management. Use it instead of the function of Open
+// Cluster Management, which registers another type for Placement.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&Placement{}, &PlacementList{},

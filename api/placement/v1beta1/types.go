@@ -55,7 +55,7 @@ type Mode string
 
 const (
 	// Additive means that prioritizers that are not listed have their default weight:
-	// 1 for Balance and Steady, 0 for the others.
+	// 1 for Balance and Steady, 0 for all other prioritizers.
 	Additive Mode = "Additive"
 	// Exact means that prioritizers that are not listed have weight 0.
 	Exact Mode = "Exact"
@@ -67,7 +67,7 @@ const (
 type ScoreType string
 
 const (
-	// BuiltIn means that the score is that of a Prioritizer.
+	// BuiltIn means that the score is computed by a Prioritizer.
 	BuiltIn ScoreType = "BuiltIn"
 	// AddOn means that the score is read from an AddOnPlacementScore in the namespace of the cluster.
 	AddOn ScoreType = "AddOn"

@@ -12,7 +12,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// The bounds of numbers are those of the CRD.
+// The bounds of numbers equal the bounds in the CRD.
 const (
 	MinWeight            = -10
 	MaxWeight            = 10
@@ -26,8 +26,8 @@ const (
 	maxScoreLength = 253
 )
 
-// The patterns of keys of taints and topologies, names of groups, and rate limits are
-// those of the CRD.
+// The patterns of keys of taints and topologies, names of groups, and rate limits equal
+// the patterns in the CRD.
 var (
 	keyPattern = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?` +
 		`(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`)
@@ -64,7 +64,7 @@ func (s *PlacementSpec) Validate() field.ErrorList {
 	return errs
 }
 
-// oneOf returns an error if the value is none of those allowed.
+// oneOf returns an error if the value is not one of the allowed values.
 func oneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
 	if slices.Contains(allowed, value) {
 		return nil

@@ -10,7 +10,7 @@
 //
 // Every score is an integer in [-100, 100], higher is better, and a function of the one cluster
 // alone: scores of clusters of any size can be compared, and a cluster that joins or leaves the
-// fleet does not change those of the others. A score without data is absent rather than medium.
+// fleet does not change the scores of other clusters. A score without data is absent rather than medium.
 //
 // Only nodes that accept a pod without tolerations count, with the pods on them. Scores are
 // truncated toward zero, as in Open Cluster Management.
@@ -83,7 +83,7 @@ type receiver interface {
 	writeResources(ctx context.Context, capacity, allocatable v1.ResourceList, force bool) error
 }
 
-// report is what the hub has received last.
+// report is the last report that the hub has received.
 type report struct {
 	scores                []Score
 	validUntil            time.Time
@@ -180,7 +180,7 @@ func (a *Agent) reportAll(ctx context.Context) error {
 
 // reportScores writes scores that changed or expire soon.
 func (a *Agent) reportScores(ctx context.Context, scores []Score) error {
-	// Of the wall clock, as the hub has: after a jump the scores on the hub are valid for too short or too long.
+	// The wall clock, as on the hub: after a jump the scores on the hub are valid for too short or too long.
 	now := a.now().Round(0)
 	remaining := a.last.validUntil.Sub(now)
 	if slices.Equal(scores, a.last.scores) && remaining > a.options.ValidFor/2 && remaining <= a.options.ValidFor {

@@ -36,14 +36,14 @@ type fakeHub struct {
 	offset atomic.Int64
 
 	mu sync.Mutex
-	// errors are the errors of reports by kind, memberError that of listing policies in the member
-	// cluster.
+	// errors are the errors of reports by kind, memberError is the error of listing policies in the
+	// member cluster.
 	errors      map[string]error
 	memberError error
-	// received are the kinds of successful reports, failed the times of the others.
+	// received are the kinds of successful reports, failed the times of failed reports.
 	received []string
 	failed   []time.Time
-	// validUntil is that of the last scores.
+	// validUntil is the end of the validity of the last scores.
 	validUntil time.Time
 }
 
@@ -84,7 +84,7 @@ func (f *fakeHub) writeResources(context.Context, v1.ResourceList, v1.ResourceLi
 }
 
 // reports waits for a duration and returns the kinds of the reports received meanwhile, the times of
-// failed ones, and the time for which the last scores remain valid.
+// failed reports, and the time for which the last scores remain valid.
 func (f *fakeHub) reports(d time.Duration) (received []string, failed []time.Time, valid time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -158,8 +158,8 @@ func TestOnlyChangesAreReported(t *testing.T) {
 	})
 }
 
-// TestClockJumps checks that scores are written again when the clock of the agent has jumped, so that those on
-// the hub never stay valid, or expire, an hour too late or too early.
+// TestClockJumps checks that scores are written again when the clock of the agent has jumped, so that scores on
+// the hub do not expire an hour too early or too late.
 func TestClockJumps(t *testing.T) {
 	for _, jump := range []time.Duration{time.Hour, -time.Hour} {
 		withAgent(t, Never, func(t *testing.T, a *Agent, hub *fakeHub) {
@@ -301,7 +301,7 @@ func TestExplain(t *testing.T) {
 }
 
 // TestHubRequiresLease checks that nothing is written to the hub while the agent does not hold its lease, and that the
-// failure is that of its own cluster.
+// error has reasonMember.
 func TestHubRequiresLease(t *testing.T) {
 	requests := 0
 	hub := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests++ }))

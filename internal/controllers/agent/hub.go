@@ -62,7 +62,7 @@ type Hub struct {
 	// raw is the kubeconfig of the client.
 	raw    []byte
 	client dynamic.Interface
-	// connections are those of the client.
+	// connections are the connections of the client.
 	connections *connrotation.Dialer
 }
 

@@ -19,7 +19,7 @@ type nodeAmounts struct {
 type podAmounts struct {
 	// nodeAmounts is the name of the pod's node. A pod without a node is not counted.
 	Node string
-	// Requests and Limits are those of the pod. Limits below Requests count as Requests.
+	// Requests and Limits belong to the whole pod. Limits below Requests count as Requests.
 	Requests, Limits resources.Amounts
 	// Unbounded reports whether a container of the pod has no limit of the resource.
 	Unbounded [scored]bool
@@ -131,7 +131,7 @@ type Sums struct {
 	// Allocatable is the capacity for pods.
 	Allocatable float64
 	// Free is the capacity that requests leave free. It is at least 0 for each node: an overcommitted
-	// node does not reduce the free capacity of others.
+	// node does not reduce the free capacity of other nodes.
 	Free float64
 	// Limits are the limits of the pods; for a node with an unbounded pod at least its allocatable
 	// amount.
@@ -155,9 +155,9 @@ type Load struct {
 }
 
 // LoadRisk returns the probability in [0, 1] that the pods of the cluster use more than they
-// request: for each resource the mean of the load risks of the nodes with known load (see
-// risk.Resource.LoadRisk), weighted by allocatable amount, and of these the highest. A resource is
-// skipped if the load of less than half of its allocatable amount is known. Known is false if all
+// request. The risk of a resource is the mean of the load risks of the nodes with known load (see
+// risk.Resource.LoadRisk), weighted by allocatable amount; LoadRisk returns the highest. A resource
+// is skipped if the load of less than half of its allocatable amount is known. Known is false if all
 // resources are skipped.
 func (l *Ledger) LoadRisk(load func(node string) Load) (highest float64, known bool) {
 	var measured, weighted [scored]float64

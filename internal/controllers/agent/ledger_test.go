@@ -118,11 +118,11 @@ func TestLoadRisk(t *testing.T) {
 	}{
 		"no load":        {nil, 0, false},
 		"low everywhere": {map[string]Load{"a": steady(0.1, 0.1), "b": steady(0.05, 0.1)}, 0, true},
-		// resources.CPU: (8 x 1 + 24 x 0) / 32 = 0.25, memory low
+		// CPU: (8 x 1 + 24 x 0) / 32 = 0.25, memory low
 		"a quarter of resources.CPU exceeds requests": {map[string]Load{"a": steady(0.9, 0.1), "b": steady(0.05, 0.1)}, 0.25, true},
 		// memory: (8 x 0 + 8 x 1) / 16
 		"half of memory exceeds requests": {map[string]Load{"a": steady(0.9, 0.1), "b": steady(0.05, 0.9)}, 0.5, true},
-		// resources.CPU is known for 8 of 32, which is too little; memory for 8 of 16.
+		// CPU is known for 8 of 32, which is too little; memory for 8 of 16.
 		"known for one node":               {map[string]Load{"a": steady(0.9, 0.1), "b": none}, 0, true},
 		"only a tainted node":              {map[string]Load{"tainted": steady(0.9, 0.9)}, 0, false},
 		"invalid loads":                    {map[string]Load{"a": steady(math.NaN(), -1), "b": steady(-1, math.Inf(1))}, 0, false},

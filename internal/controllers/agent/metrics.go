@@ -43,7 +43,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	return m
 }
 
-// recordScores sets the scores and deletes those that are absent.
+// recordScores sets the scores and deletes absent scores.
 func (m *metrics) recordScores(scores []Score) {
 	for _, name := range Names {
 		i := slices.IndexFunc(scores, func(s Score) bool { return s.Name == name })

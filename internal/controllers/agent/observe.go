@@ -137,7 +137,7 @@ func (o *observer) deletePod(pod *v1.Pod) {
 }
 
 // acceptsPods reports whether a node accepts a pod without tolerations. A node without conditions,
-// such as one of a manifest, counts as ready.
+// for example from a manifest, counts as ready.
 func acceptsPods(node *v1.Node) bool {
 	if !resources.IsSchedulable(node) {
 		return false
@@ -186,7 +186,7 @@ func (o *observer) state(pools []Slack, store *load.Store) State {
 	return state
 }
 
-// resources returns the capacity of all nodes, and the allocatable resources of those that are not
+// resources returns the capacity of all nodes, and the allocatable resources of the nodes that are not
 // cordoned, as the agent of Open Cluster Management does. The caller must not change the lists.
 func (o *observer) resources() (capacity, allocatable v1.ResourceList) {
 	o.mu.Lock()

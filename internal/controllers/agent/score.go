@@ -23,7 +23,7 @@ const (
 	// LowLoadRisk scores the probability that pods do not use more than they request:
 	// 200 x (0.5 - load risk). It is absent without measured load.
 	LowLoadRisk = "lowLoadRisk"
-	// SlackCPU and SlackMemory score the available slack S against the target T, negative if it is
+	// SlackCPU and SlackMemory score the available slack S against the target T, negative if S is
 	// less: 100 x (S - T) / max(S, T). The score of several pools is the mean weighted by their
 	// targets. It is absent if all targets are 0.
 	SlackCPU    = "slackCPU"
@@ -49,12 +49,12 @@ type Slack struct{ Available, Target resources.Amounts }
 
 // State is the state that a cluster is scored by.
 type State struct {
-	// Sums are those over the nodes.
+	// Sums are the sums over the nodes.
 	Sums [scored]Sums
 	// LoadRisk is in [0, 1]. It is ignored unless LoadKnown is set.
 	LoadRisk  float64
 	LoadKnown bool
-	// Slack is that of all pools.
+	// Slack is the slack of each pool.
 	Slack []Slack
 }
 
@@ -64,7 +64,7 @@ const (
 	gib   = 1 << 30
 )
 
-// Scores returns the scores of a cluster in the order of Names, without those that are absent.
+// Scores returns the scores of a cluster in the order of Names, without absent scores.
 func Scores(s State) []Score {
 	cpu, memory := s.Sums[resources.CPU], s.Sums[resources.Memory]
 	out := []Score{

@@ -60,7 +60,7 @@ func TestSlack(t *testing.T) {
 		"half available":    {pools{pool(2, 4)}, -50, true},
 		"twice the target":  {pools{pool(8, 4)}, 50, true},
 		// (6 x 50 + 2 x -100) / 8 = 12.5: the surplus of one pool does not compensate for
-		// the deficit of another.
+		// the deficit of another pool.
 		"surplus and deficit": {pools{pool(12, 6), pool(0, 2), pool(7, 0)}, 12, true},
 	} {
 		if got, known := slackBalance(tc.pools, resources.CPU); got != tc.want || known != tc.known {
@@ -84,7 +84,7 @@ func TestExample(t *testing.T) {
 		Slack: []Slack{{Available: resources.Amounts{2 * cores, 16 * gib}, Target: resources.Amounts{4 * cores, 8 * gib}}},
 	})
 	want := []Score{
-		// resources.CPU: A = 16, F = 2 + 5 = 7, L = 12 + max(4, 8) = 20
+		// CPU: A = 16, F = 2 + 5 = 7, L = 12 + max(4, 8) = 20
 		// memory: A = 64, F = 24 + 8 = 32, L = 16 + max(24, 32) = 48
 		{FreeCPU, -12},        // 200 x (7/16 - 0.5) = -12.5
 		{FreeMemory, 0},       // 200 x (32/64 - 0.5)

@@ -43,7 +43,7 @@ func benchState(clusters int) *fleet.State {
 }
 
 // BenchmarkBurst measures 10,000 placements over 5,000 clusters that are created at once, without the
-// API server: the time until all are decided, and until changes that arrive meanwhile are.
+// API server: the time until all placements are decided, and until changes that arrive meanwhile are decided.
 func BenchmarkBurst(b *testing.B) {
 	const placements, changes = 10_000, 100
 	for b.Loop() {
@@ -93,7 +93,7 @@ func BenchmarkBurst(b *testing.B) {
 			slowest = max(slowest, (<-notify).Sub(began))
 			remaining = q.Len()
 		}
-		q.ShutDown() // the workers process what is in the queue
+		q.ShutDown() // the workers process the queued requests
 		working.Wait()
 		if remaining == 0 {
 			b.Error("all placements were decided before the last change")

@@ -32,11 +32,11 @@ import (
 type Adopt string
 
 const (
-	// AdoptAnnotated selects those with the annotation
+	// AdoptAnnotated selects placements with the annotation
 	// cluster.open-cluster-management.io/experimental-scheduling-disable: "true", which
 	// the controller of Open Cluster Management ignores.
 	AdoptAnnotated Adopt = "annotated"
-	// AdoptAll selects all but those with that annotation, for hubs without another
+	// AdoptAll selects all placements without that annotation, for hubs without another
 	// controller.
 	AdoptAll Adopt = "all"
 )
@@ -93,7 +93,7 @@ func New(c client.Client, apiReader client.Reader, recorder events.EventRecorder
 
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclusters;managedclustersets;managedclustersetbindings;addonplacementscores;placements,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=placements/status,verbs=patch
-// Some API servers, such as those of OpenShift, require the right on the finalizers for owner references that block the
+// Some API servers, for example in OpenShift, require the right on the finalizers for owner references that block the
 // deletion of the owner, which PlacementDecisions have.
 //
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=placements/finalizers,verbs=update
@@ -191,7 +191,7 @@ func (c *Controller) decide(
 func (c *Controller) apply(
 	ctx context.Context, object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, decided *fleet.Result, now time.Time,
 ) (reconcile.Result, error) {
-	// The priority of the request was that of its change: what follows is not urgent.
+	// Requeue at priority 0: only the first reconciliation after a change is urgent.
 	result := reconcile.Result{Priority: new(0)}
 	if decided.Policy != nil && decided.Policy.DependsOnTime() {
 		result.RequeueAfter = maxRequeue
@@ -219,14 +219,14 @@ func (c *Controller) apply(
 	return result, err
 }
 
-// decides reports whether the controller decides a placement. The decisions of one that
-// is being deleted do not change: the garbage collector deletes them, or orphans them.
+// decides reports whether the controller decides a placement. The decisions of a placement
+// that is being deleted do not change: the garbage collector deletes or orphans them.
 func (c *Controller) decides(object *v1beta1.Placement) bool {
 	annotated := object.Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true"
 	return object.DeletionTimestamp == nil && annotated == (c.adopt == AdoptAnnotated)
 }
 
-// forget drops what the controller keeps of a placement besides the state.
+// forget drops the data of a placement that is not in the state.
 func (c *Controller) forget(key client.ObjectKey) {
 	c.latencies.finish(key)
 	c.scored.Delete(key)

@@ -388,7 +388,7 @@ func TestScoreRateLimit(t *testing.T) {
 	if keys, err := h.c.readCluster(t.Context(), client.ObjectKey{Name: "b"}); err != nil || len(keys) != 1 {
 		t.Fatal(keys, err)
 	}
-	// The clusters are written at once, the number in the status a second after the last one.
+	// The clusters are written at once, the number in the status a second after the last write of it.
 	if result, err := h.reconcile("p"); err != nil || len(h.writes) != 1 || !slices.Equal(h.chosen("p"), []string{"a"}) ||
 		result.RequeueAfter != statusInterval {
 		t.Errorf("writes %v, chosen %v, %v, %v", h.writes, h.chosen("p"), result, err)
@@ -433,8 +433,8 @@ func TestTolerationExpires(t *testing.T) {
 }
 
 // The clock jumps by an hour while a taint is tolerated for another 40 s, or the score of b is valid for another
-// minute. The decision is that for the clock; when the clock is right again, so is the decision, at
-// the latest five minutes after.
+// minute. The decision follows the clock: at the latest five minutes after the clock is right again, the decision
+// is right.
 func TestClockJumps(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spec          string
@@ -494,8 +494,8 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
-// If the labels of a PlacementDecision are removed, another one is created with a free name.
-// The one without labels is kept.
+// If the labels of a PlacementDecision are removed, another PlacementDecision is created with a
+// free name. The PlacementDecision without labels is kept.
 func TestLabelsAreRemoved(t *testing.T) {
 	for name, owned := range map[string]bool{"owned": true, "without owner": false} {
 		t.Run(name, func(t *testing.T) {

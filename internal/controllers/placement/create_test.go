@@ -84,7 +84,7 @@ func TestFirstDecisionWithoutClusters(t *testing.T) {
 	}
 }
 
-// Each write of the first decision fails in turn. No status says more than the PlacementDecisions have, no
+// Each write of the first decision fails in turn. The status never reports more than the PlacementDecisions contain, no
 // PlacementDecision lacks its decisions, and the same or a restarted controller completes the decision.
 func TestEveryFirstWriteFails(t *testing.T) {
 	for k, write := range []string{"create p-decision-1", "create p-decision-2", "status p"} {
@@ -128,8 +128,8 @@ func TestEveryFirstWriteFails(t *testing.T) {
 	}
 }
 
-// A hub that has creationVersion with a subresource status drops the decisions: they are written afterwards, from
-// then on without a try.
+// A hub that has creationVersion with a subresource status drops the decisions: they are written afterwards, and
+// creationVersion is not tried again.
 func TestHubDropsInitialStatus(t *testing.T) {
 	h := newHub(t, AdoptAll, append(fleetOf("a"), newPlacement(t, "p", withoutScores), newPlacement(t, "q", withoutScores))...)
 	h.dropInitialStatus = true

@@ -25,8 +25,8 @@ const (
 )
 
 // recordStep records an event for a written PlacementDecision, which is the related
-// object. Reasons and actions are those of Open Cluster Management. Changes of scores
-// alone are not recorded here.
+// object. Reasons and actions are the same as in Open Cluster Management. Changes of
+// scores alone are not recorded here.
 func (c *Controller) recordStep(object *v1beta1.Placement, before []fleet.Slice, step fleet.Step) {
 	decision := &clusterv1beta1.PlacementDecision{}
 	decision.Namespace, decision.Name = object.Namespace, step.Slice.Name

@@ -42,9 +42,9 @@ type droppedFields struct {
 	initialStatus atomic.Bool
 }
 
-// observeScores determines whether the hub stores scores, after the first write of any.
-// The object that was written does not show it: decoding a response keeps fields that
-// the response lacks.
+// observeScores determines whether the hub stores scores, after the first write of scores.
+// The written object does not show it: decoding a response keeps fields that the response
+// lacks.
 func (c *Controller) observeScores(ctx context.Context, written *clusterv1beta1.PlacementDecision) {
 	hasScore := func(d clusterv1beta1.ClusterDecision) bool { return d.Score != 0 }
 	if c.dropped.scoresKnown.Load() || !slices.ContainsFunc(written.Status.Decisions, hasScore) {

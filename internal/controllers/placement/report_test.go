@@ -100,7 +100,7 @@ func TestStatusIsRestored(t *testing.T) {
 			if c := (&Controller{}); !c.sameStatus(&want, &got) {
 				t.Errorf("%+v, want %+v", got, want)
 			}
-			// Another client that insists is answered once per second.
+			// If another client overwrites the status repeatedly, the status is restored once per second.
 			h.overwrite("p", ruin)
 			if result, err := h.reconcile("p"); err != nil || len(h.writes) > 0 || result.RequeueAfter != statusInterval {
 				t.Errorf("writes %v, %v, %v", h.writes, result, err)

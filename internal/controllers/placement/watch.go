@@ -36,7 +36,7 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // onChange returns a handler that updates the state and queues the placements that a
 // change affects. read updates the state from the cache, because the object in an event
-// can be older, and returns these placements.
+// can be older, and returns the affected placements.
 func (c *Controller) onChange(read func(context.Context, client.ObjectKey) ([]types.NamespacedName, error)) handler.EventHandler {
 	handle := func(ctx context.Context, object client.Object, q queue) {
 		c.loading.RLock()
@@ -62,10 +62,9 @@ func (c *Controller) onChange(read func(context.Context, client.ObjectKey) ([]ty
 	}
 }
 
-// onPlacementChange returns a handler that queues a changed placement before all others, and a
-// new one after all others: many that are created at once do not delay changes. A new one is queued
-// after changeDelay: what is created together with it, such as clusters and bindings, is part of its first decision, which
-// prioritizer Steady prefers from then on.
+// onPlacementChange returns a handler that queues changed placements first and new placements last: many placements that
+// are created at once do not delay changes. A new placement is queued after changeDelay: its first decision, which
+// prioritizer Steady prefers from then on, takes clusters and bindings into account that are created together with it.
 func onPlacementChange() handler.EventHandler {
 	add := func(object client.Object, q queue, priority int, delay time.Duration) {
 		setup.AddWithPriority(q, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)}, priority, delay)
@@ -172,7 +171,7 @@ func (c *Controller) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Placements are compiled when they are reconciled, in turn with others.
+	// A placement is compiled when it is reconciled.
 	c.state = objects.State(func(*v1beta1.Placement) bool { return false })
 	c.loaded = true
 	return nil

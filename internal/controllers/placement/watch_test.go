@@ -45,7 +45,7 @@ func (a *added) AddAfter(request reconcile.Request, after time.Duration) {
 }
 
 // Events before the initial read are ignored. Later events queue the affected placements;
-// the content of an object is that of the cache, not that of the event.
+// the content of an object is read from the cache, not from the event.
 func TestEventsQueueAffectedPlacements(t *testing.T) {
 	h := newHub(
 		t, AdoptAll,
@@ -98,8 +98,8 @@ func (p *prioritized) AddWithOpts(o priorityqueue.AddOpts, _ ...reconcile.Reques
 	p.options = append(p.options, o)
 }
 
-// A new placement waits until what is created together with it is known, and for the changes of others; a change of a
-// placement does not wait.
+// A new placement waits for objects that are created together with it, and for changes of other placements; a change of
+// a placement does not wait.
 func TestOnPlacementChange(t *testing.T) {
 	object, q, changes := newPlacement(t, "p", "{}"), &prioritized{}, onPlacementChange()
 	changes.Create(t.Context(), event.CreateEvent{Object: object}, q)
@@ -155,8 +155,8 @@ func TestReadEveryKind(t *testing.T) {
 	}
 }
 
-// The initial read fails and a cluster is deleted before the second attempt, which does not
-// see it.
+// The initial read fails, and a cluster is deleted before the second attempt. The cluster must
+// not be in the state.
 func TestInitialReadFails(t *testing.T) {
 	h := newHub(t, AdoptAll, append(fleetOf("a", "b"), newPlacement(t, "p", withoutScores))...)
 	h.listFails = errors.New("connection refused")

@@ -91,7 +91,7 @@ func (c *Controller) writeExcept(
 }
 
 // checkNames returns a reservedNameError if the cache has a PlacementDecision of another
-// placement, or of none, with the name of one to be created.
+// placement, or of none, with the name of a PlacementDecision to be created.
 func (c *Controller) checkNames(ctx context.Context, object *v1beta1.Placement, before []fleet.Slice, steps []fleet.Step) error {
 	for _, step := range steps {
 		if slices.ContainsFunc(before, func(s fleet.Slice) bool { return s.Name == step.Slice.Name }) {
@@ -181,9 +181,9 @@ func (c *Controller) applyStep(
 
 // remove deletes the decisions of a deleted placement that still have it as their owner,
 // for hubs where no garbage collector runs. The API server must confirm that the
-// placement does not exist and that the decisions are those of the cache: the garbage
-// collector removes the owner from decisions to be orphaned. Decisions count for Balance
-// as long as they exist, as in Open Cluster Management.
+// placement does not exist and that the decisions are unchanged since the cached version:
+// the garbage collector removes the owner from decisions to be orphaned. Decisions count for
+// Balance as long as they exist, as in Open Cluster Management.
 func (c *Controller) remove(ctx context.Context, key types.NamespacedName) error {
 	existing, err := c.decisions(ctx, key)
 	if err != nil || len(existing) == 0 {
@@ -203,7 +203,7 @@ func (c *Controller) remove(ctx context.Context, key types.NamespacedName) error
 		c.metrics.countWrite("delete")
 		err := c.client.Delete(ctx, &existing[i], client.Preconditions{ResourceVersion: &existing[i].ResourceVersion})
 		if apierrors.IsConflict(err) {
-			remaining = append(remaining, existing[i]) // it has changed; its event follows
+			remaining = append(remaining, existing[i]) // the decision has changed; its event follows
 			continue
 		}
 		if client.IgnoreNotFound(err) != nil {

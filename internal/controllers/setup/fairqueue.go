@@ -12,8 +12,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fairqueue"
 )
 
-// ChangePriority is the priority of a request whose own object has changed. Others have
-// 0, and those of objects that have not been reconciled yet handler.LowPriority.
+// ChangePriority is the priority of a request whose own object has changed. Requests for objects that
+// have not been reconciled yet have handler.LowPriority, all other requests 0.
 const ChangePriority = 100
 
 // Levels of urgency, by priority.
@@ -35,10 +35,10 @@ func levelOf(priority int) int {
 	return defaultLevel
 }
 
-// NewFairQueue returns a priority queue that takes requests of one priority from the
-// namespaces in turn, so that many objects in one namespace do not delay those of another
-// one. One of four requests has a lower priority, if there are any. It is a value for NewQueue of the
-// options of a controller.
+// NewFairQueue returns a priority queue that takes requests of one priority from the namespaces
+// in turn, so that many objects in one namespace do not delay another namespace. Every fourth request
+// has a lower priority, if there are any. NewFairQueue is a value for NewQueue of the options of a
+// controller.
 func NewFairQueue(
 	name string, limiter workqueue.TypedRateLimiter[reconcile.Request],
 ) workqueue.TypedRateLimitingInterface[reconcile.Request] {

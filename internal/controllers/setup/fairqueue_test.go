@@ -50,8 +50,8 @@ func TestFairQueue(t *testing.T) {
 	}
 }
 
-// Changes are served before other requests, and those before objects that have not been
-// reconciled. One of four has a lower priority.
+// Changes are served before other requests, and these before objects that have not been
+// reconciled. Every fourth request has a lower priority.
 func TestFairQueuePriorities(t *testing.T) {
 	q := newFairQueue(t)
 	for i := range 10 {

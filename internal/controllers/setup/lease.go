@@ -29,7 +29,7 @@ var ErrNotLeader = errors.New("not the leader: the write is refused")
 
 // Lease is the lock of leader election. It knows when it was last renewed, so that a
 // process that was stopped, or cut off from the API server, does not write after another
-// one may have become the leader. It is safe for concurrent use.
+// process may have become the leader. It is safe for concurrent use.
 type Lease struct {
 	resourcelock.Interface
 	now func() time.Time

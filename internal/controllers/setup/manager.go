@@ -1,4 +1,4 @@
-// Package setup has what controllers share: the manager with its caches and its
+// Package setup is shared by the controllers: the manager with its caches and its
 // connection to the API server, events from conditions, and the check that an
 // object is gone.
 package setup

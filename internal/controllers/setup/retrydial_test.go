@@ -22,7 +22,7 @@ func TestRetryDial(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err  error
 		body io.Reader
-		want int // tries, of three of which the last succeeds
+		want int // number of tries; the third try succeeds
 	}{
 		"refused":                  {refused, nil, 3},
 		"refused, with a body":     {refused, strings.NewReader("once"), 1},

@@ -53,7 +53,7 @@ func statusOf(replicas int64, conditions ...string) map[string]any {
 	return map[string]any{"replicas": replicas, "conditions": list}
 }
 
-// TestAccepted checks the conditions Accepted and Ready for what an autoscaler reports about the two buffers
+// TestAccepted checks the conditions Accepted and Ready for the reports of an autoscaler about the two buffers
 // of policy web, each of one placeholder.
 func TestAccepted(t *testing.T) {
 	good := statusOf(1, "ReadyForProvisioning=True ready", "Provisioning=True")
@@ -179,8 +179,8 @@ func TestBufferHandler(t *testing.T) {
 	}
 }
 
-// TestPlaceholderWorkloads checks that a workload of placeholder pods that others change or delete enqueues its
-// policy, so that it is not missing until the next resync.
+// TestPlaceholderWorkloads checks that a workload of placeholder pods that another client changes or deletes enqueues
+// its policy, so that it is not missing until the next resync.
 func TestPlaceholderWorkloads(t *testing.T) {
 	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
 	reconcileOnce(t, c, "web")
@@ -212,7 +212,7 @@ func TestPlaceholderWorkloads(t *testing.T) {
 	}
 }
 
-// countingQueue records what is enqueued.
+// countingQueue records the requests that are enqueued.
 type countingQueue struct {
 	queue
 	added []reconcile.Request
@@ -223,7 +223,7 @@ func (q *countingQueue) AddAfter(request reconcile.Request, _ time.Duration) {
 }
 
 // TestFailuresAreSeparate checks that an object that the API server refuses affects its own group only, and
-// is reported: the objects of the rate are written first, then those of other workloads.
+// is reported: the objects of the rate are written first, then the objects of other workloads.
 func TestFailuresAreSeparate(t *testing.T) {
 	quota := apierrors.NewForbidden(v1.Resource("podtemplates"), "x", errors.New("exceeded quota: count/podtemplates"))
 	webhook := apierrors.NewInternalError(errors.New(`failed calling webhook "deny.example.com"`))

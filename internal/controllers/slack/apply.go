@@ -35,8 +35,8 @@ func (c *Controller) isEnabled(backend *slack.Backend) bool {
 	return backend.Virtual || c.podNamespace != ""
 }
 
-// namespaceOf returns the namespace of the objects of a backend, except those that mirror a workload with
-// virtual placeholders.
+// namespaceOf returns the namespace of the objects of a backend, except virtual placeholders that mirror a
+// workload.
 func (c *Controller) namespaceOf(backend *slack.Backend) string {
 	if backend.Virtual {
 		return c.namespace
@@ -46,7 +46,7 @@ func (c *Controller) namespaceOf(backend *slack.Backend) string {
 
 // outcome is the result of writing a plan.
 type outcome struct {
-	// answers are what an autoscaler reports about the existing buffers of the policy. Buffers that were
+	// answers are the reports of an autoscaler about the existing buffers of the policy. Buffers that were
 	// just written have no answer yet.
 	answers []slack.Answer
 	// failures are the errors of single objects. The objects of other groups are written.
@@ -57,8 +57,8 @@ type outcome struct {
 	disabled bool
 	// retry reports whether a failure may end without a change of an object.
 	retry bool
-	// postponed reports whether objects are left for the next attempt because those of their namespace took
-	// long.
+	// postponed reports whether objects are left for the next attempt because other objects of their namespace
+	// took long.
 	postponed bool
 }
 
@@ -73,10 +73,10 @@ func (o *outcome) nextAttempt() time.Duration {
 	return resyncPeriod
 }
 
-// apply writes the objects of a plan that are missing or different, first those of the rate, then those of
-// the namespaces in turn, and then deletes the objects of the policy that are not in the plan. Each group stands alone: an object that the
-// API server refuses is a failure of the outcome, and the objects of other groups are written. If no node
-// is in the pool, which is probably a selector typo, the existing objects of the rate remain; mirrors of
+// apply writes the objects of a plan that are missing or different, first the objects of the rate, then the
+// namespaces in turn, and then deletes the objects of the policy that are not in the plan. Groups are independent:
+// an object that the API server refuses is a failure of the outcome, and the objects of other groups are written. If
+// no node is in the pool, which is probably a selector typo, the existing objects of the rate remain; mirrors of
 // workloads do not depend on the pool. It returns an error if the API server cannot be reached.
 func (c *Controller) apply(ctx context.Context, t *policyTracker, plan slack.Plan) (outcome, error) {
 	policy := t.Policy()
@@ -120,9 +120,9 @@ func (c *Controller) apply(ctx context.Context, t *policyTracker, plan slack.Pla
 	return w.outcome, nil
 }
 
-// inTurn returns groups in the order in which they are written: those of the rate, then one of each
-// namespace, then the next ones of each; those of slow namespaces come last, beginning with the one whose
-// last attempt is the longest ago.
+// inTurn returns groups in the order in which they are written: the groups of the rate, then one group of
+// each namespace in turn. Groups of slow namespaces are last, beginning with the namespace whose last attempt
+// is the longest ago.
 func inTurn(groups []slack.Group, slow map[string]time.Time) []slack.Group {
 	out := make([]slack.Group, 0, len(groups))
 	var others fairqueue.Queue[string, slack.Group]
@@ -218,7 +218,7 @@ func (c *Controller) list(ctx context.Context, kind slack.ObjectKind, labels cli
 	return slices.DeleteFunc(list.Items, func(o unstructured.Unstructured) bool { return !c.isManaged(&o) }), err
 }
 
-// isManaged reports whether a labeled object can be one of the controller: it is in a namespace of the
+// isManaged reports whether a labeled object can be an object of the controller: it is in a namespace of the
 // controller or has the name of a group that mirrors a workload.
 func (c *Controller) isManaged(object *unstructured.Unstructured) bool {
 	return object.GetNamespace() == c.namespace || object.GetNamespace() == c.podNamespace || slack.IsMirrorName(object.GetName())

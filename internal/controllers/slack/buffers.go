@@ -60,8 +60,8 @@ func stripBuffer(object any) (any, error) {
 	return object, nil
 }
 
-// bufferHandler returns the handler of changes of buffers and their templates. New ones are those that the
-// controller has written.
+// bufferHandler returns the handler of changes of buffers and their templates. It ignores new objects: the
+// controller has written them.
 func (c *Controller) bufferHandler(q queue) cache.ResourceEventHandler {
 	enqueuePolicy := func(buffer *unstructured.Unstructured) {
 		if policy := buffer.GetLabels()[slack.PlaceholderLabel]; c.isTracked(policy) {

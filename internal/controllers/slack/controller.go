@@ -65,7 +65,7 @@ type Controller struct {
 // policyTracker is the tracker of one policy.
 type policyTracker struct {
 	*slack.Tracker
-	// generation is that of the policy that the tracker has.
+	// generation is the generation of the policy that the tracker has.
 	generation int64
 	// slow has the namespaces whose objects took long to write, with the time of the last attempt.
 	slow map[string]time.Time
@@ -202,8 +202,8 @@ func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSla
 // observation is the state of a policy and its pool at one time.
 type observation struct {
 	plan slack.Plan
-	// capacity is that of the pool, free the sum of it, and placeable the number of placeholders of the plan
-	// that fit it.
+	// capacity is the capacity of the pool, free the sum over its nodes, and placeable the number of placeholders
+	// of the plan that fit.
 	capacity  *slack.Capacity
 	free      v1.ResourceList
 	placeable int64
@@ -232,7 +232,7 @@ func (c *Controller) observe(ctx context.Context, t *policyTracker) (o observati
 }
 
 // place counts the placeholders of an observation that fit the pool. It takes long if mirrors have much
-// anti-affinity; therefore the objects are written before, and the lock is not held.
+// anti-affinity; therefore it is called after writing the objects and without the lock.
 func (c *Controller) place(ctx context.Context, o *observation) error {
 	pods, err := c.antiAffinePods(ctx, o.plan)
 	if err != nil {

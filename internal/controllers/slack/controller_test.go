@@ -45,8 +45,8 @@ func TestIsChanged(t *testing.T) {
 	}
 }
 
-// TestContains checks that an object with additional fields contains the desired one, and that one with
-// missing or different fields does not.
+// TestContains checks that an object with additional fields contains the desired object, and that an object
+// with missing or different fields does not.
 func TestContains(t *testing.T) {
 	type m = map[string]any
 	desired := m{"spec": m{"replicas": int64(3), "list": []any{m{"name": "a"}, "b"}}}

@@ -72,8 +72,8 @@ func mirroredIn(namespace, name, annotation string) client.Object {
 }
 
 // TestMirrorFairness checks that a tenant with many mirrors, whose writes are slow, delays the mirrors of
-// another tenant by one of its own at first, and not at all when it is known to be slow; and that its
-// own mirrors are written in the end. Each mirror is two objects, of 1.5 seconds each.
+// another tenant by one mirror at first, and not at all when the tenant is known to be slow; and that all
+// mirrors are written in the end. Each mirror is two objects, of 1.5 seconds each.
 func TestMirrorFairness(t *testing.T) {
 	var objects []client.Object
 	for i := range 20 {
@@ -116,8 +116,8 @@ func TestMirrorFairness(t *testing.T) {
 }
 
 // TestManySlowNamespaces checks that an attempt is limited in time if many namespaces are slow, and that each
-// of them gets its turn. Each request takes 9 seconds: of 20 namespaces, each attempt after the first, which
-// does not know them yet, tries two.
+// of them gets its turn. Each request takes 9 seconds: the first attempt does not know the slow namespaces, each
+// further attempt tries two of the 20 namespaces.
 func TestManySlowNamespaces(t *testing.T) {
 	var objects []client.Object
 	for i := range 20 {

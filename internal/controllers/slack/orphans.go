@@ -23,7 +23,7 @@ import (
 // have happened while no controller was running.
 const orphanInterval = time.Minute
 
-// orphanPriority is the priority of requests for deleted policies, below that of existing ones.
+// orphanPriority is the priority of requests for deleted policies, below the priorities of existing policies.
 const orphanPriority = handler.LowPriority - 1
 
 // enqueueOrphans enqueues, until ctx ends, the policies that have objects but no tracker.

@@ -25,7 +25,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
-// testNamespace is the namespace of the controller, podNamespace that of placeholder pods.
+// testNamespace is the namespace of the controller, podNamespace the namespace of placeholder pods.
 const (
 	testNamespace = "plimsoll-system"
 	podNamespace  = "placeholders"

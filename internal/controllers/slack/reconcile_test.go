@@ -190,7 +190,7 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// TestObserve checks what a plan is computed from.
+// TestObserve checks the objects that a plan is computed from.
 func TestObserve(t *testing.T) {
 	const deployment = "Deployment"
 	for name, tc := range map[string]struct {

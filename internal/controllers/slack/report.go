@@ -110,7 +110,7 @@ func provisionedCondition(status *v1alpha1.ResourceSlackStatus, summary string) 
 	return condition
 }
 
-// acceptedCondition returns the condition Accepted for what an autoscaler reports about the buffers.
+// acceptedCondition returns the condition Accepted for the answers of an autoscaler about the buffers.
 func acceptedCondition(answers []slack.Answer) metav1.Condition {
 	texts := map[slack.AnswerState][]string{}
 	for i := range answers {
@@ -218,7 +218,7 @@ const (
 	maxMessageLength = 4096
 )
 
-// joinReasons joins the first reasons, and the number of the remaining ones.
+// joinReasons joins the first reasons, and the number of remaining reasons.
 func joinReasons(reasons []string) string { return format.Abbreviate(reasons, maxReasons, "; ") }
 
 // formatAmounts returns a list as messages of the plan write amounts, such as "1500m CPU and 2Gi memory".

@@ -21,7 +21,7 @@ const (
 	// writeTimeout limits one request that writes an object. Webhooks may delay it.
 	writeTimeout = 10 * time.Second
 	// maxNamespaceTime is the time after which the remaining objects of a namespace are left for the next
-	// attempt, so that many objects of one namespace, or a slow webhook, do not delay those of others.
+	// attempt, so that many objects of one namespace, or a slow webhook, do not delay other namespaces.
 	maxNamespaceTime = 2 * time.Second
 	// maxSlowTime is the time of one attempt for all namespaces that were slow at their last attempt.
 	maxSlowTime = 10 * time.Second
@@ -43,16 +43,16 @@ type writer struct {
 	controller *Controller
 	existing   map[objectKey]*unstructured.Unstructured
 	desired    map[objectKey]bool
-	// held are the existing objects that remain, without the status of those that were just written.
+	// held are the existing objects that remain. Objects that were just written have no status.
 	held []unstructured.Unstructured
 	// failed are the groups with an object that could not be written.
 	failed map[types.NamespacedName]bool
-	// spent is the time that the requests for the objects of each namespace have taken, slowTime that for
-	// the slow namespaces, and left are the namespaces with objects for the next attempt.
+	// spent is the time that the requests for the objects of each namespace have taken, slowTime the time
+	// for all slow namespaces. left are the namespaces with objects for the next attempt.
 	spent    map[string]time.Duration
 	slowTime time.Duration
 	left     map[string]bool
-	// slow has the namespaces that were slow at their last attempt, with its time.
+	// slow has the namespaces that were slow at their last attempt, with the time of the attempt.
 	slow map[string]time.Time
 }
 
@@ -112,8 +112,8 @@ func (w *writer) spend(namespace string, d time.Duration) {
 	}
 }
 
-// recordSlow updates the slow namespaces after an attempt. One that was not attempted keeps its time, so
-// that it comes first among them at the next attempt.
+// recordSlow updates the slow namespaces after an attempt. A namespace that was not attempted keeps its
+// time, so that it is the first slow namespace at the next attempt.
 func (w *writer) recordSlow(now time.Time) {
 	for namespace, spent := range w.spent {
 		switch {
@@ -134,7 +134,7 @@ func (w *writer) keep(existing *unstructured.Unstructured) {
 }
 
 // apply writes an object. An object that exists without the label of the policy must have the label of
-// another one, such as a policy of another name before.
+// another policy, for example a policy that was deleted.
 func (w *writer) apply(ctx context.Context, labeled bool, desired *unstructured.Unstructured) error {
 	c := w.controller
 	if !labeled {

@@ -133,7 +133,7 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftBehind expects that the directory and the port are released whatever stops the servers.
+// TestNothingIsLeftBehind expects that the directory and the port are released however the servers stop.
 func TestNothingIsLeftBehind(t *testing.T) {
 	stop := map[string]func(*ControlPlane){
 		"stopped":                func(cp *ControlPlane) { cp.Stop() },

@@ -6,8 +6,8 @@ import (
 	"net"
 )
 
-// Ports that FreePort returns are below those that Linux gives to outgoing connections and to listeners without a port
-// (32768 and more by default), which could take a free one before the program listens on it.
+// The bounds of FreePort are below the ephemeral ports of Linux (32768 and more by default): an outgoing connection, or a
+// listener without a port, could take a free ephemeral port before the program listens on it.
 const (
 	firstPort = 20_000
 	lastPort  = 31_999
