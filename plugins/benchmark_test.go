@@ -156,8 +156,8 @@ func BenchmarkScoreWhileLoadArrives(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// costOfReadings returns the CPU time of scores while ten readings per second arrive, relative to that
-// without, and the nanoseconds per score without.
+// costOfReadings returns the CPU time of scores while ten readings per second arrive, relative to the time
+// without readings, and the nanoseconds per score without readings.
 func costOfReadings(tb testing.TB, nodes, rounds int) (ratio, still float64) {
 	tb.Helper()
 	readings := make([]map[string]load.Node, 2)
@@ -172,7 +172,7 @@ func costOfReadings(tb testing.TB, nodes, rounds int) (ratio, still float64) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	// measure scores all nodes repeatedly for 0.3 s while readings arrive, one each 0.1 s, and returns the time per score. Both
-	// are times of the thread: another program that uses the processor changes neither the number of scores nor that of readings.
+	// are times of the thread: another program that uses the processor changes neither the number of scores nor of readings.
 	measure := func(arriving int) float64 {
 		arrivals, done := make(chan int, arriving), make(chan struct{})
 		go func() {

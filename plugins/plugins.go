@@ -81,7 +81,7 @@ func Registry() runtime.Registry { return registry(shared.New()) }
 // stores created by newStore, and the usage of pods from stores created by newPodStore, in place of the sources that the
 // plugins' arguments configure. Both are passed the age up to which readings count. newPodStore is called for plugins whose
 // arguments configure a source of the usage of pods; if it is nil, they get none. Plugins of extra registries get load from
-// the same stores; they replace those of the same name.
+// the same stores; they replace plugins of the same name.
 func RegistryWithLoad(
 	newStore func(maxAge time.Duration) (*load.Store, error), newPodStore func(maxAge time.Duration) (*load.PodStore, error),
 	extra ...runtime.Registry,

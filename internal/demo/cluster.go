@@ -22,7 +22,7 @@ const Namespace = v1.NamespaceDefault
 // probePrefix begins the names of probe nodes and probe pods.
 const probePrefix = "probe-"
 
-// IsProbe reports whether a node or a pod is that of a probe.
+// IsProbe reports whether a node or a pod belongs to a probe.
 func IsProbe(name string) bool { return strings.HasPrefix(name, probePrefix) }
 
 // ProbeKey is the key of the taint of probe nodes and of the label of probed clusters.
@@ -157,11 +157,11 @@ func (c *Cluster) State(ctx context.Context) ([]*v1.Node, []*v1.Pod, error) {
 	return nodeList, bound, nil
 }
 
-// Settle waits until the scheduler has observed all nodes and bound pods and no others, so that its
-// next decision is about the present state. The scheduler observes nodes in the order of their
-// changes, and so it does pods: when it has bound a pod that was created last to a node that was
-// created last, it has observed all others. A taint keeps other pods off the probe node. Each probe
-// node has a name of its own, or the pod might be bound to a cached earlier one.
+// Settle waits until the scheduler has observed the present nodes and bound pods, so that its next
+// decision is about the present state. The scheduler observes nodes in the order of their changes, and
+// pods in the order of theirs: when it has bound the pod that was created last to the node that was
+// created last, it has observed all earlier changes. A taint keeps other pods off the probe node. Each
+// probe node has a new name, or the pod might be bound to a cached earlier probe node.
 func (c *Cluster) Settle(ctx context.Context) error {
 	c.probes++
 	name := fmt.Sprint(probePrefix, c.probes)
@@ -192,7 +192,7 @@ func (c *Cluster) Settle(ctx context.Context) error {
 // Clear deletes all nodes and pods.
 func (c *Cluster) Clear(ctx context.Context) error {
 	force := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
-	// Pending pods first: otherwise they would be bound when others are deleted.
+	// Pending pods first: otherwise they would be bound when other pods are deleted.
 	for _, selector := range []string{"spec.nodeName=", ""} {
 		if err := c.Client.CoreV1().Pods(Namespace).DeleteCollection(ctx, force, metav1.ListOptions{FieldSelector: selector}); err != nil {
 			return err

@@ -1,5 +1,5 @@
-// Package demo has what the demos of node scheduling, slack and placements share: the cluster that
-// they run in, and their results.
+// Package demo has the shared parts of the demos of node scheduling, slack and placements: the cluster
+// that they run in, and their results.
 package demo
 
 import (

@@ -6,8 +6,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
-// Amounts is an amount of each resource, by Index. Amounts are in [0, math.MaxInt64], but for what is
-// free on a node: it is negative if the node is overcommitted.
+// Amounts is an amount of each resource, by Index. Amounts are in [0, math.MaxInt64], except for the free
+// amounts of a node, which are negative if the node is overcommitted.
 type Amounts [NumIndexes]int64
 
 // CPUAndMemory returns the CPU and memory of a list.

@@ -13,7 +13,7 @@ type Arrival int64
 const (
 	// notBound is the arrival of a pod that the scheduler has assumed and not yet bound.
 	notBound Arrival = math.MaxInt64
-	// unknownArrival is that of a pod that was never pending, such as one of a hand-written manifest.
+	// unknownArrival is the arrival of a pod that was never pending, such as a pod of a hand-written manifest.
 	unknownArrival Arrival = math.MinInt64
 )
 

@@ -22,8 +22,8 @@ type Amount struct {
 	// Request is the amount reserved for the pod. Limit is the sum of the declared limits. Both are
 	// the larger of the sum over the containers and the maximum of the init containers, plus overhead.
 	Request, Limit int64
-	// Unbounded is set if a container declares no limit, so that the pod may use the whole node,
-	// whatever Limit is. It is only set for CPU, memory and ephemeral storage: a container cannot
+	// Unbounded is set if a container declares no limit, so that the pod may use the whole node
+	// regardless of Limit. It is only set for CPU, memory and ephemeral storage: a container cannot
 	// use more huge pages or devices than it requests.
 	Unbounded bool
 }
@@ -86,8 +86,8 @@ func totals(pod *v1.Pod) (requests, limits v1.ResourceList) {
 	return resource.PodRequests(pod, resource.PodResourcesOptions{}), resource.PodLimits(pod, resource.PodResourcesOptions{})
 }
 
-// isDeterminedBySpec reports whether the status of a pod says nothing of its resources that the spec does not
-// say, which is so unless the pod is being resized.
+// isDeterminedBySpec reports whether the spec of a pod alone determines its resources, which is true unless the
+// pod is being resized.
 func isDeterminedBySpec(pod *v1.Pod) bool {
 	status := &pod.Status
 	if status.Resources != nil || status.AllocatedResources != nil || len(status.InitContainerStatuses) > 0 ||
@@ -107,7 +107,7 @@ func isDeterminedBySpec(pod *v1.Pod) bool {
 	return true
 }
 
-// repeats reports whether the resources in the status of a container are those of its spec, or missing.
+// repeats reports whether the resources in the status of a container are equal to its spec, or missing.
 func repeats(status *v1.ContainerStatus, spec *v1.ResourceRequirements) bool {
 	same := func(list, of v1.ResourceList) bool {
 		return list == nil || maps.EqualFunc(list, of, apiresource.Quantity.Equal)
@@ -129,7 +129,7 @@ func (p *Pod) Get(r Resource) Amount {
 	return Amount{}
 }
 
-// entry returns a pointer to the amount of one resource, which it adds if it is missing.
+// entry returns a pointer to the amount of one resource, and adds the amount if it is missing.
 func (p *Pod) entry(r Resource) *Amount {
 	if r.index < numUnboundable {
 		return &p.common[r.index]

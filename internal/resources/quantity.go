@@ -18,7 +18,7 @@ const (
 )
 
 // ParseQuantity parses a quantity from outside. It returns an error for texts that
-// resource.ParseQuantity does not parse, and for those whose length or exponent exceeds
+// resource.ParseQuantity does not parse, and for texts whose length or exponent exceeds
 // the bounds, without computing with them.
 func ParseQuantity(text string) (resource.Quantity, error) {
 	if err := CheckQuantity(text); err != nil {

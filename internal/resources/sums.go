@@ -44,7 +44,7 @@ func (s *Sum) LimitWithDefault(defaultLimit, allocatable int64) int64 {
 	return Add(Add(s.Limit, s.PartialLimit), Multiply(s.Unbounded, defaultLimit))
 }
 
-// Sums holds the sums over the pods of a node for every resource. The zero value is that of a node without pods.
+// Sums holds the sums over the pods of a node for every resource. The zero value is for a node without pods.
 type Sums struct {
 	common   [numUnboundable]Sum
 	extended []namedSum

@@ -11,12 +11,12 @@ import (
 // Workload identifies the pods that run the same program with the same settings. It is comparable.
 type Workload struct {
 	Namespace string
-	// Kind and Name are those of the pod's controller: "ReplicaSet", "Job". A pod without a controller is
-	// its own workload, of kind KindPod.
+	// Kind and Name are the kind, such as "ReplicaSet" or "Job", and the name of the pod's controller. A pod
+	// without a controller is its own workload, of kind KindPod.
 	Kind, Name string
 }
 
-// WorkloadKey is a workload that is compared and looked up fast.
+// WorkloadKey is a handle of a workload, which is compared and looked up fast.
 type WorkloadKey = unique.Handle[Workload]
 
 // Key returns the key of the workload.
@@ -30,8 +30,8 @@ const KindPod = "Pod"
 const cronJobSuffix = 8
 
 // WorkloadOf returns the workload of a pod, so that it survives rollouts and restarts: the name of a ReplicaSet is
-// without the pod template hash, and that of a Job without the number that a CronJob appends. Mirror pods
-// are their own workload, as their controller is their node.
+// without the pod template hash, and the name of a Job without the number that a CronJob appends. Each mirror pod
+// is its own workload, because its controller is its node.
 func WorkloadOf(pod *v1.Pod) Workload {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil || owner.Kind == "Node" {

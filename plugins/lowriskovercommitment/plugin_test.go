@@ -139,7 +139,7 @@ func nodeWithReserve(name, capacity, allocatable string) *v1.Node {
 	return node
 }
 
-// The risk in the metrics is that of the scores without a pending pod.
+// The risk in the metrics is the risk of the scores without a pending pod.
 func TestRisk(t *testing.T) {
 	cluster := schedtest.Cluster{
 		Nodes: []*v1.Node{

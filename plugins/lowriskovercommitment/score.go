@@ -10,7 +10,7 @@ import (
 // model computes the risk of nodes.
 type model struct {
 	cpu, memory resourceModel
-	// countRecent is set if the expected use of pods that a reading of load does not include is added to it.
+	// countRecent is set if the expected use of pods that arrived after the measurement is added to the load.
 	countRecent bool
 }
 
@@ -25,7 +25,7 @@ type resourceModel struct {
 // score returns the score of a node with the pending pod: 100 without risk, 0 with risk 1.
 func (m *model) score(node *nodeRisk, pod *podAmounts) int64 { return risk.Score(m.risk(node, pod)) }
 
-// risk returns the risk of a node with the pending pod: that of its riskier resource.
+// risk returns the risk of a node with the pending pod, which is the risk of its riskier resource.
 func (m *model) risk(node *nodeRisk, pod *podAmounts) float64 {
 	return max(m.cpu.risk(&node.cpu, &pod.cpu), m.memory.risk(&node.memory, &pod.memory))
 }
@@ -99,8 +99,8 @@ func (m *resourceModel) node(sums *cache.NodeSums, snapshot *load.Snapshot, rece
 }
 
 // unmeasured returns the expected use of pods that a reading of load does not include, in millicores and bytes: their requests,
-// or kube-scheduler's default for containers without requests. Load is an average over a window; of a
-// pod that arrived during the window, the missing fraction is added.
+// or kube-scheduler's default for containers without requests. Load is an average over a window: for a
+// pod that arrived during the window, only the missing fraction counts.
 func unmeasured(sums *cache.NodeSums, reading load.Reading) (cpu, memory float64) {
 	sums.Pods(func(arrival resources.Arrival, podCPU, podMemory int64) {
 		if fraction := arrival.MissingFraction(reading.Time, reading.Window); fraction > 0 {

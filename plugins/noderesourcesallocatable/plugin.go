@@ -1,4 +1,4 @@
-// Package noderesourcesallocatable scores nodes by their allocatable amounts, whatever their pods:
+// Package noderesourcesallocatable scores nodes by their allocatable amounts, regardless of their pods:
 //
 //	raw = sum of weight x allocatable / sum of weights   (CPU in millicores)
 //

@@ -3,7 +3,7 @@
 //
 //	raw = sum over the resources of weight x (allocatable - limits) x 100 / allocatable
 //
-// The limits are those of the pods on the node and of the pending pod. Raw scores, which are negative
+// The limits are the limits of the pods on the node and of the pending pod. Raw scores, which are negative
 // for oversubscribed nodes, are scaled to [0, 100] between the lowest and the highest of the
 // candidates. A resource that a node lacks contributes nothing.
 package noderesourceslimits

@@ -18,7 +18,7 @@ var units = [predict.Resources]struct {
 	size       float64
 }{predict.CPU: {"CPU", "cores", 1000}, predict.Memory: {"memory", "GiB", 1 << 30}}
 
-// ExplainPod returns what the pod is expected to use, and what that is based on, for example:
+// ExplainPod returns the expected use of the pod and the basis of this expectation, for example:
 //
 //	CPU 0.50 cores (0.50 of its request, as 12 pods of ReplicaSet web), memory 0.20 GiB (as pods without a request)
 func (pl *plugin) ExplainPod(state fwk.CycleState, pod *v1.Pod) string {
@@ -33,7 +33,7 @@ func (pl *plugin) ExplainPod(state fwk.CycleState, pod *v1.Pod) string {
 	return strings.Join(parts, ", ")
 }
 
-// basis returns what the expected use of a pod is based on.
+// basis returns the basis of the expected use of a pod.
 func basis(ratio *predict.Ratio, amount predict.Amount, pod *v1.Pod) string {
 	switch workload := resources.WorkloadOf(pod); {
 	case ratio.Pods > 0 && amount.Request > 0:
@@ -47,7 +47,7 @@ func basis(ratio *predict.Ratio, amount predict.Amount, pod *v1.Pod) string {
 	}
 }
 
-// count returns a number of pods. Pods that ended count for less with time.
+// count returns a number of pods as text. Pods that ended have less weight with time.
 func count(pods float64) string {
 	if pods < 1.5 {
 		return "1 pod"

@@ -1,9 +1,9 @@
-// Package predictedutilization scores nodes by the utilization that is predicted of them with the pending
-// pod: the riskier of CPU and memory decides.
+// Package predictedutilization scores nodes by their predicted utilization with the pending pod: the higher
+// of CPU and memory decides.
 //
 //	score = round(100 x (1 - min(1, predicted peak / allocatable)))
 //
-// The prediction is that of package internal/scheduling/predict. Scores are not normalized. Without load,
+// Package internal/scheduling/predict computes the prediction. Scores are not normalized. Without load,
 // pods are expected to use their requests.
 package predictedutilization
 
@@ -73,7 +73,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	return pl, nil
 }
 
-// newCycleData returns the data of a cycle: what is expected of its pod, and the model that it uses.
+// newCycleData returns the data of a cycle: the expected use of its pod, and the model.
 func newCycleData(pending *cache.Pending, model *predict.Model) cycleData {
 	declared := prediction.Declared(&pending.Pod)
 	c := cycleData{pending: pending, model: model, workload: declared.Workload}
@@ -86,8 +86,8 @@ func newCycleData(pending *cache.Pending, model *predict.Model) cycleData {
 // Name returns the name of the plugin.
 func (pl *plugin) Name() string { return Name }
 
-// SignPod adds requests, limits and the workload to the signature of a pod. Pods without a controller are
-// alike: nothing is known of the workload of a pod that has not run.
+// SignPod adds requests, limits and the workload to the signature of a pod. Pods without a controller have no
+// workload in the signature: each is its own workload, which has no history before the pod has run.
 func (pl *plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	fragments := cache.Sign(pod)
 	if w := resources.WorkloadOf(pod); w.Kind != resources.KindPod {

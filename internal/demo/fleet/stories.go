@@ -14,7 +14,7 @@ import (
 // follow or stay.
 const Scenario = "fleet"
 
-// Shows says in one sentence what the scenario shows and what is simulated.
+// Shows describes the scenario and the simulated parts in one sentence.
 const Shows = "placements select clusters by their resources, and follow changes or stay, depending on weights " +
 	"(the ManagedClusters are objects without real clusters)"
 

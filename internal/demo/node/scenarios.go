@@ -10,7 +10,7 @@ import (
 // Scenario is a small cluster and a sequence of steps.
 type Scenario struct {
 	Name string
-	// Shows says in one sentence what the scenario shows.
+	// Shows describes the scenario in one sentence.
 	Shows string
 	// Profile is the scheduler profile that is compared with the default one.
 	Profile string
@@ -194,7 +194,7 @@ func message(metrics string) *Measurements {
 }
 
 // riskBadFeed: values that can be interpreted count: a latest value alone is used as the mean, a
-// value over 100 as 100. Others are ignored, and the node is scored by its limits.
+// value over 100 as 100. Other values are ignored, and the node is scored by its limits.
 var riskBadFeed = Scenario{
 	Name:    "risk-bad-feed",
 	Shows:   "invalid values in a load message are ignored, valid ones are used",

@@ -13,7 +13,7 @@ import (
 )
 
 // Watch replaces Decisions by the decisions on all pods that are bound from now on, until ctx ends. Their
-// scores are those of the cluster without the pod when the decision is processed. While many pods are
+// scores are computed for the cluster without the pod when the decision is processed. While many pods are
 // bound at once, decisions are left out.
 func (d *Demo) Watch(ctx context.Context) error {
 	d.mu.Lock()

@@ -85,7 +85,7 @@ func TestPageInBrowser(t *testing.T) {
 	}
 }
 
-// TestPageIsPatched checks that only what changes is replaced, so that focus and selection stay, and that a banner
+// TestPageIsPatched checks that only changed elements are replaced, so that focus and selection stay, and that a banner
 // is shown once the demo has ended.
 func TestPageIsPatched(t *testing.T) {
 	var requests atomic.Int64
@@ -118,7 +118,7 @@ func TestPageIsPatched(t *testing.T) {
 	if got := browser.Evaluate[string](t, ctx, kept); got != "true copy" {
 		t.Errorf("first node kept, and focus: %s", got)
 	}
-	// A quarter of the bar is half of what is allocatable: style attributes and the style sheet apply.
+	// A quarter of the bar is half of the allocatable amount: style attributes and the style sheet apply.
 	if got := browser.Evaluate[string](t, ctx, `(() => {
 		const bar = window.first.querySelector(".bar").getBoundingClientRect(), request = window.first.querySelector(".request").getBoundingClientRect();
 		return getComputedStyle(document.querySelector(".row")).display + " " + Math.round(100 * request.width / bar.width);

@@ -1,5 +1,5 @@
-// Package page serves the live page of the demo: the nodes, and the pods with the reasons why they are
-// where they are.
+// Package page serves the live page of the demo: the nodes, and the pods with the reasons for their
+// placement.
 package page
 
 import (
@@ -14,7 +14,7 @@ var files embed.FS
 
 // Live is the content of the live page.
 type Live struct {
-	// Running is the scenario that is running, empty before and after them.
+	// Running is the scenario that is running, empty before and after the scenarios.
 	Running string
 	// Commands are shell commands to try. They are empty until the cluster is the user's.
 	Commands []LiveCommand
@@ -30,7 +30,7 @@ type Live struct {
 // LiveCommand is a shell command and what it does.
 type LiveCommand struct{ Purpose, Text string }
 
-// LiveProfile is a profile of the scheduler and what it scores nodes by.
+// LiveProfile is a profile of the scheduler and its score plugins.
 type LiveProfile struct{ Name, Plugins string }
 
 // LivePending is a pod without a node and the reason.

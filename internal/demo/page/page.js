@@ -13,7 +13,7 @@ document.addEventListener("click", async e => {
   }
   setTimeout(() => { button.textContent = "Copy"; }, 2000);
 });
-// patch makes the content of an element equal to that of another one, and replaces only what differs.
+// patch makes the content of the element old equal to the content of now, and replaces only nodes that differ.
 function patch(old, now) {
   if (old.isEqualNode(now)) return;
   const a = old.children, b = now.children;

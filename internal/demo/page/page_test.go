@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What comes from the cluster is text, whatever it looks like; bars are cut
+// Values from the cluster are escaped, whatever they contain; bars are cut
 // where the axis ends.
 func TestWriteLive(t *testing.T) {
 	const evil = `<script>alert("x")</script>`
@@ -35,8 +35,8 @@ func TestWriteLive(t *testing.T) {
 	if got := strings.Count(page.String(), "<script"); got != 1 {
 		t.Errorf("%d scripts in the page, want its own only", got)
 	}
-	// The axis is twice what is allocatable: half of it requested is a quarter
-	// of the bar, five times of it in limits are all of the bar and an arrow.
+	// The axis is twice the allocatable amount: requests of half of allocatable are
+	// a quarter of the bar, limits of five times allocatable the whole bar and an arrow.
 	for _, want := range []string{
 		`class="request" style="width:25.00%"`, `class="limit" style="width:100.00%"`, `class="over"`,
 		`left:10.00%;width:5.00%`, "request 4 (50\u00a0%), limit 40 (500\u00a0%), load 25\u00a0% &#177; 5\u00a0%",

@@ -41,7 +41,7 @@ const (
 	nodeBootTime = 3 * time.Second
 )
 
-// poolLabels are the labels of these nodes.
+// poolLabels are the labels of the nodes that the autoscalers add.
 var poolLabels = map[string]string{"pool": "general"}
 
 // runningAutoscaler is a running autoscaler.
@@ -114,7 +114,7 @@ func (k *KarpenterProgram) Build(ctx context.Context, dir string) error {
 	return k.source.Build(ctx, k.program)
 }
 
-// start creates a node pool with nodes like those of the stand-in, and starts Karpenter.
+// start creates a node pool with nodes like the nodes of the stand-in, and starts Karpenter.
 func (k *KarpenterProgram) start(ctx context.Context, c client.Client, kubeconfig string, log io.Writer) (*runningAutoscaler, error) {
 	// Allocatable plus the overhead that Karpenter subtracts on each node.
 	const cpu, memory = "4100m", "16394Mi"

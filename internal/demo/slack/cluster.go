@@ -29,7 +29,7 @@ type cluster struct {
 
 // state is the state of the cluster. Amounts are millicores.
 type state struct {
-	// target and placeholders are those of the policy's status.
+	// target and placeholders are from the status of the policy.
 	target, placeholders int64
 	// available is the free capacity of the nodes. The policy's status has the same value up to a
 	// second later.
@@ -126,8 +126,8 @@ type boundPod struct {
 	waited    time.Duration
 }
 
-// createPods creates a deployment with a node selector and waits until its pods are bound. Times are
-// those at which this process observed the changes, because API timestamps are in seconds.
+// createPods creates a deployment with a node selector and waits until its pods are bound. The times are
+// when this process observed the changes, because API timestamps are in seconds.
 func (c *cluster) createPods(ctx context.Context, name string, replicas int32, selector map[string]string) ([]boundPod, error) {
 	events, err := c.Client.CoreV1().Pods(demo.Namespace).Watch(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
 	if err != nil {

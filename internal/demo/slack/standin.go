@@ -35,7 +35,7 @@ const (
 	standInIdleSeconds = 2
 	// standInUtilization is the utilization below which a node can be unneeded.
 	standInUtilization = 0.5
-	// standInMaxNodes is the largest number of nodes. It bounds what a user can make it create.
+	// standInMaxNodes is the largest number of nodes, also if a user requests more.
 	standInMaxNodes = 100
 )
 
@@ -168,7 +168,7 @@ func (s *standIn) observe(ctx context.Context) (nodes []*poolNode, pods []autosc
 	return nodes, pods, nil
 }
 
-// place assigns pods and placeholders to the nodes and returns those that do not fit. Nodes with
+// place assigns pods and placeholders to the nodes and returns the ones that do not fit. Nodes with
 // pods must not be removed.
 func place(ctx context.Context, in *autoscaler.ScaleDownInput) (unplaced []autoscaler.Item) {
 	var free []resources.Amounts
@@ -190,7 +190,7 @@ func place(ctx context.Context, in *autoscaler.ScaleDownInput) (unplaced []autos
 	return unplaced
 }
 
-// anyNode is an autoscale.Probe that permits all nodes.
+// anyNode is an autoscaler.Probe that permits all nodes.
 type anyNode struct{}
 
 func (anyNode) Fits(context.Context, int, int) bool { return true }

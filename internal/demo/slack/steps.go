@@ -20,7 +20,7 @@ import (
 // with slack.
 const Scenario = "slack"
 
-// Shows says in one sentence what the scenario shows.
+// Shows describes the scenario in one sentence.
 const Shows = "with slack, the pods of a burst start at once; without slack, they wait for nodes to boot"
 
 // Values of Result.Profile in this scenario. The scheduler profile is always the default one.
@@ -103,8 +103,8 @@ func (r *run) createWeb(ctx context.Context) error {
 	return err
 }
 
-// burst creates the burst, each pod of which is expected on a new or an existing node. It returns the
-// longest time that one of them waited.
+// burst creates the burst, whose pods are expected on a new or an existing node. It returns the
+// longest time that a pod waited.
 func (r *run) burst(ctx context.Context, profile, want string) (slowest time.Duration, err error) {
 	before, err := r.state(ctx)
 	if err != nil {

@@ -50,7 +50,7 @@ var (
 		[]string{"profile"}, nil)
 )
 
-// Collector exposes the metrics of one cluster: that of the scheduler which was watched last. The
+// Collector exposes the metrics of one cluster: the cluster of the scheduler that was watched last. The
 // zero value is ready to use.
 type Collector struct {
 	mu      sync.Mutex
@@ -77,7 +77,7 @@ type nodeState struct {
 	sums *cache.NodeSums
 }
 
-// Watch exposes the nodes of a scheduler's informers until ctx is done, in place of those of a
+// Watch exposes the nodes of a scheduler's informers until ctx is done, in place of the nodes of a
 // previous scheduler. It may be called for each plugin of the scheduler. If evaluator is not nil, the
 // risks that it returns are exposed for the profile.
 func (c *Collector) Watch(ctx context.Context, factory informers.SharedInformerFactory, profile string, evaluator RiskEvaluator) {

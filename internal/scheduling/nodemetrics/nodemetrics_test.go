@@ -213,7 +213,7 @@ func TestCollectAfterChanges(t *testing.T) {
 	})
 }
 
-// BenchmarkCollect measures a scrape of 5,000 nodes with 30 pods each, if no pods or those of 100 nodes
+// BenchmarkCollect measures a scrape of 5,000 nodes with 30 pods each, if no pods or the pods of 100 nodes
 // changed since the previous scrape.
 func BenchmarkCollect(b *testing.B) {
 	for _, changed := range []int{0, 100} {

@@ -1,20 +1,20 @@
 package predict
 
-// classState is what is known of the pods of a class, for one resource.
+// classState has the estimates for the pods of a class, for one resource.
 type classState struct {
 	prior Prior
 	// mean is the mean of the workloads; workload, pod and time are squared coefficients of variation.
 	mean, workload, pod, time float64
-	// correlation is for how many readings the usage of a pod remains the same: the factor of the variance
-	// of a mean over independent readings.
+	// correlation is the number of readings for which the usage of a pod remains the same. The variance of
+	// the mean of readings is larger by this factor than the variance of the mean of independent readings.
 	correlation float64
 	// together is the correlation over time of the pods of a workload.
 	together float64
-	// isMeasured is set while the variances are those of measured pods, isFixed if the mean is that of the prior.
+	// isMeasured is set while the variances are from measured pods, isFixed if the mean stays the mean of the prior.
 	isMeasured, isFixed bool
 }
 
-// settle sets the mean and, unless pods are measured, the variances: those of the prior times factors.
+// settle sets the mean and, unless pods are measured, sets the variances to the variances of the prior times factors.
 func (s *classState) settle(mean, spread, timeScale float64) {
 	s.setMean(mean)
 	s.correlation = priorCorrelation
@@ -34,14 +34,14 @@ func (s *classState) setMean(mean float64) {
 	}
 }
 
-// Pseudo-counts of the prior: as many workloads, pods or readings must have been seen for the measured
-// variances to count as much as those of the prior.
+// Pseudo-counts of the prior: with this number of workloads, pods, readings or blocks, the measured
+// variance has the same weight as the variance of the prior.
 const (
 	priorWorkloads = 4
 	priorPods      = 10
 	priorReadings  = 20
 	priorBlocks    = 5
-	// priorCorrelation is for how many readings the usage of a pod is assumed to remain the same.
+	// priorCorrelation is the assumed number of readings for which the usage of a pod remains the same.
 	priorCorrelation = 3
 )
 
@@ -72,7 +72,7 @@ func (m *moments) add(p *pool) {
 	}
 }
 
-// negligible is the ratio below which a workload is idle: its variation is not that of others.
+// negligible is the ratio below which a workload is idle: its pods do not count for the variances of the class.
 const negligible = 1e-6
 
 // estimateVariances computes the variances over time and between the pods of a workload.
@@ -83,21 +83,21 @@ func (s *classState) estimateVariances(m *moments) {
 	}
 	priorTime, priorPod := s.prior.Time*s.prior.Time, s.prior.Pod*s.prior.Pod
 	blockVariance := (m.blockSquares + priorBlocks*priorTime*priorCorrelation/blockSize) / (m.blocks + priorBlocks)
-	// The squares of n readings about their own mean lack what the mean took with it: the variance of
-	// about a block per pod.
+	// The squared differences of n readings from their own mean are too small by the variance of that
+	// mean, which is about one block per pod: add it.
 	s.time = (m.squares + m.long*blockSize*blockVariance + priorReadings*priorTime) / (m.longReadings + priorReadings)
 	s.correlation = min(max(blockSize*blockVariance/s.time, 1), blockSize)
 	noise := s.time * s.correlation * m.inverse / m.pods
 	s.pod = (max(m.between-m.freedom*noise, 0) + priorPods*priorPod) / (m.freedom + priorPods)
 }
 
-// error returns the variance of a workload's mean that is due to the number of its pods and readings,
-// as a multiple of the squared mean of the workload.
+// error returns the variance of the estimated mean of a workload, which decreases with the number of its
+// pods and readings, as a multiple of the squared mean of the workload.
 func (s *classState) error(p *pool) float64 {
 	return (s.pod + s.time*s.correlation*p.inverse/p.pods*s.repeated(p.pods)) / p.pods
 }
 
-// repeated returns in how many pods the same variation over time is seen, on average.
+// repeated returns the average number of pods that show the same variation over time.
 func (s *classState) repeated(pods float64) float64 { return 1 + max(pods-1, 0)*s.together }
 
 // addMean adds the mean of a workload.
@@ -118,7 +118,7 @@ func (m *moments) addMean(p *pool, s *classState) {
 }
 
 // estimateMeans computes the mean of the class and the variance between its workloads. fitted is the
-// mean by the load of nodes.
+// mean that was fitted to the load of nodes.
 func (s *classState) estimateMeans(m *moments, fitted float64) {
 	prior := priorWorkloads / s.workload
 	s.setMean((m.sum + prior*fitted) / (m.weight + prior))

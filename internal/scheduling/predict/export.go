@@ -6,7 +6,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// Past is what is known of a workload from the usage of its pods, present and past.
+// Past is the history of the usage of a workload's pods, present and past.
 type Past struct {
 	Workload resources.Workload
 	Usage    [Resources]PastUsage
@@ -14,15 +14,15 @@ type Past struct {
 
 // PastUsage is the usage of the pods of a workload of one resource, as multiples of their base.
 type PastUsage struct {
-	// Pods is their number, of which earlier ones count less, and Readings the number of their readings; 0 if nothing is known.
+	// Pods is the number of pods, with less weight for earlier pods, and Readings the number of their readings; 0 without a history.
 	Pods, Readings float64
-	// Mean is the mean of their means.
+	// Mean is the mean of the means of the pods.
 	Mean float64
-	// Requested is set if they have a request.
+	// Requested is set if the pods have a request.
 	Requested bool
 }
 
-// Export returns what is known of the workloads whose usage is known, in any order.
+// Export returns the histories of all workloads whose usage is known, in any order.
 func (l *Learner) Export() []Past {
 	known := make(map[*workloadState]*[Resources]past, len(l.workloads))
 	for _, w := range l.workloads {
@@ -50,8 +50,8 @@ func (l *Learner) Export() []Past {
 	return exported
 }
 
-// Import adds what another learner exported age seconds before, and returns the model that follows from it. Older knowledge
-// counts less. What is known of a workload already is kept.
+// Import adds the histories that another learner exported age seconds before, and returns the new model. Older histories have
+// less weight. Existing histories are kept.
 func (l *Learner) Import(exported []Past, age float64) *Model {
 	decay := math.Exp2(-max(age, 0) / l.options.HalfLife)
 	for i := range exported {

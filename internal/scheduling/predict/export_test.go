@@ -7,8 +7,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// TestExportAndImport checks that a learner that imports what another one exported expects the same of the pods of each workload,
-// although it has not measured any.
+// TestExportAndImport checks that a learner that imports the histories of another learner expects the same usage of the pods of
+// each workload, without measurements of its own.
 func TestExportAndImport(t *testing.T) {
 	options := Options{HistoryWeight: 1, HalfLife: DefaultHalfLife}
 	amounts := [Resources]Amount{CPU: {Request: 1000}, Memory: {}}
@@ -38,7 +38,7 @@ func TestExportAndImport(t *testing.T) {
 		second := NewLearner(options)
 		imported := second.Import(exported, age)
 		restored := second.Observe(&Reading{Second: 101 * 60, Nodes: []NodeReading{{Name: "n", Pods: pods(false, podStates{})}}})
-		// With the age the number of pods decreases, and what is expected is nearer to the mean of all workloads.
+		// The older the history, the lower the number of pods, and the closer the expectation to the mean of all workloads.
 		tolerance := 0.03 + 0.12*age/DefaultHalfLife
 		for _, name := range []string{"half", "tenth"} {
 			key := resources.Workload{Namespace: "default", Kind: "Deployment", Name: name}.Key()
@@ -65,7 +65,7 @@ func TestExportAndImport(t *testing.T) {
 	}
 }
 
-// TestImportIgnoresImpossibleValues checks that nothing is known of workloads with impossible values, and that what is known is kept.
+// TestImportIgnoresImpossibleValues checks that histories with impossible values are ignored, and that existing histories are kept.
 func TestImportIgnoresImpossibleValues(t *testing.T) {
 	l := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600})
 	w := resources.Workload{Namespace: "default", Kind: "Job", Name: "a"}

@@ -19,7 +19,7 @@ type fit struct {
 // reset forgets everything but the prior.
 func (f *fit) reset(a, b float64) {
 	*f = fit{prior: [classes]float64{a, b}, mean: [classes]float64{a, b}}
-	// The prior is wrong by half for pods with a request, and by a factor for those without one.
+	// Standard deviation of the prior: half of it for pods with a request, three times it without a request.
 	f.precision = [classes]float64{1 / (0.5 * 0.5 * a * a), 1 / (3 * 3 * b * b)}
 }
 
@@ -31,7 +31,7 @@ func (f *fit) decay(factor float64) {
 	f.yz *= factor
 }
 
-// outlier is the number of deviations from which on the influence of a node does not grow (Huber's
+// outlier is the number of deviations above which the influence of a node stays constant (Huber's
 // function).
 const outlier = 2.5
 

@@ -18,7 +18,7 @@ type history struct {
 	class          int8
 }
 
-// blockSize is the number of readings in a block. How much the means of blocks vary tells for how long
+// blockSize is the number of readings in a block. The variance of the means of blocks shows for how long
 // the usage of a pod remains the same.
 const blockSize = 10
 
@@ -49,7 +49,7 @@ func (h *history) add(x, decay float64, class int) {
 // isLong reports whether the history is long enough for variances over time.
 func (h *history) isLong() bool { return h.weight >= 2*blockSize }
 
-// PodState is what a learner knows of one pod, nothing at first.
+// PodState is the state of a learner for one pod. The zero value is a new pod.
 type PodState struct {
 	workload *workloadState
 	node     *nodeState
@@ -58,14 +58,15 @@ type PodState struct {
 	own     [Resources]history
 }
 
-// workloadState is what is known of a workload.
+// workloadState is the state of a learner for one workload.
 type workloadState struct {
 	key     resources.WorkloadKey
 	reading uint64
 	past    [Resources]past
 	now     [Resources]pool
 	ratio   [Resources]Ratio
-	// sum, squares and count are those of the pods of one node or reading, while it is processed.
+	// sum and squares add up deviations, and count counts them, over the pods of the node or reading that is
+	// being processed.
 	sum, squares float64
 	count        int
 }
@@ -74,12 +75,12 @@ type workloadState struct {
 type past struct {
 	// pods is their decayed number, readings the decayed sum of their weights.
 	pods, readings float64
-	// mean of their means.
+	// mean is the mean of the means of the pods.
 	mean  float64
 	class int8
 }
 
-// add adds the history of a pod that ended. As in a pool, those with a request come first.
+// add adds the history of a pod that ended. As in a pool, pods with a request replace pods without one.
 func (p *past) add(h *history) {
 	switch {
 	case h.weight < minimumForPast, p.pods > 0 && h.class > p.class:
@@ -92,7 +93,7 @@ func (p *past) add(h *history) {
 	p.readings += h.weight
 }
 
-// minimumForPast is the weight of a history below which a pod that ends leaves none.
+// minimumForPast is the weight of a history below which it is dropped when the pod ends.
 const minimumForPast = 1
 
 func (p *past) decay(factor float64) {
@@ -107,8 +108,8 @@ type pool struct {
 	// long, longReadings and squares are the number of pods with a long history, the sum of their
 	// weights, and the sum of the squared differences of the readings from the mean of their pod.
 	long, longReadings, squares float64
-	// blocks is the number of the means of blocks less one per pod, blockSquares the sum of their squared
-	// differences from their mean.
+	// blocks is the number of complete blocks less one per pod, blockSquares the sum of the squared
+	// differences of the means of blocks from their mean.
 	blocks, blockSquares float64
 	// present is the number of pods that have not ended.
 	present float64
@@ -119,7 +120,7 @@ type pool struct {
 	class   int8
 }
 
-// add adds the history of a pod. If only some pods of a workload have a request, only those count.
+// add adds the history of a pod. If only some pods of a workload have a request, the pods without one are ignored.
 func (p *pool) add(h *history) {
 	switch {
 	case h.weight == 0, p.pods > 0 && h.class > p.class:
@@ -161,11 +162,11 @@ func (p *pool) addPast(past *past) {
 
 // Ratio is the expected use of the pods of a workload, as a multiple of their base.
 type Ratio struct {
-	// Mean of the workload, Unknown the variance of it.
+	// Mean is the mean of the workload, Unknown the variance of its estimate.
 	Mean, Unknown float64
 	// Declared is the variance between its pods, Time that of a pod over time.
 	Pod, Time float64
-	// Pods and Readings of which it was made; 0 if it is that of the class.
+	// Pods and Readings are the numbers of pods and readings behind the ratio; 0 for the ratio of the class.
 	Pods, Readings float64
 	class          int8
 }
@@ -203,7 +204,7 @@ func (l *Learner) observePods(reading *Reading, decay float64) {
 	}
 }
 
-// forgetPods drops the pods that the reading lacks. Their history remains that of their workload.
+// forgetPods drops the pods that the reading lacks, and adds their histories to the past of their workload.
 func (l *Learner) forgetPods() {
 	l.pods = slices.DeleteFunc(l.pods, func(state *PodState) bool {
 		if state.reading == l.readings {
@@ -220,7 +221,7 @@ func (l *Learner) forgetPods() {
 // forgetBelow is the decayed number of ended pods below which a workload without pods is forgotten.
 const forgetBelow = 0.05
 
-// pod returns the state of a pod, which it adds.
+// pod returns the state of a pod, and adds the state if the pod is new.
 func (l *Learner) pod(p *PodReading) *PodState {
 	state := p.State
 	if state == nil {
@@ -261,8 +262,8 @@ func (l *Learner) observeUse(state *PodState, p *PodReading, decay float64) {
 	}
 }
 
-// settleTogether updates the correlation over time of the pods of a workload. Of n differences d from
-// the pods' means it is expected that (sum d)^2 - sum d^2 = correlation x (n-1) x sum d^2.
+// settleTogether updates the correlation over time of the pods of a workload. For n differences d from
+// the means of the pods, the expected value of (sum d)^2 - sum d^2 is correlation x (n-1) x sum d^2.
 func (l *Learner) settleTogether() {
 	q := &l.resources[CPU].together
 	for _, w := range l.touched {

@@ -33,12 +33,12 @@ type NodeReading struct {
 	Name     string
 	Measured [Resources]Measured
 	Pods     []PodReading
-	// Predicted is set by Learner.Observe to the mean that the readings before this one let expect of the
-	// measured one; not a number if the node had not been measured before.
+	// Predicted is set by Learner.Observe to the mean that the earlier readings predict; not a number if
+	// the node had not been measured before.
 	Predicted [Resources]float64
 }
 
-// Reading is what was measured of a cluster at one time.
+// Reading has the measurements of a cluster at one time.
 type Reading struct {
 	// Second is its time, in seconds since any fixed time.
 	Second float64
@@ -47,7 +47,7 @@ type Reading struct {
 	Nodes  []NodeReading
 }
 
-// check replaces values that are impossible, so that no sum overflows: what was measured is then unknown.
+// check marks impossible measurements as unknown and replaces other impossible values, so that no sum overflows.
 func (n *NodeReading) check() {
 	n.Predicted = [Resources]float64{math.NaN(), math.NaN()}
 	for r := range n.Measured {
@@ -87,12 +87,12 @@ func isAmount(x float64) bool { return x >= 0 && x <= largest }
 
 // Options configure a Learner.
 type Options struct {
-	// HistoryWeight is how much the usage of a workload's own pods counts in relation to that of all
-	// pods: 0 not at all, 1 by their precision.
+	// HistoryWeight is the weight of the usage of a workload's own pods in relation to the usage of all
+	// pods: 0 ignores it, 1 weights it by its precision.
 	HistoryWeight float64
 	// HalfLife is the time in seconds after which a reading counts half.
 	HalfLife float64
-	// Without are the parts that are left out, to find out what each of them contributes.
+	// Without has the parts that are left out, to measure the contribution of each part.
 	Without Parts
 }
 
@@ -101,12 +101,12 @@ type Parts uint8
 
 // The parts that can be left out.
 const (
-	// Fit is learning the means of all pods: they are expected to use their requests, or what
-	// kube-scheduler counts pods without a request with.
+	// Fit learns the means of all pods. Without it, pods are expected to use their requests or, without
+	// a request, the amount that kube-scheduler assumes.
 	Fit Parts = 1 << iota
-	// Correlation is that of the pods of one workload over time, which are then independent.
+	// Correlation is the correlation over time of the pods of one workload. Without it, they are independent.
 	Correlation
-	// Blending is what the measured load of a node adds to what is expected of its pods.
+	// Blending adds the shift of a node to the expected usage of its pods.
 	Blending
 )
 
@@ -119,15 +119,15 @@ type Learner struct {
 	workloads map[resources.WorkloadKey]*workloadState
 	nodes     map[string]*nodeState
 	resources [Resources]resourceState
-	// found are the states of the pods of the reading, in its order.
+	// found has the states of the pods of the current reading, in its order.
 	found []*PodState
 	// touched are the workloads of the node that is being processed.
 	touched []*workloadState
-	// observations are those of the resource that is being processed.
+	// observations has the observations of the resource that is being processed.
 	observations []observation
 }
 
-// NewLearner returns a learner that has seen nothing.
+// NewLearner returns a learner without readings.
 func NewLearner(options Options) *Learner {
 	l := &Learner{options: options, workloads: map[resources.WorkloadKey]*workloadState{}, nodes: map[string]*nodeState{}}
 	for r := range l.resources {
@@ -136,22 +136,23 @@ func NewLearner(options Options) *Learner {
 	return l
 }
 
-// resourceState is what is known of one resource over all pods.
+// resourceState is the state of the estimates of one resource over all pods.
 type resourceState struct {
 	classes [classes]classState
 	fit     fit
-	// timeScale corrects the variance over time of the prior by that of nodes, drift is the fraction
-	// of it by which the mean of a window differs from the mean over time.
+	// timeScale corrects the prior's variance over time by the measured variance of nodes. drift is the
+	// variance of the difference between the mean of a window and the mean over time, as a fraction of
+	// the variance over time.
 	timeScale, drift ratio
-	// spread corrects the variances between pods of the prior by the loads of nodes.
+	// spread corrects the prior's variances between pods by the loads of nodes.
 	spread ratio
-	// timeScaleNow and spreadNow are the values that the classes have been given.
+	// timeScaleNow and spreadNow are the values that the classes use.
 	timeScaleNow, spreadNow float64
 	// together is the correlation over time of the pods of a workload.
 	together ratio
 }
 
-// together returns the correlation over time of the pods of a workload, of all resources.
+// together returns the correlation over time of the pods of a workload, which is the same for all resources.
 func (l *Learner) together() float64 {
 	if l.options.Without&Correlation != 0 {
 		return 0
@@ -184,8 +185,8 @@ func (s *resourceState) reset(prior [classes]Prior, isFixed bool) {
 	s.together = ratio{prior: 0.5, weight: 20}
 }
 
-// Observe learns from a reading and returns the model that follows from it. Readings that are not
-// newer than the previous one count as simultaneous.
+// Observe learns from a reading and returns the new model. A reading that is not newer than the
+// previous one counts as simultaneous.
 func (l *Learner) Observe(reading *Reading) *Model {
 	for i := range reading.Nodes {
 		reading.Nodes[i].check()

@@ -47,8 +47,8 @@ func TestLearnsFromNodes(t *testing.T) {
 	}
 }
 
-// TestLearnsWorkloads has ten workloads of ten pods that use 0.1, 0.2, ... 1 of their requests and vary by a tenth. What is
-// expected of each is within a tenth of it, and of an unknown one near the mean of all, 0.55.
+// TestLearnsWorkloads has ten workloads of ten pods that use 0.1, 0.2, ... 1 of their requests and vary by a tenth. The expected
+// usage of each workload is within a tenth of its usage; an unknown workload is expected to use about the mean of all, 0.55.
 func TestLearnsWorkloads(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	l, states := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600}), podStates{}
@@ -80,7 +80,7 @@ func TestLearnsWorkloads(t *testing.T) {
 	}
 }
 
-// TestHistory compares the decaying sums of a history with those over the list of all readings: reading i of n has
+// TestHistory compares the decaying sums of a history with the sums over the list of all readings: reading i of n has
 // the weight decay^(n-1-i).
 func TestHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -138,7 +138,7 @@ func TestFit(t *testing.T) {
 	})
 }
 
-// TestAnyInput checks that predictions are finite and not negative whatever is measured, and do not depend on the order of the
+// TestAnyInput checks that predictions from any measurements are finite and not negative, and do not depend on the order of the
 // nodes.
 func TestAnyInput(t *testing.T) {
 	amount := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{
@@ -200,8 +200,8 @@ func TestAnyInput(t *testing.T) {
 	})
 }
 
-// TestFollowsPreciseReadings checks the filter: a node that always uses 500 more than expected, with readings that hardly vary, is
-// predicted to go on, and one whose readings vary as much as they differ is not believed at once.
+// TestFollowsPreciseReadings checks the filter: if a node always uses 500 more than expected, with readings that hardly vary, the
+// prediction includes the difference; if the readings vary as much as they differ, the prediction follows slowly.
 func TestFollowsPreciseReadings(t *testing.T) {
 	predict := func(deviation float64, jump float64) float64 {
 		l, states := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600}), podStates{}
@@ -258,7 +258,7 @@ func TestForgets(t *testing.T) {
 }
 
 // TestWithout has pods of two workloads that use 0.2 of their requests at the same time or none of it, on nodes whose load
-// is 500 more than that of their pods. Without a part, what it teaches is not learned.
+// is 500 more than the usage of their pods. Without a part of the estimator, the effect of that part is absent.
 func TestWithout(t *testing.T) {
 	learn := func(without Parts) *Model {
 		l, states := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600, Without: without}), podStates{}

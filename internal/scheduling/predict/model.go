@@ -7,7 +7,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// Model is what a Learner knows after a reading. It is immutable.
+// Model has the estimates of a Learner after a reading. It is immutable.
 type Model struct {
 	classes   [Resources][classes]Ratio
 	together  float64
@@ -15,16 +15,17 @@ type Model struct {
 	nodes     map[string]*[Resources]Shift
 }
 
-// Shift is what the pods of a node use more than is expected of their workloads.
+// Shift is the usage of the pods of a node minus the usage expected of their workloads.
 type Shift struct {
-	// Mean of the shift. Known is the variance that the expectation loses by it.
+	// Mean is the mean of the shift. Known is the variance by which the shift reduces the variance of the
+	// expectation.
 	Mean, Known float64
 }
 
 // NewModel returns the model before the first reading.
 func NewModel() *Model { return NewLearner(Options{HistoryWeight: 1, HalfLife: 1}).model() }
 
-// model returns what has been learned.
+// model returns the model of the current estimates.
 func (l *Learner) model() *Model {
 	m := &Model{
 		together:  l.together(),
@@ -63,7 +64,7 @@ func (l *Learner) model() *Model {
 // Workloads returns the number of workloads whose usage is known.
 func (m *Model) Workloads() int { return len(m.workloads) }
 
-// Ratio returns what is expected of the pods of a workload, given what one of them declares.
+// Ratio returns the expected ratio of the pods of a workload, given the declared amount of one of them.
 func (m *Model) Ratio(key resources.WorkloadKey, r int, amount Amount) Ratio {
 	return m.ratio(m.workload(key), r, amount)
 }
@@ -90,8 +91,8 @@ type Expected struct {
 	Mean float64
 	// Deviation over time.
 	Deviation float64
-	// Shared is the deviation of the workload's mean, which all its pods have in common; Own is that of
-	// the pod.
+	// Shared is the deviation of the estimated mean of the workload, which all its pods have in common; Own
+	// is the deviation of the pod from the mean of its workload.
 	Shared, Own float64
 	// Limit is infinite if the pod has none.
 	Limit float64
@@ -115,21 +116,21 @@ func (m *Model) expect(p *Declared, workload *[Resources]Ratio, r int) Expected 
 // NodeUse is the expected use of the pods of a node, without the pending pod.
 type NodeUse struct {
 	Sums [Resources]Sum
-	// Workloads are those of the pods. Shares has the part of each of them, in the same order.
+	// Workloads are the workloads of the pods. Shares has the share of each workload, in the same order.
 	Workloads []resources.WorkloadKey
 	Shares    [][Resources]Share
 }
 
 // Sum is the expected use of one resource by all pods of a node.
 type Sum struct {
-	// Mean includes Shift: what the measured load of the node adds to what is expected of its workloads.
-	// Variance is that of the sum over time and of what is not known.
+	// Mean includes Shift, the correction by the measured load of the node. Variance is the variance over
+	// time plus the variance of the estimate.
 	Mean, Shift, Variance float64
 	// Limit is the sum of the limits, infinite if a pod has none.
 	Limit float64
 }
 
-// Share is the part of one workload in the use of one resource on a node: the deviation of a further pod of
+// Share is the share of one workload in the use of one resource on a node. The deviation of a further pod of
 // the workload depends on it.
 type Share struct {
 	// Deviation and Shared are the sums over the pods.
@@ -174,7 +175,7 @@ func (m *Model) Node(name string, pods []Declared) NodeUse {
 	return use
 }
 
-// share returns the part of a workload, which it adds.
+// share returns the share of a workload, and adds it if it is missing.
 func (u *NodeUse) share(key resources.WorkloadKey) *[Resources]Share {
 	for i := range u.Workloads {
 		if u.Workloads[i] == key {
@@ -185,7 +186,7 @@ func (u *NodeUse) share(key resources.WorkloadKey) *[Resources]Share {
 	return &u.Shares[len(u.Shares)-1]
 }
 
-// Share returns the part of a workload, nil if it has no pod on the node.
+// Share returns the share of a workload, nil if it has no pod on the node.
 func (u *NodeUse) Share(key resources.WorkloadKey) *[Resources]Share {
 	if i := slices.Index(u.Workloads, key); i >= 0 {
 		return &u.Shares[i]
@@ -194,7 +195,7 @@ func (u *NodeUse) Share(key resources.WorkloadKey) *[Resources]Share {
 }
 
 // Peak returns the predicted peak of a resource of a node with one more pod, k deviations above the mean.
-// share is the part of the pod's workload on the node, nil if it has none there.
+// share is the share of the pod's workload on the node, nil if the workload has no pod there.
 func (m *Model) Peak(sum *Sum, share *[Resources]Share, pod *Expected, r int, k float64) float64 {
 	variance := sum.Variance + pod.Deviation*pod.Deviation + pod.Own*pod.Own + pod.Shared*pod.Shared
 	if share != nil {

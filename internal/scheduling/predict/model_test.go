@@ -138,12 +138,12 @@ func TestPeakIsMonotone(t *testing.T) {
 	})
 }
 
-// TestUnmeasured checks what is expected before anything was measured:
+// TestUnmeasured checks the expectations before the first measurement:
 //
 //	request 400:   mean 400, over time 0.4 x 400 = 160, own 0.2 x 400 = 80, workload 0.4 x 400 = 160
 //	two such pods of different workloads: variance 2 x (160^2 + 80^2 + 160^2) = 115200, peak 800 + 2 x 339.4 = 1478.8
 //	of the same, with a correlation of 0.5: + 2 x 0.5 x 160^2 + 2 x 160^2 = 76800, peak 800 + 2 x 438.2 = 1676.4
-//	no request:    mean 100, the CPU that kube-scheduler counts it with
+//	no request:    mean 100, the CPU that kube-scheduler assumes
 //	limit 50:      mean 50
 func TestUnmeasured(t *testing.T) {
 	m := NewModel()

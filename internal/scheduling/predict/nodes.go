@@ -2,36 +2,37 @@ package predict
 
 import "math"
 
-// nodeState is what is known of a node.
+// nodeState is the state of a learner for one node.
 type nodeState struct {
 	reading uint64
 	filters [Resources]filter
-	// own is what the pods use more than their workloads, by their own history.
+	// own is the part of the shift that the histories of the pods explain.
 	own [Resources]Shift
 }
 
-// filter is a Kalman filter of the shift of a node: what its pods use more than is expected of them.
+// filter is a Kalman filter of the shift of a node: the usage of its pods minus their expected usage.
 type filter struct {
 	shift, variance float64
-	// known is the variance that the pods of the previous reading had, before the filter reduced it.
+	// known is the variance of the expected usage at the previous reading, before the filter reduced it.
 	known float64
 }
 
-// driftTime is the time in seconds after which a shift is forgotten by half if nothing confirms it.
+// driftTime is the time in seconds after which an unconfirmed shift has decayed to half.
 const driftTime = 12 * 3600
 
 // sums are sums over the pods of a node, for one resource.
 type sums struct {
-	// mean is the expected load of the pods, as far as the window has seen them; unknown is its
-	// variance, retained the part of it by pods of the previous reading.
+	// mean is the expected load of the pods within the window; unknown is the variance of this
+	// expectation, retained the part of unknown from pods that the previous reading had on the node.
 	mean, unknown, retained float64
 	// time is the variance of the load over time.
 	time float64
-	// own is what the pods use more than their workloads, by their own history.
+	// own is the part of the shift that the histories of the pods explain.
 	own Shift
 	// arrivals is the variance within the window that is due to pods that arrived during it.
 	arrivals float64
-	// requests and pods are those that the window has seen.
+	// requests is the sum of the requests, and pods the number of pods without a request, weighted by the
+	// fraction of the window in which the pod was on the node.
 	requests, pods float64
 }
 
@@ -80,7 +81,7 @@ func (l *Learner) sums(node *NodeReading, found []*PodState, state *nodeState, r
 	return s
 }
 
-// addCorrelated adds the deviation of a pod to that of its workload.
+// addCorrelated adds the deviation of a pod to the sums of its workload.
 func (l *Learner) addCorrelated(w *workloadState, deviation float64) {
 	if w.count == 0 {
 		l.touched = append(l.touched, w)
@@ -90,7 +91,7 @@ func (l *Learner) addCorrelated(w *workloadState, deviation float64) {
 	w.squares += deviation * deviation
 }
 
-// takeCorrelated returns the variance of the sum of the deviations, and forgets them.
+// takeCorrelated returns the variance of the sum of the deviations, and resets the sums.
 func (l *Learner) takeCorrelated(together float64) (variance float64) {
 	for _, w := range l.touched {
 		variance += together*w.sum*w.sum + (1-together)*w.squares
@@ -100,7 +101,7 @@ func (l *Learner) takeCorrelated(together float64) (variance float64) {
 	return variance
 }
 
-// observation is what a reading says of one node and resource.
+// observation is the part of a reading about one node and resource.
 type observation struct {
 	node     *NodeReading
 	state    *nodeState
@@ -136,8 +137,8 @@ func (l *Learner) node(name string) *nodeState {
 	return state
 }
 
-// fitClasses fits the means of the classes, and corrects the variances of the prior, by the load of
-// nodes. Readings whose windows overlap count for less: overlap is the number of readings per window.
+// fitClasses fits the means of the classes to the load of nodes, and corrects the variances of the prior
+// by it. overlap is the number of readings per window: overlapping readings have less weight.
 func (l *Learner) fitClasses(reading *Reading, r int, decay, overlap float64) {
 	s := &l.resources[r]
 	s.fit.decay(decay)
@@ -174,8 +175,8 @@ func (l *Learner) fitClasses(reading *Reading, r int, decay, overlap float64) {
 	}
 }
 
-// gain returns how much of a difference to believe, given the variance of what is expected and the noise of
-// what was measured.
+// gain returns the fraction of the difference between measurement and expectation to add to the
+// expectation, given the variance of the expectation and of the measurement (noise).
 func gain(variance, noise float64) float64 {
 	if variance+noise <= 0 {
 		return 0
@@ -197,7 +198,7 @@ func (l *Learner) filterNodes(r int, elapsed, overlap float64) {
 	drift := s.drift.value(minimumDrift, maximumDrift)
 	for _, o := range l.observations {
 		f := &o.state.filters[r]
-		// The pods of the previous reading that are still there keep their part of the shift.
+		// Pods that remain on the node since the previous reading keep their part of the shift.
 		kept := 0.0
 		if f.known > 0 {
 			kept = min(o.retained/f.known, 1) * forget

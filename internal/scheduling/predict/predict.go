@@ -1,24 +1,24 @@
-// Package predict predicts what pods and nodes will use, from what was measured of them.
+// Package predict predicts the usage of pods and nodes from measurements.
 //
-// Requests and limits say what pods may use, and the load of the last minutes says what they
-// happened to use. Neither is what a pod will use over its life. The package learns it:
+// Requests and limits bound the usage of pods, and the load of the last minutes is a sample of it.
+// Neither is the usage of a pod over its life. The package learns it:
 //
 //   - A pod's expected use is its base times the ratio of its workload. The base is its request, or one
 //     millicore or byte if it has none; pods with and without a request form two classes.
-//   - The ratio of a workload is known from the usage of its pods, as far as there is any. It is drawn
-//     toward the mean of its class, the more the fewer pods and readings there are (empirical Bayes).
+//   - The ratio of a workload is estimated from the usage of its pods. With few pods and readings, the
+//     estimate is close to the mean of its class (empirical Bayes).
 //   - The mean of a class is fitted to the usage of pods or, where only nodes are measured, to the load
 //     of nodes: load = a x requests + b x number of pods without a request.
-//   - What the pods of a node use more or less than is expected of their workloads is the shift of the
-//     node. It is estimated by a Kalman filter over the measured load of the node, which follows a
-//     reading by as much as the reading is more precise than the expectation.
+//   - The shift of a node is the usage of its pods minus the usage expected of their workloads. It is
+//     estimated by a Kalman filter over the measured load of the node: the more precise a reading is in
+//     relation to the expectation, the more the filter follows it.
 //
 // The predicted peak of a node is
 //
-//	peak = mean + k x sqrt(variance over time + variance of what is not known)
+//	peak = mean + k x sqrt(variance over time + variance of the estimate)
 //
-// in which the deviations of pods of one workload are correlated, and those of different workloads
-// independent.
+// in which the deviations of pods of one workload are correlated, and the deviations of different
+// workloads are independent.
 //
 // A Learner receives each reading and returns an immutable Model, by which nodes are scored.
 // CPU is in millicores and memory in bytes.
@@ -36,7 +36,7 @@ const (
 	Resources
 )
 
-// Amount is what a pod declares of one resource.
+// Amount is the declared request and limit of a pod for one resource.
 type Amount struct {
 	// Request is 0 if the pod has none. Limit is 0 if the pod may use the whole node.
 	Request, Limit float64
@@ -52,7 +52,7 @@ type Declared struct {
 type Use struct {
 	// Mean over time.
 	Mean float64
-	// Time is the variance over time, Unknown the variance of the mean: how far it may be wrong.
+	// Time is the variance over time, Unknown the variance of the estimate of the mean.
 	Time, Unknown float64
 }
 
@@ -63,7 +63,7 @@ const (
 	classes
 )
 
-// base returns what the use of a pod is a multiple of, and its class.
+// base returns the base of a pod, whose use is a multiple of it, and the class of the pod.
 func (a Amount) base() (base float64, class int) {
 	if a.Request > 0 {
 		return max(a.Request, 1), requested
@@ -71,8 +71,8 @@ func (a Amount) base() (base float64, class int) {
 	return 1, unrequested
 }
 
-// Prior is what is assumed before anything has been measured, for one class of pods and one resource,
-// as multiples of the base.
+// Prior has the assumptions before the first measurement, for one class of pods and one resource, as
+// multiples of the base.
 type Prior struct {
 	// Mean is the mean of all pods.
 	Mean float64
@@ -81,8 +81,8 @@ type Prior struct {
 	Workload, Pod, Time float64
 }
 
-// priors are those of all classes and resources. Pods with a request are expected to use it, pods
-// without one to use what kube-scheduler counts them with (100 millicores and 200 MiB).
+// priors are the priors of all classes and resources. Pods with a request are expected to use it, pods
+// without a request to use the amount that kube-scheduler assumes (100 millicores and 200 MiB).
 var priors = [Resources][classes]Prior{
 	CPU:    {requested: {1, 0.4, 0.2, 0.4}, unrequested: {100, 1, 0.5, 0.5}},
 	Memory: {requested: {1, 0.4, 0.2, 0.2}, unrequested: {200 << 20, 1, 0.5, 0.2}},

@@ -16,7 +16,7 @@ import (
 // Usage is the usage of the pods of a workload of one resource, as multiples of their request or, without requests, in
 // millicores or bytes.
 type Usage struct {
-	// Pods is the number of pods, of which earlier ones count less; 0 if the usage is unknown. Readings is the number of
+	// Pods is the number of pods, with less weight for earlier pods; 0 if the usage is unknown. Readings is the number of
 	// their readings.
 	Pods     float64 `json:"pods,omitempty"`
 	Readings float64 `json:"readings,omitempty"`
@@ -38,7 +38,7 @@ type Workload struct {
 const (
 	// version is the version of the format.
 	version = 1
-	// maxWorkloads and maxText are the bounds of what is decoded: the number of workloads, and the bytes of the text.
+	// maxWorkloads is the maximum number of decoded workloads, maxText the maximum size of the decoded text in bytes.
 	maxWorkloads = 100_000
 	maxText      = 32 << 20
 	// maxName is the length of the longest name of an object.
@@ -53,8 +53,9 @@ type document struct {
 	Workloads []Workload `json:"workloads"`
 }
 
-// Encode returns the workloads in at most limit bytes. If they need more, those with the fewest pods are left out. Those that
-// Decode would reject are left out, too: a pod may have an owner of any name. written is the number of workloads in data.
+// Encode returns the workloads in at most limit bytes. If they need more, the workloads with the fewest pods are left out.
+// Workloads that Decode would reject are left out, too: a pod may have an owner of any name. written is the number of workloads
+// in data.
 func Encode(workloads []Workload, limit int) (data []byte, written int, err error) {
 	sorted := slices.Clone(workloads)
 	for i := range sorted {

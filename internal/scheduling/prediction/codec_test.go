@@ -28,7 +28,7 @@ func workload(name string, pods float64) Workload {
 	}
 }
 
-// TestRoundTrip checks that what is decoded is what was encoded, with four digits.
+// TestRoundTrip checks that decoded workloads are equal to the encoded ones, with four digits.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		usage := rapid.Custom(func(t *rapid.T) Usage {
@@ -91,7 +91,7 @@ func TestEncodeIsBounded(t *testing.T) {
 	if err != nil || len(got) != written {
 		t.Fatal(len(got), err)
 	}
-	// They have 3000 pods and fewer, to 3001 - written.
+	// The workloads have 3000 pods, 2999 pods and so on, down to 3001 - written.
 	if got[0].CPU.Pods != 3000 || got[written-1].CPU.Pods != float64(3001-written) {
 		t.Errorf("workloads with %v to %v pods, want those with the most", got[0].CPU.Pods, got[written-1].CPU.Pods)
 	}
@@ -112,7 +112,7 @@ func TestEncodeIgnoresInvalidValues(t *testing.T) {
 	}
 }
 
-// TestEncodeLeavesOutInvalidWorkloads checks that a workload with a name that Decode rejects does not invalidate the others.
+// TestEncodeLeavesOutInvalidWorkloads checks that a workload with a name that Decode rejects does not invalidate other workloads.
 func TestEncodeLeavesOutInvalidWorkloads(t *testing.T) {
 	long, unnamed, huge := workload("long", 7), workload("", 6), workload("huge", 5)
 	long.Kind = strings.Repeat("x", maxName+1)

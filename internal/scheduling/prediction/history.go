@@ -10,13 +10,13 @@ import (
 
 var _ Learner = &Keeper{}
 
-// Replay learns from the usage of pods in the past, as from a reading of nodes whose load is unknown.
+// Replay learns from past usage of pods: from a reading in which the load of all nodes is unknown.
 func (k *Keeper) Replay(reading *load.PodReading) {
 	k.keepUsage(reading)
 	k.learn(load.Reading{Time: reading.Time})
 }
 
-// Workloads returns what is known of the usage of workloads.
+// Workloads returns the history of the usage of all workloads.
 func (k *Keeper) Workloads() []Workload {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -34,7 +34,7 @@ func (k *Keeper) Workloads() []Workload {
 	return workloads
 }
 
-// Restore adds what was known at a time before. Predictions follow from it before anything is read.
+// Restore adds a history that was saved at an earlier time. Predictions use it before the first reading.
 func (k *Keeper) Restore(workloads []Workload, saved time.Time) {
 	imported := make([]predict.Past, 0, len(workloads))
 	for i := range workloads {

@@ -26,28 +26,29 @@ const (
 	maxBytes = 900 << 10
 	// saveInterval is the shortest time between two saves. All replicas of a scheduler together save once within it.
 	saveInterval = 5 * time.Minute
-	// margin is by how much a save of another replica may be younger than the interval.
+	// margin is subtracted from the interval when the age of another replica's save is checked.
 	margin = 30 * time.Second
 )
 
-// Learner is what learns the usage of workloads. Its methods are safe for concurrent use.
+// Learner learns the usage of workloads. Its methods are safe for concurrent use.
 type Learner interface {
 	// Replay learns from a past reading. Readings come in the order of their times, before the first current one.
 	Replay(reading *load.PodReading)
-	// Workloads returns what has been learned, in any order.
+	// Workloads returns the history of all workloads, in any order.
 	Workloads() []Workload
 	// Known returns the number of workloads whose usage is known, and the time of the newest usage, zero if there is none.
 	Known() (workloads int, newest time.Time)
-	// Restore adds what was learned until a time by a previous process.
+	// Restore adds the history that a previous process saved at a time.
 	Restore(workloads []Workload, saved time.Time)
 }
 
-// HistoryOptions configure a Keeper.
+// HistoryOptions configure a HistoryKeeper.
 type HistoryOptions struct {
 	Learner Learner
 	// Past has the past usage of pods, nil if the source has none.
 	Past load.PastPodSource
-	// ConfigMaps are those of the namespace of the ConfigMap with a name. Nothing is saved if ConfigMaps is nil.
+	// ConfigMaps is the client for the namespace of the ConfigMap, and Name the name of the ConfigMap. Nothing is saved if
+	// ConfigMaps is nil.
 	ConfigMaps corev1client.ConfigMapInterface
 	Name       string
 	// Now is the clock; time.Now if nil.
@@ -60,7 +61,7 @@ type HistoryKeeper struct {
 
 	// mu is locked during requests to the API server.
 	mu sync.Mutex
-	// isRestored is set if the learner has what the ConfigMap contains, so that nothing is lost if it is overwritten.
+	// isRestored is set if the learner has the content of the ConfigMap, so that overwriting the ConfigMap loses nothing.
 	isRestored bool
 
 	saved atomic.Pointer[History]
@@ -140,7 +141,7 @@ func (k *HistoryKeeper) trySave(ctx context.Context, logger klog.Logger, interva
 	}
 }
 
-// restored returns the ConfigMap, whose content the learner has then. Content that is invalid is logged and ignored.
+// restored adds the content of the ConfigMap to the learner, and returns the ConfigMap. Invalid content is logged and ignored.
 func (k *HistoryKeeper) restored(ctx context.Context, logger klog.Logger) (*v1.ConfigMap, error) {
 	object, err := k.options.ConfigMaps.Get(ctx, k.options.Name, metav1.GetOptions{})
 	switch {
@@ -173,7 +174,7 @@ func (k *HistoryKeeper) restored(ctx context.Context, logger klog.Logger) (*v1.C
 	return object, nil
 }
 
-// savedAt returns the time at which a ConfigMap was saved, and whether it has one.
+// savedAt returns the time at which a ConfigMap was saved, and whether the ConfigMap has such a time.
 func savedAt(object *v1.ConfigMap) (time.Time, bool) {
 	at, err := time.Parse(time.RFC3339, object.Annotations[SavedAnnotation])
 	return at, err == nil

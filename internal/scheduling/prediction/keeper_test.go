@@ -67,7 +67,7 @@ func (p past) ReadPodsAt(_ context.Context, at time.Time) (load.PodReading, erro
 	return load.PodReading{Time: at}, nil
 }
 
-// TestRebuild checks the times of the readings: 24 hours at steps of half an hour have 48, and those without data are left out.
+// TestRebuild checks the times of the readings: 24 hours at steps of half an hour have 48, and times without data are left out.
 func TestRebuild(t *testing.T) {
 	for name, tc := range map[string]struct {
 		source  past

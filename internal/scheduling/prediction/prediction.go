@@ -1,14 +1,14 @@
-// Package prediction keeps the model that predicts what pods will use: it passes each reading of load,
+// Package prediction keeps the model that predicts the usage of pods: it passes each reading of load,
 // with the pods that were on the nodes, to a predict.Learner.
 //
 // # History
 //
-// HistoryKeeper keeps what is known about the usage of workloads over restarts of the scheduler: it is rebuilt from past
-// metrics where the source has them, and otherwise saved in a ConfigMap.
+// HistoryKeeper keeps the history of the usage of workloads over restarts of the scheduler: it rebuilds the history from past
+// metrics if the source has them, and otherwise saves it in a ConfigMap.
 //
 // # Metrics
 //
-// Metrics exposes how well the utilization of nodes is predicted, and how much is known about the usage of
+// Metrics exposes the errors of the predicted utilization of nodes, and the state of the history of
 // workloads, as Prometheus metrics. No metric has a label for nodes, pods or workloads.
 package prediction
 
@@ -37,14 +37,14 @@ type Keeper struct {
 
 	mu      sync.Mutex
 	learner *predict.Learner
-	// used is the usage by pod, from the newest reading that has not been learned from.
+	// used is the usage by pod, from the newest reading that the learner has not received.
 	used   map[types.NamespacedName]load.PodUsage
 	usedAt time.Time
 	known  map[types.UID]knownPod
 	buffer []predict.PodReading
-	// nodes are those of the reading, in its order.
+	// nodes are the nodes of the reading, in its order.
 	nodes []*v1.Node
-	// missed is called with the difference of each prediction.
+	// missed is called with each prediction and the measured value.
 	missed Missed
 }
 
@@ -52,15 +52,14 @@ type Keeper struct {
 // amount.
 type Missed func(resource v1.ResourceName, predicted, measured float64)
 
-// knownPod is what a pod declares, which does not change while the object does not, and what the learner knows of it.
+// knownPod has the declaration of a pod, which is valid as long as the object does not change, and the learner's state for the pod.
 type knownPod struct {
 	pod      *v1.Pod
 	declared predict.Declared
 	state    *predict.PodState
 }
 
-// New returns a keeper whose model knows nothing.
-// missed may be nil.
+// New returns a keeper with the model before the first reading. missed may be nil.
 func New(options predict.Options, pods Pods, missed Missed) *Keeper {
 	k := &Keeper{pods: pods, missed: missed, learner: predict.NewLearner(options), known: map[types.UID]knownPod{}}
 	k.model.Store(predict.NewModel())
@@ -75,7 +74,7 @@ func (k *Keeper) Model() *predict.Model { return k.model.Load() }
 func (k *Keeper) Watch(nodes *load.Store, pods *load.PodStore) {
 	pods.Observe(func(reading *load.PodReading) {
 		k.keepUsage(reading)
-		if nodes.Fresh() == nil { // the load of nodes is not read, not yet, or fails
+		if nodes.Fresh() == nil { // the load of nodes has no source, has not been read yet, or is too old
 			k.learn(load.Reading{Time: reading.Time, Window: reading.Window})
 		}
 	})
@@ -114,7 +113,7 @@ func (k *Keeper) learn(measured load.Reading) {
 			n.Measured[predict.CPU] = amounts(l.CPU, l.HasCPU, float64(resources.CPUResource.CapacityOf(node)))
 			n.Measured[predict.Memory] = amounts(l.Memory, l.HasMemory, float64(resources.MemoryResource.CapacityOf(node)))
 		}
-		// The load of a young node is an average since it is there.
+		// The load of a young node is an average since its creation.
 		window := min(measured.Window, max(measured.Time.Sub(node.CreationTimestamp.Time), 0))
 		for _, pod := range pods {
 			k.buffer = append(k.buffer, k.podReading(pod, known, measured.Time, window))
@@ -134,7 +133,7 @@ func (k *Keeper) learn(measured load.Reading) {
 	}
 }
 
-// reportMissed reports how far the predictions of a reading were from what was measured.
+// reportMissed reports the predictions of a reading with the measured values.
 func (k *Keeper) reportMissed(reading *predict.Reading) {
 	for i, node := range k.nodes {
 		for r, resource := range Predicted {
@@ -155,7 +154,7 @@ func amounts(u load.Utilization, known bool, capacity float64) predict.Measured 
 	return predict.Measured{Mean: u.Mean * capacity, StdDev: u.StdDev * capacity, Known: known && u.Valid()}
 }
 
-// podReading returns what is known of a pod, which it adds to known.
+// podReading returns the reading of a pod, and adds the pod to known.
 func (k *Keeper) podReading(pod *v1.Pod, known map[types.UID]knownPod, end time.Time, window time.Duration) predict.PodReading {
 	entry, ok := k.known[pod.UID]
 	if !ok {

@@ -46,7 +46,7 @@ func newRig() *rig {
 	return r
 }
 
-// usage stores that each pod uses so many millicores.
+// usage stores a reading in which each pod uses the given millicores.
 func (r *rig) usage(t *testing.T, millicores float64) {
 	t.Helper()
 	reading := load.PodReading{Time: r.now, Window: time.Minute}
@@ -67,13 +67,13 @@ func (r *rig) load(t *testing.T, mean float64) {
 	}
 }
 
-// ratio returns what the model expects of the workload, as a multiple of its request.
+// ratio returns the expected usage of the workload, as a multiple of its request.
 func (r *rig) ratio() float64 {
 	key := resources.Workload{Namespace: "default", Kind: "ReplicaSet", Name: "web"}.Key()
 	return r.keeper.Model().Ratio(key, predict.CPU, predict.Amount{Request: 1000}).Mean
 }
 
-// TestLearns checks that the keeper learns what pods use from their usage, from the load of their node, and from both.
+// TestLearns checks that the keeper learns the usage of pods from the usage itself, from the load of their node, and from both.
 func TestLearns(t *testing.T) {
 	for name, tc := range map[string]struct {
 		usage, load bool
@@ -121,8 +121,8 @@ func TestLearnsFromUsageAlone(t *testing.T) {
 	}
 }
 
-// TestMissed checks that predictions are reported with what was measured: none for the first reading, which nothing
-// predicts, then within a hundredth of a load that stays the same.
+// TestMissed checks that predictions are reported with the measured values: none for the first reading, which has no
+// prediction, then within a hundredth of a constant load.
 func TestMissed(t *testing.T) {
 	r := newRig()
 	for range 30 {

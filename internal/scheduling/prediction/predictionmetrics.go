@@ -17,13 +17,13 @@ const (
 // errorBuckets are differences as fractions of the allocatable amount. The alert PlimsollPredictionDrifts uses 0.1.
 var errorBuckets = []float64{-0.5, -0.3, -0.2, -0.1, -0.05, -0.02, 0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5}
 
-// History is the state of what is known about the usage of workloads.
+// History is the state of the history of the usage of workloads.
 type History struct {
 	// Workloads is the number of workloads whose usage is known.
 	Workloads int
 	// Updated is the time of the newest usage, zero if there is none.
 	Updated time.Time
-	// Saved is the time at which the history was saved last, zero if it was not. SavedBytes is its size then, and
+	// Saved is the time of the last save, zero if there was none. SavedBytes is the size of the saved history, and
 	// Dropped the number of workloads that did not fit.
 	Saved               time.Time
 	SavedBytes, Dropped int
@@ -58,8 +58,8 @@ func (m *Metrics) ObserveError(resource string, predicted, measured float64) {
 	}
 }
 
-// WatchHistory exposes the state that a function returns until ctx is done, in place of a previous one. It is called on every
-// scrape, and must be safe for concurrent use.
+// WatchHistory exposes the state that the function history returns, in place of a previous function, until ctx is done. The
+// function is called on every scrape, and must be safe for concurrent use.
 func (m *Metrics) WatchHistory(ctx context.Context, history func() History) {
 	if m == nil {
 		return

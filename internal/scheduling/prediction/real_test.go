@@ -19,7 +19,7 @@ import (
 )
 
 // TestRebuildFromRealPrometheus reads the past usage of a pod from a real Prometheus server: 0.5 cores, and as many MiB as
-// seconds have passed, by which a reading of the past differs from one of the present.
+// seconds have passed, so that a past reading differs from a current one.
 func TestRebuildFromRealPrometheus(t *testing.T) {
 	began := time.Now()
 	exporter := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

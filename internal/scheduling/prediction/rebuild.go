@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// rebuildSpan is the time before the start of which the usage of pods is read again, and rebuildStep the time between two
-	// of these readings.
+	// rebuildSpan is the length of the period before the start whose usage of pods is read again, and rebuildStep the time
+	// between two of these readings.
 	rebuildSpan = 24 * time.Hour
 	rebuildStep = 30 * time.Minute
 	// readTimeout is the longest duration of one reading.
@@ -18,8 +18,8 @@ const (
 )
 
 // rebuild reads the usage of pods during a span before now in steps, and calls observe with each reading, the
-// oldest first. Each is read on its own, so that the memory needed is that of one reading. It returns the number of readings.
-// Times without data are left out. Another error ends it.
+// oldest first. It keeps one reading in memory at a time. It returns the number of readings. Times without data are left out;
+// any other error is returned at once.
 func rebuild(
 	ctx context.Context, source load.PastPodSource, now time.Time, span, step time.Duration, observe func(*load.PodReading),
 ) (readings int, err error) {

@@ -23,8 +23,8 @@ type historyConfig struct {
 	ConfigMap string
 }
 
-// keepHistory restores the history of a learner, calls ready, and saves the history until ctx is done. It does so in the
-// background, because the pods must be known before. In a scheduler that does not read load from the configured sources,
+// keepHistory restores the history of a learner, calls ready, and saves the history until ctx is done. It runs in the
+// background, because the informers must have the pods first. In a scheduler that does not read load from the configured sources,
 // there is no history: ready is called at once. Learners with a history must not learn from current readings before ready.
 func (s *State) keepHistory(ctx context.Context, c historyConfig, h fwk.Handle, learner prediction.Learner, ready func()) error {
 	if s.newStore != nil {
@@ -66,7 +66,7 @@ func (s *State) keepHistory(ctx context.Context, c historyConfig, h fwk.Handle, 
 	return nil
 }
 
-// watchHistory exposes what a learner knows and the last save in the metrics.
+// watchHistory exposes the history of a learner and the last save in the metrics.
 func (s *State) watchHistory(ctx context.Context, learner prediction.Learner, saved func() prediction.History) {
 	s.PredictionMetrics().WatchHistory(ctx, func() prediction.History {
 		state := saved()

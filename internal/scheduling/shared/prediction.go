@@ -56,8 +56,8 @@ func (s *State) Prediction(ctx context.Context, args *config.PredictedUtilizatio
 }
 
 // podsOf returns the nodes and pods of the scheduler. In a scheduler that reads load from the configured
-// sources they are those of its informers, which any goroutine may read. Otherwise readings are stored by the
-// goroutine that schedules, which may read its snapshot.
+// sources they come from its informers, which any goroutine may read. Otherwise the goroutine that schedules
+// stores the readings, and they come from its snapshot.
 func (s *State) podsOf(h fwk.Handle) prediction.Pods {
 	if s.newStore != nil {
 		return func(visit func(*v1.Node, []*v1.Pod)) { visitSnapshot(h.SnapshotSharedLister(), visit) }

@@ -1,6 +1,6 @@
 // Package shared holds the state that the score plugins of one scheduler share: the sums per node,
 // the stores of load, and the metrics of the nodes. It is passed to the constructors of the plugins
-// with the framework handle, so that a plugin has the same constructor alone and with others.
+// with the framework handle, so that a plugin has the same constructor alone and with other plugins.
 package shared
 
 import (
@@ -45,9 +45,9 @@ func New() *State {
 	}
 }
 
-// NewWithLoad returns the state of a scheduler whose stores of load are created by newStore, and those of the usage of pods
-// by newPodStore, given the age up to which readings count. The configured sources are ignored. Plugins that are configured
-// to read the usage of pods get no store if newPodStore is nil.
+// NewWithLoad returns the state of a scheduler whose stores of load are created by newStore, and whose stores of the usage of
+// pods are created by newPodStore, given the age up to which readings count. The configured sources are ignored. Plugins that
+// are configured to read the usage of pods get no store if newPodStore is nil.
 func NewWithLoad(
 	newStore func(maxAge time.Duration) (*load.Store, error), newPodStore func(maxAge time.Duration) (*load.PodStore, error),
 ) *State {
@@ -98,8 +98,8 @@ var predictionMetrics = sync.OnceValue(func() *prediction.Metrics {
 	return m
 })
 
-// PredictionMetrics returns the metrics of predictions, which are exposed among those of the process; nil if the load is not
-// read from the configured sources, as in a simulation.
+// PredictionMetrics returns the metrics of predictions, which are exposed with the metrics of the process; nil if the load is
+// not read from the configured sources, as in a simulation.
 func (s *State) PredictionMetrics() *prediction.Metrics {
 	if s.newStore != nil {
 		return nil
