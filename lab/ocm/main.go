@@ -35,7 +35,7 @@ type hub struct {
 	name string
 	// crds are patterns of files.
 	crds []string
-	// skip are the tests that cannot pass, none if it is "".
+	// skip matches the tests that cannot pass; "" matches none.
 	skip string
 }
 

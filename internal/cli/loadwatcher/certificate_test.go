@@ -155,7 +155,7 @@ func TestRotationUnderLoad(t *testing.T) {
 	}
 	rotate := func(name, content string) {
 		replace(t, path(name), content)
-		// No client still uses what was replaced before, however slow it is.
+		// No client, however slow, still uses the previous files.
 		for i := range done {
 			after := done[i].Load() + 5
 			eventually.True(t, "requests do not succeed", watcher, func(context.Context) (bool, error) {

@@ -183,7 +183,7 @@ func (o *options) run(cmd *cobra.Command) error {
 // fileMode makes a recording readable by its owner only: it has details of the cluster.
 const fileMode = 0o600
 
-// record records and prints what was recorded.
+// record records and prints a summary of the recording.
 func (o *options) record(cmd *cobra.Command, file base.NewFile) error {
 	errOut := cmd.ErrOrStderr()
 	options := record.Options{
@@ -220,7 +220,7 @@ func (o *options) record(cmd *cobra.Command, file base.NewFile) error {
 	return nil
 }
 
-// printMissing prints what a recording lacks.
+// printMissing prints the data that a recording lacks.
 func printMissing(out io.Writer, missing []recording.Missing) {
 	if len(missing) == 0 {
 		return

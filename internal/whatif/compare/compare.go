@@ -29,7 +29,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// Options describe what to run and compare. Errors name the flag of each option.
+// Options describe the runs to compare. Errors name the flag of each option.
 type Options struct {
 	// Profiles are the names of the profiles; the first is the baseline. Given are profiles that are already read; they follow Profiles.
 	Profiles []string

@@ -158,7 +158,7 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	if err := sched.Cache.UpdateSnapshot(logger, snapshot); err != nil {
 		return nil, err
 	}
-	if options.Load != nil { // plugins learn from it what the pods of the snapshot use
+	if options.Load != nil { // plugins learn the usage of the snapshot's pods from the load
 		return e, e.SetLoad(*options.Load)
 	}
 	return e, nil

@@ -129,7 +129,7 @@ func (r *recorder) count(p *podState, from, end time.Time) {
 	}
 	step, start := int64(r.config.Step.Seconds()), r.config.From.Unix()
 	first := max(p.Started, from.Unix()) - start
-	after := min(end.Unix(), p.LastSeen+1) - start // a pod that is gone is not known as ended before the next window
+	after := min(end.Unix(), p.LastSeen+1) - start // a deleted pod is marked as ended only in the next window
 	if p.Ended != 0 {
 		after = min(after, p.Ended-start+1)
 	}

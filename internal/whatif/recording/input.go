@@ -68,7 +68,7 @@ type InputPod struct {
 	Object *v1.Pod
 	// Group is equal for pods of one workload.
 	Group uint64
-	// Workload of a generated pod, nil for a pod of its own. Pods of one workload have the same pointer.
+	// Workload of a generated pod, nil for a pod without a workload. Pods of one workload have the same pointer.
 	Workload *Workload
 	// Resources has the requests, limits and class; the demand is set at every step.
 	Resources result.Demand
@@ -76,8 +76,8 @@ type InputPod struct {
 	// is a multiple.
 	BaseCPU, BaseMemory float64
 	// Shape is equal for pods with equal requests whose scheduling depends only on the labels and
-	// free resources of nodes: if one of them fits on no node, none does. It is 0 for pods that
-	// depend on more than that.
+	// free resources of nodes: if one of them fits on no node, none does. It is 0 for pods with
+	// other dependencies.
 	Shape int
 	// Requests of the pod, as returned by Amounts, and a pod slot.
 	Requests resources.Amounts

@@ -52,7 +52,7 @@ type run struct {
 	scheduled     []int32 // numbers of the pods that were ever scheduled
 	timeSeries    *timeSeries
 	decisions     *decisions
-	autoscaler    *autoscaler.Autoscaler // nil without one
+	autoscaler    *autoscaler.Autoscaler // nil without autoscaler
 	recorded      *recorded              // nil unless the input is a recording
 	exporter      *exporter              // nil unless a recording is requested
 }

@@ -14,7 +14,7 @@ func (r *run) prepareAutoscaler() error {
 	if r.options.Autoscaler == nil {
 		return nil
 	}
-	if r.input.End > 0 { // the autoscaler adds and removes nodes in place of the recorded one
+	if r.input.End > 0 { // the autoscaler replaces the recorded autoscaler
 		r.input.Nodes = slices.Clone(r.input.Nodes)
 		r.input.Nodes = slices.DeleteFunc(r.input.Nodes, func(n recording.Node) bool { return n.Appeared > 0 })
 		for i := range r.input.Nodes {

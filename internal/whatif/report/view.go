@@ -24,9 +24,9 @@ type view struct {
 	Search *tuningView
 	// Incomplete describes how many runs are missing or interrupted, if any.
 	Incomplete string
-	// Omitted describes what the report omits to limit its size, if anything.
+	// Omitted describes content that the report omits to limit its size, if any.
 	Omitted string
-	// RawNote describes what only the raw data omits, if anything.
+	// RawNote describes content that only the raw data omits, if any.
 	RawNote string
 	RawData template.HTML
 }

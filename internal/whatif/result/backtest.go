@@ -11,7 +11,7 @@ import (
 // Backtest compares the measurements in a recording with a simulation of the recording. The difference is the error of
 // the model.
 type Backtest struct {
-	// Profile is the name of the simulated profile, which should be the profile that was in force.
+	// Profile is the name of the simulated profile, which should be the one that was in force.
 	Profile string `json:"profile"`
 	// Figures are the compared figures.
 	Figures []BacktestFigure `json:"figures"`
@@ -26,7 +26,7 @@ type BacktestFigure struct {
 	Unit      string  `json:"unit,omitempty"`
 	Measured  float64 `json:"measured"`
 	Simulated float64 `json:"simulated"`
-	// Error is the difference as a fraction of the measured value, nil if only the measured value is 0.
+	// Error is the difference as a fraction of the measured value, nil if only that is 0.
 	Error *float64 `json:"error"`
 	// Main is set for the figures of the summary.
 	Main bool `json:"main"`

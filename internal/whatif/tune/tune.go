@@ -37,7 +37,7 @@ import (
 // winnerName is the name of the profile with the winner in results.
 const winnerName = "tuned"
 
-// Options describe what to tune.
+// Options describe a search.
 type Options struct {
 	// Compare has the input, the scenarios and the first seed. Its profiles and number of seeds are not used, and it has at most one Slack.
 	Compare compare.Options

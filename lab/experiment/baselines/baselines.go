@@ -136,7 +136,7 @@ func amountsOf(list v1.ResourceList) amounts {
 
 func (a *amounts) add(b amounts) { a.cpu, a.memory = a.cpu+b.cpu, a.memory+b.memory }
 
-// requestsAndLimits returns the sums over the containers of a pod, 0 for what a container does not specify.
+// requestsAndLimits returns the sums over the containers of a pod. An amount that a container does not specify counts as 0.
 func requestsAndLimits(pod *v1.Pod) (requests, limits amounts) {
 	for i := range pod.Spec.Containers {
 		resources := &pod.Spec.Containers[i].Resources
