@@ -410,7 +410,7 @@ func TestPriorityClass(t *testing.T) {
 	}
 }
 
-// TestAgentRights expects that the permissions of the agent equal those in
+// TestAgentRights expects that the permissions of the agent equal the rules in
 // examples/placement/agent-member-rbac.yaml.
 func TestAgentRights(t *testing.T) {
 	t.Parallel()

@@ -79,7 +79,7 @@ func permitHistory(t *testing.T, client kubernetes.Interface, namespace, name, u
 }
 
 // TestHistorySurvivesARestart saves a history that is larger than a ConfigMap when the scheduler stops, with the documented
-// permissions and no others, and restores it in another process.
+// permissions only, and restores it in another process.
 func TestHistorySurvivesARestart(t *testing.T) {
 	t.Parallel()
 	cp, _, client := startControlPlane(t, controlplane.Options{})

@@ -124,7 +124,7 @@ func (p *Proxy) forward(listener net.Listener, client net.Conn) {
 	delete(p.open, server)
 }
 
-// lossyWriter drops what is written once lost is set.
+// lossyWriter drops all data once lost is set.
 type lossyWriter struct {
 	io.Writer
 	lost *atomic.Bool
