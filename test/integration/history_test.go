@@ -153,8 +153,8 @@ profiles:
       pollInterval: 200ms
 `
 
-// TestSchedulerKeepsHistory stops a scheduler that has read the usage of two pods of a ReplicaSet, and starts another one
-// while Prometheus has no data: it knows the workload.
+// TestSchedulerKeepsHistory stops a scheduler that has read the usage of two pods of a ReplicaSet, and starts another
+// scheduler while Prometheus has no data: the second scheduler knows the workload.
 func TestSchedulerKeepsHistory(t *testing.T) {
 	t.Parallel()
 	cp, config, client := startControlPlane(t, controlplane.Options{})

@@ -45,7 +45,7 @@ func Start(t testing.TB, server string) *Proxy {
 // Address returns the host:port of the proxy, which stays the same after Reconnect.
 func (p *Proxy) Address() string { return p.address }
 
-// Disconnect closes all connections and refuses new ones.
+// Disconnect closes all connections and refuses new connections.
 func (p *Proxy) Disconnect() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
