@@ -21,7 +21,7 @@ func (o *observers[T]) add(current *atomic.Pointer[T], observe func(*T)) {
 	}
 }
 
-// publish calls the observers with a value and then makes it the current one.
+// publish calls the observers with a value and then makes it the current value.
 func (o *observers[T]) publish(current *atomic.Pointer[T], value *T) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

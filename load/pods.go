@@ -121,7 +121,7 @@ func (s *PodStore) Put(reading PodReading) error {
 	return err
 }
 
-// check returns an error if a reading cannot replace the current one.
+// check returns an error if a reading cannot replace the current reading.
 func (s *PodStore) check(reading *PodReading) error {
 	if len(reading.Pods) > MaxPods {
 		return &Error{Reason: TooLarge, Err: fmt.Errorf("reading has %d pods, maximum is %d", len(reading.Pods), MaxPods)}

@@ -115,7 +115,7 @@ func TestPodUsageValid(t *testing.T) {
 	}
 }
 
-// TestPodReadingsAreObservedBeforeTheyAreVisible checks that readers that get a reading find what its observer computed.
+// TestPodReadingsAreObservedBeforeTheyAreVisible checks that the observer has been called before readers get a reading.
 func TestPodReadingsAreObservedBeforeTheyAreVisible(t *testing.T) {
 	const readings = 2000
 	store := NewPodStore(time.Hour, (&clock{noon}).now)

@@ -38,7 +38,7 @@ const (
 // conditions and events.
 const maxAnswerLength = 400
 
-// Answer is what an autoscaler reports about a buffer.
+// Answer is the report of an autoscaler about a buffer.
 type Answer struct {
 	// Namespace and Name identify the buffer.
 	Namespace, Name string
@@ -81,7 +81,7 @@ type bufferFields struct {
 	} `json:"status"`
 }
 
-// AnswerOf returns what an autoscaler reports about a CapacityBuffer. A status that cannot be read is a
+// AnswerOf returns the answer of an autoscaler about a CapacityBuffer. A status that cannot be read is a
 // missing answer, with the error as its message.
 //
 // A condition that refers to an older version of the buffer is not an answer. Cluster Autoscaler states

@@ -78,7 +78,7 @@ func (b *Backend) Groups(objects []unstructured.Unstructured) ([]Group, error) {
 	return b.groups(objects)
 }
 
-// Answers returns what an autoscaler reports about existing objects of the backend, in the order of the
+// Answers returns the answers of an autoscaler about existing objects of the backend, in the order of the
 // objects. It returns none for backends whose placeholders are pods.
 func (b *Backend) Answers(objects []unstructured.Unstructured) []Answer {
 	var answers []Answer

@@ -19,8 +19,8 @@ func (c *dampedCount) Next(wanted, now, coolDown int64) int64 {
 	return c.current
 }
 
-// CoolDownEnd returns the time in seconds at which the number decreases if a lower one is wanted until
-// then, 0 if the last number that was wanted was not lower.
+// CoolDownEnd returns the time in seconds at which the number decreases if a lower number is wanted until
+// then, 0 if the last wanted number was not lower.
 func (c *dampedCount) CoolDownEnd(coolDown int64) int64 {
 	if !c.decrease.started {
 		return 0

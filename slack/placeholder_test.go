@@ -30,7 +30,7 @@ func dedicatedPolicy() *v1alpha1.ResourceSlack {
 	})
 }
 
-// What is written of the group web of twoGroups.
+// The objects of the group web of twoGroups.
 const (
 	wantTemplate = `apiVersion: v1
 kind: PodTemplate

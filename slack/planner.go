@@ -128,8 +128,8 @@ func isWasteful(total, computed, remainder resources.Amounts) bool {
 	return wasteful
 }
 
-// shrinks reports whether the wanted groups have less capacity than the current ones, and the
-// current ones remain allowed and cover all that is wanted.
+// shrinks reports whether the wanted groups have less capacity than the current groups, and the
+// current groups remain allowed and cover the wanted head.
 func (p *planner) shrinks(wanted heldGroups, pool poolTotals) bool {
 	if !wanted.total().FitsIn(p.current.total()) || p.current.equal(wanted) {
 		return false

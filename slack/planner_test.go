@@ -124,7 +124,7 @@ func TestPlannerKeepsGroupsWithoutNodes(t *testing.T) {
 	}
 }
 
-// TestPlannerResumes checks that a planner that resumes from the groups of another one returns the same plan.
+// TestPlannerResumes checks that a planner that resumes from the groups of another planner returns the same plan.
 func TestPlannerResumes(t *testing.T) {
 	a, b := newPlanner(), newPlanner()
 	plan := a.Next(tenOf(103), restOnly, 0)

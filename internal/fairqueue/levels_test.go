@@ -38,7 +38,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// A value that is taken and added again while an entry of it is left keeps being taken once.
+// A value that is taken and added again is taken only once, even if an old entry is left in the queue of another level.
 func TestLevelsAgain(t *testing.T) {
 	l := NewLevels[byte, string](2)
 	for range 5 {

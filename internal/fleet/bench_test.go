@@ -106,9 +106,8 @@ func BenchmarkDecide(b *testing.B) {
 
 // BenchmarkNewExpression measures a placement with an expression that has not been used
 // before: it is compiled and evaluated for 5,000 clusters, and the placement is decided.
-// cpu-ms is the CPU
-// time, which does not grow with the load of the machine. Sub-benchmark firstOfProcess
-// measures the first one of a process after Prepare, in a process of its own.
+// cpu-ms is the CPU time, which does not grow with the load of the machine. Sub-benchmark
+// firstOfProcess measures the first expression of a new process after Prepare.
 func BenchmarkNewExpression(b *testing.B) {
 	if err := Prepare(); err != nil {
 		b.Fatal(err)
@@ -213,8 +212,8 @@ func TestDecideAllocations(t *testing.T) {
 }
 
 // BenchmarkOneClusterChanges measures the decisions after a change of one cluster of
-// 5,000. Of 1,000 placements, a change of resources affects the 100 that rank by
-// resources; a change of labels affects all of them.
+// 5,000. Of 1,000 placements, a change of resources affects the 100 placements that rank
+// by resources; a change of labels affects all placements.
 func BenchmarkOneClusterChanges(b *testing.B) {
 	for name, tc := range map[string]struct {
 		change func(i int) *clusterv1.ManagedCluster

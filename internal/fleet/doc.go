@@ -43,8 +43,8 @@
 //   - It breaks ties by name only: a new cluster with a lower name moves decisions.
 //   - It ignores PreferNoSelect taints and the spread policy.
 //   - It applies tolerationSeconds to NoSelectIfNew taints too. If several
-//     tolerations match a taint, it decides again when the first one ends; here the
-//     last one counts. Its arithmetic overflows for hundreds of years.
+//     tolerations match a taint, it decides again when the first toleration ends; here
+//     the last counts. Its arithmetic overflows for hundreds of years.
 //   - It decides again when tolerations of selected clusters end, but not for
 //     expiring scores; ChangesAt covers both, for all feasible clusters.
 //   - Both treat a taint without a time of addition as added long ago: limited

@@ -102,7 +102,7 @@ var hostileExpressions = map[string]string{
 }
 
 // nested returns an expression that replaces a list of one value n times by a
-// combination of a, and then evaluates a condition on each x of the last one.
+// combination of a, and then evaluates a condition on each x of the last list.
 func nested(n int, combination, condition string) string {
 	return "[[1]]" + strings.Repeat(".map(a, "+combination+")", n) + ".all(x, " + condition + ")"
 }

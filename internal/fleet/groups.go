@@ -75,7 +75,7 @@ func (r *Request) group(d *Decision) []RankedGroup {
 	return groups
 }
 
-// split appends groups of at most size clusters; only the last one may be smaller.
+// split appends groups of size clusters; only the last group may be smaller.
 func split(groups []RankedGroup, name string, clusters []int32, size int) []RankedGroup {
 	for part := range slices.Chunk(clusters, size) {
 		groups = append(groups, RankedGroup{name, part})

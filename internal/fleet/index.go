@@ -186,7 +186,7 @@ func (x *Index) require(c *column, r *metav1.LabelSelectorRequirement) bool {
 
 // meeting returns 1 for the number of each value that meets a requirement, else 0. No value meets an unknown operator.
 func (x *Index) meeting(c *column, r *metav1.LabelSelectorRequirement) []uint8 {
-	var absent, listed, other uint8 // whether clusters without the key, with a listed value and with another one meet it
+	var absent, listed, other uint8 // whether clusters without the key, with a listed and with another value meet it
 	switch r.Operator {
 	case metav1.LabelSelectorOpIn:
 		listed = 1

@@ -41,7 +41,7 @@ type Result struct {
 	Fleet    []*Cluster
 	Decision *Decision
 	// KeepDecisions is set if the placement is misconfigured and has selected clusters,
-	// or cannot have decisions: the existing ones must not be changed, and Groups has no
+	// or cannot have decisions: existing decisions must not be changed, and Groups has no
 	// meaning.
 	KeepDecisions bool
 	// Pending is set if CEL expressions remain to be evaluated, which EvaluateNext does.
@@ -65,9 +65,9 @@ type Group struct {
 	Clusters []Choice
 }
 
-// Choice is a selected cluster and its total score in the next decision: it includes
-// the contribution of prioritizer Steady, so that a new decision is not written again
-// by the next one.
+// Choice is a selected cluster and its total score in the next decision: the total includes
+// the contribution of prioritizer Steady, so that the next decision does not write the same
+// clusters again.
 type Choice struct {
 	Name  string
 	Score int64

@@ -92,7 +92,7 @@ func nameSlices(placement string, wanted []Slice, reserved map[string]bool) {
 }
 
 // assignSlices distributes the clusters of a group over its existing slices and
-// unnamed new ones.
+// unnamed new slices.
 func assignSlices(existing []Slice, clusters []Choice) []Slice {
 	// In the order of their numbers: the slices with the highest numbers are removed first.
 	slices.SortFunc(existing, func(a, b Slice) int {

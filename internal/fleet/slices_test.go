@@ -269,7 +269,7 @@ func TestNoClusterVanishes(t *testing.T) {
 }
 
 // checkNumbers fails unless the next layout of the same groups has the numbers from 1 on,
-// and the one after it changes nothing.
+// and a further layout changes nothing.
 func checkNumbers(t *rapid.T, list func() []Slice, existing map[string]Slice, groups []Group) {
 	clear := Layout("p", list(), groups)
 	for name := range existing {

@@ -108,7 +108,7 @@ type spreading struct {
 //
 // A topology counts if a feasible cluster with the keys of all DoNotSchedule
 // constraints is in it. As in Kubernetes, a topology whose clusters are all
-// chosen can be the one with the fewest decisions. A cluster without the key of a
+// chosen can have the fewest decisions. A cluster without the key of a
 // DoNotSchedule constraint is not chosen; a cluster without the key of a
 // ScheduleAnyway constraint violates it and is in no topology.
 func (r *Request) spread(d *Decision, feasible []int32, n int) {

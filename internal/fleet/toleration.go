@@ -50,7 +50,7 @@ func toleratedUntil(taint *Taint, tolerations []clusterv1beta1.Toleration) int64
 
 // checkTaints returns the index of the first taint that makes a cluster
 // infeasible, or -1; whether a PreferNoSelect taint is not tolerated; and the time
-// at which the first toleration ends, Forever if none does. If the cluster is
+// at which the first toleration ends, Forever if none ends. If the cluster is
 // infeasible, the other taints do not matter.
 func (r *Request) checkTaints(c *Cluster, chosen bool) (taintIndex int32, avoided bool, until int64) {
 	until = Forever

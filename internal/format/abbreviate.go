@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Abbreviate joins items with a separator. If there are more than limit, it joins the first ones
+// Abbreviate joins items with a separator. If there are more than limit, it joins the first items
 // and appends how many more there are.
 func Abbreviate(items []string, limit int, separator string) string {
 	if len(items) <= limit {
@@ -19,7 +19,7 @@ func Abbreviate(items []string, limit int, separator string) string {
 	return strings.Join(append(slices.Clone(items[:limit]), more), separator)
 }
 
-// Shorten returns a text of at most limit bytes. It replaces the end of a longer one by
+// Shorten returns a text of at most limit bytes. It replaces the end of a longer text by
 // an ellipsis.
 func Shorten(text string, limit int) string {
 	if len(text) <= limit {

@@ -47,7 +47,7 @@ func (a *Access) AddFlags(cmd *cobra.Command, cluster string) {
 // Given reports whether one of the flags is set.
 func (a *Access) Given() bool { return *a != Access{} }
 
-// Config returns the client configuration. The error names the flag and what was found.
+// Config returns the client configuration. The error names the flag and the value found.
 func (a *Access) Config() (*rest.Config, error) {
 	config, err := a.loader().ClientConfig()
 	if err != nil {

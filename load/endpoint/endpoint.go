@@ -145,7 +145,7 @@ func (g *guard) CloseIdleConnections() {
 	}
 }
 
-// current returns the transport, a new one if the certificate authorities changed.
+// current returns the transport, a new transport if the certificate authorities changed.
 func (g *guard) current() (*http.Transport, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -147,7 +147,7 @@ func fractions(metrics *metricsv1beta1.NodeMetrics, machine cluster.Machine) (sa
 }
 
 // Describe returns an error of the API server as a *load.Error with its reason and a likely cause.
-// kind is what was listed, for messages.
+// kind is the kind of the listed objects, for messages.
 func Describe(err error, kind string) error {
 	seconds, _ := apierrors.SuggestsClientDelay(err)
 	failure := &load.Error{Reason: load.ReasonOf(err), RetryAfter: time.Duration(seconds) * time.Second, Err: err}

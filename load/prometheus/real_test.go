@@ -165,7 +165,7 @@ func TestRealPrometheus(t *testing.T) {
 					err = fmt.Errorf("lost %v", reading.Lost)
 				}
 				if err != nil {
-					return false, err // problem is the one of the previous reading
+					return false, err // problem is about the previous reading
 				}
 				problem = wrong(reading, nodes)
 				return problem == "", nil

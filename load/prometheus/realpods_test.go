@@ -42,7 +42,7 @@ func cadvisor(began time.Time) http.Handler {
 }
 
 // TestRealPrometheusPods reads the usage of pods from a real Prometheus server that scrapes the same kubelet twice, as with
-// two scrape configurations, and compares it with what the kubelet exposes.
+// two scrape configurations, and compares it with the metrics of the kubelet.
 func TestRealPrometheusPods(t *testing.T) {
 	server := httptest.NewServer(cadvisor(time.Now()))
 	defer server.Close()

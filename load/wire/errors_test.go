@@ -103,7 +103,7 @@ func TestDecodeIsBounded(t *testing.T) {
 			t.Errorf("%s: error %.200v, want %s", name, err, tc.want)
 		}
 	}
-	// What is not load is skipped: 5 million tags, and 3 million nodes without metrics.
+	// Parts without load are skipped: 5 million tags, and 3 million nodes without metrics.
 	for name, text := range map[string]string{
 		"tags":  messageOf(`{"a": {"metrics": [{"type": "CPU", "value": 1}], "tags": {"x": [` + strings.Repeat("{},", 5_000_000) + `{}]}}}`),
 		"empty": messageOf(`{` + strings.Repeat(`"x":{},`, 3_000_000) + `"a": {"metrics": [{"type": "CPU", "value": 1}]}}`),

@@ -30,9 +30,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/plugins"
 )
 
-// Names of the measured configurations in addition to those of profiles.Names.
+// Names of measured configurations in addition to profiles.Names.
 const (
-	// byDefault is the profile that all others are compared with.
+	// byDefault is the profile that all other configurations are compared with.
 	byDefault = "default"
 	// withAll is the default profile with all plugins of Plimsoll, withNothing with as many plugins
 	// that do nothing, withOneNothing with one of them.
@@ -144,8 +144,8 @@ func newCluster(nodes, podsPerNode int) (engine.Cluster, *load.Reading) {
 	return cluster, reading
 }
 
-// comparison measures the throughput of several schedulers in turn, in one process, so that what
-// else the machine does affects all of them alike.
+// comparison measures the throughput of several schedulers in turn, in one process, so that other
+// work of the machine affects all of them alike.
 type comparison struct {
 	names   []string
 	engines map[string]*engine.Engine
@@ -235,7 +235,7 @@ func (e estimate) String() string {
 	return fmt.Sprintf("%.3f [%.3f, %.3f]", e.median, e.low, e.high)
 }
 
-// newEstimate returns the median of the values. The interval is that between two order statistics:
+// newEstimate returns the median of the values. The ends of the interval are two order statistics:
 // the number of values below the true median has a binomial distribution.
 func newEstimate(values []float64) estimate {
 	slices.Sort(values)

@@ -55,8 +55,8 @@ profiles:
 
 // BenchmarkControlPlane schedules 6,000 pods on 5,000 nodes with the real API server and scheduler, including
 // queue, batching and binding. A third of the pods use the default profile, a third the default with all
-// plugins, and a third the profile batch. The pods of each run exist before the scheduler starts, in groups of 50 equal pods like those of
-// Deployments. A run is timed from its first binding to its last.
+// plugins, and a third the profile batch. The pods of each run exist before the scheduler starts, in groups of 50 equal pods,
+// as Deployments have. A run is timed from its first binding to its last.
 func BenchmarkControlPlane(b *testing.B) {
 	const nodes, podsPerRun = 5000, 1000
 	runs := []string{"default", "all", "batch", "batch", "all", "default"}

@@ -52,11 +52,11 @@ func newPod(i int, node string) *v1.Pod {
 
 // BenchmarkScheduler schedules pods on 5,000 nodes with 30 pods each, in turn with the default profile, each
 // built-in profile, the default profile with all plugins, with as many plugins that do nothing, and with one of them. Equal
-// pods are not batched: each pod is filtered and scored. It reports pods per second with the default profile, and
-// the throughput of the others relative to it in CPU time, which other programs on the machine hardly affect; that of all
-// plugins and of profiles with one, relative to as many that do nothing. The log has the intervals, and the ratios in
-// elapsed time. The lowest ratio is far below what is measured: a score that fits distributions, sums pods or allocates memory for
-// each node fails.
+// pods are not batched: each pod is filtered and scored. It reports pods per second with the default profile, and the
+// throughput of every other configuration relative to the default profile, in CPU time, which other programs on the machine
+// hardly affect. All plugins, and profiles with one plugin, are also compared with as many plugins that do nothing. The log
+// has the intervals, and the ratios in elapsed time. The lowest allowed ratio is far below the measured ratios: a score that
+// fits distributions, sums pods or allocates memory for each node fails.
 func BenchmarkScheduler(b *testing.B) {
 	const rounds, warmUp, podsPerRound, lowest = 300, 10, 10, 0.5
 	c := newComparison(b, selectedNames(), 5000, 30, 1)
@@ -90,8 +90,8 @@ func BenchmarkScheduler(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkBatches is BenchmarkScheduler with 50 equal pods in a row, like those of a Deployment, and opportunistic
-// batching: with the profile batch, most pods take the next node in the order of the scores of the first one.
+// BenchmarkBatches is BenchmarkScheduler with 50 equal pods in a row, as in a Deployment, and opportunistic
+// batching: with the profile batch, most pods take the next node in the order of the first pod's scores.
 func BenchmarkBatches(b *testing.B) {
 	const rounds, warmUp, podsPerRound, equal = 100, 10, 20, 50
 	c := newComparison(b, []string{byDefault, "limits", "batch"}, 5000, 30, equal)

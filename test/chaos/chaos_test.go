@@ -47,12 +47,12 @@ const (
 	// leaderLimit is the time in which a leader that was killed, stopped or cut off is replaced: its lease of 15 s
 	// expires, and the other replica tries every 2 s and up to a fifth more to acquire it.
 	leaderLimit = leaseDuration + 2400*time.Millisecond
-	// workLimit is the time in which a leader starts its caches and writes everything, or the present one
-	// acts on changes: less than 1.5 s on an idle machine of two CPUs, on which the recovery from a killed leader
-	// thus takes less than 20 s. The machine may be ten times slower.
+	// workLimit is the time in which a new leader starts its caches and writes everything, or the present leader
+	// acts on changes: less than 1.5 s on an idle machine of two CPUs, where the recovery from a killed leader
+	// takes less than 20 s. The machine may be ten times slower.
 	workLimit = 10 * 1500 * time.Millisecond
-	// busyWrite is the duration of a write without a fault, 5 ms on an idle machine, that shows that a machine is
-	// slower still: a leader that cannot renew its lease within 10 s is replaced once more.
+	// busyWrite is the duration of a write without a fault, 5 ms on an idle machine, from which the machine counts
+	// as slower still: a leader that cannot renew its lease within 10 s is replaced once more.
 	busyWrite = time.Second
 )
 
@@ -71,7 +71,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// suite is the world, the replicas of the controllers and what is recorded of them.
+// suite is the world, the replicas of the controllers and the recorded changes of their objects.
 type suite struct {
 	*world
 	plane    *controlplane.ControlPlane
@@ -83,7 +83,7 @@ type suite struct {
 
 // TestChaos runs a schedule of faults and changes against two replicas of the controllers, and checks
 // after each round that they are up to date and that the log of their writes has no violation: no decision
-// is lost, none flaps, no placeholder is doubled, only the leader writes, and nothing is left behind.
+// is lost or flaps, no placeholder is doubled, only the leader writes, and nothing is left behind.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	plan := readSchedule(t)
@@ -210,8 +210,8 @@ func (s *suite) slowestWrite(period time.Duration) (longest time.Duration) {
 	return longest
 }
 
-// runRound runs the steps of a round, waits until the controllers are up to date, and checks what they
-// have written. It returns the time from the end of the last fault.
+// runRound runs the steps of a round, waits until the controllers are up to date, and checks their writes.
+// It returns the time from the end of the last fault.
 func (s *suite) runRound(t *testing.T, round []step) time.Duration {
 	t.Helper()
 	s.startRound()
@@ -271,7 +271,7 @@ func after(ctx context.Context, running *sync.WaitGroup, duration string, f func
 	})
 }
 
-// target returns the replica that has written the lease last, or the other one.
+// target returns the replica that has written the lease last if the name is leader, otherwise the other replica.
 func (s *suite) target(name string) *replica {
 	first, second := s.replicas[0], s.replicas[1]
 	if first.lastLease().After(second.lastLease()) == (name == leader) {
@@ -294,13 +294,13 @@ func (s *suite) awaitSettled(t *testing.T) time.Duration {
 	return time.Since(began)
 }
 
-// reason is what a wait is waiting for.
+// reason says why the controllers are not up to date.
 type reason struct{ text string }
 
 // String implements fmt.Stringer.
 func (r *reason) String() string { return r.text }
 
-// unsettled returns what is not up to date, empty if everything is.
+// unsettled returns why the controllers are not up to date, empty if they are.
 func (s *suite) unsettled(ctx context.Context) (string, error) {
 	objects, err := fleet.Read(func(list fleet.ObjectList) error { return s.api.List(ctx, list) })
 	if err != nil {
@@ -317,7 +317,7 @@ func (s *suite) unsettled(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// unsettledPlacement returns a placement whose decision is not the one for the present fleet.
+// unsettledPlacement describes a placement whose decision does not match the present fleet, empty if there is none.
 func (s *suite) unsettledPlacement(objects *fleet.Objects) string {
 	now, selected := objects.State(nil), objects.Selected()
 	for _, object := range objects.Placements {
@@ -400,7 +400,7 @@ func (s *suite) placeholderObjects(ctx context.Context, policy string) (names []
 	return names, count, nil
 }
 
-// check checks what the controllers have written since a time, in this round.
+// check checks the writes of the controllers since a time, in this round.
 func (s *suite) check(t *testing.T, since time.Time) {
 	t.Helper()
 	selections, counts := s.recorder.changes()

@@ -19,8 +19,8 @@ const (
 // selection is the clusters of a placement at one time, sorted.
 type selection []string
 
-// checkSelections checks the selections of a placement in one round, in the order of the changes. None
-// may have fewer clusters than the floor, and there may be at most maxChanges.
+// checkSelections checks the selections of a placement in one round, in the order of the changes. No
+// selection may have fewer clusters than the floor, and there may be at most maxChanges.
 func checkSelections(placement string, changes []selection, floor, maxChanges int) error {
 	for i, now := range changes {
 		if len(now) < floor {
@@ -36,7 +36,7 @@ func checkSelections(placement string, changes []selection, floor, maxChanges in
 }
 
 // checkCounts checks the numbers of placeholders of a policy in one round, in the order of the changes.
-// None may exceed the limit, and there may be at most maxChanges.
+// No number may exceed the limit, and there may be at most maxChanges.
 func checkCounts(policy string, changes []int64, limit int64, maxChanges int) error {
 	if len(changes) > 0 && slices.Max(changes) > limit {
 		return fmt.Errorf("placeholders doubled: policy %s has up to %d, want at most %d: %d", policy, slices.Max(changes), limit, changes)
@@ -48,7 +48,7 @@ func checkCounts(policy string, changes []int64, limit int64, maxChanges int) er
 	return nil
 }
 
-// replicaLog is what a replica has written.
+// replicaLog has the writes of a replica.
 type replicaLog struct {
 	name   string
 	starts []time.Time

@@ -96,7 +96,7 @@ func (r *replica) signal(signal syscall.Signal) {
 	}
 }
 
-// writes returns what the replica has written.
+// writes returns the writes of the replica.
 func (r *replica) writes() replicaLog {
 	r.mu.Lock()
 	defer r.mu.Unlock()

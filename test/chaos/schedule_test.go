@@ -166,7 +166,7 @@ func (g generator) round() (steps []step) {
 	return steps
 }
 
-// change returns a change of the world.
+// change returns a random change of the world.
 func (g generator) change() (verb string, args []string) {
 	cluster, placement := pick(g.random, clusterNames...), pick(g.random, placementNames...)
 	policy := pick(g.random, policyNames...)

@@ -31,11 +31,10 @@ const (
 	// soakPool is the pool of the pods that the scheduler binds, soakPods their number.
 	soakPool = "soak"
 	soakPods = 40
-	// memoryGrowth and memorySlack bound the memory after the first quarter of the time, which warms up: this
-	// factor of the highest until then, and this amount more.
+	// memoryGrowth and memorySlack bound the memory: memoryGrowth times the peak of the first quarter of the
+	// time, which is the warm-up, plus memorySlack.
 	memoryGrowth, memorySlack = 1.5, 50 << 20
-	// goroutineSlack bounds how many more goroutines there are in the end than in the beginning: those of
-	// connections that are still open.
+	// goroutineSlack is the number of goroutines that may be added: open connections have goroutines.
 	goroutineSlack = 30
 )
 
@@ -55,7 +54,7 @@ profiles:
       metricProvider: {type: File, address: %q}
 `
 
-// soaked is a program that is soaked, behind a proxy of its own.
+// soaked is a program under test, behind its own proxy.
 type soaked struct {
 	*program.Process
 
@@ -250,7 +249,7 @@ func writeLoad(t *testing.T, path string, version int) {
 	}
 }
 
-// record records the usage after a number of twentieths of the time. The first quarter warms up.
+// record records the usage after a number of twentieths of the time. The first quarter is the warm-up.
 func (p *soaked) record(t *testing.T, client *http.Client, n int) {
 	t.Helper()
 	usage, err := program.ReadUsage(t.Context(), client, p.metrics)

@@ -28,8 +28,8 @@ import (
 )
 
 const (
-	// team is the namespace of the placements, systemNamespace that of the controllers, and podNamespace that
-	// of placeholder pods.
+	// Namespaces: team has the placements, systemNamespace the controllers, and podNamespace the placeholder
+	// pods.
 	team            = "team"
 	systemNamespace = "plimsoll-system"
 	podNamespace    = "plimsoll-placeholders"
@@ -89,7 +89,7 @@ func (s state) requests(policy string) int {
 }
 
 // placeholders returns the number of placeholders of 1 CPU that a policy needs: the rate of the requests,
-// and at least one, which is as large as the biggest pod; and those that mirror a workload.
+// and at least one, which is as large as the biggest pod, plus the mirrors of a workload.
 func (s state) placeholders(policy string) int64 {
 	rate, exists := s.rates[policy]
 	if !exists {
@@ -110,8 +110,8 @@ func (s state) mirrors(policy string) int64 {
 type world struct {
 	state
 	api client.Client
-	// history are the states of this round, before the placeholders of each policy at its start. tampered
-	// are the placements and policies whose objects the test has deleted in this round.
+	// history are the states of this round, before has the number of placeholders of each policy at the start
+	// of the round. tampered counts, for placements and policies, the deletions of their objects in this round.
 	history  []state
 	before   map[string]int64
 	tampered map[string]int
@@ -183,7 +183,7 @@ func (w *world) startRound() {
 // selectionBounds returns the smallest number of clusters that a placement may have in this round, and
 // the number of changes that its decision may have: each change of the world can cause two. A placement
 // with groups may lose a deleted cluster in the PlacementDecision of one group before its replacement is
-// added to that of another.
+// added to the PlacementDecision of another group.
 func (w *world) selectionBounds(placement string) (floor, maxChanges int) {
 	floor = w.history[0].selected(placement)
 	deleted := 0
@@ -203,10 +203,10 @@ func (w *world) selectionBounds(placement string) (floor, maxChanges int) {
 }
 
 // countBounds returns the largest number of placeholders that a policy may have in this round, and the
-// number of changes. Those of the rate are at most what the policy has had at the start of the round, which
-// it may keep during a cool-down, or needs after one of the changes: a quarter more, because their size may be a
-// fifth smaller, the size that was right for an earlier amount. Each change of the world can cause two
-// changes, or as many as pods are created one by one, and objects are deleted one by one.
+// number of changes. The number for the rate is at most the number at the start of the round, which a cool-down
+// may keep, or 5/4 of the number needed after a change, because placeholders that were sized for an earlier
+// amount may be a fifth smaller. Each change of the world can cause two changes, plus one for each placeholder
+// that is added or removed alone. Deleted objects cause further changes.
 func (w *world) countBounds(policy string) (limit int64, maxChanges int) {
 	rate, mirrors := w.before[policy]-w.history[0].mirrors(policy), int64(0)
 	maxChanges = 2*(len(w.history)-1) + 6*w.tampered[policy]
@@ -370,7 +370,7 @@ func (w *world) setMirror(ctx context.Context, n int) error {
 	return w.api.Patch(ctx, workload(), client.RawPatch(types.MergePatchType, patch))
 }
 
-// workload returns a workload without pods, whose pods would be like those of the first pool.
+// workload returns a workload without pods, whose template equals the pods of the first pool.
 func workload() *appsv1.Deployment {
 	labels := map[string]string{"app": "mirrored"}
 	template := v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod(policyNames[0], 0).Spec}

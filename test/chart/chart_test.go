@@ -328,7 +328,7 @@ func find[T any](t *testing.T, objects []*unstructured.Unstructured, kind, name 
 	return found
 }
 
-// TestHistoryRights expects that the scheduler may get and update the ConfigMap of its history, and no other one.
+// TestHistoryRights expects that the scheduler may get and update the ConfigMap of its history, and no other ConfigMap.
 func TestHistoryRights(t *testing.T) {
 	t.Parallel()
 	const name = "plimsoll-scheduler-history"
@@ -399,7 +399,7 @@ func TestWatcherProbes(t *testing.T) {
 	}
 }
 
-// TestPriorityClass expects that the priority class equals the one that the controller would create.
+// TestPriorityClass expects that the priority class equals the priority class that the controller would create.
 func TestPriorityClass(t *testing.T) {
 	t.Parallel()
 	want := *slack.PriorityClass()
@@ -410,7 +410,7 @@ func TestPriorityClass(t *testing.T) {
 	}
 }
 
-// TestAgentRights expects that the permissions of the agent equal those in
+// TestAgentRights expects that the permissions of the agent equal the rules in
 // examples/placement/agent-member-rbac.yaml.
 func TestAgentRights(t *testing.T) {
 	t.Parallel()

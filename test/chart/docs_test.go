@@ -40,8 +40,8 @@ func document(t *testing.T, mark, want string) {
 	}
 }
 
-// TestValuesHaveComments expects a comment in values.yaml on each setting that is not one of all components, which have it at the
-// scheduler.
+// TestValuesHaveComments expects a comment in values.yaml on each setting of the controller, the load-watcher and the agent, except
+// settings that the scheduler has, too.
 func TestValuesHaveComments(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(tool.Chart, "values.yaml"))
 	if err != nil {

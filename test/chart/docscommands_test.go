@@ -35,7 +35,7 @@ func TestDocumentedCommands(t *testing.T) {
 		for _, arg := range args {
 			switch arg {
 			case "--reuse-values": // only of upgrade
-			case "charts/plimsoll", "oci://ghcr.io/plimsoll-k8s/charts/plimsoll": // what a release publishes
+			case "charts/plimsoll", "oci://ghcr.io/plimsoll-k8s/charts/plimsoll": // published by a release
 				flags = append(flags, tool.Chart)
 			case "values.yaml": // written by the reader
 				_, file, _ := strings.Cut(valuesFile(t, "controller: {replicas: 3}\n"), "=")

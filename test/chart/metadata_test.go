@@ -14,8 +14,8 @@ import (
 // repository is the address of the files of the project.
 const repository = "https://github.com/plimsoll-k8s/plimsoll/blob/main/"
 
-// TestArtifactHub checks what Artifact Hub shows of the chart: its README, the CRD that it installs by default and an example
-// of it, and links to files that exist.
+// TestArtifactHub checks the parts of the chart that Artifact Hub shows: its README, the CRD that it installs by default and an
+// example of it, and links to files that exist.
 func TestArtifactHub(t *testing.T) {
 	var chart struct {
 		Icon        string            `json:"icon"`

@@ -40,7 +40,7 @@ func TestAgentAdmission(t *testing.T) {
 	// The API server applies new policies after a while.
 	attempt := 0
 	eventually.True(t, "the policies have no effect", nil, func(ctx context.Context) (bool, error) {
-		attempt++ // the claims must differ from those of the attempt before
+		attempt++ // the claims must differ from the claims of the previous attempt
 		return apierrors.IsInvalid(patch(ctx, fmt.Sprintf(`{"clusterClaims":[{"name":"attempt","value":"%d"}]}`, attempt))), nil
 	})
 	for status, want := range map[string]string{
@@ -81,7 +81,7 @@ func TestAgentAdmission(t *testing.T) {
 	if err := score("other", "{}"); !apierrors.IsForbidden(err) {
 		t.Errorf("scores of another name: %v", err)
 	}
-	// The policy of scores may be applied later than that of clusters.
+	// The policy of scores may be applied later than the policy of clusters.
 	eventually.True(t, "the policy of scores has no effect", nil, func(context.Context) (bool, error) {
 		return score("plimsoll", `{"scores":[{"name":"free","value":100}]}`) != nil, nil
 	})

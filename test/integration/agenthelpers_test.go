@@ -97,7 +97,7 @@ func (h *fleetHub) credentials(t *testing.T, cluster, path string) *rest.Config 
 		t.Fatal(err)
 	}
 	const name = "hub"
-	// Rename the complete file: the agent must not read a partial one.
+	// Rename the complete file: the agent must not read a partial file.
 	err = clientcmd.WriteToFile(clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{name: {
 			Server:                   "https://" + h.proxy.Address(),

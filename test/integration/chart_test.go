@@ -225,7 +225,7 @@ func TestChart(t *testing.T) {
 	t.Run("uninstall", func(t *testing.T) { r.uninstall(t, before, end) })
 }
 
-// podsAreRestricted expects that the pods of all Deployments are admitted and privileged ones are denied.
+// podsAreRestricted expects that the pods of all Deployments are admitted and privileged pods are denied.
 func (r *release) podsAreRestricted(t *testing.T) {
 	for _, component := range []string{"scheduler", "controller", "load-watcher", "agent"} {
 		var deployment *appsv1.Deployment

@@ -79,7 +79,7 @@ var grants = map[string]struct{ allowed, denied []string }{
 	},
 }
 
-// rights checks that the API server allows the allowed actions of each component and denies the others.
+// rights checks that the API server allows the allowed actions of each component and denies all other actions.
 func (r *release) rights(t *testing.T) {
 	for component, grant := range grants {
 		t.Run(component, func(t *testing.T) {
@@ -214,8 +214,8 @@ func orphaned(object unstructured.Unstructured, uids map[string]bool, objects ma
 	return false
 }
 
-// added returns the objects that did not exist before, except those that the test itself has created: the
-// objects in these namespaces, and the fleet.
+// added returns the objects that did not exist before, except the objects that the test itself has created:
+// the objects in these namespaces, and the fleet.
 func (r *release) added(t *testing.T, before map[string]bool) (added []string) {
 	t.Helper()
 	own := []string{" default/", " team/", " cluster1/", "namespaces ", "managedcluster", "plimsoll-agent:cluster1"}

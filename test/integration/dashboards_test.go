@@ -63,7 +63,7 @@ func TestDashboardOfLoad(t *testing.T) {
 	for _, panel := range dashboard.Panels {
 		for _, target := range panel.Targets {
 			if strings.Contains(target.Expr, "plimsoll_pod_usage_") {
-				continue // a scheduler with podUsage has these, a load watcher does not
+				continue // a scheduler with podUsage has these metrics, a load watcher does not
 			}
 			asked++
 			query := strings.NewReplacer("$__rate_interval", "10s", "$job", "load-watcher").Replace(target.Expr)

@@ -26,8 +26,8 @@ func runDemo(t *testing.T, args ...string) (stdout, stderr string, exitCode int)
 	return stdout, stderr, exitCode
 }
 
-// TestDemoOnce expects the results of a scenario without load, of one whose load source fails, and of slack with Karpenter: the pods of a
-// burst wait for a node without slack, and do not wait with slack.
+// TestDemoOnce expects the results of a scenario without load, of a scenario whose load source fails, and of slack with
+// Karpenter: the pods of a burst wait for a node without slack, and do not wait with slack.
 func TestDemoOnce(t *testing.T) {
 	t.Parallel()
 	stdout, stderr, exitCode := runDemo(t, "--once", "-o", "json", "--scenario", "limits,risk-load,slack", "--autoscaler", "karpenter")

@@ -68,8 +68,8 @@ func (k *fakeKubelet) port() int32 {
 	return int32(k.server.Listener.Addr().(*net.TCPAddr).Port)
 }
 
-// use changes the usage since the last scrape, so that the rate between two scrapes is that of the old or
-// of the new usage, not of both.
+// use changes the usage since the last scrape, so that the rate between two scrapes equals the old or the new
+// usage, not a mean of both.
 func (k *fakeKubelet) use(cores, memory float64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

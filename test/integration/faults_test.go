@@ -173,7 +173,7 @@ func TestSchedulerWithFaultyLoadSource(t *testing.T) {
 				healthyDuration = duration
 			}
 			t.Logf("scheduled %.1f s after the start", duration.Seconds())
-			// The start takes a few seconds, on a busy machine more or less of them each time.
+			// The start takes a few seconds, and varies on a busy machine.
 			if duration > 2*healthyDuration+5*time.Second {
 				t.Errorf("scheduled %s after the start, want at most 5s more than twice without a fault, %s\n%s", duration, healthyDuration,
 					process)

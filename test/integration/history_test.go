@@ -79,7 +79,7 @@ func permitHistory(t *testing.T, client kubernetes.Interface, namespace, name, u
 }
 
 // TestHistorySurvivesARestart saves a history that is larger than a ConfigMap when the scheduler stops, with the documented
-// permissions and no others, and restores it in another process.
+// permissions only, and restores it in another process.
 func TestHistorySurvivesARestart(t *testing.T) {
 	t.Parallel()
 	cp, _, client := startControlPlane(t, controlplane.Options{})
@@ -153,8 +153,8 @@ profiles:
       pollInterval: 200ms
 `
 
-// TestSchedulerKeepsHistory stops a scheduler that has read the usage of two pods of a ReplicaSet, and starts another one
-// while Prometheus has no data: it knows the workload.
+// TestSchedulerKeepsHistory stops a scheduler that has read the usage of two pods of a ReplicaSet, and starts another
+// scheduler while Prometheus has no data: the second scheduler knows the workload.
 func TestSchedulerKeepsHistory(t *testing.T) {
 	t.Parallel()
 	cp, config, client := startControlPlane(t, controlplane.Options{})

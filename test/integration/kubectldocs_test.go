@@ -71,8 +71,8 @@ func TestDocumentedKubectl(t *testing.T) {
 	cp, config, _ := startControlPlane(t, controlplane.Options{})
 	installCRDs(t, config, buffersCRD(t))
 	run := readerShell(t, cp)
-	// Lines depend on other lines, also on other pages: repeat those that fail until all remaining
-	// lines fail.
+	// Lines depend on other lines, also on other pages: repeat the lines that fail until all
+	// remaining lines fail.
 	lines = append(lines, "kubectl apply -f assumed.yaml")
 	for {
 		var failed, messages []string

@@ -15,8 +15,8 @@ import (
 // documented matches the rows of the tables in docs/metrics.md.
 var documented = regexp.MustCompile("(?m)^\\| `(plimsoll_[a-z_]+)` \\|")
 
-// expectMetrics checks that the metrics of a program are exactly those of some sections of
-// docs/metrics.md, and that promlint accepts them.
+// expectMetrics checks that the metrics of a program are exactly the metrics in some sections
+// of docs/metrics.md, and that promlint accepts them.
 func expectMetrics(t *testing.T, body string, sections ...string) {
 	t.Helper()
 	raw, err := os.ReadFile("../../docs/metrics.md")
@@ -31,7 +31,7 @@ func expectMetrics(t *testing.T, body string, sections ...string) {
 			t.Fatalf("docs/metrics.md has no section %s", section)
 		}
 		for _, row := range documented.FindAllStringSubmatch(part, -1) {
-			// Those of the usage of pods exist only where a source of it is configured.
+			// Metrics of pod usage exist only if a source of pod usage is configured.
 			if !strings.HasPrefix(row[1], "plimsoll_pod_usage_") || strings.Contains(body, row[1]) {
 				want = append(want, row[1])
 			}

@@ -102,8 +102,8 @@ func runPod(t *testing.T, client kubernetes.Interface, m *machine) {
 	}
 }
 
-// checkPodUsage reads the usage of pods with the permissions of a user and compares it with that of the machines: the pod of
-// each uses three quarters of the CPU and of the memory.
+// checkPodUsage reads the usage of pods with the permissions of a user and compares it with the usage of the machines: the
+// pod of each machine uses three quarters of the CPU and of the memory.
 func checkPodUsage(t *testing.T, cp *controlplane.ControlPlane, client kubernetes.Interface, user string, machines []*machine) {
 	t.Helper()
 	config, err := cp.Config(user)
@@ -308,14 +308,14 @@ func readUntil(t *testing.T, what string, source load.Source, log fmt.Stringer, 
 	}
 }
 
-// isRecent reports whether a time is that of the last scrape. Times in the API are in whole seconds, and a scrape takes up to a second
-// unless the machine is busy.
+// isRecent reports whether a time can be the time of the last scrape. Times in the API are in whole seconds, and a scrape takes
+// up to a second unless the machine is busy.
 func isRecent(at time.Time) bool {
 	age := time.Since(at)
 	return age >= 0 && age <= scrapeInterval+2*time.Second
 }
 
-// near reports whether a value is the expected one, within the errors of single precision in the window
+// near reports whether a value is the expected value, within the errors of single precision in the window
 // (6e-8 of the value) and of rates in whole nanocores. The counters and times of the kubelets are exact.
 func near(got, want float64) bool { return math.Abs(got-want) < 1e-6 }
 
@@ -325,9 +325,9 @@ func steady(node load.Node, m *machine) bool {
 		near(node.Memory.Mean, m.memoryUsed) && near(node.Memory.StdDev, 0)
 }
 
-// between reports whether a window contains samples of two loads. If a fraction p of them has the second
+// between reports whether a window contains samples of two loads. If a fraction p of the samples has the second
 // load, which differs by d from the first, the mean differs by p d from the first and by (1 - p) d from the
-// second, and the variance is their product p (1 - p) d².
+// second, and the variance is the product p (1 - p) d².
 func between(got load.Utilization, from, to float64) bool {
 	variance := (got.Mean - from) * (to - got.Mean)
 	return variance > 1e-4 && near(got.StdDev, math.Sqrt(variance))

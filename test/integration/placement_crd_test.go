@@ -89,8 +89,8 @@ func placementClient(t *testing.T, config *rest.Config) client.Client {
 	return client.WithFieldValidation(c, metav1.FieldValidationStrict)
 }
 
-// missing returns the values of a document that another one lacks or changes. Additional
-// values, such as defaults, are allowed.
+// missing returns the values of a document that another document lacks or changes.
+// Additional values, such as defaults, are allowed.
 func missing(path string, want, got any) (out []string) {
 	switch want := want.(type) {
 	case map[string]any:

@@ -146,8 +146,8 @@ func (r *changeRecorder) history(t *testing.T, placement string) (history []mome
 	return history
 }
 
-// since returns the time at which a placement selected the given clusters, which are its
-// current ones.
+// since waits until a placement selects the given clusters, and returns the time from which
+// it has selected them.
 func (r *changeRecorder) since(t *testing.T, placement string, clusters ...string) (at time.Time) {
 	t.Helper()
 	eventually.True(t, fmt.Sprintf("%s has not selected %v", placement, clusters), nil, func(context.Context) (bool, error) {

@@ -247,7 +247,7 @@ func TestInvalidPlacements(t *testing.T) {
 	if err := h.client.List(t.Context(), &all); err != nil {
 		t.Fatal(err)
 	}
-	// Each has one, except the one with the long name, which cannot be the value of a label.
+	// Each placement has one, except the placement with the long name, which cannot be the value of a label.
 	if len(all.Items) != len(bad)+1 {
 		t.Errorf("%d PlacementDecisions, want %d", len(all.Items), len(bad)+1)
 	}

@@ -24,7 +24,7 @@ import (
 
 // Many placements are created at once; PLIMSOLL_PLACEMENTS sets their number. The controller
 // decides each with two writes, the PlacementDecision with its decisions and the status of the
-// placement, decides those that are changed meanwhile at once, and then stops writing.
+// placement, decides changed placements at once meanwhile, and then stops writing.
 func TestPlacementBurst(t *testing.T) {
 	t.Parallel()
 	n, limit := 300, 2*time.Minute
@@ -100,8 +100,8 @@ func TestPlacementBurst(t *testing.T) {
 	t.Logf("%d placements were created in %.1f s and decided after %.1f s", n, (<-created).Seconds(), took.Seconds())
 	changes := <-latencies
 	t.Logf("%d placements changed meanwhile were decided after %v", len(changes), changes)
-	// On a machine that is many times as slow as usual, both times are longer. A change that waited for its turn would take half of
-	// the time or more.
+	// Both times are longer on a machine that is many times as slow as usual. A change that waited for its turn would take half
+	// of the time or more.
 	if slowest, most := slices.Max(changes), max(time.Second, took/4); slowest > most {
 		t.Errorf("a change was decided after %s, want at most %s", slowest, most)
 	}
@@ -130,9 +130,9 @@ func TestPlacementBurst(t *testing.T) {
 		return previous == last, nil
 	})
 	final := report("after the last write")
-	// Changes cause some writes more, and placements that were decided before others were.
+	// Further writes are caused by changes, and by placements whose decisions depend on later decisions.
 	more := 0.1*float64(n) + float64(2*len(changes))
-	// The status of a placement can be observed before its PlacementDecision, which is tried to be created again then.
+	// The controller can observe the status of a placement before its PlacementDecision: it then tries to create it again.
 	if final["create"] < float64(n) || final["create"] > float64(n)+more {
 		t.Errorf("%v PlacementDecisions were created, want %d", final["create"], n)
 	}
@@ -148,8 +148,8 @@ func TestPlacementBurst(t *testing.T) {
 	}
 }
 
-// changeMeanwhile changes placements while n are decided: the one that was created last and
-// others. It returns how long each change took until it was decided.
+// changeMeanwhile changes some placements while n are decided, among them the placement that
+// was created last. It returns how long each change took until it was decided.
 func (c *testCluster) changeMeanwhile(ctx context.Context, t *testing.T, n int) (latencies []time.Duration) {
 	t.Helper()
 	for _, i := range []int{n - 1, n / 2, 0, n - 2, n / 3} {

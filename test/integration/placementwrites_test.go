@@ -20,8 +20,8 @@ import (
 )
 
 // A new placement is two writes, as the API server receives them: the PlacementDecision with its decisions, and the status of
-// the placement. On a hub with the CRDs of Open Cluster Management the decisions are a third one. A change is two
-// writes on both. A controller that is killed after the first write is completed by the next one with those that remain.
+// the placement. On a hub with the CRDs of Open Cluster Management the decisions are a third write. A change is two writes on
+// both hubs. If a controller is killed after the first write, the next controller makes the remaining writes.
 func TestPlacementWrites(t *testing.T) {
 	t.Parallel()
 	for name, hub := range map[string]struct {
@@ -80,7 +80,7 @@ func TestPlacementWrites(t *testing.T) {
 			h.awaitChosen(t, controller, "second", "cluster1", "cluster2")
 			expect("a placement whose controller is killed", append(slices.Clone(hub.create), status)...)
 
-			// The last placement shows that the others cause no further writes.
+			// The last placement shows that the other placements cause no further writes.
 			h.apply(t, placementIn(team, "third", exactly(1, nil)))
 			h.awaitChosen(t, controller, "third", "cluster1")
 			expect("a placement after a restart", append(slices.Clone(hub.create), status)...)

@@ -20,7 +20,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
-// answerTime is the time within which the controller must report what an autoscaler has written. It is
+// answerTime is the time within which the controller must report the answer of an autoscaler. It is
 // shorter than the time between two plans without changes: the status of buffers is watched.
 const answerTime = 20 * time.Second
 
@@ -41,8 +41,8 @@ func (c *testCluster) answer(t *testing.T, name string, replicas int64, conditio
 	}
 }
 
-// TestSlackAnswers checks that the conditions of a policy follow what an autoscaler writes to its buffers,
-// and that plimsoll slack status and plimsoll doctor show its words.
+// TestSlackAnswers checks that the conditions of a policy follow the answers of an autoscaler in its buffers,
+// and that plimsoll slack status and plimsoll doctor show the words of the autoscaler.
 func TestSlackAnswers(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, buffersCRD(t))

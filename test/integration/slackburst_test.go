@@ -56,7 +56,7 @@ func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 	start := time.Now()
 	c.scale(t, watcher, 8)
 	t.Logf("the 3 pods of the burst were running after %.2f s", time.Since(start).Seconds())
-	// 60% of 8 cores are 4.8: 5 placeholders of about (1, 1Gi), none of which fits.
+	// 60% of 8 cores are 4.8: 5 placeholders of about (1, 1Gi), and none fits.
 	c.awaitPlaceholders(t, controller, 0, 5)
 	c.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Provisioning")
 	if list := c.placeholders(t.Context(), t); len(list) > 0 {

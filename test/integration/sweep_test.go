@@ -17,7 +17,7 @@ import (
 )
 
 // TestSweep creates the Job of examples/sweep in a namespace with the restricted security standard, runs the commands of its pods, and
-// merges their output: the result is that of one command on this machine.
+// merges their output: the result equals the result of one command on this machine.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	_, _, client := startControlPlane(t, controlplane.Options{})

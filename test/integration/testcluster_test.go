@@ -19,7 +19,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// systemNamespace is the namespace in which the programs run, podNamespace that of placeholder pods.
+// systemNamespace is the namespace of the programs, podNamespace the namespace of placeholder pods.
 const (
 	systemNamespace = "plimsoll-system"
 	podNamespace    = "plimsoll-placeholders"
@@ -37,7 +37,7 @@ func startCluster(t *testing.T, crds ...string) *testCluster {
 	return startClusterWithCRDs(t, append(projectCRDs(t), crds...)...)
 }
 
-// startClusterWithCRDs starts a cluster with these CRDs and no others.
+// startClusterWithCRDs starts a cluster with these CRDs only.
 func startClusterWithCRDs(t *testing.T, crds ...string) *testCluster {
 	t.Helper()
 	cp, config, _ := startControlPlane(t, controlplane.Options{})

@@ -112,7 +112,7 @@ func registered(make func(prometheus.Registerer)) func(*testing.T) []prometheus.
 	}
 }
 
-// description parses the string representation of a Desc, which has no other access to its name.
+// description parses the string representation of a Desc, which has no method for its name.
 var description = regexp.MustCompile(
 	`^Desc\{fqName: "([^"]+)", help: "((?:[^"\\]|\\.)*)", unit: "[^"]*", constLabels: \{\}, variableLabels: \{([^}]*)\}`,
 )

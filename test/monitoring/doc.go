@@ -1,4 +1,4 @@
-// Package monitoring tests what people watch Plimsoll with: that docs/metrics.md
-// has the metrics there are, that dashboards ask for metrics that there are, and
-// that alerts fire when they should and not otherwise.
+// Package monitoring tests that docs/metrics.md has exactly the registered metrics,
+// that dashboards use only registered metrics, and that alerts fire when they should
+// and not otherwise.
 package monitoring

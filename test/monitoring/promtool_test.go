@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// promtool runs Prometheus' own tool; without it the test fails.
+// promtool runs promtool of Prometheus; without it the test fails.
 func promtool(t *testing.T, args ...string) string {
 	t.Helper()
 	program, err := exec.LookPath("promtool")
@@ -26,7 +26,7 @@ func promtool(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// names of what is no metric: the words of PromQL that stand alone.
+// words are the words of PromQL that may stand without a parenthesis: they are no metrics.
 var words = []string{
 	"and",
 	"or",
@@ -56,8 +56,8 @@ var (
 	identifier = regexp.MustCompile(`[a-zA-Z_:][a-zA-Z0-9_:]*( ?\()?`)
 )
 
-// metricsIn returns the names of the metrics in a query: whatever is no string,
-// matcher, duration, list of labels, function or word.
+// metricsIn returns the names of the metrics in a query: all identifiers outside strings,
+// matchers, durations and lists of labels, except functions and words.
 func metricsIn(query string) (names []string) {
 	for _, other := range []*regexp.Regexp{quoted, matchers, durations, groupings} {
 		query = other.ReplaceAllString(query, " ")
@@ -84,8 +84,8 @@ func TestMetricsIn(t *testing.T) {
 	}
 }
 
-// others are metrics of what Plimsoll's components are made from, and of
-// Prometheus itself.
+// others are metrics of the libraries in Plimsoll's components, and of Prometheus
+// itself.
 var others = map[string]string{
 	"up": "Prometheus",
 
@@ -99,7 +99,7 @@ var others = map[string]string{
 	"controller_runtime_reconcile_errors_total": "controller-runtime",
 }
 
-// known returns the names of all series that there are.
+// known returns the names of all series that exist.
 func known(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -120,8 +120,8 @@ func known(t *testing.T) map[string]bool {
 	return names
 }
 
-// parse has Prometheus read queries: as recording rules, which is what it takes
-// without a server.
+// parse checks queries with promtool, as recording rules: promtool needs no server for
+// them.
 func parse(t *testing.T, queries []string) {
 	t.Helper()
 	type rule struct {

@@ -36,7 +36,7 @@ type history struct {
 	deleted time.Time
 }
 
-// cluster is a control plane whose pods are watched, and a kubelet that serves the container metrics of the running ones.
+// cluster is a control plane whose pods are watched, and a kubelet that serves the container metrics of the running pods.
 type cluster struct {
 	*controlplane.ControlPlane
 	client *kubernetes.Clientset
@@ -85,7 +85,7 @@ func (c *cluster) observe(event watch.Event) {
 	}
 }
 
-// histories returns what happened until now.
+// histories returns the histories of the pods until now.
 func (c *cluster) histories() map[types.UID]history {
 	c.mu.Lock()
 	defer c.mu.Unlock()

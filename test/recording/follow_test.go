@@ -87,7 +87,7 @@ func single(r *recording.Recording) *recording.Pod {
 }
 
 // TestFollow follows a cluster with the documented permissions, over an outage of the API server, and compares the recording with
-// what happened.
+// the histories of the pods.
 func TestFollow(t *testing.T) {
 	c := startCluster(t)
 	proxy, kubeconfig := c.allow(t)

@@ -31,7 +31,7 @@ import (
 )
 
 const (
-	// interval is that of scrapes.
+	// interval is the time between two scrapes.
 	interval = time.Second
 	// rateWindow contains several scrapes.
 	rateWindow = 6 * time.Second
@@ -189,7 +189,7 @@ func TestRealPrometheus(t *testing.T) {
 		}
 	}
 	deploy(t, c, "node-a", "node-b")
-	// As the operator of Prometheus does, the targets have labels that collide with those of kube-state-metrics.
+	// As with the operator of Prometheus, the targets have labels that collide with the labels of kube-state-metrics.
 	server, err := prometheusserver.Start(t.Context(), []prometheusserver.Target{
 		{Address: metrics, Path: "/metrics", Labels: map[string]string{
 			"namespace": "monitoring", "pod": "kube-state-metrics-0", "container": "kube-state-metrics", "cluster": "a",
@@ -225,7 +225,7 @@ func TestRealPrometheus(t *testing.T) {
 	runDocumented(t, server.Address)
 }
 
-// recorded matches what a command prints that has recorded something: in steps of a minute, not all nodes are seen.
+// recorded matches the output of a command that has recorded something: in steps of a minute, not all nodes are seen.
 var recorded = regexp.MustCompile(`[1-3] nodes, [1-9][0-9]* pods`)
 
 // runDocumented runs the documented commands that record from a server.
@@ -287,7 +287,7 @@ func awaitScrape(t *testing.T, config record.Config) {
 	})
 }
 
-// checkNodes compares the nodes of a recording with those of the cluster.
+// checkNodes compares the nodes of a recording with the nodes of the cluster.
 func checkNodes(t *testing.T, r *recording.Recording, deleted time.Time, delay float64) {
 	t.Helper()
 	byName := map[string]recording.Node{}
@@ -320,7 +320,7 @@ func checkNodes(t *testing.T, r *recording.Recording, deleted time.Time, delay f
 	}
 }
 
-// checkPods compares the pods of a recording with what happened.
+// checkPods compares the pods of a recording with the histories of the pods.
 func checkPods(t *testing.T, r *recording.Recording, pods map[types.UID]history, delay float64) {
 	t.Helper()
 	if len(r.Pods) != len(pods) {
@@ -342,7 +342,7 @@ func checkPods(t *testing.T, r *recording.Recording, pods map[types.UID]history,
 	}
 }
 
-// checkSpec compares what is recorded of a pod with its object.
+// checkSpec compares the recorded spec of a pod with its object.
 func checkSpec(t *testing.T, got, want *v1.Pod) {
 	t.Helper()
 	if got.Namespace != want.Namespace || got.Name != want.Name || got.Spec.SchedulerName != want.Spec.SchedulerName ||
@@ -373,7 +373,7 @@ func checkSpec(t *testing.T, got, want *v1.Pod) {
 	checkContainers(t, want.Name, got.Spec.InitContainers, want.Spec.InitContainers, false)
 }
 
-// checkContainers compares containers. Those without requests and limits are known once they have a status.
+// checkContainers compares containers. Containers without requests and limits are known once they have a status.
 func checkContainers(t *testing.T, pod string, got, want []v1.Container, started bool) {
 	t.Helper()
 	for _, w := range want {
@@ -400,7 +400,7 @@ func checkContainers(t *testing.T, pod string, got, want []v1.Container, started
 	}
 }
 
-// checkTimes compares the times of a pod. Those of objects are exact; that of a deletion is known to a scrape.
+// checkTimes compares the times of a pod. Times in objects are exact; a deletion is seen at the next scrape.
 func checkTimes(t *testing.T, r *recording.Recording, p *recording.Pod, h history, delay float64) {
 	t.Helper()
 	since := func(at time.Time) int64 { return at.Unix() - r.About.From.Unix() }
@@ -432,7 +432,7 @@ func checkTimes(t *testing.T, r *recording.Recording, p *recording.Pod, h histor
 	}
 }
 
-// checkUsage compares the usage of a pod with what its kubelet served, and returns the number of compared values.
+// checkUsage compares the usage of a pod with the usage that its kubelet served, and returns the number of compared values.
 func checkUsage(t *testing.T, r *recording.Recording, p *recording.Pod, h history, delay float64) (values int) {
 	t.Helper()
 	if h.pod.Status.StartTime == nil {

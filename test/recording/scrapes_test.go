@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// slowestScrape returns the longest time between two scrapes of a target and the longest scrape, together, in seconds: that of
-// interval and a few milliseconds, and more on a busy machine. A sample can be as much older than its time.
+// slowestScrape returns the longest time between two scrapes of a target plus the longest scrape, in seconds: interval and a
+// few milliseconds, or more on a busy machine. A sample can be this much older than its time.
 func slowestScrape(t *testing.T, server string) float64 {
 	t.Helper()
 	between, longest := 0.0, 0.0

@@ -8,8 +8,8 @@
 // exceeds requests, and the available slack. An agent in the cluster publishes the scores for the
 // placement of workloads onto clusters.
 //
-// Every score is an integer in [-100, 100], higher is better, and a function of the one cluster
-// alone: scores of clusters of any size can be compared, and a cluster that joins or leaves the
+// Every score is an integer in [-100, 100], higher is better. It depends on one cluster only:
+// scores of clusters of any size can be compared, and a cluster that joins or leaves the
 // fleet does not change the scores of other clusters. A score without data is absent rather than medium.
 //
 // Only nodes that accept a pod without tolerations count, with the pods on them. Scores are

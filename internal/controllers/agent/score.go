@@ -86,8 +86,8 @@ func Scores(s State) []Score {
 	return out
 }
 
-// fraction returns a score from -100 for none of the total to 100 for all of it, and -100 if the
-// total is 0.
+// fraction returns a score from -100 if the part is 0 to 100 if the part equals the total, and -100
+// if the total is 0.
 func fraction(part, total float64) int32 {
 	if !(total > 0) {
 		return -100

@@ -388,7 +388,7 @@ func TestScoreRateLimit(t *testing.T) {
 	if keys, err := h.c.readCluster(t.Context(), client.ObjectKey{Name: "b"}); err != nil || len(keys) != 1 {
 		t.Fatal(keys, err)
 	}
-	// The clusters are written at once, the number in the status a second after the last write of it.
+	// The clusters are written at once, the number in the status a second after its last write.
 	if result, err := h.reconcile("p"); err != nil || len(h.writes) != 1 || !slices.Equal(h.chosen("p"), []string{"a"}) ||
 		result.RequeueAfter != statusInterval {
 		t.Errorf("writes %v, chosen %v, %v, %v", h.writes, h.chosen("p"), result, err)

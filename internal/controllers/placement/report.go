@@ -134,7 +134,7 @@ func (c *Controller) patchStatus(
 	return stored, nil
 }
 
-// isOlder reports whether a version of an object precedes another one.
+// isOlder reports whether a version of an object precedes another version.
 func isOlder(version, than string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, than)
 	return err == nil && order < 0

@@ -126,7 +126,7 @@ type refuseWrites struct {
 	next  http.RoundTripper
 }
 
-// WrappedRoundTripper returns the next transport, by which clients find the one that cancels requests.
+// WrappedRoundTripper returns the next transport. Clients search it for a transport that cancels requests.
 func (r refuseWrites) WrappedRoundTripper() http.RoundTripper { return r.next }
 
 // RoundTrip implements http.RoundTripper.

@@ -64,8 +64,8 @@ func newPolicy(name, pool string, changes ...func(*v1alpha1.ResourceSlackSpec)) 
 	return policy
 }
 
-// webPool returns a node with four pods of 1 CPU and 4Gi: 50% of it is (2, 8Gi), in two placeholders of
-// (1, 4Gi), one of them for the biggest pod.
+// webPool returns a node with four pods of 1 CPU and 4Gi: 50% of the requests is (2, 8Gi), in two placeholders
+// of (1, 4Gi), one of them for the biggest pod.
 func webPool() []client.Object {
 	objects := []client.Object{newNode("a", "web")}
 	for i := range 4 {
@@ -144,7 +144,7 @@ func TestReconcile(t *testing.T) {
 		t.Errorf("conditions: -want +got:\n%s", diff)
 	}
 	s := policy.Status
-	// base 4 x (1, 4Gi), target 50% of it, free 8 - 4 CPUs.
+	// base 4 x (1, 4Gi), target 50% of the base, free 8 - 4 CPUs.
 	got := fmt.Sprint(
 		s.Base.Cpu(),
 		s.Target.Cpu(),

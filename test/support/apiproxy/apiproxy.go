@@ -21,7 +21,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Fault is what happens to the requests of the client while the fault is active.
+// Fault is a kind of fault. It affects the requests of the client while it is active.
 type Fault string
 
 // The faults.
@@ -40,7 +40,7 @@ const (
 	// Drop forwards requests and closes the connection in place of the answer: writes take effect, but
 	// the client does not know.
 	Drop Fault = "drop"
-	// Expire answers watches with status 410, as after a compaction, and closes those that are open.
+	// Expire answers watches with status 410, as after a compaction, and closes open watches.
 	Expire Fault = "expire"
 	// Cut closes all watches, repeatedly.
 	Cut Fault = "cut"

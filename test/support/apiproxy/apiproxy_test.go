@@ -129,7 +129,7 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// TestWatches expects that Expire and Cut close open watches, and that Expire refuses new ones.
+// TestWatches expects that Expire and Cut close open watches, and that Expire refuses new watches.
 func TestWatches(t *testing.T) {
 	for _, fault := range []Fault{Expire, Cut} {
 		t.Run(string(fault), func(t *testing.T) {

@@ -32,7 +32,7 @@ type Window struct {
 	Scheme string
 }
 
-// Windows are those of a desktop, a tablet and a phone, light and dark.
+// Windows have the sizes of a desktop, a tablet and a phone, light and dark.
 var Windows = []Window{{1440, "light"}, {1024, "light"}, {390, "light"}, {1440, "dark"}, {1024, "dark"}, {390, "dark"}}
 
 // String returns a name such as 390-dark.
@@ -64,7 +64,7 @@ func Start(t *testing.T, options ...chromedp.ExecAllocatorOption) context.Contex
 	return ctx
 }
 
-// awaitExit waits until no process names a folder: those that the browser has started end shortly after it.
+// awaitExit waits until no process names a folder: child processes of the browser end shortly after it.
 func awaitExit(t *testing.T, folder string) {
 	t.Helper()
 	var running []string

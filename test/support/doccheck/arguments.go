@@ -36,7 +36,7 @@ func (c Command) Check(program *cobra.Command) (*cobra.Command, error) {
 		return found, err
 	}
 	ran := false
-	program.InitDefaultCompletionCmd(args...) // replaced like the others
+	program.InitDefaultCompletionCmd(args...) // its function is replaced, too
 	replaceRun(program, &ran)
 	program.SetArgs(args)
 	program.SetOut(io.Discard)

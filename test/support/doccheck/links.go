@@ -24,7 +24,7 @@ var (
 	link = regexp.MustCompile(`\]\(([^()\s]+)(?: "[^"]*")?\)`)
 )
 
-// Links returns the links and pictures of a page, except those to other sites.
+// Links returns the links and pictures of a page, except links to other sites.
 func (p Page) Links() (links []Link) {
 	for _, l := range p.lines() {
 		if l.kind != prose && l.kind != heading {

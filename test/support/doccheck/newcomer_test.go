@@ -59,8 +59,8 @@ func TestPagesOfNewcomers(t *testing.T) {
 	}
 }
 
-// TestDemoIsBuiltAsAllPrograms expects that make demo compiles with the flags of make build: with others, a reader of the
-// README would compile Kubernetes twice.
+// TestDemoIsBuiltAsAllPrograms expects that make demo compiles with the flags of make build: with other flags, a reader of
+// the README would compile Kubernetes twice.
 func TestDemoIsBuiltAsAllPrograms(t *testing.T) {
 	flags := func(target string) string {
 		cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "--dry-run", target, "VERSION=v", "COMMIT=c", "DATE=d")

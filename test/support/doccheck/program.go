@@ -8,7 +8,7 @@ import (
 
 // CheckProgram expects that all command lines of a program in the pages of the project and in the examples
 // of its own help are valid, and that there are at least this many in pages and exactly this many examples.
-// The program function returns a new command for each of them.
+// The program function returns a new command for each command line.
 func CheckProgram(t testing.TB, project, name string, program func() *cobra.Command, pages, examples int) {
 	t.Helper()
 	inPages, err := CommandsOf(project, name)

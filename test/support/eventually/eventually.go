@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Condition reports whether what a test waits for has happened. An error ends the wait.
+// Condition reports whether the wait of a test is over. An error ends the wait, too.
 type Condition = wait.ConditionWithContextFunc
 
 // Limit is how long True waits: much longer than anything takes, also on a machine that is ten times as busy as usual,

@@ -30,7 +30,7 @@ func AwaitRights(
 	}
 }
 
-// actions returns what rules allow, one action for each combination of a rule's values.
+// actions returns the actions that rules allow, one for each combination of a rule's values.
 func actions(namespace string, rules []rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
 	var all []authorizationv1.ResourceAttributes
 	for _, rule := range rules {

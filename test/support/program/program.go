@@ -70,8 +70,8 @@ func (o *Output) String() string {
 	return o.buffer.String()
 }
 
-// Process is a running program. Its String method returns what the program has written to its
-// standard output and standard error so far.
+// Process is a running program. Its String method returns the standard output and the standard
+// error of the program so far.
 type Process struct {
 	Output
 

@@ -43,7 +43,7 @@ func WithLoad(nodes map[string]load.Node, age time.Duration) func(maxAge time.Du
 	}
 }
 
-// CPULoad returns the load of a node of which only the CPU is measured.
+// CPULoad returns the load of a node whose CPU alone is measured.
 func CPULoad(mean, stdDev float64) load.Node {
 	return load.Node{CPU: load.Utilization{Mean: mean, StdDev: stdDev}, HasCPU: true}
 }

@@ -45,7 +45,7 @@ func Start(t testing.TB, server string) *Proxy {
 // Address returns the host:port of the proxy, which stays the same after Reconnect.
 func (p *Proxy) Address() string { return p.address }
 
-// Disconnect closes all connections and refuses new ones.
+// Disconnect closes all connections and refuses new connections.
 func (p *Proxy) Disconnect() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +124,7 @@ func (p *Proxy) forward(listener net.Listener, client net.Conn) {
 	delete(p.open, server)
 }
 
-// lossyWriter drops what is written once lost is set.
+// lossyWriter drops all data once lost is set.
 type lossyWriter struct {
 	io.Writer
 	lost *atomic.Bool
