@@ -70,7 +70,7 @@ func TestScoreWithoutLoad(t *testing.T) {
 	}
 }
 
-// A node whose pods use three times what they request scores lower than one whose pods use half of it, with the same requests.
+// A node whose pods use three times their requests scores lower than a node with the same requests whose pods use half of them.
 func TestScoreFollowsLoad(t *testing.T) {
 	nodes := []*v1.Node{schedtest.Node("hot", "cpu", "16", "memory", "64Gi"), schedtest.Node("cool", "cpu", "16", "memory", "64Gi")}
 	pods := []*v1.Pod{of("a", schedtest.CPU("1", "hot", "4", "")), of("b", schedtest.CPU("2", "cool", "4", ""))}

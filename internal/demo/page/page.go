@@ -27,7 +27,7 @@ type Live struct {
 	Decisions []LiveDecision
 }
 
-// LiveCommand is a shell command and what it does.
+// LiveCommand is a shell command and its purpose.
 type LiveCommand struct{ Purpose, Text string }
 
 // LiveProfile is a profile of the scheduler and its score plugins.

@@ -110,7 +110,7 @@ const (
 	Blending
 )
 
-// Learner learns what pods use. It is not safe for concurrent use.
+// Learner learns the usage of pods. It is not safe for concurrent use.
 type Learner struct {
 	options   Options
 	last      float64 // second of the newest reading
