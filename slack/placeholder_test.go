@@ -1,7 +1,6 @@
 package slack
 
 import (
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // twoGroups returns a plan with a head and a group of the rate.

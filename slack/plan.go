@@ -7,25 +7,15 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// rateBase selects the amounts that a rate refers to.
-type rateBase int
-
-const (
-	// ofRequests selects the requests of pods.
-	ofRequests rateBase = iota
-	// ofAllocatable selects the allocatable amounts of usable nodes. Nodes that the slack itself adds are
-	// included, so the rate must be below 1.
-	ofAllocatable
-)
-
 const mebibyte = 1 << 20
 
 // ratePolicy states how much slack is wanted.
 type ratePolicy struct {
 	// Rate is in millionths of the base and not negative.
 	Rate int64
-	// Base selects the amounts that Rate refers to.
-	Base rateBase
+	// OfAllocatable makes the rate refer to the allocatable amounts of usable nodes, not to the requests of pods. Nodes that the slack
+	// itself adds are included, so the rate must be below 1.
+	OfAllocatable bool
 	// Granularity is the number of placeholders that fit an average node, at least 1.
 	Granularity int64
 	// CoverBiggest adds placeholders as large as the biggest pod.
@@ -109,7 +99,7 @@ type ratePlan struct {
 // possible and its reasons say so.
 func compute(pool poolTotals, policy ratePolicy) ratePlan {
 	plan := ratePlan{Feasible: true, Base: pool.Requested}
-	if policy.Base == ofAllocatable {
+	if policy.OfAllocatable {
 		plan.Base = pool.Allocatable
 	}
 	plan.Target = plan.Base.Share(policy.Rate)

@@ -101,7 +101,7 @@ func TestComputeRate(t *testing.T) {
 		// E = 10% of (160, 640) = (16, 64); s = (3.2, 12.8), no pods: N = 5.
 		"base Allocatable, no pods": {
 			poolOf(tenNodes),
-			ratePolicy{Rate: 100_000, Base: ofAllocatable, Granularity: 5, CoverBiggest: true},
+			ratePolicy{Rate: 100_000, OfAllocatable: true, Granularity: 5, CoverBiggest: true},
 			nil,
 			sizeGroup{resources.Amounts{3200, 13743895348}, 5},
 			true, nil, // 12.8 GiB, rounded up
@@ -215,7 +215,7 @@ func drawPool(t *rapid.T) (*poolLedger, poolTotals) {
 
 func drawPolicy(t *rapid.T) ratePolicy {
 	return ratePolicy{
-		Rate: rapid.Int64Range(0, 2*resources.Millionth).Draw(t, "rate"), Base: rateBase(rapid.IntRange(0, 1).Draw(t, "base")),
+		Rate: rapid.Int64Range(0, 2*resources.Millionth).Draw(t, "rate"), OfAllocatable: rapid.Bool().Draw(t, "ofAllocatable"),
 		Granularity: rapid.Int64Range(1, 50).Draw(t, "granularity"), CoverBiggest: rapid.Bool().Draw(t, "cover"),
 		MaxPlaceholders: rapid.SampledFrom([]int64{0, 0, 0, 1, 5}).Draw(t, "max"),
 	}

@@ -86,7 +86,7 @@ func policyOf(resource *v1alpha1.ResourceSlack) (ratePolicy, error) {
 		MaxPlaceholders: int64(*spec.MaxPlaceholders),
 	}
 	if spec.Base == v1alpha1.BaseAllocatable {
-		policy.Base = ofAllocatable
+		policy.OfAllocatable = true
 	}
 	return policy, nil
 }

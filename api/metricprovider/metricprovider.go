@@ -62,7 +62,7 @@ type Config struct {
 	// TokenFile is a file with the token, read for every request.
 	TokenFile string `json:"tokenFile,omitempty"`
 	// CAFile contains the certificate authorities that the server's certificate is verified with;
-	// those of the system if empty.
+	// the authorities of the system if empty.
 	CAFile string `json:"caFile,omitempty"`
 	// CertFile and KeyFile contain the client certificate and its key.
 	CertFile string `json:"certFile,omitempty"`

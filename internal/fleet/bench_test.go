@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"fmt"
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"os"
 	"os/exec"
 	"runtime"
@@ -14,6 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 const (

@@ -2,13 +2,14 @@ package fleet
 
 import (
 	"fmt"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"math"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
-	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"slices"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
@@ -126,23 +127,90 @@ func TestTaints(t *testing.T) {
 		"NoSelectIfNew, chosen before": {Taint{"k", "v", clusterv1.TaintEffectNoSelectIfNew, 900}, nil, true, Chosen, false, Forever},
 		"unknown effect":               {Taint{"k", "v", "", 900}, nil, true, Tainted, false, Forever},
 		"key and value": {
-			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900}, []clusterv1beta1.Toleration{{Key: "k", Value: "v"}}, false, Chosen, false, Forever,
+			Taint{
+				"k",
+				"v",
+				clusterv1.TaintEffectNoSelect,
+				900,
+			},
+			[]clusterv1beta1.Toleration{{Key: "k", Value: "v"}},
+			false,
+			Chosen,
+			false,
+			Forever,
 		},
 		"another value": {
-			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900}, []clusterv1beta1.Toleration{{Key: "k", Value: "w"}}, false, Tainted, false, Forever,
+			Taint{
+				"k",
+				"v",
+				clusterv1.TaintEffectNoSelect,
+				900,
+			},
+			[]clusterv1beta1.Toleration{{Key: "k", Value: "w"}},
+			false,
+			Tainted,
+			false,
+			Forever,
 		},
 		"another key": {
-			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900}, []clusterv1beta1.Toleration{{Key: "l", Operator: clusterv1beta1.TolerationOpExists}}, false, Tainted, false, Forever,
+			Taint{
+				"k",
+				"v",
+				clusterv1.TaintEffectNoSelect,
+				900,
+			},
+			[]clusterv1beta1.Toleration{{Key: "l", Operator: clusterv1beta1.TolerationOpExists}},
+			false,
+			Tainted,
+			false,
+			Forever,
 		},
 		"any value": {
-			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900}, []clusterv1beta1.Toleration{{Key: "k", Operator: clusterv1beta1.TolerationOpExists}}, false, Chosen, false, Forever,
+			Taint{
+				"k",
+				"v",
+				clusterv1.TaintEffectNoSelect,
+				900,
+			},
+			[]clusterv1beta1.Toleration{{Key: "k", Operator: clusterv1beta1.TolerationOpExists}},
+			false,
+			Chosen,
+			false,
+			Forever,
 		},
 		"any key": {
-			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900}, []clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists}}, false, Chosen, false, Forever,
+			Taint{
+				"k",
+				"v",
+				clusterv1.TaintEffectNoSelect,
+				900,
+			},
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists}},
+			false,
+			Chosen,
+			false,
+			Forever,
 		},
-		"Equal without key": {Taint{"k", "", clusterv1.TaintEffectNoSelect, 900}, []clusterv1beta1.Toleration{{}}, false, Tainted, false, Forever},
+		"Equal without key": {
+			Taint{"k", "", clusterv1.TaintEffectNoSelect, 900},
+			[]clusterv1beta1.Toleration{{}},
+			false,
+			Tainted,
+			false,
+			Forever,
+		},
 		"unknown operator": {
-			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900}, []clusterv1beta1.Toleration{{Key: "k", Operator: "unknown"}}, false, Tainted, false, Forever,
+			Taint{
+				"k",
+				"v",
+				clusterv1.TaintEffectNoSelect,
+				900,
+			},
+			[]clusterv1beta1.Toleration{{Key: "k", Operator: "unknown"}},
+			false,
+			Tainted,
+			false,
+			Forever,
 		},
 		"same effect": {
 			Taint{"k", "v", clusterv1.TaintEffectPreferNoSelect, 900},
@@ -150,13 +218,43 @@ func TestTaints(t *testing.T) {
 			false, Chosen, false, Forever,
 		},
 		"another effect": {
-			Taint{"k", "v", clusterv1.TaintEffectPreferNoSelect, 900}, []clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, Effect: clusterv1.TaintEffectNoSelect}}, false, Chosen, true, Forever,
+			Taint{
+				"k",
+				"v",
+				clusterv1.TaintEffectPreferNoSelect,
+				900,
+			},
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, Effect: clusterv1.TaintEffectNoSelect}},
+			false,
+			Chosen,
+			true,
+			Forever,
 		},
 		"for a limited time": {
-			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900}, []clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}}, false, Chosen, false, 1200,
+			Taint{
+				"k",
+				"v",
+				clusterv1.TaintEffectNoSelect,
+				900,
+			},
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
+			false,
+			Chosen,
+			false,
+			1200,
 		},
 		"to the last second": {
-			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900}, []clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(101))}}, false, Chosen, false, 1001,
+			Taint{
+				"k",
+				"v",
+				clusterv1.TaintEffectNoSelect,
+				900,
+			},
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(101))}},
+			false,
+			Chosen,
+			false,
+			1001,
 		},
 		"expired this second": {
 			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900},
@@ -190,13 +288,25 @@ func TestTaints(t *testing.T) {
 		},
 		"longest toleration": {
 			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900},
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}, {Key: "k", Value: "v", TolerationSeconds: new(int64(400))}},
-			false, Chosen, false, 1300,
+			[]clusterv1beta1.Toleration{
+				{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))},
+				{Key: "k", Value: "v", TolerationSeconds: new(int64(400))},
+			},
+			false,
+			Chosen,
+			false,
+			1300,
 		},
 		"one without limit": {
 			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900},
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}, {Key: "k", Value: "v"}},
-			false, Chosen, false, Forever,
+			[]clusterv1beta1.Toleration{
+				{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))},
+				{Key: "k", Value: "v"},
+			},
+			false,
+			Chosen,
+			false,
+			Forever,
 		},
 		"unknown time added": {
 			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 0},
@@ -219,10 +329,30 @@ func TestTaints(t *testing.T) {
 			false, Tainted, false, Forever,
 		},
 		"added in the near future": {
-			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 1100}, []clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}}, false, Chosen, false, 1400,
+			Taint{
+				"k",
+				"v",
+				clusterv1.TaintEffectNoSelect,
+				1100,
+			},
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
+			false,
+			Chosen,
+			false,
+			1400,
 		},
 		"added later, negative seconds": {
-			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 1100}, []clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(-50))}}, false, Chosen, false, 1050,
+			Taint{
+				"k",
+				"v",
+				clusterv1.TaintEffectNoSelect,
+				1100,
+			},
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(-50))}},
+			false,
+			Chosen,
+			false,
+			1050,
 		},
 		"added later, expired": {
 			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 1100},
@@ -253,13 +383,16 @@ func TestChangesOfFeasibleOnly(t *testing.T) {
 	for _, order := range [][2]int{{0, 1}, {1, 0}} {
 		taints := []Taint{{"limited", "", clusterv1.TaintEffectNoSelect, 900}, {"hard", "", clusterv1.TaintEffectNoSelect, 900}}
 		r := &Request{
-			Fleet:       []*Cluster{{Name: "a", Taints: []Taint{taints[order[0]], taints[order[1]]}}},
-			Members:     []int32{0},
-			Tolerations: []clusterv1beta1.Toleration{{Key: "limited", Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
+			Fleet:   []*Cluster{{Name: "a", Taints: []Taint{taints[order[0]], taints[order[1]]}}},
+			Members: []int32{0},
+			Tolerations: []clusterv1beta1.Toleration{
+				{Key: "limited", Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))},
+			},
 			Prioritizers: []Prioritizer{
 				{Kind: AddOn, Weight: 1, Scores: []AddOnScore{{0, 1, 1100}}},
 			},
-			Number: All, Now: 1000,
+			Number: All,
+			Now:    1000,
 		}
 		d := Decide(r)
 		if d.ChangesAt != Forever || int(d.Clusters[0].Detail) != order[1] {
@@ -294,9 +427,18 @@ func TestOutcomes(t *testing.T) {
 	r := &Request{
 		Fleet: fleet, Members: []int32{0, 1, 2, 3}, Number: All,
 		Predicates: []Predicate{
-			{Selector: Selector{Labels: []metav1.LabelSelectorRequirement{requirement("tier", metav1.LabelSelectorOpIn, []string{"gold"})}}},
+			{
+				Selector: Selector{
+					Labels: []metav1.LabelSelectorRequirement{requirement("tier", metav1.LabelSelectorOpIn, []string{"gold"})},
+				},
+			},
 			{Selector: Selector{Claims: []metav1.LabelSelectorRequirement{requirement("platform", metav1.LabelSelectorOpExists, nil)}}},
-			{Selector: Selector{Claims: []metav1.LabelSelectorRequirement{requirement("platform", metav1.LabelSelectorOpDoesNotExist, nil)}}, Match: func(i int) bool { return i == 3 }},
+			{
+				Selector: Selector{
+					Claims: []metav1.LabelSelectorRequirement{requirement("platform", metav1.LabelSelectorOpDoesNotExist, nil)},
+				},
+				Match: func(i int) bool { return i == 3 },
+			},
 		},
 	}
 	d := Decide(r)

@@ -2,10 +2,11 @@ package fleet
 
 import (
 	"fmt"
+	"testing"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
-	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
@@ -50,7 +51,13 @@ func benchFleet() *Request {
 }
 
 func inProd() []Predicate {
-	return []Predicate{{Selector: Selector{Labels: []metav1.LabelSelectorRequirement{requirement("environment", metav1.LabelSelectorOpIn, []string{"prod", "stage"})}}}}
+	return []Predicate{
+		{
+			Selector: Selector{
+				Labels: []metav1.LabelSelectorRequirement{requirement("environment", metav1.LabelSelectorOpIn, []string{"prod", "stage"})},
+			},
+		},
+	}
 }
 
 func BenchmarkDecision(b *testing.B) {
@@ -62,7 +69,9 @@ func BenchmarkDecision(b *testing.B) {
 		{"top10Label", func(r *Request) { r.Predicates = inProd() }},
 		{"top10Taints", func(r *Request) {
 			seconds := int64(300)
-			r.Tolerations = []clusterv1beta1.Toleration{{Key: "unreachable", Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: &seconds}}
+			r.Tolerations = []clusterv1beta1.Toleration{
+				{Key: "unreachable", Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: &seconds},
+			}
 			for i := range r.Fleet {
 				r.Fleet[i].Taints = []Taint{{"unreachable", "", clusterv1.TaintEffectNoSelect, r.Now - int64(i%400)}}
 			}
@@ -77,7 +86,14 @@ func BenchmarkDecision(b *testing.B) {
 		{"all", func(r *Request) { r.Number = All }},
 		{"allInGroups", func(r *Request) {
 			r.Number, r.GroupSize = All, Size{Percent: 5}
-			r.Groups = []NamedGroup{{"canary", Selector{Labels: []metav1.LabelSelectorRequirement{requirement("region", metav1.LabelSelectorOpIn, []string{"region-3"})}}}}
+			r.Groups = []NamedGroup{
+				{
+					"canary",
+					Selector{
+						Labels: []metav1.LabelSelectorRequirement{requirement("region", metav1.LabelSelectorOpIn, []string{"region-3"})},
+					},
+				},
+			}
 		}},
 		{"top100SpreadRegions", func(r *Request) {
 			r.Number = 100

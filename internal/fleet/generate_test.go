@@ -2,12 +2,12 @@ package fleet
 
 import (
 	"fmt"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"math"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
-	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"pgregory.net/rapid"
 )
 
@@ -116,10 +116,15 @@ func prioritizers(n int) *rapid.Generator[Prioritizer] {
 func tolerations() *rapid.Generator[clusterv1beta1.Toleration] {
 	return rapid.Custom(func(t *rapid.T) clusterv1beta1.Toleration {
 		toleration := clusterv1beta1.Toleration{
-			Key:      rapid.OneOf(keys, rapid.Just("")).Draw(t, "key"),
-			Operator: rapid.SampledFrom([]clusterv1beta1.TolerationOperator{"", clusterv1beta1.TolerationOpEqual, clusterv1beta1.TolerationOpExists}).Draw(t, "operator"),
-			Value:    values.Draw(t, "value"),
-			Effect:   effects("").Draw(t, "effect"),
+			Key: rapid.OneOf(keys, rapid.Just("")).Draw(t, "key"),
+			Operator: rapid.SampledFrom(
+				[]clusterv1beta1.TolerationOperator{"", clusterv1beta1.TolerationOpEqual, clusterv1beta1.TolerationOpExists},
+			).Draw(
+				t,
+				"operator",
+			),
+			Value:  values.Draw(t, "value"),
+			Effect: effects("").Draw(t, "effect"),
 		}
 		if rapid.Bool().Draw(t, "limited") {
 			seconds := instants().Draw(t, "seconds")

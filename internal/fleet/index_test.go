@@ -2,9 +2,9 @@ package fleet
 
 import (
 	"fmt"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 )
 
@@ -54,7 +54,13 @@ func TestIndexIsBounded(t *testing.T) {
 		value := fmt.Sprint("value-", i)
 		r.Fleet[3] = &Cluster{Name: "3", Labels: map[string]string{"changing": value}}
 		r.Index.Set(3, r.Fleet[3])
-		r.Predicates = []Predicate{{Selector: Selector{Labels: []metav1.LabelSelectorRequirement{requirement("changing", metav1.LabelSelectorOpIn, []string{value})}}}}
+		r.Predicates = []Predicate{
+			{
+				Selector: Selector{
+					Labels: []metav1.LabelSelectorRequirement{requirement("changing", metav1.LabelSelectorOpIn, []string{value})},
+				},
+			},
+		}
 		if d := Decide(r); d.Matched != 1 {
 			t.Fatalf("%d clusters have %s, want 1", d.Matched, value)
 		}

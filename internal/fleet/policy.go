@@ -41,7 +41,8 @@ type Policy struct {
 // DependsOnTime reports whether decisions of the policy can depend on the time: it tolerates taints for a while,
 // or uses scores that can expire.
 func (p *Policy) DependsOnTime() bool {
-	return len(p.addOns) > 0 || slices.ContainsFunc(p.tolerations, func(t clusterv1beta1.Toleration) bool { return t.TolerationSeconds != nil })
+	return len(p.addOns) > 0 ||
+		slices.ContainsFunc(p.tolerations, func(t clusterv1beta1.Toleration) bool { return t.TolerationSeconds != nil })
 }
 
 // predicate matches clusters that meet a selector and all expressions.

@@ -1,15 +1,15 @@
 package fleet
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
-	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
@@ -277,10 +277,18 @@ sortBy: Score
 				{Key: "tier", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"x", "z"}},
 				{Key: "zone", Operator: metav1.LabelSelectorOpIn, Values: []string{"a"}},
 			},
-			Claims: []metav1.LabelSelectorRequirement{{Key: "platform", Operator: metav1.LabelSelectorOpExists}, {Key: "old", Operator: metav1.LabelSelectorOpDoesNotExist}},
+			Claims: []metav1.LabelSelectorRequirement{
+				{Key: "platform", Operator: metav1.LabelSelectorOpExists},
+				{Key: "old", Operator: metav1.LabelSelectorOpDoesNotExist},
+			},
 		}}},
 		tolerations: []clusterv1beta1.Toleration{
-			{Key: "a", Operator: clusterv1beta1.TolerationOpExists, Effect: clusterv1.TaintEffectNoSelect, TolerationSeconds: new(int64(3153600000))},
+			{
+				Key:               "a",
+				Operator:          clusterv1beta1.TolerationOpExists,
+				Effect:            clusterv1.TaintEffectNoSelect,
+				TolerationSeconds: new(int64(3153600000)),
+			},
 			{Key: "b", Operator: clusterv1beta1.TolerationOpEqual, Value: "c"},
 		},
 		spread: []SpreadConstraint{

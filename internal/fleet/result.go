@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
@@ -333,120 +330,5 @@ func (s *State) warnOfAmounts(r *Result) {
 		}
 		r.Warnings = append(r.Warnings, fmt.Sprintf("ManagedCluster %s: %s: ignored, must be at least 0 and at most %d cores or 4Ei",
 			name, strings.Join(s.ignored[name], ", "), maxCores))
-	}
-}
-
-// setDecision sets groups, time and conditions from the decision.
-func (r *Result) setDecision(policy *Policy, unbound []string) {
-	d := r.Decision
-	r.setGroups(policy.steadyBonus())
-	// Later times exceed the range of a Duration.
-	if d.ChangesAt < math.MaxInt32*int64(100) {
-		r.RequeueAt = time.Unix(d.ChangesAt, 0)
-	}
-	switch {
-	case d.Members == 0:
-		r.setConditions(false, reasonSetsEmpty, "the cluster sets have no clusters: label clusters with the set, or check its selector")
-	case policy.number == 0:
-		r.setConditions(false, reasonNoneMatched, withCounts("spec.numberOfClusters is 0: no cluster is selected", d, unbound))
-	case d.Feasible == 0:
-		r.setConditions(false, reasonNoneMatched, withCounts("no cluster is feasible", d, unbound))
-	case d.Shortfall > 0:
-		r.setConditions(false, reasonNotAllScheduled,
-			withCounts(fmt.Sprintf("selected %d of %s", len(d.Chosen), format.Of(policy.number, "cluster")), d, unbound))
-	default:
-		r.setConditions(true, reasonAllScheduled, withCounts("selected "+format.Of(len(d.Chosen), "cluster"), d, unbound))
-	}
-}
-
-// setGroups sets the groups from the decision. bonus is the contribution of prioritizer
-// Steady. All groups share one list of clusters.
-func (r *Result) setGroups(bonus int64) {
-	d := r.Decision
-	r.Groups = make([]Group, len(d.Groups))
-	clusters := make([]Choice, 0, len(d.Chosen))
-	for i, group := range d.Groups {
-		first := len(clusters)
-		for _, cluster := range group.Clusters {
-			score := d.Clusters[cluster].Total
-			if !d.Clusters[cluster].WasChosen {
-				score += bonus
-			}
-			clusters = append(clusters, Choice{r.Fleet[cluster].Name, score})
-		}
-		r.Groups[i] = Group{Name: group.Name, Clusters: clusters[first:len(clusters):len(clusters)]}
-	}
-}
-
-// withCounts returns a text with the numbers of clusters of a decision and the sets that are not
-// bound to the namespace. A text of the usual length is one allocation.
-func withCounts(text string, d *Decision, unbound []string) string {
-	var buffer [192]byte
-	out := append(append(buffer[:0], text...), " (clusters in the sets: "...)
-	out = append(strconv.AppendInt(out, int64(d.Members), 10), ", matching the predicates: "...)
-	out = append(strconv.AppendInt(out, int64(d.Matched), 10), ", with tolerated taints: "...)
-	out = strconv.AppendInt(out, int64(d.Feasible), 10)
-	if len(unbound) > 0 {
-		out = append(append(out, "; sets that do not exist or are not bound to the namespace: "...),
-			format.Abbreviate(unbound, maxSetNames, ", ")...)
-	}
-	return string(append(out, ')'))
-}
-
-// setConditions sets the conditions of a valid placement.
-func (r *Result) setConditions(satisfied bool, reason, message string) {
-	status := metav1.ConditionFalse
-	if satisfied {
-		status = metav1.ConditionTrue
-	}
-	valid := "the spec is valid"
-	if len(r.Warnings) > 0 {
-		valid += "; warning: " + format.Abbreviate(r.Warnings, 5, "; ")
-	}
-	r.Conditions = []metav1.Condition{
-		{
-			Type: clusterv1beta1.PlacementConditionMisconfigured, Status: metav1.ConditionFalse,
-			Reason: reasonConfigured, Message: valid, ObservedGeneration: r.Generation,
-		},
-		{
-			Type: clusterv1beta1.PlacementConditionSatisfied, Status: status, Reason: reason, Message: message,
-			ObservedGeneration: r.Generation,
-		},
-	}
-}
-
-// setFailures sets the condition of a placement with an expression that fails for some
-// clusters, which do not match then.
-func (r *Result) setFailures(failed *failures) {
-	if failed == nil {
-		return
-	}
-	for i := range r.Conditions {
-		if c := &r.Conditions[i]; c.Type == clusterv1beta1.PlacementConditionMisconfigured {
-			c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonExpressionFails, failed.String()+": such clusters do not match"
-		}
-	}
-}
-
-// setMisconfigured sets the conditions of an invalid placement. The selected clusters
-// are kept; condition PlacementSatisfied has the generation of the spec that selected
-// them. If none are selected, none are added.
-func (r *Result) setMisconfigured(p *placementState, reason, message string) {
-	r.KeepDecisions = len(p.selected) > 0
-	satisfied, generation := "no cluster is selected because the spec is misconfigured", r.Generation
-	if r.KeepDecisions {
-		satisfied = fmt.Sprintf("the decisions of an earlier spec (%s) are kept because the spec is misconfigured",
-			format.Of(len(p.selected), "cluster"))
-		generation = p.decidedGeneration
-	}
-	r.Conditions = []metav1.Condition{
-		{
-			Type: clusterv1beta1.PlacementConditionMisconfigured, Status: metav1.ConditionTrue,
-			Reason: reason, Message: message, ObservedGeneration: r.Generation,
-		},
-		{
-			Type: clusterv1beta1.PlacementConditionSatisfied, Status: metav1.ConditionFalse,
-			Reason: reason, Message: satisfied, ObservedGeneration: generation,
-		},
 	}
 }

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"cmp"
 	"maps"
 	"runtime"
 	"slices"
@@ -15,8 +14,6 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
-
-	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 )
 
 // State is the state of a hub: clusters, cluster sets and placements. Methods that set
@@ -319,156 +316,4 @@ func (s *State) DeleteBinding(namespace, name string) []types.NamespacedName {
 	}
 	delete(s.bindings[namespace], name)
 	return s.placementsIn(namespace)
-}
-
-// SetPlacement adds or updates a placement. It reports whether its spec is new.
-func (s *State) SetPlacement(object *v1beta1.Placement) bool {
-	key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
-	s.mu.Lock()
-	compiled := s.isCompiled(key, object)
-	s.mu.Unlock()
-	if compiled {
-		return false
-	}
-	policy, errs := Compile(object)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.uncompiled, key)
-	p := s.placements[key]
-	if p == nil {
-		p = &placementState{}
-		s.placements[key] = p
-	}
-	if p.uid != "" && p.uid != object.UID { // a new object of this name: the decisions belong to the deleted one
-		s.setSelected(p, nil)
-		p.decidedGeneration = 0
-	}
-	p.uid, p.generation, p.policy, p.errs, p.feasible, p.outcomes = object.UID, object.Generation, policy, errs, nil, nil
-	if policy != nil {
-		p.outcomes = make([]map[*Cluster]outcome, len(policy.predicates))
-	}
-	return true
-}
-
-// isCompiled reports whether the spec of a placement equals the spec in the state. It must be called with
-// the lock held.
-func (s *State) isCompiled(key types.NamespacedName, object *v1beta1.Placement) bool {
-	p := s.placements[key]
-	return p != nil && p.uid == object.UID && p.generation == object.Generation && p.generation != 0
-}
-
-// DeletePlacement removes a placement and its decisions.
-func (s *State) DeletePlacement(key types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.uncompiled, key)
-	if p := s.placements[key]; p != nil {
-		s.setSelected(p, nil)
-		delete(s.placements, key)
-	}
-}
-
-// Restore sets the clusters in the existing decisions of a placement, and the
-// generation of the spec that selected them, 0 if unknown. It has no effect after
-// the placement has been decided here.
-func (s *State) Restore(key types.NamespacedName, clusters []string, generation int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.placements[key]; p != nil && p.decidedGeneration == 0 {
-		s.setSelected(p, sorted(clusters))
-		p.decidedGeneration = generation
-	}
-}
-
-// SetUnmanaged sets the clusters in the decisions of a placement that another
-// controller decides. Prioritizer Balance counts them.
-func (s *State) SetUnmanaged(key types.NamespacedName, clusters []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.uncompiled, key)
-	p := s.placements[key]
-	if p == nil || !p.unmanaged() {
-		s.setSelected(cmp.Or(p, &placementState{}), nil)
-		p = &placementState{}
-		s.placements[key] = p
-	}
-	s.setSelected(p, sorted(clusters))
-}
-
-// sorted returns the names in order, without duplicates.
-func sorted(names []string) []string {
-	return slices.Compact(slices.Sorted(slices.Values(names)))
-}
-
-// setSelected changes the selected clusters of a placement and the counts.
-func (s *State) setSelected(p *placementState, clusters []string) {
-	add := func(names []string, n int32) {
-		for _, name := range names {
-			if i, known := s.indexOf(name); known {
-				s.counts[i] += n
-			}
-		}
-	}
-	add(p.selected, -1)
-	p.selected = clusters
-	add(p.selected, 1)
-}
-
-// affected returns the placements whose decisions can change because some fields of a
-// cluster changed. old is the cluster before the change, nil if it was in the same
-// sets; addOn is the name of changed scores.
-func (s *State) affected(cluster, old *Cluster, fields fieldMask, addOn string) (keys []types.NamespacedName) {
-	const feasibleOnly = amountFields | otherFields | scoreFields
-	i, known := s.indexOf(cluster.Name)
-	for key, p := range s.placements {
-		if p.policy == nil || p.policy.fields&fields == 0 {
-			continue
-		}
-		if fields == scoreFields && !p.policy.addOns[addOn] && !p.policy.hasExpressions() {
-			continue
-		}
-		// Amounts and scores of clusters that are not feasible do not matter.
-		if fields&^feasibleOnly == 0 && !p.policy.hasExpressions() && p.feasible != nil && known && p.feasible[i/64]&(1<<(i%64)) == 0 {
-			continue
-		}
-		if s.contains(key.Namespace, p.policy, cluster) || old != nil && s.contains(key.Namespace, p.policy, old) {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
-// placementsIn returns the placements in a namespace.
-func (s *State) placementsIn(namespace string) (keys []types.NamespacedName) {
-	for key := range s.placements {
-		if key.Namespace == namespace {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
-// placementsBoundTo returns the placements in the namespaces that a set is bound to.
-func (s *State) placementsBoundTo(set string) (keys []types.NamespacedName) {
-	for key := range s.placements {
-		if s.bindings[key.Namespace][set] {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
-// Placements returns the names of the placements that are decided here, sorted.
-func (s *State) Placements() []types.NamespacedName {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var keys []types.NamespacedName
-	for key, p := range s.placements {
-		if !p.unmanaged() {
-			keys = append(keys, key)
-		}
-	}
-	return slices.SortedFunc(slices.Values(keys), func(a, b types.NamespacedName) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-	})
 }

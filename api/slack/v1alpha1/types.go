@@ -127,7 +127,7 @@ type ResourceSlackSpec struct {
 	// +optional
 	Pool Pool `json:"pool,omitzero"`
 	// MaxPlaceholders is the maximum number of placeholders, from 1 to 100,000. The default is 10,000.
-	// Placeholders of the rate take precedence over those that mirror workloads.
+	// Placeholders of the rate take precedence over placeholders that mirror workloads.
 	//
 	// +kubebuilder:default=10000
 	// +kubebuilder:validation:Minimum=1

@@ -59,8 +59,8 @@ func (w *Watch) Begin(out io.Writer, format string) {
 
 // refresh shows one result. It returns an error only if it cannot be written.
 func (w *Watch) refresh(ctx context.Context, out io.Writer, warn func(string), show func(context.Context, io.Writer) error) error {
-	screen := screen{out: out}
-	err := show(ctx, &screen)
+	var text bytes.Buffer
+	err := show(ctx, &text)
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // the user has ended it
 	}
@@ -69,7 +69,7 @@ func (w *Watch) refresh(ctx context.Context, out io.Writer, warn func(string), s
 		// Move the cursor to the corner and erase the rest of the screen: lines that have scrolled away stay.
 		prefix = fmt.Sprintf("\x1b[H\x1b[Jevery %s, at %s; Ctrl-C ends\n", w.Interval, time.Now().Format(time.TimeOnly))
 	}
-	if _, failed := io.WriteString(unwrap(out), prefix+screen.text.String()); failed != nil {
+	if _, failed := io.WriteString(unwrap(out), prefix+text.String()); failed != nil {
 		return failed
 	}
 	if err != nil {
@@ -77,12 +77,3 @@ func (w *Watch) refresh(ctx context.Context, out io.Writer, warn func(string), s
 	}
 	return nil
 }
-
-// screen collects the output of one result before it is written to out.
-type screen struct {
-	out  io.Writer
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (s *screen) Write(p []byte) (int, error) { return s.text.Write(p) }

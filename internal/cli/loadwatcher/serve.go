@@ -40,16 +40,9 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return base.UsageError(err)
 	}
-	for _, path := range []string{o.authToken, o.tlsCertFile, o.tlsKeyFile} {
-		if err := checkReadable(path); err != nil {
-			return base.UsageError(err)
-		}
-	}
-	secure := &certificate{certFile: o.tlsCertFile, keyFile: o.tlsKeyFile}
-	if o.tlsCertFile != "" {
-		if _, err := secure.get(nil); err != nil {
-			return base.UsageError(fmt.Errorf("--tls-cert-file, --tls-private-key-file: %w", err))
-		}
+	secure, err := o.certificate()
+	if err != nil {
+		return base.UsageError(err)
 	}
 	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
@@ -101,6 +94,22 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) error {
 		return fmt.Errorf("requests still open after %s were aborted", shutdownTimeout)
 	}
 	return err
+}
+
+// certificate returns the certificate of the service. It returns an error if a file of the flags cannot be read.
+func (o *options) certificate() (*certificate, error) {
+	for _, path := range []string{o.authToken, o.tlsCertFile, o.tlsKeyFile} {
+		if err := checkReadable(path); err != nil {
+			return nil, err
+		}
+	}
+	secure := &certificate{certFile: o.tlsCertFile, keyFile: o.tlsKeyFile}
+	if o.tlsCertFile != "" {
+		if _, err := secure.get(nil); err != nil {
+			return nil, fmt.Errorf("--tls-cert-file, --tls-private-key-file: %w", err)
+		}
+	}
+	return secure, nil
 }
 
 // logState logs the state of reading. It is called when the state changes.

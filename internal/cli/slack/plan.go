@@ -4,7 +4,6 @@ package slack
 import (
 	"context"
 	"fmt"
-	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"io"
 	"maps"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"io"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
@@ -153,7 +153,15 @@ func printStatus(out io.Writer, o *base.Output, results []statusResult) {
 			{"held", s.Total, s.Placeholders},
 			{"available", s.Available, fmt.Sprintf("%d fit", s.Placed)},
 		} {
-			row := []any{"", "", "", amount.name, format.Cores(amount.list.Cpu().MilliValue()), format.Bytes(amount.list.Memory().Value()), amount.placeholders}
+			row := []any{
+				"",
+				"",
+				"",
+				amount.name,
+				format.Cores(amount.list.Cpu().MilliValue()),
+				format.Bytes(amount.list.Memory().Value()),
+				amount.placeholders,
+			}
 			if i == 0 {
 				row[0], row[1], row[2] = r.Policy, yesOrNo(r.Ready), r.Rate
 			}

@@ -127,7 +127,13 @@ func formatDifference(d *result.Difference) string {
 	if d.Interval.ExcludesZero {
 		mark = " *"
 	}
-	return fmt.Sprintf("%s [%s, %s]%s", format.PlainSigned(d.Mean), format.PlainSigned(d.Interval.Low), format.PlainSigned(d.Interval.High), mark)
+	return fmt.Sprintf(
+		"%s [%s, %s]%s",
+		format.PlainSigned(d.Mean),
+		format.PlainSigned(d.Interval.Low),
+		format.PlainSigned(d.Interval.High),
+		mark,
+	)
 }
 
 // printReasons prints why pods were unschedulable in the run with the first seed.

@@ -77,9 +77,17 @@ func conclusion(r *result.Result) string {
 	case tuning.Difference == nil:
 		return "Interrupted: keep what you have, as no better configuration was found."
 	}
-	evidence := fmt.Sprintf("The objective is %s in place of %s on %s that the search has not used: difference %s [%s, %s].",
-		format.Plain(*tuning.Winner), format.Plain(*tuning.Current), format.Of(len(r.Seeds), "seed"), format.PlainSigned(tuning.Difference.Mean),
-		format.PlainSigned(tuning.Difference.Interval.Low), format.PlainSigned(tuning.Difference.Interval.High))
+	evidence := fmt.Sprintf(
+		"The objective is %s in place of %s on %s that the search has not used: difference %s [%s, %s].",
+		format.Plain(
+			*tuning.Winner,
+		),
+		format.Plain(*tuning.Current),
+		format.Of(len(r.Seeds), "seed"),
+		format.PlainSigned(tuning.Difference.Mean),
+		format.PlainSigned(tuning.Difference.Interval.Low),
+		format.PlainSigned(tuning.Difference.Interval.High),
+	)
 	if tuning.Verdict == result.Change {
 		return "Change: " + tuning.Settings + " is clearly better. " + evidence
 	}

@@ -144,7 +144,10 @@ func BenchmarkAddAndDeletePod(b *testing.B) {
 			l := large(nodes)
 			b.ReportAllocs()
 			for b.Loop() {
-				l.SetPod("new", podAmounts{Node: "node-7", Requests: resources.Amounts{100, 1 << 28}, Limits: resources.Amounts{200, 1 << 29}})
+				l.SetPod(
+					"new",
+					podAmounts{Node: "node-7", Requests: resources.Amounts{100, 1 << 28}, Limits: resources.Amounts{200, 1 << 29}},
+				)
 				l.DeletePod("new")
 			}
 		})

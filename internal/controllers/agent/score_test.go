@@ -78,7 +78,10 @@ func TestExample(t *testing.T) {
 	l.SetNode("tainted", nodeAmounts{Allocatable: resources.Amounts{64 * cores, 512 * gib}})
 	l.SetPod("web", podAmounts{Node: "a", Requests: resources.Amounts{6 * cores, 8 * gib}, Limits: resources.Amounts{12 * cores, 16 * gib}})
 	l.SetPod("db", podAmounts{Node: "b", Requests: resources.Amounts{3 * cores, 24 * gib}, Limits: resources.Amounts{4 * cores, 24 * gib}})
-	l.SetPod("agent", podAmounts{Node: "b", Limits: resources.Amounts{}, Unbounded: [scored]bool{resources.CPU: true, resources.Memory: true}})
+	l.SetPod(
+		"agent",
+		podAmounts{Node: "b", Limits: resources.Amounts{}, Unbounded: [scored]bool{resources.CPU: true, resources.Memory: true}},
+	)
 	got := Scores(State{
 		Sums: l.Sums(), LoadRisk: 0.2, LoadKnown: true,
 		Slack: []Slack{{Available: resources.Amounts{2 * cores, 16 * gib}, Target: resources.Amounts{4 * cores, 8 * gib}}},

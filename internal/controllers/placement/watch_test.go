@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
-
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
 

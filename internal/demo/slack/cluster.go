@@ -3,7 +3,6 @@ package slack
 import (
 	"context"
 	"fmt"
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // cluster is the cluster of the scenario, whose nodes an autoscaler adds and removes.

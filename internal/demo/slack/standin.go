@@ -293,11 +293,19 @@ var shape = allocatable(demo.Node{CPU: nodeCPU, Memory: nodeMemory}.Object())
 // allocatable returns the amounts of a node.
 func allocatable(node *v1.Node) resources.Amounts {
 	list := node.Status.Allocatable
-	return resources.Amounts{resources.CPU: list.Cpu().MilliValue(), resources.Memory: list.Memory().Value(), resources.Pods: list.Pods().Value()}
+	return resources.Amounts{
+		resources.CPU:    list.Cpu().MilliValue(),
+		resources.Memory: list.Memory().Value(),
+		resources.Pods:   list.Pods().Value(),
+	}
 }
 
 // requests returns the amounts that a pod needs: its requests and a pod slot.
 func requests(pod *v1.Pod) resources.Amounts {
 	p := resources.NewPod(pod)
-	return resources.Amounts{resources.CPU: p.Get(resources.CPUResource).Request, resources.Memory: p.Get(resources.MemoryResource).Request, resources.Pods: 1}
+	return resources.Amounts{
+		resources.CPU:    p.Get(resources.CPUResource).Request,
+		resources.Memory: p.Get(resources.MemoryResource).Request,
+		resources.Pods:   1,
+	}
 }

@@ -49,7 +49,7 @@ func scale(raw, lowest, highest int64) int64 {
 	}
 	// Differences in two's complement are correct as uint64 even if the signed ones overflow.
 	distance, span := uint64(raw)-uint64(lowest), uint64(highest)-uint64(lowest)
-	hi, lo := bits.Mul64(distance, uint64(fwk.MaxNodeScore))
+	hi, lo := bits.Mul64(distance, uint64(fwk.MaxScore))
 	score, _ := bits.Div64(hi, lo, span)
 	return int64(score)
 }

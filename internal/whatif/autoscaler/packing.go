@@ -1,8 +1,10 @@
 package autoscaler
 
-import "github.com/plimsoll-k8s/plimsoll/internal/resources"
+import (
+	"context"
 
-import "context"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
 
 // Item is a pod or placeholder that needs a node.
 type Item struct {

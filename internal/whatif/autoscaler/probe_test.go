@@ -2,8 +2,9 @@ package autoscaler
 
 import (
 	"context"
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // fakeProbe fits pods on groups by a rule, records the assignments, and fails the

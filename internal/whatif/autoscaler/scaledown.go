@@ -3,8 +3,9 @@ package autoscaler
 import (
 	"cmp"
 	"context"
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"slices"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // NoGroup is the group of a node that belongs to no group.

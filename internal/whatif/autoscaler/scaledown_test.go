@@ -3,13 +3,14 @@ package autoscaler
 import (
 	"cmp"
 	"fmt"
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"maps"
 	"slices"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // cluster returns nodes of 4 cores named n0, n1 and so on, each with pods of the
@@ -202,7 +203,10 @@ func TestUnneededEqualsNaive(t *testing.T) {
 			in.Nodes[node].Free = in.Nodes[node].Free.Minus(pods[pod].Requests) // may be negative
 		}
 		for i := range in.Nodes {
-			in.Nodes[i].Utilization = Utilization(has.Minus(in.Nodes[i].Free), resources.Amounts{resources.CPU: 8, resources.Memory: 8, resources.Pods: 8})
+			in.Nodes[i].Utilization = Utilization(
+				has.Minus(in.Nodes[i].Free),
+				resources.Amounts{resources.CPU: 8, resources.Memory: 8, resources.Pods: 8},
+			)
 		}
 		before := maps.Clone(probe.assigned)
 		got := in.unneeded(t.Context(), probe)

@@ -2,12 +2,13 @@ package autoscaler
 
 import (
 	"cmp"
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"slices"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 func TestScaleUp(t *testing.T) {
@@ -309,7 +310,13 @@ func TestScaleUpEqualsNaive(t *testing.T) {
 func BenchmarkScaleUp(b *testing.B) {
 	var pods []Item
 	for i := range int64(5000) {
-		pods = append(pods, Item{Requests: resources.Amounts{resources.CPU: 100 + 10*(i%50), resources.Memory: 1 << 28 * (1 + i%10), resources.Pods: 1}, Class: 1})
+		pods = append(
+			pods,
+			Item{
+				Requests: resources.Amounts{resources.CPU: 100 + 10*(i%50), resources.Memory: 1 << 28 * (1 + i%10), resources.Pods: 1},
+				Class:    1,
+			},
+		)
 	}
 	groups := []Group{
 		{Allocatable: resources.Amounts{resources.CPU: 16000, resources.Memory: 64 << 30, resources.Pods: 110}, Headroom: 1000, Cost: 1},

@@ -45,7 +45,14 @@ type BacktestResult struct {
 // Jobs returns a run with the recorded placements and a run with the placements of the profile.
 func Jobs(o BacktestOptions) []Job {
 	measured := Job{
-		Source: recording.Source{Recording: o.Recording, Strict: o.Strict, Measured: true}, Profile: o.Profile, Usage: o.Usage, Seed: o.Seed,
+		Source: recording.Source{
+			Recording: o.Recording,
+			Strict:    o.Strict,
+			Measured:  true,
+		},
+		Profile: o.Profile,
+		Usage:   o.Usage,
+		Seed:    o.Seed,
 		Metrics: o.Metrics,
 	}
 	simulated := measured

@@ -317,7 +317,7 @@ func (f *follower) source() string {
 	return f.Usage.String()
 }
 
-// followObject writes an object other than a node or a pod, with pseudonyms if configured.
+// object writes an object other than a node or a pod, with pseudonyms if configured.
 func (f *follower) object(object json.RawMessage) error {
 	if !f.Redact {
 		return f.current.file.AddObject(object)

@@ -1,5 +1,5 @@
-// Package record writes recordings and snapshots of clusters. Follow makes recordings of a cluster while it runs: nodes and pods from watches of its API server, and usage from a load
-// source, once per step.
+// Package record writes recordings and snapshots of clusters. Follow makes recordings of a cluster while it runs: nodes and pods from
+// watches of its API server, and usage from a load source, once per step.
 //
 // A recording is continued after a restart. It is finished after a time or when it is large, and another recording is started; the
 // oldest recordings are removed.

@@ -255,7 +255,11 @@ func (s Generated) nodes() (nodes []Node, capacity, smallest resources.Amounts) 
 	for i := range s.Nodes {
 		shape := s.Shapes[i%len(s.Shapes)]
 		amounts := resources.Amounts{
-			resources.CPU: int64(shape.Cores) * 1000, resources.Memory: int64(shape.GiB) * gibibyte, resources.Extended: int64(shape.GPUs) * 1000,
+			resources.CPU: int64(
+				shape.Cores,
+			) * 1000,
+			resources.Memory:   int64(shape.GiB) * gibibyte,
+			resources.Extended: int64(shape.GPUs) * 1000,
 		}
 		n := NewNode(fmt.Sprintf("node-%05d", i), amounts)
 		if s.Zones > 0 {

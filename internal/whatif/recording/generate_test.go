@@ -38,8 +38,14 @@ func end(p *InputPod) int64 { return resources.Add(p.Arrival, p.Duration) }
 
 func TestParseGenerated(t *testing.T) {
 	small := Generated{
-		Nodes: 3, Shapes: []NodeShape{{16, 64, 0}, {32, 128, 0}, {64, 256, 0}}, Pods: 5, Replicas: 10, Fill: 0.7, MemoryFill: 0.7, CPUCV: 0.8,
-		PerCoreCV: 0.4,
+		Nodes:      3,
+		Shapes:     []NodeShape{{16, 64, 0}, {32, 128, 0}, {64, 256, 0}},
+		Pods:       5,
+		Replicas:   10,
+		Fill:       0.7,
+		MemoryFill: 0.7,
+		CPUCV:      0.8,
+		PerCoreCV:  0.4,
 	}
 	all := Generated{
 		Nodes: 3, Shapes: []NodeShape{{8, 32, 0}, {4, 1, 2}}, Pods: 5, Replicas: 2, Fill: 0.5, MemoryFill: 0.6, CPUCV: 1, PerCoreCV: 0,
@@ -100,7 +106,15 @@ func TestFill(t *testing.T) {
 		want = want.Add(p.Requests)
 		sum, squares = sum+float64(p.Requests[resources.CPU]), squares+float64(p.Requests[resources.CPU])*float64(p.Requests[resources.CPU])
 	}
-	cpu, memory := float64(want[resources.CPU])/float64(have[resources.CPU]), float64(want[resources.Memory])/float64(have[resources.Memory])
+	cpu, memory := float64(
+		want[resources.CPU],
+	)/float64(
+		have[resources.CPU],
+	), float64(
+		want[resources.Memory],
+	)/float64(
+		have[resources.Memory],
+	)
 	if math.Abs(cpu-0.8) > 0.01 || math.Abs(memory-0.6) > 0.02 {
 		t.Errorf("CPU fill %v and memory fill %v, want 0.8 and 0.6", cpu, memory)
 	}

@@ -115,6 +115,7 @@ func (p *InputPod) complete(number int, limits Limits, seed uint64) {
 	case result.Burstable:
 		limit[resources.CPU], limit[resources.Memory] = limits.ForPod(
 			seed, uint64(number), p.Requests[resources.CPU], p.Requests[resources.Memory])
+	case result.Guaranteed: // the limits are the requests
 	}
 	p.Resources = result.Demand{
 		CPURequest: float64(p.Requests[resources.CPU]), MemoryRequest: float64(p.Requests[resources.Memory]),

@@ -84,7 +84,9 @@ func TestGroupsOfManifests(t *testing.T) {
 			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: owner, UID: "same", Controller: new(true)}},
 		}}
 	}
-	in := Source{}.FromManifests(&manifest.Objects{Pending: []*v1.Pod{pod("a", "web-1", "1"), pod("b", "web-2", "2"), pod("c", "db-1", "1")}})
+	in := Source{}.FromManifests(
+		&manifest.Objects{Pending: []*v1.Pod{pod("a", "web-1", "1"), pod("b", "web-2", "2"), pod("c", "db-1", "1")}},
+	)
 	if a, b, c := in.Pods[0].Group, in.Pods[1].Group, in.Pods[2].Group; a != b || a == c {
 		t.Errorf("groups %d, %d and %d", a, b, c)
 	}

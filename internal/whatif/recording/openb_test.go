@@ -58,8 +58,11 @@ func TestReadOpenb(t *testing.T) {
 	if diff := cmp.Diff([]openbPod{first, second, third}, pods, cmp.AllowUnexported(openbPod{}, Workload{})); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"the trace names no workloads: equal pods of which each arrives within an hour of the one before are one " +
-		"(3 workloads), and those of the class BE are batch jobs"}, in.Assumptions); diff != "" {
+	if diff := cmp.Diff(
+		[]string{"the trace names no workloads: equal pods of which each arrives within an hour of the one before are one " +
+			"(3 workloads), and those of the class BE are batch jobs"},
+		in.Assumptions,
+	); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -111,8 +114,11 @@ func TestGroups(t *testing.T) {
 	row := func(name, cpu, qos string, arrival int) string {
 		return fmt.Sprintf("%s,%s,100,0,0,,%s,Running,%d,,\n", name, cpu, qos, arrival)
 	}
-	_, pods, err := readOpenbText(nodeHeader+"n,1000,1024,0,\n", podHeader+row("a", "1", "LS", 0)+row("b", "2", "LS", 10)+row("c", "1", "BE", 20)+
-		row("d", "1", "LS", 3600)+row("e", "1", "LS", 7200)+row("f", "1", "LS", 10801))
+	_, pods, err := readOpenbText(
+		nodeHeader+"n,1000,1024,0,\n",
+		podHeader+row("a", "1", "LS", 0)+row("b", "2", "LS", 10)+row("c", "1", "BE", 20)+
+			row("d", "1", "LS", 3600)+row("e", "1", "LS", 7200)+row("f", "1", "LS", 10801),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,9 +258,15 @@ func TestOpenbRoundTrip(t *testing.T) {
 		pods := make([]openbPod, rapid.IntRange(1, 20).Draw(t, "pods"))
 		for i := range pods {
 			p := openbPodOf(fmt.Sprintf("pod-%d", i), resources.Amounts{
-				resources.CPU:      rapid.Int64Range(0, maxCPU).Draw(t, "cpu"),
-				resources.Memory:   rapid.Int64Range(0, maxMemory>>20).Draw(t, "memory") << 20,
-				resources.Extended: rapid.OneOf(rapid.Int64Range(0, 1000), rapid.SampledFrom([]int64{2000, 8000, 1_000_000})).Draw(t, "gpu"),
+				resources.CPU:    rapid.Int64Range(0, maxCPU).Draw(t, "cpu"),
+				resources.Memory: rapid.Int64Range(0, maxMemory>>20).Draw(t, "memory") << 20,
+				resources.Extended: rapid.OneOf(
+					rapid.Int64Range(0, 1000),
+					rapid.SampledFrom([]int64{2000, 8000, 1_000_000}),
+				).Draw(
+					t,
+					"gpu",
+				),
 			}, rapid.Int64Range(0, 1000).Draw(t, "arrival"), Never)
 			p.class = rapid.SampledFrom([]string{"", "BE", "Burstable", "Guaranteed", "LS"}).Draw(t, "class")
 			models := rapid.SliceOfN(rapid.SampledFrom([]string{"T4", "V100"}), 0, 3).Draw(t, "models")

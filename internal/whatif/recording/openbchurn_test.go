@@ -113,7 +113,8 @@ func TestChurnErrors(t *testing.T) {
 		"no pods":   {cpu, nil, "the pods of the trace request nothing that its nodes have"},
 		"no device": {cpu, pods, "the pods of the trace request nothing that its nodes have"},
 		"too many": {
-			resources.Amounts{resources.Extended: maxGPU}, pods,
+			resources.Amounts{resources.Extended: maxGPU},
+			pods,
 			"the fill 0.5 for 1000000 s takes 500000500 pods: must be at most 1000000",
 		},
 	} {

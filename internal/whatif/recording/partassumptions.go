@@ -33,7 +33,10 @@ func (c *partConverter) assume(in *Input) {
 		in.assume(noRequestsAssumption)
 	}
 	if c.withoutNode > 0 {
-		in.assume("%s left out: the node is not in the recording at the time at which the pod was scheduled", format.Are(c.withoutNode, "pod"))
+		in.assume(
+			"%s left out: the node is not in the recording at the time at which the pod was scheduled",
+			format.Are(c.withoutNode, "pod"),
+		)
 	}
 	if c.unclaimed > 0 {
 		in.assume("%s scheduled without volumes or devices whose claims are not in the recording", format.Are(c.unclaimed, "pod"))

@@ -84,7 +84,11 @@ func outcomeOf(t *testing.T, in recording.Input, o Options) result.Run {
 func TestRun(t *testing.T) {
 	cluster := recording.Input{
 		Nodes: []recording.Node{machine("a", 4, 16), machine("b", 4, 16)},
-		Pods:  []recording.InputPod{needs("p1", 2, 4, 0, recording.Never), needs("p2", 2, 4, 0, recording.Never), needs("p3", 1, 4, 60, recording.Never)},
+		Pods: []recording.InputPod{
+			needs("p1", 2, 4, 0, recording.Never),
+			needs("p2", 2, 4, 0, recording.Never),
+			needs("p3", 1, 4, 60, recording.Never),
+		},
 	}
 	o := options(t, "default", "constant:mean=3,max=4", 1)
 	got := outcomeOf(t, completed(cluster, recording.Limits{CPU: 2, Memory: 2}, 1), o)

@@ -148,7 +148,10 @@ func TestNodesAreRemoved(t *testing.T) {
 // TestSlackBeyondMaximum verifies that an excessive rate adds nodes up to the maximum size of
 // the group.
 func TestSlackBeyondMaximum(t *testing.T) {
-	cluster := recording.Input{Nodes: []recording.Node{machine("first", 4, 16)}, Pods: []recording.InputPod{needs("a", 1, 2, 0, recording.Never)}}
+	cluster := recording.Input{
+		Nodes: []recording.Node{machine("first", 4, 16)},
+		Pods:  []recording.InputPod{needs("a", 1, 2, 0, recording.Never)},
+	}
 	// 100 times one core, on at most 10 nodes of 2 cores.
 	config := withSlack(autoscalerConfig(t, "shape=2x8,max=10,interval=60,boot=60"), "9999%")
 	got, _ := scaledRun(t, cluster, config, 120)

@@ -125,7 +125,7 @@ type Outcome struct {
 	PendingSeconds Distribution `json:"pendingSeconds"`
 }
 
-// Outcome returns the result of the steps so far.
+// Result returns the outcome of the steps so far.
 func (t *Totals) Result() Outcome {
 	result := Outcome{
 		Unschedulable:         t.unschedulable,

@@ -37,8 +37,15 @@ func testOptions(t *testing.T, overload func(p Point, seed uint64) float64) Opti
 	}
 	return Options{
 		Compare: compare.Options{
-			Source: recording.Source{Generate: "nodes=2,pods=4"}, Limits: []recording.Limits{{CPU: 2, Memory: 2}}, Usage: []recording.UsageSpec{use, use},
-			Metrics: replay.Metrics{Interval: 60, Delay: 60, Window: 900}, TailSeconds: 600, Seed: 7, Warn: func(string) {},
+			Source: recording.Source{
+				Generate: "nodes=2,pods=4",
+			},
+			Limits:      []recording.Limits{{CPU: 2, Memory: 2}},
+			Usage:       []recording.UsageSpec{use, use},
+			Metrics:     replay.Metrics{Interval: 60, Delay: 60, Window: 900},
+			TailSeconds: 600,
+			Seed:        7,
+			Warn:        func(string) {},
 		},
 		Current: current, Objective: objective, Seeds: 10, Confirm: 8, Rounds: 4, MaxRuns: 10_000,
 		Run: func(_ context.Context, jobs []compare.Job) ([]*result.Run, error) {
