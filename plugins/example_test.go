@@ -28,10 +28,10 @@ func ExampleRegistry() {
 		fmt.Println(plugin.Name, registry[plugin.Name] != nil)
 	}
 	// Output:
-	// NodeResourcesAllocatable true
 	// NodeResourcesLimits true
 	// LowRiskOverCommitment true
 	// PredictedUtilization true
+	// NodeResourcesAllocatable true
 }
 
 // Register one plugin only.

@@ -74,6 +74,8 @@ func TestMain(m *testing.M) {
 // suite is the world, the replicas of the controllers and the recorded changes of their objects.
 type suite struct {
 	*world
+	// hub reads the objects of placements as the controllers do.
+	hub      client.Client
 	plane    *controlplane.ControlPlane
 	replicas []*replica
 	recorder *recorder
@@ -168,7 +170,12 @@ func startWorld(t *testing.T) *suite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &suite{world: newWorld(t, api), plane: cp, recorder: startRecorder(t, config), counts: map[string]int64{}}
+	// Decisions are checked over what the controllers read.
+	hub, err := client.New(config, client.Options{Scheme: kube.SchemeWith(fleet.InstallManagedClusters)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &suite{world: newWorld(t, api), hub: hub, plane: cp, recorder: startRecorder(t, config), counts: map[string]int64{}}
 }
 
 // crds returns the CRDs of the controllers and of CapacityBuffers.
@@ -302,7 +309,7 @@ func (r *reason) String() string { return r.text }
 
 // unsettled returns why the controllers are not up to date, empty if they are.
 func (s *suite) unsettled(ctx context.Context) (string, error) {
-	objects, err := fleet.Read(func(list fleet.ObjectList) error { return s.api.List(ctx, list) })
+	objects, err := fleet.Read(func(list fleet.ObjectList) error { return s.hub.List(ctx, list) })
 	if err != nil {
 		return "", err
 	}
