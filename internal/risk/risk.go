@@ -97,20 +97,15 @@ func (m Model) Combine(limitRisk, loadRisk float64) float64 {
 //	excess  = limit - request, allowed = min(limit, capacity) - request
 //	risk    = 1 - allowed / excess, 0 if there is no excess
 func (r Resource) LimitRisk() float64 {
-	return LimitRisk(r.Requests+r.PodRequest, r.Limits+r.PodLimit, r.Capacity, r.Unbounded || r.PodUnbounded)
-}
-
-// LimitRisk is Resource.LimitRisk for sums that include the pending pod.
-func LimitRisk(requests, limits, capacity float64, unbounded bool) float64 {
-	request, limit := min(requests, capacity), limits
-	if unbounded {
-		limit = max(limit, capacity)
+	request, limit := min(r.Requests+r.PodRequest, r.Capacity), r.Limits+r.PodLimit
+	if r.Unbounded || r.PodUnbounded {
+		limit = max(limit, r.Capacity)
 	}
 	excess := limit - request
 	if excess <= 0 {
 		return 0
 	}
-	allowed := max(min(limit, capacity)-request, 0)
+	allowed := max(min(limit, r.Capacity)-request, 0)
 	return 1 - allowed/excess
 }
 

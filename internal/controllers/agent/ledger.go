@@ -17,7 +17,7 @@ type nodeAmounts struct {
 
 // podAmounts is the part of a pod that the ledger counts.
 type podAmounts struct {
-	// nodeAmounts is the name of the pod's node. A pod without a node is not counted.
+	// Node is the name of the pod's node. A pod without a node is not counted.
 	Node string
 	// Requests and Limits belong to the whole pod. Limits below Requests count as Requests.
 	Requests, Limits resources.Amounts

@@ -23,7 +23,7 @@ type Pending struct {
 // Cycle keeps the data that a plugin computes once per scheduling cycle. It implements PreScore; a profile may enable the plugin under
 // score alone, and then the first Score of a cycle computes them. Plugins embed it.
 //
-// The data are in the state of the cycle, as those of every plugin. Reading a state allocates memory, and Score reads it for every
+// The data are in the state of the cycle, like the data of every plugin. Reading a state allocates memory, and Score reads it for every
 // node: Cycle remembers the newest state and its data.
 type Cycle[T any] struct {
 	key    fwk.StateKey

@@ -74,7 +74,7 @@ func (a *addresses) add(object any) {
 	a.seen[address] = true
 }
 
-// The state of a finished cycle is freed, and that of a later cycle has its address.
+// The state of a finished cycle is freed, and the state of a later cycle has its address.
 func TestAddressOfACycleStateIsReused(t *testing.T) {
 	cycle := newTestCycle(func(pending *Pending) int64 { return pending.Get(resources.CPUResource).Request })
 	var seen addresses

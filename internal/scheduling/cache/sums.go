@@ -67,7 +67,7 @@ func newSums(node fwk.NodeInfo, previous *NodeSums, tentative bool) *NodeSums {
 	return s
 }
 
-// isCurrent reports whether the sums are those of the pods that are on the node. Of tentative sums, every pod is compared.
+// isCurrent reports whether the sums include exactly the pods that are on the node. Of tentative sums, every pod is compared.
 func (s *NodeSums) isCurrent(node fwk.NodeInfo) bool {
 	return s.state.isCurrent(node) && (!s.tentative ||
 		slices.EqualFunc(s.pods, node.GetPods(), func(a podAmounts, b fwk.PodInfo) bool { return a.pod == b.GetPod() }))

@@ -164,7 +164,7 @@ func (p *pool) addPast(past *past) {
 type Ratio struct {
 	// Mean is the mean of the workload, Unknown the variance of its estimate.
 	Mean, Unknown float64
-	// Declared is the variance between its pods, Time that of a pod over time.
+	// Pod is the variance between the pods of the workload, Time the variance of a pod over time.
 	Pod, Time float64
 	// Pods and Readings are the numbers of pods and readings behind the ratio; 0 for the ratio of the class.
 	Pods, Readings float64

@@ -14,7 +14,7 @@ type Decision struct {
 	Arrival int `json:"arrival"`
 	// Selection is the reason why the decision is recorded.
 	Selection string `json:"why"`
-	// Demand is the namespace and name.
+	// Pod is the namespace and name.
 	Pod string `json:"pod"`
 	// Requests and limits in millicores and bytes, 0 if there are none.
 	CPURequest    float64 `json:"cpuRequest"`
@@ -25,7 +25,7 @@ type Decision struct {
 	// placed, or until the end of the run.
 	ArrivedSecond int64 `json:"arrivedSecond"`
 	WaitedSeconds int64 `json:"waitedSeconds"`
-	// Capacity is where it was placed, empty if nowhere.
+	// Node is where it was placed, empty if nowhere.
 	Node string `json:"node"`
 	// AttemptSecond is when the scores and reasons were recorded: when the pod was
 	// placed or, for a pod that was not placed or was attempted too often, at its last

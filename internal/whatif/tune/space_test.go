@@ -156,8 +156,8 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// checkPreScore verifies that plugins of Plimsoll whose weight is changed are enabled at all extension points or at none: enabled at Score
-// only, they score slower.
+// checkPreScore verifies that plugins of Plimsoll whose weight is changed are enabled at all extension points or at none, as in the
+// profiles of the chart.
 func checkPreScore(t *rapid.T, c *current, p Point, changed engine.NamedConfig) {
 	decoded, err := changed.Config()
 	if err != nil {
