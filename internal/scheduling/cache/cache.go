@@ -129,8 +129,9 @@ func (p *perNode[T]) dropDeleted(all fwk.SharedLister) {
 	p.replace(all)
 }
 
-// replace replaces the nodes by the nodes of a snapshot and further nodes, which may be missing from the snapshot. Values are kept, also if a node
-// has another NodeInfo: the scheduler works on copies of all nodes during the preemption of a group. The caller holds the lock.
+// replace replaces the nodes by the nodes of a snapshot and further nodes, which may be missing from the snapshot.
+// Values are kept, also if a node has another NodeInfo: the scheduler works on copies of all nodes during the
+// preemption of a group. The caller holds the lock.
 func (p *perNode[T]) replace(all fwk.SharedLister, further ...fwk.NodeInfo) map[fwk.NodeInfo]*atomic.Pointer[T] {
 	infos, err := all.NodeInfos().List()
 	if err != nil {
