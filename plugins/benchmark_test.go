@@ -216,10 +216,3 @@ func threadTime(tb testing.TB) float64 {
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
 }
-
-// TestCostOfReadings guards the ratio of BenchmarkScoreWhileLoadArrives with a wide margin.
-func TestCostOfReadings(t *testing.T) {
-	if ratio, still := costOfReadings(t, 500, 3); ratio > 2 {
-		t.Errorf("a score takes %.2f times as long while readings arrive (%.0f ns without), want at most 2", ratio, still)
-	}
-}

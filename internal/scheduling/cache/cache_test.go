@@ -59,7 +59,7 @@ func in(all fwk.SharedLister) *Pending { return &Pending{all: all} }
 // names returns the names of the nodes in the cache.
 func (c *Cache) names() []string {
 	var names []string
-	for info := range c.sums.load() {
+	for info := range c.load() {
 		names = append(names, info.Node().Name)
 	}
 	slices.Sort(names)
@@ -242,8 +242,16 @@ func TestDerived(t *testing.T) {
 			t.Errorf("step %d: %d, computed %d times, want %d, %d", i, got, computed, step.want, step.computed)
 		}
 	}
+	// Another plugin may be created later.
+	pods := NewDerived(cache, func(sums *NodeSums, _ *int64) int { return sums.Len() })
+	if got := *pods.Of(node, in(all), nil); got != 2 {
+		t.Errorf("%d pods, want 2", got)
+	}
+	if got := *derived.Of(node, in(all), &two); got != 300 {
+		t.Errorf("%d with another plugin, want 300", got)
+	}
 	cache.dropDeleted(&lister{})
-	if got := len(derived.values.load()); got != 0 {
+	if got := len(cache.load()); got != 0 {
 		t.Errorf("%d values of deleted nodes", got)
 	}
 }
