@@ -11,12 +11,43 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
+// numAmounts is the number of resources that prioritizers read, the first of resources.Amounts: CPU and memory.
+const numAmounts = 2
+
+// Missing is the amount of a resource that a cluster does not report. All negative
+// amounts have this meaning.
+const Missing int64 = -1
+
+// Cluster has the fields of a managed cluster that decisions depend on. It is
+// shared by all placements and must not be changed.
+type Cluster struct {
+	// Name is unique in the fleet.
+	Name string
+	// Labels are the labels of the object, and Claims the claims in its status by name.
+	Labels, Claims map[string]string
+	Taints         []Taint
+	// Allocatable is the part of Capacity that pods may use. It may exceed Capacity
+	// if the cluster reports wrong amounts.
+	Allocatable, Capacity resources.Amounts
+	// Ignored are the fields of the object with amounts that are not credible.
+	Ignored []string
+}
+
+// Taint prevents that placements select a cluster, unless they tolerate it.
+type Taint struct {
+	Key, Value string
+	// Effect is an effect of the API. An unknown effect excludes the cluster as NoSelect does.
+	Effect clusterv1.TaintEffect
+	// Added is the Unix time in seconds at which the taint was added, 0 if unknown.
+	// Tolerations with a limit end relative to this time.
+	Added int64
+}
+
 // clusterOf converts a managed cluster.
 func clusterOf(c *clusterv1.ManagedCluster) *Cluster {
-	out := &Cluster{
-		Name: c.Name, Labels: c.Labels,
-		Allocatable: amountsOf(c.Status.Allocatable), Capacity: amountsOf(c.Status.Capacity),
-	}
+	out := &Cluster{Name: c.Name, Labels: c.Labels}
+	out.Allocatable = out.amountsOf("allocatable", c.Status.Allocatable)
+	out.Capacity = out.amountsOf("capacity", c.Status.Capacity)
 	if len(c.Status.ClusterClaims) > 0 {
 		out.Claims = make(map[string]string, len(c.Status.ClusterClaims))
 		for _, claim := range c.Status.ClusterClaims {
@@ -50,36 +81,21 @@ var inputs = [...]struct {
 	resources.Memory: {clusterv1.ResourceMemory, maxMemory, (*resource.Quantity).Value},
 }
 
-// amountsOf converts CPU to millicores and memory to bytes. Amounts that are not
-// credible are missing.
-func amountsOf(list clusterv1.ResourceList) (out resources.Amounts) {
-	for i := range inputs {
+// amountsOf converts the CPU in a field of the status to millicores and the memory to bytes. Amounts that are not credible
+// are missing, and it adds them to Ignored.
+func (c *Cluster) amountsOf(field string, list clusterv1.ResourceList) (out resources.Amounts) {
+	for i, in := range inputs {
 		out[i] = Missing
-		if quantity, ok := list[inputs[i].name]; ok && isCredible(quantity, inputs[i].limit) {
-			out[i] = inputs[i].amount(&quantity)
+		quantity, ok := list[in.name]
+		switch {
+		case !ok:
+		case quantity.Sign() >= 0 && quantity.CmpInt64(in.limit) <= 0:
+			out[i] = in.amount(&quantity)
+		default:
+			c.Ignored = append(c.Ignored, fmt.Sprintf("status.%s.%s", field, in.name))
 		}
 	}
 	return out
-}
-
-// isCredible reports whether a quantity is from 0 to a limit.
-func isCredible(quantity resource.Quantity, limit int64) bool {
-	return quantity.Sign() >= 0 && quantity.CmpInt64(limit) <= 0
-}
-
-// ignoredAmounts returns the fields of a cluster with amounts that are not credible.
-func ignoredAmounts(c *clusterv1.ManagedCluster) (fields []string) {
-	for _, in := range []struct {
-		field string
-		list  clusterv1.ResourceList
-	}{{"allocatable", c.Status.Allocatable}, {"capacity", c.Status.Capacity}} {
-		for i := range inputs {
-			if quantity, ok := in.list[inputs[i].name]; ok && !isCredible(quantity, inputs[i].limit) {
-				fields = append(fields, fmt.Sprintf("status.%s.%s", in.field, inputs[i].name))
-			}
-		}
-	}
-	return fields
 }
 
 // fieldMask is a set of fields of a cluster that decisions can depend on.
@@ -102,13 +118,16 @@ const (
 	amountFields = scoreFields - allocatableFields
 )
 
-// changedFields returns the fields in which two versions of a cluster differ.
+// changedFields returns the fields in which two versions of a cluster differ. Placements that use amounts warn of ignored ones.
 func changedFields(a, b *Cluster) (fields fieldMask) {
 	if !maps.Equal(a.Labels, b.Labels) || !maps.Equal(a.Claims, b.Claims) {
 		fields |= labelFields
 	}
 	if !slices.Equal(a.Taints, b.Taints) {
 		fields |= taintFields
+	}
+	if !slices.Equal(a.Ignored, b.Ignored) {
+		fields |= amountFields
 	}
 	for resource := range a.Allocatable {
 		if a.Allocatable[resource] != b.Allocatable[resource] {

@@ -35,7 +35,7 @@ func TestAmountsOf(t *testing.T) {
 		"binary suffix":                {`{cpu: 8Ei, memory: 8Ei}`, Missing, Missing},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := amountsOf(*read[clusterv1.ResourceList](t, tc.list))
+			got := new(Cluster).amountsOf("capacity", *read[clusterv1.ResourceList](t, tc.list))
 			if got[resources.CPU] != tc.cpu || got[resources.Memory] != tc.memory {
 				t.Errorf("%v, want %d and %d", got, tc.cpu, tc.memory)
 			}
@@ -91,6 +91,7 @@ func TestChangedFields(t *testing.T) {
 		"no change": {func(*Cluster) {}, 0},
 		"label":     {func(c *Cluster) { c.Labels = map[string]string{"a": "2"} }, labelFields},
 		"claim":     {func(c *Cluster) { c.Claims = nil }, labelFields},
+		"ignored":   {func(c *Cluster) { c.Ignored = []string{"status.capacity.cpu"} }, amountFields},
 		"taint":     {func(c *Cluster) { c.Taints = []Taint{{Key: "k"}} }, taintFields},
 		"allocatable CPU, memory capacity": {
 			func(c *Cluster) { c.Allocatable[resources.CPU], c.Capacity[resources.Memory] = 9, 9 },

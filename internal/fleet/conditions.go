@@ -12,10 +12,10 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
-// setDecision sets groups, time and conditions from the decision.
-func (r *Result) setDecision(policy *Policy, unbound []string) {
+// setDecision sets groups, time and conditions from the decision about a number of clusters.
+func (r *Result) setDecision(number int64, unbound []string) {
 	d := r.Decision
-	r.setGroups(policy.steadyBonus())
+	r.Groups = d.Groups
 	// Later times exceed the range of a Duration.
 	if d.ChangesAt < math.MaxInt32*int64(100) {
 		r.RequeueAt = time.Unix(d.ChangesAt, 0)
@@ -23,34 +23,15 @@ func (r *Result) setDecision(policy *Policy, unbound []string) {
 	switch {
 	case d.Members == 0:
 		r.setConditions(false, reasonSetsEmpty, "the cluster sets have no clusters: label clusters with the set, or check its selector")
-	case policy.number == 0:
+	case number == 0:
 		r.setConditions(false, reasonNoneMatched, withCounts("spec.numberOfClusters is 0: no cluster is selected", d, unbound))
 	case d.Feasible == 0:
 		r.setConditions(false, reasonNoneMatched, withCounts("no cluster is feasible", d, unbound))
 	case d.Shortfall > 0:
 		r.setConditions(false, reasonNotAllScheduled,
-			withCounts(fmt.Sprintf("selected %d of %s", len(d.Chosen), format.Of(policy.number, "cluster")), d, unbound))
+			withCounts(fmt.Sprintf("selected %d of %s", len(d.Chosen), format.Of(number, "cluster")), d, unbound))
 	default:
 		r.setConditions(true, reasonAllScheduled, withCounts("selected "+format.Of(len(d.Chosen), "cluster"), d, unbound))
-	}
-}
-
-// setGroups sets the groups from the decision. bonus is the contribution of prioritizer
-// Steady. All groups share one list of clusters.
-func (r *Result) setGroups(bonus int64) {
-	d := r.Decision
-	r.Groups = make([]Group, len(d.Groups))
-	clusters := make([]Choice, 0, len(d.Chosen))
-	for i, group := range d.Groups {
-		first := len(clusters)
-		for _, cluster := range group.Clusters {
-			score := d.Clusters[cluster].Total
-			if !d.Clusters[cluster].WasChosen {
-				score += bonus
-			}
-			clusters = append(clusters, Choice{r.Fleet[cluster].Name, score})
-		}
-		r.Groups[i] = Group{Name: group.Name, Clusters: clusters[first:len(clusters):len(clusters)]}
 	}
 }
 

@@ -1,10 +1,10 @@
 package fleet
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
@@ -18,15 +18,14 @@ type Request struct {
 	Fleet []*Cluster
 	// Index is the index of Fleet. If it is nil, the decision makes one, which takes about as long as the rest.
 	Index *Index
-	// Transient is set if the caller does not use the results of single clusters after the next decision with Index: they
-	// are in buffers of Index.
-	Transient bool
 	// Members are the clusters in the cluster sets of the placement, ascending,
 	// without duplicates. An empty list has no clusters: a deleted set must not select
 	// the entire fleet.
 	Members []int32
-	// Predicates are alternatives: a member must match one, if there are any.
+	// Predicates are alternatives: a member must match one, if there are any. Match reports whether the expressions of a
+	// predicate, given by its index, are true for a cluster. It is only called for clusters that the selector matches.
 	Predicates  []Predicate
+	Match       func(predicate int, c *Cluster) bool
 	Tolerations []clusterv1beta1.Toleration
 	// Prioritizers is the result of Resolve, with the scores of kind AddOn filled in.
 	Prioritizers []Prioritizer
@@ -34,11 +33,11 @@ type Request struct {
 	// negative number has the meaning of 0.
 	Number int64
 	// Spread has the spread constraints in order of importance.
-	Spread []SpreadConstraint
-	// Groups and GroupSize divide the decisions. SortByScore orders decisions by
-	// descending total, then by name, instead of by name.
+	Spread []clusterv1beta1.SpreadConstraintsTerm
+	// Groups and GroupSize divide the decisions: GroupSize is a number of clusters or a percentage of all decisions, rounded
+	// up; 0 for no maximum. SortByScore orders decisions by descending total, then by name, instead of by name.
 	Groups      []NamedGroup
-	GroupSize   Size
+	GroupSize   intstr.IntOrString
 	SortByScore bool
 	// Chosen are the clusters in the previous decision that are still in the fleet,
 	// ascending, without duplicates.
@@ -86,12 +85,7 @@ const (
 var outcomeNames = [...]string{"Chosen", "Outranked", "Skewed", "NoTopology", "NotMember", "Unmatched", "Tainted"}
 
 // String returns the name of the constant.
-func (o ClusterOutcome) String() string {
-	if int(o) < len(outcomeNames) {
-		return outcomeNames[o]
-	}
-	return fmt.Sprintf("Outcome(%d)", uint8(o))
-}
+func (o ClusterOutcome) String() string { return outcomeNames[o] }
 
 // Feasible reports whether cluster sets, predicates and taints allow that the
 // cluster is chosen. Feasible clusters have scores.
@@ -116,8 +110,9 @@ type Decision struct {
 	// Chosen are the selected clusters, ascending, which is by name.
 	Chosen []int32
 	// Groups are the groups of the selected clusters, at least one.
-	Groups []RankedGroup
-	// Clusters has the result of each cluster of the fleet. See also Request.Transient.
+	Groups []Group
+	// Clusters has the result of each cluster of the fleet. The results and scores of single clusters are in buffers of
+	// Request.Index: they are valid until the next decision with it.
 	Clusters []ClusterResult
 	// Members is the number of members, Matched the number of members that match a
 	// predicate, and Feasible the number of matching members that no taint excludes.
@@ -152,7 +147,11 @@ func Decide(r *Request) *Decision {
 	if index == nil {
 		index = NewIndex(r.Fleet)
 	}
-	d.Clusters, d.scores = index.results(r)
+	n := len(r.Prioritizers) * len(r.Fleet)
+	if cap(index.scores) < n {
+		index.scores = make([]int8, n)
+	}
+	d.Clusters, d.scores = index.clusters, index.scores[:n]
 	for i := range d.Clusters {
 		d.Clusters[i] = ClusterResult{Outcome: NotMember}
 	}
@@ -173,7 +172,7 @@ func Decide(r *Request) *Decision {
 		d.Clusters[i].Total = index.totals[i]
 	}
 	r.choose(d, feasible)
-	d.Groups = r.group(d)
+	d.Groups = r.group(d, index)
 	return d
 }
 
@@ -245,7 +244,7 @@ func (r *Request) choose(d *Decision, feasible []int32) {
 // ScheduleAnyway constraints cannot if all feasible clusters are chosen.
 func (r *Request) mustSpread(n, feasible int) bool {
 	for k := range r.Spread {
-		if r.Spread[k].DoNotSchedule || n < feasible {
+		if isRequired(&r.Spread[k]) || n < feasible {
 			return true
 		}
 	}

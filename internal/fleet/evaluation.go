@@ -6,8 +6,6 @@ import (
 
 	"github.com/google/cel-go/common/types/ref"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/fairqueue"
 )
 
 // Bounds of the evaluation of expressions, in units of CEL. A unit takes 0.1 to 1 microseconds.
@@ -29,9 +27,7 @@ type evaluation struct {
 // pass is one attempt to decide a placement. It holds the lock, and therefore evaluates
 // no expressions: it collects missing evaluations.
 type pass struct {
-	// transient is set if the results of single clusters are not used after the pass.
-	transient bool
-	missing   []evaluation
+	missing []evaluation
 	// cost is the sum of the costs of all outcomes that the decision used.
 	cost int64
 	// failures has the failures of each predicate.
@@ -66,33 +62,23 @@ func (f *failures) String() string {
 	return fmt.Sprintf("%v (cluster %s and %d more)", f.err, f.first, f.failed-1)
 }
 
-// predicates returns the predicates of a placement. Outcomes of expressions are kept
+// matcher returns the function Match of requests for a placement. Outcomes of expressions are kept
 // until the cluster changes; missing outcomes are added to the pass.
-func (s *State) predicates(p *placementState, attempt *pass) (out []Predicate) {
-	if len(p.policy.predicates) == 0 {
+func (s *State) matcher(p *placementState, attempt *pass) func(predicate int, c *Cluster) bool {
+	if !p.policy.hasExpressions() {
 		return nil
 	}
-	attempt.failures = make([]failures, len(p.policy.predicates))
-	out = make([]Predicate, 0, len(p.policy.predicates))
-	for i := range p.policy.predicates {
-		predicate := &p.policy.predicates[i]
-		converted := Predicate{Selector: predicate.selector}
-		if len(predicate.expressions) > 0 {
-			converted.Match = func(index int) bool {
-				cluster := s.fleet[index]
-				known, ok := p.outcomes[i][cluster]
-				if !ok {
-					attempt.missing = append(attempt.missing, evaluation{i, cluster, s.value(cluster.Name)})
-					return false
-				}
-				attempt.cost += int64(known.cost)
-				attempt.failures[i].add(cluster.Name, known)
-				return known.matches
-			}
+	attempt.failures = make([]failures, len(p.policy.request.Predicates))
+	return func(predicate int, cluster *Cluster) bool {
+		known, ok := p.outcomes[predicate][cluster]
+		if !ok {
+			attempt.missing = append(attempt.missing, evaluation{predicate, cluster, s.value(cluster.Name)})
+			return false
 		}
-		out = append(out, converted)
+		attempt.cost += int64(known.cost)
+		attempt.failures[predicate].add(cluster.Name, known)
+		return known.matches
 	}
-	return out
 }
 
 // value returns a cluster of the fleet for expressions.
@@ -104,22 +90,12 @@ func (s *State) value(name string) *clusterValue {
 	return e.value
 }
 
-// brokenPredicate returns a predicate whose expressions failed for all clusters, nil if
-// there is none.
-func (a *pass) brokenPredicate() *failures {
+// failure returns the failures of the first predicate whose expressions failed for some clusters or, if all is set, for
+// all clusters; nil if there is none.
+func (a *pass) failure(all bool) *failures {
 	for i := range a.failures {
-		if f := &a.failures[i]; f.failed > 0 && f.succeeded == 0 {
+		if f := &a.failures[i]; f.failed > 0 && (f.succeeded == 0 || !all) {
 			return f
-		}
-	}
-	return nil
-}
-
-// failure returns the failures of the first predicate with failures, nil if there is none.
-func (a *pass) failure() *failures {
-	for i := range a.failures {
-		if a.failures[i].failed > 0 {
-			return &a.failures[i]
 		}
 	}
 	return nil
@@ -133,7 +109,7 @@ func evaluateSlice(ctx context.Context, policy *Policy, list []evaluation, limit
 		if cost > limit || ctx.Err() != nil {
 			break
 		}
-		o := policy.predicates[item.predicate].evaluate(item.value)
+		o := policy.request.Predicates[item.predicate].evaluate(item.value)
 		outcomes, cost = append(outcomes, o), cost+int64(o.cost)
 	}
 	return outcomes, cost
@@ -141,7 +117,7 @@ func evaluateSlice(ctx context.Context, policy *Policy, list []evaluation, limit
 
 // evaluate evaluates the expressions of the predicate for a cluster, which must match
 // all of them.
-func (p *predicate) evaluate(cluster ref.Val) outcome {
+func (p *Predicate) evaluate(cluster ref.Val) outcome {
 	var cost uint32
 	for _, e := range p.expressions {
 		o := e.evaluate(cluster)
@@ -152,13 +128,8 @@ func (p *predicate) evaluate(cluster ref.Val) outcome {
 	return outcome{cost: cost, matches: true}
 }
 
-// keepOutcomes adds outcomes to a placement. It has no effect if the placement has
-// another spec by now. It must be called with the lock held.
-func (s *State) keepOutcomes(key types.NamespacedName, policy *Policy, list []evaluation, outcomes []outcome) {
-	p := s.placements[key]
-	if p == nil || p.policy != policy {
-		return
-	}
+// keepOutcomes adds the outcomes of evaluations to a placement. It must be called with the lock held.
+func (s *State) keepOutcomes(p *placementState, list []evaluation, outcomes []outcome) {
 	for i, o := range outcomes {
 		item := &list[i]
 		known := p.outcomes[item.predicate]
@@ -189,34 +160,19 @@ type waiting struct {
 	cost int64
 }
 
-// evaluateMissing evaluates the expressions that a pass missed. It reports whether the
+// evaluateMissing evaluates the expressions that a decision misses. It reports whether the
 // evaluation is complete or too expensive. A long evaluation is left to EvaluateNext.
-func (s *State) evaluateMissing(ctx context.Context, key types.NamespacedName, policy *Policy, attempt *pass, limit int64) bool {
-	remaining := s.maxCost - attempt.cost
-	var outcomes []outcome
-	var cost int64
-	if limit >= maxTotalCost { // the caller waits for the result
-		outcomes, cost = evaluateSlice(ctx, policy, attempt.missing, remaining)
-	} else {
-		select {
-		case s.evaluators <- struct{}{}:
-			outcomes, cost = evaluateSlice(ctx, policy, attempt.missing, min(limit, remaining))
-			<-s.evaluators
-		default: // EvaluateNext evaluates all expressions
-		}
+func (s *State) evaluateMissing(key types.NamespacedName, missing *waiting, preview bool) bool {
+	if preview { // the caller waits for the result
+		return s.evaluateWaiting(context.Background(), key, missing, maxTotalCost)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.keepOutcomes(key, policy, attempt.missing, outcomes)
-	rest := attempt.missing[len(outcomes):]
-	if len(rest) == 0 || cost > remaining {
-		return true
+	select {
+	case s.evaluators <- struct{}{}:
+		defer func() { <-s.evaluators }()
+		return s.evaluateWaiting(context.Background(), key, missing, sliceCost)
+	default:
+		return s.evaluateWaiting(context.Background(), key, missing, -1) // EvaluateNext evaluates all expressions
 	}
-	if p := s.placements[key]; p != nil && p.policy == policy {
-		p.waiting = &waiting{policy, rest, attempt.cost + cost}
-		s.queue.push(key)
-	}
-	return false
 }
 
 // EvaluateNext compiles and evaluates expressions of placements whose decision is pending, for a
@@ -225,12 +181,12 @@ func (s *State) evaluateMissing(ctx context.Context, key types.NamespacedName, p
 func (s *State) EvaluateNext(ctx context.Context) (types.NamespacedName, bool) {
 	for ctx.Err() == nil {
 		s.mu.Lock()
-		key, ok := s.queue.pop()
+		key, _, ok := s.queue.Pop()
 		s.mu.Unlock()
 		if !ok {
 			select {
 			case <-ctx.Done():
-			case <-s.queue.wake:
+			case <-s.queued:
 			}
 			continue
 		}
@@ -263,59 +219,35 @@ func (s *State) evaluateTurn(ctx context.Context, key types.NamespacedName) bool
 		s.AddPlacement(added.object, added.clusters)
 		return true
 	}
-	return work == nil || s.evaluateWaiting(ctx, key, work)
+	return work == nil || s.evaluateWaiting(ctx, key, work, sliceCost)
 }
 
-// evaluateWaiting evaluates the next expressions of a placement. It reports whether the
-// evaluation is complete or too expensive.
-func (s *State) evaluateWaiting(ctx context.Context, key types.NamespacedName, work *waiting) bool {
-	remaining := s.maxCost - work.cost
-	outcomes, cost := evaluateSlice(ctx, work.policy, work.list, min(sliceCost, remaining))
+// evaluateWaiting evaluates the next expressions of a placement up to a cost, none if it is negative. It reports whether
+// the evaluation is complete or too expensive, or the placement has another spec by now; otherwise the placement waits.
+func (s *State) evaluateWaiting(ctx context.Context, key types.NamespacedName, work *waiting, limit int64) bool {
+	outcomes, cost := evaluateSlice(ctx, work.policy, work.list, min(limit, s.maxCost-work.cost))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.keepOutcomes(key, work.policy, work.list, outcomes)
-	work.list, work.cost = work.list[len(outcomes):], work.cost+cost
 	p := s.placements[key]
-	if p == nil || p.waiting != work {
+	if p == nil || p.policy != work.policy {
 		return true
 	}
+	s.keepOutcomes(p, work.list, outcomes)
+	work.list, work.cost = work.list[len(outcomes):], work.cost+cost
 	if len(work.list) == 0 || work.cost > s.maxCost {
 		p.waiting = nil
 		return true
 	}
-	s.queue.push(key)
+	p.waiting = work
+	s.enqueue(key)
 	return false
 }
 
-// evaluationQueue is a queue of placements that takes them from the namespaces in turn.
-type evaluationQueue struct {
-	turns  fairqueue.Queue[string, types.NamespacedName]
-	queued map[types.NamespacedName]bool
-	// wake has a value if the queue may have become non-empty.
-	wake chan struct{}
-}
-
-// newQueue returns an empty queue.
-func newQueue() evaluationQueue {
-	return evaluationQueue{queued: map[types.NamespacedName]bool{}, wake: make(chan struct{}, 1)}
-}
-
-// push appends a placement unless it is in the queue.
-func (q *evaluationQueue) push(key types.NamespacedName) {
-	if q.queued[key] {
-		return
-	}
-	q.queued[key] = true
-	q.turns.Push(key.Namespace, key)
+// enqueue adds a placement for EvaluateNext. It must be called with the lock held.
+func (s *State) enqueue(key types.NamespacedName) {
+	s.queue.Push(0, key.Namespace, key)
 	select {
-	case q.wake <- struct{}{}:
+	case s.queued <- struct{}{}:
 	default:
 	}
-}
-
-// pop removes the next placement. ok is false if there is none.
-func (q *evaluationQueue) pop() (key types.NamespacedName, ok bool) {
-	key, ok = q.turns.Pop()
-	delete(q.queued, key)
-	return key, ok
 }

@@ -7,31 +7,33 @@ import (
 
 // ClusterRanking is the result of a placement for one cluster.
 type ClusterRanking struct {
-	Name string
+	Name string `json:"name"`
 	// Chosen is set for selected clusters, Feasible for clusters that cluster sets,
 	// predicates and taints allow.
-	Chosen, Feasible bool
+	Chosen   bool `json:"-"`
+	Feasible bool `json:"feasible"`
 	// Reason is why the cluster is not selected.
-	Reason string
+	Reason string `json:"reason"`
 	// Total is the sum of weight x score, 0 for clusters that are not feasible.
-	Total  int64
-	Scores []Score
+	Total int64 `json:"total"`
+	// Scores are the scores by prioritizer. Clusters that are not feasible have none.
+	Scores map[string]Score `json:"scores"`
 }
 
 // Score is the score of a cluster by one prioritizer.
 type Score struct {
-	Name   string
-	Weight int32
 	// Score is in [-100, 100]. Without data it is the score that is worst for the cluster.
-	Score   int64
-	HasData bool
+	Score  int64 `json:"score"`
+	Weight int32 `json:"weight"`
+	// HasData is not set if the cluster reports no data for the prioritizer.
+	HasData bool `json:"hasData"`
 }
 
 // Ranking returns the clusters of the fleet: feasible clusters by rank, then all
 // other clusters by name. It is empty if nothing was decided.
 func (r *Result) Ranking() []ClusterRanking {
 	if r.Decision == nil {
-		return nil
+		return []ClusterRanking{}
 	}
 	var feasible, others []int32
 	for i := range r.Fleet {
@@ -43,17 +45,17 @@ func (r *Result) Ranking() []ClusterRanking {
 	}
 	slices.SortFunc(feasible, r.Decision.Compare)
 	names, weights := r.Policy.Prioritizers()
-	var ranking []ClusterRanking
+	ranking := make([]ClusterRanking, 0, len(r.Fleet))
 	for _, i := range append(feasible, others...) {
 		cluster := &r.Decision.Clusters[i]
 		c := ClusterRanking{
 			Name: r.Fleet[i].Name, Chosen: cluster.Outcome == Chosen, Feasible: cluster.Outcome.Feasible(),
-			Total: cluster.Total, Reason: r.reason(int(i)),
+			Total: cluster.Total, Reason: r.reason(int(i)), Scores: map[string]Score{},
 		}
 		if c.Feasible {
 			for p, name := range names {
 				score, hasData := r.Decision.Score(p, int(i))
-				c.Scores = append(c.Scores, Score{name, weights[p], score, hasData})
+				c.Scores[name] = Score{score, weights[p], hasData}
 			}
 		}
 		ranking = append(ranking, c)
@@ -65,8 +67,6 @@ func (r *Result) Ranking() []ClusterRanking {
 func (r *Result) reason(i int) string {
 	cluster := &r.Decision.Clusters[i]
 	switch cluster.Outcome {
-	case Chosen:
-		return ""
 	case Outranked:
 		if cluster.Avoided {
 			return "has a PreferNoSelect taint that is not tolerated, and enough other clusters are available"
@@ -76,7 +76,7 @@ func (r *Result) reason(i int) string {
 		return fmt.Sprintf("would exceed maxSkew of spec.spreadPolicy.spreadConstraints[%d]", cluster.Detail)
 	case NoTopology:
 		return fmt.Sprintf("does not have %s, the topologyKey of spec.spreadPolicy.spreadConstraints[%d]",
-			r.Policy.spread[cluster.Detail].Key, cluster.Detail)
+			r.Policy.request.Spread[cluster.Detail].TopologyKey, cluster.Detail)
 	case NotMember:
 		return "is in none of the cluster sets"
 	case Unmatched:
@@ -89,5 +89,5 @@ func (r *Result) reason(i int) string {
 		}
 		return fmt.Sprintf("has taint %s%s, which is not tolerated or no longer tolerated", taint.Key, value)
 	}
-	return cluster.Outcome.String()
+	return ""
 }

@@ -223,14 +223,14 @@ func TestDecisionsDoNotWaitForExpressions(t *testing.T) {
 
 // The queue takes placements from the namespaces in turn.
 func TestFairQueue(t *testing.T) {
-	q := newQueue()
+	s := NewState()
 	for _, name := range []string{"a/1", "a/2", "a/3", "a/1", "b/1", "b/2", "c/1"} {
 		key := keyOf(name[2:])
 		key.Namespace = name[:1]
-		q.push(key)
+		s.enqueue(key)
 	}
 	var got []string
-	for key, ok := q.pop(); ok; key, ok = q.pop() {
+	for key, _, ok := s.queue.Pop(); ok; key, _, ok = s.queue.Pop() {
 		got = append(got, key.String())
 	}
 	if want := "a/1 b/1 c/1 a/2 b/2 a/3"; strings.Join(got, " ") != want {
@@ -249,7 +249,7 @@ func FuzzExpression(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		start := time.Now()
 		if e, err := compileExpression("field", text); err == nil {
-			(&predicate{expressions: []*expression{e}}).evaluate(cluster)
+			(&Predicate{expressions: []*expression{e}}).evaluate(cluster)
 		}
 		if took := time.Since(start); took > 10*time.Second {
 			t.Errorf("took %s: %s", took, text)

@@ -35,7 +35,7 @@ func evaluateText(t testing.TB, text string) outcome {
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
-	return (&predicate{expressions: []*expression{e}}).evaluate(expressedCluster(t))
+	return (&Predicate{expressions: []*expression{e}}).evaluate(expressedCluster(t))
 }
 
 // expressions are expressions with their results for the cluster.

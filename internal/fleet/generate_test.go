@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"pgregory.net/rapid"
@@ -144,11 +145,15 @@ func requests() *rapid.Generator[*Request] {
 		r.Members, r.Chosen = subsets(n).Draw(t, "members"), subsets(n).Draw(t, "chosen")
 		r.Counts = rapid.SliceOfN(rapid.OneOf(rapid.Int32Range(-1, 5), rapid.Int32()), 0, n).Draw(t, "counts")
 		if oneIn(3).Draw(t, "selective") {
-			matches := subsets(n).Draw(t, "matches")
+			matches := map[string]bool{}
+			for _, i := range subsets(n).Draw(t, "matches") {
+				matches[r.Fleet[i].Name] = true
+			}
+			r.Match = func(_ int, c *Cluster) bool { return matches[c.Name] }
 			r.Predicates = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Predicate {
 				p := Predicate{Selector: selectors().Draw(t, "selector")}
 				if rapid.Bool().Draw(t, "expression") {
-					p.Match = func(i int) bool { return slices.Contains(matches, int32(i)) }
+					p.expressions = make([]*expression, 1)
 				}
 				return p
 			}), 1, 3).Draw(t, "predicates")
@@ -156,17 +161,20 @@ func requests() *rapid.Generator[*Request] {
 		r.Tolerations = rapid.SliceOfN(tolerations(), 0, 3).Draw(t, "tolerations")
 		r.Prioritizers = rapid.SliceOfN(prioritizers(n), 0, 4).Draw(t, "prioritizers")
 		r.Number = rapid.OneOf(rapid.Int64Range(-1, 12), rapid.Just(All)).Draw(t, "number")
-		r.Spread = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) SpreadConstraint {
-			return SpreadConstraint{
+		r.Spread = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) clusterv1beta1.SpreadConstraintsTerm {
+			return spreadConstraint(
 				keys.Draw(t, "key"), rapid.Bool().Draw(t, "claim"),
 				rapid.OneOf(rapid.Int32Range(-1, 3), rapid.Just(int32(math.MaxInt32))).Draw(t, "skew"),
 				rapid.Bool().Draw(t, "required"),
-			}
+			)
 		}), 0, 3).Draw(t, "spread")
 		r.Groups = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) NamedGroup {
 			return NamedGroup{rapid.SampledFrom([]string{"canary", "rest"}).Draw(t, "name"), selectors().Draw(t, "selector")}
 		}), 0, 2).Draw(t, "groups")
-		r.GroupSize = Size{rapid.Int64Range(-1, 5).Draw(t, "group size"), rapid.Int64Range(-1, 101).Draw(t, "percent")}
+		r.GroupSize = intstr.FromInt32(rapid.Int32Range(0, 5).Draw(t, "group size"))
+		if rapid.Bool().Draw(t, "in percent") {
+			r.GroupSize = intstr.FromString(fmt.Sprint(rapid.IntRange(1, 100).Draw(t, "percent"), "%"))
+		}
 		r.SortByScore = rapid.Bool().Draw(t, "by score")
 		r.Now = instants().Draw(t, "now")
 		return r
@@ -197,9 +205,7 @@ func spreadRequests() *rapid.Generator[*Request] {
 		}
 		r.Prioritizers = []Prioritizer{rank}
 		for _, key := range rapid.Permutation([]string{"zone", "region"}).Draw(t, "keys") {
-			r.Spread = append(r.Spread, SpreadConstraint{
-				key, false, rapid.Int32Range(1, 2).Draw(t, "skew"), rapid.Bool().Draw(t, "required"),
-			})
+			r.Spread = append(r.Spread, spreadConstraint(key, false, rapid.Int32Range(1, 2).Draw(t, "skew"), rapid.Bool().Draw(t, "required")))
 		}
 		r.Spread = r.Spread[:rapid.IntRange(1, 2).Draw(t, "constraints")]
 		return r

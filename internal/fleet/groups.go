@@ -3,29 +3,9 @@ package fleet
 import (
 	"cmp"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
-
-// Size is the maximum size of a group. The zero value is no maximum.
-type Size struct {
-	// Number is a number of clusters, if it is at least 1.
-	Number int64
-	// Percent is a percentage of all decisions, rounded up, if it is in [1, 99] and
-	// Number is less than 1.
-	Percent int64
-}
-
-// limit returns the maximum size of a group for a number of decisions, at least 1.
-func (s Size) limit(decisions int) int {
-	total := max(int64(decisions), 1)
-	switch {
-	case s.Number > 0:
-		return int(min(s.Number, total))
-	case s.Percent > 0 && s.Percent < 100:
-		// In integers: 28 % of 25 is 7, not 7.000000000000001 rounded up.
-		return int((total*s.Percent + 99) / 100)
-	}
-	return int(total)
-}
 
 // NamedGroup is a group of the decisions that its selector matches.
 type NamedGroup struct {
@@ -33,20 +13,35 @@ type NamedGroup struct {
 	Selector
 }
 
-// RankedGroup is a part of the decisions.
-type RankedGroup struct {
+// Group is a part of the decisions, in the order of the decisions.
+type Group struct {
 	// Name is the name of the NamedGroup, "" for decisions that match none.
-	Name string
-	// Clusters are indexes in the fleet, by name, or by score if SortByScore is set.
-	// It may share memory with other lists of the decision.
-	Clusters []int32
+	Name     string
+	Clusters []Choice
+}
+
+// Choice is a selected cluster and its total score in the next decision: the total includes
+// the contribution of prioritizer Steady, so that the next decision does not write the same
+// clusters again.
+type Choice struct {
+	Name  string
+	Score int64
+}
+
+// groupLimit returns the maximum size of a group for a number of decisions, at least 1. A percentage is rounded up.
+func groupLimit(size intstr.IntOrString, decisions int) int {
+	limit, err := intstr.GetScaledValueFromIntOrPercent(&size, decisions, true)
+	if err != nil || limit < 1 {
+		limit = decisions
+	}
+	return max(limit, 1)
 }
 
 // group divides the decisions: each is in the first named group that matches it.
 // The decisions that match none are in a group without a name, which is the last.
-// Groups that exceed the size are split, in their order. Empty groups are left
-// out; without decisions there is one empty group.
-func (r *Request) group(d *Decision) []RankedGroup {
+// Groups that exceed the size are split, in their order; only the last part may be smaller.
+// Empty groups are left out; without decisions there is one empty group.
+func (r *Request) group(d *Decision, index *Index) (groups []Group) {
 	rest := d.Chosen
 	if r.SortByScore {
 		rest = slices.Clone(rest)
@@ -54,31 +49,44 @@ func (r *Request) group(d *Decision) []RankedGroup {
 			return cmp.Or(cmp.Compare(d.Clusters[b].Total, d.Clusters[a].Total), cmp.Compare(a, b))
 		})
 	}
-	size := r.GroupSize.limit(len(rest))
-	var groups []RankedGroup
+	size := groupLimit(r.GroupSize, len(rest))
+	choices := make([]Choice, 0, len(rest)) // of all groups
+	split := func(name string, clusters []int32) {
+		for part := range slices.Chunk(clusters, size) {
+			first := len(choices)
+			for _, i := range part {
+				choices = append(choices, Choice{r.Fleet[i].Name, r.nextTotal(&d.Clusters[i])})
+			}
+			groups = append(groups, Group{name, choices[first:len(choices):len(choices)]})
+		}
+	}
 	for g := range r.Groups {
-		named := &r.Groups[g]
+		index.selectClusters(r.Fleet, &r.Groups[g].Selector)
 		var in, out []int32
 		for _, i := range rest {
-			if named.matches(r.Fleet[i]) {
+			if index.mask[i] == 1 {
 				in = append(in, i)
 			} else {
 				out = append(out, i)
 			}
 		}
-		groups, rest = split(groups, named.Name, in, size), out
+		split(r.Groups[g].Name, in)
+		rest = out
 	}
-	groups = split(groups, "", rest, size)
+	split("", rest)
 	if len(groups) == 0 {
-		groups = []RankedGroup{{}}
+		return []Group{{}}
 	}
 	return groups
 }
 
-// split appends groups of size clusters; only the last group may be smaller.
-func split(groups []RankedGroup, name string, clusters []int32, size int) []RankedGroup {
-	for part := range slices.Chunk(clusters, size) {
-		groups = append(groups, RankedGroup{name, part})
+// nextTotal returns the total of a selected cluster in the next decision.
+func (r *Request) nextTotal(c *ClusterResult) int64 {
+	total := c.Total
+	for p := range r.Prioritizers {
+		if r.Prioritizers[p].Kind == Steady && !c.WasChosen {
+			total += maxScore * int64(r.Prioritizers[p].Weight)
+		}
 	}
-	return groups
+	return total
 }

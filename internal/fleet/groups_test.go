@@ -8,31 +8,41 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-func TestSize(t *testing.T) {
+func TestGroupLimit(t *testing.T) {
 	tests := []struct {
-		size      Size
+		size      intstr.IntOrString
 		decisions int
 		want      int
 	}{
-		{Size{}, 25, 25},
-		{Size{Number: 4}, 25, 4},
-		{Size{Number: 40}, 25, 25},
-		{Size{Number: math.MaxInt64}, 25, 25},
-		{Size{Number: -1}, 25, 25},
-		{Size{Percent: 100}, 25, 25},
-		{Size{Percent: 28}, 25, 7}, // exactly; floating point has 7.000000000000001
-		{Size{Percent: 29}, 25, 8}, // 7.25
-		{Size{Percent: 1}, 25, 1},  // 0.25
-		{Size{Percent: 20}, 100, 20},
-		{Size{Percent: 99}, math.MaxInt32, 2126008811}, // 2126008810.53
-		{Size{Percent: 50}, 0, 1},
-		{Size{Percent: -5}, 25, 25},
+		{intstr.FromInt32(0), 25, 25},
+		{intstr.FromInt32(4), 25, 4},
+		{intstr.FromInt32(math.MaxInt32), 0, math.MaxInt32},
+		{intstr.FromInt32(-1), 25, 25},
+		{intstr.FromString("100%"), 25, 25},
+		{intstr.FromString("28%"), 25, 7}, // exactly; 0.28 x 25 is 7.000000000000001 in floating point
+		{intstr.FromString("29%"), 25, 8}, // 7.25
+		{intstr.FromString("1%"), 25, 1},  // 0.25
+		{intstr.FromString("20%"), 100, 20},
+		{intstr.FromString("99%"), math.MaxInt32, 2126008811}, // 2126008810.53
+		{intstr.FromString("50%"), 0, 1},
+		{intstr.FromString("-5%"), 25, 25},
+		{intstr.FromString("many"), 25, 25},
 	}
 	for _, tc := range tests {
-		if got := tc.size.limit(tc.decisions); got != tc.want {
-			t.Errorf("%+v of %d is %d, want %d", tc.size, tc.decisions, got, tc.want)
+		if got := groupLimit(tc.size, tc.decisions); got != tc.want {
+			t.Errorf("groups of %s have at most %d of %d decisions, want %d", &tc.size, got, tc.decisions, tc.want)
+		}
+	}
+	for percent := range 101 { // exactly, in integers
+		for decisions := range 2000 {
+			got := groupLimit(intstr.FromString(fmt.Sprint(percent, "%")), decisions)
+			if want := max(1, (decisions*percent+99)/100); percent > 0 && got != want {
+				t.Fatalf("%d%% of %d is %d, want %d", percent, decisions, got, want)
+			}
 		}
 	}
 }
@@ -49,21 +59,21 @@ func TestGroups(t *testing.T) {
 	}
 	tests := map[string]struct {
 		groups  []NamedGroup
-		size    Size
+		size    intstr.IntOrString
 		byScore bool
 		number  int64
 		want    string
 	}{
-		"one group":            {nil, Size{}, false, All, ":abcdefg"},
-		"by number":            {nil, Size{Number: 3}, false, All, ":abc :def :g"},
-		"by percent":           {nil, Size{Percent: 50}, false, All, ":abcd :efg"}, // 3.5 up to 4
-		"by score":             {nil, Size{Number: 3}, true, All, ":gcf :abd :e"},
-		"named":                {[]NamedGroup{canary, gold}, Size{}, false, All, "canary:ad gold:be :cfg"},
-		"first match":          {[]NamedGroup{gold, canary}, Size{}, false, All, "gold:abde :cfg"},
-		"named and split":      {[]NamedGroup{gold}, Size{Number: 3}, true, All, "gold:abd gold:e :gcf"},
-		"everything matches":   {[]NamedGroup{{"all", Selector{}}, canary}, Size{}, false, All, "all:abcdefg"},
-		"chosen clusters only": {[]NamedGroup{canary}, Size{Percent: 50}, false, 4, "canary:a :cf :g"}, // a c f g
-		"none chosen":          {[]NamedGroup{canary}, Size{Percent: 50}, false, 0, ":"},
+		"one group":            {nil, intstr.IntOrString{}, false, All, ":abcdefg"},
+		"by number":            {nil, intstr.FromInt32(3), false, All, ":abc :def :g"},
+		"by percent":           {nil, intstr.FromString("50%"), false, All, ":abcd :efg"}, // 3.5 up to 4
+		"by score":             {nil, intstr.FromInt32(3), true, All, ":gcf :abd :e"},
+		"named":                {[]NamedGroup{canary, gold}, intstr.IntOrString{}, false, All, "canary:ad gold:be :cfg"},
+		"first match":          {[]NamedGroup{gold, canary}, intstr.IntOrString{}, false, All, "gold:abde :cfg"},
+		"named and split":      {[]NamedGroup{gold}, intstr.FromInt32(3), true, All, "gold:abd gold:e :gcf"},
+		"everything matches":   {[]NamedGroup{{"all", Selector{}}, canary}, intstr.IntOrString{}, false, All, "all:abcdefg"},
+		"chosen clusters only": {[]NamedGroup{canary}, intstr.FromString("50%"), false, 4, "canary:a :cf :g"}, // a c f g
+		"none chosen":          {[]NamedGroup{canary}, intstr.FromString("50%"), false, 0, ":"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -75,8 +85,8 @@ func TestGroups(t *testing.T) {
 			var got []string
 			for _, g := range d.Groups {
 				text := g.Name + ":"
-				for _, i := range g.Clusters {
-					text += r.Fleet[i].Name
+				for _, c := range g.Clusters {
+					text += c.Name
 				}
 				got = append(got, text)
 			}
@@ -90,43 +100,62 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// required returns a spread constraint of a label that must be met.
+func required(key string, skew int32) clusterv1beta1.SpreadConstraintsTerm {
+	return spreadConstraint(key, false, skew, true)
+}
+
+// preferred returns a spread constraint of a label that is a preference.
+func preferred(key string, skew int32) clusterv1beta1.SpreadConstraintsTerm {
+	return spreadConstraint(key, false, skew, false)
+}
+
+func spreadConstraint(key string, claim bool, skew int32, required bool) clusterv1beta1.SpreadConstraintsTerm {
+	c := clusterv1beta1.SpreadConstraintsTerm{TopologyKey: key, TopologyKeyType: clusterv1beta1.TopologyKeyTypeLabel, MaxSkew: skew}
+	if claim {
+		c.TopologyKeyType = clusterv1beta1.TopologyKeyTypeClaim
+	}
+	if c.WhenUnsatisfiable = clusterv1beta1.ScheduleAnyway; required {
+		c.WhenUnsatisfiable = clusterv1beta1.DoNotSchedule
+	}
+	return c
+}
+
 func TestSpread(t *testing.T) {
-	required := func(key string, skew int32) SpreadConstraint { return SpreadConstraint{key, false, skew, true} }
-	preferred := func(key string, skew int32) SpreadConstraint { return SpreadConstraint{key, false, skew, false} }
 	tests := map[string]struct {
 		fleet  string // name=cores, with the zone as the first letter
-		spread []SpreadConstraint
+		spread []clusterv1beta1.SpreadConstraintsTerm
 		number int64
 		want   string
 		others string // outcomes of clusters that are not chosen
 	}{
 		// Without the constraint: a1 a2 a3.
-		"required": {"a1=9 a2=8 a3=7 b1=3 c1=2", []SpreadConstraint{required("zone", 1)}, 3, "a1 b1 c1", "a2 Outranked a3 Outranked"},
+		"required": {"a1=9 a2=8 a3=7 b1=3 c1=2", []clusterv1beta1.SpreadConstraintsTerm{required("zone", 1)}, 3, "a1 b1 c1", "a2 Outranked a3 Outranked"},
 		"required, second round": {
-			"a1=9 a2=8 a3=7 b1=3 b2=3 c1=2", []SpreadConstraint{required("zone", 1)}, 4, "a1 a2 b1 c1", "a3 Skewed 0 b2 Outranked",
+			"a1=9 a2=8 a3=7 b1=3 b2=3 c1=2", []clusterv1beta1.SpreadConstraintsTerm{required("zone", 1)}, 4, "a1 a2 b1 c1", "a3 Skewed 0 b2 Outranked",
 		},
-		"skew of 2": {"a1=9 a2=8 a3=7 b1=3 c1=2", []SpreadConstraint{required("zone", 2)}, 3, "a1 a2 b1", "a3 Skewed 0 c1 Outranked"},
+		"skew of 2": {"a1=9 a2=8 a3=7 b1=3 c1=2", []clusterv1beta1.SpreadConstraintsTerm{required("zone", 2)}, 3, "a1 a2 b1", "a3 Skewed 0 c1 Outranked"},
 		// c has one cluster, so no zone can have more than two.
 		"required, all": {
-			"a1=9 a2=8 a3=7 b1=3 b2=3 b3=3 c1=2", []SpreadConstraint{required("zone", 1)}, All, "a1 a2 b1 b2 c1", "a3 Skewed 0 b3 Skewed 0",
+			"a1=9 a2=8 a3=7 b1=3 b2=3 b3=3 c1=2", []clusterv1beta1.SpreadConstraintsTerm{required("zone", 1)}, All, "a1 a2 b1 b2 c1", "a3 Skewed 0 b3 Skewed 0",
 		},
-		"preferred": {"a1=9 a2=8 a3=7 b1=3 c1=2", []SpreadConstraint{preferred("zone", 1)}, 4, "a1 a2 b1 c1", "a3 Outranked"},
+		"preferred": {"a1=9 a2=8 a3=7 b1=3 c1=2", []clusterv1beta1.SpreadConstraintsTerm{preferred("zone", 1)}, 4, "a1 a2 b1 c1", "a3 Outranked"},
 		"preferred, not enough zones": {
-			"a1=9 a2=8 a3=7 b1=3", []SpreadConstraint{preferred("zone", 1)}, 3, "a1 a2 b1", "a3 Outranked",
+			"a1=9 a2=8 a3=7 b1=3", []clusterv1beta1.SpreadConstraintsTerm{preferred("zone", 1)}, 3, "a1 a2 b1", "a3 Outranked",
 		},
 		// After a1 and b1 the zones are even, and a2 has a higher score than b2.
 		"preferred, second round": {
-			"a1=9 a2=8 b1=3 b2=2", []SpreadConstraint{preferred("zone", 1)}, 3, "a1 a2 b1", "b2 Outranked",
+			"a1=9 a2=8 b1=3 b2=2", []clusterv1beta1.SpreadConstraintsTerm{preferred("zone", 1)}, 3, "a1 a2 b1", "b2 Outranked",
 		},
-		"one zone": {"a1=9 a2=8 a3=7", []SpreadConstraint{required("zone", 1)}, 2, "a1 a2", "a3 Outranked"},
-		"no key":   {"a1=9 ?1=99 b1=1", []SpreadConstraint{required("zone", 1)}, 3, "a1 b1", "?1 NoTopology 0"},
+		"one zone": {"a1=9 a2=8 a3=7", []clusterv1beta1.SpreadConstraintsTerm{required("zone", 1)}, 2, "a1 a2", "a3 Outranked"},
+		"no key":   {"a1=9 ?1=99 b1=1", []clusterv1beta1.SpreadConstraintsTerm{required("zone", 1)}, 3, "a1 b1", "?1 NoTopology 0"},
 		// Clusters without the key are ranked after clusters that do not violate the preference.
-		"no key, preferred": {"a1=9 ?1=99 b1=1", []SpreadConstraint{preferred("zone", 1)}, 2, "a1 b1", "?1 Outranked"},
+		"no key, preferred": {"a1=9 ?1=99 b1=1", []clusterv1beta1.SpreadConstraintsTerm{preferred("zone", 1)}, 2, "a1 b1", "?1 Outranked"},
 		// The first constraint has precedence: b1 is chosen before a2.
 		"two preferred, first has precedence": {
-			"a1=9 a2=8 b1=3", []SpreadConstraint{preferred("zone", 1), preferred("name", 1)}, 2, "a1 b1", "a2 Outranked",
+			"a1=9 a2=8 b1=3", []clusterv1beta1.SpreadConstraintsTerm{preferred("zone", 1), preferred("name", 1)}, 2, "a1 b1", "a2 Outranked",
 		},
-		"skew of 0 is 1": {"a1=9 a2=8 b1=3", []SpreadConstraint{required("zone", 0)}, 2, "a1 b1", "a2 Outranked"},
+		"skew of 0 is 1": {"a1=9 a2=8 b1=3", []clusterv1beta1.SpreadConstraintsTerm{required("zone", 0)}, 2, "a1 b1", "a2 Outranked"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -2,18 +2,47 @@ package fleet
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// maxColumns is the maximum number of columns of an Index, one for each label or claim key.
+// Selector matches clusters that meet all of its requirements; the zero value
+// matches all clusters.
+type Selector struct {
+	Labels, Claims []metav1.LabelSelectorRequirement
+}
+
+// Predicate is a condition on clusters: a selector and, because expressions are slow, expressions on the clusters that
+// the selector matches.
+type Predicate struct {
+	Selector
+	expressions []*expression
+}
+
+// attribute is a label or claim of clusters.
+type attribute struct {
+	key   string
+	claim bool
+}
+
+// of returns the value of a cluster, if it has one.
+func (a attribute) of(c *Cluster) (value string, found bool) {
+	if a.claim {
+		value, found = c.Claims[a.key]
+		return value, found
+	}
+	value, found = c.Labels[a.key]
+	return value, found
+}
+
+// maxColumns is the maximum number of columns of an Index, one for each label or claim.
 const maxColumns = 64
 
 // Index has the data of all clusters of a fleet that decisions read, in arrays by cluster. To read an array takes a fraction
 // of the time of following a pointer to each cluster and looking up its labels. A decision adds columns for the labels and
-// claims that its predicates use, and uses the buffers of the index: it is not safe for concurrent use.
+// claims that its selectors use, and uses the buffers of the index: it is not safe for concurrent use.
 type Index struct {
 	allocatable, capacity [numAmounts][]int64
-	tainted               []bool
-	labels, claims        map[string]*column
+	tainted, ignored      []bool // whether a cluster has taints, and amounts that are ignored
+	columns               map[attribute]*column
 
-	// Buffers of one decision.
+	// Buffers of one decision, which has clusters and scores.
 	feasible, others    []int32
 	totals              []int64
 	mask, matched, meet []uint8
@@ -21,9 +50,9 @@ type Index struct {
 	scores              []int8
 }
 
-// column has the values of a label or claim.
+// column has the values of an attribute.
 type column struct {
-	// ids has the number of the value of each cluster, 0 without the key.
+	// ids has the number of the value of each cluster, 0 without the attribute.
 	ids []int32
 	// numbers are the numbers of the values, from 1.
 	numbers map[string]int32
@@ -33,61 +62,36 @@ type column struct {
 func NewIndex(fleet []*Cluster) *Index {
 	n := len(fleet)
 	x := &Index{
-		tainted: make([]bool, n), labels: map[string]*column{}, claims: map[string]*column{},
+		tainted: make([]bool, n), ignored: make([]bool, n), columns: map[attribute]*column{},
 		feasible: make([]int32, 0, n), others: make([]int32, n), totals: make([]int64, n),
-		mask: make([]uint8, n), matched: make([]uint8, n),
+		mask: make([]uint8, n), matched: make([]uint8, n), clusters: make([]ClusterResult, n),
 	}
 	for resource := range numAmounts {
 		x.allocatable[resource], x.capacity[resource] = make([]int64, n), make([]int64, n)
 	}
 	for i, cluster := range fleet {
-		x.setAmounts(i, cluster)
+		x.Set(i, cluster)
 	}
 	return x
 }
 
-// results returns lists for the results of each cluster and for a column of scores for each prioritizer, with any content.
-func (x *Index) results(r *Request) (clusters []ClusterResult, scores []int8) {
-	n := len(r.Prioritizers) * len(r.Fleet)
-	if !r.Transient {
-		return make([]ClusterResult, len(r.Fleet)), make([]int8, n)
-	}
-	if x.clusters == nil {
-		x.clusters = make([]ClusterResult, len(r.Fleet))
-	}
-	if cap(x.scores) < n {
-		x.scores = make([]int8, n)
-	}
-	return x.clusters, x.scores[:n]
-}
-
 // Set replaces the cluster with an index in the fleet. The fleet of the next request must have it.
 func (x *Index) Set(i int, cluster *Cluster) {
-	x.setAmounts(i, cluster)
-	for _, set := range []struct {
-		columns map[string]*column
-		values  map[string]string
-	}{{x.labels, cluster.Labels}, {x.claims, cluster.Claims}} {
-		for key, c := range set.columns {
-			c.set(i, key, set.values)
-			if len(c.numbers) > 2*len(c.ids)+16 { // of values that no cluster has any more
-				delete(set.columns, key)
-			}
+	for resource := range numAmounts {
+		x.allocatable[resource][i], x.capacity[resource][i] = cluster.Allocatable[resource], cluster.Capacity[resource]
+	}
+	x.tainted[i], x.ignored[i] = len(cluster.Taints) > 0, len(cluster.Ignored) > 0
+	for a, c := range x.columns {
+		c.set(i, a, cluster)
+		if len(c.numbers) > 2*len(c.ids)+16 { // of values that no cluster has any more
+			delete(x.columns, a)
 		}
 	}
 }
 
-// setAmounts sets the amounts of a cluster, and whether it has taints.
-func (x *Index) setAmounts(i int, cluster *Cluster) {
-	for resource := range numAmounts {
-		x.allocatable[resource][i], x.capacity[resource][i] = cluster.Allocatable[resource], cluster.Capacity[resource]
-	}
-	x.tainted[i] = len(cluster.Taints) > 0
-}
-
 // set sets the value of a cluster.
-func (c *column) set(i int, key string, values map[string]string) {
-	value, found := values[key]
+func (c *column) set(i int, a attribute, cluster *Cluster) {
+	value, found := a.of(cluster)
 	if !found {
 		c.ids[i] = 0
 		return
@@ -100,30 +104,19 @@ func (c *column) set(i int, key string, values map[string]string) {
 	c.ids[i] = number
 }
 
-// label returns the column of a label.
-func (x *Index) label(fleet []*Cluster, key string) *column {
-	return x.columnOf(x.labels, fleet, key, func(c *Cluster) map[string]string { return c.Labels })
-}
-
-// claim returns the column of a claim.
-func (x *Index) claim(fleet []*Cluster, key string) *column {
-	return x.columnOf(x.claims, fleet, key, func(c *Cluster) map[string]string { return c.Claims })
-}
-
-// columnOf returns a column and adds it if it is missing. If there are too many columns, all others are dropped first.
-func (x *Index) columnOf(columns map[string]*column, fleet []*Cluster, key string, values func(*Cluster) map[string]string) *column {
-	if c := columns[key]; c != nil {
+// column returns a column and adds it if it is missing. If there are too many columns, all others are dropped first.
+func (x *Index) column(fleet []*Cluster, a attribute) *column {
+	if c := x.columns[a]; c != nil {
 		return c
 	}
-	if len(x.labels)+len(x.claims) >= maxColumns {
-		clear(x.labels)
-		clear(x.claims)
+	if len(x.columns) >= maxColumns {
+		clear(x.columns)
 	}
 	c := &column{ids: make([]int32, len(fleet)), numbers: map[string]int32{}}
 	for i, cluster := range fleet {
-		c.set(i, key, values(cluster))
+		c.set(i, a, cluster)
 	}
-	columns[key] = c
+	x.columns[a] = c
 	return c
 }
 
@@ -139,14 +132,14 @@ func (x *Index) matches(r *Request) []uint8 {
 		if !x.selectClusters(r.Fleet, &predicate.Selector) {
 			continue
 		}
-		if predicate.Match == nil {
+		if len(predicate.expressions) == 0 {
 			for i, is := range x.mask {
 				x.matched[i] |= is
 			}
 			continue
 		}
 		for _, i := range r.Members {
-			if x.mask[i] == 1 && x.matched[i] == 0 && predicate.Match(int(i)) {
+			if x.mask[i] == 1 && x.matched[i] == 0 && r.Match(p, r.Fleet[i]) {
 				x.matched[i] = 1
 			}
 		}
@@ -160,12 +153,12 @@ func (x *Index) selectClusters(fleet []*Cluster, s *Selector) bool {
 		x.mask[i] = 1
 	}
 	for k := range s.Labels {
-		if !x.require(x.label(fleet, s.Labels[k].Key), &s.Labels[k]) {
+		if !x.require(x.column(fleet, attribute{key: s.Labels[k].Key}), &s.Labels[k]) {
 			return false
 		}
 	}
 	for k := range s.Claims {
-		if !x.require(x.claim(fleet, s.Claims[k].Key), &s.Claims[k]) {
+		if !x.require(x.column(fleet, attribute{s.Claims[k].Key, true}), &s.Claims[k]) {
 			return false
 		}
 	}

@@ -16,14 +16,13 @@ func TestUpdatedIndexAgainstOracle(t *testing.T) {
 			r := requests().Draw(t, "request")
 			before := *r
 			before.Fleet = rapid.SliceOfN(clusters(), len(r.Fleet), len(r.Fleet)).Draw(t, "previous fleet")
-			before.Index, before.Transient = NewIndex(before.Fleet), rapid.Bool().Draw(t, "transient before")
+			before.Index = NewIndex(before.Fleet)
 			Decide(&before)
 			for _, i := range rapid.Permutation(Indexes(len(r.Fleet))).Draw(t, "order") {
 				before.Index.Set(int(i), r.Fleet[i])
 			}
 			r.Index = before.Index
-			for _, transient := range []bool{true, false, true} {
-				r.Transient = transient
+			for range 2 {
 				compareWithOracle(t, r)
 			}
 		})
@@ -46,7 +45,7 @@ func TestIndexIsBounded(t *testing.T) {
 		if d := Decide(r); d.Matched != clusters {
 			t.Fatalf("%d clusters match, want %d", d.Matched, clusters)
 		}
-		if n := len(r.Index.labels) + len(r.Index.claims); n > maxColumns {
+		if n := len(r.Index.columns); n > maxColumns {
 			t.Fatalf("%d columns, want at most %d", n, maxColumns)
 		}
 	}
@@ -64,7 +63,7 @@ func TestIndexIsBounded(t *testing.T) {
 		if d := Decide(r); d.Matched != 1 {
 			t.Fatalf("%d clusters have %s, want 1", d.Matched, value)
 		}
-		if n := len(r.Index.labels["changing"].numbers); n > 2*clusters+17 {
+		if n := len(r.Index.columns[attribute{key: "changing"}].numbers); n > 2*clusters+17 {
 			t.Fatalf("%d values of %d clusters", n, clusters)
 		}
 	}

@@ -1,6 +1,9 @@
 package fleet
 
 import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -59,10 +62,9 @@ func pointers[T any](items []T) []*T {
 	return out
 }
 
-// State returns the state of the hub with these objects. Placements that decides
-// does not accept, and placements with decisions but without an object, are decided
-// by another controller. A nil decides accepts all placements.
-func (o *Objects) State(decides func(*v1beta1.Placement) bool) *State {
+// State returns the state of the hub with these objects. Placements with decisions but without an object are decided
+// by another controller.
+func (o *Objects) State() *State {
 	s := NewState()
 	for _, object := range o.Scores {
 		s.SetScores(object)
@@ -79,11 +81,7 @@ func (o *Objects) State(decides func(*v1beta1.Placement) bool) *State {
 	selected := o.Selected()
 	for _, object := range o.Placements {
 		key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
-		if decides == nil || decides(object) {
-			s.AddPlacement(object, selected[key])
-		} else {
-			s.SetUnmanaged(key, selected[key])
-		}
+		s.AddPlacement(object, selected[key])
 		delete(selected, key)
 	}
 	for key, clusters := range selected { // the order does not matter
@@ -159,7 +157,7 @@ func (s *State) TryAddPlacement(object *v1beta1.Placement, clusters []string) bo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.uncompiled[key] = uncompiled{object, clusters}
-	s.queue.push(key)
+	s.enqueue(key)
 	return false
 }
 
@@ -171,21 +169,16 @@ type uncompiled struct {
 
 // hasExpressions reports whether a placement has CEL expressions, which take long to compile.
 func hasExpressions(object *v1beta1.Placement) bool {
-	for i := range object.Spec.Predicates {
-		if len(object.Spec.Predicates[i].RequiredClusterSelector.CelSelector.CelExpressions) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(object.Spec.Predicates, func(p clusterv1beta1.ClusterPredicate) bool {
+		return len(p.RequiredClusterSelector.CelSelector.CelExpressions) > 0
+	})
 }
 
 // observedGeneration returns the generation of the spec that the decisions of a
 // placement were made for, as its status reports it; 0 if it does not.
 func observedGeneration(object *v1beta1.Placement) int64 {
-	for _, condition := range object.Status.Conditions {
-		if condition.Type == clusterv1beta1.PlacementConditionSatisfied {
-			return condition.ObservedGeneration
-		}
+	if c := meta.FindStatusCondition(object.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied); c != nil {
+		return c.ObservedGeneration
 	}
 	return 0
 }

@@ -26,21 +26,21 @@ func decisionOf(placement, name string, clusters ...string) *clusterv1beta1.Plac
 	return object
 }
 
-// State counts the decisions of all placements but decides only the accepted placements.
+// State counts the decisions of all placements but decides only the placements with an object.
 func TestObjectsState(t *testing.T) {
-	ours, others := newPlacement(t, "p", ""), newPlacement(t, "q", "")
+	ours := newPlacement(t, "p", "")
 	ours.Status.Conditions = []metav1.Condition{{Type: clusterv1beta1.PlacementConditionSatisfied, ObservedGeneration: 3}}
 	objects := &Objects{
 		Clusters:   []*clusterv1.ManagedCluster{managed("a", "set=web"), managed("b", "set=web")},
 		Sets:       []*clusterv1beta2.ManagedClusterSet{bySet("web")},
 		Bindings:   []*clusterv1beta2.ManagedClusterSetBinding{binding("ns", "web")},
-		Placements: []*v1beta1.Placement{ours, others},
+		Placements: []*v1beta1.Placement{ours},
 		Decisions: []*clusterv1beta1.PlacementDecision{
 			decisionOf("p", "p-1", "b", ""), decisionOf("p", "p-2", "a", "b"), decisionOf("q", "q-1", "b"),
 			decisionOf("unknown", "unknown-1", "b"), decisionOf("", "unlabeled", "a"),
 		},
 	}
-	s := objects.State(func(object *v1beta1.Placement) bool { return object.Name == "p" })
+	s := objects.State()
 	if got, want := s.Placements(), []types.NamespacedName{keyOf("p")}; !slices.Equal(got, want) {
 		t.Errorf("Placements() = %v, want %v", got, want)
 	}
@@ -50,8 +50,5 @@ func TestObjectsState(t *testing.T) {
 	}
 	if got := s.placements[keyOf("p")].decidedGeneration; got != 3 {
 		t.Errorf("decisions of p have generation %d, want 3", got)
-	}
-	if got, want := objects.State(nil).Placements(), []types.NamespacedName{keyOf("p"), keyOf("q")}; !slices.Equal(got, want) {
-		t.Errorf("all accepted: Placements() = %v, want %v", got, want)
 	}
 }

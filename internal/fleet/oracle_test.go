@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -98,7 +99,7 @@ func (o *oracle) filter(i int) {
 		return
 	}
 	if len(o.r.Predicates) > 0 && !slices.ContainsFunc(o.r.Predicates, func(p Predicate) bool {
-		return selects(p.Selector, c) && (p.Match == nil || p.Match(i))
+		return selects(p.Selector, c) && (len(p.expressions) == 0 || o.r.Match(0, c))
 	}) {
 		o.outcome[i] = Unmatched
 		return
@@ -232,10 +233,10 @@ func (o *oracle) scoreOf(p *Prioritizer, i int) *big.Rat {
 
 func (o *oracle) topology(k, i int) (string, bool) {
 	set := o.r.Fleet[i].Labels
-	if o.r.Spread[k].Claim {
+	if o.r.Spread[k].TopologyKeyType == clusterv1beta1.TopologyKeyTypeClaim {
 		set = o.r.Fleet[i].Claims
 	}
-	value, found := set[o.r.Spread[k].Key]
+	value, found := set[o.r.Spread[k].TopologyKey]
 	return value, found
 }
 
@@ -267,7 +268,7 @@ func (o *oracle) breaks(k, i int) bool {
 func (o *oracle) order(i int) []*big.Rat {
 	list := []*big.Rat{flag(o.avoided[i])}
 	for k := range o.r.Spread {
-		if !o.r.Spread[k].DoNotSchedule {
+		if o.r.Spread[k].WhenUnsatisfiable != clusterv1beta1.DoNotSchedule {
 			list = append(list, flag(o.breaks(k, i)))
 		}
 	}
@@ -285,7 +286,7 @@ func flag(b bool) *big.Rat {
 // violate, or -1.
 func (o *oracle) forbidden(i int) int {
 	for k := range o.r.Spread {
-		if o.r.Spread[k].DoNotSchedule && o.breaks(k, i) {
+		if o.r.Spread[k].WhenUnsatisfiable == clusterv1beta1.DoNotSchedule && o.breaks(k, i) {
 			return k
 		}
 	}
@@ -295,7 +296,7 @@ func (o *oracle) forbidden(i int) int {
 func (o *oracle) choose() {
 	for _, i := range o.feasible() {
 		for k := range slices.Backward(o.r.Spread) {
-			if _, found := o.topology(k, i); !found && o.r.Spread[k].DoNotSchedule {
+			if _, found := o.topology(k, i); !found && o.r.Spread[k].WhenUnsatisfiable == clusterv1beta1.DoNotSchedule {
 				o.outcome[i], o.detail[i] = NoTopology, int32(k)
 			}
 		}
@@ -340,19 +341,23 @@ func (o *oracle) groups() (written []string) {
 	if o.r.SortByScore {
 		slices.SortStableFunc(left, func(a, b int) int { return o.total[b].Cmp(o.total[a]) })
 	}
-	size := len(left)
-	switch s := o.r.GroupSize; {
-	case s.Number > 0:
-		size = int(min(s.Number, int64(size)))
-	case s.Percent > 0 && s.Percent < 100:
-		for size = 0; int64(size)*100 < s.Percent*int64(len(left)); {
+	size := int(o.r.GroupSize.IntVal)
+	if text, percent := strings.CutSuffix(o.r.GroupSize.StrVal, "%"); percent {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			panic(err)
+		}
+		for size = 0; size*100 < n*len(left); {
 			size++
 		}
+	}
+	if size == 0 {
+		size = len(left)
 	}
 	add := func(name string, members []int) {
 		for len(members) > 0 {
 			n := min(size, len(members))
-			written = append(written, fmt.Sprint(name, ": ", members[:n]))
+			written = append(written, fmt.Sprint(name, ": ", o.choices(members[:n])))
 			members = members[n:]
 		}
 	}
@@ -371,6 +376,21 @@ func (o *oracle) groups() (written []string) {
 		written = []string{": []"}
 	}
 	return written
+}
+
+// choices returns clusters with their totals in the next decision, in which Steady scores all of them with 100.
+func (o *oracle) choices(clusters []int) (out []Choice) {
+	for _, i := range clusters {
+		total := new(big.Rat).Set(o.total[i])
+		for p := range o.r.Prioritizers {
+			if o.r.Prioritizers[p].Kind == Steady {
+				gain := new(big.Rat).Sub(rat(100), o.score[p][i])
+				total.Add(total, gain.Mul(gain, rat(int64(o.r.Prioritizers[p].Weight))))
+			}
+		}
+		out = append(out, Choice{o.r.Fleet[i].Name, total.Num().Int64()})
+	}
+	return out
 }
 
 func writtenGroups(d *Decision) (written []string) {

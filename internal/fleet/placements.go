@@ -34,7 +34,7 @@ func (s *State) SetPlacement(object *v1beta1.Placement) bool {
 	}
 	p.uid, p.generation, p.policy, p.errs, p.feasible, p.outcomes = object.UID, object.Generation, policy, errs, nil, nil
 	if policy != nil {
-		p.outcomes = make([]map[*Cluster]outcome, len(policy.predicates))
+		p.outcomes = make([]map[*Cluster]outcome, len(policy.request.Predicates))
 	}
 	return true
 }

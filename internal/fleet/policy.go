@@ -3,11 +3,8 @@ package fleet
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
@@ -21,15 +18,9 @@ const maxNameLength = 63
 
 // Policy is the validated and compiled spec of a placement.
 type Policy struct {
-	sets         []string
-	predicates   []predicate
-	tolerations  []clusterv1beta1.Toleration
-	prioritizers []Prioritizer
-	number       int64
-	spread       []SpreadConstraint
-	groups       []NamedGroup
-	groupSize    Size
-	sortByScore  bool
+	sets []string
+	// request is the part of requests that follows from the spec.
+	request Request
 	// fields are the fields of clusters that decisions depend on.
 	fields fieldMask
 	// addOns are the names of the AddOnPlacementScores that prioritizers use.
@@ -42,13 +33,7 @@ type Policy struct {
 // or uses scores that can expire.
 func (p *Policy) DependsOnTime() bool {
 	return len(p.addOns) > 0 ||
-		slices.ContainsFunc(p.tolerations, func(t clusterv1beta1.Toleration) bool { return t.TolerationSeconds != nil })
-}
-
-// predicate matches clusters that meet a selector and all expressions.
-type predicate struct {
-	selector    Selector
-	expressions []*expression
+		slices.ContainsFunc(p.request.Tolerations, func(t clusterv1beta1.Toleration) bool { return t.TolerationSeconds != nil })
 }
 
 // Compile validates and compiles the spec of a placement. It returns all errors.
@@ -63,85 +48,57 @@ func Compile(p *v1beta1.Placement) (*Policy, field.ErrorList) {
 	if len(errs) > 0 {
 		return nil, errs
 	}
+	groups := &spec.DecisionStrategy.GroupStrategy
 	out := &Policy{
-		sets: spec.ClusterSets, tolerations: spec.Tolerations, number: All, fields: existence | labelFields | taintFields,
-		sortByScore: spec.SortBy == clusterv1beta1.PlacementSortByScore, addOns: map[string]bool{},
+		sets: spec.ClusterSets, fields: existence | labelFields | taintFields, addOns: map[string]bool{},
+		request: Request{
+			Tolerations: spec.Tolerations, Number: All, Spread: spec.SpreadPolicy.SpreadConstraints,
+			GroupSize: groups.ClustersPerDecisionGroup, SortByScore: spec.SortBy == clusterv1beta1.PlacementSortByScore,
+		},
 	}
 	if spec.NumberOfClusters != nil {
-		out.number = int64(*spec.NumberOfClusters)
+		out.request.Number = int64(*spec.NumberOfClusters)
 	}
-	out.predicates, errs = compilePredicates(spec.Predicates)
-	out.prioritizers, out.warnings = prioritizersOf(&spec.PrioritizerPolicy)
-	for _, term := range spec.SpreadPolicy.SpreadConstraints {
-		out.spread = append(out.spread, SpreadConstraint{
-			Key: term.TopologyKey, Claim: term.TopologyKeyType == clusterv1beta1.TopologyKeyTypeClaim,
-			MaxSkew: term.MaxSkew, DoNotSchedule: term.WhenUnsatisfiable == clusterv1beta1.DoNotSchedule,
-		})
-	}
-	for i := range spec.DecisionStrategy.GroupStrategy.DecisionGroups {
-		group := &spec.DecisionStrategy.GroupStrategy.DecisionGroups[i]
-		out.groups = append(out.groups, NamedGroup{
+	out.request.Predicates, errs = compilePredicates(spec.Predicates)
+	out.request.Prioritizers, out.warnings = prioritizersOf(&spec.PrioritizerPolicy)
+	for i := range groups.DecisionGroups {
+		group := &groups.DecisionGroups[i]
+		out.request.Groups = append(out.request.Groups, NamedGroup{
 			Name:     group.GroupName,
 			Selector: selectorOf(&group.ClusterSelector.LabelSelector, group.ClusterSelector.ClaimSelector.MatchExpressions),
 		})
 	}
-	out.groupSize = sizeOf(spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup)
-	out.fields |= out.readFields()
+	out.setFields()
 	return out, errs
 }
 
-// readFields returns the fields of clusters that prioritizers and expressions read.
-// It sets addOns.
-func (p *Policy) readFields() (fields fieldMask) {
-	for i := range p.prioritizers {
-		kind := p.prioritizers[i].Kind
-		inputs := kind.Inputs()
-		for _, resource := range inputs.Allocatable {
-			fields |= allocatableFields << resource
-		}
-		for _, resource := range inputs.Capacity {
-			fields |= capacityFields << resource
-		}
-		if kind == AddOn {
-			fields |= scoreFields
-			p.addOns[p.prioritizers[i].Coordinate.ResourceName] = true
+// setFields adds the fields of clusters that prioritizers and expressions read, and sets addOns.
+func (p *Policy) setFields() {
+	for i := range p.request.Prioritizers {
+		prioritizer := &p.request.Prioritizers[i]
+		p.fields |= kinds[prioritizer.Kind].reads
+		if prioritizer.Kind == AddOn {
+			p.addOns[prioritizer.Coordinate.ResourceName] = true
 		}
 	}
 	if p.hasExpressions() {
-		fields |= amountFields | scoreFields | otherFields
+		p.fields |= amountFields | scoreFields | otherFields
 	}
-	return fields
-}
-
-// steadyBonus returns the contribution of prioritizer Steady to the total of clusters
-// that are already selected.
-func (p *Policy) steadyBonus() int64 {
-	for i := range p.prioritizers {
-		if p.prioritizers[i].Kind == Steady {
-			return 100 * int64(p.prioritizers[i].Weight)
-		}
-	}
-	return 0
 }
 
 // hasExpressions reports whether a predicate has CEL expressions.
 func (p *Policy) hasExpressions() bool {
-	for i := range p.predicates {
-		if len(p.predicates[i].expressions) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.request.Predicates, func(p Predicate) bool { return len(p.expressions) > 0 })
 }
 
 // compilePredicates compiles predicates whose selectors are valid.
-func compilePredicates(predicates []clusterv1beta1.ClusterPredicate) (out []predicate, errs field.ErrorList) {
+func compilePredicates(predicates []clusterv1beta1.ClusterPredicate) (out []Predicate, errs field.ErrorList) {
 	if errs := checkExpressions(predicates); len(errs) > 0 {
 		return nil, errs
 	}
 	for i := range predicates {
 		selector := &predicates[i].RequiredClusterSelector
-		compiled := predicate{selector: selectorOf(&selector.LabelSelector, selector.ClaimSelector.MatchExpressions)}
+		compiled := Predicate{Selector: selectorOf(&selector.LabelSelector, selector.ClaimSelector.MatchExpressions)}
 		path := field.NewPath("spec", "predicates").Index(i).Child("requiredClusterSelector", "celSelector", "celExpressions")
 		for j, text := range selector.CelSelector.CelExpressions {
 			e, err := compileExpression(path.Index(j).String(), text)
@@ -195,8 +152,7 @@ func prioritizersOf(policy *v1beta1.PrioritizerPolicy) (enabled []Prioritizer, w
 		coordinate := policy.Configurations[i].Coordinate()
 		p := Prioritizer{Weight: *policy.Configurations[i].Weight}
 		if coordinate.Type == v1beta1.AddOn {
-			p.Kind = AddOn
-			p.Coordinate = Coordinate{ResourceName: coordinate.AddOn.ResourceName, ScoreName: coordinate.AddOn.ScoreName}
+			p.Kind, p.Coordinate = AddOn, *coordinate.AddOn
 		} else {
 			p.Kind, _ = KindOf(string(coordinate.BuiltIn))
 		}
@@ -221,22 +177,11 @@ func prioritizersOf(policy *v1beta1.PrioritizerPolicy) (enabled []Prioritizer, w
 	return Resolve(policy.Mode != v1beta1.Exact, configured), warnings
 }
 
-// sizeOf converts a valid number or percentage.
-func sizeOf(n intstr.IntOrString) Size {
-	if n.Type == intstr.Int {
-		return Size{Number: int64(n.IntVal)}
-	}
-	percent, err := strconv.ParseInt(strings.TrimSuffix(n.StrVal, "%"), 10, 64)
-	if err != nil {
-		return Size{}
-	}
-	return Size{Percent: percent}
-}
-
 // Prioritizers returns the names and weights of the prioritizers.
 func (p *Policy) Prioritizers() (names []string, weights []int32) {
-	for i := range p.prioritizers {
-		names, weights = append(names, p.prioritizers[i].Name()), append(weights, p.prioritizers[i].Weight)
+	for i := range p.request.Prioritizers {
+		prioritizer := &p.request.Prioritizers[i]
+		names, weights = append(names, prioritizer.Name()), append(weights, prioritizer.Weight)
 	}
 	return names, weights
 }

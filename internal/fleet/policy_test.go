@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
@@ -269,10 +270,10 @@ sortBy: Score
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	p.prioritizers, p.addOns, p.fields = nil, nil, 0 // covered by the tests above
-	want := &Policy{
-		sets: []string{"web"}, number: 1<<31 - 1, sortByScore: true,
-		predicates: []predicate{{selector: Selector{
+	p.request.Prioritizers, p.addOns, p.fields = nil, nil, 0 // covered by the tests above
+	want := &Policy{sets: []string{"web"}, request: Request{
+		Number: 1<<31 - 1, SortByScore: true,
+		Predicates: []Predicate{{Selector: Selector{
 			Labels: []metav1.LabelSelectorRequirement{
 				{Key: "tier", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"x", "z"}},
 				{Key: "zone", Operator: metav1.LabelSelectorOpIn, Values: []string{"a"}},
@@ -282,7 +283,7 @@ sortBy: Score
 				{Key: "old", Operator: metav1.LabelSelectorOpDoesNotExist},
 			},
 		}}},
-		tolerations: []clusterv1beta1.Toleration{
+		Tolerations: []clusterv1beta1.Toleration{
 			{
 				Key:               "a",
 				Operator:          clusterv1beta1.TolerationOpExists,
@@ -291,10 +292,8 @@ sortBy: Score
 			},
 			{Key: "b", Operator: clusterv1beta1.TolerationOpEqual, Value: "c"},
 		},
-		spread: []SpreadConstraint{
-			{Key: "zone", Claim: true, MaxSkew: 2, DoNotSchedule: true}, {Key: "region", MaxSkew: 1},
-		},
-		groups: []NamedGroup{
+		Spread: []clusterv1beta1.SpreadConstraintsTerm{spreadConstraint("zone", true, 2, true), preferred("region", 1)},
+		Groups: []NamedGroup{
 			{
 				Name: "canary",
 				Selector: Selector{
@@ -302,9 +301,9 @@ sortBy: Score
 				},
 			},
 		},
-		groupSize: Size{Percent: 28},
-	}
-	if diff := cmp.Diff(want, p, cmp.AllowUnexported(Policy{}, predicate{}, expression{})); diff != "" {
+		GroupSize: intstr.FromString("28%"),
+	}}
+	if diff := cmp.Diff(want, p, cmp.AllowUnexported(Policy{}, Predicate{}, expression{})); diff != "" {
 		t.Error(diff)
 	}
 }

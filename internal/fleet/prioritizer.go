@@ -1,8 +1,7 @@
 package fleet
 
 import (
-	"fmt"
-
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
@@ -40,51 +39,25 @@ var kinds = [...]struct {
 	name string
 	// defaultWeight is the weight in mode Additive, 0 if the kind must be configured.
 	defaultWeight int32
-	inputs        Inputs
-	score         func(*Prioritizer, *scoring)
+	// reads are the amounts and scores of a cluster that the prioritizer reads.
+	reads fieldMask
+	score func(*Prioritizer, *scoring)
 }{
-	Balance: {"Balance", 1, Inputs{}, scoreBalance},
-	Steady:  {"Steady", 1, Inputs{}, scoreSteady},
-	ResourceRatioCPU: {
-		"ResourceRatioCPU",
-		0,
-		Inputs{Allocatable: []resources.Index{resources.CPU}, Capacity: []resources.Index{resources.CPU}},
-		scoreRatio(resources.CPU),
-	},
+	Balance:          {"Balance", 1, 0, scoreBalance},
+	Steady:           {"Steady", 1, 0, scoreSteady},
+	ResourceRatioCPU: {"ResourceRatioCPU", 0, (allocatableFields | capacityFields) << resources.CPU, scoreRatio(resources.CPU)},
 	ResourceRatioMemory: {
-		"ResourceRatioMemory",
-		0,
-		Inputs{Allocatable: []resources.Index{resources.Memory}, Capacity: []resources.Index{resources.Memory}},
-		scoreRatio(resources.Memory),
+		"ResourceRatioMemory", 0, (allocatableFields | capacityFields) << resources.Memory, scoreRatio(resources.Memory),
 	},
-	ResourceAllocatableCPU: {
-		"ResourceAllocatableCPU",
-		0,
-		Inputs{Allocatable: []resources.Index{resources.CPU}},
-		scoreAllocatable(resources.CPU),
-	},
+	ResourceAllocatableCPU: {"ResourceAllocatableCPU", 0, allocatableFields << resources.CPU, scoreAllocatable(resources.CPU)},
 	ResourceAllocatableMemory: {
-		"ResourceAllocatableMemory",
-		0,
-		Inputs{Allocatable: []resources.Index{resources.Memory}},
-		scoreAllocatable(resources.Memory),
+		"ResourceAllocatableMemory", 0, allocatableFields << resources.Memory, scoreAllocatable(resources.Memory),
 	},
-	AddOn: {"AddOn", 0, Inputs{}, scoreAddOn},
+	AddOn: {"AddOn", 0, scoreFields, scoreAddOn},
 }
-
-// Inputs are the resources of a cluster whose amounts a prioritizer reads.
-type Inputs struct{ Allocatable, Capacity []resources.Index }
 
 // String returns the name in the API.
-func (k Kind) String() string {
-	if int(k) < len(kinds) {
-		return kinds[k].name
-	}
-	return fmt.Sprintf("Kind(%d)", uint8(k))
-}
-
-// Inputs returns the amounts that prioritizers of the kind read.
-func (k Kind) Inputs() Inputs { return kinds[k].inputs }
+func (k Kind) String() string { return kinds[k].name }
 
 // KindOf returns the kind with a name in the API.
 func KindOf(name string) (Kind, bool) {
@@ -96,11 +69,6 @@ func KindOf(name string) (Kind, bool) {
 	return 0, false
 }
 
-// Coordinate identifies a score in an AddOnPlacementScore.
-type Coordinate struct {
-	ResourceName, ScoreName string
-}
-
 // Prioritizer scores clusters and has a weight in their ranking.
 type Prioritizer struct {
 	Kind Kind
@@ -108,7 +76,7 @@ type Prioritizer struct {
 	Weight int32
 	// Coordinate and Scores are set for kind AddOn. Scores are in ascending order of
 	// clusters, with at most one for each.
-	Coordinate Coordinate
+	Coordinate v1beta1.AddOnScore
 	Scores     []AddOnScore
 }
 

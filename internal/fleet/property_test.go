@@ -69,11 +69,11 @@ func meetsRequiredSpread(t *rapid.T, r *Request, d *Decision) {
 	for _, s := range r.Spread {
 		counts := map[string]int{}
 		for i, result := range d.Clusters {
-			value, found := s.topology(r.Fleet[i])
+			value, found := topologyOf(&s, r.Fleet[i])
 			switch {
-			case !found && s.DoNotSchedule && result.Outcome == Chosen:
-				t.Fatalf("cluster %d is chosen, but has no value of %s", i, s.Key)
-			case !found || !s.DoNotSchedule || !result.Outcome.Feasible() || result.Outcome == NoTopology:
+			case !found && isRequired(&s) && result.Outcome == Chosen:
+				t.Fatalf("cluster %d is chosen, but has no value of %s", i, s.TopologyKey)
+			case !found || !isRequired(&s) || !result.Outcome.Feasible() || result.Outcome == NoTopology:
 			case result.Outcome == Chosen:
 				counts[value]++
 			default:
@@ -82,21 +82,26 @@ func meetsRequiredSpread(t *rapid.T, r *Request, d *Decision) {
 		}
 		all := slices.Collect(maps.Values(counts))
 		if len(all) > 0 && slices.Max(all)-slices.Min(all) > int(max(s.MaxSkew, 1)) {
-			t.Fatalf("skew over %s in %v is more than %d", s.Key, counts, s.MaxSkew)
+			t.Fatalf("skew over %s in %v is more than %d", s.TopologyKey, counts, s.MaxSkew)
 		}
 	}
 }
 
 func groupsPartitionChosen(t *rapid.T, r *Request, d *Decision) {
-	var all []int32
+	var all, chosen []string
+	for _, i := range d.Chosen {
+		chosen = append(chosen, r.Fleet[i].Name)
+	}
 	for _, g := range d.Groups {
-		if len(g.Clusters) > r.GroupSize.limit(len(d.Chosen)) || len(g.Clusters) == 0 && len(d.Groups) > 1 {
+		if len(g.Clusters) > groupLimit(r.GroupSize, len(d.Chosen)) || len(g.Clusters) == 0 && len(d.Groups) > 1 {
 			t.Fatalf("group of %d clusters", len(g.Clusters))
 		}
-		all = append(all, g.Clusters...)
+		for _, c := range g.Clusters {
+			all = append(all, c.Name)
+		}
 	}
-	if slices.Sort(all); !slices.Equal(all, d.Chosen) {
-		t.Fatalf("groups contain %v, want %v", all, d.Chosen)
+	if slices.Sort(all); !slices.Equal(all, chosen) {
+		t.Fatalf("groups contain %v, want %v", all, chosen)
 	}
 }
 

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 )
 
 func addOn(resource, score string, weight int32) Prioritizer {
-	return Prioritizer{Kind: AddOn, Coordinate: Coordinate{resource, score}, Weight: weight}
+	return Prioritizer{Kind: AddOn, Coordinate: v1beta1.AddOnScore{ResourceName: resource, ScoreName: score}, Weight: weight}
 }
 
 func TestResolve(t *testing.T) {

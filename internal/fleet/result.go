@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
@@ -33,7 +33,7 @@ const (
 type Result struct {
 	Generation int64
 	// Policy and Fleet are the input of Decision, which has the results of single clusters. Decision is nil if nothing could be
-	// decided, and in results of Decide.
+	// decided, and in results of Decide, whose buffers the next decision uses.
 	Policy   *Policy
 	Fleet    []*Cluster
 	Decision *Decision
@@ -56,20 +56,6 @@ type Result struct {
 	RequeueAt time.Time
 }
 
-// Group is a group of the decisions.
-type Group struct {
-	Name     string
-	Clusters []Choice
-}
-
-// Choice is a selected cluster and its total score in the next decision: the total includes
-// the contribution of prioritizer Steady, so that the next decision does not write the same
-// clusters again.
-type Choice struct {
-	Name  string
-	Score int64
-}
-
 // Selected returns the number of selected clusters.
 func (r *Result) Selected() (n int) {
 	for _, group := range r.Groups {
@@ -81,11 +67,60 @@ func (r *Result) Selected() (n int) {
 // Decide decides a placement and makes the selected clusters part of the state. The
 // caller must write the decisions. The result has no ranking, see Preview. ok is false if the placement does not exist.
 func (s *State) Decide(key types.NamespacedName, now time.Time) (r *Result, ok bool) {
-	return s.decide(key, now, sliceCost, func(p *placementState, r *Result) {
-		defer func() { r.Decision = nil }() // it has buffers of the index
-		if r.KeepDecisions {
-			return
+	return s.decide(key, now, false)
+}
+
+// Preview decides a placement without changing the state. The result is not pending, and has a ranking.
+func (s *State) Preview(key types.NamespacedName, now time.Time) (r *Result, ok bool) {
+	return s.decide(key, now, true)
+}
+
+// decide decides a placement. The lock is not held while expressions are evaluated.
+func (s *State) decide(key types.NamespacedName, now time.Time, preview bool) (*Result, bool) {
+	for {
+		r, missing := s.tryDecide(key, now, preview)
+		if missing == nil {
+			return r, r != nil
 		}
+		if !s.evaluateMissing(key, missing, preview) {
+			return r, true
+		}
+	}
+}
+
+// tryDecide decides a placement, nil if it does not exist. If expressions remain to be evaluated, the result is pending.
+func (s *State) tryDecide(key types.NamespacedName, now time.Time, preview bool) (*Result, *waiting) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.placements[key]
+	if p == nil || p.unmanaged() {
+		return nil, nil
+	}
+	if p.waiting != nil && p.waiting.policy == p.policy && !preview {
+		return &Result{Generation: p.generation, KeepDecisions: true, Pending: true}, nil
+	}
+	if s.index == nil {
+		s.index = NewIndex(s.fleet)
+	}
+	index := s.index
+	if preview {
+		index = NewIndex(s.fleet) // the result has buffers of the index
+	}
+	var attempt pass
+	r := s.evaluate(key, p, now, index, &attempt)
+	if len(attempt.missing) > 0 {
+		return &Result{Generation: p.generation, KeepDecisions: true, Pending: true}, &waiting{p.policy, attempt.missing, attempt.cost}
+	}
+	r.shortenMessages()
+	if !preview {
+		s.commit(p, r)
+	}
+	return r, nil
+}
+
+// commit makes the selected clusters part of the state.
+func (s *State) commit(p *placementState, r *Result) {
+	if !r.KeepDecisions {
 		var names []string
 		if r.Decision != nil {
 			names = make([]string, len(r.Decision.Chosen))
@@ -95,45 +130,8 @@ func (s *State) Decide(key types.NamespacedName, now time.Time) (r *Result, ok b
 		}
 		s.setSelected(p, names)
 		p.decidedGeneration = p.generation
-	})
-}
-
-// Preview decides a placement without changing the state. The result is not pending, and has a ranking.
-func (s *State) Preview(key types.NamespacedName, now time.Time) (r *Result, ok bool) {
-	return s.decide(key, now, maxTotalCost, func(*placementState, *Result) {})
-}
-
-// decide decides a placement and calls commit with the result. The lock is not held
-// while expressions are evaluated; if their cost exceeds the limit, the result is pending.
-func (s *State) decide(
-	key types.NamespacedName, now time.Time, limit int64, commit func(*placementState, *Result),
-) (r *Result, ok bool) {
-	for {
-		s.mu.Lock()
-		p := s.placements[key]
-		if p == nil || p.unmanaged() {
-			s.mu.Unlock()
-			return nil, false
-		}
-		if p.waiting != nil && p.waiting.policy == p.policy && limit < maxTotalCost {
-			r = &Result{Generation: p.generation, KeepDecisions: true, Pending: true}
-			s.mu.Unlock()
-			return r, true
-		}
-		var attempt pass
-		attempt.transient = limit < maxTotalCost
-		if r = s.evaluate(key, p, now, &attempt); len(attempt.missing) == 0 {
-			r.shortenMessages()
-			commit(p, r)
-			s.mu.Unlock()
-			return r, true
-		}
-		policy := p.policy
-		s.mu.Unlock()
-		if !s.evaluateMissing(context.Background(), key, policy, &attempt, limit) {
-			return &Result{Generation: r.Generation, KeepDecisions: true, Pending: true}, true
-		}
 	}
+	r.Decision = nil
 }
 
 // maxConditionLength is the maximum length in bytes of the message of a condition. The API permits
@@ -152,7 +150,7 @@ var noGroups = []Group{{}}
 
 // evaluate decides a placement. It must be called with the lock held. The result has no
 // meaning if the pass has missing evaluations.
-func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.Time, attempt *pass) *Result {
+func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.Time, index *Index, attempt *pass) *Result {
 	r := &Result{Generation: p.generation, Policy: p.policy, Fleet: s.fleet, Groups: noGroups}
 	if p.policy != nil {
 		r.Warnings = p.policy.warnings
@@ -168,9 +166,8 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 		s.evaluateWithoutSets(r, key.Namespace, p, unbound)
 		return r
 	}
-	request := p.policy.request(s, p, now)
-	request.Members, request.Transient = union(s.fleet, sets), attempt.transient
-	request.Predicates = s.predicates(p, attempt)
+	request := s.request(p, index, now)
+	request.Members, request.Match = union(s.fleet, sets), s.matcher(p, attempt)
 	r.Decision = Decide(request)
 	if message := attempt.misconfiguration(s.maxCost); message != "" {
 		r.Decision = nil
@@ -184,9 +181,9 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 		return r
 	}
 	p.setFeasible(r.Decision)
-	s.warnOfAmounts(r)
-	r.setDecision(p.policy, unbound)
-	r.setFailures(attempt.failure())
+	r.warnOfAmounts(index)
+	r.setDecision(p.policy.request.Number, unbound)
+	r.setFailures(attempt.failure(false))
 	return r
 }
 
@@ -197,7 +194,7 @@ func (a *pass) misconfiguration(maxCost int64) string {
 		a.missing = nil
 		return fmt.Sprintf("spec.predicates: the CEL expressions cost more than %d for all clusters: simplify them", maxCost)
 	}
-	if broken := a.brokenPredicate(); broken != nil {
+	if broken := a.failure(true); broken != nil {
 		return broken.String()
 	}
 	return ""
@@ -206,7 +203,7 @@ func (a *pass) misconfiguration(maxCost int64) string {
 // wouldEvictAll reports whether a decision without clusters would remove clusters only
 // because the spec was changed to a spec that matches nothing.
 func (p *placementState) wouldEvictAll() bool {
-	return len(p.selected) > 0 && p.decidedGeneration != 0 && p.decidedGeneration != p.generation && p.policy.number != 0
+	return len(p.selected) > 0 && p.decidedGeneration != 0 && p.decidedGeneration != p.generation && p.policy.request.Number != 0
 }
 
 // evaluateWithoutSets sets the result of a placement without cluster sets.
@@ -255,35 +252,29 @@ func (s *State) describeUnbound(namespace string, names []string) string {
 // maxSetNames is the maximum number of names of cluster sets in a message.
 const maxSetNames = 5
 
-// request returns the request of the policy for a placement, without members and
-// predicates.
-func (p *Policy) request(s *State, state *placementState, now time.Time) *Request {
-	if s.index == nil {
-		s.index = NewIndex(s.fleet)
-	}
-	r := &Request{
-		Fleet: s.fleet, Index: s.index, Tolerations: p.tolerations, Prioritizers: p.prioritizers, Number: p.number,
-		Spread: p.spread, Groups: p.groups, GroupSize: p.groupSize, SortByScore: p.sortByScore, Counts: s.counts, Now: now.Unix(),
-		Chosen: make([]int32, 0, len(state.selected)),
-	}
-	for _, name := range state.selected {
+// request returns the request for a placement, without members and the function Match.
+func (s *State) request(p *placementState, index *Index, now time.Time) *Request {
+	r := p.policy.request
+	r.Fleet, r.Index, r.Counts, r.Now = s.fleet, index, s.counts, now.Unix()
+	r.Chosen = make([]int32, 0, len(p.selected))
+	for _, name := range p.selected {
 		if i, known := s.indexOf(name); known {
 			r.Chosen = append(r.Chosen, int32(i))
 		}
 	}
-	if len(p.addOns) > 0 {
-		r.Prioritizers = slices.Clone(p.prioritizers) // each request has scores of its own
+	if len(p.policy.addOns) > 0 {
+		r.Prioritizers = slices.Clone(r.Prioritizers) // each request has scores of its own
 	}
 	for i := range r.Prioritizers {
 		if r.Prioritizers[i].Kind == AddOn {
 			r.Prioritizers[i].Scores = s.addOnScores(r.Prioritizers[i].Coordinate)
 		}
 	}
-	return r
+	return &r
 }
 
 // addOnScores returns the scores of the clusters of the fleet at a coordinate.
-func (s *State) addOnScores(c Coordinate) (scores []AddOnScore) {
+func (s *State) addOnScores(c v1beta1.AddOnScore) (scores []AddOnScore) {
 	for i, cluster := range s.fleet {
 		if score := s.entries[cluster.Name].scores[c.ResourceName]; score != nil {
 			if value, ok := score.values[c.ScoreName]; ok {
@@ -315,20 +306,15 @@ const maxWarnings = 100
 
 // warnOfAmounts adds a warning for each feasible cluster with amounts that are not
 // credible, if the placement uses amounts.
-func (s *State) warnOfAmounts(r *Result) {
-	if r.Policy.fields&amountFields == 0 || len(s.ignored) == 0 {
+func (r *Result) warnOfAmounts(index *Index) {
+	if r.Policy.fields&amountFields == 0 {
 		return
 	}
 	r.Warnings = slices.Clip(r.Warnings) // the slice is shared with the policy
-	for _, name := range slices.Sorted(maps.Keys(s.ignored)) {
-		i, known := s.indexOf(name)
-		if !known || !r.Decision.Clusters[i].Outcome.Feasible() {
-			continue
+	for i, ignored := range index.ignored {
+		if ignored && r.Decision.Clusters[i].Outcome.Feasible() && len(r.Warnings) < maxWarnings {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("ManagedCluster %s: %s: ignored, must be at least 0 and at most %d cores or 4Ei",
+				r.Fleet[i].Name, strings.Join(r.Fleet[i].Ignored, ", "), maxCores))
 		}
-		if len(r.Warnings) >= maxWarnings {
-			return
-		}
-		r.Warnings = append(r.Warnings, fmt.Sprintf("ManagedCluster %s: %s: ignored, must be at least 0 and at most %d cores or 4Ei",
-			name, strings.Join(s.ignored[name], ", "), maxCores))
 	}
 }

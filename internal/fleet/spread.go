@@ -1,29 +1,20 @@
 package fleet
 
-import "slices"
+import (
+	"slices"
 
-// SpreadConstraint spreads the decisions evenly over the topologies, which are the
-// values of a label or claim.
-type SpreadConstraint struct {
-	// Key is the key of the label, or of the claim if Claim is set.
-	Key   string
-	Claim bool
-	// MaxSkew is the maximum difference between the number of decisions in a topology
-	// and in the topology with the fewest. A value less than 1 has the meaning of 1.
-	MaxSkew int32
-	// DoNotSchedule selects fewer clusters rather than exceeding MaxSkew. Otherwise the
-	// constraint is a preference with precedence over the ranking.
-	DoNotSchedule bool
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+)
+
+// topologyOf returns the topology of a cluster for a spread constraint, if it has one: the value of a label or claim.
+func topologyOf(s *clusterv1beta1.SpreadConstraintsTerm, c *Cluster) (string, bool) {
+	return attribute{s.TopologyKey, s.TopologyKeyType == clusterv1beta1.TopologyKeyTypeClaim}.of(c)
 }
 
-// topology returns the topology of a cluster, if it has one.
-func (s *SpreadConstraint) topology(c *Cluster) (string, bool) {
-	set := c.Labels
-	if s.Claim {
-		set = c.Claims
-	}
-	value, found := set[s.Key]
-	return value, found
+// isRequired reports whether a constraint selects fewer clusters rather than exceeding maxSkew. Otherwise the
+// constraint is a preference with precedence over the ranking.
+func isRequired(s *clusterv1beta1.SpreadConstraintsTerm) bool {
+	return s.WhenUnsatisfiable == clusterv1beta1.DoNotSchedule
 }
 
 // noTopology is the topology of clusters without the key.
@@ -193,7 +184,7 @@ func (r *Request) newSpreading(d *Decision, feasible []int32) *spreading {
 	type path struct{ before, topology int32 }
 	paths := make([]map[path]int32, len(r.Spread))
 	for k := range r.Spread {
-		s.constraints[k] = topologies{maxSkew: max(r.Spread[k].MaxSkew, 1), required: r.Spread[k].DoNotSchedule}
+		s.constraints[k] = topologies{maxSkew: max(r.Spread[k].MaxSkew, 1), required: isRequired(&r.Spread[k])}
 		numbers[k], paths[k] = map[string]int32{}, map[path]int32{}
 	}
 	ranked := slices.Clone(feasible)
@@ -207,7 +198,7 @@ func (r *Request) newSpreading(d *Decision, feasible []int32) *spreading {
 		at := path{}
 		for k := range r.Spread {
 			at.topology = noTopology
-			if value, found := r.Spread[k].topology(r.Fleet[i]); found {
+			if value, found := topologyOf(&r.Spread[k], r.Fleet[i]); found {
 				at.topology = number(numbers[k], value)
 			}
 			topology[k] = at.topology
@@ -240,7 +231,7 @@ func number[K comparable](numbers map[K]int32, key K) int32 {
 // not have, or -1.
 func (r *Request) missingKey(c *Cluster) int32 {
 	for k := range r.Spread {
-		if _, found := r.Spread[k].topology(c); !found && r.Spread[k].DoNotSchedule {
+		if _, found := topologyOf(&r.Spread[k], c); !found && isRequired(&r.Spread[k]) {
 			return int32(k)
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/fairqueue"
 )
 
 // State is the state of a hub: clusters, cluster sets and placements. Methods that set
@@ -28,14 +30,14 @@ type State struct {
 	entries map[string]*entry
 	// counts has the number of decisions for each cluster of the fleet.
 	counts []int32
-	// ignored has the fields with amounts that are not credible by cluster.
-	ignored map[string][]string
-	sets    map[string]*set
+	sets   map[string]*set
 	// bindings has the names of bound sets by namespace.
 	bindings   map[string]map[string]bool
 	placements map[types.NamespacedName]*placementState
-	// queue has the placements with expressions to compile or evaluate, uncompiled the placements with expressions to compile.
-	queue      evaluationQueue
+	// queue has the placements with expressions to compile or evaluate, by namespace, and uncompiled the placements with
+	// expressions to compile. queued has a value if the queue may have become non-empty.
+	queue      *fairqueue.Levels[string, types.NamespacedName]
+	queued     chan struct{}
 	uncompiled map[types.NamespacedName]uncompiled
 	// evaluators has a value for each goroutine that compiles or evaluates expressions. Half of the CPUs remain
 	// for decisions without expressions.
@@ -84,8 +86,9 @@ func (p *placementState) unmanaged() bool { return p.policy == nil && len(p.errs
 // NewState returns the state of a hub without objects.
 func NewState() *State {
 	return &State{
-		entries: map[string]*entry{}, ignored: map[string][]string{}, sets: map[string]*set{}, bindings: map[string]map[string]bool{},
-		placements: map[types.NamespacedName]*placementState{}, queue: newQueue(), uncompiled: map[types.NamespacedName]uncompiled{},
+		entries: map[string]*entry{}, sets: map[string]*set{}, bindings: map[string]map[string]bool{},
+		placements: map[types.NamespacedName]*placementState{}, uncompiled: map[types.NamespacedName]uncompiled{},
+		queue: fairqueue.NewLevels[string, types.NamespacedName](1), queued: make(chan struct{}, 1),
 		evaluators: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), maxCost: maxTotalCost,
 	}
 }
@@ -98,24 +101,23 @@ func (s *State) indexOf(name string) (int, bool) {
 // SetCluster adds or updates a cluster. A cluster with a deletion timestamp is removed.
 // An update of heartbeat times has no effect.
 func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedName {
-	ignored := ignoredAmounts(object)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if object.DeletionTimestamp != nil {
 		return s.deleteCluster(object.Name)
 	}
 	cluster := clusterOf(object)
-	fields := s.setIgnored(object.Name, ignored)
 	i, known := s.indexOf(object.Name)
+	e := s.entry(object.Name)
 	if !known {
-		s.entries[object.Name] = &entry{object: object, scores: s.keptScores(object.Name)}
+		e.object = object
 		s.fleet = slices.Insert(slices.Clone(s.fleet), i, cluster)
 		s.counts = slices.Insert(s.counts, i, s.countOf(object.Name))
 		s.resetIndexes()
 		return s.affected(cluster, nil, existence, "")
 	}
-	e, old := s.entries[object.Name], s.fleet[i]
-	fields |= changedFields(old, cluster)
+	old := s.fleet[i]
+	fields := changedFields(old, cluster)
 	if fields == 0 && sameForExpressions(e.object, object) {
 		return nil
 	}
@@ -132,24 +134,14 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 	return s.affected(cluster, old, fields, "")
 }
 
-// setIgnored sets the fields of a cluster that are ignored. It returns amountFields if
-// they have changed, because placements that use amounts warn of them.
-func (s *State) setIgnored(name string, ignored []string) fieldMask {
-	if slices.Equal(s.ignored[name], ignored) {
-		return 0
+// entry returns the entry of a cluster and adds it if it is missing. Scores may be set before the cluster.
+func (s *State) entry(name string) *entry {
+	e := s.entries[name]
+	if e == nil {
+		e = &entry{scores: map[string]*addOnScore{}}
+		s.entries[name] = e
 	}
-	if s.ignored[name] = ignored; len(ignored) == 0 {
-		delete(s.ignored, name)
-	}
-	return amountFields
-}
-
-// keptScores returns the scores of a cluster that were set before the cluster.
-func (s *State) keptScores(name string) map[string]*addOnScore {
-	if e := s.entries[name]; e != nil {
-		return e.scores
-	}
-	return map[string]*addOnScore{}
+	return e
 }
 
 // countOf returns the number of placements that selected a cluster.
@@ -188,10 +180,9 @@ func (s *State) deleteCluster(name string) []types.NamespacedName {
 		return nil
 	}
 	affected := s.affected(s.fleet[i], nil, existence, "")
-	delete(s.ignored, name)
 	s.fleet = slices.Delete(slices.Clone(s.fleet), i, i+1)
 	s.counts = slices.Delete(s.counts, i, i+1)
-	s.entries[name].object = nil
+	s.entries[name].object, s.entries[name].value = nil, nil
 	if len(s.entries[name].scores) == 0 {
 		delete(s.entries, name)
 	}
@@ -237,14 +228,10 @@ func (s *State) DeleteScores(cluster, name string) []types.NamespacedName {
 func (s *State) changeScores(cluster, name string, score *addOnScore) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.entries[cluster]
-	if e == nil {
-		if score == nil {
-			return nil
-		}
-		e = &entry{scores: map[string]*addOnScore{}}
-		s.entries[cluster] = e
+	if score == nil && s.entries[cluster] == nil {
+		return nil
 	}
+	e := s.entry(cluster)
 	before := e.scores[name]
 	if before == score || before != nil && score != nil && before.until == score.until && maps.Equal(before.values, score.values) {
 		return nil

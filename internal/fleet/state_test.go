@@ -97,7 +97,7 @@ func TestUnaffectedPlacementsKeepResults(t *testing.T) {
 func (s *State) balances(key types.NamespacedName) bool {
 	policy := s.placements[key].policy
 	return policy != nil &&
-		slices.ContainsFunc(policy.prioritizers, func(p Prioritizer) bool { return p.Kind == Balance })
+		slices.ContainsFunc(policy.request.Prioritizers, func(p Prioritizer) bool { return p.Kind == Balance })
 }
 
 // A change affects only placements that use the changed fields.

@@ -162,7 +162,7 @@ func decide(state *fleet.State, key types.NamespacedName) error {
 // requestOf returns the same input of the algorithm for a placement as the controller does.
 func requestOf(result *fleet.Result, existing map[string][]string, name string) *fleet.Request {
 	r := &fleet.Request{
-		Fleet: result.Fleet, Index: fleet.NewIndex(result.Fleet), Transient: true,
+		Fleet: result.Fleet, Index: fleet.NewIndex(result.Fleet),
 		Members: fleet.Indexes(len(result.Fleet)), Number: selected, Now: time.Now().Unix(),
 		Counts: make([]int32, len(result.Fleet)),
 		Prioritizers: fleet.Resolve(true, []fleet.Prioritizer{

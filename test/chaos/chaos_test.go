@@ -326,7 +326,7 @@ func (s *suite) unsettled(ctx context.Context) (string, error) {
 
 // unsettledPlacement describes a placement whose decision does not match the present fleet, empty if there is none.
 func (s *suite) unsettledPlacement(objects *fleet.Objects) string {
-	now, selected := objects.State(nil), objects.Selected()
+	now, selected := objects.State(), objects.Selected()
 	for _, object := range objects.Placements {
 		if n := int(object.Status.NumberOfSelectedClusters); n != s.selected(object.Name) {
 			return fmt.Sprintf("the status of placement %s has %d clusters, want %d", object.Name, n, s.selected(object.Name))

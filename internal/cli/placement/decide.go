@@ -68,7 +68,7 @@ func (o *decideOptions) run(in io.Reader, out io.Writer, warn func(string)) erro
 	if err := o.objects.Warn(hub.Warnings, warn); err != nil {
 		return err
 	}
-	state, selected := hub.State(nil), hub.Selected()
+	state, selected := hub.State(), hub.Selected()
 	var outcomes []outcome
 	for _, key := range state.Placements() {
 		if result, ok := state.Preview(key, now); ok {

@@ -71,7 +71,7 @@ func (o *explainOptions) run(ctx context.Context, arg string, out io.Writer) err
 	if err != nil {
 		return base.Failure(err)
 	}
-	result, ok := hub.State(nil).Preview(key, time.Now())
+	result, ok := hub.State().Preview(key, time.Now())
 	if !ok {
 		return base.Failure(fmt.Errorf("placements %q not found in namespace %q", key.Name, key.Namespace))
 	}

@@ -28,12 +28,13 @@ type placementsResult struct {
 
 // placementResult is the outcome of one placement.
 type placementResult struct {
-	Namespace  string            `json:"namespace"`
-	Name       string            `json:"name"`
-	Decisions  []string          `json:"decisions"`
-	Groups     []groupResult     `json:"groups"`
-	Clusters   []clusterResult   `json:"clusters"`
-	Conditions []conditionResult `json:"conditions"`
+	Namespace string        `json:"namespace"`
+	Name      string        `json:"name"`
+	Decisions []string      `json:"decisions"`
+	Groups    []groupResult `json:"groups"`
+	// Clusters are the feasible clusters by rank, then all other clusters by name.
+	Clusters   []fleet.ClusterRanking `json:"clusters"`
+	Conditions []conditionResult      `json:"conditions"`
 	// RequeueAt is when the outcome may change although no object changes.
 	RequeueAt *time.Time `json:"requeueAt"`
 }
@@ -42,21 +43,6 @@ type groupResult struct {
 	Name     string   `json:"name"`
 	Index    int      `json:"index"`
 	Clusters []string `json:"clusters"`
-}
-
-type clusterResult struct {
-	Name     string                       `json:"name"`
-	Feasible bool                         `json:"feasible"`
-	Reason   string                       `json:"reason"`
-	Total    int64                        `json:"total"`
-	Scores   map[string]prioritizerResult `json:"scores"`
-}
-
-type prioritizerResult struct {
-	Score  int64 `json:"score"`
-	Weight int32 `json:"weight"`
-	// HasData is not set if the cluster reports no data for the prioritizer: Score is then the worst score.
-	HasData bool `json:"hasData"`
 }
 
 type conditionResult struct {
@@ -86,7 +72,7 @@ func printOutcomes(out io.Writer, output *base.Output, outcomes []outcome) error
 func (o *outcome) result() placementResult {
 	result := placementResult{
 		Namespace: o.key.Namespace, Name: o.key.Name,
-		Decisions: []string{}, Groups: []groupResult{}, Clusters: []clusterResult{}, Conditions: []conditionResult{},
+		Decisions: []string{}, Groups: []groupResult{}, Clusters: o.Ranking(), Conditions: []conditionResult{},
 	}
 	if o.KeepDecisions {
 		result.Decisions = append(result.Decisions, o.before...)
@@ -99,16 +85,6 @@ func (o *outcome) result() placementResult {
 			result.Decisions = append(result.Decisions, g.Clusters...)
 			result.Groups = append(result.Groups, g)
 		}
-	}
-	for _, cluster := range o.Ranking() {
-		c := clusterResult{
-			Name: cluster.Name, Feasible: cluster.Feasible, Reason: cluster.Reason, Total: cluster.Total,
-			Scores: map[string]prioritizerResult{},
-		}
-		for _, score := range cluster.Scores {
-			c.Scores[score.Name] = prioritizerResult{score.Score, score.Weight, score.HasData}
-		}
-		result.Clusters = append(result.Clusters, c)
 	}
 	for _, c := range o.Conditions {
 		result.Conditions = append(result.Conditions, conditionResult{c.Type, string(c.Status), c.Reason, c.Message})
@@ -169,7 +145,8 @@ func (o *outcome) printClusters(out io.Writer, output *base.Output) {
 		if cluster.Chosen {
 			row[1] = "yes"
 		}
-		for _, score := range cluster.Scores {
+		for _, name := range names {
+			score := cluster.Scores[name]
 			cell := strconv.FormatInt(score.Score, 10)
 			if !score.HasData {
 				cell += " (no data)"

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
 
 const (
@@ -91,7 +93,7 @@ func TestOutcomesInJSON(t *testing.T) {
 	if len(all.Clusters) != 12 || !strings.HasPrefix(all.Clusters[0].Name, longName) {
 		t.Errorf("clusters %+v", all.Clusters)
 	}
-	for name, want := range map[string]prioritizerResult{
+	for name, want := range map[string]fleet.Score{
 		"ResourceRatioCPU":               {Score: 22, Weight: 1, HasData: true}, // 200 x (61/100 - 0.5)
 		"ResourceRatioMemory":            {Score: -100, Weight: 1},
 		"AddOn/plimsoll/" + longestScore: {Score: -100, Weight: 1},

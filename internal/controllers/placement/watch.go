@@ -171,8 +171,8 @@ func (c *Controller) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// A placement is compiled when it is reconciled.
-	c.state = objects.State(func(*v1beta1.Placement) bool { return false })
+	objects.Placements = nil // each is compiled when it is reconciled
+	c.state = objects.State()
 	c.loaded = true
 	return nil
 }
