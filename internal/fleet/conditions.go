@@ -52,24 +52,23 @@ func withCounts(text string, d *Decision, unbound []string) string {
 
 // setConditions sets the conditions of a valid placement.
 func (r *Result) setConditions(satisfied bool, reason, message string) {
-	status := metav1.ConditionFalse
-	if satisfied {
-		status = metav1.ConditionTrue
-	}
 	valid := "the spec is valid"
 	if len(r.Warnings) > 0 {
 		valid += "; warning: " + format.Abbreviate(r.Warnings, 5, "; ")
 	}
 	r.Conditions = []metav1.Condition{
-		{
-			Type: clusterv1beta1.PlacementConditionMisconfigured, Status: metav1.ConditionFalse,
-			Reason: reasonConfigured, Message: valid, ObservedGeneration: r.Generation,
-		},
-		{
-			Type: clusterv1beta1.PlacementConditionSatisfied, Status: status, Reason: reason, Message: message,
-			ObservedGeneration: r.Generation,
-		},
+		r.condition(clusterv1beta1.PlacementConditionMisconfigured, false, reasonConfigured, valid),
+		r.condition(clusterv1beta1.PlacementConditionSatisfied, satisfied, reason, message),
 	}
+}
+
+// condition returns a condition without a time.
+func (r *Result) condition(kind string, isTrue bool, reason, message string) metav1.Condition {
+	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message, ObservedGeneration: r.Generation}
+	if isTrue {
+		c.Status = metav1.ConditionTrue
+	}
+	return c
 }
 
 // setFailures sets the condition of a placement with an expression that fails for some
@@ -90,20 +89,14 @@ func (r *Result) setFailures(failed *failures) {
 // them. If none are selected, none are added.
 func (r *Result) setMisconfigured(p *placementState, reason, message string) {
 	r.KeepDecisions = len(p.selected) > 0
-	satisfied, generation := "no cluster is selected because the spec is misconfigured", r.Generation
+	satisfied := r.condition(clusterv1beta1.PlacementConditionSatisfied, false, reason,
+		"no cluster is selected because the spec is misconfigured")
 	if r.KeepDecisions {
-		satisfied = fmt.Sprintf("the decisions of an earlier spec (%s) are kept because the spec is misconfigured",
+		satisfied.Message = fmt.Sprintf("the decisions of an earlier spec (%s) are kept because the spec is misconfigured",
 			format.Of(len(p.selected), "cluster"))
-		generation = p.decidedGeneration
+		satisfied.ObservedGeneration = p.decidedGeneration
 	}
 	r.Conditions = []metav1.Condition{
-		{
-			Type: clusterv1beta1.PlacementConditionMisconfigured, Status: metav1.ConditionTrue,
-			Reason: reason, Message: message, ObservedGeneration: r.Generation,
-		},
-		{
-			Type: clusterv1beta1.PlacementConditionSatisfied, Status: metav1.ConditionFalse,
-			Reason: reason, Message: satisfied, ObservedGeneration: generation,
-		},
+		r.condition(clusterv1beta1.PlacementConditionMisconfigured, true, reason, message), satisfied,
 	}
 }

@@ -98,16 +98,16 @@ func BenchmarkDecision(b *testing.B) {
 		}},
 		{"top100SpreadRegions", func(r *Request) {
 			r.Number = 100
-			r.Spread = []clusterv1beta1.SpreadConstraintsTerm{required("region", 1)}
+			r.Spread = terms{required("region", 1)}
 		}},
 		// The worst case of spreading: each cluster has a topology value of its own.
 		{"allSpreadUnique", func(r *Request) {
 			r.Number = All
-			r.Spread = []clusterv1beta1.SpreadConstraintsTerm{required("unique", 1)}
+			r.Spread = terms{required("unique", 1)}
 		}},
 		{"allButOneSpreadUniqueAndRegion", func(r *Request) {
 			r.Number = 4999
-			r.Spread = []clusterv1beta1.SpreadConstraintsTerm{preferred("region", 1), preferred("unique", 1)}
+			r.Spread = terms{preferred("region", 1), preferred("unique", 1)}
 		}},
 	}
 	for _, tc := range tests {

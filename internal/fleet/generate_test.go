@@ -205,7 +205,8 @@ func spreadRequests() *rapid.Generator[*Request] {
 		}
 		r.Prioritizers = []Prioritizer{rank}
 		for _, key := range rapid.Permutation([]string{"zone", "region"}).Draw(t, "keys") {
-			r.Spread = append(r.Spread, spreadConstraint(key, false, rapid.Int32Range(1, 2).Draw(t, "skew"), rapid.Bool().Draw(t, "required")))
+			skew, required := rapid.Int32Range(1, 2).Draw(t, "skew"), rapid.Bool().Draw(t, "required")
+			r.Spread = append(r.Spread, spreadConstraint(key, false, skew, required))
 		}
 		r.Spread = r.Spread[:rapid.IntRange(1, 2).Draw(t, "constraints")]
 		return r

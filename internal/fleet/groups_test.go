@@ -100,6 +100,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+type terms = []clusterv1beta1.SpreadConstraintsTerm
+
 // required returns a spread constraint of a label that must be met.
 func required(key string, skew int32) clusterv1beta1.SpreadConstraintsTerm {
 	return spreadConstraint(key, false, skew, true)
@@ -130,32 +132,32 @@ func TestSpread(t *testing.T) {
 		others string // outcomes of clusters that are not chosen
 	}{
 		// Without the constraint: a1 a2 a3.
-		"required": {"a1=9 a2=8 a3=7 b1=3 c1=2", []clusterv1beta1.SpreadConstraintsTerm{required("zone", 1)}, 3, "a1 b1 c1", "a2 Outranked a3 Outranked"},
+		"required": {"a1=9 a2=8 a3=7 b1=3 c1=2", terms{required("zone", 1)}, 3, "a1 b1 c1", "a2 Outranked a3 Outranked"},
 		"required, second round": {
-			"a1=9 a2=8 a3=7 b1=3 b2=3 c1=2", []clusterv1beta1.SpreadConstraintsTerm{required("zone", 1)}, 4, "a1 a2 b1 c1", "a3 Skewed 0 b2 Outranked",
+			"a1=9 a2=8 a3=7 b1=3 b2=3 c1=2", terms{required("zone", 1)}, 4, "a1 a2 b1 c1", "a3 Skewed 0 b2 Outranked",
 		},
-		"skew of 2": {"a1=9 a2=8 a3=7 b1=3 c1=2", []clusterv1beta1.SpreadConstraintsTerm{required("zone", 2)}, 3, "a1 a2 b1", "a3 Skewed 0 c1 Outranked"},
+		"skew of 2": {"a1=9 a2=8 a3=7 b1=3 c1=2", terms{required("zone", 2)}, 3, "a1 a2 b1", "a3 Skewed 0 c1 Outranked"},
 		// c has one cluster, so no zone can have more than two.
 		"required, all": {
-			"a1=9 a2=8 a3=7 b1=3 b2=3 b3=3 c1=2", []clusterv1beta1.SpreadConstraintsTerm{required("zone", 1)}, All, "a1 a2 b1 b2 c1", "a3 Skewed 0 b3 Skewed 0",
+			"a1=9 a2=8 a3=7 b1=3 b2=3 b3=3 c1=2", terms{required("zone", 1)}, All, "a1 a2 b1 b2 c1", "a3 Skewed 0 b3 Skewed 0",
 		},
-		"preferred": {"a1=9 a2=8 a3=7 b1=3 c1=2", []clusterv1beta1.SpreadConstraintsTerm{preferred("zone", 1)}, 4, "a1 a2 b1 c1", "a3 Outranked"},
+		"preferred": {"a1=9 a2=8 a3=7 b1=3 c1=2", terms{preferred("zone", 1)}, 4, "a1 a2 b1 c1", "a3 Outranked"},
 		"preferred, not enough zones": {
-			"a1=9 a2=8 a3=7 b1=3", []clusterv1beta1.SpreadConstraintsTerm{preferred("zone", 1)}, 3, "a1 a2 b1", "a3 Outranked",
+			"a1=9 a2=8 a3=7 b1=3", terms{preferred("zone", 1)}, 3, "a1 a2 b1", "a3 Outranked",
 		},
 		// After a1 and b1 the zones are even, and a2 has a higher score than b2.
 		"preferred, second round": {
-			"a1=9 a2=8 b1=3 b2=2", []clusterv1beta1.SpreadConstraintsTerm{preferred("zone", 1)}, 3, "a1 a2 b1", "b2 Outranked",
+			"a1=9 a2=8 b1=3 b2=2", terms{preferred("zone", 1)}, 3, "a1 a2 b1", "b2 Outranked",
 		},
-		"one zone": {"a1=9 a2=8 a3=7", []clusterv1beta1.SpreadConstraintsTerm{required("zone", 1)}, 2, "a1 a2", "a3 Outranked"},
-		"no key":   {"a1=9 ?1=99 b1=1", []clusterv1beta1.SpreadConstraintsTerm{required("zone", 1)}, 3, "a1 b1", "?1 NoTopology 0"},
+		"one zone": {"a1=9 a2=8 a3=7", terms{required("zone", 1)}, 2, "a1 a2", "a3 Outranked"},
+		"no key":   {"a1=9 ?1=99 b1=1", terms{required("zone", 1)}, 3, "a1 b1", "?1 NoTopology 0"},
 		// Clusters without the key are ranked after clusters that do not violate the preference.
-		"no key, preferred": {"a1=9 ?1=99 b1=1", []clusterv1beta1.SpreadConstraintsTerm{preferred("zone", 1)}, 2, "a1 b1", "?1 Outranked"},
+		"no key, preferred": {"a1=9 ?1=99 b1=1", terms{preferred("zone", 1)}, 2, "a1 b1", "?1 Outranked"},
 		// The first constraint has precedence: b1 is chosen before a2.
 		"two preferred, first has precedence": {
-			"a1=9 a2=8 b1=3", []clusterv1beta1.SpreadConstraintsTerm{preferred("zone", 1), preferred("name", 1)}, 2, "a1 b1", "a2 Outranked",
+			"a1=9 a2=8 b1=3", terms{preferred("zone", 1), preferred("name", 1)}, 2, "a1 b1", "a2 Outranked",
 		},
-		"skew of 0 is 1": {"a1=9 a2=8 b1=3", []clusterv1beta1.SpreadConstraintsTerm{required("zone", 0)}, 2, "a1 b1", "a2 Outranked"},
+		"skew of 0 is 1": {"a1=9 a2=8 b1=3", terms{required("zone", 0)}, 2, "a1 b1", "a2 Outranked"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -137,10 +137,7 @@ func (s *State) AddPlacement(object *v1beta1.Placement, clusters []string) {
 // evaluated: it then returns false, and EvaluateNext adds the placement and returns it.
 func (s *State) TryAddPlacement(object *v1beta1.Placement, clusters []string) bool {
 	key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
-	s.mu.Lock()
-	compiled := s.isCompiled(key, object)
-	s.mu.Unlock()
-	if compiled {
+	if s.isCompiled(key, object) {
 		return true
 	}
 	if !hasExpressions(object) {

@@ -13,10 +13,7 @@ import (
 // SetPlacement adds or updates a placement. It reports whether its spec is new.
 func (s *State) SetPlacement(object *v1beta1.Placement) bool {
 	key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
-	s.mu.Lock()
-	compiled := s.isCompiled(key, object)
-	s.mu.Unlock()
-	if compiled {
+	if s.isCompiled(key, object) {
 		return false
 	}
 	policy, errs := Compile(object)
@@ -39,9 +36,10 @@ func (s *State) SetPlacement(object *v1beta1.Placement) bool {
 	return true
 }
 
-// isCompiled reports whether the spec of a placement equals the spec in the state. It must be called with
-// the lock held.
+// isCompiled reports whether the spec of a placement equals the spec in the state.
 func (s *State) isCompiled(key types.NamespacedName, object *v1beta1.Placement) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	p := s.placements[key]
 	return p != nil && p.uid == object.UID && p.generation == object.Generation && p.generation != 0
 }

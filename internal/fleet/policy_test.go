@@ -292,7 +292,7 @@ sortBy: Score
 			},
 			{Key: "b", Operator: clusterv1beta1.TolerationOpEqual, Value: "c"},
 		},
-		Spread: []clusterv1beta1.SpreadConstraintsTerm{spreadConstraint("zone", true, 2, true), preferred("region", 1)},
+		Spread: terms{spreadConstraint("zone", true, 2, true), preferred("region", 1)},
 		Groups: []NamedGroup{
 			{
 				Name: "canary",
