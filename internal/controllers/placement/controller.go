@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -67,12 +69,13 @@ type Controller struct {
 	state     *fleet.State
 	metrics   *metrics
 	now       func() time.Time
-	latencies latencies
 
-	// loading is held for writing while all objects are loaded, and for reading while
-	// a change is added to the state.
-	loading sync.RWMutex
+	// loading is held while all objects are loaded or a change is added to the state.
+	loading sync.Mutex
 	loaded  bool
+
+	// changes has the time of the first change of each placement that no decision has taken into account.
+	changes sync.Map
 
 	// scored has the time of the last write of scores by placement. The status has it,
 	// too, but the cached status can be older than the cached decisions.
@@ -104,7 +107,12 @@ func New(c client.Client, apiReader client.Reader, recorder events.EventRecorder
 // Register adds the controller to a manager. It starts when the kinds that it watches
 // are served.
 func (c *Controller) Register(m ctrl.Manager) error {
-	return m.Add(&whenServed{m, c})
+	return m.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		if err := waitUntilServed(ctx, m); err != nil {
+			return nil //nolint:nilerr // the context has ended
+		}
+		return c.setUp(ctx, m)
+	}))
 }
 
 // setUp adds the controller to a manager.
@@ -122,7 +130,7 @@ func (c *Controller) setUp(ctx context.Context, m ctrl.Manager) error {
 	changes := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 	return ctrl.NewControllerManagedBy(m).
 		Named("placement").
-		Watches(&v1beta1.Placement{}, onPlacementChange(), builder.WithPredicates(changes, c.latencies.predicate())).
+		Watches(&v1beta1.Placement{}, c.onPlacementChange(), builder.WithPredicates(changes)).
 		Watches(&fleet.ManagedCluster{}, c.onChange(c.readCluster)).
 		Watches(&clusterv1beta2.ManagedClusterSet{}, c.onChange(c.readSet)).
 		Watches(&clusterv1beta2.ManagedClusterSetBinding{}, c.onChange(c.readBinding)).
@@ -143,37 +151,59 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := c.load(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
-	c.latencies.start(request.NamespacedName)
+	since, _ := c.changes.LoadAndDelete(request.NamespacedName)
+	result, done, err := c.reconcile(ctx, request.NamespacedName, since)
+	if since != nil && !done { // the next decision takes the change into account
+		c.changes.Store(request.NamespacedName, since)
+	}
+	return result, err
+}
+
+// reconcile is Reconcile after all objects have been loaded. since is the time of the first change of the placement, nil if
+// there is none; done reports whether the decisions that take it into account have been written.
+func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName, since any) (result reconcile.Result, done bool, err error) {
 	object := &v1beta1.Placement{}
-	err := c.client.Get(ctx, request.NamespacedName, object)
+	err = c.client.Get(ctx, key, object)
 	if apierrors.IsNotFound(err) {
-		c.forget(request.NamespacedName)
-		c.state.DeletePlacement(request.NamespacedName)
-		return reconcile.Result{}, c.remove(ctx, request.NamespacedName)
+		c.forget(key)
+		c.state.DeletePlacement(key)
+		return result, true, c.remove(ctx, key)
 	}
 	if err != nil {
-		return reconcile.Result{}, err
+		return result, false, err
 	}
-	existing, err := c.decisions(ctx, request.NamespacedName)
+	existing, err := c.decisions(ctx, key)
 	if err != nil {
-		return reconcile.Result{}, err
+		return result, false, err
 	}
 	if !c.decides(object) {
-		c.forget(request.NamespacedName)
-		c.state.SetUnmanaged(request.NamespacedName, fleet.ClustersIn(existing))
-		return reconcile.Result{}, nil
+		c.forget(key)
+		c.state.SetUnmanaged(key, fleet.ClustersIn(existing))
+		return result, true, nil
 	}
 	began := time.Now()
 	now := c.now()
-	result, ok := c.decide(object, existing, now)
+	decided, ok := c.decide(object, existing, now)
 	if !ok {
-		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // it has just been deleted; its event follows
+		return reconcile.Result{Requeue: true}, false, nil //nolint:staticcheck // it has just been deleted; its event follows
 	}
-	if result.Pending {
-		return reconcile.Result{}, nil // evaluateExpressions queues the placement
+	if decided.Pending {
+		return result, false, nil // evaluateExpressions queues the placement
 	}
-	c.metrics.observeDecision(time.Since(began))
-	return c.apply(ctx, object, existing, result, now)
+	c.metrics.decisions.Observe(time.Since(began).Seconds())
+	written, delay, err := c.write(ctx, object, existing, decided, now)
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		// The cache is stale, or another client has written: retry.
+		return reconcile.Result{RequeueAfter: changeDelay}, false, nil
+	}
+	if err != nil {
+		return result, false, fmt.Errorf("writing decisions: %w", err)
+	}
+	if at, changed := since.(time.Time); changed && written.rewritten {
+		c.metrics.latency.Observe(time.Since(at).Seconds())
+	}
+	wait, err := c.report(ctx, object, decided, written, now)
+	return requeue(decided, now, delay, wait), true, err
 }
 
 // decide decides a placement, see fleet.State.
@@ -187,10 +217,8 @@ func (c *Controller) decide(
 	return c.state.Decide(client.ObjectKeyFromObject(object), now)
 }
 
-// apply writes the decisions of a result, then the status.
-func (c *Controller) apply(
-	ctx context.Context, object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, decided *fleet.Result, now time.Time,
-) (reconcile.Result, error) {
+// requeue returns when a decided placement is reconciled again: after any of the delays, and when its decision can change.
+func requeue(decided *fleet.Result, now time.Time, delays ...time.Duration) reconcile.Result {
 	// Requeue at priority 0: only the first reconciliation after a change is urgent.
 	result := reconcile.Result{Priority: new(0)}
 	if decided.Policy != nil && decided.Policy.DependsOnTime() {
@@ -199,24 +227,12 @@ func (c *Controller) apply(
 	if !decided.RequeueAt.IsZero() {
 		result.RequeueAfter = min(max(time.Second, decided.RequeueAt.Sub(now)), maxRequeue)
 	}
-	written, delay, err := c.write(ctx, object, existing, decided, now)
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		// The cache is stale, or another client has written: retry.
-		return reconcile.Result{RequeueAfter: changeDelay}, nil
-	}
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("writing decisions: %w", err)
-	}
-	if since, changed := c.latencies.finish(client.ObjectKeyFromObject(object)); changed && written.rewritten {
-		c.metrics.observeLatency(time.Since(since))
-	}
-	wait, err := c.report(ctx, object, decided, written, now)
-	for _, d := range []time.Duration{delay, wait} {
+	for _, d := range delays {
 		if d > 0 && (result.RequeueAfter == 0 || d < result.RequeueAfter) {
 			result.RequeueAfter = d
 		}
 	}
-	return result, err
+	return result
 }
 
 // decides reports whether the controller decides a placement. The decisions of a placement
@@ -228,7 +244,6 @@ func (c *Controller) decides(object *v1beta1.Placement) bool {
 
 // forget drops the data of a placement that is not in the state.
 func (c *Controller) forget(key client.ObjectKey) {
-	c.latencies.finish(key)
 	c.scored.Delete(key)
 	c.reports.Delete(key)
 }

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // creationVersion is a version of PlacementDecision in the project's CRD without the subresource status, so that the object
@@ -20,24 +19,15 @@ const creationVersion = "v1alpha1"
 var creationKind = schema.GroupVersionKind{Group: clusterv1beta1.GroupName, Version: creationVersion, Kind: "PlacementDecision"}
 
 // create creates a PlacementDecision of a placement with its decisions, if the hub serves creationVersion, or without them. It
-// reports whether the hub has all of the object, and sets the resource version of the object. The error is a
-// reservedNameError if a PlacementDecision without the label of the placement has its name.
-func (c *Controller) create(ctx context.Context, placement string, decision *clusterv1beta1.PlacementDecision) (complete bool, err error) {
+// reports whether the hub has all of the object, and sets the resource version of the object.
+func (c *Controller) create(ctx context.Context, decision *clusterv1beta1.PlacementDecision) (complete bool, err error) {
 	complete, err = c.createComplete(ctx, decision)
 	if err == nil && decision.ResourceVersion == "" { // not created
 		c.metrics.countWrite("create")
 		complete = len(decision.Status.Decisions) == 0
 		err = c.client.Create(ctx, decision)
 	}
-	if !apierrors.IsAlreadyExists(err) {
-		return complete, err
-	}
-	var other clusterv1beta1.PlacementDecision
-	if c.apiReader.Get(ctx, client.ObjectKeyFromObject(decision), &other) == nil &&
-		other.Labels[clusterv1beta1.PlacementLabel] != placement {
-		return false, reservedNameError(decision.Name)
-	}
-	return false, err
+	return complete, err
 }
 
 // createComplete creates a PlacementDecision with its decisions and sets its resource version. It creates nothing if the hub

@@ -40,7 +40,7 @@ func (c *Controller) recordStep(object *v1beta1.Placement, before []fleet.Slice,
 	case at < 0:
 		normal("Create", "selected "+format.Of(len(step.Slice.Decisions), "cluster"))
 	default:
-		added, removed := compare(before[at].Decisions, step.Slice.Decisions)
+		added, removed := without(step.Slice.Decisions, before[at].Decisions), without(before[at].Decisions, step.Slice.Decisions)
 		if len(added)+len(removed) > 0 {
 			normal(
 				"Update",
@@ -59,48 +59,36 @@ func listed(word string, names []string) string {
 	return word + format.Abbreviate(names, maxNames, ", ")
 }
 
-// compare returns the names of the clusters that only one of two lists has.
-func compare(before, after []clusterv1beta1.ClusterDecision) (added, removed []string) {
+// without returns the names of the clusters of a list that another list does not have.
+func without(list, other []clusterv1beta1.ClusterDecision) (names []string) {
 	has := map[string]bool{}
-	for _, d := range before {
+	for _, d := range other {
 		has[d.ClusterName] = true
 	}
-	for _, d := range after {
+	for _, d := range list {
 		if !has[d.ClusterName] {
-			added = append(added, d.ClusterName)
-		}
-		delete(has, d.ClusterName)
-	}
-	for _, d := range before {
-		if has[d.ClusterName] {
-			removed = append(removed, d.ClusterName)
+			names = append(names, d.ClusterName)
 		}
 	}
-	return added, removed
+	return names
 }
 
 // recordScores records an event with the scores of the selected clusters, which have
 // been written.
 func (c *Controller) recordScores(object *v1beta1.Placement, result *fleet.Result) {
-	var note strings.Builder
+	var scores []string
 	for _, group := range result.Groups {
 		for _, choice := range group.Clusters {
-			text := fmt.Sprintf("%s:%d ", choice.Name, choice.Score)
-			if note.Len()+len(text) > maxScores {
-				note.WriteString("...")
-				c.recordScoreNote(object, note.String())
-				return
-			}
-			note.WriteString(text)
+			scores = append(scores, fmt.Sprintf("%s:%d", choice.Name, choice.Score))
 		}
 	}
-	if note.Len() > 0 {
-		c.recordScoreNote(object, strings.TrimSpace(note.String()))
+	note := strings.Join(scores, " ")
+	if len(note) > maxScores {
+		note = note[:strings.LastIndexByte(note[:maxScores], ' ')+1] + "..."
 	}
-}
-
-func (c *Controller) recordScoreNote(object *v1beta1.Placement, note string) {
-	c.recorder.Eventf(object, nil, v1.EventTypeNormal, "ScoreUpdate", "ScoreUpdated", "%s", note)
+	if note != "" {
+		c.recorder.Eventf(object, nil, v1.EventTypeNormal, "ScoreUpdate", "ScoreUpdated", "%s", note)
+	}
 }
 
 // recordConditions records events for the changes of conditions, and for warnings that

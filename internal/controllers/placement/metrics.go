@@ -1,10 +1,6 @@
 package placement
 
-import (
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-)
+import "github.com/prometheus/client_golang/prometheus"
 
 // metrics are the metrics of the controller.
 type metrics struct {
@@ -35,9 +31,5 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	registry.MustRegister(m.decisions, m.latency, m.writes)
 	return m
 }
-
-func (m *metrics) observeDecision(d time.Duration) { m.decisions.Observe(d.Seconds()) }
-
-func (m *metrics) observeLatency(d time.Duration) { m.latency.Observe(d.Seconds()) }
 
 func (m *metrics) countWrite(verb string) { m.writes.WithLabelValues(verb).Inc() }

@@ -1,9 +1,11 @@
 package placement
 
 import (
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,5 +40,41 @@ func TestScoreDelay(t *testing.T) {
 		if got := max(0, c.scoreDelay(object, now)); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
+	}
+}
+
+// A latency is measured once, from the first change that has not been written, also if a write fails in between.
+func TestLatency(t *testing.T) {
+	h := newHub(t, AdoptAll, append(fleetOf("a"), newPlacement(t, "p", withoutScores))...)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(h.c.metrics.latency)
+	expect := func(step string, count uint64, pending bool) {
+		t.Helper()
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		latency := families[0].GetMetric()[0].GetHistogram()
+		_, waits := h.c.changes.Load(keyOf("p"))
+		if latency.GetSampleCount() != count || latency.GetSampleSum() < float64(count)*3600 || waits != pending {
+			t.Errorf("%s: %d samples, sum %v s, change pending %t", step, latency.GetSampleCount(), latency.GetSampleSum(), waits)
+		}
+	}
+	h.c.changes.Store(keyOf("p"), time.Now().Add(-time.Hour))
+	h.fail = func(string) error { return errors.New("connection refused") }
+	if _, err := h.reconcile("p"); err == nil {
+		t.Error("no error although the write failed")
+	}
+	expect("after a failed write", 0, true)
+	h.fail = nil
+	h.settled("p")
+	expect("after a write", 1, false)
+	h.c.changes.Store(keyOf("p"), time.Now())
+	h.settled("p")
+	expect("nothing written", 1, false)
+	h.c.changes.Store(keyOf("gone"), time.Now())
+	h.settled("gone")
+	if _, waits := h.c.changes.Load(keyOf("gone")); waits {
+		t.Error("the change of a placement that does not exist is kept")
 	}
 }

@@ -21,18 +21,12 @@ import (
 // servedInterval is the time between two checks whether the kinds are served.
 const servedInterval = 10 * time.Second
 
-// whenServed adds the controller to the manager when all its kinds are served. A
+// waitUntilServed waits until all kinds of the controller are served, or the context ends. A
 // cluster that is not a hub serves none of them, which is not an error.
-type whenServed struct {
-	manager    ctrl.Manager
-	controller *Controller
-}
-
-// Start waits until all kinds are served, then adds the controller.
-func (w *whenServed) Start(ctx context.Context) error {
+func waitUntilServed(ctx context.Context, m ctrl.Manager) error {
 	logged := false
-	err := wait.PollUntilContextCancel(ctx, servedInterval, true, func(context.Context) (bool, error) {
-		missing := w.missing()
+	return wait.PollUntilContextCancel(ctx, servedInterval, true, func(context.Context) (bool, error) {
+		missing := missingKind(m)
 		if missing == "" {
 			return true, nil
 		}
@@ -44,21 +38,17 @@ func (w *whenServed) Start(ctx context.Context) error {
 		}
 		return false, nil
 	})
-	if err != nil {
-		return nil //nolint:nilerr // the context has ended
-	}
-	return w.controller.setUp(ctx, w.manager)
 }
 
-// missing returns a kind that is not served, "" if all are served.
-func (w *whenServed) missing() string {
+// missingKind returns a kind that is not served, "" if all are served.
+func missingKind(m ctrl.Manager) string {
 	for _, object := range []runtime.Object{
 		&v1beta1.Placement{}, &clusterv1beta1.PlacementDecision{}, &fleet.ManagedCluster{},
 		&clusterv1beta2.ManagedClusterSet{}, &clusterv1beta2.ManagedClusterSetBinding{}, &clusterv1alpha1.AddOnPlacementScore{},
 	} {
-		kind, err := apiutil.GVKForObject(object, w.manager.GetScheme())
+		kind, err := apiutil.GVKForObject(object, m.GetScheme())
 		if err == nil {
-			_, err = w.manager.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+			_, err = m.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 		}
 		if err != nil {
 			return cmp.Or(kind.Kind, err.Error())

@@ -39,8 +39,8 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // can be older, and returns the affected placements.
 func (c *Controller) onChange(read func(context.Context, client.ObjectKey) ([]types.NamespacedName, error)) handler.EventHandler {
 	handle := func(ctx context.Context, object client.Object, q queue) {
-		c.loading.RLock()
-		defer c.loading.RUnlock()
+		c.loading.Lock()
+		defer c.loading.Unlock()
 		if !c.loaded {
 			return // load reads the object
 		}
@@ -51,7 +51,7 @@ func (c *Controller) onChange(read func(context.Context, client.ObjectKey) ([]ty
 			log.FromContext(ctx).Error(err, "Failed to read a changed object from the cache", "name", object.GetName())
 		}
 		for _, key := range keys {
-			c.latencies.changed(key, time.Now())
+			c.changes.LoadOrStore(key, time.Now())
 			q.AddAfter(reconcile.Request{NamespacedName: key}, changeDelay)
 		}
 	}
@@ -65,8 +65,9 @@ func (c *Controller) onChange(read func(context.Context, client.ObjectKey) ([]ty
 // onPlacementChange returns a handler that queues changed placements first and new placements last: many placements that
 // are created at once do not delay changes. A new placement is queued after changeDelay: its first decision, which
 // prioritizer Steady prefers from then on, takes clusters and bindings into account that are created together with it.
-func onPlacementChange() handler.EventHandler {
+func (c *Controller) onPlacementChange() handler.EventHandler {
 	add := func(object client.Object, q queue, priority int, delay time.Duration) {
+		c.changes.LoadOrStore(client.ObjectKeyFromObject(object), time.Now())
 		setup.AddWithPriority(q, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)}, priority, delay)
 	}
 	return handler.Funcs{
@@ -156,12 +157,6 @@ func (c *Controller) readScores(ctx context.Context, key client.ObjectKey) ([]ty
 // load reads all objects once, before the first decision: a placement must not lose a
 // cluster that has not been read yet.
 func (c *Controller) load(ctx context.Context) error {
-	c.loading.RLock()
-	loaded := c.loaded
-	c.loading.RUnlock()
-	if loaded {
-		return nil
-	}
 	c.loading.Lock()
 	defer c.loading.Unlock()
 	if c.loaded {

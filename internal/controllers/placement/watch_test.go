@@ -100,7 +100,7 @@ func (p *prioritized) AddWithOpts(o priorityqueue.AddOpts, _ ...reconcile.Reques
 // A new placement waits for objects that are created together with it, and for changes of other placements; a change of
 // a placement does not wait.
 func TestOnPlacementChange(t *testing.T) {
-	object, q, changes := newPlacement(t, "p", "{}"), &prioritized{}, onPlacementChange()
+	object, q, changes := newPlacement(t, "p", "{}"), &prioritized{}, (&Controller{}).onPlacementChange()
 	changes.Create(t.Context(), event.CreateEvent{Object: object}, q)
 	changes.Update(t.Context(), event.UpdateEvent{ObjectOld: object, ObjectNew: object}, q)
 	changes.Delete(t.Context(), event.DeleteEvent{Object: object}, q)

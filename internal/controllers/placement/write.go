@@ -2,7 +2,6 @@ package placement
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -31,45 +30,20 @@ type writeResult struct {
 	rewritten bool
 }
 
-// reservedNameError is the name of a PlacementDecision without the label of the
-// placement: it existed before the placement, or another client removed the label.
-type reservedNameError string
-
-func (e reservedNameError) Error() string {
-	return "PlacementDecision " + string(e) + " exists without the label of the placement"
-}
-
 // write writes the PlacementDecisions of a result with as few writes as possible, such
 // that no remaining cluster is missing in between. If only scores have changed and must
 // not be written yet, it returns the delay after which to try again.
 func (c *Controller) write(
 	ctx context.Context, object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, result *fleet.Result, now time.Time,
 ) (out writeResult, delay time.Duration, err error) {
-	if result.KeepDecisions {
-		return writeResult{slices: slicesOf(existing)}, 0, nil
-	}
-	var reservedNames []fleet.Slice
-	for {
-		out, delay, err = c.writeExcept(ctx, object, existing, reservedNames, result, now)
-		reserved, ok := errors.AsType[reservedNameError](err)
-		if !ok {
-			return out, delay, err
-		}
-		reservedNames = append(reservedNames, fleet.Slice{Name: string(reserved), Index: -1}) // in no group
-	}
-}
-
-// writeExcept is write without using reserved names.
-func (c *Controller) writeExcept(
-	ctx context.Context, object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, reservedNames []fleet.Slice,
-	result *fleet.Result, now time.Time,
-) (out writeResult, delay time.Duration, err error) {
 	before := slicesOf(existing)
-	out = writeResult{slices: fleet.Layout(object.Name, append(reservedNames, before...), result.Groups)}
-	steps := fleet.Steps(before, out.slices, c.dropped.scores.Load())
-	if err := c.checkNames(ctx, object, before, steps); err != nil {
+	if result.KeepDecisions {
+		return writeResult{slices: before}, 0, nil
+	}
+	if out.slices, err = c.layout(ctx, object, before, result.Groups); err != nil {
 		return out, 0, err
 	}
+	steps := fleet.Steps(before, out.slices, c.dropped.scores.Load())
 	if len(steps) > 0 && len(fleet.Steps(before, out.slices, true)) == 0 {
 		if delay = c.scoreDelay(object, now); delay > 0 {
 			return out, delay, nil
@@ -90,24 +64,39 @@ func (c *Controller) writeExcept(
 	return out, 0, nil
 }
 
-// checkNames returns a reservedNameError if the cache has a PlacementDecision of another
-// placement, or of none, with the name of a PlacementDecision to be created.
-func (c *Controller) checkNames(ctx context.Context, object *v1beta1.Placement, before []fleet.Slice, steps []fleet.Step) error {
-	for _, step := range steps {
-		if slices.ContainsFunc(before, func(s fleet.Slice) bool { return s.Name == step.Slice.Name }) {
+// layout returns the PlacementDecisions of a placement for groups, see fleet.Layout. It does not use reserved names.
+func (c *Controller) layout(
+	ctx context.Context, object *v1beta1.Placement, before []fleet.Slice, groups []fleet.Group,
+) ([]fleet.Slice, error) {
+	taken := slices.Clone(before)
+	for {
+		wanted := fleet.Layout(object.Name, taken, groups)
+		reserved, err := c.reservedName(ctx, object, before, wanted)
+		if err != nil || reserved == "" {
+			return wanted, err
+		}
+		taken = append(taken, fleet.Slice{Name: reserved, Index: -1}) // in no group
+	}
+}
+
+// reservedName returns the name of a PlacementDecision to be created that the cache has without the label of the
+// placement, "" if there is none: it existed before the placement, or another client removed the label.
+func (c *Controller) reservedName(ctx context.Context, object *v1beta1.Placement, before, wanted []fleet.Slice) (string, error) {
+	for _, s := range wanted {
+		if slices.ContainsFunc(before, func(b fleet.Slice) bool { return b.Name == s.Name }) {
 			continue
 		}
 		var other clusterv1beta1.PlacementDecision
-		err := c.client.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: step.Slice.Name}, &other)
+		err := c.client.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: s.Name}, &other)
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:
-			return err
+			return "", err
 		case other.Labels[clusterv1beta1.PlacementLabel] != object.Name:
-			return reservedNameError(step.Slice.Name)
+			return s.Name, nil
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // scoreDelay returns the time until changed scores may be written if no other cluster
@@ -155,7 +144,7 @@ func (c *Controller) applyStep(
 			}},
 		}
 		decision.Status.Decisions = step.Slice.Decisions
-		complete, err := c.create(ctx, object.Name, decision)
+		complete, err := c.create(ctx, decision)
 		if err != nil {
 			return err
 		}
