@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -16,24 +17,11 @@ import (
 // have not been reconciled yet have handler.LowPriority, all other requests 0.
 const ChangePriority = 100
 
-// Levels of urgency, by priority.
-const (
-	changeLevel  = iota // above 0
-	defaultLevel        // 0
-	fillLevel           // below 0
-	levels
-)
+// priorities are the priorities of requests by level of urgency: above 0, 0 and below 0.
+var priorities = [...]int{ChangePriority, 0, handler.LowPriority}
 
 // levelOf returns the level of a priority.
-func levelOf(priority int) int {
-	switch {
-	case priority > 0:
-		return changeLevel
-	case priority < 0:
-		return fillLevel
-	}
-	return defaultLevel
-}
+func levelOf(priority int) int { return 1 - cmp.Compare(priority, 0) }
 
 // NewFairQueue returns a priority queue that takes requests of one priority from the namespaces
 // in turn, so that many objects in one namespace do not delay another namespace. Every fourth request
@@ -43,7 +31,7 @@ func NewFairQueue(
 	name string, limiter workqueue.TypedRateLimiter[reconcile.Request],
 ) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	storage := &fairStorage{
-		requests:  fairqueue.NewLevels[string, reconcile.Request](levels),
+		requests:  fairqueue.NewLevels[string, reconcile.Request](len(priorities)),
 		requested: map[reconcile.Request]int{}, taken: map[reconcile.Request]int{},
 	}
 	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[reconcile.Request]{Name: name, Queue: storage})
@@ -146,7 +134,7 @@ func (s *fairStorage) Push(request reconcile.Request) {
 	defer s.mu.Unlock()
 	level, ok := s.requested[request]
 	if !ok {
-		level = defaultLevel
+		level = levelOf(0)
 	}
 	delete(s.requested, request)
 	s.requests.Push(level, request.Namespace, request)
@@ -174,11 +162,8 @@ func (s *fairStorage) priorityOf(request reconcile.Request) int {
 	defer s.mu.Unlock()
 	level, ok := s.taken[request]
 	delete(s.taken, request)
-	switch {
-	case ok && level == changeLevel:
-		return ChangePriority
-	case ok && level == fillLevel:
-		return handler.LowPriority
+	if !ok { // the queue has been shut down
+		return 0
 	}
-	return 0
+	return priorities[level]
 }

@@ -15,10 +15,8 @@ const maxStep = 30 * time.Second
 // longer than 30 seconds, because other steps can wait for it. The zero value is ready to use.
 type Progress struct {
 	mu sync.Mutex
-	// steps has the steps that are executed, by number.
-	steps map[int]step
-	next  int
-	now   func() time.Time
+	// steps are the steps that are executed.
+	steps map[*step]bool
 }
 
 // step is a step that is executed.
@@ -33,15 +31,14 @@ func (p *Progress) Begin(name string) (end func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.steps == nil {
-		p.steps = map[int]step{}
+		p.steps = map[*step]bool{}
 	}
-	number := p.next
-	p.next++
-	p.steps[number] = step{name, p.time()}
+	s := &step{name, time.Now()}
+	p.steps[s] = true
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		delete(p.steps, number)
+		delete(p.steps, s)
 	}
 }
 
@@ -50,25 +47,14 @@ func (p *Progress) Begin(name string) (end func()) {
 func (p *Progress) Check(*http.Request) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var longest step
-	for _, s := range p.steps {
-		if longest.since.IsZero() || s.since.Before(longest.since) {
-			longest = s
+	longest := step{since: time.Now()}
+	for s := range p.steps {
+		if s.since.Before(longest.since) {
+			longest = *s
 		}
 	}
-	if longest.since.IsZero() {
-		return nil
-	}
-	if took := p.time().Sub(longest.since); took > maxStep {
+	if took := time.Since(longest.since); took > maxStep {
 		return fmt.Errorf("no progress: %s for %s, at most %s are expected", longest.name, took.Round(time.Second), maxStep)
 	}
 	return nil
-}
-
-// time returns the current time. It is monotonic.
-func (p *Progress) time() time.Time {
-	if p.now != nil {
-		return p.now()
-	}
-	return time.Now()
 }
