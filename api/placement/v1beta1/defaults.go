@@ -55,15 +55,3 @@ func (c *PrioritizerConfig) Coordinate() ScoreCoordinate {
 	setDefault(&out.Type, BuiltIn)
 	return out
 }
-
-// Key identifies the score: it is the name of a prioritizer, or AddOn/RESOURCE/SCORE for
-// the score of an add-on. Fields that the type does not use are ignored.
-func (c ScoreCoordinate) Key() string {
-	if c.Type != AddOn {
-		return string(c.BuiltIn)
-	}
-	if c.AddOn == nil {
-		return string(AddOn)
-	}
-	return string(AddOn) + "/" + c.AddOn.ResourceName + "/" + c.AddOn.ScoreName
-}

@@ -13,6 +13,7 @@ package v1beta1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
@@ -22,6 +23,18 @@ var GroupVersion = schema.GroupVersion{Group: clusterv1beta1.GroupName, Version:
 
 // Kind is the kind of a Placement.
 const Kind = "Placement"
+
+// AddToScheme registers the types of this version of the group: Placement, and
+// PlacementDecision of Open Cluster Management. Use it instead of the function of Open
+// Cluster Management, which registers another type for Placement.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion,
+		&Placement{}, &PlacementList{},
+		&clusterv1beta1.PlacementDecision{}, &clusterv1beta1.PlacementDecisionList{},
+	)
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}
 
 // Prioritizer is the name of a built-in score. It is calculated from the managed
 // clusters and the existing decisions. A score is in [-100, 100].

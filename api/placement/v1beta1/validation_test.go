@@ -109,15 +109,17 @@ scoreRateLimit: 1m
 }
 
 func TestCoordinate(t *testing.T) {
-	for want, c := range map[string]PrioritizerConfig{
-		"Steady":    {Name: Steady},
-		"Balance":   {ScoreCoordinate: &ScoreCoordinate{BuiltIn: Balance, AddOn: &AddOnScore{"a", "b"}}},
-		"AddOn/a/b": {ScoreCoordinate: &ScoreCoordinate{Type: AddOn, BuiltIn: Balance, AddOn: &AddOnScore{"a", "b"}}},
-		"AddOn":     {ScoreCoordinate: &ScoreCoordinate{Type: AddOn}},
-		"":          {},
+	for _, tc := range []struct {
+		config PrioritizerConfig
+		want   ScoreCoordinate
+	}{
+		{PrioritizerConfig{Name: Steady}, ScoreCoordinate{Type: BuiltIn, BuiltIn: Steady}},
+		{PrioritizerConfig{ScoreCoordinate: &ScoreCoordinate{BuiltIn: Balance}}, ScoreCoordinate{Type: BuiltIn, BuiltIn: Balance}},
+		{PrioritizerConfig{ScoreCoordinate: &ScoreCoordinate{Type: AddOn}}, ScoreCoordinate{Type: AddOn}},
+		{PrioritizerConfig{}, ScoreCoordinate{Type: BuiltIn}},
 	} {
-		if got := c.Coordinate(); got.Key() != want || got.Type == "" {
-			t.Errorf("%+v, key %q, want %q", got, got.Key(), want)
+		if got := tc.config.Coordinate(); got != tc.want {
+			t.Errorf("%+v, want %+v", got, tc.want)
 		}
 	}
 }
