@@ -28,7 +28,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/dynamic"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -70,9 +69,7 @@ type Agent struct {
 	hub      receiver
 	metrics  *metrics
 	now      func() time.Time
-	// synced report whether the initial nodes and pods have been counted.
-	synced []toolscache.InformerSynced
-	last   report
+	last     report
 	// loggedReason is the reason of the failure that was logged last, empty after a success.
 	loggedReason string
 }
@@ -97,30 +94,25 @@ type report struct {
 // its metrics with the registry.
 func New(options Options, member dynamic.Interface, registry prometheus.Registerer) *Agent {
 	return &Agent{
-		options: options, observer: newObserver(), policies: &policies{client: member},
-		hub: options.Hub.cluster(options.Cluster), metrics: newMetrics(registry), now: time.Now,
+		options: options, policies: &policies{client: member}, hub: options.Hub.cluster(options.Cluster), metrics: newMetrics(registry),
+		now: time.Now,
 	}
 }
 
 // +kubebuilder:rbac:groups="",resources=nodes;pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks,verbs=list
 
-// Register adds the agent to a manager of the member cluster, whose cache should be created with
-// CacheOptions.
-func (a *Agent) Register(ctx context.Context, m ctrl.Manager) error {
-	synced, err := a.observer.watch(ctx, m.GetCache())
-	if err != nil {
+// Register adds the agent to a manager of the member cluster, whose cache must be created with
+// CacheOptions. The manager starts the agent when its cache has the nodes and pods.
+func (a *Agent) Register(ctx context.Context, m ctrl.Manager) (err error) {
+	if a.observer, err = newObserver(ctx, m.GetCache()); err != nil {
 		return err
 	}
-	a.synced = synced
 	return m.Add(manager.RunnableFunc(a.run))
 }
 
 // run reports until ctx ends.
 func (a *Agent) run(ctx context.Context) error {
-	if !toolscache.WaitForCacheSync(ctx.Done(), a.synced...) {
-		return nil
-	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for failures := 0; ; {
@@ -164,7 +156,11 @@ func (a *Agent) reportAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	scores := Scores(a.observer.state(pools, a.options.Load))
+	var fresh *load.Snapshot
+	if a.options.Load != nil {
+		fresh = a.options.Load.Fresh()
+	}
+	scores := Scores(a.observer.state(pools, fresh))
 	capacity, allocatable := a.observer.resources()
 	a.metrics.recordScores(scores)
 	err = a.reportScores(ctx, scores)

@@ -109,7 +109,7 @@ func newAgent(report ReportResources) (a *Agent, hub *fakeHub) {
 	a = New(Options{Cluster: "cluster1", Hub: &Hub{}, Interval: 30 * time.Second, ValidFor: 90 * time.Second, Resources: report}, member,
 		prometheus.NewRegistry())
 	a.hub, a.now = hub, func() time.Time { return time.Now().Add(time.Duration(hub.offset.Load())) }
-	a.observer.setNode(node("n", nil))
+	a.observer = newFakeObserver(node("n", nil))
 	return a, hub
 }
 
@@ -134,7 +134,7 @@ func TestOnlyChangesAreReported(t *testing.T) {
 		if got, _, valid := hub.reports(0); !slices.Equal(got, []string{scoreKind, clusterKind}) || valid != 90*time.Second {
 			t.Fatalf("first reports %v, scores valid for %s", got, valid)
 		}
-		a.observer.setNode(node("n", func(n *v1.Node) { n.ResourceVersion = "a heartbeat" }))
+		a.observer.set(node("n", func(n *v1.Node) { n.ResourceVersion = "a heartbeat" }))
 		if got, _, _ := hub.reports(40 * time.Second); len(got) != 0 {
 			t.Errorf("reports without a change: %v, want none", got)
 		}
@@ -142,11 +142,11 @@ func TestOnlyChangesAreReported(t *testing.T) {
 		if got, _, _ := hub.reports(30 * time.Second); !slices.Equal(got, []string{scoreKind}) {
 			t.Errorf("reports before the scores expire: %v", got)
 		}
-		a.observer.setPod(pod("p", "n"))
+		a.observer.set(pod("p", "n"))
 		if got, _, _ := hub.reports(32 * time.Second); !slices.Equal(got, []string{scoreKind}) {
 			t.Errorf("reports after a pod was added: %v", got)
 		}
-		a.observer.setNode(node("another", nil))
+		a.observer.set(node("another", nil))
 		if got, _, _ := hub.reports(32 * time.Second); !slices.Equal(got, []string{scoreKind, clusterKind}) {
 			t.Errorf("reports after a node was added: %v", got)
 		}
@@ -178,7 +178,7 @@ func TestClockJumps(t *testing.T) {
 func TestFailedReportsAreRetried(t *testing.T) {
 	withAgent(t, Auto, func(t *testing.T, a *Agent, hub *fakeHub) {
 		hub.setError(scoreKind, errors.New("unavailable"))
-		a.observer.setPod(pod("p", "n"))
+		a.observer.set(pod("p", "n"))
 		hub.reports(0)
 		_, failed, _ := hub.reports(8 * time.Minute)
 		if n := len(failed); n < 26 || n > 46 {
@@ -193,7 +193,7 @@ func TestFailedReportsAreRetried(t *testing.T) {
 				t.Errorf("pause %d is %s, want 800ms to %s", i, pause, longest)
 			}
 		}
-		a.observer.setPod(pod("q", "n"))
+		a.observer.set(pod("q", "n"))
 		hub.setError(scoreKind, nil)
 		if got, _, _ := hub.reports(18 * time.Second); !slices.Equal(got, []string{scoreKind}) {
 			t.Errorf("reports after the hub recovered: %v", got)
@@ -205,7 +205,7 @@ func TestKindsFailIndependently(t *testing.T) {
 	withAgent(t, Auto, func(t *testing.T, a *Agent, hub *fakeHub) {
 		hub.reports(0)
 		hub.setError(clusterKind, errors.New("forbidden"))
-		a.observer.setNode(node("another", nil))
+		a.observer.set(node("another", nil))
 		if got, _, _ := hub.reports(2 * time.Minute); len(got) == 0 || slices.Contains(got, clusterKind) {
 			t.Errorf("received %v", got)
 		}
@@ -215,7 +215,7 @@ func TestKindsFailIndependently(t *testing.T) {
 func TestResourcesOwnedByAnotherClient(t *testing.T) {
 	withAgent(t, Auto, func(t *testing.T, a *Agent, hub *fakeHub) {
 		hub.setError(clusterKind, &ownedError{errors.New("conflict")})
-		a.observer.setNode(node("another", nil))
+		a.observer.set(node("another", nil))
 		if _, failed, _ := hub.reports(5 * time.Minute); len(failed) != 1 {
 			t.Errorf("%d attempts in 5 minutes", len(failed))
 		}

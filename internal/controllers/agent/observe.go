@@ -1,13 +1,14 @@
 package agent
 
 import (
+	"cmp"
 	"context"
-	"maps"
+	"fmt"
 	"slices"
-	"sync"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -20,7 +21,7 @@ import (
 )
 
 // CacheOptions returns the options of the cache of the member cluster: it has pods that have a node
-// and are not finished, and only the fields of pods and nodes that the agent uses.
+// and are not finished, and only the data of pods and nodes that the agent uses.
 func CacheOptions() cache.Options {
 	return cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&v1.Pod{}: {
@@ -29,111 +30,48 @@ func CacheOptions() cache.Options {
 				fields.OneTermNotEqualSelector("status.phase", string(v1.PodSucceeded)),
 				fields.OneTermNotEqualSelector("status.phase", string(v1.PodFailed)),
 			),
-			Transform: stripFields,
+			Transform: observe,
 		},
-		&v1.Node{}: {Transform: stripFields},
+		&v1.Node{}: {Transform: observe},
 	}}
 }
 
-// observer counts nodes and pods, one change at a time.
-type observer struct {
-	mu     sync.Mutex
-	ledger *Ledger
-	nodes  map[string]nodeResources
-	// capacity and allocatable are the sums over the nodes. They are computed again if stale.
-	capacity, allocatable v1.ResourceList
-	stale                 bool
-}
-
-// nodeResources is the contribution of a node to the resources of the ManagedCluster.
-type nodeResources struct {
-	capacity, allocatable v1.ResourceList
+// observedNode is the data of a node that the agent uses.
+type observedNode struct {
+	metav1.ObjectMeta
+	// accepts reports whether the node accepts a pod without tolerations. Other nodes do not count in
+	// scores.
+	accepts               bool
 	cordoned              bool
+	capacity, allocatable v1.ResourceList
 }
 
-func (r nodeResources) equals(other nodeResources) bool {
-	return r.cordoned == other.cordoned && equality.Semantic.DeepEqual(r.capacity, other.capacity) &&
-		equality.Semantic.DeepEqual(r.allocatable, other.allocatable)
+// observedPod is the data of a pod that the agent uses.
+type observedPod struct {
+	metav1.ObjectMeta
+	// node is the name of the pod's node, empty if the pod does not count.
+	node string
+	// amounts belong to the whole pod.
+	amounts [scored]resources.Amount
 }
 
-func newObserver() *observer {
-	return &observer{ledger: NewLedger(), nodes: map[string]nodeResources{}, stale: true}
-}
-
-// watch adds handlers for the nodes and pods of a cache, and returns functions that report whether
-// the initial objects have been counted.
-func (o *observer) watch(ctx context.Context, informers cache.Informers) ([]toolscache.InformerSynced, error) {
-	var synced []toolscache.InformerSynced
-	for _, kind := range []struct {
-		object      client.Object
-		set, remove func(any)
-	}{
-		{&v1.Node{}, handlerOf(o.setNode), handlerOf(o.deleteNode)},
-		{&v1.Pod{}, handlerOf(o.setPod), handlerOf(o.deletePod)},
-	} {
-		informer, err := informers.GetInformer(ctx, kind.object, cache.BlockUntilSynced(false))
-		if err != nil {
-			return nil, err
-		}
-		registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc: kind.set, UpdateFunc: func(_, now any) { kind.set(now) }, DeleteFunc: kind.remove,
-		})
-		if err != nil {
-			return nil, err
-		}
-		synced = append(synced, registration.HasSynced)
+// observe is a cache transform that converts nodes and pods to the data that the agent uses.
+func observe(object any) (any, error) {
+	switch object := object.(type) {
+	case *v1.Node:
+		return &observedNode{
+			ObjectMeta: identity(&object.ObjectMeta), accepts: acceptsPods(object), cordoned: object.Spec.Unschedulable,
+			capacity: object.Status.Capacity, allocatable: object.Status.Allocatable,
+		}, nil
+	case *v1.Pod:
+		return observePod(object), nil
 	}
-	return synced, nil
+	return object, nil // converted already
 }
 
-// handlerOf returns an event handler for objects of one type. An object that was deleted while the
-// watch was interrupted is passed in its last known state.
-func handlerOf[T any](f func(T)) func(any) {
-	return func(object any) {
-		if deleted, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-			object = deleted.Obj
-		}
-		if typed, ok := object.(T); ok {
-			f(typed)
-		}
-	}
-}
-
-func (o *observer) setNode(node *v1.Node) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.ledger.SetNode(node.Name, nodeAmounts{
-		Schedulable: acceptsPods(
-			node,
-		),
-		Allocatable: resources.CPUAndMemory(node.Status.Allocatable),
-		Machine:     resources.CPUAndMemory(node.Status.Capacity),
-	})
-	resources := nodeResources{node.Status.Capacity, node.Status.Allocatable, node.Spec.Unschedulable}
-	if before, known := o.nodes[node.Name]; !known || !before.equals(resources) {
-		o.nodes[node.Name], o.stale = resources, true
-	}
-}
-
-func (o *observer) deleteNode(node *v1.Node) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.ledger.DeleteNode(node.Name)
-	delete(o.nodes, node.Name)
-	o.stale = true
-}
-
-func (o *observer) setPod(pod *v1.Pod) {
-	counted := podOf(pod)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.ledger.SetPod(resources.Name(pod), counted)
-}
-
-func (o *observer) deletePod(pod *v1.Pod) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.ledger.DeletePod(resources.Name(pod))
+// identity returns the metadata that a cache needs.
+func identity(meta *metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: meta.Name, Namespace: meta.Namespace, UID: meta.UID, ResourceVersion: meta.ResourceVersion}
 }
 
 // acceptsPods reports whether a node accepts a pod without tolerations. A node without conditions,
@@ -151,58 +89,143 @@ func acceptsPods(node *v1.Node) bool {
 	return ready == nil || ready.Status == v1.ConditionTrue
 }
 
-// podOf returns the part of a pod that the ledger counts. Finished pods and placeholders, which any
-// other pod preempts, are not counted: they have no node.
-func podOf(pod *v1.Pod) (out podAmounts) {
+// observePod returns the data of a pod. Finished pods and placeholders, which any other pod preempts, do not
+// count.
+func observePod(pod *v1.Pod) *observedPod {
+	out := &observedPod{ObjectMeta: identity(&pod.ObjectMeta)}
 	if resources.IsFinished(pod) || pod.Labels[slack.PlaceholderLabel] != "" {
 		return out
 	}
-	out.Node = pod.Spec.NodeName
 	amounts := resources.NewPod(pod)
-	for i, r := range []resources.Resource{resources.CPU: resources.CPUResource, resources.Memory: resources.MemoryResource} {
-		amount := amounts.Get(r)
-		out.Requests[i], out.Limits[i], out.Unbounded[i] = amount.Request, amount.Limit, amount.Unbounded
+	out.node = pod.Spec.NodeName
+	out.amounts = [scored]resources.Amount{
+		resources.CPU: amounts.Get(resources.CPUResource), resources.Memory: amounts.Get(resources.MemoryResource),
 	}
 	return out
 }
 
-// state returns the state that the cluster is scored by.
-func (o *observer) state(pools []Slack, store *load.Store) State {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	state := State{Sums: o.ledger.Sums(), Slack: pools}
-	if store == nil {
-		return state
+// observer reads the nodes and pods of a cluster from the stores of its cache.
+type observer struct{ nodes, pods toolscache.Store }
+
+// newObserver returns an observer of a cache that has CacheOptions.
+func newObserver(ctx context.Context, informers cache.Informers) (*observer, error) {
+	o := &observer{}
+	for object, store := range map[client.Object]*toolscache.Store{&v1.Node{}: &o.nodes, &v1.Pod{}: &o.pods} {
+		informer, err := informers.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+		if err != nil {
+			return nil, err
+		}
+		// A list of the cache would copy all pods.
+		shared, ok := informer.(toolscache.SharedIndexInformer)
+		if !ok {
+			return nil, fmt.Errorf("the cache has no store of %T", object)
+		}
+		*store = shared.GetStore()
 	}
-	if fresh := store.Fresh(); fresh != nil {
-		state.LoadRisk, state.LoadKnown = o.ledger.LoadRisk(func(name string) Load {
-			node, _ := fresh.Node(name)
-			return Load{
-				Load:  [...]risk.Load{resources.CPU: risk.Load(node.CPU), resources.Memory: risk.Load(node.Memory)},
-				Known: [...]bool{resources.CPU: node.HasCPU, resources.Memory: node.HasMemory},
+	return o, nil
+}
+
+// sortedNodes returns the nodes by name. Their order matters: sums of floats depend on it, and the first
+// quantity determines the format of a sum.
+func (o *observer) sortedNodes() (nodes []*observedNode) {
+	for _, object := range o.nodes.List() {
+		if node, ok := object.(*observedNode); ok {
+			nodes = append(nodes, node)
+		}
+	}
+	slices.SortFunc(nodes, func(a, b *observedNode) int { return strings.Compare(a.Name, b.Name) })
+	return nodes
+}
+
+// podSums are the sums over the pods on one node.
+type podSums [scored]resources.Sum
+
+// podSums returns the sums over the pods by node.
+func (o *observer) podSums() map[string]*podSums {
+	sums := map[string]*podSums{}
+	for _, object := range o.pods.List() {
+		pod, ok := object.(*observedPod)
+		if !ok || pod.node == "" {
+			continue
+		}
+		if sums[pod.node] == nil {
+			sums[pod.node] = &podSums{}
+		}
+		for r := range pod.amounts {
+			sums[pod.node][r].Add(pod.amounts[r])
+		}
+	}
+	return sums
+}
+
+// modelsOf returns the risk model of each resource of a node.
+func modelsOf(node *observedNode, pods *podSums) (models [scored]risk.Resource) {
+	allocatable, machine := resources.CPUAndMemory(node.allocatable), resources.CPUAndMemory(node.capacity)
+	models[resources.CPU] = risk.NewCPU(float64(allocatable[resources.CPU]), float64(machine[resources.CPU]))
+	models[resources.Memory] = risk.NewMemory(float64(allocatable[resources.Memory]), float64(machine[resources.Memory]))
+	for r := range models {
+		m := &models[r]
+		m.Requests, m.Limits, m.Unbounded = float64(pods[r].Request), float64(pods[r].FlooredLimit), pods[r].Unbounded > 0
+	}
+	return models
+}
+
+// loadOf returns the measured load of each resource of a node, as fractions of the machine. A load that is
+// not known is not valid.
+func loadOf(fresh *load.Snapshot, node string) [scored]risk.Load {
+	loads := [scored]risk.Load{{Mean: -1}, {Mean: -1}}
+	measured, _ := fresh.Node(node)
+	if measured.HasCPU {
+		loads[resources.CPU] = risk.Load(measured.CPU)
+	}
+	if measured.HasMemory {
+		loads[resources.Memory] = risk.Load(measured.Memory)
+	}
+	return loads
+}
+
+// state returns the state that the cluster is scored by, with fresh load, which may be nil.
+//
+// LoadRisk is the probability that the pods of the cluster use more than they request. The risk of a
+// resource is the mean of the load risks of the nodes with known load (see risk.Resource.LoadRisk), weighted
+// by allocatable amount; LoadRisk is the highest. A resource is skipped if the load of less than half of its
+// allocatable amount is known.
+func (o *observer) state(pools []Slack, fresh *load.Snapshot) State {
+	state := State{Slack: pools}
+	pods := o.podSums()
+	var measured, weighted [scored]float64
+	for _, node := range o.sortedNodes() {
+		if !node.accepts {
+			continue
+		}
+		loads := loadOf(fresh, node.Name)
+		for r, model := range modelsOf(node, cmp.Or(pods[node.Name], &podSums{})) {
+			state.Sums[r].add(model)
+			if loads[r].Valid() && model.Capacity > 0 {
+				measured[r] += model.Capacity
+				weighted[r] += model.Capacity * model.LoadRisk(loads[r], risk.DefaultWindow)
 			}
-		})
+		}
+	}
+	for r, sums := range state.Sums {
+		if measured[r] > 0 && measured[r] >= sums.Allocatable/2 {
+			state.LoadRisk, state.LoadKnown = max(state.LoadRisk, min(weighted[r]/measured[r], 1)), true
+		}
 	}
 	return state
 }
 
 // resources returns the capacity of all nodes, and the allocatable resources of the nodes that are not
-// cordoned, as the agent of Open Cluster Management does. The caller must not change the lists.
+// cordoned, as the agent of Open Cluster Management does.
 func (o *observer) resources() (capacity, allocatable v1.ResourceList) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.stale {
-		o.capacity, o.allocatable, o.stale = v1.ResourceList{}, v1.ResourceList{}, false
-		// The order of the nodes matters: the first quantity determines the format of a sum.
-		for _, name := range slices.Sorted(maps.Keys(o.nodes)) {
-			node := o.nodes[name]
-			addTo(o.capacity, node.capacity)
-			if !node.cordoned {
-				addTo(o.allocatable, node.allocatable)
-			}
+	capacity, allocatable = v1.ResourceList{}, v1.ResourceList{}
+	for _, node := range o.sortedNodes() {
+		addTo(capacity, node.capacity)
+		if !node.cordoned {
+			addTo(allocatable, node.allocatable)
 		}
 	}
-	return o.capacity, o.allocatable
+	return capacity, allocatable
 }
 
 // addTo adds a list to a sum.

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/risk"
 )
 
 // Names of the scores. In their formulas A is the sum of the allocatable amounts of the nodes, F the
@@ -43,6 +44,28 @@ type Score struct {
 
 // scored is the number of resources that are scored, the first of resources.Amounts: CPU and memory.
 const scored = 2
+
+// Sums are sums over the nodes that accept pods, in the unit of the resource.
+type Sums struct {
+	// Allocatable is the capacity for pods.
+	Allocatable float64
+	// Free is the capacity that requests leave free. It is at least 0 for each node: an overcommitted
+	// node does not reduce the free capacity of other nodes.
+	Free float64
+	// Limits are the limits of the pods; for a node with an unbounded pod at least its allocatable
+	// amount.
+	Limits float64
+}
+
+// add adds a node.
+func (s *Sums) add(node risk.Resource) {
+	s.Allocatable += node.Capacity
+	s.Free += max(0, node.Capacity-node.Requests)
+	if node.Unbounded {
+		node.Limits = max(node.Limits, node.Capacity)
+	}
+	s.Limits += node.Limits
+}
 
 // Slack is the available slack of one pool of nodes, and its target.
 type Slack struct{ Available, Target resources.Amounts }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -71,19 +72,19 @@ func TestSlack(t *testing.T) {
 
 // TestExample checks all scores of a cluster with two nodes that accept pods.
 func TestExample(t *testing.T) {
-	l := NewLedger()
+	o := newFakeObserver()
 	for _, name := range []string{"a", "b"} {
-		l.SetNode(name, nodeAmounts{Schedulable: true, Allocatable: resources.Amounts{8 * cores, 32 * gib}})
+		o.add(&observedNode{ObjectMeta: metav1.ObjectMeta{Name: name}, accepts: true, allocatable: list("8", "32Gi")})
 	}
-	l.SetNode("tainted", nodeAmounts{Allocatable: resources.Amounts{64 * cores, 512 * gib}})
-	l.SetPod("web", podAmounts{Node: "a", Requests: resources.Amounts{6 * cores, 8 * gib}, Limits: resources.Amounts{12 * cores, 16 * gib}})
-	l.SetPod("db", podAmounts{Node: "b", Requests: resources.Amounts{3 * cores, 24 * gib}, Limits: resources.Amounts{4 * cores, 24 * gib}})
-	l.SetPod(
-		"agent",
-		podAmounts{Node: "b", Limits: resources.Amounts{}, Unbounded: [scored]bool{resources.CPU: true, resources.Memory: true}},
-	)
+	o.add(&observedNode{ObjectMeta: metav1.ObjectMeta{Name: "tainted"}, allocatable: list("64", "512Gi")})
+	pods := func(name, node string, cpu, memory resources.Amount) {
+		o.add(&observedPod{ObjectMeta: metav1.ObjectMeta{Name: name}, node: node, amounts: [scored]resources.Amount{cpu, memory}})
+	}
+	pods("web", "a", resources.Amount{Request: 6 * cores, Limit: 12 * cores}, resources.Amount{Request: 8 * gib, Limit: 16 * gib})
+	pods("db", "b", resources.Amount{Request: 3 * cores, Limit: 4 * cores}, resources.Amount{Request: 24 * gib, Limit: 24 * gib})
+	pods("agent", "b", resources.Amount{Unbounded: true}, resources.Amount{Unbounded: true})
 	got := Scores(State{
-		Sums: l.Sums(), LoadRisk: 0.2, LoadKnown: true,
+		Sums: o.state(nil, nil).Sums, LoadRisk: 0.2, LoadKnown: true,
 		Slack: []Slack{{Available: resources.Amounts{2 * cores, 16 * gib}, Target: resources.Amounts{4 * cores, 8 * gib}}},
 	})
 	want := []Score{
