@@ -16,13 +16,48 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
+// checkSlack reads the policies and checks their conditions.
+func (e *examination) checkSlack(ctx context.Context) error {
+	var list v1alpha1.ResourceSlackList
+	if err := e.client.List(ctx, &list); err != nil && !meta.IsNoMatchError(err) {
+		return err
+	}
+	e.policies = list.Items
+	if len(e.policies) == 0 {
+		e.ok("there are no slack policies")
+		return nil
+	}
+	if len(e.components) > 0 && !slices.Contains(e.controllers(), "slack") {
+		e.add(Problem, fmt.Sprintf("there are %d slack policies, but the slack controller is not installed", len(e.policies)),
+			"helm upgrade plimsoll charts/plimsoll --set controller.enabled=true")
+	}
+	for i := range e.policies {
+		policy := &e.policies[i]
+		ready := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)
+		switch {
+		case ready == nil:
+			e.add(Problem, "policy "+policy.Name+" has no status: no controller has reconciled it",
+				"check whether plimsoll-controller runs and is the leader")
+		case ready.Status != metav1.ConditionTrue:
+			e.add(Warning, fmt.Sprintf("policy %s is not ready: %s: %s", policy.Name, ready.Reason, ready.Message),
+				"plimsoll slack status "+policy.Name)
+		default:
+			e.ok("policy %s is ready", policy.Name)
+		}
+	}
+	return nil
+}
+
 const (
 	// bufferStatusTimeout is the age at which a buffer must have conditions from an autoscaler.
 	bufferStatusTimeout = 2 * time.Minute
+	// provisioningTimeout is the time after which an autoscaler must have provisioned a buffer that it accepts.
+	provisioningTimeout = 2 * time.Minute
 	// clusterAutoscalerFlags are the flags that enable buffers in Cluster Autoscaler.
 	clusterAutoscalerFlags = "--capacity-buffer-controller-enabled --capacity-buffer-pod-injection-enabled"
 )
@@ -30,8 +65,7 @@ const (
 // checkAutoscaler checks whether an autoscaler serves the buffers of the policies, by their conditions
 // and by the flags and rights of autoscalers that run as Deployments.
 func (e *examination) checkAutoscaler(ctx context.Context) error {
-	usesBuffers := func(p v1alpha1.ResourceSlack) bool { return slack.BackendOf(&p).Writes(slack.CapacityBufferKind) }
-	if !slices.ContainsFunc(e.policies, usesBuffers) {
+	if !slices.ContainsFunc(e.policies, func(p v1alpha1.ResourceSlack) bool { return slack.BackendOf(&p).Virtual }) {
 		e.ok("no policy uses the buffers of an autoscaler")
 		return nil
 	}
@@ -67,7 +101,7 @@ func (e *examination) checkAutoscalers(ctx context.Context) error {
 			continue
 		}
 		e.checkFlagsOf(d)
-		if isNamed && !isKarpenter(d) || isClusterAutoscaler(d) {
+		if isNamed && !hasImage(d, karpenter) || hasImage(d, clusterAutoscaler) {
 			if err := e.checkRightsOfClusterAutoscaler(ctx, d); err != nil {
 				return err
 			}
@@ -79,11 +113,11 @@ func (e *examination) checkAutoscalers(ctx context.Context) error {
 	return nil
 }
 
-// isClusterAutoscaler reports whether a Deployment looks like Cluster Autoscaler.
-func isClusterAutoscaler(d *appsv1.Deployment) bool { return hasImage(d, "cluster-autoscaler") }
-
-// isKarpenter reports whether a Deployment looks like Karpenter.
-func isKarpenter(d *appsv1.Deployment) bool { return hasImage(d, "karpenter") }
+// Parts of the names of the images by which autoscalers are recognized.
+const (
+	clusterAutoscaler = "cluster-autoscaler"
+	karpenter         = "karpenter"
+)
 
 // hasImage reports whether the image of a container of a Deployment contains a name.
 func hasImage(d *appsv1.Deployment, name string) bool {
@@ -146,16 +180,67 @@ func wordsOf(d *appsv1.Deployment) string {
 func (e *examination) checkFlagsOf(d *appsv1.Deployment) {
 	name, all := resources.Name(d), wordsOf(d)
 	switch {
-	case isClusterAutoscaler(d):
+	case hasImage(d, clusterAutoscaler):
 		for flag := range strings.SplitSeq(clusterAutoscalerFlags, " ") {
 			if !strings.Contains(all, flag) || strings.Contains(all, flag+"=false") {
 				e.add(Problem, name+" runs without "+flag, "add it to the arguments of "+name)
 			}
 		}
-	case isKarpenter(d):
+	case hasImage(d, karpenter):
 		if !strings.Contains(all, "CapacityBuffer=true") {
 			e.add(Problem, name+" runs without the feature gate CapacityBuffer",
 				"set FEATURE_GATES=CapacityBuffer=true in the environment of "+name+" (settings.featureGates of its chart)")
 		}
 	}
+}
+
+// checkBuffers checks the status that an autoscaler reports for all buffers, also for buffers that belong to no policy.
+func (e *examination) checkBuffers(buffers []unstructured.Unstructured) {
+	var unserved, refused, limited, unprovisioned []slack.Answer
+	for i := range buffers {
+		answer := slack.AnswerOf(&buffers[i])
+		switch age := e.now.Sub(buffers[i].GetCreationTimestamp().Time); {
+		case answer.State == slack.AnswerRefused:
+			refused = append(refused, answer)
+		case answer.State == slack.AnswerLimited:
+			limited = append(limited, answer)
+		case answer.State == slack.AnswerMissing && age > bufferStatusTimeout:
+			unserved = append(unserved, answer)
+		}
+		if since := answer.UnprovisionedSince; !since.IsZero() && e.now.Sub(since) > provisioningTimeout {
+			answer.Message = cmp.Or(answer.ProvisioningMessage, "no reason")
+			unprovisioned = append(unprovisioned, answer)
+		}
+	}
+	problem := func(found []slack.Answer, what, fix string) {
+		if len(found) > 0 {
+			subject := format.PartAre(len(found), len(buffers), "buffer")
+			e.add(Problem, fmt.Sprintf("%s %s: %s", subject, what, abbreviate(describeAnswers(found))), fix)
+		}
+	}
+	problem(unserved, "without conditions from an autoscaler, or with outdated ones", "enable buffers in your autoscaler: "+
+		clusterAutoscalerFlags+" of Cluster Autoscaler, FEATURE_GATES=CapacityBuffer=true of Karpenter")
+	problem(refused, "refused by the autoscaler", "resolve the cause in the message: \"forbidden\" means that the "+
+		"autoscaler may not create pods, or that the admission of the namespace refuses the pods of the buffer "+
+		"(docs/slack.md, Install); for others see kubectl describe capacitybuffer")
+	problem(limited, "limited by the autoscaler", "raise the ResourceQuota in the message, or lower minRate or the annotation "+
+		"plimsoll.dev/slack of the workload")
+	problem(unprovisioned, fmt.Sprintf("ready, but not provisioned, for over %s", provisioningTimeout),
+		"see the events in plimsoll slack status and the log of the autoscaler: its maximum number of nodes, the quota of the cloud, or "+
+			"--capacity-buffer-pod-injection-enabled of Cluster Autoscaler")
+	if len(unserved)+len(refused)+len(limited)+len(unprovisioned) == 0 {
+		e.ok("%s, all new or accepted and provisioned by an autoscaler", format.Of(len(buffers), "buffer"))
+	}
+}
+
+// describeAnswers returns the names of buffers, with the messages of the autoscaler.
+func describeAnswers(answers []slack.Answer) (texts []string) {
+	for _, answer := range answers {
+		text := answer.Namespace + "/" + answer.Name
+		if answer.Message != "" {
+			text += " (" + answer.Message + ")"
+		}
+		texts = append(texts, text)
+	}
+	return texts
 }

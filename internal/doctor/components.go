@@ -3,6 +3,8 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,22 +22,13 @@ const (
 	componentLabel = "app.kubernetes.io/component"
 )
 
-// pageSize is the maximum number of objects per list request.
-const pageSize = 500
-
 // checkNodes reads the nodes and checks whether they are ready.
 func (e *examination) checkNodes(ctx context.Context) error {
-	options := metav1.ListOptions{Limit: pageSize}
-	for {
-		list, err := e.kube.CoreV1().Nodes().List(ctx, options)
-		if err != nil {
-			return err
-		}
-		e.nodes = append(e.nodes, list.Items...)
-		if options.Continue = list.Continue; options.Continue == "" {
-			break
-		}
+	list, err := e.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
 	}
+	e.nodes = list.Items
 	var notReady []string
 	for i := range e.nodes {
 		if resources.ReadyStatus(&e.nodes[i]) != v1.ConditionTrue {
@@ -52,6 +45,41 @@ func (e *examination) checkNodes(ctx context.Context) error {
 		e.ok("%s, all ready", format.Of(len(e.nodes), "node"))
 	}
 	return nil
+}
+
+// conditionTimeout is the age at which a pending pod must have a condition from a scheduler.
+const conditionTimeout = time.Minute
+
+// checkSchedulers checks for pending pods that no scheduler has tried to schedule: the scheduler in
+// spec.schedulerName does not run, or has no profile with this name.
+func (e *examination) checkSchedulers(ctx context.Context) error {
+	ignored := map[string][]string{}
+	options := metav1.ListOptions{FieldSelector: "spec.nodeName=,status.phase=Pending"}
+	list, err := e.kube.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		pod := &list.Items[i]
+		if e.now.Sub(pod.CreationTimestamp.Time) > conditionTimeout && len(pod.Spec.SchedulingGates) == 0 && !isAttempted(pod) {
+			ignored[pod.Spec.SchedulerName] = append(ignored[pod.Spec.SchedulerName], resources.Name(pod))
+		}
+	}
+	names := slices.Sorted(maps.Keys(ignored))
+	for _, name := range names {
+		e.add(Problem, fmt.Sprintf("no scheduler has processed %s with %q in spec.schedulerName: %s",
+			format.Of(len(ignored[name]), "pod"), name, abbreviate(ignored[name])),
+			"set spec.schedulerName to a profile of a running scheduler (see profiles in the configuration of plimsoll-scheduler)")
+	}
+	if len(names) == 0 {
+		e.ok("%s pending, all processed by a scheduler or new", format.Are(len(list.Items), "pod"))
+	}
+	return nil
+}
+
+// isAttempted reports whether a scheduler has tried to schedule the pod, which sets PodScheduled.
+func isAttempted(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled })
 }
 
 // abbreviate returns the first three names and the number of remaining names.

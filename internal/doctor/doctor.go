@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
@@ -65,7 +66,7 @@ func New(config *rest.Config, kubernetesVersion string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.New(config, client.Options{Scheme: kube.Scheme()})
+	c, err := client.New(config, client.Options{Scheme: kube.SchemeWith(fleet.InstallManagedClusters)})
 	if err != nil {
 		return nil, err
 	}

@@ -5,18 +5,17 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // checkPlacements checks for misconfigured placements, and for clusters that report no
 // resources.
 func (e *examination) checkPlacements(ctx context.Context) error {
-	group := schema.GroupVersion{Group: "cluster.open-cluster-management.io", Version: "v1beta1"}
-	var list unstructured.UnstructuredList
-	list.SetGroupVersionKind(group.WithKind("PlacementList"))
+	var list v1beta1.PlacementList
 	if err := e.client.List(ctx, &list); err != nil {
 		if meta.IsNoMatchError(err) {
 			e.ok("the cluster is not a hub: it has no CRD of Placement")
@@ -25,28 +24,17 @@ func (e *examination) checkPlacements(ctx context.Context) error {
 		return err
 	}
 	for i := range list.Items {
-		e.checkPlacement(&list.Items[i])
+		name, conditions := resources.Name(&list.Items[i]), list.Items[i].Status.Conditions
+		if c := meta.FindStatusCondition(conditions, "PlacementMisconfigured"); c != nil && c.Status == metav1.ConditionTrue {
+			e.add(Problem, fmt.Sprintf("placement %s is misconfigured: %s", name, c.Message), "plimsoll placement explain "+name)
+		}
 	}
 	return e.checkManagedClusters(ctx)
 }
 
-// checkPlacement checks the conditions of a placement.
-func (e *examination) checkPlacement(p *unstructured.Unstructured) {
-	name := resources.Name(p)
-	conditions, _, _ := unstructured.NestedSlice(p.Object, "status", "conditions") // a value of another type has no conditions
-	for _, c := range conditions {
-		condition, ok := c.(map[string]any)
-		if ok && condition["type"] == "PlacementMisconfigured" && condition["status"] == "True" {
-			e.add(Problem, fmt.Sprintf("placement %s is misconfigured: %v", name, condition["message"]), "plimsoll placement explain "+name)
-		}
-	}
-}
-
 // checkManagedClusters checks for clusters that report no allocatable resources.
 func (e *examination) checkManagedClusters(ctx context.Context) error {
-	var list unstructured.UnstructuredList
-	group := schema.GroupVersion{Group: "cluster.open-cluster-management.io", Version: "v1"}
-	list.SetGroupVersionKind(group.WithKind("ManagedClusterList"))
+	var list fleet.ManagedClusterList
 	if err := e.client.List(ctx, &list); err != nil {
 		if meta.IsNoMatchError(err) {
 			return nil // reported by checkDefinitions
@@ -55,8 +43,7 @@ func (e *examination) checkManagedClusters(ctx context.Context) error {
 	}
 	var missing []string
 	for i := range list.Items {
-		allocatable, _, err := unstructured.NestedMap(list.Items[i].Object, "status", "allocatable")
-		if err != nil || len(allocatable) == 0 {
+		if len(list.Items[i].Status.Allocatable) == 0 {
 			missing = append(missing, list.Items[i].GetName())
 		}
 	}

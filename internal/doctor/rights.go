@@ -15,6 +15,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	chart "github.com/plimsoll-k8s/plimsoll/charts/plimsoll"
@@ -158,12 +159,11 @@ func (e *examination) denied(
 }
 
 // requestsOf returns each request that a rule permits.
-func requestsOf(rule rbacv1.PolicyRule, namespace string) []*authorizationv1.ResourceAttributes {
+func requestsOf(rule rbacv1.PolicyRule, namespace string) (all []*authorizationv1.ResourceAttributes) {
 	names := rule.ResourceNames
 	if len(names) == 0 {
 		names = []string{""}
 	}
-	var all []*authorizationv1.ResourceAttributes
 	for _, group := range rule.APIGroups {
 		for _, resource := range rule.Resources {
 			resource, subresource, _ := strings.Cut(resource, "/")
@@ -181,13 +181,8 @@ func requestsOf(rule rbacv1.PolicyRule, namespace string) []*authorizationv1.Res
 
 // describe returns a description of a request, such as "patch resourceslacks/status.plimsoll.dev".
 func describe(a *authorizationv1.ResourceAttributes) string {
-	text := a.Verb + " " + a.Resource
-	if a.Subresource != "" {
-		text += "/" + a.Subresource
-	}
-	if a.Group != "" {
-		text += "." + a.Group
-	}
+	resource := strings.TrimSuffix(a.Resource+"/"+a.Subresource, "/")
+	text := a.Verb + " " + schema.GroupResource{Group: a.Group, Resource: resource}.String()
 	if a.Namespace != "" {
 		text += " in " + a.Namespace
 	}
