@@ -2,7 +2,6 @@ package slack
 
 import (
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,8 +25,6 @@ type Backend struct {
 
 	objects func(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) []runtime.Object
 	groups  func(objects []unstructured.Unstructured) ([]Group, error)
-	// answerKind is the kind of the objects on which an autoscaler reports, empty if there is none.
-	answerKind string
 }
 
 // ObjectKind is a kind of object that a backend writes.
@@ -83,16 +80,11 @@ func (b *Backend) Groups(objects []unstructured.Unstructured) ([]Group, error) {
 func (b *Backend) Answers(objects []unstructured.Unstructured) []Answer {
 	var answers []Answer
 	for i := range objects {
-		if b.answerKind != "" && objects[i].GetKind() == b.answerKind {
+		if b.Virtual && objects[i].GetKind() == CapacityBufferKind.Kind {
 			answers = append(answers, AnswerOf(&objects[i]))
 		}
 	}
 	return answers
-}
-
-// Writes reports whether the backend writes objects of a kind.
-func (b *Backend) Writes(kind schema.GroupVersionKind) bool {
-	return slices.ContainsFunc(b.Kinds, func(k ObjectKind) bool { return k.GroupVersionKind == kind })
 }
 
 // removeNulls removes fields that are null: server-side apply would own them.

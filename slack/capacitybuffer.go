@@ -41,8 +41,7 @@ var capacityBufferBackend = &Backend{
 		}
 		return out
 	},
-	groups:     capacityBufferGroups,
-	answerKind: CapacityBufferKind.Kind,
+	groups: capacityBufferGroups,
 }
 
 // capacityBuffers returns a template and a buffer for each group of a plan.

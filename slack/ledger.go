@@ -1,7 +1,9 @@
 package slack
 
 import (
-	"github.com/plimsoll-k8s/plimsoll/internal/ledger"
+	"maps"
+	"slices"
+
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
@@ -18,9 +20,6 @@ type ledgerPod struct {
 	OptedOut bool
 }
 
-// NodeName implements ledger.OnNode.
-func (p ledgerPod) NodeName() string { return p.Node }
-
 // ledgerNode is the part of a node that the ledger counts.
 type ledgerNode struct {
 	// InPool reports whether the node and its pods are in the pool.
@@ -33,156 +32,67 @@ type ledgerNode struct {
 	Slots       int64
 }
 
-// maxAmount is the highest amount that one pod or node is counted with: 16 TiB of memory or 17
-// billion cores. Sums over 500,000 of them do not overflow.
-const maxAmount = 1 << 44
-
-var maxAmounts = resources.Amounts{maxAmount, maxAmount}
-
-// account is a node and the pods on it.
-type account = ledger.Account[ledgerNode, ledgerPod, podSums]
-
-// podSums are the requests of the pods on one node.
-type podSums struct{ daemons, others resources.Amounts }
-
-// sumFor returns the sum that a pod is counted in.
-func (s *podSums) sumFor(pod ledgerPod) *resources.Amounts {
-	if pod.Daemon {
-		return &s.daemons
-	}
-	return &s.others
+// account is a node with the sums over the pods on it.
+type account struct {
+	ledgerNode
+	// daemons and others are the requests of the pods, pods is their number.
+	daemons, others resources.Amounts
+	pods            int64
 }
 
-// poolLedger counts the nodes of a pool and the pods on them, one change at a time. The cost of a
-// change does not depend on the size of the cluster. It is not safe for concurrent use.
-type poolLedger struct {
-	ledger *ledger.Ledger[ledgerNode, ledgerPod, podSums]
+// capacity returns the capacity that the pods of a node leave.
+func (a *account) capacity(name string) freeCapacity {
+	return freeCapacity{name, a.InPool, a.Usable, a.Allocatable.Subtract(a.daemons).Subtract(a.others), a.Slots - a.pods}
+}
 
-	// requested is the sum of the requests of pods of the pool, without daemon pods.
-	requested resources.Amounts
-	// allocatable and free are sums over the usable nodes of the pool; usable is their number.
-	allocatable, free resources.Amounts
-	usable            int
-	// matching is the number of nodes in the pool, usable or not.
-	matching int
-	// podShapes counts the pods that may be the biggest by their requests, nodeShapes the usable
-	// nodes by their capacity after daemon pods.
-	podShapes, nodeShapes map[resources.Amounts]int
+// poolLedger has the nodes of a cluster and the pods on them. It counts them when they are read after a
+// change, in one pass. It is not safe for concurrent use.
+type poolLedger struct {
+	accounts map[string]*account
+	pods     map[string]ledgerPod
+	// totals are nil after a change.
+	totals *poolTotals
 }
 
 // newPoolLedger returns an empty ledger.
 func newPoolLedger() *poolLedger {
-	l := &poolLedger{podShapes: map[resources.Amounts]int{}, nodeShapes: map[resources.Amounts]int{}}
-	l.ledger = ledger.New(
-		ledger.Hooks[ledgerNode, ledgerPod, podSums]{NodeChanged: l.nodeChanged, PodAdded: l.podAdded, PodRemoved: l.podRemoved},
-	)
-	return l
+	return &poolLedger{accounts: map[string]*account{}, pods: map[string]ledgerPod{}}
 }
 
 // SetNode adds or updates a node.
 func (l *poolLedger) SetNode(name string, node ledgerNode) {
-	node.Allocatable = node.Allocatable.Min(maxAmounts)
-	l.ledger.SetNode(name, node)
+	l.accounts[name], l.totals = &account{ledgerNode: node}, nil
 }
 
 // DeleteNode removes a node. The pods on it remain, and count again if the node is set again.
-func (l *poolLedger) DeleteNode(name string) { l.ledger.DeleteNode(name) }
+func (l *poolLedger) DeleteNode(name string) {
+	delete(l.accounts, name)
+	l.totals = nil
+}
 
 // SetPod adds or updates the pod with an ID.
 func (l *poolLedger) SetPod(id string, pod ledgerPod) {
-	pod.Requests = pod.Requests.Min(maxAmounts)
-	l.ledger.SetPod(id, pod)
+	if pod.Node == "" {
+		l.DeletePod(id)
+		return
+	}
+	l.pods[id], l.totals = pod, nil
 }
 
 // DeletePod removes a pod.
-func (l *poolLedger) DeletePod(id string) { l.ledger.DeletePod(id) }
-
-func (l *poolLedger) nodeChanged(a *account, before ledgerNode) {
-	if before.InPool != a.Node.InPool {
-		count, change := l.uncountPod, -1
-		if a.Node.InPool {
-			count, change = l.countPod, 1
-		}
-		l.ledger.PodsOf(a, count)
-		l.matching += change
-	}
-	l.removeCapacity(before, a.Sums)
-	l.addCapacity(a.Node, a.Sums)
+func (l *poolLedger) DeletePod(id string) {
+	delete(l.pods, id)
+	l.totals = nil
 }
 
-func (l *poolLedger) podAdded(a *account, pod ledgerPod) {
-	if a.Node.InPool {
-		l.countPod(pod)
+// Capacities returns the capacity left on each node, by name. It does not change with the ledger.
+func (l *poolLedger) Capacities() []freeCapacity {
+	l.Pool()
+	nodes := make([]freeCapacity, 0, len(l.accounts))
+	for _, name := range slices.Sorted(maps.Keys(l.accounts)) {
+		nodes = append(nodes, l.accounts[name].capacity(name))
 	}
-	l.removeCapacity(a.Node, a.Sums)
-	sum := a.Sums.sumFor(pod)
-	*sum = sum.Add(pod.Requests)
-	l.addCapacity(a.Node, a.Sums)
-}
-
-func (l *poolLedger) podRemoved(a *account, pod ledgerPod) {
-	if a.Node.InPool {
-		l.uncountPod(pod)
-	}
-	l.removeCapacity(a.Node, a.Sums)
-	sum := a.Sums.sumFor(pod)
-	*sum = sum.Subtract(pod.Requests)
-	l.addCapacity(a.Node, a.Sums)
-}
-
-// countPod adds a pod of the pool to the sums of the pool.
-func (l *poolLedger) countPod(pod ledgerPod) {
-	if pod.Daemon {
-		return
-	}
-	l.requested = l.requested.Add(pod.Requests)
-	if !pod.OptedOut {
-		l.podShapes[pod.Requests]++
-	}
-}
-
-// uncountPod reverses countPod.
-func (l *poolLedger) uncountPod(pod ledgerPod) {
-	if pod.Daemon {
-		return
-	}
-	l.requested = l.requested.Subtract(pod.Requests)
-	if !pod.OptedOut {
-		decrement(l.podShapes, pod.Requests)
-	}
-}
-
-// freeOf returns the capacity of a node that its pods leave free.
-func freeOf(node ledgerNode, pods podSums) resources.Amounts {
-	return node.Allocatable.Subtract(pods.daemons).Subtract(pods.others)
-}
-
-// addCapacity adds a node to the sums over the usable nodes of the pool.
-func (l *poolLedger) addCapacity(node ledgerNode, pods podSums) {
-	if !node.InPool || !node.Usable {
-		return
-	}
-	l.usable++
-	l.allocatable = l.allocatable.Add(node.Allocatable)
-	l.free = l.free.Add(freeOf(node, pods))
-	l.nodeShapes[node.Allocatable.Subtract(pods.daemons)]++
-}
-
-// removeCapacity reverses addCapacity.
-func (l *poolLedger) removeCapacity(node ledgerNode, pods podSums) {
-	if !node.InPool || !node.Usable {
-		return
-	}
-	l.usable--
-	l.allocatable = l.allocatable.Subtract(node.Allocatable)
-	l.free = l.free.Subtract(freeOf(node, pods))
-	decrement(l.nodeShapes, node.Allocatable.Subtract(pods.daemons))
-}
-
-func decrement(shapes map[resources.Amounts]int, shape resources.Amounts) {
-	if shapes[shape]--; shapes[shape] <= 0 {
-		delete(shapes, shape)
-	}
+	return nodes
 }
 
 // poolTotals is the input of a plan.
@@ -202,19 +112,85 @@ type poolTotals struct {
 	Shapes []resources.Amounts
 }
 
-// Pool returns the totals of the current pool, in one pass over the shapes of pods and nodes.
+// Pool returns the totals of the current pool.
 func (l *poolLedger) Pool() poolTotals {
-	p := poolTotals{Requested: l.requested, Allocatable: l.allocatable, Free: l.free, Nodes: l.usable, Matching: l.matching}
-	for shape := range l.podShapes {
-		p.MaxPodRequests = p.MaxPodRequests.Max(shape)
-		if p.LargestByCPU.Less(shape) {
-			p.LargestByCPU = shape
+	if l.totals != nil {
+		return *l.totals
+	}
+	p := &poolTotals{}
+	for _, a := range l.accounts {
+		a.daemons, a.others, a.pods = resources.Amounts{}, resources.Amounts{}, 0
+	}
+	for _, pod := range l.pods {
+		a := l.accounts[pod.Node]
+		if a == nil {
+			continue
 		}
-		if shape[resources.Memory] > p.LargestByMemory[resources.Memory] ||
-			shape[resources.Memory] == p.LargestByMemory[resources.Memory] && shape[resources.CPU] > p.LargestByMemory[resources.CPU] {
-			p.LargestByMemory = shape
+		a.pods++
+		if pod.Daemon {
+			a.daemons = a.daemons.Add(pod.Requests)
+			continue
+		}
+		a.others = a.others.Add(pod.Requests)
+		if a.InPool {
+			p.addPod(pod)
 		}
 	}
-	p.Shapes = maximalShapes(l.nodeShapes)
-	return p
+	for _, a := range l.accounts {
+		if a.InPool {
+			p.addNode(a)
+		}
+	}
+	p.Shapes = maximalShapes(p.Shapes)
+	l.totals = p
+	return *p
+}
+
+// addPod adds a pod of the pool that is not a daemon pod.
+func (p *poolTotals) addPod(pod ledgerPod) {
+	p.Requested = p.Requested.Add(pod.Requests)
+	if pod.OptedOut {
+		return
+	}
+	shape, largest := pod.Requests, p.LargestByMemory
+	p.MaxPodRequests = p.MaxPodRequests.Max(shape)
+	if p.LargestByCPU.Less(shape) {
+		p.LargestByCPU = shape
+	}
+	if shape[resources.Memory] > largest[resources.Memory] ||
+		shape[resources.Memory] == largest[resources.Memory] && shape[resources.CPU] > largest[resources.CPU] {
+		p.LargestByMemory = shape
+	}
+}
+
+// addNode adds a node of the pool, and its shape if it is usable.
+func (p *poolTotals) addNode(a *account) {
+	p.Matching++
+	if !a.Usable {
+		return
+	}
+	p.Nodes++
+	p.Allocatable = p.Allocatable.Add(a.Allocatable)
+	p.Free = p.Free.Add(a.capacity("").Free)
+	p.Shapes = append(p.Shapes, a.Allocatable.Subtract(a.daemons))
+}
+
+// maximalShapes returns the shapes that no other shape exceeds in all resources, by descending CPU.
+// Amounts that fit any shape fit one of these.
+func maximalShapes(shapes []resources.Amounts) []resources.Amounts {
+	slices.SortFunc(shapes, func(a, b resources.Amounts) int { return slices.Compare(b[:], a[:]) })
+	// CPU does not increase from one shape to the next: a shape is maximal if it has more memory than
+	// all shapes before it.
+	maximal, memory := []resources.Amounts{}, int64(-1)
+	for _, shape := range shapes {
+		if shape[resources.Memory] > memory {
+			maximal, memory = append(maximal, shape), shape[resources.Memory]
+		}
+	}
+	return maximal
+}
+
+// fitsAny reports whether one of the shapes has enough of all resources.
+func fitsAny(a resources.Amounts, shapes []resources.Amounts) bool {
+	return slices.ContainsFunc(shapes, a.FitsIn)
 }

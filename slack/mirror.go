@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-helpers/resource"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -16,18 +15,17 @@ import (
 )
 
 // addMirrors appends the groups that mirror workloads to a plan, in a fixed order, as far as the maximums of
-// the policy permit. Count returns the number of placeholders that are held for a workload, given the number
-// that it requests, and the end of its cool-down in seconds, 0 if there is none.
-func (p *Plan) addMirrors(
-	policy *v1alpha1.ResourceSlack, workloads []Workload, count func(w Workload, wanted int64) (held, coolDownEnd int64),
-) {
-	workloads = slices.SortedFunc(slices.Values(workloads), Workload.compare)
-	limits := newMirrorLimits(policy)
+// the policy permit, at a time in seconds of the tracker. Adding jump gives the time of the wall clock.
+func (t *Tracker) addMirrors(p *Plan, seconds, jump int64) {
+	workloads := slices.SortedFunc(slices.Values(t.workloads), Workload.compare)
+	spec, selector := &t.policy.Spec.Mirrors, namespaceSelectorOf(t.policy)
+	perWorkload, perNamespace := int64(*spec.MaxPerWorkload), int64(*spec.MaxPerNamespace)
 	var unselected []string
 	var mirrors []mirror
+	counts, used := map[string]*mirrorCount{}, map[string]int64{} // by name of the group, by namespace
 	for i := range workloads {
 		w := &workloads[i]
-		if !w.isSelected(limits.selector) {
+		if !w.isSelected(selector) {
 			unselected = append(unselected, w.String())
 			continue
 		}
@@ -40,20 +38,39 @@ func (p *Plan) addMirrors(
 			p.Reasons = append(p.Reasons, err.Error())
 			continue
 		}
+		count := t.mirrorCountOf(w, min(wanted, perWorkload))
+		counts[w.groupName()] = count
 		m := mirror{workload: w, wanted: wanted}
-		m.held, m.coolDownEnd = count(*w, min(wanted, limits.perWorkload))
-		m.permitted = limits.inNamespace(w.Namespace, m.held)
+		if m.held, m.coolDownEnd = count.Next(min(wanted, perWorkload), seconds); m.coolDownEnd != 0 {
+			m.coolDownEnd += jump
+		}
+		m.permitted = max(0, min(m.held, perWorkload, perNamespace-used[w.Namespace]))
+		used[w.Namespace] += m.permitted
 		mirrors = append(mirrors, m)
 	}
-	shares := fairShares(limits.used, max(0, int64(*policy.Spec.MaxPlaceholders)-p.placeholders()))
+	t.mirrors = counts // there is no cool-down for workloads that are no longer mirrored
+	shares := fairShares(used, max(0, int64(*t.policy.Spec.MaxPlaceholders)-p.placeholders()))
 	for i := range mirrors {
-		p.addPermitted(&mirrors[i], limits, shares)
+		p.addPermitted(&mirrors[i], perWorkload, shares)
 	}
 	if len(unselected) > 0 {
 		p.Reasons = append(p.Reasons, fmt.Sprintf("%s with annotation %s %s in namespaces that "+
 			"spec.mirrors.namespaceSelector does not select: %s", format.Of(len(unselected), "workload"), v1alpha1.AnnotationSlack,
 			format.Form(len(unselected), "is", "are"), format.Abbreviate(unselected, maxNames, ", ")))
 	}
+}
+
+// mirrorCountOf returns the count of a workload. A changed annotation sets it to the wanted number.
+func (t *Tracker) mirrorCountOf(w *Workload, wanted int64) *mirrorCount {
+	count := t.mirrors[w.groupName()]
+	if count == nil {
+		return &mirrorCount{annotation: w.Slack}
+	}
+	if count.annotation != w.Slack && count.annotation != "" { // unknown after Resume
+		count.Set(wanted)
+	}
+	count.annotation = w.Slack
+	return count
 }
 
 // mirror is the number of placeholders of one workload.
@@ -68,13 +85,13 @@ type mirror struct {
 
 // addPermitted appends the group of a mirror as far as the share of its namespace permits, and the reasons
 // if the number is not the wanted number.
-func (p *Plan) addPermitted(m *mirror, limits *mirrorLimits, shares map[string]int64) {
+func (p *Plan) addPermitted(m *mirror, perWorkload int64, shares map[string]int64) {
 	w := m.workload
 	permitted := min(m.permitted, shares[w.Namespace])
 	shares[w.Namespace] -= permitted
 	if permitted < m.wanted {
 		p.Feasible = false
-		p.Reasons = append(p.Reasons, limits.reason(m, permitted))
+		p.Reasons = append(p.Reasons, m.reason(permitted, perWorkload))
 	}
 	if m.held > m.wanted && permitted > m.wanted && m.coolDownEnd != 0 {
 		p.CoolDown = true
@@ -97,38 +114,13 @@ func (p *Plan) addMirror(w *Workload, count int64) {
 	p.Total = addTimes(p.Total, group.Requests, group.Count)
 }
 
-// mirrorLimits are the maximums of a policy for placeholders that mirror workloads.
-type mirrorLimits struct {
-	selector                  labels.Selector
-	perWorkload, perNamespace int64
-	// used are the numbers by namespace.
-	used map[string]int64
-}
-
-// newMirrorLimits returns the limits of a policy with defaults.
-func newMirrorLimits(policy *v1alpha1.ResourceSlack) *mirrorLimits {
-	return &mirrorLimits{
-		selector:    namespaceSelectorOf(policy),
-		perWorkload: int64(*policy.Spec.Mirrors.MaxPerWorkload), perNamespace: int64(*policy.Spec.Mirrors.MaxPerNamespace),
-		used: map[string]int64{},
-	}
-}
-
-// inNamespace returns how many of the held placeholders of a workload the maximums per workload and
-// namespace permit. It counts them.
-func (l *mirrorLimits) inNamespace(namespace string, held int64) int64 {
-	permitted := max(0, min(held, l.perWorkload, l.perNamespace-l.used[namespace]))
-	l.used[namespace] += permitted
-	return permitted
-}
-
 // reason returns the reason for which fewer placeholders are permitted than a workload requires.
-func (l *mirrorLimits) reason(m *mirror, permitted int64) string {
-	cause := fmt.Sprintf("spec.mirrors.maxPerWorkload permits %d", l.perWorkload)
+func (m *mirror) reason(permitted, perWorkload int64) string {
+	cause := fmt.Sprintf("spec.mirrors.maxPerWorkload permits %d", perWorkload)
 	switch namespace := m.workload.Namespace; {
 	case permitted < m.permitted:
 		cause = fmt.Sprintf("maxPlaceholders permits %d more in namespace %s", permitted, namespace)
-	case permitted < l.perWorkload:
+	case permitted < perWorkload:
 		cause = fmt.Sprintf("spec.mirrors.maxPerNamespace permits %d more in namespace %s", permitted, namespace)
 	}
 	return fmt.Sprintf("%s requires %s, %s", m.workload, format.Of(m.wanted, "placeholder"), cause)
@@ -235,37 +227,24 @@ func (p *Plan) placeholders() (sum int64) {
 // requestsOfTemplate returns the requests of a pod of the template. A limit without a request counts
 // as the request: the API server sets this default for pods, not for templates.
 func requestsOfTemplate(template *v1.PodTemplateSpec) v1.ResourceList {
-	spec := v1.PodSpec{
-		Containers: withDefaults(template.Spec.Containers), InitContainers: withDefaults(template.Spec.InitContainers),
-		Overhead: template.Spec.Overhead, Resources: template.Spec.Resources.DeepCopy(),
+	spec := template.Spec.DeepCopy()
+	for _, containers := range [][]v1.Container{spec.Containers, spec.InitContainers} {
+		for i := range containers {
+			defaultRequests(&containers[i].Resources)
+		}
 	}
 	if spec.Resources != nil {
 		defaultRequests(spec.Resources)
 	}
-	return resource.PodRequests(&v1.Pod{Spec: spec}, resource.PodResourcesOptions{})
-}
-
-// withDefaults returns the fields of containers that determine their requests, with defaults.
-func withDefaults(containers []v1.Container) []v1.Container {
-	out := make([]v1.Container, len(containers))
-	for i := range containers {
-		c := &containers[i]
-		out[i] = v1.Container{Name: c.Name, Resources: *c.Resources.DeepCopy(), RestartPolicy: c.RestartPolicy}
-		defaultRequests(&out[i].Resources)
-	}
-	return out
+	return resource.PodRequests(&v1.Pod{Spec: *spec}, resource.PodResourcesOptions{})
 }
 
 // defaultRequests sets missing requests to the limits.
 func defaultRequests(resources *v1.ResourceRequirements) {
-	for name, limit := range resources.Limits {
-		if _, ok := resources.Requests[name]; !ok {
-			if resources.Requests == nil {
-				resources.Requests = v1.ResourceList{}
-			}
-			resources.Requests[name] = limit
-		}
-	}
+	requests := v1.ResourceList{}
+	maps.Copy(requests, resources.Limits)
+	maps.Copy(requests, resources.Requests)
+	resources.Requests = requests
 }
 
 // mirrorTemplate returns a template whose pods are scheduled like the workload's pods: it has their
@@ -281,14 +260,10 @@ func mirrorTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateS
 	}
 	t.Labels[PlaceholderLabel] = policy.Name
 	container := &t.Spec.Containers[0]
-	for name, quantity := range group.Requests {
-		// Extended resources and huge pages cannot be overcommitted: requests must equal limits.
-		if name != v1.ResourceCPU && name != v1.ResourceMemory && name != v1.ResourceEphemeralStorage {
-			if container.Resources.Limits == nil {
-				container.Resources.Limits = v1.ResourceList{}
-			}
-			container.Resources.Limits[name] = quantity.DeepCopy()
-		}
+	// Extended resources and huge pages cannot be overcommitted: requests must equal limits.
+	container.Resources.Limits = group.Requests.DeepCopy()
+	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage} {
+		delete(container.Resources.Limits, name)
 	}
 	container.Ports = hostPorts(workload)
 	t.Spec.NodeSelector = workload.Spec.NodeSelector
@@ -331,24 +306,19 @@ func addNamespace(affinity *v1.Affinity, workload, added string) {
 			term.Namespaces = append(term.Namespaces, added)
 		}
 	}
-	var required [][]v1.PodAffinityTerm
-	var preferred [][]v1.WeightedPodAffinityTerm
+	var kinds []v1.PodAffinity
 	if affinity != nil && affinity.PodAffinity != nil {
-		required = append(required, affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
-		preferred = append(preferred, affinity.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+		kinds = append(kinds, *affinity.PodAffinity)
 	}
 	if affinity != nil && affinity.PodAntiAffinity != nil {
-		required = append(required, affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
-		preferred = append(preferred, affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+		kinds = append(kinds, v1.PodAffinity(*affinity.PodAntiAffinity))
 	}
-	for _, terms := range required {
-		for i := range terms {
-			extend(&terms[i])
+	for _, kind := range kinds {
+		for i := range kind.RequiredDuringSchedulingIgnoredDuringExecution {
+			extend(&kind.RequiredDuringSchedulingIgnoredDuringExecution[i])
 		}
-	}
-	for _, terms := range preferred {
-		for i := range terms {
-			extend(&terms[i].PodAffinityTerm)
+		for i := range kind.PreferredDuringSchedulingIgnoredDuringExecution {
+			extend(&kind.PreferredDuringSchedulingIgnoredDuringExecution[i].PodAffinityTerm)
 		}
 	}
 }

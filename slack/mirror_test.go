@@ -335,7 +335,7 @@ func TestPlaceable(t *testing.T) {
 		s.NodeSelector = map[string]string{"disk": "ssd"}
 		s.Containers[0].Resources.Requests = list("2", "1Gi")
 	})})
-	if got := tracker.Placeable(tracker.Next(noon), nil); got != 1 {
+	if got := tracker.Capacity().Placeable(tracker.Next(noon), nil); got != 1 {
 		t.Errorf("%d placeholders fit, want 1", got)
 	}
 }
@@ -377,7 +377,7 @@ func TestPlaceableWithAntiAffinity(t *testing.T) {
 		}
 		tracker.SetWorkloads(tc.workloads)
 		plan := tracker.Next(noon)
-		if got := tracker.Placeable(plan, tc.pods); got != tc.want {
+		if got := tracker.Capacity().Placeable(plan, tc.pods); got != tc.want {
 			t.Errorf("%s: %d placeholders fit, want %d", name, got, tc.want)
 		}
 		if namespaces, all := plan.AntiAffinityNamespaces(); all || name != "no anti-affinity" && fmt.Sprint(namespaces) != "[shop]" {

@@ -282,7 +282,7 @@ func TestPlaceableIsBounded(t *testing.T) {
 		pods[i] = &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "many"}, Spec: v1.PodSpec{NodeName: "n0"}}
 	}
 	plan := tracker.Next(noon)
-	if got := tracker.Placeable(plan, pods); plan.placeholders() != 4 || got != 2 {
+	if got := tracker.Capacity().Placeable(plan, pods); plan.placeholders() != 4 || got != 2 {
 		t.Errorf("%d of %d placeholders fit, want the two of namespace other", got, plan.placeholders())
 	}
 }

@@ -23,48 +23,40 @@ func nodeMatches(w *Workload) func(*v1.Node) bool {
 }
 
 // antiAffinity is the required pod anti-affinity of a workload.
-type antiAffinity struct {
-	terms []antiAffinityTerm
-}
+type antiAffinity []antiAffinityTerm
 
 type antiAffinityTerm struct {
 	topologyKey string
 	// namespaces are the namespaces that the term refers to, nil for all.
-	namespaces map[string]bool
+	namespaces sets.Set[string]
 	selector   labels.Selector
 	// occupied has the values of the topology key of nodes with a matching pod.
 	occupied map[string]bool
 }
 
-// newAntiAffinity returns the anti-affinity of a workload. Namespace selectors match all
+// newAntiAffinity returns the anti-affinity of a workload, none if it is nil. Namespace selectors match all
 // namespaces, because the labels of namespaces are not known: placeholders may then avoid too many
 // pods, never too few.
-func newAntiAffinity(w *Workload) *antiAffinity {
-	affinity := w.Template.Spec.Affinity
-	if affinity == nil || affinity.PodAntiAffinity == nil {
-		return &antiAffinity{}
+func newAntiAffinity(w *Workload) (terms antiAffinity) {
+	if w == nil || w.Template.Spec.Affinity == nil || w.Template.Spec.Affinity.PodAntiAffinity == nil {
+		return nil
 	}
-	a := &antiAffinity{}
-	for _, term := range affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+	for _, term := range w.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
 		selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
 		if err != nil {
 			continue // the API server rejects such pods
 		}
-		var namespaces map[string]bool
+		var namespaces sets.Set[string]
 		if term.NamespaceSelector == nil {
-			namespaces = map[string]bool{}
-			for _, namespace := range term.Namespaces {
-				namespaces[namespace] = true
-			}
-			if len(namespaces) == 0 {
-				namespaces[w.Namespace] = true
+			if namespaces = sets.New(term.Namespaces...); len(namespaces) == 0 {
+				namespaces.Insert(w.Namespace)
 			}
 		}
-		a.terms = append(a.terms, antiAffinityTerm{
+		terms = append(terms, antiAffinityTerm{
 			topologyKey: term.TopologyKey, namespaces: namespaces, selector: selector, occupied: map[string]bool{},
 		})
 	}
-	return a
+	return terms
 }
 
 // podIndex has the pods that run or may run, by namespace.
@@ -96,9 +88,9 @@ func (i podIndex) in(term *antiAffinityTerm) iter.Seq[[]*v1.Pod] {
 }
 
 // comparisons returns the number of comparisons of a pod with a term that addPods makes.
-func (a *antiAffinity) comparisons(index podIndex) (n int) {
-	for i := range a.terms {
-		for pods := range index.in(&a.terms[i]) {
+func (a antiAffinity) comparisons(index podIndex) (n int) {
+	for i := range a {
+		for pods := range index.in(&a[i]) {
 			n += len(pods)
 		}
 	}
@@ -106,12 +98,12 @@ func (a *antiAffinity) comparisons(index podIndex) (n int) {
 }
 
 // addPods adds the pods of an index on nodes.
-func (a *antiAffinity) addPods(index podIndex, nodes map[string]*v1.Node) {
-	for i := range a.terms {
-		for pods := range index.in(&a.terms[i]) {
+func (a antiAffinity) addPods(index podIndex, nodes map[string]*v1.Node) {
+	for i := range a {
+		for pods := range index.in(&a[i]) {
 			for _, pod := range pods {
 				if node := nodes[pod.Spec.NodeName]; node != nil {
-					a.terms[i].add(pod.Labels, node)
+					a[i].add(pod.Labels, node)
 				}
 			}
 		}
@@ -123,26 +115,20 @@ func (a *antiAffinity) addPods(index podIndex, nodes map[string]*v1.Node) {
 func (p *Plan) AntiAffinityNamespaces() (namespaces []string, all bool) {
 	names := sets.New[string]()
 	for i := range p.Groups {
-		w := p.Groups[i].Mirror
-		if w == nil || w.Template.Spec.Affinity == nil || w.Template.Spec.Affinity.PodAntiAffinity == nil {
-			continue
-		}
-		for _, term := range w.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
-			if term.NamespaceSelector != nil {
+		for _, term := range newAntiAffinity(p.Groups[i].Mirror) {
+			if term.namespaces == nil {
 				return nil, true
 			}
-			if names.Insert(term.Namespaces...); len(term.Namespaces) == 0 {
-				names.Insert(w.Namespace)
-			}
+			names = names.Union(term.namespaces)
 		}
 	}
 	return sets.List(names), false
 }
 
 // add adds a pod with a namespace and labels on a node.
-func (a *antiAffinity) add(namespace string, podLabels map[string]string, node *v1.Node) {
-	for i := range a.terms {
-		if term := &a.terms[i]; term.namespaces == nil || term.namespaces[namespace] {
+func (a antiAffinity) add(namespace string, podLabels map[string]string, node *v1.Node) {
+	for i := range a {
+		if term := &a[i]; term.namespaces == nil || term.namespaces.Has(namespace) {
 			term.add(podLabels, node)
 		}
 	}
@@ -156,8 +142,8 @@ func (t *antiAffinityTerm) add(podLabels map[string]string, node *v1.Node) {
 }
 
 // permits reports whether the anti-affinity permits a node.
-func (a *antiAffinity) permits(node *v1.Node) bool {
-	for _, term := range a.terms {
+func (a antiAffinity) permits(node *v1.Node) bool {
+	for _, term := range a {
 		if value, ok := node.Labels[term.topologyKey]; ok && term.occupied[value] {
 			return false
 		}

@@ -43,15 +43,10 @@ func InPool(node *v1.Node, pool v1alpha1.Pool) bool {
 // toleratesTaints reports whether tolerations match the taints of a node. Taints that prefer no
 // scheduling or describe the state of the node are ignored.
 func toleratesTaints(node *v1.Node, tolerations []v1.Toleration) bool {
-	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(
-		klog.Background(),
-		node.Spec.Taints,
-		tolerations,
-		func(taint *v1.Taint) bool {
-			return taint.Effect != v1.TaintEffectPreferNoSchedule && !isStateTaint(taint.Key)
-		},
-		true,
-	)
+	matters := func(taint *v1.Taint) bool {
+		return taint.Effect != v1.TaintEffectPreferNoSchedule && !isStateTaint(taint.Key)
+	}
+	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, tolerations, matters, true)
 	return !untolerated
 }
 
@@ -96,12 +91,7 @@ func observePod(pod *v1.Pod) ledgerPod {
 		return ledgerPod{}
 	}
 	return ledgerPod{
-		Node: pod.Spec.NodeName, Requests: requestsOf(pod), Daemon: resources.IsNodeBound(pod),
+		Node: pod.Spec.NodeName, Requests: resources.CPUAndMemory(resources.Requests(pod)), Daemon: resources.IsNodeBound(pod),
 		OptedOut: pod.Annotations[v1alpha1.AnnotationBiggest] == v1alpha1.BiggestIgnore,
 	}
-}
-
-// requestsOf returns the requests of a pod, computed as kube-scheduler does.
-func requestsOf(pod *v1.Pod) resources.Amounts {
-	return resources.CPUAndMemory(resources.Requests(pod))
 }

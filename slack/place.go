@@ -19,6 +19,7 @@ type demand struct {
 
 // freeCapacity is the capacity left on a node.
 type freeCapacity struct {
+	name string
 	// InPool and Usable are copied from the node.
 	InPool, Usable bool
 	// Free is the free capacity, Slots the number of pods that can be added.
@@ -26,49 +27,24 @@ type freeCapacity struct {
 	Slots int64
 }
 
-// NodeCapacity returns the capacity that the pods of a node leave, none for an unknown node.
-func (l *poolLedger) NodeCapacity(name string) freeCapacity {
-	a := l.ledger.Account(name)
-	if a == nil || !a.Known {
-		return freeCapacity{}
-	}
-	return freeCapacity{a.Node.InPool, a.Node.Usable, freeOf(a.Node, a.Sums), a.Node.Slots - int64(a.NumPods())}
-}
-
-// capacities is the capacity left on each node at one time. It does not change with the ledger.
-type capacities struct {
-	names []string
-	nodes []freeCapacity
-}
-
-// Capacities returns the capacity left on each node.
-func (l *poolLedger) Capacities() capacities {
-	names := l.ledger.Names()
-	nodes := make([]freeCapacity, len(names))
-	for i, name := range names {
-		nodes[i] = l.NodeCapacity(name)
-	}
-	return capacities{names, nodes}
-}
-
-// Place returns how many placeholders of the demands fit the nodes at the same time. Demands are
+// placeAll returns how many placeholders of the demands fit the nodes at the same time. Demands are
 // placed in order. The number for a single demand is exact. Each earlier demand is placed where it
 // costs the last demand the least, which is not always optimal.
-func (c capacities) Place(demands []demand) (placed int64) {
-	names, nodes := c.names, slices.Clone(c.nodes)
+func placeAll(nodes []freeCapacity, demands []demand) (placed int64) {
+	nodes = slices.Clone(nodes)
 	for i, demand := range demands {
 		var last resources.Amounts // zero for the last demand itself
 		if i+1 < len(demands) {
 			last = demands[len(demands)-1].Size
 		}
-		placed += place(candidates(names, nodes, demand), demand, last)
+		placed += place(candidates(nodes, demand), demand, last)
 	}
 	return placed
 }
 
 // place places a demand and returns how many placeholders were placed: first where placeholders of
 // the size last lose no capacity, then where they lose the least.
-func place(candidates []candidate, demand demand, last resources.Amounts) (placed int64) {
+func place(candidates []*freeCapacity, demand demand, last resources.Amounts) (placed int64) {
 	if demand.Assigned != nil {
 		return placeOneByOne(candidates, demand, last)
 	}
@@ -83,14 +59,14 @@ func place(candidates []candidate, demand demand, last resources.Amounts) (place
 		}
 	}
 	for placed < demand.Count {
-		var best candidate
+		var best *freeCapacity
 		leastLoss := int64(math.MaxInt64)
 		for _, node := range candidates {
 			if loss := node.loss(demand.Size, last); node.count(demand.Size) > 0 && loss < leastLoss {
 				best, leastLoss = node, loss
 			}
 		}
-		if best.freeCapacity == nil {
+		if best == nil {
 			return placed
 		}
 		n := int64(1)
@@ -106,7 +82,7 @@ func place(candidates []candidate, demand demand, last resources.Amounts) (place
 
 // placeOneByOne places a demand whose allowed nodes change with each placeholder, in two passes: first
 // where placeholders of the size last lose no capacity.
-func placeOneByOne(candidates []candidate, demand demand, last resources.Amounts) (placed int64) {
+func placeOneByOne(candidates []*freeCapacity, demand demand, last resources.Amounts) (placed int64) {
 	for _, anyLoss := range []bool{false, true} {
 		for _, node := range candidates {
 			for placed < demand.Count && node.count(demand.Size) > 0 &&
@@ -120,22 +96,16 @@ func placeOneByOne(candidates []candidate, demand demand, last resources.Amounts
 	return placed
 }
 
-// candidate is a node that a placeholder may be on.
-type candidate struct {
-	*freeCapacity
-	name string
-}
-
 // candidates returns the nodes that a placeholder of a demand may be on and fits.
-func candidates(names []string, nodes []freeCapacity, demand demand) []candidate {
-	out := make([]candidate, 0, len(nodes))
+func candidates(nodes []freeCapacity, demand demand) []*freeCapacity {
+	out := make([]*freeCapacity, 0, len(nodes))
 	for i := range nodes {
 		node := &nodes[i]
 		if !node.Usable || node.count(demand.Size) == 0 {
 			continue
 		}
-		if demand.Allowed == nil && node.InPool || demand.Allowed != nil && demand.Allowed(names[i]) {
-			out = append(out, candidate{node, names[i]})
+		if demand.Allowed == nil && node.InPool || demand.Allowed != nil && demand.Allowed(node.name) {
+			out = append(out, node)
 		}
 	}
 	return out

@@ -44,7 +44,7 @@ func TestPlace(t *testing.T) {
 			2,
 		},
 	} {
-		if got := tc.ledger.Capacities().Place(tc.demands); got != tc.want {
+		if got := placeAll(tc.ledger.Capacities(), tc.demands); got != tc.want {
 			t.Errorf("%s: %d placed, want %d", name, got, tc.want)
 		}
 	}
@@ -75,7 +75,7 @@ func TestPlaceOneByOne(t *testing.T) {
 		"where the loss is least": {[]demand{exclusive(cores(1, 1), 2), {sizeGroup: sizeGroup{cores(2, 1), 3}}}, 3},
 	} {
 		clear(used)
-		if got := ledgerWithFree(9, cores(4, 64), cores(2, 64)).Capacities().Place(tc.demands); got != tc.want {
+		if got := placeAll(ledgerWithFree(9, cores(4, 64), cores(2, 64)).Capacities(), tc.demands); got != tc.want {
 			t.Errorf("%s: %d placed, want %d", name, got, tc.want)
 		}
 	}
@@ -116,34 +116,35 @@ func TestPlaceAgainstExhaustiveSearch(t *testing.T) {
 		slots := rapid.Int64Range(0, 4).Draw(t, "slots")
 		for range rapid.IntRange(0, 3).Draw(t, "nodes") {
 			f := small("free")
-			free, nodes = append(free, f), append(nodes, freeCapacity{true, true, f, slots})
+			free, nodes = append(free, f), append(nodes, freeCapacity{"", true, true, f, slots})
 		}
 		ledger := ledgerWithFree(slots, free...)
 		rest := demand{sizeGroup: sizeGroup{small("rest"), rapid.Int64Range(0, 4).Draw(t, "count")}}
-		if got, want := ledger.Capacities().Place([]demand{rest}), placeExhaustively(nodes, []demand{rest}); got != want {
+		if got, want := placeAll(ledger.Capacities(), []demand{rest}), placeExhaustively(nodes, []demand{rest}); got != want {
 			t.Fatalf("%v on %v: %d placed, want %d", rest, free, got, want)
 		}
 		// With one placeholder before it.
 		demands := []demand{{sizeGroup: sizeGroup{small("head"), 1}}, rest}
-		if got, want := ledger.Capacities().Place(demands), placeExhaustively(nodes, demands); got > want ||
+		if got, want := placeAll(ledger.Capacities(), demands), placeExhaustively(nodes, demands); got > want ||
 			(got == 1+rest.Count) != (want == 1+rest.Count) {
 			t.Fatalf("%v on %v: %d placed, at most %d fit", demands, free, got, want)
 		}
 		mixed := []demand{{sizeGroup: sizeGroup{small("other"), 2}}, demands[0], rest}
-		if got, want := ledger.Capacities().Place(mixed), placeExhaustively(nodes, mixed); got > want {
+		if got, want := placeAll(ledger.Capacities(), mixed), placeExhaustively(nodes, mixed); got > want {
 			t.Fatalf("%v on %v: %d placed, at most %d fit", mixed, free, got, want)
 		}
 	})
 }
 
-// TestDampedCount checks a number with a cool-down of ten seconds.
+// TestDampedCount checks a number with a cool-down of 600 seconds.
 func TestDampedCount(t *testing.T) {
 	var c dampedCount
 	for _, step := range []struct{ now, wanted, want int64 }{
-		{0, 3, 3}, {1, 5, 5}, {2, 4, 5}, {11, 2, 5}, {12, 2, 2}, {13, 1, 2}, {14, 2, 2}, {15, 1, 2}, {24, 1, 2}, {25, 0, 0}, {26, 9, 9},
+		{0, 3, 3}, {1, 5, 5}, {2, 4, 5}, {601, 2, 5}, {602, 2, 2}, {603, 1, 2}, {604, 2, 2}, {605, 1, 2}, {1204, 1, 2}, {1205, 0, 0},
+		{1206, 9, 9},
 	} {
-		if got := c.Next(step.wanted, step.now, 10); got != step.want {
-			t.Errorf("at %d, wanted %d: %d, want %d", step.now, step.wanted, got, step.want)
+		if got, end := c.Next(step.wanted, step.now); got != step.want || (end != 0) != (got > step.wanted) {
+			t.Errorf("at %d, wanted %d: %d until %d, want %d", step.now, step.wanted, got, end, step.want)
 		}
 	}
 }
@@ -155,6 +156,6 @@ func BenchmarkPlace(b *testing.B) {
 	}
 	demands := []demand{{sizeGroup: sizeGroup{cores(4, 16), 1}}, {sizeGroup: sizeGroup{cores(1, 4), 3000}}}
 	for b.Loop() {
-		l.Capacities().Place(demands)
+		placeAll(l.Capacities(), demands)
 	}
 }

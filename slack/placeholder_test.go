@@ -189,7 +189,7 @@ func TestObjectsOfAMinimalPolicy(t *testing.T) {
 // TestPlaceholderRequestsItsGroup checks that the requests of a placeholder pod equal the requests of its group.
 func TestPlaceholderRequestsItsGroup(t *testing.T) {
 	for _, group := range twoGroups().Groups {
-		got := requestsOf(placeholderPod(dedicatedPolicy(), group, 3, "slack"))
+		got := resources.CPUAndMemory(resources.Requests(placeholderPod(dedicatedPolicy(), group, 3, "slack")))
 		if want := resources.CPUAndMemory(group.Requests); got != want {
 			t.Errorf("%s: %v, want %v", group.Name, got, want)
 		}

@@ -20,20 +20,9 @@ type ratePolicy struct {
 	Granularity int64
 	// CoverBiggest adds placeholders as large as the biggest pod.
 	CoverBiggest bool
-	// MaxPlaceholders limits the number of placeholders. 0 selects maxCount.
+	// MaxPlaceholders limits the number of placeholders, which bounds the work of an autoscaler if a pod requests
+	// an absurd amount. It is from 1 to 100,000: twenty for each node of the largest cluster that Kubernetes supports.
 	MaxPlaceholders int64
-}
-
-// maxCount is the maximum number of placeholders: twenty for each node of the largest cluster that
-// Kubernetes supports. It bounds the work of an autoscaler if a pod requests an absurd amount.
-const maxCount = 100_000
-
-// maxRest returns the maximum number of placeholders after the head.
-func (p ratePolicy) maxRest(head []sizeGroup) int64 {
-	if p.MaxPlaceholders == 0 {
-		return maxCount - int64(len(head))
-	}
-	return p.MaxPlaceholders - int64(len(head))
 }
 
 // sizeGroup is a number of equal placeholders.
@@ -158,7 +147,7 @@ func (p *ratePlan) addRest(pool poolTotals, policy ratePolicy) {
 	}
 	average := pool.Allocatable.DivideUp(int64(pool.Nodes))
 	p.maxSize = p.limitSize(pool, average.DivideUp(max(policy.Granularity, 1)))
-	limit := policy.maxRest(p.Head)
+	limit := policy.MaxPlaceholders - int64(len(p.Head))
 	if p.countOf(p.maxSize) > limit {
 		// Fewer placeholders, as large as allowed.
 		p.maxSize = p.limitSize(pool, average)
@@ -170,12 +159,7 @@ func (p *ratePlan) addRest(pool poolTotals, policy ratePolicy) {
 	p.idealSize = p.continuousSize(p.maxSize)
 	if n > limit {
 		wanted := uint64(n) + uint64(len(p.Head))
-		if policy.MaxPlaceholders > 0 {
-			p.fail("%s required, maxPlaceholders is %d", format.Are(wanted, "placeholder"), policy.MaxPlaceholders)
-		} else {
-			p.fail("%d placeholders are required, at most %d are supported: the rate, or the pods compared with the nodes, are too large",
-				wanted, int64(maxCount))
-		}
+		p.fail("%s required, maxPlaceholders is %d", format.Are(wanted, "placeholder"), policy.MaxPlaceholders)
 		if limit > 0 {
 			p.Rest = sizeGroup{p.maxSize, limit}
 		}
@@ -265,15 +249,11 @@ func (p *ratePlan) finish() {
 	if excess.FitsIn(p.Target.DivideUp(100)) || !p.Feasible {
 		return // up to 1% is rounding
 	}
-	if p.CoolDownEnd != 0 {
-		p.Reasons = append(
-			p.Reasons,
-			fmt.Sprintf("placeholders exceed the target by %s: less is required, the cool-down is not over", excess),
-		)
-		return
-	}
 	cause := "they are of equal size and cover the biggest pod"
-	if len(p.Head) > 0 && p.remainder.IsZero() {
+	switch {
+	case p.CoolDownEnd != 0:
+		cause = "less is required, the cool-down is not over"
+	case len(p.Head) > 0 && p.remainder.IsZero():
 		cause = "they cover the biggest pod"
 	}
 	p.Reasons = append(p.Reasons, fmt.Sprintf("placeholders exceed the target by %s: %s", excess, cause))

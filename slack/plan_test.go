@@ -41,8 +41,11 @@ func times(n int, a resources.Amounts) (all []resources.Amounts) {
 	return all
 }
 
+// maxCount is the highest number of placeholders that a policy may permit.
+const maxCount = 100_000
+
 // usual is a policy of 10%.
-var usual = ratePolicy{Rate: 100_000, Granularity: 5, CoverBiggest: true}
+var usual = ratePolicy{Rate: 100_000, Granularity: 5, CoverBiggest: true, MaxPlaceholders: maxCount}
 
 func TestComputeRate(t *testing.T) {
 	tenNodes := map[resources.Amounts]int{cores(16, 64): 10}
@@ -93,7 +96,7 @@ func TestComputeRate(t *testing.T) {
 		// No cover: E = (8, 32), s = (1, 4): N = 8.
 		"without the biggest pod": {
 			poolOf(tenNodes, times(80, cores(1, 4))...),
-			ratePolicy{Rate: 100_000, Granularity: 5},
+			ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: maxCount},
 			nil,
 			sizeGroup{cores(1, 4), 8},
 			true, nil,
@@ -101,26 +104,26 @@ func TestComputeRate(t *testing.T) {
 		// E = 10% of (160, 640) = (16, 64); s = (3.2, 12.8), no pods: N = 5.
 		"base Allocatable, no pods": {
 			poolOf(tenNodes),
-			ratePolicy{Rate: 100_000, OfAllocatable: true, Granularity: 5, CoverBiggest: true},
+			ratePolicy{Rate: 100_000, OfAllocatable: true, Granularity: 5, CoverBiggest: true, MaxPlaceholders: maxCount},
 			nil,
 			sizeGroup{resources.Amounts{3200, 13743895348}, 5},
 			true, nil, // 12.8 GiB, rounded up
 		},
-		"no rate": {poolOf(tenNodes, cores(1, 1)), ratePolicy{Granularity: 5}, nil, sizeGroup{}, true, nil},
+		"no rate": {poolOf(tenNodes, cores(1, 1)), ratePolicy{Granularity: 5, MaxPlaceholders: maxCount}, nil, sizeGroup{}, true, nil},
 		"no pods": {poolOf(tenNodes), usual, nil, sizeGroup{}, true, nil},
 		"no nodes": {
 			poolOf(nil, cores(1, 1)),
-			ratePolicy{Rate: 100_000, Granularity: 5, CoverBiggest: true},
+			ratePolicy{Rate: 100_000, Granularity: 5, CoverBiggest: true, MaxPlaceholders: maxCount},
 			nil,
 			sizeGroup{},
 			false,
 			[]string{"no node is in the pool: the size of placeholders cannot be determined"},
 		},
-		"no nodes, rate 0": {poolOf(nil, cores(1, 1)), ratePolicy{Granularity: 5}, nil, sizeGroup{}, true, nil},
+		"no nodes, rate 0": {poolOf(nil, cores(1, 1)), ratePolicy{Granularity: 5, MaxPlaceholders: maxCount}, nil, sizeGroup{}, true, nil},
 		// rem = (8, 0): no pod requests memory, and neither do placeholders.
 		"one resource only": {
 			poolOf(tenNodes, times(80, cores(1, 0))...),
-			ratePolicy{Rate: 100_000, Granularity: 5},
+			ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: maxCount},
 			nil,
 			sizeGroup{cores(1, 0), 8},
 			true, nil,
@@ -137,12 +140,12 @@ func TestComputeRate(t *testing.T) {
 		// Pods of 2^44 on a node of (0.001, 1): E = 10,000 times as much, in placeholders of 1m, at most
 		// maxCount.
 		"more than MaxCount": {
-			poolOf(map[resources.Amounts]int{{1, gib}: 1}, resources.Amounts{maxAmount, gib}, resources.Amounts{maxAmount, gib}),
-			ratePolicy{Rate: 10_000 * resources.Millionth, Granularity: 1},
+			poolOf(map[resources.Amounts]int{{1, gib}: 1}, resources.Amounts{1 << 44, gib}, resources.Amounts{1 << 44, gib}),
+			ratePolicy{Rate: 10_000 * resources.Millionth, Granularity: 1, MaxPlaceholders: maxCount},
 			nil,
 			sizeGroup{resources.Amounts{1, gib}, maxCount},
 			false,
-			[]string{"351843720888320000 placeholders are required, at most 100000 are supported"},
+			[]string{"351843720888320000 placeholders are required, maxPlaceholders is 100000"},
 		},
 		// s = (16, 64)/80 = (0.2, 0.8): 40 required, maximum 10. The maximum size (1, 4) needs 8.
 		"fewer, larger placeholders": {
@@ -217,7 +220,7 @@ func drawPolicy(t *rapid.T) ratePolicy {
 	return ratePolicy{
 		Rate: rapid.Int64Range(0, 2*resources.Millionth).Draw(t, "rate"), OfAllocatable: rapid.Bool().Draw(t, "ofAllocatable"),
 		Granularity: rapid.Int64Range(1, 50).Draw(t, "granularity"), CoverBiggest: rapid.Bool().Draw(t, "cover"),
-		MaxPlaceholders: rapid.SampledFrom([]int64{0, 0, 0, 1, 5}).Draw(t, "max"),
+		MaxPlaceholders: rapid.SampledFrom([]int64{maxCount, maxCount, maxCount, 1, 5}).Draw(t, "max"),
 	}
 }
 

@@ -6,18 +6,15 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// defaultCoolDown is the default of planner.CoolDown in seconds.
-const defaultCoolDown = 600
+// coolDown is the number of seconds for which less must have been wanted before a number or a plan shrinks.
+const coolDown = 600
 
 // planner computes successive plans that change rarely. An autoscaler drops placeholders for a
 // moment when their template changes, and removes nodes when there are fewer. Therefore the size
 // of placeholders stays the same while its ideal size drifts by, and it wastes, less than a fifth;
-// capacity grows at once and shrinks after a cool-down. It is not safe for concurrent use.
+// capacity grows at once and shrinks after a cool-down. The zero value holds no placeholders. It is not safe for
+// concurrent use.
 type planner struct {
-	// CoolDown is the number of seconds for which less capacity must have been wanted before a plan
-	// shrinks.
-	CoolDown int64
-
 	current  heldGroups
 	policy   ratePolicy
 	decrease cooldown
@@ -30,9 +27,6 @@ type heldGroups struct {
 	// idealSize is the placeholder size that the plan wanted when rest was sized.
 	idealSize resources.Amounts
 }
-
-// newPlanner returns a planner that holds no placeholders.
-func newPlanner() *planner { return &planner{CoolDown: defaultCoolDown} }
 
 // Resume sets the groups that are held for a policy, such as the groups of the last plan before a
 // restart.
@@ -55,8 +49,8 @@ func (p *planner) Next(pool poolTotals, policy ratePolicy, now int64) ratePlan {
 	// A changed policy takes effect at once, unless it wants placeholders and no node is usable.
 	unchanged := policy == p.policy || pool.Nodes == 0 && !plan.Feasible
 	p.policy = policy
-	if unchanged && p.shrinks(wanted, pool) && !p.decrease.isOver(now, p.CoolDown) {
-		plan.CoolDownEnd = p.decrease.since + p.CoolDown
+	if unchanged && p.shrinks(wanted, pool) && !p.decrease.isOver(now) {
+		plan.CoolDownEnd = p.decrease.end()
 		return plan.withGroups(p.current)
 	}
 	p.decrease = cooldown{}
@@ -90,7 +84,7 @@ func (p *planner) keepSize(plan ratePlan, pool poolTotals, policy ratePolicy) he
 		}
 	}
 	n := plan.countOf(size)
-	if n > policy.maxRest(plan.Head) || isWasteful(size.Multiply(n), plan.Rest.total(), plan.remainder) {
+	if n+int64(len(plan.Head)) > policy.MaxPlaceholders || isWasteful(size.Multiply(n), plan.Rest.total(), plan.remainder) {
 		return computed
 	}
 	return heldGroups{plan.Head, sizeGroup{size, n}, p.current.idealSize}
@@ -165,4 +159,46 @@ func (g heldGroups) equal(other heldGroups) bool {
 // total returns the sum of the requests of all placeholders.
 func (g heldGroups) total() resources.Amounts {
 	return totalOf(g.head).Add(g.rest.total())
+}
+
+// dampedCount is a number that increases at once and decreases only after a lower number was
+// wanted for a cool-down. The zero value is ready to use.
+type dampedCount struct {
+	current  int64
+	decrease cooldown
+}
+
+// Set sets the number and ends a cool-down.
+func (c *dampedCount) Set(n int64) { *c = dampedCount{current: n} }
+
+// Next returns the number at a time in seconds, given the wanted number, and the time in seconds at which it
+// decreases if a lower number is wanted until then, 0 if the wanted number is not lower. After the cool-down it
+// decreases to the number that is wanted then.
+func (c *dampedCount) Next(wanted, now int64) (current, coolDownEnd int64) {
+	if wanted >= c.current || c.decrease.isOver(now) {
+		c.Set(wanted)
+	}
+	return c.current, c.decrease.end()
+}
+
+// cooldown measures for how long a decrease has been wanted without interruption.
+type cooldown struct {
+	since   int64
+	started bool
+}
+
+// isOver reports whether the cool-down is over at a time in seconds, and starts it if necessary.
+func (c *cooldown) isOver(now int64) bool {
+	if !c.started {
+		c.started, c.since = true, now
+	}
+	return now-c.since >= coolDown
+}
+
+// end returns the end of the cool-down in seconds, 0 if it has not started.
+func (c *cooldown) end() int64 {
+	if !c.started {
+		return 0
+	}
+	return c.since + coolDown
 }

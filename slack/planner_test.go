@@ -16,10 +16,10 @@ func tenOf(pods int) poolTotals {
 }
 
 // restOnly is a policy of 10% without a head: N pods need N / 10 placeholders of (1, 4).
-var restOnly = ratePolicy{Rate: 100_000, Granularity: 5}
+var restOnly = ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: maxCount}
 
 func TestPlannerGrowsAtOnceAndShrinksLater(t *testing.T) {
-	p := newPlanner()
+	p := &planner{}
 	steps := []struct {
 		at   int64
 		pods int
@@ -58,7 +58,7 @@ func TestPlannerGrowsAtOnceAndShrinksLater(t *testing.T) {
 // TestPlannerKeepsGroupsIfNewPoolIsEmpty checks that a changed policy with an empty pool, probably a
 // selector typo, keeps the groups, and takes effect when the pool has nodes.
 func TestPlannerKeepsGroupsIfNewPoolIsEmpty(t *testing.T) {
-	p := newPlanner()
+	p := &planner{}
 	p.Next(tenOf(100), restOnly, 0)
 	half := restOnly
 	half.Rate = 50_000
@@ -71,7 +71,8 @@ func TestPlannerKeepsGroupsIfNewPoolIsEmpty(t *testing.T) {
 		t.Errorf("with nodes: %v, want 5 placeholders", got.Rest)
 	}
 	// A policy that wants no placeholders has none, with or without nodes.
-	if got := p.Next(poolOf(nil), ratePolicy{Granularity: 5}, 100_002); got.Rest.Count != 0 || !got.Feasible || got.NoNodes {
+	none := ratePolicy{Granularity: 5, MaxPlaceholders: maxCount}
+	if got := p.Next(poolOf(nil), none, 100_002); got.Rest.Count != 0 || !got.Feasible || got.NoNodes {
 		t.Errorf("rate 0: %v, feasible %t", got.Rest, got.Feasible)
 	}
 }
@@ -79,7 +80,7 @@ func TestPlannerKeepsGroupsIfNewPoolIsEmpty(t *testing.T) {
 // TestPlannerKeepsTheSize checks that the number of placeholders follows the number of pods, with a
 // constant size.
 func TestPlannerKeepsTheSize(t *testing.T) {
-	p := newPlanner()
+	p := &planner{}
 	// E = (10.3, 41.2): 11 placeholders of (0.94, 3.75). The ideal size is (1, 4) for any number of pods,
 	// so the first size is kept.
 	first := p.Next(tenOf(103), restOnly, 0).Rest
@@ -98,7 +99,7 @@ func TestPlannerKeepsTheSize(t *testing.T) {
 
 // TestPlannerReplacesGroupsThatDoNotFit checks that groups that no longer fit a node are replaced at once.
 func TestPlannerReplacesGroupsThatDoNotFit(t *testing.T) {
-	p := newPlanner()
+	p := &planner{}
 	p.Next(poolOf(map[resources.Amounts]int{cores(64, 256): 3}, times(30, cores(8, 32))...), usual, 0)
 	pool := poolOf(map[resources.Amounts]int{cores(4, 16): 30}, times(30, cores(2, 8))...)
 	got := p.Next(pool, usual, 1)
@@ -111,7 +112,7 @@ func TestPlannerReplacesGroupsThatDoNotFit(t *testing.T) {
 
 // TestPlannerKeepsGroupsWithoutNodes checks that the groups are kept for the cool-down if no node is usable.
 func TestPlannerKeepsGroupsWithoutNodes(t *testing.T) {
-	p := newPlanner()
+	p := &planner{}
 	before := p.Next(tenOf(100), usual, 0)
 	l := newPoolLedger()
 	l.SetNode("node-0", ledgerNode{InPool: true, Allocatable: cores(16, 64)})
@@ -126,7 +127,7 @@ func TestPlannerKeepsGroupsWithoutNodes(t *testing.T) {
 
 // TestPlannerResumes checks that a planner that resumes from the groups of another planner returns the same plan.
 func TestPlannerResumes(t *testing.T) {
-	a, b := newPlanner(), newPlanner()
+	a, b := &planner{}, &planner{}
 	plan := a.Next(tenOf(103), restOnly, 0)
 	b.Resume(restOnly, plan.Head, plan.Rest)
 	x, y := a.Next(tenOf(110), restOnly, 1), b.Next(tenOf(110), restOnly, 1)
@@ -138,7 +139,7 @@ func TestPlannerResumes(t *testing.T) {
 // TestPlannerInvariants checks the invariants of successive plans for random pools.
 func TestPlannerInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, q, now := newPlanner(), newPlanner(), int64(0)
+		p, q, now := &planner{}, &planner{}, int64(0)
 		policy := drawPolicy(t)
 		for range rapid.IntRange(1, 6).Draw(t, "steps") {
 			_, pool := drawPool(t)

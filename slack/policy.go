@@ -81,14 +81,10 @@ func policyOf(resource *v1alpha1.ResourceSlack) (ratePolicy, error) {
 	if err != nil {
 		return ratePolicy{}, err
 	}
-	policy := ratePolicy{
-		Rate: rate, Granularity: int64(*spec.Granularity), CoverBiggest: *spec.CoverBiggestPod,
-		MaxPlaceholders: int64(*spec.MaxPlaceholders),
-	}
-	if spec.Base == v1alpha1.BaseAllocatable {
-		policy.OfAllocatable = true
-	}
-	return policy, nil
+	return ratePolicy{
+		Rate: rate, OfAllocatable: spec.Base == v1alpha1.BaseAllocatable, Granularity: int64(*spec.Granularity),
+		CoverBiggest: *spec.CoverBiggestPod, MaxPlaceholders: int64(*spec.MaxPlaceholders),
+	}, nil
 }
 
 // Suffixes of the names of groups.

@@ -1,3 +1,9 @@
+// Package slack keeps spare capacity for the next pods in the form of placeholders, which an
+// autoscaler treats like pending pods. It computes plans from the nodes, pods and policies of a
+// cluster, and the placeholder pods or API objects of a plan.
+//
+// Autoscalers that are built from source use a Loop. Controllers use a Tracker, and the Backend of
+// the policy.
 package slack
 
 import (
@@ -19,7 +25,7 @@ type Tracker struct {
 	// algoPolicy is policy in the terms of the planner.
 	algoPolicy ratePolicy
 	ledger     *poolLedger
-	planner    *planner
+	planner    planner
 	nodes      map[string]*v1.Node
 	workloads  []Workload
 	// mirrors are the numbers of placeholders that mirror workloads, by group name.
@@ -37,7 +43,7 @@ type mirrorCount struct {
 
 // NewTracker returns a tracker of an empty pool. It returns an error if the policy is invalid.
 func NewTracker(policy *v1alpha1.ResourceSlack) (*Tracker, error) {
-	t := &Tracker{ledger: newPoolLedger(), planner: newPlanner(), nodes: map[string]*v1.Node{}, mirrors: map[string]*mirrorCount{}}
+	t := &Tracker{ledger: newPoolLedger(), nodes: map[string]*v1.Node{}, mirrors: map[string]*mirrorCount{}}
 	return t, t.SetPolicy(policy)
 }
 
@@ -97,9 +103,7 @@ func (t *Tracker) Resume(groups []Group) {
 			if !IsMirrorName(group.Name) {
 				continue
 			}
-			count := &mirrorCount{}
-			count.Set(group.Count)
-			t.mirrors[group.Name] = count
+			t.mirrors[group.Name] = &mirrorCount{dampedCount: dampedCount{current: group.Count}}
 		}
 	}
 	if len(head) > 0 || rest.Count > 0 {
@@ -129,28 +133,7 @@ func (t *Tracker) Next(now time.Time) Plan {
 	if plan.NoNodes {
 		plan.Reasons = []string{describeEmptyPool(t.policy.Spec.Pool)}
 	}
-	current := make(map[string]bool, len(t.workloads))
-	plan.addMirrors(t.policy, t.workloads, func(w Workload, wanted int64) (held, coolDownEnd int64) {
-		name := w.groupName()
-		current[name] = true
-		count := t.mirrors[name]
-		if count == nil {
-			count = &mirrorCount{annotation: w.Slack}
-			t.mirrors[name] = count
-		}
-		if count.annotation != w.Slack {
-			if count.annotation != "" { // unknown after Resume
-				count.Set(wanted)
-			}
-			count.annotation = w.Slack
-		}
-		if held, coolDownEnd = count.Next(wanted, seconds, t.planner.CoolDown), count.CoolDownEnd(t.planner.CoolDown); coolDownEnd != 0 {
-			coolDownEnd += jump
-		}
-		return held, coolDownEnd
-	})
-	// There is no cool-down for workloads that are no longer mirrored.
-	maps.DeleteFunc(t.mirrors, func(name string, _ *mirrorCount) bool { return !current[name] })
+	t.addMirrors(&plan, seconds, jump)
 	return plan
 }
 
@@ -171,17 +154,12 @@ func (t *Tracker) Free() v1.ResourceList { return listOf(t.ledger.Pool().Free) }
 // the tracker, and is safe for concurrent use.
 type Capacity struct {
 	nodes map[string]*v1.Node
-	free  capacities
+	free  []freeCapacity
 }
 
 // Capacity returns the present capacity.
 func (t *Tracker) Capacity() *Capacity {
 	return &Capacity{nodes: maps.Clone(t.nodes), free: t.ledger.Capacities()}
-}
-
-// Placeable returns how many of a plan's placeholders fit the present capacity, see Capacity.Placeable.
-func (t *Tracker) Placeable(plan Plan, pods []*v1.Pod) int64 {
-	return t.Capacity().Placeable(plan, pods)
 }
 
 // maxComparisons is the number of comparisons of pods with terms of anti-affinity that Placeable makes for
@@ -210,22 +188,19 @@ func (c *Capacity) Placeable(plan Plan, pods []*v1.Pod) int64 {
 			demands = append(demands, d)
 		}
 	}
-	return c.free.Place(demands)
+	return placeAll(c.free, demands)
 }
 
 // exclusionsOf returns the required anti-affinity of the mirrors of a plan that have any, and the mirrors
 // for which maxComparisons is not enough.
-func (c *Capacity) exclusionsOf(plan Plan, pods []*v1.Pod) (exclusions map[*Workload]*antiAffinity, tooMany map[*Workload]bool) {
-	exclusions, tooMany = map[*Workload]*antiAffinity{}, map[*Workload]bool{}
+func (c *Capacity) exclusionsOf(plan Plan, pods []*v1.Pod) (exclusions map[*Workload]antiAffinity, tooMany map[*Workload]bool) {
+	exclusions, tooMany = map[*Workload]antiAffinity{}, map[*Workload]bool{}
 	index := indexPods(pods)
 	comparisons := map[string]int{}
 	for i := range plan.Groups {
 		w := plan.Groups[i].Mirror
-		if w == nil {
-			continue
-		}
 		anti := newAntiAffinity(w)
-		if len(anti.terms) == 0 {
+		if len(anti) == 0 {
 			continue
 		}
 		if comparisons[w.Namespace] += anti.comparisons(index); comparisons[w.Namespace] > maxComparisons {
@@ -239,12 +214,12 @@ func (c *Capacity) exclusionsOf(plan Plan, pods []*v1.Pod) (exclusions map[*Work
 }
 
 // constrain sets the nodes on which the placeholders of a workload may be.
-func (c *Capacity) constrain(demand *demand, w *Workload, exclusions map[*Workload]*antiAffinity) {
+func (c *Capacity) constrain(demand *demand, w *Workload, exclusions map[*Workload]antiAffinity) {
 	matches := nodeMatches(w)
 	anti := exclusions[w]
 	demand.Allowed = func(name string) bool {
 		node := c.nodes[name]
-		return node != nil && matches(node) && (anti == nil || anti.permits(node))
+		return node != nil && matches(node) && anti.permits(node)
 	}
 	if len(exclusions) == 0 {
 		return
