@@ -158,19 +158,9 @@ func (c *Controller) existing(ctx context.Context, policy string) (objects []uns
 	return objects, nil
 }
 
-// unmanagedError is returned if an object with the name of a desired object was not created by the
+// errUnmanaged is returned if an object with the name of a desired object was not created by the
 // controller.
-type unmanagedError struct{ kind, namespace, name string }
-
-func (e *unmanagedError) Error() string {
-	return fmt.Sprintf("%s %s/%s exists, is not managed by Plimsoll (label %s is missing) and is not changed: rename or delete it",
-		e.kind, e.namespace, e.name, slack.PlaceholderLabel)
-}
-
-func isUnmanaged(err error) bool {
-	_, ok := errors.AsType[*unmanagedError](err)
-	return ok
-}
+var errUnmanaged = errors.New("is not managed by Plimsoll")
 
 // contains reports whether an existing value has all desired fields with the same values.
 func contains(existing, desired any) bool {

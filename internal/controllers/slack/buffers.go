@@ -3,6 +3,7 @@ package slack
 import (
 	"context"
 	"reflect"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -64,7 +65,7 @@ func stripBuffer(object any) (any, error) {
 // controller has written them.
 func (c *Controller) bufferHandler(q queue) cache.ResourceEventHandler {
 	enqueuePolicy := func(buffer *unstructured.Unstructured) {
-		if policy := buffer.GetLabels()[slack.PlaceholderLabel]; c.isTracked(policy) {
+		if policy := buffer.GetLabels()[slack.PlaceholderLabel]; slices.Contains(c.policies(), policy) {
 			enqueue(q, []string{policy})
 		}
 	}
@@ -86,11 +87,4 @@ func (c *Controller) bufferHandler(q queue) cache.ResourceEventHandler {
 			}
 		},
 	}
-}
-
-// isTracked reports whether a policy has a tracker.
-func (c *Controller) isTracked(policy string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.trackers[policy] != nil
 }

@@ -96,6 +96,7 @@ func (c *Controller) Register(manager ctrl.Manager) error {
 	if err != nil {
 		return err
 	}
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, maxBackoff)
 	builder := ctrl.NewControllerManagedBy(manager).
 		Named("resourceslack").
 		For(&v1alpha1.ResourceSlack{}).
@@ -105,13 +106,7 @@ func (c *Controller) Register(manager ctrl.Manager) error {
 		WatchesRawSource(source.Func(c.enqueueOrphans)).
 		WatchesRawSource(c.objectSource(objects, bufferResource)).
 		WatchesRawSource(c.objectSource(objects, templateResource)).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: workers,
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-				100*time.Millisecond,
-				maxBackoff,
-			),
-		})
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: limiter})
 	for _, kind := range workloadKinds() {
 		if err := manager.GetFieldIndexer().IndexField(context.Background(), kind.object, annotatedIndex, indexAnnotated); err != nil {
 			return err
@@ -282,7 +277,7 @@ func (c *Controller) plan(t *policyTracker, nodes []v1.Node, workloads []slack.W
 	t.SetWorkloads(workloads)
 	start := time.Now()
 	o.plan = t.Next(now)
-	c.metrics.recordPlan(time.Since(start))
+	c.metrics.plans.Observe(time.Since(start).Seconds())
 	o.capacity, o.free = t.Capacity(), t.Free()
 }
 
@@ -303,6 +298,9 @@ func (c *Controller) eachTracker(f func(*slack.Tracker)) (names []string) {
 	}
 	return names
 }
+
+// policies returns the names of the policies that have a tracker.
+func (c *Controller) policies() []string { return c.eachTracker(func(*slack.Tracker) {}) }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
@@ -334,12 +332,11 @@ func (c *Controller) podHandler() handler.EventHandler {
 // nodeHandler returns a handler that deletes nodes from all trackers. Every plan reads all nodes, so
 // that other changes only enqueue the policies.
 func (c *Controller) nodeHandler() handler.EventHandler {
-	enqueueAll := func(q queue) { enqueue(q, c.eachTracker(func(*slack.Tracker) {})) }
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { enqueueAll(q) },
+		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { enqueue(q, c.policies()) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			if isChanged(e.ObjectOld, e.ObjectNew) {
-				enqueueAll(q)
+				enqueue(q, c.policies())
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {

@@ -1,8 +1,6 @@
 package slack
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
 )
@@ -80,7 +78,3 @@ func (m *metrics) deletePolicy(policy string) {
 		gauge.DeletePartialMatch(prometheus.Labels{"policy": policy})
 	}
 }
-
-func (m *metrics) recordWrite(kind, verb string) { m.writes.WithLabelValues(kind, verb).Inc() }
-
-func (m *metrics) recordPlan(d time.Duration) { m.plans.Observe(d.Seconds()) }

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -33,14 +32,10 @@ func (c *Controller) enqueueOrphans(ctx context.Context, q queue) error {
 		if err != nil {
 			log.FromContext(ctx).Error(err, "Listing objects of deleted policies failed")
 		}
-		names.Delete(c.eachTracker(func(*slack.Tracker) {})...)
+		names.Delete(c.policies()...)
 		for name := range names {
 			request := reconcile.Request{NamespacedName: client.ObjectKey{Name: name}}
-			if prioritized, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
-				prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: new(orphanPriority)}, request)
-			} else {
-				q.Add(request)
-			}
+			setup.AddWithPriority(q, request, orphanPriority, 0)
 		}
 	}, orphanInterval)
 	return nil

@@ -3,6 +3,7 @@ package slack
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -150,10 +151,8 @@ func readyCondition(backend *slack.Backend, o observation, accepted, provisioned
 		condition.Reason, condition.Message = reasonOfFailures(o.failures)
 	case o.overlap != "":
 		condition.Reason = reasonPoolsOverlap
-		condition.Message = fmt.Sprintf(
-			"policy %s selects nodes of the same pool: the free capacity of these nodes counts for both policies",
-			o.overlap,
-		)
+		condition.Message = "policy " + o.overlap + " selects nodes of the same pool: the free capacity of these nodes counts for both " +
+			"policies"
 	case o.plan.NoNodes:
 		condition.Reason, condition.Message = reasonPoolEmpty, reasons
 	case !o.plan.Feasible:
@@ -173,7 +172,7 @@ func reasonOfFailures(failures []error) (reason, message string) {
 	reason = reasonNameTaken
 	var texts []string
 	for _, err := range failures {
-		if texts = append(texts, err.Error()); !isUnmanaged(err) {
+		if texts = append(texts, err.Error()); !errors.Is(err, errUnmanaged) {
 			reason = reasonWriteFailed
 		}
 	}

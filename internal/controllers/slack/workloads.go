@@ -83,12 +83,12 @@ func (c *Controller) workloads(ctx context.Context) (all []slack.Workload, err e
 func (c *Controller) workloadHandler() handler.EventHandler {
 	enqueueAll := func(q queue, objects ...client.Object) {
 		if slices.ContainsFunc(objects, func(o client.Object) bool { return indexAnnotated(o) != nil }) {
-			enqueue(q, c.eachTracker(func(*slack.Tracker) {}))
+			enqueue(q, c.policies())
 		}
 	}
 	enqueueOwner := func(q queue, placeholders client.Object) {
 		policy := placeholders.GetLabels()[slack.PlaceholderLabel]
-		if policy != "" && placeholders.GetNamespace() == c.podNamespace && c.isTracked(policy) {
+		if policy != "" && placeholders.GetNamespace() == c.podNamespace && slices.Contains(c.policies(), policy) {
 			enqueue(q, []string{policy})
 		}
 	}
@@ -114,7 +114,7 @@ func (c *Controller) namespaceHandler() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			if !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) {
-				enqueue(q, c.eachTracker(func(*slack.Tracker) {}))
+				enqueue(q, c.policies())
 			}
 		},
 	}

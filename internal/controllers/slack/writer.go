@@ -145,12 +145,13 @@ func (w *writer) apply(ctx context.Context, labeled bool, desired *unstructured.
 		case err == nil && contains(existing.Object, desired.Object):
 			return nil
 		case err == nil && desired.GetNamespace() != "" && existing.GetLabels()[slack.PlaceholderLabel] == "":
-			return &unmanagedError{existing.GetKind(), existing.GetNamespace(), existing.GetName()}
+			return fmt.Errorf("%s %s/%s exists, %w (label %s is missing) and is not changed: rename or delete it",
+				existing.GetKind(), existing.GetNamespace(), existing.GetName(), errUnmanaged, slack.PlaceholderLabel)
 		case err != nil && !apierrors.IsNotFound(err):
 			return err
 		}
 	}
-	c.metrics.recordWrite(desired.GetKind(), "apply")
+	c.metrics.writes.WithLabelValues(desired.GetKind(), "apply").Inc()
 	return c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), fieldOwner, client.ForceOwnership)
 }
 
@@ -162,7 +163,7 @@ func (w *writer) delete(ctx context.Context, object *unstructured.Unstructured) 
 		return nil
 	}
 	return w.request(ctx, key, "deleting", func(ctx context.Context) error {
-		w.controller.metrics.recordWrite(object.GetKind(), "delete")
+		w.controller.metrics.writes.WithLabelValues(object.GetKind(), "delete").Inc()
 		return client.IgnoreNotFound(w.controller.client.Delete(ctx, object))
 	})
 }
@@ -176,6 +177,8 @@ func (w *writer) request(ctx context.Context, key objectKey, verb string, send f
 	err := send(limited)
 	w.spend(key.Namespace, w.controller.now().Sub(start))
 	timedOut := limited.Err() != nil && ctx.Err() == nil
+	unmanaged := errors.Is(err, errUnmanaged) && !timedOut
+	status, answered := errors.AsType[*apierrors.StatusError](err) // such as a refusal by admission
 	switch {
 	case err == nil:
 		return nil
@@ -184,7 +187,7 @@ func (w *writer) request(ctx context.Context, key objectKey, verb string, send f
 		return nil
 	case timedOut:
 		err = fmt.Errorf("the API server has not answered within %s", writeTimeout)
-	case !isUnmanaged(err) && !isAnswer(err):
+	case !unmanaged && !answered:
 		return fmt.Errorf("%s %s %s: %w", verb, key.kind, key.NamespacedName, err)
 	}
 	// The namespace of a PriorityClass, which all groups need, is empty.
@@ -192,22 +195,15 @@ func (w *writer) request(ctx context.Context, key objectKey, verb string, send f
 		key.NamespacedName = types.NamespacedName{}
 	}
 	w.failed[key.NamespacedName] = true
-	w.retry = w.retry || timedOut || isTemporary(err)
-	if !isUnmanaged(err) {
+	w.retry = w.retry || timedOut || answered && isTemporary(status)
+	if !unmanaged {
 		err = fmt.Errorf("%s %s %s: %w", verb, key.kind, key.NamespacedName, err)
 	}
 	w.failures = append(w.failures, err)
 	return nil
 }
 
-// isAnswer reports whether an error is an answer of the API server, such as a refusal by admission.
-func isAnswer(err error) bool {
-	_, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok
-}
-
 // isTemporary reports whether the same request may succeed later: the API server, or a webhook, has failed.
-func isTemporary(err error) bool {
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && (status.ErrStatus.Code >= http.StatusInternalServerError || status.ErrStatus.Code == http.StatusTooManyRequests)
+func isTemporary(err *apierrors.StatusError) bool {
+	return err.ErrStatus.Code >= http.StatusInternalServerError || err.ErrStatus.Code == http.StatusTooManyRequests
 }
