@@ -108,7 +108,7 @@ func (o *options) serveAgent(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	hub, err := agent.NewHub(a.hubKubeconfig, name+"-agent", lease.RefuseWrites)
+	hub, err := agent.NewHub(a.cluster, a.hubKubeconfig, name+"-agent", lease.RefuseWrites)
 	if err != nil {
 		return base.UsageError(fmt.Errorf("--hub-kubeconfig: %w", err))
 	}
@@ -124,9 +124,7 @@ func (o *options) serveAgent(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	options := agent.Options{
-		Cluster: a.cluster, Hub: hub, Interval: a.interval, ValidFor: a.validFor, Resources: agent.ReportResources(a.resources),
-	}
+	options := agent.Options{Hub: hub, Interval: a.interval, ValidFor: a.validFor, Resources: agent.ReportResources(a.resources)}
 	if source != nil {
 		if options.Load, err = a.readLoad(ctx, m, source); err != nil {
 			return err

@@ -47,8 +47,6 @@ const (
 
 // Options configure an agent.
 type Options struct {
-	// Cluster is the name of the cluster, and of its namespace, on the hub.
-	Cluster string
 	// Hub is the hub to report to.
 	Hub *Hub
 	// Interval is the time between two reports, at least 1 s.
@@ -94,8 +92,7 @@ type report struct {
 // its metrics with the registry.
 func New(options Options, member dynamic.Interface, registry prometheus.Registerer) *Agent {
 	return &Agent{
-		options: options, policies: &policies{client: member}, hub: options.Hub.cluster(options.Cluster), metrics: newMetrics(registry),
-		now: time.Now,
+		options: options, policies: &policies{client: member}, hub: options.Hub, metrics: newMetrics(registry), now: time.Now,
 	}
 }
 
@@ -204,8 +201,8 @@ func (a *Agent) reportResources(ctx context.Context, capacity, allocatable v1.Re
 	err := a.hub.writeResources(ctx, capacity, allocatable, a.options.Resources == Always)
 	if owner, ok := errors.AsType[*ownedError](err); ok {
 		if !a.last.unmanaged {
-			klog.InfoS("Another client reports the resources of the cluster, the agent does not", "cluster", a.options.Cluster, "details",
-				owner.Error())
+			klog.InfoS("Another client reports the resources of the cluster, the agent does not", "cluster", a.options.Hub.cluster,
+				"details", owner.Error())
 		}
 		a.metrics.recordUnmanaged(true)
 		a.last.unmanaged, a.last.resourcesAt = true, now
@@ -224,15 +221,15 @@ func (a *Agent) reportResources(ctx context.Context, capacity, allocatable v1.Re
 func (a *Agent) logChange(err error) {
 	reason := reasonOf(err)
 	if err != nil {
-		a.metrics.recordFailure(reason)
+		a.metrics.failures.WithLabelValues(reason).Inc()
 	}
 	switch {
 	case reason == a.loggedReason:
 	case err != nil:
 		oneLine := errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
-		klog.ErrorS(oneLine, "Report failed, retrying", "cluster", a.options.Cluster, "reason", reason)
+		klog.ErrorS(oneLine, "Report failed, retrying", "cluster", a.options.Hub.cluster, "reason", reason)
 	case a.loggedReason != "":
-		klog.InfoS("Report succeeded again", "cluster", a.options.Cluster)
+		klog.InfoS("Report succeeded again", "cluster", a.options.Hub.cluster)
 	}
 	a.loggedReason = reason
 }

@@ -106,7 +106,7 @@ func newAgent(report ReportResources) (a *Agent, hub *fakeHub) {
 		defer hub.mu.Unlock()
 		return hub.memberError != nil, nil, hub.memberError
 	})
-	a = New(Options{Cluster: "cluster1", Hub: &Hub{}, Interval: 30 * time.Second, ValidFor: 90 * time.Second, Resources: report}, member,
+	a = New(Options{Hub: &Hub{cluster: "cluster1"}, Interval: 30 * time.Second, ValidFor: 90 * time.Second, Resources: report}, member,
 		prometheus.NewRegistry())
 	a.hub, a.now = hub, func() time.Time { return time.Now().Add(time.Duration(hub.offset.Load())) }
 	a.observer = newFakeObserver(node("n", nil))
@@ -274,7 +274,7 @@ func TestBackoff(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	c := &hubCluster{&Hub{path: "/etc/hub"}, "cluster1"}
+	c := &Hub{path: "/etc/hub", cluster: "cluster1"}
 	resource := schema.GroupResource{Resource: "managedclusters"}
 	for name, tc := range map[string]struct {
 		err             error
@@ -311,12 +311,11 @@ func TestHubRequiresLease(t *testing.T) {
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h, err := NewHub(path, "test", new(setup.Lease).RefuseWrites) // a lease that was never acquired
+	h, err := NewHub("c", path, "test", new(setup.Lease).RefuseWrites) // a lease that was never acquired
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := h.cluster("c")
-	for _, err := range []error{c.writeScores(t.Context(), nil, time.Now()), c.writeResources(t.Context(), nil, nil, true)} {
+	for _, err := range []error{h.writeScores(t.Context(), nil, time.Now()), h.writeResources(t.Context(), nil, nil, true)} {
 		if reasonOf(err) != reasonMember || !strings.Contains(err.Error(), "the agent does not hold its lease in the cluster: ") {
 			t.Errorf("reason %s: %v", reasonOf(err), err)
 		}
@@ -340,7 +339,7 @@ func TestKubeconfigIsReloaded(t *testing.T) {
 		}
 	}
 	write(fmt.Sprintf(kubeconfig, "one"))
-	h, err := NewHub(path, "test", nil)
+	h, err := NewHub("c", path, "test", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,14 +368,14 @@ func TestKubeconfigIsReloaded(t *testing.T) {
 		if _, err := h.connect(); err == nil {
 			t.Errorf("%s: connect() returned no error", name)
 		}
-		if _, err := NewHub(path, "test", nil); err == nil {
+		if _, err := NewHub("c", path, "test", nil); err == nil {
 			t.Errorf("%s: NewHub() returned no error", name)
 		}
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.connect(); reasonOf(h.cluster("c").(*hubCluster).explain(err, scoreKind)) != reasonKubeconfig {
+	if _, err := h.connect(); reasonOf(h.explain(err, scoreKind)) != reasonKubeconfig {
 		t.Error(err)
 	}
 }

@@ -52,13 +52,13 @@ func reasonOf(err error) string {
 }
 
 // explain converts an error of the hub to a reportError. The next request uses a new connection.
-func (c *hubCluster) explain(err error, kind string) error {
+func (h *Hub) explain(err error, kind string) error {
 	if err == nil {
 		return nil
 	}
-	c.hub.disconnect()
+	h.disconnect()
 	failed := func(reason, format string, args ...any) error {
-		return &reportError{reason, fmt.Errorf("%s of cluster %s: %w", kind, c.cluster, fmt.Errorf(format, args...))}
+		return &reportError{reason, fmt.Errorf("%s of cluster %s: %w", kind, h.cluster, fmt.Errorf(format, args...))}
 	}
 	status, answered := errors.AsType[*apierrors.StatusError](err)
 	alert, rejected := errors.AsType[tls.AlertError](err)
@@ -69,15 +69,15 @@ func (c *hubCluster) explain(err error, kind string) error {
 	case apierrors.IsUnauthorized(err):
 		return failed(reasonUnauthorized,
 			"the hub rejected the credentials in %s: they may have expired or been revoked; "+
-				"replace them in the file, a restart is not necessary: %w", c.hub.path, err)
+				"replace them in the file, a restart is not necessary: %w", h.path, err)
 	case apierrors.IsForbidden(err):
 		return failed(reasonForbidden,
 			"the hub denied access: check that %q is the name of the cluster on the hub and "+
-				"that examples/placement/agent-hub-rbac.yaml was applied for it: %w", c.cluster, err)
+				"that examples/placement/agent-hub-rbac.yaml was applied for it: %w", h.cluster, err)
 	case apierrors.IsNotFound(err):
 		return failed(reasonMissing,
 			"not found on the hub: check that %q is the name of the cluster there, that the cluster is accepted, "+
-				"and that the CRDs of Open Cluster Management are installed: %w", c.cluster, err)
+				"and that the CRDs of Open Cluster Management are installed: %w", h.cluster, err)
 	case answered && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsConflict(err)):
 		return failed(reasonRefused, "the hub rejected the object: %w", err)
 	case answered:
@@ -85,15 +85,11 @@ func (c *hubCluster) explain(err error, kind string) error {
 	case isPath:
 		return failed(reasonKubeconfig, "reading the kubeconfig of the hub or a file that it refers to: %w", err)
 	case rejected:
-		return failed(
-			reasonCertificate,
+		return failed(reasonCertificate,
 			"the hub rejected the client certificate in %s (%s): replace it in the file, a restart is not necessary: %w",
-			c.hub.path,
-			alert,
-			err,
-		)
+			h.path, alert, err)
 	case isUntrustedServer(err):
-		return failed(reasonCertificate, "the certificate of the hub is not trusted by %s: %w", c.hub.path, err)
+		return failed(reasonCertificate, "the certificate of the hub is not trusted by %s: %w", h.path, err)
 	}
 	return failed(reasonUnreachable, "the hub is unreachable: %w", err)
 }

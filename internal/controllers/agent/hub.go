@@ -53,9 +53,11 @@ const (
 	Never ReportResources = "never"
 )
 
-// Hub accesses a hub with a kubeconfig file, which is read again when it changes. It is not safe for
-// concurrent use.
+// Hub writes the objects of one cluster on a hub, which it accesses with a kubeconfig file. The file is read again
+// when it changes. It is not safe for concurrent use.
 type Hub struct {
+	// cluster is the name of the cluster, and of its namespace, on the hub.
+	cluster         string
 	path, userAgent string
 	// wrap wraps the transport of the client.
 	wrap transport.WrapperFunc
@@ -66,10 +68,10 @@ type Hub struct {
 	connections *connrotation.Dialer
 }
 
-// NewHub returns the hub of a kubeconfig file, accessed through the transport that wrap returns. It returns an
-// error if the file is invalid, and does not connect to the hub.
-func NewHub(path, userAgent string, wrap transport.WrapperFunc) (*Hub, error) {
-	h := &Hub{path: path, userAgent: userAgent, wrap: wrap}
+// NewHub returns the hub of a kubeconfig file, accessed through the transport that wrap returns, to report a cluster
+// to. It returns an error if the file is invalid, and does not connect to the hub.
+func NewHub(cluster, path, userAgent string, wrap transport.WrapperFunc) (*Hub, error) {
+	h := &Hub{cluster: cluster, path: path, userAgent: userAgent, wrap: wrap}
 	_, err := h.connect()
 	return h, err
 }
@@ -124,20 +126,11 @@ func (h *Hub) disconnect() {
 	}
 }
 
-// cluster returns the receiver of the reports of a cluster.
-func (h *Hub) cluster(name string) receiver { return &hubCluster{h, name} }
-
-// hubCluster writes the objects of one cluster on a hub.
-type hubCluster struct {
-	hub     *Hub
-	cluster string
-}
-
 // writeScores writes the scores to the AddOnPlacementScore of the cluster.
-func (c *hubCluster) writeScores(ctx context.Context, scores []Score, validUntil time.Time) error {
-	client, err := c.hub.connect()
+func (h *Hub) writeScores(ctx context.Context, scores []Score, validUntil time.Time) error {
+	client, err := h.connect()
 	if err != nil {
-		return c.explain(err, scoreKind)
+		return h.explain(err, scoreKind)
 	}
 	items := make([]any, len(scores))
 	for i, score := range scores {
@@ -147,46 +140,40 @@ func (c *hubCluster) writeScores(ctx context.Context, scores []Score, validUntil
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": scoreVersion.String(),
 			"kind":       scoreKind,
-			"metadata":   map[string]any{"name": ScoreName, "namespace": c.cluster},
+			"metadata":   map[string]any{"name": ScoreName, "namespace": h.cluster},
 		}}
 	}
 	status := object()
 	status.Object["status"] = map[string]any{"scores": items, "validUntil": validUntil.UTC().Format(time.RFC3339)}
-	scoresClient, options := client.Resource(scoreResource).Namespace(c.cluster), metav1.ApplyOptions{FieldManager: fieldOwner, Force: true}
+	scoresClient, options := client.Resource(scoreResource).Namespace(h.cluster), metav1.ApplyOptions{FieldManager: fieldOwner, Force: true}
 	_, err = scoresClient.ApplyStatus(ctx, ScoreName, status, options)
 	if apierrors.IsNotFound(err) {
 		if _, err = scoresClient.Apply(ctx, ScoreName, object(), options); err == nil {
 			_, err = scoresClient.ApplyStatus(ctx, ScoreName, status, options)
 		}
 	}
-	return c.explain(err, scoreKind)
+	return h.explain(err, scoreKind)
 }
 
 // writeResources writes the amounts to the status of the ManagedCluster. Unless force is set, it
 // returns an ownedError if another field manager has written them.
-func (c *hubCluster) writeResources(ctx context.Context, capacity, allocatable v1.ResourceList, force bool) error {
-	client, err := c.hub.connect()
+func (h *Hub) writeResources(ctx context.Context, capacity, allocatable v1.ResourceList, force bool) error {
+	client, err := h.connect()
 	if err != nil {
-		return c.explain(err, clusterKind)
+		return h.explain(err, clusterKind)
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": clusterVersion.String(),
 		"kind":       clusterKind,
-		"metadata":   map[string]any{"name": c.cluster},
+		"metadata":   map[string]any{"name": h.cluster},
 		"status":     map[string]any{"capacity": toStrings(capacity), "allocatable": toStrings(allocatable)},
 	}}
-	_, err = client.Resource(
-		clusterResource,
-	).ApplyStatus(
-		ctx,
-		c.cluster,
-		object,
-		metav1.ApplyOptions{FieldManager: fieldOwner, Force: force},
-	)
+	options := metav1.ApplyOptions{FieldManager: fieldOwner, Force: force}
+	_, err = client.Resource(clusterResource).ApplyStatus(ctx, h.cluster, object, options)
 	if apierrors.IsConflict(err) && !force {
 		return &ownedError{err}
 	}
-	return c.explain(err, clusterKind)
+	return h.explain(err, clusterKind)
 }
 
 // toStrings returns a list in the form that unstructured objects have.

@@ -23,19 +23,16 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		return prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: "[ALPHA] " + help}
 	}
 	counter := func(name, help, label string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(
-			prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: "[ALPHA] " + help},
-			[]string{label},
-		)
+		options := prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: "[ALPHA] " + help}
+		return prometheus.NewCounterVec(options, []string{label})
 	}
 	m := &metrics{
 		score: prometheus.NewGaugeVec(gauge("score", "Scores of the cluster, from -100 to 100."), []string{"score"}),
 		reported: prometheus.NewGauge(gauge("last_report_timestamp_seconds",
 			"Time of the last successful report, or of the last check that found the hub up to date. 0 before the first report.")),
 		validUntil: prometheus.NewGauge(gauge("valid_until_timestamp_seconds", "Time until which the scores on the hub are valid.")),
-		unmanaged: prometheus.NewGauge(
-			gauge("resources_foreign", "1 if another client reports the resources of the cluster, otherwise 0."),
-		),
+		unmanaged: prometheus.NewGauge(gauge("resources_foreign",
+			"1 if another client reports the resources of the cluster, otherwise 0.")),
 		writes:   counter("writes_total", "Number of successful reports, by kind.", "kind"),
 		failures: counter("failures_total", "Number of failed reports, by reason.", "reason"),
 	}
@@ -73,5 +70,3 @@ func (m *metrics) recordUnmanaged(unmanaged bool) {
 		m.unmanaged.Set(1)
 	}
 }
-
-func (m *metrics) recordFailure(reason string) { m.failures.WithLabelValues(reason).Inc() }

@@ -118,7 +118,9 @@ func TestPods(t *testing.T) {
 	}{
 		"finished":    {pod: finished},
 		"placeholder": {pod: placeholder},
-		"running":     {pod("p", "n"), "n", resources.Amount{Request: 1000, Limit: 2000}, resources.Amount{Request: 4 << 30, Limit: 8 << 30}},
+		"running": {
+			pod("p", "n"), "n", resources.Amount{Request: 1000, Limit: 2000}, resources.Amount{Request: 4 << 30, Limit: 8 << 30},
+		},
 		// requests: resized to 2 cores, sidecar 1, overhead 0.5; limits: the sidecar has none
 		"with a sidecar, resized": {
 			resized, "n", resources.Amount{Request: 3500, Limit: 2500, Unbounded: true},
@@ -183,7 +185,9 @@ func TestSumsMatchRecount(t *testing.T) {
 			o.add(node)
 			requests, limit, unbounded := new(big.Int), new(big.Int), false
 			for p := range rapid.IntRange(0, 4).Draw(t, "pods") {
-				a := resources.Amount{Request: amount.Draw(t, "request"), Limit: amount.Draw(t, "limit"), Unbounded: rapid.Bool().Draw(t, "unbounded")}
+				a := resources.Amount{
+					Request: amount.Draw(t, "request"), Limit: amount.Draw(t, "limit"), Unbounded: rapid.Bool().Draw(t, "unbounded"),
+				}
 				o.add(&observedPod{
 					ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(n, "-", p)}, node: node.Name,
 					amounts: [scored]resources.Amount{resources.Memory: a},
@@ -232,7 +236,9 @@ func loadFrom(nodes map[string]load.Node) *load.Snapshot {
 func TestLoadRisk(t *testing.T) {
 	o := newFakeObserver()
 	for name, allocatable := range map[string]v1.ResourceList{"a": list("8", "8Gi"), "b": list("24", "8Gi"), "tainted": list("8", "8Gi")} {
-		o.add(&observedNode{ObjectMeta: metav1.ObjectMeta{Name: name}, accepts: name != "tainted", allocatable: allocatable, capacity: allocatable})
+		o.add(&observedNode{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, accepts: name != "tainted", allocatable: allocatable, capacity: allocatable,
+		})
 		o.add(&observedPod{ObjectMeta: metav1.ObjectMeta{Name: name}, node: name, amounts: [scored]resources.Amount{
 			{Request: 2000, Limit: 8000}, {Request: 4 << 30, Limit: 8 << 30},
 		}})

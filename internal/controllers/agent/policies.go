@@ -32,24 +32,18 @@ func (p *policies) list(ctx context.Context) ([]Slack, error) {
 		return nil, nil
 	case apierrors.IsForbidden(err):
 		if !p.forbidden {
-			klog.ErrorS(
-				err,
-				"Listing slack policies is forbidden, the slack scores are omitted: apply examples/placement/agent-member-rbac.yaml",
-			)
+			klog.ErrorS(err, "Listing slack policies is forbidden, the slack scores are omitted: "+
+				"apply examples/placement/agent-member-rbac.yaml")
 		}
 		p.forbidden = true
 		return nil, nil
 	case err != nil:
-		return nil, &reportError{
-			reason: reasonMember,
-			err: fmt.Errorf("listing slack policies of the cluster failed, nothing is reported: %w",
-				err),
-		}
+		return nil, &reportError{reasonMember, fmt.Errorf("listing slack policies of the cluster failed, nothing is reported: %w", err)}
 	}
 	p.forbidden = false
 	var typed v1alpha1.ResourceSlackList
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.UnstructuredContent(), &typed); err != nil {
-		return nil, &reportError{reason: reasonMember, err: fmt.Errorf("decoding slack policies: %w", err)}
+		return nil, &reportError{reasonMember, fmt.Errorf("decoding slack policies: %w", err)}
 	}
 	out := make([]Slack, 0, len(typed.Items))
 	for i := range typed.Items {
