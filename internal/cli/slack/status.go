@@ -153,19 +153,12 @@ func printStatus(out io.Writer, o *base.Output, results []statusResult) {
 			{"held", s.Total, s.Placeholders},
 			{"available", s.Available, fmt.Sprintf("%d fit", s.Placed)},
 		} {
-			row := []any{
-				"",
-				"",
-				"",
-				amount.name,
-				format.Cores(amount.list.Cpu().MilliValue()),
-				format.Bytes(amount.list.Memory().Value()),
-				amount.placeholders,
-			}
+			policy := []any{"", "", ""}
 			if i == 0 {
-				row[0], row[1], row[2] = r.Policy, yesOrNo(r.Ready), r.Rate
+				policy = []any{r.Policy, yesOrNo(r.Ready), r.Rate}
 			}
-			t.AddRow(row...)
+			t.AddRow(append(policy, amount.name, format.Cores(amount.list.Cpu().MilliValue()), format.Bytes(amount.list.Memory().Value()),
+				amount.placeholders)...)
 		}
 	}
 	t.Print(out, o)

@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 // cluster is the cluster of the scenario, whose nodes an autoscaler adds and removes.
@@ -54,7 +55,7 @@ func (c *cluster) state(ctx context.Context) (state, error) {
 		out.available += allocatable(node)[resources.CPU]
 		for _, pod := range pods {
 			if pod.Spec.NodeName == node.Name {
-				out.available -= requests(pod)[resources.CPU]
+				out.available -= recording.PodAmounts(pod)[resources.CPU]
 			}
 		}
 	}

@@ -38,15 +38,12 @@ func (d *Demo) Autoscaler() string {
 
 // Run clears the cluster and runs the scenario. It calls progress before each step. The controller
 // and the autoscaler run until Stop is called or ctx ends.
-func (d *Demo) Run(ctx context.Context, progress func(string)) ([]demo.Result, error) {
-	results, err := d.run(ctx, progress)
-	if err != nil {
-		return results, fmt.Errorf("scenario %s: %w", Scenario, err)
-	}
-	return results, nil
-}
-
-func (d *Demo) run(ctx context.Context, progress func(string)) ([]demo.Result, error) {
+func (d *Demo) Run(ctx context.Context, progress func(string)) (results []demo.Result, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("scenario %s: %w", Scenario, err)
+		}
+	}()
 	if err := d.env.Clear(ctx); err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -151,9 +152,9 @@ func (s *standIn) observe(ctx context.Context) (nodes []*poolNode, pods []autosc
 	for i := range podList.Items {
 		pod := &podList.Items[i]
 		if n := byName[pod.Spec.NodeName]; n != nil && !resources.IsFinished(pod) {
-			n.Free, n.Fixed = n.Free.Minus(requests(pod)), true
+			n.Free, n.Fixed = n.Free.Minus(recording.PodAmounts(pod)), true
 		} else if demo.IsUnschedulable(pod) && selectsPool(&pod.Spec) {
-			pods = append(pods, autoscaler.Item{Requests: requests(pod), Class: 1})
+			pods = append(pods, autoscaler.Item{Requests: recording.PodAmounts(pod), Class: 1})
 		}
 	}
 	slices.SortFunc(nodes, func(a, b *poolNode) int {
@@ -236,7 +237,7 @@ func (s *standIn) placeholders(ctx context.Context, now time.Time) ([]autoscaler
 		}
 		if pod := (&v1.Pod{Spec: template.Template.Spec}); selectsPool(&pod.Spec) {
 			for range min(b.Spec.Replicas, standInMaxNodes*nodePods) {
-				out = append(out, autoscaler.Item{Requests: requests(pod), Class: 1, Placeholder: true})
+				out = append(out, autoscaler.Item{Requests: recording.PodAmounts(pod), Class: 1, Placeholder: true})
 			}
 		}
 		if err := s.acknowledge(ctx, object, b, now); err != nil {
@@ -291,21 +292,4 @@ func selectsPool(spec *v1.PodSpec) bool {
 var shape = allocatable(demo.Node{CPU: nodeCPU, Memory: nodeMemory}.Object())
 
 // allocatable returns the amounts of a node.
-func allocatable(node *v1.Node) resources.Amounts {
-	list := node.Status.Allocatable
-	return resources.Amounts{
-		resources.CPU:    list.Cpu().MilliValue(),
-		resources.Memory: list.Memory().Value(),
-		resources.Pods:   list.Pods().Value(),
-	}
-}
-
-// requests returns the amounts that a pod needs: its requests and a pod slot.
-func requests(pod *v1.Pod) resources.Amounts {
-	p := resources.NewPod(pod)
-	return resources.Amounts{
-		resources.CPU:    p.Get(resources.CPUResource).Request,
-		resources.Memory: p.Get(resources.MemoryResource).Request,
-		resources.Pods:   1,
-	}
-}
+func allocatable(node *v1.Node) resources.Amounts { return recording.Amounts(node.Status.Allocatable) }

@@ -92,14 +92,8 @@ func (r *run) createWeb(ctx context.Context) error {
 	if _, err := r.createPods(ctx, webName, webPods, nil); err != nil {
 		return err
 	}
-	_, err := r.addResult(
-		ctx,
-		WithoutSlack,
-		fmt.Sprintf("%d web pods run", webPods),
-		"full nodes",
-		func(s state) bool { return s.available == 0 },
-		0,
-	)
+	full := func(s state) bool { return s.available == 0 }
+	_, err := r.addResult(ctx, WithoutSlack, fmt.Sprintf("%d web pods run", webPods), "full nodes", full, 0)
 	return err
 }
 
@@ -202,20 +196,10 @@ func (r *run) burstWithSlack(ctx context.Context) error {
 		return err
 	}
 	same := func(s state) bool { return len(s.nodes) == len(before.nodes) }
-	if _, err := r.addResult(
-		ctx,
-		WithSlack,
-		fmt.Sprintf("the same burst of %d pods", burstPods),
-		"no more nodes",
-		same,
-		slowest,
-	); err != nil {
-		return err
-	}
-	r.progress(
-		fmt.Sprintf("the pods were bound after %.2f s; they use the slack, and the autoscaler adds nodes to restore it", slowest.Seconds()),
-	)
-	return nil
+	r.progress(fmt.Sprintf("the pods were bound after %.2f s; they use the slack, and the autoscaler adds nodes to restore it",
+		slowest.Seconds()))
+	_, err = r.addResult(ctx, WithSlack, fmt.Sprintf("the same burst of %d pods", burstPods), "no more nodes", same, slowest)
+	return err
 }
 
 // awaitRefill waits until the slack that the burst used is available again.
@@ -223,46 +207,32 @@ func (r *run) awaitRefill(ctx context.Context) (err error) {
 	if err := r.awaitState(ctx, "the slack to be refilled", r.isFilled(webPods+burstPods, firstRate)); err != nil {
 		return err
 	}
-	r.refilled, err = r.addResult(
-		ctx,
-		WithSlack,
-		"the slack is refilled",
-		"available >= target",
-		func(s state) bool { return s.available >= s.target },
-		0,
-	)
+	filled := func(s state) bool { return s.available >= s.target }
+	r.refilled, err = r.addResult(ctx, WithSlack, "the slack is refilled", "available >= target", filled, 0)
 	return err
 }
 
 // deleteBurst deletes the burst: the target falls, the placeholders stay, on fewer nodes.
 func (r *run) deleteBurst(ctx context.Context) error {
-	r.progress(
-		"deleting the burst; a node is removed and the target falls at once, the placeholders stay for the scale-down delay of ten minutes",
-	)
+	r.progress("deleting the burst; a node is removed and the target falls at once, the placeholders stay for the scale-down delay of " +
+		"ten minutes")
 	if err := r.deletePods(ctx, burstName); err != nil {
 		return err
 	}
 	filled, fewer := r.isFilled(webPods, firstRate), func(s state) bool { return len(s.nodes) < len(r.refilled.nodes) }
-	if err := r.awaitState(
-		ctx,
-		"the target to fall and a node to be removed",
-		func(s state) bool { return filled(s) && fewer(s) },
-	); err != nil {
+	err := r.awaitState(ctx, "the target to fall and a node to be removed", func(s state) bool { return filled(s) && fewer(s) })
+	if err != nil {
 		return err
 	}
 	kept := func(s state) bool { return s.placeholders == r.refilled.placeholders && fewer(s) }
-	_, err := r.addResult(ctx, WithSlack, "the burst is deleted", "as many placeholders, fewer nodes", kept, 0)
+	_, err = r.addResult(ctx, WithSlack, "the burst is deleted", "as many placeholders, fewer nodes", kept, 0)
 	return err
 }
 
 // shrinkPolicy lowers the rate of the policy, which takes effect at once.
 func (r *run) shrinkPolicy(ctx context.Context) error {
-	r.progress(
-		fmt.Sprintf(
-			"lowering the rate of the policy to %s, which takes effect at once: placeholders and their node are removed",
-			secondRate,
-		),
-	)
+	r.progress("lowering the rate of the policy to " + secondRate +
+		", which takes effect at once: placeholders and their node are removed")
 	policy := &v1alpha1.ResourceSlack{}
 	if err := r.api.Get(ctx, client.ObjectKey{Name: policyName}, policy); err != nil {
 		return err
