@@ -58,10 +58,8 @@ func (e *examination) controllers() []string {
 
 // controllersOf returns the controllers that a Deployment of plimsoll-controller runs.
 func controllersOf(d *appsv1.Deployment) []string {
-	for _, argument := range argumentsOf(d) {
-		if list, ok := strings.CutPrefix(argument, "--controllers="); ok {
-			return strings.Split(list, ",")
-		}
+	if list, set := flagOf(d, "controllers"); set {
+		return strings.Split(list, ",")
 	}
 	return []string{"slack", "placement"} // the default of the flag
 }

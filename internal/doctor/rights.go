@@ -57,30 +57,23 @@ func (e *examination) checkRights(ctx context.Context) error {
 	return nil
 }
 
-// placeholderFlag is the flag of the controller with the namespace of placeholder pods.
-const placeholderFlag = "--placeholder-namespace="
-
 // requiredRules returns the permissions that a component requires by namespace. The empty namespace has the
 // cluster-wide permissions.
 func requiredRules(d *appsv1.Deployment) (map[string][]rbacv1.PolicyRule, error) {
-	arguments := argumentsOf(d)
-	readsMetrics := !slices.ContainsFunc(arguments, func(a string) bool {
-		return strings.HasPrefix(a, "--provider=") && a != "--provider=KubernetesMetricsServer"
-	})
 	var parts []string
 	switch d.Labels[componentLabel] {
 	case "scheduler":
 		return map[string][]rbacv1.PolicyRule{"": schedulerRules}, nil
 	case "controller":
 		parts = controllersOf(d)
-		if slices.ContainsFunc(arguments, func(a string) bool { return strings.HasPrefix(a, "--extra-capacity-min-rate=") }) {
+		if _, set := flagOf(d, "extra-capacity-min-rate"); set {
 			parts = append(parts, "default-policy")
 		}
 	case "agent":
 		parts = []string{"agent"}
 	case "load-watcher":
 		parts = []string{"nodes"}
-		if readsMetrics {
+		if provider, set := flagOf(d, "provider"); !set || provider == "KubernetesMetricsServer" {
 			parts = append(parts, "node-metrics")
 		}
 	}
@@ -90,11 +83,9 @@ func requiredRules(d *appsv1.Deployment) (map[string][]rbacv1.PolicyRule, error)
 			return nil, err
 		}
 	}
-	for _, argument := range arguments {
-		if namespace, ok := strings.CutPrefix(argument, placeholderFlag); ok && namespace != "" {
-			if err := addRules(required, d, "placeholder-pods", namespace); err != nil {
-				return nil, err
-			}
+	if namespace, _ := flagOf(d, "placeholder-namespace"); namespace != "" {
+		if err := addRules(required, d, "placeholder-pods", namespace); err != nil {
+			return nil, err
 		}
 	}
 	return required, nil
@@ -122,13 +113,16 @@ func addRules(required map[string][]rbacv1.PolicyRule, d *appsv1.Deployment, par
 	}
 }
 
-// argumentsOf returns the arguments of all containers of a Deployment.
-func argumentsOf(d *appsv1.Deployment) []string {
-	var all []string
+// flagOf returns the value of a flag in the arguments of a Deployment, and whether it is set.
+func flagOf(d *appsv1.Deployment, flag string) (value string, set bool) {
 	for _, container := range d.Spec.Template.Spec.Containers {
-		all = append(all, container.Args...)
+		for _, argument := range container.Args {
+			if value, set = strings.CutPrefix(argument, "--"+flag+"="); set {
+				return value, true
+			}
+		}
 	}
-	return all
+	return "", false
 }
 
 // denied returns descriptions of the requests in the rules that the API server denies to a service
