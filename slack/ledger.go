@@ -59,9 +59,11 @@ func newPoolLedger() *poolLedger {
 	return &poolLedger{accounts: map[string]*account{}, pods: map[string]ledgerPod{}}
 }
 
-// SetNode adds or updates a node.
+// SetNode adds or updates a node. An unchanged node costs one comparison.
 func (l *poolLedger) SetNode(name string, node ledgerNode) {
-	l.accounts[name], l.totals = &account{ledgerNode: node}, nil
+	if a := l.accounts[name]; a == nil || a.ledgerNode != node {
+		l.accounts[name], l.totals = &account{ledgerNode: node}, nil
+	}
 }
 
 // DeleteNode removes a node. The pods on it remain, and count again if the node is set again.
@@ -70,19 +72,22 @@ func (l *poolLedger) DeleteNode(name string) {
 	l.totals = nil
 }
 
-// SetPod adds or updates the pod with an ID.
+// SetPod adds or updates the pod with an ID. An unchanged pod costs one comparison.
 func (l *poolLedger) SetPod(id string, pod ledgerPod) {
-	if pod.Node == "" {
+	switch {
+	case pod.Node == "":
 		l.DeletePod(id)
-		return
+	case l.pods[id] != pod:
+		l.pods[id], l.totals = pod, nil
 	}
-	l.pods[id], l.totals = pod, nil
 }
 
 // DeletePod removes a pod.
 func (l *poolLedger) DeletePod(id string) {
-	delete(l.pods, id)
-	l.totals = nil
+	if _, known := l.pods[id]; known {
+		delete(l.pods, id)
+		l.totals = nil
+	}
 }
 
 // Capacities returns the capacity left on each node, by name. It does not change with the ledger.
