@@ -225,21 +225,13 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	base.Group(cmd, base.GroupUsage, "usage")
 	base.Rare(cmd, "strict", "pack", "limits", "metrics", "allow-high-rate", "tail", "seed")
 	completeWith(cmd, "profile", cobra.ShellCompDirectiveDefault, engine.BuiltInProfiles...)
-	completeWith(cmd, "usage", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, kindNames()...)
+	completeWith(cmd, "usage", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, recording.UsageKinds...)
 	completeWith(cmd, "trace", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, "openb:")
 }
 
 // completeWith sets the completion of a flag.
 func completeWith(cmd *cobra.Command, flag string, directive cobra.ShellCompDirective, values ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, directive))
-}
-
-func kindNames() []string {
-	names := make([]string, len(recording.UsageKinds))
-	for i, kind := range recording.UsageKinds {
-		names[i] = string(kind)
-	}
-	return names
 }
 
 // validate returns an error for an invalid flag or combination of flags.

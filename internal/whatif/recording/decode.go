@@ -2,6 +2,8 @@ package recording
 
 import (
 	"bufio"
+	"bytes"
+	"compress/flate"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -17,8 +19,9 @@ import (
 // decoder builds a recording from records.
 type decoder struct {
 	limits
-	// packed is the number of bytes of the file so far, valid the length of its undamaged part.
-	packed, valid int64
+	// packed is the number of bytes of the file so far, chunks the number of its chunks.
+	packed int64
+	chunks int
 
 	about            About
 	described, ended bool
@@ -59,7 +62,7 @@ func (e *entries[T]) add(id int, entry T) *T {
 func (d *decoder) lost(what, why string) {
 	const most = 100
 	if len(d.missing) < most {
-		d.missing = append(d.missing, Missing{what, why})
+		d.missing = append(d.missing, Missing{What: what, Why: why})
 	}
 }
 
@@ -76,7 +79,7 @@ func (d *decoder) recording() *Recording {
 
 // content reads the records of a chunk.
 func (d *decoder) content(content []byte) error {
-	in := bufio.NewReader(&io.LimitedReader{R: decompress(content), N: d.chunk + 1})
+	in := bufio.NewReader(&io.LimitedReader{R: flate.NewReader(bytes.NewReader(content)), N: d.chunk + 1})
 	var body []byte
 	for size := int64(0); ; {
 		kind, err := in.ReadByte()
@@ -312,13 +315,8 @@ func (d *decoder) readUsage(body []byte) error {
 		return fmt.Errorf("usage of pod %s: found step %d after step %d: must be in the order of time", where, first, series.First)
 	}
 	if first+count > MaxSteps || count > len(body) {
-		return fmt.Errorf(
-			"usage of pod %s: %d values from step %d on: must be before step %d, and in the record",
-			where,
-			count,
-			first,
-			MaxSteps,
-		)
+		return fmt.Errorf("usage of pod %s: %d values from step %d on: must be before step %d, and in the record",
+			where, count, first, MaxSteps)
 	}
 	if d.values += int64(series.growth(first, count)); d.values > d.limits.values {
 		return fmt.Errorf("usage of pod %s: found more than %d values", where, d.limits.values)

@@ -25,7 +25,6 @@ type File struct {
 	*Writer
 	path string
 	file *os.File
-	size int64
 }
 
 // state is the content of the file with the state.
@@ -55,18 +54,6 @@ func Discard(path string) error {
 	return nil
 }
 
-// readState reads the state of an unfinished recording.
-func readState(path string) (s state, err error) {
-	raw, err := os.ReadFile(path + StateSuffix)
-	if err != nil {
-		return s, err
-	}
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return s, fmt.Errorf("%s: %w", path+StateSuffix, err)
-	}
-	return s, nil
-}
-
 // Create starts a recording. An existing file is replaced.
 func Create(path string, about About) (*File, error) {
 	if err := os.Remove(path + StateSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -76,19 +63,22 @@ func Create(path string, about About) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{path: path, file: file}
-	f.Writer, err = NewWriter(f, about)
+	writer, err := NewWriter(file, about)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return f, nil
+	return &File{Writer: writer, path: path, file: file}, nil
 }
 
 // Continue continues a recording that was not closed, after its last commit, and decodes the state of its writer.
 func Continue(path string, writer any) (*File, error) {
-	s, err := readState(path)
+	raw, err := os.ReadFile(path + StateSuffix)
 	if err != nil {
 		return nil, err
+	}
+	var s state
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return nil, fmt.Errorf("%s: %w", path+StateSuffix, err)
 	}
 	if err := json.Unmarshal(s.Writer, writer); err != nil {
 		return nil, fmt.Errorf("%s: writer: %w", path+StateSuffix, err)
@@ -100,8 +90,7 @@ func Continue(path string, writer any) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{path: path, file: file, size: s.Size}
-	f.Writer = &Writer{out: f, about: s.About, nodes: s.Nodes, pods: s.Pods}
+	f := &File{path: path, file: file, Writer: &Writer{out: file, about: s.About, nodes: s.Nodes, pods: s.Pods, size: s.Size}}
 	if err := f.cut(); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -115,13 +104,8 @@ func (f *File) cut() error {
 	case err != nil:
 		return err
 	case info.Size() < f.size:
-		return fmt.Errorf(
-			"%s: found %d bytes, %s expects %d: remove both files to start again",
-			f.path,
-			info.Size(),
-			f.path+StateSuffix,
-			f.size,
-		)
+		return fmt.Errorf("%s: found %d bytes, %s expects %d: remove both files to start again",
+			f.path, info.Size(), f.path+StateSuffix, f.size)
 	}
 	if err := f.file.Truncate(f.size); err != nil {
 		return err
@@ -129,16 +113,6 @@ func (f *File) cut() error {
 	_, err = f.file.Seek(f.size, io.SeekStart)
 	return err
 }
-
-// Write implements io.Writer for the chunks of the recording.
-func (f *File) Write(chunk []byte) (int, error) {
-	n, err := f.file.Write(chunk)
-	f.size += int64(n)
-	return n, err
-}
-
-// Size returns the number of bytes written so far.
-func (f *File) Size() int64 { return f.size }
 
 // Commit writes the added records as a chunk, and the state from which the writer continues after a restart.
 func (f *File) Commit(writer any) error {

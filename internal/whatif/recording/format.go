@@ -5,8 +5,8 @@ import (
 	"compress/flate"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"hash/crc32"
-	"io"
 )
 
 // The format of a file. All numbers are little-endian.
@@ -88,10 +88,8 @@ func compress(records []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := compressor.Write(records); err != nil {
-		return nil, err
-	}
-	if err := compressor.Close(); err != nil {
+	_, err = compressor.Write(records)
+	if err = errors.Join(err, compressor.Close()); err != nil {
 		return nil, err
 	}
 	chunk := out.Bytes()
@@ -102,6 +100,3 @@ func compress(records []byte) ([]byte, error) {
 	binary.LittleEndian.PutUint32(chunk[12:], crc32.Checksum(chunk[:12], castagnoli))
 	return chunk, nil
 }
-
-// decompress returns a reader of the records of a chunk.
-func decompress(content []byte) io.Reader { return flate.NewReader(bytes.NewReader(content)) }

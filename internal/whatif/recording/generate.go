@@ -109,7 +109,7 @@ func ParseGenerated(text string) (Generated, error) {
 		Life:       int64(fields.Int("life", 0, 0, year)),
 	}
 	s.MemoryFill = fields.Float("memory-fill", s.Fill, 0.01, 100)
-	s.Shapes = parseShapes(fields, "16x64+32x128+64x256")
+	s.Shapes = parseShapes(fields)
 	s.readBursts(fields)
 	s.readChurn(fields, year)
 	if s.GPU > 0 && !slices.ContainsFunc(s.Shapes, func(shape NodeShape) bool { return shape.GPUs > 0 }) {
@@ -167,8 +167,8 @@ func (s Generated) totalPods() int {
 }
 
 // parseShapes reads the sizes of nodes.
-func parseShapes(fields *spec.Fields, defaultShapes string) []NodeShape {
-	text := fields.Text("shapes", defaultShapes)
+func parseShapes(fields *spec.Fields) []NodeShape {
+	text := fields.Text("shapes", "16x64+32x128+64x256")
 	var shapes []NodeShape
 	for part := range strings.SplitSeq(text, "+") {
 		shape, ok := parseNodeShape(strings.TrimSpace(part))
@@ -198,16 +198,6 @@ func parseNodeShape(text string) (NodeShape, bool) {
 	return NodeShape{numbers[0], numbers[1], numbers[2]}, true
 }
 
-// devices is how many GPUs a pod requests.
-type devices uint8
-
-const (
-	noDevice devices = iota
-	oneDevice
-	// allDevices requests all devices of the smallest node with GPUs.
-	allDevices
-)
-
 // allDevicesShare is the fraction of groups with GPUs whose pods request all devices of a node.
 const allDevicesShare = 0.1
 
@@ -216,7 +206,7 @@ type generatedGroup struct {
 	Workload
 	cpu, memory float64 // millicores and bytes, before scaling
 	class       result.Class
-	devices     devices
+	gpu         int64 // thousandths of devices
 }
 
 // Input generates the cluster of a valid specification.
@@ -235,7 +225,7 @@ func (s Generated) cluster(seed uint64) Input {
 	r := rand.New(rand.NewPCG(seed, 0x706c696d736f6c6c))
 	groups := make([]generatedGroup, max(1, s.Pods/s.Replicas))
 	for i := range groups {
-		groups[i] = s.group(r, i)
+		groups[i] = s.group(r, i, smallest)
 	}
 	groupOf := make([]int32, len(in.Pods))
 	for i := range groupOf {
@@ -255,9 +245,7 @@ func (s Generated) nodes() (nodes []Node, capacity, smallest resources.Amounts) 
 	for i := range s.Nodes {
 		shape := s.Shapes[i%len(s.Shapes)]
 		amounts := resources.Amounts{
-			resources.CPU: int64(
-				shape.Cores,
-			) * 1000,
+			resources.CPU:      int64(shape.Cores) * 1000,
 			resources.Memory:   int64(shape.GiB) * gibibyte,
 			resources.Extended: int64(shape.GPUs) * 1000,
 		}
@@ -280,7 +268,7 @@ func (s Generated) nodes() (nodes []Node, capacity, smallest resources.Amounts) 
 }
 
 // group generates the group with a number.
-func (s Generated) group(r *rand.Rand, number int) generatedGroup {
+func (s Generated) group(r *rand.Rand, number int, smallest resources.Amounts) generatedGroup {
 	g := generatedGroup{Workload: Workload{Name: fmt.Sprintf("group-%05d", number)}, cpu: lognormal(r, s.CPUCV)}
 	g.memory = g.cpu * lognormal(r, s.PerCoreCV)
 	switch u := r.Float64(); {
@@ -295,9 +283,9 @@ func (s Generated) group(r *rand.Rand, number int) generatedGroup {
 		g.IsJob = r.Float64() < s.Batch
 	}
 	if s.GPU > 0 && r.Float64() < s.GPU {
-		g.devices = oneDevice
+		g.gpu = 1000
 		if r.Float64() < allDevicesShare {
-			g.devices = allDevices
+			g.gpu = smallest[resources.Extended]
 		}
 	}
 	return g
@@ -338,13 +326,8 @@ func (s Generated) pod(r *rand.Rand, number int, g *generatedGroup, smallest res
 	size := resources.Amounts{
 		resources.CPU:    int64(min(max(math.Round(g.cpu/10), 1)*10, float64(smallest[resources.CPU]/2))),
 		resources.Memory: int64(min(max(math.Round(g.memory/(1<<20)), 1)*(1<<20), float64(smallest[resources.Memory]/2))),
-	}
-	switch g.devices {
-	case oneDevice:
-		size[resources.Extended] = 1000
-	case allDevices:
-		size[resources.Extended] = smallest[resources.Extended]
-	case noDevice:
+
+		resources.Extended: g.gpu,
 	}
 	p := NewPod(fmt.Sprintf("pod-%06d", number), size, 0, Never)
 	p.Workload, p.Resources.Class = &g.Workload, g.class

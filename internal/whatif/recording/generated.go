@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"regexp"
 	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -45,14 +45,8 @@ const fillTime = 3600
 
 // NewNode returns a node with allocatable amounts that exists from the start.
 func NewNode(name string, allocatable resources.Amounts) Node {
-	amounts := v1.ResourceList{
-		v1.ResourceCPU:    *resource.NewMilliQuantity(allocatable[resources.CPU], resource.DecimalSI),
-		v1.ResourceMemory: *resource.NewQuantity(allocatable[resources.Memory], resource.BinarySI),
-		v1.ResourcePods:   *resource.NewQuantity(MaxPodsPerNode, resource.DecimalSI),
-	}
-	if gpu := allocatable[resources.Extended]; gpu > 0 {
-		amounts[GPU] = *resource.NewQuantity(gpu, resource.DecimalSI)
-	}
+	amounts := resourceList(allocatable)
+	amounts[v1.ResourcePods] = *resource.NewQuantity(MaxPodsPerNode, resource.DecimalSI)
 	return Node{Gone: Never, Object: &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Labels: map[string]string{v1.LabelHostname: name}, CreationTimestamp: metav1.NewTime(Time(0)),
@@ -215,18 +209,5 @@ func (w *Workload) create(number int) runtime.Object {
 	}
 }
 
-// isValidName reports whether a name has 1 to maxName letters, digits and . _ - = + / only. Markup and
-// control characters are invalid.
-func isValidName(name string) bool {
-	if name == "" || len(name) > maxName {
-		return false
-	}
-	for i := range len(name) {
-		c := name[i]
-		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
-		if !letter && !(c >= '0' && c <= '9') && !strings.ContainsRune("._-=+/", rune(c)) {
-			return false
-		}
-	}
-	return true
-}
+// validName matches a name of 1 to maxName letters, digits and . _ - = + / only. Markup and control characters are invalid.
+var validName = regexp.MustCompile(fmt.Sprintf(`^[a-zA-Z0-9._=+/-]{1,%d}$`, maxName))

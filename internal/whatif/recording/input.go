@@ -56,7 +56,7 @@ type Input struct {
 	End int64
 }
 
-// Usage is the recorded usage of a pod. It is used by one goroutine.
+// Usage is the recorded usage of a pod.
 type Usage interface {
 	// At returns the usage of the pod, in millicores and bytes, a number of seconds after it was placed on its node.
 	// The age is negative before the run.

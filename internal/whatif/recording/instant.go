@@ -61,10 +61,7 @@ func (in *Part) At(second int64) Instant {
 	}
 	objects.Others = manifest.GenerateClaims(slices.Concat(objects.Running, objects.Pending), objects.Others)
 	if unknown > 0 {
-		objects.Warnings = append(
-			objects.Warnings,
-			format.Are(unknown, "pod")+" ignored: the node is not in the recording at that time",
-		)
+		objects.Warnings = append(objects.Warnings, format.Are(unknown, "pod")+" ignored: the node is not in the recording at that time")
 	}
 	return Instant{objects, in.load(second, nodes)}
 }

@@ -212,7 +212,7 @@ func readPod(t *table) openbPod {
 	p.class = class
 	if p.models = t.text("gpu_spec"); p.models != "" {
 		names := strings.Split(p.models, "|")
-		if slices.ContainsFunc(names, func(name string) bool { return !isValidName(name) }) {
+		if slices.ContainsFunc(names, func(name string) bool { return !validName.MatchString(name) }) {
 			t.fail("gpu_spec", "names of GPU models separated by |")
 		}
 		requireGPUModels(p.Object, names, p.Requests)

@@ -303,7 +303,7 @@ func FuzzReadPods(f *testing.F) {
 		for _, p := range pods {
 			r := p.Requests
 			if p.Arrival < 0 || p.start < p.Arrival || p.Duration < 0 || r[resources.CPU] < 0 || r[resources.Memory] < 0 ||
-				r[resources.Extended] < 0 || !isValidName(p.Object.Name) {
+				r[resources.Extended] < 0 || !validName.MatchString(p.Object.Name) {
 				t.Errorf("%+v", p)
 			}
 		}

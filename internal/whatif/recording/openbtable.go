@@ -76,7 +76,7 @@ func (t *table) text(column string) string { return t.row[slices.Index(t.header,
 // name returns a column that must be a valid name.
 func (t *table) name(column string) string {
 	name := t.text(column)
-	if !isValidName(name) {
+	if !validName.MatchString(name) {
 		t.fail(column, fmt.Sprintf("a name of 1 to %d letters, digits and . _ - = + /", maxName))
 	}
 	return name

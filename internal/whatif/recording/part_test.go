@@ -3,6 +3,7 @@ package recording
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -139,12 +140,15 @@ func TestRecordedUsage(t *testing.T) {
 	}
 }
 
-// TestLastValue compares the series that remembers its last value with a search, for any steps.
-func TestLastValue(t *testing.T) {
+// TestWithoutGaps compares a series whose gaps are filled with a search, for any steps.
+func TestWithoutGaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.SampledFrom([]float64{math.NaN(), 1, 2, 4, 8}), 0, 20).Draw(t, "values")
 		series := NewSeries(5, append([]float64{16}, values...)...)
-		last := lastValue{Series: &series}
+		filled, gaps := series.withoutGaps()
+		if unknown := len(slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return !math.IsNaN(v) })); gaps != unknown {
+			t.Fatalf("%d gaps, want %d", gaps, unknown)
+		}
 		for _, step := range rapid.SliceOfN(rapid.IntRange(0, 40), 1, 20).Draw(t, "steps") {
 			want := 16.0
 			for i := 5; i <= step; i++ {
@@ -152,7 +156,7 @@ func TestLastValue(t *testing.T) {
 					want = value
 				}
 			}
-			if got := last.at(step); got != want {
+			if got := filled.nearest(step); got != want {
 				t.Fatalf("step %d: %v, want %v", step, got, want)
 			}
 		}

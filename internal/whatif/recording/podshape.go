@@ -7,17 +7,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// shapeKey has the fields of a pod that decide whether it fits on a node.
-type shapeKey struct {
-	Requests     []v1.ResourceList
-	Pod          *v1.ResourceRequirements
-	Overhead     v1.ResourceList
-	NodeSelector map[string]string
-	Affinity     *v1.NodeAffinity
-	Tolerations  []v1.Toleration
-	Scheduler    string
-}
-
 // setShapes sets the shapes of pods. If one pod has required anti-affinity, where a pod fits depends on the other pods,
 // and no pod has a shape.
 func setShapes(pods []InputPod) {
@@ -51,19 +40,21 @@ func setShapes(pods []InputPod) {
 	}
 }
 
-// shapeOf returns the fields that decide whether a pod fits on a node.
-func shapeOf(spec *v1.PodSpec) shapeKey {
-	key := shapeKey{
-		Pod: spec.Resources, Overhead: spec.Overhead, NodeSelector: spec.NodeSelector, Tolerations: spec.Tolerations,
-		Scheduler: spec.SchedulerName,
+// shapeOf returns the part of a pod that decides whether it fits on a node.
+func shapeOf(spec *v1.PodSpec) v1.PodSpec {
+	shape := v1.PodSpec{
+		Resources: spec.Resources, Overhead: spec.Overhead, NodeSelector: spec.NodeSelector, Tolerations: spec.Tolerations,
+		SchedulerName: spec.SchedulerName,
 	}
 	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
-		key.Requests = append(key.Requests, container.Resources.Requests)
+		shape.Containers = append(shape.Containers, v1.Container{
+			Resources: v1.ResourceRequirements{Requests: container.Resources.Requests},
+		})
 	}
-	if spec.Affinity != nil {
-		key.Affinity = spec.Affinity.NodeAffinity
+	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
+		shape.Affinity = &v1.Affinity{NodeAffinity: spec.Affinity.NodeAffinity}
 	}
-	return key
+	return shape
 }
 
 // dependsOnOthers reports whether the nodes that a pod fits on depend on other pods, or on objects other than nodes.

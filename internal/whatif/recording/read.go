@@ -47,40 +47,31 @@ func (l limits) read(in io.Reader) (*Recording, error) {
 	return d.recording(), nil
 }
 
-// chunkReader reads the chunks of a file.
-type chunkReader struct {
-	in    *bufio.Reader
-	limit int64
-	// read is the number of bytes of the chunks read so far, chunks their number.
-	read   int64
-	chunks int
-}
-
 // errDamaged is returned for a chunk whose content is damaged if the next chunk can be read.
 var errDamaged = errors.New("checksum mismatch")
 
 // next returns the content of the next chunk, io.EOF at the end and io.ErrUnexpectedEOF if the file is cut off.
-func (c *chunkReader) next() ([]byte, error) {
+func (d *decoder) next(in io.Reader) ([]byte, error) {
 	header := make([]byte, headerLength)
-	if _, err := io.ReadFull(c.in, header); err != nil {
+	if _, err := io.ReadFull(in, header); err != nil {
 		return nil, err
 	}
 	if string(header[:4]) != marker || crc32.Checksum(header[:12], castagnoli) != binary.LittleEndian.Uint32(header[12:]) {
 		return nil, errors.New("not a chunk of a recording")
 	}
 	length := int64(binary.LittleEndian.Uint32(header[4:]))
-	if length > c.limit {
-		return nil, fmt.Errorf("chunk of %d bytes: must have at most %d", length, c.limit)
+	if length > d.chunk {
+		return nil, fmt.Errorf("chunk of %d bytes: must have at most %d", length, d.chunk)
 	}
 	var content bytes.Buffer // grows while it is read
-	if n, err := io.CopyN(&content, c.in, length); err != nil {
+	if n, err := io.CopyN(&content, in, length); err != nil {
 		if errors.Is(err, io.EOF) && n < length {
 			err = io.ErrUnexpectedEOF
 		}
 		return nil, err
 	}
-	c.read += headerLength + length
-	c.chunks++
+	d.packed += headerLength + length
+	d.chunks++
 	if crc32.Checksum(content.Bytes(), castagnoli) != binary.LittleEndian.Uint32(header[8:]) {
 		return nil, errDamaged
 	}
@@ -89,17 +80,14 @@ func (c *chunkReader) next() ([]byte, error) {
 
 // file reads all chunks.
 func (d *decoder) file(in io.Reader) error {
-	c := &chunkReader{in: bufio.NewReaderSize(in, 1<<16), limit: d.chunk}
+	in = bufio.NewReaderSize(in, 1<<16)
 	for {
-		start := c.read
-		content, err := c.next()
+		start := d.packed
+		content, err := d.next(in)
 		if err == nil {
-			d.packed = c.read
-			err = d.content(content)
-			if err != nil {
-				return fmt.Errorf("chunk %d (at byte %d): %w", c.chunks, start, err)
+			if err := d.content(content); err != nil {
+				return fmt.Errorf("chunk %d (at byte %d): %w", d.chunks, start, err)
 			}
-			d.valid = c.read
 			continue
 		}
 		if !d.described {
@@ -112,7 +100,7 @@ func (d *decoder) file(in io.Reader) error {
 			}
 			return nil
 		case errors.Is(err, errDamaged):
-			d.lost(fmt.Sprintf("bytes %d to %d of the file", start, c.read-1), "damaged ("+err.Error()+"), skipped")
+			d.lost(fmt.Sprintf("bytes %d to %d of the file", start, d.packed-1), "damaged ("+err.Error()+"), skipped")
 		case errors.Is(err, io.ErrUnexpectedEOF):
 			d.lost("the end of the recording", fmt.Sprintf("the file is cut off within the chunk at byte %d", start))
 			return nil

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 )
 
 // APIVersion and AboutKind identify the format. Later releases may add fields and kinds of records but do not
@@ -51,10 +53,7 @@ type About struct {
 }
 
 // Missing describes data that a recording lacks, and the reason or how it is treated.
-type Missing struct {
-	What string `json:"what"`
-	Why  string `json:"why"`
-}
+type Missing = snapshot.Missing
 
 // Recording is the history of a cluster.
 type Recording struct {

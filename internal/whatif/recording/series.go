@@ -81,6 +81,27 @@ func (s *Series) At(step int) (value float64, ok bool) {
 	return decode(s.codes[i]), true
 }
 
+// nearest returns the value at a step of a series that is not empty, or else the first or the last value.
+func (s *Series) nearest(step int) float64 {
+	return decode(s.codes[min(max(step-s.First, 0), len(s.codes)-1)])
+}
+
+// withoutGaps returns the series with the value before each gap repeated, and the number of gaps. The series does not start with a gap.
+func (s *Series) withoutGaps() (filled Series, gaps int) {
+	filled = *s
+	for i, code := range s.codes {
+		if code != gapCode {
+			continue
+		}
+		if gaps == 0 {
+			filled.codes = slices.Clone(s.codes)
+		}
+		gaps++
+		filled.codes[i] = filled.codes[i-1]
+	}
+	return filled, gaps
+}
+
 // Values returns the steps and values, NaN for gaps.
 func (s *Series) Values() iter.Seq2[int, float64] {
 	return func(yield func(int, float64) bool) {

@@ -112,14 +112,14 @@ func usageWithDefaults(kind UsageKind, resource int) UsageShape {
 // parseUsageShape parses and validates one shape.
 func parseUsageShape(text string, resource int) (UsageShape, error) {
 	name, rest := spec.Cut(text)
-	if !slices.Contains(UsageKinds, UsageKind(name)) {
-		return UsageShape{}, &spec.Error{Key: "shape", Found: name, Allowed: "one of " + kindNames()}
+	if !slices.Contains(UsageKinds, name) {
+		return UsageShape{}, &spec.Error{Key: "shape", Found: name, Allowed: "one of " + strings.Join(UsageKinds, ", ")}
 	}
 	fields, err := spec.Parse(rest)
 	if err != nil {
 		return UsageShape{}, err
 	}
-	s := usageWithDefaults(UsageKind(name), resource)
+	s := usageWithDefaults(name, resource)
 	s.Mean = fields.Float("mean", s.Mean, 0, MaxMultiple)
 	s.Max = fields.Float("max", s.Max, 0.001, MaxMultiple)
 	s.Workload = fields.Float("workload", 0, 0, 1)

@@ -3,15 +3,14 @@ package recording
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"gonum.org/v1/gonum/mathext"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/spec"
 )
 
-// UsageKind is a family of shapes.
-type UsageKind string
+// UsageKind is the name of a family of shapes.
+type UsageKind = string
 
 const (
 	// Constant is always the mean.
@@ -35,15 +34,6 @@ const (
 
 // UsageKinds lists all kinds.
 var UsageKinds = []UsageKind{Constant, Beta, Bimodal, Bursts, Lognormal, Pareto, Diurnal}
-
-// kindNames returns the names of all kinds.
-func kindNames() string {
-	names := make([]string, len(UsageKinds))
-	for i, kind := range UsageKinds {
-		names[i] = string(kind)
-	}
-	return strings.Join(names, ", ")
-}
 
 // UsageShape is the distribution of the usage of one resource, as multiples of the request.
 type UsageShape struct {
@@ -141,7 +131,7 @@ func (s UsageShape) check() error {
 }
 
 func (s UsageShape) wrong(key string, found float64, allowed string, args ...any) error {
-	return &spec.Error{Key: string(s.Kind) + ": " + key, Found: fmt.Sprint(found), Allowed: fmt.Sprintf(allowed, args...)}
+	return &spec.Error{Key: s.Kind + ": " + key, Found: fmt.Sprint(found), Allowed: fmt.Sprintf(allowed, args...)}
 }
 
 // beta returns the quantiles of a beta distribution on [0, upper] with the mean of the

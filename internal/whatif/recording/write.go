@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -22,6 +21,8 @@ type Writer struct {
 	records     []byte
 	body        []byte
 	nodes, pods int
+	// size is the number of bytes of the file so far.
+	size int64
 	// err is the first error of out.
 	err error
 }
@@ -46,64 +47,47 @@ func (w *Writer) SetAbout(about About) error {
 // About returns the description.
 func (w *Writer) About() About { return w.about }
 
+// Size returns the number of bytes written so far, by earlier processes too.
+func (w *Writer) Size() int64 { return w.size }
+
 // AddNode writes a node and returns its number.
 func (w *Writer) AddNode(n Node) (id int, err error) {
-	object, err := json.Marshal(n.Object)
-	if err != nil {
-		return 0, err
-	}
-	id = w.nodes
 	w.nodes++
-	return id, w.json(recordNode, nodeRecord{ID: id, Object: object, Appeared: known(n.Appeared), Gone: known(n.Gone)})
+	return w.nodes - 1, w.UpdateNode(w.nodes-1, n)
 }
 
 // UpdateNode changes a node. Its object is unchanged if it is nil, times if they are Never.
 func (w *Writer) UpdateNode(id int, n Node) error {
 	record := nodeRecord{ID: id, Appeared: known(n.Appeared), Gone: known(n.Gone)}
 	if n.Object != nil {
-		object, err := json.Marshal(n.Object)
-		if err != nil {
+		var err error
+		if record.Object, err = json.Marshal(n.Object); err != nil {
 			return err
 		}
-		record.Object = object
 	}
 	return w.json(recordNode, record)
 }
 
 // AddPod writes a pod with its usage and returns its number. The usage may be empty, and added later.
 func (w *Writer) AddPod(p Pod) (id int, err error) {
-	record, err := newPodRecord(p)
-	if err != nil {
-		return 0, err
-	}
-	id = w.pods
-	record.ID = id
 	w.pods++
-	return id, errors.Join(w.json(recordPod, record), w.AddUsage(id, p.CPU, p.Memory))
+	return w.pods - 1, errors.Join(w.UpdatePod(w.pods-1, p), w.AddUsage(w.pods-1, p.CPU, p.Memory))
 }
 
 // UpdatePod changes a pod. Its object is unchanged if it is nil, times if they are Never, and the node if it is
 // empty. Usage is not written.
 func (w *Writer) UpdatePod(id int, p Pod) error {
-	record, err := newPodRecord(p)
-	if err != nil {
-		return err
-	}
-	record.ID = id
-	return w.json(recordPod, record)
-}
-
-// newPodRecord returns the record of a pod without its number.
-func newPodRecord(p Pod) (podRecord, error) {
 	record := podRecord{
-		Created: known(p.Created), Scheduled: known(p.Scheduled), Started: known(p.Started), Ended: known(p.Ended), Node: p.Node,
+		ID: id, Node: p.Node,
+		Created: known(p.Created), Scheduled: known(p.Scheduled), Started: known(p.Started), Ended: known(p.Ended),
 	}
-	if p.Object == nil {
-		return record, nil
+	if p.Object != nil {
+		var err error
+		if record.Object, err = json.Marshal(withoutStatus(p.Object)); err != nil {
+			return err
+		}
 	}
-	object, err := json.Marshal(withoutStatus(p.Object))
-	record.Object = object
-	return record, err
+	return w.json(recordPod, record)
 }
 
 // withoutStatus returns the pod without the node and the status.
@@ -167,11 +151,9 @@ func (w *Writer) Flush() error {
 		return w.err
 	}
 	chunk, err := compress(w.records)
-	if err == nil && uint64(len(chunk)) > math.MaxUint32 {
-		err = errors.New("chunk exceeds 4 GiB")
-	}
 	if err == nil {
 		_, err = w.out.Write(chunk)
+		w.size += int64(len(chunk))
 	}
 	w.err, w.records = err, w.records[:0]
 	return err
