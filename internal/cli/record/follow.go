@@ -2,8 +2,6 @@ package record
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -12,13 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/podmetrics"
@@ -38,12 +34,8 @@ func (o *followOptions) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&o.follow, "follow", false,
 		"record the cluster itself until interrupted; the file to write is a directory, in which recordings are started and continued")
 	flags.DurationVar(&o.rotate, "rotate", 24*time.Hour, "with --follow: time after which another recording is started")
-	flags.StringVar(
-		&o.maxSize,
-		"max-size",
-		"10Gi",
-		"with --follow: size of all recordings in the directory, above which the oldest are removed",
-	)
+	flags.StringVar(&o.maxSize, "max-size", "10Gi",
+		"with --follow: size of all recordings in the directory, above which the oldest are removed")
 	o.access.AddFlags(cmd, "cluster to follow")
 }
 
@@ -77,8 +69,8 @@ func (o *options) follow(cmd *cobra.Command) error {
 	settings := record.FollowConfig{
 		Folder: o.output, Step: o.config.Step, Rotate: o.following.rotate, MaxBytes: size.Value(), Redact: o.redact,
 		Client: client, Usage: usage,
-		Objects: func(ctx context.Context) ([]json.RawMessage, string, []recording.Missing, error) {
-			return objects(ctx, config)
+		Objects: func(ctx context.Context) (*record.Cluster, error) {
+			return record.ReadCluster(ctx, config, record.ReadOptions{Folders: []string{snapshot.FolderCluster}})
 		},
 		Log: func(line string) { fmt.Fprintln(errOut, base.Escape(line)) },
 	}
@@ -98,24 +90,4 @@ func (o *options) usage(client *kubernetes.Clientset) (load.PodSource, error) {
 	c.Queries.PodCPU, c.Queries.PodMemory = o.config.CPUQuery, o.config.MemoryQuery
 	c.RateWindow = metav1.Duration{Duration: o.config.RateWindow}
 	return prometheus.NewPods(c)
-}
-
-// objects returns the objects other than nodes and pods.
-func objects(ctx context.Context, config *rest.Config) (out []json.RawMessage, kubernetes string, missing []recording.Missing, err error) {
-	cluster, err := record.ReadCluster(ctx, config, record.ReadOptions{Folders: []string{snapshot.FolderCluster}, Warn: func(string) {}})
-	if err != nil {
-		return nil, "", nil, err
-	}
-	for _, list := range cluster.Lists {
-		if list.Resource != "nodes" && list.Resource != "pods" {
-			out = append(out, list.Items...)
-		}
-	}
-	for _, m := range cluster.About.Missing {
-		missing = append(missing, recording.Missing(m))
-	}
-	if ctx.Err() != nil {
-		return nil, "", nil, errors.New("interrupted")
-	}
-	return out, cluster.About.Kubernetes, missing, nil
 }

@@ -91,13 +91,8 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	flags.StringToStringVar(&c.UsageLabels, "usage-label", nil, "names of labels of cAdvisor that differ, such as pod=pod_name")
 	flags.StringVar(&c.CPUQuery, "cpu-query", "", "query for the CPU usage of pods in cores (default from cAdvisor)")
 	flags.StringVar(&c.MemoryQuery, "memory-query", "", "query for the memory usage of pods in bytes (default from cAdvisor)")
-	flags.StringSliceVar(
-		&c.LabelKeys,
-		"label-key",
-		nil,
-		"keys of labels of nodes and pods that kube-state-metrics exports with underscores, "+
-			"such as example.com/team",
-	)
+	flags.StringSliceVar(&c.LabelKeys, "label-key", nil,
+		"keys of labels of nodes and pods that kube-state-metrics exports with underscores, such as example.com/team")
 	flags.StringVar(&o.load, "load-source", "", "file with the address and credentials of the Prometheus server, in place of --prometheus")
 	cmd.MarkFlagsMutuallyExclusive("load-source", "prometheus")
 	_ = cmd.MarkFlagFilename("output", "plrec")
@@ -118,11 +113,7 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil
 	}
-	return time.Time{}, base.InvalidValue(
-		flag,
-		text,
-		"now, a duration before now such as 7d or 12h, or a time such as 2026-01-31T00:00:00Z",
-	)
+	return time.Time{}, base.InvalidValue(flag, text, "now, a duration before now such as 7d or 12h, or a time such as 2026-01-31T00:00:00Z")
 }
 
 // fieldFlags are the flags of the fields that errors name.
@@ -190,7 +181,7 @@ func (o *options) record(cmd *cobra.Command, file base.NewFile) error {
 		Redact: o.redact,
 		Progress: func(p record.Progress) {
 			fmt.Fprintf(errOut, "%3.0f %%  until %s: %s, %s, %s\n",
-				100*p.Until.Sub(p.From).Seconds()/p.To.Sub(p.From).Seconds(), p.Until.Format(time.RFC3339),
+				100*p.Until.Sub(o.config.From).Seconds()/o.config.To.Sub(o.config.From).Seconds(), p.Until.Format(time.RFC3339),
 				format.Of(p.Nodes, "node"), format.Of(p.Pods, "pod"), size(p.Bytes))
 		},
 		Log: func(line string) { fmt.Fprintln(errOut, base.Escape(line)) },
@@ -212,7 +203,7 @@ func (o *options) record(cmd *cobra.Command, file base.NewFile) error {
 	printMissing(errOut, progress.Missing)
 	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, %s from %s to %s, %s", base.Escape(o.output),
 		format.Of(progress.Nodes, "node"), format.Of(progress.Pods, "pod"),
-		progress.From.Format(time.RFC3339), progress.To.Format(time.RFC3339), size(progress.Bytes))
+		o.config.From.Format(time.RFC3339), o.config.To.Format(time.RFC3339), size(progress.Bytes))
 	if o.redact {
 		fmt.Fprint(cmd.OutOrStdout(), "; names are pseudonyms")
 	}

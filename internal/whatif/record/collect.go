@@ -36,8 +36,6 @@ type ReadOptions struct {
 	Progress func(kind string, read, total int64)
 	// Warn, if set, is called with a message for each kind that could not be read.
 	Warn func(string)
-	// Now returns the time. The default is time.Now.
-	Now func() time.Time
 }
 
 // Cluster is the result of reading a cluster.
@@ -58,16 +56,7 @@ func ReadCluster(ctx context.Context, config *rest.Config, options ReadOptions) 
 	if err != nil {
 		return nil, err
 	}
-	return read(ctx, client, version, options)
-}
-
-// read implements ReadCluster.
-func read(ctx context.Context, client dynamic.Interface, version discovery.ServerVersionInterface, options ReadOptions) (*Cluster, error) {
-	c := &collector{client: client, ReadOptions: options}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	now := c.Now()
+	c, now := &collector{client: client, ReadOptions: options}, time.Now()
 	var lists []snapshot.List
 	for _, kind := range snapshot.Kinds {
 		if c.Folders != nil && !slices.Contains(c.Folders, kind.Folder) {

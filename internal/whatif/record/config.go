@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -39,8 +40,6 @@ type Config struct {
 	LabelKeys []string
 	// Timeout bounds a query.
 	Timeout time.Duration
-	// Values is the largest number of values of usage that one query should return.
-	Values int
 }
 
 // The defaults of the configuration.
@@ -48,27 +47,17 @@ const (
 	DefaultStep    = time.Minute
 	DefaultWindow  = 2 * time.Hour
 	DefaultTimeout = 2 * time.Minute
-	defaultValues  = 400_000
 )
 
 // complete sets the defaults.
 func (c *Config) complete() {
-	setDefault(&c.Step, DefaultStep)
-	setDefault(&c.RateWindow, max(2*c.Step, 2*time.Minute))
-	setDefault(&c.Window, DefaultWindow)
-	setDefault(&c.Timeout, DefaultTimeout)
-	if c.Values == 0 {
-		c.Values = defaultValues
-	}
+	c.Step = cmp.Or(c.Step, DefaultStep)
+	c.RateWindow = cmp.Or(c.RateWindow, max(2*c.Step, 2*time.Minute))
+	c.Window = cmp.Or(c.Window, DefaultWindow)
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	c.From, c.To = c.From.UTC().Truncate(time.Second), c.To.UTC().Truncate(time.Second)
 	if c.Step > 0 && c.Window > c.Step {
 		c.Window = c.Window.Truncate(c.Step)
-	}
-}
-
-func setDefault(d *time.Duration, value time.Duration) {
-	if *d == 0 {
-		*d = value
 	}
 }
 

@@ -21,6 +21,19 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 )
 
+// Series that the fake server has, other than the ones with a constant in this package.
+const (
+	podCreated       = "kube_pod_created"
+	podScheduledTime = "kube_pod_status_scheduled_time"
+	podCompletion    = "kube_pod_completion_time"
+	podOwner         = "kube_pod_owner"
+	containerRequest = "kube_pod_container_resource_requests"
+	containerLimit   = "kube_pod_container_resource_limits"
+	nodeCreated      = "kube_node_created"
+	nodeAllocatable  = "kube_node_status_allocatable"
+	nodeTaint        = "kube_node_spec_taint"
+)
+
 // start is the start of all recordings of the fake server.
 var start = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 

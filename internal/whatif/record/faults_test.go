@@ -1,13 +1,11 @@
 package record
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 )
 
 // answer writes an error as Prometheus does.
@@ -125,9 +123,7 @@ func TestFatal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := startFake(t, pods, nodes)
 			server.intercept = tc.intercept
-			_, err := Record(t.Context(), io.Discard, server.config(60), Options{
-				Wait: func(context.Context, time.Duration) error { return nil },
-			})
+			_, err := Record(t.Context(), io.Discard, server.config(60), Options{retryDelay: 1})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %s", err, tc.want)
 			}

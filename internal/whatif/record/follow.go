@@ -2,8 +2,6 @@ package record
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -40,9 +38,9 @@ type FollowConfig struct {
 	Client kubernetes.Interface
 	// Usage is the source of the usage of pods, nil for none.
 	Usage load.PodSource
-	// Objects returns the other objects of the cluster, the version of its API server, and the objects that could not be read. It is
-	// called at the start of each recording.
-	Objects func(ctx context.Context) (objects []json.RawMessage, kubernetes string, missing []recording.Missing, err error)
+	// Objects reads the objects of the cluster, of which those other than nodes and pods are recorded. It is called at the start of
+	// each recording.
+	Objects func(ctx context.Context) (*Cluster, error)
 	// Log is called with a line about each recording and each failure.
 	Log func(string)
 }
@@ -64,12 +62,8 @@ func (c *FollowConfig) Validate() error {
 	case c.Step < time.Second || c.Step%time.Second != 0 || c.Step > time.Hour:
 		return fmt.Errorf("step: invalid value %s: must be whole seconds, from 1s to 1h", c.Step)
 	case c.Rotate < 10*c.Step || c.Rotate/c.Step >= recording.MaxSteps:
-		return fmt.Errorf(
-			"rotate: invalid value %s: must be at least ten steps, %s, and less than %d",
-			c.Rotate,
-			10*c.Step,
-			recording.MaxSteps,
-		)
+		return fmt.Errorf("rotate: invalid value %s: must be at least ten steps, %s, and less than %d",
+			c.Rotate, 10*c.Step, recording.MaxSteps)
 	case c.MaxBytes < 1<<20:
 		return fmt.Errorf("maxBytes: invalid value %d: must be at least 1 MiB", c.MaxBytes)
 	}
@@ -170,7 +164,7 @@ func (f *follower) view(ctx context.Context) view {
 	f.mu.Unlock()
 	if err := f.ping(ctx); err != nil && ctx.Err() == nil {
 		f.failed(fmt.Sprintf("the API server does not respond: %v", err))
-		f.current.note("changes of pods and nodes at "+v.at.UTC().Truncate(time.Hour).Format(time.RFC3339)+" or within an hour after",
+		f.current.state.Notes.add("changes of pods and nodes at "+v.at.UTC().Truncate(time.Hour).Format(time.RFC3339)+" or within an hour after",
 			"the API server was not reachable for a time: what happened then is recorded when it was seen later")
 	}
 	for _, object := range f.pods.GetStore().List() {
@@ -266,7 +260,7 @@ func (f *follower) resume(name string, now time.Time) (bool, error) {
 	if !same || now.Sub(about.From) >= f.Rotate || now.Before(about.From) {
 		return false, file.Finish()
 	}
-	f.current = &followRecorder{file: file, state: s, redact: snapshot.NewRedactor(s.Key), usage: map[string]*followUsage{}}
+	f.current = newFollowRecorder(file, s)
 	f.current.resumed(now)
 	f.Log("continuing " + name)
 	return true, nil
@@ -275,33 +269,30 @@ func (f *follower) resume(name string, now time.Time) (bool, error) {
 // start starts a recording.
 func (f *follower) start(ctx context.Context, now time.Time) error {
 	now = now.UTC().Truncate(time.Second)
-	s := &state{Pods: map[string]followedPod{}, Nodes: map[string]followObject{}, Last: now.Unix()}
-	if f.Redact {
-		s.Key = make([]byte, 32)
-		_, _ = rand.Read(s.Key) // never fails
+	s := &state{
+		Key: newKey(f.Redact), Pods: map[string]followObject{}, Nodes: map[string]followObject{}, Last: now.Unix(),
 	}
 	about := recording.About{From: now, To: now, Step: int(f.Step.Seconds()), Redacted: f.Redact, Sources: []string{"the API server"}}
 	if f.Usage != nil {
 		about.Sources = append(about.Sources, f.source())
 	}
-	objects, kubernetes, missing, err := f.Objects(ctx)
+	cluster, err := f.Objects(ctx)
 	if err != nil {
-		missing = append(missing, recording.Missing{
-			What: "objects other than nodes and pods", Why: "they could not be read: " + err.Error(),
-		})
+		cluster = &Cluster{Snapshot: &snapshot.Snapshot{}}
+		s.Notes.add("objects other than nodes and pods", "they could not be read: "+err.Error())
 	}
-	about.Kubernetes, s.Notes = kubernetes, missing
+	about.Kubernetes, s.Notes = cluster.About.Kubernetes, append(s.Notes, cluster.About.Missing...)
 	if f.Usage == nil {
-		s.Notes = append(s.Notes, recording.Missing{What: "usage of pods", Why: "no source of usage is configured"})
+		s.Notes.add("usage of pods", "no source of usage is configured")
 	}
 	name := filepath.Join(f.Folder, now.Format(nameFormat)+suffix)
 	file, err := recording.Create(name, about)
 	if err != nil {
 		return err
 	}
-	f.current = &followRecorder{file: file, state: s, redact: snapshot.NewRedactor(s.Key), usage: map[string]*followUsage{}}
-	for _, object := range objects {
-		if err := f.object(object); err != nil {
+	f.current = newFollowRecorder(file, s)
+	for _, list := range cluster.Lists {
+		if err := f.current.objects(list); err != nil {
 			return err
 		}
 	}
@@ -315,18 +306,6 @@ func (f *follower) source() string {
 		return "a source of the usage of pods"
 	}
 	return f.Usage.String()
-}
-
-// object writes an object other than a node or a pod, with pseudonyms if configured.
-func (f *follower) object(object json.RawMessage) error {
-	if !f.Redact {
-		return f.current.file.AddObject(object)
-	}
-	var out json.RawMessage
-	if err := f.current.redact.Any(object, &out); err != nil {
-		return err
-	}
-	return f.current.file.AddObject(out)
 }
 
 // recordings returns the names of the recordings in the folder in the order of time.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -62,10 +63,7 @@ func newRecorder(t *testing.T, path string) *followRecorder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &followRecorder{
-		file: file, redact: snapshot.NewRedactor(nil), usage: map[string]*followUsage{},
-		state: &state{Pods: map[string]followedPod{}, Nodes: map[string]followObject{}, Last: begin.Unix()},
-	}
+	return newFollowRecorder(file, &state{Pods: map[string]followObject{}, Nodes: map[string]followObject{}, Last: begin.Unix()})
 }
 
 // reading returns a usage of 100 millicores and of 1 MiB for each name.
@@ -98,7 +96,7 @@ func TestRecorder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r = &followRecorder{file: file, state: s, redact: r.redact, usage: map[string]*followUsage{}}
+		r = newFollowRecorder(file, s)
 		r.resumed(now)
 	}
 	nodes := []*v1.Node{newNode("a", after(-100)), newNode("b", after(-100))}
@@ -234,8 +232,11 @@ func TestRun(t *testing.T) {
 	usage := &source{}
 	config := FollowConfig{
 		Folder: t.TempDir(), Step: time.Second, Rotate: time.Hour, MaxBytes: 1 << 20, Client: client, Usage: usage,
-		Objects: func(context.Context) ([]json.RawMessage, string, []recording.Missing, error) {
-			return []json.RawMessage{json.RawMessage(`{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"}}`)}, "v1.37.1", nil, nil
+		Objects: func(context.Context) (*Cluster, error) {
+			i := slices.IndexFunc(snapshot.Kinds, func(kind *snapshot.Kind) bool { return kind.Kind == "Service" })
+			item := json.RawMessage(`{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"}}`)
+			list := snapshot.List{Kind: snapshot.Kinds[i], Items: []json.RawMessage{item}}
+			return &Cluster{Snapshot: snapshot.New(time.Now(), "v1.37.1", []snapshot.List{list}, nil)}, nil
 		},
 	}
 	stop, lines := followed(t, config)
@@ -294,9 +295,7 @@ func TestRotate(t *testing.T) {
 	}
 	f := &follower{FollowConfig: FollowConfig{
 		Folder: folder, Step: time.Second, Rotate: time.Minute, MaxBytes: 2 << 20, Log: func(string) {},
-		Objects: func(context.Context) ([]json.RawMessage, string, []recording.Missing, error) {
-			return nil, "", nil, errors.New("forbidden")
-		},
+		Objects: func(context.Context) (*Cluster, error) { return nil, errors.New("forbidden") },
 	}}
 	if err := f.open(t.Context(), after(86400)); err != nil {
 		t.Fatal(err)

@@ -64,7 +64,7 @@ func record(t testing.TB, config Config, options Options) (*recording.Recording,
 	t.Helper()
 	var lines []string
 	options.Log = func(line string) { lines = append(lines, line) }
-	options.Wait = func(context.Context, time.Duration) error { return nil }
+	options.retryDelay = 1
 	var out bytes.Buffer
 	progress, err := Record(t.Context(), &out, config, options)
 	if err != nil {

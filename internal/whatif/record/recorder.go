@@ -22,13 +22,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"math"
 	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
@@ -57,25 +57,21 @@ type removal struct {
 type state struct {
 	// Key is the key of the pseudonyms, empty without redaction.
 	Key   []byte                  `json:"key,omitempty"`
-	Pods  map[string]followedPod  `json:"pods"`
+	Pods  map[string]followObject `json:"pods"`
 	Nodes map[string]followObject `json:"nodes"`
 	// Last is the time of the last view.
 	Last int64 `json:"last"`
 	// Unread is the number of steps whose usage could not be read, Steps the number of all steps.
-	Unread int                 `json:"unread"`
-	Steps  int                 `json:"steps"`
-	Notes  []recording.Missing `json:"notes"`
+	Unread int   `json:"unread"`
+	Steps  int   `json:"steps"`
+	Notes  notes `json:"notes"`
 }
 
-// followObject is an object that exists: its number in the file and the hash of its last record.
+// followObject is a node or a pod that exists: its number in the file and the hash of its last record.
 type followObject struct {
 	ID   int    `json:"id"`
 	Hash uint64 `json:"hash"`
-}
-
-// followedPod is a pod that exists.
-type followedPod struct {
-	followObject
+	// Ended is true for a pod that has finished.
 	Ended bool `json:"ended,omitempty"`
 }
 
@@ -90,15 +86,25 @@ type followRecorder struct {
 // followUsage is the usage of a pod since the last commit.
 type followUsage struct{ cpu, memory recording.Series }
 
-// maxFollowNotes bounds the notes in a recording.
-const maxFollowNotes = 100
+func newFollowRecorder(file *recording.File, s *state) *followRecorder {
+	return &followRecorder{file: file, state: s, redact: snapshot.NewRedactor(s.Key), usage: map[string]*followUsage{}}
+}
 
-// note adds a note, at most once.
-func (r *followRecorder) note(what, why string) {
-	m := recording.Missing{What: what, Why: why}
-	if len(r.state.Notes) < maxFollowNotes && !slices.Contains(r.state.Notes, m) {
-		r.state.Notes = append(r.state.Notes, m)
+// objects writes the objects of a kind other than nodes and pods.
+func (r *followRecorder) objects(list snapshot.List) error {
+	if list.Kind.Kind == "Node" || list.Kind.Kind == "Pod" {
+		return nil
 	}
+	for _, item := range list.Items {
+		var object json.RawMessage
+		if err := r.redact.Object(list.Resource, item, &object); err != nil {
+			return err
+		}
+		if err := r.file.AddObject(object); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // since returns a time in seconds since the start of the recording.
@@ -111,7 +117,7 @@ func (r *followRecorder) step(at time.Time) int { return int(r.since(at)) / r.fi
 func (r *followRecorder) resumed(now time.Time) {
 	last := time.Unix(r.state.Last, 0).UTC()
 	if now.Sub(last) > 2*time.Duration(r.file.About().Step)*time.Second {
-		r.note(fmt.Sprintf("the time from %s to %s", last.Format(time.RFC3339), now.UTC().Format(time.RFC3339)),
+		r.state.Notes.add(fmt.Sprintf("the time from %s to %s", last.Format(time.RFC3339), now.UTC().Format(time.RFC3339)),
 			"nothing was recorded: pods that came and went are missing, others ended when they were seen last, usage has a gap")
 	}
 }
@@ -124,13 +130,13 @@ func (r *followRecorder) observe(v view) error {
 		}
 	}
 	present := map[string]bool{}
-	for _, node := range followSorted(v.nodes, func(n *v1.Node) string { return n.Name }) {
+	for _, node := range followSorted(v.nodes) {
 		present["node/"+string(node.UID)] = true
 		if err := r.node(node); err != nil {
 			return err
 		}
 	}
-	for _, pod := range followSorted(v.pods, func(p *v1.Pod) string { return p.Namespace + "/" + p.Name }) {
+	for _, pod := range followSorted(v.pods) {
 		present[string(pod.UID)] = true
 		if err := r.pod(pod, nil); err != nil {
 			return err
@@ -146,8 +152,8 @@ func (r *followRecorder) observe(v view) error {
 }
 
 // followSorted returns objects in the order of their names.
-func followSorted[T any](objects []T, name func(T) string) []T {
-	return slices.SortedFunc(slices.Values(objects), func(a, b T) int { return cmp.Compare(name(a), name(b)) })
+func followSorted[T metav1.Object](objects []T) []T {
+	return slices.SortedFunc(slices.Values(objects), func(a, b T) int { return cmp.Compare(resources.Name(a), resources.Name(b)) })
 }
 
 // gone records that objects do not exist any more: they ended when they were seen last.
@@ -187,13 +193,6 @@ func unknown() recording.Pod {
 	return recording.Pod{Created: recording.Never, Scheduled: recording.Never, Started: recording.Never, Ended: recording.Never}
 }
 
-// followHash returns a hash of values.
-func followHash(values ...any) uint64 {
-	h := fnv.New64a()
-	_ = json.NewEncoder(h).Encode(values)
-	return h.Sum64()
-}
-
 // node records a node if it is new. Later changes of its status are too frequent to be written.
 func (r *followRecorder) node(node *v1.Node) error {
 	kept := &v1.Node{}
@@ -202,7 +201,7 @@ func (r *followRecorder) node(node *v1.Node) error {
 	}
 	kept.Status.Conditions, kept.Status.Images = nil, nil
 	known, ok := r.state.Nodes[string(node.UID)]
-	sum := followHash(kept)
+	sum := hash(kept)
 	if ok && known.Hash == sum {
 		return nil
 	}
@@ -267,7 +266,7 @@ func (r *followRecorder) pod(pod *v1.Pod, deleted *time.Time) error {
 		return err
 	}
 	kept.Status, kept.DeletionTimestamp = v1.PodStatus{}, nil
-	sum := followHash(kept, times)
+	sum := hash(kept, times)
 	if ok && known.Hash == sum {
 		return nil
 	}

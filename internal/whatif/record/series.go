@@ -1,61 +1,52 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/prometheus/common/model"
+	v1 "k8s.io/api/core/v1"
 )
 
-// The series of kube-state-metrics v2 that are read.
+// The series of kube-state-metrics v2 and cAdvisor that have a meaning besides the fields that they set.
 const (
-	podInfo          = "kube_pod_info"
-	podCreated       = "kube_pod_created"
-	podScheduledTime = "kube_pod_status_scheduled_time"
-	podStartTime     = "kube_pod_start_time"
-	podCompletion    = "kube_pod_completion_time"
-	podPhase         = "kube_pod_status_phase"
-	podOwner         = "kube_pod_owner"
-	podLabels        = "kube_pod_labels"
-	podTolerations   = "kube_pod_tolerations"
-	podSelectors     = "kube_pod_nodeselectors"
-	podScheduler     = "kube_pod_scheduler"
-	podRestartPolicy = "kube_pod_restart_policy"
-	podOverheadCPU   = "kube_pod_overhead_cpu_cores"
-	podOverheadBytes = "kube_pod_overhead_memory_bytes"
-	containerInfo    = "kube_pod_container_info"
-	containerRequest = "kube_pod_container_resource_requests"
-	containerLimit   = "kube_pod_container_resource_limits"
-	initInfo         = "kube_pod_init_container_info"
-	initRequest      = "kube_pod_init_container_resource_requests"
-	initLimit        = "kube_pod_init_container_resource_limits"
-	replicaSetOwner  = "kube_replicaset_owner"
-
-	nodeInfo          = "kube_node_info"
-	nodeCreated       = "kube_node_created"
-	nodeLabels        = "kube_node_labels"
-	nodeRole          = "kube_node_role"
-	nodeTaint         = "kube_node_spec_taint"
-	nodeUnschedulable = "kube_node_spec_unschedulable"
-	nodeAllocatable   = "kube_node_status_allocatable"
-	nodeCapacity      = "kube_node_status_capacity"
+	podInfo        = "kube_pod_info"
+	podPhase       = "kube_pod_status_phase"
+	podStartTime   = "kube_pod_start_time"
+	podLabels      = "kube_pod_labels"
+	podTolerations = "kube_pod_tolerations"
+	podSelectors   = "kube_pod_nodeselectors"
+	containerInfo  = "kube_pod_container_info"
+	nodeInfo       = "kube_node_info"
+	nodeLabels     = "kube_node_labels"
 
 	containerCPU    = "container_cpu_usage_seconds_total"
 	containerMemory = "container_memory_working_set_bytes"
 )
 
+// aspect is what a query returns about a series.
+type aspect int
+
+const (
+	// lastValue is the last value.
+	lastValue aspect = iota
+	// lastTime is the last time at which the series was exported.
+	lastTime
+	// firstFinished is the first time at which kube_pod_status_phase was exported for a finished pod.
+	firstFinished
+)
+
 // series is a series of kube-state-metrics that describes pods or nodes.
 type series struct {
-	name string
+	name   string
+	aspect aspect
 	// by are the labels that are kept, all labels if by is empty. A label that the result lacks is empty.
 	by []string
 	// missing describes the effect if a cluster with pods lacks the series, empty if this is normal.
 	missing string
-	// seen is true if the last time at which the series was exported is used instead of its value.
-	seen bool
-	// set adds the value of a series to the pods or nodes of a window.
-	set func(w *window, metric model.Metric, value float64)
+	// set adds a sample of the series to the pods or nodes of a window.
+	set func(sample)
 }
 
 // podIdentity are the labels that identify a pod.
@@ -68,57 +59,93 @@ func ofContainer(labels ...string) []string {
 	return ofPod(append([]string{"container"}, labels...)...)
 }
 
-// described are the series that describe pods and nodes, other than kube_pod_info and kube_node_info.
+// described are the series that describe pods and nodes. The first two list them.
 var described = []series{
-	{podCreated, podIdentity, "the time at which a pod was first seen is used as its creation", false, setPodCreated},
-	{podScheduledTime, podIdentity, "a pod with a node is taken as scheduled when it was started", false, setPodScheduled},
-	{podStartTime, podIdentity, "a pod is taken as started when it was scheduled", false, setPodStarted},
-	{podCompletion, podIdentity, "", false, setPodCompletion},
 	{
-		podOwner, ofPod("owner_kind", "owner_name", "owner_is_controller"),
-		"the owner in kube_pod_info is used", false, setPodOwner,
+		podInfo, lastTime, ofPod("node", "created_by_kind", "created_by_name", "priority_class", "host_network"), "", sample.addPod,
 	},
-	{podLabels, nil, "", false, setPodLabels},
+	{nodeInfo, lastTime, []string{"node"}, "", sample.addNode},
+	{podPhase, firstFinished, podIdentity, "", onPod(setFinished)},
 	{
-		podTolerations, ofPod("key", "operator", "value", "effect", "toleration_seconds"),
-		"a pod tolerates the taints of the node that it ran on", false, setPodToleration,
+		"kube_pod_created", lastValue, podIdentity, "the time at which a pod was first seen is used as its creation",
+		podTime(func(p *podState) *int64 { return &p.created }),
 	},
-	{podSelectors, nil, "", false, setPodSelectors},
-	{podScheduler, ofPod("name"), "all pods have the default scheduler", false, setPodScheduler},
-	{podRestartPolicy, ofPod("type"), "all pods have the default restart policy", false, setPodRestartPolicy},
-	{podOverheadCPU, podIdentity, "", false, setPodOverheadCPU},
-	{podOverheadBytes, podIdentity, "", false, setPodOverheadBytes},
 	{
-		containerInfo, ofContainer("image_spec", "image"), "containers without requests and limits are unknown", false,
-		containerSetter(false, nil),
+		"kube_pod_status_scheduled_time", lastValue, podIdentity, "a pod with a node is taken as scheduled when it was started",
+		podTime(func(p *podState) *int64 { return &p.scheduled }),
 	},
-	{containerRequest, ofContainer("resource"), "no container has a request", false, containerSetter(false, requests)},
-	{containerLimit, ofContainer("resource"), "no container has a limit", false, containerSetter(false, limits)},
-	{initInfo, ofContainer("image_spec", "image"), "", false, containerSetter(true, nil)},
-	{initRequest, ofContainer("resource"), "", false, containerSetter(true, requests)},
-	{initLimit, ofContainer("resource"), "", false, containerSetter(true, limits)},
 	{
-		replicaSetOwner,
-		[]string{"namespace", "replicaset", "owner_kind", "owner_name"},
-		"the Deployments of ReplicaSets are unknown", false, setReplicaSetOwner,
+		podStartTime, lastValue, podIdentity, "a pod is taken as started when it was scheduled",
+		podTime(func(p *podState) *int64 { return &p.started }),
+	},
+	{"kube_pod_completion_time", lastValue, podIdentity, "", podTime(func(p *podState) *int64 { return &p.completed })},
+	{
+		"kube_pod_owner", lastValue, ofPod("owner_kind", "owner_name", "owner_is_controller"), "the owner in kube_pod_info is used",
+		onPod(addPodOwner),
+	},
+	{podLabels, lastValue, nil, "", onPod(func(p *podState, s sample) { p.object.Labels = s.prefixed("label_") })},
+	{
+		podTolerations, lastValue, ofPod("key", "operator", "value", "effect", "toleration_seconds"),
+		"a pod tolerates the taints of the node that it ran on", onPod(addToleration),
+	},
+	{podSelectors, lastValue, nil, "", onPod(func(p *podState, s sample) { p.object.Spec.NodeSelector = s.prefixed("nodeselector_") })},
+	{
+		"kube_pod_scheduler", lastValue, ofPod("name"), "all pods have the default scheduler",
+		onPod(func(p *podState, s sample) { p.object.Spec.SchedulerName = s.label("name") }),
+	},
+	{
+		"kube_pod_restart_policy", lastValue, ofPod("type"), "all pods have the default restart policy",
+		onPod(func(p *podState, s sample) { p.object.Spec.RestartPolicy = v1.RestartPolicy(s.label("type")) }),
+	},
+	{
+		"kube_pod_overhead_cpu_cores", lastValue, podIdentity, "",
+		onPod(func(p *podState, s sample) { setAmount(&p.object.Spec.Overhead, v1.ResourceCPU, s.value) }),
+	},
+	{
+		"kube_pod_overhead_memory_bytes", lastValue, podIdentity, "",
+		onPod(func(p *podState, s sample) { setAmount(&p.object.Spec.Overhead, v1.ResourceMemory, s.value) }),
+	},
+	{
+		containerInfo, lastValue, ofContainer("image_spec", "image"), "containers without requests and limits are unknown",
+		onContainer(setImage),
+	},
+	{
+		"kube_pod_container_resource_requests", lastValue, ofContainer("resource"), "no container has a request",
+		onContainer(setRequest),
+	},
+	{"kube_pod_container_resource_limits", lastValue, ofContainer("resource"), "no container has a limit", onContainer(setLimit)},
+	{"kube_pod_init_container_info", lastValue, ofContainer("image_spec", "image"), "", onInitContainer(setImage)},
+	{"kube_pod_init_container_resource_requests", lastValue, ofContainer("resource"), "", onInitContainer(setRequest)},
+	{"kube_pod_init_container_resource_limits", lastValue, ofContainer("resource"), "", onInitContainer(setLimit)},
+	{
+		"kube_replicaset_owner", lastValue, []string{"namespace", "replicaset", "owner_kind", "owner_name"},
+		"the Deployments of ReplicaSets are unknown", sample.addReplicaSetOwner,
 	},
 
-	{nodeCreated, []string{"node"}, "the time at which a node was first seen is used as its creation", false, setNodeCreated},
-	{nodeLabels, nil, "", false, setNodeLabels},
-	{nodeRole, []string{"node", "role"}, "", false, setNodeRole},
-	{nodeTaint, []string{"node", "key", "value", "effect"}, "", true, setNodeTaint},
-	{nodeUnschedulable, []string{"node"}, "all nodes are schedulable", false, setNodeUnschedulable},
 	{
-		nodeAllocatable,
-		[]string{"node", "resource"},
-		"the capacity of a node is used as its allocatable resources", false, setNodeAllocatable,
+		"kube_node_created", lastValue, []string{"node"}, "the time at which a node was first seen is used as its creation",
+		onNode(func(n *nodeState, s sample) { n.created = max(n.created, seconds(s.value)) }),
 	},
-	{nodeCapacity, []string{"node", "resource"}, "", false, setNodeCapacity},
+	{nodeLabels, lastValue, nil, "", onNode(addNodeLabels)},
+	{"kube_node_role", lastValue, []string{"node", "role"}, "", onNode(addNodeRole)},
+	{"kube_node_spec_taint", lastTime, []string{"node", "key", "value", "effect"}, "", onNode(addTaint)},
+	{
+		"kube_node_spec_unschedulable", lastValue, []string{"node"}, "all nodes are schedulable",
+		onNode(func(n *nodeState, s sample) { n.object.Spec.Unschedulable = s.value == 1 }),
+	},
+	{
+		"kube_node_status_allocatable", lastValue, []string{"node", "resource"},
+		"the capacity of a node is used as its allocatable resources",
+		onNode(func(n *nodeState, s sample) { s.setResource(&n.object.Status.Allocatable) }),
+	},
+	{
+		"kube_node_status_capacity", lastValue, []string{"node", "resource"}, "",
+		onNode(func(n *nodeState, s sample) { s.setResource(&n.object.Status.Capacity) }),
+	},
 }
 
 // SeriesNames returns the names of all series that are read.
-func SeriesNames() []string {
-	names := []string{podInfo, podPhase, nodeInfo}
+func SeriesNames() (names []string) {
 	for _, s := range described {
 		names = append(names, s.name)
 	}
@@ -128,31 +155,20 @@ func SeriesNames() []string {
 // promDuration returns a duration in the notation of Prometheus.
 func promDuration(d time.Duration) string { return fmt.Sprintf("%ds", int64(d.Seconds())) }
 
-// lastQuery returns the query for the last value of each series within a duration.
-func (c *Config) lastQuery(s series, within time.Duration) (string, bool) {
-	selector, ok := c.series(s.name)
-	if s.seen {
-		return c.seenQuery(s.name, s.by, within), ok
+// query returns the query for a series within a duration.
+func (c *Config) query(s series, within time.Duration) string {
+	selector, _ := c.series(s.name)
+	labels, over, step := strings.Join(rename(c.Labels, s.by...), ", "), promDuration(within), promDuration(c.Step)
+	switch {
+	case s.aspect == lastTime:
+		return fmt.Sprintf("max by (%s) (max_over_time(timestamp(%s)[%s:%s]))", labels, selector, over, step)
+	case s.aspect == firstFinished:
+		selector, _ = c.series(s.name, `phase=~"Succeeded|Failed"`)
+		return fmt.Sprintf("min by (%s) (min_over_time(timestamp(%s == 1)[%s:%s]))", labels, selector, over, step)
+	case len(s.by) == 0:
+		return fmt.Sprintf("last_over_time(%s[%s])", selector, over)
 	}
-	query := fmt.Sprintf("last_over_time(%s[%s])", selector, promDuration(within))
-	if len(s.by) > 0 {
-		query = fmt.Sprintf("max by (%s) (%s)", strings.Join(rename(c.Labels, s.by...), ", "), query)
-	}
-	return query, ok
-}
-
-// seenQuery returns the query for the last time at which each object was exported within a duration.
-func (c *Config) seenQuery(name string, by []string, within time.Duration) string {
-	selector, _ := c.series(name)
-	return fmt.Sprintf("max by (%s) (max_over_time(timestamp(%s)[%s:%s]))",
-		strings.Join(rename(c.Labels, by...), ", "), selector, promDuration(within), promDuration(c.Step))
-}
-
-// finishedQuery returns the query for the first time at which each pod was exported as finished within a duration.
-func (c *Config) finishedQuery(within time.Duration) (string, bool) {
-	selector, ok := c.series(podPhase, `phase=~"Succeeded|Failed"`)
-	return fmt.Sprintf("min by (%s) (min_over_time(timestamp(%s == 1)[%s:%s]))",
-		strings.Join(rename(c.Labels, podIdentity...), ", "), selector, promDuration(within), promDuration(c.Step)), ok
+	return fmt.Sprintf("max by (%s) (last_over_time(%s[%s]))", labels, selector, over)
 }
 
 // usageQueries returns the queries for CPU in cores and memory in bytes, one series per pod.
@@ -174,11 +190,5 @@ func (c *Config) usageQueries() (cpu, memory string) {
 	if selector, ok := containers(containerMemory); ok {
 		memory = sum(selector)
 	}
-	if c.CPUQuery != "" {
-		cpu = c.CPUQuery
-	}
-	if c.MemoryQuery != "" {
-		memory = c.MemoryQuery
-	}
-	return cpu, memory
+	return cmp.Or(c.CPUQuery, cpu), cmp.Or(c.MemoryQuery, memory)
 }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,9 +17,6 @@ import (
 // attempts is how often a query is sent if it fails with a passing error. The attempts take at least four minutes, because an
 // error at the end of a recording loses all of it.
 const attempts = 9
-
-// retryDelay is the wait before the second attempt; each further attempt doubles it.
-const retryDelay = time.Second
 
 // kindOfError determines how a failed query is handled.
 type kindOfError int
@@ -73,55 +71,44 @@ func isLimit(message string) bool {
 	return false
 }
 
-// splitter runs queries over a time and splits it when the server refuses them.
-type splitter struct {
-	step time.Duration
-	// note is called once for each query that was split or failed at first, with the reason.
-	note func(string)
-	// wait waits before a query is sent again; replaced by tests.
-	wait func(context.Context, time.Duration) error
-}
-
-// run calls query with a time, or with parts of it in order, which are multiples of the step except the last one.
-func (s *splitter) run(ctx context.Context, what string, from, to time.Time, query func(from, to time.Time) error) error {
-	err := query(from, to)
-	delay := retryDelay
-	for n := 1; err != nil; n++ {
+// run calls query with a time, or with parts of it in order, which are multiples of the step except the last one, and records the
+// warnings of the server. It splits the time when the server refuses the query because of its size.
+func (r *recorder) run(
+	ctx context.Context, what string, from, to time.Time,
+	query func(ctx context.Context, from, to time.Time) (promv1.Warnings, error),
+) error {
+	delay := cmp.Or(r.retryDelay, time.Second)
+	for n := 1; ; n++ {
+		bounded, cancel := context.WithTimeout(ctx, r.config.Timeout)
+		warnings, err := query(bounded, from, to)
+		cancel()
+		r.warned(warnings)
+		if err == nil {
+			return nil
+		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		switch kind := classify(err); {
 		case kind == fatal:
 			return fmt.Errorf("%s: %w", what, err)
-		case kind == tooLarge && to.Sub(from) > s.step:
-			s.note(fmt.Sprintf("%s: %s from %s: %v: reading it in parts", what, to.Sub(from), from.Format(time.RFC3339), err))
-			steps := (to.Sub(from) + s.step - 1) / s.step
-			middle := from.Add(steps / 2 * s.step)
-			if err := s.run(ctx, what, from, middle, query); err != nil {
+		case kind == tooLarge && to.Sub(from) > r.config.Step:
+			r.log(fmt.Sprintf("%s: %s from %s: %v: reading it in parts", what, to.Sub(from), from.Format(time.RFC3339), err))
+			steps := (to.Sub(from) + r.config.Step - 1) / r.config.Step
+			middle := from.Add(steps / 2 * r.config.Step)
+			if err := r.run(ctx, what, from, middle, query); err != nil {
 				return err
 			}
-			return s.run(ctx, what, middle, to, query)
+			return r.run(ctx, what, middle, to, query)
 		case n == attempts:
 			return fmt.Errorf("%s: %s from %s: failed %d times: %w", what, to.Sub(from), from.Format(time.RFC3339), attempts, err)
 		}
-		s.note(fmt.Sprintf("%s: %v: trying again in %s", what, err, delay))
-		if err := s.wait(ctx, delay); err != nil {
-			return err
+		r.log(fmt.Sprintf("%s: %v: trying again in %s", what, err, delay))
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 		delay *= 2
-		err = query(from, to)
-	}
-	return nil
-}
-
-// sleep waits until a time has passed or the context ends.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

@@ -1,11 +1,9 @@
 package record
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
@@ -31,27 +29,6 @@ func (g *gap) missing() recording.Missing {
 	return m
 }
 
-// podState is a pod that was seen in the last window. Times are in seconds since 1970, 0 if they are unknown.
-type podState struct {
-	ID                                           int
-	Namespace, Name, Node                        string
-	Created, Scheduled, Started, Ended, LastSeen int64
-	// Hash of the object that was written last.
-	Hash uint64
-
-	cpu, memory recording.Series
-}
-
-// nodeState is a node that was seen in the last window.
-type nodeState struct {
-	ID      int
-	Created int64
-	Hash    uint64
-	Changed bool
-	// seen is the node in the last window that had it.
-	seen *seenNode
-}
-
 // counts are the numbers of recorded and of missing objects and values.
 type counts struct {
 	Pods, Nodes int
@@ -67,16 +44,19 @@ type counts struct {
 	Classes map[string]bool
 }
 
-// maxNotes bounds the notes.
+// maxNotes bounds the notes in a recording.
 const maxNotes = 100
 
-// note adds a note, at most once, and reports whether it was added.
-func (r *recorder) note(what, why string) bool {
+// notes are data that a recording lacks, as observed while it is written.
+type notes []recording.Missing
+
+// add adds a note, at most once, and reports whether it was added.
+func (n *notes) add(what, why string) bool {
 	m := recording.Missing{What: what, Why: why}
-	if slices.Contains(r.notes, m) || len(r.notes) >= maxNotes {
+	if slices.Contains(*n, m) || len(*n) >= maxNotes {
 		return false
 	}
-	r.notes = append(r.notes, m)
+	*n = append(*n, m)
 	return true
 }
 
@@ -119,47 +99,25 @@ func (r *recorder) missing() []recording.Missing {
 		add(!r.series[podSelectors], "node selectors", "no data of %s, which is opt-in (--metric-opt-in-list of kube-state-metrics): "+
 			"pods have none", podSelectors)
 		add(!r.series[podPhase], "when pods succeeded or failed", "no data of %s in these phases: pods end when they are deleted", podPhase)
-		add(
-			!r.series[containerCPU],
-			"CPU usage",
-			"no data: check that the kubelets' /metrics/cadvisor are scraped, and that the rate window "+
-				"of %s contains two samples",
-			r.config.RateWindow,
-		)
+		add(!r.series[containerCPU], "CPU usage", "no data: check that the kubelets' /metrics/cadvisor are scraped, and that the rate "+
+			"window of %s contains two samples", r.config.RateWindow)
 		add(!r.series[containerMemory], "memory usage", "no data: check that the kubelets' /metrics/cadvisor are scraped")
 	}
 	add(len(c.Classes) > 0, "values of priority classes", "not exported: pods of %s have priority 0",
 		r.some(slices.Sorted(maps.Keys(c.Classes)), "classes"))
-	add(
-		len(doubtful) > 0,
-		"keys of labels",
-		"characters other than letters and digits are exported as underscores: %s may be other keys; "+
-			"name them with --label-key",
-		r.some(doubtful, "keys"),
-	)
+	add(len(doubtful) > 0, "keys of labels", "characters other than letters and digits are exported as underscores: %s may be other "+
+		"keys; name them with --label-key", r.some(doubtful, "keys"))
 	add(c.Expected > c.Samples, "values of usage", "%d of %d are gaps (%.1f %%): a replay repeats the last value",
 		c.Expected-c.Samples, c.Expected, 100*float64(c.Expected-c.Samples)/float64(max(c.Expected, 1)))
 	add(c.Rejected > 0, "values of usage that are no amounts", "%d were negative, infinite or not numbers: they are gaps", c.Rejected)
 	// The usage of a pod is known a little longer than the pod.
-	add(
-		100*c.Unassigned > c.Samples,
-		"usage of unknown pods",
-		"%s of no pod that had a node at that time: skipped",
-		format.Of(c.Unassigned, "value"),
-	)
+	add(100*c.Unassigned > c.Samples, "usage of unknown pods", "%s of no pod that had a node at that time: skipped",
+		format.Of(c.Unassigned, "value"))
 	add(c.Reappeared > 0, "pods that were not exported for a time", "%s: each is recorded as two", format.Of(c.Reappeared, "pod"))
-	add(
-		c.Clock > 0,
-		"times of pods",
-		"%s with times after those of the server, as after a clock step: replaced by the time at which the pod was seen",
-		format.Of(c.Clock, "pod"),
-	)
-	add(
-		c.ChangedPods > 0,
-		"changes of pods",
-		"%s after a pod had started, such as a resize: the last state is recorded",
-		format.Of(c.ChangedPods, "change"),
-	)
+	add(c.Clock > 0, "times of pods", "%s with times after those of the server, as after a clock step: replaced by the time at which "+
+		"the pod was seen", format.Of(c.Clock, "pod"))
+	add(c.ChangedPods > 0, "changes of pods", "%s after a pod had started, such as a resize: the last state is recorded",
+		format.Of(c.ChangedPods, "change"))
 	add(c.ChangedNodes > 0, "changes of nodes", "%s changed labels, taints or capacity: the first state is recorded",
 		format.Of(c.ChangedNodes, "node"))
 	for i := range r.gaps {
@@ -171,18 +129,8 @@ func (r *recorder) missing() []recording.Missing {
 // some returns the first names of a list and the number of remaining names. If names are replaced by pseudonyms, it returns only their
 // number.
 func (r *recorder) some(names []string, what string) string {
-	const shown = 10
-	switch {
-	case r.Redact:
+	if r.Redact {
 		return fmt.Sprintf("%d %s", len(names), what)
-	case len(names) <= shown:
-		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
-}
-
-// byTime compares pods in the order in which they are written.
-func byTime(a, b *seenPod) int {
-	return cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name),
-		strings.Compare(a.uid, b.uid))
+	return format.Abbreviate(names, 10, ", ")
 }

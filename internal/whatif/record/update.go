@@ -1,7 +1,9 @@
 package record
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
@@ -45,9 +48,9 @@ func (r *recorder) updateNodes(w *window, from, to time.Time, last bool) error {
 	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
 		n := r.nodes[name]
 		absent := w.nodes[name] == nil
-		if absent || last && n.seen.lastSeen+r.tolerance() < w.lastNode {
-			gone := recording.Node{Appeared: recording.Never, Gone: r.since(n.seen.lastSeen)}
-			if err := r.out.UpdateNode(n.ID, gone); err != nil {
+		if absent || last && n.lastSeen+r.tolerance() < w.lastNode {
+			gone := recording.Node{Appeared: recording.Never, Gone: r.since(n.lastSeen)}
+			if err := r.out.UpdateNode(n.id, gone); err != nil {
 				return err
 			}
 		}
@@ -59,34 +62,32 @@ func (r *recorder) updateNodes(w *window, from, to time.Time, last bool) error {
 }
 
 // updateNode writes a node if it is new.
-func (r *recorder) updateNode(seen *seenNode, from time.Time) error {
-	sum := hash(seen.object())
-	n := r.nodes[seen.name]
-	if n != nil && seen.created > n.Created && seen.created > from.Unix() { // another node of the same name
-		gone := recording.Node{Appeared: recording.Never, Gone: r.since(min(n.seen.lastSeen, seen.created))}
-		if err := r.out.UpdateNode(n.ID, gone); err != nil {
-			return err
-		}
-		n = nil
-	}
-	if n != nil {
-		n.seen = seen
-		if sum != n.Hash && !n.Changed {
-			n.Changed = true
+func (r *recorder) updateNode(n *nodeState, from time.Time) error {
+	n.completeObject()
+	sum := hash(n.object)
+	known := r.nodes[n.object.Name]
+	r.nodes[n.object.Name] = n
+	if known != nil && (n.created <= known.created || n.created <= from.Unix()) {
+		n.id, n.hash, n.changed, n.created = known.id, known.hash, known.changed || sum != known.hash, known.created
+		if n.changed && !known.changed {
 			r.counts.ChangedNodes++
 		}
 		return nil
 	}
-	object, err := r.redactNode(seen.object())
-	if err != nil {
+	if known != nil { // another node of the same name
+		gone := recording.Node{Appeared: recording.Never, Gone: r.since(min(known.lastSeen, n.created))}
+		if err := r.out.UpdateNode(known.id, gone); err != nil {
+			return err
+		}
+	}
+	object := &v1.Node{}
+	if err := r.redact.Object("nodes", n.object, object); err != nil {
 		return err
 	}
-	appeared := seen.created
-	if appeared == 0 {
-		appeared = from.Unix()
-	}
-	id, err := r.out.AddNode(recording.Node{Object: object, Appeared: r.since(appeared), Gone: recording.Never})
-	r.nodes[seen.name] = &nodeState{ID: id, Created: seen.created, Hash: sum, seen: seen}
+	appeared := r.since(cmp.Or(n.created, from.Unix()))
+	var err error
+	n.id, err = r.out.AddNode(recording.Node{Object: object, Appeared: appeared, Gone: recording.Never})
+	n.hash = sum
 	r.counts.Nodes++
 	return err
 }
@@ -97,8 +98,7 @@ func (r *recorder) updatePods(w *window, from, to time.Time, last bool) error {
 		r.gap(podInfo, "pods", from, to)
 		return nil
 	}
-	seen := slices.SortedFunc(maps.Values(w.pods), byTime)
-	for _, p := range seen {
+	for _, p := range slices.SortedFunc(maps.Values(w.pods), byTime) {
 		if err := r.updatePod(w, p, from); err != nil {
 			return err
 		}
@@ -106,9 +106,9 @@ func (r *recorder) updatePods(w *window, from, to time.Time, last bool) error {
 	for _, id := range slices.Sorted(maps.Keys(r.pods)) {
 		p := r.pods[id]
 		absent := w.pods[id] == nil
-		if p.Ended == 0 && (absent || last && p.LastSeen+r.tolerance() < w.lastPod) {
-			p.Ended = max(p.LastSeen, p.Created)
-			if err := r.out.UpdatePod(p.ID, r.times(p)); err != nil {
+		if p.ended == 0 && (absent || last && p.lastSeen+r.tolerance() < w.lastPod) {
+			p.ended = max(p.lastSeen, p.created)
+			if err := r.out.UpdatePod(p.id, r.times(p)); err != nil {
 				return err
 			}
 		}
@@ -120,109 +120,98 @@ func (r *recorder) updatePods(w *window, from, to time.Time, last bool) error {
 	return nil
 }
 
+// byTime compares pods in the order in which they are written.
+func byTime(a, b *podState) int {
+	return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.object.Namespace, b.object.Namespace),
+		cmp.Compare(a.object.Name, b.object.Name), cmp.Compare(a.object.UID, b.object.UID))
+}
+
 // times returns the record of a pod with its times, without its object.
 func (r *recorder) times(p *podState) recording.Pod {
-	return recording.Pod{
-		Created: r.since(p.Created), Scheduled: r.since(p.Scheduled), Started: r.since(p.Started), Ended: r.since(p.Ended),
-		Node: r.nodeName(p.Node),
+	record := recording.Pod{
+		Created: r.since(p.created), Scheduled: r.since(p.scheduled), Started: r.since(p.started), Ended: r.since(p.ended),
 	}
+	if p.node != "" {
+		record.Node = r.redact.Name("node", p.node)
+	}
+	return record
 }
 
-// resolve returns the state of a pod according to the series.
-func (r *recorder) resolve(seen *seenPod, from time.Time) podState {
-	p := podState{
-		Namespace: seen.namespace, Name: seen.name, Node: seen.node, LastSeen: seen.lastSeen,
-		Created: seen.created, Scheduled: seen.scheduled, Started: seen.started,
-	}
-	if late := seen.lastSeen + r.tolerance(); p.Created > late || p.Scheduled > late || p.Started > late {
+// completeTimes sets the times of a pod that the series lack, and makes its times not decrease.
+func (r *recorder) completeTimes(p *podState, from time.Time) {
+	if max(p.created, p.scheduled, p.started) > p.lastSeen+r.tolerance() {
 		r.counts.Clock++
-		p.Created, p.Scheduled, p.Started = min(p.Created, seen.lastSeen), min(p.Scheduled, seen.lastSeen), min(p.Started, seen.lastSeen)
+		p.created, p.scheduled, p.started = min(p.created, p.lastSeen), min(p.scheduled, p.lastSeen), min(p.started, p.lastSeen)
 	}
-	if p.Created == 0 {
-		p.Created = from.Unix()
+	p.created = cmp.Or(p.created, from.Unix())
+	if p.node == "" {
+		p.scheduled, p.started = 0, 0
+	} else {
+		p.scheduled = max(cmp.Or(p.scheduled, p.started), p.created)
+		if p.started == 0 && !r.series[podStartTime] {
+			p.started = p.scheduled
+		}
 	}
-	if p.Node == "" {
-		p.Scheduled, p.Started = 0, 0
+	if p.started != 0 {
+		p.started = max(p.started, p.scheduled)
 	}
-	if p.Node != "" && p.Scheduled == 0 {
-		p.Scheduled = max(p.Started, p.Created)
+	if p.ended != 0 {
+		p.ended = max(min(p.ended, cmp.Or(p.completed, p.ended)), p.started, p.scheduled, p.created)
 	}
-	if p.Node != "" && p.Started == 0 && !r.series[podStartTime] {
-		p.Started = p.Scheduled
-	}
-	if p.Scheduled != 0 {
-		p.Scheduled = max(p.Scheduled, p.Created)
-	}
-	if p.Started != 0 {
-		p.Started = max(p.Started, p.Scheduled)
-	}
-	p.Ended = seen.end(&p)
-	return p
-}
-
-// end returns the time at which a pod finished, 0 if it did not.
-func (p *seenPod) end(times *podState) int64 {
-	if p.finished == 0 {
-		return 0
-	}
-	end := p.finished
-	if p.completed != 0 && p.completed < end {
-		end = p.completed
-	}
-	return max(end, times.Started, times.Scheduled, times.Created)
 }
 
 // updatePod writes a pod if it is new or changed.
-func (r *recorder) updatePod(w *window, seen *seenPod, from time.Time) error {
-	id := seen.uid
-	if id == "" {
-		id = seen.namespace + "/" + seen.name
-	}
-	now := r.resolve(seen, from)
+func (r *recorder) updatePod(w *window, p *podState, from time.Time) error {
+	id := cmp.Or(string(p.object.UID), p.name)
 	known := r.pods[id]
-	if known == nil && now.Ended != 0 && now.Ended <= r.config.From.Unix() {
+	var taints []v1.Taint
+	if n := r.nodes[p.node]; n != nil {
+		taints = n.object.Spec.Taints
+	}
+	p.completeObject(r.series[podTolerations], taints)
+	r.completeTimes(p, from)
+	switch {
+	case known != nil:
+		p.id, p.created, p.ended = known.id, known.created, cmp.Or(known.ended, p.ended)
+	case p.ended != 0 && p.ended <= r.config.From.Unix():
 		return nil // it ended before the recording
-	}
-	if known == nil && now.Ended == 0 && r.reappeared(now.Created) {
+	case p.ended == 0 && r.reappeared(p.created):
 		r.counts.Reappeared++
-		now.Created = from.Unix()
+		p.created = from.Unix()
 	}
-	if known != nil {
-		now.ID, now.Created = known.ID, known.Created
-		if known.Ended != 0 {
-			now.Ended = known.Ended
-		}
+	r.pods[id] = p
+	if class := p.object.Spec.PriorityClassName; class != "" && systemPriorities[class] == 0 && len(r.counts.Classes) < maxNotes {
+		r.counts.Classes[class] = true
 	}
-	r.pods[id] = &now
-	return r.writePod(w, seen, known, &now, from)
+	err := r.writePod(w, known, p, from)
+	p.object = nil
+	return err
 }
 
 // writePod writes a pod that is new or that has changed.
-func (r *recorder) writePod(w *window, seen *seenPod, known, now *podState, from time.Time) error {
-	object, err := r.podObject(seen)
-	if err != nil {
-		return err
-	}
-	now.Hash = hash(object)
-	record := r.times(now)
-	switch {
-	case known == nil:
-		record.Object = object
-		if now.ID, err = r.out.AddPod(record); err != nil {
+func (r *recorder) writePod(w *window, known, p *podState, from time.Time) error {
+	p.hash = hash(p.object)
+	record := r.times(p)
+	if known == nil || known.hash != p.hash {
+		record.Object = &v1.Pod{}
+		if err := r.redact.Object("pods", p.object, record.Object); err != nil {
 			return err
 		}
+	}
+	switch {
+	case known == nil:
 		r.counts.Pods++
-		return r.addWorkload(w, seen)
-	case known.Hash != now.Hash:
-		if known.Started != 0 && known.Started < from.Add(-r.config.Window).Unix() { // labels are added when a pod is bound
+		var err error
+		p.id, err = r.out.AddPod(record)
+		return errors.Join(err, r.addWorkload(w, p.object))
+	case known.hash != p.hash:
+		if known.started != 0 && known.started < from.Add(-r.config.Window).Unix() { // labels are added when a pod is bound
 			r.counts.ChangedPods++
 		}
-		record.Object = object
-		fallthrough
-	case known.Scheduled != now.Scheduled, known.Started != now.Started, known.Ended != now.Ended, known.Node != now.Node:
-		return r.out.UpdatePod(now.ID, record)
+	case known.scheduled == p.scheduled && known.started == p.started && known.ended == p.ended && known.node == p.node:
+		return nil
 	}
-	return nil
+	return r.out.UpdatePod(p.id, record)
 }
 
 // reappeared reports whether a pod that is new in a window had already existed for long in the last window with pods.
@@ -230,45 +219,27 @@ func (r *recorder) reappeared(created int64) bool {
 	return created > r.config.From.Unix() && created+int64(r.config.Window.Seconds()) < r.seenUntil
 }
 
-// podObject returns the object of a pod for the file.
-func (r *recorder) podObject(seen *seenPod) (*v1.Pod, error) {
-	var taints []v1.Taint
-	if n := r.nodes[seen.node]; n != nil {
-		taints = n.seen.taints
-	}
-	if class := seen.priorityClass; class != "" && systemPriorities[class] == 0 && len(r.counts.Classes) < maxNotes {
-		r.counts.Classes[class] = true
-	}
-	return r.redactPod(seen.object(r.series[podTolerations], taints))
-}
-
 // maxObjects bounds the workloads that are remembered.
 const maxObjects = 500_000
 
 // addWorkload writes the ReplicaSet or StatefulSet of a pod unless it is written.
-func (r *recorder) addWorkload(w *window, seen *seenPod) error {
-	o, ok := seen.controller()
-	if !ok || !hasSelector(o.kind) {
+func (r *recorder) addWorkload(w *window, pod *v1.Pod) error {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if !hasSelector(owner) {
 		return nil
 	}
-	key := strings.Join([]string{o.kind, seen.namespace, o.name}, "/")
+	key := strings.Join([]string{owner.Kind, pod.Namespace, owner.Name}, "/")
 	if r.objects[key] || len(r.objects) >= maxObjects {
 		return nil
 	}
 	r.objects[key] = true
-	var parent owner
-	if o.kind == "ReplicaSet" {
-		parent = w.replicaSets[seen.namespace+"/"+o.name]
+	var parent metav1.OwnerReference
+	if owner.Kind == "ReplicaSet" {
+		parent = w.replicaSets[pod.Namespace+"/"+owner.Name]
 	}
-	object := workload(seen.namespace, o, parent)
-	raw, err := json.Marshal(object)
-	if err == nil && r.redacts != nil {
-		var out json.RawMessage
-		err = r.redacts.Object(strings.ToLower(o.kind)+"s", object, &out)
-		raw = out
-	}
-	if err != nil {
+	var object json.RawMessage
+	if err := r.redact.Object(strings.ToLower(owner.Kind)+"s", workload(pod.Namespace, owner, parent), &object); err != nil {
 		return err
 	}
-	return r.out.AddObject(raw)
+	return r.out.AddObject(object)
 }

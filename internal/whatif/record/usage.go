@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
@@ -33,15 +34,14 @@ func (r *recorder) readUsage(ctx context.Context, from, to time.Time, last bool)
 	written := make([]*podState, 0, len(r.pods))
 	for _, p := range r.pods {
 		written = append(written, p)
-		if p.Node != "" {
-			key := p.Namespace + "/" + p.Name
-			u.pods[key] = append(u.pods[key], p)
+		if p.node != "" {
+			u.pods[p.name] = append(u.pods[p.name], p)
 		}
 	}
 	for _, pods := range u.pods {
-		slices.SortFunc(pods, func(a, b *podState) int { return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID, b.ID)) })
+		slices.SortFunc(pods, func(a, b *podState) int { return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.id, b.id)) })
 	}
-	slices.SortFunc(written, func(a, b *podState) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(written, func(a, b *podState) int { return cmp.Compare(a.id, b.id) })
 	cpu, memory := r.config.usageQueries()
 	if err := u.read(ctx, containerCPU, cpu, from, end, u.setCPU); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (r *recorder) readUsage(ctx context.Context, from, to time.Time, last bool)
 	}
 	for _, p := range written {
 		r.count(p, from, end)
-		if err := r.out.AddUsage(p.ID, p.cpu, p.memory); err != nil {
+		if err := r.out.AddUsage(p.id, p.cpu, p.memory); err != nil {
 			return err
 		}
 		p.cpu, p.memory = recording.Series{}, recording.Series{}
@@ -59,25 +59,29 @@ func (r *recorder) readUsage(ctx context.Context, from, to time.Time, last bool)
 	return nil
 }
 
+// queryValues is the largest number of values of usage that one query should return.
+const queryValues = 400_000
+
 // read runs a query from a time until before another, in parts with a bounded number of values.
 func (u *usage) read(ctx context.Context, name, query string, from, end time.Time, set func(*podState, int, float64)) error {
 	r := u.r
 	if query == "" || len(u.pods) == 0 {
 		return nil
 	}
-	steps := time.Duration(max(r.config.Values/len(u.pods), 1))
+	steps := time.Duration(max(queryValues/len(u.pods), 1))
 	for ; from.Before(end); from = from.Add(steps * r.config.Step) {
 		until := from.Add(steps * r.config.Step)
 		if until.After(end) {
 			until = end
 		}
-		err := r.split.run(ctx, name, from, until, func(from, to time.Time) error {
-			matrix, err := r.queryRange(ctx, query, from, to.Add(-time.Second))
+		err := r.run(ctx, name, from, until, func(ctx context.Context, from, to time.Time) (promv1.Warnings, error) {
+			over := promv1.Range{Start: from, End: to.Add(-time.Second), Step: r.config.Step}
+			matrix, warnings, err := r.client.QueryRange(ctx, query, over, promv1.WithTimeout(r.config.Timeout))
 			for _, stream := range matrix {
 				r.series[name] = true
 				u.add(stream, set)
 			}
-			return err
+			return warnings, err
 		})
 		if err != nil {
 			return err
@@ -111,8 +115,8 @@ func (u *usage) add(stream *model.SampleStream, set func(*podState, int, float64
 // must also have started before the time, because a sample is older than its time.
 func running(pods []*podState, at float64) *podState {
 	for i, p := range slices.Backward(pods) {
-		begun := float64(p.Created) <= at && (i == 0 || p.Started != 0 && float64(p.Started) < at)
-		if begun && (p.Ended == 0 || at <= float64(p.Ended)) {
+		begun := float64(p.created) <= at && (i == 0 || p.started != 0 && float64(p.started) < at)
+		if begun && (p.ended == 0 || at <= float64(p.ended)) {
 			return p
 		}
 	}
@@ -124,14 +128,14 @@ func (u *usage) setMemory(p *podState, step int, value float64) { p.memory.Set(s
 
 // count counts the values of a pod in a window, and the values expected without gaps.
 func (r *recorder) count(p *podState, from, end time.Time) {
-	if p.Started == 0 {
+	if p.started == 0 {
 		return
 	}
 	step, start := int64(r.config.Step.Seconds()), r.config.From.Unix()
-	first := max(p.Started, from.Unix()) - start
-	after := min(end.Unix(), p.LastSeen+1) - start // a deleted pod is marked as ended only in the next window
-	if p.Ended != 0 {
-		after = min(after, p.Ended-start+1)
+	first := max(p.started, from.Unix()) - start
+	after := min(end.Unix(), p.lastSeen+1) - start // a deleted pod is marked as ended only in the next window
+	if p.ended != 0 {
+		after = min(after, p.ended-start+1)
 	}
 	steps := func(at int64) int64 { return (at + step - 1) / step }
 	if n := steps(after) - steps(first); n > 0 {

@@ -10,72 +10,84 @@ import (
 	"github.com/prometheus/common/model"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
-// window has the pods and nodes of a window, as read from the series. Times are in seconds since 1970, 0 if unknown.
+// window has the pods and nodes of a window, as read from the series.
 type window struct {
 	labels map[string]string
 	keys   *labelKeys
-	pods   map[string]*seenPod
-	nodes  map[string]*seenNode
+	pods   map[string]*podState
+	nodes  map[string]*nodeState
 	// replicaSets has the owners of ReplicaSets, by namespace and name.
-	replicaSets map[string]owner
-	// lastPod and lastNode are the last times at which any pod and any node was exported.
+	replicaSets map[string]metav1.OwnerReference
+	// lastPod and lastNode are the last times at which any pod and any node was exported, in seconds since 1970.
 	lastPod, lastNode int64
 }
 
-// seenPod is a pod as read from the series.
-type seenPod struct {
-	namespace, name, uid, node              string
-	lastSeen, created, scheduled, started   int64
-	completed, finished                     int64
-	owners                                  []owner
-	createdBy                               owner
-	priorityClass, scheduler, restartPolicy string
-	hostNetwork                             bool
-	labels, selectors                       map[string]string
-	tolerations                             []v1.Toleration
-	overhead                                v1.ResourceList
-	containers, initContainers              map[string]*v1.Container
+// podState is a pod in a window. Times are in seconds since 1970, 0 if they are unknown.
+type podState struct {
+	// object is the pod as read from the series, nil once it is written.
+	object *v1.Pod
+	// name is the namespace and the name.
+	name, node                                              string
+	lastSeen, created, scheduled, started, completed, ended int64
+	// createdBy is the controller in kube_pod_info, which the pod has if no other series has its owners.
+	createdBy metav1.OwnerReference
+
+	// id is the number in the recording, hash the hash of the object that was written last.
+	id          int
+	hash        uint64
+	cpu, memory recording.Series
 }
 
-// owner is an owner of a pod or a ReplicaSet.
-type owner struct {
-	kind, name string
-	controller bool
-}
+// nodeState is a node in a window. Times are in seconds since 1970, 0 if they are unknown.
+type nodeState struct {
+	object            *v1.Node
+	lastSeen, created int64
 
-// seenNode is a node as read from the series.
-type seenNode struct {
-	name                  string
-	lastSeen, created     int64
-	labels                map[string]string
-	taints                []v1.Taint
-	unschedulable         bool
-	allocatable, capacity v1.ResourceList
+	// id is the number in the recording, hash the hash of the object that was written, changed is true if the object differs since.
+	id      int
+	hash    uint64
+	changed bool
 }
 
 func newWindow(c *Config, keys *labelKeys) *window {
 	return &window{
-		labels: c.Labels, keys: keys, pods: map[string]*seenPod{}, nodes: map[string]*seenNode{}, replicaSets: map[string]owner{},
+		labels: c.Labels, keys: keys, pods: map[string]*podState{}, nodes: map[string]*nodeState{},
+		replicaSets: map[string]metav1.OwnerReference{},
 	}
 }
 
-// get returns the value of a label by its name in kube-state-metrics.
-func (w *window) get(metric model.Metric, name string) string {
-	return string(metric[model.LabelName(rename(w.labels, name)[0])])
+// sample is the value of a series in a window.
+type sample struct {
+	*window
+	metric model.Metric
+	value  float64
 }
 
-// identity returns the identity of the pod of a series: its UID, or its namespace and name if series have no UID.
-func (w *window) identity(metric model.Metric) string {
-	if uid := w.get(metric, "uid"); uid != "" {
-		return uid
-	}
-	return w.get(metric, "namespace") + "/" + w.get(metric, "pod")
+// label returns the value of a label by its name in kube-state-metrics.
+func (s sample) label(name string) string {
+	return string(s.metric[model.LabelName(rename(s.labels, name)[0])])
 }
 
-// pod returns the pod of a series, nil if kube_pod_info does not have it.
-func (w *window) pod(metric model.Metric) *seenPod { return w.pods[w.identity(metric)] }
+// prefixed returns the labels whose names have a prefix, such as label_, by their original keys.
+func (s sample) prefixed(prefix string) map[string]string { return s.keys.labels(s.metric, prefix) }
+
+// owner returns the owner in two labels, and false if there is none.
+func (s sample) owner(kindLabel, nameLabel string) (metav1.OwnerReference, bool) {
+	kind, name := s.label(kindLabel), s.label(nameLabel)
+	ref := metav1.OwnerReference{APIVersion: cmp.Or(apiVersions[kind], "unknown/v1"), Kind: kind, Name: name}
+	return ref, kind != "" && kind != "<none>" && name != ""
+}
+
+// podID returns the identity of the pod of a series: its UID, or its namespace and name if series have no UID.
+func (s sample) podID() string {
+	return cmp.Or(s.label("uid"), s.label("namespace")+"/"+s.label("pod"))
+}
 
 // seconds returns a time, and 0 for an invalid time.
 func seconds(value float64) int64 {
@@ -86,160 +98,129 @@ func seconds(value float64) int64 {
 }
 
 // addPod adds a pod, or the later series of a pod whose labels changed.
-func (w *window) addPod(metric model.Metric, seen float64) {
-	namespace, name, at := w.get(metric, "namespace"), w.get(metric, "pod"), seconds(seen)
+func (s sample) addPod() {
+	namespace, name, at := s.label("namespace"), s.label("pod"), seconds(s.value)
 	if namespace == "" || name == "" || at == 0 {
 		return
 	}
-	w.lastPod = max(w.lastPod, at)
-	id := w.identity(metric)
-	p := w.pods[id]
+	s.lastPod = max(s.lastPod, at)
+	id := s.podID()
+	p := s.pods[id]
 	if p == nil {
-		p = &seenPod{
-			namespace: namespace, name: name, uid: w.get(metric, "uid"),
-			containers: map[string]*v1.Container{}, initContainers: map[string]*v1.Container{},
-		}
-		w.pods[id] = p
+		p = &podState{name: namespace + "/" + name, object: &v1.Pod{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(s.label("uid"))},
+		}}
+		s.pods[id] = p
 	}
 	p.lastSeen = max(p.lastSeen, at)
-	p.node = cmp.Or(w.get(metric, "node"), p.node)
-	p.createdBy = owner{kind: w.get(metric, "created_by_kind"), name: w.get(metric, "created_by_name"), controller: true}
-	p.priorityClass = w.get(metric, "priority_class")
-	p.hostNetwork = w.get(metric, "host_network") == "true"
+	p.node = cmp.Or(s.label("node"), p.node)
+	p.createdBy = metav1.OwnerReference{}
+	if owner, ok := s.owner("created_by_kind", "created_by_name"); ok {
+		p.createdBy = owner
+	}
+	p.object.Spec.PriorityClassName = s.label("priority_class")
+	p.object.Spec.HostNetwork = s.label("host_network") == "true"
 }
 
 // addNode adds a node.
-func (w *window) addNode(metric model.Metric, seen float64) {
-	name, at := w.get(metric, "node"), seconds(seen)
+func (s sample) addNode() {
+	name, at := s.label("node"), seconds(s.value)
 	if name == "" || at == 0 {
 		return
 	}
-	w.lastNode = max(w.lastNode, at)
-	n := w.nodes[name]
+	s.lastNode = max(s.lastNode, at)
+	n := s.nodes[name]
 	if n == nil {
-		n = &seenNode{name: name, labels: map[string]string{}, allocatable: v1.ResourceList{}, capacity: v1.ResourceList{}}
-		w.nodes[name] = n
+		n = &nodeState{object: &v1.Node{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}},
+		}}
+		s.nodes[name] = n
 	}
 	n.lastSeen = max(n.lastSeen, at)
 }
 
-// timeSetter returns a setter of a time of a pod.
-func timeSetter(field func(*seenPod) *int64) func(*window, model.Metric, float64) {
-	return func(w *window, metric model.Metric, value float64) {
-		if p := w.pod(metric); p != nil {
-			*field(p) = max(*field(p), seconds(value))
+// onPod returns the setter of a series of pods. Pods that kube_pod_info does not have are ignored.
+func onPod(set func(*podState, sample)) func(sample) {
+	return func(s sample) {
+		if p := s.pods[s.podID()]; p != nil {
+			set(p, s)
 		}
 	}
 }
 
-var (
-	setPodCreated    = timeSetter(func(p *seenPod) *int64 { return &p.created })
-	setPodScheduled  = timeSetter(func(p *seenPod) *int64 { return &p.scheduled })
-	setPodStarted    = timeSetter(func(p *seenPod) *int64 { return &p.started })
-	setPodCompletion = timeSetter(func(p *seenPod) *int64 { return &p.completed })
-)
+// podTime returns the setter of a series with a time of pods.
+func podTime(field func(*podState) *int64) func(sample) {
+	return onPod(func(p *podState, s sample) { *field(p) = max(*field(p), seconds(s.value)) })
+}
 
 // setFinished sets the first time at which a pod was exported as finished.
-func setFinished(w *window, metric model.Metric, value float64) {
-	if p, at := w.pod(metric), seconds(value); p != nil && at != 0 && (p.finished == 0 || at < p.finished) {
-		p.finished = at
+func setFinished(p *podState, s sample) {
+	if at := seconds(s.value); at != 0 && (p.ended == 0 || at < p.ended) {
+		p.ended = at
 	}
 }
 
-func setPodOwner(w *window, metric model.Metric, _ float64) {
-	o := owner{w.get(metric, "owner_kind"), w.get(metric, "owner_name"), w.get(metric, "owner_is_controller") == "true"}
-	if p := w.pod(metric); p != nil && o.kind != "" && o.name != "" && !slices.Contains(p.owners, o) {
-		p.owners = append(p.owners, o)
+func addPodOwner(p *podState, s sample) {
+	owner, ok := s.owner("owner_kind", "owner_name")
+	if s.label("owner_is_controller") == "true" {
+		owner.Controller = new(true)
+	}
+	if ok {
+		p.object.OwnerReferences = append(p.object.OwnerReferences, owner)
 	}
 }
 
-func setReplicaSetOwner(w *window, metric model.Metric, _ float64) {
-	o := owner{kind: w.get(metric, "owner_kind"), name: w.get(metric, "owner_name"), controller: true}
-	if o.kind != "" && o.name != "" && o.kind != "<none>" {
-		w.replicaSets[w.get(metric, "namespace")+"/"+w.get(metric, "replicaset")] = o
+func (s sample) addReplicaSetOwner() {
+	if owner, ok := s.owner("owner_kind", "owner_name"); ok {
+		s.replicaSets[s.label("namespace")+"/"+s.label("replicaset")] = owner
 	}
 }
 
-func setPodLabels(w *window, metric model.Metric, _ float64) {
-	if p := w.pod(metric); p != nil {
-		p.labels = w.keys.labels(metric, "label_")
+func addToleration(p *podState, s sample) {
+	t := v1.Toleration{
+		Key: s.label("key"), Operator: v1.TolerationOperator(s.label("operator")), Value: s.label("value"),
+		Effect: v1.TaintEffect(s.label("effect")),
 	}
+	if text := s.label("toleration_seconds"); text != "" {
+		if quantity, err := resource.ParseQuantity(text); err == nil && len(text) < 20 {
+			t.TolerationSeconds = new(quantity.Value())
+		}
+	}
+	p.object.Spec.Tolerations = append(p.object.Spec.Tolerations, t)
 }
 
-func setPodSelectors(w *window, metric model.Metric, _ float64) {
-	if p := w.pod(metric); p != nil {
-		p.selectors = w.keys.labels(metric, "nodeselector_")
-	}
+// onContainer and onInitContainer return the setter of a series of containers.
+func onContainer(set func(*v1.Container, sample)) func(sample) {
+	return onPod(func(p *podState, s sample) { s.setContainer(&p.object.Spec.Containers, set) })
 }
 
-func setPodToleration(w *window, metric model.Metric, _ float64) {
-	p := w.pod(metric)
-	if p == nil {
+func onInitContainer(set func(*v1.Container, sample)) func(sample) {
+	return onPod(func(p *podState, s sample) { s.setContainer(&p.object.Spec.InitContainers, set) })
+}
+
+// setContainer sets fields of the container of a series, which it adds to the containers unless they have it.
+func (s sample) setContainer(containers *[]v1.Container, set func(*v1.Container, sample)) {
+	name := s.label("container")
+	if name == "" {
 		return
 	}
-	t := v1.Toleration{
-		Key: w.get(metric, "key"), Operator: v1.TolerationOperator(w.get(metric, "operator")), Value: w.get(metric, "value"),
-		Effect: v1.TaintEffect(w.get(metric, "effect")),
+	i := slices.IndexFunc(*containers, func(c v1.Container) bool { return c.Name == name })
+	if i < 0 {
+		i = len(*containers)
+		*containers = append(*containers, v1.Container{Name: name})
 	}
-	if text := w.get(metric, "toleration_seconds"); text != "" {
-		if quantity, err := resource.ParseQuantity(text); err == nil && len(text) < 20 {
-			value := quantity.Value()
-			t.TolerationSeconds = &value
-		}
-	}
-	p.tolerations = append(p.tolerations, t)
+	set(&(*containers)[i], s)
 }
 
-func setPodScheduler(w *window, metric model.Metric, _ float64) {
-	if p := w.pod(metric); p != nil {
-		p.scheduler = w.get(metric, "name")
-	}
-}
+func setImage(c *v1.Container, s sample)   { c.Image = cmp.Or(s.label("image_spec"), s.label("image")) }
+func setRequest(c *v1.Container, s sample) { s.setResource(&c.Resources.Requests) }
+func setLimit(c *v1.Container, s sample)   { s.setResource(&c.Resources.Limits) }
 
-func setPodRestartPolicy(w *window, metric model.Metric, _ float64) {
-	if p := w.pod(metric); p != nil {
-		p.restartPolicy = w.get(metric, "type")
-	}
-}
-
-func setPodOverheadCPU(w *window, metric model.Metric, value float64) {
-	if p := w.pod(metric); p != nil {
-		setAmount(&p.overhead, v1.ResourceCPU, value)
-	}
-}
-
-func setPodOverheadBytes(w *window, metric model.Metric, value float64) {
-	if p := w.pod(metric); p != nil {
-		setAmount(&p.overhead, v1.ResourceMemory, value)
-	}
-}
-
-// requests and limits are the lists of a container that a series sets.
-func requests(c *v1.Container) *v1.ResourceList { return &c.Resources.Requests }
-func limits(c *v1.Container) *v1.ResourceList   { return &c.Resources.Limits }
-
-// containerSetter returns the setter for a series of containers: of an amount, or of the image if list is nil.
-func containerSetter(initial bool, list func(*v1.Container) *v1.ResourceList) func(*window, model.Metric, float64) {
-	return func(w *window, metric model.Metric, value float64) {
-		p, name := w.pod(metric), w.get(metric, "container")
-		if p == nil || name == "" {
-			return
-		}
-		containers := p.containers
-		if initial {
-			containers = p.initContainers
-		}
-		c := containers[name]
-		if c == nil {
-			c = &v1.Container{Name: name}
-			containers[name] = c
-		}
-		if list == nil {
-			c.Image = cmp.Or(w.get(metric, "image_spec"), w.get(metric, "image"))
-			return
-		}
-		setAmount(list(c), resourceName(w.get(metric, "resource")), value)
-	}
+// setResource sets the amount of the resource of a series.
+func (s sample) setResource(list *v1.ResourceList) {
+	setAmount(list, resourceName(s.label("resource")), s.value)
 }
 
 // setAmount sets an amount of a resource. CPU is in cores. Values that are no amounts are ignored.
@@ -260,24 +241,20 @@ func setAmount(list *v1.ResourceList, name v1.ResourceName, value float64) {
 	}
 }
 
-// node returns the node of a series, nil if kube_node_info does not have it.
-func (w *window) node(metric model.Metric) *seenNode { return w.nodes[w.get(metric, "node")] }
-
-func setNodeCreated(w *window, metric model.Metric, value float64) {
-	if n := w.node(metric); n != nil {
-		n.created = max(n.created, seconds(value))
+// onNode returns the setter of a series of nodes. Nodes that kube_node_info does not have are ignored.
+func onNode(set func(*nodeState, sample)) func(sample) {
+	return func(s sample) {
+		if n := s.nodes[s.label("node")]; n != nil {
+			set(n, s)
+		}
 	}
 }
 
-func setNodeLabels(w *window, metric model.Metric, _ float64) {
-	if n := w.node(metric); n != nil {
-		maps.Copy(n.labels, w.keys.labels(metric, "label_"))
-	}
-}
+func addNodeLabels(n *nodeState, s sample) { maps.Copy(n.object.Labels, s.prefixed("label_")) }
 
-func setNodeRole(w *window, metric model.Metric, _ float64) {
-	if n, role := w.node(metric), w.get(metric, "role"); n != nil && role != "" {
-		n.labels["node-role.kubernetes.io/"+role] = ""
+func addNodeRole(n *nodeState, s sample) {
+	if role := s.label("role"); role != "" {
+		n.object.Labels["node-role.kubernetes.io/"+role] = ""
 	}
 }
 
@@ -285,30 +262,12 @@ func setNodeRole(w *window, metric model.Metric, _ float64) {
 // They are not recorded.
 const conditionTaints = "node.kubernetes.io/"
 
-// setNodeTaint adds a taint that the node had when it was last exported.
-func setNodeTaint(w *window, metric model.Metric, seen float64) {
-	key := w.get(metric, "key")
-	if n := w.node(metric); n != nil && seconds(seen) >= n.lastSeen && !strings.HasPrefix(key, conditionTaints) {
-		n.taints = append(n.taints, v1.Taint{
-			Key: key, Value: w.get(metric, "value"), Effect: v1.TaintEffect(w.get(metric, "effect")),
+// addTaint adds a taint that the node had when it was last exported.
+func addTaint(n *nodeState, s sample) {
+	key := s.label("key")
+	if seconds(s.value) >= n.lastSeen && !strings.HasPrefix(key, conditionTaints) {
+		n.object.Spec.Taints = append(n.object.Spec.Taints, v1.Taint{
+			Key: key, Value: s.label("value"), Effect: v1.TaintEffect(s.label("effect")),
 		})
-	}
-}
-
-func setNodeUnschedulable(w *window, metric model.Metric, value float64) {
-	if n := w.node(metric); n != nil {
-		n.unschedulable = value == 1
-	}
-}
-
-func setNodeAllocatable(w *window, metric model.Metric, value float64) {
-	if n := w.node(metric); n != nil {
-		setAmount(&n.allocatable, resourceName(w.get(metric, "resource")), value)
-	}
-}
-
-func setNodeCapacity(w *window, metric model.Metric, value float64) {
-	if n := w.node(metric); n != nil {
-		setAmount(&n.capacity, resourceName(w.get(metric, "resource")), value)
 	}
 }
