@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Redactor replaces names by pseudonyms in a sequence of objects, see Snapshot.Redact. Values of labels that affinities
@@ -26,23 +25,6 @@ func (r *Redactor) Name(kind, name string) string {
 		return name
 	}
 	return r.p.name(kind, name)
-}
-
-// Any sets into to an object of any kind in Kinds, see Object.
-func (r *Redactor) Any(object json.RawMessage, into any) error {
-	var header struct{ APIVersion, Kind string }
-	if err := json.Unmarshal(object, &header); err != nil {
-		return err
-	}
-	group, _, found := strings.Cut(header.APIVersion, "/")
-	if !found {
-		group = ""
-	}
-	kind := kindOf(group, header.Kind)
-	if kind == nil {
-		return fmt.Errorf("unknown kind %q of apiVersion %q", header.Kind, header.APIVersion)
-	}
-	return r.Object(kind.Resource, object, into)
 }
 
 // Object sets into to an object of the kind with a resource name, such as "pods", with pseudonyms. Fields that a snapshot does not
