@@ -138,13 +138,11 @@ func (r *recorder) count(p *podState, from, end time.Time) {
 		after = min(after, p.ended-start+1)
 	}
 	steps := func(at int64) int64 { return (at + step - 1) / step }
-	if n := steps(after) - steps(first); n > 0 {
-		r.counts.Expected += 2 * n
+	for i := steps(first); i < steps(after); i++ {
+		r.counts.Expected += 2
 		for _, series := range []*recording.Series{&p.cpu, &p.memory} {
-			for i, value := range series.Values() {
-				if at := int64(i) * step; at >= first && at < after && !math.IsNaN(value) {
-					r.counts.Samples++
-				}
+			if _, ok := series.At(int(i)); ok {
+				r.counts.Samples++
 			}
 		}
 	}

@@ -158,9 +158,6 @@ func (in *Part) Time(second int64) time.Time {
 	return in.about.From.Add(time.Duration(in.from+second) * time.Second)
 }
 
-// Warnings returns warnings about objects of the recording that are ignored.
-func (in *Part) Warnings() []string { return in.objects.Warnings }
-
 // Seconds returns the length of the part.
 func (in *Part) Seconds() int64 { return in.seconds }
 

@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"iter"
 	"math"
 	"slices"
 )
@@ -100,17 +99,6 @@ func (s *Series) withoutGaps() (filled Series, gaps int) {
 		filled.codes[i] = filled.codes[i-1]
 	}
 	return filled, gaps
-}
-
-// Values returns the steps and values, NaN for gaps.
-func (s *Series) Values() iter.Seq2[int, float64] {
-	return func(yield func(int, float64) bool) {
-		for i, code := range s.codes {
-			if !yield(s.First+i, decode(code)) {
-				return
-			}
-		}
-	}
 }
 
 // Set sets the value at a step, which must not be negative. The steps between the series and the value become gaps.

@@ -78,10 +78,5 @@ func TestSeriesLikeMap(t *testing.T) {
 				t.Fatalf("step %d: %g, %v, want %g, %v", step, got, ok, value, set)
 			}
 		}
-		for step, value := range s.Values() {
-			if want, ok := s.At(step); ok && want != value || ok == math.IsNaN(value) {
-				t.Fatalf("step %d: %g, At returns %g, %v", step, value, want, ok)
-			}
-		}
 	})
 }

@@ -142,7 +142,7 @@ func (s Source) inputOfRecording(seed uint64) (Input, error) {
 	if err != nil {
 		return Input{}, err
 	}
-	if err := s.refuse(part.Warnings()); err != nil {
+	if err := s.refuse(part.objects.Warnings); err != nil {
 		return Input{}, err
 	}
 	seconds := part.Seconds() / int64(max(s.Parts, 1)) / minPart * minPart

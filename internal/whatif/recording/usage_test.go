@@ -10,6 +10,12 @@ import (
 	"pgregory.net/rapid"
 )
 
+// At returns the usage of a pod at a step, without a cursor.
+func (m *UsageModel) At(pod, group uint64, step int64) (cpu, memory float64) {
+	c := m.Cursor(pod, group)
+	return m.Next(&c, step)
+}
+
 // model returns the model of a valid text.
 func model(t testing.TB, text string, seed uint64) *UsageModel {
 	t.Helper()

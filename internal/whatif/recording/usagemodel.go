@@ -29,8 +29,8 @@ const (
 // which is also standard normal, and continuous.
 //
 // Usage is a pure function of the seed, the pod, its group and the step. Draws are hashes
-// of these, so that steps can be computed in any order: UsageModel.At needs a few draws,
-// UsageModel.Next a few nanoseconds for consecutive steps. CPU and memory are independent. On
+// of these, so that steps can be computed in any order: UsageModel.Next needs a few draws,
+// and a few nanoseconds for consecutive steps. CPU and memory are independent. On
 // one architecture the same input gives the same bits.
 //
 // A model is immutable and safe for concurrent use.
@@ -123,12 +123,6 @@ func (m *UsageModel) Cursor(pod, group uint64) UsageCursor {
 func (m *UsageModel) Next(c *UsageCursor, step int64) (cpu, memory float64) {
 	step = max(step, 0)
 	return m.curves[usageCPU].at(m.seed, usageCPU, c, step), m.curves[usageMemory].at(m.seed, usageMemory, c, step)
-}
-
-// At returns the usage of a pod at a step, without a cursor.
-func (m *UsageModel) At(pod, group uint64, step int64) (cpu, memory float64) {
-	c := m.Cursor(pod, group)
-	return m.Next(&c, step)
 }
 
 func (c *usageCurve) at(seed uint64, resource int, cursor *UsageCursor, step int64) float64 {
