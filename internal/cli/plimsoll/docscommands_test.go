@@ -85,7 +85,7 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 		switch {
 		case command.Shown: // run by TestDocumentation
-		case showsGenerated(command) && !slices.Contains(command.Words, "--write-recording"): // run by TestExamplesShowEffects
+		case showsGenerated(command): // run by TestExamplesShowEffects
 		case readsCluster(cmd):
 			if test := integrated[cmd.CommandPath()]; !runs(integration[test], cmd.CommandPath()) {
 				t.Errorf("%s reads a cluster, and no integration test runs %q (expected: %q)", command, cmd.CommandPath(), test)
@@ -160,7 +160,7 @@ func runCommand(t *testing.T, input string, args []string) error {
 	}
 	// Existing files are not replaced.
 	for i, arg := range args[:len(args)-1] {
-		if slices.Contains([]string{"--report", "--write-recording", "--write-config"}, arg) {
+		if slices.Contains([]string{"--report", "--write-config"}, arg) {
 			if err := os.RemoveAll(args[i+1]); err != nil {
 				t.Fatal(err)
 			}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -71,28 +70,21 @@ func (o *backtestOptions) run(cmd *cobra.Command) error {
 	if o.recording == "" {
 		return errors.New("--recording: required: a file written by plimsoll record")
 	}
-	options := compare.BacktestOptions{Recording: o.recording, Seed: o.seed, Strict: o.strict}
+	job := compare.Job{Source: recording.Source{Recording: o.recording, Strict: o.strict}, Seed: o.seed}
 	var err error
-	if options.Profile, err = engine.ReadConfig(o.profile); err != nil {
+	if job.Profile, err = engine.ReadConfig(o.profile); err != nil {
 		return fmt.Errorf("--profile: %w", err)
 	}
-	if _, err := options.Profile.Config(); err != nil {
+	if _, err := job.Profile.Config(); err != nil {
 		return fmt.Errorf("--profile: %w", err)
 	}
-	if options.Usage, err = recording.ParseUsage(o.usage); err != nil {
+	if job.Usage, err = recording.ParseUsage(o.usage); err != nil {
 		return fmt.Errorf("--usage: %w", err)
 	}
-	if options.Metrics, err = replay.ParseMetrics(o.metrics); err != nil {
+	if job.Metrics, err = replay.ParseMetrics(o.metrics); err != nil {
 		return fmt.Errorf("--metrics: %w", err)
 	}
-	bar := base.NewRunProgress(cmd.ErrOrStderr(), len(compare.Jobs(options)))
-	options.Warn = base.Warnings(cmd.ErrOrStderr())
-	r, err := compare.Backtest(
-		cmd.Context(),
-		options,
-		compare.Pool{Command: selfCommand, Processes: runtime.GOMAXPROCS(0), Progress: bar.Show},
-	)
-	bar.End()
+	r, err := compare.Backtest(cmd.Context(), job, base.Warnings(cmd.ErrOrStderr()), runJobs(cmd.ErrOrStderr()))
 	switch {
 	case cmd.Context().Err() != nil:
 		return base.Failure(errors.New("interrupted"))

@@ -54,7 +54,6 @@ func (o *whatIfOptions) compareOptions(in io.Reader) (compare.Options, error) {
 		TailSeconds: int64(o.tail.Seconds()),
 		Seed:        o.seed,
 		Seeds:       o.seeds,
-		Export:      o.written,
 		Shard:       o.shard,
 	}
 	var err error

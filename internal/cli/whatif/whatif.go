@@ -22,12 +22,10 @@ import (
 
 // whatIfOptions are the flags of plimsoll simulate and plimsoll compare.
 type whatIfOptions struct {
-	profiles  []string
-	files     []string
-	snapshot  string
-	recording string
-	// written is the file to which a recording of the run is written.
-	written    string
+	profiles   []string
+	files      []string
+	snapshot   string
+	recording  string
 	strict     bool
 	reschedule bool
 	trace      string
@@ -127,9 +125,7 @@ show the outcome.
 		},
 	}
 	cmd.Flags().StringVar(&profile, "profile", "default", "built-in profile, or file with a KubeSchedulerConfiguration")
-	cmd.Flags().StringVar(&o.written, "write-recording", "", "also write a recording of the run to this file, as input of --recording")
 	o.addFlags(cmd)
-	base.Group(cmd, base.GroupOutput, "write-recording")
 	base.Rare(cmd, "fail-on")
 	return cmd
 }
@@ -247,11 +243,6 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	}
 	if err := o.validateRun(cmd); err != nil {
 		return err
-	}
-	if o.written != "" {
-		if err := (base.NewFile{Flag: "--write-recording", Path: o.written, Force: o.force}).Check(); err != nil {
-			return err
-		}
 	}
 	met := result.AnyRun
 	switch {

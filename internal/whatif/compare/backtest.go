@@ -4,27 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
-
-// BacktestOptions describe a backtest.
-type BacktestOptions struct {
-	// Recording is a value of recording.Source.Recording.
-	Recording string
-	// Profile is the profile that was in force.
-	Profile engine.NamedConfig
-	// Usage specifies the usage of pods without recorded usage, generated with Seed.
-	Usage   recording.UsageSpec
-	Seed    uint64
-	Metrics replay.Metrics
-	// Strict refuses recordings with content that is ignored.
-	Strict bool
-	// Warn is called with warnings about the recording, unless it is nil.
-	Warn func(message string)
-}
 
 // Kind of the document.
 const Kind = "Backtest"
@@ -42,36 +23,24 @@ type BacktestResult struct {
 	Simulated result.Run `json:"simulated"`
 }
 
-// Jobs returns a run with the recorded placements and a run with the placements of the profile.
-func Jobs(o BacktestOptions) []Job {
-	measured := Job{
-		Source: recording.Source{
-			Recording: o.Recording,
-			Strict:    o.Strict,
-			Measured:  true,
-		},
-		Profile: o.Profile,
-		Usage:   o.Usage,
-		Seed:    o.Seed,
-		Metrics: o.Metrics,
-	}
-	simulated := measured
-	simulated.Source.Measured = false
-	return []Job{measured, simulated}
+// backtestJobs returns the run of a job over a recording with the recorded placements, and with the placements of its profile.
+func backtestJobs(job Job) []Job {
+	measured := job
+	measured.Source.Measured = true
+	return []Job{measured, job}
 }
 
-// Backtest runs a backtest. If ctx is canceled, it returns an error.
-func Backtest(ctx context.Context, o BacktestOptions, pool Pool) (*BacktestResult, error) {
-	in, err := recording.Source{Recording: o.Recording, Strict: o.Strict}.Input(o.Seed, recording.Limits{})
+// Backtest runs a backtest: a job over a recording, with the profile that was in force. warn is called with warnings about the recording.
+// If ctx is canceled, Backtest returns an error.
+func Backtest(ctx context.Context, job Job, warn func(message string), run Run) (*BacktestResult, error) {
+	in, err := job.Source.Input(job.Seed, job.Limits)
 	if err != nil {
 		return nil, err
 	}
-	if o.Warn != nil {
-		for _, warning := range in.Warnings {
-			o.Warn(warning)
-		}
+	for _, warning := range in.Warnings {
+		warn(warning)
 	}
-	runs, err := pool.Run(ctx, Jobs(o))
+	runs, err := run(ctx, backtestJobs(job))
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +52,7 @@ func Backtest(ctx context.Context, o BacktestOptions, pool Pool) (*BacktestResul
 	return &BacktestResult{
 		APIVersion: result.APIVersion, Kind: Kind,
 		Source:   result.Source{Name: in.Name, Nodes: len(in.Nodes), Pods: len(in.Pods)},
-		Backtest: result.NewBacktest(o.Profile.Name, runs[0], runs[1]),
+		Backtest: result.NewBacktest(job.Profile.Name, runs[0], runs[1]),
 		Assumed:  in.Assumptions, Measured: *runs[0], Simulated: *runs[1],
 	}, nil
 }

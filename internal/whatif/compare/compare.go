@@ -50,8 +50,6 @@ type Options struct {
 	Seeds int
 	// Shard limits the runs to a part of the seeds; the zero Shard has all seeds.
 	Shard result.Shard
-	// Export is the file to which a recording of the first run is written, empty for none.
-	Export string
 	// Warn is called with warnings about the profiles and the source.
 	Warn func(message string)
 }
@@ -129,7 +127,6 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 			p.addJobs(Job{Source: o.Source, Metrics: o.Metrics, Tail: o.TailSeconds, Limits: limits, Usage: use, Seed: o.Seed})
 		}
 	}
-	p.jobs[0].Export = o.Export
 	if p.recorded {
 		p.addBacktest(o)
 		p.result.Settings.TailSeconds = 0
@@ -196,9 +193,9 @@ func (p *Plan) addBacktest(o Options) {
 	if !o.Shard.Has(0) {
 		return
 	}
-	jobs := Jobs(BacktestOptions{
-		Recording: o.Source.Recording, Strict: o.Source.Strict, Profile: p.columns[0].profile, Usage: o.Usage[0], Seed: o.Seed,
-		Metrics: o.Metrics,
+	jobs := backtestJobs(Job{
+		Source:  recording.Source{Recording: o.Source.Recording, Strict: o.Source.Strict},
+		Profile: p.columns[0].profile, Usage: o.Usage[0], Seed: o.Seed, Metrics: o.Metrics,
 	})
 	if !o.Source.Reschedule && o.Source.Parts < 2 && p.columns[0].autoscaler == nil {
 		jobs = jobs[:1]

@@ -2,9 +2,6 @@ package compare
 
 import (
 	"context"
-	"errors"
-	"os"
-	"path/filepath"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
@@ -28,8 +25,6 @@ type Job struct {
 	Autoscaler *autoscaler.Config `json:"autoscaler,omitempty"`
 	// Record enables the recording of time series, node use and decisions.
 	Record bool `json:"record,omitempty"`
-	// Export is the file to which a recording of the run is written, empty for none. An existing file is replaced.
-	Export string `json:"export,omitempty"`
 }
 
 // Run runs the job in this process. If ctx is canceled, the result covers the time until then.
@@ -49,9 +44,6 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 	options := replay.Options{
 		Config: config, Usage: model, Metrics: j.Metrics, Tail: j.Tail, Autoscaler: j.Autoscaler, Record: j.Record, Progress: progress,
 	}
-	if j.Export != "" {
-		options.Export = j.export
-	}
 	run, err := replay.Run(ctx, in, options)
 	run.Seed = j.Seed
 	return run, err
@@ -60,20 +52,3 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 // Run runs jobs, as Pool.Run does, and returns their runs in the same order. If ctx is canceled, runs that were not completed are nil
 // or interrupted.
 type Run func(ctx context.Context, jobs []Job) ([]*result.Run, error)
-
-// export writes a recording to the file of the job.
-func (j Job) export(r *recording.Recording) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(j.Export), ".plimsoll-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file.Name()) // the first error is the one to report
-		}
-	}()
-	if err := errors.Join(r.Write(file), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), j.Export)
-}

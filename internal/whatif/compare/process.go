@@ -74,20 +74,6 @@ type Pool struct {
 	Progress func(job int, done, total int64)
 }
 
-// Error is a job that failed, and would fail again: its input is invalid.
-type Error struct {
-	// Profile and Seed of the job.
-	Profile string
-	Seed    uint64
-	// Message is the reason for the failure.
-	Message string
-}
-
-// Error implements error.
-func (e *Error) Error() string {
-	return fmt.Sprintf("profile %s, seed %d: %s", e.Profile, e.Seed, e.Message)
-}
-
 // stopTimeout is how long an interrupted process may take to write its run.
 const stopTimeout = 30 * time.Second
 
@@ -138,7 +124,7 @@ func (p Pool) run(ctx context.Context, number int, job Job) (*result.Run, error)
 	exit := cmd.Wait()
 	switch {
 	case last.Error != "":
-		return nil, &Error{Profile: job.Profile.Name, Seed: job.Seed, Message: last.Error}
+		return nil, fmt.Errorf("profile %s, seed %d: %s", job.Profile.Name, job.Seed, last.Error)
 	case last.Run == nil && ctx.Err() == nil:
 		return nil, fmt.Errorf("profile %s, seed %d: the run ended without a result (%w) %s",
 			job.Profile.Name, job.Seed, exit, lastLine(stderr.String()))

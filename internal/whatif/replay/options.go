@@ -32,9 +32,6 @@ type Options struct {
 	// Progress is called at every step with the simulated and the total seconds, unless
 	// it is nil.
 	Progress func(done, total int64)
-	// Export is called with a recording of the run at its end, unless it is nil. The usage of pods is then rounded to
-	// the precision of recordings.
-	Export func(*recording.Recording) error
 	// Placed is called when a pod is scheduled, unless it is nil.
 	Placed func(pod, node string)
 }

@@ -39,7 +39,6 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	r.monitoring.readsPods = r.engine.ReadsPodUsage()
-	r.exportStart()
 	return r.startAutoscaler(ctx)
 }
 

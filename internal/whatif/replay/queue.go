@@ -109,7 +109,6 @@ func (r *run) placed(number int32, name string) {
 		state.scheduled, r.scheduled = true, append(r.scheduled, number)
 	}
 	r.place(number, r.nodeNumbers[name], r.now)
-	r.exporter.place(number, name, r.now)
 	if r.options.Placed != nil {
 		r.options.Placed(r.input.Pods[number].Object.Name, name)
 	}

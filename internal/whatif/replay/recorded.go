@@ -153,7 +153,6 @@ func (r *run) deletePending(number int32) {
 	r.totals.AddUnschedulable(float64(state.pendingSeconds + r.now - state.pendingSince))
 	// The reason is kept for later pods of the same shape.
 	r.recorded.deleted[r.queue.reasons[number]]++
-	r.exporter.end(number, r.now)
 	if state.hadNode {
 		r.scheduledPods-- // The pod was evicted.
 	}

@@ -54,7 +54,6 @@ type run struct {
 	decisions     *decisions
 	autoscaler    *autoscaler.Autoscaler // nil without autoscaler
 	recorded      *recorded              // nil unless the input is a recording
-	exporter      *exporter              // nil unless a recording is requested
 }
 
 // node is the state of a node.
@@ -102,7 +101,7 @@ func newPod(model *recording.UsageModel, number int32, p *recording.InputPod) po
 func Run(ctx context.Context, in recording.Input, options Options) (result.Run, error) {
 	r := &run{
 		input: in, options: options, stop: ctx.Done(), nodeNumbers: map[string]int32{}, queue: newQueue(),
-		monitoring: newMonitoring(options.Metrics), exporter: newExporter(options),
+		monitoring: newMonitoring(options.Metrics),
 	}
 	// An interrupted scheduling cycle considers fewer nodes: cycles are not canceled.
 	runCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -114,13 +113,13 @@ func Run(ctx context.Context, in recording.Input, options Options) (result.Run, 
 		r.now = r.nextEvent()
 		if r.now >= r.horizon {
 			r.now = r.horizon
-			return r.result(false), r.exporter.finish(r)
+			return r.result(false), nil
 		}
 		if err := r.processEvents(runCtx); err != nil {
 			return result.Run{}, err
 		}
 	}
-	return r.result(true), r.exporter.finish(r)
+	return r.result(true), nil
 }
 
 // interrupted reports whether the run has to stop.
@@ -162,7 +161,6 @@ func (r *run) processEvents(ctx context.Context) error {
 	for r.nextArrival() <= r.now && !r.interrupted() {
 		number := r.arrivals[r.arrived]
 		r.arrived++
-		r.exportArrival(number)
 		if err := r.attempt(ctx, number); err != nil {
 			return err
 		}
@@ -205,7 +203,6 @@ func (r *run) bootNodes(ctx context.Context) error {
 		r.nodes[number].ready = true
 		r.nodeNumbers[r.nodes[number].name] = number
 		r.engine.AddNode(ctx, r.input.Nodes[number].Object)
-		r.exporter.addNode(number, r.input.Nodes[number].Object, r.now)
 		if err := r.addDaemonPods(ctx, number); err != nil {
 			return err
 		}
@@ -232,7 +229,6 @@ func (r *run) completePods(ctx context.Context) error {
 		if err := r.removeFromNode(ctx, number); err != nil {
 			return err
 		}
-		r.exporter.end(number, r.now)
 		r.queue.resourcesFreed(r.input.Pods, n)
 	}
 }
@@ -301,8 +297,7 @@ func (r *run) step() {
 		for _, number := range n.pods {
 			p := &r.input.Pods[number]
 			demand := p.Resources
-			cpu, memory := r.usage(number, step)
-			demand.CPU, demand.Memory = r.exporter.use(number, r.now, cpu, memory)
+			demand.CPU, demand.Memory = r.usage(number, step)
 			r.demand = append(r.demand, demand)
 		}
 		effect, granted, _ := r.evaluator.Step(n.allocatable, r.demand)

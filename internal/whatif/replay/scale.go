@@ -103,11 +103,9 @@ func (r *run) removeNode(ctx context.Context, number int32) error {
 		}
 		p, state := &r.input.Pods[podNumber], &r.pods[podNumber]
 		if resources.IsNodeBound(p.Object) {
-			r.exporter.end(podNumber, r.now)
 			continue
 		}
 		p.Object = recording.Unbind(p.Object)
-		r.exporter.evict(podNumber, p.Object, r.now)
 		if p.Duration != recording.Never {
 			p.Duration = state.end - r.now
 		}
@@ -117,7 +115,6 @@ func (r *run) removeNode(ctx context.Context, number int32) error {
 		r.totals.AddEviction()
 	}
 	n.ready = false
-	r.exporter.removeNode(number, r.now)
 	delete(r.nodeNumbers, n.name)
 	return r.engine.RemoveNode(ctx, r.input.Nodes[number].Object)
 }
@@ -135,10 +132,6 @@ func (r *run) addDaemonPods(ctx context.Context, number int32) error {
 			return err
 		}
 		r.place(podNumber, number, r.now)
-		if r.exporter != nil {
-			r.exporter.addPod(podNumber, daemon.Object, r.now)
-			r.exporter.place(podNumber, r.nodes[number].name, r.now)
-		}
 	}
 	return nil
 }
