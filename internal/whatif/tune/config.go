@@ -23,7 +23,6 @@ const (
 	profilesField     = "profiles"
 	pluginsField      = "plugins"
 	scoreField        = "score"
-	multiPointField   = "multiPoint"
 	enabledField      = "enabled"
 	disabledField     = "disabled"
 	pluginConfigField = "pluginConfig"
@@ -161,12 +160,6 @@ func (c *current) at(p Point) (engine.NamedConfig, error) {
 	return engine.NamedConfig{Name: p.String(), Text: text}, err
 }
 
-// weight returns the weight of a plugin.
-func (p Point) weight(plugin string) int {
-	d := slices.IndexFunc(Space, func(d Dimension) bool { return d.Plugin == plugin && d.Argument == "" })
-	return p.value(d).(int)
-}
-
 // tunedProfile returns the profile with an index, which it adds if the document has no profiles.
 func tunedProfile(document map[string]any, index int) (map[string]any, error) {
 	list, err := child[[]any](document, profilesField)
@@ -209,41 +202,33 @@ func setWeight(profile map[string]any, name string, weight int, inherited bool) 
 	if err != nil {
 		return err
 	}
-	scored := map[string]any{nameField: name, weightField: weight}
-	if err := setListed(plugins, scoreField, enabledField, name, weight > 0, scored); err != nil {
+	score, err := object(plugins, scoreField)
+	if err != nil {
 		return err
 	}
-	if err := setListed(plugins, scoreField, disabledField, name, weight == 0 && inherited, map[string]any{nameField: name}); err != nil {
-		return err
+	item := map[string]any{nameField: name}
+	err = setListed(score, disabledField, item, weight == 0 && inherited)
+	item = map[string]any{nameField: name, weightField: weight}
+	err = errors.Join(err, setListed(score, enabledField, item, weight > 0))
+	if len(score) == 0 {
+		delete(plugins, scoreField)
 	}
-	if name == fitPlugin || name == balancedPlugin { // kube-scheduler enables all points of its own plugins
-		return nil
-	}
-	return setListed(plugins, multiPointField, enabledField, name, weight > 0, map[string]any{nameField: name})
+	return err
 }
 
-// setListed replaces the items with the name of a plugin in a list of an extension point: by an item if the plugin is to be
-// listed.
-func setListed(plugins map[string]any, point, field, name string, listed bool, item map[string]any) error {
-	object, err := object(plugins, point)
+// setListed replaces the item of a plugin in a list of plugins, or removes it if the plugin is not to be listed.
+func setListed(score map[string]any, field string, item map[string]any, listed bool) error {
+	list, err := child[[]any](score, field)
 	if err != nil {
 		return err
 	}
-	list, err := child[[]any](object, field)
-	if err != nil {
-		return err
-	}
-	list = slices.DeleteFunc(list, func(item any) bool { return named(item, name) })
+	list = slices.DeleteFunc(list, func(other any) bool { return named(other, item[nameField].(string)) })
 	if listed {
 		list = append(list, item)
 	}
+	score[field] = list
 	if len(list) == 0 {
-		delete(object, field)
-	} else {
-		object[field] = list
-	}
-	if len(object) == 0 {
-		delete(plugins, point)
+		delete(score, field)
 	}
 	return nil
 }

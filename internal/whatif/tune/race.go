@@ -1,8 +1,7 @@
 package tune
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
 	"math"
 	"slices"
 
@@ -30,16 +29,8 @@ const (
 	Equal
 )
 
-// Errors of newRace and Add.
-var (
-	errOptions   = errors.New("invalid race")
-	errNotFinite = errors.New("a value is not a finite number")
-	errValues    = errors.New("wrong number of values")
-	errOver      = errors.New("the race is over")
-)
-
-// Race is a race of candidates, which are numbered from 0. It must be used by one goroutine only.
-type Race struct {
+// race is a race of candidates, which are numbered from 0. It must be used by one goroutine only.
+type race struct {
 	options raceOptions
 	states  []State
 	// values of each candidate by block. A dropped candidate has values only for the blocks before.
@@ -48,26 +39,12 @@ type Race struct {
 }
 
 // newRace returns a race of a number of candidates, at least 1.
-func newRace(candidates int, o raceOptions) (*Race, error) {
-	switch {
-	case candidates < 1:
-		return nil, fmt.Errorf("%w: found %d candidates, must be at least 1", errOptions, candidates)
-	case o.First < 2 || o.Step < 1 || o.Blocks < o.First:
-		return nil, fmt.Errorf(
-			"%w: found %d blocks, then %d, at most %d: must be at least 2, 1 and the first",
-			errOptions,
-			o.First,
-			o.Step,
-			o.Blocks,
-		)
-	case !(o.Level > 0 && o.Level < 1):
-		return nil, fmt.Errorf("%w: found level %v, must be between 0 and 1", errOptions, o.Level)
-	}
-	return &Race{options: o, states: make([]State, candidates), values: make([][]float64, candidates)}, nil
+func newRace(candidates int, o raceOptions) *race {
+	return &race{options: o, states: make([]State, candidates), values: make([][]float64, candidates)}
 }
 
 // Running returns the candidates that have not been dropped, in ascending order. There is at least one.
-func (r *Race) Running() []int {
+func (r *race) Running() []int {
 	var running []int
 	for candidate, state := range r.states {
 		if state == Running {
@@ -77,18 +54,9 @@ func (r *Race) Running() []int {
 	return running
 }
 
-// State returns the state of a candidate.
-func (r *Race) State(candidate int) State { return r.states[candidate] }
-
-// Blocks returns the number of blocks that have been measured.
-func (r *Race) Blocks() int { return r.blocks }
-
-// Values returns the values of a candidate by block. They must not be changed.
-func (r *Race) Values(candidate int) []float64 { return r.values[candidate] }
-
 // Next returns the number of blocks to measure before the next look, 0 if the race is over: all blocks are measured, or only one
 // candidate runs.
-func (r *Race) Next() int {
+func (r *race) Next() int {
 	if r.options.Blocks == r.blocks || len(r.Running()) == 1 {
 		return 0
 	}
@@ -99,51 +67,31 @@ func (r *Race) Next() int {
 	return min(look, r.options.Blocks) - r.blocks
 }
 
-// Add adds the values of one block, one for each running candidate in their order, and drops candidates if the race looks after
-// this block. The values must be finite.
-func (r *Race) Add(values []float64) error {
-	running, next := r.Running(), r.Next()
-	switch {
-	case next == 0:
-		return errOver
-	case len(values) != len(running):
-		return fmt.Errorf("%w: found %d, must be %d", errValues, len(values), len(running))
-	}
-	for i, v := range values {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("%w: %v of candidate %d", errNotFinite, v, running[i])
-		}
-	}
-	for i, candidate := range running {
+// Add adds the finite values of one block, one for each running candidate in their order, and drops candidates if the race looks after
+// this block. The race must not be over.
+func (r *race) Add(values []float64) {
+	look := r.Next() == 1
+	for i, candidate := range r.Running() {
 		r.values[candidate] = append(r.values[candidate], values[i])
 	}
 	r.blocks++
-	if next == 1 {
+	if look {
 		r.look()
 	}
-	return nil
 }
 
 // Leader returns the running candidate with the smallest mean of all blocks, the first of equal candidates.
-func (r *Race) Leader() int { return r.Ranking()[0] }
+func (r *race) Leader() int { return r.Ranking()[0] }
 
 // Ranking returns the running candidates by their means, the smallest first; equal candidates keep their order.
-func (r *Race) Ranking() []int {
+func (r *race) Ranking() []int {
 	running := r.Running()
-	slices.SortStableFunc(running, func(a, b int) int {
-		switch difference := meanDifference(r.values[a], r.values[b]); {
-		case difference < 0:
-			return -1
-		case difference > 0:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(running, func(a, b int) int { return cmp.Compare(meanDifference(r.values[a], r.values[b]), 0) })
 	return running
 }
 
 // look drops candidates.
-func (r *Race) look() {
+func (r *race) look() {
 	running := r.Running()
 	for i, candidate := range running {
 		if slices.ContainsFunc(running[:i], func(earlier int) bool {
@@ -161,7 +109,7 @@ func (r *Race) look() {
 }
 
 // testLevel returns the level of one test.
-func (r *Race) testLevel() float64 {
+func (r *race) testLevel() float64 {
 	o := r.options
 	looks := 1 + (o.Blocks-o.First+o.Step-1)/o.Step
 	return o.Level / float64(looks) / float64(max(len(r.states)-1, 1))

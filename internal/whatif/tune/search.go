@@ -122,34 +122,29 @@ func (s *search) run(ctx context.Context) (interrupted bool, err error) {
 // race races candidates and returns the candidates that were not dropped, best first.
 func (s *search) race(ctx context.Context, racing []*candidate, round int) (ranked []*candidate, interrupted bool, err error) {
 	o := s.options
-	r, err := newRace(len(racing), raceOptions{First: min(firstLook, o.Seeds), Step: lookStep, Blocks: o.Seeds, Level: raceLevel})
-	if err != nil {
-		return nil, false, err
-	}
+	r := newRace(len(racing), raceOptions{First: min(firstLook, o.Seeds), Step: lookStep, Blocks: o.Seeds, Level: raceLevel})
 	for next := r.Next(); next > 0; next = r.Next() {
 		running := r.Running()
-		if interrupted, err = s.measure(ctx, racing, running, r.Blocks()+next); err != nil || interrupted || s.exhausted {
+		if interrupted, err = s.measure(ctx, racing, running, r.blocks+next); err != nil || interrupted || s.exhausted {
 			break
 		}
 		for range next {
 			values := make([]float64, len(running))
 			for i, number := range running {
-				values[i] = racing[number].values[r.Blocks()]
+				values[i] = racing[number].values[r.blocks]
 			}
-			if err := r.Add(values); err != nil {
-				return nil, false, err
-			}
+			r.Add(values)
 		}
 		for i, c := range racing {
-			c.dropped = r.State(i)
+			c.dropped = r.states[i]
 		}
 		s.best = racing[r.Leader()]
 		o.Report(Progress{
-			Round: round, Rounds: o.Rounds, Seeds: r.Blocks(), Running: len(r.Running()), Candidates: len(racing),
+			Round: round, Rounds: o.Rounds, Seeds: r.blocks, Running: len(r.Running()), Candidates: len(racing),
 			Best: s.name(s.best), BestObjective: mean(s.best.values), CurrentObjective: mean(s.candidates[0].values),
 		})
 	}
-	if r.Blocks() == 0 {
+	if r.blocks == 0 {
 		return racing, interrupted, err
 	}
 	for _, number := range r.Ranking() {

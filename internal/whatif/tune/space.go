@@ -6,7 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/plugins"
+	"github.com/plimsoll-k8s/plimsoll/plugins/lowriskovercommitment"
+	"github.com/plimsoll-k8s/plimsoll/plugins/noderesourceslimits"
+	"github.com/plimsoll-k8s/plimsoll/plugins/predictedutilization"
 )
 
 // The plugins of kube-scheduler whose weights and arguments are searched.
@@ -66,13 +70,14 @@ type Point [maxDimensions]int
 // value returns the value of a point in a dimension.
 func (p Point) value(d int) any { return Space[d].Values[p[d]] }
 
-// weightOf returns the dimension of the weight of the plugin of a dimension.
-func weightOf(d int) int {
-	return slices.IndexFunc(Space, func(other Dimension) bool { return other.Plugin == Space[d].Plugin && other.Argument == "" })
+// weight returns the weight of a plugin.
+func (p Point) weight(plugin string) int {
+	d := slices.IndexFunc(Space, func(d Dimension) bool { return d.Plugin == plugin && d.Argument == "" })
+	return p.value(d).(int)
 }
 
 // matters reports whether a dimension has an effect at a point: the arguments of a plugin that does not score have none.
-func (p Point) matters(d int) bool { return Space[d].Argument == "" || p.value(weightOf(d)) != 0 }
+func (p Point) matters(d int) bool { return Space[d].Argument == "" || p.weight(Space[d].Plugin) != 0 }
 
 // scores reports whether any plugin scores at a point.
 func (p Point) scores() bool {
@@ -201,4 +206,38 @@ func number(value any) float64 {
 	}
 	v, _ := value.(float64)
 	return v
+}
+
+// combinations are starting points in addition to the built-in profiles, as weights of plugins. Plugins that are not listed do not score.
+var combinations = []map[string]int{
+	{balancedPlugin: 1, noderesourceslimits.Name: 1, predictedutilization.Name: 5},
+	{fitPlugin: 1, balancedPlugin: 1, lowriskovercommitment.Name: 2, predictedutilization.Name: 5},
+	{predictedutilization.Name: 5},
+}
+
+// startPoints returns the points of the built-in profiles and of combinations of their plugins.
+func startPoints() ([]Point, error) {
+	var points []Point
+	for _, name := range engine.BuiltInProfiles {
+		read, err := engine.ReadConfig(name)
+		if err != nil {
+			return nil, err
+		}
+		c, err := newCurrent(read)
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, c.point)
+	}
+	plain := points[slices.Index(engine.BuiltInProfiles, "default")]
+	for _, weights := range combinations {
+		p := plain
+		for d, dimension := range Space {
+			if dimension.Argument == "" {
+				p[d] = nearest(dimension, weights[dimension.Plugin])
+			}
+		}
+		points = append(points, p)
+	}
+	return points, nil
 }

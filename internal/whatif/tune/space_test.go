@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
@@ -151,28 +150,7 @@ func TestConfigurations(t *testing.T) {
 			if got := mustCurrent(t, name, string(changed.Text)); got.point != p || got.index != c.index {
 				t.Fatalf("%s: %s has the settings %s in\n%s", name, p, got.point, changed.Text)
 			}
-			checkPreScore(t, c, p, changed)
 		})
-	}
-}
-
-// checkPreScore verifies that plugins of Plimsoll whose weight is changed are enabled at all extension points or at none, as in the
-// profiles of the chart.
-func checkPreScore(t *rapid.T, c *current, p Point, changed engine.NamedConfig) {
-	decoded, err := changed.Config()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for d, dimension := range Space {
-		if dimension.Argument != "" || dimension.Plugin == fitPlugin || dimension.Plugin == balancedPlugin || p[d] == c.point[d] {
-			continue
-		}
-		isEnabled := slices.ContainsFunc(decoded.Profiles[c.index].Plugins.MultiPoint.Enabled, func(enabled internalconfig.Plugin) bool {
-			return enabled.Name == dimension.Plugin
-		})
-		if isEnabled != (p.value(d).(int) > 0) {
-			t.Fatalf("%s with weight %v is enabled at all points: %t, in\n%s", dimension.Plugin, p.value(d), isEnabled, changed.Text)
-		}
 	}
 }
 
