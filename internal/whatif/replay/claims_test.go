@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
@@ -160,11 +163,7 @@ func TestRecordedDevices(t *testing.T) {
 		if claim, ok := object.(*resourcev1.ResourceClaim); ok && claim.Name != "old-gpu" {
 			continue // generated
 		}
-		raw, err := encode(object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Objects = append(r.Objects, raw)
+		r.Objects = append(r.Objects, encode(t, object))
 	}
 	for _, node := range objects.Nodes {
 		r.Nodes = append(r.Nodes, recording.Node{Object: node, Appeared: -1, Gone: never})
@@ -189,6 +188,22 @@ func TestRecordedDevices(t *testing.T) {
 	if run.Recorded.Placements.Same != 4 || run.PendingSeconds.Max != 120 || run.Unschedulable != 0 {
 		t.Errorf("%+v, pending %+v, %d unschedulable", run.Recorded.Placements, run.PendingSeconds, run.Unschedulable)
 	}
+}
+
+// encode returns an object as JSON, with its type.
+func encode(t *testing.T, object runtime.Object) json.RawMessage {
+	t.Helper()
+	kinds, _, err := scheme.Scheme.ObjectKinds(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object = object.DeepCopyObject()
+	object.GetObjectKind().SetGroupVersionKind(kinds[0])
+	raw, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
 }
 
 // splitDocuments splits a text of YAML documents.

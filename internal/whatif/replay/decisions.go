@@ -216,14 +216,14 @@ func nodeScores(scores *engine.PodScores, selected string) []result.NodeScore {
 			feasible = append(feasible, &scores.Nodes[i])
 		}
 	}
-	rank := func(n *engine.NodeScores) int64 {
-		if n.Name == selected {
-			return -1
-		}
-		return 0
-	}
 	slices.SortStableFunc(feasible, func(a, b *engine.NodeScores) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Total, a.Total))
+		switch selected {
+		case a.Name:
+			return -1
+		case b.Name:
+			return 1
+		}
+		return cmp.Compare(b.Total, a.Total)
 	})
 	recorded := []result.NodeScore{}
 	for _, n := range feasible[:min(len(feasible), 1+otherNodes)] {

@@ -47,11 +47,11 @@ func (r *run) prepareNodes(cluster *engine.Cluster) {
 	for i := range r.input.Nodes {
 		n := &r.input.Nodes[i]
 		r.addNodeState(n.Object)
-		r.boots = append(r.boots, int32(i))
 		if n.Appeared <= 0 {
 			cluster.Nodes = append(cluster.Nodes, n.Object)
 			r.nodes[i].ready = true
-			r.booted++
+		} else {
+			r.boots = append(r.boots, int32(i))
 		}
 		if n.Gone != recording.Never {
 			r.removals = append(r.removals, int32(i))
@@ -84,7 +84,7 @@ func (r *run) preparePods(cluster *engine.Cluster) {
 	slices.SortStableFunc(r.arrivals, func(a, b int32) int { return cmp.Compare(r.input.Pods[a].Arrival, r.input.Pods[b].Arrival) })
 	r.horizon = (lastArrival+Step-1)/Step*Step + r.options.Tail
 	if r.input.End > 0 {
-		r.horizon, r.recorded = r.input.End, newRecorded()
+		r.horizon, r.recorded = r.input.End, &recorded{}
 	}
 }
 

@@ -105,9 +105,7 @@ func (r *run) placed(number int32, name string) {
 	if !state.hadNode {
 		r.scheduledPods++
 	}
-	if !state.scheduled {
-		state.scheduled, r.scheduled = true, append(r.scheduled, number)
-	}
+	state.scheduled = true
 	r.place(number, r.nodeNumbers[name], r.now)
 	if r.options.Placed != nil {
 		r.options.Placed(r.input.Pods[number].Object.Name, name)

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
@@ -13,19 +12,15 @@ import (
 type recorded struct {
 	cpu, memory loads
 	placements  result.Placements
-	// deleted counts the pods that were deleted while they were pending, by reason.
-	deleted map[string]int
 }
-
-func newRecorded() *recorded { return &recorded{deleted: map[string]int{}} }
 
 // addNode adds a step of a node.
 func (r *recorded) addNode(allocatable result.Capacity, step result.Step) {
 	if r == nil {
 		return
 	}
-	r.cpu.add(fraction(step.CPUDemand, allocatable.CPU))
-	r.memory.add(fraction(step.MemoryDemand, allocatable.Memory))
+	r.cpu.add(result.Ratio(step.CPUDemand, allocatable.CPU))
+	r.memory.add(result.Ratio(step.MemoryDemand, allocatable.Memory))
 }
 
 // addPlacement adds the first node that the scheduler selected for a pod, and the node on which it was recorded.
@@ -39,14 +34,6 @@ func (r *recorded) addPlacement(node, recorded string) {
 	default:
 		r.placements.Other++
 	}
-}
-
-// reasonsOfDeleted returns the reasons why deleted pods were pending.
-func (r *recorded) reasonsOfDeleted() map[string]int {
-	if r == nil {
-		return map[string]int{}
-	}
-	return maps.Clone(r.deleted)
 }
 
 // result returns the comparison, nil without a recording.
@@ -101,18 +88,18 @@ func (l *loads) quantile(fraction float64) float64 {
 }
 
 func (r *run) nextRemoval() int64 {
-	if r.removed == len(r.removals) {
+	if len(r.removals) == 0 {
 		return recording.Never
 	}
-	return r.input.Nodes[r.removals[r.removed]].Gone
+	return r.input.Nodes[r.removals[0]].Gone
 }
 
 // removeRecorded removes the nodes that the recording shows going. Their pods are scheduled again.
 func (r *run) removeRecorded(ctx context.Context) error {
 	removed := false
 	for r.nextRemoval() <= r.now {
-		number := r.removals[r.removed]
-		r.removed++
+		number := r.removals[0]
+		r.removals = r.removals[1:]
 		if !r.nodes[number].ready {
 			continue
 		}
@@ -152,7 +139,7 @@ func (r *run) deletePending(number int32) {
 	r.queue.pending = slices.Delete(r.queue.pending, i, i+1)
 	r.totals.AddUnschedulable(float64(state.pendingSeconds + r.now - state.pendingSince))
 	// The reason is kept for later pods of the same shape.
-	r.recorded.deleted[r.queue.reasons[number]]++
+	r.reasons[r.queue.reasons[number]]++
 	if state.hadNode {
 		r.scheduledPods-- // The pod was evicted.
 	}

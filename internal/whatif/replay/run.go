@@ -27,20 +27,17 @@ type run struct {
 	input   recording.Input
 	options Options
 	engine  *engine.Engine
-	stop    <-chan struct{} // closed when the run is interrupted
+	stop    func() error // returns an error when the run is interrupted
 	// now is the current second. It is negative while load is measured before the run.
 	now, nextStep, horizon int64
 	// warmUpSteps is the number of steps before second 0.
 	warmUpSteps int64
 	nodes       []node // by number
 	nodeNumbers map[string]int32
-	boots       []int32 // numbers of nodes in the order in which they become ready
-	booted      int     // how many of them are ready
-	removals    []int32 // numbers of nodes in the order in which the recording removes them
-	removed     int     // how many of them are removed
+	boots       []int32 // numbers of the booting nodes in the order in which they become ready
+	removals    []int32 // numbers of the nodes that the recording removes later, in the order of their removal
 	pods        []pod   // by number
-	arrivals    []int32 // numbers of pods in the order of arrival
-	arrived     int     // how many of them have arrived
+	arrivals    []int32 // numbers of the pods that have not arrived, in the order of arrival
 	completions completions
 	queue       queue
 	monitoring  *monitoring
@@ -48,12 +45,13 @@ type run struct {
 	evaluator     result.Evaluator
 	demand        []result.Demand // buffer of step
 	totals        result.Totals
-	scheduledPods int     // pods scheduled for the first time that have a node
-	scheduled     []int32 // numbers of the pods that were ever scheduled
-	timeSeries    *timeSeries
-	decisions     *decisions
-	autoscaler    *autoscaler.Autoscaler // nil without autoscaler
-	recorded      *recorded              // nil unless the input is a recording
+	scheduledPods int // pods scheduled for the first time that have a node
+	// reasons counts the pods that were deleted while they were pending, by reason.
+	reasons    map[string]int
+	timeSeries *timeSeries
+	decisions  *decisions
+	autoscaler *autoscaler.Autoscaler // nil without autoscaler
+	recorded   *recorded              // nil unless the input is a recording
 }
 
 // node is the state of a node.
@@ -100,8 +98,8 @@ func newPod(model *recording.UsageModel, number int32, p *recording.InputPod) po
 // as interrupted.
 func Run(ctx context.Context, in recording.Input, options Options) (result.Run, error) {
 	r := &run{
-		input: in, options: options, stop: ctx.Done(), nodeNumbers: map[string]int32{}, queue: newQueue(),
-		monitoring: newMonitoring(options.Metrics),
+		input: in, options: options, stop: ctx.Err, nodeNumbers: map[string]int32{}, queue: newQueue(),
+		reasons: map[string]int{}, monitoring: newMonitoring(options.Metrics),
 	}
 	// An interrupted scheduling cycle considers fewer nodes: cycles are not canceled.
 	runCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -123,14 +121,7 @@ func Run(ctx context.Context, in recording.Input, options Options) (result.Run, 
 }
 
 // interrupted reports whether the run has to stop.
-func (r *run) interrupted() bool {
-	select {
-	case <-r.stop:
-		return true
-	default:
-		return false
-	}
-}
+func (r *run) interrupted() bool { return r.stop() != nil }
 
 // nextEvent returns the second of the next event.
 func (r *run) nextEvent() int64 {
@@ -159,8 +150,8 @@ func (r *run) processEvents(ctx context.Context) error {
 		return err
 	}
 	for r.nextArrival() <= r.now && !r.interrupted() {
-		number := r.arrivals[r.arrived]
-		r.arrived++
+		number := r.arrivals[0]
+		r.arrivals = r.arrivals[1:]
 		if err := r.attempt(ctx, number); err != nil {
 			return err
 		}
@@ -182,24 +173,24 @@ func (r *run) processEvents(ctx context.Context) error {
 }
 
 func (r *run) nextArrival() int64 {
-	if r.arrived == len(r.arrivals) {
+	if len(r.arrivals) == 0 {
 		return recording.Never
 	}
-	return r.input.Pods[r.arrivals[r.arrived]].Arrival
+	return r.input.Pods[r.arrivals[0]].Arrival
 }
 
 func (r *run) nextBoot() int64 {
-	if r.booted == len(r.boots) {
+	if len(r.boots) == 0 {
 		return recording.Never
 	}
-	return r.input.Nodes[r.boots[r.booted]].Appeared
+	return r.input.Nodes[r.boots[0]].Appeared
 }
 
 // bootNodes adds the nodes that become ready to the scheduler.
 func (r *run) bootNodes(ctx context.Context) error {
 	for r.nextBoot() <= r.now {
-		number := r.boots[r.booted]
-		r.booted++
+		number := r.boots[0]
+		r.boots = r.boots[1:]
 		r.nodes[number].ready = true
 		r.nodeNumbers[r.nodes[number].name] = number
 		r.engine.AddNode(ctx, r.input.Nodes[number].Object)
@@ -256,9 +247,6 @@ func (r *run) receiveLoad() error {
 		if err := r.engine.SetLoad(reading.nodes); err != nil {
 			return err
 		}
-		if !r.monitoring.readsPods {
-			continue
-		}
 		if err := r.engine.SetPodUsage(reading.pods); err != nil {
 			return err
 		}
@@ -307,8 +295,8 @@ func (r *run) step() {
 			r.recorded.addNode(n.allocatable, effect)
 		}
 		if measure {
-			r.monitoring.addSample(n.name, r.now, fraction(effect.CPUGranted, n.machineCPU),
-				fraction(effect.MemoryKept, n.allocatable.MachineMemory))
+			r.monitoring.addSample(n.name, r.now, result.Ratio(effect.CPUGranted, n.machineCPU),
+				result.Ratio(effect.MemoryKept, n.allocatable.MachineMemory))
 			measured = append(measured, n.name)
 			r.measurePods(n, granted)
 		}
@@ -373,10 +361,35 @@ func (r *run) nodeRisks() []float64 {
 	return risks
 }
 
-// fraction returns a/b, 0 if b is not positive.
-func fraction(a, b float64) float64 {
-	if b <= 0 {
-		return 0
+// result returns the result of the run so far.
+func (r *run) result(interrupted bool) result.Run {
+	pending := make(map[int32]bool, len(r.queue.pending))
+	for _, number := range r.queue.pending {
+		p := &r.pods[number]
+		pending[number] = true
+		r.totals.AddUnschedulable(float64(p.pendingSeconds + max(r.now-p.pendingSince, 0)))
+		reason := r.queue.reasons[number]
+		if r.autoscaler != nil {
+			reason += r.autoscaler.PendingReason(number)
+		}
+		r.reasons[reason]++
+		if p.hadNode {
+			r.scheduledPods-- // The pod was evicted.
+		}
 	}
-	return a / b
+	for i := range r.pods {
+		if p := &r.pods[i]; p.scheduled && !pending[int32(i)] {
+			r.totals.AddScheduled(float64(p.pendingSeconds))
+		}
+	}
+	run := result.Run{
+		Outcome: r.totals.Result(), Scheduled: r.scheduledPods, NotArrived: len(r.arrivals),
+		Reasons: r.reasons, Seconds: max(r.now, 0), Interrupted: interrupted,
+		TimeSeries: r.timeSeries.result(), Decisions: r.decisions.result(r.input.Pods, r.now),
+	}
+	if r.autoscaler != nil {
+		run.Scaling = r.autoscaler.Result(r.now)
+	}
+	run.Recorded = r.recorded.result()
+	return run
 }

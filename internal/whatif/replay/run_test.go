@@ -297,7 +297,7 @@ func TestPodUsageIsMeasured(t *testing.T) {
 	for _, reads := range []bool{false, true} {
 		o := options(t, "default", "constant:mean=1.5,max=4", 1)
 		r := &run{
-			input: completed(cluster, recording.Limits{CPU: 2, Memory: 2}, 1), options: o, stop: t.Context().Done(),
+			input: completed(cluster, recording.Limits{CPU: 2, Memory: 2}, 1), options: o, stop: t.Context().Err,
 			nodeNumbers: map[string]int32{}, queue: newQueue(), monitoring: newMonitoring(o.Metrics),
 		}
 		if err := r.prepare(t.Context()); err != nil {

@@ -50,7 +50,7 @@ func (r *run) startAutoscaler(ctx context.Context) error {
 // clusterState returns the state that the autoscaler reads.
 func (r *run) clusterState() autoscaler.Cluster {
 	c := autoscaler.Cluster{
-		Now: r.now, Nodes: r.input.Nodes, Pods: r.input.Pods, Booting: r.boots[r.booted:], Pending: r.queue.pending,
+		Now: r.now, Nodes: r.input.Nodes, Pods: r.input.Pods, Booting: r.boots, Pending: r.queue.pending,
 		Ready: make([]autoscaler.NodeState, 0, len(r.nodes)),
 	}
 	for i := range r.nodes {
@@ -86,7 +86,7 @@ func (r *run) addNode(n recording.Node) {
 	number := int32(len(r.input.Nodes))
 	r.input.Nodes = append(r.input.Nodes, n)
 	r.addNodeState(n.Object)
-	i := r.booted
+	i := 0
 	for i < len(r.boots) && r.input.Nodes[r.boots[i]].Appeared <= n.Appeared {
 		i++
 	}

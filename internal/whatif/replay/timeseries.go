@@ -98,7 +98,7 @@ func (t *timeSeries) addRisks(risks []float64) {
 	for _, v := range risks {
 		sum, highest = sum+v, max(highest, v)
 	}
-	t.meanRisks, t.maxima = append(t.meanRisks, fraction(sum, float64(len(risks)))), append(t.maxima, highest)
+	t.meanRisks, t.maxima = append(t.meanRisks, result.Ratio(sum, float64(len(risks)))), append(t.maxima, highest)
 }
 
 // result returns the time series, nil if nothing was recorded.
@@ -127,7 +127,7 @@ func (t *timeSeries) result() *result.TimeSeries {
 func (t *timeSeries) means(count func(*point) float64) []float64 {
 	means := make([]float64, len(t.points))
 	for i := range t.points {
-		means[i] = fraction(count(&t.points[i]), t.points[i].steps)
+		means[i] = result.Ratio(count(&t.points[i]), t.points[i].steps)
 	}
 	return roundAll(means)
 }

@@ -36,7 +36,7 @@ func (t *Totals) AddStep(number int, node Capacity, pods int, seconds float64, s
 	}
 	t.usedNow++
 	n := &t.nodes[number]
-	cpu, memory := ratio(step.CPULimits, node.CPU), ratio(step.MemoryLimits, node.Memory)
+	cpu, memory := Ratio(step.CPULimits, node.CPU), Ratio(step.MemoryLimits, node.Memory)
 	n.seconds += seconds
 	n.cpuRatio += cpu * seconds
 	n.memoryRatio += memory * seconds
@@ -56,8 +56,8 @@ func (t *Totals) AddStep(number int, node Capacity, pods int, seconds float64, s
 	}
 }
 
-// ratio returns amount/capacity, 0 without capacity.
-func ratio(amount, capacity float64) float64 {
+// Ratio returns amount/capacity, 0 without capacity.
+func Ratio(amount, capacity float64) float64 {
 	if capacity <= 0 {
 		return 0
 	}
