@@ -166,7 +166,8 @@ func newComparison(tb testing.TB, names []string, nodes, podsPerNode, equal int)
 	c := &comparison{names: names, equal: equal, engines: map[string]*engine.Engine{}, samples: map[string][]sample{}}
 	for _, name := range names {
 		e, err := engine.New(tb.Context(), cluster, engine.Options{
-			Config: configurationOf(tb, name), Load: reading, Now: reading.Time, ExtraPlugins: nothingRegistry(), Batches: equal > 1,
+			Config: configurationOf(tb, name), Load: reading, Clock: func() time.Time { return reading.Time },
+			ExtraPlugins: nothingRegistry(), Batches: equal > 1,
 		})
 		if err != nil {
 			tb.Fatal(err)

@@ -52,7 +52,7 @@ func burst(t *testing.T, countRecent bool, cpu func(i int) load.Utilization, run
 		cluster.Running = append(cluster.Running, old)
 		reading.Nodes[name] = load.Node{CPU: cpu(i), HasCPU: true}
 	}
-	e := newEngine(t, cluster, Options{Config: cfg, Load: reading, Now: now})
+	e := newEngine(t, cluster, Options{Config: cfg, Load: reading, Clock: func() time.Time { return now }})
 	got := map[string]int{}
 	for i := range 100 {
 		p := pod(fmt.Sprintf("burst-%d", i), "", request, "16")

@@ -3,9 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
@@ -45,4 +48,59 @@ func (e *Engine) SetPodUsage(reading load.PodReading) error {
 		errs = append(errs, store.Put(reading))
 	}
 	return errors.Join(errs...)
+}
+
+// RemoveNode removes a node without pods. A node with the same name can be added
+// again.
+func (e *Engine) RemoveNode(ctx context.Context, node *v1.Node) error {
+	return e.scheduler.Cache.RemoveNode(klog.FromContext(ctx), node)
+}
+
+// AssignPod adds a pod to the node that its spec names, whether or not it fits.
+func (e *Engine) AssignPod(ctx context.Context, bound *v1.Pod) error {
+	return e.scheduler.Cache.AddPod(klog.FromContext(ctx), bound)
+}
+
+// UnassignPod removes a pod from its node, and returns it as AssignPod expects it.
+func (e *Engine) UnassignPod(ctx context.Context, pod *v1.Pod) (*v1.Pod, error) {
+	bound, err := e.scheduler.Cache.GetPod(pod)
+	if err != nil {
+		return nil, err
+	}
+	return bound, e.scheduler.Cache.RemovePod(klog.FromContext(ctx), bound)
+}
+
+// Fits reports whether a pod passes all filters on a node with its current pods.
+func (e *Engine) Fits(ctx context.Context, pod *v1.Pod, node string) (bool, error) {
+	if err := e.scheduler.Cache.UpdateSnapshot(klog.FromContext(ctx), e.snapshot); err != nil {
+		return false, err
+	}
+	info, err := e.snapshot.NodeInfos().Get(node)
+	if err != nil {
+		return false, err
+	}
+	return e.passesFilters(ctx, pod, info)
+}
+
+// FitsEmpty reports whether a pod passes all filters on a node without pods. The engine does not
+// have to have the node.
+func (e *Engine) FitsEmpty(ctx context.Context, pod *v1.Pod, node *v1.Node) (bool, error) {
+	if err := e.scheduler.Cache.UpdateSnapshot(klog.FromContext(ctx), e.snapshot); err != nil {
+		return false, err
+	}
+	info := framework.NewNodeInfo()
+	info.SetNode(node)
+	return e.passesFilters(ctx, pod, info)
+}
+
+func (e *Engine) passesFilters(ctx context.Context, pod *v1.Pod, node fwk.NodeInfo) (bool, error) {
+	profile, err := e.profile(pod, "")
+	if err != nil {
+		return false, fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	feasible, _, err := filter(ctx, profile, framework.NewCycleState(), pod, []fwk.NodeInfo{node})
+	if err != nil {
+		return false, fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return len(feasible) > 0, nil
 }

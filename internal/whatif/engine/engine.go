@@ -51,11 +51,8 @@ type Options struct {
 	Config *internalconfig.KubeSchedulerConfiguration
 	// Load of the nodes, nil if unknown.
 	Load *load.Reading
-	// Now is the time at which the age of the load is computed, the current time if
-	// zero.
-	Now time.Time
-	// Clock replaces Now if the time changes. It is called by the goroutine that uses
-	// the engine.
+	// Clock returns the time at which the age of the load is computed, time.Now if nil. It is called by the goroutine that
+	// uses the engine.
 	Clock func() time.Time
 	// ExtraPlugins are plugins in addition to the plugins of Kubernetes and Plimsoll. They find the load of the
 	// engine with the handle, as Plimsoll's plugins do.
@@ -112,8 +109,11 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	client := fake.NewClientset(append(missingNamespaces(cluster), versioned(cluster.References)...)...)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	snapshot := internalcache.NewEmptySnapshot()
+	if options.Clock == nil {
+		options.Clock = time.Now
+	}
 	e := &Engine{
-		snapshot: snapshot, now: options.clock(), position: make(map[string]int, len(cluster.Nodes)),
+		snapshot: snapshot, now: options.Clock, position: make(map[string]int, len(cluster.Nodes)),
 		explainers: map[string]map[string]explainer{},
 	}
 	registry := e.remember(plugins.RegistryWithLoad(e.newStore, e.newPodStore, registered, options.ExtraPlugins))
@@ -195,17 +195,6 @@ func (e *Engine) newPodStore(maxAge time.Duration) (*load.PodStore, error) {
 	store := load.NewPodStore(maxAge, e.now)
 	e.podStores = append(e.podStores, store)
 	return store, nil
-}
-
-// clock returns the function that returns the time.
-func (o Options) clock() func() time.Time {
-	switch {
-	case o.Clock != nil:
-		return o.Clock
-	case o.Now.IsZero():
-		return time.Now
-	}
-	return func() time.Time { return o.Now }
 }
 
 // missingNamespaces returns the namespaces of pods that the references lack.

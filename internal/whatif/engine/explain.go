@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,8 +9,11 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -18,14 +22,18 @@ type State struct {
 	Objects *manifest.Objects
 	// Load is nil if the load is unknown.
 	Load *load.Reading
-	// Now is the time from which the age of the load is computed.
+	// Now is the time from which the age of the load is computed, the current time if zero.
 	Now time.Time
 }
 
 // Engine returns a scheduler over the cluster. It runs until ctx ends.
 func (s State) Engine(ctx context.Context, scheduler Scheduler) (*Engine, error) {
 	cluster := Cluster{Nodes: s.Objects.Nodes, Running: s.Objects.Running, References: s.Objects.Referred()}
-	e, err := New(ctx, cluster, Options{Config: scheduler.Config, Load: s.Load, Now: s.Now})
+	options := Options{Config: scheduler.Config, Load: s.Load}
+	if !s.Now.IsZero() {
+		options.Clock = func() time.Time { return s.Now }
+	}
+	e, err := New(ctx, cluster, options)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", scheduler.Source, err)
 	}
@@ -119,4 +127,102 @@ func (e *Explanation) setReason(pod *v1.Pod) {
 	if gates := len(pod.Spec.SchedulingGates); gates > 0 && pod.Spec.NodeName == "" {
 		e.Reason += fmt.Sprintf(" It has %d scheduling gates, and is not scheduled until they are removed.", gates)
 	}
+}
+
+// Scheduler is the configuration that pods are evaluated with.
+type Scheduler struct {
+	Config *internalconfig.KubeSchedulerConfiguration
+	// Source says where the configuration is from, such as the name of a file.
+	Source string
+	// ProfileName selects a profile by its scheduler name. If it is empty, the profile in the pod's
+	// spec.schedulerName is selected, or else the only profile.
+	ProfileName string
+	// AnyPod is set if the profile is to evaluate pods of other schedulers as well.
+	AnyPod bool
+}
+
+// Profile is the profile that a pod is evaluated with.
+type Profile struct {
+	// SchedulerName is the scheduler name of the profile.
+	SchedulerName string `json:"schedulerName"`
+	// Source says where the configuration of the profile is from.
+	Source string `json:"source"`
+	// Requested is the pod's spec.schedulerName.
+	Requested string `json:"requested"`
+}
+
+// Has reports whether the configuration has a profile with the scheduler name.
+func (s Scheduler) Has(name string) bool { return slices.Contains(s.names(), name) }
+
+// names returns the scheduler names of the profiles.
+func (s Scheduler) names() []string {
+	var names []string
+	for i := range s.Config.Profiles {
+		names = append(names, s.Config.Profiles[i].SchedulerName)
+	}
+	return names
+}
+
+// ProfileOf returns the profile that a pod is evaluated with. The error lists the profiles if none is
+// selected.
+func (s Scheduler) ProfileOf(pod *v1.Pod) (Profile, error) {
+	profile := Profile{Requested: cmp.Or(pod.Spec.SchedulerName, v1.DefaultSchedulerName), Source: s.Source}
+	names := s.names()
+	profile.SchedulerName = cmp.Or(s.ProfileName, profile.Requested)
+	if slices.Contains(names, profile.SchedulerName) {
+		return profile, nil
+	}
+	if s.ProfileName == "" && len(names) == 1 {
+		profile.SchedulerName = names[0]
+		return profile, nil
+	}
+	allowed := strings.Join(names, ", ")
+	if s.ProfileName != "" {
+		return profile, fmt.Errorf(
+			"--scheduler-name: invalid value %q: must be one of %s, the profiles of %s",
+			s.ProfileName,
+			allowed,
+			s.Source,
+		)
+	}
+	return profile, fmt.Errorf("pod %s/%s: %s has no profile for spec.schedulerName %q: --scheduler-name must be one of %s",
+		pod.Namespace, pod.Name, s.Source, profile.SchedulerName, allowed)
+}
+
+// Warning returns a warning if the profile belongs to another scheduler than the pod's and was not
+// selected for pods of any scheduler, otherwise "".
+func (s Scheduler) Warning(profile Profile) string {
+	if profile.SchedulerName == profile.Requested || s.ProfileName != "" || s.AnyPod {
+		return ""
+	}
+	return fmt.Sprintf("the profile of scheduler %q is unknown: evaluated with profile %s of %s; "+
+		"--config sets the configuration of the scheduler, --profile a built-in profile",
+		profile.Requested, profile.SchedulerName, s.Source)
+}
+
+// Limitations returns a sentence for each action of kube-scheduler that an evaluation of the pod does not simulate:
+// scheduling of a pod group as a whole, and preemption of pods of lower priority if the pod fits on no node. selected is
+// the node that the evaluation selected.
+func Limitations(pod *v1.Pod, selected string, running []*v1.Pod) []string {
+	var list []string
+	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
+		list = append(list, fmt.Sprintf("pod %s: evaluated alone, while kube-scheduler schedules its pod group %s as a whole",
+			resources.Name(pod), *group.PodGroupName))
+	}
+	if selected != "" || pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == v1.PreemptNever {
+		return list
+	}
+	lower := 0
+	for _, other := range running {
+		if corev1helpers.PodPriority(other) < corev1helpers.PodPriority(pod) {
+			lower++
+		}
+	}
+	if lower > 0 {
+		list = append(
+			list,
+			fmt.Sprintf("pod %s: preemption is not evaluated; %d running pods have a lower priority", resources.Name(pod), lower),
+		)
+	}
+	return list
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -27,7 +28,7 @@ func decisions(t *rapid.T, objects *manifest.Objects, reading *load.Reading) []s
 		t.Fatal(err)
 	}
 	cluster := engine.Cluster{Nodes: objects.Nodes, Running: objects.Running, References: objects.Referred()}
-	engine, err := engine.New(ctx, cluster, engine.Options{Config: config, Load: reading, Now: instant})
+	engine, err := engine.New(ctx, cluster, engine.Options{Config: config, Load: reading, Clock: func() time.Time { return instant }})
 	if err != nil {
 		t.Fatal(err)
 	}
