@@ -44,111 +44,46 @@ const (
 // Kinds has all kinds in the order in which they are read: pods before nodes, so that a snapshot has the
 // nodes of its pods unless they are deleted meanwhile.
 var Kinds = []*Kind{
-	{Folder: FolderCluster, Versions: []string{"v1"}, Resource: "pods", Kind: "Pod", Required: true, rule: podRule},
-	{Folder: FolderCluster, Versions: []string{"v1"}, Resource: "nodes", Kind: "Node", Required: true, rule: nodeRule},
-	{Folder: FolderCluster, Versions: []string{"v1"}, Resource: "namespaces", Kind: "Namespace", rule: object("namespace", fields{})},
-	{
-		Folder: FolderCluster, Group: "apps", Versions: []string{"v1"}, Resource: "deployments", Kind: "Deployment",
-		rule: workload("deployment"),
-	},
-	{
-		Folder: FolderCluster, Group: "apps", Versions: []string{"v1"}, Resource: "replicasets", Kind: "ReplicaSet",
-		rule: workload("replicaset"),
-	},
-	{
-		Folder: FolderCluster, Group: "apps", Versions: []string{"v1"}, Resource: "statefulsets", Kind: "StatefulSet",
-		rule: workload("statefulset"),
-	},
-	{
-		Folder: FolderCluster, Group: "apps", Versions: []string{"v1"}, Resource: "daemonsets", Kind: "DaemonSet",
-		rule: workload("daemonset"),
-	},
-	{Folder: FolderCluster, Group: "batch", Versions: []string{"v1"}, Resource: "jobs", Kind: "Job", rule: workload("job")},
-	{
-		Folder: FolderCluster, Versions: []string{"v1"}, Resource: "replicationcontrollers", Kind: "ReplicationController",
-		rule: replicationControllerRule,
-	},
-	{Folder: FolderCluster, Versions: []string{"v1"}, Resource: "services", Kind: "Service", rule: object("service", fields{
-		"spec": in(fields{"selector": labels}),
-	})},
-	{Folder: FolderCluster, Versions: []string{"v1"}, Resource: "persistentvolumeclaims", Kind: "PersistentVolumeClaim", rule: claimRule},
-	{Folder: FolderCluster, Versions: []string{"v1"}, Resource: "persistentvolumes", Kind: "PersistentVolume", rule: volumeRule},
-	{
-		Folder: FolderCluster, Group: storageGroup, Versions: []string{"v1"}, Resource: "storageclasses", Kind: "StorageClass",
-		rule: storageClassRule,
-	},
-	{Folder: FolderCluster, Group: storageGroup, Versions: []string{"v1"}, Resource: "csinodes", Kind: "CSINode", rule: csiNodeRule},
-	{Folder: FolderCluster, Group: storageGroup, Versions: []string{"v1"}, Resource: "csidrivers", Kind: "CSIDriver", rule: csiDriverRule},
-	{
-		Folder: FolderCluster, Group: storageGroup, Versions: []string{"v1"}, Resource: "csistoragecapacities", Kind: "CSIStorageCapacity",
-		rule: csiCapacityRule,
-	},
-	{
-		Folder: FolderCluster, Group: storageGroup, Versions: []string{"v1"}, Resource: "volumeattachments", Kind: "VolumeAttachment",
-		rule: attachmentRule,
-	},
-	{
-		Folder: FolderCluster, Group: "policy", Versions: []string{"v1"}, Resource: "poddisruptionbudgets", Kind: "PodDisruptionBudget",
-		rule: budgetRule,
-	},
-	{
-		Folder: FolderCluster, Group: "scheduling.k8s.io", Versions: []string{"v1"}, Resource: "priorityclasses", Kind: "PriorityClass",
-		rule: priorityClassRule,
-	},
-	{
-		Folder: FolderCluster, Group: resourceGroup, Versions: []string{"v1"}, Resource: "resourceclaims", Kind: "ResourceClaim",
-		rule: resourceClaimRule,
-	},
-	{
-		Folder: FolderCluster, Group: resourceGroup, Versions: []string{"v1"}, Resource: "resourceclaimtemplates",
-		Kind: "ResourceClaimTemplate", rule: resourceClaimTemplateRule,
-	},
-	{
-		Folder: FolderCluster, Group: resourceGroup, Versions: []string{"v1"}, Resource: "deviceclasses", Kind: "DeviceClass",
-		rule: deviceClassRule,
-	},
-	{
-		Folder: FolderCluster, Group: resourceGroup, Versions: []string{"v1"}, Resource: "resourceslices", Kind: "ResourceSlice",
-		rule: resourceSliceRule,
-	},
+	newKind(FolderCluster, "", "pods", "Pod", podRule, "v1"),
+	newKind(FolderCluster, "", "nodes", "Node", nodeRule, "v1"),
+	newKind(FolderCluster, "", "namespaces", "Namespace", object("namespace", fields{}), "v1"),
+	newKind(FolderCluster, "apps", "deployments", "Deployment", workload("deployment"), "v1"),
+	newKind(FolderCluster, "apps", "replicasets", "ReplicaSet", workload("replicaset"), "v1"),
+	newKind(FolderCluster, "apps", "statefulsets", "StatefulSet", workload("statefulset"), "v1"),
+	newKind(FolderCluster, "apps", "daemonsets", "DaemonSet", workload("daemonset"), "v1"),
+	newKind(FolderCluster, "batch", "jobs", "Job", workload("job"), "v1"),
+	newKind(FolderCluster, "", "replicationcontrollers", "ReplicationController", replicationControllerRule, "v1"),
+	newKind(FolderCluster, "", "services", "Service", object("service", fields{"spec": in(fields{"selector": labels})}), "v1"),
+	newKind(FolderCluster, "", "persistentvolumeclaims", "PersistentVolumeClaim", claimRule, "v1"),
+	newKind(FolderCluster, "", "persistentvolumes", "PersistentVolume", volumeRule, "v1"),
+	newKind(FolderCluster, storageGroup, "storageclasses", "StorageClass", storageClassRule, "v1"),
+	newKind(FolderCluster, storageGroup, "csinodes", "CSINode", csiNodeRule, "v1"),
+	newKind(FolderCluster, storageGroup, "csidrivers", "CSIDriver", csiDriverRule, "v1"),
+	newKind(FolderCluster, storageGroup, "csistoragecapacities", "CSIStorageCapacity", csiCapacityRule, "v1"),
+	newKind(FolderCluster, storageGroup, "volumeattachments", "VolumeAttachment", attachmentRule, "v1"),
+	newKind(FolderCluster, "policy", "poddisruptionbudgets", "PodDisruptionBudget", budgetRule, "v1"),
+	newKind(FolderCluster, "scheduling.k8s.io", "priorityclasses", "PriorityClass", priorityClassRule, "v1"),
+	newKind(FolderCluster, resourceGroup, "resourceclaims", "ResourceClaim", resourceClaimRule, "v1"),
+	newKind(FolderCluster, resourceGroup, "resourceclaimtemplates", "ResourceClaimTemplate", resourceClaimTemplateRule, "v1"),
+	newKind(FolderCluster, resourceGroup, "deviceclasses", "DeviceClass", deviceClassRule, "v1"),
+	newKind(FolderCluster, resourceGroup, "resourceslices", "ResourceSlice", resourceSliceRule, "v1"),
+	newKind(FolderSlack, "plimsoll.dev", "resourceslacks", "ResourceSlack", slackRule, "v1alpha1"),
+	newKind(FolderSlack, "autoscaling.x-k8s.io", "capacitybuffers", "CapacityBuffer", bufferRule, "v1beta1", "v1alpha1"),
+	newKind(FolderSlack, "", "podtemplates", "PodTemplate", object("podtemplate", fields{"template": template}), "v1"),
+	newKind(FolderHub, ocmGroup, "managedclusters", "ManagedCluster", managedClusterRule, "v1"),
+	newKind(FolderHub, ocmGroup, "managedclustersets", "ManagedClusterSet", clusterSetRule, "v1beta2"),
+	newKind(FolderHub, ocmGroup, "managedclustersetbindings", "ManagedClusterSetBinding", bindingRule, "v1beta2"),
+	newKind(FolderHub, ocmGroup, "addonplacementscores", "AddOnPlacementScore", addOnScoreRule, "v1alpha1"),
+	newKind(FolderHub, ocmGroup, "placements", "Placement", placementRule, "v1beta1", "v1alpha1"),
+	newKind(FolderHub, ocmGroup, "placementdecisions", "PlacementDecision", decisionRule, "v1beta1"),
+}
 
-	{
-		Folder: FolderSlack, Group: "plimsoll.dev", Versions: []string{"v1alpha1"}, Resource: "resourceslacks", Kind: "ResourceSlack",
-		rule: slackRule,
-	},
-	{
-		Folder: FolderSlack, Group: "autoscaling.x-k8s.io", Versions: []string{"v1beta1", "v1alpha1"}, Resource: "capacitybuffers",
-		Kind: "CapacityBuffer", rule: bufferRule,
-	},
-	{
-		Folder: FolderSlack, Versions: []string{"v1"}, Resource: "podtemplates", Kind: "PodTemplate",
-		rule: object("podtemplate", fields{"template": template}),
-	},
-
-	{
-		Folder: FolderHub, Group: ocmGroup, Versions: []string{"v1"}, Resource: "managedclusters", Kind: "ManagedCluster",
-		rule: managedClusterRule,
-	},
-	{
-		Folder: FolderHub, Group: ocmGroup, Versions: []string{"v1beta2"}, Resource: "managedclustersets", Kind: "ManagedClusterSet",
-		rule: clusterSetRule,
-	},
-	{
-		Folder: FolderHub, Group: ocmGroup, Versions: []string{"v1beta2"}, Resource: "managedclustersetbindings",
-		Kind: "ManagedClusterSetBinding", rule: bindingRule,
-	},
-	{
-		Folder: FolderHub, Group: ocmGroup, Versions: []string{"v1alpha1"}, Resource: "addonplacementscores", Kind: "AddOnPlacementScore",
-		rule: addOnScoreRule,
-	},
-	{
-		Folder: FolderHub, Group: ocmGroup, Versions: []string{"v1beta1", "v1alpha1"}, Resource: "placements", Kind: "Placement",
-		rule: placementRule,
-	},
-	{
-		Folder: FolderHub, Group: ocmGroup, Versions: []string{"v1beta1"}, Resource: "placementdecisions", Kind: "PlacementDecision",
-		rule: decisionRule,
-	},
+// newKind returns a kind with its versions, the preferred one first. Only pods and nodes are required.
+func newKind(folder, group, resource, kind string, rule fields, versions ...string) *Kind {
+	return &Kind{
+		Folder: folder, Group: group, Versions: versions, Resource: resource, Kind: kind, rule: rule,
+		Required: resource == "pods" || resource == "nodes",
+	}
 }
 
 // kindOf returns the kind with a name and a group, or nil.

@@ -39,15 +39,11 @@ var csiNodeRule = object("node", fields{
 	}))}),
 })
 
-// withDriverName returns the rules for an object that has the name of a driver. The name is kept: it
-// identifies the software, not the cluster.
-func withDriverName(f fields) fields {
-	return f.plus(fields{"apiVersion": keep, "kind": keep, "metadata": in(fields{"name": keep, "uid": uid, "creationTimestamp": keep})})
-}
-
-var csiDriverRule = withDriverName(fields{
+// csiDriverRule keeps the name of the object, which is the name of a driver: it identifies the software, not the cluster.
+var csiDriverRule = fields{
+	"apiVersion": keep, "kind": keep, "metadata": in(fields{"name": keep, "uid": uid, "creationTimestamp": keep}),
 	"spec": in(fields{"attachRequired": keep, "storageCapacity": keep, "volumeLifecycleModes": keep, "podInfoOnMount": keep}),
-})
+}
 
 var csiCapacityRule = object("csistoragecapacity", fields{
 	"storageClassName": named("storageclass"), "nodeTopology": labelSelector, "capacity": keep, "maximumVolumeSize": keep,
