@@ -200,17 +200,17 @@ func (p *pass) scaleUp(ctx context.Context) (hold bool, err error) {
 		p.scaler.podOutcomes[number] = plan.Outcomes[i]
 		hold = hold || plan.Outcomes[i] != FitsNoGroup
 	}
-	if !plan.AddsNodes() {
-		return hold, nil
-	}
-	p.scaler.lastAdded = p.cluster.Now
-	p.scaler.totals.ScaleUps++
 	for group, nodes := range plan.Nodes {
 		for range nodes {
 			p.actions.Add = append(p.actions.Add, p.scaler.newNode(group, p.cluster.Now, p.cluster.Now+p.scaler.groups[group].spec.Boot))
 		}
 		p.scaler.totals.NodesAdded += nodes
 	}
+	if len(p.actions.Add) == 0 {
+		return hold, nil
+	}
+	p.scaler.lastAdded = p.cluster.Now
+	p.scaler.totals.ScaleUps++
 	return true, nil
 }
 

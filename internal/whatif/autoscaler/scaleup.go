@@ -41,11 +41,6 @@ type ScaleUpPlan struct {
 	Outcomes []PodOutcome
 }
 
-// AddsNodes reports whether the plan adds a node.
-func (p ScaleUpPlan) AddsNodes() bool {
-	return slices.ContainsFunc(p.Nodes, func(n int) bool { return n > 0 })
-}
-
 // ScaleUp returns how many nodes the pending pods need in addition to the booting nodes; booting
 // has the group of each. The probe starts without nodes and keeps the booting and added nodes.
 // Large pods are placed first, as in Cluster Autoscaler's estimate, and placeholders last; each pod
