@@ -36,7 +36,8 @@ func jobOver(t testing.TB, file, profile string) Job {
 		t.Fatal(err)
 	}
 	return Job{
-		Source: recording.Source{Recording: file}, Profile: read, Usage: use, Seed: 1, Metrics: replay.Metrics{Interval: 60, Delay: 60, Window: 900},
+		Source: recording.Source{Recording: file}, Profile: read, Usage: use, Seed: 1,
+		Metrics: replay.Metrics{Interval: 60, Delay: 60, Window: 900},
 	}
 }
 

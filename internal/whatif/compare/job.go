@@ -2,6 +2,16 @@ package compare
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/klog/v2"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
@@ -52,3 +62,143 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 // Run runs jobs, as Pool.Run does, and returns their runs in the same order. If ctx is canceled, runs that were not completed are nil
 // or interrupted.
 type Run func(ctx context.Context, jobs []Job) ([]*result.Run, error)
+
+// message is written by a process: its progress, and finally the run or the error.
+type message struct {
+	Done  int64       `json:"done,omitempty"`
+	Total int64       `json:"total,omitempty"`
+	Run   *result.Run `json:"run,omitempty"`
+	Error string      `json:"error,omitempty"`
+}
+
+// Serve reads a job from in, runs it, and writes messages to out. It interrupts the run
+// when in is closed.
+func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	decoder, encoder := json.NewDecoder(in), json.NewEncoder(out)
+	var job Job
+	if err := decoder.Decode(&job); err != nil {
+		return fmt.Errorf("reading the job: %w", err)
+	}
+	tuneRuntime()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, in) // until it is closed
+		cancel()
+	}()
+	reported := int64(0)
+	run, err := job.Run(ctx, func(done, total int64) {
+		if percent := 100 * done / max(total, 1); percent > reported {
+			reported = percent
+			_ = encoder.Encode(message{Done: done, Total: total}) // an error recurs in the last message
+		}
+	})
+	if err != nil {
+		return encoder.Encode(message{Error: err.Error()})
+	}
+	return encoder.Encode(message{Run: &run})
+}
+
+// memoryLimit is the soft memory limit, above which garbage is collected more often.
+const memoryLimit = 2 << 30
+
+// tuneRuntime configures the process for one run: garbage is collected less often, and
+// loggers have no names, since nothing is logged.
+func tuneRuntime() {
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(memoryLimit)
+	klog.EnableContextualLogging(false)
+}
+
+// Pool runs jobs in separate processes.
+type Pool struct {
+	// Command returns a process that calls Serve.
+	Command func(ctx context.Context) *exec.Cmd
+	// Processes is the number of parallel processes, at least 1.
+	Processes int
+	// Progress is called from several goroutines with the progress of a job, unless it
+	// is nil.
+	Progress func(job int, done, total int64)
+}
+
+// stopTimeout is how long an interrupted process may take to write its run.
+const stopTimeout = 30 * time.Second
+
+// Run runs jobs and returns their runs in the same order. If ctx is canceled, current runs cover
+// the time until then, and runs that were not started are nil.
+func (p Pool) Run(ctx context.Context, jobs []Job) ([]*result.Run, error) {
+	runs := make([]*result.Run, len(jobs))
+	// An error cancels the other runs.
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(max(p.Processes, 1))
+	for i := range jobs {
+		if groupCtx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			var err error
+			if groupCtx.Err() == nil {
+				runs[i], err = p.run(groupCtx, i, jobs[i])
+			}
+			return err
+		})
+	}
+	return runs, group.Wait()
+}
+
+// run runs one job.
+func (p Pool) run(ctx context.Context, number int, job Job) (*result.Run, error) {
+	// Closing its input stops a process. It is killed only after the timeout.
+	cmd := p.Command(ctx)
+	cmd.WaitDelay = stopTimeout
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Cancel = stdin.Close
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting the process of a run: %w", err)
+	}
+	_ = json.NewEncoder(stdin).Encode(job) // on failure the process reports the error
+	last := p.readMessages(number, stdout)
+	_ = stdin.Close() // the process has ended or must end
+	exit := cmd.Wait()
+	switch {
+	case last.Error != "":
+		return nil, fmt.Errorf("profile %s, seed %d: %s", job.Profile.Name, job.Seed, last.Error)
+	case last.Run == nil && ctx.Err() == nil:
+		return nil, fmt.Errorf("profile %s, seed %d: the run ended without a result (%w) %s",
+			job.Profile.Name, job.Seed, exit, lastLine(stderr.String()))
+	default:
+		return last.Run, nil
+	}
+}
+
+// readMessages reads the messages of a process, and returns the last message: the run or the error,
+// or neither if the process ended before.
+func (p Pool) readMessages(number int, stdout io.Reader) message {
+	decoder := json.NewDecoder(stdout)
+	for {
+		var m message
+		switch err := decoder.Decode(&m); {
+		case err != nil:
+			return message{}
+		case m.Error != "" || m.Run != nil:
+			return m
+		case p.Progress != nil:
+			p.Progress(number, m.Done, m.Total)
+		}
+	}
+}
+
+// lastLine returns the last non-empty line.
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
