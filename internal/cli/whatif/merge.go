@@ -79,7 +79,7 @@ log of a pod, are ignored.`,
 			if err != nil {
 				return err
 			}
-			return o.finish(cmd, merged)
+			return o.finish(merged, o.print(cmd.OutOrStdout(), merged))
 		},
 	}
 	o.addFlags(cmd)

@@ -66,9 +66,10 @@ func (o *resultOptions) validate(met result.Requirement) error {
 	return o.reportFile().Check()
 }
 
-// finish prints a result, writes the report, and returns an error if the result is incomplete or a condition of --fail-on is true.
-func (o *resultOptions) finish(cmd *cobra.Command, r *result.Result) error {
-	if err := errors.Join(o.print(cmd.OutOrStdout(), r), o.writeReport(r)); err != nil {
+// finish writes the report of a result that was printed, with an error or nil. It returns an error if the result is incomplete or a
+// condition of --fail-on is true.
+func (o *resultOptions) finish(r *result.Result, printed error) error {
+	if err := errors.Join(printed, o.writeReport(r)); err != nil {
 		return base.Failure(err)
 	}
 	if r.Interrupted {

@@ -35,7 +35,7 @@ func (o *whatIfOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return base.Failure(err)
 	}
-	return o.finish(cmd, r)
+	return o.finish(r, o.print(cmd.OutOrStdout(), r))
 }
 
 // runJobs returns a function that runs jobs in processes, as many at a time as there are CPUs, and shows their progress.

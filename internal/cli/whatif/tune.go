@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/report"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/tune"
 )
@@ -129,13 +127,7 @@ func (o *tuneOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return base.Failure(err)
 	}
-	if err := errors.Join(o.printTuning(cmd.OutOrStdout(), r), o.writeConfig(cmd.ErrOrStderr(), r), o.writeReport(r)); err != nil {
-		return base.Failure(err)
-	}
-	if r.Interrupted {
-		return errors.New("interrupted: the results are incomplete and marked")
-	}
-	return o.checkFailOn(r)
+	return o.finish(r, errors.Join(o.printTuning(cmd.OutOrStdout(), r), o.writeConfig(cmd.ErrOrStderr(), r)))
 }
 
 // validateTune returns an error for an invalid flag or combination of flags.
@@ -209,22 +201,16 @@ func (o *tuneOptions) writeConfig(errOut io.Writer, r *result.Result) error {
 
 // printTuning prints the result in the format of --output.
 func (o *tuneOptions) printTuning(out io.Writer, r *result.Result) error {
-	if slices.Contains([]string{base.FormatJSON, base.FormatYAML}, o.output.Format) {
-		return o.output.Print(out, r, nil)
+	escaped, table := base.Escaped(out), o.output.Format == base.FormatTable || o.output.Format == base.FormatWide
+	switch {
+	case table:
+		printSearch(escaped, &o.output, r)
+	case o.output.Format == base.FormatMarkdown:
+		fmt.Fprintf(escaped, "**%s**\n\n", base.EscapeMarkdown(base.Escape(conclusion(r))))
 	}
-	if o.output.Format == formatHTML {
-		return report.Write(out, r)
+	err := o.print(out, r)
+	if table && o.config == "" && r.Tuning.Verdict != result.Keep {
+		fmt.Fprintf(escaped, "\n%s", r.Tuning.Configuration)
 	}
-	out = base.Escaped(out)
-	if o.output.Format == base.FormatMarkdown {
-		fmt.Fprintf(out, "**%s**\n\n", base.EscapeMarkdown(base.Escape(conclusion(r))))
-		printMarkdown(out, r)
-		return nil
-	}
-	printSearch(out, &o.output, r)
-	printResult(out, &o.output, r)
-	if o.config == "" && r.Tuning.Verdict != result.Keep {
-		fmt.Fprintf(out, "\n%s", r.Tuning.Configuration)
-	}
-	return nil
+	return err
 }
