@@ -74,9 +74,6 @@ type comparison struct {
 	Note string
 }
 
-// overload is the figure that headlines are about.
-var overload, _ = result.FigureByName("overloadMinutes")
-
 // compare compares a profile with the first profile.
 func compare(r *result.Result, base, other *result.Profile) comparison {
 	c := comparison{Profile: other.Name, Base: base.Name}
@@ -102,9 +99,9 @@ func compare(r *result.Result, base, other *result.Profile) comparison {
 		}
 	}
 	c.Unclear, c.Equal = figures[unclear], figures[equal]
-	c.Headline = headline(base.Figures, other.Figures)
-	d, mean := other.Figures[overload.Name].Difference, base.Figures[overload.Name].Mean
-	c.OverloadVerdict = assess(overload, d, mean)
+	c.Headline = overload.headline(base.Figures, other.Figures)
+	d, mean := other.Figures[overload.figure.Name].Difference, base.Figures[overload.figure.Name].Mean
+	c.OverloadVerdict = assess(overload.figure, d, mean)
 	c.OverloadClass = classes[c.OverloadVerdict]
 	if d != nil && c.OverloadVerdict != equal {
 		c.Overload = cmp.Or(format.Percent(d.Mean, mean), format.Signed(d.Mean, differenceDecimals(d)))
@@ -162,29 +159,53 @@ func intervalText(d *result.Difference, decimals int) string {
 	return "[" + format.Signed(d.Interval.Low, decimals) + ", " + format.Signed(d.Interval.High, decimals) + "]"
 }
 
-// headline compares the overload time of two profiles in a sentence.
-func headline(base, other map[string]result.Figure) string {
-	before, ok := base[overload.Name]
-	after, both := other[overload.Name]
+// topic is a figure, the time in which nodes or pods are in a state, with the words of its headlines.
+type topic struct {
+	figure result.Definition
+	// state completes "for less time".
+	state string
+	// unit follows the value of a profile, baseUnit the value of the first profile.
+	unit, baseUnit string
+	// never is the headline if the time is 0 with both profiles, empty for a headline with the value.
+	never string
+}
+
+var (
+	// overload is the topic of comparisons of profiles.
+	overload = newTopic("overloadMinutes", "nodes are overloaded", " node minutes", "", "No node is overloaded with either profile.")
+	// pending is the topic of comparisons of slack, which reduces it.
+	pending = newTopic("pendingSecondsMean", "pods are pending", " s on average", " s", "")
+)
+
+func newTopic(figure, state, unit, baseUnit, never string) topic {
+	definition, _ := result.FigureByName(figure)
+	return topic{definition, state, unit, baseUnit, never}
+}
+
+// headline compares two profiles in a sentence.
+func (t *topic) headline(base, other map[string]result.Figure) string {
+	before, ok := base[t.figure.Name]
+	after, both := other[t.figure.Name]
 	if !ok || !both {
 		return ""
 	}
-	values := format.Auto(after.Mean) + " node minutes instead of " + format.Auto(before.Mean)
-	difference := ", a difference of" + differenceText(after.Difference, before.Mean)
-	switch assess(overload, after.Difference, before.Mean) {
+	value := format.Auto(after.Mean) + t.unit
+	values := value + " instead of " + format.Auto(before.Mean) + t.baseUnit + ", a difference of" +
+		differenceText(after.Difference, before.Mean)
+	switch assess(t.figure, after.Difference, before.Mean) {
 	case better:
-		return "Nodes are overloaded for less time: " + values + difference + "; this is clear."
+		return sentence(t.state) + " for less time: " + values + "; this is clear."
 	case worse:
-		return "Nodes are overloaded for more time: " + values + difference + "; this is clear."
+		return sentence(t.state) + " for more time: " + values + "; this is clear."
 	case unclear:
-		return "Whether nodes are overloaded for more or less time is not clear: " + values + difference + "."
+		return "Whether " + t.state + " for more or less time is not clear: " + values + "."
 	case singlePair:
-		return "With one seed, nodes are overloaded for " + values + difference + "."
+		return "With one seed, " + t.state + " for " + values + "."
 	case equal:
-		if after.Mean == 0 {
-			return "No node is overloaded with either profile."
+		if after.Mean == 0 && t.never != "" {
+			return t.never
 		}
-		return "Nodes are overloaded for the same time: " + format.Auto(after.Mean) + " node minutes."
+		return sentence(t.state) + " for the same time: " + value + "."
 	default:
 		return ""
 	}

@@ -57,7 +57,7 @@ var selections = map[string]string{
 func podViews(s *result.Scenario) []podView {
 	byArrival := map[int][]*result.Decision{} // By profile, nil if it did not record the pod.
 	for i := range s.Profiles {
-		decisions := recordedDecisions(&s.Profiles[i])
+		decisions := recordedRun(&s.Profiles[i]).Decisions
 		for j := range decisions {
 			d := &decisions[j]
 			if byArrival[d.Arrival] == nil {
@@ -71,16 +71,6 @@ func podViews(s *result.Scenario) []podView {
 		views = append(views, newPodView(s, arrival, byArrival[arrival]))
 	}
 	return views
-}
-
-// recordedDecisions returns the decisions of the run of a profile that recorded them.
-func recordedDecisions(p *result.Profile) []result.Decision {
-	for i := range p.Runs {
-		if len(p.Runs[i].Decisions) > 0 {
-			return p.Runs[i].Decisions
-		}
-	}
-	return nil
 }
 
 // newPodView returns the view of the decisions for a pod, one for each profile or nil.

@@ -70,7 +70,8 @@ func TestPodViews(t *testing.T) {
 	scenario := func(decisions ...[]result.Decision) *result.Scenario {
 		s := &result.Scenario{}
 		for i, d := range decisions {
-			s.Profiles = append(s.Profiles, result.Profile{Name: string(rune('a' + i)), Runs: []result.Run{{Decisions: d}}})
+			run := result.Run{TimeSeries: &result.TimeSeries{}, Decisions: d}
+			s.Profiles = append(s.Profiles, result.Profile{Name: string(rune('a' + i)), Runs: []result.Run{run}})
 		}
 		return s
 	}

@@ -4,12 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
-
-// pending is the figure that slack reduces.
-var pending, _ = result.FigureByName("pendingSecondsMean")
 
 // enoughReduction is the fraction of the largest reduction of the pending time that a recommended rate of slack reaches.
 const enoughReduction = 2.0 / 3
@@ -21,11 +17,11 @@ func (s *summary) recommendSlack(r *result.Result) {
 		s.Recommendation = "Keep " + r.Profiles[0] + ": no other amount of slack clearly shortens the time that pods are pending " +
 			"without doing clear harm elsewhere."
 		s.Of = r.Profiles[1]
-		s.describe(r, 1, pendingHeadline)
+		s.describe(r, 1, &pending)
 		return
 	}
 	s.Recommendation = "Use " + r.Profiles[best] + " in place of " + r.Profiles[0] + ", if less waiting is worth its price."
-	s.describe(r, best, pendingHeadline)
+	s.describe(r, best, &pending)
 	s.Price = append(s.Price, "Of the amounts compared, it is the cheapest with at least two thirds of the largest clear reduction; "+
 		"the curve below shows all.")
 }
@@ -56,12 +52,12 @@ func bestSlack(r *result.Result) int {
 		clear, harmful, reduction := false, false, 0.0
 		for j := range r.Scenarios {
 			base, other := &r.Scenarios[j].Profiles[0], &r.Scenarios[j].Profiles[i]
-			v := assessFigure(r, base, other, pending.Name)
+			v := assessFigure(r, base, other, pending.figure.Name)
 			clear, harmful = clear || v == better, harmful || v == worse
 			for _, name := range harm {
 				harmful = harmful || assessFigure(r, base, other, name) == worse
 			}
-			reduction += base.Figures[pending.Name].Mean - other.Figures[pending.Name].Mean
+			reduction += base.Figures[pending.figure.Name].Mean - other.Figures[pending.figure.Name].Mean
 			costs[i] += other.Figures["cost"].Mean
 		}
 		if clear && !harmful && reduction > 0 {
@@ -76,25 +72,4 @@ func bestSlack(r *result.Result) int {
 		}
 	}
 	return best
-}
-
-// pendingHeadline compares the time that pods are pending of two profiles in a sentence.
-func pendingHeadline(base, other map[string]result.Figure) string {
-	before, ok := base[pending.Name]
-	after, both := other[pending.Name]
-	if !ok || !both || after.Difference == nil {
-		return ""
-	}
-	values := format.Auto(after.Mean) + " s on average instead of " + format.Auto(before.Mean) + " s, a difference of" +
-		differenceText(after.Difference, before.Mean)
-	switch assess(pending, after.Difference, before.Mean) {
-	case better:
-		return "Pods are pending for less time: " + values + "; this is clear."
-	case worse:
-		return "Pods are pending for more time: " + values + "; this is clear."
-	case equal:
-		return "Pods are pending for the same time: " + format.Auto(after.Mean) + " s on average."
-	default:
-		return "Whether pods are pending for more or less time is not clear: " + values + "."
-	}
 }

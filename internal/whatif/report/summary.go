@@ -41,7 +41,7 @@ func newSummary(r *result.Result) *summary {
 		s.describeOther(r)
 	case best > 0:
 		s.Recommendation = "Use " + r.Profiles[best] + " in place of " + r.Profiles[0] + "."
-		s.describe(r, best, headline)
+		s.describe(r, best, &overload)
 	default:
 		s.Recommendation = "Keep " + r.Profiles[0] + ": no other profile overloads nodes for clearly less time without doing " +
 			"clear harm elsewhere."
@@ -59,13 +59,13 @@ func (s *summary) describeOther(r *result.Result) {
 		}
 	}
 	s.Of = r.Profiles[best]
-	s.describe(r, best, headline)
+	s.describe(r, best, &overload)
 }
 
 // sumOfOverload returns the overload of a profile in all scenarios.
 func sumOfOverload(r *result.Result, profile int) (sum float64) {
 	for i := range r.Scenarios {
-		sum += r.Scenarios[i].Profiles[profile].Figures[overload.Name].Mean
+		sum += r.Scenarios[i].Profiles[profile].Figures[overload.figure.Name].Mean
 	}
 	return sum
 }
@@ -78,7 +78,7 @@ func bestProfile(r *result.Result) int {
 		clear, harmful := false, false
 		for j := range r.Scenarios {
 			base, other := &r.Scenarios[j].Profiles[0], &r.Scenarios[j].Profiles[i]
-			clear = clear || assessFigure(r, base, other, overload.Name) == better
+			clear = clear || assessFigure(r, base, other, overload.figure.Name) == better
 			for _, name := range harm {
 				harmful = harmful || assessFigure(r, base, other, name) == worse
 			}
@@ -100,8 +100,8 @@ func assessFigure(r *result.Result, base, other *result.Profile, name string) ve
 	return assess(r.Source.Directed(definition), f.Difference, base.Figures[name].Mean)
 }
 
-// describe adds the effect of a profile, as a function of the figures of the first profile and of the profile, and its price.
-func (s *summary) describe(r *result.Result, profile int, effect func(base, other map[string]result.Figure) string) {
+// describe adds the effect of a profile on a topic, and its price.
+func (s *summary) describe(r *result.Result, profile int, effect *topic) {
 	for i := range r.Scenarios {
 		prefix := ""
 		if len(r.Scenarios) > 1 {
@@ -113,7 +113,7 @@ func (s *summary) describe(r *result.Result, profile int, effect func(base, othe
 			s.Effect, s.Price = append(s.Effect, rest), append(s.Price, rest)
 			return
 		}
-		if text := effect(base.Figures, other.Figures); text != "" {
+		if text := effect.headline(base.Figures, other.Figures); text != "" {
 			s.Effect = append(s.Effect, prefix+text)
 		}
 		c := compare(r, base, other)

@@ -61,7 +61,7 @@ func timeCharts(s *result.Scenario) []chart {
 		var highest, duration float64
 		found := false
 		for i := range s.Profiles {
-			if c := timeSeries(&s.Profiles[i]); c != nil && len(line.values(c)) > 0 {
+			if c := recordedRun(&s.Profiles[i]).TimeSeries; c != nil && len(line.values(c)) > 0 {
 				found = true
 				highest = Max(highest, Max(line.values(c)...))
 				duration = max(duration, float64(len(line.values(c)))*float64(line.interval(c)))
@@ -84,7 +84,7 @@ func (l series) chart(s *result.Scenario, highest, duration float64) template.HT
 	d.YAxis(y.Ticks(4), y, chartLeft, chartRight, 6, 4)
 	timeAxis(d, duration)
 	for i := range s.Profiles {
-		c := timeSeries(&s.Profiles[i])
+		c := recordedRun(&s.Profiles[i]).TimeSeries
 		if c == nil {
 			continue
 		}

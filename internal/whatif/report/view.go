@@ -117,7 +117,7 @@ func (s *scenario) addCharts(from *result.Scenario) {
 	for i := range from.Profiles {
 		p := &from.Profiles[i]
 		run := recordedRun(p)
-		if run == nil {
+		if run.TimeSeries == nil {
 			continue
 		}
 		s.Lines = append(s.Lines, lineKey{lineClass(i), p.Name})
@@ -125,22 +125,14 @@ func (s *scenario) addCharts(from *result.Scenario) {
 	}
 }
 
-// recordedRun returns the run of a profile that has time series, or nil.
+// recordedRun returns the run of a profile that has time series and decisions, or an empty run.
 func recordedRun(p *result.Profile) *result.Run {
 	for i := range p.Runs {
 		if p.Runs[i].TimeSeries != nil {
 			return &p.Runs[i]
 		}
 	}
-	return nil
-}
-
-// timeSeries returns the time series of a profile, or nil.
-func timeSeries(p *result.Profile) *result.TimeSeries {
-	if run := recordedRun(p); run != nil {
-		return run.TimeSeries
-	}
-	return nil
+	return &result.Run{}
 }
 
 // figureRows returns the figures of a scenario.
