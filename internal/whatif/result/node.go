@@ -1,6 +1,9 @@
 package result
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Demand has the requests, the limits and the demand of a pod in one step. Amounts are
 // finite and at least 0.
@@ -95,14 +98,10 @@ func (e *Evaluator) Step(node Capacity, pods []Demand) (step Step, granted []flo
 
 // resize sets the length of the buffers to a number of pods.
 func (e *Evaluator) resize(n int) {
-	if cap(e.demand) < n {
-		size := n + n/4
-		e.demand, e.weight, e.granted, e.badness = make([]float64, size), make([]float64, size), make([]float64, size),
-			make([]float64, size)
-		e.rest, e.victims = make([]int32, size), make([]int, 0, size)
+	for _, buffer := range []*[]float64{&e.demand, &e.weight, &e.granted, &e.badness} {
+		*buffer = slices.Grow((*buffer)[:0], n)[:n]
 	}
-	e.demand, e.weight, e.granted, e.badness = e.demand[:n], e.weight[:n], e.granted[:n], e.badness[:n]
-	e.rest, e.victims = e.rest[:n], e.victims[:0]
+	e.rest, e.victims = slices.Grow(e.rest[:0], n)[:n], slices.Grow(e.victims[:0], n)
 }
 
 // MemoryUse returns the memory that a pod uses within its limit.

@@ -48,7 +48,7 @@ func Read(r io.Reader) (*Snapshot, error) { return defaultLimits.read(r) }
 // read reads a snapshot within the limits.
 func (b limits) read(r io.Reader) (*Snapshot, error) {
 	s, described := &Snapshot{}, false
-	lists := map[*Kind]List{}
+	items := map[*Kind][]json.RawMessage{}
 	u := &unpacker{limits: b}
 	err := u.unpack(r, func(name string, content io.Reader) (err error) {
 		switch name {
@@ -61,9 +61,7 @@ func (b limits) read(r io.Reader) (*Snapshot, error) {
 			return s.readUsage(content)
 		}
 		kind := kindOfFile(name)
-		list := List{Kind: kind}
-		list.Items, err = u.readList(content)
-		lists[kind] = list
+		items[kind], err = u.readList(content)
 		return err
 	})
 	if err != nil {
@@ -73,8 +71,8 @@ func (b limits) read(r io.Reader) (*Snapshot, error) {
 		return nil, fmt.Errorf("not a snapshot: %s is missing", aboutFile)
 	}
 	for _, kind := range Kinds {
-		if list, ok := lists[kind]; ok {
-			s.Lists = append(s.Lists, list)
+		if found, ok := items[kind]; ok {
+			s.Lists = append(s.Lists, List{kind, found})
 		}
 	}
 	return s, s.check()

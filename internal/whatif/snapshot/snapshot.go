@@ -131,7 +131,7 @@ func (k *Kind) Trim(object map[string]any) (json.RawMessage, error) {
 // FromDocuments returns a snapshot of the objects in manifests, in their order. Other kinds are
 // counted in Ignored.
 func FromDocuments(now time.Time, source manifest.Source) (*Snapshot, error) {
-	lists := map[*Kind]*List{}
+	items := map[*Kind][]json.RawMessage{}
 	var ignored manifest.Ignored
 	err := manifest.EachObject(source, func(group, name string, object map[string]any) error {
 		kind := kindOf(group, name)
@@ -140,25 +140,19 @@ func FromDocuments(now time.Time, source manifest.Source) (*Snapshot, error) {
 			return nil
 		}
 		item, err := kind.Trim(object)
-		if lists[kind] == nil {
-			lists[kind] = &List{Kind: kind}
-		}
-		lists[kind].Items = append(lists[kind].Items, item)
+		items[kind] = append(items[kind], item)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	var ordered []List
+	var lists []List
 	for _, kind := range Kinds {
-		if list := lists[kind]; list != nil || kind.Required {
-			if list == nil {
-				list = &List{Kind: kind}
-			}
-			ordered = append(ordered, *list)
+		if found, ok := items[kind]; ok || kind.Required {
+			lists = append(lists, List{kind, found})
 		}
 	}
-	s := New(now, "", ordered, nil)
+	s := New(now, "", lists, nil)
 	s.Ignored = ignored
 	return s, nil
 }
