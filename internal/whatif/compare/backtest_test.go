@@ -91,7 +91,8 @@ func TestOtherProfile(t *testing.T) {
 	if got.Placements.Other == 0 || *figure(t, got.Backtest, "nodesUsed").Error >= 0 {
 		t.Errorf("%+v, want pods on other nodes, and fewer nodes", got.Backtest)
 	}
-	if s := got.Summary(); !strings.HasPrefix(s, "Error of the model, if most-allocated was the profile in force: overload, node minutes ") {
+	const summary = "Error of the model, if most-allocated was the profile in force: overload, node minutes "
+	if s := got.Summary(); !strings.HasPrefix(s, summary) {
 		t.Errorf("summary %q", s)
 	}
 }

@@ -95,7 +95,8 @@ func TestScoreIgnoresStaleLoad(t *testing.T) {
 		want string
 	}{"fresh": {measured.Add(5 * time.Minute), "b"}, "stale": {measured.Add(5*time.Minute + time.Second), "a"}} {
 		t.Run(name, func(t *testing.T) {
-			e := newEngine(t, Cluster{Nodes: []*v1.Node{node("a", "8"), node("b", "8")}}, Options{Load: reading, Clock: func() time.Time { return tc.now }})
+			clock := func() time.Time { return tc.now }
+			e := newEngine(t, Cluster{Nodes: []*v1.Node{node("a", "8"), node("b", "8")}}, Options{Load: reading, Clock: clock})
 			scores, err := e.Score(t.Context(), pod("p", "", "2", "2"), "")
 			if err != nil || scores.Selected != tc.want {
 				t.Errorf("selected %s, want %s (%v)", scores.Selected, tc.want, err)
