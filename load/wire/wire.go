@@ -47,7 +47,7 @@ type message struct {
 	Timestamp int64  `json:"timestamp"`
 	Window    window `json:"window"`
 	Source    string `json:"source"`
-	Data      data   `json:"data"`
+	Data      data   `json:"data,omitzero"`
 }
 
 type window struct {
@@ -229,10 +229,9 @@ func Decode(r io.Reader) (load.Reading, error) {
 	if len(raw) > MaxBytes {
 		return load.Reading{}, fmt.Errorf("message is larger than %d MiB", MaxBytes>>20)
 	}
-	quoted := quoteNonNumbers(raw)
 	var m message
-	if err := json.Unmarshal(quoted, &m); err != nil {
-		return load.Reading{}, describe(err, raw, quoted)
+	if err := json.Unmarshal(quoteNonNumbers(raw), &m); err != nil {
+		return load.Reading{}, describe(err, raw)
 	}
 	at := m.Timestamp
 	if at == 0 {
@@ -250,74 +249,52 @@ func Decode(r io.Reader) (load.Reading, error) {
 	}, nil
 }
 
-// quoteNonNumbers quotes bare NaN and Infinity, which some services send and JSON does not allow, so that
-// the message can be decoded.
+// quoteNonNumbers returns a message in which bare NaN and Infinity, which some services send and JSON does not allow, are
+// strings of the same length: quotes replace their first and last letters.
 func quoteNonNumbers(raw []byte) []byte {
 	if !bytes.Contains(raw, []byte("NaN")) && !bytes.Contains(raw, []byte("Inf")) {
 		return raw
 	}
-	out := make([]byte, 0, len(raw)+64)
-	inString := false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case inString && c == '\\' && i+1 < len(raw):
-			out = append(out, c)
+	out, inString := bytes.Clone(raw), false
+	for i := 0; i < len(out); i++ {
+		switch c := out[i]; {
+		case inString && c == '\\':
 			i++
 		case c == '"':
 			inString = !inString
 		case !inString && (c == 'N' || c == 'I' || c == '+' || c == '-'):
-			if word := nonNumber(raw[i:]); word != "" {
-				out = append(out, '"')
-				out = append(out, word...)
-				out = append(out, '"')
-				i += len(word) - 1
-				continue
+			if n := nonNumber(out[i:]); n > 0 {
+				out[i], out[i+n-1] = '"', '"'
+				i += n - 1
 			}
 		}
-		out = append(out, raw[i])
 	}
 	return out
 }
 
-// nonNumber returns the prefix that is NaN or Infinity, empty if there is none.
-func nonNumber(raw []byte) string {
+// nonNumber returns the length of the prefix that is NaN or Infinity, 0 if there is none.
+func nonNumber(raw []byte) int {
 	for _, word := range []string{"NaN", "Infinity", "-Infinity", "+Infinity", "-Inf", "+Inf", "Inf"} {
 		if bytes.HasPrefix(raw, []byte(word)) {
-			return word
+			return len(word)
 		}
 	}
-	return ""
+	return 0
 }
 
-// describe adds line and column of the message raw to an error of the JSON decoder, which decoded
-// quoted.
-func describe(err error, raw, quoted []byte) error {
-	var syntax *json.SyntaxError
-	var wrongType *json.UnmarshalTypeError
+// describe adds line and column of the message to an error of the JSON decoder.
+func describe(err error, raw []byte) error {
 	offset := int64(-1)
-	switch {
-	case errors.As(err, &syntax):
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		offset = syntax.Offset
-	case errors.As(err, &wrongType):
+	} else if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		offset = wrongType.Offset
 	}
-	if offset < 1 || offset > int64(len(quoted)) {
+	if offset < 1 || offset > int64(len(raw)) {
 		return fmt.Errorf("decoding load-watcher message: %w", err)
 	}
-	before := raw[:rawOffset(raw, quoted, int(offset)-1)]
+	before := raw[:offset-1]
 	line := bytes.Count(before, []byte("\n")) + 1
 	column := len(before) - bytes.LastIndexByte(before, '\n')
 	return fmt.Errorf("decoding load-watcher message: line %d, column %d: %w", line, column, err)
-}
-
-// rawOffset returns the offset in raw of the byte at an offset in quoted, which is raw with added
-// quotes.
-func rawOffset(raw, quoted []byte, offset int) int {
-	position := 0
-	for i := range offset {
-		if position < len(raw) && quoted[i] == raw[position] {
-			position++
-		}
-	}
-	return min(position, len(raw))
 }
