@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
 	"time"
 )
@@ -86,6 +87,23 @@ func ReasonOf(err error) Reason {
 		return Unreachable
 	}
 	return Invalid
+}
+
+// JoinErrors returns the errors of the reads of CPU and of memory, nil if both are nil: only one if they say the same, or if their
+// common reason does not depend on the query. The error that requests the longer wait is first, because it determines the reason
+// and the wait.
+func JoinErrors(cpu, memory error) error {
+	first, second := cpu, memory
+	if cpu == nil || memory != nil && retryAfter(memory) > retryAfter(cpu) {
+		first, second = memory, cpu
+	}
+	if second == nil || first.Error() == second.Error() {
+		return first
+	}
+	if reason := ReasonOf(first); reason == ReasonOf(second) && reason != Invalid && reason != Empty {
+		return first
+	}
+	return fmt.Errorf("%w; %w", first, second)
 }
 
 // retryAfter returns the time to wait before the next read, as the server requested; 0 if it did not.

@@ -77,13 +77,8 @@ type Source interface {
 // Snapshot is an immutable reading. A nil Snapshot is valid and contains no nodes.
 type Snapshot struct {
 	reading Reading
-	// freshFrom is the first time at which the reading is fresh: before it, the clock has been set back, and
-	// the age of the reading is unknown.
-	freshFrom time.Time
-	// freshUntil is the last time at which all series of the reading are fresh.
-	freshUntil time.Time
-	// fallback contains the series that are fresh for longer, nil if there are none.
-	fallback *Snapshot
+	// times are the times of the series, which are before the time of the reading for series of previous readings.
+	times map[Series]time.Time
 }
 
 // Node returns the load of a node, and whether it is known.

@@ -1,10 +1,10 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"sync/atomic"
 	"time"
 )
 
@@ -25,6 +25,11 @@ type PodUsage struct {
 // Valid reports whether both amounts are finite and not negative.
 func (u PodUsage) Valid() bool {
 	return u.CPU >= 0 && u.Memory >= 0 && !math.IsInf(u.CPU, 1) && !math.IsInf(u.Memory, 1)
+}
+
+// Compare orders the usage of pods by namespace and name.
+func (u PodUsage) Compare(other PodUsage) int {
+	return cmp.Or(cmp.Compare(u.Namespace, other.Namespace), cmp.Compare(u.Name, other.Name))
 }
 
 // PodReading is the usage of all pods at one time.
@@ -57,95 +62,35 @@ type PastPodSource interface {
 	ReadPodsAt(ctx context.Context, at time.Time) (PodReading, error)
 }
 
-// PodStore keeps the newest usage of pods. It is safe for concurrent use: one goroutine writes (Run, or the caller of Put),
-// any number read without locks. It contains one reading of at most MaxPods pods. A nil PodStore has no reading.
-type PodStore struct {
-	reader
-	current   atomic.Pointer[PodReading]
-	observers observers[PodReading]
-}
+// PodStore keeps the newest usage of pods: one reading of at most MaxPods pods.
+type PodStore struct{ newest[PodReading] }
 
 // NewPodStore returns an empty store that returns no reading older than maxAge. now is the clock; time.Now if nil.
 func NewPodStore(maxAge time.Duration, now func() time.Time) *PodStore {
-	return &PodStore{reader: newReader(maxAge, now)}
-}
-
-// Fresh returns the newest reading, which callers must not modify; nil if there is none, or if it is older than the maximum
-// age.
-func (s *PodStore) Fresh() *PodReading {
-	reading := s.Last()
-	if reading == nil {
-		return nil
-	}
-	if age := s.now().Sub(reading.Time); age < -MaxAhead || age > s.maxAge {
-		return nil
-	}
-	return reading
-}
-
-// Last returns the newest reading, even if it is too old, nil if there is none.
-func (s *PodStore) Last() *PodReading {
-	if s == nil {
-		return nil
-	}
-	return s.current.Load()
-}
-
-// Age returns the age of the newest reading, and whether there is one.
-func (s *PodStore) Age() (time.Duration, bool) {
-	reading := s.Last()
-	if reading == nil {
-		return 0, false
-	}
-	return s.now().Sub(reading.Time), true
-}
-
-// Observe registers a function that is called with each new reading before Fresh returns it, by the goroutine that stores
-// the reading. If there is a reading already, observe is called with it before Observe returns. Calls do not overlap.
-// observe must not modify the reading, nor call Put or Observe.
-func (s *PodStore) Observe(observe func(*PodReading)) {
-	if s != nil {
-		s.observers.add(&s.current, observe)
-	}
+	s := &PodStore{}
+	s.init(maxAge, now)
+	return s
 }
 
 // Put stores a reading, unless it has more than MaxPods pods, or its time is in the future or before the time of the
 // previous reading. A previous reading whose time is in the future, because the clock was set back, does not count. Callers
 // must not modify the reading afterwards.
 func (s *PodStore) Put(reading PodReading) error {
-	err := s.check(&reading)
+	_, err := s.previous(reading.Time)
+	if len(reading.Pods) > MaxPods {
+		err = &Error{Reason: TooLarge, Err: fmt.Errorf("reading has %d pods, maximum is %d", len(reading.Pods), MaxPods)}
+	}
 	if err == nil {
-		s.observers.publish(&s.current, &reading)
+		s.publish(&entry[PodReading]{value: &reading, at: reading.Time, until: reading.Time.Add(s.maxAge)})
 	}
 	s.recordReading(err, reading.Rejected, nil)
 	return err
 }
 
-// check returns an error if a reading cannot replace the current reading.
-func (s *PodStore) check(reading *PodReading) error {
-	if len(reading.Pods) > MaxPods {
-		return &Error{Reason: TooLarge, Err: fmt.Errorf("reading has %d pods, maximum is %d", len(reading.Pods), MaxPods)}
-	}
-	now := s.now()
-	var previous time.Time
-	if last := s.Last(); last != nil && last.Time.Sub(now) <= MaxAhead {
-		previous = last.Time
-	}
-	return checkOrder(reading.Time, previous, now)
-}
-
 // Run reads the source at once and then every interval, until ctx is done, with the intervals and reports of Store.Run.
 // Readings of pods are complete or fail, so that State.Partial is never set.
 func (s *PodStore) Run(ctx context.Context, source PodSource, interval time.Duration, report func(State)) {
-	read := func(ctx context.Context) (bool, error) { return false, s.read(ctx, source) }
-	fresh := func() (bool, time.Time) {
-		last := s.Last()
-		if last == nil {
-			return false, time.Time{}
-		}
-		return s.Fresh() != nil, last.Time.Add(s.maxAge)
-	}
-	s.repeat(ctx, interval, read, fresh, report)
+	s.run(ctx, interval, func(ctx context.Context) (bool, error) { return false, s.read(ctx, source) }, report)
 }
 
 // read reads the source once.

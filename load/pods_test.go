@@ -88,14 +88,6 @@ func TestPodStoreIsBounded(t *testing.T) {
 	}
 }
 
-func TestNilPodStore(t *testing.T) {
-	var store *PodStore
-	store.Observe(func(*PodReading) { t.Error("observed a reading") })
-	if _, known := store.Age(); known || store.Fresh() != nil {
-		t.Error("a nil store has a reading")
-	}
-}
-
 func TestPodUsageValid(t *testing.T) {
 	for usage, want := range map[PodUsage]bool{
 		{}:                      true,
@@ -200,7 +192,7 @@ func TestPodStoreRunRejectsOldReadings(t *testing.T) {
 	store := NewPodStore(time.Minute, (&clock{noon}).now)
 	source := podSource(func(context.Context) (PodReading, error) { return podsAt(noon.Add(-2 * time.Minute)), nil })
 	err := store.read(t.Context(), source)
-	if ReasonOf(err) != TooOld || store.Last() != nil || store.Stats().Failures[TooOld] != 1 {
+	if ReasonOf(err) != TooOld || store.Fresh() != nil || store.Stats().Failures[TooOld] != 1 {
 		t.Errorf("error %v, want a reading that is too old", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 )
@@ -38,16 +39,12 @@ func (s State) equivalent(other State) bool {
 // server requested. report is called after the first read and then on every state transition, not
 // for every read, from Run's goroutine.
 func (s *Store) Run(ctx context.Context, source Source, interval time.Duration, report func(State)) {
-	read := func(ctx context.Context) (bool, error) { return s.read(ctx, source) }
-	fresh := func() (bool, time.Time) { return s.Fresh() != nil, s.current.Load().lastFresh() }
-	s.repeat(ctx, interval, read, fresh, report)
+	s.run(ctx, interval, func(ctx context.Context) (bool, error) { return s.read(ctx, source) }, report)
 }
 
-// repeat implements Run. read reads the source once, as Store.read does. fresh reports whether any stored value is
-// fresh, and the last time at which one is.
-func (r *reader) repeat(
-	ctx context.Context, interval time.Duration, read func(context.Context) (partial bool, err error),
-	fresh func() (is bool, until time.Time), report func(State),
+// run implements Run. read reads the source once, as Store.read does.
+func (s *newest[T]) run(
+	ctx context.Context, interval time.Duration, read func(context.Context) (partial bool, err error), report func(State),
 ) {
 	var reported *State
 	update := func(state State) {
@@ -57,11 +54,11 @@ func (r *reader) repeat(
 		reported = &state
 	}
 	failures := 0
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
 	for {
 		began := time.Now()
-		partial, err := r.readOnce(ctx, read)
+		readCtx, cancel := context.WithTimeout(ctx, readTimeout)
+		partial, err := read(readCtx)
+		cancel()
 		if ctx.Err() != nil {
 			return
 		}
@@ -70,66 +67,41 @@ func (r *reader) repeat(
 		} else {
 			failures = 0
 		}
-		isFresh, until := fresh()
+		isFresh := s.Fresh() != nil
 		update(State{Err: err, Partial: partial, Degraded: !isFresh})
-		next := began.Add(r.backoff(interval, failures, retryAfter(err)))
-		if expiry := until.Add(time.Nanosecond); isFresh && expiry.Before(next) {
-			if !sleep(ctx, timer, expiry) {
+		next := began.Add(s.backoff(interval, failures, retryAfter(err)))
+		if expiry := s.freshUntil().Add(time.Nanosecond); isFresh && expiry.Before(next) {
+			if !sleep(ctx, expiry) {
 				return
 			}
-			isFresh, _ = fresh()
-			update(State{Err: err, Partial: partial, Degraded: !isFresh})
+			update(State{Err: err, Partial: partial, Degraded: s.Fresh() == nil})
 		}
-		if !sleep(ctx, timer, next) {
+		if !sleep(ctx, next) {
 			return
 		}
 	}
 }
 
-// readOnce reads once, bounded in time.
-func (r *reader) readOnce(ctx context.Context, read func(context.Context) (bool, error)) (partial bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	return read(ctx)
-}
-
 // sleep waits until the given time. It returns false if ctx is done earlier.
-func sleep(ctx context.Context, timer *time.Timer, until time.Time) bool {
-	timer.Reset(time.Until(until))
+func sleep(ctx context.Context, until time.Time) bool {
 	select {
 	case <-ctx.Done():
 		return false
-	case <-timer.C:
+	case <-time.After(time.Until(until)):
 		return true
 	}
 }
 
-// lastFresh returns the last time at which any series of the snapshot is fresh.
-func (s *Snapshot) lastFresh() time.Time {
-	if s == nil {
-		return time.Time{}
-	}
-	for s.fallback != nil {
-		s = s.fallback
-	}
-	return s.freshUntil
-}
-
 // backoff returns the time from the start of one read to the start of the next. requested is the
 // time to wait that the server requested.
-func (r *reader) backoff(interval time.Duration, failures int, requested time.Duration) time.Duration {
+func (s *newest[T]) backoff(interval time.Duration, failures int, requested time.Duration) time.Duration {
+	requested = min(requested, maxRetryAfter)
 	if failures == 0 {
-		return max(interval, min(requested, maxRetryAfter))
+		return max(interval, requested)
 	}
-	limit := max(interval, min(maxBackoff, r.maxAge/2))
-	backoff := interval
-	for range failures - 1 {
-		if backoff = 2 * backoff; backoff >= limit {
-			backoff = limit
-			break
-		}
-	}
-	return max(time.Duration(float64(backoff)*r.jitter()), min(requested, maxRetryAfter))
+	limit := max(interval, min(maxBackoff, s.maxAge/2))
+	backoff := min(math.Ldexp(float64(interval), failures-1), float64(limit))
+	return max(time.Duration(backoff*s.jitter()), requested)
 }
 
 // jitter returns a random factor in [0.9, 1.1).
@@ -144,7 +116,7 @@ func (s *Store) read(ctx context.Context, source Source) (partial bool, err erro
 		err = s.Put(reading)
 	}
 	if err == nil && len(reading.Lost) > 0 {
-		partial, err = true, lostError(reading)
+		partial, err = true, reading.LostError()
 	}
 	if err != nil {
 		return partial, fmt.Errorf("reading load from %s: %w", source, err)
@@ -152,11 +124,11 @@ func (s *Store) read(ctx context.Context, source Source) (partial bool, err erro
 	return false, nil
 }
 
-// lostError returns the errors of the lost series, in the order of AllSeries.
-func lostError(reading Reading) error {
+// LostError returns the errors of the lost series, in the order of AllSeries, nil if none is lost.
+func (r *Reading) LostError() error {
 	var errs []error
 	for _, series := range AllSeries {
-		if err, lost := reading.Lost[series]; lost {
+		if err, lost := r.Lost[series]; lost {
 			errs = append(errs, fmt.Errorf("%s: %w", series, err))
 		}
 	}

@@ -19,29 +19,30 @@ type Collector struct {
 	stores []watchedStore
 }
 
-// watchedStore is a store with the label value of its source. One of nodes and pods is set.
+// Store is a *load.Store or a *load.PodStore.
+type Store interface {
+	Age() (age time.Duration, known bool)
+	MaxAge() time.Duration
+	Stats() load.Stats
+}
+
+// watchedStore is a store with its metrics and the label value of its source.
 type watchedStore struct {
+	Store
+	*family
 	source string
-	nodes  *load.Store
-	pods   *load.PodStore
 }
 
-// Watch adds the store of a source until ctx is done. Until then, another store with the same source is
+// Watch adds the store of a source until ctx is done. Until then, another store of the same type and source is
 // ignored.
-func (c *Collector) Watch(ctx context.Context, source string, store *load.Store) {
-	c.watch(ctx, watchedStore{source: source, nodes: store})
-}
-
-// WatchPods adds the store of a source of the usage of pods until ctx is done. Until then, another store with the same
-// source is ignored.
-func (c *Collector) WatchPods(ctx context.Context, source string, store *load.PodStore) {
-	c.watch(ctx, watchedStore{source: source, pods: store})
-}
-
-func (c *Collector) watch(ctx context.Context, added watchedStore) {
+func (c *Collector) Watch(ctx context.Context, source string, store Store) {
+	added := watchedStore{store, &ofNodes, source}
+	if _, isPods := store.(*load.PodStore); isPods {
+		added.family = &ofPods
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	same := func(w watchedStore) bool { return w.source == added.source && (w.pods == nil) == (added.pods == nil) }
+	same := func(w watchedStore) bool { return w.source == source && w.family == added.family }
 	if slices.ContainsFunc(c.stores, same) {
 		return
 	}
@@ -99,64 +100,58 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 	out <- lost
 }
 
-// store has the methods that stores of nodes and of pods have in common.
-type store interface {
-	Age() (age time.Duration, known bool)
-	MaxAge() time.Duration
-	Stats() load.Stats
-}
-
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	c.mu.Lock()
 	stores := slices.Clone(c.stores)
 	c.mu.Unlock()
 	for _, watched := range stores {
-		if watched.pods != nil {
-			reading := watched.pods.Fresh()
-			pods := 0
-			if reading != nil {
-				pods = len(reading.Pods)
+		fresh, isFresh := 0, false
+		switch store := watched.Store.(type) {
+		case *load.Store:
+			snapshot := store.Fresh()
+			reading := snapshot.Reading()
+			fresh, isFresh = len(reading.Nodes), snapshot != nil
+			out <- prometheus.MustNewConstMetric(stale, prometheus.GaugeValue, float64(reading.Stale), watched.source)
+			stats := store.Stats()
+			for _, series := range load.AllSeries {
+				count := float64(stats.Lost[series])
+				out <- prometheus.MustNewConstMetric(lost, prometheus.CounterValue, count, watched.source, string(series))
 			}
-			ofPods.collect(out, watched.source, watched.pods, reading != nil, pods)
-			continue
+		case *load.PodStore:
+			if reading := store.Fresh(); reading != nil {
+				fresh, isFresh = len(reading.Pods), true
+			}
 		}
-		snapshot := watched.nodes.Fresh()
-		reading := snapshot.Reading()
-		ofNodes.collect(out, watched.source, watched.nodes, snapshot != nil, len(reading.Nodes))
-		out <- prometheus.MustNewConstMetric(stale, prometheus.GaugeValue, float64(reading.Stale), watched.source)
-		stats := watched.nodes.Stats()
-		for _, series := range load.AllSeries {
-			out <- prometheus.MustNewConstMetric(lost, prometheus.CounterValue, float64(stats.Lost[series]), watched.source, string(series))
-		}
+		watched.collect(out, fresh, isFresh)
 	}
 }
 
-// collect sends the metrics of a store with the number of nodes or pods that are fresh.
-func (f *family) collect(out chan<- prometheus.Metric, source string, s store, isFresh bool, fresh int) {
+// collect sends the metrics of the store with the number of nodes or pods that are fresh.
+func (w *watchedStore) collect(out chan<- prometheus.Metric, fresh int, isFresh bool) {
 	gauge := func(desc *prometheus.Desc, value float64) {
-		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, source)
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, w.source)
 	}
 	counter := func(desc *prometheus.Desc, value int, labels ...string) {
-		values := append([]string{source}, labels...)
+		values := append([]string{w.source}, labels...)
 		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), values...)
 	}
-	if age, known := s.Age(); known {
-		gauge(f.age, age.Seconds())
+	if age, known := w.Age(); known {
+		gauge(w.age, age.Seconds())
 	}
-	gauge(f.maxAge, s.MaxAge().Seconds())
-	degraded := 0.0
-	if !isFresh {
-		degraded = 1
+	gauge(w.maxAge, w.MaxAge().Seconds())
+	degraded := 1.0
+	if isFresh {
+		degraded = 0
 	}
-	gauge(f.degraded, degraded)
-	gauge(f.fresh, float64(fresh))
-	stats := s.Stats()
-	counter(f.reads, stats.Reads)
-	counter(f.rejected, stats.Rejected)
-	out <- histogram(f.duration, stats.Durations, source)
+	gauge(w.degraded, degraded)
+	gauge(w.fresh, float64(fresh))
+	stats := w.Stats()
+	counter(w.reads, stats.Reads)
+	counter(w.rejected, stats.Rejected)
+	out <- histogram(w.duration, stats.Durations, w.source)
 	for _, reason := range load.Reasons {
-		counter(f.failures, stats.Failures[reason], string(reason))
+		counter(w.failures, stats.Failures[reason], string(reason))
 	}
 }
 

@@ -44,7 +44,7 @@ func TestWatch(t *testing.T) {
 func TestWatchPods(t *testing.T) {
 	collector, now := &Collector{}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	store := load.NewPodStore(time.Minute, func() time.Time { return now })
-	collector.WatchPods(t.Context(), "s", store)
+	collector.Watch(t.Context(), "s", store)
 	collector.Watch(t.Context(), "s", load.NewStore(time.Minute, nil))
 	check := func(want string) {
 		t.Helper()

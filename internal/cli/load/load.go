@@ -4,7 +4,6 @@ package load
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -180,16 +179,7 @@ func (o *topOptions) print(reading load.Reading, now time.Time, out io.Writer, w
 		warn(fmt.Sprintf("ignored %s, invalid or of no node, and %s with outdated values only",
 			format.Of(result.Rejected, "value"), format.Of(result.Stale, "node")))
 	}
-	if len(reading.Lost) == 0 {
-		return nil
-	}
-	var errs []error
-	for _, series := range load.AllSeries {
-		if err := reading.Lost[series]; err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", series, err))
-		}
-	}
-	return base.Failure(errors.Join(errs...))
+	return base.Failure(reading.LostError())
 }
 
 // compare orders two nodes by descending utilization.
