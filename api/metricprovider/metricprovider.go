@@ -167,11 +167,9 @@ var Fields = []Field{
 		prometheusOnly, prometheusOnly, func(c *Config) any { return &c.RateWindow },
 	},
 	{
-		"nodeLabel",
-		"node-label",
+		"nodeLabel", "node-label",
 		"Prometheus: label with the node's name (default node, nodename, kubernetes_node, or the host of instance)",
-		prometheusOnly,
-		unused, func(c *Config) any { return &c.NodeLabel },
+		prometheusOnly, unused, func(c *Config) any { return &c.NodeLabel },
 	},
 	{
 		"selector", "selector", `Prometheus: added to every selector of the default queries, such as cluster="prod"`,
@@ -213,20 +211,9 @@ var Fields = []Field{
 	},
 }
 
-// UnusedField returns the first field of the configuration that is set and that its type does not
-// use to read the load of nodes, and whether there is one.
-func (c Config) UnusedField() (Field, bool) {
-	return c.firstUnused(func(f Field) []string { return f.Types })
-}
-
-// UnusedPodField returns the first field of the configuration that is set and that its type does not
-// use to read the usage of pods, and whether there is one.
-func (c Config) UnusedPodField() (Field, bool) {
-	return c.firstUnused(func(f Field) []string { return f.PodTypes })
-}
-
-// firstUnused returns the first field that is set and whose types do not include the type of the configuration.
-func (c Config) firstUnused(types func(Field) []string) (Field, bool) {
+// UnusedField returns the first field that is set and whose types do not include the type of the configuration, and whether there
+// is one. types returns the Types or the PodTypes of a field.
+func (c Config) UnusedField(types func(Field) []string) (Field, bool) {
 	i := slices.IndexFunc(Fields, func(f Field) bool {
 		return !slices.Contains(types(f), c.Type) && !reflect.ValueOf(f.Value(&c)).Elem().IsZero()
 	})

@@ -50,14 +50,14 @@ func TestUnusedField(t *testing.T) {
 		for _, name := range Types {
 			config := Config{Type: name}
 			reflect.ValueOf(field.Value(&config)).Elem().Set(nonZero(field.Value(&config)))
-			unused, found := config.UnusedField()
+			unused, found := config.UnusedField(func(f Field) []string { return f.Types })
 			if found == slices.Contains(field.Types, name) || found && unused.Name != field.Name {
 				t.Errorf("%s with %s: found %t, field %q", name, field.Name, found, unused.Name)
 			}
 			if !slices.Contains(PodTypes, name) {
 				continue // the type itself is unused
 			}
-			unused, found = config.UnusedPodField()
+			unused, found = config.UnusedField(func(f Field) []string { return f.PodTypes })
 			if found == slices.Contains(field.PodTypes, name) || found && unused.Name != field.Name {
 				t.Errorf("usage of pods from %s with %s: found %t, field %q", name, field.Name, found, unused.Name)
 			}

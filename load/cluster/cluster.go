@@ -1,8 +1,7 @@
-// Package cluster provides the nodes of a cluster to load sources: their addresses and capacities.
+// Package cluster provides the nodes of a cluster to load sources, which use their addresses and capacities.
 package cluster
 
 import (
-	"fmt"
 	"net"
 	"strings"
 
@@ -11,50 +10,12 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 )
 
-// Machine is a node without its load.
-type Machine struct {
-	// Name is the name of the node.
-	Name string
-	// Addresses are the IP addresses and host names.
-	Addresses []string
-	// CPU is the capacity in cores.
-	CPU float64
-	// Memory is the capacity in bytes.
-	Memory float64
-}
-
 // Inventory returns the current nodes. A nil Inventory means that the nodes are unknown.
-type Inventory func() ([]Machine, error)
+type Inventory func() ([]*v1.Node, error)
 
 // FromLister returns the inventory of a lister.
 func FromLister(nodes corelisters.NodeLister) Inventory {
-	return func() ([]Machine, error) {
-		list, err := nodes.List(labels.Everything())
-		if err != nil {
-			return nil, fmt.Errorf("listing nodes: %w", err)
-		}
-		return MachinesOf(list), nil
-	}
-}
-
-// MachinesOf returns the machines of nodes.
-func MachinesOf(nodes []*v1.Node) []Machine {
-	machines := make([]Machine, 0, len(nodes))
-	for _, node := range nodes {
-		machine := Machine{
-			Name:   node.Name,
-			CPU:    node.Status.Capacity.Cpu().AsApproximateFloat64(),
-			Memory: node.Status.Capacity.Memory().AsApproximateFloat64(),
-		}
-		for _, address := range node.Status.Addresses {
-			machine.Addresses = append(machine.Addresses, address.Address)
-		}
-		if host := node.Labels[v1.LabelHostname]; host != "" {
-			machine.Addresses = append(machine.Addresses, host)
-		}
-		machines = append(machines, machine)
-	}
-	return machines
+	return func() ([]*v1.Node, error) { return nodes.List(labels.Everything()) }
 }
 
 // Names maps hosts to nodes.
@@ -63,21 +24,26 @@ type Names struct {
 	nodes map[string]string
 }
 
-// NamesOf returns the names of the machines.
-func NamesOf(machines []Machine) Names {
-	names := Names{nodes: make(map[string]string, 3*len(machines))}
-	for _, machine := range machines {
-		for _, address := range machine.Addresses {
-			if other, found := names.nodes[address]; found && other != machine.Name {
-				names.nodes[address] = ""
-				continue
-			}
-			names.nodes[address] = machine.Name
+// NamesOf returns the names of nodes.
+func NamesOf(nodes []*v1.Node) Names {
+	names := Names{nodes: make(map[string]string, 3*len(nodes))}
+	add := func(address, node string) {
+		if other, found := names.nodes[address]; found && other != node {
+			node = ""
+		}
+		names.nodes[address] = node
+	}
+	for _, node := range nodes {
+		for _, address := range node.Status.Addresses {
+			add(address.Address, node.Name)
+		}
+		if host := node.Labels[v1.LabelHostname]; host != "" {
+			add(host, node.Name)
 		}
 	}
 	// The name of a node takes precedence over the addresses of other nodes.
-	for _, machine := range machines {
-		names.nodes[machine.Name] = machine.Name
+	for _, node := range nodes {
+		names.nodes[node.Name] = node.Name
 	}
 	return names
 }

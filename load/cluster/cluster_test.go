@@ -3,39 +3,34 @@ package cluster
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/tools/cache"
 )
 
-func TestFromLister(t *testing.T) {
-	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
-	if err := store.Add(&v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "node-1", Labels: map[string]string{v1.LabelHostname: "host-1"}},
-		Status: v1.NodeStatus{
-			Capacity:    v1.ResourceList{"cpu": resource.MustParse("3900m"), "memory": resource.MustParse("16Gi")},
-			Allocatable: v1.ResourceList{"cpu": resource.MustParse("3"), "memory": resource.MustParse("12Gi")},
-			Addresses: []v1.NodeAddress{
-				{Type: v1.NodeInternalIP, Address: "10.0.0.1"},
-				{Type: v1.NodeHostName, Address: "node-1.internal"},
-			},
-		},
-	}); err != nil {
-		t.Fatal(err)
+// TestNamesOf checks that a node has its addresses and its host name.
+func TestNamesOf(t *testing.T) {
+	node := machine("node-1", "10.0.0.1", "node-1.internal")
+	node.Labels = map[string]string{v1.LabelHostname: "host-1"}
+	names := NamesOf([]*v1.Node{node})
+	for _, host := range []string{"node-1", "10.0.0.1", "node-1.internal", "host-1"} {
+		if got, _ := names.Resolve(host); got != "node-1" {
+			t.Errorf("%s is %q", host, got)
+		}
 	}
-	got, err := FromLister(corelisters.NewNodeLister(store))()
-	want := []Machine{{Name: "node-1", Addresses: []string{"10.0.0.1", "node-1.internal", "host-1"}, CPU: 3.9, Memory: 16 << 30}}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Error(diff, err)
+}
+
+// machine returns a node with addresses.
+func machine(name string, addresses ...string) *v1.Node {
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	for _, address := range addresses {
+		node.Status.Addresses = append(node.Status.Addresses, v1.NodeAddress{Address: address})
 	}
+	return node
 }
 
 // TestResolve checks the cases that the tests of the load sources do not cover.
 func TestResolve(t *testing.T) {
-	names := NamesOf([]Machine{{Name: "a", Addresses: []string{"b", "10.0.0.1"}}, {Name: "b", Addresses: []string{"10.0.0.2", "10.0.0.1"}}})
+	names := NamesOf([]*v1.Node{machine("a", "b", "10.0.0.1"), machine("b", "10.0.0.2", "10.0.0.1")})
 	for host, want := range map[string]string{
 		"a": "a", "b": "b", "10.0.0.2": "b", "10.0.0.1": "", "10.0.0.3": "", "": "", "c": "",
 		"a.example.com": "a", "10.example.com": "",
@@ -68,7 +63,7 @@ func FuzzResolve(f *testing.F) {
 	for _, instance := range []string{"10.0.0.1:9100", "[::1]:9100", "[::1", "node-1.example.com", ":", "a.", ".a"} {
 		f.Add(instance)
 	}
-	names := NamesOf([]Machine{{Name: "node-1", Addresses: []string{"10.0.0.1", "::1"}}, {Name: "node-2", Addresses: []string{"10.0.0.1"}}})
+	names := NamesOf([]*v1.Node{machine("node-1", "10.0.0.1", "::1"), machine("node-2", "10.0.0.1")})
 	f.Fuzz(func(t *testing.T, instance string) {
 		node, known := names.Resolve(Host(instance))
 		if known != (node == "node-1" || node == "node-2") || !known && node != "" {

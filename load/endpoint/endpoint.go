@@ -89,9 +89,6 @@ func (e *Endpoint) Do(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// CloseIdle closes idle connections.
-func (e *Endpoint) CloseIdle() { e.client.CloseIdleConnections() }
-
 // checkRedirect returns an error for redirects to another scheme or host, and for more than three.
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	switch first := via[0].URL; {

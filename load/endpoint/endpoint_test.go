@@ -38,7 +38,7 @@ func get(t *testing.T, config metricprovider.Config) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.CloseIdle()
+	defer e.Client().CloseIdleConnections()
 	return ask(t, e)
 }
 
@@ -145,7 +145,7 @@ func TestCredentials(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer e.CloseIdle()
+		defer e.Client().CloseIdleConnections()
 		if got, err := ask(t, e); err != nil || !strings.Contains(got, "|abc|") {
 			t.Errorf("%q, %v; want %q", got, err, "|abc|")
 		}
@@ -160,7 +160,7 @@ func TestTokenIsRotated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.CloseIdle()
+	defer e.Client().CloseIdleConnections()
 	for _, token := range []string{"old", "new"} {
 		if err := os.WriteFile(path, []byte(token), 0o600); err != nil {
 			t.Fatal(err)
@@ -455,7 +455,7 @@ func TestCertificates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer e.CloseIdle()
+		defer e.Client().CloseIdleConnections()
 		if _, err := ask(t, e); err == nil {
 			t.Error("an unknown authority is trusted")
 		}

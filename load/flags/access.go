@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -53,9 +54,8 @@ func (f *Flags) AccessTo(config *rest.Config, nodes []*v1.Node) (provider.Cluste
 	if err != nil {
 		return provider.Cluster{}, err
 	}
-	machines := cluster.MachinesOf(nodes)
 	return provider.Cluster{
-		Nodes:      func() ([]cluster.Machine, error) { return machines, nil },
+		Nodes:      func() ([]*v1.Node, error) { return nodes, nil },
 		Metrics:    metrics.MetricsV1beta1().NodeMetricses(),
 		PodMetrics: podmetrics.Open(metrics.MetricsV1beta1().RESTClient()),
 	}, nil
@@ -85,8 +85,7 @@ func watchNodes(ctx context.Context, client kubernetes.Interface) cluster.Invent
 	lister, informer := nodes.Lister(), nodes.Informer()
 	factory.Start(ctx.Done())
 	started := time.Now()
-	list := cluster.FromLister(lister)
-	return func() ([]cluster.Machine, error) {
+	return func() ([]*v1.Node, error) {
 		syncCtx, cancel := context.WithDeadline(ctx, started.Add(syncTimeout))
 		defer cancel()
 		if !informer.HasSynced() {
@@ -97,7 +96,7 @@ func watchNodes(ctx context.Context, client kubernetes.Interface) cluster.Invent
 				"nodes are not synced yet: check that the API server is reachable and that RBAC permits list and watch of nodes",
 			)
 		}
-		return list()
+		return lister.List(labels.Everything())
 	}
 }
 

@@ -4,6 +4,7 @@
 package metricsserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,14 +61,9 @@ func New(config Config) (*Source, error) {
 	if config.Metrics == nil || config.Nodes == nil {
 		return nil, errors.New("metrics-server: requires access to a cluster, for its metrics and nodes")
 	}
-	if config.Window == 0 {
-		config.Window = defaultWindow
-	}
+	config.Window, config.MaxAge = cmp.Or(config.Window, defaultWindow), cmp.Or(config.MaxAge, defaultMaxAge)
 	if config.Window < time.Second {
 		return nil, fmt.Errorf("window: invalid value %s: must be at least 1s", config.Window)
-	}
-	if config.MaxAge == 0 {
-		config.MaxAge = defaultMaxAge
 	}
 	if config.Now == nil {
 		config.Now = time.Now
@@ -86,13 +82,13 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	if err != nil {
 		return load.Reading{}, Describe(err, "nodes")
 	}
-	machines, err := s.config.Nodes()
+	nodes, err := s.config.Nodes()
 	if err != nil {
 		return load.Reading{}, err
 	}
-	capacity := make(map[string]cluster.Machine, len(machines))
-	for _, machine := range machines {
-		capacity[machine.Name] = machine
+	capacity := make(map[string]v1.ResourceList, len(nodes))
+	for _, node := range nodes {
+		capacity[node.Name] = node.Status.Capacity
 	}
 	s.window.Retain(func(node string) bool { _, known := capacity[node]; return known })
 	now := s.config.Now()
@@ -135,11 +131,11 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 }
 
 // fractions returns the usage of a node as fractions of its capacity, and whether it is valid.
-func fractions(metrics *metricsv1beta1.NodeMetrics, machine cluster.Machine) (samples.Sample, bool) {
+func fractions(metrics *metricsv1beta1.NodeMetrics, capacity v1.ResourceList) (samples.Sample, bool) {
 	usedCPU, hasCPU := metrics.Usage[v1.ResourceCPU]
 	usedMemory, hasMemory := metrics.Usage[v1.ResourceMemory]
-	cpu := usedCPU.AsApproximateFloat64() / machine.CPU
-	memory := usedMemory.AsApproximateFloat64() / machine.Memory
+	cpu := usedCPU.AsApproximateFloat64() / capacity.Cpu().AsApproximateFloat64()
+	memory := usedMemory.AsApproximateFloat64() / capacity.Memory().AsApproximateFloat64()
 	if !hasCPU || !hasMemory || !(cpu >= 0) || !(memory >= 0) || math.IsInf(cpu, 1) || math.IsInf(memory, 1) {
 		return samples.Sample{}, false
 	}

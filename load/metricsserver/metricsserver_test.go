@@ -17,7 +17,6 @@ import (
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -48,8 +47,14 @@ func newSource(t *testing.T, a *api, now *time.Time) *Source {
 	t.Helper()
 	s, err := New(Config{
 		Metrics: a, Now: func() time.Time { return *now },
-		Nodes: func() ([]cluster.Machine, error) {
-			return []cluster.Machine{{Name: "a", CPU: 4, Memory: 16 << 30}, {Name: "b", CPU: 4, Memory: 16 << 30}, {Name: "empty"}}, nil
+		Nodes: func() ([]*v1.Node, error) {
+			var nodes []*v1.Node
+			for name, cpu := range map[string]string{"a": "4", "b": "4", "empty": "0"} {
+				nodes = append(nodes, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Capacity: v1.ResourceList{
+					v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse("16Gi"),
+				}}})
+			}
+			return nodes, nil
 		},
 	})
 	if err != nil {
@@ -184,7 +189,7 @@ func TestErrors(t *testing.T) {
 }
 
 func TestNewErrors(t *testing.T) {
-	nodes := func() ([]cluster.Machine, error) { return nil, nil }
+	nodes := func() ([]*v1.Node, error) { return nil, nil }
 	for _, config := range []Config{{}, {Metrics: &api{}}, {Nodes: nodes}, {Metrics: &api{}, Nodes: nodes, Window: time.Millisecond}} {
 		if _, err := New(config); err == nil {
 			t.Errorf("%+v: no error", config)

@@ -34,7 +34,7 @@ func BenchmarkRead30000Pods(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	source, err := New(Config{Open: Open(client.MetricsV1beta1().RESTClient())})
+	source, err := New(Open(client.MetricsV1beta1().RESTClient()))
 	if err != nil {
 		b.Fatal(err)
 	}

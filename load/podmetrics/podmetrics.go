@@ -3,7 +3,6 @@
 package podmetrics
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,8 +21,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
 )
 
-// defaultMaxAge is the maximum age of a pod's metrics. It allows for some failed scrapes of its node.
-const defaultMaxAge = 3 * time.Minute
+// maxAge is the maximum age of a pod's metrics. It allows for some failed scrapes of its node.
+const maxAge = 3 * time.Minute
 
 // maxBytes is the size of the largest list of pods; a list of 30,000 pods with one container has 10 MiB. The list is
 // decoded pod by pod, because metrics-server has no pages: its text is never in memory as a whole.
@@ -42,31 +41,18 @@ func Open(client rest.Interface) Opener {
 	}
 }
 
-// Config configures a source.
-type Config struct {
-	// Open opens the metrics of pods.
-	Open Opener
-	// MaxAge is the maximum age of a pod's metrics; 3m if 0.
-	MaxAge time.Duration
-	// Now is the clock; time.Now if nil.
-	Now func() time.Time
+// Source reads the metrics of pods.
+type Source struct {
+	open Opener
+	now  func() time.Time
 }
 
-// Source reads the metrics of pods.
-type Source struct{ config Config }
-
-// New returns the source of a configuration.
-func New(config Config) (*Source, error) {
-	if config.Open == nil {
+// New returns the source that an Opener opens.
+func New(open Opener) (*Source, error) {
+	if open == nil {
 		return nil, errors.New("metrics-server: requires access to a cluster, for its metrics")
 	}
-	if config.MaxAge == 0 {
-		config.MaxAge = defaultMaxAge
-	}
-	if config.Now == nil {
-		config.Now = time.Now
-	}
-	return &Source{config}, nil
+	return &Source{open, time.Now}, nil
 }
 
 // String returns the name of the source, for messages.
@@ -77,13 +63,13 @@ func (s *Source) String() string { return "the metrics API (metrics.k8s.io), pod
 // ReadPods lists the metrics of all pods. A pod's usage is the sum of its containers. Pods whose metrics are older than the
 // maximum age are rejected.
 func (s *Source) ReadPods(ctx context.Context) (load.PodReading, error) {
-	body, err := s.config.Open(ctx)
+	body, err := s.open(ctx)
 	if err != nil {
 		return load.PodReading{}, metricsserver.Describe(err, "pods")
 	}
 	defer body.Close()
 	reading := load.PodReading{Source: metricprovider.MetricsServer}
-	now := s.config.Now()
+	now := s.now()
 	listed := 0
 	err = decodePods(body, func(pod *podMetrics) error {
 		if listed++; listed > load.MaxPods {
@@ -91,7 +77,7 @@ func (s *Source) ReadPods(ctx context.Context) (load.PodReading, error) {
 		}
 		at := pod.Timestamp.Time
 		usage, valid := pod.usage()
-		if !valid || at.After(now.Add(load.MaxAhead)) || now.Sub(at) > s.config.MaxAge {
+		if !valid || at.After(now.Add(load.MaxAhead)) || now.Sub(at) > maxAge {
 			reading.Rejected++
 			return nil
 		}
@@ -107,9 +93,10 @@ func (s *Source) ReadPods(ctx context.Context) (load.PodReading, error) {
 	}
 	if len(reading.Pods) == 0 {
 		return load.PodReading{}, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
-			"no pod has fresh metrics: %d listed, %d of them invalid or older than %s", listed, reading.Rejected, s.config.MaxAge)}
+			"no pod has fresh metrics: %d listed, %d of them invalid or older than %s", listed, reading.Rejected, maxAge)}
 	}
-	reading.Pods = sortUnique(reading.Pods)
+	slices.SortStableFunc(reading.Pods, load.PodUsage.Compare)
+	reading.Pods = slices.CompactFunc(reading.Pods, func(a, b load.PodUsage) bool { return a.Compare(b) == 0 })
 	return reading, nil
 }
 
@@ -150,47 +137,43 @@ func decodePods(body io.Reader, visit func(*podMetrics) error) error {
 	bounded := &boundedReader{body: body}
 	decoder := json.NewDecoder(bounded)
 	bounded.decoded = decoder.InputOffset
-	found := false
-	err := forEachKey(decoder, func(key string) error {
-		if key != "items" {
-			var ignored json.RawMessage
-			return decoder.Decode(&ignored)
-		}
-		found = true
-		return forEachItem(decoder, visit)
-	})
+	found, err := decodeList(decoder, visit)
 	if err == nil && !found {
 		err = errors.New("no field items")
 	}
+	if typed, ok := errors.AsType[*load.Error](err); ok {
+		return typed
+	}
 	if err != nil {
-		if typed, ok := errors.AsType[*load.Error](err); ok {
-			return typed
-		}
 		return fmt.Errorf("list of pod metrics: %w", err)
 	}
 	return nil
 }
 
-// forEachKey calls visit for each key of the object that follows. visit reads the value.
-func forEachKey(decoder *json.Decoder, visit func(key string) error) error {
+// decodeList calls visit for each item of the list that follows, and reports whether the list has the field items.
+func decodeList(decoder *json.Decoder, visit func(*podMetrics) error) (found bool, err error) {
 	if err := expect(decoder, '{'); err != nil {
-		return err
+		return false, err
 	}
 	for decoder.More() {
-		token, err := decoder.Token()
-		if err != nil {
-			return err
+		key, err := decoder.Token()
+		switch {
+		case err != nil:
+		case key == "items":
+			found, err = true, decodeItems(decoder, visit)
+		default:
+			var ignored json.RawMessage
+			err = decoder.Decode(&ignored)
 		}
-		key, _ := token.(string)
-		if err := visit(key); err != nil {
-			return err
+		if err != nil {
+			return found, err
 		}
 	}
-	return expect(decoder, '}')
+	return found, expect(decoder, '}')
 }
 
-// forEachItem calls visit for each item of the array that follows.
-func forEachItem(decoder *json.Decoder, visit func(*podMetrics) error) error {
+// decodeItems calls visit for each item of the array that follows.
+func decodeItems(decoder *json.Decoder, visit func(*podMetrics) error) error {
 	if err := expect(decoder, '['); err != nil {
 		return err
 	}
@@ -237,12 +220,4 @@ func (r *boundedReader) Read(p []byte) (int, error) {
 		return 0, tooLarge("a value is", maxValueBytes)
 	}
 	return n, err
-}
-
-// sortUnique sorts pods by namespace and name, and removes duplicates.
-func sortUnique(pods []load.PodUsage) []load.PodUsage {
-	slices.SortStableFunc(pods, func(a, b load.PodUsage) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	return slices.CompactFunc(pods, func(a, b load.PodUsage) bool { return a.Namespace == b.Namespace && a.Name == b.Name })
 }

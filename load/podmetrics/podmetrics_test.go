@@ -22,13 +22,11 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // metrics-server.
 func sourceOf(t testing.TB, body io.Reader) *Source {
 	t.Helper()
-	source, err := New(Config{
-		Open: func(context.Context) (io.ReadCloser, error) { return io.NopCloser(body), nil },
-		Now:  func() time.Time { return noon },
-	})
+	source, err := New(func(context.Context) (io.ReadCloser, error) { return io.NopCloser(body), nil })
 	if err != nil {
 		t.Fatal(err)
 	}
+	source.now = func() time.Time { return noon }
 	return source
 }
 
@@ -185,7 +183,7 @@ func TestErrors(t *testing.T) {
 		"not installed": {apierrors.NewNotFound(pods, ""), load.Unreachable, "check that metrics-server is installed"},
 		"deadline":      {context.DeadlineExceeded, load.Timeout, "deadline"},
 	} {
-		source, err := New(Config{Open: func(context.Context) (io.ReadCloser, error) { return nil, tc.err }})
+		source, err := New(func(context.Context) (io.ReadCloser, error) { return nil, tc.err })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +191,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: %v (%s), want %s (%s)", name, err, load.ReasonOf(err), tc.want, tc.reason)
 		}
 	}
-	if _, err := New(Config{}); err == nil {
+	if _, err := New(nil); err == nil {
 		t.Error("no error without access to a cluster")
 	}
 }

@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 )
 
 // BenchmarkPoll5000Nodes measures one poll of 5,000 nodes, which are matched by address, into a store. Sending the
@@ -20,20 +21,20 @@ import (
 // during the poll, garbage included, which is an upper bound of the memory in use.
 func BenchmarkPoll5000Nodes(b *testing.B) {
 	var rows []string
-	var machines []cluster.Machine
+	var machines []*v1.Node
 	for i := range 5000 {
 		address := fmt.Sprintf("10.1.%d.%d", i/250, i%250)
-		machines = append(machines, cluster.Machine{Name: fmt.Sprintf("node-%04d.example.com", i), Addresses: []string{address}})
+		machines = append(machines, machine(fmt.Sprintf("node-%04d.example.com", i), address))
 		rows = append(rows, sample(fmt.Sprintf(`"instance":"%s:9100"`, address), 0.123456789012345))
 	}
 	body := []byte(`{"status":"success","data":{"resultType":"vector","result":` + list(rows...) + `}}`)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }))
 	defer server.Close()
-	source, err := New(metricprovider.Config{Address: server.URL}, func() ([]cluster.Machine, error) { return machines, nil })
+	source, err := New(metricprovider.Config{Address: server.URL}, func() ([]*v1.Node, error) { return machines, nil })
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer source.server.CloseIdle()
+	defer source.server.Client().CloseIdleConnections()
 	store := load.NewStore(time.Hour, func() time.Time { return time.Unix(at, 0) })
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -30,7 +31,7 @@ type PodSource struct {
 
 // NewPods returns the source of a configuration, or an error that names the field.
 func NewPods(config metricprovider.Config) (*PodSource, error) {
-	setDefault(&config.RateWindow.Duration, defaultRateWindow)
+	config.RateWindow.Duration = cmp.Or(config.RateWindow.Duration, defaultRateWindow)
 	if window := config.RateWindow.Duration; window < time.Second {
 		return nil, fmt.Errorf("rateWindow: invalid value %s: must be at least 1s", window)
 	}
@@ -63,12 +64,6 @@ func (s *PodSource) Queries() (cpu, memory string) {
 		cmp.Or(s.config.Queries.PodMemory, sum(containers("container_memory_working_set_bytes")))
 }
 
-// podKey identifies a pod.
-type podKey struct{ namespace, name string }
-
-// isSet reports whether a series has both labels.
-func (k podKey) isSet() bool { return k.namespace != "" && k.name != "" }
-
 // ReadPods queries CPU and memory at the time of the server. Pods for which one of them is unknown are left out: the rate of a
 // new pod is unknown until it was scraped for the rate window.
 func (s *PodSource) ReadPods(ctx context.Context) (load.PodReading, error) {
@@ -85,19 +80,19 @@ func (s *PodSource) ReadPodsAt(ctx context.Context, at time.Time) (load.PodReadi
 		group.Go(func() { vectors[i], errs[i] = s.queryPods(ctx, query, at) })
 	}
 	group.Wait()
-	if errs[0] != nil || errs[1] != nil {
-		return load.PodReading{}, firstError(errs[0], errs[1])
+	if err := load.JoinErrors(errs[0], errs[1]); err != nil {
+		return load.PodReading{}, err
 	}
 	reading := load.PodReading{Source: metricprovider.Prometheus, Window: s.config.RateWindow.Duration}
 	amounts := memoryByPod(vectors[1])
 	reading.Pods = make([]load.PodUsage, 0, min(len(amounts), len(vectors[0])))
 	for _, sample := range vectors[0] {
-		key := keyOf(sample.Metric)
+		key, isPod := keyOf(sample.Metric)
 		amount, known := amounts[key]
-		if !known && key.isSet() {
+		if !known && isPod {
 			continue
 		}
-		usage := load.PodUsage{Namespace: key.namespace, Name: key.name, CPU: 1000 * float64(sample.Value), Memory: amount}
+		usage := load.PodUsage{Namespace: key.Namespace, Name: key.Name, CPU: 1000 * float64(sample.Value), Memory: amount}
 		if !known || !usage.Valid() {
 			reading.Rejected++
 			continue
@@ -114,18 +109,16 @@ func (s *PodSource) ReadPodsAt(ctx context.Context, at time.Time) (load.PodReadi
 				"both must have the labels namespace and pod",
 			len(vectors[0]), example(vectors[0]), len(vectors[1]), example(vectors[1]))}
 	}
-	slices.SortFunc(reading.Pods, func(a, b load.PodUsage) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(reading.Pods, load.PodUsage.Compare)
 	return reading, nil
 }
 
 // memoryByPod returns the largest memory of each pod.
-func memoryByPod(samples model.Vector) map[podKey]float64 {
-	amounts := make(map[podKey]float64, len(samples))
+func memoryByPod(samples model.Vector) map[types.NamespacedName]float64 {
+	amounts := make(map[types.NamespacedName]float64, len(samples))
 	for _, sample := range samples {
-		key := keyOf(sample.Metric)
-		if amount, known := amounts[key]; key.isSet() && (!known || float64(sample.Value) > amount) {
+		key, isPod := keyOf(sample.Metric)
+		if amount, known := amounts[key]; isPod && (!known || float64(sample.Value) > amount) {
 			amounts[key] = float64(sample.Value)
 		}
 	}
@@ -148,17 +141,8 @@ func (s *PodSource) queryPods(ctx context.Context, query string, at time.Time) (
 	return vector, nil
 }
 
-func keyOf(metric model.Metric) podKey {
-	return podKey{string(metric["namespace"]), string(metric["pod"])}
-}
-
-// firstError returns the errors of both queries: only one if they have the same reason.
-func firstError(cpu, memory error) error {
-	switch {
-	case cpu == nil:
-		return memory
-	case memory == nil:
-		return cpu
-	}
-	return joinErrors(cpu, memory)
+// keyOf returns the pod of a series, and whether the series has both labels.
+func keyOf(metric model.Metric) (types.NamespacedName, bool) {
+	key := types.NamespacedName{Namespace: string(metric["namespace"]), Name: string(metric["pod"])}
+	return key, key.Namespace != "" && key.Name != ""
 }

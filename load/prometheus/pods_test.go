@@ -25,7 +25,7 @@ func newPodSource(t testing.TB, config metricprovider.Config) *PodSource {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.server.CloseIdle)
+	t.Cleanup(s.server.Client().CloseIdleConnections)
 	return s
 }
 
@@ -177,10 +177,10 @@ func FuzzReadPods(f *testing.F) {
 			}
 			return
 		}
-		seen := map[podKey]bool{}
+		seen := map[[2]string]bool{}
 		for _, usage := range reading.Pods {
-			key := podKey{usage.Namespace, usage.Name}
-			if key.namespace == "" || key.name == "" || !usage.Valid() || seen[key] {
+			key := [2]string{usage.Namespace, usage.Name}
+			if usage.Namespace == "" || usage.Name == "" || !usage.Valid() || seen[key] {
 				t.Errorf("%+v, seen: %t", usage, seen[key])
 			}
 			seen[key] = true

@@ -6,12 +6,12 @@
 package prometheus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"regexp"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,9 +59,9 @@ var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 // node_uname_info of node-exporter maps addresses to nodes.
 func New(config metricprovider.Config, nodes cluster.Inventory) (*Source, error) {
 	window, step, rateWindow := &config.Window.Duration, &config.Step.Duration, &config.RateWindow.Duration
-	setDefault(window, defaultWindow)
-	setDefault(step, min(defaultStep, *window))
-	setDefault(rateWindow, min(defaultRateWindow, *window))
+	*window = cmp.Or(*window, defaultWindow)
+	*step = cmp.Or(*step, min(defaultStep, *window))
+	*rateWindow = cmp.Or(*rateWindow, min(defaultRateWindow, *window))
 	switch {
 	case *window < time.Second:
 		return nil, fmt.Errorf("window: invalid value %s: must be at least 1s", *window)
@@ -79,12 +79,6 @@ func New(config metricprovider.Config, nodes cluster.Inventory) (*Source, error)
 		return nil, err
 	}
 	return &Source{Client: client, config: config, nodes: nodes}, nil
-}
-
-func setDefault(d *time.Duration, value time.Duration) {
-	if *d == 0 {
-		*d = value
-	}
 }
 
 // Queries returns the queries for a series, the preferred one first. The first that returns data is
@@ -117,7 +111,7 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 		}
 	}
 	if errs[0] != nil && errs[2] != nil {
-		return load.Reading{}, joinErrors(errs[0], errs[2])
+		return load.Reading{}, load.JoinErrors(errs[0], errs[2])
 	}
 	for name, node := range reading.Nodes {
 		if !node.HasCPU && !node.HasMemory {
@@ -125,14 +119,6 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 		}
 	}
 	return reading, nil
-}
-
-// joinErrors returns one error for both resources: only the first if they have the same reason.
-func joinErrors(cpu, memory error) error {
-	if cpu.Error() == memory.Error() || load.ReasonOf(cpu) == load.ReasonOf(memory) && load.ReasonOf(cpu) != load.Invalid {
-		return cpu
-	}
-	return errors.Join(cpu, memory)
 }
 
 // querySeries returns the result of the first query for a series that returns data.
@@ -165,7 +151,6 @@ func (c *Client) vector(ctx context.Context, query string, at time.Time) (model.
 
 // add adds the samples of a series to a reading.
 func (s *Source) add(reading *load.Reading, series load.Series, vector model.Vector, names nodeNames) error {
-	slices.SortFunc(vector, func(a, b *model.Sample) int { return compareMetrics(a.Metric, b.Metric) })
 	accepted := 0
 	var invalid *model.Sample // of a known node
 	for _, sample := range vector {
@@ -216,16 +201,6 @@ func set(node *load.Node, series load.Series, value float64) {
 	}
 }
 
-func compareMetrics(a, b model.Metric) int {
-	switch {
-	case a.Before(b):
-		return -1
-	case b.Before(a):
-		return 1
-	}
-	return 0
-}
-
 func example(vector model.Vector) string {
 	if len(vector) == 0 {
 		return "{}"
@@ -246,8 +221,8 @@ func (s *Source) nodeNames(ctx context.Context) (nodeNames, error) {
 		return nodeNames{}, nil
 	}
 	if s.nodes != nil {
-		machines, err := s.nodes()
-		return nodeNames{Names: cluster.NamesOf(machines)}, err
+		nodes, err := s.nodes()
+		return nodeNames{Names: cluster.NamesOf(nodes)}, err
 	}
 	vector, err := s.vector(ctx, fmt.Sprintf("max by (instance, nodename) (%s)", selector(&s.config, "node_uname_info")), time.Time{})
 	if err != nil {

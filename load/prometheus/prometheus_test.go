@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
@@ -59,7 +60,7 @@ func newSource(t *testing.T, config metricprovider.Config, nodes cluster.Invento
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.server.CloseIdle)
+	t.Cleanup(s.server.Client().CloseIdleConnections)
 	return s
 }
 
@@ -206,12 +207,21 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// machine returns a node with addresses.
+func machine(name string, addresses ...string) *v1.Node {
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	for _, address := range addresses {
+		node.Status.Addresses = append(node.Status.Addresses, v1.NodeAddress{Address: address})
+	}
+	return node
+}
+
 func TestNodeOfSeries(t *testing.T) {
-	inventory := func() ([]cluster.Machine, error) {
-		return []cluster.Machine{
-			{Name: "node-1", Addresses: []string{"10.0.0.1", "fd00::1", "node-1.internal"}},
-			{Name: "node-2", Addresses: []string{"10.0.0.2", "10.0.0.9"}},
-			{Name: "node-3", Addresses: []string{"10.0.0.9"}}, // claims the address of another
+	inventory := func() ([]*v1.Node, error) {
+		return []*v1.Node{
+			machine("node-1", "10.0.0.1", "fd00::1", "node-1.internal"),
+			machine("node-2", "10.0.0.2", "10.0.0.9"),
+			machine("node-3", "10.0.0.9"), // claims the address of another
 		}, nil
 	}
 	tests := map[string]struct {
@@ -260,7 +270,7 @@ func TestNodeOfSeries(t *testing.T) {
 		s := newSource(
 			t,
 			metricprovider.Config{Address: "http://127.0.0.1:1"},
-			func() ([]cluster.Machine, error) { return nil, errors.New("no") },
+			func() ([]*v1.Node, error) { return nil, errors.New("no") },
 		)
 		if _, err := s.Read(t.Context()); err == nil || err.Error() != "no" {
 			t.Error(err)

@@ -11,20 +11,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// configured returns the query of the configuration for a series, empty if there is none.
-func configured(queries metricprovider.Queries, series load.Series) string {
-	switch series {
-	case load.CPUMean:
-		return queries.CPUAvg
-	case load.CPUStdDev:
-		return queries.CPUStd
-	case load.MemoryMean:
-		return queries.MemoryAvg
-	default:
-		return queries.MemoryStd
-	}
-}
-
 // nodeLabels are the labels that can contain the name of the node, in the order of preference.
 var nodeLabels = []model.LabelName{"node", "nodename", "kubernetes_node"}
 
@@ -43,7 +29,11 @@ const instanceLabel model.LabelName = "instance"
 // would look busy because the rate of its idle time is too low. Idle time is therefore divided by the time of all modes,
 // whose rates are too low by the same factor. The recording rule divides by the number of CPUs: its first samples are left out.
 func alternatives(c *metricprovider.Config, series load.Series) []string {
-	if query := configured(c.Queries, series); query != "" {
+	configured := map[load.Series]string{
+		load.CPUMean: c.Queries.CPUAvg, load.CPUStdDev: c.Queries.CPUStd,
+		load.MemoryMean: c.Queries.MemoryAvg, load.MemoryStdDev: c.Queries.MemoryStd,
+	}
+	if query := configured[series]; query != "" {
 		return []string{query}
 	}
 	by := c.NodeLabel

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -66,7 +67,7 @@ func TestRealPrometheus(t *testing.T) {
 	server := httptest.NewServer(late(exporter))
 	defer server.Close()
 	var targets []prometheusserver.Target
-	var machines []cluster.Machine
+	var machines []*v1.Node
 	for i := range 50 {
 		name, address := fmt.Sprintf("node-%02d", i), fmt.Sprintf("10.0.0.%d", i)
 		exporter.Set(name, simulated(loadOf(i)))
@@ -81,7 +82,9 @@ func TestRealPrometheus(t *testing.T) {
 			targets,
 			prometheusserver.Target{Address: strings.TrimPrefix(server.URL, "http://"), Path: "/" + name, Labels: labels},
 		)
-		machines = append(machines, cluster.Machine{Name: name, Addresses: []string{address}})
+		machines = append(machines, &v1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Addresses: []v1.NodeAddress{{Address: address}}},
+		})
 	}
 	// One machine does not belong to the cluster.
 	exporter.Set("stranger", simulated(loadOf(0)))
@@ -109,7 +112,7 @@ func TestRealPrometheus(t *testing.T) {
 				Step:       metav1.Duration{Duration: time.Second},
 				RateWindow: metav1.Duration{Duration: rateWindow},
 			},
-			nodes: func() ([]cluster.Machine, error) { return machines, nil },
+			nodes: func() ([]*v1.Node, error) { return machines, nil },
 		}
 		change(&s)
 		source, err := prometheus.New(s.Config, s.nodes)

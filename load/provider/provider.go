@@ -34,31 +34,26 @@ type Cluster struct {
 	PodMetrics podmetrics.Opener
 }
 
-// constructors are the constructors of the sources, by type.
-var constructors = map[string]func(metricprovider.Config, Cluster) (load.Source, error){
-	metricprovider.Prometheus: func(config metricprovider.Config, access Cluster) (load.Source, error) {
-		return prometheus.New(config, access.Nodes)
-	},
-	metricprovider.MetricsServer: func(config metricprovider.Config, access Cluster) (load.Source, error) {
-		return metricsserver.New(metricsserver.Config{Metrics: access.Metrics, Nodes: access.Nodes, Window: config.Window.Duration})
-	},
-	metricprovider.SignalFx: newSignalFx,
-	metricprovider.Service: func(config metricprovider.Config, _ Cluster) (load.Source, error) {
-		return remote.New(config)
-	},
-	metricprovider.File: newFile,
-}
-
 // New returns the source of a configuration, or an error that names the field.
 func New(config metricprovider.Config, access Cluster) (load.Source, error) {
-	construct, known := constructors[config.Type]
-	if !known {
+	if !slices.Contains(metricprovider.Types, config.Type) {
 		return nil, fmt.Errorf("type: invalid value %q: must be one of %s", config.Type, strings.Join(metricprovider.Types, ", "))
 	}
-	if field, found := config.UnusedField(); found {
+	if field, found := config.UnusedField(func(f metricprovider.Field) []string { return f.Types }); found {
 		return nil, unusedError(field, config.Type, field.Types, "the load of nodes")
 	}
-	return construct(config, access)
+	switch config.Type {
+	case metricprovider.Prometheus:
+		return prometheus.New(config, access.Nodes)
+	case metricprovider.MetricsServer:
+		return metricsserver.New(metricsserver.Config{Metrics: access.Metrics, Nodes: access.Nodes, Window: config.Window.Duration})
+	case metricprovider.SignalFx:
+		return newSignalFx(config, access)
+	case metricprovider.Service:
+		return remote.New(config)
+	default:
+		return newFile(config)
+	}
 }
 
 // NewPods returns the source of the usage of pods, or an error that names the field.
@@ -71,13 +66,13 @@ func NewPods(config metricprovider.Config, access Cluster) (load.PodSource, erro
 	default:
 		return nil, fmt.Errorf("type: invalid value %q: must be one of %s", config.Type, strings.Join(metricprovider.PodTypes, ", "))
 	}
-	if field, found := config.UnusedPodField(); found {
+	if field, found := config.UnusedField(func(f metricprovider.Field) []string { return f.PodTypes }); found {
 		return nil, unusedError(field, config.Type, field.PodTypes, "the usage of pods")
 	}
 	if config.Type == metricprovider.Prometheus {
 		return prometheus.NewPods(config)
 	}
-	return podmetrics.New(podmetrics.Config{Open: access.PodMetrics})
+	return podmetrics.New(access.PodMetrics)
 }
 
 // unusedError returns the error for a field that is set and that the type does not use. types are the types that use it.
@@ -98,7 +93,7 @@ func newSignalFx(config metricprovider.Config, access Cluster) (load.Source, err
 	return signalfx.New(config, access.Nodes)
 }
 
-func newFile(config metricprovider.Config, _ Cluster) (load.Source, error) {
+func newFile(config metricprovider.Config) (load.Source, error) {
 	if config.Address == "" {
 		return nil, errors.New("address: required: the path of the file")
 	}

@@ -2,18 +2,17 @@ package provider
 
 import (
 	"context"
+	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 )
 
 type noMetrics struct{}
@@ -24,7 +23,7 @@ func (noMetrics) List(context.Context, metav1.ListOptions) (*metricsv1beta1.Node
 
 func TestNew(t *testing.T) {
 	t.Setenv(SignalFxTokenVariable, "")
-	access := Cluster{Nodes: func() ([]cluster.Machine, error) { return nil, nil }, Metrics: noMetrics{}}
+	access := Cluster{Nodes: func() ([]*v1.Node, error) { return nil, nil }, Metrics: noMetrics{}}
 	tests := map[string]struct {
 		config metricprovider.Config
 		access Cluster
@@ -136,16 +135,24 @@ func TestNew(t *testing.T) {
 			}
 		})
 	}
-	t.Run("every type has a constructor", func(t *testing.T) {
-		if got, want := slices.Sorted(
-			maps.Keys(constructors),
-		), slices.Sorted(
-			slices.Values(metricprovider.Types),
-		); !slices.Equal(
-			got,
-			want,
-		) {
-			t.Errorf("constructors for %v, want %v", got, want)
+	t.Run("every type has a source of its own", func(t *testing.T) {
+		sources := map[string]bool{}
+		for _, name := range metricprovider.Types {
+			config := metricprovider.Config{Type: name, Address: metricprovider.ExampleAddress(name)}
+			switch name {
+			case metricprovider.SignalFx:
+				config.Token = "secret"
+			case metricprovider.File:
+				config.Address = "load.json"
+			}
+			source, err := New(config, access)
+			if err != nil {
+				t.Error(err)
+			}
+			sources[fmt.Sprintf("%T", source)] = true
+		}
+		if len(sources) != len(metricprovider.Types) {
+			t.Errorf("sources %v for types %v", sources, metricprovider.Types)
 		}
 	})
 	t.Run("SignalFx, token in the environment", func(t *testing.T) {

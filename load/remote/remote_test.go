@@ -33,7 +33,7 @@ func newSource(t *testing.T, address string) *Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(source.server.CloseIdle)
+	t.Cleanup(source.server.Client().CloseIdleConnections)
 	return source
 }
 

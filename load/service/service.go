@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
@@ -276,4 +277,36 @@ func (s *server) unavailable() string {
 		return fmt.Sprintf("load is %s old, maximum age is %s", age.Round(time.Second), s.Store.MaxAge())
 	}
 	return "no load read yet from " + s.Source
+}
+
+// requestMetrics are the metrics of requests.
+type requestMetrics struct {
+	total     *prometheus.CounterVec
+	durations *prometheus.HistogramVec
+}
+
+// newRequestMetrics returns metrics, registered with the registry if it is not nil.
+func newRequestMetrics(registry prometheus.Registerer) *requestMetrics {
+	const namespace, subsystem = "plimsoll", "load_watcher"
+	r := &requestMetrics{
+		total: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Subsystem: subsystem, Name: "requests_total",
+			Help: "[ALPHA] Requests, by handler (watcher, health) and HTTP status code.",
+		}, []string{"handler", "code"}),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: namespace, Subsystem: subsystem, Name: "request_duration_seconds",
+			Help: "[ALPHA] Duration of requests.", Buckets: prometheus.ExponentialBuckets(1e-4, 4, 8),
+		}, []string{"handler"}),
+	}
+	if registry != nil {
+		registry.MustRegister(r.total, r.durations)
+	}
+	return r
+}
+
+// instrument returns a handler that counts the requests of next.
+func (r *requestMetrics) instrument(handler string, next http.Handler) http.Handler {
+	labels := prometheus.Labels{"handler": handler}
+	return promhttp.InstrumentHandlerCounter(r.total.MustCurryWith(labels),
+		promhttp.InstrumentHandlerDuration(r.durations.MustCurryWith(labels), next))
 }

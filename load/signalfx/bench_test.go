@@ -49,7 +49,7 @@ func BenchmarkRead(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer source.server.CloseIdle()
+	defer source.server.Client().CloseIdleConnections()
 	source.now = func() time.Time { return noon }
 	read := func(b *testing.B) {
 		reading, err := source.Read(b.Context())

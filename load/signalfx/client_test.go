@@ -2,6 +2,7 @@ package signalfx
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -195,6 +196,14 @@ func TestFaults(t *testing.T) {
 			}
 		})
 	}
+}
+
+// retryAfter returns the wait that an error requests.
+func retryAfter(err error) time.Duration {
+	if typed, ok := errors.AsType[*load.Error](err); ok {
+		return typed.RetryAfter
+	}
+	return 0
 }
 
 func TestTooLarge(t *testing.T) {

@@ -84,7 +84,7 @@ func (f *fake) source(tb testing.TB, change func(*metricprovider.Config)) *Sourc
 		tb.Fatal(err)
 	}
 	source.now = func() time.Time { return noon }
-	tb.Cleanup(source.server.CloseIdle)
+	tb.Cleanup(source.server.Client().CloseIdleConnections)
 	return source
 }
 

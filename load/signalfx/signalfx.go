@@ -13,8 +13,8 @@
 package signalfx
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -81,11 +81,11 @@ var dimensionName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,127}$`)
 // the cluster, which hosts are matched with by name and address; without them, the name of a host
 // is the name of its node. The step of the configuration is the resolution of the samples.
 func New(config metricprovider.Config, nodes cluster.Inventory) (*Source, error) {
-	setDefault(&config.CPUMetric, defaultCPUMetric)
-	setDefault(&config.MemoryMetric, defaultMemoryMetric)
-	setDefault(&config.HostDimension, defaultHostDimension)
-	setDefault(&config.Window.Duration, defaultWindow)
-	setDefault(&config.Step.Duration, defaultResolution)
+	config.CPUMetric = cmp.Or(config.CPUMetric, defaultCPUMetric)
+	config.MemoryMetric = cmp.Or(config.MemoryMetric, defaultMemoryMetric)
+	config.HostDimension = cmp.Or(config.HostDimension, defaultHostDimension)
+	config.Window.Duration = cmp.Or(config.Window.Duration, defaultWindow)
+	config.Step.Duration = cmp.Or(config.Step.Duration, defaultResolution)
 	config.Filter = strings.TrimSpace(config.Filter)
 	if err := validate(&config); err != nil {
 		return nil, err
@@ -98,14 +98,6 @@ func New(config metricprovider.Config, nodes cluster.Inventory) (*Source, error)
 		{name: config.CPUMetric, query: query(&config, config.CPUMetric), mean: load.CPUMean, stdDev: load.CPUStdDev},
 		{name: config.MemoryMetric, query: query(&config, config.MemoryMetric), mean: load.MemoryMean, stdDev: load.MemoryStdDev},
 	}}, nil
-}
-
-// setDefault sets a field that is zero to a value.
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // validate returns an error that names a field, the value found and the values allowed.
@@ -160,7 +152,7 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 		m.add(&reading, results[i])
 	}
 	if errs[0] != nil && errs[1] != nil {
-		return load.Reading{}, joinErrors(errs[0], errs[1])
+		return load.Reading{}, load.JoinErrors(errs[0], errs[1])
 	}
 	// A sample ahead of the local clock must not set the reading's time in the future: later readings would be
 	// out of order.
@@ -182,8 +174,8 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 // resolver returns the function that maps a host to its node.
 func (s *Source) resolver() (func(string) (string, bool), error) {
 	if s.nodes != nil {
-		machines, err := s.nodes()
-		return cluster.NamesOf(machines).Resolve, err
+		nodes, err := s.nodes()
+		return cluster.NamesOf(nodes).Resolve, err
 	}
 	return func(host string) (string, bool) { return host, true }, nil
 }
@@ -233,25 +225,4 @@ func (s *Source) advice(m *metric) string {
 	}
 	return fmt.Sprintf("check the name of the metric %s, the dimension %s and the filter %s",
 		m.name, s.config.HostDimension, s.config.Filter)
-}
-
-// joinErrors returns one error for both metrics: only the first if their texts are equal. The error that
-// requests the longer wait is first, because it determines the reason and the wait.
-func joinErrors(cpu, memory error) error {
-	first, second := cpu, memory
-	if retryAfter(memory) > retryAfter(cpu) {
-		first, second = memory, cpu
-	}
-	if first.Error() == second.Error() {
-		return first
-	}
-	return fmt.Errorf("%w; %w", first, second)
-}
-
-// retryAfter returns the time to wait that the server requested, 0 if it did not.
-func retryAfter(err error) time.Duration {
-	if typed, ok := errors.AsType[*load.Error](err); ok {
-		return typed.RetryAfter
-	}
-	return 0
 }

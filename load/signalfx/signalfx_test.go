@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
@@ -42,9 +43,18 @@ func wantError(t *testing.T, err error, reason load.Reason, want string) {
 
 func seconds(n int) metav1.Duration { return metav1.Duration{Duration: time.Duration(n) * time.Second} }
 
+// machine returns a node with addresses.
+func machine(name string, addresses ...string) *v1.Node {
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	for _, address := range addresses {
+		node.Status.Addresses = append(node.Status.Addresses, v1.NodeAddress{Address: address})
+	}
+	return node
+}
+
 func TestNew(t *testing.T) {
 	const address = "https://api.us1.signalfx.com"
-	nodes := func() ([]cluster.Machine, error) { return nil, nil }
+	nodes := func() ([]*v1.Node, error) { return nil, nil }
 	metric := func(field, found string) string {
 		return fmt.Sprintf("%s: invalid value %q: must be the name of one metric without wildcards, at most 256 characters", field, found)
 	}
@@ -300,10 +310,10 @@ func TestHosts(t *testing.T) {
 			"10.0.0.1": node(10), "node-2.example.org": node(20),
 			"elsewhere": {CPU: load.Utilization{Mean: 0.3}, HasCPU: true},
 		}, 0, ""},
-		"known nodes": {func() ([]cluster.Machine, error) {
-			return []cluster.Machine{{Name: "node-1", Addresses: []string{"10.0.0.1"}}, {Name: "node-2"}}, nil
+		"known nodes": {func() ([]*v1.Node, error) {
+			return []*v1.Node{machine("node-1", "10.0.0.1"), machine("node-2")}, nil
 		}, map[string]load.Node{"node-1": node(10), "node-2": node(20)}, 1, ""},
-		"nodes cannot be listed": {func() ([]cluster.Machine, error) { return nil, failure }, nil, 0, failure.Error()},
+		"nodes cannot be listed": {func() ([]*v1.Node, error) { return nil, failure }, nil, 0, failure.Error()},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -359,7 +369,7 @@ func TestEmpty(t *testing.T) {
 			f := newFake(t, append(tc.series, host("m1", memory, "node-1", 10))...)
 			source := f.source(t, tc.change)
 			if name == "no nodes" {
-				source.nodes = func() ([]cluster.Machine, error) { return []cluster.Machine{{Name: "other"}}, nil }
+				source.nodes = func() ([]*v1.Node, error) { return []*v1.Node{machine("other")}, nil }
 			}
 			_, err := source.read(t.Context(), source.metrics[0], mustResolve(t, source), noon)
 			wantError(t, err, tc.reason, tc.want)

@@ -116,7 +116,7 @@ func checkPodUsage(t *testing.T, cp *controlplane.ControlPlane, client kubernete
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := podmetrics.New(podmetrics.Config{Open: podmetrics.Open(metrics.MetricsV1beta1().RESTClient())})
+	source, err := podmetrics.New(podmetrics.Open(metrics.MetricsV1beta1().RESTClient()))
 	if err != nil {
 		t.Fatal(err)
 	}

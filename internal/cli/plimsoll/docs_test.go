@@ -9,10 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
-	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 )
@@ -102,7 +103,7 @@ func TestDocumentedConfigurations(t *testing.T) {
 	if len(blocks) < len(metricprovider.Types) {
 		t.Errorf("%d configurations, want one for each of %v", len(blocks), metricprovider.Types)
 	}
-	access := provider.Cluster{Nodes: func() ([]cluster.Machine, error) { return nil, nil }, Metrics: noMetrics{}}
+	access := provider.Cluster{Nodes: func() ([]*v1.Node, error) { return nil, nil }, Metrics: noMetrics{}}
 	for _, block := range blocks {
 		block, _, _ = strings.Cut(block, "```")
 		if strings.HasPrefix(block, "metricProvider:") { // an argument of the plugin

@@ -83,7 +83,7 @@ func (o *options) follow(cmd *cobra.Command) error {
 // usage returns the source of the usage of pods: Prometheus if its URL is set, and else the metrics API.
 func (o *options) usage(client *kubernetes.Clientset) (load.PodSource, error) {
 	if o.config.Server.Address == "" {
-		return podmetrics.New(podmetrics.Config{Open: podmetrics.Open(client.CoreV1().RESTClient())})
+		return podmetrics.New(podmetrics.Open(client.CoreV1().RESTClient()))
 	}
 	c := o.config.Server
 	c.Type, c.Selector = metricprovider.Prometheus, o.config.Selector
