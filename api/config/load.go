@@ -87,8 +87,5 @@ func validate(cfg *internalconfig.KubeSchedulerConfiguration) error {
 			}
 		}
 	}
-	if err := validation.ValidateKubeSchedulerConfiguration(cfg); err != nil {
-		return err
-	}
-	return nil
+	return validation.ValidateKubeSchedulerConfiguration(cfg)
 }

@@ -35,16 +35,7 @@ func validateLoadSource(watcherAddress string, provider metricprovider.Config, p
 			errs = append(errs, field.Forbidden(path, "must not be set together with watcherAddress"))
 		}
 	}
-	return append(errs, validateMetricProvider(path, provider)...)
-}
-
-func validateMetricProvider(path *field.Path, p metricprovider.Config) field.ErrorList {
-	return validateProvider(path, p, metricprovider.Types)
-}
-
-// validatePodUsage validates the provider of the usage of pods.
-func validatePodUsage(path *field.Path, p metricprovider.Config) field.ErrorList {
-	return validateProvider(path, p, metricprovider.PodTypes)
+	return append(errs, validateProvider(path, provider, metricprovider.Types)...)
 }
 
 // validateProvider validates a metric provider, which must be of one of the types.

@@ -28,7 +28,7 @@ func TestValidatePodUsage(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if err := validatePodUsage(field.NewPath("podUsage"), tc.config).ToAggregate(); err != nil {
+			if err := validateProvider(field.NewPath("podUsage"), tc.config, metricprovider.PodTypes).ToAggregate(); err != nil {
 				got = err.Error()
 			}
 			if got != tc.want {

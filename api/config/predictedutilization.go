@@ -66,7 +66,7 @@ func (a *PredictedUtilizationArgs) Validate() error {
 	}
 	errs = append(errs, validateFraction(field.NewPath("historyWeight"), *a.HistoryWeight)...)
 	errs = append(errs, validateLoadSource(a.WatcherAddress, a.MetricProvider, a.PollInterval.Duration, a.MaxLoadAge.Duration)...)
-	errs = append(errs, validatePodUsage(field.NewPath("podUsage"), a.PodUsage)...)
+	errs = append(errs, validateProvider(field.NewPath("podUsage"), a.PodUsage, metricprovider.PodTypes)...)
 	errs = append(errs, validateObjectName(field.NewPath("historyConfigMap"), a.HistoryConfigMap)...)
 	return errs.ToAggregate()
 }
