@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	corev1listers "k8s.io/client-go/listers/core/v1"
-	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -116,63 +115,59 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	if c.watched == nil {
 		return
 	}
-	if err := c.watched.update(); err != nil {
-		klog.ErrorS(err, "Could not list nodes and pods for the metrics") // informers read from memory
-		return
-	}
+	c.watched.update()
 	for _, resource := range []resources.Resource{resources.CPUResource, resources.MemoryResource} {
-		limits, unboundedNodes := histogram{bounds: limitBuckets}, 0.0
+		limits, unboundedNodes := []float64{}, 0.0
 		for _, name := range c.watched.names {
 			node := c.watched.states[name]
 			sum, allocatable := node.sums.Get(resource), resource.AllocatableOf(node.node)
 			if allocatable > 0 {
-				limits.add(float64(sum.FlooredLimit) / float64(allocatable))
+				limits = append(limits, float64(sum.FlooredLimit)/float64(allocatable))
 			}
 			if sum.Unbounded > 0 {
 				unboundedNodes++
 			}
 		}
 		name := string(resource.Name())
-		out <- limits.metric(limitRatio, name)
+		out <- histogram(limitRatio, limitBuckets, limits, name)
 		out <- prometheus.MustNewConstMetric(unbounded, prometheus.GaugeValue, unboundedNodes, name)
 	}
 	for profile, evaluator := range c.watched.evaluators {
-		risks := histogram{bounds: riskBuckets}
-		for _, name := range c.watched.names {
-			node := c.watched.states[name]
-			risks.add(evaluator.Risk(node.sums))
+		risks := make([]float64, len(c.watched.names))
+		for i, name := range c.watched.names {
+			risks[i] = evaluator.Risk(c.watched.states[name].sums)
 		}
-		out <- risks.metric(riskRatio, profile)
+		out <- histogram(riskRatio, riskBuckets, risks, profile)
 	}
 }
 
 // update lists the nodes and pods. Sums are only computed for nodes that changed since the last
 // scrape.
-func (c *cluster) update() error {
-	nodes, err := c.nodes.List(labels.Everything())
-	if err != nil {
-		return err
-	}
-	pods, err := c.pods.List(labels.Everything())
-	if err != nil {
-		return err
-	}
-	byNode := make(map[string][]*v1.Pod, len(nodes))
-	for _, pod := range pods {
-		if resources.OccupiesNode(pod) {
-			byNode[pod.Spec.NodeName] = append(byNode[pod.Spec.NodeName], pod)
-		}
-	}
-	states := make(map[string]*nodeState, len(nodes))
-	for _, node := range nodes {
-		state, pods := c.states[node.Name], byNode[node.Name]
+func (c *cluster) update() {
+	states := make(map[string]*nodeState, len(c.states))
+	VisitNodes(c.nodes, c.pods, func(node *v1.Node, pods []*v1.Pod) {
+		state := c.states[node.Name]
 		if state == nil || !state.isCurrent(node, pods) {
 			state = newNodeState(node, pods)
 		}
 		states[node.Name] = state
-	}
+	})
 	c.states, c.names = states, slices.Sorted(maps.Keys(states))
-	return nil
+}
+
+// VisitNodes calls visit with every node and the pods that occupy it, in any order.
+func VisitNodes(nodes corev1listers.NodeLister, pods corev1listers.PodLister, visit func(*v1.Node, []*v1.Pod)) {
+	allNodes, _ := nodes.List(labels.Everything()) // from memory, without an error
+	allPods, _ := pods.List(labels.Everything())
+	byNode := make(map[string][]*v1.Pod, len(allNodes))
+	for _, pod := range allPods {
+		if resources.OccupiesNode(pod) {
+			byNode[pod.Spec.NodeName] = append(byNode[pod.Spec.NodeName], pod)
+		}
+	}
+	for _, node := range allNodes {
+		visit(node, byNode[node.Name])
+	}
 }
 
 func newNodeState(node *v1.Node, pods []*v1.Pod) *nodeState {
@@ -192,31 +187,19 @@ func (s *nodeState) isCurrent(node *v1.Node, pods []*v1.Pod) bool {
 		!slices.ContainsFunc(pods, func(pod *v1.Pod) bool { return s.pods[pod.UID] != pod })
 }
 
-// histogram counts the values up to each bound.
-type histogram struct {
-	bounds []float64
-	counts map[float64]uint64
-	count  uint64
-	sum    float64
-}
-
-func (h *histogram) add(value float64) {
-	h.count++
-	h.sum += value
-	if h.counts == nil {
-		h.counts = make(map[float64]uint64, len(h.bounds))
+// histogram returns the distribution of values.
+func histogram(desc *prometheus.Desc, bounds, values []float64, label string) prometheus.Metric {
+	buckets, sum := make(map[float64]uint64, len(bounds)), 0.0
+	for _, bound := range bounds {
+		buckets[bound] = 0
 	}
-	for _, bound := range h.bounds {
-		if value <= bound {
-			h.counts[bound]++
+	for _, value := range values {
+		sum += value
+		for _, bound := range bounds {
+			if value <= bound {
+				buckets[bound]++
+			}
 		}
 	}
-}
-
-func (h *histogram) metric(desc *prometheus.Desc, labels ...string) prometheus.Metric {
-	buckets := make(map[float64]uint64, len(h.bounds))
-	for _, bound := range h.bounds {
-		buckets[bound] = h.counts[bound]
-	}
-	return prometheus.MustNewConstHistogram(desc, h.count, h.sum, buckets, labels...)
+	return prometheus.MustNewConstHistogram(desc, uint64(len(values)), sum, buckets, label)
 }
