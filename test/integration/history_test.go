@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shutdown"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -32,13 +33,13 @@ import (
 // usageLearner is a learner with fixed knowledge.
 type usageLearner struct {
 	mu        sync.Mutex
-	workloads []prediction.Workload
+	workloads []predict.Past
 	saved     time.Time
 }
 
 func (*usageLearner) Replay(*load.PodReading) {}
 
-func (l *usageLearner) Workloads() []prediction.Workload {
+func (l *usageLearner) Workloads() []predict.Past {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.workloads)
@@ -48,7 +49,7 @@ func (l *usageLearner) Known() (workloads int, newest time.Time) {
 	return len(l.Workloads()), l.saved
 }
 
-func (l *usageLearner) Restore(workloads []prediction.Workload, saved time.Time) {
+func (l *usageLearner) Restore(workloads []predict.Past, saved time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.workloads, l.saved = workloads, saved
@@ -100,8 +101,8 @@ func TestHistorySurvivesARestart(t *testing.T) {
 
 	first := &usageLearner{}
 	for i := range 40_000 {
-		usage := prediction.Usage{Pods: float64(i + 1), Readings: math.Sqrt(float64(i)), Mean: math.Cbrt(float64(i)), Requested: true}
-		first.workloads = append(first.workloads, prediction.Workload{
+		usage := predict.PastUsage{Pods: float64(i + 1), Readings: math.Sqrt(float64(i)), Mean: math.Cbrt(float64(i)), Requested: true}
+		first.workloads = append(first.workloads, predict.Past{
 			Namespace: "default",
 			Kind:      "Deployment",
 			Name:      fmt.Sprintf("%x", sha256.Sum256([]byte{byte(i), byte(i >> 8)})),
@@ -121,7 +122,7 @@ func TestHistorySurvivesARestart(t *testing.T) {
 	}()
 	stop()
 	<-ended
-	saved := keeper.Saved()
+	saved := keeper.State()
 	if saved.SavedBytes == 0 || saved.SavedBytes > 1<<20 || saved.Dropped == 0 || saved.Dropped > 30_000 {
 		t.Fatalf("saved %+v, want less than 1 MiB with a part of the workloads", saved)
 	}

@@ -57,7 +57,7 @@ var sections = []section{
 	}},
 	{"prediction", func(t *testing.T) []prometheus.Collector {
 		m := prediction.NewMetrics(nil)
-		m.ObserveError(prediction.CPU, 0, 0)
+		m.ObserveError(v1.ResourceCPU, 0, 0)
 		m.WatchHistory(t.Context(), func() prediction.History {
 			return prediction.History{Updated: time.Now(), Saved: time.Now()}
 		})
@@ -73,7 +73,7 @@ var sections = []section{
 		if err := pods.Put(load.PodReading{Time: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
-		c.WatchPods(t.Context(), "test", pods)
+		c.Watch(t.Context(), "test", pods)
 		return []prometheus.Collector{c}
 	}},
 	{"load-watcher", registered(func(r prometheus.Registerer) {

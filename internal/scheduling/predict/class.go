@@ -138,7 +138,7 @@ func (s *classState) ratio(p *pool, historyWeight float64, class int8) Ratio {
 		gain := gain(q.Unknown, noise)
 		q.Mean += gain * (p.mean - q.Mean)
 		q.Unknown *= 1 - gain
-		q.Pods, q.Readings = p.pods, p.readings
+		q.Pods = p.pods
 		if p.mean >= negligible {
 			alike := s.correlation * s.repeated(p.long)
 			time = (p.squares/(p.mean*p.mean)/alike + priorReadings*s.time) / (p.longReadings/alike + priorReadings)

@@ -58,8 +58,8 @@ func TestExportAndImport(t *testing.T) {
 	second.Import(exported, DefaultHalfLife)
 	for _, e := range second.Export() {
 		for _, before := range exported {
-			if e.Workload == before.Workload && math.Abs(e.Usage[CPU].Pods-before.Usage[CPU].Pods/2) > 1e-9 {
-				t.Errorf("%s: %v pods, want half of %v", e.Workload.Name, e.Usage[CPU].Pods, before.Usage[CPU].Pods)
+			if e.Name == before.Name && math.Abs(e.CPU.Pods-before.CPU.Pods/2) > 1e-9 {
+				t.Errorf("%s: %v pods, want half of %v", e.Name, e.CPU.Pods, before.CPU.Pods)
 			}
 		}
 	}
@@ -68,17 +68,17 @@ func TestExportAndImport(t *testing.T) {
 // TestImportIgnoresImpossibleValues checks that histories with impossible values are ignored, and that existing histories are kept.
 func TestImportIgnoresImpossibleValues(t *testing.T) {
 	l := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600})
-	w := resources.Workload{Namespace: "default", Kind: "Job", Name: "a"}
+	pastOf := func(u PastUsage) []Past { return []Past{{Namespace: "default", Kind: "Job", Name: "a", CPU: u}} }
 	for _, u := range []PastUsage{{0, 1, 1, true}, {1, 0, 1, true}, {1, 1, -1, true}, {math.NaN(), 1, 1, true}, {1, 1, math.NaN(), true}} {
-		l.Import([]Past{{Workload: w, Usage: [Resources]PastUsage{CPU: u}}}, 0)
+		l.Import(pastOf(u), 0)
 		if got := l.Export(); len(got) != 0 {
 			t.Errorf("%+v: exported %+v", u, got)
 		}
 	}
 	for _, mean := range []float64{0.5, 0.9} {
-		l.Import([]Past{{Workload: w, Usage: [Resources]PastUsage{CPU: {1, 1, mean, true}}}}, -3600)
+		l.Import(pastOf(PastUsage{1, 1, mean, true}), -3600)
 	}
-	if got := l.Export(); len(got) != 1 || got[0].Usage[CPU] != (PastUsage{1, 1, 0.5, true}) {
+	if got := l.Export(); len(got) != 1 || got[0].CPU != (PastUsage{1, 1, 0.5, true}) {
 		t.Errorf("exported %+v, want what was imported first", got)
 	}
 }

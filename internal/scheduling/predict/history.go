@@ -103,8 +103,8 @@ func (p *past) decay(factor float64) {
 
 // pool is the usage of the pods of a workload, present and past, in one reading.
 type pool struct {
-	// pods is the number of pods, readings the sum of their weights, mean the mean of their means.
-	pods, readings, mean float64
+	// pods is the number of pods, mean the mean of their means.
+	pods, mean float64
 	// long, longReadings and squares are the number of pods with a long history, the sum of their
 	// weights, and the sum of the squared differences of the readings from the mean of their pod.
 	long, longReadings, squares float64
@@ -134,7 +134,6 @@ func (p *pool) add(h *history) {
 	change := h.mean - p.mean
 	p.mean += change / p.pods
 	p.between += change * (h.mean - p.mean)
-	p.readings += h.weight
 	p.inverse += 1 / h.weight
 	if h.isLong() {
 		p.long++
@@ -157,7 +156,6 @@ func (p *pool) addPast(past *past) {
 	p.mean += (past.mean - p.mean) * past.pods / total
 	p.inverse += past.pods * past.pods / past.readings
 	p.pods = total
-	p.readings += past.readings
 }
 
 // Ratio is the expected use of the pods of a workload, as a multiple of their base.
@@ -166,9 +164,9 @@ type Ratio struct {
 	Mean, Unknown float64
 	// Pod is the variance between the pods of the workload, Time the variance of a pod over time.
 	Pod, Time float64
-	// Pods and Readings are the numbers of pods and readings behind the ratio; 0 for the ratio of the class.
-	Pods, Readings float64
-	class          int8
+	// Pods is the number of pods behind the ratio; 0 for the ratio of the class.
+	Pods  float64
+	class int8
 }
 
 // observePods adds the usage of pods to their histories, and drops pods that are gone.
@@ -252,13 +250,7 @@ func (l *Learner) observeUse(state *PodState, p *PodReading, decay float64) {
 		state.own[r].add(x, decay, class)
 	}
 	if w := state.workload; state.own[CPU].weight >= blockSize {
-		d := state.own[CPU].last - state.own[CPU].mean
-		if w.count == 0 {
-			l.touched = append(l.touched, w)
-		}
-		w.count++
-		w.sum += d
-		w.squares += d * d
+		l.addCorrelated(w, state.own[CPU].last-state.own[CPU].mean)
 	}
 }
 

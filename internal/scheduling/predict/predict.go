@@ -48,14 +48,6 @@ type Declared struct {
 	Amounts  [Resources]Amount
 }
 
-// Use is the expected use of a pod or a node over time.
-type Use struct {
-	// Mean over time.
-	Mean float64
-	// Time is the variance over time, Unknown the variance of the estimate of the mean.
-	Time, Unknown float64
-}
-
 // The classes of pods, by resource.
 const (
 	requested = iota
@@ -88,8 +80,5 @@ var priors = [Resources][classes]Prior{
 	Memory: {requested: {1, 0.4, 0.2, 0.2}, unrequested: {200 << 20, 1, 0.5, 0.2}},
 }
 
-// The defaults of the parameters.
-const (
-	// DefaultHalfLife is the default time in seconds after which a reading counts half.
-	DefaultHalfLife = 24 * 3600.0
-)
+// DefaultHalfLife is the default time in seconds after which a reading counts half.
+const DefaultHalfLife = 24 * 3600.0

@@ -11,29 +11,9 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 )
-
-// Usage is the usage of the pods of a workload of one resource, as multiples of their request or, without requests, in
-// millicores or bytes.
-type Usage struct {
-	// Pods is the number of pods, with less weight for earlier pods; 0 if the usage is unknown. Readings is the number of
-	// their readings.
-	Pods     float64 `json:"pods,omitempty"`
-	Readings float64 `json:"readings,omitempty"`
-	// Mean is the mean of the pods' means.
-	Mean float64 `json:"mean,omitempty"`
-	// Requested is set if the pods have requests.
-	Requested bool `json:"requested,omitempty"`
-}
-
-// Workload is the usage of the pods of one workload.
-type Workload struct {
-	Namespace string `json:"namespace"`
-	Kind      string `json:"kind"`
-	Name      string `json:"name"`
-	CPU       Usage  `json:"cpu,omitzero"`
-	Memory    Usage  `json:"memory,omitzero"`
-}
 
 const (
 	// version is the version of the format.
@@ -49,22 +29,22 @@ const (
 
 // document is the encoded form, as gzipped JSON.
 type document struct {
-	Version   int        `json:"version"`
-	Workloads []Workload `json:"workloads"`
+	Version   int            `json:"version"`
+	Workloads []predict.Past `json:"workloads"`
 }
 
 // Encode returns the workloads in at most limit bytes. If they need more, the workloads with the fewest pods are left out.
 // Workloads that Decode would reject are left out, too: a pod may have an owner of any name. written is the number of workloads
 // in data.
-func Encode(workloads []Workload, limit int) (data []byte, written int, err error) {
+func Encode(workloads []predict.Past, limit int) (data []byte, written int, err error) {
 	sorted := slices.Clone(workloads)
 	for i := range sorted {
-		sorted[i].CPU.round()
-		sorted[i].Memory.round()
+		round(&sorted[i].CPU)
+		round(&sorted[i].Memory)
 	}
-	sorted = slices.DeleteFunc(sorted, func(w Workload) bool { return w.validate() != nil })
-	slices.SortFunc(sorted, func(a, b Workload) int {
-		return cmp.Or(-cmp.Compare(a.pods(), b.pods()), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind),
+	sorted = slices.DeleteFunc(sorted, func(w predict.Past) bool { return validate(&w) != nil })
+	slices.SortFunc(sorted, func(a, b predict.Past) int {
+		return cmp.Or(cmp.Compare(pods(&b), pods(&a)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind),
 			cmp.Compare(a.Name, b.Name))
 	})
 	for n := min(len(sorted), maxWorkloads); ; {
@@ -79,7 +59,7 @@ func Encode(workloads []Workload, limit int) (data []byte, written int, err erro
 }
 
 // encode returns workloads as gzipped JSON.
-func encode(workloads []Workload) ([]byte, error) {
+func encode(workloads []predict.Past) ([]byte, error) {
 	var buffer bytes.Buffer
 	zip := gzip.NewWriter(&buffer)
 	if err := json.NewEncoder(zip).Encode(document{version, workloads}); err != nil {
@@ -92,7 +72,7 @@ func encode(workloads []Workload) ([]byte, error) {
 }
 
 // Decode returns the workloads of an encoded history. Workloads with invalid values are an error.
-func Decode(data []byte) ([]Workload, error) {
+func Decode(data []byte) ([]predict.Past, error) {
 	zip, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
@@ -115,7 +95,7 @@ func Decode(data []byte) ([]Workload, error) {
 		return nil, fmt.Errorf("history: has %d workloads, maximum is %d", len(d.Workloads), maxWorkloads)
 	}
 	for i := range d.Workloads {
-		if err := d.Workloads[i].validate(); err != nil {
+		if err := validate(&d.Workloads[i]); err != nil {
 			return nil, fmt.Errorf("history: workloads[%d]: %w", i, err)
 		}
 	}
@@ -123,19 +103,19 @@ func Decode(data []byte) ([]Workload, error) {
 }
 
 // pods returns the number of pods whose usage is known.
-func (w *Workload) pods() float64 { return max(w.CPU.Pods, w.Memory.Pods) }
+func pods(w *predict.Past) float64 { return max(w.CPU.Pods, w.Memory.Pods) }
 
 // validate returns an error that names the invalid field.
-func (w *Workload) validate() error {
+func validate(w *predict.Past) error {
 	for _, f := range []struct{ field, value string }{{"namespace", w.Namespace}, {"kind", w.Kind}, {"name", w.Name}} {
 		if f.value == "" || len(f.value) > maxName {
 			return fmt.Errorf("%s: invalid value of %d bytes: must have 1 to %d", f.field, len(f.value), maxName)
 		}
 	}
-	return errors.Join(w.CPU.validate("cpu"), w.Memory.validate("memory"))
+	return errors.Join(validateUsage("cpu", &w.CPU), validateUsage("memory", &w.Memory))
 }
 
-func (u *Usage) validate(resource string) error {
+func validateUsage(resource string, u *predict.PastUsage) error {
 	for _, f := range []struct {
 		field string
 		value float64
@@ -148,10 +128,10 @@ func (u *Usage) validate(resource string) error {
 }
 
 // round rounds the values to four digits, which makes the text shorter.
-func (u *Usage) round() {
+func round(u *predict.PastUsage) {
 	for _, value := range []*float64{&u.Pods, &u.Readings, &u.Mean} {
 		if math.IsNaN(*value) || math.IsInf(*value, 0) {
-			*u = Usage{}
+			*u = predict.PastUsage{}
 			return
 		}
 		*value, _ = strconv.ParseFloat(strconv.FormatFloat(*value, 'g', 4, 64), 64)

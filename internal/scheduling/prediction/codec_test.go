@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 )
 
 // zipped returns a text as Encode would compress it.
@@ -21,24 +23,24 @@ func zipped(text string) []byte {
 	return buffer.Bytes()
 }
 
-func workload(name string, pods float64) Workload {
-	return Workload{
+func workload(name string, pods float64) predict.Past {
+	return predict.Past{
 		Namespace: "default", Kind: "Deployment", Name: name,
-		CPU: Usage{Pods: pods, Readings: 10 * pods, Mean: 0.25, Requested: true}, Memory: Usage{Pods: pods, Readings: 1, Mean: 1 << 28},
+		CPU: predict.PastUsage{Pods: pods, Readings: 10 * pods, Mean: 0.25, Requested: true}, Memory: predict.PastUsage{Pods: pods, Readings: 1, Mean: 1 << 28},
 	}
 }
 
 // TestRoundTrip checks that decoded workloads are equal to the encoded ones, with four digits.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		usage := rapid.Custom(func(t *rapid.T) Usage {
+		usage := rapid.Custom(func(t *rapid.T) predict.PastUsage {
 			value := rapid.Float64Range(0, 1e15)
-			return Usage{value.Draw(t, "pods"), value.Draw(t, "readings"), value.Draw(t, "mean"), rapid.Bool().Draw(t, "requested")}
+			return predict.PastUsage{value.Draw(t, "pods"), value.Draw(t, "readings"), value.Draw(t, "mean"), rapid.Bool().Draw(t, "requested")}
 		})
 		n := rapid.IntRange(0, 20).Draw(t, "workloads")
-		var want []Workload
+		var want []predict.Past
 		for i := range n {
-			want = append(want, Workload{
+			want = append(want, predict.Past{
 				Namespace: rapid.StringN(1, 20, 60).Draw(t, "namespace"), Kind: "Job", Name: fmt.Sprint(i),
 				CPU: usage.Draw(t, "cpu"), Memory: usage.Draw(t, "memory"),
 			})
@@ -54,10 +56,10 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		byName := map[string]Workload{}
+		byName := map[string]predict.Past{}
 		for i, w := range got {
 			byName[w.Name] = w
-			if i > 0 && w.pods() > got[i-1].pods() {
+			if i > 0 && pods(&w) > pods(&got[i-1]) {
 				t.Fatal("not in the order of the number of pods")
 			}
 		}
@@ -72,7 +74,7 @@ func TestRoundTrip(t *testing.T) {
 
 // TestEncodeIsBounded checks that the workloads with the fewest pods are left out, and no more than necessary.
 func TestEncodeIsBounded(t *testing.T) {
-	var workloads []Workload
+	var workloads []predict.Past
 	for i := range 3000 {
 		w := workload(fmt.Sprintf("service-%x", uint32(i)*2654435761), float64(i+1))
 		w.CPU.Mean = math.Sqrt(float64(i + 1))
@@ -103,11 +105,11 @@ func TestEncodeIsBounded(t *testing.T) {
 func TestEncodeIgnoresInvalidValues(t *testing.T) {
 	w := workload("a", math.NaN())
 	w.Memory.Mean = math.Inf(1)
-	data, _, err := Encode([]Workload{w}, maxBytes)
+	data, _, err := Encode([]predict.Past{w}, maxBytes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Decode(data); err != nil || got[0].CPU != (Usage{}) || got[0].Memory != (Usage{}) {
+	if got, err := Decode(data); err != nil || got[0].CPU != (predict.PastUsage{}) || got[0].Memory != (predict.PastUsage{}) {
 		t.Errorf("%+v, %v; want no usage", got, err)
 	}
 }
@@ -117,7 +119,7 @@ func TestEncodeLeavesOutInvalidWorkloads(t *testing.T) {
 	long, unnamed, huge := workload("long", 7), workload("", 6), workload("huge", 5)
 	long.Kind = strings.Repeat("x", maxName+1)
 	huge.Memory.Mean = 1e300
-	data, written, err := Encode([]Workload{long, workload("a", 1), unnamed, huge}, maxBytes)
+	data, written, err := Encode([]predict.Past{long, workload("a", 1), unnamed, huge}, maxBytes)
 	if err != nil || written != 1 {
 		t.Fatalf("%d workloads, want 1, error %v", written, err)
 	}
@@ -151,7 +153,7 @@ func TestDecodeErrors(t *testing.T) {
 
 // FuzzDecode checks that any data gives an error or valid workloads.
 func FuzzDecode(f *testing.F) {
-	data, _, err := Encode([]Workload{workload("a", 3)}, maxBytes)
+	data, _, err := Encode([]predict.Past{workload("a", 3)}, maxBytes)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -164,7 +166,7 @@ func FuzzDecode(f *testing.F) {
 				t.Error("workloads together with an error")
 			}
 			for i := range workloads {
-				if err := workloads[i].validate(); err != nil {
+				if err := validate(&workloads[i]); err != nil {
 					t.Error(err)
 				}
 			}
@@ -174,7 +176,7 @@ func FuzzDecode(f *testing.F) {
 
 // BenchmarkEncode measures a history of 10,000 workloads; fits is how many workloads fit.
 func BenchmarkEncode(b *testing.B) {
-	var workloads []Workload
+	var workloads []predict.Past
 	for i := range 10_000 {
 		w := workload(fmt.Sprintf("service-%x", uint32(i)*2654435761), float64(i%40)+0.123)
 		w.Namespace = fmt.Sprintf("team-%d", i%200)

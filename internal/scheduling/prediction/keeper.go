@@ -13,6 +13,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shutdown"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
@@ -26,6 +27,12 @@ const (
 	maxBytes = 900 << 10
 	// saveInterval is the shortest time between two saves. All replicas of a scheduler together save once within it.
 	saveInterval = 5 * time.Minute
+	// rebuildSpan is the length of the period before the start whose usage of pods is read again, and rebuildStep the time
+	// between two of these readings.
+	rebuildSpan = 24 * time.Hour
+	rebuildStep = 30 * time.Minute
+	// requestTimeout is the longest duration of one reading, and of one save.
+	requestTimeout = 10 * time.Second
 	// margin is subtracted from the interval when the age of another replica's save is checked.
 	margin = 30 * time.Second
 )
@@ -35,11 +42,11 @@ type Learner interface {
 	// Replay learns from a past reading. Readings come in the order of their times, before the first current one.
 	Replay(reading *load.PodReading)
 	// Workloads returns the history of all workloads, in any order.
-	Workloads() []Workload
+	Workloads() []predict.Past
 	// Known returns the number of workloads whose usage is known, and the time of the newest usage, zero if there is none.
 	Known() (workloads int, newest time.Time)
 	// Restore adds the history that a previous process saved at a time.
-	Restore(workloads []Workload, saved time.Time)
+	Restore(workloads []predict.Past, saved time.Time)
 }
 
 // HistoryOptions configure a HistoryKeeper.
@@ -64,6 +71,7 @@ type HistoryKeeper struct {
 	// isRestored is set if the learner has the content of the ConfigMap, so that overwriting the ConfigMap loses nothing.
 	isRestored bool
 
+	// saved has the time, the size and the number of omitted workloads of the last save.
 	saved atomic.Pointer[History]
 }
 
@@ -75,12 +83,14 @@ func NewHistoryKeeper(options HistoryOptions) *HistoryKeeper {
 	return &HistoryKeeper{options: options}
 }
 
-// Saved returns the time, the size and the number of omitted workloads of the last save. It does not wait for a save.
-func (k *HistoryKeeper) Saved() History {
+// State returns the state of the history. It does not wait for a save.
+func (k *HistoryKeeper) State() History {
+	state := History{}
 	if saved := k.saved.Load(); saved != nil {
-		return *saved
+		state = *saved
 	}
-	return History{}
+	state.Workloads, state.Updated = k.options.Learner.Known()
+	return state
 }
 
 // Start restores the history: from past readings if there are any, otherwise from the ConfigMap. Failures are logged, and the
@@ -114,6 +124,27 @@ func (k *HistoryKeeper) Start(ctx context.Context) {
 	}
 }
 
+// rebuild reads the usage of pods during a span before now in steps, and calls observe with each reading, the
+// oldest first. It keeps one reading in memory at a time. It returns the number of readings. Times without data are left out;
+// any other error is returned at once.
+func rebuild(
+	ctx context.Context, source load.PastPodSource, now time.Time, span, step time.Duration, observe func(*load.PodReading),
+) (readings int, err error) {
+	for at := now.Add(-span); at.Before(now); at = at.Add(step) {
+		readCtx, cancel := context.WithTimeout(ctx, requestTimeout)
+		reading, err := source.ReadPodsAt(readCtx, at)
+		cancel()
+		switch {
+		case err == nil:
+			observe(&reading)
+			readings++
+		case load.ReasonOf(err) != load.Empty:
+			return readings, fmt.Errorf("reading past usage of pods from %s: %w", source, err)
+		}
+	}
+	return readings, nil
+}
+
 // Run saves the history every five minutes until ctx is done. It returns at once if nothing is saved.
 func (k *HistoryKeeper) Run(ctx context.Context) {
 	if k.options.ConfigMaps == nil {
@@ -134,7 +165,7 @@ func (k *HistoryKeeper) Run(ctx context.Context) {
 
 // trySave saves the history with a timeout, and logs an error.
 func (k *HistoryKeeper) trySave(ctx context.Context, logger klog.Logger, interval time.Duration) {
-	saveCtx, cancel := context.WithTimeout(ctx, readTimeout)
+	saveCtx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if err := k.save(saveCtx, logger, interval); err != nil && ctx.Err() == nil {
 		logger.Error(err, "The history of the usage of workloads could not be saved")

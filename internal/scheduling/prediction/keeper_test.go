@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -28,14 +29,14 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // learner records the calls of its methods.
 type learner struct {
 	mu        sync.Mutex
-	workloads []Workload
+	workloads []predict.Past
 	restored  time.Time
 	replayed  []time.Time
 }
 
 func (l *learner) Replay(r *load.PodReading) { l.replayed = append(l.replayed, r.Time) }
 
-func (l *learner) Workloads() []Workload {
+func (l *learner) Workloads() []predict.Past {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.workloads
@@ -43,7 +44,7 @@ func (l *learner) Workloads() []Workload {
 
 func (l *learner) Known() (workloads int, newest time.Time) { return len(l.Workloads()), l.restored }
 
-func (l *learner) Restore(workloads []Workload, saved time.Time) {
+func (l *learner) Restore(workloads []predict.Past, saved time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.workloads, l.restored = append(l.workloads, workloads...), saved
@@ -113,13 +114,13 @@ func keeperOf(
 func TestSaveAndRestore(t *testing.T) {
 	logger, ctx := ktesting.NewTestContext(t)
 	now := noon
-	first := &learner{workloads: []Workload{workload("a", 3), workload("b", 5)}}
+	first := &learner{workloads: []predict.Past{workload("a", 3), workload("b", 5)}}
 	k, client := keeperOf(t, first, &now, map[string][]byte{"other": []byte("kept")}, nil)
 	k.Start(ctx)
 	if err := k.save(ctx, logger, saveInterval); err != nil {
 		t.Fatal(err)
 	}
-	if saved := k.Saved(); !saved.Saved.Equal(noon) || saved.SavedBytes == 0 || saved.Dropped != 0 {
+	if saved := k.State(); !saved.Saved.Equal(noon) || saved.SavedBytes == 0 || saved.Dropped != 0 {
 		t.Errorf("%+v", saved)
 	}
 	object, err := client.CoreV1().ConfigMaps("kube-system").Get(ctx, "history", metav1.GetOptions{})
@@ -130,7 +131,7 @@ func TestSaveAndRestore(t *testing.T) {
 	now = noon.Add(time.Hour)
 	NewHistoryKeeper(HistoryOptions{Learner: second, ConfigMaps: client.CoreV1().ConfigMaps("kube-system"), Name: "history"}).Start(ctx)
 	if diff := cmp.Diff(
-		[]Workload{workload("b", 5), workload("a", 3)},
+		[]predict.Past{workload("b", 5), workload("a", 3)},
 		second.workloads,
 		rounded,
 	); diff != "" ||
@@ -184,20 +185,20 @@ func TestSavedDoesNotWait(t *testing.T) {
 	k, client := keeperOf(t, &learner{}, &now, nil, nil)
 	var during History
 	client.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
-		during = k.Saved()
+		during = k.State()
 		return false, nil, nil
 	})
 	if err := k.save(ctx, logger, 0); err != nil {
 		t.Fatal(err)
 	}
-	if after := k.Saved(); !during.Saved.IsZero() || !after.Saved.Equal(noon) {
+	if after := k.State(); !during.Saved.IsZero() || !after.Saved.Equal(noon) {
 		t.Errorf("saved at %s during the first save, at %s after it", during.Saved, after.Saved)
 	}
 }
 
 // TestInvalidContentIsIgnored checks that invalid content is logged, and replaced by the next save.
 func TestInvalidContentIsIgnored(t *testing.T) {
-	good, _, err := Encode([]Workload{workload("a", 3)}, maxBytes)
+	good, _, err := Encode([]predict.Past{workload("a", 3)}, maxBytes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +220,7 @@ func TestInvalidContentIsIgnored(t *testing.T) {
 		if buffer, ok := logger.GetSink().(ktesting.Underlier); !ok || !strings.Contains(buffer.GetBuffer().String(), "is ignored") {
 			t.Errorf("%s: not logged", name)
 		}
-		l.workloads = []Workload{workload("b", 1)}
+		l.workloads = []predict.Past{workload("b", 1)}
 		if err := k.save(ctx, logger, saveInterval); err != nil {
 			t.Fatal(err)
 		}
@@ -237,11 +238,11 @@ func TestInvalidContentIsIgnored(t *testing.T) {
 // saves.
 func TestHistoryIsNotOverwrittenUnread(t *testing.T) {
 	logger, ctx := ktesting.NewTestContext(t)
-	data, _, err := Encode([]Workload{workload("a", 3)}, maxBytes)
+	data, _, err := Encode([]predict.Past{workload("a", 3)}, maxBytes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	now, l := noon, &learner{workloads: []Workload{workload("b", 1)}}
+	now, l := noon, &learner{workloads: []predict.Past{workload("b", 1)}}
 	k, client := keeperOf(
 		t,
 		l,
@@ -273,7 +274,7 @@ func TestHistoryIsNotOverwrittenUnread(t *testing.T) {
 // TestPastComesFirst checks that the ConfigMap is read only if the source has no past readings.
 func TestPastComesFirst(t *testing.T) {
 	_, ctx := ktesting.NewTestContext(t)
-	data, _, err := Encode([]Workload{workload("a", 3)}, maxBytes)
+	data, _, err := Encode([]predict.Past{workload("a", 3)}, maxBytes)
 	if err != nil {
 		t.Fatal(err)
 	}

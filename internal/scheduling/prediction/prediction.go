@@ -44,13 +44,9 @@ type Keeper struct {
 	buffer []predict.PodReading
 	// nodes are the nodes of the reading, in its order.
 	nodes []*v1.Node
-	// missed is called with each prediction and the measured value.
-	missed Missed
+	// missed is called with the predicted and the measured mean load of a node, as fractions of its allocatable amount.
+	missed func(resource v1.ResourceName, predicted, measured float64)
 }
-
-// Missed is called with the predicted and the measured mean load of a node, as fractions of its allocatable
-// amount.
-type Missed func(resource v1.ResourceName, predicted, measured float64)
 
 // knownPod has the declaration of a pod, which is valid as long as the object does not change, and the learner's state for the pod.
 type knownPod struct {
@@ -59,8 +55,9 @@ type knownPod struct {
 	state    *predict.PodState
 }
 
-// New returns a keeper with the model before the first reading. missed may be nil.
-func New(options predict.Options, pods Pods, missed Missed) *Keeper {
+// New returns a keeper with the model before the first reading. missed is called with the predicted and the measured mean load
+// of a node, as fractions of its allocatable amount.
+func New(options predict.Options, pods Pods, missed func(resource v1.ResourceName, predicted, measured float64)) *Keeper {
 	k := &Keeper{pods: pods, missed: missed, learner: predict.NewLearner(options), known: map[types.UID]knownPod{}}
 	k.model.Store(predict.NewModel())
 	return k
@@ -70,14 +67,17 @@ func New(options predict.Options, pods Pods, missed Missed) *Keeper {
 func (k *Keeper) Model() *predict.Model { return k.model.Load() }
 
 // Watch makes the keeper learn from the stores: from each reading of the load of nodes, together with the
-// usage of pods since the previous one. Without fresh load of nodes it learns from each reading of the usage of pods.
+// usage of pods since the previous one. Without fresh load of nodes it learns from each reading of the usage of pods. pods may be
+// nil.
 func (k *Keeper) Watch(nodes *load.Store, pods *load.PodStore) {
-	pods.Observe(func(reading *load.PodReading) {
-		k.keepUsage(reading)
-		if nodes.Fresh() == nil { // the load of nodes has no source, has not been read yet, or is too old
-			k.learn(load.Reading{Time: reading.Time, Window: reading.Window})
-		}
-	})
+	if pods != nil {
+		pods.Observe(func(reading *load.PodReading) {
+			k.keepUsage(reading)
+			if nodes.Fresh() == nil { // the load of nodes has no source, has not been read yet, or is too old
+				k.learn(load.Reading{Time: reading.Time, Window: reading.Window})
+			}
+		})
+	}
 	nodes.Observe(func(s *load.Snapshot) { k.learn(s.Reading()) })
 }
 
@@ -97,6 +97,26 @@ func (k *Keeper) Known() (workloads int, updated time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.Model().Workloads(), k.usedAt
+}
+
+// Replay learns from past usage of pods: from a reading in which the load of all nodes is unknown.
+func (k *Keeper) Replay(reading *load.PodReading) {
+	k.keepUsage(reading)
+	k.learn(load.Reading{Time: reading.Time})
+}
+
+// Workloads returns the history of the usage of all workloads.
+func (k *Keeper) Workloads() []predict.Past {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.learner.Export()
+}
+
+// Restore adds a history that was saved at an earlier time. Predictions use it before the first reading.
+func (k *Keeper) Restore(workloads []predict.Past, saved time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.model.Store(k.learner.Import(workloads, time.Since(saved).Seconds()))
 }
 
 // learn passes a reading of the load of nodes to the learner, and publishes the model.
@@ -128,9 +148,7 @@ func (k *Keeper) learn(measured load.Reading) {
 	}
 	k.known, k.used = known, nil
 	k.model.Store(k.learner.Observe(&reading))
-	if k.missed != nil {
-		k.reportMissed(&reading)
-	}
+	k.reportMissed(&reading)
 }
 
 // reportMissed reports the predictions of a reading with the measured values.

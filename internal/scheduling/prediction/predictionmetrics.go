@@ -6,12 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-)
-
-// The values of the label resource.
-const (
-	CPU    = "cpu"
-	Memory = "memory"
+	v1 "k8s.io/api/core/v1"
 )
 
 // errorBuckets are differences as fractions of the allocatable amount. The alert PlimsollPredictionDrifts uses 0.1.
@@ -51,10 +46,10 @@ func NewMetrics(now func() time.Time) *Metrics {
 }
 
 // ObserveError counts the difference between the measured and the predicted mean utilization of a node. Both are fractions of
-// the allocatable amount; values that are not numbers are ignored. resource is CPU or Memory.
-func (m *Metrics) ObserveError(resource string, predicted, measured float64) {
+// the allocatable amount; values that are not numbers are ignored.
+func (m *Metrics) ObserveError(resource v1.ResourceName, predicted, measured float64) {
 	if difference := measured - predicted; m != nil && difference == difference {
-		m.errors.WithLabelValues(resource).Observe(difference)
+		m.errors.WithLabelValues(string(resource)).Observe(difference)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/common/expfmt"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
@@ -18,7 +19,7 @@ import (
 func TestObserveError(t *testing.T) {
 	m := NewMetrics(nil)
 	for _, o := range []struct{ predicted, measured float64 }{{0.5, 0.55}, {0.7, 0.3}, {0.5, 0.5}, {0, 9}, {math.NaN(), 0.5}} {
-		m.ObserveError(CPU, o.predicted, o.measured)
+		m.ObserveError(v1.ResourceCPU, o.predicted, o.measured)
 	}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(m)
@@ -80,7 +81,7 @@ func TestWatchHistory(t *testing.T) {
 // TestNilMetrics checks that a simulation, which has no metrics, can use the same code.
 func TestNilMetrics(*testing.T) {
 	var m *Metrics
-	m.ObserveError(Memory, 0.5, 0.6)
+	m.ObserveError(v1.ResourceMemory, 0.5, 0.6)
 	m.WatchHistory(context.Background(), nil)
 }
 
@@ -88,6 +89,6 @@ func BenchmarkObserveError(b *testing.B) {
 	m := NewMetrics(nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		m.ObserveError(CPU, 0.5, 0.55)
+		m.ObserveError(v1.ResourceCPU, 0.5, 0.55)
 	}
 }

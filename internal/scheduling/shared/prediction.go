@@ -2,16 +2,20 @@ package shared
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/provider"
 )
 
 // predictionConfig is the part of the arguments of PredictedUtilization that its model depends on.
@@ -43,16 +47,55 @@ func (s *State) Prediction(ctx context.Context, args *config.PredictedUtilizatio
 		return keeper, nil
 	}
 	options := predict.Options{HistoryWeight: *args.HistoryWeight, HalfLife: predict.DefaultHalfLife, Without: s.Without}
-	metrics := s.PredictionMetrics()
-	keeper := prediction.New(options, s.podsOf(h), func(resource v1.ResourceName, predicted, measured float64) {
-		metrics.ObserveError(string(resource), predicted, measured)
-	})
-	history := historyConfig{Provider: args.PodUsage, ConfigMap: args.HistoryConfigMap}
-	if err := s.keepHistory(ctx, history, h, keeper, func() { keeper.Watch(store, podStore) }); err != nil {
+	keeper := prediction.New(options, s.podsOf(h), s.PredictionMetrics().ObserveError)
+	if err := s.keepHistory(ctx, args, h, keeper, func() { keeper.Watch(store, podStore) }); err != nil {
 		return nil, err
 	}
 	s.keepers[key] = keeper
 	return keeper, nil
+}
+
+// keepHistory restores the history of a learner, calls ready, and saves the history until ctx is done. It runs in the
+// background, because the informers must have the pods first. The history is rebuilt from the metric provider of the usage of
+// pods if it has past readings, and saved in the ConfigMap of the arguments. In a scheduler that does not read load from the
+// configured sources, there is no history: ready is called at once. Learners with a history must not learn from current readings
+// before ready.
+func (s *State) keepHistory(
+	ctx context.Context, args *config.PredictedUtilizationArgs, h fwk.Handle, learner prediction.Learner, ready func(),
+) error {
+	if s.newStore != nil {
+		ready()
+		return nil
+	}
+	options := prediction.HistoryOptions{Learner: learner}
+	if args.HistoryConfigMap != "" {
+		namespace, name, _ := strings.Cut(args.HistoryConfigMap, "/")
+		options.ConfigMaps, options.Name = h.ClientSet().CoreV1().ConfigMaps(namespace), name
+	}
+	if args.PodUsage.Type == metricprovider.Prometheus {
+		source, err := provider.NewPods(args.PodUsage, provider.Cluster{})
+		if err != nil {
+			return fmt.Errorf("podUsage.%w", err)
+		}
+		options.Past, _ = source.(load.PastPodSource)
+	}
+	keeper := prediction.NewHistoryKeeper(options)
+	s.PredictionMetrics().WatchHistory(ctx, keeper.State)
+	if options.Past == nil && options.ConfigMaps == nil {
+		ready()
+		return nil
+	}
+	informers := h.SharedInformerFactory().Core().V1()
+	synced := []cache.InformerSynced{informers.Pods().Informer().HasSynced, informers.Nodes().Informer().HasSynced}
+	go func() {
+		if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+			return
+		}
+		keeper.Start(ctx)
+		ready()
+		keeper.Run(ctx)
+	}()
+	return nil
 }
 
 // podsOf returns the nodes and pods of the scheduler. In a scheduler that reads load from the configured
@@ -68,25 +111,7 @@ func (s *State) podsOf(h fwk.Handle) prediction.Pods {
 	}
 	informers := factory.Core().V1()
 	nodes, pods := informers.Nodes().Lister(), informers.Pods().Lister()
-	return func(visit func(*v1.Node, []*v1.Pod)) {
-		all, err := pods.List(labels.Everything())
-		if err != nil {
-			return
-		}
-		byNode := map[string][]*v1.Pod{}
-		for _, pod := range all {
-			if resources.OccupiesNode(pod) {
-				byNode[pod.Spec.NodeName] = append(byNode[pod.Spec.NodeName], pod)
-			}
-		}
-		list, err := nodes.List(labels.Everything())
-		if err != nil {
-			return
-		}
-		for _, node := range list {
-			visit(node, byNode[node.Name])
-		}
-	}
+	return func(visit func(*v1.Node, []*v1.Pod)) { nodemetrics.VisitNodes(nodes, pods, visit) }
 }
 
 // visitSnapshot visits the nodes of a snapshot.
