@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,8 +25,18 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/telemetry"
 )
 
-// shutdownTimeout is how long open requests may take during shutdown.
-const shutdownTimeout = 10 * time.Second
+const (
+	// shutdownTimeout is how long open requests may take during shutdown.
+	shutdownTimeout = 10 * time.Second
+	// maxConnections is the largest number of open connections. Further connections wait in the kernel until a connection is closed.
+	maxConnections = 1000
+	// idleTimeout is the longest time between two requests on a connection. With the other timeouts of the server, it bounds
+	// how long a client holds a connection without a complete request.
+	idleTimeout = 10 * time.Second
+	// sendBuffer is the size in bytes of the kernel's buffer for a connection. The kernel would buffer up
+	// to 4 MiB for each client that reads slowly, which counts as memory of the container.
+	sendBuffer = 128 << 10
+)
 
 // serve reads load and serves it until ctx ends. Errors before it serves are usage errors.
 func (o *options) serve(ctx context.Context, stderr io.Writer) error {
@@ -98,8 +109,8 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) error {
 
 // certificate returns the certificate of the service. It returns an error if a file of the flags cannot be read.
 func (o *options) certificate() (*certificate, error) {
-	for _, path := range []string{o.authToken, o.tlsCertFile, o.tlsKeyFile} {
-		if err := checkReadable(path); err != nil {
+	if o.authToken != "" {
+		if _, err := os.ReadFile(o.authToken); err != nil {
 			return nil, err
 		}
 	}
@@ -126,11 +137,34 @@ func logState(logger *slog.Logger, store *load.Store, state load.State) {
 	}
 }
 
-// checkReadable returns an error if a file cannot be read. The path may be empty.
-func checkReadable(path string) error {
-	if path == "" {
-		return nil
+// certificate is a server certificate in files, which are read for every handshake. While the files do not
+// match, because certificate and key are not replaced at the same time, the previous certificate is used.
+type certificate struct {
+	certFile, keyFile string
+	// last is the newest certificate whose files match.
+	last atomic.Pointer[tls.Certificate]
+}
+
+// get is the hook tls.Config.GetCertificate.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	if err == nil {
+		c.last.Store(&pair)
 	}
-	_, err := os.ReadFile(path)
-	return err
+	if last := c.last.Load(); last != nil {
+		return last, nil
+	}
+	return nil, err
+}
+
+// smallBuffers is a listener whose connections have send buffers of a fixed size.
+type smallBuffers struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l smallBuffers) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(sendBuffer) // the default is larger but works
+	}
+	return conn, err
 }
