@@ -108,10 +108,6 @@ func (d Distribution) CDF(x float64) float64 {
 	return mathext.RegIncBeta(d.alpha, d.beta, x)
 }
 
-// Parameters returns alpha and beta. Both are 0 for a constant load and for a load of either 0 or 1,
-// which are not beta distributions.
-func (d Distribution) Parameters() (alpha, beta float64) { return d.alpha, d.beta }
-
 // Histogram returns the probabilities of bins of equal width, like Observed.Histogram.
 func (d Distribution) Histogram(bins int) []float64 {
 	probabilities := make([]float64, bins)
