@@ -36,16 +36,18 @@ func toJSON(document []byte) ([]byte, error) {
 	return nil, err
 }
 
-// eachChecked is eachObject for a document in YAML or JSON whose quantities are checked.
-func eachChecked(where string, document []byte, each func(where string, asJSON []byte, head *header) error) error {
-	asJSON, err := toJSON(document)
-	if err == nil {
-		err = CheckQuantities(asJSON)
-	}
-	if err != nil {
-		return err
-	}
-	return eachObject(where, asJSON, metav1.TypeMeta{}, 0, each)
+// eachChecked calls a function for each object in documents, after the quantities of its document have been checked.
+func eachChecked(source Source, each func(where string, asJSON []byte, head *header) error) error {
+	return source(func(where string, document []byte) error {
+		asJSON, err := toJSON(document)
+		if err == nil {
+			err = CheckQuantities(asJSON)
+		}
+		if err != nil {
+			return err
+		}
+		return eachObject(where, asJSON, metav1.TypeMeta{}, 0, each)
+	})
 }
 
 // checkEnd returns an error if text follows the object in a document, which the decoder ignores: after the end of a value in flow
@@ -185,4 +187,26 @@ func eachObject(
 		}
 	}
 	return nil
+}
+
+// EachObject calls each for every object of any kind in documents, and for each item of Lists, with the
+// group and the kind of the object.
+func EachObject(source Source, each func(group, kind string, object map[string]any) error) error {
+	return source(func(where string, document []byte) error {
+		asJSON, err := toJSON(document)
+		if err != nil {
+			return err
+		}
+		return eachObject(where, asJSON, metav1.TypeMeta{}, 0, func(_ string, asJSON []byte, head *header) error {
+			var object map[string]any
+			if err := json.Unmarshal(asJSON, &object); err != nil {
+				return err
+			}
+			object["apiVersion"], object["kind"] = head.APIVersion, head.Kind
+			if err := each(head.groupVersionKind().Group, head.Kind, object); err != nil {
+				return fmt.Errorf("%s: %w", head, err)
+			}
+			return nil
+		})
+	})
 }

@@ -34,27 +34,23 @@ var extensions = []string{".yaml", ".yml", ".json"}
 // the document for errors.
 type Source func(each func(where string, document []byte) error) error
 
-// Files returns the documents of files, see Documents.
+// Files returns the documents in files and, recursively, in folders, in order. "-" is standard input. Locations and
+// errors name the file and the number of the document in it. Empty documents are skipped.
 func Files(paths []string, stdin io.Reader) Source {
-	return func(each func(where string, document []byte) error) error { return Documents(paths, stdin, each) }
-}
-
-// Documents calls each for the documents in files and, recursively, in folders, in order. "-" is standard
-// input. where and errors name the file and the number of the document in it. Empty documents are
-// skipped.
-func Documents(paths []string, stdin io.Reader, each func(where string, document []byte) error) error {
-	for _, path := range paths {
-		if path == "-" {
-			if err := stream("standard input", stdin, each); err != nil {
+	return func(each func(where string, document []byte) error) error {
+		for _, path := range paths {
+			var err error
+			if path == "-" {
+				err = stream("standard input", stdin, each)
+			} else {
+				err = fileOrFolder(path, each)
+			}
+			if err != nil {
 				return err
 			}
-			continue
 		}
-		if err := fileOrFolder(path, each); err != nil {
-			return err
-		}
+		return nil
 	}
-	return nil
 }
 
 // Buffer returns the content of a stream that is read more than once, up to the largest size of a file.
@@ -141,4 +137,20 @@ func dropComments(document []byte) []byte {
 		}
 	}
 	return kept
+}
+
+// Open reads a file in a format. Errors name the file. It must be a regular file, since other files, such as pipes, may never end.
+func Open[T any](name string, read func(io.Reader) (T, error)) (content T, err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return content, err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return content, fmt.Errorf("%s: not a regular file", name)
+	}
+	if content, err = read(file); err != nil {
+		return content, fmt.Errorf("%s: %w", name, err)
+	}
+	return content, nil
 }

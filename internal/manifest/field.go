@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -18,10 +17,8 @@ import (
 // "spec.rate: invalid value 1: must be a string", or err if no field is wrong by itself. object is a pointer
 // to a value of the type that asJSON does not have.
 func ExplainDecoding(asJSON []byte, object any, err error) error {
-	decoder := json.NewDecoder(bytes.NewReader(asJSON))
-	decoder.UseNumber()
-	var value any
-	if decoder.Decode(&value) != nil {
+	value, invalid := decodeAny(asJSON)
+	if invalid != nil {
 		return err
 	}
 	if field := checkValue(value, reflect.TypeOf(object).Elem(), ""); field != nil {

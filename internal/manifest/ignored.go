@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -41,7 +40,7 @@ func (i *Ignored) String() string {
 	var texts []string
 	for _, kind := range order {
 		name := kind.Kind
-		if kinds[name] != "" || hubKinds[name] != nil {
+		if kinds[name] != nil || hubKinds[name] != nil {
 			name = kind.String()
 		}
 		texts = append(texts, fmt.Sprintf("%d %s", i.counts[kind], name))
@@ -58,9 +57,5 @@ func RefuseWarnings(warnings []string) error {
 	if len(warnings) == 0 {
 		return nil
 	}
-	text := strings.Join(warnings[:min(len(warnings), maxRefused)], "; ")
-	if more := len(warnings) - maxRefused; more > 0 {
-		text += fmt.Sprintf("; and %d more", more)
-	}
-	return errors.New("--strict: " + text)
+	return errors.New("--strict: " + format.Abbreviate(warnings, maxRefused, "; "))
 }

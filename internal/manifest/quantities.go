@@ -2,13 +2,15 @@ package manifest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 
-	"sigs.k8s.io/yaml"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
@@ -24,12 +26,8 @@ func isSuspicious(document []byte) bool {
 				return true
 			}
 			continue
-		case c == '!': // a tag of YAML, such as !!binary
+		case c == '\\' && i+1 < len(document) && document[i+1] == 'u':
 			return true
-		case c == '\\':
-			if i+1 < len(document) && strings.IndexByte("uUx\n\r", document[i+1]) >= 0 {
-				return true
-			}
 		case (c == 'e' || c == 'E') && digits > 0 && startsWithExponent(document[i+1:]):
 			return true
 		}
@@ -46,7 +44,7 @@ const maxDigits = 60
 func startsWithExponent(text []byte) bool {
 	text = bytes.TrimLeft(text[:min(len(text), 64)], "+-")
 	rest := bytes.TrimLeft(text, "0123456789")
-	return len(text)-len(rest) > 1 && (len(rest) == 0 || bytes.IndexByte([]byte("\"' \t\r\n,]}#"), rest[0]) >= 0)
+	return len(text)-len(rest) > 1 && (len(rest) == 0 || strings.IndexByte("\" \t\r\n,]}", rest[0]) >= 0)
 }
 
 // quantityFields are the names of the fields that contain quantities, directly or in
@@ -56,8 +54,8 @@ var quantityFields = []string{
 	"sizeLimit", "maximumVolumeSize", "divisor", "base", "target", "total", "available",
 }
 
-// CheckQuantities returns an error if a document has a quantity that cannot be decoded in
-// a short time, see facts.CheckQuantity. It must be called before the document is decoded. The error
+// CheckQuantities returns an error if a document in JSON has a quantity that cannot be decoded in
+// a short time, see resources.CheckQuantity. It must be called before the document is decoded. The error
 // names the object and the field.
 func CheckQuantities(document []byte) error {
 	if !isSuspicious(document) {
@@ -79,17 +77,12 @@ func CheckQuantities(document []byte) error {
 	return fmt.Errorf("%s: invalid quantity: %w", field, err)
 }
 
-// decodeAny decodes a document. It keeps the text of numbers in JSON, from which quantities are decoded;
-// numbers in YAML are converted first.
-func decodeAny(document []byte) (object any, err error) {
-	if json.Valid(document) {
-		decoder := json.NewDecoder(bytes.NewReader(document))
-		decoder.UseNumber()
-		err = decoder.Decode(&object)
-		return object, err
-	}
-	err = yaml.Unmarshal(document, &object)
-	return object, err
+// decodeAny decodes a document in JSON. It keeps the text of numbers, from which quantities are decoded.
+func decodeAny(document []byte) (value any, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(document))
+	decoder.UseNumber()
+	err = decoder.Decode(&value)
+	return value, err
 }
 
 // badQuantity returns the path of the first quantity out of bounds, in the order of the fields,
@@ -97,7 +90,7 @@ func decodeAny(document []byte) (object any, err error) {
 func badQuantity(value any, path string, inside bool) (string, error) {
 	switch value := value.(type) {
 	case map[string]any:
-		for _, key := range sortedKeys(value) {
+		for _, key := range slices.Sorted(maps.Keys(value)) {
 			below := strings.TrimPrefix(path+"."+key, ".")
 			if field, err := badQuantity(value[key], below, inside || slices.Contains(quantityFields, key)); err != nil {
 				return field, err
@@ -117,20 +110,44 @@ func badQuantity(value any, path string, inside bool) (string, error) {
 		if inside {
 			return path, resources.CheckQuantity(value.String())
 		}
-	case float64:
-		if inside {
-			return path, resources.CheckQuantity(strconv.FormatFloat(value, 'e', -1, 64))
-		}
 	}
 	return path, nil
 }
 
-// sortedKeys returns the keys of a map in order.
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
+// CheckNode returns an error if an amount of a node is negative or does not fit in 64 bits: kube-scheduler would compute
+// with another amount. The error names the field.
+func CheckNode(node *v1.Node) error {
+	return cmp.Or(checkAmounts("status.capacity", node.Status.Capacity), checkAmounts("status.allocatable", node.Status.Allocatable))
+}
+
+// CheckPod returns an error as CheckNode does, for the requests, limits and overhead of a pod.
+func CheckPod(pod *v1.Pod) error {
+	err := checkAmounts("spec.overhead", pod.Spec.Overhead)
+	if pod.Spec.Resources != nil {
+		err = cmp.Or(err, checkRequirements("spec.resources", pod.Spec.Resources))
 	}
-	slices.Sort(keys)
-	return keys
+	for i := range pod.Spec.InitContainers {
+		err = cmp.Or(err, checkRequirements(fmt.Sprintf("spec.initContainers[%d].resources", i), &pod.Spec.InitContainers[i].Resources))
+	}
+	for i := range pod.Spec.Containers {
+		err = cmp.Or(err, checkRequirements(fmt.Sprintf("spec.containers[%d].resources", i), &pod.Spec.Containers[i].Resources))
+	}
+	return err
+}
+
+// checkRequirements checks the requests and limits of a container or of a pod.
+func checkRequirements(field string, resources *v1.ResourceRequirements) error {
+	return cmp.Or(checkAmounts(field+".requests", resources.Requests), checkAmounts(field+".limits", resources.Limits))
+}
+
+// checkAmounts checks the amounts in a field.
+func checkAmounts(field string, amounts v1.ResourceList) error {
+	for _, name := range slices.Sorted(maps.Keys(amounts)) {
+		amount := amounts[name]
+		if amount.Sign() < 0 || amount.CmpInt64(math.MaxInt64) > 0 {
+			return fmt.Errorf("%s: invalid value %q: must be from 0 to %d",
+				child(field, string(name)), amount.String(), int64(math.MaxInt64))
+		}
+	}
+	return nil
 }

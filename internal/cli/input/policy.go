@@ -96,10 +96,10 @@ func checkRateType(raw []byte) error {
 
 // decodeStrict decodes one object. Unknown fields are errors.
 func decodeStrict(raw []byte, into any) error {
-	if err := manifest.CheckQuantities(raw); err != nil {
-		return err
-	}
 	asJSON, err := yaml.YAMLToJSONStrict(raw)
+	if err == nil {
+		err = manifest.CheckQuantities(asJSON)
+	}
 	if err != nil {
 		return err
 	}

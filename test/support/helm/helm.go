@@ -68,7 +68,7 @@ func (h *Helm) Template(ctx context.Context, args ...string) ([]*unstructured.Un
 
 // Objects returns the objects in YAML documents.
 func Objects(text string) (objects []*unstructured.Unstructured, err error) {
-	err = manifest.Documents([]string{"-"}, strings.NewReader(text), func(where string, document []byte) error {
+	err = manifest.Files([]string{"-"}, strings.NewReader(text))(func(where string, document []byte) error {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal(document, &object.Object); err != nil {
 			return fmt.Errorf("%s: %w\n%s", where, err, document)

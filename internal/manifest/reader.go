@@ -1,0 +1,124 @@
+package manifest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubejson "sigs.k8s.io/json"
+)
+
+// clusterScoped are the kinds that are read and have no namespace.
+var clusterScoped = []string{
+	"Node", "Namespace", "PersistentVolume", "StorageClass", "CSINode", "CSIDriver", "VolumeAttachment", "PriorityClass",
+	"DeviceClass", "ResourceSlice", "ManagedCluster", "ManagedClusterSet",
+}
+
+// object is an object of the API.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// reader has the common state of the readers of clusters and hubs.
+type reader struct {
+	// kinds are the kinds that are read, with their versions. Objects of other kinds are ignored.
+	kinds    map[string][]string
+	ignored  Ignored
+	warnings []string
+	// seen has the location of each object by kind and name.
+	seen map[string]string
+}
+
+func newReader(kinds map[string][]string) reader {
+	return reader{kinds: kinds, seen: map[string]string{}}
+}
+
+// warn adds a warning.
+func (r *reader) warn(format string, args ...any) {
+	r.warnings = append(r.warnings, fmt.Sprintf(format, args...))
+}
+
+// isRead reports whether objects of a kind are read, and counts ignored objects. It returns an error for a version that is
+// not supported.
+func (r *reader) isRead(head *header) (bool, error) {
+	found, versions := head.groupVersionKind(), r.kinds[head.Kind]
+	isKnown := slices.ContainsFunc(versions, func(version string) bool {
+		return schema.FromAPIVersionAndKind(version, head.Kind).Group == found.Group
+	})
+	switch {
+	case !isKnown: // such as a Service of Knative
+		r.ignored.Add(found.GroupKind())
+		return false, nil
+	case !slices.Contains(versions, head.APIVersion):
+		return false, fmt.Errorf("%s: apiVersion: invalid value %q: must be %s", head, head.APIVersion, strings.Join(versions, " or "))
+	}
+	return true, nil
+}
+
+// decode decodes an object, checks its amounts and sets its default namespace. Unknown fields are warnings. It returns an error
+// if the object has no name, or if another object of the kind has the same name.
+func (r *reader) decode(where string, asJSON []byte, head *header, into object) error {
+	unknown, err := kubejson.UnmarshalStrict(asJSON, into)
+	if err != nil {
+		err = ExplainDecoding(asJSON, into, err)
+	}
+	if err := cmp.Or(err, checkAmountsOf(into)); err != nil {
+		return fmt.Errorf("%s: %w", head, err)
+	}
+	for _, field := range unknown {
+		r.warn("%s: %s: %v", where, head, field)
+	}
+	into.GetObjectKind().SetGroupVersionKind(head.groupVersionKind())
+	kind, key := head.Kind, into.GetName()
+	if hubKinds[kind] == nil { // as kubectl names objects
+		kind = strings.ToLower(kind)
+	}
+	if key == "" {
+		return fmt.Errorf("a %s without metadata.name", kind)
+	}
+	if !slices.Contains(clusterScoped, head.Kind) {
+		into.SetNamespace(orDefault(into.GetNamespace()))
+		key = into.GetNamespace() + "/" + key
+	}
+	key = kind + " " + key
+	if first, ok := r.seen[key]; ok {
+		return fmt.Errorf("duplicate %s, first defined in %s", key, first)
+	}
+	r.seen[key] = where
+	return nil
+}
+
+// checkAmountsOf checks the amounts of an object.
+func checkAmountsOf(obj runtime.Object) error {
+	switch obj := obj.(type) {
+	case *v1.Node:
+		return CheckNode(obj)
+	case *v1.Pod:
+		return CheckPod(obj)
+	}
+	return nil
+}
+
+// finish adds a warning about ignored objects. If required objects are missing, it returns a message about them as an error.
+func (r *reader) finish(isMissing bool, message string) error {
+	ignored := r.ignored.String()
+	switch {
+	case isMissing && ignored != "":
+		return errors.New(message + "; " + ignored)
+	case isMissing:
+		return errors.New(message)
+	case ignored != "":
+		r.warn("%s", ignored)
+	}
+	return nil
+}
+
+// orDefault returns the namespace, or "default" if it is empty.
+func orDefault(namespace string) string { return cmp.Or(namespace, v1.NamespaceDefault) }
