@@ -8,9 +8,4 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/loadwatcher"
 )
 
-func main() {
-	ctx, stop := base.SignalContext("load-watcher", 0)
-	code := base.RunService(ctx, loadwatcher.NewCommand())
-	stop()
-	os.Exit(code)
-}
+func main() { os.Exit(base.RunService(loadwatcher.NewCommand())) }

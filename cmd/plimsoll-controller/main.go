@@ -9,9 +9,4 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/controller"
 )
 
-func main() {
-	ctx, stop := base.SignalContext("plimsoll-controller", 0)
-	code := base.RunService(ctx, controller.NewCommand())
-	stop()
-	os.Exit(code)
-}
+func main() { os.Exit(base.RunService(controller.NewCommand())) }

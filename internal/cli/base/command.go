@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
 // NewGroup returns a command that only has subcommands. It prints its help.
@@ -50,4 +53,17 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 // CompleteWith sets the values that complete a flag.
 func CompleteWith(cmd *cobra.Command, flag string, values ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// Cluster is the flags --kubeconfig, --context and --timeout of a command that reads a live cluster.
+type Cluster struct {
+	kube.Access
+
+	Timeout time.Duration
+}
+
+// AddFlags adds the flags. name is the word for the cluster in help texts, such as "hub".
+func (c *Cluster) AddFlags(cmd *cobra.Command, name string, timeout time.Duration) {
+	c.Access.AddFlags(cmd, name)
+	cmd.Flags().DurationVar(&c.Timeout, "timeout", timeout, "maximum time to wait for the "+name)
 }

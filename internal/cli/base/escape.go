@@ -21,25 +21,10 @@ func EscapeLines(text string) string { return escape(text, "\n") }
 
 // escape replaces the characters that are neither printable nor in keep.
 func escape(text, keep string) string {
-	safe := func(r rune, size int) bool {
-		return strconv.IsPrint(r) && (r != utf8.RuneError || size > 1) || strings.ContainsRune(keep, r)
-	}
-	unsafe := 0
-	for unsafe < len(text) {
-		r, size := utf8.DecodeRuneInString(text[unsafe:])
-		if !safe(r, size) {
-			break
-		}
-		unsafe += size
-	}
-	if unsafe == len(text) {
-		return text
-	}
 	var b strings.Builder
-	b.WriteString(text[:unsafe])
-	for i := unsafe; i < len(text); {
+	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
-		if safe(r, size) {
+		if strconv.IsPrint(r) && (r != utf8.RuneError || size > 1) || strings.ContainsRune(keep, r) {
 			b.WriteRune(r)
 		} else {
 			b.WriteString(escapeRune(r, size, text[i]))
@@ -54,12 +39,8 @@ func escapeRune(r rune, size int, first byte) string {
 	switch {
 	case r == utf8.RuneError && size == 1:
 		return fmt.Sprintf(`\x%02x`, first)
-	case r == '\n':
-		return `\n`
-	case r == '\r':
-		return `\r`
-	case r == '\t':
-		return `\t`
+	case r == '\n', r == '\r', r == '\t':
+		return strings.Trim(strconv.QuoteRune(r), "'")
 	case r > 0xffff:
 		high, low := utf16.EncodeRune(r)
 		return fmt.Sprintf(`\u%04x\u%04x`, high, low)
@@ -73,7 +54,13 @@ func Escaped(out io.Writer) io.Writer { return escapedWriter{out} }
 
 type escapedWriter struct{ out io.Writer }
 
-func (w escapedWriter) unwrap() io.Writer { return w.out }
+// unwrap returns the writer behind Escaped.
+func unwrap(out io.Writer) io.Writer {
+	if escaped, ok := out.(escapedWriter); ok {
+		return unwrap(escaped.out)
+	}
+	return out
+}
 
 // Write implements io.Writer. It returns the length of p if all of it is written.
 func (w escapedWriter) Write(p []byte) (int, error) {

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -72,9 +75,11 @@ func report(out io.Writer, program string, err error) {
 // oneLine returns a message of several lines as one line that is safe to print.
 func oneLine(message string) string { return Escape(strings.ReplaceAll(message, "\n", "; ")) }
 
-// RunService runs the command of a service and returns the exit code. Errors of flags and arguments
+// RunService runs the command of a service until a signal and returns the exit code. Errors of flags and arguments
 // have the code ExitUsage, other errors ExitFailure unless they have a code themselves.
-func RunService(ctx context.Context, cmd *cobra.Command) int {
+func RunService(cmd *cobra.Command) int {
+	ctx, stop := SignalContext(cmd.Name(), 0)
+	defer stop()
 	return Report(cmd.Name(), cmd.ExecuteContext(ctx), ExitFailure)
 }
 
@@ -96,4 +101,39 @@ func InvalidValue(flag string, value any, allowed string) error {
 		format = "--%s: invalid value %q: must be %s"
 	}
 	return fmt.Errorf(format, flag, value, allowed)
+}
+
+// gracePeriod is how long a program may take to end after a signal before it is terminated. It ensures
+// that the program ends within a second during any computation.
+const gracePeriod = 900 * time.Millisecond
+
+// SignalContext returns a context that ends at the first SIGINT or SIGTERM. If the process has not ended
+// after gracePeriod, or at a second signal, it exits with exitCode: code that computes may not observe its
+// context. The returned function stops the handling of signals and releases the resources.
+func SignalContext(program string, exitCode int) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-done:
+			return
+		}
+		select {
+		case <-signals:
+		case <-time.After(gracePeriod):
+			fmt.Fprintf(os.Stderr, "%s: terminated: it has not ended within %s of a signal\n", program, gracePeriod)
+		case <-done:
+			return
+		}
+		os.Exit(exitCode)
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(done)
+		cancel()
+	}
 }

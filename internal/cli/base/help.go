@@ -75,17 +75,9 @@ func addHelpAll(cmd *cobra.Command) {
 		return
 	}
 	cmd.Flags().BoolFunc("help-all", "help with all flags", func(string) error {
-		cmd.Flags().VisitAll(func(flag *pflag.Flag) { flag.Annotations = withoutRare(flag.Annotations) })
+		cmd.Annotations = map[string]string{groupRare: "shown"}
 		return pflag.ErrHelp
 	})
-}
-
-// withoutRare returns annotations in which a rare flag has no group.
-func withoutRare(annotations map[string][]string) map[string][]string {
-	if group := annotations[groupAnnotation]; len(group) > 0 && group[0] == groupRare {
-		annotations[groupAnnotation] = []string{groupRare, groupRare}
-	}
-	return annotations
 }
 
 // flagGroups returns the usage of the flags of a command by group.
@@ -95,8 +87,7 @@ func flagGroups(cmd *cobra.Command) string {
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
 		set.SortFlags = cmd.Flags().SortFlags
 		cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
-			isShown := groupOf(flag) != groupRare || len(flag.Annotations[groupAnnotation]) > 1
-			if groupOf(flag) == group && isShown {
+			if groupOf(flag) == group && (group != groupRare || cmd.Annotations[groupRare] != "") {
 				set.AddFlag(flag)
 			}
 		})

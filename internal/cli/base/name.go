@@ -42,12 +42,7 @@ func (r Resource) ParseName(arg, namespaceFlag string) (types.NamespacedName, er
 	}
 	key.Namespace = parts[0]
 	if namespaceFlag != "" && namespaceFlag != key.Namespace {
-		return key, fmt.Errorf(
-			"--namespace: invalid value %q: must be %q as in the argument %s, or unset",
-			namespaceFlag,
-			key.Namespace,
-			arg,
-		)
+		return key, InvalidValue("namespace", namespaceFlag, fmt.Sprintf("%q as in the argument %s, or unset", key.Namespace, arg))
 	}
 	return key, nil
 }

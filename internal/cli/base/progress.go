@@ -7,6 +7,12 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
+// newBar returns a progress bar that disappears at its end. It prints nothing unless out is a terminal.
+func newBar(out io.Writer, total int64, options ...progressbar.Option) *progressbar.ProgressBar {
+	return progressbar.NewOptions64(total, append(options, progressbar.OptionSetVisibility(isTerminal(out)),
+		progressbar.OptionSetWriter(out), progressbar.OptionClearOnFinish())...)
+}
+
 // RunProgress is a progress bar of several concurrent runs.
 type RunProgress struct {
 	mu  sync.Mutex
@@ -18,14 +24,10 @@ type RunProgress struct {
 // NewRunProgress shows a progress bar of a number of runs, at once. It prints nothing unless out is a
 // terminal.
 func NewRunProgress(out io.Writer, runs int) *RunProgress {
-	p := &RunProgress{permille: make([]int64, runs)}
-	if isTerminal(out) {
-		p.bar = progressbar.NewOptions64(int64(runs)*1000,
-			progressbar.OptionSetWriter(out), progressbar.OptionSetDescription("running"),
-			progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true), progressbar.OptionFullWidth())
-		_ = p.bar.RenderBlank() // the first runs report only after they have read their input
-	}
-	return p
+	bar := newBar(out, int64(runs)*1000, progressbar.OptionSetDescription("running"),
+		progressbar.OptionSetPredictTime(true), progressbar.OptionFullWidth())
+	_ = bar.RenderBlank() // the first runs report only after they have read their input
+	return &RunProgress{bar: bar, permille: make([]int64, runs)}
 }
 
 // Show updates the progress of one run.
@@ -33,9 +35,6 @@ func (p *RunProgress) Show(run int, done, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.permille[run] = 1000 * done / max(total, 1)
-	if p.bar == nil {
-		return
-	}
 	sum := int64(0)
 	for _, permille := range p.permille {
 		sum += permille
@@ -44,7 +43,7 @@ func (p *RunProgress) Show(run int, done, total int64) {
 }
 
 // End removes the bar.
-func (p *RunProgress) End() { finish(p.bar) }
+func (p *RunProgress) End() { _ = p.bar.Finish() }
 
 // ReadProgress shows how many objects of each kind have been read.
 type ReadProgress struct {
@@ -55,19 +54,11 @@ type ReadProgress struct {
 // NewReadProgress returns a progress bar for reading objects. It prints nothing unless out is a
 // terminal.
 func NewReadProgress(out io.Writer) *ReadProgress {
-	p := &ReadProgress{}
-	if isTerminal(out) {
-		p.bar = progressbar.NewOptions64(-1,
-			progressbar.OptionSetWriter(out), progressbar.OptionClearOnFinish(), progressbar.OptionShowCount())
-	}
-	return p
+	return &ReadProgress{bar: newBar(out, -1, progressbar.OptionShowCount())}
 }
 
 // Show updates how many objects of a kind have been read.
 func (p *ReadProgress) Show(kind string, read, total int64) {
-	if p.bar == nil {
-		return
-	}
 	if kind != p.kind {
 		p.kind = kind
 		p.bar.Describe(kind)
@@ -77,10 +68,4 @@ func (p *ReadProgress) Show(kind string, read, total int64) {
 }
 
 // End removes the bar.
-func (p *ReadProgress) End() { finish(p.bar) }
-
-func finish(bar *progressbar.ProgressBar) {
-	if bar != nil {
-		_ = bar.Finish()
-	}
-}
+func (p *ReadProgress) End() { _ = p.bar.Finish() }

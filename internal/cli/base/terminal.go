@@ -30,16 +30,35 @@ func isTerminal(out io.Writer) bool {
 	return file != nil && term.IsTerminal(int(file.Fd()))
 }
 
-// wrapper is a writer that passes text to another writer.
-type wrapper interface{ unwrap() io.Writer }
+// Stdout is the standard output of a program. It keeps the first error of a write, since functions that print tables and
+// texts return no errors.
+type Stdout struct {
+	file *os.File
+	err  error
+}
 
-// unwrap returns the writer behind the wrappers of this package.
-func unwrap(out io.Writer) io.Writer {
-	for {
-		w, ok := out.(wrapper)
-		if !ok {
-			return out
-		}
-		out = w.unwrap()
+// NewStdout returns a Stdout that writes to a file.
+func NewStdout(file *os.File) *Stdout { return &Stdout{file: file} }
+
+// Write implements io.Writer.
+func (s *Stdout) Write(p []byte) (int, error) {
+	n, err := s.file.Write(p)
+	if s.err == nil {
+		s.err = err
 	}
+	return n, err
+}
+
+// Err returns the first error of Write.
+func (s *Stdout) Err() error { return s.err }
+
+// fileOf returns the file that a writer writes to, nil if it writes to no file.
+func fileOf(out io.Writer) *os.File {
+	switch out := unwrap(out).(type) {
+	case *os.File:
+		return out
+	case *Stdout:
+		return out.file
+	}
+	return nil
 }

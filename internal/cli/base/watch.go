@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Watch is the flags --watch and --interval of a command that can show its result repeatedly.
@@ -36,18 +37,13 @@ func (w *Watch) Run(ctx context.Context, out io.Writer, warn func(string), show 
 	if !w.Enabled {
 		return show(ctx, out)
 	}
-	ticker := time.NewTicker(w.Interval)
-	defer ticker.Stop()
-	for {
-		if err := w.refresh(ctx, out, warn, show); err != nil || ctx.Err() != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
+	err := wait.PollUntilContextCancel(ctx, w.Interval, true, func(ctx context.Context) (bool, error) {
+		return false, w.refresh(ctx, out, warn, show)
+	})
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // the user has ended it
 	}
+	return err
 }
 
 // Begin prints the separator between the documents of repeated reads: --- in YAML, nothing in other formats.

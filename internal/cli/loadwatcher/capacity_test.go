@@ -27,7 +27,7 @@ const asProgram = "PLIMSOLL_TEST_LOAD_WATCHER"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
-		os.Exit(base.RunService(context.Background(), NewCommand()))
+		os.Exit(base.RunService(NewCommand()))
 	}
 	os.Exit(m.Run())
 }
