@@ -50,8 +50,6 @@ type explainedNode struct {
 	// CPU and Memory are the utilization of the node, null if it is unknown.
 	CPU    *input.Utilization `json:"cpu"`
 	Memory *input.Utilization `json:"memory"`
-
-	scores engine.NodeScores
 }
 
 // weightedPlugin is the score of a plugin for a node. Weighted is Score x Weight.
@@ -125,7 +123,7 @@ func commonPrefix(a, b string) int {
 func explainNode(node engine.NodeScores, reading *load.Reading) explainedNode {
 	e := explainedNode{
 		Name: node.Name, Feasible: node.Feasible, Reason: node.Reason, Total: node.Total,
-		Plugins: map[string]weightedPlugin{}, scores: node,
+		Plugins: map[string]weightedPlugin{},
 	}
 	for name, plugin := range node.Plugins {
 		e.Plugins[name] = weightedPlugin{plugin, plugin.Score * plugin.Weight}

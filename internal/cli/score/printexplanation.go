@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 )
 
 // print prints the best feasible nodes, why other nodes are infeasible, and the reason of the
@@ -23,7 +24,7 @@ func (e *explanation) print(out io.Writer, o *base.Output, top int) {
 	shown := feasible
 	if top > 0 && len(shown) > top {
 		shown = slices.Clone(shown[:top])
-		if i := slices.IndexFunc(feasible[top:], func(n explainedNode) bool { return n.Name == e.Node }); i >= 0 {
+		if i := slices.IndexFunc(feasible[top:], func(n engine.NodeScores) bool { return n.Name == e.Node }); i >= 0 {
 			shown = append(shown, feasible[top+i])
 		}
 	}
@@ -47,7 +48,7 @@ func (e *explanation) print(out io.Writer, o *base.Output, top int) {
 }
 
 // printExpectations prints the expectations of plugins for the pod and for the printed nodes, for plugins that have expectations.
-func (e *explanation) printExpectations(out io.Writer, shown []explainedNode) {
+func (e *explanation) printExpectations(out io.Writer, shown []engine.NodeScores) {
 	for _, plugin := range slices.Sorted(maps.Keys(e.Expected)) {
 		fmt.Fprintf(out, "%s expects of the pod: %s\n", plugin, base.Escape(e.Expected[plugin]))
 		for _, node := range shown {
@@ -75,16 +76,16 @@ const maxNames = 5
 
 // partition returns the feasible nodes, the highest total first, and a line for each reason why
 // other nodes are infeasible.
-func (e *explanation) partition() (feasible []explainedNode, infeasible []string) {
+func (e *explanation) partition() (feasible []engine.NodeScores, infeasible []string) {
 	names := map[string][]string{}
-	for _, node := range e.Nodes {
+	for _, node := range e.Scores.Nodes {
 		if node.Feasible {
 			feasible = append(feasible, node)
 		} else {
 			names[node.Reason] = append(names[node.Reason], node.Name)
 		}
 	}
-	slices.SortStableFunc(feasible, func(a, b explainedNode) int { return cmp.Compare(b.Total, a.Total) })
+	slices.SortStableFunc(feasible, func(a, b engine.NodeScores) int { return cmp.Compare(b.Total, a.Total) })
 	reasons := slices.SortedFunc(maps.Keys(names), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(names[b]), len(names[a])), cmp.Compare(a, b))
 	})
@@ -96,14 +97,8 @@ func (e *explanation) partition() (feasible []explainedNode, infeasible []string
 }
 
 // table returns the table of some of the feasible nodes.
-func (e *explanation) table(shown, feasible []explainedNode) scoreTable {
-	var t scoreTable
-	for _, node := range shown {
-		t.nodes = append(t.nodes, node.scores)
-	}
-	for _, node := range feasible {
-		t.all = append(t.all, node.scores)
-	}
+func (e *explanation) table(shown, feasible []engine.NodeScores) scoreTable {
+	t := scoreTable{nodes: shown, all: feasible}
 	if e.Load == nil {
 		return t
 	}
