@@ -4,6 +4,7 @@ package apiproxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -78,7 +79,8 @@ type Proxy struct {
 	// URL is the address of the proxy, without TLS.
 	URL string
 
-	reverse *httputil.ReverseProxy
+	reverse   *httputil.ReverseProxy
+	transport http.RoundTripper // to the API server
 
 	mu     sync.Mutex
 	faults map[Fault]chan struct{} // each is closed when the fault ends
@@ -98,10 +100,10 @@ func Start(t testing.TB, config *rest.Config) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{faults: map[Fault]chan struct{}{}, watches: map[*context.CancelFunc]struct{}{}}
+	p := &Proxy{transport: transport, faults: map[Fault]chan struct{}{}, watches: map[*context.CancelFunc]struct{}{}}
 	p.reverse = &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport:     transport,
+		Transport:     p,
 		FlushInterval: -1,
 		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
@@ -203,24 +205,19 @@ func (p *Proxy) cutWatches() {
 	}
 }
 
+// received is the key of the time at which the proxy received a request, in the context of the request.
+type received struct{}
+
 // ServeHTTP implements http.Handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	received := time.Now()
-	if p.fail(w, r) {
-		return
-	}
-	if isWatch(r) {
+	r = r.WithContext(context.WithValue(r.Context(), received{}, time.Now()))
+	switch {
+	case p.fail(w, r):
+	case isWatch(r):
 		p.watch(w, r)
-		return
+	default:
+		p.reverse.ServeHTTP(w, r)
 	}
-	if r.Method == http.MethodGet {
-		p.forward(w, r)
-		return
-	}
-	recorder := &statusRecorder{ResponseWriter: w}
-	defer func() { p.record(Write{received, time.Now(), r.Method, r.URL.Path, recorder.status}) }()
-	// A request that is forwarded takes effect even if the client does not wait for the answer.
-	p.forward(recorder, r.WithContext(context.WithoutCancel(r.Context())))
 }
 
 // fail applies the active faults that prevent a request from being forwarded. It reports whether it has
@@ -270,18 +267,30 @@ func answer(w http.ResponseWriter, code int, reason string) {
 	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"injected fault","reason":%q,"code":%d}`, reason, code)
 }
 
-// forward forwards a request. With the fault Drop it closes the connection in place of the answer.
-func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
-	if p.active(Drop) == nil {
-		p.reverse.ServeHTTP(w, r)
-		return
+// RoundTrip implements http.RoundTripper: it sends a request to the API server and records a write. With the fault Drop it
+// returns an error in place of the answer, so that the connection of the client is closed.
+func (p *Proxy) RoundTrip(r *http.Request) (*http.Response, error) {
+	if isWatch(r) {
+		return p.transport.RoundTrip(r)
 	}
-	dropped := &droppedAnswer{header: http.Header{}}
-	p.reverse.ServeHTTP(dropped, r)
-	if recorder, ok := w.(*statusRecorder); ok {
-		recorder.status = dropped.status
+	isDropped, isWrite, ctx := p.active(Drop) != nil, r.Method != http.MethodGet, r.Context()
+	if isWrite {
+		// A write that is forwarded takes effect even if the client does not wait for the answer.
+		ctx = context.WithoutCancel(ctx)
 	}
-	panic(http.ErrAbortHandler)
+	response, err := p.transport.RoundTrip(r.WithContext(ctx))
+	if isWrite {
+		write := Write{Received: ctx.Value(received{}).(time.Time), Answered: time.Now(), Method: r.Method, Path: r.URL.Path}
+		if err == nil {
+			write.Status = response.StatusCode
+		}
+		p.record(write)
+	}
+	if err == nil && isDropped {
+		_ = response.Body.Close()
+		return nil, errors.New("the answer is dropped")
+	}
+	return response, err
 }
 
 // watch forwards a watch until it ends or is cut.
@@ -333,33 +342,3 @@ func isWatch(r *http.Request) bool {
 	watch := r.URL.Query().Get("watch")
 	return r.Method == http.MethodGet && (watch == "true" || watch == "1")
 }
-
-// statusRecorder records the status code of an answer.
-type statusRecorder struct {
-	http.ResponseWriter
-	status int
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (s *statusRecorder) WriteHeader(code int) {
-	s.status = code
-	s.ResponseWriter.WriteHeader(code)
-}
-
-// Unwrap implements the interface of http.ResponseController.
-func (s *statusRecorder) Unwrap() http.ResponseWriter { return s.ResponseWriter }
-
-// droppedAnswer discards an answer except for its status code.
-type droppedAnswer struct {
-	header http.Header
-	status int
-}
-
-// Header implements http.ResponseWriter.
-func (d *droppedAnswer) Header() http.Header { return d.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (d *droppedAnswer) WriteHeader(code int) { d.status = code }
-
-// Write implements http.ResponseWriter.
-func (d *droppedAnswer) Write(p []byte) (int, error) { return len(p), nil }
