@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/spf13/cobra"
 	"mvdan.cc/sh/v3/expand"
@@ -189,4 +190,79 @@ func CommandsOf(project, program string) (commands []Command, err error) {
 		}
 	}
 	return commands, nil
+}
+
+// placeholder matches the words that readers replace. In lower case they are valid values.
+var placeholder = regexp.MustCompile(`\b(?:NAME|NAMESPACE)\b`)
+
+// Arguments returns the arguments of the command with placeholders replaced by values.
+func (c Command) Arguments() (args []string) {
+	for _, word := range c.Words[1:] {
+		args = append(args, placeholder.ReplaceAllStringFunc(word, strings.ToLower))
+	}
+	return args
+}
+
+// Check parses and validates the command line with a program, without running the command. It returns the
+// subcommand with its flags set. For an inline command it checks only the names of commands and flags and
+// the values of flags.
+func (c Command) Check(program *cobra.Command) (*cobra.Command, error) {
+	args := c.Arguments()
+	if c.Inline {
+		found, rest, err := program.Find(args)
+		if err == nil {
+			err = found.ParseFlags(rest)
+		}
+		if err == nil && found.HasSubCommands() && found.Flags().NArg() > 0 {
+			err = fmt.Errorf("%s has no subcommand %s", found.CommandPath(), found.Flags().Arg(0))
+		}
+		return found, err
+	}
+	ran := false
+	program.InitDefaultCompletionCmd(args...) // its function is replaced, too
+	replaceRun(program, &ran)
+	program.SetArgs(args)
+	program.SetOut(io.Discard)
+	program.SetErr(io.Discard)
+	found, err := program.ExecuteC()
+	if err == nil && !ran {
+		err = fmt.Errorf("%s only shows its help", found.CommandPath())
+	}
+	return found, err
+}
+
+// replaceRun replaces the function of each command by one that sets ran.
+func replaceRun(cmd *cobra.Command, ran *bool) {
+	if cmd.Runnable() {
+		cmd.Run, cmd.RunE = nil, func(*cobra.Command, []string) error {
+			*ran = true
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		replaceRun(sub, ran)
+	}
+}
+
+// CheckProgram expects that all command lines of a program in the pages of the project and in the examples
+// of its own help are valid, and that there are at least this many in pages and exactly this many examples.
+// The program function returns a new command for each command line.
+func CheckProgram(t testing.TB, project, name string, program func() *cobra.Command, pages, examples int) {
+	t.Helper()
+	inPages, err := CommandsOf(project, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inHelp, err := Examples(name+" --help", program())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(inPages) < pages || len(inHelp) != examples {
+		t.Errorf("found %d commands in pages and %d examples, want at least %d and %d", len(inPages), len(inHelp), pages, examples)
+	}
+	for _, command := range append(inPages, inHelp...) {
+		if _, err := command.Check(program()); err != nil {
+			t.Errorf("%s: %v", command, err)
+		}
+	}
 }
