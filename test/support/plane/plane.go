@@ -2,11 +2,17 @@
 package plane
 
 import (
+	"context"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
 // Start starts a control plane for the duration of the test, and returns it with administrator access.
@@ -22,4 +28,45 @@ func Start(t testing.TB, options controlplane.Options) (*controlplane.ControlPla
 		t.Fatal(err)
 	}
 	return cp, config
+}
+
+// AwaitRights waits until the API server grants a user the rights of RBAC rules in a namespace, or in all namespaces if it is
+// empty. A busy API server refuses requests for a while after a role and its binding were created.
+func AwaitRights(
+	t testing.TB, client kubernetes.Interface, user string, groups []string, namespace string, rules []rbacv1.PolicyRule,
+) {
+	t.Helper()
+	for _, attributes := range actions(namespace, rules) {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: user, Groups: groups, ResourceAttributes: &attributes,
+		}}
+		eventually.True(t, user+" is not allowed to "+attributes.Verb+" "+attributes.Resource, nil,
+			func(ctx context.Context) (bool, error) {
+				answer, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+				return err == nil && answer.Status.Allowed, err
+			})
+	}
+}
+
+// actions returns the actions that rules allow, one for each combination of a rule's values.
+func actions(namespace string, rules []rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
+	var all []authorizationv1.ResourceAttributes
+	for _, rule := range rules {
+		names := rule.ResourceNames
+		if len(names) == 0 {
+			names = []string{""}
+		}
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					for _, name := range names {
+						all = append(all, authorizationv1.ResourceAttributes{
+							Namespace: namespace, Verb: verb, Group: group, Resource: resource, Name: name,
+						})
+					}
+				}
+			}
+		}
+	}
+	return all
 }
