@@ -118,12 +118,8 @@ func (k *KarpenterProgram) Build(ctx context.Context, dir string) error {
 func (k *KarpenterProgram) start(ctx context.Context, c client.Client, kubeconfig string, log io.Writer) (*runningAutoscaler, error) {
 	// Allocatable plus the overhead that Karpenter subtracts on each node.
 	const cpu, memory = "4100m", "16394Mi"
-	types, err := karpenter.InstanceTypes(cpu, memory)
-	if err != nil {
-		return nil, err
-	}
 	file := filepath.Join(filepath.Dir(k.program), "instance-types.json")
-	if err := os.WriteFile(file, types, 0o600); err != nil {
+	if err := os.WriteFile(file, karpenter.InstanceTypes(cpu, memory), 0o600); err != nil {
 		return nil, err
 	}
 	pool, err := karpenter.Pool(cpu, nodeBootTime)

@@ -1,3 +1,13 @@
+// Package controlplane runs a Kubernetes control plane on this machine for the demo and the tests:
+// etcd, kube-apiserver, the controllers of Deployments, ReplicaSets and Jobs, and simulated kubelets.
+// Nothing has to be installed.
+//
+// All servers listen on free ports of 127.0.0.1 with generated certificates. They run in a child process,
+// which is the calling program started again: several control planes can run at the same time, each with
+// its own global state. The child exits when Stop is called, and also when the parent is killed, because
+// that closes its standard input. The caller's main or TestMain must call RunIfChild first.
+//
+// The control plane has no garbage collector, no service accounts in pods, no network and no containers.
 package controlplane
 
 import (
@@ -16,6 +26,8 @@ import (
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -245,4 +257,33 @@ func (cp *ControlPlane) logTail() error {
 	lines := bytes.Split(bytes.TrimSpace(raw), []byte("\n"))
 	lines = lines[max(0, len(lines)-20):]
 	return fmt.Errorf("last lines of the server log:\n%s", bytes.Join(lines, []byte("\n")))
+}
+
+// Compact removes the history of all objects from etcd up to the present revision.
+func (cp *ControlPlane) Compact(ctx context.Context) error {
+	client, err := cp.etcdClient(ctx)
+	if err != nil {
+		return fmt.Errorf("connecting to etcd: %w", err)
+	}
+	defer func() { _ = client.Close() }()
+	present, err := client.Get(ctx, "/registry", clientv3.WithCountOnly())
+	if err != nil {
+		return fmt.Errorf("reading the revision of etcd: %w", err)
+	}
+	if _, err := client.Compact(ctx, present.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
+		return fmt.Errorf("compacting etcd: %w", err)
+	}
+	return nil
+}
+
+// etcdClient returns a client of etcd.
+func (cp *ControlPlane) etcdClient(ctx context.Context) (*clientv3.Client, error) {
+	tls, err := transport.TLSInfo{
+		CertFile: filepath.Join(cp.Dir, clientCert), KeyFile: filepath.Join(cp.Dir, clientKey),
+		TrustedCAFile: filepath.Join(cp.Dir, caFile),
+	}.ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	return clientv3.New(clientv3.Config{Endpoints: []string{cp.etcd}, TLS: tls, Context: ctx})
 }

@@ -44,19 +44,26 @@ func Find(ctx context.Context, from string) (*Source, error) {
 
 // download sets the folder of Karpenter's module.
 func (s *Source) download(ctx context.Context) error {
-	command := exec.CommandContext(ctx, "go", "mod", "download", "sigs.k8s.io/karpenter")
-	command.Dir = s.tools
-	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("downloading Karpenter: %w\n%s", err, out)
+	if _, err := s.goTool(ctx, "mod", "download", "sigs.k8s.io/karpenter"); err != nil {
+		return fmt.Errorf("downloading Karpenter: %w", err)
 	}
-	command = exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/karpenter")
-	command.Dir = s.tools
-	out, err := command.Output()
+	out, err := s.goTool(ctx, "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/karpenter")
 	if err != nil {
 		return fmt.Errorf("finding Karpenter: %w", err)
 	}
-	s.module = strings.TrimSpace(string(out))
+	s.module = strings.TrimSpace(out)
 	return nil
+}
+
+// goTool runs the go command in the folder of the module and returns its standard output. Errors contain the standard error.
+func (s *Source) goTool(ctx context.Context, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, "go", args...)
+	command.Dir = s.tools
+	out, err := command.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		err = fmt.Errorf("%w\n%s", err, exit.Stderr)
+	}
+	return string(out), err
 }
 
 // BufferCRD returns the file of Karpenter's CRD of CapacityBuffers.
@@ -75,10 +82,8 @@ func (s *Source) CRDs() ([]string, error) {
 
 // Build builds the program. It takes about 2 minutes the first time.
 func (s *Source) Build(ctx context.Context, program string) error {
-	command := exec.CommandContext(ctx, "go", "build", "-o", program, "sigs.k8s.io/karpenter/kwok")
-	command.Dir = s.tools
-	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("building Karpenter: %w\n%s", err, out)
+	if _, err := s.goTool(ctx, "build", "-o", program, "sigs.k8s.io/karpenter/kwok"); err != nil {
+		return fmt.Errorf("building Karpenter: %w", err)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package karpenter
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -46,31 +45,17 @@ func Pool(cpu string, bootTime time.Duration) ([]*unstructured.Unstructured, err
 	return out, nil
 }
 
+// instanceType is a file with one instance type.
+const instanceType = `[{
+  "name": "general", "architecture": "amd64", "operatingSystems": ["linux"],
+  "resources": {"cpu": %q, "memory": %q, "pods": "110"},
+  "offerings": [{"Price": 1, "Requirements": [
+    {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]},
+    {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["zone-a"]}
+  ]}]
+}]
+`
+
 // InstanceTypes returns the content of a file with one instance type. Karpenter subtracts an overhead of
 // 100m CPU and 10Mi memory.
-func InstanceTypes(cpu, memory string) ([]byte, error) {
-	type requirement struct {
-		Key      string   `json:"key"`
-		Operator string   `json:"operator"`
-		Values   []string `json:"values"`
-	}
-	type offering struct {
-		Price        float64       `json:"Price"`
-		Requirements []requirement `json:"Requirements"`
-	}
-	type instanceType struct {
-		Name             string            `json:"name"`
-		Offerings        []offering        `json:"offerings"`
-		Architecture     string            `json:"architecture"`
-		OperatingSystems []string          `json:"operatingSystems"`
-		Resources        map[string]string `json:"resources"`
-	}
-	return json.Marshal([]instanceType{{
-		Name: "general", Architecture: "amd64", OperatingSystems: []string{"linux"},
-		Resources: map[string]string{"cpu": cpu, "memory": memory, "pods": "110"},
-		Offerings: []offering{{Price: 1, Requirements: []requirement{
-			{"karpenter.sh/capacity-type", "In", []string{"on-demand"}},
-			{"topology.kubernetes.io/zone", "In", []string{"zone-a"}},
-		}}},
-	}})
-}
+func InstanceTypes(cpu, memory string) []byte { return fmt.Appendf(nil, instanceType, cpu, memory) }

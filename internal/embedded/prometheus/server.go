@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/subprocess"
@@ -47,11 +48,8 @@ func Find() (string, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", fmt.Errorf(
-			"%w: install Prometheus (on Debian and Ubuntu: apt-get install prometheus) or name the program in %s",
-			err,
-			Variable,
-		)
+		return "", fmt.Errorf("%w: install Prometheus (on Debian and Ubuntu: apt-get install prometheus) or name the program in %s",
+			err, Variable)
 	}
 	return path, nil
 }
@@ -106,30 +104,28 @@ func (s *Server) start(program, config string, port int) error {
 
 // await waits until the server is ready.
 func (s *Server) await(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Address+"/-/ready", nil)
-		if err != nil {
-			return err
-		}
-		if response, err := http.DefaultClient.Do(request); err == nil {
-			response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return nil
-			}
-		}
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
 		select {
-		case <-ticker.C:
 		case <-s.process.Exited():
 			log, _ := os.ReadFile(filepath.Join(s.dir, "log"))
-			return fmt.Errorf("prometheus exited; its log:\n%s", log)
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for Prometheus: %w", context.Cause(ctx))
+			return false, fmt.Errorf("prometheus exited; its log:\n%s", log)
+		default:
 		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Address+"/-/ready", nil)
+		if err != nil {
+			return false, err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return false, nil //nolint:nilerr // the server does not listen yet
+		}
+		response.Body.Close()
+		return response.StatusCode == http.StatusOK, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for Prometheus: %w", err)
 	}
+	return nil
 }
 
 // Stop stops the server and removes its files. It may be called more than once.
@@ -142,24 +138,16 @@ func (s *Server) Stop() {
 
 // writeConfig writes the server's configuration.
 func writeConfig(path string, targets []Target, interval time.Duration) error {
-	type static struct {
-		Targets []string          `json:"targets"`
-		Labels  map[string]string `json:"labels"`
-	}
-	type job struct {
-		Name   string   `json:"job_name"`
-		Static []static `json:"static_configs"`
-	}
-	jobs := []job{{Name: "node-exporter", Static: []static{}}}
+	machines := []any{}
 	for _, target := range targets {
 		labels := map[string]string{"__metrics_path__": target.Path}
 		maps.Copy(labels, target.Labels)
-		jobs[0].Static = append(jobs[0].Static, static{[]string{target.Address}, labels})
+		machines = append(machines, map[string]any{"targets": []string{target.Address}, "labels": labels})
 	}
 	text := fmt.Sprintf("%dms", interval.Milliseconds())
 	raw, err := yaml.Marshal(map[string]any{
 		"global":         map[string]string{"scrape_interval": text, "scrape_timeout": text},
-		"scrape_configs": jobs,
+		"scrape_configs": []any{map[string]any{"job_name": "node-exporter", "static_configs": machines}},
 	})
 	if err != nil {
 		return err
