@@ -163,17 +163,8 @@ func field(object any, name string) schema {
 // It reports whether there are any requirements.
 func addRules(s schema) (found bool) {
 	properties := field(s, "properties")
-	if key, operator, values := field(
-		properties,
-		"key",
-	), field(
-		properties,
-		"operator",
-	), field(
-		properties,
-		"values",
-	); key != nil && operator != nil &&
-		values != nil {
+	operator := field(properties, "operator")
+	if field(properties, "key") != nil && operator != nil && field(properties, "values") != nil {
 		operator["enum"] = []any{"In", "NotIn", "Exists", "DoesNotExist"}
 		s["x-kubernetes-validations"] = []any{
 			schema{

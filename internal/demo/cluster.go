@@ -208,3 +208,18 @@ func (c *Cluster) Clear(ctx context.Context) error {
 func (c *Cluster) await(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
 	return Await(ctx, 10*time.Millisecond, Timeout, what, condition)
 }
+
+// Timeout bounds each wait for the cluster.
+const Timeout = 30 * time.Second
+
+// Await polls a condition until it is true. If it does not become true within the timeout, the
+// error says what Await was waiting for; if ctx ends, the error is its cause.
+func Await(ctx context.Context, interval, timeout time.Duration, what string, condition wait.ConditionWithContextFunc) error {
+	if err := wait.PollUntilContextTimeout(ctx, interval, timeout, true, condition); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("waiting for %s: %w", what, err)
+	}
+	return nil
+}

@@ -1,7 +1,8 @@
 package format
 
 import (
-	"strconv"
+	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -13,14 +14,14 @@ type integer interface {
 // Of returns a number and a noun in the form that the number requires: "1 node", "0 nodes", "2 policies". The noun is a
 // regular singular.
 func Of[N integer](n N, noun string) string {
-	return text(n) + " " + Noun(n, noun)
+	return fmt.Sprintf("%d %s", n, Noun(n, noun))
 }
 
 // Noun returns a noun in the form that a number requires, without the number.
 func Noun[N integer](n N, noun string) string { return Form(n, noun, regular(noun)) }
 
 // Part returns a part of a number of things: "0 of 1 node", "1 of 2 nodes".
-func Part[N integer](n, all N, noun string) string { return text(n) + " of " + Of(all, noun) }
+func Part[N integer](n, all N, noun string) string { return fmt.Sprintf("%d of %s", n, Of(all, noun)) }
 
 // Are returns a number and a noun as the subject of a sentence: "1 node is", "2 nodes are".
 func Are[N integer](n N, noun string) string { return Of(n, noun) + " " + Form(n, "is", "are") }
@@ -31,14 +32,6 @@ func PartAre[N integer](n, all N, noun string) string {
 		return Part(n, all, noun) + " is"
 	}
 	return Part(n, all, noun) + " " + Form(n, "is", "are")
-}
-
-// text returns a number as text.
-func text[N integer](n N) string {
-	if n < 0 {
-		return strconv.FormatInt(int64(n), 10)
-	}
-	return strconv.FormatUint(uint64(n), 10)
 }
 
 // Form returns the singular form of a word if n is 1, otherwise the plural: Form(n, "is", "are").
@@ -55,4 +48,26 @@ func regular(noun string) string {
 		return stem + "ies"
 	}
 	return noun + "s"
+}
+
+// Abbreviate joins items with a separator. If there are more than limit, it joins the first items
+// and appends how many more there are.
+func Abbreviate(items []string, limit int, separator string) string {
+	if len(items) <= limit {
+		return strings.Join(items, separator)
+	}
+	more := fmt.Sprintf("and %d more", len(items)-limit)
+	if separator == ", " {
+		return strings.Join(items[:limit], separator) + " " + more
+	}
+	return strings.Join(append(slices.Clone(items[:limit]), more), separator)
+}
+
+// Shorten returns a text of at most limit bytes. It replaces the end of a longer text by
+// an ellipsis.
+func Shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-3], "") + "..."
 }

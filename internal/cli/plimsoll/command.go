@@ -3,6 +3,7 @@ package plimsoll
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 
@@ -65,5 +66,24 @@ they are made, and inspects slack, placements and load.`,
 		load.NewCommand(), slack.NewCommand(), placement.NewCommand(), doctor.NewCommand(), newVersionCommand(),
 	)
 	base.ConfigureHelp(cmd)
+	return cmd
+}
+
+func newVersionCommand() *cobra.Command {
+	var output base.Output
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Example: `  plimsoll version
+  plimsoll version -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := output.Validate(); err != nil {
+				return err
+			}
+			return output.Print(cmd.OutOrStdout(), version.Get(), func(out io.Writer) { fmt.Fprintln(out, "plimsoll", version.String()) })
+		},
+	}
+	output.AddFlag(cmd)
 	return cmd
 }
