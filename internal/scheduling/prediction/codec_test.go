@@ -35,7 +35,10 @@ func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		usage := rapid.Custom(func(t *rapid.T) predict.PastUsage {
 			value := rapid.Float64Range(0, 1e15)
-			return predict.PastUsage{value.Draw(t, "pods"), value.Draw(t, "readings"), value.Draw(t, "mean"), rapid.Bool().Draw(t, "requested")}
+			return predict.PastUsage{
+				Pods: value.Draw(t, "pods"), Readings: value.Draw(t, "readings"), Mean: value.Draw(t, "mean"),
+				Requested: rapid.Bool().Draw(t, "requested"),
+			}
 		})
 		n := rapid.IntRange(0, 20).Draw(t, "workloads")
 		var want []predict.Past
