@@ -3,6 +3,7 @@ package slack
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
@@ -32,71 +33,196 @@ type ledgerNode struct {
 	Slots       int64
 }
 
-// account is a node with the sums over the pods on it.
+// maxAmount is the highest amount that one pod or node is counted with: 16 TiB of memory or 17
+// billion cores. Sums over 500,000 of them do not overflow.
+const maxAmount = 1 << 44
+
+var maxAmounts = resources.Amounts{maxAmount, maxAmount}
+
+// account is a node with the pods on it. The node is the zero value while it is not known: pods may be
+// set before their node.
 type account struct {
 	ledgerNode
-	// daemons and others are the requests of the pods, pods is their number.
+	known bool
+	// daemons and others are the requests of the pods.
 	daemons, others resources.Amounts
-	pods            int64
+	// pods are the IDs of the pods. A slice is smaller than a map and, for about one hundred pods, as fast.
+	pods []string
 }
 
 // capacity returns the capacity that the pods of a node leave.
 func (a *account) capacity(name string) freeCapacity {
-	return freeCapacity{name, a.InPool, a.Usable, a.Allocatable.Subtract(a.daemons).Subtract(a.others), a.Slots - a.pods}
+	return freeCapacity{name, a.InPool, a.Usable, a.Allocatable.Subtract(a.daemons).Subtract(a.others), a.Slots - int64(len(a.pods))}
 }
 
-// poolLedger has the nodes of a cluster and the pods on them. It counts them when they are read after a
-// change, in one pass. It is not safe for concurrent use.
+// poolLedger counts the nodes of a pool and the pods on them, one change at a time. The cost of a
+// change does not depend on the size of the cluster. It is not safe for concurrent use.
 type poolLedger struct {
 	accounts map[string]*account
 	pods     map[string]ledgerPod
-	// totals are nil after a change.
-	totals *poolTotals
+
+	// requested is the sum of the requests of pods of the pool, without daemon pods.
+	requested resources.Amounts
+	// allocatable and free are sums over the usable nodes of the pool; usable is their number.
+	allocatable, free resources.Amounts
+	usable            int
+	// matching is the number of nodes in the pool, usable or not.
+	matching int
+	// podShapes counts the pods that may be the biggest by their requests, nodeShapes the usable
+	// nodes by their capacity after daemon pods.
+	podShapes, nodeShapes map[resources.Amounts]int
 }
 
 // newPoolLedger returns an empty ledger.
 func newPoolLedger() *poolLedger {
-	return &poolLedger{accounts: map[string]*account{}, pods: map[string]ledgerPod{}}
+	return &poolLedger{
+		accounts: map[string]*account{}, pods: map[string]ledgerPod{},
+		podShapes: map[resources.Amounts]int{}, nodeShapes: map[resources.Amounts]int{},
+	}
 }
 
 // SetNode adds or updates a node. An unchanged node costs one comparison.
 func (l *poolLedger) SetNode(name string, node ledgerNode) {
-	if a := l.accounts[name]; a == nil || a.ledgerNode != node {
-		l.accounts[name], l.totals = &account{ledgerNode: node}, nil
+	node.Allocatable = node.Allocatable.Min(maxAmounts)
+	if a := l.account(name); !a.known || a.ledgerNode != node {
+		l.replaceNode(a, node)
+		a.known = true
 	}
 }
 
 // DeleteNode removes a node. The pods on it remain, and count again if the node is set again.
 func (l *poolLedger) DeleteNode(name string) {
-	delete(l.accounts, name)
-	l.totals = nil
+	a := l.account(name)
+	l.replaceNode(a, ledgerNode{})
+	a.known = false
+	l.release(name, a)
 }
 
 // SetPod adds or updates the pod with an ID. An unchanged pod costs one comparison.
 func (l *poolLedger) SetPod(id string, pod ledgerPod) {
-	switch {
-	case pod.Node == "":
+	pod.Requests = pod.Requests.Min(maxAmounts)
+	if before, exists := l.pods[id]; exists {
+		if before == pod {
+			return
+		}
 		l.DeletePod(id)
-	case l.pods[id] != pod:
-		l.pods[id], l.totals = pod, nil
 	}
+	if pod.Node == "" {
+		return
+	}
+	a := l.account(pod.Node)
+	l.pods[id], a.pods = pod, append(a.pods, id)
+	l.addPod(a, pod, 1)
 }
 
 // DeletePod removes a pod.
 func (l *poolLedger) DeletePod(id string) {
-	if _, known := l.pods[id]; known {
-		delete(l.pods, id)
-		l.totals = nil
+	pod, exists := l.pods[id]
+	if !exists {
+		return
+	}
+	a := l.accounts[pod.Node]
+	i := slices.Index(a.pods, id)
+	a.pods = slices.Delete(a.pods, i, i+1)
+	delete(l.pods, id)
+	l.addPod(a, pod, -1)
+	l.release(pod.Node, a)
+}
+
+// account returns the account of a node and creates it if necessary.
+func (l *poolLedger) account(name string) *account {
+	a := l.accounts[name]
+	if a == nil {
+		a = &account{}
+		l.accounts[name] = a
+	}
+	return a
+}
+
+// release deletes an account that has neither a node nor pods.
+func (l *poolLedger) release(name string, a *account) {
+	if !a.known && len(a.pods) == 0 {
+		delete(l.accounts, name)
+	}
+}
+
+// replaceNode replaces the node of an account.
+func (l *poolLedger) replaceNode(a *account, node ledgerNode) {
+	if a.InPool != node.InPool {
+		sign := 1
+		if a.InPool {
+			sign = -1
+		}
+		l.matching += sign
+		for _, id := range a.pods {
+			l.countPod(l.pods[id], sign)
+		}
+	}
+	l.countNode(a, -1)
+	a.ledgerNode = node
+	l.countNode(a, 1)
+}
+
+// addPod adds a pod to an account, or removes it if sign is -1.
+func (l *poolLedger) addPod(a *account, pod ledgerPod, sign int) {
+	l.countNode(a, -1)
+	sum := &a.others
+	if pod.Daemon {
+		sum = &a.daemons
+	}
+	*sum = add(*sum, pod.Requests, sign)
+	l.countNode(a, 1)
+	if a.InPool {
+		l.countPod(pod, sign)
+	}
+}
+
+// countPod adds a pod to the sums of the pool, or removes it if sign is -1.
+func (l *poolLedger) countPod(pod ledgerPod, sign int) {
+	if pod.Daemon {
+		return
+	}
+	l.requested = add(l.requested, pod.Requests, sign)
+	if !pod.OptedOut {
+		count(l.podShapes, pod.Requests, sign)
+	}
+}
+
+// countNode adds a node to the sums over the usable nodes of the pool, or removes it if sign is -1.
+func (l *poolLedger) countNode(a *account, sign int) {
+	if !a.InPool || !a.Usable {
+		return
+	}
+	l.usable += sign
+	l.allocatable = add(l.allocatable, a.Allocatable, sign)
+	l.free = add(l.free, a.capacity("").Free, sign)
+	count(l.nodeShapes, a.Allocatable.Subtract(a.daemons), sign)
+}
+
+// add adds amounts to a sum, or subtracts them if sign is -1.
+func add(sum, amounts resources.Amounts, sign int) resources.Amounts {
+	if sign < 0 {
+		return sum.Minus(amounts)
+	}
+	return sum.Add(amounts)
+}
+
+// count adds sign to the number of a shape.
+func count(shapes map[resources.Amounts]int, shape resources.Amounts, sign int) {
+	if shapes[shape] += sign; shapes[shape] == 0 {
+		delete(shapes, shape)
 	}
 }
 
 // Capacities returns the capacity left on each node, by name. It does not change with the ledger.
 func (l *poolLedger) Capacities() []freeCapacity {
-	l.Pool()
 	nodes := make([]freeCapacity, 0, len(l.accounts))
-	for _, name := range slices.Sorted(maps.Keys(l.accounts)) {
-		nodes = append(nodes, l.accounts[name].capacity(name))
+	for name, a := range l.accounts {
+		if a.known {
+			nodes = append(nodes, a.capacity(name))
+		}
 	}
+	slices.SortFunc(nodes, func(a, b freeCapacity) int { return strings.Compare(a.name, b.name) })
 	return nodes
 }
 
@@ -117,67 +243,22 @@ type poolTotals struct {
 	Shapes []resources.Amounts
 }
 
-// Pool returns the totals of the current pool.
+// Pool returns the totals of the current pool, in one pass over the shapes of pods and nodes.
 func (l *poolLedger) Pool() poolTotals {
-	if l.totals != nil {
-		return *l.totals
-	}
-	p := &poolTotals{}
-	for _, a := range l.accounts {
-		a.daemons, a.others, a.pods = resources.Amounts{}, resources.Amounts{}, 0
-	}
-	for _, pod := range l.pods {
-		a := l.accounts[pod.Node]
-		if a == nil {
-			continue
+	p := poolTotals{Requested: l.requested, Allocatable: l.allocatable, Free: l.free, Nodes: l.usable, Matching: l.matching}
+	for shape := range l.podShapes {
+		largest := p.LargestByMemory
+		p.MaxPodRequests = p.MaxPodRequests.Max(shape)
+		if p.LargestByCPU.Less(shape) {
+			p.LargestByCPU = shape
 		}
-		a.pods++
-		if pod.Daemon {
-			a.daemons = a.daemons.Add(pod.Requests)
-			continue
-		}
-		a.others = a.others.Add(pod.Requests)
-		if a.InPool {
-			p.addPod(pod)
+		if shape[resources.Memory] > largest[resources.Memory] ||
+			shape[resources.Memory] == largest[resources.Memory] && shape[resources.CPU] > largest[resources.CPU] {
+			p.LargestByMemory = shape
 		}
 	}
-	for _, a := range l.accounts {
-		if a.InPool {
-			p.addNode(a)
-		}
-	}
-	p.Shapes = maximalShapes(p.Shapes)
-	l.totals = p
-	return *p
-}
-
-// addPod adds a pod of the pool that is not a daemon pod.
-func (p *poolTotals) addPod(pod ledgerPod) {
-	p.Requested = p.Requested.Add(pod.Requests)
-	if pod.OptedOut {
-		return
-	}
-	shape, largest := pod.Requests, p.LargestByMemory
-	p.MaxPodRequests = p.MaxPodRequests.Max(shape)
-	if p.LargestByCPU.Less(shape) {
-		p.LargestByCPU = shape
-	}
-	if shape[resources.Memory] > largest[resources.Memory] ||
-		shape[resources.Memory] == largest[resources.Memory] && shape[resources.CPU] > largest[resources.CPU] {
-		p.LargestByMemory = shape
-	}
-}
-
-// addNode adds a node of the pool, and its shape if it is usable.
-func (p *poolTotals) addNode(a *account) {
-	p.Matching++
-	if !a.Usable {
-		return
-	}
-	p.Nodes++
-	p.Allocatable = p.Allocatable.Add(a.Allocatable)
-	p.Free = p.Free.Add(a.capacity("").Free)
-	p.Shapes = append(p.Shapes, a.Allocatable.Subtract(a.daemons))
+	p.Shapes = maximalShapes(slices.Collect(maps.Keys(l.nodeShapes)))
+	return p
 }
 
 // maximalShapes returns the shapes that no other shape exceeds in all resources, by descending CPU.
