@@ -106,7 +106,8 @@ func TestLedgerMatchesRecount(t *testing.T) {
 		for name := range nodes {
 			l.DeleteNode(name)
 		}
-		if got := l.Pool(); len(l.accounts)+len(l.pods)+len(l.podShapes)+len(l.nodeShapes) > 0 || !reflect.DeepEqual(got, newPoolLedger().Pool()) {
+		if got := l.Pool(); len(l.accounts)+len(l.pods)+len(l.podShapes)+len(l.nodeShapes) > 0 ||
+			!reflect.DeepEqual(got, newPoolLedger().Pool()) {
 			t.Fatalf("not empty: %+v, %+v", l, got)
 		}
 	})

@@ -140,7 +140,16 @@ func TestPlaceAgainstExhaustiveSearch(t *testing.T) {
 func TestDampedCount(t *testing.T) {
 	var c dampedCount
 	for _, step := range []struct{ now, wanted, want int64 }{
-		{0, 3, 3}, {1, 5, 5}, {2, 4, 5}, {601, 2, 5}, {602, 2, 2}, {603, 1, 2}, {604, 2, 2}, {605, 1, 2}, {1204, 1, 2}, {1205, 0, 0},
+		{0, 3, 3},
+		{1, 5, 5},
+		{2, 4, 5},
+		{601, 2, 5},
+		{602, 2, 2},
+		{603, 1, 2},
+		{604, 2, 2},
+		{605, 1, 2},
+		{1204, 1, 2},
+		{1205, 0, 0},
 		{1206, 9, 9},
 	} {
 		if got, end := c.Next(step.wanted, step.now); got != step.want || (end != 0) != (got > step.wanted) {

@@ -67,6 +67,8 @@ func (r *Result) Ranking() []ClusterRanking {
 func (r *Result) reason(i int) string {
 	cluster := &r.Decision.Clusters[i]
 	switch cluster.Outcome {
+	case Chosen:
+		return ""
 	case Outranked:
 		if cluster.Avoided {
 			return "has a PreferNoSelect taint that is not tolerated, and enough other clusters are available"

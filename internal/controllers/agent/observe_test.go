@@ -123,7 +123,8 @@ func TestPods(t *testing.T) {
 		},
 		// requests: resized to 2 cores, sidecar 1, overhead 0.5; limits: the sidecar has none
 		"with a sidecar, resized": {
-			resized, "n", resources.Amount{Request: 3500, Limit: 2500, Unbounded: true},
+			resized, "n",
+			resources.Amount{Request: 3500, Limit: 2500, Unbounded: true},
 			resources.Amount{Request: 6 << 30, Limit: 9 << 30, Unbounded: true},
 		},
 	} {

@@ -233,6 +233,15 @@ func (k *kubelets) setStatus(ctx context.Context, pod *v1.Pod, phase v1.PodPhase
 	if err != nil {
 		return err
 	}
-	_, err = k.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = k.client.CoreV1().Pods(
+		pod.Namespace,
+	).Patch(
+		ctx,
+		pod.Name,
+		types.StrategicMergePatchType,
+		patch,
+		metav1.PatchOptions{},
+		"status",
+	)
 	return err
 }

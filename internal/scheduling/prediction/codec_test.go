@@ -25,8 +25,16 @@ func zipped(text string) []byte {
 
 func workload(name string, pods float64) predict.Past {
 	return predict.Past{
-		Namespace: "default", Kind: "Deployment", Name: name,
-		CPU: predict.PastUsage{Pods: pods, Readings: 10 * pods, Mean: 0.25, Requested: true}, Memory: predict.PastUsage{Pods: pods, Readings: 1, Mean: 1 << 28},
+		Namespace: "default",
+		Kind:      "Deployment",
+		Name:      name,
+		CPU: predict.PastUsage{
+			Pods:      pods,
+			Readings:  10 * pods,
+			Mean:      0.25,
+			Requested: true,
+		},
+		Memory: predict.PastUsage{Pods: pods, Readings: 1, Mean: 1 << 28},
 	}
 }
 

@@ -164,8 +164,10 @@ func (f *follower) view(ctx context.Context) view {
 	f.mu.Unlock()
 	if err := f.ping(ctx); err != nil && ctx.Err() == nil {
 		f.failed(fmt.Sprintf("the API server does not respond: %v", err))
-		f.current.state.Notes.add("changes of pods and nodes at "+v.at.UTC().Truncate(time.Hour).Format(time.RFC3339)+" or within an hour after",
-			"the API server was not reachable for a time: what happened then is recorded when it was seen later")
+		f.current.state.Notes.add(
+			"changes of pods and nodes at "+v.at.UTC().Truncate(time.Hour).Format(time.RFC3339)+" or within an hour after",
+			"the API server was not reachable for a time: what happened then is recorded when it was seen later",
+		)
 	}
 	for _, object := range f.pods.GetStore().List() {
 		v.pods = append(v.pods, object.(*v1.Pod))

@@ -118,28 +118,36 @@ var described = []series{
 	{"kube_pod_init_container_resource_requests", lastValue, ofContainer("resource"), "", onInitContainer(setRequest)},
 	{"kube_pod_init_container_resource_limits", lastValue, ofContainer("resource"), "", onInitContainer(setLimit)},
 	{
-		"kube_replicaset_owner", lastValue, []string{"namespace", "replicaset", "owner_kind", "owner_name"},
+		"kube_replicaset_owner", lastValue,
+		[]string{"namespace", "replicaset", "owner_kind", "owner_name"},
 		"the Deployments of ReplicaSets are unknown", sample.addReplicaSetOwner,
 	},
 
 	{
-		"kube_node_created", lastValue, []string{"node"}, "the time at which a node was first seen is used as its creation",
+		"kube_node_created", lastValue,
+		[]string{"node"},
+		"the time at which a node was first seen is used as its creation",
 		onNode(func(n *nodeState, s sample) { n.created = max(n.created, seconds(s.value)) }),
 	},
 	{nodeLabels, lastValue, nil, "", onNode(addNodeLabels)},
 	{"kube_node_role", lastValue, []string{"node", "role"}, "", onNode(addNodeRole)},
 	{"kube_node_spec_taint", lastTime, []string{"node", "key", "value", "effect"}, "", onNode(addTaint)},
 	{
-		"kube_node_spec_unschedulable", lastValue, []string{"node"}, "all nodes are schedulable",
+		"kube_node_spec_unschedulable", lastValue,
+		[]string{"node"},
+		"all nodes are schedulable",
 		onNode(func(n *nodeState, s sample) { n.object.Spec.Unschedulable = s.value == 1 }),
 	},
 	{
-		"kube_node_status_allocatable", lastValue, []string{"node", "resource"},
+		"kube_node_status_allocatable", lastValue,
+		[]string{"node", "resource"},
 		"the capacity of a node is used as its allocatable resources",
 		onNode(func(n *nodeState, s sample) { s.setResource(&n.object.Status.Allocatable) }),
 	},
 	{
-		"kube_node_status_capacity", lastValue, []string{"node", "resource"}, "",
+		"kube_node_status_capacity", lastValue,
+		[]string{"node", "resource"},
+		"",
 		onNode(func(n *nodeState, s sample) { s.setResource(&n.object.Status.Capacity) }),
 	},
 }

@@ -41,7 +41,7 @@ func TestParseUsage(t *testing.T) {
 // TestDefaultsAreValid verifies that the defaults of every kind are valid for both resources.
 func TestDefaultsAreValid(t *testing.T) {
 	for _, kind := range UsageKinds {
-		model(t, string(kind), 0)
+		model(t, kind, 0)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestForPod(t *testing.T) {
 // FuzzParseUsage verifies that NewUsage accepts every parsed specification, and that its values are in range.
 func FuzzParseUsage(f *testing.F) {
 	for _, kind := range UsageKinds {
-		f.Add(string(kind) + ":mean=0.3")
+		f.Add(kind + ":mean=0.3")
 	}
 	f.Add("cpu=bursts:mean=0.3,share=0.02;memory=beta:mean=0.6,cv=0.01,max=700")
 	f.Add("cpu=diurnal:workload-phases=1,workload=0.5,between=0.2;memory=beta:workload=1")
