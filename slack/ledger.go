@@ -1,9 +1,9 @@
 package slack
 
 import (
+	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
@@ -50,9 +50,14 @@ type account struct {
 	pods []string
 }
 
+// free returns the amounts that the pods of a node leave.
+func (a *account) free() resources.Amounts {
+	return a.Allocatable.Subtract(a.daemons).Subtract(a.others)
+}
+
 // capacity returns the capacity that the pods of a node leave.
 func (a *account) capacity(name string) freeCapacity {
-	return freeCapacity{name, a.InPool, a.Usable, a.Allocatable.Subtract(a.daemons).Subtract(a.others), a.Slots - int64(len(a.pods))}
+	return freeCapacity{name, a.InPool, a.Usable, a.free(), a.Slots - int64(len(a.pods))}
 }
 
 // poolLedger counts the nodes of a pool and the pods on them, one change at a time. The cost of a
@@ -60,6 +65,8 @@ func (a *account) capacity(name string) freeCapacity {
 type poolLedger struct {
 	accounts map[string]*account
 	pods     map[string]ledgerPod
+	// names are the keys of accounts in order, nil if they must be sorted again.
+	names []string
 
 	// requested is the sum of the requests of pods of the pool, without daemon pods.
 	requested resources.Amounts
@@ -134,7 +141,7 @@ func (l *poolLedger) account(name string) *account {
 	a := l.accounts[name]
 	if a == nil {
 		a = &account{}
-		l.accounts[name] = a
+		l.accounts[name], l.names = a, nil
 	}
 	return a
 }
@@ -143,6 +150,7 @@ func (l *poolLedger) account(name string) *account {
 func (l *poolLedger) release(name string, a *account) {
 	if !a.known && len(a.pods) == 0 {
 		delete(l.accounts, name)
+		l.names = nil
 	}
 }
 
@@ -165,13 +173,17 @@ func (l *poolLedger) replaceNode(a *account, node ledgerNode) {
 
 // addPod adds a pod to an account, or removes it if sign is -1.
 func (l *poolLedger) addPod(a *account, pod ledgerPod, sign int) {
-	l.countNode(a, -1)
-	sum := &a.others
-	if pod.Daemon {
-		sum = &a.daemons
+	if pod.Daemon { // changes the shape of the node
+		l.countNode(a, -1)
+		a.daemons = add(a.daemons, pod.Requests, sign)
+		l.countNode(a, 1)
+		return
 	}
-	*sum = add(*sum, pod.Requests, sign)
-	l.countNode(a, 1)
+	before := a.free()
+	a.others = add(a.others, pod.Requests, sign)
+	if a.InPool && a.Usable {
+		l.free = l.free.Minus(before).Add(a.free())
+	}
 	if a.InPool {
 		l.countPod(pod, sign)
 	}
@@ -195,7 +207,7 @@ func (l *poolLedger) countNode(a *account, sign int) {
 	}
 	l.usable += sign
 	l.allocatable = add(l.allocatable, a.Allocatable, sign)
-	l.free = add(l.free, a.capacity("").Free, sign)
+	l.free = add(l.free, a.free(), sign)
 	count(l.nodeShapes, a.Allocatable.Subtract(a.daemons), sign)
 }
 
@@ -216,13 +228,15 @@ func count(shapes map[resources.Amounts]int, shape resources.Amounts, sign int) 
 
 // Capacities returns the capacity left on each node, by name. It does not change with the ledger.
 func (l *poolLedger) Capacities() []freeCapacity {
-	nodes := make([]freeCapacity, 0, len(l.accounts))
-	for name, a := range l.accounts {
-		if a.known {
+	if l.names == nil {
+		l.names = slices.Sorted(maps.Keys(l.accounts))
+	}
+	nodes := make([]freeCapacity, 0, len(l.names))
+	for _, name := range l.names {
+		if a := l.accounts[name]; a.known {
 			nodes = append(nodes, a.capacity(name))
 		}
 	}
-	slices.SortFunc(nodes, func(a, b freeCapacity) int { return strings.Compare(a.name, b.name) })
 	return nodes
 }
 
@@ -257,17 +271,19 @@ func (l *poolLedger) Pool() poolTotals {
 			p.LargestByMemory = shape
 		}
 	}
-	p.Shapes = maximalShapes(slices.Collect(maps.Keys(l.nodeShapes)))
+	p.Shapes = maximalShapes(slices.AppendSeq(make([]resources.Amounts, 0, len(l.nodeShapes)), maps.Keys(l.nodeShapes)))
 	return p
 }
 
 // maximalShapes returns the shapes that no other shape exceeds in all resources, by descending CPU.
 // Amounts that fit any shape fit one of these.
 func maximalShapes(shapes []resources.Amounts) []resources.Amounts {
-	slices.SortFunc(shapes, func(a, b resources.Amounts) int { return slices.Compare(b[:], a[:]) })
+	slices.SortFunc(shapes, func(a, b resources.Amounts) int {
+		return cmp.Or(cmp.Compare(b[resources.CPU], a[resources.CPU]), cmp.Compare(b[resources.Memory], a[resources.Memory]))
+	})
 	// CPU does not increase from one shape to the next: a shape is maximal if it has more memory than
 	// all shapes before it.
-	maximal, memory := []resources.Amounts{}, int64(-1)
+	maximal, memory := shapes[:0], int64(-1)
 	for _, shape := range shapes {
 		if shape[resources.Memory] > memory {
 			maximal, memory = append(maximal, shape), shape[resources.Memory]

@@ -25,7 +25,7 @@ func newLedgerOf(nodes map[string]ledgerNode, pods map[string]ledgerPod) *poolLe
 // recount computes the pool without a ledger.
 func recount(nodes map[string]ledgerNode, pods map[string]ledgerPod) poolTotals {
 	var p poolTotals
-	var shapes []resources.Amounts
+	shapes := []resources.Amounts{}
 	for name, node := range nodes {
 		if !node.InPool {
 			continue
