@@ -1,5 +1,5 @@
-// Package cache keeps what score plugins read of every node and of the pending pod, so that a score takes the same time whatever
-// the number of pods: the sums of requests and limits, and what a plugin derives from them.
+// Package cache keeps what score plugins read of every node and of the pending pod, so that a score does not visit the pods of
+// a node: the sums of requests and limits, and what a plugin derives from them.
 //
 // Sums come from the NodeInfo that the scheduler passes, never from an informer, which may be ahead of or behind the pods that the
 // scheduler has assumed. They are valid while the generation and the number of pods of the NodeInfo stay the same.
