@@ -72,6 +72,9 @@ func Auto(v float64) string { return Format(v, Decimals(v)) }
 // plain replaces the characters of reports that terminals and scripts do not expect.
 var plain = strings.NewReplacer(ThinSpace, ",", Minus, "-", None, "-")
 
+// ToPlain replaces the characters of a text for reports that terminals and scripts do not expect.
+func ToPlain(text string) string { return plain.Replace(text) }
+
 // Plain formats v for a terminal, with about three significant digits: 34,896 or -0.52.
 func Plain(v float64) string {
 	decimals := 2
@@ -81,7 +84,7 @@ func Plain(v float64) string {
 	case size < 0.1:
 		decimals = 3
 	}
-	return plain.Replace(Format(v, decimals))
+	return ToPlain(Format(v, decimals))
 }
 
 // PlainSigned is Plain with a plus sign before positive values, and "0" for a value that rounds to zero.

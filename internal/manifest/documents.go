@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// maxFileBytes is the largest size of a file. Tests lower it.
-var maxFileBytes int64 = 1 << 30
+// maxFileBytes is the largest size of a file, which takes about four times as much memory. Tests lower it.
+var maxFileBytes int64 = 256 << 20
 
 // maxNesting is the largest number of Lists around an object. Every List is decoded with its
 // complete content: without a bound, the time grows with the square of the depth.
@@ -53,11 +53,16 @@ func Files(paths []string, stdin io.Reader) Source {
 	}
 }
 
+// errSize is the error of a file that is too large.
+func errSize(name string) error {
+	return fmt.Errorf("%s: exceeds the limit of %d MiB: use a snapshot (plimsoll snapshot) of a large cluster", name, maxFileBytes>>20)
+}
+
 // Buffer returns the content of a stream that is read more than once, up to the largest size of a file.
 func Buffer(in io.Reader) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(in, maxFileBytes+1))
 	if err == nil && int64(len(content)) > maxFileBytes {
-		err = fmt.Errorf("standard input: exceeds the limit of %d MiB", maxFileBytes>>20)
+		err = errSize("standard input")
 	}
 	return content, err
 }
@@ -108,7 +113,7 @@ func stream(name string, in io.Reader, each func(string, []byte) error) error {
 	for i := 1; ; i++ {
 		document, err := documents.Read()
 		if bounded.N <= 0 {
-			return fmt.Errorf("%s: exceeds the limit of %d MiB", name, maxFileBytes>>20)
+			return errSize(name)
 		}
 		if errors.Is(err, io.EOF) {
 			return nil

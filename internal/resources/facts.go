@@ -37,6 +37,12 @@ func IsSchedulable(node *v1.Node) bool {
 	return !node.Spec.Unschedulable && node.DeletionTimestamp == nil
 }
 
+// HasSwap reports whether a node reports swap memory. Measured memory excludes swapped pages, so that a node that swaps looks emptier.
+func HasSwap(node *v1.Node) bool {
+	swap := node.Status.NodeInfo.Swap
+	return swap != nil && swap.Capacity != nil && *swap.Capacity > 0
+}
+
 // ReadyCondition returns the Ready condition of a node, nil if the node does not
 // report one.
 func ReadyCondition(node *v1.Node) *v1.NodeCondition {

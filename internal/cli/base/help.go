@@ -139,5 +139,8 @@ func wrapHelp(text string, width int) string {
 	return strings.Join(out, "\n")
 }
 
+// Wrap wraps a text of a result to the width of texts; of a line that begins with two spaces and a label, the text right of the label.
+func Wrap(text string) string { return wrapHelp(text, defaultWidth) }
+
 // minColumn is the smallest width to which descriptions are wrapped.
 const minColumn = 20

@@ -46,8 +46,11 @@ func TestExamplesShowEffects(t *testing.T) {
 			if !showsEffect(r) {
 				t.Errorf("%s shows no effect", command)
 			}
-			if note := r.OverloadNote(); note != "" && r.Settings.Autoscaler == nil && r.Tuning == nil {
-				t.Errorf("%s: %s", command, note)
+			if s := r.Recommendation; s != nil && len(r.Seeds) > 1 && slices.Contains(r.Profiles, "predicted") && s.Profile != "predicted" {
+				t.Errorf("%s: %s", command, s.Headline)
+			}
+			if len(r.Notes) > 0 && r.Settings.Autoscaler == nil && r.Tuning == nil {
+				t.Errorf("%s: %s", command, r.Notes)
 			}
 		})
 	}

@@ -97,14 +97,15 @@ func (o *backtestOptions) run(cmd *cobra.Command) error {
 // printBacktest prints the summary, a table of the figures, and the assumptions.
 func printBacktest(out io.Writer, o *base.Output, r *compare.BacktestResult) {
 	fmt.Fprintf(out, "%s: %s, %s\n", base.Escape(r.Source.Name), format.Of(r.Source.Nodes, "node"), format.Of(r.Source.Pods, "pod"))
-	fmt.Fprintln(out, base.Escape(r.Summary()))
-	fmt.Fprintln(out)
+	fmt.Fprintf(out, "%s\n\n", base.Wrap(base.Escape(r.Summary())))
 	t := base.NewTable("figure", "measured", "simulated", "error")
 	for i := range r.Figures {
 		f := &r.Figures[i]
 		t.AddRow(f.Title(), format.Plain(f.Measured), format.Plain(f.Simulated), f.ErrorText())
 	}
-	t.Print(out, o)
+	if len(r.Figures) > 0 {
+		t.Print(out, o)
+	}
 	p := r.Placements
 	fmt.Fprintf(out, "pods placed by the scheduler: %d on the node on which they ran, %d on another one, %d that never ran\n",
 		p.Same, p.Other, p.NeverScheduled)

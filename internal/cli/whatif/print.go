@@ -3,6 +3,7 @@ package whatif
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
@@ -10,23 +11,57 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// printResult prints a table for each scenario, and the assumptions.
+// printResult prints the recommendation, a table for each scenario, and the assumptions.
 func printResult(out io.Writer, o *base.Output, r *result.Result) {
+	printConclusion(out, r)
 	fmt.Fprintf(out, "%s: %s\n", base.Escape(r.Source.Name), sizes(r))
 	if r.Backtest != nil {
-		fmt.Fprintln(out, base.Escape(r.Backtest.Summary()))
-	}
-	if note := r.OverloadNote(); note != "" {
-		fmt.Fprintln(out, note)
+		fmt.Fprintln(out, base.Escape(base.Wrap(r.Backtest.Summary())))
 	}
 	for i := range r.Scenarios {
 		scenario := &r.Scenarios[i]
-		fmt.Fprintf(out, "\n%s\n", base.Escape(describeScenario(scenario)))
-		printScenario(out, o, r, scenario)
+		fmt.Fprintf(out, "\n%s\n", base.Wrap(base.Escape(describeScenario(scenario))))
 		printFrontier(out, o, scenario)
+		printScenario(out, o, r, scenario)
 		printReasons(out, scenario)
 	}
 	printAssumptions(out, r.Assumed)
+}
+
+// printConclusion prints the notes and the recommendation.
+func printConclusion(out io.Writer, r *result.Result) {
+	for _, note := range r.Notes {
+		fmt.Fprintln(out, base.Wrap(base.Escape(note)))
+	}
+	s := r.Recommendation
+	if s == nil {
+		return
+	}
+	fmt.Fprintln(out, base.Wrap(base.Escape(format.ToPlain(s.Headline))))
+	for _, part := range conclusionParts(s) {
+		for _, text := range part.texts {
+			fmt.Fprintln(out, base.Wrap(fmt.Sprintf("  %-7s  %s", part.label, base.Escape(format.ToPlain(text)))))
+		}
+	}
+	fmt.Fprintln(out)
+}
+
+// conclusionPart is a part of a recommendation.
+type conclusionPart struct {
+	label string
+	texts []string
+}
+
+// conclusionParts returns the parts of a recommendation after its headline.
+func conclusionParts(s *result.Recommendation) []conclusionPart {
+	parts := []conclusionPart{{"effect:", s.Effect}, {"price:", s.Price}}
+	if s.Of != "" {
+		parts[0].label, parts[1].label = "effect of "+s.Of+":", "price of "+s.Of+":"
+	}
+	if s.Apply != "" {
+		parts = append(parts, conclusionPart{"apply:", []string{s.Apply}})
+	}
+	return parts
 }
 
 // sizes returns the numbers of nodes, pods and seeds.
@@ -44,18 +79,45 @@ func describeScenario(s *result.Scenario) string {
 }
 
 // printScenario prints a table for each profile after the first, with the figures of the first profile as the baseline. With a single
-// profile it prints the table of this profile.
+// profile it prints the table of this profile. Figures that are equal with all profiles are on one line.
 func printScenario(out io.Writer, o *base.Output, r *result.Result, s *result.Scenario) {
+	differing, equal := foldEqual(s)
 	for i := range s.Profiles {
 		if i == 0 && len(s.Profiles) > 1 {
 			continue
 		}
 		fmt.Fprintln(out, base.Escape(scenarioTitle(r, s, i)))
-		scenarioTable(s, i).Print(out, o)
+		scenarioTable(s, i, differing).Print(out, o)
+	}
+	if equal != "" {
+		fmt.Fprintln(out, base.Wrap(equal))
 	}
 	if len(s.Profiles) > 1 {
 		fmt.Fprintln(out, differenceNote(len(r.Seeds)))
 	}
+}
+
+// foldEqual returns the figures of a scenario that differ between profiles, and a sentence with the others. The load of nodes and the
+// overload, which are about the purpose of a comparison, and the figures of a single profile are never folded.
+func foldEqual(s *result.Scenario) (differing []result.Definition, equal string) {
+	var folded []string
+	for _, d := range s.Definitions() {
+		base := s.Profiles[0].Figures[d.Name]
+		differs := func(p result.Profile) bool {
+			difference := p.Figures[d.Name].Difference
+			return difference == nil || result.Assess(d, difference, base.Mean) != result.Equal
+		}
+		if len(s.Profiles) == 1 || d.Name == "overloadMinutes" || strings.Contains(d.Name, "Load") ||
+			slices.ContainsFunc(s.Profiles[1:], differs) {
+			differing = append(differing, d)
+			continue
+		}
+		folded = append(folded, d.Title()+" "+format.Plain(base.Mean))
+	}
+	if len(folded) > 0 {
+		equal = "Equal with all profiles: " + strings.Join(folded, "; ") + "."
+	}
+	return differing, equal
 }
 
 // scenarioTitle names the profile of a table, and the baseline.
@@ -75,8 +137,8 @@ func differenceNote(seeds int) string {
 	return "Means over the seeds, differences with their 95 % interval; * is significant."
 }
 
-// scenarioTable returns the table of the figures of a profile and, unless it is the first, of the differences from the first.
-func scenarioTable(s *result.Scenario, profile int) *base.Table {
+// scenarioTable returns the table of figures of a profile and, unless it is the first, of the differences from the first.
+func scenarioTable(s *result.Scenario, profile int, figures []result.Definition) *base.Table {
 	t := base.NewTable("figure", "value")
 	if profile > 0 {
 		t = base.NewTable("figure", "baseline", "profile", "difference")
@@ -87,7 +149,7 @@ func scenarioTable(s *result.Scenario, profile int) *base.Table {
 		}
 		return "-"
 	}
-	for _, d := range s.Definitions() {
+	for _, d := range figures {
 		if profile == 0 {
 			t.AddRow(d.Title(), value(0, d.Name))
 			continue
@@ -122,6 +184,8 @@ func formatDifference(d *result.Difference) string {
 		return "-"
 	case d.Interval == nil:
 		return format.PlainSigned(d.Mean)
+	case d.Constant():
+		return format.PlainSigned(d.Mean) + " in all seeds"
 	}
 	mark := ""
 	if d.Interval.ExcludesZero {

@@ -7,8 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
@@ -25,7 +28,12 @@ func (o *whatIfOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	options.Warn = base.Warnings(cmd.ErrOrStderr())
+	options.Warn, options.Command = base.Warnings(cmd.ErrOrStderr()), commandLine(cmd)
+	if len(o.profiles) > 1 {
+		if err := o.rescheduleIfPlaced(cmd, &options); err != nil {
+			return err
+		}
+	}
 	// If interrupted, the command still prints the result, without runs.
 	plan, err := compare.NewPlan(context.WithoutCancel(cmd.Context()), options)
 	if err != nil {
@@ -36,6 +44,47 @@ func (o *whatIfOptions) run(cmd *cobra.Command) error {
 		return base.Failure(err)
 	}
 	return o.finish(r, o.print(cmd.OutOrStdout(), r))
+}
+
+// rescheduleIfPlaced makes all pods of manifests, snapshots and recordings arrive again if all have a node, unless --reschedule is set.
+func (o *whatIfOptions) rescheduleIfPlaced(cmd *cobra.Command, options *compare.Options) error {
+	if !o.hasObjects() || cmd.Flags().Changed("reschedule") {
+		return nil
+	}
+	return options.RescheduleIfPlaced()
+}
+
+// outputFlags do not change the result.
+var outputFlags = []string{"output", "report", "force", "fail-on", "shard", "write-config", "no-headers"}
+
+// commandLine returns the command with its flags, quoted for a shell, without flags that do not change the result.
+func commandLine(cmd *cobra.Command) string {
+	words := strings.Fields(cmd.CommandPath())
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if slices.Contains(outputFlags, f.Name) {
+			return
+		}
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			if f.Value.Type() == "bool" {
+				words = append(words, "--"+f.Name+"="+value)
+				continue
+			}
+			words = append(words, "--"+f.Name, shellQuote(value))
+		}
+	})
+	return strings.Join(words, " ")
+}
+
+// shellQuote returns a word in single quotes if a shell would not take it as it is.
+func shellQuote(word string) string {
+	if word != "" && strings.Trim(strings.ToLower(word), "abcdefghijklmnopqrstuvwxyz0123456789_./:=,%+-") == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // runJobs returns a function that runs jobs in processes, as many at a time as there are CPUs, and shows their progress.

@@ -169,7 +169,10 @@ func (o *tuneOptions) tuneOptions(cmd *cobra.Command) (tune.Options, error) {
 	if o.recording != "" { // search and confirmation use different parts
 		options.Compare.Source.Parts = o.seeds + o.confirm
 	}
-	options.Compare.Warn = base.Warnings(cmd.ErrOrStderr())
+	options.Compare.Warn, options.Compare.Command = base.Warnings(cmd.ErrOrStderr()), commandLine(cmd)
+	if err := o.rescheduleIfPlaced(cmd, &options.Compare); err != nil {
+		return options, err
+	}
 	if options.Current, err = engine.ReadConfig(o.current); err != nil {
 		return options, fmt.Errorf("--current: %w", err)
 	}

@@ -49,10 +49,11 @@ func Backtest(ctx context.Context, job Job, warn func(message string), run Run) 
 			return nil, fmt.Errorf("interrupted: %w", context.Cause(ctx))
 		}
 	}
+	source := sourceOf(&in)
 	return &BacktestResult{
 		APIVersion: result.APIVersion, Kind: Kind,
-		Source:   result.Source{Name: in.Name, Nodes: len(in.Nodes), Pods: len(in.Pods)},
-		Backtest: result.NewBacktest(job.Profile.Name, runs[0], runs[1]),
+		Source:   source,
+		Backtest: result.NewBacktest(job.Profile.Name, source, runs[0], runs[1]),
 		Assumed:  in.Assumptions, Measured: *runs[0], Simulated: *runs[1],
 	}, nil
 }

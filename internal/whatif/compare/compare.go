@@ -50,8 +50,25 @@ type Options struct {
 	Seeds int
 	// Shard limits the runs to a part of the seeds; the zero Shard has all seeds.
 	Shard result.Shard
+	// Command computes the result, see result.Result.
+	Command string
 	// Warn is called with warnings about the profiles and the source.
 	Warn func(message string)
+}
+
+// RescheduleIfPlaced makes all pods arrive again if the scheduler has no pod to place otherwise: profiles could not differ.
+func (o *Options) RescheduleIfPlaced() error {
+	in, err := o.Source.Input(o.Seed, o.Limits[0])
+	placed := func(p recording.InputPod) bool {
+		return p.Object.Spec.NodeName != "" || p.Recorded != nil && p.Recorded.Fixed
+	}
+	if err != nil || len(in.Pods) == 0 || slices.ContainsFunc(in.Pods, func(p recording.InputPod) bool { return !placed(p) }) {
+		return err
+	}
+	o.Source.Reschedule = true
+	o.Warn(fmt.Sprintf("%s %s a node, so that all are scheduled again (--reschedule=false keeps their nodes)",
+		format.Part(len(in.Pods), len(in.Pods), "pod"), format.Form(len(in.Pods), "has", "have")))
+	return nil
 }
 
 // Slack is an amount of slack.
@@ -100,15 +117,14 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 			"nodes and pods are generated for each seed; their numbers here are those of the first seed")
 	}
 	p := &Plan{columns: newColumns(compared, o.Autoscaler, o.Slack), recorded: o.Source.Recording != "", result: result.Result{
-		APIVersion: result.APIVersion, Kind: result.Kind,
-		Source:  result.Source{Name: in.Name, Nodes: len(in.Nodes), Pods: len(in.Pods), Unlimited: unlimited(in.Pods)},
-		Assumed: in.Assumptions,
+		APIVersion: result.APIVersion, Kind: result.Kind, Command: o.Command,
+		Source: sourceOf(&in), Assumed: in.Assumptions,
 		Settings: result.Settings{
 			StepSeconds: replay.Step, TailSeconds: o.TailSeconds, Level: result.Level,
 			Metrics: result.Metrics{IntervalSeconds: o.Metrics.Interval, DelaySeconds: o.Metrics.Delay, WindowSeconds: o.Metrics.Window},
 		},
 	}}
-	known := knownUsageOf(&in)
+	known := knownUsageOf(&in, p.result.Source.UsageKnown)
 	p.result.Assumed = append(p.result.Assumed, known.assumptions(o)...)
 	if err := p.describeAutoscaler(in.Nodes); err != nil {
 		return nil, err
@@ -120,6 +136,9 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 	for _, limits := range o.Limits {
 		for _, use := range o.Usage {
 			scenario := result.Scenario{Usage: known.text(use), Profiles: []result.Profile{}}
+			if !known.all {
+				scenario.UsageMean = use.CPUMean()
+			}
 			if !in.HasLimits {
 				scenario.Limits = limits.String()
 			}
@@ -153,12 +172,9 @@ type knownUsage struct {
 	how string
 }
 
-// knownUsageOf returns the knownUsage of an input.
-func knownUsageOf(in *recording.Input) knownUsage {
-	k := knownUsage{all: len(in.Pods) > 0, how: "measured"}
-	for i := range in.Pods {
-		k.any, k.all = k.any || in.Pods[i].Usage != nil, k.all && in.Pods[i].Usage != nil
-	}
+// knownUsageOf returns the knownUsage of an input, from its number of pods with known usage.
+func knownUsageOf(in *recording.Input, pods int) knownUsage {
+	k := knownUsage{any: pods > 0, all: pods > 0 && pods == len(in.Pods), how: "measured"}
 	if in.End > 0 {
 		k.how = "recorded"
 	}
@@ -218,17 +234,22 @@ func (p *Plan) setBacktest(r *result.Result, runs []*result.Run) {
 			return
 		}
 	}
-	r.Backtest = result.NewBacktest(p.columns[0].profile.Name, compared[0], compared[1])
+	r.Backtest = result.NewBacktest(p.columns[0].profile.Name, r.Source, compared[0], compared[1])
 }
 
-// unlimited returns the number of pods without a limit of CPU or memory.
-func unlimited(pods []recording.InputPod) (n int) {
-	for i := range pods {
-		if r := &pods[i].Resources; r.CPULimit == 0 || r.MemoryLimit == 0 {
-			n++
+// sourceOf describes an input.
+func sourceOf(in *recording.Input) result.Source {
+	s := result.Source{Name: in.Name, Nodes: len(in.Nodes), Pods: len(in.Pods)}
+	for i := range in.Pods {
+		p := &in.Pods[i]
+		if p.Usage != nil {
+			s.UsageKnown++
+		}
+		if p.Resources.CPULimit == 0 || p.Resources.MemoryLimit == 0 {
+			s.Unlimited++
 		}
 	}
-	return n
+	return s
 }
 
 // seedText returns the first of n seeds, or the first and the last seed.
@@ -375,5 +396,6 @@ func (p *Plan) Run(ctx context.Context, run Run) (*result.Result, error) {
 		}
 		scenario.Compare()
 	}
+	r.Conclude()
 	return &r, nil
 }

@@ -38,6 +38,9 @@ func (e *Engine) SetLoad(reading load.Reading) error {
 	return errors.Join(errs...)
 }
 
+// ReadsLoad reports whether a profile reads the load of nodes or the usage of pods.
+func (e *Engine) ReadsLoad() bool { return len(e.stores)+len(e.podStores) > 0 }
+
 // ReadsPodUsage reports whether a profile reads the usage of pods.
 func (e *Engine) ReadsPodUsage() bool { return len(e.podStores) > 0 }
 

@@ -318,8 +318,9 @@ func (d *decoder) readUsage(body []byte) error {
 		return fmt.Errorf("usage of pod %s: %d values from step %d on: must be before step %d, and in the record",
 			where, count, first, MaxSteps)
 	}
-	if d.values += int64(series.growth(first, count)); d.values > d.limits.values {
-		return fmt.Errorf("usage of pod %s: found more than %d values", where, d.limits.values)
+	most := min(d.limits.values, d.freeValues+valuesPerByte*d.packed)
+	if d.values += int64(series.growth(first, count)); d.values > most {
+		return fmt.Errorf("usage of pod %s: found more than %d values, gaps included, in a file of %d bytes", where, most, d.packed)
 	}
 	codes, err := decodeCodes(body, count)
 	if err != nil {

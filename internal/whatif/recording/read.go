@@ -21,14 +21,18 @@ type limits struct {
 	// structs is the largest number of JSON objects in all records, plus one for each byte of the file: each takes
 	// up to 1 KiB when it is decoded.
 	structs int64
-	// values is the largest number of values of usage, of 2 bytes each.
-	values int64
+	// values is the largest number of values of usage, of 2 bytes each, and freeValues the number without a bound by the size of the
+	// file: of more there are at most valuesPerByte for each byte.
+	values, freeValues int64
 }
+
+// valuesPerByte is the largest number of values of usage for each byte of a file: a pod with constant usage has 500.
+const valuesPerByte = 1000
 
 // defaultLimits leaves a margin: 30,000 pods that use CPU and memory for a week, in steps of a minute, have 605
 // million values.
 var defaultLimits = limits{
-	chunk: 64 << 20, body: 4 << 20, nodes: 200_000, pods: 5_000_000, objects: 1_000_000, structs: 1_000_000, values: 1 << 30,
+	chunk: 64 << 20, body: 4 << 20, nodes: 200_000, pods: 5_000_000, objects: 1_000_000, structs: 1_000_000, values: 1 << 30, freeValues: 1 << 23,
 }
 
 // Open reads a recording from a file. Errors name the file. If the file is cut off or its middle is damaged, the

@@ -284,6 +284,15 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
+// usage returns a record of usage.
+func usage(id, resource, first, count int, body string) []byte {
+	out := []byte{recordUsage}
+	for _, n := range []int{id, resource, first, count} {
+		out = binary.AppendUvarint(out, uint64(n))
+	}
+	return append(out, body...)
+}
+
 // chunked returns a file with a description and records.
 func chunked(t *testing.T, records ...[]byte) []byte {
 	t.Helper()
@@ -315,13 +324,6 @@ func TestReadInvalid(t *testing.T) {
 	}
 	header := []byte(marker + "\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00")
 	binary.LittleEndian.PutUint32(header[12:], crc32.Checksum(header[:12], castagnoli))
-	usage := func(id, resource, first, count int, body string) []byte {
-		out := []byte{recordUsage}
-		for _, n := range []int{id, resource, first, count} {
-			out = binary.AppendUvarint(out, uint64(n))
-		}
-		return append(out, body...)
-	}
 	pod := text(recordPod, podText)
 	for _, tc := range []struct {
 		name string
@@ -405,6 +407,11 @@ func TestBounds(t *testing.T) {
 			"JSON objects: must have at most 0 and one for each byte of the file",
 		},
 		{func(l *limits) { l.values = 2 }, chunked(t, pod, []byte{recordUsage, 0, 0, 0, 3, 0, 0, 0}), "usage of pod x/p: found more than 2 values"},
+		{ // a value at step 0 and at step 1,030,000: the gap takes 2 MB of memory, the file 1 KB
+			func(l *limits) { l.freeValues = 2 },
+			chunked(t, pod, usage(0, 0, 0, 1, "\x02"), usage(0, 0, 1_030_000, 1, "\x02")),
+			"values, gaps included, in a file of",
+		},
 		{func(l *limits) { l.body = 10 }, chunked(t, pod), "bytes: must have at most 10"},
 		{func(l *limits) { l.chunk = 700 }, chunked(t, text(recordObject, `{"kind":"X","a":"`+strings.Repeat("a", 1000)+`"}`)), "unpacked chunk exceeds"},
 	} {

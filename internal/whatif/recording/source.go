@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/spec"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 )
@@ -71,6 +73,22 @@ func (s Source) rate() string {
 // Input reads the input. Limits are generated for pods of traces and of generated clusters. Generated data depends on the
 // seed. Errors name the flag or the file, and the line.
 func (s Source) Input(seed uint64, limits Limits) (Input, error) {
+	in, err := s.input(seed, limits)
+	swapping := 0
+	for i := range in.Nodes {
+		if resources.HasSwap(in.Nodes[i].Object) {
+			swapping++
+		}
+	}
+	if swapping > 0 {
+		in.assume("%s %s swap, which is not simulated: more memory is in use than measured, and pods are killed that swap would save",
+			format.Part(swapping, len(in.Nodes), "node"), format.Form(swapping, "has", "have"))
+	}
+	return in, err
+}
+
+// input reads the input.
+func (s Source) input(seed uint64, limits Limits) (Input, error) {
 	switch {
 	case len(s.Files) > 0:
 		objects, err := manifest.Read(s.Files, bytes.NewReader(s.Stdin))

@@ -162,3 +162,18 @@ func TestSourceErrors(t *testing.T) {
 		})
 	}
 }
+
+// TestSwapIsAssumed checks that the result names nodes with swap, which is not simulated.
+func TestSwapIsAssumed(t *testing.T) {
+	chdirToFiles(t)
+	for name, status := range map[string]string{"swap: {capacity: 1073741824}": "1 of 1 node has swap", "swap: {capacity: 0}": "", "osImage: x": ""} {
+		text := strings.Replace(files["cluster.yaml"], "status: {", "status: {nodeInfo: {"+name+"}, ", 1)
+		if err := os.WriteFile("swap.yaml", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		assumed := strings.Join(openInput(t, Source{Files: []string{"swap.yaml"}}).Assumptions, "\n")
+		if strings.Contains(assumed, "swap") != (status != "") || !strings.Contains(assumed, status) {
+			t.Errorf("%s: assumed %q", name, assumed)
+		}
+	}
+}

@@ -38,7 +38,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.monitoring.readsPods = r.engine.ReadsPodUsage()
+	r.monitoring.readsPods, r.hasLoad = r.engine.ReadsPodUsage(), !r.engine.ReadsLoad()
 	return r.startAutoscaler(ctx)
 }
 

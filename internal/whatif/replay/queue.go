@@ -104,6 +104,9 @@ func (r *run) placed(number int32, name string) {
 	state.pendingSeconds += r.now - state.pendingSince
 	if !state.hadNode {
 		r.scheduledPods++
+		if !r.hasLoad {
+			r.unmeasured++
+		}
 	}
 	state.scheduled = true
 	r.place(number, r.nodeNumbers[name], r.now)

@@ -8,20 +8,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// recorded compares a run with the recording that is its input. A nil recorded compares nothing.
-type recorded struct {
-	cpu, memory loads
-	placements  result.Placements
-}
-
-// addNode adds a step of a node.
-func (r *recorded) addNode(allocatable result.Capacity, step result.Step) {
-	if r == nil {
-		return
-	}
-	r.cpu.add(result.Ratio(step.CPUDemand, allocatable.CPU))
-	r.memory.add(result.Ratio(step.MemoryDemand, allocatable.Memory))
-}
+// recorded compares the placements of a run with the recording that is its input. A nil recorded compares nothing.
+type recorded struct{ placements result.Placements }
 
 // addPlacement adds the first node that the scheduler selected for a pod, and the node on which it was recorded.
 func (r *recorded) addPlacement(node, recorded string) {
@@ -36,55 +24,12 @@ func (r *recorded) addPlacement(node, recorded string) {
 	}
 }
 
-// result returns the comparison, nil without a recording.
-func (r *recorded) result() *result.Recorded {
+// result returns the comparison and the load of nodes, nil without a recording.
+func (r *recorded) result(outcome *result.Outcome) *result.Recorded {
 	if r == nil {
 		return nil
 	}
-	return &result.Recorded{CPULoad: r.cpu.distribution(), MemoryLoad: r.memory.distribution(), Placements: r.placements}
-}
-
-const (
-	// loadBins is the number of bins per unit of load, maxLoad the load of the last bin.
-	loadBins = 1000
-	maxLoad  = 2
-)
-
-// loads is the distribution of the load of nodes over nodes and steps.
-type loads struct {
-	bins  [maxLoad*loadBins + 1]int64
-	count int64
-	sum   float64
-	max   float64
-}
-
-// add adds a load, as a fraction of allocatable.
-func (l *loads) add(load float64) {
-	l.bins[int(min(max(load, 0), maxLoad)*loadBins+0.5)]++
-	l.count++
-	l.sum += load
-	l.max = max(l.max, load)
-}
-
-// distribution returns the distribution. Quantiles have the resolution of the bins.
-func (l *loads) distribution() result.Distribution {
-	if l.count == 0 {
-		return result.Distribution{}
-	}
-	return result.Distribution{
-		Mean: round(l.sum / float64(l.count)), P50: l.quantile(0.5), P95: l.quantile(0.95), Max: round(l.max),
-	}
-}
-
-// quantile returns the smallest load that a fraction of the values does not exceed.
-func (l *loads) quantile(fraction float64) float64 {
-	rest := fraction * float64(l.count)
-	for i, n := range l.bins {
-		if rest -= float64(n); rest <= 0 {
-			return float64(i) / loadBins
-		}
-	}
-	return maxLoad
+	return &result.Recorded{CPULoad: outcome.CPULoad, MemoryLoad: outcome.MemoryLoad, Placements: r.placements}
 }
 
 func (r *run) nextRemoval() int64 {

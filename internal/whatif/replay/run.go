@@ -41,11 +41,13 @@ type run struct {
 	completions completions
 	queue       queue
 	monitoring  *monitoring
+	hasLoad     bool // the scheduler has received a reading, or reads none
 
 	evaluator     result.Evaluator
 	demand        []result.Demand // buffer of step
 	totals        result.Totals
 	scheduledPods int // pods scheduled for the first time that have a node
+	unmeasured    int // pods scheduled by a profile that reads load, before the first reading
 	// reasons counts the pods that were deleted while they were pending, by reason.
 	reasons    map[string]int
 	timeSeries *timeSeries
@@ -244,6 +246,7 @@ func (r *run) receiveLoad() error {
 		if !ok {
 			return nil
 		}
+		r.hasLoad = true
 		if err := r.engine.SetLoad(reading.nodes); err != nil {
 			return err
 		}
@@ -292,7 +295,6 @@ func (r *run) step() {
 		if r.now >= 0 {
 			r.totals.AddStep(i, n.allocatable, len(n.pods), Step, effect)
 			r.timeSeries.addNode(n.allocatable, len(n.pods), effect)
-			r.recorded.addNode(n.allocatable, effect)
 		}
 		if measure {
 			r.monitoring.addSample(n.name, r.now, result.Ratio(effect.CPUGranted, n.machineCPU),
@@ -383,13 +385,13 @@ func (r *run) result(interrupted bool) result.Run {
 		}
 	}
 	run := result.Run{
-		Outcome: r.totals.Result(), Scheduled: r.scheduledPods, NotArrived: len(r.arrivals),
+		Outcome: r.totals.Result(), Scheduled: r.scheduledPods, Unmeasured: r.unmeasured, NotArrived: len(r.arrivals),
 		Reasons: r.reasons, Seconds: max(r.now, 0), Interrupted: interrupted,
 		TimeSeries: r.timeSeries.result(), Decisions: r.decisions.result(r.input.Pods, r.now),
 	}
 	if r.autoscaler != nil {
 		run.Scaling = r.autoscaler.Result(r.now)
 	}
-	run.Recorded = r.recorded.result()
+	run.Recorded = r.recorded.result(&run.Outcome)
 	return run
 }

@@ -107,7 +107,10 @@ func TestRun(t *testing.T) {
 			OverloadMinutes:      10, CPUOverloadMinutes: 10,
 			ThrottledCoreSeconds: 2 * 600,
 			LimitedCoreSeconds:   2*2*660 + 1*600,
-			NodesUsed:            2, NodesUsedPeak: 2,
+			// Of 22 steps of a node, 12 demand 4 of 4 cores and 10 demand 6; 12 use 8 of 16 GiB and 10 use 16.
+			CPULoad:    result.Distribution{Mean: 1.227, P50: 1, P95: 1.5, Max: 1.5},
+			MemoryLoad: result.Distribution{Mean: 0.727, P50: 0.5, P95: 1, Max: 1},
+			NodesUsed:  2, NodesUsedPeak: 2,
 		},
 		Scheduled: 3, Reasons: map[string]int{}, Seconds: 660,
 	}
@@ -348,5 +351,20 @@ func TestCompletionsInOrder(t *testing.T) {
 	}
 	if want := []int32{2, 3, 4}; !slices.Equal(got, want) || c.next() != 30 {
 		t.Errorf("%v, then %d; want %v, then 30", got, c.next(), want)
+	}
+}
+
+// TestUnmeasured checks the pods that a profile that reads load places before the first reading, which arrives after the interval of a
+// minute and the delay of a minute: those that arrive in the first two minutes.
+func TestUnmeasured(t *testing.T) {
+	cluster := recording.Input{
+		Nodes: []recording.Node{machine("a", 64, 256)},
+		Pods:  []recording.InputPod{needs("p1", 1, 1, 0, recording.Never), needs("p2", 1, 1, 59, recording.Never), needs("p3", 1, 1, 3600, recording.Never)},
+	}
+	for profile, want := range map[string]int{"default": 0, "limits": 0, "low-risk": 2, "predicted": 2} {
+		got := outcomeOf(t, completed(cluster, recording.Limits{CPU: 2, Memory: 2}, 1), options(t, profile, "constant:mean=0.5", 1))
+		if got.Unmeasured != want || got.Scheduled != 3 {
+			t.Errorf("%s: %d of %d pods, want %d of 3", profile, got.Unmeasured, got.Scheduled, want)
+		}
 	}
 }

@@ -45,6 +45,7 @@ func sample(t *testing.T, scenarios, profiles, seeds, nodes int) *result.Result 
 		s.Compare()
 		r.Scenarios = append(r.Scenarios, s)
 	}
+	r.Conclude()
 	return r
 }
 

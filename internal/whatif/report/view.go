@@ -18,7 +18,6 @@ type view struct {
 	Compared  bool
 	Others    int
 	Settings  []setting
-	Summary   *summary
 	Scenarios []scenario
 	// Search is nil without one.
 	Search *tuningView
@@ -38,7 +37,7 @@ type scenario struct {
 	Limits, Usage string
 	// UsageShape is Usage without its parameters.
 	UsageShape  string
-	Comparisons []comparison
+	Comparisons []result.Comparison
 	Rows        []figureRow
 	Charts      []chart
 	Lines       []lineKey
@@ -61,7 +60,7 @@ type figureRow struct {
 // figureCell compares a figure of a profile with the same figure of the first profile.
 type figureCell struct {
 	Profile, Mean, Difference, Percent, Interval string
-	Verdict                                      verdict
+	Verdict                                      result.Assessment
 	Class                                        string
 	Seeds                                        string
 	Whisker                                      template.HTML
@@ -76,10 +75,10 @@ func newView(r *result.Result, d detail) view {
 		Result: r, Title: "What-if: " + strings.Join(r.Profiles, ", "),
 		Nodes: format.Things(r.Source.Nodes, "node"), Pods: format.Things(r.Source.Pods, "pod"), SeedText: seedText(r.Seeds),
 		Compared: len(r.Profiles) > 1, Others: max(len(r.Profiles)-1, 1), Incomplete: incompleteText(r),
-		Settings: settings(r), Search: newTuningView(r), Summary: newSummary(r),
+		Settings: settings(r), Search: newTuningView(r),
 	}
 	if len(r.Profiles) > 1 {
-		v.Title = "What-if: " + strings.Join(slackNames(r), ", ") + " compared with " + r.Profiles[0]
+		v.Title = "What-if: " + strings.Join(result.SlackNames(r), ", ") + " compared with " + r.Profiles[0]
 	}
 	for i := range r.Scenarios {
 		s := newScenario(r, i)
@@ -104,7 +103,7 @@ func newScenario(r *result.Result, index int) scenario {
 	}
 	for i := range from.Profiles {
 		if i > 0 {
-			s.Comparisons = append(s.Comparisons, compare(r, &from.Profiles[0], &from.Profiles[i]))
+			s.Comparisons = append(s.Comparisons, result.NewComparison(r, &from.Profiles[0], &from.Profiles[i]))
 		}
 		s.Pods = append(s.Pods, newPodsRow(&from.Profiles[i]))
 	}
@@ -149,8 +148,8 @@ func figureRows(r *result.Result, s *result.Scenario) []figureRow {
 				continue
 			}
 			differences = append(differences, f.Difference)
-			if f.Difference != nil && !negligible(f.Difference, base) {
-				shown = append(shown, meanAndInterval(f.Difference)...)
+			if f.Difference != nil && !result.Negligible(f.Difference, base) {
+				shown = append(shown, result.MeanAndInterval(f.Difference)...)
 			}
 		}
 		scale, decimals := whiskerScale(differences, base), format.Decimals(shown...)
@@ -175,20 +174,20 @@ func figureRows(r *result.Result, s *result.Scenario) []figureRow {
 
 // newFigureCell returns the cell of a difference.
 func newFigureCell(figure result.Definition, d *result.Difference, base float64, scale Scale, decimals int) figureCell {
-	v := assess(figure, d, base)
+	v := result.Assess(figure, d, base)
 	c := figureCell{Verdict: v, Class: classes[v], Whisker: whisker(scale, d, v)}
 	if d == nil {
 		return c
 	}
-	if v == equal {
+	if v == result.Equal {
 		c.Difference = "0"
 		return c
 	}
-	decimals = enoughDecimals(d, decimals)
+	decimals = result.EnoughDecimals(d, decimals)
 	c.Difference, c.Percent = format.Signed(d.Mean, decimals), format.Percent(d.Mean, base)
 	c.Seeds = fmt.Sprintf("%d / %d / %d", d.Less, d.Equal, d.More)
 	if d.Interval != nil {
-		c.Interval = intervalText(d, decimals)
+		c.Interval = result.IntervalText(d, decimals)
 	}
 	return c
 }

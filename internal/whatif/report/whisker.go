@@ -20,10 +20,10 @@ const (
 func whiskerScale(differences []*result.Difference, base float64) Scale {
 	var largest float64
 	for _, d := range differences {
-		if d == nil || negligible(d, base) {
+		if d == nil || result.Negligible(d, base) {
 			continue
 		}
-		for _, v := range meanAndInterval(d) {
+		for _, v := range result.MeanAndInterval(d) {
 			largest = Max(largest, math.Abs(v))
 		}
 	}
@@ -35,18 +35,18 @@ func whiskerScale(differences []*result.Difference, base float64) Scale {
 
 // classes has the CSS classes of the verdicts with a style. Verdicts themselves are text: their words
 // could be classes of other elements.
-var classes = map[verdict]string{better: "better", worse: "worse", different: "differs", equal: "equal"}
+var classes = map[result.Assessment]string{result.Better: "better", result.Worse: "worse", result.Different: "differs", result.Equal: "equal"}
 
 // whisker draws a difference as a dot and its interval as a line. It is hidden from screen readers:
 // the table has the numbers.
-func whisker(scale Scale, d *result.Difference, v verdict) template.HTML {
+func whisker(scale Scale, d *result.Difference, v result.Assessment) template.HTML {
 	g := NewHidden(whiskerWidth, whiskerHeight, "whisker "+classes[v])
 	middle := whiskerHeight / 2
 	g.Printf(`<path class="zero" d="M%v 0V%v"/>`, scale.At(0), whiskerHeight)
 	if d == nil || !format.IsFinite(d.Mean) {
 		return g.End()
 	}
-	if v == equal {
+	if v == result.Equal {
 		d = &result.Difference{}
 	}
 	if d.Interval != nil {

@@ -22,7 +22,8 @@ import (
 //go:embed page.html summary.html frontier.html decisions.html tuning.html
 var files embed.FS
 
-var page = template.Must(template.New("page.html").ParseFS(files, "*.html"))
+var page = template.Must(template.New("page.html").
+	Funcs(template.FuncMap{"class": func(a result.Assessment) string { return classes[a] }}).ParseFS(files, "*.html"))
 
 // MaxSize is the largest size of a report in bytes. Optional parts are omitted to stay within it,
 // and the report names them.

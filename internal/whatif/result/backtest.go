@@ -13,7 +13,9 @@ import (
 type Backtest struct {
 	// Profile is the name of the simulated profile, which should be the one that was in force.
 	Profile string `json:"profile"`
-	// Figures are the compared figures.
+	// Note states what the recording lacks for a backtest, empty if it lacks nothing.
+	Note string `json:"note,omitempty"`
+	// Figures are the compared figures: none if the scheduler placed no pod, and none of usage if no usage is recorded.
 	Figures []BacktestFigure `json:"figures"`
 	// Placements compares the nodes of pods.
 	Placements Placements `json:"placements"`
@@ -41,14 +43,14 @@ var backtestFigures = []struct {
 	{"overloadMinutes", "overload", "node minutes", true, func(r *Run) float64 { return r.OverloadMinutes }},
 	{"cpuOverloadMinutes", "CPU overload", "node minutes", false, func(r *Run) float64 { return r.CPUOverloadMinutes }},
 	{"memoryOverloadMinutes", "memory overload", "node minutes", false, func(r *Run) float64 { return r.MemoryOverloadMinutes }},
-	{"cpuLoadMean", "CPU load of nodes", "mean", false, func(r *Run) float64 { return r.recorded().CPULoad.Mean }},
-	{"cpuLoadP50", "CPU load of nodes", "p50", false, func(r *Run) float64 { return r.recorded().CPULoad.P50 }},
-	{"cpuLoadP95", "CPU load of nodes", "p95", true, func(r *Run) float64 { return r.recorded().CPULoad.P95 }},
-	{"cpuLoadMax", "CPU load of nodes", "max", false, func(r *Run) float64 { return r.recorded().CPULoad.Max }},
-	{"memoryLoadMean", "memory load of nodes", "mean", false, func(r *Run) float64 { return r.recorded().MemoryLoad.Mean }},
-	{"memoryLoadP50", "memory load of nodes", "p50", false, func(r *Run) float64 { return r.recorded().MemoryLoad.P50 }},
-	{"memoryLoadP95", "memory load of nodes", "p95", true, func(r *Run) float64 { return r.recorded().MemoryLoad.P95 }},
-	{"memoryLoadMax", "memory load of nodes", "max", false, func(r *Run) float64 { return r.recorded().MemoryLoad.Max }},
+	{"cpuLoadMean", "CPU load of nodes", "mean", false, func(r *Run) float64 { return r.CPULoad.Mean }},
+	{"cpuLoadP50", "CPU load of nodes", "p50", false, func(r *Run) float64 { return r.CPULoad.P50 }},
+	{"cpuLoadP95", "CPU load of nodes", "p95", true, func(r *Run) float64 { return r.CPULoad.P95 }},
+	{"cpuLoadMax", "CPU load of nodes", "max", false, func(r *Run) float64 { return r.CPULoad.Max }},
+	{"memoryLoadMean", "memory load of nodes", "mean", false, func(r *Run) float64 { return r.MemoryLoad.Mean }},
+	{"memoryLoadP50", "memory load of nodes", "p50", false, func(r *Run) float64 { return r.MemoryLoad.P50 }},
+	{"memoryLoadP95", "memory load of nodes", "p95", true, func(r *Run) float64 { return r.MemoryLoad.P95 }},
+	{"memoryLoadMax", "memory load of nodes", "max", false, func(r *Run) float64 { return r.MemoryLoad.Max }},
 	{"pendingSecondsMean", "pending", "mean seconds", true, func(r *Run) float64 { return r.PendingSeconds.Mean }},
 	{"pendingSecondsP95", "pending", "p95 seconds", false, func(r *Run) float64 { return r.PendingSeconds.P95 }},
 	{"pendingSecondsMax", "pending", "max seconds", false, func(r *Run) float64 { return r.PendingSeconds.Max }},
@@ -59,8 +61,7 @@ var backtestFigures = []struct {
 
 // Recorded has the additional results of a run over a recording.
 type Recorded struct {
-	// CPULoad and MemoryLoad are the distributions, over all nodes and steps, of the usage of pods, as
-	// fractions of allocatable. Quantiles are exact to 0.001.
+	// CPULoad and MemoryLoad are those of the outcome.
 	CPULoad    Distribution `json:"cpuLoad"`
 	MemoryLoad Distribution `json:"memoryLoad"`
 	// Placements counts the pods that the scheduler placed.
@@ -84,9 +85,21 @@ func (r *Run) recorded() Recorded {
 }
 
 // NewBacktest compares the run with the recorded placements with a run in which a profile placed the pods.
-func NewBacktest(profile string, measured, simulated *Run) *Backtest {
-	b := &Backtest{Profile: profile, Placements: simulated.recorded().Placements}
+func NewBacktest(profile string, source Source, measured, simulated *Run) *Backtest {
+	b := &Backtest{Profile: profile, Figures: []BacktestFigure{}, Placements: simulated.recorded().Placements}
+	usage := "usage was recorded for " + format.Part(source.UsageKnown, source.Pods, "pod")
+	placed := b.Placements.Same + b.Placements.Other
+	switch {
+	case placed == 0:
+		b.Note = "No backtest: the scheduler placed no pod in the recording, and " + usage + "."
+		return b
+	case source.UsageKnown == 0:
+		b.Note = "No backtest of usage: " + usage + "."
+	}
 	for _, f := range backtestFigures {
+		if source.UsageKnown == 0 && strings.Contains(strings.ToLower(f.name), "load") {
+			continue // overload, and load of nodes
+		}
 		figure := BacktestFigure{
 			Name: f.name, Label: f.label, Unit: f.unit, Main: f.main, Measured: f.value(measured), Simulated: f.value(simulated),
 		}
@@ -130,6 +143,9 @@ func (f *BacktestFigure) ErrorText() string {
 
 // Summary returns the error of the main figures in one sentence, for the top of reports.
 func (b *Backtest) Summary() string {
+	if len(b.Figures) == 0 {
+		return b.Note
+	}
 	var parts []string
 	for i := range b.Figures {
 		f := &b.Figures[i]
@@ -142,7 +158,8 @@ func (b *Backtest) Summary() string {
 	if n := b.Placements.Same + b.Placements.Other; n > 0 {
 		placements = "; " + format.Part(b.Placements.Same, n, "pod") + " on the recorded node"
 	}
-	return fmt.Sprintf("Error of the model, if %s was the profile in force: %s%s.", b.Profile, strings.Join(parts, "; "), placements)
+	return strings.TrimSpace(fmt.Sprintf("Error of the model, if %s was the profile in force: %s%s. %s",
+		b.Profile, strings.Join(parts, "; "), placements, b.Note))
 }
 
 // formatValue returns a number with about three significant digits.

@@ -2,7 +2,6 @@ package result
 
 import (
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -106,23 +105,5 @@ func TestCoverage(t *testing.T) {
 	}
 	if c := float64(covered) / experiments; c < 0.935 || c > 0.965 {
 		t.Errorf("coverage %v", c)
-	}
-}
-
-func TestOverloadNote(t *testing.T) {
-	idle, busy := Run{Seed: 1}, Run{Seed: 2, Outcome: Outcome{OverloadMinutes: 0.5}}
-	for name, tc := range map[string]struct {
-		profiles []Profile
-		want     string
-	}{
-		"no runs":         {[]Profile{{}}, ""},
-		"idle":            {[]Profile{{Runs: []Run{idle}}, {Runs: []Run{idle}}}, "--usage bursts:mean=0.7"},
-		"overloaded once": {[]Profile{{Runs: []Run{idle}}, {Runs: []Run{idle, busy}}}, ""},
-		"with slack":      {[]Profile{{Slack: "0%", Runs: []Run{idle}}, {Slack: "5%", Runs: []Run{idle}}}, "Compare the pending time"},
-	} {
-		r := Result{Scenarios: []Scenario{{Profiles: tc.profiles}}}
-		if got := r.OverloadNote(); !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
-			t.Errorf("%s: %q, want %q", name, got, tc.want)
-		}
 	}
 }

@@ -60,6 +60,22 @@ var Figures = []Definition{
 		Value: func(r *Run) float64 { return r.MemoryOverloadMinutes },
 	},
 	{
+		Name: "cpuLoadP95", Label: "CPU load of nodes", Unit: "p95", Direction: Neutral,
+		Value: func(r *Run) float64 { return r.CPULoad.P95 },
+	},
+	{
+		Name: "cpuLoadMax", Label: "CPU load of nodes", Unit: "max", Direction: Neutral,
+		Value: func(r *Run) float64 { return r.CPULoad.Max },
+	},
+	{
+		Name: "memoryLoadP95", Label: "memory load of nodes", Unit: "p95", Direction: Neutral,
+		Value: func(r *Run) float64 { return r.MemoryLoad.P95 },
+	},
+	{
+		Name: "memoryLoadMax", Label: "memory load of nodes", Unit: "max", Direction: Neutral,
+		Value: func(r *Run) float64 { return r.MemoryLoad.Max },
+	},
+	{
 		Name: "throttledCoreSeconds", Label: "throttled by nodes", Unit: "core seconds",
 		Value: func(r *Run) float64 { return r.ThrottledCoreSeconds },
 	},

@@ -43,6 +43,7 @@ func Merge(shards []*Result) (*Result, error) {
 		}
 		merged.Scenarios[i].Compare()
 	}
+	merged.Conclude()
 	return merged, nil
 }
 
@@ -98,6 +99,7 @@ func seedsOf(shards []*Result) ([]uint64, error) {
 func withoutRuns(r *Result) *Result {
 	common := *r
 	common.Shard, common.Seeds, common.Backtest, common.Interrupted = nil, nil, nil, false
+	common.Recommendation, common.Notes = nil, nil
 	common.Scenarios = slices.Clone(r.Scenarios)
 	for i := range common.Scenarios {
 		scenario := &common.Scenarios[i]

@@ -45,7 +45,9 @@ func TestMerge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(comparison(seeds, Shard{}), got); diff != "" {
+		want := comparison(seeds, Shard{})
+		want.Conclude()
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
 	})

@@ -52,6 +52,12 @@ type Result struct {
 	Kind       string `json:"kind"`
 	// Source is the simulated cluster.
 	Source Source `json:"source"`
+	// Command is the command that computes the result, without flags of its output. It is empty if it is not known.
+	Command string `json:"command,omitempty"`
+	// Recommendation states what the comparison shows, nil if nothing is compared.
+	Recommendation *Recommendation `json:"recommendation,omitempty"`
+	// Notes state what to know before the figures are read, one sentence each.
+	Notes []string `json:"notes,omitempty"`
 	// Backtest states how well the model reproduces a recording, nil for other inputs.
 	Backtest *Backtest `json:"backtest,omitempty"`
 	// Assumed lists everything that was assumed or generated, one sentence each.
@@ -72,37 +78,14 @@ type Result struct {
 	Tuning *Tuning `json:"tuning,omitempty"`
 }
 
-// OverloadNote returns a note for people if no node was overloaded in any run: profiles then cannot be
-// compared by overload. It returns "" if a node was overloaded, or if there are no runs.
-func (r *Result) OverloadNote() string {
-	runs, slack := 0, false
-	for i := range r.Scenarios {
-		for j := range r.Scenarios[i].Profiles {
-			profile := &r.Scenarios[i].Profiles[j]
-			runs, slack = runs+len(profile.Runs), slack || profile.Slack != ""
-			for k := range profile.Runs {
-				if profile.Runs[k].OverloadMinutes > 0 {
-					return ""
-				}
-			}
-		}
-	}
-	switch {
-	case runs == 0:
-		return ""
-	case slack:
-		return "No node is overloaded in any run. Compare the pending time of pods with the cost of nodes."
-	}
-	return "No node is overloaded in any run, so profiles cannot be compared by overload. Simulate more usage, such as " +
-		"--usage bursts:mean=0.7, or a fuller cluster, such as --generate nodes=50,pods=1500,fill=0.9,best-effort=0.1."
-}
-
 // Source describes the simulated cluster.
 type Source struct {
 	Name string `json:"name"`
 	// Nodes and Pods are counted with the first seed.
 	Nodes int `json:"nodes"`
 	Pods  int `json:"pods"`
+	// UsageKnown counts the pods whose usage is recorded or measured, with the first seed.
+	UsageKnown int `json:"usageKnown,omitempty"`
 	// Unlimited counts the pods without a limit of CPU or memory, with the first seed.
 	Unlimited int `json:"unlimited,omitempty"`
 }
@@ -142,9 +125,11 @@ type Metrics struct {
 type Scenario struct {
 	// Limits specify the limits of pods without limits, empty if the source has limits. Usage is
 	// the complete specification of the usage of pods.
-	Limits   string    `json:"limits"`
-	Usage    string    `json:"usage"`
-	Profiles []Profile `json:"profiles"`
+	Limits string `json:"limits"`
+	Usage  string `json:"usage"`
+	// UsageMean is the mean CPU usage of pods whose usage is generated, as a multiple of their requests, 0 if there are none.
+	UsageMean float64   `json:"usageMean,omitempty"`
+	Profiles  []Profile `json:"profiles"`
 }
 
 // Profile has the results of one profile in one scenario.
@@ -197,7 +182,9 @@ type Run struct {
 	// Scheduled counts the pods that were placed by the scheduler and not evicted
 	// again without finding another node. NotArrived counts the pods that had not
 	// arrived when the run was interrupted.
-	Scheduled  int `json:"scheduled"`
+	Scheduled int `json:"scheduled"`
+	// Unmeasured counts the scheduled pods that a profile that reads load placed before the first reading.
+	Unmeasured int `json:"unmeasured"`
 	NotArrived int `json:"outside"`
 	// Reasons counts unschedulable pods by reason.
 	Reasons map[string]int `json:"reasons"`

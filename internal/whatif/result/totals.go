@@ -7,8 +7,9 @@ import (
 // Totals accumulates the steps of a run. The zero value is ready to use. Its size
 // grows with nodes and pods, not with time.
 type Totals struct {
-	nodes   []nodeTotals
-	pending []float64 // seconds, by pod
+	nodes       []nodeTotals
+	cpu, memory loads
+	pending     []float64 // seconds, by pod
 
 	cpuOverload, memoryOverload, overload       float64 // seconds, over nodes
 	throttledByNode, throttledByLimit           float64 // millicore-seconds
@@ -31,6 +32,8 @@ func (t *Totals) AddStep(number int, node Capacity, pods int, seconds float64, s
 	if number >= len(t.nodes) {
 		t.nodes = append(t.nodes, make([]nodeTotals, number+1-len(t.nodes))...)
 	}
+	t.cpu.add(Ratio(step.CPUDemand, node.CPU))
+	t.memory.add(Ratio(step.MemoryDemand, node.Memory))
 	if pods == 0 {
 		return
 	}
@@ -109,6 +112,10 @@ type Outcome struct {
 	// pods that were killed in them.
 	MemoryOverruns int `json:"memoryOverruns"`
 	Victims        int `json:"victims"`
+	// CPULoad and MemoryLoad are the distributions, over all nodes and steps, of what pods demand within their limits, as fractions of
+	// allocatable. Quantiles are exact to 0.001.
+	CPULoad    Distribution `json:"cpuLoad"`
+	MemoryLoad Distribution `json:"memoryLoad"`
 	// NodesUsed is the number of nodes with pods, averaged over time.
 	NodesUsed     float64 `json:"nodesUsed"`
 	NodesUsedPeak int     `json:"nodesUsedPeak"`
@@ -138,6 +145,8 @@ func (t *Totals) Result() Outcome {
 		Victims:               t.victims,
 		NodesUsedPeak:         t.usedPeak,
 		Churn:                 t.evictions,
+		CPULoad:               t.cpu.distribution(),
+		MemoryLoad:            t.memory.distribution(),
 		PendingSeconds:        Describe(slices.Clone(t.pending)),
 	}
 	if t.elapsed > 0 {

@@ -28,17 +28,19 @@ type Tuning struct {
 	Search Search   `json:"search"`
 }
 
-// Verdict is the outcome of a search.
+// Verdict is the outcome of a search or of a comparison.
 type Verdict string
 
 // The verdicts.
 const (
-	// Change: the winner is better in the confirmation, and the interval of the difference excludes 0.
+	// Change: another profile is better, and the interval of the difference excludes 0: after a search, in the confirmation.
 	Change Verdict = "change"
-	// Keep: no configuration is clearly better than the one in force.
+	// Keep: no configuration is clearly better than the one in force, or than the first profile.
 	Keep Verdict = "keep"
 	// Unconfirmed: the search or the confirmation was interrupted; the winner is the best configuration until then.
 	Unconfirmed Verdict = "unconfirmed"
+	// CannotTell: nothing was scheduled or overloaded, or there is only one pair of runs.
+	CannotTell Verdict = "cannotTell"
 )
 
 // Search describes how the winner was found.

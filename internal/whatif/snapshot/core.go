@@ -167,7 +167,7 @@ var (
 			"taints":        list(keyed(fields{"effect": keep, "timeAdded": keep})),
 		}),
 		"status": in(fields{
-			"capacity": keep, "allocatable": keep, "declaredFeatures": keep,
+			"capacity": keep, "allocatable": keep, "declaredFeatures": keep, "nodeInfo": in(fields{"swap": keep}),
 			"conditions": condition("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"),
 			"images":     list(in(fields{"names": list(text((*pseudonyms).nodeImage)), "sizeBytes": keep})),
 		}),

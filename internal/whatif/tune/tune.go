@@ -139,6 +139,7 @@ func (t *Tuning) Run(ctx context.Context) (*result.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.Recommendation = nil
 	r.Tuning = &result.Tuning{Objective: t.options.Objective.String(), Settings: winner.point.String(), Search: s.document()}
 	t.conclude(r, s, winner)
 	return r, nil

@@ -1,34 +1,32 @@
-package report
+package result
 
 import (
 	"slices"
 	"strings"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 // enoughReduction is the fraction of the largest reduction of the pending time that a recommended rate of slack reaches.
 const enoughReduction = 2.0 / 3
 
 // recommendSlack recommends an amount of slack, with its effect on the time that pods are pending.
-func (s *summary) recommendSlack(r *result.Result) {
+func (s *Recommendation) recommendSlack(r *Result) {
 	best := bestSlack(r)
 	if best == 0 {
-		s.Recommendation = "Keep " + r.Profiles[0] + ": no other amount of slack clearly shortens the time that pods are pending " +
+		s.Headline = "Keep " + r.Profiles[0] + ": no other amount of slack clearly shortens the time that pods are pending " +
 			"without doing clear harm elsewhere."
 		s.Of = r.Profiles[1]
 		s.describe(r, 1, &pending)
 		return
 	}
-	s.Recommendation = "Use " + r.Profiles[best] + " in place of " + r.Profiles[0] + ", if less waiting is worth its price."
+	s.use(r, best, ", if less waiting is worth its price.")
 	s.describe(r, best, &pending)
 	s.Price = append(s.Price, "Of the amounts compared, it is the cheapest with at least two thirds of the largest clear reduction; "+
 		"the curve below shows all.")
 }
 
-// slackNames returns the names of all profiles but the first. If profiles differ only by their slack, the common prefix
+// SlackNames returns the names of all profiles but the first. If profiles differ only by their slack, the common prefix
 // is removed: "slack 10%" for "default, slack 10%".
-func slackNames(r *result.Result) []string {
+func SlackNames(r *Result) []string {
 	names := slices.Clone(r.Profiles[1:])
 	if len(r.Scenarios) == 0 || r.Scenarios[0].Profiles[0].Slack == "" {
 		return names
@@ -45,7 +43,7 @@ func slackNames(r *result.Result) []string {
 // bestSlack returns the index of the cheapest profile that shortens the pending time by at least enoughReduction
 // of the largest reduction, 0 if there is none. The profile must shorten it clearly in one scenario, without clear
 // harm in any.
-func bestSlack(r *result.Result) int {
+func bestSlack(r *Result) int {
 	reductions, costs := map[int]float64{}, map[int]float64{}
 	largest := 0.0
 	for i := 1; i < len(r.Profiles); i++ {
@@ -53,9 +51,9 @@ func bestSlack(r *result.Result) int {
 		for j := range r.Scenarios {
 			base, other := &r.Scenarios[j].Profiles[0], &r.Scenarios[j].Profiles[i]
 			v := assessFigure(r, base, other, pending.figure.Name)
-			clear, harmful = clear || v == better, harmful || v == worse
+			clear, harmful = clear || v == Better, harmful || v == Worse
 			for _, name := range harm {
-				harmful = harmful || assessFigure(r, base, other, name) == worse
+				harmful = harmful || assessFigure(r, base, other, name) == Worse
 			}
 			reduction += base.Figures[pending.figure.Name].Mean - other.Figures[pending.figure.Name].Mean
 			costs[i] += other.Figures["cost"].Mean

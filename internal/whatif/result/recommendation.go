@@ -1,4 +1,4 @@
-package report
+package result
 
 import (
 	"fmt"
@@ -6,17 +6,23 @@ import (
 	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// summary is the box at the top of a report: what to do, its effect, its price, and the evidence.
-type summary struct {
-	Recommendation string
+// Recommendation states what a comparison shows: what to do, its effect, its price, and the evidence. Texts are sentences.
+type Recommendation struct {
+	Verdict Verdict `json:"verdict"`
+	// Headline is the verdict in a sentence.
+	Headline string `json:"headline"`
+	// Profile is the name of the profile to use.
+	Profile string `json:"profile"`
 	// Of is the profile that Effect and Price describe if no profile is recommended: the alternative with the least overload.
-	Of string
+	Of string `json:"of,omitempty"`
 	// Effect and Price have a sentence for each scenario that they differ in.
-	Effect, Price []string
-	Evidence      []string
+	Effect   []string `json:"effect"`
+	Price    []string `json:"price"`
+	Evidence []string `json:"evidence"`
+	// Apply states how to use the profile, empty if it is kept or only the user knows.
+	Apply string `json:"apply,omitempty"`
 }
 
 // harm are the figures that a recommended profile must not make clearly worse in any scenario.
@@ -25,33 +31,57 @@ var harm = []string{"overloadMinutes", "memoryOverruns", "victims", "unschedulab
 // maxSentences is the number of scenarios that the box describes.
 const maxSentences = 4
 
-// newSummary returns the box. It is nil if nothing is compared, and after a search, which has its own verdict.
-func newSummary(r *result.Result) *summary {
+// Conclude sets the recommendation and the notes from the figures of the profiles. There is no recommendation if nothing is compared, and
+// after a search, which has its own verdict.
+func (r *Result) Conclude() {
+	r.Recommendation, r.Notes = nil, r.notes()
 	if len(r.Profiles) < 2 || len(r.Scenarios) == 0 || r.Tuning != nil {
-		return nil
+		return
 	}
-	s := &summary{Evidence: evidence(r)}
-	if len(r.Seeds) > 1 && r.Scenarios[0].Profiles[0].Slack != "" {
-		s.recommendSlack(r)
-		return s
-	}
-	switch best := bestProfile(r); {
+	s := &Recommendation{Verdict: CannotTell, Profile: r.Profiles[0], Effect: []string{}, Price: []string{}, Evidence: evidence(r)}
+	r.Recommendation = s
+	best, slack := bestProfile(r), r.Scenarios[0].Profiles[0].Slack != ""
+	switch {
+	case r.nothingScheduled():
+		s.Headline = "Cannot tell: no pod was scheduled with any profile."
+		return
 	case len(r.Seeds) < 2:
-		s.Recommendation = "No recommendation: one pair of runs may differ by chance. Run with more seeds."
-		s.describeOther(r)
+		s.Headline = "Cannot tell: one pair of runs may differ by chance. Run with more seeds."
+	case slack:
+		s.recommendSlack(r)
+		return
 	case best > 0:
-		s.Recommendation = "Use " + r.Profiles[best] + " in place of " + r.Profiles[0] + "."
+		s.use(r, best, ".")
 		s.describe(r, best, &overload)
+		return
+	case r.neverOverloaded():
+		s.Headline = "Cannot tell: no node was overloaded with any profile."
 	default:
-		s.Recommendation = "Keep " + r.Profiles[0] + ": no other profile overloads nodes for clearly less time without doing " +
-			"clear harm elsewhere."
-		s.describeOther(r)
+		s.Verdict = Keep
+		s.Headline = "Keep " + r.Profiles[0] + ": no other profile overloads nodes for clearly less time without doing clear harm elsewhere."
 	}
-	return s
+	s.describeOther(r)
 }
 
+// use recommends a profile.
+func (s *Recommendation) use(r *Result, profile int, condition string) {
+	s.Verdict, s.Profile = Change, r.Profiles[profile]
+	s.Headline = "Use " + s.Profile + " in place of " + r.Profiles[0] + condition
+	switch slack := r.Scenarios[0].Profiles[profile].Slack; {
+	case strings.HasSuffix(slack, "%"):
+		s.Apply = `ResourceSlack: spec.minRate: "` + slack + `"`
+	case slices.Contains(ChartProfiles, s.Profile):
+		s.Apply = "helm upgrade --reuse-values --set 'scheduler.profiles[0].use=" + s.Profile + "' ..."
+	case strings.HasSuffix(s.Profile, ".yaml"):
+		s.Apply = "helm upgrade --reuse-values --set-file scheduler.config=" + s.Profile + " ..."
+	}
+}
+
+// ChartProfiles are the profiles that the Helm chart has (scheduler.profiles).
+var ChartProfiles = []string{"allocatable-least", "batch", "limits", "low-risk", "predicted"}
+
 // describeOther adds the effect and the price of the profile with the least overload, other than the first profile.
-func (s *summary) describeOther(r *result.Result) {
+func (s *Recommendation) describeOther(r *Result) {
 	best, least := 1, sumOfOverload(r, 1)
 	for i := 2; i < len(r.Profiles); i++ {
 		if sum := sumOfOverload(r, i); sum < least {
@@ -63,7 +93,7 @@ func (s *summary) describeOther(r *result.Result) {
 }
 
 // sumOfOverload returns the overload of a profile in all scenarios.
-func sumOfOverload(r *result.Result, profile int) (sum float64) {
+func sumOfOverload(r *Result, profile int) (sum float64) {
 	for i := range r.Scenarios {
 		sum += r.Scenarios[i].Profiles[profile].Figures[overload.figure.Name].Mean
 	}
@@ -72,15 +102,15 @@ func sumOfOverload(r *result.Result, profile int) (sum float64) {
 
 // bestProfile returns the index of the profile with the least overload, 0 if there is none. Its overload must be
 // clearly less in one scenario, and none of its harm figures clearly worse in any.
-func bestProfile(r *result.Result) int {
+func bestProfile(r *Result) int {
 	best, least := 0, 0.0
 	for i := 1; i < len(r.Profiles); i++ {
 		clear, harmful := false, false
 		for j := range r.Scenarios {
 			base, other := &r.Scenarios[j].Profiles[0], &r.Scenarios[j].Profiles[i]
-			clear = clear || assessFigure(r, base, other, overload.figure.Name) == better
+			clear = clear || assessFigure(r, base, other, overload.figure.Name) == Better
 			for _, name := range harm {
-				harmful = harmful || assessFigure(r, base, other, name) == worse
+				harmful = harmful || assessFigure(r, base, other, name) == Worse
 			}
 		}
 		if sum := sumOfOverload(r, i); clear && !harmful && (best == 0 || sum < least) {
@@ -90,18 +120,18 @@ func bestProfile(r *result.Result) int {
 	return best
 }
 
-// assessFigure returns the verdict on a figure of two profiles, noPair if they do not have it.
-func assessFigure(r *result.Result, base, other *result.Profile, name string) verdict {
-	definition, defined := result.FigureByName(name)
+// assessFigure assesses a figure of two profiles, noPair if they do not have it.
+func assessFigure(r *Result, base, other *Profile, name string) Assessment {
+	definition, defined := FigureByName(name)
 	f, ok := other.Figures[name]
 	if !ok || !defined {
-		return noPair
+		return NoPair
 	}
-	return assess(r.Source.Directed(definition), f.Difference, base.Figures[name].Mean)
+	return Assess(r.Source.Directed(definition), f.Difference, base.Figures[name].Mean)
 }
 
 // describe adds the effect of a profile on a topic, and its price.
-func (s *summary) describe(r *result.Result, profile int, effect *topic) {
+func (s *Recommendation) describe(r *Result, profile int, effect *topic) {
 	for i := range r.Scenarios {
 		prefix := ""
 		if len(r.Scenarios) > 1 {
@@ -116,7 +146,7 @@ func (s *summary) describe(r *result.Result, profile int, effect *topic) {
 		if text := effect.headline(base.Figures, other.Figures); text != "" {
 			s.Effect = append(s.Effect, prefix+text)
 		}
-		c := compare(r, base, other)
+		c := NewComparison(r, base, other)
 		if len(c.Worse) == 0 {
 			s.Price = append(s.Price, prefix+"No figure is clearly worse."+nodes(base, other))
 		} else {
@@ -127,15 +157,15 @@ func (s *summary) describe(r *result.Result, profile int, effect *topic) {
 }
 
 // nodes returns the number of nodes that the profiles use, or their cost if nodes have prices.
-func nodes(base, other *result.Profile) string {
+func nodes(base, other *Profile) string {
 	for _, name := range []string{"cost", "nodesUsed"} {
 		f, ok := other.Figures[name]
-		definition, defined := result.FigureByName(name)
+		definition, defined := FigureByName(name)
 		if !ok || !defined {
 			continue
 		}
 		before := base.Figures[name].Mean
-		if f.Difference == nil || negligible(f.Difference, before) {
+		if f.Difference == nil || Negligible(f.Difference, before) {
 			return fmt.Sprintf(" %s: %s with both.", sentence(definition.Title()), format.Auto(f.Mean))
 		}
 		return fmt.Sprintf(" %s: %s instead of %s.", sentence(definition.Title()), format.Auto(f.Mean), format.Auto(before))
@@ -144,7 +174,7 @@ func nodes(base, other *result.Profile) string {
 }
 
 // evidence returns the evidence of a result: its runs, input, backtest and assumptions.
-func evidence(r *result.Result) []string {
+func evidence(r *Result) []string {
 	out := []string{
 		fmt.Sprintf(
 			"%d pairs of simulated runs for each scenario, %s, %s. Intervals are for %s of the mean over seeds.",

@@ -1,35 +1,35 @@
-package report
+package result
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 // comparisonOf returns a result of two profiles with differences of some figures: mean of the first profile, mean
 // of the second profile, and whether the difference is clear.
-func comparisonOf(seeds int, figures map[string][3]float64) *result.Result {
-	base, other := result.Profile{Name: "default", Figures: map[string]result.Figure{}}, result.Profile{
-		Name: "other", Figures: map[string]result.Figure{},
+func comparisonOf(seeds int, figures map[string][3]float64) *Result {
+	base, other := Profile{Name: "default", Figures: map[string]Figure{}}, Profile{
+		Name: "other", Figures: map[string]Figure{},
 	}
 	for name, f := range figures {
-		d := &result.Difference{Mean: f[1] - f[0], Less: 1, More: 1}
+		d := &Difference{Mean: f[1] - f[0], Less: 1, More: 1}
 		if seeds > 1 {
-			d.Interval = &result.Interval{Low: d.Mean - 1, High: d.Mean + 1, ExcludesZero: f[2] > 0}
+			d.Interval = &Interval{Low: d.Mean - 1, High: d.Mean + 1, ExcludesZero: f[2] > 0}
 		}
-		base.Figures[name], other.Figures[name] = result.Figure{Mean: f[0]}, result.Figure{Mean: f[1], Difference: d}
+		base.Figures[name], other.Figures[name] = Figure{Mean: f[0]}, Figure{Mean: f[1], Difference: d}
 	}
-	r := &result.Result{
+	r := &Result{
 		Profiles:  []string{"default", "other"},
-		Scenarios: []result.Scenario{{Profiles: []result.Profile{base, other}}},
+		Scenarios: []Scenario{{Profiles: []Profile{base, other}}},
 		Assumed: []string{
 			"the usage of pods is generated, with seeds 1 to 5",
 			"a node has 110 pods",
 			"labels, taints and amounts of nodes are those last recorded",
 		},
-		Settings: result.Settings{Level: 0.95},
+		Settings: Settings{Level: 0.95},
 	}
 	for i := range seeds {
 		r.Seeds = append(r.Seeds, uint64(i+1))
@@ -37,8 +37,14 @@ func comparisonOf(seeds int, figures map[string][3]float64) *result.Result {
 	return r
 }
 
-// TestSummary checks the recommendation: a clear effect without clear harm, and nothing from one seed.
-func TestSummary(t *testing.T) {
+// concluded returns the recommendation of a result.
+func concluded(r *Result) *Recommendation {
+	r.Conclude()
+	return r.Recommendation
+}
+
+// TestRecommendation checks the recommendation: a clear effect without clear harm, and nothing from one seed.
+func TestRecommendation(t *testing.T) {
 	tests := map[string]struct {
 		seeds     int
 		figures   map[string][3]float64
@@ -72,14 +78,14 @@ func TestSummary(t *testing.T) {
 			7,
 			"Use other in place of default.", "No figure is clearly worse.",
 		},
-		"one seed": {1, map[string][3]float64{"overloadMinutes": {100, 10, 1}}, 0, "No recommendation: ", "No figure is clearly worse."},
+		"one seed": {1, map[string][3]float64{"overloadMinutes": {100, 10, 1}}, 0, "Cannot tell: one pair", "No figure is clearly worse."},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := comparisonOf(tc.seeds, tc.figures)
 			r.Source.Unlimited = tc.unlimited
-			s := newSummary(r)
-			if !strings.HasPrefix(s.Recommendation, tc.want) || len(s.Price) != 1 || !strings.HasPrefix(s.Price[0], tc.price) {
+			s := concluded(r)
+			if !strings.HasPrefix(s.Headline, tc.want) || len(s.Price) != 1 || !strings.HasPrefix(s.Price[0], tc.price) {
 				t.Errorf("%+v, want %s %s", s, tc.want, tc.price)
 			}
 			if len(s.Effect) != 1 || !strings.Contains(s.Effect[0], " node minutes instead of 100") {
@@ -90,41 +96,89 @@ func TestSummary(t *testing.T) {
 			}
 		})
 	}
-	if newSummary(&result.Result{Profiles: []string{"one"}}) != nil {
+	if concluded(&Result{Profiles: []string{"one"}}) != nil {
 		t.Error("a recommendation without a comparison")
 	}
 }
 
-// TestSummaryOfRejectedProfiles checks that the box describes the profile with the least overload if none is recommended.
-func TestSummaryOfRejectedProfiles(t *testing.T) {
+// TestRecommendationOfRejectedProfiles checks that the box describes the profile with the least overload if none is recommended.
+func TestRecommendationOfRejectedProfiles(t *testing.T) {
 	r := comparisonOf(5, map[string][3]float64{"overloadMinutes": {100, 110, 0}})
 	third := comparisonOf(5, map[string][3]float64{"overloadMinutes": {100, 90, 0}}).Scenarios[0].Profiles[1]
 	third.Name = "third"
 	r.Profiles, r.Scenarios[0].Profiles = append(r.Profiles, third.Name), append(r.Scenarios[0].Profiles, third)
-	s := newSummary(r)
-	if !strings.HasPrefix(s.Recommendation, "Keep default: ") || s.Of != "third" ||
+	s := concluded(r)
+	if !strings.HasPrefix(s.Headline, "Keep default: ") || s.Of != "third" ||
 		!strings.Contains(s.Effect[0], "90 node minutes instead of 100") {
 		t.Errorf("%+v, want the effect of third", s)
 	}
 }
 
+// TestCannotTell checks the verdicts on runs that show nothing, and that only a profile to use has an instruction.
+func TestCannotTell(t *testing.T) {
+	equal := map[string][3]float64{"overloadMinutes": {0, 0, 0}}
+	better := map[string][3]float64{"overloadMinutes": {9, 1, 1}}
+	for name, tc := range map[string]struct {
+		run     Run
+		figures map[string][3]float64
+		name    string
+		verdict Verdict
+		want    string
+		apply   string
+	}{
+		"no overload":       {Run{Scheduled: 1}, equal, "limits", CannotTell, "no node was overloaded", ""},
+		"nothing scheduled": {Run{}, equal, "limits", CannotTell, "no pod was scheduled", ""},
+		"profile of the chart": {
+			Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}}, better, "predicted", Change, "Use predicted in place of default.",
+			"--set 'scheduler.profiles[0].use=predicted'",
+		},
+		"file": {
+			Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}}, better, "new.yaml", Change, "Use new.yaml",
+			"--set-file scheduler.config=new.yaml",
+		},
+		"other": {Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}}, better, "most-allocated", Change, "Use most-allocated", ""},
+	} {
+		r := comparisonOf(2, tc.figures)
+		r.Profiles[1], r.Scenarios[0].Profiles[1].Name = tc.name, tc.name
+		for i := range r.Scenarios[0].Profiles {
+			r.Scenarios[0].Profiles[i].Runs = []Run{tc.run, tc.run}
+		}
+		s := concluded(r)
+		if s.Verdict != tc.verdict || !strings.Contains(s.Headline, tc.want) || !strings.Contains(s.Apply, tc.apply) || (s.Apply == "") != (tc.apply == "") {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+// TestChartProfiles checks that the profiles that can be applied are those of the chart.
+func TestChartProfiles(t *testing.T) {
+	files, err := filepath.Glob("../../../charts/plimsoll/generated/profiles/*.yaml")
+	var names []string
+	for _, file := range files {
+		names = append(names, strings.TrimSuffix(filepath.Base(file), ".yaml"))
+	}
+	if err != nil || !slices.Equal(names, ChartProfiles) {
+		t.Errorf("%q, %v; want %q", names, err, ChartProfiles)
+	}
+}
+
 // slackComparison returns a result of rates of slack, each with a mean pending time, a cost and an overload. The first
 // rate is the baseline; clear is whether the differences of the pending time are clear.
-func slackComparison(clear bool, options [][3]float64) *result.Result {
-	r := &result.Result{Seeds: []uint64{1, 2, 3}, Settings: result.Settings{Level: 0.95}, Scenarios: []result.Scenario{{}}}
+func slackComparison(clear bool, options [][3]float64) *Result {
+	r := &Result{Seeds: []uint64{1, 2, 3}, Settings: Settings{Level: 0.95}, Scenarios: []Scenario{{}}}
 	for i, o := range options {
 		name := fmt.Sprintf("slack %d%%", 10*i)
-		p := result.Profile{Name: name, Slack: name, Figures: map[string]result.Figure{}}
+		p := Profile{Name: name, Slack: name, Figures: map[string]Figure{}}
 		for j, figure := range []string{"pendingSecondsMean", "cost", "overloadMinutes"} {
-			f := result.Figure{Mean: o[j]}
+			f := Figure{Mean: o[j]}
 			if i > 0 {
 				difference := o[j] - options[0][j]
-				f.Difference = &result.Difference{
+				f.Difference = &Difference{
 					Mean: difference, Less: 1, More: 1,
-					Interval: &result.Interval{Low: difference - 0.1, High: difference + 0.1, ExcludesZero: clear || j > 0},
+					Interval: &Interval{Low: difference - 0.1, High: difference + 0.1, ExcludesZero: clear || j > 0},
 				}
 				if difference == 0 {
-					f.Difference = &result.Difference{Equal: 2, Interval: &result.Interval{}}
+					f.Difference = &Difference{Equal: 2, Interval: &Interval{}}
 				}
 			}
 			p.Figures[figure] = f
@@ -135,8 +189,8 @@ func slackComparison(clear bool, options [][3]float64) *result.Result {
 	return r
 }
 
-// TestSlackSummary checks which amount of slack is recommended: pending time, cost and overload of each option.
-func TestSlackSummary(t *testing.T) {
+// TestSlackRecommendation checks which amount of slack is recommended: pending time, cost and overload of each option.
+func TestSlackRecommendation(t *testing.T) {
 	for name, tc := range map[string]struct {
 		clear   bool
 		options [][3]float64
@@ -170,9 +224,9 @@ func TestSlackSummary(t *testing.T) {
 		"equal":  {true, [][3]float64{{6, 100, 0}, {6, 100, 0}}, "Keep slack 0%: ", "", "Cost of nodes: 100 with both."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSummary(slackComparison(tc.clear, tc.options))
-			if !strings.HasPrefix(s.Recommendation, tc.want) {
-				t.Errorf("%q, want %q", s.Recommendation, tc.want)
+			s := concluded(slackComparison(tc.clear, tc.options))
+			if !strings.HasPrefix(s.Headline, tc.want) {
+				t.Errorf("%q, want %q", s.Headline, tc.want)
 			}
 			if len(s.Effect) != 1 || !strings.Contains(s.Effect[0], tc.effect) {
 				t.Errorf("effect %q, want %q", s.Effect, tc.effect)
@@ -181,43 +235,5 @@ func TestSlackSummary(t *testing.T) {
 				t.Errorf("price %q, want %q", s.Price, tc.price)
 			}
 		})
-	}
-}
-
-// TestSummaryIsFirst checks that the box comes first, and that only changed parts are not folded.
-func TestSummaryIsFirst(t *testing.T) {
-	page := write(t, sample(t, 1, 2, 5, 20))
-	box, changed, folded := strings.Index(
-		page,
-		`<section class="summary"`,
-	), strings.Index(
-		page,
-		"Clearly better",
-	), strings.Index(
-		page,
-		`<details class="part">`,
-	)
-	if box < 0 || box > changed || changed > folded {
-		t.Errorf("box at %d, what changed at %d, folded parts at %d", box, changed, folded)
-	}
-}
-
-func TestWords(t *testing.T) {
-	for spec, want := range map[string]string{
-		"cpu=bursts:mean=0.7,max=4,between=0,hold=10;memory=bursts:mean=0.7,max=4,between=0,hold=10": "CPU and memory bursts, mean 0.7 of the request, " +
-			"at most 4 times the request, changes every 10 min",
-		"cpu=beta:mean=0.4;memory=constant": "CPU beta, mean 0.4 of the request; memory constant",
-		"beta:mean=0.4":                     "beta:mean=0.4",
-		"":                                  "",
-		"cpu=diurnal:amplitude=0.5":         "CPU diurnal, amplitude=0.5",
-	} {
-		if got := words(spec); got != want {
-			t.Errorf("%q: %q, want %q", spec, got, want)
-		}
-	}
-	for spec, want := range map[string]string{"ratio=2": "2 times the requests", "ratio=1+2": "1 or 2 times the requests", "cpu=2,memory=1": "cpu=2,memory=1", "": ""} {
-		if got := limitWords(spec); got != want {
-			t.Errorf("%q: %q, want %q", spec, got, want)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package report
+package result
 
 import (
 	"cmp"
@@ -6,117 +6,111 @@ import (
 	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// verdict classifies the difference of a figure between two profiles.
-type verdict string
+// Assessment classifies the difference of a figure between two profiles.
+type Assessment string
 
-// The verdicts. A difference is clear if 0 is not in its interval. Only clear differences of figures
+// The assessments. A difference is clear if 0 is not in its interval. Only clear differences of figures
 // that have a better direction are better or worse.
 const (
-	better     verdict = "better"
-	worse      verdict = "worse"
-	different  verdict = "differs"
-	unclear    verdict = "not clear"
-	singlePair verdict = "one pair"
-	equal      verdict = "equal"
-	noPair     verdict = "no pair"
+	Better     Assessment = "better"
+	Worse      Assessment = "worse"
+	Different  Assessment = "differs"
+	Unclear    Assessment = "not clear"
+	SinglePair Assessment = "one pair"
+	Equal      Assessment = "equal"
+	NoPair     Assessment = "no pair"
 )
 
-// assess returns the verdict on a difference of a figure to the mean of the first profile.
-func assess(figure result.Definition, d *result.Difference, base float64) verdict {
+// Assess assesses the difference of a figure from the mean of the first profile.
+func Assess(figure Definition, d *Difference, base float64) Assessment {
 	switch {
 	case d == nil || !format.IsFinite(d.Mean):
-		return noPair
-	case d.Less == 0 && d.More == 0 || negligible(d, base):
-		return equal
+		return NoPair
+	case d.Less == 0 && d.More == 0 || Negligible(d, base):
+		return Equal
 	case d.Interval == nil:
-		return singlePair
+		return SinglePair
 	case !d.Interval.ExcludesZero:
-		return unclear
-	case figure.Direction == result.Neutral:
-		return different
+		return Unclear
+	case figure.Direction == Neutral:
+		return Different
 	case d.Mean < 0:
-		return better
+		return Better
 	}
-	return worse
+	return Worse
 }
 
-// rounding is the relative difference of sums that is attributed to the order of additions.
-const rounding = 1e-9
-
-// negligible reports whether a difference is at most a rounding error.
-func negligible(d *result.Difference, base float64) bool {
+// Negligible reports whether a difference is at most a rounding error.
+func Negligible(d *Difference, base float64) bool {
 	largest := math.Abs(d.Mean)
 	if d.Interval != nil {
-		largest = Max(largest, math.Abs(d.Interval.Low), math.Abs(d.Interval.High))
+		largest = max(largest, math.Abs(d.Interval.Low), math.Abs(d.Interval.High))
 	}
-	return largest <= rounding*math.Abs(base)
+	return largest <= tolerance*math.Abs(base)
 }
 
-// comparison compares a profile with the first profile.
-type comparison struct {
+// Comparison compares a profile with the first profile.
+type Comparison struct {
 	Profile, Base string
-	// Overload is the difference of the overload time, OverloadVerdict the verdict on it.
+	// Overload is the difference of the overload time, OverloadVerdict its assessment.
 	Overload        string
-	OverloadVerdict verdict
-	OverloadClass   string
+	OverloadVerdict Assessment
 	// Headline describes the overload time in a sentence.
 	Headline string
-	// Better, Worse and Differs describe the figures with these verdicts.
+	// Better, Worse and Differs describe the figures with these assessments.
 	Better  []string
 	Worse   []string
 	Differs []string
-	// Unclear and Equal are the numbers of figures with these verdicts.
+	// Unclear and Equal are the numbers of figures with these assessments.
 	Unclear, Equal int
-	// Note states why there are no verdicts.
+	// Note states why nothing is assessed.
 	Note string
 }
 
-// compare compares a profile with the first profile.
-func compare(r *result.Result, base, other *result.Profile) comparison {
-	c := comparison{Profile: other.Name, Base: base.Name}
-	figures := map[verdict]int{}
-	for _, figure := range result.Figures {
+// NewComparison compares a profile with the first profile.
+func NewComparison(r *Result, base, other *Profile) Comparison {
+	c := Comparison{Profile: other.Name, Base: base.Name}
+	figures := map[Assessment]int{}
+	for _, figure := range Figures {
 		f, ok := other.Figures[figure.Name]
 		if !ok {
-			figures[noPair]++
+			figures[NoPair]++
 			continue
 		}
 		mean := base.Figures[figure.Name].Mean
-		v := assess(r.Source.Directed(figure), f.Difference, mean)
+		v := Assess(r.Source.Directed(figure), f.Difference, mean)
 		figures[v]++
-		text := figure.Title() + differenceText(f.Difference, mean)
+		text := figure.Title() + DifferenceText(f.Difference, mean)
 		switch v {
-		case better:
+		case Better:
 			c.Better = append(c.Better, text)
-		case worse:
+		case Worse:
 			c.Worse = append(c.Worse, text)
-		case different:
+		case Different:
 			c.Differs = append(c.Differs, text)
 		default:
 		}
 	}
-	c.Unclear, c.Equal = figures[unclear], figures[equal]
+	c.Unclear, c.Equal = figures[Unclear], figures[Equal]
 	c.Headline = overload.headline(base.Figures, other.Figures)
 	d, mean := other.Figures[overload.figure.Name].Difference, base.Figures[overload.figure.Name].Mean
-	c.OverloadVerdict = assess(overload.figure, d, mean)
-	c.OverloadClass = classes[c.OverloadVerdict]
-	if d != nil && c.OverloadVerdict != equal {
+	c.OverloadVerdict = Assess(overload.figure, d, mean)
+	if d != nil && c.OverloadVerdict != Equal {
 		c.Overload = cmp.Or(format.Percent(d.Mean, mean), format.Signed(d.Mean, differenceDecimals(d)))
 	}
 	switch {
-	case figures[noPair] == len(result.Figures):
+	case figures[NoPair] == len(Figures):
 		c.Note = "No pair of runs with the same seed completed: there is nothing to compare."
-	case figures[singlePair] > 0:
+	case figures[SinglePair] > 0:
 		c.Note = "There is only one pair of runs: a difference may be chance. Run with more seeds for confidence intervals."
 	}
 	return c
 }
 
-// differenceText formats a difference with its percentage and its interval.
-func differenceText(d *result.Difference, base float64) string {
+// DifferenceText formats a difference with its percentage and its interval.
+func DifferenceText(d *Difference, base float64) string {
 	if d == nil {
 		return ""
 	}
@@ -125,13 +119,18 @@ func differenceText(d *result.Difference, base float64) string {
 		text += " (" + percentage + ")"
 	}
 	if d.Interval != nil {
-		text += ", " + intervalText(d, differenceDecimals(d))
+		text += ", " + IntervalText(d, differenceDecimals(d))
 	}
 	return text
 }
 
-// meanAndInterval returns the mean of a difference and the ends of its interval.
-func meanAndInterval(d *result.Difference) []float64 {
+// Constant reports whether a difference is the same in all seeds: its interval has no width.
+func (d *Difference) Constant() bool {
+	return d.Interval != nil && d.Interval.High-d.Interval.Low <= tolerance*math.Abs(d.Mean)
+}
+
+// MeanAndInterval returns the mean of a difference and the ends of its interval.
+func MeanAndInterval(d *Difference) []float64 {
 	if d.Interval == nil {
 		return []float64{d.Mean}
 	}
@@ -139,14 +138,14 @@ func meanAndInterval(d *result.Difference) []float64 {
 }
 
 // differenceDecimals returns the number of decimals with which to format a difference.
-func differenceDecimals(d *result.Difference) int {
-	return enoughDecimals(d, format.Decimals(meanAndInterval(d)...))
+func differenceDecimals(d *Difference) int {
+	return EnoughDecimals(d, format.Decimals(MeanAndInterval(d)...))
 }
 
-// enoughDecimals increases decimals until no value other than 0 is shown as 0: the sign of an end of
+// EnoughDecimals increases decimals until no value other than 0 is shown as 0: the sign of an end of
 // the interval decides whether the difference is clear.
-func enoughDecimals(d *result.Difference, decimals int) int {
-	for _, v := range meanAndInterval(d) {
+func EnoughDecimals(d *Difference, decimals int) int {
+	for _, v := range MeanAndInterval(d) {
 		for v != 0 && decimals < 2*format.MaxDecimals && strings.Trim(format.Format(v, decimals), format.Minus+"0.") == "" {
 			decimals++
 		}
@@ -154,14 +153,17 @@ func enoughDecimals(d *result.Difference, decimals int) int {
 	return decimals
 }
 
-// intervalText formats the interval of a difference.
-func intervalText(d *result.Difference, decimals int) string {
+// IntervalText formats the interval of a difference, which has no width if the difference does not depend on the seed.
+func IntervalText(d *Difference, decimals int) string {
+	if d.Constant() {
+		return "in all seeds"
+	}
 	return "[" + format.Signed(d.Interval.Low, decimals) + ", " + format.Signed(d.Interval.High, decimals) + "]"
 }
 
 // topic is a figure, the time in which nodes or pods are in a state, with the words of its headlines.
 type topic struct {
-	figure result.Definition
+	figure Definition
 	// state completes "for less time".
 	state string
 	// unit follows the value of a profile, baseUnit the value of the first profile.
@@ -178,12 +180,12 @@ var (
 )
 
 func newTopic(figure, state, unit, baseUnit, never string) topic {
-	definition, _ := result.FigureByName(figure)
+	definition, _ := FigureByName(figure)
 	return topic{definition, state, unit, baseUnit, never}
 }
 
 // headline compares two profiles in a sentence.
-func (t *topic) headline(base, other map[string]result.Figure) string {
+func (t *topic) headline(base, other map[string]Figure) string {
 	before, ok := base[t.figure.Name]
 	after, both := other[t.figure.Name]
 	if !ok || !both {
@@ -191,17 +193,17 @@ func (t *topic) headline(base, other map[string]result.Figure) string {
 	}
 	value := format.Auto(after.Mean) + t.unit
 	values := value + " instead of " + format.Auto(before.Mean) + t.baseUnit + ", a difference of" +
-		differenceText(after.Difference, before.Mean)
-	switch assess(t.figure, after.Difference, before.Mean) {
-	case better:
+		DifferenceText(after.Difference, before.Mean)
+	switch Assess(t.figure, after.Difference, before.Mean) {
+	case Better:
 		return sentence(t.state) + " for less time: " + values + "; this is clear."
-	case worse:
+	case Worse:
 		return sentence(t.state) + " for more time: " + values + "; this is clear."
-	case unclear:
+	case Unclear:
 		return "Whether " + t.state + " for more or less time is not clear: " + values + "."
-	case singlePair:
+	case SinglePair:
 		return "With one seed, " + t.state + " for " + values + "."
-	case equal:
+	case Equal:
 		if after.Mean == 0 && t.never != "" {
 			return t.never
 		}

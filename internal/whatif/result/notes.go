@@ -1,0 +1,105 @@
+package result
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+)
+
+// muchUnmeasured is the share of pods placed before the first reading of load that is worth a note.
+const muchUnmeasured = 0.05
+
+// notes returns what to know before the figures are read: that profiles had no influence, no load to read, or no overload to avoid.
+func (r *Result) notes() []string {
+	var notes []string
+	if r.nothingScheduled() {
+		return []string{fmt.Sprintf("Nothing was scheduled: %s %s a node, so that profiles cannot differ. Add --reschedule.",
+			format.Part(r.Source.Pods, r.Source.Pods, "pod"), format.Form(r.Source.Pods, "has", "have"))}
+	}
+	if profiles, pods, of := r.unmeasured(); len(profiles) > 0 {
+		notes = append(notes, fmt.Sprintf("%s were placed before the first measurement of load, which %s %s. Spread the arrivals: with over= in "+
+			"--generate and --trace, or with a smaller --pack.", format.Part(pods, of, "pod"), strings.Join(profiles, " and "),
+			format.Form(len(profiles), "reads", "read")))
+	}
+	if r.neverOverloaded() {
+		notes = append(notes, r.idleNote())
+	}
+	return notes
+}
+
+// allRuns reports whether there are runs, and a condition is true for all of them.
+func (r *Result) allRuns(condition func(*Run) bool) bool {
+	found := false
+	for i := range r.Scenarios {
+		for j := range r.Scenarios[i].Profiles {
+			for k := range r.Scenarios[i].Profiles[j].Runs {
+				if found = true; !condition(&r.Scenarios[i].Profiles[j].Runs[k]) {
+					return false
+				}
+			}
+		}
+	}
+	return found
+}
+
+// nothingScheduled reports whether the scheduler had no pod to place in any run.
+func (r *Result) nothingScheduled() bool {
+	return r.allRuns(func(run *Run) bool { return !run.Interrupted && run.Scheduled+run.Unschedulable+run.Churn == 0 })
+}
+
+// neverOverloaded reports whether no node was overloaded in any run.
+func (r *Result) neverOverloaded() bool {
+	return r.allRuns(func(run *Run) bool { return run.OverloadMinutes == 0 })
+}
+
+// unmeasured returns the profiles that placed many pods before the first reading of load, and the largest number of such pods in a run, of
+// those that were scheduled.
+func (r *Result) unmeasured() (profiles []string, pods, of int) {
+	for j, name := range r.Profiles {
+		found := false
+		for i := range r.Scenarios {
+			for _, run := range r.Scenarios[i].Profiles[j].Runs {
+				if found = found || float64(run.Unmeasured) > muchUnmeasured*float64(run.Scheduled); run.Unmeasured > pods {
+					pods, of = run.Unmeasured, run.Scheduled
+				}
+			}
+		}
+		if found {
+			profiles = append(profiles, name)
+		}
+	}
+	return profiles, pods, of
+}
+
+// idleNote is the note on runs without overload: how near nodes came to their capacity, and how to simulate a busier cluster.
+func (r *Result) idleNote() string {
+	var p95, highest, mean float64
+	usage := false
+	for i := range r.Scenarios {
+		for j := range r.Scenarios[i].Profiles {
+			profile := &r.Scenarios[i].Profiles[j]
+			if profile.Slack != "" {
+				return "No node was overloaded in any run. Compare the pending time of pods with the cost of nodes."
+			}
+			for k := range profile.Runs {
+				run := &profile.Runs[k]
+				p95, highest = max(p95, run.CPULoad.P95), max(highest, run.CPULoad.Max, run.MemoryLoad.Max)
+			}
+		}
+		usage, mean = usage || r.Scenarios[i].UsageMean > 0, max(mean, r.Scenarios[i].UsageMean)
+	}
+	note := fmt.Sprintf("No node was overloaded in any run: the CPU load of nodes was %s of their capacity at the 95th percentile, and no load "+
+		"of CPU or memory was above %s. ", share(p95), share(highest))
+	if !usage || p95 == 0 {
+		return note + "Use a busier part of the recording, or fewer nodes, to see how profiles differ."
+	}
+	// The usage at which the 95th percentile reaches the capacity, as the load is in proportion to it.
+	more := math.Ceil(10*max(mean/p95, mean+0.1)) / 10
+	return note + fmt.Sprintf("Simulate more usage, such as --usage bursts:mean=%.1f (now %.2g), or fewer nodes, to see how profiles differ.",
+		more, mean)
+}
+
+// share formats a fraction in percent.
+func share(fraction float64) string { return fmt.Sprintf("%.0f %%", 100*fraction) }

@@ -1,0 +1,52 @@
+package result
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestNotes checks what is said before the figures of one or two profiles.
+func TestNotes(t *testing.T) {
+	// The usage at which the p95 of 0.6 reaches the capacity: 0.7 / 0.6 = 1.17, rounded up to 1.2.
+	idle := Run{Scheduled: 10, Outcome: Outcome{CPULoad: Distribution{P95: 0.6, Max: 0.8}, MemoryLoad: Distribution{Max: 0.9}}}
+	busy, placed, unmeasured := idle, Run{}, idle
+	busy.OverloadMinutes, unmeasured.OverloadMinutes, unmeasured.Unmeasured = 0.5, 1, 6
+	few := unmeasured
+	few.Scheduled = 1000
+	for name, tc := range map[string]struct {
+		runs  []Run
+		mean  float64
+		slack string
+		want  string
+	}{
+		"no runs": {nil, 0.7, "", ""},
+		"idle": {
+			[]Run{idle, idle}, 0.7, "",
+			"the CPU load of nodes was 60 % of their capacity at the 95th percentile, and no load of CPU or memory was above 90 %. " +
+				"Simulate more usage, such as --usage bursts:mean=1.2 (now 0.7)",
+		},
+		// 0.35 / 0.6 is less than what is simulated: a tenth more.
+		"idle, recorded usage": {[]Run{idle, idle}, 0, "", "Use a busier part of the recording"},
+		"overloaded once":      {[]Run{idle, busy}, 0.7, "", ""},
+		"idle, with slack":     {[]Run{idle, idle}, 0.7, "5%", "Compare the pending time"},
+		"nothing scheduled":    {[]Run{placed, placed}, 0.7, "", "Nothing was scheduled: 10 of 10 pods have a node"},
+		"before the first reading": {
+			[]Run{busy, unmeasured}, 0.7, "",
+			"6 of 10 pods were placed before the first measurement of load, which second reads. Spread the arrivals",
+		},
+		"a few before the first reading": {[]Run{busy, few}, 0.7, "", ""},
+	} {
+		r := Result{Source: Source{Pods: 10}, Profiles: []string{"first", "second"}, Scenarios: []Scenario{{UsageMean: tc.mean}}}
+		for i, profile := range r.Profiles {
+			p := Profile{Name: profile, Slack: tc.slack}
+			if i < len(tc.runs) {
+				p.Runs = tc.runs[i : i+1]
+			}
+			r.Scenarios[0].Profiles = append(r.Scenarios[0].Profiles, p)
+		}
+		got := strings.Join(r.notes(), " ")
+		if !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
