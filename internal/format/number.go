@@ -70,7 +70,7 @@ func Format(v float64, decimals int) string {
 func Auto(v float64) string { return Format(v, Decimals(v)) }
 
 // plain replaces the characters of reports that terminals and scripts do not expect.
-var plain = strings.NewReplacer(ThinSpace, ",", Minus, "-", None, "-")
+var plain = strings.NewReplacer(ThinSpace+"%", " %", ThinSpace, ",", Minus, "-", None, "-")
 
 // ToPlain replaces the characters of a text for reports that terminals and scripts do not expect.
 func ToPlain(text string) string { return plain.Replace(text) }

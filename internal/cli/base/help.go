@@ -112,8 +112,7 @@ func wrapHelp(text string, width int) string {
 	var head, body string // of the paragraph or item so far
 	flush := func() {
 		if body != "" {
-			wrapped := wordwrap.WrapString(body, uint(max(width-len(head), minColumn)))
-			out = append(out, head+strings.ReplaceAll(wrapped, "\n", "\n"+strings.Repeat(" ", len(head))))
+			out = append(out, Wrap(head, body, width))
 		}
 		head, body = "", ""
 	}
@@ -139,8 +138,11 @@ func wrapHelp(text string, width int) string {
 	return strings.Join(out, "\n")
 }
 
-// Wrap wraps a text of a result to the width of texts; of a line that begins with two spaces and a label, the text right of the label.
-func Wrap(text string) string { return wrapHelp(text, defaultWidth) }
+// Wrap returns a head followed by a text that is wrapped to a width, right of the head.
+func Wrap(head, text string, width int) string {
+	wrapped := wordwrap.WrapString(text, uint(max(width-len(head), minColumn)))
+	return head + strings.ReplaceAll(wrapped, "\n", "\n"+strings.Repeat(" ", len(head)))
+}
 
 // minColumn is the smallest width to which descriptions are wrapped.
 const minColumn = 20

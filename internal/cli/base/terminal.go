@@ -8,8 +8,8 @@ import (
 	"golang.org/x/term"
 )
 
-// defaultWidth is the width of help texts without a terminal, in columns.
-const defaultWidth = 80
+// DefaultWidth is the width of help texts without a terminal, in columns.
+const DefaultWidth = 80
 
 // widthOf returns the width of the terminal that a writer writes to. $COLUMNS overrides it.
 func widthOf(out io.Writer) int {
@@ -21,7 +21,7 @@ func widthOf(out io.Writer) int {
 			return columns
 		}
 	}
-	return defaultWidth
+	return DefaultWidth
 }
 
 // isTerminal reports whether a writer writes to a terminal.

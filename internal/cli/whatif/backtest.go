@@ -97,7 +97,7 @@ func (o *backtestOptions) run(cmd *cobra.Command) error {
 // printBacktest prints the summary, a table of the figures, and the assumptions.
 func printBacktest(out io.Writer, o *base.Output, r *compare.BacktestResult) {
 	fmt.Fprintf(out, "%s: %s, %s\n", base.Escape(r.Source.Name), format.Of(r.Source.Nodes, "node"), format.Of(r.Source.Pods, "pod"))
-	fmt.Fprintf(out, "%s\n\n", base.Wrap(base.Escape(r.Summary())))
+	fmt.Fprintf(out, "%s\n\n", base.Escape(r.Summary()))
 	t := base.NewTable("figure", "measured", "simulated", "error")
 	for i := range r.Figures {
 		f := &r.Figures[i]

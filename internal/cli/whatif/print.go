@@ -16,11 +16,11 @@ func printResult(out io.Writer, o *base.Output, r *result.Result) {
 	printConclusion(out, r)
 	fmt.Fprintf(out, "%s: %s\n", base.Escape(r.Source.Name), sizes(r))
 	if r.Backtest != nil {
-		fmt.Fprintln(out, base.Escape(base.Wrap(r.Backtest.Summary())))
+		fmt.Fprintln(out, base.Escape(r.Backtest.Summary()))
 	}
 	for i := range r.Scenarios {
 		scenario := &r.Scenarios[i]
-		fmt.Fprintf(out, "\n%s\n", base.Wrap(base.Escape(describeScenario(scenario))))
+		fmt.Fprintf(out, "\n%s\n", base.Escape(describeScenario(scenario)))
 		printFrontier(out, o, scenario)
 		printScenario(out, o, r, scenario)
 		printReasons(out, scenario)
@@ -31,16 +31,16 @@ func printResult(out io.Writer, o *base.Output, r *result.Result) {
 // printConclusion prints the notes and the recommendation.
 func printConclusion(out io.Writer, r *result.Result) {
 	for _, note := range r.Notes {
-		fmt.Fprintln(out, base.Wrap(base.Escape(note)))
+		fmt.Fprintln(out, base.Escape(note))
 	}
 	s := r.Recommendation
 	if s == nil {
 		return
 	}
-	fmt.Fprintln(out, base.Wrap(base.Escape(format.ToPlain(s.Headline))))
+	fmt.Fprintln(out, base.Wrap("", base.Escape(format.ToPlain(s.Headline)), base.DefaultWidth))
 	for _, part := range conclusionParts(s) {
 		for _, text := range part.texts {
-			fmt.Fprintln(out, base.Wrap(fmt.Sprintf("  %-7s  %s", part.label, base.Escape(format.ToPlain(text)))))
+			fmt.Fprintln(out, base.Wrap(fmt.Sprintf("  %-7s  ", part.label), base.Escape(format.ToPlain(text)), base.DefaultWidth))
 		}
 	}
 	fmt.Fprintln(out)
@@ -90,7 +90,7 @@ func printScenario(out io.Writer, o *base.Output, r *result.Result, s *result.Sc
 		scenarioTable(s, i, differing).Print(out, o)
 	}
 	if equal != "" {
-		fmt.Fprintln(out, base.Wrap(equal))
+		fmt.Fprintln(out, base.Wrap("", equal, base.DefaultWidth))
 	}
 	if len(s.Profiles) > 1 {
 		fmt.Fprintln(out, differenceNote(len(r.Seeds)))
