@@ -26,11 +26,12 @@ func runDemo(t *testing.T, args ...string) (stdout, stderr string, exitCode int)
 	return stdout, stderr, exitCode
 }
 
-// TestDemoOnce expects the results of a scenario in which load is learned, of a scenario without load, of a scenario whose load source fails, and of slack with
-// Karpenter: the pods of a burst wait for a node without slack, and do not wait with slack.
+// TestDemoOnce expects the results of a scenario in which load is learned, of one without load, of one whose load source fails, and of
+// slack with Karpenter: the pods of a burst wait for a node without slack, and do not wait with slack.
 func TestDemoOnce(t *testing.T) {
 	t.Parallel()
-	stdout, stderr, exitCode := runDemo(t, "--once", "-o", "json", "--scenario", "predicted,limits,risk-load,slack", "--autoscaler", "karpenter")
+	const scenarios = "predicted,limits,risk-load,slack"
+	stdout, stderr, exitCode := runDemo(t, "--once", "-o", "json", "--scenario", scenarios, "--autoscaler", "karpenter")
 	if exitCode != 0 {
 		t.Fatalf("exit code %d\n%s", exitCode, stderr)
 	}

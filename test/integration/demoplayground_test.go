@@ -49,8 +49,8 @@ func TestDemoPlayground(t *testing.T) {
 		t.Errorf("the commands print\n%s", out)
 	}
 	// 8 shop pods of 1 CPU fill two nodes of 4 CPUs. The slack is a third one.
-	awaitOnPage(t, match[1], "<h3>try ",
-		"<b>plimsoll-scheduler</b> selects <b>medium-2</b>; the default profile selects <b>small-2</b>", "PredictedUtilization +", "<h3>general-3</h3>")
+	awaitOnPage(t, match[1], "<h3>try ", "<b>plimsoll-scheduler</b> selects <b>medium-2</b>; the default profile selects <b>small-2</b>",
+		"small-2 scores ", "PredictedUtilization &#43;", "<h3>general-3</h3>")
 	kubeconfig := regexp.MustCompile(`export KUBECONFIG=\S+`).FindString(commands)
 	runInProject(t, kubeconfig+`
 kubectl run lost --image=registry.k8s.io/pause:3.10 --overrides='{"spec":{"schedulerName":"mine"}}'`)

@@ -15,15 +15,16 @@ func TestSummary(t *testing.T) {
 		return demo.Result{Scenario: "limits", Profile: profile, Pod: name, Node: node, Want: "n2", OK: node != "bad"}
 	}
 	const byDefault, ours = demo.DefaultProfile, "plimsoll-limits"
+	const limits = "the node whose limits fit better, not the one with fewer requests"
 	for _, tc := range []struct {
 		name, want string
 		results    []demo.Result
 	}{
-		{"limits", "the node whose limits fit better, not the one with fewer requests (a, c: n1 -> n2; d: pending -> n2)", []demo.Result{
+		{"limits", limits + " (a, c: n1 -> n2; d: pending -> n2)", []demo.Result{
 			pod(byDefault, "a", "n1"), pod(byDefault, "b", "n2"), pod(byDefault, "c", "n1"), pod(byDefault, "d", demo.Pending),
 			pod(ours, "a", "n2"), pod(ours, "b", "n2"), pod(ours, "c", "n2"), pod(ours, "d", "n2"),
 		}},
-		{"limits", "the node whose limits fit better, not the one with fewer requests (the same nodes)", []demo.Result{pod(byDefault, "a", "n1"), pod(ours, "a", "n1")}},
+		{"limits", limits + " (the same nodes)", []demo.Result{pod(byDefault, "a", "n1"), pod(ours, "a", "n1")}},
 		{
 			"limits", "unexpected result: scenario limits, plimsoll-limits, a -> bad, want n2",
 			[]demo.Result{pod(byDefault, "a", "n1"), pod(ours, "a", "bad")},
@@ -34,7 +35,8 @@ func TestSummary(t *testing.T) {
 			{Profile: slack.WithSlack, OK: true, Seconds: 0.02},
 			{Profile: slack.WithSlack, OK: true, Seconds: 0.03},
 		}},
-		{fleet.Scenario, "placements follow the resources of clusters or stay, as configured (2 decisions, the slowest after 0.23 s)", []demo.Result{
+		{fleet.Scenario, "placements follow the resources of clusters or stay, as configured " +
+			"(2 decisions, the slowest after 0.23 s)", []demo.Result{
 			{OK: true, Fleet: &demo.FleetStep{Seconds: 0.23}}, {OK: true, Fleet: &demo.FleetStep{}},
 		}},
 	} {

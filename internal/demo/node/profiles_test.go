@@ -2,6 +2,7 @@ package node
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -55,9 +56,10 @@ func TestViewDecision(t *testing.T) {
 			Name: name, Feasible: true, Total: total, Plugins: map[string]engine.PluginScore{"P": {Raw: total, Score: total, Weight: 1}},
 		}
 	}
-	got := viewDecision(Decision{Node: "best", Default: "byDefault", Scores: engine.PodScores{
-		Nodes: []engine.NodeScores{score("byDefault", 10), score("second", 40), score("best", 50), {Name: "small", Reason: "Insufficient cpu"}},
-	}})
+	decision := Decision{Node: "best", Default: "byDefault", Scores: engine.PodScores{Nodes: []engine.NodeScores{
+		score("byDefault", 10), score("second", 40), score("best", 50), {Name: "small", Reason: "Insufficient cpu"},
+	}}}
+	got := viewDecision(decision)
 	var order []string
 	for _, s := range got.Scores {
 		order = append(order, s.Node)
@@ -67,5 +69,9 @@ func TestViewDecision(t *testing.T) {
 	}
 	if want := "best scores 50, byDefault scores 10: P +40 (50 against 10)."; got.Reason != want {
 		t.Errorf("reason %q, want %q", got.Reason, want)
+	}
+	decision.Node = "second"
+	if got := viewDecision(decision); !strings.HasSuffix(got.Reason, " The scores have changed since the pod was scheduled.") {
+		t.Errorf("reason %q does not say that another node has a higher score", got.Reason)
 	}
 }

@@ -89,8 +89,8 @@ var predicted = Scenario{
 	Profile: "plimsoll-scheduler",
 	Nodes:   []demo.Node{{Name: "busy", CPU: "8"}, {Name: "idle", CPU: "8"}},
 	Running: []demo.Pod{
-		{Name: "pod1", Node: "busy"}, {Name: "pod2", Node: "busy"},
-		{Name: "pod3", Node: "idle", Request: "3"}, {Name: "pod4", Node: "idle", Request: "3"},
+		{Name: "pod1", Node: "busy"}, {Name: "pod2", Node: "busy"}, {Name: "pod3", Node: "busy"}, {Name: "pod4", Node: "busy"},
+		{Name: "pod5", Node: "idle", Request: "3"}, {Name: "pod6", Node: "idle", Request: "3"},
 	},
 	Steps: []Step{
 		{StopLoad: true},
@@ -231,7 +231,7 @@ var playground = Scenario{
 var playgroundLoad = Measurements{
 	"small-1": withLoad(0.2, 0.02), "small-2": withLoad(0.85, 0.05),
 	"medium-1": withLoad(0.7, 0.15), "medium-2": withLoad(0.1, 0.02),
-	"large-1": withLoad(0.6, 0.2), "large-2": withLoad(0.35, 0.04),
+	"large-1": withLoad(0.6, 0.2), "large-2": withLoad(0.55, 0.1),
 }
 
 // playgroundPods returns the pods of the playground in the order of their names: snapshots have pods that were created in

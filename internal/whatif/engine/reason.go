@@ -36,7 +36,7 @@ func (p PodScores) ReasonAgainst(node, rival string) string {
 		return fmt.Sprintf("%s and %s both score %d; one of them is selected at random.", node, other.Name, selected.Total)
 	}
 	reason := fmt.Sprintf("%s scores %d, %s scores %d: %s.", node, selected.Total, other.Name, other.Total, difference(selected, other))
-	if selected.Total < other.Total {
+	if slices.ContainsFunc(p.Nodes, func(n NodeScores) bool { return n.Feasible && n.Total > selected.Total }) {
 		reason += " The scores have changed since the pod was scheduled."
 	}
 	return reason
