@@ -52,7 +52,7 @@ type Environment struct {
 }
 
 // Start starts a control plane and a scheduler with the plugins. They run until Stop is called or
-// ctx ends. loadArguments are the arguments of LowRiskOverCommitment that name the load source; progress
+// ctx ends. loadArguments are the arguments of the plugins that name the load source; progress
 // is called before each step. The caller's main must call controlplane.RunIfChild first.
 func Start(ctx context.Context, loadArguments string, progress func(string)) (_ *Environment, err error) {
 	ctx, stop := context.WithCancel(ctx)
@@ -93,8 +93,7 @@ func Attach(access *rest.Config, scheduler *internalconfig.KubeSchedulerConfigur
 }
 
 // Profiles returns the configuration of a scheduler with the profiles of the node scenarios.
-// The scheduler reads load from the source that loadArguments, arguments of LowRiskOverCommitment,
-// name.
+// The scheduler reads load from the source that loadArguments, arguments of the plugins, name.
 func Profiles(loadArguments string, maxLoadAge time.Duration) string {
 	return strings.NewReplacer("LOAD_SOURCE", loadArguments, "MAX_LOAD_AGE", maxLoadAge.String()).Replace(profiles)
 }

@@ -70,7 +70,7 @@ func (r Result) Summary() string {
 	switch {
 	case r.Fleet != nil:
 		f := r.Fleet
-		return fmt.Sprintf("%s (%s), %s: %s selects %s", f.Story, r.Profile, f.Step, f.Placement, strings.Join(f.Chosen, ", "))
+		return fmt.Sprintf("%s, %s: %s selects %s", f.Story, f.Step, f.Placement, strings.Join(f.Chosen, ", "))
 	case r.Slack != nil:
 		s := r.Slack
 		return fmt.Sprintf("%s, %s: target %s, available %s, %s, %s", r.Profile, s.Step, s.Target, s.Available,

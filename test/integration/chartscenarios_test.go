@@ -189,13 +189,13 @@ type fileFeed struct {
 	pages func(ctx context.Context, path string) (string, error)
 
 	mu   sync.Mutex
-	feed *node.Measurements
+	feed node.Measurements // nil for none
 }
 
 // start writes the file until the end of the test, at first with the load of an unknown node.
 func (f *fileFeed) start(t *testing.T) {
 	t.Helper()
-	f.feed = &node.Measurements{Nodes: map[string]load.Node{"none": {CPU: load.Utilization{Mean: 0.5}, HasCPU: true}}}
+	f.feed = node.Measurements{"none": {CPU: load.Utilization{Mean: 0.5}, HasCPU: true}}
 	if err := f.write(); err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func (f *fileFeed) write() error {
 }
 
 // Set implements node.LoadSource.
-func (f *fileFeed) Set(ctx context.Context, feed *node.Measurements) error {
+func (f *fileFeed) Set(ctx context.Context, feed node.Measurements) error {
 	f.mu.Lock()
 	f.feed = feed
 	changed := time.Now()

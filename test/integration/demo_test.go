@@ -26,11 +26,12 @@ func runDemo(t *testing.T, args ...string) (stdout, stderr string, exitCode int)
 	return stdout, stderr, exitCode
 }
 
-// TestDemoOnce expects the results of a scenario without load, of a scenario whose load source fails, and of slack with
-// Karpenter: the pods of a burst wait for a node without slack, and do not wait with slack.
+// TestDemoOnce expects the results of a scenario in which load is learned, of one without load, of one whose load source fails, and of
+// slack with Karpenter: the pods of a burst wait for a node without slack, and do not wait with slack.
 func TestDemoOnce(t *testing.T) {
 	t.Parallel()
-	stdout, stderr, exitCode := runDemo(t, "--once", "-o", "json", "--scenario", "limits,risk-load,slack", "--autoscaler", "karpenter")
+	const scenarios = "predicted,limits,risk-load,slack"
+	stdout, stderr, exitCode := runDemo(t, "--once", "-o", "json", "--scenario", scenarios, "--autoscaler", "karpenter")
 	if exitCode != 0 {
 		t.Fatalf("exit code %d\n%s", exitCode, stderr)
 	}
@@ -68,6 +69,8 @@ func TestDemoOnce(t *testing.T) {
 		}
 	}
 	wantSelected := []string{
+		"predicted: default-scheduler, before -> busy", "predicted: default-scheduler, after -> busy",
+		"predicted: plimsoll-scheduler, before -> busy", "predicted: plimsoll-scheduler, after -> idle",
 		"limits: default-scheduler, pod5 -> node1", "limits: plimsoll-limits, pod5 -> node2",
 		"risk-load: default-scheduler, pod3", "risk-load: default-scheduler, pod4",
 		"risk-load: plimsoll-low-risk, pod3 -> calm", "risk-load: plimsoll-low-risk, pod4 -> hectic",

@@ -2,16 +2,19 @@ package integration
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
@@ -32,7 +35,7 @@ func TestDemoPlayground(t *testing.T) {
 	})
 	match := regexp.MustCompile(`live page: +(http://127\.0\.0\.1:\d+)`).FindStringSubmatch(log.String())
 	_, commands, found := strings.Cut(log.String(), "project's folder:\n")
-	if match == nil || !found || !strings.Contains(log.String(), "profiles:   default-scheduler, plimsoll-limits, ") {
+	if match == nil || !found || !strings.Contains(log.String(), "profiles:   default-scheduler, plimsoll-scheduler, plimsoll-limits, ") {
 		t.Fatalf("the last lines of the demo are incomplete:\n%s", log)
 	}
 	awaitOnPage(t, match[1], "<h3>large-1</h3>")
@@ -46,8 +49,8 @@ func TestDemoPlayground(t *testing.T) {
 		t.Errorf("the commands print\n%s", out)
 	}
 	// 8 shop pods of 1 CPU fill two nodes of 4 CPUs. The slack is a third one.
-	awaitOnPage(t, match[1], "<h3>try ",
-		"<b>plimsoll-limits</b> selects <b>medium-2</b>; the default profile selects <b>small-2</b>", "<h3>general-3</h3>")
+	awaitOnPage(t, match[1], "<h3>try ", "<b>plimsoll-scheduler</b> selects <b>medium-2</b>; the default profile selects <b>small-2</b>",
+		"small-2 scores ", "PredictedUtilization &#43;", "<h3>general-3</h3>")
 	kubeconfig := regexp.MustCompile(`export KUBECONFIG=\S+`).FindString(commands)
 	runInProject(t, kubeconfig+`
 kubectl run lost --image=registry.k8s.io/pause:3.10 --overrides='{"spec":{"schedulerName":"mine"}}'`)
@@ -62,6 +65,48 @@ kubectl run lost --image=registry.k8s.io/pause:3.10 --overrides='{"spec":{"sched
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("remaining files: %v (%v)", left, err)
+	}
+}
+
+// TestTutorialOverDemo runs the comparison of the tutorial over the cluster of the demo, and expects that nodes are overloaded
+// for clearly less time than with the default profile.
+func TestTutorialOverDemo(t *testing.T) {
+	t.Parallel()
+	commands, err := doccheck.CommandsOf("../..", "plimsoll")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(commands, func(c doccheck.Command) bool {
+		return strings.HasSuffix(c.Page, "tutorial.md") && slices.Contains(c.Words, "--snapshot")
+	})
+	if i < 0 {
+		t.Fatal("the tutorial compares no profiles over a snapshot")
+	}
+	_, kubeconfig := playground(t)
+	file, args := filepath.Join(t.TempDir(), "s.tar.gz"), append(commands[i].Arguments(), "-o", "json")
+	args[slices.Index(args, "--snapshot")+1] = file
+	mustPlimsoll(t, "snapshot", "-o", file, "--kubeconfig", kubeconfig)
+	stdout, _ := mustPlimsoll(t, args...)
+	type figure struct {
+		Mean       float64
+		Difference struct {
+			Mean     float64
+			Interval struct{ Clear bool }
+		}
+	}
+	var result struct {
+		Scenarios []struct {
+			Profiles []struct{ Figures map[string]figure }
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &result); err != nil {
+		t.Fatal(err)
+	}
+	for _, profile := range result.Scenarios[0].Profiles[1:] {
+		overload, unschedulable := profile.Figures["overloadMinutes"], profile.Figures["unschedulable"]
+		if !overload.Difference.Interval.Clear || overload.Difference.Mean >= -overload.Mean || unschedulable.Mean != 0 {
+			t.Errorf("%v: overload %+v, want less than half of the default's; unschedulable %+v", commands[i], overload, unschedulable)
+		}
 	}
 }
 

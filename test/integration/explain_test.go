@@ -46,13 +46,14 @@ func playground(t *testing.T) (page, kubeconfig string) {
 		}
 	})
 	var log strings.Builder
-	lines := bufio.NewScanner(stderr)
+	lines, isReady := bufio.NewScanner(stderr), false
 	for kubeconfig == "" && lines.Scan() {
 		fmt.Fprintln(&log, lines.Text())
+		isReady = isReady || strings.Contains(lines.Text(), "the cluster runs until you press Ctrl-C")
 		if match := regexp.MustCompile(`(http://127\.0\.0\.1:\d+)`).FindString(lines.Text()); match != "" {
 			page = match
 		}
-		if match := regexp.MustCompile(`KUBECONFIG=(\S+)`).FindStringSubmatch(lines.Text()); match != nil {
+		if match := regexp.MustCompile(`KUBECONFIG=(\S+)`).FindStringSubmatch(lines.Text()); match != nil && isReady {
 			kubeconfig = match[1]
 		}
 	}
@@ -81,7 +82,7 @@ func TestExplainAgreesWithPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, profile := range []string{v1.DefaultSchedulerName, "plimsoll-limits", "plimsoll-low-risk"} {
+	for i, profile := range []string{"plimsoll-scheduler", v1.DefaultSchedulerName, "plimsoll-limits", "plimsoll-low-risk"} {
 		pod := fmt.Sprintf("pod-%d", i)
 		createPod(t, client, pod, "", profile, "1", "3")
 		pattern := regexp.MustCompile(fmt.Sprintf(decision, pod, profile))

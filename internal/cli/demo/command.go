@@ -53,8 +53,8 @@ func newCommand() *cobra.Command {
 		Short: "Run scenarios with a real scheduler, with and without Plimsoll",
 		Long: `Start etcd, kube-apiserver and kube-scheduler with Plimsoll's plugins on 127.0.0.1,
 run small scenarios through the API, each with the default profile and with a profile
-of Plimsoll, and print one line for each: the pods that Plimsoll places on another
-node. In the scenario slack, the
+of Plimsoll, and print one line for each: the outcome, and the pods that Plimsoll
+places on another node. In the scenario slack, the
 controller reserves capacity on nodes that an autoscaler adds: a built-in stand-in, or
 Karpenter with simulated machines, which is built from the project's directory. In the
 scenario fleet, the controller decides placements over managed clusters (objects only,
@@ -63,7 +63,7 @@ slack controller, the autoscaler, a live page and a kubeconfig, until the demo i
 interrupted. All files and processes are removed.`,
 		Example: `  plimsoll-demo
   plimsoll-demo --once -o json
-  plimsoll-demo --scenario limits,risk-load
+  plimsoll-demo --scenario predicted,limits
   plimsoll-demo --scenario slack
   plimsoll-demo --scenario slack --autoscaler karpenter
   plimsoll-demo --scenario fleet`,
@@ -139,10 +139,12 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 	if !o.once {
 		page.Serve(ctx, listener, d.view)
 		say("live page: " + url)
+		first := d.commands()[:2]
+		say("when the scenarios have run, in less than a minute, try in another terminal:\n  " + first[0].Text + "\n  " + first[1].Text)
 	}
 	report := func(string, []demo.Result) {}
 	if o.output.Format == base.FormatTable {
-		fmt.Fprintf(out, lineFormat, "SCENARIO", "RESULT (NODE WITH THE DEFAULT PROFILE -> WITH PLIMSOLL)")
+		fmt.Fprintf(out, lineFormat, "SCENARIO", "OUTCOME WITH PLIMSOLL (PODS: NODE WITH THE DEFAULT PROFILE -> WITH PLIMSOLL)")
 		report = func(name string, results []demo.Result) { fmt.Fprintf(out, lineFormat, name, summary(name, results)) }
 	}
 	results, err := d.run(ctx, o.scenarios, report)

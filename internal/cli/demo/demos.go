@@ -114,10 +114,14 @@ func (d *demos) view(ctx context.Context) (page.Live, error) {
 
 // stay keeps a cluster for users until ctx ends. The slack controller and the autoscaler run in it.
 func (d *demos) stay(ctx context.Context, url string, say func(string)) error {
-	if err := d.node.Play(ctx); err != nil {
+	if err := d.env.Clear(ctx); err != nil {
 		return err
 	}
+	// The pods of the pool come first, so that a what-if that schedules all pods again leaves the nodes of the pool to them.
 	if err := d.slack.Play(ctx); err != nil {
+		return err
+	}
+	if err := d.node.Play(ctx); err != nil {
 		return err
 	}
 	if err := d.fleet.Play(ctx); err != nil {

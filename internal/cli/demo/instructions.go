@@ -36,7 +36,7 @@ func (d *demos) commands() []page.LiveCommand {
 		{Purpose: "Use the demo's cluster in this terminal.", Text: "export KUBECONFIG=" + d.env.Kubeconfig()},
 		{
 			Purpose: "Create a pod; the live page shows which node its profile and the default profile select, and why.",
-			Text:    `kubectl run try --image=registry.k8s.io/pause:3.10 --overrides='{"spec":{"schedulerName":"plimsoll-limits"}}'`,
+			Text:    `kubectl run try --image=registry.k8s.io/pause:3.10 --overrides='{"spec":{"schedulerName":"plimsoll-scheduler"}}'`,
 		},
 		{
 			Purpose: "Keep slack in the node pool general; the autoscaler adds a node for it.",

@@ -7,6 +7,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/fleet"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
 )
 
@@ -24,7 +25,8 @@ func summary(name string, results []demo.Result) string {
 	case fleet.Scenario:
 		return summarizeFleet(results)
 	}
-	return summarizePods(results)
+	s, _ := node.Find(name)
+	return fmt.Sprintf("%s (%s)", s.Shows, summarizePods(results))
 }
 
 // summarizePods returns the pods that Plimsoll places on another node than the default profile.
@@ -60,12 +62,13 @@ func summarizeSlack(results []demo.Result) string {
 	for _, r := range results {
 		slowest[r.Profile] = max(slowest[r.Profile], r.Seconds)
 	}
-	return fmt.Sprintf("slowest pod of a burst waits %.2f s %s, %.2f s %s",
+	return fmt.Sprintf("pods of a burst wait up to %.2f s %s, up to %.2f s %s",
 		slowest[slack.WithoutSlack], slack.WithoutSlack, slowest[slack.WithSlack], slack.WithSlack)
 }
 
 // summarizeFleet returns the number of decisions, and the time of the slowest decision.
 func summarizeFleet(results []demo.Result) string {
 	slowest := slices.MaxFunc(results, func(a, b demo.Result) int { return int(1000 * (a.Fleet.Seconds - b.Fleet.Seconds)) })
-	return fmt.Sprintf("%d decisions over simulated clusters as expected, the slowest after %.2f s", len(results), slowest.Fleet.Seconds)
+	return fmt.Sprintf("placements follow the resources of clusters or stay, as configured (%d decisions, the slowest after %.2f s)",
+		len(results), slowest.Fleet.Seconds)
 }

@@ -15,26 +15,28 @@ func TestSummary(t *testing.T) {
 		return demo.Result{Scenario: "limits", Profile: profile, Pod: name, Node: node, Want: "n2", OK: node != "bad"}
 	}
 	const byDefault, ours = demo.DefaultProfile, "plimsoll-limits"
+	const limits = "the node whose limits fit better, not the one with fewer requests"
 	for _, tc := range []struct {
 		name, want string
 		results    []demo.Result
 	}{
-		{"limits", "a, c: n1 -> n2; d: pending -> n2", []demo.Result{
+		{"limits", limits + " (a, c: n1 -> n2; d: pending -> n2)", []demo.Result{
 			pod(byDefault, "a", "n1"), pod(byDefault, "b", "n2"), pod(byDefault, "c", "n1"), pod(byDefault, "d", demo.Pending),
 			pod(ours, "a", "n2"), pod(ours, "b", "n2"), pod(ours, "c", "n2"), pod(ours, "d", "n2"),
 		}},
-		{"limits", "the same nodes", []demo.Result{pod(byDefault, "a", "n1"), pod(ours, "a", "n1")}},
+		{"limits", limits + " (the same nodes)", []demo.Result{pod(byDefault, "a", "n1"), pod(ours, "a", "n1")}},
 		{
 			"limits", "unexpected result: scenario limits, plimsoll-limits, a -> bad, want n2",
 			[]demo.Result{pod(byDefault, "a", "n1"), pod(ours, "a", "bad")},
 		},
-		{slack.Scenario, "slowest pod of a burst waits 3.14 s without slack, 0.03 s with slack", []demo.Result{
+		{slack.Scenario, "pods of a burst wait up to 3.14 s without slack, up to 0.03 s with slack", []demo.Result{
 			{Profile: slack.WithoutSlack, OK: true, Seconds: 3.14},
 			{Profile: slack.WithoutSlack, OK: true, Slack: &demo.SlackStep{}},
 			{Profile: slack.WithSlack, OK: true, Seconds: 0.02},
 			{Profile: slack.WithSlack, OK: true, Seconds: 0.03},
 		}},
-		{fleet.Scenario, "2 decisions over simulated clusters as expected, the slowest after 0.23 s", []demo.Result{
+		{fleet.Scenario, "placements follow the resources of clusters or stay, as configured " +
+			"(2 decisions, the slowest after 0.23 s)", []demo.Result{
 			{OK: true, Fleet: &demo.FleetStep{Seconds: 0.23}}, {OK: true, Fleet: &demo.FleetStep{}},
 		}},
 	} {

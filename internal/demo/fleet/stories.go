@@ -18,8 +18,8 @@ const Scenario = "fleet"
 const Shows = "placements select clusters by their resources, and follow changes or stay, depending on weights " +
 	"(the ManagedClusters are objects without real clusters)"
 
-// versions are the API versions of placements in which each story is run.
-var versions = []string{"v1alpha1", "v1beta1"}
+// version is the API version of the placements.
+const version = "v1beta1"
 
 const (
 	// FollowsWithin is the time in which a decision should follow a change. Decisions that should
@@ -79,14 +79,11 @@ type run struct {
 	results  []demo.Result
 }
 
-// runStories runs all stories in one API version, then in the other, so that the controller has
-// processed all changes of a placement long before the next one of the same name is created.
+// runStories runs all stories.
 func (r *run) runStories(ctx context.Context) error {
-	for _, version := range versions {
-		for _, s := range stories {
-			if err := r.runStory(ctx, s, version); err != nil {
-				return fmt.Errorf("story %s (%s): %w", s.folder, version, err)
-			}
+	for _, s := range stories {
+		if err := r.runStory(ctx, s); err != nil {
+			return fmt.Errorf("story %s: %w", s.folder, err)
 		}
 	}
 	return nil
@@ -94,10 +91,10 @@ func (r *run) runStories(ctx context.Context) error {
 
 // runStory runs a story and restores the fleet. It waits until the controller has observed the
 // restored fleet, because the first decision of the next story depends on it.
-func (r *run) runStory(ctx context.Context, s story, version string) error {
+func (r *run) runStory(ctx context.Context, s story) error {
 	before := make([][]string, len(s.placements))
 	for _, change := range s.changes {
-		began, file := time.Now(), placementFile(s.folder, version)
+		began, file := time.Now(), placementFile(s.folder)
 		if change.file != "" {
 			file = "changes/" + change.file + ".yaml"
 		}

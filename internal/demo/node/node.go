@@ -21,7 +21,7 @@ import (
 // LoadSource is the source from which the scheduler reads load.
 type LoadSource interface {
 	// Set changes the reported load, nil for none, and returns when the scheduler uses the change.
-	Set(ctx context.Context, load *Measurements) error
+	Set(ctx context.Context, load Measurements) error
 	// Reading returns the load that the scheduler uses, the zero value if there is none.
 	Reading(ctx context.Context) load.Reading
 }
@@ -70,7 +70,11 @@ func (d *Demo) add(decision Decision) {
 
 // Run clears the cluster and runs a scenario with one profile.
 func (d *Demo) Run(ctx context.Context, s Scenario, profile string) ([]demo.Result, error) {
-	results, err := d.run(ctx, s, profile)
+	err := d.env.Clear(ctx)
+	var results []demo.Result
+	if err == nil {
+		results, err = d.run(ctx, s, profile)
+	}
 	if err != nil {
 		return results, fmt.Errorf("scenario %s, profile %s: %w", s.Name, profile, err)
 	}
@@ -78,9 +82,6 @@ func (d *Demo) Run(ctx context.Context, s Scenario, profile string) ([]demo.Resu
 }
 
 func (d *Demo) run(ctx context.Context, s Scenario, profile string) ([]demo.Result, error) {
-	if err := d.env.Clear(ctx); err != nil {
-		return nil, err
-	}
 	for _, node := range s.Nodes {
 		if err := d.env.CreateNode(ctx, node); err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -12,7 +13,7 @@ import (
 // Scenario is a small cluster and a sequence of steps.
 type Scenario struct {
 	Name string
-	// Shows describes the scenario in one sentence.
+	// Shows is the outcome with the profile of the scenario in a few words.
 	Shows string
 	// Profile is the scheduler profile that is compared with the default one.
 	Profile string
@@ -29,7 +30,7 @@ type Step struct {
 	// Delete is the name of a pod that is deleted.
 	Delete string
 	// Load is the load that the load source reports from now on.
-	Load *Measurements
+	Load Measurements
 	// StopLoad makes the load source fail from now on. The step ends when the last load is too old
 	// to be used.
 	StopLoad bool
@@ -42,12 +43,8 @@ type Arrival struct {
 	WantDefault, Want string
 }
 
-// Measurements are the load of nodes, or a message of a load-watcher service.
-type Measurements struct {
-	Nodes map[string]load.Node
-	// Message contains %d for the timestamp.
-	Message string
-}
+// Measurements are the load of nodes by name.
+type Measurements map[string]load.Node
 
 // create returns a step that creates a pod.
 func create(pod demo.Pod, wantDefault, want string) Step {
@@ -64,7 +61,7 @@ func withLoad(cpuMean, cpuStdDev float64) load.Node {
 }
 
 // Scenarios are the scenarios of the demo. The comment on each explains the expected nodes.
-var Scenarios = []Scenario{limits, allocatableLeast, allocatableChurn, allocatableMost, riskLimitsOnly, riskLoad, riskBadFeed}
+var Scenarios = []Scenario{predicted, limits, allocatableLeast, allocatableChurn, allocatableMost, riskLimitsOnly, riskLoad}
 
 // Names returns the names of the scenarios.
 func Names() (names []string) {
@@ -83,11 +80,31 @@ func Find(name string) (Scenario, bool) {
 	return Scenarios[i], true
 }
 
+// predicted: kube-scheduler counts 100 millicores for each pod without a request, so that busy looks empty and idle,
+// whose pods request 6 of 8 CPUs, full. Measured, busy uses 6.4 CPUs and idle 0.8. Before the first reading the plugin
+// expects pods to use their requests, as kube-scheduler does.
+var predicted = Scenario{
+	Name:    "predicted",
+	Shows:   "once the load is read, the idle node, not the one that only looks empty",
+	Profile: "plimsoll-scheduler",
+	Nodes:   []demo.Node{{Name: "busy", CPU: "8"}, {Name: "idle", CPU: "8"}},
+	Running: []demo.Pod{
+		{Name: "pod1", Node: "busy"}, {Name: "pod2", Node: "busy"}, {Name: "pod3", Node: "busy"}, {Name: "pod4", Node: "busy"},
+		{Name: "pod5", Node: "idle", Request: "3"}, {Name: "pod6", Node: "idle", Request: "3"},
+	},
+	Steps: []Step{
+		{StopLoad: true},
+		create(demo.Pod{Name: "before"}, "busy", "busy"),
+		{Load: Measurements{"busy": withLoad(0.8, 0.1), "idle": withLoad(0.1, 0.02)}},
+		create(demo.Pod{Name: "after"}, "busy", "idle"),
+	},
+}
+
 // limits: node1 has lower requests (4 of 8 CPUs, node2 has 5), node2 has lower limits: with pod5
 // they are 6+4+4 = 14 of 8 on node1 and 3+2+4 = 9 of 8 on node2.
 var limits = Scenario{
 	Name:    "limits",
-	Shows:   "the default profile selects the node whose limits already exceed its capacity; NodeResourcesLimits does not",
+	Shows:   "the node whose limits fit better, not the one with fewer requests",
 	Profile: "plimsoll-limits",
 	Nodes:   []demo.Node{{Name: "node1", CPU: "8"}, {Name: "node2", CPU: "8"}},
 	Running: []demo.Pod{
@@ -103,7 +120,7 @@ var limits = Scenario{
 // utilization. That leaves 200-5-5-100 = 90 CPUs, too few for the second large pod.
 var allocatableLeast = Scenario{
 	Name:    "allocatable-least",
-	Shows:   "small pods are bound to the small node, so that both large pods fit",
+	Shows:   "small pods fill the small node, so that both large pods fit",
 	Profile: "plimsoll-allocatable-least",
 	Nodes:   []demo.Node{{Name: "small", CPU: "10"}, {Name: "large", CPU: "200"}},
 	Steps: []Step{
@@ -119,7 +136,7 @@ var allocatableLeast = Scenario{
 // With ten-2 on the small node, 10+40 CPUs are free on the large node.
 var allocatableChurn = Scenario{
 	Name:    "allocatable-churn",
-	Shows:   "free capacity is kept on one node while pods are created and deleted",
+	Shows:   "free capacity stays on one node while pods come and go",
 	Profile: "plimsoll-allocatable-least",
 	Nodes:   []demo.Node{{Name: "small", CPU: "20", Memory: "8Gi"}, {Name: "large", CPU: "100", Memory: "512Gi"}},
 	Running: []demo.Pod{
@@ -138,7 +155,7 @@ var allocatableChurn = Scenario{
 // node with the pod (2 of 4): the default profile selects one of the small nodes.
 var allocatableMost = Scenario{
 	Name:    "allocatable-most",
-	Shows:   "pods are packed on the large permanent node; the small nodes stay empty and can be removed",
+	Shows:   "pods fill the permanent node, so that spot nodes can be removed",
 	Profile: "plimsoll-allocatable-most",
 	Nodes:   []demo.Node{{Name: "permanent", CPU: "64"}, {Name: "spot-1", CPU: "4"}, {Name: "spot-2", CPU: "4"}},
 	Running: []demo.Pod{{Name: "fifty-six", Node: "permanent", Request: "56"}},
@@ -154,7 +171,7 @@ var allocatableMost = Scenario{
 // are 7, which the node can provide: a risk of 0.
 var riskLimitsOnly = Scenario{
 	Name:    "risk-limits-only",
-	Shows:   "same requests, no load data: the node with the lower limits is selected",
+	Shows:   "without load data, the node with the lower limits",
 	Profile: "plimsoll-low-risk",
 	Nodes:   []demo.Node{{Name: "eager", CPU: "8"}, {Name: "modest", CPU: "8"}},
 	Running: []demo.Pod{
@@ -173,7 +190,7 @@ var riskLimitsOnly = Scenario{
 // pod is bound to hectic.
 var riskLoad = Scenario{
 	Name:    "risk-load",
-	Shows:   "same requests and limits: the node with the lower load is selected while its load is known",
+	Shows:   "the node with the lower load, or without load data the lower limits",
 	Profile: "plimsoll-low-risk",
 	Nodes:   []demo.Node{{Name: "hectic", CPU: "8"}, {Name: "calm", CPU: "8"}},
 	Running: []demo.Pod{
@@ -181,45 +198,15 @@ var riskLoad = Scenario{
 		{Name: "pod2", Node: "calm", Request: "4", Limit: "8", MemoryRequest: "32Gi", MemoryLimit: "32Gi"},
 	},
 	Steps: []Step{
-		{Load: &Measurements{Nodes: map[string]load.Node{"hectic": withLoad(0.7, 0.2), "calm": withLoad(0.3, 0.05)}}},
+		{Load: Measurements{"hectic": withLoad(0.7, 0.2), "calm": withLoad(0.3, 0.05)}},
 		create(demo.Pod{Name: "pod3", Request: "1", Limit: "3", MemoryRequest: "1Gi", MemoryLimit: "1Gi"}, demo.Any, "calm"),
 		{StopLoad: true},
 		create(demo.Pod{Name: "pod4", Request: "1", Limit: "3", MemoryRequest: "1Gi", MemoryLimit: "1Gi"}, demo.Any, "hectic"),
 	},
 }
 
-// message returns a message in which node a has these CPU metrics and node b a load of 20 %.
-func message(metrics string) *Measurements {
-	return &Measurements{Message: `{"timestamp":%d,"window":{"duration":"15m"},"source":"demo","data":{"NodeMetricsMap":{
-		"a":{"metrics":[` + metrics + `]},
-		"b":{"metrics":[{"type":"CPU","operator":"AVG","value":20},{"type":"CPU","operator":"STD","value":1}]}}}}`}
-}
-
-// riskBadFeed: values that can be interpreted count: a latest value alone is used as the mean, a
-// value over 100 as 100. Other values are ignored, and the node is scored by its limits.
-var riskBadFeed = Scenario{
-	Name:    "risk-bad-feed",
-	Shows:   "invalid values in a load message are ignored, valid ones are used",
-	Profile: "plimsoll-low-risk",
-	Nodes:   []demo.Node{{Name: "a", CPU: "64"}, {Name: "b", CPU: "64"}},
-	Running: []demo.Pod{
-		{Name: "pod1", Node: "a", Request: "32", Limit: "64"},
-		{Name: "pod2", Node: "b", Request: "32", Limit: "64"},
-	},
-	Steps: []Step{
-		{Load: message(`{"type":"CPU","operator":"Latest","value":90}`)},
-		create(demo.Pod{Name: "latest-only", Request: "100m", Limit: "100m"}, demo.Any, "b"),
-		{Load: message(`{"type":"CPU","operator":"AVG","value":250},{"type":"CPU","operator":"STD","value":2}`)},
-		create(demo.Pod{Name: "over-100", Request: "100m", Limit: "100m"}, demo.Any, "b"),
-		{Load: message(`{"type":"CPU","operator":"AVG","value":NaN},{"type":"CPU","operator":"STD","value":NaN}`)},
-		create(demo.Pod{Name: "not-a-number", Request: "100m", Limit: "100m"}, demo.Any, demo.Any),
-		{Load: message(`{"type":"CPU","operator":"AVG","value":-5},{"type":"CPU","operator":"STD","value":-1}`)},
-		create(demo.Pod{Name: "negative", Request: "100m", Limit: "100m"}, demo.Any, demo.Any),
-	},
-}
-
 // playground is the cluster that remains after the scenarios, for users to add pods to. A pod without requests shows the
-// difference between profiles: by requests small-2 has most free capacity, by limits medium-2.
+// difference between profiles: by requests small-2 has most free capacity, by limits and by load medium-2.
 var playground = Scenario{
 	Name: "playground",
 	Nodes: []demo.Node{
@@ -234,25 +221,45 @@ var playground = Scenario{
 		{Name: "web-1", Node: "medium-1", Request: "2", Limit: "8", MemoryRequest: "4Gi", MemoryLimit: "8Gi"},
 		{Name: "web-2", Node: "medium-1", Request: "1", Limit: "6", MemoryRequest: "4Gi", MemoryLimit: "8Gi"},
 		{Name: "web-3", Node: "medium-2", Request: "2", Limit: "3", MemoryRequest: "4Gi", MemoryLimit: "8Gi"},
-		{Name: "batch-1", Node: "large-1", Request: "12", Limit: "40", MemoryRequest: "32Gi", MemoryLimit: "64Gi"},
-		{Name: "batch-2", Node: "large-2", Request: "12", Limit: "16", MemoryRequest: "32Gi", MemoryLimit: "48Gi"},
+		{Name: "batch-1", Node: "large-1", Request: "12", Limit: "12", MemoryRequest: "32Gi", MemoryLimit: "32Gi"},
+		{Name: "batch-2", Node: "large-2", Request: "12", Limit: "12", MemoryRequest: "32Gi", MemoryLimit: "32Gi"},
 		{Name: "cache-1", Node: "small-1", Request: "1", Limit: "1", MemoryRequest: "8Gi", MemoryLimit: "8Gi"},
 		{Name: "report-1", Node: "small-2", Request: "250m", Limit: "8", MemoryRequest: "1Gi", MemoryLimit: "4Gi"},
 	},
 }
 
-var playgroundLoad = Measurements{Nodes: map[string]load.Node{
-	"small-1": withLoad(0.15, 0.03), "small-2": withLoad(0.04, 0.01),
-	"medium-1": withLoad(0.7, 0.15), "medium-2": withLoad(0.3, 0.05),
-	"large-1": withLoad(0.6, 0.2), "large-2": withLoad(0.35, 0.04),
-}}
+var playgroundLoad = Measurements{
+	"small-1": withLoad(0.2, 0.02), "small-2": withLoad(0.85, 0.05),
+	"medium-1": withLoad(0.7, 0.15), "medium-2": withLoad(0.1, 0.02),
+	"large-1": withLoad(0.6, 0.2), "large-2": withLoad(0.55, 0.1),
+}
 
-// Play creates the playground.
-func (d *Demo) Play(ctx context.Context) error {
-	if _, err := d.run(ctx, playground, playground.Profile); err != nil {
-		return fmt.Errorf("setting up the playground: %w", err)
+// playgroundPods returns the pods of the playground in the order of their names: snapshots have pods that were created in
+// the same second in this order. Scheduled again by requests, the bursts of the jobs exceed the smaller nodes more often
+// than with Plimsoll.
+func playgroundPods() []demo.Pod {
+	pods := slices.Clone(playground.Running)
+	for i := range 24 {
+		job := demo.Pod{Name: fmt.Sprintf("job-%02d", i+1), Node: fmt.Sprintf("large-%d", 1+i%2)}
+		job.Request, job.Limit, job.MemoryRequest, job.MemoryLimit = "1", "4", "1Gi", "1Gi"
+		pods = append(pods, job)
 	}
-	if err := d.load.Set(ctx, &playgroundLoad); err != nil {
+	for i := range 4 {
+		pods = append(pods, demo.Pod{Name: fmt.Sprintf("log-%d", i+1), Node: "small-2"})
+	}
+	slices.SortFunc(pods, func(a, b demo.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return pods
+}
+
+// Play adds the playground to the cluster.
+func (d *Demo) Play(ctx context.Context) error {
+	s := playground
+	s.Running = playgroundPods()
+	_, err := d.run(ctx, s, s.Profile)
+	if err == nil {
+		err = d.load.Set(ctx, playgroundLoad)
+	}
+	if err != nil {
 		return fmt.Errorf("setting up the playground: %w", err)
 	}
 	return nil

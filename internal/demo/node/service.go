@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +20,7 @@ type Service struct {
 	server  *http.Server
 
 	mu       sync.Mutex
-	load     *Measurements
+	load     Measurements  // nil for none
 	last     load.Reading  // the last valid message, as a client decodes it
 	answered chan struct{} // closed and replaced with each answer
 }
@@ -66,25 +64,28 @@ func (s *Service) answer(response http.ResponseWriter, _ *http.Request) {
 	_, _ = response.Write(message)
 }
 
-// Encode returns the message of a load-watcher service.
-func (m *Measurements) Encode(now time.Time) ([]byte, error) {
-	if m.Message != "" {
-		return []byte(strings.Replace(m.Message, "%d", fmt.Sprint(now.Unix()), 1)), nil
-	}
+// Encode returns the message of a load-watcher service. Its window is short, so that the scheduler has read the load of a
+// window within seconds.
+func (m Measurements) Encode(now time.Time) ([]byte, error) {
 	var b bytes.Buffer
-	err := wire.Encode(&b, load.Reading{Source: "demo", Time: now, Window: 15 * time.Minute, Nodes: m.Nodes})
+	err := wire.Encode(&b, load.Reading{Source: "demo", Time: now, Window: time.Second, Nodes: m})
 	return b.Bytes(), err
 }
 
 // Set implements LoadSource.
-func (s *Service) Set(ctx context.Context, load *Measurements) error {
+func (s *Service) Set(ctx context.Context, load Measurements) error {
+	changed := time.Now()
 	s.mu.Lock()
 	s.load = load
 	s.mu.Unlock()
-	// The scheduler sends its next request when it has processed the previous answer.
-	for range 2 {
+	// The scheduler sends its next request when it has processed the previous answer. Times of readings are in whole seconds:
+	// pods that started in the second of the change count from the next second on.
+	for answers := 0; answers < 2; {
 		if err := s.awaitAnswer(ctx); err != nil {
 			return err
+		}
+		if load == nil || s.Reading(ctx).Time.Unix() > changed.Unix() {
+			answers++
 		}
 	}
 	if load != nil {
@@ -122,5 +123,5 @@ func (s *Service) Reading(context.Context) load.Reading {
 	return s.last
 }
 
-// Arguments returns the arguments of LowRiskOverCommitment that name the service.
+// Arguments returns the arguments of the plugins that name the service.
 func (s *Service) Arguments() string { return "watcherAddress: " + s.address }

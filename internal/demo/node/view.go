@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/risk"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/plugins"
 )
 
 // View returns the live page with the nodes, the pods without a node and the decisions.
@@ -109,7 +110,7 @@ func format(r resources.Resource, amount int64) string {
 func viewDecision(d Decision) page.LiveDecision {
 	out := page.LiveDecision{
 		Time: d.Time.Format(time.TimeOnly), Profile: d.Profile,
-		Pod: d.Scores.Name, Node: d.Node, Default: d.Default, Reason: d.Scores.Reason(d.Node),
+		Pod: d.Scores.Name, Node: d.Node, Default: d.Default, Reason: d.Scores.ReasonAgainst(d.Node, d.Default),
 	}
 	for _, node := range d.Scores.Nodes {
 		if node.Feasible {
@@ -118,6 +119,7 @@ func viewDecision(d Decision) page.LiveDecision {
 			out.Unfit++
 		}
 	}
+	slices.SortStableFunc(out.Scores, func(a, b page.LiveScore) int { return cmp.Compare(b.Total, a.Total) })
 	return out
 }
 
@@ -131,13 +133,15 @@ func (d *Demo) Profiles() []page.LiveProfile {
 	return out
 }
 
-// scoredBy returns the score plugins that a profile enables in addition to the default ones, or in
+// scoredBy returns the plugins of Plimsoll that a profile enables in addition to the default ones, or in
 // place of them.
 func scoredBy(profile *internalconfig.KubeSchedulerProfile) string {
 	var names []string
 	if profile.Plugins != nil {
-		for _, plugin := range profile.Plugins.Score.Enabled {
-			names = append(names, plugin.Name)
+		for _, plugin := range slices.Concat(profile.Plugins.MultiPoint.Enabled, profile.Plugins.Score.Enabled) {
+			if slices.ContainsFunc(plugins.All, func(p plugins.Plugin) bool { return p.Name == plugin.Name }) {
+				names = append(names, plugin.Name)
+			}
 		}
 	}
 	return cmp.Or(strings.Join(names, ", "), "the default plugins")

@@ -22,9 +22,11 @@ func TestWriteLive(t *testing.T) {
 	}
 	var page strings.Builder
 	err := WriteLive(&page, Live{
-		Running:   evil,
-		Commands:  []LiveCommand{{evil, evil}},
-		Nodes:     []LiveNode{{Name: evil, Bars: []LiveBar{bar}, Pods: []string{evil}}},
+		Running:  evil,
+		Commands: []LiveCommand{{evil, evil}},
+		Nodes: []LiveNode{
+			{Name: evil, Bars: []LiveBar{bar, {Request: "1"}, {Request: "2", UnboundedPods: 2}}, Pods: []string{evil}},
+		},
 		Pending:   []LivePending{{evil, evil}},
 		Profiles:  []LiveProfile{{evil, evil}},
 		Decisions: []LiveDecision{{Pod: evil, Reason: evil, Default: evil, Scores: []LiveScore{{Node: evil}}}},
@@ -40,6 +42,7 @@ func TestWriteLive(t *testing.T) {
 	for _, want := range []string{
 		`class="request" style="width:25.00%"`, `class="limit" style="width:100.00%"`, `class="over"`,
 		`left:10.00%;width:5.00%`, "request 4 (50\u00a0%), limit 40 (500\u00a0%), load 25\u00a0% &#177; 5\u00a0%",
+		"request 1 (0\u00a0%), no limits<", "no limits, 2 pods without a limit, which may use the whole node<", `rel="icon" href="data:`,
 	} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page lacks %s", want)

@@ -44,11 +44,11 @@ func handler(view func(context.Context) (Live, error)) http.Handler {
 	return mux
 }
 
-// headers permit the page its own script and style sheet, style attributes and requests to itself, and
+// headers permit the page its own script and style sheet, style attributes, its icon and requests to itself, and
 // other sites nothing.
 var headers = map[string]string{
 	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src-elem 'self'; style-src-attr 'unsafe-inline'; " +
-		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+		"img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 	"X-Frame-Options":              "DENY",
 	"X-Content-Type-Options":       "nosniff",
 	"Referrer-Policy":              "no-referrer",

@@ -81,10 +81,10 @@ func (c *cluster) await(ctx context.Context, what string, condition wait.Conditi
 	return demo.Await(ctx, 50*time.Millisecond, c.autoscaler.timeout, what, condition)
 }
 
-// deploy creates a deployment of pods of 1 CPU and 2Gi with a node selector.
+// deploy creates a deployment of pods with requests and limits of 1 CPU and 2Gi, with a node selector.
 func (c *cluster) deploy(ctx context.Context, name string, replicas int32, selector map[string]string) error {
 	labels := map[string]string{"app": name}
-	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("2Gi")}
+	amounts := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("2Gi")}
 	_, err := c.Client.AppsV1().Deployments(demo.Namespace).Create(ctx, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.DeploymentSpec{
@@ -92,7 +92,7 @@ func (c *cluster) deploy(ctx context.Context, name string, replicas int32, selec
 			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{
 				NodeSelector: selector,
 				Containers: []v1.Container{
-					{Name: "main", Image: "registry.k8s.io/pause:3.10", Resources: v1.ResourceRequirements{Requests: requests}},
+					{Name: "main", Image: "registry.k8s.io/pause:3.10", Resources: v1.ResourceRequirements{Requests: amounts, Limits: amounts}},
 				},
 			}},
 		},

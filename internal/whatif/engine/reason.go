@@ -10,7 +10,10 @@ import (
 
 // Reason explains in a sentence why the pod is on a node, or why it has none if node is
 // empty.
-func (p PodScores) Reason(node string) string {
+func (p PodScores) Reason(node string) string { return p.ReasonAgainst(node, "") }
+
+// ReasonAgainst is Reason in relation to another node, if the pod fits on it, in place of the best other node.
+func (p PodScores) ReasonAgainst(node, rival string) string {
 	var selected, other *NodeScores
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
@@ -18,7 +21,7 @@ func (p PodScores) Reason(node string) string {
 		case !n.Feasible:
 		case n.Name == node:
 			selected = n
-		case other == nil || n.Total > other.Total:
+		case other == nil || n.Name == rival || other.Name != rival && n.Total > other.Total:
 			other = n
 		}
 	}
@@ -33,7 +36,7 @@ func (p PodScores) Reason(node string) string {
 		return fmt.Sprintf("%s and %s both score %d; one of them is selected at random.", node, other.Name, selected.Total)
 	}
 	reason := fmt.Sprintf("%s scores %d, %s scores %d: %s.", node, selected.Total, other.Name, other.Total, difference(selected, other))
-	if selected.Total < other.Total {
+	if slices.ContainsFunc(p.Nodes, func(n NodeScores) bool { return n.Feasible && n.Total > selected.Total }) {
 		reason += " The scores have changed since the pod was scheduled."
 	}
 	return reason
