@@ -64,7 +64,7 @@ func Decode(file string, raw []byte) (*internalconfig.KubeSchedulerConfiguration
 }
 
 // unknownArgument matches the error for an argument that a plugin does not have.
-var unknownArgument = regexp.MustCompile(`decoding \.(profiles\[\d+\]\.pluginConfig\[\d+\]).*args for plugin (\w+): .*unknown field "(\w+)"$`)
+var unknownArgument = regexp.MustCompile(`\.(profiles\[\d+\]\.pluginConfig\[\d+\]): .* plugin (\w+): .*unknown field "(\w+)"$`)
 
 // explainArgument returns an error that lists the arguments of a plugin if the argument is unknown.
 func explainArgument(err error) error {

@@ -107,7 +107,8 @@ func (a *Access) Explain(err error) error {
 	if config, configErr := a.Config(); configErr == nil {
 		server = config.Host
 	}
-	return fmt.Errorf("%w: %s rejects the credentials of context %q: check the user in the kubeconfig, or set --context", err, server, selected)
+	const format = "%w: %s rejects the credentials of context %q: check the user in the kubeconfig, or set --context"
+	return fmt.Errorf(format, err, server, selected)
 }
 
 // explain returns the error of a kubeconfig with the flag to change.

@@ -40,8 +40,9 @@ conditions are printed.`,
 		Example: `  plimsoll placement decide -f examples/placement/prioritizers
 
   # Decide a changed placement over the clusters of this hub.
-  kubectl get managedclusters,managedclustersets,managedclustersetbindings,placementdecisions,addonplacementscores -A -o yaml > hub.yaml
-  plimsoll placement decide -f hub.yaml -f placement.yaml -o json`,
+  kubectl get managedclusters,managedclustersets,managedclustersetbindings -A -o yaml > hub.yaml
+  kubectl get placementdecisions,addonplacementscores -A -o yaml > scores.yaml
+  plimsoll placement decide -f hub.yaml -f scores.yaml -f placement.yaml -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.objects.Files = append(o.objects.Files, args...)
 			return o.run(cmd.InOrStdin(), cmd.OutOrStdout(), base.Warnings(cmd.ErrOrStderr()))

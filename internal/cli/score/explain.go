@@ -265,6 +265,8 @@ func (o *explainOptions) completeNames(cmd *cobra.Command, args []string, text s
 	if len(args) > 0 || slices.Contains(o.objects.Files, "-") {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	slices.Sort(o.objects.Files) // the completion parses flags twice
+	o.objects.Files = slices.Compact(o.objects.Files)
 	state, err := o.objects.Read(cmd.Context(), nil, input.Instant{}, func(string) {})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

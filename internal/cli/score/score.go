@@ -32,10 +32,10 @@ func NewScoreCommand() *cobra.Command {
 		Long: `Score all nodes for each pending pod with the code of kube-scheduler.
 
 Nodes and pods are read from the live cluster, which is not changed, or from manifests,
-a snapshot or a recording. Pods with spec.nodeName run on that node; all others are pending and are scored in the order of the input. No pod is
-bound: each pod is scored as if it were the only pending one. If several nodes have
-the highest total, kube-scheduler selects one of them at random; this command selects
-the first in the order of the input.
+a snapshot or a recording. Pods with spec.nodeName run on that node; all others are
+pending and are scored in the order of the input. No pod is bound: each pod is scored
+as if it were the only pending one. If several nodes have the highest total,
+kube-scheduler selects one of them at random, and this command the first one.
 
 A pod is scored with the profile that its spec.schedulerName names in --config, or with
 a built-in --profile: ` + strings.Join(engine.BuiltInProfiles, ", ") + `.

@@ -51,7 +51,8 @@ var usageNames = [usageResources]string{usageCPU: "cpu", usageMemory: "memory"}
 //
 // The default of a missing resource is a beta. The keys are
 //
-//	all        mean, max (multiples of the request; of bimodal and bursts at least the high level by default), workload, between, together (0 to 1),
+//	all        mean, max (multiples of the request; max of bimodal and bursts is at
+//	           least the high level by default), workload, between, together (0 to 1),
 //	           hold (steps)
 //	all but constant and pareto   cv (standard deviation over mean)
 //	bimodal, bursts               share (of time at the high level)
