@@ -41,8 +41,8 @@ conditions are printed.`,
 
   # Decide a changed placement over the clusters of this hub.
   kubectl get managedclusters,managedclustersets,managedclustersetbindings -A -o yaml > hub.yaml
-  kubectl get placementdecisions,addonplacementscores -A -o yaml > scores.yaml
-  plimsoll placement decide -f hub.yaml -f scores.yaml -f placement.yaml -o json`,
+  (echo ---; kubectl get placementdecisions,addonplacementscores -A -o yaml) >> hub.yaml
+  plimsoll placement decide -f hub.yaml -f placement.yaml -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.objects.Files = append(o.objects.Files, args...)
 			return o.run(cmd.InOrStdin(), cmd.OutOrStdout(), base.Warnings(cmd.ErrOrStderr()))
