@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,7 +13,7 @@ import (
 )
 
 // legacyVersions are the versions of the scheduler configuration that Kubernetes no longer reads.
-// Files of these versions are read as v1; LegacyWarning returns the warning about it.
+// Files of these versions are read as v1; Warnings has a warning about it.
 var legacyVersions = []schema.GroupVersion{
 	{Group: configv1.GroupName, Version: "v1beta2"},
 	{Group: configv1.GroupName, Version: "v1beta3"},
@@ -56,15 +57,25 @@ func addLegacyToScheme(s *runtime.Scheme) error {
 		})
 }
 
-// LegacyWarning returns the warning about a configuration of a legacy version, or an empty string for
-// other versions.
-func LegacyWarning(apiVersion string) string {
+// Warnings returns the warnings about a configuration: of a legacy version, and of plugins with negative weights.
+func Warnings(cfg *internalconfig.KubeSchedulerConfiguration) (warnings []string) {
 	for _, version := range legacyVersions {
-		if version.String() == apiVersion {
-			return fmt.Sprintf("scheduler configuration: apiVersion %s is not served by Kubernetes and is read as %s: "+
+		if version.String() == cfg.APIVersion {
+			warnings = append(warnings, fmt.Sprintf("scheduler configuration: apiVersion %s is not served by Kubernetes and is read as %s: "+
 				"change apiVersion, and remove healthzBindAddress and metricsBindAddress, which have no effect",
-				apiVersion, configv1.SchemeGroupVersion)
+				cfg.APIVersion, configv1.SchemeGroupVersion))
 		}
 	}
-	return ""
+	for _, profile := range cfg.Profiles {
+		if profile.Plugins == nil {
+			continue
+		}
+		for _, plugin := range slices.Concat(profile.Plugins.MultiPoint.Enabled, profile.Plugins.Score.Enabled) {
+			if plugin.Weight < 0 {
+				warnings = append(warnings, fmt.Sprintf("profile %s: the weight of %s is %d: must be at least 0, or the plugin prefers the worst node",
+					profile.SchedulerName, plugin.Name, plugin.Weight))
+			}
+		}
+	}
+	return warnings
 }

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
+	"regexp"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -51,13 +54,35 @@ func Decode(file string, raw []byte) (*internalconfig.KubeSchedulerConfiguration
 	case err == nil && !ok, runtime.IsMissingKind(err), runtime.IsMissingVersion(err), runtime.IsNotRegisteredError(err):
 		return nil, fmt.Errorf("%s: %w", file, kindError(raw))
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", file, explainArgument(err))
 	}
 	cfg.APIVersion = version.GroupVersion().String()
 	if err := validate(cfg); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return cfg, nil
+}
+
+// unknownArgument matches the error for an argument that a plugin does not have.
+var unknownArgument = regexp.MustCompile(`\.(profiles\[\d+\]\.pluginConfig\[\d+\]): .* plugin (\w+): .*unknown field "(\w+)"$`)
+
+// explainArgument returns an error that lists the arguments of a plugin if the argument is unknown.
+func explainArgument(err error) error {
+	found := unknownArgument.FindStringSubmatch(err.Error())
+	if found == nil {
+		return err
+	}
+	args, unknown := scheme.Scheme.New(configv1.SchemeGroupVersion.WithKind(found[2] + "Args"))
+	if unknown != nil {
+		return err
+	}
+	var names []string
+	for field := range reflect.TypeOf(args).Elem().Fields() {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+			names = append(names, name)
+		}
+	}
+	return fmt.Errorf("%s.args of %s: unknown argument %q: must be one of %s", found[1], found[2], found[3], strings.Join(names, ", "))
 }
 
 // kindError returns the error for an object that is no KubeSchedulerConfiguration.

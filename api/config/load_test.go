@@ -209,8 +209,7 @@ func TestLoadErrors(t *testing.T) {
 	}{
 		"an unknown field": {
 			"v1", "", plugin("NodeResourcesAllocatable", "modus: Most"),
-			"strict decoding error: " + where + `strict decoding error: decoding args for plugin NodeResourcesAllocatable: strict ` +
-				`decoding error: unknown field "modus"`,
+			`profiles[0].pluginConfig[0].args of NodeResourcesAllocatable: unknown argument "modus": must be one of mode, resources`,
 		},
 		"an unknown nested field, in v1beta3": {
 			"v1beta3", "", plugin("NodeResourcesLimits", "resources: [{name: cpu, wait: 1}]"),
@@ -219,13 +218,13 @@ func TestLoadErrors(t *testing.T) {
 		},
 		"a field of the wrong case": {
 			"v1", "", plugin("LowRiskOverCommitment", "watcheraddress: x"),
-			"strict decoding error: " + where + `strict decoding error: decoding args for plugin LowRiskOverCommitment: strict ` +
-				`decoding error: unknown field "watcheraddress"`,
+			`profiles[0].pluginConfig[0].args of LowRiskOverCommitment: unknown argument "watcheraddress": must be one of ` +
+				"smoothingWindowSize, riskLimitWeight, riskLimitWeights, watcherAddress, metricProvider, pollInterval, maxLoadAge, countRecentPods",
 		},
 		"an unknown field of an in-tree plugin, in v1beta3": {
 			"v1beta3", "", plugin("NodeResourcesFit", "strategy: x"),
-			"strict decoding error: " + where + `strict decoding error: decoding args for plugin NodeResourcesFit: strict decoding ` +
-				`error: unknown field "strategy"`,
+			`profiles[0].pluginConfig[0].args of NodeResourcesFit: unknown argument "strategy": must be one of ` +
+				"ignoredResources, ignoredResourceGroups, scoringStrategy",
 		},
 		"an unknown field of the configuration, in v1beta2": {
 			"v1beta2", "healthBindAddress: x\n", "", `strict decoding error: unknown field "healthBindAddress"`,
@@ -343,19 +342,27 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-func TestLegacyWarning(t *testing.T) {
+func TestWarnings(t *testing.T) {
+	legacy := func(version string) string {
+		return strings.Join(Warnings(&internalconfig.KubeSchedulerConfiguration{TypeMeta: metav1.TypeMeta{APIVersion: version}}), "; ")
+	}
 	for _, version := range []string{"v1beta2", "v1beta3"} {
 		version = "kubescheduler.config.k8s.io/" + version
 		want := "scheduler configuration: apiVersion " + version + " is not served by Kubernetes and is read as " +
 			"kubescheduler.config.k8s.io/v1: " +
 			"change apiVersion, and remove healthzBindAddress and metricsBindAddress, which have no effect"
-		if got := LegacyWarning(version); got != want {
+		if got := legacy(version); got != want {
 			t.Errorf("%s: %q, want %q", version, got, want)
 		}
 	}
 	for _, version := range []string{"kubescheduler.config.k8s.io/v1", "kubescheduler.config.k8s.io/v1beta1", "v1beta2", ""} {
-		if got := LegacyWarning(version); got != "" {
+		if got := legacy(version); got != "" {
 			t.Errorf("%s: %q, want nothing", version, got)
 		}
+	}
+	cfg := loadBoth(t, configFile(t, "v1", "", "  plugins:\n    multiPoint: {enabled: [{name: NodeResourcesLimits, weight: -5}]}\n"))
+	want := []string{"profile test: the weight of NodeResourcesLimits is -5: must be at least 0, or the plugin prefers the worst node"}
+	if diff := cmp.Diff(want, Warnings(cfg)); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -10,20 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// Requests returns the CPU in millicores and the memory in bytes of messages, in the form "1500m CPU and 2Gi memory":
-// whole CPUs without a unit, and memory in mebibytes, rounded up, or in gibibytes if these are whole.
+// Requests returns the CPU in millicores and the memory in bytes of messages, in the form of tables: "1.5 CPU and 2Gi memory".
 func Requests(cpu, memory int64) string {
-	cores, mebibytes := fmt.Sprintf("%dm", cpu), memory>>20
-	if memory%(1<<20) > 0 {
-		mebibytes++
-	}
-	if cpu%1000 == 0 {
-		cores = strconv.FormatInt(cpu/1000, 10)
-	}
-	if mebibytes%1024 == 0 && mebibytes > 0 {
-		return fmt.Sprintf("%s CPU and %dGi memory", cores, mebibytes/1024)
-	}
-	return fmt.Sprintf("%s CPU and %dMi memory", cores, mebibytes)
+	return fmt.Sprintf("%s CPU and %s memory", Cores(cpu), Bytes(memory))
 }
 
 // Cores returns millicores of tables in cores, with at most three decimals: 10.2 for 10200.

@@ -2,6 +2,7 @@
 package kube
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -39,7 +41,7 @@ func (a *Access) AddFlags(cmd *cobra.Command, cluster string) {
 	flags.StringVar(&a.Context, "context", "", "context in the kubeconfig (default the current one)")
 	_ = cmd.MarkFlagFilename("kubeconfig")
 	_ = cmd.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		contexts, _, _ := a.contexts()
+		contexts, _, _, _ := a.contexts()
 		return contexts, cobra.ShellCompDirectiveNoFileComp
 	})
 }
@@ -81,18 +83,32 @@ func (a *Access) loader() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(a.rules(), &clientcmd.ConfigOverrides{CurrentContext: a.Context})
 }
 
-// contexts returns the names of the contexts and the files that they are from.
-func (a *Access) contexts() (names, files []string, err error) {
+// contexts returns the names of the contexts, the selected context and the files that they are from.
+func (a *Access) contexts() (names []string, selected string, files []string, err error) {
 	rules := a.rules()
 	config, err := rules.Load()
 	if err != nil {
-		return nil, nil, err
+		return nil, "", nil, err
 	}
 	files = rules.GetLoadingPrecedence()
 	if a.Kubeconfig != "" {
 		files = []string{a.Kubeconfig}
 	}
-	return slices.Sorted(maps.Keys(config.Contexts)), files, nil
+	return slices.Sorted(maps.Keys(config.Contexts)), cmp.Or(a.Context, config.CurrentContext), files, nil
+}
+
+// Explain returns the error of a request to the cluster. It names the server and the context if the server rejects the credentials.
+func (a *Access) Explain(err error) error {
+	if !apierrors.IsUnauthorized(err) {
+		return err
+	}
+	_, selected, _, _ := a.contexts()
+	server := "the API server"
+	if config, configErr := a.Config(); configErr == nil {
+		server = config.Host
+	}
+	const format = "%w: %s rejects the credentials of context %q: check the user in the kubeconfig, or set --context"
+	return fmt.Errorf(format, err, server, selected)
 }
 
 // explain returns the error of a kubeconfig with the flag to change.
@@ -100,7 +116,7 @@ func (a *Access) explain(err error) error {
 	if path, ok := errors.AsType[*os.PathError](err); ok && a.Kubeconfig != "" {
 		return fmt.Errorf("--kubeconfig: %w", path)
 	}
-	contexts, files, loadErr := a.contexts()
+	contexts, selected, files, loadErr := a.contexts()
 	switch where := strings.Join(files, ", "); {
 	case loadErr != nil:
 		return fmt.Errorf("--kubeconfig: %w", err)
@@ -108,6 +124,8 @@ func (a *Access) explain(err error) error {
 		return fmt.Errorf("--context: invalid value %q: found no contexts in %s", a.Context, where)
 	case a.Context != "" && !slices.Contains(contexts, a.Context):
 		return fmt.Errorf("--context: invalid value %q: must be one of %s (in %s)", a.Context, strings.Join(contexts, ", "), where)
+	case selected != "" && !slices.Contains(contexts, selected):
+		return fmt.Errorf("current-context: invalid value %q in %s: --context must be one of %s", selected, where, strings.Join(contexts, ", "))
 	case clientcmd.IsEmptyConfig(err) && len(contexts) > 0:
 		return fmt.Errorf("--context: required: %s has no current context; must be one of %s", where, strings.Join(contexts, ", "))
 	case clientcmd.IsEmptyConfig(err):

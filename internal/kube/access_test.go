@@ -1,9 +1,13 @@
 package kube
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // kubeconfig has two contexts and a current one.
@@ -28,7 +32,7 @@ func TestAccess(t *testing.T) {
 	t.Chdir(dir)
 	for name, content := range map[string]string{
 		"config": kubeconfig, "no-current": "apiVersion: v1\nkind: Config\ncontexts:\n- {name: one, context: {cluster: a}}\n", "bad": "{",
-		"no-contexts": "apiVersion: v1\nkind: Config\n",
+		"no-contexts": "apiVersion: v1\nkind: Config\n", "unknown": strings.Replace(kubeconfig, "current-context: one", "current-context: zz", 1),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -50,6 +54,9 @@ func TestAccess(t *testing.T) {
 		},
 		"a context without a kubeconfig": {
 			"no-contexts", Access{Context: "three"}, "", "", `--context: invalid value "three": found no contexts in no-contexts`,
+		},
+		"an unknown current context": {
+			"unknown", Access{}, "", "", `current-context: invalid value "zz" in unknown: --context must be one of one, two`,
 		},
 		"no current context": {
 			"no-current",
@@ -80,6 +87,12 @@ func TestAccess(t *testing.T) {
 				t.Errorf("namespace %q, %v, want %q", namespace, err, tc.namespace)
 			}
 		})
+	}
+	t.Setenv("KUBECONFIG", "config")
+	got := (&Access{}).Explain(fmt.Errorf("reading pods: %w", apierrors.NewUnauthorized("Unauthorized"))).Error()
+	if want := `reading pods: Unauthorized: https://a.example.com rejects the credentials of context "one": ` +
+		"check the user in the kubeconfig, or set --context"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 	t.Setenv("KUBECONFIG", "bad")
 	if _, err := (&Access{}).Config(); err == nil {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,8 +22,15 @@ func toJSON(document []byte) ([]byte, error) {
 	if trimmed := bytes.TrimSpace(document); isFlow(trimmed) && json.Valid(trimmed) {
 		return trimmed, nil
 	}
-	if bytes.HasPrefix(document, []byte("\xff\xfe")) || bytes.HasPrefix(document, []byte("\xfe\xff")) {
+	switch {
+	case bytes.HasPrefix(document, []byte("\xff\xfe")), bytes.HasPrefix(document, []byte("\xfe\xff")):
 		return nil, errors.New("found text in UTF-16: must be in UTF-8")
+	case bytes.HasPrefix(document, []byte("\x1f\x8b")):
+		return nil, errors.New("found a compressed file: must be YAML or JSON; a snapshot is read with --snapshot")
+	case bytes.HasPrefix(document, []byte("PLRC")):
+		return nil, errors.New("found a recording: must be YAML or JSON; a recording is read with --recording")
+	case !utf8.Valid(document), bytes.IndexByte(document, 0) >= 0:
+		return nil, errors.New("found bytes that are not text: must be YAML or JSON in UTF-8")
 	}
 	asJSON, err := yaml.YAMLToJSONStrict(document)
 	if err == nil {
@@ -121,6 +130,10 @@ func headerOf(asJSON []byte, defaults metav1.TypeMeta) (header, error) {
 				return head, fmt.Errorf("found a value of type %s: must be an object with apiVersion and kind", typeError.Value)
 			}
 			field := strings.TrimPrefix(typeError.Field, "TypeMeta.")
+			if typeError.Type.Kind() == reflect.String {
+				field = strings.TrimSpace(head.Kind + " " + field)
+				return head, fmt.Errorf("%s: found a value of type %s: must be a string (put it in quotes)", field, typeError.Value)
+			}
 			return head, fmt.Errorf("%s: found a value of type %s: must be a %s", field, typeError.Value, typeError.Type)
 		}
 		return head, err

@@ -107,7 +107,7 @@ func checkScalar(value any, t reflect.Type, path string) error {
 		return nil
 	}
 	allowed := map[reflect.Kind]string{
-		reflect.String: "a string", reflect.Bool: "true or false", reflect.Slice: "a text in base64",
+		reflect.String: "a string (put it in quotes)", reflect.Bool: "true or false", reflect.Slice: "a text in base64",
 		reflect.Int32: "an integer", reflect.Int64: "an integer", reflect.Int: "an integer", reflect.Float64: "a number",
 	}[t.Kind()]
 	switch {

@@ -114,7 +114,7 @@ func TestReadErrors(t *testing.T) {
 		"not YAML":        {"a: [", "document 1: "},
 		"wrong type": {
 			"apiVersion: v1\nkind: Node\nmetadata: {name: [1]}",
-			"document 1: metadata.name: found a value of type array: must be a string",
+			"document 1: Node metadata.name: found a value of type array: must be a string",
 		},
 		"bad quantity": {
 			"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {allocatable: {cpu: many}}",
@@ -125,7 +125,16 @@ func TestReadErrors(t *testing.T) {
 {"name": "a"}, {"name": "b", "resources": {"limits": {"nvidia.com/gpu": "1O"}}}]}}]}`,
 			`document 1: item 1: Pod shop/web: spec.containers[1].resources.limits[nvidia.com/gpu]: invalid value "1O": must be a quantity`,
 		},
-		"wrong type of the kind": {"apiVersion: v1\nkind: 5\n", "document 1: kind: found a value of type number: must be a string"},
+		"wrong type of the kind": {"apiVersion: v1\nkind: 5\n", "document 1: kind: found a value of type number: must be a string (put it in quotes)"},
+		"a name that is a boolean": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: n}\n",
+			"document 1: Pod metadata.name: found a value of type bool: must be a string (put it in quotes)",
+		},
+		"a snapshot": {
+			"\x1f\x8b\x08\x00", "document 1: found a compressed file: must be YAML or JSON; a snapshot is read with --snapshot",
+		},
+		"a recording":  {"PLRC\x00", "document 1: found a recording: must be YAML or JSON; a recording is read with --recording"},
+		"random bytes": {"\x9a\x01a: b", "document 1: found bytes that are not text: must be YAML or JSON in UTF-8"},
 		"no number": {
 			"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {allocatable: {cpu: .nan}}",
 			"document 1: found the number NaN: numbers must be finite",

@@ -87,7 +87,7 @@ func (a Amounts) FitsIn(b Amounts) bool {
 // IsZero reports whether all amounts are zero.
 func (a Amounts) IsZero() bool { return a == Amounts{} }
 
-// String returns amounts in the form "1500m CPU and 2Gi memory".
+// String returns amounts in the form "1.5 CPU and 2Gi memory".
 func (a Amounts) String() string { return format.Requests(a[CPU], a[Memory]) }
 
 // Less orders amounts, by CPU first.

@@ -92,13 +92,27 @@ func (f *Fields) Has(key string) bool { return slices.Contains(f.keys, key) }
 
 // Float returns the number of a key, which must be in [low, high], or the default.
 func (f *Fields) Float(key string, defaultValue, low, high float64) float64 {
+	return f.number(key, defaultValue, low, high, "a number")
+}
+
+// Share is Float for a share, which may be in percent: 0.9 or 90%.
+func (f *Fields) Share(key string, defaultValue, low, high float64) float64 {
+	return f.number(key, defaultValue, low, high, "a share such as 0.9 or 90%,")
+}
+
+// number returns the number of a key, in percent if the value ends with %.
+func (f *Fields) number(key string, defaultValue, low, high float64, allowed string) float64 {
 	text := f.Text(key, "")
 	if text == "" {
 		return defaultValue
 	}
-	value, err := strconv.ParseFloat(text, 64)
+	digits, isPercent := strings.CutSuffix(text, "%")
+	value, err := strconv.ParseFloat(digits, 64)
+	if isPercent {
+		value /= 100
+	}
 	if err != nil || math.IsNaN(value) || value < low || value > high {
-		f.Fail(key, text, fmt.Sprintf("a number from %v to %v", low, high))
+		f.Fail(key, text, fmt.Sprintf("%s from %v to %v", allowed, low, high))
 		return defaultValue
 	}
 	return value

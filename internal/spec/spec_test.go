@@ -67,6 +67,18 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+func TestShare(t *testing.T) {
+	for text, want := range map[string]float64{"": 0.7, "fill=0.9": 0.9, "fill=90%": 0.9, "fill=300%": 3, "fill=3": 3} {
+		f, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.Share("fill", 0.7, 0.01, 10); got != want || f.Err() != nil {
+			t.Errorf("%q: %v, %v, want %v", text, got, f.Err(), want)
+		}
+	}
+}
+
 // FuzzParse verifies that numbers are in their range unless there is an error.
 func FuzzParse(f *testing.F) {
 	f.Add("mean=0.25,pods=3,ratio=1+2")

@@ -64,6 +64,9 @@ func (f *Flags) AccessTo(config *rest.Config, nodes []*v1.Node) (provider.Cluste
 // Config returns the client configuration of the cluster in --kubeconfig and --context.
 func (f *Flags) Config() (*rest.Config, error) { return f.access.Config() }
 
+// Explain returns the error of a request to the cluster with the server and the context if the server rejects the credentials.
+func (f *Flags) Explain(err error) error { return f.access.Explain(err) }
+
 // Namespace returns the namespace of the context, "default" if it has none.
 func (f *Flags) Namespace() (string, error) { return f.access.Namespace() }
 

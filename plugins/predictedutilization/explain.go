@@ -55,7 +55,7 @@ func count(pods float64) string {
 	return fmt.Sprintf("%.0f pods", pods)
 }
 
-// ExplainNode returns the predicted peak of a node with the pod, the riskier resource first, for example:
+// ExplainNode returns the predicted peak of CPU and memory of a node with the pod, for example:
 //
 //	CPU 62 % of 4.00 cores: 1.80 on the node (0.20 by its measured load), 0.50 by the pod, 0.18 as deviation
 func (pl *plugin) ExplainNode(state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) string {
@@ -63,7 +63,6 @@ func (pl *plugin) ExplainNode(state fwk.CycleState, pod *v1.Pod, node fwk.NodeIn
 	use := pl.nodes.Of(node, c.pending, c.model)
 	share := use.Share(c.workload)
 	var parts []string
-	riskiest := 0.0
 	for r := range use.Sums {
 		u, sum := &units[r], &use.Sums[r]
 		if use.allocatable[r] <= 0 {
@@ -75,15 +74,9 @@ func (pl *plugin) ExplainNode(state fwk.CycleState, pod *v1.Pod, node fwk.NodeIn
 		if sum.Shift != 0 {
 			measured = fmt.Sprintf(" (%+.2f by its measured load)", sum.Shift/u.size)
 		}
-		part := fmt.Sprintf("%s %.0f %% of %.2f %s: %.2f on the node%s, %.2f by the pod, %+.2f as deviation", u.name,
+		parts = append(parts, fmt.Sprintf("%s %.0f %% of %.2f %s: %.2f on the node%s, %.2f by the pod, %+.2f as deviation", u.name,
 			100*peak/use.allocatable[r], use.allocatable[r]/u.size, u.unit, sum.Mean/u.size, measured,
-			c.expected[r].Mean/u.size, deviation/u.size)
-		if utilization := peak / use.allocatable[r]; utilization > riskiest {
-			riskiest = utilization
-			parts = append([]string{part}, parts...)
-		} else {
-			parts = append(parts, part)
-		}
+			c.expected[r].Mean/u.size, deviation/u.size))
 	}
 	return strings.Join(parts, "; ")
 }

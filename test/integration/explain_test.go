@@ -156,6 +156,20 @@ func TestExplainLive(t *testing.T) {
 	if _, stderr := mustPlimsoll(t, "explain", "pod", "web", "--kubeconfig", admin); !strings.Contains(stderr, unknown) {
 		t.Errorf("standard error lacks %q:\n%s", unknown, stderr)
 	}
+	for want, args := range map[string][]string{
+		`No scheduler serves custom here: the pod stays pending. With the profile default-scheduler: The scheduler would select node-a`: {
+			"explain", "pod", "web",
+		},
+		"default/web -> node-a":          {"score"},
+		"rate 10%, the default: --rate ": {"slack", "plan"},
+	} {
+		if stdout, _ := mustPlimsoll(t, append(args, "--kubeconfig", admin)...); !strings.Contains(stdout, want) {
+			t.Errorf("%v: no %q in\n%s", args, want, stdout)
+		}
+	}
+	if stdout, _ := mustPlimsoll(t, "__complete", "explain", "pod", "--kubeconfig", admin, "w"); !strings.HasPrefix(stdout, "web\n") {
+		t.Errorf("the completion of the name of a pod is %q", stdout)
+	}
 	if _, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), schedulerConfigMap(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

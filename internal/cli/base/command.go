@@ -1,13 +1,17 @@
 package base
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
@@ -31,15 +35,8 @@ func ConfigureGroup(cmd *cobra.Command) {
 }
 
 // UnknownCommand returns the error for a subcommand that does not exist, with the most similar
-// subcommands or all subcommands.
+// subcommand or all subcommands.
 func UnknownCommand(cmd *cobra.Command, name string) error {
-	if cmd.SuggestionsMinimumDistance == 0 {
-		cmd.SuggestionsMinimumDistance = 2
-	}
-	text := fmt.Sprintf("unknown command %q for %q", name, cmd.CommandPath())
-	if similar := cmd.SuggestionsFor(name); len(similar) > 0 {
-		return fmt.Errorf("%s: did you mean %s?", text, strings.Join(similar, " or "))
-	}
 	var names []string
 	for _, subcommand := range cmd.Commands() {
 		if subcommand.IsAvailableCommand() && subcommand.Name() != "completion" {
@@ -47,7 +44,40 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 		}
 	}
 	slices.Sort(names)
-	return fmt.Errorf("%s: must be one of %s", text, strings.Join(names, ", "))
+	return fmt.Errorf("unknown command %q for %q%s", name, cmd.CommandPath(),
+		cmp.Or(format.Suggestion(name, names), ": must be one of "+strings.Join(names, ", ")))
+}
+
+// NoArgs is the check for a command without arguments.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("unexpected argument %q: %s has flags only, with one value each, without spaces", args[0], cmd.CommandPath())
+	if cmd.Flags().Lookup("profile") != nil && !strings.Contains(args[0], "=") {
+		text += ": a profile is set by --profile " + args[0]
+	}
+	return errors.New(text)
+}
+
+// allowedValues describes the values of flags by their type.
+var allowedValues = map[string]string{
+	"int": "a whole number", "uint64": "a whole number of at least 0", "duration": "a duration such as 90s or 2h", "bool": "true or false",
+}
+
+// FlagError returns an error of parsing flags with the value that is allowed, or with the most similar flag.
+func FlagError(cmd *cobra.Command, err error) error {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		if allowed := allowedValues[invalid.GetFlag().Value.Type()]; allowed != "" {
+			return InvalidValue(invalid.GetFlag().Name, invalid.GetValue(), allowed)
+		}
+	}
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && len(unknown.GetSpecifiedName()) > 1 {
+		var names []string
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, "--"+flag.Name) })
+		return fmt.Errorf("%w%s", err, format.Suggestion("--"+unknown.GetSpecifiedName(), names))
+	}
+	return err
 }
 
 // CompleteWith sets the values that complete a flag.

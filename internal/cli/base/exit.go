@@ -87,10 +87,10 @@ func RunService(cmd *cobra.Command) int {
 // errors of validate are usage errors.
 func ConfigureService(cmd *cobra.Command, validate func(*cobra.Command) error) {
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
-	cmd.Args = func(cmd *cobra.Command, args []string) error { return UsageError(cobra.NoArgs(cmd, args)) }
+	cmd.Args = func(cmd *cobra.Command, args []string) error { return UsageError(NoArgs(cmd, args)) }
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return UsageError(validate(cmd)) }
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return UsageError(fmt.Errorf("%w (see %s --help)", err, cmd.Name()))
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return UsageError(fmt.Errorf("%w (see %s --help)", FlagError(cmd, err), cmd.Name()))
 	})
 }
 

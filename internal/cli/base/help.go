@@ -57,9 +57,13 @@ func groupOf(flag *pflag.Flag) string {
 func ConfigureHelp(root *cobra.Command) {
 	cobra.AddTemplateFunc("wrap", func(text string) string { return wrapHelp(text, widthOf(os.Stdout)) })
 	cobra.AddTemplateFunc("groups", flagGroups)
+	cobra.AddTemplateFunc("examples", func(text string) string { return breakLines(text, widthOf(os.Stdout), " \\") })
+	cobra.AddTemplateFunc("syntax", func(text string) string { return breakLines("  "+text, widthOf(os.Stdout), "") })
 	const flags = "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}"
 	const long = "{{. | trimTrailingWhitespaces}}"
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), flags, "{{groups .}}", 1))
+	root.SetUsageTemplate(strings.NewReplacer(
+		flags, "{{groups .}}", "{{.Example}}", "{{examples .Example}}", "  {{.UseLine}}", "{{syntax .UseLine}}",
+	).Replace(root.UsageTemplate()))
 	root.SetHelpTemplate(strings.Replace(root.HelpTemplate(), long, "{{wrap .}}", 1))
 	addHelpAll(root)
 }
@@ -101,6 +105,30 @@ func flagGroups(cmd *cobra.Command) string {
 		fmt.Fprintf(&b, "%s\n%s\n", title, set.FlagUsagesWrapped(widthOf(os.Stdout)))
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// breakLines breaks lines to a width, before a flag if possible. A comment continues in another comment, other lines after end.
+func breakLines(text string, width int, end string) string {
+	var out []string
+	for line := range strings.SplitSeq(text, "\n") {
+		before, start := end, "    "
+		if strings.HasPrefix(line, "  # ") {
+			before, start = "", "  # "
+		}
+		for len(line) > width {
+			head := line[:width-len(before)+1]
+			at := max(strings.LastIndex(head, " --"), strings.LastIndex(head, " | "), strings.LastIndex(head, " ("))
+			if before == "" || at <= len(start) {
+				at = strings.LastIndexByte(head, ' ')
+			}
+			if at < len(start) {
+				break
+			}
+			out, line = append(out, line[:at]+before), start+line[at+1:]
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
 }
 
 // item is a line of a list in a help text: its name, and its description in another column.

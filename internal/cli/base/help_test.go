@@ -2,6 +2,14 @@ package base
 
 import "testing"
 
+func TestBreakLines(t *testing.T) {
+	const text = "  # A long comment is continued in a comment.\n  plimsoll compare --profile a --profile b --output json\n  short"
+	const want = "  # A long comment is\n  # continued in a\n  # comment.\n  plimsoll compare \\\n    --profile a \\\n    --profile b \\\n    --output json\n  short"
+	if got := breakLines(text, 23, " \\"); got != want {
+		t.Errorf("got\n%s, want\n%s", got, want)
+	}
+}
+
 func TestWrapHelp(t *testing.T) {
 	const text = `Paragraphs are joined
 and wrapped.

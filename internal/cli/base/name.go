@@ -1,12 +1,20 @@
 package base
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 )
 
 // Resource is a type of object that arguments name. The type has the same names as in kubectl.
@@ -55,7 +63,44 @@ func (r Resource) ExactlyOne(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("found %d arguments: must be one, the name of a %s: %s NAME -n NAMESPACE", len(args), r.Singular, cmd.CommandPath())
 }
 
-// AddNamespaceFlag adds the flag --namespace to a command that reads an object of the type.
-func (r Resource) AddNamespaceFlag(cmd *cobra.Command, namespace *string) {
+// AddNamespaceFlag adds the flag --namespace to a command that reads an object of the type in a cluster.
+func (r Resource) AddNamespaceFlag(cmd *cobra.Command, namespace *string, cluster ClusterAccess) {
 	cmd.Flags().StringVarP(namespace, "namespace", "n", "", "namespace of the "+r.Singular+" (default that of the context, or default)")
+	namespaces := v1.SchemeGroupVersion.WithResource("namespaces")
+	_ = cmd.RegisterFlagCompletionFunc("namespace", CompleteNames(cluster, namespaces, nil))
+}
+
+// ClusterAccess is the flags that select a cluster; see kube.Access.
+type ClusterAccess interface {
+	Config() (*rest.Config, error)
+	Namespace() (string, error)
+	Explain(err error) error
+}
+
+// CompleteNames completes arguments with the names of objects of a cluster, none if they cannot be read: of cluster-scoped objects if
+// namespace is nil, else one argument with the objects in the namespace, by default the namespace of the context.
+func CompleteNames(cluster ClusterAccess, resource schema.GroupVersionResource, namespace *string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) (names []string, directive cobra.ShellCompDirective) {
+		config, err := cluster.Config()
+		if err != nil || namespace != nil && len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		client, err := metadata.NewForConfig(config)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		objects := metadata.ResourceInterface(client.Resource(resource))
+		if namespace != nil {
+			fromContext, _ := cluster.Namespace()
+			objects = client.Resource(resource).Namespace(cmp.Or(*namespace, fromContext))
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), 5*time.Second)
+		defer cancel()
+		if list, err := objects.List(ctx, metav1.ListOptions{Limit: 500}); err == nil {
+			for _, item := range list.Items {
+				names = append(names, item.Name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
 }

@@ -51,8 +51,8 @@ func TestUnknownCommand(t *testing.T) {
 	group := NewGroup("plimsoll", "", &cobra.Command{Use: "score", Run: run}, &cobra.Command{Use: "explain", Run: run})
 	group.SilenceUsage, group.SilenceErrors = true, true
 	for arg, want := range map[string]string{
-		"scroe": `unknown command "scroe" for "plimsoll": did you mean score?`,
-		"exp":   `unknown command "exp" for "plimsoll": did you mean explain?`,
+		"scroe": `unknown command "scroe" for "plimsoll"; did you mean score?`,
+		"exp":   `unknown command "exp" for "plimsoll"; did you mean explain?`,
 		"get":   `unknown command "get" for "plimsoll": must be one of explain, score`,
 	} {
 		group.SetArgs([]string{arg})

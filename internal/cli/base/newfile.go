@@ -1,6 +1,7 @@
 package base
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -54,7 +55,7 @@ func (f NewFile) Write(content func(io.Writer) error) (err error) {
 			err = fmt.Errorf("%s: %w", f.Flag, err)
 		}
 	}()
-	err = errors.Join(content(file), file.Chmod(f.Mode), file.Close())
+	err = cmp.Or(content(file), file.Chmod(f.Mode), file.Close())
 	if err != nil {
 		return err
 	}

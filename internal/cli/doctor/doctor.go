@@ -73,7 +73,7 @@ server cannot be reached; 2 for invalid flags.`,
 
   # Print findings other than "ok" as JSON.
   plimsoll doctor -o json | jq '.[] | select(.level != "ok")'`,
-		Args: cobra.NoArgs,
+		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), base.Warnings(cmd.ErrOrStderr()))
 		},

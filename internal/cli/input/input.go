@@ -31,8 +31,6 @@ type Objects struct {
 	Recording, At string
 	// Strict refuses input that would be ignored with a warning.
 	Strict bool
-	// hasRecording is set if the command has the flag --recording.
-	hasRecording bool
 }
 
 // AddFlags adds the flags. of completes the description of the manifests, such as " of nodes".
@@ -62,18 +60,12 @@ func (o *Objects) Warn(warnings []string, warn func(string)) error {
 
 // AddRecordingFlag adds the flag --recording.
 func AddRecordingFlag(cmd *cobra.Command, value *string) {
-	cmd.Flags().StringVar(
-		value,
-		"recording",
-		"",
-		"recording of a cluster, written by plimsoll record; FILE,from=24h,to=48h is a part of it",
-	)
+	cmd.Flags().StringVar(value, "recording", "", "recording of a cluster, written by plimsoll record; FILE,from=24h,to=48h is a part of it")
 	_ = cmd.MarkFlagFilename("recording", "plrec")
 }
 
 // AddRecordingFlags adds the flags --recording and --at.
 func (o *Objects) AddRecordingFlags(cmd *cobra.Command) {
-	o.hasRecording = true
 	AddRecordingFlag(cmd, &o.Recording)
 	cmd.Flags().StringVar(&o.At, "at", "", "with --recording: time at which the cluster is read, such as 2026-11-21T12:00:00Z "+
 		"(default the end of the recording)")
@@ -92,11 +84,7 @@ func (o *Objects) Given() bool { return len(o.Files) > 0 || o.Snapshot != "" || 
 // command needs.
 func (o *Objects) Validate(kinds string) error {
 	if !o.Given() {
-		others := ", or a --snapshot"
-		if o.hasRecording {
-			others = ", a --snapshot or a --recording"
-		}
-		return fmt.Errorf("--filename: required: files or directories with manifests of %s%s", kinds, others)
+		return fmt.Errorf("--filename: required: files or directories with manifests of %s, or a --snapshot", kinds)
 	}
 	return o.ValidateExclusive()
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -36,11 +39,7 @@ func (l *LiveCluster) Read(cmd *cobra.Command, folders []string, warn func(strin
 	if err := l.UseConfig(cmd); err != nil {
 		return nil, err
 	}
-	config, err := l.LoadSource.Config()
-	if err != nil {
-		return nil, err
-	}
-	read, err := ReadObjects(cmd, config, folders, warn)
+	read, config, err := readObjects(cmd, &l.LoadSource, folders, warn)
 	if err != nil {
 		return nil, err
 	}
@@ -48,8 +47,53 @@ func (l *LiveCluster) Read(cmd *cobra.Command, folders []string, warn func(strin
 	return read, nil
 }
 
-// ReadObjects reads the objects of a cluster.
-func ReadObjects(cmd *cobra.Command, config *rest.Config, folders []string, warn func(string)) (*record.Cluster, error) {
+// ReadState reads the objects that scheduling depends on, and the load, if it is available. sources, if it is not nil, returns the
+// sources from which the load is read first.
+func (l *LiveCluster) ReadState(
+	cmd *cobra.Command, warn func(string), sources func(*rest.Config, *manifest.Objects) ([]metricprovider.Config, error),
+) (*engine.State, error) {
+	if err := l.UseConfig(cmd); err != nil {
+		return nil, err
+	}
+	read, config, err := readObjects(cmd, &l.LoadSource, []string{snapshot.FolderCluster}, warn)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := read.Cluster()
+	if err != nil {
+		return nil, base.Failure(err)
+	}
+	var first []metricprovider.Config
+	if sources != nil {
+		if first, err = sources(config, objects); err != nil {
+			return nil, base.Failure(err)
+		}
+	}
+	l.ReadLoad(cmd.Context(), config, read, warn, first...)
+	for _, warning := range objects.Warnings {
+		warn(warning)
+	}
+	return &engine.State{Objects: objects, Load: read.Load, Now: time.Now()}, nil
+}
+
+// ReadObjects reads the objects that scheduling and slack depend on.
+func ReadObjects(cmd *cobra.Command, cluster *kube.Access, warn func(string)) (*engine.State, error) {
+	read, _, err := readObjects(cmd, cluster, []string{snapshot.FolderCluster}, warn)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := read.Cluster()
+	return &engine.State{Objects: objects, Now: time.Now()}, base.Failure(err)
+}
+
+// readObjects reads the objects of a cluster in folders of a snapshot, all if folders is nil.
+func readObjects(
+	cmd *cobra.Command, cluster base.ClusterAccess, folders []string, warn func(string),
+) (*record.Cluster, *rest.Config, error) {
+	config, err := cluster.Config()
+	if err != nil {
+		return nil, nil, err
+	}
 	progress := base.NewReadProgress(cmd.ErrOrStderr())
 	read, err := record.ReadCluster(cmd.Context(), config, record.ReadOptions{Folders: folders, Warn: warn, Progress: progress.Show})
 	progress.End()
@@ -57,9 +101,9 @@ func ReadObjects(cmd *cobra.Command, config *rest.Config, folders []string, warn
 		if cmd.Context().Err() != nil {
 			err = errors.New("interrupted")
 		}
-		return nil, base.Failure(err)
+		return nil, nil, base.Failure(cluster.Explain(err))
 	}
-	return read, nil
+	return read, config, nil
 }
 
 // UseConfig selects the load source in --config unless flags select another.

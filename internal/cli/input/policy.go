@@ -45,7 +45,7 @@ func readPolicy(path string, policy *v1alpha1.ResourceSlack) error {
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(checkRateType(raw), decodeStrict(raw, policy)); err != nil {
+	if err := decodeStrict(raw, policy); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if policy.Kind != v1alpha1.Kind || policy.APIVersion != v1alpha1.GroupVersion.String() {
@@ -73,25 +73,6 @@ func readBounded(path string, limit int64) ([]byte, error) {
 		err = fmt.Errorf("%s: the file is larger than %d bytes, which a policy must not be", path, limit)
 	}
 	return raw, err
-}
-
-// checkRateType returns an error if the rate of a policy is a number. Invalid YAML is no error: it is
-// reported by decodeStrict.
-func checkRateType(raw []byte) error {
-	var policy struct {
-		Spec struct {
-			MinRate any `json:"minRate"`
-		} `json:"spec"`
-	}
-	if err := yaml.Unmarshal(raw, &policy); err != nil {
-		return nil //nolint:nilerr // decodeStrict returns the error
-	}
-	switch rate := policy.Spec.MinRate.(type) {
-	case nil, string:
-		return nil
-	default:
-		return fmt.Errorf("spec.minRate: invalid value %v: must be text: %s, in quotes", rate, v1alpha1.RateForm)
-	}
 }
 
 // decodeStrict decodes one object. Unknown fields are errors.

@@ -51,7 +51,7 @@ func (s *Scheduler) Read(builtIn string, warn func(string)) (engine.Scheduler, e
 		if err != nil {
 			return engine.Scheduler{}, err
 		}
-		if warning := config.LegacyWarning(cfg.APIVersion); warning != "" {
+		for _, warning := range config.Warnings(cfg) {
 			warn(warning)
 		}
 		return engine.Scheduler{Config: cfg, Source: s.Config, ProfileName: s.Name}, nil

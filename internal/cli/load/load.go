@@ -63,7 +63,7 @@ there are enough samples.`,
 
   # Show the load in a snapshot.
   plimsoll load top --snapshot s.tar.gz`,
-		Args: cobra.NoArgs,
+		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},

@@ -40,7 +40,8 @@ conditions are printed.`,
 		Example: `  plimsoll placement decide -f examples/placement/prioritizers
 
   # Decide a changed placement over the clusters of this hub.
-  kubectl get managedclusters,managedclustersets,managedclustersetbindings,placementdecisions,addonplacementscores -A -o yaml > hub.yaml
+  kubectl get managedclusters,managedclustersets,managedclustersetbindings -A -o yaml > hub.yaml
+  (echo ---; kubectl get placementdecisions,addonplacementscores -A -o yaml) >> hub.yaml
   plimsoll placement decide -f hub.yaml -f placement.yaml -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.objects.Files = append(o.objects.Files, args...)

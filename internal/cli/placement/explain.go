@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
@@ -39,7 +40,8 @@ current objects of the hub. The hub is not changed.`,
 		},
 	}
 	o.hub.AddFlags(cmd, "hub", 30*time.Second)
-	base.Placement.AddNamespaceFlag(cmd, &o.namespace)
+	base.Placement.AddNamespaceFlag(cmd, &o.namespace, &o.hub)
+	cmd.ValidArgsFunction = base.CompleteNames(&o.hub, v1beta1.GroupVersion.WithResource("placements"), &o.namespace)
 	o.output.AddFlag(cmd)
 	return cmd
 }
@@ -69,7 +71,7 @@ func (o *explainOptions) run(ctx context.Context, arg string, out io.Writer) err
 	defer cancel()
 	hub, err := readLiveHub(ctx, c)
 	if err != nil {
-		return base.Failure(err)
+		return base.Failure(o.hub.Explain(err))
 	}
 	result, ok := hub.State().Preview(key, time.Now())
 	if !ok {

@@ -100,7 +100,8 @@ func TestCompletion(t *testing.T) {
 		"load top --provider ": "Prometheus KubernetesMetricsServer SignalFx Service File :4",
 		"placement ":           "decide explain :4",
 		"simulate --trace ":    "openb: :6",
-		"completion ":          "bash fish powershell zsh :4",
+		"explain pod -f ../../../examples/limits/cluster.yaml ": "pod1 pod2 pod3 pod4 pod5 :4",
+		"completion ": "bash fish powershell zsh :4",
 	} {
 		args := strings.Split(line, " ")
 		lines := strings.Split(strings.TrimSpace(run(t, completionName, args...)), "\n")

@@ -49,6 +49,15 @@ func newCommand() *cobra.Command {
 		Short: "Scheduling by limits and load, slack and placement for Kubernetes",
 		Long: `Plimsoll shows how schedulers with its plugins score nodes, simulates changes before
 they are made, and inspects slack, placements and load.`,
+		Example: `  # Start here: why is a pod of your cluster on its node?
+  plimsoll explain pod NAME -n NAMESPACE
+
+  # What would another profile change in your cluster?
+  plimsoll snapshot -o s.tar.gz
+  plimsoll compare --profile default --profile predicted --snapshot s.tar.gz --reschedule
+
+  # The same without a cluster.
+  plimsoll compare --profile default --profile predicted --generate nodes=20,pods=600,best-effort=0.1,over=7200 --seeds 3`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRun: func(*cobra.Command, []string) {
@@ -66,6 +75,7 @@ they are made, and inspects slack, placements and load.`,
 		load.NewCommand(), slack.NewCommand(), placement.NewCommand(), doctor.NewCommand(), newVersionCommand(),
 	)
 	base.ConfigureHelp(cmd)
+	cmd.SetFlagErrorFunc(base.FlagError)
 	return cmd
 }
 
@@ -76,7 +86,7 @@ func newVersionCommand() *cobra.Command {
 		Short: "Print the version",
 		Example: `  plimsoll version
   plimsoll version -o json`,
-		Args: cobra.NoArgs,
+		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := output.Validate(); err != nil {
 				return err

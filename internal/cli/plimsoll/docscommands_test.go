@@ -25,6 +25,8 @@ var integrated = map[string]string{
 	"plimsoll load top":          "TestMetricsServer",
 	"plimsoll placement explain": "TestPlimsollOnAHub",
 	"plimsoll record":            "TestRealPrometheus",
+	"plimsoll score":             "TestExplainLive",
+	"plimsoll slack plan":        "TestExplainLive",
 	"plimsoll slack status":      "TestSlackMirrors",
 	"plimsoll snapshot":          "TestSnapshot",
 	"plimsoll tune":              "TestOnCluster",

@@ -39,6 +39,9 @@ func (o *followOptions) addFlags(cmd *cobra.Command) {
 	o.access.AddFlags(cmd, "cluster to follow")
 }
 
+// folderMode makes a directory with recordings accessible to its owner only.
+const folderMode = 0o700
+
 // follow records the cluster until the command is interrupted.
 func (o *options) follow(cmd *cobra.Command) error {
 	for _, name := range []string{"from", "to", "force", "chunk", "series", "label", "usage-label", "label-key"} {
@@ -46,8 +49,8 @@ func (o *options) follow(cmd *cobra.Command) error {
 			return fmt.Errorf("--%s: not allowed together with --follow", name)
 		}
 	}
-	if info, err := os.Stat(o.output); o.output == "" || err != nil || !info.IsDir() {
-		return fmt.Errorf("--output: invalid value %q: must be an existing directory, with --follow", o.output)
+	if info, err := os.Stat(o.output); o.output == "" || err == nil && !info.IsDir() {
+		return fmt.Errorf("--output: invalid value %q: must be a directory, with --follow", o.output)
 	}
 	size, err := resource.ParseQuantity(o.following.maxSize)
 	if err != nil {
@@ -76,6 +79,9 @@ func (o *options) follow(cmd *cobra.Command) error {
 	}
 	if err := settings.Validate(); err != nil {
 		return flagNames(err)
+	}
+	if err := os.MkdirAll(o.output, folderMode); err != nil {
+		return base.Failure(fmt.Errorf("--output: %w", err))
 	}
 	return base.Failure(record.Follow(cmd.Context(), settings))
 }

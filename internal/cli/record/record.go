@@ -62,7 +62,7 @@ by pseudonyms, as by plimsoll snapshot --redact.`,
 
   # Record this cluster from now on, with usage from metrics-server.
   plimsoll record --follow -o /var/lib/recordings`,
-		Args: cobra.NoArgs,
+		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.addFlags(cmd)
@@ -113,11 +113,7 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil
 	}
-	return time.Time{}, base.InvalidValue(
-		flag,
-		text,
-		"now, a duration before now such as 7d or 12h, or a time such as 2026-01-31T00:00:00Z",
-	)
+	return time.Time{}, base.InvalidValue(flag, text, "now, a duration before now such as 7d or 12h, or a time such as 2026-01-31T00:00:00Z")
 }
 
 // fieldFlags are the flags of the fields that errors name.
@@ -186,7 +182,7 @@ func (o *options) record(cmd *cobra.Command, file base.NewFile) error {
 		Progress: func(p record.Progress) {
 			fmt.Fprintf(errOut, "%3.0f %%  until %s: %s, %s, %s\n",
 				100*p.Until.Sub(o.config.From).Seconds()/o.config.To.Sub(o.config.From).Seconds(), p.Until.Format(time.RFC3339),
-				format.Of(p.Nodes, "node"), format.Of(p.Pods, "pod"), size(p.Bytes))
+				format.Of(p.Nodes, "node"), format.Of(p.Pods, "pod"), format.Bytes(p.Bytes)+"B")
 		},
 		Log: func(line string) { fmt.Fprintln(errOut, base.Escape(line)) },
 	}
@@ -207,7 +203,7 @@ func (o *options) record(cmd *cobra.Command, file base.NewFile) error {
 	printMissing(errOut, progress.Missing)
 	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, %s from %s to %s, %s", base.Escape(o.output),
 		format.Of(progress.Nodes, "node"), format.Of(progress.Pods, "pod"),
-		o.config.From.Format(time.RFC3339), o.config.To.Format(time.RFC3339), size(progress.Bytes))
+		o.config.From.Format(time.RFC3339), o.config.To.Format(time.RFC3339), format.Bytes(progress.Bytes)+"B")
 	if o.redact {
 		fmt.Fprint(cmd.OutOrStdout(), "; names are pseudonyms")
 	}
@@ -224,15 +220,4 @@ func printMissing(out io.Writer, missing []recording.Missing) {
 	for _, m := range missing {
 		fmt.Fprintf(out, "  %s: %s\n", base.Escape(m.What), base.Escape(m.Why))
 	}
-}
-
-// size formats a number of bytes.
-func size(bytes int64) string {
-	switch {
-	case bytes < 10<<10:
-		return fmt.Sprintf("%d bytes", bytes)
-	case bytes < 10<<20:
-		return fmt.Sprintf("%d KiB", bytes>>10)
-	}
-	return fmt.Sprintf("%d MiB", bytes>>20)
 }

@@ -56,11 +56,3 @@ func TestParseTime(t *testing.T) {
 		}
 	}
 }
-
-func TestSize(t *testing.T) {
-	for bytes, want := range map[int64]string{0: "0 bytes", 20 << 10: "20 KiB", 300 << 20: "300 MiB"} {
-		if got := size(bytes); got != want {
-			t.Errorf("%d: %s, want %s", bytes, got, want)
-		}
-	}
-}

@@ -2,13 +2,11 @@ package score
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
@@ -23,7 +22,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 )
 
 // NewExplainCommand returns the command plimsoll explain, which accepts TYPE/NAME as kubectl does.
@@ -75,8 +73,9 @@ func newExplainPodCommand() *cobra.Command {
 		Aliases: base.Pod.Others,
 		Short:   "Explain which node a scheduler selects for a pod, and why",
 		Long: `Explain which node a scheduler selects for a pod: the raw, normalized and weighted
-score of each plugin, the load of the nodes and its age, why nodes are infeasible,
-and one sentence on why the selected node is the best. A score such as
+score of each plugin for the best node and for the second best, or for the node of the
+pod, the load of the nodes and its age, why nodes are infeasible, and one sentence on
+why the selected node is the best. --top and -o wide have more nodes. A score such as
 0 (-200) x2 = 0 is the normalized score, the raw score, the weight of the plugin if it
 is not 1, and the weighted score, which is added to the total.
 
@@ -105,18 +104,9 @@ were created since then change the scores.`,
 
   # Use a snapshot, and print all nodes as JSON.
   plimsoll explain pod shop/web-7d4b9c-x2x8p --snapshot s.tar.gz -o json`,
-		Args: base.Pod.ExactlyOne,
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			names := o.completePodNames(cmd.Context())
-			if o.namespace != "" {
-				names = inNamespace(names, o.namespace)
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
+		Args:              base.Pod.ExactlyOne,
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
+		ValidArgsFunction: o.completeNames,
 	}
 	o.addFlags(cmd)
 	return cmd
@@ -124,14 +114,19 @@ were created since then change the scores.`,
 
 // addFlags adds the flags to a command.
 func (o *explainOptions) addFlags(cmd *cobra.Command) {
-	base.Pod.AddNamespaceFlag(cmd, &o.namespace)
+	base.Pod.AddNamespaceFlag(cmd, &o.namespace, &o.live.LoadSource)
 	o.objects.AddFlags(cmd, " of nodes and pods")
 	o.objects.AddRecordingFlags(cmd)
 	o.instant.AddFlags(cmd)
 	o.live.LoadSource.AddShort(cmd)
 	addSchedulerFlags(cmd, &o.live.Scheduler)
-	cmd.Flags().IntVar(&o.top, "top", 10, "number of feasible nodes to show, the best first; 0 for all")
+	cmd.Flags().IntVar(&o.top, "top", compared, "number of feasible nodes to show, the best first, a row each if more than 2; 0 for all")
 	o.output.AddFlag(cmd)
+	groupInputFlags(cmd)
+}
+
+// groupInputFlags groups the flags of the input in help texts, and makes those of live clusters and of files exclude each other.
+func groupInputFlags(cmd *cobra.Command) {
 	base.Group(cmd, base.GroupInput, "filename", "snapshot", "recording", "at")
 	base.Group(cmd, base.GroupCluster, "provider", "address", "load-source")
 	base.Rare(cmd, "strict", "now", "load", "scheduler-name")
@@ -169,6 +164,10 @@ func (o *explainOptions) run(cmd *cobra.Command, arg string) error {
 	}
 	if warning := scheduler.Warning(explained.Profile); warning != "" {
 		warn(warning)
+		if !o.objects.Given() && isUntouched(pod) {
+			explained.Reason = fmt.Sprintf("No scheduler serves %s here: the pod stays pending. With the profile %s: %s",
+				explained.Profile.Requested, explained.Profile.SchedulerName, explained.Reason)
+		}
 	}
 	for _, limitation := range engine.Limitations(pod, explained.Selected, state.Objects.Running) {
 		warn(limitation)
@@ -177,17 +176,25 @@ func (o *explainOptions) run(cmd *cobra.Command, arg string) error {
 	return o.output.Print(cmd.OutOrStdout(), e, func(out io.Writer) { e.print(out, &o.output, o.top) })
 }
 
+// isUntouched reports whether no scheduler has tried to place a pod.
+func isUntouched(pod *v1.Pod) bool {
+	return pod.Spec.NodeName == "" && !slices.ContainsFunc(pod.Status.Conditions,
+		func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled })
+}
+
 func (o *explainOptions) validate() error {
 	if o.top < 0 {
 		return base.InvalidValue("top", o.top, "at least 0")
 	}
-	if !o.objects.Given() && (o.instant.Load != "" || o.instant.Now != "") {
+	return cmp.Or(validateInput(&o.objects, o.instant), o.output.Validate())
+}
+
+// validateInput returns an error for flags that exclude each other. Without an input, the live cluster is read.
+func validateInput(objects *input.Objects, instant input.Instant) error {
+	if !objects.Given() && (instant.Load != "" || instant.Now != "") {
 		return errors.New("--load, --now: require --filename, --snapshot or --recording")
 	}
-	if err := o.objects.ValidateExclusive(); err != nil {
-		return err
-	}
-	return o.output.Validate()
+	return objects.ValidateExclusive()
 }
 
 // readFiles reads the cluster, its load and the pod from manifests or a snapshot.
@@ -202,7 +209,7 @@ func (o *explainOptions) readFiles(
 		key.Namespace = metav1.NamespaceDefault
 	}
 	pod, err := findPod(state.Objects, key)
-	return state, pod, err
+	return state, pod, base.Failure(err)
 }
 
 // readLive reads a live cluster, its load and the pod. Unless flags select a scheduler
@@ -210,45 +217,25 @@ func (o *explainOptions) readFiles(
 func (o *explainOptions) readLive(
 	cmd *cobra.Command, key types.NamespacedName, scheduler *engine.Scheduler, warn func(string),
 ) (*engine.State, *v1.Pod, error) {
-	if err := o.live.UseConfig(cmd); err != nil {
-		return nil, nil, err
-	}
-	access, err := o.live.LoadSource.Config()
-	if err != nil {
-		return nil, nil, err
-	}
 	if key.Namespace == "" {
+		var err error
 		if key.Namespace, err = o.live.LoadSource.Namespace(); err != nil {
 			return nil, nil, err
 		}
 	}
-	read, err := input.ReadObjects(cmd, access, []string{snapshot.FolderCluster}, warn)
-	if err != nil {
-		return nil, nil, err
-	}
-	objects, err := read.Cluster()
-	if err != nil {
-		return nil, nil, base.Failure(err)
-	}
-	pod, err := findPod(objects, key)
-	if err != nil {
-		return nil, nil, base.Failure(err)
-	}
-	var sources []metricprovider.Config
-	if !o.live.Scheduler.Given() {
-		client, err := kubernetes.NewForConfig(access)
+	var pod *v1.Pod
+	state, err := o.live.ReadState(cmd, warn, func(config *rest.Config, objects *manifest.Objects) ([]metricprovider.Config, error) {
+		var err error
+		if pod, err = findPod(objects, key); err != nil || o.live.Scheduler.Given() {
+			return nil, err
+		}
+		client, err := kubernetes.NewForConfig(config)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		if sources, err = o.usePublished(cmd, client, pod, scheduler, warn); err != nil {
-			return nil, nil, base.Failure(err)
-		}
-	}
-	o.live.ReadLoad(cmd.Context(), access, read, warn, sources...)
-	for _, warning := range objects.Warnings {
-		warn(warning)
-	}
-	return &engine.State{Objects: objects, Load: read.Load, Now: time.Now()}, pod, nil
+		return o.usePublished(cmd, client, pod, scheduler, warn)
+	})
+	return state, pod, err
 }
 
 // usePublished uses the scheduler configuration that is stored in the cluster, if there is one for the
@@ -270,58 +257,26 @@ func (o *explainOptions) usePublished(
 	return nil, err
 }
 
-// completePodNames returns names of pods for shell completion, none if they cannot be read.
-func (o *explainOptions) completePodNames(ctx context.Context) []string {
+// completeNames completes the argument with the names of the pods of the namespace, none if they cannot be read.
+func (o *explainOptions) completeNames(cmd *cobra.Command, args []string, text string) (names []string, _ cobra.ShellCompDirective) {
 	if !o.objects.Given() {
-		return o.livePodNames(ctx)
+		return base.CompleteNames(&o.live.LoadSource, v1.SchemeGroupVersion.WithResource("pods"), &o.namespace)(cmd, args, text)
 	}
-	if slices.Contains(o.objects.Files, "-") {
-		return nil
+	if len(args) > 0 || slices.Contains(o.objects.Files, "-") {
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	state, err := o.objects.Read(ctx, nil, input.Instant{}, func(string) {})
+	slices.Sort(o.objects.Files) // the completion parses flags twice
+	o.objects.Files = slices.Compact(o.objects.Files)
+	state, err := o.objects.Read(cmd.Context(), nil, input.Instant{}, func(string) {})
 	if err != nil {
-		return nil
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return podNames(state.Objects)
-}
-
-// Limits of shell completion from a live cluster.
-const (
-	completionLimit   = 500
-	completionTimeout = 5 * time.Second
-)
-
-func (o *explainOptions) livePodNames(ctx context.Context) []string {
-	config, err := o.live.LoadSource.Config()
-	if err != nil {
-		return nil
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
-	defer cancel()
-	pods, err := client.CoreV1().Pods(o.namespace).List(ctx, metav1.ListOptions{Limit: completionLimit})
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for i := range pods.Items {
-		names = append(names, resources.Name(&pods.Items[i]))
-	}
-	return names
-}
-
-// inNamespace returns the names of the pods in a namespace, without the namespace.
-func inNamespace(names []string, namespace string) []string {
-	var out []string
-	for _, name := range names {
-		if name, found := strings.CutPrefix(name, namespace+"/"); found {
-			out = append(out, name)
+	for _, name := range podNames(state.Objects) {
+		if name, found := strings.CutPrefix(name, cmp.Or(o.namespace, v1.NamespaceDefault)+"/"); found {
+			names = append(names, name)
 		}
 	}
-	return out
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // podNames returns the sorted names of all pods.

@@ -1,9 +1,7 @@
 package score
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -81,43 +79,14 @@ func findPod(objects *manifest.Objects, key types.NamespacedName) (*v1.Pod, erro
 			return pod, nil
 		}
 	}
-	return nil, fmt.Errorf("pods %q not found in namespace %q, or finished%s",
-		key.Name, key.Namespace, suggestNames(key, podNames(objects)))
-}
-
-// maxSuggestions is the number of names that an error suggests.
-const maxSuggestions = 3
-
-// suggestNames returns the end of an error message with the pods whose names are most similar.
-func suggestNames(key types.NamespacedName, all []string) string {
-	similarity := map[string]int{}
-	for _, other := range all {
-		otherNamespace, otherName, _ := strings.Cut(other, "/")
-		common := commonPrefix(key.Name, otherName)
-		if common < min(3, len(key.Name)) && !strings.Contains(otherName, key.Name) {
-			continue
-		}
-		similarity[other] = 2 * common
-		if otherNamespace == key.Namespace {
-			similarity[other]++
+	names := podNames(objects)
+	hint := format.Suggestion(key.String(), names)
+	for _, name := range names {
+		if strings.HasSuffix(name, "/"+key.Name) {
+			hint = "; did you mean " + name + "?"
 		}
 	}
-	similar := slices.SortedFunc(maps.Keys(similarity), func(a, b string) int {
-		return cmp.Or(cmp.Compare(similarity[b], similarity[a]), cmp.Compare(a, b))
-	})
-	if len(similar) == 0 {
-		return " (found " + format.Of(len(all), "pod") + ")"
-	}
-	return "; did you mean " + strings.Join(similar[:min(len(similar), maxSuggestions)], ", ") + "?"
-}
-
-// commonPrefix returns the length of the common prefix of two names.
-func commonPrefix(a, b string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
+	return nil, fmt.Errorf("pods %q not found in namespace %q, or finished%s", key.Name, key.Namespace, hint)
 }
 
 func explainNode(node engine.NodeScores, reading *load.Reading) explainedNode {

@@ -15,6 +15,12 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 )
 
+// compared is the number of nodes that fit a table with a column for each.
+const compared = 2
+
+// maxName is the length to which names of nodes are cut in that table.
+const maxName = 26
+
 // print prints the best feasible nodes, why other nodes are infeasible, and the reason of the
 // result. top limits the number of nodes; the node of the pod is always printed.
 func (e *explanation) print(out io.Writer, o *base.Output, top int) {
@@ -25,16 +31,21 @@ func (e *explanation) print(out io.Writer, o *base.Output, top int) {
 	if top > 0 && len(shown) > top {
 		shown = slices.Clone(shown[:top])
 		if i := slices.IndexFunc(feasible[top:], func(n engine.NodeScores) bool { return n.Name == e.Node }); i >= 0 {
-			shown = append(shown, feasible[top+i])
+			shown[top-1] = feasible[top+i]
 		}
 	}
-	if len(shown) > 0 {
+	switch {
+	case len(shown) > 0 && (top > compared || top == 0 || o.Format == base.FormatWide):
 		e.table(shown, feasible).print(out, o)
+	case len(shown) > 0:
+		e.compare(out, o, shown, feasible)
 	}
 	if more := len(feasible) - len(shown); more > 0 {
 		fmt.Fprintf(out, "and %d more feasible nodes (--top)\n", more)
 	}
-	e.printExpectations(out, shown)
+	for _, plugin := range slices.Sorted(maps.Keys(e.Expected)) {
+		fmt.Fprintf(out, "%s expects of the pod: %s\n", plugin, base.Escape(e.Expected[plugin]))
+	}
 	for _, line := range infeasible {
 		fmt.Fprintln(out, base.Escape(line))
 	}
@@ -47,16 +58,40 @@ func (e *explanation) print(out io.Writer, o *base.Output, top int) {
 	fmt.Fprintln(out, base.Escape(e.Reason))
 }
 
-// printExpectations prints the expectations of plugins for the pod and for the printed nodes, for plugins that have expectations.
-func (e *explanation) printExpectations(out io.Writer, shown []engine.NodeScores) {
-	for _, plugin := range slices.Sorted(maps.Keys(e.Expected)) {
-		fmt.Fprintf(out, "%s expects of the pod: %s\n", plugin, base.Escape(e.Expected[plugin]))
-		for _, node := range shown {
-			for line := range strings.SplitSeq(node.Plugins[plugin].Why, "; ") {
-				fmt.Fprintf(out, "  %s: %s\n", base.Escape(node.Name), base.Escape(line))
-			}
+// compare prints a table with a row for each plugin whose scores differ, and a column for each of the nodes.
+func (e *explanation) compare(out io.Writer, o *base.Output, nodes, all []engine.NodeScores) {
+	t := base.NewTable("plugin", "best", "next")
+	row := func(title string, cell func(engine.NodeScores) string) {
+		cells := []any{title}
+		for _, node := range nodes {
+			cells = append(cells, cell(node))
+		}
+		t.AddRow(cells...)
+	}
+	row("node", func(node engine.NodeScores) string { return format.Shorten(node.Name, maxName) })
+	row("total", func(node engine.NodeScores) string { return fmt.Sprint(node.Total) })
+	if table := e.table(nodes, all); e.Load != nil {
+		for i, column := range table.extraColumns {
+			row(column, func(node engine.NodeScores) string { return table.extraCells(node.Name)[i] })
 		}
 	}
+	differing, equal := partitionPlugins(all)
+	for _, name := range differing {
+		row(strings.TrimPrefix(name, "NodeResources"), func(node engine.NodeScores) string { return formatScore(node.Plugins[name]) })
+		for i, why := range strings.Split(nodes[0].Plugins[name].Why, "; ") {
+			resource, _, found := strings.Cut(why, " ")
+			if !found {
+				continue
+			}
+			row("  "+resource, func(node engine.NodeScores) string {
+				parts := strings.Split(node.Plugins[name].Why, "; ")
+				text, _, _ := strings.Cut(parts[min(i, len(parts)-1)], ":")
+				return strings.TrimPrefix(text, resource+" ")
+			})
+		}
+	}
+	t.Print(out, o)
+	printEqual(out, equal)
 }
 
 func seconds(s float64) time.Duration {

@@ -3,6 +3,7 @@
 package score
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"strings"
@@ -16,31 +17,34 @@ import (
 
 // scoreOptions are the flags of plimsoll score.
 type scoreOptions struct {
-	objects   input.Objects
-	instant   input.Instant
-	scheduler input.Scheduler
-	output    base.Output
+	objects input.Objects
+	instant input.Instant
+	live    input.LiveCluster
+	output  base.Output
 }
 
 // NewScoreCommand returns the command plimsoll score.
 func NewScoreCommand() *cobra.Command {
 	var o scoreOptions
 	cmd := &cobra.Command{
-		Use:   "score (-f FILE_OR_DIR... | --snapshot FILE | --recording FILE)",
+		Use:   "score [-f FILE_OR_DIR... | --snapshot FILE | --recording FILE]",
 		Short: "Score all nodes for each pending pod",
 		Long: `Score all nodes for each pending pod with the code of kube-scheduler.
 
-Nodes and pods are read from manifests or a snapshot. Pods with spec.nodeName run on
-that node; all others are pending and are scored in the order of the input. No pod is
-bound: each pod is scored as if it were the only pending one. If several nodes have
-the highest total, kube-scheduler selects one of them at random; this command selects
-the first in the order of the input.
+Nodes and pods are read from the live cluster, which is not changed, or from manifests,
+a snapshot or a recording. Pods with spec.nodeName run on that node; all others are
+pending and are scored in the order of the input. No pod is bound: each pod is scored
+as if it were the only pending one. If several nodes have the highest total,
+kube-scheduler selects one of them at random, and this command the first one.
 
 A pod is scored with the profile that its spec.schedulerName names in --config, or with
 a built-in --profile: ` + strings.Join(engine.BuiltInProfiles, ", ") + `.
 By default, the default profile of kube-scheduler is used, with all plugins of Plimsoll
 at weight 1.`,
 		Example: `  # Score the nodes of the current cluster with the profile in scheduler.yaml.
+  plimsoll score --config scheduler.yaml
+
+  # The same, without access to the cluster from this program.
   kubectl get nodes,pods -A -o yaml | plimsoll score -f - --config scheduler.yaml
 
   # Include the load of the nodes.
@@ -50,14 +54,16 @@ at weight 1.`,
   plimsoll score --snapshot s.tar.gz --config scheduler.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.objects.Files = append(o.objects.Files, args...)
-			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return o.run(cmd)
 		},
 	}
 	o.objects.AddFlags(cmd, " of nodes and pods")
 	o.objects.AddRecordingFlags(cmd)
-	addSchedulerFlags(cmd, &o.scheduler)
+	o.live.LoadSource.AddShort(cmd)
+	addSchedulerFlags(cmd, &o.live.Scheduler)
 	o.instant.AddFlags(cmd)
 	o.output.AddFlag(cmd)
+	groupInputFlags(cmd)
 	return cmd
 }
 
@@ -75,23 +81,25 @@ type scoreResult struct {
 	Pods []engine.PodScores `json:"pods"`
 }
 
-func (o *scoreOptions) run(ctx context.Context, in io.Reader, out, errOut io.Writer) error {
-	warn := base.Warnings(errOut)
-	if err := o.output.Validate(); err != nil {
+func (o *scoreOptions) run(cmd *cobra.Command) error {
+	warn := base.Warnings(cmd.ErrOrStderr())
+	if err := cmp.Or(o.output.Validate(), validateInput(&o.objects, o.instant)); err != nil {
 		return err
 	}
-	if err := o.objects.Validate("nodes and pods"); err != nil {
-		return err
-	}
-	scheduler, err := o.scheduler.ReadWithPlugins(warn)
+	scheduler, err := o.live.Scheduler.ReadWithPlugins(warn)
 	if err != nil {
 		return err
 	}
-	state, err := o.objects.Read(ctx, in, o.instant, warn)
+	var state *engine.State
+	if o.objects.Given() {
+		state, err = o.objects.Read(cmd.Context(), cmd.InOrStdin(), o.instant, warn)
+	} else {
+		state, err = o.live.ReadState(cmd, warn, nil)
+	}
 	if err != nil {
 		return err
 	}
-	result, err := score(ctx, *state, scheduler)
+	result, err := score(cmd.Context(), *state, scheduler)
 	if err != nil {
 		return err
 	}
@@ -100,9 +108,13 @@ func (o *scoreOptions) run(ctx context.Context, in io.Reader, out, errOut io.Wri
 			warn(limitation)
 		}
 	}
-	return o.output.Print(out, result, func(out io.Writer) {
-		if len(result.Pods) == 0 {
-			warn("no pending pods in the input: all pods have spec.nodeName")
+	return o.output.Print(cmd.OutOrStdout(), result, func(out io.Writer) {
+		switch {
+		case len(result.Pods) > 0:
+		case len(state.Objects.Running) == 0:
+			warn("found no pods in the input")
+		default:
+			warn("no pending pods in the input: all pods have spec.nodeName; plimsoll explain pod NAME explains one of them")
 		}
 		for _, pod := range result.Pods {
 			printScores(out, &o.output, pod)

@@ -80,6 +80,11 @@ func (s scoreTable) print(out io.Writer, o *base.Output) {
 	for _, line := range refused {
 		fmt.Fprintln(out, base.Escape(line))
 	}
+	printEqual(out, equal)
+}
+
+// printEqual prints the plugins whose scores are equal.
+func printEqual(out io.Writer, equal []string) {
 	if len(equal) > 0 {
 		fmt.Fprintln(out, "the same on every node:", strings.Join(equal, ", "))
 	}

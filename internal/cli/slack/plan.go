@@ -2,7 +2,7 @@
 package slack
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -17,6 +17,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -28,6 +30,7 @@ func NewCommand() *cobra.Command {
 // planOptions are the flags of plimsoll slack plan.
 type planOptions struct {
 	objects input.Objects
+	cluster kube.Access
 	policy  string
 	rate    string
 	// allowHighRate permits a rate above 200%.
@@ -39,29 +42,37 @@ type planOptions struct {
 func newPlanCommand() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
-		Use:   "plan (-f FILE_OR_DIR... | --snapshot FILE | --recording FILE)",
+		Use:   "plan [-f FILE_OR_DIR... | --snapshot FILE | --recording FILE]",
 		Short: "Plan the placeholders for a rate of a cluster's requests",
 		Long: `Plan the placeholders that reserve capacity for a rate of the requests in a cluster
 and for its biggest pod, as a newly started slack controller would. Nodes, pods and
 workloads with placeholders of their own (annotation plimsoll.dev/slack) are read from
-manifests or a snapshot. The cluster is not changed.
+the live cluster, which is not changed, or from manifests, a snapshot or a recording.
 
 The policy is a ResourceSlack (--policy), or the default one with --rate. With -o yaml,
 the plan is printed as the objects for an autoscaler with CapacityBuffers. The exit
 code is 0 even if the plan is not feasible: the reasons are printed, and -o json has
 the field "feasible".`,
-		Example: `  # Plan slack for 10 % of the requests.
-  kubectl get nodes,pods,deployments,statefulsets -A -o yaml | plimsoll slack plan -f - --rate 10%
+		Example: `  # Plan slack for 20 % of the requests of the current cluster.
+  plimsoll slack plan --rate 20%
+
+  # The same, without access to the cluster from this program.
+  kubectl get nodes,pods,deployments,statefulsets -A -o yaml | plimsoll slack plan -f - --rate 20%
 
   # Create the objects of a policy.
   plimsoll slack plan -f cluster/ --policy policy.yaml -o yaml | kubectl apply -f -`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.objects.Files = append(o.objects.Files, args...)
-			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), base.Warnings(cmd.ErrOrStderr()))
+			return o.run(cmd, base.Warnings(cmd.ErrOrStderr()))
 		},
 	}
 	o.objects.AddFlags(cmd, " of nodes and pods")
 	o.objects.AddRecordingFlags(cmd)
+	o.cluster.AddFlags(cmd, "cluster")
+	for _, offline := range []string{"filename", "snapshot", "recording"} {
+		cmd.MarkFlagsMutuallyExclusive(offline, "kubeconfig")
+		cmd.MarkFlagsMutuallyExclusive(offline, "context")
+	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.policy, "policy", "", "file with a ResourceSlack")
 	flags.StringVar(&o.rate, "rate", "", "rate of the requests to reserve, such as 10% or 0.1; replaces that of the policy "+
@@ -98,18 +109,21 @@ type mirror struct {
 	placeholders
 }
 
-func (o *planOptions) run(ctx context.Context, in io.Reader, out io.Writer, warn func(string)) error {
-	if err := o.output.Validate(); err != nil {
-		return err
-	}
-	if err := o.objects.Validate("nodes and pods"); err != nil {
+func (o *planOptions) run(cmd *cobra.Command, warn func(string)) error {
+	out := cmd.OutOrStdout()
+	if err := cmp.Or(o.output.Validate(), o.objects.ValidateExclusive()); err != nil {
 		return err
 	}
 	policy, err := input.SlackPolicy(o.policy, "rate", o.rate, o.allowHighRate)
 	if err != nil {
 		return err
 	}
-	state, err := o.objects.Read(ctx, in, input.Instant{}, warn)
+	var state *engine.State
+	if o.objects.Given() {
+		state, err = o.objects.Read(cmd.Context(), cmd.InOrStdin(), input.Instant{}, warn)
+	} else {
+		state, err = input.ReadObjects(cmd, &o.cluster, warn)
+	}
 	if err != nil {
 		return err
 	}
@@ -127,7 +141,12 @@ func (o *planOptions) run(ctx context.Context, in io.Reader, out io.Writer, warn
 	if o.output.Format == base.FormatYAML {
 		return o.printObjects(out, warn, policy, plan)
 	}
-	return o.output.Print(out, newPlanResult(plan), func(out io.Writer) { printPlan(out, &o.output, plan) })
+	return o.output.Print(out, newPlanResult(plan), func(out io.Writer) {
+		if o.rate == "" && o.policy == "" {
+			fmt.Fprintf(out, "rate %s, the default: --rate sets another rate\n", policy.Spec.MinRate)
+		}
+		printPlan(out, &o.output, plan)
+	})
 }
 
 // labelsOf returns the labels of a namespace in the input, nil if it is not in the input.

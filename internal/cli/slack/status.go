@@ -56,6 +56,7 @@ NotTriggerScaleUp). The exit code is 1 if a policy is not ready.`,
 		},
 	}
 	o.cluster.AddFlags(cmd, "cluster", 30*time.Second)
+	cmd.ValidArgsFunction = base.CompleteNames(&o.cluster, v1alpha1.GroupVersion.WithResource("resourceslacks"), nil)
 	o.output.AddFlag(cmd)
 	o.output.AddNoHeadersFlag(cmd)
 	o.watch.AddFlags(cmd, 10*time.Second)
@@ -106,7 +107,7 @@ func (o *statusOptions) read(ctx context.Context, names []string, warn func(stri
 		if meta.IsNoMatchError(err) {
 			return nil, base.Failure(errors.New("the cluster has no ResourceSlacks: install the CRD (kubectl apply -f config/crd)"))
 		}
-		return nil, base.Failure(fmt.Errorf("listing policies: %w", err))
+		return nil, base.Failure(fmt.Errorf("listing policies: %w", o.cluster.Explain(err)))
 	}
 	results := []statusResult{}
 	buffers := readBuffers(ctx, c, warn)

@@ -64,7 +64,7 @@ of kubectl.`,
 
   # Use another cluster, and load from Prometheus.
   plimsoll snapshot -o s.tar.gz --kubeconfig other.yaml --provider Prometheus --address http://localhost:9090`,
-		Args: cobra.NoArgs,
+		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.live.AddFlags(cmd, "file with a KubeSchedulerConfiguration; the arguments of its plugins select the source of "+

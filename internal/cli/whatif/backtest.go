@@ -43,7 +43,7 @@ that pods can be on other nodes than recorded even if the model is exact.`,
 
   # Backtest the second day with the configuration of the scheduler.
   plimsoll backtest --recording week.plrec,from=24h,to=48h --profile scheduler.yaml -o json`,
-		Args: cobra.NoArgs,
+		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()

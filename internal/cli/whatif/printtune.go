@@ -75,7 +75,7 @@ func conclusion(r *result.Result) string {
 	case tuning.Verdict == result.Unconfirmed:
 		return "Interrupted: the best configuration so far is " + tuning.Settings + ". It is not confirmed."
 	case tuning.Difference == nil:
-		return "Interrupted: keep what you have, as no better configuration was found."
+		return "Interrupted: no configuration was confirmed. Keep the configuration in force."
 	}
 	evidence := fmt.Sprintf(
 		"The objective is %s in place of %s on %s that the search has not used: difference %s [%s, %s].",

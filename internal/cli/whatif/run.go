@@ -135,7 +135,7 @@ func NewRunCommand() *cobra.Command {
 		Use:    RunCommand,
 		Short:  "Run the job on standard input (for plimsoll itself)",
 		Hidden: true,
-		Args:   cobra.NoArgs,
+		Args:   base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return compare.Serve(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 		},

@@ -87,7 +87,7 @@ invalid input and after an interruption; 3 if --fail-on is true.`,
 
   # Fail a pipeline with exit code 3 if there is a configuration with clearly less overload.
   plimsoll tune -f cluster.yaml --current scheduler.yaml --fail-on 'difference.overloadMinutes<0'`,
-		Args: cobra.NoArgs,
+		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.addFlags(cmd)
@@ -205,6 +205,10 @@ func (o *tuneOptions) writeConfig(errOut io.Writer, r *result.Result) error {
 // printTuning prints the result in the format of --output.
 func (o *tuneOptions) printTuning(out io.Writer, r *result.Result) error {
 	escaped, table := base.Escaped(out), o.output.Format == base.FormatTable || o.output.Format == base.FormatWide
+	if table && r.Tuning.Verdict == result.Keep && r.Tuning.Difference == nil {
+		fmt.Fprintln(escaped, conclusion(r))
+		return nil
+	}
 	switch {
 	case table:
 		printSearch(escaped, &o.output, r)

@@ -98,7 +98,6 @@ compare, whose help describes them.` + interruptHelp
 // NewSimulateCommand returns the command plimsoll simulate.
 func NewSimulateCommand() *cobra.Command {
 	var o whatIfOptions
-	var profile string
 	cmd := &cobra.Command{
 		Use:   "simulate (-f FILES | --snapshot FILE | --recording FILE | --trace TRACE | --generate SPEC)",
 		Short: "Simulate a cluster with one scheduler profile",
@@ -115,16 +114,17 @@ show the outcome.
   # Simulate bursts of pods, an autoscaler, and 10 % slack.
   plimsoll simulate --generate nodes=2,shapes=16x64,fill=3,pods=200,over=3600,bursts=4,life=1800 \
     --autoscaler shape=16x64,boot=120,cost=0.80 --slack 10%`,
-		Args: cobra.NoArgs,
+		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.profiles = []string{profile}
-			if len(o.slack) > 1 {
-				return fmt.Errorf("--slack: found %d values: must be one; plimsoll compare accepts several", len(o.slack))
+			for flag, found := range map[string]int{"profile": len(o.profiles), "slack": len(o.slack)} {
+				if found > 1 {
+					return fmt.Errorf("--%s: found %d values: must be one; plimsoll compare accepts several", flag, found)
+				}
 			}
 			return o.run(cmd)
 		},
 	}
-	cmd.Flags().StringVar(&profile, "profile", "default", "built-in profile, or file with a KubeSchedulerConfiguration")
+	cmd.Flags().StringArrayVar(&o.profiles, "profile", []string{"default"}, "built-in profile, or file with a KubeSchedulerConfiguration")
 	o.addFlags(cmd)
 	base.Rare(cmd, "fail-on")
 	return cmd
@@ -167,7 +167,7 @@ its mean over the seeds.
   plimsoll compare --profile default --profile low-risk \
     --generate nodes=50,pods=1500,fill=0.9,best-effort=0.1,over=7200 \
     --limits ratio=1+4 --usage diurnal:mean=0.7 --usage bursts:mean=0.7 --seeds 5`,
-		Args: cobra.NoArgs,
+		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(o.profiles) == 0 && len(o.slack) > 1 {
 				o.profiles = []string{"default"}

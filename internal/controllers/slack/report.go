@@ -220,7 +220,7 @@ const (
 // joinReasons joins the first reasons, and the number of remaining reasons.
 func joinReasons(reasons []string) string { return format.Abbreviate(reasons, maxReasons, "; ") }
 
-// formatAmounts returns a list as messages of the plan write amounts, such as "1500m CPU and 2Gi memory".
+// formatAmounts returns a list as messages of the plan write amounts, such as "1.5 CPU and 2Gi memory".
 func formatAmounts(list v1.ResourceList) string {
 	return format.Requests(list.Cpu().MilliValue(), list.Memory().Value())
 }

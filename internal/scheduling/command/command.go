@@ -130,7 +130,7 @@ func Run(ctx context.Context, opts *options.Options, started func(*scheduler.Sch
 		if err != nil {
 			return &StartError{err}
 		}
-		if warning := config.LegacyWarning(cfg.APIVersion); warning != "" {
+		for _, warning := range config.Warnings(cfg) {
 			klog.FromContext(ctx).Info("Warning: " + warning)
 		}
 	}

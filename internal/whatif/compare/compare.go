@@ -310,7 +310,7 @@ func validateProfile(ctx context.Context, profile engine.NamedConfig, warn func(
 	if err != nil {
 		return err
 	}
-	if warning := config.LegacyWarning(cfg.APIVersion); warning != "" {
+	for _, warning := range config.Warnings(cfg) {
 		warn(profile.Name + ": " + warning)
 	}
 	if len(cfg.Extenders) > 0 {

@@ -8,9 +8,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -28,8 +30,10 @@ import (
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/plugins"
 )
@@ -127,7 +131,7 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 		scheduler.WithNodeInfoSnapshot(snapshot),
 	)
 	if err != nil {
-		return nil, err
+		return nil, explainPlugin(err, registry)
 	}
 	factory.Start(ctx.Done())
 	for kind, synced := range factory.WaitForCacheSync(ctx.Done()) {
@@ -162,6 +166,21 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 		return e, e.SetLoad(*options.Load)
 	}
 	return e, nil
+}
+
+// unknownPlugin matches the error for a plugin that does not exist.
+var unknownPlugin = regexp.MustCompile(`"([^"]*)" does not exist$`)
+
+// explainPlugin returns an error with the most similar plugin, or with all plugins, if a profile has a plugin that does not exist.
+func explainPlugin(err error, registry frameworkruntime.Registry) error {
+	found := unknownPlugin.FindStringSubmatch(err.Error())
+	if found == nil {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(frameworkplugins.NewInTreeRegistry()))
+	names = append(slices.Sorted(maps.Keys(registry)), names...)
+	return fmt.Errorf("profiles: unknown plugin %q%s",
+		found[1], cmp.Or(format.Suggestion(found[1], names), ": must be one of "+strings.Join(names, ", ")))
 }
 
 // remember returns a registry whose plugins are added to the explainers if they explain their scores.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/plugins"
 )
 
@@ -41,11 +42,8 @@ func ReadConfig(name string) (NamedConfig, error) {
 	}
 	text, err := config.ReadFile(name)
 	if err != nil {
-		return NamedConfig{}, fmt.Errorf(
-			"%w: must be a file with a KubeSchedulerConfiguration, or one of %s",
-			err,
-			strings.Join(BuiltInProfiles, ", "),
-		)
+		return NamedConfig{}, fmt.Errorf("%w: must be a file with a KubeSchedulerConfiguration, or one of %s%s",
+			err, strings.Join(BuiltInProfiles, ", "), format.Suggestion(name, BuiltInProfiles))
 	}
 	return NamedConfig{Name: name, Text: text}, nil
 }

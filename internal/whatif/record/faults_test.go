@@ -130,3 +130,13 @@ func TestFatal(t *testing.T) {
 		})
 	}
 }
+
+// TestRefusedConnection checks that a server that cannot be reached at the start is an error at once.
+func TestRefusedConnection(t *testing.T) {
+	config := (&fakeServer{}).emptyConfig()
+	config.Server.Address = "http://127.0.0.1:1"
+	_, err := Record(t.Context(), io.Discard, config, Options{Log: func(line string) { t.Error(line) }})
+	if err == nil || !strings.Contains(err.Error(), "Prometheus at http://127.0.0.1:1: no connection: check the address: ") {
+		t.Errorf("error %v", err)
+	}
+}

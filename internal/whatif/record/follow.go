@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -151,9 +152,22 @@ func (f *follower) loop(ctx context.Context) error {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return errors.Join(f.current.commit(), f.current.file.Abandon())
+			f.summarize()
+			return errors.Join(f.current.commit(), f.current.file.Pause())
 		}
 	}
+}
+
+// summarize reports what the current recording has.
+func (f *follower) summarize() {
+	nodes, pods := f.current.file.Count()
+	usage := "no usage"
+	if s := f.current.state; s.Steps > s.Unread {
+		usage = "usage at " + format.Part(s.Steps-s.Unread, s.Steps, "step")
+	}
+	seconds := f.current.state.Last - f.current.file.About().From.Unix()
+	f.Log(fmt.Sprintf("recorded %d s, %s, %s, %s; continue with the same command",
+		seconds, format.Of(nodes, "node"), format.Of(pods, "pod"), usage))
 }
 
 // view returns the current state of the cluster.

@@ -88,7 +88,7 @@ func TestRecorder(t *testing.T) {
 	}
 	restart := func(now time.Time) {
 		t.Helper()
-		if err := r.file.Abandon(); err != nil {
+		if err := r.file.Pause(); err != nil {
 			t.Fatal(err)
 		}
 		s := &state{}
@@ -257,6 +257,14 @@ func TestRun(t *testing.T) {
 	}
 	await("the changes are not recorded", func(r *recording.Recording) bool { return len(r.Pods) == 3 })
 	stop()
+	if missing := fmt.Sprint(newest(config.Folder).About.Missing); strings.Contains(missing, "the end of the recording") {
+		t.Errorf("no end is recorded: %s", missing)
+	}
+	for _, want := range []string{"s, 1 node, 3 pods, usage at ", "; continue with the same command"} {
+		if !strings.Contains(lines(), want) {
+			t.Errorf("no summary with %q: %s", want, lines())
+		}
+	}
 	usage.failing = true
 	stop, lines = followed(t, config)
 	eventually.True(t, "the failing source is not reported", nil, func(context.Context) (bool, error) {

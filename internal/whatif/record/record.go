@@ -70,6 +70,8 @@ type recorder struct {
 	// hasLabels is true once config has the names of the labels that the server uses.
 	hasLabels bool
 	counts    counts
+	// connected is true after the first response of the server.
+	connected bool
 	// gaps are parts of the time that lack nodes or pods.
 	gaps []gap
 	// notes are messages of the server.

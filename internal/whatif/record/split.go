@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -56,6 +57,12 @@ func classify(err error) kindOfError {
 	return passing
 }
 
+// isDial reports whether an error is that no connection could be made, other than a timeout.
+func isDial(err error) bool {
+	network, ok := errors.AsType[*net.OpError](err)
+	return ok && network.Op == "dial" && !network.Timeout()
+}
+
 // clientError is the message of an error with an HTTP status for which the server's API defines no message.
 func clientError(status int) string { return fmt.Sprintf("client error: %d", status) }
 
@@ -84,12 +91,15 @@ func (r *recorder) run(
 		cancel()
 		r.warned(warnings)
 		if err == nil {
+			r.connected = true
 			return nil
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		switch kind := classify(err); {
+		case !r.connected && isDial(err):
+			return fmt.Errorf("%s: no connection: check the address: %w", r.client, err)
 		case kind == fatal:
 			return fmt.Errorf("%s: %w", what, err)
 		case kind == tooLarge && to.Sub(from) > r.config.Step:

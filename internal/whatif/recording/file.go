@@ -157,5 +157,5 @@ func (f *File) Finish() error {
 	return os.Remove(f.path + StateSuffix)
 }
 
-// Abandon closes the file without finishing it, so that it can be continued after its last commit.
-func (f *File) Abandon() error { return f.file.Close() }
+// Pause writes the end of the recording and closes the file, so that it can be continued after its last commit.
+func (f *File) Pause() error { return errors.Join(f.Close(), f.file.Close()) }

@@ -60,6 +60,9 @@ type Generated struct {
 	BurstShare float64
 }
 
+// maxFill is the largest fill. A higher one is a typo, such as 90 for 90%.
+const maxFill = 10
+
 // ParseGenerated parses a specification. Nodes and pods are required.
 //
 //	nodes=500,pods=15000
@@ -71,8 +74,8 @@ type Generated struct {
 //	zones       0 to 100; 0
 //	pods        0 to 1000000
 //	replicas    1 to 10000; 10
-//	fill        0.01 to 100; 0.7
-//	memory-fill 0.01 to 100; as fill
+//	fill        0.01 to 10, or 1% to 1000%; 0.7
+//	memory-fill as fill
 //	cpu-cv      0 to 3; 0.8
 //	memory-cv   0 to 3; 0.4
 //	batch       0 to 1; 0
@@ -97,7 +100,7 @@ func ParseGenerated(text string) (Generated, error) {
 		Nodes:      fields.Int("nodes", 1, 1, maxNodes),
 		Pods:       fields.Int("pods", 0, 0, maxPods),
 		Replicas:   fields.Int("replicas", 10, 1, 10_000),
-		Fill:       fields.Float("fill", 0.7, 0.01, 100),
+		Fill:       fields.Share("fill", 0.7, 0.01, maxFill),
 		CPUCV:      fields.Float("cpu-cv", 0.8, 0, 3),
 		PerCoreCV:  fields.Float("memory-cv", 0.4, 0, 3),
 		Batch:      fields.Float("batch", 0, 0, 1),
@@ -108,7 +111,7 @@ func ParseGenerated(text string) (Generated, error) {
 		Over:       int64(fields.Int("over", 0, 0, year)),
 		Life:       int64(fields.Int("life", 0, 0, year)),
 	}
-	s.MemoryFill = fields.Float("memory-fill", s.Fill, 0.01, 100)
+	s.MemoryFill = fields.Share("memory-fill", s.Fill, 0.01, maxFill)
 	s.Shapes = parseShapes(fields)
 	s.readBursts(fields)
 	s.readChurn(fields, year)

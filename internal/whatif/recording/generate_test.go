@@ -74,7 +74,9 @@ func TestParseGeneratedErrors(t *testing.T) {
 		"nodes=1,pods=99999999999999999999": `pods: invalid value "99999999999999999999": must be a whole number from 0 to 1000000`,
 		"nodes=1,pods=1,bursts=2":           `bursts: invalid value "2": must be 0 without over`,
 		"nodes=1,pods=1,burst-share=0.5":    `burst-share: invalid value "0.5": must be absent without bursts`,
-		"nodes=1,pods=1,fill=101":           `fill: invalid value "101": must be a number from 0.01 to 100`,
+		"nodes=1,pods=1,fill=101":           `fill: invalid value "101": must be a share such as 0.9 or 90%, from 0.01 to 10`,
+		"nodes=1,pods=1,fill=90":            `fill: invalid value "90": must be a share such as 0.9 or 90%, from 0.01 to 10`,
+		"nodes=1,pods=1,memory-fill=x%":     `memory-fill: invalid value "x%": must be a share such as 0.9 or 90%, from 0.01 to 10`,
 		"nodes=1,pods=1,shapes=8":           `shapes: invalid value "8": must be CORESxGIB or CORESxGIBxGPUS separated by +, from 1x1 to 10000x131072x1000`,
 		"nodes=1,pods=1,shapes=8x0":         `shapes: invalid value "8x0": must be CORESxGIB or CORESxGIBxGPUS separated by +, from 1x1 to 10000x131072x1000`,
 		"nodes=1,pods=1,shapes=8x1x1x1": `shapes: invalid value "8x1x1x1": must be CORESxGIB or CORESxGIBxGPUS separated by +, from 1x1 to ` +

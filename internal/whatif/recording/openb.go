@@ -90,7 +90,7 @@ func openbOptions(text string) (churn, error) {
 	if err != nil {
 		return churn{}, err
 	}
-	c := churn{fill: fields.Float("fill", 0, 0.01, 100), seconds: int64(fields.Int("over", day, 1, year))}
+	c := churn{fill: fields.Share("fill", 0, 0.01, maxFill), seconds: int64(fields.Int("over", day, 1, year))}
 	if c.fill == 0 && fields.Has("over") {
 		fields.Fail("over", fmt.Sprint(c.seconds), "absent without fill")
 	}

@@ -144,10 +144,10 @@ func TestSourceErrors(t *testing.T) {
 			"--pack: invalid value 2: must be 0 or absent with fill in --trace",
 		},
 		"over alone": {Source{Trace: "openb:nodes.csv,pods.csv,over=9"}, `--trace: over: invalid value "9": must be absent without fill`},
-		"no fill":    {Source{Trace: "openb:nodes.csv,pods.csv,fill=0"}, `--trace: fill: invalid value "0": must be a number from 0.01 to 100`},
+		"no fill":    {Source{Trace: "openb:nodes.csv,pods.csv,fill=0"}, `--trace: fill: invalid value "0": must be a share such as 0.9 or 90%, from 0.01 to 10`},
 		"too full": {
-			Source{Trace: "openb:nodes.csv,pods.csv,fill=99,over=9999999"},
-			"--trace: fill: the fill 99 for 9999999 s takes 88000827 pods: must be at most 1000000",
+			Source{Trace: "openb:nodes.csv,pods.csv,fill=9,over=9999999"},
+			"--trace: fill: the fill 9 for 9999999 s takes 8000075 pods: must be at most 1000000",
 		},
 		"no nodes": {Source{Trace: "openb:none.csv,pods.csv"}, "--trace: open none.csv: no such file or directory"},
 		"no pods":  {Source{Trace: "openb:nodes.csv,none.csv"}, "--trace: open none.csv: no such file or directory"},

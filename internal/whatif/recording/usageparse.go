@@ -2,6 +2,7 @@ package recording
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -50,7 +51,8 @@ var usageNames = [usageResources]string{usageCPU: "cpu", usageMemory: "memory"}
 //
 // The default of a missing resource is a beta. The keys are
 //
-//	all        mean, max (multiples of the request), workload, between, together (0 to 1),
+//	all        mean, max (multiples of the request; max of bimodal and bursts is at
+//	           least the high level by default), workload, between, together (0 to 1),
 //	           hold (steps)
 //	all but constant and pareto   cv (standard deviation over mean)
 //	bimodal, bursts               share (of time at the high level)
@@ -132,6 +134,9 @@ func parseUsageShape(text string, resource int) (UsageShape, error) {
 	switch s.Kind {
 	case Bimodal, Bursts:
 		s.Share = fields.Float("share", s.Share, 0.0001, 0.9999)
+		if _, high, half := s.levels(); !fields.Has("max") {
+			s.Max = max(s.Max, min(math.Ceil(high+half), MaxMultiple))
+		}
 	case Pareto:
 		s.Tail = fields.Float("tail", s.Tail, 0.1, maxTail)
 	case Diurnal:

@@ -38,6 +38,17 @@ func TestParseUsage(t *testing.T) {
 	}
 }
 
+// TestMaxFollowsMean checks that bursts of a high mean are accepted without max: their high level is 5.671.
+func TestMaxFollowsMean(t *testing.T) {
+	s, err := ParseUsage("bursts:mean=1.2")
+	if err != nil || s[usageCPU].Max != 6 || s[usageMemory].Max != 6 {
+		t.Errorf("%v, error %v", s, err)
+	}
+	if again, err := ParseUsage(s.String()); err != nil || again != s {
+		t.Errorf("%v is read as %v, error %v", s, again, err)
+	}
+}
+
 // TestDefaultsAreValid verifies that the defaults of every kind are valid for both resources.
 func TestDefaultsAreValid(t *testing.T) {
 	for _, kind := range UsageKinds {

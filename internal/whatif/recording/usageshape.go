@@ -169,11 +169,9 @@ func (s UsageShape) beta(cv, upper float64) (func(_, below, above float64) float
 //	variance = p (1-p) gap^2 + (gap/10)^2 / 3
 func (s UsageShape) bimodal() (func(_, below, above float64) float64, error) {
 	p := s.Share
-	perGap := math.Sqrt(p*(1-p) + 0.01/3)
-	gap := s.CV * s.Mean / perGap
-	low, high, half := s.Mean-p*gap, s.Mean+(1-p)*gap, gap/10
+	low, high, half := s.levels()
 	if low-half < 0 {
-		return nil, s.wrong("cv", s.CV, "at most %.4g for a share of %v", perGap/(p+0.1), p)
+		return nil, s.wrong("cv", s.CV, "at most %.4g for a share of %v", perGap(p)/(p+0.1), p)
 	}
 	if high+half > s.Max {
 		return nil, s.wrong("max", s.Max, "at least the high level, %.4g", high+half)
@@ -185,6 +183,15 @@ func (s UsageShape) bimodal() (func(_, below, above float64) float64, error) {
 		return low + half*(2*min(below/(1-p), 1)-1)
 	}, nil
 }
+
+// levels returns the low and the high level of a bimodal distribution, and the half width of both.
+func (s UsageShape) levels() (low, high, half float64) {
+	gap := s.CV * s.Mean / perGap(s.Share)
+	return s.Mean - s.Share*gap, s.Mean + (1-s.Share)*gap, gap / 10
+}
+
+// perGap returns the deviation of a bimodal distribution per gap.
+func perGap(share float64) float64 { return math.Sqrt(share*(1-share) + 0.01/3) }
 
 // lognormal returns the quantiles with sigma^2 = log(1 + cv^2) and mu = log(mean) -
 // sigma^2/2. Truncation at max may reduce the mean by at most a hundredth.

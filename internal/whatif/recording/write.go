@@ -50,6 +50,9 @@ func (w *Writer) About() About { return w.about }
 // Size returns the number of bytes written so far, by earlier processes too.
 func (w *Writer) Size() int64 { return w.size }
 
+// Count returns the numbers of nodes and pods.
+func (w *Writer) Count() (nodes, pods int) { return w.nodes, w.pods }
+
 // AddNode writes a node and returns its number.
 func (w *Writer) AddNode(n Node) (id int, err error) {
 	w.nodes++

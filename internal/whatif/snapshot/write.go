@@ -3,9 +3,9 @@ package snapshot
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
-	"errors"
 	"io"
 
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
@@ -22,8 +22,7 @@ const (
 func (s *Snapshot) Write(w io.Writer) error {
 	zipped := gzip.NewWriter(w)
 	archive := tar.NewWriter(zipped)
-	err := s.writeFiles(archive)
-	return errors.Join(err, archive.Close(), zipped.Close())
+	return cmp.Or(s.writeFiles(archive), archive.Close(), zipped.Close())
 }
 
 // writeFiles writes all files.

@@ -1,0 +1,39 @@
+package format
+
+import "strings"
+
+// Suggestion returns the end of an error about an unknown name: "; did you mean NAME?" with the most similar known name, or with a
+// name that it begins, "" if no name is similar.
+func Suggestion(name string, known []string) string {
+	hint, least := "", min(len(name)/3+1, 3)+1
+	for _, other := range known {
+		edits := distance(strings.ToLower(name), strings.ToLower(other))
+		if len(name) > 2 && strings.HasPrefix(other, name) {
+			edits = 1
+		}
+		if edits < least {
+			hint, least = "; did you mean "+other+"?", edits
+		}
+	}
+	return hint
+}
+
+// distance returns the number of bytes to insert, delete or replace in order to turn a into b (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			edits := diagonal
+			if a[i] != b[j] {
+				edits = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], edits
+		}
+	}
+	return row[len(b)]
+}
