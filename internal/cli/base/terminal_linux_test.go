@@ -59,7 +59,7 @@ func TestWidth(t *testing.T) {
 		})
 	}
 	t.Setenv("COLUMNS", "")
-	if got := widthOf(&bytes.Buffer{}); got != defaultWidth {
+	if got := widthOf(&bytes.Buffer{}); got != DefaultWidth {
 		t.Errorf("%d for output that is no terminal", got)
 	}
 }
