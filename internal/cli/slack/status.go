@@ -37,8 +37,8 @@ func newStatusCommand() *cobra.Command {
 		Short: "Show the status of slack policies",
 		Long: `Show the target of each slack policy, how much slack the cluster has, and why a
 policy is not ready. For each CapacityBuffer of a policy, show whether the autoscaler
-accepts, limits or refuses it, in its own words, and why it adds no nodes for it (event
-NotTriggerScaleUp). The exit code is 1 if a policy is not ready.`,
+accepts, limits or refuses it, in its own words, and, while placeholders do not fit, why
+it adds no nodes for it (event NotTriggerScaleUp). The exit code is 1 if a policy is not ready.`,
 		Example: `  plimsoll slack status
 
   # Show the status every 10 seconds until interrupted.
