@@ -3,6 +3,7 @@ package slack
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -34,6 +35,10 @@ const (
 	conditionLimitedByQuotas      = "LimitedByQuotas"
 )
 
+// failureReasons are the reasons with which Cluster Autoscaler reports in Provisioning that it does not add
+// placeholders to its pending pods.
+var failureReasons = []string{"FailedToGetPodTemplate", "FailedToMakeFakePods", "NotReadyForProvisioning"}
+
 // maxAnswerLength is the maximum length in bytes of a message of an autoscaler, which goes into
 // conditions and events.
 const maxAnswerLength = 400
@@ -46,9 +51,6 @@ type Answer struct {
 	// Requested is the number of placeholders of the buffer, and Replicas the number that the
 	// autoscaler reports, -1 if it reports none.
 	Requested, Replicas int64
-	// Ready is the number of placeholders that fit existing nodes according to Cluster Autoscaler 1.37 and
-	// later, -1 if the autoscaler does not report it.
-	Ready int64
 	// Message is the reason for the state in the words of the autoscaler, at most 400 bytes. It is empty
 	// if the buffer is accepted or the answer is missing.
 	Message string
@@ -75,9 +77,8 @@ type bufferFields struct {
 		Replicas int64 `json:"replicas"`
 	} `json:"spec"`
 	Status struct {
-		Replicas      *int64             `json:"replicas"`
-		ReadyReplicas *int64             `json:"readyReplicas"`
-		Conditions    []metav1.Condition `json:"conditions"`
+		Replicas   *int64             `json:"replicas"`
+		Conditions []metav1.Condition `json:"conditions"`
 	} `json:"status"`
 }
 
@@ -87,7 +88,7 @@ type bufferFields struct {
 // A condition that refers to an older version of the buffer is not an answer. Cluster Autoscaler states
 // the version in LimitedByQuotas only, Karpenter in all conditions.
 func AnswerOf(buffer *unstructured.Unstructured) Answer {
-	a := Answer{Namespace: buffer.GetNamespace(), Name: buffer.GetName(), State: AnswerMissing, Replicas: -1, Ready: -1}
+	a := Answer{Namespace: buffer.GetNamespace(), Name: buffer.GetName(), State: AnswerMissing, Replicas: -1}
 	var fields bufferFields
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(buffer.Object, &fields); err != nil {
 		a.Message = format.Shorten("the status cannot be read: "+err.Error(), maxAnswerLength)
@@ -97,9 +98,6 @@ func AnswerOf(buffer *unstructured.Unstructured) Answer {
 	if fields.Status.Replicas != nil {
 		a.Replicas = *fields.Status.Replicas
 	}
-	if fields.Status.ReadyReplicas != nil {
-		a.Ready = *fields.Status.ReadyReplicas
-	}
 	a.setState(fields.Status.Conditions, buffer.GetGeneration())
 	return a
 }
@@ -107,7 +105,8 @@ func AnswerOf(buffer *unstructured.Unstructured) Answer {
 // setState sets the fields that follow from the conditions of a buffer of a generation.
 //
 // Cluster Autoscaler 1.35.0 keeps only the condition that it has written last. It provisions only buffers
-// that are ready: a buffer whose only condition is that it is provisioned is ready.
+// that are ready: a buffer whose only condition is that it is provisioned is ready. Fewer replicas than requested
+// without a quota are a report on an older version.
 func (a *Answer) setState(conditions []metav1.Condition, generation int64) {
 	ready := meta.FindStatusCondition(conditions, conditionReadyForProvisioning)
 	limited := meta.FindStatusCondition(conditions, conditionLimitedByQuotas)
@@ -115,18 +114,20 @@ func (a *Answer) setState(conditions []metav1.Condition, generation int64) {
 	if ready == nil && provisioning != nil && provisioning.Status == metav1.ConditionTrue {
 		ready = provisioning
 	}
+	isLimited := limited != nil && limited.Status == metav1.ConditionTrue
 	switch {
-	case !isCurrent(ready, generation) || ready.Status == metav1.ConditionUnknown:
-		return
-	case ready.Status == metav1.ConditionFalse:
+	case isCurrent(ready, generation) && ready.Status == metav1.ConditionFalse:
 		a.State, a.Message = AnswerRefused, messageOf(ready)
 		return
-	case limited != nil && !isCurrent(limited, generation):
+	case isFailure(ready, provisioning):
+		a.State, a.Message = AnswerRefused, messageOf(provisioning)
 		return
-	case limited != nil && limited.Status == metav1.ConditionTrue:
+	case !isCurrent(ready, generation) || ready.Status == metav1.ConditionUnknown,
+		limited != nil && !isCurrent(limited, generation),
+		!isLimited && a.Replicas >= 0 && a.Replicas < a.Requested:
+		return
+	case isLimited:
 		a.State, a.Message = AnswerLimited, messageOf(limited)
-	case a.Replicas >= 0 && a.Replicas < a.Requested:
-		a.State, a.Message = AnswerLimited, format.PartAre(a.Replicas, a.Requested, "placeholder")+" taken into account"
 	default:
 		a.State = AnswerAccepted
 	}
@@ -136,6 +137,13 @@ func (a *Answer) setState(conditions []metav1.Condition, generation int64) {
 // isCurrent reports whether a condition exists and does not refer to an older generation.
 func isCurrent(condition *metav1.Condition, generation int64) bool {
 	return condition != nil && (condition.ObservedGeneration == 0 || condition.ObservedGeneration >= generation)
+}
+
+// isFailure reports whether Cluster Autoscaler does not add the placeholders of a buffer to its pending pods. A failure
+// before the buffer became ready is outdated.
+func isFailure(ready, provisioning *metav1.Condition) bool {
+	return provisioning != nil && provisioning.Status == metav1.ConditionFalse && slices.Contains(failureReasons, provisioning.Reason) &&
+		(ready == nil || !ready.LastTransitionTime.After(provisioning.LastTransitionTime.Time))
 }
 
 // setProvisioning sets the fields on provisioning of a buffer that is ready for it.

@@ -34,66 +34,71 @@ func TestAnswerOf(t *testing.T) {
 		status string
 		want   Answer
 	}{
-		"no status": {`{}`, Answer{State: AnswerMissing, Replicas: -1, Ready: -1}},
+		"no status": {`{}`, Answer{State: AnswerMissing, Replicas: -1}},
 		"accepted by Cluster Autoscaler, added to the pending pods": {
 			`{"replicas": 3, "conditions": [{"type": "ReadyForProvisioning", "status": "True", "message": "ready"},
 				{"type": "LimitedByQuotas", "status": "False", "observedGeneration": 2}, {"type": "Provisioning", "status": "True"}]}`,
-			Answer{State: AnswerAccepted, Replicas: 3, Ready: -1, Provisioned: true},
+			Answer{State: AnswerAccepted, Replicas: 3, Provisioned: true},
 		},
 		"accepted, not yet added": {
 			`{"replicas": 3, "conditions": [{"type": "ReadyForProvisioning", "status": "True", "lastTransitionTime": "` + noonText + `"}]}`,
-			Answer{State: AnswerAccepted, Replicas: 3, Ready: -1, UnprovisionedSince: since},
-		},
-		"of two placeholders that fit a node, according to Cluster Autoscaler 1.37": {
-			`{"replicas": 3, "readyReplicas": 2, "conditions": [{"type": "ReadyForProvisioning", "status": "True"},
-				{"type": "LimitedByQuotas", "status": "False", "observedGeneration": 2}, {"type": "Provisioning", "status": "True"}]}`,
-			Answer{State: AnswerAccepted, Replicas: 3, Ready: 2, Provisioned: true},
+			Answer{State: AnswerAccepted, Replicas: 3, UnprovisionedSince: since},
 		},
 		"only the last condition, written by Cluster Autoscaler 1.35.0": {
 			`{"replicas": 3, "conditions": [{"type": "Provisioning", "status": "True", "reason": "FakePodsInjected"}]}`,
-			Answer{State: AnswerAccepted, Replicas: 3, Ready: -1, Provisioned: true},
+			Answer{State: AnswerAccepted, Replicas: 3, Provisioned: true},
 		},
-		"not provisioned, and no other condition": {
+		"not ready, written by Cluster Autoscaler 1.35.0": {
 			`{"replicas": 3, "conditions": [{"type": "Provisioning", "status": "False", "reason": "NotReadyForProvisioning"}]}`,
-			Answer{State: AnswerMissing, Replicas: 3, Ready: -1},
+			Answer{State: AnswerRefused, Replicas: 3, Message: "NotReadyForProvisioning"},
+		},
+		"accepted, but Cluster Autoscaler has lost its copy of the template": {
+			`{"replicas": 3, "conditions": [{"type": "ReadyForProvisioning", "status": "True"}, {"type": "Provisioning", "status": "False",
+				"reason": "FailedToGetPodTemplate", "lastTransitionTime": "` + noonText + `", "message": "failed to get pod template"}]}`,
+			Answer{State: AnswerRefused, Replicas: 3, Message: "failed to get pod template"},
+		},
+		"accepted after a failure": {
+			`{"replicas": 3, "conditions": [{"type": "ReadyForProvisioning", "status": "True", "lastTransitionTime": "` + noonText + `"},
+				{"type": "Provisioning", "status": "False", "reason": "FailedToMakeFakePods", "message": "failed"}]}`,
+			Answer{State: AnswerAccepted, Replicas: 3, ProvisioningMessage: "failed", UnprovisionedSince: since},
 		},
 		"refused": {
 			`{"conditions": [{"type": "ReadyForProvisioning", "status": "False", "reason": "error", "message": "pods is forbidden"},
 				{"type": "LimitedByQuotas", "status": "False", "observedGeneration": 1}, {"type": "Provisioning", "status": "True"}]}`,
-			Answer{State: AnswerRefused, Replicas: -1, Ready: -1, Message: "pods is forbidden"},
+			Answer{State: AnswerRefused, Replicas: -1, Message: "pods is forbidden"},
 		},
 		"refused without a message": {
 			`{"conditions": [{"type": "ReadyForProvisioning", "status": "False", "reason": "PodTemplateNotFound"}]}`,
-			Answer{State: AnswerRefused, Replicas: -1, Ready: -1, Message: "PodTemplateNotFound"},
+			Answer{State: AnswerRefused, Replicas: -1, Message: "PodTemplateNotFound"},
 		},
 		"limited by a quota": {
 			`{"replicas": 1, "conditions": [{"type": "ReadyForProvisioning", "status": "True"}, {"type": "Provisioning", "status": "True"},
 				{"type": "LimitedByQuotas", "status": "True", "observedGeneration": 2, "message": "limited from 3 to 1 due to quotas: q"}]}`,
-			Answer{State: AnswerLimited, Replicas: 1, Ready: -1, Message: "limited from 3 to 1 due to quotas: q", Provisioned: true},
+			Answer{State: AnswerLimited, Replicas: 1, Message: "limited from 3 to 1 due to quotas: q", Provisioned: true},
 		},
-		"fewer replicas": {
+		"fewer replicas without a quota, from before the last change": {
 			`{"replicas": 1, "conditions": [{"type": "ReadyForProvisioning", "status": "True"}, {"type": "Provisioning", "status": "True"}]}`,
-			Answer{State: AnswerLimited, Replicas: 1, Ready: -1, Message: "1 of 3 placeholders is taken into account", Provisioned: true},
+			Answer{State: AnswerMissing, Replicas: 1},
 		},
 		"the quota was checked for an older version": {
 			`{"replicas": 1, "conditions": [{"type": "ReadyForProvisioning", "status": "True"},
 				{"type": "LimitedByQuotas", "status": "False", "observedGeneration": 1}]}`,
-			Answer{State: AnswerMissing, Replicas: 1, Ready: -1},
+			Answer{State: AnswerMissing, Replicas: 1},
 		},
 		"Karpenter refused an older version": {
 			`{"conditions": [{"type": "ReadyForProvisioning", "status": "False", "observedGeneration": 1, "message": "gone"}]}`,
-			Answer{State: AnswerMissing, Replicas: -1, Ready: -1},
+			Answer{State: AnswerMissing, Replicas: -1},
 		},
 		"Karpenter adds nodes": {
 			`{"replicas": 3, "conditions": [{"type": "ReadyForProvisioning", "status": "True", "observedGeneration": 2},
 				{"type": "Provisioning", "status": "False", "reason": "RequiresNewCapacity", "observedGeneration": 2,
 				"lastTransitionTime": "` + noonText + `", "message": "2/3 virtual pods required new capacity, 1 failed"}]}`,
 			Answer{
-				State: AnswerAccepted, Replicas: 3, Ready: -1, UnprovisionedSince: since,
+				State: AnswerAccepted, Replicas: 3, UnprovisionedSince: since,
 				ProvisioningMessage: "2/3 virtual pods required new capacity, 1 failed",
 			},
 		},
-		"unknown": {`{"conditions": [{"type": "ReadyForProvisioning", "status": "Unknown"}]}`, Answer{State: AnswerMissing, Replicas: -1, Ready: -1}},
+		"unknown": {`{"conditions": [{"type": "ReadyForProvisioning", "status": "Unknown"}]}`, Answer{State: AnswerMissing, Replicas: -1}},
 	} {
 		tc.want.Namespace, tc.want.Name, tc.want.Requested = "shop", "web", 3
 		got := AnswerOf(answered(t, tc.status))

@@ -28,6 +28,9 @@ type ledgerNode struct {
 	// Usable reports whether placeholders can be put on the node. A node that is cordoned, not ready
 	// or being deleted is not usable.
 	Usable bool
+	// Booting reports whether the node has never been ready. A usable node that boots counts in the size and
+	// number of nodes, so that plans do not change when it is ready, and has no free capacity until then.
+	Booting bool
 	// Allocatable is the capacity for pods, Slots the maximum number of pods.
 	Allocatable resources.Amounts
 	Slots       int64
@@ -57,7 +60,7 @@ func (a *account) free() resources.Amounts {
 
 // capacity returns the capacity that the pods of a node leave.
 func (a *account) capacity(name string) freeCapacity {
-	return freeCapacity{name, a.InPool, a.Usable, a.free(), a.Slots - int64(len(a.pods))}
+	return freeCapacity{name, a.InPool, a.Usable, a.Booting, a.free(), a.Slots - int64(len(a.pods))}
 }
 
 // poolLedger counts the nodes of a pool and the pods on them, one change at a time. The cost of a
@@ -70,7 +73,8 @@ type poolLedger struct {
 
 	// requested is the sum of the requests of pods of the pool, without daemon pods.
 	requested resources.Amounts
-	// allocatable and free are sums over the usable nodes of the pool; usable is their number.
+	// allocatable and free are sums over the usable nodes of the pool, free without nodes that boot; usable is
+	// the number of usable nodes.
 	allocatable, free resources.Amounts
 	usable            int
 	// matching is the number of nodes in the pool, usable or not.
@@ -181,7 +185,7 @@ func (l *poolLedger) addPod(a *account, pod ledgerPod, sign int) {
 	}
 	before := a.free()
 	a.others = add(a.others, pod.Requests, sign)
-	if a.InPool && a.Usable {
+	if a.InPool && a.Usable && !a.Booting {
 		l.free = l.free.Minus(before).Add(a.free())
 	}
 	if a.InPool {
@@ -207,7 +211,9 @@ func (l *poolLedger) countNode(a *account, sign int) {
 	}
 	l.usable += sign
 	l.allocatable = add(l.allocatable, a.Allocatable, sign)
-	l.free = add(l.free, a.free(), sign)
+	if !a.Booting {
+		l.free = add(l.free, a.free(), sign)
+	}
 	count(l.nodeShapes, a.Allocatable.Subtract(a.daemons), sign)
 }
 
@@ -244,8 +250,8 @@ func (l *poolLedger) Capacities() []freeCapacity {
 type poolTotals struct {
 	// Requested is the sum of the requests of all pods, without daemon pods.
 	Requested resources.Amounts
-	// Allocatable is the sum over the usable nodes, Free the part that their pods leave free, and
-	// Nodes the number of usable nodes. Matching is the number of all nodes of the pool.
+	// Allocatable is the sum over the usable nodes, Free the part that their pods leave free on nodes that do
+	// not boot, and Nodes the number of usable nodes. Matching is the number of all nodes of the pool.
 	Allocatable, Free resources.Amounts
 	Nodes, Matching   int
 	// MaxPodRequests is the highest request of any pod for each resource. LargestByCPU and

@@ -57,7 +57,9 @@ func recount(nodes map[string]ledgerNode, pods map[string]ledgerPod) poolTotals 
 		if node.Usable {
 			p.Nodes++
 			p.Allocatable = p.Allocatable.Add(node.Allocatable)
-			p.Free = p.Free.Add(left.Subtract(used))
+			if !node.Booting {
+				p.Free = p.Free.Add(left.Subtract(used))
+			}
 			shapes = append(shapes, left)
 		}
 	}
@@ -85,8 +87,10 @@ func TestLedgerMatchesRecount(t *testing.T) {
 				delete(pods, id)
 				l.DeletePod(id)
 			case 3:
-				nodes[name] = ledgerNode{rapid.Bool().Draw(t, "in pool"), rapid.Bool().Draw(t, "usable"), drawAmounts(t, "allocatable",
-					resources.Amounts{16_000, 64 * gib}), rapid.Int64Range(0, 5).Draw(t, "slots")}
+				nodes[name] = ledgerNode{
+					rapid.Bool().Draw(t, "in pool"), rapid.Bool().Draw(t, "usable"), rapid.Bool().Draw(t, "booting"),
+					drawAmounts(t, "allocatable", resources.Amounts{16_000, 64 * gib}), rapid.Int64Range(0, 5).Draw(t, "slots"),
+				}
 				l.SetNode(name, nodes[name])
 			case 4:
 				delete(nodes, name)
@@ -117,7 +121,7 @@ func TestLedgerMatchesRecount(t *testing.T) {
 // and that its deletion restores the capacity.
 func TestDaemonPodLargerThanNode(t *testing.T) {
 	l := newPoolLedger()
-	l.SetNode("a", ledgerNode{true, true, cores(4, 16), 110})
+	l.SetNode("a", ledgerNode{true, true, false, cores(4, 16), 110})
 	l.SetPod("d", ledgerPod{Node: "a", Requests: cores(8, 4), Daemon: true})
 	if got := l.Pool().Shapes; !reflect.DeepEqual(got, []resources.Amounts{cores(0, 12)}) {
 		t.Errorf("with the daemon pod: %v", got)
@@ -143,7 +147,7 @@ var nodeNames, podIDs = func() (nodes [5000]string, pods [150_000]string) {
 func largeLedger() *poolLedger {
 	l := newPoolLedger()
 	for n, name := range nodeNames {
-		l.SetNode(name, ledgerNode{true, true, cores(float64(16*(1+n%4)), float64(64*(1+n%4))), 110})
+		l.SetNode(name, ledgerNode{true, true, false, cores(float64(16*(1+n%4)), float64(64*(1+n%4))), 110})
 		for p := range 30 {
 			i := n*30 + p
 			l.SetPod(podIDs[i], ledgerPod{Node: name, Requests: cores(0.1+0.01*float64(i%50), 0.25+0.05*float64(i%20)), Daemon: p < 3})

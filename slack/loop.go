@@ -33,7 +33,7 @@ type observedPod struct {
 }
 
 func (o *observedPod) isChanged(pod *v1.Pod) bool {
-	return o.pod != pod || o.version != pod.ResourceVersion || o.node != pod.Spec.NodeName || o.phase != pod.Status.Phase
+	return o.pod != pod || o.version != pod.ResourceVersion || o.node != nodeOf(pod) || o.phase != pod.Status.Phase
 }
 
 // NewLoop returns the loop of a policy. Placeholders of the rate are in the namespace, mirrors are in
@@ -94,7 +94,7 @@ func (l *Loop) observe(nodes []*v1.Node, pods []*v1.Pod, now time.Time) {
 			distinct++
 		}
 		if observed.iteration = l.iteration; observed.isChanged(pod) {
-			observed.pod, observed.version, observed.node, observed.phase = pod, pod.ResourceVersion, pod.Spec.NodeName, pod.Status.Phase
+			observed.pod, observed.version, observed.node, observed.phase = pod, pod.ResourceVersion, nodeOf(pod), pod.Status.Phase
 			l.tracker.SetPod(pod)
 		}
 	}
@@ -240,7 +240,7 @@ func (c *nodeCapacity) countOthers() {
 		c.others[name] = node.Status.Allocatable.DeepCopy()
 	}
 	for _, pod := range c.pods {
-		if free := c.others[pod.Spec.NodeName]; free != nil && observePod(pod).Node != "" {
+		if free := c.others[observePod(pod).Node]; free != nil {
 			for name, quantity := range resources.Requests(pod) {
 				subtract(free, name, quantity)
 			}

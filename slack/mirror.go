@@ -34,14 +34,14 @@ func (t *Tracker) addMirrors(p *Plan, seconds, jump int64) {
 			err = w.checkSize()
 		}
 		if err != nil {
-			p.Feasible = false
-			p.Reasons = append(p.Reasons, err.Error())
+			p.MirrorsFeasible = false
+			p.MirrorReasons = append(p.MirrorReasons, err.Error())
 			continue
 		}
 		count := t.mirrorCountOf(w, min(wanted, perWorkload))
 		counts[w.groupName()] = count
 		m := mirror{workload: w, wanted: wanted}
-		if m.held, m.coolDownEnd = count.Next(min(wanted, perWorkload), seconds); m.coolDownEnd != 0 {
+		if m.held, m.coolDownEnd = count.Next(min(wanted, perWorkload), seconds, isMore); m.coolDownEnd != 0 {
 			m.coolDownEnd += jump
 		}
 		m.permitted = max(0, min(m.held, perWorkload, perNamespace-used[w.Namespace]))
@@ -54,11 +54,14 @@ func (t *Tracker) addMirrors(p *Plan, seconds, jump int64) {
 		p.addPermitted(&mirrors[i], perWorkload, shares)
 	}
 	if len(unselected) > 0 {
-		p.Reasons = append(p.Reasons, fmt.Sprintf("%s with annotation %s %s in namespaces that "+
+		p.MirrorReasons = append(p.MirrorReasons, fmt.Sprintf("%s with annotation %s %s in namespaces that "+
 			"spec.mirrors.namespaceSelector does not select: %s", format.Of(len(unselected), "workload"), v1alpha1.AnnotationSlack,
 			format.Form(len(unselected), "is", "are"), format.Abbreviate(unselected, maxNames, ", ")))
 	}
 }
+
+// isMore reports whether a held number is higher than the wanted number.
+func isMore(held, wanted int64) bool { return held > wanted }
 
 // mirrorCountOf returns the count of a workload. A changed annotation sets it to the wanted number.
 func (t *Tracker) mirrorCountOf(w *Workload, wanted int64) *mirrorCount {
@@ -90,12 +93,11 @@ func (p *Plan) addPermitted(m *mirror, perWorkload int64, shares map[string]int6
 	permitted := min(m.permitted, shares[w.Namespace])
 	shares[w.Namespace] -= permitted
 	if permitted < m.wanted {
-		p.Feasible = false
-		p.Reasons = append(p.Reasons, m.reason(permitted, perWorkload))
+		p.MirrorsFeasible = false
+		p.MirrorReasons = append(p.MirrorReasons, m.reason(permitted, perWorkload))
 	}
 	if m.held > m.wanted && permitted > m.wanted && m.coolDownEnd != 0 {
-		p.CoolDown = true
-		p.Reasons = append(p.Reasons, fmt.Sprintf("%s requires %s, %d are held until %s",
+		p.MirrorReasons = append(p.MirrorReasons, fmt.Sprintf("%s requires %s, %d are held until %s",
 			w, format.Of(m.wanted, "placeholder"), m.held, formatTime(m.coolDownEnd)))
 	}
 	if permitted > 0 {
@@ -107,7 +109,7 @@ func (p *Plan) addPermitted(m *mirror, perWorkload int64, shares map[string]int6
 func (p *Plan) addMirror(w *Workload, count int64) {
 	group := Group{Name: w.groupName(), Requests: requestsOfTemplate(&w.Template), Count: count, Mirror: w}
 	if dropped := w.droppedClaims(); dropped != "" {
-		p.Reasons = append(p.Reasons, fmt.Sprintf("%s: its placeholders are not bound to the nodes and zones of its %s, "+
+		p.MirrorReasons = append(p.MirrorReasons, fmt.Sprintf("%s: its placeholders are not bound to the nodes and zones of its %s, "+
 			"which they do not have", w, dropped))
 	}
 	p.Groups = append(p.Groups, group)

@@ -59,8 +59,9 @@ func TestMirrorsAreAddedToTheRate(t *testing.T) {
 		t.Error(diff)
 	}
 	// (4, 16) of the rate and 3 x (1, 4).
-	if plan.Total.Cpu().String() != "7" || plan.Total.Memory().String() != "28Gi" || plan.Target.Cpu().String() != "4" || !plan.Feasible {
-		t.Errorf("total %v, target %v, feasible %t", plan.Total, plan.Target, plan.Feasible)
+	if plan.Total.Cpu().String() != "7" || plan.Total.Memory().String() != "28Gi" || plan.Target.Cpu().String() != "4" ||
+		!plan.MirrorsFeasible {
+		t.Errorf("total %v, target %v, feasible %t", plan.Total, plan.Target, plan.MirrorsFeasible)
 	}
 }
 
@@ -69,10 +70,10 @@ func TestMirrorsAreBounded(t *testing.T) {
 	second := newWorkload("4")
 	second.Name = "zoo"
 	plan := mirrorsOf(t, newPolicy("0", maxPlaceholders(5)), second, newWorkload("3"), newWorkload("many", func(*v1.PodSpec) {}))
-	if plan.placeholders() != 5 || plan.Feasible {
-		t.Errorf("%d placeholders, feasible %t; want 5, false", plan.placeholders(), plan.Feasible)
+	if plan.placeholders() != 5 || plan.MirrorsFeasible || !plan.Feasible || len(plan.Reasons) > 0 {
+		t.Errorf("%d placeholders, feasible %t; want 5, false", plan.placeholders(), plan.MirrorsFeasible)
 	}
-	reasons := strings.Join(plan.Reasons, "\n")
+	reasons := strings.Join(plan.MirrorReasons, "\n")
 	for _, want := range []string{
 		"Deployment shop/zoo requires 4 placeholders, maxPlaceholders permits 2 more",
 		`Deployment shop/web: annotation plimsoll.dev/slack: invalid value "many"`,
@@ -224,8 +225,8 @@ func TestMirrorsShrinkAfterCoolDown(t *testing.T) {
 		noon.Add(1205*time.Second).UTC().Format(time.RFC3339),
 	)
 	// The pool has no nodes, which is the first reason.
-	if !plan.CoolDown || len(plan.Reasons) != 2 || plan.Reasons[1] != want {
-		t.Errorf("cool-down %t, feasible %t, reasons %q, want %q", plan.CoolDown, plan.Feasible, plan.Reasons, want)
+	if plan.CoolDown || len(plan.MirrorReasons) != 1 || plan.MirrorReasons[0] != want {
+		t.Errorf("cool-down of the rate %t, reasons %q, want false and %q", plan.CoolDown, plan.MirrorReasons, want)
 	}
 	if count(605*time.Second, scaled("3", 1)) != 3 || count(606*time.Second) != 0 {
 		t.Error("a deleted workload has placeholders")
@@ -308,7 +309,7 @@ func TestDroppedClaims(t *testing.T) {
 		}), "volumes (data) and resource claims (gpu), which"},
 	} {
 		plan := mirrorsOf(t, newPolicy("0"), tc.workload)
-		if reasons := strings.Join(plan.Reasons, "; "); !strings.Contains(reasons, tc.want) || (reasons == "") != (tc.want == "") {
+		if reasons := strings.Join(plan.MirrorReasons, "; "); !strings.Contains(reasons, tc.want) || (reasons == "") != (tc.want == "") {
 			t.Errorf("%s: reasons %q, want %q", name, reasons, tc.want)
 		}
 	}

@@ -76,8 +76,8 @@ func TestMirrorLimits(t *testing.T) {
 			if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" {
 				t.Errorf("groups: -want +got:\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.reasons, strings.Join(plan.Reasons, "; ")); diff != "" || plan.Feasible != (tc.reasons == "") {
-				t.Errorf("feasible %t, reasons: -want +got:\n%s", plan.Feasible, diff)
+			if diff := cmp.Diff(tc.reasons, strings.Join(plan.MirrorReasons, "; ")); diff != "" || plan.MirrorsFeasible != (tc.reasons == "") {
+				t.Errorf("feasible %t, reasons: -want +got:\n%s", plan.MirrorsFeasible, diff)
 			}
 		})
 	}
@@ -97,8 +97,8 @@ func TestLimitsDuringCoolDown(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	if plan := tracker.Next(noon.Add(time.Second)); plan.placeholders() != 10 || !plan.CoolDown {
-		t.Errorf("%d placeholders, cool-down %t; want 10 and true", plan.placeholders(), plan.CoolDown)
+	if plan := tracker.Next(noon.Add(time.Second)); plan.placeholders() != 10 || !strings.Contains(plan.MirrorReasons[0], "are held until") {
+		t.Errorf("%d placeholders, reasons %q; want 10 during a cool-down", plan.placeholders(), plan.MirrorReasons)
 	}
 }
 
@@ -123,13 +123,13 @@ func TestNamespaceSelector(t *testing.T) {
 	} {
 		policy := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Mirrors.NamespaceSelector = tc.selector })
 		plan := mirrorsOf(t, policy, labeled, newWorkload("1"))
-		if reasons := strings.Join(plan.Reasons, "; "); plan.placeholders() != tc.want || !strings.Contains(reasons, tc.reason) ||
-			(reasons == "") != (tc.reason == "") || !plan.Feasible {
+		if reasons := strings.Join(plan.MirrorReasons, "; "); plan.placeholders() != tc.want || !strings.Contains(reasons, tc.reason) ||
+			(reasons == "") != (tc.reason == "") || !plan.MirrorsFeasible {
 			t.Errorf(
 				"%s: %d placeholders, feasible %t, reasons %q; want %d, %q",
 				name,
 				plan.placeholders(),
-				plan.Feasible,
+				plan.MirrorsFeasible,
 				reasons,
 				tc.want,
 				tc.reason,
@@ -242,8 +242,8 @@ func TestLargeTemplates(t *testing.T) {
 		},
 	} {
 		plan := mirrorsOf(t, newPolicy("0"), newWorkload("1", change), workloadIn("b", "other", "1", 1))
-		if plan.placeholders() != 1 || plan.Feasible || !strings.Contains(plan.Reasons[0], "at most 250 are mirrored") {
-			t.Errorf("%s: %d placeholders, reasons %q; want that of the other workload only", name, plan.placeholders(), plan.Reasons)
+		if plan.placeholders() != 1 || plan.MirrorsFeasible || !strings.Contains(plan.MirrorReasons[0], "at most 250 are mirrored") {
+			t.Errorf("%s: %d placeholders, reasons %q; want that of the other workload only", name, plan.placeholders(), plan.MirrorReasons)
 		}
 	}
 }

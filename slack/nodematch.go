@@ -66,7 +66,7 @@ type podIndex map[string][]*v1.Pod
 func indexPods(pods []*v1.Pod) podIndex {
 	index := podIndex{}
 	for _, pod := range pods {
-		if isCounted(pod) && pod.Spec.NodeName != "" {
+		if isCounted(pod) && nodeOf(pod) != "" {
 			index[pod.Namespace] = append(index[pod.Namespace], pod)
 		}
 	}
@@ -102,7 +102,7 @@ func (a antiAffinity) addPods(index podIndex, nodes map[string]*v1.Node) {
 	for i := range a {
 		for pods := range index.in(&a[i]) {
 			for _, pod := range pods {
-				if node := nodes[pod.Spec.NodeName]; node != nil {
+				if node := nodes[nodeOf(pod)]; node != nil {
 					a[i].add(pod.Labels, node)
 				}
 			}

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -13,18 +14,28 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// unreadyGrace is the time for which a node that became not ready remains usable, so that
-// placeholders do not change with a node whose readiness flaps.
-const unreadyGrace = time.Minute
+const (
+	// unreadyGrace is the time for which a node that became not ready remains usable, so that
+	// placeholders do not change with a node whose readiness flaps.
+	unreadyGrace = time.Minute
+	// bootTime is the age up to which a node that was never ready counts as a node that boots: the default of
+	// --max-node-provision-time of Cluster Autoscaler.
+	bootTime = 15 * time.Minute
+	// registrationTime is the time after the creation of a node in which its kubelet sets condition Ready to
+	// false for the first time.
+	registrationTime = 10 * time.Second
+)
 
 // observeNode returns the planner's view of a node at a time.
 func observeNode(node *v1.Node, pool v1alpha1.Pool, now time.Time) ledgerNode {
 	allocatable := resources.CPUAndMemory(node.Status.Allocatable)
+	// A node without allocatable resources, whose kubelet has not reported them yet, would reduce
+	// the size of the average node and increase the number of placeholders.
+	usable := isUsable(node, now) && !allocatable.IsZero()
 	return ledgerNode{
-		InPool: InPool(node, pool),
-		// A node without allocatable resources, whose kubelet has not reported them yet, would reduce
-		// the size of the average node and increase the number of placeholders.
-		Usable:      isUsable(node, now) && !allocatable.IsZero(),
+		InPool:      InPool(node, pool),
+		Usable:      usable,
+		Booting:     usable && isBooting(node, now),
 		Allocatable: allocatable,
 		Slots:       node.Status.Allocatable.Pods().Value(),
 	}
@@ -66,6 +77,15 @@ func isScaleDownTaint(key string) bool {
 	return key == "ToBeDeletedByClusterAutoscaler" || key == "karpenter.sh/disrupted"
 }
 
+// isBooting reports whether a node was created recently and has never been ready.
+func isBooting(node *v1.Node, now time.Time) bool {
+	created, ready := node.CreationTimestamp.Time, resources.ReadyCondition(node)
+	if len(node.Status.Conditions) == 0 || now.Sub(created).Abs() >= bootTime {
+		return false
+	}
+	return ready == nil || ready.Status != v1.ConditionTrue && ready.LastTransitionTime.Sub(created).Abs() < registrationTime
+}
+
 // isUsable reports whether placeholders can be put on a node. A node without conditions, such as one
 // of a manifest, counts as ready.
 func isUsable(node *v1.Node, now time.Time) bool {
@@ -73,12 +93,19 @@ func isUsable(node *v1.Node, now time.Time) bool {
 	if !resources.IsSchedulable(node) || scaledDown {
 		return false
 	}
+	if isBooting(node, now) {
+		return true
+	}
 	if ready := resources.ReadyCondition(node); ready != nil {
 		// A transition in the future, after a jump of the clock, is as old as one in the past.
 		return ready.Status == v1.ConditionTrue || now.Sub(ready.LastTransitionTime.Time).Abs() < unreadyGrace
 	}
 	return len(node.Status.Conditions) == 0
 }
+
+// nodeOf returns the name of the node on which a pod takes capacity, "" if there is none: the node of the pod, or
+// the node that is nominated for it, for example while pods with a lower priority are preempted.
+func nodeOf(pod *v1.Pod) string { return cmp.Or(pod.Spec.NodeName, pod.Status.NominatedNodeName) }
 
 // isCounted reports whether a pod takes capacity: it is not finished, and not a placeholder.
 func isCounted(pod *v1.Pod) bool {
@@ -91,7 +118,7 @@ func observePod(pod *v1.Pod) ledgerPod {
 		return ledgerPod{}
 	}
 	return ledgerPod{
-		Node: pod.Spec.NodeName, Requests: resources.CPUAndMemory(resources.Requests(pod)), Daemon: resources.IsNodeBound(pod),
+		Node: nodeOf(pod), Requests: resources.CPUAndMemory(resources.Requests(pod)), Daemon: resources.IsNodeBound(pod),
 		OptedOut: pod.Annotations[v1alpha1.AnnotationBiggest] == v1alpha1.BiggestIgnore,
 	}
 }

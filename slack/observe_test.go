@@ -164,6 +164,11 @@ func TestObserveNode(t *testing.T) {
 		"ready for a second":               {web, []change{readySince(v1.ConditionTrue, time.Second)}, true, true},
 		"cordoned, not ready for a second": {web, []change{cordoned, readySince(v1.ConditionFalse, time.Second)}, true, false},
 		"no conditions, as in a manifest":  {web, []change{conditions()}, true, true},
+		"cordoned while it boots": {
+			web,
+			[]change{createdAgo(time.Minute), readySince(v1.ConditionFalse, time.Minute), cordoned},
+			true, false,
+		},
 		"conditions without Ready": {
 			web,
 			[]change{conditions(v1.NodeCondition{Type: v1.NodeMemoryPressure, Status: v1.ConditionFalse})},
@@ -192,6 +197,53 @@ func TestObserveNode(t *testing.T) {
 	}
 }
 
+// createdAgo sets the age of a node.
+func createdAgo(age time.Duration) func(*v1.Node) {
+	return func(n *v1.Node) { n.CreationTimestamp = metav1.NewTime(noon.Add(-age)) }
+}
+
+// TestBootingNode checks that a node that was never ready counts in the plan, and that no placeholder fits it until it is
+// ready: slack is not available before a machine has booted.
+func TestBootingNode(t *testing.T) {
+	pressure := v1.NodeCondition{Type: v1.NodeMemoryPressure, Status: v1.ConditionFalse}
+	for name, tc := range map[string]struct {
+		age     time.Duration
+		change  func(*v1.Node)
+		booting bool
+		usable  bool
+	}{
+		"registered a second ago":        {time.Second, readySince(v1.ConditionFalse, time.Second), true, true},
+		"boots for 5 minutes":            {5 * time.Minute, readySince(v1.ConditionFalse, 5*time.Minute-2*time.Second), true, true},
+		"without Ready":                  {time.Minute, conditions(pressure), true, true},
+		"ready":                          {time.Minute, readySince(v1.ConditionTrue, time.Second), false, true},
+		"not ready after it was ready":   {time.Minute, readySince(v1.ConditionFalse, 30*time.Second), false, true},
+		"never ready for 15 minutes":     {bootTime, readySince(v1.ConditionFalse, bootTime), false, false},
+		"without Ready for 15 minutes":   {bootTime, conditions(pressure), false, false},
+		"not ready again, for 2 minutes": {5 * time.Minute, readySince(v1.ConditionUnknown, 2*time.Minute), false, false},
+	} {
+		tracker, err := NewTracker(newPolicy("50%"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tracker.SetNode(newNode("old", "4", "16Gi"), noon)
+		tracker.SetPod(newPod("pod", "old", "4", "16Gi"))
+		tracker.SetNode(newNode("new", "4", "16Gi", createdAgo(tc.age), tc.change), noon)
+		plan := tracker.Next(noon)
+		fit, freeCPU := tracker.Capacity().Placeable(plan, nil), tracker.ledger.Pool().Free[resources.CPU]
+		if pool := tracker.ledger.Pool(); (pool.Nodes == 2) != tc.usable {
+			t.Errorf("%s: %d nodes count, want the node to count: %t", name, pool.Nodes, tc.usable)
+		}
+		if available := tc.usable && !tc.booting; (fit > 0) != available || (freeCPU == 4000) != available {
+			t.Errorf("%s: %d placeholders fit, %dm CPU free, want available %t", name, fit, freeCPU, available)
+		}
+		tracker.SetPod(newPod("early", "new", "1", "1Gi"))
+		tracker.SetNode(newNode("new", "4", "16Gi"), noon)
+		if got := tracker.ledger.Pool().Free[resources.CPU]; got != 3000 {
+			t.Errorf("%s: free CPU of the ready node is %dm, want 3000m", name, got)
+		}
+	}
+}
+
 // TestObserveNodeWithoutAllocatable checks that missing and negative amounts count as 0.
 func TestObserveNodeWithoutAllocatable(t *testing.T) {
 	unreported := newNode("a", "1", "1Gi", func(n *v1.Node) { n.Status.Allocatable = nil })
@@ -211,20 +263,25 @@ func TestObservePod(t *testing.T) {
 		changes []change
 		want    ledgerPod
 	}{
-		"running":                            {nil, plain},
-		"starting":                           {[]change{phase(v1.PodPending)}, plain},
-		"pending":                            {[]change{phase(v1.PodPending), func(p *v1.Pod) { p.Spec.NodeName = "" }}, pending},
-		"terminating":                        {[]change{func(p *v1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(noon)) }}, plain},
-		"succeeded":                          {[]change{phase(v1.PodSucceeded)}, ledgerPod{}},
-		"failed":                             {[]change{phase(v1.PodFailed)}, ledgerPod{}},
-		"mirror pod":                         {[]change{annotated(v1.MirrorPodAnnotationKey, "")}, daemon},
-		"of a DaemonSet":                     {[]change{ownedBy("DaemonSet", true)}, daemon},
-		"finished pod of a DaemonSet":        {[]change{ownedBy("DaemonSet", true), phase(v1.PodFailed)}, ledgerPod{}},
-		"owned, not controlled by DaemonSet": {[]change{ownedBy("DaemonSet", false)}, plain},
-		"of a ReplicaSet":                    {[]change{ownedBy("ReplicaSet", true)}, plain},
-		"placeholder":                        {[]change{placeholderOf("web")}, ledgerPod{}},
-		"opted out":                          {[]change{annotated("plimsoll.dev/slack-biggest", "ignore")}, optedOut},
-		"annotation with another value":      {[]change{annotated("plimsoll.dev/slack-biggest", "no")}, plain},
+		"running":  {nil, plain},
+		"starting": {[]change{phase(v1.PodPending)}, plain},
+		"pending":  {[]change{phase(v1.PodPending), func(p *v1.Pod) { p.Spec.NodeName = "" }}, pending},
+		"nominated": {
+			[]change{phase(v1.PodPending), func(p *v1.Pod) { p.Spec.NodeName, p.Status.NominatedNodeName = "", "a" }},
+			plain,
+		},
+		"bound to another node than nominated": {[]change{func(p *v1.Pod) { p.Status.NominatedNodeName = "b" }}, plain},
+		"terminating":                          {[]change{func(p *v1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(noon)) }}, plain},
+		"succeeded":                            {[]change{phase(v1.PodSucceeded)}, ledgerPod{}},
+		"failed":                               {[]change{phase(v1.PodFailed)}, ledgerPod{}},
+		"mirror pod":                           {[]change{annotated(v1.MirrorPodAnnotationKey, "")}, daemon},
+		"of a DaemonSet":                       {[]change{ownedBy("DaemonSet", true)}, daemon},
+		"finished pod of a DaemonSet":          {[]change{ownedBy("DaemonSet", true), phase(v1.PodFailed)}, ledgerPod{}},
+		"owned, not controlled by DaemonSet":   {[]change{ownedBy("DaemonSet", false)}, plain},
+		"of a ReplicaSet":                      {[]change{ownedBy("ReplicaSet", true)}, plain},
+		"placeholder":                          {[]change{placeholderOf("web")}, ledgerPod{}},
+		"opted out":                            {[]change{annotated("plimsoll.dev/slack-biggest", "ignore")}, optedOut},
+		"annotation with another value":        {[]change{annotated("plimsoll.dev/slack-biggest", "no")}, plain},
 		// CPU: max(init 2, 0.5 + 0.5) + overhead 0.25 = 2.25; memory: max(1, 1 + 2) +
 		// 0.5 = 3.5 GiB.
 		"init containers and overhead": {

@@ -20,8 +20,8 @@ type demand struct {
 // freeCapacity is the capacity left on a node.
 type freeCapacity struct {
 	name string
-	// InPool and Usable are copied from the node.
-	InPool, Usable bool
+	// InPool, Usable and Booting are copied from the node.
+	InPool, Usable, Booting bool
 	// Free is the free capacity, Slots the number of pods that can be added.
 	Free  resources.Amounts
 	Slots int64
@@ -101,7 +101,7 @@ func candidates(nodes []freeCapacity, demand demand) []*freeCapacity {
 	out := make([]*freeCapacity, 0, len(nodes))
 	for i := range nodes {
 		node := &nodes[i]
-		if !node.Usable || node.count(demand.Size) == 0 {
+		if !node.Usable || node.Booting || node.count(demand.Size) == 0 {
 			continue
 		}
 		if demand.Allowed == nil && node.InPool || demand.Allowed != nil && demand.Allowed(node.name) {

@@ -116,7 +116,7 @@ func TestPlaceAgainstExhaustiveSearch(t *testing.T) {
 		slots := rapid.Int64Range(0, 4).Draw(t, "slots")
 		for range rapid.IntRange(0, 3).Draw(t, "nodes") {
 			f := small("free")
-			free, nodes = append(free, f), append(nodes, freeCapacity{"", true, true, f, slots})
+			free, nodes = append(free, f), append(nodes, freeCapacity{"", true, true, false, f, slots})
 		}
 		ledger := ledgerWithFree(slots, free...)
 		rest := demand{sizeGroup: sizeGroup{small("rest"), rapid.Int64Range(0, 4).Draw(t, "count")}}
@@ -136,32 +136,10 @@ func TestPlaceAgainstExhaustiveSearch(t *testing.T) {
 	})
 }
 
-// TestDampedCount checks a number with a cool-down of 600 seconds.
-func TestDampedCount(t *testing.T) {
-	var c dampedCount
-	for _, step := range []struct{ now, wanted, want int64 }{
-		{0, 3, 3},
-		{1, 5, 5},
-		{2, 4, 5},
-		{601, 2, 5},
-		{602, 2, 2},
-		{603, 1, 2},
-		{604, 2, 2},
-		{605, 1, 2},
-		{1204, 1, 2},
-		{1205, 0, 0},
-		{1206, 9, 9},
-	} {
-		if got, end := c.Next(step.wanted, step.now); got != step.want || (end != 0) != (got > step.wanted) {
-			t.Errorf("at %d, wanted %d: %d until %d, want %d", step.now, step.wanted, got, end, step.want)
-		}
-	}
-}
-
 func BenchmarkPlace(b *testing.B) {
 	l := newPoolLedger()
 	for n := range 5000 {
-		l.SetNode(fmt.Sprint("node-", n), ledgerNode{true, true, cores(float64(n%16), float64(n%64)), 110})
+		l.SetNode(fmt.Sprint("node-", n), ledgerNode{true, true, false, cores(float64(n%16), float64(n%64)), 110})
 	}
 	demands := []demand{{sizeGroup: sizeGroup{cores(4, 16), 1}}, {sizeGroup: sizeGroup{cores(1, 4), 3000}}}
 	for b.Loop() {

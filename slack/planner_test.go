@@ -34,6 +34,12 @@ func TestPlannerGrowsAtOnceAndShrinksLater(t *testing.T) {
 		{1099, 100, 13},
 		{1100, 100, 10},
 		{1101, 100, 10},
+		{1200, 90, 10}, // the cool-down starts
+		{1700, 80, 10},
+		{1799, 10, 10}, // a dip at the end of the cool-down
+		{1800, 10, 9},  // 90 pods ran until 1700
+		{2300, 10, 8},
+		{2399, 10, 1},
 	}
 	for _, step := range steps {
 		got := p.Next(tenOf(step.pods), restOnly, step.at)

@@ -22,16 +22,19 @@ type Plan struct {
 	// Groups are groups of equal placeholders: for the biggest pod, then for the rest of the rate, then
 	// mirrors of workloads, which are not part of the rate.
 	Groups []Group
-	// Feasible reports whether the groups of the rate reach Target, the biggest pod is covered, and all
-	// workloads have the placeholders that they request. Reasons say why not, or by how much a feasible
-	// plan exceeds the target.
+	// Feasible reports whether the groups of the rate reach Target, and the biggest pod is covered. Reasons say
+	// why not, or by how much a feasible plan exceeds the target.
 	Feasible bool
 	Reasons  []string
+	// MirrorsFeasible reports whether all workloads have the placeholders that they request. MirrorReasons say
+	// why not, or how their placeholders differ from what they request.
+	MirrorsFeasible bool
+	MirrorReasons   []string
 	// NoNodes reports whether no node is in the pool of a policy that wants placeholders. The groups of
 	// the rate are then unchanged from the last plan.
 	NoNodes bool
-	// CoolDown reports whether the groups have more placeholders than required because a cool-down is not
-	// over. Reasons say when it ends.
+	// CoolDown reports whether the groups of the rate have more placeholders than required because a cool-down is
+	// not over. Reasons say when it ends.
 	CoolDown bool
 }
 
@@ -97,7 +100,7 @@ const (
 func planOf(name string, plan ratePlan) Plan {
 	out := Plan{
 		Policy: name, Base: listOf(plan.Base), Target: listOf(plan.Target), Total: listOf(plan.Total),
-		Feasible: plan.Feasible, Reasons: plan.Reasons, NoNodes: plan.NoNodes, CoolDown: plan.CoolDownEnd != 0,
+		Feasible: plan.Feasible, Reasons: plan.Reasons, MirrorsFeasible: true, NoNodes: plan.NoNodes, CoolDown: plan.CoolDownEnd != 0,
 	}
 	if out.CoolDown {
 		out.Reasons = append(slices.Clone(out.Reasons), fmt.Sprintf("placeholders that are no longer required are removed at %s, "+

@@ -36,7 +36,7 @@ type Tracker struct {
 
 // mirrorCount is the number of placeholders of one workload.
 type mirrorCount struct {
-	dampedCount
+	damped[int64]
 	// annotation is the workload's annotation. A changed annotation takes effect at once.
 	annotation string
 }
@@ -103,7 +103,8 @@ func (t *Tracker) Resume(groups []Group) {
 			if !IsMirrorName(group.Name) {
 				continue
 			}
-			t.mirrors[group.Name] = &mirrorCount{dampedCount: dampedCount{current: group.Count}}
+			t.mirrors[group.Name] = &mirrorCount{}
+			t.mirrors[group.Name].Set(group.Count)
 		}
 	}
 	if len(head) > 0 || rest.Count > 0 {

@@ -29,7 +29,7 @@ func (e *examination) checkSlack(ctx context.Context) error {
 	}
 	e.policies = list.Items
 	if len(e.policies) == 0 {
-		e.ok("there are no slack policies")
+		e.absent("there are no slack policies")
 		return nil
 	}
 	if len(e.components) > 0 && !slices.Contains(e.controllers(), "slack") {
@@ -54,19 +54,22 @@ func (e *examination) checkSlack(ctx context.Context) error {
 }
 
 const (
-	// bufferStatusTimeout is the age at which a buffer must have conditions from an autoscaler.
+	// bufferStatusTimeout is the time after the last change of a buffer at which it must have conditions from an autoscaler.
 	bufferStatusTimeout = 2 * time.Minute
 	// provisioningTimeout is the time after which an autoscaler must have provisioned a buffer that it accepts.
 	provisioningTimeout = 2 * time.Minute
 	// clusterAutoscalerFlags are the flags that enable buffers in Cluster Autoscaler.
 	clusterAutoscalerFlags = "--capacity-buffer-controller-enabled --capacity-buffer-pod-injection-enabled"
+	// defaultClientRate is the default of --kube-client-qps of Cluster Autoscaler, and maxUpdateTime the time in seconds
+	// that it may take to update the status of all buffers, one after the other, in each of its loops.
+	defaultClientRate, maxUpdateTime = 5.0, 4
 )
 
 // checkAutoscaler checks whether an autoscaler serves the buffers of the policies, by their conditions
 // and by the flags and rights of autoscalers that run as Deployments.
 func (e *examination) checkAutoscaler(ctx context.Context) error {
 	if !slices.ContainsFunc(e.policies, func(p v1alpha1.ResourceSlack) bool { return slack.BackendOf(&p).Virtual }) {
-		e.ok("no policy uses the buffers of an autoscaler")
+		e.absent("no policy uses the buffers of an autoscaler")
 		return nil
 	}
 	var list unstructured.UnstructuredList
@@ -79,15 +82,15 @@ func (e *examination) checkAutoscaler(ctx context.Context) error {
 		}
 		return err
 	}
-	if err := e.checkAutoscalers(ctx); err != nil {
+	if err := e.checkAutoscalers(ctx, len(list.Items)); err != nil {
 		return err
 	}
 	e.checkBuffers(list.Items)
 	return nil
 }
 
-// checkAutoscalers checks the flags and rights of autoscalers that run as Deployments.
-func (e *examination) checkAutoscalers(ctx context.Context) error {
+// checkAutoscalers checks the flags and rights of autoscalers that run as Deployments, for a number of buffers.
+func (e *examination) checkAutoscalers(ctx context.Context, buffers int) error {
 	list, err := e.kube.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -100,7 +103,7 @@ func (e *examination) checkAutoscalers(ctx context.Context) error {
 		if e.Autoscaler.Name != "" && !isNamed {
 			continue
 		}
-		e.checkFlagsOf(d)
+		e.checkFlagsOf(d, buffers)
 		if isNamed && !hasImage(d, karpenter) || hasImage(d, clusterAutoscaler) {
 			if err := e.checkRightsOfClusterAutoscaler(ctx, d); err != nil {
 				return err
@@ -176,8 +179,9 @@ func wordsOf(d *appsv1.Deployment) string {
 	return strings.Join(words, " ")
 }
 
-// checkFlagsOf checks the flags and environment variables of a Deployment if it is an autoscaler.
-func (e *examination) checkFlagsOf(d *appsv1.Deployment) {
+// checkFlagsOf checks the flags and environment variables of a Deployment if it is an autoscaler, for a number of
+// buffers.
+func (e *examination) checkFlagsOf(d *appsv1.Deployment, buffers int) {
 	name, all := resources.Name(d), wordsOf(d)
 	switch {
 	case hasImage(d, clusterAutoscaler):
@@ -185,6 +189,14 @@ func (e *examination) checkFlagsOf(d *appsv1.Deployment) {
 			if !strings.Contains(all, flag) || strings.Contains(all, flag+"=false") {
 				e.add(Problem, name+" runs without "+flag, "add it to the arguments of "+name)
 			}
+		}
+		rate := defaultClientRate
+		_, value, _ := strings.Cut(all, "--kube-client-qps=")
+		_, _ = fmt.Sscan(value, &rate)
+		if time := float64(buffers) / rate; rate > 0 && time > maxUpdateTime {
+			e.add(Warning, fmt.Sprintf("%s updates the status of %s in each loop, which takes up to %.0f s at --kube-client-qps=%g",
+				name, format.Of(buffers, "buffer"), time, rate),
+				"add --kube-client-qps=50 --kube-client-burst=100 to the arguments of "+name)
 		}
 	case hasImage(d, karpenter):
 		if !strings.Contains(all, "CapacityBuffer=true") {
@@ -199,7 +211,7 @@ func (e *examination) checkBuffers(buffers []unstructured.Unstructured) {
 	var unserved, refused, limited, unprovisioned []slack.Answer
 	for i := range buffers {
 		answer := slack.AnswerOf(&buffers[i])
-		switch age := e.now.Sub(buffers[i].GetCreationTimestamp().Time); {
+		switch age := e.now.Sub(changedAt(&buffers[i])); {
 		case answer.State == slack.AnswerRefused:
 			refused = append(refused, answer)
 		case answer.State == slack.AnswerLimited:
@@ -218,8 +230,8 @@ func (e *examination) checkBuffers(buffers []unstructured.Unstructured) {
 			e.add(Problem, fmt.Sprintf("%s %s: %s", subject, what, abbreviate(describeAnswers(found))), fix)
 		}
 	}
-	problem(unserved, "without conditions from an autoscaler, or with outdated ones", "enable buffers in your autoscaler: "+
-		clusterAutoscalerFlags+" of Cluster Autoscaler, FEATURE_GATES=CapacityBuffer=true of Karpenter")
+	problem(unserved, "without conditions from an autoscaler, or with outdated ones", "check whether the autoscaler runs, and "+
+		"enable buffers in it: "+clusterAutoscalerFlags+" of Cluster Autoscaler, FEATURE_GATES=CapacityBuffer=true of Karpenter")
 	problem(refused, "refused by the autoscaler", "resolve the cause in the message: \"forbidden\" means that the "+
 		"autoscaler may not create pods, or that the admission of the namespace refuses the pods of the buffer "+
 		"(docs/slack.md, Install); for others see kubectl describe capacitybuffer")
@@ -231,6 +243,17 @@ func (e *examination) checkBuffers(buffers []unstructured.Unstructured) {
 	if len(unserved)+len(refused)+len(limited)+len(unprovisioned) == 0 {
 		e.ok("%s, all new or accepted and provisioned by an autoscaler", format.Of(len(buffers), "buffer"))
 	}
+}
+
+// changedAt returns the time of the last change of a buffer, apart from its status.
+func changedAt(buffer *unstructured.Unstructured) time.Time {
+	changed := buffer.GetCreationTimestamp().Time
+	for _, fields := range buffer.GetManagedFields() {
+		if fields.Subresource == "" && fields.Time != nil && fields.Time.After(changed) {
+			changed = fields.Time.Time
+		}
+	}
+	return changed
 }
 
 // describeAnswers returns the names of buffers, with the messages of the autoscaler.

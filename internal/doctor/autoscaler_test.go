@@ -24,8 +24,9 @@ func newBuffer(name string, replicas int64, changed time.Time, conditions ...str
 	for _, condition := range conditions {
 		kind, rest, _ := strings.Cut(condition, "=")
 		status, message, _ := strings.Cut(rest, " ")
+		reason := message[strings.LastIndex(message, " ")+1:]
 		list = append(list, map[string]any{
-			"type": kind, "status": status, "message": message, "lastTransitionTime": changed.Format(time.RFC3339),
+			"type": kind, "status": status, "message": message, "reason": reason, "lastTransitionTime": changed.Format(time.RFC3339),
 		})
 	}
 	buffer := unstructured.Unstructured{Object: map[string]any{
@@ -35,6 +36,42 @@ func newBuffer(name string, replicas int64, changed time.Time, conditions ...str
 	buffer.SetName(name)
 	buffer.SetCreationTimestamp(metav1.NewTime(noon.Add(-time.Hour)))
 	return buffer
+}
+
+// changedAgo adds a change of a buffer, or of its subresource, some time before noon.
+func changedAgo(buffer unstructured.Unstructured, subresource string, ago time.Duration) unstructured.Unstructured {
+	buffer.SetManagedFields([]metav1.ManagedFieldsEntry{{Subresource: subresource, Time: new(metav1.NewTime(noon.Add(-ago)))}})
+	return buffer
+}
+
+// TestUpdatesOfStatus checks the warning that Cluster Autoscaler updates too many buffers in each loop.
+func TestUpdatesOfStatus(t *testing.T) {
+	for _, tc := range []struct {
+		buffers int
+		flags   []string
+		want    string
+	}{
+		{20, nil, ""},
+		{22, nil, "kube-system/scaler updates the status of 22 buffers in each loop, which takes up to 4 s at --kube-client-qps=5"},
+		{22, []string{"--kube-client-qps=50", "--kube-client-burst=100"}, ""},
+		{22, []string{"--kube-client-qps=0"}, ""},
+		{500, []string{"--kube-client-qps=50"}, "500 buffers in each loop, which takes up to 10 s at --kube-client-qps=50"},
+	} {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "scaler"}}
+		d.Spec.Template.Spec.Containers = []v1.Container{{
+			Image: "cluster-autoscaler", Args: append(strings.Split(clusterAutoscalerFlags, " "), tc.flags...),
+		}}
+		e := &examination{}
+		if e.checkFlagsOf(d, tc.buffers); tc.want == "" {
+			if len(e.findings) > 0 {
+				t.Errorf("%d buffers, %v: %+v", tc.buffers, tc.flags, e.findings)
+			}
+			continue
+		}
+		if f := onlyFinding(t, e, Warning); !strings.Contains(f.Message, tc.want) {
+			t.Errorf("message %q, want %q", f.Message, tc.want)
+		}
+	}
 }
 
 // TestCheckBuffers checks the finding for each way in which an autoscaler does not provide the capacity of a
@@ -60,6 +97,14 @@ func TestCheckBuffers(t *testing.T) {
 		"not added to the pending pods": {
 			newBuffer("web", 3, hourAgo, "ReadyForProvisioning=True"), Problem,
 			"is ready, but not provisioned, for over 2m0s: shop/web (no reason)",
+		},
+		"changed just now, no answer": {changedAgo(newBuffer("web", 3, hourAgo), "", time.Minute), OK, "1 buffer, all new"},
+		"status written just now, no answer": {
+			changedAgo(newBuffer("web", 3, hourAgo), "status", time.Minute), Problem, "is without conditions from an autoscaler",
+		},
+		"accepted, but the template is lost": {
+			newBuffer("web", 3, hourAgo, "ReadyForProvisioning=True", "Provisioning=False failed FailedToGetPodTemplate"), Problem,
+			"is refused by the autoscaler: shop/web (failed",
 		},
 		"no room for three minutes": {
 			newBuffer("web", 3, noon.Add(-3*time.Minute), "ReadyForProvisioning=True", "Provisioning=False 3/3 required new capacity"), Problem,
@@ -140,7 +185,7 @@ func TestRightsOfClusterAutoscaler(t *testing.T) {
 				return true, review, nil
 			})
 			e := &examination{Cluster: &Cluster{kube: clientset, Autoscaler: tc.named}, now: noon}
-			if err := e.checkAutoscalers(t.Context()); err != nil {
+			if err := e.checkAutoscalers(t.Context(), 1); err != nil {
 				t.Fatal(err)
 			}
 			if f := onlyFinding(t, e, tc.level); !strings.Contains(f.Message, tc.message) {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -11,6 +12,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -29,11 +32,20 @@ func (e *examination) checkNodes(ctx context.Context) error {
 		return err
 	}
 	e.nodes = list.Items
-	var notReady []string
+	var notReady, swapping []string
 	for i := range e.nodes {
 		if resources.ReadyStatus(&e.nodes[i]) != v1.ConditionTrue {
 			notReady = append(notReady, e.nodes[i].Name)
 		}
+		if swap := e.nodes[i].Status.NodeInfo.Swap; swap != nil && swap.Capacity != nil && *swap.Capacity > 0 {
+			swapping = append(swapping, e.nodes[i].Name)
+		}
+	}
+	if len(swapping) > 0 {
+		e.add(Warning, fmt.Sprintf("%s configured with swap: %s: measured memory excludes swapped pages, "+
+			"so a node that swaps looks emptier than it is",
+			format.PartAre(len(swapping), len(e.nodes), "node"), abbreviate(swapping)),
+			"disable swap on these nodes, or score their memory by requests and limits")
 	}
 	switch {
 	case len(e.nodes) == 0:
@@ -69,12 +81,41 @@ func (e *examination) checkSchedulers(ctx context.Context) error {
 	for _, name := range names {
 		e.add(Problem, fmt.Sprintf("no scheduler has processed %s with %q in spec.schedulerName: %s",
 			format.Of(len(ignored[name]), "pod"), name, abbreviate(ignored[name])),
-			"set spec.schedulerName to a profile of a running scheduler (see profiles in the configuration of plimsoll-scheduler)")
+			"set spec.schedulerName to the name of a running scheduler: "+strings.Join(e.schedulerNames(ctx), ", "))
 	}
 	if len(names) == 0 {
 		e.ok("%s pending, all processed by a scheduler or new", format.Are(len(list.Items), "pod"))
 	}
 	return nil
+}
+
+// schedulerNames returns the default scheduler and the profiles in the ConfigMaps of the installed schedulers, sorted.
+// ConfigMaps that cannot be read are ignored.
+func (e *examination) schedulerNames(ctx context.Context) []string {
+	names := sets.New(v1.DefaultSchedulerName)
+	for _, d := range e.componentsNamed("scheduler") {
+		for _, volume := range d.Spec.Template.Spec.Volumes {
+			if volume.ConfigMap == nil {
+				continue
+			}
+			configMap, err := e.kube.CoreV1().ConfigMaps(d.Namespace).Get(ctx, volume.ConfigMap.Name, metav1.GetOptions{})
+			if err != nil {
+				continue
+			}
+			for _, text := range configMap.Data {
+				var configuration struct {
+					Profiles []struct {
+						SchedulerName string `json:"schedulerName"`
+					} `json:"profiles"`
+				}
+				_ = yaml.Unmarshal([]byte(text), &configuration) // another file has no profiles
+				for _, profile := range configuration.Profiles {
+					names.Insert(cmp.Or(profile.SchedulerName, v1.DefaultSchedulerName))
+				}
+			}
+		}
+	}
+	return sets.List(names)
 }
 
 // isAttempted reports whether a scheduler has tried to schedule the pod, which sets PodScheduled.
@@ -146,7 +187,6 @@ func (e *examination) componentsNamed(name string) []*appsv1.Deployment {
 // checkLeaders checks whether each lease of Plimsoll has a holder that renews it.
 func (e *examination) checkLeaders(ctx context.Context) error {
 	if len(e.components) == 0 {
-		e.ok("no component with leader election is installed")
 		return nil
 	}
 	list, err := e.kube.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: partOfLabel})

@@ -136,7 +136,7 @@ func (c *Cluster) Examine(ctx context.Context, now time.Time) ([]Finding, error)
 			e.add(Warning, "not checked: "+err.Error(), "grant the permissions that plimsoll doctor --help lists")
 		case err != nil:
 			e.add(Warning, "not checked: "+err.Error(), "")
-		case len(e.findings) == before:
+		case len(e.findings) == before && len(e.components) > 0:
 			e.add(OK, "no problems found", "")
 		}
 	}
@@ -151,4 +151,11 @@ func (e *examination) add(level Level, message, fix string) {
 // ok adds a finding of level OK.
 func (e *examination) ok(format string, arguments ...any) {
 	e.add(OK, fmt.Sprintf(format, arguments...), "")
+}
+
+// absent adds a finding of level OK on an optional thing that does not exist, unless Plimsoll is not installed.
+func (e *examination) absent(message string) {
+	if len(e.components) > 0 {
+		e.ok("%s", message)
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
@@ -107,6 +109,80 @@ func TestCheckReading(t *testing.T) {
 		if f := onlyFinding(t, e, c.want); !strings.Contains(f.Message, c.message) {
 			t.Errorf("%s: message %q, want %q in it", c.name, f.Message, c.message)
 		}
+	}
+}
+
+// TestSuspiciousLoad checks the warnings of nodes whose load is 0 or jumps.
+func TestSuspiciousLoad(t *testing.T) {
+	e := &examination{now: noon}
+	reading := load.Reading{Source: "test", Time: noon, Window: 15 * time.Minute, Nodes: map[string]load.Node{}}
+	for name, cpu := range map[string]load.Utilization{
+		"steady": {Mean: 0.4, StdDev: 0.1}, "zero": {}, "almost-zero": {Mean: 0.00005, StdDev: 0.001}, "jumps": {Mean: 0.5, StdDev: 0.5},
+		"idle": {Mean: 0.002, StdDev: 0.001},
+	} {
+		e.nodes = append(e.nodes, v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		reading.Nodes[name] = load.Node{CPU: cpu, HasCPU: true}
+	}
+	var b bytes.Buffer
+	if err := wire.Encode(&b, reading); err != nil {
+		t.Fatal(err)
+	}
+	e.checkReading("ns/watcher", b.Bytes(), "kubectl logs")
+	var got []string
+	for _, f := range e.findings {
+		got = append(got, string(f.Level)+" "+f.Message)
+	}
+	want := []string{
+		"warning ns/watcher reports for 2 of 5 nodes no CPU usage, though each node runs at least its kubelet: almost-zero, zero",
+		"warning ns/watcher reports for 1 of 5 nodes a CPU usage that jumps, with a standard deviation of over 30%: jumps",
+		"ok ns/watcher has load of 5 of 5 nodes, 0s old",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestNodesWithSwap checks that nodes with swap are named.
+func TestNodesWithSwap(t *testing.T) {
+	ready := []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
+	node := func(name string, swap *v1.NodeSwapStatus) *v1.Node {
+		status := v1.NodeStatus{Conditions: ready}
+		status.NodeInfo.Swap = swap
+		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: status}
+	}
+	e := &examination{Cluster: &Cluster{kube: fake.NewClientset(
+		node("a", nil), node("b", &v1.NodeSwapStatus{}), node("c", &v1.NodeSwapStatus{Capacity: new(int64(0))}),
+		node("d", &v1.NodeSwapStatus{Capacity: new(int64(1 << 30))}))}}
+	if err := e.checkNodes(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f := e.findings[0]
+	if len(e.findings) != 2 || f.Level != Warning || !strings.Contains(f.Message, "1 of 4 nodes is configured with swap: d: ") {
+		t.Errorf("%+v", e.findings)
+	}
+}
+
+// TestSchedulerNames checks that the remedy for an unknown scheduler lists the known ones.
+func TestSchedulerNames(t *testing.T) {
+	meta := metav1.ObjectMeta{Namespace: "ns", Name: "plimsoll-scheduler", Labels: map[string]string{componentLabel: "scheduler"}}
+	volume := func(name string) v1.Volume {
+		source := &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: name}}
+		return v1.Volume{VolumeSource: v1.VolumeSource{ConfigMap: source}}
+	}
+	scheduler := appsv1.Deployment{ObjectMeta: meta}
+	scheduler.Spec.Template.Spec.Volumes = []v1.Volume{volume("plimsoll-scheduler"), volume("missing"), {}}
+	pending := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "typo", CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour))}}
+	pending.Spec.SchedulerName = "plimsol"
+	e := &examination{now: noon, components: []appsv1.Deployment{scheduler}, Cluster: &Cluster{kube: fake.NewClientset(pending, &v1.ConfigMap{
+		ObjectMeta: meta,
+		Data:       map[string]string{"scheduler.yaml": "profiles: [{schedulerName: plimsoll-scheduler}, {schedulerName: limits}]", "other": "-"},
+	})}}
+	if err := e.checkSchedulers(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const want = "name of a running scheduler: default-scheduler, limits, plimsoll-scheduler"
+	if f := onlyFinding(t, e, Problem); !strings.HasSuffix(f.Fix, want) {
+		t.Errorf("remedy %q, want %q", f.Fix, want)
 	}
 }
 

@@ -24,7 +24,7 @@ func (e *examination) checkLoad(ctx context.Context) error {
 		return err
 	}
 	if len(services.Items) == 0 {
-		e.ok("no load-watcher is installed; to read another source: plimsoll load top --help")
+		e.absent("no load-watcher is installed; to read another source: plimsoll load top --help")
 		return nil
 	}
 	for i := range services.Items {
@@ -53,6 +53,24 @@ func (e *examination) checkWatcher(ctx context.Context, service *v1.Service) err
 	return nil
 }
 
+const (
+	// idleUtilization is the mean utilization below which a node reports no usage: a kubelet uses more of any node.
+	idleUtilization = 0.0001
+	// erraticDeviation is the standard deviation above which the load of a node jumps: a load that is 0 for half of
+	// the window and 100% for the rest has 0.5.
+	erraticDeviation = 0.3
+)
+
+// warnOfNodes adds a warning of nodes whose load is probably wrong.
+func (e *examination) warnOfNodes(watcher string, nodes []string, load string) {
+	if len(nodes) > 0 {
+		slices.Sort(nodes)
+		e.add(Warning, fmt.Sprintf("%s reports for %s %s: %s",
+			watcher, format.Part(len(nodes), len(e.nodes), "node"), load, abbreviate(nodes)),
+			"check the source with plimsoll load top: LowRiskOverCommitment prefers such nodes, and may place most new pods there")
+	}
+}
+
 // checkReading checks the response of a load-watcher.
 func (e *examination) checkReading(name string, response []byte, logs string) {
 	reading, err := wire.Decode(bytes.NewReader(response))
@@ -65,13 +83,20 @@ func (e *examination) checkReading(name string, response []byte, logs string) {
 			name, format.Age(age), format.Age(metricprovider.DefaultMaxAge)), logs)
 		return
 	}
-	var missing []string
+	var missing, idle, erratic []string
 	for i := range e.nodes {
-		if _, known := reading.Nodes[e.nodes[i].Name]; !known {
+		switch node, known := reading.Nodes[e.nodes[i].Name]; {
+		case !known:
 			missing = append(missing, e.nodes[i].Name)
+		case node.HasCPU && node.CPU.Mean < idleUtilization:
+			idle = append(idle, e.nodes[i].Name)
+		case node.HasCPU && node.CPU.StdDev > erraticDeviation:
+			erratic = append(erratic, e.nodes[i].Name)
 		}
 	}
 	slices.Sort(missing)
+	e.warnOfNodes(name, idle, "no CPU usage, though each node runs at least its kubelet")
+	e.warnOfNodes(name, erratic, fmt.Sprintf("a CPU usage that jumps, with a standard deviation of over %.0f%%", 100*erraticDeviation))
 	switch {
 	case len(e.nodes) > 0 && len(missing) == len(e.nodes):
 		e.add(Problem, fmt.Sprintf("%s has load of %s, but none has the name of a node of the cluster (%s)",

@@ -18,7 +18,7 @@ func (e *examination) checkPlacements(ctx context.Context) error {
 	var list v1beta1.PlacementList
 	if err := e.client.List(ctx, &list); err != nil {
 		if meta.IsNoMatchError(err) {
-			e.ok("the cluster is not a hub: it has no CRD of Placement")
+			e.absent("the cluster is not a hub: it has no CRD of Placement")
 			return nil
 		}
 		return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,6 +42,22 @@ func (c *testCluster) answer(t *testing.T, name string, replicas int64, conditio
 	}
 }
 
+// copyOfTemplate returns the copy that Cluster Autoscaler made of the template of a deleted buffer.
+func copyOfTemplate(buffer string) *v1.PodTemplate {
+	return &v1.PodTemplate{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: systemNamespace, Name: "capacitybuffer-" + buffer + "-pod-template",
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: slack.CapacityBufferVersion.String(), Kind: "CapacityBuffer", Name: buffer, UID: "deleted", Controller: new(true),
+			}},
+		},
+		Template: v1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "copy"}},
+			Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "i"}}},
+		},
+	}
+}
+
 // TestSlackAnswers checks that the conditions of a policy follow the answers of an autoscaler in its buffers,
 // and that plimsoll slack status and plimsoll doctor show the words of the autoscaler.
 func TestSlackAnswers(t *testing.T) {
@@ -48,9 +65,14 @@ func TestSlackAnswers(t *testing.T) {
 	c := startCluster(t, buffersCRD(t))
 	c.create(t, readyNode("node", "16", "64Gi", nil))
 	c.create(t, runningPod("pod", "node", "2", "4Gi"))
+	copied := copyOfTemplate("general-head")
+	c.create(t, copied)
 	c.create(t, policyOf("general", "10%", nil))
 	controller := c.startController(t)
 	c.awaitBuffers(t, controller, map[string]string{"general-head": "1 x 2 4Gi"})
+	if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(copied), &v1.PodTemplate{}); !apierrors.IsNotFound(err) {
+		t.Errorf("reading the copy of the template of a deleted buffer: error %v, want that it is not found", err)
+	}
 	c.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
 	awaitSoon := func(condition, reason string) *metav1.Condition {
 		t.Helper()

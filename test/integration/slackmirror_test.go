@@ -90,19 +90,19 @@ func TestSlackMirrors(t *testing.T) {
 	})
 	t.Run("an invalid annotation is reported and does not affect the others", func(t *testing.T) {
 		c.create(t, mirrored("typo", "twenty", 1))
-		got := c.awaitCondition(t, controller, "general", v1alpha1.ConditionFeasible, "NotFeasible")
+		got := c.awaitCondition(t, controller, "general", v1alpha1.ConditionMirrorsFeasible, "NotFeasible")
 		if !strings.Contains(fmt.Sprint(got.Status.Conditions),
 			`Deployment default/typo: annotation plimsoll.dev/slack: invalid value "twenty"`) {
 			t.Errorf("conditions %v", got.Status.Conditions)
 		}
 		c.awaitBuffers(t, controller, map[string]string{name: "5 x 2 1Gi"})
-		if out, exitCode := status(); exitCode == 0 || !strings.Contains(out, "twenty") {
+		if out, exitCode := status(); exitCode != 0 || !strings.Contains(out, "twenty") {
 			t.Errorf("exit code %d\n%s", exitCode, out)
 		}
 		if err := c.client.Delete(t.Context(), mirrored("typo", "", 1)); err != nil {
 			t.Fatal(err)
 		}
-		c.awaitCondition(t, controller, "general", v1alpha1.ConditionFeasible, "Planned")
+		c.awaitCondition(t, controller, "general", v1alpha1.ConditionMirrorsFeasible, "Planned")
 	})
 	t.Run("an unmanaged object with the name of a placeholder object", func(t *testing.T) {
 		c.create(t, &v1.PodTemplate{

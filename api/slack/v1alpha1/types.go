@@ -90,8 +90,8 @@ type ResourceSlack struct {
 // +kubebuilder:validation:XValidation:rule="has(self.allowHighRate) && self.allowHighRate || !string(self.minRate).matches('^[0-9]{3,4}([.][0-9]+)?%$') || double(string(self.minRate).split('%')[0]) <= 200.0",message="minRate must be at most 200% unless allowHighRate is true"
 type ResourceSlackSpec struct {
 	// MinRate is the share of the base to hold as slack: a percentage such as 10%, or a fraction of at
-	// most 1 such as "0.1", which needs quotes in YAML. The smallest unit is one millionth. 0 holds
-	// capacity for the biggest pod only. More than 200% requires allowHighRate.
+	// most 1 such as "0.1", which needs quotes in YAML. The smallest unit is one millionth. "0"
+	// holds capacity for the biggest pod only. More than 200% requires allowHighRate.
 	//
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:XIntOrString
@@ -195,8 +195,12 @@ type Mirrors struct {
 const (
 	// ConditionReady reports whether the desired slack is available.
 	ConditionReady = "Ready"
-	// ConditionFeasible reports whether placeholders can hold the desired slack.
+	// ConditionFeasible reports whether placeholders can hold the desired rate and the biggest pod.
 	ConditionFeasible = "Feasible"
+	// ConditionMirrorsFeasible reports whether all workloads have the placeholders that they request. Policies
+	// without such workloads do not have it. It does not change ConditionFeasible and ConditionReady, so that one
+	// workload does not change the conditions of the rate.
+	ConditionMirrorsFeasible = "MirrorsFeasible"
 	// ConditionAccepted reports what the autoscaler states about the buffers of the policy: True if it takes
 	// all of them into account in full, False if it refuses or limits one, Unknown if it has not reported on
 	// one. Policies with backend Deployment do not have it.

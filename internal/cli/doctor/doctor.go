@@ -40,7 +40,7 @@ The checks:
   api server   the scheduler has the minor version of the API server or the one before it
   clock        the clocks of this machine and the API server differ by more than 5 s (a
                warning) or 30 s (a problem): load expires by age and leases by time
-  nodes        how many there are, and which are not ready
+  nodes        how many there are, and which are not ready or have swap
   components   all replicas of the Deployments that the chart installs are ready (label
                app.kubernetes.io/part-of: plimsoll)
   leaders      each of their leases has a holder that renews it
@@ -48,18 +48,21 @@ The checks:
   definitions  the required CRDs are installed, that of ResourceSlack in this version
   schedulers   pods that no scheduler has processed for over a minute, for example because
                spec.schedulerName names a scheduler that does not run
-  load         each load-watcher, called through the API server, has recent load of all nodes
+  load         each load-watcher, called through the API server, has recent load of all nodes;
+               nodes whose CPU load is 0 or jumps
   slack        policies that are not ready, or have no status
   autoscaler   CapacityBuffers that an autoscaler refuses, limits, has not reported on, or has
                accepted over two minutes ago and not provisioned; flags and permissions of
-               Cluster Autoscaler and Karpenter, if they run as Deployments
+               Cluster Autoscaler and Karpenter, if they run as Deployments; more buffers than
+               Cluster Autoscaler can update in each loop
   placements   placements that are misconfigured, and clusters that report no resources
 
 The command requires the verbs get and list for nodes, pods, services, Deployments, leases,
 CRDs, ResourceSlacks, CapacityBuffers, Placements and ManagedClusters, get for services/proxy
-of the load-watcher, and create for subjectaccessreviews. A check without its permission is a
-warning that names it. Components outside the cluster are not found, nor autoscalers that a
-cloud provider operates, nor differences between the clocks of nodes.
+of the load-watcher and the ConfigMap of the scheduler, and create for subjectaccessreviews.
+A check without its permission is a warning that names it. Components outside the cluster are
+not found, nor autoscalers that a cloud provider operates, nor differences between the clocks
+of nodes.
 
 Exit codes: 0 without problems, there can be warnings; 1 if there is a problem or the API
 server cannot be reached; 2 for invalid flags.`,

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/slack"
@@ -36,16 +36,14 @@ type bufferStatus struct {
 	Placeholders int64  `json:"placeholders"`
 	// Replicas is the number of placeholders that the autoscaler takes into account, nil if it reports none.
 	Replicas *int64 `json:"replicas,omitempty"`
-	// ReadyReplicas is the number of placeholders that fit existing nodes according to the autoscaler, nil if it
-	// reports none.
-	ReadyReplicas *int64 `json:"readyReplicas,omitempty"`
 	// Answer is Accepted, Limited, Refused or Missing, and Message the reason that the autoscaler reports.
 	Answer  slack.AnswerState `json:"answer"`
 	Message string            `json:"message,omitempty"`
 	// Provisioned is the condition Provisioning, and ProvisioningMessage says why it is false.
 	Provisioned         bool   `json:"provisioned"`
 	ProvisioningMessage string `json:"provisioningMessage,omitempty"`
-	// Events are the events NotTriggerScaleUp of the buffer, the latest first.
+	// Events are the events NotTriggerScaleUp of the buffer, the latest first. A buffer that is accepted has none if
+	// all placeholders of its policy fit the nodes: its events are outdated.
 	Events []bufferEvent `json:"events,omitempty"`
 }
 
@@ -57,7 +55,7 @@ type bufferEvent struct {
 }
 
 // readBuffers returns the buffers of all policies by policy, none if the API server does not serve buffers.
-func readBuffers(ctx context.Context, c client.Reader, warn func(string)) map[string][]bufferStatus {
+func readBuffers(ctx context.Context, c client.Reader, policies []v1alpha1.ResourceSlack, warn func(string)) map[string][]bufferStatus {
 	var list unstructured.UnstructuredList
 	list.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind(slack.CapacityBufferKind.Kind + "List"))
 	if err := c.List(ctx, &list, client.HasLabels{slack.PlaceholderLabel}); err != nil {
@@ -74,8 +72,12 @@ func readBuffers(ctx context.Context, c client.Reader, warn func(string)) map[st
 	for i := range list.Items {
 		answer := slack.AnswerOf(&list.Items[i])
 		status := newBufferStatus(answer)
-		status.Events = events[client.ObjectKeyFromObject(&list.Items[i])]
 		policy := list.Items[i].GetLabels()[slack.PlaceholderLabel]
+		if answer.State != slack.AnswerAccepted || !slices.ContainsFunc(policies, func(p v1alpha1.ResourceSlack) bool {
+			return p.Name == policy && p.Status.Placed >= p.Status.Placeholders
+		}) {
+			status.Events = events[client.ObjectKeyFromObject(&list.Items[i])]
+		}
 		buffers[policy] = append(buffers[policy], status)
 	}
 	for _, list := range buffers {
@@ -93,9 +95,6 @@ func newBufferStatus(answer slack.Answer) bufferStatus {
 	}
 	if answer.Replicas >= 0 {
 		status.Replicas = &answer.Replicas
-	}
-	if answer.Ready >= 0 {
-		status.ReadyReplicas = &answer.Ready
 	}
 	return status
 }
@@ -142,22 +141,27 @@ func readEvents(ctx context.Context, c client.Reader, warn func(string)) map[cli
 	return events
 }
 
-// printBuffers prints the status that the autoscaler reports for the buffers of the policies.
+// printBuffers prints the status that the autoscaler reports for the buffers of the policies. Below the table are the
+// messages that are not part of a condition of the policy.
 func printBuffers(out io.Writer, o *base.Output, results []statusResult) {
 	rows, hidden := 0, 0
-	t := base.NewTable("buffer", "policy", "count", "autoscaler", "provisioned", "ready")
-	t.Wide("message")
+	t := base.NewTable("buffer", "count", "autoscaler", "provisioned")
+	t.Wide("policy", "message")
 	var messages []string
 	for _, r := range results {
+		var conditions strings.Builder
+		for _, condition := range r.Status.Conditions {
+			conditions.WriteString(condition.Message + "\n")
+		}
 		for i := range r.Buffers {
 			if rows++; rows > maxBufferRows {
 				hidden++
 				continue
 			}
 			b := &r.Buffers[i]
-			name, message := b.Namespace+"/"+b.Name, b.message()
-			t.AddRow(name, r.Policy, b.Placeholders, b.answer(), yesOrNo(b.Provisioned), b.ready(), message)
-			if o.Format != base.FormatWide && message != "" && !b.Provisioned {
+			name := b.Namespace + "/" + b.Name
+			t.AddRow(name, b.Placeholders, b.answer(), yesOrNo(b.Provisioned), r.Policy, b.message(""))
+			if message := b.message(conditions.String()); o.Format != base.FormatWide && message != "" {
 				messages = append(messages, name+": "+message)
 			}
 		}
@@ -167,7 +171,7 @@ func printBuffers(out io.Writer, o *base.Output, results []statusResult) {
 	}
 	t.Print(out, o)
 	for _, message := range messages {
-		fmt.Fprintln(out, base.Escape(message))
+		fmt.Fprintln(out, wrap(message, ""))
 	}
 	if hidden > 0 {
 		fmt.Fprintf(out, "%d more %s: plimsoll slack status -o json\n", hidden, format.Noun(hidden, "buffer"))
@@ -185,19 +189,12 @@ func (b *bufferStatus) answer() string {
 	return strings.ToLower(string(b.Answer))
 }
 
-// ready returns the number of placeholders that fit existing nodes for the table, "" if it is not reported.
-func (b *bufferStatus) ready() string {
-	if b.ReadyReplicas == nil {
-		return ""
-	}
-	return strconv.FormatInt(*b.ReadyReplicas, 10)
-}
-
-// message joins the messages of the autoscaler for the table. The message of the latest event, which is the most specific, is last.
-func (b *bufferStatus) message() string {
+// message joins the messages of the autoscaler that are not part of a text. The message of the latest event, which is the
+// most specific, is last.
+func (b *bufferStatus) message(text string) string {
 	var parts []string
 	for _, part := range []string{b.Message, b.ProvisioningMessage} {
-		if part != "" {
+		if part != "" && !strings.Contains(text, part) {
 			parts = append(parts, part)
 		}
 	}

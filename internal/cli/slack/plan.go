@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -168,7 +169,7 @@ func labelsOf(objects []runtime.Object, namespace string) map[string]string {
 func newPlanResult(plan slack.Plan) planResult {
 	result := planResult{
 		Policy: plan.Policy, Base: plan.Base, Target: plan.Target, Total: plan.Total,
-		Feasible: plan.Feasible, Reasons: append([]string{}, plan.Reasons...),
+		Feasible: plan.Feasible && plan.MirrorsFeasible, Reasons: append(append([]string{}, plan.Reasons...), plan.MirrorReasons...),
 		Head: []placeholders{}, Placeholders: placeholders{Requests: v1.ResourceList{}},
 	}
 	for _, group := range plan.Groups {
@@ -187,7 +188,7 @@ func newPlanResult(plan slack.Plan) planResult {
 
 // printObjects prints the objects for an autoscaler with CapacityBuffers.
 func (o *planOptions) printObjects(out io.Writer, warn func(string), policy *v1alpha1.ResourceSlack, plan slack.Plan) error {
-	for _, reason := range plan.Reasons {
+	for _, reason := range slices.Concat(plan.Reasons, plan.MirrorReasons) {
 		warn(reason)
 	}
 	backend := slack.BackendOf(policy)
@@ -231,10 +232,10 @@ func printPlan(out io.Writer, o *base.Output, plan slack.Plan) {
 	appendRow("total", "", plan.Total)
 	fmt.Fprintln(out, base.Escape(plan.Policy))
 	t.Print(out, o)
-	if !plan.Feasible {
+	if !plan.Feasible || !plan.MirrorsFeasible {
 		fmt.Fprintln(out, "not feasible:")
 	}
-	for _, reason := range plan.Reasons {
+	for _, reason := range slices.Concat(plan.Reasons, plan.MirrorReasons) {
 		fmt.Fprintln(out, base.Escape(reason))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mitchellh/go-wordwrap"
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -36,8 +37,8 @@ func newStatusCommand() *cobra.Command {
 		Short: "Show the status of slack policies",
 		Long: `Show the target of each slack policy, how much slack the cluster has, and why a
 policy is not ready. For each CapacityBuffer of a policy, show whether the autoscaler
-accepts, limits or refuses it, in its own words, and why it adds no nodes for it (event
-NotTriggerScaleUp). The exit code is 1 if a policy is not ready.`,
+accepts, limits or refuses it, in its own words, and, while placeholders do not fit, why
+it adds no nodes for it (event NotTriggerScaleUp). The exit code is 1 if a policy is not ready.`,
 		Example: `  plimsoll slack status
 
   # Show the status every 10 seconds until interrupted.
@@ -86,7 +87,8 @@ func (o *statusOptions) run(ctx context.Context, names []string, out io.Writer, 
 	}
 	for _, result := range results {
 		if !result.Ready {
-			return base.Failure(fmt.Errorf("policy %s is not ready: %s", result.Policy, readyMessage(result.Status)))
+			reason, _, _ := strings.Cut(readyMessage(result.Status), ":") // the message is in the output
+			return base.Failure(fmt.Errorf("policy %s is not ready: %s", result.Policy, reason))
 		}
 	}
 	return nil
@@ -110,7 +112,7 @@ func (o *statusOptions) read(ctx context.Context, names []string, warn func(stri
 		return nil, base.Failure(fmt.Errorf("listing policies: %w", o.cluster.Explain(err)))
 	}
 	results := []statusResult{}
-	buffers := readBuffers(ctx, c, warn)
+	buffers := readBuffers(ctx, c, list.Items, warn)
 	for _, policy := range list.Items {
 		if len(names) == 0 || slices.Contains(names, policy.Name) {
 			ready := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)
@@ -165,12 +167,29 @@ func printStatus(out io.Writer, o *base.Output, results []statusResult) {
 	t.Print(out, o)
 	printBuffers(out, o, results)
 	for _, r := range results {
-		for _, condition := range r.Status.Conditions {
+		printed := map[string]bool{}
+		for _, condition := range slices.SortedStableFunc(slices.Values(r.Status.Conditions), readyFirst) {
 			fmt.Fprintf(out, "%s %s: %s (%s)\n", r.Policy, condition.Type, strings.ToLower(string(condition.Status)), condition.Reason)
-			fmt.Fprintf(out, "  %s\n", base.Escape(condition.Message))
+			if !printed[condition.Message] {
+				fmt.Fprintln(out, wrap(condition.Message, "  "))
+			}
+			printed[condition.Message] = true
 		}
 		if len(r.Status.Conditions) == 0 {
 			fmt.Fprintf(out, "%s: %s\n", r.Policy, base.Escape(readyMessage(r.Status)))
 		}
 	}
+}
+
+// readyFirst orders conditions: Ready, which states the first cause for which slack is not available, is before others.
+func readyFirst(a, b metav1.Condition) int {
+	rank := map[string]int{v1alpha1.ConditionReady: -1}
+	return cmp.Compare(rank[a.Type], rank[b.Type])
+}
+
+// wrap returns a text for a terminal of 80 columns, with an indentation. It is escaped.
+func wrap(text, indent string) string {
+	const width = 80
+	lines := wordwrap.WrapString(base.Escape(text), uint(width-len(indent)))
+	return indent + strings.ReplaceAll(lines, "\n", "\n"+indent)
 }

@@ -13,27 +13,27 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
-// TestStatusFitsTerminal checks that the status of a policy with a refused buffer fits terminals of 80 and 40 columns, and
-// is complete.
+// TestStatusFitsTerminal checks that the status of a policy with a refused buffer fits terminals of 80 columns, is complete,
+// and has each message once.
 func TestStatusFitsTerminal(t *testing.T) {
 	amounts := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1234500m"), v1.ResourceMemory: resource.MustParse("1234Gi")}
+	const message = "violates PodSecurity restricted:latest: allowPrivilegeEscalation != false, exceeded quota: compute"
+	const refusal = "the autoscaler refuses CapacityBuffer plimsoll-system/general-rate: " + message
 	results := []statusResult{
 		{
 			Policy: "general-purpose", Rate: "12.5%",
 			Status: v1alpha1.ResourceSlackStatus{
 				Base: amounts, Target: amounts, Total: amounts, Available: amounts, Placeholders: 1234, Placed: 1233,
 				Conditions: []metav1.Condition{
-					{
-						Type:    v1alpha1.ConditionReady,
-						Status:  metav1.ConditionFalse,
-						Reason:  "Refused",
-						Message: "the autoscaler refuses CapacityBuffer plimsoll-system/general-rate: pods is forbidden, exceeded quota: compute",
-					},
+					{Type: v1alpha1.ConditionFeasible, Status: metav1.ConditionTrue, Reason: "Planned", Message: "target 100 CPU"},
+					{Type: v1alpha1.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: "Available", Message: "target 100 CPU"},
+					{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Refused", Message: refusal},
+					{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: "Refused", Message: refusal},
 				},
 			},
 			Buffers: []bufferStatus{{
 				Namespace: "plimsoll-system", Name: "general-purpose-rate", Placeholders: 1234, Answer: slack.AnswerRefused,
-				Message: "violates PodSecurity restricted:latest: allowPrivilegeEscalation != false",
+				Message: message,
 			}},
 		},
 		{Policy: "new", Rate: "10%"},
@@ -41,13 +41,20 @@ func TestStatusFitsTerminal(t *testing.T) {
 	var out strings.Builder
 	printStatus(&out, &base.Output{}, results)
 	for line := range strings.Lines(out.String()) {
-		if strings.Contains(line, "   ") && len(line) > 95 { // the name of the buffer has 36 columns
-			t.Errorf("a row of %d columns: %s", len(line)-1, line)
+		if len(line)-1 > 80 {
+			t.Errorf("a line of %d columns: %s", len(line)-1, line)
 		}
 	}
-	for _, want := range []string{"general-", "1234", "12.5%", "1234.5", "1233 fit", "refused", "exceeded quota: compute", "new: no controller has"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is missing in\n%s", want, out.String())
+	words := strings.Join(strings.Fields(out.String()), " ")
+	for want, count := range map[string]int{
+		"12.5%": 1, "1233 fit": 1, "refused no": 1, message: 1, "target 100 CPU": 1, "new: no controller has": 1,
+		"MEMORY PLACEHOLDERS": 1, "Accepted: false (Refused)": 1, "false (Refused) the autoscaler": 1,
+	} {
+		if got := strings.Count(words, want); got != count {
+			t.Errorf("%q: %d times, want %d in\n%s", want, got, count, out.String())
 		}
+	}
+	if strings.Index(words, "Ready: false") > strings.Index(words, "Feasible: true") {
+		t.Errorf("Ready is not the first condition:\n%s", out.String())
 	}
 }

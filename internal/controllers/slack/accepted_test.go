@@ -75,12 +75,13 @@ func TestAccepted(t *testing.T) {
 			"False Limited", "False Limited",
 			"the autoscaler limits CapacityBuffer plimsoll-system/web-rate: limited from 1 to 0 due to quotas: small",
 		},
-		"fewer replicas": {
-			good, statusOf(0, "ReadyForProvisioning=True"), "False Limited", "False Limited", "web-rate: 0 of 1 placeholder is taken into account",
+		"fewer replicas without a quota": {
+			good, statusOf(0, "ReadyForProvisioning=True"), "Unknown NotAnswered", "True Held", "no autoscaler has reported on 1 of 2 buffers",
 		},
 		"one limited, one refused": {
-			statusOf(0, "ReadyForProvisioning=True"), statusOf(0, "ReadyForProvisioning=False no"), "False Refused", "False Refused",
-			"the autoscaler refuses CapacityBuffer plimsoll-system/web-rate: no; CapacityBuffer plimsoll-system/web-head: 0 of 1",
+			statusOf(0, "ReadyForProvisioning=True", "LimitedByQuotas=True limited"), statusOf(0, "ReadyForProvisioning=False no"),
+			"False Refused", "False Refused",
+			"the autoscaler refuses CapacityBuffer plimsoll-system/web-rate: no; CapacityBuffer plimsoll-system/web-head: limited",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,6 +109,54 @@ func TestAccepted(t *testing.T) {
 			}
 			if warned != strings.HasPrefix(tc.accepted, "False") {
 				t.Errorf("warning event %t for condition Accepted=%s", warned, tc.accepted)
+			}
+		})
+	}
+}
+
+// TestCopyOfTemplate checks that the copy that Cluster Autoscaler made of the template of a deleted buffer is deleted before
+// the buffer is created again, and that other templates with such a name are not.
+func TestCopyOfTemplate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		owner *metav1.OwnerReference
+		gone  bool
+	}{
+		"of a deleted buffer": {&metav1.OwnerReference{Kind: "CapacityBuffer", Name: "web-head", UID: "old", Controller: new(true)}, true},
+		"of another buffer":   {&metav1.OwnerReference{Kind: "CapacityBuffer", Name: "web", UID: "old", Controller: new(true)}, false},
+		"of another kind":     {&metav1.OwnerReference{Kind: "Deployment", Name: "web-head", UID: "old", Controller: new(true)}, false},
+		"not controlled":      {&metav1.OwnerReference{Kind: "CapacityBuffer", Name: "web-head", UID: "old"}, false},
+		"without an owner":    {nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			copied := &v1.PodTemplate{
+				ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "capacitybuffer-web-head-pod-template", UID: "copy"},
+			}
+			if tc.owner != nil {
+				copied.OwnerReferences = []metav1.OwnerReference{*tc.owner}
+			}
+			exists := func(c client.Reader) bool {
+				return c.Get(t.Context(), client.ObjectKeyFromObject(copied), &v1.PodTemplate{}) == nil
+			}
+			c := controllerOf(t, interceptor.Funcs{
+				Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+					if o, ok := object.(interface{ GetKind() string }); ok && o.GetKind() == "CapacityBuffer" && exists(c) == tc.gone {
+						t.Errorf("the copy exists when a buffer is applied: %t", !tc.gone)
+					}
+					return c.Apply(ctx, object, options...)
+				},
+			}, append(webPool(), newPolicy("web", "web"), copied)...)
+			reconcileOnce(t, c, "web")
+			if exists(c.client) == tc.gone {
+				t.Errorf("the copy exists: %t", !tc.gone)
+			}
+			// The copy of an existing buffer remains.
+			_ = c.client.Delete(t.Context(), copied)
+			copied.ResourceVersion = ""
+			if err := c.client.Create(t.Context(), copied); err != nil {
+				t.Fatal(err)
+			}
+			if reconcileOnce(t, c, "web"); !exists(c.client) {
+				t.Error("the copy of an existing buffer is deleted")
 			}
 		})
 	}

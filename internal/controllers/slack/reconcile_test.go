@@ -237,10 +237,18 @@ func TestObserve(t *testing.T) {
 		"an invalid annotation": {
 			append(webPool(), newMirrored("api", "lots")), newPolicy("web", "web"), nil,
 			[]string{
-				"Accepted=Unknown NotAnswered", "Feasible=False NotFeasible", "Provisioned=True Available",
-				"Ready=False NotFeasible",
+				"Accepted=Unknown NotAnswered", "Feasible=True Planned", "MirrorsFeasible=False NotFeasible", "Provisioned=True Available",
+				"Ready=True Held",
 			},
-			`Deployment shop/api: annotation plimsoll.dev/slack: invalid value "lots"`,
+			"2 placeholders",
+		},
+		"a valid annotation": {
+			append(webPool(), newMirrored("api", "1")), newPolicy("web", "web"), nil,
+			[]string{
+				"Accepted=Unknown NotAnswered", "Feasible=True Planned", "MirrorsFeasible=True Planned", "Provisioned=True Available",
+				"Ready=True Held",
+			},
+			"3 placeholders",
 		},
 		"an object of the name exists": {
 			append(webPool(), &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "web-head", Namespace: testNamespace}}), newPolicy("web",
@@ -275,6 +283,35 @@ func TestObserve(t *testing.T) {
 				t.Errorf("condition Ready %v, want message %q", ready, tc.message)
 			}
 		})
+	}
+}
+
+// TestMirrorsCondition checks that an invalid annotation, and a number above the maximum, are reported in a condition of
+// their own, which ends with the last such workload. The metric of the rate remains 1.
+func TestMirrorsCondition(t *testing.T) {
+	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"), newMirrored("api", "lots"),
+		newMirrored("big", "9999"))...)
+	policy := reconcileOnce(t, c, "web")
+	found := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionMirrorsFeasible)
+	for _, want := range []string{
+		`Deployment shop/api: annotation plimsoll.dev/slack: invalid value "lots"`,
+		"Deployment shop/big requires 9999 placeholders, spec.mirrors.maxPerWorkload permits 100",
+	} {
+		if found == nil || found.Status != metav1.ConditionFalse || !strings.Contains(found.Message, want) {
+			t.Errorf("condition %+v, want %q", found, want)
+		}
+	}
+	if got := testutil.ToFloat64(c.metrics.feasible.WithLabelValues("web")); got != 1 {
+		t.Errorf("metric feasible is %v, want 1", got)
+	}
+	for _, name := range []string{"api", "big"} {
+		if err := c.client.Delete(t.Context(), newMirrored(name, "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	policy = reconcileOnce(t, c, "web")
+	if meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionMirrorsFeasible) != nil {
+		t.Errorf("without workloads: %v", conditionsOf(policy))
 	}
 }
 

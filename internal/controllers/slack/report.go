@@ -71,6 +71,11 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 	backend := slack.BackendOf(policy)
 	accepted := acceptedCondition(o.answers)
 	setCondition(status, policy, feasibleCondition(plan, summary))
+	if mirrors := mirrorsCondition(plan, status.Mirrored); mirrors.Message != "" {
+		setCondition(status, policy, mirrors)
+	} else {
+		meta.RemoveStatusCondition(&status.Conditions, mirrors.Type)
+	}
 	setCondition(status, policy, provisionedCondition(status, summary))
 	setCondition(status, policy, readyCondition(backend, o, accepted, provisionedCondition(status, summary), summary))
 	if backend.Virtual && !o.unavailable {
@@ -93,6 +98,22 @@ func feasibleCondition(plan slack.Plan, summary string) metav1.Condition {
 		condition.Status, condition.Reason = metav1.ConditionTrue, reasonCoolDown
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, reasonPlanned
+	}
+	return condition
+}
+
+// mirrorsCondition returns the condition MirrorsFeasible of a plan with a number of mirrors. It has no message if no
+// workload requests placeholders.
+func mirrorsCondition(plan slack.Plan, mirrors int64) metav1.Condition {
+	condition := metav1.Condition{
+		Type: v1alpha1.ConditionMirrorsFeasible, Status: metav1.ConditionTrue, Reason: reasonPlanned,
+		Message: joinReasons(plan.MirrorReasons),
+	}
+	switch {
+	case !plan.MirrorsFeasible:
+		condition.Status, condition.Reason = metav1.ConditionFalse, reasonNotFeasible
+	case condition.Message == "" && mirrors > 0:
+		condition.Message = format.Of(mirrors, "placeholder") + " as requested by workloads"
 	}
 	return condition
 }

@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -147,12 +149,35 @@ func (w *writer) apply(ctx context.Context, labeled bool, desired *unstructured.
 		case err == nil && desired.GetNamespace() != "" && existing.GetLabels()[slack.PlaceholderLabel] == "":
 			return fmt.Errorf("%s %s/%s exists, %w (label %s is missing) and is not changed: rename or delete it",
 				existing.GetKind(), existing.GetNamespace(), existing.GetName(), errUnmanaged, slack.PlaceholderLabel)
-		case err != nil && !apierrors.IsNotFound(err):
+		case apierrors.IsNotFound(err):
+			err = w.deleteCopy(ctx, desired)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	c.metrics.writes.WithLabelValues(desired.GetKind(), "apply").Inc()
 	return c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), fieldOwner, client.ForceOwnership)
+}
+
+// deleteCopy deletes the copy of the template that Cluster Autoscaler made for a deleted buffer with the name of
+// a buffer to be created. Cluster Autoscaler would use it for the new buffer until the garbage collector deletes
+// it, and then provision nothing for up to ten minutes.
+func (w *writer) deleteCopy(ctx context.Context, buffer *unstructured.Unstructured) error {
+	if buffer.GetKind() != slack.CapacityBufferKind.Kind {
+		return nil
+	}
+	found := &unstructured.Unstructured{} // read from the API server rather than the cache
+	found.SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("PodTemplate"))
+	key := client.ObjectKey{Namespace: buffer.GetNamespace(), Name: "capacitybuffer-" + buffer.GetName() + "-pod-template"}
+	if err := w.controller.client.Get(ctx, key, found); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if owner := metav1.GetControllerOf(found); owner == nil || owner.Kind != buffer.GetKind() || owner.Name != buffer.GetName() {
+		return nil
+	}
+	w.controller.metrics.writes.WithLabelValues("PodTemplate", "delete").Inc()
+	return client.IgnoreNotFound(w.controller.client.Delete(ctx, found, client.Preconditions{UID: new(found.GetUID())}))
 }
 
 // delete deletes an object. It returns an error if the API server cannot be reached.
