@@ -107,7 +107,9 @@ func TestDescriptions(t *testing.T) {
 func TestBacktest(t *testing.T) {
 	raw, err := json.Marshal(&compare.BacktestResult{
 		APIVersion: result.APIVersion, Kind: compare.Kind, Assumed: []string{"one"},
-		Backtest: result.NewBacktest("default", &result.Run{}, &result.Run{Outcome: result.Outcome{OverloadMinutes: 1}}),
+		Backtest: result.NewBacktest("default", result.Source{Pods: 1, UsageKnown: 1}, &result.Run{}, &result.Run{
+			Outcome: result.Outcome{OverloadMinutes: 1}, Recorded: &result.Recorded{Placements: result.Placements{Same: 1}},
+		}),
 		Measured: result.Run{Reasons: map[string]int{}}, Simulated: result.Run{Reasons: map[string]int{"Insufficient cpu": 1}},
 	})
 	if err != nil {

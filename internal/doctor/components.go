@@ -37,7 +37,7 @@ func (e *examination) checkNodes(ctx context.Context) error {
 		if resources.ReadyStatus(&e.nodes[i]) != v1.ConditionTrue {
 			notReady = append(notReady, e.nodes[i].Name)
 		}
-		if swap := e.nodes[i].Status.NodeInfo.Swap; swap != nil && swap.Capacity != nil && *swap.Capacity > 0 {
+		if resources.HasSwap(&e.nodes[i]) {
 			swapping = append(swapping, e.nodes[i].Name)
 		}
 	}

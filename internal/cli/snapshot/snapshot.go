@@ -57,7 +57,7 @@ use it in place of generated usage.
 With -f, the objects are read from manifests instead, for example to redact the output
 of kubectl.`,
 		Example: `  plimsoll snapshot -o s.tar.gz
-  plimsoll compare --profile default --profile limits --snapshot s.tar.gz --reschedule
+  plimsoll compare --profile default --profile predicted --snapshot s.tar.gz
 
   # Replace names by pseudonyms, and read the load from the source of this scheduler.
   plimsoll snapshot -o s.tar.gz --redact --config scheduler.yaml

@@ -82,7 +82,7 @@ low-risk+limits, predicted, batch.
 
 In the manifests of a running cluster, most pods have a node, and only the others are
 scheduled. With --reschedule all pods are scheduled again, so that profiles can place
-them differently.
+them differently. compare and tune do so by default if no pod is pending.
 
 ` + scaleHelp + interruptHelp
 
@@ -143,8 +143,9 @@ its mean over the seeds.
 
 ` + inputHelp,
 		Example: `  # Compare two profiles, and show whether the differences are significant.
-  plimsoll compare --profile default --profile limits \
-    --generate nodes=50,pods=1500,fill=0.9,best-effort=0.1 --usage bursts:mean=0.7 --seeds 5
+  plimsoll compare --profile default --profile predicted \
+    --generate nodes=50,pods=1500,fill=0.9,best-effort=0.1,over=7200 \
+    --usage bursts:mean=0.7 --seeds 5
 
   # Fail a pipeline with exit code 3 if the new profile overloads nodes for longer.
   plimsoll compare --profile old.yaml --profile new.yaml -f cluster.yaml --seeds 10 \
@@ -152,7 +153,7 @@ its mean over the seeds.
 
   # Schedule all pods of a live cluster again with another profile.
   plimsoll snapshot -o s.tar.gz
-  plimsoll compare --profile default --profile limits --snapshot s.tar.gz --reschedule
+  plimsoll compare --profile default --profile predicted --snapshot s.tar.gz
 
   # Write an HTML report, of 5 seeds.
   plimsoll compare --profile default --profile low-risk \
@@ -200,7 +201,7 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.generate, "generate", "", "cluster to generate, such as nodes=500,pods=15000")
 	flags.IntVar(&o.pack, "pack", -1, "number of pods of a trace that arrive per second and never finish, 0 for the times in the trace "+
 		"(default 1 for openb, whose own times never fill its cluster, 0 for others); with --reschedule, number of pods per "+
-		"second, 0 for all at once (default 1)")
+		"second, 0 for all at once (default 1, or over an hour if there are fewer than 3600)")
 	flags.Lookup("pack").DefValue = "0" // not printed: the usage states the defaults
 	flags.StringVar(&o.limits, "limits", "ratio=2", "limits of pods without limits, as multiples of their requests: "+
 		"ratio=1+2+4, memory=1, unlimited=0.1")

@@ -28,6 +28,10 @@ func (s Source) FromManifests(objects *manifest.Objects) Input {
 	return fromManifests(objects, "the pods without a node arrive at the start, in the order given, and no pod ends")
 }
 
+// arrivalSeconds is the shortest time over which pods arrive again by default: the load of the first pods is measured, and known to the
+// scheduler, long before the last pods arrive.
+const arrivalSeconds = 3600
+
 // rescheduled converts manifests so that all pods are scheduled again: they arrive in the order of
 // their creation. Pods that are bound to their node, such as DaemonSet pods and mirror pods, run
 // there from the start. No pod ends.
@@ -46,13 +50,17 @@ func (s Source) rescheduled(objects *manifest.Objects) Input {
 	arriving = append(arriving, objects.Pending...)
 	slices.SortStableFunc(arriving, func(a, b *v1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	kept.Pending = arriving
+	arrival, rate := s.arrival, s.rate()
+	if n := int64(len(arriving)); s.Pack < 0 && n < arrivalSeconds/defaultPack {
+		arrival, rate = func(i int) int64 { return int64(i) * arrivalSeconds / n }, "spread over an hour"
+	}
 	in := fromManifests(&kept, fmt.Sprintf(
 		"%s removed from %s (all but %d of DaemonSets and mirror pods) and %s again, "+
 			"together with %s: in the order of creation, %s; no pod ends",
 		format.PartAre(removed, len(objects.Running), "running pod"), format.Form(removed, "its node", "their nodes"), len(kept.Running),
-		format.Form(removed, "arrives", "arrive"), format.Of(len(objects.Pending), "pending pod"), s.rate()))
+		format.Form(removed, "arrives", "arrive"), format.Of(len(objects.Pending), "pending pod"), rate))
 	for i := range arriving {
-		in.Pods[len(kept.Running)+i].Arrival = s.arrival(i)
+		in.Pods[len(kept.Running)+i].Arrival = arrival(i)
 	}
 	return in
 }

@@ -40,6 +40,7 @@ func TestRescheduled(t *testing.T) {
 		rate int
 		want string
 	}{
+		{-1, "daemon@a static@a mirror@a early+0 waits-too+900 waits+1800 late+2700"}, // over an hour
 		{0, "daemon@a static@a mirror@a early+0 waits-too+0 waits+0 late+0"},
 		{1, "daemon@a static@a mirror@a early+0 waits-too+1 waits+2 late+3"},
 		{2, "daemon@a static@a mirror@a early+0 waits-too+0 waits+1 late+1"},

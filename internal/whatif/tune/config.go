@@ -35,8 +35,8 @@ const (
 	podUsageField     = "podUsage"
 )
 
-// defaultWatcher is the address of the load-watcher service in the examples.
-const defaultWatcher = "http://load-watcher.kube-system:2020"
+// defaultWatcher is the address of the load-watcher service of the chart.
+const defaultWatcher = "http://plimsoll-load-watcher.plimsoll-system:2020"
 
 // current is the configuration in force.
 type current struct {
