@@ -57,7 +57,9 @@ they are made, and inspects slack, placements and load.`,
   plimsoll compare --profile default --profile predicted --snapshot s.tar.gz --reschedule
 
   # The same without a cluster.
-  plimsoll compare --profile default --profile predicted --generate nodes=20,pods=600,best-effort=0.1,over=7200 --seeds 3`,
+  plimsoll compare --profile default --profile predicted \
+    --generate nodes=50,pods=1500,fill=0.9,best-effort=0.1,over=7200 \
+    --usage bursts:mean=0.7 --seeds 5`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRun: func(*cobra.Command, []string) {

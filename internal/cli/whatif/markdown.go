@@ -12,6 +12,9 @@ import (
 // scenario, the assumptions folded.
 func printMarkdown(out io.Writer, r *result.Result) {
 	text := func(s string) string { return base.EscapeMarkdown(base.Escape(s)) }
+	for _, note := range r.Notes {
+		fmt.Fprintf(out, "**%s**\n\n", text(note))
+	}
 	if s := r.Recommendation; s != nil {
 		fmt.Fprintf(out, "### %s\n\n", text(s.Headline))
 		for _, part := range conclusionParts(s) {
@@ -27,9 +30,6 @@ func printMarkdown(out io.Writer, r *result.Result) {
 	}
 	if r.Backtest != nil {
 		fmt.Fprintf(out, "\n%s\n", text(r.Backtest.Summary()))
-	}
-	for _, note := range r.Notes {
-		fmt.Fprintf(out, "\n%s\n", text(note))
 	}
 	for i := range r.Scenarios {
 		scenario := &r.Scenarios[i]

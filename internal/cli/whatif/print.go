@@ -184,6 +184,8 @@ func formatDifference(d *result.Difference) string {
 		return "-"
 	case d.Interval == nil:
 		return format.PlainSigned(d.Mean)
+	case d.Less+d.More == 0:
+		return "0"
 	case d.Constant():
 		return format.PlainSigned(d.Mean) + " in all seeds"
 	}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,6 +28,11 @@ func (o *whatIfOptions) run(cmd *cobra.Command) error {
 	options, err := o.compareOptions(cmd.InOrStdin())
 	if err != nil {
 		return err
+	}
+	if o.seeds > 1 { // also the default of reports, without which the command would run one seed
+		if err := cmd.Flags().Set("seeds", strconv.Itoa(o.seeds)); err != nil {
+			return err
+		}
 	}
 	options.Warn, options.Command = base.Warnings(cmd.ErrOrStderr()), commandLine(cmd)
 	if len(o.profiles) > 1 {

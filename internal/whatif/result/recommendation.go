@@ -69,11 +69,11 @@ func (s *Recommendation) use(r *Result, profile int, condition string) {
 	s.Headline = "Use " + s.Profile + " in place of " + r.Profiles[0] + condition
 	switch slack := r.Scenarios[0].Profiles[profile].Slack; {
 	case strings.HasSuffix(slack, "%"):
-		s.Apply = `ResourceSlack: spec.minRate: "` + slack + `"`
+		s.Apply = `spec.minRate: "` + slack + `" of the ResourceSlack`
 	case slices.Contains(ChartProfiles, s.Profile):
-		s.Apply = "helm upgrade --reuse-values --set 'scheduler.profiles[0].use=" + s.Profile + "' ..."
+		s.Apply = "Helm value scheduler.profiles: [{schedulerName: plimsoll-scheduler, use: " + s.Profile + "}]"
 	case strings.HasSuffix(s.Profile, ".yaml"):
-		s.Apply = "helm upgrade --reuse-values --set-file scheduler.config=" + s.Profile + " ..."
+		s.Apply = "helm upgrade --set-file scheduler.config=" + s.Profile
 	}
 }
 

@@ -130,7 +130,7 @@ func TestCannotTell(t *testing.T) {
 		"nothing scheduled": {Run{}, equal, "limits", CannotTell, "no pod was scheduled", ""},
 		"profile of the chart": {
 			Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}}, better, "predicted", Change, "Use predicted in place of default.",
-			"--set 'scheduler.profiles[0].use=predicted'",
+			"scheduler.profiles: [{schedulerName: plimsoll-scheduler, use: predicted}]",
 		},
 		"file": {
 			Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}}, better, "new.yaml", Change, "Use new.yaml",
