@@ -54,7 +54,7 @@ they are made, and inspects slack, placements and load.`,
 
   # What would another profile change in your cluster?
   plimsoll snapshot -o s.tar.gz
-  plimsoll compare --profile default --profile predicted --snapshot s.tar.gz --reschedule
+  plimsoll compare --profile default --profile predicted --snapshot s.tar.gz
 
   # The same without a cluster.
   plimsoll compare --profile default --profile predicted \

@@ -38,9 +38,10 @@ func printConclusion(out io.Writer, r *result.Result) {
 		return
 	}
 	fmt.Fprintln(out, base.Wrap("", base.Escape(format.ToPlain(s.Headline)), base.DefaultWidth))
-	for _, part := range conclusionParts(s) {
+	parts := conclusionParts(s)
+	for _, part := range parts {
 		for _, text := range part.texts {
-			fmt.Fprintln(out, base.Wrap(fmt.Sprintf("  %-7s  ", part.label), base.Escape(format.ToPlain(text)), base.DefaultWidth))
+			fmt.Fprintln(out, base.Wrap(fmt.Sprintf("  %-*s  ", len(parts[0].label), part.label), base.Escape(format.ToPlain(text)), base.DefaultWidth))
 		}
 	}
 	fmt.Fprintln(out)
