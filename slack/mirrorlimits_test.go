@@ -76,7 +76,11 @@ func TestMirrorLimits(t *testing.T) {
 			if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" {
 				t.Errorf("groups: -want +got:\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.reasons, strings.Join(plan.MirrorReasons, "; ")); diff != "" || plan.MirrorsFeasible != (tc.reasons == "") {
+			if diff := cmp.Diff(
+				tc.reasons,
+				strings.Join(plan.MirrorReasons, "; "),
+			); diff != "" ||
+				plan.MirrorsFeasible != (tc.reasons == "") {
 				t.Errorf("feasible %t, reasons: -want +got:\n%s", plan.MirrorsFeasible, diff)
 			}
 		})
@@ -97,7 +101,10 @@ func TestLimitsDuringCoolDown(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	if plan := tracker.Next(noon.Add(time.Second)); plan.placeholders() != 10 || !strings.Contains(plan.MirrorReasons[0], "are held until") {
+	if plan := tracker.Next(
+		noon.Add(time.Second),
+	); plan.placeholders() != 10 ||
+		!strings.Contains(plan.MirrorReasons[0], "are held until") {
 		t.Errorf("%d placeholders, reasons %q; want 10 during a cool-down", plan.placeholders(), plan.MirrorReasons)
 	}
 }

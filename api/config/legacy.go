@@ -61,9 +61,12 @@ func addLegacyToScheme(s *runtime.Scheme) error {
 func Warnings(cfg *internalconfig.KubeSchedulerConfiguration) (warnings []string) {
 	for _, version := range legacyVersions {
 		if version.String() == cfg.APIVersion {
-			warnings = append(warnings, fmt.Sprintf("scheduler configuration: apiVersion %s is not served by Kubernetes and is read as %s: "+
-				"change apiVersion, and remove healthzBindAddress and metricsBindAddress, which have no effect",
-				cfg.APIVersion, configv1.SchemeGroupVersion))
+			warnings = append(
+				warnings,
+				fmt.Sprintf("scheduler configuration: apiVersion %s is not served by Kubernetes and is read as %s: "+
+					"change apiVersion, and remove healthzBindAddress and metricsBindAddress, which have no effect",
+					cfg.APIVersion, configv1.SchemeGroupVersion),
+			)
 		}
 	}
 	for _, profile := range cfg.Profiles {
@@ -72,8 +75,11 @@ func Warnings(cfg *internalconfig.KubeSchedulerConfiguration) (warnings []string
 		}
 		for _, plugin := range slices.Concat(profile.Plugins.MultiPoint.Enabled, profile.Plugins.Score.Enabled) {
 			if plugin.Weight < 0 {
-				warnings = append(warnings, fmt.Sprintf("profile %s: the weight of %s is %d: must be at least 0, or the plugin prefers the worst node",
-					profile.SchedulerName, plugin.Name, plugin.Weight))
+				warnings = append(
+					warnings,
+					fmt.Sprintf("profile %s: the weight of %s is %d: must be at least 0, or the plugin prefers the worst node",
+						profile.SchedulerName, plugin.Name, plugin.Weight),
+				)
 			}
 		}
 	}

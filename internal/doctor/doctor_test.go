@@ -171,12 +171,21 @@ func TestSchedulerNames(t *testing.T) {
 	}
 	scheduler := appsv1.Deployment{ObjectMeta: meta}
 	scheduler.Spec.Template.Spec.Volumes = []v1.Volume{volume("plimsoll-scheduler"), volume("missing"), {}}
-	pending := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "typo", CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour))}}
+	pending := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "typo", CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour))},
+	}
 	pending.Spec.SchedulerName = "plimsol"
-	e := &examination{now: noon, components: []appsv1.Deployment{scheduler}, Cluster: &Cluster{kube: fake.NewClientset(pending, &v1.ConfigMap{
-		ObjectMeta: meta,
-		Data:       map[string]string{"scheduler.yaml": "profiles: [{schedulerName: plimsoll-scheduler}, {schedulerName: limits}]", "other": "-"},
-	})}}
+	e := &examination{
+		now:        noon,
+		components: []appsv1.Deployment{scheduler},
+		Cluster: &Cluster{kube: fake.NewClientset(pending, &v1.ConfigMap{
+			ObjectMeta: meta,
+			Data: map[string]string{
+				"scheduler.yaml": "profiles: [{schedulerName: plimsoll-scheduler}, {schedulerName: limits}]",
+				"other":          "-",
+			},
+		})},
+	}
 	if err := e.checkSchedulers(t.Context()); err != nil {
 		t.Fatal(err)
 	}

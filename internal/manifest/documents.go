@@ -82,7 +82,10 @@ func fileOrFolder(path string, each func(string, []byte) error) error {
 			return err
 		}
 		if entry.Name() == chartFile {
-			return fmt.Errorf("%s is a Helm chart: render it first, as with helm template NAME %[1]s, and read the output", filepath.Dir(path))
+			return fmt.Errorf(
+				"%s is a Helm chart: render it first, as with helm template NAME %[1]s, and read the output",
+				filepath.Dir(path),
+			)
 		}
 		found = true
 		return file(path, each)

@@ -125,7 +125,10 @@ func TestReadErrors(t *testing.T) {
 {"name": "a"}, {"name": "b", "resources": {"limits": {"nvidia.com/gpu": "1O"}}}]}}]}`,
 			`document 1: item 1: Pod shop/web: spec.containers[1].resources.limits[nvidia.com/gpu]: invalid value "1O": must be a quantity`,
 		},
-		"wrong type of the kind": {"apiVersion: v1\nkind: 5\n", "document 1: kind: found a value of type number: must be a string (put it in quotes)"},
+		"wrong type of the kind": {
+			"apiVersion: v1\nkind: 5\n",
+			"document 1: kind: found a value of type number: must be a string (put it in quotes)",
+		},
 		"a name that is a boolean": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: n}\n",
 			"document 1: Pod metadata.name: found a value of type bool: must be a string (put it in quotes)",

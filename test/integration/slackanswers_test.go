@@ -47,9 +47,15 @@ func copyOfTemplate(buffer string) *v1.PodTemplate {
 	return &v1.PodTemplate{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: systemNamespace, Name: "capacitybuffer-" + buffer + "-pod-template",
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: slack.CapacityBufferVersion.String(), Kind: "CapacityBuffer", Name: buffer, UID: "deleted", Controller: new(true),
-			}},
+			OwnerReferences: []metav1.OwnerReference{
+				{
+					APIVersion: slack.CapacityBufferVersion.String(),
+					Kind:       "CapacityBuffer",
+					Name:       buffer,
+					UID:        "deleted",
+					Controller: new(true),
+				},
+			},
 		},
 		Template: v1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "copy"}},

@@ -60,7 +60,12 @@ func (o *Objects) Warn(warnings []string, warn func(string)) error {
 
 // AddRecordingFlag adds the flag --recording.
 func AddRecordingFlag(cmd *cobra.Command, value *string) {
-	cmd.Flags().StringVar(value, "recording", "", "recording of a cluster, written by plimsoll record; FILE,from=24h,to=48h is a part of it")
+	cmd.Flags().StringVar(
+		value,
+		"recording",
+		"",
+		"recording of a cluster, written by plimsoll record; FILE,from=24h,to=48h is a part of it",
+	)
 	_ = cmd.MarkFlagFilename("recording", "plrec")
 }
 

@@ -35,7 +35,12 @@ func parseCondition(text string) (condition, error) {
 		for _, d := range result.Figures {
 			names = append(names, d.Name)
 		}
-		return c, fmt.Errorf("unknown figure %.60q: must be one of %s%s", c.figure, strings.Join(names, ", "), format.Suggestion(c.figure, names))
+		return c, fmt.Errorf(
+			"unknown figure %.60q: must be one of %s%s",
+			c.figure,
+			strings.Join(names, ", "),
+			format.Suggestion(c.figure, names),
+		)
 	}
 	if c.number, err = strconv.ParseFloat(strings.TrimSpace(text[operator+1:]), 64); err != nil || math.IsNaN(c.number) {
 		return c, fmt.Errorf("invalid condition %.60q: must have a number after %c", text, text[operator])

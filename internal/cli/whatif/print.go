@@ -41,7 +41,10 @@ func printConclusion(out io.Writer, r *result.Result) {
 	parts := conclusionParts(s)
 	for _, part := range parts {
 		for _, text := range part.texts {
-			fmt.Fprintln(out, base.Wrap(fmt.Sprintf("  %-*s  ", len(parts[0].label), part.label), base.Escape(format.ToPlain(text)), base.DefaultWidth))
+			fmt.Fprintln(
+				out,
+				base.Wrap(fmt.Sprintf("  %-*s  ", len(parts[0].label), part.label), base.Escape(format.ToPlain(text)), base.DefaultWidth),
+			)
 		}
 	}
 	fmt.Fprintln(out)

@@ -19,7 +19,8 @@ func TestPendingReason(t *testing.T) {
 	}}
 	d := &Demo{env: &demo.Environment{Scheduler: &internalconfig.KubeSchedulerConfiguration{
 		Profiles: []internalconfig.KubeSchedulerProfile{
-			{SchedulerName: demo.DefaultProfile}, {SchedulerName: "plimsoll-limits", Plugins: limits},
+			{SchedulerName: demo.DefaultProfile},
+			{SchedulerName: "plimsoll-limits", Plugins: limits},
 			{SchedulerName: "plimsoll-scheduler", Plugins: predicted},
 		},
 	}}}

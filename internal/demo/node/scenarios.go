@@ -89,8 +89,12 @@ var predicted = Scenario{
 	Profile: "plimsoll-scheduler",
 	Nodes:   []demo.Node{{Name: "busy", CPU: "8"}, {Name: "idle", CPU: "8"}},
 	Running: []demo.Pod{
-		{Name: "pod1", Node: "busy"}, {Name: "pod2", Node: "busy"}, {Name: "pod3", Node: "busy"}, {Name: "pod4", Node: "busy"},
-		{Name: "pod5", Node: "idle", Request: "3"}, {Name: "pod6", Node: "idle", Request: "3"},
+		{Name: "pod1", Node: "busy"},
+		{Name: "pod2", Node: "busy"},
+		{Name: "pod3", Node: "busy"},
+		{Name: "pod4", Node: "busy"},
+		{Name: "pod5", Node: "idle", Request: "3"},
+		{Name: "pod6", Node: "idle", Request: "3"},
 	},
 	Steps: []Step{
 		{StopLoad: true},

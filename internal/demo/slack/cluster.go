@@ -92,7 +92,11 @@ func (c *cluster) deploy(ctx context.Context, name string, replicas int32, selec
 			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{
 				NodeSelector: selector,
 				Containers: []v1.Container{
-					{Name: "main", Image: "registry.k8s.io/pause:3.10", Resources: v1.ResourceRequirements{Requests: amounts, Limits: amounts}},
+					{
+						Name:      "main",
+						Image:     "registry.k8s.io/pause:3.10",
+						Resources: v1.ResourceRequirements{Requests: amounts, Limits: amounts},
+					},
 				},
 			}},
 		},

@@ -110,7 +110,8 @@ func TestEngineErrors(t *testing.T) {
 	scheduler := schedulers(t, "a")
 	scheduler.Config.Profiles[0].Plugins.Score.Enabled = []internalconfig.Plugin{{Name: "Other"}}
 	_, err := State{Objects: &manifest.Objects{}}.Engine(t.Context(), scheduler)
-	if err == nil || !strings.HasPrefix(err.Error(), "scheduler.yaml: ") || !strings.Contains(err.Error(), `unknown plugin "Other": must be one of `) {
+	if err == nil || !strings.HasPrefix(err.Error(), "scheduler.yaml: ") ||
+		!strings.Contains(err.Error(), `unknown plugin "Other": must be one of `) {
 		t.Errorf("error %v, want the configuration and the plugin", err)
 	}
 }

@@ -32,7 +32,14 @@ const valuesPerByte = 1000
 // defaultLimits leaves a margin: 30,000 pods that use CPU and memory for a week, in steps of a minute, have 605
 // million values.
 var defaultLimits = limits{
-	chunk: 64 << 20, body: 4 << 20, nodes: 200_000, pods: 5_000_000, objects: 1_000_000, structs: 1_000_000, values: 1 << 30, freeValues: 1 << 23,
+	chunk:      64 << 20,
+	body:       4 << 20,
+	nodes:      200_000,
+	pods:       5_000_000,
+	objects:    1_000_000,
+	structs:    1_000_000,
+	values:     1 << 30,
+	freeValues: 1 << 23,
 }
 
 // Open reads a recording from a file. Errors name the file. If the file is cut off or its middle is damaged, the

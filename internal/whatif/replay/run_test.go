@@ -359,7 +359,11 @@ func TestCompletionsInOrder(t *testing.T) {
 func TestUnmeasured(t *testing.T) {
 	cluster := recording.Input{
 		Nodes: []recording.Node{machine("a", 64, 256)},
-		Pods:  []recording.InputPod{needs("p1", 1, 1, 0, recording.Never), needs("p2", 1, 1, 59, recording.Never), needs("p3", 1, 1, 3600, recording.Never)},
+		Pods: []recording.InputPod{
+			needs("p1", 1, 1, 0, recording.Never),
+			needs("p2", 1, 1, 59, recording.Never),
+			needs("p3", 1, 1, 3600, recording.Never),
+		},
 	}
 	for profile, want := range map[string]int{"default": 0, "limits": 0, "low-risk": 2, "predicted": 2} {
 		got := outcomeOf(t, completed(cluster, recording.Limits{CPU: 2, Memory: 2}, 1), options(t, profile, "constant:mean=0.5", 1))

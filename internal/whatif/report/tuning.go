@@ -43,8 +43,16 @@ func newTuningView(r *result.Result) *tuningView {
 			format.Things(t.Search.Points, "configuration"), format.Things(t.Search.Runs, "simulation"), seedText(t.Search.Seeds)),
 	}
 	if t.Difference != nil && t.Current != nil && t.Winner != nil {
-		v.Evidence = fmt.Sprintf("On %s that the search has not used, the objective is %s in place of %s, a difference of%s.",
-			format.Of(len(r.Seeds), "seed"), format.Auto(*t.Winner), format.Auto(*t.Current), result.DifferenceText(t.Difference, *t.Current))
+		v.Evidence = fmt.Sprintf(
+			"On %s that the search has not used, the objective is %s in place of %s, a difference of%s.",
+			format.Of(
+				len(r.Seeds),
+				"seed",
+			),
+			format.Auto(*t.Winner),
+			format.Auto(*t.Current),
+			result.DifferenceText(t.Difference, *t.Current),
+		)
 	}
 	for i, c := range t.Search.Ranked() {
 		if i >= tuningRows && c.Difference != nil {

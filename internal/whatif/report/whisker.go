@@ -35,7 +35,12 @@ func whiskerScale(differences []*result.Difference, base float64) Scale {
 
 // classes has the CSS classes of the verdicts with a style. Verdicts themselves are text: their words
 // could be classes of other elements.
-var classes = map[result.Assessment]string{result.Better: "better", result.Worse: "worse", result.Different: "differs", result.Equal: "equal"}
+var classes = map[result.Assessment]string{
+	result.Better:    "better",
+	result.Worse:     "worse",
+	result.Different: "differs",
+	result.Equal:     "equal",
+}
 
 // whisker draws a difference as a dot and its interval as a line. It is hidden from screen readers:
 // the table has the numbers.

@@ -19,9 +19,12 @@ func (r *Result) notes() []string {
 			format.Part(r.Source.Pods, r.Source.Pods, "pod"), format.Form(r.Source.Pods, "has", "have"))}
 	}
 	if profiles, pods, of := r.unmeasured(); len(profiles) > 0 {
-		notes = append(notes, fmt.Sprintf("%s were placed before the first measurement of load, which %s %s. Spread the arrivals: with over= in "+
-			"--generate and --trace, or with a smaller --pack.", format.Part(pods, of, "pod"), strings.Join(profiles, " and "),
-			format.Form(len(profiles), "reads", "read")))
+		notes = append(
+			notes,
+			fmt.Sprintf("%s were placed before the first measurement of load, which %s %s. Spread the arrivals: with over= in "+
+				"--generate and --trace, or with a smaller --pack.", format.Part(pods, of, "pod"), strings.Join(profiles, " and "),
+				format.Form(len(profiles), "reads", "read")),
+		)
 	}
 	if r.neverOverloaded() {
 		notes = append(notes, r.idleNote())
@@ -90,15 +93,22 @@ func (r *Result) idleNote() string {
 		}
 		usage, mean = usage || r.Scenarios[i].UsageMean > 0, max(mean, r.Scenarios[i].UsageMean)
 	}
-	note := fmt.Sprintf("No node was overloaded in any run: the CPU load of nodes was %s of their capacity at the 95th percentile, and no load "+
-		"of CPU or memory was above %s. ", share(p95), share(highest))
+	note := fmt.Sprintf(
+		"No node was overloaded in any run: the CPU load of nodes was %s of their capacity at the 95th percentile, and no load "+
+			"of CPU or memory was above %s. ",
+		share(p95),
+		share(highest),
+	)
 	if !usage || p95 == 0 {
 		return note + "Use a busier part of the recording, or fewer nodes, to see how profiles differ."
 	}
 	// The usage at which the 95th percentile reaches the capacity, as the load is in proportion to it.
 	more := math.Ceil(10*max(mean/p95, mean+0.1)) / 10
-	return note + fmt.Sprintf("Simulate more usage, such as --usage bursts:mean=%.1f (now %.2g), or fewer nodes, to see how profiles differ.",
-		more, mean)
+	return note + fmt.Sprintf(
+		"Simulate more usage, such as --usage bursts:mean=%.1f (now %.2g), or fewer nodes, to see how profiles differ.",
+		more,
+		mean,
+	)
 }
 
 // share formats a fraction in percent.

@@ -129,11 +129,13 @@ func TestCannotTell(t *testing.T) {
 		"no overload":       {Run{Scheduled: 1}, equal, "limits", CannotTell, "no node was overloaded", ""},
 		"nothing scheduled": {Run{}, equal, "limits", CannotTell, "no pod was scheduled", ""},
 		"profile of the chart": {
-			Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}}, better, "predicted", Change, "Use predicted in place of default.",
+			Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}},
+			better, "predicted", Change, "Use predicted in place of default.",
 			"scheduler.profiles: [{schedulerName: plimsoll-scheduler, use: predicted}]",
 		},
 		"file": {
-			Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}}, better, "new.yaml", Change, "Use new.yaml",
+			Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}},
+			better, "new.yaml", Change, "Use new.yaml",
 			"--set-file scheduler.config=new.yaml",
 		},
 		"other": {Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}}, better, "most-allocated", Change, "Use most-allocated", ""},
@@ -144,7 +146,8 @@ func TestCannotTell(t *testing.T) {
 			r.Scenarios[0].Profiles[i].Runs = []Run{tc.run, tc.run}
 		}
 		s := concluded(r)
-		if s.Verdict != tc.verdict || !strings.Contains(s.Headline, tc.want) || !strings.Contains(s.Apply, tc.apply) || (s.Apply == "") != (tc.apply == "") {
+		if s.Verdict != tc.verdict || !strings.Contains(s.Headline, tc.want) || !strings.Contains(s.Apply, tc.apply) ||
+			(s.Apply == "") != (tc.apply == "") {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
