@@ -36,7 +36,7 @@ func TestKubectlPlugin(t *testing.T) {
 	if out := run("plimsoll", "score", "-f", "../../examples/limits"); !strings.Contains(out, " TOTAL") {
 		t.Errorf("kubectl plimsoll score:\n%s", out)
 	}
-	if out := run("plimsoll", "slack", "plan", "--help"); !strings.Contains(out, "kubectl plimsoll slack plan (") {
+	if out := run("plimsoll", "slack", "plan", "--help"); !strings.Contains(out, "kubectl plimsoll slack plan [") {
 		t.Errorf("kubectl plimsoll slack plan --help:\n%s", out)
 	}
 	for line, want := range map[string]string{

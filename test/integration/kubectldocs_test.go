@@ -17,7 +17,7 @@ import (
 var skipped = map[string]string{
 	"kubectl port-forward -n monitoring service/prometheus 9090": "it runs until it is stopped, and requires a Prometheus " +
 		"in the cluster; TestRealPrometheus records from a Prometheus server",
-	"kubectl krew install --manifest-url=https://github.com/plimsoll-k8s/plimsoll/releases/download/v0.1.0/plimsoll.yaml": "it requires " +
+	"kubectl krew install --manifest-url=https://github.com/plimsoll-k8s/plimsoll/releases/download/$VERSION/plimsoll.yaml": "it requires " +
 		"krew and a release",
 	"kubectl apply --server-side -f plimsoll.yaml": "the output of helm template; " +
 		"TestChart installs it",

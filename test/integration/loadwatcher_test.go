@@ -266,7 +266,7 @@ func TestLoadWatcherBadInput(t *testing.T) {
 		{[]string{"--tls-cert-file=a"}, "--tls-cert-file, --tls-private-key-file: must be set together"},
 		{[]string{"--provider=File", "--address=/a", "--auth-token-file=/nonexistent"}, "open /nonexistent: no such file or directory"},
 		{[]string{"--provider=File", "--address=/a", "--listen=127.0.0.1:99999"}, "--listen: listen tcp: address 99999: invalid port"},
-		{[]string{"now"}, `unknown command "now" for "load-watcher"`},
+		{[]string{"now"}, `unexpected argument "now": load-watcher has flags only, with one value each, without spaces`},
 	} {
 		cmd := exec.CommandContext(t.Context(), binaries.loadWatcher, tc.args...)
 		cmd.Env = append(os.Environ(), "KUBECONFIG=", "HOME=/nonexistent")

@@ -277,7 +277,7 @@ func checkRefusals(t *testing.T, cp *controlplane.ControlPlane, kubeconfig, take
 		t.Errorf("the snapshot has changed (%v)", err)
 	}
 	_, stderr, exitCode = runPlimsoll(t, "explain", "pod", "default/wait", "--snapshot", taken)
-	if exitCode != 2 || !strings.Contains(stderr, "did you mean default/waits?") {
+	if exitCode != 1 || !strings.Contains(stderr, "did you mean default/waits?") {
 		t.Errorf("exit code %d, stderr %s", exitCode, stderr)
 	}
 }
