@@ -188,7 +188,11 @@ func TestSchedulerInvalidInput(t *testing.T) {
 		flags  []string
 		want   string
 	}{
-		"unknown field": {args("LowRiskOverCommitment", "riskLimitWeigth: 1"), nil, `unknown argument "riskLimitWeigth": must be one of smoothingWindowSize, `},
+		"unknown field": {
+			args("LowRiskOverCommitment", "riskLimitWeigth: 1"),
+			nil,
+			`unknown argument "riskLimitWeigth": must be one of smoothingWindowSize, `,
+		},
 		"weight over 1": {
 			args("LowRiskOverCommitment", "riskLimitWeight: 1.5"), nil, "riskLimitWeight: Invalid value: 1.5: must be in [0, 1]",
 		},
