@@ -26,7 +26,6 @@ func TestNotes(t *testing.T) {
 			"the CPU load of nodes was 60 % of their capacity at the 95th percentile, and no load of CPU or memory was above 90 %. " +
 				"Simulate more usage, such as --usage bursts:mean=1.2 (now 0.7)",
 		},
-		// 0.35 / 0.6 is less than what is simulated: a tenth more.
 		"idle, recorded usage": {[]Run{idle, idle}, 0, "", "Use a busier part of the recording"},
 		"overloaded once":      {[]Run{idle, busy}, 0.7, "", ""},
 		"idle, with slack":     {[]Run{idle, idle}, 0.7, "5%", "Compare the pending time"},
