@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"runtime"
@@ -197,17 +198,21 @@ func TestDecideAllocations(t *testing.T) {
 		limit            float64
 	}{
 		// The request, its previous clusters and its sets; the result with its conditions and their message; the pass;
-		// the names of the clusters; five of the algorithm: 14. The messages of the conditions
-		// are formatted in buffers that fmt keeps in a sync.Pool, from which garbage collection and the race detector
-		// remove some: 2 more.
+		// the names of the clusters; the algorithm: 15, and one more under the race detector, which inlines less.
 		{"plain", "", 16},
 		// The predicate adds nothing.
 		{"label", "predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {environment: prod}}}}]", 16},
 	} {
 		s.SetPlacement(newPlacement(t, tc.name, fourPrioritizers+tc.predicates))
 		decide(t, s, tc.name)
-		if n := testing.AllocsPerRun(10, func() { s.Decide(keyOf(tc.name), now) }); n > tc.limit {
-			t.Errorf("%s: %v allocations for one decision, want at most %v", tc.name, n, tc.limit)
+		// The messages of the conditions are formatted in buffers that fmt keeps in a sync.Pool, from which garbage collection
+		// and, at random, the race detector remove some. The least of many decisions is one from which nothing was removed.
+		least := math.Inf(1)
+		for range 100 {
+			least = min(least, testing.AllocsPerRun(1, func() { s.Decide(keyOf(tc.name), now) }))
+		}
+		if least > tc.limit {
+			t.Errorf("%s: %v allocations for one decision, want at most %v", tc.name, least, tc.limit)
 		}
 	}
 }
