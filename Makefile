@@ -131,6 +131,21 @@ test: test-servers ## run all tests: unit, fuzz corpora, integration on the embe
 race: ## run the tests of packages with goroutines under the race detector
 	go test -race -timeout 20m -skip '^TestHostileExpressions$$' $(RACE) # these have limits of time
 
+.PHONY: test-versions
+test-versions: test-servers ## test with the API servers of Kubernetes 1.34 to 1.37, and write the table of docs/compatibility.md
+	go run ./test/versions $(ARGS)
+
+# The modules of test/versions state the versions of all modules of Kubernetes.
+LIBRARY := ./plugins/... ./load/... ./api/config/...
+.PHONY: test-library
+test-library: ## test the plugins as a library with Kubernetes VERSION (1.36 or 1.35)
+	@[ -f "test/versions/$(VERSION)/go.mod" ] || { echo "VERSION: invalid value $(VERSION): must be 1.36 or 1.35"; exit 2; }
+	@echo "== testing the plugins with Kubernetes $(VERSION) (the first build takes about 8 minutes on 2 cores)"
+	@dir=$$(mktemp -d) && trap "rm -rf $$dir" EXIT && cp go.mod $$dir/go.mod && cat go.sum test/versions/$(VERSION)/go.sum >$$dir/go.sum && \
+	  go mod edit $$(sed -nE 's#^\s(k8s.io/\S+) => \S+ (v.*)#-replace=\1=\1@\2#p; s#^\s(k8s.io/kubernetes) (v\S+).*#-replace=\1=\1@\2#p' \
+	    test/versions/$(VERSION)/go.mod) $$dir/go.mod && \
+	  go test -modfile=$$dir/go.mod -mod=mod $(LIBRARY)
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (10s)
 	@for package in $$(go list ./...); do \
@@ -203,7 +218,7 @@ verify: lint ## run lint and check that generated files are up to date
 	@before=$$(git status --porcelain; git diff); $(MAKE) --no-print-directory generate; go mod tidy; (cd lab && go mod tidy); \
 	  after=$$(git status --porcelain; git diff); \
 	  if [ "$$before" != "$$after" ]; then echo "generated files or go.mod are out of date; run 'make generate' and 'go mod tidy', also in lab:"; git status --short; exit 1; fi
-	@for module in tools tools/actionlint tools/helm tools/goreleaser tools/vulncheck test/metricsserver test/kubestatemetrics test/loadwatcher test/karpenter test/kubectl lab/ocm/suite lab/peers/released; do (cd $$module && go mod verify >/dev/null) || exit 1; done
+	@for module in tools tools/actionlint tools/helm tools/goreleaser tools/vulncheck test/metricsserver test/kubestatemetrics test/loadwatcher test/karpenter test/kubectl lab/ocm/suite lab/peers/released test/versions/1.34 test/versions/1.35 test/versions/1.36; do (cd $$module && go mod verify >/dev/null) || exit 1; done
 
 .PHONY: fmt
 fmt: ## format the code

@@ -29,6 +29,24 @@ func Load(file string) (*internalconfig.KubeSchedulerConfiguration, error) {
 	return Decode(file, raw)
 }
 
+// Kubeconfig returns the path of the kubeconfig in a KubeSchedulerConfiguration, empty for none. It reads nothing else: the defaults of
+// the other fields depend on the version of Kubernetes that the process emulates, which can be set later.
+func Kubeconfig(file string) (string, error) {
+	raw, err := ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	var cfg struct {
+		ClientConnection struct {
+			Kubeconfig string `json:"kubeconfig"`
+		} `json:"clientConnection"`
+	}
+	if err := yaml.Unmarshal(raw, &cfg); err != nil {
+		return "", fmt.Errorf("%s: %w", file, err)
+	}
+	return cfg.ClientConnection.Kubeconfig, nil
+}
+
 // MaxFileBytes is the size of the largest file with a configuration. A ConfigMap has at most 1 MiB.
 const MaxFileBytes = 4 << 20
 

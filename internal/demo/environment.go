@@ -111,10 +111,6 @@ func (e *Environment) startScheduler(ctx context.Context, loadArguments string) 
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		return err
 	}
-	var err error
-	if e.Scheduler, err = config.Load(file); err != nil {
-		return err
-	}
 	opts := options.NewOptions()
 	opts.ConfigFile = file
 	opts.SecureServing.BindPort = 0 // do not serve metrics
@@ -124,10 +120,12 @@ func (e *Environment) startScheduler(ctx context.Context, loadArguments string) 
 	}()
 	select {
 	case <-started:
-		return nil
 	case err := <-e.schedulerExited:
 		return err
 	}
+	var err error
+	e.Scheduler, err = config.Load(file) // with the defaults for the version that the scheduler emulates
+	return err
 }
 
 // publishProfiles creates the ConfigMap with the configuration of the scheduler that the chart creates in

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -30,20 +31,33 @@ func onlyFinding(t *testing.T, e *examination, level Level) Finding {
 	return e.findings[0]
 }
 
-// TestVersionSkew expects that a scheduler of 1.37 is supported by API servers of 1.37 and 1.38. An API
-// server of 1.36 is older than its scheduler may be, one of 1.39 too new.
+// TestVersionSkew expects that API servers of the versions that the scheduler emulates are supported, and those that are one minor
+// version newer than the scheduler. An API server that emulates a version counts as one of that version.
 func TestVersionSkew(t *testing.T) {
-	for version, want := range map[string]Level{
-		"v1.36.9": Warning, "v1.37.0": OK, "v1.37.4-gke.1200": OK, "v1.38.0": OK, "v0.0.0-master+$Format:%H$": OK,
-		"v1.39.0": Warning, "v2.0.0": Warning,
+	for _, tc := range []struct {
+		server version.Info
+		level  Level
+		want   string
+	}{
+		{version.Info{GitVersion: "v1.33.9"}, Warning, "v1.33.9; plimsoll-scheduler, which is kube-scheduler v1.37.1, supports 1.34 to 1.38"},
+		{version.Info{GitVersion: "v1.34.0"}, OK, "v1.34.0; the scheduler is kube-scheduler v1.37.1 and emulates 1.34"},
+		{version.Info{GitVersion: "v1.36.4-gke.12"}, OK, "v1.36.4-gke.12; the scheduler is kube-scheduler v1.37.1 and emulates 1.36"},
+		{version.Info{GitVersion: "v1.37.4-gke.1200"}, OK, "v1.37.4-gke.1200; the scheduler is kube-scheduler v1.37.1"},
+		{
+			version.Info{GitVersion: "v1.37.1", Major: "1", Minor: "37", EmulationMajor: "1", EmulationMinor: "36"}, OK,
+			"1.36; the scheduler is kube-scheduler v1.37.1 and emulates 1.36",
+		},
+		{version.Info{GitVersion: "v1.38.0"}, OK, "v1.38.0; the scheduler is kube-scheduler v1.37.1"},
+		{version.Info{GitVersion: "v0.0.0-master+$Format:%H$"}, OK, "the scheduler is kube-scheduler v1.37.1"},
+		{version.Info{GitVersion: "v1.39.0"}, Warning, "v1.39.0; plimsoll-scheduler, which is kube-scheduler v1.37.1, supports 1.34 to 1.38"},
+		{version.Info{GitVersion: "v2.0.0"}, Warning, "supports 1.34 to 1.38"},
 	} {
-		e := &examination{Cluster: &Cluster{kubernetesVersion: "v1.37.1"}}
-		e.version.GitVersion = version
+		e := &examination{Cluster: &Cluster{kubernetesVersion: "v1.37.1"}, version: tc.server}
 		if err := e.checkVersion(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if f := onlyFinding(t, e, want); !strings.Contains(f.Message, version) {
-			t.Errorf("finding %+v does not contain %s", f, version)
+		if f := onlyFinding(t, e, tc.level); !strings.HasSuffix(f.Message, tc.want) {
+			t.Errorf("finding %q, want its end to be %q", f.Message, tc.want)
 		}
 	}
 	e := &examination{Cluster: &Cluster{kubernetesVersion: "v1.37.1"}}

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/version"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/emulation"
 )
 
 // Differences between the clocks of the API server and of this machine that are reported.
@@ -15,30 +15,21 @@ const (
 	clockProblem = 30 * time.Second
 )
 
-// checkVersion compares the versions of the API server and the scheduler. By the version skew policy of
-// Kubernetes, a scheduler has the minor version of the API server or the one before it.
+// checkVersion checks that the scheduler supports the version of the API server, and names the version that it emulates.
 func (e *examination) checkVersion(context.Context) error {
-	found := e.version.GitVersion
-	server, err := version.ParseGeneric(found)
-	if err != nil {
-		return fmt.Errorf("the version of the API server: %w", err)
-	}
-	scheduler, err := version.ParseGeneric(e.kubernetesVersion)
-	if err != nil {
-		return fmt.Errorf("the version of Kubernetes in this program: %w", err)
-	}
+	server := emulation.ServerVersion(&e.version)
+	emulated, supported, err := emulation.For(server)
 	switch {
-	case server.Major() == 0:
-		e.ok("the API server is a development build, %s; the scheduler is built from Kubernetes %s", found, e.kubernetesVersion)
-	case server.Major() != scheduler.Major() || server.Minor() > scheduler.Minor()+1:
-		e.add(Warning, fmt.Sprintf("the API server has version %s; plimsoll-scheduler is built from Kubernetes %s, "+
-			"which is more than one minor version older", found, e.kubernetesVersion), "install a newer release of Plimsoll")
-	case server.Minor() < scheduler.Minor():
-		e.add(Warning, fmt.Sprintf("the API server has version %s; plimsoll-scheduler is built from Kubernetes %s, "+
-			"and a scheduler must not be newer than its API server", found, e.kubernetesVersion),
+	case err != nil:
+		return err
+	case !supported:
+		e.add(Warning, fmt.Sprintf("the API server has version %s; plimsoll-scheduler, which is kube-scheduler %s, supports %s",
+			server, e.kubernetesVersion, emulation.Supported()),
 			"install the release of Plimsoll for this version, or upgrade the control plane; slack and placement are not affected")
+	case emulated.LessThan(emulation.Built()):
+		e.ok("Kubernetes %s; the scheduler is kube-scheduler %s and emulates %s", server, e.kubernetesVersion, emulated)
 	default:
-		e.ok("Kubernetes %s; the scheduler is built from Kubernetes %s", found, e.kubernetesVersion)
+		e.ok("Kubernetes %s; the scheduler is kube-scheduler %s", server, e.kubernetesVersion)
 	}
 	return nil
 }

@@ -29,6 +29,8 @@ type Objects struct {
 	Others []runtime.Object
 	// Warnings describe suspicious input, such as unknown fields.
 	Warnings []string
+	// Kubernetes is the version of the API server that had the objects, empty if it is not known.
+	Kubernetes string
 }
 
 // kinds are the kinds that are read, with their versions. Objects of other kinds are ignored.

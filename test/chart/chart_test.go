@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/emulation"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 	"github.com/plimsoll-k8s/plimsoll/test/support/helm"
 )
@@ -194,9 +195,12 @@ func TestKubeVersion(t *testing.T) {
 	for version, wants := range map[string][2]string{
 		"v1.28.15":       {"chart requires kubeVersion: >=1.29.0-0", "chart requires kubeVersion: >=1.29.0-0"},
 		"v1.29.0":        {"scheduler.enabled: invalid value true: must be false with Kubernetes v1.29.0", ""},
-		"v1.36.4-gke.12": {"scheduler.enabled: invalid value true: must be false with Kubernetes v1.36.4-gke.12", ""},
-		"v1.37.0-gke.1":  {"", ""},
-		"v1.38.1":        {"", ""},
+		"v1.33.9-eks-1":  {"must be false with Kubernetes v1.33.9-eks-1: plimsoll-scheduler supports " + emulation.Supported(), ""},
+		"v1.34.0-gke.1":  {"", ""},
+		"v1.36.4-gke.12": {"", ""},
+		"v1.37.0":        {"", ""},
+		"v1.38.1+k3s1":   {"", ""},
+		"v1.39.0-rc.1":   {"must be false with Kubernetes v1.39.0-rc.1: plimsoll-scheduler supports " + emulation.Supported(), ""},
 	} {
 		for i, values := range []string{"", "scheduler: {enabled: false}"} {
 			_, err := tool.Template(t.Context(), valuesFile(t, values), "--kube-version="+version)

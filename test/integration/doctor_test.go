@@ -75,7 +75,7 @@ func TestDoctor(t *testing.T) {
 	}
 
 	found := examine(t, config, 0)
-	expectFinding(t, found, "api server", doctor.OK, "built from Kubernetes v1.37.1")
+	expectFinding(t, found, "api server", doctor.OK, "the scheduler is kube-scheduler v1.37.1")
 	expectFinding(t, found, "clock", doctor.OK, "agree")
 	expectFinding(t, found, "nodes", doctor.Problem, "no nodes")
 	expectFinding(t, found, "components", doctor.Warning, "Plimsoll is not installed")

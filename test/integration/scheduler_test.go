@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -170,6 +171,21 @@ func serveLoad(t *testing.T, nodes map[string]load.Node) (string, *atomic.Int64)
 	return "http://" + listener.Addr().String(), requests
 }
 
+// serveVersion starts an API server that serves nothing but a version, and returns its address.
+func serveVersion(t *testing.T, status int, version string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/version" {
+			http.NotFound(w, r)
+			return
+		}
+		w.WriteHeader(status)
+		_, _ = fmt.Fprintf(w, `{"gitVersion":%q}`, version)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
 // TestSchedulerInvalidInput checks that invalid input causes exit code 2 and one line on standard error,
 // with the field or flag and the allowed values.
 func TestSchedulerInvalidInput(t *testing.T) {
@@ -238,9 +254,38 @@ func TestSchedulerInvalidInput(t *testing.T) {
 			"",
 			[]string{
 				fmt.Sprintf("--secure-port=%d", listener.Addr().(*net.TCPAddr).Port), "--bind-address=127.0.0.1",
-				"--master=http://127.0.0.1:1",
+				"--master=" + serveVersion(t, http.StatusOK, "v1.37.1"),
 			},
 			"bind: address already in use",
+		},
+		"bad configuration while the API server does not respond": {
+			args("LowRiskOverCommitment", "riskLimitWeight: 1.5"), []string{"--master=http://127.0.0.1:1"},
+			"riskLimitWeight: Invalid value: 1.5: must be in [0, 1]",
+		},
+		"API server too old": {
+			"", []string{"--master=" + serveVersion(t, http.StatusOK, "v1.33.9")},
+			"the API server has version v1.33.9: must be 1.34 to 1.38, which this scheduler supports",
+		},
+		"API server too new": {
+			"", []string{"--master=" + serveVersion(t, http.StatusOK, "v1.39.0")},
+			"the API server has version v1.39.0: must be 1.34 to 1.38, which this scheduler supports",
+		},
+		"version is forbidden": {
+			"", []string{"--master=" + serveVersion(t, http.StatusForbidden, "v1.36.1")},
+			"(permit it, or set --emulated-version)",
+		},
+		"feature gate that the emulated version does not have": {
+			"", []string{"--feature-gates=DRAWorkloadResourceClaims=true", "--master=" + serveVersion(t, http.StatusOK, "v1.34.12")},
+			"with the features of Kubernetes 1.34, the version of the API server: cannot set feature gate DRAWorkloadResourceClaims to true, " +
+				"feature is PreAlpha at emulated version 1.34",
+		},
+		"feature gate that is locked in the emulated version": {
+			"", []string{"--feature-gates=DynamicResourceAllocation=false", "--master=" + serveVersion(t, http.StatusOK, "v1.35.8")},
+			"with the features of Kubernetes 1.35, the version of the API server: cannot set feature gate DynamicResourceAllocation to false, " +
+				"feature is locked to true",
+		},
+		"emulated version": {
+			"", []string{"--emulated-version=1.33", "--master=http://127.0.0.1:1"}, "emulation version 1.33 is not between [1.34, 1.37.0]",
 		},
 	}
 	for name, tc := range tests {

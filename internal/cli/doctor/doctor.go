@@ -37,7 +37,7 @@ remedy, and then one line with the checks that found nothing. A warning can be i
 problem must be fixed. The cluster is not changed.
 
 The checks:
-  api server   the scheduler has the minor version of the API server or the one before it
+  api server   the scheduler supports the version of the API server
   clock        the clocks of this machine and the API server differ by more than 5 s (a
                warning) or 30 s (a problem): load expires by age and leases by time
   nodes        how many there are, and which are not ready or have swap

@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/emulation"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
@@ -140,7 +141,8 @@ func ParseNow(text string, otherwise time.Time) (time.Time, error) {
 	return now, nil
 }
 
-// Read reads the objects and the load. Manifests may come from standard input, in.
+// Read reads the objects and the load, and makes this process emulate the version of the cluster that had the objects. Configurations of
+// schedulers must be read afterwards: their defaults depend on the version. Manifests may come from standard input, in.
 func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(string)) (*engine.State, error) {
 	s := &engine.State{}
 	now, err := ParseNow(at.Now, time.Now())
@@ -157,6 +159,9 @@ func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(
 		s.Objects, err = manifest.Read(o.Files, in)
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := emulation.Use(s.Objects.Kubernetes); err != nil {
 		return nil, err
 	}
 	if err := o.Warn(s.Objects.Warnings, warn); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/emulation"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
@@ -86,7 +87,8 @@ func ReadObjects(cmd *cobra.Command, cluster *kube.Access, warn func(string)) (*
 	return &engine.State{Objects: objects, Now: time.Now()}, base.Failure(err)
 }
 
-// readObjects reads the objects of a cluster in folders of a snapshot, all if folders is nil.
+// readObjects reads the objects of a cluster in folders of a snapshot, all if folders is nil. As Objects.Read, it makes this process emulate
+// the version of the cluster.
 func readObjects(
 	cmd *cobra.Command, cluster base.ClusterAccess, folders []string, warn func(string),
 ) (*record.Cluster, *rest.Config, error) {
@@ -103,7 +105,7 @@ func readObjects(
 		}
 		return nil, nil, base.Failure(cluster.Explain(err))
 	}
-	return read, config, nil
+	return read, config, emulation.Use(read.About.Kubernetes)
 }
 
 // UseConfig selects the load source in --config unless flags select another.

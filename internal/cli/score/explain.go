@@ -146,15 +146,15 @@ func (o *explainOptions) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	scheduler, err := o.live.Scheduler.Read(defaultProfile, warn)
-	if err != nil {
-		return err
-	}
 	read := o.readLive
 	if o.objects.Given() {
 		read = o.readFiles
 	}
+	var scheduler engine.Scheduler
 	state, pod, err := read(cmd, key, &scheduler, warn)
+	if err == nil && scheduler.Config == nil {
+		scheduler, err = o.live.Scheduler.Read(defaultProfile, warn)
+	}
 	if err != nil {
 		return err
 	}

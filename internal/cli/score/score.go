@@ -86,16 +86,17 @@ func (o *scoreOptions) run(cmd *cobra.Command) error {
 	if err := cmp.Or(o.output.Validate(), validateInput(&o.objects, o.instant)); err != nil {
 		return err
 	}
-	scheduler, err := o.live.Scheduler.ReadWithPlugins(warn)
-	if err != nil {
-		return err
-	}
 	var state *engine.State
+	var err error
 	if o.objects.Given() {
 		state, err = o.objects.Read(cmd.Context(), cmd.InOrStdin(), o.instant, warn)
 	} else {
 		state, err = o.live.ReadState(cmd, warn, nil)
 	}
+	if err != nil {
+		return err
+	}
+	scheduler, err := o.live.Scheduler.ReadWithPlugins(warn)
 	if err != nil {
 		return err
 	}

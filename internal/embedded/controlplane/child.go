@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
@@ -23,11 +24,17 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/subprocess"
 )
 
 // childVariable is the environment variable that makes a program run the servers of a control plane.
 // Its value is an assignment in JSON.
 const childVariable = "PLIMSOLL_CONTROL_PLANE"
+
+// APIServerVariable is the environment variable with the path of a kube-apiserver program, which runs in place of the API server of this
+// program. It is for tests with other versions of Kubernetes.
+const APIServerVariable = "PLIMSOLL_KUBE_APISERVER"
 
 // assignment configures the child process.
 type assignment struct {
@@ -75,13 +82,25 @@ func runChild(raw string) error {
 		return fmt.Errorf("etcd: %w", err)
 	}
 	defer etcd.Close()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	address := "https://" + listener.Addr().String()
+	args := apiServerArgs(assigned, endpoint)
+	var address string
 	serverEnded := make(chan error, 1)
-	go func() { serverEnded <- runAPIServer(ctx, assigned, endpoint, listener) }()
+	if program := os.Getenv(APIServerVariable); program != "" {
+		port, err := subprocess.FreePort()
+		if err != nil {
+			return err
+		}
+		address = fmt.Sprintf("https://127.0.0.1:%d", port)
+		args = append(args, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port))
+		go func() { serverEnded <- runProgram(ctx, program, args) }()
+	} else {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		address = "https://" + listener.Addr().String()
+		go func() { serverEnded <- runAPIServer(ctx, args, listener) }()
+	}
 
 	go runNodeSide(ctx, clientConfig(assigned.Dir, address))
 	if err := json.NewEncoder(os.Stdout).Encode(hello{Address: address, Etcd: endpoint}); err != nil {
@@ -125,10 +144,10 @@ func startEtcd(dir string) (*embed.Etcd, string, error) {
 	}
 }
 
-// runAPIServer runs kube-apiserver until ctx ends.
-func runAPIServer(ctx context.Context, assigned assignment, etcdEndpoint string, listener net.Listener) error {
+// apiServerArgs returns the flags of kube-apiserver.
+func apiServerArgs(assigned assignment, etcdEndpoint string) []string {
 	file := func(name string) string { return filepath.Join(assigned.Dir, name) }
-	args := append([]string{
+	return append([]string{
 		"--etcd-servers=" + etcdEndpoint,
 		"--etcd-cafile=" + file(caFile), "--etcd-certfile=" + file(clientCert), "--etcd-keyfile=" + file(clientKey),
 		"--tls-cert-file=" + file(serverCert), "--tls-private-key-file=" + file(serverKey),
@@ -145,7 +164,26 @@ func runAPIServer(ctx context.Context, assigned assignment, etcdEndpoint string,
 		// Clients are not limited by each other.
 		"--enable-priority-and-fairness=false",
 	}, assigned.APIServerArgs...)
+}
 
+// runProgram runs a kube-apiserver program until ctx ends. It writes its log to standard error.
+func runProgram(ctx context.Context, program string, args []string) error {
+	command := exec.Command(program, args...)
+	command.Stderr = os.Stderr
+	process, err := subprocess.Start(command)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case <-process.Exited():
+	}
+	process.Stop()
+	return fmt.Errorf("%s exited", program)
+}
+
+// runAPIServer runs the kube-apiserver of this program until ctx ends.
+func runAPIServer(ctx context.Context, args []string, listener net.Listener) error {
 	server := options.NewServerRunOptions()
 	flags := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
 	for _, set := range server.Flags().FlagSets {

@@ -67,12 +67,18 @@ func (c *Cycle[T]) Data(state fwk.CycleState, pod *v1.Pod) *T {
 	if err != nil || !ok {
 		all := c.handle.SnapshotSharedLister()
 		c.cache.dropDeleted(all)
-		data := c.begin(&Pending{resources.NewPod(pod), state.IsPodGroupSchedulingCycle(), all})
+		data := c.begin(&Pending{resources.NewPod(pod), inGroup(state), all})
 		d = cycleData[T]{&data}
 		state.Write(c.key, d)
 	}
 	c.newest.Store(&newestCycle[T]{state, d.data})
 	return d.data
+}
+
+// inGroup reports whether the scheduler evaluates a group of pods. Kubernetes 1.35 has no groups, and no method.
+func inGroup(state fwk.CycleState) bool {
+	cycle, ok := state.(interface{ IsPodGroupSchedulingCycle() bool })
+	return ok && cycle.IsPodGroupSchedulingCycle()
 }
 
 // signKey is the key of the signature fragment that all plugins share.

@@ -21,6 +21,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/emulation"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shutdown"
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
 	"github.com/plimsoll-k8s/plimsoll/plugins"
@@ -49,7 +50,11 @@ func NewCommand(name string) *cobra.Command {
 profiles of the scheduler configuration:
 
 ` + pluginList() + `
-Configuration files of versions v1beta2 and v1beta3 are read as v1.`,
+Configuration files of versions v1beta2 and v1beta3 are read as v1.
+
+It supports API servers of Kubernetes ` + emulation.Supported() + `. It reads the version of the API
+server at its start, and has the features of that version, unless --emulated-version
+is set.`,
 		Example: `  # Run a second scheduler; pods select it with spec.schedulerName.
   ` + name + ` --config=scheduler.yaml --leader-elect-resource-name=` + name + `
 
@@ -63,12 +68,6 @@ Configuration files of versions v1beta2 and v1beta3 are read as v1.`,
 		},
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			if err := opts.ComponentGlobalsRegistry.Set(); err != nil {
-				return &StartError{err}
-			}
-			return nil
-		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := logsapi.ValidateAndApply(opts.Logs, nil); err != nil {
 				return &StartError{err}
@@ -123,6 +122,12 @@ func Run(ctx context.Context, opts *options.Options, started func(*scheduler.Sch
 	defer configz.Delete(configzName)
 	ctx, stop := shutdown.Context(ctx)
 	defer stop()
+	if err := emulate(ctx, opts); err != nil {
+		if ctx.Err() != nil {
+			return nil // a requested shutdown
+		}
+		return &StartError{err}
+	}
 	if opts.ConfigFile != "" {
 		// app.Setup reads the file again. Load reports every error with the name of the file, before
 		// anything is started.

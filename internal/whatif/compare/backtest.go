@@ -54,6 +54,6 @@ func Backtest(ctx context.Context, job Job, warn func(message string), run Run) 
 		APIVersion: result.APIVersion, Kind: Kind,
 		Source:   source,
 		Backtest: result.NewBacktest(job.Profile.Name, source, runs[0], runs[1]),
-		Assumed:  in.Assumptions, Measured: *runs[0], Simulated: *runs[1],
+		Assumed:  append(in.Assumptions, schedulerOf(&in)), Measured: *runs[0], Simulated: *runs[1],
 	}, nil
 }

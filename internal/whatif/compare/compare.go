@@ -22,6 +22,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/emulation"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
@@ -125,7 +126,7 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 		},
 	}}
 	known := knownUsageOf(&in, p.result.Source.UsageKnown)
-	p.result.Assumed = append(p.result.Assumed, known.assumptions(o)...)
+	p.result.Assumed = append(append(p.result.Assumed, known.assumptions(o)...), schedulerOf(&in))
 	if err := p.describeAutoscaler(in.Nodes); err != nil {
 		return nil, err
 	}
@@ -250,6 +251,19 @@ func sourceOf(in *recording.Input) result.Source {
 		}
 	}
 	return s
+}
+
+// schedulerOf states which code places pods: that of this program's kube-scheduler, with the features of the cluster's version.
+func schedulerOf(in *recording.Input) string {
+	text := "pods are placed by the code of kube-scheduler " + emulation.Built().String()
+	emulated, supported, err := emulation.For(in.Kubernetes)
+	switch {
+	case err != nil:
+		return text // the version of the cluster is not known
+	case supported:
+		return fmt.Sprintf("%s, with the features of Kubernetes %s, as the cluster has %s", text, emulated, in.Kubernetes)
+	}
+	return fmt.Sprintf("%s, with the features of Kubernetes %s, the nearest to the version of the cluster, %s", text, emulated, in.Kubernetes)
 }
 
 // seedText returns the first of n seeds, or the first and the last seed.

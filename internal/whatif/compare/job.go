@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/emulation"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
@@ -39,15 +40,19 @@ type Job struct {
 
 // Run runs the job in this process. If ctx is canceled, the result covers the time until then.
 func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.Run, error) {
-	config, err := j.Profile.Config()
-	if err != nil {
-		return result.Run{}, err
-	}
 	model, err := recording.NewUsage(j.Usage, j.Seed)
 	if err != nil {
 		return result.Run{}, err
 	}
 	in, err := j.Source.Input(j.Seed, j.Limits)
+	if err != nil {
+		return result.Run{}, err
+	}
+	// The defaults of the configuration depend on the version.
+	if err := emulation.Use(in.Kubernetes); err != nil {
+		return result.Run{}, err
+	}
+	config, err := j.Profile.Config()
 	if err != nil {
 		return result.Run{}, err
 	}

@@ -50,6 +50,8 @@ type Input struct {
 	References []runtime.Object
 	// Workloads own pods; some have slack of their own.
 	Workloads []runtime.Object
+	// Kubernetes is the version of the API server of the cluster, empty if it is not known.
+	Kubernetes string
 	// Assumptions lists everything that was assumed or generated, one sentence each.
 	Assumptions []string
 	// End is the second at which the run ends, of a recording. If it is 0, the run ends a while after the last arrival.

@@ -28,6 +28,7 @@ type Instant struct {
 func (in *Part) At(second int64) Instant {
 	objects := &manifest.Objects{
 		Workloads: in.objects.Workloads, Others: in.objects.Others, Warnings: append([]string{}, in.objects.Warnings...),
+		Kubernetes: in.objects.Kubernetes,
 	}
 	nodes := map[string]*v1.Node{}
 	for _, n := range in.nodes {

@@ -69,7 +69,7 @@ func (s Source) rescheduled(objects *manifest.Objects) Input {
 func fromManifests(objects *manifest.Objects, assumption string) Input {
 	in := Input{
 		References: objects.Referred(), Workloads: objects.Workloads, Warnings: objects.Warnings, HasLimits: true,
-		Assumptions: []string{assumption},
+		Kubernetes: objects.Kubernetes, Assumptions: []string{assumption},
 	}
 	for _, node := range objects.Nodes {
 		in.Nodes = append(in.Nodes, Node{Object: node, Gone: Never})

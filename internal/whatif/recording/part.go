@@ -49,6 +49,7 @@ func (r *Recording) Part(from, to int64) (*Part, error) {
 	if in.objects, err = manifest.ReadReferred(documents(r.Objects)); err != nil {
 		return nil, err
 	}
+	in.objects.Kubernetes = r.About.Kubernetes
 	in.addPods(r)
 	in.addNodes(r)
 	return in, nil
@@ -165,7 +166,7 @@ func (in *Part) Seconds() int64 { return in.seconds }
 func (in *Part) Input(s Source) Input {
 	out := Input{
 		Nodes: slices.Clone(in.nodes), References: in.objects.Referred(), Workloads: in.objects.Workloads, End: in.seconds,
-		Warnings: in.objects.Warnings, HasLimits: true,
+		Warnings: in.objects.Warnings, HasLimits: true, Kubernetes: in.objects.Kubernetes,
 	}
 	c := partConverter{Part: in, source: s, nodes: map[string][]Node{}, groups: groups{}}
 	for _, n := range in.nodes {

@@ -159,7 +159,12 @@ func FromDocuments(now time.Time, source manifest.Source) (*Snapshot, error) {
 
 // Cluster returns the objects that affect scheduling.
 func (s *Snapshot) Cluster() (*manifest.Objects, error) {
-	return manifest.ReadFrom(s.documents(FolderCluster))
+	objects, err := manifest.ReadFrom(s.documents(FolderCluster))
+	if err != nil {
+		return nil, err
+	}
+	objects.Kubernetes = s.About.Kubernetes
+	return objects, nil
 }
 
 // Hub returns the objects that affect placements.

@@ -113,7 +113,12 @@ func Run(t testing.TB, registry frameworkruntime.Registry, p Plugin, cluster Clu
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	defer cancel()
-	f, snapshot, err := New(ctx, registry, p, cluster)
+	var plugin fwk.ScorePlugin
+	f, snapshot, err := New(ctx, frameworkruntime.Registry{p.Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
+		created, err := registry[p.Name](ctx, args, h)
+		plugin, _ = created.(fwk.ScorePlugin)
+		return created, err
+	}}, p, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -134,8 +139,12 @@ func Run(t testing.TB, registry frameworkruntime.Registry, p Plugin, cluster Clu
 		return nil, status.AsError()
 	}
 	scores := map[string]Scores{}
-	for _, node := range scored {
-		scores[node.Name] = Scores{node.RawScores[0].Score, node.Scores[0].Score}
+	for i, node := range scored {
+		raw, status := plugin.Score(ctx, state, pod, nodes[i])
+		if !status.IsSuccess() {
+			return nil, status.AsError()
+		}
+		scores[node.Name] = Scores{raw, node.Scores[0].Score}
 	}
 	return scores, nil
 }
