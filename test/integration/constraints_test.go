@@ -102,7 +102,9 @@ func TestConstraintsAndRestart(t *testing.T) {
 					pod.Spec.NodeSelector = map[string]string{v1.LabelTopologyZone: "b"}
 				default:
 					pod.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
-						RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{LabelSelector: same, TopologyKey: v1.LabelTopologyZone}},
+						RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{
+							{LabelSelector: same, TopologyKey: v1.LabelTopologyZone},
+						},
 					}}
 				}
 			})
@@ -123,7 +125,13 @@ func TestConstraintsAndRestart(t *testing.T) {
 			_, all, err := bound(ctx, client, selector, v1.LabelTopologyZone)
 			return all == want["a"]+want["b"]+want["c"], err
 		})
-		if zones, _, err := bound(t.Context(), client, selector, v1.LabelTopologyZone); err != nil || fmt.Sprint(zones) != fmt.Sprint(want) {
+		if zones, _, err := bound(
+			t.Context(),
+			client,
+			selector,
+			v1.LabelTopologyZone,
+		); err != nil ||
+			fmt.Sprint(zones) != fmt.Sprint(want) {
 			t.Errorf("%s: %v by zone, error %v, want %v", selector, zones, err, want)
 		}
 	}

@@ -259,28 +259,34 @@ func TestSchedulerInvalidInput(t *testing.T) {
 			"bind: address already in use",
 		},
 		"bad configuration while the API server does not respond": {
-			args("LowRiskOverCommitment", "riskLimitWeight: 1.5"), []string{"--master=http://127.0.0.1:1"},
+			args("LowRiskOverCommitment", "riskLimitWeight: 1.5"),
+			[]string{"--master=http://127.0.0.1:1"},
 			"riskLimitWeight: Invalid value: 1.5: must be in [0, 1]",
 		},
 		"API server too old": {
-			"", []string{"--master=" + serveVersion(t, http.StatusOK, "v1.33.9")},
+			"",
+			[]string{"--master=" + serveVersion(t, http.StatusOK, "v1.33.9")},
 			"the API server has version v1.33.9: must be 1.34 to 1.38, which this scheduler supports",
 		},
 		"API server too new": {
-			"", []string{"--master=" + serveVersion(t, http.StatusOK, "v1.39.0")},
+			"",
+			[]string{"--master=" + serveVersion(t, http.StatusOK, "v1.39.0")},
 			"the API server has version v1.39.0: must be 1.34 to 1.38, which this scheduler supports",
 		},
 		"version is forbidden": {
-			"", []string{"--master=" + serveVersion(t, http.StatusForbidden, "v1.36.1")},
+			"",
+			[]string{"--master=" + serveVersion(t, http.StatusForbidden, "v1.36.1")},
 			"(permit it, or set --emulated-version)",
 		},
 		"feature gate that the emulated version does not have": {
-			"", []string{"--feature-gates=DRAWorkloadResourceClaims=true", "--master=" + serveVersion(t, http.StatusOK, "v1.34.12")},
+			"",
+			[]string{"--feature-gates=DRAWorkloadResourceClaims=true", "--master=" + serveVersion(t, http.StatusOK, "v1.34.12")},
 			"with the features of Kubernetes 1.34, the version of the API server: cannot set feature gate DRAWorkloadResourceClaims to true, " +
 				"feature is PreAlpha at emulated version 1.34",
 		},
 		"feature gate that is locked in the emulated version": {
-			"", []string{"--feature-gates=DynamicResourceAllocation=false", "--master=" + serveVersion(t, http.StatusOK, "v1.35.8")},
+			"",
+			[]string{"--feature-gates=DynamicResourceAllocation=false", "--master=" + serveVersion(t, http.StatusOK, "v1.35.8")},
 			"with the features of Kubernetes 1.35, the version of the API server: cannot set feature gate DynamicResourceAllocation to false, " +
 				"feature is locked to true",
 		},

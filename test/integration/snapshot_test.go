@@ -110,10 +110,10 @@ func createManyPods(t *testing.T, client kubernetes.Interface, nodes int) {
 				ObjectMeta: metav1.ObjectMeta{
 					Name:        fmt.Sprintf("pod-%04d", i),
 					Labels:      map[string]string{"app": "web"},
-					Annotations: map[string]string{"note": "hush"},
+					Annotations: map[string]string{"note": "hush-hush"},
 				},
 				Spec: v1.PodSpec{NodeName: fmt.Sprintf("node-%02d", i%nodes), Containers: []v1.Container{{
-					Name: "c", Image: "i", Args: []string{"hush"}, Env: []v1.EnvVar{{Name: "PASSWORD", Value: "hush"}},
+					Name: "c", Image: "i", Args: []string{"hush-hush"}, Env: []v1.EnvVar{{Name: "PASSWORD", Value: "hush-hush"}},
 					Resources: v1.ResourceRequirements{
 						Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("50m"), v1.ResourceMemory: resource.MustParse("16Mi")},
 					},
@@ -146,7 +146,7 @@ func TestSnapshot(t *testing.T) {
 	}
 	if _, err := client.CoreV1().Secrets("default").Create(
 		t.Context(),
-		&v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "hush"}, StringData: map[string]string{"hush": "hush"}},
+		&v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "hush-hush"}, StringData: map[string]string{"hush-hush": "hush-hush"}},
 		metav1.CreateOptions{},
 	); err != nil {
 		t.Fatal(err)
@@ -233,14 +233,14 @@ func checkPrivacy(t *testing.T, plain, redacted *snapshot.Snapshot) {
 	t.Helper()
 	for _, list := range plain.Lists {
 		for _, item := range list.Items {
-			if bytes.Contains(item, []byte("hush")) || bytes.Contains(item, []byte("managedFields")) {
+			if bytes.Contains(item, []byte("hush-hush")) || bytes.Contains(item, []byte("managedFields")) {
 				t.Fatalf("%s: confidential value in %s", list.File(), item)
 			}
 		}
 	}
 	for _, list := range redacted.Lists {
 		for _, item := range list.Items {
-			for _, name := range []string{"hush", `"pod-0`, `"node-0`, `"node-1`, `"web"`, `"waits"`} {
+			for _, name := range []string{"hush-hush", `"pod-0`, `"node-0`, `"node-1`, `"web"`, `"waits"`} {
 				if bytes.Contains(item, []byte(name)) {
 					t.Fatalf("%s: %s in %s", list.File(), name, item)
 				}

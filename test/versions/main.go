@@ -34,7 +34,13 @@ var features = []struct {
 	{"scheduler: usage of pods from metrics-server, history kept", []string{"TestMetricsServer", "TestSchedulerKeepsHistory"}},
 	{
 		"slack with `CapacityBuffer`, and without",
-		[]string{"TestSlackController", "TestSlackMirrors", "TestSlackWithoutBuffers", "TestSlackBurstPreemptsPlaceholders", "TestResourceSlackValidation"},
+		[]string{
+			"TestSlackController",
+			"TestSlackMirrors",
+			"TestSlackWithoutBuffers",
+			"TestSlackBurstPreemptsPlaceholders",
+			"TestResourceSlackValidation",
+		},
 	},
 	{"placement", []string{"TestPlacementCRD", "TestPlacementAdoption", "TestPlimsollOnAHub"}},
 	{"agent", []string{"TestAgent", "TestPlacementByAgents"}},
@@ -73,7 +79,7 @@ func run(ctx context.Context, only string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	tests := filepath.Join(dir, "integration.test")
 	fmt.Println("== building the integration tests")
 	if err := execute(ctx, ".", nil, os.Stdout, "go", "test", "-c", "-o", tests, "./test/integration"); err != nil {
@@ -117,8 +123,14 @@ func buildServer(ctx context.Context, dir, minor string) (program, release strin
 	fmt.Printf("== building kube-apiserver %s (about 5 minutes the first time on 2 cores)\n", release)
 	const variables = "k8s.io/component-base/version."
 	program = filepath.Join(dir, "kube-apiserver-"+minor)
-	flags := fmt.Sprintf("-X %[1]sgitVersion=%[2]s -X %[1]sgitMajor=1 -X %[1]sgitMinor=%[3]s", variables, release, strings.TrimPrefix(minor, "1."))
-	return program, release, execute(ctx, module, []string{"CGO_ENABLED=0"}, os.Stdout, "go", "build", "-o", program, "-ldflags", flags, "k8s.io/kubernetes/cmd/kube-apiserver")
+	flags := fmt.Sprintf(
+		"-X %[1]sgitVersion=%[2]s -X %[1]sgitMajor=1 -X %[1]sgitMinor=%[3]s",
+		variables,
+		release,
+		strings.TrimPrefix(minor, "1."),
+	)
+	return program, release, execute(ctx, module, []string{"CGO_ENABLED=0"}, os.Stdout,
+		"go", "build", "-o", program, "-ldflags", flags, "k8s.io/kubernetes/cmd/kube-apiserver")
 }
 
 // result matches the line about the end of a test that is no subtest.

@@ -87,8 +87,8 @@ func ReadObjects(cmd *cobra.Command, cluster *kube.Access, warn func(string)) (*
 	return &engine.State{Objects: objects, Now: time.Now()}, base.Failure(err)
 }
 
-// readObjects reads the objects of a cluster in folders of a snapshot, all if folders is nil. As Objects.Read, it makes this process emulate
-// the version of the cluster.
+// readObjects reads the objects of a cluster in folders of a snapshot, all if folders is nil. As Objects.Read, it makes this process
+// emulate the version of the cluster.
 func readObjects(
 	cmd *cobra.Command, cluster base.ClusterAccess, folders []string, warn func(string),
 ) (*record.Cluster, *rest.Config, error) {

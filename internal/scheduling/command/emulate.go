@@ -93,7 +93,7 @@ func serverVersion(ctx context.Context, opts *options.Options) (*apimachineryver
 			return false, err
 		}
 		klog.FromContext(ctx).Error(err, "Waiting for the API server, to read its version")
-		return false, nil
+		return false, nil //nolint:nilerr // it is tried again
 	})
 	return info, err
 }

@@ -263,7 +263,12 @@ func schedulerOf(in *recording.Input) string {
 	case supported:
 		return fmt.Sprintf("%s, with the features of Kubernetes %s, as the cluster has %s", text, emulated, in.Kubernetes)
 	}
-	return fmt.Sprintf("%s, with the features of Kubernetes %s, the nearest to the version of the cluster, %s", text, emulated, in.Kubernetes)
+	return fmt.Sprintf(
+		"%s, with the features of Kubernetes %s, the nearest to the version of the cluster, %s",
+		text,
+		emulated,
+		in.Kubernetes,
+	)
 }
 
 // seedText returns the first of n seeds, or the first and the last seed.

@@ -44,7 +44,7 @@ func newPod(name, node string, created time.Time) *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), CreationTimestamp: at},
 		Spec: v1.PodSpec{NodeName: node, Containers: []v1.Container{{
-			Name: "c", Env: []v1.EnvVar{{Name: "PASSWORD", Value: "hush"}},
+			Name: "c", Env: []v1.EnvVar{{Name: "PASSWORD", Value: "hush-hush"}},
 			Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("100m")}},
 		}}},
 	}

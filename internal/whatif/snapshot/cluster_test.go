@@ -19,7 +19,7 @@ import (
 
 // Values with secret must not be in any snapshot, values with private must not be in a redacted one.
 const (
-	secret  = "hush"
+	secret  = "hush-hush"
 	private = "acme"
 )
 

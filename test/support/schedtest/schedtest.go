@@ -114,11 +114,16 @@ func Run(t testing.TB, registry frameworkruntime.Registry, p Plugin, cluster Clu
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	defer cancel()
 	var plugin fwk.ScorePlugin
-	f, snapshot, err := New(ctx, frameworkruntime.Registry{p.Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
-		created, err := registry[p.Name](ctx, args, h)
-		plugin, _ = created.(fwk.ScorePlugin)
-		return created, err
-	}}, p, cluster)
+	f, snapshot, err := New(
+		ctx,
+		frameworkruntime.Registry{p.Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
+			created, err := registry[p.Name](ctx, args, h)
+			plugin, _ = created.(fwk.ScorePlugin)
+			return created, err
+		}},
+		p,
+		cluster,
+	)
 	if err != nil {
 		return nil, err
 	}
