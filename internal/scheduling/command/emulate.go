@@ -86,14 +86,14 @@ func serverVersion(ctx context.Context, opts *options.Options) (*apimachineryver
 		case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
 			return false, fmt.Errorf("reading the version of the API server: %w (permit it, or set --%s)", err, emulatedVersion)
 		case checked || ctx.Err() != nil:
-			return false, nil
+			return false, nil //nolint:nilerr // it is tried again
 		}
 		checked = true
 		if err := checkConfig(opts); err != nil {
 			return false, err
 		}
 		klog.FromContext(ctx).Error(err, "Waiting for the API server, to read its version")
-		return false, nil //nolint:nilerr // it is tried again
+		return false, nil
 	})
 	return info, err
 }
