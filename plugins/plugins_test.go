@@ -1,11 +1,13 @@
 package plugins
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
@@ -31,7 +33,16 @@ func TestPodsAreSigned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		signature := func(pod *v1.Pod) string { return string(f.SignPod(t.Context(), pod)) }
+		signature := func(pod *v1.Pod) string {
+			if f, ok := any(f).(interface { // Kubernetes 1.35
+				SignPod(context.Context, *v1.Pod, bool) fwk.PodSignature
+			}); ok {
+				return string(f.SignPod(t.Context(), pod, false))
+			}
+			return string(any(f).(interface {
+				SignPod(context.Context, *v1.Pod) fwk.PodSignature
+			}).SignPod(t.Context(), pod))
+		}
 		same, twin, other := schedtest.CPU("1", "", "1", "2"), schedtest.CPU("2", "", "1", "2"), schedtest.CPU("3", "", "1", "3")
 		if signature(same) == "" || signature(same) != signature(twin) {
 			t.Errorf("%s: signatures of equal pods are %q and %q", name, signature(same), signature(twin))

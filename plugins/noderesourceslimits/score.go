@@ -38,7 +38,7 @@ func headroom(allocatable, limits, weight int64) int64 {
 	if allocatable <= 0 {
 		return 0
 	}
-	percent := resources.Multiply(weight, fwk.MaxScore)
+	percent := resources.Multiply(weight, cache.MaxScore)
 	if limits > allocatable {
 		return -resources.MulDiv(limits-allocatable, percent, allocatable)
 	}

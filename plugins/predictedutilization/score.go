@@ -3,8 +3,6 @@ package predictedutilization
 import (
 	"math"
 
-	fwk "k8s.io/kube-scheduler/framework"
-
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
@@ -25,9 +23,9 @@ func score(c *cycleData, node *nodeUse, deviations float64) int64 {
 		}
 	}
 	if !(utilization < 1) { // or not a number: the scheduler fails pods whose scores are out of range
-		return fwk.MinScore
+		return 0
 	}
-	return int64(math.Round(float64(fwk.MaxScore) * (1 - utilization)))
+	return int64(math.Round(float64(cache.MaxScore) * (1 - utilization)))
 }
 
 // nodeUse is the predicted use of a node without the pending pod, with its allocatable amounts in millicores and bytes.

@@ -1,5 +1,6 @@
 // Command versions runs integration tests against the real API servers of older versions of Kubernetes, and writes the results to
-// docs/compatibility.md. Each folder beside it is a module with the kube-apiserver of a minor version. Run it in the root of the project.
+// docs/compatibility.md. Each folder beside it is a module with the kube-apiserver of a minor version: for another minor or patch release,
+// copy or edit its go.mod. Run it in the root of the project.
 package main
 
 import (

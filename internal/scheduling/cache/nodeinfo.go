@@ -42,6 +42,9 @@ func Normalize(scores fwk.NodeScoreList) {
 	}
 }
 
+// MaxScore is the highest score of a node. Kubernetes 1.35 has it under the older name only.
+const MaxScore = fwk.MaxNodeScore //nolint:staticcheck // as above
+
 // scale maps raw linearly from [lowest, highest] to [0, 100], rounded down. It returns 0 if lowest equals highest.
 func scale(raw, lowest, highest int64) int64 {
 	if highest == lowest {
@@ -49,7 +52,7 @@ func scale(raw, lowest, highest int64) int64 {
 	}
 	// Differences in two's complement are correct as uint64 even if the signed ones overflow.
 	distance, span := uint64(raw)-uint64(lowest), uint64(highest)-uint64(lowest)
-	hi, lo := bits.Mul64(distance, uint64(fwk.MaxScore))
+	hi, lo := bits.Mul64(distance, uint64(MaxScore))
 	score, _ := bits.Div64(hi, lo, span)
 	return int64(score)
 }

@@ -81,12 +81,12 @@ func TestScaleKeepsOrder(t *testing.T) {
 		}
 		for i := 1; i < len(raws); i++ {
 			a, b := scale(raws[i-1], lowest, highest), scale(raws[i], lowest, highest)
-			if a < 0 || a > fwk.MaxScore || (raws[i-1] <= raws[i] && a > b) {
+			if a < 0 || a > MaxScore || (raws[i-1] <= raws[i] && a > b) {
 				t.Fatalf("raw %d and %d scaled to %d and %d", raws[i-1], raws[i], a, b)
 			}
 		}
-		if lowest != highest && scale(highest, lowest, highest) != fwk.MaxScore {
-			t.Fatalf("the highest of %v does not get score %d", raws, fwk.MaxScore)
+		if lowest != highest && scale(highest, lowest, highest) != MaxScore {
+			t.Fatalf("the highest of %v does not get score %d", raws, MaxScore)
 		}
 	})
 }

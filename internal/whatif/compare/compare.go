@@ -257,18 +257,14 @@ func sourceOf(in *recording.Input) result.Source {
 func schedulerOf(in *recording.Input) string {
 	text := "pods are placed by the code of kube-scheduler " + emulation.Built().String()
 	emulated, supported, err := emulation.For(in.Kubernetes)
-	switch {
-	case err != nil:
+	if err != nil {
 		return text // the version of the cluster is not known
-	case supported:
-		return fmt.Sprintf("%s, with the features of Kubernetes %s, as the cluster has %s", text, emulated, in.Kubernetes)
 	}
-	return fmt.Sprintf(
-		"%s, with the features of Kubernetes %s, the nearest to the version of the cluster, %s",
-		text,
-		emulated,
-		in.Kubernetes,
-	)
+	why := "as the cluster has "
+	if !supported {
+		why = "the nearest to the version of the cluster, "
+	}
+	return fmt.Sprintf("%s, with the features of Kubernetes %s, %s%s", text, emulated, why, in.Kubernetes)
 }
 
 // seedText returns the first of n seeds, or the first and the last seed.
