@@ -57,7 +57,7 @@ func TestPrograms(t *testing.T) {
 	registry := regexp.MustCompile(`(?m)^REGISTRY \?= (.*)$`).FindStringSubmatch(makefile)[1]
 	for file, want := range map[string]string{
 		"charts/plimsoll/values.yaml":    "\n  registry: " + registry + "\n",
-		"docs/install.md":                "helm install plimsoll oci://" + registry + "/charts/plimsoll --version 0.1.0 ",
+		"docs/install.md":                "helm install plimsoll oci://" + registry + "/charts/plimsoll --version ${VERSION#v} ",
 		".github/workflows/release.yaml": "REGISTRY: ghcr.io/${{ github.repository_owner }}",
 	} {
 		if !strings.Contains(read(t, file), want) {
@@ -66,7 +66,7 @@ func TestPrograms(t *testing.T) {
 	}
 	// The names of files as documented and as the action for pull requests downloads them.
 	for file, want := range map[string]string{
-		"docs/install.md":                    "plimsoll_v0.1.0_linux_amd64.tar.gz",
+		"docs/install.md":                    "plimsoll_${VERSION}_linux_amd64.tar.gz",
 		".github/actions/compare/compare.sh": "archive=plimsoll_${VERSION}_${system}_$architecture.tar.gz",
 	} {
 		if name := c.Archives[0].NameTemplate; name != "plimsoll_v{{ .Version }}_{{ .Os }}_{{ .Arch }}" ||
