@@ -18,25 +18,33 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/devices"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 )
 
 // Name is the name of the plugin in the scheduler configuration.
 const Name = "NodeResourcesAllocatable"
 
+// cycleKey is the key of the plugin's data in the cycle state.
+const cycleKey fwk.StateKey = "plimsoll.dev/" + Name
+
 // plugin implements the score plugin. It is immutable.
 type plugin struct {
+	// Cycle implements PreScore.
+	*cache.Cycle[devices.Counts]
 	resources []weightedResource
 	// sign is 1 in mode Most and -1 in mode Least.
 	sign int64
 }
 
 var (
-	_ fwk.ScorePlugin = &plugin{}
-	_ fwk.SignPlugin  = &plugin{}
+	_ fwk.PreScorePlugin = &plugin{}
+	_ fwk.ScorePlugin    = &plugin{}
+	_ fwk.SignPlugin     = &plugin{}
 )
 
 // New returns the plugin. obj is a *config.NodeResourcesAllocatableArgs, or nil for the defaults.
-func New(_ context.Context, obj runtime.Object, _ fwk.Handle) (fwk.Plugin, error) {
+func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	args, err := config.Arguments[config.NodeResourcesAllocatableArgs](obj)
 	if err != nil {
 		return nil, fmt.Errorf("args of %s: %w", Name, err)
@@ -45,9 +53,14 @@ func New(_ context.Context, obj runtime.Object, _ fwk.Handle) (fwk.Plugin, error
 	if args.Mode == config.Most {
 		pl.sign = 1
 	}
+	var names []resources.Resource
 	for _, r := range args.Resources {
-		pl.resources = append(pl.resources, weightedResource{resources.NewResource(v1.ResourceName(r.Name)), *r.Weight})
+		resource := resources.NewResource(v1.ResourceName(r.Name))
+		names = append(names, resource)
+		pl.resources = append(pl.resources, weightedResource{resource, *r.Weight})
 	}
+	counter := devices.NewCounter(handle, names)
+	pl.Cycle = cache.NewCycle(cycleKey, shared.Of(handle).Sums, handle, func(*cache.Pending) devices.Counts { return counter.Count(ctx) })
 	return pl, nil
 }
 
@@ -59,9 +72,9 @@ func (pl *plugin) SignPod(context.Context, *v1.Pod) ([]fwk.SignFragment, *fwk.St
 	return nil, nil
 }
 
-// Score returns the raw score of a node. There is no PreScore: nothing is computed per pod.
-func (pl *plugin) Score(_ context.Context, _ fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
-	return pl.sign * score(pl.resources, node), nil
+// Score returns the raw score of a node.
+func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
+	return pl.sign * score(pl.resources, node, pl.Data(state, pod)), nil
 }
 
 // ScoreExtensions returns the plugin, which normalizes its scores.

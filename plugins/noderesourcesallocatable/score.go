@@ -7,6 +7,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/devices"
 )
 
 // weightedResource is a resource with its weight in the score.
@@ -18,10 +19,16 @@ type weightedResource struct {
 // score returns the weighted mean of the allocatable amounts of a node, rounded down:
 //
 //	sum of weight x allocatable / sum of weights
-func score(weighted []weightedResource, node fwk.NodeInfo) int64 {
+//
+// Extended resources that the node does not list count with its devices.
+func score(weighted []weightedResource, node fwk.NodeInfo, counts *devices.Counts) int64 {
 	var m mean
 	for _, r := range weighted {
-		m.add(cache.Allocatable(r.Resource, node), r.weight)
+		allocatable := cache.Allocatable(r.Resource, node)
+		if allocatable == 0 {
+			allocatable = counts.Of(r.Resource, node.Node()).Devices
+		}
+		m.add(allocatable, r.weight)
 	}
 	return m.value()
 }

@@ -5,7 +5,8 @@
 //
 // The limits are the limits of the pods on the node and of the pending pod. Raw scores, which are negative
 // for oversubscribed nodes, are scaled to [0, 100] between the lowest and the highest of the
-// candidates. A resource that a node lacks contributes nothing.
+// candidates. A resource that a node lacks contributes nothing. Extended resources that are backed by devices (Dynamic Resource
+// Allocation) count with the devices of the node, and with its allocated devices as the limits of its pods.
 package noderesourceslimits
 
 import (
@@ -19,6 +20,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/devices"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 )
 
@@ -31,9 +33,15 @@ const cycleKey fwk.StateKey = "plimsoll.dev/" + Name
 // plugin implements the score plugin. It is immutable.
 type plugin struct {
 	// Cycle implements PreScore.
-	*cache.Cycle[cache.Pending]
+	*cache.Cycle[cycleData]
 	resources []limitedResource
 	sums      *cache.Cache
+}
+
+// cycleData is the pending pod of a cycle and the devices of all nodes.
+type cycleData struct {
+	pending cache.Pending
+	devices devices.Counts
 }
 
 var (
@@ -43,18 +51,22 @@ var (
 )
 
 // New returns the plugin. obj is a *config.NodeResourcesLimitsArgs, or nil for the defaults.
-func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	args, err := config.Arguments[config.NodeResourcesLimitsArgs](obj)
 	if err != nil {
 		return nil, fmt.Errorf("args of %s: %w", Name, err)
 	}
-	sums := shared.Of(handle).Sums
-	begin := func(pending *cache.Pending) cache.Pending { return *pending }
-	pl := &plugin{Cycle: cache.NewCycle(cycleKey, sums, handle, begin), sums: sums}
+	pl := &plugin{sums: shared.Of(handle).Sums}
+	var names []resources.Resource
 	for _, r := range args.Resources {
 		resource := resources.NewResource(v1.ResourceName(r.Name))
+		names = append(names, resource)
 		pl.resources = append(pl.resources, limitedResource{resource, *r.Weight, resource.Amount(args.DefaultLimits[r.Name])})
 	}
+	counter := devices.NewCounter(handle, names)
+	pl.Cycle = cache.NewCycle(cycleKey, pl.sums, handle, func(pending *cache.Pending) cycleData {
+		return cycleData{*pending, counter.Count(ctx)}
+	})
 	return pl, nil
 }
 
@@ -68,8 +80,8 @@ func (pl *plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *
 
 // Score returns the raw score of a node.
 func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
-	pending := pl.Data(state, pod)
-	return score(pl.resources, node, &pl.sums.Sums(node, pending).Sums, &pending.Pod), nil
+	c := pl.Data(state, pod)
+	return score(pl.resources, node, &pl.sums.Sums(node, &c.pending).Sums, c), nil
 }
 
 // ScoreExtensions returns the plugin, which normalizes its scores.

@@ -15,13 +15,17 @@ type limitedResource struct {
 }
 
 // score returns the raw score of a node with the pending pod: the sum of the headrooms of the resources.
-func score(limited []limitedResource, node fwk.NodeInfo, sums *resources.Sums, pending *resources.Pod) int64 {
+func score(limited []limitedResource, node fwk.NodeInfo, sums *resources.Sums, c *cycleData) int64 {
 	raw := int64(0)
 	for i := range limited {
 		r := &limited[i]
 		allocatable := cache.Allocatable(r.Resource, node)
 		sum := sums.Get(r.Resource)
-		sum.Add(pending.Get(r.Resource))
+		if allocatable == 0 {
+			of := c.devices.Of(r.Resource, node.Node())
+			allocatable, sum = of.Devices, resources.Sum{Limit: of.Allocated}
+		}
+		sum.Add(c.pending.Get(r.Resource))
 		raw = resources.Add(raw, headroom(allocatable, sum.LimitWithDefault(r.defaultLimit, allocatable), r.weight))
 	}
 	return raw

@@ -68,6 +68,8 @@ func CPU(name, node, request, limit string) *v1.Pod {
 type Cluster struct {
 	Nodes []*v1.Node
 	Pods  []*v1.Pod
+	// Devices has the devices and their claims, nil without any.
+	Devices fwk.SharedDRAManager
 }
 
 // Plugin is a plugin to run. Args may be nil for the defaults.
@@ -85,9 +87,7 @@ type Scores struct{ Raw, Normalized int64 }
 func New(ctx context.Context, registry frameworkruntime.Registry, p Plugin, cluster Cluster) (framework.Framework, *cache.Snapshot, error) {
 	metrics.Register() // the framework updates its metrics
 	all := inTree.NewInTreeRegistry()
-	if err := all.Merge(registry); err != nil {
-		return nil, nil, err
-	}
+	maps.Copy(all, registry)
 	enabled := internalconfig.PluginSet{Enabled: []internalconfig.Plugin{{Name: p.Name, Weight: 1}}}
 	profile := &internalconfig.KubeSchedulerProfile{
 		SchedulerName: v1.DefaultSchedulerName,
@@ -104,7 +104,9 @@ func New(ctx context.Context, registry frameworkruntime.Registry, p Plugin, clus
 		profile.PluginConfig = []internalconfig.PluginConfig{{Name: p.Name, Args: p.Args}}
 	}
 	snapshot := cache.NewSnapshot(cluster.Pods, cluster.Nodes)
-	f, err := frameworkruntime.NewFramework(ctx, all, profile, frameworkruntime.WithSnapshotSharedLister(snapshot))
+	f, err := frameworkruntime.NewFramework(
+		ctx, all, profile, frameworkruntime.WithSnapshotSharedLister(snapshot), frameworkruntime.WithSharedDRAManager(cluster.Devices),
+	)
 	return f, snapshot, err
 }
 
