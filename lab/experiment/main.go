@@ -9,12 +9,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
@@ -29,12 +33,10 @@ const serveCommand = "serve-run"
 func main() {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
-	err := engine.Register(baselines.Registry())
-	switch {
-	case err != nil:
-	case len(os.Args) == 2 && os.Args[1] == serveCommand:
-		err = compare.Serve(ctx, os.Stdin, os.Stdout)
-	default:
+	var err error
+	if len(os.Args) == 2 && os.Args[1] == serveCommand {
+		err = serve(ctx, os.Stdin, os.Stdout)
+	} else {
 		err = start(ctx, os.Args[1:])
 	}
 	if err != nil {
@@ -43,12 +45,33 @@ func main() {
 	}
 }
 
+// serve runs the job that it reads, with all plugins.
+func serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	var read bytes.Buffer
+	var job compare.Job
+	if err := json.NewDecoder(io.TeeReader(in, &read)).Decode(&job); err != nil {
+		return fmt.Errorf("reading the job: %w", err)
+	}
+	var future baselines.Future
+	if job.Profile.Name == scenarios.Oracle {
+		recorded, err := job.Source.Input(job.Seed, job.Limits)
+		if err != nil {
+			return err
+		}
+		future = baselines.NewFuture(recorded)
+	}
+	if err := engine.Register(baselines.Registry(future)); err != nil {
+		return err
+	}
+	return compare.Serve(ctx, io.MultiReader(&read, in), out)
+}
+
 // options are the flags.
 type options struct {
-	part, profiles, openb, folder string
-	names                         *regexp.Regexp
-	seed, seeds, processes        int
-	list                          bool
+	part, profiles, openb, usage, folder string
+	names                                *regexp.Regexp
+	seed, seeds, processes               int
+	list                                 bool
 }
 
 // tuningSeed is the first seed of -quick: no seed of the published results.
@@ -59,10 +82,11 @@ func parse(arguments []string) (options, error) {
 	var names string
 	var quick bool
 	flags := flag.NewFlagSet("experiment", flag.ContinueOnError)
-	flags.StringVar(&o.part, "part", "published", "half of the scenarios: published, tuning or all")
+	flags.StringVar(&o.part, "part", "published", "part of the scenarios: published, tuning, all, or generated, the published scenarios on generated usage")
 	flags.StringVar(&names, "scenarios", "", "regular expression of the names of scenarios")
 	flags.StringVar(&o.profiles, "profiles", "", "names and files of profiles separated by commas, the baseline first; all if empty")
 	flags.StringVar(&o.openb, "openb", "", "folder of the openb trace; its scenarios are left out if it is empty")
+	flags.StringVar(&o.usage, "usage", "", "folder of the public usage of real machines; its scenarios are left out if it is empty")
 	flags.IntVar(&o.seed, "seed", 1, "first seed")
 	flags.IntVar(&o.seeds, "seeds", 10, "number of seeds")
 	flags.IntVar(&o.processes, "processes", 2, "parallel processes")
@@ -88,9 +112,14 @@ func parse(arguments []string) (options, error) {
 // complete validates the flags and the argument.
 func (o *options) complete(flags *flag.FlagSet, names string) (err error) {
 	switch o.part {
-	case "published", "tuning", "all":
+	case "published", "tuning", "all", "generated":
 	default:
-		return fmt.Errorf("-part: invalid value %q: must be published, tuning or all", o.part)
+		return fmt.Errorf("-part: invalid value %q: must be published, tuning, all or generated", o.part)
+	}
+	if o.usage != "" {
+		if err := checkFolder(o.usage); err != nil {
+			return err
+		}
 	}
 	if o.names, err = regexp.Compile(names); err != nil {
 		return fmt.Errorf("-scenarios: %w", err)
@@ -109,13 +138,17 @@ func (o *options) complete(flags *flag.FlagSet, names string) (err error) {
 	return nil
 }
 
-// selected returns the scenarios to run and, if the openb trace is missing, the names of the scenarios that need it.
+// selected returns the scenarios to run and, if the openb trace or real usage is missing, the names of the scenarios that need it.
 func (o *options) selected() (chosen []scenarios.Scenario, missing []string) {
-	for _, s := range scenarios.All() {
-		if o.part != "all" && o.part != string(s.Part) || !o.names.MatchString(s.Name) {
+	for _, s := range slices.Concat(scenarios.Real(), scenarios.All()) {
+		part := s.Part
+		if o.part == "generated" && s.Real == nil && part == scenarios.Published {
+			part = "generated"
+		}
+		if o.part != "all" && o.part != string(part) || !o.names.MatchString(s.Name) {
 			continue
 		}
-		if s.Generate == "" && o.openb == "" {
+		if s.Real != nil && o.usage == "" || s.Real == nil && s.Generate == "" && o.openb == "" {
 			missing = append(missing, s.Name)
 			continue
 		}
@@ -142,7 +175,7 @@ func start(ctx context.Context, arguments []string) error {
 		}
 	}
 	if len(missing) > 0 {
-		fmt.Printf("left out, as -openb is not set: %s\n", strings.Join(missing, ", "))
+		fmt.Printf("left out, as -openb or -usage is not set: %s\n", strings.Join(missing, ", "))
 	}
 	fmt.Printf("%d scenarios x %d profiles x %d seeds, expected CPU time %.0f minutes on an idle machine\n",
 		len(chosen), len(compared), o.seeds, expected/60)

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/baselines"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/scenarios"
@@ -17,15 +16,17 @@ import (
 
 // TestMain runs the processes of the runs: they are this program.
 func TestMain(m *testing.M) {
-	err := engine.Register(baselines.Registry())
-	if err == nil && len(os.Args) == 2 && os.Args[1] == serveCommand {
-		if err = compare.Serve(context.Background(), os.Stdin, os.Stdout); err == nil {
-			os.Exit(0)
-		}
+	run := func() error { return engine.Register(baselines.Registry(baselines.Future{})) }
+	serves := len(os.Args) == 2 && os.Args[1] == serveCommand
+	if serves {
+		run = func() error { return serve(context.Background(), os.Stdin, os.Stdout) }
 	}
-	if err != nil {
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
+	}
+	if serves {
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }

@@ -38,11 +38,12 @@ func readProfiles(names string) ([]engine.NamedConfig, error) {
 	if names == "" {
 		list = slices.DeleteFunc(slices.Clone(own), func(name string) bool { return !engine.IsBuiltIn(name) })
 		list = append(list, scenarios.Baselines...)
+		list = append(list, scenarios.Oracle)
 	}
 	read := make([]engine.NamedConfig, len(list))
 	for i, name := range list {
 		var err error
-		if slices.Contains(slices.Concat(scenarios.Baselines, scenarios.Ablations), name) {
+		if slices.Contains(slices.Concat(scenarios.Baselines, scenarios.Ablations, []string{scenarios.Oracle}), name) {
 			read[i].Name = name
 			read[i].Text, err = baselineProfiles.ReadFile("profiles/" + name + ".yaml")
 		} else {
@@ -68,12 +69,13 @@ func run(ctx context.Context, o options, chosen []scenarios.Scenario, compared [
 	defer func() { _ = os.RemoveAll(temporary) }()
 	began := time.Now()
 	results := map[string]*result.Result{}
+	recordings := &series{folder: o.usage}
 	for i := range chosen {
 		s := &chosen[i]
 		file := filepath.Join(o.folder, s.Name+".json")
 		r, err := readResult(file)
 		if errors.Is(err, fs.ErrNotExist) {
-			if r, err = runScenario(ctx, o, s, compared, temporary); err == nil {
+			if r, err = runScenario(ctx, o, s, compared, recordings, temporary); err == nil {
 				err = writeResult(file, r)
 			}
 		}
@@ -90,27 +92,39 @@ func run(ctx context.Context, o options, chosen []scenarios.Scenario, compared [
 
 // runScenario runs a scenario with all profiles and seeds.
 func runScenario(
-	ctx context.Context, o options, s *scenarios.Scenario, compared []engine.NamedConfig, temporary string,
+	ctx context.Context, o options, s *scenarios.Scenario, compared []engine.NamedConfig, recordings *series, temporary string,
 ) (*result.Result, error) {
 	template, err := newJob(o, s, temporary)
 	if err != nil {
 		return nil, err
 	}
+	if s.Real == nil { // The oracle knows recorded usage only.
+		compared = slices.DeleteFunc(slices.Clone(compared), func(c engine.NamedConfig) bool { return c.Name == scenarios.Oracle })
+	}
 	r := &result.Result{APIVersion: result.APIVersion, Kind: result.Kind}
-	if err := describe(r, s, &template, o.seed); err != nil {
+	seeded := make([]compare.Job, o.seeds)
+	for i := range seeded {
+		seeded[i] = template
+		seeded[i].Seed = uint64(o.seed + i)
+		r.Seeds = append(r.Seeds, seeded[i].Seed)
+		if s.Real == nil {
+			continue
+		}
+		if seeded[i].Source.Recording, err = recordings.draw(s, seeded[i].Seed, temporary); err != nil {
+			return nil, err
+		}
+		defer func() { _ = os.Remove(seeded[i].Source.Recording) }()
+	}
+	if err := describe(r, s, &seeded[0]); err != nil {
 		return nil, err
 	}
 	var jobs []compare.Job
 	for _, profile := range compared {
 		r.Profiles = append(r.Profiles, profile.Name)
-		for i := range o.seeds {
-			j := template
-			j.Profile, j.Seed = profile, uint64(o.seed+i)
+		for _, j := range seeded {
+			j.Profile = profile
 			jobs = append(jobs, j)
 		}
-	}
-	for i := range o.seeds {
-		r.Seeds = append(r.Seeds, uint64(o.seed+i))
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -122,6 +136,9 @@ func runScenario(
 		return nil, err
 	}
 	scenario := result.Scenario{Limits: s.Limits, Usage: template.Usage.String()}
+	if s.Real != nil {
+		scenario.Limits, scenario.Usage = "recorded", "recorded"
+	}
 	for i, profile := range compared {
 		p := result.Profile{Name: profile.Name}
 		for _, run := range runs[i*o.seeds : (i+1)*o.seeds] {
@@ -141,6 +158,13 @@ func runScenario(
 func newJob(o options, s *scenarios.Scenario, temporary string) (compare.Job, error) {
 	j := compare.Job{Source: recording.Source{Generate: s.Generate, Pack: -1}, Tail: tailSeconds}
 	var err error
+	if j.Metrics, err = replay.ParseMetrics(""); err != nil {
+		return j, err
+	}
+	if s.Real != nil { // Limits and usage are recorded.
+		j.Usage, err = recording.ParseUsage("constant")
+		return j, err
+	}
 	if s.Generate == "" {
 		if j.Source.Trace, err = openbTrace(o.openb, temporary, s); err != nil {
 			return j, err
@@ -151,16 +175,13 @@ func newJob(o options, s *scenarios.Scenario, temporary string) (compare.Job, er
 		return j, err
 	}
 	j.Limits = limits[0]
-	if j.Usage, err = recording.ParseUsage(s.Usage); err != nil {
-		return j, err
-	}
-	j.Metrics, err = replay.ParseMetrics("")
+	j.Usage, err = recording.ParseUsage(s.Usage)
 	return j, err
 }
 
 // describe adds the source and the settings to a result.
-func describe(r *result.Result, s *scenarios.Scenario, j *compare.Job, seed int) error {
-	in, err := j.Source.Input(uint64(seed), j.Limits)
+func describe(r *result.Result, s *scenarios.Scenario, j *compare.Job) error {
+	in, err := j.Source.Input(j.Seed, j.Limits)
 	if err != nil {
 		return err
 	}

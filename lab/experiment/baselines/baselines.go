@@ -36,14 +36,15 @@ const (
 // reportingSeconds is the time before the end of a window from which on pods count as not measured yet.
 const reportingSeconds = 60
 
-// Registry returns the constructors of all plugins. They read the load of shared.Of(handle).
-func Registry() frameworkruntime.Registry {
+// Registry returns the constructors of all plugins. They read the load of shared.Of(handle). The oracle knows the future.
+func Registry(future Future) frameworkruntime.Registry {
 	return frameworkruntime.Registry{
 		TargetLoadPacking:          factory(TargetLoadPacking, scoreTargetLoadPacking),
 		LoadVariationRiskBalancing: factory(LoadVariationRiskBalancing, scoreLoadVariation),
 		LowRiskOverCommitment:      factory(LowRiskOverCommitment, scoreLowRisk),
 		LoadAwareScheduling:        factory(LoadAwareScheduling, scoreLoadAware),
 		Dynamic:                    newDynamic,
+		Oracle:                     newOracle(future),
 		WithoutFit:                 without(WithoutFit, predict.Fit),
 		WithoutCorrelation:         without(WithoutCorrelation, predict.Correlation),
 		WithoutBlending:            without(WithoutBlending, predict.Blending),

@@ -74,7 +74,7 @@ func TestScores(t *testing.T) {
 	e, err := engine.New(t.Context(), engine.Cluster{
 		Nodes:   []*v1.Node{testNode("a"), testNode("b")},
 		Running: []*v1.Pod{testPod("running", "a", start.Add(-30*time.Second))},
-	}, engine.Options{Config: cfg, ExtraPlugins: Registry(), Clock: func() time.Time { return now }})
+	}, engine.Options{Config: cfg, ExtraPlugins: Registry(Future{}), Clock: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,9 @@ package scenarios
 import (
 	"fmt"
 	"slices"
+
+	"github.com/plimsoll-k8s/plimsoll/lab/experiment/cluster"
+	"github.com/plimsoll-k8s/plimsoll/lab/experiment/usage"
 )
 
 // Part is a half of the scenarios.
@@ -29,10 +32,16 @@ const (
 	NoChurn      Family = "no churn"
 	GPU          Family = "GPUs and mixed shapes"
 	Openb        Family = "openb"
+	// RealBestEffort and RealNoBestEffort are the families of the scenarios on real usage.
+	RealBestEffort   Family = "real usage with best-effort pods"
+	RealNoBestEffort Family = "real usage without best-effort pods"
 )
 
-// Families are all families in the order of the documentation.
+// Families are the families of generated usage in the order of the documentation.
 var Families = []Family{BestEffort, NoBestEffort, Differ, Churn, NoChurn, GPU, Openb}
+
+// RealFamilies are the families of real usage.
+var RealFamilies = []Family{RealBestEffort, RealNoBestEffort}
 
 // Scenario is a cluster with usage and limits.
 type Scenario struct {
@@ -44,8 +53,10 @@ type Scenario struct {
 	// files in --trace.
 	OpenbNodes, OpenbPods int
 	OpenbOptions          string
-	Usage, Limits         string
-	Families              []Family
+	// Real is a cluster that is drawn on a data set of real usage, nil for other scenarios.
+	Real          *cluster.Options
+	Usage, Limits string
+	Families      []Family
 	// CPUSeconds is the approximate CPU time of a run.
 	CPUSeconds float64
 }
@@ -53,8 +64,8 @@ type Scenario struct {
 // Is reports whether the scenario is in a family.
 func (s *Scenario) Is(family Family) bool { return slices.Contains(s.Families, family) }
 
-// cluster is a cluster of scenarios.
-type cluster struct {
+// base is a cluster of scenarios.
+type base struct {
 	name string
 	// mean is the mean usage of its pods. It is so high that the default profile has overload, without which profiles
 	// cannot be compared: higher without best-effort pods, which cause overload at any mean.
@@ -70,7 +81,7 @@ const (
 )
 
 // clusters alternate in their shares of best-effort pods, since the usage that is published alternates, too.
-var clusters = []cluster{
+var clusters = []base{
 	{"static-be0", 0.85, Scenario{Generate: static, CPUSeconds: 0.7, Families: []Family{NoBestEffort, NoChurn}}},
 	{"static-be10", 0.7, Scenario{Generate: static + ",best-effort=0.1", CPUSeconds: 0.7, Families: []Family{BestEffort, NoChurn}}},
 	{"static-be30", 0.7, Scenario{Generate: static + ",best-effort=0.3", CPUSeconds: 0.7, Families: []Family{BestEffort, NoChurn}}},
@@ -94,7 +105,7 @@ var usages = []struct{ name, text string }{
 	{"differ", "cpu=beta:mean=%[1]v,cv=0.7,workload=0.6,between=0.1;memory=beta:mean=%[1]v,cv=0.5,workload=0.7,between=0.2"},
 }
 
-// All returns all scenarios. Each cluster has all usages, two in each part: one with limits of twice the requests, one
+// All returns all scenarios on generated usage. Each cluster has all usages, two in each part: one with limits of twice the requests, one
 // with limits of four times the requests.
 func All() []Scenario {
 	all := make([]Scenario, 0, len(clusters)*len(usages))
@@ -119,8 +130,37 @@ func All() []Scenario {
 	return all
 }
 
+// Real returns the scenarios on real usage, one of each part for each data set, kind and share of pods without requests.
+func Real() []Scenario {
+	var all []Scenario
+	for _, part := range []Part{Tuning, Published} {
+		for _, set := range usage.Sets {
+			for _, kind := range cluster.Kinds {
+				for _, percent := range []int{0, 10, 30} {
+					o := &cluster.Options{Set: set, Kind: kind, BestEffort: float64(percent) / 100}
+					s := Scenario{
+						Name: fmt.Sprintf("%s-%s-be%d", set, kind, percent), Part: part, Real: o, CPUSeconds: 5,
+						Families: []Family{RealNoBestEffort},
+					}
+					if part == Tuning {
+						s.Name = "tuning-" + s.Name
+					}
+					if percent > 0 {
+						s.Families = []Family{RealBestEffort}
+					}
+					all = append(all, s)
+				}
+			}
+		}
+	}
+	return all
+}
+
 // Ablations are the profile predicted with a part of its model left out.
 var Ablations = []string{"without-fit", "without-history", "without-correlation", "without-blending"}
 
 // Baselines are the profiles with the formulas of other schedulers.
 var Baselines = []string{"target-load-packing", "load-variation", "original-low-risk", "koordinator", "crane"}
+
+// Oracle is the profile that knows the usage of pods over their lives. It needs real usage.
+const Oracle = "oracle"
