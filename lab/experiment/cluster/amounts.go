@@ -11,8 +11,8 @@ const (
 	minutes  = Hours * 60
 	gibibyte = 1 << 30
 	mebibyte = 1 << 20
-	// maxShare is the largest request as a share of a node.
-	maxShare = 0.25
+	// maxShare is the largest request as a share of a node: a pod within its limits fits a node.
+	maxShare = 0.2
 )
 
 // at returns the values of the series of a pod at a minute of the recording.

@@ -36,9 +36,9 @@ const (
 	Nodes = 60
 	Cores = 16
 	GiB   = 64
-	// Pods is the number of concurrent pods, meanReplicas the mean number of pods of a workload.
-	Pods         = 720
-	meanReplicas = 10
+	// Pods is the number of concurrent pods, maxReplicas the largest number of pods of a workload.
+	Pods        = 720
+	maxReplicas = 19
 	// Fill is the CPU and the memory that concurrent pods request, as fractions of all nodes. Pods without requests count with
 	// the amounts by which their usage is scaled.
 	Fill = 0.9
@@ -53,8 +53,8 @@ const (
 	updateStart   = 24 * 3600
 	updateSeconds = 3 * 3600
 	surgeSeconds  = 60
-	// cpuCV and perCoreCV are the coefficients of variation of CPU requests and of memory per core, as of generated clusters.
-	cpuCV     = 0.8
+	// cpuCV and perCoreCV are the coefficients of variation of CPU requests and of memory per core.
+	cpuCV     = 0.5
 	perCoreCV = 0.4
 	// noiseCV is the coefficient of variation of the factor by which requests miss the usage of their workload.
 	noiseCV = 0.4
@@ -176,8 +176,7 @@ func (d *draw) drawWorkloads() []*workload {
 		typicalCPU, typicalMemory := typical(source)
 		w.cpuScale, w.memoryScale = d.lognormal(noiseCV)/typicalCPU, d.lognormal(noiseCV)/typicalMemory
 		d.workloads = append(d.workloads, w)
-		replicas := 1 + int(d.random.ExpFloat64()*(meanReplicas-1)+0.5)
-		for range min(replicas, Pods-len(slots)) {
+		for range min(1+d.random.IntN(maxReplicas), Pods-len(slots)) {
 			slots = append(slots, w)
 		}
 	}
