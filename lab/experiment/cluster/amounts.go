@@ -15,16 +15,17 @@ const (
 	maxShare = 0.2
 )
 
-// at returns the values of the series of a pod at a minute of the recording.
-func (d *draw) at(p *pod, minute int) (cpu, memory float64) {
+// use returns the usage of a pod at a minute of the recording, in millicores and bytes, without regard to its limits.
+func (d *draw) use(p *pod, minute int) (cpu, memory float64) {
 	const perDay = 24 * 60
+	w := p.workload
 	m := max(d.minute+minute+p.shiftMinute, 0)
 	day := &p.machine.Days[(p.firstDay+m/perDay)%len(p.machine.Days)]
 	i := m % perDay * 60 / usage.Step
 	if day.Memory == nil {
-		return float64(day.CPU[i]), memoryShare * p.workload.memory / p.workload.memoryScale
+		return float64(day.CPU[i]) * w.cpuScale, memoryShare * w.memory
 	}
-	return float64(day.CPU[i]), float64(day.Memory[i])
+	return float64(day.CPU[i]) * w.cpuScale, float64(day.Memory[i]) * w.memoryScale
 }
 
 // scale sets the requests of the workloads to the fill of the nodes, and the usage to the level.
@@ -41,21 +42,33 @@ func (d *draw) scale(slots []*workload) {
 	if d.Set == usage.Bitbrains {
 		return
 	}
+	// Limits cut off usage, the more the higher its scale is: some iterations are within 1 % of the level.
+	for range 8 {
+		cpu, memory := d.meanUse()
+		for _, w := range d.workloads {
+			w.cpuScale *= d.Level() / cpu
+			if d.Set != usage.PlanetLab {
+				w.memoryScale *= d.Level() / memory
+			}
+		}
+	}
+}
+
+// meanUse returns the mean usage of all pods within their limits, as multiples of their requests.
+func (d *draw) meanUse() (cpu, memory float64) {
 	var requested, used [2]float64 // CPU and memory
 	for _, p := range d.pods {
+		w := p.workload
 		for minute := p.first(); minute < p.last(); minute += usage.Step / 60 {
-			w := p.workload
-			c, m := d.at(p, minute)
+			c, m := d.use(p, minute)
+			if !w.bestEffort {
+				c, m = min(c, limitRatio*w.cpu), min(m, limitRatio*w.memory)
+			}
 			requested[0], requested[1] = requested[0]+w.cpu, requested[1]+w.memory
-			used[0], used[1] = used[0]+c*w.cpuScale, used[1]+m*w.memoryScale
+			used[0], used[1] = used[0]+c, used[1]+m
 		}
 	}
-	for _, w := range d.workloads {
-		w.cpuScale *= d.Level() * requested[0] / used[0]
-		if d.Set != usage.PlanetLab {
-			w.memoryScale *= d.Level() * requested[1] / used[1]
-		}
-	}
+	return used[0] / requested[0], used[1] / requested[1]
 }
 
 // request rounds a request to a multiple of a unit, from 1 unit to a share of the node.

@@ -66,7 +66,7 @@ const (
 	// memoryShare is the memory that pods use of their requests where the data has none: so little that memory is never short.
 	memoryShare = 0.5
 	// limitRatio is the limit of a pod as a multiple of its request.
-	limitRatio = 4
+	limitRatio = 2
 )
 
 // Options describe a cluster.

@@ -117,8 +117,8 @@ func (d *draw) pod(number int, p *pod) recording.Pod {
 	name := fmt.Sprintf("%s-%05d", set.Name, number)
 	var cpu, memory []float64
 	for minute := p.first(); minute < p.last(); minute++ {
-		c, m := d.at(p, minute)
-		cpu, memory = append(cpu, c*w.cpuScale), append(memory, m*w.memoryScale)
+		c, m := d.use(p, minute)
+		cpu, memory = append(cpu, c), append(memory, m)
 	}
 	return recording.Pod{
 		Object: &v1.Pod{
