@@ -82,7 +82,8 @@ func parse(arguments []string) (options, error) {
 	var names string
 	var quick bool
 	flags := flag.NewFlagSet("experiment", flag.ContinueOnError)
-	flags.StringVar(&o.part, "part", "published", "part of the scenarios: published, tuning, all, or generated, the published scenarios on generated usage")
+	flags.StringVar(&o.part, "part", "published",
+		"part of the scenarios: published, tuning, all, or generated, the published ones on generated usage")
 	flags.StringVar(&names, "scenarios", "", "regular expression of the names of scenarios")
 	flags.StringVar(&o.profiles, "profiles", "", "names and files of profiles separated by commas, the baseline first; all if empty")
 	flags.StringVar(&o.openb, "openb", "", "folder of the openb trace; its scenarios are left out if it is empty")

@@ -105,7 +105,6 @@ type pod struct {
 	workload    *workload
 	machine     *usage.Machine
 	generation  int
-	number      int
 	start, end  int64
 	firstDay    int
 	shiftMinute int
@@ -132,8 +131,10 @@ func Draw(set *usage.Set, o Options, seed uint64) (*recording.Recording, error) 
 	d := &draw{Options: o, set: set, random: rand.New(rand.NewPCG(seed, 0x7265616c))}
 	d.chooseTime()
 	slots := d.drawWorkloads()
-	for i, w := range slots {
-		d.drawPods(w, i)
+	replicas := map[*workload]int64{}
+	for _, w := range slots {
+		d.drawPods(w, replicas[w])
+		replicas[w]++
 	}
 	d.scale(slots)
 	slices.SortStableFunc(d.pods, func(a, b *pod) int { return int(a.start - b.start) })
@@ -161,8 +162,7 @@ func (d *draw) chooseTime() {
 }
 
 // drawWorkloads draws the workloads, and returns the workload of each concurrent pod.
-func (d *draw) drawWorkloads() []*workload {
-	var slots []*workload
+func (d *draw) drawWorkloads() (slots []*workload) {
 	var order []int
 	for len(slots) < Pods {
 		if len(order) == 0 {
@@ -247,17 +247,16 @@ func quantile(values []float32, share float64) float64 {
 	return float64(values[min(int(share*float64(len(values))), len(values)-1)])
 }
 
-// drawPods draws the consecutive pods of a slot: a replica of a workload and its successors.
-func (d *draw) drawPods(w *workload, slot int) {
+// drawPods draws a replica of a workload, by its number in the workload, and its successors.
+func (d *draw) drawPods(w *workload, replica int64) {
 	const end = Hours * 3600
-	start := d.random.Int64N(fillSeconds)
-	first := d.newPod(w, slot, 0, start)
+	first := d.newPod(w, 0, d.random.Int64N(fillSeconds))
 	switch d.Kind {
 	case Stay:
 	case Rollout:
-		begin := w.update + int64(d.replica(w, slot))*surgeSeconds
+		begin := w.update + replica*surgeSeconds
 		first.end = begin + surgeSeconds
-		d.newPod(w, slot, 1, begin)
+		d.newPod(w, 1, begin)
 	case Churn:
 		life := d.lognormal(lifeCV) * Life * d.random.Float64() // A part of the life was before the recording.
 		for p := first; ; life = d.lognormal(lifeCV) * Life {
@@ -266,26 +265,15 @@ func (d *draw) drawPods(w *workload, slot int) {
 				p.end = recording.Never
 				return
 			}
-			p = d.newPod(w, slot, 0, p.end)
+			p = d.newPod(w, 0, p.end)
 		}
 	}
-}
-
-// replica returns the number of a slot among the slots of a workload.
-func (d *draw) replica(w *workload, slot int) int {
-	n := 0
-	for _, p := range d.pods {
-		if p.workload == w && p.generation == 0 && p.number != slot {
-			n++
-		}
-	}
-	return n
 }
 
 // newPod draws a pod.
-func (d *draw) newPod(w *workload, slot, generation int, start int64) *pod {
+func (d *draw) newPod(w *workload, generation int, start int64) *pod {
 	m := &w.source.Machines[d.random.IntN(len(w.source.Machines))]
-	p := &pod{workload: w, machine: m, generation: generation, number: slot, start: start, end: recording.Never}
+	p := &pod{workload: w, machine: m, generation: generation, start: start, end: recording.Never}
 	p.shiftMinute = d.random.IntN(2*maxShift+1) - maxShift
 	if d.Set == usage.Google {
 		p.firstDay = d.random.IntN(len(m.Days)) // Days are of the job, not dates.
