@@ -137,7 +137,7 @@ func runScenario(
 	}
 	scenario := result.Scenario{Limits: s.Limits, Usage: template.Usage.String()}
 	if s.Real != nil {
-		scenario.Limits, scenario.Usage = "recorded", "recorded"
+		scenario.Usage = s.Usage
 	}
 	for i, profile := range compared {
 		p := result.Profile{Name: profile.Name}

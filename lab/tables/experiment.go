@@ -35,6 +35,8 @@ type experiment struct {
 	scenarios []scenario
 	profiles  []string
 	seeds     []uint64
+	// families are summed.
+	families []scenarios.Family
 	// missing are the names of published scenarios without a result.
 	missing []string
 	// variants has the results of variants of the profiles in scenarios of the tuning half, ablations the results of the
@@ -42,10 +44,23 @@ type experiment struct {
 	variants, ablations *experiment
 }
 
-// readExperiment reads the results of the scenarios of a part in a folder.
+// errNone is the error for a folder without results.
+var errNone = errors.New("found no results")
+
+// readExperiment reads the results of the scenarios on generated usage of a part in a folder.
 func readExperiment(folder string, part scenarios.Part) (*experiment, error) {
-	e := &experiment{}
-	for _, s := range scenarios.All() {
+	return read(folder, part, scenarios.All(), scenarios.Families)
+}
+
+// readReal reads the results of the scenarios on real usage of a part in a folder.
+func readReal(folder string, part scenarios.Part) (*experiment, error) {
+	return read(folder, part, scenarios.Real(), scenarios.RealFamilies)
+}
+
+// read reads the results of those of the scenarios that belong to a part.
+func read(folder string, part scenarios.Part, all []scenarios.Scenario, families []scenarios.Family) (*experiment, error) {
+	e := &experiment{families: families}
+	for _, s := range all {
 		if s.Part != part {
 			continue
 		}
@@ -67,7 +82,7 @@ func readExperiment(folder string, part scenarios.Part) (*experiment, error) {
 		}
 	}
 	if len(e.scenarios) == 0 {
-		return nil, fmt.Errorf("%s: found no results of %s scenarios: must be written by lab/experiment", folder, part)
+		return nil, fmt.Errorf("%s: %w of %s scenarios: must be written by lab/experiment", folder, errNone, part)
 	}
 	return e, nil
 }

@@ -140,7 +140,7 @@ func (e *experiment) familyTable(w io.Writer) error {
 		fmt.Fprintf(w, " %s |", name)
 	}
 	fmt.Fprintf(w, "\n|---|---:|%s\n", strings.Repeat("---:|", len(e.profiles)))
-	for _, family := range scenarios.Families {
+	for _, family := range e.families {
 		in := e.family(family)
 		if len(in) == 0 {
 			continue
@@ -234,16 +234,22 @@ func (e *experiment) testable() bool {
 	return math.Ldexp(float64(len(e.scenarios)), -len(e.seeds)) < level
 }
 
-// targetTable writes the targets of the plugin and whether they are met.
-func (e *experiment) targetTable(w io.Writer) error {
+// targets writes rows of a table of targets.
+type targets struct{ io.Writer }
+
+// row writes a target, its value and whether it is met.
+func (t targets) row(name, value string, met bool) {
+	fmt.Fprintf(t, "| %s | %s | %s |\n", name, value, map[bool]string{false: "no", true: "yes"}[met])
+}
+
+// startTargets writes the start of a table of targets: no figure is worse in any scenario.
+func (e *experiment) startTargets(w io.Writer) (targets, error) {
+	t := targets{w}
 	fmt.Fprintf(w, "| target of %s | value | met |\n|---|---:|---|\n", e.subject())
-	row := func(name, value string, met bool) {
-		fmt.Fprintf(w, "| %s | %s | %s |\n", name, value, map[bool]string{false: "no", true: "yes"}[met])
-	}
 	for _, figure := range testedFigures {
 		verdicts, err := e.verdicts(e.subject(), figure)
 		if err != nil {
-			return err
+			return t, err
 		}
 		worse := 0
 		for i := range verdicts {
@@ -256,7 +262,16 @@ func (e *experiment) targetTable(w io.Writer) error {
 			fmt.Fprintf(w, "| %s | %d of %d | unknown: too few seeds, %d |\n", name, worse, len(verdicts), len(e.seeds))
 			continue
 		}
-		row(name, fmt.Sprintf("%d of %d", worse, len(verdicts)), worse == 0)
+		t.row(name, fmt.Sprintf("%d of %d", worse, len(verdicts)), worse == 0)
+	}
+	return t, nil
+}
+
+// targetTable writes the targets of the plugin and whether they are met.
+func (e *experiment) targetTable(w io.Writer) error {
+	t, err := e.startTargets(w)
+	if err != nil {
+		return err
 	}
 	for _, target := range []struct {
 		family scenarios.Family
@@ -264,14 +279,14 @@ func (e *experiment) targetTable(w io.Writer) error {
 	}{{scenarios.BestEffort, 0.15}, {scenarios.NoBestEffort, 0.75}, {scenarios.Differ, 0.5}} {
 		in := e.family(target.family)
 		before, after := sum(in, e.baseline(), overload), sum(in, e.subject(), overload)
-		row(fmt.Sprintf("overload (%s): at most %v of that of %s", target.family, target.most, e.baseline()),
+		t.row(fmt.Sprintf("overload (%s): at most %v of that of %s", target.family, target.most, e.baseline()),
 			ratio(after, before), len(in) > 0 && after <= target.most*before)
 	}
 	for _, family := range scenarios.Families {
 		in := e.family(family)
 		if best := e.bestBaseline(in, overload); best != "" && len(in) > 0 {
 			other, own := sum(in, best, overload), sum(in, e.subject(), overload)
-			row(
+			t.row(
 				fmt.Sprintf("overload (%s): at most 0.7 of that of the best other scheduler, %s", family, best),
 				ratio(own, other),
 				own <= 0.7*other,
@@ -287,7 +302,7 @@ func (e *experiment) sumsTable(w io.Writer) error {
 		fmt.Fprintln(w, "Not run.")
 		return nil
 	}
-	without, with := e.family(scenarios.NoBestEffort), e.family(scenarios.BestEffort)
+	with, without := e.family(e.families[0]), e.family(e.families[1])
 	fmt.Fprintf(
 		w,
 		"| overload minutes, summed over %d and %d scenarios, %d seeds | no best-effort pods | best-effort pods |\n|---|---:|---:|\n",
@@ -301,16 +316,19 @@ func (e *experiment) sumsTable(w io.Writer) error {
 	return nil
 }
 
+// runTable writes how many scenarios were run.
+func (e *experiment) runTable(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "%d of %d published scenarios, each with %d profiles and %d seeds.\n",
+		len(e.scenarios), len(e.scenarios)+len(e.missing), len(e.profiles), len(e.seeds))
+	return err
+}
+
 // setupTable writes the scenarios.
 func (e *experiment) setupTable(w io.Writer) error {
-	fmt.Fprintf(
-		w,
-		"%d of %d published scenarios, each with %d profiles and %d seeds.\n\n",
-		len(e.scenarios),
-		len(e.scenarios)+len(e.missing),
-		len(e.profiles),
-		len(e.seeds),
-	)
+	if err := e.runTable(w); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
 	fmt.Fprint(w, "| scenario | nodes, pods | input | limits | usage |\n|---|---|---|---|---|\n")
 	for i := range e.scenarios {
 		s := &e.scenarios[i]

@@ -17,7 +17,10 @@ func writeScenario(t *testing.T, folder, name string, overload map[string][]floa
 	t.Helper()
 	r := result.Result{APIVersion: result.APIVersion, Kind: result.Kind, Source: result.Source{Name: name, Nodes: 60, Pods: 900}}
 	s := result.Scenario{Limits: "ratio=2", Usage: "cpu=beta:mean=0.7;memory=beta:mean=0.7"}
-	for _, profile := range []string{"default", "predicted", "crane", "koordinator"} {
+	for _, profile := range []string{"default", "predicted", "crane", "koordinator", scenarios.Oracle} {
+		if overload[profile] == nil {
+			continue
+		}
 		r.Profiles = append(r.Profiles, profile)
 		p := result.Profile{Name: profile}
 		for i, minutes := range overload[profile] {

@@ -32,16 +32,31 @@ const (
 	NoChurn      Family = "no churn"
 	GPU          Family = "GPUs and mixed shapes"
 	Openb        Family = "openb"
-	// RealBestEffort and RealNoBestEffort are the families of the scenarios on real usage.
-	RealBestEffort   Family = "real usage with best-effort pods"
-	RealNoBestEffort Family = "real usage without best-effort pods"
+)
+
+// The families of real usage. Each scenario is in one of the first two families, and has one data set and one kind.
+const (
+	RealBestEffort   Family = "real usage, with best-effort pods"
+	RealNoBestEffort Family = "real usage, without best-effort pods"
+	Google           Family = "Google"
+	PlanetLab        Family = "PlanetLab"
+	Bitbrains        Family = "Bitbrains"
+	Stay             Family = "pods stay"
+	ChurnOfHours     Family = "pods of three hours"
+	Rollout          Family = "rolling update"
 )
 
 // Families are the families of generated usage in the order of the documentation.
 var Families = []Family{BestEffort, NoBestEffort, Differ, Churn, NoChurn, GPU, Openb}
 
 // RealFamilies are the families of real usage.
-var RealFamilies = []Family{RealBestEffort, RealNoBestEffort}
+var RealFamilies = []Family{RealBestEffort, RealNoBestEffort, Google, PlanetLab, Bitbrains, Stay, ChurnOfHours, Rollout}
+
+// realFamily has the family of each data set and each kind of pods.
+var realFamily = map[string]Family{
+	usage.Google: Google, usage.PlanetLab: PlanetLab, usage.Bitbrains: Bitbrains,
+	string(cluster.Stay): Stay, string(cluster.Churn): ChurnOfHours, string(cluster.Rollout): Rollout,
+}
 
 // Scenario is a cluster with usage and limits.
 type Scenario struct {
@@ -130,6 +145,9 @@ func All() []Scenario {
 	return all
 }
 
+// Recorded is in place of the limits and the usage of scenarios on real usage.
+const Recorded = "recorded"
+
 // Real returns the scenarios on real usage, one of each part for each data set, kind and share of pods without requests.
 func Real() []Scenario {
 	var all []Scenario
@@ -139,14 +157,14 @@ func Real() []Scenario {
 				for _, percent := range []int{0, 10, 30} {
 					o := &cluster.Options{Set: set, Kind: kind, BestEffort: float64(percent) / 100}
 					s := Scenario{
-						Name: fmt.Sprintf("%s-%s-be%d", set, kind, percent), Part: part, Real: o, CPUSeconds: 5,
-						Families: []Family{RealNoBestEffort},
+						Name: fmt.Sprintf("%s-%s-be%d", set, kind, percent), Part: part, Real: o, Limits: Recorded, Usage: Recorded, CPUSeconds: 4,
+						Families: []Family{RealNoBestEffort, realFamily[set], realFamily[string(kind)]},
 					}
 					if part == Tuning {
 						s.Name = "tuning-" + s.Name
 					}
 					if percent > 0 {
-						s.Families = []Family{RealBestEffort}
+						s.Families[0] = RealBestEffort
 					}
 					all = append(all, s)
 				}

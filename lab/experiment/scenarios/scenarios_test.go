@@ -58,18 +58,22 @@ func TestAll(t *testing.T) {
 func TestReal(t *testing.T) {
 	names, families := map[string]bool{}, map[Part]map[Family]int{Tuning: {}, Published: {}}
 	for _, s := range Real() {
-		if names[s.Name] || strings.HasPrefix(s.Name, "tuning-") != (s.Part == Tuning) || s.Real == nil || len(s.Families) != 1 {
+		if names[s.Name] || strings.HasPrefix(s.Name, "tuning-") != (s.Part == Tuning) || s.Real == nil || len(s.Families) != 3 {
 			t.Errorf("%+v", s)
 		}
 		names[s.Name] = true
-		families[s.Part][s.Families[0]]++
+		for _, family := range s.Families {
+			families[s.Part][family]++
+		}
 		if s.Is(RealBestEffort) != (s.Real.BestEffort > 0) {
 			t.Errorf("%s: %v with a share of %v", s.Name, s.Families, s.Real.BestEffort)
 		}
 	}
 	for part, count := range families {
-		if count[RealBestEffort] != 18 || count[RealNoBestEffort] != 9 {
-			t.Errorf("%s: %v", part, count)
+		for _, family := range RealFamilies[1:] {
+			if count[family] != 9 || count[RealBestEffort] != 18 {
+				t.Errorf("%s: %v", part, count)
+			}
 		}
 	}
 	if !names["tuning-google-stay-be0"] || !names["planetlab-churn-be10"] || !names["bitbrains-rollout-be30"] {

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/lab/experiment/scenarios"
+)
+
+// Targets of the subject on real usage: its overload relative to the baseline and to the best other formula, with and without
+// best-effort pods, and its share of the gain of the oracle.
+var realTargets = []struct {
+	family         scenarios.Family
+	baseline, best float64
+}{{scenarios.RealBestEffort, 0.1, 0.5}, {scenarios.RealNoBestEffort, 0.7, 0.85}}
+
+const gainTarget = 0.6
+
+// bestOther returns the profile with the lowest sum of a figure over scenarios, other than the baseline, the subject and the oracle;
+// "" if none was run.
+func (e *experiment) bestOther(of []*scenario, figure result.Definition) (best string) {
+	for _, name := range e.profiles[1:] {
+		if name == e.subject() || name == scenarios.Oracle {
+			continue
+		}
+		if best == "" || sum(of, name, figure) < sum(of, best, figure) {
+			best = name
+		}
+	}
+	return best
+}
+
+// gain returns the text of the share of the oracle's gain that a profile reaches: by how much it has less overload than the
+// baseline, divided by how much less the oracle has. It is "-" if the oracle gains nothing or was not run.
+func (e *experiment) gain(of []*scenario, profile string) string {
+	share, ok := e.gainShare(of, profile)
+	if !ok {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f %%", 100*share)
+}
+
+func (e *experiment) gainShare(of []*scenario, profile string) (share float64, ok bool) {
+	if !slices.Contains(e.profiles, scenarios.Oracle) {
+		return 0, false
+	}
+	before := sum(of, e.baseline(), overload)
+	possible := before - sum(of, scenarios.Oracle, overload)
+	return (before - sum(of, profile, overload)) / possible, possible > 0
+}
+
+// oracle returns the overload of the oracle, "-" if it was not run.
+func (e *experiment) oracle(of []*scenario) string {
+	if !slices.Contains(e.profiles, scenarios.Oracle) {
+		return "-"
+	}
+	return format.Auto(sum(of, scenarios.Oracle, overload))
+}
+
+// realTable writes a row for each scenario.
+func (e *experiment) realTable(w io.Writer) error {
+	verdicts, err := e.verdicts(e.subject(), overload)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "| %s | %s | best other formula | %s | oracle | share of the oracle's gain | %s less %s [95 %% interval] | after Holm's correction |\n",
+		overload.Title(), e.baseline(), e.subject(), e.subject(), e.baseline())
+	fmt.Fprintln(w, "|---|---:|---:|---:|---:|---:|---:|---|")
+	for i := range e.scenarios {
+		v, one := &verdicts[i], []*scenario{&e.scenarios[i]}
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s [%s, %s] | %s |\n", e.scenarios[i].Name, format.Auto(v.before), e.other(one),
+			format.Auto(v.after), e.oracle(one), e.gain(one, e.subject()),
+			signed(v.after-v.before), signed(v.interval.Low), signed(v.interval.High), v.text())
+	}
+	for _, name := range e.missing {
+		fmt.Fprintf(w, "| %s | not run | | | | | | |\n", name)
+	}
+	return nil
+}
+
+// other returns the overload and the name of the best other formula.
+func (e *experiment) other(of []*scenario) string {
+	best := e.bestOther(of, overload)
+	if best == "" {
+		return "-"
+	}
+	return fmt.Sprintf("%s (%s)", format.Auto(sum(of, best, overload)), best)
+}
+
+// realSums writes a row for each family.
+func (e *experiment) realSums(w io.Writer) error {
+	fmt.Fprintf(w, "| overload minutes, summed over scenarios | scenarios | %s | best other formula | %s | oracle | %s, relative to %s | "+
+		"relative to the best other formula | share of the oracle's gain |\n", e.baseline(), e.subject(), e.subject(), e.baseline())
+	fmt.Fprintln(w, "|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+	for _, family := range e.families {
+		in := e.family(family)
+		if len(in) == 0 {
+			continue
+		}
+		before, own, relative := sum(in, e.baseline(), overload), sum(in, e.subject(), overload), "-"
+		if best := e.bestOther(in, overload); best != "" {
+			relative = ratio(own, sum(in, best, overload))
+		}
+		fmt.Fprintf(w, "| %s | %d | %s | %s | %s | %s | %s | %s | %s |\n", family, len(in), format.Auto(before), e.other(in), format.Auto(own),
+			e.oracle(in), ratio(own, before), relative, e.gain(in, e.subject()))
+	}
+	return nil
+}
+
+// gainTable writes the share of the oracle's gain of all profiles.
+func (e *experiment) gainTable(w io.Writer) error {
+	fmt.Fprint(w, "| share of the oracle's gain |")
+	separator := "|---|"
+	for _, name := range e.profiles[1:] {
+		fmt.Fprintf(w, " %s |", name)
+		separator += "---:|"
+	}
+	fmt.Fprintf(w, "\n%s\n", separator)
+	for _, family := range e.families {
+		in := e.family(family)
+		if len(in) == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "| %s |", family)
+		for _, name := range e.profiles[1:] {
+			fmt.Fprintf(w, " %s |", e.gain(in, name))
+		}
+		fmt.Fprintln(w)
+	}
+	return nil
+}
+
+// lossTable writes the scenarios in which the subject has more overload than the baseline or the best other formula.
+func (e *experiment) lossTable(w io.Writer) error {
+	fmt.Fprintf(w, "| overload, node minutes, where %s has more | %s | than %s | than the best other formula |\n|---|---:|---:|---:|\n",
+		e.subject(), e.subject(), e.baseline())
+	losses := 0
+	for i := range e.scenarios {
+		one := []*scenario{&e.scenarios[i]}
+		own, baseline, other := sum(one, e.subject(), overload), "", ""
+		if before := sum(one, e.baseline(), overload); own > before {
+			baseline = format.Auto(before)
+		}
+		if best := e.bestOther(one, overload); best != "" && own > sum(one, best, overload) {
+			other = e.other(one)
+		}
+		if baseline+other != "" {
+			losses++
+			fmt.Fprintf(w, "| %s | %s | %s | %s |\n", e.scenarios[i].Name, format.Auto(own), baseline, other)
+		}
+	}
+	fmt.Fprintf(w, "\n%d of %d scenarios.\n", losses, len(e.scenarios))
+	return nil
+}
+
+// realTargetTable writes the targets of the subject on real usage and whether they are met.
+func (e *experiment) realTargetTable(w io.Writer) error {
+	t, err := e.startTargets(w)
+	if err != nil {
+		return err
+	}
+	for _, target := range realTargets {
+		in := e.family(target.family)
+		before, own := sum(in, e.baseline(), overload), sum(in, e.subject(), overload)
+		t.row(fmt.Sprintf("overload (%s): at most %v of that of %s", target.family, target.baseline, e.baseline()),
+			ratio(own, before), len(in) > 0 && own <= target.baseline*before)
+		if best := e.bestOther(in, overload); best != "" {
+			other := sum(in, best, overload)
+			t.row(fmt.Sprintf("overload (%s): at most %v of that of the best other formula, %s", target.family, target.best, best),
+				ratio(own, other), own <= target.best*other)
+		}
+	}
+	for _, family := range e.families[:2] {
+		in := e.family(family)
+		share, ok := e.gainShare(in, e.subject())
+		t.row(fmt.Sprintf("share of the oracle's gain (%s): at least %.0f %%", family, 100*gainTarget), e.gain(in, e.subject()),
+			ok && share >= gainTarget)
+	}
+	return nil
+}
