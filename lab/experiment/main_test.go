@@ -133,7 +133,8 @@ func TestSelected(t *testing.T) {
 			t.Fatal(err)
 		}
 		chosen, missing := o.selected()
-		if got := fmt.Sprintf("%d chosen, %d missing: %s", len(chosen), len(missing), strings.Join(missing[:min(len(missing), 1)], "")); got != want {
+		first := strings.Join(missing[:min(len(missing), 1)], "")
+		if got := fmt.Sprintf("%d chosen, %d missing: %s", len(chosen), len(missing), first); got != want {
 			t.Errorf("%s: %s, want %s", arguments, got, want)
 		}
 	}

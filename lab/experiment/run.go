@@ -101,22 +101,21 @@ func runScenario(
 	if s.Real == nil { // The oracle knows recorded usage only.
 		compared = slices.DeleteFunc(slices.Clone(compared), func(c engine.NamedConfig) bool { return c.Name == scenarios.Oracle })
 	}
-	r := &result.Result{APIVersion: result.APIVersion, Kind: result.Kind}
-	seeded := make([]compare.Job, o.seeds)
-	for i := range seeded {
-		seeded[i] = template
-		seeded[i].Seed = uint64(o.seed + i)
-		r.Seeds = append(r.Seeds, seeded[i].Seed)
-		if s.Real == nil {
-			continue
-		}
-		if seeded[i].Source.Recording, err = recordings.draw(s, seeded[i].Seed, temporary); err != nil {
-			return nil, err
-		}
-		defer func() { _ = os.Remove(seeded[i].Source.Recording) }()
+	folder, err := os.MkdirTemp(temporary, "scenario")
+	if err != nil {
+		return nil, err
 	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	seeded, err := seedJobs(o, s, template, recordings, folder)
+	if err != nil {
+		return nil, err
+	}
+	r := &result.Result{APIVersion: result.APIVersion, Kind: result.Kind}
 	if err := describe(r, s, &seeded[0]); err != nil {
 		return nil, err
+	}
+	for i := range seeded {
+		r.Seeds = append(r.Seeds, seeded[i].Seed)
 	}
 	var jobs []compare.Job
 	for _, profile := range compared {
@@ -152,6 +151,23 @@ func runScenario(
 	r.Scenarios = []result.Scenario{scenario}
 	r.Scenarios[0].Compare()
 	return r, nil
+}
+
+// seedJobs returns a job for each seed. The recordings of real usage are in a folder.
+func seedJobs(o options, s *scenarios.Scenario, template compare.Job, recordings *series, folder string) ([]compare.Job, error) {
+	jobs := make([]compare.Job, o.seeds)
+	for i := range jobs {
+		jobs[i] = template
+		jobs[i].Seed = uint64(o.seed + i)
+		if s.Real == nil {
+			continue
+		}
+		var err error
+		if jobs[i].Source.Recording, err = recordings.draw(s, jobs[i].Seed, folder); err != nil {
+			return nil, err
+		}
+	}
+	return jobs, nil
 }
 
 // newJob returns the job of a scenario without a profile and a seed.

@@ -4,19 +4,20 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/scenarios"
 )
 
-// Targets of the subject on real usage: its overload relative to the baseline and to the best other formula, with and without
-// best-effort pods, and its share of the gain of the oracle.
+// realTargets are the targets of the subject on real usage: its overload relative to the baseline and to the best other formula.
 var realTargets = []struct {
 	family         scenarios.Family
 	baseline, best float64
 }{{scenarios.RealBestEffort, 0.1, 0.5}, {scenarios.RealNoBestEffort, 0.7, 0.85}}
 
+// gainTarget is the target of the share of the oracle's gain.
 const gainTarget = 0.6
 
 // bestOther returns the profile with the lowest sum of a figure over scenarios, other than the baseline, the subject and the oracle;
@@ -66,8 +67,8 @@ func (e *experiment) realTable(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "| %s | %s | best other formula | %s | oracle | share of the oracle's gain | %s less %s [95 %% interval] | after Holm's correction |\n",
-		overload.Title(), e.baseline(), e.subject(), e.subject(), e.baseline())
+	fmt.Fprintf(w, "| %s | %s | best other formula | %s | oracle | share of the oracle's gain | %s less %s [95 %% interval] | "+
+		"after Holm's correction |\n", overload.Title(), e.baseline(), e.subject(), e.subject(), e.baseline())
 	fmt.Fprintln(w, "|---|---:|---:|---:|---:|---:|---:|---|")
 	for i := range e.scenarios {
 		v, one := &verdicts[i], []*scenario{&e.scenarios[i]}
@@ -104,21 +105,27 @@ func (e *experiment) realSums(w io.Writer) error {
 		if best := e.bestOther(in, overload); best != "" {
 			relative = ratio(own, sum(in, best, overload))
 		}
-		fmt.Fprintf(w, "| %s | %d | %s | %s | %s | %s | %s | %s | %s |\n", family, len(in), format.Auto(before), e.other(in), format.Auto(own),
-			e.oracle(in), ratio(own, before), relative, e.gain(in, e.subject()))
+		fmt.Fprintf(
+			w,
+			"| %s | %d | %s | %s | %s | %s | %s | %s | %s |\n",
+			family,
+			len(in),
+			format.Auto(before),
+			e.other(in),
+			format.Auto(own),
+			e.oracle(in),
+			ratio(own, before),
+			relative,
+			e.gain(in, e.subject()),
+		)
 	}
 	return nil
 }
 
 // gainTable writes the share of the oracle's gain of all profiles.
 func (e *experiment) gainTable(w io.Writer) error {
-	fmt.Fprint(w, "| share of the oracle's gain |")
-	separator := "|---|"
-	for _, name := range e.profiles[1:] {
-		fmt.Fprintf(w, " %s |", name)
-		separator += "---:|"
-	}
-	fmt.Fprintf(w, "\n%s\n", separator)
+	fmt.Fprintf(w, "| share of the oracle's gain | %s |\n|---|%s\n", strings.Join(e.profiles[1:], " | "),
+		strings.Repeat("---:|", len(e.profiles)-1))
 	for _, family := range e.families {
 		in := e.family(family)
 		if len(in) == 0 {

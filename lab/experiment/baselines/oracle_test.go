@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,8 +64,10 @@ func newOracleEngine(t *testing.T, end int64) *oracleEngine {
 func (o *oracleEngine) place(t *testing.T, name string, u steps, limit float64, life int64) (*v1.Pod, string) {
 	t.Helper()
 	pod := &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name), CreationTimestamp: metav1.NewTime(recording.Time(o.now))},
-		Spec:       v1.PodSpec{SchedulerName: v1.DefaultSchedulerName, Containers: []v1.Container{{Name: "c"}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "default", UID: types.UID(name), CreationTimestamp: metav1.NewTime(recording.Time(o.now)),
+		},
+		Spec: v1.PodSpec{SchedulerName: v1.DefaultSchedulerName, Containers: []v1.Container{{Name: "c"}}},
 	}
 	duration := int64(recording.Never)
 	if life > 0 {
@@ -82,7 +85,13 @@ func (o *oracleEngine) place(t *testing.T, name string, u steps, limit float64, 
 // nodes, and a pod that uses 3 cores on the third node. A pod with the opposite peaks fits beside either of the first two, but with
 // the second peak limited to 4 cores it fits beside the third pod as well, at less cost: 7 of 10 cores.
 func TestOracleOppositePeaks(t *testing.T) {
-	early, late := steps{[]float64{8000, 8000, 1000, 1000}, make([]float64, 4)}, steps{[]float64{1000, 1000, 8000, 8000}, make([]float64, 4)}
+	early, late := steps{
+		[]float64{8000, 8000, 1000, 1000},
+		make([]float64, 4),
+	}, steps{
+		[]float64{1000, 1000, 8000, 8000},
+		make([]float64, 4),
+	}
 	o := newOracleEngine(t, 4*oracleStep)
 	_, first := o.place(t, "first", early, 0, 0)
 	_, second := o.place(t, "second", early, 0, 0)
@@ -155,7 +164,7 @@ func TestOracle(t *testing.T) {
 			costs := map[string]float64{}
 			for _, name := range []string{"a", "b", "c"} {
 				next.node = name
-				costs[name] = bruteForce(append(pods[:len(pods):len(pods)], next), end)
+				costs[name] = bruteForce(append(slices.Clip(pods), next), end)
 				least = min(least, costs[name])
 			}
 			if costs[node] > least*(1+1e-9)+1e-9 {

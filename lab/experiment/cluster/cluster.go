@@ -48,8 +48,8 @@ const (
 	// Life is the mean run time of pods with churn in seconds, lifeCV its coefficient of variation.
 	Life   = 3 * 3600
 	lifeCV = 1
-	// Workloads are updated in updateSeconds from updateStart on. A pod ends surgeSeconds after its successor was created, and
-	// the pods of a workload are replaced at this interval.
+	// updateStart is the second from which on workloads are updated, within updateSeconds. A pod ends surgeSeconds after its
+	// successor was created, and the pods of a workload are replaced at this interval.
 	updateStart   = 24 * 3600
 	updateSeconds = 3 * 3600
 	surgeSeconds  = 60

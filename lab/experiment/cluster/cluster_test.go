@@ -185,7 +185,10 @@ func TestRequests(t *testing.T) {
 	if cpu, memory := typical(&w); cpu != 20 || memory != 50 {
 		t.Errorf("%v and %v with 1000 provisioned", cpu, memory)
 	}
-	if cpu, memory := typical(&usage.Workload{Machines: []usage.Machine{{Days: []usage.Day{{CPU: []float32{0}}}}}}); cpu <= 0 || memory <= 0 {
+	if cpu, memory := typical(
+		&usage.Workload{Machines: []usage.Machine{{Days: []usage.Day{{CPU: []float32{0}}}}}},
+	); cpu <= 0 ||
+		memory <= 0 {
 		t.Errorf("%v and %v without usage", cpu, memory)
 	}
 }
@@ -273,7 +276,9 @@ func TestRecording(t *testing.T) {
 // TestInvalid verifies that invalid options are refused.
 func TestInvalid(t *testing.T) {
 	for _, o := range []Options{
-		{Set: usage.Google, Kind: Stay}, {Set: usage.PlanetLab, Kind: "none"}, {Set: usage.PlanetLab, Kind: Stay, BestEffort: 1},
+		{Set: usage.Google, Kind: Stay},
+		{Set: usage.PlanetLab, Kind: "none"},
+		{Set: usage.PlanetLab, Kind: Stay, BestEffort: 1},
 		{Set: usage.PlanetLab, Kind: Stay, BestEffort: math.NaN()},
 	} {
 		if _, err := Draw(testSet(usage.PlanetLab), o, 1); err == nil {

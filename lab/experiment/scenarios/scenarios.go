@@ -157,8 +157,18 @@ func Real() []Scenario {
 				for _, percent := range []int{0, 10, 30} {
 					o := &cluster.Options{Set: set, Kind: kind, BestEffort: float64(percent) / 100}
 					s := Scenario{
-						Name: fmt.Sprintf("%s-%s-be%d", set, kind, percent), Part: part, Real: o, Limits: Recorded, Usage: Recorded, CPUSeconds: 4,
-						Families: []Family{RealNoBestEffort, realFamily[set], realFamily[string(kind)]},
+						Name: fmt.Sprintf(
+							"%s-%s-be%d",
+							set,
+							kind,
+							percent,
+						),
+						Part:       part,
+						Real:       o,
+						Limits:     Recorded,
+						Usage:      Recorded,
+						CPUSeconds: 4,
+						Families:   []Family{RealNoBestEffort, realFamily[set], realFamily[string(kind)]},
 					}
 					if part == Tuning {
 						s.Name = "tuning-" + s.Name

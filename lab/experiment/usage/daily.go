@@ -96,7 +96,12 @@ func readGoogle(folder fs.FS, keep func(string) bool) ([]Workload, error) {
 	for _, file := range files {
 		job, day, ok := jobAndDay(file)
 		if !ok {
-			return nil, fmt.Errorf("%s/%s: found %q: must be vm_JOB_DAY with a number of the job and of the day up to 999", parent, file, file)
+			return nil, fmt.Errorf(
+				"%s/%s: found %q: must be vm_JOB_DAY with a number of the job and of the day up to 999",
+				parent,
+				file,
+				file,
+			)
 		}
 		if !keep(job) {
 			continue

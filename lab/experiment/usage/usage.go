@@ -133,7 +133,7 @@ func eachLine(folder fs.FS, name string, read func(line int, text string) error)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	content, err := io.ReadAll(io.LimitReader(file, maxBytes+1))
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)

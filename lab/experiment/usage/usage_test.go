@@ -62,20 +62,32 @@ func TestDaily(t *testing.T) {
 			"GCD_VMs/vm_12_10", day("1.5 2", "3 4"), "GCD_VMs/vm_12_2", day("5 6", "7 116.25"),
 		), "12: 12 002 CPU 5-7 memory 6-116.25 010 CPU 1.5-3 memory 2-4"},
 		"carriage returns": {Google, folder("GCD_VMs/vm_12_10", day("1 2\r", "3 4\r")), "12: 12 010 CPU 1-3 memory 2-4"},
-		"too few lines": {PlanetLab, folder("20110303/h_a_b", "1\n2\n"),
-			"20110303/h_a_b: found 2 lines: must be 288, one for every 300 s of a day"},
-		"too many lines": {PlanetLab, folder("20110303/h_a_b", day("1", "2")+"3\n"),
-			"20110303/h_a_b: line 289: found more than 288 lines: must be one for every 300 s of a day"},
-		"not a number": {PlanetLab, folder("20110303/h_a_b", day("x", "2")),
-			`20110303/h_a_b: line 1: CPU: found "x": must be a number from 0 to 1000`},
-		"negative": {Google, folder("GCD_VMs/vm_1_1", day("1 -2", "3 4")),
-			`GCD_VMs/vm_1_1: line 1: memory: found "-2": must be a number from 0 to 1000`},
-		"NaN": {PlanetLab, folder("20110303/h_a_b", day("NaN", "2")),
-			`20110303/h_a_b: line 1: CPU: found "NaN": must be a number from 0 to 1000`},
+		"too few lines": {
+			PlanetLab, folder("20110303/h_a_b", "1\n2\n"),
+			"20110303/h_a_b: found 2 lines: must be 288, one for every 300 s of a day",
+		},
+		"too many lines": {
+			PlanetLab, folder("20110303/h_a_b", day("1", "2")+"3\n"),
+			"20110303/h_a_b: line 289: found more than 288 lines: must be one for every 300 s of a day",
+		},
+		"not a number": {
+			PlanetLab, folder("20110303/h_a_b", day("x", "2")),
+			`20110303/h_a_b: line 1: CPU: found "x": must be a number from 0 to 1000`,
+		},
+		"negative": {
+			Google, folder("GCD_VMs/vm_1_1", day("1 -2", "3 4")),
+			`GCD_VMs/vm_1_1: line 1: memory: found "-2": must be a number from 0 to 1000`,
+		},
+		"NaN": {
+			PlanetLab, folder("20110303/h_a_b", day("NaN", "2")),
+			`20110303/h_a_b: line 1: CPU: found "NaN": must be a number from 0 to 1000`,
+		},
 		"two columns": {PlanetLab, folder("20110303/h_a_b", day("1 2", "2")), "20110303/h_a_b: line 1: found 2 numbers: must be CPU"},
 		"one column":  {Google, folder("GCD_VMs/vm_1_1", day("1", "2 3")), "GCD_VMs/vm_1_1: line 1: found 1 numbers: must be CPU and memory"},
-		"name": {Google, folder("GCD_VMs/vm_1", ""),
-			`GCD_VMs/vm_1: found "vm_1": must be vm_JOB_DAY with a number of the job and of the day up to 999`},
+		"name": {
+			Google, folder("GCD_VMs/vm_1", ""),
+			`GCD_VMs/vm_1: found "vm_1": must be vm_JOB_DAY with a number of the job and of the day up to 999`,
+		},
 		"no files":     {Google, folder("other", ""), "found no files of google: the public files are " + Sources},
 		"no dates":     {PlanetLab, folder("other", ""), "found no files of planetlab: the public files are " + Sources},
 		"unknown name": {"azure", folder(), `invalid data set "azure": must be one of google, planetlab, bitbrains`},
@@ -153,8 +165,10 @@ func TestBitbrains(t *testing.T) {
 			header + "1e10;2;3;4;5;6;7\n",
 			`rnd/2013-8/7.csv: line 2: time: found "1e10": must be a number from 0 to 4.294967296e+09`,
 		},
-		"many lines": {header + strings.Repeat("1;2;3;4;5;6;7\n", maxRows),
-			"rnd/2013-8/7.csv: line 65537: found more than 65536 lines: must be at most 65536"},
+		"many lines": {
+			header + strings.Repeat("1;2;3;4;5;6;7\n", maxRows),
+			"rnd/2013-8/7.csv: line 65537: found more than 65536 lines: must be at most 65536",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			check(t, folder("rnd/2013-7/7.csv", july, "rnd/2013-8/7.csv", test.august, "rnd/2013-8/notes.txt", ""), Bitbrains, test.want)
