@@ -6,7 +6,7 @@
 #
 # OPENB has the files of the openb trace: openb_node_list_all_node.csv and openb_pod_list_default.csv of Alibaba's
 # cluster-trace-gpu-v2023; it may be empty to run the scenarios on real usage only. USAGE is the folder of the public usage of real
-# machines (docs/results.md says where the files are). RESULTS is the folder for the results of the scenarios, results.out by default.
+# machines that usage.sh downloads. RESULTS is the folder for the results of the scenarios, results.out by default.
 set -euo pipefail
 openb=${1?must be the folder of the openb trace, or empty}
 [ -z "$openb" ] || openb=$(realpath "$openb")

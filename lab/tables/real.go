@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -41,7 +42,7 @@ func (e *experiment) gain(of []*scenario, profile string) string {
 	if !ok {
 		return "-"
 	}
-	return fmt.Sprintf("%.0f %%", 100*share)
+	return fmt.Sprintf("%.0f %%", math.Round(100*share)+0) // without a minus before 0
 }
 
 func (e *experiment) gainShare(of []*scenario, profile string) (share float64, ok bool) {
