@@ -27,21 +27,28 @@ func (pl *plugin) ExplainPod(state fwk.CycleState, pod *v1.Pod) string {
 	parts := make([]string, predict.Resources)
 	for r := range parts {
 		u := &units[r]
-		ratio := c.model.Ratio(c.workload, r, declared.Amounts[r])
-		parts[r] = fmt.Sprintf("%s %.2f %s (%s)", u.name, c.expected[r].Mean/u.size, u.unit, basis(&ratio, declared.Amounts[r], pod))
+		request := declared.Amounts[r].Request
+		estimate := c.model.Estimate(c.workload, r, request)
+		parts[r] = fmt.Sprintf("%s %.2f %s (%s)", u.name, c.expected[r].Mean/u.size, u.unit, basis(&estimate, request, pod))
 	}
-	return strings.Join(parts, ", ")
+	text := strings.Join(parts, ", ")
+	if c.model.IsAside() {
+		text += "; by requests, because predictions by the learned usage had larger errors"
+	}
+	return text
 }
 
 // basis returns the basis of the expected use of a pod.
-func basis(ratio *predict.Ratio, amount predict.Amount, pod *v1.Pod) string {
+func basis(estimate *predict.Estimate, request float64, pod *v1.Pod) string {
+	ratio := ""
+	if request > 0 {
+		ratio = fmt.Sprintf("%.2f of its request, ", estimate.Mean/request)
+	}
 	switch workload := resources.WorkloadOf(pod); {
-	case ratio.Pods > 0 && amount.Request > 0:
-		return fmt.Sprintf("%.2f of its request, as %s of %s %s", ratio.Mean, count(ratio.Pods), workload.Kind, workload.Name)
-	case ratio.Pods > 0:
-		return fmt.Sprintf("as %s of %s %s", count(ratio.Pods), workload.Kind, workload.Name)
-	case amount.Request > 0:
-		return fmt.Sprintf("%.2f of its request, as pods with a request", ratio.Mean)
+	case estimate.Pods > 0:
+		return fmt.Sprintf("%sas %s of %s %s", ratio, count(estimate.Pods), workload.Kind, workload.Name)
+	case request > 0:
+		return ratio + "as pods with a request"
 	default:
 		return "as pods without a request"
 	}

@@ -36,19 +36,19 @@ func TestScoreWithoutLoad(t *testing.T) {
 		on   *v1.Pod
 		want map[string]int64
 	}{
-		// Each pod: mean 1000, variance 400^2 + 200^2 + 400^2 = 360000.
-		// free: 1000 + sqrt(360000) = 1600: 1 - 0.4 = 0.6. used: 2000 + sqrt(720000) = 2849: 1 - 0.712 = 0.288.
-		"another workload": {nil, of("db", schedtest.CPU("1", "used", "1", "")), map[string]int64{"free": 60, "used": 29}},
-		// used: 720000 + 2 x 0.5 x 400^2 + 2 x 400^2 = 1200000: 2000 + 1095 = 3095: 1 - 0.774 = 0.226.
-		"the same workload": {nil, of("web", schedtest.CPU("1", "used", "1", "")), map[string]int64{"free": 60, "used": 23}},
-		// free: 1000 + 2 x 600 = 2200: 1 - 0.55. used: 2000 + 2 x 849 = 3697: 1 - 0.924.
+		// Each pod: mean 1000, variance 400^2 + 300^2 + 700^2 = 740000.
+		// free: 1000 + sqrt(740000) = 1860: 1 - 0.465 = 0.535. used: 2000 + sqrt(1480000) = 3217: 1 - 0.804 = 0.196.
+		"another workload": {nil, of("db", schedtest.CPU("1", "used", "1", "")), map[string]int64{"free": 53, "used": 20}},
+		// used: 1480000 + 2 x 0.5 x 400^2 + 2 x 700^2 = 2620000: 2000 + 1619 = 3619: 1 - 0.905 = 0.095.
+		"the same workload": {nil, of("web", schedtest.CPU("1", "used", "1", "")), map[string]int64{"free": 53, "used": 10}},
+		// free: 1000 + 2 x 860 = 2720: 1 - 0.68. used: 2000 + 2 x 1217 = 4433: more than the node has.
 		"two deviations": {
 			&config.PredictedUtilizationArgs{Deviations: &deviations}, of("db", schedtest.CPU("1", "used", "1", "")),
-			map[string]int64{"free": 45, "used": 8},
+			map[string]int64{"free": 32, "used": 0},
 		},
-		// No request: mean 100, variance 100^2 + 50^2 + 50^2 = 15000; with the pending pod 375000: 1100 + 612 = 1712.
+		// No request: mean 100, variance 100^2 + 50^2 + 50^2 = 15000; with the pending pod 755000: 1100 + 869 = 1969.
 		"without a request": {
-			nil, of("db", schedtest.Pod("1", "used", schedtest.Amounts(), schedtest.Amounts())), map[string]int64{"free": 60, "used": 57},
+			nil, of("db", schedtest.Pod("1", "used", schedtest.Amounts(), schedtest.Amounts())), map[string]int64{"free": 53, "used": 51},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,11 +94,11 @@ func TestExplain(t *testing.T) {
 		load             map[string]load.Node
 		wantPod, wantCPU []string
 	}{
-		// See TestScoreWithoutLoad: mean 2000 and variance 720000 on the node, 360000 of the pod: 3000 + sqrt(1080000) = 4039.
+		// See TestScoreWithoutLoad: mean 2000 and variance 1480000 on the node, 740000 of the pod: 3000 + sqrt(2220000) = 4490.
 		"without load": {
 			nil,
 			[]string{"CPU 1.00 cores (1.00 of its request, as pods with a request)", "memory 0.20 GiB (as pods without a request)"},
-			[]string{"CPU 101 % of 4.00 cores: 2.00 on the node, 1.00 by the pod, +1.04 as deviation", "; memory "},
+			[]string{"CPU 112 % of 4.00 cores: 2.00 on the node, 1.00 by the pod, +1.49 as deviation", "; memory "},
 		},
 		"with load": {
 			map[string]load.Node{"n": schedtest.CPULoad(0.2, 0.01)},

@@ -45,8 +45,8 @@ func (l *usageLearner) Workloads() []predict.Past {
 	return slices.Clone(l.workloads)
 }
 
-func (l *usageLearner) Known() (workloads int, newest time.Time) {
-	return len(l.Workloads()), l.saved
+func (l *usageLearner) Known() (workloads int, newest time.Time, isAside bool) {
+	return len(l.Workloads()), l.saved, false
 }
 
 func (l *usageLearner) Restore(workloads []predict.Past, saved time.Time) {
@@ -101,7 +101,7 @@ func TestHistorySurvivesARestart(t *testing.T) {
 
 	first := &usageLearner{}
 	for i := range 40_000 {
-		usage := predict.PastUsage{Pods: float64(i + 1), Readings: math.Sqrt(float64(i)), Mean: math.Cbrt(float64(i)), Requested: true}
+		usage := predict.PastUsage{Pods: float64(i + 1), Seconds: math.Sqrt(float64(i)), Mean: math.Cbrt(float64(i)), Request: 100}
 		first.workloads = append(first.workloads, predict.Past{
 			Namespace: "default",
 			Kind:      "Deployment",

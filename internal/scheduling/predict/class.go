@@ -1,15 +1,77 @@
 package predict
 
-// classState has the estimates for the pods of a class, for one resource.
+import "math"
+
+// classEstimate is what is known of the pods of a class, for one resource.
+type classEstimate struct {
+	class int8
+	// mean is the mean of the workloads, as a multiple of the request in class requested.
+	mean float64
+	// workload is the variance between workloads, as a multiple of the squared unit.
+	workload float64
+	// pod is the variance between the pods of a workload, and time the variance of a pod over time, in the unit of square.
+	pod, time float64
+}
+
+// unit returns the amount that a pod is expected to use if nothing but its request is known.
+func (s *classEstimate) unit(request float64) float64 {
+	if s.class == unrequested {
+		return s.mean
+	}
+	return s.mean * max(request, 1)
+}
+
+// leastRelative is the lowest usage of a pod, as a fraction of its unit, that lowers its variances.
+const leastRelative = 0.2
+
+// square returns the unit of the variances of a pod. In usage of real machines the variance grows with the mean, not with its
+// square: a pod that uses four times as much deviates by twice as much.
+func (s *classEstimate) square(unit, mean float64) float64 {
+	return max(unit*max(mean, leastRelative*unit), tiny)
+}
+
+// Estimate is the expected use of a pod, in millicores or bytes.
+type Estimate struct {
+	// Mean is the mean of the pods of the workload, Unknown the variance of its estimate.
+	Mean, Unknown float64
+	// Pod is the variance between the pods of the workload, Time the variance of a pod over time.
+	Pod, Time float64
+	// Pods is the number of pods behind the estimate; 0 if only the request is known.
+	Pods float64
+	// Wave is how the use follows the day.
+	Wave   Wave
+	class  int8
+	square float64
+}
+
+// expect returns the expected use of a pod with a request. w is nil if nothing is known of its workload.
+func expect(known *[classes]classEstimate, w *workloadEstimate, request float64) Estimate {
+	isKnown := w != nil && w.pods > 0
+	class := &known[requested]
+	if request <= 0 || isKnown && w.class == unrequested {
+		class = &known[unrequested]
+	}
+	unit := class.unit(request)
+	if !isKnown {
+		square := unit * unit
+		return Estimate{
+			Mean:    unit,
+			Unknown: class.workload * square,
+			Pod:     class.pod * square,
+			Time:    class.time * square,
+			class:   class.class,
+		}
+	}
+	mean := unit + w.gain*(w.mean-unit)
+	return Estimate{Mean: mean, Unknown: w.unknown, Pod: w.pod, Time: w.time, Pods: w.pods, Wave: w.wave, class: class.class, square: w.square}
+}
+
+// classState estimates what is known of a class.
 type classState struct {
+	*classEstimate
 	prior Prior
-	// mean is the mean of the workloads; workload, pod and time are squared coefficients of variation.
-	mean, workload, pod, time float64
-	// correlation is the number of readings for which the usage of a pod remains the same. The variance of
-	// the mean of readings is larger by this factor than the variance of the mean of independent readings.
-	correlation float64
-	// together is the correlation over time of the pods of a workload.
-	together float64
+	// scales is the variance over time.
+	scales scales
 	// isMeasured is set while the variances are from measured pods, isFixed if the mean stays the mean of the prior.
 	isMeasured, isFixed bool
 }
@@ -17,165 +79,202 @@ type classState struct {
 // settle sets the mean and, unless pods are measured, sets the variances to the variances of the prior times factors.
 func (s *classState) settle(mean, spread, timeScale float64) {
 	s.setMean(mean)
-	s.correlation = priorCorrelation
 	if s.isMeasured {
 		return
 	}
 	s.workload = s.prior.Workload * s.prior.Workload * spread
 	s.pod = s.prior.Pod * s.prior.Pod * spread
-	s.time = s.prior.Time * s.prior.Time * timeScale
+	s.settleScales(timeScale)
+}
+
+// settleScales computes the variances over time. timeScale is a factor of the prior.
+func (s *classState) settleScales(timeScale float64) {
+	s.scales.settle(s.prior.Time * s.prior.Time * timeScale)
+	s.time = s.scales.after[0]
 }
 
 // setMean sets the mean of the workloads, unless it is fixed.
 func (s *classState) setMean(mean float64) {
-	s.mean = mean
+	s.mean = max(mean, leastMean*s.prior.Mean)
 	if s.isFixed {
 		s.mean = s.prior.Mean
 	}
 }
 
-// Pseudo-counts of the prior: with this number of workloads, pods, readings or blocks, the measured
-// variance has the same weight as the variance of the prior.
 const (
+	// priorWorkloads and priorPods are the weights of the variances of the prior: with this number of workloads or pods, the
+	// measured variance has the same weight.
 	priorWorkloads = 4
 	priorPods      = 10
-	priorReadings  = 20
-	priorBlocks    = 5
-	// priorCorrelation is the assumed number of readings for which the usage of a pod remains the same.
-	priorCorrelation = 3
+	// leastMean is the lowest mean of a class in relation to that of its prior.
+	leastMean = 1e-4
+	// minimumVariance keeps precisions finite, maximumVariance bounds what a few workloads or pods can do to the others.
+	minimumVariance = 1e-4
+	maximumVariance = 9
+	// outlier is the number of deviations above which the influence of a workload or node stays constant (Huber's function).
+	outlier = 2.5
 )
 
-// moments are sums over the workloads of a class. Squares are multiples of the squared mean of the workload.
+// moments are sums over the workloads of a class.
 type moments struct {
-	pods, inverse                                     float64
-	long, longReadings, squares, blocks, blockSquares float64
-	freedom, between                                  float64
-	weight, squaredWeight, sum, excess                float64
+	pods, freedom, between       float64
+	weight, sum, squared, excess float64
 }
 
-// add adds the variation of a workload's pods.
-func (m *moments) add(p *pool) {
-	if p.pods == 0 || p.mean < negligible {
-		return
-	}
-	scale := 1 / (p.mean * p.mean)
+// add adds the variation between the pods of a workload.
+func (m *moments) add(p *pool, s *classState) {
 	m.pods += p.pods
-	m.inverse += p.inverse
-	m.long += p.long
-	m.longReadings += p.longReadings
-	m.squares += p.squares * scale
-	m.blocks += p.blocks
-	m.blockSquares += p.blockSquares * scale
-	if p.present > 1 {
-		m.freedom += p.present - 1
-		m.between += p.between * scale
-	}
-}
-
-// negligible is the ratio below which a workload is idle: its pods do not count for the variances of the class.
-const negligible = 1e-6
-
-// estimateVariances computes the variances over time and between the pods of a workload.
-func (s *classState) estimateVariances(m *moments) {
-	s.isMeasured = m.pods > 0
-	if !s.isMeasured {
+	if p.present < 2 {
 		return
 	}
-	priorTime, priorPod := s.prior.Time*s.prior.Time, s.prior.Pod*s.prior.Pod
-	blockVariance := (m.blockSquares + priorBlocks*priorTime*priorCorrelation/blockSize) / (m.blocks + priorBlocks)
-	// The squared differences of n readings from their own mean are too small by the variance of that
-	// mean, which is about one block per pod: add it.
-	s.time = (m.squares + m.long*blockSize*blockVariance + priorReadings*priorTime) / (m.longReadings + priorReadings)
-	s.correlation = min(max(blockSize*blockVariance/s.time, 1), blockSize)
-	noise := s.time * s.correlation * m.inverse / m.pods
-	s.pod = (max(m.between-m.freedom*noise, 0) + priorPods*priorPod) / (m.freedom + priorPods)
+	freedom := p.present - 1
+	found := p.between/s.square(s.unit(p.base), p.plain) - freedom*p.presentUncertain/p.present
+	// As each workload has few pods, the mean over many is robust if each is bounded.
+	m.freedom += freedom
+	m.between += min(found, freedom*extreme*s.pod)
 }
 
-// error returns the variance of the estimated mean of a workload, which decreases with the number of its
-// pods and readings, as a multiple of the squared mean of the workload.
-func (s *classState) error(p *pool) float64 {
-	return (s.pod + s.time*s.correlation*p.inverse/p.pods*s.repeated(p.pods)) / p.pods
+// error returns the variance of the estimated mean of a workload, in the unit of square. Its pods vary together in part.
+func (p *pool) error(together float64) float64 {
+	return 1/p.precision + together*p.uncertain/p.pods*max(p.pods-1, 0)/p.pods
 }
 
-// repeated returns the average number of pods that show the same variation over time.
-func (s *classState) repeated(pods float64) float64 { return 1 + max(pods-1, 0)*s.together }
+// relative returns the mean of a workload as a multiple of what its class expects.
+func (s *classState) relative(p *pool) float64 {
+	if unit := s.unit(p.base); unit > 0 {
+		return p.mean / unit
+	}
+	return 1
+}
 
 // addMean adds the mean of a workload.
-func (m *moments) addMean(p *pool, s *classState) {
+func (m *moments) addMean(p *pool, s *classState, together float64) {
 	if p.pods == 0 {
 		return
 	}
-	relative := 1.0
-	if s.mean > 0 {
-		relative = p.mean / s.mean
-	}
-	noise := s.error(p)
-	weight := 1 / (s.workload + noise)
+	relative := s.relative(p)
+	noise := p.error(together) * max(relative, leastRelative)
+	variance := s.workload + noise
+	bound := outlier * math.Sqrt(variance)
+	difference := min(max(relative-1, -bound), bound)
+	weight := 1 / variance
 	m.weight += weight
-	m.sum += weight * p.mean
-	m.squaredWeight += weight * weight
-	m.excess += weight * weight * ((relative-1)*(relative-1) - noise)
+	m.sum += weight * (1 + difference)
+	m.squared += weight * weight
+	m.excess += weight * weight * (difference*difference - noise)
 }
 
-// estimateMeans computes the mean of the class and the variance between its workloads. fitted is the
-// mean that was fitted to the load of nodes.
-func (s *classState) estimateMeans(m *moments, fitted float64) {
+// estimate computes the mean of the class and the variance between its workloads. fitted is the mean that was fitted to the load
+// of nodes.
+func (s *classState) estimate(m *moments, fitted float64) {
+	s.pod = min((max(m.between, 0)+priorPods*s.prior.Pod*s.prior.Pod)/(m.freedom+priorPods), maximumVariance)
 	prior := priorWorkloads / s.workload
-	s.setMean((m.sum + prior*fitted) / (m.weight + prior))
-	priorSquared := prior * prior / priorWorkloads
-	s.workload = max((m.excess+priorSquared*s.prior.Workload*s.prior.Workload)/(m.squaredWeight+priorSquared), minimumVariance)
+	squared := prior * prior / priorWorkloads
+	workload := (m.excess + squared*s.prior.Workload*s.prior.Workload) / (m.squared + squared)
+	s.setMean((m.sum*s.mean + prior*fitted) / (m.weight + prior))
+	s.workload = min(max(workload, minimumVariance), maximumVariance)
 }
 
-// minimumVariance keeps precisions finite.
-const minimumVariance = 1e-4
+// workloadEstimate is what is known of a workload.
+type workloadEstimate struct {
+	// mean is the mean of its pods, and gain how much of the difference between mean and unit is believed, in [0, 1].
+	mean, gain float64
+	// unknown is the variance of the estimate, pod and time are the variances between pods and over time, in the unit square.
+	unknown, pod, time, square float64
+	// volatility is the variance over time in relation to that of the class, pods the number of pods behind the estimate, and
+	// class the class of the workload.
+	volatility, pods float64
+	wave             Wave
+	class            int8
+}
 
-// ratio returns the expected ratio of a workload.
-func (s *classState) ratio(p *pool, historyWeight float64, class int8) Ratio {
-	q := Ratio{Mean: s.mean, Unknown: s.workload * s.mean * s.mean, class: class}
-	time := s.time
+// know computes the estimate of a workload.
+func (s *classState) know(w *workloadState, r int, together, historyWeight float64) workloadEstimate {
+	p := &w.now[r]
+	e := workloadEstimate{volatility: min(w.volatility[r].value(0.1, 10), 10), class: p.class}
+	unit := s.unit(p.base)
+	mean := unit
+	e.unknown = s.workload * unit * unit
 	if p.pods > 0 && historyWeight > 0 {
-		noise := s.error(p) * s.mean * s.mean / historyWeight
-		gain := gain(q.Unknown, noise)
-		q.Mean += gain * (p.mean - q.Mean)
-		q.Unknown *= 1 - gain
-		q.Pods = p.pods
-		if p.mean >= negligible {
-			alike := s.correlation * s.repeated(p.long)
-			time = (p.squares/(p.mean*p.mean)/alike + priorReadings*s.time) / (p.longReadings/alike + priorReadings)
-		}
+		noise := p.error(together) * s.square(unit, p.mean) / historyWeight
+		e.mean, e.pods, e.gain = p.mean, p.pods, gain(e.unknown, noise)
+		e.unknown *= 1 - e.gain
+		mean += e.gain * (p.mean - unit)
 	}
-	q.Pod = s.pod * q.Mean * q.Mean
-	q.Time = time * q.Mean * q.Mean
-	return q
+	e.square = s.square(unit, mean)
+	e.pod = s.pod * e.square
+	e.time = s.time * e.volatility * e.square
+	if e.pods > 0 {
+		e.wave = w.day[r].estimate(mean, s.scales.over(dayScale)*e.volatility*e.square, together)
+		// The variance of a wave is half of its squared amplitude.
+		e.time = max(e.time-e.wave.Amplitude()*e.wave.Amplitude()/2, e.time/2)
+	}
+	return e
 }
 
-// estimateWorkloads computes the ratio of every workload for one resource.
-func (l *Learner) estimateWorkloads(r int) {
+// largestRatio is the multiple of its request above which the usage of a workload says nothing about other workloads with
+// requests: the workload counts as one without a request.
+const largestRatio = 10
+
+// pool adds up the pods of the workloads, for one resource.
+func (l *Learner) pool(r int) {
 	state := &l.resources[r]
 	for _, w := range l.workloads {
-		w.now[r] = pool{}
+		w.now[r] = pool{class: classOf(w, r)}
 	}
 	for _, p := range l.found {
-		p.workload.now[r].add(&p.own[r])
+		w, own := p.workload, &p.own[r]
+		if own.seconds == 0 {
+			continue
+		}
+		class := &state.classes[w.now[r].class]
+		uncertain := class.scales.over(own.seconds) * w.volatility[r].value(0.1, 10)
+		if counted := l.counted(p); counted > 0 {
+			w.now[r].add(counted, own.mean, p.base[r], uncertain, class.pod)
+		}
+		w.now[r].addPresent(own.mean, uncertain)
 	}
+	for _, w := range l.workloads {
+		if past := &w.past[r]; past.pods >= 0.01 {
+			class := &state.classes[w.now[r].class]
+			w.now[r].add(past.pods, past.mean, past.base, class.scales.over(past.seconds), class.pod)
+		}
+	}
+}
+
+// classOf returns the class of a workload by its request and the usage in the previous reading.
+func classOf(w *workloadState, r int) int8 {
+	request, mean := w.request[r], w.now[r].mean
+	if w.now[r].pods == 0 {
+		mean = w.past[r].mean
+	}
+	if request > 0 && mean <= largestRatio*request {
+		return requested
+	}
+	return unrequested
+}
+
+// estimateWorkloads estimates the classes and workloads for one resource.
+func (l *Learner) estimateWorkloads(r int) {
+	state := &l.resources[r]
+	l.pool(r)
+	together := l.together()
 	var moments [classes]moments
 	for _, w := range l.workloads {
-		w.now[r].addPast(&w.past[r])
-		moments[w.now[r].class].add(&w.now[r])
+		if p := &w.now[r]; p.pods > 0 {
+			moments[p.class].add(p, &state.classes[p.class])
+			moments[p.class].addMean(p, &state.classes[p.class], together)
+		}
 	}
 	for c := range state.classes {
-		state.classes[c].together = l.together()
-		state.classes[c].estimateVariances(&moments[c])
-	}
-	for _, w := range l.workloads {
-		moments[w.now[r].class].addMean(&w.now[r], &state.classes[w.now[r].class])
-	}
-	for c := range state.classes {
-		if s := &state.classes[c]; s.isMeasured {
-			s.estimateMeans(&moments[c], state.fit.mean[c])
+		s := &state.classes[c]
+		s.isMeasured = moments[c].pods > 0
+		if s.isMeasured {
+			s.estimate(&moments[c], state.fit.mean[c])
+			s.settleScales(1)
 		}
 	}
 	for _, w := range l.workloads {
-		w.ratio[r] = state.classes[w.now[r].class].ratio(&w.now[r], l.options.HistoryWeight, w.now[r].class)
+		w.estimate[r] = state.classes[w.now[r].class].know(w, r, together, l.options.HistoryWeight)
 	}
 }

@@ -21,16 +21,19 @@ func (p *Past) usage() [Resources]*PastUsage {
 	return [Resources]*PastUsage{CPU: &p.CPU, Memory: &p.Memory}
 }
 
-// PastUsage is the usage of the pods of a workload of one resource, as multiples of their base: of their request or, without
-// requests, in millicores or bytes.
+// PastUsage is the usage of the pods of a workload of one resource.
 type PastUsage struct {
-	// Pods is the number of pods, with less weight for earlier pods, and Readings the number of their readings; 0 without a history.
-	Pods     float64 `json:"pods,omitempty"`
-	Readings float64 `json:"readings,omitempty"`
-	// Mean is the mean of the means of the pods.
-	Mean float64 `json:"mean,omitempty"`
-	// Requested is set if the pods have a request.
-	Requested bool `json:"requested,omitempty"`
+	// Pods is the number of pods, with less weight for earlier pods; 0 without a history. Seconds is the mean length of their
+	// histories.
+	Pods    float64 `json:"pods,omitempty"`
+	Seconds float64 `json:"seconds,omitempty"`
+	// Mean is the mean of the means of the pods, in millicores or bytes. Request is the mean of their requests, 0 without any.
+	Mean    float64 `json:"mean,omitempty"`
+	Request float64 `json:"request,omitempty"`
+	// Cosine and Sine are the wave of a day, in millicores or bytes, and Days for how many days it is known.
+	Cosine float64 `json:"cosine,omitempty"`
+	Sine   float64 `json:"sine,omitempty"`
+	Days   float64 `json:"days,omitempty"`
 }
 
 // Export returns the histories of all workloads whose usage is known, in any order.
@@ -42,7 +45,7 @@ func (l *Learner) Export() []Past {
 	}
 	for _, state := range l.pods {
 		for r := range state.own {
-			known[state.workload][r].add(&state.own[r])
+			known[state.workload][r].add(&state.own[r], state.base[r], l.counted(state))
 		}
 	}
 	exported := make([]Past, 0, len(known))
@@ -51,7 +54,11 @@ func (l *Learner) Export() []Past {
 		e := Past{Namespace: workload.Namespace, Kind: workload.Kind, Name: workload.Name}
 		for r, p := range pasts {
 			if p.pods > 0 {
-				*e.usage()[r] = PastUsage{p.pods, p.readings, p.mean, p.class == requested}
+				u := PastUsage{Pods: p.pods, Seconds: p.seconds, Mean: p.mean, Request: p.base}
+				if d := &w.day[r]; d.weight > 0 {
+					u.Cosine, u.Sine, u.Days = 2*d.cosine/d.weight, 2*d.sine/d.weight, d.span/oneDay
+				}
+				*e.usage()[r] = u
 				isKnown = true
 			}
 		}
@@ -62,22 +69,25 @@ func (l *Learner) Export() []Past {
 	return exported
 }
 
-// Import adds the histories that another learner exported age seconds before, and returns the new model. Older histories have
-// less weight. Existing histories are kept.
-func (l *Learner) Import(exported []Past, age float64) *Model {
-	decay := math.Exp2(-max(age, 0) / l.options.HalfLife)
+// Import adds the histories that another learner exported at the second saved, and returns the new model. now is the present
+// second. Older histories have less weight. Existing histories are kept. Pods that were created before saved are in the
+// histories, and count again only as far as the histories have decayed.
+func (l *Learner) Import(exported []Past, saved, now float64) *Model {
+	l.last, l.saved = max(l.last, now), saved
+	decay := l.decaySince(saved)
 	for i := range exported {
 		e := &exported[i]
 		w := l.workload(resources.Workload{Namespace: e.Namespace, Kind: e.Kind, Name: e.Name}.Key())
 		for r, u := range e.usage() {
-			if w.past[r].pods > 0 || !(u.Pods > 0 && u.Readings > 0 && u.Mean >= 0) {
+			if w.past[r].pods > 0 || !(u.Pods > 0 && u.Seconds > 0 && isAmount(u.Mean) && isAmount(u.Request)) {
 				continue
 			}
-			class := int8(requested)
-			if !u.Requested {
-				class = unrequested
+			w.past[r] = past{pods: u.Pods * decay, seconds: u.Seconds, mean: u.Mean, base: u.Request}
+			w.request[r] = max(w.request[r], u.Request)
+			if u.Days > 0 && isAmount(math.Abs(u.Cosine)) && isAmount(math.Abs(u.Sine)) {
+				span := min(u.Days*oneDay, 4*dayHalfLife) * math.Exp2(-max(now-saved, 0)/dayHalfLife)
+				w.day[r] = day{cosine: u.Cosine * span / 2, sine: u.Sine * span / 2, weight: span, span: span}
 			}
-			w.past[r] = past{pods: u.Pods * decay, readings: u.Readings * decay, mean: u.Mean, class: class}
 		}
 	}
 	for r := range l.resources {

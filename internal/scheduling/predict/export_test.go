@@ -36,15 +36,15 @@ func TestExportAndImport(t *testing.T) {
 	}
 	for _, age := range []float64{0, DefaultHalfLife} {
 		second := NewLearner(options)
-		imported := second.Import(exported, age)
+		imported := second.Import(exported, 99*60, 99*60+age)
 		restored := second.Observe(&Reading{Second: 101 * 60, Nodes: []NodeReading{{Name: "n", Pods: pods(false, podStates{})}}})
 		// The older the history, the lower the number of pods, and the closer the expectation to the mean of all workloads.
 		tolerance := 0.03 + 0.12*age/DefaultHalfLife
 		for _, name := range []string{"half", "tenth"} {
 			key := resources.Workload{Namespace: "default", Kind: "Deployment", Name: name}.Key()
-			want := learned.Ratio(key, CPU, amounts[CPU])
+			want := learned.Estimate(key, CPU, amounts[CPU].Request)
 			for when, model := range map[string]*Model{"before": imported, "after": restored} {
-				if got := model.Ratio(key, CPU, amounts[CPU]); got.Pods == 0 || math.Abs(want.Mean-got.Mean) > tolerance {
+				if got := model.Estimate(key, CPU, amounts[CPU].Request); got.Pods == 0 || math.Abs(want.Mean-got.Mean) > 1000*tolerance {
 					t.Errorf("%s, %.0f s old, %s the first reading: %+v, want about %+v", name, age, when, got, want)
 				}
 			}
@@ -55,7 +55,7 @@ func TestExportAndImport(t *testing.T) {
 	}
 	// Half as many pods count after the half-life.
 	second := NewLearner(options)
-	second.Import(exported, DefaultHalfLife)
+	second.Import(exported, 0, DefaultHalfLife)
 	for _, e := range second.Export() {
 		for _, before := range exported {
 			if e.Name == before.Name && math.Abs(e.CPU.Pods-before.CPU.Pods/2) > 1e-9 {
@@ -69,16 +69,20 @@ func TestExportAndImport(t *testing.T) {
 func TestImportIgnoresImpossibleValues(t *testing.T) {
 	l := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600})
 	pastOf := func(u PastUsage) []Past { return []Past{{Namespace: "default", Kind: "Job", Name: "a", CPU: u}} }
-	for _, u := range []PastUsage{{0, 1, 1, true}, {1, 0, 1, true}, {1, 1, -1, true}, {math.NaN(), 1, 1, true}, {1, 1, math.NaN(), true}} {
-		l.Import(pastOf(u), 0)
+	for _, u := range []PastUsage{
+		{Seconds: 60, Mean: 1, Request: 1}, {Pods: 1, Mean: 1, Request: 1}, {Pods: 1, Seconds: 60, Mean: -1, Request: 1},
+		{Pods: math.NaN(), Seconds: 60, Mean: 1, Request: 1}, {Pods: 1, Seconds: 60, Mean: math.NaN(), Request: 1},
+		{Pods: 1, Seconds: 60, Mean: 1, Request: math.Inf(1)},
+	} {
+		l.Import(pastOf(u), 0, 0)
 		if got := l.Export(); len(got) != 0 {
 			t.Errorf("%+v: exported %+v", u, got)
 		}
 	}
 	for _, mean := range []float64{0.5, 0.9} {
-		l.Import(pastOf(PastUsage{1, 1, mean, true}), -3600)
+		l.Import(pastOf(PastUsage{Pods: 1, Seconds: 60, Mean: mean, Request: 1}), 3600, 0)
 	}
-	if got := l.Export(); len(got) != 1 || got[0].CPU != (PastUsage{1, 1, 0.5, true}) {
+	if got := l.Export(); len(got) != 1 || got[0].CPU != (PastUsage{Pods: 1, Seconds: 60, Mean: 0.5, Request: 1}) {
 		t.Errorf("exported %+v, want what was imported first", got)
 	}
 }

@@ -31,10 +31,6 @@ func (f *fit) decay(factor float64) {
 	f.yz *= factor
 }
 
-// outlier is the number of deviations above which the influence of a node stays constant (Huber's
-// function).
-const outlier = 2.5
-
 // add adds the load of a node and its variance.
 func (f *fit) add(requests, pods, load, variance float64) {
 	residual := load - f.mean[requested]*requests - f.mean[unrequested]*pods

@@ -1,53 +1,40 @@
 package predict
 
 import (
+	"math"
 	"slices"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// history is the usage of one pod, as multiples of its base: decaying sums of a weight, the mean, and
-// the squared differences from the mean.
+// history is the usage of one pod, in millicores or bytes.
 type history struct {
-	weight, mean, squares float64
-	// last is the newest usage.
-	last float64
-	// block is the sum of the readings of the present block, blocks are the means of the previous ones.
-	block, inBlock float64
-	blocks         struct{ count, mean, squares float64 }
-	class          int8
+	// seconds is the decaying length of the history, mean the mean over it, and last the newest usage.
+	seconds, mean, last float64
+	// recent is the mean over about an hour, recentSeconds the decaying length of that hour.
+	recent, recentSeconds float64
+	periods               periods
 }
 
-// blockSize is the number of readings in a block. The variance of the means of blocks shows for how long
-// the usage of a pod remains the same.
-const blockSize = 10
+// decays are factors by which previous readings decay.
+type decays struct {
+	history, recent float64
+}
 
-// add adds a usage after the previous ones have decayed.
-func (h *history) add(x, decay float64, class int) {
-	if int(h.class) != class {
-		*h = history{class: int8(class)} // the pod was resized
-	}
-	h.weight = h.weight*decay + 1
-	h.squares *= decay
-	change := x - h.mean
-	h.mean += change / h.weight
-	h.squares += change * (x - h.mean)
+// recentHalfLife is the time in seconds after which a reading counts half in the recent usage of a pod.
+const recentHalfLife = 3600
+
+// add adds the usage of some seconds after the previous ones have decayed.
+func (h *history) add(x, seconds float64, decay *decays) {
+	h.seconds = h.seconds*decay.history + seconds
+	h.mean += (x - h.mean) * seconds / h.seconds
+	h.recentSeconds = h.recentSeconds*decay.recent + seconds
+	h.recent += (x - h.recent) * seconds / h.recentSeconds
 	h.last = x
-	h.block += x
-	h.inBlock++
-	if h.inBlock == blockSize {
-		b, mean := &h.blocks, h.block/blockSize
-		b.count = b.count*decay + 1
-		b.squares *= decay
-		change := mean - b.mean
-		b.mean += change / b.count
-		b.squares += change * (mean - b.mean)
-		h.block, h.inBlock = 0, 0
-	}
 }
 
-// isLong reports whether the history is long enough for variances over time.
-func (h *history) isLong() bool { return h.weight >= 2*blockSize }
+// remaining returns for how many more seconds the pod is expected to run: as long as it has run, within bounds.
+func (h *history) remaining() float64 { return min(max(h.seconds, 3600), 24*3600) }
 
 // PodState is the state of a learner for one pod. The zero value is a new pod.
 type PodState struct {
@@ -55,6 +42,9 @@ type PodState struct {
 	node     *nodeState
 	// reading is the number of the newest reading that has the pod.
 	reading uint64
+	// created is the second of its creation.
+	created float64
+	base    [Resources]float64 // 0 without a request
 	own     [Resources]history
 }
 
@@ -62,117 +52,84 @@ type PodState struct {
 type workloadState struct {
 	key     resources.WorkloadKey
 	reading uint64
+	// request is the largest of its pods.
+	request [Resources]float64
 	past    [Resources]past
 	now     [Resources]pool
-	ratio   [Resources]Ratio
-	// sum and squares add up deviations, and count counts them, over the pods of the node or reading that is
-	// being processed.
-	sum, squares float64
-	count        int
+	// volatility is the variance over time of the pods in relation to that of their class.
+	volatility [Resources]ratio
+	day        [Resources]day
+	estimate   [Resources]workloadEstimate
+	// sum and squares add up deviations, over the pods of the node or reading that is being processed; expected adds up the
+	// expected deviations, and count counts them.
+	sum, squares, expected float64
+	count                  int
 }
 
-// past is the usage of the pods of a workload that have ended.
+// past is the usage of the pods of a workload that have ended, and of the pods that a previous process has seen.
 type past struct {
-	// pods is their decayed number, readings the decayed sum of their weights.
-	pods, readings float64
-	// mean is the mean of the means of the pods.
-	mean  float64
-	class int8
+	// pods is their decayed number, seconds the mean length of their histories, mean the mean of their means.
+	pods, seconds, mean float64
+	// base is the mean of their requests, 0 without a request.
+	base float64
 }
 
-// add adds the history of a pod that ended. As in a pool, pods with a request replace pods without one.
-func (p *past) add(h *history) {
-	switch {
-	case h.weight < minimumForPast, p.pods > 0 && h.class > p.class:
+// add adds the history of a pod that counts as some pods.
+func (p *past) add(h *history, base, pods float64) {
+	if h.seconds < minimumForPast || pods <= 0 {
 		return
-	case h.class < p.class, p.pods == 0:
-		*p = past{class: h.class}
 	}
-	p.pods++
-	p.mean += (h.mean - p.mean) / p.pods
-	p.readings += h.weight
+	p.pods += pods
+	p.mean += (h.mean - p.mean) * pods / p.pods
+	p.seconds += (h.seconds - p.seconds) * pods / p.pods
+	p.base += (base - p.base) * pods / p.pods
 }
 
-// minimumForPast is the weight of a history below which it is dropped when the pod ends.
-const minimumForPast = 1
+// minimumForPast is the length in seconds of a history below which it is dropped when the pod ends.
+const minimumForPast = 60
 
-func (p *past) decay(factor float64) {
-	p.pods *= factor
-	p.readings *= factor
-}
-
-// pool is the usage of the pods of a workload, present and past, in one reading.
+// pool is the usage of the pods of a workload, present and past, in one reading. Variances are in the unit of square.
 type pool struct {
-	// pods is the number of pods, mean the mean of their means.
-	pods, mean float64
-	// long, longReadings and squares are the number of pods with a long history, the sum of their
-	// weights, and the sum of the squared differences of the readings from the mean of their pod.
-	long, longReadings, squares float64
-	// blocks is the number of complete blocks less one per pod, blockSquares the sum of the squared
-	// differences of the means of blocks from their mean.
-	blocks, blockSquares float64
-	// present is the number of pods that have not ended.
-	present float64
-	// between is the sum of the squared differences of the pods' means.
-	between float64
-	// inverse is the sum of the inverse weights of the pods.
-	inverse float64
-	class   int8
-}
-
-// add adds the history of a pod. If only some pods of a workload have a request, the pods without one are ignored.
-func (p *pool) add(h *history) {
-	switch {
-	case h.weight == 0, p.pods > 0 && h.class > p.class:
-		return
-	case h.class < p.class:
-		*p = pool{}
-	}
-	p.class = h.class
-	p.pods++
-	p.present++
-	change := h.mean - p.mean
-	p.mean += change / p.pods
-	p.between += change * (h.mean - p.mean)
-	p.inverse += 1 / h.weight
-	if h.isLong() {
-		p.long++
-		p.longReadings += h.weight
-		p.squares += h.squares
-		if h.blocks.count > 1 {
-			p.blocks += h.blocks.count - 1
-			p.blockSquares += h.blocks.squares
-		}
-	}
-}
-
-// addPast adds the pods that ended.
-func (p *pool) addPast(past *past) {
-	if past.pods < 0.01 || (p.pods > 0 && past.class != p.class) {
-		return
-	}
-	p.class = past.class
-	total := p.pods + past.pods
-	p.mean += (past.mean - p.mean) * past.pods / total
-	p.inverse += past.pods * past.pods / past.readings
-	p.pods = total
-}
-
-// Ratio is the expected use of the pods of a workload, as a multiple of their base.
-type Ratio struct {
-	// Mean is the mean of the workload, Unknown the variance of its estimate.
-	Mean, Unknown float64
-	// Pod is the variance between the pods of the workload, Time the variance of a pod over time.
-	Pod, Time float64
-	// Pods is the number of pods behind the ratio; 0 for the ratio of the class.
-	Pods  float64
+	// pods is the number of pods, mean the mean of their means, weighted by precision, and precision the sum of the weights.
+	pods, mean, precision float64
+	// uncertain is the sum of the variances over time of the means.
+	uncertain float64
+	// present is the number of pods that run, plain the mean of their means and between the sum of the squared differences
+	// from it. presentUncertain is the part of uncertain that they have.
+	present, plain, between, presentUncertain float64
+	// base is the mean of the requests; it is 0 if no pod has one.
+	base  float64
 	class int8
+}
+
+// add adds a number of pods whose means have a variance over time.
+func (p *pool) add(pods, mean, base, uncertain, pod float64) {
+	weight := pods / (pod + uncertain)
+	p.pods += pods
+	p.base += (base - p.base) * pods / p.pods
+	p.precision += weight
+	p.mean += (mean - p.mean) * weight / p.precision
+	p.uncertain += pods * uncertain
+}
+
+// addPresent adds a pod that runs to the variance between pods.
+func (p *pool) addPresent(mean, uncertain float64) {
+	p.present++
+	change := mean - p.plain
+	p.plain += change / p.present
+	p.between += change * (mean - p.plain)
+	p.presentUncertain += uncertain
 }
 
 // observePods adds the usage of pods to their histories, and drops pods that are gone.
-func (l *Learner) observePods(reading *Reading, decay float64) {
+func (l *Learner) observePods(reading *Reading, elapsed float64, decay decays) {
 	for r := range l.resources {
-		l.resources[r].together.decay(decay)
+		state := &l.resources[r]
+		state.together.decay(decay.history)
+		state.common.decay(decay.history)
+		for c := range state.classes {
+			state.classes[c].scales.decay(decay.history)
+		}
 	}
 	l.found = l.found[:0]
 	for i := range reading.Nodes {
@@ -182,7 +139,7 @@ func (l *Learner) observePods(reading *Reading, decay float64) {
 			state := l.pod(p)
 			l.found = append(l.found, state)
 			if p.IsUsed {
-				l.observeUse(state, p, decay)
+				l.observeUse(state, p, max(elapsed, 1), &decay)
 			}
 		}
 	}
@@ -193,7 +150,8 @@ func (l *Learner) observePods(reading *Reading, decay float64) {
 	for key, w := range l.workloads {
 		kept := w.reading == l.readings
 		for r := range w.past {
-			w.past[r].decay(decay)
+			w.past[r].pods *= decay.history
+			w.volatility[r].decay(decay.history)
 			kept = kept || w.past[r].pods > forgetBelow
 		}
 		if !kept {
@@ -209,11 +167,20 @@ func (l *Learner) forgetPods() {
 			return false
 		}
 		for r := range state.own {
-			state.workload.past[r].add(&state.own[r])
+			state.workload.past[r].add(&state.own[r], state.base[r], l.counted(state))
 		}
 		*state = PodState{}
 		return true
 	})
+}
+
+// counted returns the part of a pod that the past of its workload does not have yet: a pod that ran when the history was saved
+// is in the imported past, and counts again as that past decays.
+func (l *Learner) counted(state *PodState) float64 {
+	if state.created >= l.saved {
+		return 1
+	}
+	return 1 - l.decaySince(l.saved)
 }
 
 // forgetBelow is the decayed number of ended pods below which a workload without pods is forgotten.
@@ -229,7 +196,15 @@ func (l *Learner) pod(p *PodReading) *PodState {
 		state.workload = l.workload(p.Workload)
 		l.pods = append(l.pods, state)
 	}
-	state.reading, state.workload.reading = l.readings, l.readings
+	w := state.workload
+	if w.reading != l.readings {
+		w.reading, w.request = l.readings, [Resources]float64{}
+	}
+	state.reading, state.created = l.readings, p.Created
+	for r := range state.base {
+		state.base[r] = p.Amounts[r].Request
+		w.request[r] = max(w.request[r], state.base[r])
+	}
 	return state
 }
 
@@ -237,33 +212,54 @@ func (l *Learner) workload(key resources.WorkloadKey) *workloadState {
 	w, ok := l.workloads[key]
 	if !ok {
 		w = &workloadState{key: key}
+		for r := range w.volatility {
+			w.volatility[r] = ratio{prior: 1, weight: priorPairs}
+		}
 		l.workloads[key] = w
 	}
 	return w
 }
 
 // observeUse adds the usage of a pod.
-func (l *Learner) observeUse(state *PodState, p *PodReading, decay float64) {
+func (l *Learner) observeUse(state *PodState, p *PodReading, elapsed float64, decay *decays) {
+	w := state.workload
 	for r := range state.own {
-		base, class := p.Amounts[r].base()
-		x := p.Used[r] / base
-		state.own[r].add(x, decay, class)
-	}
-	if w := state.workload; state.own[CPU].weight >= blockSize {
-		l.addCorrelated(w, state.own[CPU].last-state.own[CPU].mean)
+		own := &state.own[r]
+		own.add(p.Used[r], elapsed, decay)
+		w.day[r].add(&l.now, own.last-own.mean, elapsed, l.readings)
+		class := &l.resources[r].classes[w.now[r].class]
+		square := class.square(class.unit(p.Amounts[r].Request), own.mean)
+		own.periods.add(p.Used[r], elapsed, func(level int, squared float64) {
+			expected := class.scales.after[level] - class.scales.after[level+1]
+			x := min(squared/square, extreme*expected)
+			class.scales.above[level] += x
+			class.scales.below[level]++
+			w.volatility[r].add(x/max(expected, tiny), 1)
+		})
+		if r == CPU && own.seconds >= 10*shortest {
+			l.addCorrelated(w, own.last-own.mean, math.Sqrt(class.scales.after[0]*square))
+		}
 	}
 }
 
-// settleTogether updates the correlation over time of the pods of a workload. For n differences d from
+// settleTogether updates the correlation over time of the pods of a workload, and of the workloads. For n differences d from
 // the means of the pods, the expected value of (sum d)^2 - sum d^2 is correlation x (n-1) x sum d^2.
 func (l *Learner) settleTogether() {
-	q := &l.resources[CPU].together
+	state := &l.resources[CPU]
+	sum, squares, expected, expectedSquares := 0.0, 0.0, 0.0, 0.0
 	for _, w := range l.touched {
 		if w.count > 1 && w.squares > 0 {
 			scale := float64(w.count-1) * w.squares
-			q.add((w.sum*w.sum-w.squares)/scale, 1)
+			state.together.add((w.sum*w.sum-w.squares)/scale, 1)
 		}
-		w.sum, w.squares, w.count = 0, 0, 0
+		// One workload cannot decide: its deviation counts as at most some times of what is expected.
+		d := min(max(w.sum, -outlier*w.expected), outlier*w.expected)
+		sum, squares = sum+d, squares+d*d
+		expected, expectedSquares = expected+w.expected, expectedSquares+w.expected*w.expected
+		w.sum, w.squares, w.expected, w.count = 0, 0, 0, 0
 	}
 	l.touched = l.touched[:0]
+	if pairs := expected*expected - expectedSquares; pairs > 1e-9*expectedSquares {
+		state.common.add((sum*sum-squares)/pairs, 1)
+	}
 }

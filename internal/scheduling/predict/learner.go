@@ -18,6 +18,8 @@ type PodReading struct {
 	// Used is the usage of the pod, if IsUsed is set.
 	Used   [Resources]float64
 	IsUsed bool
+	// Created is the second of the creation of the pod.
+	Created float64
 }
 
 // Measured is the measured load of one resource of a node.
@@ -32,6 +34,8 @@ type Measured struct {
 type NodeReading struct {
 	Name     string
 	Measured [Resources]Measured
+	// Capacity is the most that a pod of the node can use, 0 if it is not known. Usage above it is ignored.
+	Capacity [Resources]float64
 	Pods     []PodReading
 	// Predicted is set by Learner.Observe to the mean that the earlier readings predict; not a number if
 	// the node had not been measured before.
@@ -59,7 +63,9 @@ func (n *NodeReading) check() {
 	}
 	for i := range n.Pods {
 		p := &n.Pods[i]
-		p.IsUsed = p.IsUsed && isAmount(p.Used[CPU]) && isAmount(p.Used[Memory])
+		for r, used := range p.Used {
+			p.IsUsed = p.IsUsed && isAmount(used) && (n.Capacity[r] <= 0 || used <= n.Capacity[r])
+		}
 		if !(p.Seen >= 0 && p.Seen <= 1) {
 			p.Seen = 1
 		}
@@ -114,11 +120,14 @@ const (
 type Learner struct {
 	options   Options
 	last      float64 // second of the newest reading
+	now       daytime // of the newest reading
+	saved     float64 // second at which the imported history was saved
 	readings  uint64
 	pods      []*PodState
 	workloads map[resources.WorkloadKey]*workloadState
 	nodes     map[string]*nodeState
 	resources [Resources]resourceState
+	trial     trial
 	// found has the states of the pods of the current reading, in its order.
 	found []*PodState
 	// touched are the workloads of the node that is being processed.
@@ -129,7 +138,12 @@ type Learner struct {
 
 // NewLearner returns a learner without readings.
 func NewLearner(options Options) *Learner {
-	l := &Learner{options: options, workloads: map[resources.WorkloadKey]*workloadState{}, nodes: map[string]*nodeState{}}
+	l := &Learner{
+		options:   options,
+		saved:     math.Inf(-1),
+		workloads: map[resources.WorkloadKey]*workloadState{},
+		nodes:     map[string]*nodeState{},
+	}
 	for r := range l.resources {
 		l.resources[r].reset(priors[r], options.Without&Fit != 0)
 	}
@@ -138,18 +152,16 @@ func NewLearner(options Options) *Learner {
 
 // resourceState is the state of the estimates of one resource over all pods.
 type resourceState struct {
+	known   [classes]classEstimate
 	classes [classes]classState
 	fit     fit
-	// timeScale corrects the prior's variance over time by the measured variance of nodes. drift is the
-	// variance of the difference between the mean of a window and the mean over time, as a fraction of
-	// the variance over time.
-	timeScale, drift ratio
-	// spread corrects the prior's variances between pods by the loads of nodes.
-	spread ratio
+	// timeScale corrects the prior's variance over time by the measured variance of nodes, spread its variances between pods by
+	// the loads of nodes.
+	timeScale, spread ratio
 	// timeScaleNow and spreadNow are the values that the classes use.
 	timeScaleNow, spreadNow float64
-	// together is the correlation over time of the pods of a workload.
-	together ratio
+	// together is the correlation over time of the pods of a workload, common that of the workloads.
+	together, common ratio
 }
 
 // together returns the correlation over time of the pods of a workload, which is the same for all resources.
@@ -158,6 +170,16 @@ func (l *Learner) together() float64 {
 		return 0
 	}
 	return l.resources[CPU].together.value(0, 1)
+}
+
+// common returns the correlation over time of different workloads, at most that of the pods of a workload.
+func (l *Learner) common() float64 {
+	return min(l.resources[CPU].common.value(0, 1), l.together())
+}
+
+// decaySince returns the weight of a reading at a second.
+func (l *Learner) decaySince(second float64) float64 {
+	return math.Exp2(-max(l.last-second, 0) / l.options.HalfLife)
 }
 
 // ratio is a quotient of two decaying sums, which begins at a prior of some weight.
@@ -175,14 +197,15 @@ func (q *ratio) value(low, high float64) float64 {
 func (s *resourceState) reset(prior [classes]Prior, isFixed bool) {
 	s.timeScaleNow, s.spreadNow = 1, 1
 	for c := range s.classes {
-		s.classes[c] = classState{prior: prior[c], isFixed: isFixed}
+		s.known[c].class = int8(c)
+		s.classes[c] = classState{classEstimate: &s.known[c], prior: prior[c], isFixed: isFixed}
 		s.classes[c].settle(prior[c].Mean, 1, 1)
 	}
 	s.fit.reset(prior[requested].Mean, prior[unrequested].Mean)
 	s.timeScale = ratio{prior: 1, weight: 3}
-	s.drift = ratio{prior: 0.3, weight: 3}
 	s.spread = ratio{prior: 1, weight: 5}
 	s.together = ratio{prior: 0.5, weight: 20}
+	s.common = ratio{weight: 1000}
 }
 
 // Observe learns from a reading and returns the new model. A reading that is not newer than the
@@ -197,17 +220,22 @@ func (l *Learner) Observe(reading *Reading) *Model {
 	}
 	l.last = reading.Second
 	l.readings++
+	l.now = newDaytime(reading.Second, elapsed)
 	decay := math.Exp2(-elapsed / l.options.HalfLife)
-	l.observePods(reading, decay)
+	l.observePods(reading, elapsed, decays{decay, math.Exp2(-elapsed / recentHalfLife)})
 	overlap := 1.0
 	if reading.Window > 0 && elapsed > 0 {
 		overlap = max(1, reading.Window/elapsed)
 	}
+	model, requests := 0.0, 0.0
 	for r := range l.resources {
 		l.estimateWorkloads(r)
 		l.fitClasses(reading, r, decay, overlap)
-		l.filterNodes(r, elapsed, overlap)
+		l.filterNodes(reading, r, elapsed)
+		m, q := compareErrors(l.observations, r)
+		model, requests = model+m, requests+q
 	}
+	l.trial.compare(reading, model, requests)
 	l.placePods(reading)
 	l.forgetNodes()
 	return l.model()

@@ -9,10 +9,13 @@ import (
 
 // Model has the estimates of a Learner after a reading. It is immutable.
 type Model struct {
-	classes   [Resources][classes]Ratio
-	together  float64
-	workloads map[resources.WorkloadKey]*[Resources]Ratio
-	nodes     map[string]*[Resources]Shift
+	classes          [Resources][classes]classEstimate
+	together, common float64
+	workloads        map[resources.WorkloadKey]*[Resources]workloadEstimate
+	nodes            map[string]*[Resources]Shift
+	// known is the number of workloads whose usage is known.
+	known   int
+	isAside bool
 }
 
 // Shift is the usage of the pods of a node minus the usage expected of their workloads.
@@ -29,21 +32,25 @@ func NewModel() *Model { return NewLearner(Options{HistoryWeight: 1, HalfLife: 1
 func (l *Learner) model() *Model {
 	m := &Model{
 		together:  l.together(),
-		workloads: make(map[resources.WorkloadKey]*[Resources]Ratio, len(l.workloads)),
+		common:    l.common(),
+		workloads: make(map[resources.WorkloadKey]*[Resources]workloadEstimate, len(l.workloads)),
 		nodes:     make(map[string]*[Resources]Shift, len(l.nodes)),
 	}
 	for r := range l.resources {
-		s := &l.resources[r]
-		for c := range s.classes {
-			m.classes[r][c] = s.classes[c].ratio(&pool{}, 0, int8(c))
+		m.classes[r] = l.resources[r].known
+	}
+	estimates := make([][Resources]workloadEstimate, 0, len(l.workloads))
+	for key, w := range l.workloads {
+		if w.estimate[CPU].pods > 0 || w.estimate[Memory].pods > 0 {
+			estimates = append(estimates, w.estimate)
+			m.workloads[key] = &estimates[len(estimates)-1]
 		}
 	}
-	ratios := make([][Resources]Ratio, 0, len(l.workloads))
-	for key, w := range l.workloads {
-		if w.ratio[CPU].Pods > 0 || w.ratio[Memory].Pods > 0 {
-			ratios = append(ratios, w.ratio)
-			m.workloads[key] = &ratios[len(ratios)-1]
-		}
+	m.known = len(m.workloads)
+	if l.trial.isAside {
+		aside := NewModel()
+		aside.known, aside.isAside = m.known, true
+		return aside
 	}
 	shifts := make([][Resources]Shift, 0, len(l.nodes))
 	if l.options.Without&Blending != 0 {
@@ -53,7 +60,7 @@ func (l *Learner) model() *Model {
 		var shift [Resources]Shift
 		for r := range shift {
 			f := &state.filters[r]
-			shift[r] = Shift{f.shift + state.own[r].Mean, max(f.known-f.variance, 0) + state.own[r].Known}
+			shift[r] = Shift{f.shift + state.own[r].Mean, f.known + state.own[r].Known}
 		}
 		shifts = append(shifts, shift)
 		m.nodes[name] = &shifts[len(shifts)-1]
@@ -62,27 +69,29 @@ func (l *Learner) model() *Model {
 }
 
 // Workloads returns the number of workloads whose usage is known.
-func (m *Model) Workloads() int { return len(m.workloads) }
+func (m *Model) Workloads() int { return m.known }
 
-// Ratio returns the expected ratio of the pods of a workload, given the declared amount of one of them.
-func (m *Model) Ratio(key resources.WorkloadKey, r int, amount Amount) Ratio {
-	return m.ratio(m.workload(key), r, amount)
+// IsAside reports whether the model predicts by requests alone, because what was learned had larger errors.
+func (m *Model) IsAside() bool { return m.isAside }
+
+// Estimate returns the expected use of a pod of a workload with a request.
+func (m *Model) Estimate(key resources.WorkloadKey, r int, request float64) Estimate {
+	return m.estimate(m.workload(key), r, request)
 }
 
-// workload returns the ratios of a workload, nil if it is not known.
-func (m *Model) workload(key resources.WorkloadKey) *[Resources]Ratio {
+// workload returns the estimates of a workload, nil if it is not known.
+func (m *Model) workload(key resources.WorkloadKey) *[Resources]workloadEstimate {
 	if key == (resources.WorkloadKey{}) {
 		return nil
 	}
 	return m.workloads[key]
 }
 
-func (m *Model) ratio(workload *[Resources]Ratio, r int, amount Amount) Ratio {
-	_, class := amount.base()
-	if workload != nil && workload[r].Pods > 0 && int(workload[r].class) == class {
-		return workload[r]
+func (m *Model) estimate(workload *[Resources]workloadEstimate, r int, request float64) Estimate {
+	if workload == nil {
+		return expect(&m.classes[r], nil, request)
 	}
-	return m.classes[r][class]
+	return expect(&m.classes[r], &workload[r], request)
 }
 
 // Expected is the expected use of a pod.
@@ -94,6 +103,8 @@ type Expected struct {
 	// Shared is the deviation of the estimated mean of the workload, which all its pods have in common; Own
 	// is the deviation of the pod from the mean of its workload.
 	Shared, Own float64
+	// Wave is how the use follows the day.
+	Wave Wave
 	// Limit is infinite if the pod has none.
 	Limit float64
 }
@@ -101,11 +112,10 @@ type Expected struct {
 // Expect returns the expected use of a pod.
 func (m *Model) Expect(p *Declared, r int) Expected { return m.expect(p, m.workload(p.Workload), r) }
 
-func (m *Model) expect(p *Declared, workload *[Resources]Ratio, r int) Expected {
+func (m *Model) expect(p *Declared, workload *[Resources]workloadEstimate, r int) Expected {
 	amount := p.Amounts[r].checked()
-	base, _ := amount.base()
-	q := m.ratio(workload, r, amount)
-	e := Expected{base * q.Mean, base * math.Sqrt(q.Time), base * math.Sqrt(q.Unknown), base * math.Sqrt(q.Pod), math.Inf(1)}
+	q := m.estimate(workload, r, amount.Request)
+	e := Expected{q.Mean, math.Sqrt(q.Time), math.Sqrt(q.Unknown), math.Sqrt(q.Pod), q.Wave, math.Inf(1)}
 	if amount.Limit > 0 {
 		e.Limit = max(amount.Limit, amount.Request)
 		e.Mean = min(e.Mean, e.Limit)
@@ -126,6 +136,10 @@ type Sum struct {
 	// Mean includes Shift, the correction by the measured load of the node. Variance is the variance over
 	// time plus the variance of the estimate.
 	Mean, Shift, Variance float64
+	// Deviation is the sum of the deviations of the pods over time.
+	Deviation float64
+	// Wave is how the use of the pods follows the day: opposite peaks are balanced.
+	Wave Wave
 	// Limit is the sum of the limits, infinite if a pod has none.
 	Limit float64
 }
@@ -149,6 +163,7 @@ func (m *Model) Node(name string, pods []Declared) NodeUse {
 			e := m.expect(&pods[i], workload, r)
 			use.Sums[r].Mean += e.Mean
 			use.Sums[r].Limit += e.Limit
+			use.Sums[r].Wave.add(e.Wave)
 			own[r] += e.Own * e.Own
 			share[r].Deviation += e.Deviation
 			share[r].Shared += e.Shared
@@ -158,21 +173,39 @@ func (m *Model) Node(name string, pods []Declared) NodeUse {
 	shift := m.nodes[name]
 	for r := range Resources {
 		sum, shared := &use.Sums[r], 0.0
+		var over deviations
 		for i := range use.Shares {
 			share := &use.Shares[i][r]
-			sum.Variance += m.together*share.Deviation*share.Deviation + (1-m.together)*share.squares
+			over.add(share.Deviation, share.squares)
 			shared += share.Shared * share.Shared
 		}
+		sum.Deviation = over.sum
+		sum.Variance = over.variance(m.together, m.common)
 		unknown := shared + own[r]
 		if shift != nil {
 			expected := sum.Mean
 			sum.Mean = max(expected+shift[r].Mean, 0)
 			sum.Shift = sum.Mean - expected
-			unknown = max(unknown-shift[r].Known, 0)
+			unknown -= shift[r].Known
 		}
-		sum.Variance += unknown
+		sum.Variance = max(sum.Variance+unknown, 0)
 	}
 	return use
+}
+
+// deviations adds up the deviations over time of workloads.
+type deviations struct{ sum, squaredSums, squares float64 }
+
+// add adds a workload by the sum of the deviations of its pods and the sum of their squares.
+func (d *deviations) add(sum, squares float64) {
+	d.sum += sum
+	d.squaredSums += sum * sum
+	d.squares += squares
+}
+
+// variance returns the variance of the sum of all deviations, given the correlation of the pods of a workload and of workloads.
+func (d *deviations) variance(together, common float64) float64 {
+	return together*d.squaredSums + (1-together)*d.squares + common*max(d.sum*d.sum-d.squaredSums, 0)
 }
 
 // share returns the share of a workload, and adds it if it is missing.
@@ -194,12 +227,17 @@ func (u *NodeUse) Share(key resources.WorkloadKey) *[Resources]Share {
 	return nil
 }
 
-// Peak returns the predicted peak of a resource of a node with one more pod, k deviations above the mean.
+// Peak returns the predicted peak of a resource of a node with one more pod, k deviations above the highest mean of the day.
 // share is the share of the pod's workload on the node, nil if the workload has no pod there.
 func (m *Model) Peak(sum *Sum, share *[Resources]Share, pod *Expected, r int, k float64) float64 {
 	variance := sum.Variance + pod.Deviation*pod.Deviation + pod.Own*pod.Own + pod.Shared*pod.Shared
+	others := sum.Deviation
 	if share != nil {
 		variance += 2 * (m.together*share[r].Deviation*pod.Deviation + share[r].Shared*pod.Shared)
+		others -= share[r].Deviation
 	}
-	return min(sum.Mean+pod.Mean+k*math.Sqrt(variance), sum.Limit+pod.Limit)
+	variance += 2 * m.common * max(others, 0) * pod.Deviation
+	wave := sum.Wave
+	wave.add(pod.Wave)
+	return min(sum.Mean+pod.Mean+wave.Amplitude()+k*math.Sqrt(variance), sum.Limit+pod.Limit)
 }

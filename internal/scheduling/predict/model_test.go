@@ -62,9 +62,11 @@ func somePod(t *rapid.T, keys []resources.WorkloadKey) Declared {
 // peakOracle computes the predicted peak of pods by the sum over all pairs of them.
 func peakOracle(m *Model, name string, pods []Declared, r int, k float64) float64 {
 	mean, time, unknown, limit := 0.0, 0.0, 0.0, 0.0
+	var wave Wave
 	for i := range pods {
 		a := m.Expect(&pods[i], r)
 		mean, limit = mean+a.Mean, limit+a.Limit
+		wave.add(a.Wave)
 		for j := range pods {
 			b := m.Expect(&pods[j], r)
 			switch {
@@ -74,13 +76,15 @@ func peakOracle(m *Model, name string, pods []Declared, r int, k float64) float6
 			case pods[i].Workload == pods[j].Workload:
 				time += m.together * a.Deviation * b.Deviation
 				unknown += a.Shared * b.Shared
+			default:
+				time += m.common * a.Deviation * b.Deviation
 			}
 		}
 	}
 	if shift, ok := m.nodes[name]; ok {
 		mean, unknown = mean+shift[r].Mean, unknown-shift[r].Known
 	}
-	return min(mean+k*math.Sqrt(time+unknown), limit)
+	return min(mean+wave.Amplitude()+k*math.Sqrt(time+unknown), limit)
 }
 
 // TestPeak compares the peak of a node and a pending pod, which is computed from sums per workload, with the sum over
@@ -140,9 +144,9 @@ func TestPeakIsMonotone(t *testing.T) {
 
 // TestUnmeasured checks the expectations before the first measurement:
 //
-//	request 400:   mean 400, over time 0.4 x 400 = 160, own 0.2 x 400 = 80, workload 0.4 x 400 = 160
-//	two such pods of different workloads: variance 2 x (160^2 + 80^2 + 160^2) = 115200, peak 800 + 2 x 339.4 = 1478.8
-//	of the same, with a correlation of 0.5: + 2 x 0.5 x 160^2 + 2 x 160^2 = 76800, peak 800 + 2 x 438.2 = 1676.4
+//	request 400:   mean 400, over time 0.4 x 400 = 160, own 0.3 x 400 = 120, workload 0.7 x 400 = 280
+//	two such pods of different workloads: variance 2 x (160^2 + 120^2 + 280^2) = 236800, peak 800 + 2 x 486.6 = 1773.2
+//	of the same, with a correlation of 0.5: + 2 x 0.5 x 160^2 + 2 x 280^2 = 182400, peak 800 + 2 x 647.5 = 2094.9
 //	no request:    mean 100, the CPU that kube-scheduler assumes
 //	limit 50:      mean 50
 func TestUnmeasured(t *testing.T) {
@@ -153,11 +157,11 @@ func TestUnmeasured(t *testing.T) {
 	}
 	on := m.Node("n", []Declared{*pod(a, 400, 0)})
 	pending := m.Expect(pod(b, 400, 0), CPU)
-	if got := peak(m, &on, &pending, b, CPU, 2); math.Abs(got-1478.8) > 0.1 {
-		t.Errorf("peak of different workloads %.1f, want 1478.8", got)
+	if got := peak(m, &on, &pending, b, CPU, 2); math.Abs(got-1773.2) > 0.1 {
+		t.Errorf("peak of different workloads %.1f, want 1773.2", got)
 	}
-	if got := peak(m, &on, &pending, a, CPU, 2); math.Abs(got-1676.4) > 0.1 {
-		t.Errorf("peak of one workload %.1f, want 1676.4", got)
+	if got := peak(m, &on, &pending, a, CPU, 2); math.Abs(got-2094.9) > 0.1 {
+		t.Errorf("peak of one workload %.1f, want 2094.9", got)
 	}
 	if got := m.Expect(pod(a, 0, 0), CPU).Mean; got != 100 {
 		t.Errorf("a pod without a request is expected to use %v, want 100", got)

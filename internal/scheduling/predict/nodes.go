@@ -10,11 +10,13 @@ type nodeState struct {
 	own [Resources]Shift
 }
 
-// filter is a Kalman filter of the shift of a node: the usage of its pods minus their expected usage.
+// filter is the difference of a node between its measured load and the expected usage of its pods.
 type filter struct {
-	shift, variance float64
-	// known is the variance of the expected usage at the previous reading, before the filter reduced it.
-	known float64
+	// mean is its mean over a number of seconds.
+	mean, seconds float64
+	// shift is how much of mean is believed. expected is the variance of the expected usage, and known the part of it by which
+	// the shift reduces it.
+	shift, expected, known float64
 }
 
 // driftTime is the time in seconds after which an unconfirmed shift has decayed to half.
@@ -25,6 +27,8 @@ type sums struct {
 	// mean is the expected load of the pods within the window; unknown is the variance of this
 	// expectation, retained the part of unknown from pods that the previous reading had on the node.
 	mean, unknown, retained float64
+	// byWorkload is the expectation without the histories of the pods themselves.
+	byWorkload float64
 	// time is the variance of the load over time.
 	time float64
 	// own is the part of the shift that the histories of the pods explain.
@@ -40,65 +44,83 @@ type sums struct {
 func (l *Learner) sums(node *NodeReading, found []*PodState, state *nodeState, r int) sums {
 	var s sums
 	resource := &l.resources[r]
-	together := l.together()
-	var unknown [classes]Ratio
-	for c := range unknown {
-		unknown[c] = resource.classes[c].ratio(&pool{}, 0, int8(c))
-	}
 	for i := range node.Pods {
 		p := &node.Pods[i]
 		pod := found[i]
-		base, class := p.Amounts[r].base()
-		q := &pod.workload.ratio[r]
-		if int(q.class) != class || q.Pods == 0 {
-			q = &unknown[class]
+		request := p.Amounts[r].Request
+		e := expect(&resource.known, &pod.workload.estimate[r], request)
+		class := &resource.classes[e.class]
+		wave := e.Wave.at(&l.now)
+		mean, variance := e.Mean, e.Pod
+		if own := &pod.own[r]; own.seconds > 0 {
+			o := class.observe(own, pod.workload.estimate[r].volatility)
+			change := o.gain * (own.recent - mean - wave)
+			s.own.Mean += change
+			s.own.Known += o.known * e.square
+			mean += change
+			variance = max(e.Pod-o.known*e.square, 0)
 		}
-		seen := base * p.Seen
-		own := &pod.own[r]
-		mean, variance := q.Mean, q.Pod
-		if own.weight > 0 && int(own.class) == class {
-			noise := resource.classes[class].time * resource.classes[class].correlation / own.weight * q.Mean * q.Mean
-			gain := gain(q.Pod, noise)
-			s.own.Mean += gain * (own.mean - mean) * base
-			s.own.Known += gain * variance * base * base
-			mean += gain * (own.mean - mean)
-			variance *= 1 - gain
-		}
-		s.mean += mean * seen
-		s.arrivals += mean * mean * base * base * p.Seen * (1 - p.Seen)
-		s.unknown += (variance + q.Unknown) * seen * seen
+		seen := p.Seen
+		s.mean += max(mean+wave, 0) * seen
+		s.byWorkload += (e.Mean + wave) * seen
+		s.arrivals += mean * mean * seen * (1 - seen)
+		unknown := (variance + e.Unknown) * seen * seen
+		s.unknown += unknown
 		if pod.node == state {
-			s.retained += (variance + q.Unknown) * seen * seen
+			s.retained += unknown
 		}
-		if class == requested {
-			s.requests += seen
+		if e.class == requested {
+			s.requests += request * seen
 		} else {
 			s.pods += seen
 		}
-		l.addCorrelated(pod.workload, math.Sqrt(q.Time)*seen)
+		deviation := math.Sqrt(e.Time) * seen
+		l.addCorrelated(pod.workload, deviation, deviation)
 	}
-	s.time = l.takeCorrelated(together)
+	s.time = l.takeCorrelated()
 	return s
 }
 
-// addCorrelated adds the deviation of a pod to the sums of its workload.
-func (l *Learner) addCorrelated(w *workloadState, deviation float64) {
+// observed is what the recent usage of a pod says about its usage for the time that it is expected to run.
+type observed struct {
+	// gain is how much of the difference from the mean of the workload remains, in [0, 1].
+	gain float64
+	// known is the variance, in the unit of square, by which the observation reduces that of the expectation.
+	known float64
+}
+
+// observe returns what a history says. The deviation of a pod from its workload remains as far as it is the deviation of the pod or
+// varies over longer times than both the past and the future that are compared.
+func (s *classState) observe(h *history, volatility float64) observed {
+	variance := s.pod + volatility*s.scales.over(h.recentSeconds)
+	common := s.pod + volatility*s.scales.over(h.recentSeconds+h.remaining())
+	if variance <= 0 {
+		return observed{}
+	}
+	gain := common / variance
+	return observed{gain, gain * common}
+}
+
+// addCorrelated adds the deviation of a pod, and what is expected of it, to the sums of its workload.
+func (l *Learner) addCorrelated(w *workloadState, deviation, expected float64) {
 	if w.count == 0 {
 		l.touched = append(l.touched, w)
 	}
 	w.count++
 	w.sum += deviation
 	w.squares += deviation * deviation
+	w.expected += expected
 }
 
 // takeCorrelated returns the variance of the sum of the deviations, and resets the sums.
-func (l *Learner) takeCorrelated(together float64) (variance float64) {
+func (l *Learner) takeCorrelated() float64 {
+	var d deviations
 	for _, w := range l.touched {
-		variance += together*w.sum*w.sum + (1-together)*w.squares
-		w.sum, w.squares, w.count = 0, 0, 0
+		d.add(w.sum, w.squares)
+		w.sum, w.squares, w.expected, w.count = 0, 0, 0, 0
 	}
 	l.touched = l.touched[:0]
-	return variance
+	return d.variance(l.together(), l.common())
 }
 
 // observation is the part of a reading about one node and resource.
@@ -149,7 +171,7 @@ func (l *Learner) fitClasses(reading *Reading, r int, decay, overlap float64) {
 		if o.unknown+o.time <= 0 {
 			continue
 		}
-		variance := max(o.unknown+s.drift.value(minimumDrift, maximumDrift)*o.time, 1)
+		variance := max(o.unknown+s.remaining(reading.Window)*o.time, 1)
 		s.fit.add(o.requests, o.pods, o.measured.Mean, variance*overlap)
 		if podsMeasured {
 			continue
@@ -184,38 +206,38 @@ func gain(variance, noise float64) float64 {
 	return variance / (variance + noise)
 }
 
-const (
-	minimumDrift = 0.02
-	maximumDrift = 2
-	tiny         = 1e-12
-)
+const tiny = 1e-12
+
+// remaining returns the variance of the mean over some seconds, as a fraction of the variance over time.
+func (s *resourceState) remaining(seconds float64) float64 {
+	scales := &s.classes[requested].scales
+	return scales.over(seconds) / max(scales.after[0], tiny)
+}
 
 // filterNodes updates the shift of every measured node.
-func (l *Learner) filterNodes(r int, elapsed, overlap float64) {
+func (l *Learner) filterNodes(reading *Reading, r int, elapsed float64) {
 	s := &l.resources[r]
 	forget := math.Exp2(-elapsed / driftTime)
-	s.drift.decay(forget)
-	drift := s.drift.value(minimumDrift, maximumDrift)
 	for _, o := range l.observations {
 		f := &o.state.filters[r]
 		// Pods that remain on the node since the previous reading keep their part of the shift.
 		kept := 0.0
-		if f.known > 0 {
-			kept = min(o.retained/f.known, 1) * forget
+		if f.expected > 0 {
+			kept = min(o.retained/f.expected, 1)
 			o.node.Predicted[r] = max(o.mean+kept*f.shift, 0)
 		}
-		f.shift *= kept
-		f.variance = kept*kept*f.variance + max(o.unknown-kept*kept*f.known, 0)
-		f.variance = min(f.variance, o.unknown)
-		f.known = o.unknown
-		residual := o.measured.Mean - o.mean - f.shift
-		if o.time > 0 {
-			s.drift.add(min(max(residual*residual-f.variance, 0)/o.time, 9*drift)/overlap, 1/overlap)
+		f.mean *= kept
+		f.seconds *= kept * forget
+		step := max(elapsed, 1)
+		if f.seconds == 0 {
+			step = max(reading.Window, step)
 		}
-		noise := drift * o.time * overlap
-		gain := gain(f.variance, noise)
-		f.shift += gain * residual
-		f.variance *= 1 - gain
+		f.seconds += step
+		f.mean += (o.measured.Mean - o.mean - f.mean) * step / f.seconds
+		// As for the histories of pods: the difference remains as far as it varies over longer times.
+		common := o.unknown + s.remaining(2*f.seconds)*o.time
+		gain := gain(common, max(o.unknown+s.remaining(f.seconds)*o.time-common, 0))
+		f.shift, f.expected, f.known = gain*f.mean, o.unknown, gain*common
 	}
 }
 

@@ -3,22 +3,22 @@
 // Requests and limits bound the usage of pods, and the load of the last minutes is a sample of it.
 // Neither is the usage of a pod over its life. The package learns it:
 //
-//   - A pod's expected use is its base times the ratio of its workload. The base is its request, or one
-//     millicore or byte if it has none; pods with and without a request form two classes.
-//   - The ratio of a workload is estimated from the usage of its pods. With few pods and readings, the
-//     estimate is close to the mean of its class (empirical Bayes).
-//   - The mean of a class is fitted to the usage of pods or, where only nodes are measured, to the load
-//     of nodes: load = a x requests + b x number of pods without a request.
-//   - The shift of a node is the usage of its pods minus the usage expected of their workloads. It is
-//     estimated by a Kalman filter over the measured load of the node: the more precise a reading is in
-//     relation to the expectation, the more the filter follows it.
+//   - A pod is expected to use what the pods of its workload use. With few pods and short histories, the estimate is close to what
+//     the pods of its class use (empirical Bayes). Pods with a request form one class, whose usage is a multiple of the request; pods
+//     without a request, or with many times their request, form the other one. What a workload uses is an amount: it remains when
+//     the request changes.
+//   - How much a history says depends on its length: the variance of the mean over a time is estimated for each time scale, from
+//     minutes to days.
+//   - The mean of a class is that of its workloads or, where only nodes are measured, is fitted to the load of nodes:
+//     load = a x requests + b x number of pods without a request.
+//   - The shift of a node is the usage of its pods minus the usage expected of their workloads: as the recent usage of its pods
+//     says, and as the measured load of the node says. The longer a difference has remained, the longer it is expected to remain.
 //
 // The predicted peak of a node is
 //
 //	peak = mean + k x sqrt(variance over time + variance of the estimate)
 //
-// in which the deviations of pods of one workload are correlated, and the deviations of different
-// workloads are independent.
+// in which the deviations of the pods of a workload are correlated, and all workloads have a part of their deviations in common.
 //
 // A Learner receives each reading and returns an immutable Model, by which nodes are scored.
 // CPU is in millicores and memory in bytes.
@@ -55,18 +55,9 @@ const (
 	classes
 )
 
-// base returns the base of a pod, whose use is a multiple of it, and the class of the pod.
-func (a Amount) base() (base float64, class int) {
-	if a.Request > 0 {
-		return max(a.Request, 1), requested
-	}
-	return 1, unrequested
-}
-
-// Prior has the assumptions before the first measurement, for one class of pods and one resource, as
-// multiples of the base.
+// Prior has the assumptions before the first measurement, for one class of pods and one resource.
 type Prior struct {
-	// Mean is the mean of all pods.
+	// Mean is the mean of all pods, as a multiple of the request or, without a request, in millicores or bytes.
 	Mean float64
 	// Workload, Pod and Time are coefficients of variation: between workloads, between the pods of a
 	// workload, and of one pod over time.
@@ -76,8 +67,8 @@ type Prior struct {
 // priors are the priors of all classes and resources. Pods with a request are expected to use it, pods
 // without a request to use the amount that kube-scheduler assumes (100 millicores and 200 MiB).
 var priors = [Resources][classes]Prior{
-	CPU:    {requested: {1, 0.4, 0.2, 0.4}, unrequested: {100, 1, 0.5, 0.5}},
-	Memory: {requested: {1, 0.4, 0.2, 0.2}, unrequested: {200 << 20, 1, 0.5, 0.2}},
+	CPU:    {requested: {1, 0.7, 0.3, 0.4}, unrequested: {100, 1, 0.5, 0.5}},
+	Memory: {requested: {1, 0.5, 0.2, 0.2}, unrequested: {200 << 20, 1, 0.5, 0.2}},
 }
 
 // DefaultHalfLife is the default time in seconds after which a reading counts half.

@@ -17,7 +17,7 @@ import (
 
 const (
 	// version is the version of the format.
-	version = 1
+	version = 2
 	// maxWorkloads is the maximum number of decoded workloads, maxText the maximum size of the decoded text in bytes.
 	maxWorkloads = 100_000
 	maxText      = 32 << 20
@@ -117,11 +117,14 @@ func validate(w *predict.Past) error {
 
 func validateUsage(resource string, u *predict.PastUsage) error {
 	for _, f := range []struct {
-		field string
-		value float64
-	}{{"pods", u.Pods}, {"readings", u.Readings}, {"mean", u.Mean}} {
-		if !(f.value >= 0 && f.value <= maxValue) {
-			return fmt.Errorf("%s.%s: invalid value %v: must be in [0, %g]", resource, f.field, f.value, float64(maxValue))
+		field      string
+		value, low float64
+	}{
+		{"pods", u.Pods, 0}, {"seconds", u.Seconds, 0}, {"mean", u.Mean, 0}, {"request", u.Request, 0},
+		{"cosine", u.Cosine, -maxValue}, {"sine", u.Sine, -maxValue}, {"days", u.Days, 0},
+	} {
+		if !(f.value >= f.low && f.value <= maxValue) {
+			return fmt.Errorf("%s.%s: invalid value %v: must be in [%g, %g]", resource, f.field, f.value, f.low, float64(maxValue))
 		}
 	}
 	return nil
@@ -129,7 +132,7 @@ func validateUsage(resource string, u *predict.PastUsage) error {
 
 // round rounds the values to four digits, which makes the text shorter.
 func round(u *predict.PastUsage) {
-	for _, value := range []*float64{&u.Pods, &u.Readings, &u.Mean} {
+	for _, value := range []*float64{&u.Pods, &u.Seconds, &u.Mean, &u.Request, &u.Cosine, &u.Sine, &u.Days} {
 		if math.IsNaN(*value) || math.IsInf(*value, 0) {
 			*u = predict.PastUsage{}
 			return

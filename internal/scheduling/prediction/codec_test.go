@@ -29,12 +29,12 @@ func workload(name string, pods float64) predict.Past {
 		Kind:      "Deployment",
 		Name:      name,
 		CPU: predict.PastUsage{
-			Pods:      pods,
-			Readings:  10 * pods,
-			Mean:      0.25,
-			Requested: true,
+			Pods:    pods,
+			Seconds: 600,
+			Mean:    250,
+			Request: 1000,
 		},
-		Memory: predict.PastUsage{Pods: pods, Readings: 1, Mean: 1 << 28},
+		Memory: predict.PastUsage{Pods: pods, Seconds: 60, Mean: 1 << 28},
 	}
 }
 
@@ -44,8 +44,8 @@ func TestRoundTrip(t *testing.T) {
 		usage := rapid.Custom(func(t *rapid.T) predict.PastUsage {
 			value := rapid.Float64Range(0, 1e15)
 			return predict.PastUsage{
-				Pods: value.Draw(t, "pods"), Readings: value.Draw(t, "readings"), Mean: value.Draw(t, "mean"),
-				Requested: rapid.Bool().Draw(t, "requested"),
+				Pods: value.Draw(t, "pods"), Seconds: value.Draw(t, "seconds"), Mean: value.Draw(t, "mean"),
+				Request: value.Draw(t, "request"), Cosine: -value.Draw(t, "cosine"), Sine: value.Draw(t, "sine"), Days: value.Draw(t, "days"),
 			}
 		})
 		n := rapid.IntRange(0, 20).Draw(t, "workloads")
@@ -74,7 +74,7 @@ func TestRoundTrip(t *testing.T) {
 				t.Fatal("not in the order of the number of pods")
 			}
 		}
-		near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 5e-4*max(a, b) })
+		near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 5e-4*max(math.Abs(a), math.Abs(b)) })
 		for _, w := range want {
 			if diff := cmp.Diff(w, byName[w.Name], near); diff != "" {
 				t.Fatal(diff)
@@ -140,7 +140,7 @@ func TestEncodeLeavesOutInvalidWorkloads(t *testing.T) {
 }
 
 func TestDecodeErrors(t *testing.T) {
-	const start = `{"version":1,"workloads":[{"namespace":"a","kind":"b","name":"c"`
+	const start = `{"version":2,"workloads":[{"namespace":"a","kind":"b","name":"c"`
 	for name, tc := range map[string]struct {
 		data []byte
 		want string
@@ -149,12 +149,13 @@ func TestDecodeErrors(t *testing.T) {
 		"not gzip":        {[]byte("hello, this is text"), "history: gzip: invalid header"},
 		"truncated":       {zipped(start + "}]}")[:30], "history: unexpected EOF"},
 		"not JSON":        {zipped("hello"), "history: invalid character"},
-		"another version": {zipped(`{"version":2}`), "history: version: invalid value 2: must be 1"},
-		"no name":         {zipped(`{"version":1,"workloads":[{"namespace":"a","kind":"b"}]}`), "history: workloads[0]: name: invalid value of 0 bytes: must have 1 to 253"},
+		"another version": {zipped(`{"version":1}`), "history: version: invalid value 1: must be 2"},
+		"no name":         {zipped(`{"version":2,"workloads":[{"namespace":"a","kind":"b"}]}`), "history: workloads[0]: name: invalid value of 0 bytes: must have 1 to 253"},
 		"negative":        {zipped(start + `,"cpu":{"pods":-1}}]}`), "history: workloads[0]: cpu.pods: invalid value -1: must be in [0, 1e+18]"},
 		"too high":        {zipped(start + `,"memory":{"mean":1e300}}]}`), "history: workloads[0]: memory.mean: invalid value 1e+300"},
+		"a high wave":     {zipped(start + `,"cpu":{"sine":-1e300}}]}`), "history: workloads[0]: cpu.sine: invalid value -1e+300: must be in [-1e+18, 1e+18]"},
 		"a bomb":          {zipped(strings.Repeat(" ", maxText+1)), "history: has more than 32 MiB"},
-		"too many":        {zipped(`{"version":1,"workloads":[` + strings.Repeat("{},", maxWorkloads) + "{}]}"), "history: has 100001 workloads, maximum is 100000"},
+		"too many":        {zipped(`{"version":2,"workloads":[` + strings.Repeat("{},", maxWorkloads) + "{}]}"), "history: has 100001 workloads, maximum is 100000"},
 	} {
 		if got, err := Decode(tc.data); err == nil || !strings.Contains(err.Error(), tc.want) || got != nil {
 			t.Errorf("%s: %v, want %s", name, err, tc.want)
@@ -169,7 +170,7 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(data, "")
-	f.Add([]byte{}, `{"version":1,"workloads":[{"namespace":"a","kind":"b","name":"c","cpu":{"pods":1e999}}]}`)
+	f.Add([]byte{}, `{"version":2,"workloads":[{"namespace":"a","kind":"b","name":"c","cpu":{"pods":1e999}}]}`)
 	f.Fuzz(func(t *testing.T, data []byte, text string) {
 		for _, input := range [][]byte{data, zipped(text)} {
 			workloads, err := Decode(input)
@@ -191,7 +192,7 @@ func BenchmarkEncode(b *testing.B) {
 	for i := range 10_000 {
 		w := workload(fmt.Sprintf("service-%x", uint32(i)*2654435761), float64(i%40)+0.123)
 		w.Namespace = fmt.Sprintf("team-%d", i%200)
-		w.CPU.Mean, w.CPU.Readings, w.Memory.Mean, w.Memory.Readings = math.Sqrt(
+		w.CPU.Mean, w.CPU.Seconds, w.Memory.Mean, w.Memory.Seconds = math.Sqrt(
 			float64(i),
 		), float64(
 			i*7919%100_000,

@@ -43,8 +43,9 @@ type Learner interface {
 	Replay(reading *load.PodReading)
 	// Workloads returns the history of all workloads, in any order.
 	Workloads() []predict.Past
-	// Known returns the number of workloads whose usage is known, and the time of the newest usage, zero if there is none.
-	Known() (workloads int, newest time.Time)
+	// Known returns the number of workloads whose usage is known, the time of the newest usage, zero if there is none, and whether
+	// the model predicts by requests, because what it has learned had larger errors.
+	Known() (workloads int, newest time.Time, isAside bool)
 	// Restore adds the history that a previous process saved at a time.
 	Restore(workloads []predict.Past, saved time.Time)
 }
@@ -89,7 +90,7 @@ func (k *HistoryKeeper) State() History {
 	if saved := k.saved.Load(); saved != nil {
 		state = *saved
 	}
-	state.Workloads, state.Updated = k.options.Learner.Known()
+	state.Workloads, state.Updated, state.Aside = k.options.Learner.Known()
 	return state
 }
 
@@ -106,7 +107,7 @@ func (k *HistoryKeeper) Start(ctx context.Context) {
 			logger.Error(err, "The history of the usage of workloads could not be rebuilt completely", "readings", readings)
 		}
 		if readings > 0 {
-			workloads, _ := k.options.Learner.Known()
+			workloads, _, _ := k.options.Learner.Known()
 			logger.Info("Rebuilt the history of the usage of workloads", "readings", readings, "workloads", workloads)
 			k.mu.Lock()
 			defer k.mu.Unlock()

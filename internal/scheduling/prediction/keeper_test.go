@@ -42,7 +42,9 @@ func (l *learner) Workloads() []predict.Past {
 	return l.workloads
 }
 
-func (l *learner) Known() (workloads int, newest time.Time) { return len(l.Workloads()), l.restored }
+func (l *learner) Known() (workloads int, newest time.Time, isAside bool) {
+	return len(l.Workloads()), l.restored, false
+}
 
 func (l *learner) Restore(workloads []predict.Past, saved time.Time) {
 	l.mu.Lock()

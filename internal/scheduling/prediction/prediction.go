@@ -46,6 +46,8 @@ type Keeper struct {
 	nodes []*v1.Node
 	// missed is called with the predicted and the measured mean load of a node, as fractions of its allocatable amount.
 	missed func(resource v1.ResourceName, predicted, measured float64)
+	// changed is called when the model steps aside, and when it returns.
+	changed func(isAside bool)
 }
 
 // knownPod has the declaration of a pod, which is valid as long as the object does not change, and the learner's state for the pod.
@@ -56,9 +58,13 @@ type knownPod struct {
 }
 
 // New returns a keeper with the model before the first reading. missed is called with the predicted and the measured mean load
-// of a node, as fractions of its allocatable amount.
-func New(options predict.Options, pods Pods, missed func(resource v1.ResourceName, predicted, measured float64)) *Keeper {
-	k := &Keeper{pods: pods, missed: missed, learner: predict.NewLearner(options), known: map[types.UID]knownPod{}}
+// of a node, as fractions of its allocatable amount; changed when the model steps aside in favor of requests, and when it returns.
+func New(
+	options predict.Options, pods Pods, missed func(resource v1.ResourceName, predicted, measured float64), changed func(isAside bool),
+) *Keeper {
+	k := &Keeper{
+		pods: pods, missed: missed, changed: changed, learner: predict.NewLearner(options), known: map[types.UID]knownPod{},
+	}
 	k.model.Store(predict.NewModel())
 	return k
 }
@@ -92,11 +98,13 @@ func (k *Keeper) keepUsage(reading *load.PodReading) {
 	k.used, k.usedAt = used, reading.Time
 }
 
-// Known returns the number of workloads whose usage is known, and the time of the newest usage of pods.
-func (k *Keeper) Known() (workloads int, updated time.Time) {
+// Known returns the number of workloads whose usage is known, the time of the newest usage of pods, and whether the model has
+// stepped aside.
+func (k *Keeper) Known() (workloads int, updated time.Time, isAside bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.Model().Workloads(), k.usedAt
+	model := k.Model()
+	return model.Workloads(), k.usedAt, model.IsAside()
 }
 
 // Replay learns from past usage of pods: from a reading in which the load of all nodes is unknown.
@@ -116,22 +124,25 @@ func (k *Keeper) Workloads() []predict.Past {
 func (k *Keeper) Restore(workloads []predict.Past, saved time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.model.Store(k.learner.Import(workloads, time.Since(saved).Seconds()))
+	k.model.Store(k.learner.Import(workloads, second(saved), second(time.Now())))
 }
 
 // learn passes a reading of the load of nodes to the learner, and publishes the model.
 func (k *Keeper) learn(measured load.Reading) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	reading := predict.Reading{Second: float64(measured.Time.UnixMilli()) / 1000, Window: measured.Window.Seconds()}
+	reading := predict.Reading{Second: second(measured.Time), Window: measured.Window.Seconds()}
 	known := make(map[types.UID]knownPod, len(k.known))
 	k.buffer, k.nodes = k.buffer[:0], k.nodes[:0]
 	var ends []int
 	k.pods(func(node *v1.Node, pods []*v1.Pod) {
 		n := predict.NodeReading{Name: node.Name}
+		for r, resource := range Predicted {
+			n.Capacity[r] = float64(resource.CapacityOf(node))
+		}
 		if l, ok := measured.Nodes[node.Name]; ok {
-			n.Measured[predict.CPU] = amounts(l.CPU, l.HasCPU, float64(resources.CPUResource.CapacityOf(node)))
-			n.Measured[predict.Memory] = amounts(l.Memory, l.HasMemory, float64(resources.MemoryResource.CapacityOf(node)))
+			n.Measured[predict.CPU] = amounts(l.CPU, l.HasCPU, n.Capacity[predict.CPU])
+			n.Measured[predict.Memory] = amounts(l.Memory, l.HasMemory, n.Capacity[predict.Memory])
 		}
 		// The load of a young node is an average since its creation.
 		window := min(measured.Window, max(measured.Time.Sub(node.CreationTimestamp.Time), 0))
@@ -147,9 +158,15 @@ func (k *Keeper) learn(measured load.Reading) {
 		begin = end
 	}
 	k.known, k.used = known, nil
-	k.model.Store(k.learner.Observe(&reading))
+	model := k.learner.Observe(&reading)
+	if previous := k.model.Swap(model); previous.IsAside() != model.IsAside() {
+		k.changed(model.IsAside())
+	}
 	k.reportMissed(&reading)
 }
+
+// second returns a time in seconds.
+func second(at time.Time) float64 { return float64(at.UnixMilli()) / 1000 }
 
 // reportMissed reports the predictions of a reading with the measured values.
 func (k *Keeper) reportMissed(reading *predict.Reading) {
@@ -183,7 +200,10 @@ func (k *Keeper) podReading(pod *v1.Pod, known map[types.UID]knownPod, end time.
 		entry.pod, entry.declared = pod, Declared(&amounts)
 	}
 	known[pod.UID] = entry
-	p := predict.PodReading{Declared: entry.declared, State: entry.state, Seen: 1 - resources.ArrivalOf(pod).MissingFraction(end, window)}
+	p := predict.PodReading{
+		Declared: entry.declared, State: entry.state, Created: second(pod.CreationTimestamp.Time),
+		Seen: 1 - resources.ArrivalOf(pod).MissingFraction(end, window),
+	}
 	if used, ok := k.used[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]; ok {
 		p.Used, p.IsUsed = [predict.Resources]float64{used.CPU, used.Memory}, used.Valid()
 	}

@@ -1,6 +1,8 @@
 package prediction
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -41,7 +43,7 @@ func newRig() *rig {
 			if resource == v1.ResourceCPU {
 				r.missed = append(r.missed, [2]float64{predicted, measured})
 			}
-		})
+		}, func(bool) {})
 	r.keeper.Watch(r.nodes, r.pods)
 	return r
 }
@@ -70,7 +72,7 @@ func (r *rig) load(t *testing.T, mean float64) {
 // ratio returns the expected usage of the workload, as a multiple of its request.
 func (r *rig) ratio() float64 {
 	key := resources.Workload{Namespace: "default", Kind: "ReplicaSet", Name: "web"}.Key()
-	return r.keeper.Model().Ratio(key, predict.CPU, predict.Amount{Request: 1000}).Mean
+	return r.keeper.Model().Estimate(key, predict.CPU, 1000).Mean / 1000
 }
 
 // TestLearns checks that the keeper learns the usage of pods from the usage itself, from the load of their node, and from both.
@@ -98,7 +100,7 @@ func TestLearns(t *testing.T) {
 			if got := r.ratio(); got < tc.low || got > tc.high {
 				t.Errorf("pods are expected to use %.3f of their requests, want %v to %v", got, tc.low, tc.high)
 			}
-			if workloads, updated := r.keeper.Known(); tc.usage != (workloads == 1) || tc.usage != updated.Equal(r.now) {
+			if workloads, updated, _ := r.keeper.Known(); tc.usage != (workloads == 1) || tc.usage != updated.Equal(r.now) {
 				t.Errorf("%d workloads are known, updated %s", workloads, updated)
 			}
 		})
@@ -134,5 +136,36 @@ func TestMissed(t *testing.T) {
 	}
 	if last := r.missed[28]; last[1] != 0.3 || last[0] < 0.29 || last[0] > 0.31 {
 		t.Errorf("predicted and measured %v, want 0.3 and about that", last)
+	}
+}
+
+// TestReportsAside has usage of pods that has nothing to do with the load of their nodes, while their requests have: the model steps
+// aside, which is reported once.
+func TestReportsAside(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	nodes, usage := load.NewStore(time.Hour, clock), load.NewPodStore(time.Hour, clock)
+	names := []string{"small", "large"}
+	var changes []bool
+	keeper := New(predict.Options{HistoryWeight: 1, HalfLife: 3600}, func(visit func(*v1.Node, []*v1.Pod)) {
+		for i, name := range names {
+			visit(schedtest.Node(name, "cpu", "4", "memory", "16Gi"), []*v1.Pod{schedtest.CPU(name, name, fmt.Sprint(1+2*i), "")})
+		}
+	}, func(v1.ResourceName, float64, float64) {}, func(isAside bool) { changes = append(changes, isAside) })
+	keeper.Watch(nodes, usage)
+	for range 60 {
+		now = now.Add(time.Minute)
+		used := load.PodReading{Time: now, Window: time.Minute}
+		measured := load.Reading{Time: now, Window: time.Minute, Nodes: map[string]load.Node{}}
+		for i, name := range names {
+			used.Pods = append(used.Pods, load.PodUsage{Namespace: "default", Name: name, CPU: 2000 - 1000*float64(i), Memory: 1 << 30})
+			measured.Nodes[name] = schedtest.CPULoad(0.25+0.5*float64(i), 0.01)
+		}
+		if err := errors.Join(usage.Put(used), nodes.Put(measured)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, isAside := keeper.Known(); !isAside || !keeper.Model().IsAside() || len(changes) != 1 || !changes[0] {
+		t.Errorf("is aside: %t, changes %v; want one", isAside, changes)
 	}
 }

@@ -6,7 +6,10 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
@@ -47,12 +50,31 @@ func (s *State) Prediction(ctx context.Context, args *config.PredictedUtilizatio
 		return keeper, nil
 	}
 	options := predict.Options{HistoryWeight: *args.HistoryWeight, HalfLife: predict.DefaultHalfLife, Without: s.Without}
-	keeper := prediction.New(options, s.podsOf(h), s.PredictionMetrics().ObserveError)
+	keeper := prediction.New(options, s.podsOf(h), s.PredictionMetrics().ObserveError, func(isAside bool) {
+		if s.newStore == nil { // not in a simulation
+			reportAside(klog.FromContext(ctx), h.EventRecorder(), args.HistoryConfigMap, isAside)
+		}
+	})
 	if err := s.keepHistory(ctx, args, h, keeper, func() { keeper.Watch(store, podStore) }); err != nil {
 		return nil, err
 	}
 	s.keepers[key] = keeper
 	return keeper, nil
+}
+
+// reportAside logs that the model has stepped aside or has returned, and creates an event of the ConfigMap with the history, if there
+// is one.
+func reportAside(logger klog.Logger, recorder events.EventRecorder, configMap string, isAside bool) {
+	kind, reason, note := v1.EventTypeNormal, "PredictsByUsage", "Nodes are scored by what was learned of the usage of pods again"
+	if isAside {
+		kind, reason = v1.EventTypeWarning, "PredictsByRequests"
+		note = "Nodes are scored by requests: predictions by the learned usage of pods had larger errors. Check the source of podUsage"
+	}
+	logger.Info(note)
+	if namespace, name, found := strings.Cut(configMap, "/"); found && recorder != nil {
+		object := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		recorder.Eventf(object, nil, kind, reason, "Predict", "%s", note)
+	}
 }
 
 // keepHistory restores the history of a learner, calls ready, and saves the history until ctx is done. It runs in the

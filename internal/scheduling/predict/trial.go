@@ -1,0 +1,72 @@
+package predict
+
+const (
+	// stake is the part of the evidence that one comparison can add or take.
+	stake = 0.75
+	// threshold is the evidence at which the model steps aside or returns. If the model predicts no worse than requests, it steps
+	// aside at most once in 1,000 windows of load, on average.
+	threshold = 1000
+	// fewestNodes is the number of measured nodes below which there is nothing to compare.
+	fewestNodes = 2
+)
+
+// trial compares the errors of the model with those of predicting by requests, once per window of the load of nodes, and decides
+// whether the model is used.
+//
+// The evidence against a side is multiplied by 1 + stake x d after each window, but does not fall below 1. d is the difference of
+// the squared errors of both sides over their sum, in [-1, 1]. As long as the mean of d is at most 0, the evidence reaches the threshold
+// no sooner than after threshold windows on average, however often one looks at it (an e-detector: a restarted betting martingale).
+type trial struct {
+	isAside  bool
+	evidence float64
+	// last is the second of the last comparison.
+	last float64
+}
+
+// bet adds a comparison: the sums of the squared errors of the model and of requests.
+func (t *trial) bet(model, requests float64) {
+	if sum := model + requests; !(sum > 0) || !finite(sum) {
+		return
+	}
+	d := (model - requests) / (model + requests)
+	if t.isAside {
+		d = -d
+	}
+	t.evidence = max(t.evidence, 1) * (1 + stake*d)
+	if t.evidence >= threshold {
+		t.isAside, t.evidence = !t.isAside, 1
+	}
+}
+
+// compare adds the comparison of a reading, once per window of the load of nodes.
+func (t *trial) compare(reading *Reading, model, requests float64) {
+	if reading.Second >= t.last+reading.Window {
+		t.last = reading.Second
+		t.bet(model, requests)
+	}
+}
+
+// compareErrors returns the sums of the squared errors of both predictions of the load of the measured nodes in relation to each other,
+// which is what decides between nodes: each prediction is scaled to the sum of the measured loads. The model predicts by workloads, as
+// it does for a new pod: not by the histories of the pods that run, nor by the measured load. Errors below a hundredth of the mean
+// load count as equal.
+func compareErrors(observed []observation, r int) (model, requests float64) {
+	unit := func(o *observation) float64 { return o.requests + o.pods*priors[r][unrequested].Mean }
+	measured, byModel, byRequest := 0.0, 0.0, 0.0
+	for i := range observed {
+		measured += observed[i].measured.Mean
+		byModel += observed[i].byWorkload
+		byRequest += unit(&observed[i])
+	}
+	if len(observed) < fewestNodes || measured <= 0 || byModel <= 0 || byRequest <= 0 {
+		return 0, 0
+	}
+	n := float64(len(observed))
+	for i := range observed {
+		o := &observed[i]
+		share := o.measured.Mean / measured
+		m, q := n*(o.byWorkload/byModel-share), n*(unit(o)/byRequest-share)
+		model, requests = model+m*m, requests+q*q
+	}
+	return model + 1e-4*n, requests + 1e-4*n
+}
