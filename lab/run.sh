@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the experiment and writes its tables and lists of runs to lab/results, and its figures to docs/results.md. It prints the
-# expected and the used CPU time, about six hours, and continues where it was interrupted.
+# expected and the used CPU time, about five hours, and continues where it was interrupted.
 #
 #   lab/run.sh OPENB USAGE [RESULTS]
 #

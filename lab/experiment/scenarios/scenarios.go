@@ -170,6 +170,9 @@ func Real() []Scenario {
 						CPUSeconds: 4,
 						Families:   []Family{RealNoBestEffort, realFamily[set], realFamily[string(kind)]},
 					}
+					if kind == cluster.Churn {
+						s.CPUSeconds = 5
+					}
 					if part == Tuning {
 						s.Name = "tuning-" + s.Name
 					}
