@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -44,6 +45,8 @@ type FollowConfig struct {
 	Objects func(ctx context.Context) (*Cluster, error)
 	// Log is called with a line about each recording and each failure.
 	Log func(string)
+	// Finished, if set, is called after a recording is finished, or found unusable for continuation.
+	Finished func(name string)
 }
 
 const (
@@ -79,17 +82,22 @@ type follower struct {
 	mu      sync.Mutex
 	removed []removal
 
+	// current is nil while nothing can be written.
 	current *followRecorder
+	// uncommitted is the number of steps since the last commit.
+	uncommitted int
 	// reported is the failure that was reported last, empty if it has passed.
 	reported string
+	now      func() time.Time
 }
 
-// Follow records until the context ends, and then commits. An error is returned if the folder cannot be written.
+// Follow records until the context ends, and then commits. While the volume is full, it removes the oldest recordings. An error is
+// returned if the folder cannot be written for another reason.
 func Follow(ctx context.Context, config FollowConfig) error {
 	if err := config.Validate(); err != nil {
 		return err
 	}
-	f := &follower{FollowConfig: config}
+	f := &follower{FollowConfig: config, now: time.Now}
 	factory := informers.NewSharedInformerFactoryWithOptions(f.Client, 0, informers.WithTransform(strip))
 	f.pods, f.nodes = factory.Core().V1().Pods().Informer(), factory.Core().V1().Nodes().Informer()
 	if _, err := f.pods.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: f.deleted}); err != nil {
@@ -126,7 +134,7 @@ func (f *follower) deleted(object any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if ok && len(f.removed) < maxRemoved {
-		f.removed = append(f.removed, removal{pod, time.Now()})
+		f.removed = append(f.removed, removal{pod, f.now()})
 	}
 }
 
@@ -134,28 +142,112 @@ func (f *follower) deleted(object any) {
 func (f *follower) loop(ctx context.Context) error {
 	ticker := time.NewTicker(f.Step)
 	defer ticker.Stop()
-	if err := f.open(ctx, time.Now()); err != nil {
+	if err := f.removeTemporary(); err != nil {
 		return err
 	}
-	for steps := 1; ; steps++ {
-		if err := f.current.observe(f.view(ctx)); err != nil {
-			return err
-		}
-		if steps%commitSteps == 1 {
-			if err := f.current.commit(); err != nil {
-				return err
-			}
-		}
-		if err := f.rotate(ctx, time.Now()); err != nil {
+	for {
+		if err := f.recover(f.step(ctx)); err != nil {
 			return err
 		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			f.summarize()
-			return errors.Join(f.current.commit(), f.current.file.Pause())
+			return f.recover(f.end())
 		}
 	}
+}
+
+// step records one step. It opens a recording if there is none, and another one when the current recording is complete.
+func (f *follower) step(ctx context.Context) error {
+	now := f.now()
+	if f.current != nil && f.complete(now) {
+		if err := f.finish(); err != nil {
+			return err
+		}
+	}
+	if f.current == nil {
+		if err := f.open(ctx, now); err != nil {
+			return err
+		}
+	}
+	v := f.view(ctx)
+	if v.at.Unix() < f.current.state.Last {
+		return nil // the clock was set back a little: the next steps are later
+	}
+	if err := f.current.observe(v); err != nil {
+		return err
+	}
+	f.uncommitted++
+	if f.uncommitted < commitSteps && f.current.state.Steps > 1 {
+		return nil
+	}
+	f.uncommitted = 0
+	return f.current.commit()
+}
+
+// complete reports whether the current recording has its duration or is large, or the clock was set back: times in a recording do not
+// decrease.
+func (f *follower) complete(now time.Time) bool {
+	last := time.Unix(f.current.state.Last, 0)
+	return now.Sub(f.current.file.About().From) >= f.Rotate || f.current.file.Size() >= f.MaxBytes/2 || now.Before(last.Add(-2*f.Step))
+}
+
+// finish finishes the current recording.
+func (f *follower) finish() error {
+	if err := errors.Join(f.current.commit(), f.current.file.Finish()); err != nil {
+		return err
+	}
+	f.finished(f.current.file.Path())
+	f.current = nil
+	return nil
+}
+
+// finished reports a recording that is not continued any more.
+func (f *follower) finished(name string) {
+	if f.Finished != nil {
+		f.Finished(name)
+	}
+}
+
+// end commits the current recording.
+func (f *follower) end() error {
+	if f.current == nil {
+		return nil
+	}
+	f.summarize()
+	return errors.Join(f.current.commit(), f.current.file.Pause())
+}
+
+// recover returns nil for a volume that is full: it removes the oldest recording, and the next step continues after the last commit.
+func (f *follower) recover(err error) error {
+	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+		return err
+	}
+	if f.current != nil {
+		_ = f.current.file.Abandon() // the volume is full
+		f.current = nil
+	}
+	names, err := f.recordings()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if !recording.Unfinished(name) {
+			f.Log("the volume is full: removed " + name)
+			return recording.Discard(name)
+		}
+	}
+	f.failed("the volume is full, and has no finished recording to remove: nothing is recorded until there is space")
+	return nil
+}
+
+// removeTemporary removes files that a process left when it was killed.
+func (f *follower) removeTemporary() error {
+	names, err := filepath.Glob(filepath.Join(f.Folder, recording.TemporaryPattern))
+	for _, name := range names {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
 }
 
 // summarize reports what the current recording has.
@@ -172,7 +264,7 @@ func (f *follower) summarize() {
 
 // view returns the current state of the cluster.
 func (f *follower) view(ctx context.Context) view {
-	v := view{at: time.Now()}
+	v := view{at: f.now()}
 	f.mu.Lock()
 	v.removed, f.removed = f.removed, nil
 	f.mu.Unlock()
@@ -232,17 +324,6 @@ func (f *follower) failed(line string) {
 	f.reported = line
 }
 
-// rotate finishes a recording after its duration or when it is large, and starts another recording.
-func (f *follower) rotate(ctx context.Context, now time.Time) error {
-	if now.Sub(f.current.file.About().From) < f.Rotate && f.current.file.Size() < f.MaxBytes/2 {
-		return nil
-	}
-	if err := errors.Join(f.current.commit(), f.current.file.Finish()); err != nil {
-		return err
-	}
-	return f.open(ctx, now)
-}
-
 // open continues the last recording. If it is finished, has another step or is too old, open starts a new recording.
 func (f *follower) open(ctx context.Context, now time.Time) error {
 	names, err := f.recordings()
@@ -251,7 +332,7 @@ func (f *follower) open(ctx context.Context, now time.Time) error {
 	}
 	for _, name := range slices.Backward(names) {
 		if !recording.Unfinished(name) {
-			break
+			continue
 		}
 		if continued, err := f.resume(name, now); err != nil || continued {
 			return err
@@ -268,16 +349,20 @@ func (f *follower) resume(name string, now time.Time) (bool, error) {
 	s := &state{}
 	file, err := recording.Continue(name, s)
 	if err != nil {
+		if errors.Is(err, syscall.ENOSPC) {
+			return false, err
+		}
 		f.Log(fmt.Sprintf("not continued: %v", err))
-		return false, nil
+		f.finished(name)
+		return false, os.Remove(name + recording.StateSuffix)
 	}
 	about := file.About()
 	same := about.Step == int(f.Step.Seconds()) && about.Redacted == f.Redact && s.Pods != nil && s.Nodes != nil
-	if !same || now.Sub(about.From) >= f.Rotate || now.Before(about.From) {
-		return false, file.Finish()
-	}
 	f.current = newFollowRecorder(file, s)
-	f.current.resumed(now)
+	if !same || f.complete(now) {
+		return false, f.finish()
+	}
+	f.uncommitted = 0
 	f.Log("continuing " + name)
 	return true, nil
 }
@@ -301,7 +386,7 @@ func (f *follower) start(ctx context.Context, now time.Time) error {
 	if f.Usage == nil {
 		s.Notes.add("usage of pods", "no source of usage is configured")
 	}
-	name := filepath.Join(f.Folder, now.Format(nameFormat)+suffix)
+	name := f.newName(now)
 	file, err := recording.Create(name, about)
 	if err != nil {
 		return err
@@ -313,7 +398,18 @@ func (f *follower) start(ctx context.Context, now time.Time) error {
 		}
 	}
 	f.Log("recording " + name)
+	f.uncommitted = 0
 	return f.current.commit()
+}
+
+// newName returns the name of a recording that starts at a time, or the next second without a recording if the clock was set back.
+func (f *follower) newName(at time.Time) string {
+	for ; ; at = at.Add(time.Second) {
+		name := filepath.Join(f.Folder, at.Format(nameFormat)+suffix)
+		if _, err := os.Stat(name); err != nil {
+			return name
+		}
+	}
 }
 
 // source returns the name of the source of usage, without its address if names are replaced.
@@ -324,17 +420,20 @@ func (f *follower) source() string {
 	return f.Usage.String()
 }
 
-// recordings returns the names of the recordings in the folder in the order of time.
-func (f *follower) recordings() (names []string, err error) {
-	entries, err := os.ReadDir(f.Folder)
+// Recordings returns the names of the recordings that Follow wrote to a folder, in the order of time.
+func Recordings(folder string) (names []string, err error) {
+	entries, err := os.ReadDir(folder)
 	for _, entry := range entries {
 		stem, ok := strings.CutSuffix(entry.Name(), suffix)
 		if _, err := time.Parse(nameFormat, stem); ok && err == nil {
-			names = append(names, filepath.Join(f.Folder, entry.Name()))
+			names = append(names, filepath.Join(folder, entry.Name()))
 		}
 	}
 	return names, err
 }
+
+// recordings returns the names of the recordings in the folder.
+func (f *follower) recordings() ([]string, error) { return Recordings(f.Folder) }
 
 // prune removes the oldest recordings until all together take at most half of MaxBytes: the current recording may take the other half.
 func (f *follower) prune() error {
@@ -343,12 +442,12 @@ func (f *follower) prune() error {
 		return err
 	}
 	total := int64(0)
-	for i, name := range slices.Backward(names) {
+	for _, name := range slices.Backward(names) {
 		info, err := os.Stat(name)
 		if err != nil {
 			return err
 		}
-		if total += info.Size(); total > f.MaxBytes/2 && i < len(names)-1 {
+		if total += info.Size(); total > f.MaxBytes/2 && name != f.current.file.Path() {
 			if err := recording.Discard(name); err != nil {
 				return err
 			}

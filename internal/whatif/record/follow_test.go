@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
@@ -86,7 +87,7 @@ func TestRecorder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	restart := func(now time.Time) {
+	restart := func() {
 		t.Helper()
 		if err := r.file.Pause(); err != nil {
 			t.Fatal(err)
@@ -97,7 +98,6 @@ func TestRecorder(t *testing.T) {
 			t.Fatal(err)
 		}
 		r = newFollowRecorder(file, s)
-		r.resumed(now)
 	}
 	nodes := []*v1.Node{newNode("a", after(-100)), newNode("b", after(-100))}
 	old, short, pending := newPod("old", "a", after(-50)), newPod("short", "a", after(11)), newPod("pending", "", after(12))
@@ -117,7 +117,7 @@ func TestRecorder(t *testing.T) {
 	}
 	// A crash loses all data after the commit.
 	observe(view{at: after(30), nodes: nodes[:1], pods: []*v1.Pod{newPod("lost", "a", after(25))}})
-	restart(after(100))
+	restart()
 	bound := newPod("pending", "a", after(12))
 	bound.Status.Conditions[0].LastTransitionTime = metav1.NewTime(after(70))
 	observe(view{at: after(100), nodes: nodes[:1], pods: []*v1.Pod{bound}, usage: reading("pending")})
@@ -289,6 +289,22 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// newFollower returns a follower of a cluster without nodes and other objects, in steps of a second, whose recordings take a minute and
+// 2 MiB. Its log may be nil.
+func newFollower(folder string, log func(string)) *follower {
+	if log == nil {
+		log = func(string) {}
+	}
+	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+	return &follower{
+		FollowConfig: FollowConfig{
+			Folder: folder, Step: time.Second, Rotate: time.Minute, MaxBytes: 2 << 20, Log: log, Client: fake.NewClientset(),
+			Objects: func(context.Context) (*Cluster, error) { return nil, errors.New("forbidden") },
+		},
+		pods: factory.Core().V1().Pods().Informer(), nodes: factory.Core().V1().Nodes().Informer(),
+	}
+}
+
 // TestRotate checks that recordings are finished after their time, and that the oldest are removed when all are too large.
 func TestRotate(t *testing.T) {
 	folder := t.TempDir()
@@ -301,29 +317,27 @@ func TestRotate(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "other.plrec"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f := &follower{FollowConfig: FollowConfig{
-		Folder: folder, Step: time.Second, Rotate: time.Minute, MaxBytes: 2 << 20, Log: func(string) {},
-		Objects: func(context.Context) (*Cluster, error) { return nil, errors.New("forbidden") },
-	}}
-	if err := f.open(t.Context(), after(86400)); err != nil {
-		t.Fatal(err)
+	f := newFollower(folder, nil)
+	step := func(seconds int) {
+		t.Helper()
+		f.now = func() time.Time { return after(seconds) }
+		if err := f.step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
+	step(86400)
 	// Half of 2 MiB holds three of 300 KiB.
 	if names, _ := f.recordings(); len(names) != 4 || !strings.Contains(names[0], "T010000Z") {
 		t.Errorf("left %v", names)
 	}
-	if err := f.rotate(t.Context(), after(86430)); err != nil {
-		t.Fatal(err)
-	}
+	step(86430)
 	first := f.current.file
-	if err := f.rotate(t.Context(), after(86460)); err != nil {
-		t.Fatal(err)
-	}
+	step(86460)
 	if names, _ := f.recordings(); f.current.file == first || len(names) != 5 {
 		t.Errorf("not rotated: %v", names)
 	}
 	r, err := recording.Open(filepath.Join(folder, after(86400).Format(nameFormat)+suffix))
-	if err != nil || !strings.Contains(fmt.Sprint(r.About.Missing), "they could not be read: forbidden") || len(r.About.Missing) != 2 {
+	if err != nil || !strings.Contains(fmt.Sprint(r.About.Missing), "they could not be read: forbidden") {
 		t.Errorf("the finished recording: %+v, error %v", r, err)
 	}
 }

@@ -29,6 +29,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
@@ -62,9 +63,10 @@ type state struct {
 	// Last is the time of the last view.
 	Last int64 `json:"last"`
 	// Unread is the number of steps whose usage could not be read, Steps the number of all steps.
-	Unread int   `json:"unread"`
-	Steps  int   `json:"steps"`
-	Notes  notes `json:"notes"`
+	Unread int              `json:"unread"`
+	Steps  int              `json:"steps"`
+	Notes  notes            `json:"notes"`
+	Kills  []recording.Kill `json:"kills,omitempty"`
 }
 
 // followObject is a node or a pod that exists: its number in the file and the hash of its last record.
@@ -73,6 +75,8 @@ type followObject struct {
 	Hash uint64 `json:"hash"`
 	// Ended is true for a pod that has finished.
 	Ended bool `json:"ended,omitempty"`
+	// Killed is the last time at which a container was killed for its memory, in seconds since 1970.
+	Killed int64 `json:"killed,omitempty"`
 }
 
 // followRecorder writes one recording.
@@ -81,13 +85,21 @@ type followRecorder struct {
 	state  *state
 	redact *snapshot.Redactor
 	usage  map[string]*followUsage
+	// versions has the resource version of each pod when it was recorded last: an unchanged pod is not encoded again.
+	versions map[types.UID]string
 }
 
 // followUsage is the usage of a pod since the last commit.
 type followUsage struct{ cpu, memory recording.Series }
 
 func newFollowRecorder(file *recording.File, s *state) *followRecorder {
-	return &followRecorder{file: file, state: s, redact: snapshot.NewRedactor(s.Key), usage: map[string]*followUsage{}}
+	return &followRecorder{
+		file:     file,
+		state:    s,
+		redact:   snapshot.NewRedactor(s.Key),
+		usage:    map[string]*followUsage{},
+		versions: map[types.UID]string{},
+	}
 }
 
 // objects writes the objects of a kind other than nodes and pods.
@@ -113,8 +125,8 @@ func (r *followRecorder) since(at time.Time) int64 { return at.Unix() - r.file.A
 // step returns the step of a time.
 func (r *followRecorder) step(at time.Time) int { return int(r.since(at)) / r.file.About().Step }
 
-// resumed records that nothing was seen since the last view of an earlier process.
-func (r *followRecorder) resumed(now time.Time) {
+// hole records that nothing was seen since the last view: no process ran, or it was suspended.
+func (r *followRecorder) hole(now time.Time) {
 	last := time.Unix(r.state.Last, 0).UTC()
 	if now.Sub(last) > 2*time.Duration(r.file.About().Step)*time.Second {
 		r.state.Notes.add(fmt.Sprintf("the time from %s to %s", last.Format(time.RFC3339), now.UTC().Format(time.RFC3339)),
@@ -124,6 +136,7 @@ func (r *followRecorder) resumed(now time.Time) {
 
 // observe records a view.
 func (r *followRecorder) observe(v view) error {
+	r.hole(v.at)
 	for _, removed := range v.removed {
 		if err := r.pod(removed.pod, &removed.at); err != nil {
 			return err
@@ -138,6 +151,10 @@ func (r *followRecorder) observe(v view) error {
 	}
 	for _, pod := range followSorted(v.pods) {
 		present[string(pod.UID)] = true
+		if v := r.versions[pod.UID]; v != "" && v == pod.ResourceVersion {
+			continue
+		}
+		r.versions[pod.UID] = pod.ResourceVersion
 		if err := r.pod(pod, nil); err != nil {
 			return err
 		}
@@ -184,6 +201,7 @@ func (r *followRecorder) gone(present map[string]bool) error {
 			return err
 		}
 		delete(r.state.Pods, uid)
+		delete(r.versions, types.UID(uid))
 	}
 	return nil
 }
@@ -265,9 +283,11 @@ func (r *followRecorder) pod(pod *v1.Pod, deleted *time.Time) error {
 	if err := r.redact.Object("pods", pod, kept); err != nil {
 		return err
 	}
+	r.kill(pod, kept, &known)
 	kept.Status, kept.DeletionTimestamp = v1.PodStatus{}, nil
 	sum := hash(kept, times)
 	if ok && known.Hash == sum {
+		r.state.Pods[string(pod.UID)] = known
 		return nil
 	}
 	times.Object = kept
@@ -280,6 +300,24 @@ func (r *followRecorder) pod(pod *v1.Pod, deleted *time.Time) error {
 	known.Hash, known.Ended = sum, times.Ended != recording.Never
 	r.state.Pods[string(pod.UID)] = known
 	return err
+}
+
+// kill records that the kernel killed a container of a pod for its memory, since the last kill that is known and the last view. kept
+// has the name that is recorded.
+func (r *followRecorder) kill(pod, kept *v1.Pod, known *followObject) {
+	last := max(known.Killed, r.file.About().From.Unix()-1)
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		for _, ended := range []*v1.ContainerStateTerminated{status.State.Terminated, status.LastTerminationState.Terminated} {
+			if ended == nil || ended.Reason != "OOMKilled" || ended.FinishedAt.Unix() <= last {
+				continue
+			}
+			known.Killed = max(known.Killed, ended.FinishedAt.Unix())
+			if len(r.state.Kills) < recording.MaxKills {
+				kill := recording.Kill{Second: r.since(ended.FinishedAt.Time), Pod: resources.Name(kept)}
+				r.state.Kills = append(r.state.Kills, kill)
+			}
+		}
+	}
 }
 
 // addUsage keeps the usage of the pods of a view until the next commit.
@@ -329,7 +367,7 @@ func (r *followRecorder) commit() error {
 	}
 	about := r.file.About()
 	about.To = time.Unix(max(r.state.Last, about.From.Unix()), 0)
-	about.Missing = slices.Clone(r.state.Notes)
+	about.Missing, about.Kills = slices.Clone(r.state.Notes), r.state.Kills
 	if r.state.Unread > 0 {
 		about.Missing = append(about.Missing, recording.Missing{
 			What: "usage of pods",

@@ -133,9 +133,12 @@ func (f *File) Commit(writer any) error {
 	return replace(f.path+StateSuffix, content)
 }
 
+// TemporaryPattern matches the names of temporary files beside a recording, which a killed process can leave.
+const TemporaryPattern = ".plimsoll-*"
+
 // replace replaces a file, completely or not at all.
 func replace(path string, content []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), ".plimsoll-*")
+	file, err := os.CreateTemp(filepath.Dir(path), TemporaryPattern)
 	if err != nil {
 		return err
 	}
@@ -156,6 +159,12 @@ func (f *File) Finish() error {
 	}
 	return os.Remove(f.path + StateSuffix)
 }
+
+// Path returns the name of the file.
+func (f *File) Path() string { return f.path }
+
+// Abandon closes the file without writing the records after the last commit. The recording can be continued.
+func (f *File) Abandon() error { return f.file.Close() }
 
 // Pause writes the end of the recording and closes the file, so that it can be continued after its last commit.
 func (f *File) Pause() error { return errors.Join(f.Close(), f.file.Close()) }

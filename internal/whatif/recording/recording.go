@@ -50,6 +50,19 @@ type About struct {
 	Sources []string `json:"sources"`
 	// Missing lists data that could not be recorded and how it is treated.
 	Missing []Missing `json:"missing"`
+	// Kills are the containers that the kernel killed for their memory, at most MaxKills. Only plimsoll record --follow records them.
+	Kills []Kill `json:"memoryKills,omitempty"`
+}
+
+// MaxKills is the largest number of kills in a recording.
+const MaxKills = 1000
+
+// Kill is the kill of a container for its memory.
+type Kill struct {
+	// Second is the time in seconds since From.
+	Second int64 `json:"second"`
+	// Pod is the namespace and name of the pod.
+	Pod string `json:"pod"`
 }
 
 // Missing describes data that a recording lacks, and the reason or how it is treated.

@@ -1,0 +1,230 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+)
+
+// following is a follower whose clock the test sets.
+type following struct {
+	*follower
+	lines []string
+}
+
+func newFollowing(folder string) *following {
+	f := &following{}
+	f.follower = newFollower(folder, func(line string) { f.lines = append(f.lines, line) })
+	return f
+}
+
+// at records a step at a time.
+func (f *following) at(t *testing.T, seconds int) {
+	t.Helper()
+	f.now = func() time.Time { return after(seconds) }
+	if err := f.recover(f.step(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// recorded reads all recordings.
+func (f *following) recorded(t *testing.T) (all []*recording.Recording) {
+	t.Helper()
+	names, err := f.recordings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		r, err := recording.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// TestClock sets the clock: a recording never has times before its last step, and no recording replaces another.
+func TestClock(t *testing.T) {
+	f := newFollowing(t.TempDir())
+	if err := f.pods.GetStore().Add(newPod("p", "a", after(-5))); err != nil {
+		t.Fatal(err)
+	}
+	// 31 s is one second back: no step. 2 s is 28 s back: another recording. 0 s is the name of the first recording.
+	for _, second := range []int{0, 10, 32, 31, 33, 2, 3, 0, 1, 900} {
+		f.at(t, second)
+	}
+	if err := f.end(); err != nil {
+		t.Fatal(err)
+	}
+	all := f.recorded(t)
+	var spans []string
+	for _, r := range all {
+		spans = append(spans, fmt.Sprint(r.About.From.Sub(begin), " to ", r.About.To.Sub(begin)))
+		if len(r.Pods) != 1 || r.Pods[0].Ended != recording.Never {
+			t.Errorf("pods %+v", r.Pods)
+		}
+	}
+	// 2 s, 3 s, and 0 s, 1 s: back by 3 s.
+	if got := strings.Join(spans, ", "); got != "0s to 33s, 0s to 1s, 2s to 3s, 15m0s to 15m0s" {
+		t.Errorf("recordings %s", got)
+	}
+	if missing := fmt.Sprint(
+		all[0].About.Missing,
+	); !strings.Contains(
+		missing,
+		"the time from 2026-03-01T00:00:10Z to 2026-03-01T00:00:32Z",
+	) {
+		t.Errorf("the hole of 22 s is not noted: %s", missing)
+	}
+}
+
+// TestKilled abandons a recording after each number of steps, as kill -9 does: at most ten steps are lost, and no file is left over.
+func TestKilled(t *testing.T) {
+	for steps := 1; steps <= 25; steps++ {
+		folder := t.TempDir()
+		f := newFollowing(folder)
+		for i := range steps {
+			f.at(t, i)
+		}
+		if err := os.WriteFile(filepath.Join(folder, ".plimsoll-123"), nil, 0o600); err != nil { // between two system calls of a commit
+			t.Fatal(err)
+		}
+		all := f.recorded(t)
+		if lost := steps - 1 - int(all[0].About.Seconds()); len(all) != 1 || lost < 0 || lost > 10 {
+			t.Errorf("%d steps: %d lost in %d recordings", steps, lost, len(all))
+		}
+		next := newFollowing(folder)
+		if err := next.removeTemporary(); err != nil {
+			t.Fatal(err)
+		}
+		next.at(t, steps)
+		if files, err := filepath.Glob(filepath.Join(folder, "{*,.*}")); err != nil || len(files) > 2 ||
+			!strings.Contains(strings.Join(next.lines, "\n"), "continuing ") {
+			t.Errorf("%d steps: files %v, %v, log %q", steps, files, err, next.lines)
+		}
+	}
+}
+
+// TestMemoryKills records containers that were killed for their memory, once each, and none from before the recording.
+func TestMemoryKills(t *testing.T) {
+	f := newFollowing(t.TempDir())
+	killed := func(seconds int) *v1.Pod {
+		pod := newPod("p", "a", after(-5))
+		pod.ResourceVersion = fmt.Sprint(seconds + 100)
+		pod.Status.ContainerStatuses = []v1.ContainerStatus{{LastTerminationState: v1.ContainerState{
+			Terminated: &v1.ContainerStateTerminated{Reason: "OOMKilled", FinishedAt: metav1.NewTime(after(seconds))},
+		}}}
+		return pod
+	}
+	for i, last := range []int{-3, 1, 1, 2, 3} {
+		if err := f.pods.GetStore().Add(killed(last)); err != nil {
+			t.Fatal(err)
+		}
+		f.at(t, i)
+	}
+	if err := f.end(); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(f.recorded(t)[0].About.Kills); got != "[{1 default/p} {2 default/p} {3 default/p}]" {
+		t.Errorf("kills %s", got)
+	}
+}
+
+// volumeVariable makes the test binary record to a small volume. Its value is a folder.
+const volumeVariable = "PLIMSOLL_SMALL_VOLUME"
+
+// TestFullVolume records to a volume of 512 KiB that is full, in a process with its own mounts.
+func TestFullVolume(t *testing.T) {
+	if folder := os.Getenv(volumeVariable); folder != "" {
+		recordToFullVolume(t, folder)
+		return
+	}
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=TestFullVolume$", "-test.v")
+	command.Env = append(os.Environ(), volumeVariable+"="+t.TempDir())
+	command.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+	}
+	if out, err := command.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestFullVolume") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// recordToFullVolume records while the volume is full, first with old recordings that can be removed, then without, and then with space.
+func recordToFullVolume(t *testing.T, folder string) {
+	if err := syscall.Mount("none", folder, "tmpfs", 0, "size=512k"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		name := filepath.Join(folder, after(3600*(i-4)).Format(nameFormat)+suffix)
+		if err := os.WriteFile(name, make([]byte, 60<<10), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ballast := filepath.Join(folder, "ballast")
+	fill := func() {
+		file, err := os.OpenFile(ballast, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for err == nil {
+			_, err = file.Write(make([]byte, 4<<10))
+		}
+		if file.Close(); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+	}
+	f := newFollowing(folder)
+	f.Rotate = time.Hour
+	for i := range 30 {
+		if i == 5 {
+			fill()
+		}
+		if err := f.pods.GetStore().Add(newPod(fmt.Sprintf("p%d", i), "a", after(i))); err != nil {
+			t.Fatal(err)
+		}
+		f.at(t, i)
+	}
+	log := strings.Join(f.lines, "\n")
+	if n := strings.Count(log, "the volume is full: removed "); n < 1 || n > 2 || !strings.Contains(log, "continuing ") {
+		t.Errorf("%d removed: %s", n, log)
+	}
+	fill()
+	for i := 30; i < 300; i++ {
+		if i%20 == 0 {
+			fill()
+		}
+		f.at(t, i)
+	}
+	if log = strings.Join(f.lines, "\n"); strings.Count(log, "the volume is full: removed ") != 3 ||
+		strings.Count(log, "nothing is recorded until there is space") != 1 {
+		t.Errorf("log: %s", log)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	for i := 300; i < 320; i++ {
+		f.at(t, i)
+	}
+	if err := f.end(); err != nil {
+		t.Fatal(err)
+	}
+	all := f.recorded(t)
+	if r := all[len(all)-1]; len(r.Pods) != 30 || r.About.Seconds() != 319 ||
+		!strings.Contains(fmt.Sprint(r.About.Missing), "nothing was recorded") {
+		t.Errorf("%d pods in %d s, missing %v", len(r.Pods), r.About.Seconds(), r.About.Missing)
+	}
+}
