@@ -20,7 +20,7 @@ func placements(t *testing.T, in recording.Input, o Options) ([]string, result.R
 	var all []string
 	o.Placed = func(pod, node string) { all = append(all, pod+" "+node) }
 	got := outcomeOf(t, in, o)
-	got.TimeSeries, got.Decisions = nil, nil
+	got.TimeSeries, got.Decisions, got.Overloaded = nil, nil, nil
 	return all, got
 }
 

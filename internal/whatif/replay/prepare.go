@@ -25,7 +25,7 @@ func (r *run) prepare(ctx context.Context) error {
 	r.prepareNodes(&cluster)
 	r.preparePods(&cluster)
 	if r.options.Record {
-		r.timeSeries = newTimeSeries(r.horizon)
+		r.overloaded, r.timeSeries = result.NewOverloadTimes(), newTimeSeries(r.horizon)
 		r.decisions = newDecisions(r.input, r.arrivals)
 	}
 	if len(cluster.Running) > 0 {

@@ -50,6 +50,7 @@ type run struct {
 	unmeasured    int // pods scheduled by a profile that reads load, before the first reading
 	// reasons counts the pods that were deleted while they were pending, by reason.
 	reasons    map[string]int
+	overloaded *result.OverloadTimes
 	timeSeries *timeSeries
 	decisions  *decisions
 	autoscaler *autoscaler.Autoscaler // nil without autoscaler
@@ -291,10 +292,13 @@ func (r *run) step() {
 			demand.CPU, demand.Memory = r.usage(number, step)
 			r.demand = append(r.demand, demand)
 		}
-		effect, granted, _ := r.evaluator.Step(n.allocatable, r.demand)
+		effect, granted, victims := r.evaluator.Step(n.allocatable, r.demand)
 		if r.now >= 0 {
 			r.totals.AddStep(i, n.allocatable, len(n.pods), Step, effect)
 			r.timeSeries.addNode(n.allocatable, len(n.pods), effect)
+			r.overloaded.Add(n.name, Step, effect, r.demand, granted, victims, func(pod int) resources.Workload {
+				return resources.WorkloadOf(r.input.Pods[n.pods[pod]].Object)
+			})
 		}
 		if measure {
 			r.monitoring.addSample(n.name, r.now, result.Ratio(effect.CPUGranted, n.machineCPU),
@@ -387,7 +391,7 @@ func (r *run) result(interrupted bool) result.Run {
 	run := result.Run{
 		Outcome: r.totals.Result(), Scheduled: r.scheduledPods, Unmeasured: r.unmeasured, NotArrived: len(r.arrivals),
 		Reasons: r.reasons, Seconds: max(r.now, 0), Interrupted: interrupted,
-		TimeSeries: r.timeSeries.result(), Decisions: r.decisions.result(r.input.Pods, r.now),
+		Overloaded: r.overloaded.Result(), TimeSeries: r.timeSeries.result(), Decisions: r.decisions.result(r.input.Pods, r.now),
 	}
 	if r.autoscaler != nil {
 		run.Scaling = r.autoscaler.Result(r.now)

@@ -28,7 +28,7 @@ type timeSeries struct {
 }
 
 // counts are the values of a step.
-type counts struct{ overloaded, overcommitted, pending, used, nodes, slackKept float64 }
+type counts struct{ overloaded, highestLoad, overcommitted, pending, used, nodes, slackKept float64 }
 
 // point is the sum of the steps of a point.
 type point struct {
@@ -51,6 +51,8 @@ func (t *timeSeries) addNode(allocatable result.Capacity, pods int, step result.
 		return
 	}
 	t.current.used++
+	t.current.highestLoad = max(t.current.highestLoad,
+		result.Ratio(step.CPUDemand, allocatable.CPU), result.Ratio(step.MemoryDemand, allocatable.Memory))
 	if step.Overloaded() {
 		t.current.overloaded++
 	}
@@ -78,6 +80,7 @@ func (t *timeSeries) endStep(second int64, pending int) {
 	}
 	p := &t.points[second/t.every]
 	p.overloaded += t.current.overloaded
+	p.highestLoad += t.current.highestLoad
 	p.overcommitted += t.current.overcommitted
 	p.pending += float64(pending)
 	p.used += t.current.used
@@ -109,6 +112,7 @@ func (t *timeSeries) result() *result.TimeSeries {
 	series := &result.TimeSeries{
 		EverySeconds:       t.every,
 		OverloadedNodes:    t.means(func(p *point) float64 { return p.overloaded }),
+		HighestLoads:       t.means(func(p *point) float64 { return p.highestLoad }),
 		OvercommittedNodes: t.means(func(p *point) float64 { return p.overcommitted }),
 		PendingPods:        t.means(func(p *point) float64 { return p.pending }),
 		NodesUsed:          t.means(func(p *point) float64 { return p.used }),

@@ -125,7 +125,7 @@ func rawData(r *result.Result, d detail) (template.HTML, error) {
 			case !d.timeSeries:
 				profile.Runs = append([]result.Run(nil), profile.Runs...)
 				for run := range profile.Runs {
-					profile.Runs[run].TimeSeries, profile.Runs[run].Decisions = nil, nil
+					profile.Runs[run].TimeSeries, profile.Runs[run].Decisions, profile.Runs[run].Overloaded = nil, nil, nil
 				}
 			}
 			profiles[j] = profile

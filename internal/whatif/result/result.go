@@ -195,7 +195,8 @@ type Run struct {
 	Scaling *Scaling `json:"scaling,omitempty"`
 	// Recorded compares the run with its recording, nil for other inputs.
 	Recorded *Recorded `json:"recorded,omitempty"`
-	// TimeSeries and Decisions are recorded in the run with the first seed.
+	// Overloaded, TimeSeries and Decisions are recorded in the run with the first seed.
+	Overloaded *Overloaded `json:"overloaded,omitempty"`
 	TimeSeries *TimeSeries `json:"course,omitempty"`
 	Decisions  []Decision  `json:"decisions,omitempty"`
 }

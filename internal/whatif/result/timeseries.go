@@ -7,6 +7,9 @@ type TimeSeries struct {
 	EverySeconds int64 `json:"everySeconds"`
 	// OverloadedNodes counts the nodes that were short of CPU or memory.
 	OverloadedNodes []float64 `json:"overloadedNodes"`
+	// HighestLoads is what the pods of a node demand within their limits as a fraction of its allocatable amount, of CPU or memory,
+	// whichever is higher, on the node with the highest load.
+	HighestLoads []float64 `json:"highestLoads"`
 	// OvercommittedNodes counts the nodes with pods whose limits exceed the node's CPU
 	// or memory.
 	OvercommittedNodes []float64 `json:"overcommittedNodes"`
