@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/placement"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/score"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/shadow"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/whatif"
@@ -73,7 +74,7 @@ they are made, and inspects slack, placements and load.`,
 	cmd.AddCommand(
 		snapshot.NewCommand(), record.NewCommand(), score.NewScoreCommand(), score.NewExplainCommand(),
 		whatif.NewSimulateCommand(), whatif.NewCompareCommand(), whatif.NewBacktestCommand(), whatif.NewTuneCommand(),
-		whatif.NewMergeCommand(), whatif.NewRunCommand(),
+		whatif.NewMergeCommand(), whatif.NewRunCommand(), shadow.NewCommand(),
 		load.NewCommand(), slack.NewCommand(), placement.NewCommand(), doctor.NewCommand(), newVersionCommand(),
 	)
 	base.ConfigureHelp(cmd)

@@ -140,13 +140,22 @@ func flagNames(err error) error {
 	return err
 }
 
+// readServer reads the file with the server, if one is set.
+func (o *options) readServer() error {
+	if o.load == "" {
+		return nil
+	}
+	server, err := flags.ReadFile(o.load)
+	if err != nil {
+		return fmt.Errorf("--load-source: %w", err)
+	}
+	o.config.Server = server
+	return nil
+}
+
 func (o *options) run(cmd *cobra.Command) error {
-	if o.load != "" {
-		server, err := flags.ReadFile(o.load)
-		if err != nil {
-			return fmt.Errorf("--load-source: %w", err)
-		}
-		o.config.Server = server
+	if err := o.readServer(); err != nil {
+		return err
 	}
 	switch {
 	case o.following.follow:

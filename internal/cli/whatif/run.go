@@ -135,17 +135,37 @@ func (o *whatIfOptions) compareOptions(in io.Reader) (compare.Options, error) {
 // RunCommand is the argument of a process that runs one job.
 const RunCommand = "run-one"
 
+// lowPriorityFlag is the flag of RunCommand for a process that yields to all others.
+const lowPriorityFlag = "low-priority"
+
+// RunLowPriority runs jobs as compare.Pool does, one at a time in processes that yield to all others.
+func RunLowPriority(ctx context.Context, jobs []compare.Job) ([]*result.Run, error) {
+	return compare.Pool{Processes: 1, Command: func(ctx context.Context) *exec.Cmd {
+		cmd := selfCommand(ctx)
+		cmd.Args = append(cmd.Args, "--"+lowPriorityFlag)
+		return cmd
+	}}.Run(ctx, jobs)
+}
+
 // NewRunCommand returns the hidden command that runs one job.
 func NewRunCommand() *cobra.Command {
-	return &cobra.Command{
+	lowPriority := false
+	cmd := &cobra.Command{
 		Use:    RunCommand,
 		Short:  "Run the job on standard input (for plimsoll itself)",
 		Hidden: true,
 		Args:   base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if lowPriority {
+				if err := lowerPriority(); err != nil {
+					return base.Failure(err)
+				}
+			}
 			return compare.Serve(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
+	cmd.Flags().BoolVar(&lowPriority, lowPriorityFlag, false, "yield to all other processes")
+	return cmd
 }
 
 // selfCommand is this program, started to run a job.

@@ -61,6 +61,10 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 	}
 	run, err := replay.Run(ctx, in, options)
 	run.Seed = j.Seed
+	if j.Record && run.Recorded != nil {
+		run.Recorded.Part = in.Part.Describe()
+		run.Recorded.Part.Source = sourceOf(&in)
+	}
 	return run, err
 }
 

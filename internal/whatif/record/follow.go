@@ -432,6 +432,12 @@ func Recordings(folder string) (names []string, err error) {
 	return names, err
 }
 
+// StartOf returns the time at which a recording of Follow started, from its name.
+func StartOf(name string) time.Time {
+	at, _ := time.Parse(nameFormat, strings.TrimSuffix(filepath.Base(name), suffix))
+	return at
+}
+
 // recordings returns the names of the recordings in the folder.
 func (f *follower) recordings() ([]string, error) { return Recordings(f.Folder) }
 

@@ -130,14 +130,14 @@ func (f *File) Commit(writer any) error {
 	if err != nil {
 		return err
 	}
-	return replace(f.path+StateSuffix, content)
+	return ReplaceFile(f.path+StateSuffix, content)
 }
 
 // TemporaryPattern matches the names of temporary files beside a recording, which a killed process can leave.
 const TemporaryPattern = ".plimsoll-*"
 
-// replace replaces a file, completely or not at all.
-func replace(path string, content []byte) error {
+// ReplaceFile replaces a file, completely or not at all.
+func ReplaceFile(path string, content []byte) error {
 	file, err := os.CreateTemp(filepath.Dir(path), TemporaryPattern)
 	if err != nil {
 		return err

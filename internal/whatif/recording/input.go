@@ -56,6 +56,8 @@ type Input struct {
 	Assumptions []string
 	// End is the second at which the run ends, of a recording. If it is 0, the run ends a while after the last arrival.
 	End int64
+	// Part is the part of a recording that is the input, nil for other inputs.
+	Part *Part
 }
 
 // Usage is the recorded usage of a pod.

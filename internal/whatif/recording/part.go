@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 // Part is a recording, or a part of it, as the input of runs. It is immutable.
@@ -159,13 +160,27 @@ func (in *Part) Time(second int64) time.Time {
 	return in.about.From.Add(time.Duration(in.from+second) * time.Second)
 }
 
+// Describe returns the times of the part, and what the recording lacks.
+func (in *Part) Describe() *result.Part {
+	out := &result.Part{From: in.Time(0), To: in.Time(in.seconds), Missing: []string{}}
+	for _, kill := range in.about.Kills {
+		if kill.Second >= in.from && kill.Second < in.from+in.seconds {
+			out.MemoryKills++
+		}
+	}
+	for _, missing := range in.about.Missing {
+		out.Missing = append(out.Missing, missing.What+": "+missing.Why)
+	}
+	return out
+}
+
 // Seconds returns the length of the part.
 func (in *Part) Seconds() int64 { return in.seconds }
 
 // Input returns the nodes and pods to simulate. It reads Measured, Reschedule and Pack of the source.
 func (in *Part) Input(s Source) Input {
 	out := Input{
-		Nodes: slices.Clone(in.nodes), References: in.objects.Referred(), Workloads: in.objects.Workloads, End: in.seconds,
+		Part: in, Nodes: slices.Clone(in.nodes), References: in.objects.Referred(), Workloads: in.objects.Workloads, End: in.seconds,
 		Warnings: in.objects.Warnings, HasLimits: true, Kubernetes: in.objects.Kubernetes,
 	}
 	c := partConverter{Part: in, source: s, nodes: map[string][]Node{}, groups: groups{}}

@@ -22,8 +22,15 @@ import (
 //go:embed page.html summary.html frontier.html decisions.html tuning.html
 var files embed.FS
 
-var page = template.Must(template.New("page.html").
-	Funcs(template.FuncMap{"class": func(a result.Assessment) string { return classes[a] }}).ParseFS(files, "*.html"))
+// Style is the style sheet of reports: the colors, tables, cards, legends and drawings of pages of a what-if.
+//
+//go:embed style.css
+var Style template.CSS
+
+var page = template.Must(template.New("page.html").Funcs(template.FuncMap{
+	"class": func(a result.Assessment) string { return classes[a] },
+	"style": func() template.CSS { return Style },
+}).ParseFS(files, "*.html"))
 
 // MaxSize is the largest size of a report in bytes. Optional parts are omitted to stay within it,
 // and the report names them.

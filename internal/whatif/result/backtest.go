@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
@@ -66,6 +67,19 @@ type Recorded struct {
 	MemoryLoad Distribution `json:"memoryLoad"`
 	// Placements counts the pods that the scheduler placed.
 	Placements Placements `json:"placements"`
+	// Part is the part of the recording, in the run with the first seed.
+	Part *Part `json:"part,omitempty"`
+}
+
+// Part describes a part of a recording.
+type Part struct {
+	Source
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+	// MemoryKills counts the containers that were killed for their memory, if the recording has them.
+	MemoryKills int `json:"memoryKills"`
+	// Missing lists data that the recording lacks.
+	Missing []string `json:"missing"`
 }
 
 // Placements compares the first node of pods with the node on which they were recorded.

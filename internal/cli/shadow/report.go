@@ -1,0 +1,105 @@
+package shadow
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
+)
+
+// defaultFolder is the default directory with recordings and results.
+const defaultFolder = "shadow"
+
+func addDaysFlag(cmd *cobra.Command, days *int) {
+	cmd.Flags().IntVar(days, "days", 7, "days that the verdict is about")
+}
+
+func validateDays(days int) error {
+	if days < 1 || days > maxDays {
+		return base.InvalidValue("days", days, fmt.Sprintf("from 1 to %d", maxDays))
+	}
+	return nil
+}
+
+// newReportCommand returns the command plimsoll shadow report.
+func newReportCommand() *cobra.Command {
+	var days int
+	var output base.Output
+	cmd := &cobra.Command{
+		Use:   "report [FOLDER]",
+		Short: "Print what other profiles would have done in the last days",
+		Long: `Print the verdict of plimsoll shadow on the last days, from its directory (default shadow).
+
+The verdict is "cannot tell" if the error of the model is larger than the difference, if
+the difference can be chance, if nothing was overloaded, or if usage is missing.`,
+		Example: `  plimsoll shadow report
+  plimsoll shadow report /var/lib/shadow --days 30 -o json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := errors.Join(validateDays(days), output.Validate()); err != nil {
+				return err
+			}
+			folder := defaultFolder
+			if len(args) > 0 {
+				folder = args[0]
+			}
+			if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+				return fmt.Errorf("%s: must be the directory of plimsoll shadow", folder)
+			}
+			store, err := shadow.OpenStore(folder, maxDays*24*time.Hour)
+			if err != nil {
+				return base.Failure(err)
+			}
+			r, _ := reportOf(store, days, time.Now())
+			return output.Print(cmd.OutOrStdout(), r, func(out io.Writer) { printReport(out, &output, r) })
+		},
+	}
+	addDaysFlag(cmd, &days)
+	output.AddFlag(cmd)
+	return cmd
+}
+
+// reportWidth is the width of printed text, and maxRows the number of rows of each printed table.
+const (
+	reportWidth = 80
+	maxRows     = 8
+)
+
+// printReport prints the verdicts, their basis and the tables.
+func printReport(out io.Writer, o *base.Output, r *shadow.Report) {
+	for _, v := range r.Verdicts {
+		fmt.Fprint(out, base.Wrap("", v.Sentence, reportWidth), "\n")
+	}
+	fmt.Fprint(out, base.Wrap("", r.Basis(), reportWidth), "\n")
+	for _, excluded := range r.Excluded {
+		fmt.Fprint(out, base.Wrap("", "Not compared: "+excluded+".", reportWidth), "\n")
+	}
+	for _, table := range r.Tables() {
+		fmt.Fprintf(out, "\n%s\n", table.Title)
+		t := base.NewTable(table.Head...)
+		for i, row := range table.Rows {
+			if i == maxRows && o.Format != base.FormatWide {
+				break
+			}
+			cells := make([]any, len(row))
+			for j := range row {
+				cells[j] = row[j]
+			}
+			t.AddRow(cells...)
+		}
+		t.Print(out, o)
+	}
+	fmt.Fprintln(out)
+	for _, m := range r.Measurements() {
+		fmt.Fprint(out, base.Wrap("", m.Name+": "+m.Value, reportWidth), "\n")
+	}
+	for _, missing := range r.Missing {
+		fmt.Fprint(out, base.Wrap("", "Missing: "+missing, reportWidth), "\n")
+	}
+}

@@ -1,0 +1,270 @@
+// Package shadow has the command that follows a cluster and states what other profiles would have done.
+package shadow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	clirecord "github.com/plimsoll-k8s/plimsoll/internal/cli/record"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/whatif"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
+)
+
+// options are the flags of plimsoll shadow.
+type options struct {
+	following  clirecord.Following
+	folder     string
+	every      time.Duration
+	profile    string
+	candidates []string
+	days, keep int
+	listen     string
+	output     base.Output
+	run        compare.Run
+}
+
+const (
+	// minEvery is the shortest window.
+	minEvery = 2 * time.Minute
+	// maxCandidates bounds the time of the replays.
+	maxCandidates = 5
+	// maxDays is the largest number of days.
+	maxDays = 365
+	// maxPending is the number of windows that are replayed after a restart; older windows are skipped.
+	maxPending = 24
+)
+
+// NewCommand returns the command plimsoll shadow.
+func NewCommand() *cobra.Command {
+	o := options{run: whatif.RunLowPriority}
+	cmd := &cobra.Command{
+		Use:   "shadow",
+		Short: "Watch a cluster, and state what other profiles would have done to it",
+		Long: `Follow the cluster into recordings until interrupted. Every hour, the last complete window is
+replayed with the profile in force and with each candidate, in a process of lower
+priority. The results of the last days are served as a page, as metrics and as JSON.
+
+Nothing in the cluster is changed: the command only lists and watches objects. A restart
+continues where the last process ended.`,
+		Example: `  # What would the profile predicted have done to this cluster?
+  plimsoll shadow
+
+  # Compare two candidates with the configuration of the scheduler.
+  plimsoll shadow --profile scheduler.yaml --candidate predicted --candidate low-risk --folder /var/lib/shadow
+
+  # Print the result of the last days.
+  plimsoll shadow report /var/lib/shadow`,
+		Args: base.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.start(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&o.folder, "folder", defaultFolder, "directory with recordings and results")
+	flags.DurationVar(&o.every, "every", time.Hour, "length of a window")
+	flags.StringVar(&o.profile, "profile", "",
+		"profile in force: built-in profile, or file with a KubeSchedulerConfiguration (default from the cluster, or kube-scheduler's default)")
+	flags.StringArrayVar(&o.candidates, "candidate", []string{"predicted"},
+		"profile to compare: built-in profile, or file with a KubeSchedulerConfiguration; may be repeated")
+	addDaysFlag(cmd, &o.days)
+	flags.IntVar(&o.keep, "keep", 30, "days for which results are kept")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:7654", "address of the page and of the metrics")
+	o.following.AddFlags(cmd)
+	o.output.AddFlag(cmd)
+	base.CompleteWith(cmd, "candidate", engine.BuiltInProfiles...)
+	base.CompleteWith(cmd, "profile", engine.BuiltInProfiles...)
+	base.Rare(cmd, "step", "selector", "redact", "keep", "max-size", "load-source")
+	cmd.AddCommand(newReportCommand())
+	return cmd
+}
+
+// validate returns an error that names the flag with an invalid value.
+func (o *options) validate() error {
+	switch {
+	case o.every < minEvery || o.every > 24*time.Hour:
+		return base.InvalidValue("every", o.every, fmt.Sprintf("from %s to 24h", minEvery))
+	case len(o.candidates) == 0 || len(o.candidates) > maxCandidates:
+		return fmt.Errorf("--candidate: found %d values: must be from 1 to %d", len(o.candidates), maxCandidates)
+	case o.keep < o.days || o.keep > maxDays:
+		return base.InvalidValue("keep", o.keep, fmt.Sprintf("from --days (%d) to %d", o.days, maxDays))
+	}
+	for i, name := range o.candidates {
+		if slices.Contains(o.candidates[:i], name) {
+			return fmt.Errorf("--candidate: found %s twice", name)
+		}
+	}
+	return errors.Join(validateDays(o.days), o.output.Validate())
+}
+
+// read reads profiles, and validates their configuration.
+func read(flag string, names ...string) ([]engine.NamedConfig, error) {
+	profiles := make([]engine.NamedConfig, 0, len(names))
+	for _, name := range names {
+		profile, err := engine.ReadConfig(name)
+		if err == nil {
+			_, err = profile.Config()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--%s: %w", flag, err)
+		}
+		profiles = append(profiles, profile)
+	}
+	return profiles, nil
+}
+
+// start follows the cluster and replays windows until the command is interrupted.
+func (o *options) start(cmd *cobra.Command) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	candidates, err := read("candidate", o.candidates...)
+	if err != nil {
+		return err
+	}
+	settings, err := o.following.Settings(cmd, o.folder, o.every)
+	if err != nil {
+		return err
+	}
+	s := &server{options: o, settings: settings, out: cmd.OutOrStdout(), candidates: candidates, wake: make(chan struct{}, 1)}
+	if s.further, err = o.furtherSource(); err != nil {
+		return err
+	}
+	if s.current, err = o.current(cmd.Context(), settings.Client, settings.Log); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.folder, 0o700); err != nil {
+		return base.Failure(fmt.Errorf("--folder: %w", err))
+	}
+	if s.store, err = shadow.OpenStore(o.folder, time.Duration(o.keep)*24*time.Hour); err != nil {
+		return base.Failure(fmt.Errorf("--folder: %w", err))
+	}
+	listener, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", o.listen)
+	if err != nil {
+		return base.Failure(fmt.Errorf("--listen: %w", err))
+	}
+	return base.Failure(s.run(cmd.Context(), listener))
+}
+
+// server follows a cluster and replays its windows.
+type server struct {
+	*options
+	settings   *record.FollowConfig
+	out        io.Writer
+	current    engine.NamedConfig
+	candidates []engine.NamedConfig
+	store      *shadow.Store
+	further    furtherSource
+	// wake has an element if a recording may be finished.
+	wake chan struct{}
+}
+
+// run runs until ctx ends or the folder cannot be written.
+func (s *server) run(ctx context.Context, listener net.Listener) error {
+	shadow.Serve(ctx, listener, s.report)
+	s.settings.Log(fmt.Sprintf("serving http://%s, windows of %s, profile in force: %s", listener.Addr(), s.every, s.current.Name))
+	s.settings.Finished = func(string) {
+		select {
+		case s.wake <- struct{}{}:
+		default:
+		}
+	}
+	s.wake <- struct{}{}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return record.Follow(ctx, *s.settings) })
+	group.Go(func() error {
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-s.wake:
+				s.replayPending(ctx)
+			}
+		}
+	})
+	return group.Wait()
+}
+
+// report returns the current report and its windows.
+func (s *server) report() (*shadow.Report, []*shadow.Window) {
+	return reportOf(s.store, s.days, time.Now())
+}
+
+// reportOf returns the report on the last days before a time.
+func reportOf(store *shadow.Store, days int, now time.Time) (*shadow.Report, []*shadow.Window) {
+	from := now.AddDate(0, 0, -days)
+	windows := store.Windows(from)
+	return shadow.NewReport(windows, from, now), windows
+}
+
+// pending returns the finished recordings without a result, the newest first.
+func (s *server) pending(now time.Time) ([]string, error) {
+	names, err := record.Recordings(s.folder)
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return recording.Unfinished(name) || s.store.Has(name) || now.Sub(record.StartOf(name)) > time.Duration(s.keep)*24*time.Hour
+	})
+	slices.Reverse(names)
+	return names[:min(len(names), maxPending)], nil
+}
+
+// replayPending replays all finished recordings without a result. Failures are reported, and tried again after the next window.
+func (s *server) replayPending(ctx context.Context) {
+	tried := map[string]bool{}
+	for ctx.Err() == nil {
+		names, err := s.pending(time.Now())
+		if err != nil {
+			s.settings.Log(err.Error())
+			return
+		}
+		i := slices.IndexFunc(names, func(name string) bool { return !tried[name] })
+		if i < 0 {
+			return
+		}
+		tried[names[i]] = true
+		if err := s.replay(ctx, names[i]); err != nil && ctx.Err() == nil {
+			s.settings.Log(fmt.Sprintf("%s: %v", names[i], err))
+		}
+	}
+}
+
+// replay replays a recording, stores the result and prints the verdicts.
+func (s *server) replay(ctx context.Context, name string) error {
+	w, err := shadow.Replay(ctx, name, shadow.Profiles{Current: s.current, Candidates: s.candidates}, s.options.run)
+	if err != nil {
+		return err
+	}
+	w.File = filepath.Base(name)
+	if w.Error != "" {
+		s.settings.Log(fmt.Sprintf("%s: not replayed: %s", name, w.Error))
+		w.From = record.StartOf(name)
+		w.To = w.From
+	} else {
+		w.Further = s.further.read(ctx, w.From, w.To)
+	}
+	if err := s.store.Add(w, time.Now()); err != nil {
+		return err
+	}
+	r, _ := s.report()
+	return s.output.Print(s.out, r, func(out io.Writer) {
+		fmt.Fprintf(out, "%s replayed\n", w.File)
+		for _, v := range r.Verdicts {
+			fmt.Fprintln(out, v.Sentence)
+		}
+	})
+}

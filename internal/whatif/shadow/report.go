@@ -1,0 +1,340 @@
+package shadow
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+)
+
+// reportKind is the kind of a report.
+const reportKind = "ShadowReport"
+
+// Report states what the candidates would have changed over the last days.
+type Report struct {
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"`
+	From       time.Time `json:"from"`
+	To         time.Time `json:"to"`
+	// Profile is the profile in force in the last window.
+	Profile string `json:"profile"`
+	// Windows counts the windows that are compared, Hours is their length.
+	Windows int     `json:"windows"`
+	Hours   float64 `json:"hours"`
+	// Excluded states why windows are not compared, with their number.
+	Excluded []string `json:"excluded"`
+	// MeasuredMinutes is the overload with the recorded placements, ModelMinutes with the simulated profile in force, in node minutes.
+	MeasuredMinutes float64 `json:"measuredOverloadMinutes"`
+	ModelMinutes    float64 `json:"modelOverloadMinutes"`
+	// Error is the error of the model: the difference of both.
+	Error    Estimate  `json:"errorOfModel"`
+	Verdicts []Verdict `json:"verdicts"`
+	// Nodes and Workloads had the longest overload with the recorded placements.
+	Nodes     []result.OverloadTime `json:"nodes"`
+	Workloads []result.OverloadTime `json:"workloads"`
+	// MemoryKills counts the containers that were killed for their memory.
+	MemoryKills int     `json:"memoryKills"`
+	Further     Further `json:"further"`
+	// Missing lists data that recordings lack.
+	Missing []string `json:"missing"`
+}
+
+// Estimate is a sum over windows. Half is half the width of its confidence interval, nil with fewer than two windows.
+type Estimate struct {
+	Sum  float64  `json:"sum"`
+	Half *float64 `json:"half,omitempty"`
+}
+
+// String returns a text such as "412 ± 60".
+func (e Estimate) String() string {
+	if e.Half == nil {
+		return format.Plain(e.Sum)
+	}
+	return fmt.Sprintf("%s ± %s", format.Plain(math.Round(e.Sum*10)/10), format.Plain(math.Round(*e.Half*10)/10))
+}
+
+// excludesZero reports whether the sum is not 0 by chance.
+func (e Estimate) excludesZero() bool { return e.Half != nil && math.Abs(e.Sum) > *e.Half }
+
+// estimate returns the sum of values.
+func estimate(values []float64) Estimate {
+	if len(values) == 0 {
+		return Estimate{}
+	}
+	n := float64(len(values))
+	d := result.PairedDifference(make([]float64, len(values)), values)
+	e := Estimate{Sum: d.Mean * n}
+	if d.Interval != nil {
+		half := (d.Interval.High - d.Mean) * n
+		e.Half = &half
+	}
+	return e
+}
+
+// Answer is the verdict on a candidate.
+type Answer string
+
+// The answers.
+const (
+	Better     Answer = "better"
+	Worse      Answer = "worse"
+	CannotTell Answer = "cannot tell"
+)
+
+// Verdict states what a candidate would have changed.
+type Verdict struct {
+	Candidate string `json:"candidate"`
+	Answer    Answer `json:"answer"`
+	// Sentence is the verdict in words, Reason why it cannot tell.
+	Sentence string `json:"sentence"`
+	Reason   string `json:"reason,omitempty"`
+	// Avoided and Caused are the overload that only the profile in force, or only the candidate, has in the same minutes, in node minutes.
+	// Difference is Caused less Avoided.
+	Avoided    Estimate `json:"avoided"`
+	Caused     Estimate `json:"caused"`
+	Difference Estimate `json:"difference"`
+	// Others are the differences of other figures.
+	Others []FigureDifference `json:"others"`
+	// Nodes and Workloads have the longest overload with the candidate.
+	Nodes     []result.OverloadTime `json:"nodes"`
+	Workloads []result.OverloadTime `json:"workloads"`
+}
+
+// FigureDifference is the difference of a figure from the profile in force, summed over windows.
+type FigureDifference struct {
+	Figure  string   `json:"figure"`
+	Label   string   `json:"label"`
+	Current float64  `json:"current"`
+	Change  Estimate `json:"change"`
+}
+
+// otherFigures are the figures besides overload for which windows can be added.
+var otherFigures = []string{"throttledCoreSeconds", "memoryOverruns", "victims", "unschedulable"}
+
+// NewReport compares windows, which are in the order of their start, from one time to another.
+func NewReport(windows []*Window, from, to time.Time) *Report {
+	r := &Report{
+		APIVersion: APIVersion, Kind: reportKind, From: from.UTC(), To: to.UTC(), Excluded: []string{}, Verdicts: []Verdict{},
+		Missing: []string{},
+	}
+	compared, why := r.compared(windows)
+	var errors []float64
+	var measured []*result.Overloaded
+	for _, w := range compared {
+		r.MeasuredMinutes += w.Measured.OverloadMinutes
+		r.ModelMinutes += w.Current.Run.OverloadMinutes
+		errors = append(errors, w.Current.Run.OverloadMinutes-w.Measured.OverloadMinutes)
+		measured = append(measured, w.Measured.Overloaded)
+		r.Hours += w.To.Sub(w.From).Hours()
+		r.MemoryKills += w.MemoryKills
+		r.Further.add(&w.Further)
+		for _, missing := range w.Missing {
+			if !slices.Contains(r.Missing, missing) && len(r.Missing) < result.MaxOverloaded {
+				r.Missing = append(r.Missing, missing)
+			}
+		}
+	}
+	r.Windows, r.Error = len(compared), estimate(errors)
+	r.Nodes, r.Workloads = merge(measured)
+	if len(windows) == 0 {
+		return r
+	}
+	for _, name := range candidates(windows) {
+		r.Verdicts = append(r.Verdicts, r.verdict(name, compared, why))
+	}
+	return r
+}
+
+// candidates returns the names of the candidates of the last window that was replayed.
+func candidates(windows []*Window) (names []string) {
+	for _, w := range slices.Backward(windows) {
+		if w.Error == "" {
+			for _, c := range w.Candidates {
+				names = append(names, c.Profile)
+			}
+			return names
+		}
+	}
+	return nil
+}
+
+// compared returns the windows with usage that have the profile in force of the last window, and why there are none.
+func (r *Report) compared(windows []*Window) (compared []*Window, why string) {
+	failed, unused, other := 0, 0, 0
+	for _, w := range windows {
+		if w.Error == "" {
+			r.Profile = w.Current.Profile
+		}
+	}
+	for _, w := range windows {
+		switch {
+		case w.Error != "":
+			failed++
+			why = "the replay failed: " + w.Error
+		case w.Current.Profile != r.Profile:
+			other++
+		case !w.hasUsage():
+			unused++
+			why = "usage is missing: it was recorded for " + format.Part(w.UsageKnown, w.Pods, "pod")
+		default:
+			compared = append(compared, w)
+		}
+	}
+	exclude := func(n int, reason string) {
+		if n > 0 {
+			r.Excluded = append(r.Excluded, format.Of(n, "window")+": "+reason)
+		}
+	}
+	exclude(failed, "could not be replayed")
+	exclude(unused, "usage of fewer than half of the pods")
+	exclude(other, "another profile was in force")
+	return compared, why
+}
+
+// add adds what another window measured.
+func (f *Further) add(other *Further) {
+	for _, pair := range []struct {
+		to   **float64
+		from *float64
+	}{
+		{&f.ThrottledSeconds, other.ThrottledSeconds}, {&f.CPUPressureSeconds, other.CPUPressureSeconds},
+		{&f.MemoryPressureSeconds, other.MemoryPressureSeconds},
+	} {
+		if pair.from == nil {
+			continue
+		}
+		sum := *pair.from
+		if *pair.to != nil {
+			sum += **pair.to
+		}
+		*pair.to = &sum
+	}
+	for _, missing := range other.Missing {
+		if !slices.Contains(f.Missing, missing) && len(f.Missing) < result.MaxOverloaded {
+			f.Missing = append(f.Missing, missing)
+		}
+	}
+}
+
+// verdict compares a candidate with the profile in force, over the windows that have it.
+func (r *Report) verdict(name string, compared []*Window, why string) Verdict {
+	v := Verdict{Candidate: name, Answer: CannotTell, Others: []FigureDifference{}}
+	var avoided, caused, difference []float64
+	var overloaded []*result.Overloaded
+	var current, candidate []*result.Run
+	for _, w := range compared {
+		i := slices.IndexFunc(w.Candidates, func(p Profiled) bool { return p.Profile == name })
+		if i < 0 {
+			continue
+		}
+		a, b := &w.Current.Run, &w.Candidates[i].Run
+		less, more := byMinute(a, b)
+		avoided, caused, difference = append(avoided, less), append(caused, more), append(difference, b.OverloadMinutes-a.OverloadMinutes)
+		overloaded, current, candidate = append(overloaded, b.Overloaded), append(current, a), append(candidate, b)
+	}
+	v.Avoided, v.Caused, v.Difference = estimate(avoided), estimate(caused), estimate(difference)
+	v.Nodes, v.Workloads = merge(overloaded)
+	for _, figure := range otherFigures {
+		d, _ := result.FigureByName(figure)
+		f := FigureDifference{Figure: figure, Label: d.Title()}
+		var changes []float64
+		for i := range current {
+			f.Current += d.Value(current[i])
+			changes = append(changes, d.Value(candidate[i])-d.Value(current[i]))
+		}
+		f.Change = estimate(changes)
+		v.Others = append(v.Others, f)
+	}
+	r.judge(&v, len(difference), why)
+	return v
+}
+
+// byMinute returns the node minutes of overload that only a has, and that only b has, counted in each interval of their time series.
+func byMinute(a, b *result.Run) (less, more float64) {
+	change := b.OverloadMinutes - a.OverloadMinutes
+	if a.TimeSeries == nil || b.TimeSeries == nil || len(a.TimeSeries.OverloadedNodes) != len(b.TimeSeries.OverloadedNodes) {
+		return max(-change, 0), max(change, 0)
+	}
+	minutes := float64(a.TimeSeries.EverySeconds) / 60
+	for i, before := range a.TimeSeries.OverloadedNodes {
+		d := (b.TimeSeries.OverloadedNodes[i] - before) * minutes
+		less, more = less+max(-d, 0), more+max(d, 0)
+	}
+	return less, more
+}
+
+// judge sets the answer and the sentence of a verdict over a number of windows.
+func (r *Report) judge(v *Verdict, windows int, why string) {
+	change := math.Abs(v.Difference.Sum)
+	switch {
+	case windows == 0 && why != "":
+		v.Reason = why
+	case windows == 0:
+		v.Reason = "no window is complete"
+	case r.MeasuredMinutes == 0 && v.Avoided.Sum == 0 && v.Caused.Sum == 0:
+		v.Reason = "nothing was overloaded"
+	case windows == 1:
+		v.Reason = "one window has no interval"
+	case math.Abs(r.Error.Sum) > change:
+		v.Reason = fmt.Sprintf("the error of the model, %s node minutes, is larger than the difference, %s",
+			format.Plain(math.Abs(r.Error.Sum)), format.Plain(change))
+	case !v.Difference.excludesZero():
+		v.Reason = fmt.Sprintf("the difference, %s node minutes, can be chance", v.Difference)
+	case v.Difference.Sum < 0:
+		v.Answer = Better
+	default:
+		v.Answer = Worse
+	}
+	if v.Answer == CannotTell {
+		v.Sentence = fmt.Sprintf("Cannot tell what %s would have changed in the last %s: %s.", v.Candidate, r.span(), v.Reason)
+		return
+	}
+	v.Sentence = fmt.Sprintf("In the last %s %s would have avoided %s node minutes of overload, and caused %s.",
+		r.span(), v.Candidate, v.Avoided, v.Caused)
+}
+
+// span returns the time of the report in words.
+func (r *Report) span() string {
+	if days := int(r.To.Sub(r.From).Hours()+0.5) / 24; days > 1 {
+		return format.Of(days, "day")
+	}
+	return "day"
+}
+
+// Basis states what the verdicts compare, and the error of the model.
+func (r *Report) Basis() string {
+	if r.Windows == 0 {
+		return strings.Join(append([]string{"No window is compared."}, r.Excluded...), " ")
+	}
+	return fmt.Sprintf("%s of %s h in total, with %s in force: %s node minutes of overload measured, %s simulated. Error of the model: %s.",
+		format.Of(r.Windows, "window"), format.Plain(math.Round(10*r.Hours)/10), r.Profile, format.Plain(r.MeasuredMinutes),
+		format.Plain(r.ModelMinutes), r.Error)
+}
+
+// merge adds the times of windows, and returns the longest.
+func merge(all []*result.Overloaded) (nodes, workloads []result.OverloadTime) {
+	sum := func(times func(*result.Overloaded) []result.OverloadTime) []result.OverloadTime {
+		minutes := map[result.OverloadTime]float64{}
+		for _, o := range all {
+			if o == nil {
+				continue
+			}
+			for _, t := range times(o) {
+				minutes[result.OverloadTime{Name: t.Name, Kind: t.Kind}] += t.Minutes
+			}
+		}
+		merged := []result.OverloadTime{}
+		for key, m := range minutes {
+			key.Minutes = m
+			merged = append(merged, key)
+		}
+		merged, _ = result.Longest(merged)
+		return merged
+	}
+	return sum(func(o *result.Overloaded) []result.OverloadTime { return o.Nodes }),
+		sum(func(o *result.Overloaded) []result.OverloadTime { return o.Workloads })
+}

@@ -1,0 +1,119 @@
+package shadow
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Serve serves the page, the report as JSON, the metrics and the health until ctx ends. current returns the report and its windows.
+func Serve(ctx context.Context, listener net.Listener, current func() (*Report, []*Window)) {
+	server := &http.Server{
+		Handler:           protect(listener.Addr(), handler(current)),
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
+		MaxHeaderBytes: 16 << 10,
+	}
+	go func() { _ = server.Serve(listener) }()
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+}
+
+func handler(current func() (*Report, []*Window)) http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(&Collector{Current: func() *Report { r, _ := current(); return r }})
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
+	answer := func(pattern, contentType string, write func(*bytes.Buffer) error) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
+			var body bytes.Buffer
+			if err := write(&body); err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
+			w.Header().Set("Content-Type", contentType)
+			_, _ = body.WriteTo(w)
+		})
+	}
+	answer("GET /{$}", "text/html; charset=utf-8", func(body *bytes.Buffer) error {
+		r, windows := current()
+		return r.Write(body, windows)
+	})
+	answer("GET /report.json", "application/json", func(body *bytes.Buffer) error {
+		r, _ := current()
+		return json.NewEncoder(body).Encode(r)
+	})
+	return mux
+}
+
+// protect sets headers that permit the page its style sheet only. If the server listens on a loopback address, protect refuses other hosts:
+// a page of another site can use a name that resolves to this machine, and would read the answer.
+func protect(address net.Addr, next http.Handler) http.Handler {
+	tcp, ok := address.(*net.TCPAddr)
+	loopback := ok && tcp.IP.IsLoopback()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range map[string]string{
+			"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; " +
+				"frame-ancestors 'none'",
+			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+		} {
+			w.Header().Set(name, value)
+		}
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		if ip := net.ParseIP(host); loopback && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			http.Error(w, "Host: must be a loopback address or localhost", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Collector exports a report.
+type Collector struct{ Current func() *Report }
+
+// The metrics. Their values cover the days of the report.
+var (
+	windowsDesc  = prometheus.NewDesc("plimsoll_shadow_windows", "Number of windows in the report.", nil, nil)
+	measuredDesc = prometheus.NewDesc("plimsoll_shadow_measured_overload_seconds",
+		"Time for which nodes were overloaded with the recorded placements, summed over nodes and over the windows in the report.", nil, nil)
+	errorDesc = prometheus.NewDesc("plimsoll_shadow_model_error_seconds",
+		"Error of the model in the time of overload: simulated with the profile in force, less measured.", nil, nil)
+	avoidedDesc = prometheus.NewDesc("plimsoll_shadow_avoided_overload_seconds",
+		"Time of overload that a candidate would have avoided over the windows in the report.", []string{"candidate"}, nil)
+	causedDesc = prometheus.NewDesc("plimsoll_shadow_caused_overload_seconds",
+		"Time of overload that a candidate would have caused over the windows in the report.", []string{"candidate"}, nil)
+	answerDesc = prometheus.NewDesc("plimsoll_shadow_verdict",
+		"Verdict on a candidate: 1 if it is better than the profile in force, -1 if it is worse, 0 if the shadow cannot tell.",
+		[]string{"candidate"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (*Collector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{windowsDesc, measuredDesc, errorDesc, avoidedDesc, causedDesc, answerDesc} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *Collector) Collect(out chan<- prometheus.Metric) {
+	r := c.Current()
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	gauge(windowsDesc, float64(r.Windows))
+	gauge(measuredDesc, 60*r.MeasuredMinutes)
+	gauge(errorDesc, 60*r.Error.Sum)
+	for _, v := range r.Verdicts {
+		gauge(avoidedDesc, 60*v.Avoided.Sum, v.Candidate)
+		gauge(causedDesc, 60*v.Caused.Sum, v.Candidate)
+		gauge(answerDesc, map[Answer]float64{Better: 1, Worse: -1}[v.Answer], v.Candidate)
+	}
+}
