@@ -180,7 +180,7 @@ func (r *Report) Tables() []Table {
 	for _, v := range r.Verdicts {
 		t := Table{Title: v.Candidate + " besides overload", Head: []string{"figure", cmp.Or(r.Profile, "current"), "change"}}
 		for _, f := range v.Others {
-			t.Rows = append(t.Rows, []string{f.Label, format.Plain(f.Current), f.Change.String()})
+			t.Rows = append(t.Rows, []string{f.Label, number(f.Current), f.Change.String()})
 		}
 		if r.Windows > 0 {
 			tables = append(tables, t)
@@ -227,7 +227,7 @@ func (r *Report) concerned(title, noun string, measured []result.OverloadTime, o
 					minutes = c.Minutes
 				}
 			}
-			cells = append(cells, format.Plain(minutes))
+			cells = append(cells, number(minutes))
 		}
 		t.Rows = append(t.Rows, cells)
 	}
@@ -236,7 +236,7 @@ func (r *Report) concerned(title, noun string, measured []result.OverloadTime, o
 
 // Measurements returns what was measured besides overload, and why the rest is missing.
 func (r *Report) Measurements() []NamedValue {
-	out := []NamedValue{{"Containers killed for their memory", format.Plain(float64(r.MemoryKills))}}
+	out := []NamedValue{{"Containers killed for their memory", number(float64(r.MemoryKills))}}
 	for _, f := range []struct {
 		name  string
 		value *float64
@@ -247,7 +247,7 @@ func (r *Report) Measurements() []NamedValue {
 	} {
 		text := "not measured"
 		if f.value != nil {
-			text = format.Plain(math.Round(*f.value))
+			text = number(math.Round(*f.value))
 		}
 		out = append(out, NamedValue{f.name, text})
 	}

@@ -52,9 +52,18 @@ type Estimate struct {
 // String returns a text such as "412 ± 60".
 func (e Estimate) String() string {
 	if e.Half == nil {
-		return format.Plain(e.Sum)
+		return number(e.Sum)
 	}
-	return fmt.Sprintf("%s ± %s", format.Plain(math.Round(e.Sum*10)/10), format.Plain(math.Round(*e.Half*10)/10))
+	return number(e.Sum) + " ± " + number(*e.Half)
+}
+
+// number returns a number without digits that mean nothing.
+func number(v float64) string {
+	decimals := 0
+	if math.Abs(v) < 100 && math.Abs(v-math.Round(v)) >= 0.05 {
+		decimals = 1
+	}
+	return format.ToPlain(format.Format(v, decimals))
 }
 
 // excludesZero reports whether the sum is not 0 by chance.
@@ -281,7 +290,7 @@ func (r *Report) judge(v *Verdict, windows int, why string) {
 		v.Reason = "one window has no interval"
 	case math.Abs(r.Error.Sum) > change:
 		v.Reason = fmt.Sprintf("the error of the model, %s node minutes, is larger than the difference, %s",
-			format.Plain(math.Abs(r.Error.Sum)), format.Plain(change))
+			number(math.Abs(r.Error.Sum)), number(change))
 	case !v.Difference.excludesZero():
 		v.Reason = fmt.Sprintf("the difference, %s node minutes, can be chance", v.Difference)
 	case v.Difference.Sum < 0:
@@ -311,8 +320,8 @@ func (r *Report) Basis() string {
 		return strings.Join(append([]string{"No window is compared."}, r.Excluded...), " ")
 	}
 	return fmt.Sprintf("%s of %s h in total, with %s in force: %s node minutes of overload measured, %s simulated. Error of the model: %s.",
-		format.Of(r.Windows, "window"), format.Plain(math.Round(10*r.Hours)/10), r.Profile, format.Plain(r.MeasuredMinutes),
-		format.Plain(r.ModelMinutes), r.Error)
+		format.Of(r.Windows, "window"), number(r.Hours), r.Profile, number(r.MeasuredMinutes),
+		number(r.ModelMinutes), r.Error)
 }
 
 // merge adds the times of windows, and returns the longest.

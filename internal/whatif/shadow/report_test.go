@@ -1,0 +1,167 @@
+package shadow
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+)
+
+var begin = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+
+// run returns a run of an hour with as many overloaded nodes in each of twelve intervals.
+func run(overloaded ...float64) result.Run {
+	r := result.Run{TimeSeries: &result.TimeSeries{EverySeconds: 300, OverloadedNodes: make([]float64, 12), HighestLoads: make([]float64, 12)}}
+	copy(r.TimeSeries.OverloadedNodes, overloaded)
+	for i, n := range r.TimeSeries.OverloadedNodes {
+		r.OverloadMinutes += 5 * n
+		r.TimeSeries.HighestLoads[i] = 0.5 + n
+	}
+	r.Overloaded = &result.Overloaded{
+		Nodes:     []result.OverloadTime{{Name: "node-a", Minutes: r.OverloadMinutes}},
+		Workloads: []result.OverloadTime{{Name: "shop/web", Kind: "ReplicaSet", Minutes: 2 * r.OverloadMinutes}},
+	}
+	return r
+}
+
+// window returns the hour with a number, in which the usage of all pods was recorded.
+func window(hour int, measured, current, candidate result.Run) *Window {
+	from := begin.Add(time.Duration(hour) * time.Hour)
+	return &Window{
+		Part:     result.Part{Source: result.Source{Nodes: 1, Pods: 10, UsageKnown: 10}, From: from, To: from.Add(time.Hour), Missing: []string{}},
+		File:     fmt.Sprintf("%02d.plrec", hour),
+		Measured: measured, Current: Profiled{"default", current}, Candidates: []Profiled{{"predicted", candidate}},
+	}
+}
+
+// TestVerdicts has windows of an hour. Of n equal windows the interval has no width.
+func TestVerdicts(t *testing.T) {
+	many := func(n int, each func(i int) *Window) (windows []*Window) {
+		for i := range n {
+			windows = append(windows, each(i))
+		}
+		return windows
+	}
+	for name, test := range map[string]struct {
+		windows  []*Window
+		answer   Answer
+		sentence string
+	}{
+		// In each window 2 and 1 node are overloaded for 5 minutes, and 1 in another interval with the candidate: 15 avoided, 5 caused.
+		"better": {
+			many(4, func(i int) *Window { return window(i, run(2, 1), run(2, 1), run(0, 0, 1)) }), Better,
+			"In the last 7 days predicted would have avoided 60 ± 0 node minutes of overload, and caused 20 ± 0.",
+		},
+		"worse": {
+			many(4, func(i int) *Window { return window(i, run(), run(), run(1)) }), Worse,
+			"In the last 7 days predicted would have avoided 0 ± 0 node minutes of overload, and caused 20 ± 0.",
+		},
+		// Avoided 5 and 15: a standard deviation of 7.07, t(1) = 12.7: 20 ± 127.
+		"chance": {
+			[]*Window{window(0, run(1), run(1), run()), window(1, run(3), run(3), run())}, CannotTell,
+			"Cannot tell what predicted would have changed in the last 7 days: the difference, -20 ± 127 node minutes, can be chance.",
+		},
+		"error": {
+			many(4, func(i int) *Window { return window(i, run(5), run(2), run()) }), CannotTell,
+			"the error of the model, 60 node minutes, is larger than the difference, 40.",
+		},
+		"calm":    {many(4, func(i int) *Window { return window(i, run(), run(), run()) }), CannotTell, "nothing was overloaded."},
+		"one":     {many(1, func(i int) *Window { return window(i, run(2), run(2), run()) }), CannotTell, "one window has no interval."},
+		"unusual": {many(3, func(i int) *Window { w := window(i, run(2), run(2), run()); w.UsageKnown = 4; return w }), CannotTell, "usage is missing: it was recorded for 4 of 10 pods."},
+		"without usage": {many(3, func(i int) *Window { w := window(i, run(), run(), run()); w.UsageKnown = 0; return w }), CannotTell, "usage is missing"},
+		// The profile in force changed: only the last windows are compared.
+		"changed": {
+			many(4, func(i int) *Window {
+				w := window(i, run(2), run(2), run())
+				if i < 2 {
+					w.Current.Profile = "old"
+				}
+				return w
+			}), Better, "avoided 20 ± 0 node",
+		},
+		"failed": {
+			append(many(3, func(i int) *Window { return window(i, run(1), run(1), run()) }), &Window{Error: "damaged"}), Better, "avoided 15 ± 0 node",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := NewReport(test.windows, begin, begin.AddDate(0, 0, 7))
+			if len(r.Verdicts) != 1 || r.Verdicts[0].Answer != test.answer || !strings.Contains(r.Verdicts[0].Sentence, test.sentence) {
+				t.Errorf("%+v, want %s: %s", r.Verdicts, test.answer, test.sentence)
+			}
+		})
+	}
+	if r := NewReport(nil, begin, begin.AddDate(0, 0, 1)); len(r.Verdicts) != 0 || r.Basis() != "No window is compared." {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestVerdictIsConsistent checks that what is caused less what is avoided is the difference, and that a verdict other than "cannot tell"
+// has an interval without 0 and an error that is not larger.
+func TestVerdictIsConsistent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		runs := func() result.Run {
+			return run(rapid.SliceOfN(rapid.Float64Range(0, 3), 12, 12).Draw(t, "nodes")...)
+		}
+		var windows []*Window
+		for i := range rapid.IntRange(1, 8).Draw(t, "windows") {
+			windows = append(windows, window(i, runs(), runs(), runs()))
+		}
+		r := NewReport(windows, begin, begin.AddDate(0, 0, 7))
+		v := r.Verdicts[0]
+		if math.Abs(v.Caused.Sum-v.Avoided.Sum-v.Difference.Sum) > 1e-6 {
+			t.Errorf("caused %v, avoided %v, difference %v", v.Caused, v.Avoided, v.Difference)
+		}
+		if v.Answer != CannotTell &&
+			(v.Difference.Half == nil || *v.Difference.Half >= math.Abs(v.Difference.Sum) || math.Abs(r.Error.Sum) > math.Abs(v.Difference.Sum)) {
+			t.Errorf("%s with difference %v and error %v", v.Answer, v.Difference, r.Error)
+		}
+	})
+}
+
+// TestStore keeps windows over restarts, removes old days, and rejects other files.
+func TestStore(t *testing.T) {
+	folder := t.TempDir()
+	const keep = 4 * 24 * time.Hour
+	s, err := OpenStore(folder, keep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, hour := range []int{0, 30, 31, 29, 120} {
+		if err := s.Add(window(hour, run(1), run(2), run(3)), begin.Add(time.Duration(hour+1)*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err = OpenStore(folder, keep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, w := range s.Windows(begin) {
+		files = append(files, w.File)
+	}
+	// Hour 0 is of the first day, which is older than four days at hour 121.
+	if diff := cmp.Diff([]string{"29.plrec", "30.plrec", "31.plrec", "120.plrec"}, files); diff != "" {
+		t.Error(diff)
+	}
+	if !s.Has("/x/30.plrec") || s.Has("00.plrec") || len(s.Windows(begin.Add(31*time.Hour))) != 2 {
+		t.Error("wrong windows")
+	}
+	if diff := cmp.Diff(window(30, run(1), run(2), run(3)), s.Windows(begin)[1]); diff != "" {
+		t.Error(diff)
+	}
+	path := filepath.Join(folder, resultsFolder, "2026-03-02.json")
+	if err := os.WriteFile(path, []byte(`{"kind":"Other"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenStore(folder, keep); err == nil || !strings.Contains(err.Error(), path+`: found kind "Other"`) {
+		t.Errorf("error %v", err)
+	}
+}
