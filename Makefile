@@ -183,7 +183,7 @@ OCM_UNUSED := placements clusterclaims
 CHART_GENERATED := charts/plimsoll/generated
 RIGHTS := slack=internal/controllers/slack placement=internal/controllers/placement agent=internal/controllers/agent \
   default-policy=internal/cli/controller placeholder-pods=slack nodes=load/flags node-metrics=load/metricsserver \
-  pod-metrics=load/podmetrics
+  pod-metrics=load/podmetrics shadow=internal/cli/shadow
 
 .PHONY: generate
 generate: ## regenerate code, CRDs, RBAC and schemas

@@ -49,6 +49,17 @@ const (
 	maxPending = 24
 )
 
+// The rights of the command, without the usage of pods. Only pods and nodes are required.
+//
+// +kubebuilder:rbac:groups="",resources=pods;nodes,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces;services;replicationcontrollers;persistentvolumeclaims;persistentvolumes,verbs=list
+// +kubebuilder:rbac:groups=apps,resources=deployments;replicasets;statefulsets;daemonsets,verbs=list
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=list
+// +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses;csinodes;csidrivers;csistoragecapacities;volumeattachments,verbs=list
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=list
+// +kubebuilder:rbac:groups=scheduling.k8s.io,resources=priorityclasses,verbs=list
+// +kubebuilder:rbac:groups=resource.k8s.io,resources=resourceclaims;resourceclaimtemplates;deviceclasses;resourceslices,verbs=list
+
 // NewCommand returns the command plimsoll shadow.
 func NewCommand() *cobra.Command {
 	o := options{run: whatif.RunLowPriority}

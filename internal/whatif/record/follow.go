@@ -43,6 +43,10 @@ type FollowConfig struct {
 	// Objects reads the objects of the cluster, of which those other than nodes and pods are recorded. It is called at the start of
 	// each recording.
 	Objects func(ctx context.Context) (*Cluster, error)
+	// Speed is the number of recorded seconds for each second that passes after Epoch, 1 if it is 0. Demos and tests record short times as
+	// hours. Step and Rotate are recorded times.
+	Speed int
+	Epoch time.Time
 	// Log is called with a line about each recording and each failure.
 	Log func(string)
 	// Finished, if set, is called after a recording is finished, or found unusable for continuation.
@@ -74,6 +78,14 @@ func (c *FollowConfig) Validate() error {
 	return nil
 }
 
+// clock returns the recorded time of a time.
+func (c *FollowConfig) clock(at time.Time) time.Time {
+	if c.Speed <= 1 {
+		return at
+	}
+	return c.Epoch.Add(time.Duration(c.Speed) * at.Sub(c.Epoch))
+}
+
 // follower follows a cluster.
 type follower struct {
 	FollowConfig
@@ -97,7 +109,8 @@ func Follow(ctx context.Context, config FollowConfig) error {
 	if err := config.Validate(); err != nil {
 		return err
 	}
-	f := &follower{FollowConfig: config, now: time.Now}
+	f := &follower{FollowConfig: config}
+	f.now = func() time.Time { return f.clock(time.Now()) }
 	factory := informers.NewSharedInformerFactoryWithOptions(f.Client, 0, informers.WithTransform(strip))
 	f.pods, f.nodes = factory.Core().V1().Pods().Informer(), factory.Core().V1().Nodes().Informer()
 	if _, err := f.pods.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: f.deleted}); err != nil {
@@ -140,7 +153,7 @@ func (f *follower) deleted(object any) {
 
 // loop records at each step.
 func (f *follower) loop(ctx context.Context) error {
-	ticker := time.NewTicker(f.Step)
+	ticker := time.NewTicker(f.Step / time.Duration(max(f.Speed, 1)))
 	defer ticker.Stop()
 	if err := f.removeTemporary(); err != nil {
 		return err
@@ -290,7 +303,7 @@ func (f *follower) view(ctx context.Context) view {
 	switch {
 	case err != nil:
 		f.failed(fmt.Sprintf("%s: %v", f.Usage, err))
-	case v.at.Sub(reading.Time) > maxAge(f.Step):
+	case v.at.Sub(f.clock(reading.Time)) > maxAge(f.Step):
 		f.failed(fmt.Sprintf("%s: measured more than %s ago", f.Usage, maxAge(f.Step)))
 	default:
 		v.usage = &reading
@@ -300,7 +313,9 @@ func (f *follower) view(ctx context.Context) view {
 }
 
 // timeout returns the longest time of a request.
-func (f *follower) timeout() time.Duration { return max(f.Step/2, time.Second) }
+func (f *follower) timeout() time.Duration {
+	return max(f.Step/2/time.Duration(max(f.Speed, 1)), time.Second)
+}
 
 // ping returns an error if the API server does not respond. Watches do not show this: they are repeated without an error.
 func (f *follower) ping(ctx context.Context) error {
@@ -358,7 +373,7 @@ func (f *follower) resume(name string, now time.Time) (bool, error) {
 	}
 	about := file.About()
 	same := about.Step == int(f.Step.Seconds()) && about.Redacted == f.Redact && s.Pods != nil && s.Nodes != nil
-	f.current = newFollowRecorder(file, s)
+	f.current = newFollowRecorder(file, s, f.clock)
 	if !same || f.complete(now) {
 		return false, f.finish()
 	}
@@ -391,7 +406,7 @@ func (f *follower) start(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	f.current = newFollowRecorder(file, s)
+	f.current = newFollowRecorder(file, s, f.clock)
 	for _, list := range cluster.Lists {
 		if err := f.current.objects(list); err != nil {
 			return err

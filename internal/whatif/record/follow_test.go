@@ -57,6 +57,9 @@ func newPod(name, node string, created time.Time) *v1.Pod {
 	return pod
 }
 
+// real is the clock of recordings in real time.
+func real(at time.Time) time.Time { return at }
+
 // newRecorder starts a recording in steps of ten seconds.
 func newRecorder(t *testing.T, path string) *followRecorder {
 	t.Helper()
@@ -64,7 +67,7 @@ func newRecorder(t *testing.T, path string) *followRecorder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newFollowRecorder(file, &state{Pods: map[string]followObject{}, Nodes: map[string]followObject{}, Last: begin.Unix()})
+	return newFollowRecorder(file, &state{Pods: map[string]followObject{}, Nodes: map[string]followObject{}, Last: begin.Unix()}, real)
 }
 
 // reading returns a usage of 100 millicores and of 1 MiB for each name.
@@ -97,7 +100,7 @@ func TestRecorder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r = newFollowRecorder(file, s)
+		r = newFollowRecorder(file, s, real)
 	}
 	nodes := []*v1.Node{newNode("a", after(-100)), newNode("b", after(-100))}
 	old, short, pending := newPod("old", "a", after(-50)), newPod("short", "a", after(11)), newPod("pending", "", after(12))

@@ -85,6 +85,8 @@ type followRecorder struct {
 	state  *state
 	redact *snapshot.Redactor
 	usage  map[string]*followUsage
+	// clock returns the recorded time of a time in an object.
+	clock func(time.Time) time.Time
 	// versions has the resource version of each pod when it was recorded last: an unchanged pod is not encoded again.
 	versions map[types.UID]string
 }
@@ -92,12 +94,9 @@ type followRecorder struct {
 // followUsage is the usage of a pod since the last commit.
 type followUsage struct{ cpu, memory recording.Series }
 
-func newFollowRecorder(file *recording.File, s *state) *followRecorder {
+func newFollowRecorder(file *recording.File, s *state, clock func(time.Time) time.Time) *followRecorder {
 	return &followRecorder{
-		file:     file,
-		state:    s,
-		redact:   snapshot.NewRedactor(s.Key),
-		usage:    map[string]*followUsage{},
+		file: file, state: s, redact: snapshot.NewRedactor(s.Key), usage: map[string]*followUsage{}, clock: clock,
 		versions: map[types.UID]string{},
 	}
 }
@@ -121,6 +120,9 @@ func (r *followRecorder) objects(list snapshot.List) error {
 
 // since returns a time in seconds since the start of the recording.
 func (r *followRecorder) since(at time.Time) int64 { return at.Unix() - r.file.About().From.Unix() }
+
+// of returns a time in an object in seconds since the start of the recording.
+func (r *followRecorder) of(at metav1.Time) int64 { return r.since(r.clock(at.Time)) }
 
 // step returns the step of a time.
 func (r *followRecorder) step(at time.Time) int { return int(r.since(at)) / r.file.About().Step }
@@ -223,7 +225,7 @@ func (r *followRecorder) node(node *v1.Node) error {
 	if ok && known.Hash == sum {
 		return nil
 	}
-	record := recording.Node{Object: kept, Appeared: r.since(node.CreationTimestamp.Time), Gone: recording.Never}
+	record := recording.Node{Object: kept, Appeared: r.of(node.CreationTimestamp), Gone: recording.Never}
 	var err error
 	if ok {
 		err = r.file.UpdateNode(known.ID, record)
@@ -238,23 +240,23 @@ func (r *followRecorder) node(node *v1.Node) error {
 // times returns the times of a pod. deleted is nil if the pod exists.
 func (r *followRecorder) times(pod *v1.Pod, deleted *time.Time) recording.Pod {
 	p := unknown()
-	p.Created = r.since(pod.CreationTimestamp.Time)
+	p.Created = r.of(pod.CreationTimestamp)
 	if pod.Spec.NodeName != "" {
 		p.Node, p.Scheduled = r.redact.Name("node", pod.Spec.NodeName), p.Created
 		for _, condition := range pod.Status.Conditions {
 			if condition.Type == v1.PodScheduled && condition.Status == v1.ConditionTrue {
-				p.Scheduled = max(r.since(condition.LastTransitionTime.Time), p.Created)
+				p.Scheduled = max(r.of(condition.LastTransitionTime), p.Created)
 			}
 		}
 		if pod.Status.StartTime != nil {
-			p.Started = max(r.since(pod.Status.StartTime.Time), p.Scheduled)
+			p.Started = max(r.of(*pod.Status.StartTime), p.Scheduled)
 		}
 	}
 	if deleted != nil {
 		p.Ended = r.since(*deleted)
 	}
 	if finished, ok := finishedAt(pod); ok {
-		p.Ended = min(p.Ended, r.since(finished))
+		p.Ended = min(p.Ended, r.since(r.clock(finished)))
 	}
 	return p
 }
@@ -308,12 +310,12 @@ func (r *followRecorder) kill(pod, kept *v1.Pod, known *followObject) {
 	last := max(known.Killed, r.file.About().From.Unix()-1)
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		for _, ended := range []*v1.ContainerStateTerminated{status.State.Terminated, status.LastTerminationState.Terminated} {
-			if ended == nil || ended.Reason != "OOMKilled" || ended.FinishedAt.Unix() <= last {
+			if ended == nil || ended.Reason != "OOMKilled" || r.clock(ended.FinishedAt.Time).Unix() <= last {
 				continue
 			}
-			known.Killed = max(known.Killed, ended.FinishedAt.Unix())
+			known.Killed = max(known.Killed, r.clock(ended.FinishedAt.Time).Unix())
 			if len(r.state.Kills) < recording.MaxKills {
-				kill := recording.Kill{Second: r.since(ended.FinishedAt.Time), Pod: resources.Name(kept)}
+				kill := recording.Kill{Second: r.of(ended.FinishedAt), Pod: resources.Name(kept)}
 				r.state.Kills = append(r.state.Kills, kill)
 			}
 		}
