@@ -80,7 +80,7 @@ func render(t *testing.T, values string) []*unstructured.Unstructured {
 }
 
 const (
-	none = "scheduler: {enabled: false}\ncontroller: {enabled: false}\nloadWatcher: {enabled: false}\nagent: {enabled: false}\n"
+	none = "scheduler: {enabled: false}\ncontroller: {enabled: false}\nloadWatcher: {enabled: false}\nagent: {enabled: false}\nshadow: {enabled: false}\n"
 	all  = `
 crds: {fleet: true}
 commonLabels: {team: platform}
@@ -108,6 +108,7 @@ scheduler:
 controller: {adopt: all, extraCapacityMinRate: 10%, placeholderNamespace: plimsoll-placeholders}
 loadWatcher: {enabled: true, provider: Prometheus, address: "http://prometheus.monitoring:9090"}
 agent: {enabled: true, clusterName: cluster1, hub: {secretName: hub}, load: {provider: KubernetesMetricsServer}}
+shadow: {enabled: true, prometheus: "http://prometheus.monitoring:9090", candidates: [predicted, low-risk]}
 `
 )
 
@@ -126,7 +127,7 @@ func TestRenders(t *testing.T) {
 		kinds       map[string]int
 	}{
 		"default values":    {"", []string{"controller", "scheduler"}, map[string]int{"CustomResourceDefinition": 1, "Lease": 2, "PodDisruptionBudget": 2, "NetworkPolicy": 0, "ServiceMonitor": 0}},
-		"all":               {all, []string{"agent", "controller", "load-watcher", "scheduler"}, map[string]int{"CustomResourceDefinition": 7, "Lease": 3, "NetworkPolicy": 4, "ServiceMonitor": 4, "Secret": 0}},
+		"all":               {all, []string{"agent", "controller", "load-watcher", "scheduler", "shadow"}, map[string]int{"CustomResourceDefinition": 7, "Lease": 3, "NetworkPolicy": 5, "ServiceMonitor": 5, "PersistentVolumeClaim": 1, "Secret": 0}},
 		"none":              {none, nil, map[string]int{"CustomResourceDefinition": 0, "Service": 0, "ClusterRole": 0}},
 		"the scheduler":     {alone("scheduler", ""), []string{"scheduler"}, map[string]int{"CustomResourceDefinition": 0, "ClusterRole": 1, "ClusterRoleBinding": 3, "RoleBinding": 3, "ConfigMap": 2}},
 		"no usage of pods":  {alone("scheduler", ", podUsage: null"), []string{"scheduler"}, map[string]int{"ClusterRole": 0, "ClusterRoleBinding": 2, "RoleBinding": 2, "ConfigMap": 1}},
@@ -137,6 +138,8 @@ func TestRenders(t *testing.T) {
 		"placements only":   {alone("controller", ", controllers: [placement]"), []string{"controller"}, map[string]int{"CustomResourceDefinition": 0, "PriorityClass": 0}},
 		"the load-watcher":  {alone("loadWatcher", ""), []string{"load-watcher"}, map[string]int{"Lease": 0, "Role": 0, "ClusterRole": 1}},
 		"the agent":         {alone("agent", ", clusterName: c, hub: {kubeconfig: k}"), []string{"agent"}, map[string]int{"CustomResourceDefinition": 1, "Secret": 1, "ClusterRole": 1}},
+		"the shadow":        {alone("shadow", ""), []string{"shadow"}, map[string]int{"ClusterRole": 1, "Role": 0, "PersistentVolumeClaim": 1, "PodDisruptionBudget": 0, "Lease": 0}},
+		"an own volume":     {alone("shadow", ", persistence: {existingClaim: c}"), []string{"shadow"}, map[string]int{"PersistentVolumeClaim": 0}},
 		"existing accounts": {"scheduler: {serviceAccount: {create: false, name: mine}}", []string{"controller", "scheduler"}, map[string]int{"ServiceAccount": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -246,6 +249,12 @@ func TestBadValues(t *testing.T) {
 		"loadWatcher: {address: 'http://p'}":                       "at '/loadWatcher/address'",
 		"loadWatcher: {maxAge: 5}":                                 "at '/loadWatcher/maxAge'",
 		"loadWatcher: {maxAge: soon}":                              "at '/loadWatcher/maxAge'",
+		"shadow: {candidates: []}":                                 "at '/shadow/candidates'",
+		"shadow: {candidates: [a, a]}":                             "at '/shadow/candidates'",
+		"shadow: {replicas: 2}":                                    "at '/shadow/replicas'",
+		"shadow: {prometheus: 'p:9090'}":                           "at '/shadow/prometheus'",
+		"shadow: {persistence: {size: large}}":                     "at '/shadow/persistence/size'",
+		"shadow: {every: 1}":                                       "at '/shadow/every'",
 		"loadWatcher: {image: {digest: latest}}":                   "at '/loadWatcher/image/digest'",
 		"agent: {enabled: true, hub: {secretName: s}}":             "agent.clusterName: must be the name of this cluster on the hub",
 		"agent: {enabled: true, clusterName: A_b}":                 "at '/agent/clusterName'",
@@ -399,6 +408,40 @@ func TestWatcherProbes(t *testing.T) {
 		container := found.Spec.Template.Spec.Containers[0]
 		if live, ready := container.LivenessProbe.HTTPGet.Scheme, container.ReadinessProbe.HTTPGet.Scheme; live != want || ready != want {
 			t.Errorf("%s: liveness %s, readiness %s, want %s", more, live, ready, want)
+		}
+	}
+}
+
+// TestShadow expects that the shadow runs the command of the image with a volume that one pod writes at a time, and reads only.
+func TestShadow(t *testing.T) {
+	t.Parallel()
+	for values, volume := range map[string]string{
+		alone("shadow", ", candidates: [predicted, low-risk], profile: default"): "plimsoll-shadow",
+		alone("shadow", ", persistence: {enabled: false}"):                       "",
+		alone("shadow", ", persistence: {existingClaim: mine}"):                  "mine",
+	} {
+		objects := render(t, values)
+		deployment := find[appsv1.Deployment](t, objects, "Deployment", "plimsoll-shadow")
+		pod := deployment.Spec.Template.Spec
+		args := strings.Join(pod.Containers[0].Args, " ")
+		if deployment.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType || !strings.HasPrefix(args, "shadow --folder=/var/lib/shadow ") {
+			t.Errorf("strategy %s, arguments %s", deployment.Spec.Strategy.Type, args)
+		}
+		if strings.Contains(values, "low-risk") && !strings.HasSuffix(args, "--candidate=predicted --candidate=low-risk --profile=default") {
+			t.Errorf("arguments %s", args)
+		}
+		claim := ""
+		if source := pod.Volumes[0].PersistentVolumeClaim; source != nil {
+			claim = source.ClaimName
+		}
+		if claim != volume || (volume == "") != (pod.Volumes[0].EmptyDir != nil) {
+			t.Errorf("%s: volume %+v", values, pod.Volumes[0])
+		}
+		role := find[rbacv1.ClusterRole](t, objects, "ClusterRole", "plimsoll-shadow")
+		for _, rule := range role.Rules {
+			if slices.ContainsFunc(rule.Verbs, func(verb string) bool { return verb != "get" && verb != "list" && verb != "watch" }) {
+				t.Errorf("rule %v", rule)
+			}
 		}
 	}
 }

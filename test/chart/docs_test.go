@@ -40,7 +40,7 @@ func document(t *testing.T, mark, want string) {
 	}
 }
 
-// TestValuesHaveComments expects a comment in values.yaml on each setting of the controller, the load-watcher and the agent, except
+// TestValuesHaveComments expects a comment in values.yaml on each setting of the other components, except
 // settings that the scheduler has, too.
 func TestValuesHaveComments(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(tool.Chart, "values.yaml"))
@@ -65,7 +65,7 @@ func TestValuesHaveComments(t *testing.T) {
 			if component == "scheduler" {
 				common[setting] = true
 			}
-			isComponent := slices.Contains([]string{"controller", "loadWatcher", "agent"}, component)
+			isComponent := slices.Contains([]string{"controller", "loadWatcher", "agent", "shadow"}, component)
 			if isComponent && !common[setting] && key.HeadComment == "" {
 				t.Errorf("values.yaml has no comment on %s", name)
 			}
@@ -79,7 +79,7 @@ func TestValuesHaveComments(t *testing.T) {
 func TestDocumentedRights(t *testing.T) {
 	objects := render(
 		t,
-		"controller: {controllers: [slack, placement], extraCapacityMinRate: 10%, placeholderNamespace: placeholders}\nloadWatcher: {enabled: true}\nagent: {enabled: true, clusterName: c, hub: {secretName: s}}\n",
+		"controller: {controllers: [slack, placement], extraCapacityMinRate: 10%, placeholderNamespace: placeholders}\nloadWatcher: {enabled: true}\nagent: {enabled: true, clusterName: c, hub: {secretName: s}}\nshadow: {enabled: true}\n",
 	)
 	roles := map[string][]rbacv1.PolicyRule{}
 	type binding struct {

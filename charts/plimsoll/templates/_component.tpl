@@ -1,6 +1,6 @@
 {{/*
 The Deployment of a component. Further arguments: args, ports, probes (path and port), and
-optionally volumes, mounts and annotations of the pods.
+optionally volumes, mounts, the strategy, and annotations of the pods.
 */}}
 {{- define "plimsoll.deployment" }}
 ---
@@ -10,6 +10,10 @@ metadata:
   {{- include "plimsoll.metadata" . | nindent 2 }}
 spec:
   replicas: {{ .values.replicas }}
+  {{- with .strategy }}
+  strategy:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
   selector:
     matchLabels:
       {{- include "plimsoll.selector" . | nindent 6 }}
