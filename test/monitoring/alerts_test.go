@@ -47,6 +47,7 @@ func readYAML(t *testing.T, file string, into any) {
 // TestAlerts checks with promtool that the alerts fire as specified in testdata.
 func TestAlerts(t *testing.T) {
 	promtool(t, "check", "rules", alertsFile)
+	promtool(t, "check", "rules", filepath.Join("..", "..", "examples", "rollout", "alerts.yaml"))
 	if out := promtool(t, "test", "rules", filepath.Join("testdata", "alerts.yaml")); !strings.Contains(out, "SUCCESS") {
 		t.Error(out)
 	}
