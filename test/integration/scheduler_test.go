@@ -127,6 +127,7 @@ func TestScheduler(t *testing.T) {
 			return err == nil && pod.Status.Phase == v1.PodRunning, err
 		})
 	}
+	expectDecision(t, client, port)
 	eventually.True(t, "health is not served", process, func(ctx context.Context) (bool, error) {
 		body, err := get(ctx, "/healthz")
 		return body == "ok", err

@@ -60,6 +60,7 @@ type explainOptions struct {
 	live      input.LiveCluster
 	namespace string
 	top       int
+	decided   decidedOptions
 	output    base.Output
 }
 
@@ -93,6 +94,10 @@ says that the profile of a scheduler is unknown. With --profile, every pod is ev
 The load of a live cluster is read from the source in the configuration, or else as by
 plimsoll load top, with the same flags.
 
+With --as-decided, the decision itself is read from plimsoll-scheduler, which keeps its last
+decisions: the scores of the selected node and of the next best node, and what was known
+of both.
+
 The result can differ from the decision of the scheduler: it stops when it has found
 enough feasible nodes, it selects one of several best nodes at random, and pods that
 were created since then change the scores.`,
@@ -101,6 +106,10 @@ were created since then change the scores.`,
 
   # Show which node another profile would select.
   plimsoll explain pod shop/web-7d4b9c-x2x8p --profile low-risk
+
+  # Show the decision itself, from the port of the scheduler that is the leader.
+  kubectl port-forward -n plimsoll-system deployment/plimsoll-scheduler 10259
+  plimsoll explain pod shop/web-7d4b9c-x2x8p --as-decided
 
   # Use a snapshot, and print all nodes as JSON.
   plimsoll explain pod shop/web-7d4b9c-x2x8p --snapshot s.tar.gz -o json`,
@@ -121,6 +130,7 @@ func (o *explainOptions) addFlags(cmd *cobra.Command) {
 	o.live.LoadSource.AddShort(cmd)
 	addSchedulerFlags(cmd, &o.live.Scheduler)
 	cmd.Flags().IntVar(&o.top, "top", compared, "number of feasible nodes to show, the best first, a row each if more than 2; 0 for all")
+	o.decided.addFlags(cmd)
 	o.output.AddFlag(cmd)
 	groupInputFlags(cmd)
 }
@@ -145,6 +155,9 @@ func (o *explainOptions) run(cmd *cobra.Command, arg string) error {
 	key, err := base.Pod.ParseName(arg, o.namespace)
 	if err != nil {
 		return err
+	}
+	if o.decided.enabled {
+		return o.explainDecided(cmd, key)
 	}
 	read := o.readLive
 	if o.objects.Given() {
@@ -186,7 +199,7 @@ func (o *explainOptions) validate() error {
 	if o.top < 0 {
 		return base.InvalidValue("top", o.top, "at least 0")
 	}
-	return cmp.Or(validateInput(&o.objects, o.instant), o.output.Validate())
+	return cmp.Or(o.decided.validate(&o.objects), validateInput(&o.objects, o.instant), o.output.Validate())
 }
 
 // validateInput returns an error for flags that exclude each other. Without an input, the live cluster is read.

@@ -73,9 +73,9 @@ func TestVerdicts(t *testing.T) {
 			many(4, func(i int) *Window { return window(i, run(5), run(2), run()) }), CannotTell,
 			"the error of the model, 60 node minutes, is larger than the difference, 40.",
 		},
-		"calm":    {many(4, func(i int) *Window { return window(i, run(), run(), run()) }), CannotTell, "nothing was overloaded."},
-		"one":     {many(1, func(i int) *Window { return window(i, run(2), run(2), run()) }), CannotTell, "one window has no interval."},
-		"unusual": {many(3, func(i int) *Window { w := window(i, run(2), run(2), run()); w.UsageKnown = 4; return w }), CannotTell, "usage is missing: it was recorded for 4 of 10 pods."},
+		"calm":          {many(4, func(i int) *Window { return window(i, run(), run(), run()) }), CannotTell, "nothing was overloaded."},
+		"one":           {many(1, func(i int) *Window { return window(i, run(2), run(2), run()) }), CannotTell, "one window has no interval."},
+		"unusual":       {many(3, func(i int) *Window { w := window(i, run(2), run(2), run()); w.UsageKnown = 4; return w }), CannotTell, "usage is missing: it was recorded for 4 of 10 pods."},
 		"without usage": {many(3, func(i int) *Window { w := window(i, run(), run(), run()); w.UsageKnown = 0; return w }), CannotTell, "usage is missing"},
 		// The profile in force changed: only the last windows are compared.
 		"changed": {

@@ -82,17 +82,17 @@ type Collector struct{ Current func() *Report }
 
 // The metrics. Their values cover the days of the report.
 var (
-	windowsDesc  = prometheus.NewDesc("plimsoll_shadow_windows", "Number of windows in the report.", nil, nil)
+	windowsDesc  = prometheus.NewDesc("plimsoll_shadow_windows", "[ALPHA] Number of windows in the report.", nil, nil)
 	measuredDesc = prometheus.NewDesc("plimsoll_shadow_measured_overload_seconds",
-		"Time for which nodes were overloaded with the recorded placements, summed over nodes and over the windows in the report.", nil, nil)
+		"[ALPHA] Time for which nodes were overloaded with the recorded placements, summed over nodes and over the windows in the report.", nil, nil)
 	errorDesc = prometheus.NewDesc("plimsoll_shadow_model_error_seconds",
-		"Error of the model in the time of overload: simulated with the profile in force, less measured.", nil, nil)
+		"[ALPHA] Error of the model in the time of overload: simulated with the profile in force, less measured.", nil, nil)
 	avoidedDesc = prometheus.NewDesc("plimsoll_shadow_avoided_overload_seconds",
-		"Time of overload that a candidate would have avoided over the windows in the report.", []string{"candidate"}, nil)
+		"[ALPHA] Time of overload that a candidate would have avoided over the windows in the report.", []string{"candidate"}, nil)
 	causedDesc = prometheus.NewDesc("plimsoll_shadow_caused_overload_seconds",
-		"Time of overload that a candidate would have caused over the windows in the report.", []string{"candidate"}, nil)
+		"[ALPHA] Time of overload that a candidate would have caused over the windows in the report.", []string{"candidate"}, nil)
 	answerDesc = prometheus.NewDesc("plimsoll_shadow_verdict",
-		"Verdict on a candidate: 1 if it is better than the profile in force, -1 if it is worse, 0 if the shadow cannot tell.",
+		"[ALPHA] Verdict on a candidate: 1 if it is better than the profile in force, -1 if it is worse, 0 if the shadow cannot tell.",
 		[]string{"candidate"}, nil)
 )
 

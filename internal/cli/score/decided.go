@@ -1,0 +1,194 @@
+package score
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/decisions"
+)
+
+// decidedOptions are the flags of plimsoll explain pod --as-decided.
+type decidedOptions struct {
+	enabled                 bool
+	from, tokenFile, caFile string
+}
+
+const (
+	// decisionsTimeout bounds the request, decisionsLimit the size of the answer in bytes.
+	decisionsTimeout = time.Minute
+	decisionsLimit   = 4 << 30
+)
+
+func (d *decidedOptions) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&d.enabled, "as-decided", false, "show the decision that plimsoll-scheduler made, from its last decisions")
+	flags.StringVar(&d.from, "decisions", "https://127.0.0.1:10259",
+		"with --as-decided: address of the scheduler, or a file with the content of its page /configz")
+	flags.StringVar(&d.tokenFile, "scheduler-token-file", "",
+		"with --as-decided: file with a token that may get the URL /configz of the scheduler (default the token in the kubeconfig)")
+	flags.StringVar(&d.caFile, "scheduler-ca-file", "",
+		"with --as-decided: certificate authority of the scheduler; not verified on a loopback address without it")
+	base.Rare(cmd, "decisions", "scheduler-token-file", "scheduler-ca-file")
+}
+
+func (d *decidedOptions) validate(objects *input.Objects) error {
+	if d.enabled && objects.Given() {
+		return errors.New("--as-decided: must not be set with --filename, --snapshot or --recording")
+	}
+	return nil
+}
+
+// explainDecided prints the last decision on a pod.
+func (o *explainOptions) explainDecided(cmd *cobra.Command, key types.NamespacedName) error {
+	raw, err := o.readDecisions(cmd.Context())
+	if err != nil {
+		return base.Failure(fmt.Errorf("--decisions: %w", err))
+	}
+	var pages map[string]json.RawMessage
+	list := decisions.List{}
+	err = json.Unmarshal(raw, &pages)
+	if page, ok := pages[decisions.ConfigzName]; err == nil && ok {
+		err = json.Unmarshal(page, &list)
+	} else if err == nil {
+		err = fmt.Errorf("no %s: must be plimsoll-scheduler with --kept-decisions", decisions.ConfigzName)
+	}
+	if err != nil {
+		return base.Failure(fmt.Errorf("--decisions: %s: %w", o.decided.from, err))
+	}
+	i := slices.IndexFunc(list.Items, func(d decisions.Decision) bool { return d.Namespace == key.Namespace && d.Pod == key.Name })
+	if i < 0 {
+		return base.Failure(fmt.Errorf("pod %s: not among the last %s: another scheduler or replica placed it, or it was long ago",
+			key, format.Of(len(list.Items), "decision")))
+	}
+	d := &list.Items[i]
+	return o.output.Print(cmd.OutOrStdout(), d, func(out io.Writer) { printDecided(out, &o.output, d) })
+}
+
+// readDecisions reads the file or the page.
+func (o *explainOptions) readDecisions(ctx context.Context) ([]byte, error) {
+	d := &o.decided
+	if !strings.HasPrefix(d.from, "https://") {
+		return os.ReadFile(d.from)
+	}
+	address, err := url.Parse(d.from)
+	if err != nil {
+		return nil, err
+	}
+	settings := &tls.Config{MinVersion: tls.VersionTLS12}
+	if d.caFile != "" {
+		pem, err := os.ReadFile(d.caFile)
+		if err != nil {
+			return nil, err
+		}
+		settings.RootCAs = x509.NewCertPool()
+		settings.RootCAs.AppendCertsFromPEM(pem)
+	} else if ip := net.ParseIP(address.Hostname()); address.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
+		settings.InsecureSkipVerify = true // a forwarded port: the scheduler's certificate is self-signed
+	}
+	token, err := o.schedulerToken()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, decisionsTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(d.from, "/")+"/configz", nil)
+	if err != nil {
+		return nil, err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: settings}}).Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s: the token must permit get of the URL /configz", request.URL, response.Status)
+	}
+	return io.ReadAll(io.LimitReader(response.Body, decisionsLimit))
+}
+
+// schedulerToken returns the token for the scheduler, empty without one.
+func (o *explainOptions) schedulerToken() (string, error) {
+	file := o.decided.tokenFile
+	if file == "" {
+		config, err := o.live.LoadSource.Config()
+		if err != nil {
+			return "", err
+		}
+		if config.BearerTokenFile == "" {
+			return config.BearerToken, nil
+		}
+		file = config.BearerTokenFile
+	}
+	raw, err := os.ReadFile(file)
+	return strings.TrimSpace(string(raw)), err
+}
+
+// printDecided prints a decision: a sentence, the scores of both nodes and what was known of them.
+func printDecided(out io.Writer, o *base.Output, d *decisions.Decision) {
+	fmt.Fprintf(out, "%s/%s -> %s at %s by %s\n", d.Namespace, d.Pod, d.Node.Name, d.Time.UTC().Format(time.RFC3339), d.Scheduler)
+	if d.Scored == 0 {
+		fmt.Fprintln(out, "No node was scored: only one was feasible, or the scheduler used the scores of an equal pod.")
+	}
+	nodes := []*decisions.Node{&d.Node}
+	if d.Next != nil {
+		nodes = append(nodes, d.Next)
+		fmt.Fprintf(out, "%s scored %d, the next best of %s, %s, scored %d.\n",
+			d.Node.Name, d.Node.Total, format.Of(d.Scored, "node"), d.Next.Name, d.Next.Total)
+	}
+	head := []string{"plugin"}
+	for _, n := range nodes {
+		head = append(head, n.Name)
+	}
+	t := base.NewTable(head...)
+	row := func(name string, cell func(n *decisions.Node) string) {
+		cells := []any{name}
+		for _, n := range nodes {
+			cells = append(cells, cell(n))
+		}
+		t.AddRow(cells...)
+	}
+	for i, s := range d.Node.Scores {
+		row(s.Plugin, func(n *decisions.Node) string {
+			if i >= len(n.Scores) {
+				return "-"
+			}
+			return fmt.Sprintf("%d (%d)", n.Scores[i].Weighted, n.Scores[i].Raw)
+		})
+	}
+	row("CPU requested", func(n *decisions.Node) string {
+		return format.Cores(n.CPURequested) + " of " + format.Cores(n.CPUAllocatable)
+	})
+	row("memory requested", func(n *decisions.Node) string {
+		return format.Bytes(n.MemoryRequested) + " of " + format.Bytes(n.MemoryAllocatable)
+	})
+	row("pods", func(n *decisions.Node) string { return fmt.Sprint(n.Pods) })
+	row("load known", func(n *decisions.Node) string {
+		if n.Load == nil {
+			return "none"
+		}
+		return fmt.Sprintf("CPU %.0f %%, memory %.0f %%, %s old", 100*n.Load.CPU, 100*n.Load.Memory, format.Duration(int64(cmp.Or(n.Load.AgeSeconds, 0))))
+	})
+	t.Print(out, o)
+}
