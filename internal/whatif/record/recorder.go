@@ -281,8 +281,12 @@ func (r *followRecorder) pod(pod *v1.Pod, deleted *time.Time) error {
 	if !ok && times.Ended < 0 {
 		return nil // it ended before the recording
 	}
+	full, err := unpack(pod)
+	if err != nil {
+		return err
+	}
 	kept := &v1.Pod{}
-	if err := r.redact.Object("pods", pod, kept); err != nil {
+	if err := r.redact.Object("pods", full, kept); err != nil {
 		return err
 	}
 	r.kill(pod, kept, &known)
@@ -293,7 +297,6 @@ func (r *followRecorder) pod(pod *v1.Pod, deleted *time.Time) error {
 		return nil
 	}
 	times.Object = kept
-	var err error
 	if ok {
 		err = r.file.UpdatePod(known.ID, times)
 	} else {
