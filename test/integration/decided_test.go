@@ -17,6 +17,11 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
+// textOf prints a text as it is when a test fails.
+type textOf struct{ text *string }
+
+func (t textOf) String() string { return *t.text }
+
 // expectDecision reads the decision on the pod by-load, which was placed on calm by its load, from the port of the scheduler: with a token
 // that may get its page, not without.
 func expectDecision(t *testing.T, client kubernetes.Interface, port int) {
@@ -50,10 +55,10 @@ func expectDecision(t *testing.T, client kubernetes.Interface, port int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var stdout string
-	eventually.True(t, "the decision cannot be read", nil, func(context.Context) (bool, error) {
+	var stdout, stderr string
+	eventually.True(t, "the decision cannot be read", textOf{&stderr}, func(context.Context) (bool, error) {
 		var code int
-		stdout, _, code = runPlimsoll(t, args...)
+		stdout, stderr, code = runPlimsoll(t, args...)
 		return code == 0, nil // the scheduler caches the refusal for seconds
 	})
 	var d decisions.Decision

@@ -59,6 +59,12 @@ func (d *decidedOptions) validate(objects *input.Objects) error {
 
 // explainDecided prints the last decision on a pod.
 func (o *explainOptions) explainDecided(cmd *cobra.Command, key types.NamespacedName) error {
+	if key.Namespace == "" {
+		var err error
+		if key.Namespace, err = o.live.LoadSource.Namespace(); err != nil {
+			return err
+		}
+	}
 	raw, err := o.readDecisions(cmd.Context())
 	if err != nil {
 		return base.Failure(fmt.Errorf("--decisions: %w", err))

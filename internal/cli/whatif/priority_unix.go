@@ -4,7 +4,6 @@ package whatif
 
 import (
 	"runtime"
-	"runtime/debug"
 	"syscall"
 )
 
@@ -15,7 +14,6 @@ const lowestPriority = 19
 // selects all threads of this process.
 func lowerPriority() error {
 	runtime.GOMAXPROCS(1)
-	debug.SetGCPercent(100)
 	if err := syscall.Setpgid(0, 0); err != nil && syscall.Getpgrp() != syscall.Getpid() {
 		return err
 	}

@@ -138,8 +138,12 @@ const RunCommand = "run-one"
 // lowPriorityFlag is the flag of RunCommand for a process that yields to all others.
 const lowPriorityFlag = "low-priority"
 
-// RunLowPriority runs jobs as compare.Pool does, one at a time in processes that yield to all others.
+// RunLowPriority runs jobs as compare.Pool does, one at a time in processes that save memory and yield to all others.
 func RunLowPriority(ctx context.Context, jobs []compare.Job) ([]*result.Run, error) {
+	jobs = slices.Clone(jobs)
+	for i := range jobs {
+		jobs[i].SaveMemory = true
+	}
 	return compare.Pool{Processes: 1, Command: func(ctx context.Context) *exec.Cmd {
 		cmd := selfCommand(ctx)
 		cmd.Args = append(cmd.Args, "--"+lowPriorityFlag)

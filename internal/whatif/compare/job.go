@@ -36,6 +36,8 @@ type Job struct {
 	Autoscaler *autoscaler.Config `json:"autoscaler,omitempty"`
 	// Record enables the recording of time series, node use and decisions.
 	Record bool `json:"record,omitempty"`
+	// SaveMemory collects garbage more often: a process takes less memory, and more time.
+	SaveMemory bool `json:"saveMemory,omitempty"`
 }
 
 // Run runs the job in this process. If ctx is canceled, the result covers the time until then.
@@ -88,7 +90,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := decoder.Decode(&job); err != nil {
 		return fmt.Errorf("reading the job: %w", err)
 	}
-	tuneRuntime()
+	tuneRuntime(job.SaveMemory)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -111,10 +113,14 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 // memoryLimit is the soft memory limit, above which garbage is collected more often.
 const memoryLimit = 2 << 30
 
-// tuneRuntime configures the process for one run: garbage is collected less often, and
+// tuneRuntime configures the process for one run: unless it saves memory, garbage is collected less often, and
 // loggers have no names, since nothing is logged.
-func tuneRuntime() {
-	debug.SetGCPercent(400)
+func tuneRuntime(saveMemory bool) {
+	if saveMemory {
+		debug.SetGCPercent(30)
+	} else {
+		debug.SetGCPercent(400)
+	}
 	debug.SetMemoryLimit(memoryLimit)
 	klog.EnableContextualLogging(false)
 }
