@@ -19,10 +19,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/whatif"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/shadow"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
 )
@@ -58,7 +60,8 @@ places on another node. In the scenario slack, the
 controller reserves capacity on nodes that an autoscaler adds: a built-in stand-in, or
 Karpenter with simulated machines, which is built from the project's directory. In the
 scenario fleet, the controller decides placements over managed clusters (objects only,
-no real clusters). Afterwards, a cluster of simulated nodes keeps running, with the
+no real clusters). In the scenario shadow, which runs only if it is selected, plimsoll shadow
+watches the default profile for one or two minutes, which count as hours. Afterwards, a cluster of simulated nodes keeps running, with the
 slack controller, the autoscaler, a live page and a kubeconfig, until the demo is
 interrupted. All files and processes are removed.`,
 		Example: `  plimsoll-demo
@@ -66,7 +69,8 @@ interrupted. All files and processes are removed.`,
   plimsoll-demo --scenario predicted,limits
   plimsoll-demo --scenario slack
   plimsoll-demo --scenario slack --autoscaler karpenter
-  plimsoll-demo --scenario fleet`,
+  plimsoll-demo --scenario fleet
+  plimsoll-demo --scenario shadow`,
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			if err = o.output.Validate(); err == nil {
@@ -78,7 +82,8 @@ interrupted. All files and processes are removed.`,
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	names := scenarioNames()
+	cmd.AddCommand(whatif.NewRunCommand())
+	names := append(scenarioNames(), shadow.Scenario)
 	version.AddFlag(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.once, "once", false, "exit after the scenarios")
@@ -86,13 +91,13 @@ interrupted. All files and processes are removed.`,
 	flags.IntVar(&o.port, "port", 0, "port of the live page on 127.0.0.1 (default any free port)")
 	flags.StringVar(&o.autoscaler, "autoscaler", slack.StandIn, "autoscaler of the scenario slack: stand-in (built into the demo) "+
 		"or karpenter (Karpenter with simulated machines, built from the project's directory; its metrics port listens on all addresses)")
-	flags.StringSliceVar(&o.scenarios, "scenario", nil, "scenarios to run: "+strings.Join(names, ", ")+" (default all)")
+	flags.StringSliceVar(&o.scenarios, "scenario", nil, "scenarios to run: "+strings.Join(names, ", ")+" (default all but "+shadow.Scenario+")")
 	base.CompleteWith(cmd, "autoscaler", slack.StandIn, slack.Karpenter)
 	base.CompleteWith(cmd, "scenario", names...)
 	return cmd
 }
 
-// scenarioNames returns the names of all scenarios.
+// scenarioNames returns the names of the scenarios that run by default.
 func scenarioNames() []string { return append(node.Names(), slack.Scenario, fleet.Scenario) }
 
 // selectScenarios sets the scenarios to run, by default all. It returns an error for an invalid flag.
@@ -104,7 +109,7 @@ func (o *options) selectScenarios() error {
 		o.scenarios = scenarioNames()
 	}
 	for _, name := range o.scenarios {
-		if !slices.Contains(scenarioNames(), name) {
+		if name != shadow.Scenario && !slices.Contains(scenarioNames(), name) {
 			return base.InvalidValue("scenario", name, "the name of a scenario (see --help)")
 		}
 	}

@@ -30,7 +30,7 @@ func TestDocumentedCommands(t *testing.T) {
 		command.Words = words
 		commands = append(commands, command)
 	}
-	if demos < 6 || len(commands) != demos+6 {
+	if demos < 6 || len(commands) != demos+7 {
 		t.Errorf("found %d commands make demo and %d examples", demos, len(commands)-demos)
 	}
 	for _, command := range commands {

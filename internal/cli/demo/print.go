@@ -8,6 +8,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/shadow"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
 )
 
@@ -24,6 +25,8 @@ func summary(name string, results []demo.Result) string {
 		return summarizeSlack(results)
 	case fleet.Scenario:
 		return summarizeFleet(results)
+	case shadow.Scenario:
+		return results[0].Pod
 	}
 	s, _ := node.Find(name)
 	return fmt.Sprintf("%s (%s)", s.Shows, summarizePods(results))

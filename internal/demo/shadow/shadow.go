@@ -1,0 +1,181 @@
+// Package shadow is the demo of plimsoll shadow: it follows the demo's cluster, in which kube-scheduler's default profile places pods, with
+// a minute recorded as an hour, and ends with the verdict.
+package shadow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+const (
+	// Scenario is the name of the scenario, Shows what it shows.
+	Scenario = "shadow"
+	Shows    = "what predicted would have avoided, while the default profile places pods; a minute counts as an hour"
+
+	// speed is the number of recorded seconds for each second, window the recorded length of a window.
+	speed  = 60
+	window = 10 * time.Minute
+	// maxWindows bounds the demo.
+	maxWindows = 12
+)
+
+// busyPod and idlePod run from the start: one uses much and requests little, the other one the opposite.
+var (
+	busyPod = demo.Pod{Name: "busy-app", Node: "busy", Request: "50m"}
+	idlePod = demo.Pod{Name: "idle-app", Node: "idle", Request: "1200m"}
+)
+
+// usage is what a pod uses, in millicores, by the start of its name.
+func usage(name string) float64 {
+	switch {
+	case name == busyPod.Name:
+		return 1700
+	case name == idlePod.Name:
+		return 10
+	}
+	return 400
+}
+
+// meter measures the usage of the running pods.
+type meter struct{ client kubernetes.Interface }
+
+// String returns the name of the source.
+func (meter) String() string { return "the demo" }
+
+// ReadPods returns the usage of the running pods.
+func (m meter) ReadPods(ctx context.Context) (load.PodReading, error) {
+	r := load.PodReading{Time: time.Now()}
+	pods, err := m.client.CoreV1().Pods(demo.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return r, err
+	}
+	for i := range pods.Items {
+		if p := &pods.Items[i]; p.Status.Phase == v1.PodRunning {
+			r.Pods = append(r.Pods, load.PodUsage{Namespace: p.Namespace, Name: p.Name, CPU: usage(p.Name), Memory: 64 << 20})
+		}
+	}
+	return r, nil
+}
+
+// Run runs the scenario, and returns its verdict as the result. run runs the replays in processes.
+func Run(ctx context.Context, env *demo.Environment, run compare.Run, progress func(string)) ([]demo.Result, error) {
+	if err := env.Clear(ctx); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"busy", "idle"} {
+		if err := env.CreateNode(ctx, demo.Node{Name: name, CPU: "2"}); err != nil {
+			return nil, err
+		}
+	}
+	for _, pod := range []demo.Pod{busyPod, idlePod} {
+		if err := env.CreatePod(ctx, pod, demo.DefaultProfile); err != nil {
+			return nil, err
+		}
+	}
+	folder, err := os.MkdirTemp("", "plimsoll-demo-shadow-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	files, ended := make(chan string, maxWindows), make(chan error, 2)
+	go func() { ended <- work(ctx, env) }()
+	go func() {
+		ended <- record.Follow(ctx, record.FollowConfig{
+			Folder: folder, Step: time.Minute, Rotate: window, MaxBytes: 1 << 30, Client: env.Client, Usage: meter{env.Client},
+			Speed: speed, Epoch: time.Now().Add(-time.Minute), Log: func(string) {},
+			Objects: func(ctx context.Context) (*record.Cluster, error) {
+				return record.ReadCluster(ctx, env.Access, record.ReadOptions{Folders: []string{snapshot.FolderCluster}})
+			},
+			Finished: func(name string) {
+				select {
+				case files <- name:
+				default: // the demo has enough windows
+				}
+			},
+		})
+	}()
+	return verdict(ctx, files, ended, run, progress)
+}
+
+// work creates a pod every two seconds, each of which runs for six seconds.
+func work(ctx context.Context, env *demo.Environment) error {
+	ticker := time.NewTicker(2 * time.Second)
+	defer ticker.Stop()
+	for i := 0; ; i++ {
+		if err := env.CreatePod(ctx, demo.Pod{Name: fmt.Sprint("job-", i), Request: "100m"}, demo.DefaultProfile); err != nil {
+			return err
+		}
+		if i >= 3 {
+			if err := env.DeletePod(ctx, fmt.Sprint("job-", i-3)); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// verdict replays windows until the answer is known.
+func verdict(
+	ctx context.Context, files <-chan string, ended <-chan error, run compare.Run, progress func(string),
+) ([]demo.Result, error) {
+	current, err := engine.ReadConfig("default")
+	if err != nil {
+		return nil, err
+	}
+	predicted, err := engine.ReadConfig("predicted")
+	if err != nil {
+		return nil, err
+	}
+	result := demo.Result{Scenario: Scenario, Profile: demo.DefaultProfile, Want: string(shadow.Better)}
+	var windows []*shadow.Window
+	for len(windows) < maxWindows {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case err := <-ended:
+			return nil, errors.Join(errors.New("the shadow has ended"), err)
+		case file := <-files:
+			w, err := shadow.Replay(ctx, file, shadow.Profiles{Current: current, Candidates: []engine.NamedConfig{predicted}}, run)
+			if err != nil {
+				return nil, err
+			}
+			w.File = filepath.Base(file)
+			windows = append(windows, w)
+			now := w.To
+			if w.Error != "" {
+				return nil, errors.New(w.Error)
+			}
+			r := shadow.NewReport(windows, now.AddDate(0, 0, -1), now)
+			v := r.Verdicts[0]
+			progress(v.Sentence)
+			result.Pod, result.Node, result.OK = strings.TrimSuffix(v.Sentence, "."), string(v.Answer), v.Answer == shadow.Better
+			if result.OK {
+				return []demo.Result{result}, nil
+			}
+		}
+	}
+	return []demo.Result{result}, nil
+}
