@@ -94,10 +94,6 @@ func run(ctx context.Context, o options, chosen []scenarios.Scenario, compared [
 func runScenario(
 	ctx context.Context, o options, s *scenarios.Scenario, compared []engine.NamedConfig, recordings *series, temporary string,
 ) (*result.Result, error) {
-	template, err := newJob(o, s, temporary)
-	if err != nil {
-		return nil, err
-	}
 	if s.Real == nil { // The oracle knows recorded usage only.
 		compared = slices.DeleteFunc(slices.Clone(compared), func(c engine.NamedConfig) bool { return c.Name == scenarios.Oracle })
 	}
@@ -106,7 +102,7 @@ func runScenario(
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	seeded, err := seedJobs(o, s, template, recordings, folder)
+	seeded, err := seedJobs(o, s, recordings, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +130,7 @@ func runScenario(
 	if err != nil {
 		return nil, err
 	}
-	scenario := result.Scenario{Limits: s.Limits, Usage: template.Usage.String()}
+	scenario := result.Scenario{Limits: s.Limits, Usage: seeded[0].Usage.String()}
 	if s.Real != nil {
 		scenario.Usage = s.Usage
 	}
@@ -153,8 +149,12 @@ func runScenario(
 	return r, nil
 }
 
-// seedJobs returns a job for each seed. The recordings of real usage are in a folder.
-func seedJobs(o options, s *scenarios.Scenario, template compare.Job, recordings *series, folder string) ([]compare.Job, error) {
+// seedJobs returns a job for each seed, without a profile. Recordings and parts of traces are in a folder.
+func seedJobs(o options, s *scenarios.Scenario, recordings *series, folder string) ([]compare.Job, error) {
+	template, err := newJob(o, s, folder)
+	if err != nil {
+		return nil, err
+	}
 	jobs := make([]compare.Job, o.seeds)
 	for i := range jobs {
 		jobs[i] = template
@@ -162,7 +162,6 @@ func seedJobs(o options, s *scenarios.Scenario, template compare.Job, recordings
 		if s.Real == nil {
 			continue
 		}
-		var err error
 		if jobs[i].Source.Recording, err = recordings.draw(s, jobs[i].Seed, folder); err != nil {
 			return nil, err
 		}
