@@ -154,7 +154,8 @@ func TestBitbrains(t *testing.T) {
 		"no days": {header + row(0, 1, 1), "found no files of bitbrains: the public files are " + Sources},
 		"no header": {
 			rows(0, 2),
-			`rnd/2013-8/7.csv: line 1: found "1375315200;\t2;\t5000.5;\t2;\t1.5;\t0.0;\t20": must be the names of the columns, the first is Timestamp`,
+			`rnd/2013-8/7.csv: line 1: found "1375315200;\t2;\t5000.5;\t2;\t1.5;\t0.0;\t20": ` +
+				"must be the names of the columns, the first is Timestamp",
 		},
 		"commas": {header + "1,2,3\n", "rnd/2013-8/7.csv: line 2: found 1 columns: must be at least 7, separated by semicolons"},
 		"no number": {
