@@ -9,6 +9,11 @@ import "embed"
 //go:embed plimsoll.dev_resourceslacks.yaml
 var ResourceSlacks []byte
 
+// ClusterCapacities is the CRD of the summaries of member clusters, for hubs.
+//
+//go:embed plimsoll.dev_clustercapacities.yaml
+var ClusterCapacities []byte
+
 // Placements is our own CRD of placements, for hubs that have none.
 //
 //go:embed cluster.open-cluster-management.io_placements.yaml

@@ -1,12 +1,12 @@
-// Command crdgen completes the CRDs of ResourceSlack, Placement and PlacementDecision that controller-gen generates, in place. It adds what
-// markers cannot express for types of other projects. To Placement:
+// Command crdgen completes the CRDs of ResourceSlack, ClusterCapacity, Placement and PlacementDecision that controller-gen generates, in
+// place. It adds what markers cannot express for types of other projects. To Placement:
 //
 //   - Each requirement of a label or claim selector gets its operators and the validation rules of its
 //     values. The lists that contain requirements get a maximum length, without which the rules exceed
 //     the API server's CEL cost budget.
 //   - The descriptions of these types are removed.
 //
-// In ResourceSlack, quantities are bounded: decoding 1e-2147483647 takes hours.
+// In ResourceSlack and ClusterCapacity, quantities are bounded: decoding 1e-2147483647 takes hours.
 //
 // To PlacementDecision it adds version v1alpha1 without the subresource status, so that an object is created with its decisions
 // in one write. Everything else uses version v1beta1.
@@ -77,7 +77,7 @@ func complete(raw []byte) ([]byte, error) {
 	switch names, _ := crd.Spec["names"].(schema); names["kind"] {
 	case "PlacementDecision":
 		return marshal(crd, addCreationVersion(crd.Spec))
-	case "ResourceSlack":
+	case "ResourceSlack", "ClusterCapacity":
 		boundQuantities(crd.Spec)
 		return marshal(crd, nil)
 	}

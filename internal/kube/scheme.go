@@ -9,12 +9,13 @@ import (
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
+	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 )
 
 // Scheme returns a new scheme with every type that Plimsoll reads or writes: the types
-// of Kubernetes, CRDs, ResourceSlack and Open Cluster Management.
+// of Kubernetes, CRDs, ResourceSlack, ClusterCapacity and Open Cluster Management.
 func Scheme() *runtime.Scheme { return SchemeWith(clusterv1.Install) }
 
 // SchemeWith is Scheme with other types for managed clusters. Programs that read the clusters of a hub use
@@ -22,7 +23,7 @@ func Scheme() *runtime.Scheme { return SchemeWith(clusterv1.Install) }
 func SchemeWith(managedClusters func(*runtime.Scheme) error) *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme,
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, capacityv1alpha1.AddToScheme,
 		v1beta1.AddToScheme, managedClusters, clusterv1alpha1.Install, clusterv1beta2.Install,
 	} {
 		utilruntime.Must(add(scheme))
