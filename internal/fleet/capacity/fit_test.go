@@ -1,0 +1,290 @@
+package capacity
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+)
+
+func zoned(z string) map[string]string { return map[string]string{v1.LabelTopologyZone: z} }
+
+func spreadOver(key string, skew int32) func(*v1.PodTemplateSpec) {
+	return func(p *v1.PodTemplateSpec) {
+		p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, v1.TopologySpreadConstraint{
+			MaxSkew: skew, TopologyKey: key, WhenUnsatisfiable: v1.DoNotSchedule,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+		})
+	}
+}
+
+// TestFit checks fits in a cluster with 3 nodes of 4 CPU in zone a, and one of 8 CPU in zone b with a taint, each with 8Gi.
+func TestFit(t *testing.T) {
+	taint := v1.Taint{Key: "gpu", Effect: v1.TaintEffectNoSchedule}
+	nodes := []*v1.Node{
+		node("a1", 4000, 8192, zoned("a")), node("a2", 4000, 8192, zoned("a")), node("a3", 4000, 8192, zoned("a")),
+		node("b1", 8000, 8192, zoned("b"), taint),
+	}
+	tolerate := func(p *v1.PodTemplateSpec) {
+		p.Spec.Tolerations = []v1.Toleration{{Key: "gpu", Operator: v1.TolerationOpExists}}
+	}
+	port := func(p *v1.PodTemplateSpec) {
+		p.Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: 80, ContainerPort: 80}}
+	}
+	limited := inputOf(nodes, []*v1.Pod{func() *v1.Pod {
+		p := pod("p", "a1", 0, 0)
+		p.Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: 80}}
+		return p
+	}()})
+	limited.Quotas = []v1alpha1.Quota{{Namespace: "shop", Left: v1.ResourceList{v1.ResourcePods: resource.MustParse("5")}}}
+	free := inputOf(nodes, nil)
+	for _, tt := range []struct {
+		name   string
+		in     *Input
+		pod    *Template
+		want   int64
+		reason string
+	}{
+		// 3 nodes x 4 CPU / 1 CPU
+		{"cpu", free, templateOf(t, 1000, 512), 12, "limited by CPU"},
+		// 3 nodes x floor(8Gi / 3Gi)
+		{"memory", free, templateOf(t, 1000, 3072), 6, "limited by memory"},
+		// The largest node without a taint has 4 CPU.
+		{"too large", free, templateOf(t, 5000, 512), 0, "needs 5 CPU on one node; the largest free node of cluster1 has 4"},
+		// The node of 8 CPU.
+		{"tolerated", free, templateOf(t, 5000, 512, tolerate), 1, "limited by CPU"},
+		{
+			"selector", free, templateOf(t, 1000, 512, func(p *v1.PodTemplateSpec) { p.Spec.NodeSelector = zoned("b") }), 0,
+			"does not tolerate a taint of the nodes of cluster1 that match, such as gpu:NoSchedule",
+		},
+		{
+			"no such zone", free, templateOf(t, 1000, 512, func(p *v1.PodTemplateSpec) { p.Spec.NodeSelector = zoned("c") }), 0,
+			"no node of cluster1 is known to match its node selector and node affinity",
+		},
+		// One pod per node, and the port is in use on one node.
+		{"host port", free, templateOf(t, 1000, 512, port), 3, "limited to one pod per node"},
+		{"host port in use", limited, templateOf(t, 1000, 512, port), 2, "limited to one pod per node"},
+		// 5 pods are left by the quota of namespace shop.
+		{"quota", limited, templateOf(t, 1000, 512), 5, "the quota of namespace shop leaves 5 pods"},
+		// The tainted node is a host without pods: 1 on each of the other nodes.
+		{"hosts", free, templateOf(t, 1000, 512, spreadOver(v1.LabelHostname, 1)), 3, "limited by its topology spread constraints"},
+		// 4 on a1 to a3, and up to 8 on b1: min(8, 4 + 2) there.
+		{
+			"hosts, tolerated", free, templateOf(t, 1000, 512, spreadOver(v1.LabelHostname, 2), tolerate), 18,
+			"limited by its topology spread constraints",
+		},
+		// Zone b is a domain without pods.
+		{"zones", free, templateOf(t, 1000, 512, spreadOver(v1.LabelTopologyZone, 2)), 2, "limited by its topology spread constraints"},
+		// 8 in zone b, and 8 + 2 in zone a.
+		{
+			"zones, tolerated", free, templateOf(t, 1000, 512, spreadOver(v1.LabelTopologyZone, 2), tolerate), 18,
+			"limited by its topology spread constraints",
+		},
+		{"affinity to pods", free, templateOf(t, 1000, 512, func(p *v1.PodTemplateSpec) {
+			p.Spec.Affinity = &v1.Affinity{PodAffinity: &v1.PodAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{TopologyKey: v1.LabelHostname}},
+			}}
+		}), 0, "cannot be answered: it requires pod affinity, and summaries have no pods"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, w := summaryOf(t, tt.in), workload(tt.pod, 1)
+			if got := w.Fit(s, nil); got.Now != tt.want || got.WithSlack != tt.want {
+				t.Errorf("got %+v, want %d", got, tt.want)
+			}
+			if got := w.Limit(s, nil); got != tt.reason {
+				t.Errorf("got %q, want %q", got, tt.reason)
+			}
+		})
+	}
+}
+
+// TestScaleUp checks what the autoscaler adds: pool small has 2 more nodes of 4 CPU after 60 s, pool large 10 of 16 CPU after 300 s,
+// without a price.
+func TestScaleUp(t *testing.T) {
+	nodes := []*v1.Node{
+		node("a1", 4000, 8192, map[string]string{"pool": "small"}),
+		node("b1", 16000, 32768, map[string]string{"pool": "large"}),
+	}
+	in := inputOf(nodes, []*v1.Pod{pod("p1", "a1", 4000, 1024), pod("p2", "b1", 16000, 1024)})
+	in.Pools = []Pool{
+		{Name: "small", Source: SourceKarpenter, Label: "pool", Value: "small", MaxNodes: 2, BootSeconds: 60, PricePerHour: "0.2"},
+		{Name: "large", Source: SourceKarpenter, Label: "pool", Value: "large", MaxNodes: -1, BootSeconds: 300, Left: list(160_000, 1<<30)},
+	}
+	s := summaryOf(t, in)
+	for _, tt := range []struct {
+		cpu, replicas int64
+		want          Fit
+	}{
+		// 2 nodes x 4, and 160/16 = 10 nodes x 16; 5 replicas need 2 small nodes.
+		{1000, 5, Fit{ScaledUp: 168, Wait: 60, NewNodes: 2, Cost: 400_000}},
+		// 8 on small nodes, 2 on a large one.
+		{1000, 10, Fit{ScaledUp: 168, Wait: 300, NewNodes: 3, Cost: Unknown}},
+		{5000, 1, Fit{ScaledUp: 30, Wait: 300, NewNodes: 1, Cost: Unknown}},
+		{5000, 31, Fit{ScaledUp: 30, Wait: Unknown, Cost: Unknown}},
+		{1000, 0, Fit{ScaledUp: 168}},
+		{1000, MaxReplicas, Fit{ScaledUp: 168, Wait: Unknown, Cost: Unknown}},
+	} {
+		if got := workload(templateOf(t, tt.cpu, 512), tt.replicas).Fit(s, nil); got != tt.want {
+			t.Errorf("%d replicas of %d: got %+v, want %+v", tt.replicas, tt.cpu, got, tt.want)
+		}
+	}
+}
+
+// TestFitIsNotOptimistic checks that what the summary promises fits in any order: the pods of a workload with two templates and promised
+// pods are scheduled in a random order onto random nodes where they fit.
+func TestFitIsNotOptimistic(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
+		nodes, pods := generated(rng, rapid.IntRange(1, 60).Draw(rt, "nodes"))
+		draw := func(name string) *Template {
+			return templateOf(t, rapid.Int64Range(100, 8000).Draw(rt, name+" cpu"), rapid.Int64Range(100, 8000).Draw(rt, name+" memory"))
+		}
+		w := &Workload{Parts: []Part{{draw("first"), rapid.Int64Range(1, 3).Draw(rt, "pods")}}, Replicas: 1}
+		if rapid.Bool().Draw(rt, "two") {
+			w.Parts = append(w.Parts, Part{draw("second"), 1})
+		}
+		promised := []Part{{draw("promised"), rapid.Int64Range(0, 20).Draw(rt, "promised")}}
+		in := inputOf(nodes, pods)
+		fit := w.Fit(summaryOf(t, in), promised).Now
+		var queue []*Template
+		for _, p := range w.Parts {
+			for range fit * p.Pods {
+				queue = append(queue, p.Template)
+			}
+		}
+		for range promised[0].Pods {
+			queue = append(queue, promised[0].Template)
+		}
+		rng.Shuffle(len(queue), func(i, j int) { queue[i], queue[j] = queue[j], queue[i] })
+		oracle := newSummarizer(in)
+		missing := map[*Template]int{}
+		for _, p := range queue {
+			if !scheduleAnywhere(oracle, p, rng) {
+				missing[p]++
+			}
+		}
+		for _, p := range w.Parts {
+			if missing[p.Template] > 0 {
+				rt.Fatalf("%d of %d replicas: %d pods do not fit", fit, fit, missing[p.Template])
+			}
+		}
+	})
+}
+
+// scheduleAnywhere assigns a pod to a random node without taints where it fits, and reports whether there is one.
+func scheduleAnywhere(s *summarizer, t *Template, rng *rand.Rand) bool {
+	for _, i := range rng.Perm(len(s.nodes)) {
+		n := s.nodes[i]
+		fits := len(n.taints) == 0
+		for _, r := range t.requests {
+			fits = fits && s.freeOf(n, r.Resource, false) >= r.amount
+		}
+		if !fits {
+			continue
+		}
+		p := &Pod{Node: n.Name}
+		for _, r := range t.requests {
+			p.amounts.Amounts[r.Index()] = r.amount
+		}
+		addTo(s.used, p)
+		return true
+	}
+	return false
+}
+
+// TestMergedFit checks that the groups of a large cluster lose at most 10 % of what fits.
+func TestMergedFit(t *testing.T) {
+	in := inputOf(generated(rand.New(rand.NewPCG(7, 1)), 2000))
+	merged, s := summaryOf(t, in), newSummarizer(in)
+	for _, size := range [][2]int64{{100, 128}, {500, 1024}, {1000, 4096}, {2000, 2048}, {4000, 8192}, {8000, 8192}} {
+		template, want := templateOf(t, size[0], size[1]), int64(0)
+		for _, n := range s.nodes {
+			if len(n.taints) > 0 {
+				continue
+			}
+			fits := int64(MaxReplicas)
+			for _, r := range template.requests {
+				fits = min(fits, s.freeOf(n, r.Resource, false)/r.amount)
+			}
+			want += fits
+		}
+		got := workload(template, 1).Fit(merged, nil).Now
+		t.Logf("%v: %d of %d", size, got, want)
+		if got > want || got < want*9/10 {
+			t.Errorf("%v: got %d, the nodes take %d", size, got, want)
+		}
+	}
+}
+
+// TestBadSummaries checks that summaries that are not valid are refused.
+func TestBadSummaries(t *testing.T) {
+	valid := func() *v1alpha1.ClusterCapacityStatus {
+		return Summarize(inputOf([]*v1.Node{node("a", 1000, 1024, zoned("a"))}, nil))
+	}
+	for _, tt := range []struct {
+		change func(*v1alpha1.ClusterCapacityStatus)
+		want   string
+	}{
+		{func(s *v1alpha1.ClusterCapacityStatus) { s.ObservedAt = metav1.Time{} }, "status.observedAt: required"},
+		{func(s *v1alpha1.ClusterCapacityStatus) { s.Groups[0].Class = 7 }, "status.groups[0].class: found 7: must be the index of one of 1 classes"},
+		{func(s *v1alpha1.ClusterCapacityStatus) { s.Groups[0].Class = -1 }, "found -1"},
+		{func(s *v1alpha1.ClusterCapacityStatus) { s.Groups[0].Nodes = 0 }, "status.groups[0].nodes: found 0: must be in [1, 100000]"},
+		{func(s *v1alpha1.ClusterCapacityStatus) { s.Groups = make([]v1alpha1.NodeGroup, 301) }, "found 301, at most 300 are allowed"},
+		{func(s *v1alpha1.ClusterCapacityStatus) { s.Classes[0].Labels["a"] = "\x00b" }, "must not contain control characters"},
+		{func(s *v1alpha1.ClusterCapacityStatus) {
+			s.ScaleUp = []v1alpha1.ScaleUp{{MaxNodes: 1, PricePerHour: "x"}}
+		}, "pricePerHour"},
+	} {
+		s := valid()
+		tt.change(s)
+		if _, err := NewSummary(s); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("got %v, want %s", err, tt.want)
+		}
+	}
+}
+
+// BenchmarkFleet computes the fit of a new template over 5,000 clusters with 300 groups each.
+func BenchmarkFleet(b *testing.B) {
+	fleet := make([]*Summary, 5000)
+	for i := range fleet {
+		rng := rand.New(rand.NewPCG(uint64(i), 1))
+		status := &v1alpha1.ClusterCapacityStatus{Cluster: fmt.Sprint(i), ObservedAt: metav1.NewTime(now)}
+		for c := range 10 {
+			status.Classes = append(status.Classes, v1alpha1.NodeClass{Labels: map[string]string{
+				v1.LabelTopologyRegion: fmt.Sprintf(
+					"region-%d",
+					i%30,
+				),
+				v1.LabelTopologyZone: fmt.Sprintf("zone-%d", c%3),
+				"pool":               fmt.Sprint(c),
+			}})
+		}
+		for g := range 300 {
+			free := list(rng.Int64N(64_000), rng.Int64N(256<<10))
+			free[v1.ResourcePods], free[v1.ResourceEphemeralStorage] = resource.MustParse("90"), resource.MustParse("90Gi")
+			status.Groups = append(status.Groups, v1alpha1.NodeGroup{Class: int32(g % 10), Nodes: 1 + rng.Int32N(20), Free: free})
+		}
+		s, err := NewSummary(status)
+		if err != nil {
+			b.Fatal(err)
+		}
+		fleet[i] = s
+	}
+	total := int64(0)
+	for b.Loop() {
+		w := workload(templateOf(b, 1000, 2048), 100) // a new one has no caches
+		for _, s := range fleet {
+			total += w.Fit(s, nil).Now
+		}
+	}
+	if total == 0 {
+		b.Fatal("nothing fits")
+	}
+}

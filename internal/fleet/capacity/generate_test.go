@@ -1,0 +1,114 @@
+package capacity
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// list returns amounts: cpu in millicores, memory in MiB.
+func list(cpu, memory int64) v1.ResourceList {
+	return v1.ResourceList{
+		v1.ResourceCPU:    *resource.NewMilliQuantity(cpu, resource.DecimalSI),
+		v1.ResourceMemory: *resource.NewQuantity(memory<<20, resource.BinarySI),
+	}
+}
+
+// node returns a node with amounts for 110 pods.
+func node(name string, cpu, memory int64, labels map[string]string, taints ...v1.Taint) *v1.Node {
+	allocatable := list(cpu, memory)
+	allocatable[v1.ResourcePods] = resource.MustParse("110")
+	all := map[string]string{v1.LabelHostname: name}
+	maps.Copy(all, labels)
+	return &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: all}, Spec: v1.NodeSpec{Taints: taints},
+		Status: v1.NodeStatus{Allocatable: allocatable, Capacity: allocatable},
+	}
+}
+
+// pod returns a running pod.
+func pod(name, node string, cpu, memory int64) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, CreationTimestamp: metav1.NewTime(now.Add(-time.Hour))},
+		Spec: v1.PodSpec{NodeName: node, Containers: []v1.Container{{
+			Name: "c", Resources: v1.ResourceRequirements{Requests: list(cpu, memory)},
+		}}},
+	}
+}
+
+// inputOf returns the input of a summary.
+func inputOf(nodes []*v1.Node, pods []*v1.Pod) *Input {
+	in := &Input{Cluster: "cluster1", Now: now}
+	for _, n := range nodes {
+		converted := NewNode(n)
+		in.Nodes = append(in.Nodes, &converted)
+	}
+	converted := make([]*Pod, len(pods))
+	for i, p := range pods {
+		c := NewPod(p)
+		converted[i] = &c
+	}
+	in.Pods = slices.Values(converted)
+	return in
+}
+
+// summaryOf returns the summary of a cluster.
+func summaryOf(t testing.TB, in *Input) *Summary {
+	t.Helper()
+	s, err := NewSummary(Summarize(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// templateOf returns a template that requests amounts, after changes.
+func templateOf(t testing.TB, cpu, memory int64, changes ...func(*v1.PodTemplateSpec)) *Template {
+	t.Helper()
+	p := &v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}, Spec: pod("", "", cpu, memory).Spec}
+	for _, change := range changes {
+		change(p)
+	}
+	out, err := NewTemplate(types.NamespacedName{Namespace: "shop", Name: "web"}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// workload returns a workload of one template.
+func workload(t *Template, replicas int64) *Workload {
+	return &Workload{Parts: []Part{{t, 1}}, Replicas: replicas}
+}
+
+// generated returns a cluster of random nodes, in zones and with a few shapes, with random pods.
+func generated(rng *rand.Rand, count int) (nodes []*v1.Node, pods []*v1.Pod) {
+	for i := range count {
+		pool := rng.IntN(4) // each pool has a shape
+		labels := map[string]string{
+			v1.LabelTopologyZone: fmt.Sprintf("zone-%d", rng.IntN(3)), "pool": fmt.Sprintf("pool-%d", pool),
+			"machine": fmt.Sprintf("m-%d", i),
+		}
+		var taints []v1.Taint
+		if rng.IntN(10) == 0 {
+			taints = append(taints, v1.Taint{Key: "dedicated", Value: "gpu", Effect: v1.TaintEffectNoSchedule})
+		}
+		cores := int64(4 << pool)
+		n := node(fmt.Sprintf("node-%d", i), cores*1000, cores*4096, labels, taints...)
+		nodes = append(nodes, n)
+		for j := range rng.IntN(20) {
+			pods = append(pods, pod(fmt.Sprintf("p-%d-%d", i, j), n.Name, rng.Int64N(cores*100), rng.Int64N(cores*400)))
+		}
+	}
+	return nodes, pods
+}

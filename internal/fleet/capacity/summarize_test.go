@@ -1,0 +1,138 @@
+package capacity
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+func asJSON(t testing.TB, status *v1alpha1.ClusterCapacityStatus) []byte {
+	t.Helper()
+	raw, err := json.Marshal(status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// TestSummarize checks the groups of a small cluster.
+func TestSummarize(t *testing.T) {
+	zone := func(z string) map[string]string { return map[string]string{v1.LabelTopologyZone: z} }
+	held := pod("held", "a1", 500, 512)
+	held.Labels = map[string]string{slack.PlaceholderLabel: "default"}
+	cordoned := node("b2", 8000, 8192, zone("b"))
+	cordoned.Spec.Unschedulable = true
+	nodes := []*v1.Node{
+		node("a1", 4000, 8192, zone("a")), node("a2", 4000, 8192, zone("a")), node("a3", 4000, 8192, zone("a")),
+		node("b1", 8000, 8192, zone("b"), v1.Taint{Key: "gpu", Effect: v1.TaintEffectNoSchedule}), cordoned,
+	}
+	pods := []*v1.Pod{pod("p1", "a2", 1000, 1024), pod("p2", "a3", 1000, 1024), held, pod("gone", "z", 1000, 1024)}
+	got := Summarize(inputOf(nodes, pods))
+	var groups []string
+	for _, g := range got.Groups {
+		c := got.Classes[g.Class]
+		groups = append(groups, fmt.Sprintf("%d in %s%v: %s CPU, %s, %s pods, slack %s", g.Nodes, c.Labels[v1.LabelTopologyZone], c.Taints,
+			g.Free.Cpu(), g.Free.Memory(), g.Free.Pods(), g.Slack.Cpu()))
+	}
+	want := []string{
+		"2 in a[]: 3 CPU, 7Gi, 109 pods, slack 0",           // a2, a3: 4 - 1 CPU
+		"1 in a[]: 3500m CPU, 7680Mi, 109 pods, slack 500m", // a1: the placeholder holds 0.5 CPU
+		"1 in b[]: 0 CPU, 0, 0 pods, slack 0",               // cordoned
+		"1 in b[{gpu  NoSchedule}]: 8 CPU, 8Gi, 110 pods, slack 0",
+	}
+	if diff := cmp.Diff(want, groups); diff != "" {
+		t.Errorf("groups (-want +got):\n%s", diff)
+	}
+}
+
+// TestSummaryIsDeterministic checks that the summary depends on neither order nor names.
+func TestSummaryIsDeterministic(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		nodes, pods := generated(rng, rapid.IntRange(1, 400).Draw(t, "nodes"))
+		first, err := json.Marshal(Summarize(inputOf(nodes, pods)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rng.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+		rng.Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
+		for _, n := range nodes {
+			n.Labels[v1.LabelHostname] = "renamed-" + n.Name
+		}
+		if second, err := json.Marshal(Summarize(inputOf(nodes, pods))); err != nil || !bytes.Equal(first, second) {
+			t.Fatalf("differs after a change of order: %v", err)
+		}
+	})
+}
+
+// TestSummaryPromisesNothing checks that merged groups never have more than the nodes, in clusters of any kind: the nodes can be
+// given to the groups such that each has at least the free amounts and the labels of its group.
+func TestSummaryPromisesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		nodes, pods := generated(rng, rapid.IntRange(1, 600).Draw(t, "nodes"))
+		in := inputOf(nodes, pods)
+		merged := newSummarizer(in).summarize(in, rapid.IntRange(1, 60).Draw(t, "classes"), rapid.IntRange(60, 300).Draw(t, "groups"))
+		exact := newSummarizer(in).summarize(in, 10_000, 10_000)
+		// Hall's condition for thresholds: for each amount of a resource, no more nodes of the summary than of the cluster have it.
+		count := func(s *v1alpha1.ClusterCapacityStatus, cpu, memory int64) (n int32) {
+			for _, g := range s.Groups {
+				if g.Free.Cpu().MilliValue() >= cpu && g.Free.Memory().Value() >= memory {
+					n += g.Nodes
+				}
+			}
+			return n
+		}
+		for _, g := range merged.Groups {
+			cpu, memory := g.Free.Cpu().MilliValue(), g.Free.Memory().Value()
+			if got, limit := count(merged, cpu, memory), count(exact, cpu, memory); got > limit {
+				t.Fatalf("%d nodes with %dm CPU and %d memory, the cluster has %d", got, cpu, memory, limit)
+			}
+		}
+	})
+}
+
+// TestSummaryIsBounded checks the size for a cluster in which nothing is equal.
+func TestSummaryIsBounded(t *testing.T) {
+	nodes, pods := generated(rand.New(rand.NewPCG(1, 1)), 5000)
+	for i, n := range nodes {
+		for k := range 30 {
+			n.Labels[fmt.Sprintf("example.com/a-label-with-a-long-name-%02d", k)] = fmt.Sprintf("a-value-that-is-long-as-well-%d", i%(k+2))
+		}
+		n.Spec.Taints = append(n.Spec.Taints, v1.Taint{Key: fmt.Sprintf("taint-%d", i%500), Effect: v1.TaintEffectNoExecute})
+		pods[i].Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: int32(1 + i%1000)}}
+	}
+	got := Summarize(inputOf(nodes, pods))
+	if size := len(asJSON(t, got)); size > v1alpha1.MaxBytes || len(got.Groups) > v1alpha1.MaxGroups {
+		t.Errorf("got %d bytes and %d groups", size, len(got.Groups))
+	}
+	if _, err := NewSummary(got); err != nil {
+		t.Error(err)
+	}
+	sum := int32(0)
+	for _, g := range got.Groups {
+		sum += g.Nodes
+	}
+	if sum != 5000 {
+		t.Errorf("got %d nodes in the groups", sum)
+	}
+}
+
+// BenchmarkSummarize makes a summary of 5,000 nodes with 50,000 pods.
+func BenchmarkSummarize(b *testing.B) {
+	in := inputOf(generated(rand.New(rand.NewPCG(1, 1)), 5000))
+	for b.Loop() {
+		if got := Summarize(in); len(got.Groups) != v1alpha1.MaxGroups {
+			b.Fatal(len(got.Groups))
+		}
+	}
+}
