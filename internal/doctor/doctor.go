@@ -66,7 +66,7 @@ func New(config *rest.Config, kubernetesVersion string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.New(config, client.Options{Scheme: kube.SchemeWith(fleet.InstallManagedClusters)})
+	c, err := client.New(config, client.Options{Scheme: kube.SchemeWith(fleet.InstallHub)})
 	if err != nil {
 		return nil, err
 	}

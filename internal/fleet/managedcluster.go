@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
+	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
@@ -24,11 +25,13 @@ type ManagedClusterList struct {
 	Items           []ManagedCluster `json:"items"`
 }
 
-// InstallManagedClusters adds the two types to a scheme, in place of the types of Open Cluster Management.
-func InstallManagedClusters(scheme *runtime.Scheme) error {
+// InstallHub adds the types of this package to a scheme, in place of the types of the API.
+func InstallHub(scheme *runtime.Scheme) error {
 	version := schema.GroupVersion(clusterv1.GroupVersion)
 	scheme.AddKnownTypes(version, &ManagedCluster{}, &ManagedClusterList{})
 	metav1.AddToGroupVersion(scheme, version)
+	scheme.AddKnownTypes(capacityv1alpha1.GroupVersion, &ClusterCapacity{}, &ClusterCapacityList{})
+	metav1.AddToGroupVersion(scheme, capacityv1alpha1.GroupVersion)
 	return nil
 }
 

@@ -23,7 +23,7 @@ var absurdQuantities = []string{
 // nor expressions; everything else is decoded as in Open Cluster Management.
 func TestManagedClusterDecoding(t *testing.T) {
 	scheme := runtime.NewScheme()
-	if err := InstallManagedClusters(scheme); err != nil {
+	if err := InstallHub(scheme); err != nil {
 		t.Fatal(err)
 	}
 	decoder := serializer.NewCodecFactory(scheme).UniversalDeserializer()

@@ -23,6 +23,7 @@ type Objects struct {
 	Scores     []*clusterv1alpha1.AddOnPlacementScore
 	Placements []*v1beta1.Placement
 	Decisions  []*clusterv1beta1.PlacementDecision
+	Capacities []*ClusterCapacity
 }
 
 // ObjectList is a list of objects of the API.
@@ -31,7 +32,7 @@ type ObjectList interface {
 	runtime.Object
 }
 
-// Read returns the objects of a hub. list fills a list with all objects of its kind.
+// Read returns the objects of a hub. list fills a list with all objects of its kind. The hub may lack the kind ClusterCapacity.
 func Read(list func(ObjectList) error) (*Objects, error) {
 	var clusters ManagedClusterList
 	var sets clusterv1beta2.ManagedClusterSetList
@@ -44,6 +45,10 @@ func Read(list func(ObjectList) error) (*Objects, error) {
 			return nil, err
 		}
 	}
+	var capacities ClusterCapacityList
+	if err := list(&capacities); err != nil && !meta.IsNoMatchError(err) {
+		return nil, err
+	}
 	managed := make([]*clusterv1.ManagedCluster, len(clusters.Items))
 	for i := range clusters.Items {
 		managed[i] = &clusters.Items[i].ManagedCluster
@@ -51,6 +56,7 @@ func Read(list func(ObjectList) error) (*Objects, error) {
 	return &Objects{
 		Clusters: managed, Sets: pointers(sets.Items), Bindings: pointers(bindings.Items),
 		Scores: pointers(scores.Items), Placements: pointers(placements.Items), Decisions: pointers(decisions.Items),
+		Capacities: pointers(capacities.Items),
 	}, nil
 }
 

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // toJSON returns a document in YAML or JSON as JSON.
@@ -50,7 +52,7 @@ func eachChecked(source Source, each func(where string, asJSON []byte, head *hea
 	return source(func(where string, document []byte) error {
 		asJSON, err := toJSON(document)
 		if err == nil {
-			err = CheckQuantities(asJSON)
+			err = resources.CheckQuantities(asJSON)
 		}
 		if err != nil {
 			return err

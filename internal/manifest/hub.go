@@ -23,11 +23,19 @@ var hubKinds = map[string][]string{
 	"AddOnPlacementScore":      {clusterGroup + "v1alpha1"},
 	"Placement":                {clusterGroup + "v1beta1", clusterGroup + "v1alpha1"},
 	"PlacementDecision":        {clusterGroup + "v1beta1"},
+	"ClusterCapacity":          {"plimsoll.dev/v1alpha1"},
 }
 
 // ReadHub reads the objects of a hub from files and folders, see Files.
 func ReadHub(paths []string, stdin io.Reader) (*Hub, error) {
 	return ReadHubFrom(Files(paths, stdin))
+}
+
+// ReadCapacities reads the objects of a hub from files and folders. In contrast to ReadHub, placements are not required.
+func ReadCapacities(paths []string, stdin io.Reader) (*Hub, error) {
+	r := &hubReader{reader: newReader(hubKinds)}
+	err := eachChecked(Files(paths, stdin), r.read)
+	return &r.hub, err
 }
 
 // ReadHubFrom reads the objects of a hub from documents.
@@ -69,6 +77,8 @@ func (r *hubReader) read(where string, asJSON []byte, head *header) error {
 		return add(r, where, asJSON, head, &r.hub.Scores)
 	case "Placement":
 		return add(r, where, asJSON, head, &r.hub.Placements)
+	case "ClusterCapacity":
+		return add(r, where, asJSON, head, &r.hub.Capacities)
 	}
 	return add(r, where, asJSON, head, &r.hub.Decisions)
 }

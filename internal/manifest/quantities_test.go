@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Quantities that take hours to decode are refused before they are decoded, with object and field.
@@ -38,7 +40,7 @@ func TestAbsurdQuantities(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		err = CheckQuantities(asJSON)
+		err = resources.CheckQuantities(asJSON)
 		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: took %s", name, took)
 		}

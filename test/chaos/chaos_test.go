@@ -171,7 +171,7 @@ func startWorld(t *testing.T) *suite {
 		t.Fatal(err)
 	}
 	// Decisions are checked over what the controllers read.
-	hub, err := client.New(config, client.Options{Scheme: kube.SchemeWith(fleet.InstallManagedClusters)})
+	hub, err := client.New(config, client.Options{Scheme: kube.SchemeWith(fleet.InstallHub)})
 	if err != nil {
 		t.Fatal(err)
 	}

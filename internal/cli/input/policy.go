@@ -13,6 +13,8 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // SlackPolicy returns the ResourceSlack in a file. If path is empty, it returns the default policy, which
@@ -79,7 +81,7 @@ func readBounded(path string, limit int64) ([]byte, error) {
 func decodeStrict(raw []byte, into any) error {
 	asJSON, err := yaml.YAMLToJSONStrict(raw)
 	if err == nil {
-		err = manifest.CheckQuantities(asJSON)
+		err = resources.CheckQuantities(asJSON)
 	}
 	if err != nil {
 		return err

@@ -15,7 +15,8 @@ import (
 
 // NewCommand returns the command plimsoll placement.
 func NewCommand() *cobra.Command {
-	return base.NewGroup("placement", "Decide placements, and explain their decisions", newDecideCommand(), newExplainCommand())
+	return base.NewGroup("placement", "Decide placements, explain their decisions, and show which clusters a workload fits",
+		newDecideCommand(), newExplainCommand(), newFitCommand())
 }
 
 // decideOptions are the flags of plimsoll placement decide.

@@ -63,7 +63,7 @@ func (o *explainOptions) run(ctx context.Context, arg string, out io.Writer) err
 	if err != nil {
 		return err
 	}
-	c, err := client.New(config, client.Options{Scheme: kube.SchemeWith(fleet.InstallManagedClusters)})
+	c, err := client.New(config, client.Options{Scheme: kube.SchemeWith(fleet.InstallHub)})
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}

@@ -79,7 +79,7 @@ func newHub(t *testing.T, adopt Adopt, objects ...client.Object) *hub {
 		return err
 	}
 	h.client = fake.NewClientBuilder().WithScheme(
-		kube.SchemeWith(fleet.InstallManagedClusters),
+		kube.SchemeWith(fleet.InstallHub),
 	).WithObjects(
 		append(objects, set, binding)...).
 		WithStatusSubresource(

@@ -31,7 +31,7 @@ func New(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	options.Scheme = kube.SchemeWith(fleet.InstallManagedClusters)
+	options.Scheme = kube.SchemeWith(fleet.InstallHub)
 	options.Cache = cache.Options{
 		HTTPClient: informers, DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{

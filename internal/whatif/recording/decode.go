@@ -14,6 +14,8 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // decoder builds a recording from records.
@@ -180,7 +182,7 @@ func (d *decoder) decode(raw json.RawMessage, into any) error {
 	if most := d.limits.structs + d.packed; d.structs > most {
 		return fmt.Errorf("found more than %d JSON objects: must have at most %d and one for each byte of the file", most, d.limits.structs)
 	}
-	if err := manifest.CheckQuantities(raw); err != nil {
+	if err := resources.CheckQuantities(raw); err != nil {
 		return err
 	}
 	return json.Unmarshal(raw, into)

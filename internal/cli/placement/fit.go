@@ -1,0 +1,260 @@
+package placement
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+)
+
+// fitOptions are the flags of plimsoll placement fit.
+type fitOptions struct {
+	workload []string
+	replicas int64
+	clusters input.Objects
+	local    bool
+	hub      base.Cluster
+	output   base.Output
+}
+
+func newFitCommand() *cobra.Command {
+	var o fitOptions
+	cmd := &cobra.Command{
+		Use:   "fit -f FILE_OR_DIR... [--clusters FILE_OR_DIR | --snapshot FILE | --local]",
+		Short: "Show how many replicas of a workload fit each cluster",
+		Long: `Show how many replicas of a workload fit each cluster: on the nodes as they are,
+with the slack that placeholder pods hold, and with the nodes that the autoscaler can
+add; after how long and at what price per hour all replicas can run; and what limits
+them.
+
+The workload is a Pod, PodTemplate, Deployment, ReplicaSet, StatefulSet, Job or
+ManifestWork; several objects form one workload. The clusters are those of the hub,
+as their agents report them in ClusterCapacities. The numbers are never too high; see
+docs/placement.md. Nothing is changed.`,
+		Example: `  plimsoll placement fit -f deployment.yaml
+  plimsoll placement fit -f pod.yaml --replicas 20 --snapshot cluster.tar.gz
+  plimsoll placement fit -f pod.yaml --local`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	cmd.Flags().StringArrayVarP(&o.workload, "filename", "f", nil,
+		"file or directory with manifests of the workload, - for standard input; may be repeated")
+	cmd.Flags().Int64Var(&o.replicas, "replicas", -1, "number of replicas (default that of the manifests)")
+	cmd.Flags().StringArrayVar(&o.clusters.Files, "clusters", nil,
+		"file or directory with manifests of ClusterCapacities, or of the nodes and pods of one cluster; may be repeated")
+	input.AddSnapshotFlag(cmd, &o.clusters.Snapshot, "snapshot of one cluster, written by plimsoll snapshot")
+	cmd.Flags().BoolVar(&o.local, "local", false, "read the nodes and pods of the cluster of the kubeconfig, which is no hub")
+	o.hub.AddFlags(cmd, "hub", 30*time.Second)
+	o.output.AddFlag(cmd)
+	return cmd
+}
+
+func (o *fitOptions) run(cmd *cobra.Command) error {
+	if err := o.output.Validate(); err != nil {
+		return err
+	}
+	if len(o.workload) == 0 {
+		return errors.New("--filename: required: files or directories with manifests of a workload")
+	}
+	given := len(o.clusters.Files) > 0 || o.clusters.Snapshot != ""
+	if o.clusters.Snapshot != "" && len(o.clusters.Files) > 0 || given && o.local {
+		return errors.New("--clusters, --snapshot, --local: only one of them may be set")
+	}
+	workload, err := readWorkload(o.workload, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	if cmd.Flags().Changed("replicas") {
+		if err := capacity.CheckReplicas(o.replicas); err != nil {
+			return fmt.Errorf("--%w", err)
+		}
+		workload.Replicas = o.replicas
+	}
+	clusters, err := o.read(cmd)
+	if err != nil {
+		return err
+	}
+	return printFits(cmd.OutOrStdout(), &o.output, workload, clusters)
+}
+
+// readWorkload reads the workload in manifests. One replica of several objects has the pods of all of them.
+func readWorkload(paths []string, in io.Reader) (*capacity.Workload, error) {
+	var all []*capacity.Workload
+	err := manifest.EachObject(manifest.Files(paths, in), func(_, kind string, object map[string]any) error {
+		if !slices.Contains(capacity.Kinds, kind) {
+			return nil
+		}
+		raw, err := json.Marshal(object)
+		if err != nil {
+			return err
+		}
+		w, err := capacity.ReadWorkload(raw)
+		all = append(all, w)
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(all) == 0:
+		return nil, fmt.Errorf("--filename: found no workload: must be one of %s", strings.Join(capacity.Kinds, ", "))
+	case len(all) == 1:
+		return all[0], nil
+	}
+	out := &capacity.Workload{Replicas: 1}
+	for _, w := range all {
+		for _, part := range w.Parts {
+			part.Pods *= w.Replicas
+			out.Parts = append(out.Parts, part)
+		}
+	}
+	return out, nil
+}
+
+// read returns the clusters, sorted by name.
+func (o *fitOptions) read(cmd *cobra.Command) ([]*fleet.ClusterCapacity, error) {
+	warn := base.Warnings(cmd.ErrOrStderr())
+	switch {
+	case o.local:
+		state, err := input.ReadObjects(cmd, &o.hub.Access, warn)
+		if err != nil {
+			return nil, err
+		}
+		return oneCluster(state.Objects, state.Now)
+	case o.clusters.Snapshot != "":
+		state, err := o.clusters.Read(cmd.Context(), cmd.InOrStdin(), input.Instant{}, warn)
+		if err != nil {
+			return nil, err
+		}
+		return oneCluster(state.Objects, state.Now)
+	case len(o.clusters.Files) > 0:
+		hub, err := manifest.ReadCapacities(o.clusters.Files, cmd.InOrStdin())
+		if err != nil || len(hub.Capacities) > 0 {
+			return sortedClusters(hub.Capacities), err
+		}
+		objects, err := manifest.Read(o.clusters.Files, cmd.InOrStdin())
+		if err != nil {
+			return nil, err
+		}
+		return oneCluster(objects, time.Now())
+	}
+	config, err := o.hub.Config()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(config, client.Options{Scheme: kube.SchemeWith(fleet.InstallHub)})
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	hub, err := readLiveHub(cmd.Context(), c)
+	if err != nil {
+		return nil, base.Failure(o.hub.Explain(err))
+	}
+	if len(hub.Capacities) == 0 {
+		return nil, base.Failure(errors.New("the hub has no ClusterCapacities: run the agent in the clusters (docs/agent.md), or use --local"))
+	}
+	return sortedClusters(hub.Capacities), nil
+}
+
+func sortedClusters(list []*fleet.ClusterCapacity) []*fleet.ClusterCapacity {
+	return slices.SortedFunc(slices.Values(list), func(a, b *fleet.ClusterCapacity) int { return cmp.Compare(a.Namespace, b.Namespace) })
+}
+
+// oneCluster returns the capacity of a cluster without a name.
+func oneCluster(objects *manifest.Objects, now time.Time) ([]*fleet.ClusterCapacity, error) {
+	in := &capacity.Input{Now: now}
+	for _, n := range objects.Nodes {
+		node := capacity.NewNode(n)
+		in.Nodes = append(in.Nodes, &node)
+	}
+	pods := make([]*capacity.Pod, 0, len(objects.Running))
+	for _, p := range objects.Running {
+		pod := capacity.NewPod(p)
+		pods = append(pods, &pod)
+	}
+	in.Pods = slices.Values(pods)
+	summary, err := capacity.NewSummary(capacity.Summarize(in))
+	return []*fleet.ClusterCapacity{{Summary: summary}}, err
+}
+
+// fitsResult is the result in JSON and YAML.
+type fitsResult struct {
+	Replicas int64       `json:"replicas"`
+	Clusters []fitResult `json:"clusters"`
+}
+
+// fitResult is the fit of one cluster.
+type fitResult struct {
+	// Cluster is empty for a cluster that is not on a hub.
+	Cluster   string `json:"cluster"`
+	Now       int64  `json:"now"`
+	WithSlack int64  `json:"withSlack"`
+	ScaledUp  int64  `json:"scaledUp"`
+	// WaitSeconds and CostPerHour are null if they are unknown, or if the replicas never fit.
+	WaitSeconds *int64   `json:"waitSeconds"`
+	NewNodes    int64    `json:"newNodes"`
+	CostPerHour *float64 `json:"costPerHour"`
+	// Limit is what limits the replicas.
+	Limit string `json:"limit"`
+}
+
+// fitOf returns the fit of a workload and a cluster.
+func fitOf(w *capacity.Workload, c *fleet.ClusterCapacity) fitResult {
+	if c.Err != nil {
+		return fitResult{Cluster: c.Namespace, Limit: "the ClusterCapacity is not valid: " + c.Err.Error()}
+	}
+	fit := w.Fit(c.Summary, nil)
+	out := fitResult{
+		Cluster: c.Namespace, Now: fit.Now, WithSlack: fit.WithSlack, ScaledUp: fit.ScaledUp, NewNodes: fit.NewNodes,
+		Limit: w.Limit(c.Summary, nil),
+	}
+	if fit.Wait != capacity.Unknown {
+		out.WaitSeconds = &fit.Wait
+	}
+	if fit.Cost != capacity.Unknown {
+		out.CostPerHour = new(float64(fit.Cost) / 1e6)
+	}
+	return out
+}
+
+// printFits prints the fit of each cluster.
+func printFits(out io.Writer, output *base.Output, w *capacity.Workload, clusters []*fleet.ClusterCapacity) error {
+	result := fitsResult{Replicas: w.Replicas, Clusters: []fitResult{}}
+	for _, c := range clusters {
+		result.Clusters = append(result.Clusters, fitOf(w, c))
+	}
+	return output.Print(out, result, func(out io.Writer) {
+		t := base.NewTable("cluster", "now", "with slack", "scaled up", "wait", "cost per hour")
+		for i := range result.Clusters {
+			c := &result.Clusters[i]
+			wait, cost := "-", "-"
+			if c.WaitSeconds != nil {
+				wait = format.Age(time.Duration(*c.WaitSeconds) * time.Second)
+			}
+			if c.CostPerHour != nil {
+				cost = strconv.FormatFloat(*c.CostPerHour, 'f', -1, 64)
+			}
+			t.AddRow(cmp.Or(c.Cluster, "this"), c.Now, c.WithSlack, c.ScaledUp, wait, cost)
+		}
+		t.Print(out, output)
+		for i := range result.Clusters {
+			c := &result.Clusters[i]
+			fmt.Fprintf(out, "%s: %s\n", base.Escape(cmp.Or(c.Cluster, "this")), base.Escape(c.Limit))
+		}
+	})
+}

@@ -1,0 +1,131 @@
+package capacity
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
+
+// Kinds are the kinds of objects that ReadWorkload accepts.
+var Kinds = []string{"Pod", "PodTemplate", "Deployment", "ReplicaSet", "StatefulSet", "Job", "ManifestWork"}
+
+// workloadObject has the fields of all Kinds that have pods.
+type workloadObject struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	// Template is the template of a PodTemplate.
+	Template *v1.PodTemplateSpec `json:"template"`
+	Spec     json.RawMessage     `json:"spec"`
+}
+
+// workloadSpec has the fields of the specs of the Kinds other than Pod.
+type workloadSpec struct {
+	Replicas    *int64              `json:"replicas"`
+	Parallelism *int64              `json:"parallelism"`
+	Template    *v1.PodTemplateSpec `json:"template"`
+	Workload    struct {
+		Manifests []json.RawMessage `json:"manifests"`
+	} `json:"workload"`
+}
+
+// ReadWorkload returns the workload of an object of one of Kinds in JSON. The replicas of a ManifestWork are one, with the pods of all
+// objects in it. The error names the object and the field.
+func ReadWorkload(object []byte) (*Workload, error) {
+	if err := resources.CheckQuantities(object); err != nil {
+		return nil, err
+	}
+	return readWorkload(object)
+}
+
+func readWorkload(object []byte) (*Workload, error) {
+	var o workloadObject
+	if err := json.Unmarshal(object, &o); err != nil {
+		return nil, err
+	}
+	fail := func(err error) (*Workload, error) { return nil, fmt.Errorf("%s %s: %w", o.Kind, o.Name, err) }
+	var spec workloadSpec
+	template := o.Template
+	switch o.Kind {
+	case "Pod":
+		template = &v1.PodTemplateSpec{ObjectMeta: o.ObjectMeta}
+		if err := json.Unmarshal(o.Spec, &template.Spec); err != nil {
+			return fail(err)
+		}
+	case "PodTemplate":
+	case "ManifestWork", "Deployment", "ReplicaSet", "StatefulSet", "Job":
+		if err := json.Unmarshal(o.Spec, &spec); err != nil {
+			return fail(err)
+		}
+		template = spec.Template
+	default:
+		return nil, fmt.Errorf("kind: found %q: must be one of %s", o.Kind, strings.Join(Kinds, ", "))
+	}
+	if o.Kind == "ManifestWork" {
+		w, err := readManifests(spec.Workload.Manifests)
+		if err != nil {
+			return fail(err)
+		}
+		return w, nil
+	}
+	if template == nil {
+		return fail(fmt.Errorf("template: required"))
+	}
+	t, err := NewTemplate(types.NamespacedName{Namespace: o.Namespace, Name: o.Name}, template)
+	if err != nil {
+		return fail(err)
+	}
+	replicas := int64(1)
+	for _, given := range []*int64{spec.Replicas, spec.Parallelism} {
+		if given != nil {
+			replicas = *given
+		}
+	}
+	return &Workload{Parts: []Part{{t, 1}}, Replicas: replicas}, CheckReplicas(replicas)
+}
+
+// CheckReplicas returns an error if a number of replicas is out of range.
+func CheckReplicas(replicas int64) error {
+	if replicas < 0 || replicas > MaxReplicas {
+		return fmt.Errorf("replicas: found %d: must be in [0, %d]", replicas, MaxReplicas)
+	}
+	return nil
+}
+
+// maxParts is the maximum number of objects with pods in a ManifestWork.
+const maxParts = 50
+
+// readManifests returns the workload of the objects with pods in a ManifestWork.
+func readManifests(manifests []json.RawMessage) (*Workload, error) {
+	out := &Workload{Replicas: 1}
+	for i, raw := range manifests {
+		var head metav1.TypeMeta
+		if err := json.Unmarshal(raw, &head); err != nil {
+			return nil, fmt.Errorf("spec.workload.manifests[%d]: %w", i, err)
+		}
+		switch head.Kind {
+		case "Pod", "Deployment", "ReplicaSet", "StatefulSet", "Job":
+		default:
+			continue
+		}
+		w, err := readWorkload(raw)
+		if err != nil {
+			return nil, fmt.Errorf("spec.workload.manifests[%d]: %w", i, err)
+		}
+		if w.Replicas > 0 {
+			out.Parts = append(out.Parts, Part{w.Parts[0].Template, w.Replicas})
+		}
+	}
+	switch {
+	case len(out.Parts) == 0:
+		return nil, fmt.Errorf("spec.workload.manifests: no object with pods")
+	case len(out.Parts) > maxParts:
+		return nil, fmt.Errorf("spec.workload.manifests: found %d objects with pods, at most %d are allowed", len(out.Parts), maxParts)
+	}
+	return out, nil
+}
