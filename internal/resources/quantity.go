@@ -43,3 +43,14 @@ func CheckQuantity(text string) error {
 	}
 	return nil
 }
+
+// QuantityOf returns the quantity in a value of decoded JSON, which is a string or a number. ok is false for other values, and for
+// texts that ParseQuantity does not accept.
+func QuantityOf(value any) (quantity resource.Quantity, ok bool) {
+	switch value.(type) {
+	case string, int64, float64:
+		quantity, err := ParseQuantity(fmt.Sprint(value))
+		return quantity, err == nil
+	}
+	return quantity, false
+}

@@ -99,6 +99,12 @@ func TestAgent(t *testing.T) {
 		h.awaitResources(t, agentOne, "cluster1", "cpu=80/80 memory=576Gi/576Gi pods=330/330")
 		h.awaitResources(t, agentTwo, "cluster2", "cpu=4/4 memory=16Gi/16Gi pods=110/110")
 	})
+	t.Run("capacity", func(t *testing.T) {
+		// a: 8 - 6 CPU; b: 8 - 3 CPU; special has a taint.
+		h.awaitFit(t, agentOne, "cluster1", templateOf("1", "1Gi"), 2+5)
+		h.awaitFit(t, agentOne, "cluster1", templateOf("6", "1Gi"), 0)
+		h.awaitFit(t, agentTwo, "cluster2", templateOf("1", "1Gi"), 4)
+	})
 	t.Run("changes of pods and nodes", func(t *testing.T) {
 		two.create(t, limited("half", "only", "2", "8Gi", "4", "16Gi"))
 		t.Log("scores with the new pod after", h.awaitScores(t, agentTwo, "cluster2", half))

@@ -32,7 +32,7 @@ import (
 const loadPrefix = "load-"
 
 // agentFlags are the flags that require --agent, in addition to the flags of the load source.
-var agentFlags = []string{"cluster-name", "hub-kubeconfig", "interval", "valid-for", "report-resources"}
+var agentFlags = []string{"cluster-name", "hub-kubeconfig", "interval", "valid-for", "report-resources", "quota-namespaces"}
 
 // agentOptions are the flags of the agent.
 type agentOptions struct {
@@ -42,6 +42,7 @@ type agentOptions struct {
 	interval      time.Duration
 	validFor      time.Duration
 	resources     string
+	quotas        []string
 	load          flags.Flags
 }
 
@@ -56,6 +57,8 @@ func (a *agentOptions) addFlags(cmd *cobra.Command) {
 		"(default three times the interval)")
 	flags.StringVar(&a.resources, "report-resources", string(agent.Auto),
 		"agent: report the resources of the nodes in the status of the ManagedCluster: auto (unless another agent does), always, never")
+	flags.StringSliceVar(&a.quotas, "quota-namespaces", nil,
+		"agent: namespaces whose quotas limit the capacity that is reported for them")
 	base.CompleteWith(cmd, "report-resources", string(agent.Auto), string(agent.Always), string(agent.Never))
 	_ = cmd.MarkFlagFilename("hub-kubeconfig")
 	a.load.AddOptional(cmd, loadPrefix)
@@ -124,7 +127,10 @@ func (o *options) serveAgent(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	options := agent.Options{Hub: hub, Interval: a.interval, ValidFor: a.validFor, Resources: agent.ReportResources(a.resources)}
+	options := agent.Options{
+		Hub: hub, Interval: a.interval, ValidFor: a.validFor, Resources: agent.ReportResources(a.resources),
+		QuotaNamespaces: a.quotas,
+	}
 	if source != nil {
 		if options.Load, err = a.readLoad(ctx, m, source); err != nil {
 			return err

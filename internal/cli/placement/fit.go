@@ -166,7 +166,9 @@ func (o *fitOptions) read(cmd *cobra.Command) ([]*fleet.ClusterCapacity, error) 
 		return nil, base.Failure(o.hub.Explain(err))
 	}
 	if len(hub.Capacities) == 0 {
-		return nil, base.Failure(errors.New("the hub has no ClusterCapacities: run the agent in the clusters (docs/agent.md), or use --local"))
+		return nil, base.Failure(
+			errors.New("the hub has no ClusterCapacities: run the agent in the clusters (docs/agent.md), or use --local"),
+		)
 	}
 	return sortedClusters(hub.Capacities), nil
 }

@@ -23,7 +23,8 @@ import (
 // amounts returns CPU in millicores and memory in MiB.
 func amounts(cpu, memory int64) v1.ResourceList {
 	return v1.ResourceList{
-		v1.ResourceCPU: *resource.NewMilliQuantity(cpu, resource.DecimalSI), v1.ResourceMemory: *resource.NewQuantity(memory<<20, resource.BinarySI),
+		v1.ResourceCPU:    *resource.NewMilliQuantity(cpu, resource.DecimalSI),
+		v1.ResourceMemory: *resource.NewQuantity(memory<<20, resource.BinarySI),
 	}
 }
 
@@ -40,7 +41,10 @@ func generatedCluster(rng *rand.Rand, count int) engine.Cluster {
 		}
 		n := &v1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-				v1.LabelHostname: name, v1.LabelTopologyZone: fmt.Sprintf("zone-%d", rng.IntN(3)), "pool": fmt.Sprint(pool), "generation": fmt.Sprint(rng.IntN(5)),
+				v1.LabelHostname:     name,
+				v1.LabelTopologyZone: fmt.Sprintf("zone-%d", rng.IntN(3)),
+				"pool":               fmt.Sprint(pool),
+				"generation":         fmt.Sprint(rng.IntN(5)),
 			}},
 			Status: v1.NodeStatus{Allocatable: allocatable, Capacity: allocatable},
 		}
@@ -55,10 +59,18 @@ func generatedCluster(rng *rand.Rand, count int) engine.Cluster {
 		out.Nodes = append(out.Nodes, n)
 		for j := range rng.IntN(5) {
 			p := &v1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: fmt.Sprintf("p-%d-%d", i, j), UID: types.UID(fmt.Sprintf("%d-%d", i, j))},
-				Spec: v1.PodSpec{NodeName: name, Containers: []v1.Container{{
-					Name: "c", Image: "c", Resources: v1.ResourceRequirements{Requests: amounts(rng.Int64N(cores*200), rng.Int64N(cores*800))},
-				}}},
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: "other",
+					Name:      fmt.Sprintf("p-%d-%d", i, j),
+					UID:       types.UID(fmt.Sprintf("%d-%d", i, j)),
+				},
+				Spec: v1.PodSpec{NodeName: name, Containers: []v1.Container{
+					{
+						Name:      "c",
+						Image:     "c",
+						Resources: v1.ResourceRequirements{Requests: amounts(rng.Int64N(cores*200), rng.Int64N(cores*800))},
+					},
+				}},
 			}
 			if rng.IntN(8) == 0 {
 				p.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
@@ -97,9 +109,11 @@ var constraints = map[string]func(*rand.Rand, *v1.PodTemplateSpec){
 		p.Spec.Containers[0].Resources.Limits = v1.ResourceList{"example.com/gpu": resource.MustParse("1")}
 	},
 	"alone": func(_ *rand.Rand, p *v1.PodTemplateSpec) {
-		p.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{
-			{TopologyKey: v1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels}},
-		}}}
+		p.Spec.Affinity = &v1.Affinity{
+			PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{
+				{TopologyKey: v1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels}},
+			}},
+		}
 	},
 }
 
@@ -129,11 +143,21 @@ func TestFitOracle(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
 		cluster := generatedCluster(rng, rapid.IntRange(1, 15).Draw(rt, "nodes"))
-		template := &v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}, Spec: v1.PodSpec{Containers: []v1.Container{{
-			Name: "c", Image: "c", Resources: v1.ResourceRequirements{Requests: amounts(500+rng.Int64N(4000), 500+rng.Int64N(8000))},
-		}}}}
-		drawn := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"selector", "affinity", "toleration", "hosts", "zones", "port", "gpu", "alone"}),
-			0, 3, rapid.ID).Draw(rt, "constraints")
+		template := &v1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
+			Spec: v1.PodSpec{Containers: []v1.Container{{
+				Name: "c", Image: "c", Resources: v1.ResourceRequirements{Requests: amounts(500+rng.Int64N(4000), 500+rng.Int64N(8000))},
+			}}},
+		}
+		drawn := rapid.SliceOfNDistinct(
+			rapid.SampledFrom([]string{"selector", "affinity", "toleration", "hosts", "zones", "port", "gpu", "alone"}),
+			0,
+			3,
+			rapid.ID,
+		).Draw(
+			rt,
+			"constraints",
+		)
 		for _, name := range drawn {
 			constraints[name](rng, template)
 		}

@@ -32,6 +32,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -55,6 +56,8 @@ type Options struct {
 	ValidFor time.Duration
 	// Resources states when the resources of the cluster are reported.
 	Resources ReportResources
+	// QuotaNamespaces are the namespaces whose quotas are part of the ClusterCapacity.
+	QuotaNamespaces []string
 	// Load is the measured load of the nodes. It is optional.
 	Load *load.Store
 }
@@ -70,10 +73,14 @@ type Agent struct {
 	last     report
 	// loggedReason is the reason of the failure that was logged last, empty after a success.
 	loggedReason string
+
+	sources  *sources
+	capacity capacityReport
 }
 
 // receiver receives the reports of one cluster.
 type receiver interface {
+	writeCapacity(ctx context.Context, status *v1alpha1.ClusterCapacityStatus) error
 	writeScores(ctx context.Context, scores []Score, validUntil time.Time) error
 	writeResources(ctx context.Context, capacity, allocatable v1.ResourceList, force bool) error
 }
@@ -92,7 +99,12 @@ type report struct {
 // its metrics with the registry.
 func New(options Options, member dynamic.Interface, registry prometheus.Registerer) *Agent {
 	return &Agent{
-		options: options, policies: &policies{client: member}, hub: options.Hub, metrics: newMetrics(registry), now: time.Now,
+		options:  options,
+		policies: &policies{client: member},
+		sources:  &sources{client: member},
+		hub:      options.Hub,
+		metrics:  newMetrics(registry),
+		now:      time.Now,
 	}
 }
 
@@ -105,7 +117,7 @@ func (a *Agent) Register(ctx context.Context, m ctrl.Manager) (err error) {
 	if a.observer, err = newObserver(ctx, m.GetCache()); err != nil {
 		return err
 	}
-	return m.Add(manager.RunnableFunc(a.run))
+	return errors.Join(m.Add(manager.RunnableFunc(a.run)), m.Add(manager.RunnableFunc(a.runCapacity)))
 }
 
 // run reports until ctx ends.

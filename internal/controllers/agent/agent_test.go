@@ -26,6 +26,7 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 )
@@ -83,6 +84,10 @@ func (f *fakeHub) writeResources(context.Context, v1.ResourceList, v1.ResourceLi
 	return f.receive(clusterKind, time.Time{})
 }
 
+func (f *fakeHub) writeCapacity(context.Context, *capacityv1alpha1.ClusterCapacityStatus) error {
+	return f.receive(capacityv1alpha1.Kind, time.Time{})
+}
+
 // reports waits for a duration and returns the kinds of the reports received meanwhile, the times of
 // failed reports, and the time for which the last scores remain valid.
 func (f *fakeHub) reports(d time.Duration) (received []string, failed []time.Time, valid time.Duration) {
@@ -100,6 +105,8 @@ func newAgent(report ReportResources) (a *Agent, hub *fakeHub) {
 	hub = &fakeHub{errors: map[string]error{}}
 	member := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		v1alpha1.GroupVersion.WithResource("resourceslacks"): "ResourceSlackList",
+		karpenter.WithResource("nodepools"):                  "NodePoolList",
+		karpenter.WithResource("nodeclaims"):                 "NodeClaimList",
 	})
 	member.PrependReactor("list", "resourceslacks", func(clienttesting.Action) (bool, runtime.Object, error) {
 		hub.mu.Lock()

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -20,6 +22,8 @@ import (
 	"k8s.io/client-go/util/connrotation"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+
+	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 )
 
 const (
@@ -54,11 +58,12 @@ const (
 )
 
 // Hub writes the objects of one cluster on a hub, which it accesses with a kubeconfig file. The file is read again
-// when it changes. It is not safe for concurrent use.
+// when it changes. It is safe for concurrent use.
 type Hub struct {
 	// cluster is the name of the cluster, and of its namespace, on the hub.
 	cluster         string
 	path, userAgent string
+	mu              sync.Mutex // of the fields that follow
 	// wrap wraps the transport of the client.
 	wrap transport.WrapperFunc
 	// raw is the kubeconfig of the client.
@@ -79,6 +84,8 @@ func NewHub(cluster, path, userAgent string, wrap transport.WrapperFunc) (*Hub, 
 // connect returns a client for the current kubeconfig. The client itself reads files that the
 // kubeconfig refers to (tokens, certificates) when they change.
 func (h *Hub) connect() (dynamic.Interface, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	raw, err := os.ReadFile(h.path)
 	if err != nil {
 		return nil, err
@@ -96,7 +103,7 @@ func (h *Hub) connect() (dynamic.Interface, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", h.path, err)
 	}
-	h.disconnect()
+	h.closeConnections()
 	h.raw, h.client, h.connections = raw, client, connections
 	return client, nil
 }
@@ -121,6 +128,13 @@ func (h *Hub) config() (*rest.Config, error) {
 // Closing idle connections is not sufficient: a connection whose request has just timed out is not
 // idle yet.
 func (h *Hub) disconnect() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closeConnections()
+}
+
+// closeConnections is disconnect for callers that hold the lock.
+func (h *Hub) closeConnections() {
 	if h.connections != nil {
 		h.connections.CloseAll()
 	}
@@ -153,6 +167,27 @@ func (h *Hub) writeScores(ctx context.Context, scores []Score, validUntil time.T
 		}
 	}
 	return h.explain(err, scoreKind)
+}
+
+// writeCapacity writes the ClusterCapacity of the cluster.
+func (h *Hub) writeCapacity(ctx context.Context, status *v1alpha1.ClusterCapacityStatus) error {
+	client, err := h.connect()
+	if err != nil {
+		return h.explain(err, v1alpha1.Kind)
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
+	if err != nil {
+		return err
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(),
+		"kind":       v1alpha1.Kind,
+		"metadata":   map[string]any{"name": v1alpha1.Name, "namespace": h.cluster},
+		"status":     content,
+	}}
+	_, err = client.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Resource)).Namespace(h.cluster).
+		Apply(ctx, v1alpha1.Name, object, metav1.ApplyOptions{FieldManager: fieldOwner, Force: true})
+	return h.explain(err, v1alpha1.Kind)
 }
 
 // writeResources writes the amounts to the status of the ManagedCluster. Unless force is set, it

@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/risk"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -39,6 +41,7 @@ func CacheOptions() cache.Options {
 // observedNode is the data of a node that the agent uses.
 type observedNode struct {
 	metav1.ObjectMeta
+	forCapacity capacity.Node
 	// accepts reports whether the node accepts a pod without tolerations. Other nodes do not count in
 	// scores.
 	accepts               bool
@@ -49,6 +52,7 @@ type observedNode struct {
 // observedPod is the data of a pod that the agent uses.
 type observedPod struct {
 	metav1.ObjectMeta
+	forCapacity capacity.Pod
 	// node is the name of the pod's node, empty if the pod does not count.
 	node string
 	// amounts belong to the whole pod.
@@ -61,7 +65,7 @@ func observe(object any) (any, error) {
 	case *v1.Node:
 		return &observedNode{
 			ObjectMeta: identity(&object.ObjectMeta), accepts: acceptsPods(object), cordoned: object.Spec.Unschedulable,
-			capacity: object.Status.Capacity, allocatable: object.Status.Allocatable,
+			capacity: object.Status.Capacity, allocatable: object.Status.Allocatable, forCapacity: capacity.NewNode(object),
 		}, nil
 	case *v1.Pod:
 		return observePod(object), nil
@@ -92,7 +96,7 @@ func acceptsPods(node *v1.Node) bool {
 // observePod returns the data of a pod. Finished pods and placeholders, which any other pod preempts, do not
 // count.
 func observePod(pod *v1.Pod) *observedPod {
-	out := &observedPod{ObjectMeta: identity(&pod.ObjectMeta)}
+	out := &observedPod{ObjectMeta: identity(&pod.ObjectMeta), forCapacity: capacity.NewPod(pod)}
 	if resources.IsFinished(pod) || pod.Labels[slack.PlaceholderLabel] != "" {
 		return out
 	}
@@ -213,6 +217,23 @@ func (o *observer) state(pools []Slack, fresh *load.Snapshot) State {
 		}
 	}
 	return state
+}
+
+// summarize returns the summary of the cluster.
+func (o *observer) summarize(in capacity.Input) *v1alpha1.ClusterCapacityStatus {
+	for _, object := range o.nodes.List() {
+		if node, ok := object.(*observedNode); ok {
+			in.Nodes = append(in.Nodes, &node.forCapacity)
+		}
+	}
+	in.Pods = func(yield func(*capacity.Pod) bool) {
+		for _, object := range o.pods.List() {
+			if pod, ok := object.(*observedPod); ok && !yield(&pod.forCapacity) {
+				return
+			}
+		}
+	}
+	return capacity.Summarize(&in)
 }
 
 // resources returns the capacity of all nodes, and the allocatable resources of the nodes that are not

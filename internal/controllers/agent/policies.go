@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +20,7 @@ import (
 type policies struct {
 	client dynamic.Interface
 	// forbidden reports whether the last request was denied, which is logged once.
-	forbidden bool
+	forbidden atomic.Bool
 }
 
 // list returns the slack of all policies. It returns an error if the API server does not answer.
@@ -31,16 +32,15 @@ func (p *policies) list(ctx context.Context) ([]Slack, error) {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case apierrors.IsForbidden(err):
-		if !p.forbidden {
+		if !p.forbidden.Swap(true) {
 			klog.ErrorS(err, "Listing slack policies is forbidden, the slack scores are omitted: "+
 				"apply examples/placement/agent-member-rbac.yaml")
 		}
-		p.forbidden = true
 		return nil, nil
 	case err != nil:
 		return nil, &reportError{reasonMember, fmt.Errorf("listing slack policies of the cluster failed, nothing is reported: %w", err)}
 	}
-	p.forbidden = false
+	p.forbidden.Store(false)
 	var typed v1alpha1.ResourceSlackList
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.UnstructuredContent(), &typed); err != nil {
 		return nil, &reportError{reasonMember, fmt.Errorf("decoding slack policies: %w", err)}
@@ -50,6 +50,7 @@ func (p *policies) list(ctx context.Context) ([]Slack, error) {
 		out = append(out, Slack{
 			Available: resources.CPUAndMemory(typed.Items[i].Status.Available),
 			Target:    resources.CPUAndMemory(typed.Items[i].Status.Target),
+			Total:     resources.CPUAndMemory(typed.Items[i].Status.Total),
 		})
 	}
 	return out, nil

@@ -67,8 +67,8 @@ func (s *Sums) add(node risk.Resource) {
 	s.Limits += node.Limits
 }
 
-// Slack is the available slack of one pool of nodes, and its target.
-type Slack struct{ Available, Target resources.Amounts }
+// Slack is the available slack of one pool of nodes, its target, and the sum of the requests of its placeholders.
+type Slack struct{ Available, Target, Total resources.Amounts }
 
 // State is the state that a cluster is scored by.
 type State struct {

@@ -88,6 +88,9 @@ func NewNode(node *v1.Node) Node {
 	return out
 }
 
+// Label returns the value of a label of the node, "" if it does not have it.
+func (n *Node) Label(key string) string { return n.labels[key] }
+
 // autoscalerTaint is the taint of nodes that Cluster Autoscaler removes.
 const autoscalerTaint = "ToBeDeletedByClusterAutoscaler"
 

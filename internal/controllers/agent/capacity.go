@@ -1,0 +1,111 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
+
+const (
+	// capacityInterval is the minimum time between two writes of the ClusterCapacity.
+	capacityInterval = 10 * time.Second
+	// capacityResync is the time after which an unchanged ClusterCapacity is written again: hubs ignore old ones.
+	capacityResync = 5 * time.Minute
+	// capacityRetry is the time from a failed write to the next attempt.
+	capacityRetry = 30 * time.Second
+)
+
+// capacityReport is the last ClusterCapacity that the hub has received.
+type capacityReport struct {
+	status    *v1alpha1.ClusterCapacityStatus
+	writtenAt time.Time
+	// loggedReason is the reason of the failure that was logged last, empty after a success.
+	loggedReason string
+}
+
+// runCapacity writes the ClusterCapacity until ctx ends.
+func (a *Agent) runCapacity(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+		next := capacityInterval
+		if err := a.reportCapacity(ctx); ctx.Err() == nil && a.logCapacity(err) {
+			next = capacityRetry
+		}
+		timer.Reset(withJitter(next, 0.05))
+	}
+}
+
+// reportCapacity writes the ClusterCapacity if it changed or is old.
+func (a *Agent) reportCapacity(ctx context.Context) error {
+	pools, err := a.policies.list(ctx)
+	if err != nil {
+		return err
+	}
+	in := capacity.Input{
+		Cluster: a.options.Hub.cluster, Now: a.now(), Slack: heldBy(pools), Pools: a.sources.pools(ctx, a.observer.labelValues),
+		Quotas: a.sources.quotas(ctx, a.options.QuotaNamespaces),
+	}
+	status, last := a.observer.summarize(in), &a.capacity
+	if last.status != nil && a.now().Sub(last.writtenAt) < capacityResync && sameCapacity(last.status, status) {
+		return nil
+	}
+	if err := a.hub.writeCapacity(ctx, status); err != nil {
+		return err
+	}
+	last.status, last.writtenAt = status, a.now()
+	a.metrics.recordWrite(v1alpha1.Kind, time.Time{})
+	return nil
+}
+
+// sameCapacity reports whether two summaries differ in nothing but their times.
+func sameCapacity(a, b *v1alpha1.ClusterCapacityStatus) bool {
+	x, y := *a, *b
+	x.ObservedAt, y.ObservedAt = metav1.Time{}, metav1.Time{}
+	return equality.Semantic.DeepEqual(x, y)
+}
+
+// heldBy returns the sum of the requests of the placeholders of all policies.
+func heldBy(pools []Slack) v1.ResourceList {
+	var sum resources.Amounts
+	for _, pool := range pools {
+		sum = sum.Add(pool.Total)
+	}
+	if sum.IsZero() {
+		return nil
+	}
+	return v1.ResourceList{
+		v1.ResourceCPU:    *resource.NewMilliQuantity(sum[resources.CPU], resource.DecimalSI),
+		v1.ResourceMemory: *resource.NewQuantity(sum[resources.Memory], resource.BinarySI),
+	}
+}
+
+// logCapacity logs an error when its reason changes, and reports whether there is one. A hub may lack the CRD.
+func (a *Agent) logCapacity(err error) bool {
+	reason := reasonOf(err)
+	if err != nil {
+		a.metrics.failures.WithLabelValues(reason).Inc()
+	}
+	if last := &a.capacity.loggedReason; reason != *last {
+		if err != nil {
+			klog.ErrorS(err, "The capacity of the cluster is not reported: the hub may lack the CRD or the rights (docs/agent.md#capacity)",
+				"cluster", a.options.Hub.cluster, "reason", reason)
+		}
+		*last = reason
+	}
+	return err != nil
+}
