@@ -26,10 +26,10 @@ func (r *Result) setDecision(number int64, unbound []string) {
 	case number == 0:
 		r.setConditions(false, reasonNoneMatched, withCounts("spec.numberOfClusters is 0: no cluster is selected", d, unbound))
 	case d.Feasible == 0:
-		r.setConditions(false, reasonNoneMatched, withCounts("no cluster is feasible", d, unbound))
+		r.setConditions(false, reasonNoneMatched, withCounts("no cluster is feasible", d, unbound)+r.unfitText())
 	case d.Shortfall > 0:
 		r.setConditions(false, reasonNotAllScheduled,
-			withCounts(fmt.Sprintf("selected %d of %s", len(d.Chosen), format.Of(number, "cluster")), d, unbound))
+			withCounts(fmt.Sprintf("selected %d of %s", len(d.Chosen), format.Of(number, "cluster")), d, unbound)+r.unfitText())
 	default:
 		r.setConditions(true, reasonAllScheduled, withCounts("selected "+format.Of(len(d.Chosen), "cluster"), d, unbound))
 	}

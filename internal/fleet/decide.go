@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
 )
 
 // All is the Number that selects every feasible cluster.
@@ -45,6 +47,11 @@ type Request struct {
 	// Counts has the number of decisions for each cluster of the fleet, including
 	// the decisions of this placement. Missing elements are 0.
 	Counts []int32
+	// Fits are the fits of the workload by cluster of the fleet, nil if the placement names none. Replicas is the number of its
+	// replicas. With RequireFit, clusters that they do not fit are not feasible, unless they are chosen already.
+	Fits       []capacity.Fit
+	Replicas   int64
+	RequireFit bool
 	// Now is the Unix time in seconds.
 	Now int64
 }
@@ -80,9 +87,11 @@ const (
 	// Tainted is the outcome of a cluster with a taint that is not tolerated, or no
 	// longer; Detail is the index of the first such taint.
 	Tainted
+	// Unfit is the outcome of a cluster that the replicas of the workload do not fit.
+	Unfit
 )
 
-var outcomeNames = [...]string{"Chosen", "Outranked", "Skewed", "NoTopology", "NotMember", "Unmatched", "Tainted"}
+var outcomeNames = [...]string{"Chosen", "Outranked", "Skewed", "NoTopology", "NotMember", "Unmatched", "Tainted", "Unfit"}
 
 // String returns the name of the constant.
 func (o ClusterOutcome) String() string { return outcomeNames[o] }
@@ -197,6 +206,10 @@ func (r *Request) filter(d *Decision, index *Index) []int32 {
 			}
 			result.Avoided = avoided
 			d.changesBy(until)
+		}
+		if r.RequireFit && r.Fits != nil && !result.WasChosen && r.Fits[i].ScaledUp < r.Replicas {
+			result.Outcome = Unfit
+			continue
 		}
 		feasible = append(feasible, i)
 	}

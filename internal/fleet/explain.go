@@ -83,6 +83,8 @@ func (r *Result) reason(i int) string {
 		return "is in none of the cluster sets"
 	case Unmatched:
 		return "matches none of the predicates"
+	case Unfit:
+		return r.unfit[r.Fleet[i].Name]
 	case Tainted:
 		taint := r.Fleet[i].Taints[cluster.Detail]
 		value := ""

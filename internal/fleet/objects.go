@@ -1,6 +1,9 @@
 package fleet
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,6 +16,7 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
 )
 
 // Objects are the objects of a hub that decisions depend on.
@@ -84,9 +88,18 @@ func (o *Objects) State() *State {
 	for _, object := range o.Bindings {
 		s.SetBinding(object)
 	}
+	for _, object := range o.Capacities {
+		s.SetCapacity(object)
+	}
 	selected := o.Selected()
 	for _, object := range o.Placements {
 		key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
+		var unread error
+		if spec, err := WorkloadOf(object); err == nil && spec != nil && spec.Ref != nil {
+			unread = fmt.Errorf("ref: %s %s is read by the controller only", spec.Ref.Kind, spec.Ref.Name)
+		}
+		s.SetWorkload(object, nil, unread)
+		s.RestorePromises(key, o.Promises(key))
 		s.AddPlacement(object, selected[key])
 		delete(selected, key)
 	}
@@ -94,6 +107,30 @@ func (o *Objects) State() *State {
 		s.SetUnmanaged(key, clusters)
 	}
 	return s
+}
+
+// Promises returns the promises in the decisions of a placement.
+func (o *Objects) Promises(key types.NamespacedName) map[string]Promise {
+	out := map[string]Promise{}
+	for _, decision := range o.Decisions {
+		if decision.Namespace == key.Namespace && decision.Labels[clusterv1beta1.PlacementLabel] == key.Name {
+			maps.Copy(out, PromisesIn(decision))
+		}
+	}
+	return out
+}
+
+// PromisesIn returns the promises in a PlacementDecision, for the clusters in it. What cannot be decoded is no promise.
+func PromisesIn(decision *clusterv1beta1.PlacementDecision) map[string]Promise {
+	var all map[string]Promise
+	if json.Unmarshal([]byte(decision.Annotations[v1beta1.AnnotationReplicas]), &all) != nil {
+		return nil
+	}
+	selected := clustersIn(decision)
+	maps.DeleteFunc(all, func(cluster string, p Promise) bool {
+		return !slices.Contains(selected, cluster) || capacity.CheckReplicas(p.Replicas) != nil
+	})
+	return all
 }
 
 // Selected returns the names of the clusters in the decisions of each placement,

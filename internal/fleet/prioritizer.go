@@ -31,6 +31,16 @@ const (
 	// AddOn is the score in an AddOnPlacementScore. It has no data if the score is
 	// missing, expired or outside [-100, 100].
 	AddOn
+	// FitReplicas is 200 x (f/2r - 0.5), truncated toward zero, where r is the number of replicas of the workload and f the number that
+	// fit with slack, at most 2r; 100 if r is 0. It is 100 for a cluster that is selected already, as the kinds that follow: its room is
+	// in use by the workload. It has no data if the placement names no workload or the cluster has no valid ClusterCapacity.
+	FitReplicas
+	// FitWait is 100 - 200 x wait/1200 s, truncated toward zero, at least -100, where wait is the time until all replicas can be
+	// scheduled. It has no data if they never fit or the time is unknown.
+	FitWait
+	// FitCost is 200 x ((max - cost)/(max - min) - 0.5), truncated toward zero, where cost is the price of the nodes to be added, and
+	// min and max are over the feasible clusters; 100 if they are equal. It has no data if the replicas never fit or the price is unknown.
+	FitCost
 )
 
 // kinds describes every Kind.
@@ -53,7 +63,10 @@ var kinds = [...]struct {
 	ResourceAllocatableMemory: {
 		"ResourceAllocatableMemory", 0, allocatableFields << resources.Memory, scoreAllocatable(resources.Memory),
 	},
-	AddOn: {"AddOn", 0, scoreFields, scoreAddOn},
+	AddOn:       {"AddOn", 0, scoreFields, scoreAddOn},
+	FitReplicas: {"FitReplicas", 0, 0, scoreFitReplicas},
+	FitWait:     {"FitWait", 0, 0, scoreFitWait},
+	FitCost:     {"FitCost", 0, 0, scoreFitCost},
 }
 
 // String returns the name in the API.

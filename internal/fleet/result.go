@@ -46,11 +46,17 @@ type Result struct {
 	Pending bool
 	// Groups are the selected clusters in groups, at least one.
 	Groups []Group
+	// Promises are the promises to the workload by selected cluster, nil if the placement names none.
+	Promises map[string]Promise
 	// Conditions are conditions without times. Conditions of other types do not change.
 	Conditions []metav1.Condition
 	// Warnings are about parts of the spec that are valid but probably a mistake, and
 	// about amounts of clusters that are ignored. The conditions have them, too.
 	Warnings []string
+	// Unfit is the number of clusters that the workload does not fit. unfit has the reasons of the first ones, unfitNames in order.
+	Unfit      int
+	unfit      map[string]string
+	unfitNames []string
 	// RequeueAt is the time at which the result can change although no object
 	// changes, zero if it cannot.
 	RequeueAt time.Time
@@ -113,13 +119,13 @@ func (s *State) tryDecide(key types.NamespacedName, now time.Time, preview bool)
 	}
 	r.shortenMessages()
 	if !preview {
-		s.commit(p, r)
+		s.commit(key, p, r, now.Unix())
 	}
 	return r, nil
 }
 
 // commit makes the selected clusters part of the state.
-func (s *State) commit(p *placementState, r *Result) {
+func (s *State) commit(key types.NamespacedName, p *placementState, r *Result, now int64) {
 	if !r.KeepDecisions {
 		var names []string
 		if r.Decision != nil {
@@ -129,6 +135,7 @@ func (s *State) commit(p *placementState, r *Result) {
 			}
 		}
 		s.setSelected(p, names)
+		r.Promises = s.promise(key, names, now)
 		p.decidedGeneration = p.generation
 	}
 	r.Decision = nil
@@ -161,12 +168,17 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 		r.KeepDecisions = r.KeepDecisions || len(key.Name) > maxNameLength
 		return r
 	}
+	if w := s.workloads[key]; w != nil && w.err != nil {
+		r.setMisconfigured(p, reasonMisconfigured, "metadata.annotations["+v1beta1.AnnotationWorkload+"]: "+w.err.Error())
+		return r
+	}
 	sets, unbound := s.setsOf(key.Namespace, p.policy)
 	if len(sets) == 0 {
 		s.evaluateWithoutSets(r, key.Namespace, p, unbound)
 		return r
 	}
 	request := s.request(p, index, now)
+	s.addFits(key, request)
 	request.Members, request.Match = union(s.fleet, sets), s.matcher(p, attempt)
 	r.Decision = Decide(request)
 	if message := attempt.misconfiguration(s.maxCost); message != "" {
@@ -182,6 +194,7 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 	}
 	p.setFeasible(r.Decision)
 	r.warnOfAmounts(index)
+	s.explainUnfit(key, r, request)
 	r.setDecision(p.policy.request.Number, unbound)
 	r.setFailures(attempt.failure(false))
 	return r

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
@@ -155,4 +156,61 @@ func scoreAddOn(p *Prioritizer, s *scoring) {
 			s.decision.changesBy(score.Until + 1) // the first second in which the score is not valid
 		}
 	}
+}
+
+// maxWait is the wait in seconds from which FitWait is -100.
+const maxWait = 1200
+
+// eachFit sets the score of each feasible cluster by its fit.
+func (s *scoring) eachFit(score func(*capacity.Fit) int8) {
+	for _, i := range s.feasible {
+		switch {
+		case s.request.Fits == nil:
+			s.scores[i] = noData
+		case s.decision.Clusters[i].WasChosen:
+			s.scores[i] = maxScore
+		case s.request.Fits[i].Now < 0:
+			s.scores[i] = noData
+		default:
+			s.scores[i] = score(&s.request.Fits[i])
+		}
+	}
+}
+
+func scoreFitReplicas(_ *Prioritizer, s *scoring) {
+	most := 2 * s.request.Replicas
+	s.eachFit(func(f *capacity.Fit) int8 {
+		if most == 0 {
+			return maxScore
+		}
+		return scale(uint64(min(f.WithSlack, most)), uint64(most))
+	})
+}
+
+func scoreFitWait(_ *Prioritizer, s *scoring) {
+	s.eachFit(func(f *capacity.Fit) int8 {
+		if f.Wait < 0 {
+			return noData
+		}
+		return int8((maxScore*maxWait - 2*maxScore*min(f.Wait, maxWait)) / maxWait)
+	})
+}
+
+func scoreFitCost(_ *Prioritizer, s *scoring) {
+	least, most := int64(math.MaxInt64), int64(-1)
+	s.eachFit(func(f *capacity.Fit) int8 {
+		if f.Cost >= 0 {
+			least, most = min(least, f.Cost), max(most, f.Cost)
+		}
+		return noData
+	})
+	s.eachFit(func(f *capacity.Fit) int8 {
+		switch {
+		case f.Cost < 0:
+			return noData
+		case least == most:
+			return maxScore
+		}
+		return scale(uint64(most-f.Cost), uint64(most-least))
+	})
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 )
 
 // MaxDecisions is the maximum number of decisions in a PlacementDecision.
@@ -22,6 +24,8 @@ type Slice struct {
 	Index int
 	// Decisions are in the order of the group.
 	Decisions []clusterv1beta1.ClusterDecision
+	// Replicas is the value of annotation v1beta1.AnnotationReplicas, "" for none.
+	Replicas string
 }
 
 // SliceOf converts a PlacementDecision.
@@ -32,7 +36,7 @@ func SliceOf(object *clusterv1beta1.PlacementDecision) Slice {
 	}
 	return Slice{
 		Name: object.Name, Group: object.Labels[clusterv1beta1.DecisionGroupNameLabel], Index: index,
-		Decisions: object.Status.Decisions,
+		Decisions: object.Status.Decisions, Replicas: object.Annotations[v1beta1.AnnotationReplicas],
 	}
 }
 
@@ -178,7 +182,8 @@ func Steps(existing, wanted []Slice, ignoreScores bool) (steps []Step) {
 	var later []Step
 	for _, s := range wanted {
 		old, exists := before[s.Name]
-		if exists && old.Group == s.Group && old.Index == s.Index && sameDecisions(old.Decisions, s.Decisions, ignoreScores) {
+		if exists && old.Group == s.Group && old.Index == s.Index && old.Replicas == s.Replicas &&
+			sameDecisions(old.Decisions, s.Decisions, ignoreScores) {
 			continue
 		}
 		gains := !exists || slices.ContainsFunc(s.Decisions,

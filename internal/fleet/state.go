@@ -34,6 +34,9 @@ type State struct {
 	// bindings has the names of bound sets by namespace.
 	bindings   map[string]map[string]bool
 	placements map[types.NamespacedName]*placementState
+	// workloads has the placements that name a workload, and capacities the capacity of each cluster that reports it.
+	workloads  map[types.NamespacedName]*placementWorkload
+	capacities map[string]*ClusterCapacity
 	// queue has the placements with expressions to compile or evaluate, by namespace, and uncompiled the placements with
 	// expressions to compile. queued has a value if the queue may have become non-empty.
 	queue      *fairqueue.Levels[string, types.NamespacedName]
@@ -87,6 +90,7 @@ func (p *placementState) unmanaged() bool { return p.policy == nil && len(p.errs
 func NewState() *State {
 	return &State{
 		entries: map[string]*entry{}, sets: map[string]*set{}, bindings: map[string]map[string]bool{},
+		workloads: map[types.NamespacedName]*placementWorkload{}, capacities: map[string]*ClusterCapacity{},
 		placements: map[types.NamespacedName]*placementState{}, uncompiled: map[types.NamespacedName]uncompiled{},
 		queue: fairqueue.NewLevels[string, types.NamespacedName](1), queued: make(chan struct{}, 1),
 		evaluators: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), maxCost: maxTotalCost,

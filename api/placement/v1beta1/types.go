@@ -39,7 +39,7 @@ func AddToScheme(s *runtime.Scheme) error {
 // Prioritizer is the name of a built-in score. It is calculated from the managed
 // clusters and the existing decisions. A score is in [-100, 100].
 //
-// +kubebuilder:validation:Enum=Balance;Steady;ResourceRatioCPU;ResourceRatioMemory;ResourceAllocatableCPU;ResourceAllocatableMemory
+// +kubebuilder:validation:Enum=Balance;Steady;ResourceRatioCPU;ResourceRatioMemory;ResourceAllocatableCPU;ResourceAllocatableMemory;FitReplicas;FitWait;FitCost
 type Prioritizer string
 
 const (
@@ -55,10 +55,25 @@ const (
 	ResourceAllocatableCPU Prioritizer = "ResourceAllocatableCPU"
 	// ResourceAllocatableMemory prefers clusters with more allocatable memory.
 	ResourceAllocatableMemory Prioritizer = "ResourceAllocatableMemory"
+	// FitReplicas prefers clusters that more replicas of the workload fit.
+	FitReplicas Prioritizer = "FitReplicas"
+	// FitWait prefers clusters that the replicas of the workload fit sooner.
+	FitWait Prioritizer = "FitWait"
+	// FitCost prefers clusters where the nodes that the workload needs cost less.
+	FitCost Prioritizer = "FitCost"
+)
+
+const (
+	// AnnotationWorkload on a Placement is its workload as JSON: a pod template or a reference, and a number of replicas.
+	AnnotationWorkload = "plimsoll.dev/workload"
+	// AnnotationReplicas on a PlacementDecision has the replicas of the workload that each cluster is to run, and since when, as JSON.
+	AnnotationReplicas = "plimsoll.dev/replicas"
 )
 
 // prioritizers are all names, in the order in which error messages list them.
-var prioritizers = []Prioritizer{Balance, Steady, ResourceRatioCPU, ResourceRatioMemory, ResourceAllocatableCPU, ResourceAllocatableMemory}
+var prioritizers = []Prioritizer{
+	Balance, Steady, ResourceRatioCPU, ResourceRatioMemory, ResourceAllocatableCPU, ResourceAllocatableMemory, FitReplicas, FitWait, FitCost,
+}
 
 // Mode defines the weight of prioritizers that a policy does not list. The empty
 // mode is Additive.
@@ -221,7 +236,7 @@ type PrioritizerConfig struct {
 
 // ScoreCoordinate identifies a score.
 //
-// +kubebuilder:validation:XValidation:rule="self.type != 'BuiltIn' || has(self.builtIn)",message="must be given where type is BuiltIn: Balance, Steady, ResourceRatioCPU, ResourceRatioMemory, ResourceAllocatableCPU or ResourceAllocatableMemory",fieldPath=".builtIn",reason=FieldValueRequired
+// +kubebuilder:validation:XValidation:rule="self.type != 'BuiltIn' || has(self.builtIn)",message="must be given where type is BuiltIn: Balance, Steady, ResourceRatioCPU, ResourceRatioMemory, ResourceAllocatableCPU, ResourceAllocatableMemory, FitReplicas, FitWait or FitCost",fieldPath=".builtIn",reason=FieldValueRequired
 // +kubebuilder:validation:XValidation:rule="self.type != 'AddOn' || has(self.addOn)",message="must be given where type is AddOn, with resourceName and scoreName",fieldPath=".addOn",reason=FieldValueRequired
 type ScoreCoordinate struct {
 	// Type is the kind of score: BuiltIn or AddOn. Defaults to BuiltIn.

@@ -100,9 +100,14 @@ func New(c client.Client, apiReader client.Reader, recorder events.EventRecorder
 // deletion of the owner, which PlacementDecisions have.
 //
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=placements/finalizers,verbs=update
-// +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=placementdecisions,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=placementdecisions,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=placementdecisions/status,verbs=update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// +kubebuilder:rbac:groups=plimsoll.dev,resources=clustercapacities,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=podtemplates,verbs=get
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get
+// +kubebuilder:rbac:groups=work.open-cluster-management.io,resources=manifestworks,verbs=get
 
 // Register adds the controller to a manager. It starts when the kinds that it watches
 // are served.
@@ -128,7 +133,7 @@ func (c *Controller) setUp(ctx context.Context, m ctrl.Manager) error {
 	}
 	// The controller writes the status: onStatusChange ignores its own writes.
 	changes := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
-	return ctrl.NewControllerManagedBy(m).
+	b := ctrl.NewControllerManagedBy(m).
 		Named("placement").
 		Watches(&v1beta1.Placement{}, c.onPlacementChange(), builder.WithPredicates(changes)).
 		Watches(&fleet.ManagedCluster{}, c.onChange(c.readCluster)).
@@ -137,7 +142,11 @@ func (c *Controller) setUp(ctx context.Context, m ctrl.Manager) error {
 		Watches(&clusterv1alpha1.AddOnPlacementScore{}, c.onChange(c.readScores)).
 		Watches(&clusterv1beta1.PlacementDecision{}, c.onDecisionChange()).
 		Watches(&v1beta1.Placement{}, c.onStatusChange()).
-		WatchesRawSource(source.Func(c.evaluateExpressions)).
+		WatchesRawSource(source.Func(c.evaluateExpressions))
+	if isServed(m, &fleet.ClusterCapacity{}) {
+		b = b.Watches(&fleet.ClusterCapacity{}, c.onChange(c.readCapacity))
+	}
+	return b.
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers, NewQueue: setup.NewFairQueue,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond,
@@ -183,6 +192,10 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName, si
 	}
 	began := time.Now()
 	now := c.now()
+	hasReference, err := c.readWorkload(ctx, object)
+	if err != nil {
+		return result, false, err
+	}
 	decided, ok := c.decide(object, existing, now)
 	if !ok {
 		return reconcile.Result{Requeue: true}, false, nil //nolint:staticcheck // it has just been deleted; its event follows
@@ -203,7 +216,11 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName, si
 		c.metrics.latency.Observe(time.Since(at).Seconds())
 	}
 	wait, err := c.report(ctx, object, decided, written, now)
-	return requeue(decided, now, delay, wait), true, err
+	var reread time.Duration
+	if hasReference { // the object may change
+		reread = maxRequeue
+	}
+	return requeue(decided, now, delay, wait, reread), true, err
 }
 
 // decide decides a placement, see fleet.State.

@@ -56,3 +56,12 @@ func missingKind(m ctrl.Manager) string {
 	}
 	return ""
 }
+
+// isServed reports whether the API server serves a kind.
+func isServed(m ctrl.Manager, object runtime.Object) bool {
+	kind, err := apiutil.GVKForObject(object, m.GetScheme())
+	if err == nil {
+		_, err = m.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	}
+	return err == nil
+}

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
@@ -154,6 +155,20 @@ func (c *Controller) readScores(ctx context.Context, key client.ObjectKey) ([]ty
 	return c.state.SetScores(&object), nil
 }
 
+// readCapacity updates the state from the cached object. It returns the affected placements.
+func (c *Controller) readCapacity(ctx context.Context, key client.ObjectKey) ([]types.NamespacedName, error) {
+	var object fleet.ClusterCapacity
+	if key.Name != capacityv1alpha1.Name {
+		return nil, nil
+	}
+	if err := c.client.Get(ctx, key, &object); apierrors.IsNotFound(err) {
+		return c.state.DeleteCapacity(key.Namespace), nil
+	} else if err != nil {
+		return nil, err
+	}
+	return c.state.SetCapacity(&object), nil
+}
+
 // load reads all objects once, before the first decision: a placement must not lose a
 // cluster that has not been read yet.
 func (c *Controller) load(ctx context.Context) error {
@@ -166,8 +181,16 @@ func (c *Controller) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	placements := objects.Placements
 	objects.Placements = nil // each is compiled when it is reconciled
 	c.state = objects.State()
+	for _, p := range placements { // the promises of all placements count for the first decision
+		if _, err := c.readWorkload(ctx, p); err != nil {
+			return err
+		}
+		key := client.ObjectKeyFromObject(p)
+		c.state.RestorePromises(key, objects.Promises(key))
+	}
 	c.loaded = true
 	return nil
 }

@@ -43,6 +43,9 @@ func (c *Controller) write(
 	if out.slices, err = c.layout(ctx, object, before, result.Groups); err != nil {
 		return out, 0, err
 	}
+	for i := range out.slices {
+		out.slices[i].Replicas = result.ReplicasOf(&out.slices[i])
+	}
 	steps := fleet.Steps(before, out.slices, c.dropped.scores.Load())
 	if len(steps) > 0 && len(fleet.Steps(before, out.slices, true)) == 0 {
 		if delay = c.scoreDelay(object, now); delay > 0 {
@@ -143,6 +146,7 @@ func (c *Controller) applyStep(
 				Controller: new(true), BlockOwnerDeletion: new(true),
 			}},
 		}
+		setReplicas(decision, step.Slice.Replicas)
 		decision.Status.Decisions = step.Slice.Decisions
 		complete, err := c.create(ctx, decision)
 		if err != nil {
@@ -154,6 +158,12 @@ func (c *Controller) applyStep(
 		}
 	}
 	decision = decision.DeepCopy()
+	// First, so that no decision is without its promise after a crash.
+	if before := decision.DeepCopy(); setReplicas(decision, step.Slice.Replicas) {
+		if err := c.client.Patch(ctx, decision, client.MergeFrom(before)); err != nil {
+			return err
+		}
+	}
 	decision.Status.Decisions = step.Slice.Decisions
 	c.metrics.countWrite("update")
 	if err := c.client.Status().Update(ctx, decision); err != nil {
@@ -166,6 +176,20 @@ func (c *Controller) applyStep(
 		}
 	}
 	return nil
+}
+
+// setReplicas sets or removes the annotation with the replicas of each cluster, and reports whether it changed.
+func setReplicas(decision *clusterv1beta1.PlacementDecision, text string) bool {
+	if decision.Annotations[v1beta1.AnnotationReplicas] == text {
+		return false
+	}
+	if decision.Annotations == nil {
+		decision.Annotations = map[string]string{}
+	}
+	if decision.Annotations[v1beta1.AnnotationReplicas] = text; text == "" {
+		delete(decision.Annotations, v1beta1.AnnotationReplicas)
+	}
+	return true
 }
 
 // remove deletes the decisions of a deleted placement that still have it as their owner,

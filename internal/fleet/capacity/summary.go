@@ -34,6 +34,14 @@ type Summary struct {
 	recent      map[types.NamespacedName]int32
 }
 
+// Recent returns the number of recent pods of a workload, 0 if it is not in the summary.
+func (s *Summary) Recent(workload types.NamespacedName) int32 {
+	if workload.Name == "" {
+		return 0
+	}
+	return s.recent[workload]
+}
+
 // classGroups are the groups of a class, from and up to an index.
 type classGroups struct {
 	class

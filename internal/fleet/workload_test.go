@@ -1,0 +1,289 @@
+package fleet
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"pgregory.net/rapid"
+
+	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+)
+
+// capacityOf returns the capacity of a cluster with one node that has cores free, and recent pods of workloads.
+func capacityOf(t testing.TB, cluster string, at time.Time, cores int64, recent map[string]int32) *ClusterCapacity {
+	t.Helper()
+	object := capacityv1alpha1.ClusterCapacity{
+		ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: capacityv1alpha1.Name},
+		Status: capacityv1alpha1.ClusterCapacityStatus{
+			Cluster: cluster, ObservedAt: metav1.NewTime(at), Classes: []capacityv1alpha1.NodeClass{{}},
+			Groups: []capacityv1alpha1.NodeGroup{{Nodes: 1, Free: v1.ResourceList{
+				v1.ResourceCPU: *resource.NewQuantity(cores, resource.DecimalSI), v1.ResourcePods: resource.MustParse("1000"),
+			}}},
+		},
+	}
+	for name, pods := range recent {
+		object.Status.Recent = append(object.Status.Recent, capacityv1alpha1.RecentWorkload{Namespace: "default", Name: name, Pods: pods})
+	}
+	raw, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &ClusterCapacity{}
+	if err := json.Unmarshal(raw, out); err != nil || out.Err != nil {
+		t.Fatal(err, out.Err)
+	}
+	return out
+}
+
+// withWorkload returns a placement with a workload of replicas of 1 CPU, which excludes clusters that it does not fit.
+func withWorkload(t testing.TB, name string, cpu, replicas int, spec string) *v1beta1.Placement {
+	p := newPlacement(t, name, spec)
+	p.Annotations = map[string]string{v1beta1.AnnotationWorkload: fmt.Sprintf(`{"requireFit": true, "replicas": %d, "template":
+		{"kind": "Deployment", "metadata": {"namespace": "default", "name": %q}, "spec": {"template": {"spec": {"containers":
+		[{"name": "c", "resources": {"requests": {"cpu": "%d"}}}]}}}}}`, replicas, name, cpu)}
+	return p
+}
+
+// add adds a placement with its workload.
+func add(s *State, p *v1beta1.Placement) {
+	s.SetWorkload(p, nil, nil)
+	s.AddPlacement(p, nil)
+}
+
+// TestRequireFit checks that a workload that only one cluster fits by shape is decided onto it, and the reasons for the others.
+func TestRequireFit(t *testing.T) {
+	s := hub("cluster1", "cluster2", "cluster3", "cluster4", "cluster5", "cluster6")
+	s.SetCapacity(capacityOf(t, "cluster1", now, 24, nil))
+	s.SetCapacity(capacityOf(t, "cluster2", now, 36, nil))
+	s.SetCapacity(capacityOf(t, "cluster4", now.Add(-time.Hour), 100, nil))
+	s.SetCapacity(capacityOf(t, "cluster5", now.Add(time.Hour), 100, nil))
+	s.SetCapacity(&ClusterCapacity{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster6"}, Err: errors.New("too large")})
+	add(s, withWorkload(t, "web", 30, 1, "{numberOfClusters: 2}"))
+	r, _ := s.Preview(keyOf("web"), now)
+	if got := clustersOf(r); got != "cluster2" {
+		t.Errorf("selected %s", got)
+	}
+	reasons := map[string]string{}
+	for _, c := range r.Ranking() {
+		reasons[c.Name] = c.Reason
+	}
+	for cluster, want := range map[string]string{
+		"cluster1": "0 replicas fit of 1: needs 30 CPU on one node; the largest free node of cluster1 has 24",
+		"cluster3": "has no ClusterCapacity", "cluster4": "has a ClusterCapacity that is 60m old",
+		"cluster5": "has a ClusterCapacity from the future", "cluster6": "has a ClusterCapacity that is not valid: too large",
+	} {
+		if reasons[cluster] != want {
+			t.Errorf("%s: got %q, want %q", cluster, reasons[cluster], want)
+		}
+	}
+	if _, message := reasonOf(t, r); !strings.Contains(message, "the workload does not fit 5 clusters (cluster1: 0 replicas fit of 1: needs 30 CPU") {
+		t.Errorf("got %s", message)
+	}
+}
+
+// TestFitPrioritizers checks that the room decides, in proportion to twice the replicas: 4 of 8 fit cluster1, 6 of 8 cluster2, and 20
+// cluster3.
+func TestFitPrioritizers(t *testing.T) {
+	s := hub("cluster1", "cluster2", "cluster3")
+	for i, cores := range []int64{4, 6, 20} {
+		s.SetCapacity(capacityOf(t, fmt.Sprintf("cluster%d", i+1), now, cores, nil))
+	}
+	add(s, withWorkload(t, "web", 1, 4, `{numberOfClusters: 1, prioritizerPolicy: {mode: Exact, configurations: [
+		{name: FitReplicas}, {name: FitWait}, {name: FitCost}]}}`))
+	r, _ := s.Preview(keyOf("web"), now)
+	want := map[string]int64{"cluster1": 0, "cluster2": 50, "cluster3": 100}
+	for _, c := range r.Ranking() {
+		// FitWait and FitCost are 100: all replicas fit now.
+		if c.Scores["FitReplicas"].Score != want[c.Name] || c.Scores["FitWait"].Score != 100 || c.Scores["FitCost"].Score != 100 {
+			t.Errorf("%s: %+v", c.Name, c.Scores)
+		}
+	}
+	if got := clustersOf(r); got != "cluster3" {
+		t.Errorf("selected %s", got)
+	}
+}
+
+// TestBadWorkloads checks that the decisions are kept, with a condition that names the field.
+func TestBadWorkloads(t *testing.T) {
+	for text, want := range map[string]string{
+		`{`:               "unexpected EOF",
+		`{"replicas": 1}`: "must have exactly one of template and ref",
+		`{"ref": {"kind": "Secret", "name": "a"}}`: `ref.kind: found "Secret": must be one of PodTemplate, Deployment, ManifestWork`,
+		`{"template": {"spec": {}}}`:               "template: PodTemplate : spec.containers: required",
+		`{"template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "1e-2147483647"}}}]}}}`: "the exponent must be from -30 to 30",
+		`{"replicas": -1, "template": {"spec": {"containers": [{}]}}}`:                                    "replicas: found -1: must be in [0, 1000000000]",
+		`{"replicas": 1000000001, "template": {"spec": {"containers": [{}]}}}`:                            "replicas: found 1000000001",
+		`{"typo": 1}`:                `unknown field "typo"`,
+		strings.Repeat(" ", 200_000): "found 200000 bytes, at most 100000 are allowed",
+	} {
+		s := hub("cluster1")
+		add(s, newPlacement(t, "web", "{}"))
+		decide(t, s, "web")
+		bad := newPlacement(t, "web", "{}")
+		bad.Annotations = map[string]string{v1beta1.AnnotationWorkload: text}
+		s.SetWorkload(bad, nil, nil)
+		r := decide(t, s, "web")
+		if !r.KeepDecisions {
+			t.Errorf("%.50s: decisions are not kept", text)
+		}
+		for _, c := range r.Conditions {
+			if c.Type == clusterv1beta1.PlacementConditionMisconfigured && (c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, want)) {
+				t.Errorf("%.50s: got %s, want %s", text, c.Message, want)
+			}
+		}
+	}
+	for _, replicas := range []int{0, capacity.MaxReplicas} {
+		s := hub("cluster1")
+		s.SetCapacity(capacityOf(t, "cluster1", now, 10, nil))
+		add(s, withWorkload(t, "web", 1, replicas, "{}"))
+		if got := clustersOf(decide(t, s, "web")); (got == "cluster1") != (replicas == 0) {
+			t.Errorf("%d replicas: selected %q", replicas, got)
+		}
+	}
+}
+
+// simulated is a fleet whose pods of 1 CPU run some time after they were placed.
+type simulated struct {
+	cores map[string]int64
+	// placed are the replicas of each placement by cluster, and running how many of them run.
+	placed, running map[string]map[string]int64
+	placements      []*v1beta1.Placement
+	promises        map[string]map[string]Promise
+	now             time.Time
+}
+
+// publish sets the capacity of a cluster as it is.
+func (f *simulated) publish(t testing.TB, s *State, cluster string) {
+	free, recent := f.cores[cluster], map[string]int32{}
+	for name, replicas := range f.running[cluster] {
+		free -= replicas
+		recent[name] = int32(replicas)
+	}
+	s.SetCapacity(capacityOf(t, cluster, f.now, free, recent))
+}
+
+// left returns the cores of a cluster that no placement has been given.
+func (f *simulated) left(cluster string) int64 {
+	left := f.cores[cluster]
+	for _, replicas := range f.placed[cluster] {
+		left -= replicas
+	}
+	return left
+}
+
+// TestPromises checks with a simple model that no room is promised twice, and none is lost: a placement is decided onto a cluster if
+// and only if the replicas of all placements so far leave room for it, whenever pods start, summaries arrive, and the controller
+// restarts.
+func TestPromises(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		f := &simulated{
+			cores: map[string]int64{"a": 10, "b": 20}, placed: map[string]map[string]int64{"a": {}, "b": {}},
+			running: map[string]map[string]int64{"a": {}, "b": {}}, promises: map[string]map[string]Promise{}, now: now,
+		}
+		s := hub("a", "b")
+		clusters := []string{"a", "b"}
+		for _, c := range clusters {
+			f.publish(t, s, c)
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"decide": func(rt *rapid.T) {
+				name, replicas := fmt.Sprintf("p%d", len(f.placements)), int64(rapid.IntRange(1, 8).Draw(rt, "replicas"))
+				p := withWorkload(t, name, 1, int(replicas), "{numberOfClusters: 1}")
+				add(s, p)
+				r, _ := s.Decide(keyOf(name), f.now)
+				f.placements, f.promises[name] = append(f.placements, p), r.Promises
+				got, fits := clustersOf(r), f.left("a") >= replicas || f.left("b") >= replicas
+				if (got != "") != fits {
+					rt.Fatalf("%d replicas: selected %q, a has %d left, b has %d", replicas, got, f.left("a"), f.left("b"))
+				}
+				if got != "" {
+					if f.left(got) < replicas {
+						rt.Fatalf("%d replicas are promised in %s, which has %d left", replicas, got, f.left(got))
+					}
+					f.placed[got][name] = replicas
+				}
+			},
+			"start": func(rt *rapid.T) { // some of the pods of a cluster
+				cluster := rapid.SampledFrom(clusters).Draw(rt, "cluster")
+				for name, replicas := range f.placed[cluster] {
+					f.running[cluster][name] += rapid.Int64Range(0, replicas-f.running[cluster][name]).Draw(rt, "pods")
+				}
+			},
+			"publish": func(rt *rapid.T) {
+				f.now = f.now.Add(time.Second)
+				f.publish(t, s, rapid.SampledFrom(clusters).Draw(rt, "cluster"))
+			},
+			"restart": func(*rapid.T) {
+				old := s
+				s = hub("a", "b")
+				for _, p := range f.placements {
+					s.SetWorkload(p, nil, nil)
+					s.RestorePromises(keyOf(p.Name), f.promises[p.Name])
+					var selected []string
+					for c := range f.promises[p.Name] {
+						selected = append(selected, c)
+					}
+					s.AddPlacement(p, selected)
+				}
+				for _, c := range clusters { // the summaries are on the hub
+					s.SetCapacity(old.capacities[c])
+				}
+			},
+		})
+	})
+}
+
+// TestPromiseEnds checks that a promise without pods ends after its time.
+func TestPromiseEnds(t *testing.T) {
+	s := hub("a")
+	s.SetCapacity(capacityOf(t, "a", now, 10, nil))
+	add(s, withWorkload(t, "first", 1, 8, "{}"))
+	add(s, withWorkload(t, "second", 1, 8, "{}"))
+	decide(t, s, "first")
+	if got := clustersOf(decide(t, s, "second")); got != "" {
+		t.Errorf("selected %s at once", got)
+	}
+	later := now.Add((promiseTime + 1) * time.Second)
+	s.SetCapacity(capacityOf(t, "a", later, 10, nil))
+	if r, _ := s.Decide(keyOf("second"), later); clustersOf(r) != "a" {
+		t.Error("not selected after the promise has ended")
+	}
+}
+
+// BenchmarkCapacityUpdate decides 100 placements after the capacity of one of 1,000 clusters has changed.
+func BenchmarkCapacityUpdate(b *testing.B) {
+	var names []string
+	for i := range 1000 {
+		names = append(names, fmt.Sprintf("cluster-%d", i))
+	}
+	s := hub(names...)
+	for _, name := range names {
+		s.SetCapacity(capacityOf(b, name, now, 1000, nil))
+	}
+	for i := range 100 {
+		name := fmt.Sprintf("p%d", i)
+		add(s, withWorkload(b, name, 1, 5, "{numberOfClusters: 3, prioritizerPolicy: {configurations: [{name: FitReplicas}]}}"))
+		decide(b, s, name)
+	}
+	for n := int64(0); b.Loop(); n++ {
+		b.StopTimer()
+		object := capacityOf(b, "cluster-7", now, 900+n%100, nil)
+		b.StartTimer()
+		if keys := s.SetCapacity(object); len(keys) != 100 {
+			b.Fatal(len(keys))
+		}
+		for i := range 100 {
+			decide(b, s, fmt.Sprintf("p%d", i))
+		}
+	}
+}
