@@ -73,18 +73,23 @@ func (r *Result) Selected() (n int) {
 // Decide decides a placement and makes the selected clusters part of the state. The
 // caller must write the decisions. The result has no ranking, see Preview. ok is false if the placement does not exist.
 func (s *State) Decide(key types.NamespacedName, now time.Time) (r *Result, ok bool) {
-	return s.decide(key, now, false)
+	return s.decide(key, now, false, false)
 }
 
 // Preview decides a placement without changing the state. The result is not pending, and has a ranking.
 func (s *State) Preview(key types.NamespacedName, now time.Time) (r *Result, ok bool) {
-	return s.decide(key, now, true)
+	return s.decide(key, now, true, false)
+}
+
+// PreviewAnew is Preview as if the placement had no decisions yet, and its pods were not running.
+func (s *State) PreviewAnew(key types.NamespacedName, now time.Time) (r *Result, ok bool) {
+	return s.decide(key, now, true, true)
 }
 
 // decide decides a placement. The lock is not held while expressions are evaluated.
-func (s *State) decide(key types.NamespacedName, now time.Time, preview bool) (*Result, bool) {
+func (s *State) decide(key types.NamespacedName, now time.Time, preview, anew bool) (*Result, bool) {
 	for {
-		r, missing := s.tryDecide(key, now, preview)
+		r, missing := s.tryDecide(key, now, preview, anew)
 		if missing == nil {
 			return r, r != nil
 		}
@@ -95,7 +100,7 @@ func (s *State) decide(key types.NamespacedName, now time.Time, preview bool) (*
 }
 
 // tryDecide decides a placement, nil if it does not exist. If expressions remain to be evaluated, the result is pending.
-func (s *State) tryDecide(key types.NamespacedName, now time.Time, preview bool) (*Result, *waiting) {
+func (s *State) tryDecide(key types.NamespacedName, now time.Time, preview, anew bool) (*Result, *waiting) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.placements[key]
@@ -112,7 +117,7 @@ func (s *State) tryDecide(key types.NamespacedName, now time.Time, preview bool)
 	if preview {
 		index = NewIndex(s.fleet) // the result has buffers of the index
 	}
-	var attempt pass
+	attempt := pass{anew: anew}
 	r := s.evaluate(key, p, now, index, &attempt)
 	if len(attempt.missing) > 0 {
 		return &Result{Generation: p.generation, KeepDecisions: true, Pending: true}, &waiting{p.policy, attempt.missing, attempt.cost}
@@ -179,6 +184,9 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 	}
 	request := s.request(p, index, now)
 	s.addFits(key, request)
+	if attempt.anew {
+		s.forgetChosen(key, request)
+	}
 	request.Members, request.Match = union(s.fleet, sets), s.matcher(p, attempt)
 	r.Decision = Decide(request)
 	if message := attempt.misconfiguration(s.maxCost); message != "" {

@@ -374,3 +374,57 @@ func (r *Result) ReplicasOf(s *Slice) string {
 	text, _ := json.Marshal(of) // of strings and numbers
 	return string(text)
 }
+
+// forgetChosen changes a request as if no cluster was chosen before and the pods of the workload were not running.
+func (s *State) forgetChosen(key types.NamespacedName, r *Request) {
+	r.Chosen = nil
+	w := s.workloads[key]
+	if r.Fits == nil {
+		return
+	}
+	for cluster, promise := range w.promises {
+		i, known := s.indexOf(cluster)
+		summary, _ := s.summaryOf(cluster, r.Now)
+		if !known || summary == nil {
+			continue
+		}
+		if r.Now-promise.Since > promiseTime || summary.Recent(w.workload.Parts[0].Workload) > promise.Before { // the pods are running
+			f := &r.Fits[i]
+			f.Now, f.WithSlack, f.ScaledUp = f.Now+promise.Replicas, f.WithSlack+promise.Replicas, f.ScaledUp+promise.Replicas
+			if f.WithSlack >= w.workload.Replicas {
+				f.Wait, f.NewNodes, f.Cost = 0, 0, 0
+			}
+		}
+	}
+}
+
+// Move is a change of the decisions of a placement.
+type Move struct {
+	// From and To are the clusters that are no longer selected and that are selected instead, sorted.
+	From []string `json:"from"`
+	To   []string `json:"to"`
+	// Gain is by how much the sum of the totals of the selected clusters is higher.
+	Gain int64 `json:"gain"`
+}
+
+// MoveTo returns the change from the clusters that are selected now to those of a result of PreviewAnew, nil if there is none that
+// gains anything.
+func (r *Result) MoveTo(selected []string) *Move {
+	if r.Decision == nil || r.KeepDecisions {
+		return nil
+	}
+	m := &Move{From: []string{}, To: []string{}}
+	for i, cluster := range r.Fleet {
+		is, was := r.Decision.Clusters[i].Outcome == Chosen, slices.Contains(selected, cluster.Name)
+		switch {
+		case is && !was:
+			m.To, m.Gain = append(m.To, cluster.Name), m.Gain+r.Decision.Clusters[i].Total
+		case was && !is:
+			m.From, m.Gain = append(m.From, cluster.Name), m.Gain-r.Decision.Clusters[i].Total
+		}
+	}
+	if len(m.From) == 0 || m.Gain <= 0 {
+		return nil
+	}
+	return m
+}

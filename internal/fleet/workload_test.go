@@ -287,3 +287,26 @@ func BenchmarkCapacityUpdate(b *testing.B) {
 		}
 	}
 }
+
+// TestRebalance checks that a placement stays on a cluster, and that a rebalance would move it to one with more room: for 4 replicas, the
+// 4 that run and 0 more are 200 x (4/8 - 0.5) = 0, and 20 are 100.
+func TestRebalance(t *testing.T) {
+	s := hub("a", "b")
+	s.SetCapacity(capacityOf(t, "a", now, 4, nil))
+	s.SetCapacity(capacityOf(t, "b", now, 2, nil))
+	add(s, withWorkload(t, "web", 1, 4, "{numberOfClusters: 1, prioritizerPolicy: {mode: Exact, configurations: [{name: FitReplicas}]}}"))
+	decide(t, s, "web")
+	later := now.Add(time.Minute)
+	s.SetCapacity(capacityOf(t, "a", later, 0, map[string]int32{"web": 4}))
+	s.SetCapacity(capacityOf(t, "b", later, 20, nil))
+	if r, _ := s.Decide(keyOf("web"), later); clustersOf(r) != "a" {
+		t.Errorf("moved to %s", clustersOf(r))
+	}
+	r, _ := s.PreviewAnew(keyOf("web"), later)
+	if m := r.MoveTo([]string{"a"}); m == nil || strings.Join(m.From, "") != "a" || strings.Join(m.To, "") != "b" || m.Gain != 100 {
+		t.Errorf("got %+v", m)
+	}
+	if m := r.MoveTo([]string{"b"}); m != nil {
+		t.Errorf("got %+v without a change", m)
+	}
+}

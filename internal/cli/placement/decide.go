@@ -16,7 +16,7 @@ import (
 // NewCommand returns the command plimsoll placement.
 func NewCommand() *cobra.Command {
 	return base.NewGroup("placement", "Decide placements, explain their decisions, and show which clusters a workload fits",
-		newDecideCommand(), newExplainCommand(), newFitCommand())
+		newDecideCommand(), newExplainCommand(), newFitCommand(), newRebalanceCommand())
 }
 
 // decideOptions are the flags of plimsoll placement decide.

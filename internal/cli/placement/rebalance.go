@@ -1,0 +1,111 @@
+package placement
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+)
+
+// rebalanceOptions are the flags of plimsoll placement rebalance.
+type rebalanceOptions struct {
+	decideOptions
+
+	hub    base.Cluster
+	dryRun bool
+}
+
+func newRebalanceCommand() *cobra.Command {
+	var o rebalanceOptions
+	cmd := &cobra.Command{
+		Use:   "rebalance --dry-run [-f FILE_OR_DIR... | --snapshot FILE]",
+		Short: "Show which decisions would change if placements were decided anew",
+		Long: `Show which decisions would change if placements were decided anew, each as if it had no
+decisions yet and its pods were not running, and all others kept theirs. The gain is the
+difference of the totals of the clusters. Nothing moves by itself, and this command
+changes nothing either: to move a workload, exclude the cluster in its placement.`,
+		Example: `  plimsoll placement rebalance --dry-run
+  plimsoll placement rebalance --dry-run -f hub.yaml -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	o.objects.AddFlags(cmd, "")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the changes; required, because there is no other mode")
+	cmd.Flags().StringVar(&o.now, "now", "", "time of the decisions, such as 2026-01-31T12:00:00Z (default the time of the snapshot, "+
+		"or the current time)")
+	o.hub.AddFlags(cmd, "hub", 30*time.Second)
+	o.output.AddFlag(cmd)
+	return cmd
+}
+
+// moveResult is a change in JSON and YAML.
+type moveResult struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	fleet.Move
+}
+
+func (o *rebalanceOptions) run(cmd *cobra.Command) error {
+	if err := errors.Join(o.output.Validate(), o.objects.ValidateExclusive()); err != nil {
+		return err
+	}
+	if !o.dryRun {
+		return errors.New("--dry-run: required: there is no other mode")
+	}
+	objects, now, err := o.read(cmd)
+	if err != nil {
+		return err
+	}
+	result := struct {
+		Moves []moveResult `json:"moves"`
+	}{Moves: []moveResult{}}
+	state, selected := objects.State(), objects.Selected()
+	for _, key := range state.Placements() {
+		if r, ok := state.PreviewAnew(key, now); ok {
+			if move := r.MoveTo(selected[key]); move != nil {
+				result.Moves = append(result.Moves, moveResult{key.Namespace, key.Name, *move})
+			}
+		}
+	}
+	return o.output.Print(cmd.OutOrStdout(), result, func(out io.Writer) {
+		if len(result.Moves) == 0 {
+			fmt.Fprintln(out, "no decision would change")
+			return
+		}
+		t := base.NewTable("placement", "from", "to", "gain")
+		for _, m := range result.Moves {
+			t.AddRow(types.NamespacedName{Namespace: m.Namespace, Name: m.Name}, strings.Join(m.From, ", "), strings.Join(m.To, ", "), m.Gain)
+		}
+		t.Print(out, &o.output)
+	})
+}
+
+// read returns the objects of manifests, of a snapshot or of the hub, and the time of the decisions.
+func (o *rebalanceOptions) read(cmd *cobra.Command) (*fleet.Objects, time.Time, error) {
+	if o.objects.Given() {
+		hub, now, err := o.readHub(cmd.InOrStdin())
+		if err != nil {
+			return nil, now, err
+		}
+		return &hub.Objects, now, o.objects.Warn(hub.Warnings, base.Warnings(cmd.ErrOrStderr()))
+	}
+	config, err := o.hub.Config()
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	c, err := client.New(config, client.Options{Scheme: kube.SchemeWith(fleet.InstallHub)})
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	objects, err := readLiveHub(cmd.Context(), c)
+	return objects, time.Now(), base.Failure(o.hub.Explain(err))
+}
