@@ -26,6 +26,7 @@ var integrated = map[string]string{
 	"plimsoll placement explain": "TestPlimsollOnAHub",
 	"plimsoll record":            "TestRealPrometheus",
 	"plimsoll score":             "TestExplainLive",
+	"plimsoll shadow":            "TestShadowCommand",
 	"plimsoll slack plan":        "TestExplainLive",
 	"plimsoll slack status":      "TestSlackMirrors",
 	"plimsoll snapshot":          "TestSnapshot",
@@ -129,6 +130,9 @@ func changeToReaderDir(t *testing.T, project string) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Mkdir("shadow", 0o700); err != nil { // of plimsoll shadow
+		t.Fatal(err)
+	}
 	for name, source := range files {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
@@ -187,7 +191,8 @@ func runCommand(t *testing.T, input string, args []string) error {
 // readsCluster reports whether a command with parsed flags reads a cluster or a load source.
 func readsCluster(cmd *cobra.Command) bool {
 	flags := cmd.Flags()
-	return (flags.Lookup("kubeconfig") != nil || flags.Lookup("prometheus") != nil) && !cmd.HasSubCommands() && !hasInput(cmd)
+	return (flags.Lookup("kubeconfig") != nil || flags.Lookup("prometheus") != nil) && (!cmd.HasSubCommands() || cmd.Name() == "shadow") &&
+		!hasInput(cmd)
 }
 
 // hasInput reports whether a flag of a command sets its input.

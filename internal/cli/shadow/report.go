@@ -39,7 +39,7 @@ func newReportCommand() *cobra.Command {
 The verdict is "cannot tell" if the error of the model is larger than the difference, if
 the difference can be chance, if nothing was overloaded, or if usage is missing.`,
 		Example: `  plimsoll shadow report
-  plimsoll shadow report /var/lib/shadow --days 30 -o json`,
+  plimsoll shadow report shadow --days 30 -o json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := errors.Join(validateDays(days), output.Validate()); err != nil {

@@ -65,7 +65,7 @@ func NewCommand() *cobra.Command {
 	o := options{run: whatif.RunLowPriority}
 	cmd := &cobra.Command{
 		Use:   "shadow",
-		Short: "Watch a cluster, and state what other profiles would have done to it",
+		Short: "Watch a cluster, and state what other profiles would change",
 		Long: `Follow the cluster into recordings until interrupted. Every hour, the last complete window is
 replayed with the profile in force and with each candidate, in a process of lower
 priority. The results of the last days are served as a page, as metrics and as JSON.
@@ -76,10 +76,10 @@ continues where the last process ended.`,
   plimsoll shadow
 
   # Compare two candidates with the configuration of the scheduler.
-  plimsoll shadow --profile scheduler.yaml --candidate predicted --candidate low-risk --folder /var/lib/shadow
+  plimsoll shadow --profile scheduler.yaml --candidate predicted --candidate low-risk --folder shadow
 
   # Print the result of the last days.
-  plimsoll shadow report /var/lib/shadow`,
+  plimsoll shadow report shadow`,
 		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.start(cmd) },
 	}

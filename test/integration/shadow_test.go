@@ -1,0 +1,44 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
+)
+
+// TestShadowCommand runs the command until it records and serves its page, and prints its report. TestCluster of internal/cli/shadow tests
+// its verdict.
+func TestShadowCommand(t *testing.T) {
+	cp, _, client := startControlPlane(t, controlplane.Options{})
+	createNode(t, client, "node")
+	folder, port := filepath.Join(t.TempDir(), "shadow"), program.FreePort(t)
+	process := program.Start(t, binaries.plimsoll, "shadow", "--folder", folder, "--kubeconfig", cp.Kubeconfig,
+		fmt.Sprintf("--listen=127.0.0.1:%d", port))
+	eventually.True(t, "nothing is recorded", process, func(context.Context) (bool, error) {
+		return strings.Contains(process.String(), "recording "+folder), nil
+	})
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/", port), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if body, err := io.ReadAll(response.Body); err != nil || !strings.Contains(string(body), "No window is complete") {
+		t.Errorf("%s, %v", body, err)
+	}
+	process.Stop(t)
+	if out, _ := mustPlimsoll(t, "shadow", "report", folder); !strings.Contains(out, "No window is compared.") {
+		t.Errorf("report: %s", out)
+	}
+}
