@@ -30,7 +30,14 @@ func expectDecision(t *testing.T, client kubernetes.Interface, port int) {
 	if _, err := client.CoreV1().ServiceAccounts("default").Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := client.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "reader", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	answer, err := client.CoreV1().ServiceAccounts(
+		"default",
+	).CreateToken(
+		t.Context(),
+		"reader",
+		&authenticationv1.TokenRequest{},
+		metav1.CreateOptions{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +45,10 @@ func expectDecision(t *testing.T, client kubernetes.Interface, port int) {
 		"explain", "pod", "by-load", "--as-decided", "-o", "json", "--decisions", fmt.Sprintf("https://127.0.0.1:%d", port),
 		"--scheduler-token-file", writeFile(t, answer.Status.Token),
 	}
-	if _, stderr, code := runPlimsoll(t, args...); code != 1 || !strings.Contains(stderr, "403 Forbidden: the token must permit get of the URL /configz") {
+	if _, stderr, code := runPlimsoll(
+		t,
+		args...); code != 1 ||
+		!strings.Contains(stderr, "403 Forbidden: the token must permit get of the URL /configz") {
 		t.Errorf("without the right: exit code %d, %s", code, stderr)
 	}
 	role := &rbacv1.ClusterRole{
@@ -49,7 +59,10 @@ func expectDecision(t *testing.T, client kubernetes.Interface, port int) {
 		t.Fatal(err)
 	}
 	_, err = client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "configz"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "configz"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "configz",
+		},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "configz"},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "reader", Namespace: "default"}},
 	}, metav1.CreateOptions{})
 	if err != nil {

@@ -67,7 +67,11 @@ func TestRollout(t *testing.T) {
 	share := func(below string) {
 		t.Helper()
 		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"data":{"below":%q}}`, below))
-		if err := admin.Patch(t.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "plimsoll-rollout", Namespace: "plimsoll-system"}}, patch); err != nil {
+		if err := admin.Patch(
+			t.Context(),
+			&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "plimsoll-rollout", Namespace: "plimsoll-system"}},
+			patch,
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,9 +92,13 @@ func TestRollout(t *testing.T) {
 		pod  *v1.Pod
 		want string
 	}{
-		{rolloutPod("selected", "ReplicaSet", high), others}, {rolloutPod("other", "ReplicaSet", low), others},
-		{rolloutPod("selected", "DaemonSet", low), others}, {rolloutPod("selected", "", ""), others}, {own, "another"},
-		{rolloutPod("selected", "Job", low), mine}, {rolloutPod("selected", "StatefulSet", low), mine},
+		{rolloutPod("selected", "ReplicaSet", high), others},
+		{rolloutPod("other", "ReplicaSet", low), others},
+		{rolloutPod("selected", "DaemonSet", low), others},
+		{rolloutPod("selected", "", ""), others},
+		{own, "another"},
+		{rolloutPod("selected", "Job", low), mine},
+		{rolloutPod("selected", "StatefulSet", low), mine},
 	} {
 		if got := schedulerOfNew(t.Context(), kube, row.pod); got != row.want {
 			t.Errorf("pod of %v in %s: %s, want %s", row.pod.OwnerReferences, row.pod.Namespace, got, row.want)

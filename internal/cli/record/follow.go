@@ -105,7 +105,12 @@ func (f *Following) AddFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.o.config.Server.Address, "prometheus", "",
 		"URL of a Prometheus server with the usage of pods (default the metrics API, which metrics-server serves)")
 	flags.StringVar(&f.o.config.Selector, "selector", "", `matchers for all series, such as cluster="a"`)
-	flags.StringVar(&f.o.load, "load-source", "", "file with the address and credentials of the Prometheus server, in place of --prometheus")
+	flags.StringVar(
+		&f.o.load,
+		"load-source",
+		"",
+		"file with the address and credentials of the Prometheus server, in place of --prometheus",
+	)
 	flags.DurationVar(&f.o.config.Step, "step", record.DefaultStep, "time between two samples of usage")
 	flags.StringVar(&f.o.following.maxSize, "max-size", "2Gi", "size of all recordings, above which the oldest are removed")
 	flags.BoolVar(&f.o.redact, "redact", false, "replace names by pseudonyms")

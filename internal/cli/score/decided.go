@@ -194,7 +194,12 @@ func printDecided(out io.Writer, o *base.Output, d *decisions.Decision) {
 		if n.Load == nil {
 			return "none"
 		}
-		return fmt.Sprintf("CPU %.0f %%, memory %.0f %%, %s old", 100*n.Load.CPU, 100*n.Load.Memory, format.Duration(int64(cmp.Or(n.Load.AgeSeconds, 0))))
+		return fmt.Sprintf(
+			"CPU %.0f %%, memory %.0f %%, %s old",
+			100*n.Load.CPU,
+			100*n.Load.Memory,
+			format.Duration(int64(cmp.Or(n.Load.AgeSeconds, 0))),
+		)
 	})
 	t.Print(out, o)
 }

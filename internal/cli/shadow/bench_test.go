@@ -25,13 +25,20 @@ func writeHour(b *testing.B, path string, nodes, pods int) {
 	from := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	r := recording.Recording{About: recording.About{From: from, To: from.Add(time.Hour), Step: 60}}
 	list := func(cpu, memory string) v1.ResourceList {
-		return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory), v1.ResourcePods: resource.MustParse("110")}
+		return v1.ResourceList{
+			v1.ResourceCPU:    resource.MustParse(cpu),
+			v1.ResourceMemory: resource.MustParse(memory),
+			v1.ResourcePods:   resource.MustParse("110"),
+		}
 	}
 	for i := range nodes {
 		amounts := list("16", "64Gi")
 		r.Nodes = append(r.Nodes, recording.Node{
 			Object: &v1.Node{
-				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%04d", i)}, Status: v1.NodeStatus{Capacity: amounts, Allocatable: amounts},
+				ObjectMeta: metav1.ObjectMeta{
+					Name: fmt.Sprintf("node-%04d", i),
+				},
+				Status: v1.NodeStatus{Capacity: amounts, Allocatable: amounts},
 			},
 			Appeared: -7200, Gone: recording.Never,
 		})
@@ -44,7 +51,13 @@ func writeHour(b *testing.B, path string, nodes, pods int) {
 				ObjectMeta: metav1.ObjectMeta{
 					Namespace: "default", Name: fmt.Sprintf("app-%04d-%05d", i/20, i), UID: types.UID(fmt.Sprint(i)),
 					OwnerReferences: []metav1.OwnerReference{
-						{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: fmt.Sprintf("app-%04d", i/20), UID: types.UID(fmt.Sprint("o", i/20)), Controller: new(true)},
+						{
+							APIVersion: "apps/v1",
+							Kind:       "ReplicaSet",
+							Name:       fmt.Sprintf("app-%04d", i/20),
+							UID:        types.UID(fmt.Sprint("o", i/20)),
+							Controller: new(true),
+						},
 					},
 				},
 				Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Requests: requests}}}},

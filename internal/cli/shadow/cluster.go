@@ -36,7 +36,12 @@ func (o *options) current(ctx context.Context, client kubernetes.Interface, log 
 		return engine.NamedConfig{Name: scheduler.Source, Text: text}, err
 	}
 	// The configuration is a file on the node of kube-scheduler.
-	pods, err := client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "component=kube-scheduler", Limit: 1})
+	pods, err := client.CoreV1().Pods(
+		metav1.NamespaceSystem,
+	).List(
+		ctx,
+		metav1.ListOptions{LabelSelector: "component=kube-scheduler", Limit: 1},
+	)
 	if err == nil && len(pods.Items) > 0 {
 		for _, c := range pods.Items[0].Spec.Containers {
 			if i := strings.Index(strings.Join(append(c.Command, c.Args...), "\n"), "--config="); i >= 0 {

@@ -111,7 +111,10 @@ func access(t *testing.T, cp *controlplane.ControlPlane, client kubernetes.Inter
 		t.Fatal(err)
 	}
 	_, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: role.Name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: role.Name,
+		},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: role.Name, Namespace: "default"}},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -136,8 +139,12 @@ func metricsAPI(client kubernetes.Interface) podmetrics.Opener {
 		for _, pod := range pods.Items {
 			if pod.Status.Phase == v1.PodRunning {
 				items = append(items, map[string]any{
-					"metadata": map[string]any{"namespace": pod.Namespace, "name": pod.Name}, "timestamp": metav1.Now(), "window": "1s",
-					"containers": []any{map[string]any{"name": "c", "usage": map[string]any{"cpu": pod.Annotations["uses"], "memory": "64Mi"}}},
+					"metadata":  map[string]any{"namespace": pod.Namespace, "name": pod.Name},
+					"timestamp": metav1.Now(),
+					"window":    "1s",
+					"containers": []any{
+						map[string]any{"name": "c", "usage": map[string]any{"cpu": pod.Annotations["uses"], "memory": "64Mi"}},
+					},
 				})
 			}
 		}
@@ -212,7 +219,14 @@ func TestCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	log, folder := &program.Output{}, t.TempDir()
-	o := &options{folder: folder, every: 10 * time.Minute, days: 7, keep: 30, run: whatif.RunLowPriority, output: base.Output{Format: base.FormatTable}}
+	o := &options{
+		folder: folder,
+		every:  10 * time.Minute,
+		days:   7,
+		keep:   30,
+		run:    whatif.RunLowPriority,
+		output: base.Output{Format: base.FormatTable},
+	}
 	s := &server{
 		options: o, out: log, wake: make(chan struct{}, 1),
 		settings: &record.FollowConfig{
@@ -239,10 +253,17 @@ func TestCluster(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.run(ctx, listener) }()
-	eventually.TrueWithin(t, 10*time.Minute, time.Second, "the shadow does not find the difference", log, func(context.Context) (bool, error) {
-		r := shadow.NewReport(s.store.Windows(time.Time{}), time.Now().AddDate(0, 0, -7), time.Now())
-		return len(r.Verdicts) == 1 && r.Verdicts[0].Answer == shadow.Better, nil
-	})
+	eventually.TrueWithin(
+		t,
+		10*time.Minute,
+		time.Second,
+		"the shadow does not find the difference",
+		log,
+		func(context.Context) (bool, error) {
+			r := shadow.NewReport(s.store.Windows(time.Time{}), time.Now().AddDate(0, 0, -7), time.Now())
+			return len(r.Verdicts) == 1 && r.Verdicts[0].Answer == shadow.Better, nil
+		},
+	)
 	for path, want := range map[string]string{
 		"/": "node minutes of overload, and caused", "/metrics": `plimsoll_shadow_verdict{candidate="predicted"} 1`, "/report.json": `"answer":"better"`,
 	} {
@@ -277,8 +298,16 @@ func compared(t *testing.T, file string) float64 {
 		t.Fatal(err)
 	}
 	plan, err := compare.NewPlan(t.Context(), compare.Options{
-		Profiles: []string{"default", "predicted"}, Source: recording.Source{Recording: file}, Limits: []recording.Limits{{}},
-		Usage: []recording.UsageSpec{usage}, Metrics: replay.Metrics{Interval: 60, Delay: 60, Window: 900}, Seed: 1, Seeds: 1, Warn: func(string) {},
+		Profiles: []string{"default", "predicted"},
+		Source:   recording.Source{Recording: file},
+		Limits:   []recording.Limits{{}},
+		Usage: []recording.UsageSpec{
+			usage,
+		},
+		Metrics: replay.Metrics{Interval: 60, Delay: 60, Window: 900},
+		Seed:    1,
+		Seeds:   1,
+		Warn:    func(string) {},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -87,8 +87,12 @@ continues where the last process ended.`,
 	flags.SortFlags = false
 	flags.StringVar(&o.folder, "folder", defaultFolder, "directory with recordings and results")
 	flags.DurationVar(&o.every, "every", time.Hour, "length of a window")
-	flags.StringVar(&o.profile, "profile", "",
-		"profile in force: built-in profile, or file with a KubeSchedulerConfiguration (default from the cluster, or kube-scheduler's default)")
+	flags.StringVar(
+		&o.profile,
+		"profile",
+		"",
+		"profile in force: built-in profile, or file with a KubeSchedulerConfiguration (default from the cluster, or kube-scheduler's default)",
+	)
 	flags.StringArrayVar(&o.candidates, "candidate", []string{"predicted"},
 		"profile to compare: built-in profile, or file with a KubeSchedulerConfiguration; may be repeated")
 	addDaysFlag(cmd, &o.days)

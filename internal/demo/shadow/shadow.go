@@ -25,9 +25,10 @@ import (
 )
 
 const (
-	// Scenario is the name of the scenario, Shows what it shows.
+	// Scenario is the name of the scenario.
 	Scenario = "shadow"
-	Shows    = "what predicted would have avoided, while the default profile places pods; a minute counts as an hour"
+	// Shows describes the scenario.
+	Shows = "what predicted would have avoided, while the default profile places pods; a minute counts as an hour"
 
 	// speed is the number of recorded seconds for each second, window the recorded length of a window.
 	speed  = 60
@@ -44,10 +45,10 @@ var (
 
 // usage is what a pod uses, in millicores, by the start of its name.
 func usage(name string) float64 {
-	switch {
-	case name == busyPod.Name:
+	switch name {
+	case busyPod.Name:
 		return 1700
-	case name == idlePod.Name:
+	case idlePod.Name:
 		return 10
 	}
 	return 400
@@ -93,7 +94,7 @@ func Run(ctx context.Context, env *demo.Environment, run compare.Run, progress f
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	files, ended := make(chan string, maxWindows), make(chan error, 2)

@@ -18,7 +18,11 @@ import (
 func largePod(i int, node string, version int) *v1.Pod {
 	pod := newPod(fmt.Sprintf("app-%04d-7d4b9c8f6d-x%05d", i/20, i), node, after(-3600))
 	pod.ResourceVersion = fmt.Sprint(version)
-	pod.Labels = map[string]string{"app": fmt.Sprintf("app-%04d", i/20), "pod-template-hash": "7d4b9c8f6d", "team": fmt.Sprint("team-", i%40)}
+	pod.Labels = map[string]string{
+		"app":               fmt.Sprintf("app-%04d", i/20),
+		"pod-template-hash": "7d4b9c8f6d",
+		"team":              fmt.Sprint("team-", i%40),
+	}
 	pod.Annotations = map[string]string{"prometheus.io/scrape": "true", "prometheus.io/port": "8080"}
 	pod.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: "apps/v1", Kind: "ReplicaSet", Name: fmt.Sprintf("app-%04d-7d4b9c8f6d", i/20), UID: "owner", Controller: new(true),
@@ -35,7 +39,10 @@ func largePod(i int, node string, version int) *v1.Pod {
 			container.Env = append(container.Env, v1.EnvVar{Name: fmt.Sprint("VARIABLE_", e), Value: "a value of some length"})
 		}
 		pod.Spec.Containers = append(pod.Spec.Containers, container)
-		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, v1.ContainerStatus{Name: container.Name, Image: container.Image, Ready: true})
+		pod.Status.ContainerStatuses = append(
+			pod.Status.ContainerStatuses,
+			v1.ContainerStatus{Name: container.Name, Image: container.Image, Ready: true},
+		)
 	}
 	kept, _ := strip(pod)
 	return kept.(*v1.Pod)

@@ -62,7 +62,12 @@ func (r *Report) Write(out io.Writer, windows []*Window) error {
 	if len(windows) > 0 {
 		v.Charts = []chart{
 			r.chart("Overloaded nodes", v.Lines, windows, func(s *result.TimeSeries) []float64 { return s.OverloadedNodes }),
-			r.chart("Highest load of a node, of allocatable", v.Lines, windows, func(s *result.TimeSeries) []float64 { return s.HighestLoads }),
+			r.chart(
+				"Highest load of a node, of allocatable",
+				v.Lines,
+				windows,
+				func(s *result.TimeSeries) []float64 { return s.HighestLoads },
+			),
 		}
 	}
 	return page.Execute(out, v)

@@ -210,7 +210,8 @@ func (f *Further) add(other *Further) {
 		to   **float64
 		from *float64
 	}{
-		{&f.ThrottledSeconds, other.ThrottledSeconds}, {&f.CPUPressureSeconds, other.CPUPressureSeconds},
+		{&f.ThrottledSeconds, other.ThrottledSeconds},
+		{&f.CPUPressureSeconds, other.CPUPressureSeconds},
 		{&f.MemoryPressureSeconds, other.MemoryPressureSeconds},
 	} {
 		if pair.from == nil {

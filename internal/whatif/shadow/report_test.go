@@ -19,7 +19,9 @@ var begin = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 
 // run returns a run of an hour with as many overloaded nodes in each of twelve intervals.
 func run(overloaded ...float64) result.Run {
-	r := result.Run{TimeSeries: &result.TimeSeries{EverySeconds: 300, OverloadedNodes: make([]float64, 12), HighestLoads: make([]float64, 12)}}
+	r := result.Run{
+		TimeSeries: &result.TimeSeries{EverySeconds: 300, OverloadedNodes: make([]float64, 12), HighestLoads: make([]float64, 12)},
+	}
 	copy(r.TimeSeries.OverloadedNodes, overloaded)
 	for i, n := range r.TimeSeries.OverloadedNodes {
 		r.OverloadMinutes += 5 * n
@@ -36,9 +38,16 @@ func run(overloaded ...float64) result.Run {
 func window(hour int, measured, current, candidate result.Run) *Window {
 	from := begin.Add(time.Duration(hour) * time.Hour)
 	return &Window{
-		Part:     result.Part{Source: result.Source{Nodes: 1, Pods: 10, UsageKnown: 10}, From: from, To: from.Add(time.Hour), Missing: []string{}},
-		File:     fmt.Sprintf("%02d.plrec", hour),
-		Measured: measured, Current: Profiled{"default", current}, Candidates: []Profiled{{"predicted", candidate}},
+		Part: result.Part{
+			Source:  result.Source{Nodes: 1, Pods: 10, UsageKnown: 10},
+			From:    from,
+			To:      from.Add(time.Hour),
+			Missing: []string{},
+		},
+		File:       fmt.Sprintf("%02d.plrec", hour),
+		Measured:   measured,
+		Current:    Profiled{"default", current},
+		Candidates: []Profiled{{"predicted", candidate}},
 	}
 }
 
@@ -66,7 +75,8 @@ func TestVerdicts(t *testing.T) {
 		},
 		// Avoided 5 and 15: a standard deviation of 7.07, t(1) = 12.7: 20 ± 127.
 		"chance": {
-			[]*Window{window(0, run(1), run(1), run()), window(1, run(3), run(3), run())}, CannotTell,
+			[]*Window{window(0, run(1), run(1), run()), window(1, run(3), run(3), run())},
+			CannotTell,
 			"Cannot tell what predicted would have changed in the last 7 days: the difference, -20 ± 127 node minutes, can be chance.",
 		},
 		"error": {
