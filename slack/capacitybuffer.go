@@ -21,6 +21,10 @@ var CapacityBufferVersion = schema.GroupVersion{Group: "autoscaling.x-k8s.io", V
 // CapacityBufferKind is the kind of the objects that tell an autoscaler to hold placeholders.
 var CapacityBufferKind = CapacityBufferVersion.WithKind("CapacityBuffer")
 
+// StrategyField is the field of the spec of a CapacityBuffer with its provisioning strategy. Not all versions of
+// the API have it.
+const StrategyField = "provisioningStrategy"
+
 // capacityBufferBackend holds placeholders inside the autoscaler. Each group is a CapacityBuffer
 // and the PodTemplate that it refers to.
 var capacityBufferBackend = &Backend{
@@ -61,6 +65,9 @@ func capacityBuffers(policy *v1alpha1.ResourceSlack, plan Plan, namespace string
 				"replicas": min(group.Count, math.MaxInt32),
 			},
 		}}
+		if strategy := policy.Spec.ProvisioningStrategy; strategy != "" {
+			_ = unstructured.SetNestedField(buffer.Object, strategy, "spec", StrategyField)
+		}
 		buffer.SetGroupVersionKind(CapacityBufferKind)
 		buffer.SetName(meta.Name)
 		buffer.SetNamespace(meta.Namespace)

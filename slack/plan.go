@@ -2,6 +2,7 @@ package slack
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -23,6 +24,37 @@ type ratePolicy struct {
 	// MaxPlaceholders limits the number of placeholders, which bounds the work of an autoscaler if a pod requests
 	// an absurd amount. It is from 1 to 100,000: twenty for each node of the largest cluster that Kubernetes supports.
 	MaxPlaceholders int64
+	// Floor and Ceiling bound the slack. Amounts of 0 are no bound.
+	Floor, Ceiling bound
+}
+
+// bound is an amount of slack and a number of placeholders.
+type bound struct {
+	Amounts resources.Amounts
+	Count   int64
+}
+
+// excludes reports whether an amount in a number of placeholders exceeds the bound.
+func (b *bound) excludes(amounts resources.Amounts, count int64) bool {
+	return b.limit(amounts) != amounts || b.Count > 0 && count > b.Count
+}
+
+// limit returns the amounts, at most those of the bound.
+func (b *bound) limit(amounts resources.Amounts) resources.Amounts {
+	for r, limit := range b.Amounts {
+		if limit > 0 {
+			amounts[r] = min(amounts[r], limit)
+		}
+	}
+	return amounts
+}
+
+// maxCount returns the maximum number of placeholders of the rate.
+func (p *ratePolicy) maxCount() int64 {
+	if p.Ceiling.Count > 0 {
+		return min(p.MaxPlaceholders, p.Ceiling.Count)
+	}
+	return p.MaxPlaceholders
 }
 
 // sizeGroup is a number of equal placeholders.
@@ -68,16 +100,19 @@ type ratePlan struct {
 	// maxSize is the largest size that Rest may have. idealSize is the size that Rest would have if
 	// its number were not an integer; it changes continuously with the pool.
 	maxSize, idealSize resources.Amounts
-	// remainder is the part of the target that Rest must reach.
+	// remainder is the part of the target that Rest must reach, and minCount the least number of its placeholders.
 	remainder resources.Amounts
+	minCount  int64
+	// limited states that the ceiling reduces the target, empty if it does not.
+	limited string
 }
 
 // compute returns the plan for a pool:
 //
-//	E    = rate x base, rounded up
+//	E    = min(ceiling, max(floor, rate x base, rounded up))
 //	H    = one placeholder of the size (highest CPU, highest memory) of the pods if that fits a
 //	       node, otherwise one for each of the one or two biggest pods
-//	rem  = max(0, E - H)
+//	rem  = max(0, E - H), at least s x the floor in placeholders less those of H
 //	s    = min(average allocatable / granularity, biggest pod), reduced to the capacity of one
 //	       node if it fits none
 //	N    = max over the resources of ceil(rem / s)
@@ -91,9 +126,10 @@ func compute(pool poolTotals, policy ratePolicy) ratePlan {
 	if policy.OfAllocatable {
 		plan.Base = pool.Allocatable
 	}
-	plan.Target = plan.Base.Share(policy.Rate)
+	plan.Target = plan.Base.Share(policy.Rate).Max(policy.Floor.Amounts)
+	plan.limitTarget(policy.Ceiling.limit(plan.Target))
 	if pool.Nodes == 0 {
-		switch wanted := policy.Rate > 0 || policy.CoverBiggest; {
+		switch wanted := policy.Rate > 0 || policy.CoverBiggest || policy.Floor != (bound{}); {
 		case wanted && pool.Matching == 0:
 			plan.NoNodes = true
 			plan.fail("no node is in the pool: the size of placeholders cannot be determined")
@@ -105,8 +141,10 @@ func compute(pool poolTotals, policy ratePolicy) ratePlan {
 	}
 	if policy.CoverBiggest {
 		plan.addHead(pool)
+		plan.limitHead(policy.Ceiling)
 	}
 	plan.remainder = plan.Target.Subtract(totalOf(plan.Head))
+	plan.addFloor(pool, policy)
 	plan.addRest(pool, policy)
 	plan.finish()
 	return plan
@@ -140,6 +178,39 @@ func (p *ratePlan) addHead(pool poolTotals) {
 	}
 }
 
+// limitTarget reduces the target to the amounts that a ceiling permits.
+func (p *ratePlan) limitTarget(permitted resources.Amounts) {
+	if permitted != p.Target {
+		p.limited = fmt.Sprintf("spec.maximum limits the target to %s: the rate and the minimum require %s", permitted, p.Target)
+		p.Target = permitted
+	}
+}
+
+// limitHead removes placeholders for the biggest pod that the ceiling does not permit.
+func (p *ratePlan) limitHead(ceiling bound) {
+	for len(p.Head) > 0 && ceiling.excludes(totalOf(p.Head), int64(len(p.Head))) {
+		last := len(p.Head) - 1
+		p.fail("spec.maximum does not permit a placeholder for the biggest pod, which requests %s", p.Head[last].Size)
+		p.Head = p.Head[:last]
+	}
+}
+
+// addFloor raises the target to the floor in placeholders of the size of one of several on an average node.
+func (p *ratePlan) addFloor(pool poolTotals, policy ratePolicy) {
+	p.minCount = min(policy.Floor.Count, policy.MaxPlaceholders) - int64(len(p.Head))
+	if p.minCount <= 0 {
+		return
+	}
+	size := pool.Allocatable.DivideUp(int64(pool.Nodes)).DivideUp(max(policy.Granularity, 1))
+	if !pool.MaxPodRequests.IsZero() {
+		size = size.Min(pool.MaxPodRequests)
+	}
+	head := totalOf(p.Head)
+	p.Target = p.Target.Max(head.Add(size.Multiply(p.minCount)))
+	p.limitTarget(policy.Ceiling.limit(p.Target))
+	p.remainder = p.Target.Subtract(head)
+}
+
 // addRest adds the placeholders for the remainder.
 func (p *ratePlan) addRest(pool poolTotals, policy ratePolicy) {
 	if p.remainder.IsZero() {
@@ -147,7 +218,7 @@ func (p *ratePlan) addRest(pool poolTotals, policy ratePolicy) {
 	}
 	average := pool.Allocatable.DivideUp(int64(pool.Nodes))
 	p.maxSize = p.limitSize(pool, average.DivideUp(max(policy.Granularity, 1)))
-	limit := policy.MaxPlaceholders - int64(len(p.Head))
+	limit := policy.maxCount() - int64(len(p.Head))
 	if p.countOf(p.maxSize) > limit {
 		// Fewer placeholders, as large as allowed.
 		p.maxSize = p.limitSize(pool, average)
@@ -157,7 +228,8 @@ func (p *ratePlan) addRest(pool poolTotals, policy ratePolicy) {
 		return // no placeholder can have any of the remainder
 	}
 	p.idealSize = p.continuousSize(p.maxSize)
-	if n > limit {
+	capped := n > limit && policy.maxCount() < policy.MaxPlaceholders
+	if n > limit && !capped {
 		wanted := uint64(n) + uint64(len(p.Head))
 		p.fail("%s required, maxPlaceholders is %d", format.Are(wanted, "placeholder"), policy.MaxPlaceholders)
 		if limit > 0 {
@@ -165,6 +237,16 @@ func (p *ratePlan) addRest(pool poolTotals, policy ratePolicy) {
 		}
 		return
 	}
+	if n = min(max(n, p.minCount), limit); n > 0 {
+		p.sizeRest(policy, n)
+	}
+	if capped {
+		p.limitTarget(p.Target.Min(totalOf(p.Head).Add(p.Rest.total())))
+	}
+}
+
+// sizeRest sets Rest to a number of placeholders that reach the remainder, as far as maxSize permits it.
+func (p *ratePlan) sizeRest(policy ratePolicy, n int64) {
 	p.Rest = sizeGroup{Count: n}
 	for r := range p.remainder {
 		p.Rest.Size[r] = min(resources.DivUp(p.remainder[r], n), p.maxSize[r])
@@ -172,6 +254,11 @@ func (p *ratePlan) addRest(pool poolTotals, policy ratePolicy) {
 	// Round memory up to MiB if allowed.
 	if rounded := resources.DivUp(p.Rest.Size[resources.Memory], mebibyte) * mebibyte; rounded <= p.maxSize[resources.Memory] {
 		p.Rest.Size[resources.Memory] = rounded
+	}
+	if policy.Ceiling.excludes(totalOf(p.Head).Add(p.Rest.total()), n) {
+		for r := range p.Rest.Size { // round down
+			p.Rest.Size[r] = min(p.Rest.Size[r], p.remainder[r]/n)
+		}
 	}
 }
 
@@ -244,6 +331,9 @@ func (p *ratePlan) finish() {
 		if p.Total[r] < p.Target[r] && p.Rest.Size[r] == 0 {
 			p.fail("placeholders cannot hold %s: no pod that may be the biggest requests it, or no usable node has any", name)
 		}
+	}
+	if p.limited != "" && !slices.Contains(p.Reasons, p.limited) {
+		p.Reasons = append(p.Reasons, p.limited)
 	}
 	excess := p.Total.Subtract(p.Target)
 	if excess.FitsIn(p.Target.DivideUp(100)) || !p.Feasible {

@@ -77,8 +77,10 @@ func (p *planner) keepSize(plan ratePlan, pool poolTotals, policy ratePolicy) he
 			return computed
 		}
 	}
-	n := plan.countOf(size)
-	if n+int64(len(plan.Head)) > policy.MaxPlaceholders || isWasteful(size.Multiply(n), plan.Rest.total(), plan.remainder) {
+	n := max(plan.countOf(size), plan.minCount)
+	count, total := n+int64(len(plan.Head)), totalOf(plan.Head).Add(size.Multiply(n))
+	if count > policy.maxCount() || policy.Ceiling.excludes(total, count) ||
+		isWasteful(size.Multiply(n), plan.Rest.total(), plan.remainder) {
 		return computed
 	}
 	return heldGroups{plan.Head, sizeGroup{size, n}, current.idealSize}

@@ -36,6 +36,8 @@ type Plan struct {
 	// CoolDown reports whether the groups of the rate have more placeholders than required because a cool-down is
 	// not over. Reasons say when it ends.
 	CoolDown bool
+	// Schedule states which schedule of the policy the plan is for, nil if the policy has none.
+	Schedule *v1alpha1.ScheduleStatus
 }
 
 // Group is a number of equal placeholders.
@@ -80,14 +82,36 @@ func policyOf(resource *v1alpha1.ResourceSlack) (ratePolicy, error) {
 		return ratePolicy{}, fmt.Errorf("metadata.name: invalid length %d: must be at most %d characters: "+
 			"labels and names of placeholders contain it", len(resource.Name), v1alpha1.MaxNameLength)
 	}
-	rate, err := v1alpha1.ParseRate(spec.MinRate)
-	if err != nil {
-		return ratePolicy{}, err
-	}
+	return ratePolicyOf(spec, v1alpha1.NoSchedule)
+}
+
+// ratePolicyOf returns a valid policy while a schedule applies, in the terms of the planner.
+func ratePolicyOf(spec *v1alpha1.ResourceSlackSpec, schedule int) (ratePolicy, error) {
+	minRate, minimum := spec.Effective(schedule)
+	rate, err := v1alpha1.ParseRate(minRate)
 	return ratePolicy{
 		Rate: rate, OfAllocatable: spec.Base == v1alpha1.BaseAllocatable, Granularity: int64(*spec.Granularity),
 		CoverBiggest: *spec.CoverBiggestPod, MaxPlaceholders: int64(*spec.MaxPlaceholders),
-	}, nil
+		Floor: boundOf(minimum), Ceiling: boundOf(spec.Maximum),
+	}, err
+}
+
+// boundOf returns an amount of the API, which may be nil, in the terms of the planner.
+func boundOf(amount *v1alpha1.Amount) (b bound) {
+	if amount == nil {
+		return b
+	}
+	if amount.CPU != nil {
+		b.Amounts[resources.CPU] = resources.CPUResource.Amount(*amount.CPU)
+	}
+	if amount.Memory != nil {
+		b.Amounts[resources.Memory] = resources.MemoryResource.Amount(*amount.Memory)
+	}
+	if amount.Placeholders != nil {
+		b.Count = int64(*amount.Placeholders)
+	}
+	b.Amounts = b.Amounts.Min(maxAmounts)
+	return b
 }
 
 // Suffixes of the names of groups.

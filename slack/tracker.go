@@ -22,8 +22,9 @@ import (
 // plans. It is not safe for concurrent use.
 type Tracker struct {
 	policy *v1alpha1.ResourceSlack
-	// algoPolicy is policy in the terms of the planner.
+	// algoPolicy is policy in the terms of the planner, while schedule applies.
 	algoPolicy ratePolicy
+	schedule   *activeSchedule
 	ledger     *poolLedger
 	planner    planner
 	nodes      map[string]*v1.Node
@@ -56,7 +57,11 @@ func (t *Tracker) SetPolicy(policy *v1alpha1.ResourceSlack) error {
 	if err != nil {
 		return err
 	}
-	t.policy, t.algoPolicy = policy, algoPolicy
+	t.policy, t.algoPolicy, t.schedule = policy, algoPolicy, nil
+	if len(policy.Spec.Schedules) > 0 {
+		calendar, _ := policy.Spec.Calendar() // valid
+		t.schedule = &activeSchedule{calendar: calendar}
+	}
 	return nil
 }
 
@@ -126,6 +131,9 @@ func (t *Tracker) seconds(now time.Time) (seconds, jump int64) {
 // Next returns the plan at a time.
 func (t *Tracker) Next(now time.Time) Plan {
 	seconds, jump := t.seconds(now)
+	if t.schedule != nil && t.schedule.advance(&t.policy.Spec, now) {
+		t.algoPolicy = t.schedule.policy
+	}
 	planned := t.planner.Next(t.ledger.Pool(), t.algoPolicy, seconds)
 	if planned.CoolDownEnd != 0 {
 		planned.CoolDownEnd += jump
@@ -133,6 +141,10 @@ func (t *Tracker) Next(now time.Time) Plan {
 	plan := planOf(t.policy.Name, planned)
 	if plan.NoNodes {
 		plan.Reasons = []string{describeEmptyPool(t.policy.Spec.Pool)}
+	}
+	if t.schedule != nil {
+		plan.Schedule = t.schedule.status.DeepCopy()
+		plan.Reasons = append(plan.Reasons, t.schedule.calendar.Overlaps...)
 	}
 	t.addMirrors(&plan, seconds, jump)
 	return plan

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -99,6 +100,26 @@ func policyOf(name, rate string, change func(*v1alpha1.ResourceSlackSpec)) *v1al
 	return policy
 }
 
+// amountOf returns an amount without the parts that are empty.
+func amountOf(cpu, memory string, placeholders int32) *v1alpha1.Amount {
+	a := &v1alpha1.Amount{}
+	if cpu != "" {
+		a.CPU = new(resource.MustParse(cpu))
+	}
+	if memory != "" {
+		a.Memory = new(resource.MustParse(memory))
+	}
+	if placeholders > 0 {
+		a.Placeholders = &placeholders
+	}
+	return a
+}
+
+// scheduled returns a policy with a schedule.
+func scheduled(s v1alpha1.Schedule) *v1alpha1.ResourceSlack {
+	return policyOf("a", "10%", func(spec *v1alpha1.ResourceSlackSpec) { spec.Schedules = []v1alpha1.Schedule{s} })
+}
+
 // invalidValue matches the value in the message of a violated rule. API servers older than 1.37 name its type or nothing in place of it.
 var invalidValue = regexp.MustCompile(`Invalid value: ("\w*"|\d+): `)
 
@@ -145,6 +166,41 @@ func TestResourceSlackValidation(t *testing.T) {
 			policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }),
 			`supported values: "Requested", "Allocatable"`,
 		},
+		"floor of 0": {
+			policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Minimum = amountOf("0", "", 0) }),
+			"spec.minimum.cpu: Invalid value: must be more than 0",
+		},
+		"floor above ceiling": {
+			policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) {
+				s.Minimum, s.Maximum = amountOf("10", "1025Mi", 3), amountOf("9500m", "1Gi", 2)
+			}),
+			"spec.minimum.cpu: Invalid value: found 10: must be at most maximum.cpu, 9500m",
+		},
+		"floor above ceiling, memory": {
+			policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) {
+				s.Minimum, s.Maximum = amountOf("", "1025Mi", 0), amountOf("", "1Gi", 0)
+			}),
+			"spec.minimum.memory: Invalid value: found 1025Mi: must be at most maximum.memory, 1Gi",
+		},
+		"floor of a schedule above the ceiling": {
+			policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) {
+				s.Schedules = []v1alpha1.Schedule{{From: "07:00", To: "19:00", Minimum: amountOf("", "", 3)}}
+				s.Maximum = amountOf("", "", 2)
+			}),
+			"spec.schedules: Invalid value: minimum.placeholders: must be at most maximum.placeholders, 2",
+		},
+		"schedule that never applies": {
+			scheduled(v1alpha1.Schedule{From: "07:00", To: "07:00", MinRate: "1%"}),
+			"spec.schedules[0].to: Invalid value: must differ from from, 07:00: the schedule never applies",
+		},
+		"days of a schedule":      {scheduled(v1alpha1.Schedule{Days: "Monday", From: "07:00", To: "08:00", MinRate: "1%"}), "spec.schedules[0].days"},
+		"time of a schedule":      {scheduled(v1alpha1.Schedule{From: "7:00", To: "08:00", MinRate: "1%"}), "spec.schedules[0].from"},
+		"schedule without effect": {scheduled(v1alpha1.Schedule{From: "07:00", To: "08:00"}), "minRate or minimum must be set"},
+		"rate of a schedule":      {scheduled(v1alpha1.Schedule{From: "07:00", To: "08:00", MinRate: "10"}), "spec.schedules[0].minRate"},
+		"high rate of a schedule": {
+			scheduled(v1alpha1.Schedule{From: "07:00", To: "08:00", MinRate: "201%"}),
+			"spec.schedules: Invalid value: minRate must be at most 200% unless allowHighRate is true",
+		},
 		"name": {policyOf(strings.Repeat("a", 51), "10%", nil), "metadata.name must have at most 50 characters"},
 		"backend": {
 			policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Unknown" }),
@@ -174,6 +230,19 @@ func TestResourceSlackValidation(t *testing.T) {
 	for i, rate := range []string{"0", "0%", "0.5", "1", "200%", "200.0%", "0100%", "99.9999%"} {
 		c.create(t, policyOf(fmt.Sprint("rate-", i), rate, nil))
 	}
+	c.create(t, policyOf("schedules", "10%", func(s *v1alpha1.ResourceSlackSpec) {
+		s.Minimum, s.Maximum = amountOf("2", "1Gi", 1), amountOf("8", "64Gi", 10)
+		for range 16 {
+			s.Schedules = append(s.Schedules, v1alpha1.Schedule{
+				Days:     "Mon-Wed,Sat",
+				From:     "22:00",
+				To:       "24:00",
+				TimeZone: "America/New_York",
+				MinRate:  "0.5",
+				Minimum:  amountOf("8", "64Gi", 10),
+			})
+		}
+	}))
 	policy := policyOf("valid", "250%", func(s *v1alpha1.ResourceSlackSpec) { s.AllowHighRate = true })
 	c.create(t, policy)
 	if s := policy.Spec; s.Base != v1alpha1.BaseRequested || *s.Granularity != 5 || !*s.CoverBiggestPod ||

@@ -7,6 +7,7 @@ package v1alpha1
 
 import (
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -88,6 +89,14 @@ type ResourceSlack struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.base) || self.base != 'Allocatable' || !string(self.minRate).matches('^(0*[1-9][0-9]{2,3}([.][0-9]+)?%|1([.]0+)?)$')",message="minRate must be less than 100% if base is Allocatable: the base includes the nodes that the slack adds"
 // +kubebuilder:validation:XValidation:rule="has(self.allowHighRate) && self.allowHighRate || !string(self.minRate).matches('^[0-9]{3,4}([.][0-9]+)?%$') || double(string(self.minRate).split('%')[0]) <= 200.0",message="minRate must be at most 200% unless allowHighRate is true"
+// +kubebuilder:validation:XValidation:rule="!has(self.minimum) || !has(self.maximum) || !has(self.minimum.cpu) || !has(self.maximum.cpu) || quantity(string(self.minimum.cpu)).compareTo(quantity(string(self.maximum.cpu))) <= 0",fieldPath=".minimum.cpu",messageExpression="'found ' + string(self.minimum.cpu) + ': must be at most maximum.cpu, ' + string(self.maximum.cpu)"
+// +kubebuilder:validation:XValidation:rule="!has(self.minimum) || !has(self.maximum) || !has(self.minimum.memory) || !has(self.maximum.memory) || quantity(string(self.minimum.memory)).compareTo(quantity(string(self.maximum.memory))) <= 0",fieldPath=".minimum.memory",messageExpression="'found ' + string(self.minimum.memory) + ': must be at most maximum.memory, ' + string(self.maximum.memory)"
+// +kubebuilder:validation:XValidation:rule="!has(self.minimum) || !has(self.maximum) || !has(self.minimum.placeholders) || !has(self.maximum.placeholders) || self.minimum.placeholders <= self.maximum.placeholders",fieldPath=".minimum.placeholders",messageExpression="'found ' + string(self.minimum.placeholders) + ': must be at most maximum.placeholders, ' + string(self.maximum.placeholders)"
+// +kubebuilder:validation:XValidation:rule="!has(self.maximum) || !has(self.maximum.cpu) || !has(self.schedules) || self.schedules.all(s, !has(s.minimum) || !has(s.minimum.cpu) || quantity(string(s.minimum.cpu)).compareTo(quantity(string(self.maximum.cpu))) <= 0)",fieldPath=".schedules",messageExpression="'minimum.cpu: must be at most maximum.cpu, ' + string(self.maximum.cpu)"
+// +kubebuilder:validation:XValidation:rule="!has(self.maximum) || !has(self.maximum.memory) || !has(self.schedules) || self.schedules.all(s, !has(s.minimum) || !has(s.minimum.memory) || quantity(string(s.minimum.memory)).compareTo(quantity(string(self.maximum.memory))) <= 0)",fieldPath=".schedules",messageExpression="'minimum.memory: must be at most maximum.memory, ' + string(self.maximum.memory)"
+// +kubebuilder:validation:XValidation:rule="!has(self.maximum) || !has(self.maximum.placeholders) || !has(self.schedules) || self.schedules.all(s, !has(s.minimum) || !has(s.minimum.placeholders) || s.minimum.placeholders <= self.maximum.placeholders)",fieldPath=".schedules",messageExpression="'minimum.placeholders: must be at most maximum.placeholders, ' + string(self.maximum.placeholders)"
+// +kubebuilder:validation:XValidation:rule="!has(self.base) || self.base != 'Allocatable' || !has(self.schedules) || self.schedules.all(s, !has(s.minRate) || !string(s.minRate).matches('^(0*[1-9][0-9]{2,3}([.][0-9]+)?%|1([.]0+)?)$'))",fieldPath=".schedules",message="minRate must be less than 100% if base is Allocatable: the base includes the nodes that the slack adds"
+// +kubebuilder:validation:XValidation:rule="has(self.allowHighRate) && self.allowHighRate || !has(self.schedules) || self.schedules.all(s, !has(s.minRate) || !string(s.minRate).matches('^[0-9]{3,4}([.][0-9]+)?%$') || double(string(s.minRate).split('%')[0]) <= 200.0)",fieldPath=".schedules",message="minRate must be at most 200% unless allowHighRate is true"
 type ResourceSlackSpec struct {
 	// MinRate is the share of the base to hold as slack: a percentage such as 10%, or a fraction of at
 	// most 1 such as "0.1", which needs quotes in YAML. The smallest unit is one millionth. "0"
@@ -98,6 +107,22 @@ type ResourceSlackSpec struct {
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:XValidation:rule="type(self) == string && self.matches('^([0-9]{1,4}([.][0-9]{1,4})?%|0([.][0-9]{1,6})?|1([.]0{1,6})?)$')",message="must be a percentage such as 10%, or a fraction of at most 1 in quotes such as \"0.1\""
 	MinRate string `json:"minRate"`
+	// Minimum is the least slack to hold, however little the pods of the pool request. The default is none.
+	//
+	// +optional
+	Minimum *Amount `json:"minimum,omitempty"`
+	// Maximum is the most slack to hold, including the placeholder for the biggest pod and without placeholders
+	// that mirror workloads. The default is none.
+	//
+	// +optional
+	Maximum *Amount `json:"maximum,omitempty"`
+	// Schedules replace minRate and minimum at times of the week. If several apply at a time, the first in
+	// the list does.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Schedules []Schedule `json:"schedules,omitempty"`
 	// AllowHighRate permits a minRate of more than 200%. Without it such a rate is refused, because it is
 	// usually a mistake.
 	//
@@ -150,6 +175,79 @@ type ResourceSlackSpec struct {
 	//
 	// +optional
 	PriorityClassName string `json:"priorityClassName,omitempty"`
+	// ProvisioningStrategy is passed on to the CapacityBuffers if the installed version of the autoscaler's API
+	// has this field. The default is the default of the autoscaler.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	ProvisioningStrategy string `json:"provisioningStrategy,omitempty"`
+}
+
+// Amount is an amount of slack. Missing fields do not bound it.
+//
+// +kubebuilder:validation:MinProperties=1
+type Amount struct {
+	// CPU is an amount of CPU, such as "8".
+	//
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).sign() > 0",message="must be more than 0"
+	// +optional
+	CPU *resource.Quantity `json:"cpu,omitempty"`
+	// Memory is an amount of memory, such as 32Gi.
+	//
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).sign() > 0",message="must be more than 0"
+	// +optional
+	Memory *resource.Quantity `json:"memory,omitempty"`
+	// Placeholders is a number of placeholders, from 1 to 100,000. As a minimum, each of them has the size that
+	// granularity and the biggest pod permit.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	// +optional
+	Placeholders *int32 `json:"placeholders,omitempty"`
+}
+
+// Schedule is a part of the week with its own rate and minimum.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.minRate) || has(self.minimum)",message="minRate or minimum must be set"
+// +kubebuilder:validation:XValidation:rule="self.from != self.to && !(self.from == '00:00' && self.to == '00:00')",fieldPath=".to",messageExpression="'must differ from from, ' + self.from + ': the schedule never applies; a day ends at 24:00'"
+type Schedule struct {
+	// Days are the days on which the schedule starts: days and ranges such as Mon-Fri or Sat,Sun. The default is
+	// every day.
+	//
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^((Mon|Tue|Wed|Thu|Fri|Sat|Sun)(-(Mon|Tue|Wed|Thu|Fri|Sat|Sun))?)(,(Mon|Tue|Wed|Thu|Fri|Sat|Sun)(-(Mon|Tue|Wed|Thu|Fri|Sat|Sun))?)*$`
+	// +optional
+	Days string `json:"days,omitempty"`
+	// From is the time of day at which the schedule starts, such as "07:30".
+	//
+	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3]):[0-5][0-9]$`
+	// +kubebuilder:validation:MaxLength=5
+	From string `json:"from"`
+	// To is the time of day at which the schedule ends, up to "24:00". If it is before from, the schedule ends
+	// on the next day.
+	//
+	// +kubebuilder:validation:Pattern=`^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$`
+	// +kubebuilder:validation:MaxLength=5
+	To string `json:"to"`
+	// TimeZone is the IANA time zone of from and to, such as Europe/Berlin. The default is UTC.
+	//
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_+/-]*$`
+	// +kubebuilder:validation:XValidation:rule="self != 'Local'",message="must be the name of an IANA time zone such as Europe/Berlin"
+	// +optional
+	TimeZone string `json:"timeZone,omitempty"`
+	// MinRate replaces spec.minRate while the schedule applies. The default is spec.minRate.
+	//
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule="type(self) == string && self.matches('^([0-9]{1,4}([.][0-9]{1,4})?%|0([.][0-9]{1,6})?|1([.]0{1,6})?)$')",message="must be a percentage such as 10%, or a fraction of at most 1 in quotes such as \"0.1\""
+	// +optional
+	MinRate string `json:"minRate,omitempty"`
+	// Minimum replaces spec.minimum while the schedule applies. The default is spec.minimum.
+	//
+	// +optional
+	Minimum *Amount `json:"minimum,omitempty"`
 }
 
 // Pool selects nodes of a cluster.
@@ -243,6 +341,11 @@ type ResourceSlackStatus struct {
 	//
 	// +optional
 	Placed int64 `json:"placed,omitempty"`
+	// Schedule states which of spec.schedules applies, and when this changes. Policies without schedules do not
+	// have it.
+	//
+	// +optional
+	Schedule *ScheduleStatus `json:"schedule,omitempty"`
 	// Requests are the requests of one of the equal placeholders of the rate.
 	//
 	// +optional
@@ -253,6 +356,27 @@ type ResourceSlackStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ScheduleStatus states which rate applies now, and which one next.
+type ScheduleStatus struct {
+	// Active is the index in spec.schedules of the schedule that applies. If it is missing, spec.minRate and
+	// spec.minimum apply.
+	//
+	// +optional
+	Active *int32 `json:"active,omitempty"`
+	// MinRate is the rate that applies.
+	//
+	// +optional
+	MinRate string `json:"minRate,omitempty"`
+	// NextChange is the time at which another schedule, or none, applies. It is missing if this does not change.
+	//
+	// +optional
+	NextChange *metav1.Time `json:"nextChange,omitempty"`
+	// NextMinRate is the rate that applies from then on.
+	//
+	// +optional
+	NextMinRate string `json:"nextMinRate,omitempty"`
 }
 
 // ResourceSlackList is a list of ResourceSlacks.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -12,15 +13,18 @@ import (
 func (s *ResourceSlackSpec) Validate() error {
 	var errs field.ErrorList
 	path := field.NewPath("spec")
-	parsed, err := ParseRate(s.MinRate)
-	switch {
-	case err != nil:
-		errs = append(errs, field.Invalid(path.Child("minRate"), s.MinRate, "must be "+RateForm))
-	case s.Base == BaseAllocatable && parsed >= Millionth:
-		errs = append(errs, field.Invalid(path.Child("minRate"), s.MinRate,
-			"must be less than 100% if base is Allocatable: the base includes the nodes that the slack adds"))
-	case parsed > HighRate && !s.AllowHighRate:
-		errs = append(errs, field.Invalid(path.Child("minRate"), s.MinRate, "must be at most 200% unless allowHighRate is true"))
+	errs = append(errs, s.validateRate(path, s.MinRate)...)
+	errs = append(errs, s.Minimum.validate(path.Child("minimum"), s.Maximum)...)
+	errs = append(errs, s.Maximum.validate(path.Child("maximum"), nil)...)
+	for i := range s.Schedules {
+		schedule := path.Child("schedules").Index(i)
+		if s.Schedules[i].MinRate != "" {
+			errs = append(errs, s.validateRate(schedule, s.Schedules[i].MinRate)...)
+		}
+		errs = append(errs, s.Schedules[i].Minimum.validate(schedule.Child("minimum"), s.Maximum)...)
+	}
+	if _, invalid := s.Calendar(); len(invalid) > 0 {
+		errs = append(errs, invalid...)
 	}
 	if s.Base != BaseRequested && s.Base != BaseAllocatable {
 		errs = append(errs, field.NotSupported(path.Child("base"), s.Base, []Base{BaseRequested, BaseAllocatable}))
@@ -39,6 +43,54 @@ func (s *ResourceSlackSpec) Validate() error {
 		errs = append(errs, field.NotSupported(path.Child("backend"), s.Backend, Backends))
 	}
 	return errs.ToAggregate()
+}
+
+// validateRate returns an error for an invalid rate in a field minRate.
+func (s *ResourceSlackSpec) validateRate(path *field.Path, rate string) field.ErrorList {
+	path = path.Child("minRate")
+	parsed, err := ParseRate(rate)
+	switch {
+	case err != nil:
+		return field.ErrorList{field.Invalid(path, rate, "must be "+RateForm)}
+	case s.Base == BaseAllocatable && parsed >= Millionth:
+		return field.ErrorList{field.Invalid(path, rate,
+			"must be less than 100% if base is Allocatable: the base includes the nodes that the slack adds")}
+	case parsed > HighRate && !s.AllowHighRate:
+		return field.ErrorList{field.Invalid(path, rate, "must be at most 200% unless allowHighRate is true")}
+	}
+	return nil
+}
+
+// validate returns errors for amounts that are not positive, or more than those of a maximum, which may be nil.
+func (a *Amount) validate(path *field.Path, maximum *Amount) (errs field.ErrorList) {
+	if a == nil {
+		return nil
+	}
+	if maximum == nil {
+		maximum = &Amount{}
+	}
+	for _, q := range []struct {
+		name         string
+		amount, most *resource.Quantity
+	}{{"cpu", a.CPU, maximum.CPU}, {"memory", a.Memory, maximum.Memory}} {
+		switch {
+		case q.amount == nil:
+		case q.amount.Sign() <= 0:
+			errs = append(errs, field.Invalid(path.Child(q.name), q.amount.String(), "must be more than 0"))
+		case q.most != nil && q.amount.Cmp(*q.most) > 0:
+			errs = append(errs, field.Invalid(path.Child(q.name), q.amount.String(),
+				fmt.Sprintf("must be at most spec.maximum.%s, %s", q.name, q.most)))
+		}
+	}
+	if a.Placeholders == nil {
+		return errs
+	}
+	errs = append(errs, validateRange(path.Child("placeholders"), a.Placeholders, 100_000)...)
+	if maximum.Placeholders != nil && *a.Placeholders > *maximum.Placeholders {
+		errs = append(errs, field.Invalid(path.Child("placeholders"), *a.Placeholders,
+			fmt.Sprintf("must be at most spec.maximum.placeholders, %d", *maximum.Placeholders)))
+	}
+	return errs
 }
 
 // validateRange returns an error if a number is not in [1, maximum].

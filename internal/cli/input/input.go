@@ -131,14 +131,24 @@ func (i *Instant) AddFlags(cmd *cobra.Command) {
 
 // ParseNow returns the time in the flag --now, or the argument otherwise if the flag is empty.
 func ParseNow(text string, otherwise time.Time) (time.Time, error) {
+	return parseTime("now", text, otherwise)
+}
+
+// ParseAt returns the time in the flag --at, or the argument otherwise if the flag is empty.
+func ParseAt(text string, otherwise time.Time) (time.Time, error) {
+	return parseTime("at", text, otherwise)
+}
+
+// parseTime returns the time in a flag, or the argument otherwise if the flag is empty.
+func parseTime(flag, text string, otherwise time.Time) (time.Time, error) {
 	if text == "" {
 		return otherwise, nil
 	}
-	now, err := time.Parse(time.RFC3339, text)
+	parsed, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return now, base.InvalidValue("now", text, "a time such as 2026-11-21T12:00:00Z")
+		return parsed, base.InvalidValue(flag, text, "a time such as 2026-11-21T12:00:00Z")
 	}
-	return now, nil
+	return parsed, nil
 }
 
 // Read reads the objects and the load, and makes this process emulate the version of the cluster that had the objects. Configurations of
@@ -200,11 +210,9 @@ func (o *Objects) readRecording(s *engine.State, at Instant) error {
 		return err
 	}
 	end := read.Time(read.Seconds())
-	instant := end
-	if o.At != "" {
-		if instant, err = time.Parse(time.RFC3339, o.At); err != nil {
-			return base.InvalidValue("at", o.At, "a time such as 2026-11-21T12:00:00Z")
-		}
+	instant, err := parseTime("at", o.At, end)
+	if err != nil {
+		return err
 	}
 	if instant.Before(read.Time(0)) || instant.After(end) {
 		return base.InvalidValue("at", o.At, fmt.Sprintf("from %s to %s, the time of the recording",

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
@@ -69,6 +70,8 @@ the field "feasible".`,
 	}
 	o.objects.AddFlags(cmd, " of nodes and pods")
 	o.objects.AddRecordingFlags(cmd)
+	cmd.Flags().Lookup("at").Usage = "time of the plan, by which schedules apply, such as 2026-11-21T12:00:00Z; with --recording also " +
+		"the time at which the cluster is read (default now, or the end of the recording)"
 	o.cluster.AddFlags(cmd, "cluster")
 	for _, offline := range []string{"filename", "snapshot", "recording"} {
 		cmd.MarkFlagsMutuallyExclusive(offline, "kubeconfig")
@@ -96,6 +99,8 @@ type planResult struct {
 	Total        v1.ResourceList `json:"total"`
 	Feasible     bool            `json:"feasible"`
 	Reasons      []string        `json:"reasons"`
+	// Schedule is missing if the policy has no schedules.
+	Schedule *v1alpha1.ScheduleStatus `json:"schedule,omitempty"`
 }
 
 // placeholders is a number of equal placeholders.
@@ -112,6 +117,10 @@ type mirror struct {
 
 func (o *planOptions) run(cmd *cobra.Command, warn func(string)) error {
 	out := cmd.OutOrStdout()
+	at := o.objects.At
+	if o.objects.Recording == "" {
+		o.objects.At = ""
+	}
 	if err := cmp.Or(o.output.Validate(), o.objects.ValidateExclusive()); err != nil {
 		return err
 	}
@@ -128,6 +137,10 @@ func (o *planOptions) run(cmd *cobra.Command, warn func(string)) error {
 	if err != nil {
 		return err
 	}
+	now, err := input.ParseAt(at, state.Now)
+	if err != nil {
+		return err
+	}
 	var workloads []slack.Workload
 	for _, object := range state.Objects.Workloads {
 		if w, ok := slack.WorkloadOf(object); ok {
@@ -135,7 +148,7 @@ func (o *planOptions) run(cmd *cobra.Command, warn func(string)) error {
 			workloads = append(workloads, w)
 		}
 	}
-	plan, err := slack.Compute(policy, state.Objects.Nodes, state.Objects.Running, workloads, state.Now)
+	plan, err := slack.Compute(policy, state.Objects.Nodes, state.Objects.Running, workloads, now)
 	if err != nil {
 		return err
 	}
@@ -147,6 +160,7 @@ func (o *planOptions) run(cmd *cobra.Command, warn func(string)) error {
 			fmt.Fprintf(out, "rate %s, the default: --rate sets another rate\n", policy.Spec.MinRate)
 		}
 		printPlan(out, &o.output, plan)
+		printSchedule(out, policy, plan.Schedule)
 	})
 }
 
@@ -170,7 +184,7 @@ func newPlanResult(plan slack.Plan) planResult {
 	result := planResult{
 		Policy: plan.Policy, Base: plan.Base, Target: plan.Target, Total: plan.Total,
 		Feasible: plan.Feasible && plan.MirrorsFeasible, Reasons: append(append([]string{}, plan.Reasons...), plan.MirrorReasons...),
-		Head: []placeholders{}, Placeholders: placeholders{Requests: v1.ResourceList{}},
+		Schedule: plan.Schedule, Head: []placeholders{}, Placeholders: placeholders{Requests: v1.ResourceList{}},
 	}
 	for _, group := range plan.Groups {
 		p := placeholders{group.Requests, group.Count}
@@ -210,6 +224,21 @@ func (o *planOptions) printObjects(out io.Writer, warn func(string), policy *v1a
 	}
 	_, err = io.WriteString(base.Escaped(out), strings.Join(documents, "---\n"))
 	return err
+}
+
+// printSchedule prints which schedule applies and when this changes.
+func printSchedule(out io.Writer, policy *v1alpha1.ResourceSlack, s *v1alpha1.ScheduleStatus) {
+	if s == nil {
+		return
+	}
+	active := "none"
+	if s.Active != nil {
+		active = policy.Spec.Schedules[*s.Active].String()
+	}
+	fmt.Fprintf(out, "schedule: %s, rate %s\n", base.Escape(active), s.MinRate)
+	if s.NextChange != nil {
+		fmt.Fprintf(out, "next change: %s, rate %s\n", s.NextChange.Format(time.RFC3339), s.NextMinRate)
+	}
 }
 
 func printPlan(out io.Writer, o *base.Output, plan slack.Plan) {

@@ -165,6 +165,11 @@ func printStatus(out io.Writer, o *base.Output, results []statusResult) {
 		}
 	}
 	t.Print(out, o)
+	for _, r := range results {
+		if s := r.Status.Schedule; s != nil && s.NextChange != nil {
+			fmt.Fprintf(out, "%s: rate %s until %s, then %s\n", r.Policy, s.MinRate, s.NextChange.Format(time.RFC3339), s.NextMinRate)
+		}
+	}
 	printBuffers(out, o, results)
 	for _, r := range results {
 		printed := map[string]bool{}

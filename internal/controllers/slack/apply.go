@@ -55,6 +55,8 @@ type outcome struct {
 	unavailable bool
 	// disabled reports whether the backend is not enabled. Nothing is then written or deleted.
 	disabled bool
+	// ignoresStrategy reports whether the installed version of the buffers has no field for spec.provisioningStrategy.
+	ignoresStrategy bool
 	// retry reports whether a failure may end without a change of an object.
 	retry bool
 	// postponed reports whether objects are left for the next attempt because other objects of their namespace
@@ -96,6 +98,11 @@ func (c *Controller) apply(ctx context.Context, t *policyTracker, plan slack.Pla
 	if err != nil {
 		return outcome{}, err
 	}
+	if !c.hasStrategy() {
+		for _, object := range desired {
+			removeStrategy(object)
+		}
+	}
 	w := newWriter(c, existing, t.slow)
 	defer w.recordSlow(c.now())
 	for _, object := range desired {
@@ -117,6 +124,7 @@ func (c *Controller) apply(ctx context.Context, t *policyTracker, plan slack.Pla
 		}
 	}
 	w.answers = backend.Answers(w.held)
+	w.ignoresStrategy = policy.Spec.ProvisioningStrategy != "" && backend.Virtual && !c.hasStrategy()
 	return w.outcome, nil
 }
 

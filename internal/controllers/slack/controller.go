@@ -60,6 +60,8 @@ type Controller struct {
 	mu       sync.Mutex
 	trackers map[string]*policyTracker
 	metrics  *metrics
+	// withoutStrategy is the time at which the API server last refused the field provisioningStrategy of buffers.
+	withoutStrategy time.Time
 }
 
 // policyTracker is the tracker of one policy.
@@ -149,7 +151,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := c.report(ctx, policy, observed); err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: observed.nextAttempt()}, nil
+	return reconcile.Result{RequeueAfter: observed.nextReconcile(c.now())}, nil
 }
 
 // invalidPolicyError is returned for an invalid policy, which the user must correct. Retrying does
@@ -206,6 +208,16 @@ type observation struct {
 	overlap string
 	// outcome is the result of writing the plan.
 	outcome
+}
+
+// nextReconcile returns the time after which the policy is reconciled if nothing changes: the next attempt, or the
+// next change of a schedule if it is earlier.
+func (o *observation) nextReconcile(now time.Time) time.Duration {
+	next := o.nextAttempt()
+	if o.plan.Schedule != nil && o.plan.Schedule.NextChange != nil {
+		next = min(next, max(o.plan.Schedule.NextChange.Sub(now), time.Millisecond))
+	}
+	return next
 }
 
 // observe computes the plan for the current nodes and workloads.

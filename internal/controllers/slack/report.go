@@ -55,6 +55,7 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 	status := policy.Status.DeepCopy()
 	plan := o.plan
 	status.Base, status.Target, status.Total, status.Available = plan.Base, plan.Target, plan.Total, o.free
+	status.Schedule = plan.Schedule
 	status.Placeholders, status.Mirrored, status.Placed, status.Requests = 0, 0, o.placeable, nil
 	for _, group := range plan.Groups {
 		status.Placeholders += group.Count
@@ -70,6 +71,9 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 		formatAmounts(plan.Total), o.placeable, format.Form(o.placeable, "fits", "fit"), formatAmounts(o.free))
 	backend := slack.BackendOf(policy)
 	accepted := acceptedCondition(o.answers)
+	if o.ignoresStrategy {
+		accepted.Message += "; spec.provisioningStrategy is not passed on: the installed CapacityBuffer has no such field"
+	}
 	setCondition(status, policy, feasibleCondition(plan, summary))
 	if mirrors := mirrorsCondition(plan, status.Mirrored); mirrors.Message != "" {
 		setCondition(status, policy, mirrors)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -157,7 +158,36 @@ func (w *writer) apply(ctx context.Context, labeled bool, desired *unstructured.
 		}
 	}
 	c.metrics.writes.WithLabelValues(desired.GetKind(), "apply").Inc()
-	return c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), fieldOwner, client.ForceOwnership)
+	err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), fieldOwner, client.ForceOwnership)
+	if err != nil && strings.Contains(err.Error(), "."+slack.StrategyField+": field not declared in schema") {
+		c.setWithoutStrategy()
+		removeStrategy(desired)
+		err = c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), fieldOwner, client.ForceOwnership)
+	}
+	return err
+}
+
+// strategyPeriod is the time for which buffers are written without a provisioning strategy after the API server refused
+// it. The definition may be replaced.
+const strategyPeriod = 10 * time.Minute
+
+// removeStrategy removes the provisioning strategy of an object.
+func removeStrategy(object *unstructured.Unstructured) {
+	unstructured.RemoveNestedField(object.Object, "spec", slack.StrategyField)
+}
+
+// setWithoutStrategy records that buffers have no provisioning strategy.
+func (c *Controller) setWithoutStrategy() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.withoutStrategy = c.now()
+}
+
+// hasStrategy reports whether buffers have a provisioning strategy, as far as it is known.
+func (c *Controller) hasStrategy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.withoutStrategy.IsZero() || c.now().Sub(c.withoutStrategy) >= strategyPeriod
 }
 
 // deleteCopy deletes the copy of the template that Cluster Autoscaler made for a deleted buffer with the name of

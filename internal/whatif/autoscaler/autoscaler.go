@@ -36,7 +36,7 @@ func (c *Config) Validate(nodes []recording.Node) error {
 	if c.Slack == nil {
 		return nil
 	}
-	_, err := newPlaceholders(c.Slack, nil)
+	_, err := newPlaceholders(c.Slack, &recording.Input{})
 	return err
 }
 
@@ -150,7 +150,7 @@ func New(config Config, in recording.Input) (*Autoscaler, error) {
 		podOutcomes: map[int32]PodOutcome{}, lastAdded: -recording.Never,
 	}
 	if config.Slack != nil {
-		if a.placeholders, err = newPlaceholders(config.Slack, in.Workloads); err != nil {
+		if a.placeholders, err = newPlaceholders(config.Slack, &in); err != nil {
 			return nil, err
 		}
 	}

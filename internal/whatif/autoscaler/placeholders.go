@@ -2,9 +2,9 @@ package autoscaler
 
 import (
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -24,22 +24,23 @@ type placeholders struct {
 	// bound are the pods with a node, by number. A pod keeps its object as long as it is on the
 	// same node.
 	bound map[int32]*v1.Pod
+	clock func(second int64) time.Time
 	kept  slackKept
 }
 
-func newPlaceholders(policy *v1alpha1.ResourceSlack, workloads []runtime.Object) (*placeholders, error) {
+func newPlaceholders(policy *v1alpha1.ResourceSlack, in *recording.Input) (*placeholders, error) {
 	loop, err := slack.NewLoop(policy, placeholderNamespace)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", v1alpha1.Kind, policy.Name, err)
 	}
 	var governed []slack.Workload
-	for _, object := range workloads {
+	for _, object := range in.Workloads {
 		if w, ok := slack.WorkloadOf(object); ok && slack.GoverningPolicy([]*v1alpha1.ResourceSlack{policy}, w) == 0 {
 			governed = append(governed, w)
 		}
 	}
 	loop.SetWorkloads(governed)
-	return &placeholders{loop: loop, bound: map[int32]*v1.Pod{}}, nil
+	return &placeholders{loop: loop, bound: map[int32]*v1.Pod{}, clock: in.Clock}, nil
 }
 
 // next returns the placeholders of a pass. A placeholder that remains on its node has spec.nodeName
@@ -59,7 +60,7 @@ func (p *placeholders) next(c *Cluster) ([]*v1.Pod, slack.Plan) {
 			pods = append(pods, pod)
 		}
 	}
-	current, plan := p.loop.Next(nodes, pods, p.previous, recording.Time(c.Now))
+	current, plan := p.loop.Next(nodes, pods, p.previous, p.clock(c.Now))
 	p.previous = current
 	return current, plan
 }

@@ -18,6 +18,14 @@ var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 // Time returns the instant of a second of a run.
 func Time(second int64) time.Time { return epoch.Add(time.Duration(second) * time.Second) }
 
+// Clock returns the instant of a second of a run of the input.
+func (in *Input) Clock(second int64) time.Time {
+	if in.Start.IsZero() {
+		return Time(second)
+	}
+	return in.Start.Add(time.Duration(second) * time.Second)
+}
+
 // Second returns the second of a run at an instant.
 func Second(instant time.Time) int64 { return int64(instant.Sub(epoch) / time.Second) }
 
@@ -54,6 +62,8 @@ type Input struct {
 	Kubernetes string
 	// Assumptions lists everything that was assumed or generated, one sentence each.
 	Assumptions []string
+	// Start is the instant of second 0, by which schedules of slack apply; zero is the first second of the year 2000.
+	Start time.Time
 	// End is the second at which the run ends, of a recording. If it is 0, the run ends a while after the last arrival.
 	End int64
 	// Part is the part of a recording that is the input, nil for other inputs.
