@@ -89,12 +89,12 @@ type ResourceSlack struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.base) || self.base != 'Allocatable' || !string(self.minRate).matches('^(0*[1-9][0-9]{2,3}([.][0-9]+)?%|1([.]0+)?)$')",message="minRate must be less than 100% if base is Allocatable: the base includes the nodes that the slack adds"
 // +kubebuilder:validation:XValidation:rule="has(self.allowHighRate) && self.allowHighRate || !string(self.minRate).matches('^[0-9]{3,4}([.][0-9]+)?%$') || double(string(self.minRate).split('%')[0]) <= 200.0",message="minRate must be at most 200% unless allowHighRate is true"
-// +kubebuilder:validation:XValidation:rule="!has(self.minimum) || !has(self.maximum) || !has(self.minimum.cpu) || !has(self.maximum.cpu) || quantity(string(self.minimum.cpu)).compareTo(quantity(string(self.maximum.cpu))) <= 0",fieldPath=".minimum.cpu",messageExpression="'found ' + string(self.minimum.cpu) + ': must be at most maximum.cpu, ' + string(self.maximum.cpu)"
-// +kubebuilder:validation:XValidation:rule="!has(self.minimum) || !has(self.maximum) || !has(self.minimum.memory) || !has(self.maximum.memory) || quantity(string(self.minimum.memory)).compareTo(quantity(string(self.maximum.memory))) <= 0",fieldPath=".minimum.memory",messageExpression="'found ' + string(self.minimum.memory) + ': must be at most maximum.memory, ' + string(self.maximum.memory)"
-// +kubebuilder:validation:XValidation:rule="!has(self.minimum) || !has(self.maximum) || !has(self.minimum.placeholders) || !has(self.maximum.placeholders) || self.minimum.placeholders <= self.maximum.placeholders",fieldPath=".minimum.placeholders",messageExpression="'found ' + string(self.minimum.placeholders) + ': must be at most maximum.placeholders, ' + string(self.maximum.placeholders)"
-// +kubebuilder:validation:XValidation:rule="!has(self.maximum) || !has(self.maximum.cpu) || !has(self.schedules) || self.schedules.all(s, !has(s.minimum) || !has(s.minimum.cpu) || quantity(string(s.minimum.cpu)).compareTo(quantity(string(self.maximum.cpu))) <= 0)",fieldPath=".schedules",messageExpression="'minimum.cpu: must be at most maximum.cpu, ' + string(self.maximum.cpu)"
-// +kubebuilder:validation:XValidation:rule="!has(self.maximum) || !has(self.maximum.memory) || !has(self.schedules) || self.schedules.all(s, !has(s.minimum) || !has(s.minimum.memory) || quantity(string(s.minimum.memory)).compareTo(quantity(string(self.maximum.memory))) <= 0)",fieldPath=".schedules",messageExpression="'minimum.memory: must be at most maximum.memory, ' + string(self.maximum.memory)"
-// +kubebuilder:validation:XValidation:rule="!has(self.maximum) || !has(self.maximum.placeholders) || !has(self.schedules) || self.schedules.all(s, !has(s.minimum) || !has(s.minimum.placeholders) || s.minimum.placeholders <= self.maximum.placeholders)",fieldPath=".schedules",messageExpression="'minimum.placeholders: must be at most maximum.placeholders, ' + string(self.maximum.placeholders)"
+// +kubebuilder:validation:XValidation:rule="!has(self.minimum) || !has(self.maximum) || !has(self.minimum.cpu) || !has(self.maximum.cpu) || quantity(string(self.minimum.cpu)).compareTo(quantity(string(self.maximum.cpu))) <= 0",fieldPath=".minimum.cpu",message="minimum.cpu must be at most maximum.cpu"
+// +kubebuilder:validation:XValidation:rule="!has(self.minimum) || !has(self.maximum) || !has(self.minimum.memory) || !has(self.maximum.memory) || quantity(string(self.minimum.memory)).compareTo(quantity(string(self.maximum.memory))) <= 0",fieldPath=".minimum.memory",message="minimum.memory must be at most maximum.memory"
+// +kubebuilder:validation:XValidation:rule="!has(self.minimum) || !has(self.maximum) || !has(self.minimum.placeholders) || !has(self.maximum.placeholders) || self.minimum.placeholders <= self.maximum.placeholders",fieldPath=".minimum.placeholders",message="minimum.placeholders must be at most maximum.placeholders"
+// +kubebuilder:validation:XValidation:rule="!has(self.maximum) || !has(self.maximum.cpu) || !has(self.schedules) || self.schedules.all(s, !has(s.minimum) || !has(s.minimum.cpu) || quantity(string(s.minimum.cpu)).compareTo(quantity(string(self.maximum.cpu))) <= 0)",fieldPath=".schedules",message="minimum.cpu must be at most maximum.cpu"
+// +kubebuilder:validation:XValidation:rule="!has(self.maximum) || !has(self.maximum.memory) || !has(self.schedules) || self.schedules.all(s, !has(s.minimum) || !has(s.minimum.memory) || quantity(string(s.minimum.memory)).compareTo(quantity(string(self.maximum.memory))) <= 0)",fieldPath=".schedules",message="minimum.memory must be at most maximum.memory"
+// +kubebuilder:validation:XValidation:rule="!has(self.maximum) || !has(self.maximum.placeholders) || !has(self.schedules) || self.schedules.all(s, !has(s.minimum) || !has(s.minimum.placeholders) || s.minimum.placeholders <= self.maximum.placeholders)",fieldPath=".schedules",message="minimum.placeholders must be at most maximum.placeholders"
 // +kubebuilder:validation:XValidation:rule="!has(self.base) || self.base != 'Allocatable' || !has(self.schedules) || self.schedules.all(s, !has(s.minRate) || !string(s.minRate).matches('^(0*[1-9][0-9]{2,3}([.][0-9]+)?%|1([.]0+)?)$'))",fieldPath=".schedules",message="minRate must be less than 100% if base is Allocatable: the base includes the nodes that the slack adds"
 // +kubebuilder:validation:XValidation:rule="has(self.allowHighRate) && self.allowHighRate || !has(self.schedules) || self.schedules.all(s, !has(s.minRate) || !string(s.minRate).matches('^[0-9]{3,4}([.][0-9]+)?%$') || double(string(s.minRate).split('%')[0]) <= 200.0)",fieldPath=".schedules",message="minRate must be at most 200% unless allowHighRate is true"
 type ResourceSlackSpec struct {
@@ -189,12 +189,18 @@ type ResourceSlackSpec struct {
 type Amount struct {
 	// CPU is an amount of CPU, such as "8".
 	//
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).sign() > 0",message="must be more than 0"
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0'))",message="must be a quantity of more than 0"
 	// +optional
 	CPU *resource.Quantity `json:"cpu,omitempty"`
 	// Memory is an amount of memory, such as 32Gi.
 	//
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).sign() > 0",message="must be more than 0"
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0'))",message="must be a quantity of more than 0"
 	// +optional
 	Memory *resource.Quantity `json:"memory,omitempty"`
 	// Placeholders is a number of placeholders, from 1 to 100,000. As a minimum, each of them has the size that
@@ -209,7 +215,7 @@ type Amount struct {
 // Schedule is a part of the week with its own rate and minimum.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.minRate) || has(self.minimum)",message="minRate or minimum must be set"
-// +kubebuilder:validation:XValidation:rule="self.from != self.to && !(self.from == '00:00' && self.to == '00:00')",fieldPath=".to",messageExpression="'must differ from from, ' + self.from + ': the schedule never applies; a day ends at 24:00'"
+// +kubebuilder:validation:XValidation:rule="self.from != self.to && !(self.from == '00:00' && self.to == '00:00')",fieldPath=".to",message="must differ from from: the schedule never applies; a day ends at 24:00"
 type Schedule struct {
 	// Days are the days on which the schedule starts: days and ranges such as Mon-Fri or Sat,Sun. The default is
 	// every day.

@@ -76,7 +76,7 @@ func (a *Amount) validate(path *field.Path, maximum *Amount) (errs field.ErrorLi
 		switch {
 		case q.amount == nil:
 		case q.amount.Sign() <= 0:
-			errs = append(errs, field.Invalid(path.Child(q.name), q.amount.String(), "must be more than 0"))
+			errs = append(errs, field.Invalid(path.Child(q.name), q.amount.String(), "must be a quantity of more than 0"))
 		case q.most != nil && q.amount.Cmp(*q.most) > 0:
 			errs = append(errs, field.Invalid(path.Child(q.name), q.amount.String(),
 				fmt.Sprintf("must be at most spec.maximum.%s, %s", q.name, q.most)))
