@@ -1,0 +1,305 @@
+package slack
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+// recommendOptions are the flags of plimsoll slack recommend.
+type recommendOptions struct {
+	source     recording.Source
+	autoscaler string
+	wait       string
+	policy     string
+	zone       string
+	parts      int
+	tail       time.Duration
+	output     base.Output
+}
+
+func newRecommendCommand() *cobra.Command {
+	o := recommendOptions{source: recording.Source{Pack: 0}}
+	cmd := &cobra.Command{
+		Use:   "recommend (--recording FILE | --trace TRACE | --generate SPEC) --autoscaler SPEC --wait p99=5s",
+		Short: "Recommend the cheapest policy with which pods wait at most a given time",
+		Long: `Find the cheapest slack policy with which a percentage of the pods has a node within a
+time: a rate, a minimum, or a schedule of minimums by the hour of working days and
+weekends. The pods are those of a recording, a trace or a generated cluster, as in
+plimsoll compare.
+
+About 60 policies are simulated with a fast model: a pod takes the first node with enough
+CPU, memory and pod slots, and an autoscaler adds and removes nodes of one type. Check
+the result with plimsoll compare, which runs the code of kube-scheduler.
+
+The output is the frontier: the policies for which no cheaper one has an equal or shorter
+wait. The range of the wait is that of parts of the time. With -o yaml, the recommended
+policy is printed.`,
+		Example: `  plimsoll slack recommend --recording week.plrec --wait p99=5s \
+    --autoscaler shape=16x64,boot=120,cost=0.80
+
+  # Write the policy to a file, with schedules in a time zone.
+  plimsoll slack recommend --recording week.plrec --wait p95=10s --time-zone Europe/Berlin \
+    --autoscaler shape=16x64,boot=120,cost=0.80 -o yaml > policy.yaml`,
+		Args: base.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	flags := cmd.Flags()
+	input.AddRecordingFlag(cmd, &o.source.Recording)
+	flags.StringVar(&o.source.Trace, "trace", "", "trace: openb:NODES.csv,PODS.csv")
+	flags.StringVar(&o.source.Generate, "generate", "", "cluster to generate, such as nodes=50,pods=1500,churn=0.2,over=86400")
+	flags.StringVar(&o.autoscaler, "autoscaler", "", "nodes that an autoscaler adds, such as shape=16x64,max=100,boot=120,cost=0.80")
+	flags.StringVar(&o.wait, "wait", "p99=5s", "percentage of pods and the time within which they must have a node")
+	flags.StringVar(&o.policy, "policy", "", "file with a ResourceSlack: its rate, minimum and schedules are replaced")
+	flags.StringVar(&o.zone, "time-zone", "UTC", "IANA time zone of schedules, such as Europe/Berlin")
+	flags.IntVar(&o.parts, "parts", 5, "number of parts of the time over which the range of the wait is computed")
+	flags.DurationVar(&o.tail, "tail", time.Hour, "simulated time after the arrival of the last pod of a trace or generated cluster")
+	o.output.AddFlag(cmd)
+	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json")
+	cmd.MarkFlagsMutuallyExclusive("recording", "trace", "generate")
+	cmd.MarkFlagsOneRequired("recording", "trace", "generate")
+	_ = cmd.MarkFlagRequired("autoscaler")
+	return cmd
+}
+
+// parseWait parses a goal such as p99=5s.
+func parseWait(text string) (percent float64, wait time.Duration, err error) {
+	const form = "a percentile and a time of whole seconds such as p99=5s or p99.9=1m"
+	name, duration, found := strings.Cut(text, "=")
+	number, isPercentile := strings.CutPrefix(name, "p")
+	percent, err = strconv.ParseFloat(number, 64)
+	wait, durationErr := time.ParseDuration(duration)
+	switch {
+	case !found || !isPercentile || err != nil || durationErr != nil || wait%time.Second != 0:
+		return 0, 0, base.InvalidValue("wait", text, form)
+	case percent <= 0 || percent > 100 || math.IsNaN(percent):
+		return 0, 0, base.InvalidValue("wait", text, form+", with a percentile of more than p0 up to p100")
+	case wait <= 0:
+		return 0, 0, base.InvalidValue("wait", text, form+", with a time of at least 1s: pods wait for the scheduler, too")
+	}
+	return percent, wait, nil
+}
+
+func (o *recommendOptions) run(cmd *cobra.Command) error {
+	if err := o.output.Validate(); err != nil {
+		return err
+	}
+	goal := slack.Goal{Parts: o.parts}
+	var err error
+	if goal.Percent, goal.Wait, err = parseWait(o.wait); err != nil {
+		return err
+	}
+	if goal.Zone, err = time.LoadLocation(o.zone); err != nil || o.zone == time.Local.String() {
+		return base.InvalidValue("time-zone", o.zone, "the name of an IANA time zone such as Europe/Berlin")
+	}
+	if o.parts < 1 || o.parts > 1000 {
+		return base.InvalidValue("parts", o.parts, "between 1 and 1000")
+	}
+	spec, err := autoscaler.Parse([]string{o.autoscaler})
+	if err != nil {
+		return fmt.Errorf("--autoscaler: %w", err)
+	}
+	if goal.Policy, err = input.SlackPolicy(o.policy, "policy", "", false); err != nil {
+		return err
+	}
+	in, err := o.source.Input(1, recording.Limits{})
+	if err != nil {
+		return err
+	}
+	node, err := spec.NodeType(&in)
+	if err != nil {
+		return fmt.Errorf("--autoscaler: %w", err)
+	}
+	history := autoscaler.HistoryOf(&in, int64(o.tail/time.Second))
+	if history.Seconds < int64(o.parts)*60 {
+		return base.Failure(fmt.Errorf("%s has %s: must have at least a minute for each of %d parts (--parts)", in.Name,
+			time.Duration(history.Seconds)*time.Second, o.parts))
+	}
+	found, err := slack.Recommend(cmd.Context(), history, node, goal)
+	if err != nil {
+		return base.Failure(err)
+	}
+	return o.print(cmd.OutOrStdout(), base.Warnings(cmd.ErrOrStderr()), &goal, found, &in)
+}
+
+// recommendResult is the result in JSON.
+type recommendResult struct {
+	Wait        string                  `json:"wait"`
+	Summary     string                  `json:"summary"`
+	Reached     bool                    `json:"reached"`
+	Recommended *v1alpha1.ResourceSlack `json:"recommended,omitempty"`
+	// Frontier has the policies for which no cheaper one has an equal or shorter wait, by cost.
+	Frontier  []candidateResult `json:"frontier"`
+	Simulated int               `json:"simulated"`
+	Pods      int64             `json:"pods"`
+	TooLarge  int               `json:"podsTooLarge"`
+	Source    string            `json:"source"`
+}
+
+// candidateResult is a policy and its outcome in JSON.
+type candidateResult struct {
+	Name string `json:"name"`
+	// WaitSeconds is the percentile of the wait, and WaitRange its lowest and highest value over the parts.
+	WaitSeconds float64    `json:"waitSeconds"`
+	WaitRange   [2]float64 `json:"waitSecondsRange"`
+	Longer      int64      `json:"podsThatWaitLonger"`
+	Cost        float64    `json:"cost"`
+	// CostRange is the lowest and highest cost over the parts, multiplied by their number.
+	CostRange [2]float64 `json:"costRange"`
+	SlackCost float64    `json:"slackCost"`
+}
+
+// newCandidateResult returns a candidate in JSON.
+func newCandidateResult(c *slack.Candidate, goal *slack.Goal) candidateResult {
+	r := candidateResult{
+		Name: c.Name, WaitSeconds: c.Waits.Percentile(goal.Percent).Seconds(), Longer: c.Waits.Longer(goal.Wait), Cost: c.Cost,
+		SlackCost: c.SlackCost, WaitRange: [2]float64{math.Inf(1), 0}, CostRange: [2]float64{math.Inf(1), 0},
+	}
+	for _, part := range c.Parts {
+		wait, cost := part.Waits.Percentile(goal.Percent).Seconds(), part.Cost*float64(len(c.Parts))
+		r.WaitRange = [2]float64{min(r.WaitRange[0], wait), max(r.WaitRange[1], wait)}
+		r.CostRange = [2]float64{min(r.CostRange[0], cost), max(r.CostRange[1], cost)}
+	}
+	return r
+}
+
+func (o *recommendOptions) print(
+	out io.Writer, warn func(string), goal *slack.Goal, found *slack.Recommendation, in *recording.Input,
+) error {
+	r := recommendResult{
+		Wait: o.wait, Reached: found.Best != nil, Simulated: found.Simulated, Source: in.Name, Pods: found.None.Waits.Pods(),
+		TooLarge: found.None.TooLarge, Frontier: []candidateResult{},
+	}
+	if r.Pods == 0 {
+		return base.Failure(errors.New(in.Name + ": no pod arrives: a recommendation needs pods that wait for nodes"))
+	}
+	if found.Best != nil {
+		r.Recommended = found.Best.Policy
+	}
+	for i := range found.Frontier {
+		r.Frontier = append(r.Frontier, newCandidateResult(&found.Frontier[i], goal))
+	}
+	r.Summary = summary(o.wait, goal, found)
+	if r.TooLarge > 0 {
+		warn(format.Are(r.TooLarge, "pod") + " left out: larger than a node of the autoscaler")
+	}
+	if o.output.Format == base.FormatYAML {
+		if r.Recommended == nil {
+			return base.Failure(errors.New(r.Summary))
+		}
+		return o.printPolicy(out, r.Recommended)
+	}
+	if err := o.output.Print(out, r, func(out io.Writer) { printFrontier(out, &o.output, goal, &r) }); err != nil {
+		return err
+	}
+	if r.Recommended != nil && o.output.Format == base.FormatTable {
+		fmt.Fprintln(out)
+		return o.printPolicy(out, r.Recommended)
+	}
+	return nil
+}
+
+// summary states the recommendation, or the nearest policy and why none reaches the wait.
+func summary(wait string, goal *slack.Goal, found *slack.Recommendation) string {
+	time := func(c *slack.Candidate) string { return c.Waits.Percentile(goal.Percent).String() }
+	switch {
+	case found.Best == &found.None || found.Best != nil && found.Best.Policy == nil:
+		return fmt.Sprintf("no slack is needed: without slack the wait p%v is %s, and %s longer than %s",
+			goal.Percent, time(&found.None), countWaited(&found.None, goal), goal.Wait)
+	case found.Best == nil:
+		return fmt.Sprintf("no policy reaches %s: nearest is %s with a wait p%v of %s; %s longer than %s, in bursts larger than any slack up "+
+			"to a rate of 200%% and twice the largest burst", wait, found.Nearest.Name, goal.Percent, time(found.Nearest),
+			countWaited(found.Nearest, goal), goal.Wait)
+	}
+	text := fmt.Sprintf("recommended: %s, cost %s, of it slack %s", found.Best.Name, format.Plain(found.Best.Cost), format.Plain(found.Best.SlackCost))
+	if found.Rate != nil && found.Rate.Cost > 0 {
+		low, high := ratios(found.Best, found.Rate)
+		text += fmt.Sprintf("; %.2f of the cost of %s, the cheapest rate (%.2f to %.2f in parts)", found.Best.Cost/found.Rate.Cost,
+			found.Rate.Name, low, high)
+		if extra := found.Rate.Cost - found.None.Cost; extra > 0 {
+			text += fmt.Sprintf("; slack adds %s to the cost without slack, %.2f of what that rate adds",
+				format.Plain(found.Best.Cost-found.None.Cost), (found.Best.Cost-found.None.Cost)/extra)
+		}
+	} else {
+		text += "; no rate up to 200% reaches the wait"
+	}
+	return text
+}
+
+// countWaited states how many pods wait longer than the goal.
+func countWaited(c *slack.Candidate, goal *slack.Goal) string {
+	n := c.Waits.Longer(goal.Wait)
+	return format.Part(n, c.Waits.Pods(), "pod") + " " + format.Form(n, "waits", "wait")
+}
+
+// ratios returns the lowest and highest ratio of the costs of two candidates over the parts.
+func ratios(a, b *slack.Candidate) (low, high float64) {
+	low = math.Inf(1)
+	for i := range a.Parts {
+		if b.Parts[i].Cost > 0 {
+			ratio := a.Parts[i].Cost / b.Parts[i].Cost
+			low, high = min(low, ratio), max(high, ratio)
+		}
+	}
+	return low, high
+}
+
+// printFrontier prints the frontier and the summary.
+func printFrontier(out io.Writer, o *base.Output, goal *slack.Goal, r *recommendResult) {
+	name := fmt.Sprintf("wait p%v", goal.Percent)
+	t := base.NewTable("policy", "cost", name, "in parts", "longer")
+	for i := range r.Frontier {
+		c := &r.Frontier[i]
+		t.AddRow(format.Shorten(c.Name, 45), format.Plain(c.Cost), seconds(c.WaitSeconds), seconds(c.WaitRange[0])+"-"+seconds(c.WaitRange[1]),
+			c.Longer)
+	}
+	t.Print(out, o)
+	fmt.Fprintln(out, wrap(fmt.Sprintf("%d policies simulated over %s.", r.Simulated, format.Of(r.Pods, "pod")), ""))
+	fmt.Fprintln(out, wrap(r.Summary, ""))
+}
+
+// seconds formats a number of seconds, such as 5s.
+func seconds(n float64) string { return strconv.FormatInt(int64(n), 10) + "s" }
+
+// printPolicy prints a policy without its status and without fields that have their default.
+func (o *recommendOptions) printPolicy(out io.Writer, policy *v1alpha1.ResourceSlack) error {
+	defaults := v1alpha1.ResourceSlackSpec{Mirrors: v1alpha1.Mirrors{NamespaceSelector: policy.Spec.Mirrors.NamespaceSelector}}
+	defaults.Default()
+	unset, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&defaults)
+	if err != nil {
+		return err
+	}
+	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&policy.Spec)
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(spec, func(field string, value any) bool { return reflect.DeepEqual(value, unset[field]) })
+	raw, err := yaml.Marshal(map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind, "metadata": map[string]any{"name": cmp.Or(policy.Name, "default")},
+		"spec": spec,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = base.Escaped(out).Write(raw)
+	return err
+}

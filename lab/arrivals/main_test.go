@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+)
+
+// write writes files to a folder, compressed if their name ends with .gz.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	folder := t.TempDir()
+	for name, content := range files {
+		raw := []byte(content)
+		if strings.HasSuffix(name, ".gz") {
+			var zipped bytes.Buffer
+			w := gzip.NewWriter(&zipped)
+			if _, err := w.Write(raw); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			raw = zipped.Bytes()
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// TestArrivals converts a trace of two days: machines of the first day that still run have a node at the start.
+func TestArrivals(t *testing.T) {
+	files := map[string]string{
+		"flav_map.txt": "1,1.75 b\n16,112 d\n", "v1.interval_map.txt": "0 0\n300 1\n600 2\n900 2\n",
+		"v1.dev.txt.gz":          "0 b,d,|,b,|,\n86400 d,|,\n172500 b,b,|,\n",
+		"v1.dev.c2100000.txt.gz": "0 U1,C2,|,C7,|,\n86400 U2,|,\n172500 U0,C0,|,\n",
+	}
+	out := filepath.Join(t.TempDir(), "out.plrec")
+	if err := run(write(t, files), out, 1); err != nil {
+		t.Fatal(err)
+	}
+	read, err := recording.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The recording is from 86,400 to 172,800. Of the first day, d and the second b still run; d of 86,400 runs for the middle of
+	// bin 2, 750 s; one of the last two ends at once.
+	var before, ended int
+	for _, p := range read.Pods {
+		switch {
+		case p.Created < 0:
+			before++
+		case p.Ended != recording.Never:
+			ended++
+		}
+	}
+	if len(read.Pods) != 5 || before != 2 || ended != 2 || read.About.Seconds() != 86400 {
+		t.Errorf("%d pods, %d from before, %d ended, %d s; want 5, 2, 2, 86400", len(read.Pods), before, ended, read.About.Seconds())
+	}
+	for _, p := range read.Pods {
+		if p.Ended != recording.Never && p.Object.Spec.Containers[0].Resources.Requests.Cpu().Value() == 16 && p.Ended-p.Created != 750 {
+			t.Errorf("run time %d, want 750", p.Ended-p.Created)
+		}
+	}
+	files["v1.dev.c2100000.txt.gz"] = "0 U1,C2,|,C7,|,\n86400 U9,|,\n172500 U0,C0,|,\n"
+	const want = `run times, line 2: found run time "U9": must be U or C and a bin from 0 to 2`
+	if err := run(write(t, files), out, 1); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}

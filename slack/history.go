@@ -1,0 +1,81 @@
+package slack
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
+
+// History is the pods of a pool over time: the input of Simulate and Recommend. Seconds are counted from its start.
+type History struct {
+	// Start is the time of second 0, by which schedules apply, and Seconds the length.
+	Start   time.Time
+	Seconds int64
+	// Pods are ordered by Arrival. Pods of DaemonSets are left out: NodeType is without them.
+	Pods []HistoryPod
+}
+
+// HistoryPod is a pod of a history.
+type HistoryPod struct {
+	// Arrival is the second at which the pod is created. A pod with a negative arrival has a node at the start.
+	Arrival int64
+	// Duration is how long the pod runs once it has a node, or from second 0, in seconds: math.MaxInt64 if it
+	// does not end.
+	Duration int64
+	// MilliCPU and Memory, in bytes, are the requests.
+	MilliCPU, Memory int64
+}
+
+func (p *HistoryPod) requests() resources.Amounts { return resources.Amounts{p.MilliCPU, p.Memory} }
+
+// NodeType is the nodes that an autoscaler adds to and removes from a pool. Times are in seconds.
+type NodeType struct {
+	// MilliCPU, Memory, in bytes, and Slots, in pods, are the capacity of a node without pods of DaemonSets.
+	MilliCPU, Memory, Slots int64
+	// Boot is the time until a new node is ready, and Interval the time between two passes of the autoscaler.
+	Boot, Interval int64
+	// Idle is how long a node must be unneeded before it is removed, and AfterAdd the time without removals after
+	// a node was added. A node is unneeded below a Utilization.
+	Idle, AfterAdd int64
+	Utilization    float64
+	// Cost of a node per hour, and Max, the maximum number of nodes.
+	Cost float64
+	Max  int
+}
+
+func (n *NodeType) capacity() resources.Amounts { return resources.Amounts{n.MilliCPU, n.Memory} }
+
+// Waits counts pods by the seconds that they waited for a node.
+type Waits map[int64]int64
+
+// Pods returns the number of pods.
+func (w Waits) Pods() (sum int64) {
+	for _, n := range w {
+		sum += n
+	}
+	return sum
+}
+
+// Percentile returns the shortest time within which a percentage of the pods has a node, 0 without pods.
+func (w Waits) Percentile(percent float64) time.Duration {
+	required := int64(math.Ceil(percent / 100 * float64(w.Pods())))
+	for _, seconds := range slices.Sorted(maps.Keys(w)) {
+		if required -= w[seconds]; required <= 0 {
+			return time.Duration(seconds) * time.Second
+		}
+	}
+	return 0
+}
+
+// Longer returns how many pods waited longer than a time.
+func (w Waits) Longer(than time.Duration) (sum int64) {
+	for seconds, n := range w {
+		if time.Duration(seconds)*time.Second > than {
+			sum += n
+		}
+	}
+	return sum
+}

@@ -1,0 +1,305 @@
+package slack
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
+
+// Goal is what a recommended policy must reach: a percentage of the pods have a node within a time.
+type Goal struct {
+	Percent float64
+	Wait    time.Duration
+	// Policy is the policy to change: its pool, granularity and other fields remain.
+	Policy *v1alpha1.ResourceSlack
+	// Zone is the time zone of schedules, UTC if it is nil.
+	Zone *time.Location
+	// Parts is the number of parts of the history for intervals, at least 1.
+	Parts int
+}
+
+// Candidate is a policy and its simulated outcome.
+type Candidate struct {
+	// Name describes the policy, such as "rate 12%".
+	Name string
+	// Policy is nil for no slack.
+	Policy *v1alpha1.ResourceSlack
+	Outcome
+}
+
+// Recommendation is the result of Recommend.
+type Recommendation struct {
+	// None is the outcome without slack.
+	None Candidate
+	// Best is the cheapest candidate that reaches the goal, nil if none does. Nearest is the candidate with the shortest wait, of
+	// several the cheapest. Rate is the cheapest candidate with a rate only that reaches the goal, nil if none does.
+	Best, Nearest, Rate *Candidate
+	// Frontier are the candidates for which no cheaper one has an equal or shorter wait, by cost.
+	Frontier []Candidate
+	// Simulated is the number of candidates.
+	Simulated int
+}
+
+// Recommend searches the cheapest policy that reaches a goal: rates, minimums, and schedules of minimums by the hour of
+// working days and weekends. It simulates about 60 policies. It returns an error if ctx is canceled or the input is
+// invalid.
+func Recommend(ctx context.Context, h *History, node NodeType, goal Goal) (*Recommendation, error) {
+	s := &search{ctx: ctx, history: h, node: node, goal: goal}
+	s.countNeeds()
+	none := s.try("none", nil)
+	if s.err == nil && !s.reaches(&none) {
+		s.searchRates()
+		s.searchMinimums()
+		for _, segments := range []int{1, 2, 3, 5} {
+			s.searchSchedules(segments)
+		}
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	return s.result(), nil
+}
+
+// search is the state of Recommend.
+type search struct {
+	ctx        context.Context
+	history    *History
+	node       NodeType
+	goal       Goal
+	candidates []Candidate
+	err        error
+
+	// unit is the mean requests of the arriving pods. needs are the units of slack with which each of these pods has a node at
+	// once, in the order of arrival; times has the hour of the week of each.
+	unit  resources.Amounts
+	needs []need
+	// hours is the number of hours of the history in each class.
+	hours [classes]float64
+}
+
+// need is the slack that a pod needs when it arrives.
+type need struct {
+	units float64
+	class int
+}
+
+// classes are the hours of working days and then those of weekends.
+const classes = 48
+
+// classOf returns the class of a second of the history.
+func (s *search) classOf(second int64) int {
+	t := s.history.Start.Add(time.Duration(second) * time.Second).In(cmp.Or(s.goal.Zone, time.UTC))
+	if day := t.Weekday(); day == time.Saturday || day == time.Sunday {
+		return 24 + t.Hour()
+	}
+	return t.Hour()
+}
+
+// countNeeds sets unit, needs and hours. A pod needs the slack that it and the pods before it use until nodes for them
+// are ready.
+func (s *search) countNeeds() {
+	for second := int64(0); second < s.history.Seconds; second += 60 {
+		s.hours[s.classOf(second)] += float64(min(60, s.history.Seconds-second)) / 3600
+	}
+	pods := slices.DeleteFunc(slices.Clone(s.history.Pods), func(p HistoryPod) bool {
+		return p.Arrival < 0 || !p.requests().FitsIn(s.node.capacity())
+	})
+	if len(pods) == 0 {
+		return
+	}
+	for i := range pods {
+		s.unit = s.unit.Add(pods[i].requests())
+	}
+	s.unit = s.unit.DivideUp(int64(len(pods))).Max(resources.Amounts{1, 1})
+	var used resources.Amounts
+	first := 0
+	for i := range pods {
+		used = used.Add(pods[i].requests())
+		for pods[first].Arrival < pods[i].Arrival-s.node.Boot-s.node.Interval {
+			used = used.Minus(pods[first].requests())
+			first++
+		}
+		s.needs = append(s.needs, need{used.MaxFraction(s.unit), s.classOf(pods[i].Arrival)})
+	}
+}
+
+// try simulates a policy and returns its candidate.
+func (s *search) try(name string, policy *v1alpha1.ResourceSlack) Candidate {
+	c := Candidate{Name: name, Policy: policy}
+	if s.err = cmp.Or(s.err, s.ctx.Err()); s.err != nil {
+		return c
+	}
+	c.Outcome, s.err = Simulate(s.history, s.node, policy, s.goal.Parts)
+	s.candidates = append(s.candidates, c)
+	return c
+}
+
+// reaches reports whether a candidate reaches the goal.
+func (s *search) reaches(c *Candidate) bool { return c.Waits.Percentile(s.goal.Percent) <= s.goal.Wait }
+
+// policy returns the policy to change, with a rate and without minimum and schedules.
+func (s *search) policy(rate string) *v1alpha1.ResourceSlack {
+	policy := s.goal.Policy.DeepCopy()
+	policy.Spec.MinRate, policy.Spec.Minimum, policy.Spec.Schedules = rate, nil, nil
+	return policy
+}
+
+// bisect calls try with numbers from low to high, at most steps times, to find the lowest that reaches the goal, and
+// reports whether there is one.
+func (s *search) bisect(low, high float64, steps int, middle func(a, b float64) float64, try func(x float64) Candidate) bool {
+	if c := try(high); s.err != nil || !s.reaches(&c) {
+		return false
+	}
+	for ; steps > 0 && s.err == nil; steps-- {
+		x := middle(low, high)
+		if x <= low || x >= high {
+			break
+		}
+		if c := try(x); s.reaches(&c) {
+			high = x
+		} else {
+			low = x
+		}
+	}
+	return true
+}
+
+// searchRates simulates rates up to the highest that is not a mistake, in whole percent.
+func (s *search) searchRates() {
+	rate := func(x float64) Candidate {
+		text := fmt.Sprintf("%d%%", int64(x))
+		return s.try("rate "+text, s.policy(text))
+	}
+	for _, x := range []float64{1, 2, 5, 10, 20, 50, 100, 200} {
+		if c := rate(x); s.err != nil {
+			return
+		} else if s.reaches(&c) {
+			s.bisect(x/2.5, x, 6, func(a, b float64) float64 { return math.Floor((a + b) / 2) }, rate)
+			return
+		}
+	}
+}
+
+// searchMinimums simulates constant minimums.
+func (s *search) searchMinimums() {
+	highest := 1.0
+	for _, n := range s.needs {
+		highest = max(highest, n.units)
+	}
+	s.bisect(0.5, 2*highest, 9, func(a, b float64) float64 { return math.Sqrt(a * b) }, func(x float64) Candidate {
+		policy := s.policy("0%")
+		policy.Spec.Minimum = s.amount(x)
+		return s.try("minimum "+amountText(policy.Spec.Minimum), policy)
+	})
+}
+
+// amount returns a number of units, rounded up to 100 millicores and 100 MiB.
+func (s *search) amount(units float64) *v1alpha1.Amount {
+	round := func(unit, step int64) int64 { return int64(math.Ceil(units*float64(unit)/float64(step))) * step }
+	return &v1alpha1.Amount{
+		CPU:    resource.NewMilliQuantity(max(100, round(s.unit[resources.CPU], 100)), resource.DecimalSI),
+		Memory: resource.NewQuantity(max(100*mebibyte, round(s.unit[resources.Memory], 100*mebibyte)), resource.BinarySI),
+	}
+}
+
+// amountText describes an amount of CPU and memory.
+func amountText(a *v1alpha1.Amount) string {
+	return format.Cores(a.CPU.MilliValue()) + " CPU " + format.Bytes(a.Memory.Value())
+}
+
+// searchSchedules simulates schedules with a number of segments of each day. A weight is the price of a pod that waits, in
+// unit-hours: each segment holds the slack at which more of it costs more than the waits that it avoids.
+func (s *search) searchSchedules(segments int) {
+	if len(s.needs) == 0 {
+		return
+	}
+	costs := s.newScheduleCosts()
+	s.bisect(1e-4, 1e4, 10, func(a, b float64) float64 { return math.Sqrt(a * b) }, func(weight float64) Candidate {
+		policy := s.policy("0%")
+		s.setSchedules(policy, costs.days(weight, segments))
+		highest := policy.Spec.Minimum
+		for _, schedule := range policy.Spec.Schedules {
+			if highest == nil || schedule.Minimum.CPU.Cmp(*highest.CPU) > 0 {
+				highest = schedule.Minimum
+			}
+		}
+		if highest == nil {
+			return s.try("minimum 0", policy)
+		}
+		return s.try(fmt.Sprintf("%s, minimum up to %s", format.Of(len(policy.Spec.Schedules), "schedule"), amountText(highest)), policy)
+	})
+}
+
+// setSchedules sets the minimums of the hours of working days and weekends. The lowest is the minimum outside of schedules.
+func (s *search) setSchedules(policy *v1alpha1.ResourceSlack, units [classes]float64) {
+	for class := range units { // without data, as on the other days
+		if s.hours[class] == 0 && s.hours[(class+24)%classes] > 0 {
+			units[class] = units[(class+24)%classes]
+		}
+	}
+	lowest := slices.Min(units[:])
+	if lowest > 0 {
+		policy.Spec.Minimum = s.amount(lowest)
+	}
+	zone := ""
+	if s.goal.Zone != nil && s.goal.Zone != time.UTC {
+		zone = s.goal.Zone.String()
+	}
+	for class := 0; class < classes; {
+		end := class + 1
+		for end%24 != 0 && units[end] == units[class] {
+			end++
+		}
+		days := "Mon-Fri"
+		if class >= 24 {
+			days = "Sat,Sun"
+		}
+		if units[class] > lowest {
+			policy.Spec.Schedules = append(policy.Spec.Schedules, v1alpha1.Schedule{
+				Days: days, From: fmt.Sprintf("%02d:00", class%24), To: fmt.Sprintf("%02d:00", (end-1)%24+1), TimeZone: zone,
+				Minimum: s.amount(units[class]),
+			})
+		}
+		class = end
+	}
+}
+
+// result returns the recommendation of the candidates so far.
+func (s *search) result() *Recommendation {
+	r := &Recommendation{None: s.candidates[0], Simulated: len(s.candidates)}
+	wait := func(c *Candidate) time.Duration { return c.Waits.Percentile(s.goal.Percent) }
+	for i := range s.candidates {
+		c := &s.candidates[i]
+		isRate := strings.HasPrefix(c.Name, "rate ")
+		switch {
+		case !s.reaches(c):
+		case r.Best == nil || c.Cost < r.Best.Cost:
+			r.Best = c
+		}
+		if isRate && s.reaches(c) && (r.Rate == nil || c.Cost < r.Rate.Cost) {
+			r.Rate = c
+		}
+		if r.Nearest == nil || cmp.Or(cmp.Compare(wait(c), wait(r.Nearest)), cmp.Compare(c.Cost, r.Nearest.Cost)) < 0 {
+			r.Nearest = c
+		}
+	}
+	ordered := slices.SortedStableFunc(slices.Values(s.candidates), func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(wait(&a), wait(&b)))
+	})
+	for i := range ordered {
+		if n := len(r.Frontier); n == 0 || wait(&ordered[i]) < wait(&r.Frontier[n-1]) {
+			r.Frontier = append(r.Frontier, ordered[i])
+		}
+	}
+	return r
+}
