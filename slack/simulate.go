@@ -2,6 +2,7 @@ package slack
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -91,6 +92,10 @@ type simulation struct {
 	requested, largest resources.Amounts
 	shapes             map[resources.Amounts]int
 	lastAdded          int64
+	// changed reports whether pods, nodes or placeholders changed since the last pass. nextRemoval is the next second at which a
+	// node may be removed without a change.
+	changed     bool
+	nextRemoval int64
 }
 
 // simulatedNode is a ready node, or the zero value.
@@ -133,7 +138,7 @@ func (s *simulation) run() {
 			case s.place(pod, now):
 				s.recordWait(pod, now)
 			default:
-				s.pending = append(s.pending, pod)
+				s.pending, s.changed = append(s.pending, pod), true
 			}
 		}
 		if now%s.node.Interval == 0 {
@@ -170,7 +175,7 @@ func (s *simulation) recordWait(pod int32, now int64) {
 func (s *simulation) addNode() {
 	node := simulatedNode{free: s.node.capacity(), slots: s.node.Slots, low: -1, alive: true}
 	s.alive++
-	s.failed = s.failed[:0]
+	s.failed, s.changed = s.failed[:0], true
 	for i := range s.nodes {
 		if !s.nodes[i].alive {
 			s.nodes[i] = node
@@ -223,7 +228,7 @@ func (s *simulation) find(requests resources.Amounts, other int, besideSlack boo
 func (s *simulation) assign(pod int32, node int) {
 	n := &s.nodes[node]
 	n.free, n.slots, n.pods = n.free.Minus(s.history.Pods[pod].requests()), n.slots-1, append(n.pods, pod)
-	s.nodeOf[pod] = int32(node)
+	s.nodeOf[pod], s.changed = int32(node), true
 }
 
 // endPods ends the pods that end at a second, and reports whether there are any.
@@ -250,7 +255,7 @@ func (s *simulation) endPods(now int64) bool {
 	if first == nobody {
 		return false
 	}
-	s.failed = s.failed[:0]
+	s.failed, s.changed = s.failed[:0], true
 	return true
 }
 
@@ -283,6 +288,7 @@ func (s *simulation) slackGroups(now int64) []sizeGroup {
 	}
 	plan := s.planner.Next(pool, s.schedule.policy, now)
 	s.groups, s.groupsOf = append(slices.Clone(plan.Head), plan.Rest), groupsKey{s.requested, s.largest, nodes, s.schedule.from}
+	s.changed = true
 	if plan.CoolDownEnd != 0 {
 		s.groupsOf = groupsKey{}
 	}
@@ -299,14 +305,17 @@ type groupsKey struct {
 // pass is a pass of the autoscaler.
 func (s *simulation) pass(now int64) {
 	groups := s.slackGroups(now)
-	room := max(0, s.node.Max-s.alive-len(s.booting))
-	if added := min(s.missing(groups), room); added > 0 {
-		for range added {
-			s.booting = append(s.booting, now+s.node.Boot)
+	if s.changed || now >= s.nextRemoval { // else the pass would do nothing
+		s.changed = false
+		room := max(0, s.node.Max-s.alive-len(s.booting))
+		if added := min(s.missing(groups), room); added > 0 {
+			for range added {
+				s.booting = append(s.booting, now+s.node.Boot)
+			}
+			s.lastAdded = now
 		}
-		s.lastAdded = now
+		s.removeNodes(now, len(s.pending) > 0 || now-s.lastAdded < s.node.AfterAdd)
 	}
-	s.removeNodes(now, len(s.pending) > 0 || now-s.lastAdded < s.node.AfterAdd)
 	hours := float64(min(s.node.Interval, s.history.Seconds-now)) / 3600
 	cost := hours * s.node.Cost * float64(s.alive+len(s.booting))
 	s.outcome.Cost += cost
@@ -380,6 +389,7 @@ func timesIn(size, capacity resources.Amounts) int64 {
 // and one with pods.
 func (s *simulation) removeNodes(now int64, hold bool) {
 	drained := false
+	s.nextRemoval = math.MaxInt64
 	for i := len(s.nodes) - 1; i >= 0; i-- {
 		n := &s.nodes[i]
 		if !n.alive {
@@ -393,6 +403,7 @@ func (s *simulation) removeNodes(now int64, hold bool) {
 		if n.low < 0 {
 			n.low = now
 		}
+		s.nextRemoval = min(s.nextRemoval, max(n.low+s.node.Idle, s.lastAdded+s.node.AfterAdd))
 		if hold || now-n.low < s.node.Idle || drained && len(n.pods) > 0 || !s.canMove(i) {
 			continue
 		}
@@ -407,6 +418,7 @@ func (s *simulation) removeNodes(now int64, hold bool) {
 		}
 		*n = simulatedNode{}
 		s.alive--
+		s.changed = true
 	}
 }
 
