@@ -37,6 +37,7 @@ func podTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateSpec
 			TerminationGracePeriodSeconds: new(int64),
 		},
 	}
+	spreadTemplate(policy, &template)
 	restrictPodSecurity(&template.Spec)
 	return template
 }

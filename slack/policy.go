@@ -36,6 +36,8 @@ type Plan struct {
 	// CoolDown reports whether the groups of the rate have more placeholders than required because a cool-down is
 	// not over. Reasons say when it ends.
 	CoolDown bool
+	// Spread is the promise per domain, nil if the policy has no spread.
+	Spread *Spread
 	// Schedule states which schedule of the policy the plan is for, nil if the policy has none.
 	Schedule *v1alpha1.ScheduleStatus
 }

@@ -134,7 +134,8 @@ func (t *Tracker) Next(now time.Time) Plan {
 	if t.schedule != nil && t.schedule.advance(&t.policy.Spec, now) {
 		t.algoPolicy = t.schedule.policy
 	}
-	planned := t.planner.Next(t.ledger.Pool(), t.algoPolicy, seconds)
+	policy, spread := t.spread(t.algoPolicy)
+	planned := t.planner.Next(t.ledger.Pool(), policy, seconds)
 	if planned.CoolDownEnd != 0 {
 		planned.CoolDownEnd += jump
 	}
@@ -142,6 +143,7 @@ func (t *Tracker) Next(now time.Time) Plan {
 	if plan.NoNodes {
 		plan.Reasons = []string{describeEmptyPool(t.policy.Spec.Pool)}
 	}
+	plan.setSpread(spread, t.policy.Spec.Spread)
 	if t.schedule != nil {
 		plan.Schedule = t.schedule.status.DeepCopy()
 		plan.Reasons = append(plan.Reasons, t.schedule.calendar.Overlaps...)
@@ -197,8 +199,10 @@ func (c *Capacity) Placeable(plan Plan, pods []*v1.Pod) int64 {
 			d := demand{sizeGroup: sizeGroup{Size: resources.CPUAndMemory(group.Requests), Count: group.Count}}
 			if mirrors {
 				c.constrain(&d, group.Mirror, exclusions)
+				demands = append(demands, d)
+				continue
 			}
-			demands = append(demands, d)
+			demands = append(demands, plan.Spread.demands(c, d)...)
 		}
 	}
 	return placeAll(c.free, demands)

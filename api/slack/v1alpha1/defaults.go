@@ -21,6 +21,9 @@ func (s *ResourceSlackSpec) Default() {
 	if s.CoverBiggestPod == nil {
 		s.CoverBiggestPod = new(true)
 	}
+	if s.Spread != nil && s.Spread.MinPerDomain == nil {
+		s.Spread.MinPerDomain = new(int32(1))
+	}
 	if s.MaxPlaceholders == nil {
 		s.MaxPlaceholders = new(int32(DefaultMaxPlaceholders))
 	}

@@ -123,6 +123,11 @@ type ResourceSlackSpec struct {
 	// +listType=atomic
 	// +optional
 	Schedules []Schedule `json:"schedules,omitempty"`
+	// Spread spreads the placeholders of the rate and the biggest pod over domains such as zones. The default is no
+	// spread.
+	//
+	// +optional
+	Spread *Spread `json:"spread,omitempty"`
 	// AllowHighRate permits a minRate of more than 200%. Without it such a rate is refused, because it is
 	// usually a mistake.
 	//
@@ -256,6 +261,22 @@ type Schedule struct {
 	Minimum *Amount `json:"minimum,omitempty"`
 }
 
+// Spread spreads placeholders over domains: the values of a label of the usable nodes of the pool.
+type Spread struct {
+	// TopologyKey is the label, such as topology.kubernetes.io/zone.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=316
+	TopologyKey string `json:"topologyKey"`
+	// MinPerDomain is the least number of placeholders in each domain, from 1 to 1,000. The default is 1.
+	//
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	// +optional
+	MinPerDomain *int32 `json:"minPerDomain,omitempty"`
+}
+
 // Pool selects nodes of a cluster.
 type Pool struct {
 	// NodeSelector contains labels that the nodes must have.
@@ -347,6 +368,15 @@ type ResourceSlackStatus struct {
 	//
 	// +optional
 	Placed int64 `json:"placed,omitempty"`
+	// Domains are the domains of spec.spread.
+	//
+	// +listType=atomic
+	// +optional
+	Domains []string `json:"domains,omitempty"`
+	// PerDomain is the number of placeholders that each domain has at least.
+	//
+	// +optional
+	PerDomain int64 `json:"perDomain,omitempty"`
 	// Schedule states which of spec.schedules applies, and when this changes. Policies without schedules do not
 	// have it.
 	//

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -33,6 +34,14 @@ func (s *ResourceSlackSpec) Validate() error {
 		errs = append(errs, field.Invalid(path.Child("granularity"), *s.Granularity, "must be in [1, 100]"))
 	}
 	errs = append(errs, validateRange(path.Child("maxPlaceholders"), s.MaxPlaceholders, 100_000)...)
+	if s.Spread != nil {
+		spread := path.Child("spread")
+		if invalid := validation.IsQualifiedName(s.Spread.TopologyKey); len(invalid) > 0 {
+			errs = append(errs, field.Invalid(spread.Child("topologyKey"), s.Spread.TopologyKey, "must be a label such as "+
+				"topology.kubernetes.io/zone: "+invalid[0]))
+		}
+		errs = append(errs, validateRange(spread.Child("minPerDomain"), s.Spread.MinPerDomain, 1000)...)
+	}
 	mirrors := path.Child("mirrors")
 	errs = append(errs, validateRange(mirrors.Child("maxPerWorkload"), s.Mirrors.MaxPerWorkload, 10_000)...)
 	errs = append(errs, validateRange(mirrors.Child("maxPerNamespace"), s.Mirrors.MaxPerNamespace, 100_000)...)

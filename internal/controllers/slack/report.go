@@ -56,6 +56,10 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 	plan := o.plan
 	status.Base, status.Target, status.Total, status.Available = plan.Base, plan.Target, plan.Total, o.free
 	status.Schedule = plan.Schedule
+	status.Domains, status.PerDomain = nil, 0
+	if plan.Spread != nil {
+		status.Domains, status.PerDomain = plan.Spread.Domains, plan.Spread.PerDomain
+	}
 	status.Placeholders, status.Mirrored, status.Placed, status.Requests = 0, 0, o.placeable, nil
 	for _, group := range plan.Groups {
 		status.Placeholders += group.Count

@@ -1,0 +1,110 @@
+package slack
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+)
+
+// spreadLabel is a label of the placeholders of the rate of a policy with spec.spread. Its value is the policy's name.
+const spreadLabel = "plimsoll.dev/placeholder-spread"
+
+// Spread is the promise of a plan per domain.
+type Spread struct {
+	// TopologyKey is the label whose values are the domains.
+	TopologyKey string
+	// Domains are the values of the usable nodes of the pool, sorted.
+	Domains []string
+	// PerDomain is the number of placeholders of the rate that each domain has at least.
+	PerDomain int64
+}
+
+// domains returns the values of a label of the usable nodes of the pool.
+func (t *Tracker) domains(key string) []string {
+	values := map[string]bool{}
+	for name, node := range t.nodes {
+		if a := t.ledger.accounts[name]; a != nil && a.InPool && a.Usable {
+			if value, ok := node.Labels[key]; ok {
+				values[value] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(values))
+}
+
+// spread returns the policy with the number of placeholders that its spread requires, and the domains, nil without a
+// spread.
+func (t *Tracker) spread(policy ratePolicy) (ratePolicy, *Spread) {
+	spec := t.policy.Spec.Spread
+	if spec == nil {
+		return policy, nil
+	}
+	s := &Spread{TopologyKey: spec.TopologyKey, Domains: t.domains(spec.TopologyKey)}
+	policy.Floor.Count = max(policy.Floor.Count, int64(*spec.MinPerDomain)*int64(len(s.Domains)))
+	return policy, s
+}
+
+// setSpread sets the promise of a plan per domain, and the reasons why it is not what the policy requires.
+func (p *Plan) setSpread(s *Spread, spec *v1alpha1.Spread) {
+	p.Spread = s
+	if s == nil || p.NoNodes {
+		return
+	}
+	n := len(s.Domains)
+	if n == 0 {
+		p.Feasible = false
+		p.Reasons = append(p.Reasons, fmt.Sprintf("spec.spread.topologyKey: no usable node of the pool has label %s: "+
+			"must be a label of the nodes such as %s", s.TopologyKey, v1.LabelTopologyZone))
+		return
+	}
+	count := p.placeholders()
+	s.PerDomain = count / int64(n)
+	if least := int64(*spec.MinPerDomain); s.PerDomain < least {
+		p.Feasible = false
+		p.Reasons = append(p.Reasons, fmt.Sprintf("spec.spread.minPerDomain is %d: %s in %s of %s", least, format.Are(count, "placeholder"),
+			format.Of(n, "domain"), s.TopologyKey))
+	}
+}
+
+// spreadTemplate spreads the placeholders of the rate of a policy over the domains.
+func spreadTemplate(policy *v1alpha1.ResourceSlack, template *v1.PodTemplateSpec) {
+	if policy.Spec.Spread == nil {
+		return
+	}
+	template.Labels[spreadLabel] = policy.Name
+	template.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{
+		MaxSkew: 1, TopologyKey: policy.Spec.Spread.TopologyKey, WhenUnsatisfiable: v1.DoNotSchedule,
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{spreadLabel: policy.Name}},
+	}}
+}
+
+// demands divides the placeholders of a group among the domains: each has the same number, and the remainder may be in any.
+func (s *Spread) demands(c *Capacity, d demand) []demand {
+	if s == nil || len(s.Domains) == 0 || d.Count < int64(len(s.Domains)) {
+		return []demand{d}
+	}
+	inPool := map[string]bool{}
+	for i := range c.free {
+		inPool[c.free[i].name] = c.free[i].InPool
+	}
+	share := d.Count / int64(len(s.Domains))
+	var all []demand
+	for _, domain := range s.Domains {
+		part := d
+		part.Count = share
+		part.Allowed = func(name string) bool {
+			return inPool[name] && c.nodes[name] != nil && c.nodes[name].Labels[s.TopologyKey] == domain
+		}
+		all = append(all, part)
+	}
+	if d.Count -= share * int64(len(s.Domains)); d.Count > 0 {
+		all = append(all, d)
+	}
+	return all
+}
