@@ -236,7 +236,7 @@ func (s *search) searchSchedules(segments int) {
 		if highest == nil {
 			return s.try("minimum 0", policy)
 		}
-		return s.try(fmt.Sprintf("%s, minimum up to %s", format.Of(len(policy.Spec.Schedules), "schedule"), amountText(highest)), policy)
+		return s.try(fmt.Sprintf("%s up to %s", format.Of(len(policy.Spec.Schedules), "schedule"), amountText(highest)), policy)
 	})
 }
 

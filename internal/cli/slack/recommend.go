@@ -269,7 +269,7 @@ func printFrontier(out io.Writer, o *base.Output, goal *slack.Goal, r *recommend
 	t := base.NewTable("policy", "cost", name, "in parts", "longer")
 	for i := range r.Frontier {
 		c := &r.Frontier[i]
-		t.AddRow(format.Shorten(c.Name, 45), format.Plain(c.Cost), seconds(c.WaitSeconds), seconds(c.WaitRange[0])+"-"+seconds(c.WaitRange[1]),
+		t.AddRow(format.Shorten(c.Name, 34), format.Plain(c.Cost), seconds(c.WaitSeconds), seconds(c.WaitRange[0])+"-"+seconds(c.WaitRange[1]),
 			c.Longer)
 	}
 	t.Print(out, o)

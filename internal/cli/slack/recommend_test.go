@@ -1,0 +1,75 @@
+package slack
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+// TestParseWait checks that errors name the flag, the value and what is allowed.
+func TestParseWait(t *testing.T) {
+	const form = "must be a percentile and a time of whole seconds such as p99=5s or p99.9=1m"
+	for text, want := range map[string]string{
+		"p99=5s": "", "p99.9=1m": "", "p100=1s": "",
+		"":         `--wait: invalid value "": ` + form,
+		"99=5s":    form,
+		"p99=5":    form,
+		"p99=1.5s": form,
+		"p0=5s":    "with a percentile of more than p0 up to p100",
+		"p101=5s":  "with a percentile of more than p0 up to p100",
+		"pNaN=5s":  "with a percentile of more than p0 up to p100",
+		"p99=0s":   `invalid value "p99=0s": must be a percentile and a time of whole seconds such as p99=5s or p99.9=1m, with a time of at least 1s`,
+		"p99=-5s":  "with a time of at least 1s",
+	} {
+		percent, wait, err := parseWait(text)
+		switch {
+		case want == "" && (err != nil || percent < 99 || wait < time.Second):
+			t.Errorf("%s: %v, %s, %v", text, percent, wait, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: error %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestRecommendationFitsTerminal checks the table, the message without need and without a solution on terminals of 80 columns.
+func TestRecommendationFitsTerminal(t *testing.T) {
+	outcome := func(wait int64, cost float64) slack.Outcome {
+		waits := slack.Waits{0: 10, wait: 1}
+		return slack.Outcome{Waits: waits, Cost: cost, Parts: []slack.Part{{Waits: waits, Cost: cost}}}
+	}
+	none := slack.Candidate{Name: "none", Outcome: outcome(129, 1_000_000)}
+	policy := &v1alpha1.ResourceSlack{Spec: v1alpha1.ResourceSlackSpec{MinRate: "12%"}}
+	rate := slack.Candidate{Name: "rate 12%", Policy: policy, Outcome: outcome(0, 1_200_000)}
+	best := slack.Candidate{
+		Name: "10 schedules up to 1234.5 CPU 1234.5Gi", Policy: policy, Outcome: outcome(0, 1_100_000),
+	}
+	goal := &slack.Goal{Percent: 99.9, Wait: 5 * time.Second}
+	for want, found := range map[string]*slack.Recommendation{
+		"0.92 of the cost of rate 12%, the cheapest rate (0.92 to 0.92 in parts); slack adds 100,000 to the cost without slack, 0.50 of": {
+			None: none, Best: &best, Nearest: &best, Rate: &rate, Frontier: []slack.Candidate{none, best},
+		},
+		"no slack is needed: without slack the wait p99.9 is 2m9s": {None: none, Best: &none, Nearest: &none, Frontier: []slack.Candidate{none}},
+		"no policy reaches p99.9=5s: nearest is none with a wait p99.9 of 2m9s; 1 of 11 pods waits longer": {
+			None: none, Nearest: &none, Frontier: []slack.Candidate{none},
+		},
+	} {
+		var out strings.Builder
+		o := recommendOptions{wait: "p99.9=5s", output: base.Output{Format: base.FormatTable}}
+		if err := o.print(&out, func(string) {}, goal, found, &recording.Input{Name: "test"}); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if columns := len([]rune(line)) - 1; columns > 80 {
+				t.Errorf("a line of %d columns: %s", columns, line)
+			}
+		}
+		if words := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(words, want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+}
