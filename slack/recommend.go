@@ -154,11 +154,10 @@ func (s *search) policy(rate string) *v1alpha1.ResourceSlack {
 	return policy
 }
 
-// bisect calls try with numbers from low to high, at most steps times, to find the lowest that reaches the goal, and
-// reports whether there is one.
-func (s *search) bisect(low, high float64, steps int, middle func(a, b float64) float64, try func(x float64) Candidate) bool {
+// bisect calls try with numbers from low to high, at most steps times, to find the lowest that reaches the goal.
+func (s *search) bisect(low, high float64, steps int, middle func(a, b float64) float64, try func(x float64) Candidate) {
 	if c := try(high); s.err != nil || !s.reaches(&c) {
-		return false
+		return
 	}
 	for ; steps > 0 && s.err == nil; steps-- {
 		x := middle(low, high)
@@ -171,7 +170,6 @@ func (s *search) bisect(low, high float64, steps int, middle func(a, b float64) 
 			low = x
 		}
 	}
-	return true
 }
 
 // searchRates simulates rates up to the highest that is not a mistake, in whole percent.

@@ -36,8 +36,10 @@ func Simulate(h *History, node NodeType, policy *v1alpha1.ResourceSlack, parts i
 	if node.MilliCPU <= 0 || node.Memory <= 0 || node.Interval <= 0 || h.Seconds <= 0 || parts < 1 {
 		return Outcome{}, errors.New("a node type must have CPU, memory and an interval, and a history a length and at least one part")
 	}
-	s := &simulation{history: h, node: node, shapes: map[resources.Amounts]int{}, nextEnd: make([]int32, len(h.Pods)),
-		ends: make([]int32, h.Seconds), nodeOf: make([]int32, len(h.Pods)), lastAdded: -node.AfterAdd}
+	s := &simulation{
+		history: h, node: node, shapes: map[resources.Amounts]int{}, nextEnd: make([]int32, len(h.Pods)),
+		ends: make([]int32, h.Seconds), nodeOf: make([]int32, len(h.Pods)), lastAdded: -node.AfterAdd,
+	}
 	for i := range s.ends {
 		s.ends[i] = nobody
 	}
@@ -109,19 +111,14 @@ type simulatedNode struct {
 	alive bool
 }
 
+// exceeds reports whether the pods of the node leave at least the requests.
+func (n *simulatedNode) exceeds(requests resources.Amounts) bool {
+	return n.free[resources.CPU] >= requests[resources.CPU] && n.free[resources.Memory] >= requests[resources.Memory]
+}
+
 // run simulates the history second by second.
 func (s *simulation) run() {
-	next := 0
-	for ; next < len(s.history.Pods) && s.history.Pods[next].Arrival < 0; next++ {
-		if p := &s.history.Pods[next]; s.fitsNode(p) && !s.place(int32(next), 0) {
-			s.addNode()
-			s.place(int32(next), 0)
-		}
-	}
-	// The slack is available at the start.
-	for range min(s.missing(s.slackGroups(0)), max(0, s.node.Max-s.alive)) {
-		s.addNode()
-	}
+	next := s.start()
 	for now := int64(0); now < s.history.Seconds; now++ {
 		released := s.endPods(now)
 		for ; len(s.booting) > 0 && s.booting[0] <= now; s.booting = s.booting[1:] {
@@ -147,6 +144,20 @@ func (s *simulation) run() {
 	for _, pod := range s.pending {
 		s.recordWait(pod, s.history.Seconds)
 	}
+}
+
+// start places the pods that have a node at the start and the slack, and returns the first pod that arrives later.
+func (s *simulation) start() (next int) {
+	for ; next < len(s.history.Pods) && s.history.Pods[next].Arrival < 0; next++ {
+		if p := &s.history.Pods[next]; s.fitsNode(p) && !s.place(int32(next), 0) {
+			s.addNode()
+			s.place(int32(next), 0)
+		}
+	}
+	for range min(s.missing(s.slackGroups(0)), max(0, s.node.Max-s.alive)) {
+		s.addNode()
+	}
+	return next
 }
 
 // fitsNode reports whether a pod fits an empty node, and counts it otherwise.
@@ -211,8 +222,7 @@ func (s *simulation) find(requests resources.Amounts, other int, besideSlack boo
 	}
 	for i := range s.nodes {
 		n := &s.nodes[i]
-		if n.free[resources.CPU] < requests[resources.CPU] || n.free[resources.Memory] < requests[resources.Memory] || n.slots < 1 ||
-			!n.alive || i == other || besideSlack && !requests.FitsIn(n.free.Minus(n.slack)) {
+		if !n.exceeds(requests) || n.slots < 1 || !n.alive || i == other || besideSlack && !requests.FitsIn(n.free.Minus(n.slack)) {
 			continue
 		}
 		return i
@@ -335,7 +345,7 @@ func (s *simulation) missing(groups []sizeGroup) int {
 	for _, group := range groups {
 		for i := 0; i < len(s.nodes) && group.Count > 0; i++ {
 			n := &s.nodes[i]
-			if n.free[resources.CPU] < group.Size[resources.CPU] || n.free[resources.Memory] < group.Size[resources.Memory] || !n.alive {
+			if !n.alive || !n.exceeds(group.Size) {
 				continue
 			}
 			if placed := min(group.Count, timesIn(group.Size, n.free.Minus(n.slack))); placed > 0 {
@@ -350,6 +360,11 @@ func (s *simulation) missing(groups []sizeGroup) int {
 	if len(s.pending) == 0 && len(others) == 0 {
 		return 0
 	}
+	return s.newNodes(others)
+}
+
+// newNodes returns how many nodes the pending pods and placeholders require in addition to the booting nodes.
+func (s *simulation) newNodes(groups []sizeGroup) int {
 	bins := make([]resources.Amounts, len(s.booting), len(s.booting)+16)
 	for i := range bins {
 		bins[i] = s.node.capacity()
@@ -366,7 +381,7 @@ func (s *simulation) missing(groups []sizeGroup) int {
 		}
 		bins[i], first[requests] = bins[i].Minus(requests), i
 	}
-	for _, group := range others {
+	for _, group := range groups {
 		for i := 0; group.Count > 0 && (i < len(bins) || group.Size.FitsIn(s.node.capacity())); i++ {
 			if i == len(bins) {
 				bins = append(bins, s.node.capacity())

@@ -76,8 +76,21 @@ func TestSimulateConserves(t *testing.T) {
 		h := &History{Seconds: 7200, Start: time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)}
 		for range rapid.IntRange(0, 60).Draw(t, "pods") {
 			h.Pods = append(h.Pods, HistoryPod{
-				Arrival: rapid.Int64Range(-1, 7199).Draw(t, "arrival"), Duration: rapid.SampledFrom([]int64{0, 60, 900, 5000, never}).Draw(t, "duration"),
-				MilliCPU: rapid.SampledFrom([]int64{0, 500, 1000, 4000, 5000}).Draw(t, "cpu"), Memory: rapid.Int64Range(0, 17).Draw(t, "memory") << 30,
+				Arrival: rapid.Int64Range(
+					-1,
+					7199,
+				).Draw(
+					t,
+					"arrival",
+				),
+				Duration: rapid.SampledFrom([]int64{0, 60, 900, 5000, never}).Draw(t, "duration"),
+				MilliCPU: rapid.SampledFrom(
+					[]int64{0, 500, 1000, 4000, 5000},
+				).Draw(
+					t,
+					"cpu",
+				),
+				Memory: rapid.Int64Range(0, 17).Draw(t, "memory") << 30,
 			})
 		}
 		slices.SortStableFunc(h.Pods, func(a, b HistoryPod) int { return int(a.Arrival - b.Arrival) })
@@ -105,8 +118,15 @@ func TestSimulateConserves(t *testing.T) {
 		}
 		if got.Waits.Pods() != fitting || parts != fitting || int64(got.TooLarge) != int64(len(h.Pods))-fitting-running ||
 			math.Abs(cost-got.Cost) > 1e-6 {
-			t.Fatalf("%d pods, %d in parts, %d too large, cost %v and %v in parts; want %d pods", got.Waits.Pods(), parts, got.TooLarge, got.Cost, cost,
-				fitting)
+			t.Fatalf(
+				"%d pods, %d in parts, %d too large, cost %v and %v in parts; want %d pods",
+				got.Waits.Pods(),
+				parts,
+				got.TooLarge,
+				got.Cost,
+				cost,
+				fitting,
+			)
 		}
 	})
 }
@@ -130,7 +150,7 @@ func week(nodes int) (*History, NodeType) {
 	h := &History{Seconds: 7 * 86400, Start: time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)}
 	stay := nodes * 14
 	h.Pods = arrive(stay, -1, never)
-	for minute := int64(0); minute < 7*24*60; minute++ {
+	for minute := range int64(7 * 24 * 60) {
 		n := random.IntN(3) * nodes / 100
 		if day, hour := minute/1440, minute/60%24; day < 5 && hour == 8 && minute%10 == 0 {
 			n = stay/10 + random.IntN(stay/20)
@@ -162,7 +182,10 @@ func TestRecommend(t *testing.T) {
 		t.Errorf("%s costs %.3f of %s, want less than 0.95", got.Best.Name, ratio, got.Rate.Name)
 	}
 	alone, err := Simulate(h, node, got.Best.Policy, 1)
-	if wait := alone.Waits.Percentile(99); err != nil || wait > goal.Wait || alone.Cost > got.Best.Cost+1e-6 || got.None.Waits.Percentile(99) <= goal.Wait {
+	if wait := alone.Waits.Percentile(
+		99,
+	); err != nil || wait > goal.Wait || alone.Cost > got.Best.Cost+1e-6 ||
+		got.None.Waits.Percentile(99) <= goal.Wait {
 		t.Errorf("wait %s, cost %v, error %v; without slack %s", wait, alone.Cost, err, got.None.Waits.Percentile(99))
 	}
 	for i := 1; i < len(got.Frontier); i++ {
@@ -198,7 +221,12 @@ func BenchmarkRecommend(b *testing.B) {
 	h, node := week(200)
 	b.ReportMetric(float64(len(h.Pods)), "pods")
 	for b.Loop() {
-		if _, err := Recommend(b.Context(), h, node, Goal{Percent: 99, Wait: 5 * time.Second, Policy: newPolicy("10%"), Parts: 7}); err != nil {
+		if _, err := Recommend(
+			b.Context(),
+			h,
+			node,
+			Goal{Percent: 99, Wait: 5 * time.Second, Policy: newPolicy("10%"), Parts: 7},
+		); err != nil {
 			b.Fatal(err)
 		}
 	}

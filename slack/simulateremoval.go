@@ -46,7 +46,9 @@ func (s *simulation) canMove(node int) bool {
 	free := func() {
 		for _, pod := range moved {
 			other := &s.nodes[s.nodeOf[pod]]
-			other.free, other.slots, other.pods = other.free.Add(s.history.Pods[pod].requests()), other.slots+1, other.pods[:len(other.pods)-1]
+			other.free, other.slots, other.pods = other.free.Add(
+				s.history.Pods[pod].requests(),
+			), other.slots+1, other.pods[:len(other.pods)-1]
 			s.nodeOf[pod] = int32(node)
 		}
 	}

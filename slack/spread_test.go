@@ -65,10 +65,20 @@ func TestSpread(t *testing.T) {
 			}
 			plan := tracker.Next(now)
 			placed := tracker.Capacity().Placeable(plan, pods)
-			if plan.placeholders() != tc.count || plan.Spread.PerDomain != tc.perDomain || placed != tc.placed || plan.Feasible == (tc.reason != "") ||
+			if plan.placeholders() != tc.count || plan.Spread.PerDomain != tc.perDomain || placed != tc.placed ||
+				plan.Feasible == (tc.reason != "") ||
 				!strings.Contains(strings.Join(plan.Reasons, "; "), tc.reason) {
-				t.Errorf("%d placeholders, %d per domain, %d fit, reasons %q; want %d, %d, %d, %q", plan.placeholders(), plan.Spread.PerDomain, placed,
-					plan.Reasons, tc.count, tc.perDomain, tc.placed, tc.reason)
+				t.Errorf(
+					"%d placeholders, %d per domain, %d fit, reasons %q; want %d, %d, %d, %q",
+					plan.placeholders(),
+					plan.Spread.PerDomain,
+					placed,
+					plan.Reasons,
+					tc.count,
+					tc.perDomain,
+					tc.placed,
+					tc.reason,
+				)
 			}
 			for _, group := range plan.Groups {
 				template := podTemplate(tc.policy, group)
@@ -86,7 +96,11 @@ func TestSpread(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(plan.Groups, func(g Group) bool { return g.Mirror != nil })
-	if template := podTemplate(mirrored, plan.Groups[i]); template.Labels[spreadLabel] != "" || len(template.Spec.TopologySpreadConstraints) != 0 {
+	if template := podTemplate(
+		mirrored,
+		plan.Groups[i],
+	); template.Labels[spreadLabel] != "" ||
+		len(template.Spec.TopologySpreadConstraints) != 0 {
 		t.Errorf("mirrors have %s", fmt.Sprint(template.Labels, template.Spec.TopologySpreadConstraints))
 	}
 }

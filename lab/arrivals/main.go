@@ -65,7 +65,11 @@ func run(folder, out string, share float64) error {
 		Missing: []recording.Missing{{What: "usage and nodes", Why: "not in the trace"}},
 	}}
 	node := recording.NewNode("azure-0", recording.Amounts(v1.ResourceList{
-		v1.ResourceCPU: resource.MustParse("16"), v1.ResourceMemory: resource.MustParse("112Gi"), v1.ResourcePods: resource.MustParse("110"),
+		v1.ResourceCPU: resource.MustParse(
+			"16",
+		),
+		v1.ResourceMemory: resource.MustParse("112Gi"),
+		v1.ResourcePods:   resource.MustParse("110"),
 	}))
 	r.Nodes = append(r.Nodes, node)
 	for i := range machines {
@@ -73,8 +77,10 @@ func run(folder, out string, share float64) error {
 		if m.end <= start {
 			continue
 		}
-		pod := recording.Pod{Object: m.pod(i), Created: m.created - start, Scheduled: m.created - start, Started: m.created - start,
-			Ended: m.end - start, Node: node.Object.Name}
+		pod := recording.Pod{
+			Object: m.pod(i), Created: m.created - start, Scheduled: m.created - start, Started: m.created - start,
+			Ended: m.end - start, Node: node.Object.Name,
+		}
 		if m.end == recording.Never {
 			pod.Ended = recording.Never
 		}
@@ -128,7 +134,12 @@ func read(folder string, share float64) (machines []machine, first, last int64, 
 		return nil, 0, 0, err
 	}
 	if len(created) == 0 || len(created) != len(ended) {
-		return nil, 0, 0, fmt.Errorf("%s: found %d lines of arrivals and %d of run times: must be equal and more than 0", folder, len(created), len(ended))
+		return nil, 0, 0, fmt.Errorf(
+			"%s: found %d lines of arrivals and %d of run times: must be equal and more than 0",
+			folder,
+			len(created),
+			len(ended),
+		)
 	}
 	first = math.MaxInt64
 	batch := 0

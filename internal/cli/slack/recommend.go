@@ -226,11 +226,19 @@ func summary(wait string, goal *slack.Goal, found *slack.Recommendation) string 
 		return fmt.Sprintf("no slack is needed: without slack the wait p%v is %s, and %s longer than %s",
 			goal.Percent, time(&found.None), countWaited(&found.None, goal), goal.Wait)
 	case found.Best == nil:
-		return fmt.Sprintf("no policy reaches %s: nearest is %s with a wait p%v of %s; %s longer than %s, in bursts larger than any slack up "+
-			"to a rate of 200%% and twice the largest burst", wait, found.Nearest.Name, goal.Percent, time(found.Nearest),
-			countWaited(found.Nearest, goal), goal.Wait)
+		return fmt.Sprintf(
+			"no policy reaches %s: nearest is %s with a wait p%v of %s; %s longer than %s, in bursts larger than any slack up "+
+				"to a rate of 200%% and twice the largest burst",
+			wait,
+			found.Nearest.Name,
+			goal.Percent,
+			time(found.Nearest),
+			countWaited(found.Nearest, goal),
+			goal.Wait,
+		)
 	}
-	text := fmt.Sprintf("recommended: %s, cost %s, of it slack %s", found.Best.Name, format.Plain(found.Best.Cost), format.Plain(found.Best.SlackCost))
+	text := fmt.Sprintf("recommended: %s, cost %s, of it slack %s",
+		found.Best.Name, format.Plain(found.Best.Cost), format.Plain(found.Best.SlackCost))
 	if found.Rate != nil && found.Rate.Cost > 0 {
 		low, high := ratios(found.Best, found.Rate)
 		text += fmt.Sprintf("; %.2f of the cost of %s, the cheapest rate (%.2f to %.2f in parts)", found.Best.Cost/found.Rate.Cost,
@@ -269,8 +277,13 @@ func printFrontier(out io.Writer, o *base.Output, goal *slack.Goal, r *recommend
 	t := base.NewTable("policy", "cost", name, "in parts", "longer")
 	for i := range r.Frontier {
 		c := &r.Frontier[i]
-		t.AddRow(format.Shorten(c.Name, 34), format.Plain(c.Cost), seconds(c.WaitSeconds), seconds(c.WaitRange[0])+"-"+seconds(c.WaitRange[1]),
-			c.Longer)
+		t.AddRow(
+			format.Shorten(c.Name, 34),
+			format.Plain(c.Cost),
+			seconds(c.WaitSeconds),
+			seconds(c.WaitRange[0])+"-"+seconds(c.WaitRange[1]),
+			c.Longer,
+		)
 	}
 	t.Print(out, o)
 	fmt.Fprintln(out, wrap(fmt.Sprintf("%d policies simulated over %s.", r.Simulated, format.Of(r.Pods, "pod")), ""))
@@ -294,8 +307,10 @@ func (o *recommendOptions) printPolicy(out io.Writer, policy *v1alpha1.ResourceS
 	}
 	maps.DeleteFunc(spec, func(field string, value any) bool { return reflect.DeepEqual(value, unset[field]) })
 	raw, err := yaml.Marshal(map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind, "metadata": map[string]any{"name": cmp.Or(policy.Name, "default")},
-		"spec": spec,
+		"apiVersion": v1alpha1.GroupVersion.String(),
+		"kind":       v1alpha1.Kind,
+		"metadata":   map[string]any{"name": cmp.Or(policy.Name, "default")},
+		"spec":       spec,
 	})
 	if err != nil {
 		return err
