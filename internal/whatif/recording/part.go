@@ -180,8 +180,8 @@ func (in *Part) Seconds() int64 { return in.seconds }
 // Input returns the nodes and pods to simulate. It reads Measured, Reschedule and Pack of the source.
 func (in *Part) Input(s Source) Input {
 	out := Input{
-		Part: in, Nodes: slices.Clone(in.nodes), References: in.objects.Referred(), Workloads: in.objects.Workloads, End: in.seconds, Start: in.Time(0),
-		Warnings: in.objects.Warnings, HasLimits: true, Kubernetes: in.objects.Kubernetes,
+		Part: in, Nodes: slices.Clone(in.nodes), References: in.objects.Referred(), Workloads: in.objects.Workloads, End: in.seconds,
+		Start: in.Time(0), Warnings: in.objects.Warnings, HasLimits: true, Kubernetes: in.objects.Kubernetes,
 	}
 	c := partConverter{Part: in, source: s, nodes: map[string][]Node{}, groups: groups{}}
 	for _, n := range in.nodes {
