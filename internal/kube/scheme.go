@@ -19,7 +19,9 @@ import (
 // Scheme returns a new scheme with every type that Plimsoll reads or writes: the types
 // of Kubernetes, CRDs, ResourceSlack, ClusterCapacity and Open Cluster Management.
 func Scheme() *runtime.Scheme {
-	return SchemeWith(func(s *runtime.Scheme) error { return errors.Join(clusterv1.Install(s), capacityv1alpha1.AddToScheme(s)) })
+	return SchemeWith(func(s *runtime.Scheme) error {
+		return errors.Join(clusterv1.Install(s), capacityv1alpha1.AddToScheme(s))
+	})
 }
 
 // SchemeWith is Scheme with other types for managed clusters and their capacity. Programs that read the clusters of a hub use
