@@ -78,7 +78,7 @@ func (c *ClusterCapacity) DeepCopyObject() runtime.Object {
 // DeepCopyObject implements runtime.Object.
 func (l *ClusterCapacityList) DeepCopyObject() runtime.Object {
 	out := *l
-	l.ListMeta.DeepCopyInto(&out.ListMeta)
+	l.DeepCopyInto(&out.ListMeta)
 	out.Items = make([]ClusterCapacity, len(l.Items))
 	for i := range l.Items {
 		out.Items[i] = *l.Items[i].DeepCopyObject().(*ClusterCapacity)

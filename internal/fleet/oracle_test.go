@@ -200,6 +200,8 @@ func (o *oracle) scoreOf(p *Prioritizer, i int) *big.Rat {
 			return rat(100)
 		}
 		return truncate(x)
+	case FitReplicas, FitWait, FitCost: // not drawn: TestRequireFit has them
+		return nil
 	case ResourceAllocatableCPU, ResourceAllocatableMemory:
 		resource := int(p.Kind - ResourceAllocatableCPU)
 		var amounts []int64

@@ -136,7 +136,11 @@ func compileWorkload(p *v1beta1.Placement, spec *WorkloadSpec, object []byte) (*
 			return nil, errors.New(field + err.Error())
 		}
 		if head.Kind == "" { // metadata and spec
-			object = slices.Concat([]byte(`{"kind":"PodTemplate","metadata":{"namespace":"`+p.Namespace+`"},"template":`), object, []byte("}"))
+			object = slices.Concat(
+				[]byte(`{"kind":"PodTemplate","metadata":{"namespace":"`+p.Namespace+`"},"template":`),
+				object,
+				[]byte("}"),
+			)
 		}
 	}
 	w, err := capacity.ReadWorkload(object)

@@ -86,7 +86,13 @@ func TestRequireFit(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", cluster, reasons[cluster], want)
 		}
 	}
-	if _, message := reasonOf(t, r); !strings.Contains(message, "the workload does not fit 5 clusters (cluster1: 0 replicas fit of 1: needs 30 CPU") {
+	if _, message := reasonOf(
+		t,
+		r,
+	); !strings.Contains(
+		message,
+		"the workload does not fit 5 clusters (cluster1: 0 replicas fit of 1: needs 30 CPU",
+	) {
 		t.Errorf("got %s", message)
 	}
 }
@@ -137,7 +143,8 @@ func TestBadWorkloads(t *testing.T) {
 			t.Errorf("%.50s: decisions are not kept", text)
 		}
 		for _, c := range r.Conditions {
-			if c.Type == clusterv1beta1.PlacementConditionMisconfigured && (c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, want)) {
+			if c.Type == clusterv1beta1.PlacementConditionMisconfigured &&
+				(c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, want)) {
 				t.Errorf("%.50s: got %s, want %s", text, c.Message, want)
 			}
 		}

@@ -424,10 +424,12 @@ func TestShadow(t *testing.T) {
 		deployment := find[appsv1.Deployment](t, objects, "Deployment", "plimsoll-shadow")
 		pod := deployment.Spec.Template.Spec
 		args := strings.Join(pod.Containers[0].Args, " ")
-		if deployment.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType || !strings.HasPrefix(args, "shadow --folder=/var/lib/shadow ") {
+		if deployment.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType ||
+			!strings.HasPrefix(args, "shadow --folder=/var/lib/shadow ") {
 			t.Errorf("strategy %s, arguments %s", deployment.Spec.Strategy.Type, args)
 		}
-		if strings.Contains(values, "low-risk") && !strings.HasSuffix(args, "--candidate=predicted --candidate=low-risk --profile=default") {
+		if strings.Contains(values, "low-risk") &&
+			!strings.HasSuffix(args, "--candidate=predicted --candidate=low-risk --profile=default") {
 			t.Errorf("arguments %s", args)
 		}
 		claim := ""

@@ -72,6 +72,16 @@ func TestPlacementByFit(t *testing.T) {
 		}
 		c := meta.FindStatusCondition(p.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
 		return c != nil && strings.Contains(c.Message, "the workload does not fit 2 clusters") &&
-			strings.Contains(c.Message, "cluster1: 0 replicas fit of 1: needs 30 CPU on one node; the largest free node of cluster1 has 16"), nil
+			strings.Contains(
+				c.Message,
+				"cluster1: 0 replicas fit of 1: needs 30 CPU on one node; the largest free node of cluster1 has 16",
+			), nil
 	})
+	table, _ := mustPlimsoll(t, "placement", "fit", "-f", "../../examples/placement/fit/workload.yaml", "--kubeconfig", h.Kubeconfig)
+	if !strings.Contains(table, "cluster1") || !strings.Contains(table, "cluster2") {
+		t.Errorf("fit of the clusters of the hub:\n%s", table)
+	}
+	if changes, _ := mustPlimsoll(t, "placement", "rebalance", "--dry-run", "--kubeconfig", h.Kubeconfig); changes == "" {
+		t.Error("rebalance prints nothing")
+	}
 }

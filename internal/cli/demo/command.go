@@ -91,7 +91,12 @@ interrupted. All files and processes are removed.`,
 	flags.IntVar(&o.port, "port", 0, "port of the live page on 127.0.0.1 (default any free port)")
 	flags.StringVar(&o.autoscaler, "autoscaler", slack.StandIn, "autoscaler of the scenario slack: stand-in (built into the demo) "+
 		"or karpenter (Karpenter with simulated machines, built from the project's directory; its metrics port listens on all addresses)")
-	flags.StringSliceVar(&o.scenarios, "scenario", nil, "scenarios to run: "+strings.Join(names, ", ")+" (default all but "+shadow.Scenario+")")
+	flags.StringSliceVar(
+		&o.scenarios,
+		"scenario",
+		nil,
+		"scenarios to run: "+strings.Join(names, ", ")+" (default all but "+shadow.Scenario+")",
+	)
 	base.CompleteWith(cmd, "autoscaler", slack.StandIn, slack.Karpenter)
 	base.CompleteWith(cmd, "scenario", names...)
 	return cmd

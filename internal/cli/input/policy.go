@@ -13,7 +13,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 

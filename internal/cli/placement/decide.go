@@ -15,7 +15,7 @@ import (
 
 // NewCommand returns the command plimsoll placement.
 func NewCommand() *cobra.Command {
-	return base.NewGroup("placement", "Decide placements, explain their decisions, and show which clusters a workload fits",
+	return base.NewGroup("placement", "Decide and explain placements, and show where a workload fits",
 		newDecideCommand(), newExplainCommand(), newFitCommand(), newRebalanceCommand())
 }
 

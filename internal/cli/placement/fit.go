@@ -48,7 +48,7 @@ ManifestWork; several objects form one workload. The clusters are those of the h
 as their agents report them in ClusterCapacities. The numbers are never too high; see
 docs/placement.md. Nothing is changed.`,
 		Example: `  plimsoll placement fit -f deployment.yaml
-  plimsoll placement fit -f pod.yaml --replicas 20 --snapshot cluster.tar.gz
+  plimsoll placement fit -f pod.yaml --replicas 20 --snapshot s.tar.gz
   plimsoll placement fit -f pod.yaml --local`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },

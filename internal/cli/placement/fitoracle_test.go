@@ -132,8 +132,8 @@ func loose(drawn []string) bool {
 // TestFitOracle compares fits with the real scheduler, which schedules replicas one by one until one fits on no node: a fit is never
 // higher, and with the exceptions of loose at most 10 % lower.
 func TestFitOracle(t *testing.T) {
-	config, err := engine.NamedConfig{}, error(nil)
-	if config, err = engine.ReadConfig("default"); err != nil {
+	config, err := engine.ReadConfig("default")
+	if err != nil {
 		t.Fatal(err)
 	}
 	scheduler, err := config.Config()

@@ -28,7 +28,7 @@ func newRebalanceCommand() *cobra.Command {
 	var o rebalanceOptions
 	cmd := &cobra.Command{
 		Use:   "rebalance --dry-run [-f FILE_OR_DIR... | --snapshot FILE]",
-		Short: "Show which decisions would change if placements were decided anew",
+		Short: "Show which decisions would change if made anew",
 		Long: `Show which decisions would change if placements were decided anew, each as if it had no
 decisions yet and its pods were not running, and all others kept theirs. The gain is the
 difference of the totals of the clusters. Nothing moves by itself, and this command
@@ -83,7 +83,12 @@ func (o *rebalanceOptions) run(cmd *cobra.Command) error {
 		}
 		t := base.NewTable("placement", "from", "to", "gain")
 		for _, m := range result.Moves {
-			t.AddRow(types.NamespacedName{Namespace: m.Namespace, Name: m.Name}, strings.Join(m.From, ", "), strings.Join(m.To, ", "), m.Gain)
+			t.AddRow(
+				types.NamespacedName{Namespace: m.Namespace, Name: m.Name},
+				strings.Join(m.From, ", "),
+				strings.Join(m.To, ", "),
+				m.Gain,
+			)
 		}
 		t.Print(out, &o.output)
 	})

@@ -19,18 +19,20 @@ import (
 // integrated maps each command that reads a cluster or a load source to the integration test that
 // runs it.
 var integrated = map[string]string{
-	"plimsoll compare":           "TestOnCluster",
-	"plimsoll doctor":            "TestPlimsollOnAHub",
-	"plimsoll explain pod":       "TestSnapshot",
-	"plimsoll load top":          "TestMetricsServer",
-	"plimsoll placement explain": "TestPlimsollOnAHub",
-	"plimsoll record":            "TestRealPrometheus",
-	"plimsoll score":             "TestExplainLive",
-	"plimsoll shadow":            "TestShadowCommand",
-	"plimsoll slack plan":        "TestExplainLive",
-	"plimsoll slack status":      "TestSlackMirrors",
-	"plimsoll snapshot":          "TestSnapshot",
-	"plimsoll tune":              "TestOnCluster",
+	"plimsoll compare":             "TestOnCluster",
+	"plimsoll doctor":              "TestPlimsollOnAHub",
+	"plimsoll explain pod":         "TestSnapshot",
+	"plimsoll load top":            "TestMetricsServer",
+	"plimsoll placement explain":   "TestPlimsollOnAHub",
+	"plimsoll placement fit":       "TestPlacementByFit",
+	"plimsoll placement rebalance": "TestPlacementByFit",
+	"plimsoll record":              "TestRealPrometheus",
+	"plimsoll score":               "TestExplainLive",
+	"plimsoll shadow":              "TestShadowCommand",
+	"plimsoll slack plan":          "TestExplainLive",
+	"plimsoll slack status":        "TestSlackMirrors",
+	"plimsoll snapshot":            "TestSnapshot",
+	"plimsoll tune":                "TestOnCluster",
 }
 
 // files maps the files of readers in the documentation to files of the project.
@@ -45,7 +47,9 @@ var files = map[string]string{
 	"policy.yaml":          "examples/slack/policy.yaml",
 	"s.tar.gz":             "examples/snapshot/low-risk.tar.gz",
 	"week.plrec":           "examples/recording/week.plrec",
-	"hub.yaml":             "examples/placement/prioritizers/fleet.yaml",
+	"deployment.yaml":      "examples/placement/fit/workload.yaml",
+	"pod.yaml":             "examples/placement/fit/workload.yaml",
+	"hub.yaml":             "examples/placement/prioritizers",
 	"placement.yaml":       "examples/placement/prioritizers/placement.yaml",
 }
 

@@ -41,7 +41,7 @@ func newRecommendCommand() *cobra.Command {
 	o := recommendOptions{source: recording.Source{Pack: 0}}
 	cmd := &cobra.Command{
 		Use:   "recommend (--recording FILE | --trace TRACE | --generate SPEC) --autoscaler SPEC --wait p99=5s",
-		Short: "Recommend the cheapest policy with which pods wait at most a given time",
+		Short: "Recommend the cheapest policy that keeps waits short",
 		Long: `Find the cheapest slack policy with which a percentage of the pods has a node within a
 time: a rate, a minimum, or a schedule of minimums by the hour of working days and
 weekends. The pods are those of a recording, a trace or a generated cluster, as in

@@ -98,11 +98,7 @@ func (c *Controller) apply(ctx context.Context, t *policyTracker, plan slack.Pla
 	if err != nil {
 		return outcome{}, err
 	}
-	if !c.hasStrategy() {
-		for _, object := range desired {
-			removeStrategy(object)
-		}
-	}
+	c.dropStrategies(desired)
 	w := newWriter(c, existing, t.slow)
 	defer w.recordSlow(c.now())
 	for _, object := range desired {
@@ -126,6 +122,16 @@ func (c *Controller) apply(ctx context.Context, t *policyTracker, plan slack.Pla
 	w.answers = backend.Answers(w.held)
 	w.ignoresStrategy = policy.Spec.ProvisioningStrategy != "" && backend.Virtual && !c.hasStrategy()
 	return w.outcome, nil
+}
+
+// dropStrategies removes the strategies of objects if the API server refuses them.
+func (c *Controller) dropStrategies(objects []*unstructured.Unstructured) {
+	if c.hasStrategy() {
+		return
+	}
+	for _, object := range objects {
+		removeStrategy(object)
+	}
 }
 
 // inTurn returns groups in the order in which they are written: the groups of the rate, then one group of

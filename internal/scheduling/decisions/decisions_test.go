@@ -54,7 +54,8 @@ func TestRecorder(t *testing.T) {
 	}
 	d := list.Items[0]
 	if names != "p4 p3 p2 " || d.Node.Total != 10 || d.Scored != 3 || d.Next.Name != "n1" || d.Next.Total != 30 || d.Node.Scores[0] != (Score{"P", 5, 10}) ||
-		d.Node.CPUAllocatable != 4000 || d.Node.Load.CPU != 0.5 ||
+		d.Node.CPUAllocatable != 4000 ||
+		d.Node.Load.CPU != 0.5 ||
 		d.Next.Load != nil {
 		t.Errorf("%s, %+v", names, d)
 	}

@@ -63,7 +63,16 @@ func expect(known *[classes]classEstimate, w *workloadEstimate, request float64)
 		}
 	}
 	mean := unit + w.gain*(w.mean-unit)
-	return Estimate{Mean: mean, Unknown: w.unknown, Pod: w.pod, Time: w.time, Pods: w.pods, Wave: w.wave, class: class.class, square: w.square}
+	return Estimate{
+		Mean:    mean,
+		Unknown: w.unknown,
+		Pod:     w.pod,
+		Time:    w.time,
+		Pods:    w.pods,
+		Wave:    w.wave,
+		class:   class.class,
+		square:  w.square,
+	}
 }
 
 // classState estimates what is known of a class.

@@ -70,8 +70,11 @@ func TestImportIgnoresImpossibleValues(t *testing.T) {
 	l := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600})
 	pastOf := func(u PastUsage) []Past { return []Past{{Namespace: "default", Kind: "Job", Name: "a", CPU: u}} }
 	for _, u := range []PastUsage{
-		{Seconds: 60, Mean: 1, Request: 1}, {Pods: 1, Mean: 1, Request: 1}, {Pods: 1, Seconds: 60, Mean: -1, Request: 1},
-		{Pods: math.NaN(), Seconds: 60, Mean: 1, Request: 1}, {Pods: 1, Seconds: 60, Mean: math.NaN(), Request: 1},
+		{Seconds: 60, Mean: 1, Request: 1},
+		{Pods: 1, Mean: 1, Request: 1},
+		{Pods: 1, Seconds: 60, Mean: -1, Request: 1},
+		{Pods: math.NaN(), Seconds: 60, Mean: 1, Request: 1},
+		{Pods: 1, Seconds: 60, Mean: math.NaN(), Request: 1},
 		{Pods: 1, Seconds: 60, Mean: 1, Request: math.Inf(1)},
 	} {
 		l.Import(pastOf(u), 0, 0)

@@ -120,8 +120,13 @@ func validateUsage(resource string, u *predict.PastUsage) error {
 		field      string
 		value, low float64
 	}{
-		{"pods", u.Pods, 0}, {"seconds", u.Seconds, 0}, {"mean", u.Mean, 0}, {"request", u.Request, 0},
-		{"cosine", u.Cosine, -maxValue}, {"sine", u.Sine, -maxValue}, {"days", u.Days, 0},
+		{"pods", u.Pods, 0},
+		{"seconds", u.Seconds, 0},
+		{"mean", u.Mean, 0},
+		{"request", u.Request, 0},
+		{"cosine", u.Cosine, -maxValue},
+		{"sine", u.Sine, -maxValue},
+		{"days", u.Days, 0},
 	} {
 		if !(f.value >= f.low && f.value <= maxValue) {
 			return fmt.Errorf("%s.%s: invalid value %v: must be in [%g, %g]", resource, f.field, f.value, f.low, float64(maxValue))

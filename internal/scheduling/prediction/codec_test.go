@@ -44,8 +44,16 @@ func TestRoundTrip(t *testing.T) {
 		usage := rapid.Custom(func(t *rapid.T) predict.PastUsage {
 			value := rapid.Float64Range(0, 1e15)
 			return predict.PastUsage{
-				Pods: value.Draw(t, "pods"), Seconds: value.Draw(t, "seconds"), Mean: value.Draw(t, "mean"),
-				Request: value.Draw(t, "request"), Cosine: -value.Draw(t, "cosine"), Sine: value.Draw(t, "sine"), Days: value.Draw(t, "days"),
+				Pods:    value.Draw(t, "pods"),
+				Seconds: value.Draw(t, "seconds"),
+				Mean:    value.Draw(t, "mean"),
+				Request: value.Draw(
+					t,
+					"request",
+				),
+				Cosine: -value.Draw(t, "cosine"),
+				Sine:   value.Draw(t, "sine"),
+				Days:   value.Draw(t, "days"),
 			}
 		})
 		n := rapid.IntRange(0, 20).Draw(t, "workloads")

@@ -29,8 +29,12 @@ func TestTimeSeries(t *testing.T) {
 	o.Record = true
 	later := append([]float64{0}, slices.Repeat([]float64{1}, 10)...)
 	want := &result.TimeSeries{
-		EverySeconds: 60, HighestLoads: append([]float64{1}, slices.Repeat([]float64{1.5}, 10)...), OverloadedNodes: later, OvercommittedNodes: later, PendingPods: later,
-		NodesUsed: slices.Repeat([]float64{2}, 11),
+		EverySeconds:       60,
+		HighestLoads:       append([]float64{1}, slices.Repeat([]float64{1.5}, 10)...),
+		OverloadedNodes:    later,
+		OvercommittedNodes: later,
+		PendingPods:        later,
+		NodesUsed:          slices.Repeat([]float64{2}, 11),
 		// All CPU is used and half of it requested: a load risk of 1, weighted by 0.5. With
 		// the third pod the limits are 6 of 4 cores and the requests 3: a limit risk of
 		// 1 - (4-3)/(6-3), also weighted by 0.5.

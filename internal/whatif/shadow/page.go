@@ -194,7 +194,8 @@ func (r *Report) Tables() []Table {
 	nodes := func(v *Verdict) []result.OverloadTime { return v.Nodes }
 	workloads := func(v *Verdict) []result.OverloadTime { return v.Workloads }
 	for _, t := range []Table{
-		r.concerned("Overloaded nodes, minutes", "node", r.Nodes, nodes), r.concerned("Affected workloads, pod minutes", "workload", r.Workloads, workloads),
+		r.concerned("Overloaded nodes, minutes", "node", r.Nodes, nodes),
+		r.concerned("Affected workloads, pod minutes", "workload", r.Workloads, workloads),
 	} {
 		if len(t.Rows) > 0 {
 			tables = append(tables, t)
