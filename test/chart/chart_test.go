@@ -135,7 +135,7 @@ func TestRenders(t *testing.T) {
 		"from Prometheus":   {alone("scheduler", ", podUsage: {type: Prometheus, address: 'http://p:9090'}"), []string{"scheduler"}, map[string]int{"ClusterRole": 0, "ClusterRoleBinding": 2, "RoleBinding": 2, "ConfigMap": 1}},
 		"the controller":    {alone("controller", ""), []string{"controller"}, map[string]int{"CustomResourceDefinition": 1, "PriorityClass": 0, "Role": 1, "ConfigMap": 0}},
 		"placeholder pods":  {alone("controller", ", placeholderNamespace: p"), []string{"controller"}, map[string]int{"PriorityClass": 1, "Role": 2, "RoleBinding": 2}},
-		"placements only":   {alone("controller", ", controllers: [placement]"), []string{"controller"}, map[string]int{"CustomResourceDefinition": 0, "PriorityClass": 0}},
+		"placements only":   {alone("controller", ", controllers: [placement]"), []string{"controller"}, map[string]int{"CustomResourceDefinition": 1, "PriorityClass": 0}},
 		"the load-watcher":  {alone("loadWatcher", ""), []string{"load-watcher"}, map[string]int{"Lease": 0, "Role": 0, "ClusterRole": 1}},
 		"the agent":         {alone("agent", ", clusterName: c, hub: {kubeconfig: k}"), []string{"agent"}, map[string]int{"CustomResourceDefinition": 1, "Secret": 1, "ClusterRole": 1}},
 		"the shadow":        {alone("shadow", ""), []string{"shadow"}, map[string]int{"ClusterRole": 1, "Role": 0, "PersistentVolumeClaim": 1, "PodDisruptionBudget": 0, "Lease": 0}},

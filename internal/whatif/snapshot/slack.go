@@ -7,7 +7,8 @@ import "strings"
 var slackRule = object("resourceslack", fields{
 	"spec": in(fields{
 		"minRate": keep, "allowHighRate": keep, "base": keep, "granularity": keep, "coverBiggestPod": keep,
-		"maxPlaceholders": keep, "backend": keep,
+		"maxPlaceholders": keep, "backend": keep, "minimum": keep, "maximum": keep, "schedules": keep, "provisioningStrategy": keep,
+		"spread":            in(fields{"topologyKey": key, "minPerDomain": keep}),
 		"pool":              in(fields{"nodeSelector": labels, "tolerations": tolerations}),
 		"mirrors":           in(fields{"namespaceSelector": labelSelector, "maxPerWorkload": keep, "maxPerNamespace": keep}),
 		"priorityClassName": named("priorityclass"),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -26,6 +27,14 @@ func TestSlackSpecIsKept(t *testing.T) {
 			MaxPerWorkload:    new(int32(3)), MaxPerNamespace: new(int32(9)),
 		},
 		Backend: v1alpha1.BackendCapacityBuffer, PriorityClassName: "slack",
+		Minimum: &v1alpha1.Amount{CPU: new(resource.MustParse("8")), Memory: new(resource.MustParse("32Gi")), Placeholders: new(int32(2))},
+		Maximum: &v1alpha1.Amount{CPU: new(resource.MustParse("80"))},
+		Schedules: []v1alpha1.Schedule{{
+			Days: "Mon-Fri", From: "07:30", To: "19:00", TimeZone: "Europe/Berlin", MinRate: "20%",
+			Minimum: &v1alpha1.Amount{CPU: new(resource.MustParse("16"))},
+		}},
+		Spread:               &v1alpha1.Spread{TopologyKey: "topology.kubernetes.io/zone", MinPerDomain: new(int32(1))},
+		ProvisioningStrategy: "buffer.x-k8s.io/active-capacity",
 	}
 	for i, value := 0, reflect.ValueOf(spec); i < value.NumField(); i++ {
 		if value.Field(i).IsZero() {
