@@ -34,7 +34,7 @@ decisions yet and its pods were not running, and all others kept theirs. The gai
 difference of the totals of the clusters. Nothing moves by itself, and this command
 changes nothing either: to move a workload, exclude the cluster in its placement.`,
 		Example: `  plimsoll placement rebalance --dry-run
-  plimsoll placement rebalance --dry-run -f hub.yaml -o json`,
+  plimsoll placement rebalance --dry-run -f hub/ -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}

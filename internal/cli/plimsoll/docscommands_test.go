@@ -49,7 +49,9 @@ var files = map[string]string{
 	"week.plrec":           "examples/recording/week.plrec",
 	"deployment.yaml":      "examples/placement/fit/workload.yaml",
 	"pod.yaml":             "examples/placement/fit/workload.yaml",
-	"hub.yaml":             "examples/placement/prioritizers",
+	"hub.yaml":             "examples/placement/prioritizers/fleet.yaml",
+	"hub/fleet.yaml":       "examples/placement/prioritizers/fleet.yaml",
+	"hub/placement.yaml":   "examples/placement/prioritizers/placement.yaml",
 	"placement.yaml":       "examples/placement/prioritizers/placement.yaml",
 }
 
@@ -201,7 +203,10 @@ func readsCluster(cmd *cobra.Command) bool {
 
 // hasInput reports whether a flag of a command sets its input.
 func hasInput(cmd *cobra.Command) bool {
-	for _, name := range []string{"filename", "snapshot", "recording", "generate", "trace"} {
+	for _, name := range []string{"filename", "snapshot", "recording", "generate", "trace", "clusters"} {
+		if name == "filename" && cmd.Flags().Lookup("clusters") != nil {
+			continue // the workload, whose clusters are another input
+		}
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed {
 			return true
 		}
