@@ -9,7 +9,7 @@ import (
 
 // TestTrialIsRarelyWrong has errors of the model that are no larger than those of requests: equal in distribution, with any
 // distribution. On average the model steps aside at most once in 1,000 windows: 100 trials of 200 windows, 20,000 windows, may step
-// aside 20 times, and by more than 3 deviations of that, 33 times, in none of 300 runs.
+// aside 20 times. With 300 other seeds each, they did so at most 6 times.
 func TestTrialIsRarelyWrong(t *testing.T) {
 	for name, draw := range map[string]func(r *rand.Rand) float64{
 		"similar errors": func(r *rand.Rand) float64 { return 0.9 + 0.2*r.Float64() },
@@ -28,7 +28,7 @@ func TestTrialIsRarelyWrong(t *testing.T) {
 				}
 			}
 		}
-		if wrong > 33 {
+		if wrong > 20 {
 			t.Errorf("%s: stepped aside in %d of 100 trials of 200 windows", name, wrong)
 		}
 	}
