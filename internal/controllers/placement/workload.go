@@ -24,10 +24,10 @@ var referenced = map[string]schema.GroupVersion{
 // readWorkload updates the workload of a placement in the state, and reports whether it is an object that another client can change. It
 // returns an error if the object could not be read for a reason that may pass.
 func (c *Controller) readWorkload(ctx context.Context, p *v1beta1.Placement) (hasReference bool, err error) {
-	spec, invalid := fleet.WorkloadOf(p)
-	if invalid != nil || spec == nil || spec.Ref == nil {
-		c.state.SetWorkload(p, nil, nil) // which reports that the workload is invalid
-		return false, nil
+	spec, err := fleet.WorkloadOf(p)
+	if err != nil || spec == nil || spec.Ref == nil {
+		c.state.SetWorkload(p, nil, nil)
+		return false, nil //nolint:nilerr // SetWorkload reports that the workload is invalid
 	}
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(referenced[spec.Ref.Kind].WithKind(spec.Ref.Kind))

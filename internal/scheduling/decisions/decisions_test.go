@@ -53,7 +53,8 @@ func TestRecorder(t *testing.T) {
 		names += d.Pod + " "
 	}
 	d := list.Items[0]
-	if names != "p4 p3 p2 " || d.Node.Total != 10 || d.Scored != 3 || d.Next.Name != "n1" || d.Next.Total != 30 || d.Node.Scores[0] != (Score{"P", 5, 10}) ||
+	if names != "p4 p3 p2 " || d.Node.Total != 10 || d.Scored != 3 || d.Next.Name != "n1" || d.Next.Total != 30 ||
+		d.Node.Scores[0] != (Score{"P", 5, 10}) ||
 		d.Node.CPUAllocatable != 4000 ||
 		d.Node.Load.CPU != 0.5 ||
 		d.Next.Load != nil {

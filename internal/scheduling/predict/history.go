@@ -76,7 +76,7 @@ type past struct {
 
 // add adds the history of a pod that counts as some pods.
 func (p *past) add(h *history, base, pods float64) {
-	if h.seconds < minimumForPast || pods <= 0 {
+	if h.seconds <= 0 || pods <= 0 {
 		return
 	}
 	p.pods += pods
@@ -84,9 +84,6 @@ func (p *past) add(h *history, base, pods float64) {
 	p.seconds += (h.seconds - p.seconds) * pods / p.pods
 	p.base += (base - p.base) * pods / p.pods
 }
-
-// minimumForPast is the length in seconds of a history below which it is dropped when the pod ends.
-const minimumForPast = 60
 
 // pool is the usage of the pods of a workload, present and past, in one reading. Variances are in the unit of square.
 type pool struct {
