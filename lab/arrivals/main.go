@@ -115,6 +115,23 @@ func (m *machine) pod(number int) *v1.Pod {
 	}
 }
 
+// readArrivals reads the lines of arrivals, and those of the run times of the same machines.
+func readArrivals(folder string) (created, ended []string, err error) {
+	created, err = readLines(filepath.Join(folder, "v1.dev.txt.gz"))
+	if err != nil {
+		return nil, nil, err
+	}
+	ended, err = readLines(filepath.Join(folder, "v1.dev.c2100000.txt.gz"))
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(created) == 0 || len(created) != len(ended) {
+		return nil, nil, fmt.Errorf("%s: found %d lines of arrivals and %d of run times: must be equal and more than 0",
+			folder, len(created), len(ended))
+	}
+	return created, ended, nil
+}
+
 // read reads the machines of the trace, and its first and last second.
 func read(folder string, share float64) (machines []machine, first, last int64, err error) {
 	sizes, err := readSizes(filepath.Join(folder, "flav_map.txt"))
@@ -125,21 +142,9 @@ func read(folder string, share float64) (machines []machine, first, last int64, 
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	created, err := readLines(filepath.Join(folder, "v1.dev.txt.gz"))
+	created, ended, err := readArrivals(folder)
 	if err != nil {
 		return nil, 0, 0, err
-	}
-	ended, err := readLines(filepath.Join(folder, "v1.dev.c2100000.txt.gz"))
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	if len(created) == 0 || len(created) != len(ended) {
-		return nil, 0, 0, fmt.Errorf(
-			"%s: found %d lines of arrivals and %d of run times: must be equal and more than 0",
-			folder,
-			len(created),
-			len(ended),
-		)
 	}
 	first = math.MaxInt64
 	batch := 0
