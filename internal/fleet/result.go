@@ -87,9 +87,9 @@ func (s *State) PreviewAnew(key types.NamespacedName, now time.Time) (r *Result,
 }
 
 // decide decides a placement. The lock is not held while expressions are evaluated.
-func (s *State) decide(key types.NamespacedName, now time.Time, preview, anew bool) (*Result, bool) {
+func (s *State) decide(key types.NamespacedName, now time.Time, preview, again bool) (*Result, bool) {
 	for {
-		r, missing := s.tryDecide(key, now, preview, anew)
+		r, missing := s.tryDecide(key, now, preview, again)
 		if missing == nil {
 			return r, r != nil
 		}
@@ -100,7 +100,7 @@ func (s *State) decide(key types.NamespacedName, now time.Time, preview, anew bo
 }
 
 // tryDecide decides a placement, nil if it does not exist. If expressions remain to be evaluated, the result is pending.
-func (s *State) tryDecide(key types.NamespacedName, now time.Time, preview, anew bool) (*Result, *waiting) {
+func (s *State) tryDecide(key types.NamespacedName, now time.Time, preview, again bool) (*Result, *waiting) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.placements[key]
@@ -117,7 +117,7 @@ func (s *State) tryDecide(key types.NamespacedName, now time.Time, preview, anew
 	if preview {
 		index = NewIndex(s.fleet) // the result has buffers of the index
 	}
-	attempt := pass{anew: anew}
+	attempt := pass{again: again}
 	r := s.evaluate(key, p, now, index, &attempt)
 	if len(attempt.missing) > 0 {
 		return &Result{Generation: p.generation, KeepDecisions: true, Pending: true}, &waiting{p.policy, attempt.missing, attempt.cost}
@@ -184,7 +184,7 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 	}
 	request := s.request(p, index, now)
 	s.addFits(key, request)
-	if attempt.anew {
+	if attempt.again {
 		s.forgetChosen(key, request)
 	}
 	request.Members, request.Match = union(s.fleet, sets), s.matcher(p, attempt)

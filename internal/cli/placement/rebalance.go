@@ -28,8 +28,8 @@ func newRebalanceCommand() *cobra.Command {
 	var o rebalanceOptions
 	cmd := &cobra.Command{
 		Use:   "rebalance --dry-run [-f FILE_OR_DIR... | --snapshot FILE]",
-		Short: "Show which decisions would change if made anew",
-		Long: `Show which decisions would change if placements were decided anew, each as if it had no
+		Short: "Show which decisions would change if made again",
+		Long: `Show which decisions would change if placements were decided again, each as if it had no
 decisions yet and its pods were not running, and all others kept theirs. The gain is the
 difference of the totals of the clusters. Nothing moves by itself, and this command
 changes nothing either: to move a workload, exclude the cluster in its placement.`,
