@@ -115,7 +115,7 @@ const (
 	// measured variance has the same weight.
 	priorWorkloads = 4
 	priorPods      = 10
-	// leastMean is the lowest mean of a class in relation to that of its prior.
+	// leastMean is the lowest mean of a class in relation to the mean of its prior.
 	leastMean = 1e-4
 	// minimumVariance keeps precisions finite, maximumVariance bounds what a few workloads or pods can do to the others.
 	minimumVariance = 1e-4
@@ -190,7 +190,7 @@ type workloadEstimate struct {
 	mean, gain float64
 	// unknown is the variance of the estimate, pod and time are the variances between pods and over time, in the unit square.
 	unknown, pod, time, square float64
-	// volatility is the variance over time in relation to that of the class, pods the number of pods behind the estimate, and
+	// volatility is the variance over time in relation to the variance of the class, pods the number of pods behind the estimate, and
 	// class the class of the workload.
 	volatility, pods float64
 	wave             Wave

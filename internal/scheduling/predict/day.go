@@ -7,7 +7,7 @@ const (
 	oneDay = 24 * 3600.0
 	// dayHalfLife is the time in seconds after which a day counts half.
 	dayHalfLife = 7 * oneDay
-	// dayScale is the time in seconds over which random variation looks like that of a day.
+	// dayScale is the time in seconds over which random variation looks like a day.
 	dayScale = oneDay / 4
 )
 

@@ -56,7 +56,7 @@ type workloadState struct {
 	request [Resources]float64
 	past    [Resources]past
 	now     [Resources]pool
-	// volatility is the variance over time of the pods in relation to that of their class.
+	// volatility is the variance over time of the pods in relation to the variance of their class.
 	volatility [Resources]ratio
 	day        [Resources]day
 	estimate   [Resources]workloadEstimate

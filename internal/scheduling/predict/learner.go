@@ -160,7 +160,7 @@ type resourceState struct {
 	timeScale, spread ratio
 	// timeScaleNow and spreadNow are the values that the classes use.
 	timeScaleNow, spreadNow float64
-	// together is the correlation over time of the pods of a workload, common that of the workloads.
+	// together is the correlation over time of the pods of a workload, common the correlation of the workloads.
 	together, common ratio
 }
 
@@ -172,7 +172,7 @@ func (l *Learner) together() float64 {
 	return l.resources[CPU].together.value(0, 1)
 }
 
-// common returns the correlation over time of different workloads, at most that of the pods of a workload.
+// common returns the correlation over time of different workloads, at most the correlation of the pods of a workload.
 func (l *Learner) common() float64 {
 	return min(l.resources[CPU].common.value(0, 1), l.together())
 }

@@ -85,7 +85,7 @@ func (l *Learner) sums(node *NodeReading, found []*PodState, state *nodeState, r
 type observed struct {
 	// gain is how much of the difference from the mean of the workload remains, in [0, 1].
 	gain float64
-	// known is the variance, in the unit of square, by which the observation reduces that of the expectation.
+	// known is the variance, in the unit of square, by which the observation makes the expectation more certain.
 	known float64
 }
 

@@ -9,7 +9,7 @@
 //     the request changes.
 //   - How much a history says depends on its length: the variance of the mean over a time is estimated for each time scale, from
 //     minutes to days.
-//   - The mean of a class is that of its workloads or, where only nodes are measured, is fitted to the load of nodes:
+//   - The mean of a class is the mean of its workloads or, where only nodes are measured, is fitted to the load of nodes:
 //     load = a x requests + b x number of pods without a request.
 //   - The shift of a node is the usage of its pods minus the usage expected of their workloads: as the recent usage of its pods
 //     says, and as the measured load of the node says. The longer a difference has remained, the longer it is expected to remain.

@@ -15,7 +15,7 @@ type tenants struct {
 	states  podStates
 	random  *rand.Rand
 	second  float64
-	// request and used are those of the pods of each workload.
+	// request and used are the request and usage of the pods of each workload.
 	request func(workload string) float64
 	used    func(workload string, pod int) float64
 	// more are further workloads, of 12 pods each.

@@ -10,7 +10,7 @@ const (
 	fewestNodes = 2
 )
 
-// trial compares the errors of the model with those of predicting by requests, once per window of the load of nodes, and decides
+// trial compares the errors of the model with the errors of predicting by requests, once per window of the load of nodes, and decides
 // whether the model is used.
 //
 // The evidence against a side is multiplied by 1 + stake x d after each window, but does not fall below 1. d is the difference of

@@ -2,26 +2,19 @@ package record
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -127,76 +120,6 @@ func Follow(ctx context.Context, config FollowConfig) error {
 
 // packed is the annotation with the pod as JSON, in a pod that is kept in memory.
 const packed = "plimsoll.dev/packed"
-
-// strip removes what is not recorded from a node, and packs a pod: as JSON it takes a third of the memory.
-func strip(object any) (any, error) {
-	if node, ok := object.(*v1.Node); ok {
-		node.ManagedFields, node.Status.Images, node.Status.Conditions = nil, nil, nil
-	}
-	pod, ok := object.(*v1.Pod)
-	if !ok || pod.Annotations[packed] != "" {
-		return object, nil
-	}
-	light := &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			CreationTimestamp: pod.CreationTimestamp,
-		},
-		Spec:   v1.PodSpec{NodeName: pod.Spec.NodeName},
-		Status: v1.PodStatus{Phase: pod.Status.Phase, StartTime: pod.Status.StartTime},
-	}
-	for _, c := range pod.Status.Conditions {
-		if c.Type == v1.PodScheduled {
-			light.Status.Conditions = []v1.PodCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
-		}
-	}
-	light.Status.InitContainerStatuses = terminated(pod.Status.InitContainerStatuses)
-	light.Status.ContainerStatuses = terminated(pod.Status.ContainerStatuses)
-	full := &v1.Pod{TypeMeta: pod.TypeMeta, ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
-	full.ManagedFields, full.Spec.EphemeralContainers = nil, nil
-	full.Spec.Containers, full.Spec.InitContainers = withoutLargeFields(pod.Spec.Containers), withoutLargeFields(pod.Spec.InitContainers)
-	raw, err := json.Marshal(full)
-	if err != nil {
-		return nil, err
-	}
-	light.Annotations = map[string]string{packed: string(raw)}
-	return light, nil
-}
-
-// withoutLargeFields returns containers without fields that are not recorded.
-func withoutLargeFields(containers []v1.Container) []v1.Container {
-	containers = slices.Clone(containers)
-	for i := range containers {
-		c := &containers[i]
-		c.Env, c.EnvFrom, c.Args, c.Command, c.VolumeMounts, c.Lifecycle = nil, nil, nil, nil, nil, nil
-		c.LivenessProbe, c.ReadinessProbe, c.StartupProbe, c.SecurityContext = nil, nil, nil, nil
-	}
-	return containers
-}
-
-// terminated returns the statuses of containers that have ended, now or before, without other fields.
-func terminated(statuses []v1.ContainerStatus) (ended []v1.ContainerStatus) {
-	for _, s := range statuses {
-		if s.State.Terminated != nil || s.LastTerminationState.Terminated != nil {
-			ended = append(ended, v1.ContainerStatus{
-				State: v1.ContainerState{Terminated: s.State.Terminated}, LastTerminationState: s.LastTerminationState,
-			})
-		}
-	}
-	return ended
-}
-
-// unpack returns a pod with all that strip kept.
-func unpack(pod *v1.Pod) (*v1.Pod, error) {
-	raw, ok := pod.Annotations[packed]
-	if !ok {
-		return pod, nil
-	}
-	full := &v1.Pod{}
-	err := json.Unmarshal([]byte(raw), full)
-	full.Status = pod.Status
-	return full, err
-}
 
 // deleted keeps a deleted pod for the next step.
 func (f *follower) deleted(object any) {
@@ -314,15 +237,6 @@ func (f *follower) recover(err error) error {
 	return nil
 }
 
-// removeTemporary removes files that a process left when it was killed.
-func (f *follower) removeTemporary() error {
-	names, err := filepath.Glob(filepath.Join(f.Folder, recording.TemporaryPattern))
-	for _, name := range names {
-		err = errors.Join(err, os.Remove(name))
-	}
-	return err
-}
-
 // summarize reports what the current recording has.
 func (f *follower) summarize() {
 	nodes, pods := f.current.file.Count()
@@ -397,143 +311,4 @@ func (f *follower) failed(line string) {
 		f.Log(line)
 	}
 	f.reported = line
-}
-
-// open continues the last recording. If it is finished, has another step or is too old, open starts a new recording.
-func (f *follower) open(ctx context.Context, now time.Time) error {
-	names, err := f.recordings()
-	if err != nil {
-		return err
-	}
-	for _, name := range slices.Backward(names) {
-		if !recording.Unfinished(name) {
-			continue
-		}
-		if continued, err := f.resume(name, now); err != nil || continued {
-			return err
-		}
-	}
-	if err := f.start(ctx, now); err != nil {
-		return err
-	}
-	return f.prune()
-}
-
-// resume continues a recording. If it is too old or has other options, resume finishes it and returns false.
-func (f *follower) resume(name string, now time.Time) (bool, error) {
-	s := &state{}
-	file, err := recording.Continue(name, s)
-	if err != nil {
-		if errors.Is(err, syscall.ENOSPC) {
-			return false, err
-		}
-		f.Log(fmt.Sprintf("not continued: %v", err))
-		f.finished(name)
-		return false, os.Remove(name + recording.StateSuffix)
-	}
-	about := file.About()
-	same := about.Step == int(f.Step.Seconds()) && about.Redacted == f.Redact && s.Pods != nil && s.Nodes != nil
-	f.current = newFollowRecorder(file, s, f.clock)
-	if !same || f.complete(now) {
-		return false, f.finish()
-	}
-	f.uncommitted = 0
-	f.Log("continuing " + name)
-	return true, nil
-}
-
-// start starts a recording.
-func (f *follower) start(ctx context.Context, now time.Time) error {
-	now = now.UTC().Truncate(time.Second)
-	s := &state{
-		Key: newKey(f.Redact), Pods: map[string]followObject{}, Nodes: map[string]followObject{}, Last: now.Unix(),
-	}
-	about := recording.About{From: now, To: now, Step: int(f.Step.Seconds()), Redacted: f.Redact, Sources: []string{"the API server"}}
-	if f.Usage != nil {
-		about.Sources = append(about.Sources, f.source())
-	}
-	cluster, err := f.Objects(ctx)
-	if err != nil {
-		cluster = &Cluster{Snapshot: &snapshot.Snapshot{}}
-		s.Notes.add("objects other than nodes and pods", "they could not be read: "+err.Error())
-	}
-	about.Kubernetes, s.Notes = cluster.About.Kubernetes, append(s.Notes, cluster.About.Missing...)
-	if f.Usage == nil {
-		s.Notes.add("usage of pods", "no source of usage is configured")
-	}
-	name := f.newName(now)
-	file, err := recording.Create(name, about)
-	if err != nil {
-		return err
-	}
-	f.current = newFollowRecorder(file, s, f.clock)
-	for _, list := range cluster.Lists {
-		if err := f.current.objects(list); err != nil {
-			return err
-		}
-	}
-	f.Log("recording " + name)
-	f.uncommitted = 0
-	return f.current.commit()
-}
-
-// newName returns the name of a recording that starts at a time, or the next second without a recording if the clock was set back.
-func (f *follower) newName(at time.Time) string {
-	for ; ; at = at.Add(time.Second) {
-		name := filepath.Join(f.Folder, at.Format(nameFormat)+suffix)
-		if _, err := os.Stat(name); err != nil {
-			return name
-		}
-	}
-}
-
-// source returns the name of the source of usage, without its address if names are replaced.
-func (f *follower) source() string {
-	if f.Redact {
-		return "a source of the usage of pods"
-	}
-	return f.Usage.String()
-}
-
-// Recordings returns the names of the recordings that Follow wrote to a folder, in the order of time.
-func Recordings(folder string) (names []string, err error) {
-	entries, err := os.ReadDir(folder)
-	for _, entry := range entries {
-		stem, ok := strings.CutSuffix(entry.Name(), suffix)
-		if _, err := time.Parse(nameFormat, stem); ok && err == nil {
-			names = append(names, filepath.Join(folder, entry.Name()))
-		}
-	}
-	return names, err
-}
-
-// StartOf returns the time at which a recording of Follow started, from its name.
-func StartOf(name string) time.Time {
-	at, _ := time.Parse(nameFormat, strings.TrimSuffix(filepath.Base(name), suffix))
-	return at
-}
-
-// recordings returns the names of the recordings in the folder.
-func (f *follower) recordings() ([]string, error) { return Recordings(f.Folder) }
-
-// prune removes the oldest recordings until all together take at most half of MaxBytes: the current recording may take the other half.
-func (f *follower) prune() error {
-	names, err := f.recordings()
-	if err != nil {
-		return err
-	}
-	total := int64(0)
-	for _, name := range slices.Backward(names) {
-		info, err := os.Stat(name)
-		if err != nil {
-			return err
-		}
-		if total += info.Size(); total > f.MaxBytes/2 && name != f.current.file.Path() {
-			if err := recording.Discard(name); err != nil {
-				return err
-			}
-			f.Log("removed " + name)
-		}
-	}
-	return nil
 }

@@ -1,0 +1,164 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+)
+
+// removeTemporary removes files that a process left when it was killed.
+func (f *follower) removeTemporary() error {
+	names, err := filepath.Glob(filepath.Join(f.Folder, recording.TemporaryPattern))
+	for _, name := range names {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
+}
+
+// open continues the last recording. If it is finished, has another step or is too old, open starts a new recording.
+func (f *follower) open(ctx context.Context, now time.Time) error {
+	names, err := f.recordings()
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Backward(names) {
+		if !recording.Unfinished(name) {
+			continue
+		}
+		if continued, err := f.resume(name, now); err != nil || continued {
+			return err
+		}
+	}
+	if err := f.start(ctx, now); err != nil {
+		return err
+	}
+	return f.prune()
+}
+
+// resume continues a recording. If it is too old or has other options, resume finishes it and returns false.
+func (f *follower) resume(name string, now time.Time) (bool, error) {
+	s := &state{}
+	file, err := recording.Continue(name, s)
+	if err != nil {
+		if errors.Is(err, syscall.ENOSPC) {
+			return false, err
+		}
+		f.Log(fmt.Sprintf("not continued: %v", err))
+		f.finished(name)
+		return false, os.Remove(name + recording.StateSuffix)
+	}
+	about := file.About()
+	same := about.Step == int(f.Step.Seconds()) && about.Redacted == f.Redact && s.Pods != nil && s.Nodes != nil
+	f.current = newFollowRecorder(file, s, f.clock)
+	if !same || f.complete(now) {
+		return false, f.finish()
+	}
+	f.uncommitted = 0
+	f.Log("continuing " + name)
+	return true, nil
+}
+
+// start starts a recording.
+func (f *follower) start(ctx context.Context, now time.Time) error {
+	now = now.UTC().Truncate(time.Second)
+	s := &state{
+		Key: newKey(f.Redact), Pods: map[string]followObject{}, Nodes: map[string]followObject{}, Last: now.Unix(),
+	}
+	about := recording.About{From: now, To: now, Step: int(f.Step.Seconds()), Redacted: f.Redact, Sources: []string{"the API server"}}
+	if f.Usage != nil {
+		about.Sources = append(about.Sources, f.source())
+	}
+	cluster, err := f.Objects(ctx)
+	if err != nil {
+		cluster = &Cluster{Snapshot: &snapshot.Snapshot{}}
+		s.Notes.add("objects other than nodes and pods", "they could not be read: "+err.Error())
+	}
+	about.Kubernetes, s.Notes = cluster.About.Kubernetes, append(s.Notes, cluster.About.Missing...)
+	if f.Usage == nil {
+		s.Notes.add("usage of pods", "no source of usage is configured")
+	}
+	name := f.newName(now)
+	file, err := recording.Create(name, about)
+	if err != nil {
+		return err
+	}
+	f.current = newFollowRecorder(file, s, f.clock)
+	for _, list := range cluster.Lists {
+		if err := f.current.objects(list); err != nil {
+			return err
+		}
+	}
+	f.Log("recording " + name)
+	f.uncommitted = 0
+	return f.current.commit()
+}
+
+// newName returns the name of a recording that starts at a time, or the next second without a recording if the clock was set back.
+func (f *follower) newName(at time.Time) string {
+	for ; ; at = at.Add(time.Second) {
+		name := filepath.Join(f.Folder, at.Format(nameFormat)+suffix)
+		if _, err := os.Stat(name); err != nil {
+			return name
+		}
+	}
+}
+
+// source returns the name of the source of usage, without its address if names are replaced.
+func (f *follower) source() string {
+	if f.Redact {
+		return "a source of the usage of pods"
+	}
+	return f.Usage.String()
+}
+
+// Recordings returns the names of the recordings that Follow wrote to a folder, in the order of time.
+func Recordings(folder string) (names []string, err error) {
+	entries, err := os.ReadDir(folder)
+	for _, entry := range entries {
+		stem, ok := strings.CutSuffix(entry.Name(), suffix)
+		if _, err := time.Parse(nameFormat, stem); ok && err == nil {
+			names = append(names, filepath.Join(folder, entry.Name()))
+		}
+	}
+	return names, err
+}
+
+// StartOf returns the time at which a recording of Follow started, from its name.
+func StartOf(name string) time.Time {
+	at, _ := time.Parse(nameFormat, strings.TrimSuffix(filepath.Base(name), suffix))
+	return at
+}
+
+// recordings returns the names of the recordings in the folder.
+func (f *follower) recordings() ([]string, error) { return Recordings(f.Folder) }
+
+// prune removes the oldest recordings until all together take at most half of MaxBytes: the current recording may take the other half.
+func (f *follower) prune() error {
+	names, err := f.recordings()
+	if err != nil {
+		return err
+	}
+	total := int64(0)
+	for _, name := range slices.Backward(names) {
+		info, err := os.Stat(name)
+		if err != nil {
+			return err
+		}
+		if total += info.Size(); total > f.MaxBytes/2 && name != f.current.file.Path() {
+			if err := recording.Discard(name); err != nil {
+				return err
+			}
+			f.Log("removed " + name)
+		}
+	}
+	return nil
+}
