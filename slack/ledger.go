@@ -19,6 +19,10 @@ type ledgerPod struct {
 	Daemon bool
 	// OptedOut reports whether the pod is ignored when the biggest pod is determined.
 	OptedOut bool
+	// Device is the number of the device of the pool that the pod requests, from 1, and Amount the amount of the device. They
+	// are 0 for other pods.
+	Device uint8
+	Amount int32
 }
 
 // ledgerNode is the part of a node that the ledger counts.
@@ -34,6 +38,8 @@ type ledgerNode struct {
 	// Allocatable is the capacity for pods, Slots the maximum number of pods.
 	Allocatable resources.Amounts
 	Slots       int64
+	// Devices are the amounts of the devices of the pool.
+	Devices deviceAmounts
 }
 
 // maxAmount is the highest amount that one pod or node is counted with: 16 TiB of memory or 17
@@ -49,6 +55,8 @@ type account struct {
 	known bool
 	// daemons and others are the requests of the pods.
 	daemons, others resources.Amounts
+	// devices are the amounts of devices that the pods request.
+	devices deviceAmounts
 	// pods are the IDs of the pods. A slice is smaller than a map and, for about one hundred pods, as fast.
 	pods []string
 }
@@ -60,7 +68,11 @@ func (a *account) free() resources.Amounts {
 
 // capacity returns the capacity that the pods of a node leave.
 func (a *account) capacity(name string) freeCapacity {
-	return freeCapacity{name, a.InPool, a.Usable, a.Booting, a.free(), a.Slots - int64(len(a.pods))}
+	free := freeCapacity{name, a.InPool, a.Usable, a.Booting, a.free(), a.Slots - int64(len(a.pods)), a.Devices}
+	for i, used := range a.devices {
+		free.Devices[i] = max(0, free.Devices[i]-used)
+	}
+	return free
 }
 
 // poolLedger counts the nodes of a pool and the pods on them, one change at a time. The cost of a
@@ -71,7 +83,7 @@ type poolLedger struct {
 	// names are the keys of accounts in order, nil if they must be sorted again.
 	names []string
 
-	// requested is the sum of the requests of pods of the pool, without daemon pods.
+	// requested is the sum of the requests of pods of the pool, without daemon pods and pods with devices.
 	requested resources.Amounts
 	// allocatable and free are sums over the usable nodes of the pool, free without nodes that boot; usable is
 	// the number of usable nodes.
@@ -82,6 +94,10 @@ type poolLedger struct {
 	// podShapes counts the pods that may be the biggest by their requests, nodeShapes the usable
 	// nodes by their capacity after daemon pods.
 	podShapes, nodeShapes map[resources.Amounts]int
+	// devicePods are the pods with devices, which are not part of requested and podShapes, by shape. deviceNodes counts the
+	// usable nodes with devices.
+	devicePods  map[deviceShape]devicePods
+	deviceNodes map[deviceNode]int
 }
 
 // newPoolLedger returns an empty ledger.
@@ -89,6 +105,7 @@ func newPoolLedger() *poolLedger {
 	return &poolLedger{
 		accounts: map[string]*account{}, pods: map[string]ledgerPod{},
 		podShapes: map[resources.Amounts]int{}, nodeShapes: map[resources.Amounts]int{},
+		devicePods: map[deviceShape]devicePods{}, deviceNodes: map[deviceNode]int{},
 	}
 }
 
@@ -177,6 +194,9 @@ func (l *poolLedger) replaceNode(a *account, node ledgerNode) {
 
 // addPod adds a pod to an account, or removes it if sign is -1.
 func (l *poolLedger) addPod(a *account, pod ledgerPod, sign int) {
+	if pod.Device > 0 {
+		a.devices[pod.Device-1] += int64(sign) * int64(pod.Amount)
+	}
 	if pod.Daemon { // changes the shape of the node
 		l.countNode(a, -1)
 		a.daemons = add(a.daemons, pod.Requests, sign)
@@ -198,6 +218,10 @@ func (l *poolLedger) countPod(pod ledgerPod, sign int) {
 	if pod.Daemon {
 		return
 	}
+	if pod.Device > 0 {
+		l.countDevices(pod, int64(sign))
+		return
+	}
 	l.requested = add(l.requested, pod.Requests, sign)
 	if !pod.OptedOut {
 		count(l.podShapes, pod.Requests, sign)
@@ -214,7 +238,11 @@ func (l *poolLedger) countNode(a *account, sign int) {
 	if !a.Booting {
 		l.free = add(l.free, a.free(), sign)
 	}
-	count(l.nodeShapes, a.Allocatable.Subtract(a.daemons), sign)
+	shape := a.Allocatable.Subtract(a.daemons)
+	count(l.nodeShapes, shape, sign)
+	if a.Devices != (deviceAmounts{}) {
+		count(l.deviceNodes, deviceNode{shape, a.Devices}, sign)
+	}
 }
 
 // add adds amounts to a sum, or subtracts them if sign is -1.
@@ -226,7 +254,7 @@ func add(sum, amounts resources.Amounts, sign int) resources.Amounts {
 }
 
 // count adds sign to the number of a shape.
-func count(shapes map[resources.Amounts]int, shape resources.Amounts, sign int) {
+func count[K comparable](shapes map[K]int, shape K, sign int) {
 	if shapes[shape] += sign; shapes[shape] == 0 {
 		delete(shapes, shape)
 	}
@@ -248,7 +276,7 @@ func (l *poolLedger) Capacities() []freeCapacity {
 
 // poolTotals is the input of a plan.
 type poolTotals struct {
-	// Requested is the sum of the requests of all pods, without daemon pods.
+	// Requested is the sum of the requests of all pods, without daemon pods and pods with devices.
 	Requested resources.Amounts
 	// Allocatable is the sum over the usable nodes, Free the part that their pods leave free on nodes that do
 	// not boot, and Nodes the number of usable nodes. Matching is the number of all nodes of the pool.

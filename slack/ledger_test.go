@@ -40,6 +40,9 @@ func recount(nodes map[string]ledgerNode, pods map[string]ledgerPod) poolTotals 
 				continue
 			}
 			used = used.Add(pod.Requests)
+			if pod.Device > 0 {
+				continue // see recountDevices
+			}
 			p.Requested = p.Requested.Add(pod.Requests)
 			if !pod.OptedOut {
 				p.MaxPodRequests = p.MaxPodRequests.Max(pod.Requests)
@@ -67,6 +70,29 @@ func recount(nodes map[string]ledgerNode, pods map[string]ledgerPod) poolTotals 
 	return p
 }
 
+// recountDevices computes the pods with devices and the free devices of nodes without a ledger.
+func recountDevices(nodes map[string]ledgerNode, pods map[string]ledgerPod) (map[deviceShape]devicePods, map[string]deviceAmounts) {
+	shapes, free := map[deviceShape]devicePods{}, map[string]deviceAmounts{}
+	for name, node := range nodes {
+		left := node.Devices
+		for _, pod := range pods {
+			if pod.Node != name || pod.Device == 0 {
+				continue
+			}
+			left[pod.Device-1] -= int64(pod.Amount)
+			if node.InPool && !pod.Daemon {
+				shape := deviceShape{pod.Device, pod.Amount}
+				shapes[shape] = shapes[shape].add(devicePods{1, int64(pod.Amount), pod.Requests})
+			}
+		}
+		for i := range left {
+			left[i] = max(0, left[i])
+		}
+		free[name] = left
+	}
+	return shapes, free
+}
+
 // TestLedgerMatchesRecount checks for random changes of nodes and pods that the ledger equals a recount,
 // does not depend on the order of changes, and is empty after all are deleted.
 func TestLedgerMatchesRecount(t *testing.T) {
@@ -82,6 +108,10 @@ func TestLedgerMatchesRecount(t *testing.T) {
 					Requests: drawAmounts(t, "requests", resources.Amounts{4000, 16 * gib}),
 					Daemon:   rapid.Bool().Draw(t, "daemon"), OptedOut: rapid.Bool().Draw(t, "opted out"),
 				}
+				if pod := pods[id]; rapid.Bool().Draw(t, "device") {
+					pod.Device, pod.Amount = uint8(rapid.IntRange(1, 2).Draw(t, "number")), int32(rapid.IntRange(1, 3).Draw(t, "amount"))
+					pods[id] = pod
+				}
 				l.SetPod(id, pods[id])
 			case 2:
 				delete(pods, id)
@@ -90,6 +120,7 @@ func TestLedgerMatchesRecount(t *testing.T) {
 				nodes[name] = ledgerNode{
 					rapid.Bool().Draw(t, "in pool"), rapid.Bool().Draw(t, "usable"), rapid.Bool().Draw(t, "booting"),
 					drawAmounts(t, "allocatable", resources.Amounts{16_000, 64 * gib}), rapid.Int64Range(0, 5).Draw(t, "slots"),
+					deviceAmounts{rapid.Int64Range(0, 2).Draw(t, "gpus")},
 				}
 				l.SetNode(name, nodes[name])
 			case 4:
@@ -99,6 +130,15 @@ func TestLedgerMatchesRecount(t *testing.T) {
 			want := recount(nodes, pods)
 			if got := l.Pool(); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%+v\nwant\n%+v", got, want)
+			}
+			shapes, free := recountDevices(nodes, pods)
+			if !reflect.DeepEqual(l.DevicePods(), shapes) {
+				t.Fatalf("pods with devices %+v, want %+v", l.devicePods, shapes)
+			}
+			for _, node := range l.Capacities() {
+				if node.Devices != free[node.name] {
+					t.Fatalf("%s: free devices %v, want %v", node.name, node.Devices, free[node.name])
+				}
 			}
 			if fresh := newLedgerOf(nodes, pods).Pool(); !reflect.DeepEqual(fresh, want) {
 				t.Fatalf("new ledger: %+v\nwant\n%+v", fresh, want)
@@ -110,7 +150,7 @@ func TestLedgerMatchesRecount(t *testing.T) {
 		for name := range nodes {
 			l.DeleteNode(name)
 		}
-		if got := l.Pool(); len(l.accounts)+len(l.pods)+len(l.podShapes)+len(l.nodeShapes) > 0 ||
+		if got := l.Pool(); len(l.accounts)+len(l.pods)+len(l.podShapes)+len(l.nodeShapes)+len(l.devicePods)+len(l.deviceNodes) > 0 ||
 			!reflect.DeepEqual(got, newPoolLedger().Pool()) {
 			t.Fatalf("not empty: %+v, %+v", l, got)
 		}
@@ -121,7 +161,7 @@ func TestLedgerMatchesRecount(t *testing.T) {
 // and that its deletion restores the capacity.
 func TestDaemonPodLargerThanNode(t *testing.T) {
 	l := newPoolLedger()
-	l.SetNode("a", ledgerNode{true, true, false, cores(4, 16), 110})
+	l.SetNode("a", ledgerNode{true, true, false, cores(4, 16), 110, deviceAmounts{}})
 	l.SetPod("d", ledgerPod{Node: "a", Requests: cores(8, 4), Daemon: true})
 	if got := l.Pool().Shapes; !reflect.DeepEqual(got, []resources.Amounts{cores(0, 12)}) {
 		t.Errorf("with the daemon pod: %v", got)
@@ -147,7 +187,7 @@ var nodeNames, podIDs = func() (nodes [5000]string, pods [150_000]string) {
 func largeLedger() *poolLedger {
 	l := newPoolLedger()
 	for n, name := range nodeNames {
-		l.SetNode(name, ledgerNode{true, true, false, cores(float64(16*(1+n%4)), float64(64*(1+n%4))), 110})
+		l.SetNode(name, ledgerNode{true, true, false, cores(float64(16*(1+n%4)), float64(64*(1+n%4))), 110, deviceAmounts{}})
 		for p := range 30 {
 			i := n*30 + p
 			l.SetPod(podIDs[i], ledgerPod{Node: name, Requests: cores(0.1+0.01*float64(i%50), 0.25+0.05*float64(i%20)), Daemon: p < 3})

@@ -177,14 +177,11 @@ func newNodeCapacity(tracker *Tracker, pods []*v1.Pod) *nodeCapacity {
 // the node permits and fits it.
 func (c *nodeCapacity) assigner(group *Group) func(placeholder *v1.Pod, node string) bool {
 	size := resources.CPUAndMemory(group.Requests)
-	if group.Mirror == nil {
-		return func(_ *v1.Pod, name string) bool {
-			free := c.free[name]
-			return free != nil && free.InPool && free.Assign(size)
-		}
+	matches := func(node *v1.Node) bool { return c.free[node.Name].InPool }
+	if group.Mirror != nil {
+		matches = nodeMatches(group.template())
 	}
-	matches := nodeMatches(group.Mirror)
-	anti := newAntiAffinity(group.Mirror)
+	anti := newAntiAffinity(group)
 	if len(anti) > 0 {
 		if c.index == nil {
 			c.index = indexPods(c.pods)
@@ -240,7 +237,7 @@ func (c *nodeCapacity) countOthers() {
 		c.others[name] = node.Status.Allocatable.DeepCopy()
 	}
 	for _, pod := range c.pods {
-		if free := c.others[observePod(pod).Node]; free != nil {
+		if free := c.others[observePod(pod, nil).Node]; free != nil {
 			for name, quantity := range resources.Requests(pod) {
 				subtract(free, name, quantity)
 			}

@@ -29,29 +29,31 @@ func (t *Tracker) addMirrors(p *Plan, seconds, jump int64) {
 			unselected = append(unselected, w.String())
 			continue
 		}
-		wanted, err := w.Placeholders()
+		wanted, err := w.Groups()
 		if err == nil {
-			err = w.checkSize()
+			err = w.checkShapes()
 		}
 		if err != nil {
 			p.MirrorsFeasible = false
 			p.MirrorReasons = append(p.MirrorReasons, err.Error())
 			continue
 		}
-		count := t.mirrorCountOf(w, min(wanted, perWorkload))
-		counts[w.groupName()] = count
-		m := mirror{workload: w, wanted: wanted}
-		if m.held, m.coolDownEnd = count.Next(min(wanted, perWorkload), seconds, isMore); m.coolDownEnd != 0 {
+		m := mirror{workload: w, wanted: wanted, pods: w.pods()}
+		count := t.mirrorCountOf(w, min(wanted, perWorkload/m.pods))
+		counts[w.groupName(0)] = count
+		if m.held, m.coolDownEnd = count.Next(min(wanted, perWorkload/m.pods), seconds, isMore); m.coolDownEnd != 0 {
 			m.coolDownEnd += jump
 		}
-		m.permitted = max(0, min(m.held, perWorkload, perNamespace-used[w.Namespace]))
-		used[w.Namespace] += m.permitted
+		m.left = perNamespace - used[w.Namespace]
+		m.permitted = max(0, min(m.held, perWorkload/m.pods, m.left/m.pods))
+		used[w.Namespace] += m.permitted * m.pods
 		mirrors = append(mirrors, m)
 	}
 	t.mirrors = counts // there is no cool-down for workloads that are no longer mirrored
-	shares := fairShares(used, max(0, int64(*t.policy.Spec.MaxPlaceholders)-p.placeholders()))
+	number := max(0, int64(*t.policy.Spec.MaxPlaceholders)-p.placeholders())
+	distribute(mirrors, fairShares(used, number), number)
 	for i := range mirrors {
-		p.addPermitted(&mirrors[i], perWorkload, shares)
+		p.addMirror(&mirrors[i], perWorkload)
 	}
 	if len(unselected) > 0 {
 		p.MirrorReasons = append(p.MirrorReasons, fmt.Sprintf("%s with annotation %s %s in namespaces that "+
@@ -63,69 +65,101 @@ func (t *Tracker) addMirrors(p *Plan, seconds, jump int64) {
 // isMore reports whether a held number is higher than the wanted number.
 func isMore(held, wanted int64) bool { return held > wanted }
 
-// mirrorCountOf returns the count of a workload. A changed annotation sets it to the wanted number.
+// mirrorCountOf returns the count of a workload. A changed annotation sets it to the wanted number of groups.
 func (t *Tracker) mirrorCountOf(w *Workload, wanted int64) *mirrorCount {
-	count := t.mirrors[w.groupName()]
+	count := t.mirrors[w.groupName(0)]
 	if count == nil {
 		return &mirrorCount{annotation: w.Slack}
 	}
-	if count.annotation != w.Slack && count.annotation != "" { // unknown after Resume
+	switch count.annotation {
+	case w.Slack:
+	case "": // after Resume, with a number of placeholders
+		count.Set(count.Current() / w.Shapes[0].Pods)
+	default:
 		count.Set(wanted)
 	}
 	count.annotation = w.Slack
 	return count
 }
 
-// mirror is the number of placeholders of one workload.
+// mirror is the number of groups of one workload for which placeholders are held.
 type mirror struct {
 	workload *Workload
-	// wanted is the number that the workload requests, held the number during a cool-down, and permitted
-	// the number that the limits per workload and namespace permit.
-	wanted, held, permitted int64
+	// pods is the number of placeholders of one group.
+	pods int64
+	// wanted is the number of groups that the workload requests, held the number during a cool-down, permitted the number that
+	// the limits per workload and namespace permit, and placed the number that maxPlaceholders permits, too.
+	wanted, held, permitted, placed int64
+	// left and share are the numbers of placeholders that maxPerNamespace and maxPlaceholders leave for the workload.
+	left, share int64
 	// coolDownEnd is the end of the cool-down in seconds, 0 if there is none.
 	coolDownEnd int64
 }
 
-// addPermitted appends the group of a mirror as far as the share of its namespace permits, and the reasons
-// if the number is not the wanted number.
-func (p *Plan) addPermitted(m *mirror, perWorkload int64, shares map[string]int64) {
-	w := m.workload
-	permitted := min(m.permitted, shares[w.Namespace])
-	shares[w.Namespace] -= permitted
-	if permitted < m.wanted {
-		p.MirrorsFeasible = false
-		p.MirrorReasons = append(p.MirrorReasons, m.reason(permitted, perWorkload))
+// distribute sets the numbers of groups that the shares of namespaces in a number of placeholders permit. What the shares leave
+// because whole groups do not fit them goes to the first mirrors.
+func distribute(mirrors []mirror, shares map[string]int64, number int64) {
+	for i := range mirrors {
+		m := &mirrors[i]
+		m.share = shares[m.workload.Namespace]
+		m.placed = min(m.permitted, m.share/m.pods)
+		shares[m.workload.Namespace] -= m.placed * m.pods
+		number -= m.placed * m.pods
 	}
-	if m.held > m.wanted && permitted > m.wanted && m.coolDownEnd != 0 {
-		p.MirrorReasons = append(p.MirrorReasons, fmt.Sprintf("%s requires %s, %d are held until %s",
-			w, format.Of(m.wanted, "placeholder"), m.held, formatTime(m.coolDownEnd)))
-	}
-	if permitted > 0 {
-		p.addMirror(w, permitted)
+	for i := range mirrors {
+		m := &mirrors[i]
+		more := min(m.permitted-m.placed, number/m.pods)
+		m.placed += more
+		number -= more * m.pods
 	}
 }
 
-// addMirror appends the group of a workload with a number of placeholders.
-func (p *Plan) addMirror(w *Workload, count int64) {
-	group := Group{Name: w.groupName(), Requests: requestsOfTemplate(&w.Template), Count: count, Mirror: w}
+// addMirror appends the groups of a mirror, one for each shape, and the reasons if their number is not the wanted number.
+func (p *Plan) addMirror(m *mirror, perWorkload int64) {
+	w := m.workload
+	if m.placed < m.wanted {
+		p.MirrorsFeasible = false
+		p.MirrorReasons = append(p.MirrorReasons, m.reason(perWorkload))
+	}
+	if m.held > m.wanted && m.placed > m.wanted && m.coolDownEnd != 0 {
+		p.MirrorReasons = append(p.MirrorReasons, fmt.Sprintf("%s requires %s, %d are held until %s",
+			w, m.amount(m.wanted), m.held, formatTime(m.coolDownEnd)))
+	}
+	if m.placed == 0 {
+		return
+	}
 	if dropped := w.droppedClaims(); dropped != "" {
 		p.MirrorReasons = append(p.MirrorReasons, fmt.Sprintf("%s: its placeholders are not bound to the nodes and zones of its %s, "+
 			"which they do not have", w, dropped))
 	}
-	p.Groups = append(p.Groups, group)
-	p.Total = addTimes(p.Total, group.Requests, group.Count)
+	for i := range w.Shapes {
+		shape := &w.Shapes[i]
+		group := Group{
+			Name: w.groupName(i), Requests: requestsOfTemplate(&shape.Template), Count: m.placed * shape.Pods, Mirror: w, Shape: i,
+		}
+		p.Groups = append(p.Groups, group)
+		p.Total = addTimes(p.Total, group.Requests, group.Count)
+	}
 }
 
-// reason returns the reason for which fewer placeholders are permitted than a workload requires.
-func (m *mirror) reason(permitted, perWorkload int64) string {
+// amount returns a number of groups as a text.
+func (m *mirror) amount(groups int64) string {
+	if m.pods == 1 {
+		return format.Of(groups, "placeholder")
+	}
+	return format.Of(groups, "group") + " of " + format.Of(m.pods, "placeholder")
+}
+
+// reason returns the reason for which placeholders for fewer groups are permitted than a workload requires.
+func (m *mirror) reason(perWorkload int64) string {
 	cause := fmt.Sprintf("spec.mirrors.maxPerWorkload permits %d", perWorkload)
 	switch namespace := m.workload.Namespace; {
-	case permitted < m.permitted:
-		cause = fmt.Sprintf("maxPlaceholders permits %d more in namespace %s", permitted, namespace)
-	case permitted < perWorkload:
-		cause = fmt.Sprintf("spec.mirrors.maxPerNamespace permits %d more in namespace %s", permitted, namespace)
+	case m.placed < m.permitted:
+		cause = fmt.Sprintf("maxPlaceholders permits %d more in namespace %s", m.share, namespace)
+	case m.placed < perWorkload/m.pods:
+		cause = fmt.Sprintf("spec.mirrors.maxPerNamespace permits %d more in namespace %s", max(0, m.left), namespace)
 	}
-	return fmt.Sprintf("%s requires %s, %s", m.workload, format.Of(m.wanted, "placeholder"), cause)
+	return fmt.Sprintf("%s requires %s, %s", m.workload, m.amount(m.wanted), cause)
 }
 
 // fairShares distributes a number among namespaces: none gets more than it demands, and none less than
@@ -144,14 +178,21 @@ func fairShares(demands map[string]int64, number int64) map[string]int64 {
 	return shares
 }
 
-// maxTemplateSize is the maximum number of parts of a template that is mirrored.
+// maxTemplateSize is the maximum number of parts of the templates of a workload that is mirrored.
 const maxTemplateSize = 250
 
-// checkSize returns an error if the template has so many containers, tolerations or terms of affinity that
-// comparing it with all nodes would delay other workloads.
-func (w *Workload) checkSize() error {
-	if size := templateSize(&w.Template); size > maxTemplateSize {
-		return fmt.Errorf("%s: spec.template has %d labels, containers, ports, resources, tolerations and terms of affinity: "+
+// checkShapes returns an error if a group has no pods, or its templates so many containers, tolerations or terms of affinity
+// that comparing them with all nodes would delay other workloads.
+func (w *Workload) checkShapes() error {
+	if w.pods() < 1 {
+		return fmt.Errorf("%s: spec: found a group of 0 pods: must be at least 1", w)
+	}
+	size := len(w.Shapes) - 1
+	for i := range w.Shapes {
+		size += templateSize(&w.Shapes[i].Template)
+	}
+	if size > maxTemplateSize {
+		return fmt.Errorf("%s: the pod template has %d labels, containers, ports, resources, tolerations and terms of affinity: "+
 			"at most %d are mirrored", w, size, maxTemplateSize)
 	}
 	return nil
@@ -195,19 +236,21 @@ func templateSize(template *v1.PodTemplateSpec) int {
 // droppedClaims returns a description of the claims of the workload's pods that its mirrors do not have
 // and that may restrict the nodes, empty if there are none.
 func (w *Workload) droppedClaims() string {
+	var parts, claims []string
 	volumes := slices.Clone(w.VolumeClaimTemplates)
-	for _, volume := range w.Template.Spec.Volumes {
-		if volume.PersistentVolumeClaim != nil || volume.Ephemeral != nil || volume.CSI != nil {
-			volumes = append(volumes, volume.Name)
+	for i := range w.Shapes {
+		spec := &w.Shapes[i].Template.Spec
+		for _, volume := range spec.Volumes {
+			if volume.PersistentVolumeClaim != nil || volume.Ephemeral != nil || volume.CSI != nil {
+				volumes = append(volumes, volume.Name)
+			}
+		}
+		for _, claim := range spec.ResourceClaims {
+			claims = append(claims, claim.Name)
 		}
 	}
-	var parts []string
 	if len(volumes) > 0 {
 		parts = append(parts, "volumes ("+format.Abbreviate(volumes, maxNames, ", ")+")")
-	}
-	var claims []string
-	for _, claim := range w.Template.Spec.ResourceClaims {
-		claims = append(claims, claim.Name)
 	}
 	if len(claims) > 0 {
 		parts = append(parts, "resource claims ("+format.Abbreviate(claims, maxNames, ", ")+")")
@@ -254,7 +297,7 @@ func defaultRequests(resources *v1.ResourceRequirements) {
 // their containers, volumes and resource claims: a claim can be used by one pod only, or would be
 // created for each placeholder. It shares no memory with the workload.
 func mirrorTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateSpec {
-	workload := group.Mirror.Template.DeepCopy()
+	workload := group.template().DeepCopy()
 	t := podTemplate(policy, Group{Name: group.Name, Requests: group.Requests}) // its spread is replaced
 	t.Labels = workload.Labels
 	if t.Labels == nil {
@@ -262,11 +305,6 @@ func mirrorTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateS
 	}
 	t.Labels[PlaceholderLabel] = policy.Name
 	container := &t.Spec.Containers[0]
-	// Extended resources and huge pages cannot be overcommitted: requests must equal limits.
-	container.Resources.Limits = group.Requests.DeepCopy()
-	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage} {
-		delete(container.Resources.Limits, name)
-	}
 	container.Ports = hostPorts(workload)
 	t.Spec.NodeSelector = workload.Spec.NodeSelector
 	t.Spec.Affinity = workload.Spec.Affinity

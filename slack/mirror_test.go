@@ -110,7 +110,7 @@ func TestMirrorIsScheduledLikeItsWorkload(t *testing.T) {
 		t.Errorf("namespaces %s and %s, want shop", templates[0].Namespace, buffers[0].GetNamespace())
 	}
 	got := templates[0].Template
-	workload := w.Template.Spec
+	workload := w.Shapes[0].Template.Spec
 	if diff := cmp.Diff([]any{
 		workload.NodeSelector, workload.Affinity, workload.Tolerations, workload.TopologySpreadConstraints,
 		workload.PriorityClassName, workload.RuntimeClassName,
@@ -175,7 +175,7 @@ func TestMirrorAsDeployment(t *testing.T) {
 	if spec.PriorityClassName != PriorityClassName {
 		t.Errorf("priority class %s: pods of the workload would not preempt it", spec.PriorityClassName)
 	}
-	if len(w.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].Namespaces) > 0 {
+	if len(w.Shapes[0].Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].Namespaces) > 0 {
 		t.Error("the template of the workload was changed")
 	}
 }
@@ -197,7 +197,7 @@ func TestMirrorsShrinkAfterCoolDown(t *testing.T) {
 		w.Replicas = replicas
 		return w
 	}
-	tracker.Resume([]Group{{Name: newWorkload("").groupName(), Requests: list("1", "4Gi"), Count: 4}})
+	tracker.Resume([]Group{{Name: newWorkload("").groupName(0), Requests: list("1", "4Gi"), Count: 4}})
 	for _, step := range []struct {
 		after    time.Duration
 		workload Workload
@@ -244,7 +244,7 @@ func TestLoopKeepsMirrors(t *testing.T) {
 	}
 	type nodeByName = map[string]string
 	names := func(w Workload) []string {
-		return []string{w.groupName() + "-0", w.groupName() + "-1"}
+		return []string{w.groupName(0) + "-0", w.groupName(0) + "-1"}
 	}
 	for name, tc := range map[string]struct {
 		workload     Workload

@@ -26,11 +26,6 @@ func workloadIn(namespace, name, annotation string, replicas int64) Workload {
 // TestMirrorLimits checks the maximums per workload and per namespace, which apply before maxPlaceholders:
 // one tenant cannot use up the placeholders of other tenants.
 func TestMirrorLimits(t *testing.T) {
-	limits := func(perWorkload, perNamespace, all int32) func(*v1alpha1.ResourceSlackSpec) {
-		return func(s *v1alpha1.ResourceSlackSpec) {
-			s.MaxPlaceholders, s.Mirrors.MaxPerWorkload, s.Mirrors.MaxPerNamespace = &all, &perWorkload, &perNamespace
-		}
-	}
 	for name, tc := range map[string]struct {
 		change    func(*v1alpha1.ResourceSlackSpec)
 		workloads []Workload
@@ -158,7 +153,7 @@ func TestNamespaceSelector(t *testing.T) {
 func TestGoverningPolicySelectsNamespace(t *testing.T) {
 	none := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Mirrors.NamespaceSelector = nil })
 	w := workloadIn("shop", "web", "1", 1)
-	w.Template.Spec.NodeSelector = map[string]string{"pool": "web"}
+	w.Shapes[0].Template.Spec.NodeSelector = map[string]string{"pool": "web"}
 	anyPool := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Pool.NodeSelector = nil })
 	for name, tc := range map[string]struct {
 		policies []*v1alpha1.ResourceSlack
@@ -276,13 +271,13 @@ func TestPlaceableIsBounded(t *testing.T) {
 		tracker.SetNode(node, noon)
 	}
 	hostile := workloadIn("hostile", "web", "2", 1)
-	antiAffine(&hostile.Template.Spec)
-	terms := hostile.Template.Spec.Affinity.PodAntiAffinity
+	antiAffine(&hostile.Shapes[0].Template.Spec)
+	terms := hostile.Shapes[0].Template.Spec.Affinity.PodAntiAffinity
 	term := terms.RequiredDuringSchedulingIgnoredDuringExecution[0]
 	term.LabelSelector, term.NamespaceSelector = &metav1.LabelSelector{}, &metav1.LabelSelector{}
 	terms.RequiredDuringSchedulingIgnoredDuringExecution = slices.Repeat([]v1.PodAffinityTerm{term}, 134)
 	other := workloadIn("other", "web", "2", 1)
-	antiAffine(&other.Template.Spec)
+	antiAffine(&other.Shapes[0].Template.Spec)
 	tracker.SetWorkloads([]Workload{hostile, other})
 	pods := make([]*v1.Pod, 150_000)
 	for i := range pods {

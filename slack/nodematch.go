@@ -12,17 +12,17 @@ import (
 )
 
 // nodeMatches returns a function that reports whether the node selector, node affinity and
-// tolerations of a workload permit a node. Taints that describe the state of a node are ignored:
+// tolerations of a template permit a node. Taints that describe the state of a node are ignored:
 // isUsable evaluates them.
-func nodeMatches(w *Workload) func(*v1.Node) bool {
-	required := nodeaffinity.GetRequiredNodeAffinity(&v1.Pod{Spec: w.Template.Spec})
+func nodeMatches(template *v1.PodTemplateSpec) func(*v1.Node) bool {
+	required := nodeaffinity.GetRequiredNodeAffinity(&v1.Pod{Spec: template.Spec})
 	return func(node *v1.Node) bool {
 		matches, err := required.Match(node) // an invalid affinity matches no node, as in kube-scheduler
-		return err == nil && matches && toleratesTaints(node, w.Template.Spec.Tolerations)
+		return err == nil && matches && toleratesTaints(node, template.Spec.Tolerations)
 	}
 }
 
-// antiAffinity is the required pod anti-affinity of a workload.
+// antiAffinity is the required pod anti-affinity of a template.
 type antiAffinity []antiAffinityTerm
 
 type antiAffinityTerm struct {
@@ -34,14 +34,18 @@ type antiAffinityTerm struct {
 	occupied map[string]bool
 }
 
-// newAntiAffinity returns the anti-affinity of a workload, none if it is nil. Namespace selectors match all
+// newAntiAffinity returns the anti-affinity of a group, none if it does not mirror a workload. Namespace selectors match all
 // namespaces, because the labels of namespaces are not known: placeholders may then avoid too many
 // pods, never too few.
-func newAntiAffinity(w *Workload) (terms antiAffinity) {
-	if w == nil || w.Template.Spec.Affinity == nil || w.Template.Spec.Affinity.PodAntiAffinity == nil {
+func newAntiAffinity(g *Group) (terms antiAffinity) {
+	if g.Mirror == nil {
 		return nil
 	}
-	for _, term := range w.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+	affinity := g.template().Spec.Affinity
+	if affinity == nil || affinity.PodAntiAffinity == nil {
+		return nil
+	}
+	for _, term := range affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
 		selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
 		if err != nil {
 			continue // the API server rejects such pods
@@ -49,7 +53,7 @@ func newAntiAffinity(w *Workload) (terms antiAffinity) {
 		var namespaces sets.Set[string]
 		if term.NamespaceSelector == nil {
 			if namespaces = sets.New(term.Namespaces...); len(namespaces) == 0 {
-				namespaces.Insert(w.Namespace)
+				namespaces.Insert(g.Mirror.Namespace)
 			}
 		}
 		terms = append(terms, antiAffinityTerm{
@@ -115,7 +119,7 @@ func (a antiAffinity) addPods(index podIndex, nodes map[string]*v1.Node) {
 func (p *Plan) AntiAffinityNamespaces() (namespaces []string, all bool) {
 	names := sets.New[string]()
 	for i := range p.Groups {
-		for _, term := range newAntiAffinity(p.Groups[i].Mirror) {
+		for _, term := range newAntiAffinity(&p.Groups[i]) {
 			if term.namespaces == nil {
 				return nil, true
 			}

@@ -38,6 +38,7 @@ func observeNode(node *v1.Node, pool v1alpha1.Pool, now time.Time) ledgerNode {
 		Booting:     usable && isBooting(node, now),
 		Allocatable: allocatable,
 		Slots:       node.Status.Allocatable.Pods().Value(),
+		Devices:     devicesOf(node.Status.Allocatable, pool.Devices),
 	}
 }
 
@@ -112,13 +113,20 @@ func isCounted(pod *v1.Pod) bool {
 	return !resources.IsFinished(pod) && pod.Labels[PlaceholderLabel] == ""
 }
 
-// observePod returns the planner's view of a pod. Pods that are not counted have no node.
-func observePod(pod *v1.Pod) ledgerPod {
+// observePod returns the planner's view of a pod of a pool with devices. Pods that are not counted have no node.
+func observePod(pod *v1.Pod, devices []string) ledgerPod {
 	if !isCounted(pod) {
 		return ledgerPod{}
 	}
-	return ledgerPod{
-		Node: nodeOf(pod), Requests: resources.CPUAndMemory(resources.Requests(pod)), Daemon: resources.IsNodeBound(pod),
+	requests := resources.Requests(pod)
+	observed := ledgerPod{
+		Node: nodeOf(pod), Requests: resources.CPUAndMemory(requests), Daemon: resources.IsNodeBound(pod),
 		OptedOut: pod.Annotations[v1alpha1.AnnotationBiggest] == v1alpha1.BiggestIgnore,
 	}
+	for i, amount := range devicesOf(requests, devices) {
+		if amount > 0 && observed.Device == 0 {
+			observed.Device, observed.Amount = uint8(i+1), int32(amount)
+		}
+	}
+	return observed
 }

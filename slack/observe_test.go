@@ -298,7 +298,7 @@ func TestObservePod(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, observePod(newPod("p", "a", "500m", "1Gi", tc.changes...))); diff != "" {
+			if diff := cmp.Diff(tc.want, observePod(newPod("p", "a", "500m", "1Gi", tc.changes...), nil)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

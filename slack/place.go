@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -15,6 +16,11 @@ type demand struct {
 	// Assigned, if it is not nil, is called with the node of each placeholder of the demand. Nodes may
 	// then become not allowed, for this demand and for later ones, and never become allowed.
 	Assigned func(node string)
+	// Devices are the amounts of the devices of the pool that one placeholder requests.
+	Devices deviceAmounts
+	// Group, if it is not nil, has the placeholders of one group of a workload, of which Count groups are placed: all
+	// placeholders of a group or none. The other fields are then not used.
+	Group []demand
 }
 
 // freeCapacity is the capacity left on a node.
@@ -25,6 +31,8 @@ type freeCapacity struct {
 	// Free is the free capacity, Slots the number of pods that can be added.
 	Free  resources.Amounts
 	Slots int64
+	// Devices are the free amounts of the devices of the pool.
+	Devices deviceAmounts
 }
 
 // placeAll returns how many placeholders of the demands fit the nodes at the same time. Demands are
@@ -37,9 +45,64 @@ func placeAll(nodes []freeCapacity, demands []demand) (placed int64) {
 		if i+1 < len(demands) {
 			last = demands[len(demands)-1].Size
 		}
+		if demand.Group != nil {
+			placed += placeGroups(nodes, demand)
+			continue
+		}
 		placed += place(candidates(nodes, demand), demand, last)
 	}
 	return placed
+}
+
+// placeGroups places whole groups and returns how many placeholders were placed. Each placeholder is on the first node that it
+// fits, those with the highest requests first: the number is not always the highest that is possible.
+func placeGroups(nodes []freeCapacity, groups demand) (placed int64) {
+	group := slices.Clone(groups.Group)
+	slices.SortStableFunc(group, func(a, b demand) int {
+		return cmp.Or(slices.Compare(b.Devices[:], a.Devices[:]), slices.Compare(b.Size[:], a.Size[:]))
+	})
+	left := make([][]*freeCapacity, len(group)) // a node that a placeholder does not fit will not fit a later one
+	for i := range group {
+		left[i] = candidates(nodes, group[i])
+	}
+	type change struct {
+		node   *freeCapacity
+		before freeCapacity
+	}
+	var changes []change // by the placeholders of the current group
+	for range groups.Count {
+		changes = changes[:0]
+		for i := range group {
+			for range group[i].Count {
+				node := firstFit(&left[i], &group[i])
+				if node == nil {
+					for _, c := range slices.Backward(changes) {
+						*c.node = c.before
+					}
+					return placed
+				}
+				changes = append(changes, change{node, *node})
+				node.take(&group[i], 1)
+				if group[i].Assigned != nil {
+					group[i].Assigned(node.name)
+				}
+			}
+		}
+		placed += int64(len(changes))
+	}
+	return placed
+}
+
+// firstFit removes nodes that a placeholder does not fit from the beginning of a list, and returns the first node, nil if none
+// is left.
+func firstFit(nodes *[]*freeCapacity, d *demand) *freeCapacity {
+	for len(*nodes) > 0 {
+		if node := (*nodes)[0]; node.fits(d) > 0 && (d.Allowed == nil || d.Allowed(node.name)) {
+			return node
+		}
+		*nodes = (*nodes)[1:]
+	}
+	return nil
 }
 
 // place places a demand and returns how many placeholders were placed: first where placeholders of
@@ -49,12 +112,12 @@ func place(candidates []*freeCapacity, demand demand, last resources.Amounts) (p
 		return placeOneByOne(candidates, demand, last)
 	}
 	for _, node := range candidates {
-		for placed < demand.Count && node.count(demand.Size) > 0 && node.loss(demand.Size, last) == 0 {
+		for placed < demand.Count && node.fits(&demand) > 0 && node.loss(demand.Size, last) == 0 {
 			n := int64(1)
 			if last.IsZero() {
-				n = min(node.count(demand.Size), demand.Count-placed)
+				n = min(node.fits(&demand), demand.Count-placed)
 			}
-			node.assign(demand.Size, n)
+			node.take(&demand, n)
 			placed += n
 		}
 	}
@@ -62,7 +125,7 @@ func place(candidates []*freeCapacity, demand demand, last resources.Amounts) (p
 		var best *freeCapacity
 		leastLoss := int64(math.MaxInt64)
 		for _, node := range candidates {
-			if loss := node.loss(demand.Size, last); node.count(demand.Size) > 0 && loss < leastLoss {
+			if loss := node.loss(demand.Size, last); node.fits(&demand) > 0 && loss < leastLoss {
 				best, leastLoss = node, loss
 			}
 		}
@@ -72,9 +135,9 @@ func place(candidates []*freeCapacity, demand demand, last resources.Amounts) (p
 		n := int64(1)
 		if demand.Count > 2 {
 			// Fill the node: one placeholder at a time would cost placeholders x nodes.
-			n = min(best.count(demand.Size), demand.Count-placed)
+			n = min(best.fits(&demand), demand.Count-placed)
 		}
-		best.assign(demand.Size, n)
+		best.take(&demand, n)
 		placed += n
 	}
 	return placed
@@ -85,9 +148,9 @@ func place(candidates []*freeCapacity, demand demand, last resources.Amounts) (p
 func placeOneByOne(candidates []*freeCapacity, demand demand, last resources.Amounts) (placed int64) {
 	for _, anyLoss := range []bool{false, true} {
 		for _, node := range candidates {
-			for placed < demand.Count && node.count(demand.Size) > 0 &&
+			for placed < demand.Count && node.fits(&demand) > 0 &&
 				(anyLoss || node.loss(demand.Size, last) == 0) && demand.Allowed(node.name) {
-				node.assign(demand.Size, 1)
+				node.take(&demand, 1)
 				demand.Assigned(node.name)
 				placed++
 			}
@@ -101,7 +164,7 @@ func candidates(nodes []freeCapacity, demand demand) []*freeCapacity {
 	out := make([]*freeCapacity, 0, len(nodes))
 	for i := range nodes {
 		node := &nodes[i]
-		if !node.Usable || node.Booting || node.count(demand.Size) == 0 {
+		if !node.Usable || node.Booting || node.fits(&demand) == 0 {
 			continue
 		}
 		if demand.Allowed == nil && node.InPool || demand.Allowed != nil && demand.Allowed(node.name) {
@@ -118,6 +181,25 @@ func (c *freeCapacity) Assign(size resources.Amounts) bool {
 	}
 	c.assign(size, 1)
 	return true
+}
+
+// fits returns how many placeholders of a demand fit.
+func (c *freeCapacity) fits(d *demand) int64 {
+	n := c.count(d.Size)
+	for i, amount := range d.Devices {
+		if amount > 0 {
+			n = min(n, c.Devices[i]/amount)
+		}
+	}
+	return n
+}
+
+// take subtracts n placeholders of a demand.
+func (c *freeCapacity) take(d *demand, n int64) {
+	c.assign(d.Size, n)
+	for i, amount := range d.Devices {
+		c.Devices[i] -= amount * n
+	}
 }
 
 // count returns how many placeholders of a size fit.

@@ -116,7 +116,7 @@ func TestPlaceAgainstExhaustiveSearch(t *testing.T) {
 		slots := rapid.Int64Range(0, 4).Draw(t, "slots")
 		for range rapid.IntRange(0, 3).Draw(t, "nodes") {
 			f := small("free")
-			free, nodes = append(free, f), append(nodes, freeCapacity{"", true, true, false, f, slots})
+			free, nodes = append(free, f), append(nodes, freeCapacity{"", true, true, false, f, slots, deviceAmounts{}})
 		}
 		ledger := ledgerWithFree(slots, free...)
 		rest := demand{sizeGroup: sizeGroup{small("rest"), rapid.Int64Range(0, 4).Draw(t, "count")}}
@@ -139,7 +139,7 @@ func TestPlaceAgainstExhaustiveSearch(t *testing.T) {
 func BenchmarkPlace(b *testing.B) {
 	l := newPoolLedger()
 	for n := range 5000 {
-		l.SetNode(fmt.Sprint("node-", n), ledgerNode{true, true, false, cores(float64(n%16), float64(n%64)), 110})
+		l.SetNode(fmt.Sprint("node-", n), ledgerNode{true, true, false, cores(float64(n%16), float64(n%64)), 110, deviceAmounts{}})
 	}
 	demands := []demand{{sizeGroup: sizeGroup{cores(4, 16), 1}}, {sizeGroup: sizeGroup{cores(1, 4), 3000}}}
 	for b.Loop() {

@@ -37,7 +37,16 @@ func podTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateSpec
 			TerminationGracePeriodSeconds: new(int64),
 		},
 	}
-	spreadTemplate(policy, &template)
+	container := &template.Spec.Containers[0]
+	for name, quantity := range container.Resources.Requests {
+		// Extended resources and huge pages cannot be overcommitted: requests must equal limits.
+		if name != v1.ResourceCPU && name != v1.ResourceMemory && name != v1.ResourceEphemeralStorage {
+			container.Resources.Limits = addTimes(container.Resources.Limits, v1.ResourceList{name: quantity}, 1)
+		}
+	}
+	if group.Device == "" {
+		spreadTemplate(policy, &template)
+	}
 	restrictPodSecurity(&template.Spec)
 	return template
 }

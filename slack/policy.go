@@ -3,6 +3,7 @@ package slack
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -48,12 +49,24 @@ type Group struct {
 	Name string
 	// Head reports whether the group covers the biggest pod.
 	Head bool
+	// Device is the device of the pool that the pods of the rate request, empty for pods without devices.
+	Device v1.ResourceName
 	// Requests are the requests of one placeholder.
 	Requests v1.ResourceList
 	// Count is the number of placeholders.
 	Count int64
-	// Mirror is the workload that the placeholders mirror, nil for placeholders of the rate.
+	// Mirror is the workload that the placeholders mirror, nil for placeholders of the rate, and Shape the index of their
+	// shape. The groups of all shapes of a workload follow each other, with placeholders for the same number of its groups.
 	Mirror *Workload
+	Shape  int
+}
+
+// template returns the template of the pods that the group mirrors.
+func (g *Group) template() *v1.PodTemplateSpec { return &g.Mirror.Shapes[g.Shape].Template }
+
+// MirrorOf returns the workload that the group mirrors, with the name of the shape if there is one.
+func (g *Group) MirrorOf() string {
+	return strings.TrimRight(g.Mirror.String()+" "+g.Mirror.Shapes[g.Shape].Name, " ")
 }
 
 // Compute returns the plan of a policy for the current state of a cluster, as if no placeholders were
@@ -126,12 +139,9 @@ const (
 func planOf(name string, plan ratePlan) Plan {
 	out := Plan{
 		Policy: name, Base: listOf(plan.Base), Target: listOf(plan.Target), Total: listOf(plan.Total),
-		Feasible: plan.Feasible, Reasons: plan.Reasons, MirrorsFeasible: true, NoNodes: plan.NoNodes, CoolDown: plan.CoolDownEnd != 0,
+		Feasible: plan.Feasible, Reasons: slices.Clone(plan.Reasons), MirrorsFeasible: true, NoNodes: plan.NoNodes,
 	}
-	if out.CoolDown {
-		out.Reasons = append(slices.Clone(out.Reasons), fmt.Sprintf("placeholders that are no longer required are removed at %s, "+
-			"unless they are required again before", formatTime(plan.CoolDownEnd)))
-	}
+	out.setCoolDown(plan.CoolDownEnd)
 	// Group names are unique: the suffix identifies the group, the part before it the policy.
 	for i, head := range plan.Head {
 		group := Group{Name: name + headSuffix, Head: true, Requests: listOf(head.Size), Count: head.Count}
@@ -144,6 +154,16 @@ func planOf(name string, plan ratePlan) Plan {
 		out.Groups = append(out.Groups, Group{Name: name + rateSuffix, Requests: listOf(plan.Rest.Size), Count: plan.Rest.Count})
 	}
 	return out
+}
+
+// setCoolDown adds a reason for placeholders that are held until the end of a cool-down in seconds; 0 is no cool-down.
+func (p *Plan) setCoolDown(end int64) {
+	if end == 0 || p.CoolDown {
+		return
+	}
+	p.CoolDown = true
+	p.Reasons = append(p.Reasons, fmt.Sprintf("placeholders that are no longer required are removed at %s, "+
+		"unless they are required again before", formatTime(end)))
 }
 
 // formatTime returns a time in seconds in the form of timestamps in the API.

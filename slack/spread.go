@@ -1,7 +1,6 @@
 package slack
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -58,17 +57,15 @@ func (p *Plan) setSpread(s *Spread, spec *v1alpha1.Spread) {
 	}
 	n := len(s.Domains)
 	if n == 0 {
-		p.Feasible = false
-		p.Reasons = append(p.Reasons, fmt.Sprintf("spec.spread.topologyKey: no usable node of the pool has label %s: "+
-			"must be a label of the nodes such as %s", s.TopologyKey, v1.LabelTopologyZone))
+		p.fail("spec.spread.topologyKey: no usable node of the pool has label %s: must be a label of the nodes such as %s",
+			s.TopologyKey, v1.LabelTopologyZone)
 		return
 	}
 	count := p.placeholders()
 	s.PerDomain = count / int64(n)
 	if least := int64(*spec.MinPerDomain); s.PerDomain < least {
-		p.Feasible = false
-		p.Reasons = append(p.Reasons, fmt.Sprintf("spec.spread.minPerDomain is %d: %s in %s of %s", least, format.Are(count, "placeholder"),
-			format.Of(n, "domain"), s.TopologyKey))
+		p.fail("spec.spread.minPerDomain is %d: %s in %s of %s", least, format.Are(count, "placeholder"), format.Of(n, "domain"),
+			s.TopologyKey)
 	}
 }
 

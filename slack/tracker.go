@@ -9,6 +9,7 @@ package slack
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -31,6 +32,9 @@ type Tracker struct {
 	workloads  []Workload
 	// mirrors are the numbers of placeholders that mirror workloads, by group name.
 	mirrors map[string]*mirrorCount
+	// devices are the placeholders for pods with devices, while devicePolicy applies.
+	devices      map[deviceShape]*heldDevices
+	devicePolicy ratePolicy
 	// start is the time of the first plan.
 	start time.Time
 }
@@ -44,18 +48,23 @@ type mirrorCount struct {
 
 // NewTracker returns a tracker of an empty pool. It returns an error if the policy is invalid.
 func NewTracker(policy *v1alpha1.ResourceSlack) (*Tracker, error) {
-	t := &Tracker{ledger: newPoolLedger(), nodes: map[string]*v1.Node{}, mirrors: map[string]*mirrorCount{}}
+	t := &Tracker{
+		policy: &v1alpha1.ResourceSlack{}, ledger: newPoolLedger(), nodes: map[string]*v1.Node{}, mirrors: map[string]*mirrorCount{},
+	}
 	return t, t.SetPolicy(policy)
 }
 
-// SetPolicy replaces the policy. If its pool changed, all nodes must be set again. If the policy is
-// invalid, SetPolicy returns an error and the previous policy remains.
+// SetPolicy replaces the policy. If its pool changed, all nodes must be set again, and all pods if the devices of the pool
+// changed. If the policy is invalid, SetPolicy returns an error and the previous policy remains.
 func (t *Tracker) SetPolicy(policy *v1alpha1.ResourceSlack) error {
 	policy = policy.DeepCopy()
 	policy.Spec.Default()
 	algoPolicy, err := policyOf(policy)
 	if err != nil {
 		return err
+	}
+	if !slices.Equal(t.policy.Spec.Pool.Devices, policy.Spec.Pool.Devices) {
+		t.devices = nil
 	}
 	t.policy, t.algoPolicy, t.schedule = policy, algoPolicy, nil
 	if len(policy.Spec.Schedules) > 0 {
@@ -83,7 +92,9 @@ func (t *Tracker) DeleteNode(name string) {
 }
 
 // SetPod adds or updates a pod.
-func (t *Tracker) SetPod(pod *v1.Pod) { t.ledger.SetPod(resources.Name(pod), observePod(pod)) }
+func (t *Tracker) SetPod(pod *v1.Pod) {
+	t.ledger.SetPod(resources.Name(pod), observePod(pod, t.policy.Spec.Pool.Devices))
+}
 
 // DeletePod removes a pod.
 func (t *Tracker) DeletePod(pod *v1.Pod) { t.ledger.DeletePod(resources.Name(pod)) }
@@ -105,7 +116,7 @@ func (t *Tracker) Resume(groups []Group) {
 		case t.policy.Name + headSuffix, t.policy.Name + headSuffix + "2":
 			head = append(head, held)
 		default:
-			if !IsMirrorName(group.Name) {
+			if t.resumeDevices(group) || !IsMirrorName(group.Name) {
 				continue
 			}
 			t.mirrors[group.Name] = &mirrorCount{}
@@ -148,6 +159,7 @@ func (t *Tracker) Next(now time.Time) Plan {
 		plan.Schedule = t.schedule.status.DeepCopy()
 		plan.Reasons = append(plan.Reasons, t.schedule.calendar.Overlaps...)
 	}
+	t.addDevices(&plan, seconds, jump)
 	t.addMirrors(&plan, seconds, jump)
 	return plan
 }
@@ -168,13 +180,14 @@ func (t *Tracker) Free() v1.ResourceList { return listOf(t.ledger.Pool().Free) }
 // Capacity is the capacity that the pods of a tracker's nodes leave at one time. It does not change with
 // the tracker, and is safe for concurrent use.
 type Capacity struct {
-	nodes map[string]*v1.Node
-	free  []freeCapacity
+	nodes   map[string]*v1.Node
+	free    []freeCapacity
+	devices []string
 }
 
 // Capacity returns the present capacity.
 func (t *Tracker) Capacity() *Capacity {
-	return &Capacity{nodes: maps.Clone(t.nodes), free: t.ledger.Capacities()}
+	return &Capacity{nodes: maps.Clone(t.nodes), free: t.ledger.Capacities(), devices: t.policy.Spec.Pool.Devices}
 }
 
 // maxComparisons is the number of comparisons of pods with terms of anti-affinity that Placeable makes for
@@ -196,27 +209,50 @@ func (c *Capacity) Placeable(plan Plan, pods []*v1.Pod) int64 {
 			if (group.Mirror != nil) != mirrors || tooMany[group.Mirror] {
 				continue
 			}
-			d := demand{sizeGroup: sizeGroup{Size: resources.CPUAndMemory(group.Requests), Count: group.Count}}
-			if mirrors {
-				c.constrain(&d, group.Mirror, exclusions)
-				demands = append(demands, d)
-				continue
+			d := demand{
+				sizeGroup: sizeGroup{Size: resources.CPUAndMemory(group.Requests), Count: group.Count},
+				Devices:   devicesOf(group.Requests, c.devices),
 			}
-			demands = append(demands, plan.Spread.demands(c, d)...)
+			switch {
+			case mirrors:
+				c.constrain(&d, group, exclusions)
+				demands = appendMirror(demands, d, group)
+			case group.Device != "":
+				demands = append(demands, d)
+			default:
+				demands = append(demands, plan.Spread.demands(c, d)...)
+			}
 		}
 	}
 	return placeAll(c.free, demands)
 }
 
+// appendMirror appends the demand of the placeholders of a group that mirrors a workload. Those of a workload whose groups have
+// several pods are one demand for whole groups.
+func appendMirror(demands []demand, d demand, group *Group) []demand {
+	shapes := group.Mirror.Shapes
+	if len(shapes) == 1 && shapes[0].Pods == 1 {
+		return append(demands, d)
+	}
+	groups := d.Count / shapes[group.Shape].Pods
+	d.Count = shapes[group.Shape].Pods
+	if group.Shape == 0 {
+		return append(demands, demand{sizeGroup: sizeGroup{Count: groups}, Group: []demand{d}})
+	}
+	last := &demands[len(demands)-1]
+	last.Group = append(last.Group, d)
+	return demands
+}
+
 // exclusionsOf returns the required anti-affinity of the mirrors of a plan that have any, and the mirrors
 // for which maxComparisons is not enough.
-func (c *Capacity) exclusionsOf(plan Plan, pods []*v1.Pod) (exclusions map[*Workload]antiAffinity, tooMany map[*Workload]bool) {
-	exclusions, tooMany = map[*Workload]antiAffinity{}, map[*Workload]bool{}
+func (c *Capacity) exclusionsOf(plan Plan, pods []*v1.Pod) (exclusions map[*Group]antiAffinity, tooMany map[*Workload]bool) {
+	exclusions, tooMany = map[*Group]antiAffinity{}, map[*Workload]bool{}
 	index := indexPods(pods)
 	comparisons := map[string]int{}
 	for i := range plan.Groups {
 		w := plan.Groups[i].Mirror
-		anti := newAntiAffinity(w)
+		anti := newAntiAffinity(&plan.Groups[i])
 		if len(anti) == 0 {
 			continue
 		}
@@ -225,15 +261,15 @@ func (c *Capacity) exclusionsOf(plan Plan, pods []*v1.Pod) (exclusions map[*Work
 			continue
 		}
 		anti.addPods(index, c.nodes)
-		exclusions[w] = anti
+		exclusions[&plan.Groups[i]] = anti
 	}
 	return exclusions, tooMany
 }
 
-// constrain sets the nodes on which the placeholders of a workload may be.
-func (c *Capacity) constrain(demand *demand, w *Workload, exclusions map[*Workload]antiAffinity) {
-	matches := nodeMatches(w)
-	anti := exclusions[w]
+// constrain sets the nodes on which the placeholders of a group may be.
+func (c *Capacity) constrain(demand *demand, group *Group, exclusions map[*Group]antiAffinity) {
+	matches := nodeMatches(group.template())
+	anti := exclusions[group]
 	demand.Allowed = func(name string) bool {
 		node := c.nodes[name]
 		return node != nil && matches(node) && anti.permits(node)
@@ -243,7 +279,7 @@ func (c *Capacity) constrain(demand *demand, w *Workload, exclusions map[*Worklo
 	}
 	demand.Assigned = func(name string) {
 		for _, other := range exclusions {
-			other.add(w.Namespace, w.Template.Labels, c.nodes[name])
+			other.add(group.Mirror.Namespace, group.template().Labels, c.nodes[name])
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -20,64 +21,103 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// Workload is a set of equal pods that is mirrored: placeholders with the same requests and
-// scheduling constraints are held for it.
+// Workload is a set of equal groups of pods that is mirrored: placeholders with the same requests and
+// scheduling constraints are held for whole groups.
 type Workload struct {
-	// Kind is Deployment, ReplicaSet, StatefulSet or Job.
+	// Kind is Deployment, ReplicaSet, StatefulSet, Job, JobSet or LeaderWorkerSet.
 	Kind, Namespace, Name string
-	// Slack is the value of annotation plimsoll.dev/slack: a number of placeholders or a percentage of
-	// Replicas.
+	// Slack is the value of annotation plimsoll.dev/slack: a number of groups or a percentage of Replicas.
 	Slack string
-	// Replicas is the desired number of pods.
+	// Replicas is the desired number of groups.
 	Replicas int64
-	// Template is the template of the pods.
-	Template v1.PodTemplateSpec
+	// Shapes are the pods of one group. A group of a Deployment, ReplicaSet, StatefulSet or Job is one pod.
+	Shapes []Shape
 	// NamespaceLabels are the labels of the namespace, by which policies select it. Nil stands for the label
 	// kubernetes.io/metadata.name only, which every namespace has.
 	NamespaceLabels map[string]string
 	// VolumeClaimTemplates are the names of the volume claims that a StatefulSet creates for its pods.
 	VolumeClaimTemplates []string
+
+	// invalid is the error of a workload that cannot be mirrored.
+	invalid error
+}
+
+// Shape is a number of equal pods of a group.
+type Shape struct {
+	// Name is a DNS label that is unique in the group, such as "leader". The only shape of a group may have none.
+	Name string
+	// Pods is the number of pods in one group, at least 1.
+	Pods int64
+	// Template is the template of the pods.
+	Template v1.PodTemplateSpec
+}
+
+// pods returns the number of pods in one group.
+func (w *Workload) pods() (sum int64) {
+	for i := range w.Shapes {
+		sum = resources.Add(sum, w.Shapes[i].Pods)
+	}
+	return sum
 }
 
 // WorkloadOf returns the workload of an object. It returns false if the object is not to be mirrored:
 // it has another kind, no annotation, is finished, suspended or being deleted, or has the annotation of the
-// Deployment that controls it.
-func WorkloadOf(object runtime.Object) (_ Workload, ok bool) {
-	w := Workload{}
-	var meta *metav1.ObjectMeta
-	replicas := new(int32(1))
+// object that controls it, such as a Deployment.
+func WorkloadOf(object runtime.Object) (w Workload, ok bool) {
+	meta, ok := object.(metav1.Object)
+	if !ok {
+		return w, false
+	}
+	if w.Slack, ok = meta.GetAnnotations()[v1alpha1.AnnotationSlack]; !ok || meta.GetDeletionTimestamp() != nil {
+		return w, false
+	}
+	if owner := metav1.GetControllerOfNoCopy(meta); owner != nil && (owner.Kind == "Deployment" || owner.Kind == leaderWorkerSetKind.Kind) {
+		return w, false
+	}
+	w.Namespace, w.Name = meta.GetNamespace(), meta.GetName()
 	switch object := object.(type) {
 	case *appsv1.Deployment:
-		w.Kind, meta, w.Template, replicas = "Deployment", &object.ObjectMeta, object.Spec.Template, cmp.Or(object.Spec.Replicas, replicas)
+		w.setPods("Deployment", object.Spec.Replicas, object.Spec.Template)
 	case *appsv1.ReplicaSet:
-		w.Kind, meta, w.Template, replicas = "ReplicaSet", &object.ObjectMeta, object.Spec.Template, cmp.Or(object.Spec.Replicas, replicas)
+		w.setPods("ReplicaSet", object.Spec.Replicas, object.Spec.Template)
 	case *appsv1.StatefulSet:
-		w.Kind, meta, w.Template, replicas = "StatefulSet", &object.ObjectMeta, object.Spec.Template, cmp.Or(object.Spec.Replicas, replicas)
-		for i := range object.Spec.VolumeClaimTemplates {
-			w.VolumeClaimTemplates = append(w.VolumeClaimTemplates, object.Spec.VolumeClaimTemplates[i].Name)
-		}
+		w.setPods("StatefulSet", object.Spec.Replicas, object.Spec.Template)
+		w.setClaims(object.Spec.VolumeClaimTemplates)
 	case *batchv1.Job:
-		if isFinished(object) || object.Spec.Suspend != nil && *object.Spec.Suspend {
-			return w, false
-		}
-		w.Kind, meta, w.Template, replicas = "Job", &object.ObjectMeta, object.Spec.Template, cmp.Or(object.Spec.Parallelism, replicas)
-	default:
-		return w, false
+		w.setPods("Job", object.Spec.Parallelism, object.Spec.Template)
+		return w, !isFinished(object.Status.Conditions) && !isTrue(object.Spec.Suspend)
+	case *unstructured.Unstructured:
+		return w, w.setGroups(object)
 	}
-	if w.Slack, ok = meta.Annotations[v1alpha1.AnnotationSlack]; !ok || meta.DeletionTimestamp != nil {
-		return w, false
-	}
-	if owner := metav1.GetControllerOfNoCopy(meta); owner != nil && owner.Kind == "Deployment" {
-		return w, false
-	}
-	w.Namespace, w.Name, w.Replicas = meta.Namespace, meta.Name, int64(max(0, *replicas))
-	return w, true
+	return w, w.Kind != ""
 }
 
-// isFinished reports whether a Job is complete or failed.
-func isFinished(job *batchv1.Job) bool {
-	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
-		return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == v1.ConditionTrue
+// setPods sets the kind and the pods of a workload with groups of one pod.
+func (w *Workload) setPods(kind string, replicas *int32, template v1.PodTemplateSpec) {
+	w.Kind, w.Replicas, w.Shapes = kind, numberOf(replicas), []Shape{{Pods: 1, Template: template}}
+}
+
+// setClaims sets the names of the volume claims that are created for the pods.
+func (w *Workload) setClaims(claims []v1.PersistentVolumeClaim) {
+	for i := range claims {
+		w.VolumeClaimTemplates = append(w.VolumeClaimTemplates, claims[i].Name)
+	}
+}
+
+// numberOf returns a number of pods, jobs or groups, of which the default is 1.
+func numberOf(n *int32) int64 {
+	if n == nil {
+		return 1
+	}
+	return int64(max(0, *n))
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+// isFinished reports whether the conditions of a Job or JobSet state that it is complete or failed.
+func isFinished(conditions []batchv1.JobCondition) bool {
+	return slices.ContainsFunc(conditions, func(c batchv1.JobCondition) bool {
+		return (c.Type == batchv1.JobComplete || c.Type == jobSetCompleted || c.Type == batchv1.JobFailed) && c.Status == v1.ConditionTrue
 	})
 }
 
@@ -92,10 +132,13 @@ func (w Workload) compare(other Workload) int {
 // countPattern matches an annotation with a number of placeholders.
 var countPattern = regexp.MustCompile(`^[0-9]{1,4}$`)
 
-// Placeholders returns the number of placeholders that the workload requests. A percentage of its
-// replicas is rounded up. It returns an error if the annotation is invalid, or more than 200%, which is
-// probably a mistake: such a number of placeholders can be requested as a number.
-func (w Workload) Placeholders() (int64, error) {
+// Groups returns the number of groups for which the workload requests placeholders. A percentage of its
+// replicas is rounded up. It returns an error if the workload or its annotation is invalid, or more than 200%, which is
+// probably a mistake: such a number of groups can be requested as a number.
+func (w Workload) Groups() (int64, error) {
+	if w.invalid != nil {
+		return 0, fmt.Errorf("%s: %w", w, w.invalid)
+	}
 	if countPattern.MatchString(w.Slack) {
 		return strconv.ParseInt(w.Slack, 10, 64)
 	}
@@ -125,8 +168,10 @@ func GoverningPolicy(policies []*v1alpha1.ResourceSlack, w Workload) int {
 		selector := policy.Spec.Pool.NodeSelector
 		included := true
 		for name, value := range selector {
-			podValue, ok := w.Template.Spec.NodeSelector[name]
-			included = included && ok && podValue == value
+			for j := range w.Shapes {
+				podValue, ok := w.Shapes[j].Template.Spec.NodeSelector[name]
+				included = included && ok && podValue == value
+			}
 		}
 		if included && len(selector) > most {
 			best, most = i, len(selector)
@@ -158,16 +203,20 @@ func (w *Workload) isSelected(selector labels.Selector) bool {
 }
 
 // mirrorName matches the names of groups that mirror workloads.
-var mirrorName = regexp.MustCompile(`-(deployment|replicaset|statefulset|job)-[0-9a-f]{8}$`)
+var mirrorName = regexp.MustCompile(`-(deployment|replicaset|statefulset|job|jobset|leaderworkerset)-[0-9a-f]{8}$`)
 
 // IsMirrorName reports whether a name belongs to a group that mirrors a workload.
 func IsMirrorName(group string) bool { return mirrorName.MatchString(group) }
 
-// groupName returns the name of the workload's group of placeholders. It is unique in the cluster and
-// a valid label value.
-func (w Workload) groupName() string {
-	hash := fnv.New32a()
+// groupName returns the name of the placeholders of a shape, by its index. It is unique in the cluster and a valid label
+// value of at most 63 characters.
+func (w Workload) groupName(shape int) string {
+	hash, name, kind := fnv.New32a(), w.Name, strings.ToLower(w.Kind)
 	fmt.Fprintf(hash, "%s/%s/%s", w.Kind, w.Namespace, w.Name)
-	name := strings.TrimRight(w.Name[:min(len(w.Name), 40)], "-.")
-	return fmt.Sprintf("%s-%s-%08x", strings.ReplaceAll(name, ".", "-"), strings.ToLower(w.Kind), hash.Sum32())
+	if w.Shapes[shape].Name != "" {
+		name += "-" + w.Shapes[shape].Name
+		fmt.Fprintf(hash, "/%d", shape)
+	}
+	name = strings.TrimRight(name[:min(len(name), 40, 53-len(kind))], "-.")
+	return fmt.Sprintf("%s-%s-%08x", strings.ReplaceAll(name, ".", "-"), kind, hash.Sum32())
 }

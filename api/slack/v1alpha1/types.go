@@ -20,8 +20,9 @@ const Kind = "ResourceSlack"
 
 // Annotations of workloads and pods.
 const (
-	// AnnotationSlack on a Deployment, ReplicaSet, StatefulSet or Job requests placeholders that mirror
-	// its pods: a number up to 9999 ("2") or a percentage of its replicas up to 200% ("20%").
+	// AnnotationSlack on a Deployment, ReplicaSet, StatefulSet or Job requests placeholders that mirror its pods, and on a JobSet
+	// or LeaderWorkerSet placeholders that mirror whole groups of its pods: a number up to 9999 ("2") or a percentage of its
+	// replicas up to 200% ("20%").
 	AnnotationSlack = "plimsoll.dev/slack"
 	// AnnotationBiggest with the value BiggestIgnore on a pod excludes it from the biggest pod. Use it for
 	// large pods that are rarely created, such as databases.
@@ -89,6 +90,7 @@ type ResourceSlack struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.base) || self.base != 'Allocatable' || !string(self.minRate).matches('^(0*[1-9][0-9]{2,3}([.][0-9]+)?%|1([.]0+)?)$')",message="minRate must be less than 100% if base is Allocatable: the base includes the nodes that the slack adds"
 // +kubebuilder:validation:XValidation:rule="has(self.allowHighRate) && self.allowHighRate || !string(self.minRate).matches('^[0-9]{3,4}([.][0-9]+)?%$') || double(string(self.minRate).split('%')[0]) <= 200.0",message="minRate must be at most 200% unless allowHighRate is true"
+// +kubebuilder:validation:XValidation:rule="!has(self.base) || self.base != 'Allocatable' || !has(self.pool) || !has(self.pool.devices) || self.pool.devices.size() == 0",fieldPath=".base",message="must be Requested if pool.devices is set: devices are counted by the requests of pods"
 // +kubebuilder:validation:XValidation:rule="!has(self.minimum) || !has(self.maximum) || !has(self.minimum.cpu) || !has(self.maximum.cpu) || quantity(string(self.minimum.cpu)).compareTo(quantity(string(self.maximum.cpu))) <= 0",fieldPath=".minimum.cpu",message="minimum.cpu must be at most maximum.cpu"
 // +kubebuilder:validation:XValidation:rule="!has(self.minimum) || !has(self.maximum) || !has(self.minimum.memory) || !has(self.maximum.memory) || quantity(string(self.minimum.memory)).compareTo(quantity(string(self.maximum.memory))) <= 0",fieldPath=".minimum.memory",message="minimum.memory must be at most maximum.memory"
 // +kubebuilder:validation:XValidation:rule="!has(self.minimum) || !has(self.maximum) || !has(self.minimum.placeholders) || !has(self.maximum.placeholders) || self.minimum.placeholders <= self.maximum.placeholders",fieldPath=".minimum.placeholders",message="minimum.placeholders must be at most maximum.placeholders"
@@ -288,7 +290,20 @@ type Pool struct {
 	//
 	// +optional
 	Tolerations []v1.Toleration `json:"tolerations,omitempty"`
+	// Devices are extended resources such as nvidia.com/gpu, at most 8. Pods that request one of them have placeholders of their
+	// own: for each amount of the device, the rate of the number of these pods, with the mean of their requests. They are not part
+	// of the base of other placeholders. A pod that requests several counts for the first of the list.
+	//
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$') && !self.contains('kubernetes.io/') && !self.startsWith('requests.')",message="must be the name of an extended resource such as nvidia.com/gpu"
+	// +listType=set
+	// +optional
+	Devices []string `json:"devices,omitempty"`
 }
+
+// MaxDevices is the maximum number of devices of a pool.
+const MaxDevices = 8
 
 // Mirrors states which workloads with annotation plimsoll.dev/slack have placeholders. Whoever may write
 // workloads in a selected namespace can cause an autoscaler to add nodes.

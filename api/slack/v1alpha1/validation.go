@@ -2,7 +2,9 @@ package v1alpha1
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +36,7 @@ func (s *ResourceSlackSpec) Validate() error {
 		errs = append(errs, field.Invalid(path.Child("granularity"), *s.Granularity, "must be in [1, 100]"))
 	}
 	errs = append(errs, validateRange(path.Child("maxPlaceholders"), s.MaxPlaceholders, 100_000)...)
+	errs = append(errs, s.validateDevices(path)...)
 	if s.Spread != nil {
 		spread := path.Child("spread")
 		if invalid := validation.IsQualifiedName(s.Spread.TopologyKey); len(invalid) > 0 {
@@ -52,6 +55,30 @@ func (s *ResourceSlackSpec) Validate() error {
 		errs = append(errs, field.NotSupported(path.Child("backend"), s.Backend, Backends))
 	}
 	return errs.ToAggregate()
+}
+
+// extendedResource matches the names of extended resources, and of resources of Kubernetes that have a domain.
+var extendedResource = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
+
+// validateDevices returns errors for devices that are not different extended resources.
+func (s *ResourceSlackSpec) validateDevices(path *field.Path) (errs field.ErrorList) {
+	devices, list := path.Child("pool", "devices"), s.Pool.Devices
+	if len(list) > 0 && s.Base == BaseAllocatable {
+		errs = append(errs, field.Invalid(path.Child("base"), s.Base,
+			"must be Requested if pool.devices is set: devices are counted by the requests of pods"))
+	}
+	if len(list) > MaxDevices {
+		errs = append(errs, field.TooMany(devices, len(list), MaxDevices))
+	}
+	for i, name := range list {
+		switch {
+		case !extendedResource.MatchString(name) || strings.Contains(name, "kubernetes.io/") || strings.HasPrefix(name, "requests."):
+			errs = append(errs, field.Invalid(devices.Index(i), name, "must be the name of an extended resource such as nvidia.com/gpu"))
+		case slices.Contains(list[:i], name):
+			errs = append(errs, field.Duplicate(devices.Index(i), name))
+		}
+	}
+	return errs
 }
 
 // validateRate returns an error for an invalid rate in a field minRate.

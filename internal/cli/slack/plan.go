@@ -95,6 +95,7 @@ type planResult struct {
 	Target       v1.ResourceList `json:"target"`
 	Head         []placeholders  `json:"head"`
 	Placeholders placeholders    `json:"placeholders"`
+	Devices      []placeholders  `json:"devices,omitempty"`
 	Mirrors      []mirror        `json:"mirrors,omitempty"`
 	Total        v1.ResourceList `json:"total"`
 	Feasible     bool            `json:"feasible"`
@@ -192,7 +193,9 @@ func newPlanResult(plan slack.Plan) planResult {
 		case group.Head:
 			result.Head = append(result.Head, p)
 		case group.Mirror != nil:
-			result.Mirrors = append(result.Mirrors, mirror{group.Mirror.String(), p})
+			result.Mirrors = append(result.Mirrors, mirror{group.MirrorOf(), p})
+		case group.Device != "":
+			result.Devices = append(result.Devices, p)
 		default:
 			result.Placeholders = p
 		}
@@ -254,7 +257,10 @@ func printPlan(out io.Writer, o *base.Output, plan slack.Plan) {
 		case group.Head:
 			name = "for the biggest pod"
 		case group.Mirror != nil:
-			name = "like " + group.Mirror.String()
+			name = "like " + group.MirrorOf()
+		case group.Device != "":
+			device := group.Requests[group.Device]
+			name = fmt.Sprintf("with %s %s", device.String(), group.Device)
 		}
 		appendRow(name, group.Count, group.Requests)
 	}

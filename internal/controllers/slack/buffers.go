@@ -2,8 +2,10 @@ package slack
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,30 +27,38 @@ var (
 	templateResource = v1.SchemeGroupVersion.WithResource("podtemplates")
 )
 
-// objectSource returns a source that enqueues the policy of an object when an autoscaler changes the status
-// of a buffer, or another client changes or deletes the object. It is not a watch of the manager: the API
-// server may serve buffers later or never.
-func (c *Controller) objectSource(objects dynamic.Interface, resource schema.GroupVersionResource) source.Func {
+// bufferSource returns a source that enqueues the policy of an object when an autoscaler changes the status
+// of a buffer, or another client changes or deletes the object.
+func (c *Controller) bufferSource(objects dynamic.Interface, resource schema.GroupVersionResource) source.Func {
 	return func(ctx context.Context, q queue) error {
-		informer := dynamicinformer.NewFilteredDynamicInformer(objects, resource, metav1.NamespaceAll, 0, cache.Indexers{},
-			func(options *metav1.ListOptions) { options.LabelSelector = slack.PlaceholderLabel }).Informer()
-		if err := informer.SetTransform(stripBuffer); err != nil {
-			return err
-		}
-		err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
-			if !apierrors.IsNotFound(err) {
-				log.FromContext(ctx).V(1).Info("Watching placeholders failed", "resource", resource.Resource, "error", err.Error())
-			}
-		})
-		if err != nil {
-			return err
-		}
-		if _, err := informer.AddEventHandler(c.bufferHandler(q)); err != nil {
-			return err
-		}
-		go informer.RunWithContext(ctx)
-		return nil
+		_, _, err := watch(ctx, objects, resource, slack.PlaceholderLabel, stripBuffer, c.bufferHandler(q))
+		return err
 	}
+}
+
+// watch starts an informer for objects with a label, all if it is empty. It is not a watch of the manager: the API server may serve
+// the resource later or never. isAbsent reports whether the API server has refused it.
+func watch(ctx context.Context, objects dynamic.Interface, resource schema.GroupVersionResource, label string,
+	transform cache.TransformFunc, handler cache.ResourceEventHandler) (informer cache.SharedIndexInformer, isAbsent *atomic.Bool, err error) {
+	informer = dynamicinformer.NewFilteredDynamicInformer(objects, resource, metav1.NamespaceAll, 0, cache.Indexers{},
+		func(options *metav1.ListOptions) { options.LabelSelector = label }).Informer()
+	isAbsent = &atomic.Bool{}
+	onError := func(ctx context.Context, _ *cache.Reflector, err error) {
+		if !apierrors.IsNotFound(err) {
+			log.FromContext(ctx).V(1).Info("Watching failed", "resource", resource.Resource, "error", err.Error())
+		}
+		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+			isAbsent.Store(true)
+		}
+	}
+	err = errors.Join(informer.SetTransform(transform), informer.SetWatchErrorHandlerWithContext(onError))
+	if err == nil {
+		_, err = informer.AddEventHandler(handler)
+	}
+	if err == nil {
+		go informer.RunWithContext(ctx)
+	}
+	return informer, isAbsent, err
 }
 
 // stripBuffer removes the fields of a buffer, or of its template, that are not compared.

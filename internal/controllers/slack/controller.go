@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -60,6 +62,8 @@ type Controller struct {
 	mu       sync.Mutex
 	trackers map[string]*policyTracker
 	metrics  *metrics
+	// gangs are the caches of slack.GangResources.
+	gangs []cache.Store
 	// withoutStrategy is the time at which the API server last refused the field provisioningStrategy of buffers.
 	withoutStrategy time.Time
 }
@@ -88,6 +92,8 @@ func New(c client.Client, recorder events.EventRecorder, registry prometheus.Reg
 // +kubebuilder:rbac:groups=autoscaling.x-k8s.io,resources=capacitybuffers,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=apps,resources=deployments;replicasets;statefulsets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch
+// +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets,verbs=list;watch
+// +kubebuilder:rbac:groups=leaderworkerset.x-k8s.io,resources=leaderworkersets,verbs=list;watch
 // +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks,verbs=get;list;watch
 // +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks/status,verbs=patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -106,14 +112,17 @@ func (c *Controller) Register(manager ctrl.Manager) error {
 		Watches(&v1.Pod{}, c.podHandler()).
 		Watches(&v1.Namespace{}, c.namespaceHandler()).
 		WatchesRawSource(source.Func(c.enqueueOrphans)).
-		WatchesRawSource(c.objectSource(objects, bufferResource)).
-		WatchesRawSource(c.objectSource(objects, templateResource)).
+		WatchesRawSource(c.bufferSource(objects, bufferResource)).
+		WatchesRawSource(c.bufferSource(objects, templateResource)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: limiter})
 	for _, kind := range workloadKinds() {
 		if err := manager.GetFieldIndexer().IndexField(context.Background(), kind.object, annotatedIndex, indexAnnotated); err != nil {
 			return err
 		}
 		builder.Watches(kind.object, c.workloadHandler())
+	}
+	for _, resource := range slack.GangResources {
+		builder.WatchesRawSource(c.gangSource(objects, resource))
 	}
 	return builder.Complete(c)
 }
@@ -167,8 +176,14 @@ func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSla
 		if t.generation == policy.Generation {
 			return t, nil
 		}
+		devices := t.Policy().Spec.Pool.Devices
 		if err := t.SetPolicy(policy); err != nil {
 			return nil, invalidPolicyError{err}
+		}
+		if !slices.Equal(devices, policy.Spec.Pool.Devices) {
+			if err := c.setPods(ctx, t.Tracker); err != nil {
+				return nil, err
+			}
 		}
 		t.generation = policy.Generation
 		return t, nil
@@ -184,16 +199,24 @@ func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSla
 	if len(groups) > 0 {
 		tracker.Resume(groups)
 	}
-	var pods v1.PodList
-	if err := c.client.List(ctx, &pods, client.UnsafeDisableDeepCopy); err != nil {
+	if err := c.setPods(ctx, tracker); err != nil {
 		return nil, err
-	}
-	for i := range pods.Items {
-		tracker.SetPod(&pods.Items[i])
 	}
 	t := &policyTracker{Tracker: tracker, generation: policy.Generation, slow: map[string]time.Time{}}
 	c.trackers[policy.Name] = t
 	return t, nil
+}
+
+// setPods sets all pods of the cache.
+func (c *Controller) setPods(ctx context.Context, t *slack.Tracker) error {
+	var pods v1.PodList
+	if err := c.client.List(ctx, &pods, client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	for i := range pods.Items {
+		t.SetPod(&pods.Items[i])
+	}
+	return nil
 }
 
 // observation is the state of a policy and its pool at one time.

@@ -25,7 +25,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			"Amounts of a policy in cores and bytes: the base of the rate, the target, the total requests of placeholders, "+
 				"and the free capacity of the pool (available).", "amount", "resource"),
 		placeholders: gauge("placeholders",
-			"Number of placeholders: for the biggest pod (head), for the rate (rate), and those that mirror workloads (mirror).", "of"),
+			"Number of placeholders: for the biggest pod (head), for the rate (rate), for pods with devices (device), and those that mirror workloads (mirror).", "of"),
 		placed:   gauge("placeholders_placed", "Number of placeholders that fit the nodes of the pool now."),
 		feasible: gauge("feasible", "1 if placeholders can hold the slack that the policy requires, otherwise 0."),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -50,13 +50,15 @@ func (m *metrics) recordPolicy(policy string, o observation) {
 		m.amounts.WithLabelValues(policy, amount, "cpu").Set(list.Cpu().AsApproximateFloat64())
 		m.amounts.WithLabelValues(policy, amount, "memory").Set(list.Memory().AsApproximateFloat64())
 	}
-	counts := map[string]int64{"head": 0, "rate": 0, "mirror": 0}
+	counts := map[string]int64{"head": 0, "rate": 0, "device": 0, "mirror": 0}
 	for _, group := range o.plan.Groups {
 		switch {
 		case group.Head:
 			counts["head"] += group.Count
 		case group.Mirror != nil:
 			counts["mirror"] += group.Count
+		case group.Device != "":
+			counts["device"] += group.Count
 		default:
 			counts["rate"] += group.Count
 		}

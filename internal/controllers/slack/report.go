@@ -66,7 +66,7 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 		switch {
 		case group.Mirror != nil:
 			status.Mirrored += group.Count
-		case !group.Head:
+		case !group.Head && group.Device == "":
 			status.Requests = group.Requests
 		}
 	}

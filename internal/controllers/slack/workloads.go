@@ -5,15 +5,22 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/slack"
@@ -62,6 +69,13 @@ func (c *Controller) workloads(ctx context.Context) (all []slack.Workload, err e
 			return nil, err
 		}
 	}
+	for _, store := range c.gangStores() {
+		for _, object := range store.List() {
+			if w, ok := slack.WorkloadOf(object.(runtime.Object)); ok {
+				all = append(all, w)
+			}
+		}
+	}
 	namespaces := map[string]map[string]string{}
 	for i := range all {
 		name := all[i].Namespace
@@ -81,8 +95,8 @@ func (c *Controller) workloads(ctx context.Context) (all []slack.Workload, err e
 // workloadHandler returns a handler that enqueues all policies if a workload has or had the
 // annotation, and the policy of a workload of placeholder pods whose spec changes or that is deleted.
 func (c *Controller) workloadHandler() handler.EventHandler {
-	enqueueAll := func(q queue, objects ...client.Object) {
-		if slices.ContainsFunc(objects, func(o client.Object) bool { return indexAnnotated(o) != nil }) {
+	enqueueAll := func(q queue, objects ...any) {
+		if slices.ContainsFunc(objects, isAnnotated) {
 			enqueue(q, c.policies())
 		}
 	}
@@ -106,6 +120,62 @@ func (c *Controller) workloadHandler() handler.EventHandler {
 			enqueueOwner(q, e.Object)
 		},
 	}
+}
+
+// gangSource returns a source that caches the workloads of a resource that the API server may not serve, and enqueues all policies
+// if one of them has or had the annotation. It is started when the cache is filled, or the API server has refused the resource:
+// otherwise the first plan of a new controller would lack the placeholders of these workloads.
+func (c *Controller) gangSource(objects dynamic.Interface, resource schema.GroupVersionResource) source.Func {
+	return func(ctx context.Context, q queue) error {
+		enqueueAll := func(objects ...any) {
+			if slices.ContainsFunc(objects, isAnnotated) {
+				enqueue(q, c.policies())
+			}
+		}
+		informer, isAbsent, err := watch(ctx, objects, resource, "", stripGang, cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(object any) { enqueueAll(object) },
+			UpdateFunc: func(before, after any) { enqueueAll(before, after) },
+			DeleteFunc: func(object any) { enqueueAll(object) },
+		})
+		if err != nil {
+			return err
+		}
+		c.mu.Lock()
+		c.gangs = append(c.gangs, informer.GetStore())
+		c.mu.Unlock()
+		return wait.PollUntilContextCancel(ctx, gangPoll, true, func(context.Context) (bool, error) {
+			return isAbsent.Load() || informer.HasSynced(), nil
+		})
+	}
+}
+
+// gangPoll is the time between two checks whether the cache of a resource is filled.
+const gangPoll = 20 * time.Millisecond
+
+// gangStores returns the caches of slack.GangResources.
+func (c *Controller) gangStores() []cache.Store {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.gangs)
+}
+
+// isAnnotated reports whether an object of a cache has the annotation, or is unknown because it was deleted while the watch was
+// interrupted.
+func isAnnotated(object any) bool {
+	o, ok := object.(client.Object)
+	return !ok || indexAnnotated(o) != nil
+}
+
+// stripGang removes the fields of a workload that are not read, of a workload without the annotation all but its metadata.
+func stripGang(object any) (any, error) {
+	if gang, ok := object.(*unstructured.Unstructured); ok {
+		gang.SetManagedFields(nil)
+		if !isAnnotated(gang) {
+			delete(gang.Object, "spec")
+			delete(gang.Object, "status")
+		}
+	}
+	return object, nil
 }
 
 // namespaceHandler returns a handler that enqueues all policies if the labels of a namespace change, by

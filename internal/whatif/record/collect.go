@@ -69,7 +69,7 @@ func ReadCluster(ctx context.Context, config *rest.Config, options ReadOptions) 
 		case why == "" || kind.Required:
 			return nil, fmt.Errorf("reading %s: %w", kind, err)
 		default:
-			c.addMissing(kind.String(), why, kind.Folder == snapshot.FolderCluster)
+			c.addMissing(kind.String(), why, !kind.IsOptional())
 		}
 	}
 	kubernetes := ""

@@ -33,7 +33,7 @@ var uid = text(func(p *pseudonyms, value string) string { return "uid-" + p.hash
 // ownerKinds has the kinds of owners that kube-scheduler or Plimsoll read.
 var ownerKinds = []string{
 	"Pod", "Node", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController",
-	"CapacityBuffer", "ResourceSlack", "Placement",
+	"JobSet", "LeaderWorkerSet", "CapacityBuffer", "ResourceSlack", "Placement",
 }
 
 // owner is the rule for owner references. It hides kinds that are not in ownerKinds.
@@ -189,6 +189,22 @@ func workload(kind string) fields {
 		),
 	})
 }
+
+// The rules for objects that create groups of pods.
+var (
+	jobSetRule = object("jobset", fields{
+		"spec": in(fields{"suspend": keep, "replicatedJobs": list(in(fields{
+			"name": named("replicatedjob"), "replicas": keep,
+			"template": in(fields{"spec": in(fields{"parallelism": keep, "completions": keep, "template": template})}),
+		}))}),
+		"status": in(fields{"conditions": condition("Completed", "Failed")}),
+	})
+	leaderWorkerSetRule = object("leaderworkerset", fields{
+		"spec": in(fields{
+			"replicas": keep, "leaderWorkerTemplate": in(fields{"size": keep, "leaderTemplate": template, "workerTemplate": template}),
+		}),
+	})
+)
 
 var replicationControllerRule = object("replicationcontroller", fields{
 	"spec": in(fields{"replicas": keep, "selector": labels, "template": template}),

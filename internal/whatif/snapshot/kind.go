@@ -1,5 +1,7 @@
 package snapshot
 
+import "strings"
+
 // Folders of an archive: the objects that affect scheduling, slack planning and placement. After
 // unpacking, the commands of each area can read its folder.
 const (
@@ -52,6 +54,8 @@ var Kinds = []*Kind{
 	newKind(FolderCluster, "apps", "statefulsets", "StatefulSet", workload("statefulset"), "v1"),
 	newKind(FolderCluster, "apps", "daemonsets", "DaemonSet", workload("daemonset"), "v1"),
 	newKind(FolderCluster, "batch", "jobs", "Job", workload("job"), "v1"),
+	newKind(FolderCluster, "jobset.x-k8s.io", "jobsets", "JobSet", jobSetRule, "v1alpha2"),
+	newKind(FolderCluster, "leaderworkerset.x-k8s.io", "leaderworkersets", "LeaderWorkerSet", leaderWorkerSetRule, "v1"),
 	newKind(FolderCluster, "", "replicationcontrollers", "ReplicationController", replicationControllerRule, "v1"),
 	newKind(FolderCluster, "", "services", "Service", object("service", fields{"spec": in(fields{"selector": labels})}), "v1"),
 	newKind(FolderCluster, "", "persistentvolumeclaims", "PersistentVolumeClaim", claimRule, "v1"),
@@ -84,6 +88,11 @@ func newKind(folder, group, resource, kind string, rule fields, versions ...stri
 		Folder: folder, Group: group, Versions: versions, Resource: resource, Kind: kind, rule: rule,
 		Required: resource == "pods" || resource == "nodes",
 	}
+}
+
+// IsOptional reports whether the API server serves the kind only if it was installed.
+func (k *Kind) IsOptional() bool {
+	return k.Folder != FolderCluster || strings.HasSuffix(k.Group, ".x-k8s.io")
 }
 
 // kindOf returns the kind with a name and a group, or nil.

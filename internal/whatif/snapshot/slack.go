@@ -9,7 +9,7 @@ var slackRule = object("resourceslack", fields{
 		"minRate": keep, "allowHighRate": keep, "base": keep, "granularity": keep, "coverBiggestPod": keep,
 		"maxPlaceholders": keep, "backend": keep, "minimum": keep, "maximum": keep, "schedules": keep, "provisioningStrategy": keep,
 		"spread":            in(fields{"topologyKey": key, "minPerDomain": keep}),
-		"pool":              in(fields{"nodeSelector": labels, "tolerations": tolerations}),
+		"pool":              in(fields{"nodeSelector": labels, "tolerations": tolerations, "devices": keep}),
 		"mirrors":           in(fields{"namespaceSelector": labelSelector, "maxPerWorkload": keep, "maxPerNamespace": keep}),
 		"priorityClassName": named("priorityclass"),
 	}),
