@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -88,14 +86,17 @@ func (l *poolLedger) DevicePods() map[deviceShape]devicePods {
 	return merged
 }
 
-// fits reports whether a usable node has an amount of a device and fits a size at the same time.
-func (l *poolLedger) fits(shape deviceShape, size resources.Amounts) bool {
+// fits reports whether a usable node has an amount of a device and fits a size at the same time. It also returns the node with the
+// highest amount of the device.
+func (l *poolLedger) fits(shape deviceShape, size resources.Amounts) (fits bool, largest deviceNode) {
+	i := shape.Device - 1
 	for node := range l.deviceNodes {
-		if node.devices[shape.Device-1] >= int64(shape.Amount) && size.FitsIn(node.Amounts) {
-			return true
+		fits = fits || node.devices[i] >= int64(shape.Amount) && size.FitsIn(node.Amounts)
+		if more := cmp.Compare(node.devices[i], largest.devices[i]); more > 0 || more == 0 && largest.Less(node.Amounts) {
+			largest = node
 		}
 	}
-	return false
+	return fits, largest
 }
 
 // heldDevices are the placeholders of a shape. As long as they cover the wanted size and it has not drifted, their size stays the
@@ -116,9 +117,6 @@ type heldDevices struct {
 func (t *Tracker) addDevices(p *Plan, seconds, jump int64) {
 	changed := t.devicePolicy != t.algoPolicy && t.devicePolicy != ratePolicy{}
 	t.devicePolicy = t.algoPolicy
-	if t.devices == nil {
-		t.devices = map[deviceShape]*heldDevices{}
-	}
 	pods := t.ledger.DevicePods()
 	for shape := range pods {
 		if t.devices[shape] == nil {
@@ -134,7 +132,8 @@ func (t *Tracker) addDevices(p *Plan, seconds, jump int64) {
 		}
 		count := held.count.Current()
 		if left := int64(*t.policy.Spec.MaxPlaceholders) - p.placeholders(); count > left {
-			p.fail("%s: %s required, maxPlaceholders leaves %d", t.deviceText(shape), format.Are(uint64(count), "placeholder"), max(0, left))
+			p.fail("%s required with %d %s, maxPlaceholders leaves %d", format.Are(uint64(count), "placeholder"), shape.Amount,
+				t.policy.Spec.Pool.Devices[shape.Device-1], max(0, left))
 			count = max(0, left)
 		}
 		if count == 0 {
@@ -152,22 +151,22 @@ func (t *Tracker) addDevices(p *Plan, seconds, jump int64) {
 // nextDevices updates the placeholders of a shape for the current pods. It returns the end of the cool-down in seconds, 0 if there
 // is none.
 func (t *Tracker) nextDevices(p *Plan, shape deviceShape, pods devicePods, changed bool, seconds int64) (coolDownEnd int64) {
-	held, rate := t.devices[shape], t.algoPolicy.Rate
+	held, rate, name := t.devices[shape], t.algoPolicy.Rate, v1.ResourceName(t.policy.Spec.Pool.Devices[shape.Device-1])
 	count := resources.MulDivUp(pods.pods, rate, resources.Millionth)
 	if pods.pods > 0 {
-		name := v1.ResourceName(t.policy.Spec.Pool.Devices[shape.Device-1])
 		base, target := listOf(pods.requests), listOf(pods.requests.Share(rate))
 		base[name] = *resource.NewQuantity(pods.devices, resource.DecimalSI)
 		target[name] = *resource.NewQuantity(resources.MulDivUp(pods.devices, rate, resources.Millionth), resource.DecimalSI)
 		p.Base, p.Target = addTimes(p.Base, base, 1), addTimes(p.Target, target, 1)
 		size := pods.requests.DivideUp(pods.pods)
-		if !size.FitsIn(held.size) || hasDrifted(size, held.size) || !t.ledger.fits(shape, held.size) {
+		if fits, _ := t.ledger.fits(shape, held.size); !fits || !size.FitsIn(held.size) || hasDrifted(size, held.size) {
 			held.size = size
 		}
 	}
-	if !t.ledger.fits(shape, held.size) {
+	if fits, largest := t.ledger.fits(shape, held.size); !fits {
 		if count > 0 {
-			p.fail("a placeholder with %s, %s does not fit any usable node of the pool: %s", t.deviceText(shape), held.size, t.largestNode(shape))
+			p.fail("a placeholder with %d %s, %s does not fit any usable node of the pool: the node with the most has %d, %s",
+				shape.Amount, name, held.size, largest.devices[shape.Device-1], largest.Amounts)
 		}
 		count, changed = 0, changed || t.ledger.usable > 0
 	}
@@ -179,53 +178,21 @@ func (t *Tracker) nextDevices(p *Plan, shape deviceShape, pods devicePods, chang
 	return coolDownEnd
 }
 
-// fail marks the plan as not feasible for a reason.
-func (p *Plan) fail(format string, args ...any) {
-	p.Feasible = false
-	p.Reasons = append(p.Reasons, fmt.Sprintf(format, args...))
-}
-
-// deviceText returns a shape as a text.
-func (t *Tracker) deviceText(shape deviceShape) string {
-	return fmt.Sprintf("%d %s", shape.Amount, t.policy.Spec.Pool.Devices[shape.Device-1])
-}
-
-// largestNode describes the usable node with the highest amount of the device of a shape.
-func (t *Tracker) largestNode(shape deviceShape) string {
-	var largest deviceNode
-	amount := func(n deviceNode) int64 { return n.devices[shape.Device-1] }
-	for node := range t.ledger.deviceNodes {
-		if more := cmp.Compare(amount(node), amount(largest)); more > 0 || more == 0 && largest.Less(node.Amounts) {
-			largest = node
-		}
-	}
-	return fmt.Sprintf("the node with the most has %d, %s", amount(largest), largest.Amounts)
-}
-
 // groupName returns the name of the placeholders of the shape. Names of policies have at most 50 characters.
 func (s deviceShape) groupName(policy string) string {
 	return fmt.Sprintf("%s-d%d-%d", policy, s.Device, s.Amount)
 }
 
-var deviceName = regexp.MustCompile(`^-d([1-8])-([1-9][0-9]{0,8})$`)
-
-// resumeDevices sets the placeholders of a group that is held already. It returns false if the group has another purpose.
-func (t *Tracker) resumeDevices(group Group) bool {
-	suffix, _ := strings.CutPrefix(group.Name, t.policy.Name)
-	parts := deviceName.FindStringSubmatch(suffix)
-	if parts == nil {
-		return false
-	}
-	device, _ := strconv.Atoi(parts[1])
-	amount, _ := strconv.Atoi(parts[2])
-	if device > len(t.policy.Spec.Pool.Devices) {
-		return true
+// resumeDevices sets the placeholders of a group that is held already if they are for pods with devices.
+func (t *Tracker) resumeDevices(group Group) {
+	var shape deviceShape
+	devices, suffix := t.policy.Spec.Pool.Devices, strings.TrimPrefix(group.Name, t.policy.Name)
+	n, _ := fmt.Sscanf(suffix, "-d%d-%d", &shape.Device, &shape.Amount)
+	if n < 2 || shape.groupName(t.policy.Name) != group.Name || shape.Device < 1 || int(shape.Device) > len(devices) ||
+		devicesOf(group.Requests, devices)[shape.Device-1] != int64(shape.Amount) { // the devices of the policy changed
+		return
 	}
 	held := &heldDevices{size: resources.CPUAndMemory(group.Requests)}
 	held.count.Set(group.Count)
-	if t.devices == nil {
-		t.devices = map[deviceShape]*heldDevices{}
-	}
-	t.devices[deviceShape{uint8(device), int32(amount)}] = held
-	return true
+	t.devices[shape] = held
 }

@@ -93,8 +93,8 @@ func TestDevices(t *testing.T) {
 		},
 		"maxPlaceholders": {
 			"100%", limits(1, 1, 2), append(gpuPods(3, 1, "1", "1Gi"), gpuPods(1, 2, "1", "1Gi")...), "web-d1-1: 2 x 1 1Gi 1",
-			"1 nvidia.com/gpu: 3 placeholders are required, maxPlaceholders leaves 2; " +
-				"2 nvidia.com/gpu: 1 placeholder is required, maxPlaceholders leaves 0", "4 4Gi 5", "2 2Gi 2",
+			"3 placeholders are required with 1 nvidia.com/gpu, maxPlaceholders leaves 2; " +
+				"1 placeholder is required with 2 nvidia.com/gpu, maxPlaceholders leaves 0", "4 4Gi 5", "2 2Gi 2",
 		},
 		"a pod with two devices counts for the first": {
 			"100%", nil, []*v1.Pod{newPod("p", "n0", "1", "1Gi", requesting(gpuName, 2), requesting("example.com/nic", 1))},

@@ -23,6 +23,9 @@ type demand struct {
 	Group []demand
 }
 
+// noDemand is the demand after the last one.
+var noDemand demand
+
 // freeCapacity is the capacity left on a node.
 type freeCapacity struct {
 	name string
@@ -41,9 +44,9 @@ type freeCapacity struct {
 func placeAll(nodes []freeCapacity, demands []demand) (placed int64) {
 	nodes = slices.Clone(nodes)
 	for i, demand := range demands {
-		var last resources.Amounts // zero for the last demand itself
-		if i+1 < len(demands) {
-			last = demands[len(demands)-1].Size
+		last := &demands[len(demands)-1]
+		if i+1 == len(demands) {
+			last = &noDemand
 		}
 		if demand.Group != nil {
 			placed += placeGroups(nodes, demand)
@@ -82,7 +85,7 @@ func placeGroups(nodes []freeCapacity, groups demand) (placed int64) {
 					return placed
 				}
 				changes = append(changes, change{node, *node})
-				node.take(&group[i], 1)
+				node.assign(&group[i], 1)
 				if group[i].Assigned != nil {
 					group[i].Assigned(node.name)
 				}
@@ -97,7 +100,7 @@ func placeGroups(nodes []freeCapacity, groups demand) (placed int64) {
 // is left.
 func firstFit(nodes *[]*freeCapacity, d *demand) *freeCapacity {
 	for len(*nodes) > 0 {
-		if node := (*nodes)[0]; node.fits(d) > 0 && (d.Allowed == nil || d.Allowed(node.name)) {
+		if node := (*nodes)[0]; node.count(d) > 0 && (d.Allowed == nil || d.Allowed(node.name)) {
 			return node
 		}
 		*nodes = (*nodes)[1:]
@@ -107,17 +110,17 @@ func firstFit(nodes *[]*freeCapacity, d *demand) *freeCapacity {
 
 // place places a demand and returns how many placeholders were placed: first where placeholders of
 // the size last lose no capacity, then where they lose the least.
-func place(candidates []*freeCapacity, demand demand, last resources.Amounts) (placed int64) {
+func place(candidates []*freeCapacity, demand demand, last *demand) (placed int64) {
 	if demand.Assigned != nil {
 		return placeOneByOne(candidates, demand, last)
 	}
 	for _, node := range candidates {
-		for placed < demand.Count && node.fits(&demand) > 0 && node.loss(demand.Size, last) == 0 {
+		for placed < demand.Count && node.count(&demand) > 0 && node.loss(&demand, last) == 0 {
 			n := int64(1)
-			if last.IsZero() {
-				n = min(node.fits(&demand), demand.Count-placed)
+			if last.Size.IsZero() {
+				n = min(node.count(&demand), demand.Count-placed)
 			}
-			node.take(&demand, n)
+			node.assign(&demand, n)
 			placed += n
 		}
 	}
@@ -125,7 +128,7 @@ func place(candidates []*freeCapacity, demand demand, last resources.Amounts) (p
 		var best *freeCapacity
 		leastLoss := int64(math.MaxInt64)
 		for _, node := range candidates {
-			if loss := node.loss(demand.Size, last); node.fits(&demand) > 0 && loss < leastLoss {
+			if loss := node.loss(&demand, last); node.count(&demand) > 0 && loss < leastLoss {
 				best, leastLoss = node, loss
 			}
 		}
@@ -135,9 +138,9 @@ func place(candidates []*freeCapacity, demand demand, last resources.Amounts) (p
 		n := int64(1)
 		if demand.Count > 2 {
 			// Fill the node: one placeholder at a time would cost placeholders x nodes.
-			n = min(best.fits(&demand), demand.Count-placed)
+			n = min(best.count(&demand), demand.Count-placed)
 		}
-		best.take(&demand, n)
+		best.assign(&demand, n)
 		placed += n
 	}
 	return placed
@@ -145,12 +148,12 @@ func place(candidates []*freeCapacity, demand demand, last resources.Amounts) (p
 
 // placeOneByOne places a demand whose allowed nodes change with each placeholder, in two passes: first
 // where placeholders of the size last lose no capacity.
-func placeOneByOne(candidates []*freeCapacity, demand demand, last resources.Amounts) (placed int64) {
+func placeOneByOne(candidates []*freeCapacity, demand demand, last *demand) (placed int64) {
 	for _, anyLoss := range []bool{false, true} {
 		for _, node := range candidates {
-			for placed < demand.Count && node.fits(&demand) > 0 &&
-				(anyLoss || node.loss(demand.Size, last) == 0) && demand.Allowed(node.name) {
-				node.take(&demand, 1)
+			for placed < demand.Count && node.count(&demand) > 0 &&
+				(anyLoss || node.loss(&demand, last) == 0) && demand.Allowed(node.name) {
+				node.assign(&demand, 1)
 				demand.Assigned(node.name)
 				placed++
 			}
@@ -164,7 +167,7 @@ func candidates(nodes []freeCapacity, demand demand) []*freeCapacity {
 	out := make([]*freeCapacity, 0, len(nodes))
 	for i := range nodes {
 		node := &nodes[i]
-		if !node.Usable || node.Booting || node.fits(&demand) == 0 {
+		if !node.Usable || node.Booting || node.count(&demand) == 0 {
 			continue
 		}
 		if demand.Allowed == nil && node.InPool || demand.Allowed != nil && demand.Allowed(node.name) {
@@ -176,16 +179,22 @@ func candidates(nodes []freeCapacity, demand demand) []*freeCapacity {
 
 // Assign assigns one placeholder to the node and reports whether it fits.
 func (c *freeCapacity) Assign(size resources.Amounts) bool {
-	if !c.Usable || c.count(size) == 0 {
+	d := demand{sizeGroup: sizeGroup{Size: size}}
+	if !c.Usable || c.count(&d) == 0 {
 		return false
 	}
-	c.assign(size, 1)
+	c.assign(&d, 1)
 	return true
 }
 
-// fits returns how many placeholders of a demand fit.
-func (c *freeCapacity) fits(d *demand) int64 {
-	n := c.count(d.Size)
+// count returns how many placeholders of a demand fit.
+func (c *freeCapacity) count(d *demand) int64 {
+	n := max(0, c.Slots)
+	for r := range d.Size {
+		if d.Size[r] > 0 {
+			n = min(n, c.Free[r]/d.Size[r])
+		}
+	}
 	for i, amount := range d.Devices {
 		if amount > 0 {
 			n = min(n, c.Devices[i]/amount)
@@ -194,37 +203,21 @@ func (c *freeCapacity) fits(d *demand) int64 {
 	return n
 }
 
-// take subtracts n placeholders of a demand.
-func (c *freeCapacity) take(d *demand, n int64) {
-	c.assign(d.Size, n)
+// assign subtracts n placeholders of a demand.
+func (c *freeCapacity) assign(d *demand, n int64) {
+	c.Free = c.Free.Subtract(d.Size.Multiply(n))
+	c.Slots -= n
 	for i, amount := range d.Devices {
 		c.Devices[i] -= amount * n
 	}
 }
 
-// count returns how many placeholders of a size fit.
-func (c *freeCapacity) count(size resources.Amounts) int64 {
-	n := max(0, c.Slots)
-	for r := range size {
-		if size[r] > 0 {
-			n = min(n, c.Free[r]/size[r])
-		}
-	}
-	return n
-}
-
-// assign subtracts n placeholders of a size.
-func (c *freeCapacity) assign(size resources.Amounts, n int64) {
-	c.Free = c.Free.Subtract(size.Multiply(n))
-	c.Slots -= n
-}
-
-// loss returns how many fewer placeholders of the size other fit after one of size is assigned.
-func (c *freeCapacity) loss(size, other resources.Amounts) int64 {
-	if other.IsZero() {
+// loss returns how many fewer placeholders of another demand fit after one of a demand is assigned.
+func (c *freeCapacity) loss(d, other *demand) int64 {
+	if other.Size.IsZero() {
 		return 0
 	}
 	after := *c
-	after.assign(size, 1)
+	after.assign(d, 1)
 	return c.count(other) - after.count(other)
 }

@@ -94,9 +94,9 @@ func placeExhaustively(nodes []freeCapacity, demands []demand) int64 {
 	remaining := append([]demand{first}, others...)
 	best := placeExhaustively(nodes, remaining) // this placeholder is not placed
 	for i := range nodes {
-		if nodes[i].count(first.Size) > 0 {
+		if nodes[i].count(&first) > 0 {
 			before := nodes[i]
-			nodes[i].assign(first.Size, 1)
+			nodes[i].assign(&first, 1)
 			best = max(best, 1+placeExhaustively(nodes, remaining))
 			nodes[i] = before
 		}

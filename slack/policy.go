@@ -156,6 +156,12 @@ func planOf(name string, plan ratePlan) Plan {
 	return out
 }
 
+// fail marks the plan as not feasible for a reason.
+func (p *Plan) fail(format string, args ...any) {
+	p.Feasible = false
+	p.Reasons = append(p.Reasons, fmt.Sprintf(format, args...))
+}
+
 // setCoolDown adds a reason for placeholders that are held until the end of a cool-down in seconds; 0 is no cool-down.
 func (p *Plan) setCoolDown(end int64) {
 	if end == 0 || p.CoolDown {

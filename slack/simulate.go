@@ -396,5 +396,5 @@ func (s *simulation) newNodes(groups []sizeGroup) int {
 // timesIn returns how many times a size fits in a capacity.
 func timesIn(size, capacity resources.Amounts) int64 {
 	c := freeCapacity{Free: capacity, Slots: maxAmount}
-	return c.count(size)
+	return c.count(&demand{sizeGroup: sizeGroup{Size: size}})
 }

@@ -9,7 +9,6 @@ package slack
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -49,22 +48,19 @@ type mirrorCount struct {
 // NewTracker returns a tracker of an empty pool. It returns an error if the policy is invalid.
 func NewTracker(policy *v1alpha1.ResourceSlack) (*Tracker, error) {
 	t := &Tracker{
-		policy: &v1alpha1.ResourceSlack{}, ledger: newPoolLedger(), nodes: map[string]*v1.Node{}, mirrors: map[string]*mirrorCount{},
+		ledger: newPoolLedger(), nodes: map[string]*v1.Node{}, mirrors: map[string]*mirrorCount{}, devices: map[deviceShape]*heldDevices{},
 	}
 	return t, t.SetPolicy(policy)
 }
 
-// SetPolicy replaces the policy. If its pool changed, all nodes must be set again, and all pods if the devices of the pool
-// changed. If the policy is invalid, SetPolicy returns an error and the previous policy remains.
+// SetPolicy replaces the policy. If its pool changed, all nodes must be set again. A policy whose devices changed requires a new
+// tracker. If the policy is invalid, SetPolicy returns an error and the previous policy remains.
 func (t *Tracker) SetPolicy(policy *v1alpha1.ResourceSlack) error {
 	policy = policy.DeepCopy()
 	policy.Spec.Default()
 	algoPolicy, err := policyOf(policy)
 	if err != nil {
 		return err
-	}
-	if !slices.Equal(t.policy.Spec.Pool.Devices, policy.Spec.Pool.Devices) {
-		t.devices = nil
 	}
 	t.policy, t.algoPolicy, t.schedule = policy, algoPolicy, nil
 	if len(policy.Spec.Schedules) > 0 {
@@ -116,7 +112,8 @@ func (t *Tracker) Resume(groups []Group) {
 		case t.policy.Name + headSuffix, t.policy.Name + headSuffix + "2":
 			head = append(head, held)
 		default:
-			if t.resumeDevices(group) || !IsMirrorName(group.Name) {
+			t.resumeDevices(group)
+			if !IsMirrorName(group.Name) {
 				continue
 			}
 			t.mirrors[group.Name] = &mirrorCount{}

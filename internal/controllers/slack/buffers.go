@@ -6,12 +6,14 @@ import (
 	"reflect"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
@@ -27,38 +29,32 @@ var (
 	templateResource = v1.SchemeGroupVersion.WithResource("podtemplates")
 )
 
-// bufferSource returns a source that enqueues the policy of an object when an autoscaler changes the status
-// of a buffer, or another client changes or deletes the object.
-func (c *Controller) bufferSource(objects dynamic.Interface, resource schema.GroupVersionResource) source.Func {
-	return func(ctx context.Context, q queue) error {
-		_, _, err := watch(ctx, objects, resource, slack.PlaceholderLabel, stripBuffer, c.bufferHandler(q))
-		return err
-	}
-}
-
-// watch starts an informer for objects with a label, all if it is empty. It is not a watch of the manager: the API server may serve
-// the resource later or never. isAbsent reports whether the API server has refused it.
-func watch(ctx context.Context, objects dynamic.Interface, resource schema.GroupVersionResource, label string,
-	transform cache.TransformFunc, handler cache.ResourceEventHandler) (informer cache.SharedIndexInformer, isAbsent *atomic.Bool, err error) {
-	informer = dynamicinformer.NewFilteredDynamicInformer(objects, resource, metav1.NamespaceAll, 0, cache.Indexers{},
+// objectSource returns a source of the objects of a resource with a label, all if it is empty, and their cache. It is not a watch of
+// the manager: the API server may serve the resource later or never. The source is started when the cache is filled or the API server
+// refuses the resource: otherwise the first plan would lack the placeholders of cached workloads.
+func objectSource(objects dynamic.Interface, resource schema.GroupVersionResource, label string, transform cache.TransformFunc,
+	handler func(queue) cache.ResourceEventHandler) (source.Func, cache.Store) {
+	informer := dynamicinformer.NewFilteredDynamicInformer(objects, resource, metav1.NamespaceAll, 0, cache.Indexers{},
 		func(options *metav1.ListOptions) { options.LabelSelector = label }).Informer()
-	isAbsent = &atomic.Bool{}
+	var isRefused atomic.Bool
 	onError := func(ctx context.Context, _ *cache.Reflector, err error) {
+		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+			isRefused.Store(true)
+		}
 		if !apierrors.IsNotFound(err) {
 			log.FromContext(ctx).V(1).Info("Watching failed", "resource", resource.Resource, "error", err.Error())
 		}
-		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-			isAbsent.Store(true)
+	}
+	return func(ctx context.Context, q queue) error {
+		_, err := informer.AddEventHandler(handler(q))
+		if err := errors.Join(err, informer.SetTransform(transform), informer.SetWatchErrorHandlerWithContext(onError)); err != nil {
+			return err
 		}
-	}
-	err = errors.Join(informer.SetTransform(transform), informer.SetWatchErrorHandlerWithContext(onError))
-	if err == nil {
-		_, err = informer.AddEventHandler(handler)
-	}
-	if err == nil {
 		go informer.RunWithContext(ctx)
-	}
-	return informer, isAbsent, err
+		return wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(context.Context) (bool, error) {
+			return isRefused.Load() || informer.HasSynced(), nil
+		})
+	}, informer.GetStore()
 }
 
 // stripBuffer removes the fields of a buffer, or of its template, that are not compared.
@@ -71,8 +67,9 @@ func stripBuffer(object any) (any, error) {
 	return object, nil
 }
 
-// bufferHandler returns the handler of changes of buffers and their templates. It ignores new objects: the
-// controller has written them.
+// bufferHandler returns the handler of changes of buffers and their templates. It enqueues the policy of an object when an autoscaler
+// changes the status of a buffer, or another client changes or deletes the object. It ignores new objects: the controller has written
+// them.
 func (c *Controller) bufferHandler(q queue) cache.ResourceEventHandler {
 	enqueuePolicy := func(buffer *unstructured.Unstructured) {
 		if policy := buffer.GetLabels()[slack.PlaceholderLabel]; slices.Contains(c.policies(), policy) {

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
@@ -112,8 +113,6 @@ func (c *Controller) Register(manager ctrl.Manager) error {
 		Watches(&v1.Pod{}, c.podHandler()).
 		Watches(&v1.Namespace{}, c.namespaceHandler()).
 		WatchesRawSource(source.Func(c.enqueueOrphans)).
-		WatchesRawSource(c.bufferSource(objects, bufferResource)).
-		WatchesRawSource(c.bufferSource(objects, templateResource)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: limiter})
 	for _, kind := range workloadKinds() {
 		if err := manager.GetFieldIndexer().IndexField(context.Background(), kind.object, annotatedIndex, indexAnnotated); err != nil {
@@ -121,8 +120,14 @@ func (c *Controller) Register(manager ctrl.Manager) error {
 		}
 		builder.Watches(kind.object, c.workloadHandler())
 	}
+	for _, resource := range []schema.GroupVersionResource{bufferResource, templateResource} {
+		watch, _ := objectSource(objects, resource, slack.PlaceholderLabel, stripBuffer, c.bufferHandler)
+		builder.WatchesRawSource(watch)
+	}
 	for _, resource := range slack.GangResources {
-		builder.WatchesRawSource(c.gangSource(objects, resource))
+		watch, store := objectSource(objects, resource, "", stripGang, c.gangHandler)
+		builder.WatchesRawSource(watch)
+		c.gangs = append(c.gangs, store)
 	}
 	return builder.Complete(c)
 }
@@ -172,18 +177,12 @@ type invalidPolicyError struct{ error }
 func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSlack) (*policyTracker, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t := c.trackers[policy.Name]; t != nil {
+	if t := c.trackers[policy.Name]; t != nil && slices.Equal(t.Policy().Spec.Pool.Devices, policy.Spec.Pool.Devices) {
 		if t.generation == policy.Generation {
 			return t, nil
 		}
-		devices := t.Policy().Spec.Pool.Devices
 		if err := t.SetPolicy(policy); err != nil {
 			return nil, invalidPolicyError{err}
-		}
-		if !slices.Equal(devices, policy.Spec.Pool.Devices) {
-			if err := c.setPods(ctx, t.Tracker); err != nil {
-				return nil, err
-			}
 		}
 		t.generation = policy.Generation
 		return t, nil
@@ -199,24 +198,16 @@ func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSla
 	if len(groups) > 0 {
 		tracker.Resume(groups)
 	}
-	if err := c.setPods(ctx, tracker); err != nil {
+	var pods v1.PodList
+	if err := c.client.List(ctx, &pods, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
+	}
+	for i := range pods.Items {
+		tracker.SetPod(&pods.Items[i])
 	}
 	t := &policyTracker{Tracker: tracker, generation: policy.Generation, slow: map[string]time.Time{}}
 	c.trackers[policy.Name] = t
 	return t, nil
-}
-
-// setPods sets all pods of the cache.
-func (c *Controller) setPods(ctx context.Context, t *slack.Tracker) error {
-	var pods v1.PodList
-	if err := c.client.List(ctx, &pods, client.UnsafeDisableDeepCopy); err != nil {
-		return err
-	}
-	for i := range pods.Items {
-		t.SetPod(&pods.Items[i])
-	}
-	return nil
 }
 
 // observation is the state of a policy and its pool at one time.

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -13,14 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/slack"
@@ -69,7 +64,7 @@ func (c *Controller) workloads(ctx context.Context) (all []slack.Workload, err e
 			return nil, err
 		}
 	}
-	for _, store := range c.gangStores() {
+	for _, store := range c.gangs {
 		for _, object := range store.List() {
 			if w, ok := slack.WorkloadOf(object.(runtime.Object)); ok {
 				all = append(all, w)
@@ -122,41 +117,18 @@ func (c *Controller) workloadHandler() handler.EventHandler {
 	}
 }
 
-// gangSource returns a source that caches the workloads of a resource that the API server may not serve, and enqueues all policies
-// if one of them has or had the annotation. It is started when the cache is filled, or the API server has refused the resource:
-// otherwise the first plan of a new controller would lack the placeholders of these workloads.
-func (c *Controller) gangSource(objects dynamic.Interface, resource schema.GroupVersionResource) source.Func {
-	return func(ctx context.Context, q queue) error {
-		enqueueAll := func(objects ...any) {
-			if slices.ContainsFunc(objects, isAnnotated) {
-				enqueue(q, c.policies())
-			}
+// gangHandler returns a handler that enqueues all policies if a workload of slack.GangResources has or had the annotation.
+func (c *Controller) gangHandler(q queue) cache.ResourceEventHandler {
+	enqueueAll := func(objects ...any) {
+		if slices.ContainsFunc(objects, isAnnotated) {
+			enqueue(q, c.policies())
 		}
-		informer, isAbsent, err := watch(ctx, objects, resource, "", stripGang, cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(object any) { enqueueAll(object) },
-			UpdateFunc: func(before, after any) { enqueueAll(before, after) },
-			DeleteFunc: func(object any) { enqueueAll(object) },
-		})
-		if err != nil {
-			return err
-		}
-		c.mu.Lock()
-		c.gangs = append(c.gangs, informer.GetStore())
-		c.mu.Unlock()
-		return wait.PollUntilContextCancel(ctx, gangPoll, true, func(context.Context) (bool, error) {
-			return isAbsent.Load() || informer.HasSynced(), nil
-		})
 	}
-}
-
-// gangPoll is the time between two checks whether the cache of a resource is filled.
-const gangPoll = 20 * time.Millisecond
-
-// gangStores returns the caches of slack.GangResources.
-func (c *Controller) gangStores() []cache.Store {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.gangs)
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { enqueueAll(object) },
+		UpdateFunc: func(before, after any) { enqueueAll(before, after) },
+		DeleteFunc: func(object any) { enqueueAll(object) },
+	}
 }
 
 // isAnnotated reports whether an object of a cache has the annotation, or is unknown because it was deleted while the watch was
