@@ -120,6 +120,11 @@ func scheduled(s v1alpha1.Schedule) *v1alpha1.ResourceSlack {
 	return policyOf("a", "10%", func(spec *v1alpha1.ResourceSlackSpec) { spec.Schedules = []v1alpha1.Schedule{s} })
 }
 
+// withDevices returns a policy of a pool with devices.
+func withDevices(devices ...string) *v1alpha1.ResourceSlack {
+	return policyOf("a", "10%", func(spec *v1alpha1.ResourceSlackSpec) { spec.Pool.Devices = devices })
+}
+
 // invalidValue matches the value in the message of a violated rule. API servers older than 1.37 name its type or nothing in place of it.
 var invalidValue = regexp.MustCompile(`Invalid value: ("\w*"|\d+): `)
 
@@ -201,6 +206,18 @@ func TestResourceSlackValidation(t *testing.T) {
 			scheduled(v1alpha1.Schedule{From: "07:00", To: "08:00", MinRate: "201%"}),
 			"spec.schedules: Invalid value: minRate must be at most 200% unless allowHighRate is true",
 		},
+		"native resource as a device": {
+			withDevices("nvidia.com/gpu", "memory"), "spec.pool.devices[1]: Invalid value: must be the name of an extended resource such as",
+		},
+		"device of Kubernetes": {withDevices("requests.nvidia.com/gpu"), "must be the name of an extended resource such as nvidia.com/gpu"},
+		"devices twice":        {withDevices("a.com/b", "a.com/b"), `spec.pool.devices[1]: Duplicate value: "a.com/b"`},
+		"too many devices":     {withDevices(strings.Fields("a.b/1 a.b/2 a.b/3 a.b/4 a.b/5 a.b/6 a.b/7 a.b/8 a.b/9")...), "spec.pool.devices: Too many: 9"},
+		"devices of allocatable": {
+			policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) {
+				s.Base, s.Pool.Devices = v1alpha1.BaseAllocatable, []string{"nvidia.com/gpu"}
+			}),
+			"spec.base: Invalid value: must be Requested if pool.devices is set",
+		},
 		"name": {policyOf(strings.Repeat("a", 51), "10%", nil), "metadata.name must have at most 50 characters"},
 		"backend": {
 			policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Unknown" }),
@@ -227,6 +244,9 @@ func TestResourceSlackValidation(t *testing.T) {
 			t.Errorf("%v: %v, want %s", rate, err, want)
 		}
 	}
+	devices := withDevices("nvidia.com/gpu", "example.com/nic")
+	devices.Name = "devices"
+	c.create(t, devices)
 	for i, rate := range []string{"0", "0%", "0.5", "1", "200%", "200.0%", "0100%", "99.9999%"} {
 		c.create(t, policyOf(fmt.Sprint("rate-", i), rate, nil))
 	}

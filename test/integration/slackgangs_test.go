@@ -1,0 +1,209 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+)
+
+// documentedObject returns the object of a kind and name in docs/slack.md.
+func documentedObject(t *testing.T, kind, name string) *unstructured.Unstructured {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/slack.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range strings.Split(string(page), "\n```yaml\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(block), &object.Object); err == nil && object.GetKind() == kind && object.GetName() == name {
+			return object
+		}
+	}
+	t.Fatalf("docs/slack.md has no %s %s", kind, name)
+	return nil
+}
+
+// awaitGroups waits until the buffers are exactly the wanted ones. Names of mirrors are without their hash.
+func (c *testCluster) awaitGroups(t *testing.T, log fmt.Stringer, want map[string]string) {
+	t.Helper()
+	var got map[string]string
+	defer func() {
+		if t.Failed() {
+			t.Logf("buffers %v, want %v", got, want)
+		}
+	}()
+	eventually.True(t, fmt.Sprintf("buffers differ from %v", want), log, func(ctx context.Context) (bool, error) {
+		all, err := c.buffers(ctx)
+		got = map[string]string{}
+		for name, text := range all {
+			if hash := strings.LastIndex(name, "-"); strings.Contains(name, "set-") {
+				name = name[:hash]
+			}
+			got[name] = text
+		}
+		return err == nil && fmt.Sprint(got) == fmt.Sprint(want), nil
+	})
+}
+
+// TestSlackGangs checks the placeholders for whole groups of a JobSet, and of a LeaderWorkerSet whose kind is installed while the
+// controller runs, under limits, after a restart and after a deletion.
+func TestSlackGangs(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, buffersCRD(t), "testdata/jobset.yaml")
+	for i := range 3 {
+		c.create(t, readyNode(fmt.Sprint("node-", i), "16", "64Gi", nil))
+	}
+	train := documentedObject(t, "JobSet", "train")
+	train.SetNamespace("default")
+	c.create(t, train)
+	c.create(t, policyOf("general", "0", nil))
+	controller := c.startController(t, "--controllers=slack")
+	jobs := map[string]string{"train-driver-jobset": "1 x 1 2Gi", "train-workers-jobset": "8 x 3 8Gi"}
+	c.awaitGroups(t, controller, jobs)
+	policy := c.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
+	if s := policy.Status; s.Placeholders != 9 || s.Mirrored != 9 || s.Placed != 9 {
+		t.Errorf("status %+v", s)
+	}
+
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	installCRDs(t, config, "testdata/leaderworkerset.yaml")
+	serve := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"replicas": int64(4),
+		"leaderWorkerTemplate": map[string]any{"size": int64(3), "workerTemplate": map[string]any{"spec": map[string]any{
+			"containers": []any{map[string]any{"name": "main", "resources": map[string]any{
+				"requests": map[string]any{"cpu": "6", "memory": "1Gi"},
+			}}},
+		}}},
+	}}}
+	serve.SetAPIVersion("leaderworkerset.x-k8s.io/v1")
+	serve.SetKind("LeaderWorkerSet")
+	serve.SetName("serve")
+	serve.SetNamespace("default")
+	serve.SetAnnotations(map[string]string{v1alpha1.AnnotationSlack: "50%"})
+	eventually.True(t, "LeaderWorkerSet is not served", controller, func(ctx context.Context) (bool, error) {
+		return c.client.Create(ctx, serve) == nil, nil
+	})
+	// 50% of 4 groups of 3 pods.
+	both := map[string]string{"serve-workers-leaderworkerset": "6 x 6 1Gi"}
+	for name, text := range jobs {
+		both[name] = text
+	}
+	c.awaitGroups(t, controller, both)
+	// The 3 nodes of 16 CPUs have the 8 placeholders of 3 and the one of 1, and then one group of 3 of 6, not two.
+	policy = c.awaitCondition(t, controller, "general", v1alpha1.ConditionProvisioned, "Provisioning")
+	if s := policy.Status; s.Placeholders != 15 || s.Placed != 12 {
+		t.Errorf("status %+v", s)
+	}
+
+	// The namespace may have 12: the JobSet of 9 leaves 3, which one group has.
+	change := client.MergeFrom(policy.DeepCopy())
+	policy.Spec.Mirrors.MaxPerNamespace = new(int32(12))
+	if err := c.client.Patch(t.Context(), policy, change); err != nil {
+		t.Fatal(err)
+	}
+	both["serve-workers-leaderworkerset"] = "3 x 6 1Gi"
+	c.awaitGroups(t, controller, both)
+	policy = c.awaitCondition(t, controller, "general", v1alpha1.ConditionMirrorsFeasible, "NotFeasible")
+	if text := fmt.Sprint(policy.Status.Conditions); !strings.Contains(text, "LeaderWorkerSet default/serve requires 2 groups of "+
+		"3 placeholders, spec.mirrors.maxPerNamespace permits 3 more in namespace default") {
+		t.Errorf("conditions %s", text)
+	}
+
+	// A restarted controller does not delete the buffers: they keep their UIDs.
+	before := c.uids(t)
+	controller.Stop(t)
+	controller = c.startController(t, "--controllers=slack")
+	suspended := train.DeepCopy()
+	if err := unstructured.SetNestedField(suspended.Object, true, "spec", "suspend"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.client.Update(t.Context(), suspended); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitGroups(t, controller, map[string]string{"serve-workers-leaderworkerset": "6 x 6 1Gi"})
+	for name, uid := range c.uids(t) {
+		if before[name] != uid {
+			t.Errorf("%s was created again", name)
+		}
+	}
+	controller.Stop(t)
+}
+
+// uids returns the UIDs of the buffers by name.
+func (c *testCluster) uids(t *testing.T) map[string]string {
+	t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("autoscaling.x-k8s.io/v1beta1")
+	list.SetKind("CapacityBufferList")
+	if err := c.client.List(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	uids := map[string]string{}
+	for _, buffer := range list.Items {
+		uids[buffer.GetName()] = string(buffer.GetUID())
+	}
+	return uids
+}
+
+// TestSlackDevices checks the placeholders for pods with devices, and that devices can be changed while the controller runs.
+func TestSlackDevices(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, buffersCRD(t))
+	const device = "nvidia.com/gpu"
+	node := readyNode("node", "64", "512Gi", map[string]string{"pool": "gpus"})
+	node.Status.Allocatable[device] = resource.MustParse("64")
+	c.create(t, node)
+	// 10% of 11 pods with one device is 2, of 3 pods with 8 devices 1.
+	for i := range 14 {
+		pod := runningPod(fmt.Sprint("pod-", i), "node", "1", "2Gi")
+		if i >= 11 {
+			pod = runningPod(fmt.Sprint("pod-", i), "node", "4", "16Gi")
+		}
+		amount := v1.ResourceList{device: resource.MustParse(map[bool]string{false: "1", true: "8"}[i >= 11])}
+		resources := &pod.Spec.Containers[0].Resources
+		resources.Requests[device], resources.Limits = amount[device], amount
+		c.create(t, pod)
+	}
+	policy := documentedObject(t, "ResourceSlack", "gpus")
+	c.create(t, policy)
+	controller := c.startController(t, "--controllers=slack")
+	c.awaitBuffers(t, controller, map[string]string{"gpus-d1-1": "2 x 1 2Gi", "gpus-d1-8": "1 x 4 16Gi"})
+	got := c.awaitCondition(t, controller, "gpus", v1alpha1.ConditionReady, "Held")
+	total, base := got.Status.Total[device], got.Status.Base[device]
+	if s := got.Status; total.Value() != 10 || base.Value() != 35 || s.Placeholders != 3 || s.Placed != 3 || s.Requests != nil {
+		t.Errorf("status %+v", s)
+	}
+	var template v1.PodTemplate
+	if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: systemNamespace, Name: "gpus-d1-8"}, &template); err != nil {
+		t.Fatal(err)
+	}
+	limit := template.Template.Spec.Containers[0].Resources.Limits[device]
+	if len(template.Template.Spec.Tolerations) != 1 || limit.Value() != 8 {
+		t.Errorf("template %+v", template.Template.Spec)
+	}
+
+	// Without devices, all pods are in the base of the rate: 10% of (23, 70Gi), of it the biggest pod (4, 16Gi).
+	change := client.MergeFrom(got.DeepCopy())
+	got.Spec.Pool.Devices = nil
+	if err := c.client.Patch(t.Context(), got, change); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitBuffers(t, controller, map[string]string{"gpus-head": "1 x 4 16Gi"})
+	controller.Stop(t)
+}
