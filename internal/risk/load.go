@@ -108,18 +108,6 @@ func (d Distribution) CDF(x float64) float64 {
 	return mathext.RegIncBeta(d.alpha, d.beta, x)
 }
 
-// Histogram returns the probabilities of bins of equal width, like Observed.Histogram.
-func (d Distribution) Histogram(bins int) []float64 {
-	probabilities := make([]float64, bins)
-	var below float64
-	for i := range probabilities {
-		cumulative := d.CDF(float64(i+1) / float64(bins))
-		probabilities[i] = max(cumulative-below, 0)
-		below = cumulative
-	}
-	return probabilities
-}
-
 // overuse returns P(U > threshold | U <= bound): the probability that the load exceeds the threshold,
 // given that the limits of the pods keep it within the bound. It is 1 if the load certainly exceeds
 // the bound.

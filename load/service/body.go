@@ -67,19 +67,12 @@ func (b *body) writeTo(w io.Writer, zipped bool) error {
 	return err
 }
 
-// bodies keeps the body of the newest reading, and counts the bodies that are being sent.
+// bodies keeps the body of the newest reading.
 type bodies struct {
 	store *load.Store
 
 	mu      sync.Mutex
 	current *currentBody
-
-	// sending has the bodies of the open responses, the oldest first, with bytes in total. If bytes exceeds
-	// limit, the responses with the oldest bodies are aborted: their clients are the slowest.
-	sending   []*sentBody
-	bytes     int64
-	limit     int64
-	responses int
 }
 
 // currentBody is the body of a snapshot, encoded by the first request for it while other requests wait.
@@ -88,13 +81,6 @@ type currentBody struct {
 	once     sync.Once
 	body     *body
 	err      error
-}
-
-// sentBody is a body that is being sent.
-type sentBody struct {
-	*body
-	// abort ends the open responses, by their number.
-	abort map[int]func()
 }
 
 // get returns the body of the fresh load, nil if there is none.
@@ -113,48 +99,4 @@ func (b *bodies) get() (*body, error) {
 	b.mu.Unlock()
 	current.once.Do(func() { current.body, current.err = newBody(snapshot.Reading()) })
 	return current.body, current.err
-}
-
-// send registers a response with a body and returns the function that ends it. abort is called if the
-// response takes too much memory, until the returned function is called.
-func (b *bodies) send(one *body, abort func()) (done func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.responses++
-	id := b.responses
-	var sent *sentBody
-	for _, s := range b.sending {
-		if s.body == one {
-			sent = s
-		}
-	}
-	if sent == nil {
-		sent = &sentBody{one, map[int]func(){}}
-		b.sending = append(b.sending, sent)
-		b.bytes += int64(len(one.zipped))
-	}
-	sent.abort[id] = abort
-	for b.bytes > b.limit && b.sending[0] != sent {
-		for _, abort := range b.sending[0].abort {
-			abort()
-		}
-		b.remove(0)
-	}
-	return func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(sent.abort, id)
-		for i, s := range b.sending {
-			if s == sent && len(sent.abort) == 0 {
-				b.remove(i)
-				return
-			}
-		}
-	}
-}
-
-// remove removes a body from the bodies that are being sent. Callers hold the lock.
-func (b *bodies) remove(i int) {
-	b.bytes -= int64(len(b.sending[i].zipped))
-	b.sending = append(b.sending[:i], b.sending[i+1:]...)
 }

@@ -3,10 +3,8 @@ package service
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,7 +14,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
-	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
 // manyNodes returns a reading of a number of nodes at a time.
@@ -168,64 +165,6 @@ func TestResponsesAreLimited(t *testing.T) {
 	if answer := respond("/watcher"); answer.Code != 200 || len(server.slots) != cap(server.slots)-1 {
 		t.Errorf("with a free slot: status %d, %d slots used", answer.Code, len(server.slots))
 	}
-}
-
-// TestSlowReadersOfOldReadingsAreAborted checks that the responses with the oldest readings end if open
-// responses hold too many bytes of different readings.
-func TestSlowReadersOfOldReadingsAreAborted(t *testing.T) {
-	store := load.NewStore(time.Hour, nil)
-	server := newServer(Config{Store: store, State: &State{}, Metrics: http.NotFoundHandler()})
-	http1 := httptest.NewServer(server.handler())
-	t.Cleanup(http1.Close)
-	sending := func() (count int, bytes int64) {
-		server.bodies.mu.Lock()
-		defer server.bodies.mu.Unlock()
-		return len(server.bodies.sending), server.bodies.bytes
-	}
-	// stall requests all nodes and does not read the response, the nth of the server.
-	stall := func(nth int) {
-		conn, err := net.Dial("tcp", http1.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { conn.Close() })
-		if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprint(conn, "GET /watcher HTTP/1.1\r\nHost: x\r\n\r\n")
-		eventually.True(t, "the response is not being sent", nil, func(context.Context) (bool, error) {
-			server.bodies.mu.Lock()
-			defer server.bodies.mu.Unlock()
-			return server.bodies.responses == nth, nil
-		})
-	}
-	start := time.Now()
-	put := func(second int) {
-		if err := store.Put(manyNodes(16_000, start.Add(time.Duration(second)*time.Second))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put(0)
-	stall(1)
-	stall(2)
-	_, one := sending()
-	server.bodies.mu.Lock()
-	server.bodies.limit = 2*one + one/2
-	limit := server.bodies.limit
-	server.bodies.mu.Unlock()
-	put(1)
-	stall(3)
-	put(2)
-	stall(4) // the two responses with the first reading are aborted
-	eventually.True(t, "the slots of the aborted responses are not free", nil, func(context.Context) (bool, error) {
-		_, bytes := sending()
-		return len(server.slots) == 2 && bytes < limit, nil
-	})
-	http1.CloseClientConnections()
-	eventually.True(t, "responses are still counted", nil, func(context.Context) (bool, error) {
-		count, bytes := sending()
-		return count == 0 && bytes == 0 && len(server.slots) == 0, nil
-	})
 }
 
 func BenchmarkEncode50000Nodes(b *testing.B) {

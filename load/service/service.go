@@ -7,8 +7,8 @@
 //	GET /readyz              200 if load is fresh
 //	GET /livez               200
 //
-// A reading is encoded once, for all clients. Responses for all nodes are limited to maxResponses at a time
-// and to maxSending bytes of different readings.
+// A reading is encoded once, for all clients. Responses for all nodes are limited to maxResponses at a time. The http.Server must have
+// a WriteTimeout: it bounds for how long slow clients keep old readings in memory.
 package service
 
 import (
@@ -92,13 +92,8 @@ func (s *server) handler() http.Handler {
 	return mux
 }
 
-const (
-	// maxResponses is the largest number of simultaneous responses with the load of all nodes.
-	maxResponses = 256
-	// maxSending is the largest number of bytes of the bodies that are being sent. Responses with the same
-	// reading share one body: the body of 50,000 nodes has about 2 MiB.
-	maxSending = 64 << 20
-)
+// maxResponses is the largest number of simultaneous responses with the load of all nodes.
+const maxResponses = 256
 
 // server is the state of a service.
 type server struct {
@@ -109,9 +104,7 @@ type server struct {
 }
 
 func newServer(config Config) *server {
-	return &server{
-		Config: config, bodies: bodies{store: config.Store, limit: maxSending}, slots: make(chan struct{}, maxResponses),
-	}
+	return &server{Config: config, bodies: bodies{store: config.Store}, slots: make(chan struct{}, maxResponses)}
 }
 
 // authorized calls next for requests with the token.
@@ -176,9 +169,6 @@ func (s *server) send(w http.ResponseWriter, r *http.Request, body *body) {
 		http.Error(w, fmt.Sprintf("%d responses are being sent, which is the limit", maxResponses), http.StatusServiceUnavailable)
 		return
 	}
-	controller := http.NewResponseController(w)
-	// An expired deadline ends a write that waits for the client.
-	defer s.bodies.send(body, func() { _ = controller.SetWriteDeadline(time.Unix(1, 0)) })()
 	header, zipped := w.Header(), acceptsGzip(r.Header.Get("Accept-Encoding"))
 	header.Set("Content-Type", "application/json")
 	size := body.size

@@ -138,7 +138,7 @@ func recordedRun(p *result.Profile) *result.Run {
 func figureRows(r *result.Result, s *result.Scenario) []figureRow {
 	var rows []figureRow
 	for _, figure := range s.Definitions() {
-		row := figureRow{Name: figure.Name, Label: figure.Title(), Part: figure.Detail}
+		row := figureRow{Name: figure.Name, Label: figure.Title(), Part: figure.IsPart()}
 		base := s.Profiles[0].Figures[figure.Name].Mean
 		var differences []*result.Difference
 		var shown []float64

@@ -3,6 +3,7 @@ package result
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,30 +36,24 @@ type BacktestFigure struct {
 	Main bool `json:"main"`
 }
 
-// backtestFigures are the figures of a backtest, in display order.
-var backtestFigures = []struct {
-	name, label, unit string
-	main              bool
-	value             func(*Run) float64
-}{
-	{"overloadMinutes", "overload", "node minutes", true, func(r *Run) float64 { return r.OverloadMinutes }},
-	{"cpuOverloadMinutes", "CPU overload", "node minutes", false, func(r *Run) float64 { return r.CPUOverloadMinutes }},
-	{"memoryOverloadMinutes", "memory overload", "node minutes", false, func(r *Run) float64 { return r.MemoryOverloadMinutes }},
-	{"cpuLoadMean", "CPU load of nodes", "mean", false, func(r *Run) float64 { return r.CPULoad.Mean }},
-	{"cpuLoadP50", "CPU load of nodes", "p50", false, func(r *Run) float64 { return r.CPULoad.P50 }},
-	{"cpuLoadP95", "CPU load of nodes", "p95", true, func(r *Run) float64 { return r.CPULoad.P95 }},
-	{"cpuLoadMax", "CPU load of nodes", "max", false, func(r *Run) float64 { return r.CPULoad.Max }},
-	{"memoryLoadMean", "memory load of nodes", "mean", false, func(r *Run) float64 { return r.MemoryLoad.Mean }},
-	{"memoryLoadP50", "memory load of nodes", "p50", false, func(r *Run) float64 { return r.MemoryLoad.P50 }},
-	{"memoryLoadP95", "memory load of nodes", "p95", true, func(r *Run) float64 { return r.MemoryLoad.P95 }},
-	{"memoryLoadMax", "memory load of nodes", "max", false, func(r *Run) float64 { return r.MemoryLoad.Max }},
-	{"pendingSecondsMean", "pending", "mean seconds", true, func(r *Run) float64 { return r.PendingSeconds.Mean }},
-	{"pendingSecondsP95", "pending", "p95 seconds", false, func(r *Run) float64 { return r.PendingSeconds.P95 }},
-	{"pendingSecondsMax", "pending", "max seconds", false, func(r *Run) float64 { return r.PendingSeconds.Max }},
-	{"unschedulable", "unschedulable pods", "", false, func(r *Run) float64 { return float64(r.Unschedulable) }},
-	{"nodesUsed", "nodes used", "mean", true, func(r *Run) float64 { return r.NodesUsed }},
-	{"nodesUsedPeak", "nodes used", "peak", false, func(r *Run) float64 { return float64(r.NodesUsedPeak) }},
-}
+var (
+	// backtestFigures names the figures of a backtest, in display order.
+	backtestFigures = []string{
+		"overloadMinutes", "cpuOverloadMinutes", "memoryOverloadMinutes", "cpuLoadMean", "cpuLoadP50", "cpuLoadP95", "cpuLoadMax",
+		"memoryLoadMean", "memoryLoadP50", "memoryLoadP95", "memoryLoadMax", "pendingSecondsMean", "pendingSecondsP95", "pendingSecondsMax",
+		"unschedulable", "nodesUsed", "nodesUsedPeak",
+	}
+	// mainFigures names the figures of the summary.
+	mainFigures = []string{"overloadMinutes", "cpuLoadP95", "memoryLoadP95", "pendingSecondsMean", "nodesUsed"}
+	// furtherFigures are figures of backtests that comparisons do not have.
+	furtherFigures = map[string]Definition{
+		"cpuLoadMean":       {Label: "CPU load of nodes", Unit: "mean", Value: func(r *Run) float64 { return r.CPULoad.Mean }},
+		"cpuLoadP50":        {Label: "CPU load of nodes", Unit: "p50", Value: func(r *Run) float64 { return r.CPULoad.P50 }},
+		"memoryLoadMean":    {Label: "memory load of nodes", Unit: "mean", Value: func(r *Run) float64 { return r.MemoryLoad.Mean }},
+		"memoryLoadP50":     {Label: "memory load of nodes", Unit: "p50", Value: func(r *Run) float64 { return r.MemoryLoad.P50 }},
+		"pendingSecondsMax": {Label: "pending", Unit: "max seconds", Value: func(r *Run) float64 { return r.PendingSeconds.Max }},
+	}
+)
 
 // Recorded has the additional results of a run over a recording.
 type Recorded struct {
@@ -110,12 +105,17 @@ func NewBacktest(profile string, source Source, measured, simulated *Run) *Backt
 	case source.UsageKnown == 0:
 		b.Note = "No backtest of usage: " + usage + "."
 	}
-	for _, f := range backtestFigures {
-		if source.UsageKnown == 0 && strings.Contains(strings.ToLower(f.name), "load") {
+	for _, name := range backtestFigures {
+		if source.UsageKnown == 0 && strings.Contains(strings.ToLower(name), "load") {
 			continue // overload, and load of nodes
 		}
+		f, ok := FigureByName(name)
+		if !ok {
+			f = furtherFigures[name]
+		}
 		figure := BacktestFigure{
-			Name: f.name, Label: f.label, Unit: f.unit, Main: f.main, Measured: f.value(measured), Simulated: f.value(simulated),
+			Name: name, Label: f.Label, Unit: f.Unit, Main: slices.Contains(mainFigures, name),
+			Measured: f.Value(measured), Simulated: f.Value(simulated),
 		}
 		figure.Error = relativeError(figure.Measured, figure.Simulated)
 		b.Figures = append(b.Figures, figure)

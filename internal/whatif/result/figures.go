@@ -9,7 +9,7 @@ type Direction uint8
 // fewer nodes cost less but leave less capacity, and CPU withheld by a pod's own
 // limit does not depend on the scheduler.
 const (
-	LowerIsBetter Direction = iota
+	Lower Direction = iota
 	Neutral
 )
 
@@ -29,10 +29,8 @@ type Definition struct {
 	Name string
 	// Label for people, and the unit of the values, empty for a plain count.
 	Label, Unit string
-	// Detail is set if the figure is a part of the preceding one.
-	Detail    bool
-	Direction Direction
-	Requires  Requirement
+	Direction   Direction
+	Requires    Requirement
 	// Value returns the figure of a run that meets the requirement.
 	Value func(*Run) float64
 }
@@ -45,132 +43,42 @@ func (d *Definition) Title() string {
 	return d.Label + ", " + d.Unit
 }
 
+// IsPart reports whether the figure is a part of the overload, which precedes it in display order.
+func (d *Definition) IsPart() bool { return d.Unit == "node minutes" && d.Name != "overloadMinutes" }
+
 // Figures defines all figures in display order.
 var Figures = []Definition{
-	{
-		Name: "overloadMinutes", Label: "overload", Unit: "node minutes",
-		Value: func(r *Run) float64 { return r.OverloadMinutes },
-	},
-	{
-		Name: "cpuOverloadMinutes", Label: "CPU overload", Unit: "node minutes", Detail: true,
-		Value: func(r *Run) float64 { return r.CPUOverloadMinutes },
-	},
-	{
-		Name: "memoryOverloadMinutes", Label: "memory overload", Unit: "node minutes", Detail: true,
-		Value: func(r *Run) float64 { return r.MemoryOverloadMinutes },
-	},
-	{
-		Name: "cpuLoadP95", Label: "CPU load of nodes", Unit: "p95", Direction: Neutral,
-		Value: func(r *Run) float64 { return r.CPULoad.P95 },
-	},
-	{
-		Name: "cpuLoadMax", Label: "CPU load of nodes", Unit: "max", Direction: Neutral,
-		Value: func(r *Run) float64 { return r.CPULoad.Max },
-	},
-	{
-		Name: "memoryLoadP95", Label: "memory load of nodes", Unit: "p95", Direction: Neutral,
-		Value: func(r *Run) float64 { return r.MemoryLoad.P95 },
-	},
-	{
-		Name: "memoryLoadMax", Label: "memory load of nodes", Unit: "max", Direction: Neutral,
-		Value: func(r *Run) float64 { return r.MemoryLoad.Max },
-	},
-	{
-		Name: "throttledCoreSeconds", Label: "throttled by nodes", Unit: "core seconds",
-		Value: func(r *Run) float64 { return r.ThrottledCoreSeconds },
-	},
-	{
-		Name: "limitedCoreSeconds", Label: "throttled by limits", Unit: "core seconds", Direction: Neutral,
-		Value: func(r *Run) float64 { return r.LimitedCoreSeconds },
-	},
-	{
-		Name: "memoryOverruns", Label: "memory overruns",
-		Value: func(r *Run) float64 { return float64(r.MemoryOverruns) },
-	},
-	{
-		Name: "victims", Label: "pods killed by memory overruns",
-		Value: func(r *Run) float64 { return float64(r.Victims) },
-	},
-	{
-		Name: "unschedulable", Label: "unschedulable pods",
-		Value: func(r *Run) float64 { return float64(r.Unschedulable) },
-	},
-	{
-		Name: "nodesUsed", Label: "nodes used", Unit: "mean", Direction: Neutral,
-		Value: func(r *Run) float64 { return r.NodesUsed },
-	},
-	{
-		Name: "nodesUsedPeak", Label: "nodes used", Unit: "peak", Direction: Neutral,
-		Value: func(r *Run) float64 { return float64(r.NodesUsedPeak) },
-	},
-	{
-		Name: "cpuLimitRatioP50", Label: "CPU limit ratio", Unit: "p50", Direction: Neutral,
-		Value: func(r *Run) float64 { return r.CPULimitRatio.P50 },
-	},
-	{
-		Name: "cpuLimitRatioP95", Label: "CPU limit ratio", Unit: "p95",
-		Value: func(r *Run) float64 { return r.CPULimitRatio.P95 },
-	},
-	{
-		Name: "cpuLimitRatioMax", Label: "CPU limit ratio", Unit: "max",
-		Value: func(r *Run) float64 { return r.CPULimitRatio.Max },
-	},
-	{
-		Name: "memoryLimitRatioP50", Label: "memory limit ratio", Unit: "p50", Direction: Neutral,
-		Value: func(r *Run) float64 { return r.MemoryLimitRatio.P50 },
-	},
-	{
-		Name: "memoryLimitRatioP95", Label: "memory limit ratio", Unit: "p95",
-		Value: func(r *Run) float64 { return r.MemoryLimitRatio.P95 },
-	},
-	{
-		Name: "memoryLimitRatioMax", Label: "memory limit ratio", Unit: "max",
-		Value: func(r *Run) float64 { return r.MemoryLimitRatio.Max },
-	},
-	{
-		Name: "pendingSecondsMean", Label: "pending", Unit: "mean seconds",
-		Value: func(r *Run) float64 { return r.PendingSeconds.Mean },
-	},
-	{
-		Name: "pendingSecondsP95", Label: "pending", Unit: "p95 seconds",
-		Value: func(r *Run) float64 { return r.PendingSeconds.P95 },
-	},
-	{
-		Name: "churn", Label: "rescheduled pods",
-		Value: func(r *Run) float64 { return float64(r.Churn) },
-	},
-	{
-		Name: "cost", Label: "cost of nodes", Requires: WithAutoscaler,
-		Value: func(r *Run) float64 { return r.Scaling.Cost },
-	},
-	{
-		Name: "nodeHours", Label: "node hours", Requires: WithAutoscaler,
-		Value: func(r *Run) float64 { return r.Scaling.NodeHours },
-	},
-	{
-		Name: "scaleUps", Label: "scale-ups", Direction: Neutral, Requires: WithAutoscaler,
-		Value: func(r *Run) float64 { return float64(r.Scaling.ScaleUps) },
-	},
-	{
-		Name: "nodesAdded", Label: "nodes added", Direction: Neutral, Requires: WithAutoscaler,
-		Value: func(r *Run) float64 { return float64(r.Scaling.NodesAdded) },
-	},
-	{
-		Name: "nodesRemoved", Label: "nodes removed", Direction: Neutral, Requires: WithAutoscaler,
-		Value: func(r *Run) float64 { return float64(r.Scaling.NodesRemoved) },
-	},
-	{
-		Name: "nodesPeak", Label: "nodes", Unit: "peak", Direction: Neutral, Requires: WithAutoscaler,
-		Value: func(r *Run) float64 { return float64(r.Scaling.NodesPeak) },
-	},
-	{
-		Name: "slackKept", Label: "slack available", Unit: "mean fraction", Direction: Neutral, Requires: WithSlack,
-		Value: func(r *Run) float64 { return r.slackKept().Mean },
-	},
-	{
-		Name: "slackKeptLeast", Label: "slack available", Unit: "min fraction", Direction: Neutral, Requires: WithSlack,
-		Value: func(r *Run) float64 { return r.slackKept().Min },
-	},
+	{"overloadMinutes", "overload", "node minutes", Lower, AnyRun, func(r *Run) float64 { return r.OverloadMinutes }},
+	{"cpuOverloadMinutes", "CPU overload", "node minutes", Lower, AnyRun, func(r *Run) float64 { return r.CPUOverloadMinutes }},
+	{"memoryOverloadMinutes", "memory overload", "node minutes", Lower, AnyRun, func(r *Run) float64 { return r.MemoryOverloadMinutes }},
+	{"cpuLoadP95", "CPU load of nodes", "p95", Neutral, AnyRun, func(r *Run) float64 { return r.CPULoad.P95 }},
+	{"cpuLoadMax", "CPU load of nodes", "max", Neutral, AnyRun, func(r *Run) float64 { return r.CPULoad.Max }},
+	{"memoryLoadP95", "memory load of nodes", "p95", Neutral, AnyRun, func(r *Run) float64 { return r.MemoryLoad.P95 }},
+	{"memoryLoadMax", "memory load of nodes", "max", Neutral, AnyRun, func(r *Run) float64 { return r.MemoryLoad.Max }},
+	{"throttledCoreSeconds", "throttled by nodes", "core seconds", Lower, AnyRun, func(r *Run) float64 { return r.ThrottledCoreSeconds }},
+	{"limitedCoreSeconds", "throttled by limits", "core seconds", Neutral, AnyRun, func(r *Run) float64 { return r.LimitedCoreSeconds }},
+	{"memoryOverruns", "memory overruns", "", Lower, AnyRun, func(r *Run) float64 { return float64(r.MemoryOverruns) }},
+	{"victims", "pods killed by memory overruns", "", Lower, AnyRun, func(r *Run) float64 { return float64(r.Victims) }},
+	{"unschedulable", "unschedulable pods", "", Lower, AnyRun, func(r *Run) float64 { return float64(r.Unschedulable) }},
+	{"nodesUsed", "nodes used", "mean", Neutral, AnyRun, func(r *Run) float64 { return r.NodesUsed }},
+	{"nodesUsedPeak", "nodes used", "peak", Neutral, AnyRun, func(r *Run) float64 { return float64(r.NodesUsedPeak) }},
+	{"cpuLimitRatioP50", "CPU limit ratio", "p50", Neutral, AnyRun, func(r *Run) float64 { return r.CPULimitRatio.P50 }},
+	{"cpuLimitRatioP95", "CPU limit ratio", "p95", Lower, AnyRun, func(r *Run) float64 { return r.CPULimitRatio.P95 }},
+	{"cpuLimitRatioMax", "CPU limit ratio", "max", Lower, AnyRun, func(r *Run) float64 { return r.CPULimitRatio.Max }},
+	{"memoryLimitRatioP50", "memory limit ratio", "p50", Neutral, AnyRun, func(r *Run) float64 { return r.MemoryLimitRatio.P50 }},
+	{"memoryLimitRatioP95", "memory limit ratio", "p95", Lower, AnyRun, func(r *Run) float64 { return r.MemoryLimitRatio.P95 }},
+	{"memoryLimitRatioMax", "memory limit ratio", "max", Lower, AnyRun, func(r *Run) float64 { return r.MemoryLimitRatio.Max }},
+	{"pendingSecondsMean", "pending", "mean seconds", Lower, AnyRun, func(r *Run) float64 { return r.PendingSeconds.Mean }},
+	{"pendingSecondsP95", "pending", "p95 seconds", Lower, AnyRun, func(r *Run) float64 { return r.PendingSeconds.P95 }},
+	{"churn", "rescheduled pods", "", Lower, AnyRun, func(r *Run) float64 { return float64(r.Churn) }},
+	{"cost", "cost of nodes", "", Lower, WithAutoscaler, func(r *Run) float64 { return r.Scaling.Cost }},
+	{"nodeHours", "node hours", "", Lower, WithAutoscaler, func(r *Run) float64 { return r.Scaling.NodeHours }},
+	{"scaleUps", "scale-ups", "", Neutral, WithAutoscaler, func(r *Run) float64 { return float64(r.Scaling.ScaleUps) }},
+	{"nodesAdded", "nodes added", "", Neutral, WithAutoscaler, func(r *Run) float64 { return float64(r.Scaling.NodesAdded) }},
+	{"nodesRemoved", "nodes removed", "", Neutral, WithAutoscaler, func(r *Run) float64 { return float64(r.Scaling.NodesRemoved) }},
+	{"nodesPeak", "nodes", "peak", Neutral, WithAutoscaler, func(r *Run) float64 { return float64(r.Scaling.NodesPeak) }},
+	{"slackKept", "slack available", "mean fraction", Neutral, WithSlack, func(r *Run) float64 { return r.slackKept().Mean }},
+	{"slackKeptLeast", "slack available", "min fraction", Neutral, WithSlack, func(r *Run) float64 { return r.slackKept().Min }},
 }
 
 // CommonFigures returns the definitions of the figures that every run has.
