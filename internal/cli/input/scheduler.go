@@ -145,9 +145,9 @@ func PublishedScheduler(
 
 // published returns the configuration in a ConfigMap.
 func published(m *v1.ConfigMap) (engine.Scheduler, error) {
-	source := fmt.Sprintf("ConfigMap %s/%s", m.Namespace, m.Name)
-	cfg, err := config.Decode(source, []byte(m.Data[kube.SchedulerConfigurationKey]))
-	return engine.Scheduler{Config: cfg, Source: source}, err
+	source, text := fmt.Sprintf("ConfigMap %s/%s", m.Namespace, m.Name), []byte(m.Data[kube.SchedulerConfigurationKey])
+	cfg, err := config.Decode(source, text)
+	return engine.Scheduler{Config: cfg, Text: text, Source: source}, err
 }
 
 // LoadSourceOf returns the load source that a profile of the scheduler configures, or else the first

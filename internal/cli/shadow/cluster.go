@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
@@ -32,16 +31,11 @@ func (o *options) current(ctx context.Context, client kubernetes.Interface, log 
 	case err != nil:
 		log(fmt.Sprintf("the profile in force could not be read: %v", err))
 	case found:
-		text, err := publishedText(ctx, client, scheduler.Source)
-		return engine.NamedConfig{Name: scheduler.Source, Text: text}, err
+		return engine.NamedConfig{Name: scheduler.Source, Text: scheduler.Text}, nil
 	}
 	// The configuration is a file on the node of kube-scheduler.
-	pods, err := client.CoreV1().Pods(
-		metav1.NamespaceSystem,
-	).List(
-		ctx,
-		metav1.ListOptions{LabelSelector: "component=kube-scheduler", Limit: 1},
-	)
+	options := metav1.ListOptions{LabelSelector: "component=kube-scheduler", Limit: 1}
+	pods, err := client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, options)
 	if err == nil && len(pods.Items) > 0 {
 		for _, c := range pods.Items[0].Spec.Containers {
 			if i := strings.Index(strings.Join(append(c.Command, c.Args...), "\n"), "--config="); i >= 0 {
@@ -50,16 +44,6 @@ func (o *options) current(ctx context.Context, client kubernetes.Interface, log 
 		}
 	}
 	return engine.ReadConfig("default")
-}
-
-// publishedText returns the text of the configuration that PublishedScheduler read from a source.
-func publishedText(ctx context.Context, client kubernetes.Interface, source string) ([]byte, error) {
-	namespace, name, _ := strings.Cut(strings.TrimPrefix(source, "ConfigMap "), "/")
-	m, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", source, err)
-	}
-	return []byte(m.Data[kube.SchedulerConfigurationKey]), nil
 }
 
 // furtherSource reads outcomes that are not in recordings, from Prometheus. The zero value has none.

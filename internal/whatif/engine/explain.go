@@ -132,6 +132,8 @@ func (e *Explanation) setReason(pod *v1.Pod) {
 // Scheduler is the configuration that pods are evaluated with.
 type Scheduler struct {
 	Config *internalconfig.KubeSchedulerConfiguration
+	// Text is the configuration in YAML, of a published configuration only.
+	Text []byte
 	// Source says where the configuration is from, such as the name of a file.
 	Source string
 	// ProfileName selects a profile by its scheduler name. If it is empty, the profile in the pod's

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"html/template"
+	"math"
 	"strconv"
 	"strings"
 
@@ -17,10 +18,8 @@ type Drawing struct{ b strings.Builder }
 // New starts a drawing whose title and description are read to users who cannot see it.
 func New(width, height float64, title, description string) *Drawing {
 	d := &Drawing{}
-	d.Printf(`<svg viewBox="0 0 %v %v" width="%v" height="%v" role="img"><title>%v</title>`, width, height, width, height, title)
-	if description != "" {
-		d.Describe(description)
-	}
+	d.Printf(`<svg viewBox="0 0 %v %v" width="%v" height="%v" role="img"><title>%v</title><desc>%v</desc>`,
+		width, height, width, height, title, description)
 	return d
 }
 
@@ -46,27 +45,24 @@ func (d *Drawing) Printf(format string, arguments ...any) {
 	fmt.Fprintf(&d.b, format, arguments...)
 }
 
-// Describe adds a description of the drawing.
-func (d *Drawing) Describe(description string) { d.Printf(`<desc>%v</desc>`, description) }
-
 // End ends the drawing and returns its markup.
 func (d *Drawing) End() template.HTML {
 	d.Printf(`</svg>`)
 	return template.HTML(d.b.String()) // Printf escapes all texts.
 }
 
-// Line draws a line through points. The points are given as functions of their index.
+// Line draws a line through points, which are given as functions of their index. A point whose y is not a number is a gap.
 func (d *Drawing) Line(class string, points int, x, y func(i int) float64) {
-	if points == 0 {
-		return
-	}
 	d.Printf(`<path class="%v" d="`, class)
+	command := "M"
 	for i := range points {
-		command := "L"
-		if i == 0 {
+		at := y(i)
+		if math.IsNaN(at) {
 			command = "M"
+			continue
 		}
-		d.Printf("%v%v %v", command, x(i), y(i))
+		d.Printf("%v%v %v", command, x(i), at)
+		command = "L"
 	}
 	d.Printf(`"/>`)
 }

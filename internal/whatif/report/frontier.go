@@ -125,7 +125,7 @@ func frontierChart(points []result.FrontierPoint, costName string) template.HTML
 	}
 	for i, name := range names {
 		line := profiles[name]
-		d.Line(lineClass(i), len(line),
+		d.Line(LineClass(i), len(line),
 			func(i int) float64 { return x.At(line[i].Pending) }, func(i int) float64 { return y.At(line[i].Cost) })
 	}
 	for i := range points {

@@ -3,8 +3,10 @@ package report
 import (
 	"fmt"
 	"html/template"
+	"math"
+	"slices"
 	"strconv"
-	"strings"
+	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
@@ -23,8 +25,8 @@ const (
 // lineClasses is the number of CSS classes of lines, each with a color and a dash pattern.
 const lineClasses = 7
 
-// lineClass returns the CSS class of the line of a profile.
-func lineClass(profile int) string { return "s" + strconv.Itoa(profile%lineClasses) }
+// LineClass returns the CSS class of the line with a number.
+func LineClass(number int) string { return "s" + strconv.Itoa(number%lineClasses) }
 
 // series is a time series with its chart's title. The values are interval seconds apart.
 type series struct {
@@ -48,69 +50,85 @@ var allSeries = []series{
 	{"Available slack, fraction of the target", func(c *result.TimeSeries) []float64 { return c.SlackKept }, stepSeconds},
 }
 
-// chart is a drawing with its title.
-type chart struct {
+// Chart is a drawing with its title.
+type Chart struct {
 	Title string
 	SVG   template.HTML
 }
 
+// Line is a line of a chart over time.
+type Line struct {
+	Name, Class string
+	// Interval is the time between two values in seconds. Values that are not a number are gaps.
+	Interval float64
+	Values   []float64
+}
+
 // timeCharts draws each series for all profiles of a scenario.
-func timeCharts(s *result.Scenario) []chart {
-	var charts []chart
-	for _, line := range allSeries {
-		var highest, duration float64
-		found := false
+func timeCharts(s *result.Scenario) []Chart {
+	var charts []Chart
+	for _, series := range allSeries {
+		var lines []Line
+		var duration float64
 		for i := range s.Profiles {
-			if c := recordedRun(&s.Profiles[i]).TimeSeries; c != nil && len(line.values(c)) > 0 {
-				found = true
-				highest = Max(highest, Max(line.values(c)...))
-				duration = max(duration, float64(len(line.values(c)))*float64(line.interval(c)))
+			c := recordedRun(&s.Profiles[i]).TimeSeries
+			if c == nil {
+				continue
 			}
+			lines = append(lines, Line{s.Profiles[i].Name, LineClass(i), float64(max(series.interval(c), 1)), series.values(c)})
+			duration = max(duration, float64(len(series.values(c)))*float64(series.interval(c)))
 		}
-		if found {
-			charts = append(charts, chart{line.title, line.chart(s, highest, duration)})
+		if slices.ContainsFunc(lines, func(l Line) bool { return len(l.Values) > 0 }) {
+			charts = append(charts, NewTimeChart(series.title, time.Time{}, duration, lines))
 		}
 	}
 	return charts
 }
 
-// chart draws the series for all profiles on common scales up to the highest value and over a
-// duration in seconds.
-func (l series) chart(s *result.Scenario, highest, duration float64) template.HTML {
-	var description strings.Builder
-	description.WriteString("highest:")
-	d := New(chartWidth, chartHeight, l.title+" over time, by profile", "")
+// NewTimeChart draws lines on common scales over a duration in seconds. The axis has times of day or days if start is not zero, and else
+// the time since the start.
+func NewTimeChart(title string, start time.Time, duration float64, lines []Line) Chart {
+	highest, description := 0.0, "highest:"
+	for _, l := range lines {
+		top := Max(l.Values...)
+		highest = max(highest, top)
+		description += fmt.Sprintf(" %s %s;", l.Name, format.Auto(top))
+	}
+	d := New(chartWidth, chartHeight, title+" over time, by profile", description)
 	y := NewScale(0, highest, chartBottom, chartTop)
 	d.YAxis(y.Ticks(4), y, chartLeft, chartRight, 6, 4)
-	timeAxis(d, duration)
-	for i := range s.Profiles {
-		c := recordedRun(&s.Profiles[i]).TimeSeries
-		if c == nil {
-			continue
-		}
-		values := l.values(c)
-		fmt.Fprintf(&description, " %s %s;", s.Profiles[i].Name, format.Auto(Max(values...)))
-		x := NewScale(0, duration/float64(max(l.interval(c), 1)), chartLeft, chartRight)
-		d.Line(lineClass(i), len(values),
-			func(i int) float64 { return x.At(float64(i)) }, func(i int) float64 { return y.At(values[i]) })
+	timeAxis(d, start, duration)
+	for _, l := range lines {
+		x := NewScale(0, duration/l.Interval, chartLeft, chartRight)
+		d.Line(l.Class, len(l.Values), func(i int) float64 { return x.At(float64(i)) }, func(i int) float64 {
+			if math.IsNaN(l.Values[i]) {
+				return l.Values[i]
+			}
+			return y.At(l.Values[i])
+		})
 	}
-	d.Describe(description.String())
-	return d.End()
+	return Chart{title, d.End()}
 }
 
-// timeAxis draws an axis over a duration in seconds, in minutes, hours or days.
-func timeAxis(d *Drawing, duration float64) {
-	seconds, unit := 60.0, "min"
+// timeAxis draws the axis of NewTimeChart.
+func timeAxis(d *Drawing, start time.Time, duration float64) {
+	seconds, unit := 60.0, " min"
 	switch {
 	case duration > 4*24*3600:
-		seconds, unit = 24*3600, "d"
+		seconds, unit = 24*3600, " d"
 	case duration > 3*3600:
-		seconds, unit = 3600, "h"
+		seconds, unit = 3600, " h"
 	}
 	x := NewScale(0, duration/seconds, chartLeft, chartRight)
 	ticks := x.Ticks(6)
 	for i := range ticks {
-		ticks[i].Label += " " + unit
+		at, layout := start.Add(time.Duration(ticks[i].Value*seconds)*time.Second).UTC(), "15:04"
+		if duration > 24*3600 {
+			layout = "Jan 2"
+		}
+		if ticks[i].Label += unit; !start.IsZero() {
+			ticks[i].Label = at.Format(layout)
+		}
 	}
 	d.XAxis(ticks, x, chartBottom, chartBottom+4, chartHeight-6)
 }

@@ -39,7 +39,7 @@ type scenario struct {
 	UsageShape  string
 	Comparisons []result.Comparison
 	Rows        []figureRow
-	Charts      []chart
+	Charts      []Chart
 	Lines       []lineKey
 	Pods        []podsRow
 	// RecordedSeed is the seed of the run that the charts show.
@@ -119,7 +119,7 @@ func (s *scenario) addCharts(from *result.Scenario) {
 		if run.TimeSeries == nil {
 			continue
 		}
-		s.Lines = append(s.Lines, lineKey{lineClass(i), p.Name})
+		s.Lines = append(s.Lines, lineKey{LineClass(i), p.Name})
 		s.RecordedSeed = fmt.Sprint(run.Seed)
 	}
 }

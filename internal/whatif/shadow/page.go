@@ -8,10 +8,8 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/report"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
@@ -28,15 +26,9 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 // view is the data of page.html.
 type view struct {
 	*Report
-	Charts []chart
+	Charts []report.Chart
 	Lines  []line
 	Tables []Table
-}
-
-// chart is a drawing with its title.
-type chart struct {
-	Title string
-	SVG   template.HTML
 }
 
 // Table is a table of a report.
@@ -60,14 +52,10 @@ func (r *Report) Write(out io.Writer, windows []*Window) error {
 	v := view{Report: r, Tables: r.Tables(), Lines: r.lines()}
 	windows = slices.DeleteFunc(slices.Clone(windows), func(w *Window) bool { return w.Error != "" })
 	if len(windows) > 0 {
-		v.Charts = []chart{
+		v.Charts = []report.Chart{
 			r.chart("Overloaded nodes", v.Lines, windows, func(s *result.TimeSeries) []float64 { return s.OverloadedNodes }),
-			r.chart(
-				"Highest load of a node, of allocatable",
-				v.Lines,
-				windows,
-				func(s *result.TimeSeries) []float64 { return s.HighestLoads },
-			),
+			r.chart("Highest load of a node, of allocatable", v.Lines, windows,
+				func(s *result.TimeSeries) []float64 { return s.HighestLoads }),
 		}
 	}
 	return page.Execute(out, v)
@@ -75,10 +63,9 @@ func (r *Report) Write(out io.Writer, windows []*Window) error {
 
 // lines returns a line for the measurement, and for each candidate.
 func (r *Report) lines() []line {
-	lines := []line{{"measured", "s0", func(w *Window) *result.Run { return &w.Measured }}}
+	lines := []line{{"measured", report.LineClass(0), func(w *Window) *result.Run { return &w.Measured }}}
 	for i, v := range r.Verdicts {
-		class := "s" + strconv.Itoa(1+i%6) // the classes of report.Style
-		lines = append(lines, line{v.Candidate, class, func(w *Window) *result.Run { return w.run(v.Candidate) }})
+		lines = append(lines, line{v.Candidate, report.LineClass(i + 1), func(w *Window) *result.Run { return w.run(v.Candidate) }})
 	}
 	return lines
 }
@@ -92,53 +79,19 @@ func (w *Window) run(candidate string) *result.Run {
 	return &w.Candidates[i].Run
 }
 
-// Dimensions of a chart, in pixels, and its number of points.
-const (
-	chartWidth  = 460.0
-	chartHeight = 190.0
-	chartLeft   = 44.0
-	chartRight  = chartWidth - 30
-	chartTop    = 10.0
-	chartBottom = chartHeight - 24
-	chartPoints = 240
-)
+// chartPoints is the number of points of a line.
+const chartPoints = 240
 
 // chart draws a time series of all lines.
-func (r *Report) chart(title string, lines []line, windows []*Window, values func(*result.TimeSeries) []float64) chart {
+func (r *Report) chart(title string, lines []line, windows []*Window, values func(*result.TimeSeries) []float64) report.Chart {
 	from, seconds := windows[0].From, r.To.Sub(windows[0].From).Seconds()
-	points, highest, description := make([][]float64, len(lines)), 0.0, "highest:"
+	drawn := make([]report.Line, len(lines))
 	for i, l := range lines {
-		points[i] = sampled(windows, l, values, from, seconds)
-		top := 0.0
-		for _, v := range points[i] {
-			if !math.IsNaN(v) {
-				top = max(top, v)
-			}
-		}
-		highest = max(highest, top)
-		description += fmt.Sprintf(" %s %s;", l.Name, format.Auto(top))
-	}
-	d := report.New(chartWidth, chartHeight, title+" over time", description)
-	y := report.NewScale(0, highest, chartBottom, chartTop)
-	d.YAxis(y.Ticks(4), y, chartLeft, chartRight, 6, 4)
-	x := report.NewScale(0, chartPoints, chartLeft, chartRight)
-	var ticks []report.Tick
-	for i := range 5 {
-		at := from.Add(time.Duration(seconds * float64(i) / 4 * float64(time.Second)))
-		layout := "15:04"
-		if seconds > 24*3600 {
-			layout = "Jan 2"
-		}
-		ticks = append(ticks, report.Tick{Value: chartPoints / 4 * float64(i), Label: at.UTC().Format(layout)})
-	}
-	d.XAxis(ticks, x, chartBottom, chartBottom+4, chartHeight-6)
-	for i, l := range lines {
-		for _, part := range segments(points[i]) {
-			d.Line(l.Class, part[1]-part[0],
-				func(j int) float64 { return x.At(float64(part[0] + j)) }, func(j int) float64 { return y.At(points[i][part[0]+j]) })
+		drawn[i] = report.Line{
+			Name: l.Name, Class: l.Class, Interval: seconds / chartPoints, Values: sampled(windows, l, values, from, seconds),
 		}
 	}
-	return chart{title, d.End()}
+	return report.NewTimeChart(title, from, seconds, drawn)
 }
 
 // sampled returns the highest value of a line in each of chartPoints intervals, NaN without any.
@@ -162,21 +115,6 @@ func sampled(windows []*Window, l line, values func(*result.TimeSeries) []float6
 		}
 	}
 	return points
-}
-
-// segments returns the ranges of points that are not NaN.
-func segments(points []float64) (parts [][2]int) {
-	start := -1
-	for i := range len(points) + 1 {
-		gap := i == len(points) || math.IsNaN(points[i])
-		switch {
-		case gap && start >= 0:
-			parts, start = append(parts, [2]int{start, i}), -1
-		case !gap && start < 0:
-			start = i
-		}
-	}
-	return parts
 }
 
 // Tables returns the tables of the report: the differences of other figures, and the nodes and workloads that it concerns.
