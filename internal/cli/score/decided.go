@@ -1,10 +1,7 @@
 package score
 
 import (
-	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
@@ -99,31 +97,28 @@ func (o *explainOptions) readDecisions(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings := &tls.Config{MinVersion: tls.VersionTLS12}
-	if d.caFile != "" {
-		pem, err := os.ReadFile(d.caFile)
+	config := &rest.Config{
+		Timeout: decisionsTimeout, BearerTokenFile: d.tokenFile, TLSClientConfig: rest.TLSClientConfig{CAFile: d.caFile},
+	}
+	if ip := net.ParseIP(address.Hostname()); address.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
+		config.Insecure = d.caFile == "" // a forwarded port: the scheduler's certificate is self-signed
+	}
+	if d.tokenFile == "" {
+		cluster, err := o.live.LoadSource.Config()
 		if err != nil {
 			return nil, err
 		}
-		settings.RootCAs = x509.NewCertPool()
-		settings.RootCAs.AppendCertsFromPEM(pem)
-	} else if ip := net.ParseIP(address.Hostname()); address.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
-		settings.InsecureSkipVerify = true // a forwarded port: the scheduler's certificate is self-signed
+		config.BearerToken, config.BearerTokenFile = cluster.BearerToken, cluster.BearerTokenFile
 	}
-	token, err := o.schedulerToken()
+	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, decisionsTimeout)
-	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(d.from, "/")+"/configz", nil)
 	if err != nil {
 		return nil, err
 	}
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	response, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: settings}}).Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return nil, err
 	}
@@ -132,23 +127,6 @@ func (o *explainOptions) readDecisions(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %s: the token must permit get of the URL /configz", request.URL, response.Status)
 	}
 	return io.ReadAll(io.LimitReader(response.Body, decisionsLimit))
-}
-
-// schedulerToken returns the token for the scheduler, empty without one.
-func (o *explainOptions) schedulerToken() (string, error) {
-	file := o.decided.tokenFile
-	if file == "" {
-		config, err := o.live.LoadSource.Config()
-		if err != nil {
-			return "", err
-		}
-		if config.BearerTokenFile == "" {
-			return config.BearerToken, nil
-		}
-		file = config.BearerTokenFile
-	}
-	raw, err := os.ReadFile(file)
-	return strings.TrimSpace(string(raw)), err
 }
 
 // printDecided prints a decision: a sentence, the scores of both nodes and what was known of them.
@@ -194,12 +172,7 @@ func printDecided(out io.Writer, o *base.Output, d *decisions.Decision) {
 		if n.Load == nil {
 			return "none"
 		}
-		return fmt.Sprintf(
-			"CPU %.0f %%, memory %.0f %%, %s old",
-			100*n.Load.CPU,
-			100*n.Load.Memory,
-			format.Duration(int64(cmp.Or(n.Load.AgeSeconds, 0))),
-		)
+		return fmt.Sprintf("CPU %.0f %%, memory %.0f %%, %s old", 100*n.Load.CPU, 100*n.Load.Memory, format.Duration(int64(n.Load.AgeSeconds)))
 	})
 	t.Print(out, o)
 }
