@@ -48,7 +48,7 @@ func newGroups(spec Spec, nodes []recording.Node) ([]nodeGroup, error) {
 			g.model = model.Name
 		}
 		switch {
-		case groupSpec.Shape != Shape{}:
+		case groupSpec.Shape != recording.NodeShape{}:
 			g.template = g.templateOfShape()
 		case model == nil && groupSpec.Label != "":
 			return nil, fmt.Errorf("%s: shape: required, as the input has no schedulable node with the label %s to copy it from",

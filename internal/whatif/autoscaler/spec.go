@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/spec"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 // Spec describes an autoscaler.
@@ -22,7 +23,7 @@ type GroupSpec struct {
 	Name string `json:"name"`
 	// Shape of the nodes. If it is zero, they are copies of the most frequent node of
 	// the input.
-	Shape Shape `json:"shape"`
+	Shape recording.NodeShape `json:"shape"`
 	// GPUModel of the nodes, empty without GPUs.
 	GPUModel string `json:"gpuModel,omitempty"`
 	// Label, KEY=VALUE, of the nodes. Nodes of the input with this label belong to the
@@ -35,13 +36,6 @@ type GroupSpec struct {
 	Boot int64 `json:"boot"`
 	// Cost of a node per hour.
 	Cost float64 `json:"cost"`
-}
-
-// Shape is the capacity of a node.
-type Shape struct {
-	Cores int `json:"cores,omitempty"`
-	GiB   int `json:"gib,omitempty"`
-	GPUs  int `json:"gpus,omitempty"`
 }
 
 // Loop has the settings that apply to all groups.
@@ -176,23 +170,21 @@ func parseGroup(fields *spec.Fields, number int) GroupSpec {
 }
 
 // parseShape parses the capacity of the nodes of a group.
-func parseShape(fields *spec.Fields) Shape {
+func parseShape(fields *spec.Fields) recording.NodeShape {
 	text := fields.Text("shape", "")
 	gpus := fields.Int("gpus", 0, 0, 1000)
 	if text == "" {
 		if gpus > 0 {
 			fields.Fail("gpus", strconv.Itoa(gpus), "0 without a shape")
 		}
-		return Shape{}
+		return recording.NodeShape{}
 	}
-	cores, gib, ok := strings.Cut(text, "x")
-	c, err1 := strconv.Atoi(cores)
-	g, err2 := strconv.Atoi(gib)
-	if !ok || err1 != nil || err2 != nil || c < 1 || c > 10_000 || g < 1 || g > 1<<17 {
+	shape, ok := recording.ParseNodeShape(text)
+	if !ok || strings.Count(text, "x") > 1 {
 		fields.Fail("shape", text, "CORESxGIB from 1x1 to 10000x131072")
-		return Shape{}
 	}
-	return Shape{c, g, gpus}
+	shape.GPUs = gpus
+	return shape
 }
 
 // Texts returns the complete specification, a text for each group, from which Parse

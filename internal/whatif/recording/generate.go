@@ -12,14 +12,15 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/spec"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 const gibibyte = 1 << 30
 
 // NodeShape is the size of a node. GPUs is a number of devices.
 type NodeShape struct {
-	Cores, GiB, GPUs int
+	Cores int `json:"cores,omitempty"`
+	GiB   int `json:"gib,omitempty"`
+	GPUs  int `json:"gpus,omitempty"`
 }
 
 // Generated specifies a cluster with nodes of a few shapes and groups of equal pods. The same specification and seed give the same
@@ -174,7 +175,7 @@ func parseShapes(fields *spec.Fields) []NodeShape {
 	text := fields.Text("shapes", "16x64+32x128+64x256")
 	var shapes []NodeShape
 	for part := range strings.SplitSeq(text, "+") {
-		shape, ok := parseNodeShape(strings.TrimSpace(part))
+		shape, ok := ParseNodeShape(strings.TrimSpace(part))
 		if !ok {
 			fields.Fail("shapes", text, "CORESxGIB or CORESxGIBxGPUS separated by +, from 1x1 to 10000x131072x1000")
 			return nil
@@ -184,8 +185,8 @@ func parseShapes(fields *spec.Fields) []NodeShape {
 	return shapes
 }
 
-// parseNodeShape parses CORESxGIB or CORESxGIBxGPUS.
-func parseNodeShape(text string) (NodeShape, bool) {
+// ParseNodeShape parses CORESxGIB or CORESxGIBxGPUS.
+func ParseNodeShape(text string) (NodeShape, bool) {
 	parts := strings.Split(text, "x")
 	if len(parts) < 2 || len(parts) > 3 {
 		return NodeShape{}, false
@@ -208,7 +209,7 @@ const allDevicesShare = 0.1
 type generatedGroup struct {
 	Workload
 	cpu, memory float64 // millicores and bytes, before scaling
-	class       result.Class
+	class       v1.PodQOSClass
 	gpu         int64 // thousandths of devices
 }
 
@@ -276,11 +277,11 @@ func (s Generated) group(r *rand.Rand, number int, smallest resources.Amounts) g
 	g.memory = g.cpu * lognormal(r, s.PerCoreCV)
 	switch u := r.Float64(); {
 	case u < s.BestEffort:
-		g.class = result.BestEffort
+		g.class = v1.PodQOSBestEffort
 	case u < s.BestEffort+s.Guaranteed:
-		g.class = result.Guaranteed
+		g.class = v1.PodQOSGuaranteed
 	default:
-		g.class = result.Burstable
+		g.class = v1.PodQOSBurstable
 	}
 	if s.Batch > 0 { // Otherwise a seed gives the same cluster as without jobs.
 		g.IsJob = r.Float64() < s.Batch
@@ -334,7 +335,7 @@ func (s Generated) pod(r *rand.Rand, number int, g *generatedGroup, smallest res
 	}
 	p := NewPod(fmt.Sprintf("pod-%06d", number), size, 0, Never)
 	p.Workload, p.Resources.Class = &g.Workload, g.class
-	if g.class == result.BestEffort {
+	if g.class == v1.PodQOSBestEffort {
 		p.Requests = resources.Amounts{resources.Pods: 1}
 	}
 	s.times(r, number, &p)

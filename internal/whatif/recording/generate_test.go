@@ -12,7 +12,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 // generated returns the cluster of a valid specification.
@@ -210,7 +209,7 @@ func TestGPUs(t *testing.T) {
 	}
 	counts := map[int64]float64{}
 	for _, p := range c.Pods {
-		if p.Resources.Class == result.BestEffort && p.Requests[resources.Extended] > 0 {
+		if p.Resources.Class == v1.PodQOSBestEffort && p.Requests[resources.Extended] > 0 {
 			t.Fatalf("%+v", p)
 		}
 		counts[p.Requests[resources.Extended]] += 1.0 / 20000
@@ -253,7 +252,7 @@ func TestClusterProperties(t *testing.T) {
 				p.BaseMemory > float64(smallest[resources.Memory]/2) {
 				t.Fatalf("%+v on nodes from %+v", p, smallest)
 			}
-			if p.Arrival < last || p.Duration <= 0 || (p.Resources.Class == result.BestEffort) != (p.Requests[resources.CPU] == 0) {
+			if p.Arrival < last || p.Duration <= 0 || (p.Resources.Class == v1.PodQOSBestEffort) != (p.Requests[resources.CPU] == 0) {
 				t.Fatalf("%+v after second %d", p, last)
 			}
 			last = p.Arrival

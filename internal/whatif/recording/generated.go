@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -62,7 +63,7 @@ func NewPod(name string, requests resources.Amounts, arrival, duration int64) In
 	return InputPod{
 		Object: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}, Requests: requests, Arrival: arrival, Duration: duration,
 		BaseCPU: float64(requests[resources.CPU]), BaseMemory: float64(requests[resources.Memory]),
-		Resources: result.Demand{Class: result.Burstable},
+		Resources: result.Demand{Class: v1.PodQOSBurstable},
 	}
 }
 
@@ -77,7 +78,7 @@ func (in *Input) Complete(limits Limits, seed uint64) {
 	generated, sharesGPU, noRequests := 0, false, false
 	for i := range in.Pods {
 		p := &in.Pods[i]
-		if p.Resources.Class == result.Burstable {
+		if p.Resources.Class == v1.PodQOSBurstable {
 			generated++
 		}
 		p.complete(i, limits, seed)
@@ -104,18 +105,17 @@ func (in *Input) Complete(limits Limits, seed uint64) {
 func (p *InputPod) complete(number int, limits Limits, seed uint64) {
 	limit := p.Requests
 	switch p.Resources.Class {
-	case result.BestEffort:
+	case v1.PodQOSBestEffort:
 		limit[resources.CPU], limit[resources.Memory] = 0, 0
-	case result.Burstable:
+	case v1.PodQOSBurstable:
 		limit[resources.CPU], limit[resources.Memory] = limits.ForPod(
 			seed, uint64(number), p.Requests[resources.CPU], p.Requests[resources.Memory])
-	case result.Guaranteed: // the limits are the requests
+	case v1.PodQOSGuaranteed: // the limits are the requests
 	}
 	p.Resources = result.Demand{
 		CPURequest: float64(p.Requests[resources.CPU]), MemoryRequest: float64(p.Requests[resources.Memory]),
 		CPULimit: float64(limit[resources.CPU]), MemoryLimit: float64(limit[resources.Memory]),
 	}
-	p.Resources.Class = result.ClassOf(p.Resources.CPURequest, p.Resources.CPULimit, p.Resources.MemoryRequest, p.Resources.MemoryLimit)
 	p.Object.Namespace, p.Object.UID = v1.NamespaceDefault, types.UID(fmt.Sprint(number))
 	p.Object.CreationTimestamp = metav1.NewTime(Time(p.Arrival))
 	p.Object.Spec.SchedulerName = v1.DefaultSchedulerName
@@ -123,6 +123,7 @@ func (p *InputPod) complete(number int, limits Limits, seed uint64) {
 		Name:      "main",
 		Resources: v1.ResourceRequirements{Requests: resourceList(p.Requests), Limits: resourceList(limit)},
 	}}
+	p.Resources.Class = qos.GetPodQOS(p.Object)
 }
 
 // resourceList returns the CPU, the memory and the GPU that are not 0.

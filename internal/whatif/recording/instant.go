@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/samples"
 )
@@ -81,8 +82,8 @@ func (in *Part) load(second int64, nodes map[string]*v1.Node) load.Reading {
 			}
 			machine := Amounts(node.Status.Capacity)
 			window.Add(name, instant, samples.Sample{
-				CPU:    min(share(used.cpu, machine[resources.CPU]), 1),
-				Memory: min(share(used.memory, machine[resources.Memory]), 1),
+				CPU:    min(result.Ratio(used.cpu, float64(machine[resources.CPU])), 1),
+				Memory: min(result.Ratio(used.memory, float64(machine[resources.Memory])), 1),
 			})
 		}
 	}
@@ -120,12 +121,4 @@ func (in *Part) usedBy(step int) map[string]use {
 		used[p.Node] = u
 	}
 	return used
-}
-
-// share returns a/b, 0 if b is not positive.
-func share(a float64, b int64) float64 {
-	if b <= 0 {
-		return 0
-	}
-	return a / float64(b)
 }

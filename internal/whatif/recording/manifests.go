@@ -112,7 +112,7 @@ func fromPod(pod *v1.Pod) InputPod {
 		Object: &object, Duration: Never, Requests: PodAmounts(pod),
 		Resources: result.Demand{
 			CPURequest: float64(cpu.Request), MemoryRequest: float64(memory.Request),
-			CPULimit: limitOf(cpu), MemoryLimit: limitOf(memory), Class: qosClasses[qos.GetPodQOS(pod)],
+			CPULimit: limitOf(cpu), MemoryLimit: limitOf(memory), Class: qos.GetPodQOS(pod),
 		},
 		BaseCPU: float64(cpu.Request), BaseMemory: float64(memory.Request),
 	}
@@ -123,11 +123,6 @@ func fromPod(pod *v1.Pod) InputPod {
 		p.BaseMemory = defaultMemoryRequest
 	}
 	return p
-}
-
-// qosClasses maps the QoS classes of Kubernetes.
-var qosClasses = map[v1.PodQOSClass]result.Class{
-	v1.PodQOSBestEffort: result.BestEffort, v1.PodQOSBurstable: result.Burstable, v1.PodQOSGuaranteed: result.Guaranteed,
 }
 
 // limitOf returns the limit of a pod, 0 if there is none.

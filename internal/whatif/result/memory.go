@@ -1,28 +1,6 @@
 package result
 
-// Class is the QoS class of a pod.
-type Class uint8
-
-// The QoS classes, in the order in which pods are killed.
-const (
-	// BestEffort pods have no requests and no limits.
-	BestEffort Class = iota
-	// Burstable pods are in neither of the other classes.
-	Burstable
-	// Guaranteed pods have requests for CPU and memory, and limits equal to them.
-	Guaranteed
-)
-
-// ClassOf returns the class of a pod with one container; a limit of 0 is no limit.
-func ClassOf(cpuRequest, cpuLimit, memoryRequest, memoryLimit float64) Class {
-	switch {
-	case cpuRequest == 0 && cpuLimit == 0 && memoryRequest == 0 && memoryLimit == 0:
-		return BestEffort
-	case cpuRequest > 0 && cpuRequest == cpuLimit && memoryRequest > 0 && memoryRequest == memoryLimit:
-		return Guaranteed
-	}
-	return Burstable
-}
+import v1 "k8s.io/api/core/v1"
 
 // Values of oom_score_adj that the kubelet sets (pkg/kubelet/qos/policy.go), in thousandths of the
 // machine's memory. The values of burstable pods are strictly between the other two values.
@@ -40,13 +18,13 @@ const (
 //	Burstable  1000 - 1000 request / machine, rounded up, within [3, 999]
 //
 // The kubelet divides whole bytes and rounds the quotient down.
-func oomScoreAdjustment(class Class, memoryRequest, machine float64) int {
+func oomScoreAdjustment(class v1.PodQOSClass, memoryRequest, machine float64) int {
 	switch class {
-	case Guaranteed:
+	case v1.PodQOSGuaranteed:
 		return guaranteedAdjustment
-	case BestEffort:
+	case v1.PodQOSBestEffort:
 		return bestEffortAdjustment
-	default: // Burstable
+	default: // burstable
 	}
 	if machine <= 0 {
 		return minBurstable

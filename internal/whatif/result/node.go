@@ -3,6 +3,8 @@ package result
 import (
 	"math"
 	"slices"
+
+	v1 "k8s.io/api/core/v1"
 )
 
 // Demand has the requests, the limits and the demand of a pod in one step. Amounts are
@@ -14,7 +16,7 @@ type Demand struct {
 	// CPU and Memory are the demand, not bounded by the limits.
 	CPU, Memory float64
 	// Class determines the order in which pods are killed.
-	Class Class
+	Class v1.PodQOSClass
 }
 
 // Capacity has the allocatable amounts of a node, and the memory of the machine, by

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 )
 
@@ -106,23 +107,23 @@ func TestShareIsFair(t *testing.T) {
 
 func TestOOMScoreAdjustment(t *testing.T) {
 	tests := map[string]struct {
-		class            Class
+		class            v1.PodQOSClass
 		request, machine float64
 		want             int
 	}{
-		"guaranteed":  {Guaranteed, 4 * gib, 16 * gib, -997},
-		"best effort": {BestEffort, 0, 16 * gib, 1000},
+		"guaranteed":  {v1.PodQOSGuaranteed, 4 * gib, 16 * gib, -997},
+		"best effort": {v1.PodQOSBestEffort, 0, 16 * gib, 1000},
 		// 1000 - 1000 x 4/16
-		"a quarter": {Burstable, 4 * gib, 16 * gib, 750},
+		"a quarter": {v1.PodQOSBurstable, 4 * gib, 16 * gib, 750},
 		// 1000 - floor(1000/3) = 1000 - 333
-		"a third":         {Burstable, gib, 3 * gib, 667},
-		"no request":      {Burstable, 0, 16 * gib, 999},
-		"one byte":        {Burstable, 1, 16 * gib, 999},
-		"all":             {Burstable, 16 * gib, 16 * gib, 3},
-		"more than all":   {Burstable, 1e300, 16 * gib, 3},
-		"no machine":      {Burstable, 1, 0, 3},
-		"nearly all":      {Burstable, 15.99 * gib, 16 * gib, 3},
-		"all but a tenth": {Burstable, 9, 10, 100},
+		"a third":         {v1.PodQOSBurstable, gib, 3 * gib, 667},
+		"no request":      {v1.PodQOSBurstable, 0, 16 * gib, 999},
+		"one byte":        {v1.PodQOSBurstable, 1, 16 * gib, 999},
+		"all":             {v1.PodQOSBurstable, 16 * gib, 16 * gib, 3},
+		"more than all":   {v1.PodQOSBurstable, 1e300, 16 * gib, 3},
+		"no machine":      {v1.PodQOSBurstable, 1, 0, 3},
+		"nearly all":      {v1.PodQOSBurstable, 15.99 * gib, 16 * gib, 3},
+		"all but a tenth": {v1.PodQOSBurstable, 9, 10, 100},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -130,24 +131,6 @@ func TestOOMScoreAdjustment(t *testing.T) {
 				t.Errorf("%d, want %d", got, tc.want)
 			}
 		})
-	}
-}
-
-func TestClassOf(t *testing.T) {
-	for _, tc := range []struct {
-		amounts [4]float64
-		want    Class
-	}{
-		{[4]float64{0, 0, 0, 0}, BestEffort},
-		{[4]float64{1, 1, 2, 2}, Guaranteed},
-		{[4]float64{1, 2, 2, 2}, Burstable},
-		{[4]float64{1, 1, 0, 0}, Burstable},
-		{[4]float64{0, 0, 0, 2}, Burstable},
-		{[4]float64{1, 0, 1, 0}, Burstable},
-	} {
-		if got := ClassOf(tc.amounts[0], tc.amounts[1], tc.amounts[2], tc.amounts[3]); got != tc.want {
-			t.Errorf("%v: class %d, want %d", tc.amounts, got, tc.want)
-		}
 	}
 }
 
@@ -161,7 +144,7 @@ func TestStep(t *testing.T) {
 	}{
 		"no pods": {nil, Step{}, []float64{}, []int{}},
 		"all fits": {
-			[]Demand{{CPURequest: 1000, MemoryRequest: gib, CPU: 1500, Memory: 2 * gib, Class: Burstable}},
+			[]Demand{{CPURequest: 1000, MemoryRequest: gib, CPU: 1500, Memory: 2 * gib, Class: v1.PodQOSBurstable}},
 			Step{CPUDemand: 1500, CPUGranted: 1500, MemoryDemand: 2 * gib, MemoryKept: 2 * gib, CPULimits: 1000, MemoryLimits: gib},
 			[]float64{1500},
 			[]int{},
@@ -170,7 +153,7 @@ func TestStep(t *testing.T) {
 		"limited": {
 			[]Demand{{
 				CPURequest: 1000, CPULimit: 2000, MemoryRequest: 2 * gib, MemoryLimit: 4 * gib, CPU: 3000, Memory: 5 * gib,
-				Class: Burstable,
+				Class: v1.PodQOSBurstable,
 			}},
 			Step{
 				CPUDemand: 2000, CPUGranted: 2000, ThrottledByLimit: 1000, MemoryDemand: 4 * gib, MemoryKept: 4 * gib, CPULimits: 2000,
@@ -199,9 +182,9 @@ func TestStep(t *testing.T) {
 		// the victim, and 5 GiB remain.
 		"highest usage beyond the request": {
 			[]Demand{
-				{MemoryRequest: 4 * gib, Memory: 4 * gib, Class: Guaranteed},
-				{Memory: gib, Class: BestEffort},
-				{MemoryRequest: 2 * gib, Memory: 7 * gib, Class: Burstable},
+				{MemoryRequest: 4 * gib, Memory: 4 * gib, Class: v1.PodQOSGuaranteed},
+				{Memory: gib, Class: v1.PodQOSBestEffort},
+				{MemoryRequest: 2 * gib, Memory: 7 * gib, Class: v1.PodQOSBurstable},
 			},
 			Step{MemoryDemand: 12 * gib, MemoryKept: 5 * gib, MemoryLimits: 6 * gib, Victims: 1},
 			[]float64{0, 0, 0},
@@ -212,9 +195,9 @@ func TestStep(t *testing.T) {
 		// without the best-effort and the burstable pod.
 		"several victims": {
 			[]Demand{
-				{MemoryRequest: 6 * gib, Memory: 6 * gib, Class: Guaranteed},
-				{MemoryRequest: 5 * gib, Memory: 5 * gib, Class: Burstable},
-				{Memory: 2 * gib, Class: BestEffort},
+				{MemoryRequest: 6 * gib, Memory: 6 * gib, Class: v1.PodQOSGuaranteed},
+				{MemoryRequest: 5 * gib, Memory: 5 * gib, Class: v1.PodQOSBurstable},
+				{Memory: 2 * gib, Class: v1.PodQOSBestEffort},
 			},
 			Step{MemoryDemand: 13 * gib, MemoryKept: 6 * gib, MemoryLimits: 11 * gib, Victims: 2},
 			[]float64{0, 0, 0},
@@ -222,13 +205,13 @@ func TestStep(t *testing.T) {
 		},
 		// Of pods with equal badness the first is the victim.
 		"equal pods": {
-			[]Demand{{Memory: 6 * gib, Class: BestEffort}, {Memory: 6 * gib, Class: BestEffort}},
+			[]Demand{{Memory: 6 * gib, Class: v1.PodQOSBestEffort}, {Memory: 6 * gib, Class: v1.PodQOSBestEffort}},
 			Step{MemoryDemand: 12 * gib, MemoryKept: 6 * gib, Victims: 1},
 			[]float64{0, 0},
 			[]int{0},
 		},
 		"a pod too large for the node": {
-			[]Demand{{Memory: 16 * gib, Class: Guaranteed, MemoryRequest: 16 * gib}, {Class: BestEffort}},
+			[]Demand{{Memory: 16 * gib, Class: v1.PodQOSGuaranteed, MemoryRequest: 16 * gib}, {Class: v1.PodQOSBestEffort}},
 			Step{MemoryDemand: 16 * gib, MemoryKept: 0, MemoryLimits: 16 * gib, Victims: 1},
 			[]float64{0, 0},
 			[]int{0},
@@ -260,7 +243,7 @@ func drawPod(t *rapid.T) Demand {
 	if rapid.Bool().Draw(t, "limited") {
 		p.CPULimit, p.MemoryLimit = p.CPURequest+amount("cpuLimit", 100, 20), p.MemoryRequest+amount("memoryLimit", gib/8, 20)
 	}
-	p.Class = ClassOf(p.CPURequest, p.CPULimit, p.MemoryRequest, p.MemoryLimit)
+	p.Class = rapid.SampledFrom([]v1.PodQOSClass{v1.PodQOSBestEffort, v1.PodQOSBurstable, v1.PodQOSGuaranteed}).Draw(t, "class")
 	return p
 }
 
@@ -318,7 +301,7 @@ func cluster(nodes, podsPerNode int) [][]Demand {
 			request := 32000 / float64(podsPerNode) * r.ExpFloat64()
 			all[n][i] = Demand{
 				CPURequest: request, CPULimit: 2 * request, CPU: request * 2 * r.Float64(),
-				MemoryRequest: gib, MemoryLimit: 2 * gib, Memory: gib * 2 * r.Float64(), Class: Burstable,
+				MemoryRequest: gib, MemoryLimit: 2 * gib, Memory: gib * 2 * r.Float64(), Class: v1.PodQOSBurstable,
 			}
 		}
 	}
