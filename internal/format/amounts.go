@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -17,7 +16,7 @@ func Requests(cpu, memory int64) string {
 
 // Cores returns millicores of tables in cores, with at most three decimals: 10.2 for 10200.
 func Cores(milli int64) string {
-	return trimZeros(strconv.FormatFloat(float64(milli)/1000, 'f', 3, 64))
+	return strconv.FormatFloat(float64(milli)/1000, 'f', -1, 64)
 }
 
 // Bytes returns bytes of tables with three or four digits: 366Gi, 36.6Gi, 512Mi.
@@ -29,22 +28,14 @@ func Bytes(n int64) string {
 		}
 		value, unit = value/1024, next
 	}
-	decimals := 0
+	parts := 1.0
 	switch size := math.Abs(value); {
 	case size < 10:
-		decimals = 2
+		parts = 100
 	case size < 100:
-		decimals = 1
+		parts = 10
 	}
-	return trimZeros(strconv.FormatFloat(value, 'f', decimals, 64)) + unit
-}
-
-// trimZeros removes trailing zeros of decimals.
-func trimZeros(number string) string {
-	if !strings.Contains(number, ".") {
-		return number
-	}
-	return strings.TrimSuffix(strings.TrimRight(number, "0"), ".")
+	return strconv.FormatFloat(math.Round(value*parts)/parts, 'f', -1, 64) + unit
 }
 
 // Age returns an age as kubectl does: 15s, 5m, 19h, 3d. A negative age, from a clock that is ahead, is 0s.

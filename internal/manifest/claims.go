@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
 )
 
 // GenerateClaims creates the resource claims of pods that refer to a template, as the controller of resource claims does,
@@ -33,8 +34,8 @@ func GenerateClaims(pods []*v1.Pod, objects []runtime.Object) []runtime.Object {
 	}
 	for _, pod := range pods {
 		g.adopt(pod)
-		for _, reference := range pod.Spec.ResourceClaims {
-			if reference.ResourceClaimTemplateName != nil && !g.has(pod, reference.Name) {
+		for i := range pod.Spec.ResourceClaims {
+			if reference := &pod.Spec.ResourceClaims[i]; reference.ResourceClaimTemplateName != nil && !g.has(pod, reference) {
 				g.generate(pod, reference)
 			}
 		}
@@ -73,23 +74,18 @@ func (g *claimGenerator) adopt(pod *v1.Pod) {
 	}
 }
 
-// has reports whether the claim of a pod with a name in its spec exists, and belongs to the pod.
-func (g *claimGenerator) has(pod *v1.Pod, name string) bool {
-	for _, status := range pod.Status.ResourceClaimStatuses {
-		if status.Name != name {
-			continue
-		}
-		if status.ResourceClaimName == nil {
-			return true // The template needs no claim.
-		}
-		claim := g.claims[pod.Namespace+"/"+*status.ResourceClaimName]
-		return claim != nil && metav1.IsControlledBy(claim, pod)
+// has reports whether the claim of a reference of a pod exists and belongs to the pod, or the template needs no claim.
+func (g *claimGenerator) has(pod *v1.Pod, reference *v1.PodResourceClaim) bool {
+	name, _, err := resourceclaim.Name(pod, reference)
+	if err != nil || name == nil {
+		return err == nil
 	}
-	return false
+	claim := g.claims[pod.Namespace+"/"+*name]
+	return claim != nil && metav1.IsControlledBy(claim, pod)
 }
 
 // generate creates a claim from a template.
-func (g *claimGenerator) generate(pod *v1.Pod, reference v1.PodResourceClaim) {
+func (g *claimGenerator) generate(pod *v1.Pod, reference *v1.PodResourceClaim) {
 	template := g.templates[pod.Namespace+"/"+*reference.ResourceClaimTemplateName]
 	if template == nil {
 		return

@@ -11,6 +11,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
@@ -105,10 +106,14 @@ func (e *Engine) updateClaims(pod *v1.Pod, change func(*resourcev1.ResourceClaim
 		return nil
 	}
 	tracker := e.deviceManager().ResourceClaims()
-	for _, name := range claimNames(pod) {
-		claim, err := tracker.Get(pod.Namespace, name)
-		if err != nil {
+	for i := range pod.Spec.ResourceClaims {
+		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+		if err != nil || name == nil {
 			continue // A pod with a node may have no claims.
+		}
+		claim, err := tracker.Get(pod.Namespace, *name)
+		if err != nil {
+			continue
 		}
 		claim = claim.DeepCopy()
 		version, err := strconv.ParseInt(claim.ResourceVersion, 10, 64)
@@ -123,21 +128,4 @@ func (e *Engine) updateClaims(pod *v1.Pod, change func(*resourcev1.ResourceClaim
 		tracker.MaybeRemoveClaimPendingAllocation(claim.UID, true)
 	}
 	return nil
-}
-
-// claimNames returns the names of the existing claims of a pod.
-func claimNames(pod *v1.Pod) []string {
-	var names []string
-	for _, reference := range pod.Spec.ResourceClaims {
-		if reference.ResourceClaimName != nil {
-			names = append(names, *reference.ResourceClaimName)
-			continue
-		}
-		for _, status := range pod.Status.ResourceClaimStatuses {
-			if status.Name == reference.Name && status.ResourceClaimName != nil {
-				names = append(names, *status.ResourceClaimName)
-			}
-		}
-	}
-	return names
 }

@@ -84,7 +84,7 @@ func (r *run) preparePods(cluster *engine.Cluster) {
 	slices.SortStableFunc(r.arrivals, func(a, b int32) int { return cmp.Compare(r.input.Pods[a].Arrival, r.input.Pods[b].Arrival) })
 	r.horizon = (lastArrival+Step-1)/Step*Step + r.options.Tail
 	if r.input.End > 0 {
-		r.horizon, r.recorded = r.input.End, &recorded{}
+		r.horizon = r.input.End
 	}
 }
 

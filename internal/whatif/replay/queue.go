@@ -90,7 +90,7 @@ func (r *run) attempt(ctx context.Context, number int32) error {
 		return err
 	}
 	if p.Recorded != nil && !r.pods[number].hadNode {
-		r.recorded.addPlacement(name, p.Recorded.Node)
+		r.addPlacement(name, p.Recorded.Node)
 	}
 	r.decisions.scheduled(number, name, r.now)
 	r.placed(number, name)

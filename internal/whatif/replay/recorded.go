@@ -5,31 +5,18 @@ import (
 	"slices"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// recorded compares the placements of a run with the recording that is its input. A nil recorded compares nothing.
-type recorded struct{ placements result.Placements }
-
-// addPlacement adds the first node that the scheduler selected for a pod, and the node on which it was recorded.
-func (r *recorded) addPlacement(node, recorded string) {
-	switch {
-	case r == nil:
-	case recorded == "":
+// addPlacement adds the first node that the scheduler selected for a pod, and the recorded node of the pod.
+func (r *run) addPlacement(node, recorded string) {
+	switch recorded {
+	case "":
 		r.placements.NeverScheduled++
-	case node == recorded:
+	case node:
 		r.placements.Same++
 	default:
 		r.placements.Other++
 	}
-}
-
-// result returns the comparison and the load of nodes, nil without a recording.
-func (r *recorded) result(outcome *result.Outcome) *result.Recorded {
-	if r == nil {
-		return nil
-	}
-	return &result.Recorded{CPULoad: outcome.CPULoad, MemoryLoad: outcome.MemoryLoad, Placements: r.placements}
 }
 
 func (r *run) nextRemoval() int64 {
@@ -59,7 +46,7 @@ func (r *run) removeRecorded(ctx context.Context) error {
 	return r.retryPending(ctx)
 }
 
-// placeFixed places a pod on the node on which it was recorded. If there is no such node, the pod waits.
+// placeFixed places a pod on its recorded node. If there is no such node, the pod waits.
 func (r *run) placeFixed(ctx context.Context, number int32) error {
 	p := &r.input.Pods[number]
 	node, ok := r.nodeNumbers[p.Recorded.Node]

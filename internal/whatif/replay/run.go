@@ -54,7 +54,7 @@ type run struct {
 	timeSeries *timeSeries
 	decisions  *decisions
 	autoscaler *autoscaler.Autoscaler // nil without autoscaler
-	recorded   *recorded              // nil unless the input is a recording
+	placements result.Placements      // compared with the recording that is the input
 }
 
 // node is the state of a node.
@@ -396,6 +396,8 @@ func (r *run) result(interrupted bool) result.Run {
 	if r.autoscaler != nil {
 		run.Scaling = r.autoscaler.Result(r.now)
 	}
-	run.Recorded = r.recorded.result(&run.Outcome)
+	if r.input.End > 0 {
+		run.Recorded = &result.Recorded{CPULoad: run.Outcome.CPULoad, MemoryLoad: run.Outcome.MemoryLoad, Placements: r.placements}
+	}
 	return run
 }

@@ -140,10 +140,7 @@ func (t *timeSeries) means(count func(*point) float64) []float64 {
 func roundAll(values []float64) []float64 {
 	rounded := make([]float64, len(values))
 	for i, v := range values {
-		rounded[i] = round(v)
+		rounded[i] = math.Round(1000*v) / 1000
 	}
 	return rounded
 }
-
-// round rounds a value to three decimals.
-func round(v float64) float64 { return math.Round(v*1000) / 1000 }
