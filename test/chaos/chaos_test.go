@@ -59,7 +59,7 @@ const (
 // recoveryLimit returns the time in which the controllers must be up to date after the last fault of a round.
 func recoveryLimit(round []step) time.Duration {
 	limit := workLimit
-	if slices.ContainsFunc(round, func(s step) bool { return s.verb == "fault" || s.verb == "kill" || s.verb == "stop" }) {
+	if slices.ContainsFunc(round, func(s step) bool { return slices.Contains([]string{"fault", "kill", "kill-later", "stop"}, s.verb) }) {
 		limit += leaderLimit
 	}
 	return limit
@@ -85,7 +85,8 @@ type suite struct {
 
 // TestChaos runs a schedule of faults and changes against two replicas of the controllers, and checks
 // after each round that they are up to date and that the log of their writes has no violation: no decision
-// is lost or flaps, no placeholder is doubled, only the leader writes, and nothing is left behind.
+// is lost or flaps, no placeholder is doubled, no room is promised twice and no promise lost, only the leader writes, and nothing is left
+// behind.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	plan := readSchedule(t)
@@ -189,7 +190,7 @@ func crds(t *testing.T) [][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := [][]byte{crd.Placements, crd.ResourceSlacks, buffers}
+	out := [][]byte{crd.Placements, crd.ResourceSlacks, crd.ClusterCapacities, buffers}
 	files, err := fs.Glob(crd.OCM, "ocm/*.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -252,6 +253,9 @@ func (s *suite) run(ctx context.Context, step step, faults *sync.WaitGroup) erro
 		after(ctx, faults, step.args[2], end)
 	case "kill":
 		s.target(step.args[0]).signal(syscall.SIGKILL)
+	case "kill-later":
+		killed := s.target(step.args[0])
+		after(ctx, faults, step.args[1], func() { killed.signal(syscall.SIGKILL) })
 	case "stop":
 		stopped := s.target(step.args[0])
 		stopped.signal(syscall.SIGSTOP)
@@ -291,6 +295,9 @@ func (s *suite) target(name string) *replica {
 func (s *suite) awaitSettled(t *testing.T) time.Duration {
 	t.Helper()
 	began := time.Now()
+	if err := s.publishAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	reason := &reason{}
 	eventually.TrueWithin(t, settleLimit, 200*time.Millisecond, "the controllers are not up to date", reason,
 		func(ctx context.Context) (bool, error) {
@@ -321,13 +328,16 @@ func (s *suite) unsettled(ctx context.Context) (string, error) {
 			return reason, err
 		}
 	}
-	return "", nil
+	return s.unsettledFits(ctx)
 }
 
 // unsettledPlacement describes a placement whose decision does not match the present fleet, empty if there is none.
 func (s *suite) unsettledPlacement(objects *fleet.Objects) string {
 	now, selected := objects.State(), objects.Selected()
 	for _, object := range objects.Placements {
+		if !slices.Contains(placementNames, object.Name) {
+			continue
+		}
 		if n := int(object.Status.NumberOfSelectedClusters); n != s.selected(object.Name) {
 			return fmt.Sprintf("the status of placement %s has %d clusters, want %d", object.Name, n, s.selected(object.Name))
 		}
@@ -423,6 +433,12 @@ func (s *suite) check(t *testing.T, since time.Time) {
 			t.Error(err)
 		}
 	}
+	for _, name := range memberNames {
+		m := s.members[name]
+		if err := checkPromises(name, s.made[name], s.madeFirst[name], m.shownFirst, m.most); err != nil {
+			t.Error(err)
+		}
+	}
 	var logs []replicaLog
 	for _, r := range s.replicas {
 		logs = append(logs, r.writes())
@@ -446,6 +462,11 @@ func (s *suite) cleanUp(t *testing.T) {
 	}
 	for _, placement := range placementNames {
 		if err := s.apply(t.Context(), step{"unplacement", []string{placement}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range fitNames {
+		if err := s.apply(t.Context(), step{"unfit", []string{name}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -31,6 +31,12 @@ import (
 //	unrate general
 //	delete-object general
 //	mirror 3
+//	fit fit-1 8
+//	unfit fit-1
+//	capacity cluster-1 12
+//	uncapacity cluster-1 late
+//	start 50%
+//	kill-later leader 200ms
 //
 // To shrink a schedule that fails, save the printed lines, delete some and run them with -schedule.
 type schedule [][]step
@@ -66,6 +72,7 @@ const (
 var stepArgs = map[string][]func(string) bool{
 	"fault":           {isTarget, isFault, isDuration},
 	"kill":            {isTarget},
+	"kill-later":      {isTarget, isDuration},
 	"stop":            {isTarget, isDuration},
 	"compact":         {},
 	"cluster":         {isAny, isNumber},
@@ -79,12 +86,20 @@ var stepArgs = map[string][]func(string) bool{
 	"unrate":          {isPolicy},
 	"delete-object":   {isPolicy},
 	"mirror":          {isNumber},
+	"fit":             {isFit, isNumber},
+	"unfit":           {isFit},
+	"capacity":        {isMember, isNumber},
+	"uncapacity":      {isMember, isReport},
+	"start":           {isPercentage},
 }
 
 func isAny(string) bool           { return true }
 func isTarget(text string) bool   { return text == leader || text == standby }
 func isFault(text string) bool    { return slices.Contains(apiproxy.Faults, apiproxy.Fault(text)) }
 func isPolicy(text string) bool   { return slices.Contains(policyNames, text) }
+func isFit(text string) bool      { return slices.Contains(fitNames, text) }
+func isMember(text string) bool   { return slices.Contains(memberNames, text) }
+func isReport(text string) bool   { return slices.Contains(reportKinds, text) }
 func isNumber(text string) bool   { n, err := strconv.Atoi(text); return err == nil && n >= 0 }
 func isDuration(text string) bool { d, err := time.ParseDuration(text); return err == nil && d > 0 }
 func isPercentage(text string) bool {
@@ -140,7 +155,8 @@ func (g generator) seconds(from, to int) string {
 	return fmt.Sprint(from+g.random.IntN(to-from+1), "s")
 }
 
-// round returns up to two faults, at most one replica that is killed or stopped, and changes.
+// round returns up to two faults, at most one replica that is killed or stopped, and changes. Sometimes two placements are decided within
+// a second, and the leader is killed before or after it has written the decisions.
 func (g generator) round() (steps []step) {
 	add := func(verb string, args ...string) { steps = append(steps, step{verb, args}) }
 	for range g.random.IntN(3) {
@@ -150,16 +166,22 @@ func (g generator) round() (steps []step) {
 		}
 		add("fault", g.target(), string(pick(g.random, apiproxy.Faults...)), duration)
 	}
-	switch g.random.IntN(6) {
+	switch g.random.IntN(8) {
 	case 0, 1:
 		add("kill", g.target())
 	case 2:
 		add("stop", g.target(), g.seconds(18, 22)) // longer than the lease
+	case 3, 4, 5:
+		replicas := fmt.Sprint(4 + g.random.IntN(5))
+		add("fault", leader, string(pick(g.random, apiproxy.Hang, apiproxy.Drop, apiproxy.Reject500)), "2s")
+		add("fit", fitNames[g.random.IntN(2)], replicas)
+		add("fit", fitNames[2+g.random.IntN(2)], replicas)
+		add("kill-later", leader, fmt.Sprint(50+g.random.IntN(600), "ms"))
 	}
 	if g.random.IntN(4) == 0 {
 		add("compact")
 	}
-	for range 1 + g.random.IntN(4) {
+	for range 2 + g.random.IntN(6) {
 		verb, args := g.change()
 		add(verb, args...)
 	}
@@ -170,6 +192,9 @@ func (g generator) round() (steps []step) {
 func (g generator) change() (verb string, args []string) {
 	cluster, placement := pick(g.random, clusterNames...), pick(g.random, placementNames...)
 	policy := pick(g.random, policyNames...)
+	if g.random.IntN(2) == 0 {
+		return g.fitChange()
+	}
 	switch g.random.IntN(14) {
 	case 0, 1, 2:
 		return "cluster", []string{cluster, fmt.Sprint(1 + g.random.IntN(100))}
@@ -193,6 +218,23 @@ func (g generator) change() (verb string, args []string) {
 		return "unrate", []string{policy}
 	default:
 		return "delete-object", []string{policy}
+	}
+}
+
+// fitChange returns a random change of the placements with workloads and of the clusters for them.
+func (g generator) fitChange() (verb string, args []string) {
+	name, cluster := pick(g.random, fitNames...), pick(g.random, memberNames...)
+	switch g.random.IntN(10) {
+	case 0, 1, 2:
+		return "fit", []string{name, fmt.Sprint(1 + g.random.IntN(10))}
+	case 3:
+		return "unfit", []string{name}
+	case 4, 5, 6:
+		return "capacity", []string{cluster, fmt.Sprint(4 + g.random.IntN(16))}
+	case 7:
+		return "uncapacity", []string{cluster, pick(g.random, reportKinds...)}
+	default:
+		return "start", []string{fmt.Sprint(10*g.random.IntN(11), "%")}
 	}
 }
 

@@ -46,6 +46,30 @@ func TestCheckCounts(t *testing.T) {
 	}
 }
 
+// TestCheckPromises checks a cluster of 10 cores with the promises a of 4 and b of 6 replicas.
+func TestCheckPromises(t *testing.T) {
+	a, b := promise{workload: "a", Replicas: 4, Since: 100}, promise{workload: "b", Replicas: 6, Since: 200}
+	later := func(p promise, seconds int64) promise { p.Since += seconds; return p }
+	for name, tc := range map[string]struct {
+		made, known []promise
+		shown       map[string]int64
+		most        int64
+		want        string
+	}{
+		"none":                {nil, nil, nil, 0, ""},
+		"room for both":       {[]promise{a, b}, nil, nil, 10, ""},
+		"one core less":       {[]promise{a, b}, []promise{a}, nil, 9, "room promised twice: the placements of c have 10 replicas with the promise b: 6"},
+		"in one second":       {[]promise{a, later(b, -100)}, nil, nil, 9, "room promised twice"},
+		"the cluster shrank":  {[]promise{a, b}, []promise{a, b}, nil, 0, ""},
+		"the first has ended": {[]promise{a, later(b, 501)}, []promise{a}, nil, 6, ""},
+		// 6 + 3 of 4 pods of a that run
+		"ended, with pods": {[]promise{a, later(b, 501)}, []promise{a}, map[string]int64{"a": 3}, 8, "room promised twice: the placements of c have 9"},
+		"no capacity":      {[]promise{a}, nil, nil, 0, "room promised twice"},
+	} {
+		expectError(t, name, checkPromises("c", tc.made, tc.known, tc.shown, tc.most), tc.want)
+	}
+}
+
 func TestCheckLeader(t *testing.T) {
 	start := time.Now()
 	at := func(second float64) time.Time { return start.Add(time.Duration(second * float64(time.Second))) }
@@ -113,7 +137,7 @@ func TestSchedule(t *testing.T) {
 	}
 	for _, line := range []string{
 		"fly", "kill", "kill both", "fault leader hang", "fault leader fire 1s", "fault leader hang soon", "pods many", "pods -1",
-		"rate general 20", "rate general x%", "compact now",
+		"rate general 20", "rate general x%", "compact now", "fit two 3", "capacity cluster-8 3", "uncapacity cluster-1 wrong", "start 3",
 	} {
 		_, err := parseSchedule(strings.NewReader("round\n" + line))
 		expectError(t, line, err, fmt.Sprintf("line 2: invalid step %q", line))

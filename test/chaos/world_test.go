@@ -109,6 +109,8 @@ func (s state) mirrors(policy string) int64 {
 // world is the cluster and the fleet that the controllers observe.
 type world struct {
 	state
+	*promises
+
 	api client.Client
 	// history are the states of this round, before has the number of placeholders of each policy at the start
 	// of the round. tampered counts, for placements and policies, the deletions of their objects in this round.
@@ -120,7 +122,9 @@ type world struct {
 // newWorld creates the initial objects.
 func newWorld(t *testing.T, api client.Client) *world {
 	t.Helper()
-	w := &world{api: api, state: state{clusters: map[string]int{}, placements: map[string]int{}, rates: map[string]int{}}}
+	w := &world{
+		api: api, state: state{clusters: map[string]int{}, placements: map[string]int{}, rates: map[string]int{}}, promises: newPromises(),
+	}
 	create := func(objects ...client.Object) {
 		for _, object := range objects {
 			if err := api.Create(t.Context(), object); err != nil {
@@ -144,6 +148,9 @@ func newWorld(t *testing.T, api client.Client) *world {
 		},
 	)
 	create(workload())
+	for _, name := range memberNames {
+		create(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
 	for _, pool := range policyNames {
 		for i := range nodesPerPool {
 			create(node(nodeName(pool, i), pool))
@@ -161,6 +168,12 @@ func newWorld(t *testing.T, api client.Client) *world {
 		"placement two 2",
 		"placement steady 3",
 		"placement groups 4",
+		"capacity cluster-1 12",
+		"capacity cluster-2 8",
+		"capacity cluster-3 16",
+		"fit fit-1 5",
+		"fit fit-2 6",
+		"fit fit-3 7",
 	}
 	for i, name := range clusterNames {
 		steps = append(steps, fmt.Sprintf("cluster %s %d", name, 10*(i+1)))
@@ -178,6 +191,7 @@ func newWorld(t *testing.T, api client.Client) *world {
 // startRound begins a new history.
 func (w *world) startRound() {
 	w.history, w.tampered = []state{w.clone()}, map[string]int{}
+	w.promises.startRound()
 }
 
 // selectionBounds returns the smallest number of clusters that a placement may have in this round, and
@@ -251,6 +265,8 @@ func (w *world) apply(ctx context.Context, s step) (err error) {
 	case "delete-object":
 		w.tampered[s.args[0]]++
 		err = w.deletePlaceholders(ctx, s.args[0])
+	default:
+		err = w.applyFit(ctx, s)
 	}
 	w.history = append(w.history, w.clone())
 	return err
