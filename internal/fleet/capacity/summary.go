@@ -9,6 +9,7 @@ import (
 	"unique"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
@@ -147,6 +148,15 @@ func classAt(classes []class, i int32, field string) (class, error) {
 	return classes[i], nil
 }
 
+// groupAmount returns a credible amount of a group. The number of pods, which each pod needs, bounds the sums over nodes and groups.
+func groupAmount(name v1.ResourceName, quantity resource.Quantity) int64 {
+	r := resources.NewResource(name)
+	if r.Index() == resources.Pods {
+		return min(r.Amount(quantity), MaxReplicas)
+	}
+	return min(r.Amount(quantity), maxAmount)
+}
+
 // addGroups adds the groups, in the order of their classes.
 func (s *Summary) addGroups(groups []v1alpha1.NodeGroup, classes []class) error {
 	ordered := slices.Clone(groups)
@@ -173,10 +183,10 @@ func (s *Summary) addGroups(groups []v1alpha1.NodeGroup, classes []class) error 
 		s.classes[len(s.classes)-1].to = i + 1
 		s.nodes = append(s.nodes, int64(g.Nodes))
 		for name, quantity := range g.Free {
-			column(s.free, name)[i] = min(resources.NewResource(name).Amount(quantity), maxAmount)
+			column(s.free, name)[i] = groupAmount(name, quantity)
 		}
 		for name, quantity := range g.Slack {
-			column(slack, name)[i] = min(resources.NewResource(name).Amount(quantity), maxAmount)
+			column(slack, name)[i] = groupAmount(name, quantity)
 		}
 	}
 	s.total = s.free
