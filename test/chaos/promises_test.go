@@ -372,6 +372,17 @@ func (w *world) probe(ctx context.Context) (string, error) {
 	return "", nil
 }
 
+// checkPromises checks the promises in all clusters.
+func (w *world) checkPromises() error {
+	for _, name := range memberNames {
+		m := w.members[name]
+		if err := checkPromises(name, w.made[name], w.madeFirst[name], m.shownFirst, m.most); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // checkPromises checks that each promise that was made in a cluster in this round left room for all promises before: the sum of the
 // replicas that were promised, and of the pods of promises that had ended, is at most the most cores that the cluster reported. Known are
 // the promises before the round, and shown the pods that the hub knew since its start.
