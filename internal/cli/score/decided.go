@@ -172,7 +172,8 @@ func printDecided(out io.Writer, o *base.Output, d *decisions.Decision) {
 		if n.Load == nil {
 			return "none"
 		}
-		return fmt.Sprintf("CPU %.0f %%, memory %.0f %%, %s old", 100*n.Load.CPU, 100*n.Load.Memory, format.Duration(int64(n.Load.AgeSeconds)))
+		age := format.Duration(int64(n.Load.AgeSeconds))
+		return fmt.Sprintf("CPU %.0f %%, memory %.0f %%, %s old", 100*n.Load.CPU, 100*n.Load.Memory, age)
 	})
 	t.Print(out, o)
 }

@@ -20,7 +20,10 @@ func TestParse(t *testing.T) {
 	want := Spec{
 		Groups: []GroupSpec{
 			{Name: "group-1", Shape: recording.NodeShape{Cores: 16, GiB: 64}, Max: 100, Boot: 90, Cost: 0.8},
-			{Name: "gpu", Shape: recording.NodeShape{Cores: 8, GiB: 32, GPUs: 4}, GPUModel: "T4", Label: "pool=gpu", Min: 1, Max: 5, Boot: 120, Cost: 3},
+			{
+				Name: "gpu", Shape: recording.NodeShape{Cores: 8, GiB: 32, GPUs: 4}, GPUModel: "T4", Label: "pool=gpu",
+				Min: 1, Max: 5, Boot: 120, Cost: 3,
+			},
 		},
 		Loop: Loop{Interval: 30, Idle: 600, AfterAdd: 600, Utilization: 0.4, Priced: true},
 	}

@@ -397,7 +397,7 @@ func (r *run) result(interrupted bool) result.Run {
 		run.Scaling = r.autoscaler.Result(r.now)
 	}
 	if r.input.End > 0 {
-		run.Recorded = &result.Recorded{CPULoad: run.Outcome.CPULoad, MemoryLoad: run.Outcome.MemoryLoad, Placements: r.placements}
+		run.Recorded = &result.Recorded{CPULoad: run.CPULoad, MemoryLoad: run.MemoryLoad, Placements: r.placements}
 	}
 	return run
 }
