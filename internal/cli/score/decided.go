@@ -114,6 +114,7 @@ func (o *explainOptions) readDecisions(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // keeps the token from other hosts
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(d.from, "/")+"/configz", nil)
 	if err != nil {
 		return nil, err
