@@ -1,26 +1,22 @@
 package prediction
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 )
 
 const (
 	// version is the version of the format.
 	version = 2
-	// maxWorkloads is the maximum number of decoded workloads, maxText the maximum size of the decoded text in bytes.
+	// maxWorkloads is the maximum number of decoded workloads.
 	maxWorkloads = 100_000
-	maxText      = 32 << 20
 	// maxName is the length of the longest name of an object.
 	maxName = 253
 	// maxValue bounds numbers, so that sums of them are finite.
@@ -48,7 +44,7 @@ func Encode(workloads []predict.Past, limit int) (data []byte, written int, err 
 			cmp.Compare(a.Name, b.Name))
 	})
 	for n := min(len(sorted), maxWorkloads); ; {
-		if data, err = encode(sorted[:n]); err != nil || len(data) <= limit {
+		if data, err = kube.Compress(document{version, sorted[:n]}); err != nil || len(data) <= limit {
 			return data, n, err
 		}
 		if n == 0 {
@@ -58,34 +54,10 @@ func Encode(workloads []predict.Past, limit int) (data []byte, written int, err 
 	}
 }
 
-// encode returns workloads as gzipped JSON.
-func encode(workloads []predict.Past) ([]byte, error) {
-	var buffer bytes.Buffer
-	zip := gzip.NewWriter(&buffer)
-	if err := json.NewEncoder(zip).Encode(document{version, workloads}); err != nil {
-		return nil, err
-	}
-	if err := zip.Close(); err != nil {
-		return nil, err
-	}
-	return buffer.Bytes(), nil
-}
-
 // Decode returns the workloads of an encoded history. Workloads with invalid values are an error.
 func Decode(data []byte) ([]predict.Past, error) {
-	zip, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, fmt.Errorf("history: %w", err)
-	}
-	text, err := io.ReadAll(io.LimitReader(zip, maxText+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("history: %w", err)
-	case len(text) > maxText:
-		return nil, fmt.Errorf("history: has more than %d MiB", maxText>>20)
-	}
 	var d document
-	if err := json.Unmarshal(text, &d); err != nil {
+	if err := kube.Decompress(data, &d); err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
 	switch {

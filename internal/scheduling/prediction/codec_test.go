@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 )
 
@@ -67,7 +68,7 @@ func TestRoundTrip(t *testing.T) {
 		for i := range want {
 			want[i].Namespace = strings.ToValidUTF8(want[i].Namespace, "x")
 		}
-		data, written, err := Encode(want, maxBytes)
+		data, written, err := Encode(want, kube.MaxSaved)
 		if err != nil || written != n {
 			t.Fatal(written, err)
 		}
@@ -124,7 +125,7 @@ func TestEncodeIsBounded(t *testing.T) {
 func TestEncodeIgnoresInvalidValues(t *testing.T) {
 	w := workload("a", math.NaN())
 	w.Memory.Mean = math.Inf(1)
-	data, _, err := Encode([]predict.Past{w}, maxBytes)
+	data, _, err := Encode([]predict.Past{w}, kube.MaxSaved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func TestEncodeLeavesOutInvalidWorkloads(t *testing.T) {
 	long, unnamed, huge := workload("long", 7), workload("", 6), workload("huge", 5)
 	long.Kind = strings.Repeat("x", maxName+1)
 	huge.Memory.Mean = 1e300
-	data, written, err := Encode([]predict.Past{long, workload("a", 1), unnamed, huge}, maxBytes)
+	data, written, err := Encode([]predict.Past{long, workload("a", 1), unnamed, huge}, kube.MaxSaved)
 	if err != nil || written != 1 {
 		t.Fatalf("%d workloads, want 1, error %v", written, err)
 	}
@@ -162,7 +163,7 @@ func TestDecodeErrors(t *testing.T) {
 		"negative":        {zipped(start + `,"cpu":{"pods":-1}}]}`), "history: workloads[0]: cpu.pods: invalid value -1: must be in [0, 1e+18]"},
 		"too high":        {zipped(start + `,"memory":{"mean":1e300}}]}`), "history: workloads[0]: memory.mean: invalid value 1e+300"},
 		"a high wave":     {zipped(start + `,"cpu":{"sine":-1e300}}]}`), "history: workloads[0]: cpu.sine: invalid value -1e+300: must be in [-1e+18, 1e+18]"},
-		"a bomb":          {zipped(strings.Repeat(" ", maxText+1)), "history: has more than 32 MiB"},
+		"a bomb":          {zipped(strings.Repeat(" ", 32<<20+1)), "history: has more than 32 MiB"},
 		"too many":        {zipped(`{"version":2,"workloads":[` + strings.Repeat("{},", maxWorkloads) + "{}]}"), "history: has 100001 workloads, maximum is 100000"},
 	} {
 		if got, err := Decode(tc.data); err == nil || !strings.Contains(err.Error(), tc.want) || got != nil {
@@ -173,7 +174,7 @@ func TestDecodeErrors(t *testing.T) {
 
 // FuzzDecode checks that any data gives an error or valid workloads.
 func FuzzDecode(f *testing.F) {
-	data, _, err := Encode([]predict.Past{workload("a", 3)}, maxBytes)
+	data, _, err := Encode([]predict.Past{workload("a", 3)}, kube.MaxSaved)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -212,11 +213,11 @@ func BenchmarkEncode(b *testing.B) {
 		workloads = append(workloads, w)
 	}
 	for b.Loop() {
-		data, written, err := Encode(workloads, maxBytes)
+		data, written, err := Encode(workloads, kube.MaxSaved)
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric(float64(len(data))/1024, "KiB")
-		b.ReportMetric(float64(maxBytes)*float64(written)/float64(len(data)), "workloads-fit")
+		b.ReportMetric(float64(kube.MaxSaved)*float64(written)/float64(len(data)), "workloads-fit")
 	}
 }

@@ -8,11 +8,10 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shutdown"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -21,10 +20,6 @@ import (
 const (
 	// DataKey is the key of the history in the binary data of the ConfigMap.
 	DataKey = "history.json.gz"
-	// SavedAnnotation is the annotation with the time at which the history was written.
-	SavedAnnotation = "plimsoll.dev/history-saved"
-	// maxBytes is the size of the largest history. A ConfigMap may have 1 MiB.
-	maxBytes = 900 << 10
 	// saveInterval is the shortest time between two saves. All replicas of a scheduler together save once within it.
 	saveInterval = 5 * time.Minute
 	// rebuildSpan is the length of the period before the start whose usage of pods is read again, and rebuildStep the time
@@ -175,17 +170,9 @@ func (k *HistoryKeeper) trySave(ctx context.Context, logger klog.Logger, interva
 
 // restored adds the content of the ConfigMap to the learner, and returns the ConfigMap. Invalid content is logged and ignored.
 func (k *HistoryKeeper) restored(ctx context.Context, logger klog.Logger) (*v1.ConfigMap, error) {
-	object, err := k.options.ConfigMaps.Get(ctx, k.options.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("%w: create an empty ConfigMap of this name", err)
-	case apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("%w: RBAC must permit get and update of this ConfigMap", err)
-	case err != nil:
-		return nil, err
-	}
-	if k.isRestored {
-		return object, nil
+	object, err := k.configMap().Get(ctx)
+	if err != nil || k.isRestored {
+		return object, err
 	}
 	k.isRestored = true
 	data, found := object.BinaryData[DataKey]
@@ -193,9 +180,10 @@ func (k *HistoryKeeper) restored(ctx context.Context, logger klog.Logger) (*v1.C
 		return object, nil
 	}
 	workloads, err := Decode(data)
-	at, isTime := savedAt(object)
+	at, isTime := kube.SavedAt(object)
 	if err == nil && !isTime {
-		err = fmt.Errorf("annotation %s: invalid value %q: must be a time", SavedAnnotation, object.Annotations[SavedAnnotation])
+		err = fmt.Errorf("annotation %s: invalid value %q: must be a time", kube.SavedAnnotation,
+			object.Annotations[kube.SavedAnnotation])
 	}
 	if err != nil {
 		logger.Error(err, "The saved history of the usage of workloads is invalid and is ignored", "configMap", k.options.Name)
@@ -206,10 +194,9 @@ func (k *HistoryKeeper) restored(ctx context.Context, logger klog.Logger) (*v1.C
 	return object, nil
 }
 
-// savedAt returns the time at which a ConfigMap was saved, and whether the ConfigMap has such a time.
-func savedAt(object *v1.ConfigMap) (time.Time, bool) {
-	at, err := time.Parse(time.RFC3339, object.Annotations[SavedAnnotation])
-	return at, err == nil
+// configMap returns the ConfigMap of the history.
+func (k *HistoryKeeper) configMap() kube.Saved {
+	return kube.Saved{ConfigMaps: k.options.ConfigMaps, Name: k.options.Name}
 }
 
 // save writes the history, unless a replica has done so within the interval. If another replica writes at the same time, its
@@ -222,34 +209,23 @@ func (k *HistoryKeeper) save(ctx context.Context, logger klog.Logger, interval t
 		return err
 	}
 	now := k.options.Now()
-	if at, ok := savedAt(object); ok && now.Sub(at) < interval && !at.After(now) {
+	if at, ok := kube.SavedAt(object); ok && now.Sub(at) < interval && !at.After(now) {
 		return nil
 	}
 	workloads := k.options.Learner.Workloads()
-	data, written, err := Encode(workloads, maxBytes)
+	data, written, err := Encode(workloads, kube.MaxSaved)
 	if err != nil {
 		return err
 	}
-	object = object.DeepCopy()
-	if object.BinaryData == nil {
-		object.BinaryData = map[string][]byte{}
-	}
-	if object.Annotations == nil {
-		object.Annotations = map[string]string{}
-	}
-	object.BinaryData[DataKey] = data
-	object.Annotations[SavedAnnotation] = now.UTC().Format(time.RFC3339)
-	if _, err := k.options.ConfigMaps.Update(ctx, object, metav1.UpdateOptions{FieldManager: "plimsoll-scheduler"}); err != nil {
-		if apierrors.IsConflict(err) {
-			return nil
-		}
+	isSaved, err := k.configMap().Update(ctx, object, map[string][]byte{DataKey: data}, now, "plimsoll-scheduler")
+	if err != nil || !isSaved {
 		return err
 	}
 	dropped := len(workloads) - written
 	k.saved.Store(&History{Saved: now, SavedBytes: len(data), Dropped: dropped})
 	if dropped > 0 {
 		logger.Info("Workloads were left out of the saved history: those with the fewest pods if it is too large, and those "+
-			"with a name that is too long", "saved", written, "leftOut", dropped, "maxBytes", maxBytes)
+			"with a name that is too long", "saved", written, "leftOut", dropped, "maxBytes", kube.MaxSaved)
 	}
 	return nil
 }

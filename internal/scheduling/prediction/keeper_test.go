@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
@@ -149,7 +150,7 @@ var rounded = cmp.Comparer(func(a, b float64) bool { return a-b <= 1e-3*max(a, b
 func TestSaveInterval(t *testing.T) {
 	logger, ctx := ktesting.NewTestContext(t)
 	saved := func(at time.Time) map[string]string {
-		return map[string]string{SavedAnnotation: at.Format(time.RFC3339)}
+		return map[string]string{kube.SavedAnnotation: at.Format(time.RFC3339)}
 	}
 	for name, tc := range map[string]struct {
 		annotations map[string]string
@@ -161,7 +162,7 @@ func TestSaveInterval(t *testing.T) {
 		"5 minutes before":  {saved(noon.Add(-5 * time.Minute)), saveInterval - margin, true},
 		"at the end":        {saved(noon.Add(-time.Second)), 0, true},
 		"from the future":   {saved(noon.Add(time.Hour)), saveInterval - margin, true},
-		"not a time at all": {map[string]string{SavedAnnotation: "yesterday"}, saveInterval - margin, true},
+		"not a time at all": {map[string]string{kube.SavedAnnotation: "yesterday"}, saveInterval - margin, true},
 	} {
 		now := noon
 		k, client := keeperOf(t, &learner{}, &now, nil, tc.annotations)
@@ -200,7 +201,7 @@ func TestSavedDoesNotWait(t *testing.T) {
 
 // TestInvalidContentIsIgnored checks that invalid content is logged, and replaced by the next save.
 func TestInvalidContentIsIgnored(t *testing.T) {
-	good, _, err := Encode([]predict.Past{workload("a", 3)}, maxBytes)
+	good, _, err := Encode([]predict.Past{workload("a", 3)}, kube.MaxSaved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +209,7 @@ func TestInvalidContentIsIgnored(t *testing.T) {
 		data        []byte
 		annotations map[string]string
 	}{
-		"not a history": {[]byte("hello"), map[string]string{SavedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)}},
+		"not a history": {[]byte("hello"), map[string]string{kube.SavedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)}},
 		"no time":       {good, nil},
 	} {
 		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
@@ -240,7 +241,7 @@ func TestInvalidContentIsIgnored(t *testing.T) {
 // saves.
 func TestHistoryIsNotOverwrittenUnread(t *testing.T) {
 	logger, ctx := ktesting.NewTestContext(t)
-	data, _, err := Encode([]predict.Past{workload("a", 3)}, maxBytes)
+	data, _, err := Encode([]predict.Past{workload("a", 3)}, kube.MaxSaved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +251,7 @@ func TestHistoryIsNotOverwrittenUnread(t *testing.T) {
 		l,
 		&now,
 		map[string][]byte{DataKey: data},
-		map[string]string{SavedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)},
+		map[string]string{kube.SavedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)},
 	)
 	failing := true
 	client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -276,7 +277,7 @@ func TestHistoryIsNotOverwrittenUnread(t *testing.T) {
 // TestPastComesFirst checks that the ConfigMap is read only if the source has no past readings.
 func TestPastComesFirst(t *testing.T) {
 	_, ctx := ktesting.NewTestContext(t)
-	data, _, err := Encode([]predict.Past{workload("a", 3)}, maxBytes)
+	data, _, err := Encode([]predict.Past{workload("a", 3)}, kube.MaxSaved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +295,7 @@ func TestPastComesFirst(t *testing.T) {
 			l,
 			&now,
 			map[string][]byte{DataKey: data},
-			map[string]string{SavedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)},
+			map[string]string{kube.SavedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)},
 		)
 		k.options.Past = tc.source
 		k.Start(ctx)
