@@ -46,6 +46,15 @@ type NodeType struct {
 	Max  int
 }
 
+// Defaults of Cluster Autoscaler, in seconds: scan-interval, scale-down-unneeded-time and scale-down-delay-after-add, and
+// scale-down-utilization-threshold.
+const (
+	ScanInterval  = 10
+	UnneededTime  = 600
+	DelayAfterAdd = 600
+	Threshold     = 0.5
+)
+
 func (n *NodeType) capacity() resources.Amounts { return resources.Amounts{n.MilliCPU, n.Memory} }
 
 // Waits counts pods by the seconds that they waited for a node.

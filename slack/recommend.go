@@ -133,10 +133,11 @@ func (s *search) countNeeds() {
 	}
 }
 
-// try simulates a policy and returns its candidate.
+// try simulates a policy and returns its candidate, which has no outcome if the policy is invalid, such as a rate of 100% of the
+// allocatable resources.
 func (s *search) try(name string, policy *v1alpha1.ResourceSlack) Candidate {
 	c := Candidate{Name: name, Policy: policy}
-	if s.err = cmp.Or(s.err, s.ctx.Err()); s.err != nil {
+	if s.err = cmp.Or(s.err, s.ctx.Err()); s.err != nil || policy != nil && policy.Spec.Validate() != nil {
 		return c
 	}
 	c.Outcome, s.err = Simulate(s.history, s.node, policy, s.goal.Parts)
@@ -145,12 +146,15 @@ func (s *search) try(name string, policy *v1alpha1.ResourceSlack) Candidate {
 }
 
 // reaches reports whether a candidate reaches the goal.
-func (s *search) reaches(c *Candidate) bool { return c.Waits.Percentile(s.goal.Percent) <= s.goal.Wait }
+func (s *search) reaches(c *Candidate) bool {
+	return c.Waits != nil && c.Waits.Percentile(s.goal.Percent) <= s.goal.Wait
+}
 
 // policy returns the policy to change, with a rate and without minimum and schedules.
 func (s *search) policy(rate string) *v1alpha1.ResourceSlack {
 	policy := s.goal.Policy.DeepCopy()
 	policy.Spec.MinRate, policy.Spec.Minimum, policy.Spec.Schedules = rate, nil, nil
+	policy.Spec.Default()
 	return policy
 }
 
@@ -201,13 +205,22 @@ func (s *search) searchMinimums() {
 	})
 }
 
-// amount returns a number of units, rounded up to 100 millicores and 100 MiB.
+// amount returns a number of units, rounded up to 100 millicores and 100 MiB, and at most the maximum of the policy.
 func (s *search) amount(units float64) *v1alpha1.Amount {
 	round := func(unit, step int64) int64 { return int64(math.Ceil(units*float64(unit)/float64(step))) * step }
-	return &v1alpha1.Amount{
+	a := &v1alpha1.Amount{
 		CPU:    resource.NewMilliQuantity(max(100, round(s.unit[resources.CPU], 100)), resource.DecimalSI),
 		Memory: resource.NewQuantity(max(100*mebibyte, round(s.unit[resources.Memory], 100*mebibyte)), resource.BinarySI),
 	}
+	if most := s.goal.Policy.Spec.Maximum; most != nil {
+		if most.CPU != nil && a.CPU.Cmp(*most.CPU) > 0 {
+			a.CPU = most.CPU
+		}
+		if most.Memory != nil && a.Memory.Cmp(*most.Memory) > 0 {
+			a.Memory = most.Memory
+		}
+	}
+	return a
 }
 
 // amountText describes an amount of CPU and memory.
@@ -300,4 +313,47 @@ func (s *search) result() *Recommendation {
 		}
 	}
 	return r
+}
+
+// Summary states the recommendation for a goal, or the nearest policy and why none reaches the wait.
+func (r *Recommendation) Summary(goal *Goal) string {
+	wait := func(c *Candidate) time.Duration { return c.Waits.Percentile(goal.Percent) }
+	switch {
+	case r.Best != nil && r.Best.Policy == nil:
+		return fmt.Sprintf("no slack is needed: without slack the wait p%v is %s, and %s longer than %s",
+			goal.Percent, wait(&r.None), countWaited(&r.None, goal), goal.Wait)
+	case r.Best == nil:
+		return fmt.Sprintf("no policy reaches p%v=%s: nearest is %s with a wait p%[1]v of %[4]s; %s longer than %[2]s, in bursts "+
+			"larger than any slack up to a rate of 200%% and twice the largest burst",
+			goal.Percent, goal.Wait, r.Nearest.Name, wait(r.Nearest), countWaited(r.Nearest, goal))
+	}
+	text := fmt.Sprintf("recommended: %s, cost %s, of it slack %s", r.Best.Name, format.Plain(r.Best.Cost), format.Plain(r.Best.SlackCost))
+	if r.Rate == nil || r.Rate.Cost <= 0 {
+		return text + "; no rate up to 200% reaches the wait"
+	}
+	low, high := ratios(r.Best, r.Rate)
+	text += fmt.Sprintf("; %.2f of the cost of %s, the cheapest rate (%.2f to %.2f in parts)", r.Best.Cost/r.Rate.Cost, r.Rate.Name, low, high)
+	if extra := r.Rate.Cost - r.None.Cost; extra > 0 {
+		text += fmt.Sprintf("; slack adds %s to the cost without slack, %.2f of what that rate adds",
+			format.Plain(r.Best.Cost-r.None.Cost), (r.Best.Cost-r.None.Cost)/extra)
+	}
+	return text
+}
+
+// countWaited states how many pods wait longer than the goal.
+func countWaited(c *Candidate, goal *Goal) string {
+	n := c.Waits.Longer(goal.Wait)
+	return format.Part(n, c.Waits.Pods(), "pod") + " " + format.Form(n, "waits", "wait")
+}
+
+// ratios returns the lowest and highest ratio of the costs of two candidates over the parts.
+func ratios(a, b *Candidate) (low, high float64) {
+	low = math.Inf(1)
+	for i := range a.Parts {
+		if b.Parts[i].Cost > 0 {
+			ratio := a.Parts[i].Cost / b.Parts[i].Cost
+			low, high = min(low, ratio), max(high, ratio)
+		}
+	}
+	return low, high
 }

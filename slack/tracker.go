@@ -9,6 +9,7 @@ package slack
 import (
 	"fmt"
 	"maps"
+	"math"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -79,6 +80,42 @@ func (t *Tracker) SetNode(node *v1.Node, now time.Time) bool {
 	t.ledger.SetNode(node.Name, observed)
 	t.nodes[node.Name] = node
 	return observed.InPool
+}
+
+// HasNode reports whether a node is in the pool, and whether the tracker has it.
+func (t *Tracker) HasNode(name string) (isInPool, isKnown bool) {
+	if a := t.ledger.accounts[name]; a != nil {
+		return a.InPool, a.known
+	}
+	return false, false
+}
+
+// NodeType returns the most common type of the usable nodes of the pool, the smaller one of equally common types, for an
+// autoscaler with the defaults of Cluster Autoscaler whose nodes boot within a number of seconds and cost 1 per hour. It returns
+// false if the pool has no such nodes.
+func (t *Tracker) NodeType(boot int64) (node NodeType, ok bool) {
+	node = NodeType{Boot: boot, Interval: ScanInterval, Idle: UnneededTime, AfterAdd: DelayAfterAdd, Utilization: Threshold, Cost: 1,
+		Max: math.MaxInt32}
+	var shape resources.Amounts
+	most := 0
+	for s, n := range t.ledger.nodeShapes {
+		if n > most || n == most && s.Less(shape) {
+			shape, most = s, n
+		}
+	}
+	for _, a := range t.ledger.accounts {
+		if a.InPool && a.Usable && a.Allocatable.Subtract(a.daemons) == shape {
+			daemons := 0
+			for _, id := range a.pods {
+				if t.ledger.pods[id].Daemon {
+					daemons++
+				}
+			}
+			node.Slots = max(node.Slots, a.Slots-int64(daemons))
+		}
+	}
+	node.MilliCPU, node.Memory = shape[resources.CPU], shape[resources.Memory]
+	return node, node.MilliCPU > 0 && node.Memory > 0
 }
 
 // DeleteNode removes a node.

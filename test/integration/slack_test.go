@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
@@ -125,6 +126,11 @@ func withDevices(devices ...string) *v1alpha1.ResourceSlack {
 	return policyOf("a", "10%", func(spec *v1alpha1.ResourceSlackSpec) { spec.Pool.Devices = devices })
 }
 
+// goalOf returns a policy that requests a recommendation.
+func goalOf(wait string) *v1alpha1.ResourceSlack {
+	return policyOf("a", "10%", func(spec *v1alpha1.ResourceSlackSpec) { spec.Recommend = &v1alpha1.Recommend{Wait: wait} })
+}
+
 // invalidValue matches the value in the message of a violated rule. API servers older than 1.37 name its type or nothing in place of it.
 var invalidValue = regexp.MustCompile(`Invalid value: ("\w*"|\d+): `)
 
@@ -193,6 +199,17 @@ func TestResourceSlackValidation(t *testing.T) {
 				s.Maximum = amountOf("", "", 2)
 			}),
 			"spec.schedules: Invalid value: minimum.placeholders must be at most maximum.placeholders",
+		},
+		"percentile above 100": {goalOf("p100.1=5s"), "spec.recommend.wait: Invalid value: must be a percentile of more than p0 up to p100"},
+		"percentile of 0":      {goalOf("p0=5s"), "spec.recommend.wait"},
+		"wait of 0":            {goalOf("p99=0s"), "spec.recommend.wait"},
+		"wait of half seconds": {goalOf("p99=1.5s"), "spec.recommend.wait"},
+		"wait without a time":  {goalOf("p99="), "spec.recommend.wait"},
+		"boot of 0": {
+			policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) {
+				s.Recommend = &v1alpha1.Recommend{Wait: "p99=5s", BootSeconds: new(int32(0))}
+			}),
+			"spec.recommend.bootSeconds",
 		},
 		"schedule that never applies": {
 			scheduled(v1alpha1.Schedule{From: "07:00", To: "07:00", MinRate: "1%"}),
@@ -263,6 +280,13 @@ func TestResourceSlackValidation(t *testing.T) {
 			})
 		}
 	}))
+	for i, wait := range []string{"p99=5s", "p100=1s", "p99.9=1m30s", "p0.001=1h"} {
+		goal := goalOf(wait)
+		goal.Name = fmt.Sprint("goal-", i)
+		if c.create(t, goal); *goal.Spec.Recommend.BootSeconds != 120 {
+			t.Errorf("bootSeconds is %d by default", *goal.Spec.Recommend.BootSeconds)
+		}
+	}
 	policy := policyOf("valid", "250%", func(s *v1alpha1.ResourceSlackSpec) { s.AllowHighRate = true })
 	c.create(t, policy)
 	if s := policy.Spec; s.Base != v1alpha1.BaseRequested || *s.Granularity != 5 || !*s.CoverBiggestPod ||
@@ -278,7 +302,9 @@ func TestSlackController(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, buffersCRD(t))
 	for i := range 4 {
-		c.create(t, readyNode(fmt.Sprint("node-", i), "16", "64Gi", map[string]string{"pool": "general"}))
+		node := readyNode(fmt.Sprint("node-", i), "16", "64Gi", map[string]string{"pool": "general"})
+		node.Annotations = map[string]string{capacityv1alpha1.AnnotationPrice: "0.80"}
+		c.create(t, node)
 	}
 	c.create(t, readyNode("other", "64", "256Gi", nil))
 	// 40 pods of (1, 2Gi) in the pool, and one of (30, 100Gi) outside.

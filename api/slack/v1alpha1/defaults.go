@@ -6,6 +6,8 @@ const (
 	// DefaultMaxPlaceholders, DefaultMaxPerWorkload and DefaultMaxPerNamespace are the defaults of
 	// spec.maxPlaceholders and of the fields of spec.mirrors, as in the CRD.
 	DefaultMaxPlaceholders, DefaultMaxPerWorkload, DefaultMaxPerNamespace = 10_000, 100, 200
+	// DefaultBootSeconds is the default of spec.recommend.bootSeconds, as in the CRD.
+	DefaultBootSeconds = 120
 	// DefaultRate is the rate of command "plimsoll slack plan" without a policy.
 	DefaultRate = "10%"
 )
@@ -32,6 +34,9 @@ func (s *ResourceSlackSpec) Default() {
 	}
 	if s.Mirrors.MaxPerNamespace == nil {
 		s.Mirrors.MaxPerNamespace = new(int32(DefaultMaxPerNamespace))
+	}
+	if s.Recommend != nil && s.Recommend.BootSeconds == nil {
+		s.Recommend.BootSeconds = new(int32(DefaultBootSeconds))
 	}
 	if s.Backend == "" {
 		s.Backend = BackendCapacityBuffer

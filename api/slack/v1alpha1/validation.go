@@ -45,6 +45,13 @@ func (s *ResourceSlackSpec) Validate() error {
 		}
 		errs = append(errs, validateRange(spread.Child("minPerDomain"), s.Spread.MinPerDomain, 1000)...)
 	}
+	if s.Recommend != nil {
+		recommend := path.Child("recommend")
+		if _, _, err := ParseWait(s.Recommend.Wait); err != nil {
+			errs = append(errs, field.Invalid(recommend.Child("wait"), s.Recommend.Wait, "must be "+err.Error()))
+		}
+		errs = append(errs, validateRange(recommend.Child("bootSeconds"), s.Recommend.BootSeconds, 3600)...)
+	}
 	mirrors := path.Child("mirrors")
 	errs = append(errs, validateRange(mirrors.Child("maxPerWorkload"), s.Mirrors.MaxPerWorkload, 10_000)...)
 	errs = append(errs, validateRange(mirrors.Child("maxPerNamespace"), s.Mirrors.MaxPerNamespace, 100_000)...)

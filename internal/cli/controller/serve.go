@@ -29,6 +29,7 @@ func (o *options) serve(ctx context.Context, config *rest.Config) error {
 	}
 	if slices.Contains(o.controllers, slackController) {
 		controller := slack.New(m.GetClient(), m.GetEventRecorder(name), metrics.Registry, o.namespace, o.podNamespace)
+		controller.RecommendAfter = o.recommendAfter
 		if err := errors.Join(controller.Register(m), m.AddReadyzCheck("slack", controller.Progress.Check)); err != nil {
 			return err
 		}

@@ -9,7 +9,6 @@ import (
 	"math"
 	"reflect"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -81,32 +80,14 @@ policy is printed.`,
 	return cmd
 }
 
-// parseWait parses a goal such as p99=5s.
-func parseWait(text string) (percent float64, wait time.Duration, err error) {
-	const form = "a percentile and a time of whole seconds such as p99=5s or p99.9=1m"
-	name, duration, found := strings.Cut(text, "=")
-	number, isPercentile := strings.CutPrefix(name, "p")
-	percent, err = strconv.ParseFloat(number, 64)
-	wait, durationErr := time.ParseDuration(duration)
-	switch {
-	case !found || !isPercentile || err != nil || durationErr != nil || wait%time.Second != 0:
-		return 0, 0, base.InvalidValue("wait", text, form)
-	case percent <= 0 || percent > 100 || math.IsNaN(percent):
-		return 0, 0, base.InvalidValue("wait", text, form+", with a percentile of more than p0 up to p100")
-	case wait <= 0:
-		return 0, 0, base.InvalidValue("wait", text, form+", with a time of at least 1s: pods wait for the scheduler, too")
-	}
-	return percent, wait, nil
-}
-
 func (o *recommendOptions) run(cmd *cobra.Command) error {
 	if err := o.output.Validate(); err != nil {
 		return err
 	}
 	goal := slack.Goal{Parts: o.parts}
 	var err error
-	if goal.Percent, goal.Wait, err = parseWait(o.wait); err != nil {
-		return err
+	if goal.Percent, goal.Wait, err = v1alpha1.ParseWait(o.wait); err != nil {
+		return base.InvalidValue("wait", o.wait, err.Error())
 	}
 	if goal.Zone, err = time.LoadLocation(o.zone); err != nil || o.zone == time.Local.String() {
 		return base.InvalidValue("time-zone", o.zone, "the name of an IANA time zone such as Europe/Berlin")
@@ -198,7 +179,7 @@ func (o *recommendOptions) print(
 	for i := range found.Frontier {
 		r.Frontier = append(r.Frontier, newCandidateResult(&found.Frontier[i], goal))
 	}
-	r.Summary = summary(o.wait, goal, found)
+	r.Summary = found.Summary(goal)
 	if r.TooLarge > 0 {
 		warn(format.Are(r.TooLarge, "pod") + " left out: larger than a node of the autoscaler")
 	}
@@ -216,59 +197,6 @@ func (o *recommendOptions) print(
 		return o.printPolicy(out, r.Recommended)
 	}
 	return nil
-}
-
-// summary states the recommendation, or the nearest policy and why none reaches the wait.
-func summary(wait string, goal *slack.Goal, found *slack.Recommendation) string {
-	time := func(c *slack.Candidate) string { return c.Waits.Percentile(goal.Percent).String() }
-	switch {
-	case found.Best == &found.None || found.Best != nil && found.Best.Policy == nil:
-		return fmt.Sprintf("no slack is needed: without slack the wait p%v is %s, and %s longer than %s",
-			goal.Percent, time(&found.None), countWaited(&found.None, goal), goal.Wait)
-	case found.Best == nil:
-		return fmt.Sprintf(
-			"no policy reaches %s: nearest is %s with a wait p%v of %s; %s longer than %s, in bursts larger than any slack up "+
-				"to a rate of 200%% and twice the largest burst",
-			wait,
-			found.Nearest.Name,
-			goal.Percent,
-			time(found.Nearest),
-			countWaited(found.Nearest, goal),
-			goal.Wait,
-		)
-	}
-	text := fmt.Sprintf("recommended: %s, cost %s, of it slack %s",
-		found.Best.Name, format.Plain(found.Best.Cost), format.Plain(found.Best.SlackCost))
-	if found.Rate != nil && found.Rate.Cost > 0 {
-		low, high := ratios(found.Best, found.Rate)
-		text += fmt.Sprintf("; %.2f of the cost of %s, the cheapest rate (%.2f to %.2f in parts)", found.Best.Cost/found.Rate.Cost,
-			found.Rate.Name, low, high)
-		if extra := found.Rate.Cost - found.None.Cost; extra > 0 {
-			text += fmt.Sprintf("; slack adds %s to the cost without slack, %.2f of what that rate adds",
-				format.Plain(found.Best.Cost-found.None.Cost), (found.Best.Cost-found.None.Cost)/extra)
-		}
-	} else {
-		text += "; no rate up to 200% reaches the wait"
-	}
-	return text
-}
-
-// countWaited states how many pods wait longer than the goal.
-func countWaited(c *slack.Candidate, goal *slack.Goal) string {
-	n := c.Waits.Longer(goal.Wait)
-	return format.Part(n, c.Waits.Pods(), "pod") + " " + format.Form(n, "waits", "wait")
-}
-
-// ratios returns the lowest and highest ratio of the costs of two candidates over the parts.
-func ratios(a, b *slack.Candidate) (low, high float64) {
-	low = math.Inf(1)
-	for i := range a.Parts {
-		if b.Parts[i].Cost > 0 {
-			ratio := a.Parts[i].Cost / b.Parts[i].Cost
-			low, high = min(low, ratio), max(high, ratio)
-		}
-	}
-	return low, high
 }
 
 // printFrontier prints the frontier and the summary.

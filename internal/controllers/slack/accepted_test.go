@@ -384,7 +384,7 @@ func TestCoolDownIsTheReason(t *testing.T) {
 	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
 	reconcileOnce(t, c, "web")
 	for i := range 3 {
-		c.eachTracker(func(tracker *slack.Tracker) { tracker.DeletePod(newPod(fmt.Sprint("web-", i), "a")) })
+		c.eachTracker(func(tracker *policyTracker) { tracker.DeletePod(newPod(fmt.Sprint("web-", i), "a")) })
 	}
 	feasible := meta.FindStatusCondition(reconcileOnce(t, c, "web").Status.Conditions, v1alpha1.ConditionFeasible)
 	if feasible.Status != metav1.ConditionTrue || feasible.Reason != "CoolDown" ||

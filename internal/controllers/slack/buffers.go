@@ -33,7 +33,8 @@ var (
 // the manager: the API server may serve the resource later or never. The source is started when the cache is filled or the API server
 // refuses the resource: otherwise the first plan would lack the placeholders of cached workloads.
 func objectSource(objects dynamic.Interface, resource schema.GroupVersionResource, label string, transform cache.TransformFunc,
-	handler func(queue) cache.ResourceEventHandler) (source.Func, cache.Store) {
+	handler func(queue) cache.ResourceEventHandler,
+) (source.Func, cache.Store) {
 	informer := dynamicinformer.NewFilteredDynamicInformer(objects, resource, metav1.NamespaceAll, 0, cache.Indexers{},
 		func(options *metav1.ListOptions) { options.LabelSelector = label }).Informer()
 	var isRefused atomic.Bool

@@ -6,15 +6,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
@@ -23,11 +27,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	runtimemanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
@@ -52,6 +58,9 @@ const (
 type Controller struct {
 	// Progress has a check for readiness: it fails if a plan makes no progress.
 	Progress setup.Progress
+	// RecommendAfter is the length of the recorded history from which policies are recommended. The default is
+	// DefaultRecommendAfter.
+	RecommendAfter time.Duration
 
 	client    client.Client
 	recorder  events.EventRecorder
@@ -60,11 +69,18 @@ type Controller struct {
 	podNamespace string
 	now          func() time.Time
 
+	// configMap keeps the recorders over restarts. Nothing is saved if it has no client.
+	configMap kube.Saved
+
 	mu       sync.Mutex
 	trackers map[string]*policyTracker
 	metrics  *metrics
 	// gangs are the caches of slack.GangResources.
 	gangs []cache.Store
+	// saved is the saved recorders of policies that have no tracker yet, nil until they are read.
+	saved map[string][]byte
+	// isSearching reports whether a search for a recommendation runs.
+	isSearching bool
 	// withoutStrategy is the time at which the API server last refused the field provisioningStrategy of buffers.
 	withoutStrategy time.Time
 }
@@ -75,7 +91,10 @@ type policyTracker struct {
 	// generation is the generation of the policy that the tracker has.
 	generation int64
 	// slow has the namespaces whose objects took long to write, with the time of the last attempt.
-	slow map[string]time.Time
+	slow     map[string]time.Time
+	recorder *recorder
+	// search is the last search for a recommendation.
+	search search
 }
 
 // New returns a controller that writes buffers to the namespace, and to the namespaces of workloads that are
@@ -84,7 +103,7 @@ type policyTracker struct {
 func New(c client.Client, recorder events.EventRecorder, registry prometheus.Registerer, namespace, podNamespace string) *Controller {
 	return &Controller{
 		client: c, recorder: recorder, namespace: namespace, podNamespace: podNamespace, now: time.Now,
-		trackers: map[string]*policyTracker{}, metrics: newMetrics(registry),
+		RecommendAfter: DefaultRecommendAfter, trackers: map[string]*policyTracker{}, metrics: newMetrics(registry),
 	}
 }
 
@@ -103,6 +122,14 @@ func New(c client.Client, recorder events.EventRecorder, registry prometheus.Reg
 func (c *Controller) Register(manager ctrl.Manager) error {
 	objects, err := dynamic.NewForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
 	if err != nil {
+		return err
+	}
+	clients, err := corev1client.NewForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
+	if err != nil {
+		return err
+	}
+	c.configMap = kube.Saved{ConfigMaps: clients.ConfigMaps(c.namespace), Name: HistoryConfigMap}
+	if err := manager.Add(runtimemanager.RunnableFunc(c.keepRecorders)); err != nil {
 		return err
 	}
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, maxBackoff)
@@ -161,8 +188,10 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := c.place(ctx, &observed); err != nil {
 		return reconcile.Result{}, err
 	}
+	c.hold(t, &observed)
+	c.recommend(ctx, policy, t, &observed)
 	c.metrics.recordPolicy(policy.Name, observed)
-	if err := c.report(ctx, policy, observed); err != nil {
+	if err := c.report(ctx, policy, t, observed); err != nil {
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: observed.nextReconcile(c.now())}, nil
@@ -173,7 +202,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 type invalidPolicyError struct{ error }
 
 // trackerOf returns the tracker of a policy. A new tracker resumes from the existing objects of the
-// policy and starts with all pods of the cache.
+// policy and from its saved recorder, and starts with all nodes and pods of the cache.
 func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSlack) (*policyTracker, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -181,11 +210,16 @@ func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSla
 		if t.generation == policy.Generation {
 			return t, nil
 		}
+		pool := t.Policy().Spec.Pool
 		if err := t.SetPolicy(policy); err != nil {
 			return nil, invalidPolicyError{err}
 		}
 		t.generation = policy.Generation
-		return t, nil
+		if equality.Semantic.DeepEqual(pool, policy.Spec.Pool) {
+			return t, nil
+		}
+		t.recorder = newRecorder(c.now()) // the pods of another pool
+		return t, c.load(ctx, t)
 	}
 	tracker, err := slack.NewTracker(policy)
 	if err != nil {
@@ -198,16 +232,65 @@ func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSla
 	if len(groups) > 0 {
 		tracker.Resume(groups)
 	}
-	var pods v1.PodList
-	if err := c.client.List(ctx, &pods, client.UnsafeDisableDeepCopy); err != nil {
+	t := &policyTracker{Tracker: tracker, generation: policy.Generation, slow: map[string]time.Time{}}
+	if t.recorder, err = c.restored(ctx, policy); err != nil {
 		return nil, err
 	}
-	for i := range pods.Items {
-		tracker.SetPod(&pods.Items[i])
+	if err := c.load(ctx, t); err != nil {
+		return nil, err
 	}
-	t := &policyTracker{Tracker: tracker, generation: policy.Generation, slow: map[string]time.Time{}}
 	c.trackers[policy.Name] = t
 	return t, nil
+}
+
+// load sets all nodes and pods of the cache. c.mu must be locked.
+func (c *Controller) load(ctx context.Context, t *policyTracker) error {
+	var nodes v1.NodeList
+	if err := c.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	now := c.now()
+	for i := range nodes.Items {
+		t.SetNode(&nodes.Items[i], now)
+	}
+	var pods v1.PodList
+	if err := c.client.List(ctx, &pods, client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	existing := map[podID]bool{}
+	for i := range pods.Items {
+		t.SetPod(&pods.Items[i])
+		if e, ok := podEventOf(&pods.Items[i], false, now); ok {
+			existing[e.podID] = true
+			c.record(t, e)
+		}
+	}
+	t.recorder.endMissing(existing, t.recorder.ended)
+	return nil
+}
+
+// record passes an event to the recorder of a policy. c.mu must be locked.
+func (c *Controller) record(t *policyTracker, e podEvent) {
+	if t.recorder.observe(e, t.Tracker) {
+		c.metrics.waits.WithLabelValues(t.Policy().Name).Observe(float64(e.wait()))
+	}
+}
+
+// hold adds the time since the last observation to the recorded placeholders.
+func (c *Controller) hold(t *policyTracker, o *observation) {
+	fit := 0.0
+	for _, group := range o.plan.Groups {
+		fit += float64(group.Count)
+	}
+	if fit > 0 {
+		fit = float64(o.placeable) / fit
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	price := fit * o.price.of(o.plan.Total)
+	since := t.recorder.hold(c.now(), o.placeable, price)
+	t.recorder.changed = t.recorder.changed || since.Placeholders > 0
+	c.metrics.recordHeld(t.Policy().Name, since, !math.IsNaN(price))
 }
 
 // observation is the state of a policy and its pool at one time.
@@ -222,6 +305,11 @@ type observation struct {
 	overlap string
 	// outcome is the result of writing the plan.
 	outcome
+	price poolPrice
+	// recommended is the condition Recommended, nil if the policy requests no recommendation.
+	recommended *metav1.Condition
+	// recommendation is nil if the policy requests none.
+	recommendation *v1alpha1.Recommendation
 }
 
 // nextReconcile returns the time after which the policy is reconciled if nothing changes: the next attempt, or the
@@ -291,7 +379,10 @@ func (c *Controller) plan(t *policyTracker, nodes []v1.Node, workloads []slack.W
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range nodes {
-		if !t.SetNode(&nodes[i], now) || o.overlap != "" {
+		if !t.SetNode(&nodes[i], now) {
+			continue
+		}
+		if o.price.add(&nodes[i]); o.overlap != "" {
 			continue
 		}
 		for name, other := range c.trackers {
@@ -300,6 +391,7 @@ func (c *Controller) plan(t *policyTracker, nodes []v1.Node, workloads []slack.W
 			}
 		}
 	}
+	t.recorder.place(t.Tracker, func(e podEvent) { c.record(t, e) })
 	t.SetWorkloads(workloads)
 	start := time.Now()
 	o.plan = t.Next(now)
@@ -315,18 +407,18 @@ func (c *Controller) deleteTracker(name string) {
 }
 
 // eachTracker calls f with each tracker and returns the names of the policies.
-func (c *Controller) eachTracker(f func(*slack.Tracker)) (names []string) {
+func (c *Controller) eachTracker(f func(*policyTracker)) (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name, t := range c.trackers {
-		f(t.Tracker)
+		f(t)
 		names = append(names, name)
 	}
 	return names
 }
 
 // policies returns the names of the policies that have a tracker.
-func (c *Controller) policies() []string { return c.eachTracker(func(*slack.Tracker) {}) }
+func (c *Controller) policies() []string { return c.eachTracker(func(*policyTracker) {}) }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
@@ -339,19 +431,27 @@ func enqueue(q queue, names []string) {
 
 // podHandler returns a handler that updates pods in all trackers.
 func (c *Controller) podHandler() handler.EventHandler {
-	set := func(object client.Object, q queue) {
-		if pod, ok := object.(*v1.Pod); ok {
-			enqueue(q, c.eachTracker(func(t *slack.Tracker) { t.SetPod(pod) }))
+	set := func(object client.Object, q queue, isDeleted bool) {
+		pod, ok := object.(*v1.Pod)
+		if !ok {
+			return
 		}
+		e, isRecorded := podEventOf(pod, isDeleted, c.now())
+		enqueue(q, c.eachTracker(func(t *policyTracker) {
+			if isDeleted {
+				t.DeletePod(pod)
+			} else {
+				t.SetPod(pod)
+			}
+			if isRecorded {
+				c.record(t, e)
+			}
+		}))
 	}
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { set(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { set(e.ObjectNew, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			if pod, ok := e.Object.(*v1.Pod); ok {
-				enqueue(q, c.eachTracker(func(t *slack.Tracker) { t.DeletePod(pod) }))
-			}
-		},
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { set(e.Object, q, false) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { set(e.ObjectNew, q, false) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { set(e.Object, q, true) },
 	}
 }
 
@@ -366,7 +466,7 @@ func (c *Controller) nodeHandler() handler.EventHandler {
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			enqueue(q, c.eachTracker(func(t *slack.Tracker) { t.DeleteNode(e.Object.GetName()) }))
+			enqueue(q, c.eachTracker(func(t *policyTracker) { t.DeleteNode(e.Object.GetName()) }))
 		},
 	}
 }

@@ -13,6 +13,9 @@ type metrics struct {
 	feasible     *prometheus.GaugeVec
 	writes       *prometheus.CounterVec
 	plans        prometheus.Histogram
+	waits        *prometheus.HistogramVec
+	held         *prometheus.CounterVec
+	price        *prometheus.CounterVec
 }
 
 func newMetrics(registry prometheus.Registerer) *metrics {
@@ -20,24 +23,39 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "plimsoll", Subsystem: "slack", Name: name, Help: "[ALPHA] " + help},
 			append([]string{"policy"}, labels...))
 	}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "plimsoll", Subsystem: "slack", Name: name, Help: "[ALPHA] " + help,
+		}, labels)
+	}
 	m := &metrics{
 		amounts: gauge("resource",
 			"Amounts of a policy in cores and bytes: the base of the rate, the target, the total requests of placeholders, "+
 				"and the free capacity of the pool (available).", "amount", "resource"),
-		placeholders: gauge("placeholders",
-			"Number of placeholders: for the biggest pod (head), for the rate (rate), for pods with devices (device), and those that mirror workloads (mirror).", "of"),
+		placeholders: gauge(
+			"placeholders",
+			"Number of placeholders: for the biggest pod (head), for the rate (rate), for pods with devices (device), and those that mirror workloads (mirror).",
+			"of",
+		),
 		placed:   gauge("placeholders_placed", "Number of placeholders that fit the nodes of the pool now."),
 		feasible: gauge("feasible", "1 if placeholders can hold the slack that the policy requires, otherwise 0."),
-		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: "plimsoll", Subsystem: "slack", Name: "writes_total", Help: "[ALPHA] Number of objects applied or deleted, by kind.",
-		}, []string{"kind", "verb"}),
+		writes:   counter("writes_total", "Number of objects applied or deleted, by kind.", "kind", "verb"),
+		held:     counter("placeholder_seconds_total", "Placeholders that fit the nodes, multiplied by seconds.", "policy"),
+		price:    counter("placeholder_price_total", "Price of the placeholder seconds, while a node of the pool has a price.", "policy"),
+		waits: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "plimsoll",
+			Subsystem: "slack",
+			Name:      "pod_wait_seconds",
+			Help:      "[ALPHA] Time from the creation of a pod to its node in the pool. Pods with more than 10 seconds waited in spite of slack.",
+			Buckets:   []float64{1, 2, 5, atOnce.Seconds(), 30, 60, 120, 300, 600, 1800},
+		}, []string{"policy"}),
 		plans: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "plimsoll", Subsystem: "slack", Name: "plan_duration_seconds",
 			Help:    "[ALPHA] Duration of the computation of a plan, without reading and writing objects.",
 			Buckets: prometheus.ExponentialBuckets(1e-6, 4, 10),
 		}),
 	}
-	registry.MustRegister(m.amounts, m.placeholders, m.placed, m.feasible, m.writes, m.plans)
+	registry.MustRegister(m.amounts, m.placeholders, m.placed, m.feasible, m.writes, m.plans, m.waits, m.held, m.price)
 	return m
 }
 
@@ -74,9 +92,20 @@ func (m *metrics) recordPolicy(policy string, o observation) {
 	m.feasible.WithLabelValues(policy).Set(feasible)
 }
 
+// recordHeld adds placeholders to the metrics of one policy. A price that has never been known is not a price of 0.
+func (m *metrics) recordHeld(policy string, since heldHour, isPriced bool) {
+	m.waits.WithLabelValues(policy)
+	m.held.WithLabelValues(policy).Add(since.Placeholders * 3600)
+	if isPriced || since.Priced > 0 {
+		m.price.WithLabelValues(policy).Add(since.Price)
+	}
+}
+
 // deletePolicy deletes the metrics of a deleted policy.
 func (m *metrics) deletePolicy(policy string) {
-	for _, gauge := range []*prometheus.GaugeVec{m.amounts, m.placeholders, m.placed, m.feasible} {
-		gauge.DeletePartialMatch(prometheus.Labels{"policy": policy})
+	for _, vector := range []interface{ DeletePartialMatch(prometheus.Labels) int }{
+		m.amounts, m.placeholders, m.placed, m.feasible, m.waits, m.held, m.price,
+	} {
+		vector.DeletePartialMatch(prometheus.Labels{"policy": policy})
 	}
 }

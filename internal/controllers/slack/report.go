@@ -37,6 +37,12 @@ const (
 	reasonRefused       = "Refused"
 	reasonLimited       = "Limited"
 	reasonNotAnswered   = "NotAnswered"
+	reasonShortHistory  = "HistoryTooShort"
+	reasonNoPods        = "NoPods"
+	reasonSearching     = "Searching"
+	reasonSearchFailed  = "SearchFailed"
+	reasonReached       = "Reached"
+	reasonNotReached    = "NotReached"
 )
 
 // reportInvalid reports that a policy is invalid. Existing placeholders remain.
@@ -51,8 +57,12 @@ func (c *Controller) reportInvalid(ctx context.Context, policy *v1alpha1.Resourc
 }
 
 // report writes the status of a policy after an observation.
-func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack, o observation) error {
+func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack, t *policyTracker, o observation) error {
 	status := policy.Status.DeepCopy()
+	c.mu.Lock()
+	status.Outcome = t.recorder.nextOutcome(status.Outcome, c.now())
+	c.mu.Unlock()
+	status.Recommendation = o.recommendation
 	plan := o.plan
 	status.Base, status.Target, status.Total, status.Available = plan.Base, plan.Target, plan.Total, o.free
 	status.Schedule = plan.Schedule
@@ -90,6 +100,11 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 		setCondition(status, policy, accepted)
 	} else {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionAccepted)
+	}
+	if o.recommended != nil {
+		setCondition(status, policy, *o.recommended)
+	} else {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionRecommended)
 	}
 	return c.writeStatus(ctx, policy, status)
 }

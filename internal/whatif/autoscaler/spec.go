@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/spec"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
 // Spec describes an autoscaler.
@@ -52,16 +53,10 @@ type Loop struct {
 	Priced bool `json:"priced"`
 }
 
-// The first four are Cluster Autoscaler's defaults for scan-interval, scale-down-unneeded-time,
-// scale-down-delay-after-add and scale-down-utilization-threshold. It has no default for boot and
-// max; cloud providers boot a machine in one to three minutes.
+// Cluster Autoscaler has no default for boot and max. Cloud providers boot a machine in one to three minutes.
 const (
-	defaultInterval    = 10
-	defaultIdle        = 600
-	defaultAfterAdd    = 600
-	defaultUtilization = 0.5
-	defaultBoot        = 120
-	defaultMax         = 1000
+	defaultBoot = 120
+	defaultMax  = 1000
 )
 
 // Bounds of values.
@@ -100,7 +95,9 @@ var (
 //	after-add   seconds without removal after a node was added, 0 to 86400; 600
 //	utilization threshold below which a node can be unneeded, 0 to 1; 0.5
 func Parse(texts []string) (Spec, error) {
-	s := Spec{Loop: Loop{Interval: defaultInterval, Idle: defaultIdle, AfterAdd: defaultAfterAdd, Utilization: defaultUtilization}}
+	s := Spec{Loop: Loop{
+		Interval: slack.ScanInterval, Idle: slack.UnneededTime, AfterAdd: slack.DelayAfterAdd, Utilization: slack.Threshold,
+	}}
 	if len(texts) > maxGroups {
 		return s, fmt.Errorf("found %d groups: must be at most %d", len(texts), maxGroups)
 	}

@@ -8,6 +8,7 @@ var slackRule = object("resourceslack", fields{
 	"spec": in(fields{
 		"minRate": keep, "allowHighRate": keep, "base": keep, "granularity": keep, "coverBiggestPod": keep,
 		"maxPlaceholders": keep, "backend": keep, "minimum": keep, "maximum": keep, "schedules": keep, "provisioningStrategy": keep,
+		"recommend":         keep,
 		"spread":            in(fields{"topologyKey": key, "minPerDomain": keep}),
 		"pool":              in(fields{"nodeSelector": labels, "tolerations": tolerations, "devices": keep}),
 		"mirrors":           in(fields{"namespaceSelector": labelSelector, "maxPerWorkload": keep, "maxPerNamespace": keep}),

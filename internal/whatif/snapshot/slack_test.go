@@ -35,6 +35,7 @@ func TestSlackSpecIsKept(t *testing.T) {
 		}},
 		Spread:               &v1alpha1.Spread{TopologyKey: "topology.kubernetes.io/zone", MinPerDomain: new(int32(1))},
 		ProvisioningStrategy: "buffer.x-k8s.io/active-capacity",
+		Recommend:            &v1alpha1.Recommend{Wait: "p99=5s", BootSeconds: new(int32(90))},
 	}
 	for i, value := 0, reflect.ValueOf(spec); i < value.NumField(); i++ {
 		if value.Field(i).IsZero() {

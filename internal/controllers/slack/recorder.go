@@ -1,0 +1,232 @@
+package slack
+
+import (
+	"cmp"
+	"hash/fnv"
+	"math"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+const (
+	// maxRecordedSeconds and maxRecords limit the history of a pool.
+	maxRecordedSeconds = 7 * 24 * 3600
+	maxRecords         = 100_000
+)
+
+// podID identifies a pod by a hash of its UID and name, and the second of its creation. Pods with equal IDs count as one.
+type podID struct{ hash, created uint32 }
+
+// podRecord is a pod that got a node of the pool, in 24 bytes. Times are seconds since 1970.
+type podRecord struct {
+	podID
+
+	// scheduled is the time at which the pod got its node, and end the time at which it ended, 0 while it runs.
+	scheduled, end uint32
+	// milliCPU and mebibytes are the requests.
+	milliCPU, mebibytes uint32
+}
+
+// arrival returns the creation of the pod. The clock of a scheduler may be behind the clock of the API server.
+func (p *podRecord) arrival() uint32 { return min(p.created, p.scheduled) }
+
+// wait returns the seconds from the creation to the node.
+func (p *podRecord) wait() int64 { return int64(p.scheduled - p.arrival()) }
+
+// podEvent is a pod in the terms of a recorder.
+type podEvent struct {
+	podRecord
+
+	node string
+}
+
+// secondsOf returns a time in seconds since 1970.
+func secondsOf(t time.Time) uint32 { return clamp(t.Unix()) }
+
+// clamp returns the nearest number that a record can hold.
+func clamp(n int64) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
+
+// podEventOf returns the event of a pod that exists, or was deleted now. It returns false for pods that are not recorded:
+// placeholders, pods of DaemonSets, static pods, and pods that no scheduler has given a node (condition PodScheduled).
+func podEventOf(pod *v1.Pod, isDeleted bool, now time.Time) (e podEvent, ok bool) {
+	i := slices.IndexFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue && !c.LastTransitionTime.IsZero()
+	})
+	if i < 0 || pod.Spec.NodeName == "" || pod.Labels[slack.PlaceholderLabel] != "" || resources.IsNodeBound(pod) {
+		return e, false
+	}
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(string(pod.UID) + resources.Name(pod)))
+	requests := resources.CPUAndMemory(resources.Requests(pod))
+	e.node = pod.Spec.NodeName
+	e.podRecord = podRecord{
+		podID: podID{max(hash.Sum32(), 1), secondsOf(pod.CreationTimestamp.Time)}, scheduled: max(secondsOf(
+			pod.Status.Conditions[i].LastTransitionTime.Time), 1),
+		milliCPU: clamp(requests[resources.CPU]), mebibytes: clamp(resources.DivUp(requests[resources.Memory], 1<<20)),
+	}
+	if isDeleted || resources.IsFinished(pod) {
+		e.end = max(e.scheduled, endOf(pod, isDeleted, now))
+	}
+	return e, true
+}
+
+// endOf returns the end of the last container of a pod that has ended. A finished pod without containers that ended never ran.
+func endOf(pod *v1.Pod, isDeleted bool, now time.Time) (end uint32) {
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.State.Terminated != nil {
+			end = max(end, secondsOf(c.State.Terminated.FinishedAt.Time))
+		}
+	}
+	if end == 0 && isDeleted {
+		return secondsOf(now)
+	}
+	return min(end, secondsOf(now))
+}
+
+// recorder records the pods of the pool of one policy, and the placeholders that the pool has held. It is not safe for
+// concurrent use.
+type recorder struct {
+	// from is the time since which the records are complete: older pods are recorded only if they ran at that time.
+	from uint32
+	// ended is the time up to which a previous process has recorded the pods that ended, and dropped the latest creation of
+	// running pods that were removed because there were too many.
+	ended, dropped uint32
+	records        []podRecord
+	// index has the positions of the records that may change.
+	index map[podID]int32
+	// unplaced are pods on nodes that are not known yet.
+	unplaced map[podID]podEvent
+
+	held
+	// changed reports whether the recorder differs from the saved one.
+	changed bool
+}
+
+func newRecorder(now time.Time) *recorder {
+	return &recorder{from: secondsOf(now), index: map[podID]int32{}, unplaced: map[podID]podEvent{}}
+}
+
+// observe records an event, in any order of events. It reports whether the event is the first one of a pod that got its node
+// since the recording began.
+func (r *recorder) observe(e podEvent, pool *slack.Tracker) (counted bool) {
+	if i, known := r.index[e.podID]; known {
+		if p := &r.records[i]; p.end == 0 && e.end != 0 {
+			p.end, r.changed = max(e.end, p.scheduled), true
+		}
+		return false
+	}
+	if before := r.unplaced[e.podID]; before.end != 0 {
+		e = before
+	}
+	isInPool, isKnown := pool.HasNode(e.node)
+	switch {
+	case !isKnown:
+		r.unplaced[e.podID] = e
+		return false
+	case !isInPool, e.end != 0 && e.end <= max(r.from, r.ended), e.created <= r.dropped:
+		return false
+	}
+	if len(r.records) >= maxRecords {
+		r.dropOldest(maxRecords / 10)
+	}
+	r.index[e.podID], r.changed = int32(len(r.records)), true
+	r.records = append(r.records, e.podRecord)
+	return e.scheduled >= r.from
+}
+
+// place calls f with the pods whose node is known by now. Pods that ended on a node that is still unknown are forgotten.
+func (r *recorder) place(pool *slack.Tracker, f func(podEvent)) {
+	for id, e := range r.unplaced {
+		_, isKnown := pool.HasNode(e.node)
+		if isKnown || e.end != 0 {
+			delete(r.unplaced, id)
+		}
+		if isKnown {
+			f(e)
+		}
+	}
+}
+
+// endMissing ends the pods that are not among the existing ones at a time: they ended while no controller ran.
+func (r *recorder) endMissing(existing map[podID]bool, at uint32) {
+	for i := range r.records {
+		if p := &r.records[i]; p.end == 0 && !existing[p.podID] {
+			p.end = max(p.scheduled, at)
+		}
+	}
+}
+
+// trim removes the pods that ended more than seven days ago.
+func (r *recorder) trim(now uint32) {
+	if oldest := now - min(now, maxRecordedSeconds); oldest > r.from {
+		r.from = oldest
+		r.removeEnded()
+	}
+}
+
+// dropOldest removes at least a number of records: the pods that ended first, and only if no pod has ended the pods that were
+// created first. The recording then begins at the end of the last removed pod.
+func (r *recorder) dropOldest(count int) {
+	var ends []uint32
+	for i := range r.records {
+		if end := r.records[i].end; end != 0 {
+			ends = append(ends, end)
+		}
+	}
+	if len(ends) > 0 {
+		slices.Sort(ends)
+		r.from = max(r.from, ends[min(count, len(ends))-1])
+		r.removeEnded()
+		return
+	}
+	slices.SortFunc(r.records, func(a, b podRecord) int { return cmp.Compare(a.created, b.created) })
+	count = min(count, len(r.records))
+	if count > 0 {
+		r.dropped = r.records[count-1].created
+	}
+	r.records = slices.Clone(r.records[count:])
+	r.reindex()
+}
+
+// removeEnded removes the pods that ended before the recording begins.
+func (r *recorder) removeEnded() {
+	r.records = slices.DeleteFunc(r.records, func(p podRecord) bool { return p.end != 0 && p.end <= r.from })
+	r.reindex()
+}
+
+// reindex sets index. Pods of a previous process that ended have no hash, and do not change.
+func (r *recorder) reindex() {
+	r.index = make(map[podID]int32, len(r.records))
+	for i := range r.records {
+		if r.records[i].hash != 0 {
+			r.index[r.records[i].podID] = int32(i)
+		}
+	}
+}
+
+// history returns the recorded pods.
+func (r *recorder) history(now time.Time) *slack.History {
+	r.trim(secondsOf(now))
+	h := &slack.History{Start: time.Unix(int64(r.from), 0).UTC(), Seconds: max(0, now.Unix()-int64(r.from))}
+	for i := range r.records {
+		p := &r.records[i]
+		pod := slack.HistoryPod{
+			Arrival: int64(p.arrival()) - int64(r.from), Duration: math.MaxInt64,
+			MilliCPU: int64(p.milliCPU), Memory: int64(p.mebibytes) << 20,
+		}
+		switch isOld := p.arrival() < r.from; {
+		case p.end != 0 && isOld:
+			pod.Duration = int64(p.end) - int64(r.from)
+		case p.end != 0:
+			pod.Duration = int64(p.end - p.scheduled)
+		}
+		h.Pods = append(h.Pods, pod)
+	}
+	slices.SortStableFunc(h.Pods, func(a, b slack.HistoryPod) int { return cmp.Compare(a.Arrival, b.Arrival) })
+	return h
+}

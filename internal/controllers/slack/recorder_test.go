@@ -1,0 +1,372 @@
+package slack
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+// recorded is a time at which recorders of tests begin.
+var recorded = time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
+
+// after returns a time after the begin of the recording.
+func after(seconds int) metav1.Time {
+	return metav1.NewTime(recorded.Add(time.Duration(seconds) * time.Second))
+}
+
+// scheduledPod returns a running pod that was created, and then got a node, seconds after the begin of the recording.
+func scheduledPod(name, node string, created, scheduled int) *v1.Pod {
+	pod := newPod(name, node)
+	pod.UID, pod.CreationTimestamp = types.UID(name), after(created)
+	pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: after(scheduled)}}
+	return pod
+}
+
+// ended returns a copy of a pod that succeeded.
+func ended(pod *v1.Pod, seconds int) *v1.Pod {
+	pod = pod.DeepCopy()
+	pod.Status.Phase = v1.PodSucceeded
+	pod.Status.ContainerStatuses = []v1.ContainerStatus{{State: v1.ContainerState{
+		Terminated: &v1.ContainerStateTerminated{FinishedAt: after(seconds)},
+	}}}
+	return pod
+}
+
+// trackerOfNodes returns a tracker of pool web with nodes web of the pool and other.
+func trackerOfNodes(t testing.TB) *slack.Tracker {
+	t.Helper()
+	tracker, err := slack.NewTracker(newPolicy("web", "web"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracker.SetNode(newNode("web", "web"), recorded)
+	tracker.SetNode(newNode("other", "other"), recorded)
+	return tracker
+}
+
+// TestRecorder checks the history and the outcome of pods of each kind.
+func TestRecorder(t *testing.T) {
+	placeholder, daemon := scheduledPod("placeholder", "web", 5, 6), scheduledPod("daemon", "web", 5, 6)
+	placeholder.Labels = map[string]string{slack.PlaceholderLabel: "web"}
+	daemon.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", APIVersion: "apps/v1", Controller: new(true)}}
+	manifest := scheduledPod("manifest", "web", 5, 6)
+	manifest.Status.Conditions = nil
+	tracker, r := trackerOfNodes(t), newRecorder(recorded)
+	var counted []string
+	for _, pod := range []*v1.Pod{
+		scheduledPod("old", "web", -100, -90), scheduledPod("waiting", "web", -100, 20), // got its node 120 s after its creation
+		scheduledPod("at-once", "web", 5, 15), scheduledPod("waited", "web", 5, 16), ended(scheduledPod("job", "web", 30, 31), 91),
+		ended(scheduledPod("before", "web", -50, -40), -10), scheduledPod("elsewhere", "other", 5, 6), newPod("pending", ""),
+		placeholder, daemon, manifest,
+	} {
+		if e, ok := podEventOf(pod, false, after(100).Time); ok && r.observe(e, tracker) {
+			counted = append(counted, fmt.Sprint(pod.Name, " ", e.wait()))
+		}
+	}
+	if diff := cmp.Diff([]string{"waiting 120", "at-once 10", "waited 11", "job 1"}, counted); diff != "" {
+		t.Errorf("counted: -want +got:\n%s", diff)
+	}
+	const gib = 4 << 30
+	want := &slack.History{Start: recorded, Seconds: 100, Pods: []slack.HistoryPod{
+		{Arrival: -100, Duration: math.MaxInt64, MilliCPU: 1000, Memory: gib},
+		{Arrival: -100, Duration: math.MaxInt64, MilliCPU: 1000, Memory: gib},
+		{Arrival: 5, Duration: math.MaxInt64, MilliCPU: 1000, Memory: gib},
+		{Arrival: 5, Duration: math.MaxInt64, MilliCPU: 1000, Memory: gib},
+		{Arrival: 30, Duration: 60, MilliCPU: 1000, Memory: gib},
+	}}
+	if diff := cmp.Diff(want, r.history(after(100).Time)); diff != "" {
+		t.Errorf("history: -want +got:\n%s", diff)
+	}
+	// Waits of 1, 10, 11 and 120 s: two pods within 10 s.
+	wantOutcome := &v1alpha1.Outcome{
+		From: after(0), To: after(100), AtOnce: 2, Waited: 2, P99WaitSeconds: 120, LongestWaitSeconds: 120, PlaceholderHours: "0",
+	}
+	if diff := cmp.Diff(wantOutcome, r.outcome(after(100).Time)); diff != "" {
+		t.Errorf("outcome: -want +got:\n%s", diff)
+	}
+	// 24 hours and 16 s after the begin, the pod that got its node at 15 s is no longer in the period.
+	if got := r.outcome(after(24*3600 + 16).Time); got.AtOnce != 1 || got.Waited != 2 || !got.From.Equal(new(after(16))) {
+		t.Errorf("outcome after a day: %+v", got)
+	}
+	// After seven days and 91 s, the job is no longer in the history.
+	if got := r.history(after(7*24*3600 + 91).Time); len(got.Pods) != 4 || got.Seconds != 7*24*3600 || got.Pods[3].Arrival != -86 {
+		t.Errorf("history after seven days and 91 s: %+v", got)
+	}
+}
+
+// TestPodsCountOnce checks that a pod of the pool counts once, whatever the order and the repetition of its events, and also if
+// its node is known late.
+func TestPodsCountOnce(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		tracker, r, late := trackerOfNodes(t), newRecorder(recorded), false
+		want, got, names := map[string]int{}, map[string]int{}, map[podID]string{}
+		observe := func(e podEvent) {
+			if r.observe(e, tracker) {
+				got[names[e.podID]]++
+			}
+		}
+		for step := range rapid.IntRange(1, 60).Draw(rt, "steps") {
+			i := rapid.IntRange(0, 5).Draw(rt, "pod")
+			name, node := fmt.Sprint("pod-", i), []string{"web", "web", "web", "late", "late", "other"}[i]
+			kind := rapid.SampledFrom([]string{"pending", "scheduled", "ended", "deleted", "node"}).Draw(rt, "kind")
+			pod := scheduledPod(name, node, 5, 50)
+			switch kind {
+			case "pending":
+				pod = newPod(name, "")
+			case "ended":
+				pod = ended(pod, 60)
+			case "node":
+				late = true
+				tracker.SetNode(newNode("late", "web"), recorded)
+				r.place(tracker, observe)
+				continue
+			}
+			e, ok := podEventOf(pod, kind == "deleted", after(100+step).Time)
+			if ok != (kind != "pending") {
+				rt.Fatalf("%s is recorded: %t", kind, ok)
+			}
+			if names[e.podID] = name; ok {
+				if node == "web" || node == "late" {
+					want[name] = 1
+				}
+				observe(e)
+			}
+		}
+		if !late {
+			delete(want, "pod-3")
+			delete(want, "pod-4")
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			rt.Errorf("counts: -want +got:\n%s", diff)
+		}
+	})
+}
+
+// TestHold checks placeholder hours and their price: 4 placeholders for 1.5 hours at 0.2 per hour, then 2 without a price.
+func TestHold(t *testing.T) {
+	r := newRecorder(recorded)
+	r.hold(recorded, 4, 0.2)
+	r.hold(after(3600).Time, 4, 0.2)
+	if since := r.hold(after(5400).Time, 2, math.NaN()); since.Placeholders != 2 || since.Price != 0.1 {
+		t.Errorf("the half hour has %+v, want 4 x 0.5 hours, and 0.1", since)
+	}
+	if got := r.outcome(after(5400).Time); got.PlaceholderHours != "6" || got.Price != "0.3" {
+		t.Errorf("with a price: %+v", got)
+	}
+	r.hold(after(9000).Time, 0, math.NaN())
+	if got := r.outcome(after(9000).Time); got.PlaceholderHours != "8" || got.Price != "" {
+		t.Errorf("an hour without a price: %+v", got)
+	}
+	// With 3 placeholders, every period of 24 hours has 72 hours, whatever part of the first hour is in it.
+	r = newRecorder(recorded)
+	for minute := range 60 * 60 {
+		now := after(60 * minute).Time
+		if r.hold(now, 3, math.NaN()); minute > 25*60 {
+			if got := r.outcome(now); got.PlaceholderHours != "72" {
+				t.Fatalf("after %d minutes: %+v", minute, got)
+			}
+		}
+	}
+	if len(r.Hours) != 25 {
+		t.Errorf("%d hours are kept, want 25", len(r.Hours))
+	}
+}
+
+// TestNextOutcome checks that an outcome changes at most once in five minutes, and not if only the period changed.
+func TestNextOutcome(t *testing.T) {
+	tracker, r := trackerOfNodes(t), newRecorder(recorded)
+	add := func(name string, at int) {
+		e, _ := podEventOf(scheduledPod(name, "web", at, at), false, after(at).Time)
+		r.observe(e, tracker)
+	}
+	if got := r.nextOutcome(nil, after(1).Time); got != nil {
+		t.Errorf("without pods: %+v", got)
+	}
+	add("a", 2)
+	first := r.nextOutcome(nil, after(3).Time)
+	if first == nil || first.AtOnce != 1 {
+		t.Fatalf("first outcome %+v", first)
+	}
+	if got := r.nextOutcome(first, after(1000).Time); got != first {
+		t.Errorf("only the period changed: %+v", got)
+	}
+	add("b", 4)
+	if got := r.nextOutcome(first, after(3+299).Time); got != first {
+		t.Errorf("after 299 s: %+v", got)
+	}
+	if got := r.nextOutcome(first, after(3+300).Time); got.AtOnce != 2 || !got.To.Equal(new(after(303))) {
+		t.Errorf("after 300 s: %+v", got)
+	}
+}
+
+// fill records pods of the pool: a number that ended, one in each second, and a number that run.
+func fill(t testing.TB, ended, running int) *recorder {
+	t.Helper()
+	tracker, r := trackerOfNodes(t), newRecorder(recorded)
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range ended + running {
+		at := secondsOf(recorded) + uint32(i)*4
+		e := podEvent{node: "web", podRecord: podRecord{
+			podID: podID{
+				random.Uint32() | 1,
+				at,
+			},
+			scheduled: at + uint32(random.IntN(3)),
+			milliCPU:  uint32(random.IntN(40)) * 100,
+			mebibytes: 512,
+		}}
+		if i < ended {
+			e.end = e.scheduled + 1 + uint32(random.IntN(7200))
+		}
+		if !r.observe(e, tracker) {
+			t.Fatalf("pod %d does not count", i)
+		}
+	}
+	return r
+}
+
+// TestRecorderIsBounded checks that a recorder has at most 100,000 pods: it loses the pods that ended first, and only without
+// these the pods that were created first. A pod that was removed does not return.
+func TestRecorderIsBounded(t *testing.T) {
+	r := fill(t, maxRecords+5, 100)
+	running := 0
+	for _, p := range r.records {
+		if p.end == 0 {
+			running++
+		}
+	}
+	if len(r.records) > maxRecords || len(r.records) < maxRecords*8/10 || running != 100 || r.from == secondsOf(recorded) {
+		t.Errorf("%d records, %d of them run, from %d", len(r.records), running, r.from)
+	}
+	r = fill(t, 0, maxRecords+5)
+	if len(r.records) > maxRecords || r.dropped == 0 || len(r.index) != len(r.records) {
+		t.Errorf("%d records and %d in the index, dropped up to %d", len(r.records), len(r.index), r.dropped)
+	}
+	returned := podEvent{node: "web", podRecord: podRecord{podID: podID{1, r.dropped}, scheduled: r.dropped + 1}}
+	if r.observe(returned, trackerOfNodes(t)) {
+		t.Error("a pod that was removed counts again")
+	}
+}
+
+// TestSavedRecorder checks that encoding keeps a recorder, that a size limit removes the oldest pods of the largest one, and that
+// invalid data is an error.
+func TestSavedRecorder(t *testing.T) {
+	r := fill(t, 500, 100)
+	r.hold(recorded, 3, 0.5)
+	r.hold(after(600).Time, 3, 0.5)
+	now := after(3000).Time
+	data, err := r.encode(7, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decode(data, 7)
+	if err != nil || got.ended != secondsOf(now) || len(got.index) != 100 {
+		t.Fatalf("%v, %+v", err, got)
+	}
+	if diff := cmp.Diff(r.history(now), got.history(now)); diff != "" {
+		t.Errorf("history: -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(r.outcome(now), got.outcome(now)); diff != "" {
+		t.Errorf("outcome: -want +got:\n%s", diff)
+	}
+	if other, err := decode(data, 8); other != nil || err != nil {
+		t.Errorf("the recorder of another pool: %v, %v", other, err)
+	}
+	small := fill(t, 10, 1)
+	encoded, err := encodeAll(map[string]*recorder{"web": r, "small": small}, map[string]uint32{"web": 7}, now, len(data)/2)
+	if err != nil || len(encoded["web"])+len(encoded["small"]) > len(data)/2 || len(small.records) != 11 {
+		t.Fatalf("%d and %d bytes of %d, %d pods: %v", len(encoded["web"]), len(encoded["small"]), len(data)/2, len(small.records), err)
+	}
+	if got, err = decode(encoded["web"], 7); err != nil || got.from <= secondsOf(recorded) || len(got.index) != 100 {
+		t.Errorf("the shorter history: %v, from %d, %d running pods", err, got.from, len(got.index))
+	}
+	if _, err := encodeAll(map[string]*recorder{"web": newRecorder(now)}, nil, now, 10); err == nil {
+		t.Error("10 bytes are enough")
+	}
+	for want, s := range map[string]savedPool{
+		"version: invalid value 2: must be 1":        {Version: 2},
+		"waits, runs and shapes: have 0, 0 and 0":    {Version: 1, Scheduled: []uint32{1}},
+		"pod 0: invalid values: scheduled 1, wait 2": {Version: 1, Scheduled: []uint32{1}, Waits: []uint32{2}, Runs: []int64{0}, Shapes: []uint32{0}, Requests: [][2]uint32{{}}},
+		"run -1, shape 0, 0 running pods left":       {Version: 1, Scheduled: []uint32{1}, Waits: []uint32{1}, Runs: []int64{-1}, Shapes: []uint32{0}, Requests: [][2]uint32{{}}},
+		"hours: has 26 hours, maximum is 25":         {Version: 1, Hours: make([]heldHour, 26)},
+	} {
+		data, err := kube.Compress(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decode(data, 0); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// FuzzDecode checks that any decoded recorder can be used, and encoded again.
+func FuzzDecode(f *testing.F) {
+	f.Add(`{"version":1,"from":5,"saved":90,"scheduled":[7,1],"waits":[1,0],"runs":[3,-1],"shapes":[0,0],"requests":[[1,2]],"running":[9]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		data, err := kube.Compress(json.RawMessage(text))
+		if err != nil {
+			return
+		}
+		r, err := decode(data, 0)
+		if err != nil || r == nil {
+			return
+		}
+		want := r.history(after(0).Time)
+		if data, err = r.encode(0, after(0).Time); err != nil {
+			return // a sum of hours that is not finite
+		}
+		again, err := decode(data, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, again.history(after(0).Time)); diff != "" {
+			t.Errorf("history: -want +got:\n%s", diff)
+		}
+	})
+}
+
+// TestRecorderMemory checks that 100,000 pods of which 10,000 run need at most 90 bytes each, and 900 KiB when saved.
+func TestRecorderMemory(t *testing.T) {
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	r := fill(t, maxRecords*9/10, maxRecords/10)
+	perPod := float64(heap()-before) / maxRecords
+	data, err := r.encode(0, recorded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%.0f bytes in memory and %.1f bytes saved per pod", perPod, float64(len(data))/maxRecords)
+	if perPod > 90 || len(r.records) != maxRecords || len(data) > kube.MaxSaved {
+		t.Errorf("%.0f bytes per pod, %d bytes saved for %d pods", perPod, len(data), len(r.records))
+	}
+}
+
+// BenchmarkRecord measures an event of a pod that is recorded already.
+func BenchmarkRecord(b *testing.B) {
+	tracker, r, pod := trackerOfNodes(b), newRecorder(recorded), scheduledPod("a", "web", 1, 2)
+	for b.Loop() {
+		e, _ := podEventOf(pod, false, recorded)
+		r.observe(e, tracker)
+	}
+}

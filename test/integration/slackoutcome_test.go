@@ -1,0 +1,102 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
+)
+
+// TestSlackOutcome runs the controller with a required history of one second. It checks that pods that waited are in the status
+// and in the metrics, that the controller recommends a policy without changing the spec, and that its recording survives a restart.
+func TestSlackOutcome(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, buffersCRD(t))
+	c.create(t, readyNode("node-0", "16", "64Gi", map[string]string{"pool": "general"}))
+	saved := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "plimsoll-slack-history"}}
+	c.create(t, saved)
+	metrics := fmt.Sprintf("127.0.0.1:%d", program.FreePort(t))
+	args := []string{"--controllers=slack", "--metrics-bind-address=" + metrics, "--recommend-after=1s"}
+	controller := c.startController(t, args...)
+	// Without slack, placeholder hours do not change the status.
+	c.create(t, policyOf("general", "0", func(s *v1alpha1.ResourceSlackSpec) {
+		inPool("general")(s)
+		s.CoverBiggestPod, s.Recommend = new(false), &v1alpha1.Recommend{Wait: "p99=5s"}
+	}))
+	c.awaitCondition(t, controller, "general", v1alpha1.ConditionRecommended, "NoPods")
+	// schedule creates a pod whose condition states when it got its node.
+	schedule := func(name string, wait time.Duration) {
+		t.Helper()
+		pod := runningPod(name, "node-0", "1", "2Gi")
+		c.create(t, pod)
+		before := pod.DeepCopy()
+		pod.Status.Conditions = []v1.PodCondition{{
+			Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(pod.CreationTimestamp.Add(wait)),
+		}}
+		if err := c.client.Status().Patch(t.Context(), pod, client.MergeFrom(before)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	policy := &v1alpha1.ResourceSlack{}
+	await := func(message string, condition func(*v1alpha1.ResourceSlackStatus) bool) {
+		t.Helper()
+		defer func() {
+			if t.Failed() {
+				t.Logf("status %+v", policy.Status)
+			}
+		}()
+		eventually.True(t, message, controller, func(ctx context.Context) (bool, error) {
+			err := c.client.Get(ctx, client.ObjectKey{Name: "general"}, policy)
+			return err == nil && condition(&policy.Status), nil
+		})
+	}
+	schedule("slow", 90*time.Second)
+	await("no pod waited", func(s *v1alpha1.ResourceSlackStatus) bool {
+		return s.Outcome != nil && s.Outcome.Waited == 1 && s.Outcome.LongestWaitSeconds == 90 && s.Outcome.Price == ""
+	})
+	await("no recommendation", func(s *v1alpha1.ResourceSlackStatus) bool {
+		found := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionRecommended)
+		return s.Recommendation != nil && s.Recommendation.Pods == 1 && found != nil && strings.HasSuffix(found.Reason, "Reached")
+	})
+	if policy.Spec.MinRate != "0" || policy.Spec.Minimum != nil || policy.Spec.Schedules != nil {
+		t.Errorf("the spec changed: %+v", policy.Spec)
+	}
+	schedule("fast", time.Second)
+	series := func(suffix string, want int) string {
+		return fmt.Sprintf("plimsoll_slack_pod_wait_seconds%s %d\n", suffix, want)
+	}
+	eventually.True(t, "the metrics have no second pod", controller, func(context.Context) (bool, error) {
+		return scrape(t, metrics, `plimsoll_slack_pod_wait_seconds_count`) == series(`_count{policy="general"}`, 2), nil
+	})
+	atOnce := `_bucket{policy="general",le="10"}`
+	if got := scrape(t, metrics, "plimsoll_slack_pod_wait_seconds"+atOnce); got != series(atOnce, 1) {
+		t.Errorf("pods that got a node at once: %s", got)
+	}
+	first := policy.Status.Recommendation
+	controller.Stop(t)
+	if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(saved), saved); err != nil || len(saved.BinaryData["general.json.gz"]) == 0 {
+		t.Fatalf("saved data %v: %v\n%s", saved.BinaryData, err, controller)
+	}
+	controller = c.startController(t, args...)
+	policy.Spec.Recommend.Wait = "p50=1m"
+	if err := c.client.Update(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+	await("no recommendation after a restart", func(s *v1alpha1.ResourceSlackStatus) bool {
+		return s.Recommendation != nil && s.Recommendation.Goal.Wait == "p50=1m"
+	})
+	if got := policy.Status.Recommendation; got.Pods != 2 || !got.From.Equal(&first.From) {
+		t.Errorf("after a restart: %d pods from %s, want 2 from %s", got.Pods, got.From, first.From)
+	}
+	controller.Stop(t)
+}
