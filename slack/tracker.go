@@ -82,12 +82,10 @@ func (t *Tracker) SetNode(node *v1.Node, now time.Time) bool {
 	return observed.InPool
 }
 
-// HasNode reports whether a node is in the pool, and whether the tracker has it.
-func (t *Tracker) HasNode(name string) (isInPool, isKnown bool) {
-	if a := t.ledger.accounts[name]; a != nil {
-		return a.InPool, a.known
-	}
-	return false, false
+// HasNode reports whether the tracker has a node that is in the pool.
+func (t *Tracker) HasNode(name string) bool {
+	a := t.ledger.accounts[name]
+	return a != nil && a.InPool
 }
 
 // NodeType returns the most common type of the usable nodes of the pool, the smaller one of equally common types, for an

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -43,15 +42,11 @@ func (s Saved) Get(ctx context.Context) (*v1.ConfigMap, error) {
 	return object, err
 }
 
-// Update sets keys of the data of a ConfigMap that Get has returned, and the time at which they are saved. Empty values delete
-// their keys. It reports whether the ConfigMap was updated: if another process updates it at the same time, it is not.
+// Update replaces the data of a ConfigMap that Get has returned, and the time at which it was saved. It reports whether the ConfigMap
+// was updated: if another process updates it at the same time, it is not.
 func (s Saved) Update(ctx context.Context, object *v1.ConfigMap, data map[string][]byte, now time.Time, manager string) (bool, error) {
 	object = object.DeepCopy()
-	if object.BinaryData == nil {
-		object.BinaryData = map[string][]byte{}
-	}
-	maps.Copy(object.BinaryData, data)
-	maps.DeleteFunc(object.BinaryData, func(_ string, value []byte) bool { return len(value) == 0 })
+	object.BinaryData = data
 	metav1.SetMetaDataAnnotation(&object.ObjectMeta, SavedAnnotation, now.UTC().Format(time.RFC3339))
 	_, err := s.ConfigMaps.Update(ctx, object, metav1.UpdateOptions{FieldManager: manager})
 	if apierrors.IsConflict(err) {

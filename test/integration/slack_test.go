@@ -200,7 +200,7 @@ func TestResourceSlackValidation(t *testing.T) {
 			}),
 			"spec.schedules: Invalid value: minimum.placeholders must be at most maximum.placeholders",
 		},
-		"percentile above 100": {goalOf("p100.1=5s"), "spec.recommend.wait: Invalid value: must be a percentile of more than p0 up to p100"},
+		"percentile above 100": {goalOf("p100.1=5s"), "must be a percentile of more than p0 up to p100"},
 		"percentile of 0":      {goalOf("p0=5s"), "spec.recommend.wait"},
 		"wait of 0":            {goalOf("p99=0s"), "spec.recommend.wait"},
 		"wait of half seconds": {goalOf("p99=1.5s"), "spec.recommend.wait"},

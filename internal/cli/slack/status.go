@@ -170,7 +170,6 @@ func printStatus(out io.Writer, o *base.Output, results []statusResult) {
 			fmt.Fprintf(out, "%s: rate %s until %s, then %s\n", r.Policy, s.MinRate, s.NextChange.Format(time.RFC3339), s.NextMinRate)
 		}
 		printOutcome(out, r.Policy, r.Status.Outcome)
-		printRecommendation(out, r.Policy, r.Status.Recommendation)
 	}
 	printBuffers(out, o, results)
 	for _, r := range results {
@@ -200,34 +199,6 @@ func printOutcome(out io.Writer, policy string, o *v1alpha1.Outcome) {
 		text += " at a price of " + o.Price
 	}
 	fmt.Fprintln(out, wrap(text, ""))
-}
-
-// printRecommendation prints the recommended fields of a policy, if there are any. The condition Recommended compares them.
-func printRecommendation(out io.Writer, policy string, r *v1alpha1.Recommendation) {
-	if r == nil {
-		return
-	}
-	text := fmt.Sprintf("%s: recommended for %s by %s since %s: minRate %s", policy, r.Goal.Wait, format.Of(r.Pods, "pod"),
-		r.From.UTC().Format(time.RFC3339), r.MinRate)
-	if r.Minimum != nil {
-		text += ", minimum " + amountText(r.Minimum)
-	}
-	for i := range r.Schedules {
-		text += fmt.Sprintf(", %s minimum %s", r.Schedules[i], amountText(r.Schedules[i].Minimum))
-	}
-	text += fmt.Sprintf("; wait %s, %s node hours", time.Duration(r.WaitSeconds)*time.Second, r.NodeHours)
-	if r.Price != "" {
-		text += " at a price of " + r.Price
-	}
-	fmt.Fprintln(out, wrap(text, ""))
-}
-
-// amountText describes the CPU and memory of an amount.
-func amountText(a *v1alpha1.Amount) string {
-	if a == nil || a.CPU == nil || a.Memory == nil {
-		return "none"
-	}
-	return format.Requests(a.CPU.MilliValue(), a.Memory.Value())
 }
 
 // readyFirst orders conditions: Ready, which states the first cause for which slack is not available, is before others.

@@ -28,14 +28,6 @@ func TestStatusFitsTerminal(t *testing.T) {
 					From: metav1.Unix(1772438400, 0), AtOnce: 12345, Waited: 1, P99WaitSeconds: 1, LongestWaitSeconds: 90, PlaceholderHours: "48.5",
 					Price: "9.7",
 				},
-				Recommendation: &v1alpha1.Recommendation{
-					Goal: v1alpha1.Recommend{Wait: "p99=5s"}, From: metav1.Unix(1772438400, 0), Pods: 12346, MinRate: "0%",
-					Minimum: &v1alpha1.Amount{CPU: new(resource.MustParse("8")), Memory: new(resource.MustParse("16Gi"))},
-					Schedules: []v1alpha1.Schedule{{Days: "Mon-Fri", From: "07:00", To: "19:00", Minimum: &v1alpha1.Amount{
-						CPU: new(resource.MustParse("12500m")), Memory: new(resource.MustParse("20Gi")),
-					}}},
-					WaitSeconds: 4, NodeHours: "336",
-				},
 				Conditions: []metav1.Condition{
 					{Type: v1alpha1.ConditionFeasible, Status: metav1.ConditionTrue, Reason: "Planned", Message: "target 100 CPU"},
 					{Type: v1alpha1.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: "Available", Message: "target 100 CPU"},
@@ -61,8 +53,6 @@ func TestStatusFitsTerminal(t *testing.T) {
 	for want, count := range map[string]int{
 		"12.5%": 1, "1233 fit": 1, "refused no": 1, message: 1, "target 100 CPU": 1, "new: no controller has": 1,
 		"since 2026-03-02T08:00:00Z 12345 pods got a node at once, 1 waited (p99 of all 1s, longest 1m30s); 48.5 placeholder hours at a price of 9.7": 1,
-		"recommended for p99=5s by 12346 pods since 2026-03-02T08:00:00Z: minRate 0%, minimum 8 CPU and 16Gi memory, Mon-Fri 07:00-19:00 UTC " +
-			"minimum 12.5 CPU and 20Gi memory; wait 4s, 336 node hours": 1,
 		"MEMORY PLACEHOLDERS": 1, "Accepted: false (Refused)": 1, "false (Refused) the autoscaler": 1,
 	} {
 		if got := strings.Count(words, want); got != count {

@@ -391,7 +391,6 @@ func (c *Controller) plan(t *policyTracker, nodes []v1.Node, workloads []slack.W
 			}
 		}
 	}
-	t.recorder.place(t.Tracker, func(e podEvent) { c.record(t, e) })
 	t.SetWorkloads(workloads)
 	start := time.Now()
 	o.plan = t.Next(now)
@@ -455,11 +454,15 @@ func (c *Controller) podHandler() handler.EventHandler {
 	}
 }
 
-// nodeHandler returns a handler that deletes nodes from all trackers. Every plan reads all nodes, so
-// that other changes only enqueue the policies.
+// nodeHandler returns a handler that adds nodes to all trackers, before pods get them, and deletes nodes. Every plan reads all
+// nodes, so that other changes only enqueue the policies.
 func (c *Controller) nodeHandler() handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { enqueue(q, c.policies()) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+			if node, ok := e.Object.(*v1.Node); ok {
+				enqueue(q, c.eachTracker(func(t *policyTracker) { t.SetNode(node, c.now()) }))
+			}
+		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			if isChanged(e.ObjectOld, e.ObjectNew) {
 				enqueue(q, c.policies())

@@ -303,7 +303,8 @@ func TestRecordsSurviveRestart(t *testing.T) {
 	if err := second.client.Delete(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}
-	if err := second.write(t.Context(), nil, nil); err != nil {
+	second.trackers["web"].recorder.changed = true
+	if err := second.save(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	object, err := second.configMap.Get(t.Context())

@@ -93,14 +93,11 @@ func endOf(pod *v1.Pod, isDeleted bool, now time.Time) (end uint32) {
 type recorder struct {
 	// from is the time since which the records are complete: older pods are recorded only if they ran at that time.
 	from uint32
-	// ended is the time up to which a previous process has recorded the pods that ended, and dropped the latest creation of
-	// running pods that were removed because there were too many.
-	ended, dropped uint32
-	records        []podRecord
+	// ended is the time up to which a previous process has recorded the pods that ended.
+	ended   uint32
+	records []podRecord
 	// index has the positions of the records that may change.
 	index map[podID]int32
-	// unplaced are pods on nodes that are not known yet.
-	unplaced map[podID]podEvent
 
 	held
 	// changed reports whether the recorder differs from the saved one.
@@ -108,10 +105,11 @@ type recorder struct {
 }
 
 func newRecorder(now time.Time) *recorder {
-	return &recorder{from: secondsOf(now), index: map[podID]int32{}, unplaced: map[podID]podEvent{}}
+	return &recorder{from: secondsOf(now), index: map[podID]int32{}}
 }
 
-// observe records an event, in any order of events. It reports whether the event is the first one of a pod that got its node
+// observe records an event, in any order of events. Events of pods on nodes that the tracker does not have are ignored, and so are pods
+// beyond maxRecords that run at the same time. It reports whether the event is the first one of a pod that got its node
 // since the recording began.
 func (r *recorder) observe(e podEvent, pool *slack.Tracker) (counted bool) {
 	if i, known := r.index[e.podID]; known {
@@ -120,36 +118,13 @@ func (r *recorder) observe(e podEvent, pool *slack.Tracker) (counted bool) {
 		}
 		return false
 	}
-	if before := r.unplaced[e.podID]; before.end != 0 {
-		e = before
-	}
-	isInPool, isKnown := pool.HasNode(e.node)
-	switch {
-	case !isKnown:
-		r.unplaced[e.podID] = e
+	isInPool := pool.HasNode(e.node)
+	if !isInPool || e.end != 0 && e.end <= max(r.from, r.ended) || len(r.records) >= maxRecords && !r.dropOldest() {
 		return false
-	case !isInPool, e.end != 0 && e.end <= max(r.from, r.ended), e.created <= r.dropped:
-		return false
-	}
-	if len(r.records) >= maxRecords {
-		r.dropOldest(maxRecords / 10)
 	}
 	r.index[e.podID], r.changed = int32(len(r.records)), true
 	r.records = append(r.records, e.podRecord)
 	return e.scheduled >= r.from
-}
-
-// place calls f with the pods whose node is known by now. Pods that ended on a node that is still unknown are forgotten.
-func (r *recorder) place(pool *slack.Tracker, f func(podEvent)) {
-	for id, e := range r.unplaced {
-		_, isKnown := pool.HasNode(e.node)
-		if isKnown || e.end != 0 {
-			delete(r.unplaced, id)
-		}
-		if isKnown {
-			f(e)
-		}
-	}
 }
 
 // endMissing ends the pods that are not among the existing ones at a time: they ended while no controller ran.
@@ -169,28 +144,22 @@ func (r *recorder) trim(now uint32) {
 	}
 }
 
-// dropOldest removes at least a number of records: the pods that ended first, and only if no pod has ended the pods that were
-// created first. The recording then begins at the end of the last removed pod.
-func (r *recorder) dropOldest(count int) {
+// dropOldest removes a tenth of the pods, which ended first. The recording then begins at the end of the last of these. It returns
+// false if no pod has ended.
+func (r *recorder) dropOldest() bool {
 	var ends []uint32
 	for i := range r.records {
 		if end := r.records[i].end; end != 0 {
 			ends = append(ends, end)
 		}
 	}
-	if len(ends) > 0 {
-		slices.Sort(ends)
-		r.from = max(r.from, ends[min(count, len(ends))-1])
-		r.removeEnded()
-		return
+	if len(ends) == 0 {
+		return false
 	}
-	slices.SortFunc(r.records, func(a, b podRecord) int { return cmp.Compare(a.created, b.created) })
-	count = min(count, len(r.records))
-	if count > 0 {
-		r.dropped = r.records[count-1].created
-	}
-	r.records = slices.Clone(r.records[count:])
-	r.reindex()
+	slices.Sort(ends)
+	r.from = max(r.from, ends[min(len(r.records)/10, len(ends)-1)])
+	r.removeEnded()
+	return true
 }
 
 // removeEnded removes the pods that ended before the recording begins.
@@ -215,6 +184,9 @@ func (r *recorder) history(now time.Time) *slack.History {
 	h := &slack.History{Start: time.Unix(int64(r.from), 0).UTC(), Seconds: max(0, now.Unix()-int64(r.from))}
 	for i := range r.records {
 		p := &r.records[i]
+		if int64(p.arrival())-int64(r.from) >= h.Seconds {
+			continue // within this second
+		}
 		pod := slack.HistoryPod{
 			Arrival: int64(p.arrival()) - int64(r.from), Duration: math.MaxInt64,
 			MilliCPU: int64(p.milliCPU), Memory: int64(p.mebibytes) << 20,

@@ -109,17 +109,13 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-// TestPodsCountOnce checks that a pod of the pool counts once, whatever the order and the repetition of its events, and also if
-// its node is known late.
+// TestPodsCountOnce checks that a pod counts once, whatever the order and the repetition of its events, and also if its node is known
+// late: then by an event after it.
 func TestPodsCountOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		tracker, r, late := trackerOfNodes(t), newRecorder(recorded), false
-		want, got, names := map[string]int{}, map[string]int{}, map[podID]string{}
-		observe := func(e podEvent) {
-			if r.observe(e, tracker) {
-				got[names[e.podID]]++
-			}
-		}
+		tracker, r := trackerOfNodes(t), newRecorder(recorded)
+		want, got := map[string]int{}, map[string]int{}
+		isKnown := map[string]bool{"web": true}
 		for step := range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			i := rapid.IntRange(0, 5).Draw(rt, "pod")
 			name, node := fmt.Sprint("pod-", i), []string{"web", "web", "web", "late", "late", "other"}[i]
@@ -131,25 +127,20 @@ func TestPodsCountOnce(t *testing.T) {
 			case "ended":
 				pod = ended(pod, 60)
 			case "node":
-				late = true
+				isKnown["late"] = true
 				tracker.SetNode(newNode("late", "web"), recorded)
-				r.place(tracker, observe)
 				continue
 			}
 			e, ok := podEventOf(pod, kind == "deleted", after(100+step).Time)
 			if ok != (kind != "pending") {
 				rt.Fatalf("%s is recorded: %t", kind, ok)
 			}
-			if names[e.podID] = name; ok {
-				if node == "web" || node == "late" {
-					want[name] = 1
-				}
-				observe(e)
+			if ok && isKnown[node] {
+				want[name] = 1
 			}
-		}
-		if !late {
-			delete(want, "pod-3")
-			delete(want, "pod-4")
+			if ok && r.observe(e, tracker) {
+				got[name]++
+			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			rt.Errorf("counts: -want +got:\n%s", diff)
@@ -240,8 +231,8 @@ func fill(t testing.TB, ended, running int) *recorder {
 	return r
 }
 
-// TestRecorderIsBounded checks that a recorder has at most 100,000 pods: it loses the pods that ended first, and only without
-// these the pods that were created first. A pod that was removed does not return.
+// TestRecorderIsBounded checks that a recorder has at most 100,000 pods: it loses the pods that ended first, and records no more
+// pods if all of them run.
 func TestRecorderIsBounded(t *testing.T) {
 	r := fill(t, maxRecords+5, 100)
 	running := 0
@@ -253,28 +244,26 @@ func TestRecorderIsBounded(t *testing.T) {
 	if len(r.records) > maxRecords || len(r.records) < maxRecords*8/10 || running != 100 || r.from == secondsOf(recorded) {
 		t.Errorf("%d records, %d of them run, from %d", len(r.records), running, r.from)
 	}
-	r = fill(t, 0, maxRecords+5)
-	if len(r.records) > maxRecords || r.dropped == 0 || len(r.index) != len(r.records) {
-		t.Errorf("%d records and %d in the index, dropped up to %d", len(r.records), len(r.index), r.dropped)
-	}
-	returned := podEvent{node: "web", podRecord: podRecord{podID: podID{1, r.dropped}, scheduled: r.dropped + 1}}
-	if r.observe(returned, trackerOfNodes(t)) {
-		t.Error("a pod that was removed counts again")
+	r = fill(t, 0, maxRecords)
+	e, _ := podEventOf(scheduledPod("more", "web", 1, 2), false, recorded)
+	if r.observe(e, trackerOfNodes(t)) || len(r.records) != maxRecords || r.from != secondsOf(recorded) {
+		t.Errorf("%d records from %d", len(r.records), r.from)
 	}
 }
 
-// TestSavedRecorder checks that encoding keeps a recorder, that a size limit removes the oldest pods of the largest one, and that
-// invalid data is an error.
+// TestSavedRecorder checks that encoding keeps a recorder, that a size limit removes the oldest pods, and that invalid data is an
+// error.
 func TestSavedRecorder(t *testing.T) {
+	pool := newPolicy("web", "web").Spec.Pool
 	r := fill(t, 500, 100)
 	r.hold(recorded, 3, 0.5)
 	r.hold(after(600).Time, 3, 0.5)
 	now := after(3000).Time
-	data, err := r.encode(7, now)
+	data, err := r.encode(pool, now, kube.MaxSaved)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := decode(data, 7)
+	got, err := decode(data, pool)
 	if err != nil || got.ended != secondsOf(now) || len(got.index) != 100 {
 		t.Fatalf("%v, %+v", err, got)
 	}
@@ -284,32 +273,33 @@ func TestSavedRecorder(t *testing.T) {
 	if diff := cmp.Diff(r.outcome(now), got.outcome(now)); diff != "" {
 		t.Errorf("outcome: -want +got:\n%s", diff)
 	}
-	if other, err := decode(data, 8); other != nil || err != nil {
+	if other, err := decode(data, v1alpha1.Pool{}); other != nil || err != nil {
 		t.Errorf("the recorder of another pool: %v, %v", other, err)
 	}
-	small := fill(t, 10, 1)
-	encoded, err := encodeAll(map[string]*recorder{"web": r, "small": small}, map[string]uint32{"web": 7}, now, len(data)/2)
-	if err != nil || len(encoded["web"])+len(encoded["small"]) > len(data)/2 || len(small.records) != 11 {
-		t.Fatalf("%d and %d bytes of %d, %d pods: %v", len(encoded["web"]), len(encoded["small"]), len(data)/2, len(small.records), err)
+	limit := len(data) / 2
+	if data, err = r.encode(pool, now, limit); err != nil || len(data) > limit || len(r.records) != 600 {
+		t.Fatalf("%d bytes of %d, %d pods remain in memory: %v", len(data), limit, len(r.records), err)
 	}
-	if got, err = decode(encoded["web"], 7); err != nil || got.from <= secondsOf(recorded) || len(got.index) != 100 {
-		t.Errorf("the shorter history: %v, from %d, %d running pods", err, got.from, len(got.index))
+	if got, err = decode(data, pool); err != nil || got.from <= secondsOf(recorded) || len(got.index) != 100 || len(got.records) < 200 {
+		t.Errorf("the shorter history: %v, from %d, %d pods, %d run", err, got.from, len(got.records), len(got.index))
 	}
-	if _, err := encodeAll(map[string]*recorder{"web": newRecorder(now)}, nil, now, 10); err == nil {
-		t.Error("10 bytes are enough")
+	const small = "100 pods that run need "
+	if _, err := r.encode(pool, now, 10); err == nil || !strings.Contains(err.Error(), small) {
+		t.Errorf("a limit of 10 bytes: %v, want %s", err, small)
 	}
 	for want, s := range map[string]savedPool{
-		"version: invalid value 2: must be 1":        {Version: 2},
-		"waits, runs and shapes: have 0, 0 and 0":    {Version: 1, Scheduled: []uint32{1}},
-		"pod 0: invalid values: scheduled 1, wait 2": {Version: 1, Scheduled: []uint32{1}, Waits: []uint32{2}, Runs: []int64{0}, Shapes: []uint32{0}, Requests: [][2]uint32{{}}},
-		"run -1, shape 0, 0 running pods left":       {Version: 1, Scheduled: []uint32{1}, Waits: []uint32{1}, Runs: []int64{-1}, Shapes: []uint32{0}, Requests: [][2]uint32{{}}},
-		"hours: has 26 hours, maximum is 25":         {Version: 1, Hours: make([]heldHour, 26)},
+		"version: invalid value 2: must be 1":                         {Version: 2},
+		"pods[0]: invalid values [1 2 0 0 0 0]":                       {Version: 1, Pods: [][6]uint32{{1, 2}}},
+		"pods[1]: invalid values [4294967295 0 0 0 0 0]":              {Version: 1, Pods: [][6]uint32{{1}, {math.MaxUint32}}},
+		"has 0 pods and 26 hours, maximum is 100000 and 25":           {Version: 1, Hours: make([]heldHour, 26)},
+		"has 100001 pods and 0 hours, maximum is 100000 and 25":       {Version: 1, Pods: make([][6]uint32, maxRecords+1)},
+		"pods[0]: invalid values [4294967295 0 4294967295 0 0 0]: sc": {Version: 1, Pods: [][6]uint32{{math.MaxUint32, 0, math.MaxUint32}}},
 	} {
 		data, err := kube.Compress(s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := decode(data, 0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := decode(data, v1alpha1.Pool{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
@@ -317,21 +307,21 @@ func TestSavedRecorder(t *testing.T) {
 
 // FuzzDecode checks that any decoded recorder can be used, and encoded again.
 func FuzzDecode(f *testing.F) {
-	f.Add(`{"version":1,"from":5,"saved":90,"scheduled":[7,1],"waits":[1,0],"runs":[3,-1],"shapes":[0,0],"requests":[[1,2]],"running":[9]}`)
+	f.Add(`{"version":1,"from":5,"saved":90,"hours":[{"hour":1,"placeholders":2}],"pods":[[7,1,3,1,2,0],[1,0,0,1,2,9]]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		data, err := kube.Compress(json.RawMessage(text))
 		if err != nil {
 			return
 		}
-		r, err := decode(data, 0)
+		r, err := decode(data, v1alpha1.Pool{})
 		if err != nil || r == nil {
 			return
 		}
 		want := r.history(after(0).Time)
-		if data, err = r.encode(0, after(0).Time); err != nil {
+		if data, err = r.encode(v1alpha1.Pool{}, after(0).Time, math.MaxInt); err != nil {
 			return // a sum of hours that is not finite
 		}
-		again, err := decode(data, 0)
+		again, err := decode(data, v1alpha1.Pool{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -352,7 +342,7 @@ func TestRecorderMemory(t *testing.T) {
 	before := heap()
 	r := fill(t, maxRecords*9/10, maxRecords/10)
 	perPod := float64(heap()-before) / maxRecords
-	data, err := r.encode(0, recorded)
+	data, err := r.encode(v1alpha1.Pool{}, recorded, math.MaxInt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,11 +352,18 @@ func TestRecorderMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkRecord measures an event of a pod that is recorded already.
+// BenchmarkRecord measures the parts of an event of a pod that is recorded already: reading the pod once, and each policy.
 func BenchmarkRecord(b *testing.B) {
 	tracker, r, pod := trackerOfNodes(b), newRecorder(recorded), scheduledPod("a", "web", 1, 2)
-	for b.Loop() {
-		e, _ := podEventOf(pod, false, recorded)
-		r.observe(e, tracker)
-	}
+	e, _ := podEventOf(pod, false, recorded)
+	b.Run("pod", func(b *testing.B) {
+		for b.Loop() {
+			podEventOf(pod, false, recorded)
+		}
+	})
+	b.Run("policy", func(b *testing.B) {
+		for b.Loop() {
+			r.observe(e, tracker)
+		}
+	})
 }
