@@ -35,7 +35,7 @@ func TestSlackOutcome(t *testing.T) {
 	}))
 	c.awaitCondition(t, controller, "general", v1alpha1.ConditionRecommended, "NoPods")
 	// schedule creates a pod whose condition states when it got its node.
-	schedule := func(name string, wait time.Duration) {
+	schedule := func(name string, wait time.Duration) *v1.Pod {
 		t.Helper()
 		pod := runningPod(name, "node-0", "1", "2Gi")
 		c.create(t, pod)
@@ -46,6 +46,7 @@ func TestSlackOutcome(t *testing.T) {
 		if err := c.client.Status().Patch(t.Context(), pod, client.MergeFrom(before)); err != nil {
 			t.Fatal(err)
 		}
+		return pod
 	}
 	policy := &v1alpha1.ResourceSlack{}
 	await := func(message string, condition func(*v1alpha1.ResourceSlackStatus) bool) {
@@ -71,7 +72,7 @@ func TestSlackOutcome(t *testing.T) {
 	if policy.Spec.MinRate != "0" || policy.Spec.Minimum != nil || policy.Spec.Schedules != nil {
 		t.Errorf("the spec changed: %+v", policy.Spec)
 	}
-	schedule("fast", time.Second)
+	fast := schedule("fast", time.Second)
 	series := func(suffix string, want int) string {
 		return fmt.Sprintf("plimsoll_slack_pod_wait_seconds%s %d\n", suffix, want)
 	}
@@ -88,6 +89,9 @@ func TestSlackOutcome(t *testing.T) {
 		t.Fatalf("saved data %v: %v\n%s", saved.BinaryData, err, controller)
 	}
 	controller = c.startController(t, args...)
+	eventually.True(t, "the second in which the pod was created is not over", nil, func(context.Context) (bool, error) {
+		return time.Since(fast.CreationTimestamp.Time) > 2*time.Second, nil
+	})
 	policy.Spec.Recommend.Wait = "p50=1m"
 	if err := c.client.Update(t.Context(), policy); err != nil {
 		t.Fatal(err)

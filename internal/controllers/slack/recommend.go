@@ -21,11 +21,11 @@ const (
 	recommendInterval = 6 * time.Hour
 )
 
-// search is a search for a recommendation that has ended, or runs.
+// search is the last search for a recommendation.
 type search struct {
 	goal *v1alpha1.Recommend
 	at   time.Time
-	// condition is the condition Recommended, nil while the search runs. result is nil if the search failed.
+	// condition is the condition Recommended, and result the last recommendation, which may be of an earlier search.
 	condition *metav1.Condition
 	result    *v1alpha1.Recommendation
 }
@@ -39,38 +39,27 @@ func (c *Controller) recommend(ctx context.Context, policy *v1alpha1.ResourceSla
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o.recommendation = policy.Status.Recommendation
-	o.recommended = meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionRecommended)
-	now, last := c.now(), &t.search
-	if last.result != nil {
-		o.recommendation = last.result
+	last, r := &t.search, policy.Status.Recommendation
+	if last.goal == nil && r != nil { // of a previous process
+		*last = search{&r.Goal, r.To.Time, meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionRecommended), r}
 	}
-	isKnown := equality.Semantic.DeepEqual(last.goal, goal)
-	if isKnown && last.condition != nil {
-		o.recommended = last.condition
+	if last.condition == nil || !equality.Semantic.DeepEqual(last.goal, goal) || c.now().Sub(last.at) >= recommendInterval {
+		if waiting := c.startSearch(ctx, t, goal, o.price); last.result == nil || waiting.Reason != reasonSearching {
+			waiting.Type, last.condition = v1alpha1.ConditionRecommended, waiting
+		}
 	}
-	if isKnown && now.Sub(last.at) < recommendInterval {
-		return
-	}
-	if r := o.recommendation; r != nil && o.recommended != nil && equality.Semantic.DeepEqual(r.Goal, *goal) &&
-		now.Sub(r.To.Time) < recommendInterval {
-		return // of a previous process
-	}
-	if waiting := c.startSearch(ctx, t, goal, o.price); waiting != nil && (o.recommended == nil || waiting.Reason != reasonSearching) {
-		waiting.Type = v1alpha1.ConditionRecommended
-		o.recommended = waiting
-	}
+	o.recommendation, o.recommended = last.result, last.condition
 }
 
-// startSearch starts a search. Otherwise, or while the search runs, it returns the status, the reason and the message of the
-// condition Recommended. c.mu must be locked.
+// startSearch starts a search, unless another one runs or the records do not permit it yet. It returns the status, the reason and
+// the message of the condition Recommended until there is a result. c.mu must be locked.
 func (c *Controller) startSearch(ctx context.Context, t *policyTracker, goal *v1alpha1.Recommend, price poolPrice) *metav1.Condition {
 	waiting := &metav1.Condition{Status: metav1.ConditionUnknown}
 	now, begin := c.now(), time.Unix(int64(t.recorder.from), 0).UTC()
-	if now.Sub(begin) < c.RecommendAfter {
+	if now.Sub(begin) < c.RecommendAfter && len(t.recorder.records) < maxRecords/2 {
 		waiting.Reason = reasonShortHistory
-		waiting.Message = fmt.Sprintf("the recorded pods begin at %s: a recommendation requires %s, until %s",
-			begin.Format(time.RFC3339), c.RecommendAfter, begin.Add(c.RecommendAfter).Format(time.RFC3339))
+		waiting.Message = fmt.Sprintf("the recorded pods begin at %s: a recommendation requires %s, until %s, or %d pods",
+			begin.Format(time.RFC3339), c.RecommendAfter, begin.Add(c.RecommendAfter).Format(time.RFC3339), maxRecords/2)
 		return waiting
 	}
 	node, ok := t.NodeType(int64(*goal.BootSeconds))
@@ -87,7 +76,7 @@ func (c *Controller) startSearch(ctx context.Context, t *policyTracker, goal *v1
 		waiting.Reason, waiting.Message = reasonNoPods, "no pod got a node of the pool since "+begin.Format(time.RFC3339)
 		return waiting
 	}
-	c.isSearching, t.search.goal, t.search.at, t.search.condition = true, goal, now, nil
+	c.isSearching, t.search.goal, t.search.at = true, goal, now
 	policy := t.Policy()
 	go func() {
 		condition, result := searchPolicy(ctx, policy, history, node, price)

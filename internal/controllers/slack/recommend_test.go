@@ -166,7 +166,8 @@ func TestRecommendation(t *testing.T) {
 	c.RecommendAfter = 2 * time.Hour
 	at(c, 0)
 	first := reconcileOnce(t, c, "web")
-	const short = "the recorded pods begin at 2026-03-02T08:00:00Z: a recommendation requires 2h0m0s, until 2026-03-02T10:00:00Z"
+	const short = "the recorded pods begin at 2026-03-02T08:00:00Z: a recommendation requires 2h0m0s, until 2026-03-02T10:00:00Z, " +
+		"or 50000 pods"
 	if got := conditionOf(first); got.Reason != "HistoryTooShort" || got.Status != metav1.ConditionUnknown || got.Message != short {
 		t.Errorf("at the begin: %+v", got)
 	}
