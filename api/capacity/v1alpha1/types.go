@@ -121,15 +121,7 @@ type NodeClass struct {
 	//
 	// +kubebuilder:validation:MaxItems=50
 	// +optional
-	Taints []Taint `json:"taints,omitempty"`
-}
-
-// Taint is a taint of nodes.
-type Taint struct {
-	Key string `json:"key"`
-	// +optional
-	Value  string         `json:"value,omitempty"`
-	Effect v1.TaintEffect `json:"effect"`
+	Taints []v1.Taint `json:"taints,omitempty"`
 }
 
 // NodeGroup is a number of nodes of one class.

@@ -59,7 +59,7 @@ func newLabelTable(nodes []*Node) *labelTable {
 // classify divides nodes into at most limit classes of equal labels and taints. Labels are ignored, those with the most values first,
 // until there are no more classes than that; the nodes with the rarest taints are unusable if even that does not suffice. It
 // returns the class of each node, and the classes.
-func classify(nodes []*Node, limit int) (classOf []int, classes []v1alpha1.NodeClass) {
+func classify(nodes []*Node, limit int) (numbers []int, classes []v1alpha1.NodeClass) {
 	t := newLabelTable(nodes)
 	kept := make([]int, 0, len(t.keys))
 	for k := range t.keys {
@@ -96,7 +96,7 @@ func appendInt(key []byte, n int32) []byte {
 func taintSets(nodes []*Node) []int32 {
 	out, numbers := make([]int32, len(nodes)), map[string]int32{}
 	for i, n := range nodes {
-		key := keyOf(&v1alpha1.NodeClass{Taints: n.taints})
+		key := classOf(&v1alpha1.NodeClass{Taints: n.taints}).Value()
 		number, known := numbers[key]
 		if !known {
 			number = int32(len(numbers))
@@ -109,7 +109,7 @@ func taintSets(nodes []*Node) []int32 {
 
 // describe returns the class of each node, and the labels and taints of the classes, in an order that depends on them alone. Nodes
 // beyond the limit, in the smallest classes, become unusable members of a class without taints.
-func (t *labelTable) describe(nodes []*Node, members [][]int, limit int) (classOf []int, classes []v1alpha1.NodeClass) {
+func (t *labelTable) describe(nodes []*Node, members [][]int, limit int) (numbers []int, classes []v1alpha1.NodeClass) {
 	type class struct {
 		v1alpha1.NodeClass
 
@@ -120,7 +120,7 @@ func (t *labelTable) describe(nodes []*Node, members [][]int, limit int) (classO
 	for _, list := range members {
 		c := class{NodeClass: t.labelsOf(list), members: list}
 		c.Taints = nodes[list[0]].taints
-		c.key = keyOf(&c.NodeClass)
+		c.key = classOf(&c.NodeClass).Value()
 		all = append(all, c)
 	}
 	slices.SortFunc(all, func(a, b class) int {
@@ -137,14 +137,14 @@ func (t *labelTable) describe(nodes []*Node, members [][]int, limit int) (classO
 		}
 		all = append(all[:limit-1], class{NodeClass: t.labelsOf(rest), members: rest})
 	}
-	classOf = make([]int, len(nodes))
+	numbers = make([]int, len(nodes))
 	for i, c := range all {
 		for _, n := range c.members {
-			classOf[n] = i
+			numbers[n] = i
 		}
 		classes = append(classes, c.NodeClass)
 	}
-	return classOf, classes
+	return numbers, classes
 }
 
 // labelsOf returns the labels that all nodes of a list have, and the keys of all other labels.

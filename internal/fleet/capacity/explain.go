@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -11,79 +12,66 @@ import (
 // Limit returns in words what limits the replicas of the workload that fit with slack, such as "needs 30 CPU on one node; the largest
 // free node of cluster3 has 24".
 func (w *Workload) Limit(s *Summary, promised []Part) string {
-	if len(w.Parts) == 0 {
-		return "the workload has no pods"
-	}
-	least, limiting := int64(-1), &w.Parts[0]
-	for i := range w.Parts {
-		one := Workload{Parts: w.Parts[i : i+1]}
+	least, limiting := int64(-1), Part{}
+	for _, part := range w.Parts {
+		one := Workload{Parts: []Part{part}}
 		if n := one.Fit(s, nil).WithSlack; least < 0 || n < least {
-			least, limiting = n, &w.Parts[i]
+			least, limiting = n, part
 		}
+	}
+	if least < 0 {
+		return "the workload has no pods"
 	}
 	text := limiting.limit(s)
 	if len(w.Parts) > 1 && limiting.Workload.Name != "" {
 		text = limiting.Workload.Name + " " + text
 	}
-	if pods := podsOf(promised); pods > 0 && least > 0 {
+	pods := int64(0)
+	for i := range promised {
+		pods = resources.Add(pods, promised[i].Pods)
+	}
+	if pods > 0 && least > 0 {
 		text += fmt.Sprintf("; %s of other placements not in the summary yet", format.Of(pods, "pod"))
 	}
 	return text
 }
 
-// podsOf returns the number of promised pods.
-func podsOf(promised []Part) (pods int64) {
-	for i := range promised {
-		pods = resources.Add(pods, promised[i].Pods)
-	}
-	return pods
-}
-
 // limit returns in words what limits the pods of the template.
 func (t *Template) limit(s *Summary) string {
-	var matching, feasibleNodes int64
-	var taint string
-	for i := range s.classes {
-		c := &s.classes[i]
-		nodes := int64(0)
-		for j := c.from; j < c.to; j++ {
-			nodes += s.nodes[j]
-		}
+	var feasible []classGroups
+	taint, cluster := "", cmp.Or(s.Cluster, "the cluster")
+	for _, c := range s.classes {
 		switch m := t.match(c.class); {
-		case m&selected == 0:
-		case m&tolerated == 0:
-			matching += nodes
-			parsed := parseClass(c.Value())
-			found := t.intolerable(&parsed)
-			taint = found.Key + ":" + string(found.Effect)
-			if found.Value != "" {
-				taint = found.Key + "=" + found.Value + ":" + string(found.Effect)
-			}
-		default:
-			matching, feasibleNodes = matching+nodes, feasibleNodes+nodes
+		case m.selected && m.tolerated:
+			feasible = append(feasible, c)
+		case m.selected:
+			nodes := parseClass(c.class)
+			found, _ := t.intolerable(&nodes)
+			taint = found.ToString()
 		}
-	}
-	cluster := "the cluster"
-	if s.Cluster != "" {
-		cluster = s.Cluster
 	}
 	switch {
 	case t.unsupported != "":
 		return "cannot be answered: " + t.unsupported
-	case matching == 0:
-		return fmt.Sprintf("no node of %s is known to match its node selector and node affinity", cluster)
-	case feasibleNodes == 0:
+	case len(feasible) > 0:
+		return t.limitOn(s, feasible, cluster)
+	case taint != "":
 		return fmt.Sprintf("does not tolerate a taint of the nodes of %s that match, such as %s", cluster, taint)
 	}
-	return t.limitByAmounts(s, cluster)
+	return fmt.Sprintf("no node of %s is known to match its node selector and node affinity", cluster)
 }
 
-// limitByAmounts returns in words which amounts limit the pods of the template on the nodes that match.
-func (t *Template) limitByAmounts(s *Summary, cluster string) string {
+// limitOn returns in words what limits the pods of the template on feasible nodes.
+func (t *Template) limitOn(s *Summary, feasible []classGroups, cluster string) string {
 	binding, fewest := "", int64(-1)
-	for i := range t.requests {
-		r := &t.requests[i]
-		largest, pods := t.largest(s, r)
+	for _, r := range t.requests {
+		largest, pods := int64(0), int64(0) // pods that fit if they request nothing else
+		for _, c := range feasible {
+			nodes := c.of(s.nodes)
+			for i, free := range s.total.of(r.Name(), &c) {
+				largest, pods = max(largest, free), pods+free/r.amount*nodes[i]
+			}
+		}
 		if largest < r.amount {
 			return fmt.Sprintf("needs %s on one node; the largest free node of %s has %s", amountOf(r.Resource, r.amount), cluster,
 				strings.TrimSuffix(amountOf(r.Resource, largest), " "+nameOf(r.Resource)))
@@ -92,12 +80,12 @@ func (t *Template) limitByAmounts(s *Summary, cluster string) string {
 			binding, fewest = nameOf(r.Resource), pods
 		}
 	}
-	n := t.replicas(s, s.total, false)
+	n, quota, blocked := t.replicas(s, s.total, false), t.quota(s), t.blocked(s)
 	switch {
-	case t.quota(s) <= n:
-		return fmt.Sprintf("the quota of namespace %s leaves %s", t.Workload.Namespace, format.Of(t.quota(s), "pod"))
-	case n == 0 && t.blocked(s) > 0:
-		return fmt.Sprintf("other pods use its host ports on %s of %s", format.Of(t.blocked(s), "node"), cluster)
+	case quota <= n:
+		return fmt.Sprintf("the quota of namespace %s leaves %s", t.Workload.Namespace, format.Of(quota, "pod"))
+	case n == 0 && blocked > 0:
+		return fmt.Sprintf("other pods use its host ports on %s of %s", format.Of(blocked, "node"), cluster)
 	case n == 0 && len(t.spread) == 0:
 		return fmt.Sprintf("no node of %s has all of what it needs free at once", cluster)
 	case len(t.spread) > 0 && n < fewest:
@@ -106,26 +94,6 @@ func (t *Template) limitByAmounts(s *Summary, cluster string) string {
 		return "limited to one pod per node"
 	}
 	return "limited by " + binding
-}
-
-// largest returns the largest free amount of a requested resource on the nodes that match, and the number of pods that would fit if pods
-// requested nothing else.
-func (t *Template) largest(s *Summary, r *request) (largest, pods int64) {
-	column := s.total[r.Name()]
-	if column == nil {
-		return 0, 0
-	}
-	for j := range s.classes {
-		c := &s.classes[j]
-		if t.match(c.class)&feasible != feasible {
-			continue
-		}
-		for k := c.from; k < c.to; k++ {
-			largest = max(largest, column[k])
-			pods += column[k] / r.amount * s.nodes[k]
-		}
-	}
-	return largest, pods
 }
 
 // nameOf returns the name of a resource in a message.
@@ -138,12 +106,12 @@ func nameOf(r resources.Resource) string {
 
 // amountOf returns an amount of a resource in a message, such as "30 CPU" or "4Gi memory".
 func amountOf(r resources.Resource, amount int64) string {
+	text := fmt.Sprint(amount)
 	switch r.Index() {
 	case resources.CPU:
-		return format.Cores(amount) + " CPU"
+		text = format.Cores(amount)
 	case resources.Memory, resources.EphemeralStorage:
-		return format.Bytes(amount) + " " + string(r.Name())
-	default:
-		return fmt.Sprintf("%d %s", amount, r.Name())
+		text = format.Bytes(amount)
 	}
+	return text + " " + nameOf(r)
 }

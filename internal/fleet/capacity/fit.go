@@ -2,15 +2,20 @@ package capacity
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Unknown is the wait or the cost of a fit that is not known.
 const Unknown = -1
+
+// never is a wait or a cost that is not known, or that never ends, while fits are added up.
+const never = math.MaxInt64
 
 // MaxReplicas is the maximum number of replicas of a workload, and of a fit.
 const MaxReplicas = 1_000_000_000
@@ -48,121 +53,83 @@ type Fit struct {
 // of ceil(a/b) pods of template B, for the resource with the highest such ratio. For several templates, and for promised pods, the
 // number of pods that fit alone is reduced by the worst case.
 func (w *Workload) Fit(s *Summary, promised []Part) Fit {
-	if len(w.Parts) == 0 {
-		return Fit{Wait: Unknown, Cost: Unknown}
-	}
 	out := Fit{Now: MaxReplicas, WithSlack: MaxReplicas, ScaledUp: MaxReplicas}
+	if len(w.Parts) == 0 {
+		out = Fit{Wait: never, Cost: never}
+	}
 	for i := range w.Parts {
-		part := &w.Parts[i]
-		crowded := len(promised) > 0 || len(w.Parts) > 1
-		taken := int64(0)
-		for p := range promised {
-			taken = resources.Add(taken, resources.Multiply(promised[p].Pods, part.displaced(promised[p].Template)))
+		t := w.Parts[i].Template
+		taken, share := t.places(promised), max(t.places(w.Parts), 1) // pods of the template in place of one replica
+		fit := t.fit(s, resources.Add(resources.Multiply(w.Replicas, share), taken), len(promised) > 0 || len(w.Parts) > 1)
+		replicas := func(pods int64) int64 { return max(pods-taken, 0) / share }
+		out.Now, out.WithSlack = min(out.Now, replicas(fit.Now)), min(out.WithSlack, replicas(fit.WithSlack))
+		out.ScaledUp, out.NewNodes = min(out.ScaledUp, replicas(fit.ScaledUp)), out.NewNodes+fit.NewNodes
+		out.Wait, out.Cost = max(out.Wait, fit.Wait), resources.Add(out.Cost, fit.Cost)
+	}
+	for _, value := range []*int64{&out.Wait, &out.Cost} {
+		if *value == never {
+			*value = Unknown
 		}
-		share := part.Pods // of one replica
-		for j := range w.Parts {
-			if j != i {
-				share = resources.Add(share, resources.Multiply(w.Parts[j].Pods, part.displaced(w.Parts[j].Template)))
-			}
-		}
-		share = max(share, 1)
-		out.limit(part.fit(s, resources.Add(resources.Multiply(w.Replicas, share), taken), crowded), taken, share)
 	}
 	return out
 }
 
-// limit limits a fit to the replicas for which the pods of one template suffice. Wait, nodes and cost are those of all parts.
-func (f *Fit) limit(pods Fit, taken, share int64) {
-	of := func(n int64) int64 { return max(n-taken, 0) / share }
-	f.Now, f.WithSlack, f.ScaledUp = min(f.Now, of(pods.Now)), min(f.WithSlack, of(pods.WithSlack)), min(f.ScaledUp, of(pods.ScaledUp))
-	f.NewNodes += pods.NewNodes
-	if f.Wait = max(f.Wait, pods.Wait); pods.Wait == Unknown || f.Wait == Unknown {
-		f.Wait = Unknown
-	}
-	if f.Cost += pods.Cost; pods.Cost == Unknown || f.Cost < 0 {
-		f.Cost = Unknown
-	}
-}
-
-// displaced returns the largest number of pods of the template whose place one pod of another template takes.
-func (t *Template) displaced(by *Template) int64 {
-	most := int64(1)
-	if t.alone {
-		return most
-	}
-	for i := range t.requests {
-		for j := range by.requests {
-			if t.requests[i].Resource == by.requests[j].Resource {
-				most = max(most, resources.DivUp(by.requests[j].amount, t.requests[i].amount))
+// places returns the largest number of pods of the template whose places the pods of parts take.
+func (t *Template) places(parts []Part) (pods int64) {
+	for i := range parts {
+		each := int64(1)
+		for _, taken := range parts[i].requests {
+			for _, r := range t.requests {
+				if r.Resource == taken.Resource && !t.alone {
+					each = max(each, resources.DivUp(taken.amount, r.amount))
+				}
 			}
 		}
+		pods = resources.Add(pods, resources.Multiply(parts[i].Pods, each))
 	}
-	return most
+	return pods
 }
 
 // fit returns the pods of the template that fit, and the wait and cost of a number of pods. Crowded states that other pods may take
 // the place of some.
 func (t *Template) fit(s *Summary, pods int64, crowded bool) Fit {
 	limit := t.quota(s)
-	if t.unsupported != "" {
-		limit = 0
-	}
 	f := Fit{Now: min(t.replicas(s, s.free, crowded), limit)}
 	f.WithSlack = f.Now
-	if len(s.total) > 0 && !sameColumns(s.free, s.total) {
+	if s.hasSlack {
 		f.WithSlack = min(t.replicas(s, s.total, crowded), limit)
 	}
 	t.scaleUp(s, &f, pods, limit)
 	return f
 }
 
-// sameColumns reports whether a cluster has no slack on its nodes: the maps are the same map then.
-func sameColumns(free, total map[v1.ResourceName][]int64) bool {
-	for name := range total {
-		if len(free[name]) == 0 || &free[name][0] != &total[name][0] {
-			return false
-		}
-	}
-	return len(free) == len(total)
-}
-
-// quota returns the number of pods that the quotas of the namespace leave.
+// quota returns the number of pods that the quotas of the namespace leave, 0 if no summary can answer for the template.
 func (t *Template) quota(s *Summary) int64 {
-	limit := int64(MaxReplicas)
-	left, limited := s.quotas[t.Workload.Namespace]
-	if !limited {
-		return limit
+	if t.unsupported != "" {
+		return 0
 	}
-	for i := range t.requests {
-		r := &t.requests[i]
-		amount := left.get(r.Resource)
-		if r.Index() == resources.Extended {
-			if _, has := left.extended[r.Name()]; !has {
-				continue
-			}
+	limit, left := int64(MaxReplicas), s.quotas[t.Workload.Namespace]
+	for _, r := range t.requests {
+		if quantity, limited := left[r.Name()]; limited {
+			limit = min(limit, r.Amount(quantity)/r.amount)
 		}
-		limit = min(limit, amount/r.amount)
 	}
 	return limit
 }
 
 // replicas returns the number of pods that fit the groups with the given amounts.
-func (t *Template) replicas(s *Summary, free map[v1.ResourceName][]int64, crowded bool) (total int64) {
+func (t *Template) replicas(s *Summary, free amounts, crowded bool) (total int64) {
 	if cap(t.counts) < len(s.nodes) {
 		t.counts = make([]int64, 2*len(s.nodes))
 	}
 	counts := t.counts[:len(s.nodes)]
 	for i := range s.classes {
 		c := &s.classes[i]
-		part := counts[c.from:c.to]
-		if t.match(c.class)&feasible != feasible {
-			clear(part)
-			continue
-		}
-		t.count(part, free, c.from)
+		t.count(c.of(counts), c, free)
 		if len(t.spread) == 0 {
-			for j, n := range part {
-				total += n * s.nodes[c.from+j]
+			nodes := c.of(s.nodes)
+			for j, n := range c.of(counts) {
+				total += n * nodes[j]
 			}
 		}
 	}
@@ -173,51 +140,39 @@ func (t *Template) replicas(s *Summary, free map[v1.ResourceName][]int64, crowde
 	return min(max(total-blocked, 0), MaxReplicas)
 }
 
-// count sets the number of pods that fit one node of each group from an index on.
-func (t *Template) count(counts []int64, free map[v1.ResourceName][]int64, from int) {
+// count sets the number of pods that fit one node of each group of a class.
+func (t *Template) count(counts []int64, c *classGroups, free amounts) {
+	limit := int64(MaxReplicas)
+	if m := t.match(c.class); !m.selected || !m.tolerated {
+		limit = 0
+	} else if t.alone {
+		limit = 1
+	}
+	for i := range counts {
+		counts[i] = limit
+	}
 	for k := range t.requests {
 		r := &t.requests[k]
-		column := free[r.Name()]
-		if column == nil {
+		column, amount := free.of(r.Name(), c), float64(r.amount)
+		if column == nil || limit == 0 {
 			clear(counts)
 			return
 		}
-		column = column[from : from+len(counts)]
-		inverse, amount := r.inverse, r.amount
-		if k == 0 {
-			for i, f := range column {
-				counts[i] = quotient(f, amount, inverse)
-			}
-			continue
-		}
 		for i, f := range column {
-			counts[i] = min(counts[i], quotient(f, amount, inverse))
+			counts[i] = min(counts[i], int64(float64(f)/amount)) // exact up to maxAmount, and faster than a division of integers
 		}
 	}
-	if t.alone {
-		for i := range counts {
-			counts[i] = min(counts[i], 1)
-		}
-	}
-}
-
-// quotient returns free / amount, rounded down, for amounts of at most maxAmount: a multiplication is faster than a division. The
-// inverse is at least 1/amount, so that the quotient is too high by at most one, and rarely so.
-func quotient(free, amount int64, inverse float64) int64 {
-	q := int64(float64(free) * inverse)
-	if q*amount > free {
-		q--
-	}
-	return q
 }
 
 // blocked returns the number of nodes whose host ports are in use. They may be any nodes.
 func (t *Template) blocked(s *Summary) (nodes int64) {
-	for _, port := range t.hostPorts {
-		nodes += s.hostPorts[port]
-	}
-	if len(t.hostPorts) > 0 {
-		nodes += s.hostPorts[hostPort{0, v1.ProtocolTCP}]
+	for _, used := range s.hostPorts {
+		isSame := func(p v1alpha1.HostPort) bool {
+			return used.Port == 0 || p.Port == used.Port && p.Protocol == used.Protocol
+		}
+		if slices.ContainsFunc(t.hostPorts, isSame) {
+			nodes += int64(max(used.Nodes, 0))
+		}
 	}
 	return nodes
 }
@@ -230,75 +185,32 @@ func (t *Template) scaleUp(s *Summary, f *Fit, pods, limit int64) {
 	missing := max(pods-f.WithSlack, 0)
 	perNode := int64(MaxReplicas)
 	for i := range t.spread {
-		if perNode = min(perNode, t.spread[i].maxSkew); t.spread[i].key != v1.LabelHostname {
+		if perNode = min(perNode, int64(max(t.spread[i].MaxSkew, 1))); t.spread[i].TopologyKey != v1.LabelHostname {
 			perNode = 0
 		}
 	}
 	if t.blocked(s) > 0 { // perhaps by DaemonSets
 		perNode = 0
 	}
-	best := t.bestShapes(s, perNode)
-	for i := range best {
-		shape := &best[i]
-		n := min(resources.Multiply(shape.perNode, shape.nodes), limit-f.ScaledUp)
-		f.ScaledUp = min(f.ScaledUp+max(n, 0), MaxReplicas)
-		if missing <= 0 || n <= 0 {
-			continue
-		}
-		nodes := resources.DivUp(min(missing, n), shape.perNode)
-		missing -= n
-		f.NewNodes += nodes
-		f.Wait = worse(f.Wait, shape.boot, max(f.Wait, shape.boot))
-		f.Cost = worse(f.Cost, shape.price, f.Cost+resources.Multiply(nodes, max(shape.price, 0)))
-	}
-	if missing > 0 {
-		f.Wait, f.Cost, f.NewNodes = Unknown, Unknown, 0
-	}
-}
-
-// worse returns Unknown if one of two values is unknown, else a value.
-func worse(a, b, value int64) int64 {
-	if a < 0 || b < 0 {
-		return Unknown
-	}
-	return value
-}
-
-// fitted is a shape with the number of pods that fit one node.
-type fitted struct {
-	shape
-
-	perNode int64
-}
-
-// bestShapes returns the shape of each pool that takes the most pods, by boot time.
-func (t *Template) bestShapes(s *Summary, perNode int64) (best []fitted) {
-	for _, pool := range s.pools {
-		var chosen fitted
-		for i := range pool {
-			next := fitted{pool[i], t.perNode(&pool[i], perNode)}
-			if gain := next.perNode*next.nodes - chosen.perNode*chosen.nodes; gain > 0 || gain == 0 && next.perNode > chosen.perNode {
-				chosen = next
+	for _, shapes := range s.pools {
+		best, most := shape{}, int64(0)
+		for _, next := range shapes {
+			count := []int64{0}
+			t.count(count, &next.classGroups, s.free)
+			if n := min(count[0], perNode); cmp.Or(cmp.Compare(n*next.nodes, most*best.nodes), cmp.Compare(n, most)) > 0 {
+				best, most = next, n
 			}
 		}
-		if chosen.perNode > 0 {
-			best = append(best, chosen)
+		n := min(most*best.nodes, limit-f.ScaledUp)
+		f.ScaledUp += n
+		if missing > 0 && n > 0 {
+			nodes := resources.DivUp(min(missing, n), most)
+			missing -= n
+			f.NewNodes += nodes
+			f.Wait, f.Cost = max(f.Wait, best.boot), resources.Add(f.Cost, resources.Multiply(nodes, best.price))
 		}
 	}
-	slices.SortStableFunc(best, func(a, b fitted) int { return cmp.Compare(uint64(a.boot), uint64(b.boot)) }) // unknown last
-	return best
-}
-
-// perNode returns the number of pods that fit a new node, at most limit.
-func (t *Template) perNode(shape *shape, limit int64) int64 {
-	if t.match(shape.class)&feasible != feasible || t.unsupported != "" {
-		return 0
+	if missing > 0 {
+		f.Wait, f.Cost, f.NewNodes = never, never, 0
 	}
-	if t.alone {
-		limit = min(limit, 1)
-	}
-	for i := range t.requests {
-		limit = min(limit, shape.free.get(t.requests[i].Resource)/t.requests[i].amount)
-	}
-	return limit
 }

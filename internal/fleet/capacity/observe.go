@@ -61,7 +61,7 @@ func (v *vector) get(r resources.Resource) int64 {
 type Node struct {
 	Name   string
 	labels map[string]string
-	taints []v1alpha1.Taint
+	taints []v1.Taint
 	price  string
 	// usable is not set if the node takes no pods: it is not ready, cordoned, or being deleted.
 	usable                bool
@@ -81,7 +81,7 @@ func NewNode(node *v1.Node) Node {
 			out.usable = false
 		}
 		if t.Effect != v1.TaintEffectPreferNoSchedule {
-			out.taints = append(out.taints, v1alpha1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect})
+			out.taints = append(out.taints, v1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect})
 		}
 	}
 	out.taints = sortedTaints(out.taints)
@@ -95,8 +95,8 @@ func (n *Node) Label(key string) string { return n.labels[key] }
 const autoscalerTaint = "ToBeDeletedByClusterAutoscaler"
 
 // sortedTaints sorts taints and removes duplicates.
-func sortedTaints(taints []v1alpha1.Taint) []v1alpha1.Taint {
-	slices.SortFunc(taints, func(a, b v1alpha1.Taint) int {
+func sortedTaints(taints []v1.Taint) []v1.Taint {
+	slices.SortFunc(taints, func(a, b v1.Taint) int {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value), cmp.Compare(a.Effect, b.Effect))
 	})
 	return slices.Compact(taints)
@@ -107,18 +107,12 @@ type Pod struct {
 	// Node is the name of the node, empty if the pod occupies none.
 	Node      string
 	amounts   vector
-	hostPorts []hostPort
+	hostPorts []v1alpha1.HostPort
 	workload  resources.WorkloadKey
 	// boundAt is the Unix time in seconds at which the pod was bound to the node.
 	boundAt int64
 	// nodeBound is set for the pods of DaemonSets and mirror pods, placeholder for pods that hold slack.
 	nodeBound, placeholder bool
-}
-
-// hostPort is a port of a node.
-type hostPort struct {
-	port     int32
-	protocol v1.Protocol
 }
 
 // NewPod returns the part of a pod.
@@ -147,22 +141,22 @@ func (p *Pod) Workload() types.NamespacedName {
 }
 
 // hostPortsOf returns the host ports of the containers of a pod, each once. Containers on the network of the host use their ports.
-func hostPortsOf(spec *v1.PodSpec) (out []hostPort) {
+func hostPortsOf(spec *v1.PodSpec) (out []v1alpha1.HostPort) {
 	for i := range spec.Containers {
 		for _, p := range spec.Containers[i].Ports {
 			if spec.HostNetwork && p.HostPort == 0 {
 				p.HostPort = p.ContainerPort
 			}
 			if p.HostPort > 0 {
-				out = append(out, hostPort{p.HostPort, cmp.Or(p.Protocol, v1.ProtocolTCP)})
+				out = append(out, v1alpha1.HostPort{Port: p.HostPort, Protocol: cmp.Or(p.Protocol, v1.ProtocolTCP)})
 			}
 		}
 	}
-	slices.SortFunc(out, hostPort.compare)
+	slices.SortFunc(out, comparePorts)
 	return slices.Compact(out)
 }
 
-// compare orders ports.
-func (h hostPort) compare(other hostPort) int {
-	return cmp.Or(cmp.Compare(h.port, other.port), cmp.Compare(h.protocol, other.protocol))
+// comparePorts orders host ports.
+func comparePorts(a, b v1alpha1.HostPort) int {
+	return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
 }

@@ -5,115 +5,91 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// domain is the capacity of a domain of a spread constraint.
-type domain struct {
-	value string
-	pods  int64
-}
-
-// spreadOver returns the number of pods that fit, given the number for one node of each group, if they are spread. Every order in
-// which pods are scheduled ends when the domain with the fewest pods is full: a domain then has at most maxSkew pods more than the
-// domain with the least capacity. If other pods may take the place of some, the least capacity counts as 0.
-func (t *Template) spreadOver(s *Summary, counts []int64, crowded bool) int64 {
-	var other []*spread
+// spreadOver returns the number of pods that fit, given the number for one node of each group, if they are spread. If other pods may
+// take the place of some, they are crowded.
+func (t *Template) spreadOver(s *Summary, counts []int64, crowded bool) (total int64) {
+	byHost := func(i int) bool { return t.spread[i].TopologyKey == v1.LabelHostname }
+	others := 0
 	for i := range t.spread {
-		c := &t.spread[i]
-		if c.key != v1.LabelHostname {
-			other = append(other, c)
+		if !byHost(i) {
+			others++
 		}
 	}
 	for i := range t.spread {
-		if c := &t.spread[i]; c.key == v1.LabelHostname {
-			t.spreadOverHosts(s, counts, c, crowded || len(other) > 0)
+		if byHost(i) {
+			total = t.satisfy(s, i, counts, crowded || others > 0)
 		}
-	}
-	switch len(other) {
-	case 0:
-		total := int64(0)
-		for i, n := range counts {
-			total += n * s.nodes[i]
-		}
-		return total
-	case 1:
-		return t.spreadOverDomains(s, counts, other[0], crowded)
 	}
 	// The result of several constraints depends on the order in which pods are scheduled. The first pod violates none.
-	for _, c := range other {
-		if t.spreadOverDomains(s, counts, c, true) == 0 {
+	for i := range t.spread {
+		if byHost(i) {
+			continue
+		}
+		if total = t.satisfy(s, i, counts, crowded || others > 1); total == 0 {
 			return 0
 		}
 	}
-	return 1
+	if others > 1 {
+		return 1
+	}
+	return total
 }
 
-// isDomain reports whether nodes of a class can be domains of a constraint. Such nodes that take no pods have a capacity of 0.
-func (t *Template) isDomain(c class, constraint *spread) bool {
-	m := t.match(c)
-	return (!constraint.honorsTaints || m&tolerated != 0) && (!constraint.honorsAffinity || m&(selected|maySelect) != 0)
-}
-
-// spreadOverHosts limits the numbers of pods of each node.
-func (t *Template) spreadOverHosts(s *Summary, counts []int64, c *spread, crowded bool) {
-	least, hosts := int64(math.MaxInt64), int64(0)
+// satisfy returns the number of pods that fit if they satisfy a constraint. For a constraint by host, it lowers the numbers of pods of
+// each node.
+//
+// Every order in which pods are scheduled ends when the domain with the fewest pods is full: a domain then has at most maxSkew pods
+// more than the domain with the least capacity. The least capacity counts as 0 if pods are crowded or domains are unknown.
+func (t *Template) satisfy(s *Summary, constraint int, counts []int64, crowded bool) (total int64) {
+	c := &t.spread[constraint]
+	byHost := c.TopologyKey == v1.LabelHostname
+	type capacity struct {
+		value         string
+		domains, pods int64 // pods in each domain
+	}
+	var all []capacity
+	domains := int64(0)
 	for i := range s.classes {
-		groups := counts[s.classes[i].from:s.classes[i].to]
-		if nodes := parseClass(s.classes[i].Value()); !slices.Contains(nodes.VariousLabels, c.key) {
-			clear(groups) // nodes without the label take no pods
-			continue
-		}
-		if !t.isDomain(s.classes[i].class, c) {
-			continue
-		}
-		for j, n := range groups {
-			least, hosts = min(least, n), hosts+s.nodes[s.classes[i].from+j]
-		}
-	}
-	if crowded || hosts < c.minDomains || hosts == 0 {
-		least = 0
-	}
-	for i := range counts {
-		counts[i] = min(counts[i], least+c.maxSkew)
-	}
-}
-
-// spreadOverDomains returns the number of pods that fit if they are spread over the values of a label. Nodes whose value is unknown
-// take no pods, and may be domains without capacity.
-func (t *Template) spreadOverDomains(s *Summary, counts []int64, c *spread, crowded bool) (total int64) {
-	var domains []domain
-	for i := range s.classes {
-		if !t.isDomain(s.classes[i].class, c) {
-			continue
-		}
-		nodes := parseClass(s.classes[i].Value())
-		if slices.Contains(nodes.VariousLabels, c.key) {
-			crowded = true
-			continue
-		}
-		value, has := nodes.Labels[c.key]
-		if !has {
-			continue
-		}
-		at := slices.IndexFunc(domains, func(d domain) bool { return d.value == value })
-		if at < 0 {
-			at, domains = len(domains), append(domains, domain{value: value})
-		}
-		for j := s.classes[i].from; j < s.classes[i].to; j++ {
-			domains[at].pods += counts[j] * s.nodes[j]
+		nodes, groups := s.classes[i].of(s.nodes), s.classes[i].of(counts)
+		d := t.match(s.classes[i].class).domains[constraint]
+		switch {
+		case d.isNone || byHost != d.isUnknown: // each host is a domain
+			crowded = crowded || d.isUnknown
+			clear(groups) // such nodes take no pods
+		case byHost:
+			for j, n := range groups {
+				all, domains = append(all, capacity{"", nodes[j], n}), domains+nodes[j]
+			}
+		default:
+			at := slices.IndexFunc(all, func(other capacity) bool { return other.value == d.value })
+			if at < 0 {
+				at, all, domains = len(all), append(all, capacity{d.value, 1, 0}), domains+1
+			}
+			for j, n := range groups {
+				all[at].pods += n * nodes[j]
+			}
 		}
 	}
 	least := int64(math.MaxInt64)
-	for _, d := range domains {
+	for _, d := range all {
 		least = min(least, d.pods)
 	}
-	if crowded || int64(len(domains)) < c.minDomains {
+	if crowded || domains < int64(ptr.Deref(c.MinDomains, 1)) {
 		least = 0
 	}
-	for _, d := range domains {
-		total += min(d.pods, resources.Add(least, c.maxSkew))
+	most := resources.Add(least, int64(max(c.MaxSkew, 1)))
+	for _, d := range all {
+		total += d.domains * min(d.pods, most)
+	}
+	for i := range counts {
+		if byHost {
+			counts[i] = min(counts[i], most)
+		}
 	}
 	return total
 }

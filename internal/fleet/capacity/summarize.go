@@ -60,14 +60,14 @@ type summarizer struct {
 	names []resources.Resource
 	// used, held and bound are the sums over all pods of a node, over placeholders, and over pods of DaemonSets.
 	used, held, bound map[string]*vector
-	ports             map[hostPort]map[string]bool // names of nodes by port
+	ports             map[v1alpha1.HostPort]map[string]bool // names of nodes by port
 	recent            map[types.NamespacedName]int32
 }
 
 func newSummarizer(in *Input) *summarizer {
 	s := &summarizer{
 		nodes: slices.Clone(in.Nodes), used: map[string]*vector{}, held: map[string]*vector{}, bound: map[string]*vector{},
-		ports: map[hostPort]map[string]bool{}, recent: map[types.NamespacedName]int32{},
+		ports: map[v1alpha1.HostPort]map[string]bool{}, recent: map[types.NamespacedName]int32{},
 	}
 	slices.SortFunc(s.nodes, func(a, b *Node) int { return strings.Compare(a.Name, b.Name) })
 	extended := map[v1.ResourceName]bool{}
@@ -276,8 +276,9 @@ func (s *summarizer) listOf(amounts []int64) v1.ResourceList {
 
 // hostPorts returns the host ports in use. Above the maximum, one entry of port 0 has the number of nodes of the cluster.
 func (s *summarizer) hostPorts() (out []v1alpha1.HostPort) {
-	for _, port := range slices.SortedFunc(maps.Keys(s.ports), hostPort.compare) {
-		out = append(out, v1alpha1.HostPort{Port: port.port, Protocol: port.protocol, Nodes: int32(len(s.ports[port]))})
+	for _, port := range slices.SortedFunc(maps.Keys(s.ports), comparePorts) {
+		port.Nodes = int32(len(s.ports[port]))
+		out = append(out, port)
 	}
 	if len(out) > v1alpha1.MaxHostPorts {
 		return []v1alpha1.HostPort{{Port: 0, Protocol: v1.ProtocolTCP, Nodes: int32(len(s.nodes))}}

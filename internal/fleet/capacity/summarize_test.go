@@ -46,8 +46,8 @@ func TestSummarize(t *testing.T) {
 	want := []string{
 		"2 in a[]: 3 CPU, 7Gi, 109 pods, slack 0",           // a2, a3: 4 - 1 CPU
 		"1 in a[]: 3500m CPU, 7680Mi, 109 pods, slack 500m", // a1: the placeholder holds 0.5 CPU
-		"1 in b[]: 0 CPU, 0, 0 pods, slack 0",               // cordoned
-		"1 in b[{gpu  NoSchedule}]: 8 CPU, 8Gi, 110 pods, slack 0",
+		"1 in b[{gpu  NoSchedule <nil>}]: 8 CPU, 8Gi, 110 pods, slack 0",
+		"1 in b[]: 0 CPU, 0, 0 pods, slack 0", // cordoned
 	}
 	if diff := cmp.Diff(want, groups); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)

@@ -1,20 +1,21 @@
 package capacity
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
-	"unique"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
+
+// amounts are the amounts of each group by resource.
+type amounts map[v1.ResourceName][]int64
 
 // Summary is a ClusterCapacity in arrays by group. It does not change.
 type Summary struct {
@@ -24,24 +25,22 @@ type Summary struct {
 	// Nodes is the number of nodes of the cluster.
 	Nodes int64
 
-	// classes have consecutive groups.
+	// classes have consecutive groups, and nodes is the number of nodes of each group.
 	classes []classGroups
 	nodes   []int64
-	// free and total are the free amounts by resource and group, without and with the slack that placeholder pods hold.
-	free, total map[v1.ResourceName][]int64
-	hostPorts   map[hostPort]int64
-	pools       [][]shape
-	quotas      map[string]vector
-	recent      map[types.NamespacedName]int32
+	// free and total are the amounts without and with the slack that placeholder pods hold, of the groups and then of the shapes of
+	// pools. They are the same if hasSlack is not set.
+	free, total amounts
+	hasSlack    bool
+	// pools are the shapes of the nodes of each pool, in the order of boot times.
+	pools     [][]shape
+	hostPorts []v1alpha1.HostPort
+	quotas    map[string]v1.ResourceList
+	recent    map[types.NamespacedName]int32
 }
 
 // Recent returns the number of recent pods of a workload, 0 if it is not in the summary.
-func (s *Summary) Recent(workload types.NamespacedName) int32 {
-	if workload.Name == "" {
-		return 0
-	}
-	return s.recent[workload]
-}
+func (s *Summary) Recent(workload types.NamespacedName) int32 { return s.recent[workload] }
 
 // classGroups are the groups of a class, from and up to an index.
 type classGroups struct {
@@ -50,15 +49,18 @@ type classGroups struct {
 	from, to int
 }
 
+// of returns the part of a list by group that belongs to the class.
+func (c *classGroups) of(byGroup []int64) []int64 { return byGroup[c.from:c.to] }
+
 // shape is a shape of nodes that an autoscaler can add.
 type shape struct {
-	class
+	classGroups // has the index of the amounts
 
 	pool string
-	free vector
-	// nodes is the maximum number of nodes, boot the time in seconds until a node takes pods, and price the price of a node for
-	// an hour in millionths; boot and price are negative if they are unknown.
-	nodes, boot, price int64
+	// nodes is the maximum number of nodes.
+	nodes int64
+	// boot is the time in seconds until a node takes pods, and price the price of a node for an hour in millionths.
+	boot, price int64
 }
 
 // Bounds of credible amounts.
@@ -70,31 +72,54 @@ const (
 
 // NewSummary converts the status of a ClusterCapacity. It returns an error if the status is not valid.
 func NewSummary(status *v1alpha1.ClusterCapacityStatus) (*Summary, error) {
-	if err := checkSizes(status); err != nil {
+	if err := check(status); err != nil {
 		return nil, err
 	}
 	s := &Summary{
-		Cluster: status.Cluster, ObservedAt: status.ObservedAt.Unix(), Nodes: int64(status.Nodes),
-		free: map[v1.ResourceName][]int64{}, hostPorts: map[hostPort]int64{}, quotas: map[string]vector{},
-		recent: map[types.NamespacedName]int32{},
+		Cluster: status.Cluster, ObservedAt: status.ObservedAt.Unix(), Nodes: int64(status.Nodes), free: amounts{}, total: amounts{},
+		hostPorts: status.HostPorts, quotas: map[string]v1.ResourceList{}, recent: map[types.NamespacedName]int32{},
 	}
 	classes := make([]class, len(status.Classes))
 	for i := range status.Classes {
-		slices.Sort(status.Classes[i].VariousLabels)
-		status.Classes[i].Taints = sortedTaints(status.Classes[i].Taints)
-		classes[i] = unique.Make(keyOf(&status.Classes[i]))
+		classes[i] = classOf(&status.Classes[i])
 	}
-	if err := s.addGroups(status.Groups, classes); err != nil {
-		return nil, err
+	count := len(status.Groups) + len(status.ScaleUp)
+	for i, g := range slices.SortedStableFunc(slices.Values(status.Groups), func(a, b v1alpha1.NodeGroup) int {
+		return cmp.Compare(a.Class, b.Class)
+	}) {
+		c := classes[g.Class]
+		if n := len(s.classes); n == 0 || s.classes[n-1].class != c {
+			s.classes = append(s.classes, classGroups{class: c, from: i})
+		}
+		s.classes[len(s.classes)-1].to = i + 1
+		s.nodes = append(s.nodes, int64(g.Nodes))
+		s.free.add(g.Free, i, count)
+		s.total.add(g.Free, i, count)
+		s.total.add(g.Slack, i, count)
+		s.hasSlack = s.hasSlack || len(g.Slack) > 0
 	}
-	if err := s.addPools(status.ScaleUp, classes); err != nil {
-		return nil, err
+	if !s.hasSlack {
+		s.total = s.free
 	}
-	for _, p := range status.HostPorts {
-		s.hostPorts[hostPort{p.Port, p.Protocol}] = int64(max(p.Nodes, 0))
+	for i, up := range status.ScaleUp {
+		at := len(status.Groups) + i
+		s.free.add(up.Free, at, count)
+		next := shape{classGroups{classes[up.Class], at, at + 1}, up.Pool, int64(up.MaxNodes), never, never}
+		if up.BootSeconds != nil && *up.BootSeconds >= 0 {
+			next.boot = int64(*up.BootSeconds)
+		}
+		if price, err := strconv.ParseFloat(up.PricePerHour, 64); err == nil {
+			next.price = int64(math.Round(price * 1e6))
+		}
+		pool := slices.IndexFunc(s.pools, func(p []shape) bool { return p[0].pool == up.Pool })
+		if pool < 0 {
+			pool, s.pools = len(s.pools), append(s.pools, nil)
+		}
+		s.pools[pool] = append(s.pools[pool], next)
 	}
+	slices.SortStableFunc(s.pools, func(a, b []shape) int { return cmp.Compare(a[0].boot, b[0].boot) })
 	for _, q := range status.Quotas {
-		s.quotas[q.Namespace] = quotaVector(q.Left)
+		s.quotas[q.Namespace] = q.Left
 	}
 	for _, r := range status.Recent {
 		s.recent[types.NamespacedName{Namespace: r.Namespace, Name: r.Name}] = r.Pods
@@ -102,8 +127,27 @@ func NewSummary(status *v1alpha1.ClusterCapacityStatus) (*Summary, error) {
 	return s, nil
 }
 
-// checkSizes returns an error if a list is too long or the time is missing. Texts of labels must not contain separators.
-func checkSizes(status *v1alpha1.ClusterCapacityStatus) error {
+// add adds a list to the amounts at an index of a number of groups.
+func (a amounts) add(list v1.ResourceList, at, count int) {
+	for name, quantity := range list {
+		if a[name] == nil {
+			a[name] = make([]int64, count)
+		}
+		a[name][at] = min(a[name][at]+min(resources.NewResource(name).Amount(quantity), maxAmount), maxAmount)
+	}
+}
+
+// of returns the amounts of a resource of the groups of a class.
+func (a amounts) of(name v1.ResourceName, c *classGroups) []int64 {
+	column := a[name]
+	if column == nil {
+		return nil
+	}
+	return c.of(column)
+}
+
+// check returns an error if a list is too long, or a time, an index or a number is missing or out of range.
+func check(status *v1alpha1.ClusterCapacityStatus) error {
 	if status.ObservedAt.IsZero() {
 		return fmt.Errorf("status.observedAt: required")
 	}
@@ -122,136 +166,28 @@ func checkSizes(status *v1alpha1.ClusterCapacityStatus) error {
 			return fmt.Errorf("status.%s: found %d, at most %d are allowed", list.name, list.found, list.max)
 		}
 	}
-	for i := range status.Classes {
-		if key := keyOf(&status.Classes[i]); strings.Count(key, listEnd) != 2 ||
-			strings.Count(
-				key,
-				partEnd,
-			) != 2*len(
-				status.Classes[i].Labels,
-			)+len(
-				status.Classes[i].VariousLabels,
-			)+3*len(
-				status.Classes[i].Taints,
-			) {
-			return fmt.Errorf("status.classes[%d]: labels and taints must not contain control characters", i)
+	checkNodes := func(field string, class int32, name string, nodes int32) error {
+		switch {
+		case class < 0 || int(class) >= len(status.Classes):
+			return fmt.Errorf("%s.class: found %d: must be the index of one of %d classes", field, class, len(status.Classes))
+		case nodes < 1 || nodes > maxNodes:
+			return fmt.Errorf("%s.%s: found %d: must be in [1, %d]", field, name, nodes, maxNodes)
 		}
+		return nil
 	}
-	return nil
-}
-
-// classAt returns a class by index.
-func classAt(classes []class, i int32, field string) (class, error) {
-	if i < 0 || int(i) >= len(classes) {
-		return class{}, fmt.Errorf("%s: found %d: must be the index of one of %d classes", field, i, len(classes))
-	}
-	return classes[i], nil
-}
-
-// groupAmount returns a credible amount of a group. The number of pods, which each pod needs, bounds the sums over nodes and groups.
-func groupAmount(name v1.ResourceName, quantity resource.Quantity) int64 {
-	r := resources.NewResource(name)
-	if r.Index() == resources.Pods {
-		return min(r.Amount(quantity), MaxReplicas)
-	}
-	return min(r.Amount(quantity), maxAmount)
-}
-
-// addGroups adds the groups, in the order of their classes.
-func (s *Summary) addGroups(groups []v1alpha1.NodeGroup, classes []class) error {
-	ordered := slices.Clone(groups)
-	slices.SortStableFunc(ordered, func(a, b v1alpha1.NodeGroup) int { return int(a.Class) - int(b.Class) })
-	slack := map[v1.ResourceName][]int64{}
-	column := func(columns map[v1.ResourceName][]int64, name v1.ResourceName) []int64 {
-		if columns[name] == nil {
-			columns[name] = make([]int64, len(ordered))
-		}
-		return columns[name]
-	}
-	for i := range ordered {
-		g := &ordered[i]
-		c, err := classAt(classes, g.Class, fmt.Sprintf("status.groups[%d].class", i))
-		if err != nil {
+	for i, g := range status.Groups {
+		if err := checkNodes(fmt.Sprintf("status.groups[%d]", i), g.Class, "nodes", g.Nodes); err != nil {
 			return err
 		}
-		if g.Nodes < 1 || g.Nodes > maxNodes {
-			return fmt.Errorf("status.groups[%d].nodes: found %d: must be in [1, %d]", i, g.Nodes, maxNodes)
-		}
-		if n := len(s.classes); n == 0 || s.classes[n-1].class != c {
-			s.classes = append(s.classes, classGroups{class: c, from: i})
-		}
-		s.classes[len(s.classes)-1].to = i + 1
-		s.nodes = append(s.nodes, int64(g.Nodes))
-		for name, quantity := range g.Free {
-			column(s.free, name)[i] = groupAmount(name, quantity)
-		}
-		for name, quantity := range g.Slack {
-			column(slack, name)[i] = groupAmount(name, quantity)
-		}
 	}
-	s.total = s.free
-	if len(slack) > 0 {
-		s.total = map[v1.ResourceName][]int64{}
-		for name := range s.free {
-			copy(column(s.total, name), s.free[name])
-		}
-		for name := range slack {
-			for i, amount := range slack[name] {
-				column(s.total, name)[i] += amount
-			}
-		}
-	}
-	return nil
-}
-
-// addPools adds the shapes that autoscalers can add, by pool.
-func (s *Summary) addPools(list []v1alpha1.ScaleUp, classes []class) error {
-	for i := range list {
-		up := &list[i]
-		field := fmt.Sprintf("status.scaleUp[%d]", i)
-		c, err := classAt(classes, up.Class, field+".class")
-		if err != nil {
+	for i := range status.ScaleUp {
+		up, field := &status.ScaleUp[i], fmt.Sprintf("status.scaleUp[%d]", i)
+		if err := checkNodes(field, up.Class, "maxNodes", up.MaxNodes); err != nil {
 			return err
 		}
-		if up.MaxNodes < 1 || up.MaxNodes > maxNodes {
-			return fmt.Errorf("%s.maxNodes: found %d: must be in [1, %d]", field, up.MaxNodes, maxNodes)
-		}
-		next := shape{class: c, pool: up.Pool, free: vectorOf(up.Free), nodes: int64(up.MaxNodes), boot: -1, price: -1}
-		if up.BootSeconds != nil && *up.BootSeconds >= 0 {
-			next.boot = int64(*up.BootSeconds)
-		}
-		if up.PricePerHour != "" {
-			price, err := strconv.ParseFloat(up.PricePerHour, 64)
-			if err != nil || !(price >= 0 && price <= 1e6) {
-				return fmt.Errorf("%s.pricePerHour: found %q: must be a decimal number in [0, 1000000]", field, up.PricePerHour)
-			}
-			next.price = int64(math.Round(price * 1e6))
-		}
-		n := slices.IndexFunc(s.pools, func(p []shape) bool { return p[0].pool == up.Pool })
-		if n < 0 {
-			s.pools = append(s.pools, []shape{next})
-		} else {
-			s.pools[n] = append(s.pools[n], next)
+		if price, err := strconv.ParseFloat(up.PricePerHour, 64); up.PricePerHour != "" && (err != nil || !(price >= 0 && price <= 1e6)) {
+			return fmt.Errorf("%s.pricePerHour: found %q: must be a decimal number in [0, 1000000]", field, up.PricePerHour)
 		}
 	}
 	return nil
-}
-
-// quotaVector converts the amounts that a quota leaves. A missing amount has no limit, in contrast to an amount of 0.
-func quotaVector(left v1.ResourceList) vector {
-	out := vectorOf(left)
-	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage, v1.ResourcePods} {
-		if _, limited := left[name]; !limited {
-			out.Amounts[resources.NewResource(name).Index()] = math.MaxInt64
-		}
-	}
-	for name := range left {
-		if resources.NewResource(name).Index() == resources.Extended {
-			if out.extended == nil {
-				out.extended = map[v1.ResourceName]int64{}
-			}
-			out.extended[name] += 0 // an amount of 0 is a limit
-		}
-	}
-	return out
 }

@@ -4,13 +4,15 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
@@ -22,19 +24,20 @@ type Template struct {
 	// Workload is the namespace and the name of the workload in the clusters. The name is empty if it is unknown.
 	Workload types.NamespacedName
 
-	requests    []request
-	selector    map[string]string
-	terms       []v1.NodeSelectorTerm // nil for all nodes
+	requests []request
+	// terms are the node selector and the required node affinity, nil for all nodes.
+	terms       []v1.NodeSelectorTerm
 	tolerations []v1.Toleration
-	hostPorts   []hostPort
+	hostPorts   []v1alpha1.HostPort
 	// alone is set if a node can have one pod of the template at most.
-	alone  bool
-	spread []spread
+	alone bool
+	// spread are the topology spread constraints that pods must satisfy.
+	spread []v1.TopologySpreadConstraint
 	// unsupported is why no summary can answer for the template, "" if summaries can.
 	unsupported string
 
 	// matched are the results of match by class, and counts is the buffer of a fit.
-	matched map[class]matching
+	matched map[class]match
 	counts  []int64
 }
 
@@ -43,16 +46,6 @@ type request struct {
 	resources.Resource
 
 	amount int64
-	// inverse is 1/amount, with a relative excess of more than the errors of a product.
-	inverse float64
-}
-
-// spread is a topology spread constraint that pods must satisfy.
-type spread struct {
-	key                 string
-	maxSkew, minDomains int64
-	// honorsAffinity and honorsTaints are the policies of the constraint: which nodes count as domains.
-	honorsAffinity, honorsTaints bool
 }
 
 // NewTemplate returns the template of a pod with the given workload. Its metadata matters for the selectors of the template itself.
@@ -61,20 +54,13 @@ func NewTemplate(workload types.NamespacedName, pod *v1.PodTemplateSpec) (*Templ
 		return nil, errors.New("spec.containers: required: the template must be a pod template")
 	}
 	t := &Template{
-		Workload: workload, selector: pod.Spec.NodeSelector, tolerations: pod.Spec.Tolerations, hostPorts: hostPortsOf(&pod.Spec),
-		matched: map[class]matching{},
+		Workload: workload, terms: termsOf(&pod.Spec), tolerations: pod.Spec.Tolerations, hostPorts: hostPortsOf(&pod.Spec),
+		matched: map[class]match{},
 	}
 	t.setRequests(&pod.Spec)
 	t.alone = len(t.hostPorts) > 0
-	if affinity := pod.Spec.Affinity; affinity != nil {
-		if affinity.NodeAffinity != nil && affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-			t.terms = append(
-				[]v1.NodeSelectorTerm{},
-				affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms...)
-		}
-		if err := t.setPodAffinity(affinity, pod.Labels); err != nil {
-			return nil, err
-		}
+	if err := t.setPodAffinity(pod); err != nil {
+		return nil, err
 	}
 	if len(pod.Spec.ResourceClaims) > 0 {
 		t.unsupported = "it has resource claims, and summaries have no devices"
@@ -85,40 +71,57 @@ func NewTemplate(workload types.NamespacedName, pod *v1.PodTemplateSpec) (*Templ
 	return t, t.setSpread(pod)
 }
 
+// termsOf returns the required node affinity of a pod, with the node selector in each term.
+func termsOf(spec *v1.PodSpec) (terms []v1.NodeSelectorTerm) {
+	var selector []v1.NodeSelectorRequirement
+	for key, value := range spec.NodeSelector {
+		selector = append(selector, v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: []string{value}})
+	}
+	if a := spec.Affinity; a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		if selector == nil {
+			return nil
+		}
+		return []v1.NodeSelectorTerm{{MatchExpressions: selector}}
+	}
+	terms = []v1.NodeSelectorTerm{}
+	for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		if len(term.MatchExpressions)+len(term.MatchFields) > 0 { // other terms match no node
+			term.MatchExpressions = slices.Concat(selector, term.MatchExpressions)
+			terms = append(terms, term)
+		}
+	}
+	return terms
+}
+
 // setRequests sets the requests. As in the API server, a limit without a request is also the request.
 func (t *Template) setRequests(spec *v1.PodSpec) {
 	pod := v1.Pod{Spec: *spec.DeepCopy()}
 	for _, containers := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
-			r := &containers[i].Resources
-			for name, limit := range r.Limits {
-				if _, given := r.Requests[name]; !given {
-					if r.Requests == nil {
-						r.Requests = v1.ResourceList{}
-					}
-					r.Requests[name] = limit
-				}
-			}
+			requests, r := v1.ResourceList{}, &containers[i].Resources
+			maps.Copy(requests, r.Limits)
+			maps.Copy(requests, r.Requests)
+			r.Requests = requests
 		}
 	}
+	t.requests = []request{{resources.NewResource(v1.ResourcePods), 1}}
 	for name, quantity := range resources.Requests(&pod) {
 		if r := resources.NewResource(name); r.Amount(quantity) > 0 {
-			t.requests = append(t.requests, newRequest(r, r.Amount(quantity)))
+			t.requests = append(t.requests, request{r, r.Amount(quantity)})
 		}
 	}
-	t.requests = append(t.requests, newRequest(resources.NewResource(v1.ResourcePods), 1))
 	slices.SortFunc(t.requests, func(a, b request) int {
 		return cmp.Or(cmp.Compare(a.Index(), b.Index()), cmp.Compare(a.Name(), b.Name()))
 	})
 }
 
-func newRequest(r resources.Resource, amount int64) request {
-	return request{Resource: r, amount: amount, inverse: (1 + 0x1p-50) / float64(amount)}
-}
-
 // setPodAffinity sets alone if pods of the template exclude each other from a node. Summaries have no pods: other required terms
 // cannot be answered.
-func (t *Template) setPodAffinity(affinity *v1.Affinity, own map[string]string) error {
+func (t *Template) setPodAffinity(pod *v1.PodTemplateSpec) error {
+	affinity := pod.Spec.Affinity
+	if affinity == nil {
+		return nil
+	}
 	if affinity.PodAffinity != nil && len(affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
 		t.unsupported = "it requires pod affinity, and summaries have no pods"
 	}
@@ -130,7 +133,7 @@ func (t *Template) setPodAffinity(affinity *v1.Affinity, own map[string]string) 
 		if err != nil {
 			return fmt.Errorf("spec.affinity.podAntiAffinity[%d].labelSelector: %w", i, err)
 		}
-		if !selector.Matches(labels.Set(own)) || term.TopologyKey != v1.LabelHostname {
+		if !selector.Matches(labels.Set(pod.Labels)) || term.TopologyKey != v1.LabelHostname {
 			t.unsupported = "it requires anti-affinity to other pods or by " + term.TopologyKey + ", and summaries have no pods"
 		}
 		t.alone = true
@@ -140,8 +143,7 @@ func (t *Template) setPodAffinity(affinity *v1.Affinity, own map[string]string) 
 
 // setSpread sets the constraints that must be satisfied and that pods of the template can violate.
 func (t *Template) setSpread(pod *v1.PodTemplateSpec) error {
-	for i := range pod.Spec.TopologySpreadConstraints {
-		c := &pod.Spec.TopologySpreadConstraints[i]
+	for i, c := range pod.Spec.TopologySpreadConstraints {
 		if c.WhenUnsatisfiable == v1.ScheduleAnyway {
 			continue
 		}
@@ -149,144 +151,80 @@ func (t *Template) setSpread(pod *v1.PodTemplateSpec) error {
 		if err != nil {
 			return fmt.Errorf("spec.topologySpreadConstraints[%d].labelSelector: %w", i, err)
 		}
-		next := spread{
-			key: c.TopologyKey, maxSkew: int64(max(c.MaxSkew, 1)), minDomains: 1,
-			honorsAffinity: c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == v1.NodeInclusionPolicyHonor,
-			honorsTaints:   c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == v1.NodeInclusionPolicyHonor,
-		}
-		if c.MinDomains != nil {
-			next.minDomains = int64(*c.MinDomains)
-		}
 		if !selector.Matches(labels.Set(pod.Labels)) {
 			t.unsupported = "it spreads from other pods, and summaries have no pods"
 		}
-		t.spread = append(t.spread, next)
+		t.spread = append(t.spread, c)
 	}
 	return nil
 }
 
-// matching is how the nodes of a class match a template.
-type matching uint8
+// match is how the nodes of a class match a template.
+type match struct {
+	// selected is set if the terms of the template match all nodes of the class, and tolerated if it tolerates all taints.
+	selected, tolerated bool
+	// domains are the domains of the nodes by spread constraint.
+	domains []domain
+}
 
-const (
-	// selected means that the selector and the affinity of the template match, maySelect that they match if labels that differ
-	// between the nodes of the class have certain values.
-	selected matching = 1 << iota
-	maySelect
-	// tolerated means that the template tolerates all taints.
-	tolerated
-	feasible = selected | tolerated
-)
-
-// match returns how a class matches the template.
-func (t *Template) match(c class) matching {
-	if m, known := t.matched[c]; known {
-		return m
-	}
-	if len(t.matched) >= maxMatched {
-		clear(t.matched)
-	}
-	nodes := parseClass(c.Value())
-	m := t.matchAffinity(&nodes)
-	if t.intolerable(&nodes) == nil {
-		m |= tolerated
-	}
-	t.matched[c] = m
-	return m
+// domain is a domain of a spread constraint.
+type domain struct {
+	value string
+	// isNone is set for nodes that are in no domain, isUnknown for nodes that are in several or unknown domains.
+	isNone, isUnknown bool
 }
 
 // maxMatched is the number of classes whose results a template keeps.
 const maxMatched = 100_000
 
-// intolerable returns a taint that the template does not tolerate, nil if there is none.
-func (t *Template) intolerable(c *v1alpha1.NodeClass) *v1alpha1.Taint {
-	for i := range c.Taints {
-		taint := v1.Taint{Key: c.Taints[i].Key, Value: c.Taints[i].Value, Effect: c.Taints[i].Effect}
-		if !slices.ContainsFunc(t.tolerations, func(tol v1.Toleration) bool { return tol.ToleratesTaint(klog.Logger{}, &taint, false) }) {
-			return &c.Taints[i]
-		}
+// match returns how a class matches the template.
+func (t *Template) match(c class) match {
+	m, known := t.matched[c]
+	if known {
+		return m
 	}
-	return nil
+	if len(t.matched) >= maxMatched {
+		clear(t.matched)
+	}
+	nodes := parseClass(c)
+	selected, maySelect := t.selects(&nodes)
+	_, intolerable := t.intolerable(&nodes)
+	m = match{selected: selected, tolerated: !intolerable}
+	for i := range t.spread {
+		constraint := &t.spread[i]
+		value, has := nodes.Labels[constraint.TopologyKey]
+		isUnknown := slices.Contains(nodes.VariousLabels, constraint.TopologyKey)
+		honorsTaints := constraint.NodeTaintsPolicy != nil && *constraint.NodeTaintsPolicy == v1.NodeInclusionPolicyHonor
+		honorsAffinity := constraint.NodeAffinityPolicy == nil || *constraint.NodeAffinityPolicy == v1.NodeInclusionPolicyHonor
+		isNone := !has && !isUnknown || honorsTaints && intolerable || honorsAffinity && !maySelect
+		m.domains = append(m.domains, domain{value, isNone, isUnknown && !isNone})
+	}
+	t.matched[c] = m
+	return m
 }
 
-// matchAffinity returns selected, maySelect or neither.
-func (t *Template) matchAffinity(c *v1alpha1.NodeClass) matching {
-	bySelector := selected
-	for key, value := range t.selector {
-		bySelector = both(bySelector, requirement(c, v1.NodeSelectorRequirement{
-			Key: key, Operator: v1.NodeSelectorOpIn, Values: []string{value},
-		}))
-	}
+// intolerable returns a taint that the template does not tolerate, and whether there is one.
+func (t *Template) intolerable(c *v1alpha1.NodeClass) (v1.Taint, bool) {
+	return corev1helpers.FindMatchingUntoleratedTaint(klog.Logger{}, c.Taints, t.tolerations, nil, false)
+}
+
+// selects reports whether the terms match all nodes of a class, and whether they match some nodes if labels that differ between them
+// have certain values.
+func (t *Template) selects(c *v1alpha1.NodeClass) (all, some bool) {
 	if t.terms == nil {
-		return bySelector
+		return true, true
 	}
-	var byTerms matching
-	for i := range t.terms {
-		term := &t.terms[i]
-		if len(term.MatchExpressions)+len(term.MatchFields) == 0 {
-			continue // matches no node
+	isVarious := func(r v1.NodeSelectorRequirement) bool { return slices.Contains(c.VariousLabels, r.Key) }
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: c.Labels}}
+	for _, term := range t.terms {
+		known := slices.DeleteFunc(slices.Clone(term.MatchExpressions), isVarious)
+		matches := len(known) == 0
+		if !matches {
+			selector := v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: known}}}
+			matches, _ = nodeaffinity.NewLazyErrorNodeSelector(&selector).Match(node) // invalid terms match no node
 		}
-		m := selected
-		if len(term.MatchFields) > 0 { // names of nodes
-			m = maySelect
-		}
-		for _, e := range term.MatchExpressions {
-			m = both(m, requirement(c, e))
-		}
-		if m == selected || byTerms == 0 {
-			byTerms = m
-		}
+		some = some || matches
+		all = all || matches && len(known) == len(term.MatchExpressions) && len(term.MatchFields) == 0 // no names of nodes
 	}
-	return both(bySelector, byTerms)
-}
-
-// both returns the result of two conditions: selected, maySelect or neither.
-func both(a, b matching) matching {
-	switch {
-	case a == 0 || b == 0:
-		return 0
-	case a == selected && b == selected:
-		return selected
-	}
-	return maySelect
-}
-
-// requirement returns selected, maySelect or neither for a requirement on a label.
-func requirement(c *v1alpha1.NodeClass, r v1.NodeSelectorRequirement) matching {
-	if slices.Contains(c.VariousLabels, r.Key) {
-		return maySelect
-	}
-	value, has := c.Labels[r.Key]
-	isTrue := false
-	switch r.Operator {
-	case v1.NodeSelectorOpIn:
-		isTrue = has && slices.Contains(r.Values, value)
-	case v1.NodeSelectorOpNotIn:
-		isTrue = !has || !slices.Contains(r.Values, value)
-	case v1.NodeSelectorOpExists:
-		isTrue = has
-	case v1.NodeSelectorOpDoesNotExist:
-		isTrue = !has
-	case v1.NodeSelectorOpGt:
-		isTrue = has && compareNumbers(value, r.Values) > 0
-	case v1.NodeSelectorOpLt:
-		isTrue = has && compareNumbers(value, r.Values) < 0
-	}
-	if isTrue {
-		return selected
-	}
-	return 0
-}
-
-// compareNumbers compares a label with the only value of a requirement, 0 if one of them is not an integer.
-func compareNumbers(label string, values []string) int {
-	if len(values) != 1 {
-		return 0
-	}
-	a, errA := strconv.ParseInt(label, 10, 64)
-	b, errB := strconv.ParseInt(values[0], 10, 64)
-	if errA != nil || errB != nil {
-		return 0
-	}
-	return cmp.Compare(a, b)
+	return all, some
 }
