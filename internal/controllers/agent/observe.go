@@ -19,7 +19,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/risk"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
 // CacheOptions returns the options of the cache of the member cluster: it has pods that have a node
@@ -41,34 +40,23 @@ func CacheOptions() cache.Options {
 // observedNode is the data of a node that the agent uses.
 type observedNode struct {
 	metav1.ObjectMeta
-	forCapacity capacity.Node
-	// accepts reports whether the node accepts a pod without tolerations. Other nodes do not count in
-	// scores.
-	accepts               bool
-	cordoned              bool
-	capacity, allocatable v1.ResourceList
+	node     capacity.Node
+	cordoned bool
 }
 
 // observedPod is the data of a pod that the agent uses.
 type observedPod struct {
 	metav1.ObjectMeta
-	forCapacity capacity.Pod
-	// node is the name of the pod's node, empty if the pod does not count.
-	node string
-	// amounts belong to the whole pod.
-	amounts [scored]resources.Amount
+	pod capacity.Pod
 }
 
 // observe is a cache transform that converts nodes and pods to the data that the agent uses.
 func observe(object any) (any, error) {
 	switch object := object.(type) {
 	case *v1.Node:
-		return &observedNode{
-			ObjectMeta: identity(&object.ObjectMeta), accepts: acceptsPods(object), cordoned: object.Spec.Unschedulable,
-			capacity: object.Status.Capacity, allocatable: object.Status.Allocatable, forCapacity: capacity.NewNode(object),
-		}, nil
+		return &observedNode{identity(&object.ObjectMeta), capacity.NewNode(object), object.Spec.Unschedulable}, nil
 	case *v1.Pod:
-		return observePod(object), nil
+		return &observedPod{identity(&object.ObjectMeta), capacity.NewPod(object)}, nil
 	}
 	return object, nil // converted already
 }
@@ -76,36 +64,6 @@ func observe(object any) (any, error) {
 // identity returns the metadata that a cache needs.
 func identity(meta *metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: meta.Name, Namespace: meta.Namespace, UID: meta.UID, ResourceVersion: meta.ResourceVersion}
-}
-
-// acceptsPods reports whether a node accepts a pod without tolerations. A node without conditions,
-// for example from a manifest, counts as ready.
-func acceptsPods(node *v1.Node) bool {
-	if !resources.IsSchedulable(node) {
-		return false
-	}
-	for _, taint := range node.Spec.Taints {
-		if taint.Effect != v1.TaintEffectPreferNoSchedule {
-			return false
-		}
-	}
-	ready := resources.ReadyCondition(node)
-	return ready == nil || ready.Status == v1.ConditionTrue
-}
-
-// observePod returns the data of a pod. Finished pods and placeholders, which any other pod preempts, do not
-// count.
-func observePod(pod *v1.Pod) *observedPod {
-	out := &observedPod{ObjectMeta: identity(&pod.ObjectMeta), forCapacity: capacity.NewPod(pod)}
-	if resources.IsFinished(pod) || pod.Labels[slack.PlaceholderLabel] != "" {
-		return out
-	}
-	amounts := resources.NewPod(pod)
-	out.node = pod.Spec.NodeName
-	out.amounts = [scored]resources.Amount{
-		resources.CPU: amounts.Get(resources.CPUResource), resources.Memory: amounts.Get(resources.MemoryResource),
-	}
-	return out
 }
 
 // observer reads the nodes and pods of a cluster from the stores of its cache.
@@ -141,30 +99,39 @@ func (o *observer) sortedNodes() (nodes []*observedNode) {
 	return nodes
 }
 
+// eachPod is an iterator over the pods that occupy a node.
+func (o *observer) eachPod(yield func(*capacity.Pod) bool) {
+	for _, object := range o.pods.List() {
+		if pod, ok := object.(*observedPod); ok && pod.pod.Node != "" && !yield(&pod.pod) {
+			return
+		}
+	}
+}
+
 // podSums are the sums over the pods on one node.
 type podSums [scored]resources.Sum
 
-// podSums returns the sums over the pods by node.
+// podSums returns the sums over the pods by node, without placeholders, which any other pod preempts.
 func (o *observer) podSums() map[string]*podSums {
 	sums := map[string]*podSums{}
-	for _, object := range o.pods.List() {
-		pod, ok := object.(*observedPod)
-		if !ok || pod.node == "" {
+	for pod := range o.eachPod {
+		if pod.Placeholder {
 			continue
 		}
-		if sums[pod.node] == nil {
-			sums[pod.node] = &podSums{}
+		sum := sums[pod.Node]
+		if sum == nil {
+			sum = &podSums{}
+			sums[pod.Node] = sum
 		}
-		for r := range pod.amounts {
-			sums[pod.node][r].Add(pod.amounts[r])
-		}
+		sum[resources.CPU].Add(pod.Amounts.Get(resources.CPUResource))
+		sum[resources.Memory].Add(pod.Amounts.Get(resources.MemoryResource))
 	}
 	return sums
 }
 
 // modelsOf returns the risk model of each resource of a node.
-func modelsOf(node *observedNode, pods *podSums) (models [scored]risk.Resource) {
-	allocatable, machine := resources.CPUAndMemory(node.allocatable), resources.CPUAndMemory(node.capacity)
+func modelsOf(node *capacity.Node, pods *podSums) (models [scored]risk.Resource) {
+	allocatable, machine := resources.CPUAndMemory(node.Allocatable), resources.CPUAndMemory(node.Capacity)
 	models[resources.CPU] = risk.NewCPU(float64(allocatable[resources.CPU]), float64(machine[resources.CPU]))
 	models[resources.Memory] = risk.NewMemory(float64(allocatable[resources.Memory]), float64(machine[resources.Memory]))
 	for r := range models {
@@ -199,11 +166,11 @@ func (o *observer) state(pools []Slack, fresh *load.Snapshot) State {
 	pods := o.podSums()
 	var measured, weighted [scored]float64
 	for _, node := range o.sortedNodes() {
-		if !node.accepts {
+		if !node.node.AcceptsPods() {
 			continue
 		}
 		loads := loadOf(fresh, node.Name)
-		for r, model := range modelsOf(node, cmp.Or(pods[node.Name], &podSums{})) {
+		for r, model := range modelsOf(&node.node, cmp.Or(pods[node.Name], &podSums{})) {
 			state.Sums[r].add(model)
 			if loads[r].Valid() && model.Capacity > 0 {
 				measured[r] += model.Capacity
@@ -221,18 +188,10 @@ func (o *observer) state(pools []Slack, fresh *load.Snapshot) State {
 
 // summarize returns the summary of the cluster.
 func (o *observer) summarize(in capacity.Input) *v1alpha1.ClusterCapacityStatus {
-	for _, object := range o.nodes.List() {
-		if node, ok := object.(*observedNode); ok {
-			in.Nodes = append(in.Nodes, &node.forCapacity)
-		}
+	for _, node := range o.sortedNodes() {
+		in.Nodes = append(in.Nodes, &node.node)
 	}
-	in.Pods = func(yield func(*capacity.Pod) bool) {
-		for _, object := range o.pods.List() {
-			if pod, ok := object.(*observedPod); ok && !yield(&pod.forCapacity) {
-				return
-			}
-		}
-	}
+	in.Pods = o.eachPod
 	return capacity.Summarize(&in)
 }
 
@@ -241,9 +200,9 @@ func (o *observer) summarize(in capacity.Input) *v1alpha1.ClusterCapacityStatus 
 func (o *observer) resources() (capacity, allocatable v1.ResourceList) {
 	capacity, allocatable = v1.ResourceList{}, v1.ResourceList{}
 	for _, node := range o.sortedNodes() {
-		addTo(capacity, node.capacity)
+		addTo(capacity, node.node.Capacity)
 		if !node.cordoned {
-			addTo(allocatable, node.allocatable)
+			addTo(allocatable, node.node.Allocatable)
 		}
 	}
 	return capacity, allocatable

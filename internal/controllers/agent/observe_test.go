@@ -13,6 +13,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/slack"
@@ -51,14 +52,14 @@ func newFakeObserver(objects ...any) *observer {
 	return o
 }
 
+// memoryList returns an amount of memory.
+func memoryList(amount int64) v1.ResourceList {
+	return v1.ResourceList{v1.ResourceMemory: *resource.NewQuantity(amount, resource.BinarySI)}
+}
+
 // set adds or replaces a node or a pod, as a cache does.
 func (o *observer) set(object any) {
 	object, _ = observe(object)
-	o.add(object)
-}
-
-// add adds or replaces an observed node or pod.
-func (o *observer) add(object any) {
 	store := o.pods
 	if _, ok := object.(*observedNode); ok {
 		store = o.nodes
@@ -94,8 +95,9 @@ func TestAcceptsPods(t *testing.T) {
 		"NoExecute taint":        {taint(v1.TaintEffectNoExecute), false},
 		"PreferNoSchedule taint": {taint(v1.TaintEffectPreferNoSchedule), true},
 	} {
-		if got := acceptsPods(node("n", tc.change)); got != tc.want {
-			t.Errorf("%s: acceptsPods() = %t, want %t", name, got, tc.want)
+		converted := capacity.NewNode(node("n", tc.change))
+		if got := converted.AcceptsPods(); got != tc.want {
+			t.Errorf("%s: AcceptsPods() = %t, want %t", name, got, tc.want)
 		}
 	}
 }
@@ -115,22 +117,27 @@ func TestPods(t *testing.T) {
 		pod         *v1.Pod
 		node        string
 		cpu, memory resources.Amount
+		placeholder bool
 	}{
-		"finished":    {pod: finished},
-		"placeholder": {pod: placeholder},
+		"finished": {pod: finished},
+		"placeholder": {
+			placeholder, "n", resources.Amount{Request: 1000, Limit: 2000}, resources.Amount{Request: 4 << 30, Limit: 8 << 30}, true,
+		},
 		"running": {
-			pod("p", "n"), "n", resources.Amount{Request: 1000, Limit: 2000}, resources.Amount{Request: 4 << 30, Limit: 8 << 30},
+			pod("p", "n"), "n", resources.Amount{Request: 1000, Limit: 2000}, resources.Amount{Request: 4 << 30, Limit: 8 << 30}, false,
 		},
 		// requests: resized to 2 cores, sidecar 1, overhead 0.5; limits: the sidecar has none
 		"with a sidecar, resized": {
 			resized, "n",
 			resources.Amount{Request: 3500, Limit: 2500, Unbounded: true},
-			resources.Amount{Request: 6 << 30, Limit: 9 << 30, Unbounded: true},
+			resources.Amount{Request: 6 << 30, Limit: 9 << 30, Unbounded: true}, false,
 		},
 	} {
-		got := observePod(tc.pod)
-		if want := [scored]resources.Amount{tc.cpu, tc.memory}; got.node != tc.node || got.amounts != want || got.Name != "p" {
-			t.Errorf("%s: %+v, want %s %+v", name, got, tc.node, want)
+		object, _ := observe(tc.pod)
+		got := object.(*observedPod)
+		cpu, memory := got.pod.Amounts.Get(resources.CPUResource), got.pod.Amounts.Get(resources.MemoryResource)
+		if got.pod.Node != tc.node || cpu != tc.cpu || memory != tc.memory || got.Name != "p" || got.pod.Placeholder != tc.placeholder {
+			t.Errorf("%s: %+v, want %+v", name, got, tc)
 		}
 		if again, _ := observe(got); again != any(got) {
 			t.Errorf("%s: a converted pod is converted again", name)
@@ -148,8 +155,8 @@ func TestResources(t *testing.T) {
 		"0 0 of 4 16Gi, gpu 0":     {node("b", cordoned)},
 		"6 24Gi of 12 48Gi, gpu 0": {node("c", cordoned), node("b", nil), node("a", nil)},
 	} {
-		capacity, allocatable := newFakeObserver(nodes...).resources()
-		got := fmt.Sprintf("%s %s of %s %s, gpu %s", allocatable.Cpu(), allocatable.Memory(), capacity.Cpu(), capacity.Memory(),
+		total, allocatable := newFakeObserver(nodes...).resources()
+		got := fmt.Sprintf("%s %s of %s %s, gpu %s", allocatable.Cpu(), allocatable.Memory(), total.Cpu(), total.Memory(),
 			allocatable.Name("gpu", resource.DecimalSI))
 		if got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -180,24 +187,27 @@ func TestSumsMatchRecount(t *testing.T) {
 		var allocatable, free, limits big.Float
 		add := func(sum *big.Float, n *big.Int) { sum.Add(sum, new(big.Float).SetInt(n)) }
 		for n := range rapid.IntRange(0, 4).Draw(t, "nodes") {
-			node := &observedNode{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(n)}, accepts: rapid.Bool().Draw(t, "accepts")}
-			memory := amount.Draw(t, "allocatable")
-			node.allocatable = v1.ResourceList{v1.ResourceMemory: *resource.NewQuantity(memory, resource.BinarySI)}
-			o.add(node)
+			memory, accepts := amount.Draw(t, "allocatable"), rapid.Bool().Draw(t, "accepts")
+			o.set(node(fmt.Sprint(n), func(n *v1.Node) {
+				n.Spec.Unschedulable = !accepts
+				n.Status = v1.NodeStatus{Allocatable: memoryList(memory)}
+			}))
 			requests, limit, unbounded := new(big.Int), new(big.Int), false
 			for p := range rapid.IntRange(0, 4).Draw(t, "pods") {
 				a := resources.Amount{
-					Request: amount.Draw(t, "request"), Limit: amount.Draw(t, "limit"), Unbounded: rapid.Bool().Draw(t, "unbounded"),
+					Request: amount.Draw(t, "request"), Limit: max(amount.Draw(t, "limit"), 1), Unbounded: rapid.Bool().Draw(t, "unbounded"),
 				}
-				o.add(&observedPod{
-					ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(n, "-", p)}, node: node.Name,
-					amounts: [scored]resources.Amount{resources.Memory: a},
-				})
+				p := pod(fmt.Sprint(n, "-", p), fmt.Sprint(n))
+				p.Spec.Containers[0].Resources = v1.ResourceRequirements{Requests: memoryList(a.Request), Limits: memoryList(a.Limit)}
+				if a.Unbounded {
+					p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: "unbounded"})
+				}
+				o.set(p)
 				requests.Add(requests, big.NewInt(a.Request))
 				limit.Add(limit, big.NewInt(max(a.Limit, a.Request)))
 				unbounded = unbounded || a.Unbounded
 			}
-			if !node.accepts {
+			if !accepts {
 				continue
 			}
 			if !limit.IsInt64() {
@@ -237,12 +247,15 @@ func loadFrom(nodes map[string]load.Node) *load.Snapshot {
 func TestLoadRisk(t *testing.T) {
 	o := newFakeObserver()
 	for name, allocatable := range map[string]v1.ResourceList{"a": list("8", "8Gi"), "b": list("24", "8Gi"), "tainted": list("8", "8Gi")} {
-		o.add(&observedNode{
-			ObjectMeta: metav1.ObjectMeta{Name: name}, accepts: name != "tainted", allocatable: allocatable, capacity: allocatable,
-		})
-		o.add(&observedPod{ObjectMeta: metav1.ObjectMeta{Name: name}, node: name, amounts: [scored]resources.Amount{
-			{Request: 2000, Limit: 8000}, {Request: 4 << 30, Limit: 8 << 30},
-		}})
+		o.set(node(name, func(n *v1.Node) {
+			n.Status = v1.NodeStatus{Allocatable: allocatable, Capacity: allocatable}
+			if name == "tainted" {
+				n.Spec.Taints = []v1.Taint{{Key: "k", Effect: v1.TaintEffectNoSchedule}}
+			}
+		}))
+		p := pod(name, name)
+		p.Spec.Containers[0].Resources = v1.ResourceRequirements{Requests: list("2", "4Gi"), Limits: list("8", "8Gi")}
+		o.set(p)
 	}
 	steady := func(cpu, memory float64) load.Node {
 		return load.Node{CPU: load.Utilization{Mean: cpu}, Memory: load.Utilization{Mean: memory}, HasCPU: true, HasMemory: true}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -74,15 +74,20 @@ func TestSlack(t *testing.T) {
 func TestExample(t *testing.T) {
 	o := newFakeObserver()
 	for _, name := range []string{"a", "b"} {
-		o.add(&observedNode{ObjectMeta: metav1.ObjectMeta{Name: name}, accepts: true, allocatable: list("8", "32Gi")})
+		o.set(node(name, func(n *v1.Node) { n.Status = v1.NodeStatus{Allocatable: list("8", "32Gi")} }))
 	}
-	o.add(&observedNode{ObjectMeta: metav1.ObjectMeta{Name: "tainted"}, allocatable: list("64", "512Gi")})
-	pods := func(name, node string, cpu, memory resources.Amount) {
-		o.add(&observedPod{ObjectMeta: metav1.ObjectMeta{Name: name}, node: node, amounts: [scored]resources.Amount{cpu, memory}})
+	o.set(node("tainted", func(n *v1.Node) {
+		n.Spec.Taints = []v1.Taint{{Key: "k", Effect: v1.TaintEffectNoSchedule}}
+		n.Status = v1.NodeStatus{Allocatable: list("64", "512Gi")}
+	}))
+	pods := func(name, node string, requests, limits v1.ResourceList) {
+		p := pod(name, node)
+		p.Spec.Containers[0].Resources = v1.ResourceRequirements{Requests: requests, Limits: limits}
+		o.set(p)
 	}
-	pods("web", "a", resources.Amount{Request: 6 * cores, Limit: 12 * cores}, resources.Amount{Request: 8 * gib, Limit: 16 * gib})
-	pods("db", "b", resources.Amount{Request: 3 * cores, Limit: 4 * cores}, resources.Amount{Request: 24 * gib, Limit: 24 * gib})
-	pods("agent", "b", resources.Amount{Unbounded: true}, resources.Amount{Unbounded: true})
+	pods("web", "a", list("6", "8Gi"), list("12", "16Gi"))
+	pods("db", "b", list("3", "24Gi"), list("4", "24Gi"))
+	pods("agent", "b", nil, nil)
 	got := Scores(State{
 		Sums: o.state(nil, nil).Sums, LoadRisk: 0.2, LoadKnown: true,
 		Slack: []Slack{{Available: resources.Amounts{2 * cores, 16 * gib}, Target: resources.Amounts{4 * cores, 8 * gib}}},

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,15 +52,8 @@ func (s *sources) pools(ctx context.Context, values func(label string) []string)
 			out = append(out, karpenterPool(&list.Items[i], boot))
 		}
 	}
-	if status, err := s.client.Resource(
-		configMaps,
-	).Namespace(
-		"kube-system",
-	).Get(
-		ctx,
-		"cluster-autoscaler-status",
-		metav1.GetOptions{},
-	); err == nil {
+	status, err := s.client.Resource(configMaps).Namespace("kube-system").Get(ctx, "cluster-autoscaler-status", metav1.GetOptions{})
+	if err == nil {
 		text, _, _ := unstructured.NestedString(status.Object, "data", "status")
 		out = append(out, autoscalerPools(text, values)...)
 	}
@@ -144,6 +137,10 @@ func autoscalerPools(text string, values func(label string) []string) (out []cap
 	if len(text) > maxStatusLength || yaml.Unmarshal([]byte(text), &status) != nil {
 		return nil
 	}
+	known := map[string][]string{}
+	for _, label := range nodeGroupLabels {
+		known[label] = values(label)
+	}
 	for _, group := range status.NodeGroups {
 		left := group.Health.MaxSize - group.Health.CloudProviderTarget
 		if left <= 0 || group.ScaleUp.Status == "Backoff" {
@@ -153,7 +150,7 @@ func autoscalerPools(text string, values func(label string) []string) (out []cap
 			Name: group.Name, Source: capacity.SourceClusterAutoscaler, MaxNodes: int32(min(left, 100_000)), BootSeconds: -1,
 		}
 		for _, label := range nodeGroupLabels {
-			for _, value := range values(label) {
+			for _, value := range known[label] {
 				if len(value) > len(pool.Value) && containsWord(group.Name, value) {
 					pool.Label, pool.Value = label, value
 				}
@@ -171,30 +168,16 @@ const maxStatusLength = 1 << 20
 
 // containsWord reports whether a name contains a word that no letter or digit precedes or follows.
 func containsWord(name, word string) bool {
-	isWord := func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }
-	for from := 0; ; {
-		i := strings.Index(name[from:], word)
-		if i < 0 {
-			return false
-		}
-		before, after := []rune(name[:from+i]), []rune(name[from+i+len(word):])
-		if (len(before) == 0 || !isWord(before[len(before)-1])) && (len(after) == 0 || !isWord(after[0])) {
-			return true
-		}
-		from += i + 1
-	}
+	return regexp.MustCompile(`(^|[^\pL\pN])` + regexp.QuoteMeta(word) + `($|[^\pL\pN])`).MatchString(name)
 }
 
 // labelValues returns the values of a label of the nodes, sorted.
 func (o *observer) labelValues(label string) []string {
 	values := map[string]bool{}
-	for _, object := range o.nodes.List() {
-		if node, ok := object.(*observedNode); ok {
-			if value := node.forCapacity.Label(label); value != "" {
-				values[value] = true
-			}
-		}
+	for _, node := range o.sortedNodes() {
+		values[node.node.Labels[label]] = true
 	}
+	delete(values, "")
 	return slices.Sorted(maps.Keys(values))
 }
 

@@ -3,6 +3,7 @@ package capacity
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -182,21 +183,23 @@ func TestFitIsNotOptimistic(t *testing.T) {
 func scheduleAnywhere(s *summarizer, t *Template, rng *rand.Rand) bool {
 	for _, i := range rng.Perm(len(s.nodes)) {
 		n := s.nodes[i]
-		fits := len(n.taints) == 0
-		for _, r := range t.requests {
-			fits = fits && s.freeOf(n, r.Resource, false) >= r.amount
-		}
-		if !fits {
+		if len(n.taints) > 0 || s.fit(t, n) == 0 {
 			continue
 		}
-		p := &Pod{Node: n.Name}
-		for _, r := range t.requests {
-			p.amounts.Amounts[r.Index()] = r.amount
-		}
-		addTo(s.used, p)
+		p := NewPod(pod("", n.Name, t.requests[0].amount, t.requests[1].amount>>20))
+		s.add(&p, s.sums[n.Name], now)
 		return true
 	}
 	return false
+}
+
+// fit returns the number of pods of a template that fit a node.
+func (s *summarizer) fit(t *Template, n *Node) int64 {
+	fits, free := int64(MaxReplicas), s.free(n)
+	for _, r := range t.requests {
+		fits = min(fits, free[slices.Index(s.names, r.Resource)]/r.amount)
+	}
+	return fits
 }
 
 // TestMergedFit checks that the groups of a large cluster lose at most 10 % of what fits.
@@ -209,11 +212,7 @@ func TestMergedFit(t *testing.T) {
 			if len(n.taints) > 0 {
 				continue
 			}
-			fits := int64(MaxReplicas)
-			for _, r := range template.requests {
-				fits = min(fits, s.freeOf(n, r.Resource, false)/r.amount)
-			}
-			want += fits
+			want += s.fit(template, n)
 		}
 		got := workload(template, 1).Fit(merged, nil).Now
 		t.Logf("%v: %d of %d", size, got, want)

@@ -39,7 +39,10 @@ func node(name string, cpu, memory int64, labels map[string]string, taints ...v1
 // pod returns a running pod.
 func pod(name, node string, cpu, memory int64) *v1.Pod {
 	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, CreationTimestamp: metav1.NewTime(now.Add(-time.Hour))},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
+		Status: v1.PodStatus{Conditions: []v1.PodCondition{
+			{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-time.Hour))},
+		}},
 		Spec: v1.PodSpec{NodeName: node, Containers: []v1.Container{{
 			Name: "c", Resources: v1.ResourceRequirements{Requests: list(cpu, memory)},
 		}}},

@@ -18,63 +18,31 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
-// vector has an amount of each common resource, and the amounts of extended resources by name, nil if there are none. Amounts
-// of CPU are in millicores.
-type vector struct {
-	resources.Amounts
-
-	extended map[v1.ResourceName]int64
-}
-
-// vectorOf converts a list. Huge pages and devices are extended resources.
-func vectorOf(list v1.ResourceList) (out vector) {
-	for name, quantity := range list {
-		r := resources.NewResource(name)
-		if amount := r.Amount(quantity); r.Index() != resources.Extended {
-			out.Amounts[r.Index()] = amount
-		} else if amount > 0 {
-			if out.extended == nil {
-				out.extended = map[v1.ResourceName]int64{}
-			}
-			out.extended[name] = amount
-		}
-	}
-	return out
-}
-
-// get returns the amount of a resource.
-func (v *vector) get(r resources.Resource) int64 {
-	if r.Index() == resources.Extended {
-		return v.extended[r.Name()]
-	}
-	return v.Amounts[r.Index()]
-}
-
 // Node is the part of a node that a summary uses.
 type Node struct {
-	Name   string
-	labels map[string]string
+	Name                  string
+	Labels                map[string]string
+	Allocatable, Capacity v1.ResourceList
+
+	// taints are the taints that repel pods, sorted.
 	taints []v1.Taint
 	price  string
 	// usable is not set if the node takes no pods: it is not ready, cordoned, or being deleted.
-	usable                bool
-	allocatable, capacity vector
+	usable bool
 }
 
 // NewNode returns the part of a node.
 func NewNode(node *v1.Node) Node {
 	ready := resources.ReadyStatus(node)
 	out := Node{
-		Name: node.Name, labels: node.Labels, price: node.Annotations[v1alpha1.AnnotationPrice],
-		usable:      resources.IsSchedulable(node) && (ready == "" || ready == v1.ConditionTrue),
-		allocatable: vectorOf(node.Status.Allocatable), capacity: vectorOf(node.Status.Capacity),
+		Name: node.Name, Labels: node.Labels, Allocatable: node.Status.Allocatable, Capacity: node.Status.Capacity,
+		price: node.Annotations[v1alpha1.AnnotationPrice], usable: resources.IsSchedulable(node) && (ready == "" || ready == v1.ConditionTrue),
 	}
 	for _, t := range node.Spec.Taints {
 		if t.Key == autoscalerTaint {
@@ -84,35 +52,32 @@ func NewNode(node *v1.Node) Node {
 			out.taints = append(out.taints, v1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect})
 		}
 	}
-	out.taints = sortedTaints(out.taints)
+	slices.SortFunc(out.taints, func(a, b v1.Taint) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value), cmp.Compare(a.Effect, b.Effect))
+	})
 	return out
 }
 
-// Label returns the value of a label of the node, "" if it does not have it.
-func (n *Node) Label(key string) string { return n.labels[key] }
+// AcceptsPods reports whether the node accepts a pod without tolerations.
+func (n *Node) AcceptsPods() bool { return n.usable && len(n.taints) == 0 }
 
 // autoscalerTaint is the taint of nodes that Cluster Autoscaler removes.
 const autoscalerTaint = "ToBeDeletedByClusterAutoscaler"
 
-// sortedTaints sorts taints and removes duplicates.
-func sortedTaints(taints []v1.Taint) []v1.Taint {
-	slices.SortFunc(taints, func(a, b v1.Taint) int {
-		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value), cmp.Compare(a.Effect, b.Effect))
-	})
-	return slices.Compact(taints)
-}
-
 // Pod is the part of a pod that a summary uses.
 type Pod struct {
 	// Node is the name of the node, empty if the pod occupies none.
-	Node      string
-	amounts   vector
+	Node string
+	// Placeholder is set for pods that hold slack, which any other pod preempts.
+	Placeholder bool
+	// Amounts are the amounts of the resources, and 1 for the resource pods.
+	Amounts resources.Pod
+
 	hostPorts []v1alpha1.HostPort
-	workload  resources.WorkloadKey
-	// boundAt is the Unix time in seconds at which the pod was bound to the node.
-	boundAt int64
-	// nodeBound is set for the pods of DaemonSets and mirror pods, placeholder for pods that hold slack.
-	nodeBound, placeholder bool
+	// boundAt is the time at which the pod was bound to the node.
+	boundAt resources.Arrival
+	// nodeBound is set for the pods of DaemonSets and mirror pods.
+	nodeBound bool
 }
 
 // NewPod returns the part of a pod.
@@ -121,23 +86,11 @@ func NewPod(pod *v1.Pod) Pod {
 		return Pod{}
 	}
 	out := Pod{
-		Node: pod.Spec.NodeName, amounts: vectorOf(resources.Requests(pod)), hostPorts: hostPortsOf(&pod.Spec),
-		workload: resources.WorkloadOf(pod).Key(), boundAt: pod.CreationTimestamp.Unix(),
-		nodeBound: resources.IsNodeBound(pod), placeholder: pod.Labels[slack.PlaceholderLabel] != "",
+		Node: pod.Spec.NodeName, Placeholder: pod.Labels[slack.PlaceholderLabel] != "", Amounts: resources.NewPod(pod),
+		hostPorts: hostPortsOf(&pod.Spec), boundAt: resources.ArrivalOf(pod), nodeBound: resources.IsNodeBound(pod),
 	}
-	out.amounts.Amounts[resources.Pods] = 1
-	for _, c := range pod.Status.Conditions {
-		if c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue {
-			out.boundAt = c.LastTransitionTime.Unix()
-		}
-	}
+	out.Amounts.Extended = append(out.Amounts.Extended, resources.NamedAmount{Name: v1.ResourcePods, Amount: resources.Amount{Request: 1}})
 	return out
-}
-
-// Workload returns the namespace and the name of the workload of the pod.
-func (p *Pod) Workload() types.NamespacedName {
-	w := p.workload.Value()
-	return types.NamespacedName{Namespace: w.Namespace, Name: w.Name}
 }
 
 // hostPortsOf returns the host ports of the containers of a pod, each once. Containers on the network of the host use their ports.

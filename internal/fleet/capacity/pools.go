@@ -38,16 +38,19 @@ type Pool struct {
 }
 
 // shapesOf returns a shape for each instance type of the nodes of a pool.
-func (s *summarizer) shapesOf(pool *Pool, nodes []*Node, classOf []int) (out []v1alpha1.ScaleUp) {
+func (s *summarizer) shapesOf(pool *Pool, classes []nodeClass) (out []v1alpha1.ScaleUp) {
 	type key struct {
-		instance, price string
-		class           int
+		instance string
+		class    int
+		price    string
 	}
 	members := map[key][]*Node{}
-	for i, n := range nodes {
-		if n.labels[pool.Label] == pool.Value && n.usable {
-			k := key{n.labels[v1.LabelInstanceTypeStable], cmp.Or(pool.PricePerHour, n.price), classOf[i]}
-			members[k] = append(members[k], n)
+	for class, c := range classes {
+		for _, n := range c.nodes {
+			if n.Labels[pool.Label] == pool.Value && n.usable {
+				k := key{n.Labels[v1.LabelInstanceTypeStable], class, cmp.Or(pool.PricePerHour, n.price)}
+				members[k] = append(members[k], n)
+			}
 		}
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(members), func(a, b key) int {
@@ -59,18 +62,14 @@ func (s *summarizer) shapesOf(pool *Pool, nodes []*Node, classOf []int) (out []v
 		if pool.BootSeconds >= 0 {
 			shape.BootSeconds = new(pool.BootSeconds)
 		}
-		amounts := make([]int64, len(s.names))
+		lowest := make([]int64, len(s.names))
 		for i, r := range s.names {
-			amounts[i] = math.MaxInt64
+			lowest[i] = math.MaxInt64
 			for _, n := range members[k] {
-				free := n.allocatable.get(r)
-				if bound := s.bound[n.Name]; bound != nil {
-					free -= bound.get(r)
-				}
-				amounts[i] = min(amounts[i], free)
+				lowest[i] = min(lowest[i], r.Amount(n.Allocatable[r.Name()])-s.sums[n.Name].nodeBound.Get(r).Request)
 			}
 		}
-		if shape.Free = s.listOf(amounts); shape.MaxNodes > 0 && len(shape.Free) > 0 {
+		if shape.Free = s.listOf(lowest); shape.MaxNodes > 0 && len(shape.Free) > 0 {
 			out = append(out, shape)
 		}
 	}
@@ -87,7 +86,7 @@ func (p *Pool) maxNodes(like []*Node) int32 {
 		r := resources.NewResource(name)
 		largest := int64(0)
 		for _, node := range like {
-			largest = max(largest, node.capacity.get(r), node.allocatable.get(r))
+			largest = max(largest, r.Amount(node.Capacity[name]), r.Amount(node.Allocatable[name]))
 		}
 		if largest > 0 {
 			n = min(n, r.Amount(left)/largest)

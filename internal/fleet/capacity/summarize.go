@@ -6,11 +6,9 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -56,49 +54,62 @@ const maxMetadata = 2000
 // summarizer has the sums over the pods of a cluster.
 type summarizer struct {
 	nodes []*Node
-	// names are the resources of the cluster: the common ones, then extended ones by name.
+	// names are the resources of the cluster: the common ones, then the other ones by name.
 	names []resources.Resource
-	// used, held and bound are the sums over all pods of a node, over placeholders, and over pods of DaemonSets.
-	used, held, bound map[string]*vector
-	ports             map[v1alpha1.HostPort]map[string]bool // names of nodes by port
-	recent            map[types.NamespacedName]int32
+	// sums are the sums over the pods by node. hasSlack is set if there are placeholders.
+	sums     map[string]*nodeSums
+	hasSlack bool
+	ports    map[v1alpha1.HostPort]map[string]bool // names of nodes by port
+	recent   map[types.NamespacedName]int32
 }
+
+// nodeSums are the sums over the placeholders on a node, over all other pods, and over those of them that belong to the node.
+type nodeSums struct{ placeholders, pods, nodeBound resources.Sums }
 
 func newSummarizer(in *Input) *summarizer {
 	s := &summarizer{
-		nodes: slices.Clone(in.Nodes), used: map[string]*vector{}, held: map[string]*vector{}, bound: map[string]*vector{},
-		ports: map[v1alpha1.HostPort]map[string]bool{}, recent: map[types.NamespacedName]int32{},
+		nodes: in.Nodes, sums: map[string]*nodeSums{}, ports: map[v1alpha1.HostPort]map[string]bool{},
+		recent: map[types.NamespacedName]int32{},
 	}
-	slices.SortFunc(s.nodes, func(a, b *Node) int { return strings.Compare(a.Name, b.Name) })
-	extended := map[v1.ResourceName]bool{}
-	for _, n := range s.nodes {
-		for name := range n.allocatable.extended {
-			extended[name] = true
+	names := map[v1.ResourceName]bool{
+		v1.ResourceCPU: true, v1.ResourceMemory: true, v1.ResourceEphemeralStorage: true, v1.ResourcePods: true,
+	}
+	sums := make([]nodeSums, len(s.nodes))
+	for i, n := range s.nodes {
+		s.sums[n.Name] = &sums[i]
+		for name, quantity := range n.Allocatable {
+			names[name] = names[name] || !quantity.IsZero()
 		}
 	}
-	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage, v1.ResourcePods} {
-		s.names = append(s.names, resources.NewResource(name))
+	for name, known := range names {
+		if known {
+			s.names = append(s.names, resources.NewResource(name))
+		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(extended)) {
-		s.names = append(s.names, resources.NewResource(name))
-	}
+	slices.SortFunc(s.names, compareResources)
 	for p := range in.Pods {
-		if p.Node != "" {
-			s.add(p, in.Now)
+		if sums := s.sums[p.Node]; sums != nil {
+			s.add(p, sums, in.Now)
 		}
 	}
 	return s
 }
 
-// add adds a pod to the sums.
-func (s *summarizer) add(p *Pod, now time.Time) {
-	addTo(s.used, p)
-	if p.placeholder {
-		addTo(s.held, p)
+// compareResources orders resources: the common ones, then the other ones by name.
+func compareResources(a, b resources.Resource) int {
+	return cmp.Or(cmp.Compare(a.Index(), b.Index()), cmp.Compare(a.Name(), b.Name()))
+}
+
+// add adds a pod to the sums of its node.
+func (s *summarizer) add(p *Pod, sums *nodeSums, now time.Time) {
+	if p.Placeholder {
+		s.hasSlack = true
+		sums.placeholders.Add(&p.Amounts)
 		return
 	}
+	sums.pods.Add(&p.Amounts)
 	if p.nodeBound {
-		addTo(s.bound, p)
+		sums.nodeBound.Add(&p.Amounts)
 	}
 	for _, port := range p.hostPorts {
 		if s.ports[port] == nil {
@@ -106,24 +117,9 @@ func (s *summarizer) add(p *Pod, now time.Time) {
 		}
 		s.ports[port][p.Node] = true
 	}
-	if age := now.Unix() - p.boundAt; age < int64(recentTime/time.Second) {
-		s.recent[p.Workload()]++
-	}
-}
-
-// addTo adds the amounts of a pod to the sum of its node.
-func addTo(sums map[string]*vector, p *Pod) {
-	sum := sums[p.Node]
-	if sum == nil {
-		sum = &vector{}
-		sums[p.Node] = sum
-	}
-	sum.Amounts = sum.Add(p.amounts.Amounts)
-	for name, amount := range p.amounts.extended {
-		if sum.extended == nil {
-			sum.extended = map[v1.ResourceName]int64{}
-		}
-		sum.extended[name] = resources.Add(sum.extended[name], amount)
+	if p.boundAt > resources.Arrival(now.Add(-recentTime).UnixMicro()) {
+		w := p.Amounts.Workload().Value()
+		s.recent[types.NamespacedName{Namespace: w.Namespace, Name: w.Name}]++
 	}
 }
 
@@ -131,146 +127,17 @@ func addTo(sums map[string]*vector, p *Pod) {
 func (s *summarizer) summarize(in *Input, maxClasses, maxGroups int) *v1alpha1.ClusterCapacityStatus {
 	out := &v1alpha1.ClusterCapacityStatus{
 		Cluster: in.Cluster, ObservedAt: metav1.NewTime(in.Now.UTC().Truncate(time.Second)), Nodes: int32(len(in.Nodes)), Slack: in.Slack,
-		Quotas: in.Quotas[:min(len(in.Quotas), v1alpha1.MaxQuotas)],
+		Quotas: in.Quotas[:min(len(in.Quotas), v1alpha1.MaxQuotas)], HostPorts: s.hostPorts(), Recent: s.recentWorkloads(),
 	}
-	nodes := slices.Clone(s.nodes)
-	classOf, classes := classify(nodes, maxClasses)
-	out.Classes = classes
-	out.Groups = s.groups(nodes, classOf, len(classes), maxGroups)
+	classes := classify(s.nodes, maxClasses)
+	for _, c := range classes {
+		out.Classes = append(out.Classes, c.NodeClass)
+	}
+	out.Groups = s.groups(classes, maxGroups)
 	for _, pool := range in.Pools {
-		out.ScaleUp = append(out.ScaleUp, s.shapesOf(&pool, nodes, classOf)...)
+		out.ScaleUp = append(out.ScaleUp, s.shapesOf(&pool, classes)...)
 	}
 	out.ScaleUp = out.ScaleUp[:min(len(out.ScaleUp), v1alpha1.MaxScaleUps)]
-	out.HostPorts = s.hostPorts()
-	out.Recent = s.recentWorkloads()
-	return out
-}
-
-// groups returns the groups of the nodes, in the order of their classes and amounts.
-func (s *summarizer) groups(nodes []*Node, classOf []int, classes, limit int) []v1alpha1.NodeGroup {
-	// The dimensions are the free amounts and, if there are placeholders, the free amounts without them.
-	free, order := make([][]int64, 0, 2*len(s.names)), make([]int, len(nodes))
-	for _, withSlack := range []bool{false, true}[:min(1+len(s.held), 2)] {
-		for _, r := range s.names {
-			column := make([]int64, len(nodes))
-			for i, n := range nodes {
-				column[i] = s.freeOf(n, r, withSlack)
-			}
-			free = append(free, column)
-		}
-	}
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		c := cmp.Compare(classOf[a], classOf[b])
-		for d := 0; d < len(free) && c == 0; d++ {
-			c = cmp.Compare(free[d][a], free[d][b])
-		}
-		return c
-	})
-	classOf = permuted(classOf, order)
-	for d := range free {
-		free[d] = permuted(free[d], order)
-	}
-	cells := (&divider{amounts: free, weights: s.weights(free), lowest: make([]int64, len(free))}).divide(classOf, classes, limit)
-	out := make([]v1alpha1.NodeGroup, 0, len(cells))
-	lowest := make([][]int64, 0, len(cells))
-	for _, c := range cells {
-		amounts := make([]int64, len(free))
-		for d := range free {
-			amounts[d] = free[d][c.nodes[0]]
-			for _, n := range c.nodes {
-				amounts[d] = min(amounts[d], free[d][n])
-			}
-		}
-		lowest = append(lowest, append([]int64{int64(c.class), int64(len(c.nodes))}, amounts...))
-	}
-	slices.SortFunc(lowest, func(a, b []int64) int { return cmp.Or(cmp.Compare(a[0], b[0]), slices.Compare(a[2:], b[2:])) })
-	n := len(s.names)
-	for _, a := range lowest {
-		group, amounts := v1alpha1.NodeGroup{Class: int32(a[0]), Nodes: int32(a[1])}, a[2:]
-		group.Free = s.listOf(amounts[:n])
-		if len(s.held) > 0 {
-			for d := range n {
-				amounts[n+d] -= amounts[d]
-			}
-			group.Slack = s.listOf(amounts[n:])
-		}
-		out = append(out, group)
-	}
-	return out
-}
-
-// permuted returns the elements of a list in an order.
-func permuted[T any](list []T, order []int) []T {
-	out := make([]T, len(list))
-	for i, from := range order {
-		out[i] = list[from]
-	}
-	return out
-}
-
-// freeOf returns what pods leave free of a resource on a node, at least 0, and 0 if the node takes no pods. Placeholders do not
-// count if withSlack is set.
-func (s *summarizer) freeOf(n *Node, r resources.Resource, withSlack bool) int64 {
-	if !n.usable {
-		return 0
-	}
-	free := n.allocatable.get(r)
-	if used := s.used[n.Name]; used != nil {
-		free -= used.get(r)
-	}
-	if held := s.held[n.Name]; withSlack && held != nil {
-		free += held.get(r)
-	}
-	return max(free, 0)
-}
-
-// Weights of lost amounts. CPU and memory limit most pods; the numbers of pods and storage rarely do.
-const (
-	commonWeight = 1
-	rareWeight   = 0.001
-)
-
-// weights returns the weights of the dimensions: a share of the total amount of a resource has the weight of its kind.
-func (s *summarizer) weights(free [][]int64) []float64 {
-	out := make([]float64, len(free))
-	for d, column := range free {
-		total := 0.0
-		for _, amount := range column {
-			total += float64(amount)
-		}
-		if total == 0 {
-			continue
-		}
-		out[d] = commonWeight / total
-		if index := s.names[d%len(s.names)].Index(); index == resources.Pods || index == resources.EphemeralStorage {
-			out[d] = rareWeight / total
-		}
-	}
-	return out
-}
-
-// listOf returns the amounts above 0 of the resources of the cluster.
-func (s *summarizer) listOf(amounts []int64) v1.ResourceList {
-	var out v1.ResourceList
-	for i, r := range s.names {
-		if amounts[i] <= 0 {
-			continue
-		}
-		if out == nil {
-			out = v1.ResourceList{}
-		}
-		switch r.Index() {
-		case resources.CPU:
-			out[r.Name()] = *resource.NewMilliQuantity(amounts[i], resource.DecimalSI)
-		case resources.Memory, resources.EphemeralStorage:
-			out[r.Name()] = *resource.NewQuantity(amounts[i], resource.BinarySI)
-		default:
-			out[r.Name()] = *resource.NewQuantity(amounts[i], resource.DecimalSI)
-		}
-	}
 	return out
 }
 

@@ -1,7 +1,6 @@
 package capacity
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -110,9 +109,7 @@ func (t *Template) setRequests(spec *v1.PodSpec) {
 			t.requests = append(t.requests, request{r, r.Amount(quantity)})
 		}
 	}
-	slices.SortFunc(t.requests, func(a, b request) int {
-		return cmp.Or(cmp.Compare(a.Index(), b.Index()), cmp.Compare(a.Name(), b.Name()))
-	})
+	slices.SortFunc(t.requests, func(a, b request) int { return compareResources(a.Resource, b.Resource) })
 }
 
 // setPodAffinity sets alone if pods of the template exclude each other from a node. Summaries have no pods: other required terms
