@@ -71,8 +71,6 @@ type Agent struct {
 	metrics  *metrics
 	now      func() time.Time
 	last     report
-	// loggedReason is the reason of the failure that was logged last, empty after a success.
-	loggedReason string
 
 	sources  *sources
 	capacity capacityReport
@@ -120,28 +118,48 @@ func (a *Agent) Register(ctx context.Context, m ctrl.Manager) (err error) {
 	return errors.Join(m.Add(manager.RunnableFunc(a.run)), m.Add(manager.RunnableFunc(a.runCapacity)))
 }
 
-// run reports until ctx ends.
+// run reports scores and resources until ctx ends.
 func (a *Agent) run(ctx context.Context) error {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for failures := 0; ; {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C:
+	return a.repeat(ctx, a.reportAll, "Report failed, retrying", func(failures int) time.Duration {
+		if failures == 0 {
+			return withJitter(a.options.Interval, 0.05)
 		}
-		err := a.reportAll(ctx)
+		return withJitter(backoff(failures, a.options.Interval), 0.2)
+	})
+}
+
+// repeat calls report until ctx ends. pause returns the time to the next call after a number of consecutive failures. It logs an error
+// when its reason changes, and the first success after a failure.
+func (a *Agent) repeat(
+	ctx context.Context, report func(context.Context) error, message string, pause func(failures int) time.Duration,
+) error {
+	failures, logged := 0, ""
+	for {
+		err := report(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		a.logChange(err)
-		if err == nil {
-			failures = 0
-			timer.Reset(withJitter(a.options.Interval, 0.05))
-			continue
-		}
 		failures++
-		timer.Reset(withJitter(backoff(failures, a.options.Interval), 0.2))
+		reason := reasonOf(err)
+		switch {
+		case err == nil:
+			failures = 0
+			if logged != "" {
+				klog.InfoS("Report succeeded again", "cluster", a.options.Hub.cluster)
+			}
+		case reason != logged:
+			oneLine := errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
+			klog.ErrorS(oneLine, message, "cluster", a.options.Hub.cluster, "reason", reason)
+		}
+		if err != nil {
+			a.metrics.failures.WithLabelValues(reason).Inc()
+		}
+		logged = reason
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause(failures)):
+		}
 	}
 }
 
@@ -227,21 +245,4 @@ func (a *Agent) reportResources(ctx context.Context, capacity, allocatable v1.Re
 	a.last.unmanaged, a.last.capacity, a.last.allocatable, a.last.resourcesAt = false, capacity, allocatable, now
 	a.metrics.recordWrite(clusterKind, time.Time{})
 	return nil
-}
-
-// logChange logs an error when its reason changes, and the first success after a failure.
-func (a *Agent) logChange(err error) {
-	reason := reasonOf(err)
-	if err != nil {
-		a.metrics.failures.WithLabelValues(reason).Inc()
-	}
-	switch {
-	case reason == a.loggedReason:
-	case err != nil:
-		oneLine := errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
-		klog.ErrorS(oneLine, "Report failed, retrying", "cluster", a.options.Hub.cluster, "reason", reason)
-	case a.loggedReason != "":
-		klog.InfoS("Report succeeded again", "cluster", a.options.Hub.cluster)
-	}
-	a.loggedReason = reason
 }

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/klog/v2"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
@@ -28,26 +27,17 @@ const (
 type capacityReport struct {
 	status    *v1alpha1.ClusterCapacityStatus
 	writtenAt time.Time
-	// loggedReason is the reason of the failure that was logged last, empty after a success.
-	loggedReason string
 }
 
 // runCapacity writes the ClusterCapacity until ctx ends.
 func (a *Agent) runCapacity(ctx context.Context) error {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C:
+	const message = "The capacity of the cluster is not reported: the hub may lack the CRD or the rights (docs/agent.md#capacity)"
+	return a.repeat(ctx, a.reportCapacity, message, func(failures int) time.Duration {
+		if failures == 0 {
+			return withJitter(capacityInterval, 0.05)
 		}
-		next := capacityInterval
-		if err := a.reportCapacity(ctx); ctx.Err() == nil && a.logCapacity(err) {
-			next = capacityRetry
-		}
-		timer.Reset(withJitter(next, 0.05))
-	}
+		return withJitter(capacityRetry, 0.05)
+	})
 }
 
 // reportCapacity writes the ClusterCapacity if it changed or is old.
@@ -92,20 +82,4 @@ func heldBy(pools []Slack) v1.ResourceList {
 		v1.ResourceCPU:    *resource.NewMilliQuantity(sum[resources.CPU], resource.DecimalSI),
 		v1.ResourceMemory: *resource.NewQuantity(sum[resources.Memory], resource.BinarySI),
 	}
-}
-
-// logCapacity logs an error when its reason changes, and reports whether there is one. A hub may lack the CRD.
-func (a *Agent) logCapacity(err error) bool {
-	reason := reasonOf(err)
-	if err != nil {
-		a.metrics.failures.WithLabelValues(reason).Inc()
-	}
-	if last := &a.capacity.loggedReason; reason != *last {
-		if err != nil {
-			klog.ErrorS(err, "The capacity of the cluster is not reported: the hub may lack the CRD or the rights (docs/agent.md#capacity)",
-				"cluster", a.options.Hub.cluster, "reason", reason)
-		}
-		*last = reason
-	}
-	return err != nil
 }
