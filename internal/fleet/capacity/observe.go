@@ -42,7 +42,8 @@ func NewNode(node *v1.Node) Node {
 	ready := resources.ReadyStatus(node)
 	out := Node{
 		Name: node.Name, Labels: node.Labels, Allocatable: node.Status.Allocatable, Capacity: node.Status.Capacity,
-		price: node.Annotations[v1alpha1.AnnotationPrice], usable: resources.IsSchedulable(node) && (ready == "" || ready == v1.ConditionTrue),
+		price:  node.Annotations[v1alpha1.AnnotationPrice],
+		usable: resources.IsSchedulable(node) && (ready == "" || ready == v1.ConditionTrue),
 	}
 	for _, t := range node.Spec.Taints {
 		if t.Key == autoscalerTaint {
