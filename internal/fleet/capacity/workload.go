@@ -15,23 +15,20 @@ import (
 // Kinds are the kinds of objects that ReadWorkload accepts.
 var Kinds = []string{"Pod", "PodTemplate", "Deployment", "ReplicaSet", "StatefulSet", "Job", "ManifestWork"}
 
-// workloadObject has the fields of all Kinds that have pods.
+// workloadObject has the fields of all Kinds that matter, but for the spec of a Pod.
 type workloadObject struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 	// Template is the template of a PodTemplate.
 	Template *v1.PodTemplateSpec `json:"template"`
-	Spec     json.RawMessage     `json:"spec"`
-}
-
-// workloadSpec has the fields of the specs of the Kinds other than Pod.
-type workloadSpec struct {
-	Replicas    *int64              `json:"replicas"`
-	Parallelism *int64              `json:"parallelism"`
-	Template    *v1.PodTemplateSpec `json:"template"`
-	Workload    struct {
-		Manifests []json.RawMessage `json:"manifests"`
-	} `json:"workload"`
+	Spec     struct {
+		Replicas    *int64              `json:"replicas"`
+		Parallelism *int64              `json:"parallelism"`
+		Template    *v1.PodTemplateSpec `json:"template"`
+		Workload    struct {
+			Manifests []json.RawMessage `json:"manifests"`
+		} `json:"workload"`
+	} `json:"spec"`
 }
 
 // ReadWorkload returns the workload of an object of one of Kinds in JSON. The replicas of a ManifestWork are one, with the pods of all
@@ -45,29 +42,28 @@ func ReadWorkload(object []byte) (*Workload, error) {
 
 func readWorkload(object []byte) (*Workload, error) {
 	var o workloadObject
-	if err := json.Unmarshal(object, &o); err != nil {
-		return nil, err
-	}
+	err := json.Unmarshal(object, &o)
 	fail := func(err error) (*Workload, error) { return nil, fmt.Errorf("%s %s: %w", o.Kind, o.Name, err) }
-	var spec workloadSpec
 	template := o.Template
 	switch o.Kind {
 	case "Pod":
-		template = &v1.PodTemplateSpec{ObjectMeta: o.ObjectMeta}
-		if err := json.Unmarshal(o.Spec, &template.Spec); err != nil {
-			return fail(err)
-		}
+		var pod v1.Pod
+		err = json.Unmarshal(object, &pod)
+		template = &v1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
 	case "PodTemplate":
 	case "ManifestWork", "Deployment", "ReplicaSet", "StatefulSet", "Job":
-		if err := json.Unmarshal(o.Spec, &spec); err != nil {
-			return fail(err)
-		}
-		template = spec.Template
+		template = o.Spec.Template
 	default:
-		return nil, fmt.Errorf("kind: found %q: must be one of %s", o.Kind, strings.Join(Kinds, ", "))
+		if err == nil {
+			err = fmt.Errorf("kind: found %q: must be one of %s", o.Kind, strings.Join(Kinds, ", "))
+		}
+		return nil, err
+	}
+	if err != nil {
+		return fail(err)
 	}
 	if o.Kind == "ManifestWork" {
-		w, err := readManifests(spec.Workload.Manifests)
+		w, err := readManifests(o.Spec.Workload.Manifests)
 		if err != nil {
 			return fail(err)
 		}
@@ -81,7 +77,7 @@ func readWorkload(object []byte) (*Workload, error) {
 		return fail(err)
 	}
 	replicas := int64(1)
-	for _, given := range []*int64{spec.Replicas, spec.Parallelism} {
+	for _, given := range []*int64{o.Spec.Replicas, o.Spec.Parallelism} {
 		if given != nil {
 			replicas = *given
 		}
