@@ -120,24 +120,25 @@ func (a *Agent) Register(ctx context.Context, m ctrl.Manager) (err error) {
 
 // run reports scores and resources until ctx ends.
 func (a *Agent) run(ctx context.Context) error {
-	return a.repeat(ctx, a.reportAll, "Report failed, retrying", func(failures int) time.Duration {
+	a.repeat(ctx, a.reportAll, "Report failed, retrying", func(failures int) time.Duration {
 		if failures == 0 {
 			return withJitter(a.options.Interval, 0.05)
 		}
 		return withJitter(backoff(failures, a.options.Interval), 0.2)
 	})
+	return nil
 }
 
 // repeat calls report until ctx ends. pause returns the time to the next call after a number of consecutive failures. It logs an error
 // when its reason changes, and the first success after a failure.
 func (a *Agent) repeat(
 	ctx context.Context, report func(context.Context) error, message string, pause func(failures int) time.Duration,
-) error {
+) {
 	failures, logged := 0, ""
-	for {
+	for ctx.Err() == nil {
 		err := report(ctx)
 		if ctx.Err() != nil {
-			return nil
+			break
 		}
 		failures++
 		reason := reasonOf(err)
@@ -157,7 +158,6 @@ func (a *Agent) repeat(
 		logged = reason
 		select {
 		case <-ctx.Done():
-			return nil
 		case <-time.After(pause(failures)):
 		}
 	}

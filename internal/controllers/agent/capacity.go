@@ -32,12 +32,13 @@ type capacityReport struct {
 // runCapacity writes the ClusterCapacity until ctx ends.
 func (a *Agent) runCapacity(ctx context.Context) error {
 	const message = "The capacity of the cluster is not reported: the hub may lack the CRD or the rights (docs/agent.md#capacity)"
-	return a.repeat(ctx, a.reportCapacity, message, func(failures int) time.Duration {
+	a.repeat(ctx, a.reportCapacity, message, func(failures int) time.Duration {
 		if failures == 0 {
 			return withJitter(capacityInterval, 0.05)
 		}
 		return withJitter(capacityRetry, 0.05)
 	})
+	return nil
 }
 
 // reportCapacity writes the ClusterCapacity if it changed or is old.

@@ -130,7 +130,8 @@ func TestPods(t *testing.T) {
 		"with a sidecar, resized": {
 			resized, "n",
 			resources.Amount{Request: 3500, Limit: 2500, Unbounded: true},
-			resources.Amount{Request: 6 << 30, Limit: 9 << 30, Unbounded: true}, false,
+			resources.Amount{Request: 6 << 30, Limit: 9 << 30, Unbounded: true},
+			false,
 		},
 	} {
 		object, _ := observe(tc.pod)
@@ -195,7 +196,12 @@ func TestSumsMatchRecount(t *testing.T) {
 			requests, limit, unbounded := new(big.Int), new(big.Int), false
 			for p := range rapid.IntRange(0, 4).Draw(t, "pods") {
 				a := resources.Amount{
-					Request: amount.Draw(t, "request"), Limit: max(amount.Draw(t, "limit"), 1), Unbounded: rapid.Bool().Draw(t, "unbounded"),
+					Request: amount.Draw(
+						t,
+						"request",
+					),
+					Limit:     max(amount.Draw(t, "limit"), 1),
+					Unbounded: rapid.Bool().Draw(t, "unbounded"),
 				}
 				p := pod(fmt.Sprint(n, "-", p), fmt.Sprint(n))
 				p.Spec.Containers[0].Resources = v1.ResourceRequirements{Requests: memoryList(a.Request), Limits: memoryList(a.Limit)}

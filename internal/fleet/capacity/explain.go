@@ -65,13 +65,7 @@ func (t *Template) limit(s *Summary) string {
 func (t *Template) limitOn(s *Summary, feasible []classGroups, cluster string) string {
 	binding, fewest := "", int64(-1)
 	for _, r := range t.requests {
-		largest, pods := int64(0), int64(0) // pods that fit if they request nothing else
-		for _, c := range feasible {
-			nodes := c.of(s.nodes)
-			for i, free := range s.total.of(r.Name(), &c) {
-				largest, pods = max(largest, free), pods+free/r.amount*nodes[i]
-			}
-		}
+		largest, pods := s.largest(feasible, r)
 		if largest < r.amount {
 			return fmt.Sprintf("needs %s on one node; the largest free node of %s has %s", amountOf(r.Resource, r.amount), cluster,
 				strings.TrimSuffix(amountOf(r.Resource, largest), " "+nameOf(r.Resource)))
@@ -96,6 +90,17 @@ func (t *Template) limitOn(s *Summary, feasible []classGroups, cluster string) s
 	return "limited by " + binding
 }
 
+// largest returns the largest free amount of a requested resource on nodes, and the number of pods that fit if they request nothing else.
+func (s *Summary) largest(feasible []classGroups, r request) (largest, pods int64) {
+	for _, c := range feasible {
+		nodes := c.of(s.nodes)
+		for i, free := range s.total.of(r.Name(), &c) {
+			largest, pods = max(largest, free), pods+free/r.amount*nodes[i]
+		}
+	}
+	return largest, pods
+}
+
 // nameOf returns the name of a resource in a message.
 func nameOf(r resources.Resource) string {
 	if r.Index() == resources.CPU {
@@ -112,6 +117,7 @@ func amountOf(r resources.Resource, amount int64) string {
 		text = format.Cores(amount)
 	case resources.Memory, resources.EphemeralStorage:
 		text = format.Bytes(amount)
+	default:
 	}
 	return text + " " + nameOf(r)
 }

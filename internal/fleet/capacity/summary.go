@@ -104,12 +104,13 @@ func NewSummary(status *v1alpha1.ClusterCapacityStatus) (*Summary, error) {
 	for i, up := range status.ScaleUp {
 		at := len(status.Groups) + i
 		s.free.add(up.Free, at, count)
-		next := shape{classGroups{classes[up.Class], at, at + 1}, up.Pool, int64(up.MaxNodes), never, never}
+		price, err := parsePrice(up.PricePerHour)
+		if err != nil {
+			return nil, fmt.Errorf("status.scaleUp[%d].pricePerHour: %w", i, err)
+		}
+		next := shape{classGroups{classes[up.Class], at, at + 1}, up.Pool, int64(up.MaxNodes), never, price}
 		if up.BootSeconds != nil && *up.BootSeconds >= 0 {
 			next.boot = int64(*up.BootSeconds)
-		}
-		if price, err := strconv.ParseFloat(up.PricePerHour, 64); err == nil {
-			next.price = int64(math.Round(price * 1e6))
 		}
 		pool := slices.IndexFunc(s.pools, func(p []shape) bool { return p[0].pool == up.Pool })
 		if pool < 0 {
@@ -180,14 +181,22 @@ func check(status *v1alpha1.ClusterCapacityStatus) error {
 			return err
 		}
 	}
-	for i := range status.ScaleUp {
-		up, field := &status.ScaleUp[i], fmt.Sprintf("status.scaleUp[%d]", i)
-		if err := checkNodes(field, up.Class, "maxNodes", up.MaxNodes); err != nil {
+	for i, up := range status.ScaleUp {
+		if err := checkNodes(fmt.Sprintf("status.scaleUp[%d]", i), up.Class, "maxNodes", up.MaxNodes); err != nil {
 			return err
-		}
-		if price, err := strconv.ParseFloat(up.PricePerHour, 64); up.PricePerHour != "" && (err != nil || !(price >= 0 && price <= 1e6)) {
-			return fmt.Errorf("%s.pricePerHour: found %q: must be a decimal number in [0, 1000000]", field, up.PricePerHour)
 		}
 	}
 	return nil
+}
+
+// parsePrice returns a price in millionths, never for "".
+func parsePrice(text string) (int64, error) {
+	if text == "" {
+		return never, nil
+	}
+	price, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(price >= 0 && price <= 1e6) {
+		return 0, fmt.Errorf("found %q: must be a decimal number in [0, 1000000]", text)
+	}
+	return int64(math.Round(price * 1e6)), nil
 }
