@@ -113,18 +113,25 @@ func withoutRareTaints(nodes []*Node, limit int) []*Node {
 // labelsOf returns the labels that all nodes have, the keys of all other labels, and the taints of the nodes.
 func labelsOf(nodes []*Node) v1alpha1.NodeClass {
 	common, various := maps.Clone(nodes[0].Labels), map[string]bool{}
+	delete(common, v1.LabelHostname)
 	for _, n := range nodes {
+		equal := 0
 		for key, value := range n.Labels {
-			if first, has := common[key]; !has || first != value || key == v1.LabelHostname {
+			if first, has := common[key]; has && first == value {
+				equal++
+			} else if !various[key] {
 				various[key] = true
+				delete(common, key)
 			}
 		}
 		for key := range common {
-			if _, has := n.Labels[key]; !has {
+			if equal == len(common) {
+				break
+			} else if _, has := n.Labels[key]; !has {
 				various[key] = true
+				delete(common, key)
 			}
 		}
 	}
-	maps.DeleteFunc(common, func(key, _ string) bool { return various[key] })
 	return v1alpha1.NodeClass{Labels: common, VariousLabels: slices.Sorted(maps.Keys(various)), Taints: nodes[0].taints}
 }

@@ -78,13 +78,13 @@ func newSummarizer(in *Input) *summarizer {
 	for i, n := range s.nodes {
 		s.sums[n.Name] = &sums[i]
 		for name, quantity := range n.Allocatable {
-			names[name] = names[name] || !quantity.IsZero()
+			if !names[name] && !quantity.IsZero() {
+				names[name] = true
+			}
 		}
 	}
-	for name, known := range names {
-		if known {
-			s.names = append(s.names, resources.NewResource(name))
-		}
+	for name := range names {
+		s.names = append(s.names, resources.NewResource(name))
 	}
 	slices.SortFunc(s.names, compareResources)
 	for p := range in.Pods {
