@@ -107,7 +107,7 @@ func TestFit(t *testing.T) {
 }
 
 // TestScaleUp checks what the autoscaler adds: pool small has 2 more nodes of 4 CPU after 60 s, pool large 10 of 16 CPU after 300 s,
-// without a price.
+// with a price that is not valid.
 func TestScaleUp(t *testing.T) {
 	nodes := []*v1.Node{
 		node("a1", 4000, 8192, map[string]string{"pool": "small"}),
@@ -116,7 +116,7 @@ func TestScaleUp(t *testing.T) {
 	in := inputOf(nodes, []*v1.Pod{pod("p1", "a1", 4000, 1024), pod("p2", "b1", 16000, 1024)})
 	in.Pools = []Pool{
 		{Name: "small", Source: SourceKarpenter, Label: "pool", Value: "small", MaxNodes: 2, BootSeconds: 60, PricePerHour: "0.2"},
-		{Name: "large", Source: SourceKarpenter, Label: "pool", Value: "large", MaxNodes: -1, BootSeconds: 300, Left: list(160_000, 1<<30)},
+		{Name: "large", Source: SourceKarpenter, Label: "pool", Value: "large", MaxNodes: -1, BootSeconds: 300, Left: list(160_000, 1<<30), PricePerHour: "free"},
 	}
 	s := summaryOf(t, in)
 	for _, tt := range []struct {

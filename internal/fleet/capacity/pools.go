@@ -49,6 +49,9 @@ func (s *summarizer) shapesOf(pool *Pool, classes []nodeClass) (out []v1alpha1.S
 		for _, n := range c.nodes {
 			if n.Labels[pool.Label] == pool.Value && n.usable {
 				k := key{n.Labels[v1.LabelInstanceTypeStable], class, cmp.Or(pool.PricePerHour, n.price)}
+				if _, err := parsePrice(k.price); err != nil {
+					k.price = "" // with it, the hub would refuse the whole summary
+				}
 				members[k] = append(members[k], n)
 			}
 		}

@@ -128,13 +128,18 @@ func NewSummary(status *v1alpha1.ClusterCapacityStatus) (*Summary, error) {
 	return s, nil
 }
 
-// add adds a list to the amounts at an index of a number of groups.
+// add adds a list to the amounts at an index of a number of groups. The number of pods, which each pod needs, is at most MaxReplicas,
+// so that sums over nodes and groups do not overflow.
 func (a amounts) add(list v1.ResourceList, at, count int) {
 	for name, quantity := range list {
 		if a[name] == nil {
 			a[name] = make([]int64, count)
 		}
-		a[name][at] = min(a[name][at]+min(resources.NewResource(name).Amount(quantity), maxAmount), maxAmount)
+		limit := int64(maxAmount)
+		if name == v1.ResourcePods {
+			limit = MaxReplicas
+		}
+		a[name][at] = min(a[name][at]+min(resources.NewResource(name).Amount(quantity), limit), limit)
 	}
 }
 
