@@ -379,6 +379,26 @@ func (w *world) checkPromises() error {
 		if err := checkPromises(name, w.made[name], w.madeFirst[name], m.shownFirst, m.most); err != nil {
 			return err
 		}
+		wasDeleted := func(s state) bool { _, exists := s.clusters[name]; return !exists }
+		if slices.ContainsFunc(w.history, wasDeleted) {
+			continue // the promises ended with the cluster
+		}
+		if err := checkKept(name, w.made[name], w.madeFirst[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkKept checks that the promises in a cluster at the start of a round did not begin again: a controller that has lost them would make
+// new ones, for pods that run already.
+func checkKept(cluster string, made, known []promise) error {
+	for _, now := range made {
+		for _, first := range known {
+			if now.workload == first.workload && now != first {
+				return fmt.Errorf("promise lost: cluster %s had the promise %+v, and has %+v", cluster, first, now)
+			}
+		}
 	}
 	return nil
 }

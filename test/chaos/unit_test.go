@@ -70,6 +70,21 @@ func TestCheckPromises(t *testing.T) {
 	}
 }
 
+func TestCheckKept(t *testing.T) {
+	a, b := promise{workload: "a", Replicas: 4, Since: 100}, promise{workload: "b", Replicas: 6, Since: 200}
+	again := promise{workload: "a", Replicas: 4, Since: 300, Before: 4}
+	for name, tc := range map[string]struct {
+		made, known []promise
+		want        string
+	}{
+		"kept":  {[]promise{a, b}, []promise{a}, ""},
+		"ended": {[]promise{b}, []promise{a, b}, ""},
+		"again": {[]promise{again, b}, []promise{a, b}, "promise lost: cluster c had the promise a: 4 since 100, and has a: 4 since 300"},
+	} {
+		expectError(t, name, checkKept("c", tc.made, tc.known), tc.want)
+	}
+}
+
 func TestCheckLeader(t *testing.T) {
 	start := time.Now()
 	at := func(second float64) time.Time { return start.Add(time.Duration(second * float64(time.Second))) }
