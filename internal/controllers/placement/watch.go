@@ -170,14 +170,23 @@ func (c *Controller) readCapacity(ctx context.Context, key client.ObjectKey) ([]
 }
 
 // load reads all objects once, before the first decision: a placement must not lose a
-// cluster that has not been read yet.
+// cluster that has not been read yet. Placements and their decisions are not read from the cache, which may lack the last
+// promises of the controller before.
 func (c *Controller) load(ctx context.Context) error {
 	c.loading.Lock()
 	defer c.loading.Unlock()
 	if c.loaded {
 		return nil
 	}
-	objects, err := fleet.Read(func(list fleet.ObjectList) error { return c.client.List(ctx, list) })
+	objects, err := fleet.Read(func(list fleet.ObjectList) error {
+		switch list := list.(type) {
+		case *clusterv1beta1.PlacementDecisionList:
+			return c.apiReader.List(ctx, list)
+		case *v1beta1.PlacementList:
+			return c.apiReader.List(ctx, list)
+		}
+		return c.client.List(ctx, list)
+	})
 	if err != nil {
 		return err
 	}

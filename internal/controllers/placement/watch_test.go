@@ -2,6 +2,7 @@ package placement
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -23,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
@@ -170,6 +173,53 @@ func TestInitialReadFails(t *testing.T) {
 	h.settled("p")
 	if got := h.chosen("p"); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("chosen %v, want b", got)
+	}
+}
+
+// outdated is a cache that lacks the last changes of PlacementDecisions.
+type outdated struct{ client.Client }
+
+func (o outdated) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if _, decisions := list.(*clusterv1beta1.PlacementDecisionList); decisions {
+		return nil
+	}
+	return o.Client.List(ctx, list, options...)
+}
+
+// A controller decides a placement and is replaced. The cache of the next one lacks the decision: its promise of 8 of 10 CPUs must hold.
+func TestPromisesAreNotReadFromCache(t *testing.T) {
+	withWorkload := func(name string) *v1beta1.Placement {
+		p := newPlacement(t, name, "{numberOfClusters: 1}")
+		p.Annotations = map[string]string{v1beta1.AnnotationWorkload: `{"replicas": 8, "requireFit": true,
+			"template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "1"}}}]}}}`}
+		return p
+	}
+	h := newHub(t, AdoptAll, append(fleetOf("a"), withWorkload("p"))...)
+	report := func() {
+		object := &fleet.ClusterCapacity{}
+		text := fmt.Sprintf(`{"metadata": {"namespace": "a", "name": "plimsoll"}, "status": {"cluster": "a", "observedAt": %q,
+			"classes": [{}], "groups": [{"class": 0, "nodes": 1, "free": {"cpu": "10", "pods": "100"}}]}}`, h.now.UTC().Format(time.RFC3339))
+		if err := errors.Join(json.Unmarshal([]byte(text), object), object.Err, h.c.load(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		h.c.state.SetCapacity(object)
+	}
+	report()
+	h.settled("p")
+	if got := h.chosen("p"); !slices.Equal(got, []string{"a"}) {
+		t.Fatalf("chosen %v", got)
+	}
+	h.restart()
+	h.c.client = outdated{h.client}
+	report()
+	if err := h.client.Create(t.Context(), withWorkload("q")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.reconcile("q"); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.chosen("q"); len(got) > 0 {
+		t.Errorf("the same room is promised twice: chosen %v", got)
 	}
 }
 
