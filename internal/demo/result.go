@@ -60,6 +60,8 @@ type FleetStep struct {
 	Placement string `json:"placement"`
 	// Chosen are the names of the selected clusters, sorted.
 	Chosen []string `json:"chosen"`
+	// Reason is why no cluster is selected, "" if one is.
+	Reason string `json:"reason,omitempty"`
 	// Seconds is the time from the change until the expected clusters were selected, if the
 	// decision changed.
 	Seconds float64 `json:"seconds,omitempty"`
@@ -70,6 +72,9 @@ func (r Result) Summary() string {
 	switch {
 	case r.Fleet != nil:
 		f := r.Fleet
+		if f.Reason != "" {
+			return fmt.Sprintf("%s, %s: %s selects no cluster: %s", f.Story, f.Step, f.Placement, f.Reason)
+		}
 		return fmt.Sprintf("%s, %s: %s selects %s", f.Story, f.Step, f.Placement, strings.Join(f.Chosen, ", "))
 	case r.Slack != nil:
 		s := r.Slack

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -26,11 +27,12 @@ func runDemo(t *testing.T, args ...string) (stdout, stderr string, exitCode int)
 	return stdout, stderr, exitCode
 }
 
-// TestDemoOnce expects the results of a scenario in which load is learned, of one without load, of one whose load source fails, and of
-// slack with Karpenter: the pods of a burst wait for a node without slack, and do not wait with slack.
+// TestDemoOnce expects the results of a scenario in which load is learned, of one without load, of one whose load source fails, of slack
+// with Karpenter: the pods of a burst wait for a node without slack, and do not wait with slack, and of placements: a workload goes where
+// it fits, and another one does not get the same CPUs.
 func TestDemoOnce(t *testing.T) {
 	t.Parallel()
-	const scenarios = "predicted,limits,risk-load,slack"
+	const scenarios = "predicted,limits,risk-load,slack,fleet"
 	stdout, stderr, exitCode := runDemo(t, "--once", "-o", "json", "--scenario", scenarios, "--autoscaler", "karpenter")
 	if exitCode != 0 {
 		t.Fatalf("exit code %d\n%s", exitCode, stderr)
@@ -44,6 +46,7 @@ func TestDemoOnce(t *testing.T) {
 			Placeholders, Nodes     int
 			Seconds                 float64
 		}
+		Fleet *demo.FleetStep
 	}
 	decoder := json.NewDecoder(strings.NewReader(stdout))
 	decoder.DisallowUnknownFields()
@@ -51,12 +54,18 @@ func TestDemoOnce(t *testing.T) {
 		t.Fatalf("%v in %s", err, stdout)
 	}
 	slowest, pods := map[string]float64{}, 0
-	var selected, steps []string
+	var selected, steps, fits []string
+	reasons := ""
 	for _, r := range results {
 		if !r.OK {
 			t.Errorf("result %+v", r)
 		}
 		switch {
+		case r.Fleet != nil:
+			if f := r.Fleet; f.Story == "7-fit" {
+				fits = append(fits, strings.TrimSpace(f.Placement+" "+strings.Join(f.Chosen, ",")))
+				reasons += f.Reason
+			}
 		case r.Slack != nil:
 			steps = append(steps, fmt.Sprintf("%s of %s on %d nodes", r.Slack.Available, r.Slack.Target, r.Slack.Nodes))
 		case r.Scenario == "slack":
@@ -84,6 +93,11 @@ func TestDemoOnce(t *testing.T) {
 	}
 	if !slices.Equal(steps, wantSteps) {
 		t.Errorf("steps %q, want %q", steps, wantSteps)
+	}
+	wantFits := []string{"solver cluster3", "solver cluster3", "second-solver", "solver cluster3", "second-solver cluster2"}
+	const wantReason = "cluster3: 0 replicas fit of 1: limited by CPU; 2 pods of other placements not in the summary yet"
+	if !slices.Equal(fits, wantFits) || !strings.Contains(reasons, wantReason) {
+		t.Errorf("placements with workloads %q, want %q; reasons %q", fits, wantFits, reasons)
 	}
 	if pods != 8 || slowest["without slack"] < 2 || slowest["with slack"] > 1 {
 		t.Errorf("%d pods waited up to %v s, want more than 2 without slack and less than 1 with it", pods, slowest)

@@ -59,8 +59,8 @@ of Plimsoll, and print one line for each: the outcome, and the pods that Plimsol
 places on another node. In the scenario slack, the
 controller reserves capacity on nodes that an autoscaler adds: a built-in stand-in, or
 Karpenter with simulated machines, which is built from the project's directory. In the
-scenario fleet, the controller decides placements over managed clusters (objects only,
-no real clusters). In the scenario shadow, which runs only if it is selected, plimsoll shadow
+scenario fleet, the controller decides placements over managed clusters (objects, with
+the capacity of generated nodes). In the scenario shadow, which runs only if it is selected, plimsoll shadow
 watches the default profile for one or two minutes, which count as hours. Afterwards, a cluster of simulated nodes keeps running, with the
 slack controller, the autoscaler, a live page and a kubeconfig, until the demo is
 interrupted. All files and processes are removed.`,

@@ -57,13 +57,17 @@ func (d *demos) commands() []page.LiveCommand {
 	return append(
 		commands,
 		page.LiveCommand{
-			Purpose: "Give a managed cluster more CPUs (managed clusters are objects without real clusters).",
+			Purpose: "Give a managed cluster more CPUs (managed clusters are objects without agents).",
 			Text: "kubectl patch managedcluster cluster2 --subresource=status --type=merge " +
 				`--patch='{"status":{"allocatable":{"cpu":"50"}}}'`,
 		},
 		page.LiveCommand{
 			Purpose: "Show which cluster a placement selects now, and why.",
 			Text:    plimsollProgram() + " placement explain where-most-is -n team",
+		},
+		page.LiveCommand{
+			Purpose: "Show why a workload of 32 CPUs per pod fits one cluster, although other clusters have more CPUs free.",
+			Text:    plimsollProgram() + " placement explain solver -n team",
 		},
 	)
 }

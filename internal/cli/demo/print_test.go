@@ -35,7 +35,7 @@ func TestSummary(t *testing.T) {
 			{Profile: slack.WithSlack, OK: true, Seconds: 0.02},
 			{Profile: slack.WithSlack, OK: true, Seconds: 0.03},
 		}},
-		{fleet.Scenario, "placements follow the resources of clusters or stay, as configured " +
+		{fleet.Scenario, "placements follow the resources of clusters, stay, or go where workloads fit, as configured " +
 			"(2 decisions, the slowest after 0.23 s)", []demo.Result{
 			{OK: true, Fleet: &demo.FleetStep{Seconds: 0.23}}, {OK: true, Fleet: &demo.FleetStep{}},
 		}},

@@ -61,7 +61,7 @@ func (d *Demo) run(ctx context.Context, progress func(string)) ([]demo.Result, e
 		}
 	}
 	d.hub = &hub{api: api}
-	if err := d.hub.apply(running, fleetFile); err != nil {
+	if err := errors.Join(d.hub.apply(running, fleetFile), d.hub.publishAll(running)); err != nil {
 		return nil, err
 	}
 	if err := d.hub.settle(running); err != nil {
@@ -82,7 +82,7 @@ func (d *Demo) Stop() {
 
 // install installs the CRDs.
 func (d *Demo) install(ctx context.Context) error {
-	manifests := [][]byte{crd.Placements}
+	manifests := [][]byte{crd.Placements, crd.ClusterCapacities}
 	files, err := fs.Glob(crd.OCM, "ocm/*.yaml")
 	if err != nil {
 		return err

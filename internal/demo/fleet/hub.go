@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -101,6 +102,20 @@ func (h *hub) decisions(ctx context.Context) (map[string][]string, error) {
 func (h *hub) chosen(ctx context.Context, placement string) ([]string, error) {
 	all, err := h.decisions(ctx)
 	return all[placement], err
+}
+
+// unsatisfied returns why a placement selects fewer clusters than requested, when the controller has said so.
+func (h *hub) unsatisfied(ctx context.Context, placement string) (reason string, err error) {
+	err = h.await(ctx, "condition PlacementSatisfied", func(ctx context.Context) (bool, error) {
+		var p v1beta1.Placement
+		err := h.api.Get(ctx, client.ObjectKey{Namespace: team, Name: placement}, &p)
+		c := meta.FindStatusCondition(p.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
+		if c != nil && c.Status == metav1.ConditionFalse {
+			reason = c.Message
+		}
+		return reason != "", err
+	})
+	return reason, err
 }
 
 // settle waits until the placement controller has observed the present state of all clusters. It sets

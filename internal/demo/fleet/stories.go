@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,8 +16,8 @@ import (
 const Scenario = "fleet"
 
 // Shows describes the scenario and the simulated parts in one sentence.
-const Shows = "placements select clusters by their resources, and follow changes or stay, depending on weights " +
-	"(the ManagedClusters are objects without real clusters)"
+const Shows = "placements select clusters by their resources and where workloads fit, and follow changes or stay, depending on weights " +
+	"(the ManagedClusters are objects; their capacity is computed from generated nodes)"
 
 // version is the API version of the placements.
 const version = "v1beta1"
@@ -42,8 +43,13 @@ type change struct {
 	description string
 	// file is a file in examples/placement/changes, empty for the creation of the placements.
 	file string
-	// want are the names of the clusters that each placement of the story should select.
+	// want are the names of the clusters that each placement of the story so far should select.
 	want [][]string
+	// cluster is a cluster whose nodes are then pools, "" for none.
+	cluster string
+	pools   []nodePool
+	// reason is a part of the reason why the last placement so far selects fewer clusters than requested, "" if it does not.
+	reason string
 }
 
 // created is the description of the change that creates the placements.
@@ -51,24 +57,35 @@ const created = "created"
 
 var stories = []story{
 	{"1-largest-ratios", []string{"largest-ratios"}, []change{
-		{created, "", [][]string{{"cluster2", "cluster4", "cluster6"}}},
+		{description: created, want: [][]string{{"cluster2", "cluster4", "cluster6"}}},
 	}},
 	{"2-most-memory", []string{"most-memory"}, []change{
-		{created, "", [][]string{{"cluster3"}}},
+		{description: created, want: [][]string{{"cluster3"}}},
 	}},
 	{"3-follow", []string{"follow"}, []change{
-		{created, "", [][]string{{"cluster3", "cluster4"}}},
-		{"cluster2: from 8 to 50 CPUs", "cluster2-grows", [][]string{{"cluster2", "cluster4"}}},
+		{description: created, want: [][]string{{"cluster3", "cluster4"}}},
+		{description: "cluster2: from 8 to 50 CPUs", file: "cluster2-grows", want: [][]string{{"cluster2", "cluster4"}}},
 	}},
 	{"4-steady", []string{"steady"}, []change{
-		{created, "", [][]string{{"cluster1", "cluster3", "cluster4", "cluster6"}}},
-		{"cluster2: from 8 to 50 CPUs", "cluster2-grows", [][]string{{"cluster1", "cluster3", "cluster4", "cluster6"}}},
+		{description: created, want: [][]string{{"cluster1", "cluster3", "cluster4", "cluster6"}}},
+		{description: "cluster2: from 8 to 50 CPUs", file: "cluster2-grows", want: [][]string{{"cluster1", "cluster3", "cluster4", "cluster6"}}},
 	}},
 	{"5-scaling", []string{"where-most-is", "where-it-was"}, []change{
-		{created, "", [][]string{{"cluster4"}, {"cluster4"}}},
-		{"cluster1: from 18 to 34 CPUs", "cluster1-two-nodes-more", [][]string{{"cluster1"}, {"cluster4"}}},
-		{"cluster1: from 34 to 26 CPUs", "cluster1-one-node-less", [][]string{{"cluster1"}, {"cluster4"}}},
-		{"cluster1: from 26 to 18 CPUs", "cluster1-two-nodes-less", [][]string{{"cluster4"}, {"cluster4"}}},
+		{description: created, want: [][]string{{"cluster4"}, {"cluster4"}}},
+		{description: "cluster1: from 18 to 34 CPUs", file: "cluster1-two-nodes-more", want: [][]string{{"cluster1"}, {"cluster4"}}},
+		{description: "cluster1: from 34 to 26 CPUs", file: "cluster1-one-node-less", want: [][]string{{"cluster1"}, {"cluster4"}}},
+		{description: "cluster1: from 26 to 18 CPUs", file: "cluster1-two-nodes-less", want: [][]string{{"cluster4"}, {"cluster4"}}},
+	}},
+	{"7-fit", []string{"solver", "second-solver"}, []change{
+		{description: created, want: [][]string{{"cluster3"}}},
+		{
+			description: "a second placement right after", file: "second-solver", want: [][]string{{"cluster3"}, nil},
+			reason: "2 pods of other placements not in the summary yet",
+		},
+		{
+			description: "cluster2: one node of 64 CPUs more", want: [][]string{{"cluster3"}, {"cluster2"}},
+			cluster: "cluster2", pools: append(slices.Clone(members["cluster2"]), nodePool{1, 64}),
+		},
 	}},
 }
 
@@ -94,14 +111,11 @@ func (r *run) runStories(ctx context.Context) error {
 func (r *run) runStory(ctx context.Context, s story) error {
 	before := make([][]string, len(s.placements))
 	for _, change := range s.changes {
-		began, file := time.Now(), placementFile(s.folder)
-		if change.file != "" {
-			file = "changes/" + change.file + ".yaml"
-		}
-		if err := r.apply(ctx, file); err != nil {
+		began := time.Now()
+		if err := r.change(ctx, s, change); err != nil {
 			return err
 		}
-		decided, err := r.follow(ctx, s.placements, began, before, change.want)
+		decided, err := r.follow(ctx, s.placements[:len(change.want)], began, before, change.want)
 		if err != nil {
 			return err
 		}
@@ -113,18 +127,35 @@ func (r *run) runStory(ctx context.Context, s story) error {
 					Story: s.folder, Step: change.description, Placement: s.placements[i], Chosen: d.chosen, Seconds: demo.Seconds(d.after),
 				},
 			}
+			if len(d.chosen) == 0 {
+				if result.Fleet.Reason, err = r.unsatisfied(ctx, s.placements[i]); err != nil {
+					return err
+				}
+				result.OK = result.OK && strings.Contains(result.Fleet.Reason, change.reason)
+			}
 			r.results = append(r.results, result)
 			r.progress(result.Summary())
 		}
-		before = change.want
+		copy(before, change.want)
 	}
-	if err := r.apply(ctx, fleetFile); err != nil {
+	if err := errors.Join(r.apply(ctx, fleetFile), r.publishAll(ctx)); err != nil {
 		return err
 	}
 	if err := r.settle(ctx); err != nil {
 		return err
 	}
 	return r.deletePlacements(ctx, s.placements)
+}
+
+// change makes a change of a story.
+func (r *run) change(ctx context.Context, s story, c change) error {
+	switch {
+	case c.cluster != "":
+		return r.publish(ctx, c.cluster, c.pools)
+	case c.file != "":
+		return r.apply(ctx, "changes/"+c.file+".yaml")
+	}
+	return r.apply(ctx, placementFile(s.folder))
 }
 
 // decision is the decision of a placement.

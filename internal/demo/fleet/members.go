@@ -1,0 +1,65 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+)
+
+// nodePool is a number of nodes of one size, each with one to three pods of 2 CPUs.
+type nodePool struct{ nodes, cpus int }
+
+// members are the nodes of the clusters of examples/placement/7-fit.
+var members = map[string][]nodePool{
+	"cluster1": {{20, 16}}, "cluster2": {{12, 24}}, "cluster3": {{2, 48}}, "cluster4": {{40, 8}}, "cluster5": {{4, 8}}, "cluster6": {{6, 8}},
+}
+
+// publish writes the ClusterCapacity of a cluster with generated nodes, as its agent would.
+func (h *hub) publish(ctx context.Context, cluster string, pools []nodePool) error {
+	in := &capacity.Input{Cluster: cluster, Now: time.Now()}
+	var pods []*capacity.Pod
+	for _, pool := range pools {
+		for i := range pool.nodes {
+			name := fmt.Sprintf("node-%d-%d", pool.cpus, i)
+			node := capacity.NewNode(demo.Node{Name: name, CPU: fmt.Sprint(pool.cpus)}.Object())
+			in.Nodes = append(in.Nodes, &node)
+			for range 1 + i%3 {
+				object := demo.Pod{Node: name, Request: "2"}.Object("")
+				object.CreationTimestamp = metav1.NewTime(in.Now.Add(-time.Hour))
+				pod := capacity.NewPod(object)
+				pods = append(pods, &pod)
+			}
+		}
+	}
+	in.Pods = slices.Values(pods)
+	namespace := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster}}
+	if err := h.api.Create(ctx, namespace); client.IgnoreAlreadyExists(err) != nil {
+		return err
+	}
+	object := &v1alpha1.ClusterCapacity{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: v1alpha1.Name}}
+	_, err := controllerutil.CreateOrUpdate(ctx, h.api, object, func() error {
+		object.Status = *capacity.Summarize(in)
+		return nil
+	})
+	return err
+}
+
+// publishAll writes the ClusterCapacities of all clusters.
+func (h *hub) publishAll(ctx context.Context) error {
+	for cluster, pools := range members {
+		if err := h.publish(ctx, cluster, pools); err != nil {
+			return fmt.Errorf("capacity of %s: %w", cluster, err)
+		}
+	}
+	return nil
+}
