@@ -267,34 +267,6 @@ func TestPromiseEnds(t *testing.T) {
 	}
 }
 
-// BenchmarkCapacityUpdate decides 100 placements after the capacity of one of 1,000 clusters has changed.
-func BenchmarkCapacityUpdate(b *testing.B) {
-	var names []string
-	for i := range 1000 {
-		names = append(names, fmt.Sprintf("cluster-%d", i))
-	}
-	s := hub(names...)
-	for _, name := range names {
-		s.SetCapacity(capacityOf(b, name, now, 1000, nil))
-	}
-	for i := range 100 {
-		name := fmt.Sprintf("p%d", i)
-		add(s, withWorkload(b, name, 1, 5, "{numberOfClusters: 3, prioritizerPolicy: {configurations: [{name: FitReplicas}]}}"))
-		decide(b, s, name)
-	}
-	for n := int64(0); b.Loop(); n++ {
-		b.StopTimer()
-		object := capacityOf(b, "cluster-7", now, 900+n%100, nil)
-		b.StartTimer()
-		if keys := s.SetCapacity(object); len(keys) != 100 {
-			b.Fatal(len(keys))
-		}
-		for i := range 100 {
-			decide(b, s, fmt.Sprintf("p%d", i))
-		}
-	}
-}
-
 // TestRebalance checks that a placement stays on a cluster, and that a rebalance would move it to one with more room: for 4 replicas, the
 // 4 that run and 0 more are 200 x (4/8 - 0.5) = 0, and 20 are 100.
 func TestRebalance(t *testing.T) {

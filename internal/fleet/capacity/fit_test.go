@@ -275,13 +275,14 @@ func BenchmarkFleet(b *testing.B) {
 		}
 		fleet[i] = s
 	}
-	total := int64(0)
+	total, began := int64(0), cpuTime(b)
 	for b.Loop() {
 		w := workload(templateOf(b, 1000, 2048), 100) // a new one has no caches
 		for _, s := range fleet {
 			total += w.Fit(s, nil).Now
 		}
 	}
+	b.ReportMetric((cpuTime(b)-began).Seconds()*1000/float64(b.N), "cpu-ms")
 	if total == 0 {
 		b.Fatal("nothing fits")
 	}

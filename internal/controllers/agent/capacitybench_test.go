@@ -1,0 +1,79 @@
+package agent
+
+import (
+	"fmt"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+)
+
+// BenchmarkCapacity summarizes the cached nodes and pods of a cluster of 5,000 nodes with 30 pods each, and prints the memory of the cache.
+func BenchmarkCapacity(b *testing.B) {
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC() // frees what the first one has finalized
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	indexers := func() toolscache.Indexers { // as controller-runtime
+		return toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}
+	}
+	o := &observer{
+		toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, indexers()), toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, indexers()),
+	}
+	for i := range 5000 {
+		nodeName := func() string { return fmt.Sprintf("ip-10-0-%d-%d.eu-west-1.compute.internal", i/250, i%250) } // each object has its own text
+		o.set(node(nodeName(), func(n *v1.Node) {
+			n.UID, n.ResourceVersion = types.UID(fmt.Sprintf("5c6d4f7e-0b1a-4a57-9d4e-%012d", i)), fmt.Sprint(1_000_000_000+i)
+			n.Labels = map[string]string{v1.LabelHostname: nodeName(), v1.LabelTopologyZone: fmt.Sprintf("eu-west-1%c", 'a'+i%3)}
+			for l := range 15 {
+				n.Labels[fmt.Sprintf("node.example.com/label-%d", l)] = fmt.Sprintf("value-%d", i%(l+1))
+			}
+			for _, list := range []v1.ResourceList{n.Status.Capacity, n.Status.Allocatable} {
+				list[v1.ResourcePods], list[v1.ResourceEphemeralStorage] = resource.MustParse("110"), resource.MustParse("90Gi")
+			}
+		}))
+		for k := range 30 {
+			p := pod(fmt.Sprintf("web-%d-6d4cf56db6-%05d", i, k), nodeName())
+			p.Namespace = fmt.Sprintf("team-%d", i%50)
+			p.UID, p.ResourceVersion = types.UID(fmt.Sprintf("9e107d9d-372b-4a57-%04d-%012d", k, i)), fmt.Sprint(2_000_000_000+i)
+			p.CreationTimestamp = metav1.NewTime(time.Unix(1_795_000_000, 0))
+			amounts := list(fmt.Sprintf("%dm", 1+(i*30+k)*7919%90), fmt.Sprintf("%dMi", 1+(i*30+k)*104729%300))
+			p.Spec.Containers[0].Resources = v1.ResourceRequirements{Requests: amounts, Limits: amounts}
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: fmt.Sprintf("web-%d-6d4cf56db6", i), Controller: new(true)}}
+			p.Labels = map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: "6d4cf56db6"}
+			o.set(p)
+		}
+	}
+	total := heap() - before
+	in := capacity.Input{Cluster: "cluster1", Now: time.Unix(1_795_239_886, 0)}
+	began := cpuTime(b)
+	for b.Loop() {
+		if status := o.summarize(in); status.Nodes != 5000 {
+			b.Fatal(status.Nodes)
+		}
+	}
+	b.ReportMetric((cpuTime(b)-began).Seconds()*1000/float64(b.N), "cpu-ms")
+	b.ReportMetric(float64(total)/1e6, "MB")
+}
+
+// cpuTime returns the CPU time of the process so far.
+func cpuTime(b *testing.B) time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
