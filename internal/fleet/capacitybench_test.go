@@ -21,7 +21,8 @@ import (
 func largeCapacity(b *testing.B, cluster string, seed uint64) []byte {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	object := capacityv1alpha1.ClusterCapacity{ObjectMeta: metav1.ObjectMeta{
-		Namespace: cluster, Name: capacityv1alpha1.Name, UID: types.UID(fmt.Sprintf("5c6d4f7e-0b1a-4a57-9d4e-%012d", seed)), ResourceVersion: "123456789",
+		Namespace: cluster, Name: capacityv1alpha1.Name, ResourceVersion: "123456789",
+		UID: types.UID(fmt.Sprintf("5c6d4f7e-0b1a-4a57-9d4e-%012d", seed)),
 	}}
 	status := &object.Status
 	status.Cluster, status.ObservedAt, status.Nodes = cluster, metav1.NewTime(now), 3000
@@ -34,7 +35,8 @@ func largeCapacity(b *testing.B, cluster string, seed uint64) []byte {
 	}
 	for class := range int32(10) {
 		status.Classes = append(status.Classes, capacityv1alpha1.NodeClass{Labels: map[string]string{
-			v1.LabelTopologyRegion: fmt.Sprintf("region-%d", seed%30), v1.LabelTopologyZone: fmt.Sprintf("zone-%d", class%3), "pool": fmt.Sprint(class),
+			v1.LabelTopologyRegion: fmt.Sprintf("region-%d", seed%30), v1.LabelTopologyZone: fmt.Sprintf("zone-%d", class%3),
+			"pool": fmt.Sprint(class),
 		}})
 		status.ScaleUp = append(status.ScaleUp, capacityv1alpha1.ScaleUp{
 			Pool: fmt.Sprint(class), Class: class, Free: amounts(), MaxNodes: 10, BootSeconds: new(int32(60)), PricePerHour: "1.5",

@@ -32,7 +32,7 @@ func TestBadCapacities(t *testing.T) {
 		{"malformed", replace(`[{}]`, `7`), "not valid: json: cannot unmarshal number"},
 		{"no such class", replace(`"class":0`, `"class":1`), "not valid: status.groups[0].class: found 1: must be the index of one of 1 classes"},
 		{"too large", replace(`"4"`, `"4"`+strings.Repeat(" ", 200_000)), "bytes, at most 100000 are allowed"},
-		{"too many groups", replace(`"groups":[`, `"groups":[`+strings.Repeat("{},", 300)), "not valid: status.groups: found 301, at most 300 are allowed"},
+		{"too many groups", replace(`"groups":[`, `"groups":[`+strings.Repeat("{},", 300)), "status.groups: found 301, at most 300 are allowed"},
 		{"quantity", replace(`"4"`, `"1e-2147483647"`), "not valid: ClusterCapacity plimsoll: status.groups[0].free.cpu: invalid quantity"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

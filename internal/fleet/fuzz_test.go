@@ -38,8 +38,8 @@ func FuzzClusterCapacity(f *testing.F) {
 			"scaleUp":[{"pool":"p","class":0,"free":{"cpu":"9E","memory":"9E","pods":"9E"},"maxNodes":100000,"pricePerHour":"1000000"}]}`,
 		`{"cluster":"a","observedAt":"2026-11-21T05:44:46Z","classes":[{}],"groups":[{"class":0,"nodes":2048,"free":{"cpu":"9E",
 			"pods":"2251799813685248"},"slack":{"pods":"2251799813685248"}}]}`,
-		`{"cluster":"a","observedAt":"2026-11-21T05:44:46Z","nodes":-1,"classes":[{}],"groups":[{"class":0,"nodes":1,"free":{"cpu":"4","memory":"8Gi",
-			"pods":"9"},"slack":{"cpu":"-9","memory":"-1","pods":"-3"}}],"hostPorts":[{"port":80,"protocol":"TCP","nodes":-9}],
+		`{"cluster":"a","observedAt":"2026-11-21T05:44:46Z","nodes":-1,"classes":[{}],"groups":[{"class":0,"nodes":1,"free":{"cpu":"4",
+			"memory":"8Gi","pods":"9"},"slack":{"cpu":"-9","memory":"-1","pods":"-3"}}],"hostPorts":[{"port":80,"protocol":"TCP","nodes":-9}],
 			"quotas":[{"namespace":"default","left":{"cpu":"-1"}}],"recent":[{"namespace":"default","name":"w","pods":-3}]}`,
 		`{"cluster":"b","observedAt":"2026-11-21T05:44:46Z"}`, `{"cluster":"a"}`, `{"cluster":"a","observedAt":"yesterday"}`, `[]`,
 		`{"cluster":"a","observedAt":"9999-12-31T23:59:59Z","classes":[{}],"groups":[{"class":0,"nodes":1,"free":{"cpu":"1e-2147483647"}}]}`,
@@ -100,7 +100,8 @@ var workloadSeeds = []string{
 	`{"kind":"ManifestWork","spec":{"workload":{"manifests":[{"kind":"Pod","spec":{"containers":[{"resources":{"requests":{"cpu":"-1"}}}]}},
 		{"kind":"Job","spec":{"parallelism":1000000000,"template":{"spec":{"containers":[{"resources":{"requests":{"cpu":"1m"}}}]}}}},
 		{"kind":"StatefulSet","spec":{"replicas":0,"template":{"spec":{"containers":[{}]}}}},{"kind":"Secret"}]}}}`,
-	`{"kind":"Deployment"}`, `{"kind":"Pod","spec":7}`, `{"kind":"PodTemplate","template":null}`, `{"kind":"ManifestWork","spec":{"workload":{"manifests":[7]}}}`,
+	`{"kind":"Deployment"}`, `{"kind":"Pod","spec":7}`, `{"kind":"PodTemplate","template":null}`,
+	`{"kind":"ManifestWork","spec":{"workload":{"manifests":[7]}}}`,
 	`null`, `7`, `"` + strings.Repeat("a", 100) + `"`,
 }
 

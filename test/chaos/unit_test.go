@@ -58,12 +58,12 @@ func TestCheckPromises(t *testing.T) {
 	}{
 		"none":                {nil, nil, nil, 0, ""},
 		"room for both":       {[]promise{a, b}, nil, nil, 10, ""},
-		"one core less":       {[]promise{a, b}, []promise{a}, nil, 9, "room promised twice: the placements of c have 10 replicas with the promise b: 6"},
+		"one core less":       {[]promise{a, b}, []promise{a}, nil, 9, "the placements of c have 10 replicas with the promise b: 6"},
 		"in one second":       {[]promise{a, later(b, -100)}, nil, nil, 9, "room promised twice"},
 		"the cluster shrank":  {[]promise{a, b}, []promise{a, b}, nil, 0, ""},
 		"the first has ended": {[]promise{a, later(b, 501)}, []promise{a}, nil, 6, ""},
 		// 6 + 3 of 4 pods of a that run
-		"ended, with pods": {[]promise{a, later(b, 501)}, []promise{a}, map[string]int64{"a": 3}, 8, "room promised twice: the placements of c have 9"},
+		"ended, with pods": {[]promise{a, later(b, 501)}, []promise{a}, map[string]int64{"a": 3}, 8, "the placements of c have 9"},
 		"no capacity":      {[]promise{a}, nil, nil, 0, "room promised twice"},
 	} {
 		expectError(t, name, checkPromises("c", tc.made, tc.known, tc.shown, tc.most), tc.want)
