@@ -3,12 +3,15 @@ package fleet
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
@@ -84,4 +87,65 @@ func (l *ClusterCapacityList) DeepCopyObject() runtime.Object {
 		out.Items[i] = *l.Items[i].DeepCopyObject().(*ClusterCapacity)
 	}
 	return &out
+}
+
+// SetCapacity sets the capacity of a cluster, and returns the placements whose decisions can change.
+func (s *State) SetCapacity(object *ClusterCapacity) []types.NamespacedName {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changeCapacity(object.Namespace, object)
+}
+
+// DeleteCapacity removes the capacity of a cluster.
+func (s *State) DeleteCapacity(cluster string) []types.NamespacedName {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changeCapacity(cluster, nil)
+}
+
+func (s *State) changeCapacity(cluster string, object *ClusterCapacity) (keys []types.NamespacedName) {
+	if old := s.capacities[cluster]; old != nil {
+		for _, w := range s.workloads {
+			delete(w.fits, old.Summary)
+		}
+	}
+	if s.capacities[cluster] = object; object == nil {
+		delete(s.capacities, cluster)
+	}
+	if i, known := s.indexOf(cluster); known {
+		keys = s.withWorkloads(s.fleet[i])
+	}
+	return keys
+}
+
+// withWorkloads returns the placements with a workload that can select a cluster.
+func (s *State) withWorkloads(cluster *Cluster) (keys []types.NamespacedName) {
+	for key := range s.workloads {
+		if p := s.placements[key]; p != nil && p.policy != nil && s.contains(key.Namespace, p.policy, cluster) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// Bounds of the age in seconds of summaries.
+const (
+	maxSummaryAge   = 15 * 60
+	maxSummaryAhead = 2 * 60
+)
+
+// summaryOf returns the summary of a cluster, or why there is none.
+func (s *State) summaryOf(cluster string, now int64) (*capacity.Summary, string) {
+	object := s.capacities[cluster]
+	switch {
+	case object == nil:
+		return nil, "has no ClusterCapacity"
+	case object.Err != nil:
+		return nil, "has a ClusterCapacity that is not valid: " + object.Err.Error()
+	case now-object.Summary.ObservedAt > maxSummaryAge:
+		return nil, "has a ClusterCapacity that is " + format.Age(time.Duration(now-object.Summary.ObservedAt)*time.Second) + " old"
+	case object.Summary.ObservedAt-now > maxSummaryAhead:
+		return nil, "has a ClusterCapacity from the future"
+	}
+	return object.Summary, ""
 }

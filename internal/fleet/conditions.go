@@ -24,25 +24,26 @@ func (r *Result) setDecision(number int64, unbound []string) {
 	case d.Members == 0:
 		r.setConditions(false, reasonSetsEmpty, "the cluster sets have no clusters: label clusters with the set, or check its selector")
 	case number == 0:
-		r.setConditions(false, reasonNoneMatched, withCounts("spec.numberOfClusters is 0: no cluster is selected", d, unbound))
+		r.setConditions(false, reasonNoneMatched, r.withCounts("spec.numberOfClusters is 0: no cluster is selected", unbound))
 	case d.Feasible == 0:
-		r.setConditions(false, reasonNoneMatched, withCounts("no cluster is feasible", d, unbound)+r.unfitText())
+		r.setConditions(false, reasonNoneMatched, r.withCounts("no cluster is feasible", unbound)+r.unfitText())
 	case d.Shortfall > 0:
 		r.setConditions(false, reasonNotAllScheduled,
-			withCounts(fmt.Sprintf("selected %d of %s", len(d.Chosen), format.Of(number, "cluster")), d, unbound)+r.unfitText())
+			r.withCounts(fmt.Sprintf("selected %d of %s", len(d.Chosen), format.Of(number, "cluster")), unbound)+r.unfitText())
 	default:
-		r.setConditions(true, reasonAllScheduled, withCounts("selected "+format.Of(len(d.Chosen), "cluster"), d, unbound))
+		r.setConditions(true, reasonAllScheduled, r.withCounts("selected "+format.Of(len(d.Chosen), "cluster"), unbound))
 	}
 }
 
-// withCounts returns a text with the numbers of clusters of a decision and the sets that are not
+// withCounts returns a text with the numbers of clusters of the decision and the sets that are not
 // bound to the namespace. A text of the usual length is one allocation.
-func withCounts(text string, d *Decision, unbound []string) string {
+func (r *Result) withCounts(text string, unbound []string) string {
+	d := r.Decision
 	var buffer [192]byte
 	out := append(append(buffer[:0], text...), " (clusters in the sets: "...)
 	out = append(strconv.AppendInt(out, int64(d.Members), 10), ", matching the predicates: "...)
 	out = append(strconv.AppendInt(out, int64(d.Matched), 10), ", with tolerated taints: "...)
-	out = strconv.AppendInt(out, int64(d.Feasible), 10)
+	out = strconv.AppendInt(out, int64(d.Feasible+r.Unfit), 10)
 	if len(unbound) > 0 {
 		out = append(append(out, "; sets that do not exist or are not bound to the namespace: "...),
 			format.Abbreviate(unbound, maxSetNames, ", ")...)

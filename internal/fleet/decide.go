@@ -48,10 +48,10 @@ type Request struct {
 	// the decisions of this placement. Missing elements are 0.
 	Counts []int32
 	// Fits are the fits of the workload by cluster of the fleet, nil if the placement names none. Replicas is the number of its
-	// replicas. With RequireFit, clusters that they do not fit are not feasible, unless they are chosen already.
-	Fits       []capacity.Fit
-	Replicas   int64
-	RequireFit bool
+	// replicas in one cluster. Clusters that are Unfit are not feasible, unless they are chosen already.
+	Fits     []capacity.Fit
+	Replicas int64
+	Unfit    []bool
 	// Now is the Unix time in seconds.
 	Now int64
 }
@@ -207,7 +207,7 @@ func (r *Request) filter(d *Decision, index *Index) []int32 {
 			result.Avoided = avoided
 			d.changesBy(until)
 		}
-		if r.RequireFit && r.Fits != nil && !result.WasChosen && r.Fits[i].ScaledUp < r.Replicas {
+		if r.Unfit != nil && r.Unfit[i] && !result.WasChosen {
 			result.Outcome = Unfit
 			continue
 		}

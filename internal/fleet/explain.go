@@ -14,6 +14,8 @@ type ClusterRanking struct {
 	Feasible bool `json:"feasible"`
 	// Reason is why the cluster is not selected.
 	Reason string `json:"reason"`
+	// Replicas are the replicas of the workload if the placement names one and the cluster is selected.
+	Replicas *int64 `json:"replicas,omitempty"`
 	// Total is the sum of weight x score, 0 for clusters that are not feasible.
 	Total int64 `json:"total"`
 	// Scores are the scores by prioritizer. Clusters that are not feasible have none.
@@ -57,6 +59,9 @@ func (r *Result) Ranking() []ClusterRanking {
 				score, hasData := r.Decision.Score(p, int(i))
 				c.Scores[name] = Score{score, weights[p], hasData}
 			}
+		}
+		if promise, known := r.Promises[c.Name]; known {
+			c.Replicas = &promise.Replicas
 		}
 		ranking = append(ranking, c)
 	}

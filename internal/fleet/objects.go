@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -28,6 +29,8 @@ type Objects struct {
 	Placements []*v1beta1.Placement
 	Decisions  []*clusterv1beta1.PlacementDecision
 	Capacities []*ClusterCapacity
+	// Workloads are the objects that the workloads of placements refer to.
+	Workloads []*unstructured.Unstructured
 }
 
 // ObjectList is a list of objects of the API.
@@ -94,11 +97,7 @@ func (o *Objects) State() *State {
 	selected := o.Selected()
 	for _, object := range o.Placements {
 		key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
-		var unread error
-		if spec, err := WorkloadOf(object); err == nil && spec != nil && spec.Ref != nil {
-			unread = fmt.Errorf("ref: %s %s is read by the controller only", spec.Ref.Kind, spec.Ref.Name)
-		}
-		s.SetWorkload(object, nil, unread)
+		s.SetWorkload(o.workloadOf(object))
 		s.RestorePromises(key, o.Promises(key))
 		s.AddPlacement(object, selected[key])
 		delete(selected, key)
@@ -107,6 +106,21 @@ func (o *Objects) State() *State {
 		s.SetUnmanaged(key, clusters)
 	}
 	return s
+}
+
+// workloadOf returns a placement with the object that its workload refers to, nil if it refers to none, or with an error if the object
+// is missing.
+func (o *Objects) workloadOf(p *v1beta1.Placement) (*v1beta1.Placement, *unstructured.Unstructured, error) {
+	ref := ReferenceOf(p)
+	if ref == nil {
+		return p, nil, nil
+	}
+	for _, object := range o.Workloads {
+		if object.GetKind() == ref.GetKind() && object.GetNamespace() == ref.GetNamespace() && object.GetName() == ref.GetName() {
+			return p, object, nil
+		}
+	}
+	return p, nil, fmt.Errorf("there is no %s %s in namespace %s", ref.GetKind(), ref.GetName(), ref.GetNamespace())
 }
 
 // Promises returns the promises in the decisions of a placement.

@@ -48,6 +48,7 @@ type Result struct {
 	Groups []Group
 	// Promises are the promises to the workload by selected cluster, nil if the placement names none.
 	Promises map[string]Promise
+	notes    map[string]note
 	// Conditions are conditions without times. Conditions of other types do not change.
 	Conditions []metav1.Condition
 	// Warnings are about parts of the spec that are valid but probably a mistake, and
@@ -60,14 +61,6 @@ type Result struct {
 	// RequeueAt is the time at which the result can change although no object
 	// changes, zero if it cannot.
 	RequeueAt time.Time
-}
-
-// Selected returns the number of selected clusters.
-func (r *Result) Selected() (n int) {
-	for _, group := range r.Groups {
-		n += len(group.Clusters)
-	}
-	return n
 }
 
 // Decide decides a placement and makes the selected clusters part of the state. The
@@ -140,7 +133,9 @@ func (s *State) commit(key types.NamespacedName, p *placementState, r *Result, n
 			}
 		}
 		s.setSelected(p, names)
-		r.Promises = s.promise(key, names, now)
+		if w := s.workloads[key]; w != nil {
+			w.promises, w.notes = r.Promises, r.notes
+		}
 		p.decidedGeneration = p.generation
 	}
 	r.Decision = nil
@@ -174,7 +169,7 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 		return r
 	}
 	if w := s.workloads[key]; w != nil && w.err != nil {
-		r.setMisconfigured(p, reasonMisconfigured, "metadata.annotations["+v1beta1.AnnotationWorkload+"]: "+w.err.Error())
+		r.setMisconfigured(p, reasonMisconfigured, w.err.Error())
 		return r
 	}
 	sets, unbound := s.setsOf(key.Namespace, p.policy)
@@ -183,11 +178,14 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 		return r
 	}
 	request := s.request(p, index, now)
-	s.addFits(key, request)
-	if attempt.again {
-		s.forgetChosen(key, request)
-	}
 	request.Members, request.Match = union(s.fleet, sets), s.matcher(p, attempt)
+	workload := s.fittingOf(key, request.Now)
+	if workload != nil {
+		workload.addTo(request, attempt.again)
+	}
+	if attempt.again {
+		request.Chosen = nil
+	}
 	r.Decision = Decide(request)
 	if message := attempt.misconfiguration(s.maxCost); message != "" {
 		r.Decision = nil
@@ -202,7 +200,9 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 	}
 	p.setFeasible(r.Decision)
 	r.warnOfAmounts(index)
-	s.explainUnfit(key, r, request)
+	if workload != nil {
+		workload.complete(r, request)
+	}
 	r.setDecision(p.policy.request.Number, unbound)
 	r.setFailures(attempt.failure(false))
 	return r

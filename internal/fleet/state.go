@@ -15,6 +15,7 @@ import (
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
+	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fairqueue"
 )
 
@@ -56,6 +57,8 @@ type entry struct {
 	scores map[string]*addOnScore
 	// value is the cluster for expressions, nil until needed.
 	value *clusterValue
+	// limit is the limit of the workloads of placements, nil for none.
+	limit *limit
 }
 
 // addOnScore has the values of an AddOnPlacementScore by name.
@@ -114,7 +117,7 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 	i, known := s.indexOf(object.Name)
 	e := s.entry(object.Name)
 	if !known {
-		e.object = object
+		e.object, e.limit = object, newLimit(object)
 		s.fleet = slices.Insert(slices.Clone(s.fleet), i, cluster)
 		s.counts = slices.Insert(s.counts, i, s.countOf(object.Name))
 		s.resetIndexes()
@@ -126,7 +129,9 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 		return nil
 	}
 	fields |= otherFields
-	e.object, e.value = object, nil
+	limit, limited := object.Annotations[capacityv1alpha1.AnnotationLimit]
+	before, wasLimited := e.object.Annotations[capacityv1alpha1.AnnotationLimit]
+	e.object, e.value, e.limit = object, nil, newLimit(object)
 	s.fleet = slices.Clone(s.fleet)
 	s.fleet[i] = cluster
 	if s.index != nil {
@@ -135,7 +140,11 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 	if fields&labelFields != 0 {
 		s.resetMembers()
 	}
-	return s.affected(cluster, old, fields, "")
+	keys := s.affected(cluster, old, fields, "")
+	if limit != before || limited != wasLimited {
+		keys = append(keys, s.withWorkloads(cluster)...)
+	}
+	return keys
 }
 
 // entry returns the entry of a cluster and adds it if it is missing. Scores may be set before the cluster.
@@ -186,7 +195,7 @@ func (s *State) deleteCluster(name string) []types.NamespacedName {
 	affected := s.affected(s.fleet[i], nil, existence, "")
 	s.fleet = slices.Delete(slices.Clone(s.fleet), i, i+1)
 	s.counts = slices.Delete(s.counts, i, i+1)
-	s.entries[name].object, s.entries[name].value = nil, nil
+	s.entries[name].object, s.entries[name].value, s.entries[name].limit = nil, nil, nil
 	if len(s.entries[name].scores) == 0 {
 		delete(s.entries, name)
 	}

@@ -11,7 +11,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"pgregory.net/rapid"
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
@@ -124,11 +127,11 @@ func TestBadWorkloads(t *testing.T) {
 	for text, want := range map[string]string{
 		`{`:               "unexpected EOF",
 		`{"replicas": 1}`: "must have exactly one of template and ref",
-		`{"ref": {"kind": "Secret", "name": "a"}}`: `ref.kind: found "Secret": must be one of PodTemplate, Deployment, ManifestWork`,
-		`{"template": {"spec": {}}}`:               "template: PodTemplate : spec.containers: required",
+		`{"ref": {"kind": "Secret", "name": "a"}}`: `ref.kind: Unsupported value: "Secret": supported values: "PodTemplate", "Deployment", "ManifestWork"`,
+		`{"template": {"spec": {}}}`:               "metadata.annotations[plimsoll.dev/workload].template: PodTemplate : spec.containers: required",
 		`{"template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "1e-2147483647"}}}]}}}`: "the exponent must be from -30 to 30",
-		`{"replicas": -1, "template": {"spec": {"containers": [{}]}}}`:                                    "replicas: found -1: must be in [0, 1000000000]",
-		`{"replicas": 1000000001, "template": {"spec": {"containers": [{}]}}}`:                            "replicas: found 1000000001",
+		`{"replicas": -1, "template": {"spec": {"containers": [{}]}}}`:                                    "replicas: Invalid value: -1: must be in [0, 1000000000]",
+		`{"replicas": 1000000001, "template": {"spec": {"containers": [{}]}}}`:                            "replicas: Invalid value: 1000000001",
 		`{"typo": 1}`:                `unknown field "typo"`,
 		strings.Repeat(" ", 200_000): "found 200000 bytes, at most 100000 are allowed",
 	} {
@@ -287,5 +290,52 @@ func TestRebalance(t *testing.T) {
 	}
 	if m := r.MoveTo([]string{"b"}); m != nil {
 		t.Errorf("got %+v without a change", m)
+	}
+}
+
+// TestWorkloadField checks that the field has the meaning of the annotation, and that only one of them may be set.
+func TestWorkloadField(t *testing.T) {
+	const spec = `{workload: {replicas: 2, template: {spec: {containers: [{name: c, resources: {requests: {cpu: "3"}}}]}}}}`
+	s := hub("a")
+	s.SetCapacity(capacityOf(t, "a", now, 10, nil))
+	p := newPlacement(t, "web", spec)
+	if !s.SetWorkload(p, nil, nil) || s.SetWorkload(newPlacement(t, "web", spec), nil, nil) {
+		t.Error("an equal workload is new, or a new one is not")
+	}
+	s.AddPlacement(p, nil)
+	if r := decide(t, s, "web"); sharesOf(r) != "a:2" {
+		t.Errorf("got %s", sharesOf(r))
+	}
+	p.Annotations = map[string]string{v1beta1.AnnotationWorkload: `{"replicas": 3}`}
+	s.SetWorkload(p, nil, nil)
+	r := decide(t, s, "web")
+	if want := "spec.workload: annotation plimsoll.dev/workload is set, too: only one of them is allowed"; !r.KeepDecisions ||
+		r.Conditions[0].Message != want {
+		t.Errorf("got %s, want %s", r.Conditions[0].Message, want)
+	}
+}
+
+// TestReferences checks that a workload is read from an object among the objects of a hub, and the error if it is missing.
+func TestReferences(t *testing.T) {
+	deployment := &unstructured.Unstructured{Object: *read[map[string]any](t, `{apiVersion: apps/v1, kind: Deployment,
+		metadata: {namespace: ns, name: web}, spec: {replicas: 4, template: {spec: {containers: [{name: c}]}}}}`)}
+	objects := Objects{
+		Clusters: []*clusterv1.ManagedCluster{managed("a", "set=web")}, Sets: []*clusterv1beta2.ManagedClusterSet{bySet("web")},
+		Bindings:   []*clusterv1beta2.ManagedClusterSetBinding{binding("ns", "web")},
+		Placements: []*v1beta1.Placement{newPlacement(t, "web", "{workload: {ref: {kind: Deployment, name: web}}}")},
+	}
+	r, _ := objects.State().Preview(keyOf("web"), now)
+	if want := "spec.workload.ref: there is no Deployment web in namespace ns"; r.Conditions[0].Message != want {
+		t.Errorf("got %s, want %s", r.Conditions[0].Message, want)
+	}
+	objects.Workloads = append(objects.Workloads, deployment)
+	if r, _ := objects.State().Preview(keyOf("web"), now); sharesOf(r) != "a:4" {
+		t.Errorf("got %s", sharesOf(r))
+	}
+	s := objects.State()
+	changed := deployment.DeepCopy()
+	changed.Object["status"] = map[string]any{"replicas": int64(4)}
+	if s.SetWorkload(objects.Placements[0], changed, nil) {
+		t.Error("the status of the object matters")
 	}
 }

@@ -24,6 +24,9 @@ var hubKinds = map[string][]string{
 	"Placement":                {clusterGroup + "v1beta1", clusterGroup + "v1alpha1"},
 	"PlacementDecision":        {clusterGroup + "v1beta1"},
 	"ClusterCapacity":          {"plimsoll.dev/v1alpha1"},
+	"PodTemplate":              {"v1"},
+	"Deployment":               {"apps/v1"},
+	"ManifestWork":             {"work.open-cluster-management.io/v1"},
 }
 
 // ReadHub reads the objects of a hub from files and folders, see Files.
@@ -79,6 +82,8 @@ func (r *hubReader) read(where string, asJSON []byte, head *header) error {
 		return add(r, where, asJSON, head, &r.hub.Placements)
 	case "ClusterCapacity":
 		return add(r, where, asJSON, head, &r.hub.Capacities)
+	case "PodTemplate", "Deployment", "ManifestWork":
+		return add(r, where, asJSON, head, &r.hub.Workloads)
 	}
 	return add(r, where, asJSON, head, &r.hub.Decisions)
 }

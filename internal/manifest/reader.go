@@ -77,7 +77,7 @@ func (r *reader) decode(where string, asJSON []byte, head *header, into object) 
 	}
 	into.GetObjectKind().SetGroupVersionKind(head.groupVersionKind())
 	kind, key := head.Kind, into.GetName()
-	if hubKinds[kind] == nil { // as kubectl names objects
+	if kinds[kind] != nil { // as kubectl names objects
 		kind = strings.ToLower(kind)
 	}
 	if key == "" {

@@ -107,7 +107,8 @@ scheduler:
   serviceAccount: {annotations: {h: i}}
 controller: {adopt: all, extraCapacityMinRate: 10%, placeholderNamespace: plimsoll-placeholders}
 loadWatcher: {enabled: true, provider: Prometheus, address: "http://prometheus.monitoring:9090"}
-agent: {enabled: true, clusterName: cluster1, hub: {secretName: hub}, load: {provider: KubernetesMetricsServer}}
+agent: {enabled: true, clusterName: cluster1, hub: {secretName: hub}, load: {provider: KubernetesMetricsServer},
+  quotaNamespaces: [shop, lab]}
 shadow: {enabled: true, prometheus: "http://prometheus.monitoring:9090", candidates: [predicted, low-risk]}
 `
 )
@@ -258,6 +259,7 @@ func TestBadValues(t *testing.T) {
 		"loadWatcher: {image: {digest: latest}}":                   "at '/loadWatcher/image/digest'",
 		"agent: {enabled: true, hub: {secretName: s}}":             "agent.clusterName: must be the name of this cluster on the hub",
 		"agent: {enabled: true, clusterName: A_b}":                 "at '/agent/clusterName'",
+		"agent: {quotaNamespaces: [A_b]}":                          "at '/agent/quotaNamespaces/0'",
 		"agent: {enabled: true, clusterName: c}":                   "agent.hub: must have either secretName or kubeconfig",
 		"networkPolicy: {apiServerPorts: [99999]}":                 "at '/networkPolicy/apiServerPorts/0'",
 		"image: {pullPolicy: Sometimes}":                           "at '/image/pullPolicy'",
@@ -460,7 +462,7 @@ func TestPriorityClass(t *testing.T) {
 }
 
 // TestAgentRights expects that the permissions of the agent equal the rules in
-// examples/placement/agent-member-rbac.yaml.
+// examples/placement/agent-member-rbac.yaml, and the flag for the quotas that it may list.
 func TestAgentRights(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(filepath.Join(project, "examples", "placement", "agent-member-rbac.yaml"))
@@ -473,6 +475,11 @@ func TestAgentRights(t *testing.T) {
 	}
 	objects := render(t, all)
 	const name = "plimsoll-agent"
+	if args := find[appsv1.Deployment](t, objects, "Deployment", name).Spec.Template.Spec.Containers[0].Args; !slices.Contains(
+		args, "--quota-namespaces=shop,lab",
+	) {
+		t.Errorf("arguments %q", args)
+	}
 	if diff := cmp.Diff(
 		find[rbacv1.ClusterRole](t, example, "ClusterRole", name).Rules,
 		find[rbacv1.ClusterRole](t, objects, "ClusterRole", name).Rules,

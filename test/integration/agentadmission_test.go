@@ -9,7 +9,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -102,6 +105,7 @@ func TestAgentAdmission(t *testing.T) {
 			t.Errorf("%.60s: %v, want %q", status, err, want)
 		}
 	}
+	h.checkCapacityAdmission(t, attacker)
 	member, flags := startMember(t)
 	member.create(t, readyNode("node", "8", "32Gi", nil))
 	agent := member.startController(t, append(flags, "--cluster-name=cluster1", "--hub-kubeconfig="+kubeconfig,
@@ -112,6 +116,72 @@ func TestAgentAdmission(t *testing.T) {
 		return len(scores) > 1 && until.After(time.Now()), err
 	})
 	agent.Stop(t)
+}
+
+// checkCapacityAdmission checks with the credentials of the agent of cluster1 that it can write the ClusterCapacity of its own cluster
+// only, and not the limit of its cluster; nor can the agent of Open Cluster Management, which may update its ManagedCluster.
+func (h *fleetHub) checkCapacityAdmission(t *testing.T, attacker client.Client) {
+	t.Helper()
+	as := func(user string, groups ...string) client.Client {
+		config := rest.CopyConfig(h.config)
+		config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append(groups, "system:masters")}
+		c, err := client.New(config, client.Options{Scheme: kube.Scheme()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	capacity := func(c client.Client, namespace, cluster string) error {
+		object := &unstructured.Unstructured{}
+		object.SetAPIVersion("plimsoll.dev/v1alpha1")
+		object.SetKind("ClusterCapacity")
+		object.SetNamespace(namespace)
+		object.SetName("plimsoll")
+		return c.Patch(t.Context(), object, client.RawPatch(types.ApplyYAMLPatchType, []byte(fmt.Sprintf(
+			`{"apiVersion":"plimsoll.dev/v1alpha1","kind":"ClusterCapacity","metadata":{"name":"plimsoll","namespace":%q},`+
+				`"status":{"cluster":%q,"observedAt":"2026-11-21T12:00:00Z"}}`, namespace, cluster))), client.FieldOwner("attacker"),
+			client.ForceOwnership)
+	}
+	annotate := func(c client.Client, name, value string, subresources ...string) error {
+		cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "cluster1"}}
+		patch := client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, name, value)))
+		if len(subresources) > 0 {
+			return c.SubResource(subresources[0]).Patch(t.Context(), cluster, patch)
+		}
+		return c.Patch(t.Context(), cluster, patch)
+	}
+	const limit, own = "plimsoll.dev/capacity-limit", "metadata.annotations[plimsoll.dev/capacity-limit]: may not be written"
+	agent, member := as("system:serviceaccount:cluster1:plimsoll-agent"), as("x", "system:open-cluster-management:cluster1")
+	eventually.True(t, "the policies of capacities have no effect", nil, func(context.Context) (bool, error) {
+		return capacity(attacker, "cluster1", "other") != nil && annotate(member, limit, "{}") != nil, nil
+	})
+	if err := annotate(h.client, limit, `{"cpu": "10"}`); err != nil {
+		t.Fatal(err)
+	}
+	for what, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"own capacity":              {capacity(attacker, "cluster1", "cluster1"), ""},
+		"about another cluster":     {capacity(attacker, "cluster1", "cluster2"), "status.cluster: must be the namespace"},
+		"by an administrator":       {capacity(h.client, "default", "cluster1"), "status.cluster: must be the namespace"},
+		"in another namespace":      {capacity(attacker, "default", "default"), "forbidden"},
+		"with rights for all":       {capacity(agent, "default", "default"), "an agent may write the capacity of its own cluster only"},
+		"metadata":                  {annotate(attacker, "a", "b"), "forbidden"},
+		"limit":                     {annotate(attacker, limit, `{"cpu": "11"}`), "forbidden"},
+		"limit, with rights":        {annotate(agent, limit, `{"cpu": "11"}`), own},
+		"limit, by OCM's agent":     {annotate(member, limit, `{"cpu": "11"}`), own},
+		"metadata, by OCM's agent":  {annotate(member, "a", "b"), ""},
+		"limit, through the status": {annotate(attacker, limit, `{"cpu": "11"}`, "status"), ""}, // without an effect
+	} {
+		if tc.want == "" && tc.err != nil || tc.want != "" && (tc.err == nil || !strings.Contains(tc.err.Error(), tc.want)) {
+			t.Errorf("%s: %v, want %q", what, tc.err, tc.want)
+		}
+	}
+	var cluster clusterv1.ManagedCluster
+	if err := h.client.Get(t.Context(), client.ObjectKey{Name: "cluster1"}, &cluster); err != nil || cluster.Annotations[limit] != `{"cpu": "10"}` {
+		t.Errorf("annotations %v, %v", cluster.Annotations, err)
+	}
 }
 
 // manyResources returns a list of n resources.

@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/kubernetes"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -65,23 +68,75 @@ func TestPlacementByFit(t *testing.T) {
 	second := example(t, "fit/placement.yaml")
 	second[0].SetName("second")
 	h.apply(t, second...)
-	eventually.True(t, "the second placement got the same room", controller, func(ctx context.Context) (bool, error) {
-		var p v1beta1.Placement
-		if err := h.client.Get(ctx, client.ObjectKey{Namespace: "team", Name: "second"}, &p); err != nil {
-			return false, err
-		}
-		c := meta.FindStatusCondition(p.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
-		return c != nil && strings.Contains(c.Message, "the workload does not fit 2 clusters") &&
-			strings.Contains(
-				c.Message,
-				"cluster1: 0 replicas fit of 1: needs 30 CPU on one node; the largest free node of cluster1 has 16",
-			), nil
-	})
+	h.awaitMessage(t, controller, "second", clusterv1beta1.PlacementConditionSatisfied, "the workload does not fit 2 clusters",
+		"cluster1: 0 replicas fit of 1: needs 30 CPU on one node; the largest free node of cluster1 has 16")
 	table, _ := mustPlimsoll(t, "placement", "fit", "-f", "../../examples/placement/fit/workload.yaml", "--kubeconfig", h.Kubeconfig)
 	if !strings.Contains(table, "cluster1") || !strings.Contains(table, "cluster2") {
 		t.Errorf("fit of the clusters of the hub:\n%s", table)
 	}
+	h.checkDivided(t, controller)
 	if changes, _ := mustPlimsoll(t, "placement", "rebalance", "--dry-run", "--kubeconfig", h.Kubeconfig); changes == "" {
 		t.Error("rebalance prints nothing")
+	}
+}
+
+// awaitMessage waits until the message of a condition of a placement has texts.
+func (c *testCluster) awaitMessage(t *testing.T, log fmt.Stringer, placement, condition string, texts ...string) {
+	t.Helper()
+	message := ""
+	eventually.True(t, fmt.Sprintf("condition %s of %s lacks %q", condition, placement, texts), log, func(ctx context.Context) (bool, error) {
+		var p v1beta1.Placement
+		if err := c.client.Get(ctx, client.ObjectKey{Namespace: "team", Name: placement}, &p); err != nil {
+			return false, err
+		}
+		if found := meta.FindStatusCondition(p.Status.Conditions, condition); found != nil {
+			message = found.Message
+		}
+		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(message, text) }), nil
+	})
+}
+
+// checkDivided checks a workload in the field of a placement that refers to a Deployment: 12 replicas of 4 CPU are divided over cluster1,
+// which 12 fit, and cluster2, which 2 fit beside the promised pod of 30 CPU: that pod may take the place of 8 of 10. Then it lowers the
+// limit of cluster1 to 2 replicas.
+func (c *testCluster) checkDivided(t *testing.T, log fmt.Stringer) {
+	t.Helper()
+	objects := example(t, "fit/divided.yaml")
+	for _, object := range objects {
+		object.SetNamespace("team")
+	}
+	deployment := objects[1].Object["spec"].(map[string]any)
+	deployment["replicas"] = int64(12)
+	container := deployment["template"].(map[string]any)["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)
+	container["resources"] = map[string]any{"requests": map[string]any{"cpu": "4"}}
+	c.apply(t, objects[1], objects[0])
+	c.awaitChosen(t, log, "render", "cluster1", "cluster2")
+	explained, _ := mustPlimsoll(t, "placement", "explain", "team/render", "--kubeconfig", c.Kubeconfig)
+	if !regexp.MustCompile(`(?s)REPLICAS.*cluster1 +yes +-?\d+ +10 .*cluster2 +yes +-?\d+ +2 `).MatchString(explained) {
+		t.Errorf("the division of 12 replicas:\n%s", explained)
+	}
+	c.patch(t, &clusterv1.ManagedCluster{ObjectMeta: runningPod("cluster1", "", "0", "0").ObjectMeta}, map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{"plimsoll.dev/capacity-limit": `{"cpu": "8"}`}},
+	})
+	c.awaitMessage(t, log, "render", clusterv1beta1.PlacementConditionMisconfigured,
+		"cluster1: selected for 10 replicas: the limit of cluster1 on the hub leaves 2 replicas")
+	var events eventsv1.EventList
+	eventually.True(t, "no event about the limit", log, func(ctx context.Context) (bool, error) {
+		err := c.client.List(ctx, &events, client.InNamespace("team"))
+		return slices.ContainsFunc(events.Items, func(e eventsv1.Event) bool {
+			return e.Reason == "PlacementWarning" && strings.Contains(e.Note, "the limit of cluster1")
+		}), err
+	})
+	for _, object := range objects[:1] { // another placement gets nothing in cluster1, although its 12 replicas of 4 CPU fit
+		object.SetName("late")
+		spec := object.Object["spec"].(map[string]any)
+		spec["numberOfClusters"], spec["workload"].(map[string]any)["requireFit"] = int64(2), false
+		c.apply(t, object)
+	}
+	c.awaitMessage(t, log, "late", clusterv1beta1.PlacementConditionSatisfied, "selected 1 of 2 clusters",
+		"cluster1: 0 replicas fit of 6: the limit of cluster1 on the hub leaves 0 replicas")
+	table, _ := mustPlimsoll(t, "placement", "fit", "-f", "../../examples/placement/fit/divided.yaml", "--kubeconfig", c.Kubeconfig)
+	if !strings.Contains(table, "cluster1: the limit of cluster1 on the hub leaves 0 replicas") {
+		t.Errorf("fit of the clusters of the hub:\n%s", table)
 	}
 }

@@ -24,6 +24,9 @@ const (
 	Name = "plimsoll"
 	// AnnotationPrice on a Node or a NodePool is the price of one node for an hour, as a decimal number such as "0.192".
 	AnnotationPrice = "plimsoll.dev/price-per-hour"
+	// AnnotationLimit on a ManagedCluster has the amounts that the workloads of placements may request in the cluster, as JSON such
+	// as {"cpu": "1000", "memory": "4Ti", "pods": "5000"}.
+	AnnotationLimit = "plimsoll.dev/capacity-limit"
 )
 
 // Bounds of a ClusterCapacity. Larger objects are refused.

@@ -64,7 +64,7 @@ const (
 )
 
 const (
-	// AnnotationWorkload on a Placement is its workload as JSON: a pod template or a reference, and a number of replicas.
+	// AnnotationWorkload on a Placement is its WorkloadSpec as JSON, for hubs whose CRD does not have the field spec.workload.
 	AnnotationWorkload = "plimsoll.dev/workload"
 	// AnnotationReplicas on a PlacementDecision has the replicas of the workload that each cluster is to run, and since when, as JSON.
 	AnnotationReplicas = "plimsoll.dev/replicas"
@@ -196,6 +196,56 @@ type PlacementSpec struct {
 	// +kubebuilder:default="1m"
 	// +optional
 	ScoreRateLimit string `json:"scoreRateLimit,omitempty"`
+	// Workload is what the clusters are selected for. Where it is given, the annotation plimsoll.dev/workload must not be set.
+	//
+	// +optional
+	Workload *WorkloadSpec `json:"workload,omitempty"`
+}
+
+// WorkloadSpec is the workload of a placement: a pod template, or a reference to an object that has one, and a number of replicas.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.template) != has(self.ref)",message="must have exactly one of template and ref"
+type WorkloadSpec struct {
+	// Template is a Pod, PodTemplate, Deployment, ReplicaSet, StatefulSet, Job or ManifestWork, or the metadata and
+	// spec of a pod template. Exactly one of template and ref must be set.
+	//
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	Template *runtime.RawExtension `json:"template,omitempty"`
+	// Ref names an object in the namespace of the placement. Exactly one of template and ref must be set.
+	//
+	// +optional
+	Ref *WorkloadRef `json:"ref,omitempty"`
+	// Replicas is the number of replicas in each selected cluster or, with divide, in all of them together. Defaults
+	// to that of the object, or else 1.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000000
+	// +optional
+	Replicas *int64 `json:"replicas,omitempty"`
+	// Divide divides the replicas over the selected clusters: equal shares, except that a cluster that fewer replicas
+	// fit has fewer, and the others have the rest.
+	//
+	// +optional
+	Divide bool `json:"divide,omitempty"`
+	// RequireFit excludes clusters that the replicas do not fit, not even after a scale-up; with divide, clusters that
+	// not even one replica fits.
+	//
+	// +optional
+	RequireFit bool `json:"requireFit,omitempty"`
+}
+
+// WorkloadRef names an object with a pod template.
+type WorkloadRef struct {
+	// Kind is PodTemplate, Deployment or ManifestWork.
+	//
+	// +kubebuilder:validation:Enum=PodTemplate;Deployment;ManifestWork
+	Kind string `json:"kind"`
+	// Name is the name of the object.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
 }
 
 // PrioritizerPolicy defines how clusters are ranked: by the sum of weight times

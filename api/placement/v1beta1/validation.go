@@ -21,12 +21,13 @@ const (
 	MaxWeight            = 10
 	MaxTolerationSeconds = 100 * 365 * 24 * 60 * 60
 	MaxSpreadConstraints = 8
+	MaxReplicas          = 1_000_000_000
 )
 
 const (
 	maxKeyLength   = 316
 	maxValueLength = 1024
-	maxScoreLength = 253
+	maxNameLength  = 253
 )
 
 // The patterns of keys of taints and topologies, names of groups, and rate limits equal
@@ -63,6 +64,24 @@ func (s *PlacementSpec) Validate() field.ErrorList {
 		clusterv1beta1.PlacementSortByScore)...)
 	if !limitPattern.MatchString(s.ScoreRateLimit) {
 		errs = append(errs, field.Invalid(path.Child("scoreRateLimit"), s.ScoreRateLimit, "must be a number and h, m or s, such as 1m"))
+	}
+	if s.Workload != nil {
+		errs = append(errs, s.Workload.Validate(path.Child("workload"))...)
+	}
+	return errs
+}
+
+// Validate returns the errors in a workload, which is at a path of a placement. It does not read the template.
+func (w *WorkloadSpec) Validate(path *field.Path) (errs field.ErrorList) {
+	if (w.Template != nil) == (w.Ref != nil) {
+		errs = append(errs, field.Required(path, "must have exactly one of template and ref"))
+	}
+	if w.Ref != nil {
+		errs = append(errs, oneOf(path.Child("ref", "kind"), w.Ref.Kind, "PodTemplate", "Deployment", "ManifestWork")...)
+		errs = append(errs, validateName(path.Child("ref", "name"), w.Ref.Name)...)
+	}
+	if n := w.Replicas; n != nil && (*n < 0 || *n > MaxReplicas) {
+		errs = append(errs, field.Invalid(path.Child("replicas"), *n, "must be in [0, 1000000000]"))
 	}
 	return errs
 }
@@ -113,20 +132,20 @@ func (c *ScoreCoordinate) validate(path *field.Path) field.ErrorList {
 	}
 	switch {
 	case c.AddOn != nil:
-		errs = append(errs, validateScoreName(path.Child("addOn", "resourceName"), c.AddOn.ResourceName)...)
-		errs = append(errs, validateScoreName(path.Child("addOn", "scoreName"), c.AddOn.ScoreName)...)
+		errs = append(errs, validateName(path.Child("addOn", "resourceName"), c.AddOn.ResourceName)...)
+		errs = append(errs, validateName(path.Child("addOn", "scoreName"), c.AddOn.ScoreName)...)
 	case c.Type == AddOn:
 		errs = append(errs, field.Required(path.Child("addOn"), "must be given where type is AddOn, with resourceName and scoreName"))
 	}
 	return errs
 }
 
-func validateScoreName(path *field.Path, name string) field.ErrorList {
+func validateName(path *field.Path, name string) field.ErrorList {
 	switch {
 	case name == "":
 		return field.ErrorList{field.Required(path, "must have 1 to 253 characters")}
-	case len(name) > maxScoreLength:
-		return field.ErrorList{field.TooLong(path, name, maxScoreLength)}
+	case len(name) > maxNameLength:
+		return field.ErrorList{field.TooLong(path, name, maxNameLength)}
 	}
 	return nil
 }

@@ -32,9 +32,10 @@ func newDecideCommand() *cobra.Command {
 		Use:   "decide (-f FILE_OR_DIR... | --snapshot FILE)",
 		Short: "Decide placements over the clusters in manifests",
 		Long: `Decide placements over the clusters in manifests, as the placement controller would:
-ManagedClusters, ManagedClusterSets, ManagedClusterSetBindings, Placements and
-AddOnPlacementScores; PlacementDecisions are the previous decisions. Each placement is
-decided as if all others kept their decisions. The hub is not changed.
+ManagedClusters, ManagedClusterSets, ManagedClusterSetBindings, Placements,
+AddOnPlacementScores, ClusterCapacities, and the objects that workloads refer to;
+PlacementDecisions are the previous decisions. Each placement is decided as if all
+others kept their decisions. The hub is not changed.
 
 The exit code is 0 even if a placement is invalid or cannot be satisfied: its
 conditions are printed.`,

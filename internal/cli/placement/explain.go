@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -59,19 +60,9 @@ func (o *explainOptions) run(ctx context.Context, arg string, out io.Writer) err
 			return err
 		}
 	}
-	config, err := o.hub.Config()
+	hub, err := readLiveHub(ctx, &o.hub)
 	if err != nil {
 		return err
-	}
-	c, err := client.New(config, client.Options{Scheme: kube.SchemeWith(fleet.InstallHub)})
-	if err != nil {
-		return fmt.Errorf("--kubeconfig: %w", err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, o.hub.Timeout)
-	defer cancel()
-	hub, err := readLiveHub(ctx, c)
-	if err != nil {
-		return base.Failure(o.hub.Explain(err))
 	}
 	result, ok := hub.State().Preview(key, time.Now())
 	if !ok {
@@ -81,13 +72,39 @@ func (o *explainOptions) run(ctx context.Context, arg string, out io.Writer) err
 }
 
 // readLiveHub reads the objects of a hub that affect placements.
-func readLiveHub(ctx context.Context, c client.Client) (*fleet.Objects, error) {
+func readLiveHub(ctx context.Context, hub *base.Cluster) (*fleet.Objects, error) {
+	config, err := hub.Config()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(config, client.Options{Scheme: kube.SchemeWith(fleet.InstallHub)})
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, hub.Timeout)
+	defer cancel()
 	objects, err := fleet.Read(func(list fleet.ObjectList) error { return c.List(ctx, list) })
 	switch {
 	case meta.IsNoMatchError(err):
-		return nil, errors.New("the cluster is not a hub: it has no ManagedClusters or Placements of cluster.open-cluster-management.io")
+		return nil, base.Failure(
+			errors.New("the cluster is not a hub: it has no ManagedClusters or Placements of cluster.open-cluster-management.io"),
+		)
 	case err != nil:
-		return nil, fmt.Errorf("reading the hub: %w", err)
+		return nil, base.Failure(hub.Explain(fmt.Errorf("reading the hub: %w", err)))
+	}
+	for _, p := range objects.Placements {
+		object := fleet.ReferenceOf(p)
+		if object == nil {
+			continue
+		}
+		err := c.Get(ctx, client.ObjectKeyFromObject(object), object)
+		switch {
+		case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // the placement is misconfigured
+		case err != nil:
+			return nil, base.Failure(hub.Explain(fmt.Errorf("reading the workload of placement %s/%s: %w", p.Namespace, p.Name, err)))
+		default:
+			objects.Workloads = append(objects.Workloads, object)
+		}
 	}
 	return objects, nil
 }

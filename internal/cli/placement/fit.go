@@ -12,14 +12,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 )
 
@@ -86,11 +84,11 @@ func (o *fitOptions) run(cmd *cobra.Command) error {
 		}
 		workload.Replicas = o.replicas
 	}
-	clusters, err := o.read(cmd)
+	objects, now, err := o.read(cmd)
 	if err != nil {
 		return err
 	}
-	return printFits(cmd.OutOrStdout(), &o.output, workload, clusters)
+	return printFits(cmd.OutOrStdout(), &o.output, workload, objects, now)
 }
 
 // readWorkload reads the workload in manifests. One replica of several objects has the pods of all of them.
@@ -126,55 +124,43 @@ func readWorkload(paths []string, in io.Reader) (*capacity.Workload, error) {
 	return out, nil
 }
 
-// read returns the clusters, sorted by name.
-func (o *fitOptions) read(cmd *cobra.Command) ([]*fleet.ClusterCapacity, error) {
+// read returns the capacities of clusters with the objects of their hub, and the time: zero for the time of each observation.
+func (o *fitOptions) read(cmd *cobra.Command) (*fleet.Objects, time.Time, error) {
+	if !o.local && o.clusters.Snapshot == "" && len(o.clusters.Files) == 0 {
+		hub, err := readLiveHub(cmd.Context(), &o.hub)
+		if err == nil && len(hub.Capacities) == 0 {
+			err = base.Failure(
+				errors.New("the hub has no ClusterCapacities: run the agent in the clusters (docs/agent.md), or use --local"),
+			)
+		}
+		return hub, time.Now(), err
+	}
+	objects, now := &manifest.Objects{}, time.Now()
 	warn := base.Warnings(cmd.ErrOrStderr())
 	switch {
 	case o.local:
 		state, err := input.ReadObjects(cmd, &o.hub.Access, warn)
 		if err != nil {
-			return nil, err
+			return nil, now, err
 		}
-		return oneCluster(state.Objects, state.Now)
+		objects, now = state.Objects, state.Now
 	case o.clusters.Snapshot != "":
 		state, err := o.clusters.Read(cmd.Context(), cmd.InOrStdin(), input.Instant{}, warn)
 		if err != nil {
-			return nil, err
+			return nil, now, err
 		}
-		return oneCluster(state.Objects, state.Now)
-	case len(o.clusters.Files) > 0:
+		objects, now = state.Objects, state.Now
+	default:
 		hub, err := manifest.ReadCapacities(o.clusters.Files, cmd.InOrStdin())
 		if err != nil || len(hub.Capacities) > 0 {
-			return sortedClusters(hub.Capacities), err
+			return &hub.Objects, time.Time{}, err
 		}
-		objects, err := manifest.Read(o.clusters.Files, cmd.InOrStdin())
-		if err != nil {
-			return nil, err
+		if objects, err = manifest.Read(o.clusters.Files, cmd.InOrStdin()); err != nil {
+			return nil, now, err
 		}
-		return oneCluster(objects, time.Now())
 	}
-	config, err := o.hub.Config()
-	if err != nil {
-		return nil, err
-	}
-	c, err := client.New(config, client.Options{Scheme: kube.SchemeWith(fleet.InstallHub)})
-	if err != nil {
-		return nil, fmt.Errorf("--kubeconfig: %w", err)
-	}
-	hub, err := readLiveHub(cmd.Context(), c)
-	if err != nil {
-		return nil, base.Failure(o.hub.Explain(err))
-	}
-	if len(hub.Capacities) == 0 {
-		return nil, base.Failure(
-			errors.New("the hub has no ClusterCapacities: run the agent in the clusters (docs/agent.md), or use --local"),
-		)
-	}
-	return sortedClusters(hub.Capacities), nil
-}
-
-func sortedClusters(list []*fleet.ClusterCapacity) []*fleet.ClusterCapacity {
-	return slices.SortedFunc(slices.Values(list), func(a, b *fleet.ClusterCapacity) int { return cmp.Compare(a.Namespace, b.Namespace) })
+	capacities, err := oneCluster(objects, now)
+	return &fleet.Objects{Capacities: capacities}, now, err
 }
 
 // oneCluster returns the capacity of a cluster without a name.
@@ -215,30 +201,27 @@ type fitResult struct {
 	Limit string `json:"limit"`
 }
 
-// fitOf returns the fit of a workload and a cluster.
-func fitOf(w *capacity.Workload, c *fleet.ClusterCapacity) fitResult {
-	if c.Err != nil {
-		return fitResult{Cluster: c.Namespace, Limit: "the ClusterCapacity is not valid: " + c.Err.Error()}
-	}
-	fit := w.Fit(c.Summary, nil)
-	out := fitResult{
-		Cluster: c.Namespace, Now: fit.Now, WithSlack: fit.WithSlack, ScaledUp: fit.ScaledUp, NewNodes: fit.NewNodes,
-		Limit: w.Limit(c.Summary, nil),
-	}
-	if fit.Wait != capacity.Unknown {
-		out.WaitSeconds = &fit.Wait
-	}
-	if fit.Cost != capacity.Unknown {
-		out.CostPerHour = new(float64(fit.Cost) / 1e6)
-	}
-	return out
-}
-
-// printFits prints the fit of each cluster.
-func printFits(out io.Writer, output *base.Output, w *capacity.Workload, clusters []*fleet.ClusterCapacity) error {
-	result := fitsResult{Replicas: w.Replicas, Clusters: []fitResult{}}
-	for _, c := range clusters {
-		result.Clusters = append(result.Clusters, fitOf(w, c))
+// printFits prints the fit of each cluster, by name.
+func printFits(out io.Writer, output *base.Output, w *capacity.Workload, objects *fleet.Objects, now time.Time) error {
+	result, state := fitsResult{Replicas: w.Replicas, Clusters: []fitResult{}}, objects.State()
+	slices.SortFunc(objects.Capacities, func(a, b *fleet.ClusterCapacity) int { return cmp.Compare(a.Namespace, b.Namespace) })
+	for _, c := range objects.Capacities {
+		at := now
+		if at.IsZero() && c.Err == nil {
+			at = time.Unix(c.Summary.ObservedAt, 0)
+		}
+		fit, limit := state.Fit(w, c.Namespace, at)
+		row := fitResult{
+			Cluster: c.Namespace, Now: max(fit.Now, 0), WithSlack: max(fit.WithSlack, 0), ScaledUp: max(fit.ScaledUp, 0),
+			NewNodes: fit.NewNodes, Limit: limit,
+		}
+		if fit.Wait != capacity.Unknown {
+			row.WaitSeconds = &fit.Wait
+		}
+		if fit.Cost != capacity.Unknown {
+			row.CostPerHour = new(float64(fit.Cost) / 1e6)
+		}
+		result.Clusters = append(result.Clusters, row)
 	}
 	return output.Print(out, result, func(out io.Writer) {
 		t := base.NewTable("cluster", "now", "with slack", "scaled up", "wait", "cost per hour")

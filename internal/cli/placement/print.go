@@ -126,7 +126,7 @@ func (o *outcome) print(out io.Writer, output *base.Output) {
 // printClusters prints a row for each feasible cluster, the best first, and the reason why each other cluster is infeasible.
 func (o *outcome) printClusters(out io.Writer, output *base.Output) {
 	fmt.Fprintln(out, base.Escape(o.key.String()))
-	t := base.NewTable("cluster", "chosen", "total")
+	t := base.NewTable("cluster", "chosen", "total", "replicas") // a column without values is not printed
 	names, weights := o.Policy.Prioritizers()
 	add := func(columns ...string) { t.Add(columns...) }
 	if len(names) > maxScoreColumns {
@@ -141,9 +141,12 @@ func (o *outcome) printClusters(out io.Writer, output *base.Output) {
 			refused = append(refused, cluster.Name+": "+cluster.Reason)
 			continue
 		}
-		row := []any{cluster.Name, "", cluster.Total}
+		row := []any{cluster.Name, "", cluster.Total, ""}
 		if cluster.Chosen {
 			row[1] = "yes"
+		}
+		if cluster.Replicas != nil {
+			row[3] = *cluster.Replicas
 		}
 		for _, name := range names {
 			score := cluster.Scores[name]

@@ -9,11 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
 // rebalanceOptions are the flags of plimsoll placement rebalance.
@@ -103,14 +101,6 @@ func (o *rebalanceOptions) read(cmd *cobra.Command) (*fleet.Objects, time.Time, 
 		}
 		return &hub.Objects, now, o.objects.Warn(hub.Warnings, base.Warnings(cmd.ErrOrStderr()))
 	}
-	config, err := o.hub.Config()
-	if err != nil {
-		return nil, time.Time{}, err
-	}
-	c, err := client.New(config, client.Options{Scheme: kube.SchemeWith(fleet.InstallHub)})
-	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("--kubeconfig: %w", err)
-	}
-	objects, err := readLiveHub(cmd.Context(), c)
-	return objects, time.Now(), base.Failure(o.hub.Explain(err))
+	objects, err := readLiveHub(cmd.Context(), &o.hub)
+	return objects, time.Now(), err
 }

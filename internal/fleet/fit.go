@@ -1,0 +1,310 @@
+package fleet
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
+
+// limit has the amounts that the workloads of placements may request in a cluster. No replicas are within it if err is set.
+type limit struct {
+	amounts v1.ResourceList
+	err     error
+}
+
+// newLimit returns the limit in annotation capacityv1alpha1.AnnotationLimit of a cluster, nil if it has none.
+func newLimit(object *clusterv1.ManagedCluster) *limit {
+	text, given := object.Annotations[capacityv1alpha1.AnnotationLimit]
+	if !given {
+		return nil
+	}
+	var amounts map[v1.ResourceName]json.RawMessage
+	err := json.Unmarshal([]byte(text), &amounts)
+	l := &limit{amounts: v1.ResourceList{}, err: err}
+	if err == nil && len(amounts) == 0 {
+		l.err = errors.New("must have an amount")
+	}
+	for _, name := range slices.Sorted(maps.Keys(amounts)) {
+		quantity, err := resources.ParseQuantity(strings.Trim(string(amounts[name]), `" `))
+		switch {
+		case err != nil:
+		case quantity.Sign() < 0:
+			err = fmt.Errorf("found %s: must be at least 0", quantity.String())
+		case resources.NewResource(name).Index() == resources.Extended && !strings.ContainsAny(string(name), "/-"):
+			err = errors.New("must be cpu, memory, ephemeral-storage, pods, or the name of an extended resource")
+		}
+		if l.amounts[name] = quantity; err != nil {
+			l.err = fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return l
+}
+
+// limitOf returns the limit of a cluster, nil if it has none.
+func (s *State) limitOf(cluster string) *limit {
+	if e := s.entries[cluster]; e != nil {
+		return e.limit
+	}
+	return nil
+}
+
+// fitting is the workload of a placement in one decision. Methods must be called with the lock held.
+type fitting struct {
+	*placementWorkload
+
+	state *State
+	now   int64
+	// others are the promises to other placements by cluster.
+	others map[string][]promised
+}
+
+// fittingOf returns the workload of a placement, nil if it names none.
+func (s *State) fittingOf(key types.NamespacedName, now int64) *fitting {
+	w := s.workloads[key]
+	if w == nil || w.workload == nil {
+		return nil
+	}
+	return &fitting{w, s, now, s.promisesExcept(key, now)}
+}
+
+// noFit is the fit of a cluster without a valid summary.
+var noFit = capacity.Fit{Now: -1, WithSlack: -1, ScaledUp: -1, Wait: capacity.Unknown, Cost: capacity.Unknown}
+
+// left returns the number of replicas that the limit of a cluster leaves beside other placements, and the limit, nil for none.
+func (f *fitting) left(cluster string) (int64, *limit) {
+	l := f.state.limitOf(cluster)
+	switch {
+	case l == nil:
+		return capacity.MaxReplicas, nil
+	case l.err != nil:
+		return 0, l
+	}
+	return f.workload.Within(l.amounts, podsOf(f.others[cluster], nil, f.now)), l
+}
+
+// describe returns in words what a limit leaves.
+func (l *limit) describe(cluster string, left int64) string {
+	if l.err != nil {
+		return fmt.Sprintf("annotation %s of ManagedCluster %s is not valid: %s", capacityv1alpha1.AnnotationLimit, cluster, l.err)
+	}
+	return fmt.Sprintf("the limit of %s on the hub leaves %s", cluster, format.Of(left, "replica"))
+}
+
+// cut limits a fit to the number of replicas that the limit of the cluster leaves.
+func (f *fitting) cut(fit capacity.Fit, left int64) capacity.Fit {
+	fit.Now, fit.WithSlack, fit.ScaledUp = min(fit.Now, left), min(fit.WithSlack, left), min(fit.ScaledUp, left)
+	if left < f.workload.Replicas {
+		fit.Wait, fit.Cost = capacity.Unknown, capacity.Unknown
+	}
+	return fit
+}
+
+// uncut returns the fit of the workload and a summary of a cluster without the limit of the cluster.
+func (f *fitting) uncut(cluster string, summary *capacity.Summary) capacity.Fit {
+	if parts := podsOf(f.others[cluster], summary, f.now); len(parts) > 0 {
+		return f.workload.Fit(summary, parts)
+	}
+	fit, known := f.fits[summary]
+	if !known {
+		fit = f.workload.Fit(summary, nil)
+		f.fits[summary] = fit
+	}
+	return fit
+}
+
+// fit returns the fit of the workload in a cluster, and the number of replicas that the limit of the cluster leaves.
+func (f *fitting) fit(cluster string) (fit capacity.Fit, left int64) {
+	left, _ = f.left(cluster)
+	summary, _ := f.state.summaryOf(cluster, f.now)
+	if summary == nil {
+		return noFit, left
+	}
+	return f.cut(f.uncut(cluster, summary), left), left
+}
+
+// withRunning returns the fit in a cluster as if the pods of the workload itself were not running there.
+func (f *fitting) withRunning(cluster string, fit capacity.Fit) capacity.Fit {
+	promise := f.promises[cluster]
+	summary, _ := f.state.summaryOf(cluster, f.now)
+	if summary == nil || promise.Replicas == 0 {
+		return fit
+	}
+	n := f.running(&promise, summary)
+	fit.Now, fit.WithSlack, fit.ScaledUp = fit.Now+n, fit.WithSlack+n, fit.ScaledUp+n
+	if fit.WithSlack >= f.workload.Replicas {
+		fit.Wait, fit.NewNodes, fit.Cost = 0, 0, 0
+	}
+	left, _ := f.left(cluster)
+	return f.cut(fit, left)
+}
+
+// addTo adds the fits to a request with its members. If the decision is made again, the pods of the workload itself count as not running.
+func (f *fitting) addTo(r *Request, again bool) {
+	perCluster, needed := f.replicas, f.replicas
+	if f.spec.Divide {
+		clusters := min(max(r.Number, 1), int64(max(len(r.Members), 1)))
+		perCluster, needed = resources.DivUp(f.replicas, clusters), min(f.replicas, 1)
+	}
+	if f.workload.Replicas != perCluster {
+		f.workload.Replicas = perCluster
+		clear(f.fits)
+	}
+	r.Replicas, r.Fits, r.Unfit = perCluster, make([]capacity.Fit, len(r.Fleet)), make([]bool, len(r.Fleet))
+	for i, cluster := range r.Fleet {
+		fit, left := f.fit(cluster.Name)
+		if again {
+			fit = f.withRunning(cluster.Name, fit)
+		}
+		r.Fits[i], r.Unfit[i] = fit, left < needed || f.spec.RequireFit && fit.ScaledUp < needed
+	}
+}
+
+// limit returns in words what limits the replicas of the workload in a cluster.
+func (f *fitting) limit(cluster string) string {
+	summary, absent := f.state.summaryOf(cluster, f.now)
+	if summary == nil {
+		return absent
+	}
+	if left, l := f.left(cluster); l != nil && left <= f.uncut(cluster, summary).ScaledUp {
+		return l.describe(cluster, left)
+	}
+	return f.workload.Limit(summary, podsOf(f.others[cluster], summary, f.now))
+}
+
+// reason returns in words how many replicas of the workload fit a cluster, and why no more.
+func (f *fitting) reason(cluster string, fits, replicas int64) string {
+	if fits < 0 {
+		return f.limit(cluster)
+	}
+	return fmt.Sprintf("%s %s of %d: %s", format.Of(fits, "replica"), format.Form(fits, "fits", "fit"), replicas, f.limit(cluster))
+}
+
+// Fit returns the fit of a workload in a cluster beside the workloads of all placements, and in words what limits it. Amounts are
+// negative without a valid ClusterCapacity.
+func (s *State) Fit(w *capacity.Workload, cluster string, now time.Time) (capacity.Fit, string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := &fitting{
+		&placementWorkload{workload: w, fits: map[*capacity.Summary]capacity.Fit{}}, s, now.Unix(),
+		s.promisesExcept(types.NamespacedName{}, now.Unix()),
+	}
+	fit, _ := f.fit(cluster)
+	return fit, f.limit(cluster)
+}
+
+// maxUnfit is the number of clusters whose reasons are in the condition of a placement.
+const maxUnfit = 3
+
+// complete adds the promises of a decision to its result, with warnings, and the reasons why the workload does not fit clusters: of all
+// clusters if a preview has decided, else of the first ones.
+func (f *fitting) complete(r *Result, request *Request) {
+	r.Promises, r.unfit = f.promise(r.Fleet, r.Decision.Chosen, request.Fits), map[string]string{}
+	for _, i := range request.Members {
+		if r.Decision.Clusters[i].Outcome == Unfit {
+			r.Unfit++
+			if name := r.Fleet[i].Name; len(r.unfit) < maxUnfit || request.Index != f.state.index {
+				r.unfit[name] = f.reason(name, request.Fits[i].ScaledUp, f.workload.Replicas)
+				r.unfitNames = append(r.unfitNames, name)
+			}
+		}
+	}
+	r.Warnings = slices.Clip(r.Warnings) // the slice is shared with the policy
+	f.warn(r, request)
+	missing := f.replicas
+	for _, promise := range r.Promises {
+		missing -= promise.Replicas
+	}
+	if f.spec.Divide && missing > 0 && len(r.Promises) > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d replicas are in no cluster: the limits of the selected clusters leave no more",
+			missing, f.replicas))
+	}
+}
+
+// unfitText returns the reasons why the workload does not fit clusters, "" if it fits all.
+func (r *Result) unfitText() string {
+	if r.Unfit == 0 {
+		return ""
+	}
+	var reasons []string
+	for _, name := range r.unfitNames[:min(len(r.unfitNames), maxUnfit)] {
+		reasons = append(reasons, name+": "+r.unfit[name])
+	}
+	return fmt.Sprintf("; the workload does not fit %s (%s)", format.Of(r.Unfit, "cluster"), strings.Join(reasons, "; "))
+}
+
+// note is a warning about a promise in a cluster. The text is empty for kind fitted.
+type note struct {
+	kind noteKind
+	text string
+}
+
+type noteKind uint8
+
+const (
+	// fitted means that the replicas of the promise fit before they run, noLongerFits that they did, neverSeen that they did not run
+	// until the promise ended, and exceedsLimit that they exceed the limit of the cluster.
+	fitted noteKind = 1 + iota
+	noLongerFits
+	neverSeen
+	exceedsLimit
+)
+
+// warn adds the notes about the promises of a decision as warnings. A note keeps its text while its kind lasts, so that it is one event.
+func (f *fitting) warn(r *Result, request *Request) {
+	r.notes = make(map[string]note, len(r.Decision.Chosen))
+	for _, i := range r.Decision.Chosen {
+		name := r.Fleet[i].Name
+		fits := f.withRunning(name, request.Fits[i]).ScaledUp
+		n, promise := f.notes[name], r.Promises[name]
+		if kind := f.noteAbout(name, &promise, fits, n.kind); kind != n.kind {
+			n = note{kind, ""}
+			switch kind {
+			case exceedsLimit:
+				left, l := f.left(name)
+				n.text = fmt.Sprintf("%s: selected for %s: %s", name, format.Of(promise.Replicas, "replica"), l.describe(name, left))
+			case noLongerFits:
+				n.text = name + ": no longer fits: " + f.reason(name, fits, promise.Replicas)
+			case neverSeen:
+				n.text = fmt.Sprintf("%s: no pod of %s was seen within %d minutes", name, format.Of(promise.Replicas, "replica"), promiseTime/60)
+			}
+		}
+		r.notes[name] = n
+		if n.text != "" && len(r.Warnings) < maxWarnings {
+			r.Warnings = append(r.Warnings, n.text)
+		}
+	}
+}
+
+// noteAbout returns the kind of the note about a promise in a cluster that a number of replicas fit, 0 for none.
+func (f *fitting) noteAbout(cluster string, promise *Promise, fits int64, before noteKind) noteKind {
+	summary, _ := f.state.summaryOf(cluster, f.now)
+	workload := f.workload.Parts[0].Workload
+	left, _ := f.left(cluster)
+	switch {
+	case left < promise.Replicas:
+		return exceedsLimit
+	case summary == nil || promise.Replicas == 0 || workload.Name == "":
+		return 0
+	case !promise.hasEnded(f.now) && fits >= promise.Replicas:
+		return fitted
+	case !promise.hasEnded(f.now) && (before == fitted || before == noLongerFits):
+		return noLongerFits
+	case promise.hasEnded(f.now) && f.now-promise.Since <= recentTime && summary.ObservedAt > promise.Since+promiseTime &&
+		summary.Recent(workload) <= promise.Before:
+		return neverSeen
+	}
+	return 0
+}

@@ -1,0 +1,216 @@
+package fleet
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"pgregory.net/rapid"
+
+	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+)
+
+// limited returns a cluster with a limit on the hub.
+func limited(name, limit string) *clusterv1.ManagedCluster {
+	object := managed(name, "set=web")
+	object.Annotations = map[string]string{capacityv1alpha1.AnnotationLimit: limit}
+	return object
+}
+
+// reasons returns the reasons of a preview by cluster.
+func reasons(t *testing.T, s *State, name string) map[string]string {
+	t.Helper()
+	r, _ := s.Preview(keyOf(name), now)
+	out := map[string]string{}
+	for _, c := range r.Ranking() {
+		out[c.Name] = c.Reason
+	}
+	return out
+}
+
+// TestLimits checks that a cluster that promises everything gets what its limit leaves: of 10 CPUs, 2 replicas of 3 CPUs leave 4, which
+// is one replica of 3 or 4 CPUs; also an hour later, when the promise has ended.
+func TestLimits(t *testing.T) {
+	s := hub("a")
+	s.SetCluster(limited("a", `{"cpu": "10", "memory": "1Gi", "pods": 100}`))
+	s.SetCapacity(capacityOf(t, "a", now, 1_000_000, nil))
+	add(s, withWorkload(t, "first", 3, 2, "{}"))
+	if got := clustersOf(decide(t, s, "first")); got != "a" {
+		t.Fatalf("selected %q", got)
+	}
+	for _, at := range []time.Time{now, now.Add(time.Hour)} {
+		s.SetCapacity(capacityOf(t, "a", at, 1_000_000, nil))
+		add(s, withWorkload(t, "second", 4, 1, "{}"))
+		add(s, withWorkload(t, "third", 3, 2, "{}"))
+		if r, _ := s.Preview(keyOf("second"), at); clustersOf(r) != "a" {
+			t.Errorf("second: selected %q", clustersOf(r))
+		}
+		r, _ := s.Decide(keyOf("third"), at)
+		if _, message := reasonOf(t, r); clustersOf(r) != "" ||
+			!strings.Contains(message, "a: 1 replica fits of 2: the limit of a on the hub leaves 1 replica") {
+			t.Errorf("third: selected %q: %s", clustersOf(r), message)
+		}
+	}
+	s.SetCapacity(capacityOf(t, "a", now, 1_000_000, nil))
+	// Without requireFit, too.
+	p := withWorkload(t, "fourth", 5, 1, "{}")
+	p.Annotations[v1beta1.AnnotationWorkload] = strings.Replace(p.Annotations[v1beta1.AnnotationWorkload], "true", "false", 1)
+	add(s, p)
+	if got := clustersOf(decide(t, s, "fourth")); got != "" {
+		t.Errorf("fourth: selected %q", got)
+	}
+	// A limit is lowered: the decision is kept, with a warning.
+	for _, text := range []string{`{"cpu": "6"}`, `{"cpu": "5"}`} {
+		if keys := s.SetCluster(limited("a", text)); len(keys) != 4 {
+			t.Errorf("%s: %d placements are decided again", text, len(keys))
+		}
+		if keys := s.SetCluster(limited("a", text)); len(keys) != 0 {
+			t.Errorf("%s: %d placements are decided again without a change", text, len(keys))
+		}
+	}
+	r := decide(t, s, "first")
+	if len(r.Warnings) != 1 || r.Warnings[0] != "a: selected for 2 replicas: the limit of a on the hub leaves 1 replica" {
+		t.Errorf("selected %q, warnings %q", clustersOf(r), r.Warnings)
+	}
+	// A workload that is no longer valid counts as before: 5 - 2 x 3 CPUs.
+	p = withWorkload(t, "first", 3, 2, "{}")
+	p.Annotations[v1beta1.AnnotationWorkload] = "{"
+	s.SetWorkload(p, nil, nil)
+	decide(t, s, "first")
+	if got := reasons(t, s, "second")["a"]; got != "0 replicas fit of 1: the limit of a on the hub leaves 0 replicas" {
+		t.Errorf("got %q", got)
+	}
+	s.DeletePlacement(keyOf("first"))
+	if got := reasons(t, s, "second")["a"]; got != "" {
+		t.Errorf("after the deletion: %q", got)
+	}
+}
+
+// TestBadLimits checks that a cluster whose limit is not valid fits nothing, with a reason that names the resource.
+func TestBadLimits(t *testing.T) {
+	for text, want := range map[string]string{
+		``: "unexpected end of JSON input", `[]`: "cannot unmarshal array", `{}`: "must have an amount", `null`: "must have an amount",
+		`{"cpu": "many"}`: "cpu: quantities must match", `{"cpu": "-1"}`: "cpu: found -1: must be at least 0",
+		`{"memory": "1e2147483647"}`: "the exponent must be from -30 to 30", `{"memory": {}}`: "memory: quantities must match",
+		`{"CPU": "1"}`: "CPU: must be cpu, memory, ephemeral-storage, pods, or the name of an extended resource",
+	} {
+		s := hub("a")
+		s.SetCluster(limited("a", text))
+		s.SetCapacity(capacityOf(t, "a", now, 100, nil))
+		add(s, withWorkload(t, "web", 1, 1, "{}"))
+		got := reasons(t, s, "web")["a"]
+		if !strings.HasPrefix(got, "0 replicas fit of 1: annotation plimsoll.dev/capacity-limit of ManagedCluster a is not valid: ") ||
+			!strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %s", text, got, want)
+		}
+	}
+}
+
+// TestLimitsHold checks with generated placements over two clusters that promise everything that the requests of all decisions are within
+// the limits, whatever is decided, deleted or forgotten, and that a placement is only refused if its replicas exceed both.
+func TestLimitsHold(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		limits := map[string]int64{"a": 20, "b": 35}
+		s := hub("a", "b")
+		at := now
+		for cluster, cores := range limits {
+			s.SetCluster(limited(cluster, fmt.Sprintf(`{"cpu": "%d"}`, cores)))
+		}
+		cpu, placed := map[string]int64{}, map[string]map[string]Promise{}
+		left := func(cluster string) int64 {
+			n := limits[cluster]
+			for name, promises := range placed {
+				n -= cpu[name] * promises[cluster].Replicas
+			}
+			return n
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"decide": func(rt *rapid.T) {
+				at = at.Add(time.Duration(rapid.IntRange(0, 900).Draw(rt, "seconds")) * time.Second)
+				for cluster := range limits {
+					s.SetCapacity(capacityOf(t, cluster, at, 1_000_000, nil))
+				}
+				name := fmt.Sprintf("p%d", len(cpu))
+				each, replicas := rapid.Int64Range(1, 5).Draw(rt, "cpu"), rapid.Int64Range(0, 8).Draw(rt, "replicas")
+				divides := rapid.Bool().Draw(rt, "divide")
+				p := withWorkload(t, name, int(each), int(replicas), fmt.Sprintf("{numberOfClusters: %d}", rapid.IntRange(1, 2).Draw(rt, "clusters")))
+				text := p.Annotations[v1beta1.AnnotationWorkload]
+				text = strings.Replace(text, `"requireFit": true`, fmt.Sprintf(`"divide": %t, "requireFit": %t`, divides,
+					rapid.Bool().Draw(rt, "requireFit")), 1)
+				p.Annotations[v1beta1.AnnotationWorkload] = text
+				needed := replicas
+				if divides {
+					needed = min(needed, 1)
+				}
+				fits := left("a") >= each*needed || left("b") >= each*needed
+				add(s, p)
+				r, _ := s.Decide(keyOf(name), at)
+				if (clustersOf(r) != "") != fits {
+					rt.Fatalf("%d x %d CPU: selected %q with %d and %d left", replicas, each, clustersOf(r), left("a"), left("b"))
+				}
+				cpu[name], placed[name] = each, r.Promises
+				for cluster := range limits {
+					if left(cluster) < 0 {
+						rt.Fatalf("the limit of %s is exceeded by %d CPU", cluster, -left(cluster))
+					}
+				}
+			},
+			"delete": func(rt *rapid.T) {
+				if len(cpu) > 0 {
+					name := fmt.Sprintf("p%d", rapid.IntRange(0, len(cpu)-1).Draw(rt, "placement"))
+					s.DeletePlacement(keyOf(name))
+					delete(placed, name)
+				}
+			},
+		})
+	})
+}
+
+// TestFitOnHub checks the fit of a workload that no placement names: 100 CPUs less the 10 that were promised a second ago, and the limit
+// of b; c has no ClusterCapacity.
+func TestFitOnHub(t *testing.T) {
+	s := hub("a", "b", "c")
+	s.SetCluster(limited("b", `{"cpu": "30"}`))
+	for _, cluster := range []string{"a", "b"} {
+		s.SetCapacity(capacityOf(t, cluster, now, 100, nil))
+	}
+	add(s, withWorkload(t, "web", 1, 10, "{}"))
+	decide(t, s, "web")
+	w := s.workloads[keyOf("web")].workload
+	for cluster, want := range map[string]string{
+		"a": "90 limited by CPU; 10 pods of other placements not in the summary yet", "b": "20 the limit of b on the hub leaves 20 replicas",
+		"c": "-1 has no ClusterCapacity",
+	} {
+		if fit, limit := s.Fit(w, cluster, now); fmt.Sprint(fit.Now, " ", limit) != want {
+			t.Errorf("%s: got %d %s, want %s", cluster, fit.Now, limit, want)
+		}
+	}
+}
+
+// TestNotes checks the warnings about a selected cluster: its capacity is taken by pods that no placement has placed, and its pods are
+// never seen. Each has one text, although the numbers change.
+func TestNotes(t *testing.T) {
+	s := hub("a")
+	add(s, withWorkload(t, "web", 1, 5, "{}"))
+	step := func(after time.Duration, free int64, recent int32, want string) {
+		t.Helper()
+		at := now.Add(after)
+		s.SetCapacity(capacityOf(t, "a", at, free, map[string]int32{"web": recent}))
+		r, _ := s.Decide(keyOf("web"), at)
+		if got := strings.Join(r.Warnings, ", "); got != want {
+			t.Errorf("after %s: got %q, want %q", after, got, want)
+		}
+	}
+	const noLonger = "a: no longer fits: 4 replicas fit of 5: limited by CPU"
+	step(0, 8, 0, "")
+	step(time.Minute, 4, 0, noLonger)
+	step(2*time.Minute, 3, 0, noLonger)
+	step(3*time.Minute, 4, 1, "") // one runs
+	step(4*time.Minute, 5, 0, "")
+	step(11*time.Minute, 5, 0, "a: no pod of 5 replicas was seen within 10 minutes")
+	step(12*time.Minute, 1, 2, "")
+	step(16*time.Minute, 1, 0, "") // pods of the last 15 minutes are recent: they may have run
+}

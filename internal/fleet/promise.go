@@ -1,0 +1,170 @@
+package fleet
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
+
+// Promise is what a decision has promised to a workload: capacity for its replicas in a cluster.
+type Promise struct {
+	Replicas int64 `json:"replicas"`
+	// Since is the Unix time in seconds of the decision, and Before the number of recent pods of the workload at that time.
+	Since  int64 `json:"since"`
+	Before int32 `json:"before,omitempty"`
+}
+
+const (
+	// promiseTime is the time in seconds after which a promise ends although no summary shows its pods.
+	promiseTime = 10 * 60
+	// recentTime is the time in seconds for which summaries show pods as recent.
+	recentTime = 15 * 60
+)
+
+// hasEnded reports whether the time of the promise is over.
+func (p *Promise) hasEnded(now int64) bool { return now-p.Since > promiseTime }
+
+// RestorePromises sets the promises of a placement, which its PlacementDecisions have.
+func (s *State) RestorePromises(key types.NamespacedName, promises map[string]Promise) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.workloads[key]; w != nil && len(w.promises) == 0 {
+		w.promises = promises
+	}
+}
+
+// promised is a promise to a workload.
+type promised struct {
+	Promise
+
+	workload *capacity.Workload
+}
+
+// promisesExcept returns the promises to other placements than one by cluster: all in clusters with a limit, or else those that have not
+// ended.
+func (s *State) promisesExcept(except types.NamespacedName, now int64) map[string][]promised {
+	out := map[string][]promised{}
+	for key, other := range s.workloads {
+		if key == except || other.workload == nil {
+			continue
+		}
+		for cluster, promise := range other.promises {
+			if !promise.hasEnded(now) || s.limitOf(cluster) != nil {
+				out[cluster] = append(out[cluster], promised{promise, other.workload})
+			}
+		}
+	}
+	return out
+}
+
+// podsOf returns the pods of promises: those that have not ended and that a summary of the cluster does not show, or all without a summary.
+func podsOf(list []promised, summary *capacity.Summary, now int64) (parts []capacity.Part) {
+	for _, promise := range list {
+		if summary != nil && promise.hasEnded(now) {
+			continue
+		}
+		for _, part := range promise.workload.Parts {
+			pods := resources.Multiply(part.Pods, promise.Replicas)
+			if summary != nil && summary.ObservedAt > promise.Since {
+				pods -= int64(max(summary.Recent(part.Workload)-promise.Before, 0))
+			}
+			if pods > 0 {
+				parts = append(parts, capacity.Part{Template: part.Template, Pods: pods})
+			}
+		}
+	}
+	return parts
+}
+
+// running returns how many replicas of a promise a summary shows; all when its time is over.
+func (f *fitting) running(promise *Promise, summary *capacity.Summary) int64 {
+	if promise.hasEnded(f.now) {
+		return promise.Replicas
+	}
+	part := &f.workload.Parts[0]
+	return min(int64(max(summary.Recent(part.Workload)-promise.Before, 0))/part.Pods, promise.Replicas)
+}
+
+// promise returns the promises of a decision by selected cluster. Clusters whose replicas do not change keep their promise.
+func (f *fitting) promise(fleet []*Cluster, chosen []int32, fits []capacity.Fit) map[string]Promise {
+	next, shares := make(map[string]Promise, len(chosen)), f.shares(fleet, chosen, fits)
+	for k, i := range chosen {
+		cluster := fleet[i].Name
+		promise, known := f.promises[cluster]
+		if !known || promise.Replicas != shares[k] {
+			promise = Promise{Replicas: shares[k], Since: f.now}
+			if summary, _ := f.state.summaryOf(cluster, f.now); summary != nil {
+				promise.Before = summary.Recent(f.workload.Parts[0].Workload)
+			}
+		}
+		next[cluster] = promise
+	}
+	return next
+}
+
+// shares returns the replicas of each selected cluster. Divided replicas are divided again only if their number or the selected clusters
+// have changed.
+func (f *fitting) shares(fleet []*Cluster, chosen []int32, fits []capacity.Fit) []int64 {
+	shares := slices.Repeat([]int64{f.replicas}, len(chosen))
+	if !f.spec.Divide || len(chosen) == 0 {
+		return shares
+	}
+	sum, isSame := int64(0), len(chosen) == len(f.promises)
+	for k, i := range chosen {
+		promise, known := f.promises[fleet[i].Name]
+		shares[k], isSame = promise.Replicas, isSame && known
+		sum += promise.Replicas
+	}
+	if isSame && sum == f.replicas {
+		return shares
+	}
+	fitting, left := make([]int64, len(chosen)), make([]int64, len(chosen))
+	for k, i := range chosen {
+		fitting[k] = max(f.withRunning(fleet[i].Name, fits[i]).ScaledUp, 0)
+		left[k], _ = f.left(fleet[i].Name)
+	}
+	return divide(f.replicas, fitting, left)
+}
+
+// divide divides replicas over clusters: equal shares, but none above the number that fits a cluster while more fit another one.
+// Replicas that fit nowhere are divided up to the numbers that the limits of the clusters leave, and the rest is in no share.
+func divide(replicas int64, fits, left []int64) []int64 {
+	shares := make([]int64, len(fits))
+	fill(shares, fill(shares, replicas, fits), left)
+	return shares
+}
+
+// fill adds replicas to shares in equal parts up to bounds, and returns the rest. Shares with the highest bounds get the remainder.
+func fill(shares []int64, replicas int64, bounds []int64) int64 {
+	room := make([]int64, len(shares))
+	for i := range shares {
+		room[i] = max(bounds[i]-shares[i], 0)
+	}
+	order := Indexes(len(shares))
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(room[a], room[b]) })
+	for k, i := range order {
+		part := min(room[i], replicas/int64(len(order)-k))
+		shares[i], replicas = shares[i]+part, replicas-part
+	}
+	return replicas
+}
+
+// ReplicasOf returns the value of annotation v1beta1.AnnotationReplicas for a slice, "" if the placement names no workload.
+func (r *Result) ReplicasOf(s *Slice) string {
+	of := map[string]Promise{}
+	for _, d := range s.Decisions {
+		if promise, known := r.Promises[d.ClusterName]; known {
+			of[d.ClusterName] = promise
+		}
+	}
+	if len(of) == 0 {
+		return ""
+	}
+	text, _ := json.Marshal(of) // of strings and numbers
+	return string(text)
+}

@@ -1,0 +1,34 @@
+package fleet
+
+import "slices"
+
+// Move is a change of the decisions of a placement.
+type Move struct {
+	// From and To are the clusters that are no longer selected and that are selected instead, sorted.
+	From []string `json:"from"`
+	To   []string `json:"to"`
+	// Gain is by how much the sum of the totals of the selected clusters is higher.
+	Gain int64 `json:"gain"`
+}
+
+// MoveTo returns the change from the clusters that are selected now to those of a result of PreviewAnew, nil if there is none that
+// gains anything.
+func (r *Result) MoveTo(selected []string) *Move {
+	if r.Decision == nil || r.KeepDecisions {
+		return nil
+	}
+	m := &Move{From: []string{}, To: []string{}}
+	for i, cluster := range r.Fleet {
+		is, was := r.Decision.Clusters[i].Outcome == Chosen, slices.Contains(selected, cluster.Name)
+		switch {
+		case is && !was:
+			m.To, m.Gain = append(m.To, cluster.Name), m.Gain+r.Decision.Clusters[i].Total
+		case was && !is:
+			m.From, m.Gain = append(m.From, cluster.Name), m.Gain-r.Decision.Clusters[i].Total
+		}
+	}
+	if len(m.From) == 0 || m.Gain <= 0 {
+		return nil
+	}
+	return m
+}
