@@ -21,44 +21,51 @@ import (
 
 // limit has the amounts that the workloads of placements may request in a cluster. No replicas are within it if err is set.
 type limit struct {
+	text    string
 	amounts v1.ResourceList
 	err     error
 }
 
-// newLimit returns the limit in annotation capacityv1alpha1.AnnotationLimit of a cluster, nil if it has none.
-func newLimit(object *clusterv1.ManagedCluster) *limit {
+// setLimit sets the limit in annotation capacityv1alpha1.AnnotationLimit of a cluster, and reports whether it is new.
+func (s *State) setLimit(object *clusterv1.ManagedCluster) bool {
+	old := s.limits[object.Name]
 	text, given := object.Annotations[capacityv1alpha1.AnnotationLimit]
-	if !given {
-		return nil
+	switch {
+	case !given:
+		delete(s.limits, object.Name)
+		return old != nil
+	case old != nil && old.text == text:
+		return false
 	}
-	var amounts map[v1.ResourceName]json.RawMessage
-	err := json.Unmarshal([]byte(text), &amounts)
-	l := &limit{amounts: v1.ResourceList{}, err: err}
-	if err == nil && len(amounts) == 0 {
-		l.err = errors.New("must have an amount")
-	}
-	for _, name := range slices.Sorted(maps.Keys(amounts)) {
-		quantity, err := resources.ParseQuantity(strings.Trim(string(amounts[name]), `" `))
-		switch {
-		case err != nil:
-		case quantity.Sign() < 0:
-			err = fmt.Errorf("found %s: must be at least 0", quantity.String())
-		case resources.NewResource(name).Index() == resources.Extended && !strings.ContainsAny(string(name), "/-"):
-			err = errors.New("must be cpu, memory, ephemeral-storage, pods, or the name of an extended resource")
-		}
-		if l.amounts[name] = quantity; err != nil {
-			l.err = fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return l
+	l := &limit{text: text}
+	l.amounts, l.err = parseLimit(text)
+	s.limits[object.Name] = l
+	return true
 }
 
-// limitOf returns the limit of a cluster, nil if it has none.
-func (s *State) limitOf(cluster string) *limit {
-	if e := s.entries[cluster]; e != nil {
-		return e.limit
+// parseLimit returns the amounts in a text. The error names the resource.
+func parseLimit(text string) (v1.ResourceList, error) {
+	var raw map[v1.ResourceName]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &raw); err != nil {
+		return nil, err
 	}
-	return nil
+	if len(raw) == 0 {
+		return nil, errors.New("must have an amount")
+	}
+	amounts := v1.ResourceList{}
+	for _, name := range slices.Sorted(maps.Keys(raw)) {
+		quantity, err := resources.ParseQuantity(strings.Trim(string(raw[name]), `" `))
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", name, err)
+		case quantity.Sign() < 0:
+			return nil, fmt.Errorf("%s: found %s: must be at least 0", name, quantity.String())
+		case resources.NewResource(name).Index() == resources.Extended && !strings.ContainsAny(string(name), "/-"):
+			return nil, fmt.Errorf("%s: must be cpu, memory, ephemeral-storage, pods, or the name of an extended resource", name)
+		}
+		amounts[name] = quantity
+	}
+	return amounts, nil
 }
 
 // fitting is the workload of a placement in one decision. Methods must be called with the lock held.
@@ -85,7 +92,7 @@ var noFit = capacity.Fit{Now: -1, WithSlack: -1, ScaledUp: -1, Wait: capacity.Un
 
 // left returns the number of replicas that the limit of a cluster leaves beside other placements, and the limit, nil for none.
 func (f *fitting) left(cluster string) (int64, *limit) {
-	l := f.state.limitOf(cluster)
+	l := f.state.limits[cluster]
 	switch {
 	case l == nil:
 		return capacity.MaxReplicas, nil

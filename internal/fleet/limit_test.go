@@ -214,3 +214,21 @@ func TestNotes(t *testing.T) {
 	step(12*time.Minute, 1, 2, "")
 	step(16*time.Minute, 1, 0, "") // pods of the last 15 minutes are recent: they may have run
 }
+
+// FuzzLimit checks that any annotation is read in a short time, as amounts of at least 0 or with an error.
+func FuzzLimit(f *testing.F) {
+	for _, text := range []string{`{"cpu": "10", "memory": "4Ti", "pods": 5000}`, `{"cpu": "1e2147483647"}`, `{"a.b/c": "-1"}`, `[`, `{"cpu": null}`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		amounts, err := parseLimit(text)
+		if (err == nil) != (len(amounts) > 0) {
+			t.Errorf("amounts %v, error %v", amounts, err)
+		}
+		for name, quantity := range amounts {
+			if quantity.Sign() < 0 {
+				t.Errorf("%s: %s", name, quantity.String())
+			}
+		}
+	})
+}

@@ -54,7 +54,7 @@ func (s *State) promisesExcept(except types.NamespacedName, now int64) map[strin
 			continue
 		}
 		for cluster, promise := range other.promises {
-			if !promise.hasEnded(now) || s.limitOf(cluster) != nil {
+			if !promise.hasEnded(now) || s.limits[cluster] != nil {
 				out[cluster] = append(out[cluster], promised{promise, other.workload})
 			}
 		}

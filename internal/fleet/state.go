@@ -15,7 +15,6 @@ import (
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
-	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fairqueue"
 )
 
@@ -35,9 +34,11 @@ type State struct {
 	// bindings has the names of bound sets by namespace.
 	bindings   map[string]map[string]bool
 	placements map[types.NamespacedName]*placementState
-	// workloads has the placements that name a workload, and capacities the capacity of each cluster that reports it.
+	// workloads has the placements that name a workload, capacities the capacity of each cluster that reports it, and limits the limits
+	// of clusters that have one.
 	workloads  map[types.NamespacedName]*placementWorkload
 	capacities map[string]*ClusterCapacity
+	limits     map[string]*limit
 	// queue has the placements with expressions to compile or evaluate, by namespace, and uncompiled the placements with
 	// expressions to compile. queued has a value if the queue may have become non-empty.
 	queue      *fairqueue.Levels[string, types.NamespacedName]
@@ -57,8 +58,6 @@ type entry struct {
 	scores map[string]*addOnScore
 	// value is the cluster for expressions, nil until needed.
 	value *clusterValue
-	// limit is the limit of the workloads of placements, nil for none.
-	limit *limit
 }
 
 // addOnScore has the values of an AddOnPlacementScore by name.
@@ -94,6 +93,7 @@ func NewState() *State {
 	return &State{
 		entries: map[string]*entry{}, sets: map[string]*set{}, bindings: map[string]map[string]bool{},
 		workloads: map[types.NamespacedName]*placementWorkload{}, capacities: map[string]*ClusterCapacity{},
+		limits:     map[string]*limit{},
 		placements: map[types.NamespacedName]*placementState{}, uncompiled: map[types.NamespacedName]uncompiled{},
 		queue: fairqueue.NewLevels[string, types.NamespacedName](1), queued: make(chan struct{}, 1),
 		evaluators: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), maxCost: maxTotalCost,
@@ -117,7 +117,8 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 	i, known := s.indexOf(object.Name)
 	e := s.entry(object.Name)
 	if !known {
-		e.object, e.limit = object, newLimit(object)
+		e.object = object
+		s.setLimit(object)
 		s.fleet = slices.Insert(slices.Clone(s.fleet), i, cluster)
 		s.counts = slices.Insert(s.counts, i, s.countOf(object.Name))
 		s.resetIndexes()
@@ -129,9 +130,8 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 		return nil
 	}
 	fields |= otherFields
-	limit, limited := object.Annotations[capacityv1alpha1.AnnotationLimit]
-	before, wasLimited := e.object.Annotations[capacityv1alpha1.AnnotationLimit]
-	e.object, e.value, e.limit = object, nil, newLimit(object)
+	isNewLimit := s.setLimit(object)
+	e.object, e.value = object, nil
 	s.fleet = slices.Clone(s.fleet)
 	s.fleet[i] = cluster
 	if s.index != nil {
@@ -141,7 +141,7 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 		s.resetMembers()
 	}
 	keys := s.affected(cluster, old, fields, "")
-	if limit != before || limited != wasLimited {
+	if isNewLimit {
 		keys = append(keys, s.withWorkloads(cluster)...)
 	}
 	return keys
@@ -195,7 +195,8 @@ func (s *State) deleteCluster(name string) []types.NamespacedName {
 	affected := s.affected(s.fleet[i], nil, existence, "")
 	s.fleet = slices.Delete(slices.Clone(s.fleet), i, i+1)
 	s.counts = slices.Delete(s.counts, i, i+1)
-	s.entries[name].object, s.entries[name].value, s.entries[name].limit = nil, nil, nil
+	s.entries[name].object, s.entries[name].value = nil, nil
+	delete(s.limits, name)
 	if len(s.entries[name].scores) == 0 {
 		delete(s.entries, name)
 	}
