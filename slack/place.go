@@ -195,6 +195,9 @@ func (c *freeCapacity) count(d *demand) int64 {
 			n = min(n, c.Free[r]/d.Size[r])
 		}
 	}
+	if d.Devices == (deviceAmounts{}) {
+		return n
+	}
 	for i, amount := range d.Devices {
 		if amount > 0 {
 			n = min(n, c.Devices[i]/amount)

@@ -2,16 +2,54 @@ package snapshot
 
 import (
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/slack"
 )
+
+// TestGangsAreKept checks that a snapshot with pseudonyms has the groups of pods of JobSets and LeaderWorkerSets.
+func TestGangsAreKept(t *testing.T) {
+	const pod = `{"metadata":{"labels":{"app":"secret"}},"spec":{"containers":[{"name":"c","image":"secret","resources":{"requests":{"cpu":"2"}}}]}}`
+	const meta = `"metadata":{"name":"secret","namespace":"secret","annotations":{"plimsoll.dev/slack":"1","secret":"secret"}}`
+	for text, want := range map[string][]int64{
+		`{"apiVersion":"jobset.x-k8s.io/v1alpha2","kind":"JobSet",` + meta + `,"spec":{"replicatedJobs":[` +
+			`{"name":"secret-a","template":{"spec":{"template":` + pod + `}}},` +
+			`{"name":"secret-b","replicas":2,"template":{"spec":{"parallelism":4,"template":` + pod + `}}}]}}`: {1, 8},
+		`{"apiVersion":"leaderworkerset.x-k8s.io/v1","kind":"LeaderWorkerSet",` + meta + `,"spec":{"replicas":2,"leaderWorkerTemplate":` +
+			`{"size":3,"leaderTemplate":` + pod + `,"workerTemplate":` + pod + `}}}`: {1, 2},
+	} {
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		kept, _ := kindOf(object.GroupVersionKind().Group, object.GetKind()).rule.rule(object.Object, NewRedactor([]byte("k")).p)
+		object.Object = kept.(map[string]any)
+		if raw, err := object.MarshalJSON(); err != nil || strings.Contains(string(raw), "secret\"") || strings.Contains(string(raw), "secret-a") {
+			t.Errorf("%v, kept %s", err, raw)
+		}
+		w, ok := slack.WorkloadOf(object)
+		var pods []int64
+		for i := range w.Shapes {
+			pods = append(pods, w.Shapes[i].Pods)
+			if cpu := w.Shapes[i].Template.Spec.Containers[0].Resources.Requests.Cpu(); cpu.Value() != 2 {
+				t.Errorf("%s: requests %s", w, cpu)
+			}
+		}
+		if groups, err := w.Groups(); !ok || err != nil || groups != 1 || !slices.Equal(pods, want) {
+			t.Errorf("%s: %v, %d groups of %v pods, want 1 of %v", w, err, groups, pods, want)
+		}
+	}
+}
 
 // TestSlackSpecIsKept checks that a snapshot has all fields of the spec of a ResourceSlack.
 func TestSlackSpecIsKept(t *testing.T) {
@@ -20,6 +58,7 @@ func TestSlackSpecIsKept(t *testing.T) {
 		Pool: v1alpha1.Pool{
 			NodeSelector: map[string]string{"pool": "web"},
 			Tolerations:  []v1.Toleration{{Key: "dedicated", Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoSchedule}},
+			Devices:      []string{"nvidia.com/gpu"},
 		},
 		MaxPlaceholders: new(int32(50)),
 		Mirrors: v1alpha1.Mirrors{

@@ -1,0 +1,51 @@
+package autoscaler
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+)
+
+// TestPlaceholdersOfGangs checks that a run has the placeholders of whole groups of a LeaderWorkerSet of the input: of 3 replicas of
+// 1 + 3 pods, 50% are 2 groups.
+func TestPlaceholdersOfGangs(t *testing.T) {
+	set := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(`
+apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+metadata: {name: serve, namespace: ml, annotations: {plimsoll.dev/slack: 50%}}
+spec:
+  replicas: 3
+  leaderWorkerTemplate:
+    size: 4
+    leaderTemplate: {spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}}
+    workerTemplate: {spec: {containers: [{name: c, resources: {requests: {cpu: 2}}}]}}
+`), &set.Object); err != nil {
+		t.Fatal(err)
+	}
+	policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1alpha1.ResourceSlackSpec{
+		MinRate: "0%", Mirrors: v1alpha1.Mirrors{NamespaceSelector: &metav1.LabelSelector{}},
+	}}
+	p, err := newPlaceholders(policy, &recording.Input{Workloads: []runtime.Object{set}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := recording.NewNode("n", resources.Amounts{resources.CPU: 16_000, resources.Memory: 64 << 30})
+	pods, plan := p.next(&Cluster{Nodes: []recording.Node{node}, Ready: []NodeState{{}}})
+	counts := map[string]int{}
+	for _, pod := range pods {
+		name, _, _ := strings.Cut(pod.Name, "-leaderworkerset")
+		counts[name]++
+	}
+	if counts["serve-leader"] != 2 || counts["serve-workers"] != 6 || len(pods) != 8 || plan.Total.Cpu().String() != "14" {
+		t.Errorf("placeholders %v, total %s", counts, plan.Total.Cpu())
+	}
+}
