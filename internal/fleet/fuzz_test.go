@@ -1,11 +1,12 @@
 package fleet
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
@@ -121,7 +122,11 @@ func FuzzWorkload(f *testing.F) {
 		add(s, p)
 		before := clustersOf(decide(t, s, "p"))
 		p.Annotations = map[string]string{v1beta1.AnnotationWorkload: text}
-		s.SetWorkload(p, []byte(object), nil)
+		var ref *unstructured.Unstructured
+		if content := map[string]any(nil); json.Unmarshal([]byte(object), &content) == nil && content != nil {
+			ref = &unstructured.Unstructured{Object: content}
+		}
+		s.SetWorkload(p, ref, nil)
 		r := decide(t, s, "p")
 		w := s.workloads[keyOf("p")]
 		if w.err != nil {
