@@ -97,7 +97,8 @@ func TestDevices(t *testing.T) {
 				"1 placeholder is required with 2 nvidia.com/gpu, maxPlaceholders leaves 0", "4 4Gi 5", "2 2Gi 2",
 		},
 		"a pod with two devices counts for the first": {
-			"100%", nil, []*v1.Pod{newPod("p", "n0", "1", "1Gi", requesting(gpuName, 2), requesting("example.com/nic", 1))},
+			"100%", nil,
+			[]*v1.Pod{newPod("p", "n0", "1", "1Gi", requesting(gpuName, 2), requesting("example.com/nic", 1))},
 			"web-d1-2: 1 x 1 1Gi 2", "", "1 1Gi 2", "1 1Gi 2",
 		},
 	} {
@@ -279,22 +280,25 @@ func TestDeviceTemplates(t *testing.T) {
 	}
 	spec := templates[0].Template.Spec
 	limit, request := spec.Containers[0].Resources.Limits[gpuName], spec.Containers[0].Resources.Requests[gpuName]
-	if limit.Value() != 8 || request.Value() != 8 || len(spec.Containers[0].Resources.Limits) != 1 || spec.TopologySpreadConstraints != nil {
+	if limit.Value() != 8 || request.Value() != 8 || len(spec.Containers[0].Resources.Limits) != 1 ||
+		spec.TopologySpreadConstraints != nil {
 		t.Errorf("template %+v", spec)
 	}
 }
 
 func TestInvalidDevices(t *testing.T) {
+	const name = "must be the name of an extended resource such as nvidia.com/gpu"
+	const base = `spec.base: Invalid value: "Allocatable": must be Requested if pool.devices is set: devices are counted by the requests`
 	for want, devices := range map[string][]string{
-		`spec.pool.devices[0]: Invalid value: "cpu": must be the name of an extended resource such as nvidia.com/gpu`:     {"cpu"},
-		`spec.pool.devices[1]: Invalid value: "pods": must be`:                                                            {gpuName, "pods"},
-		`spec.pool.devices[0]: Invalid value: "hugepages-2Mi": must be`:                                                   {"hugepages-2Mi"},
-		`spec.pool.devices[0]: Invalid value: "kubernetes.io/x": must be`:                                                 {"kubernetes.io/x"},
-		`spec.pool.devices[0]: Invalid value: "requests.nvidia.com/gpu": must be`:                                         {"requests.nvidia.com/gpu"},
-		`spec.pool.devices[0]: Invalid value: "": must be`:                                                                {""},
-		`spec.pool.devices[1]: Duplicate value: "nvidia.com/gpu"`:                                                         {gpuName, gpuName},
-		`spec.pool.devices: Too many: 9: must have at most 8 items`:                                                       strings.Split("a/1 a/2 a/3 a/4 a/5 a/6 a/7 a/8 a/9", " "),
-		`spec.base: Invalid value: "Allocatable": must be Requested if pool.devices is set: devices are counted by the r`: {gpuName},
+		`spec.pool.devices[0]: Invalid value: "cpu": ` + name:                     {"cpu"},
+		`spec.pool.devices[1]: Invalid value: "pods": ` + name:                    {gpuName, "pods"},
+		`spec.pool.devices[0]: Invalid value: "hugepages-2Mi": ` + name:           {"hugepages-2Mi"},
+		`spec.pool.devices[0]: Invalid value: "kubernetes.io/x": ` + name:         {"kubernetes.io/x"},
+		`spec.pool.devices[0]: Invalid value: "requests.nvidia.com/gpu": ` + name: {"requests.nvidia.com/gpu"},
+		`spec.pool.devices[0]: Invalid value: "": ` + name:                        {""},
+		`spec.pool.devices[1]: Duplicate value: "nvidia.com/gpu"`:                 {gpuName, gpuName},
+		`spec.pool.devices: Too many: 9: must have at most 8 items`:               strings.Fields("a/1 a/2 a/3 a/4 a/5 a/6 a/7 a/8 a/9"),
+		base: {gpuName},
 	} {
 		policy := newPolicy("10%")
 		policy.Spec.Pool.Devices = devices

@@ -55,11 +55,16 @@ func TestWorkloadOfGangs(t *testing.T) {
 		want string
 	}{
 		// 1 driver, and 2 jobs x 4 pods; one group.
-		"JobSet": {jobs(`{replicatedJobs: [` + driver + pod("1") + `}}}, {name: workers, replicas: 2, template: {spec: {parallelism: 4, template: ` +
-			pod("2") + `}}}]}`), "1: driver x1 1, workers x8 2"},
-		"JobSet, suspended":   {jobs(`{suspend: true, replicatedJobs: [` + driver + pod("1") + `}}}]}`), "none"},
-		"JobSet, completed":   {jobs(`{replicatedJobs: []}`) + "\nstatus: {conditions: [{type: Completed, status: 'True'}]}", "none"},
-		"JobSet, in progress": {jobs(`{replicatedJobs: [`+driver+pod("1")+`}}}]}`) + "\nstatus: {conditions: [{type: Completed, status: 'False'}]}", "1: driver x1 1"},
+		"JobSet": {
+			jobs(`{replicatedJobs: [` + driver + pod("1") + `}}}, {name: workers, replicas: 2, ` +
+				`template: {spec: {parallelism: 4, template: ` + pod("2") + `}}}]}`), "1: driver x1 1, workers x8 2",
+		},
+		"JobSet, suspended": {jobs(`{suspend: true, replicatedJobs: [` + driver + pod("1") + `}}}]}`), "none"},
+		"JobSet, completed": {jobs(`{replicatedJobs: []}`) + "\nstatus: {conditions: [{type: Completed, status: 'True'}]}", "none"},
+		"JobSet, in progress": {
+			jobs(`{replicatedJobs: [`+driver+pod("1")+`}}}]}`) + "\nstatus: {conditions: [{type: Completed, status: 'False'}]}",
+			"1: driver x1 1",
+		},
 		"JobSet, no job of a pod": {
 			jobs(`{replicatedJobs: [{name: a, replicas: 0, template: {spec: {template: ` + pod("1") + `}}}]}`),
 			"JobSet ml/train: spec: found a group of 0 pods: must be at least 1",
@@ -149,26 +154,36 @@ func TestGangLimits(t *testing.T) {
 		"percentage": {limits(100, 200, 1000), []Workload{gang("a", "x", "50%", 3, 1, 3)}, "a/x=2+6", ""},
 		// 100 / 9 = 11 groups, 99 placeholders.
 		"per workload": {
-			limits(100, 200, 1000), []Workload{gang("a", "x", "20", 1, 1, 8)}, "a/x=11+88",
+			limits(100, 200, 1000),
+			[]Workload{gang("a", "x", "20", 1, 1, 8)},
+			"a/x=11+88",
 			"JobSet a/x requires 20 groups of 9 placeholders, spec.mirrors.maxPerWorkload permits 100",
 		},
 		"a group is larger than the limit": {
-			limits(8, 200, 1000), []Workload{gang("a", "x", "1", 1, 1, 8)}, "",
+			limits(8, 200, 1000),
+			[]Workload{gang("a", "x", "1", 1, 1, 8)},
+			"",
 			"JobSet a/x requires 1 group of 9 placeholders, spec.mirrors.maxPerWorkload permits 8",
 		},
 		// x has 9 of 12: y of 9 does not fit, and z of 3 does.
 		"per namespace": {
-			limits(100, 12, 1000), []Workload{gang("a", "x", "1", 1, 9), gang("a", "y", "1", 1, 9), gang("a", "z", "1", 1, 3)}, "a/x=9 a/z=3",
+			limits(100, 12, 1000),
+			[]Workload{gang("a", "x", "1", 1, 9), gang("a", "y", "1", 1, 9), gang("a", "z", "1", 1, 3)},
+			"a/x=9 a/z=3",
 			"JobSet a/y requires 1 group of 9 placeholders, spec.mirrors.maxPerNamespace permits 3 more in namespace a",
 		},
 		// The shares of 10 are 5 and 5, which no group of 8 fits: what they leave goes to the first.
 		"all": {
-			limits(100, 200, 10), []Workload{gang("a", "x", "1", 1, 8), gang("b", "y", "1", 1, 8)}, "a/x=8",
+			limits(100, 200, 10),
+			[]Workload{gang("a", "x", "1", 1, 8), gang("b", "y", "1", 1, 8)},
+			"a/x=8",
 			"JobSet b/y requires 1 group of 8 placeholders, maxPlaceholders permits 5 more in namespace b",
 		},
 		// The shares of 10 are 5 and 5: x leaves 5, which y uses.
 		"all, with single pods": {
-			limits(100, 200, 10), []Workload{gang("a", "x", "1", 1, 8), workloadIn("b", "y", "10", 1)}, "b/y=10",
+			limits(100, 200, 10),
+			[]Workload{gang("a", "x", "1", 1, 8), workloadIn("b", "y", "10", 1)},
+			"b/y=10",
 			"JobSet a/x requires 1 group of 8 placeholders, maxPlaceholders permits 5 more in namespace a",
 		},
 	} {
@@ -248,7 +263,8 @@ func TestGangLimitsMatchOracle(t *testing.T) {
 				rt.Fatalf("%s has %d of %d groups: maxPlaceholders permits one more", w.Name, n, permitted[w.Name])
 			}
 		}
-		if plan.placeholders() > all || slices.ContainsFunc([]string{"a", "b", "c"}, func(n string) bool { return used[n] > perNamespace }) {
+		if plan.placeholders() > all ||
+			slices.ContainsFunc([]string{"a", "b", "c"}, func(n string) bool { return used[n] > perNamespace }) {
 			rt.Fatalf("%d of %d placeholders, by namespace %v of %d", plan.placeholders(), all, used, perNamespace)
 		}
 	})
@@ -383,7 +399,8 @@ func TestGangPlaceholders(t *testing.T) {
 	policy := newPolicy("0")
 	plan := mirrorsOf(t, policy, w)
 	templates, buffers := capacityBuffers(policy, plan, "slack")
-	if len(buffers) != 2 || len(templates[0].Template.Spec.NodeSelector) > 0 || templates[1].Template.Spec.NodeSelector["accelerator"] == "" {
+	if len(buffers) != 2 || len(templates[0].Template.Spec.NodeSelector) > 0 ||
+		templates[1].Template.Spec.NodeSelector["accelerator"] == "" {
 		t.Fatalf("%d buffers, templates %+v", len(buffers), templates)
 	}
 	container := templates[1].Template.Spec.Containers[0]

@@ -26,8 +26,8 @@ spec:
   - {name: workers, replicas: 2, template: {spec: {parallelism: 2, template: ` + pod + `}}}
 `
 	for _, name := range []string{"a", "b", "c"} {
-		cluster += "---\n{apiVersion: v1, kind: Pod, metadata: {name: " + name + "}, spec: {nodeName: node-1, containers: [{name: c, resources: " +
-			"{requests: {cpu: 3, memory: 2Gi}, limits: {nvidia.com/gpu: 2}}}]}}\n"
+		cluster += "---\n{apiVersion: v1, kind: Pod, metadata: {name: " + name + "}, spec: {nodeName: node-1, containers: [{name: c, " +
+			"resources: {requests: {cpu: 3, memory: 2Gi}, limits: {nvidia.com/gpu: 2}}}]}}\n"
 	}
 	const policy = `
 apiVersion: plimsoll.dev/v1alpha1

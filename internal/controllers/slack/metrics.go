@@ -34,7 +34,8 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 				"and the free capacity of the pool (available).", "amount", "resource"),
 		placeholders: gauge(
 			"placeholders",
-			"Number of placeholders: for the biggest pod (head), for the rate (rate), for pods with devices (device), and those that mirror workloads (mirror).",
+			"Number of placeholders: for the biggest pod (head), for the rate (rate), for pods with devices (device), and those that mirror "+
+				"workloads (mirror).",
 			"of",
 		),
 		placed:   gauge("placeholders_placed", "Number of placeholders that fit the nodes of the pool now."),

@@ -19,7 +19,8 @@ import (
 
 // TestGangsAreKept checks that a snapshot with pseudonyms has the groups of pods of JobSets and LeaderWorkerSets.
 func TestGangsAreKept(t *testing.T) {
-	const pod = `{"metadata":{"labels":{"app":"secret"}},"spec":{"containers":[{"name":"c","image":"secret","resources":{"requests":{"cpu":"2"}}}]}}`
+	const pod = `{"metadata":{"labels":{"app":"secret"}},"spec":{"containers":[` +
+		`{"name":"c","image":"secret","resources":{"requests":{"cpu":"2"}}}]}}`
 	const meta = `"metadata":{"name":"secret","namespace":"secret","annotations":{"plimsoll.dev/slack":"1","secret":"secret"}}`
 	for text, want := range map[string][]int64{
 		`{"apiVersion":"jobset.x-k8s.io/v1alpha2","kind":"JobSet",` + meta + `,"spec":{"replicatedJobs":[` +
@@ -34,7 +35,8 @@ func TestGangsAreKept(t *testing.T) {
 		}
 		kept, _ := kindOf(object.GroupVersionKind().Group, object.GetKind()).rule.rule(object.Object, NewRedactor([]byte("k")).p)
 		object.Object = kept.(map[string]any)
-		if raw, err := object.MarshalJSON(); err != nil || strings.Contains(string(raw), "secret\"") || strings.Contains(string(raw), "secret-a") {
+		raw, err := object.MarshalJSON()
+		if err != nil || strings.Contains(string(raw), `secret"`) || strings.Contains(string(raw), "secret-a") {
 			t.Errorf("%v, kept %s", err, raw)
 		}
 		w, ok := slack.WorkloadOf(object)
