@@ -28,8 +28,8 @@ func runDemo(t *testing.T, args ...string) (stdout, stderr string, exitCode int)
 }
 
 // TestDemoOnce expects the results of a scenario in which load is learned, of one without load, of one whose load source fails, of slack
-// with Karpenter: the pods of a burst wait for a node without slack, and do not wait with slack, and of placements: a workload goes where
-// it fits, and another one does not get the same CPUs.
+// with Karpenter: the pods of a burst wait for a node without slack, and do not wait with the recommended slack while its schedule applies,
+// and of placements: a workload goes where it fits, and another one does not get the same CPUs.
 func TestDemoOnce(t *testing.T) {
 	t.Parallel()
 	const scenarios = "predicted,limits,risk-load,slack,fleet"
@@ -67,6 +67,9 @@ func TestDemoOnce(t *testing.T) {
 				reasons += f.Reason
 			}
 		case r.Slack != nil:
+			if strings.HasPrefix(r.Slack.Step, "recommended: ") && !strings.HasPrefix(r.Slack.Step, "recommended: 4 CPU 8.01Gi from ") {
+				t.Errorf("step %q, want a minimum as large as the burst", r.Slack.Step)
+			}
 			steps = append(steps, fmt.Sprintf("%s of %s on %d nodes", r.Slack.Available, r.Slack.Target, r.Slack.Nodes))
 		case r.Scenario == "slack":
 			pods++
@@ -88,8 +91,8 @@ func TestDemoOnce(t *testing.T) {
 		t.Errorf("results %q, want %q", selected, wantSelected)
 	}
 	wantSteps := []string{
-		"0 of 0 on 2 nodes", "0 of 0 on 3 nodes", "4 of 4 on 3 nodes", "0 of 4 on 3 nodes",
-		"8 of 6 on 5 nodes", "8 of 4 on 4 nodes", "4 of 2 on 3 nodes",
+		"0 of 0 on 2 nodes", "0 of 0 on 3 nodes", "0 of 0 on 2 nodes", "0 of 0 on 2 nodes", "4 of 4 on 3 nodes", "0 of 4 on 3 nodes",
+		"4 of 4 on 4 nodes", "0 of 0 on 2 nodes",
 	}
 	if !slices.Equal(steps, wantSteps) {
 		t.Errorf("steps %q, want %q", steps, wantSteps)

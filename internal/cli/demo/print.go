@@ -59,14 +59,17 @@ func summarizePods(results []demo.Result) string {
 	return strings.Join(moves, "; ")
 }
 
-// summarizeSlack returns how long the pods of the burst waited.
+// summarizeSlack returns how long the pods of the burst waited, and the recommended slack.
 func summarizeSlack(results []demo.Result) string {
-	slowest := map[string]float64{}
+	slowest, recommended := map[string]float64{}, ""
 	for _, r := range results {
 		slowest[r.Profile] = max(slowest[r.Profile], r.Seconds)
+		if r.Slack != nil && strings.HasPrefix(r.Slack.Step, slack.Recommended) {
+			recommended = r.Slack.Step
+		}
 	}
-	return fmt.Sprintf("pods of a burst wait up to %.2f s %s, up to %.2f s %s",
-		slowest[slack.WithoutSlack], slack.WithoutSlack, slowest[slack.WithSlack], slack.WithSlack)
+	return fmt.Sprintf("pods of a burst wait up to %.2f s %s, up to %.2f s %s (%s)",
+		slowest[slack.WithoutSlack], slack.WithoutSlack, slowest[slack.WithSlack], slack.WithSlack, recommended)
 }
 
 // summarizeFleet returns the number of decisions, and the time of the slowest decision.

@@ -107,6 +107,9 @@ func New(c client.Client, recorder events.EventRecorder, registry prometheus.Reg
 	}
 }
 
+// SetClock sets the clock that plans, and the changes of schedules, follow. It must be called before Register.
+func (c *Controller) SetClock(now func() time.Time) { c.now = now }
+
 // +kubebuilder:rbac:groups="",resources=namespaces;nodes;pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=podtemplates,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=autoscaling.x-k8s.io,resources=capacitybuffers,verbs=get;list;watch;create;patch;delete

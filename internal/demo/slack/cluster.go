@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -26,6 +27,8 @@ type cluster struct {
 	*demo.Cluster
 	api        client.Client
 	autoscaler *runningAutoscaler
+	// ahead is the time in nanoseconds by which the clock of the controller is ahead, nil if the cluster is external.
+	ahead *atomic.Int64
 }
 
 // state is the state of the cluster. Amounts are millicores.
@@ -81,10 +84,12 @@ func (c *cluster) await(ctx context.Context, what string, condition wait.Conditi
 	return demo.Await(ctx, 50*time.Millisecond, c.autoscaler.timeout, what, condition)
 }
 
-// deploy creates a deployment of pods with requests and limits of 1 CPU and 2Gi, with a node selector.
+// podAmounts are the requests and limits of all pods.
+var podAmounts = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("2Gi")}
+
+// deploy creates a deployment of pods with a node selector.
 func (c *cluster) deploy(ctx context.Context, name string, replicas int32, selector map[string]string) error {
 	labels := map[string]string{"app": name}
-	amounts := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("2Gi")}
 	_, err := c.Client.AppsV1().Deployments(demo.Namespace).Create(ctx, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.DeploymentSpec{
@@ -95,7 +100,7 @@ func (c *cluster) deploy(ctx context.Context, name string, replicas int32, selec
 					{
 						Name:      "main",
 						Image:     "registry.k8s.io/pause:3.10",
-						Resources: v1.ResourceRequirements{Requests: amounts, Limits: amounts},
+						Resources: v1.ResourceRequirements{Requests: podAmounts, Limits: podAmounts},
 					},
 				},
 			}},

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -122,7 +124,10 @@ func (d *Demo) startController(s *services) error {
 		return err
 	}
 	recorder := m.GetEventRecorder("plimsoll-controller")
-	if err := slack.New(m.GetClient(), recorder, d.env.Registry, systemNamespace, "").Register(m); err != nil {
+	controller := slack.New(m.GetClient(), recorder, d.env.Registry, systemNamespace, "")
+	s.ahead = &atomic.Int64{}
+	controller.SetClock(func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) })
+	if err := controller.Register(m); err != nil {
 		return err
 	}
 	s.running.Go(func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -14,6 +15,9 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
 // Scenario is the name of the scenario, in which the same burst of pods is created without slack and
@@ -29,6 +33,9 @@ const (
 	WithSlack    = "with slack"
 )
 
+// Recommended begins the name of the step that recommends the policy.
+const Recommended = "recommended: "
+
 // Expected nodes of the pods of a burst.
 const (
 	newNode      = "a new node"
@@ -41,26 +48,28 @@ const (
 	policyName  = "general"
 	webPods     = 8
 	burstPods   = 4
-	firstRate   = "50%"
-	secondRate  = "25%"
 	webName     = "web"
 	burstName   = "burst"
-	granularity = 4 // placeholders per average node, so that they request 1 CPU like the pods
+	granularity = 4 // placeholders per average node
 )
+
+// scheduleLead is the time from setting the clock of the controller to the change of the schedule.
+const scheduleLead = 3 * time.Second
 
 // run is one run of the scenario.
 type run struct {
 	*cluster
 	progress func(string)
 	results  []demo.Result
-	// refilled is the state when the slack that the burst used is available again.
-	refilled state
+	// recommended is the policy, whose schedule applies from begin to end.
+	recommended *v1alpha1.ResourceSlack
+	begin, end  time.Time
 }
 
 // runSteps runs all steps.
 func (r *run) runSteps(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		r.createWeb, r.burstWithoutSlack, r.createPolicy, r.burstWithSlack, r.awaitRefill, r.deleteBurst, r.shrinkPolicy, r.cleanUp,
+		r.createWeb, r.burstWithoutSlack, r.recommend, r.createPolicy, r.startSchedule, r.burstWithSlack, r.awaitRefill, r.endSchedule, r.cleanUp,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -143,23 +152,78 @@ func (r *run) burstWithoutSlack(ctx context.Context) error {
 	return r.awaitState(ctx, "the nodes of the burst to be removed", func(s state) bool { return len(s.nodes) <= len(before.nodes) })
 }
 
-// createPolicy creates the policy.
+// recommend searches the cheapest policy with which the pods of such bursts have a node at once: in a day in which they arrive every
+// ten minutes of eight hours, the first of which is the next full hour.
+func (r *run) recommend(ctx context.Context) error {
+	const hour, period = 3600, 600
+	r.begin = time.Now().UTC().Add(2 * time.Minute).Truncate(time.Hour).Add(time.Hour)
+	r.end = r.begin.Add(8 * time.Hour)
+	r.progress(fmt.Sprintf("plimsoll slack recommend searches the cheapest policy without waits for a day in which such a burst arrives "+
+		"every %d minutes from %s to %s UTC", period/60, clockTime(r.begin), clockTime(r.end)))
+	web := slack.HistoryPod{Arrival: -1, Duration: math.MaxInt64, MilliCPU: podAmounts.Cpu().MilliValue(), Memory: podAmounts.Memory().Value()}
+	h := &slack.History{Start: r.begin.Add(-8 * time.Hour), Seconds: 24 * hour, Pods: slices.Repeat([]slack.HistoryPod{web}, webPods)}
+	for burst := web; ; {
+		burst.Arrival, burst.Duration = max(8*hour, burst.Arrival)+period, period/2
+		if burst.Arrival >= 16*hour {
+			break
+		}
+		h.Pods = append(h.Pods, slices.Repeat([]slack.HistoryPod{burst}, burstPods)...)
+	}
+	spec := v1alpha1.ResourceSlackSpec{
+		MinRate: "0%", CoverBiggestPod: new(false), Granularity: new(int32(granularity)), Pool: v1alpha1.Pool{NodeSelector: poolLabels},
+	}
+	found, err := slack.Recommend(ctx, h, slack.NodeType{
+		MilliCPU: shape[resources.CPU], Memory: shape[resources.Memory], Slots: nodePods, Boot: int64(nodeBootTime / time.Second), Interval: 1,
+		Idle: standInIdleSeconds, Utilization: standInUtilization, Cost: 1, Max: standInMaxNodes,
+	}, slack.Goal{Percent: 99, Wait: nodeBootTime / 2, Parts: 1, Policy: &v1alpha1.ResourceSlack{
+		ObjectMeta: metav1.ObjectMeta{Name: policyName}, Spec: spec,
+	}})
+	if err != nil {
+		return err
+	}
+	if found.Best == nil || len(found.Best.Policy.Spec.Schedules) == 0 {
+		return fmt.Errorf("no policy with a schedule is recommended: %+v", found.Best)
+	}
+	r.recommended = found.Best.Policy
+	minimum := r.recommended.Spec.Schedules[0].Minimum
+	step := fmt.Sprintf("%s%s CPU %s from %s to %s UTC", Recommended, cpus(minimum.CPU.MilliValue()), format.Bytes(minimum.Memory.Value()),
+		clockTime(r.begin), clockTime(r.end))
+	r.progress(fmt.Sprintf("%s: %.0f node-hours a day, without slack %.0f", step, found.Best.Cost, found.None.Cost))
+	_, err = r.addResult(ctx, WithSlack, step, "a schedule", func(state) bool { return true }, 0)
+	return err
+}
+
+// clockTime returns the hour and minute of a time.
+func clockTime(t time.Time) string { return t.Format("15:04") }
+
+// createPolicy creates the recommended policy, whose schedule does not apply yet.
 func (r *run) createPolicy(ctx context.Context) error {
+	r.progress("creating the recommended policy; its schedule starts at " + clockTime(r.begin) + " UTC")
+	if err := r.api.Create(ctx, r.recommended.DeepCopy()); err != nil {
+		return err
+	}
+	waits := func(s state) bool {
+		return r.isFilled(0)(s) && s.policy.Status.Schedule != nil && s.policy.Status.Schedule.NextChange.Time.Equal(r.begin)
+	}
+	if err := r.awaitState(ctx, "the policy to wait for its schedule", waits); err != nil {
+		return err
+	}
+	none := func(s state) bool { return s.placeholders == 0 && s.available == 0 }
+	_, err := r.addResult(ctx, WithSlack, "the policy before its schedule", "no placeholders", none, 0)
+	return err
+}
+
+// startSchedule lets the schedule start.
+func (r *run) startSchedule(ctx context.Context) error {
 	before, err := r.state(ctx)
 	if err != nil {
 		return err
 	}
-	r.progress(fmt.Sprintf("creating a ResourceSlack policy that keeps slack of %s of the requests", firstRate))
-	err = r.api.Create(ctx, &v1alpha1.ResourceSlack{
-		ObjectMeta: metav1.ObjectMeta{Name: policyName},
-		Spec: v1alpha1.ResourceSlackSpec{
-			MinRate: firstRate, Granularity: new(int32(granularity)), Pool: v1alpha1.Pool{NodeSelector: poolLabels},
-		},
-	})
-	if err != nil {
+	minimum := r.recommended.Spec.Schedules[0].Minimum
+	if err := r.setClock(ctx, r.begin, minimum); err != nil {
 		return err
 	}
-	if err := r.awaitState(ctx, "the slack to be available", r.isFilled(webPods, firstRate)); err != nil {
+	if err := r.awaitState(ctx, "the slack to be available", r.isFilled(minimum.CPU.MilliValue())); err != nil {
 		return err
 	}
 	// The scheduler must know the new node before the burst is created.
@@ -167,17 +231,35 @@ func (r *run) createPolicy(ctx context.Context) error {
 		return err
 	}
 	more := func(s state) bool { return len(s.nodes) > len(before.nodes) && s.available >= s.target }
-	_, err = r.addResult(ctx, WithSlack, "policy of "+firstRate, "slack before it is needed", more, 0)
+	_, err = r.addResult(ctx, WithSlack, "the schedule starts", "slack before it is needed", more, 0)
 	return err
 }
 
-// isFilled returns a condition on the state: the target is this rate of the requests of so many pods
-// of 1 CPU, it is available on the nodes, and the policy is Ready.
-func (r *run) isFilled(pods int64, rate string) func(state) bool {
-	millionths, err := v1alpha1.ParseRate(rate)
-	target := pods * millionths / 1000
+// setClock sets the clock of the controller to a few seconds before a change of the schedule, and changes an annotation of
+// the policy, so that the controller reads its clock. The clock of the controller of an external cluster cannot be set: its policy
+// gets the minimum after the change in place of the schedule.
+func (r *run) setClock(ctx context.Context, change time.Time, minimum *v1alpha1.Amount) error {
+	policy := &v1alpha1.ResourceSlack{}
+	if err := r.api.Get(ctx, client.ObjectKey{Name: policyName}, policy); err != nil {
+		return err
+	}
+	before := policy.DeepCopy()
+	if r.ahead == nil {
+		policy.Spec.Minimum, policy.Spec.Schedules = minimum, nil
+		return r.api.Patch(ctx, policy, client.MergeFrom(before))
+	}
+	shown := change.Add(-scheduleLead)
+	r.progress(fmt.Sprintf("setting the clock of the controller to %s UTC; the schedule changes in %s", shown.Format(time.TimeOnly), scheduleLead))
+	r.ahead.Store(int64(time.Until(shown)))
+	policy.Annotations = map[string]string{"demo.plimsoll.dev/clock": shown.Format(time.RFC3339)}
+	return r.api.Patch(ctx, policy, client.MergeFrom(before))
+}
+
+// isFilled returns a condition on the state: the policy has this target in millicores, it is available on the nodes, and the
+// policy is Ready.
+func (r *run) isFilled(target int64) func(state) bool {
 	return func(s state) bool {
-		return err == nil && s.policy != nil && s.target == target && s.available >= target &&
+		return s.policy != nil && s.target == target && s.available >= target &&
 			slices.ContainsFunc(s.policy.Status.Conditions, func(c metav1.Condition) bool {
 				return c.Type == v1alpha1.ConditionReady && c.Status == metav1.ConditionTrue && c.ObservedGeneration == s.policy.Generation
 			})
@@ -203,61 +285,39 @@ func (r *run) burstWithSlack(ctx context.Context) error {
 }
 
 // awaitRefill waits until the slack that the burst used is available again.
-func (r *run) awaitRefill(ctx context.Context) (err error) {
-	if err := r.awaitState(ctx, "the slack to be refilled", r.isFilled(webPods+burstPods, firstRate)); err != nil {
+func (r *run) awaitRefill(ctx context.Context) error {
+	target := r.recommended.Spec.Schedules[0].Minimum.CPU.MilliValue()
+	if err := r.awaitState(ctx, "the slack to be refilled", r.isFilled(target)); err != nil {
 		return err
 	}
 	filled := func(s state) bool { return s.available >= s.target }
-	r.refilled, err = r.addResult(ctx, WithSlack, "the slack is refilled", "available >= target", filled, 0)
+	_, err := r.addResult(ctx, WithSlack, "the slack is refilled", "available >= target", filled, 0)
 	return err
 }
 
-// deleteBurst deletes the burst: the target falls, the placeholders stay, on fewer nodes.
-func (r *run) deleteBurst(ctx context.Context) error {
-	r.progress("deleting the burst; a node is removed and the target falls at once, the placeholders stay for the scale-down delay of " +
-		"ten minutes")
+// endSchedule deletes the burst and lets the schedule end: the placeholders and their nodes are removed.
+func (r *run) endSchedule(ctx context.Context) error {
+	r.progress("deleting the burst; the schedule ends at " + clockTime(r.end) + " UTC: placeholders and their nodes are removed at once")
 	if err := r.deletePods(ctx, burstName); err != nil {
 		return err
 	}
-	filled, fewer := r.isFilled(webPods, firstRate), func(s state) bool { return len(s.nodes) < len(r.refilled.nodes) }
-	err := r.awaitState(ctx, "the target to fall and a node to be removed", func(s state) bool { return filled(s) && fewer(s) })
-	if err != nil {
+	if err := r.setClock(ctx, r.end, nil); err != nil {
 		return err
 	}
-	kept := func(s state) bool { return s.placeholders == r.refilled.placeholders && fewer(s) }
-	_, err = r.addResult(ctx, WithSlack, "the burst is deleted", "as many placeholders, fewer nodes", kept, 0)
-	return err
-}
-
-// shrinkPolicy lowers the rate of the policy, which takes effect at once.
-func (r *run) shrinkPolicy(ctx context.Context) error {
-	r.progress("lowering the rate of the policy to " + secondRate +
-		", which takes effect at once: placeholders and their node are removed")
-	policy := &v1alpha1.ResourceSlack{}
-	if err := r.api.Get(ctx, client.ObjectKey{Name: policyName}, policy); err != nil {
+	none, filled := func(s state) bool { return s.placeholders == 0 && len(s.nodes) <= webPods/burstPods }, r.isFilled(0)
+	if err := r.awaitState(ctx, "the nodes to be removed", func(s state) bool { return filled(s) && none(s) }); err != nil {
 		return err
 	}
-	before := policy.DeepCopy()
-	policy.Spec.MinRate = secondRate
-	if err := r.api.Patch(ctx, policy, client.MergeFrom(before)); err != nil {
-		return err
-	}
-	filled := r.isFilled(webPods, secondRate)
-	// Two nodes for the web service, one for its slack.
-	err := r.awaitState(ctx, "the nodes to be removed", func(s state) bool {
-		return filled(s) && s.placeholders < r.refilled.placeholders && len(s.nodes) <= webPods/burstPods+1
-	})
-	if err != nil {
-		return err
-	}
-	fewer := func(s state) bool { return len(s.nodes) < len(r.refilled.nodes) && s.available >= s.target }
-	_, err = r.addResult(ctx, WithSlack, "policy of "+secondRate, "fewer nodes, available >= target", fewer, 0)
+	_, err := r.addResult(ctx, WithSlack, "the schedule ends", "no placeholders, nodes of the web pods only", none, 0)
 	return err
 }
 
 // cleanUp deletes the policy, waits until its placeholders are deleted, and deletes the web service
 // and the nodes.
 func (r *run) cleanUp(ctx context.Context) error {
+	if r.ahead != nil {
+		r.ahead.Store(0)
+	}
 	if err := r.api.Delete(ctx, &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: policyName}}); err != nil {
 		return err
 	}
