@@ -325,14 +325,14 @@ func TestPlaceGroupsAgainstExhaustiveSearch(t *testing.T) {
 			group, pods = append(group, demand{sizeGroup: sizeGroup{small("pod"), count}}), pods+count
 		}
 		ledger, most := ledgerWithFree(4, free...), rapid.Int64Range(0, 3).Draw(t, "groups")
-		placed := placeAll(ledger.Capacities(), []demand{{sizeGroup: sizeGroup{Count: most}, Group: group}})
+		placed := placeAll(ledger.Capacities(true), []demand{{sizeGroup: sizeGroup{Count: most}, Group: group}})
 		fit := func(groups int64) bool {
 			var all []demand
 			for _, d := range group {
 				d.Count *= groups
 				all = append(all, d)
 			}
-			return placeExhaustively(ledger.Capacities(), all) == groups*pods
+			return placeExhaustively(ledger.Capacities(true), all) == groups*pods
 		}
 		if placed%pods != 0 || placed > most*pods || !fit(placed/pods) {
 			t.Fatalf("%v on %v: %d placed", group, free, placed)

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
@@ -51,8 +53,12 @@ var maxAmounts = resources.Amounts{maxAmount, maxAmount}
 // account is a node with the pods on it. The node is the zero value while it is not known: pods may be
 // set before their node.
 type account struct {
+	// ledgerNode is without InPool: pools are the pools that the node is in.
 	ledgerNode
+	pools []*poolLedger
 	known bool
+	// version is the resource version of the node, empty if it has none.
+	version string
 	// daemons and others are the requests of the pods.
 	daemons, others resources.Amounts
 	// devices are the amounts of devices that the pods request.
@@ -66,31 +72,35 @@ func (a *account) free() resources.Amounts {
 	return a.Allocatable.Subtract(a.daemons).Subtract(a.others)
 }
 
-// capacity returns the capacity that the pods of a node leave.
-func (a *account) capacity(name string) freeCapacity {
-	free := freeCapacity{name, a.InPool, a.Usable, a.Booting, a.free(), a.Slots - int64(len(a.pods)), a.Devices}
-	for i, used := range a.devices {
-		free.Devices[i] = max(0, free.Devices[i]-used)
-	}
-	return free
-}
-
-// poolLedger counts the nodes of a pool and the pods on them, one change at a time. The cost of a
-// change does not depend on the size of the cluster. It is not safe for concurrent use.
-type poolLedger struct {
+// Cluster has the nodes and pods of a cluster, which the trackers that its method NewTracker creates share. The cost of a change
+// does not depend on the size of the cluster, and for a pod only on the number of pools that its node is in. It is not
+// safe for concurrent use.
+type Cluster struct {
 	accounts map[string]*account
 	pods     map[string]ledgerPod
+	nodes    map[string]*v1.Node
+	// devices are the extended resources that the ledger counts.
+	devices []string
 	// names are the keys of accounts in order, nil if they must be sorted again.
 	names []string
+}
 
+// NewCluster returns a cluster without nodes and pods, for policies whose pools have the same devices (spec.pool.devices).
+func NewCluster(devices ...string) *Cluster {
+	return &Cluster{accounts: map[string]*account{}, pods: map[string]ledgerPod{}, nodes: map[string]*v1.Node{}, devices: devices}
+}
+
+// poolLedger has the sums over the nodes of a pool and the pods on them.
+type poolLedger struct {
+	*Cluster
+	// members are the nodes of the pool.
+	members map[string]*account
 	// requested is the sum of the requests of pods of the pool, without daemon pods and pods with devices.
 	requested resources.Amounts
 	// allocatable and free are sums over the usable nodes of the pool, free without nodes that boot; usable is
 	// the number of usable nodes.
 	allocatable, free resources.Amounts
 	usable            int
-	// matching is the number of nodes in the pool, usable or not.
-	matching int
 	// podShapes counts the pods that may be the biggest by their requests, nodeShapes the usable
 	// nodes by their capacity after daemon pods.
 	podShapes, nodeShapes map[resources.Amounts]int
@@ -98,123 +108,149 @@ type poolLedger struct {
 	// usable nodes with devices.
 	devicePods  map[deviceShape]devicePods
 	deviceNodes map[deviceNode]int
+	// isChanged reports whether a node or pod of the pool changed since it was last read.
+	isChanged bool
 }
 
-// newPoolLedger returns an empty ledger.
-func newPoolLedger() *poolLedger {
+// newPoolLedger returns an empty ledger of its own cluster.
+func newPoolLedger() *poolLedger { return NewCluster().newPool() }
+
+// newPool returns the ledger of a pool without nodes.
+func (c *Cluster) newPool() *poolLedger {
 	return &poolLedger{
-		accounts: map[string]*account{}, pods: map[string]ledgerPod{},
-		podShapes: map[resources.Amounts]int{}, nodeShapes: map[resources.Amounts]int{},
+		Cluster: c, members: map[string]*account{}, podShapes: map[resources.Amounts]int{}, nodeShapes: map[resources.Amounts]int{},
 		devicePods: map[deviceShape]devicePods{}, deviceNodes: map[deviceNode]int{},
 	}
 }
 
-// SetNode adds or updates a node. An unchanged node costs one comparison.
+// SetNode adds or updates a node, also for the other pools of the cluster. An unchanged node costs two comparisons.
 func (l *poolLedger) SetNode(name string, node ledgerNode) {
-	node.Allocatable = node.Allocatable.Min(maxAmounts)
-	if a := l.account(name); !a.known || a.ledgerNode != node {
-		l.replaceNode(a, node)
+	a, inPool := l.account(name), node.InPool
+	if (l.members[name] != nil) != inPool {
+		l.setMember(name, a, inPool)
+	}
+	node.InPool, node.Allocatable = false, node.Allocatable.Min(maxAmounts)
+	if !a.known || a.ledgerNode != node {
+		a.replaceNode(node)
 		a.known = true
 	}
 }
 
 // DeleteNode removes a node. The pods on it remain, and count again if the node is set again.
-func (l *poolLedger) DeleteNode(name string) {
-	a := l.account(name)
-	l.replaceNode(a, ledgerNode{})
-	a.known = false
-	l.release(name, a)
+func (c *Cluster) DeleteNode(name string) {
+	delete(c.nodes, name)
+	if a := c.accounts[name]; a != nil {
+		for len(a.pools) > 0 {
+			a.pools[0].setMember(name, a, false)
+		}
+		a.ledgerNode, a.known, a.version = ledgerNode{}, false, ""
+		c.release(name, a)
+	}
 }
 
-// SetPod adds or updates the pod with an ID. An unchanged pod costs one comparison.
-func (l *poolLedger) SetPod(id string, pod ledgerPod) {
+// setPod adds or updates the pod with an ID. An unchanged pod costs one comparison.
+func (c *Cluster) setPod(id string, pod ledgerPod) {
 	pod.Requests = pod.Requests.Min(maxAmounts)
-	if before, exists := l.pods[id]; exists {
+	if before, exists := c.pods[id]; exists {
 		if before == pod {
 			return
 		}
-		l.DeletePod(id)
+		c.deletePod(id)
 	}
 	if pod.Node == "" {
 		return
 	}
-	a := l.account(pod.Node)
-	l.pods[id], a.pods = pod, append(a.pods, id)
-	l.addPod(a, pod, 1)
+	a := c.account(pod.Node)
+	c.pods[id], a.pods = pod, append(a.pods, id)
+	a.addPod(pod, 1)
 }
 
-// DeletePod removes a pod.
-func (l *poolLedger) DeletePod(id string) {
-	pod, exists := l.pods[id]
+// deletePod removes a pod.
+func (c *Cluster) deletePod(id string) {
+	pod, exists := c.pods[id]
 	if !exists {
 		return
 	}
-	a := l.accounts[pod.Node]
+	a := c.accounts[pod.Node]
 	i := slices.Index(a.pods, id)
 	a.pods = slices.Delete(a.pods, i, i+1)
-	delete(l.pods, id)
-	l.addPod(a, pod, -1)
-	l.release(pod.Node, a)
+	delete(c.pods, id)
+	a.addPod(pod, -1)
+	c.release(pod.Node, a)
 }
 
 // account returns the account of a node and creates it if necessary.
-func (l *poolLedger) account(name string) *account {
-	a := l.accounts[name]
+func (c *Cluster) account(name string) *account {
+	a := c.accounts[name]
 	if a == nil {
 		a = &account{}
-		l.accounts[name], l.names = a, nil
+		c.accounts[name], c.names = a, nil
 	}
 	return a
 }
 
 // release deletes an account that has neither a node nor pods.
-func (l *poolLedger) release(name string, a *account) {
+func (c *Cluster) release(name string, a *account) {
 	if !a.known && len(a.pods) == 0 {
-		delete(l.accounts, name)
-		l.names = nil
+		delete(c.accounts, name)
+		c.names = nil
 	}
+}
+
+// setMember adds a node to the pool, or removes it.
+func (l *poolLedger) setMember(name string, a *account, member bool) {
+	sign := 1
+	if member {
+		a.pools, l.members[name] = append(a.pools, l), a
+	} else {
+		sign = -1
+		delete(l.members, name)
+		a.pools = slices.DeleteFunc(a.pools, func(pool *poolLedger) bool { return pool == l })
+	}
+	for _, id := range a.pods {
+		l.countPod(l.pods[id], sign)
+	}
+	l.countNode(a, sign)
 }
 
 // replaceNode replaces the node of an account.
-func (l *poolLedger) replaceNode(a *account, node ledgerNode) {
-	if a.InPool != node.InPool {
-		sign := 1
-		if a.InPool {
-			sign = -1
-		}
-		l.matching += sign
-		for _, id := range a.pods {
-			l.countPod(l.pods[id], sign)
-		}
-	}
-	l.countNode(a, -1)
+func (a *account) replaceNode(node ledgerNode) {
+	a.countNode(-1)
 	a.ledgerNode = node
-	l.countNode(a, 1)
+	a.countNode(1)
 }
 
-// addPod adds a pod to an account, or removes it if sign is -1.
-func (l *poolLedger) addPod(a *account, pod ledgerPod, sign int) {
+// countNode adds the node to the sums of its pools, or removes it if sign is -1.
+func (a *account) countNode(sign int) {
+	for _, pool := range a.pools {
+		pool.countNode(a, sign)
+	}
+}
+
+// addPod adds a pod to an account and the sums of its pools, or removes it if sign is -1.
+func (a *account) addPod(pod ledgerPod, sign int) {
 	if pod.Device > 0 {
 		a.devices[pod.Device-1] += int64(sign) * int64(pod.Amount)
 	}
 	if pod.Daemon { // changes the shape of the node
-		l.countNode(a, -1)
+		a.countNode(-1)
 		a.daemons = add(a.daemons, pod.Requests, sign)
-		l.countNode(a, 1)
+		a.countNode(1)
 		return
 	}
 	before := a.free()
 	a.others = add(a.others, pod.Requests, sign)
-	if a.InPool && a.Usable && !a.Booting {
-		l.free = l.free.Minus(before).Add(a.free())
-	}
-	if a.InPool {
-		l.countPod(pod, sign)
+	for _, pool := range a.pools {
+		if a.Usable && !a.Booting {
+			pool.free = pool.free.Minus(before).Add(a.free())
+		}
+		pool.countPod(pod, sign)
 	}
 }
 
 // countPod adds a pod to the sums of the pool, or removes it if sign is -1.
 func (l *poolLedger) countPod(pod ledgerPod, sign int) {
+	l.isChanged = true
 	if pod.Daemon {
 		return
 	}
@@ -230,7 +266,8 @@ func (l *poolLedger) countPod(pod ledgerPod, sign int) {
 
 // countNode adds a node to the sums over the usable nodes of the pool, or removes it if sign is -1.
 func (l *poolLedger) countNode(a *account, sign int) {
-	if !a.InPool || !a.Usable {
+	l.isChanged = true
+	if !a.Usable {
 		return
 	}
 	l.usable += sign
@@ -260,15 +297,27 @@ func count[K comparable](shapes map[K]int, shape K, sign int) {
 	}
 }
 
-// Capacities returns the capacity left on each node, by name. It does not change with the ledger.
-func (l *poolLedger) Capacities() []freeCapacity {
-	if l.names == nil {
-		l.names = slices.Sorted(maps.Keys(l.accounts))
+// Capacities returns the capacity left on each node of the pool, or of the cluster, by name. It does not change with the ledger.
+func (l *poolLedger) Capacities(all bool) []freeCapacity {
+	accounts, names := l.members, []string(nil)
+	if all {
+		if l.names == nil {
+			l.names = slices.Sorted(maps.Keys(l.accounts))
+		}
+		accounts, names = l.accounts, l.names
+	} else {
+		names = slices.Sorted(maps.Keys(l.members))
 	}
-	nodes := make([]freeCapacity, 0, len(l.names))
-	for _, name := range l.names {
-		if a := l.accounts[name]; a.known {
-			nodes = append(nodes, a.capacity(name))
+	nodes := make([]freeCapacity, 0, len(names))
+	for _, name := range names {
+		if a := accounts[name]; a.known {
+			free := freeCapacity{
+				name, l.members[name] != nil, a.Usable, a.Booting, a.free(), a.Slots - int64(len(a.pods)), a.Devices,
+			}
+			for i, used := range a.devices {
+				free.Devices[i] = max(0, free.Devices[i]-used)
+			}
+			nodes = append(nodes, free)
 		}
 	}
 	return nodes
@@ -293,7 +342,7 @@ type poolTotals struct {
 
 // Pool returns the totals of the current pool, in one pass over the shapes of pods and nodes.
 func (l *poolLedger) Pool() poolTotals {
-	p := poolTotals{Requested: l.requested, Allocatable: l.allocatable, Free: l.free, Nodes: l.usable, Matching: l.matching}
+	p := poolTotals{Requested: l.requested, Allocatable: l.allocatable, Free: l.free, Nodes: l.usable, Matching: len(l.members)}
 	for shape := range l.podShapes {
 		largest := p.LargestByMemory
 		p.MaxPodRequests = p.MaxPodRequests.Max(shape)

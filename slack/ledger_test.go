@@ -17,7 +17,7 @@ func newLedgerOf(nodes map[string]ledgerNode, pods map[string]ledgerPod) *poolLe
 		l.SetNode(name, node)
 	}
 	for id, pod := range pods {
-		l.SetPod(id, pod)
+		l.setPod(id, pod)
 	}
 	return l
 }
@@ -112,10 +112,10 @@ func TestLedgerMatchesRecount(t *testing.T) {
 					pod.Device, pod.Amount = uint8(rapid.IntRange(1, 2).Draw(t, "number")), int32(rapid.IntRange(1, 3).Draw(t, "amount"))
 					pods[id] = pod
 				}
-				l.SetPod(id, pods[id])
+				l.setPod(id, pods[id])
 			case 2:
 				delete(pods, id)
-				l.DeletePod(id)
+				l.deletePod(id)
 			case 3:
 				nodes[name] = ledgerNode{
 					rapid.Bool().Draw(t, "in pool"), rapid.Bool().Draw(t, "usable"), rapid.Bool().Draw(t, "booting"),
@@ -135,7 +135,7 @@ func TestLedgerMatchesRecount(t *testing.T) {
 			if !reflect.DeepEqual(l.DevicePods(), shapes) {
 				t.Fatalf("pods with devices %+v, want %+v", l.devicePods, shapes)
 			}
-			for _, node := range l.Capacities() {
+			for _, node := range l.Capacities(true) {
 				if node.Devices != free[node.name] {
 					t.Fatalf("%s: free devices %v, want %v", node.name, node.Devices, free[node.name])
 				}
@@ -145,7 +145,7 @@ func TestLedgerMatchesRecount(t *testing.T) {
 			}
 		}
 		for id := range pods {
-			l.DeletePod(id)
+			l.deletePod(id)
 		}
 		for name := range nodes {
 			l.DeleteNode(name)
@@ -162,11 +162,11 @@ func TestLedgerMatchesRecount(t *testing.T) {
 func TestDaemonPodLargerThanNode(t *testing.T) {
 	l := newPoolLedger()
 	l.SetNode("a", ledgerNode{true, true, false, cores(4, 16), 110, deviceAmounts{}})
-	l.SetPod("d", ledgerPod{Node: "a", Requests: cores(8, 4), Daemon: true})
+	l.setPod("d", ledgerPod{Node: "a", Requests: cores(8, 4), Daemon: true})
 	if got := l.Pool().Shapes; !reflect.DeepEqual(got, []resources.Amounts{cores(0, 12)}) {
 		t.Errorf("with the daemon pod: %v", got)
 	}
-	l.DeletePod("d")
+	l.deletePod("d")
 	if got := l.Pool().Shapes; !reflect.DeepEqual(got, []resources.Amounts{cores(4, 16)}) {
 		t.Errorf("without the daemon pod: %v", got)
 	}
@@ -190,7 +190,7 @@ func largeLedger() *poolLedger {
 		l.SetNode(name, ledgerNode{true, true, false, cores(float64(16*(1+n%4)), float64(64*(1+n%4))), 110, deviceAmounts{}})
 		for p := range 30 {
 			i := n*30 + p
-			l.SetPod(podIDs[i], ledgerPod{Node: name, Requests: cores(0.1+0.01*float64(i%50), 0.25+0.05*float64(i%20)), Daemon: p < 3})
+			l.setPod(podIDs[i], ledgerPod{Node: name, Requests: cores(0.1+0.01*float64(i%50), 0.25+0.05*float64(i%20)), Daemon: p < 3})
 		}
 	}
 	return l
@@ -206,8 +206,8 @@ func BenchmarkLedger(b *testing.B) {
 	})
 	b.Run("add and delete pod", func(b *testing.B) {
 		for b.Loop() {
-			l.SetPod("new", ledgerPod{Node: "node-7", Requests: cores(0.3, 1)})
-			l.DeletePod("new")
+			l.setPod("new", ledgerPod{Node: "node-7", Requests: cores(0.3, 1)})
+			l.deletePod("new")
 		}
 	})
 	b.Run("from scratch", func(b *testing.B) {

@@ -167,7 +167,7 @@ type nodeCapacity struct {
 
 func newNodeCapacity(tracker *Tracker, pods []*v1.Pod) *nodeCapacity {
 	c := &nodeCapacity{tracker: tracker, pods: pods, free: make(map[string]*freeCapacity, len(tracker.nodes))}
-	for _, free := range tracker.ledger.Capacities() {
+	for _, free := range tracker.ledger.Capacities(true) {
 		c.free[free.name] = &free
 	}
 	return c

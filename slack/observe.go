@@ -6,7 +6,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 
@@ -27,18 +26,18 @@ const (
 )
 
 // observeNode returns the planner's view of a node at a time.
-func observeNode(node *v1.Node, pool v1alpha1.Pool, now time.Time) ledgerNode {
+func observeNode(node *v1.Node, inPool bool, devices []string, now time.Time) ledgerNode {
 	allocatable := resources.CPUAndMemory(node.Status.Allocatable)
 	// A node without allocatable resources, whose kubelet has not reported them yet, would reduce
 	// the size of the average node and increase the number of placeholders.
 	usable := isUsable(node, now) && !allocatable.IsZero()
 	return ledgerNode{
-		InPool:      InPool(node, pool),
+		InPool:      inPool,
 		Usable:      usable,
 		Booting:     usable && isBooting(node, now),
 		Allocatable: allocatable,
 		Slots:       node.Status.Allocatable.Pods().Value(),
-		Devices:     devicesOf(node.Status.Allocatable, pool.Devices),
+		Devices:     devicesOf(node.Status.Allocatable, devices),
 	}
 }
 
@@ -46,10 +45,12 @@ func observeNode(node *v1.Node, pool v1alpha1.Pool, now time.Time) ledgerNode {
 // labels of the node selector, and no taint that is not tolerated. Taints that describe the state of
 // the node are ignored.
 func InPool(node *v1.Node, pool v1alpha1.Pool) bool {
-	if resources.IsControlPlane(node) || !labels.SelectorFromSet(pool.NodeSelector).Matches(labels.Set(node.Labels)) {
-		return false
+	for key, value := range pool.NodeSelector { // faster than a labels.Selector
+		if actual, ok := node.Labels[key]; !ok || actual != value {
+			return false
+		}
 	}
-	return toleratesTaints(node, pool.Tolerations)
+	return !resources.IsControlPlane(node) && toleratesTaints(node, pool.Tolerations)
 }
 
 // toleratesTaints reports whether tolerations match the taints of a node. Taints that prefer no

@@ -190,7 +190,7 @@ func TestObserveNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			node := newNode("a", "3500m", "14Gi", tc.changes...)
 			want := ledgerNode{InPool: tc.inPool, Usable: tc.usable, Allocatable: resources.Amounts{3500, 14 * gib}, Slots: 110}
-			if diff := cmp.Diff(want, observeNode(node, tc.pool, noon)); diff != "" {
+			if diff := cmp.Diff(want, observeNode(node, InPool(node, tc.pool), tc.pool.Devices, noon)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -248,7 +248,7 @@ func TestBootingNode(t *testing.T) {
 func TestObserveNodeWithoutAllocatable(t *testing.T) {
 	unreported := newNode("a", "1", "1Gi", func(n *v1.Node) { n.Status.Allocatable = nil })
 	for _, node := range []*v1.Node{unreported, newNode("b", "-1", "-1Gi")} {
-		if got := observeNode(node, v1alpha1.Pool{}, noon).Allocatable; !got.IsZero() {
+		if got := observeNode(node, InPool(node, v1alpha1.Pool{}), nil, noon).Allocatable; !got.IsZero() {
 			t.Errorf("node %s has %v, want 0", node.Name, got)
 		}
 	}

@@ -28,7 +28,7 @@ func poolOf(nodes map[resources.Amounts]int, pods ...resources.Amounts) poolTota
 		}
 	}
 	for i, requests := range pods {
-		l.SetPod(fmt.Sprint("pod-", i), ledgerPod{Node: "node-0", Requests: requests})
+		l.setPod(fmt.Sprint("pod-", i), ledgerPod{Node: "node-0", Requests: requests})
 	}
 	return l.Pool()
 }
@@ -208,7 +208,7 @@ func drawPool(t *rapid.T) (*poolLedger, poolTotals) {
 		)
 	}
 	for i := range rapid.IntRange(0, 30).Draw(t, "pods") {
-		l.SetPod(fmt.Sprint(i), ledgerPod{
+		l.setPod(fmt.Sprint(i), ledgerPod{
 			Node: fmt.Sprint(i % max(nodes, 1)), Requests: drawAmounts(t, "pod", resources.Amounts{16_000, 64 * gib}),
 			Daemon: rapid.IntRange(0, 9).Draw(t, "daemon") == 0, OptedOut: rapid.IntRange(0, 9).Draw(t, "opted out") == 0,
 		})

@@ -332,7 +332,13 @@ func (r *Recommendation) Summary(goal *Goal) string {
 		return text + "; no rate up to 200% reaches the wait"
 	}
 	low, high := ratios(r.Best, r.Rate)
-	text += fmt.Sprintf("; %.2f of the cost of %s, the cheapest rate (%.2f to %.2f in parts)", r.Best.Cost/r.Rate.Cost, r.Rate.Name, low, high)
+	text += fmt.Sprintf(
+		"; %.2f of the cost of %s, the cheapest rate (%.2f to %.2f in parts)",
+		r.Best.Cost/r.Rate.Cost,
+		r.Rate.Name,
+		low,
+		high,
+	)
 	if extra := r.Rate.Cost - r.None.Cost; extra > 0 {
 		text += fmt.Sprintf("; slack adds %s to the cost without slack, %.2f of what that rate adds",
 			format.Plain(r.Best.Cost-r.None.Cost), (r.Best.Cost-r.None.Cost)/extra)

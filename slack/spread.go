@@ -27,9 +27,9 @@ type Spread struct {
 // domains returns the values of a label of the usable nodes of the pool.
 func (t *Tracker) domains(key string) []string {
 	values := map[string]bool{}
-	for name, node := range t.nodes {
-		if a := t.ledger.accounts[name]; a != nil && a.InPool && a.Usable {
-			if value, ok := node.Labels[key]; ok {
+	for name, a := range t.ledger.members {
+		if a.Usable {
+			if value, ok := t.nodes[name].Labels[key]; ok {
 				values[value] = true
 			}
 		}

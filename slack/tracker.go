@@ -8,8 +8,8 @@ package slack
 
 import (
 	"fmt"
-	"maps"
 	"math"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -46,12 +46,33 @@ type mirrorCount struct {
 	annotation string
 }
 
-// NewTracker returns a tracker of an empty pool. It returns an error if the policy is invalid.
+// NewTracker returns a tracker of an empty pool of its own cluster. It returns an error if the policy is invalid.
 func NewTracker(policy *v1alpha1.ResourceSlack) (*Tracker, error) {
+	return NewCluster(policy.Spec.Pool.Devices...).NewTracker(policy)
+}
+
+// NewTracker returns a tracker whose nodes must be set. The pods of the cluster are known. It returns an error if the policy is
+// invalid.
+func (c *Cluster) NewTracker(policy *v1alpha1.ResourceSlack) (*Tracker, error) {
 	t := &Tracker{
-		ledger: newPoolLedger(), nodes: map[string]*v1.Node{}, mirrors: map[string]*mirrorCount{}, devices: map[deviceShape]*heldDevices{},
+		ledger: c.newPool(), nodes: c.nodes, mirrors: map[string]*mirrorCount{}, devices: map[deviceShape]*heldDevices{},
 	}
 	return t, t.SetPolicy(policy)
+}
+
+// Close removes the tracker from its cluster.
+func (t *Tracker) Close() {
+	for _, a := range t.ledger.members {
+		a.pools = slices.DeleteFunc(a.pools, func(pool *poolLedger) bool { return pool == t.ledger })
+	}
+}
+
+// TakeChanged reports whether nodes or pods of the pool have changed since the last call. Policies with mirrors always report
+// a change: other pods may use the nodes for the mirrors.
+func (t *Tracker) TakeChanged() bool {
+	isChanged := t.ledger.isChanged || len(t.mirrors) > 0
+	t.ledger.isChanged = false
+	return isChanged
 }
 
 // SetPolicy replaces the policy. If its pool changed, all nodes must be set again. A policy whose devices changed requires a new
@@ -76,24 +97,40 @@ func (t *Tracker) Policy() *v1alpha1.ResourceSlack { return t.policy }
 
 // SetNode adds or updates a node as it is at a time. It reports whether the node is in the pool.
 func (t *Tracker) SetNode(node *v1.Node, now time.Time) bool {
-	observed := observeNode(node, t.policy.Spec.Pool, now)
-	t.ledger.SetNode(node.Name, observed)
+	inPool := InPool(node, t.policy.Spec.Pool)
+	if !inPool && !t.mayMirror() && node.ResourceVersion != "" && t.ledger.members[node.Name] == nil {
+		if a := t.ledger.accounts[node.Name]; a != nil && a.version == node.ResourceVersion {
+			return false // unchanged, and plans without mirrors do not use it
+		}
+	}
+	t.ledger.SetNode(node.Name, observeNode(node, inPool, t.ledger.devices, now))
+	t.ledger.account(node.Name).version = node.ResourceVersion
 	t.nodes[node.Name] = node
-	return observed.InPool
+	return inPool
 }
 
+// mayMirror reports whether the policy may have mirrors, which use nodes outside of the pool.
+func (t *Tracker) mayMirror() bool { return t.policy.Spec.Mirrors.NamespaceSelector != nil }
+
 // HasNode reports whether the tracker has a node that is in the pool.
-func (t *Tracker) HasNode(name string) bool {
-	a := t.ledger.accounts[name]
-	return a != nil && a.InPool
+func (t *Tracker) HasNode(name string) bool { return t.ledger.members[name] != nil }
+
+// PodNames returns the namespaces and names of the pods on nodes of the pool, in no order.
+func (t *Tracker) PodNames() (names []string) {
+	for _, a := range t.ledger.members {
+		names = append(names, a.pods...)
+	}
+	return names
 }
 
 // NodeType returns the most common type of the usable nodes of the pool, the smaller one of equally common types, for an
 // autoscaler with the defaults of Cluster Autoscaler whose nodes boot within a number of seconds and cost 1 per hour. It returns
 // false if the pool has no such nodes.
 func (t *Tracker) NodeType(boot int64) (node NodeType, ok bool) {
-	node = NodeType{Boot: boot, Interval: ScanInterval, Idle: UnneededTime, AfterAdd: DelayAfterAdd, Utilization: Threshold, Cost: 1,
-		Max: math.MaxInt32}
+	node = NodeType{
+		Boot: boot, Interval: ScanInterval, Idle: UnneededTime, AfterAdd: DelayAfterAdd, Utilization: Threshold, Cost: 1,
+		Max: math.MaxInt32,
+	}
 	var shape resources.Amounts
 	most := 0
 	for s, n := range t.ledger.nodeShapes {
@@ -101,8 +138,8 @@ func (t *Tracker) NodeType(boot int64) (node NodeType, ok bool) {
 			shape, most = s, n
 		}
 	}
-	for _, a := range t.ledger.accounts {
-		if a.InPool && a.Usable && a.Allocatable.Subtract(a.daemons) == shape {
+	for _, a := range t.ledger.members {
+		if a.Usable && a.Allocatable.Subtract(a.daemons) == shape {
 			daemons := 0
 			for _, id := range a.pods {
 				if t.ledger.pods[id].Daemon {
@@ -117,18 +154,19 @@ func (t *Tracker) NodeType(boot int64) (node NodeType, ok bool) {
 }
 
 // DeleteNode removes a node.
-func (t *Tracker) DeleteNode(name string) {
-	t.ledger.DeleteNode(name)
-	delete(t.nodes, name)
-}
+func (t *Tracker) DeleteNode(name string) { t.ledger.DeleteNode(name) }
 
 // SetPod adds or updates a pod.
-func (t *Tracker) SetPod(pod *v1.Pod) {
-	t.ledger.SetPod(resources.Name(pod), observePod(pod, t.policy.Spec.Pool.Devices))
-}
+func (t *Tracker) SetPod(pod *v1.Pod) { t.ledger.SetPod(pod) }
 
 // DeletePod removes a pod.
-func (t *Tracker) DeletePod(pod *v1.Pod) { t.ledger.DeletePod(resources.Name(pod)) }
+func (t *Tracker) DeletePod(pod *v1.Pod) { t.ledger.DeletePod(pod) }
+
+// SetPod adds or updates a pod for all trackers of the cluster.
+func (c *Cluster) SetPod(pod *v1.Pod) { c.setPod(resources.Name(pod), observePod(pod, c.devices)) }
+
+// DeletePod removes a pod for all trackers of the cluster.
+func (c *Cluster) DeletePod(pod *v1.Pod) { c.deletePod(resources.Name(pod)) }
 
 // SetWorkloads sets the workloads that the policy mirrors. GoverningPolicy selects the policy of a
 // workload.
@@ -217,9 +255,13 @@ type Capacity struct {
 	devices []string
 }
 
-// Capacity returns the present capacity.
+// Capacity returns the present capacity: of the pool or, if the policy may have mirrors, of the cluster.
 func (t *Tracker) Capacity() *Capacity {
-	return &Capacity{nodes: maps.Clone(t.nodes), free: t.ledger.Capacities(), devices: t.policy.Spec.Pool.Devices}
+	c := &Capacity{nodes: map[string]*v1.Node{}, free: t.ledger.Capacities(t.mayMirror()), devices: t.policy.Spec.Pool.Devices}
+	for i := range c.free {
+		c.nodes[c.free[i].name] = t.nodes[c.free[i].name]
+	}
+	return c
 }
 
 // maxComparisons is the number of comparisons of pods with terms of anti-affinity that Placeable makes for

@@ -51,6 +51,9 @@ func (p *Pod) Workload() WorkloadKey { return p.workload }
 
 // Requests returns the requests of a pod for every resource.
 func Requests(pod *v1.Pod) v1.ResourceList {
+	if only := onlyContainer(pod); only != nil && only.Requests != nil && isDeterminedBySpec(pod) {
+		return maps.Clone(only.Requests) // PodRequests builds several maps
+	}
 	return resource.PodRequests(pod, podOptions)
 }
 
@@ -79,11 +82,20 @@ func totals(pod *v1.Pod) (requests, limits v1.ResourceList) {
 	switch {
 	case !isDeterminedBySpec(pod):
 		return resource.PodRequests(pod, podOptions), resource.PodLimits(pod, podOptions)
-	case len(pod.Spec.Containers) == 1 && len(pod.Spec.InitContainers) == 0 && pod.Spec.Overhead == nil && pod.Spec.Resources == nil:
-		only := &pod.Spec.Containers[0].Resources
+	case onlyContainer(pod) != nil:
+		only := onlyContainer(pod)
 		return only.Requests, only.Limits
 	}
 	return resource.PodRequests(pod, resource.PodResourcesOptions{}), resource.PodLimits(pod, resource.PodResourcesOptions{})
+}
+
+// onlyContainer returns the resources of the container of a pod that has no other resources, nil if it has.
+func onlyContainer(pod *v1.Pod) *v1.ResourceRequirements {
+	spec := &pod.Spec
+	if len(spec.Containers) != 1 || len(spec.InitContainers) > 0 || spec.Overhead != nil || spec.Resources != nil {
+		return nil
+	}
+	return &spec.Containers[0].Resources
 }
 
 // isDeterminedBySpec reports whether the spec of a pod alone determines its resources, which is true unless the

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -72,7 +74,9 @@ type Controller struct {
 	// configMap keeps the recorders over restarts. Nothing is saved if it has no client.
 	configMap kube.Saved
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	// clusters are shared by the trackers of pools with the same devices, which are the keys.
+	clusters map[string]*slack.Cluster
 	trackers map[string]*policyTracker
 	metrics  *metrics
 	// gangs are the caches of slack.GangResources.
@@ -102,8 +106,15 @@ type policyTracker struct {
 // Deployment is not enabled. New registers its metrics with the registry.
 func New(c client.Client, recorder events.EventRecorder, registry prometheus.Registerer, namespace, podNamespace string) *Controller {
 	return &Controller{
-		client: c, recorder: recorder, namespace: namespace, podNamespace: podNamespace, now: time.Now,
-		RecommendAfter: DefaultRecommendAfter, trackers: map[string]*policyTracker{}, metrics: newMetrics(registry),
+		client:         c,
+		recorder:       recorder,
+		namespace:      namespace,
+		podNamespace:   podNamespace,
+		now:            time.Now,
+		RecommendAfter: DefaultRecommendAfter,
+		trackers:       map[string]*policyTracker{},
+		clusters:       map[string]*slack.Cluster{},
+		metrics:        newMetrics(registry),
 	}
 }
 
@@ -205,7 +216,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 type invalidPolicyError struct{ error }
 
 // trackerOf returns the tracker of a policy. A new tracker resumes from the existing objects of the
-// policy and from its saved recorder, and starts with all nodes and pods of the cache.
+// policy and from its saved recorder, and has all nodes and pods of the cache.
 func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSlack) (*policyTracker, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -224,7 +235,11 @@ func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSla
 		t.recorder = newRecorder(c.now()) // the pods of another pool
 		return t, c.load(ctx, t)
 	}
-	tracker, err := slack.NewTracker(policy)
+	cluster, err := c.clusterOf(ctx, policy.Spec.Pool.Devices)
+	if err != nil {
+		return nil, err
+	}
+	tracker, err := cluster.NewTracker(policy)
 	if err != nil {
 		return nil, invalidPolicyError{err}
 	}
@@ -242,28 +257,49 @@ func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSla
 	if err := c.load(ctx, t); err != nil {
 		return nil, err
 	}
+	c.close(policy.Name)
 	c.trackers[policy.Name] = t
 	return t, nil
 }
 
-// load sets all nodes and pods of the cache. c.mu must be locked.
+// clusterOf returns the cluster of pools with devices. c.mu must be locked.
+func (c *Controller) clusterOf(ctx context.Context, devices []string) (*slack.Cluster, error) {
+	key := strings.Join(devices, ",")
+	if cluster := c.clusters[key]; cluster != nil {
+		return cluster, nil
+	}
+	var pods v1.PodList
+	if err := c.client.List(ctx, &pods, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	cluster := slack.NewCluster(devices...)
+	for i := range pods.Items {
+		cluster.SetPod(&pods.Items[i])
+	}
+	c.clusters[key] = cluster
+	return cluster, nil
+}
+
+// load sets all nodes of the cache, and records the pods of the pool. c.mu must be locked.
 func (c *Controller) load(ctx context.Context, t *policyTracker) error {
 	var nodes v1.NodeList
 	if err := c.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
-	now := c.now()
+	now, existing := c.now(), map[podID]bool{}
 	for i := range nodes.Items {
 		t.SetNode(&nodes.Items[i], now)
 	}
-	var pods v1.PodList
-	if err := c.client.List(ctx, &pods, client.UnsafeDisableDeepCopy); err != nil {
-		return err
-	}
-	existing := map[podID]bool{}
-	for i := range pods.Items {
-		t.SetPod(&pods.Items[i])
-		if e, ok := podEventOf(&pods.Items[i], false, now); ok {
+	for _, id := range t.PodNames() {
+		namespace, name, _ := strings.Cut(id, "/")
+		var pod v1.Pod
+		key := client.ObjectKey{Namespace: namespace, Name: name}
+		if err := c.client.Get(ctx, key, &pod, &client.GetOptions{UnsafeDisableDeepCopy: new(true)}); apierrors.IsNotFound(err) {
+			continue // its event follows
+		} else if err != nil {
+			return err
+		}
+		if e, ok := podEventOf(&pod, false, now); ok {
 			existing[e.podID] = true
 			c.record(t, e)
 		}
@@ -405,7 +441,23 @@ func (c *Controller) plan(t *policyTracker, nodes []v1.Node, workloads []slack.W
 func (c *Controller) deleteTracker(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.trackers, name)
+	c.close(name)
+	maps.DeleteFunc(c.clusters, func(devices string, _ *slack.Cluster) bool {
+		for _, t := range c.trackers {
+			if strings.Join(t.Policy().Spec.Pool.Devices, ",") == devices {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// close deletes the tracker of a policy if there is one. c.mu must be locked.
+func (c *Controller) close(name string) {
+	if t := c.trackers[name]; t != nil {
+		t.Close()
+		delete(c.trackers, name)
+	}
 }
 
 // eachTracker calls f with each tracker and returns the names of the policies.
@@ -431,24 +483,33 @@ func enqueue(q queue, names []string) {
 	}
 }
 
-// podHandler returns a handler that updates pods in all trackers.
+// podHandler returns a handler that updates pods, and enqueues the policies that this concerns.
 func (c *Controller) podHandler() handler.EventHandler {
 	set := func(object client.Object, q queue, isDeleted bool) {
 		pod, ok := object.(*v1.Pod)
 		if !ok {
 			return
 		}
-		e, isRecorded := podEventOf(pod, isDeleted, c.now())
-		enqueue(q, c.eachTracker(func(t *policyTracker) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, cluster := range c.clusters {
 			if isDeleted {
-				t.DeletePod(pod)
+				cluster.DeletePod(pod)
 			} else {
-				t.SetPod(pod)
+				cluster.SetPod(pod)
 			}
+		}
+		e, isRecorded := podEventOf(pod, isDeleted, c.now())
+		var names []string
+		for name, t := range c.trackers {
 			if isRecorded {
 				c.record(t, e)
 			}
-		}))
+			if t.TakeChanged() {
+				names = append(names, name)
+			}
+		}
+		enqueue(q, names)
 	}
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { set(e.Object, q, false) },

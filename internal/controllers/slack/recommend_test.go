@@ -233,7 +233,8 @@ func TestInvalidGoal(t *testing.T) {
 	update(t, c, policy)
 	policy = reconcileOnce(t, c, "web")
 	ready := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)
-	if ready.Reason != "InvalidPolicy" || !strings.Contains(ready.Message, `spec.recommend.wait: Invalid value: "p0=5s": must be a percentile`) ||
+	if ready.Reason != "InvalidPolicy" ||
+		!strings.Contains(ready.Message, `spec.recommend.wait: Invalid value: "p0=5s": must be a percentile`) ||
 		len(managed(t, c)) != 4 ||
 		policy.Status.Recommendation.MinRate != "7%" {
 		t.Errorf("condition %+v, objects %v, recommendation %+v", ready, managed(t, c), policy.Status.Recommendation)

@@ -1,0 +1,119 @@
+package slack
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+)
+
+// listedPods is a cache that has only pods.
+type listedPods struct {
+	client.Client
+	pods []v1.Pod
+}
+
+func (l *listedPods) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	if pods, ok := list.(*v1.PodList); ok {
+		pods.Items = l.pods
+	}
+	return nil
+}
+
+// largeCluster has 5,000 nodes with 30 pods each. Each pool has an equal part of the nodes.
+func largeCluster(pools int) (nodes []v1.Node, pods []v1.Pod) {
+	amounts := func(cpu, memory int64) v1.ResourceList {
+		return v1.ResourceList{
+			v1.ResourceCPU:    *resource.NewMilliQuantity(cpu, resource.DecimalSI),
+			v1.ResourceMemory: *resource.NewQuantity(memory<<20, resource.BinarySI),
+		}
+	}
+	for n := range int64(5000) {
+		size := 1 + n%4
+		node := v1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprint(
+				"node-",
+				n,
+			),
+			ResourceVersion: fmt.Sprint(n),
+			Labels:          map[string]string{"pool": fmt.Sprint("pool-", n%int64(pools)), "kubernetes.io/os": "linux"},
+		}}
+		node.Status.Allocatable = amounts(16000*size, 65536*size)
+		node.Status.Allocatable[v1.ResourcePods] = resource.MustParse("110")
+		node.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
+		nodes = append(nodes, node)
+		for p := range int64(30) {
+			pod := v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("pod-%d-%d", n, p)}}
+			pod.Spec.NodeName = node.Name
+			pod.Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: amounts(100+10*(p%50), 256+50*(p%20))}}}
+			pods = append(pods, pod)
+		}
+	}
+	return nodes, pods
+}
+
+// BenchmarkPolicies measures what the controller does for all policies of a large cluster, without the API server: the number of
+// policies is 200, or that of the environment variable POLICIES.
+func BenchmarkPolicies(b *testing.B) {
+	policies := 200
+	if n, err := strconv.Atoi(os.Getenv("POLICIES")); err == nil {
+		policies = n
+	}
+	nodes, pods := largeCluster(policies)
+	plan := func(b *testing.B) *Controller {
+		c := New(&listedPods{pods: pods}, nil, prometheus.NewRegistry(), "plimsoll-system", "")
+		for i := range policies {
+			policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("policy-", i)}}
+			policy.Spec.MinRate, policy.Spec.Pool.NodeSelector = "10%", map[string]string{"pool": fmt.Sprint("pool-", i)}
+			t, err := c.trackerOf(b.Context(), policy)
+			if err != nil {
+				b.Fatal(err)
+			}
+			var o observation
+			if c.plan(t, nodes, nil, &o); len(o.plan.Groups) == 0 || o.overlap != "" {
+				b.Fatalf("plan %+v, overlap %q", o.plan, o.overlap)
+			}
+		}
+		return c
+	}
+	heap := func() float64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapAlloc) / 1e6
+	}
+	b.Run("from scratch", func(b *testing.B) {
+		var c *Controller
+		before := heap()
+		for b.Loop() {
+			c = nil
+			c = plan(b)
+		}
+		b.ReportMetric(heap()-before, "MB")
+		runtime.KeepAlive(c)
+	})
+	b.Run("pod created and deleted", func(b *testing.B) {
+		c := plan(b)
+		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+		defer q.ShutDown()
+		pod := pods[7].DeepCopy()
+		pod.Name = "new"
+		for b.Loop() {
+			c.podHandler().Create(b.Context(), event.CreateEvent{Object: pod}, q)
+			c.podHandler().Delete(b.Context(), event.DeleteEvent{Object: pod}, q)
+		}
+	})
+}
