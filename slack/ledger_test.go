@@ -93,11 +93,12 @@ func recountDevices(nodes map[string]ledgerNode, pods map[string]ledgerPod) (map
 	return shapes, free
 }
 
-// TestLedgerMatchesRecount checks for random changes of nodes and pods that the ledger equals a recount,
-// does not depend on the order of changes, and is empty after all are deleted.
+// TestLedgerMatchesRecount checks for random changes of nodes and pods that the ledgers of two pools equal a recount,
+// do not depend on the order of changes, and are empty after all are deleted.
 func TestLedgerMatchesRecount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, nodes, pods := newPoolLedger(), map[string]ledgerNode{}, map[string]ledgerPod{}
+		shared, inShared := l.newPool(), map[string]ledgerNode{} // another pool of the cluster
 		for range rapid.IntRange(1, 60).Draw(t, "events") {
 			name := fmt.Sprint("node-", rapid.IntRange(0, 4).Draw(t, "node"))
 			id := fmt.Sprint("pod-", rapid.IntRange(0, 9).Draw(t, "pod"))
@@ -123,13 +124,21 @@ func TestLedgerMatchesRecount(t *testing.T) {
 					deviceAmounts{rapid.Int64Range(0, 2).Draw(t, "gpus")},
 				}
 				l.SetNode(name, nodes[name])
+				node := nodes[name]
+				node.InPool = rapid.Bool().Draw(t, "in shared pool")
+				inShared[name] = node
+				shared.SetNode(name, node)
 			case 4:
 				delete(nodes, name)
+				delete(inShared, name)
 				l.DeleteNode(name)
 			}
 			want := recount(nodes, pods)
 			if got := l.Pool(); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%+v\nwant\n%+v", got, want)
+			}
+			if got, want := shared.Pool(), recount(inShared, pods); !reflect.DeepEqual(got, want) {
+				t.Fatalf("shared: %+v\nwant\n%+v", got, want)
 			}
 			shapes, free := recountDevices(nodes, pods)
 			if !reflect.DeepEqual(l.DevicePods(), shapes) {
@@ -151,7 +160,7 @@ func TestLedgerMatchesRecount(t *testing.T) {
 			l.DeleteNode(name)
 		}
 		if got := l.Pool(); len(l.accounts)+len(l.pods)+len(l.podShapes)+len(l.nodeShapes)+len(l.devicePods)+len(l.deviceNodes) > 0 ||
-			!reflect.DeepEqual(got, newPoolLedger().Pool()) {
+			!reflect.DeepEqual(got, newPoolLedger().Pool()) || !reflect.DeepEqual(shared.Pool(), got) {
 			t.Fatalf("not empty: %+v, %+v", l, got)
 		}
 	})

@@ -34,7 +34,8 @@ func (c *testCluster) runController(t *testing.T, now func() time.Time) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	controller := slack.New(manager.GetClient(), manager.GetEventRecorder("plimsoll-controller"), prometheus.NewRegistry(), systemNamespace, "")
+	recorder := manager.GetEventRecorder("plimsoll-controller")
+	controller := slack.New(manager.GetClient(), recorder, prometheus.NewRegistry(), systemNamespace, "")
 	controller.SetClock(now)
 	if err := controller.Register(manager); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
@@ -44,12 +45,8 @@ func largeCluster(pools int) (nodes []v1.Node, pods []v1.Pod) {
 	for n := range int64(5000) {
 		size := 1 + n%4
 		node := v1.Node{ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprint(
-				"node-",
-				n,
-			),
-			ResourceVersion: fmt.Sprint(n),
-			Labels:          map[string]string{"pool": fmt.Sprint("pool-", n%int64(pools)), "kubernetes.io/os": "linux"},
+			Name: fmt.Sprint("node-", n), ResourceVersion: fmt.Sprint(n),
+			Labels: map[string]string{"pool": fmt.Sprint("pool-", n%int64(pools)), "kubernetes.io/os": "linux"},
 		}}
 		node.Status.Allocatable = amounts(16000*size, 65536*size)
 		node.Status.Allocatable[v1.ResourcePods] = resource.MustParse("110")
@@ -63,6 +60,60 @@ func largeCluster(pools int) (nodes []v1.Node, pods []v1.Pod) {
 		}
 	}
 	return nodes, pods
+}
+
+// recordedQueue records the policies that are enqueued.
+type recordedQueue struct {
+	queue
+	names []string
+}
+
+func (r *recordedQueue) AddAfter(item reconcile.Request, _ time.Duration) {
+	r.names = append(r.names, item.Name)
+}
+
+// TestPodsOfPools checks that a pod changes the plans of the policy whose pool its node is in, and enqueues no other policy.
+// Policies a and b have a node each, with pods of 1 CPU: two of the cache on node-a, and one that is created on node-b.
+func TestPodsOfPools(t *testing.T) {
+	pod := func(name, node string) v1.Pod {
+		p := v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: v1.PodSpec{NodeName: node}}
+		requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
+		p.Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: requests}}}
+		return p
+	}
+	c := New(&listedPods{pods: []v1.Pod{pod("1", "node-a"), pod("2", "node-a")}}, nil, prometheus.NewRegistry(), "plimsoll-system", "")
+	var nodes []v1.Node
+	for _, pool := range []string{"a", "b"} {
+		node := v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + pool, ResourceVersion: "1", Labels: map[string]string{"pool": pool}}}
+		node.Status.Allocatable = v1.ResourceList{v1.ResourceCPU: resource.MustParse("8"), v1.ResourceMemory: resource.MustParse("8Gi")}
+		nodes = append(nodes, node)
+	}
+	base := func(pool string) string {
+		policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: pool}}
+		policy.Spec.MinRate, policy.Spec.Pool.NodeSelector = "50%", map[string]string{"pool": pool}
+		tracker, err := c.trackerOf(t.Context(), policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var o observation
+		c.plan(tracker, nodes, nil, &o)
+		tracker.TakeChanged()
+		return o.plan.Base.Cpu().String()
+	}
+	if a, b := base("a"), base("b"); a != "2" || b != "0" {
+		t.Errorf("base of a %s and of b %s, want 2 and 0", a, b)
+	}
+	q, created := &recordedQueue{}, pod("3", "node-b")
+	c.podHandler().Create(t.Context(), event.CreateEvent{Object: &created}, q)
+	c.podHandler().Update(t.Context(), event.UpdateEvent{ObjectOld: &created, ObjectNew: &created}, q)
+	if a, b := base("a"), base("b"); a != "2" || b != "1" || fmt.Sprint(q.names) != "[b]" {
+		t.Errorf("base of a %s and of b %s after %v, want 2 and 1 after [b]", a, b, q.names)
+	}
+	c.deleteTracker("b")
+	c.podHandler().Delete(t.Context(), event.DeleteEvent{Object: &created}, q)
+	if a, b := base("a"), base("b"); a != "2" || b != "0" || fmt.Sprint(q.names) != "[b]" {
+		t.Errorf("base of a %s and of b %s after %v, want 2 and 0 after [b]", a, b, q.names)
+	}
 }
 
 // BenchmarkPolicies measures what the controller does for all policies of a large cluster, without the API server: the number of

@@ -249,7 +249,8 @@ func (r *run) setClock(ctx context.Context, change time.Time, minimum *v1alpha1.
 		return r.api.Patch(ctx, policy, client.MergeFrom(before))
 	}
 	shown := change.Add(-scheduleLead)
-	r.progress(fmt.Sprintf("setting the clock of the controller to %s UTC; the schedule changes in %s", shown.Format(time.TimeOnly), scheduleLead))
+	r.progress(fmt.Sprintf("setting the clock of the controller to %s UTC; the schedule changes in %s",
+		shown.Format(time.TimeOnly), scheduleLead))
 	r.ahead.Store(int64(time.Until(shown)))
 	policy.Annotations = map[string]string{"demo.plimsoll.dev/clock": shown.Format(time.RFC3339)}
 	return r.api.Patch(ctx, policy, client.MergeFrom(before))
