@@ -96,8 +96,8 @@ type mirror struct {
 	coolDownEnd int64
 }
 
-// distribute sets the numbers of groups that the shares of namespaces in a number of placeholders permit. What the shares leave
-// because whole groups do not fit them goes to the first mirrors.
+// distribute sets the numbers of groups that the shares of namespaces in a number of placeholders permit. Placeholders
+// that remain because a share is smaller than a group go to the first mirrors.
 func distribute(mirrors []mirror, shares map[string]int64, number int64) {
 	for i := range mirrors {
 		m := &mirrors[i]

@@ -301,8 +301,8 @@ func (c *Capacity) Placeable(plan Plan, pods []*v1.Pod) int64 {
 	return placeAll(c.free, demands)
 }
 
-// appendMirror appends the demand of the placeholders of a group that mirrors a workload. Those of a workload whose groups have
-// several pods are one demand for whole groups.
+// appendMirror appends the demand of the placeholders of a group that mirrors a workload. If the groups of the workload have several
+// pods, all of its placeholders are one demand for whole groups.
 func appendMirror(demands []demand, d demand, group *Group) []demand {
 	shapes := group.Mirror.Shapes
 	if len(shapes) == 1 && shapes[0].Pods == 1 {

@@ -104,7 +104,7 @@ func (w *Workload) setClaims(claims []v1.PersistentVolumeClaim) {
 	}
 }
 
-// numberOf returns a number of pods, jobs or groups, of which the default is 1.
+// numberOf returns a number of pods, jobs or groups; the default is 1.
 func numberOf(n *int32) int64 {
 	if n == nil {
 		return 1
