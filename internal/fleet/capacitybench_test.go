@@ -46,7 +46,8 @@ func largeCapacity(b *testing.B, cluster string, seed uint64) []byte {
 		status.Groups = append(status.Groups, capacityv1alpha1.NodeGroup{Class: g % 10, Nodes: 1 + rng.Int32N(20), Free: amounts()})
 	}
 	for i := range 50 {
-		status.Recent = append(status.Recent, capacityv1alpha1.RecentWorkload{Namespace: "shop", Name: fmt.Sprintf("workload-%d", i), Pods: 3})
+		name := fmt.Sprintf("workload-%d", i)
+		status.Recent = append(status.Recent, capacityv1alpha1.RecentWorkload{Namespace: "shop", Name: name, Pods: 3})
 	}
 	raw, err := json.Marshal(object)
 	if err != nil {

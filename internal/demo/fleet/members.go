@@ -21,7 +21,8 @@ type nodePool struct{ nodes, cpus int }
 
 // members are the nodes of the clusters of examples/placement/7-fit.
 var members = map[string][]nodePool{
-	"cluster1": {{20, 16}}, "cluster2": {{12, 24}}, "cluster3": {{2, 48}}, "cluster4": {{40, 8}}, "cluster5": {{4, 8}}, "cluster6": {{6, 8}},
+	"cluster1": {{20, 16}}, "cluster2": {{12, 24}}, "cluster3": {{2, 48}},
+	"cluster4": {{40, 8}}, "cluster5": {{4, 8}}, "cluster6": {{6, 8}},
 }
 
 // publish writes the ClusterCapacity of a cluster with generated nodes, as its agent would.

@@ -68,7 +68,10 @@ var stories = []story{
 	}},
 	{"4-steady", []string{"steady"}, []change{
 		{description: created, want: [][]string{{"cluster1", "cluster3", "cluster4", "cluster6"}}},
-		{description: "cluster2: from 8 to 50 CPUs", file: "cluster2-grows", want: [][]string{{"cluster1", "cluster3", "cluster4", "cluster6"}}},
+		{
+			description: "cluster2: from 8 to 50 CPUs", file: "cluster2-grows",
+			want: [][]string{{"cluster1", "cluster3", "cluster4", "cluster6"}},
+		},
 	}},
 	{"5-scaling", []string{"where-most-is", "where-it-was"}, []change{
 		{description: created, want: [][]string{{"cluster4"}, {"cluster4"}}},
