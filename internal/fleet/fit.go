@@ -235,8 +235,8 @@ func (f *fitting) complete(r *Result, request *Request) {
 		missing -= promise.Replicas
 	}
 	if f.spec.Divide && missing > 0 && len(r.Promises) > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d replicas are in no cluster: the limits of the selected clusters leave no more",
-			missing, f.replicas))
+		r.Warnings = append(r.Warnings, fmt.Sprintf(
+			"%d of %d replicas are in no cluster: the limits of the selected clusters leave no more", missing, f.replicas))
 	}
 }
 
@@ -279,6 +279,7 @@ func (f *fitting) warn(r *Result, request *Request) {
 		if kind := f.noteAbout(name, &promise, fits, n.kind); kind != n.kind {
 			n = note{kind, ""}
 			switch kind {
+			case fitted:
 			case exceedsLimit:
 				left, l := f.left(name)
 				n.text = fmt.Sprintf("%s: selected for %s: %s", name, format.Of(promise.Replicas, "replica"), l.describe(name, left))

@@ -136,7 +136,8 @@ func TestLimitsHold(t *testing.T) {
 				name := fmt.Sprintf("p%d", len(cpu))
 				each, replicas := rapid.Int64Range(1, 5).Draw(rt, "cpu"), rapid.Int64Range(0, 8).Draw(rt, "replicas")
 				divides := rapid.Bool().Draw(rt, "divide")
-				p := withWorkload(t, name, int(each), int(replicas), fmt.Sprintf("{numberOfClusters: %d}", rapid.IntRange(1, 2).Draw(rt, "clusters")))
+				number := rapid.IntRange(1, 2).Draw(rt, "clusters")
+				p := withWorkload(t, name, int(each), int(replicas), fmt.Sprintf("{numberOfClusters: %d}", number))
 				text := p.Annotations[v1beta1.AnnotationWorkload]
 				text = strings.Replace(text, `"requireFit": true`, fmt.Sprintf(`"divide": %t, "requireFit": %t`, divides,
 					rapid.Bool().Draw(rt, "requireFit")), 1)

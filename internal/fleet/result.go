@@ -117,13 +117,13 @@ func (s *State) tryDecide(key types.NamespacedName, now time.Time, preview, agai
 	}
 	r.shortenMessages()
 	if !preview {
-		s.commit(key, p, r, now.Unix())
+		s.commit(key, p, r)
 	}
 	return r, nil
 }
 
 // commit makes the selected clusters part of the state.
-func (s *State) commit(key types.NamespacedName, p *placementState, r *Result, now int64) {
+func (s *State) commit(key types.NamespacedName, p *placementState, r *Result) {
 	if !r.KeepDecisions {
 		var names []string
 		if r.Decision != nil {

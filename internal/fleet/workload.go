@@ -59,7 +59,7 @@ func WorkloadOf(p *v1beta1.Placement) (*v1beta1.WorkloadSpec, error) {
 		return spec, errors.New(joinErrors(errs))
 	}
 	if spec.Template != nil && len(spec.Template.Raw) > maxWorkloadLength {
-		return spec, fmt.Errorf("%s: found %d bytes, at most %d are allowed", path.Child("template"), len(spec.Template.Raw), maxWorkloadLength)
+		return spec, fmt.Errorf("%s.template: found %d bytes, at most %d are allowed", path, len(spec.Template.Raw), maxWorkloadLength)
 	}
 	return spec, nil
 }

@@ -135,8 +135,8 @@ func (o *fitOptions) read(cmd *cobra.Command) (*fleet.Objects, time.Time, error)
 		}
 		return hub, time.Now(), err
 	}
-	objects, now := &manifest.Objects{}, time.Now()
-	warn := base.Warnings(cmd.ErrOrStderr())
+	var objects *manifest.Objects
+	now, warn := time.Now(), base.Warnings(cmd.ErrOrStderr())
 	switch {
 	case o.local:
 		state, err := input.ReadObjects(cmd, &o.hub.Access, warn)
