@@ -299,14 +299,12 @@ func count[K comparable](shapes map[K]int, shape K, sign int) {
 
 // Capacities returns the capacity left on each node of the pool, or of the cluster, by name. It does not change with the ledger.
 func (l *poolLedger) Capacities(all bool) []freeCapacity {
-	accounts, names := l.members, []string(nil)
-	if all {
-		if l.names == nil {
-			l.names = slices.Sorted(maps.Keys(l.accounts))
-		}
-		accounts, names = l.accounts, l.names
-	} else {
-		names = slices.Sorted(maps.Keys(l.members))
+	if all && l.names == nil {
+		l.names = slices.Sorted(maps.Keys(l.accounts))
+	}
+	accounts, names := l.accounts, l.names
+	if !all {
+		accounts, names = l.members, slices.Sorted(maps.Keys(l.members))
 	}
 	nodes := make([]freeCapacity, 0, len(names))
 	for _, name := range names {

@@ -150,7 +150,6 @@ func BenchmarkPolicies(b *testing.B) {
 		var c *Controller
 		before := heap()
 		for b.Loop() {
-			c = nil
 			c = plan(b)
 		}
 		b.ReportMetric(heap()-before, "MB")

@@ -69,7 +69,8 @@ type run struct {
 // runSteps runs all steps.
 func (r *run) runSteps(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		r.createWeb, r.burstWithoutSlack, r.recommend, r.createPolicy, r.startSchedule, r.burstWithSlack, r.awaitRefill, r.endSchedule, r.cleanUp,
+		r.createWeb, r.burstWithoutSlack, r.recommend, r.createPolicy, r.startSchedule, r.burstWithSlack, r.awaitRefill, r.endSchedule,
+		r.cleanUp,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -78,11 +79,11 @@ func (r *run) runSteps(ctx context.Context) error {
 	return nil
 }
 
-// addResult adds the result of a step and returns the present state.
-func (r *run) addResult(ctx context.Context, profile, step, want string, ok func(state) bool, slowest time.Duration) (state, error) {
+// addResult adds the result of a step.
+func (r *run) addResult(ctx context.Context, profile, step, want string, ok func(state) bool, slowest time.Duration) error {
 	now, err := r.state(ctx)
 	if err != nil {
-		return now, err
+		return err
 	}
 	r.results = append(r.results, demo.Result{
 		Scenario: Scenario, Profile: profile, Want: want, OK: ok(now),
@@ -91,7 +92,7 @@ func (r *run) addResult(ctx context.Context, profile, step, want string, ok func
 			Seconds: demo.Seconds(slowest),
 		},
 	})
-	return now, nil
+	return nil
 }
 
 // createWeb creates the web service in the empty cluster.
@@ -102,8 +103,7 @@ func (r *run) createWeb(ctx context.Context) error {
 		return err
 	}
 	full := func(s state) bool { return s.available == 0 }
-	_, err := r.addResult(ctx, WithoutSlack, fmt.Sprintf("%d web pods run", webPods), "full nodes", full, 0)
-	return err
+	return r.addResult(ctx, WithoutSlack, fmt.Sprintf("%d web pods run", webPods), "full nodes", full, 0)
 }
 
 // burst creates the burst, whose pods are expected on a new or an existing node. It returns the
@@ -142,7 +142,7 @@ func (r *run) burstWithoutSlack(ctx context.Context) error {
 		return err
 	}
 	more := func(s state) bool { return len(s.nodes) > len(before.nodes) }
-	if _, err := r.addResult(ctx, WithoutSlack, fmt.Sprintf("a burst of %d pods", burstPods), "more nodes", more, slowest); err != nil {
+	if err := r.addResult(ctx, WithoutSlack, fmt.Sprintf("a burst of %d pods", burstPods), "more nodes", more, slowest); err != nil {
 		return err
 	}
 	r.progress(fmt.Sprintf("the pods were bound after %.1f s; deleting the burst, its node is removed, too", slowest.Seconds()))
@@ -160,7 +160,9 @@ func (r *run) recommend(ctx context.Context) error {
 	r.end = r.begin.Add(8 * time.Hour)
 	r.progress(fmt.Sprintf("plimsoll slack recommend searches the cheapest policy without waits for a day in which such a burst arrives "+
 		"every %d minutes from %s to %s UTC", period/60, clockTime(r.begin), clockTime(r.end)))
-	web := slack.HistoryPod{Arrival: -1, Duration: math.MaxInt64, MilliCPU: podAmounts.Cpu().MilliValue(), Memory: podAmounts.Memory().Value()}
+	web := slack.HistoryPod{
+		Arrival: -1, Duration: math.MaxInt64, MilliCPU: podAmounts.Cpu().MilliValue(), Memory: podAmounts.Memory().Value(),
+	}
 	h := &slack.History{Start: r.begin.Add(-8 * time.Hour), Seconds: 24 * hour, Pods: slices.Repeat([]slack.HistoryPod{web}, webPods)}
 	for burst := web; ; {
 		burst.Arrival, burst.Duration = max(8*hour, burst.Arrival)+period, period/2
@@ -189,8 +191,7 @@ func (r *run) recommend(ctx context.Context) error {
 	step := fmt.Sprintf("%s%s CPU %s from %s to %s UTC", Recommended, cpus(minimum.CPU.MilliValue()), format.Bytes(minimum.Memory.Value()),
 		clockTime(r.begin), clockTime(r.end))
 	r.progress(fmt.Sprintf("%s: %.0f node-hours a day, without slack %.0f", step, found.Best.Cost, found.None.Cost))
-	_, err = r.addResult(ctx, WithSlack, step, "a schedule", func(state) bool { return true }, 0)
-	return err
+	return r.addResult(ctx, WithSlack, step, "a schedule", func(state) bool { return true }, 0)
 }
 
 // clockTime returns the hour and minute of a time.
@@ -209,8 +210,7 @@ func (r *run) createPolicy(ctx context.Context) error {
 		return err
 	}
 	none := func(s state) bool { return s.placeholders == 0 && s.available == 0 }
-	_, err := r.addResult(ctx, WithSlack, "the policy before its schedule", "no placeholders", none, 0)
-	return err
+	return r.addResult(ctx, WithSlack, "the policy before its schedule", "no placeholders", none, 0)
 }
 
 // startSchedule lets the schedule start.
@@ -231,8 +231,7 @@ func (r *run) startSchedule(ctx context.Context) error {
 		return err
 	}
 	more := func(s state) bool { return len(s.nodes) > len(before.nodes) && s.available >= s.target }
-	_, err = r.addResult(ctx, WithSlack, "the schedule starts", "slack before it is needed", more, 0)
-	return err
+	return r.addResult(ctx, WithSlack, "the schedule starts", "slack before it is needed", more, 0)
 }
 
 // setClock sets the clock of the controller to a few seconds before a change of the schedule, and changes an annotation of
@@ -281,8 +280,7 @@ func (r *run) burstWithSlack(ctx context.Context) error {
 	same := func(s state) bool { return len(s.nodes) == len(before.nodes) }
 	r.progress(fmt.Sprintf("the pods were bound after %.2f s; they use the slack, and the autoscaler adds nodes to restore it",
 		slowest.Seconds()))
-	_, err = r.addResult(ctx, WithSlack, fmt.Sprintf("the same burst of %d pods", burstPods), "no more nodes", same, slowest)
-	return err
+	return r.addResult(ctx, WithSlack, fmt.Sprintf("the same burst of %d pods", burstPods), "no more nodes", same, slowest)
 }
 
 // awaitRefill waits until the slack that the burst used is available again.
@@ -292,8 +290,7 @@ func (r *run) awaitRefill(ctx context.Context) error {
 		return err
 	}
 	filled := func(s state) bool { return s.available >= s.target }
-	_, err := r.addResult(ctx, WithSlack, "the slack is refilled", "available >= target", filled, 0)
-	return err
+	return r.addResult(ctx, WithSlack, "the slack is refilled", "available >= target", filled, 0)
 }
 
 // endSchedule deletes the burst and lets the schedule end: the placeholders and their nodes are removed.
@@ -309,8 +306,7 @@ func (r *run) endSchedule(ctx context.Context) error {
 	if err := r.awaitState(ctx, "the nodes to be removed", func(s state) bool { return filled(s) && none(s) }); err != nil {
 		return err
 	}
-	_, err := r.addResult(ctx, WithSlack, "the schedule ends", "no placeholders, nodes of the web pods only", none, 0)
-	return err
+	return r.addResult(ctx, WithSlack, "the schedule ends", "no placeholders, nodes of the web pods only", none, 0)
 }
 
 // cleanUp deletes the policy, waits until its placeholders are deleted, and deletes the web service
