@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -92,8 +93,8 @@ func TestSlackOutcome(t *testing.T) {
 	eventually.True(t, "the second in which the pod was created is not over", nil, func(context.Context) (bool, error) {
 		return time.Since(fast.CreationTimestamp.Time) > 2*time.Second, nil
 	})
-	policy.Spec.Recommend.Wait = "p50=1m"
-	if err := c.client.Update(t.Context(), policy); err != nil {
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"recommend":{"wait":"p50=1m"}}}`))
+	if err := c.client.Patch(t.Context(), policy, patch); err != nil {
 		t.Fatal(err)
 	}
 	await("no recommendation after a restart", func(s *v1alpha1.ResourceSlackStatus) bool {

@@ -209,8 +209,8 @@ func TestRecommendation(t *testing.T) {
 		return reconcileOnce(t, c, "web").Status.Recommendation.Goal.Wait == "p50=10m", nil
 	})
 	policy = await(t, c, "Reached")
-	if r := policy.Status.Recommendation; r.MinRate != "0%" || r.Minimum != nil ||
-		!strings.Contains(conditionOf(policy).Message, "no slack is needed") {
+	r = policy.Status.Recommendation
+	if r.MinRate != "0%" || r.Minimum != nil || !strings.Contains(conditionOf(policy).Message, "no slack is needed") {
 		t.Errorf("for p50=10m: %+v, %+v", r, conditionOf(policy))
 	}
 	policy.Spec.Recommend = nil
