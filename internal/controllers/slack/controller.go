@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -255,6 +254,7 @@ func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSla
 		return nil, err
 	}
 	if err := c.load(ctx, t); err != nil {
+		t.Close()
 		return nil, err
 	}
 	c.close(policy.Name)
@@ -278,58 +278,6 @@ func (c *Controller) clusterOf(ctx context.Context, devices []string) (*slack.Cl
 	}
 	c.clusters[key] = cluster
 	return cluster, nil
-}
-
-// load sets all nodes of the cache, and records the pods of the pool. c.mu must be locked.
-func (c *Controller) load(ctx context.Context, t *policyTracker) error {
-	var nodes v1.NodeList
-	if err := c.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return err
-	}
-	now, existing := c.now(), map[podID]bool{}
-	for i := range nodes.Items {
-		t.SetNode(&nodes.Items[i], now)
-	}
-	for _, id := range t.PodNames() {
-		namespace, name, _ := strings.Cut(id, "/")
-		var pod v1.Pod
-		key := client.ObjectKey{Namespace: namespace, Name: name}
-		if err := c.client.Get(ctx, key, &pod, &client.GetOptions{UnsafeDisableDeepCopy: new(true)}); apierrors.IsNotFound(err) {
-			continue // its event follows
-		} else if err != nil {
-			return err
-		}
-		if e, ok := podEventOf(&pod, false, now); ok {
-			existing[e.podID] = true
-			c.record(t, e)
-		}
-	}
-	t.recorder.endMissing(existing, t.recorder.ended)
-	return nil
-}
-
-// record passes an event to the recorder of a policy. c.mu must be locked.
-func (c *Controller) record(t *policyTracker, e podEvent) {
-	if t.recorder.observe(e, t.Tracker) {
-		c.metrics.waits.WithLabelValues(t.Policy().Name).Observe(float64(e.wait()))
-	}
-}
-
-// hold adds the time since the last observation to the recorded placeholders.
-func (c *Controller) hold(t *policyTracker, o *observation) {
-	fit := 0.0
-	for _, group := range o.plan.Groups {
-		fit += float64(group.Count)
-	}
-	if fit > 0 {
-		fit = float64(o.placeable) / fit
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	price := fit * o.price.of(o.plan.Total)
-	since := t.recorder.hold(c.now(), o.placeable, price)
-	t.recorder.changed = t.recorder.changed || since.Placeholders > 0
-	c.metrics.recordHeld(t.Policy().Name, since, !math.IsNaN(price))
 }
 
 // observation is the state of a policy and its pool at one time.

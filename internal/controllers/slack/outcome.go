@@ -151,3 +151,20 @@ func (p *poolPrice) of(amount v1.ResourceList) float64 {
 	}
 	return p.sum * resources.CPUAndMemory(amount).MaxFraction(p.amounts)
 }
+
+// hold adds the time since the last observation to the recorded placeholders.
+func (c *Controller) hold(t *policyTracker, o *observation) {
+	fit := 0.0
+	for _, group := range o.plan.Groups {
+		fit += float64(group.Count)
+	}
+	if fit > 0 {
+		fit = float64(o.placeable) / fit
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	price := fit * o.price.of(o.plan.Total)
+	since := t.recorder.hold(c.now(), o.placeable, price)
+	t.recorder.changed = t.recorder.changed || since.Placeholders > 0
+	c.metrics.recordHeld(t.Policy().Name, since, !math.IsNaN(price))
+}

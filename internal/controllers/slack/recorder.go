@@ -2,12 +2,16 @@ package slack
 
 import (
 	"cmp"
+	"context"
 	"hash/fnv"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/slack"
@@ -201,4 +205,39 @@ func (r *recorder) history(now time.Time) *slack.History {
 	}
 	slices.SortStableFunc(h.Pods, func(a, b slack.HistoryPod) int { return cmp.Compare(a.Arrival, b.Arrival) })
 	return h
+}
+
+// load sets all nodes of the cache, and records the pods of the pool. c.mu must be locked.
+func (c *Controller) load(ctx context.Context, t *policyTracker) error {
+	var nodes v1.NodeList
+	if err := c.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	now, existing := c.now(), map[podID]bool{}
+	for i := range nodes.Items {
+		t.SetNode(&nodes.Items[i], now)
+	}
+	for _, id := range t.PodNames() {
+		namespace, name, _ := strings.Cut(id, "/")
+		var pod v1.Pod
+		key := client.ObjectKey{Namespace: namespace, Name: name}
+		if err := c.client.Get(ctx, key, &pod, &client.GetOptions{UnsafeDisableDeepCopy: new(true)}); apierrors.IsNotFound(err) {
+			continue // its event follows
+		} else if err != nil {
+			return err
+		}
+		if e, ok := podEventOf(&pod, false, now); ok {
+			existing[e.podID] = true
+			c.record(t, e)
+		}
+	}
+	t.recorder.endMissing(existing, t.recorder.ended)
+	return nil
+}
+
+// record passes an event to the recorder of a policy. c.mu must be locked.
+func (c *Controller) record(t *policyTracker, e podEvent) {
+	if t.recorder.observe(e, t.Tracker) {
+		c.metrics.waits.WithLabelValues(t.Policy().Name).Observe(float64(e.wait()))
+	}
 }
