@@ -5,7 +5,6 @@ package slack
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -26,8 +25,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	runtimemanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -35,7 +32,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -421,79 +417,3 @@ func (c *Controller) eachTracker(f func(*policyTracker)) (names []string) {
 
 // policies returns the names of the policies that have a tracker.
 func (c *Controller) policies() []string { return c.eachTracker(func(*policyTracker) {}) }
-
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
-// enqueue enqueues policies after batchPeriod.
-func enqueue(q queue, names []string) {
-	for _, name := range names {
-		q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKey{Name: name}}, batchPeriod)
-	}
-}
-
-// podHandler returns a handler that updates pods, and enqueues the policies that this concerns.
-func (c *Controller) podHandler() handler.EventHandler {
-	set := func(object client.Object, q queue, isDeleted bool) {
-		pod, ok := object.(*v1.Pod)
-		if !ok {
-			return
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, cluster := range c.clusters {
-			if isDeleted {
-				cluster.DeletePod(pod)
-			} else {
-				cluster.SetPod(pod)
-			}
-		}
-		e, isRecorded := podEventOf(pod, isDeleted, c.now())
-		var names []string
-		for name, t := range c.trackers {
-			if isRecorded {
-				c.record(t, e)
-			}
-			if t.TakeChanged() {
-				names = append(names, name)
-			}
-		}
-		enqueue(q, names)
-	}
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { set(e.Object, q, false) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { set(e.ObjectNew, q, false) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { set(e.Object, q, true) },
-	}
-}
-
-// nodeHandler returns a handler that adds nodes to all trackers, before pods get them, and deletes nodes. Every plan reads all
-// nodes, so that other changes only enqueue the policies.
-func (c *Controller) nodeHandler() handler.EventHandler {
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
-			if node, ok := e.Object.(*v1.Node); ok {
-				enqueue(q, c.eachTracker(func(t *policyTracker) { t.SetNode(node, c.now()) }))
-			}
-		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			if isChanged(e.ObjectOld, e.ObjectNew) {
-				enqueue(q, c.policies())
-			}
-		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			enqueue(q, c.eachTracker(func(t *policyTracker) { t.DeleteNode(e.Object.GetName()) }))
-		},
-	}
-}
-
-// isChanged reports whether a node changed in a way that affects plans. Heartbeats do not.
-func isChanged(before, after client.Object) bool {
-	old, oldOK := before.(*v1.Node)
-	node, nodeOK := after.(*v1.Node)
-	if !oldOK || !nodeOK {
-		return true
-	}
-	return resources.ReadyStatus(old) != resources.ReadyStatus(node) || old.Spec.Unschedulable != node.Spec.Unschedulable ||
-		fmt.Sprint(old.Spec.Taints, old.Labels, old.Status.Allocatable, old.DeletionTimestamp) !=
-			fmt.Sprint(node.Spec.Taints, node.Labels, node.Status.Allocatable, node.DeletionTimestamp)
-}
