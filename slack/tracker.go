@@ -128,7 +128,13 @@ func (t *Tracker) PodNames() (names []string) {
 // false if the pool has no such nodes.
 func (t *Tracker) NodeType(boot int64) (node NodeType, ok bool) {
 	node = NodeType{
-		Boot: boot, Interval: ScanInterval, Idle: UnneededTime, AfterAdd: DelayAfterAdd, Utilization: Threshold, Cost: 1, Max: math.MaxInt32,
+		Boot:        boot,
+		Interval:    ScanInterval,
+		Idle:        UnneededTime,
+		AfterAdd:    DelayAfterAdd,
+		Utilization: Threshold,
+		Cost:        1,
+		Max:         math.MaxInt32,
 	}
 	var shape resources.Amounts
 	most := 0

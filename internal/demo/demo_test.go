@@ -14,7 +14,11 @@ func TestCheck(t *testing.T) {
 	pod := demo.Result{Scenario: slack.Scenario, Pod: "burst-1", Node: "general-9", Want: "an existing node"}
 	step := demo.Result{Scenario: slack.Scenario, Want: "no more nodes", Slack: &demo.SlackStep{Step: "the same burst", Nodes: 4}}
 	placement := demo.Result{Scenario: "fleet", Want: "cluster2, cluster4", Fleet: &demo.FleetStep{Story: "3-follow", Placement: "follow"}}
-	unfit := demo.Result{Scenario: "fleet", Want: "no cluster", Fleet: &demo.FleetStep{Story: "7-fit", Placement: "solver", Reason: "too large"}}
+	unfit := demo.Result{
+		Scenario: "fleet",
+		Want:     "no cluster",
+		Fleet:    &demo.FleetStep{Story: "7-fit", Placement: "solver", Reason: "too large"},
+	}
 	if got := unfit.Summary(); got != "7-fit, : solver selects no cluster: too large" {
 		t.Errorf("got %q", got)
 	}

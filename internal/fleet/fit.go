@@ -286,7 +286,12 @@ func (f *fitting) warn(r *Result, request *Request) {
 			case noLongerFits:
 				n.text = name + ": no longer fits: " + f.reason(name, fits, promise.Replicas)
 			case neverSeen:
-				n.text = fmt.Sprintf("%s: no pod of %s was seen within %d minutes", name, format.Of(promise.Replicas, "replica"), promiseTime/60)
+				n.text = fmt.Sprintf(
+					"%s: no pod of %s was seen within %d minutes",
+					name,
+					format.Of(promise.Replicas, "replica"),
+					promiseTime/60,
+				)
 			}
 		}
 		r.notes[name] = n

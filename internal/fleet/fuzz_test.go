@@ -63,7 +63,9 @@ func FuzzClusterCapacity(f *testing.F) {
 		s.SetCapacity(object)
 		for _, template := range workloadSeeds {
 			p := newPlacement(t, "p", "{}")
-			p.Annotations = map[string]string{v1beta1.AnnotationWorkload: `{"requireFit":true,"replicas":1000000000,"template":` + template + `}`}
+			p.Annotations = map[string]string{
+				v1beta1.AnnotationWorkload: `{"requireFit":true,"replicas":1000000000,"template":` + template + `}`,
+			}
 			add(s, p)
 			r := decide(t, s, "p")
 			if object.Err != nil && clustersOf(r) != "" {
@@ -132,7 +134,8 @@ func FuzzWorkload(f *testing.F) {
 		if w.err != nil {
 			misconfigured := false
 			for _, c := range r.Conditions {
-				misconfigured = misconfigured || c.Type == clusterv1beta1.PlacementConditionMisconfigured && c.Status == metav1.ConditionTrue
+				misconfigured = misconfigured ||
+					c.Type == clusterv1beta1.PlacementConditionMisconfigured && c.Status == metav1.ConditionTrue
 			}
 			if !r.KeepDecisions || !misconfigured || before != "a" {
 				t.Errorf("%v: decisions are kept: %v, misconfigured: %v", w.err, r.KeepDecisions, misconfigured)

@@ -179,7 +179,12 @@ func (h *fleetHub) checkCapacityAdmission(t *testing.T, attacker client.Client) 
 		}
 	}
 	var cluster clusterv1.ManagedCluster
-	if err := h.client.Get(t.Context(), client.ObjectKey{Name: "cluster1"}, &cluster); err != nil || cluster.Annotations[limit] != `{"cpu": "10"}` {
+	if err := h.client.Get(
+		t.Context(),
+		client.ObjectKey{Name: "cluster1"},
+		&cluster,
+	); err != nil ||
+		cluster.Annotations[limit] != `{"cpu": "10"}` {
 		t.Errorf("annotations %v, %v", cluster.Annotations, err)
 	}
 }

@@ -84,16 +84,21 @@ func TestPlacementByFit(t *testing.T) {
 func (c *testCluster) awaitMessage(t *testing.T, log fmt.Stringer, placement, condition string, texts ...string) {
 	t.Helper()
 	message := ""
-	eventually.True(t, fmt.Sprintf("condition %s of %s lacks %q", condition, placement, texts), log, func(ctx context.Context) (bool, error) {
-		var p v1beta1.Placement
-		if err := c.client.Get(ctx, client.ObjectKey{Namespace: "team", Name: placement}, &p); err != nil {
-			return false, err
-		}
-		if found := meta.FindStatusCondition(p.Status.Conditions, condition); found != nil {
-			message = found.Message
-		}
-		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(message, text) }), nil
-	})
+	eventually.True(
+		t,
+		fmt.Sprintf("condition %s of %s lacks %q", condition, placement, texts),
+		log,
+		func(ctx context.Context) (bool, error) {
+			var p v1beta1.Placement
+			if err := c.client.Get(ctx, client.ObjectKey{Namespace: "team", Name: placement}, &p); err != nil {
+				return false, err
+			}
+			if found := meta.FindStatusCondition(p.Status.Conditions, condition); found != nil {
+				message = found.Message
+			}
+			return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(message, text) }), nil
+		},
+	)
 }
 
 // checkDivided checks a workload in the field of a placement that refers to a Deployment: 12 replicas of 4 CPU are divided over cluster1,

@@ -86,7 +86,12 @@ func TestSlackOutcome(t *testing.T) {
 	}
 	first := policy.Status.Recommendation
 	controller.Stop(t)
-	if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(saved), saved); err != nil || len(saved.BinaryData["general.json.gz"]) == 0 {
+	if err := c.client.Get(
+		t.Context(),
+		client.ObjectKeyFromObject(saved),
+		saved,
+	); err != nil ||
+		len(saved.BinaryData["general.json.gz"]) == 0 {
 		t.Fatalf("saved data %v: %v\n%s", saved.BinaryData, err, controller)
 	}
 	controller = c.startController(t, args...)

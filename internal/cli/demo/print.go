@@ -75,6 +75,9 @@ func summarizeSlack(results []demo.Result) string {
 // summarizeFleet returns the number of decisions, and the time of the slowest decision.
 func summarizeFleet(results []demo.Result) string {
 	slowest := slices.MaxFunc(results, func(a, b demo.Result) int { return int(1000 * (a.Fleet.Seconds - b.Fleet.Seconds)) })
-	return fmt.Sprintf("placements follow the resources of clusters, stay, or go where workloads fit, as configured (%d decisions, the slowest after %.2f s)",
-		len(results), slowest.Fleet.Seconds)
+	return fmt.Sprintf(
+		"placements follow the resources of clusters, stay, or go where workloads fit, as configured (%d decisions, the slowest after %.2f s)",
+		len(results),
+		slowest.Fleet.Seconds,
+	)
 }

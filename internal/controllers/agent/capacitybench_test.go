@@ -31,7 +31,11 @@ func BenchmarkCapacity(b *testing.B) {
 		return toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}
 	}
 	o := &observer{
-		toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, indexers()), toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, indexers()),
+		toolscache.NewIndexer(
+			toolscache.MetaNamespaceKeyFunc,
+			indexers(),
+		),
+		toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, indexers()),
 	}
 	for i := range 5000 {
 		nodeName := func() string { return fmt.Sprintf("ip-10-0-%d-%d.eu-west-1.compute.internal", i/250, i%250) } // each object has its own text
@@ -52,7 +56,9 @@ func BenchmarkCapacity(b *testing.B) {
 			p.CreationTimestamp = metav1.NewTime(time.Unix(1_795_000_000, 0))
 			amounts := list(fmt.Sprintf("%dm", 1+(i*30+k)*7919%90), fmt.Sprintf("%dMi", 1+(i*30+k)*104729%300))
 			p.Spec.Containers[0].Resources = v1.ResourceRequirements{Requests: amounts, Limits: amounts}
-			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: fmt.Sprintf("web-%d-6d4cf56db6", i), Controller: new(true)}}
+			p.OwnerReferences = []metav1.OwnerReference{
+				{Kind: "ReplicaSet", Name: fmt.Sprintf("web-%d-6d4cf56db6", i), Controller: new(true)},
+			}
 			p.Labels = map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: "6d4cf56db6"}
 			o.set(p)
 		}

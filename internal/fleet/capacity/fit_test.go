@@ -116,7 +116,16 @@ func TestScaleUp(t *testing.T) {
 	in := inputOf(nodes, []*v1.Pod{pod("p1", "a1", 4000, 1024), pod("p2", "b1", 16000, 1024)})
 	in.Pools = []Pool{
 		{Name: "small", Source: SourceKarpenter, Label: "pool", Value: "small", MaxNodes: 2, BootSeconds: 60, PricePerHour: "0.2"},
-		{Name: "large", Source: SourceKarpenter, Label: "pool", Value: "large", MaxNodes: -1, BootSeconds: 300, Left: list(160_000, 1<<30), PricePerHour: "free"},
+		{
+			Name:         "large",
+			Source:       SourceKarpenter,
+			Label:        "pool",
+			Value:        "large",
+			MaxNodes:     -1,
+			BootSeconds:  300,
+			Left:         list(160_000, 1<<30),
+			PricePerHour: "free",
+		},
 	}
 	s := summaryOf(t, in)
 	for _, tt := range []struct {
