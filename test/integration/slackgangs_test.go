@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"maps"
 	"fmt"
 	"os"
 	"strings"
@@ -100,10 +101,8 @@ func TestSlackGangs(t *testing.T) {
 		return c.client.Create(ctx, serve) == nil, nil
 	})
 	// 50% of 4 groups of 3 pods.
-	both := map[string]string{"serve-workers-leaderworkerset": "6 x 6 1Gi"}
-	for name, text := range jobs {
-		both[name] = text
-	}
+	both := maps.Clone(jobs)
+	both["serve-workers-leaderworkerset"] = "6 x 6 1Gi"
 	c.awaitGroups(t, controller, both)
 	// The 3 nodes of 16 CPUs have the 8 placeholders of 3 and the one of 1, and then one group of 3 of 6, not two.
 	policy = c.awaitCondition(t, controller, "general", v1alpha1.ConditionProvisioned, "Provisioning")
