@@ -2,8 +2,8 @@ package integration
 
 import (
 	"context"
-	"maps"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"testing"
