@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +24,24 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
+
+// startKarpenterCluster starts a cluster with a scheduler and Karpenter, and returns its log and the objects of a pool of nodes
+// of 4 CPUs, which must be created.
+func startKarpenterCluster(t *testing.T) (c *testCluster, log *program.Output, pool []*unstructured.Unstructured) {
+	t.Helper()
+	source := karpenterSource(t)
+	crds, err := source.CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = startCluster(t, crds...)
+	log = c.startKarpenter(t, source)
+	c.startDefaultScheduler(t)
+	if pool, err = karpenter.Pool("4", 0); err != nil {
+		t.Fatal(err)
+	}
+	return c, log, pool
+}
 
 // startKarpenter builds Karpenter with its simulated provider and runs it.
 func (c *testCluster) startKarpenter(t *testing.T, source *karpenter.Source) *program.Output {
@@ -181,18 +200,7 @@ func (c *testCluster) runningNodes(ctx context.Context, app string) (nodes []str
 // and the nodes are removed with the slack.
 func TestSlackWithKarpenter(t *testing.T) {
 	t.Parallel()
-	source := karpenterSource(t)
-	crds, err := source.CRDs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := startCluster(t, crds...)
-	autoscaler := c.startKarpenter(t, source)
-	c.startDefaultScheduler(t)
-	pool, err := karpenter.Pool("4", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, autoscaler, pool := startKarpenterCluster(t)
 	for _, object := range pool {
 		c.create(t, object)
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/slack"
-	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
@@ -66,18 +65,7 @@ func (c *testCluster) nodesByZone(ctx context.Context) (map[string]int, error) {
 // 4 CPUs with a pod of 3. The policy holds a placeholder of 3 CPUs in each, and another one while the schedule applies.
 func TestSlackZonesWithKarpenter(t *testing.T) {
 	t.Parallel()
-	source := karpenterSource(t)
-	crds, err := source.CRDs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := startCluster(t, crds...)
-	log := c.startKarpenter(t, source)
-	c.startDefaultScheduler(t)
-	pool, err := karpenter.Pool("4", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, log, pool := startKarpenterCluster(t)
 	zones := []any{"test-zone-a", "test-zone-b", "test-zone-c"}
 	for _, object := range pool {
 		if requirements, ok, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "requirements"); ok {
