@@ -42,11 +42,18 @@ func (s Saved) Get(ctx context.Context) (*v1.ConfigMap, error) {
 	return object, err
 }
 
-// Update replaces the data of a ConfigMap that Get has returned, and the time at which it was saved. It reports whether the ConfigMap
-// was updated: if another process updates it at the same time, it is not.
+// Update sets keys of the data of a ConfigMap that Get has returned, deletes keys without data, and sets the time at which it was
+// saved. It reports whether the ConfigMap was updated: if another process updates it at the same time, it is not.
 func (s Saved) Update(ctx context.Context, object *v1.ConfigMap, data map[string][]byte, now time.Time, manager string) (bool, error) {
 	object = object.DeepCopy()
-	object.BinaryData = data
+	if object.BinaryData == nil {
+		object.BinaryData = map[string][]byte{}
+	}
+	for key, value := range data {
+		if object.BinaryData[key] = value; len(value) == 0 {
+			delete(object.BinaryData, key)
+		}
+	}
 	metav1.SetMetaDataAnnotation(&object.ObjectMeta, SavedAnnotation, now.UTC().Format(time.RFC3339))
 	_, err := s.ConfigMaps.Update(ctx, object, metav1.UpdateOptions{FieldManager: manager})
 	if apierrors.IsConflict(err) {

@@ -22,8 +22,8 @@ func showsGenerated(command doccheck.Command) bool {
 }
 
 // TestExamplesShowEffects runs the documented simulations of generated clusters whose output is not shown. A comparison of
-// profiles must have a clear difference of the overload, a comparison of slack a clear difference of the pending time, and a
-// simulation of one profile some overload or a scale-up. A search must find a clearly better configuration.
+// profiles must have a clear difference of the overload, or of the cost if all have the same slack, a comparison of slack a clear
+// difference of the pending time, and a simulation of one profile some overload or a scale-up. A search must find a clearly better configuration.
 func TestExamplesShowEffects(t *testing.T) {
 	project, err := filepath.Abs("../../..")
 	if err != nil {
@@ -90,7 +90,10 @@ func showsEffect(r *result.Result) bool {
 			return run.OverloadMinutes > 0 || run.Scaling != nil && run.Scaling.ScaleUps > 0
 		}
 		figure := "overloadMinutes"
-		if profiles[0].Slack != "" {
+		switch first := profiles[0].Slack; {
+		case first != "" && profiles[1].Slack == first:
+			figure = "cost"
+		case first != "":
 			figure = "pendingSecondsMean"
 		}
 		for j := range profiles[1:] {

@@ -174,6 +174,9 @@ func (c *Controller) save(ctx context.Context) error {
 		return err
 	}
 	data, now := map[string][]byte{}, c.now()
+	for key := range object.BinaryData {
+		data[key] = nil // unless the policy exists
+	}
 	for i := range policies.Items {
 		key := policies.Items[i].Name + savedSuffix
 		if t := recorders[key]; t == nil {
