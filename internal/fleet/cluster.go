@@ -31,6 +31,9 @@ type Cluster struct {
 	Allocatable, Capacity resources.Amounts
 	// Ignored are the fields of the object with amounts that are not credible.
 	Ignored []string
+
+	// entry is the entry of the cluster in the State, nil outside of it.
+	entry *entry
 }
 
 // Taint prevents that placements select a cluster, unless they tolerate it.

@@ -69,7 +69,7 @@ status:
 		},
 		Allocatable: resources.Amounts{1000, Missing}, Capacity: resources.Amounts{Missing, Missing},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Cluster{})); diff != "" {
 		t.Error(diff)
 	}
 }

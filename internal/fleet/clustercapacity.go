@@ -104,14 +104,14 @@ func (s *State) DeleteCapacity(cluster string) []types.NamespacedName {
 }
 
 func (s *State) changeCapacity(cluster string, object *ClusterCapacity) (keys []types.NamespacedName) {
-	if old := s.capacities[cluster]; old != nil {
+	e := s.entry(cluster)
+	if e.capacity != nil {
 		for _, w := range s.workloads {
-			delete(w.fits, old.Summary)
+			delete(w.fits, e.capacity.Summary)
 		}
 	}
-	if s.capacities[cluster] = object; object == nil {
-		delete(s.capacities, cluster)
-	}
+	e.capacity = object
+	s.dropIfEmpty(cluster)
 	if i, known := s.indexOf(cluster); known {
 		keys = s.withWorkloads(s.fleet[i])
 	}
@@ -134,9 +134,9 @@ const (
 	maxSummaryAhead = 2 * 60
 )
 
-// summaryOf returns the summary of a cluster, or why there is none.
-func (s *State) summaryOf(cluster string, now int64) (*capacity.Summary, string) {
-	object := s.capacities[cluster]
+// summary returns the summary of the cluster, or why there is none.
+func (e *entry) summary(now int64) (*capacity.Summary, string) {
+	object := e.capacity
 	switch {
 	case object == nil:
 		return nil, "has no ClusterCapacity"

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,19 +28,18 @@ type limit struct {
 }
 
 // setLimit sets the limit in annotation capacityv1alpha1.AnnotationLimit of a cluster, and reports whether it is new.
-func (s *State) setLimit(object *clusterv1.ManagedCluster) bool {
-	old := s.limits[object.Name]
+func (e *entry) setLimit(object *clusterv1.ManagedCluster) bool {
+	old := e.limit
 	text, given := object.Annotations[capacityv1alpha1.AnnotationLimit]
 	switch {
 	case !given:
-		delete(s.limits, object.Name)
+		e.limit = nil
 		return old != nil
 	case old != nil && old.text == text:
 		return false
 	}
-	l := &limit{text: text}
-	l.amounts, l.err = parseLimit(text)
-	s.limits[object.Name] = l
+	e.limit = &limit{text: text}
+	e.limit.amounts, e.limit.err = parseLimit(text)
 	return true
 }
 
@@ -74,8 +74,6 @@ type fitting struct {
 
 	state *State
 	now   int64
-	// others are the promises to other placements by cluster.
-	others map[string][]promised
 }
 
 // fittingOf returns the workload of a placement, nil if it names none.
@@ -84,22 +82,22 @@ func (s *State) fittingOf(key types.NamespacedName, now int64) *fitting {
 	if w == nil || w.workload == nil {
 		return nil
 	}
-	return &fitting{w, s, now, s.promisesExcept(key, now)}
+	return &fitting{w, s, now}
 }
 
 // noFit is the fit of a cluster without a valid summary.
 var noFit = capacity.Fit{Now: -1, WithSlack: -1, ScaledUp: -1, Wait: capacity.Unknown, Cost: capacity.Unknown}
 
 // left returns the number of replicas that the limit of a cluster leaves beside other placements, and the limit, nil for none.
-func (f *fitting) left(cluster string) (int64, *limit) {
-	l := f.state.limits[cluster]
+func (f *fitting) left(c *Cluster) (int64, *limit) {
+	l := c.entry.limit
 	switch {
 	case l == nil:
 		return capacity.MaxReplicas, nil
 	case l.err != nil:
 		return 0, l
 	}
-	return f.workload.Within(l.amounts, podsOf(f.others[cluster], nil, f.now)), l
+	return f.workload.Within(l.amounts, f.others(c, nil)), l
 }
 
 // describe returns in words what a limit leaves.
@@ -119,33 +117,38 @@ func (f *fitting) cut(fit capacity.Fit, left int64) capacity.Fit {
 	return fit
 }
 
+// knownFit is a fit in a cluster beside the pods that were promised there.
+type knownFit struct {
+	capacity.Fit
+
+	promised []capacity.Part
+}
+
 // uncut returns the fit of the workload and a summary of a cluster without the limit of the cluster.
-func (f *fitting) uncut(cluster string, summary *capacity.Summary) capacity.Fit {
-	if parts := podsOf(f.others[cluster], summary, f.now); len(parts) > 0 {
-		return f.workload.Fit(summary, parts)
-	}
+func (f *fitting) uncut(c *Cluster, summary *capacity.Summary) capacity.Fit {
+	promised := f.others(c, summary)
 	fit, known := f.fits[summary]
-	if !known {
-		fit = f.workload.Fit(summary, nil)
+	if !known || !slices.Equal(fit.promised, promised) {
+		fit = knownFit{f.workload.Fit(summary, promised), promised}
 		f.fits[summary] = fit
 	}
-	return fit
+	return fit.Fit
 }
 
 // fit returns the fit of the workload in a cluster, and the number of replicas that the limit of the cluster leaves.
-func (f *fitting) fit(cluster string) (fit capacity.Fit, left int64) {
-	left, _ = f.left(cluster)
-	summary, _ := f.state.summaryOf(cluster, f.now)
+func (f *fitting) fit(c *Cluster) (fit capacity.Fit, left int64) {
+	left, _ = f.left(c)
+	summary, _ := c.entry.summary(f.now)
 	if summary == nil {
 		return noFit, left
 	}
-	return f.cut(f.uncut(cluster, summary), left), left
+	return f.cut(f.uncut(c, summary), left), left
 }
 
 // withRunning returns the fit in a cluster as if the pods of the workload itself were not running there.
-func (f *fitting) withRunning(cluster string, fit capacity.Fit) capacity.Fit {
-	promise := f.promises[cluster]
-	summary, _ := f.state.summaryOf(cluster, f.now)
+func (f *fitting) withRunning(c *Cluster, fit capacity.Fit) capacity.Fit {
+	promise := f.promises[c.Name]
+	summary, _ := c.entry.summary(f.now)
 	if summary == nil || promise.Replicas == 0 {
 		return fit
 	}
@@ -154,7 +157,7 @@ func (f *fitting) withRunning(cluster string, fit capacity.Fit) capacity.Fit {
 	if fit.WithSlack >= f.workload.Replicas {
 		fit.Wait, fit.NewNodes, fit.Cost = 0, 0, 0
 	}
-	left, _ := f.left(cluster)
+	left, _ := f.left(c)
 	return f.cut(fit, left)
 }
 
@@ -171,32 +174,32 @@ func (f *fitting) addTo(r *Request, again bool) {
 	}
 	r.Replicas, r.Fits, r.Unfit = perCluster, make([]capacity.Fit, len(r.Fleet)), make([]bool, len(r.Fleet))
 	for i, cluster := range r.Fleet {
-		fit, left := f.fit(cluster.Name)
+		fit, left := f.fit(cluster)
 		if again {
-			fit = f.withRunning(cluster.Name, fit)
+			fit = f.withRunning(cluster, fit)
 		}
 		r.Fits[i], r.Unfit[i] = fit, left < needed || f.spec.RequireFit && fit.ScaledUp < needed
 	}
 }
 
 // limit returns in words what limits the replicas of the workload in a cluster.
-func (f *fitting) limit(cluster string) string {
-	summary, absent := f.state.summaryOf(cluster, f.now)
+func (f *fitting) limit(c *Cluster) string {
+	summary, absent := c.entry.summary(f.now)
 	if summary == nil {
 		return absent
 	}
-	if left, l := f.left(cluster); l != nil && left <= f.uncut(cluster, summary).ScaledUp {
-		return l.describe(cluster, left)
+	if left, l := f.left(c); l != nil && left <= f.uncut(c, summary).ScaledUp {
+		return l.describe(c.Name, left)
 	}
-	return f.workload.Limit(summary, podsOf(f.others[cluster], summary, f.now))
+	return f.workload.Limit(summary, f.others(c, summary))
 }
 
 // reason returns in words how many replicas of the workload fit a cluster, and why no more.
-func (f *fitting) reason(cluster string, fits, replicas int64) string {
+func (f *fitting) reason(c *Cluster, fits, replicas int64) string {
 	if fits < 0 {
-		return f.limit(cluster)
+		return f.limit(c)
 	}
-	return fmt.Sprintf("%s %s of %d: %s", format.Of(fits, "replica"), format.Form(fits, "fits", "fit"), replicas, f.limit(cluster))
+	return fmt.Sprintf("%s %s of %d: %s", format.Of(fits, "replica"), format.Form(fits, "fits", "fit"), replicas, f.limit(c))
 }
 
 // Fit returns the fit of a workload in a cluster beside the workloads of all placements, and in words what limits it. Amounts are
@@ -204,12 +207,10 @@ func (f *fitting) reason(cluster string, fits, replicas int64) string {
 func (s *State) Fit(w *capacity.Workload, cluster string, now time.Time) (capacity.Fit, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := &fitting{
-		&placementWorkload{workload: w, fits: map[*capacity.Summary]capacity.Fit{}}, s, now.Unix(),
-		s.promisesExcept(types.NamespacedName{}, now.Unix()),
-	}
-	fit, _ := f.fit(cluster)
-	return fit, f.limit(cluster)
+	f := &fitting{&placementWorkload{workload: w, fits: map[*capacity.Summary]knownFit{}}, s, now.Unix()}
+	c := &Cluster{Name: cluster, entry: cmp.Or(s.entries[cluster], &entry{})}
+	fit, _ := f.fit(c)
+	return fit, f.limit(c)
 }
 
 // maxUnfit is the number of clusters whose reasons are in the condition of a placement.
@@ -223,7 +224,7 @@ func (f *fitting) complete(r *Result, request *Request) {
 		if r.Decision.Clusters[i].Outcome == Unfit {
 			r.Unfit++
 			if name := r.Fleet[i].Name; len(r.unfit) < maxUnfit || request.Index != f.state.index {
-				r.unfit[name] = f.reason(name, request.Fits[i].ScaledUp, f.workload.Replicas)
+				r.unfit[name] = f.reason(r.Fleet[i], request.Fits[i].ScaledUp, f.workload.Replicas)
 				r.unfitNames = append(r.unfitNames, name)
 			}
 		}
@@ -273,18 +274,18 @@ const (
 func (f *fitting) warn(r *Result, request *Request) {
 	r.notes = make(map[string]note, len(r.Decision.Chosen))
 	for _, i := range r.Decision.Chosen {
-		name := r.Fleet[i].Name
-		fits := f.withRunning(name, request.Fits[i]).ScaledUp
+		cluster, name := r.Fleet[i], r.Fleet[i].Name
+		fits := f.withRunning(cluster, request.Fits[i]).ScaledUp
 		n, promise := f.notes[name], r.Promises[name]
-		if kind := f.noteAbout(name, &promise, fits, n.kind); kind != n.kind {
+		if kind := f.noteAbout(cluster, &promise, fits, n.kind); kind != n.kind {
 			n = note{kind, ""}
 			switch kind {
 			case fitted:
 			case exceedsLimit:
-				left, l := f.left(name)
+				left, l := f.left(cluster)
 				n.text = fmt.Sprintf("%s: selected for %s: %s", name, format.Of(promise.Replicas, "replica"), l.describe(name, left))
 			case noLongerFits:
-				n.text = name + ": no longer fits: " + f.reason(name, fits, promise.Replicas)
+				n.text = name + ": no longer fits: " + f.reason(cluster, fits, promise.Replicas)
 			case neverSeen:
 				n.text = fmt.Sprintf(
 					"%s: no pod of %s was seen within %d minutes",
@@ -302,10 +303,10 @@ func (f *fitting) warn(r *Result, request *Request) {
 }
 
 // noteAbout returns the kind of the note about a promise in a cluster that a number of replicas fit, 0 for none.
-func (f *fitting) noteAbout(cluster string, promise *Promise, fits int64, before noteKind) noteKind {
-	summary, _ := f.state.summaryOf(cluster, f.now)
+func (f *fitting) noteAbout(c *Cluster, promise *Promise, fits int64, before noteKind) noteKind {
+	summary, _ := c.entry.summary(f.now)
 	workload := f.workload.Parts[0].Workload
-	left, _ := f.left(cluster)
+	left, _ := f.left(c)
 	switch {
 	case left < promise.Replicas:
 		return exceedsLimit

@@ -145,11 +145,11 @@ func FuzzWorkload(f *testing.F) {
 		if len(w.workload.Parts) == 0 || w.workload.Replicas < 0 || w.workload.Replicas > capacity.MaxReplicas {
 			t.Fatalf("got %+v", w.workload)
 		}
-		checkFit(t, w.workload.Fit(s.capacities["a"].Summary, nil))
+		checkFit(t, w.workload.Fit(s.entries["a"].capacity.Summary, nil))
 		// The one node of a has room for 1,000 pods.
-		if fit := w.workload.Fit(s.capacities["a"].Summary, nil); fit.ScaledUp > 1000 {
+		if fit := w.workload.Fit(s.entries["a"].capacity.Summary, nil); fit.ScaledUp > 1000 {
 			t.Errorf("got %+v", fit)
 		}
-		w.workload.Limit(s.capacities["a"].Summary, nil)
+		w.workload.Limit(s.entries["a"].capacity.Summary, nil)
 	})
 }

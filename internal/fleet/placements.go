@@ -49,7 +49,7 @@ func (s *State) DeletePlacement(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.uncompiled, key)
-	delete(s.workloads, key)
+	s.deleteWorkload(key)
 	if p := s.placements[key]; p != nil {
 		s.setSelected(p, nil)
 		delete(s.placements, key)

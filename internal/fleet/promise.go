@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -34,41 +35,50 @@ func (s *State) RestorePromises(key types.NamespacedName, promises map[string]Pr
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w := s.workloads[key]; w != nil && len(w.promises) == 0 {
-		w.promises = promises
+		s.setPromises(w, promises)
 	}
 }
 
-// promised is a promise to a workload.
+// promised is a promise in a cluster to the workload of a placement.
 type promised struct {
 	Promise
 
-	workload *capacity.Workload
+	to *placementWorkload
 }
 
-// promisesExcept returns the promises to other placements than one by cluster: all in clusters with a limit, or else those that have not
-// ended.
-func (s *State) promisesExcept(except types.NamespacedName, now int64) map[string][]promised {
-	out := map[string][]promised{}
-	for key, other := range s.workloads {
-		if key == except || other.workload == nil {
-			continue
-		}
-		for cluster, promise := range other.promises {
-			if !promise.hasEnded(now) || s.limits[cluster] != nil {
-				out[cluster] = append(out[cluster], promised{promise, other.workload})
-			}
+// setPromises sets the promises of a placement, nil for none, in the placement and in the clusters.
+func (s *State) setPromises(w *placementWorkload, promises map[string]Promise) {
+	if maps.Equal(w.promises, promises) {
+		return
+	}
+	toW := func(p promised) bool { return p.to == w }
+	for cluster := range w.promises {
+		if _, remains := promises[cluster]; !remains {
+			e := s.entry(cluster)
+			e.promises = slices.DeleteFunc(e.promises, toW)
+			s.dropIfEmpty(cluster)
 		}
 	}
-	return out
+	for cluster, promise := range promises {
+		e := s.entry(cluster)
+		if i := slices.IndexFunc(e.promises, toW); i >= 0 {
+			e.promises[i].Promise = promise
+		} else {
+			e.promises = append(e.promises, promised{promise, w})
+		}
+	}
+	w.promises = promises
 }
 
-// podsOf returns the pods of promises: those that have not ended and that a summary of the cluster does not show, or all without a summary.
-func podsOf(list []promised, summary *capacity.Summary, now int64) (parts []capacity.Part) {
-	for _, promise := range list {
-		if summary != nil && promise.hasEnded(now) {
+// others returns the pods of the promises to other placements in a cluster: those of promises that have not ended and that a summary of
+// the cluster does not show, or all without a summary.
+func (f *fitting) others(c *Cluster, summary *capacity.Summary) (parts []capacity.Part) {
+	for i := range c.entry.promises {
+		promise := &c.entry.promises[i]
+		if promise.to == f.placementWorkload || promise.to.workload == nil || summary != nil && promise.hasEnded(f.now) {
 			continue
 		}
-		for _, part := range promise.workload.Parts {
+		for _, part := range promise.to.workload.Parts {
 			pods := resources.Multiply(part.Pods, promise.Replicas)
 			if summary != nil && summary.ObservedAt > promise.Since {
 				pods -= int64(max(summary.Recent(part.Workload)-promise.Before, 0))
@@ -98,7 +108,7 @@ func (f *fitting) promise(fleet []*Cluster, chosen []int32, fits []capacity.Fit)
 		promise, known := f.promises[cluster]
 		if !known || promise.Replicas != shares[k] {
 			promise = Promise{Replicas: shares[k], Since: f.now}
-			if summary, _ := f.state.summaryOf(cluster, f.now); summary != nil {
+			if summary, _ := fleet[i].entry.summary(f.now); summary != nil {
 				promise.Before = summary.Recent(f.workload.Parts[0].Workload)
 			}
 		}
@@ -125,8 +135,8 @@ func (f *fitting) shares(fleet []*Cluster, chosen []int32, fits []capacity.Fit) 
 	}
 	fitting, left := make([]int64, len(chosen)), make([]int64, len(chosen))
 	for k, i := range chosen {
-		fitting[k] = max(f.withRunning(fleet[i].Name, fits[i]).ScaledUp, 0)
-		left[k], _ = f.left(fleet[i].Name)
+		fitting[k] = max(f.withRunning(fleet[i], fits[i]).ScaledUp, 0)
+		left[k], _ = f.left(fleet[i])
 	}
 	return divide(f.replicas, fitting, left)
 }

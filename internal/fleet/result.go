@@ -134,7 +134,8 @@ func (s *State) commit(key types.NamespacedName, p *placementState, r *Result) {
 		}
 		s.setSelected(p, names)
 		if w := s.workloads[key]; w != nil {
-			w.promises, w.notes = r.Promises, r.notes
+			s.setPromises(w, r.Promises)
+			w.notes = r.notes
 		}
 		p.decidedGeneration = p.generation
 	}
@@ -297,7 +298,7 @@ func (s *State) request(p *placementState, index *Index, now time.Time) *Request
 // addOnScores returns the scores of the clusters of the fleet at a coordinate.
 func (s *State) addOnScores(c v1beta1.AddOnScore) (scores []AddOnScore) {
 	for i, cluster := range s.fleet {
-		if score := s.entries[cluster.Name].scores[c.ResourceName]; score != nil {
+		if score := cluster.entry.scores[c.ResourceName]; score != nil {
 			if value, ok := score.values[c.ScoreName]; ok {
 				scores = append(scores, AddOnScore{Cluster: int32(i), Value: value, Until: score.until})
 			}

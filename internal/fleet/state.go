@@ -34,11 +34,8 @@ type State struct {
 	// bindings has the names of bound sets by namespace.
 	bindings   map[string]map[string]bool
 	placements map[types.NamespacedName]*placementState
-	// workloads has the placements that name a workload, capacities the capacity of each cluster that reports it, and limits the limits
-	// of clusters that have one.
-	workloads  map[types.NamespacedName]*placementWorkload
-	capacities map[string]*ClusterCapacity
-	limits     map[string]*limit
+	// workloads has the placements that name a workload.
+	workloads map[types.NamespacedName]*placementWorkload
 	// queue has the placements with expressions to compile or evaluate, by namespace, and uncompiled the placements with
 	// expressions to compile. queued has a value if the queue may have become non-empty.
 	queue      *fairqueue.Levels[string, types.NamespacedName]
@@ -58,6 +55,10 @@ type entry struct {
 	scores map[string]*addOnScore
 	// value is the cluster for expressions, nil until needed.
 	value *clusterValue
+	// capacity is nil if the cluster reports none, and limit is nil if the cluster has none. promises are the promises of all placements.
+	capacity *ClusterCapacity
+	limit    *limit
+	promises []promised
 }
 
 // addOnScore has the values of an AddOnPlacementScore by name.
@@ -92,8 +93,7 @@ func (p *placementState) unmanaged() bool { return p.policy == nil && len(p.errs
 func NewState() *State {
 	return &State{
 		entries: map[string]*entry{}, sets: map[string]*set{}, bindings: map[string]map[string]bool{},
-		workloads: map[types.NamespacedName]*placementWorkload{}, capacities: map[string]*ClusterCapacity{},
-		limits:     map[string]*limit{},
+		workloads:  map[types.NamespacedName]*placementWorkload{},
 		placements: map[types.NamespacedName]*placementState{}, uncompiled: map[types.NamespacedName]uncompiled{},
 		queue: fairqueue.NewLevels[string, types.NamespacedName](1), queued: make(chan struct{}, 1),
 		evaluators: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), maxCost: maxTotalCost,
@@ -116,9 +116,10 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 	cluster := clusterOf(object)
 	i, known := s.indexOf(object.Name)
 	e := s.entry(object.Name)
+	cluster.entry = e
 	if !known {
 		e.object = object
-		s.setLimit(object)
+		e.setLimit(object)
 		s.fleet = slices.Insert(slices.Clone(s.fleet), i, cluster)
 		s.counts = slices.Insert(s.counts, i, s.countOf(object.Name))
 		s.resetIndexes()
@@ -130,7 +131,7 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 		return nil
 	}
 	fields |= otherFields
-	isNewLimit := s.setLimit(object)
+	isNewLimit := e.setLimit(object)
 	e.object, e.value = object, nil
 	s.fleet = slices.Clone(s.fleet)
 	s.fleet[i] = cluster
@@ -147,7 +148,7 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 	return keys
 }
 
-// entry returns the entry of a cluster and adds it if it is missing. Scores may be set before the cluster.
+// entry returns the entry of a cluster and adds it if it is missing. Scores, capacities and promises may be set before the cluster.
 func (s *State) entry(name string) *entry {
 	e := s.entries[name]
 	if e == nil {
@@ -155,6 +156,13 @@ func (s *State) entry(name string) *entry {
 		s.entries[name] = e
 	}
 	return e
+}
+
+// dropIfEmpty removes the entry of a cluster if it has no data.
+func (s *State) dropIfEmpty(name string) {
+	if e := s.entries[name]; e.object == nil && e.capacity == nil && len(e.scores)+len(e.promises) == 0 {
+		delete(s.entries, name)
+	}
 }
 
 // countOf returns the number of placements that selected a cluster.
@@ -195,11 +203,9 @@ func (s *State) deleteCluster(name string) []types.NamespacedName {
 	affected := s.affected(s.fleet[i], nil, existence, "")
 	s.fleet = slices.Delete(slices.Clone(s.fleet), i, i+1)
 	s.counts = slices.Delete(s.counts, i, i+1)
-	s.entries[name].object, s.entries[name].value = nil, nil
-	delete(s.limits, name)
-	if len(s.entries[name].scores) == 0 {
-		delete(s.entries, name)
-	}
+	e := s.entries[name]
+	e.object, e.value, e.limit = nil, nil, nil
+	s.dropIfEmpty(name)
 	s.resetIndexes()
 	return affected
 }
@@ -256,9 +262,7 @@ func (s *State) changeScores(cluster, name string, score *addOnScore) []types.Na
 	}
 	i, known := s.indexOf(cluster)
 	if !known {
-		if len(e.scores) == 0 {
-			delete(s.entries, cluster)
-		}
+		s.dropIfEmpty(cluster)
 		return nil
 	}
 	// A new pointer, because outcomes are by pointer: expressions are evaluated again.

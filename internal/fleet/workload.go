@@ -89,8 +89,8 @@ type placementWorkload struct {
 	// of the spec.
 	workload *capacity.Workload
 	replicas int64
-	// fits are the fits without promises by summary of a cluster.
-	fits map[*capacity.Summary]capacity.Fit
+	// fits are the last fits by summary of a cluster.
+	fits map[*capacity.Summary]knownFit
 	// promises are the promises of the placement by cluster, and notes the warnings about them.
 	promises map[string]Promise
 	notes    map[string]note
@@ -111,24 +111,35 @@ func (s *State) SetWorkload(p *v1beta1.Placement, object *unstructured.Unstructu
 	defer s.mu.Unlock()
 	old := s.workloads[key]
 	if spec == nil {
-		delete(s.workloads, key)
+		s.deleteWorkload(key)
 		return old != nil
 	}
 	if old != nil && old.cause == cause && bytes.Equal(old.object, raw) && equality.Semantic.DeepEqual(old.spec, spec) {
 		return false
 	}
-	next := &placementWorkload{spec: spec, object: raw, cause: cause, err: err, fits: map[*capacity.Summary]capacity.Fit{}}
-	if old != nil { // the promises of a workload that is no longer valid count
-		next.workload, next.replicas, next.promises = old.workload, old.replicas, old.promises
+	next := placementWorkload{spec: spec, object: raw, cause: cause, err: err, fits: map[*capacity.Summary]knownFit{}}
+	if old == nil {
+		old = &placementWorkload{}
+		s.workloads[key] = old
 	}
+	// The promises of a workload that is no longer valid count.
+	next.workload, next.replicas, next.promises = old.workload, old.replicas, old.promises
 	if err == nil {
 		var w *capacity.Workload
 		if w, next.err = compileWorkload(p, spec, raw); next.err == nil {
 			next.workload, next.replicas = w, w.Replicas
 		}
 	}
-	s.workloads[key] = next
+	*old = next
 	return true
+}
+
+// deleteWorkload removes the workload of a placement with its promises, if it names one.
+func (s *State) deleteWorkload(key types.NamespacedName) {
+	if w := s.workloads[key]; w != nil {
+		s.setPromises(w, nil)
+		delete(s.workloads, key)
+	}
 }
 
 // contentOf returns the fields of an object that matter for its pods as JSON, nil without an object.

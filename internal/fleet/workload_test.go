@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -246,7 +247,74 @@ func TestPromises(t *testing.T) {
 					s.AddPlacement(p, selected)
 				}
 				for _, c := range clusters { // the summaries are on the hub
-					s.SetCapacity(old.capacities[c])
+					s.SetCapacity(old.entries[c].capacity)
+				}
+			},
+		})
+	})
+}
+
+// fitsOf returns the fits of a placement in all clusters, and where its workload does not fit.
+func fitsOf(s *State, name string, at time.Time) ([]capacity.Fit, []bool) {
+	r := &Request{Fleet: s.fleet, Members: Indexes(len(s.fleet)), Number: 2}
+	s.fittingOf(keyOf(name), at.Unix()).addTo(r, false)
+	return r.Fits, r.Unfit
+}
+
+// TestKnownFits checks with random changes of all that fits depend on, and of time, that the fits of a state equal the fits of a new state
+// with the same objects and promises.
+func TestKnownFits(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s, at, placements := hub("a", "b", "c"), now, map[string]*v1beta1.Placement{}
+		name := func(rt *rapid.T) string { return rapid.SampledFrom([]string{"p", "q", "r"}).Draw(rt, "placement") }
+		cluster := func(rt *rapid.T) string { return rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "cluster") }
+		upTo := func(rt *rapid.T, most int) int { return rapid.IntRange(0, most).Draw(rt, "number") }
+		rt.Repeat(map[string]func(*rapid.T){
+			"workload": func(rt *rapid.T) {
+				p := withWorkload(t, name(rt), 1+upTo(rt, 2), upTo(rt, 6), "{numberOfClusters: 2}")
+				divide := fmt.Sprintf(`{"divide": %t, `, rapid.Bool().Draw(rt, "divide"))
+				p.Annotations[v1beta1.AnnotationWorkload] = strings.Replace(p.Annotations[v1beta1.AnnotationWorkload], "{", divide, 1)
+				add(s, p)
+				placements[p.Name] = p
+			},
+			"decide": func(rt *rapid.T) { s.Decide(keyOf(name(rt)), at) },
+			"delete": func(rt *rapid.T) {
+				deleted := name(rt)
+				s.DeletePlacement(keyOf(deleted))
+				delete(placements, deleted)
+			},
+			"capacity": func(rt *rapid.T) {
+				recent := map[string]int32{name(rt): int32(upTo(rt, 6))}
+				s.SetCapacity(capacityOf(t, cluster(rt), at, int64(upTo(rt, 20)), recent))
+			},
+			"no capacity": func(rt *rapid.T) { s.DeleteCapacity(cluster(rt)) },
+			"limit":       func(rt *rapid.T) { s.SetCluster(limited(cluster(rt), fmt.Sprintf(`{"cpu": "%d"}`, upTo(rt, 9)))) },
+			"no limit":    func(rt *rapid.T) { s.SetCluster(managed(cluster(rt), "set=web")) },
+			"no cluster":  func(rt *rapid.T) { s.DeleteCluster(cluster(rt)) },
+			"time":        func(rt *rapid.T) { at = at.Add(time.Duration(upTo(rt, 400)) * time.Second) },
+			"": func(rt *rapid.T) {
+				fresh := hub()
+				for cluster, e := range s.entries {
+					if e.object != nil {
+						fresh.SetCluster(e.object)
+					}
+					if e.capacity != nil {
+						fresh.SetCapacity(e.capacity)
+					}
+					if e.object == nil && e.capacity == nil && len(e.scores) == 0 && len(e.promises) == 0 {
+						rt.Fatalf("the entry of %s is empty", cluster)
+					}
+				}
+				for name, p := range placements {
+					fresh.SetWorkload(p, nil, nil)
+					fresh.RestorePromises(keyOf(name), s.workloads[keyOf(name)].promises)
+				}
+				for name := range placements {
+					fits, unfit := fitsOf(s, name, at)
+					wantFits, wantUnfit := fitsOf(fresh, name, at)
+					if !slices.Equal(fits, wantFits) || !slices.Equal(unfit, wantUnfit) {
+						rt.Fatalf("%s: got %+v %v, want %+v %v", name, fits, unfit, wantFits, wantUnfit)
+					}
 				}
 			},
 		})
