@@ -39,7 +39,9 @@ const numUnboundable = 3
 
 // Pod holds the amounts of a pod for every resource.
 type Pod struct {
-	common [numUnboundable]Amount
+	// requests, limits and unbounded are the fields of the Amount of the first resources of Index.
+	requests, limits [numUnboundable]int64
+	unbounded        [numUnboundable]bool
 	// Extended are the amounts of the other resources, sorted by name.
 	Extended []NamedAmount
 
@@ -61,16 +63,18 @@ func Requests(pod *v1.Pod) v1.ResourceList {
 func NewPod(pod *v1.Pod) Pod {
 	p := Pod{workload: WorkloadOf(pod).Key()}
 	requests, limits := totals(pod)
+	for i, r := range []Resource{CPUResource, MemoryResource, EphemeralStorageResource} {
+		p.requests[i], p.limits[i], p.unbounded[i] = r.Amount(requests[r.name]), r.Amount(limits[r.name]), isUnbounded(pod, r)
+	}
 	for name, quantity := range requests {
-		r := NewResource(name)
-		p.entry(r).Request = r.Amount(quantity)
+		if r := NewResource(name); r.index >= numUnboundable {
+			p.extended(r).Request = r.Amount(quantity)
+		}
 	}
 	for name, quantity := range limits {
-		r := NewResource(name)
-		p.entry(r).Limit = r.Amount(quantity)
-	}
-	for _, r := range []Resource{CPUResource, MemoryResource, EphemeralStorageResource} {
-		p.entry(r).Unbounded = isUnbounded(pod, r)
+		if r := NewResource(name); r.index >= numUnboundable {
+			p.extended(r).Limit = r.Amount(quantity)
+		}
 	}
 	slices.SortFunc(p.Extended, func(a, b NamedAmount) int { return strings.Compare(string(a.Name), string(b.Name)) })
 	return p
@@ -131,7 +135,7 @@ func repeats(status *v1.ContainerStatus, spec *v1.ResourceRequirements) bool {
 // Get returns the amount of one resource.
 func (p *Pod) Get(r Resource) Amount {
 	if r.index < numUnboundable {
-		return p.common[r.index]
+		return Amount{p.requests[r.index], p.limits[r.index], p.unbounded[r.index]}
 	}
 	for i := range p.Extended {
 		if p.Extended[i].Name == r.name {
@@ -141,11 +145,8 @@ func (p *Pod) Get(r Resource) Amount {
 	return Amount{}
 }
 
-// entry returns a pointer to the amount of one resource, and adds the amount if it is missing.
-func (p *Pod) entry(r Resource) *Amount {
-	if r.index < numUnboundable {
-		return &p.common[r.index]
-	}
+// extended returns a pointer to the amount of one of the other resources, and adds the amount if it is missing.
+func (p *Pod) extended(r Resource) *Amount {
 	for i := range p.Extended {
 		if p.Extended[i].Name == r.name {
 			return &p.Extended[i].Amount

@@ -58,7 +58,7 @@ type namedSum struct {
 // Add adds a pod.
 func (s *Sums) Add(pod *Pod) {
 	for i := range s.common {
-		s.common[i].Add(pod.common[i])
+		s.common[i].Add(Amount{pod.requests[i], pod.limits[i], pod.unbounded[i]})
 	}
 	for _, a := range pod.Extended {
 		i, found := slices.BinarySearchFunc(s.extended, a.Name, func(e namedSum, name v1.ResourceName) int {

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
 )
@@ -27,16 +26,7 @@ func BenchmarkCapacity(b *testing.B) {
 		return m.HeapAlloc
 	}
 	before := heap()
-	indexers := func() toolscache.Indexers { // as controller-runtime
-		return toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}
-	}
-	o := &observer{
-		toolscache.NewIndexer(
-			toolscache.MetaNamespaceKeyFunc,
-			indexers(),
-		),
-		toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, indexers()),
-	}
+	o := newFakeObserver()
 	for i := range 5000 {
 		nodeName := func() string { return fmt.Sprintf("ip-10-0-%d-%d.eu-west-1.compute.internal", i/250, i%250) } // each object has its own text
 		o.set(node(nodeName(), func(n *v1.Node) {

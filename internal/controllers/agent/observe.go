@@ -5,11 +5,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,7 +25,7 @@ import (
 // CacheOptions returns the options of the cache of the member cluster: it has pods that have a node
 // and are not finished, and only the data of pods and nodes that the agent uses.
 func CacheOptions() cache.Options {
-	return cache.Options{ByObject: map[client.Object]cache.ByObject{
+	return cache.Options{NewInformer: newInformer, ByObject: map[client.Object]cache.ByObject{
 		&v1.Pod{}: {
 			Field: fields.AndSelectors(
 				fields.OneTermNotEqualSelector("spec.nodeName", ""),
@@ -37,33 +38,47 @@ func CacheOptions() cache.Options {
 	}}
 }
 
+// newInformer returns an informer without an index by namespace, which cacheKeys do not have.
+func newInformer(
+	lw toolscache.ListerWatcher, object runtime.Object, resync time.Duration, _ toolscache.Indexers,
+) toolscache.SharedIndexInformer {
+	return toolscache.NewSharedIndexInformer(lw, object, resync, toolscache.Indexers{})
+}
+
 // observedNode is the data of a node that the agent uses.
 type observedNode struct {
-	metav1.ObjectMeta
+	cacheKey
 	node     capacity.Node
 	cordoned bool
 }
 
 // observedPod is the data of a pod that the agent uses.
 type observedPod struct {
-	metav1.ObjectMeta
+	cacheKey
 	pod capacity.Pod
 }
+
+// cacheKey is the key of an object in a cache: its name, after its namespace and a slash if it has one.
+type cacheKey string
+
+// keyOf returns the key of an object.
+func keyOf(object metav1.Object) cacheKey {
+	return cacheKey(toolscache.MetaObjectToName(object).String())
+}
+
+// GetObjectMeta implements metav1.ObjectMetaAccessor. The name is the key: a cache makes the same key of a name without a namespace, and
+// does not copy it. Without event handlers, a cache needs nothing else.
+func (k cacheKey) GetObjectMeta() metav1.Object { return &metav1.ObjectMeta{Name: string(k)} }
 
 // observe is a cache transform that converts nodes and pods to the data that the agent uses.
 func observe(object any) (any, error) {
 	switch object := object.(type) {
 	case *v1.Node:
-		return &observedNode{identity(&object.ObjectMeta), capacity.NewNode(object), object.Spec.Unschedulable}, nil
+		return &observedNode{keyOf(object), capacity.NewNode(object), object.Spec.Unschedulable}, nil
 	case *v1.Pod:
-		return &observedPod{identity(&object.ObjectMeta), capacity.NewPod(object)}, nil
+		return &observedPod{keyOf(object), capacity.NewPod(object)}, nil
 	}
 	return object, nil // converted already
-}
-
-// identity returns the metadata that a cache needs.
-func identity(meta *metav1.ObjectMeta) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: meta.Name, Namespace: meta.Namespace, UID: meta.UID, ResourceVersion: meta.ResourceVersion}
 }
 
 // observer reads the nodes and pods of a cluster from the stores of its cache.
@@ -95,15 +110,25 @@ func (o *observer) sortedNodes() (nodes []*observedNode) {
 			nodes = append(nodes, node)
 		}
 	}
-	slices.SortFunc(nodes, func(a, b *observedNode) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(nodes, func(a, b *observedNode) int { return cmp.Compare(a.cacheKey, b.cacheKey) })
 	return nodes
 }
 
-// eachPod is an iterator over the pods that occupy a node.
+// eachPod is an iterator over the pods that occupy a node. Most of its time it waits for memory: it reads the nodes of some pods at once,
+// so that the CPU waits for all of them together.
 func (o *observer) eachPod(yield func(*capacity.Pod) bool) {
-	for _, object := range o.pods.List() {
-		if pod, ok := object.(*observedPod); ok && pod.pod.Node != "" && !yield(&pod.pod) {
-			return
+	var pods []*capacity.Pod
+	for objects := range slices.Chunk(o.pods.List(), 32) {
+		pods = pods[:0]
+		for _, object := range objects {
+			if pod, ok := object.(*observedPod); ok && pod.pod.Node != (capacity.NodeName{}) {
+				pods = append(pods, &pod.pod)
+			}
+		}
+		for _, pod := range pods {
+			if !yield(pod) {
+				return
+			}
 		}
 	}
 }
@@ -112,8 +137,8 @@ func (o *observer) eachPod(yield func(*capacity.Pod) bool) {
 type podSums [scored]resources.Sum
 
 // podSums returns the sums over the pods by node, without placeholders, which any other pod preempts.
-func (o *observer) podSums() map[string]*podSums {
-	sums := map[string]*podSums{}
+func (o *observer) podSums() map[capacity.NodeName]*podSums {
+	sums := map[capacity.NodeName]*podSums{}
 	for pod := range o.eachPod {
 		if pod.Placeholder {
 			continue
@@ -169,8 +194,8 @@ func (o *observer) state(pools []Slack, fresh *load.Snapshot) State {
 		if !node.node.AcceptsPods() {
 			continue
 		}
-		loads := loadOf(fresh, node.Name)
-		for r, model := range modelsOf(&node.node, cmp.Or(pods[node.Name], &podSums{})) {
+		loads := loadOf(fresh, node.node.Name.Value())
+		for r, model := range modelsOf(&node.node, cmp.Or(pods[node.node.Name], &podSums{})) {
 			state.Sums[r].add(model)
 			if loads[r].Valid() && model.Capacity > 0 {
 				measured[r] += model.Capacity

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"testing"
 	"time"
+	"unique"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -102,6 +103,14 @@ func TestAcceptsPods(t *testing.T) {
 	}
 }
 
+// nodeName returns the name of a node, the zero value for none.
+func nodeName(name string) (out capacity.NodeName) {
+	if name != "" {
+		out = unique.Make(name)
+	}
+	return out
+}
+
 func TestPods(t *testing.T) {
 	finished, placeholder, resized := pod("p", "n"), pod("p", "n"), pod("p", "n")
 	finished.Status.Phase = v1.PodSucceeded
@@ -137,7 +146,7 @@ func TestPods(t *testing.T) {
 		object, _ := observe(tc.pod)
 		got := object.(*observedPod)
 		cpu, memory := got.pod.Amounts.Get(resources.CPUResource), got.pod.Amounts.Get(resources.MemoryResource)
-		if got.pod.Node != tc.node || cpu != tc.cpu || memory != tc.memory || got.Name != "p" || got.pod.Placeholder != tc.placeholder {
+		if got.pod.Node != nodeName(tc.node) || cpu != tc.cpu || memory != tc.memory || got.cacheKey != "default/p" || got.pod.Placeholder != tc.placeholder {
 			t.Errorf("%s: %+v, want %+v", name, got, tc)
 		}
 		if again, _ := observe(got); again != any(got) {

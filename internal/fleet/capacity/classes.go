@@ -28,11 +28,13 @@ func classify(nodes []*Node, limit int) (classes []nodeClass) {
 	values := map[string]map[string]bool{}
 	for _, n := range nodes {
 		for key, value := range n.Labels {
-			if values[key] == nil {
-				values[key] = map[string]bool{}
+			of := values[key]
+			if of == nil {
+				of = map[string]bool{}
+				values[key] = of
 			}
-			if len(values[key]) <= maxValues {
-				values[key][value] = true
+			if len(of) <= maxValues && !of[value] {
+				of[value] = true
 			}
 		}
 	}

@@ -195,7 +195,7 @@ func scheduleAnywhere(s *summarizer, t *Template, rng *rand.Rand) bool {
 		if len(n.taints) > 0 || s.fit(t, n) == 0 {
 			continue
 		}
-		p := NewPod(pod("", n.Name, t.requests[0].amount, t.requests[1].amount>>20))
+		p := NewPod(pod("", n.Name.Value(), t.requests[0].amount, t.requests[1].amount>>20))
 		s.add(&p, s.sums[n.Name], now)
 		return true
 	}

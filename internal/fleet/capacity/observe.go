@@ -16,6 +16,7 @@ package capacity
 import (
 	"cmp"
 	"slices"
+	"unique"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -24,9 +25,12 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
+// NodeName is the name of a node. The node and its pods share the memory of the name.
+type NodeName = unique.Handle[string]
+
 // Node is the part of a node that a summary uses.
 type Node struct {
-	Name                  string
+	Name                  NodeName
 	Labels                map[string]string
 	Allocatable, Capacity v1.ResourceList
 
@@ -41,7 +45,7 @@ type Node struct {
 func NewNode(node *v1.Node) Node {
 	ready := resources.ReadyStatus(node)
 	out := Node{
-		Name: node.Name, Labels: node.Labels, Allocatable: node.Status.Allocatable, Capacity: node.Status.Capacity,
+		Name: unique.Make(node.Name), Labels: node.Labels, Allocatable: node.Status.Allocatable, Capacity: node.Status.Capacity,
 		price:  node.Annotations[v1alpha1.AnnotationPrice],
 		usable: resources.IsSchedulable(node) && (ready == "" || ready == v1.ConditionTrue),
 	}
@@ -67,19 +71,23 @@ const autoscalerTaint = "ToBeDeletedByClusterAutoscaler"
 
 // Pod is the part of a pod that a summary uses.
 type Pod struct {
-	// Node is the name of the node, empty if the pod occupies none.
-	Node string
+	// Node is the name of the node, the zero value if the pod occupies none.
+	Node NodeName
 	// Placeholder is set for pods that hold slack, which any other pod preempts.
 	Placeholder bool
+	// nodeBound is set for the pods of DaemonSets and mirror pods.
+	nodeBound bool
 	// Amounts are the amounts of the resources, and 1 for the resource pods.
 	Amounts resources.Pod
 
-	hostPorts []v1alpha1.HostPort
+	// hostPorts is nil for no ports.
+	hostPorts *[]v1alpha1.HostPort
 	// boundAt is the time at which the pod was bound to the node.
 	boundAt resources.Arrival
-	// nodeBound is set for the pods of DaemonSets and mirror pods.
-	nodeBound bool
 }
+
+// onePod is the amount of the resource pods of each pod.
+var onePod = []resources.NamedAmount{{Name: v1.ResourcePods, Amount: resources.Amount{Request: 1}}}
 
 // NewPod returns the part of a pod.
 func NewPod(pod *v1.Pod) Pod {
@@ -87,10 +95,13 @@ func NewPod(pod *v1.Pod) Pod {
 		return Pod{}
 	}
 	out := Pod{
-		Node: pod.Spec.NodeName, Placeholder: pod.Labels[slack.PlaceholderLabel] != "", Amounts: resources.NewPod(pod),
-		hostPorts: hostPortsOf(&pod.Spec), boundAt: resources.ArrivalOf(pod), nodeBound: resources.IsNodeBound(pod),
+		Node: unique.Make(pod.Spec.NodeName), Placeholder: pod.Labels[slack.PlaceholderLabel] != "", Amounts: resources.NewPod(pod),
+		boundAt: resources.ArrivalOf(pod), nodeBound: resources.IsNodeBound(pod),
 	}
-	out.Amounts.Extended = append(out.Amounts.Extended, resources.NamedAmount{Name: v1.ResourcePods, Amount: resources.Amount{Request: 1}})
+	if ports := hostPortsOf(&pod.Spec); len(ports) > 0 {
+		out.hostPorts = &ports
+	}
+	out.Amounts.Extended = append(onePod[:1:1], out.Amounts.Extended...) // most pods have no others, and share onePod
 	return out
 }
 

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -57,10 +58,10 @@ type summarizer struct {
 	// names are the resources of the cluster: the common ones, then the other ones by name.
 	names []resources.Resource
 	// sums are the sums over the pods by node. hasSlack is set if there are placeholders.
-	sums     map[string]*nodeSums
+	sums     map[NodeName]*nodeSums
 	hasSlack bool
-	ports    map[v1alpha1.HostPort]map[string]bool // names of nodes by port
-	recent   map[types.NamespacedName]int32
+	ports    map[v1alpha1.HostPort]map[NodeName]bool
+	recent   map[resources.WorkloadKey]int32
 }
 
 // nodeSums are the sums over the placeholders on a node, over all other pods, and over those of them that belong to the node.
@@ -68,8 +69,8 @@ type nodeSums struct{ placeholders, pods, nodeBound resources.Sums }
 
 func newSummarizer(in *Input) *summarizer {
 	s := &summarizer{
-		nodes: in.Nodes, sums: map[string]*nodeSums{}, ports: map[v1alpha1.HostPort]map[string]bool{},
-		recent: map[types.NamespacedName]int32{},
+		nodes: in.Nodes, sums: make(map[NodeName]*nodeSums, len(in.Nodes)), ports: map[v1alpha1.HostPort]map[NodeName]bool{},
+		recent: map[resources.WorkloadKey]int32{},
 	}
 	names := map[v1.ResourceName]bool{
 		v1.ResourceCPU: true, v1.ResourceMemory: true, v1.ResourceEphemeralStorage: true, v1.ResourcePods: true,
@@ -111,15 +112,14 @@ func (s *summarizer) add(p *Pod, sums *nodeSums, now time.Time) {
 	if p.nodeBound {
 		sums.nodeBound.Add(&p.Amounts)
 	}
-	for _, port := range p.hostPorts {
+	for _, port := range ptr.Deref(p.hostPorts, nil) {
 		if s.ports[port] == nil {
-			s.ports[port] = map[string]bool{}
+			s.ports[port] = map[NodeName]bool{}
 		}
 		s.ports[port][p.Node] = true
 	}
 	if p.boundAt > resources.Arrival(now.Add(-recentTime).UnixMicro()) {
-		w := p.Amounts.Workload().Value()
-		s.recent[types.NamespacedName{Namespace: w.Namespace, Name: w.Name}]++
+		s.recent[p.Amounts.Workload()]++
 	}
 }
 
@@ -153,9 +153,14 @@ func (s *summarizer) hostPorts() (out []v1alpha1.HostPort) {
 	return out
 }
 
-// recentWorkloads returns the workloads with the most recent pods.
+// recentWorkloads returns the workloads with the most recent pods. Workloads of different kinds count as one if they have the same name.
 func (s *summarizer) recentWorkloads() (out []v1alpha1.RecentWorkload) {
+	byName := map[types.NamespacedName]int32{}
 	for key, pods := range s.recent {
+		w := key.Value()
+		byName[types.NamespacedName{Namespace: w.Namespace, Name: w.Name}] += pods
+	}
+	for key, pods := range byName {
 		out = append(out, v1alpha1.RecentWorkload{Namespace: key.Namespace, Name: key.Name, Pods: pods})
 	}
 	slices.SortFunc(out, func(a, b v1alpha1.RecentWorkload) int {
