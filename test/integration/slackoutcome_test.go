@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -98,13 +98,24 @@ func TestSlackOutcome(t *testing.T) {
 	eventually.True(t, "the second in which the pod was created is not over", nil, func(context.Context) (bool, error) {
 		return time.Since(fast.CreationTimestamp.Time) > 2*time.Second, nil
 	})
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"recommend":{"wait":"p50=1m"}}}`))
-	if err := c.client.Patch(t.Context(), policy, patch); err != nil {
-		t.Fatal(err)
+	before := policy.Spec.DeepCopy()
+	before.Recommend.Wait = "p50=1m"
+	out, progress := mustPlimsoll(t, "slack", "recommend", "general", "--write", "--wait", "p50=1m",
+		"--kubeconfig", c.Kubeconfig, "--timeout", "10m")
+	if !strings.Contains(out, "2 pods from "+first.From.UTC().Format(time.RFC3339)) || !strings.Contains(out, "wait p50 ") ||
+		!strings.Contains(out, "no slack is needed") || !strings.Contains(progress, "spec.recommend.wait is p50=1m") {
+		t.Errorf("output %s\n%s", out, progress)
 	}
 	await("no recommendation after a restart", func(s *v1alpha1.ResourceSlackStatus) bool {
 		return s.Recommendation != nil && s.Recommendation.Goal.Wait == "p50=1m"
 	})
+	if diff := cmp.Diff(before, &policy.Spec); diff != "" {
+		t.Errorf("spec: -want +got:\n%s", diff)
+	}
+	if _, stderr, exitCode := runPlimsoll(t, "slack", "recommend", "other", "--write", "--kubeconfig", c.Kubeconfig); exitCode != 1 ||
+		!strings.Contains(stderr, `policy "other" not found`) {
+		t.Errorf("exit code %d for a policy that does not exist: %s", exitCode, stderr)
+	}
 	if got := policy.Status.Recommendation; got.Pods != 2 || !got.From.Equal(&first.From) {
 		t.Errorf("after a restart: %d pods from %s, want 2 from %s", got.Pods, got.From, first.From)
 	}

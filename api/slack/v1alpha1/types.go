@@ -373,6 +373,12 @@ const (
 	ConditionRecommended = "Recommended"
 )
 
+// Reasons of ConditionRecommended without a recommendation: a search runs or waits for the search of another policy, or it failed.
+const (
+	ReasonSearching    = "Searching"
+	ReasonSearchFailed = "SearchFailed"
+)
+
 // ResourceSlackStatus is the observed slack.
 type ResourceSlackStatus struct {
 	// ObservedGeneration is the generation of the spec that the status refers to.

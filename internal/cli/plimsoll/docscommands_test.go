@@ -30,6 +30,7 @@ var integrated = map[string]string{
 	"plimsoll score":               "TestExplainLive",
 	"plimsoll shadow":              "TestShadowCommand",
 	"plimsoll slack plan":          "TestExplainLive",
+	"plimsoll slack recommend":     "TestSlackOutcome",
 	"plimsoll slack status":        "TestSlackMirrors",
 	"plimsoll snapshot":            "TestSnapshot",
 	"plimsoll tune":                "TestOnCluster",

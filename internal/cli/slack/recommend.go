@@ -34,12 +34,17 @@ type recommendOptions struct {
 	parts      int
 	tail       time.Duration
 	output     base.Output
+	report     base.NewFile
+	// write requests the recommendation of the controller of a cluster.
+	write   bool
+	cluster base.Cluster
 }
 
 func newRecommendCommand() *cobra.Command {
-	o := recommendOptions{source: recording.Source{Pack: 0}}
+	o := recommendOptions{source: recording.Source{Pack: 0}, report: base.NewFile{Flag: "--report", Mode: 0o644}}
 	cmd := &cobra.Command{
-		Use:   "recommend (--recording FILE | --trace TRACE | --generate SPEC) --autoscaler SPEC --wait p99=5s",
+		Use: "recommend (POLICY --write | (--recording FILE | --trace TRACE | --generate SPEC) --autoscaler SPEC) " +
+			"--wait p99=5s",
 		Short: "Recommend the cheapest policy that keeps waits short",
 		Long: `Find the cheapest slack policy with which a percentage of the pods has a node within a
 time: a rate, a minimum, or a schedule of minimums by the hour of working days and
@@ -51,17 +56,40 @@ CPU, memory and pod slots, and an autoscaler adds and removes nodes of one type.
 the result with plimsoll compare, which runs the code of kube-scheduler.
 
 The output is the frontier: the policies for which no cheaper one has an equal or shorter
-wait. The range of the wait is that of parts of the time. With -o yaml, the recommended
-policy is printed.`,
+wait. The range of the wait is over parts of the time. With -o yaml, the recommended
+policy is printed.
+
+With --write, the running controller searches over the pods that it has recorded. The
+command sets spec.recommend.wait of a ResourceSlack of the cluster, waits for the result
+in its status, and prints it. Other fields of the spec do not change. If the records do
+not permit a search yet, it prints why and ends.`,
 		Example: `  plimsoll slack recommend --recording week.plrec --wait p99=5s \
     --autoscaler shape=16x64,boot=120,cost=0.80
 
   # Write the policy to a file, with schedules in a time zone.
   plimsoll slack recommend --recording week.plrec --wait p95=10s --time-zone Europe/Berlin \
-    --autoscaler shape=16x64,boot=120,cost=0.80 -o yaml > policy.yaml`,
-		Args: base.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+    --autoscaler shape=16x64,boot=120,cost=0.80 -o yaml > policy.yaml
+
+  # Let the controller recommend fields for a policy of the cluster.
+  plimsoll slack recommend general --write --wait p99=5s`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if o.write == (len(args) == 1) && len(args) < 2 {
+				return nil
+			}
+			return fmt.Errorf("found %d arguments: must be one with --write, the name of a policy, and none without", len(args))
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.write {
+				return o.runWrite(cmd, args[0])
+			}
+			return o.run(cmd)
+		},
 	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *recommendOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	input.AddRecordingFlag(cmd, &o.source.Recording)
 	flags.StringVar(&o.source.Trace, "trace", "", "trace: openb:NODES.csv,PODS.csv")
@@ -72,12 +100,23 @@ policy is printed.`,
 	flags.StringVar(&o.zone, "time-zone", "UTC", "IANA time zone of schedules, such as Europe/Berlin")
 	flags.IntVar(&o.parts, "parts", 5, "number of parts of the time over which the range of the wait is computed")
 	flags.DurationVar(&o.tail, "tail", time.Hour, "simulated time after the arrival of the last pod of a trace or generated cluster")
+	flags.BoolVar(&o.write, "write", false, "set the wait in a policy of the cluster, and print the recommendation of the controller")
+	o.cluster.AddFlags(cmd, "cluster", 2*time.Minute)
+	cmd.ValidArgsFunction = base.CompleteNames(&o.cluster, v1alpha1.GroupVersion.WithResource("resourceslacks"), nil)
 	o.output.AddFlag(cmd)
+	flags.StringVar(&o.report.Path, "report", "", "also write the frontier as a self-contained HTML page to this file")
+	flags.BoolVar(&o.report.Force, "force", false, "replace an existing file")
+	base.Rare(cmd, "parts", "tail")
 	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json")
-	cmd.MarkFlagsMutuallyExclusive("recording", "trace", "generate")
-	cmd.MarkFlagsOneRequired("recording", "trace", "generate")
-	_ = cmd.MarkFlagRequired("autoscaler")
-	return cmd
+	cmd.MarkFlagsMutuallyExclusive("recording", "trace", "generate", "write")
+	cmd.MarkFlagsOneRequired("recording", "trace", "generate", "write")
+	cmd.MarkFlagsOneRequired("autoscaler", "write")
+	for _, offline := range []string{"autoscaler", "policy", "time-zone", "parts", "tail", "report"} {
+		cmd.MarkFlagsMutuallyExclusive(offline, "write")
+	}
+	for _, live := range []string{"kubeconfig", "context", "timeout"} {
+		cmd.MarkFlagsMutuallyExclusive("autoscaler", live)
+	}
 }
 
 func (o *recommendOptions) run(cmd *cobra.Command) error {
@@ -86,6 +125,11 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 	}
 	goal := slack.Goal{Parts: o.parts}
 	var err error
+	if o.report.Path != "" {
+		if err = o.report.Check(); err != nil {
+			return err
+		}
+	}
 	if goal.Percent, goal.Wait, err = v1alpha1.ParseWait(o.wait); err != nil {
 		return base.InvalidValue("wait", o.wait, err.Error())
 	}
@@ -183,18 +227,23 @@ func (o *recommendOptions) print(
 	if r.TooLarge > 0 {
 		warn(format.Are(r.TooLarge, "pod") + " left out: larger than a node of the autoscaler")
 	}
+	if o.report.Path != "" {
+		if err := o.report.Write(func(out io.Writer) error { return writeFrontier(out, &r, goal, found) }); err != nil {
+			return base.Failure(err)
+		}
+	}
 	if o.output.Format == base.FormatYAML {
 		if r.Recommended == nil {
 			return base.Failure(errors.New(r.Summary))
 		}
-		return o.printPolicy(out, r.Recommended)
+		return printPolicy(out, r.Recommended)
 	}
 	if err := o.output.Print(out, r, func(out io.Writer) { printFrontier(out, &o.output, goal, &r) }); err != nil {
 		return err
 	}
 	if r.Recommended != nil && o.output.Format == base.FormatTable {
 		fmt.Fprintln(out)
-		return o.printPolicy(out, r.Recommended)
+		return printPolicy(out, r.Recommended)
 	}
 	return nil
 }
@@ -222,7 +271,7 @@ func printFrontier(out io.Writer, o *base.Output, goal *slack.Goal, r *recommend
 func seconds(n float64) string { return strconv.FormatInt(int64(n), 10) + "s" }
 
 // printPolicy prints a policy without its status and without fields that have their default.
-func (o *recommendOptions) printPolicy(out io.Writer, policy *v1alpha1.ResourceSlack) error {
+func printPolicy(out io.Writer, policy *v1alpha1.ResourceSlack) error {
 	defaults := v1alpha1.ResourceSlackSpec{Mirrors: v1alpha1.Mirrors{NamespaceSelector: policy.Spec.Mirrors.NamespaceSelector}}
 	defaults.Default()
 	unset, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&defaults)

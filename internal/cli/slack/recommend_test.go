@@ -1,9 +1,15 @@
 package slack
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
@@ -47,4 +53,92 @@ func TestRecommendationFitsTerminal(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, out.String())
 		}
 	}
+}
+
+// frontierOf returns the page of a recommendation.
+func frontierOf(t interface{ Fatal(...any) }, goal *slack.Goal, found *slack.Recommendation) string {
+	folder, err := os.MkdirTemp("", "frontier")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	o := recommendOptions{
+		wait: "p99=5s", output: base.Output{Format: base.FormatJSON},
+		report: base.NewFile{Flag: "--report", Path: filepath.Join(folder, "page.html"), Mode: 0o644},
+	}
+	err = o.print(&strings.Builder{}, func(string) {}, goal, found, &recording.Input{Name: "<script>"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(o.report.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(page)
+}
+
+// TestFrontierPage checks the page of a frontier of no slack (cost 100, wait 120 s) and a minimum (cost 120, wait 0 s), beside a rate
+// that costs 180 and is therefore not on the frontier.
+//
+//	cost  axis from 100 - 0.08 x 80 = 93.6 to 180 + 6.4 = 186.4, at y from 260 to 14: 100 is at 260 - 246 x 6.4 / 92.8 = 243.0,
+//	      120 at 190.0, 180 at 31.0
+//	wait  axis from 0 to 120 + 9.6 = 129.6, at x from 62 to 450: 0 is at 62, 120 at 62 + 388 x 120 / 129.6 = 421.3, the goal of
+//	      5 s at 77.0
+func TestFrontierPage(t *testing.T) {
+	candidate := func(name string, wait int64, cost float64) slack.Candidate {
+		waits := slack.Waits{wait: 10}
+		c := slack.Candidate{Name: name, Outcome: slack.Outcome{Waits: waits, Cost: cost, Parts: []slack.Part{{Waits: waits, Cost: cost}}}}
+		if name != "none" {
+			c.Policy = &v1alpha1.ResourceSlack{Spec: v1alpha1.ResourceSlackSpec{MinRate: "7%"}}
+		}
+		return c
+	}
+	none, best, rate := candidate("none", 120, 100), candidate("minimum <b>", 0, 120), candidate("rate 9%", 0, 180)
+	goal := &slack.Goal{Percent: 99, Wait: 5 * time.Second}
+	found := &slack.Recommendation{
+		None: none, Best: &best, Nearest: &best, Rate: &rate, Frontier: []slack.Candidate{none, best}, Simulated: 3,
+	}
+	page := frontierOf(t, goal, found)
+	for _, want := range []string{
+		`<path class="s2" d="M77 260V14"/>`, `<path class="s0" d="M421.3 243L62 190"/>`,
+		`x="70" y="184">recommended</text>`, `x="70" y="25">cheapest rate</text>`,
+		`style="fill:var(--card)" cx="421.3" cy="243"`, `style="fill:var(--ink)" cx="62" cy="190"`, `style="fill:var(--ink)" cx="62" cy="31"`,
+		`<th scope="row">minimum &lt;b&gt;<br/><span class="v">recommended<`, `<th scope="row">rate 9%<br/><span class="v">cheapest rate<`,
+		"&lt;script&gt;: 10 pods, 3 simulated policies", "The goal is reached", "minRate: 7%", "wait p99, seconds",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(page, "<script") || strings.Contains(page, "<b>") {
+		t.Error("texts are not escaped")
+	}
+	page = frontierOf(t, goal, &slack.Recommendation{None: none, Nearest: &none, Frontier: []slack.Candidate{none}})
+	if !strings.Contains(page, "The goal is not reached") || strings.Contains(page, ">recommended") || strings.Contains(page, "<pre>") {
+		t.Error("the page without a solution has a recommendation")
+	}
+	// Coordinates are finite and labels within the chart for all costs and waits.
+	label := regexp.MustCompile(`<text x="([-0-9.]+)" y="([-0-9.]+)">(recommended|cheapest)`)
+	rapid.Check(t, func(t *rapid.T) {
+		number := rapid.Int64Range(0, 1_000_000)
+		goal := &slack.Goal{Percent: 99, Wait: time.Duration(number.Draw(t, "goal")) * time.Second}
+		cheap, dear := candidate("schedules", number.Draw(t, "wait"), float64(number.Draw(t, "cost"))), candidate("rate 9%", 0, 0)
+		dear.Cost = cheap.Cost + float64(number.Draw(t, "more"))
+		dear.Parts[0].Cost = dear.Cost
+		page := frontierOf(t, goal, &slack.Recommendation{
+			None: none, Best: &cheap, Nearest: &cheap, Rate: &dear, Frontier: []slack.Candidate{none, cheap},
+		})
+		labels := label.FindAllStringSubmatch(page, -1)
+		if strings.Contains(page, "NaN") || strings.Contains(page, "Inf") || len(labels) != 2 {
+			t.Fatal(page)
+		}
+		x, y := [2]float64{}, [2]float64{}
+		for i, match := range labels {
+			x[i], _ = strconv.ParseFloat(match[1], 64)
+			y[i], _ = strconv.ParseFloat(match[2], 64)
+		}
+		if max(x[0], x[1]) > 430 || min(y[0], y[1]) < 7.8 || y[0]-y[1] < 12.8 {
+			t.Fatalf("labels at %v, %v", x, y)
+		}
+	})
 }

@@ -94,9 +94,12 @@ func (o *statusOptions) run(ctx context.Context, names []string, out io.Writer, 
 	return nil
 }
 
-// read returns the status of the named policies, or of all policies if there are no names.
-func (o *statusOptions) read(ctx context.Context, names []string, warn func(string)) ([]statusResult, error) {
-	config, err := o.cluster.Config()
+// errNoCRD is the error of a cluster without the resource of policies.
+var errNoCRD = errors.New("the cluster has no ResourceSlacks: install the CRD (kubectl apply -f config/crd)")
+
+// newClient returns a client of policies and buffers.
+func newClient(cluster *base.Cluster) (client.Client, error) {
+	config, err := cluster.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -104,10 +107,19 @@ func (o *statusOptions) read(ctx context.Context, names []string, warn func(stri
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
+	return c, nil
+}
+
+// read returns the status of the named policies, or of all policies if there are no names.
+func (o *statusOptions) read(ctx context.Context, names []string, warn func(string)) ([]statusResult, error) {
+	c, err := newClient(&o.cluster)
+	if err != nil {
+		return nil, err
+	}
 	var list v1alpha1.ResourceSlackList
 	if err := c.List(ctx, &list); err != nil {
 		if meta.IsNoMatchError(err) {
-			return nil, base.Failure(errors.New("the cluster has no ResourceSlacks: install the CRD (kubectl apply -f config/crd)"))
+			return nil, base.Failure(errNoCRD)
 		}
 		return nil, base.Failure(fmt.Errorf("listing policies: %w", o.cluster.Explain(err)))
 	}

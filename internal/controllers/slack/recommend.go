@@ -43,8 +43,9 @@ func (c *Controller) recommend(ctx context.Context, policy *v1alpha1.ResourceSla
 	if last.goal == nil && r != nil { // of a previous process
 		*last = search{&r.Goal, r.To.Time, meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionRecommended), r}
 	}
-	if last.condition == nil || !equality.Semantic.DeepEqual(last.goal, goal) || c.now().Sub(last.at) >= recommendInterval {
-		if waiting := c.startSearch(ctx, t, goal, o.price); last.result == nil || waiting.Reason != reasonSearching {
+	isNew := last.condition == nil || !equality.Semantic.DeepEqual(last.goal, goal)
+	if isNew || c.now().Sub(last.at) >= recommendInterval {
+		if waiting := c.startSearch(ctx, t, goal, o.price); isNew || last.result == nil || waiting.Reason != v1alpha1.ReasonSearching {
 			waiting.Type, last.condition = v1alpha1.ConditionRecommended, waiting
 		}
 	}
@@ -67,7 +68,7 @@ func (c *Controller) startSearch(ctx context.Context, t *policyTracker, goal *v1
 		waiting.Reason, waiting.Message = reasonPoolEmpty, "a recommendation requires a usable node in the pool"
 		return waiting
 	}
-	waiting.Reason, waiting.Message = reasonSearching, "a search for a recommendation runs, or waits for the search of another policy"
+	waiting.Reason, waiting.Message = v1alpha1.ReasonSearching, "a search for a recommendation runs, or waits for the search of another policy"
 	if c.isSearching {
 		return waiting
 	}
@@ -94,7 +95,7 @@ func (c *Controller) startSearch(ctx context.Context, t *policyTracker, goal *v1
 func searchPolicy(
 	ctx context.Context, policy *v1alpha1.ResourceSlack, history *slack.History, node slack.NodeType, price poolPrice,
 ) (*metav1.Condition, *v1alpha1.Recommendation) {
-	condition := &metav1.Condition{Type: v1alpha1.ConditionRecommended, Status: metav1.ConditionFalse, Reason: reasonSearchFailed}
+	condition := &metav1.Condition{Type: v1alpha1.ConditionRecommended, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonSearchFailed}
 	goal := slack.Goal{Policy: policy, Parts: 1}
 	var err error
 	if goal.Percent, goal.Wait, err = v1alpha1.ParseWait(policy.Spec.Recommend.Wait); err == nil && len(policy.Spec.Schedules) > 0 {

@@ -205,6 +205,9 @@ func TestRecommendation(t *testing.T) {
 	policy = reconcileOnce(t, c, "web")
 	policy.Spec.Recommend.Wait = "p50=10m"
 	update(t, c, policy)
+	if got := conditionOf(reconcileOnce(t, c, "web")); got.Reason != v1alpha1.ReasonSearching || got.Status != metav1.ConditionUnknown {
+		t.Errorf("while the search for another goal runs: %+v", got)
+	}
 	eventually.True(t, "no search for another goal", nil, func(context.Context) (bool, error) {
 		return reconcileOnce(t, c, "web").Status.Recommendation.Goal.Wait == "p50=10m", nil
 	})

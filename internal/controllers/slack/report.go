@@ -39,8 +39,6 @@ const (
 	reasonNotAnswered   = "NotAnswered"
 	reasonShortHistory  = "HistoryTooShort"
 	reasonNoPods        = "NoPods"
-	reasonSearching     = "Searching"
-	reasonSearchFailed  = "SearchFailed"
 	reasonReached       = "Reached"
 	reasonNotReached    = "NotReached"
 )

@@ -102,17 +102,23 @@ func axisRange(points []result.FrontierPoint, of func(*result.FrontierPoint) (fl
 	return low - margin, high + margin
 }
 
-// frontierChart draws the cost of nodes against the mean time that pods are pending.
-func frontierChart(points []result.FrontierPoint, costName string) template.HTML {
-	d := New(frontierWidth, frontierHeight, costName+" against pending seconds, by slack", "the table has the numbers")
+// NewFrontierChart starts a chart of the costs of points against the time that pods wait, with the names of both, and returns its scales.
+func NewFrontierChart(points []result.FrontierPoint, timeName, costName string) (d *Drawing, x, y Scale) {
+	d = New(frontierWidth, frontierHeight, costName+" against "+timeName+", by slack", "the table has the numbers")
 	low, high := axisRange(points, func(p *result.FrontierPoint) (float64, *result.Interval) { return p.Pending, p.PendingInterval })
-	x := NewScale(low, high, frontierLeft, frontierRight)
+	x = NewScale(low, high, frontierLeft, frontierRight)
 	low, high = axisRange(points, func(p *result.FrontierPoint) (float64, *result.Interval) { return p.Cost, p.CostInterval })
-	y := NewScale(low, high, frontierBottom, frontierTop)
+	y = NewScale(low, high, frontierBottom, frontierTop)
 	d.YAxis(y.Ticks(5), y, frontierLeft, frontierRight, 6, 4)
 	d.XAxis(x.Ticks(6), x, frontierTop, frontierBottom, frontierBottom+15)
-	d.Printf(`<text class="middle" x="%v" y="%v">pending, mean seconds</text>`, (frontierLeft+frontierRight)/2, frontierHeight-6)
+	d.Printf(`<text class="middle" x="%v" y="%v">%v</text>`, (frontierLeft+frontierRight)/2, frontierHeight-6, timeName)
 	d.Printf(`<text x="2" y="%v">%v</text>`, frontierTop-3, costName)
+	return d, x, y
+}
+
+// frontierChart draws the cost of nodes against the mean time that pods are pending.
+func frontierChart(points []result.FrontierPoint, costName string) template.HTML {
+	d, x, y := NewFrontierChart(points, "pending, mean seconds", costName)
 	// A line connects the points of a profile in the order of the slack options.
 	profiles := map[string][]*result.FrontierPoint{}
 	var names []string
