@@ -28,13 +28,7 @@ type frontierView struct {
 	*recommendResult
 	TimeName, Policy string
 	Chart            template.HTML
-	Rows             []frontierRow
-}
-
-// frontierRow is a policy. Mark is empty unless the policy is the recommended policy or the cheapest rate.
-type frontierRow struct {
-	candidateResult
-	Mark string
+	Rows             []candidateResult
 }
 
 // writeFrontier writes a page with the frontier of wait against cost, the recommended policy and the cheapest rate.
@@ -49,7 +43,7 @@ func writeFrontier(out io.Writer, r *recommendResult, goal *slack.Goal, found *s
 	}
 	var points []result.FrontierPoint
 	for i := range candidates {
-		row := frontierRow{candidateResult: newCandidateResult(&candidates[i], goal)}
+		row := newCandidateResult(&candidates[i], goal)
 		switch isBest, isRate := isSame(&candidates[i], found.Best), isSame(&candidates[i], found.Rate); {
 		case isBest && isRate:
 			row.Mark = "recommended rate"
@@ -61,7 +55,7 @@ func writeFrontier(out io.Writer, r *recommendResult, goal *slack.Goal, found *s
 		v.Rows, points = append(v.Rows, row), append(points, result.FrontierPoint{Cost: row.Cost, Pending: row.WaitSeconds})
 	}
 	v.Chart = v.chart(points, len(found.Frontier), goal.Wait.Seconds())
-	slices.SortStableFunc(v.Rows, func(a, b frontierRow) int { return cmp.Compare(a.Cost, b.Cost) })
+	slices.SortStableFunc(v.Rows, func(a, b candidateResult) int { return cmp.Compare(a.Cost, b.Cost) })
 	if r.Recommended != nil {
 		var policy bytes.Buffer
 		if err := printPolicy(&policy, r.Recommended); err != nil {

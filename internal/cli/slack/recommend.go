@@ -183,6 +183,8 @@ type recommendResult struct {
 // candidateResult is a policy and its outcome in JSON.
 type candidateResult struct {
 	Name string `json:"name"`
+	// Mark is set in a page if the policy is the recommended policy or the cheapest rate.
+	Mark string `json:"-"`
 	// WaitSeconds is the percentile of the wait, and WaitRange its lowest and highest value over the parts.
 	WaitSeconds float64    `json:"waitSeconds"`
 	WaitRange   [2]float64 `json:"waitSecondsRange"`

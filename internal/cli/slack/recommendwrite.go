@@ -21,16 +21,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
-// writeResult is the answer of the controller in JSON.
-type writeResult struct {
-	Policy string `json:"policy"`
-	// Reason and Message are those of the condition Recommended.
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-	// Recommendation is missing if the controller must wait before it can search.
-	Recommendation *v1alpha1.Recommendation `json:"recommendation,omitempty"`
-}
-
 // runWrite requests a recommendation for a policy of the cluster, and prints it.
 func (o *recommendOptions) runWrite(cmd *cobra.Command, name string) error {
 	if err := o.output.Validate(); err != nil {
@@ -74,14 +64,10 @@ func (o *recommendOptions) request(ctx context.Context, c client.Client, name st
 	case err != nil:
 		return o.explain(name, err)
 	}
-	r := &writeResult{Policy: name, Reason: answer.Reason, Message: answer.Message}
-	switch {
-	case answer.Reason == v1alpha1.ReasonSearchFailed:
+	if answer.Reason == v1alpha1.ReasonSearchFailed {
 		return fmt.Errorf("policy %s: %s", name, answer.Message)
-	case answer.Status != metav1.ConditionUnknown:
-		r.Recommendation = policy.Status.Recommendation
 	}
-	return o.printAnswer(out, r, policy)
+	return o.printAnswer(out, answer, policy)
 }
 
 // explain returns the error of a request for a policy.
@@ -95,9 +81,12 @@ func (o *recommendOptions) explain(name string, err error) error {
 	return fmt.Errorf("policy %s: %w", name, o.cluster.Explain(err))
 }
 
-// printAnswer prints an answer, and the policy with the recommended fields if it reaches the goal.
-func (o *recommendOptions) printAnswer(out io.Writer, answer *writeResult, policy *v1alpha1.ResourceSlack) error {
-	r := answer.Recommendation
+// printAnswer prints an answer, and the policy with the recommended fields if it reaches the goal. The JSON is as in slack status.
+func (o *recommendOptions) printAnswer(out io.Writer, answer *metav1.Condition, policy *v1alpha1.ResourceSlack) error {
+	r, status := policy.Status.Recommendation, newStatusResult(policy)
+	if answer.Status == metav1.ConditionUnknown {
+		r = nil // of an earlier search
+	}
 	reached := r != nil && r.Reached
 	if reached {
 		policy.Spec.MinRate, policy.Spec.Minimum, policy.Spec.Schedules = r.MinRate, r.Minimum, r.Schedules
@@ -108,7 +97,7 @@ func (o *recommendOptions) printAnswer(out io.Writer, answer *writeResult, polic
 		}
 		return printPolicy(out, policy)
 	}
-	err := o.output.Print(out, answer, func(out io.Writer) {
+	err := o.output.Print(out, status, func(out io.Writer) {
 		if r != nil {
 			percentile, _, _ := strings.Cut(r.Goal.Wait, "=")
 			text := fmt.Sprintf("%s from %s to %s: wait %s %s, %s node hours", format.Of(r.Pods, "pod"), r.From.UTC().Format(time.RFC3339),

@@ -74,6 +74,15 @@ type statusResult struct {
 	Buffers []bufferStatus `json:"buffers,omitempty"`
 }
 
+// newStatusResult returns the status of a policy without buffers.
+func newStatusResult(policy *v1alpha1.ResourceSlack) statusResult {
+	ready := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)
+	return statusResult{
+		Policy: policy.Name, Rate: policy.Spec.MinRate, Status: policy.Status,
+		Ready: ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == policy.Generation,
+	}
+}
+
 func (o *statusOptions) run(ctx context.Context, names []string, out io.Writer, warn func(string)) error {
 	ctx, cancel := context.WithTimeout(ctx, o.cluster.Timeout)
 	defer cancel()
@@ -127,11 +136,9 @@ func (o *statusOptions) read(ctx context.Context, names []string, warn func(stri
 	buffers := readBuffers(ctx, c, list.Items, warn)
 	for _, policy := range list.Items {
 		if len(names) == 0 || slices.Contains(names, policy.Name) {
-			ready := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)
-			results = append(results, statusResult{
-				Policy: policy.Name, Rate: policy.Spec.MinRate, Status: policy.Status, Buffers: buffers[policy.Name],
-				Ready: ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == policy.Generation,
-			})
+			result := newStatusResult(&policy)
+			result.Buffers = buffers[policy.Name]
+			results = append(results, result)
 		}
 	}
 	for _, name := range names {
