@@ -141,8 +141,8 @@ func checkPredictions(t *testing.T, results []demo.Result, decisions []node.Deci
 	}
 }
 
-// checkSlackSteps expects the states of the cluster in the slack scenario: 8 pods fill two nodes of 4 CPUs. The slack of 50 % of 8 is 4,
-// one more node, which the burst of 4 fills; 50 % of 12 is 6, two more. 25 % of 8 is 2, one node.
+// checkSlackSteps expects the states of the cluster in the slack scenario: 8 pods fill two nodes of 4 CPUs. The recommended slack is as
+// large as the burst, one more node, in five placeholders: its memory is rounded up to more than four pods request.
 func checkSlackSteps(t *testing.T, results []demo.Result) {
 	t.Helper()
 	var steps []string
@@ -154,11 +154,12 @@ func checkSlackSteps(t *testing.T, results []demo.Result) {
 	want := []string{
 		"0 of 0 with 0 placeholders on 2 nodes", // the web service
 		"0 of 0 with 0 placeholders on 3 nodes", // the burst without slack
-		"4 of 4 with 4 placeholders on 3 nodes", // the policy
-		"0 of 4 with 4 placeholders on 3 nodes", // the burst with slack
-		"8 of 6 with 6 placeholders on 5 nodes", // the slack is refilled
-		"8 of 4 with 6 placeholders on 4 nodes", // the burst is deleted
-		"4 of 2 with 2 placeholders on 3 nodes", // the policy with a lower rate
+		"0 of 0 with 0 placeholders on 2 nodes", // the recommendation
+		"0 of 0 with 0 placeholders on 2 nodes", // the policy before its schedule
+		"4 of 4 with 5 placeholders on 3 nodes", // the schedule starts
+		"0 of 4 with 5 placeholders on 3 nodes", // the burst with slack
+		"4 of 4 with 5 placeholders on 4 nodes", // the slack is refilled
+		"0 of 0 with 0 placeholders on 2 nodes", // the schedule ends
 	}
 	if !slices.Equal(steps, want) {
 		t.Errorf("steps %q, want %q", steps, want)
