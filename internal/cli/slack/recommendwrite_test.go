@@ -73,7 +73,8 @@ func TestRequestRecommendation(t *testing.T) {
 				MinRate: "12%", Granularity: new(int32(7)), Recommend: &v1alpha1.Recommend{Wait: "p50=1s", BootSeconds: new(int32(60))},
 			}
 			policy.Status.Conditions = []metav1.Condition{{
-				Type: v1alpha1.ConditionRecommended, Status: "True", Reason: "Reached", Message: "outdated", ObservedGeneration: generation - 1,
+				Type: v1alpha1.ConditionRecommended, Status: "True", Reason: "Reached", Message: "outdated",
+				ObservedGeneration: generation - 1,
 			}}
 			if tc.answer.reason == "" {
 				policy.Status.Conditions = nil
