@@ -146,7 +146,8 @@ func TestPods(t *testing.T) {
 		object, _ := observe(tc.pod)
 		got := object.(*observedPod)
 		cpu, memory := got.pod.Amounts.Get(resources.CPUResource), got.pod.Amounts.Get(resources.MemoryResource)
-		if got.pod.Node != nodeName(tc.node) || cpu != tc.cpu || memory != tc.memory || got.cacheKey != "default/p" || got.pod.Placeholder != tc.placeholder {
+		if got.pod.Node != nodeName(tc.node) || cpu != tc.cpu || memory != tc.memory || got.cacheKey != "default/p" ||
+			got.pod.Placeholder != tc.placeholder {
 			t.Errorf("%s: %+v, want %+v", name, got, tc)
 		}
 		if again, _ := observe(got); again != any(got) {
