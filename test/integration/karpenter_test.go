@@ -74,10 +74,16 @@ func (c *testCluster) nodes(ctx context.Context) ([]string, error) {
 // scale scales a Deployment of pods of 1 CPU and 1Gi, waits until all run, and returns their nodes.
 func (c *testCluster) scale(t *testing.T, log fmt.Stringer, replicas int32) []string {
 	t.Helper()
-	labels := map[string]string{"app": "web"}
+	return c.scaleOf(t, log, "web", replicas)
+}
+
+// scaleOf is scale for the Deployment with a name.
+func (c *testCluster) scaleOf(t *testing.T, log fmt.Stringer, name string, replicas int32) []string {
+	t.Helper()
+	labels := map[string]string{"app": name}
 	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("1Gi")}
 	deployment := &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{

@@ -1,0 +1,114 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
+)
+
+// TestSlackChurnWithKarpenter counts the pods that Karpenter evicts beside placeholders, with two profiles and two settings of
+// consolidationPolicy. With WhenEmpty it must evict none. A node of 8 CPUs has room for 7 pods of 1 CPU. Twice, 20 pods of a batch
+// arrive, then 4 web pods, and the batch ends. With a slack of 50%, this requires these nodes, because slack decreases after ten
+// minutes only:
+//
+//	with batch     (4 + 20 + 4 + 14) / 7 = 6     (8 + 20 + 4 + 16) / 7, rounded up = 7
+//	after it       (8 + 14) / 7, rounded up = 4  (12 + 16) / 7 = 4
+func TestSlackChurnWithKarpenter(t *testing.T) {
+	t.Parallel()
+	for _, profile := range []string{"default", "most-allocated"} {
+		for _, consolidation := range []string{"WhenEmptyOrUnderutilized", "WhenEmpty"} {
+			t.Run(profile+" "+consolidation, func(t *testing.T) {
+				t.Parallel()
+				evicted := countEvicted(t, profile, consolidation)
+				if consolidation == "WhenEmpty" && evicted != 0 {
+					t.Errorf("%d pods evicted, want 0: only empty nodes may be removed", evicted)
+				}
+			})
+		}
+	}
+}
+
+// startChurnCluster starts Karpenter with a pool of nodes of 8 CPUs and a scheduler with a profile, and returns Karpenter's log.
+func startChurnCluster(t *testing.T, profile, consolidation string) (*testCluster, *program.Output) {
+	t.Helper()
+	source := karpenterSource(t)
+	crds, err := source.CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := startCluster(t, crds...)
+	log := c.startKarpenter(t, source)
+	config, err := engine.ReadConfig(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const access = "%s\nleaderElection: {leaderElect: false}\nclientConnection: {kubeconfig: %q}\n"
+	program.Start(t, binaries.scheduler, "--config="+writeFile(t, fmt.Sprintf(access, config.Text, c.Kubeconfig)), "--secure-port=0")
+	pool, err := karpenter.Pool("8", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range pool {
+		if object.GetKind() == "NodePool" {
+			if err := unstructured.SetNestedField(object.Object, consolidation, "spec", "disruption", "consolidationPolicy"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.create(t, object)
+	}
+	return c, log
+}
+
+// countEvicted runs the pods of TestSlackChurnWithKarpenter and returns how many were evicted: the pods that were created in addition to
+// those that the Deployments requested.
+func countEvicted(t *testing.T, profile, consolidation string) int {
+	t.Helper()
+	c, log := startChurnCluster(t, profile, consolidation)
+	pods := c.recordChanges(t, v1.SchemeGroupVersion.WithKind("Pod"))
+	c.startController(t)
+	c.scale(t, log, 4)
+	c.create(t, policyOf("general", "50%", inPool("general")))
+	evicted, requested := 0, 4
+	for cycle, with := range []int{6, 7} {
+		c.scaleOf(t, log, "batch", 20)
+		c.scale(t, log, int32(8+4*cycle))
+		requested += 24
+		var before, after []string
+		eventually.True(t, fmt.Sprintf("fewer than %d nodes", with), log, func(ctx context.Context) (bool, error) {
+			var err error
+			before, err = c.nodes(ctx)
+			return len(before) >= with, err
+		})
+		start := time.Now()
+		c.scaleOf(t, log, "batch", 0)
+		// Nodes with few pods may remain.
+		err := wait.PollUntilContextTimeout(t.Context(), time.Second, 100*time.Second, true, func(ctx context.Context) (bool, error) {
+			var err error
+			after, err = c.nodes(ctx)
+			return len(after) <= 4, err
+		})
+		if err != nil && !wait.Interrupted(err) {
+			t.Fatal(err)
+		}
+		evicted = -requested
+		for _, change := range pods.changes() {
+			if strings.HasPrefix(change, "ADDED web-") || strings.HasPrefix(change, "ADDED batch-") {
+				evicted++
+			}
+		}
+		t.Logf("nodes with the batch %d, %.0f s after it %d; %d pods evicted so far",
+			len(before), time.Since(start).Seconds(), len(after), evicted)
+	}
+	return evicted
+}
