@@ -18,12 +18,12 @@ import (
 )
 
 // TestSlackChurnWithKarpenter counts the pods that Karpenter evicts beside placeholders, with two profiles and two settings of
-// consolidationPolicy. With WhenEmpty it must evict none. A node of 8 CPUs has room for 7 pods of 1 CPU. Twice, 20 pods of a batch
+// consolidationPolicy. With WhenEmpty it must evict none. A node of 8 CPUs has room for 7 pods of 1 CPU. 20 pods of a batch
 // arrive, then 4 web pods, and the batch ends. With a slack of 50%, this requires these nodes, because slack decreases after ten
 // minutes only:
 //
-//	with batch     (4 + 20 + 4 + 14) / 7 = 6     (8 + 20 + 4 + 16) / 7, rounded up = 7
-//	after it       (8 + 14) / 7, rounded up = 4  (12 + 16) / 7 = 4
+//	with batch     (4 + 20 + 4 + 14) / 7 = 6
+//	after it       (8 + 14) / 7, rounded up = 4
 func TestSlackChurnWithKarpenter(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []string{"default", "most-allocated"} {
@@ -79,36 +79,32 @@ func countEvicted(t *testing.T, profile, consolidation string) int {
 	c.startController(t)
 	c.scale(t, log, 4)
 	c.create(t, policyOf("general", "50%", inPool("general")))
-	evicted, requested := 0, 4
-	for cycle, with := range []int{6, 7} {
-		c.scaleOf(t, log, "batch", 20)
-		c.scale(t, log, int32(8+4*cycle))
-		requested += 24
-		var before, after []string
-		eventually.True(t, fmt.Sprintf("fewer than %d nodes", with), log, func(ctx context.Context) (bool, error) {
-			var err error
-			before, err = c.nodes(ctx)
-			return len(before) >= with, err
-		})
-		start := time.Now()
-		c.scaleOf(t, log, "batch", 0)
-		// Nodes with few pods may remain.
-		err := wait.PollUntilContextTimeout(t.Context(), time.Second, 100*time.Second, true, func(ctx context.Context) (bool, error) {
-			var err error
-			after, err = c.nodes(ctx)
-			return len(after) <= 4, err
-		})
-		if err != nil && !wait.Interrupted(err) {
-			t.Fatal(err)
-		}
-		evicted = -requested
-		for _, change := range pods.changes() {
-			if strings.HasPrefix(change, "ADDED web-") || strings.HasPrefix(change, "ADDED batch-") {
-				evicted++
-			}
-		}
-		t.Logf("nodes with the batch %d, %.0f s after it %d; %d pods evicted so far",
-			len(before), time.Since(start).Seconds(), len(after), evicted)
+	c.scaleOf(t, log, "batch", 20)
+	c.scale(t, log, 8)
+	var before, after []string
+	eventually.True(t, "fewer than 6 nodes", log, func(ctx context.Context) (bool, error) {
+		var err error
+		before, err = c.nodes(ctx)
+		return len(before) >= 6, err
+	})
+	start := time.Now()
+	c.scaleOf(t, log, "batch", 0)
+	// Nodes with few pods may remain.
+	err := wait.PollUntilContextTimeout(t.Context(), time.Second, 100*time.Second, true, func(ctx context.Context) (bool, error) {
+		var err error
+		after, err = c.nodes(ctx)
+		return len(after) <= 4, err
+	})
+	if err != nil && !wait.Interrupted(err) {
+		t.Fatal(err)
 	}
+	evicted := -(4 + 20 + 4)
+	for _, change := range pods.changes() {
+		if strings.HasPrefix(change, "ADDED web-") || strings.HasPrefix(change, "ADDED batch-") {
+			evicted++
+		}
+	}
+	t.Logf("nodes with the batch %d, %.0f s after it %d; %d pods evicted",
+		len(before), time.Since(start).Seconds(), len(after), evicted)
 	return evicted
 }
