@@ -133,11 +133,3 @@ func decide(t testing.TB, s *State, name string) *Result {
 		s.EvaluateNext(t.Context())
 	}
 }
-
-// Selected returns the number of selected clusters.
-func (r *Result) Selected() (n int) {
-	for _, group := range r.Groups {
-		n += len(group.Clusters)
-	}
-	return n
-}

@@ -63,6 +63,14 @@ type Result struct {
 	RequeueAt time.Time
 }
 
+// Selected returns the number of selected clusters.
+func (r *Result) Selected() (n int) {
+	for _, group := range r.Groups {
+		n += len(group.Clusters)
+	}
+	return n
+}
+
 // Decide decides a placement and makes the selected clusters part of the state. The
 // caller must write the decisions. The result has no ranking, see Preview. ok is false if the placement does not exist.
 func (s *State) Decide(key types.NamespacedName, now time.Time) (r *Result, ok bool) {
