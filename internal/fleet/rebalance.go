@@ -11,7 +11,7 @@ type Move struct {
 	Gain int64 `json:"gain"`
 }
 
-// MoveTo returns the change from the clusters that are selected now to those of a result of PreviewAnew, nil if there is none that
+// MoveTo returns the change from the clusters that are selected now to those of a result of PreviewFromScratch, nil if there is none that
 // gains anything.
 func (r *Result) MoveTo(selected []string) *Move {
 	if r.Decision == nil || r.KeepDecisions {

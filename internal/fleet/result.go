@@ -82,8 +82,8 @@ func (s *State) Preview(key types.NamespacedName, now time.Time) (r *Result, ok 
 	return s.decide(key, now, true, false)
 }
 
-// PreviewAnew is Preview as if the placement had no decisions yet, and its pods were not running.
-func (s *State) PreviewAnew(key types.NamespacedName, now time.Time) (r *Result, ok bool) {
+// PreviewFromScratch is Preview as if the placement had no decisions yet, and its pods were not running.
+func (s *State) PreviewFromScratch(key types.NamespacedName, now time.Time) (r *Result, ok bool) {
 	return s.decide(key, now, true, true)
 }
 

@@ -352,7 +352,7 @@ func TestRebalance(t *testing.T) {
 	if r, _ := s.Decide(keyOf("web"), later); clustersOf(r) != "a" {
 		t.Errorf("moved to %s", clustersOf(r))
 	}
-	r, _ := s.PreviewAnew(keyOf("web"), later)
+	r, _ := s.PreviewFromScratch(keyOf("web"), later)
 	if m := r.MoveTo([]string{"a"}); m == nil || strings.Join(m.From, "") != "a" || strings.Join(m.To, "") != "b" || m.Gain != 100 {
 		t.Errorf("got %+v", m)
 	}

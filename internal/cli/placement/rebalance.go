@@ -68,7 +68,7 @@ func (o *rebalanceOptions) run(cmd *cobra.Command) error {
 	}{Moves: []moveResult{}}
 	state, selected := objects.State(), objects.Selected()
 	for _, key := range state.Placements() {
-		if r, ok := state.PreviewAnew(key, now); ok {
+		if r, ok := state.PreviewFromScratch(key, now); ok {
 			if move := r.MoveTo(selected[key]); move != nil {
 				result.Moves = append(result.Moves, moveResult{key.Namespace, key.Name, *move})
 			}
