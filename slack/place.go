@@ -18,8 +18,8 @@ type demand struct {
 	Assigned func(node string)
 	// Devices are the amounts of the devices of the pool that one placeholder requests.
 	Devices deviceAmounts
-	// Group, if it is not nil, has the placeholders of one group of a workload, of which Count groups are placed: all
-	// placeholders of a group or none. The other fields are then not used.
+	// Group, if it is not nil, has the placeholders of one group of a workload. Count groups are placed: all placeholders
+	// of a group or none. The other fields are then not used.
 	Group []demand
 }
 

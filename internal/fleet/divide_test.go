@@ -117,7 +117,7 @@ func TestDivided(t *testing.T) {
 	if r = decide(t, restarted, "web"); sharesOf(r) != "a:3 b:3 c:4" {
 		t.Errorf("changed by a restart to %s", sharesOf(r))
 	}
-	// 40 replicas: the 3 that run in a and 0 more, b has 1 CPU of which other has been promised 3, and c has the rest of its 97.
+	// 40 replicas: the 3 that run in a and 0 more, b has 1 CPU and has promised 3 to other, and c has the rest of its 97.
 	s.SetWorkload(divided(t, "web", 40, "{numberOfClusters: 3}"), nil, nil)
 	if r, _ = s.Decide(keyOf("web"), later); sharesOf(r) != "a:3 b:0 c:37" {
 		t.Errorf("40 replicas: got %s", sharesOf(r))

@@ -70,8 +70,8 @@ func (s *State) setPromises(w *placementWorkload, promises map[string]Promise) {
 	w.promises = promises
 }
 
-// others returns the pods of the promises to other placements in a cluster: those of promises that have not ended and that a summary of
-// the cluster does not show, or all without a summary.
+// others returns the promised pods of other placements in a cluster that a summary of the cluster does not show, without promises that have
+// ended. Without a summary it returns all.
 func (f *fitting) others(c *Cluster, summary *capacity.Summary) (parts []capacity.Part) {
 	for i := range c.entry.promises {
 		promise := &c.entry.promises[i]

@@ -115,7 +115,7 @@ func (m *machine) pod(number int) *v1.Pod {
 	}
 }
 
-// readArrivals reads the lines of arrivals, and those of the run times of the same machines.
+// readArrivals reads the lines of arrivals, and the lines of the run times of the same machines.
 func readArrivals(folder string) (created, ended []string, err error) {
 	created, err = readLines(filepath.Join(folder, "v1.dev.txt.gz"))
 	if err != nil {

@@ -217,7 +217,7 @@ type WorkloadSpec struct {
 	// +optional
 	Ref *WorkloadRef `json:"ref,omitempty"`
 	// Replicas is the number of replicas in each selected cluster or, with divide, in all of them together. Defaults
-	// to that of the object, or else 1.
+	// to the replicas of the object, or else 1.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000000

@@ -117,7 +117,7 @@ func TestPodsOfPools(t *testing.T) {
 }
 
 // BenchmarkPolicies measures what the controller does for all policies of a large cluster, without the API server: the number of
-// policies is 200, or that of the environment variable POLICIES.
+// policies is the environment variable POLICIES, or else 200.
 func BenchmarkPolicies(b *testing.B) {
 	policies := 200
 	if n, err := strconv.Atoi(os.Getenv("POLICIES")); err == nil {

@@ -331,7 +331,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestRecorderMemory checks that 100,000 pods of which 10,000 run need at most 90 bytes each, and 900 KiB when saved.
+// TestRecorderMemory checks that 100,000 pods, 10,000 of them running, need at most 90 bytes each, and 900 KiB when saved.
 func TestRecorderMemory(t *testing.T) {
 	heap := func() uint64 {
 		runtime.GC()

@@ -153,7 +153,7 @@ func (r *run) burstWithoutSlack(ctx context.Context) error {
 }
 
 // recommend searches the cheapest policy with which the pods of such bursts have a node at once: in a day in which they arrive every
-// ten minutes of eight hours, the first of which is the next full hour.
+// ten minutes of eight hours, beginning with the next full hour.
 func (r *run) recommend(ctx context.Context) error {
 	const hour, period = 3600, 600
 	r.begin = time.Now().UTC().Add(2 * time.Minute).Truncate(time.Hour).Add(time.Hour)

@@ -64,7 +64,7 @@ type summarizer struct {
 	recent   map[resources.WorkloadKey]int32
 }
 
-// nodeSums are the sums over the placeholders on a node, over all other pods, and over those of them that belong to the node.
+// nodeSums are the sums over the placeholders on a node, over all other pods, and over the other pods that belong to the node.
 type nodeSums struct{ placeholders, pods, nodeBound resources.Sums }
 
 func newSummarizer(in *Input) *summarizer {
