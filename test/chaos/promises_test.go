@@ -53,6 +53,8 @@ type member struct {
 	most int64
 	// shownFirst are the pods that were shown at the start of the round.
 	shownFirst map[string]int64
+	// wasDeleted is true if the cluster was deleted in this round: its promises ended.
+	wasDeleted bool
 }
 
 // free returns the cores that the present ClusterCapacity has.
@@ -98,11 +100,11 @@ func newPromises() *promises {
 	return p
 }
 
-// startRound begins a round.
+// startRound begins a round. All promises must have been read.
 func (p *promises) startRound() {
 	p.madeFirst = p.made
 	for _, m := range p.members {
-		if m.most, m.shownFirst = 0, m.shown; m.report == fresh {
+		if m.most, m.shownFirst, m.wasDeleted = 0, m.shown, false; m.report == fresh {
 			m.most = m.cores
 		}
 	}
@@ -379,9 +381,8 @@ func (w *world) checkPromises() error {
 		if err := checkPromises(name, w.made[name], w.madeFirst[name], m.shownFirst, m.most); err != nil {
 			return err
 		}
-		wasDeleted := func(s state) bool { _, exists := s.clusters[name]; return !exists }
-		if slices.ContainsFunc(w.history, wasDeleted) {
-			continue // the promises ended with the cluster
+		if m.wasDeleted {
+			continue
 		}
 		if err := checkKept(name, w.made[name], w.madeFirst[name]); err != nil {
 			return err

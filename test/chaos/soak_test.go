@@ -97,7 +97,7 @@ func TestSoak(t *testing.T) {
 	for _, p := range programs {
 		p.proxy.Heal()
 	}
-	s.startRound()
+	s.startHistory()
 	s.recorder.startRound()
 	took := s.awaitSettled(t)
 	s.awaitBound(t, programs[1], "last")
@@ -166,7 +166,7 @@ func (s *suite) churn(t *testing.T, programs []*soaked, feed string, client *htt
 	tick := time.NewTicker(churnInterval)
 	defer tick.Stop()
 	for n := 1; ctx.Err() == nil; n++ {
-		s.startRound() // the history is not needed
+		s.startHistory() // the last one is not needed
 		s.recorder.startRound()
 		verb, args := g.change()
 		if err := s.apply(t.Context(), step{verb, args}); err != nil {

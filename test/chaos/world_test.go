@@ -188,11 +188,14 @@ func newWorld(t *testing.T, api client.Client) *world {
 	return w
 }
 
-// startRound begins a new history.
+// startRound begins a round.
 func (w *world) startRound() {
-	w.history, w.tampered = []state{w.clone()}, map[string]int{}
+	w.startHistory()
 	w.promises.startRound()
 }
+
+// startHistory begins a new history, not a new round of the promises: w.made may be older than the controllers' last promises.
+func (w *world) startHistory() { w.history, w.tampered = []state{w.clone()}, map[string]int{} }
 
 // selectionBounds returns the smallest number of clusters that a placement may have in this round, and
 // the number of changes that its decision may have: each change of the world can cause two. A placement
@@ -303,6 +306,9 @@ func (w *world) deleteCluster(ctx context.Context, name string) error {
 		return nil
 	}
 	delete(w.clusters, name)
+	if m := w.members[name]; m != nil {
+		m.wasDeleted = true
+	}
 	return w.delete(ctx, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
