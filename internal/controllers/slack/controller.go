@@ -5,8 +5,6 @@ package slack
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -78,6 +76,9 @@ type Controller struct {
 	gangs []cache.Store
 	// saved is the saved recorders of policies that have no tracker yet, nil until they are read.
 	saved map[string][]byte
+	// ungated has the pods that scheduling gates have held, with the second since 1970 at which the last gate was removed, 0 while
+	// there is one.
+	ungated map[podID]uint32
 	// isSearching reports whether a search for a recommendation runs.
 	isSearching bool
 	// withoutStrategy is the time at which the API server last refused the field provisioningStrategy of buffers.
@@ -87,8 +88,6 @@ type Controller struct {
 // policyTracker is the tracker of one policy.
 type policyTracker struct {
 	*slack.Tracker
-	// generation is the generation of the policy that the tracker has.
-	generation int64
 	// slow has the namespaces whose objects took long to write, with the time of the last attempt.
 	slow     map[string]time.Time
 	recorder *recorder
@@ -109,6 +108,7 @@ func New(c client.Client, recorder events.EventRecorder, registry prometheus.Reg
 		RecommendAfter: DefaultRecommendAfter,
 		trackers:       map[string]*policyTracker{},
 		clusters:       map[string]*slack.Cluster{},
+		ungated:        map[podID]uint32{},
 		metrics:        newMetrics(registry),
 	}
 }
@@ -210,70 +210,84 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 // not help.
 type invalidPolicyError struct{ error }
 
-// trackerOf returns the tracker of a policy. A new tracker resumes from the existing objects of the
-// policy and from its saved recorder, and has all nodes and pods of the cache.
+// trackerOf returns the tracker of a policy. A new tracker, which a policy with a changed pool also has, resumes from the existing
+// objects of the policy and from its saved recorder, and has all nodes and pods of the cache.
 func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSlack) (*policyTracker, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t := c.trackers[policy.Name]; t != nil && slices.Equal(t.Policy().Spec.Pool.Devices, policy.Spec.Pool.Devices) {
-		if t.generation == policy.Generation {
-			return t, nil
-		}
-		pool := t.Policy().Spec.Pool
-		if err := t.SetPolicy(policy); err != nil {
-			return nil, invalidPolicyError{err}
-		}
-		t.generation = policy.Generation
-		if equality.Semantic.DeepEqual(pool, policy.Spec.Pool) {
-			return t, nil
-		}
-		t.recorder = newRecorder(c.now()) // the pods of another pool
-		return t, c.load(ctx, t)
-	}
-	cluster, err := c.clusterOf(ctx, policy.Spec.Pool.Devices)
-	if err != nil {
-		return nil, err
-	}
-	tracker, err := cluster.NewTracker(policy)
-	if err != nil {
-		return nil, invalidPolicyError{err}
+	if t, err := c.existingTracker(policy); t != nil || err != nil {
+		return t, err
 	}
 	groups, err := c.existingGroups(ctx, policy.Name)
 	if err != nil {
 		return nil, err
 	}
+	if err := c.readSaved(ctx); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	devices := devicesOf(policy)
+	cluster := c.clusters[devices]
+	isNew := cluster == nil
+	if isNew {
+		cluster = slack.NewCluster(policy.Spec.Pool.Devices...)
+	}
+	tracker, err := cluster.NewTracker(policy)
+	if err != nil {
+		return nil, invalidPolicyError{err}
+	}
+	if isNew {
+		if err := c.addPods(ctx, cluster); err != nil {
+			return nil, err
+		}
+	}
 	if len(groups) > 0 {
 		tracker.Resume(groups)
 	}
-	t := &policyTracker{Tracker: tracker, generation: policy.Generation, slow: map[string]time.Time{}}
-	if t.recorder, err = c.restored(ctx, policy); err != nil {
-		return nil, err
-	}
+	t := &policyTracker{Tracker: tracker, slow: map[string]time.Time{}, recorder: c.restored(ctx, policy)}
 	if err := c.load(ctx, t); err != nil {
 		t.Close()
 		return nil, err
 	}
-	c.close(policy.Name)
-	c.trackers[policy.Name] = t
+	if c.close(policy.Name) {
+		t.search.goal = &v1alpha1.Recommend{} // the recommendation in the status is for another pool
+	}
+	c.trackers[policy.Name], c.clusters[devices] = t, cluster
 	return t, nil
 }
 
-// clusterOf returns the cluster of pools with devices. c.mu must be locked.
-func (c *Controller) clusterOf(ctx context.Context, devices []string) (*slack.Cluster, error) {
-	key := strings.Join(devices, ",")
-	if cluster := c.clusters[key]; cluster != nil {
-		return cluster, nil
+// existingTracker returns the tracker of a policy, with the present spec, nil if there is none for its pool.
+func (c *Controller) existingTracker(policy *v1alpha1.ResourceSlack) (*policyTracker, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.trackers[policy.Name]
+	if t == nil || !equality.Semantic.DeepEqual(t.Policy().Spec.Pool, policy.Spec.Pool) {
+		return nil, nil
 	}
+	// A policy that was deleted and created again has another UID.
+	if known := t.Policy(); known.Generation == policy.Generation && known.UID == policy.UID {
+		return t, nil
+	}
+	if err := t.SetPolicy(policy); err != nil {
+		return nil, invalidPolicyError{err}
+	}
+	return t, nil
+}
+
+// devicesOf returns the devices of the pool of a policy: a key of Controller.clusters.
+func devicesOf(policy *v1alpha1.ResourceSlack) string {
+	return strings.Join(policy.Spec.Pool.Devices, ",")
+}
+
+// addPods adds the pods of the cache to a cluster.
+func (c *Controller) addPods(ctx context.Context, cluster *slack.Cluster) error {
 	var pods v1.PodList
 	if err := c.client.List(ctx, &pods, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, err
+		return err
 	}
-	cluster := slack.NewCluster(devices...)
 	for i := range pods.Items {
 		cluster.SetPod(&pods.Items[i])
 	}
-	c.clusters[key] = cluster
-	return cluster, nil
+	return nil
 }
 
 // observation is the state of a policy and its pool at one time.
@@ -381,27 +395,31 @@ func (c *Controller) plan(t *policyTracker, nodes []v1.Node, workloads []slack.W
 	o.capacity, o.free = t.Capacity(), t.Free()
 }
 
-// deleteTracker deletes the tracker of a deleted policy.
+// deleteTracker deletes the tracker and the saved recorder of a deleted policy.
 func (c *Controller) deleteTracker(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.close(name)
-	maps.DeleteFunc(c.clusters, func(devices string, _ *slack.Cluster) bool {
-		for _, t := range c.trackers {
-			if strings.Join(t.Policy().Spec.Pool.Devices, ",") == devices {
-				return false
-			}
-		}
-		return true
-	})
+	delete(c.saved, name+savedSuffix)
 }
 
-// close deletes the tracker of a policy if there is one. c.mu must be locked.
-func (c *Controller) close(name string) {
-	if t := c.trackers[name]; t != nil {
-		t.Close()
-		delete(c.trackers, name)
+// close deletes the tracker of a policy if there is one, and its cluster if no other tracker uses it. It reports whether there was a
+// tracker. c.mu must be locked.
+func (c *Controller) close(name string) bool {
+	t := c.trackers[name]
+	if t == nil {
+		return false
 	}
+	t.Close()
+	delete(c.trackers, name)
+	devices := devicesOf(t.Policy())
+	for _, other := range c.trackers {
+		if devicesOf(other.Policy()) == devices {
+			return true
+		}
+	}
+	delete(c.clusters, devices)
+	return true
 }
 
 // eachTracker calls f with each tracker and returns the names of the policies.

@@ -45,8 +45,8 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		price:    counter("placeholder_price_total", "Price of the placeholder seconds, while a node of the pool has a price.", "policy"),
 		waits: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "plimsoll", Subsystem: "slack", Name: "pod_wait_seconds",
-			Help: "[ALPHA] Time from the creation of a pod to its node in the pool. Pods with more than 10 seconds waited " +
-				"in spite of slack.",
+			Help: "[ALPHA] Time from the creation of a pod, or the removal of its last scheduling gate, to its node in the pool. " +
+				"Pods with more than 10 seconds waited in spite of slack.",
 			Buckets: []float64{1, 2, 5, atOnce.Seconds(), 30, 60, 120, 300, 600, 1800},
 		}, []string{"policy"}),
 		plans: prometheus.NewHistogram(prometheus.HistogramOpts{

@@ -3,9 +3,12 @@ package slack
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -113,6 +117,71 @@ func TestPodsOfPools(t *testing.T) {
 	c.podHandler().Delete(t.Context(), event.DeleteEvent{Object: &created}, q)
 	if a, b := base("a"), base("b"); a != "2" || b != "0" || fmt.Sprint(q.names) != "[b]" {
 		t.Errorf("base of a %s and of b %s after %v, want 2 and 0 after [b]", a, b, q.names)
+	}
+}
+
+// TestClustersOfDevices checks that the pods of the cluster are counted once for each list of devices that a policy uses, and no longer
+// when the last policy with the list has another list or is deleted, and never for an invalid policy.
+func TestClustersOfDevices(t *testing.T) {
+	withDevices := func(devices ...string) func(*v1alpha1.ResourceSlackSpec) {
+		return func(s *v1alpha1.ResourceSlackSpec) { s.Pool.Devices = devices }
+	}
+	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("a", "web"), newPolicy("b", "web", withDevices("example.com/x")),
+		newPolicy("c", "web", withDevices("example.com/x")))...)
+	policies := map[string]*v1alpha1.ResourceSlack{}
+	for _, name := range []string{"a", "b", "c"} {
+		policies[name] = reconcileOnce(t, c, name)
+	}
+	for _, step := range []struct{ policy, device, rate, want string }{
+		{"b", "example.com/y", "50%", " example.com/x example.com/y"},
+		{"c", "example.com/z", "much", " example.com/x example.com/y"}, // invalid: the tracker remains
+		{"c", "example.com/y", "50%", " example.com/y"},
+		{"b", "", "", " example.com/y"},
+		{"c", "", "", ""},
+	} {
+		policy := policies[step.policy]
+		if step.device == "" {
+			if err := c.client.Delete(t.Context(), policy); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(policy)}); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			policy.Spec.MinRate, policy.Spec.Pool.Devices = step.rate, []string{step.device}
+			update(t, c, policy)
+			policies[step.policy] = reconcileOnce(t, c, step.policy)
+		}
+		if got := strings.Join(slices.Sorted(maps.Keys(c.clusters)), " "); got != step.want {
+			t.Errorf("after %+v: clusters of %q", step, got)
+		}
+	}
+}
+
+// TestPolicyIsCreatedAgain checks that a policy that was deleted and created again between two reconciliations has its new spec: its
+// generation is 1 again, and only its UID differs. Its placeholders have the new policy as their owner: the garbage collector deletes
+// objects of the old one.
+func TestPolicyIsCreatedAgain(t *testing.T) {
+	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
+	if err := c.client.Delete(t.Context(), reconcileOnce(t, c, "web")); err != nil {
+		t.Fatal(err)
+	}
+	again := newPolicy("web", "web", func(s *v1alpha1.ResourceSlackSpec) { s.MinRate = "100%" })
+	again.UID = "again"
+	if err := c.client.Create(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	if got := reconcileOnce(t, c, "web").Status; got.Placeholders != 4 {
+		t.Errorf("%d placeholders, want 4 for 100%%", got.Placeholders)
+	}
+	objects, err := c.existing(t.Context(), "web")
+	if err != nil || len(objects) != 4 {
+		t.Fatalf("%d objects, error %v", len(objects), err)
+	}
+	for i := range objects {
+		if owner := metav1.GetControllerOf(&objects[i]); owner == nil || owner.UID != "again" {
+			t.Errorf("%s %s has the owner %v", objects[i].GetKind(), objects[i].GetName(), owner)
+		}
 	}
 }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -41,12 +45,7 @@ func deliver(t *testing.T, c *Controller, pod *v1.Pod) {
 	if err := c.client.Create(t.Context(), pod.DeepCopy()); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}
-	e, ok := podEventOf(pod, false, c.now())
-	c.eachTracker(func(p *policyTracker) {
-		if p.SetPod(pod); ok {
-			c.record(p, e)
-		}
-	})
+	c.podHandler().Update(t.Context(), event.UpdateEvent{ObjectOld: pod, ObjectNew: pod}, &countingQueue{})
 }
 
 // recommended returns a policy that requests a recommendation.
@@ -97,7 +96,7 @@ func TestOutcome(t *testing.T) {
 	if got.AtOnce != 1 || got.Waited != 1 || got.P99WaitSeconds != 90 || !got.To.Equal(new(after(2100))) || writes != 1 {
 		t.Errorf("after five minutes: %+v, %d writes", got, writes)
 	}
-	const want = `# HELP plimsoll_slack_pod_wait_seconds [ALPHA] Time from the creation of a pod to its node in the pool. Pods with more than 10 seconds waited in spite of slack.
+	const want = `# HELP plimsoll_slack_pod_wait_seconds [ALPHA] Time from the creation of a pod, or the removal of its last scheduling gate, to its node in the pool. Pods with more than 10 seconds waited in spite of slack.
 # TYPE plimsoll_slack_pod_wait_seconds histogram
 plimsoll_slack_pod_wait_seconds_bucket{policy="web",le="1"} 0
 plimsoll_slack_pod_wait_seconds_bucket{policy="web",le="2"} 0
@@ -216,6 +215,11 @@ func TestRecommendation(t *testing.T) {
 	if r.MinRate != "0%" || r.Minimum != nil || !strings.Contains(conditionOf(policy).Message, "no slack is needed") {
 		t.Errorf("for p50=10m: %+v, %+v", r, conditionOf(policy))
 	}
+	policy.Spec.Pool.NodeSelector["pool"] = "other"
+	update(t, c, policy)
+	if policy = reconcileOnce(t, c, "web"); policy.Status.Recommendation != nil || conditionOf(policy).Reason != "HistoryTooShort" {
+		t.Errorf("for another pool: %+v, %+v", policy.Status.Recommendation, conditionOf(policy))
+	}
 	policy.Spec.Recommend = nil
 	update(t, c, policy)
 	if policy = reconcileOnce(t, c, "web"); policy.Status.Recommendation != nil || conditionOf(policy).Type != "" {
@@ -315,6 +319,83 @@ func TestRecordsSurviveRestart(t *testing.T) {
 	object, err := second.configMap.Get(t.Context())
 	if err != nil || len(object.BinaryData) != 0 {
 		t.Errorf("data of a deleted policy: %v, %v", object, err)
+	}
+}
+
+// TestSharesOfConfigMap checks that a policy whose records do not fit its share, and saved data above the share of a policy that is
+// invalid, do not keep the records of another policy from being saved. Policy web has one share in 2,000: 460 bytes.
+func TestSharesOfConfigMap(t *testing.T) {
+	objects := append(webPool(), newPolicy("web", "web"), newPolicy("other", "other"))
+	for i := range 1998 {
+		objects = append(objects, newPolicy(fmt.Sprint("invalid-", i), "web", func(s *v1alpha1.ResourceSlackSpec) { s.MinRate = "much" }))
+	}
+	c := controllerOf(t, interceptor.Funcs{}, objects...)
+	clients := kubefake.NewClientset(&v1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: HistoryConfigMap},
+		BinaryData: map[string][]byte{"invalid-0.json.gz": make([]byte, 461), "invalid-1.json.gz": make([]byte, 460)},
+	})
+	configMapOf(c, clients)
+	at(c, 0)
+	reconcileOnce(t, c, "web")
+	reconcileOnce(t, c, "other")
+	deliver(t, c, scheduledPod("new", "a", 10, 11))
+	for hour := range int64(25) { // digits that cannot be compressed
+		held := heldHour{Hour: hour, Placeholders: math.Sqrt(float64(hour + 2)), Priced: math.Sqrt(float64(hour + 99)), Price: math.Pi}
+		c.trackers["other"].recorder.Hours = append(c.trackers["other"].recorder.Hours, held)
+	}
+	if err := c.save(t.Context()); err == nil || !strings.Contains(err.Error(), "policy other: records without pods need ") {
+		t.Errorf("error %v", err)
+	}
+	object, err := c.configMap.Get(t.Context())
+	if err != nil || len(object.BinaryData) != 2 || len(object.BinaryData["invalid-1.json.gz"]) != 460 {
+		t.Fatalf("data of %v, %v", slices.Collect(maps.Keys(object.BinaryData)), err)
+	}
+	if r, err := decode(object.BinaryData["web.json.gz"], newPolicy("web", "web").Spec.Pool); err != nil || len(r.records) != 1 {
+		t.Errorf("records %+v, error %v", r, err)
+	}
+}
+
+// TestSchedulingGates checks that a wait begins when the last scheduling gate of a pod is removed, also if the node of the pod is known
+// later and after a restart. The pod is created at 10 s, its gates are removed at 300 s, and it gets a node at 305 s.
+func TestSchedulingGates(t *testing.T) {
+	clients := kubefake.NewClientset(&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: HistoryConfigMap}})
+	c := controllerOf(t, interceptor.Funcs{}, newNode("a", "web"), newPolicy("web", "web"))
+	configMapOf(c, clients)
+	at(c, 0)
+	reconcileOnce(t, c, "web")
+	pod := scheduledPod("gated", "a", 10, 305)
+	waiting := scheduledPod("gated", "", 10, 0)
+	waiting.Status.Conditions = nil
+	gated := waiting.DeepCopy()
+	gated.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "quota"}}
+	for _, step := range []struct {
+		at  int
+		pod *v1.Pod
+	}{{10, gated}, {200, gated}, {300, waiting}, {301, waiting}, {305, pod}, {306, pod}} {
+		at(c, step.at)
+		if step.pod == pod {
+			_ = c.client.Delete(t.Context(), waiting)
+		}
+		deliver(t, c, step.pod)
+	}
+	at(c, 400)
+	if o := c.trackers["web"].recorder.outcome(c.now()); o == nil || o.AtOnce != 1 || o.LongestWaitSeconds != 5 {
+		t.Errorf("outcome %+v, want one pod that waited 5 s", o)
+	}
+	if err := c.save(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	second := New(c.client, events.NewFakeRecorder(100), prometheus.NewRegistry(), testNamespace, podNamespace)
+	configMapOf(second, clients)
+	at(second, 500)
+	reconcileOnce(t, second, "web")
+	r := second.trackers["web"].recorder
+	if h := r.history(after(500).Time); len(h.Pods) != 1 || h.Pods[0].Arrival != 300 || h.Pods[0].Duration != math.MaxInt64 {
+		t.Errorf("history after a restart: %+v", h)
+	}
+	c.podHandler().Delete(t.Context(), event.DeleteEvent{Object: pod}, &countingQueue{})
+	if len(c.ungated) != 0 {
+		t.Errorf("%d pods are kept after their deletion", len(c.ungated))
 	}
 }
 

@@ -26,28 +26,23 @@ const (
 // podID identifies a pod by a hash of its UID and name, and the second of its creation. Pods with equal IDs count as one.
 type podID struct{ hash, created uint32 }
 
-// podRecord is a pod that got a node of the pool, in 24 bytes. Times are seconds since 1970.
+// podRecord is a pod that got a node of the pool, in 28 bytes. Times are seconds since 1970.
 type podRecord struct {
 	podID
 
+	// gated is the number of seconds after the creation for which scheduling gates held the pod, as far as the controller has seen it.
+	gated uint32
 	// scheduled is the time at which the pod got its node, and end the time at which it ended, 0 while it runs.
 	scheduled, end uint32
 	// milliCPU and mebibytes are the requests.
 	milliCPU, mebibytes uint32
 }
 
-// arrival returns the creation of the pod. The clock of a scheduler may be behind the clock of the API server.
-func (p *podRecord) arrival() uint32 { return min(p.created, p.scheduled) }
+// arrival returns the time since which the pod could be scheduled. The clock of a scheduler may be behind the clock of the API server.
+func (p *podRecord) arrival() uint32 { return min(p.created+p.gated, p.scheduled) }
 
-// wait returns the seconds from the creation to the node.
+// wait returns the seconds from the arrival to the node.
 func (p *podRecord) wait() int64 { return int64(p.scheduled - p.arrival()) }
-
-// podEvent is a pod in the terms of a recorder.
-type podEvent struct {
-	podRecord
-
-	node string
-}
 
 // secondsOf returns a time in seconds since 1970.
 func secondsOf(t time.Time) uint32 { return clamp(t.Unix()) }
@@ -55,28 +50,31 @@ func secondsOf(t time.Time) uint32 { return clamp(t.Unix()) }
 // clamp returns the nearest number that a record can hold.
 func clamp(n int64) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
 
-// podEventOf returns the event of a pod that exists, or was deleted now. It returns false for pods that are not recorded:
+// idOf returns the ID of a pod.
+func idOf(pod *v1.Pod) podID {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(string(pod.UID) + resources.Name(pod)))
+	return podID{max(hash.Sum32(), 1), secondsOf(pod.CreationTimestamp.Time)}
+}
+
+// recordOf returns the record of a pod that exists, or was deleted now. It returns false for pods that are not recorded:
 // placeholders, pods of DaemonSets, static pods, and pods that no scheduler has given a node (condition PodScheduled).
-func podEventOf(pod *v1.Pod, isDeleted bool, now time.Time) (e podEvent, ok bool) {
+func recordOf(pod *v1.Pod, isDeleted bool, now time.Time) (p podRecord, ok bool) {
 	i := slices.IndexFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
 		return c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue && !c.LastTransitionTime.IsZero()
 	})
 	if i < 0 || pod.Spec.NodeName == "" || pod.Labels[slack.PlaceholderLabel] != "" || resources.IsNodeBound(pod) {
-		return e, false
+		return p, false
 	}
-	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(string(pod.UID) + resources.Name(pod)))
 	requests := resources.CPUAndMemory(resources.Requests(pod))
-	e.node = pod.Spec.NodeName
-	e.podRecord = podRecord{
-		podID: podID{max(hash.Sum32(), 1), secondsOf(pod.CreationTimestamp.Time)}, scheduled: max(secondsOf(
-			pod.Status.Conditions[i].LastTransitionTime.Time), 1),
+	p = podRecord{
+		podID: idOf(pod), scheduled: max(secondsOf(pod.Status.Conditions[i].LastTransitionTime.Time), 1),
 		milliCPU: clamp(requests[resources.CPU]), mebibytes: clamp(resources.DivUp(requests[resources.Memory], 1<<20)),
 	}
 	if isDeleted || resources.IsFinished(pod) {
-		e.end = max(e.scheduled, endOf(pod, isDeleted, now))
+		p.end = max(p.scheduled, endOf(pod, isDeleted, now))
 	}
-	return e, true
+	return p, true
 }
 
 // endOf returns the end of the last container of a pod that has ended. A finished pod without containers that ended never ran.
@@ -112,23 +110,28 @@ func newRecorder(now time.Time) *recorder {
 	return &recorder{from: secondsOf(now), index: map[podID]int32{}}
 }
 
-// observe records an event, in any order of events. Events of pods on nodes that the tracker does not have are ignored, and so are pods
-// beyond maxRecords that run at the same time. It reports whether the event is the first one of a pod that got its node
-// since the recording began.
-func (r *recorder) observe(e podEvent, pool *slack.Tracker) (counted bool) {
-	if i, known := r.index[e.podID]; known {
-		if p := &r.records[i]; p.end == 0 && e.end != 0 {
-			p.end, r.changed = max(e.end, p.scheduled), true
+// clone returns a copy for encode.
+func (r *recorder) clone() *recorder {
+	return &recorder{from: r.from, records: slices.Clone(r.records), held: held{Hours: slices.Clone(r.Hours)}}
+}
+
+// observe records a pod that is on a node of the pool, in any order of its events. Events of other pods are ignored unless the pod
+// is known, and so are pods beyond maxRecords that run at the same time. It reports whether the event is the first one of a pod that got
+// its node since the recording began, or since the previous process has saved it.
+func (r *recorder) observe(pod podRecord, isInPool bool) (counted bool) {
+	if i, known := r.index[pod.podID]; known {
+		if p := &r.records[i]; p.end == 0 && pod.end != 0 {
+			p.end, r.changed = max(pod.end, p.scheduled), true
 		}
 		return false
 	}
-	isInPool := pool.HasNode(e.node)
-	if !isInPool || e.end != 0 && e.end <= max(r.from, r.ended) || len(r.records) >= maxRecords && !r.dropOldest() {
+	begin := max(r.from, r.ended)
+	if !isInPool || pod.end != 0 && pod.end <= begin || len(r.records) >= maxRecords && !r.dropOldest(maxRecords/10) {
 		return false
 	}
-	r.index[e.podID], r.changed = int32(len(r.records)), true
-	r.records = append(r.records, e.podRecord)
-	return e.scheduled >= r.from
+	r.index[pod.podID], r.changed = int32(len(r.records)), true
+	r.records = append(r.records, pod)
+	return pod.scheduled >= begin
 }
 
 // endMissing ends the pods that are not among the existing ones at a time: they ended while no controller ran.
@@ -148,9 +151,9 @@ func (r *recorder) trim(now uint32) {
 	}
 }
 
-// dropOldest removes a tenth of the pods, which ended first. The recording then begins at the end of the last of these. It returns
+// dropOldest removes a number of pods, which ended first. The recording then begins at the end of the last of these. It returns
 // false if no pod has ended.
-func (r *recorder) dropOldest() bool {
+func (r *recorder) dropOldest(n int) bool {
 	var ends []uint32
 	for i := range r.records {
 		if end := r.records[i].end; end != 0 {
@@ -161,7 +164,7 @@ func (r *recorder) dropOldest() bool {
 		return false
 	}
 	slices.Sort(ends)
-	r.from = max(r.from, ends[min(len(r.records)/10, len(ends)-1)])
+	r.from = max(r.from, ends[min(max(n, 1), len(ends))-1])
 	r.removeEnded()
 	return true
 }
@@ -226,18 +229,41 @@ func (c *Controller) load(ctx context.Context, t *policyTracker) error {
 		} else if err != nil {
 			return err
 		}
-		if e, ok := podEventOf(&pod, false, now); ok {
-			existing[e.podID] = true
-			c.record(t, e)
+		if p, ok := c.recordOf(&pod, false); ok {
+			existing[p.podID] = true
+			c.record(t, &pod, p)
 		}
 	}
 	t.recorder.endMissing(existing, t.recorder.ended)
 	return nil
 }
 
-// record passes an event to the recorder of a policy. c.mu must be locked.
-func (c *Controller) record(t *policyTracker, e podEvent) {
-	if t.recorder.observe(e, t.Tracker) {
-		c.metrics.waits.WithLabelValues(t.Policy().Name).Observe(float64(e.wait()))
+// record passes the record of a pod to the recorder of a policy. c.mu must be locked.
+func (c *Controller) record(t *policyTracker, pod *v1.Pod, p podRecord) {
+	if t.recorder.observe(p, t.HasNode(pod.Spec.NodeName)) {
+		c.metrics.waits.WithLabelValues(t.Policy().Name).Observe(float64(p.wait()))
 	}
+}
+
+// observeGates records until when scheduling gates hold a pod. c.mu must be locked.
+func (c *Controller) observeGates(pod *v1.Pod) {
+	isGated := len(pod.Spec.SchedulingGates) > 0
+	if !isGated && len(c.ungated) == 0 {
+		return
+	}
+	id := idOf(pod)
+	if until, isKnown := c.ungated[id]; isGated {
+		c.ungated[id] = 0
+	} else if isKnown && until == 0 {
+		c.ungated[id] = secondsOf(c.now())
+	}
+}
+
+// recordOf is the function recordOf now, with the seconds of scheduling gates. c.mu must be locked.
+func (c *Controller) recordOf(pod *v1.Pod, isDeleted bool) (p podRecord, ok bool) {
+	p, ok = recordOf(pod, isDeleted, c.now())
+	if until := c.ungated[p.podID]; until > p.created {
+		p.gated = until - p.created
+	}
+	return p, ok
 }

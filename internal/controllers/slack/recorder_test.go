@@ -47,18 +47,6 @@ func ended(pod *v1.Pod, seconds int) *v1.Pod {
 	return pod
 }
 
-// trackerOfNodes returns a tracker of pool web with nodes web of the pool and other.
-func trackerOfNodes(t testing.TB) *slack.Tracker {
-	t.Helper()
-	tracker, err := slack.NewTracker(newPolicy("web", "web"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tracker.SetNode(newNode("web", "web"), recorded)
-	tracker.SetNode(newNode("other", "other"), recorded)
-	return tracker
-}
-
 // TestRecorder checks the history and the outcome of pods of each kind.
 func TestRecorder(t *testing.T) {
 	placeholder, daemon := scheduledPod("placeholder", "web", 5, 6), scheduledPod("daemon", "web", 5, 6)
@@ -66,7 +54,7 @@ func TestRecorder(t *testing.T) {
 	daemon.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", APIVersion: "apps/v1", Controller: new(true)}}
 	manifest := scheduledPod("manifest", "web", 5, 6)
 	manifest.Status.Conditions = nil
-	tracker, r := trackerOfNodes(t), newRecorder(recorded)
+	r := newRecorder(recorded)
 	var counted []string
 	for _, pod := range []*v1.Pod{
 		scheduledPod("old", "web", -100, -90), scheduledPod("waiting", "web", -100, 20), // got its node 120 s after its creation
@@ -74,8 +62,8 @@ func TestRecorder(t *testing.T) {
 		ended(scheduledPod("before", "web", -50, -40), -10), scheduledPod("elsewhere", "other", 5, 6), newPod("pending", ""),
 		placeholder, daemon, manifest,
 	} {
-		if e, ok := podEventOf(pod, false, after(100).Time); ok && r.observe(e, tracker) {
-			counted = append(counted, fmt.Sprint(pod.Name, " ", e.wait()))
+		if p, ok := recordOf(pod, false, after(100).Time); ok && r.observe(p, pod.Spec.NodeName == "web") {
+			counted = append(counted, fmt.Sprint(pod.Name, " ", p.wait()))
 		}
 	}
 	if diff := cmp.Diff([]string{"waiting 120", "at-once 10", "waited 11", "job 1"}, counted); diff != "" {
@@ -113,7 +101,7 @@ func TestRecorder(t *testing.T) {
 // late: then by an event after it.
 func TestPodsCountOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		tracker, r := trackerOfNodes(t), newRecorder(recorded)
+		r := newRecorder(recorded)
 		want, got := map[string]int{}, map[string]int{}
 		isKnown := map[string]bool{"web": true}
 		for step := range rapid.IntRange(1, 60).Draw(rt, "steps") {
@@ -128,17 +116,16 @@ func TestPodsCountOnce(t *testing.T) {
 				pod = ended(pod, 60)
 			case "node":
 				isKnown["late"] = true
-				tracker.SetNode(newNode("late", "web"), recorded)
 				continue
 			}
-			e, ok := podEventOf(pod, kind == "deleted", after(100+step).Time)
+			p, ok := recordOf(pod, kind == "deleted", after(100+step).Time)
 			if ok != (kind != "pending") {
 				rt.Fatalf("%s is recorded: %t", kind, ok)
 			}
 			if ok && isKnown[node] {
 				want[name] = 1
 			}
-			if ok && r.observe(e, tracker) {
+			if ok && r.observe(p, isKnown[node]) {
 				got[name]++
 			}
 		}
@@ -180,10 +167,10 @@ func TestHold(t *testing.T) {
 
 // TestNextOutcome checks that an outcome changes at most once in five minutes, and not if only the period changed.
 func TestNextOutcome(t *testing.T) {
-	tracker, r := trackerOfNodes(t), newRecorder(recorded)
+	r := newRecorder(recorded)
 	add := func(name string, at int) {
-		e, _ := podEventOf(scheduledPod(name, "web", at, at), false, after(at).Time)
-		r.observe(e, tracker)
+		p, _ := recordOf(scheduledPod(name, "web", at, at), false, after(at).Time)
+		r.observe(p, true)
 	}
 	if got := r.nextOutcome(nil, after(1).Time); got != nil {
 		t.Errorf("without pods: %+v", got)
@@ -205,26 +192,21 @@ func TestNextOutcome(t *testing.T) {
 	}
 }
 
-// fill records pods of the pool: a number that ended, one in each second, and a number that run.
+// fill records pods of the pool: a number that ended, one every four seconds, and a number that run. Gates held every second pod.
 func fill(t testing.TB, ended, running int) *recorder {
 	t.Helper()
-	tracker, r := trackerOfNodes(t), newRecorder(recorded)
+	r := newRecorder(recorded)
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range ended + running {
 		at := secondsOf(recorded) + uint32(i)*4
-		e := podEvent{node: "web", podRecord: podRecord{
-			podID: podID{
-				random.Uint32() | 1,
-				at,
-			},
-			scheduled: at + uint32(random.IntN(3)),
-			milliCPU:  uint32(random.IntN(40)) * 100,
-			mebibytes: 512,
-		}}
-		if i < ended {
-			e.end = e.scheduled + 1 + uint32(random.IntN(7200))
+		p := podRecord{
+			podID: podID{random.Uint32() | 1, at}, gated: uint32(i % 2), scheduled: at + uint32(i%2) + uint32(random.IntN(3)),
+			milliCPU: uint32(random.IntN(40)) * 100, mebibytes: 512,
 		}
-		if !r.observe(e, tracker) {
+		if i < ended {
+			p.end = p.scheduled + 1 + uint32(random.IntN(7200))
+		}
+		if !r.observe(p, true) {
 			t.Fatalf("pod %d does not count", i)
 		}
 	}
@@ -245,8 +227,8 @@ func TestRecorderIsBounded(t *testing.T) {
 		t.Errorf("%d records, %d of them run, from %d", len(r.records), running, r.from)
 	}
 	r = fill(t, 0, maxRecords)
-	e, _ := podEventOf(scheduledPod("more", "web", 1, 2), false, recorded)
-	if r.observe(e, trackerOfNodes(t)) || len(r.records) != maxRecords || r.from != secondsOf(recorded) {
+	p, _ := recordOf(scheduledPod("more", "web", 1, 2), false, recorded)
+	if r.observe(p, true) || len(r.records) != maxRecords || r.from != secondsOf(recorded) {
 		t.Errorf("%d records from %d", len(r.records), r.from)
 	}
 }
@@ -259,7 +241,7 @@ func TestSavedRecorder(t *testing.T) {
 	r.hold(recorded, 3, 0.5)
 	r.hold(after(600).Time, 3, 0.5)
 	now := after(3000).Time
-	data, err := r.encode(pool, now, kube.MaxSaved)
+	data, err := r.clone().encode(pool, now, kube.MaxSaved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,23 +259,32 @@ func TestSavedRecorder(t *testing.T) {
 		t.Errorf("the recorder of another pool: %v, %v", other, err)
 	}
 	limit := len(data) / 2
-	if data, err = r.encode(pool, now, limit); err != nil || len(data) > limit || len(r.records) != 600 {
+	if data, err = r.clone().encode(pool, now, limit); err != nil || len(data) > limit || len(data) < limit/2 || len(r.records) != 600 {
 		t.Fatalf("%d bytes of %d, %d pods remain in memory: %v", len(data), limit, len(r.records), err)
 	}
 	if got, err = decode(data, pool); err != nil || got.from <= secondsOf(recorded) || len(got.index) != 100 || len(got.records) < 200 {
 		t.Errorf("the shorter history: %v, from %d, %d pods, %d run", err, got.from, len(got.records), len(got.index))
 	}
-	const small = "100 pods that run need "
-	if _, err := r.encode(pool, now, 10); err == nil || !strings.Contains(err.Error(), small) {
+	// The 100 pods that run need more than 500 bytes: a new tracker finds them. They do not count again.
+	if data, err = r.clone().encode(pool, now, 500); err != nil || len(data) > 500 {
+		t.Fatalf("a limit of 500 bytes: %d bytes, %v", len(data), err)
+	}
+	got, err = decode(data, pool)
+	if err != nil || len(got.records) != 0 || got.from <= secondsOf(recorded) || got.observe(r.records[599], true) {
+		t.Errorf("without the pods that run: %v, from %d, %d pods", err, got.from, len(got.records))
+	}
+	const small = "records without pods need "
+	if _, err := r.clone().encode(pool, now, 10); err == nil || !strings.Contains(err.Error(), small) {
 		t.Errorf("a limit of 10 bytes: %v, want %s", err, small)
 	}
 	for want, s := range map[string]savedPool{
-		"version: invalid value 2: must be 1":                         {Version: 2},
-		"pods[0]: invalid values [1 2 0 0 0 0]":                       {Version: 1, Pods: [][6]uint32{{1, 2}}},
-		"pods[1]: invalid values [4294967295 0 0 0 0 0]":              {Version: 1, Pods: [][6]uint32{{1}, {math.MaxUint32}}},
-		"has 0 pods and 26 hours, maximum is 100000 and 25":           {Version: 1, Hours: make([]heldHour, 26)},
-		"has 100001 pods and 0 hours, maximum is 100000 and 25":       {Version: 1, Pods: make([][6]uint32, maxRecords+1)},
-		"pods[0]: invalid values [4294967295 0 4294967295 0 0 0]: sc": {Version: 1, Pods: [][6]uint32{{math.MaxUint32, 0, math.MaxUint32}}},
+		"version: invalid value 2: must be 1":                       {Version: 2},
+		"pods[0]: invalid values [1 2 0 0 0 0 0]":                   {Version: 1, Pods: [][7]uint32{{1, 2}}},
+		"pods[0]: invalid values [2 1 0 0 0 0 2]":                   {Version: 1, Pods: [][7]uint32{{2, 1, 0, 0, 0, 0, 2}}},
+		"pods[1]: invalid values [4294967295 0 0 0 0 0 0]":          {Version: 1, Pods: [][7]uint32{{1}, {math.MaxUint32}}},
+		"has 0 pods and 26 hours, maximum is 100000 and 25":         {Version: 1, Hours: make([]heldHour, 26)},
+		"has 100001 pods and 0 hours, maximum is 100000 and 25":     {Version: 1, Pods: make([][7]uint32, maxRecords+1)},
+		"pods[0]: invalid values [4294967295 0 4294967295 0 0 0 0]": {Version: 1, Pods: [][7]uint32{{math.MaxUint32, 0, math.MaxUint32}}},
 	} {
 		data, err := kube.Compress(s)
 		if err != nil {
@@ -318,7 +309,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		want := r.history(after(0).Time)
-		if data, err = r.encode(v1alpha1.Pool{}, after(0).Time, math.MaxInt); err != nil {
+		if data, err = r.clone().encode(v1alpha1.Pool{}, after(0).Time, math.MaxInt); err != nil {
 			return // a sum of hours that is not finite
 		}
 		again, err := decode(data, v1alpha1.Pool{})
@@ -342,7 +333,7 @@ func TestRecorderMemory(t *testing.T) {
 	before := heap()
 	r := fill(t, maxRecords*9/10, maxRecords/10)
 	perPod := float64(heap()-before) / maxRecords
-	data, err := r.encode(v1alpha1.Pool{}, recorded, math.MaxInt)
+	data, err := r.clone().encode(v1alpha1.Pool{}, recorded, math.MaxInt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,16 +345,16 @@ func TestRecorderMemory(t *testing.T) {
 
 // BenchmarkRecord measures the parts of an event of a pod that is recorded already: reading the pod once, and each policy.
 func BenchmarkRecord(b *testing.B) {
-	tracker, r, pod := trackerOfNodes(b), newRecorder(recorded), scheduledPod("a", "web", 1, 2)
-	e, _ := podEventOf(pod, false, recorded)
+	r, pod := newRecorder(recorded), scheduledPod("a", "web", 1, 2)
+	p, _ := recordOf(pod, false, recorded)
 	b.Run("pod", func(b *testing.B) {
 		for b.Loop() {
-			podEventOf(pod, false, recorded)
+			recordOf(pod, false, recorded)
 		}
 	})
 	b.Run("policy", func(b *testing.B) {
 		for b.Loop() {
-			r.observe(e, tracker)
+			r.observe(p, true)
 		}
 	})
 }

@@ -3,7 +3,9 @@ package slack
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -40,19 +42,19 @@ type savedPool struct {
 	Saved uint32     `json:"saved"`
 	Hours []heldHour `json:"hours"`
 	// Pods have the difference of the time at which the pod got its node to the pod before, the wait, the time from the node to
-	// the end plus one, or 0 for a pod that runs, the requests, and the hash of a pod that runs.
-	Pods [][6]uint32 `json:"pods"`
+	// the end plus one, or 0 for a pod that runs, the requests, the hash of a pod that runs, and the seconds of scheduling gates.
+	Pods [][7]uint32 `json:"pods"`
 }
 
-// encode returns the recorder of a pool at a time in at most limit bytes. If it needs more, the oldest pods are left out.
+// encode returns the recorder of a pool at a time in at most limit bytes. If it needs more, it drops the oldest pods, and if none of the
+// remaining pods has ended, all pods: a new tracker finds the pods that run.
 func (r *recorder) encode(pool v1alpha1.Pool, now time.Time, limit int) (data []byte, err error) {
-	shorter := &recorder{from: r.from, records: slices.Clone(r.records)}
-	slices.SortStableFunc(shorter.records, func(a, b podRecord) int { return cmp.Compare(a.scheduled, b.scheduled) })
+	slices.SortStableFunc(r.records, func(a, b podRecord) int { return cmp.Compare(a.scheduled, b.scheduled) })
 	for {
-		s := savedPool{Version: savedVersion, Pool: pool, From: shorter.from, Saved: secondsOf(now), Hours: r.Hours}
+		s := savedPool{Version: savedVersion, Pool: pool, From: r.from, Saved: secondsOf(now), Hours: r.Hours}
 		before := uint32(0)
-		for _, p := range shorter.records {
-			row := [6]uint32{p.scheduled - before, uint32(p.wait()), p.end - p.scheduled + 1, p.milliCPU, p.mebibytes, 0}
+		for _, p := range r.records {
+			row := [7]uint32{p.scheduled - before, uint32(p.wait()), p.end - p.scheduled + 1, p.milliCPU, p.mebibytes, 0, p.gated}
 			if p.end == 0 {
 				row[2], row[5] = 0, p.hash
 			}
@@ -61,8 +63,12 @@ func (r *recorder) encode(pool v1alpha1.Pool, now time.Time, limit int) (data []
 		if data, err = kube.Compress(s); err != nil || len(data) <= limit {
 			return data, err
 		}
-		if !shorter.dropOldest() {
-			return nil, fmt.Errorf("%d pods that run need %d bytes, maximum is %d", len(shorter.records), len(data), limit)
+		n := len(r.records)
+		if n == 0 {
+			return nil, fmt.Errorf("records without pods need %d bytes, maximum is %d", len(data), limit)
+		}
+		if excess := n - n*limit*9/len(data)/10; !r.dropOldest(excess) {
+			r.records = nil
 		}
 	}
 }
@@ -90,49 +96,60 @@ func decode(data []byte, pool v1alpha1.Pool) (*recorder, error) {
 		if row[2] == 0 {
 			end = 0
 		}
-		if max(at, end) > math.MaxUint32 || uint64(row[1]) > at {
+		if max(at, end) > math.MaxUint32 || uint64(row[1])+uint64(row[6]) > at {
 			return nil, fmt.Errorf("pods[%d]: invalid values %v: scheduled at %d, must be after the wait and before %d", i, row, at,
 				uint32(math.MaxUint32))
 		}
-		r.records = append(r.records, podRecord{podID{row[5], uint32(at) - row[1]}, uint32(at), uint32(end), row[3], row[4]})
+		r.records = append(r.records, podRecord{
+			podID: podID{row[5], uint32(at) - row[1] - row[6]}, gated: row[6], scheduled: uint32(at), end: uint32(end), milliCPU: row[3], mebibytes: row[4],
+		})
 	}
 	r.reindex()
 	return r, nil
 }
 
-// restored returns the saved recorder of a policy, or a new one if there is none. It reads the ConfigMap once. c.mu must be
-// locked.
-func (c *Controller) restored(ctx context.Context, policy *v1alpha1.ResourceSlack) (*recorder, error) {
-	if c.configMap.ConfigMaps != nil && c.saved == nil {
-		limited, cancel := context.WithTimeout(ctx, saveTimeout)
-		defer cancel()
-		object, err := c.configMap.Get(limited)
-		switch {
-		case err == nil:
-			c.saved = object.BinaryData
-		case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
-			return nil, err
-		default:
-			log.FromContext(ctx).Error(err, "The recorded pods of policies are lost when the controller stops")
-		}
-		if c.saved == nil {
-			c.saved = map[string][]byte{}
-		}
+// readSaved reads the saved recorders, once. It returns an error if the API server cannot be reached.
+func (c *Controller) readSaved(ctx context.Context) error {
+	c.mu.Lock()
+	isRead := c.saved != nil || c.configMap.ConfigMaps == nil
+	c.mu.Unlock()
+	if isRead {
+		return nil
 	}
+	limited, cancel := context.WithTimeout(ctx, saveTimeout)
+	defer cancel()
+	saved := map[string][]byte{}
+	object, err := c.configMap.Get(limited)
+	switch {
+	case err == nil:
+		maps.Copy(saved, object.BinaryData)
+	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
+		log.FromContext(ctx).Error(err, "The recorded pods of policies are lost when the controller stops")
+	default:
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.saved == nil { // no other worker has read them
+		c.saved = saved
+	}
+	return nil
+}
+
+// restored returns the saved recorder of a policy, or a new one if there is none. c.mu must be locked.
+func (c *Controller) restored(ctx context.Context, policy *v1alpha1.ResourceSlack) *recorder {
 	key := policy.Name + savedSuffix
-	data, found := c.saved[key]
-	if !found {
-		return newRecorder(c.now()), nil
+	if data, found := c.saved[key]; found {
+		delete(c.saved, key)
+		r, err := decode(data, policy.Spec.Pool)
+		if err != nil {
+			log.FromContext(ctx).Error(err, "The recorded pods of a policy are invalid and are ignored", "policy", policy.Name)
+		}
+		if r != nil {
+			return r
+		}
 	}
-	delete(c.saved, key)
-	r, err := decode(data, policy.Spec.Pool)
-	if err != nil {
-		log.FromContext(ctx).Error(err, "The recorded pods of a policy are invalid and are ignored", "policy", policy.Name)
-	}
-	if r == nil {
-		return newRecorder(c.now()), nil
-	}
-	return r, nil
+	return newRecorder(c.now())
 }
 
 // keepRecorders saves the recorders every five minutes, and when ctx ends.
@@ -153,14 +170,15 @@ func (c *Controller) keepRecorders(ctx context.Context) error {
 }
 
 // save writes the recorders if one has changed since the last save. The policies share the size of the ConfigMap equally. Data of
-// policies that have no tracker yet remains.
+// policies that have no tracker yet remains if it is not larger than their share. A policy whose recorder cannot be saved does not
+// affect the others.
 func (c *Controller) save(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
-	isChanged, recorders := false, map[string]*policyTracker{}
+	isChanged, trackers := false, map[string]*policyTracker{}
 	c.eachTracker(func(t *policyTracker) {
 		isChanged = isChanged || t.recorder.changed
-		recorders[t.Policy().Name+savedSuffix] = t
+		trackers[t.Policy().Name] = t
 	})
 	if !isChanged {
 		return nil
@@ -177,26 +195,31 @@ func (c *Controller) save(ctx context.Context) error {
 	for key := range object.BinaryData {
 		data[key] = nil // unless the policy exists
 	}
+	var failures []error
 	for i := range policies.Items {
-		key := policies.Items[i].Name + savedSuffix
-		if t := recorders[key]; t == nil {
-			data[key] = object.BinaryData[key]
-		} else if data[key], err = c.encode(t, now, kube.MaxSaved/len(policies.Items)); err != nil {
-			return fmt.Errorf("policy %s: %w", policies.Items[i].Name, err)
+		name, limit := policies.Items[i].Name, kube.MaxSaved/len(policies.Items)
+		key := name + savedSuffix
+		if t := trackers[name]; t != nil {
+			if data[key], err = c.encode(t, now, limit); err != nil {
+				failures = append(failures, fmt.Errorf("policy %s: %w", name, err))
+			}
+		} else if saved := object.BinaryData[key]; len(saved) <= limit {
+			data[key] = saved
 		}
 	}
 	isSaved, err := c.configMap.Update(ctx, object, data, now, string(fieldOwner))
 	if err != nil || !isSaved {
 		c.eachTracker(func(t *policyTracker) { t.recorder.changed = true })
 	}
-	return err
+	return errors.Join(append(failures, err)...)
 }
 
-// encode returns the recorder of a policy.
+// encode returns the recorder of a policy. Events of pods do not wait for it.
 func (c *Controller) encode(t *policyTracker, now time.Time, limit int) ([]byte, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	t.recorder.trim(secondsOf(now))
 	t.recorder.changed = false
-	return t.recorder.encode(t.Policy().Spec.Pool, now, limit)
+	r, pool := t.recorder.clone(), t.Policy().Spec.Pool
+	c.mu.Unlock()
+	return r.encode(pool, now, limit)
 }

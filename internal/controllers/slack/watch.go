@@ -39,15 +39,19 @@ func (c *Controller) podHandler() handler.EventHandler {
 				cluster.SetPod(pod)
 			}
 		}
-		e, isRecorded := podEventOf(pod, isDeleted, c.now())
+		c.observeGates(pod)
+		p, isRecorded := c.recordOf(pod, isDeleted)
 		var names []string
 		for name, t := range c.trackers {
 			if isRecorded {
-				c.record(t, e)
+				c.record(t, pod, p)
 			}
 			if t.TakeChanged() {
 				names = append(names, name)
 			}
+		}
+		if isDeleted {
+			delete(c.ungated, idOf(pod))
 		}
 		enqueue(q, names)
 	}
