@@ -213,14 +213,13 @@ func TestBufferHandler(t *testing.T) {
 		"deleted":             {buffer("web", 1), nil, 1},
 	} {
 		q := &countingQueue{}
-		handler := c.bufferHandler(q)
-		switch {
+		switch handler := c.bufferHandler(); {
 		case tc.before == nil:
-			handler.OnAdd(tc.after, false)
+			handler.Create(t.Context(), event.CreateEvent{Object: tc.after}, q)
 		case tc.after == nil:
-			handler.OnDelete(tc.before)
+			handler.Delete(t.Context(), event.DeleteEvent{Object: tc.before}, q)
 		default:
-			handler.OnUpdate(tc.before, tc.after)
+			handler.Update(t.Context(), event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}, q)
 		}
 		if len(q.added) != tc.want {
 			t.Errorf("%s: enqueued %v, want %d", name, q.added, tc.want)

@@ -11,7 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/fairqueue"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
@@ -57,22 +60,9 @@ type outcome struct {
 	disabled bool
 	// ignoresStrategy reports whether the installed version of the buffers has no field for spec.provisioningStrategy.
 	ignoresStrategy bool
-	// retry reports whether a failure may end without a change of an object.
-	retry bool
-	// postponed reports whether objects are left for the next attempt because other objects of their namespace
-	// took long.
-	postponed bool
-}
-
-// nextAttempt returns the time after which the policy is reconciled if nothing changes.
-func (o *outcome) nextAttempt() time.Duration {
-	switch {
-	case o.retry:
-		return retryPeriod
-	case o.postponed:
-		return batchPeriod
-	}
-	return resyncPeriod
+	// retryAfter is the time to the next attempt if nothing changes: retryPeriod if a failure may end without a change of an object,
+	// batchPeriod if objects are left because other objects of their namespace took long. Otherwise it is 0.
+	retryAfter time.Duration
 }
 
 // apply writes the objects of a plan that are missing or different, first the objects of the rate, then the
@@ -242,4 +232,31 @@ func (c *Controller) existingGroups(ctx context.Context, policy string) (groups 
 		groups = append(groups, existing...)
 	}
 	return groups, nil
+}
+
+// deleteObjects deletes the objects of a deleted policy. The result states when to continue. Objects of a policy that is deleted while
+// no controller runs are deleted by the garbage collector: the policy is their owner.
+func (c *Controller) deleteObjects(ctx context.Context, policy string) (result reconcile.Result, err error) {
+	if len(policy) > v1alpha1.MaxNameLength {
+		return result, nil // the policy was invalid and never had objects
+	}
+	object := &unstructured.Unstructured{} // read from the API server rather than the cache
+	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
+	if gone, err := setup.IsGone(ctx, c.client, client.ObjectKey{Name: policy}, object); err != nil || !gone {
+		return result, err
+	}
+	existing, err := c.existing(ctx, policy)
+	if err != nil {
+		return result, err
+	}
+	w := newWriter(c, existing, nil)
+	for i := range existing {
+		if err := w.delete(ctx, &existing[i]); err != nil {
+			return result, err
+		}
+	}
+	if len(w.failures) > 0 {
+		return result, errors.Join(w.failures...)
+	}
+	return reconcile.Result{RequeueAfter: w.retryAfter}, nil
 }

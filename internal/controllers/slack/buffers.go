@@ -3,8 +3,6 @@ package slack
 import (
 	"context"
 	"errors"
-	"reflect"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -33,7 +32,7 @@ var (
 // the manager: the API server may serve the resource later or never. The source is started when the cache is filled or the API server
 // refuses the resource: otherwise the first plan would lack the placeholders of cached workloads.
 func objectSource(objects dynamic.Interface, resource schema.GroupVersionResource, label string, transform cache.TransformFunc,
-	handler func(queue) cache.ResourceEventHandler,
+	events handler.EventHandler,
 ) (source.Func, cache.Store) {
 	informer := dynamicinformer.NewFilteredDynamicInformer(objects, resource, metav1.NamespaceAll, 0, cache.Indexers{},
 		func(options *metav1.ListOptions) { options.LabelSelector = label }).Informer()
@@ -47,8 +46,9 @@ func objectSource(objects dynamic.Interface, resource schema.GroupVersionResourc
 		}
 	}
 	return func(ctx context.Context, q queue) error {
-		_, err := informer.AddEventHandler(handler(q))
-		if err := errors.Join(err, informer.SetTransform(transform), informer.SetWatchErrorHandlerWithContext(onError)); err != nil {
+		changes := source.Informer{Informer: informer, Handler: events}
+		err := errors.Join(changes.Start(ctx, q), informer.SetTransform(transform), informer.SetWatchErrorHandlerWithContext(onError))
+		if err != nil {
 			return err
 		}
 		go informer.RunWithContext(ctx)
@@ -66,33 +66,4 @@ func stripBuffer(object any) (any, error) {
 		delete(buffer.Object, "template") // its generation is compared
 	}
 	return object, nil
-}
-
-// bufferHandler returns the handler of changes of buffers and their templates. It enqueues the policy of an object when an autoscaler
-// changes the status of a buffer, or another client changes or deletes the object. It ignores new objects: the controller has written
-// them.
-func (c *Controller) bufferHandler(q queue) cache.ResourceEventHandler {
-	enqueuePolicy := func(buffer *unstructured.Unstructured) {
-		if policy := buffer.GetLabels()[slack.PlaceholderLabel]; slices.Contains(c.policies(), policy) {
-			enqueue(q, []string{policy})
-		}
-	}
-	return cache.ResourceEventHandlerFuncs{
-		UpdateFunc: func(before, after any) {
-			old, oldOK := before.(*unstructured.Unstructured)
-			buffer, ok := after.(*unstructured.Unstructured)
-			if oldOK && ok && !reflect.DeepEqual([]any{old.Object["spec"], old.Object["status"], old.GetGeneration()},
-				[]any{buffer.Object["spec"], buffer.Object["status"], buffer.GetGeneration()}) {
-				enqueuePolicy(buffer)
-			}
-		},
-		DeleteFunc: func(object any) {
-			if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
-				object = unknown.Obj
-			}
-			if buffer, ok := object.(*unstructured.Unstructured); ok {
-				enqueuePolicy(buffer)
-			}
-		},
-	}
 }

@@ -3,6 +3,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -25,7 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	runtimemanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
@@ -148,7 +148,6 @@ func (c *Controller) Register(manager ctrl.Manager) error {
 		Watches(&v1.Node{}, c.nodeHandler()).
 		Watches(&v1.Pod{}, c.podHandler()).
 		Watches(&v1.Namespace{}, c.namespaceHandler()).
-		WatchesRawSource(source.Func(c.enqueueOrphans)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: limiter})
 	for _, kind := range workloadKinds() {
 		if err := manager.GetFieldIndexer().IndexField(context.Background(), kind.object, annotatedIndex, indexAnnotated); err != nil {
@@ -157,11 +156,11 @@ func (c *Controller) Register(manager ctrl.Manager) error {
 		builder.Watches(kind.object, c.workloadHandler())
 	}
 	for _, resource := range []schema.GroupVersionResource{bufferResource, templateResource} {
-		watch, _ := objectSource(objects, resource, slack.PlaceholderLabel, stripBuffer, c.bufferHandler)
+		watch, _ := objectSource(objects, resource, slack.PlaceholderLabel, stripBuffer, c.bufferHandler())
 		builder.WatchesRawSource(watch)
 	}
 	for _, resource := range slack.GangResources {
-		watch, store := objectSource(objects, resource, "", stripGang, c.gangHandler)
+		watch, store := objectSource(objects, resource, "", stripGang, c.workloadHandler())
 		builder.WatchesRawSource(watch)
 		c.gangs = append(c.gangs, store)
 	}
@@ -312,7 +311,7 @@ type observation struct {
 // nextReconcile returns the time after which the policy is reconciled if nothing changes: the next attempt, or the
 // next change of a schedule if it is earlier.
 func (o *observation) nextReconcile(now time.Time) time.Duration {
-	next := o.nextAttempt()
+	next := cmp.Or(o.retryAfter, resyncPeriod)
 	if o.plan.Schedule != nil && o.plan.Schedule.NextChange != nil {
 		next = min(next, max(o.plan.Schedule.NextChange.Sub(now), time.Millisecond))
 	}

@@ -1,10 +1,15 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -12,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -23,10 +29,21 @@ func enqueue(q queue, names []string) {
 	}
 }
 
+// onChange returns a handler that calls f with an object before and after each change: before is nil if the object is created, after
+// if it is deleted.
+func onChange(f func(q queue, before, after client.Object)) handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { f(q, nil, e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { f(q, e.ObjectOld, e.ObjectNew) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { f(q, e.Object, nil) },
+	}
+}
+
 // podHandler returns a handler that updates pods, and enqueues the policies that this concerns.
 func (c *Controller) podHandler() handler.EventHandler {
-	set := func(object client.Object, q queue, isDeleted bool) {
-		pod, ok := object.(*v1.Pod)
+	return onChange(func(q queue, before, after client.Object) {
+		isDeleted := after == nil
+		pod, ok := cmp.Or(after, before).(*v1.Pod)
 		if !ok {
 			return
 		}
@@ -54,42 +71,77 @@ func (c *Controller) podHandler() handler.EventHandler {
 			delete(c.ungated, idOf(pod))
 		}
 		enqueue(q, names)
-	}
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { set(e.Object, q, false) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { set(e.ObjectNew, q, false) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { set(e.Object, q, true) },
-	}
+	})
 }
 
 // nodeHandler returns a handler that adds nodes to all trackers, before pods get them, and deletes nodes. Every plan reads all
 // nodes, so that other changes only enqueue the policies.
 func (c *Controller) nodeHandler() handler.EventHandler {
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
-			if node, ok := e.Object.(*v1.Node); ok {
-				enqueue(q, c.eachTracker(func(t *policyTracker) { t.SetNode(node, c.now()) }))
-			}
-		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			if isChanged(e.ObjectOld, e.ObjectNew) {
-				enqueue(q, c.policies())
-			}
-		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			enqueue(q, c.eachTracker(func(t *policyTracker) { t.DeleteNode(e.Object.GetName()) }))
-		},
-	}
+	return onChange(func(q queue, before, after client.Object) {
+		old, _ := before.(*v1.Node)
+		node, _ := after.(*v1.Node)
+		switch {
+		case old == nil:
+			enqueue(q, c.eachTracker(func(t *policyTracker) { t.SetNode(node, c.now()) }))
+		case node == nil:
+			enqueue(q, c.eachTracker(func(t *policyTracker) { t.DeleteNode(old.Name) }))
+		case isChanged(old, node):
+			enqueue(q, c.policies())
+		}
+	})
 }
 
 // isChanged reports whether a node changed in a way that affects plans. Heartbeats do not.
-func isChanged(before, after client.Object) bool {
-	old, oldOK := before.(*v1.Node)
-	node, nodeOK := after.(*v1.Node)
-	if !oldOK || !nodeOK {
-		return true
-	}
+func isChanged(old, node *v1.Node) bool {
 	return resources.ReadyStatus(old) != resources.ReadyStatus(node) || old.Spec.Unschedulable != node.Spec.Unschedulable ||
 		fmt.Sprint(old.Spec.Taints, old.Labels, old.Status.Allocatable, old.DeletionTimestamp) !=
 			fmt.Sprint(node.Spec.Taints, node.Labels, node.Status.Allocatable, node.DeletionTimestamp)
+}
+
+// namespaceHandler returns a handler that enqueues all policies if the labels of a namespace change, by
+// which policies select namespaces.
+func (c *Controller) namespaceHandler() handler.EventHandler {
+	return onChange(func(q queue, before, after client.Object) {
+		if before != nil && after != nil && !maps.Equal(before.GetLabels(), after.GetLabels()) {
+			enqueue(q, c.policies())
+		}
+	})
+}
+
+// workloadHandler returns a handler that enqueues all policies if a workload has or had the annotation, and the policy of a workload of
+// placeholder pods whose spec or label changes or that is deleted.
+func (c *Controller) workloadHandler() handler.EventHandler {
+	return onChange(func(q queue, before, after client.Object) {
+		if isAnnotated(before) || isAnnotated(after) {
+			enqueue(q, c.policies())
+		}
+		if before != nil && before.GetNamespace() == c.podNamespace && (after == nil || before.GetGeneration() != after.GetGeneration() ||
+			before.GetLabels()[slack.PlaceholderLabel] != after.GetLabels()[slack.PlaceholderLabel]) {
+			c.enqueueOwner(q, before)
+		}
+	})
+}
+
+// isAnnotated reports whether an object, which may be nil, has the annotation.
+func isAnnotated(object client.Object) bool { return object != nil && indexAnnotated(object) != nil }
+
+// bufferHandler returns the handler of changes of buffers and their templates. It enqueues the policy of an object when an autoscaler
+// changes the status of a buffer, or another client changes or deletes the object. It ignores new objects: the controller has written
+// them.
+func (c *Controller) bufferHandler() handler.EventHandler {
+	return onChange(func(q queue, before, after client.Object) {
+		old, _ := before.(*unstructured.Unstructured)
+		buffer, _ := after.(*unstructured.Unstructured)
+		if old != nil && (buffer == nil || !reflect.DeepEqual([]any{old.Object["spec"], old.Object["status"], old.GetGeneration()},
+			[]any{buffer.Object["spec"], buffer.Object["status"], buffer.GetGeneration()})) {
+			c.enqueueOwner(q, old)
+		}
+	})
+}
+
+// enqueueOwner enqueues the policy of an object with placeholders, if it has a tracker.
+func (c *Controller) enqueueOwner(q queue, object client.Object) {
+	if policy := object.GetLabels()[slack.PlaceholderLabel]; slices.Contains(c.policies(), policy) {
+		enqueue(q, []string{policy})
+	}
 }

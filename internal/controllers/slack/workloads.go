@@ -2,7 +2,6 @@ package slack
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,10 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/slack"
@@ -87,57 +83,6 @@ func (c *Controller) workloads(ctx context.Context) (all []slack.Workload, err e
 	return all, nil
 }
 
-// workloadHandler returns a handler that enqueues all policies if a workload has or had the
-// annotation, and the policy of a workload of placeholder pods whose spec changes or that is deleted.
-func (c *Controller) workloadHandler() handler.EventHandler {
-	enqueueAll := func(q queue, objects ...any) {
-		if slices.ContainsFunc(objects, isAnnotated) {
-			enqueue(q, c.policies())
-		}
-	}
-	enqueueOwner := func(q queue, placeholders client.Object) {
-		policy := placeholders.GetLabels()[slack.PlaceholderLabel]
-		if policy != "" && placeholders.GetNamespace() == c.podNamespace && slices.Contains(c.policies(), policy) {
-			enqueue(q, []string{policy})
-		}
-	}
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueueAll(q, e.Object) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			enqueueAll(q, e.ObjectOld, e.ObjectNew)
-			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
-				e.ObjectOld.GetLabels()[slack.PlaceholderLabel] != e.ObjectNew.GetLabels()[slack.PlaceholderLabel] {
-				enqueueOwner(q, e.ObjectOld)
-			}
-		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			enqueueAll(q, e.Object)
-			enqueueOwner(q, e.Object)
-		},
-	}
-}
-
-// gangHandler returns a handler that enqueues all policies if a workload of slack.GangResources has or had the annotation.
-func (c *Controller) gangHandler(q queue) cache.ResourceEventHandler {
-	enqueueAll := func(objects ...any) {
-		if slices.ContainsFunc(objects, isAnnotated) {
-			enqueue(q, c.policies())
-		}
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { enqueueAll(object) },
-		UpdateFunc: func(before, after any) { enqueueAll(before, after) },
-		DeleteFunc: func(object any) { enqueueAll(object) },
-	}
-}
-
-// isAnnotated reports whether an object of a cache has the annotation, or is unknown because it was deleted while the watch was
-// interrupted.
-func isAnnotated(object any) bool {
-	o, ok := object.(client.Object)
-	return !ok || indexAnnotated(o) != nil
-}
-
 // stripGang removes the fields of a workload that are not read, of a workload without the annotation all but its metadata.
 func stripGang(object any) (any, error) {
 	if gang, ok := object.(*unstructured.Unstructured); ok {
@@ -148,18 +93,6 @@ func stripGang(object any) (any, error) {
 		}
 	}
 	return object, nil
-}
-
-// namespaceHandler returns a handler that enqueues all policies if the labels of a namespace change, by
-// which policies select namespaces.
-func (c *Controller) namespaceHandler() handler.EventHandler {
-	return handler.Funcs{
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			if !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) {
-				enqueue(q, c.policies())
-			}
-		},
-	}
 }
 
 // governedBy returns the workloads whose placeholders a policy holds.

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,7 +104,7 @@ func (w *writer) postpones(namespace string) bool {
 	if w.spent[namespace] < maxNamespaceTime && (!slow || w.slowTime < maxSlowTime) {
 		return false
 	}
-	w.left[namespace], w.postponed = true, true
+	w.left[namespace], w.retryAfter = true, cmp.Or(w.retryAfter, batchPeriod)
 	return true
 }
 
@@ -250,7 +251,9 @@ func (w *writer) request(ctx context.Context, key objectKey, verb string, send f
 		key.NamespacedName = types.NamespacedName{}
 	}
 	w.failed[key.NamespacedName] = true
-	w.retry = w.retry || timedOut || answered && isTemporary(status)
+	if timedOut || answered && isTemporary(status) {
+		w.retryAfter = retryPeriod
+	}
 	if !unmanaged {
 		err = fmt.Errorf("%s %s %s: %w", verb, key.kind, key.NamespacedName, err)
 	}
