@@ -15,7 +15,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
-	"github.com/plimsoll-k8s/plimsoll/internal/fairqueue"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -52,6 +51,8 @@ type outcome struct {
 	// answers are the reports of an autoscaler about the existing buffers of the policy. Buffers that were
 	// just written have no answer yet.
 	answers []slack.Answer
+	// held are the existing objects that remain. Objects that were just written have no status.
+	held []unstructured.Unstructured
 	// failures are the errors of single objects. The objects of other groups are written.
 	failures []error
 	// unavailable reports whether the API server does not serve the kinds of the backend.
@@ -65,13 +66,12 @@ type outcome struct {
 	retryAfter time.Duration
 }
 
-// apply writes the objects of a plan that are missing or different, first the objects of the rate, then the
-// namespaces in turn, and then deletes the objects of the policy that are not in the plan. Groups are independent:
+// apply writes the objects of a plan that are missing or different, and then deletes the objects of the policy that are not in the plan:
+// first in the namespace with the objects of the rate, then in the other namespaces. Groups are independent:
 // an object that the API server refuses is a failure of the outcome, and the objects of other groups are written. If
 // no node is in the pool, which is probably a selector typo, the existing objects of the rate remain; mirrors of
 // workloads do not depend on the pool. It returns an error if the API server cannot be reached.
-func (c *Controller) apply(ctx context.Context, t *policyTracker, plan slack.Plan) (outcome, error) {
-	policy := t.Policy()
+func (c *Controller) apply(ctx context.Context, policy *v1alpha1.ResourceSlack, plan slack.Plan) (outcome, error) {
 	backend := slack.BackendOf(policy)
 	if !c.isEnabled(backend) {
 		return outcome{disabled: true}, nil
@@ -80,38 +80,26 @@ func (c *Controller) apply(ctx context.Context, t *policyTracker, plan slack.Pla
 	if err != nil {
 		return outcome{}, err
 	}
+	var kept []unstructured.Unstructured
 	if plan.NoNodes {
 		plan.Groups = slices.DeleteFunc(slices.Clone(plan.Groups), func(g slack.Group) bool { return g.Mirror == nil })
+		isRate := func(o unstructured.Unstructured) bool { return !slack.IsMirrorName(o.GetName()) }
+		for _, object := range existing {
+			if isRate(object) {
+				kept = append(kept, object)
+			}
+		}
+		existing = slices.DeleteFunc(existing, isRate)
 	}
-	plan.Groups = inTurn(plan.Groups, t.slow)
 	desired, err := backend.Objects(policy, plan, c.namespaceOf(backend))
 	if err != nil {
 		return outcome{}, err
 	}
 	c.dropStrategies(desired)
-	w := newWriter(c, existing, t.slow)
-	defer w.recordSlow(c.now())
-	for _, object := range desired {
-		if err := w.write(ctx, object); err != nil || w.unavailable {
-			return w.outcome, err
-		}
-	}
-	for i := range existing {
-		object := &existing[i]
-		if w.desired[keyOf(object)] {
-			continue
-		}
-		if plan.NoNodes && !slack.IsMirrorName(object.GetName()) {
-			w.held = append(w.held, *object)
-			continue
-		}
-		if err := w.delete(ctx, object); err != nil {
-			return w.outcome, err
-		}
-	}
-	w.answers = backend.Answers(w.held)
-	w.ignoresStrategy = policy.Spec.ProvisioningStrategy != "" && backend.Virtual && !c.hasStrategy()
-	return w.outcome, nil
+	written, err := runWriters(ctx, c.newWriters(existing, desired, c.namespaceOf(backend)), c.namespaceOf(backend))
+	written.answers = backend.Answers(append(kept, written.held...))
+	written.ignoresStrategy = policy.Spec.ProvisioningStrategy != "" && backend.Virtual && !c.hasStrategy()
+	return written, err
 }
 
 // dropStrategies removes the strategies of objects if the API server refuses them.
@@ -122,32 +110,6 @@ func (c *Controller) dropStrategies(objects []*unstructured.Unstructured) {
 	for _, object := range objects {
 		removeStrategy(object)
 	}
-}
-
-// inTurn returns groups in the order in which they are written: the groups of the rate, then one group of
-// each namespace in turn. Groups of slow namespaces are last, beginning with the namespace whose last attempt
-// is the longest ago.
-func inTurn(groups []slack.Group, slow map[string]time.Time) []slack.Group {
-	out := make([]slack.Group, 0, len(groups))
-	var others fairqueue.Queue[string, slack.Group]
-	var last []slack.Group
-	for _, g := range groups {
-		switch {
-		case g.Mirror == nil:
-			out = append(out, g)
-		case !slow[g.Mirror.Namespace].IsZero():
-			last = append(last, g)
-		default:
-			others.Push(g.Mirror.Namespace, g)
-		}
-	}
-	for g, ok := others.Pop(); ok; g, ok = others.Pop() {
-		out = append(out, g)
-	}
-	slices.SortStableFunc(last, func(a, b slack.Group) int {
-		return slow[a.Mirror.Namespace].Compare(slow[b.Mirror.Namespace])
-	})
-	return append(out, last...)
 }
 
 // existing returns the objects of a policy, in the order in which they are deleted.
@@ -249,14 +211,12 @@ func (c *Controller) deleteObjects(ctx context.Context, policy string) (result r
 	if err != nil {
 		return result, err
 	}
-	w := newWriter(c, existing, nil)
-	for i := range existing {
-		if err := w.delete(ctx, &existing[i]); err != nil {
-			return result, err
-		}
+	deleted, err := runWriters(ctx, c.newWriters(existing, nil, c.namespace), c.namespace)
+	if err == nil {
+		err = errors.Join(deleted.failures...)
 	}
-	if len(w.failures) > 0 {
-		return result, errors.Join(w.failures...)
+	if err != nil {
+		return result, err
 	}
-	return reconcile.Result{RequeueAfter: w.retryAfter}, nil
+	return reconcile.Result{RequeueAfter: deleted.retryAfter}, nil
 }

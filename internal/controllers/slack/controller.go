@@ -88,8 +88,6 @@ type Controller struct {
 // policyTracker is the tracker of one policy.
 type policyTracker struct {
 	*slack.Tracker
-	// slow has the namespaces whose objects took long to write, with the time of the last attempt.
-	slow     map[string]time.Time
 	recorder *recorder
 	// search is the last search for a recommendation.
 	search search
@@ -190,7 +188,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if observed.outcome, err = c.apply(ctx, t, observed.plan); err != nil {
+	if observed.outcome, err = c.apply(ctx, t.Policy(), observed.plan); err != nil {
 		return reconcile.Result{}, err
 	}
 	if err := c.place(ctx, &observed); err != nil {
@@ -242,7 +240,7 @@ func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSla
 	if len(groups) > 0 {
 		tracker.Resume(groups)
 	}
-	t := &policyTracker{Tracker: tracker, slow: map[string]time.Time{}, recorder: c.restored(ctx, policy)}
+	t := &policyTracker{Tracker: tracker, recorder: c.restored(ctx, policy)}
 	if err := c.load(ctx, t); err != nil {
 		t.Close()
 		return nil, err

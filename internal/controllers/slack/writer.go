@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,11 +26,11 @@ import (
 const (
 	// writeTimeout limits one request that writes an object. Webhooks may delay it.
 	writeTimeout = 10 * time.Second
-	// maxNamespaceTime is the time after which the remaining objects of a namespace are left for the next
-	// attempt, so that many objects of one namespace, or a slow webhook, do not delay other namespaces.
-	maxNamespaceTime = 2 * time.Second
-	// maxSlowTime is the time of one attempt for all namespaces that were slow at their last attempt.
-	maxSlowTime = 10 * time.Second
+	// maxAttemptTime is the time after which the remaining objects are left for the next attempt, so that many objects of one
+	// namespace, or a slow webhook, do not delay the status and other policies for long.
+	maxAttemptTime = 2 * time.Second
+	// maxNamespaces is the number of namespaces whose objects are written at the same time.
+	maxNamespaces = 100
 )
 
 // objectKey identifies an object of a policy.
@@ -41,49 +43,98 @@ func keyOf(object *unstructured.Unstructured) objectKey {
 	return objectKey{object.GetKind(), client.ObjectKeyFromObject(object)}
 }
 
-// writer writes the objects of one plan.
+// writer writes the objects of one policy in one namespace.
 type writer struct {
 	outcome
 	controller *Controller
-	existing   map[objectKey]*unstructured.Unstructured
-	desired    map[objectKey]bool
-	// held are the existing objects that remain. Objects that were just written have no status.
-	held []unstructured.Unstructured
-	// failed are the groups with an object that could not be written.
+	// existing are the existing objects, and desired the objects to write. outdated are the existing objects that are not desired.
+	existing map[objectKey]*unstructured.Unstructured
+	desired  []*unstructured.Unstructured
+	outdated []*unstructured.Unstructured
+	// failed are the groups with an object that could not be written. Its zero value is a PriorityClass, which all groups need.
 	failed map[types.NamespacedName]bool
-	// spent is the time that the requests for the objects of each namespace have taken, slowTime the time
-	// for all slow namespaces. left are the namespaces with objects for the next attempt.
-	spent    map[string]time.Duration
-	slowTime time.Duration
-	left     map[string]bool
-	// slow has the namespaces that were slow at their last attempt, with the time of the attempt.
-	slow map[string]time.Time
+	// end is the time after which the remaining objects are left for the next attempt.
+	end time.Time
 }
 
-func newWriter(c *Controller, existing []unstructured.Unstructured, slow map[string]time.Time) *writer {
-	w := &writer{
-		controller: c, existing: make(map[objectKey]*unstructured.Unstructured, len(existing)),
-		desired: map[objectKey]bool{}, failed: map[types.NamespacedName]bool{},
-		spent: map[string]time.Duration{}, left: map[string]bool{}, slow: slow,
+// newWriters returns the writers by namespace. Objects without a namespace belong to the first one.
+func (c *Controller) newWriters(existing []unstructured.Unstructured, desired []*unstructured.Unstructured, first string) map[string]*writer {
+	writers := map[string]*writer{}
+	writerOf := func(object *unstructured.Unstructured) *writer {
+		namespace := cmp.Or(object.GetNamespace(), first)
+		if writers[namespace] == nil {
+			existing, failed := map[objectKey]*unstructured.Unstructured{}, map[types.NamespacedName]bool{}
+			writers[namespace] = &writer{controller: c, existing: existing, failed: failed}
+		}
+		return writers[namespace]
+	}
+	isDesired := map[objectKey]bool{}
+	for _, object := range desired {
+		w := writerOf(object)
+		w.desired, isDesired[keyOf(object)] = append(w.desired, object), true
 	}
 	for i := range existing {
-		w.existing[keyOf(&existing[i])] = &existing[i]
+		object := &existing[i]
+		if w, key := writerOf(object), keyOf(object); isDesired[key] {
+			w.existing[key] = object
+		} else {
+			w.outdated = append(w.outdated, object)
+		}
 	}
-	return w
+	return writers
+}
+
+// runWriters runs the first writer, and then the others at the same time, in random order: no namespace is always among the last.
+func runWriters(ctx context.Context, writers map[string]*writer, first string) (all outcome, err error) {
+	if w := writers[first]; w != nil {
+		err = w.run(ctx)
+		all = w.outcome
+		delete(writers, first)
+	}
+	if err != nil || all.unavailable {
+		return all, err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxNamespaces)
+	for _, w := range writers {
+		group.Go(func() error { return w.run(ctx) })
+	}
+	err = group.Wait()
+	for _, namespace := range slices.Sorted(maps.Keys(writers)) {
+		w := writers[namespace]
+		all.held, all.failures = append(all.held, w.held...), append(all.failures, w.failures...)
+		all.unavailable, all.retryAfter = all.unavailable || w.unavailable, max(all.retryAfter, w.retryAfter)
+	}
+	return all, err
+}
+
+// run writes and deletes objects. It returns an error if the API server cannot be reached.
+func (w *writer) run(ctx context.Context) error {
+	w.end = w.controller.now().Add(maxAttemptTime)
+	for _, object := range w.desired {
+		if err := w.write(ctx, object); err != nil || w.unavailable {
+			return err
+		}
+	}
+	for _, object := range w.outdated {
+		if err := w.delete(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // write writes an object unless it exists with all desired fields. It returns an error if the API server
 // cannot be reached.
 func (w *writer) write(ctx context.Context, desired *unstructured.Unstructured) error {
 	key := keyOf(desired)
-	w.desired[key] = true
 	existing := w.existing[key]
 	if existing != nil && contains(existing.Object, desired.Object) {
-		w.held = append(w.held, *existing)
+		w.keep(existing)
 		return nil
 	}
 	// A buffer without its template would be refused, and Deployments without their PriorityClass as well.
-	if w.failed[key.NamespacedName] || w.failed[types.NamespacedName{}] || w.postpones(key.Namespace) {
+	if w.failed[key.NamespacedName] || w.failed[types.NamespacedName{}] || w.postpones() {
 		w.keep(existing)
 		return nil
 	}
@@ -98,36 +149,13 @@ func (w *writer) write(ctx context.Context, desired *unstructured.Unstructured) 
 	return nil
 }
 
-// postpones reports whether the remaining objects of a namespace are left for the next attempt.
-func (w *writer) postpones(namespace string) bool {
-	_, slow := w.slow[namespace]
-	if w.spent[namespace] < maxNamespaceTime && (!slow || w.slowTime < maxSlowTime) {
+// postpones reports whether the remaining objects are left for the next attempt.
+func (w *writer) postpones() bool {
+	if w.controller.now().Before(w.end) {
 		return false
 	}
-	w.left[namespace], w.retryAfter = true, cmp.Or(w.retryAfter, batchPeriod)
+	w.retryAfter = cmp.Or(w.retryAfter, batchPeriod)
 	return true
-}
-
-// spend counts the time of a request for an object of a namespace.
-func (w *writer) spend(namespace string, d time.Duration) {
-	w.spent[namespace] += d
-	if _, slow := w.slow[namespace]; slow {
-		w.slowTime += d
-	}
-}
-
-// recordSlow updates the slow namespaces after an attempt. A namespace that was not attempted keeps its
-// time, so that it is the first slow namespace at the next attempt.
-func (w *writer) recordSlow(now time.Time) {
-	for namespace, spent := range w.spent {
-		switch {
-		case spent >= maxNamespaceTime:
-			w.slow[namespace] = now
-		case !w.left[namespace]:
-			delete(w.slow, namespace)
-		}
-	}
-	maps.DeleteFunc(w.slow, func(namespace string, _ time.Time) bool { return w.spent[namespace] == 0 && !w.left[namespace] })
 }
 
 // keep records that an object remains as it is.
@@ -214,7 +242,7 @@ func (w *writer) deleteCopy(ctx context.Context, buffer *unstructured.Unstructur
 // delete deletes an object. It returns an error if the API server cannot be reached.
 func (w *writer) delete(ctx context.Context, object *unstructured.Unstructured) error {
 	key := keyOf(object)
-	if w.postpones(key.Namespace) {
+	if w.postpones() {
 		w.keep(object)
 		return nil
 	}
@@ -229,9 +257,7 @@ func (w *writer) delete(ctx context.Context, object *unstructured.Unstructured) 
 func (w *writer) request(ctx context.Context, key objectKey, verb string, send func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	start := w.controller.now()
 	err := send(limited)
-	w.spend(key.Namespace, w.controller.now().Sub(start))
 	timedOut := limited.Err() != nil && ctx.Err() == nil
 	unmanaged := errors.Is(err, errUnmanaged) && !timedOut
 	status, answered := errors.AsType[*apierrors.StatusError](err) // such as a refusal by admission
