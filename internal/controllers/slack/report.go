@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -15,6 +16,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -78,31 +80,32 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 			status.Requests = group.Requests
 		}
 	}
-	summary := fmt.Sprintf("target %s: %s %s %s, %d %s, %s are free",
-		formatAmounts(plan.Target), format.Of(status.Placeholders, "placeholder"), format.Form(status.Placeholders, "requests", "request"),
-		formatAmounts(plan.Total), o.placeable, format.Form(o.placeable, "fits", "fit"), formatAmounts(o.free))
+	summary := fmt.Sprintf("target %s: %s %s %s, %d %s, %s are free", resources.CPUAndMemory(plan.Target),
+		format.Of(status.Placeholders, "placeholder"), format.Form(status.Placeholders, "requests", "request"),
+		resources.CPUAndMemory(plan.Total), o.placeable, format.Form(o.placeable, "fits", "fit"), resources.CPUAndMemory(o.free))
 	backend := slack.BackendOf(policy)
 	accepted := acceptedCondition(o.answers)
 	if o.ignoresStrategy {
 		accepted.Message += "; spec.provisioningStrategy is not passed on: the installed CapacityBuffer has no such field"
 	}
-	setCondition(status, policy, feasibleCondition(plan, summary))
-	if mirrors := mirrorsCondition(plan, status.Mirrored); mirrors.Message != "" {
-		setCondition(status, policy, mirrors)
-	} else {
-		meta.RemoveStatusCondition(&status.Conditions, mirrors.Type)
+	provisioned := provisionedCondition(status, summary)
+	conditions := []metav1.Condition{
+		feasibleCondition(plan, summary), provisioned, readyCondition(backend, o, accepted, provisioned, summary),
 	}
-	setCondition(status, policy, provisionedCondition(status, summary))
-	setCondition(status, policy, readyCondition(backend, o, accepted, provisionedCondition(status, summary), summary))
+	if mirrors := mirrorsCondition(plan, status.Mirrored); mirrors.Message != "" {
+		conditions = append(conditions, mirrors)
+	}
 	if backend.Virtual && !o.unavailable {
-		setCondition(status, policy, accepted)
-	} else {
-		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionAccepted)
+		conditions = append(conditions, accepted)
 	}
 	if o.recommended != nil {
-		setCondition(status, policy, *o.recommended)
-	} else {
-		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionRecommended)
+		conditions = append(conditions, *o.recommended)
+	}
+	status.Conditions = slices.DeleteFunc(status.Conditions, func(old metav1.Condition) bool {
+		return !slices.ContainsFunc(conditions, func(c metav1.Condition) bool { return c.Type == old.Type })
+	})
+	for _, condition := range conditions {
+		setCondition(status, policy, condition)
 	}
 	return c.writeStatus(ctx, policy, status)
 }
@@ -261,8 +264,3 @@ const (
 
 // joinReasons joins the first reasons, and the number of remaining reasons.
 func joinReasons(reasons []string) string { return format.Abbreviate(reasons, maxReasons, "; ") }
-
-// formatAmounts returns a list as messages of the plan write amounts, such as "1.5 CPU and 2Gi memory".
-func formatAmounts(list v1.ResourceList) string {
-	return format.Requests(list.Cpu().MilliValue(), list.Memory().Value())
-}
