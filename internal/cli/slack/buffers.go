@@ -101,17 +101,11 @@ func newBufferStatus(answer slack.Answer) bufferStatus {
 
 // rank orders buffers: buffers that need attention first.
 func (b *bufferStatus) rank() int {
-	switch {
-	case b.Answer == slack.AnswerAccepted && b.Provisioned && len(b.Events) == 0:
-		return 4
-	case b.Answer == slack.AnswerAccepted:
-		return 3
-	case b.Answer == slack.AnswerMissing:
-		return 2
-	case b.Answer == slack.AnswerLimited:
-		return 1
+	rank := slices.Index([]slack.AnswerState{slack.AnswerRefused, slack.AnswerLimited, slack.AnswerMissing, slack.AnswerAccepted}, b.Answer)
+	if b.Answer == slack.AnswerAccepted && b.Provisioned && len(b.Events) == 0 {
+		rank++
 	}
-	return 0
+	return rank
 }
 
 // readEvents returns the events NotTriggerScaleUp of buffers, the latest first.
@@ -171,7 +165,7 @@ func printBuffers(out io.Writer, o *base.Output, results []statusResult) {
 	}
 	t.Print(out, o)
 	for _, message := range messages {
-		fmt.Fprintln(out, wrap(message, ""))
+		fmt.Fprintln(out, base.Wrap("", base.Escape(message), base.DefaultWidth))
 	}
 	if hidden > 0 {
 		fmt.Fprintf(out, "%d more %s: plimsoll slack status -o json\n", hidden, format.Noun(hidden, "buffer"))

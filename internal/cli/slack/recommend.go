@@ -265,8 +265,8 @@ func printFrontier(out io.Writer, o *base.Output, goal *slack.Goal, r *recommend
 		)
 	}
 	t.Print(out, o)
-	fmt.Fprintln(out, wrap(fmt.Sprintf("%d policies simulated over %s.", r.Simulated, format.Of(r.Pods, "pod")), ""))
-	fmt.Fprintln(out, wrap(r.Summary, ""))
+	fmt.Fprintln(out, base.Wrap("", base.Escape(fmt.Sprintf("%d policies simulated over %s.", r.Simulated, format.Of(r.Pods, "pod"))), base.DefaultWidth))
+	fmt.Fprintln(out, base.Wrap("", base.Escape(r.Summary), base.DefaultWidth))
 }
 
 // seconds formats a number of seconds, such as 5s.

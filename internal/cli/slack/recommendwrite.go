@@ -105,9 +105,9 @@ func (o *recommendOptions) printAnswer(out io.Writer, answer *metav1.Condition, 
 			if r.Price != "" {
 				text += " at a price of " + r.Price
 			}
-			fmt.Fprintln(out, wrap(text, ""))
+			fmt.Fprintln(out, base.Wrap("", base.Escape(text), base.DefaultWidth))
 		}
-		fmt.Fprintln(out, wrap(answer.Message, ""))
+		fmt.Fprintln(out, base.Wrap("", base.Escape(answer.Message), base.DefaultWidth))
 	})
 	if err != nil || !reached || o.output.Format == base.FormatJSON {
 		return err

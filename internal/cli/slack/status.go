@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mitchellh/go-wordwrap"
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -96,8 +95,7 @@ func (o *statusOptions) run(ctx context.Context, names []string, out io.Writer, 
 	}
 	for _, result := range results {
 		if !result.Ready {
-			reason, _, _ := strings.Cut(readyMessage(result.Status), ":") // the message is in the output
-			return base.Failure(fmt.Errorf("policy %s is not ready: %s", result.Policy, reason))
+			return base.Failure(fmt.Errorf("policy %s is not ready: %s", result.Policy, notReady(result.Status)))
 		}
 	}
 	return nil
@@ -161,6 +159,15 @@ func readyMessage(status v1alpha1.ResourceSlackStatus) string {
 	return ready.Reason + ": " + ready.Message
 }
 
+// notReady returns why a policy is not ready in a few words. The message is in the output.
+func notReady(status v1alpha1.ResourceSlackStatus) string {
+	if meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady) {
+		return "the controller has not observed its last change"
+	}
+	reason, _, _ := strings.Cut(readyMessage(status), ":")
+	return reason
+}
+
 func printStatus(out io.Writer, o *base.Output, results []statusResult) {
 	t := base.NewTable("policy", "ready", "rate", "amount", "CPU", "memory", "placeholders")
 	for _, r := range results {
@@ -196,7 +203,7 @@ func printStatus(out io.Writer, o *base.Output, results []statusResult) {
 		for _, condition := range slices.SortedStableFunc(slices.Values(r.Status.Conditions), readyFirst) {
 			fmt.Fprintf(out, "%s %s: %s (%s)\n", r.Policy, condition.Type, strings.ToLower(string(condition.Status)), condition.Reason)
 			if !printed[condition.Message] {
-				fmt.Fprintln(out, wrap(condition.Message, "  "))
+				fmt.Fprintln(out, base.Wrap("  ", base.Escape(condition.Message), base.DefaultWidth))
 			}
 			printed[condition.Message] = true
 		}
@@ -217,18 +224,11 @@ func printOutcome(out io.Writer, policy string, o *v1alpha1.Outcome) {
 	if o.Price != "" {
 		text += " at a price of " + o.Price
 	}
-	fmt.Fprintln(out, wrap(text, ""))
+	fmt.Fprintln(out, base.Wrap("", base.Escape(text), base.DefaultWidth))
 }
 
 // readyFirst orders conditions: Ready, which states the first cause for which slack is not available, is before others.
 func readyFirst(a, b metav1.Condition) int {
 	rank := map[string]int{v1alpha1.ConditionReady: -1}
 	return cmp.Compare(rank[a.Type], rank[b.Type])
-}
-
-// wrap returns a text for a terminal of 80 columns, with an indentation. It is escaped.
-func wrap(text, indent string) string {
-	const width = 80
-	lines := wordwrap.WrapString(base.Escape(text), uint(width-len(indent)))
-	return indent + strings.ReplaceAll(lines, "\n", "\n"+indent)
 }

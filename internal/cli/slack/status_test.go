@@ -71,3 +71,17 @@ func TestStatusFitsTerminal(t *testing.T) {
 		t.Errorf("Ready is not the first condition:\n%s", out.String())
 	}
 }
+
+// TestNotReady checks that a policy whose last change the controller has not observed is not reported with the reason of an earlier
+// generation.
+func TestNotReady(t *testing.T) {
+	for want, conditions := range map[string][]metav1.Condition{
+		"no controller has observed it (is plimsoll-controller running?)": nil,
+		"Refused": {{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Refused", Message: "no"}},
+		"the controller has not observed its last change": {{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Held"}},
+	} {
+		if got := notReady(v1alpha1.ResourceSlackStatus{Conditions: conditions}); got != want {
+			t.Errorf("%v: %s, want %s", conditions, got, want)
+		}
+	}
+}

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/risk"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -72,7 +72,7 @@ func podName(pod *v1.Pod) string {
 // viewNode returns a node with the sums that the plugins use.
 func viewNode(node *v1.Node, pods []*v1.Pod, measured load.Node) page.LiveNode {
 	out := page.LiveNode{Name: node.Name}
-	bar := func(r resources.Resource, u load.Utilization, has bool) {
+	bar := func(r resources.Resource, amount func(int64) string, u load.Utilization, has bool) {
 		var sum resources.Sum
 		for _, pod := range pods {
 			amounts := resources.NewPod(pod)
@@ -83,27 +83,19 @@ func viewNode(node *v1.Node, pods []*v1.Pod, measured load.Node) page.LiveNode {
 		fraction := func(amount int64) float64 { return float64(amount) / float64(max(allocatable, 1)) }
 		relative := risk.Load(u).RelativeTo(float64(r.CapacityOf(node)), float64(allocatable))
 		out.Bars = append(out.Bars, page.LiveBar{
-			Resource: string(r.Name()), Allocatable: format(r, allocatable),
-			Request: format(r, sum.Request), RequestFraction: fraction(sum.Request),
-			Limit: format(r, limit), LimitFraction: fraction(limit), UnboundedPods: sum.Unbounded,
+			Resource: string(r.Name()), Allocatable: amount(allocatable),
+			Request: amount(sum.Request), RequestFraction: fraction(sum.Request),
+			Limit: amount(limit), LimitFraction: fraction(limit), UnboundedPods: sum.Unbounded,
 			HasLoad: has, LoadMean: relative.Mean, LoadStdDev: relative.StdDev,
 		})
 	}
-	bar(resources.CPUResource, measured.CPU, measured.HasCPU)
-	bar(resources.MemoryResource, measured.Memory, measured.HasMemory)
+	bar(resources.CPUResource, format.Cores, measured.CPU, measured.HasCPU)
+	bar(resources.MemoryResource, format.Bytes, measured.Memory, measured.HasMemory)
 	for _, pod := range pods {
 		out.Pods = append(out.Pods, podName(pod))
 	}
 	slices.Sort(out.Pods)
 	return out
-}
-
-// format returns an amount in the form of a manifest.
-func format(r resources.Resource, amount int64) string {
-	if r == resources.CPUResource {
-		return resource.NewMilliQuantity(amount, resource.DecimalSI).String()
-	}
-	return resource.NewQuantity(amount, resource.BinarySI).String()
 }
 
 // viewDecision returns a decision with the scores of the nodes.

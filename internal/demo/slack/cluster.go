@@ -1,16 +1,18 @@
 package slack
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -22,13 +24,18 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
-// cluster is the cluster of the scenario, whose nodes an autoscaler adds and removes.
+// cluster is the cluster of the scenario, whose nodes an autoscaler adds and removes, with the autoscaler and, unless the cluster is
+// external, the slack controller.
 type cluster struct {
 	*demo.Cluster
 	api        client.Client
 	autoscaler *runningAutoscaler
 	// ahead is the time in nanoseconds by which the clock of the controller is ahead, nil if the cluster is external.
 	ahead *atomic.Int64
+	// ctx ends when the autoscaler and the controller stop. If one of them has exited by itself, the reason is its cause.
+	ctx     context.Context
+	stop    context.CancelCauseFunc
+	running sync.WaitGroup
 }
 
 // state is the state of the cluster. Amounts are millicores.
@@ -84,26 +91,19 @@ func (c *cluster) await(ctx context.Context, what string, condition wait.Conditi
 	return demo.Await(ctx, 50*time.Millisecond, c.autoscaler.timeout, what, condition)
 }
 
-// podAmounts are the requests and limits of all pods.
-var podAmounts = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("2Gi")}
+// podSpec is the spec of all pods.
+var podSpec = demo.Pod{Request: "1", Limit: "1", MemoryRequest: "2Gi", MemoryLimit: "2Gi"}.Object(demo.DefaultProfile).Spec
 
 // deploy creates a deployment of pods with a node selector.
 func (c *cluster) deploy(ctx context.Context, name string, replicas int32, selector map[string]string) error {
 	labels := map[string]string{"app": name}
+	spec := podSpec.DeepCopy()
+	spec.NodeSelector = selector
 	_, err := c.Client.AppsV1().Deployments(demo.Namespace).Create(ctx, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{
-				NodeSelector: selector,
-				Containers: []v1.Container{
-					{
-						Name:      "main",
-						Image:     "registry.k8s.io/pause:3.10",
-						Resources: v1.ResourceRequirements{Requests: podAmounts, Limits: podAmounts},
-					},
-				},
-			}},
+			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: *spec},
 		},
 	}, metav1.CreateOptions{})
 	return err
@@ -139,6 +139,8 @@ type boundPod struct {
 // createPods creates a deployment with a node selector and waits until its pods are bound. The times are
 // when this process observed the changes, because API timestamps are in seconds.
 func (c *cluster) createPods(ctx context.Context, name string, replicas int32, selector map[string]string) ([]boundPod, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.autoscaler.timeout)
+	defer cancel()
 	events, err := c.Client.CoreV1().Pods(demo.Namespace).Watch(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
 	if err != nil {
 		return nil, err
@@ -147,29 +149,24 @@ func (c *cluster) createPods(ctx context.Context, name string, replicas int32, s
 	if err := c.deploy(ctx, name, replicas, selector); err != nil {
 		return nil, err
 	}
-	timeout := time.NewTimer(c.autoscaler.timeout)
-	defer timeout.Stop()
 	created := map[string]time.Time{}
 	var out []boundPod
-	for len(out) < int(replicas) {
-		select {
-		case event, ok := <-events.ResultChan():
-			pod, isPod := event.Object.(*v1.Pod)
-			if !ok || !isPod {
-				return nil, fmt.Errorf("watching pods of %s: the watch ended", name)
-			}
-			if _, known := created[pod.Name]; !known {
-				created[pod.Name] = time.Now()
-			}
-			if pod.Spec.NodeName != "" && !slices.ContainsFunc(out, func(p boundPod) bool { return p.pod == pod.Name }) {
-				out = append(out, boundPod{pod.Name, pod.Spec.NodeName, time.Since(created[pod.Name])})
-			}
-		case <-timeout.C:
-			return nil, fmt.Errorf("waiting for the pods of %s: %d of %d are bound", name, len(out), replicas)
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+	for event := range events.ResultChan() {
+		pod, isPod := event.Object.(*v1.Pod)
+		if !isPod {
+			break // an error
+		}
+		if _, known := created[pod.Name]; !known {
+			created[pod.Name] = time.Now()
+		}
+		if pod.Spec.NodeName != "" && !slices.ContainsFunc(out, func(p boundPod) bool { return p.pod == pod.Name }) {
+			out = append(out, boundPod{pod.Name, pod.Spec.NodeName, time.Since(created[pod.Name])})
+		}
+		if len(out) == int(replicas) {
+			slices.SortFunc(out, func(a, b boundPod) int { return strings.Compare(a.pod, b.pod) })
+			return out, nil
 		}
 	}
-	slices.SortFunc(out, func(a, b boundPod) int { return strings.Compare(a.pod, b.pod) })
-	return out, nil
+	err = cmp.Or(context.Cause(ctx), errors.New("the watch ended"))
+	return nil, fmt.Errorf("waiting for the pods of %s: %d of %d are bound: %w", name, len(out), replicas, err)
 }

@@ -3,7 +3,6 @@ package slack
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,81 +19,59 @@ import (
 // systemNamespace is the namespace of placeholders.
 const systemNamespace = "plimsoll-system"
 
-// services are the autoscaler and, unless the cluster is external, the slack controller.
-type services struct {
-	*cluster
-	// ctx ends when the services stop. If one of them has exited by itself, the reason is its cause.
-	ctx     context.Context
-	stop    context.CancelCauseFunc
-	running sync.WaitGroup
-}
-
-// bind returns a context that also ends, with the same cause, when the services stop.
-func (s *services) bind(ctx context.Context) (_ context.Context, unbind func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	unregister := context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })
-	return ctx, func() {
-		unregister()
-		cancel(nil)
-	}
-}
-
-// start starts the services unless they run. They run until Stop is called or ctx ends.
-func (d *Demo) start(ctx context.Context) (*services, error) {
-	if d.services != nil {
-		return d.services, nil
-	}
-	if !d.env.IsExternal() {
-		if err := d.install(ctx); err != nil {
-			return nil, err
-		}
+// start starts the autoscaler and, unless the cluster is external, the slack controller, unless they run. They run until Stop is called
+// or ctx ends.
+func (d *Demo) start(ctx context.Context) (err error) {
+	if d.cluster != nil {
+		return nil
 	}
 	api, err := client.New(d.env.Access, client.Options{Scheme: kube.Scheme()})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s := &services{cluster: &cluster{Cluster: d.env.Cluster, api: api}}
-	s.ctx, s.stop = context.WithCancelCause(ctx)
+	c := &cluster{Cluster: d.env.Cluster, api: api}
+	c.ctx, c.stop = context.WithCancelCause(ctx)
 	if !d.env.IsExternal() {
-		err = d.startController(s)
+		if err = d.install(ctx); err == nil {
+			err = d.startController(c)
+		}
 	}
 	if err == nil {
-		s.autoscaler, err = d.startAutoscaler(s.ctx, api)
+		c.autoscaler, err = d.startAutoscaler(c.ctx, api)
 	}
 	if err != nil {
-		s.stop(err)
-		s.running.Wait()
-		return nil, err
+		c.stop(err)
+		c.running.Wait()
+		return err
 	}
-	s.running.Go(func() {
-		defer s.autoscaler.stop()
+	c.running.Go(func() {
+		defer c.autoscaler.stop()
 		select {
-		case <-s.autoscaler.exited:
-			s.stop(errors.New("the autoscaler has exited"))
-		case <-s.ctx.Done():
+		case <-c.autoscaler.exited:
+			c.stop(errors.New("the autoscaler has exited"))
+		case <-c.ctx.Done():
 		}
 	})
-	d.services = s
-	return s, nil
+	d.cluster = c
+	return nil
 }
 
 // Stop stops the controller and the autoscaler, if they have been started, and waits for them.
 func (d *Demo) Stop() {
-	if s := d.services; s != nil {
-		s.stop(nil)
-		s.running.Wait()
+	if d.cluster != nil {
+		d.cluster.stop(nil)
+		d.cluster.running.Wait()
 	}
 }
 
 // Await waits until ctx ends and returns nil, or until the controller or the autoscaler exits by
 // itself, and returns the reason. It must be called after Run or Play.
 func (d *Demo) Await(ctx context.Context) error {
-	s := d.services
 	select {
 	case <-ctx.Done():
-	case <-s.ctx.Done():
+	case <-d.cluster.ctx.Done():
 		if ctx.Err() == nil {
-			return context.Cause(s.ctx)
+			return context.Cause(d.cluster.ctx)
 		}
 	}
 	return nil
@@ -117,22 +94,22 @@ func (d *Demo) install(ctx context.Context) error {
 	return err
 }
 
-// startController starts the slack controller. If it exits before the services stop, they stop.
-func (d *Demo) startController(s *services) error {
+// startController starts the slack controller. If it exits by itself, the autoscaler stops.
+func (d *Demo) startController(c *cluster) error {
 	m, err := d.env.NewManager()
 	if err != nil {
 		return err
 	}
 	recorder := m.GetEventRecorder("plimsoll-controller")
 	controller := slack.New(m.GetClient(), recorder, d.env.Registry, systemNamespace, "")
-	s.ahead = &atomic.Int64{}
-	controller.SetClock(func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) })
+	c.ahead = &atomic.Int64{}
+	controller.SetClock(func() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) })
 	if err := controller.Register(m); err != nil {
 		return err
 	}
-	s.running.Go(func() {
-		err := m.Start(s.ctx)
-		s.stop(errors.Join(errors.New("the slack controller has exited"), err))
+	c.running.Go(func() {
+		err := m.Start(c.ctx)
+		c.stop(errors.Join(errors.New("the slack controller has exited"), err))
 	})
 	return nil
 }

@@ -19,7 +19,7 @@ type Demo struct {
 	env       *demo.Environment
 	karpenter *KarpenterProgram // nil for the stand-in
 	log       io.Writer
-	services  *services // nil before they are started
+	cluster   *cluster // nil before its autoscaler and controller are started
 }
 
 // New returns the demo for an environment. The autoscaler is Karpenter, which must have been built
@@ -47,14 +47,11 @@ func (d *Demo) Run(ctx context.Context, progress func(string)) (results []demo.R
 	if err := d.env.Clear(ctx); err != nil {
 		return nil, err
 	}
-	s, err := d.start(ctx)
-	if err != nil {
+	if err := d.start(ctx); err != nil {
 		return nil, err
 	}
-	bound, unbind := s.bind(ctx)
-	defer unbind()
-	r := &run{cluster: s.cluster, progress: progress}
-	if err := r.runSteps(bound); err != nil {
+	r := &run{cluster: d.cluster, progress: progress}
+	if err := r.runSteps(d.cluster.ctx); err != nil {
 		return r.results, err
 	}
 	return r.results, d.env.Clear(ctx)
@@ -63,13 +60,11 @@ func (d *Demo) Run(ctx context.Context, progress func(string)) (results []demo.R
 // Play creates a web service in the pool of the autoscaler, for which users can create a policy. It
 // starts the controller and the autoscaler unless Run has.
 func (d *Demo) Play(ctx context.Context) error {
-	s, err := d.start(ctx)
-	if err != nil {
-		return fmt.Errorf("setting up slack: %w", err)
+	err := d.start(ctx)
+	if err == nil {
+		_, err = d.cluster.createPods(d.cluster.ctx, playName, webPods, poolLabels)
 	}
-	bound, unbind := s.bind(ctx)
-	defer unbind()
-	if _, err := s.createPods(bound, playName, webPods, poolLabels); err != nil {
+	if err != nil {
 		return fmt.Errorf("setting up slack: %w", err)
 	}
 	return nil

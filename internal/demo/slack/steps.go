@@ -9,7 +9,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -47,6 +47,7 @@ const (
 const (
 	policyName  = "general"
 	webPods     = 8
+	webNodes    = 2
 	burstPods   = 4
 	webName     = "web"
 	burstName   = "burst"
@@ -88,7 +89,7 @@ func (r *run) addResult(ctx context.Context, profile, step, want string, ok func
 	r.results = append(r.results, demo.Result{
 		Scenario: Scenario, Profile: profile, Want: want, OK: ok(now),
 		Slack: &demo.SlackStep{
-			Step: step, Target: cpus(now.target), Available: cpus(now.available), Placeholders: now.placeholders, Nodes: len(now.nodes),
+			Step: step, Target: format.Cores(now.target), Available: format.Cores(now.available), Placeholders: now.placeholders, Nodes: len(now.nodes),
 			Seconds: demo.Seconds(slowest),
 		},
 	})
@@ -108,7 +109,7 @@ func (r *run) createWeb(ctx context.Context) error {
 
 // burst creates the burst, whose pods are expected on a new or an existing node. It returns the
 // longest time that a pod waited.
-func (r *run) burst(ctx context.Context, profile, want string) (slowest time.Duration, err error) {
+func (r *run) burst(ctx context.Context, profile, step, want string) (slowest time.Duration, err error) {
 	before, err := r.state(ctx)
 	if err != nil {
 		return 0, err
@@ -127,29 +128,25 @@ func (r *run) burst(ctx context.Context, profile, want string) (slowest time.Dur
 		})
 		slowest = max(slowest, a.waited)
 	}
-	return slowest, nil
+	ok, wantNodes := func(s state) bool { return len(s.nodes) == len(before.nodes) }, "no more nodes"
+	if want == newNode {
+		ok, wantNodes = func(s state) bool { return len(s.nodes) > len(before.nodes) }, "more nodes"
+	}
+	return slowest, r.addResult(ctx, profile, step, wantNodes, ok, slowest)
 }
 
 // burstWithoutSlack creates the burst without slack and deletes it.
 func (r *run) burstWithoutSlack(ctx context.Context) error {
-	before, err := r.state(ctx)
-	if err != nil {
-		return err
-	}
 	r.progress(fmt.Sprintf("creating a burst of %d pods; without slack they wait for a new node", burstPods))
-	slowest, err := r.burst(ctx, WithoutSlack, newNode)
+	slowest, err := r.burst(ctx, WithoutSlack, fmt.Sprintf("a burst of %d pods", burstPods), newNode)
 	if err != nil {
-		return err
-	}
-	more := func(s state) bool { return len(s.nodes) > len(before.nodes) }
-	if err := r.addResult(ctx, WithoutSlack, fmt.Sprintf("a burst of %d pods", burstPods), "more nodes", more, slowest); err != nil {
 		return err
 	}
 	r.progress(fmt.Sprintf("the pods were bound after %.1f s; deleting the burst, its node is removed, too", slowest.Seconds()))
 	if err := r.deletePods(ctx, burstName); err != nil {
 		return err
 	}
-	return r.awaitState(ctx, "the nodes of the burst to be removed", func(s state) bool { return len(s.nodes) <= len(before.nodes) })
+	return r.awaitState(ctx, "the nodes of the burst to be removed", func(s state) bool { return len(s.nodes) <= webNodes })
 }
 
 // recommend searches the cheapest policy with which the pods of such bursts have a node at once: in a day in which they arrive every
@@ -160,8 +157,9 @@ func (r *run) recommend(ctx context.Context) error {
 	r.end = r.begin.Add(8 * time.Hour)
 	r.progress(fmt.Sprintf("plimsoll slack recommend searches the cheapest policy without waits for a day in which such a burst arrives "+
 		"every %d minutes from %s to %s UTC", period/60, clockTime(r.begin), clockTime(r.end)))
+	amounts := recording.PodAmounts(&v1.Pod{Spec: podSpec})
 	web := slack.HistoryPod{
-		Arrival: -1, Duration: math.MaxInt64, MilliCPU: podAmounts.Cpu().MilliValue(), Memory: podAmounts.Memory().Value(),
+		Arrival: -1, Duration: math.MaxInt64, MilliCPU: amounts[resources.CPU], Memory: amounts[resources.Memory],
 	}
 	h := &slack.History{Start: r.begin.Add(-8 * time.Hour), Seconds: 24 * hour, Pods: slices.Repeat([]slack.HistoryPod{web}, webPods)}
 	for burst := web; ; {
@@ -195,7 +193,7 @@ func (r *run) recommend(ctx context.Context) error {
 	}
 	r.recommended = found.Best.Policy
 	minimum := r.recommended.Spec.Schedules[0].Minimum
-	step := fmt.Sprintf("%s%s CPU %s from %s to %s UTC", Recommended, cpus(minimum.CPU.MilliValue()), format.Bytes(minimum.Memory.Value()),
+	step := fmt.Sprintf("%s%s CPU %s from %s to %s UTC", Recommended, format.Cores(minimum.CPU.MilliValue()), format.Bytes(minimum.Memory.Value()),
 		clockTime(r.begin), clockTime(r.end))
 	r.progress(fmt.Sprintf("%s: %.0f node-hours a day, without slack %.0f", step, found.Best.Cost, found.None.Cost))
 	return r.addResult(ctx, WithSlack, step, "a schedule", func(state) bool { return true }, 0)
@@ -275,19 +273,14 @@ func (r *run) isFilled(target int64) func(state) bool {
 
 // burstWithSlack creates the same burst with slack.
 func (r *run) burstWithSlack(ctx context.Context) error {
-	before, err := r.state(ctx)
-	if err != nil {
-		return err
-	}
 	r.progress(fmt.Sprintf("creating the same burst of %d pods; the nodes exist already", burstPods))
-	slowest, err := r.burst(ctx, WithSlack, existingNode)
+	slowest, err := r.burst(ctx, WithSlack, fmt.Sprintf("the same burst of %d pods", burstPods), existingNode)
 	if err != nil {
 		return err
 	}
-	same := func(s state) bool { return len(s.nodes) == len(before.nodes) }
 	r.progress(fmt.Sprintf("the pods were bound after %.2f s; they use the slack, and the autoscaler adds nodes to restore it",
 		slowest.Seconds()))
-	return r.addResult(ctx, WithSlack, fmt.Sprintf("the same burst of %d pods", burstPods), "no more nodes", same, slowest)
+	return nil
 }
 
 // awaitRefill waits until the slack that the burst used is available again.
@@ -309,7 +302,7 @@ func (r *run) endSchedule(ctx context.Context) error {
 	if err := r.setClock(ctx, r.end, nil); err != nil {
 		return err
 	}
-	none, filled := func(s state) bool { return s.placeholders == 0 && len(s.nodes) <= webPods/burstPods }, r.isFilled(0)
+	none, filled := func(s state) bool { return s.placeholders == 0 && len(s.nodes) <= webNodes }, r.isFilled(0)
 	if err := r.awaitState(ctx, "the nodes to be removed", func(s state) bool { return filled(s) && none(s) }); err != nil {
 		return err
 	}
@@ -332,6 +325,3 @@ func (r *run) cleanUp(ctx context.Context) error {
 	})
 	return errors.Join(err, r.deletePods(ctx, webName), r.autoscaler.deleteNodes(ctx))
 }
-
-// cpus returns millicores as CPUs.
-func cpus(milli int64) string { return resource.NewMilliQuantity(milli, resource.DecimalSI).String() }
