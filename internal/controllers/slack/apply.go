@@ -95,21 +95,15 @@ func (c *Controller) apply(ctx context.Context, policy *v1alpha1.ResourceSlack, 
 	if err != nil {
 		return outcome{}, err
 	}
-	c.dropStrategies(desired)
+	if !c.hasStrategy() {
+		for _, object := range desired {
+			removeStrategy(object)
+		}
+	}
 	written, err := runWriters(ctx, c.newWriters(existing, desired, c.namespaceOf(backend)), c.namespaceOf(backend))
 	written.answers = backend.Answers(append(kept, written.held...))
 	written.ignoresStrategy = policy.Spec.ProvisioningStrategy != "" && backend.Virtual && !c.hasStrategy()
 	return written, err
-}
-
-// dropStrategies removes the strategies of objects if the API server refuses them.
-func (c *Controller) dropStrategies(objects []*unstructured.Unstructured) {
-	if c.hasStrategy() {
-		return
-	}
-	for _, object := range objects {
-		removeStrategy(object)
-	}
 }
 
 // existing returns the objects of a policy, in the order in which they are deleted.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	runtimemanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
@@ -74,15 +76,15 @@ type Controller struct {
 	metrics  *metrics
 	// gangs are the caches of slack.GangResources.
 	gangs []cache.Store
-	// saved is the saved recorders of policies that have no tracker yet, nil until they are read.
+	// saved is the saved recorders of policies that have no tracker yet.
 	saved map[string][]byte
 	// ungated has the pods that scheduling gates have held, with the second since 1970 at which the last gate was removed, 0 while
 	// there is one.
 	ungated map[podID]uint32
 	// isSearching reports whether a search for a recommendation runs.
 	isSearching bool
-	// withoutStrategy is the time at which the API server last refused the field provisioningStrategy of buffers.
-	withoutStrategy time.Time
+	// withoutStrategy is the time in seconds since 1970 at which the API server last refused the field provisioningStrategy of buffers.
+	withoutStrategy atomic.Int64
 }
 
 // policyTracker is the tracker of one policy.
@@ -146,6 +148,7 @@ func (c *Controller) Register(manager ctrl.Manager) error {
 		Watches(&v1.Node{}, c.nodeHandler()).
 		Watches(&v1.Pod{}, c.podHandler()).
 		Watches(&v1.Namespace{}, c.namespaceHandler()).
+		WatchesRawSource(source.Func(c.readSaved)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: limiter})
 	for _, kind := range workloadKinds() {
 		if err := manager.GetFieldIndexer().IndexField(context.Background(), kind.object, annotatedIndex, indexAnnotated); err != nil {
@@ -215,9 +218,6 @@ func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSla
 	}
 	groups, err := c.existingGroups(ctx, policy.Name)
 	if err != nil {
-		return nil, err
-	}
-	if err := c.readSaved(ctx); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()

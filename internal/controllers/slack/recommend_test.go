@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -248,9 +249,13 @@ func TestInvalidGoal(t *testing.T) {
 	}
 }
 
-// configMapOf gives a controller a fake ConfigMap.
-func configMapOf(c *Controller, clients *kubefake.Clientset) {
+// configMapOf gives a controller a fake ConfigMap, which it reads.
+func configMapOf(t *testing.T, c *Controller, clients *kubefake.Clientset) {
+	t.Helper()
 	c.configMap = kube.Saved{ConfigMaps: clients.CoreV1().ConfigMaps(testNamespace), Name: HistoryConfigMap}
+	if err := c.readSaved(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestRecordsSurviveRestart checks that a new controller continues the history of the previous one: pods count once, pods that
@@ -258,7 +263,7 @@ func configMapOf(c *Controller, clients *kubefake.Clientset) {
 func TestRecordsSurviveRestart(t *testing.T) {
 	clients := kubefake.NewClientset(&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: HistoryConfigMap}})
 	first := controllerOf(t, interceptor.Funcs{}, newNode("a", "web"), newNode("b", "other"), newPolicy("web", "web"))
-	configMapOf(first, clients)
+	configMapOf(t, first, clients)
 	at(first, 0)
 	reconcileOnce(t, first, "web")
 	at(first, 60)
@@ -283,7 +288,7 @@ func TestRecordsSurviveRestart(t *testing.T) {
 	}
 
 	second := New(first.client, events.NewFakeRecorder(100), prometheus.NewRegistry(), testNamespace, podNamespace)
-	configMapOf(second, clients)
+	configMapOf(t, second, clients)
 	at(second, 200)
 	policy := reconcileOnce(t, second, "web")
 	r := second.trackers["web"].recorder
@@ -334,7 +339,7 @@ func TestSharesOfConfigMap(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: HistoryConfigMap},
 		BinaryData: map[string][]byte{"invalid-0.json.gz": make([]byte, 461), "invalid-1.json.gz": make([]byte, 460)},
 	})
-	configMapOf(c, clients)
+	configMapOf(t, c, clients)
 	at(c, 0)
 	reconcileOnce(t, c, "web")
 	reconcileOnce(t, c, "other")
@@ -360,7 +365,7 @@ func TestSharesOfConfigMap(t *testing.T) {
 func TestSchedulingGates(t *testing.T) {
 	clients := kubefake.NewClientset(&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: HistoryConfigMap}})
 	c := controllerOf(t, interceptor.Funcs{}, newNode("a", "web"), newPolicy("web", "web"))
-	configMapOf(c, clients)
+	configMapOf(t, c, clients)
 	at(c, 0)
 	reconcileOnce(t, c, "web")
 	pod := scheduledPod("gated", "a", 10, 305)
@@ -386,7 +391,7 @@ func TestSchedulingGates(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := New(c.client, events.NewFakeRecorder(100), prometheus.NewRegistry(), testNamespace, podNamespace)
-	configMapOf(second, clients)
+	configMapOf(t, second, clients)
 	at(second, 500)
 	reconcileOnce(t, second, "web")
 	r := second.trackers["web"].recorder
@@ -404,28 +409,32 @@ func TestSchedulingGates(t *testing.T) {
 func TestHistoryCannotBeRead(t *testing.T) {
 	group := v1.Resource("configmaps")
 	for name, tc := range map[string]struct {
-		err   error
-		data  map[string][]byte
-		fails bool
+		errs []error // of the first requests
+		data map[string][]byte
 	}{
-		"not found":   {err: apierrors.NewNotFound(group, HistoryConfigMap)},
-		"forbidden":   {err: apierrors.NewForbidden(group, HistoryConfigMap, errors.New("no"))},
-		"unavailable": {err: apierrors.NewServiceUnavailable("starting"), fails: true},
+		"not found":   {errs: []error{apierrors.NewNotFound(group, HistoryConfigMap)}},
+		"forbidden":   {errs: []error{apierrors.NewForbidden(group, HistoryConfigMap, errors.New("no"))}},
+		"unavailable": {errs: []error{apierrors.NewServiceUnavailable("starting"), errors.New("connection refused")}},
 		"empty":       {},
 		"invalid":     {data: map[string][]byte{"web.json.gz": []byte("hello")}},
 	} {
-		c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
-		clients := kubefake.NewClientset()
-		clients.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return true, &v1.ConfigMap{BinaryData: tc.data}, tc.err
+		synctest.Test(t, func(t *testing.T) {
+			c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
+			clients := kubefake.NewClientset()
+			errs := tc.errs
+			clients.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+				if len(errs) == 0 {
+					return true, &v1.ConfigMap{BinaryData: tc.data}, nil
+				}
+				err := errs[0]
+				errs = errs[1:]
+				return true, nil, err
+			})
+			configMapOf(t, c, clients)
+			reconcileOnce(t, c, "web")
+			if r := c.trackers["web"].recorder; len(errs) != 0 || r.ended != 0 {
+				t.Errorf("%s: %d errors left, recorder %+v", name, len(errs), r)
+			}
 		})
-		configMapOf(c, clients)
-		policy := &v1alpha1.ResourceSlack{}
-		if err := c.client.Get(t.Context(), client.ObjectKey{Name: "web"}, policy); err != nil {
-			t.Fatal(err)
-		}
-		if tracker, err := c.trackerOf(t.Context(), policy); (err != nil) != tc.fails || (tracker == nil) != tc.fails {
-			t.Errorf("%s: tracker %v, error %v", name, tracker, err)
-		}
 	}
 }

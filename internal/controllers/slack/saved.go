@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -108,32 +108,23 @@ func decode(data []byte, pool v1alpha1.Pool) (*recorder, error) {
 	return r, nil
 }
 
-// readSaved reads the saved recorders, once. It returns an error if the API server cannot be reached.
-func (c *Controller) readSaved(ctx context.Context) error {
-	c.mu.Lock()
-	isRead := c.saved != nil || c.configMap.ConfigMaps == nil
-	c.mu.Unlock()
-	if isRead {
-		return nil
-	}
-	limited, cancel := context.WithTimeout(ctx, saveTimeout)
-	defer cancel()
-	saved := map[string][]byte{}
-	object, err := c.configMap.Get(limited)
-	switch {
-	case err == nil:
-		maps.Copy(saved, object.BinaryData)
-	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
-		log.FromContext(ctx).Error(err, "The recorded pods of policies are lost when the controller stops")
-	default:
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.saved == nil { // no other worker has read them
-		c.saved = saved
-	}
-	return nil
+// readSaved reads the saved recorders. It is a source of the controller: no policy is reconciled until it returns.
+func (c *Controller) readSaved(ctx context.Context, _ queue) error {
+	return wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+		limited, cancel := context.WithTimeout(ctx, saveTimeout)
+		defer cancel()
+		object, err := c.configMap.Get(limited)
+		switch {
+		case err == nil:
+			c.saved = object.BinaryData
+		case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
+			log.FromContext(ctx).Error(err, "The recorded pods of policies are lost when the controller stops")
+		default:
+			log.FromContext(ctx).Error(err, "The recorded pods of policies could not be read")
+			return false, nil
+		}
+		return true, nil
+	})
 }
 
 // restored returns the saved recorder of a policy, or a new one if there is none. c.mu must be locked.

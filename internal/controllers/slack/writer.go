@@ -189,7 +189,7 @@ func (w *writer) apply(ctx context.Context, labeled bool, desired *unstructured.
 	c.metrics.writes.WithLabelValues(desired.GetKind(), "apply").Inc()
 	err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), fieldOwner, client.ForceOwnership)
 	if err != nil && strings.Contains(err.Error(), "."+slack.StrategyField+": field not declared in schema") {
-		c.setWithoutStrategy()
+		c.withoutStrategy.Store(c.now().Unix())
 		removeStrategy(desired)
 		err = c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), fieldOwner, client.ForceOwnership)
 	}
@@ -205,18 +205,9 @@ func removeStrategy(object *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(object.Object, "spec", slack.StrategyField)
 }
 
-// setWithoutStrategy records that buffers have no provisioning strategy.
-func (c *Controller) setWithoutStrategy() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.withoutStrategy = c.now()
-}
-
 // hasStrategy reports whether buffers have a provisioning strategy, as far as it is known.
 func (c *Controller) hasStrategy() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.withoutStrategy.IsZero() || c.now().Sub(c.withoutStrategy) >= strategyPeriod
+	return c.now().Unix()-c.withoutStrategy.Load() >= int64(strategyPeriod/time.Second)
 }
 
 // deleteCopy deletes the copy of the template that Cluster Autoscaler made for a deleted buffer with the name of
