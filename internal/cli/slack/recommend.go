@@ -265,7 +265,7 @@ func printFrontier(out io.Writer, o *base.Output, goal *slack.Goal, r *recommend
 		)
 	}
 	t.Print(out, o)
-	fmt.Fprintln(out, base.Wrap("", base.Escape(fmt.Sprintf("%d policies simulated over %s.", r.Simulated, format.Of(r.Pods, "pod"))), base.DefaultWidth))
+	fmt.Fprintf(out, "%d policies simulated over %s.\n", r.Simulated, format.Of(r.Pods, "pod"))
 	fmt.Fprintln(out, base.Wrap("", base.Escape(r.Summary), base.DefaultWidth))
 }
 

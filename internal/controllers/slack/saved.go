@@ -101,7 +101,8 @@ func decode(data []byte, pool v1alpha1.Pool) (*recorder, error) {
 				uint32(math.MaxUint32))
 		}
 		r.records = append(r.records, podRecord{
-			podID: podID{row[5], uint32(at) - row[1] - row[6]}, gated: row[6], scheduled: uint32(at), end: uint32(end), milliCPU: row[3], mebibytes: row[4],
+			podID: podID{row[5], uint32(at) - row[1] - row[6]}, gated: row[6], scheduled: uint32(at), end: uint32(end),
+			milliCPU: row[3], mebibytes: row[4],
 		})
 	}
 	r.reindex()

@@ -26,9 +26,9 @@ import (
 const (
 	// writeTimeout limits one request that writes an object. Webhooks may delay it.
 	writeTimeout = 10 * time.Second
-	// maxAttemptTime is the time after which the remaining objects are left for the next attempt, so that many objects of one
+	// maxNamespaceTime is the time after which the remaining objects of a namespace are left for the next attempt: many objects of one
 	// namespace, or a slow webhook, do not delay the status and other policies for long.
-	maxAttemptTime = 2 * time.Second
+	maxNamespaceTime = 2 * time.Second
 	// maxNamespaces is the number of namespaces whose objects are written at the same time.
 	maxNamespaces = 100
 )
@@ -58,7 +58,9 @@ type writer struct {
 }
 
 // newWriters returns the writers by namespace. Objects without a namespace belong to the first one.
-func (c *Controller) newWriters(existing []unstructured.Unstructured, desired []*unstructured.Unstructured, first string) map[string]*writer {
+func (c *Controller) newWriters(
+	existing []unstructured.Unstructured, desired []*unstructured.Unstructured, first string,
+) map[string]*writer {
 	writers := map[string]*writer{}
 	writerOf := func(object *unstructured.Unstructured) *writer {
 		namespace := cmp.Or(object.GetNamespace(), first)
@@ -110,7 +112,7 @@ func runWriters(ctx context.Context, writers map[string]*writer, first string) (
 
 // run writes and deletes objects. It returns an error if the API server cannot be reached.
 func (w *writer) run(ctx context.Context) error {
-	w.end = w.controller.now().Add(maxAttemptTime)
+	w.end = w.controller.now().Add(maxNamespaceTime)
 	for _, object := range w.desired {
 		if err := w.write(ctx, object); err != nil || w.unavailable {
 			return err

@@ -89,8 +89,8 @@ func (r *run) addResult(ctx context.Context, profile, step, want string, ok func
 	r.results = append(r.results, demo.Result{
 		Scenario: Scenario, Profile: profile, Want: want, OK: ok(now),
 		Slack: &demo.SlackStep{
-			Step: step, Target: format.Cores(now.target), Available: format.Cores(now.available), Placeholders: now.placeholders, Nodes: len(now.nodes),
-			Seconds: demo.Seconds(slowest),
+			Step: step, Target: format.Cores(now.target), Available: format.Cores(now.available), Placeholders: now.placeholders,
+			Nodes: len(now.nodes), Seconds: demo.Seconds(slowest),
 		},
 	})
 	return nil
@@ -193,8 +193,8 @@ func (r *run) recommend(ctx context.Context) error {
 	}
 	r.recommended = found.Best.Policy
 	minimum := r.recommended.Spec.Schedules[0].Minimum
-	step := fmt.Sprintf("%s%s CPU %s from %s to %s UTC", Recommended, format.Cores(minimum.CPU.MilliValue()), format.Bytes(minimum.Memory.Value()),
-		clockTime(r.begin), clockTime(r.end))
+	step := fmt.Sprintf("%s%s CPU %s from %s to %s UTC", Recommended, format.Cores(minimum.CPU.MilliValue()),
+		format.Bytes(minimum.Memory.Value()), clockTime(r.begin), clockTime(r.end))
 	r.progress(fmt.Sprintf("%s: %.0f node-hours a day, without slack %.0f", step, found.Best.Cost, found.None.Cost))
 	return r.addResult(ctx, WithSlack, step, "a schedule", func(state) bool { return true }, 0)
 }
