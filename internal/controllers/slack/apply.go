@@ -80,16 +80,8 @@ func (c *Controller) apply(ctx context.Context, policy *v1alpha1.ResourceSlack, 
 	if err != nil {
 		return outcome{}, err
 	}
-	var kept []unstructured.Unstructured
 	if plan.NoNodes {
 		plan.Groups = slices.DeleteFunc(slices.Clone(plan.Groups), func(g slack.Group) bool { return g.Mirror == nil })
-		isRate := func(o unstructured.Unstructured) bool { return !slack.IsMirrorName(o.GetName()) }
-		for _, object := range existing {
-			if isRate(object) {
-				kept = append(kept, object)
-			}
-		}
-		existing = slices.DeleteFunc(existing, isRate)
 	}
 	desired, err := backend.Objects(policy, plan, c.namespaceOf(backend))
 	if err != nil {
@@ -100,8 +92,9 @@ func (c *Controller) apply(ctx context.Context, policy *v1alpha1.ResourceSlack, 
 			removeStrategy(object)
 		}
 	}
-	written, err := runWriters(ctx, c.newWriters(existing, desired, c.namespaceOf(backend)), c.namespaceOf(backend))
-	written.answers = backend.Answers(append(kept, written.held...))
+	first := c.namespaceOf(backend)
+	written, err := runWriters(ctx, c.newWriters(existing, desired, first, plan.NoNodes), first)
+	written.answers = backend.Answers(written.held)
 	written.ignoresStrategy = policy.Spec.ProvisioningStrategy != "" && backend.Virtual && !c.hasStrategy()
 	return written, err
 }
@@ -205,7 +198,7 @@ func (c *Controller) deleteObjects(ctx context.Context, policy string) (result r
 	if err != nil {
 		return result, err
 	}
-	deleted, err := runWriters(ctx, c.newWriters(existing, nil, c.namespace), c.namespace)
+	deleted, err := runWriters(ctx, c.newWriters(existing, nil, c.namespace, false), c.namespace)
 	if err == nil {
 		err = errors.Join(deleted.failures...)
 	}

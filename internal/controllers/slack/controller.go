@@ -249,6 +249,7 @@ func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSla
 		t.search.goal = &v1alpha1.Recommend{} // the recommendation in the status is for another pool
 	}
 	c.trackers[policy.Name], c.clusters[devices] = t, cluster
+	delete(c.saved, policy.Name+savedSuffix)
 	return t, nil
 }
 

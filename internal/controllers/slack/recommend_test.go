@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -287,9 +288,24 @@ func TestRecordsSurviveRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	second := New(first.client, events.NewFakeRecorder(100), prometheus.NewRegistry(), testNamespace, podNamespace)
+	// The first attempt fails, because a pod cannot be read: the saved records remain.
+	isBroken := true
+	faults := interceptor.Funcs{Get: func(
+		ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption,
+	) error {
+		if _, isPod := object.(*v1.Pod); isPod && isBroken {
+			return errors.New("the cache is not ready")
+		}
+		return c.Get(ctx, key, object, options...)
+	}}
+	broken := interceptor.NewClient(first.client.(client.WithWatch), faults)
+	second := New(broken, events.NewFakeRecorder(100), prometheus.NewRegistry(), testNamespace, podNamespace)
 	configMapOf(t, second, clients)
 	at(second, 200)
+	if _, err := second.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "web"}}); err == nil {
+		t.Error("no error although a pod cannot be read")
+	}
+	isBroken = false
 	policy := reconcileOnce(t, second, "web")
 	r := second.trackers["web"].recorder
 	var got []string

@@ -130,9 +130,7 @@ func (c *Controller) readSaved(ctx context.Context, _ queue) error {
 
 // restored returns the saved recorder of a policy, or a new one if there is none. c.mu must be locked.
 func (c *Controller) restored(ctx context.Context, policy *v1alpha1.ResourceSlack) *recorder {
-	key := policy.Name + savedSuffix
-	if data, found := c.saved[key]; found {
-		delete(c.saved, key)
+	if data, found := c.saved[policy.Name+savedSuffix]; found {
 		r, err := decode(data, policy.Spec.Pool)
 		if err != nil {
 			log.FromContext(ctx).Error(err, "The recorded pods of a policy are invalid and are ignored", "policy", policy.Name)

@@ -57,9 +57,10 @@ type writer struct {
 	end time.Time
 }
 
-// newWriters returns the writers by namespace. Objects without a namespace belong to the first one.
+// newWriters returns the writers by namespace, which keep existing objects of the rate that are not desired if keepsRate is set. Objects
+// without a namespace belong to the first one.
 func (c *Controller) newWriters(
-	existing []unstructured.Unstructured, desired []*unstructured.Unstructured, first string,
+	existing []unstructured.Unstructured, desired []*unstructured.Unstructured, first string, keepsRate bool,
 ) map[string]*writer {
 	writers := map[string]*writer{}
 	writerOf := func(object *unstructured.Unstructured) *writer {
@@ -77,9 +78,12 @@ func (c *Controller) newWriters(
 	}
 	for i := range existing {
 		object := &existing[i]
-		if w, key := writerOf(object), keyOf(object); isDesired[key] {
+		switch w, key := writerOf(object), keyOf(object); {
+		case isDesired[key]:
 			w.existing[key] = object
-		} else {
+		case keepsRate && !slack.IsMirrorName(object.GetName()):
+			w.keep(object)
+		default:
 			w.outdated = append(w.outdated, object)
 		}
 	}
