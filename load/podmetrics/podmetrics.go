@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/internal/jsonlist"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
@@ -133,91 +135,29 @@ func (p *podMetrics) usage() (load.PodUsage, bool) {
 }
 
 // decodePods calls visit for each item of a PodMetricsList, and returns its error.
-func decodePods(body io.Reader, visit func(*podMetrics) error) error {
-	bounded := &boundedReader{body: body}
-	decoder := json.NewDecoder(bounded)
-	bounded.decoded = decoder.InputOffset
-	found, err := decodeList(decoder, visit)
-	if err == nil && !found {
-		err = errors.New("no field items")
-	}
+func decodePods(body io.ReadCloser, visit func(*podMetrics) error) error {
+	err := jsonlist.Read(http.MaxBytesReader(nil, body, maxBytes), maxValueBytes, func(name string, value *json.Decoder) error {
+		if name != jsonlist.Items {
+			return value.Decode(&json.RawMessage{})
+		}
+		var pod podMetrics
+		if err := value.Decode(&pod); err != nil {
+			return err
+		}
+		return visit(&pod)
+	})
 	if typed, ok := errors.AsType[*load.Error](err); ok {
 		return typed
 	}
-	if err != nil {
-		return fmt.Errorf("list of pod metrics: %w", err)
+	if err == nil {
+		return nil
 	}
-	return nil
-}
-
-// decodeList calls visit for each item of the list that follows, and reports whether the list has the field items.
-func decodeList(decoder *json.Decoder, visit func(*podMetrics) error) (found bool, err error) {
-	if err := expect(decoder, '{'); err != nil {
-		return false, err
+	reason := load.ReasonOf(err)
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		reason, err = load.TooLarge, fmt.Errorf("response is larger than %d MiB", large.Limit>>20)
 	}
-	for decoder.More() {
-		key, err := decoder.Token()
-		switch {
-		case err != nil:
-		case key == "items":
-			found, err = true, decodeItems(decoder, visit)
-		default:
-			var ignored json.RawMessage
-			err = decoder.Decode(&ignored)
-		}
-		if err != nil {
-			return found, err
-		}
+	if errors.Is(err, jsonlist.ErrTooLarge) {
+		reason = load.TooLarge
 	}
-	return found, expect(decoder, '}')
-}
-
-// decodeItems calls visit for each item of the array that follows.
-func decodeItems(decoder *json.Decoder, visit func(*podMetrics) error) error {
-	if err := expect(decoder, '['); err != nil {
-		return err
-	}
-	for decoder.More() {
-		var pod podMetrics
-		if err := decoder.Decode(&pod); err != nil {
-			return err
-		}
-		if err := visit(&pod); err != nil {
-			return err
-		}
-	}
-	return expect(decoder, ']')
-}
-
-// expect reads a delimiter.
-func expect(decoder *json.Decoder, want json.Delim) error {
-	token, err := decoder.Token()
-	if err == nil && token != want {
-		err = fmt.Errorf("found %v: must be %v", token, want)
-	}
-	return err
-}
-
-// boundedReader returns an error if the list or one of its values is too large.
-type boundedReader struct {
-	body io.Reader
-	read int64
-	// decoded returns how many bytes have been decoded. The remaining bytes are in the buffer of the decoder.
-	decoded func() int64
-}
-
-// Read implements io.Reader.
-func (r *boundedReader) Read(p []byte) (int, error) {
-	n, err := r.body.Read(p)
-	r.read += int64(n)
-	tooLarge := func(what string, limit int) error {
-		return &load.Error{Reason: load.TooLarge, Err: fmt.Errorf("list of pod metrics: %s larger than %d MiB", what, limit>>20)}
-	}
-	switch {
-	case r.read > maxBytes:
-		return 0, tooLarge("response is", maxBytes)
-	case r.read-r.decoded() > 2*maxValueBytes: // the decoder reads ahead
-		return 0, tooLarge("a value is", maxValueBytes)
-	}
-	return n, err
+	return &load.Error{Reason: reason, Err: fmt.Errorf("list of pod metrics: %w", err)}
 }

@@ -99,10 +99,10 @@ func TestReadPods(t *testing.T) {
 		"no pod":     {listOf(), load.PodReading{}, "no pod has fresh metrics: 0 listed, 0 of them invalid or older than 3m0s"},
 		"none fresh": {listOf(item("old", noon.Add(-time.Hour), "15s", quarter)), load.PodReading{}, "1 listed, 1 of them"},
 		"no list":    {`{"kind":"Status"}`, load.PodReading{}, "list of pod metrics: no field items"},
-		"an array":   {`[]`, load.PodReading{}, "list of pod metrics: found [: must be {"},
-		"no array":   {`{"items":{}}`, load.PodReading{}, "list of pod metrics: found {: must be ["},
+		"an array":   {`[]`, load.PodReading{}, "list of pod metrics: found [: must be an object"},
+		"no array":   {`{"items":{}}`, load.PodReading{}, "list of pod metrics: found {: must be a list of items"},
 		"truncated":  {strings.TrimSuffix(listOf(item("a", noon, "15s", quarter)), "]}"), load.PodReading{}, "list of pod metrics: "},
-		"empty":      {"", load.PodReading{}, "list of pod metrics: EOF"},
+		"empty":      {"", load.PodReading{}, "list of pod metrics: unexpected end of JSON input"},
 		"a number":   {listOf("7"), load.PodReading{}, "list of pod metrics: json: cannot unmarshal number"},
 	}
 	for name, tc := range tests {
@@ -159,8 +159,8 @@ func TestBounds(t *testing.T) {
 	}{
 		"pods":           {`{"items":[`, one, "list has more than 200000 pods", len(one)*load.MaxPods + 8<<20},
 		"bytes":          {`{"items":[`, padded, "response is larger than 256 MiB", 300 << 20},
-		"an ignored one": {`{"metadata":"`, "abcdefgh", "a value is larger than 1 MiB", 8 << 20},
-		"one pod":        {`{"items":[{"metadata":{"name":"`, "abcdefgh", "a value is larger than 1 MiB", 8 << 20},
+		"an ignored one": {`{"metadata":"`, "abcdefgh", "a value exceeds the limit of 1 MiB", 8 << 20},
+		"one pod":        {`{"items":[{"metadata":{"name":"`, "abcdefgh", "item 1 exceeds the limit of 1 MiB", 8 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := &endless{text: tc.text}

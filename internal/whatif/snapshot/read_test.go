@@ -249,7 +249,7 @@ func TestReadBadArchives(t *testing.T) {
 			"cluster/nodes.json: item 2 exceeds the limit of 2048 bytes",
 		},
 		{"items that are an object", pack(t, first, entry{name: "cluster/nodes.json", content: `{"items":{}}`}), "found {: must be a list of items"},
-		{"a list", pack(t, first, entry{name: "cluster/nodes.json", content: `[]`}), "cluster/nodes.json: found [: must be a List"},
+		{"a list", pack(t, first, entry{name: "cluster/nodes.json", content: `[]`}), "cluster/nodes.json: found [: must be an object"},
 		{"two lists", pack(t, first, entry{name: "cluster/nodes.json", content: oneNode + "{}"}), "cluster/nodes.json: found a second value"},
 		{"large description", pack(t, entry{name: "snapshot.json", content: about + blank + blank}), "exceeds the limit of 10240 bytes"},
 		{"invalid load", pack(t, first, nodes, entry{name: "load.json", content: `{}`}), "load.json: timestamp: invalid value 0"},

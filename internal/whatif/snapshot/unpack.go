@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/jsonlist"
 )
 
 // unpacker reads an archive within limits. Files are decoded while they are unpacked, so that the memory
@@ -115,151 +117,44 @@ func explain(err error) error {
 }
 
 // readList reads the items of a v1 List one by one.
-func (u *unpacker) readList(content io.Reader) ([]json.RawMessage, error) {
-	l := &listReader{unpacker: u}
-	l.value = &valueLimit{Reader: content, limit: 2*u.item + 64<<10}
-	l.dec = json.NewDecoder(l.value)
-	err := l.read()
-	switch {
-	case l.value.exceeded:
-		return nil, fmt.Errorf("%s exceeds the limit of %s", l.where(), mebibytes(u.item))
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, errors.New("unexpected end of JSON input")
-	}
-	return l.items, err
-}
-
-// valueLimit returns an error if a decoder reads too many bytes for one value.
-type valueLimit struct {
-	io.Reader
-	read, limit int64
-	exceeded    bool
-}
-
-// Read implements io.Reader.
-func (v *valueLimit) Read(p []byte) (int, error) {
-	if v.read > v.limit {
-		v.exceeded = true
-		return 0, errors.New("too large")
-	}
-	n, err := v.Reader.Read(p)
-	v.read += int64(n)
-	return n, err
-}
-
-// listReader reads a v1 List.
-type listReader struct {
-	*unpacker
-	value *valueLimit
-	dec   *json.Decoder
-	kind  string
-	items []json.RawMessage
-	// inItems is true while items are read.
-	inItems bool
-}
-
-// where returns the part that is being read, for errors.
-func (l *listReader) where() string {
-	if l.inItems {
-		return fmt.Sprintf("item %d", len(l.items)+1)
-	}
-	return "a value"
-}
-
-func (l *listReader) token() (json.Token, error) {
-	l.value.read = 0
-	return l.dec.Token()
-}
-
-// read reads the whole list.
-func (l *listReader) read() error {
-	if err := l.open('{', "a List"); err != nil {
-		return err
-	}
-	for l.dec.More() {
-		key, err := l.token()
-		if err != nil {
+func (u *unpacker) readList(content io.Reader) (items []json.RawMessage, err error) {
+	kind := ""
+	err = jsonlist.Read(content, u.item, func(name string, value *json.Decoder) error {
+		var raw json.RawMessage
+		if err := value.Decode(&raw); err != nil {
 			return err
 		}
-		if err := l.field(key); err != nil {
-			return err
+		switch name {
+		case "kind":
+			if err := json.Unmarshal(raw, &kind); err != nil || kind != "List" {
+				return fmt.Errorf("found kind %s: must be List", raw)
+			}
+		case jsonlist.Items:
+			items = append(items, raw)
+			return u.checkItem(raw, len(items))
 		}
+		return nil
+	})
+	if err == nil && kind == "" {
+		err = errors.New("kind: required value List")
 	}
-	if _, err := l.token(); err != nil {
-		return err
-	}
-	if _, err := l.token(); !errors.Is(err, io.EOF) {
-		if err == nil {
-			err = errors.New("found a second value after the List")
-		}
-		return err
-	}
-	if l.kind != "List" {
-		return fmt.Errorf("found kind %q: must be List", l.kind)
-	}
-	return nil
+	return items, err
 }
 
-// open reads the start of an object or a list.
-func (l *listReader) open(want json.Delim, what string) error {
-	found, err := l.token()
-	if err == nil && found != want {
-		err = fmt.Errorf("found %v: must be %s", found, what)
-	}
-	return err
-}
-
-// field reads the value of a field of the List.
-func (l *listReader) field(key json.Token) error {
-	l.value.read = 0
-	switch key {
-	case "kind":
-		return l.dec.Decode(&l.kind)
-	case "items":
-		return l.readItems()
-	}
-	var skipped json.RawMessage
-	return l.dec.Decode(&skipped)
-}
-
-// readItems reads the items.
-func (l *listReader) readItems() error {
-	if err := l.open('[', "a list of items"); err != nil {
-		return err
-	}
-	l.inItems = true
-	for l.dec.More() {
-		if len(l.items) == l.limits.items {
-			return fmt.Errorf("found more than %d items: must have at most %d", l.limits.items, l.limits.items)
-		}
-		if err := l.readItem(); err != nil {
-			return err
-		}
-	}
-	l.inItems = false
-	_, err := l.token()
-	return err
-}
-
-// readItem reads one item.
-func (l *listReader) readItem() error {
-	l.value.read = 0
-	var item json.RawMessage
-	if err := l.dec.Decode(&item); err != nil {
-		return err
-	}
-	switch {
+// checkItem returns an error if the item with a number in its list, which starts at 1, is no object or exceeds a limit.
+func (u *unpacker) checkItem(item json.RawMessage, number int) error {
+	u.structCount += CountObjects(item)
+	switch most := u.structs + u.packed.n; {
+	case number > u.items:
+		return fmt.Errorf("found more than %d items: must have at most %d", u.items, u.items)
 	case item[0] != '{':
-		return fmt.Errorf("%s: found %.20s: must be an object", l.where(), item)
-	case int64(len(item)) > l.item:
-		return fmt.Errorf("%s exceeds the limit of %s", l.where(), mebibytes(l.item))
+		return fmt.Errorf("item %d: found %.20s: must be an object", number, item)
+	case int64(len(item)) > u.item:
+		return fmt.Errorf("item %d exceeds the limit of %s", number, mebibytes(u.item))
+	case u.structCount > most:
+		return fmt.Errorf("item %d: found more than %d JSON objects: must have at most %d and one for each byte of the file",
+			number, most, u.structs)
 	}
-	l.structCount += CountObjects(item)
-	if most := l.structs + l.packed.n; l.structCount > most {
-		return fmt.Errorf("%s: found more than %d JSON objects: must have at most %d and one for each byte of the file",
-			l.where(), most, l.structs)
-	}
-	l.items = append(l.items, item)
 	return nil
 }
 
