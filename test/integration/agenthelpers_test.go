@@ -20,8 +20,6 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -96,28 +94,22 @@ func (h *fleetHub) credentials(t *testing.T, cluster, path string) *rest.Config 
 	if err != nil {
 		t.Fatal(err)
 	}
-	const name = "hub"
+	config := &rest.Config{
+		Host: h.config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: h.config.CAData},
+		BearerToken: request.Status.Token,
+		QPS:         -1,
+	}
+	proxied := rest.CopyConfig(config)
+	proxied.Host = "https://" + h.proxy.Address()
 	// Rename the complete file: the agent must not read a partial file.
-	err = clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters: map[string]*clientcmdapi.Cluster{name: {
-			Server:                   "https://" + h.proxy.Address(),
-			CertificateAuthorityData: h.config.CAData,
-		}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {Token: request.Status.Token}},
-		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
-		CurrentContext: name,
-	}, path+".new")
+	err = controlplane.WriteKubeconfig(path+".new", proxied)
 	if err == nil {
 		err = os.Rename(path+".new", path)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rest.Config{
-		Host: h.config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: h.config.CAData},
-		BearerToken: request.Status.Token,
-		QPS:         -1,
-	}
+	return config
 }
 
 // scores returns the scores of a cluster and the time until which they are valid.

@@ -19,8 +19,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -111,20 +109,14 @@ func (r *release) access(t *testing.T, component string) (config *rest.Config, k
 		t.Fatal(err)
 	}
 	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	const name = "plimsoll"
-	err = clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: r.config.Host, CertificateAuthorityData: r.config.CAData}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {Token: request.Status.Token}},
-		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
-		CurrentContext: name,
-	}, kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &rest.Config{
+	config = &rest.Config{
 		Host: r.config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: r.config.CAData},
 		BearerToken: request.Status.Token, QPS: -1,
-	}, kubeconfig
+	}
+	if err := controlplane.WriteKubeconfig(kubeconfig, config); err != nil {
+		t.Fatal(err)
+	}
+	return config, kubeconfig
 }
 
 // releaseComponent is a running component of a release.

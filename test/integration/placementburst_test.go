@@ -113,8 +113,8 @@ func TestPlacementBurst(t *testing.T) {
 			total += now[verb]
 		}
 		t.Logf(
-			"%s: writes by verb %v, %.2f for each placement; peak memory of the controller %s",
-			when, now, total/float64(n), controller.PeakMemory(t),
+			"%s: writes by verb %v, %.2f for each placement; peak memory of the controller %d MiB",
+			when, now, total/float64(n), controller.PeakMemory()>>20,
 		)
 		return now
 	}

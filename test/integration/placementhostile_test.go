@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +63,7 @@ func TestHostilePlacements(t *testing.T) {
 		return longest
 	}
 	decide("first")
-	before, memory := slowest("before"), mebibytes(t, controller)
+	before, memory := slowest("before"), controller.PeakMemory()>>20
 
 	for i, quantity := range []string{"1e2147483647", "1e-2147483647", "0e2147483647"} {
 		h.apply(t, managedCluster(names[i], quantity))
@@ -81,10 +80,10 @@ func TestHostilePlacements(t *testing.T) {
 	if during > 2*before+5*time.Second {
 		t.Errorf("decisions take up to %s, and %s during the attack\n%s", before, during, controller)
 	}
-	if grown := mebibytes(t, controller) - memory; grown > 200 {
+	if grown := controller.PeakMemory()>>20 - memory; grown > 200 {
 		t.Errorf("memory grows by %d MiB", grown)
 	}
-	t.Logf("slowest decision %s, during the attack %s; peak memory %d MiB, then %d MiB", before, during, memory, mebibytes(t, controller))
+	t.Logf("slowest decision %s, during the attack %s; peak memory %d MiB, then %d MiB", before, during, memory, controller.PeakMemory()>>20)
 
 	// All hostile placements get a result. The absurd quantity is only a value that is not valid.
 	for name := range hostilePlacements() {
@@ -113,14 +112,4 @@ func (c *testCluster) awaitMisconfigured(t *testing.T, controller *program.Proce
 			return got != nil && got.Status == metav1.ConditionTrue && slices.Contains(failed, got.Reason), nil
 		},
 	)
-}
-
-// mebibytes returns the peak memory of a program in MiB.
-func mebibytes(t *testing.T, p *program.Process) int {
-	t.Helper()
-	kibibytes, err := strconv.Atoi(strings.TrimSuffix(p.PeakMemory(t), " kB"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kibibytes >> 10
 }

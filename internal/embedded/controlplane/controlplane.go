@@ -11,7 +11,6 @@
 package controlplane
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -21,9 +20,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
@@ -33,6 +29,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/subprocess"
 )
 
 // startTimeout bounds the time until the API server is ready, which takes about 5 s on two cores.
@@ -54,10 +52,9 @@ type ControlPlane struct {
 	authority *authority
 	address   string
 	etcd      string
-	child     *exec.Cmd
-	stdin     io.Closer
-	exited    chan struct{}
-	stopOnce  sync.Once
+	// child runs the servers, until stdin is closed. It is nil if it could not be started.
+	child *subprocess.Process
+	stdin io.Closer
 }
 
 // hello is the message of the child when it serves.
@@ -74,7 +71,7 @@ func Start(ctx context.Context, options Options) (_ *ControlPlane, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cp := &ControlPlane{Dir: dir, Kubeconfig: filepath.Join(dir, "kubeconfig"), exited: make(chan struct{})}
+	cp := &ControlPlane{Dir: dir, Kubeconfig: filepath.Join(dir, "kubeconfig")}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, cp.logTail())
@@ -82,7 +79,6 @@ func Start(ctx context.Context, options Options) (_ *ControlPlane, err error) {
 		}
 	}()
 	if cp.authority, err = newAuthority(dir); err != nil {
-		close(cp.exited)
 		return nil, fmt.Errorf("creating certificates: %w", err)
 	}
 	greeting, err := cp.startChild(options)
@@ -104,12 +100,6 @@ func Start(ctx context.Context, options Options) (_ *ControlPlane, err error) {
 // startChild starts this program again to run the servers. It sends the first message of the child on
 // the channel.
 func (cp *ControlPlane) startChild(options Options) (<-chan hello, error) {
-	started := false
-	defer func() {
-		if !started {
-			close(cp.exited)
-		}
-	}()
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -123,29 +113,26 @@ func (cp *ControlPlane) startChild(options Options) (<-chan hello, error) {
 	if err != nil {
 		return nil, err
 	}
-	cp.child = exec.Command(program)
-	cp.child.Env = append(os.Environ(), childVariable+"="+string(assignment))
-	cp.child.Stderr = logFile
-	if cp.stdin, err = cp.child.StdinPipe(); err != nil {
+	command := exec.Command(program)
+	command.Env = append(os.Environ(), childVariable+"="+string(assignment))
+	command.Stderr = logFile
+	if cp.stdin, err = command.StdinPipe(); err != nil {
 		return nil, err
 	}
-	stdout, err := cp.child.StdoutPipe()
+	stdout, err := command.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	if err := cp.child.Start(); err != nil {
+	if cp.child, err = subprocess.Start(command); err != nil {
 		return nil, err
 	}
-	started = true
 	greeting := make(chan hello, 1)
 	go func() {
 		var h hello
-		if line, err := bufio.NewReader(stdout).ReadBytes('\n'); err == nil && json.Unmarshal(line, &h) == nil {
+		if json.NewDecoder(stdout).Decode(&h) == nil {
 			greeting <- h
 		}
 		_, _ = io.Copy(io.Discard, stdout)
-		_ = cp.child.Wait()
-		close(cp.exited)
 	}()
 	return greeting, nil
 }
@@ -155,7 +142,7 @@ func (cp *ControlPlane) await(ctx context.Context, greeting <-chan hello) error 
 	select {
 	case h := <-greeting:
 		cp.address, cp.etcd = h.Address, h.Etcd
-	case <-cp.exited:
+	case <-cp.child.Exited():
 		return errors.New("the servers exited")
 	case <-ctx.Done():
 		return ctx.Err()
@@ -170,7 +157,7 @@ func (cp *ControlPlane) await(ctx context.Context, greeting <-chan hello) error 
 	}
 	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		select {
-		case <-cp.exited:
+		case <-cp.child.Exited():
 			return false, errors.New("the servers exited")
 		default:
 		}
@@ -181,22 +168,19 @@ func (cp *ControlPlane) await(ctx context.Context, greeting <-chan hello) error 
 
 // Stop stops the control plane, waits for it and removes its files. It may be called more than once.
 func (cp *ControlPlane) Stop() {
-	cp.stopOnce.Do(func() {
-		if cp.stdin != nil {
-			_ = cp.stdin.Close()
-		}
+	if cp.child != nil {
+		_ = cp.stdin.Close()
 		select {
-		case <-cp.exited:
+		case <-cp.child.Exited():
 		case <-time.After(15 * time.Second):
-			_ = cp.child.Process.Kill()
-			<-cp.exited
+			cp.child.Kill()
 		}
-		_ = os.RemoveAll(cp.Dir)
-	})
+	}
+	_ = os.RemoveAll(cp.Dir)
 }
 
 // Exited returns a channel that is closed when the servers have exited.
-func (cp *ControlPlane) Exited() <-chan struct{} { return cp.exited }
+func (cp *ControlPlane) Exited() <-chan struct{} { return cp.child.Exited() }
 
 // Address returns the URL of the API server.
 func (cp *ControlPlane) Address() string { return cp.address }
@@ -221,29 +205,23 @@ func (cp *ControlPlane) WriteKubeconfig(path, user string, groups ...string) err
 	if err != nil {
 		return err
 	}
+	return WriteKubeconfig(path, config)
+}
+
+// WriteKubeconfig writes a kubeconfig with the server and the credentials of a client configuration.
+func WriteKubeconfig(path string, config *rest.Config) error {
 	const name = "plimsoll"
+	user := &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData, Token: config.BearerToken}
 	return clientcmd.WriteToFile(clientcmdapi.Config{
 		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: config.Host, CertificateAuthorityData: config.CAData}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: user},
 		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
 		CurrentContext: name,
 	}, path)
 }
 
 // PeakMemory returns the largest resident memory of the servers so far in bytes, or 0 if it is unknown.
-func (cp *ControlPlane) PeakMemory() int64 {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cp.child.Process.Pid))
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(status)) {
-		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kib, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
-			return kib << 10
-		}
-	}
-	return 0
-}
+func (cp *ControlPlane) PeakMemory() int64 { return cp.child.PeakMemory() }
 
 // logPath returns the path of the server log.
 func (cp *ControlPlane) logPath() string { return filepath.Join(cp.Dir, "control-plane.log") }

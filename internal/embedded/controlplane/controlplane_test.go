@@ -138,7 +138,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	stop := map[string]func(*ControlPlane){
 		"stopped":                func(cp *ControlPlane) { cp.Stop() },
 		"parent exits":           func(cp *ControlPlane) { _ = cp.stdin.Close() },
-		"servers are killed":     func(cp *ControlPlane) { _ = cp.child.Process.Kill(); cp.Stop() },
+		"servers are killed":     func(cp *ControlPlane) { cp.child.Kill(); cp.Stop() },
 		"stopped more than once": func(cp *ControlPlane) { cp.Stop(); cp.Stop() },
 	}
 	for name, stop := range stop {

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -17,6 +20,7 @@ const stopTimeout = 10 * time.Second
 type Process struct {
 	command *exec.Cmd
 	exited  chan struct{}
+	err     error // set when exited is closed
 }
 
 // Start starts a program.
@@ -28,7 +32,7 @@ func Start(command *exec.Cmd) (*Process, error) {
 	}
 	p := &Process{command: command, exited: make(chan struct{})}
 	go func() {
-		_ = command.Wait()
+		p.err = command.Wait()
 		close(p.exited)
 	}()
 	return p, nil
@@ -37,15 +41,47 @@ func Start(command *exec.Cmd) (*Process, error) {
 // Exited returns a channel that is closed when the program has exited.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
+// Err waits until the program has exited, and returns an error unless its exit code is 0.
+func (p *Process) Err() error {
+	<-p.exited
+	return p.err
+}
+
+// ID returns the process ID.
+func (p *Process) ID() int { return p.command.Process.Pid }
+
+// Signal sends a signal. It returns an error if the program has exited.
+func (p *Process) Signal(signal os.Signal) error { return p.command.Process.Signal(signal) }
+
 // Stop stops the program and waits until it has exited. It may be called more than once.
 func (p *Process) Stop() {
-	_ = p.command.Process.Signal(syscall.SIGTERM)
+	_ = p.Signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
 	case <-time.After(stopTimeout):
-		_ = p.command.Process.Kill()
+		p.Kill()
 	}
+}
+
+// Kill kills the program, unless it has exited, and waits for it.
+func (p *Process) Kill() {
+	_ = p.command.Process.Kill()
 	<-p.exited
+}
+
+// PeakMemory returns the largest resident memory of the running program so far in bytes, or 0 if it is unknown.
+func (p *Process) PeakMemory() int64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.ID()))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+			return kib << 10
+		}
+	}
+	return 0
 }
 
 // The bounds of FreePort are below the ephemeral ports of Linux (32768 and more by default): an outgoing connection, or a

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 )
 
 // Fault is a kind of fault. It affects the requests of the client while it is active.
@@ -124,13 +124,7 @@ func Start(t testing.TB, config *rest.Config) *Proxy {
 
 // WriteKubeconfig writes a kubeconfig with which a client uses the proxy.
 func (p *Proxy) WriteKubeconfig(path string) error {
-	const name = "proxy"
-	return clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: p.URL}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {}},
-		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
-		CurrentContext: name,
-	}, path)
+	return controlplane.WriteKubeconfig(path, &rest.Config{Host: p.URL})
 }
 
 // Inject activates a fault until the returned function is called, or Heal.

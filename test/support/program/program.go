@@ -76,41 +76,29 @@ func (o *Output) String() string {
 // error of the program so far.
 type Process struct {
 	Output
+	*subprocess.Process
 
-	name    string
-	process *os.Process
-	exited  chan struct{}
-	err     error // set when exited is closed
+	name string
 }
 
 // Start starts a program, which is killed at the end of the test.
 func Start(t testing.TB, path string, args ...string) *Process {
 	t.Helper()
 	cmd := exec.Command(path, args...)
-	p := &Process{name: cmd.Args[0], exited: make(chan struct{})}
+	p := &Process{name: cmd.Args[0]}
 	cmd.Stdout, cmd.Stderr = &p.Output, &p.Output
-	if err := cmd.Start(); err != nil {
+	var err error
+	if p.Process, err = subprocess.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
-	p.process = cmd.Process
-	go func() {
-		p.err = cmd.Wait()
-		close(p.exited)
-	}()
 	t.Cleanup(p.Kill)
 	return p
-}
-
-// Kill kills the process, unless it has exited, and waits for it.
-func (p *Process) Kill() {
-	_ = p.process.Kill()
-	<-p.exited
 }
 
 // Pause stops the process as SIGSTOP does, until Resume is called.
 func (p *Process) Pause(t testing.TB) {
 	t.Helper()
-	if err := p.process.Signal(syscall.SIGSTOP); err != nil {
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -118,22 +106,19 @@ func (p *Process) Pause(t testing.TB) {
 // Resume continues a paused process.
 func (p *Process) Resume(t testing.TB) {
 	t.Helper()
-	if err := p.process.Signal(syscall.SIGCONT); err != nil {
+	if err := p.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Exited returns a channel that is closed when the process has exited.
-func (p *Process) Exited() <-chan struct{} { return p.exited }
-
 // Stop sends SIGTERM and fails the test unless the process then exits with code 0.
 func (p *Process) Stop(t testing.TB) {
 	t.Helper()
-	_ = p.process.Signal(syscall.SIGTERM)
+	_ = p.Signal(syscall.SIGTERM)
 	select {
-	case <-p.exited:
-		if p.err != nil {
-			t.Errorf("%s exited with %v\n%s", p.name, p.err, p)
+	case <-p.Exited():
+		if err := p.Err(); err != nil {
+			t.Errorf("%s exited with %v\n%s", p.name, err, p)
 		}
 	case <-time.After(stopTimeout):
 		t.Errorf("%s did not exit within %s of SIGTERM\n%s", p.name, stopTimeout, p)
@@ -153,7 +138,7 @@ func FreePort(t testing.TB) int {
 // CPUTime returns the CPU time that the process has used so far, in steps of 10 ms.
 func (p *Process) CPUTime(t testing.TB) time.Duration {
 	t.Helper()
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.process.Pid))
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.ID()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,21 +153,6 @@ func (p *Process) CPUTime(t testing.TB) time.Duration {
 		ticks += time.Duration(n)
 	}
 	return ticks * 10 * time.Millisecond
-}
-
-// PeakMemory returns the largest resident memory of the process so far, such as "51200 kB".
-func (p *Process) PeakMemory(t testing.TB) string {
-	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(status)) {
-		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	return "an unknown amount"
 }
 
 // Usage has the resident memory in bytes and the number of goroutines of a program.
