@@ -15,11 +15,12 @@ const MaxPods = 200_000
 // PodUsage is the usage of one pod: the sum of its containers.
 type PodUsage struct {
 	// Namespace and Name identify the pod.
-	Namespace, Name string
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
 	// CPU is in millicores, the mean over the window of the reading.
-	CPU float64
+	CPU float64 `json:"cpuMillicores"`
 	// Memory is in bytes: the working set, which the kubelet compares with limits.
-	Memory float64
+	Memory float64 `json:"memoryBytes"`
 }
 
 // Valid reports whether both amounts are finite and not negative.

@@ -1,9 +1,6 @@
 package snapshot
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // The rules for objects that affect scheduling.
 
@@ -30,28 +27,8 @@ var annotations = fields{
 // uid replaces UIDs by pseudonyms.
 var uid = text(func(p *pseudonyms, value string) string { return "uid-" + p.hash("uid", value) })
 
-// ownerKinds has the kinds of owners that kube-scheduler or Plimsoll read.
-var ownerKinds = []string{
-	"Pod", "Node", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController",
-	"JobSet", "LeaderWorkerSet", "CapacityBuffer", "ResourceSlack", "Placement",
-}
-
-// owner is the rule for owner references. It hides kinds that are not in ownerKinds.
-func owner(value any, p *pseudonyms) (any, bool) {
-	kept, ok := fields{"apiVersion": keep, "kind": keep, "name": keep, "uid": uid, "controller": keep}.rule(value, p)
-	if !ok || p == nil {
-		return kept, ok
-	}
-	out := kept.(map[string]any)
-	kind, _ := out["kind"].(string)
-	name, _ := out["name"].(string)
-	if !slices.Contains(ownerKinds, kind) {
-		out["apiVersion"], out["kind"] = "redacted/v1", "Owner"
-		kind = "Owner"
-	}
-	out["name"] = p.name(strings.ToLower(kind), name)
-	return out, true
-}
+// owner is the rule for owner references.
+var owner = reference("apiVersion", fields{"uid": uid, "controller": keep})
 
 // object returns the rules for an object of a kind (in lower case): its metadata and further fields.
 func object(kind string, f fields) fields {
@@ -82,7 +59,6 @@ var (
 	matchFields   = list(in(fields{"key": keep, "operator": keep, "values": list(named("node"))}))
 	nodeTerm      = in(fields{"matchExpressions": list(requirement), "matchFields": matchFields})
 	nodeSelector  = in(fields{"nodeSelectorTerms": list(nodeTerm)})
-	key           = text((*pseudonyms).labelKey)
 
 	podTerm = in(fields{
 		"labelSelector": labelSelector, "namespaceSelector": labelSelector, "namespaces": list(named("namespace")),
@@ -99,7 +75,7 @@ var (
 		}),
 		"podAffinity": podTerms, "podAntiAffinity": podTerms,
 	})
-	tolerations = list(keyed(fields{"operator": keep, "effect": keep, "tolerationSeconds": keep}))
+	tolerations = list(keyed("key", fields{"operator": keep, "effect": keep, "tolerationSeconds": keep}))
 	spread      = list(in(fields{
 		"maxSkew": keep, "minDomains": keep, "whenUnsatisfiable": keep, "nodeAffinityPolicy": keep, "nodeTaintsPolicy": keep,
 		"topologyKey": key, "labelSelector": labelSelector, "matchLabelKeys": list(key),
@@ -164,7 +140,7 @@ var (
 	nodeRule = object("node", fields{
 		"spec": in(fields{
 			"unschedulable": keep,
-			"taints":        list(keyed(fields{"effect": keep, "timeAdded": keep})),
+			"taints":        list(keyed("key", fields{"effect": keep, "timeAdded": keep})),
 		}),
 		"status": in(fields{
 			"capacity": keep, "allocatable": keep, "declaredFeatures": keep, "nodeInfo": in(fields{"swap": keep}),

@@ -49,7 +49,7 @@ func attributes(value any, p *pseudonyms) (any, bool) {
 }
 
 var (
-	deviceTolerations = list(keyed(fields{"operator": keep, "effect": keep, "tolerationSeconds": keep}))
+	deviceTolerations = list(keyed("key", fields{"operator": keep, "effect": keep, "tolerationSeconds": keep}))
 	deviceRequest     = fields{
 		"deviceClassName": named("deviceclass"), "allocationMode": keep, "count": keep, "adminAccess": keep,
 		"selectors": list(celSelector), "tolerations": deviceTolerations, "capacity": keep,
@@ -91,7 +91,7 @@ var (
 			"devices": list(in(fields{
 				"name": named("device"), "attributes": attributes, "capacity": keep, "consumesCounters": keep,
 				"nodeName": named("node"), "nodeSelector": nodeSelector, "allNodes": keep, "allowMultipleAllocations": keep,
-				"taints": list(keyed(fields{"effect": keep, "timeAdded": keep})),
+				"taints": list(keyed("key", fields{"effect": keep, "timeAdded": keep})),
 			})),
 		}),
 	})

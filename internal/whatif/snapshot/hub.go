@@ -8,7 +8,7 @@ var (
 		"claimSelector": in(fields{"matchExpressions": list(requirement)}),
 		"celSelector":   keep,
 	})
-	clusterTaint = keyed(fields{"effect": keep, "timeAdded": keep})
+	clusterTaint = keyed("key", fields{"effect": keep, "timeAdded": keep})
 )
 
 var managedClusterRule = object("managedcluster", fields{
@@ -17,7 +17,7 @@ var managedClusterRule = object("managedcluster", fields{
 	"status": in(fields{
 		"capacity": keep, "allocatable": keep, "version": keep,
 		"conditions":    condition("HubAcceptedManagedCluster", "ManagedClusterJoined", "ManagedClusterConditionAvailable"),
-		"clusterClaims": list(claim),
+		"clusterClaims": list(keyed("name", nil)),
 	}),
 })
 
@@ -38,17 +38,6 @@ func clusterMetadata(value any, p *pseudonyms) (any, bool) {
 		kept.(map[string]any)["annotations"] = annotations
 	}
 	return kept, true
-}
-
-// claim is the rule for cluster claims.
-func claim(value any, p *pseudonyms) (any, bool) {
-	kept, ok := fields{"name": keep, "value": keep}.rule(value, p)
-	if !ok || p == nil {
-		return kept, ok
-	}
-	name, _ := kept.(map[string]any)["name"].(string)
-	text, _ := kept.(map[string]any)["value"].(string)
-	return map[string]any{"name": p.labelKey(name), "value": p.labelValue(name, text)}, true
 }
 
 var clusterSetRule = object("managedclusterset", fields{

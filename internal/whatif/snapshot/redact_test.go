@@ -177,3 +177,33 @@ func TestPseudonyms(t *testing.T) {
 }
 
 const lowerLetters = "abcdefghijklmnopqrstuvwxyz234567"
+
+// TestReferencesHideKinds checks that references to objects of kinds of other projects have neither the kind nor its group, that
+// references to known kinds keep both, and that a value that is not a text is dropped with its name replaced.
+func TestReferencesHideKinds(t *testing.T) {
+	buffer := func(group, kind string) string {
+		return fmt.Sprintf(`{"apiVersion":"autoscaling.x-k8s.io/v1beta1","kind":"CapacityBuffer","spec":{"scalableRef":`+
+			`{"apiGroup":%q,"kind":%q,"name":"a"}}}`, group, kind)
+	}
+	p := NewRedactor([]byte("k")).p
+	for text, want := range map[string]string{
+		buffer("apps", "Deployment"): `{"scalableRef":{"apiGroup":"apps","kind":"Deployment","name":"` + p.name("deployment", "a") + `"}}`,
+		buffer("shop.example.com", "PaymentQueue"): `{"scalableRef":{"apiGroup":"redacted/v1","kind":"Owner","name":"` +
+			p.name("owner", "a") + `"}}`,
+		`{"kind":"Node","spec":{"taints":[{"key":"team","value":{"secret":1},"effect":"NoSchedule"}]}}`: `{"taints":[{"effect":"NoSchedule","key":"` +
+			p.labelKey("team") + `"}]}`,
+	} {
+		var object map[string]any
+		if err := json.Unmarshal([]byte(text), &object); err != nil {
+			t.Fatal(err)
+		}
+		group, _, _ := strings.Cut(fmt.Sprint(object["apiVersion"]), "/")
+		if object["kind"] == "Node" {
+			group = ""
+		}
+		kept, _ := kindOf(group, object["kind"].(string)).rule.rule(object, p)
+		if raw, err := json.Marshal(kept.(map[string]any)["spec"]); err != nil || string(raw) != want {
+			t.Errorf("%s: kept %s, %v, want %s", text, raw, err, want)
+		}
+	}
+}

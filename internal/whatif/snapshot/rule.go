@@ -1,6 +1,10 @@
 package snapshot
 
-import "maps"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // rule returns the kept part of a JSON value, with pseudonyms for names unless p is nil. It returns
 // false if nothing is kept. Fields without a rule are dropped, so that a snapshot has no unknown
@@ -106,47 +110,48 @@ func labels(value any, p *pseudonyms) (any, bool) {
 	return out, true
 }
 
-// requirement is the rule for a requirement of a selector: a key, an operator and values.
-func requirement(value any, p *pseudonyms) (any, bool) {
-	object, ok := value.(map[string]any)
-	if !ok || p == nil {
-		return value, ok
-	}
-	key, _ := object["key"].(string)
-	out := map[string]any{"key": p.labelKey(key)}
-	if operator, ok := object["operator"]; ok {
-		out["operator"] = operator
-	}
-	if values, ok := object["values"].([]any); ok {
-		pseudonymous := make([]any, 0, len(values))
-		for _, value := range values {
-			text, _ := value.(string)
-			pseudonymous = append(pseudonymous, p.labelValue(key, text))
-		}
-		out["values"] = pseudonymous
-	}
-	return out, true
-}
+// key is the rule for the key of a label or a taint.
+var key = text((*pseudonyms).labelKey)
 
-// keyed returns the rule for an object with a key and a value, such as a taint or a toleration.
-func keyed(f fields) rule {
+// keyed returns the rule for an object with a value, or values, of a label key, such as a taint or a requirement of a selector.
+// keyField is the name of the field with the key.
+func keyed(keyField string, f fields) rule {
 	return func(value any, p *pseudonyms) (any, bool) {
 		object, ok := value.(map[string]any)
 		if !ok {
 			return nil, false
 		}
-		kept, _ := f.plus(fields{"key": keep, "value": keep}).rule(object, p)
-		if p == nil {
-			return kept, true
+		labelKey, _ := object[keyField].(string)
+		labelValue := text(func(p *pseudonyms, value string) string { return p.labelValue(labelKey, value) })
+		return fields{keyField: key, "value": labelValue, "values": list(labelValue)}.plus(f).rule(object, p)
+	}
+}
+
+// requirement is the rule for a requirement of a selector: a key, an operator and values.
+var requirement = keyed("key", fields{"operator": keep})
+
+// knownKinds has the kinds of owners and scalable objects that kube-scheduler or Plimsoll read.
+var knownKinds = []string{
+	"Pod", "Node", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController",
+	"JobSet", "LeaderWorkerSet", "CapacityBuffer", "ResourceSlack", "Placement",
+}
+
+// reference returns the rule for a reference to an object by its kind and name. It hides kinds that are not in knownKinds, and then the
+// group in groupField, too.
+func reference(groupField string, f fields) rule {
+	return func(value any, p *pseudonyms) (any, bool) {
+		kept, ok := fields{groupField: keep, "kind": keep, "name": keep}.plus(f).rule(value, p)
+		if !ok || p == nil {
+			return kept, ok
 		}
 		out := kept.(map[string]any)
-		key, _ := out["key"].(string)
-		if _, ok := out["key"]; ok {
-			out["key"] = p.labelKey(key)
+		kind, _ := out["kind"].(string)
+		name, _ := out["name"].(string)
+		if !slices.Contains(knownKinds, kind) {
+			kind = "Owner"
+			out[groupField], out["kind"] = "redacted/v1", kind
 		}
-		if value, ok := out["value"].(string); ok {
-			out["value"] = p.labelValue(key, value)
-		}
+		out["name"] = p.name(strings.ToLower(kind), name)
 		return out, true
 	}
 }

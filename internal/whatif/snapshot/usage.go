@@ -26,20 +26,11 @@ func (s *Snapshot) SetUsage(reading load.PodReading) {
 	}
 }
 
-// podUsage is the usage of a pod in usage.json.
-type podUsage struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// CPU is in millicores, Memory in bytes.
-	CPU    float64 `json:"cpuMillicores"`
-	Memory float64 `json:"memoryBytes"`
-}
-
 // encodeUsage returns usage.json, with a pod per line.
 func encodeUsage(reading *load.PodReading) ([]byte, error) {
 	out := []byte(`{"pods":[`)
 	for i, pod := range reading.Pods {
-		line, err := json.Marshal(podUsage(pod))
+		line, err := json.Marshal(pod)
 		if err != nil {
 			return nil, fmt.Errorf("usage of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 		}
@@ -58,7 +49,7 @@ const maxUsage = load.MaxPods * 512
 func (s *Snapshot) readUsage(in io.Reader) error {
 	limited := &io.LimitedReader{R: in, N: maxUsage + 1}
 	var content struct {
-		Pods []podUsage `json:"pods"`
+		Pods []load.PodUsage `json:"pods"`
 	}
 	err := json.NewDecoder(limited).Decode(&content)
 	switch {
@@ -69,19 +60,18 @@ func (s *Snapshot) readUsage(in io.Reader) error {
 	case len(content.Pods) > load.MaxPods:
 		return fmt.Errorf("found %d pods: must have at most %d", len(content.Pods), load.MaxPods)
 	}
-	s.Usage = &load.PodReading{}
 	seen := make(map[string]bool, len(content.Pods))
 	for i, pod := range content.Pods {
-		usage, name := load.PodUsage(pod), pod.Namespace+"/"+pod.Name
+		name := pod.Namespace + "/" + pod.Name
 		switch {
-		case !usage.Valid():
+		case !pod.Valid():
 			return fmt.Errorf("pods[%d]: invalid usage of %v millicores and %v bytes: must not be negative", i, pod.CPU, pod.Memory)
 		case seen[name]:
 			return fmt.Errorf("pods[%d]: duplicate pod %s", i, name)
 		}
 		seen[name] = true
-		s.Usage.Pods = append(s.Usage.Pods, usage)
 	}
+	s.Usage = &load.PodReading{Pods: content.Pods}
 	return nil
 }
 
