@@ -19,6 +19,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	chart "github.com/plimsoll-k8s/plimsoll/charts/plimsoll"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
 // schedulerRules are some of the permissions of the built-in role system:kube-scheduler. They show
@@ -133,7 +134,7 @@ func (e *examination) denied(
 	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + accountNamespace, "system:authenticated"}
 	var missing []string
 	for _, rule := range rules {
-		for _, attributes := range requestsOf(rule, namespace) {
+		for _, attributes := range kube.RequestsOf(rule, namespace) {
 			review, err := e.kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
 				Spec: authorizationv1.SubjectAccessReviewSpec{
 					User:               "system:serviceaccount:" + accountNamespace + ":" + account,
@@ -150,27 +151,6 @@ func (e *examination) denied(
 		}
 	}
 	return missing, nil
-}
-
-// requestsOf returns each request that a rule permits.
-func requestsOf(rule rbacv1.PolicyRule, namespace string) (all []*authorizationv1.ResourceAttributes) {
-	names := rule.ResourceNames
-	if len(names) == 0 {
-		names = []string{""}
-	}
-	for _, group := range rule.APIGroups {
-		for _, resource := range rule.Resources {
-			resource, subresource, _ := strings.Cut(resource, "/")
-			for _, verb := range rule.Verbs {
-				for _, name := range names {
-					all = append(all, &authorizationv1.ResourceAttributes{
-						Namespace: namespace, Verb: verb, Group: group, Resource: resource, Subresource: subresource, Name: name,
-					})
-				}
-			}
-		}
-	}
-	return all
 }
 
 // describe returns a description of a request, such as "patch resourceslacks/status.plimsoll.dev".

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
@@ -36,37 +37,16 @@ func AwaitRights(
 	t testing.TB, client kubernetes.Interface, user string, groups []string, namespace string, rules []rbacv1.PolicyRule,
 ) {
 	t.Helper()
-	for _, attributes := range actions(namespace, rules) {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: user, Groups: groups, ResourceAttributes: &attributes,
-		}}
-		eventually.True(t, user+" is not allowed to "+attributes.Verb+" "+attributes.Resource, nil,
-			func(ctx context.Context) (bool, error) {
-				answer, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-				return err == nil && answer.Status.Allowed, err
-			})
-	}
-}
-
-// actions returns the actions that rules allow, one for each combination of a rule's values.
-func actions(namespace string, rules []rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
-	var all []authorizationv1.ResourceAttributes
 	for _, rule := range rules {
-		names := rule.ResourceNames
-		if len(names) == 0 {
-			names = []string{""}
-		}
-		for _, group := range rule.APIGroups {
-			for _, resource := range rule.Resources {
-				for _, verb := range rule.Verbs {
-					for _, name := range names {
-						all = append(all, authorizationv1.ResourceAttributes{
-							Namespace: namespace, Verb: verb, Group: group, Resource: resource, Name: name,
-						})
-					}
-				}
-			}
+		for _, attributes := range kube.RequestsOf(rule, namespace) {
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: user, Groups: groups, ResourceAttributes: attributes,
+			}}
+			eventually.True(t, user+" is not allowed to "+attributes.Verb+" "+attributes.Resource, nil,
+				func(ctx context.Context) (bool, error) {
+					answer, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+					return err == nil && answer.Status.Allowed, err
+				})
 		}
 	}
-	return all
 }
