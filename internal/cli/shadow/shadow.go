@@ -189,9 +189,8 @@ type server struct {
 	wake chan struct{}
 }
 
-// run runs until ctx ends or the folder cannot be written.
+// run runs until ctx ends, the folder cannot be written or the listener fails.
 func (s *server) run(ctx context.Context, listener net.Listener) error {
-	shadow.Serve(ctx, listener, s.report)
 	s.settings.Log(fmt.Sprintf("serving http://%s, windows of %s, profile in force: %s", listener.Addr(), s.every, s.current.Name))
 	s.settings.Finished = func(string) {
 		select {
@@ -201,6 +200,7 @@ func (s *server) run(ctx context.Context, listener net.Listener) error {
 	}
 	s.wake <- struct{}{}
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return shadow.Serve(ctx, listener, s.report) })
 	group.Go(func() error { return record.Follow(ctx, *s.settings) })
 	group.Go(func() error {
 		for {

@@ -53,9 +53,11 @@ func serve(t *testing.T, windows []*Window) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	Serve(t.Context(), listener, func() (*Report, []*Window) {
-		return NewReport(windows, begin, begin.AddDate(0, 0, 7)), windows
-	})
+	go func() {
+		_ = Serve(t.Context(), listener, func() (*Report, []*Window) {
+			return NewReport(windows, begin, begin.AddDate(0, 0, 7)), windows
+		})
+	}()
 	return "http://" + listener.Addr().String()
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
@@ -233,7 +232,7 @@ func (f *Further) add(other *Further) {
 // verdict compares a candidate with the profile in force, over the windows that have it.
 func (r *Report) verdict(name string, compared []*Window, why string) Verdict {
 	v := Verdict{Candidate: name, Answer: CannotTell, Others: []FigureDifference{}}
-	var avoided, caused, difference []float64
+	var avoided, caused, difference, errors []float64
 	var overloaded []*result.Overloaded
 	var current, candidate []*result.Run
 	for _, w := range compared {
@@ -244,6 +243,7 @@ func (r *Report) verdict(name string, compared []*Window, why string) Verdict {
 		a, b := &w.Current.Run, &w.Candidates[i].Run
 		less, more := byMinute(a, b)
 		avoided, caused, difference = append(avoided, less), append(caused, more), append(difference, b.OverloadMinutes-a.OverloadMinutes)
+		errors = append(errors, a.OverloadMinutes-w.Measured.OverloadMinutes)
 		overloaded, current, candidate = append(overloaded, b.Overloaded), append(current, a), append(candidate, b)
 	}
 	v.Avoided, v.Caused, v.Difference = estimate(avoided), estimate(caused), estimate(difference)
@@ -259,7 +259,7 @@ func (r *Report) verdict(name string, compared []*Window, why string) Verdict {
 		f.Change = estimate(changes)
 		v.Others = append(v.Others, f)
 	}
-	r.judge(&v, len(difference), why)
+	r.judge(&v, len(difference), math.Abs(estimate(errors).Sum), why)
 	return v
 }
 
@@ -277,8 +277,8 @@ func byMinute(a, b *result.Run) (less, more float64) {
 	return less, more
 }
 
-// judge sets the answer and the sentence of a verdict over a number of windows.
-func (r *Report) judge(v *Verdict, windows int, why string) {
+// judge sets the answer and the sentence of a verdict over a number of windows, in which the model has an error.
+func (r *Report) judge(v *Verdict, windows int, modelError float64, why string) {
 	change := math.Abs(v.Difference.Sum)
 	switch {
 	case windows == 0 && why != "":
@@ -289,9 +289,9 @@ func (r *Report) judge(v *Verdict, windows int, why string) {
 		v.Reason = "nothing was overloaded"
 	case windows == 1:
 		v.Reason = "one window has no interval"
-	case math.Abs(r.Error.Sum) > change:
+	case modelError > change:
 		v.Reason = fmt.Sprintf("the error of the model, %s node minutes, is larger than the difference, %s",
-			number(math.Abs(r.Error.Sum)), number(change))
+			number(modelError), number(change))
 	case !v.Difference.excludesZero():
 		v.Reason = fmt.Sprintf("the difference, %s node minutes, can be chance", v.Difference)
 	case v.Difference.Sum < 0:
@@ -318,7 +318,7 @@ func (r *Report) span() string {
 // Basis states what the verdicts compare, and the error of the model.
 func (r *Report) Basis() string {
 	if r.Windows == 0 {
-		return strings.Join(append([]string{"No window is compared."}, r.Excluded...), " ")
+		return "No window is compared."
 	}
 	return fmt.Sprintf("%s of %s h in total, with %s in force: %s node minutes of overload measured, %s simulated. Error of the model: %s.",
 		format.Of(r.Windows, "window"), number(r.Hours), r.Profile, number(r.MeasuredMinutes),

@@ -97,6 +97,17 @@ func TestVerdicts(t *testing.T) {
 				return w
 			}), Better, "avoided 20 ± 0 node",
 		},
+		// Only the last three windows have the candidate: the model had an error of 2 x 5 x 5 node minutes before.
+		"added": {
+			many(8, func(i int) *Window {
+				if i < 5 {
+					w := window(i, run(2), run(4), run())
+					w.Candidates = nil
+					return w
+				}
+				return window(i, run(2), run(2), run())
+			}), Better, "avoided 30 ± 0 node",
+		},
 		"failed": {
 			append(many(3, func(i int) *Window { return window(i, run(1), run(1), run()) }), &Window{Error: "damaged"}), Better, "avoided 15 ± 0 node",
 		},
@@ -107,6 +118,11 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("%+v, want %s: %s", r.Verdicts, test.answer, test.sentence)
 			}
 		})
+	}
+	failed := []*Window{{Error: "damaged"}, window(0, run(2), run(2), run())}
+	failed[1].UsageKnown = 0
+	if r := NewReport(failed, begin, begin.AddDate(0, 0, 1)); len(r.Excluded) != 2 || r.Basis() != "No window is compared." {
+		t.Errorf("%q, excluded %q", r.Basis(), r.Excluded)
 	}
 	if r := NewReport(nil, begin, begin.AddDate(0, 0, 1)); len(r.Verdicts) != 0 || r.Basis() != "No window is compared." {
 		t.Errorf("%+v", r)

@@ -14,14 +14,17 @@ import (
 )
 
 // Serve serves the page, the report as JSON, the metrics and the health until ctx ends. current returns the report and its windows.
-func Serve(ctx context.Context, listener net.Listener, current func() (*Report, []*Window)) {
+func Serve(ctx context.Context, listener net.Listener, current func() (*Report, []*Window)) error {
 	server := &http.Server{
 		Handler:           protect(listener.Addr(), handler(current)),
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 		MaxHeaderBytes: 16 << 10,
 	}
-	go func() { _ = server.Serve(listener) }()
 	context.AfterFunc(ctx, func() { _ = server.Close() })
+	if err := server.Serve(listener); ctx.Err() == nil {
+		return err
+	}
+	return nil
 }
 
 func handler(current func() (*Report, []*Window)) http.Handler {
