@@ -56,7 +56,8 @@ func antiAffinitySelectors(pod *v1.Pod) (selectors []labels.Selector) {
 		return nil
 	}
 	for _, term := range pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
-		if selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector); err == nil {
+		selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
+		if err == nil && term.LabelSelector != nil { // nil selects no pods
 			selectors = append(selectors, selector)
 		}
 	}
