@@ -132,8 +132,9 @@ type Learner struct {
 	found []*PodState
 	// touched are the workloads of the node that is being processed.
 	touched []*workloadState
-	// observations has the observations of the resource that is being processed.
-	observations []observation
+	// observations has the observations of the resource that is being processed, unmeasured the nodes for which it was measured in an
+	// earlier reading only.
+	observations, unmeasured []observation
 }
 
 // NewLearner returns a learner without readings.

@@ -131,19 +131,24 @@ type observation struct {
 	sums
 }
 
-// observe computes the sums of all nodes whose resource was measured.
+// observe computes the sums of all nodes whose resource was measured, and of the nodes for which it was measured earlier.
 func (l *Learner) observe(reading *Reading, r int) []observation {
-	l.observations = l.observations[:0]
+	l.observations, l.unmeasured = l.observations[:0], l.unmeasured[:0]
 	found := l.found
 	for i := range reading.Nodes {
 		node := &reading.Nodes[i]
 		pods := found[:len(node.Pods)]
 		found = found[len(node.Pods):]
-		if m := &node.Measured[r]; m.Known {
-			state := l.node(node.Name)
-			use := l.sums(node, pods, state, r)
-			state.own[r] = use.own
+		m, state := &node.Measured[r], l.node(node.Name)
+		if !m.Known && state.filters[r].expected == 0 {
+			continue
+		}
+		use := l.sums(node, pods, state, r)
+		state.own[r] = use.own
+		if m.Known {
 			l.observations = append(l.observations, observation{node, state, *m, use})
+		} else {
+			l.unmeasured = append(l.unmeasured, observation{node, state, *m, use})
 		}
 	}
 	return l.observations
@@ -214,16 +219,14 @@ func (s *resourceState) remaining(seconds float64) float64 {
 	return scales.over(seconds) / max(scales.after[0], tiny)
 }
 
-// filterNodes updates the shift of every measured node.
+// filterNodes updates the shift of every measured node, and of the nodes that were measured earlier.
 func (l *Learner) filterNodes(reading *Reading, r int, elapsed float64) {
 	s := &l.resources[r]
 	forget := math.Exp2(-elapsed / driftTime)
 	for _, o := range l.observations {
 		f := &o.state.filters[r]
-		// Pods that remain on the node since the previous reading keep their part of the shift.
-		kept := 0.0
+		kept := f.kept(&o.sums)
 		if f.expected > 0 {
-			kept = min(o.retained/f.expected, 1)
 			o.node.Predicted[r] = max(o.mean+kept*f.shift, 0)
 		}
 		f.mean *= kept
@@ -239,6 +242,21 @@ func (l *Learner) filterNodes(reading *Reading, r int, elapsed float64) {
 		gain := gain(common, max(o.unknown+s.remaining(f.seconds)*o.time-common, 0))
 		f.shift, f.expected, f.known = gain*f.mean, o.unknown, gain*common
 	}
+	for _, o := range l.unmeasured {
+		f := &o.state.filters[r]
+		kept := f.kept(&o.sums)
+		f.mean *= kept
+		f.seconds *= kept * forget
+		f.shift, f.expected, f.known = kept*f.shift, o.unknown, kept*f.known
+	}
+}
+
+// kept returns the part of the shift that remains: the part of the pods that were on the node in the previous reading.
+func (f *filter) kept(s *sums) float64 {
+	if f.expected == 0 {
+		return 0
+	}
+	return min(s.retained/f.expected, 1)
 }
 
 // placePods remembers the node of each pod.
