@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
@@ -141,11 +142,7 @@ func (e *examination) checkComponents(ctx context.Context) error {
 	var ready []string
 	for i := range e.components {
 		d := &e.components[i]
-		want := int32(1)
-		if d.Spec.Replicas != nil {
-			want = *d.Spec.Replicas
-		}
-		name := resources.Name(d)
+		want, name := ptr.Deref(d.Spec.Replicas, 1), resources.Name(d)
 		switch {
 		case want == 0:
 			e.add(Warning, name+" is scaled to 0", fmt.Sprintf("kubectl scale -n %s deployment %s --replicas 1", d.Namespace, d.Name))
@@ -198,20 +195,18 @@ func (e *examination) checkLeaders(ctx context.Context) error {
 		name := resources.Name(lease)
 		fix := fmt.Sprintf("kubectl logs -n %s -l %s,%s=%s: check that the replicas can reach the API server and may write the lease",
 			lease.Namespace, partOfLabel, componentLabel, lease.Labels[componentLabel])
-		if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil {
+		holder := ptr.Deref(lease.Spec.HolderIdentity, "")
+		if holder == "" || lease.Spec.RenewTime == nil {
 			e.add(Problem, "no replica is the leader: lease "+name+" has no holder", fix)
 			continue
 		}
-		duration := 15 * time.Second
-		if lease.Spec.LeaseDurationSeconds != nil {
-			duration = time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
-		}
+		duration := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 15)) * time.Second
 		if age := e.now.Sub(lease.Spec.RenewTime.Time); age > 2*duration {
 			e.add(Problem, fmt.Sprintf("no replica is the leader: lease %s was last renewed %s ago by %s",
-				name, format.Age(age), *lease.Spec.HolderIdentity), fix)
+				name, format.Age(age), holder), fix)
 			continue
 		}
-		e.ok("%s leads, lease %s", *lease.Spec.HolderIdentity, name)
+		e.ok("%s leads, lease %s", holder, name)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -99,9 +100,7 @@ func (e *examination) checkDefinition(ctx context.Context, manifest []byte, own 
 			return nil
 		}
 	}
-	if !slices.ContainsFunc(found.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
-		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
-	}) {
+	if !apihelpers.IsCRDConditionTrue(&found, apiextensionsv1.Established) {
 		e.add(Problem, "the CRD "+want.Name+" is not established", "kubectl describe crd "+want.Name)
 		return nil
 	}

@@ -4,7 +4,6 @@ package flags
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -70,18 +69,10 @@ func (f *Flags) ReadFile() error {
 	return nil
 }
 
-// maxFile is the largest size of a file with a source, in bytes.
-const maxFile = 1 << 20
-
 // ReadFile reads a file with the fields of a metric provider.
 func ReadFile(name string) (metricprovider.Config, error) {
 	var config metricprovider.Config
-	file, err := os.Open(name)
-	if err != nil {
-		return config, err
-	}
-	defer file.Close()
-	raw, err := io.ReadAll(io.LimitReader(file, maxFile))
+	raw, err := os.ReadFile(name)
 	if err != nil {
 		return config, err
 	}

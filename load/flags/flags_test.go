@@ -1,6 +1,9 @@
 package flags
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -51,5 +54,26 @@ func TestSourceErrors(t *testing.T) {
 				t.Errorf("error %v, want %s", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestReadFile expects that all of a file is read, also after 1 MiB of comments, and that unknown fields are an error.
+func TestReadFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "source.yaml")
+	for text, want := range map[string]string{
+		"type: Service\naddress: http://a\n":                                            "",
+		strings.Repeat("# a comment\n", 100_000) + "type: Service\naddress: http://a\n": "",
+		"type: Service\naddress: http://a\nport: 80\n":                                  "unknown field \"port\"",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		config, err := ReadFile(name)
+		switch {
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("error %v, want %s", err, want)
+		case want == "" && (err != nil || config.Type != "Service" || config.Address != "http://a"):
+			t.Errorf("%d bytes: %+v, %v", len(text), config, err)
+		}
 	}
 }

@@ -12,6 +12,9 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
 )
 
 // Names of the files in the directory of a control plane that both processes use.
@@ -24,8 +27,7 @@ const (
 	tokenKey   = "service-account.key"
 )
 
-// authority signs the certificates of one control plane. Its key is in memory only, and its certificates
-// are valid for one day.
+// authority signs the certificates of one control plane, which are valid for one day. Its key is in memory only.
 type authority struct {
 	cert    *x509.Certificate
 	certPEM []byte
@@ -38,21 +40,14 @@ func newAuthority(dir string) (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	template := certificate(pkix.Name{CommonName: "plimsoll-control-plane"})
-	template.IsCA = true
-	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	ca, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "plimsoll-control-plane"}, key)
 	if err != nil {
 		return nil, err
 	}
-	a := &authority{key: key, certPEM: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
-	if a.cert, err = x509.ParseCertificate(der); err != nil {
-		return nil, err
-	}
-
+	a := &authority{key: key, cert: ca, certPEM: encode(ca.Raw)}
 	server := certificate(pkix.Name{CommonName: "localhost"})
 	server.DNSNames, server.IPAddresses = []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}
-	cert, certKey, err := a.sign(server)
+	serverPEM, serverKeyPEM, err := a.sign(server)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +60,7 @@ func newAuthority(dir string) (*authority, error) {
 		return nil, err
 	}
 	for name, content := range map[string][]byte{
-		caFile: a.certPEM, serverCert: cert, serverKey: certKey, clientCert: adminCert, clientKey: adminKey, tokenKey: tokens,
+		caFile: a.certPEM, serverCert: serverPEM, serverKey: serverKeyPEM, clientCert: adminCert, clientKey: adminKey, tokenKey: tokens,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			return nil, err
@@ -75,12 +70,12 @@ func newAuthority(dir string) (*authority, error) {
 }
 
 // client returns the certificate and key of a user.
-func (a *authority) client(user string, groups []string) (cert, key []byte, err error) {
+func (a *authority) client(user string, groups []string) (certificatePEM, key []byte, err error) {
 	return a.sign(certificate(pkix.Name{CommonName: user, Organization: groups}))
 }
 
 // sign creates a key and signs a certificate for it.
-func (a *authority) sign(template *x509.Certificate) (cert, key []byte, err error) {
+func (a *authority) sign(template *x509.Certificate) (certificatePEM, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
@@ -89,12 +84,13 @@ func (a *authority) sign(template *x509.Certificate) (cert, key []byte, err erro
 	if err != nil {
 		return nil, nil, err
 	}
-	keyDER, err := x509.MarshalECPrivateKey(private)
-	if err != nil {
-		return nil, nil, err
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}), nil
+	key, err = keyutil.MarshalPrivateKeyToPEM(private)
+	return encode(der), key, err
+}
+
+// encode returns a certificate in PEM.
+func encode(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: der})
 }
 
 // certificate returns the template of a certificate.

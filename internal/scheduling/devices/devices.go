@@ -12,6 +12,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/ptr"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
@@ -130,7 +131,7 @@ func (c *Counter) addSlice(
 	allocated *structured.AllocatedState,
 ) error {
 	spec := &slice.Spec
-	perDevice := isTrue(spec.PerDeviceNodeSelection)
+	perDevice := ptr.Deref(spec.PerDeviceNodeSelection, false)
 	var shared *Count
 	for i := range spec.Devices {
 		device := &spec.Devices[i]
@@ -159,7 +160,7 @@ func (c *Counter) addSlice(
 // count returns the count of the nodes of a device.
 func (n *nodeCounts) count(name *string, all *bool, selector *v1.NodeSelector) (*Count, error) {
 	switch {
-	case isTrue(all):
+	case ptr.Deref(all, false):
 		return &n.everywhere, nil
 	case selector != nil:
 		parsed, err := nodeaffinity.NewNodeSelector(selector)
@@ -177,8 +178,6 @@ func (n *nodeCounts) count(name *string, all *bool, selector *v1.NodeSelector) (
 		return &Count{}, nil
 	}
 }
-
-func isTrue(b *bool) bool { return b != nil && *b }
 
 // inClass reports whether a device matches all selectors of a class.
 func (c *Counter) inClass(ctx context.Context, class *resourceapi.DeviceClass, driver string, device *resourceapi.Device) (bool, error) {
