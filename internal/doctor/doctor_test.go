@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +87,13 @@ func TestCompareClocks(t *testing.T) {
 		e := &examination{}
 		e.compareClocks(c.ahead, time.Second)
 		onlyFinding(t, e, c.want)
+		text := fmt.Sprintf("clock is %s ahead of", c.ahead)
+		if c.ahead < 0 {
+			text = fmt.Sprintf("clock is %s behind", -c.ahead)
+		}
+		if c.want != OK && !strings.Contains(e.findings[0].Message, text) {
+			t.Errorf("%s, want %s", e.findings[0].Message, text)
+		}
 	}
 }
 

@@ -61,7 +61,11 @@ func (e *examination) checkClock(ctx context.Context) error {
 func (e *examination) compareClocks(ahead, elapsed time.Duration) {
 	difference := ahead.Abs() - elapsed/2 - time.Second
 	const fix = "synchronize the clocks with NTP: load expires by its age, and leases by time"
-	message := fmt.Sprintf("the API server's clock is %s ahead of this machine's", ahead.Round(100*time.Millisecond))
+	direction := "ahead of"
+	if ahead < 0 {
+		direction = "behind"
+	}
+	message := fmt.Sprintf("the API server's clock is %s %s this machine's", ahead.Abs().Round(100*time.Millisecond), direction)
 	switch {
 	case difference > clockProblem:
 		e.add(Problem, message, fix)
