@@ -9,6 +9,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -103,6 +105,9 @@ func Follow(ctx context.Context, config FollowConfig) error {
 	if err := config.Validate(); err != nil {
 		return err
 	}
+	if err := config.checkAccess(ctx); err != nil {
+		return err
+	}
 	f := &follower{FollowConfig: config}
 	f.now = func() time.Time { return f.clock(time.Now()) }
 	factory := informers.NewSharedInformerFactoryWithOptions(f.Client, 0, informers.WithTransform(strip))
@@ -116,6 +121,22 @@ func Follow(ctx context.Context, config FollowConfig) error {
 		return nil
 	}
 	return f.loop(ctx)
+}
+
+// checkAccess returns an error if the API server refuses to list pods or nodes: watches would be repeated for ever without an error.
+func (c *FollowConfig) checkAccess(ctx context.Context) error {
+	one := metav1.ListOptions{Limit: 1}
+	_, podErr := c.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, one)
+	_, nodeErr := c.Client.CoreV1().Nodes().List(ctx, one)
+	for _, err := range []error{podErr, nodeErr} {
+		switch {
+		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+			return err
+		case err != nil && ctx.Err() == nil:
+			c.Log(fmt.Sprintf("waiting for the API server: %v", err))
+		}
+	}
+	return nil
 }
 
 // packed is the annotation with the pod as JSON, in a pod that is kept in memory.
@@ -166,11 +187,11 @@ func (f *follower) step(ctx context.Context) error {
 			return err
 		}
 	}
-	v := f.view(ctx)
-	if v.at.Unix() < f.current.state.Last {
+	at := f.now()
+	if at.Unix() < f.current.state.Last {
 		return nil // the clock was set back a little: the next steps are later
 	}
-	if err := f.current.observe(v); err != nil {
+	if err := f.current.observe(f.view(ctx, at)); err != nil {
 		return err
 	}
 	f.uncommitted++
@@ -214,16 +235,19 @@ func (f *follower) end() error {
 	return errors.Join(f.current.commit(), f.current.file.Pause())
 }
 
+// isFull reports whether an error is that a volume or a quota is full.
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
 // recover returns nil for a volume that is full: it removes the oldest recording, and the next step continues after the last commit.
 func (f *follower) recover(err error) error {
-	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+	if !isFull(err) {
 		return err
 	}
 	if f.current != nil {
 		_ = f.current.file.Abandon() // the volume is full
 		f.current = nil
 	}
-	names, err := f.recordings()
+	names, err := Recordings(f.Folder)
 	if err != nil {
 		return err
 	}
@@ -249,9 +273,9 @@ func (f *follower) summarize() {
 		seconds, format.Of(nodes, "node"), format.Of(pods, "pod"), usage))
 }
 
-// view returns the current state of the cluster.
-func (f *follower) view(ctx context.Context) view {
-	v := view{at: f.now()}
+// view returns the current state of the cluster, at a recorded time.
+func (f *follower) view(ctx context.Context, at time.Time) view {
+	v := view{at: at}
 	f.mu.Lock()
 	v.removed, f.removed = f.removed, nil
 	f.mu.Unlock()

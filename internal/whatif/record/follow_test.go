@@ -217,7 +217,7 @@ func followed(t *testing.T, config FollowConfig) (stop func(), lines func() stri
 
 // newest reads the newest recording in a folder, nil if it cannot be read yet.
 func newest(folder string) *recording.Recording {
-	names, err := (&follower{FollowConfig: FollowConfig{Folder: folder}}).recordings()
+	names, err := Recordings(folder)
 	if err != nil || len(names) == 0 {
 		return nil
 	}
@@ -330,13 +330,13 @@ func TestRotate(t *testing.T) {
 	}
 	step(86400)
 	// Half of 2 MiB holds three of 300 KiB.
-	if names, _ := f.recordings(); len(names) != 4 || !strings.Contains(names[0], "T010000Z") {
+	if names, _ := Recordings(f.Folder); len(names) != 4 || !strings.Contains(names[0], "T010000Z") {
 		t.Errorf("left %v", names)
 	}
 	step(86430)
 	first := f.current.file
 	step(86460)
-	if names, _ := f.recordings(); f.current.file == first || len(names) != 5 {
+	if names, _ := Recordings(f.Folder); f.current.file == first || len(names) != 5 {
 		t.Errorf("not rotated: %v", names)
 	}
 	r, err := recording.Open(filepath.Join(folder, after(86400).Format(nameFormat)+suffix))

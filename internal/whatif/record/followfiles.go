@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
@@ -26,7 +25,7 @@ func (f *follower) removeTemporary() error {
 
 // open continues the last recording. If it is finished, has another step or is too old, open starts a new recording.
 func (f *follower) open(ctx context.Context, now time.Time) error {
-	names, err := f.recordings()
+	names, err := Recordings(f.Folder)
 	if err != nil {
 		return err
 	}
@@ -49,7 +48,7 @@ func (f *follower) resume(name string, now time.Time) (bool, error) {
 	s := &state{}
 	file, err := recording.Continue(name, s)
 	if err != nil {
-		if errors.Is(err, syscall.ENOSPC) {
+		if isFull(err) {
 			return false, err
 		}
 		f.Log(fmt.Sprintf("not continued: %v", err))
@@ -80,7 +79,11 @@ func (f *follower) start(ctx context.Context, now time.Time) error {
 	cluster, err := f.Objects(ctx)
 	if err != nil {
 		cluster = &Cluster{Snapshot: &snapshot.Snapshot{}}
-		s.Notes.add("objects other than nodes and pods", "they could not be read: "+err.Error())
+		why := err.Error()
+		if f.Redact {
+			why = withoutText
+		}
+		s.Notes.add("objects other than nodes and pods", "they could not be read: "+why)
 	}
 	about.Kubernetes, s.Notes = cluster.About.Kubernetes, append(s.Notes, cluster.About.Missing...)
 	if f.Usage == nil {
@@ -138,12 +141,9 @@ func StartOf(name string) time.Time {
 	return at
 }
 
-// recordings returns the names of the recordings in the folder.
-func (f *follower) recordings() ([]string, error) { return Recordings(f.Folder) }
-
 // prune removes the oldest recordings until all together take at most half of MaxBytes: the current recording may take the other half.
 func (f *follower) prune() error {
-	names, err := f.recordings()
+	names, err := Recordings(f.Folder)
 	if err != nil {
 		return err
 	}

@@ -131,11 +131,14 @@ func (r *recorder) log(line string) {
 	}
 }
 
+// withoutText replaces texts of servers in recordings with pseudonyms.
+const withoutText = "(the text is omitted, it may have names)"
+
 // warned records warnings of the server.
 func (r *recorder) warned(warnings promv1.Warnings) {
 	for _, warning := range warnings {
 		if r.Redact {
-			warning = "(the text is omitted, it may have names)"
+			warning = withoutText
 		}
 		if r.notes.add("data of the server", "it warned: "+warning) {
 			r.log("the server warned: " + warning)

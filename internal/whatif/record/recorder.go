@@ -73,8 +73,10 @@ type state struct {
 type followObject struct {
 	ID   int    `json:"id"`
 	Hash uint64 `json:"hash"`
-	// Ended is true for a pod that has finished.
+	// Ended is true for a pod whose end is recorded.
 	Ended bool `json:"ended,omitempty"`
+	// Absent is true for a pod that the last view did not have. Its removal may be seen later than its absence, and is then recorded.
+	Absent bool `json:"absent,omitempty"`
 	// Killed is the last time at which a container was killed for its memory, in seconds since 1970.
 	Killed int64 `json:"killed,omitempty"`
 }
@@ -127,20 +129,25 @@ func (r *followRecorder) of(at metav1.Time) int64 { return r.since(r.clock(at.Ti
 // step returns the step of a time.
 func (r *followRecorder) step(at time.Time) int { return int(r.since(at)) / r.file.About().Step }
 
-// hole records that nothing was seen since the last view: no process ran, or it was suspended.
-func (r *followRecorder) hole(now time.Time) {
+// hole records that nothing was seen since the last view: no process ran, or it was suspended. It writes the usage before the hole,
+// so that the usage in memory does not have a gap for the hole.
+func (r *followRecorder) hole(now time.Time) error {
 	last := time.Unix(r.state.Last, 0).UTC()
-	if now.Sub(last) > 2*time.Duration(r.file.About().Step)*time.Second {
-		r.state.Notes.add(fmt.Sprintf("the time from %s to %s", last.Format(time.RFC3339), now.UTC().Format(time.RFC3339)),
-			"nothing was recorded: pods that came and went are missing, others ended when they were seen last, usage has a gap")
+	if now.Sub(last) <= 2*time.Duration(r.file.About().Step)*time.Second {
+		return nil
 	}
+	r.state.Notes.add(fmt.Sprintf("the time from %s to %s", last.Format(time.RFC3339), now.UTC().Format(time.RFC3339)),
+		"nothing was recorded: pods that came and went are missing, others ended when they were seen last, usage has a gap")
+	return r.flushAll()
 }
 
 // observe records a view.
 func (r *followRecorder) observe(v view) error {
-	r.hole(v.at)
+	if err := r.hole(v.at); err != nil {
+		return err
+	}
 	for _, removed := range v.removed {
-		if err := r.pod(removed.pod, &removed.at); err != nil {
+		if err := r.pod(removed.pod, removed.at, true); err != nil {
 			return err
 		}
 	}
@@ -157,7 +164,7 @@ func (r *followRecorder) observe(v view) error {
 			continue
 		}
 		r.versions[pod.UID] = pod.ResourceVersion
-		if err := r.pod(pod, nil); err != nil {
+		if err := r.pod(pod, v.at, false); err != nil {
 			return err
 		}
 	}
@@ -175,7 +182,7 @@ func followSorted[T metav1.Object](objects []T) []T {
 	return slices.SortedFunc(slices.Values(objects), func(a, b T) int { return cmp.Compare(resources.Name(a), resources.Name(b)) })
 }
 
-// gone records that objects do not exist any more: they ended when they were seen last.
+// gone records that objects do not exist any more: they ended when they were seen last. Pods are forgotten one view later.
 func (r *followRecorder) gone(present map[string]bool) error {
 	last := r.state.Last - r.file.About().From.Unix()
 	for _, uid := range slices.Sorted(maps.Keys(r.state.Nodes)) {
@@ -202,8 +209,13 @@ func (r *followRecorder) gone(present map[string]bool) error {
 		if err := r.flush(uid); err != nil {
 			return err
 		}
-		delete(r.state.Pods, uid)
-		delete(r.versions, types.UID(uid))
+		if p.Absent {
+			delete(r.state.Pods, uid)
+			delete(r.versions, types.UID(uid))
+			continue
+		}
+		p.Ended, p.Absent = true, true
+		r.state.Pods[uid] = p
 	}
 	return nil
 }
@@ -237,8 +249,8 @@ func (r *followRecorder) node(node *v1.Node) error {
 	return err
 }
 
-// times returns the times of a pod. deleted is nil if the pod exists.
-func (r *followRecorder) times(pod *v1.Pod, deleted *time.Time) recording.Pod {
+// times returns the times of a pod, without its end.
+func (r *followRecorder) times(pod *v1.Pod) recording.Pod {
 	p := unknown()
 	p.Created = r.of(pod.CreationTimestamp)
 	if pod.Spec.NodeName != "" {
@@ -252,32 +264,38 @@ func (r *followRecorder) times(pod *v1.Pod, deleted *time.Time) recording.Pod {
 			p.Started = max(r.of(*pod.Status.StartTime), p.Scheduled)
 		}
 	}
-	if deleted != nil {
-		p.Ended = r.since(*deleted)
-	}
-	if finished, ok := finishedAt(pod); ok {
-		p.Ended = min(p.Ended, r.since(r.clock(finished)))
-	}
 	return p
 }
 
-// finishedAt returns the time at which the last container of a finished pod ended, and false if the pod is not finished.
-func finishedAt(pod *v1.Pod) (at time.Time, ok bool) {
+// end returns the time at which a pod ended, Never if it has not ended or its recorded end remains. A pod that was evicted, or refused
+// by its kubelet, is finished without containers that ended: it ended when it was first seen so.
+func (r *followRecorder) end(pod *v1.Pod, at time.Time, deleted, ended bool) int64 {
 	if !resources.IsFinished(pod) {
-		return at, false
+		if deleted {
+			return r.since(at)
+		}
+		return recording.Never
 	}
+	var finished time.Time
 	for _, status := range pod.Status.ContainerStatuses {
-		if terminated := status.State.Terminated; terminated != nil && terminated.FinishedAt.After(at) {
-			at = terminated.FinishedAt.Time
+		if terminated := status.State.Terminated; terminated != nil && terminated.FinishedAt.After(finished) {
+			finished = terminated.FinishedAt.Time
 		}
 	}
-	return at, !at.IsZero()
+	switch {
+	case !finished.IsZero():
+		return r.since(r.clock(finished))
+	case ended:
+		return recording.Never
+	}
+	return r.since(at)
 }
 
-// pod records a pod if it is new or changed. deleted is nil if the pod exists.
-func (r *followRecorder) pod(pod *v1.Pod, deleted *time.Time) error {
-	times := r.times(pod, deleted)
+// pod records a pod, as it was at a time or when it was deleted at this time, if it is new or changed.
+func (r *followRecorder) pod(pod *v1.Pod, at time.Time, deleted bool) error {
 	known, ok := r.state.Pods[string(pod.UID)]
+	times := r.times(pod)
+	times.Ended = r.end(pod, at, deleted, known.Ended)
 	if !ok && times.Ended < 0 {
 		return nil // it ended before the recording
 	}
@@ -302,7 +320,7 @@ func (r *followRecorder) pod(pod *v1.Pod, deleted *time.Time) error {
 	} else {
 		known.ID, err = r.file.AddPod(times)
 	}
-	known.Hash, known.Ended = sum, times.Ended != recording.Never
+	known.Hash, known.Ended = sum, known.Ended || times.Ended != recording.Never
 	r.state.Pods[string(pod.UID)] = known
 	return err
 }
@@ -363,12 +381,20 @@ func (r *followRecorder) flush(uid string) error {
 	return r.file.AddUsage(r.state.Pods[uid].ID, u.cpu, u.memory)
 }
 
-// commit writes everything until the last view, and the state from which another process continues.
-func (r *followRecorder) commit() error {
+// flushAll writes the usage of all pods.
+func (r *followRecorder) flushAll() error {
 	for _, uid := range slices.Sorted(maps.Keys(r.usage)) {
 		if err := r.flush(uid); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// commit writes everything until the last view, and the state from which another process continues.
+func (r *followRecorder) commit() error {
+	if err := r.flushAll(); err != nil {
+		return err
 	}
 	about := r.file.About()
 	about.To = time.Unix(max(r.state.Last, about.From.Unix()), 0)

@@ -41,7 +41,7 @@ func (f *following) at(t *testing.T, seconds int) {
 // recorded reads all recordings.
 func (f *following) recorded(t *testing.T) (all []*recording.Recording) {
 	t.Helper()
-	names, err := f.recordings()
+	names, err := Recordings(f.Folder)
 	if err != nil {
 		t.Fatal(err)
 	}
