@@ -129,18 +129,8 @@ func (i *Instant) AddFlags(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("load", "json")
 }
 
-// ParseNow returns the time in the flag --now, or the argument otherwise if the flag is empty.
-func ParseNow(text string, otherwise time.Time) (time.Time, error) {
-	return parseTime("now", text, otherwise)
-}
-
-// ParseAt returns the time in the flag --at, or the argument otherwise if the flag is empty.
-func ParseAt(text string, otherwise time.Time) (time.Time, error) {
-	return parseTime("at", text, otherwise)
-}
-
-// parseTime returns the time in a flag, or the argument otherwise if the flag is empty.
-func parseTime(flag, text string, otherwise time.Time) (time.Time, error) {
+// ParseTime returns the time in a flag, or the argument otherwise if the flag is empty.
+func ParseTime(flag, text string, otherwise time.Time) (time.Time, error) {
 	if text == "" {
 		return otherwise, nil
 	}
@@ -155,7 +145,7 @@ func parseTime(flag, text string, otherwise time.Time) (time.Time, error) {
 // schedulers must be read afterwards: their defaults depend on the version. Manifests may come from standard input, in.
 func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(string)) (*engine.State, error) {
 	s := &engine.State{}
-	now, err := ParseNow(at.Now, time.Now())
+	now, err := ParseTime("now", at.Now, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +189,7 @@ func readSnapshot(s *engine.State, path string, at Instant) error {
 		return fmt.Errorf("--snapshot: %s: %w", path, err)
 	}
 	s.Load = read.Load
-	s.Now, err = ParseNow(at.Now, SnapshotTime(read))
+	s.Now, err = ParseTime("now", at.Now, SnapshotTime(read))
 	return err
 }
 
@@ -210,7 +200,7 @@ func (o *Objects) readRecording(s *engine.State, at Instant) error {
 		return err
 	}
 	end := read.Time(read.Seconds())
-	instant, err := parseTime("at", o.At, end)
+	instant, err := ParseTime("at", o.At, end)
 	if err != nil {
 		return err
 	}
@@ -220,7 +210,7 @@ func (o *Objects) readRecording(s *engine.State, at Instant) error {
 	}
 	state := read.At(int64(instant.Sub(read.Time(0)) / time.Second))
 	s.Objects, s.Load = state.Objects, &state.Load
-	s.Now, err = ParseNow(at.Now, instant)
+	s.Now, err = ParseTime("now", at.Now, instant)
 	return err
 }
 

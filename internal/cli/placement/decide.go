@@ -84,7 +84,7 @@ func (o *decideOptions) run(in io.Reader, out io.Writer, warn func(string)) erro
 // readHub returns the objects of the hub and the time of the decision.
 func (o *decideOptions) readHub(in io.Reader) (*manifest.Hub, time.Time, error) {
 	if o.objects.Snapshot == "" {
-		now, err := input.ParseNow(o.now, time.Now())
+		now, err := input.ParseTime("now", o.now, time.Now())
 		if err != nil {
 			return nil, now, err
 		}
@@ -95,7 +95,7 @@ func (o *decideOptions) readHub(in io.Reader) (*manifest.Hub, time.Time, error) 
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	now, err := input.ParseNow(o.now, read.About.Time)
+	now, err := input.ParseTime("now", o.now, read.About.Time)
 	if err != nil {
 		return nil, now, err
 	}

@@ -138,7 +138,7 @@ func (o *planOptions) run(cmd *cobra.Command, warn func(string)) error {
 	if err != nil {
 		return err
 	}
-	now, err := input.ParseAt(at, state.Now)
+	now, err := input.ParseTime("at", at, state.Now)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func (p *podState) completeObject(tolerationsExported bool, taints []v1.Taint) {
 	for _, containers := range [][]v1.Container{spec.Containers, spec.InitContainers} {
 		slices.SortFunc(containers, func(a, b v1.Container) int { return cmp.Compare(a.Name, b.Name) })
 	}
-	p.completeOwners()
+	p.completeOwned()
 	if !tolerationsExported {
 		for _, taint := range taints {
 			if taint.Effect != v1.TaintEffectPreferNoSchedule {
@@ -68,16 +68,9 @@ func (p *podState) completeObject(tolerationsExported bool, taints []v1.Taint) {
 	spec.Tolerations = slices.CompactFunc(spec.Tolerations, func(a, b v1.Toleration) bool { return a.MatchToleration(&b) })
 }
 
-// completeOwners sets the owners, the label that selects the pod, and the node of a pod of a DaemonSet, which its controller sets.
-func (p *podState) completeOwners() {
+// completeOwned sets the label by which the owner of a pod selects it, and the node of a pod of a DaemonSet, which its controller sets.
+func (p *podState) completeOwned() {
 	pod := p.object
-	if len(pod.OwnerReferences) == 0 && p.createdBy.Name != "" {
-		p.createdBy.Controller = new(true)
-		pod.OwnerReferences = []metav1.OwnerReference{p.createdBy}
-	}
-	slices.SortFunc(pod.OwnerReferences, compareOwners)
-	pod.OwnerReferences = slices.CompactFunc(pod.OwnerReferences,
-		func(a, b metav1.OwnerReference) bool { return compareOwners(a, b) == 0 })
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if hasSelector(controller) {
 		metav1.SetMetaDataLabel(&pod.ObjectMeta, OwnerLabel, ownerLabel(controller.Name))
@@ -90,11 +83,6 @@ func (p *podState) completeOwners() {
 			},
 		}}
 	}
-}
-
-// compareOwners orders owners.
-func compareOwners(a, b metav1.OwnerReference) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }
 
 // completeObject completes the object of a node after all series are read.

@@ -26,7 +26,6 @@ const (
 	podCreated       = "kube_pod_created"
 	podScheduledTime = "kube_pod_status_scheduled_time"
 	podCompletion    = "kube_pod_completion_time"
-	podOwner         = "kube_pod_owner"
 	containerRequest = "kube_pod_container_resource_requests"
 	containerLimit   = "kube_pod_container_resource_limits"
 	nodeCreated      = "kube_node_created"
@@ -247,8 +246,6 @@ func (f *fakeServer) podSeries(out *result, name, query string, from, to float64
 			if seen >= p.finished {
 				add(max(from, unixOf(math.Ceil(p.finished))))
 			}
-		case podOwner:
-			add(1, "owner_kind", kindOf(p.owner), "owner_name", nameOf(p.owner), "owner_is_controller", "true")
 		case podLabels:
 			add(1, "label_app_kubernetes_io_name", "web", "label_team_name", "a")
 		case containerInfo:

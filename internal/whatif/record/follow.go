@@ -54,7 +54,7 @@ const (
 	suffix = ".plrec"
 	// nameFormat is the format of the time in the names.
 	nameFormat = "20060102T150405Z"
-	// commitSteps is the number of steps after which a chunk is written.
+	// commitSteps is the number of steps after which a chunk is written, from the first step on.
 	commitSteps = 10
 	// maxRemoved bounds the deleted pods between two steps.
 	maxRemoved = 100_000
@@ -92,8 +92,6 @@ type follower struct {
 
 	// current is nil while nothing can be written.
 	current *followRecorder
-	// uncommitted is the number of steps since the last commit.
-	uncommitted int
 	// reported is the failure that was reported last, empty if it has passed.
 	reported string
 	now      func() time.Time
@@ -194,11 +192,9 @@ func (f *follower) step(ctx context.Context) error {
 	if err := f.current.observe(f.view(ctx, at)); err != nil {
 		return err
 	}
-	f.uncommitted++
-	if f.uncommitted < commitSteps && f.current.state.Steps > 1 {
+	if f.current.state.Steps%commitSteps != 1 {
 		return nil
 	}
-	f.uncommitted = 0
 	return f.current.commit()
 }
 

@@ -61,7 +61,6 @@ func (f *follower) resume(name string, now time.Time) (bool, error) {
 	if !same || f.complete(now) {
 		return false, f.finish()
 	}
-	f.uncommitted = 0
 	f.Log("continuing " + name)
 	return true, nil
 }
@@ -101,7 +100,6 @@ func (f *follower) start(ctx context.Context, now time.Time) error {
 		}
 	}
 	f.Log("recording " + name)
-	f.uncommitted = 0
 	return f.current.commit()
 }
 

@@ -2,10 +2,13 @@ package record
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/common/model"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 )
 
 // kube-state-metrics replaces characters that names of Prometheus labels must not have by underscores: the label
@@ -21,19 +24,11 @@ func exported(key string) string {
 	return strings.ToLower(capital.ReplaceAllString(invalidCharacter.ReplaceAllString(key, "_"), "${1}_${2}"))
 }
 
-// knownKeys are the keys of labels that are restored without configuration.
+// knownKeys are the keys of labels that are restored without configuration, in addition to snapshot.StandardKeys.
 var knownKeys = []string{
-	v1.LabelHostname, v1.LabelOSStable, v1.LabelArchStable, v1.LabelInstanceTypeStable, v1.LabelTopologyZone, v1.LabelTopologyRegion,
-	v1.LabelInstanceType, v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion, "beta.kubernetes.io/os",
-	"beta.kubernetes.io/arch", v1.LabelMetadataName, v1.LabelWindowsBuild,
-	"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master", "node-role.kubernetes.io/worker",
-	"app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/component",
-	"app.kubernetes.io/part-of", "app.kubernetes.io/managed-by", "app.kubernetes.io/created-by",
-	"pod-template-hash", "controller-revision-hash", "pod-template-generation", "job-name", "controller-uid", "k8s-app",
-	"apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name",
-	"batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "batch.kubernetes.io/job-completion-index",
-	"helm.sh/chart", "karpenter.sh/nodepool", "karpenter.sh/capacity-type", "eks.amazonaws.com/nodegroup", "eks.amazonaws.com/capacityType",
-	"cloud.google.com/gke-nodepool", "cloud.google.com/gke-spot", "kubernetes.azure.com/agentpool", "kubernetes.azure.com/mode",
+	"app.kubernetes.io/created-by", "k8s-app", "helm.sh/chart", "karpenter.sh/nodepool", "karpenter.sh/capacity-type",
+	"eks.amazonaws.com/nodegroup", "eks.amazonaws.com/capacityType", "cloud.google.com/gke-nodepool", "cloud.google.com/gke-spot",
+	"kubernetes.azure.com/agentpool", "kubernetes.azure.com/mode",
 }
 
 // labelKeys restores the keys of labels.
@@ -45,10 +40,8 @@ type labelKeys struct {
 
 func newLabelKeys(configured []string) *labelKeys {
 	k := &labelKeys{known: map[string]string{}, doubtful: map[string]bool{}}
-	for _, keys := range [][]string{knownKeys, configured} {
-		for _, key := range keys {
-			k.known[exported(key)] = key
-		}
+	for _, key := range slices.Concat(snapshot.StandardKeys, knownKeys, configured) {
+		k.known[exported(key)] = key
 	}
 	return k
 }

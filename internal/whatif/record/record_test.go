@@ -273,7 +273,7 @@ func TestRenamed(t *testing.T) {
 	}
 	config := server.config(120)
 	config.Labels = map[string]string{}
-	for _, name := range []string{"namespace", "pod", "uid", "node", "container", "resource", "owner_kind", "owner_name", "owner_is_controller", "key", "effect", "image_spec"} {
+	for _, name := range []string{"namespace", "pod", "uid", "node", "container", "resource", "created_by_kind", "created_by_name", "owner_kind", "owner_name", "key", "effect", "image_spec"} {
 		config.Labels[name] = "k8s_" + name
 	}
 	config.Series = map[string]string{podLabels: "", nodeLabels: ""}
@@ -286,7 +286,7 @@ func TestRenamed(t *testing.T) {
 func TestSeriesMissing(t *testing.T) {
 	pods, nodes := scenario()
 	for _, name := range []string{
-		podCreated, podScheduledTime, podStartTime, podCompletion, podPhase, podOwner, podLabels, containerInfo, containerRequest, nodeCreated,
+		podCreated, podScheduledTime, podStartTime, podCompletion, podPhase, podLabels, containerInfo, containerRequest, nodeCreated,
 		nodeAllocatable, containerCPU, containerMemory, nodeInfo,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -79,10 +79,6 @@ var described = []series{
 		podTime(func(p *podState) *int64 { return &p.started }),
 	},
 	{"kube_pod_completion_time", lastValue, podIdentity, "", podTime(func(p *podState) *int64 { return &p.completed })},
-	{
-		"kube_pod_owner", lastValue, ofPod("owner_kind", "owner_name", "owner_is_controller"), "the owner in kube_pod_info is used",
-		onPod(addPodOwner),
-	},
 	{podLabels, lastValue, nil, "", onPod(func(p *podState, s sample) { p.object.Labels = s.prefixed("label_") })},
 	{
 		podTolerations, lastValue, ofPod("key", "operator", "value", "effect", "toleration_seconds"),

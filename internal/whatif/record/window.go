@@ -35,8 +35,6 @@ type podState struct {
 	// name is the namespace and the name.
 	name, node                                              string
 	lastSeen, created, scheduled, started, completed, ended int64
-	// createdBy is the controller in kube_pod_info, which the pod has if no other series has its owners.
-	createdBy metav1.OwnerReference
 
 	// id is the number in the recording, hash the hash of the object that was written last.
 	id          int
@@ -115,9 +113,10 @@ func (s sample) addPod() {
 	}
 	p.lastSeen = max(p.lastSeen, at)
 	p.node = cmp.Or(s.label("node"), p.node)
-	p.createdBy = metav1.OwnerReference{}
+	p.object.OwnerReferences = nil
 	if owner, ok := s.owner("created_by_kind", "created_by_name"); ok {
-		p.createdBy = owner
+		owner.Controller = new(true)
+		p.object.OwnerReferences = []metav1.OwnerReference{owner}
 	}
 	p.object.Spec.PriorityClassName = s.label("priority_class")
 	p.object.Spec.HostNetwork = s.label("host_network") == "true"
@@ -159,16 +158,6 @@ func podTime(field func(*podState) *int64) func(sample) {
 func setFinished(p *podState, s sample) {
 	if at := seconds(s.value); at != 0 && (p.ended == 0 || at < p.ended) {
 		p.ended = at
-	}
-}
-
-func addPodOwner(p *podState, s sample) {
-	owner, ok := s.owner("owner_kind", "owner_name")
-	if s.label("owner_is_controller") == "true" {
-		owner.Controller = new(true)
-	}
-	if ok {
-		p.object.OwnerReferences = append(p.object.OwnerReferences, owner)
 	}
 }
 

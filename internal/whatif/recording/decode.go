@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -31,14 +32,16 @@ type decoder struct {
 	objects          []json.RawMessage
 	structs, values  int64
 	missing          []Missing
-	// orphans counts records of nodes and pods whose first record is damaged.
-	orphans int
 }
 
-// entries has nodes or pods with their numbers.
+// entries has nodes or pods with their numbers, at most limit.
 type entries[T any] struct {
+	kind  string
+	limit int
 	all   []T
 	index map[int]int
+	// orphans counts records whose first record is damaged.
+	orphans int
 }
 
 // find returns the entry with a number, nil if there is none.
@@ -49,14 +52,24 @@ func (e *entries[T]) find(id int) *T {
 	return nil
 }
 
-// add adds an entry.
-func (e *entries[T]) add(id int, entry T) *T {
+// of returns the entry of a record. It adds the entry if the record is the first and has an object, and returns nil if the first record
+// is damaged.
+func (e *entries[T]) of(record *objectRecord, entry T) (*T, error) {
+	switch found := e.find(record.ID); {
+	case found != nil:
+		return found, nil
+	case record.Object == nil:
+		e.orphans++
+		return nil, nil
+	case len(e.all) == e.limit:
+		return nil, fmt.Errorf("found more than %d %ss", e.limit, e.kind)
+	}
 	if e.index == nil {
 		e.index = map[int]int{}
 	}
-	e.index[id] = len(e.all)
+	e.index[record.ID] = len(e.all)
 	e.all = append(e.all, entry)
-	return &e.all[len(e.all)-1]
+	return &e.all[len(e.all)-1], nil
 }
 
 // lost records that a part of the file is missing.
@@ -69,8 +82,8 @@ func (d *decoder) lost(what, why string) {
 
 // recording returns the recording.
 func (d *decoder) recording() *Recording {
-	if d.orphans > 0 {
-		d.lost(fmt.Sprintf("%d records of nodes and pods", d.orphans), "they refer to a damaged part of the file")
+	if orphans := d.nodes.orphans + d.pods.orphans; orphans > 0 {
+		d.lost(fmt.Sprintf("%d records of nodes and pods", orphans), "they refer to a damaged part of the file")
 	}
 	d.about.Missing = append(d.about.Missing, d.missing...)
 	r := &Recording{About: d.about, Nodes: d.nodes.all, Pods: d.pods.all, Objects: d.objects}
@@ -80,9 +93,18 @@ func (d *decoder) recording() *Recording {
 
 // content reads the records of a chunk.
 func (d *decoder) content(content []byte) error {
-	in := bufio.NewReader(&io.LimitedReader{R: flate.NewReader(bytes.NewReader(content)), N: d.chunk + 1})
+	unpacked := &io.LimitedReader{R: flate.NewReader(bytes.NewReader(content)), N: d.chunk + 1}
+	err := d.records(bufio.NewReader(unpacked))
+	if unpacked.N == 0 {
+		return fmt.Errorf("unpacked chunk exceeds the limit of %d bytes", d.chunk)
+	}
+	return err
+}
+
+// records reads records until the end.
+func (d *decoder) records(in *bufio.Reader) error {
 	var body []byte
-	for size := int64(0); ; {
+	for {
 		kind, err := in.ReadByte()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -97,13 +119,7 @@ func (d *decoder) content(content []byte) error {
 		case length > uint64(d.body):
 			return fmt.Errorf("record of %d bytes: must have at most %d", length, d.body)
 		}
-		if size += int64(length); size > d.chunk {
-			return fmt.Errorf("unpacked chunk exceeds the limit of %d bytes", d.chunk)
-		}
-		if int(length) > cap(body) {
-			body = make([]byte, length)
-		}
-		body = body[:length]
+		body = slices.Grow(body[:0], int(length))[:length]
 		if _, err := io.ReadFull(in, body); err != nil {
 			return unexpected(err)
 		}
@@ -129,10 +145,15 @@ func (d *decoder) record(kind byte, body []byte) error {
 	switch kind {
 	case recordAbout:
 		return d.readAbout(body)
-	case recordNode:
-		return d.readNode(body)
-	case recordPod:
-		return d.readPod(body)
+	case recordNode, recordPod:
+		var object objectRecord
+		if err := json.Unmarshal(body, &object); err != nil {
+			return fmt.Errorf("node or pod: %w", err)
+		}
+		if kind == recordNode {
+			return d.readNode(&object)
+		}
+		return d.readPod(&object)
 	case recordObject:
 		return d.readObject(body)
 	case recordUsage:
@@ -188,21 +209,10 @@ func (d *decoder) decode(raw json.RawMessage, into any) error {
 }
 
 // readNode reads a node or a change of a node.
-func (d *decoder) readNode(body []byte) error {
-	var record nodeRecord
-	if err := json.Unmarshal(body, &record); err != nil {
-		return fmt.Errorf("node: %w", err)
-	}
-	n := d.nodes.find(record.ID)
+func (d *decoder) readNode(record *objectRecord) error {
+	n, err := d.nodes.of(record, Node{Appeared: Never, Gone: Never})
 	if n == nil {
-		switch {
-		case record.Object == nil:
-			d.orphans++
-			return nil
-		case len(d.nodes.all) == d.limits.nodes:
-			return fmt.Errorf("found more than %d nodes", d.limits.nodes)
-		}
-		n = d.nodes.add(record.ID, Node{Appeared: Never, Gone: Never})
+		return err
 	}
 	if record.Object != nil {
 		object := &v1.Node{}
@@ -217,7 +227,7 @@ func (d *decoder) readNode(body []byte) error {
 		}
 		n.Object = object
 	}
-	err := errors.Join(setTime("appeared", &n.Appeared, record.Appeared), setTime("gone", &n.Gone, record.Gone))
+	err = errors.Join(setTime("appeared", &n.Appeared, record.Appeared), setTime("gone", &n.Gone, record.Gone))
 	if err != nil {
 		return fmt.Errorf("node %s: %w", n.Object.Name, err)
 	}
@@ -225,21 +235,10 @@ func (d *decoder) readNode(body []byte) error {
 }
 
 // readPod reads a pod or a change of a pod.
-func (d *decoder) readPod(body []byte) error {
-	var record podRecord
-	if err := json.Unmarshal(body, &record); err != nil {
-		return fmt.Errorf("pod: %w", err)
-	}
-	p := d.pods.find(record.ID)
+func (d *decoder) readPod(record *objectRecord) error {
+	p, err := d.pods.of(record, Pod{Created: Never, Scheduled: Never, Started: Never, Ended: Never})
 	if p == nil {
-		switch {
-		case record.Object == nil:
-			d.orphans++
-			return nil
-		case len(d.pods.all) == d.limits.pods:
-			return fmt.Errorf("found more than %d pods", d.limits.pods)
-		}
-		p = d.pods.add(record.ID, Pod{Created: Never, Scheduled: Never, Started: Never, Ended: Never})
+		return err
 	}
 	if record.Object != nil {
 		object := &v1.Pod{}
@@ -257,7 +256,7 @@ func (d *decoder) readPod(body []byte) error {
 	if record.Node != "" {
 		p.Node = record.Node
 	}
-	err := errors.Join(
+	err = errors.Join(
 		setTime("created", &p.Created, record.Created), setTime("scheduled", &p.Scheduled, record.Scheduled),
 		setTime("started", &p.Started, record.Started), setTime("ended", &p.Ended, record.Ended),
 	)
@@ -299,7 +298,7 @@ func (d *decoder) readUsage(body []byte) error {
 	id, resource, first, count := numbers[0], numbers[1], numbers[2], numbers[3]
 	p := d.pods.find(id)
 	if p == nil {
-		d.orphans++
+		d.pods.orphans++
 		return nil
 	}
 	var series *Series

@@ -25,8 +25,8 @@ const (
 	headerLength = 16
 
 	recordAbout  = 'A' // About as JSON
-	recordNode   = 'N' // nodeRecord as JSON
-	recordPod    = 'P' // podRecord as JSON
+	recordNode   = 'N' // objectRecord as JSON
+	recordPod    = 'P' // objectRecord as JSON
 	recordObject = 'O' // an object as JSON
 	recordUsage  = 'U' // number of the pod, resource, first step, number of values, differences of codes
 	recordEnd    = 'E' // empty
@@ -40,19 +40,13 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// nodeRecord is a node or, without an object, a change of a node. Times that are nil are unchanged, or Never
-// for a new node.
-type nodeRecord struct {
-	ID       int             `json:"id"`
-	Object   json.RawMessage `json:"object,omitempty"`
-	Appeared *int64          `json:"appeared,omitempty"`
-	Gone     *int64          `json:"gone,omitempty"`
-}
-
-// podRecord is a pod or, without an object, a change of a pod. Times that are nil and an empty node are unchanged.
-type podRecord struct {
+// objectRecord is a node or a pod or, without an object, a change of one. Times that are nil and an empty node are unchanged; a time that
+// is nil in the first record is Never. Appeared and Gone are times of nodes, the others of pods.
+type objectRecord struct {
 	ID        int             `json:"id"`
 	Object    json.RawMessage `json:"object,omitempty"`
+	Appeared  *int64          `json:"appeared,omitempty"`
+	Gone      *int64          `json:"gone,omitempty"`
 	Created   *int64          `json:"created,omitempty"`
 	Scheduled *int64          `json:"scheduled,omitempty"`
 	Started   *int64          `json:"started,omitempty"`

@@ -82,8 +82,8 @@ func (in *Part) load(second int64, nodes map[string]*v1.Node) load.Reading {
 			}
 			machine := Amounts(node.Status.Capacity)
 			window.Add(name, instant, samples.Sample{
-				CPU:    min(result.Ratio(used.cpu, float64(machine[resources.CPU])), 1),
-				Memory: min(result.Ratio(used.memory, float64(machine[resources.Memory])), 1),
+				CPU:    min(result.Ratio(used.CPU, float64(machine[resources.CPU])), 1),
+				Memory: min(result.Ratio(used.Memory, float64(machine[resources.Memory])), 1),
 			})
 		}
 	}
@@ -99,13 +99,10 @@ func (in *Part) load(second int64, nodes map[string]*v1.Node) load.Reading {
 	return reading
 }
 
-// use is an amount in millicores and bytes.
-type use struct{ cpu, memory float64 }
-
-// usedBy returns the usage of the pods of each node at a step of the recording.
-func (in *Part) usedBy(step int) map[string]use {
+// usedBy returns the usage of the pods of each node, in millicores and bytes, at a step of the recording.
+func (in *Part) usedBy(step int) map[string]samples.Sample {
 	second := int64(step*in.about.Step) - in.from
-	used := map[string]use{}
+	used := map[string]samples.Sample{}
 	for i := range in.pods {
 		p := &in.pods[i]
 		if p.Scheduled > second || p.Ended <= second || p.Scheduled == Never {
@@ -113,10 +110,10 @@ func (in *Part) usedBy(step int) map[string]use {
 		}
 		u := used[p.Node]
 		if cpu, ok := p.CPU.At(step); ok {
-			u.cpu += cpu
+			u.CPU += cpu
 		}
 		if memory, ok := p.Memory.At(step); ok {
-			u.memory += memory
+			u.Memory += memory
 		}
 		used[p.Node] = u
 	}

@@ -2,14 +2,15 @@ package recording
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/spec"
 )
@@ -49,11 +50,17 @@ func (s Source) inputOfOpenb(seed uint64, limits Limits) (Input, error) {
 	if err != nil {
 		return Input{}, fmt.Errorf("--trace: %w", err)
 	}
-	in, pods, err := openOpenb(nodeFile, podFile)
+	nodes, err := manifest.Open(nodeFile, readNodes)
 	if err != nil {
-		return in, err
+		return Input{}, fmt.Errorf("--trace: %w", err)
 	}
-	in.Name = "trace: " + s.Trace
+	pods, err := manifest.Open(podFile, readPods)
+	if err != nil {
+		return Input{}, fmt.Errorf("--trace: %w", err)
+	}
+	in := Input{Name: "trace: " + s.Trace, Nodes: nodes}
+	in.assume("the trace names no workloads: equal pods of which each arrives within an hour of the one before are one (%d workloads), "+
+		"and those of the class BE are batch jobs", arrange(pods))
 	switch pack := s.podsPerSecond(); {
 	case steady.fill > 0 && s.Pack > 0:
 		return in, fmt.Errorf("--pack: invalid value %d: must be 0 or absent with fill in --trace", s.Pack)
@@ -97,44 +104,16 @@ func openbOptions(text string) (churn, error) {
 	return c, fields.Err()
 }
 
-// openOpenb reads the files of nodes and pods. Errors name the files.
-func openOpenb(nodeFile, podFile string) (Input, []openbPod, error) {
-	nodes, err := os.Open(nodeFile)
-	if err != nil {
-		return Input{}, nil, fmt.Errorf("--trace: %w", err)
-	}
-	defer nodes.Close()
-	pods, err := os.Open(podFile)
-	if err != nil {
-		return Input{}, nil, fmt.Errorf("--trace: %w", err)
-	}
-	defer pods.Close()
-	return readOpenb(nodeFile, nodes, podFile, pods)
-}
-
-// readOpenb returns the nodes, and the pods in the order of their arrival, the first pod at second 0.
-func readOpenb(nodeFile string, nodes io.Reader, podFile string, pods io.Reader) (in Input, read []openbPod, err error) {
-	if in.Nodes, err = readNodes(nodeFile, nodes); err != nil {
-		return in, nil, err
-	}
-	if read, err = readPods(podFile, pods); err != nil {
-		return in, nil, err
-	}
-	slices.SortStableFunc(read, func(a, b openbPod) int { return cmp.Compare(a.Arrival, b.Arrival) })
-	for i := len(read) - 1; i >= 0; i-- {
-		read[i].Arrival, read[i].start = read[i].Arrival-read[0].Arrival, read[i].start-read[0].Arrival
-	}
-	in.assume("the trace names no workloads: equal pods of which each arrives within an hour of the one before are one (%d workloads), "+
-		"and those of the class BE are batch jobs", setWorkloads(read))
-	return in, read, nil
-}
-
 // groupGap is the longest time in seconds between the arrivals of two consecutive pods of a workload.
 const groupGap = 3600
 
-// setWorkloads sets the workloads of the sorted pods, as the trace does not name workloads, and returns how many there are.
-// A workload consists of equal pods, each of which arrives within groupGap of the pod before.
-func setWorkloads(pods []openbPod) (workloads int) {
+// arrange orders pods by their arrival, the first pod at second 0. It sets their workloads, as the trace does not name workloads, and
+// returns how many there are. A workload consists of equal pods, each of which arrives within groupGap of the pod before.
+func arrange(pods []openbPod) (workloads int) {
+	slices.SortStableFunc(pods, func(a, b openbPod) int { return cmp.Compare(a.Arrival, b.Arrival) })
+	for i := len(pods) - 1; i >= 0; i-- {
+		pods[i].Arrival, pods[i].start = pods[i].Arrival-pods[0].Arrival, pods[i].start-pods[0].Arrival
+	}
 	type kind struct {
 		requests      resources.Amounts
 		class, models string
@@ -155,12 +134,12 @@ func setWorkloads(pods []openbPod) (workloads int) {
 }
 
 // readNodes reads the file of nodes.
-func readNodes(file string, source io.Reader) ([]Node, error) {
+func readNodes(source io.Reader) ([]Node, error) {
 	var nodes []Node
-	t := newTable(file, source, nodeColumns)
+	t := newTable(source, nodeColumns)
 	for t.next() {
 		if len(nodes) == maxNodes {
-			return nil, fmt.Errorf("%s, line %d: found more than %d nodes: must have at most %[3]d", file, t.line, maxNodes)
+			return nil, fmt.Errorf("line %d: found more than %d nodes: must have at most %[2]d", t.line, maxNodes)
 		}
 		n := NewNode(t.unique("sn"), resources.Amounts{
 			resources.CPU:      t.integer("cpu_milli", 1, maxCPU),
@@ -173,18 +152,18 @@ func readNodes(file string, source io.Reader) ([]Node, error) {
 		nodes = append(nodes, n)
 	}
 	if t.err == nil && len(nodes) == 0 {
-		return nil, fmt.Errorf("%s: found no nodes: must have at least one", file)
+		return nil, errors.New("found no nodes: must have at least one")
 	}
 	return nodes, t.err
 }
 
 // readPods reads the file of pods and keeps its order.
-func readPods(file string, source io.Reader) ([]openbPod, error) {
+func readPods(source io.Reader) ([]openbPod, error) {
 	var pods []openbPod
-	t := newTable(file, source, podColumns)
+	t := newTable(source, podColumns)
 	for t.next() {
 		if len(pods) == maxPods {
-			return nil, fmt.Errorf("%s, line %d: found more than %d pods: must have at most %[3]d", file, t.line, maxPods)
+			return nil, fmt.Errorf("line %d: found more than %d pods: must have at most %[2]d", t.line, maxPods)
 		}
 		pods = append(pods, readPod(t))
 	}

@@ -15,7 +15,6 @@ const maxFile = 256 << 20
 
 // table reads the rows of a file, whose first row names the columns in any order, up to the first error.
 type table struct {
-	file   string
 	csv    *csv.Reader
 	header []string
 	row    []string
@@ -24,11 +23,11 @@ type table struct {
 	err    error
 }
 
-func newTable(file string, source io.Reader, columns []string) *table {
-	t := &table{file: file, csv: csv.NewReader(io.LimitReader(source, maxFile)), names: map[string]int{}}
+func newTable(source io.Reader, columns []string) *table {
+	t := &table{csv: csv.NewReader(io.LimitReader(source, maxFile)), names: map[string]int{}}
 	if !t.next() {
 		if t.err == nil {
-			t.err = fmt.Errorf("%s: found an empty file: must have a header with the columns %s", file, strings.Join(columns, ", "))
+			t.err = fmt.Errorf("found an empty file: must have a header with the columns %s", strings.Join(columns, ", "))
 		}
 		return t
 	}
@@ -36,7 +35,7 @@ func newTable(file string, source io.Reader, columns []string) *table {
 	t.header[0] = strings.TrimPrefix(t.header[0], "\ufeff") // the byte order mark of some editors
 	for _, name := range columns {
 		if !slices.Contains(t.header, name) {
-			t.err = fmt.Errorf("%s, line 1: found no column %s: must have %s", file, name, strings.Join(columns, ", "))
+			t.err = fmt.Errorf("line 1: found no column %s: must have %s", name, strings.Join(columns, ", "))
 			break
 		}
 	}
@@ -51,9 +50,9 @@ func (t *table) next() bool {
 	row, err := t.csv.Read()
 	switch {
 	case errors.Is(err, io.EOF) && t.csv.InputOffset() >= maxFile:
-		t.err = fmt.Errorf("%s: found more than %d MiB: must have less", t.file, maxFile>>20)
+		t.err = fmt.Errorf("found more than %d MiB: must have less", maxFile>>20)
 	case err != nil && !errors.Is(err, io.EOF):
-		t.err = fmt.Errorf("%s: %w", t.file, err) // csv names the line
+		t.err = err // with the line
 	}
 	if err != nil {
 		return false
@@ -66,7 +65,7 @@ func (t *table) next() bool {
 // fail records an invalid value in a column of the row. Only the first error is kept.
 func (t *table) fail(column, allowed string) {
 	if t.err == nil {
-		t.err = fmt.Errorf("%s, line %d, column %s: invalid value %.60q: must be %s", t.file, t.line, column, t.text(column), allowed)
+		t.err = fmt.Errorf("line %d, column %s: invalid value %.60q: must be %s", t.line, column, t.text(column), allowed)
 	}
 }
 

@@ -51,7 +51,9 @@ func Read(in io.Reader) (*Recording, error) { return defaultLimits.read(in) }
 
 // read reads a recording.
 func (l limits) read(in io.Reader) (*Recording, error) {
-	d := &decoder{limits: l}
+	d := &decoder{
+		limits: l, nodes: entries[Node]{kind: "node", limit: l.nodes}, pods: entries[Pod]{kind: "pod", limit: l.pods},
+	}
 	if err := d.file(in); err != nil {
 		return nil, err
 	}

@@ -127,9 +127,9 @@ func (a *About) check() error {
 		return fmt.Errorf("from: required value")
 	case a.To.Before(a.From):
 		return fmt.Errorf("to: invalid value %s: must not be before from, %s", a.To.Format(time.RFC3339), a.From.Format(time.RFC3339))
-	case a.Seconds()/int64(a.Step) >= MaxSteps:
-		return fmt.Errorf("to: invalid value %s: must be less than %d steps of %d s after from, %s",
-			a.To.Format(time.RFC3339), MaxSteps, a.Step, a.From.Format(time.RFC3339))
+	case a.Seconds()/int64(a.Step) >= MaxSteps, a.Seconds() > maxSeconds:
+		return fmt.Errorf("to: invalid value %s: must be less than %d steps of %d s, and at most %d s, after from, %s",
+			a.To.Format(time.RFC3339), MaxSteps, a.Step, int64(maxSeconds), a.From.Format(time.RFC3339))
 	}
 	return nil
 }

@@ -447,6 +447,10 @@ func TestWriterErrors(t *testing.T) {
 	if _, err := NewWriter(&bytes.Buffer{}, about); err == nil || !strings.Contains(err.Error(), "to: invalid value") {
 		t.Errorf("error %v", err)
 	}
+	about.Step, about.To = maxStep, about.From.Add((maxSeconds+1)*time.Second) // nanoseconds since the start must fit in 64 bits
+	if _, err := NewWriter(&bytes.Buffer{}, about); err == nil || !strings.Contains(err.Error(), "at most 4294967296 s") {
+		t.Errorf("error %v", err)
+	}
 	about.To = about.From.Add(-time.Second)
 	if _, err := NewWriter(&bytes.Buffer{}, about); err == nil || !strings.Contains(err.Error(), "must not be before from") {
 		t.Errorf("error %v", err)

@@ -156,24 +156,18 @@ func (s Source) inputOfRecording(seed uint64) (Input, error) {
 	if err != nil {
 		return Input{}, err
 	}
+	seconds := int64(0)
+	if s.Parts > 1 {
+		if seconds, err = span.divide(int64(s.Parts), int64(seed%uint64(s.Parts))); err != nil {
+			return Input{}, err
+		}
+	}
 	part, err := span.part(read)
 	if err != nil {
 		return Input{}, err
 	}
 	if err := s.refuse(part.objects.Warnings); err != nil {
 		return Input{}, err
-	}
-	seconds := part.Seconds() / int64(max(s.Parts, 1)) / minPart * minPart
-	if seconds == 0 {
-		return Input{}, fmt.Errorf("--seeds: invalid value %d: must be at most %d, as each seed has a part of at least 1m of the recording",
-			s.Parts, part.Seconds()/minPart)
-	}
-	if s.Parts > 1 {
-		span.from += int64(seed%uint64(s.Parts)) * seconds
-		span.to = span.from + seconds
-		if part, err = span.part(read); err != nil {
-			return Input{}, err
-		}
 	}
 	in := part.Input(s)
 	in.Name = "recording: " + s.Recording
@@ -182,6 +176,17 @@ func (s Source) inputOfRecording(seed uint64) (Input, error) {
 			s.Parts, time.Duration(seconds)*time.Second)
 	}
 	return in, nil
+}
+
+// divide replaces the span by one of a number of parts of equal length, and returns the length in seconds.
+func (s *span) divide(parts, number int64) (seconds int64, err error) {
+	if seconds = (s.to - s.from) / parts / minPart * minPart; seconds == 0 {
+		return 0, fmt.Errorf("--seeds: invalid value %d: must be at most %d, as each seed has a part of at least 1m of the recording",
+			parts, (s.to-s.from)/minPart)
+	}
+	s.from += number * seconds
+	s.to = s.from + seconds
+	return seconds, nil
 }
 
 // OpenPart reads the recording, or the part of it, that the value of --recording specifies: FILE with, after
@@ -194,7 +199,7 @@ func OpenPart(text string) (*Part, error) {
 	return span.part(read)
 }
 
-// span is a part of a recording. to is 0 for the end.
+// span is a part of a recording, in seconds since its start.
 type span struct {
 	file     string
 	from, to int64
@@ -212,9 +217,13 @@ func readRecording(text string) (*Recording, span, error) {
 	if err != nil {
 		return nil, s, fmt.Errorf("--recording: %w", err)
 	}
-	if end := read.About.Seconds(); max(s.from, s.to) > end {
+	end := read.About.Seconds()
+	if max(s.from, s.to) > end {
 		return nil, s, fmt.Errorf("--recording: %s: invalid value %q: must be at most %s, the length of the recording",
 			file, options, time.Duration(end)*time.Second)
+	}
+	if s.to == 0 {
+		s.to = end
 	}
 	return read, s, nil
 }

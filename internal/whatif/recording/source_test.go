@@ -74,6 +74,11 @@ func TestOpenb(t *testing.T) {
 	if !slices.ContainsFunc(packed.Assumptions, func(s string) bool { return strings.Contains(s, "1 per second, and do not end") }) {
 		t.Errorf("one pod per second: assumptions %q", packed.Assumptions)
 	}
+	const workloads = "the trace names no workloads: equal pods of which each arrives within an hour of the one before are one " +
+		"(2 workloads), and those of the class BE are batch jobs"
+	if packed.Assumptions[0] != workloads {
+		t.Errorf("assumptions %q, want %q first", packed.Assumptions, workloads)
+	}
 	unpacked := openInput(t, Source{Trace: "openb:nodes.csv,pods.csv", Pack: 0})
 	if p := unpacked.Pods[1]; p.Arrival != 200 || p.Duration != 100 {
 		t.Errorf("arrival %d, duration %d", p.Arrival, p.Duration)

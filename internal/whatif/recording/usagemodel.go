@@ -41,14 +41,13 @@ type UsageModel struct {
 
 // usageCurve is a shape with precomputed tables.
 type usageCurve struct {
+	shape UsageShape
 	// table has the quantiles of the shape by normal score.
 	table []float64
 	// workload, between, together and own are the square roots of the weights.
 	workload, between, together, own float64
 	// from and to are the weights of the previous and next draw, by step between them.
 	from, to []float64
-	// amplitude, period and phases of the sine; none if the amplitude is 0.
-	amplitude, period, phases, workloadPhases float64
 }
 
 // NewUsage returns the model of a specification and a seed. It returns an error if a shape is
@@ -61,6 +60,7 @@ func NewUsage(spec UsageSpec, seed uint64) (*UsageModel, error) {
 			return nil, err
 		}
 		c := usageCurve{
+			shape:    shape,
 			table:    table,
 			workload: math.Sqrt(shape.Workload),
 			between:  math.Sqrt(shape.Between),
@@ -68,10 +68,6 @@ func NewUsage(spec UsageSpec, seed uint64) (*UsageModel, error) {
 			own:      math.Sqrt(max(1-shape.Workload-shape.Between-shape.Together, 0)),
 			from:     make([]float64, shape.Hold),
 			to:       make([]float64, shape.Hold),
-		}
-		if shape.Kind == Diurnal {
-			c.amplitude, c.period = shape.Amplitude, float64(shape.Period)
-			c.phases, c.workloadPhases = shape.Phases, shape.WorkloadPhases
 		}
 		for i := range shape.Hold {
 			f := float64(i) / float64(shape.Hold)
@@ -104,14 +100,9 @@ func (m *UsageModel) Cursor(pod, group uint64) UsageCursor {
 		curve := &m.curves[r]
 		c.tracks[r] = usageTrack{
 			knot:  -2,
-			fixed: curve.between * normal(m.seed, streams[r].pod, pod, 0),
-			phase: curve.phases * uniform(m.seed, streams[r].phase, pod, 0),
-		}
-		if curve.workload > 0 {
-			c.tracks[r].fixed += curve.workload * normal(m.seed, streams[r].workload, group, 0)
-		}
-		if curve.workloadPhases > 0 {
-			c.tracks[r].phase += curve.workloadPhases * uniform(m.seed, streams[r].workloadPhase, group, 0)
+			fixed: curve.between*normal(m.seed, streams[r].pod, pod, 0) + curve.workload*normal(m.seed, streams[r].workload, group, 0),
+			phase: curve.shape.Phases*uniform(m.seed, streams[r].phase, pod, 0) +
+				curve.shape.WorkloadPhases*uniform(m.seed, streams[r].workloadPhase, group, 0),
 		}
 	}
 	return c
@@ -138,8 +129,9 @@ func (c *usageCurve) at(seed uint64, resource int, cursor *UsageCursor, step int
 	}
 	i := step % hold
 	value := c.quantile(t.fixed + c.from[i]*t.from + c.to[i]*t.to)
-	if c.amplitude > 0 {
-		value *= 1 + c.amplitude*math.Sin(2*math.Pi*(math.Mod(float64(step), c.period)/c.period+t.phase))
+	if c.shape.Amplitude > 0 {
+		period := float64(c.shape.Period)
+		value *= 1 + c.shape.Amplitude*math.Sin(2*math.Pi*(math.Mod(float64(step), period)/period+t.phase))
 	}
 	return value
 }

@@ -61,7 +61,7 @@ func (w *Writer) AddNode(n Node) (id int, err error) {
 
 // UpdateNode changes a node. Its object is unchanged if it is nil, times if they are Never.
 func (w *Writer) UpdateNode(id int, n Node) error {
-	record := nodeRecord{ID: id, Appeared: known(n.Appeared), Gone: known(n.Gone)}
+	record := objectRecord{ID: id, Appeared: known(n.Appeared), Gone: known(n.Gone)}
 	if n.Object != nil {
 		var err error
 		if record.Object, err = json.Marshal(n.Object); err != nil {
@@ -80,7 +80,7 @@ func (w *Writer) AddPod(p Pod) (id int, err error) {
 // UpdatePod changes a pod. Its object is unchanged if it is nil, times if they are Never, and the node if it is
 // empty. Usage is not written.
 func (w *Writer) UpdatePod(id int, p Pod) error {
-	record := podRecord{
+	record := objectRecord{
 		ID: id, Node: p.Node,
 		Created: known(p.Created), Scheduled: known(p.Scheduled), Started: known(p.Started), Ended: known(p.Ended),
 	}

@@ -95,8 +95,8 @@ func (p *pseudonyms) address(ip string) string {
 	return fmt.Sprintf("fd00::%x:%x:%x:%x", sum[0:2], sum[2:4], sum[4:6], sum[6:8])
 }
 
-// standardKeys has keys of labels, taints and annotations with a meaning in Kubernetes or Plimsoll.
-var standardKeys = []string{
+// StandardKeys has keys of labels, taints and annotations with a meaning in Kubernetes or Plimsoll.
+var StandardKeys = []string{
 	v1.LabelHostname, v1.LabelOSStable, v1.LabelArchStable, v1.LabelMetadataName,
 	"beta.kubernetes.io/os", "beta.kubernetes.io/arch", v1.LabelInstanceType, v1.LabelInstanceTypeStable, v1.LabelWindowsBuild,
 	v1.LabelTopologyZone, v1.LabelTopologyRegion, v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion,
@@ -119,7 +119,7 @@ const plimsollPrefix = "plimsoll.dev/"
 
 // labelKey returns the pseudonym of the key of a label or a taint. Standard keys are kept.
 func (p *pseudonyms) labelKey(key string) string {
-	if key == "" || slices.Contains(standardKeys, key) || strings.HasPrefix(key, plimsollPrefix) {
+	if key == "" || slices.Contains(StandardKeys, key) || strings.HasPrefix(key, plimsollPrefix) {
 		return key
 	}
 	return "key-" + p.hash("key", key)
