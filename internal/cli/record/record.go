@@ -18,20 +18,15 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
-	"github.com/plimsoll-k8s/plimsoll/load/flags"
 )
 
 // options are the flags of plimsoll record.
 type options struct {
-	config   record.Config
-	from, to string
-	// load is the file with the server.
-	load   string
-	output string
-	redact bool
-	force  bool
+	Following
 
-	following followOptions
+	from, to, output string
+	force, follow    bool
+	rotate           time.Duration
 }
 
 // NewCommand returns the command plimsoll record.
@@ -65,25 +60,26 @@ by pseudonyms, as by plimsoll snapshot --redact.`,
 		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
-	o.addFlags(cmd)
+	o.addAllFlags(cmd)
 	return cmd
 }
 
-func (o *options) addFlags(cmd *cobra.Command) {
+func (o *options) addAllFlags(cmd *cobra.Command) {
 	flags, c := cmd.Flags(), &o.config
 	flags.SortFlags = false
-	flags.StringVar(&c.Server.Address, "prometheus", "", "URL of the Prometheus server, such as http://localhost:9090")
 	flags.StringVar(&o.from, "from", "7d", "start: a duration before now, such as 7d, or a time, such as 2026-01-31T00:00:00Z")
 	flags.StringVar(&o.to, "to", "now", "end: now, a duration before now, or a time")
 	flags.StringVarP(&o.output, "output", "o", "", "file to write")
 	flags.BoolVar(&o.force, "force", false, "replace an existing file")
-	flags.BoolVar(&o.redact, "redact", false, "replace names by pseudonyms")
-	flags.DurationVar(&c.Step, "step", record.DefaultStep, "time between two samples of usage")
+	flags.BoolVar(&o.follow, "follow", false,
+		"record the cluster itself until interrupted; the file to write is a directory, in which recordings are started and continued")
+	flags.DurationVar(&o.rotate, "rotate", 24*time.Hour, "with --follow: time after which another recording is started")
+	o.addFlags(cmd, "URL of the Prometheus server, such as http://localhost:9090", "10Gi",
+		"with --follow: size of all recordings in the directory, above which the oldest are removed")
 	flags.DurationVar(&c.RateWindow, "rate-window", 0,
 		"time over which the CPU usage is averaged; must contain two scrapes (default two steps, at least 2m)")
 	flags.DurationVar(&c.Window, "chunk", record.DefaultWindow, "time that is read at once; shorter takes less memory")
 	flags.DurationVar(&c.Timeout, "timeout", record.DefaultTimeout, "longest time of a query")
-	flags.StringVar(&c.Selector, "selector", "", `matchers for all series, such as cluster="a"`)
 	flags.StringToStringVar(&c.Series, "series", nil,
 		"names of series that differ from those of kube-state-metrics and cAdvisor, as NAME=OTHER; an empty one omits the series")
 	flags.StringToStringVar(&c.Labels, "label", nil,
@@ -93,12 +89,8 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&c.MemoryQuery, "memory-query", "", "query for the memory usage of pods in bytes (default from cAdvisor)")
 	flags.StringSliceVar(&c.LabelKeys, "label-key", nil,
 		"keys of labels of nodes and pods that kube-state-metrics exports with underscores, such as example.com/team")
-	flags.StringVar(&o.load, "load-source", "", "file with the address and credentials of the Prometheus server, in place of --prometheus")
-	cmd.MarkFlagsMutuallyExclusive("load-source", "prometheus")
 	_ = cmd.MarkFlagFilename("output", "plrec")
-	_ = cmd.MarkFlagFilename("load-source", "yaml", "yml", "json")
 	base.CompleteWith(cmd, "to", "now")
-	o.following.addFlags(cmd)
 	base.Rare(cmd, "rate-window", "chunk", "timeout", "series", "label", "usage-label", "cpu-query", "memory-query", "label-key")
 }
 
@@ -140,26 +132,14 @@ func flagNames(err error) error {
 	return err
 }
 
-// readServer reads the file with the server, if one is set.
-func (o *options) readServer() error {
-	if o.load == "" {
-		return nil
-	}
-	server, err := flags.ReadFile(o.load)
-	if err != nil {
-		return fmt.Errorf("--load-source: %w", err)
-	}
-	o.config.Server = server
-	return nil
-}
-
 func (o *options) run(cmd *cobra.Command) error {
+	if o.follow {
+		return o.followCluster(cmd)
+	}
 	if err := o.readServer(); err != nil {
 		return err
 	}
 	switch {
-	case o.following.follow:
-		return o.follow(cmd)
 	case o.config.Server.Address == "":
 		return errors.New("--prometheus: required: the URL of a Prometheus server, such as http://localhost:9090")
 	case o.output == "":
