@@ -19,26 +19,13 @@ import (
 // MaxLength is the maximum length of a text in bytes.
 const MaxLength = 4096
 
-// Error is an invalid value in a text.
-type Error struct {
-	// Key of the value, empty if the error concerns no single key.
-	Key string
-	// Found is the value, Allowed describes the allowed values.
-	Found, Allowed string
-	// IsMissing is set if there is no value, but must be one.
-	IsMissing bool
-}
-
-// Error implements error.
-func (e *Error) Error() string {
-	text := fmt.Sprintf("invalid value %q: must be %s", e.Found, e.Allowed)
-	if e.IsMissing {
-		text = fmt.Sprintf("missing value: must be %s", e.Allowed)
+// Invalid returns the error of a value in a text, with its key unless the error concerns no single key, and a description of the
+// allowed values.
+func Invalid(key, found, allowed string) error {
+	if key != "" {
+		key += ": "
 	}
-	if e.Key == "" {
-		return text
-	}
-	return e.Key + ": " + text
+	return fmt.Errorf("%sinvalid value %q: must be %s", key, found, allowed)
 }
 
 // Fields has the keys of a text with their values. A key that is never read is an error.
@@ -58,7 +45,7 @@ func Cut(text string) (name, rest string) {
 // not occur twice.
 func Parse(text string) (*Fields, error) {
 	if len(text) > MaxLength {
-		return nil, &Error{Found: text[:32] + "...", Allowed: fmt.Sprintf("at most %d bytes", MaxLength)}
+		return nil, Invalid("", text[:32]+"...", fmt.Sprintf("at most %d bytes", MaxLength))
 	}
 	f := &Fields{}
 	if strings.TrimSpace(text) == "" {
@@ -69,9 +56,9 @@ func Parse(text string) (*Fields, error) {
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		switch {
 		case !ok || key == "" || value == "":
-			return nil, &Error{Found: pair, Allowed: "key=value pairs separated by commas"}
+			return nil, Invalid("", pair, "key=value pairs separated by commas")
 		case slices.Contains(f.keys, key):
-			return nil, &Error{Key: key, Found: value, Allowed: "set once"}
+			return nil, Invalid(key, value, "set once")
 		}
 		f.keys, f.values = append(f.keys, key), append(f.values, value)
 	}
@@ -154,14 +141,14 @@ func (f *Fields) Floats(key string, low, high float64) []float64 {
 // Require records an error if a key is missing.
 func (f *Fields) Require(key, allowed string) {
 	if !f.Has(key) && f.err == nil {
-		f.err = &Error{Key: key, Allowed: allowed, IsMissing: true}
+		f.err = fmt.Errorf("%s: missing value: must be %s", key, allowed)
 	}
 }
 
 // Fail records an error. Only the first one is kept.
 func (f *Fields) Fail(key, found, allowed string) {
 	if f.err == nil {
-		f.err = &Error{Key: key, Found: found, Allowed: allowed}
+		f.err = Invalid(key, found, allowed)
 	}
 }
 

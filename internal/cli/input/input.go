@@ -208,8 +208,8 @@ func (o *Objects) readRecording(s *engine.State, at Instant) error {
 		return base.InvalidValue("at", o.At, fmt.Sprintf("from %s to %s, the time of the recording",
 			read.Time(0).Format(time.RFC3339), end.Format(time.RFC3339)))
 	}
-	state := read.At(int64(instant.Sub(read.Time(0)) / time.Second))
-	s.Objects, s.Load = state.Objects, &state.Load
+	objects, reading := read.At(int64(instant.Sub(read.Time(0)) / time.Second))
+	s.Objects, s.Load = objects, &reading
 	s.Now, err = ParseTime("now", at.Now, instant)
 	return err
 }

@@ -36,11 +36,11 @@ func (l *LiveCluster) AddFlags(cmd *cobra.Command, configUsage, nameUsage string
 }
 
 // Read reads the cluster, and its load if it is available.
-func (l *LiveCluster) Read(cmd *cobra.Command, folders []string, warn func(string)) (*record.Cluster, error) {
+func (l *LiveCluster) Read(cmd *cobra.Command, warn func(string)) (*record.Cluster, error) {
 	if err := l.UseConfig(cmd); err != nil {
 		return nil, err
 	}
-	read, config, err := readObjects(cmd, &l.LoadSource, folders, warn)
+	read, config, err := readObjects(cmd, &l.LoadSource, nil, warn)
 	if err != nil {
 		return nil, err
 	}
@@ -56,35 +56,43 @@ func (l *LiveCluster) ReadState(
 	if err := l.UseConfig(cmd); err != nil {
 		return nil, err
 	}
-	read, config, err := readObjects(cmd, &l.LoadSource, []string{snapshot.FolderCluster}, warn)
+	read, config, state, err := readState(cmd, &l.LoadSource, warn)
 	if err != nil {
 		return nil, err
 	}
-	objects, err := read.Cluster()
-	if err != nil {
-		return nil, base.Failure(err)
-	}
 	var first []metricprovider.Config
 	if sources != nil {
-		if first, err = sources(config, objects); err != nil {
+		if first, err = sources(config, state.Objects); err != nil {
 			return nil, base.Failure(err)
 		}
 	}
 	l.ReadLoad(cmd.Context(), config, read, warn, first...)
-	for _, warning := range objects.Warnings {
-		warn(warning)
-	}
-	return &engine.State{Objects: objects, Load: read.Load, Now: time.Now()}, nil
+	state.Load = read.Load
+	return state, nil
 }
 
 // ReadObjects reads the objects that scheduling and slack depend on.
 func ReadObjects(cmd *cobra.Command, cluster *kube.Access, warn func(string)) (*engine.State, error) {
-	read, _, err := readObjects(cmd, cluster, []string{snapshot.FolderCluster}, warn)
+	_, _, state, err := readState(cmd, cluster, warn)
+	return state, err
+}
+
+// readState reads the objects that scheduling and slack depend on.
+func readState(
+	cmd *cobra.Command, cluster base.ClusterAccess, warn func(string),
+) (*record.Cluster, *rest.Config, *engine.State, error) {
+	read, config, err := readObjects(cmd, cluster, []string{snapshot.FolderCluster}, warn)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	objects, err := read.Cluster()
-	return &engine.State{Objects: objects, Now: time.Now()}, base.Failure(err)
+	if err != nil {
+		return nil, nil, nil, base.Failure(err)
+	}
+	for _, warning := range objects.Warnings {
+		warn(warning)
+	}
+	return read, config, &engine.State{Objects: objects, Now: time.Now()}, nil
 }
 
 // readObjects reads the objects of a cluster in folders of a snapshot, all if folders is nil. As Objects.Read, it makes this process

@@ -146,5 +146,5 @@ func (o *options) followCluster(cmd *cobra.Command) error {
 	if err := os.MkdirAll(o.output, folderMode); err != nil {
 		return base.Failure(fmt.Errorf("--output: %w", err))
 	}
-	return base.Failure(record.Follow(cmd.Context(), *settings))
+	return base.Failure(o.access.Explain(record.Follow(cmd.Context(), *settings)))
 }

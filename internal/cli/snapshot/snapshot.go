@@ -119,7 +119,7 @@ func (o *options) run(cmd *cobra.Command) error {
 // read returns a snapshot of manifests or of a live cluster.
 func (o *options) read(cmd *cobra.Command) (*snapshot.Snapshot, error) {
 	if len(o.files) == 0 {
-		read, err := o.live.Read(cmd, nil, base.Warnings(cmd.ErrOrStderr()))
+		read, err := o.live.Read(cmd, base.Warnings(cmd.ErrOrStderr()))
 		if err == nil && o.usage {
 			err = o.live.ReadUsage(cmd.Context(), read, base.Warnings(cmd.ErrOrStderr()))
 		}

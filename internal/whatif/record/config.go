@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 // Config is the configuration of a recording.
@@ -84,6 +85,10 @@ func (c *Config) validate() error {
 	}
 	if !c.To.After(c.From) {
 		return fmt.Errorf("to: invalid value %s: must be after from, %s", c.To.Format(time.RFC3339), c.From.Format(time.RFC3339))
+	}
+	if c.To.Sub(c.From)/c.Step >= recording.MaxSteps {
+		return fmt.Errorf("step: invalid value %s: must be more than %s, so that there are at most %d steps from %s to %s", c.Step,
+			c.To.Sub(c.From)/recording.MaxSteps, recording.MaxSteps, c.From.Format(time.RFC3339), c.To.Format(time.RFC3339))
 	}
 	return c.validateNames()
 }

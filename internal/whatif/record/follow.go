@@ -107,6 +107,9 @@ func Follow(ctx context.Context, config FollowConfig) error {
 		return err
 	}
 	f := &follower{FollowConfig: config}
+	if f.Finished == nil {
+		f.Finished = func(string) {}
+	}
 	f.now = func() time.Time { return f.clock(time.Now()) }
 	factory := informers.NewSharedInformerFactoryWithOptions(f.Client, 0, informers.WithTransform(strip))
 	f.pods, f.nodes = factory.Core().V1().Pods().Informer(), factory.Core().V1().Nodes().Informer()
@@ -210,16 +213,9 @@ func (f *follower) finish() error {
 	if err := errors.Join(f.current.commit(), f.current.file.Finish()); err != nil {
 		return err
 	}
-	f.finished(f.current.file.Path())
+	f.Finished(f.current.file.Path())
 	f.current = nil
 	return nil
-}
-
-// finished reports a recording that is not continued any more.
-func (f *follower) finished(name string) {
-	if f.Finished != nil {
-		f.Finished(name)
-	}
 }
 
 // end commits the current recording.

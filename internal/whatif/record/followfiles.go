@@ -52,7 +52,7 @@ func (f *follower) resume(name string, now time.Time) (bool, error) {
 			return false, err
 		}
 		f.Log(fmt.Sprintf("not continued: %v", err))
-		f.finished(name)
+		f.Finished(name)
 		return false, os.Remove(name + recording.StateSuffix)
 	}
 	about := file.About()

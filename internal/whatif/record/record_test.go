@@ -381,6 +381,10 @@ func TestConfigErrors(t *testing.T) {
 		{func(c *Config) { c.Step = time.Millisecond }, "step: invalid value 1ms: must be whole seconds, at least 1s"},
 		{func(c *Config) { c.Window = time.Second }, "window: invalid value 1s: must be at least the step, 1m0s"},
 		{func(c *Config) { c.To = c.From }, "to: invalid value 2026-03-01T00:00:00Z: must be after from"},
+		{ // 2^20 seconds are 12 days, 3 h 16 min 16 s
+			func(c *Config) { c.Step, c.To = time.Second, c.From.Add(14*24*time.Hour) },
+			"step: invalid value 1s: must be more than 1.153564453s, so that there are at most 1048576 steps from 2026-03-01T00:00:00Z to",
+		},
 		{func(c *Config) { c.Series = map[string]string{"kube_pods": "x"} }, `series: unknown name "kube_pods": must be one of kube_pod_info`},
 		{func(c *Config) { c.Series = map[string]string{podInfo: ""} }, "series: kube_pod_info: required"},
 		{func(c *Config) { c.Series = map[string]string{podInfo: "a b"} }, `series: invalid name "a b" for kube_pod_info`},

@@ -299,12 +299,8 @@ func (r *followRecorder) pod(pod *v1.Pod, at time.Time, deleted bool) error {
 	if !ok && times.Ended < 0 {
 		return nil // it ended before the recording
 	}
-	full, err := unpack(pod)
-	if err != nil {
-		return err
-	}
 	kept := &v1.Pod{}
-	if err := r.redact.Object("pods", full, kept); err != nil {
+	if err := r.redact.Object("pods", unpack(pod), kept); err != nil {
 		return err
 	}
 	r.kill(pod, kept, &known)
@@ -315,6 +311,7 @@ func (r *followRecorder) pod(pod *v1.Pod, at time.Time, deleted bool) error {
 		return nil
 	}
 	times.Object = kept
+	var err error
 	if ok {
 		err = r.file.UpdatePod(known.ID, times)
 	} else {

@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -12,20 +13,15 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// claims are the persistent volume claims, the resource claims and the resource claim templates, by namespace and name.
-type claims struct{ volumes, devices, templates map[string]bool }
+// claims has the objects of a recording that pods refer to, by kind, namespace and name.
+type claims map[string]bool
 
-// claimNames returns the claims among objects.
-func claimNames(objects *manifest.Objects) claims {
-	c := claims{map[string]bool{}, map[string]bool{}, map[string]bool{}}
+// newClaims returns the names of objects, which have their kinds.
+func newClaims(objects *manifest.Objects) claims {
+	c := claims{}
 	for _, object := range objects.Others {
-		switch object := object.(type) {
-		case *v1.PersistentVolumeClaim:
-			c.volumes[resources.Name(object)] = true
-		case *resourcev1.ResourceClaim:
-			c.devices[resources.Name(object)] = true
-		case *resourcev1.ResourceClaimTemplate:
-			c.templates[resources.Name(object)] = true
+		if named, ok := object.(metav1.Object); ok {
+			c[object.GetObjectKind().GroupVersionKind().Kind+" "+resources.Name(named)] = true
 		}
 	}
 	return c
@@ -35,20 +31,14 @@ func claimNames(objects *manifest.Objects) claims {
 // for the claims. It reports whether it removed any.
 func (c claims) removeMissing(pod *v1.Pod) bool {
 	spec, before := &pod.Spec, len(pod.Spec.Volumes)+len(pod.Spec.ResourceClaims)
+	isMissing := func(kind, name string) bool { return !c[kind+" "+pod.Namespace+"/"+name] }
 	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v v1.Volume) bool {
-		switch {
-		case v.PersistentVolumeClaim != nil:
-			return !c.volumes[pod.Namespace+"/"+v.PersistentVolumeClaim.ClaimName]
-		case v.Ephemeral != nil:
-			return !c.volumes[pod.Namespace+"/"+pod.Name+"-"+v.Name]
-		}
-		return false
+		return v.PersistentVolumeClaim != nil && isMissing("PersistentVolumeClaim", v.PersistentVolumeClaim.ClaimName) ||
+			v.Ephemeral != nil && isMissing("PersistentVolumeClaim", pod.Name+"-"+v.Name)
 	})
 	spec.ResourceClaims = slices.DeleteFunc(spec.ResourceClaims, func(r v1.PodResourceClaim) bool {
-		if r.ResourceClaimName != nil {
-			return !c.devices[pod.Namespace+"/"+*r.ResourceClaimName]
-		}
-		return r.ResourceClaimTemplateName != nil && !c.templates[pod.Namespace+"/"+*r.ResourceClaimTemplateName]
+		return r.ResourceClaimName != nil && isMissing("ResourceClaim", *r.ResourceClaimName) ||
+			r.ResourceClaimTemplateName != nil && isMissing("ResourceClaimTemplate", *r.ResourceClaimTemplateName)
 	})
 	return len(spec.Volumes)+len(spec.ResourceClaims) < before
 }

@@ -18,15 +18,9 @@ import (
 // loadWindow is the window in seconds over which the load of nodes is averaged.
 const loadWindow = 15 * 60
 
-// Instant is the cluster of a recording at one time.
-type Instant struct {
-	Objects *manifest.Objects
-	// Load of the nodes that pods cause: the sum of their usage, as a fraction of the machine.
-	Load load.Reading
-}
-
-// At returns the cluster at a second of the part.
-func (in *Part) At(second int64) Instant {
+// At returns the cluster at a second of the part, and the load of the nodes that pods cause: the sum of their usage, as a fraction of the
+// machine.
+func (in *Part) At(second int64) (*manifest.Objects, load.Reading) {
 	objects := &manifest.Objects{
 		Workloads: in.objects.Workloads, Others: in.objects.Others, Warnings: append([]string{}, in.objects.Warnings...),
 		Kubernetes: in.objects.Kubernetes,
@@ -65,7 +59,7 @@ func (in *Part) At(second int64) Instant {
 	if unknown > 0 {
 		objects.Warnings = append(objects.Warnings, format.Are(unknown, "pod")+" ignored: the node is not in the recording at that time")
 	}
-	return Instant{objects, in.load(second, nodes)}
+	return objects, in.load(second, nodes)
 }
 
 // load returns the load of nodes at a second of the part.

@@ -201,10 +201,6 @@ func TestOpenbErrors(t *testing.T) {
 			nodeHeader + node, podHeader + "p,100,100,0,0,,XX,Running,5,9,7\n",
 			`line 2, column qos: invalid value "XX": must be BE, LS, BestEffort, Burstable, Guaranteed or empty`,
 		},
-		"unknown phase": {
-			nodeHeader + node, podHeader + "p,100,100,0,0,,LS,Walking,5,9,7\n",
-			`line 2, column pod_phase: invalid value "Walking": must be Pending, Running, Succeeded, Failed, Unknown or empty`,
-		},
 		"invalid device": {
 			nodeHeader + node, podHeader + "p,100,100,1,100,T4|,LS,Running,5,9,7\n",
 			`line 2, column gpu_spec: invalid value "T4|": must be names of GPU models separated by |`,

@@ -71,7 +71,7 @@ func documents(objects []json.RawMessage) manifest.Source {
 
 // addPods adds the pods that exist within the part.
 func (in *Part) addPods(r *Recording) {
-	claims := claimNames(in.objects)
+	claims := newClaims(in.objects)
 	uids := map[types.UID]bool{}
 	for i := range r.Pods {
 		p := r.Pods[i]

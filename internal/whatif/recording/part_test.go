@@ -171,22 +171,22 @@ func TestInstant(t *testing.T) {
 		p.CPU.Set(step, map[bool]float64{true: 2000, false: 1000}[step == 4])
 		p.Memory.Set(step, 1<<30)
 	}
-	got := prepare(t, Recording{
+	objects, load := prepare(t, Recording{
 		Nodes: []Node{testNode("a", -1, never), testNode("late", 121, never)},
 		Pods: []Pod{
 			p, testPod("waits", 100, 130, never, "a"), testPod("after", 130, 130, never, "a"), testPod("ended", 0, 0, 120, "a"),
 		},
 	}, 0, 0).At(120)
-	if len(got.Objects.Running) != 1 || got.Objects.Running[0].Spec.NodeName != "a" || len(got.Objects.Pending) != 1 ||
-		got.Objects.Pending[0].Name != "waits" || len(got.Objects.Nodes) != 1 {
-		t.Errorf("%+v", got.Objects)
+	if len(objects.Running) != 1 || objects.Running[0].Spec.NodeName != "a" || len(objects.Pending) != 1 ||
+		objects.Pending[0].Name != "waits" || len(objects.Nodes) != 1 {
+		t.Errorf("%+v", objects)
 	}
 	// Steps 0 to 4: (4 x 0.2 + 0.4) / 5.
-	if load := got.Load.Nodes["a"]; math.Abs(load.CPU.Mean-0.24) > 0.001 || math.Abs(load.Memory.Mean-0.1) > 0.001 {
-		t.Errorf("load %+v", load)
+	if a := load.Nodes["a"]; math.Abs(a.CPU.Mean-0.24) > 0.001 || math.Abs(a.Memory.Mean-0.1) > 0.001 {
+		t.Errorf("load %+v", a)
 	}
-	if !got.Load.Time.Equal(testStart.Add(2 * time.Minute)) {
-		t.Errorf("load at %s", got.Load.Time)
+	if !load.Time.Equal(testStart.Add(2 * time.Minute)) {
+		t.Errorf("load at %s", load.Time)
 	}
 }
 

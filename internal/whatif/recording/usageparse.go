@@ -65,7 +65,7 @@ func ParseUsage(text string) (UsageSpec, error) {
 		s[r] = usageWithDefaults(Beta, r)
 	}
 	if len(text) > spec.MaxLength {
-		return s, &spec.Error{Key: "usage", Found: text[:32] + "...", Allowed: fmt.Sprintf("at most %d bytes", spec.MaxLength)}
+		return s, spec.Invalid("usage", text[:32]+"...", fmt.Sprintf("at most %d bytes", spec.MaxLength))
 	}
 	var seen [usageResources]bool
 	for part := range strings.SplitSeq(text, ";") {
@@ -78,7 +78,7 @@ func ParseUsage(text string) (UsageSpec, error) {
 		}
 		for _, r := range resources {
 			if seen[r] {
-				return s, &spec.Error{Key: "usage", Found: part, Allowed: "one shape for both resources, or cpu=SHAPE;memory=SHAPE"}
+				return s, spec.Invalid("usage", part, "one shape for both resources, or cpu=SHAPE;memory=SHAPE")
 			}
 			seen[r] = true
 			var err error
@@ -115,7 +115,7 @@ func usageWithDefaults(kind UsageKind, resource int) UsageShape {
 func parseUsageShape(text string, resource int) (UsageShape, error) {
 	name, rest := spec.Cut(text)
 	if !slices.Contains(UsageKinds, name) {
-		return UsageShape{}, &spec.Error{Key: "shape", Found: name, Allowed: "one of " + strings.Join(UsageKinds, ", ")}
+		return UsageShape{}, spec.Invalid("shape", name, "one of "+strings.Join(UsageKinds, ", "))
 	}
 	fields, err := spec.Parse(rest)
 	if err != nil {

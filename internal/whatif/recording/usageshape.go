@@ -131,7 +131,7 @@ func (s UsageShape) check() error {
 }
 
 func (s UsageShape) wrong(key string, found float64, allowed string, args ...any) error {
-	return &spec.Error{Key: s.Kind + ": " + key, Found: fmt.Sprint(found), Allowed: fmt.Sprintf(allowed, args...)}
+	return spec.Invalid(s.Kind+": "+key, fmt.Sprint(found), fmt.Sprintf(allowed, args...))
 }
 
 // beta returns the quantiles of a beta distribution on [0, upper] with the mean of the
