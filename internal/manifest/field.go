@@ -1,14 +1,18 @@
 package manifest
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	kubejson "sigs.k8s.io/json"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
@@ -21,110 +25,50 @@ func ExplainDecoding(asJSON []byte, object any, err error) error {
 	if invalid != nil {
 		return err
 	}
-	if field := checkValue(value, reflect.TypeOf(object).Elem(), ""); field != nil {
-		return field
-	}
-	return err
-}
-
-var (
-	unmarshaler  = reflect.TypeFor[json.Unmarshaler]()
-	quantityType = reflect.TypeFor[resource.Quantity]()
-)
-
-// checkValue returns the error of the first field of a value that does not have its type.
-func checkValue(value any, t reflect.Type, path string) error {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	switch {
-	case value == nil:
-		return nil
-	case reflect.PointerTo(t).Implements(unmarshaler):
-		return checkScalar(value, t, path)
-	}
-	switch t.Kind() {
-	case reflect.Struct:
-		return checkStruct(value, t, path)
-	case reflect.Map:
-		object, ok := value.(map[string]any)
-		if !ok {
-			return fieldError(path, value, "an object")
-		}
-		for _, key := range slices.Sorted(maps.Keys(object)) {
-			if err := checkValue(object[key], t.Elem(), child(path, key)); err != nil {
-				return err
-			}
-		}
-		return nil
-	case reflect.Slice:
-		list, ok := value.([]any)
-		if t.Elem().Kind() == reflect.Uint8 {
-			return checkScalar(value, t, path)
-		}
-		if !ok {
-			return fieldError(path, value, "a list")
-		}
-		for i, item := range list {
-			if err := checkValue(item, t.Elem(), fmt.Sprintf("%s[%d]", path, i)); err != nil {
-				return err
-			}
-		}
-		return nil
-	default:
-		return checkScalar(value, t, path)
-	}
-}
-
-// checkStruct checks the fields of an object.
-func checkStruct(value any, t reflect.Type, path string) error {
-	object, ok := value.(map[string]any)
-	if !ok {
-		return fieldError(path, value, "an object")
-	}
-	for field := range t.Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		var err error
-		switch inner, found := object[name]; {
-		case field.Anonymous && name == "":
-			err = checkValue(value, field.Type, path)
-		case found && name != "" && name != "-":
-			err = checkValue(inner, field.Type, child(path, name))
-		}
+	return cmp.Or(invalidField(value, "", func(part any) error {
+		raw, err := json.Marshal(part)
 		if err != nil {
-			return err
+			return nil
+		}
+		return kubejson.UnmarshalCaseSensitivePreserveInts(raw, reflect.New(reflect.TypeOf(object).Elem()).Interface())
+	}), err)
+}
+
+// invalidField returns the error of the first field in a value, in the order of the names, that cannot be decoded, nil if this is the
+// whole object. decode returns the error of decoding the object with a part of the value in its place, and without other fields.
+func invalidField(value any, path string, decode func(part any) error) error {
+	switch value := value.(type) {
+	case map[string]any:
+		names := slices.Sorted(maps.Keys(value))
+		first := sort.Search(len(names), func(i int) bool {
+			part := map[string]any{}
+			for _, name := range names[:i+1] {
+				part[name] = value[name]
+			}
+			return decode(part) != nil
+		})
+		if first < len(names) && decode(map[string]any{}) == nil {
+			name := names[first]
+			return invalidField(value[name], child(path, name), func(part any) error { return decode(map[string]any{name: part}) })
+		}
+	case []any:
+		first := sort.Search(len(value), func(i int) bool { return decode(value[:i+1]) != nil })
+		if first < len(value) && decode([]any{}) == nil {
+			return invalidField(value[first], fmt.Sprintf("%s[%d]", path, first), func(part any) error { return decode([]any{part}) })
 		}
 	}
-	return nil
-}
-
-// checkScalar checks a value that has no fields.
-func checkScalar(value any, t reflect.Type, path string) error {
-	if t == quantityType && resources.CheckQuantity(fmt.Sprint(value)) != nil {
-		return fieldError(path, value, allowedQuantity)
-	}
-	if raw, err := json.Marshal(value); err == nil && json.Unmarshal(raw, reflect.New(t).Interface()) == nil {
+	err := decode(value)
+	if path == "" || err == nil {
 		return nil
 	}
-	allowed := map[reflect.Kind]string{
-		reflect.String: "a string (put it in quotes)", reflect.Bool: "true or false", reflect.Slice: "a text in base64",
-		reflect.Int32: "an integer", reflect.Int64: "an integer", reflect.Int: "an integer", reflect.Float64: "a number",
-	}[t.Kind()]
-	switch {
-	case t == quantityType:
-		allowed = allowedQuantity
-	case allowed == "":
-		allowed = "a " + t.Name()
-	}
-	return fieldError(path, value, allowed)
+	return fieldError(path, value, err)
 }
-
-const allowedQuantity = "a quantity such as 500m, 2 or 4Gi"
 
 // maxValue is the length to which values are cut in errors.
 const maxValue = 60
 
-func fieldError(path string, value any, allowed string) error {
+// fieldError returns the error of a field that cannot be decoded.
+func fieldError(path string, value any, decoding error) error {
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return err
@@ -133,7 +77,34 @@ func fieldError(path string, value any, allowed string) error {
 	if len(text) > maxValue {
 		text = text[:maxValue] + "..."
 	}
-	return fmt.Errorf("%s: invalid value %s: must be %s", strings.TrimPrefix(path, "."), text, allowed)
+	return fmt.Errorf("%s: invalid value %s: must be %s", strings.TrimPrefix(path, "."), text, allowedValue(decoding))
+}
+
+// allowedValue describes the values of a field that cannot be decoded.
+func allowedValue(decoding error) string {
+	for _, invalid := range []error{resource.ErrFormatWrong, resource.ErrNumeric, resource.ErrSuffix} {
+		if errors.Is(decoding, invalid) {
+			return "a quantity such as 500m, 2 or 4Gi"
+		}
+	}
+	typed, ok := errors.AsType[*json.UnmarshalTypeError](decoding)
+	if !ok {
+		return "valid: " + decoding.Error()
+	}
+	switch typed.Type.Kind() {
+	case reflect.String:
+		return "a string (put it in quotes)"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	default:
+		return "an integer"
+	}
 }
 
 // child returns the path of a field or a key.
