@@ -131,11 +131,6 @@ const folderMode = 0o700
 
 // followCluster records the cluster until the command is interrupted.
 func (o *options) followCluster(cmd *cobra.Command) error {
-	for _, name := range []string{"from", "to", "force", "chunk", "series", "label", "usage-label", "label-key"} {
-		if cmd.Flags().Changed(name) {
-			return fmt.Errorf("--%s: not allowed together with --follow", name)
-		}
-	}
 	if info, err := os.Stat(o.output); o.output == "" || err == nil && !info.IsDir() {
 		return fmt.Errorf("--output: invalid value %q: must be a directory, with --follow", o.output)
 	}

@@ -133,6 +133,16 @@ func flagNames(err error) error {
 }
 
 func (o *options) run(cmd *cobra.Command) error {
+	refused, why := []string{"rotate", "max-size", "kubeconfig", "context"}, "requires --follow"
+	if o.follow {
+		refused = []string{"from", "to", "force", "chunk", "timeout", "series", "label", "usage-label", "label-key"}
+		why = "not allowed together with --follow"
+	}
+	for _, name := range refused {
+		if cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s: %s", name, why)
+		}
+	}
 	if o.follow {
 		return o.followCluster(cmd)
 	}

@@ -30,6 +30,10 @@ func TestFlagErrors(t *testing.T) {
 		"--prometheus http://x -o /nowhere/x":       "--output: stat /nowhere",
 
 		"--prometheus http://x -o EXISTING --force --step 1ms": "--step: invalid value 1ms",
+		"--prometheus http://x -o OUT --rotate 1h":             "--rotate: requires --follow",
+		"--prometheus http://x -o OUT --context a":             "--context: requires --follow",
+		"--follow -o OUT --timeout 1m":                         "--timeout: not allowed together with --follow",
+		"--follow -o OUT --from 1d":                            "--from: not allowed together with --follow",
 	} {
 		cmd := NewCommand()
 		args = strings.NewReplacer("OUT", filepath.Join(t.TempDir(), "x"), "EXISTING", existing).Replace(args)

@@ -52,8 +52,9 @@ func (f *follower) resume(name string, now time.Time) (bool, error) {
 			return false, err
 		}
 		f.Log(fmt.Sprintf("not continued: %v", err))
+		err = os.Remove(name + recording.StateSuffix)
 		f.Finished(name)
-		return false, os.Remove(name + recording.StateSuffix)
+		return false, err
 	}
 	about := file.About()
 	same := about.Step == int(f.Step.Seconds()) && about.Redacted == f.Redact && s.Pods != nil && s.Nodes != nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -198,6 +199,35 @@ func TestRecord(t *testing.T) {
 		"series kube_replicaset_owner: no data",
 		"series kube_pod_tolerations: no data: a pod tolerates",
 	)
+}
+
+// TestNodeChanges gives all nodes 32 cores after an hour: a node has its last recorded amounts, and is not recorded twice.
+func TestNodeChanges(t *testing.T) {
+	pods, nodes := scenario()
+	server := startFake(t, pods, nodes)
+	server.intercept = func(w http.ResponseWriter, query string, _, to, _ float64) bool {
+		if !strings.Contains(query, nodeAllocatable) || to <= unixOf(60) {
+			return false
+		}
+		out := newResult(w, false)
+		for _, n := range nodes {
+			out.add(map[string]string{"node": n.name, "resource": "cpu"}, [2]float64{to, 32})
+		}
+		out.end()
+		return true
+	}
+	r, _ := record(t, server.config(120), Options{})
+	if len(r.Nodes) != len(nodes) {
+		t.Errorf("%d nodes, want %d", len(r.Nodes), len(nodes))
+	}
+	for _, n := range r.Nodes {
+		if cores := n.Object.Status.Allocatable.Cpu().Value(); cores != 32 {
+			t.Errorf("node %s has %d cores, want 32", n.Object.Name, cores)
+		}
+	}
+	if n := r.Nodes[0]; n.Appeared != -60000 || n.Gone != recording.Never {
+		t.Errorf("node %s appeared at %d, gone at %d", n.Object.Name, n.Appeared, n.Gone)
+	}
 }
 
 // checkMissing checks that the recording says that parts are missing.

@@ -38,8 +38,8 @@ type counts struct {
 	// Unassigned is the number of values of usage of pods that kube-state-metrics does not know at that time.
 	Unassigned int64
 	// Reappeared counts pods that were not exported in a whole window and then again, Clock pods with times after the
-	// server's time, ChangedNodes and ChangedPods nodes and pods whose object changed.
-	Reappeared, Clock, ChangedNodes, ChangedPods int
+	// server's time, ChangedPods pods whose object changed.
+	Reappeared, Clock, ChangedPods int
 	// Classes has the priority classes whose value is unknown.
 	Classes map[string]bool
 }
@@ -75,8 +75,8 @@ var neverExported = []recording.Missing{
 		Why:  "not exported: they select the label " + OwnerLabel + ", which is added to their pods, so that they are spread by default",
 	},
 	{
-		What: "taints of node conditions (" + conditionTaints + "*) and changes of nodes",
-		Why:  "not recorded: a node is as in the first window in which it was seen",
+		What: "taints of node conditions (" + conditionTaints + "*)",
+		Why:  "not recorded: nodes have none",
 	},
 }
 
@@ -118,8 +118,6 @@ func (r *recorder) missing() []recording.Missing {
 		"the pod was seen", format.Of(c.Clock, "pod"))
 	add(c.ChangedPods > 0, "changes of pods", "%s after a pod had started, such as a resize: the last state is recorded",
 		format.Of(c.ChangedPods, "change"))
-	add(c.ChangedNodes > 0, "changes of nodes", "%s changed labels, taints or capacity: the first state is recorded",
-		format.Of(c.ChangedNodes, "node"))
 	for i := range r.gaps {
 		out = append(out, r.gaps[i].missing())
 	}

@@ -61,33 +61,35 @@ func (r *recorder) updateNodes(w *window, from, to time.Time, last bool) error {
 	return nil
 }
 
-// updateNode writes a node if it is new.
+// updateNode writes a node if it is new or changed.
 func (r *recorder) updateNode(n *nodeState, from time.Time) error {
 	n.completeObject()
-	sum := hash(n.object)
+	n.hash = hash(n.object)
 	known := r.nodes[n.object.Name]
 	r.nodes[n.object.Name] = n
-	if known != nil && (n.created <= known.created || n.created <= from.Unix()) {
-		n.id, n.hash, n.changed, n.created = known.id, known.hash, known.changed || sum != known.hash, known.created
-		if n.changed && !known.changed {
-			r.counts.ChangedNodes++
+	isKnown := known != nil && (n.created <= known.created || n.created <= from.Unix())
+	switch {
+	case isKnown:
+		n.id, n.created = known.id, known.created
+		if n.hash == known.hash {
+			return nil
 		}
-		return nil
-	}
-	if known != nil { // another node of the same name
+	case known != nil: // another node of the same name
 		gone := recording.Node{Appeared: recording.Never, Gone: r.since(min(known.lastSeen, n.created))}
 		if err := r.out.UpdateNode(known.id, gone); err != nil {
 			return err
 		}
 	}
-	object := &v1.Node{}
-	if err := r.redact.Object("nodes", n.object, object); err != nil {
+	record := recording.Node{Object: &v1.Node{}, Appeared: recording.Never, Gone: recording.Never}
+	if err := r.redact.Object("nodes", n.object, record.Object); err != nil {
 		return err
 	}
-	appeared := r.since(cmp.Or(n.created, from.Unix()))
+	if isKnown {
+		return r.out.UpdateNode(n.id, record)
+	}
+	record.Appeared = r.since(cmp.Or(n.created, from.Unix()))
 	var err error
-	n.id, err = r.out.AddNode(recording.Node{Object: object, Appeared: appeared, Gone: recording.Never})
-	n.hash = sum
+	n.id, err = r.out.AddNode(record)
 	r.counts.Nodes++
 	return err
 }

@@ -47,10 +47,9 @@ type nodeState struct {
 	object            *v1.Node
 	lastSeen, created int64
 
-	// id is the number in the recording, hash the hash of the object that was written, changed is true if the object differs since.
-	id      int
-	hash    uint64
-	changed bool
+	// id is the number in the recording, hash the hash of the object that was written last.
+	id   int
+	hash uint64
 }
 
 func newWindow(c *Config, keys *labelKeys) *window {

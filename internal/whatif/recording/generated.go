@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -112,10 +111,6 @@ func (p *InputPod) complete(number int, limits Limits, seed uint64) {
 			seed, uint64(number), p.Requests[resources.CPU], p.Requests[resources.Memory])
 	case v1.PodQOSGuaranteed: // the limits are the requests
 	}
-	p.Resources = result.Demand{
-		CPURequest: float64(p.Requests[resources.CPU]), MemoryRequest: float64(p.Requests[resources.Memory]),
-		CPULimit: float64(limit[resources.CPU]), MemoryLimit: float64(limit[resources.Memory]),
-	}
 	p.Object.Namespace, p.Object.UID = v1.NamespaceDefault, types.UID(fmt.Sprint(number))
 	p.Object.CreationTimestamp = metav1.NewTime(Time(p.Arrival))
 	p.Object.Spec.SchedulerName = v1.DefaultSchedulerName
@@ -123,7 +118,7 @@ func (p *InputPod) complete(number int, limits Limits, seed uint64) {
 		Name:      "main",
 		Resources: v1.ResourceRequirements{Requests: resourceList(p.Requests), Limits: resourceList(limit)},
 	}}
-	p.Resources.Class = qos.GetPodQOS(p.Object)
+	p.Resources = demandOf(p.Object)
 }
 
 // resourceList returns the CPU, the memory and the GPU that are not 0.

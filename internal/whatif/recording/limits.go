@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -45,13 +46,7 @@ func ParseLimits(text string) ([]Limits, error) {
 	}
 	sweep := make([]Limits, len(ratios))
 	for i, ratio := range ratios {
-		sweep[i] = Limits{CPU: ratio, Memory: ratio, Unlimited: unlimited}
-		if cpu > 0 {
-			sweep[i].CPU = cpu
-		}
-		if memory > 0 {
-			sweep[i].Memory = memory
-		}
+		sweep[i] = Limits{CPU: cmp.Or(cpu, ratio), Memory: cmp.Or(memory, ratio), Unlimited: unlimited}
 	}
 	return sweep, nil
 }

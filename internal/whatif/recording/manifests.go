@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -95,8 +96,6 @@ func fromManifests(objects *manifest.Objects, assumption string) Input {
 // fromPod converts a pod. Its timestamps are from the run, not from the cluster that it was read
 // from.
 func fromPod(pod *v1.Pod) InputPod {
-	amounts := resources.NewPod(pod)
-	cpu, memory := amounts.Get(resources.CPUResource), amounts.Get(resources.MemoryResource)
 	object := *pod
 	object.Status = v1.PodStatus{
 		Phase: pod.Status.Phase, QOSClass: pod.Status.QOSClass,
@@ -108,21 +107,21 @@ func fromPod(pod *v1.Pod) InputPod {
 		object.CreationTimestamp = metav1.NewTime(Time(-runningSeconds))
 		setRunning(&object, pod.Spec.NodeName, -runningSeconds)
 	}
-	p := InputPod{
-		Object: &object, Duration: Never, Requests: PodAmounts(pod),
-		Resources: result.Demand{
-			CPURequest: float64(cpu.Request), MemoryRequest: float64(memory.Request),
-			CPULimit: limitOf(cpu), MemoryLimit: limitOf(memory), Class: qos.GetPodQOS(pod),
-		},
-		BaseCPU: float64(cpu.Request), BaseMemory: float64(memory.Request),
+	demand := demandOf(pod)
+	return InputPod{
+		Object: &object, Duration: Never, Requests: PodAmounts(pod), Resources: demand,
+		BaseCPU: cmp.Or(demand.CPURequest, defaultCPURequest), BaseMemory: cmp.Or(demand.MemoryRequest, defaultMemoryRequest),
 	}
-	if p.BaseCPU == 0 {
-		p.BaseCPU = defaultCPURequest
+}
+
+// demandOf returns the requests, the limits and the class of a pod.
+func demandOf(pod *v1.Pod) result.Demand {
+	amounts := resources.NewPod(pod)
+	cpu, memory := amounts.Get(resources.CPUResource), amounts.Get(resources.MemoryResource)
+	return result.Demand{
+		CPURequest: float64(cpu.Request), MemoryRequest: float64(memory.Request),
+		CPULimit: limitOf(cpu), MemoryLimit: limitOf(memory), Class: qos.GetPodQOS(pod),
 	}
-	if p.BaseMemory == 0 {
-		p.BaseMemory = defaultMemoryRequest
-	}
-	return p
 }
 
 // limitOf returns the limit of a pod, 0 if there is none.
