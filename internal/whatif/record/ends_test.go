@@ -68,7 +68,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestRemovedWhileClockIsBack deletes a pod between two steps of which the first is skipped, because the clock was set back by a second.
+// TestRemovedWhileClockIsBack deletes a pod before a step that is skipped, because the clock was set back by a second.
 func TestRemovedWhileClockIsBack(t *testing.T) {
 	f := newFollowing(t.TempDir())
 	f.at(t, 0)

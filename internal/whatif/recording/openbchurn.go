@@ -77,27 +77,23 @@ func runTimes(pods []openbPod) (lives []float64, total float64) {
 // rate returns the arrivals per second at which the expected fill is reached. If copies of a pod arrive with the
 // rate, rate x life copies are expected to run at any time.
 func (c churn) rate(nodes []Node, pods []openbPod, lives []float64) float64 {
-	var have, want [resources.NumIndexes]float64
+	var have resources.Amounts
 	for i := range nodes {
-		addAmounts(&have, Amounts(nodes[i].Object.Status.Allocatable), 1)
+		have = have.Add(Amounts(nodes[i].Object.Status.Allocatable))
 	}
+	var want [resources.NumIndexes]float64
 	for i := range pods {
-		addAmounts(&want, pods[i].Requests, lives[i]/float64(len(pods)))
+		for resource, amount := range pods[i].Requests {
+			want[resource] += lives[i] / float64(len(pods)) * float64(amount)
+		}
 	}
 	rate := math.Inf(1)
 	for _, i := range []resources.Index{resources.CPU, resources.Memory, resources.Extended} {
 		if have[i] > 0 && want[i] > 0 {
-			rate = min(rate, c.fill*have[i]/want[i])
+			rate = min(rate, c.fill*float64(have[i])/want[i])
 		}
 	}
 	return rate
-}
-
-// addAmounts adds a multiple of amounts to sums.
-func addAmounts(sums *[resources.NumIndexes]float64, a resources.Amounts, times float64) {
-	for i, amount := range a {
-		sums[i] += times * float64(amount)
-	}
 }
 
 // addCopy adds a copy of a pod that arrives at a second and runs for a number of seconds.

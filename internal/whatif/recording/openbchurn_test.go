@@ -125,3 +125,10 @@ func TestChurnErrors(t *testing.T) {
 		})
 	}
 }
+
+// addAmounts adds a multiple of amounts to sums.
+func addAmounts(sums *[resources.NumIndexes]float64, a resources.Amounts, times float64) {
+	for i, amount := range a {
+		sums[i] += times * float64(amount)
+	}
+}
