@@ -98,7 +98,7 @@ type follower struct {
 }
 
 // Follow records until the context ends, and then commits. While the volume is full, it removes the oldest recordings. An error is
-// returned if the folder cannot be written for another reason.
+// returned if the folder cannot be written for another reason, or if the API server refuses to list pods or nodes.
 func Follow(ctx context.Context, config FollowConfig) error {
 	if err := config.Validate(); err != nil {
 		return err
