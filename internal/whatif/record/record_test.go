@@ -303,7 +303,10 @@ func TestRenamed(t *testing.T) {
 	}
 	config := server.config(120)
 	config.Labels = map[string]string{}
-	for _, name := range []string{"namespace", "pod", "uid", "node", "container", "resource", "created_by_kind", "created_by_name", "owner_kind", "owner_name", "key", "effect", "image_spec"} {
+	for _, name := range []string{
+		"namespace", "pod", "uid", "node", "container", "resource", "created_by_kind", "created_by_name", "owner_kind", "owner_name", "key",
+		"effect", "image_spec",
+	} {
 		config.Labels[name] = "k8s_" + name
 	}
 	config.Series = map[string]string{podLabels: "", nodeLabels: ""}
