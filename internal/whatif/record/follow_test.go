@@ -303,7 +303,7 @@ func newFollower(folder string, log func(string)) *follower {
 		FollowConfig: FollowConfig{
 			Folder: folder, Step: time.Second, Rotate: time.Minute, MaxBytes: 2 << 20, Log: log, Client: fake.NewClientset(),
 			Finished: func(string) {},
-			Objects: func(context.Context) (*Cluster, error) { return nil, errors.New("forbidden") },
+			Objects:  func(context.Context) (*Cluster, error) { return nil, errors.New("forbidden") },
 		},
 		pods: factory.Core().V1().Pods().Informer(), nodes: factory.Core().V1().Nodes().Informer(),
 	}
