@@ -8,7 +8,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"sort"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -28,7 +27,7 @@ func ExplainDecoding(asJSON []byte, object any, err error) error {
 	return cmp.Or(invalidField(value, "", func(part any) error {
 		raw, err := json.Marshal(part)
 		if err != nil {
-			return nil
+			return err
 		}
 		return kubejson.UnmarshalCaseSensitivePreserveInts(raw, reflect.New(reflect.TypeOf(object).Elem()).Interface())
 	}), err)
@@ -39,22 +38,24 @@ func ExplainDecoding(asJSON []byte, object any, err error) error {
 func invalidField(value any, path string, decode func(part any) error) error {
 	switch value := value.(type) {
 	case map[string]any:
-		names := slices.Sorted(maps.Keys(value))
-		first := sort.Search(len(names), func(i int) bool {
-			part := map[string]any{}
-			for _, name := range names[:i+1] {
-				part[name] = value[name]
+		if decode(map[string]any{}) != nil {
+			break
+		}
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			alone := func(part any) error { return decode(map[string]any{name: part}) }
+			if alone(value[name]) != nil {
+				return invalidField(value[name], child(path, name), alone)
 			}
-			return decode(part) != nil
-		})
-		if first < len(names) && decode(map[string]any{}) == nil {
-			name := names[first]
-			return invalidField(value[name], child(path, name), func(part any) error { return decode(map[string]any{name: part}) })
 		}
 	case []any:
-		first := sort.Search(len(value), func(i int) bool { return decode(value[:i+1]) != nil })
-		if first < len(value) && decode([]any{}) == nil {
-			return invalidField(value[first], fmt.Sprintf("%s[%d]", path, first), func(part any) error { return decode([]any{part}) })
+		if decode([]any{}) != nil {
+			break
+		}
+		alone := func(part any) error { return decode([]any{part}) }
+		for i, item := range value {
+			if alone(item) != nil {
+				return invalidField(item, fmt.Sprintf("%s[%d]", path, i), alone)
+			}
 		}
 	}
 	err := decode(value)
