@@ -117,52 +117,45 @@ func (f *fitting) cut(fit capacity.Fit, left int64) capacity.Fit {
 	return fit
 }
 
-// knownFit is a fit in a cluster beside the pods that were promised there.
+// knownFit is a fit in a cluster beside the pods that were promised there and the running replicas.
 type knownFit struct {
 	capacity.Fit
 
 	promised []capacity.Part
+	running  int64
 }
 
-// uncut returns the fit of the workload and a summary of a cluster without the limit of the cluster.
-func (f *fitting) uncut(c *Cluster, summary *capacity.Summary) capacity.Fit {
+// uncut returns the fit of the workload and a summary of a cluster, in addition to running replicas, without the limit of the cluster.
+func (f *fitting) uncut(c *Cluster, summary *capacity.Summary, running int64) capacity.Fit {
 	promised := f.others(c, summary)
 	fit, known := f.fits[summary]
-	if !known || !slices.Equal(fit.promised, promised) {
-		fit = knownFit{f.workload.Fit(summary, promised), promised}
+	if !known || !slices.Equal(fit.promised, promised) || fit.running != running {
+		fit = knownFit{f.workload.Fit(summary, promised, running), promised, running}
 		f.fits[summary] = fit
 	}
 	return fit.Fit
 }
 
-// fit returns the fit of the workload in a cluster, and the number of replicas that the limit of the cluster leaves.
-func (f *fitting) fit(c *Cluster) (fit capacity.Fit, left int64) {
-	left, _ = f.left(c)
+// fit returns the fit of the workload in a cluster as if its promised pods were not running there. Excluding are the running replicas
+// that keep further ones from nodes.
+func (f *fitting) fit(c *Cluster, excluding int64) capacity.Fit {
 	summary, _ := c.entry.summary(f.now)
 	if summary == nil {
-		return noFit, left
+		return noFit
 	}
-	return f.cut(f.uncut(c, summary), left), left
-}
-
-// withRunning returns the fit in a cluster as if the pods of the workload itself were not running there.
-func (f *fitting) withRunning(c *Cluster, fit capacity.Fit) capacity.Fit {
-	promise := f.promises[c.Name]
-	summary, _ := c.entry.summary(f.now)
-	if summary == nil || promise.Replicas == 0 {
-		return fit
-	}
-	n := f.running(&promise, summary)
-	fit.Now, fit.WithSlack, fit.ScaledUp = fit.Now+n, fit.WithSlack+n, fit.ScaledUp+n
-	if fit.WithSlack >= f.workload.Replicas {
-		fit.Wait, fit.NewNodes, fit.Cost = 0, 0, 0
+	fit := f.uncut(c, summary, excluding)
+	if n := f.running(c, summary); n > 0 {
+		fit.Now, fit.WithSlack, fit.ScaledUp = fit.Now+n, fit.WithSlack+n, fit.ScaledUp+n
+		if fit.WithSlack >= f.workload.Replicas {
+			fit.Wait, fit.NewNodes, fit.Cost = 0, 0, 0
+		}
 	}
 	left, _ := f.left(c)
 	return f.cut(fit, left)
 }
 
-// addTo adds the fits to a request with its members. If the decision is made again, the pods of the workload itself count as not running.
-func (f *fitting) addTo(r *Request, again bool) {
+// addTo adds the fits to a request with its members.
+func (f *fitting) addTo(r *Request) {
 	perCluster, needed := f.replicas, f.replicas
 	if f.spec.Divide {
 		clusters := min(max(r.Number, 1), int64(max(len(r.Members), 1)))
@@ -174,11 +167,9 @@ func (f *fitting) addTo(r *Request, again bool) {
 	}
 	r.Replicas, r.Fits, r.Unfit = perCluster, make([]capacity.Fit, len(r.Fleet)), make([]bool, len(r.Fleet))
 	for i, cluster := range r.Fleet {
-		fit, left := f.fit(cluster)
-		if again {
-			fit = f.withRunning(cluster, fit)
-		}
-		r.Fits[i], r.Unfit[i] = fit, left < needed || f.spec.RequireFit && fit.ScaledUp < needed
+		left, _ := f.left(cluster)
+		r.Fits[i] = f.fit(cluster, f.excluding(cluster))
+		r.Unfit[i] = left < needed || f.spec.RequireFit && r.Fits[i].ScaledUp < needed
 	}
 }
 
@@ -188,10 +179,11 @@ func (f *fitting) limit(c *Cluster) string {
 	if summary == nil {
 		return absent
 	}
-	if left, l := f.left(c); l != nil && left <= f.uncut(c, summary).ScaledUp {
+	running := f.excluding(c)
+	if left, l := f.left(c); l != nil && left <= f.uncut(c, summary, running).ScaledUp {
 		return l.describe(c.Name, left)
 	}
-	return f.workload.Limit(summary, f.others(c, summary))
+	return f.workload.Limit(summary, f.others(c, summary), running)
 }
 
 // reason returns in words how many replicas of the workload fit a cluster, and why no more.
@@ -202,15 +194,14 @@ func (f *fitting) reason(c *Cluster, fits, replicas int64) string {
 	return fmt.Sprintf("%s %s of %d: %s", format.Of(fits, "replica"), format.Form(fits, "fits", "fit"), replicas, f.limit(c))
 }
 
-// Fit returns the fit of a workload in a cluster beside the workloads of all placements, and in words what limits it. Amounts are
-// negative without a valid ClusterCapacity.
+// Fit returns the fit of a workload in a cluster beside the workloads of all placements and its own pods, and in words what limits it.
+// Amounts are negative without a valid ClusterCapacity.
 func (s *State) Fit(w *capacity.Workload, cluster string, now time.Time) (capacity.Fit, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := &fitting{&placementWorkload{workload: w, fits: map[*capacity.Summary]knownFit{}}, s, now.Unix()}
 	c := &Cluster{Name: cluster, entry: cmp.Or(s.entries[cluster], &entry{})}
-	fit, _ := f.fit(c)
-	return fit, f.limit(c)
+	return f.fit(c, f.excluding(c)), f.limit(c)
 }
 
 // maxUnfit is the number of clusters whose reasons are in the condition of a placement.
@@ -275,7 +266,7 @@ func (f *fitting) warn(r *Result, request *Request) {
 	r.notes = make(map[string]note, len(r.Decision.Chosen))
 	for _, i := range r.Decision.Chosen {
 		cluster, name := r.Fleet[i], r.Fleet[i].Name
-		fits := f.withRunning(cluster, request.Fits[i]).ScaledUp
+		fits := f.fit(cluster, 0).ScaledUp // at most: only replicas that surely fit no longer are a warning
 		n, promise := f.notes[name], r.Promises[name]
 		if kind := f.noteAbout(cluster, &promise, fits, n.kind); kind != n.kind {
 			n = note{kind, ""}

@@ -76,8 +76,8 @@ func FuzzClusterCapacity(f *testing.F) {
 				continue
 			}
 			for _, promised := range [][]capacity.Part{nil, {{Template: w.Parts[0].Template, Pods: capacity.MaxReplicas}}} {
-				checkFit(t, w.Fit(object.Summary, promised))
-				if limit := w.Limit(object.Summary, promised); limit == "" {
+				checkFit(t, w.Fit(object.Summary, promised, 3))
+				if limit := w.Limit(object.Summary, promised, 3); limit == "" {
 					t.Error("no limit")
 				}
 			}
@@ -145,11 +145,11 @@ func FuzzWorkload(f *testing.F) {
 		if len(w.workload.Parts) == 0 || w.workload.Replicas < 0 || w.workload.Replicas > capacity.MaxReplicas {
 			t.Fatalf("got %+v", w.workload)
 		}
-		checkFit(t, w.workload.Fit(s.entries["a"].capacity.Summary, nil))
+		checkFit(t, w.workload.Fit(s.entries["a"].capacity.Summary, nil, 0))
 		// The one node of a has room for 1,000 pods.
-		if fit := w.workload.Fit(s.entries["a"].capacity.Summary, nil); fit.ScaledUp > 1000 {
+		if fit := w.workload.Fit(s.entries["a"].capacity.Summary, nil, 0); fit.ScaledUp > 1000 {
 			t.Errorf("got %+v", fit)
 		}
-		w.workload.Limit(s.entries["a"].capacity.Summary, nil)
+		w.workload.Limit(s.entries["a"].capacity.Summary, nil, 0)
 	})
 }

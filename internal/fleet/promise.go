@@ -91,13 +91,44 @@ func (f *fitting) others(c *Cluster, summary *capacity.Summary) (parts []capacit
 	return parts
 }
 
-// running returns how many replicas of a promise a summary shows; all when its time is over.
-func (f *fitting) running(promise *Promise, summary *capacity.Summary) int64 {
-	if promise.hasEnded(f.now) {
-		return promise.Replicas
+// runningIn returns how many replicas of the promise a summary shows; all when its time is over.
+func (p *promised) runningIn(summary *capacity.Summary, now int64) int64 {
+	if p.hasEnded(now) {
+		return p.Replicas
 	}
-	part := &f.workload.Parts[0]
-	return min(int64(max(summary.Recent(part.Workload)-promise.Before, 0))/part.Pods, promise.Replicas)
+	part := &p.to.workload.Parts[0]
+	return min(int64(max(summary.Recent(part.Workload)-p.Before, 0))/part.Pods, p.Replicas)
+}
+
+// running returns how many replicas of the placement's own promise run in a cluster.
+func (f *fitting) running(c *Cluster, summary *capacity.Summary) int64 {
+	for i := range c.entry.promises {
+		if promise := &c.entry.promises[i]; promise.to == f.placementWorkload {
+			return promise.runningIn(summary, f.now)
+		}
+	}
+	return 0
+}
+
+// excluding returns how many replicas of the workload are known to run in a cluster, 0 if they exclude no further ones: the recent ones,
+// or the ones that were promised to placements of the workload.
+func (f *fitting) excluding(c *Cluster) (replicas int64) {
+	summary, _ := c.entry.summary(f.now)
+	if summary == nil || !f.workload.ExcludesItself() {
+		return 0
+	}
+	for _, part := range f.workload.Parts {
+		replicas = max(replicas, resources.DivUp(int64(summary.Recent(part.Workload)), part.Pods))
+	}
+	name := f.workload.Parts[0].Workload
+	for i := range c.entry.promises {
+		promise := &c.entry.promises[i]
+		isSame := promise.to.workload != nil && name.Name != "" && promise.to.workload.Parts[0].Workload == name
+		if isSame || promise.to == f.placementWorkload {
+			replicas = max(replicas, promise.runningIn(summary, f.now))
+		}
+	}
+	return replicas
 }
 
 // promise returns the promises of a decision by selected cluster. Clusters whose replicas do not change keep their promise.
@@ -135,7 +166,7 @@ func (f *fitting) shares(fleet []*Cluster, chosen []int32, fits []capacity.Fit) 
 	}
 	fitting, left := make([]int64, len(chosen)), make([]int64, len(chosen))
 	for k, i := range chosen {
-		fitting[k] = max(f.withRunning(fleet[i], fits[i]).ScaledUp, 0)
+		fitting[k] = max(fits[i].ScaledUp, 0)
 		left[k], _ = f.left(fleet[i])
 	}
 	return divide(f.replicas, fitting, left)

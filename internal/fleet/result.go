@@ -190,7 +190,7 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 	request.Members, request.Match = union(s.fleet, sets), s.matcher(p, attempt)
 	workload := s.fittingOf(key, request.Now)
 	if workload != nil {
-		workload.addTo(request, attempt.again)
+		workload.addTo(request)
 	}
 	if attempt.again {
 		request.Chosen = nil

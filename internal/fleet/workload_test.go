@@ -29,7 +29,7 @@ func capacityOf(t testing.TB, cluster string, at time.Time, cores int64, recent 
 	object := capacityv1alpha1.ClusterCapacity{
 		ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: capacityv1alpha1.Name},
 		Status: capacityv1alpha1.ClusterCapacityStatus{
-			Cluster: cluster, ObservedAt: metav1.NewTime(at), Classes: []capacityv1alpha1.NodeClass{{}},
+			Cluster: cluster, ObservedAt: metav1.NewTime(at), Classes: []capacityv1alpha1.NodeClass{{Labels: map[string]string{"zone": "1"}}},
 			Groups: []capacityv1alpha1.NodeGroup{{Nodes: 1, Free: v1.ResourceList{
 				v1.ResourceCPU: *resource.NewQuantity(cores, resource.DecimalSI), v1.ResourcePods: resource.MustParse("1000"),
 			}}},
@@ -257,7 +257,7 @@ func TestPromises(t *testing.T) {
 // fitsOf returns the fits of a placement in all clusters, and where its workload does not fit.
 func fitsOf(s *State, name string, at time.Time) ([]capacity.Fit, []bool) {
 	r := &Request{Fleet: s.fleet, Members: Indexes(len(s.fleet)), Number: 2}
-	s.fittingOf(keyOf(name), at.Unix()).addTo(r, false)
+	s.fittingOf(keyOf(name), at.Unix()).addTo(r)
 	return r.Fits, r.Unfit
 }
 
@@ -358,6 +358,34 @@ func TestRebalance(t *testing.T) {
 	}
 	if m := r.MoveTo([]string{"b"}); m != nil {
 		t.Errorf("got %+v without a change", m)
+	}
+}
+
+// TestRunningReplicas checks that replicas with a topology spread constraint fit in addition to the ones that run: 10 of 1 CPU fit the
+// only zone of a cluster, and of the 4 that are promised 3 run. With these, at least 7 + 3 fit; 10 - 4 fit further.
+func TestRunningReplicas(t *testing.T) {
+	s := hub("a")
+	s.SetCapacity(capacityOf(t, "a", now, 11, nil))
+	p := withWorkload(t, "web", 1, 4, "{}")
+	p.Annotations[v1beta1.AnnotationWorkload] = strings.Replace(p.Annotations[v1beta1.AnnotationWorkload], `"spec": {"containers"`,
+		`"metadata": {"labels": {"app": "web"}}, "spec": {"topologySpreadConstraints": [{"topologyKey": "zone", "maxSkew": 10,
+		"whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "web"}}}], "containers"`, 1)
+	add(s, p)
+	decide(t, s, "web")
+	later := now.Add(time.Minute)
+	s.SetCapacity(capacityOf(t, "a", later, 10, map[string]int32{"web": 3}))
+	fits, _ := fitsOf(s, "web", later)
+	if fits[0].Now != 7+3 {
+		t.Errorf("got %d, want 7 and the 3 that run", fits[0].Now)
+	}
+	w := s.workloads[keyOf("web")].workload
+	if fit, limit := s.Fit(w, "a", later); fit.Now != 6 || !strings.Contains(limit, "3 replicas of the workload run already; 1 pod of") {
+		t.Errorf("got %d further ones, limited by %q", fit.Now, limit) // 3 run and one is promised
+	}
+	later = now.Add(time.Hour) // the pods are no longer recent, but 4 were promised
+	s.SetCapacity(capacityOf(t, "a", later, 10, nil))
+	if fit, limit := s.Fit(w, "a", later); fit.Now != 6 {
+		t.Errorf("got %d further ones (%s), want 6", fit.Now, limit)
 	}
 }
 

@@ -40,6 +40,6 @@ func (h *fleetHub) awaitFit(t *testing.T, agent fmt.Stringer, cluster string, po
 			return false, err
 		}
 		w := capacity.Workload{Parts: []capacity.Part{{Template: template, Pods: 1}}, Replicas: 1}
-		return w.Fit(summary, nil).Now == want, nil
+		return w.Fit(summary, nil, 0).Now == want, nil
 	})
 }

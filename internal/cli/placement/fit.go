@@ -12,13 +12,16 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // fitOptions are the flags of plimsoll placement fit.
@@ -84,7 +87,7 @@ func (o *fitOptions) run(cmd *cobra.Command) error {
 		}
 		workload.Replicas = o.replicas
 	}
-	objects, now, err := o.read(cmd)
+	objects, now, err := o.read(cmd, workload)
 	if err != nil {
 		return err
 	}
@@ -117,15 +120,16 @@ func readWorkload(paths []string, in io.Reader) (*capacity.Workload, error) {
 	out := &capacity.Workload{Replicas: 1}
 	for _, w := range all {
 		for _, part := range w.Parts {
-			part.Pods *= w.Replicas
-			out.Parts = append(out.Parts, part)
+			if part.Pods *= w.Replicas; part.Pods > 0 {
+				out.Parts = append(out.Parts, part)
+			}
 		}
 	}
 	return out, nil
 }
 
 // read returns the capacities of clusters with the objects of their hub, and the time: zero for the time of each observation.
-func (o *fitOptions) read(cmd *cobra.Command) (*fleet.Objects, time.Time, error) {
+func (o *fitOptions) read(cmd *cobra.Command, workload *capacity.Workload) (*fleet.Objects, time.Time, error) {
 	if !o.local && o.clusters.Snapshot == "" && len(o.clusters.Files) == 0 {
 		hub, err := readLiveHub(cmd.Context(), &o.hub)
 		if err == nil && len(hub.Capacities) == 0 {
@@ -159,24 +163,35 @@ func (o *fitOptions) read(cmd *cobra.Command) (*fleet.Objects, time.Time, error)
 			return nil, now, err
 		}
 	}
-	capacities, err := oneCluster(objects, now)
+	capacities, err := oneCluster(objects, workload, now)
 	return &fleet.Objects{Capacities: capacities}, now, err
 }
 
-// oneCluster returns the capacity of a cluster without a name.
-func oneCluster(objects *manifest.Objects, now time.Time) ([]*fleet.ClusterCapacity, error) {
+// oneCluster returns the capacity of a cluster without a name. All running pods of the workload are recent.
+func oneCluster(objects *manifest.Objects, workload *capacity.Workload, now time.Time) ([]*fleet.ClusterCapacity, error) {
 	in := &capacity.Input{Now: now}
 	for _, n := range objects.Nodes {
 		node := capacity.NewNode(n)
 		in.Nodes = append(in.Nodes, &node)
 	}
-	pods := make([]*capacity.Pod, 0, len(objects.Running))
+	pods, running := make([]*capacity.Pod, 0, len(objects.Running)), map[types.NamespacedName]int32{}
 	for _, p := range objects.Running {
 		pod := capacity.NewPod(p)
 		pods = append(pods, &pod)
+		if resources.OccupiesNode(p) {
+			running[types.NamespacedName{Namespace: p.Namespace, Name: resources.WorkloadOf(p).Name}]++
+		}
 	}
 	in.Pods = slices.Values(pods)
-	summary, err := capacity.NewSummary(capacity.Summarize(in))
+	status := capacity.Summarize(in)
+	status.Recent = nil
+	for _, part := range workload.Parts {
+		if n := running[part.Workload]; n > 0 {
+			status.Recent = append(status.Recent, v1alpha1.RecentWorkload{Namespace: part.Workload.Namespace, Name: part.Workload.Name, Pods: n})
+			delete(running, part.Workload)
+		}
+	}
+	summary, err := capacity.NewSummary(status)
 	return []*fleet.ClusterCapacity{{Summary: summary}}, err
 }
 

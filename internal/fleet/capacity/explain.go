@@ -10,12 +10,12 @@ import (
 )
 
 // Limit returns in words what limits the replicas of the workload that fit with slack, such as "needs 30 CPU on one node; the largest
-// free node of cluster3 has 24".
-func (w *Workload) Limit(s *Summary, promised []Part) string {
+// free node of cluster3 has 24". Promised and running are the same as for Fit.
+func (w *Workload) Limit(s *Summary, promised []Part, running int64) string {
 	least, limiting := int64(-1), Part{}
 	for _, part := range w.Parts {
 		one := Workload{Parts: []Part{part}}
-		if n := one.Fit(s, nil).WithSlack; least < 0 || n < least {
+		if n := one.Fit(s, nil, 0).WithSlack; least < 0 || n < least {
 			least, limiting = n, part
 		}
 	}
@@ -25,6 +25,9 @@ func (w *Workload) Limit(s *Summary, promised []Part) string {
 	text := limiting.limit(s)
 	if len(w.Parts) > 1 && limiting.Workload.Name != "" {
 		text = limiting.Workload.Name + " " + text
+	}
+	if running > 0 && limiting.excludesItself() {
+		text += fmt.Sprintf("; %s of the workload run already", format.Of(running, "replica"))
 	}
 	pods := int64(0)
 	for i := range promised {

@@ -46,13 +46,13 @@ type Fit struct {
 	NewNodes, Cost int64
 }
 
-// Fit returns the replicas of the workload that fit a cluster, whatever the order in which their pods are scheduled. Promised
-// are workloads whose pods the summary does not show.
+// Fit returns the replicas of the workload that fit a cluster, whatever the order in which their pods are scheduled, in addition to the
+// replicas that are running. Promised are workloads whose pods the summary does not show.
 //
 // Pods of one template use the amounts that pods of another template need. In the worst case, one pod of template A takes the place
 // of ceil(a/b) pods of template B, for the resource with the highest such ratio. For several templates, and for promised pods, the
-// number of pods that fit alone is reduced by the worst case.
-func (w *Workload) Fit(s *Summary, promised []Part) Fit {
+// number of pods that fit alone is reduced by the worst case. A running pod of a template that excludes itself takes the place of one.
+func (w *Workload) Fit(s *Summary, promised []Part, running int64) Fit {
 	out := Fit{Now: MaxReplicas, WithSlack: MaxReplicas, ScaledUp: MaxReplicas}
 	if len(w.Parts) == 0 {
 		out = Fit{Wait: never, Cost: never}
@@ -60,6 +60,9 @@ func (w *Workload) Fit(s *Summary, promised []Part) Fit {
 	for i := range w.Parts {
 		t := w.Parts[i].Template
 		taken, share := t.places(promised), max(t.places(w.Parts), 1) // pods of the template in place of one replica
+		if t.excludesItself() {
+			taken = resources.Add(taken, resources.Multiply(running, w.Parts[i].Pods))
+		}
 		fit := t.fit(s, resources.Add(resources.Multiply(w.Replicas, share), taken), len(promised) > 0 || len(w.Parts) > 1)
 		replicas := func(pods int64) int64 { return max(pods-taken, 0) / share }
 		out.Now, out.WithSlack = min(out.Now, replicas(fit.Now)), min(out.WithSlack, replicas(fit.WithSlack))
@@ -72,6 +75,18 @@ func (w *Workload) Fit(s *Summary, promised []Part) Fit {
 		}
 	}
 	return out
+}
+
+// ExcludesItself reports whether running pods of the workload keep further ones from nodes that have the requested amounts.
+func (w *Workload) ExcludesItself() bool {
+	return slices.ContainsFunc(w.Parts, func(p Part) bool { return p.excludesItself() })
+}
+
+// excludesItself reports whether pods of the template exclude each other by topology spread or anti-affinity. Wherever the running pods
+// are, each takes at most one place that the fit counts: the domain with the fewest pods has at least the pods that fit it alone, and
+// every other domain at most maxSkew more. Nodes where the template uses a host port are blocked anyway.
+func (t *Template) excludesItself() bool {
+	return (t.alone || len(t.spread) > 0) && len(t.hostPorts) == 0
 }
 
 // places returns the largest number of pods of the template whose places the pods of parts take.

@@ -96,13 +96,52 @@ func TestFit(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, w := summaryOf(t, tt.in), workload(tt.pod, 1)
-			if got := w.Fit(s, nil); got.Now != tt.want || got.WithSlack != tt.want {
+			if got := w.Fit(s, nil, 0); got.Now != tt.want || got.WithSlack != tt.want {
 				t.Errorf("got %+v, want %d", got, tt.want)
 			}
-			if got := w.Limit(s, nil); got != tt.reason {
+			if got := w.Limit(s, nil, 0); got != tt.reason {
 				t.Errorf("got %q, want %q", got, tt.reason)
 			}
 		})
+	}
+}
+
+// TestRunning checks the further replicas in a cluster with 3 nodes of 4 CPU in zone a and one in zone b, where some run already: each
+// takes the place of one that excludes itself, and of none otherwise or if its host port blocks its node anyway.
+func TestRunning(t *testing.T) {
+	s := summaryOf(t, inputOf([]*v1.Node{
+		node("a1", 4000, 8192, zoned("a")), node("a2", 4000, 8192, zoned("a")), node("a3", 4000, 8192, zoned("a")),
+		node("b1", 4000, 8192, zoned("b")),
+	}, nil))
+	alone := func(p *v1.PodTemplateSpec) {
+		p.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+				TopologyKey: v1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels},
+			}},
+		}}
+	}
+	port := func(p *v1.PodTemplateSpec) { p.Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: 80}} }
+	for _, tt := range []struct {
+		name          string
+		pod           *Template
+		running, want int64
+		limit         string
+	}{
+		{"unconstrained", templateOf(t, 1000, 512), 2, 16, "limited by CPU"},
+		// One on each of 4 nodes, less 3.
+		{"alone", templateOf(t, 1000, 512, alone), 3, 1, "limited to one pod per node; 3 replicas of the workload run already"},
+		{"more than fit", templateOf(t, 1000, 512, alone), 5, 0, "limited to one pod per node; 5 replicas of the workload run already"},
+		{"host port", templateOf(t, 1000, 512, alone, port), 3, 4, "limited to one pod per node"},
+		// 4 in zone b and 4 + 2 in zone a, less 3.
+		{
+			"zones", templateOf(t, 1000, 512, spreadOver(v1.LabelTopologyZone, 2)), 3, 7,
+			"limited by its topology spread constraints; 3 replicas of the workload run already",
+		},
+	} {
+		w := workload(tt.pod, 1)
+		if fit, limit := w.Fit(s, nil, tt.running), w.Limit(s, nil, tt.running); fit.Now != tt.want || limit != tt.limit {
+			t.Errorf("%s: got %d, %s; want %d, %s", tt.name, fit.Now, limit, tt.want, tt.limit)
+		}
 	}
 }
 
@@ -141,7 +180,7 @@ func TestScaleUp(t *testing.T) {
 		{1000, 0, Fit{ScaledUp: 168}},
 		{1000, MaxReplicas, Fit{ScaledUp: 168, Wait: Unknown, Cost: Unknown}},
 	} {
-		if got := workload(templateOf(t, tt.cpu, 512), tt.replicas).Fit(s, nil); got != tt.want {
+		if got := workload(templateOf(t, tt.cpu, 512), tt.replicas).Fit(s, nil, 0); got != tt.want {
 			t.Errorf("%d replicas of %d: got %+v, want %+v", tt.replicas, tt.cpu, got, tt.want)
 		}
 	}
@@ -162,7 +201,7 @@ func TestFitIsNotOptimistic(t *testing.T) {
 		}
 		promised := []Part{{draw("promised"), rapid.Int64Range(0, 20).Draw(rt, "promised")}}
 		in := inputOf(nodes, pods)
-		fit := w.Fit(summaryOf(t, in), promised).Now
+		fit := w.Fit(summaryOf(t, in), promised, 0).Now
 		var queue []*Template
 		for _, p := range w.Parts {
 			for range fit * p.Pods {
@@ -223,7 +262,7 @@ func TestMergedFit(t *testing.T) {
 			}
 			want += s.fit(template, n)
 		}
-		got := workload(template, 1).Fit(merged, nil).Now
+		got := workload(template, 1).Fit(merged, nil, 0).Now
 		t.Logf("%v: %d of %d", size, got, want)
 		if got > want || got < want*9/10 {
 			t.Errorf("%v: got %d, the nodes take %d", size, got, want)
@@ -288,7 +327,7 @@ func BenchmarkFleet(b *testing.B) {
 	for b.Loop() {
 		w := workload(templateOf(b, 1000, 2048), 100) // a new one has no caches
 		for _, s := range fleet {
-			total += w.Fit(s, nil).Now
+			total += w.Fit(s, nil, 0).Now
 		}
 	}
 	b.ReportMetric((cpuTime(b)-began).Seconds()*1000/float64(b.N), "cpu-ms")
