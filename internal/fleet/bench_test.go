@@ -14,8 +14,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 const (
@@ -227,7 +225,7 @@ func BenchmarkOneClusterChanges(b *testing.B) {
 	}{
 		"amounts": {func(i int) *clusterv1.ManagedCluster {
 			return withAmounts(benchCluster(1234), fmt.Sprint(100+i%2), "64Gi")
-		}, allocatableFields << resources.CPU},
+		}, amountFields},
 		"labels": {func(i int) *clusterv1.ManagedCluster {
 			object := benchCluster(1234)
 			object.Labels["heartbeat"] = fmt.Sprint(i % 2)

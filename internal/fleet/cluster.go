@@ -102,26 +102,23 @@ func (c *Cluster) amountsOf(field string, list clusterv1.ResourceList) (out reso
 }
 
 // fieldMask is a set of fields of a cluster that decisions can depend on.
-type fieldMask uint16
+type fieldMask uint8
 
 const (
 	// labelFields are the labels and claims: predicates, groups, spreading and sets use them.
 	labelFields fieldMask = 1 << iota
 	taintFields
-	// allocatableFields is the bit of the first resource of Amounts, and capacityFields, too.
-	allocatableFields
-	capacityFields = allocatableFields << numAmounts
+	// amountFields are the allocatable amounts, the capacity, and the ignored amounts, of which placements that use amounts warn.
+	amountFields
 	// scoreFields are the scores of add-ons.
-	scoreFields = capacityFields << numAmounts
+	scoreFields
 	// otherFields are all other fields of the object, which only expressions can use.
-	otherFields = scoreFields << 1
+	otherFields
 	// existence is the creation or deletion of the cluster.
-	existence = otherFields << 1
-	// amountFields are all amounts.
-	amountFields = scoreFields - allocatableFields
+	existence
 )
 
-// changedFields returns the fields in which two versions of a cluster differ. Placements that use amounts warn of ignored ones.
+// changedFields returns the fields in which two versions of a cluster differ.
 func changedFields(a, b *Cluster) (fields fieldMask) {
 	if !maps.Equal(a.Labels, b.Labels) || !maps.Equal(a.Claims, b.Claims) {
 		fields |= labelFields
@@ -129,16 +126,8 @@ func changedFields(a, b *Cluster) (fields fieldMask) {
 	if !slices.Equal(a.Taints, b.Taints) {
 		fields |= taintFields
 	}
-	if !slices.Equal(a.Ignored, b.Ignored) {
+	if a.Allocatable != b.Allocatable || a.Capacity != b.Capacity || !slices.Equal(a.Ignored, b.Ignored) {
 		fields |= amountFields
-	}
-	for resource := range a.Allocatable {
-		if a.Allocatable[resource] != b.Allocatable[resource] {
-			fields |= allocatableFields << resource
-		}
-		if a.Capacity[resource] != b.Capacity[resource] {
-			fields |= capacityFields << resource
-		}
 	}
 	return fields
 }

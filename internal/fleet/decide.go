@@ -29,7 +29,7 @@ type Request struct {
 	Predicates  []Predicate
 	Match       func(predicate int, c *Cluster) bool
 	Tolerations []clusterv1beta1.Toleration
-	// Prioritizers is the result of Resolve, with the scores of kind AddOn filled in.
+	// Prioritizers is the result of Resolve.
 	Prioritizers []Prioritizer
 	// Number is the number of clusters to choose; All for every feasible cluster. A
 	// negative number has the meaning of 0.

@@ -11,6 +11,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
@@ -40,7 +41,7 @@ func names(r *Request, d *Decision) string {
 	return strings.Join(all, " ")
 }
 
-var byCPU = []Prioritizer{{Kind: ResourceAllocatableCPU, Weight: 1}}
+var byCPU = []Prioritizer{{Kind: v1beta1.ResourceAllocatableCPU, Weight: 1}}
 
 func TestRanking(t *testing.T) {
 	avoid := []Taint{{"slow", "", clusterv1.TaintEffectPreferNoSelect, 0}}
@@ -54,7 +55,7 @@ func TestRanking(t *testing.T) {
 	}{
 		"highest allocatable": {named("a=4 b=8 c=6 d=1"), nil, byCPU, 2, "b c", 0},
 		"lowest allocatable": {
-			named("a=4 b=8 c=6 d=1"), nil, []Prioritizer{{Kind: ResourceAllocatableCPU, Weight: -1}}, 2, "a d", 0,
+			named("a=4 b=8 c=6 d=1"), nil, []Prioritizer{{Kind: v1beta1.ResourceAllocatableCPU, Weight: -1}}, 2, "a d", 0,
 		},
 		"ties by name":                 {named("a=4 b=4 c=4 d=4"), nil, byCPU, 2, "a b", 0},
 		"ties by previous choice":      {named("a=4 b=4 c=4 d=4"), []int32{1, 3}, byCPU, 2, "b d", 0},
@@ -102,7 +103,7 @@ func TestSteadyPins(t *testing.T) {
 	for weight, want := range map[int32]string{0: "b", 1: "b", 2: "c", 3: "c"} {
 		r := &Request{
 			Fleet: named("a=7 b=11 c=1"), Members: Indexes(3), Number: 1, Chosen: []int32{2},
-			Prioritizers: []Prioritizer{{Kind: ResourceAllocatableCPU, Weight: 1}, {Kind: Steady, Weight: weight}},
+			Prioritizers: []Prioritizer{{Kind: v1beta1.ResourceAllocatableCPU, Weight: 1}, {Kind: v1beta1.Steady, Weight: weight}},
 		}
 		if got := names(r, Decide(r)); got != want {
 			t.Errorf("weight %d: chosen %s, want %s", weight, got, want)
@@ -383,16 +384,14 @@ func TestChangesOfFeasibleOnly(t *testing.T) {
 	for _, order := range [][2]int{{0, 1}, {1, 0}} {
 		taints := []Taint{{"limited", "", clusterv1.TaintEffectNoSelect, 900}, {"hard", "", clusterv1.TaintEffectNoSelect, 900}}
 		r := &Request{
-			Fleet:   []*Cluster{{Name: "a", Taints: []Taint{taints[order[0]], taints[order[1]]}}},
+			Fleet:   []*Cluster{{Name: "a", Taints: []Taint{taints[order[0]], taints[order[1]]}, entry: usageScore(1, 1100)}},
 			Members: []int32{0},
 			Tolerations: []clusterv1beta1.Toleration{
 				{Key: "limited", Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))},
 			},
-			Prioritizers: []Prioritizer{
-				{Kind: AddOn, Weight: 1, Scores: []AddOnScore{{0, 1, 1100}}},
-			},
-			Number: All,
-			Now:    1000,
+			Prioritizers: []Prioritizer{addOn("usage", "cpu", 1)},
+			Number:       All,
+			Now:          1000,
 		}
 		d := Decide(r)
 		if d.ChangesAt != Forever || int(d.Clusters[0].Detail) != order[1] {
@@ -405,8 +404,9 @@ func TestChangesOfFeasibleOnly(t *testing.T) {
 func TestChangesWithScore(t *testing.T) {
 	r := &Request{
 		Fleet: named("a b"), Members: Indexes(2), Number: All, Now: 1100,
-		Prioritizers: []Prioritizer{{Kind: AddOn, Weight: 1, Scores: []AddOnScore{{0, 50, 1100}, {1, 50, 1300}}}},
+		Prioritizers: []Prioritizer{addOn("usage", "cpu", 1)},
 	}
+	r.Fleet[0].entry, r.Fleet[1].entry = usageScore(50, 1100), usageScore(50, 1300)
 	d := Decide(r)
 	if d.ChangesAt != 1101 || d.Clusters[0].Total != 50 {
 		t.Errorf("changes at %d, total %d, want 1101 and 50", d.ChangesAt, d.Clusters[0].Total)

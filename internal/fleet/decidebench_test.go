@@ -9,6 +9,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
@@ -43,10 +44,10 @@ func benchFleet() *Request {
 		r.Counts[i*400]++
 	}
 	r.Prioritizers = []Prioritizer{
-		{Kind: Balance, Weight: 1},
-		{Kind: Steady, Weight: 1},
-		{Kind: ResourceAllocatableCPU, Weight: 1},
-		{Kind: ResourceAllocatableMemory, Weight: 1},
+		{Kind: v1beta1.Balance, Weight: 1},
+		{Kind: v1beta1.Steady, Weight: 1},
+		{Kind: v1beta1.ResourceAllocatableCPU, Weight: 1},
+		{Kind: v1beta1.ResourceAllocatableMemory, Weight: 1},
 	}
 	return r
 }
@@ -78,11 +79,10 @@ func BenchmarkDecision(b *testing.B) {
 			}
 		}},
 		{"top10AddOn", func(r *Request) {
-			addOn := Prioritizer{Kind: AddOn, Weight: 2}
 			for i := range r.Fleet {
-				addOn.Scores = append(addOn.Scores, AddOnScore{int32(i), int32(i%201 - 100), r.Now + int64(i)})
+				r.Fleet[i].entry = usageScore(int32(i%201-100), r.Now+int64(i))
 			}
-			r.Prioritizers = append(r.Prioritizers, addOn)
+			r.Prioritizers = append(r.Prioritizers, addOn("usage", "cpu", 2))
 		}},
 		{"all", func(r *Request) { r.Number = All }},
 		{"allInGroups", func(r *Request) {

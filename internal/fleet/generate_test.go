@@ -10,6 +10,8 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 )
 
 // Few keys and values, so that selectors match and scores tie.
@@ -77,6 +79,12 @@ func clusters() *rapid.Generator[*Cluster] {
 		c := &Cluster{
 			Labels: rapid.MapOfN(keys, values, 1, 3).Draw(t, "labels"),
 			Claims: rapid.MapOfN(keys, values, 1, 3).Draw(t, "claims"),
+			entry:  &entry{scores: map[string]*addOnScore{}},
+		}
+		for _, resource := range rapid.SliceOfN(addOns, 0, 2).Draw(t, "scored") {
+			c.entry.scores[resource] = &addOnScore{
+				map[string]int32{"cpu": rapid.OneOf(rapid.Int32Range(-102, 102), rapid.Int32()).Draw(t, "score")}, instants().Draw(t, "until"),
+			}
 		}
 		if oneIn(4).Draw(t, "tainted") {
 			c.Taints = taints.Draw(t, "taints")
@@ -95,19 +103,18 @@ func subsets(n int) *rapid.Generator[[]int32] {
 	})
 }
 
-func prioritizers(n int) *rapid.Generator[Prioritizer] {
+func prioritizers() *rapid.Generator[Prioritizer] {
 	return rapid.Custom(func(t *rapid.T) Prioritizer {
 		p := Prioritizer{
-			Kind:   Kind(rapid.IntRange(int(Balance), int(AddOn)).Draw(t, "kind")),
+			Kind: rapid.SampledFrom([]v1beta1.Prioritizer{
+				v1beta1.Balance, v1beta1.Steady, v1beta1.ResourceRatioCPU, v1beta1.ResourceRatioMemory,
+				v1beta1.ResourceAllocatableCPU, v1beta1.ResourceAllocatableMemory, kindAddOn,
+			}).Draw(t, "kind"),
 			Weight: rapid.OneOf(rapid.Int32Range(-10, 10), rapid.Int32()).Draw(t, "weight"),
 		}
-		if p.Kind == AddOn {
-			for _, i := range subsets(n).Draw(t, "scored") {
-				p.Scores = append(p.Scores, AddOnScore{
-					i,
-					rapid.OneOf(rapid.Int32Range(-102, 102), rapid.Int32()).Draw(t, "score"),
-					instants().Draw(t, "until"),
-				})
+		if p.Kind == kindAddOn {
+			p.Coordinate = v1beta1.AddOnScore{
+				ResourceName: addOns.Draw(t, "resource"), ScoreName: rapid.SampledFrom([]string{"cpu", "missing"}).Draw(t, "name"),
 			}
 		}
 		return p
@@ -159,7 +166,7 @@ func requests() *rapid.Generator[*Request] {
 			}), 1, 3).Draw(t, "predicates")
 		}
 		r.Tolerations = rapid.SliceOfN(tolerations(), 0, 3).Draw(t, "tolerations")
-		r.Prioritizers = rapid.SliceOfN(prioritizers(n), 0, 4).Draw(t, "prioritizers")
+		r.Prioritizers = rapid.SliceOfN(prioritizers(), 0, 4).Draw(t, "prioritizers")
 		r.Number = rapid.OneOf(rapid.Int64Range(-1, 12), rapid.Just(All)).Draw(t, "number")
 		r.Spread = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) clusterv1beta1.SpreadConstraintsTerm {
 			return spreadConstraint(
@@ -181,13 +188,17 @@ func requests() *rapid.Generator[*Request] {
 	})
 }
 
+// usageScore returns the entry of a cluster with a score of add-on usage until a time.
+func usageScore(score int32, until int64) *entry {
+	return &entry{scores: map[string]*addOnScore{"usage": {map[string]int32{"cpu": score}, until}}}
+}
+
 // spreadRequests generates requests with many feasible clusters of different scores, in
 // which only spread constraints prevent a choice.
 func spreadRequests() *rapid.Generator[*Request] {
 	return rapid.Custom(func(t *rapid.T) *Request {
 		n := rapid.IntRange(4, 16).Draw(t, "clusters")
 		r := &Request{Members: Indexes(n), Number: rapid.Int64Range(1, int64(n)).Draw(t, "number")}
-		rank := Prioritizer{Kind: AddOn, Weight: 1}
 		zones := rapid.SampledFrom([]string{"a", "b", "c"})
 		for i := range n {
 			c := &Cluster{
@@ -201,9 +212,9 @@ func spreadRequests() *rapid.Generator[*Request] {
 				c.Taints = []Taint{{Effect: clusterv1.TaintEffectPreferNoSelect}}
 			}
 			r.Fleet = append(r.Fleet, c)
-			rank.Scores = append(rank.Scores, AddOnScore{int32(i), rapid.Int32Range(-100, 100).Draw(t, "score"), Forever})
+			c.entry = usageScore(rapid.Int32Range(-100, 100).Draw(t, "score"), Forever)
 		}
-		r.Prioritizers = []Prioritizer{rank}
+		r.Prioritizers = []Prioritizer{addOn("usage", "cpu", 1)}
 		for _, key := range rapid.Permutation([]string{"zone", "region"}).Draw(t, "keys") {
 			skew, required := rapid.Int32Range(1, 2).Draw(t, "skew"), rapid.Bool().Draw(t, "required")
 			r.Spread = append(r.Spread, spreadConstraint(key, false, skew, required))

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 )
 
 // NamedGroup is a group of the decisions that its selector matches.
@@ -84,7 +86,7 @@ func (r *Request) group(d *Decision, index *Index) (groups []Group) {
 func (r *Request) nextTotal(c *ClusterResult) int64 {
 	total := c.Total
 	for p := range r.Prioritizers {
-		if r.Prioritizers[p].Kind == Steady && !c.WasChosen {
+		if r.Prioritizers[p].Kind == v1beta1.Steady && !c.WasChosen {
 			total += maxScore * int64(r.Prioritizers[p].Weight)
 		}
 	}

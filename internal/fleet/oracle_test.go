@@ -12,6 +12,9 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // oracle is a second, simple implementation of Decide. It uses rational numbers of any size
@@ -168,13 +171,21 @@ func (o *oracle) others(i int) int64 {
 	return max(0, int64(o.r.Counts[i]))
 }
 
+// indexOf returns the index of CPU or Memory.
+func indexOf(resource string) resources.Index {
+	if resource == "CPU" {
+		return resources.CPU
+	}
+	return resources.Memory
+}
+
 var half = big.NewRat(1, 2)
 
 // scoreOf returns the score of a feasible cluster, nil without data.
 func (o *oracle) scoreOf(p *Prioritizer, i int) *big.Rat {
 	c := o.r.Fleet[i]
 	switch p.Kind {
-	case Balance:
+	case v1beta1.Balance:
 		var most int64
 		for j := range o.r.Fleet {
 			most = max(most, o.others(j))
@@ -184,13 +195,13 @@ func (o *oracle) scoreOf(p *Prioritizer, i int) *big.Rat {
 		}
 		x := new(big.Rat).Sub(half, big.NewRat(o.others(i), most))
 		return new(big.Rat).Mul(rat(2), truncate(x.Mul(x, rat(100))))
-	case Steady:
+	case v1beta1.Steady:
 		if o.before[i] {
 			return rat(100)
 		}
 		return rat(0)
-	case ResourceRatioCPU, ResourceRatioMemory:
-		resource := int(p.Kind - ResourceRatioCPU)
+	case v1beta1.ResourceRatioCPU, v1beta1.ResourceRatioMemory:
+		resource := indexOf(strings.TrimPrefix(string(p.Kind), "ResourceRatio"))
 		allocatable, capacity := c.Allocatable[resource], c.Capacity[resource]
 		if allocatable < 0 || capacity <= 0 {
 			return nil
@@ -200,10 +211,8 @@ func (o *oracle) scoreOf(p *Prioritizer, i int) *big.Rat {
 			return rat(100)
 		}
 		return truncate(x)
-	case FitReplicas, FitWait, FitCost: // not drawn: TestRequireFit has them
-		return nil
-	case ResourceAllocatableCPU, ResourceAllocatableMemory:
-		resource := int(p.Kind - ResourceAllocatableCPU)
+	case v1beta1.ResourceAllocatableCPU, v1beta1.ResourceAllocatableMemory:
+		resource := indexOf(strings.TrimPrefix(string(p.Kind), "ResourceAllocatable"))
 		var amounts []int64
 		for _, j := range o.feasible() {
 			if amount := o.r.Fleet[j].Allocatable[resource]; amount >= 0 {
@@ -219,16 +228,17 @@ func (o *oracle) scoreOf(p *Prioritizer, i int) *big.Rat {
 		}
 		x := new(big.Rat).Quo(rat(c.Allocatable[resource]-least), rat(most-least))
 		return truncate(x.Mul(x.Sub(x, half), rat(200)))
-	case AddOn:
-		for _, s := range p.Scores {
-			if int(s.Cluster) == i && s.Value >= -100 && s.Value <= 100 && o.r.Now <= s.Until {
-				if s.Until != Forever {
-					o.changes(new(big.Int).Add(big.NewInt(s.Until), big.NewInt(1)))
+	case kindAddOn:
+		if s := c.entry.scores[p.Coordinate.ResourceName]; s != nil && o.r.Now <= s.until {
+			if value, known := s.values[p.Coordinate.ScoreName]; known && value >= -100 && value <= 100 {
+				if s.until != Forever {
+					o.changes(new(big.Int).Add(big.NewInt(s.until), big.NewInt(1)))
 				}
-				return rat(int64(s.Value))
+				return rat(int64(value))
 			}
 		}
 		return nil
+	default: // the fits are not drawn: TestRequireFit has them
 	}
 	panic("unknown prioritizer")
 }
@@ -385,7 +395,7 @@ func (o *oracle) choices(clusters []int) (out []Choice) {
 	for _, i := range clusters {
 		total := new(big.Rat).Set(o.total[i])
 		for p := range o.r.Prioritizers {
-			if o.r.Prioritizers[p].Kind == Steady {
+			if o.r.Prioritizers[p].Kind == v1beta1.Steady {
 				gain := new(big.Rat).Sub(rat(100), o.score[p][i])
 				total.Add(total, gain.Mul(gain, rat(int64(o.r.Prioritizers[p].Weight))))
 			}

@@ -77,7 +77,7 @@ func (p *Policy) setFields() {
 	for i := range p.request.Prioritizers {
 		prioritizer := &p.request.Prioritizers[i]
 		p.fields |= kinds[prioritizer.Kind].reads
-		if prioritizer.Kind == AddOn {
+		if prioritizer.Kind == kindAddOn {
 			p.addOns[prioritizer.Coordinate.ResourceName] = true
 		}
 	}
@@ -152,9 +152,9 @@ func prioritizersOf(policy *v1beta1.PrioritizerPolicy) (enabled []Prioritizer, w
 		coordinate := policy.Configurations[i].Coordinate()
 		p := Prioritizer{Weight: *policy.Configurations[i].Weight}
 		if coordinate.Type == v1beta1.AddOn {
-			p.Kind, p.Coordinate = AddOn, *coordinate.AddOn
+			p.Kind, p.Coordinate = kindAddOn, *coordinate.AddOn
 		} else {
-			p.Kind, _ = KindOf(string(coordinate.BuiltIn))
+			p.Kind = coordinate.BuiltIn
 		}
 		first, repeated := index[p.Name()]
 		if !repeated {
@@ -163,7 +163,7 @@ func prioritizersOf(policy *v1beta1.PrioritizerPolicy) (enabled []Prioritizer, w
 			continue
 		}
 		path := field.NewPath("spec", "prioritizerPolicy", "configurations").Index(i)
-		if p.Kind == AddOn {
+		if p.Kind == kindAddOn {
 			configured[first].Weight += p.Weight
 			warnings = append(warnings, fmt.Sprintf("%s: %s is listed repeatedly: its weights are added", path, p.Name()))
 		} else {

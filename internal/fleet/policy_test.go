@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Compile reports each invalid value with its field. The result has a condition with that
@@ -220,22 +218,16 @@ func TestRepeatedPrioritizers(t *testing.T) {
 // are missed; with too many, the placement is decided after irrelevant changes.
 func TestFieldsOfPolicy(t *testing.T) {
 	const always = existence | labelFields | taintFields
-	const allResources = allocatableFields<<resources.CPU | allocatableFields<<resources.Memory |
-		capacityFields<<resources.CPU | capacityFields<<resources.Memory
 	for spec, want := range map[string]fieldMask{
 		`{}`: always,
-		`prioritizerPolicy: {configurations: [{name: ResourceRatioCPU}]}`: always |
-			allocatableFields<<resources.CPU | capacityFields<<resources.CPU,
+		`prioritizerPolicy: {configurations: [{name: ResourceRatioCPU}]}`:               always | amountFields,
 		`prioritizerPolicy: {configurations: [{name: ResourceRatioMemory, weight: 0}]}`: always,
-		`prioritizerPolicy: {configurations: [{name: ResourceAllocatableMemory}]}`: always |
-			allocatableFields<<resources.Memory,
+		`prioritizerPolicy: {configurations: [{name: ResourceAllocatableMemory}]}`:      always | amountFields,
 		`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}]}`: always |
 			scoreFields,
 		`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["has(managedCluster.metadata)"]}}}]`: always |
-			allResources | scoreFields | otherFields,
-		`prioritizerPolicy: {mode: Exact, configurations: [{name: ResourceAllocatableCPU, weight: -1}, ` +
-			`{name: ResourceRatioMemory}, {name: Balance}]}`: always |
-			allocatableFields<<resources.CPU | allocatableFields<<resources.Memory | capacityFields<<resources.Memory,
+			amountFields | scoreFields | otherFields,
+		`prioritizerPolicy: {mode: Exact, configurations: [{name: Steady}, {name: Balance}]}`: always,
 	} {
 		p, errs := Compile(newPlacement(t, "p", spec))
 		if len(errs) > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
@@ -161,11 +162,11 @@ func highSteadyKeepsClusters(t *rapid.T, r *Request, _ *Decision) {
 	pinned := *r
 	pinned.Spread = nil
 	pinned.Prioritizers = slices.DeleteFunc(slices.Clone(r.Prioritizers), func(p Prioritizer) bool {
-		return p.Kind == Steady || p.Weight < -10 || p.Weight > 10
+		return p.Kind == v1beta1.Steady || p.Weight < -10 || p.Weight > 10
 	})
 	// Each other prioritizer contributes a difference of at most 2 x 100 x 10, which is 20
 	// times the score 100 of Steady.
-	pinned.Prioritizers = append(pinned.Prioritizers, Prioritizer{Kind: Steady, Weight: int32(20 * len(pinned.Prioritizers))})
+	pinned.Prioritizers = append(pinned.Prioritizers, Prioritizer{Kind: v1beta1.Steady, Weight: int32(20 * len(pinned.Prioritizers))})
 	d := Decide(&pinned)
 	for i, result := range d.Clusters {
 		for _, j := range d.Chosen {

@@ -9,7 +9,7 @@ import (
 )
 
 func addOn(resource, score string, weight int32) Prioritizer {
-	return Prioritizer{Kind: AddOn, Coordinate: v1beta1.AddOnScore{ResourceName: resource, ScoreName: score}, Weight: weight}
+	return Prioritizer{Kind: kindAddOn, Coordinate: v1beta1.AddOnScore{ResourceName: resource, ScoreName: score}, Weight: weight}
 }
 
 func TestResolve(t *testing.T) {
@@ -21,24 +21,24 @@ func TestResolve(t *testing.T) {
 		"defaults":    {true, nil, []string{"Balance x 1", "Steady x 1"}},
 		"exact, none": {false, nil, nil},
 		"additive": {
-			true, []Prioritizer{{Kind: ResourceRatioCPU, Weight: 2}}, []string{"Balance x 1", "Steady x 1", "ResourceRatioCPU x 2"},
+			true, []Prioritizer{{Kind: v1beta1.ResourceRatioCPU, Weight: 2}}, []string{"Balance x 1", "Steady x 1", "ResourceRatioCPU x 2"},
 		},
-		"exact":       {false, []Prioritizer{{Kind: ResourceRatioCPU, Weight: 2}}, []string{"ResourceRatioCPU x 2"}},
-		"default off": {true, []Prioritizer{{Kind: Balance}}, []string{"Steady x 1"}},
+		"exact":       {false, []Prioritizer{{Kind: v1beta1.ResourceRatioCPU, Weight: 2}}, []string{"ResourceRatioCPU x 2"}},
+		"default off": {true, []Prioritizer{{Kind: v1beta1.Balance}}, []string{"Steady x 1"}},
 		"default changed": {
 			true,
-			[]Prioritizer{{Kind: ResourceAllocatableMemory, Weight: -10}, {Kind: Steady, Weight: 3}},
+			[]Prioritizer{{Kind: v1beta1.ResourceAllocatableMemory, Weight: -10}, {Kind: v1beta1.Steady, Weight: 3}},
 			[]string{"Balance x 1", "ResourceAllocatableMemory x -10", "Steady x 3"},
 		},
 		"all kinds": {
 			false,
 			[]Prioritizer{
-				{Kind: Balance, Weight: 1},
-				{Kind: Steady, Weight: 1},
-				{Kind: ResourceRatioCPU, Weight: 1},
-				{Kind: ResourceRatioMemory, Weight: 1},
-				{Kind: ResourceAllocatableCPU, Weight: 1},
-				{Kind: ResourceAllocatableMemory, Weight: 1},
+				{Kind: v1beta1.Balance, Weight: 1},
+				{Kind: v1beta1.Steady, Weight: 1},
+				{Kind: v1beta1.ResourceRatioCPU, Weight: 1},
+				{Kind: v1beta1.ResourceRatioMemory, Weight: 1},
+				{Kind: v1beta1.ResourceAllocatableCPU, Weight: 1},
+				{Kind: v1beta1.ResourceAllocatableMemory, Weight: 1},
 				addOn("plimsoll", "cpu", 1),
 			},
 			[]string{
@@ -62,16 +62,5 @@ func TestResolve(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
-	}
-}
-
-func TestKindOf(t *testing.T) {
-	for k := range kinds {
-		if got, known := KindOf(Kind(k).String()); got != Kind(k) || !known {
-			t.Errorf("KindOf(%q) = %s, %t", Kind(k), got, known)
-		}
-	}
-	if got, known := KindOf("ResourceRatioCpu"); known {
-		t.Errorf("KindOf(ResourceRatioCpu) = %s", got)
 	}
 }

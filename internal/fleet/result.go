@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
@@ -292,27 +291,7 @@ func (s *State) request(p *placementState, index *Index, now time.Time) *Request
 			r.Chosen = append(r.Chosen, int32(i))
 		}
 	}
-	if len(p.policy.addOns) > 0 {
-		r.Prioritizers = slices.Clone(r.Prioritizers) // each request has scores of its own
-	}
-	for i := range r.Prioritizers {
-		if r.Prioritizers[i].Kind == AddOn {
-			r.Prioritizers[i].Scores = s.addOnScores(r.Prioritizers[i].Coordinate)
-		}
-	}
 	return &r
-}
-
-// addOnScores returns the scores of the clusters of the fleet at a coordinate.
-func (s *State) addOnScores(c v1beta1.AddOnScore) (scores []AddOnScore) {
-	for i, cluster := range s.fleet {
-		if score := cluster.entry.scores[c.ResourceName]; score != nil {
-			if value, ok := score.values[c.ScoreName]; ok {
-				scores = append(scores, AddOnScore{Cluster: int32(i), Value: value, Until: score.until})
-			}
-		}
-	}
-	return scores
 }
 
 // setFeasible sets the feasible clusters to the feasible clusters of a decision.

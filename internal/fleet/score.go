@@ -25,22 +25,16 @@ type scoring struct {
 	scores []int8
 }
 
+// scoreBalance scores 2 x trunc(100 x (0.5 - n/max)), where n is the number of decisions of other placements for the cluster, and max the
+// maximum of all clusters in the fleet; 100 if max is 0.
 func scoreBalance(_ *Prioritizer, s *scoring) {
 	others := s.decisionsOfOthers()
 	var most int64
 	for _, n := range others {
 		most = max(most, int64(n))
 	}
-	var table [256]int8 // the scores of the numbers up to most
-	for n := int64(0); n <= min(most, int64(len(table)-1)); n++ {
-		table[n] = balance(n, most)
-	}
 	for _, i := range s.feasible {
-		if n := others[i]; int(n) < len(table) {
-			s.scores[i] = table[n]
-		} else {
-			s.scores[i] = balance(int64(n), most)
-		}
+		s.scores[i] = balance(int64(others[i]), most)
 	}
 }
 
@@ -66,6 +60,7 @@ func balance(n, most int64) int8 {
 	return int8(2 * (maxScore / 2 * (most - 2*n) / most))
 }
 
+// scoreSteady scores 100 if the placement has selected the cluster already, else 0.
 func scoreSteady(_ *Prioritizer, s *scoring) {
 	clear(s.scores)
 	for _, i := range s.request.Chosen {
@@ -73,7 +68,8 @@ func scoreSteady(_ *Prioritizer, s *scoring) {
 	}
 }
 
-// scoreRatio returns the prioritizer ResourceRatio of a resource.
+// scoreRatio returns the prioritizer ResourceRatio of a resource: 200 x (allocatable/capacity - 0.5), truncated toward zero. It has no
+// data if either is missing, or if the capacity is 0.
 func scoreRatio(resource resources.Index) func(*Prioritizer, *scoring) {
 	return func(_ *Prioritizer, s *scoring) {
 		allocatables, capacities := s.index.allocatable[resource], s.index.capacity[resource]
@@ -91,7 +87,8 @@ func scoreRatio(resource resources.Index) func(*Prioritizer, *scoring) {
 	}
 }
 
-// scoreAllocatable returns the prioritizer ResourceAllocatable of a resource.
+// scoreAllocatable returns the prioritizer ResourceAllocatable of a resource: 200 x ((allocatable - min)/(max - min) - 0.5), truncated
+// toward zero, with min and max over the feasible clusters; 100 if they are equal. It has no data if allocatable is missing.
 func scoreAllocatable(resource resources.Index) func(*Prioritizer, *scoring) {
 	return func(_ *Prioritizer, s *scoring) {
 		amounts := s.index.allocatable[resource]
@@ -138,22 +135,19 @@ func percent(part, total uint64) uint64 {
 }
 
 func scoreAddOn(p *Prioritizer, s *scoring) {
-	reported := p.Scores
 	for _, i := range s.feasible {
-		for len(reported) > 0 && reported[0].Cluster < i {
-			reported = reported[1:]
-		}
 		s.scores[i] = noData
-		if len(reported) == 0 || reported[0].Cluster != i {
+		reported := s.request.Fleet[i].entry.scores[p.Coordinate.ResourceName]
+		if reported == nil || s.request.Now > reported.until {
 			continue
 		}
-		score := reported[0]
-		if score.Value < -maxScore || score.Value > maxScore || s.request.Now > score.Until {
+		value, known := reported.values[p.Coordinate.ScoreName]
+		if !known || value < -maxScore || value > maxScore {
 			continue
 		}
-		s.scores[i] = int8(score.Value)
-		if score.Until != Forever {
-			s.decision.changesBy(score.Until + 1) // the first second in which the score is not valid
+		s.scores[i] = int8(value)
+		if reported.until != Forever {
+			s.decision.changesBy(reported.until + 1) // the first second in which the score is not valid
 		}
 	}
 }
@@ -161,7 +155,8 @@ func scoreAddOn(p *Prioritizer, s *scoring) {
 // maxWait is the wait in seconds from which FitWait is -100.
 const maxWait = 1200
 
-// eachFit sets the score of each feasible cluster by its fit.
+// eachFit sets the score of each feasible cluster by its fit: 100 if it is selected already, because the workload uses its capacity. A
+// cluster has no data if the placement names no workload or the cluster has no valid ClusterCapacity.
 func (s *scoring) eachFit(score func(*capacity.Fit) int8) {
 	for _, i := range s.feasible {
 		switch {
@@ -177,6 +172,8 @@ func (s *scoring) eachFit(score func(*capacity.Fit) int8) {
 	}
 }
 
+// scoreFitReplicas scores 200 x (f/2r - 0.5), truncated toward zero, where r is the number of replicas of the workload and f the number
+// that fit with slack, at most 2r; 100 if r is 0.
 func scoreFitReplicas(_ *Prioritizer, s *scoring) {
 	most := 2 * s.request.Replicas
 	s.eachFit(func(f *capacity.Fit) int8 {
@@ -187,6 +184,8 @@ func scoreFitReplicas(_ *Prioritizer, s *scoring) {
 	})
 }
 
+// scoreFitWait scores 100 - 200 x wait/1200 s, truncated toward zero, at least -100, where wait is the time until all replicas can be
+// scheduled. It has no data if they never fit or the time is unknown.
 func scoreFitWait(_ *Prioritizer, s *scoring) {
 	s.eachFit(func(f *capacity.Fit) int8 {
 		if f.Wait < 0 {
@@ -196,6 +195,8 @@ func scoreFitWait(_ *Prioritizer, s *scoring) {
 	})
 }
 
+// scoreFitCost scores 200 x ((max - cost)/(max - min) - 0.5), truncated toward zero, where cost is the price of the nodes to be added, and
+// min and max are over the feasible clusters; 100 if they are equal. It has no data if the replicas never fit or the price is unknown.
 func scoreFitCost(_ *Prioritizer, s *scoring) {
 	least, most := int64(math.MaxInt64), int64(-1)
 	s.eachFit(func(f *capacity.Fit) int8 {

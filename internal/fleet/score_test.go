@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
@@ -93,12 +94,18 @@ func TestPrioritizerScores(t *testing.T) {
 		cpus("a", 8000, 10000), cpus("b", 2000, 10000), cpus("c", 6000, 6000), cpus("d", 4000, 0),
 		cpus("e", Missing, 10000), cpus("f", 9000, 8000), cpus("g", 3000, Missing),
 	}
+	for i, entry := range []*entry{
+		usageScore(7, 1000), usageScore(7, 999), usageScore(101, Forever), usageScore(-101, Forever), {}, usageScore(-100, Forever),
+		usageScore(100, 2000),
+	} {
+		fleet[i].entry = entry
+	}
 	tests := map[string]struct {
 		request Request
 		want    []given
 	}{
 		"ratio": {
-			Request{Prioritizers: []Prioritizer{{Kind: ResourceRatioCPU, Weight: 1}}},
+			Request{Prioritizers: []Prioritizer{{Kind: v1beta1.ResourceRatioCPU, Weight: 1}}},
 			[]given{
 				has(60),  // 200 x (8/10 - 0.5)
 				has(-60), // 200 x (2/10 - 0.5)
@@ -110,12 +117,12 @@ func TestPrioritizerScores(t *testing.T) {
 			},
 		},
 		"ratio without data": {
-			Request{Prioritizers: []Prioritizer{{Kind: ResourceRatioMemory, Weight: 1}}},
+			Request{Prioritizers: []Prioritizer{{Kind: v1beta1.ResourceRatioMemory, Weight: 1}}},
 			[]given{none, none, none, none, none, none, none},
 		},
 		// min = 2000, max = 9000
 		"allocatable": {
-			Request{Prioritizers: []Prioritizer{{Kind: ResourceAllocatableCPU, Weight: 1}}},
+			Request{Prioritizers: []Prioritizer{{Kind: v1beta1.ResourceAllocatableCPU, Weight: 1}}},
 			[]given{
 				has(71),   // 200 x (6000/7000 - 0.5) = 71.4
 				has(-100), // lowest
@@ -127,17 +134,17 @@ func TestPrioritizerScores(t *testing.T) {
 			},
 		},
 		"allocatable without data": {
-			Request{Prioritizers: []Prioritizer{{Kind: ResourceAllocatableMemory, Weight: 1}}},
+			Request{Prioritizers: []Prioritizer{{Kind: v1beta1.ResourceAllocatableMemory, Weight: 1}}},
 			[]given{none, none, none, none, none, none, none},
 		},
 		"steady": {
-			Request{Prioritizers: []Prioritizer{{Kind: Steady, Weight: 1}}, Chosen: []int32{1, 4}},
+			Request{Prioritizers: []Prioritizer{{Kind: v1beta1.Steady, Weight: 1}}, Chosen: []int32{1, 4}},
 			[]given{has(0), has(100), has(0), has(0), has(100), has(0), has(0)},
 		},
 		// Without the placement's decisions for a and b: 2, 3, 4, 1, 0, 0, 0; max = 4.
 		"balance": {
 			Request{
-				Prioritizers: []Prioritizer{{Kind: Balance, Weight: 1}},
+				Prioritizers: []Prioritizer{{Kind: v1beta1.Balance, Weight: 1}},
 				Chosen:       []int32{0, 1},
 				Counts:       []int32{3, 4, 4, 1},
 			},
@@ -151,7 +158,7 @@ func TestPrioritizerScores(t *testing.T) {
 		},
 		"balance ignores its own decisions": {
 			Request{
-				Prioritizers: []Prioritizer{{Kind: Balance, Weight: 1}},
+				Prioritizers: []Prioritizer{{Kind: v1beta1.Balance, Weight: 1}},
 				Chosen:       []int32{0},
 				Counts:       []int32{1, 0, 0, 0, 0, 0, 0},
 			},
@@ -160,7 +167,7 @@ func TestPrioritizerScores(t *testing.T) {
 		// A count that does not include the placement's decisions yet does not become negative.
 		"balance with an outdated count": {
 			Request{
-				Prioritizers: []Prioritizer{{Kind: Balance, Weight: 1}},
+				Prioritizers: []Prioritizer{{Kind: v1beta1.Balance, Weight: 1}},
 				Chosen:       []int32{0},
 				Counts:       []int32{0, 2, 0, 0, 0, 0, 0},
 			},
@@ -168,10 +175,8 @@ func TestPrioritizerScores(t *testing.T) {
 		},
 		"add-on": {
 			Request{
-				Prioritizers: []Prioritizer{{Kind: AddOn, Weight: 1, Scores: []AddOnScore{
-					{0, 7, 1000}, {1, 7, 999}, {2, 101, Forever}, {3, -101, Forever}, {5, -100, Forever}, {6, 100, 2000},
-				}}},
-				Now: 1000,
+				Prioritizers: []Prioritizer{addOn("usage", "cpu", 1)},
+				Now:          1000,
 			},
 			[]given{
 				has(7), // valid until the end of this second
@@ -207,7 +212,7 @@ func TestAllocatableOfFeasibleOnly(t *testing.T) {
 	r := &Request{
 		Fleet:        []*Cluster{cpus("a", 4000, 0), cpus("b", 9000, 0), cpus("c", 4000, 0)},
 		Members:      []int32{0, 2},
-		Prioritizers: []Prioritizer{{Kind: ResourceAllocatableCPU, Weight: 1}},
+		Prioritizers: []Prioritizer{{Kind: v1beta1.ResourceAllocatableCPU, Weight: 1}},
 		Number:       All,
 	}
 	d := Decide(r)
@@ -222,7 +227,7 @@ func TestNoDataNeverWins(t *testing.T) {
 		r := &Request{
 			Fleet:        []*Cluster{cpus("a", Missing, 8000), cpus("b", 1000, 8000), cpus("c", 7000, 8000)},
 			Members:      Indexes(3),
-			Prioritizers: []Prioritizer{{Kind: ResourceRatioCPU, Weight: weight}},
+			Prioritizers: []Prioritizer{{Kind: v1beta1.ResourceRatioCPU, Weight: weight}},
 			Number:       2,
 		}
 		d := Decide(r)

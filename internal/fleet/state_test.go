@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 )
 
 // withoutEntries returns the clusters of a fleet without their entries.
@@ -105,7 +107,7 @@ func TestUnaffectedPlacementsKeepResults(t *testing.T) {
 func (s *State) balances(key types.NamespacedName) bool {
 	policy := s.placements[key].policy
 	return policy != nil &&
-		slices.ContainsFunc(policy.request.Prioritizers, func(p Prioritizer) bool { return p.Kind == Balance })
+		slices.ContainsFunc(policy.request.Prioritizers, func(p Prioritizer) bool { return p.Kind == v1beta1.Balance })
 }
 
 // A change affects only placements that use the changed fields.

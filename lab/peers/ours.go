@@ -166,7 +166,7 @@ func requestOf(result *fleet.Result, existing map[string][]string, name string) 
 		Members: fleet.Indexes(len(result.Fleet)), Number: selected, Now: time.Now().Unix(),
 		Counts: make([]int32, len(result.Fleet)),
 		Prioritizers: fleet.Resolve(true, []fleet.Prioritizer{
-			{Kind: fleet.ResourceAllocatableCPU, Weight: 1}, {Kind: fleet.ResourceAllocatableMemory, Weight: 1},
+			{Kind: v1beta1.ResourceAllocatableCPU, Weight: 1}, {Kind: v1beta1.ResourceAllocatableMemory, Weight: 1},
 		}),
 	}
 	if name == "label" {

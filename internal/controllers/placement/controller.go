@@ -136,15 +136,15 @@ func (c *Controller) setUp(ctx context.Context, m ctrl.Manager) error {
 	b := ctrl.NewControllerManagedBy(m).
 		Named("placement").
 		Watches(&v1beta1.Placement{}, c.onPlacementChange(), builder.WithPredicates(changes)).
-		Watches(&fleet.ManagedCluster{}, c.onChange(c.readCluster)).
-		Watches(&clusterv1beta2.ManagedClusterSet{}, c.onChange(c.readSet)).
-		Watches(&clusterv1beta2.ManagedClusterSetBinding{}, c.onChange(c.readBinding)).
-		Watches(&clusterv1alpha1.AddOnPlacementScore{}, c.onChange(c.readScores)).
+		Watches(&fleet.ManagedCluster{}, c.onChange()).
+		Watches(&clusterv1beta2.ManagedClusterSet{}, c.onChange()).
+		Watches(&clusterv1beta2.ManagedClusterSetBinding{}, c.onChange()).
+		Watches(&clusterv1alpha1.AddOnPlacementScore{}, c.onChange()).
 		Watches(&clusterv1beta1.PlacementDecision{}, c.onDecisionChange()).
 		Watches(&v1beta1.Placement{}, c.onStatusChange()).
 		WatchesRawSource(source.Func(c.evaluateExpressions))
-	if isServed(m, &fleet.ClusterCapacity{}) {
-		b = b.Watches(&fleet.ClusterCapacity{}, c.onChange(c.readCapacity))
+	if checkServed(m, &fleet.ClusterCapacity{}) == nil {
+		b = b.Watches(&fleet.ClusterCapacity{}, c.onChange())
 	}
 	return b.
 		WithOptions(controller.Options{

@@ -364,7 +364,7 @@ func TestScoreRateLimit(t *testing.T) {
 		h.change(object, func() {
 			object.Status.Allocatable, object.Status.Capacity = amount(cpu), amount("10")
 		})
-		if _, err := h.c.readCluster(t.Context(), client.ObjectKey{Name: name}); err != nil {
+		if _, err := h.c.read(t.Context(), managed(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -385,7 +385,7 @@ func TestScoreRateLimit(t *testing.T) {
 	if err := h.client.Delete(t.Context(), managed("b")); err != nil {
 		t.Fatal(err)
 	}
-	if keys, err := h.c.readCluster(t.Context(), client.ObjectKey{Name: "b"}); err != nil || len(keys) != 1 {
+	if keys, err := h.c.read(t.Context(), managed("b")); err != nil || len(keys) != 1 {
 		t.Fatal(keys, err)
 	}
 	// The clusters are written at once, the number in the status a second after its last write.

@@ -297,7 +297,7 @@ func (h *hub) relabel(name, key, value string) {
 	h.Helper()
 	object := managed(name)
 	h.change(object, func() { object.Labels = map[string]string{key: value} })
-	if _, err := h.c.readCluster(h.Context(), client.ObjectKey{Name: name}); err != nil {
+	if _, err := h.c.read(h.Context(), managed(name)); err != nil {
 		h.Fatal(err)
 	}
 }

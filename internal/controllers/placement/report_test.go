@@ -153,7 +153,7 @@ func TestStatusWhileClustersArrive(t *testing.T) {
 		if err := h.client.Create(t.Context(), managed(name)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.c.readCluster(t.Context(), client.ObjectKey{Name: name}); err != nil {
+		if _, err := h.c.read(t.Context(), managed(name)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := h.reconcile("p"); err != nil {
@@ -221,7 +221,7 @@ func TestEvents(t *testing.T) {
 	if err := h.client.Delete(t.Context(), managed("b")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.c.readCluster(t.Context(), client.ObjectKey{Name: "b"}); err != nil {
+	if _, err := h.c.read(t.Context(), managed("b")); err != nil {
 		t.Fatal(err)
 	}
 	expect("other clusters", "Normal DecisionUpdate p-decision-1: selected 2 clusters (was 2); added c; removed b",

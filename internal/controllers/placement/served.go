@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -26,42 +25,28 @@ const servedInterval = 10 * time.Second
 func waitUntilServed(ctx context.Context, m ctrl.Manager) error {
 	logged := false
 	return wait.PollUntilContextCancel(ctx, servedInterval, true, func(context.Context) (bool, error) {
-		missing := missingKind(m)
-		if missing == "" {
-			return true, nil
-		}
-		if !logged {
+		missing := checkServed(m, &v1beta1.Placement{}, &clusterv1beta1.PlacementDecision{}, &fleet.ManagedCluster{},
+			&clusterv1beta2.ManagedClusterSet{}, &clusterv1beta2.ManagedClusterSetBinding{}, &clusterv1alpha1.AddOnPlacementScore{})
+		if missing != nil && !logged {
 			log.FromContext(ctx).Info(
 				"Placements are not decided because the cluster does not serve all kinds of an Open Cluster Management hub",
-				"missing", missing)
+				"missing", missing.Error())
 			logged = true
 		}
-		return false, nil
+		return missing == nil, nil
 	})
 }
 
-// missingKind returns a kind that is not served, "" if all are served.
-func missingKind(m ctrl.Manager) string {
-	for _, object := range []runtime.Object{
-		&v1beta1.Placement{}, &clusterv1beta1.PlacementDecision{}, &fleet.ManagedCluster{},
-		&clusterv1beta2.ManagedClusterSet{}, &clusterv1beta2.ManagedClusterSetBinding{}, &clusterv1alpha1.AddOnPlacementScore{},
-	} {
+// checkServed returns an error that names the first kind of the objects that the API server does not serve.
+func checkServed(m ctrl.Manager, objects ...runtime.Object) error {
+	for _, object := range objects {
 		kind, err := apiutil.GVKForObject(object, m.GetScheme())
 		if err == nil {
 			_, err = m.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 		}
 		if err != nil {
-			return cmp.Or(kind.Kind, err.Error())
+			return err
 		}
 	}
-	return ""
-}
-
-// isServed reports whether the API server serves a kind.
-func isServed(m ctrl.Manager, object runtime.Object) bool {
-	kind, err := apiutil.GVKForObject(object, m.GetScheme())
-	if err == nil {
-		_, err = m.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
-	}
-	return err == nil
+	return nil
 }

@@ -36,9 +36,8 @@ const placementIndex = "placement"
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // onChange returns a handler that updates the state and queues the placements that a
-// change affects. read updates the state from the cache, because the object in an event
-// can be older, and returns the affected placements.
-func (c *Controller) onChange(read func(context.Context, client.ObjectKey) ([]types.NamespacedName, error)) handler.EventHandler {
+// change affects. It reads the cache, because the object in an event can be older.
+func (c *Controller) onChange() handler.EventHandler {
 	handle := func(ctx context.Context, object client.Object, q queue) {
 		c.loading.Lock()
 		defer c.loading.Unlock()
@@ -46,7 +45,7 @@ func (c *Controller) onChange(read func(context.Context, client.ObjectKey) ([]ty
 			return // load reads the object
 		}
 		end := c.Progress.Begin(fmt.Sprintf("adding a change of %T %s", object, object.GetName()))
-		keys, err := read(ctx, client.ObjectKeyFromObject(object))
+		keys, err := c.read(ctx, object)
 		end()
 		if err != nil {
 			log.FromContext(ctx).Error(err, "Failed to read a changed object from the cache", "name", object.GetName())
@@ -111,62 +110,45 @@ func (c *Controller) onStatusChange() handler.EventHandler {
 	}}
 }
 
-// readCluster updates the state from the cached object. It returns the affected placements.
-func (c *Controller) readCluster(ctx context.Context, key client.ObjectKey) ([]types.NamespacedName, error) {
-	var object fleet.ManagedCluster
-	if err := c.client.Get(ctx, key, &object); apierrors.IsNotFound(err) {
-		return c.state.DeleteCluster(key.Name), nil
-	} else if err != nil {
+// read updates the state from the cached version of an object. It returns the affected placements.
+func (c *Controller) read(ctx context.Context, object client.Object) ([]types.NamespacedName, error) {
+	key, cached := client.ObjectKeyFromObject(object), object.DeepCopyObject().(client.Object)
+	err := c.client.Get(ctx, key, cached)
+	isDeleted := apierrors.IsNotFound(err)
+	if err != nil && !isDeleted {
 		return nil, err
 	}
-	return c.state.SetCluster(&object.ManagedCluster), nil
-}
-
-// readSet updates the state from the cached object. It returns the affected placements.
-func (c *Controller) readSet(ctx context.Context, key client.ObjectKey) ([]types.NamespacedName, error) {
-	var object clusterv1beta2.ManagedClusterSet
-	if err := c.client.Get(ctx, key, &object); apierrors.IsNotFound(err) {
-		return c.state.DeleteClusterSet(key.Name), nil
-	} else if err != nil {
-		return nil, err
+	switch cached := cached.(type) {
+	case *fleet.ManagedCluster:
+		if isDeleted {
+			return c.state.DeleteCluster(key.Name), nil
+		}
+		return c.state.SetCluster(&cached.ManagedCluster), nil
+	case *clusterv1beta2.ManagedClusterSet:
+		if isDeleted {
+			return c.state.DeleteClusterSet(key.Name), nil
+		}
+		return c.state.SetClusterSet(cached), nil
+	case *clusterv1beta2.ManagedClusterSetBinding:
+		if isDeleted {
+			return c.state.DeleteBinding(key.Namespace, key.Name), nil
+		}
+		return c.state.SetBinding(cached), nil
+	case *clusterv1alpha1.AddOnPlacementScore:
+		if isDeleted {
+			return c.state.DeleteScores(key.Namespace, key.Name), nil
+		}
+		return c.state.SetScores(cached), nil
+	case *fleet.ClusterCapacity:
+		switch {
+		case key.Name != capacityv1alpha1.Name:
+			return nil, nil
+		case isDeleted:
+			return c.state.DeleteCapacity(key.Namespace), nil
+		}
+		return c.state.SetCapacity(cached), nil
 	}
-	return c.state.SetClusterSet(&object), nil
-}
-
-// readBinding updates the state from the cached object. It returns the affected placements.
-func (c *Controller) readBinding(ctx context.Context, key client.ObjectKey) ([]types.NamespacedName, error) {
-	var object clusterv1beta2.ManagedClusterSetBinding
-	if err := c.client.Get(ctx, key, &object); apierrors.IsNotFound(err) {
-		return c.state.DeleteBinding(key.Namespace, key.Name), nil
-	} else if err != nil {
-		return nil, err
-	}
-	return c.state.SetBinding(&object), nil
-}
-
-// readScores updates the state from the cached object. It returns the affected placements.
-func (c *Controller) readScores(ctx context.Context, key client.ObjectKey) ([]types.NamespacedName, error) {
-	var object clusterv1alpha1.AddOnPlacementScore
-	if err := c.client.Get(ctx, key, &object); apierrors.IsNotFound(err) {
-		return c.state.DeleteScores(key.Namespace, key.Name), nil
-	} else if err != nil {
-		return nil, err
-	}
-	return c.state.SetScores(&object), nil
-}
-
-// readCapacity updates the state from the cached object. It returns the affected placements.
-func (c *Controller) readCapacity(ctx context.Context, key client.ObjectKey) ([]types.NamespacedName, error) {
-	var object fleet.ClusterCapacity
-	if key.Name != capacityv1alpha1.Name {
-		return nil, nil
-	}
-	if err := c.client.Get(ctx, key, &object); apierrors.IsNotFound(err) {
-		return c.state.DeleteCapacity(key.Namespace), nil
-	} else if err != nil {
-		return nil, err
-	}
-	return c.state.SetCapacity(&object), nil
+	return nil, fmt.Errorf("found %T: not a kind that decisions depend on", object)
 }
 
 // load reads all objects once, before the first decision: a placement must not lose a

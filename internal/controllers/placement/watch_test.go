@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
@@ -57,7 +56,7 @@ func TestEventsQueueAffectedPlacements(t *testing.T) {
 			newPlacement(t, "cpu", `prioritizerPolicy: {configurations: [{name: ResourceAllocatableCPU}]}`),
 		)...,
 	)
-	onChange := h.c.onChange(h.c.readCluster)
+	onChange := h.c.onChange()
 	update := func(object *fleet.ManagedCluster) string {
 		q := &added{}
 		onChange.Update(t.Context(), event.UpdateEvent{ObjectOld: object, ObjectNew: object}, q)
@@ -135,24 +134,18 @@ func TestReadEveryKind(t *testing.T) {
 		)...,
 	)
 	h.settled("p")
-	for _, tc := range []struct {
-		object client.Object
-		read   func(context.Context, client.ObjectKey) ([]types.NamespacedName, error)
-	}{
-		{score, h.c.readScores},
-		{managed("a"), h.c.readCluster},
-		{&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, h.c.readSet},
-		{&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}, h.c.readBinding},
+	for _, object := range []client.Object{
+		score, managed("a"), &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}},
+		&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}},
 	} {
-		key := client.ObjectKeyFromObject(tc.object)
-		if keys, err := tc.read(t.Context(), key); err != nil || len(keys) != 0 {
-			t.Errorf("%T: unchanged, affects %v, %v", tc.object, keys, err)
+		if keys, err := h.c.read(t.Context(), object); err != nil || len(keys) != 0 {
+			t.Errorf("%T: unchanged, affects %v, %v", object, keys, err)
 		}
-		if err := h.client.Delete(t.Context(), tc.object); err != nil {
+		if err := h.client.Delete(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
-		if keys, err := tc.read(t.Context(), key); err != nil || len(keys) != 1 {
-			t.Errorf("%T: deleted, affects %v, %v", tc.object, keys, err)
+		if keys, err := h.c.read(t.Context(), object); err != nil || len(keys) != 1 {
+			t.Errorf("%T: deleted, affects %v, %v", object, keys, err)
 		}
 	}
 }
@@ -169,7 +162,7 @@ func TestInitialReadFails(t *testing.T) {
 	if err := h.client.Delete(t.Context(), managed("a")); err != nil {
 		t.Fatal(err)
 	}
-	h.c.onChange(h.c.readCluster).Delete(t.Context(), event.DeleteEvent{Object: managed("a")}, &added{})
+	h.c.onChange().Delete(t.Context(), event.DeleteEvent{Object: managed("a")}, &added{})
 	h.settled("p")
 	if got := h.chosen("p"); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("chosen %v, want b", got)
