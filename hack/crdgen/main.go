@@ -8,8 +8,8 @@
 //
 // In ResourceSlack and ClusterCapacity, quantities are bounded: decoding 1e-2147483647 takes hours.
 //
-// To PlacementDecision it adds version v1alpha1 without the subresource status, so that an object is created with its decisions
-// in one write. Everything else uses version v1beta1.
+// To Placement and PlacementDecision it adds version v1alpha1: to Placement with the same schema, and to PlacementDecision without the
+// subresource status, so that an object is created with its decisions in one write. Everything else uses version v1beta1.
 //
 // It is part of make generate.
 package main
@@ -76,12 +76,20 @@ func complete(raw []byte) ([]byte, error) {
 	}
 	switch names, _ := crd.Spec["names"].(schema); names["kind"] {
 	case "PlacementDecision":
-		return marshal(crd, addCreationVersion(crd.Spec))
+		if first, _ := versions[0].(schema); first["name"] != addedVersion && field(first, "subresources")["status"] == nil {
+			return nil, errors.New("the only version must have the subresource status")
+		}
+		addVersion(crd.Spec, versions, "subresources")
+		return marshal(crd, nil)
 	case "ResourceSlack", "ClusterCapacity":
 		boundQuantities(crd.Spec)
 		return marshal(crd, nil)
 	}
-	return marshal(crd, completePlacement(versions))
+	if err := completePlacement(versions); err != nil {
+		return nil, err
+	}
+	addVersion(crd.Spec, versions, "")
+	return marshal(crd, nil)
 }
 
 // quantityPattern permits the quantities that clients decode in a short time: at most 30 digits, and an exponent of at most two.
@@ -113,24 +121,20 @@ func marshal(crd any, err error) ([]byte, error) {
 	return append([]byte("---\n"), out...), err
 }
 
-// creationVersion is the version of PlacementDecision without the subresource status.
-const creationVersion = "v1alpha1"
+// addedVersion is the version that addVersion adds.
+const addedVersion = "v1alpha1"
 
-// addCreationVersion adds creationVersion to the spec of the CRD of PlacementDecision, unless it has it.
-func addCreationVersion(spec map[string]any) error {
-	versions := spec["versions"].([]any)
+// addVersion adds addedVersion to the versions in the spec of a CRD, unless they have it: a copy of the first version that is not stored
+// and lacks a field.
+func addVersion(spec map[string]any, versions []any, without string) {
 	first, _ := versions[0].(schema)
-	switch {
-	case first["name"] == creationVersion:
-		return nil
-	case len(versions) != 1 || first["storage"] != true || field(first, "subresources")["status"] == nil:
-		return errors.New("the only version must have the subresource status")
+	if first["name"] == addedVersion {
+		return
 	}
 	added := maps.Clone(first)
-	added["name"], added["storage"] = creationVersion, false
-	delete(added, "subresources")
-	spec["versions"] = []any{added, first}
-	return nil
+	added["name"], added["storage"] = addedVersion, false
+	delete(added, without)
+	spec["versions"] = append([]any{added}, versions...)
 }
 
 // completePlacement completes the versions of the CRD of Placement.

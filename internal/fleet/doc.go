@@ -33,20 +33,5 @@
 // -100, or 100 if the weight is negative. A cluster that reports nothing is
 // therefore never preferred.
 //
-// # Differences from the placement controller of Open Cluster Management
-//
-//   - Scores are exact. The placement controller uses floating point, where
-//     100 x (0.5 - 21/100) is 28.999999999999996: some of its scores are nearer to
-//     zero by one (Balance: by two).
-//   - It scores missing data 0, the middle of the range; and its ResourceAllocatable
-//     requires a capacity, which is ignored here.
-//   - It breaks ties by name only: a new cluster with a lower name moves decisions.
-//   - It ignores PreferNoSelect taints and the spread policy.
-//   - It applies tolerationSeconds to NoSelectIfNew taints too. If several
-//     tolerations match a taint, it decides again when the first toleration ends; here
-//     the last counts. Its arithmetic overflows for hundreds of years.
-//   - It decides again when tolerations of selected clusters end, but not for
-//     expiring scores; ChangesAt covers both, for all feasible clusters.
-//   - Both treat a taint without a time of addition as added long ago: limited
-//     tolerations of it have ended.
+// docs/compatibility.md lists the differences from the placement controller of Open Cluster Management.
 package fleet

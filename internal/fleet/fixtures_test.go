@@ -113,7 +113,7 @@ func clustersOf(v *Result) string {
 	var names []string
 	for _, group := range v.Groups {
 		for _, c := range group.Clusters {
-			names = append(names, c.Name)
+			names = append(names, c.ClusterName)
 		}
 	}
 	return strings.Join(names, " ")

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 )
@@ -18,16 +19,10 @@ type NamedGroup struct {
 // Group is a part of the decisions, in the order of the decisions.
 type Group struct {
 	// Name is the name of the NamedGroup, "" for decisions that match none.
-	Name     string
-	Clusters []Choice
-}
-
-// Choice is a selected cluster and its total score in the next decision: the total includes
-// the contribution of prioritizer Steady, so that the next decision does not write the same
-// clusters again.
-type Choice struct {
-	Name  string
-	Score int64
+	Name string
+	// Clusters are the selected clusters. The score is the total in the next decision: it includes the contribution of prioritizer
+	// Steady, so that the next decision does not write the same clusters again.
+	Clusters []clusterv1beta1.ClusterDecision
 }
 
 // groupLimit returns the maximum size of a group for a number of decisions, at least 1. A percentage is rounded up.
@@ -52,14 +47,15 @@ func (r *Request) group(d *Decision, index *Index) (groups []Group) {
 		})
 	}
 	size := groupLimit(r.GroupSize, len(rest))
-	choices := make([]Choice, 0, len(rest)) // of all groups
+	decisions := make([]clusterv1beta1.ClusterDecision, 0, len(rest)) // of all groups
 	split := func(name string, clusters []int32) {
 		for part := range slices.Chunk(clusters, size) {
-			first := len(choices)
+			first := len(decisions)
 			for _, i := range part {
-				choices = append(choices, Choice{r.Fleet[i].Name, r.nextTotal(&d.Clusters[i])})
+				score := r.nextTotal(&d.Clusters[i])
+				decisions = append(decisions, clusterv1beta1.ClusterDecision{ClusterName: r.Fleet[i].Name, Score: score})
 			}
-			groups = append(groups, Group{name, choices[first:len(choices):len(choices)]})
+			groups = append(groups, Group{name, decisions[first:len(decisions):len(decisions)]})
 		}
 	}
 	for g := range r.Groups {

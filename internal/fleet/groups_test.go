@@ -86,7 +86,7 @@ func TestGroups(t *testing.T) {
 			for _, g := range d.Groups {
 				text := g.Name + ":"
 				for _, c := range g.Clusters {
-					text += c.Name
+					text += c.ClusterName
 				}
 				got = append(got, text)
 			}

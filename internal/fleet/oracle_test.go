@@ -391,7 +391,7 @@ func (o *oracle) groups() (written []string) {
 }
 
 // choices returns clusters with their totals in the next decision, in which Steady scores all of them with 100.
-func (o *oracle) choices(clusters []int) (out []Choice) {
+func (o *oracle) choices(clusters []int) (out []clusterv1beta1.ClusterDecision) {
 	for _, i := range clusters {
 		total := new(big.Rat).Set(o.total[i])
 		for p := range o.r.Prioritizers {
@@ -400,7 +400,7 @@ func (o *oracle) choices(clusters []int) (out []Choice) {
 				total.Add(total, gain.Mul(gain, rat(int64(o.r.Prioritizers[p].Weight))))
 			}
 		}
-		out = append(out, Choice{o.r.Fleet[i].Name, total.Num().Int64()})
+		out = append(out, clusterv1beta1.ClusterDecision{ClusterName: o.r.Fleet[i].Name, Score: total.Num().Int64()})
 	}
 	return out
 }

@@ -98,7 +98,7 @@ func groupsPartitionChosen(t *rapid.T, r *Request, d *Decision) {
 			t.Fatalf("group of %d clusters", len(g.Clusters))
 		}
 		for _, c := range g.Clusters {
-			all = append(all, c.Name)
+			all = append(all, c.ClusterName)
 		}
 	}
 	if slices.Sort(all); !slices.Equal(all, chosen) {

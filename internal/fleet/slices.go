@@ -97,7 +97,7 @@ func nameSlices(placement string, wanted []Slice, reserved map[string]bool) {
 
 // assignSlices distributes the clusters of a group over its existing slices and
 // unnamed new slices.
-func assignSlices(existing []Slice, clusters []Choice) []Slice {
+func assignSlices(existing []Slice, clusters []clusterv1beta1.ClusterDecision) []Slice {
 	// In the order of their numbers: the slices with the highest numbers are removed first.
 	slices.SortFunc(existing, func(a, b Slice) int {
 		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
@@ -113,7 +113,7 @@ func assignSlices(existing []Slice, clusters []Choice) []Slice {
 	assigned := make([][]int, needed) // positions in clusters by slice, ascending
 	var unassigned []int
 	for position, c := range clusters {
-		if i, ok := current[c.Name]; ok && len(assigned[i]) < MaxDecisions {
+		if i, ok := current[c.ClusterName]; ok && len(assigned[i]) < MaxDecisions {
 			assigned[i] = append(assigned[i], position)
 		} else {
 			unassigned = append(unassigned, position)
@@ -130,8 +130,7 @@ func assignSlices(existing []Slice, clusters []Choice) []Slice {
 	for i := range out {
 		out[i].Decisions = make([]clusterv1beta1.ClusterDecision, 0, len(assigned[i]))
 		for _, position := range assigned[i] {
-			c := clusters[position]
-			out[i].Decisions = append(out[i].Decisions, clusterv1beta1.ClusterDecision{ClusterName: c.Name, Score: c.Score})
+			out[i].Decisions = append(out[i].Decisions, clusters[position])
 		}
 	}
 	return out

@@ -44,7 +44,7 @@ func show(s Slice) string {
 func groupOf(name string, clusters ...string) Group {
 	g := Group{Name: name}
 	for _, c := range clusters {
-		g.Clusters = append(g.Clusters, Choice{Name: c})
+		g.Clusters = append(g.Clusters, clusterv1beta1.ClusterDecision{ClusterName: c})
 	}
 	return g
 }
@@ -300,7 +300,7 @@ func checkLayout(t *rapid.T, wanted []Slice, groups []Group) {
 		count[s.Index]++
 		at := -1
 		for _, d := range s.Decisions {
-			next := slices.IndexFunc(groups[s.Index].Clusters, func(c Choice) bool { return c.Name == d.ClusterName })
+			next := slices.IndexFunc(groups[s.Index].Clusters, func(c clusterv1beta1.ClusterDecision) bool { return c.ClusterName == d.ClusterName })
 			if next <= at || seen[d.ClusterName] {
 				t.Fatalf("cluster %s is out of order, duplicate or not in the group", d.ClusterName)
 			}

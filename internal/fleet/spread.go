@@ -28,26 +28,15 @@ type topologies struct {
 	// them, and withFewest the number of topologies that have it.
 	chosen             []int32
 	fewest, withFewest int32
-	// limitReached is set if a topology was at its limit, so that an increase of
-	// fewest makes a difference.
-	limitReached bool
 }
 
 // exceeds reports whether one more decision in a topology would violate the
 // constraint, which is always true for a cluster without the key.
 func (t *topologies) exceeds(topology int32) bool {
-	if topology == noTopology {
-		return true
-	}
-	if int64(t.chosen[topology])+1-int64(t.fewest) <= int64(t.maxSkew) {
-		return false
-	}
-	t.limitReached = true
-	return true
+	return topology == noTopology || int64(t.chosen[topology])+1-int64(t.fewest) > int64(t.maxSkew)
 }
 
-// add counts a decision in a topology. It reports whether a topology that was at
-// its limit may have more decisions now.
+// add counts a decision in a topology. It reports whether topologies may have more decisions now.
 func (t *topologies) add(topology int32) (relaxed bool) {
 	if topology == noTopology {
 		return false
@@ -65,8 +54,7 @@ func (t *topologies) add(topology int32) (relaxed bool) {
 			t.withFewest++
 		}
 	}
-	relaxed, t.limitReached = t.limitReached, false
-	return relaxed
+	return true
 }
 
 // class has the clusters with the same topology in every constraint. They are

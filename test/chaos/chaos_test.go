@@ -353,7 +353,7 @@ func (s *suite) unsettledPlacement(objects *fleet.Objects) string {
 		if result, ok := now.Preview(key, time.Now()); ok {
 			for _, group := range result.Groups {
 				for _, choice := range group.Clusters {
-					want = append(want, choice.Name)
+					want = append(want, choice.ClusterName)
 				}
 			}
 		}

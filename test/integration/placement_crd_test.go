@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/plimsoll-k8s/plimsoll/api/placement/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
@@ -78,11 +77,7 @@ func placementOf(version, name string, spec map[string]any) *unstructured.Unstru
 // placementClient returns a client with strict field validation.
 func placementClient(t *testing.T, config *rest.Config) client.Client {
 	t.Helper()
-	scheme := kube.Scheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	c, err := client.New(config, client.Options{Scheme: kube.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,9 +147,8 @@ func readEverywhere(t *testing.T, c client.Client, name string, spec map[string]
 	t.Helper()
 	key := client.ObjectKey{Namespace: "default", Name: name}
 	alpha, beta := placementOf("v1alpha1", name, nil), placementOf("v1beta1", name, nil)
-	var older v1alpha1.Placement
-	var newer v1beta1.Placement
-	for _, object := range []client.Object{alpha, beta, &older, &newer} {
+	var older, newer v1beta1.Placement
+	for _, object := range []client.Object{alpha, beta, &newer} {
 		if err := c.Get(t.Context(), key, object); err != nil {
 			t.Fatal(err)
 		}
@@ -164,6 +158,9 @@ func readEverywhere(t *testing.T, c client.Client, name string, spec map[string]
 	}
 	if diff := cmp.Diff(alpha.Object["spec"], beta.Object["spec"]); diff != "" {
 		t.Error(diff)
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(alpha.Object, &older); err != nil {
+		t.Fatal(err)
 	}
 	if diff := cmp.Diff(older.Spec, newer.Spec); diff != "" {
 		t.Error(diff)
@@ -214,11 +211,15 @@ func writeStatus(t *testing.T, c client.Client) {
 	if err := c.Status().Update(t.Context(), placement); err != nil {
 		t.Fatal(err)
 	}
-	var older v1alpha1.Placement
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(placement), &older); err != nil {
+	older := placementOf("v1alpha1", "status", nil)
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(placement), older); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, older.Status); diff != "" {
+	var got v1beta1.Placement
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(older.Object, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got.Status); diff != "" {
 		t.Error(diff)
 	}
 }

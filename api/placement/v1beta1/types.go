@@ -5,7 +5,8 @@
 // The API is a superset of Open Cluster Management's Placement: it accepts the
 // same documents, a prioritizer can also be given by its name alone, and the
 // API server rejects more invalid values. Types that are identical are imported
-// from Open Cluster Management's package.
+// from Open Cluster Management's package. The CRD also serves version v1alpha1,
+// which has the same schema and no Go types.
 //
 // +kubebuilder:object:generate=true
 // +groupName=cluster.open-cluster-management.io

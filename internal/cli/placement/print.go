@@ -63,7 +63,7 @@ func printOutcomes(out io.Writer, output *base.Output, outcomes []outcome) error
 			if i > 0 {
 				fmt.Fprintln(out)
 			}
-			outcomes[i].print(out, output)
+			outcomes[i].print(out, output, &result.Placements[i])
 		}
 	})
 }
@@ -79,8 +79,8 @@ func (o *outcome) result() placementResult {
 	} else {
 		for i, group := range o.Groups {
 			g := groupResult{Name: group.Name, Index: i, Clusters: []string{}}
-			for _, choice := range group.Clusters {
-				g.Clusters = append(g.Clusters, choice.Name)
+			for _, d := range group.Clusters {
+				g.Clusters = append(g.Clusters, d.ClusterName)
 			}
 			result.Decisions = append(result.Decisions, g.Clusters...)
 			result.Groups = append(result.Groups, g)
@@ -96,36 +96,30 @@ func (o *outcome) result() placementResult {
 	return result
 }
 
-// print prints the outcome as text.
-func (o *outcome) print(out io.Writer, output *base.Output) {
+// print prints the outcome, whose result is given, as text.
+func (o *outcome) print(out io.Writer, output *base.Output, result *placementResult) {
+	fmt.Fprintln(out, base.Escape(o.key.String()))
 	if o.Decision != nil {
-		o.printClusters(out, output)
-	} else {
-		fmt.Fprintf(out, "%s\n", base.Escape(o.key.String()))
+		o.printClusters(out, output, result.Clusters)
 	}
 	switch {
 	case o.KeepDecisions && len(o.before) > 0:
 		fmt.Fprintf(out, "keeps %s\n", base.Escape(strings.Join(o.before, ", ")))
-	case !o.KeepDecisions && len(o.Groups) > 1:
-		for i, group := range o.Groups {
-			var names []string
-			for _, choice := range group.Clusters {
-				names = append(names, choice.Name)
-			}
-			fmt.Fprintf(out, "group %d %s: %s\n", i, base.Escape(group.Name), base.Escape(strings.Join(names, ", ")))
+	case len(result.Groups) > 1:
+		for _, group := range result.Groups {
+			fmt.Fprintf(out, "group %d %s: %s\n", group.Index, base.Escape(group.Name), base.Escape(strings.Join(group.Clusters, ", ")))
 		}
 	}
-	for _, c := range o.Conditions {
-		fmt.Fprintf(out, "%s: %s (%s) %s\n", c.Type, strings.ToLower(string(c.Status)), c.Reason, base.Escape(c.Message))
+	for _, c := range result.Conditions {
+		fmt.Fprintf(out, "%s: %s (%s) %s\n", c.Type, strings.ToLower(c.Status), c.Reason, base.Escape(c.Message))
 	}
-	if !o.RequeueAt.IsZero() {
-		fmt.Fprintf(out, "to be evaluated again at %s\n", o.RequeueAt.UTC().Format(time.RFC3339))
+	if result.RequeueAt != nil {
+		fmt.Fprintf(out, "to be evaluated again at %s\n", result.RequeueAt.Format(time.RFC3339))
 	}
 }
 
 // printClusters prints a row for each feasible cluster, the best first, and the reason why each other cluster is infeasible.
-func (o *outcome) printClusters(out io.Writer, output *base.Output) {
-	fmt.Fprintln(out, base.Escape(o.key.String()))
+func (o *outcome) printClusters(out io.Writer, output *base.Output, clusters []fleet.ClusterRanking) {
 	t := base.NewTable("cluster", "chosen", "total", "replicas") // a column without values is not printed
 	names, weights := o.Policy.Prioritizers()
 	add := func(columns ...string) { t.Add(columns...) }
@@ -136,7 +130,7 @@ func (o *outcome) printClusters(out io.Writer, output *base.Output) {
 		add(fmt.Sprintf("%s x%d", strings.TrimPrefix(name, "Resource"), weights[i]))
 	}
 	var refused []string
-	for _, cluster := range o.Ranking() {
+	for _, cluster := range clusters {
 		if !cluster.Feasible {
 			refused = append(refused, cluster.Name+": "+cluster.Reason)
 			continue

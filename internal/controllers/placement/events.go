@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
@@ -40,35 +41,25 @@ func (c *Controller) recordStep(object *v1beta1.Placement, before []fleet.Slice,
 	case at < 0:
 		normal("Create", "selected "+format.Of(len(step.Slice.Decisions), "cluster"))
 	default:
-		added, removed := without(step.Slice.Decisions, before[at].Decisions), without(before[at].Decisions, step.Slice.Decisions)
-		if len(added)+len(removed) > 0 {
-			normal(
-				"Update",
-				fmt.Sprintf("selected %s (was %d)%s%s", format.Of(len(step.Slice.Decisions), "cluster"), len(before[at].Decisions),
-					listed("; added ", added), listed("; removed ", removed)),
-			)
+		note := fmt.Sprintf("selected %s (was %d)", format.Of(len(step.Slice.Decisions), "cluster"), len(before[at].Decisions))
+		is, was := namesOf(step.Slice.Decisions), namesOf(before[at].Decisions)
+		if added := is.Difference(was); len(added) > 0 {
+			note += "; added " + format.Abbreviate(sets.List(added), maxNames, ", ")
+		}
+		if removed := was.Difference(is); len(removed) > 0 {
+			note += "; removed " + format.Abbreviate(sets.List(removed), maxNames, ", ")
+		}
+		if !is.Equal(was) {
+			normal("Update", note)
 		}
 	}
 }
 
-// listed returns the first names after a word, "" if there are none.
-func listed(word string, names []string) string {
-	if len(names) == 0 {
-		return ""
-	}
-	return word + format.Abbreviate(names, maxNames, ", ")
-}
-
-// without returns the names of the clusters of a list that another list does not have.
-func without(list, other []clusterv1beta1.ClusterDecision) (names []string) {
-	has := map[string]bool{}
-	for _, d := range other {
-		has[d.ClusterName] = true
-	}
-	for _, d := range list {
-		if !has[d.ClusterName] {
-			names = append(names, d.ClusterName)
-		}
+// namesOf returns the names of the clusters of decisions.
+func namesOf(decisions []clusterv1beta1.ClusterDecision) sets.Set[string] {
+	names := sets.New[string]()
+	for _, d := range decisions {
+		names.Insert(d.ClusterName)
 	}
 	return names
 }
@@ -78,8 +69,8 @@ func without(list, other []clusterv1beta1.ClusterDecision) (names []string) {
 func (c *Controller) recordScores(object *v1beta1.Placement, result *fleet.Result) {
 	var scores []string
 	for _, group := range result.Groups {
-		for _, choice := range group.Clusters {
-			scores = append(scores, fmt.Sprintf("%s:%d", choice.Name, choice.Score))
+		for _, d := range group.Clusters {
+			scores = append(scores, fmt.Sprintf("%s:%d", d.ClusterName, d.Score))
 		}
 	}
 	note := strings.Join(scores, " ")
