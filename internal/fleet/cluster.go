@@ -25,7 +25,9 @@ type Cluster struct {
 	Name string
 	// Labels are the labels of the object, and Claims the claims in its status by name.
 	Labels, Claims map[string]string
-	Taints         []Taint
+	// Taints prevent that placements select the cluster, unless they tolerate them. An unknown effect excludes the cluster as NoSelect
+	// does. Tolerations with a limit end relative to the time at which a taint was added; without that time they have ended.
+	Taints []clusterv1.Taint
 	// Allocatable is the part of Capacity that pods may use. It may exceed Capacity
 	// if the cluster reports wrong amounts.
 	Allocatable, Capacity resources.Amounts
@@ -36,19 +38,9 @@ type Cluster struct {
 	entry *entry
 }
 
-// Taint prevents that placements select a cluster, unless they tolerate it.
-type Taint struct {
-	Key, Value string
-	// Effect is an effect of the API. An unknown effect excludes the cluster as NoSelect does.
-	Effect clusterv1.TaintEffect
-	// Added is the Unix time in seconds at which the taint was added, 0 if unknown.
-	// Tolerations with a limit end relative to this time.
-	Added int64
-}
-
 // clusterOf converts a managed cluster.
 func clusterOf(c *clusterv1.ManagedCluster) *Cluster {
-	out := &Cluster{Name: c.Name, Labels: c.Labels}
+	out := &Cluster{Name: c.Name, Labels: c.Labels, Taints: c.Spec.Taints}
 	out.Allocatable = out.amountsOf("allocatable", c.Status.Allocatable)
 	out.Capacity = out.amountsOf("capacity", c.Status.Capacity)
 	if len(c.Status.ClusterClaims) > 0 {
@@ -56,13 +48,6 @@ func clusterOf(c *clusterv1.ManagedCluster) *Cluster {
 		for _, claim := range c.Status.ClusterClaims {
 			out.Claims[claim.Name] = claim.Value
 		}
-	}
-	for _, taint := range c.Spec.Taints {
-		t := Taint{Key: taint.Key, Value: taint.Value, Effect: taint.Effect}
-		if !taint.TimeAdded.IsZero() {
-			t.Added = taint.TimeAdded.Unix()
-		}
-		out.Taints = append(out.Taints, t)
 	}
 	return out
 }

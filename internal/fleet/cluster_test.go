@@ -60,8 +60,8 @@ status:
 `))
 	want := &Cluster{
 		Name: "a", Labels: map[string]string{"zone": "1"}, Claims: map[string]string{"platform": "AWS", "region": "x"},
-		Taints: []Taint{
-			{Key: "k", Value: "v", Effect: clusterv1.TaintEffectNoSelect, Added: 1_795_239_886},
+		Taints: []clusterv1.Taint{
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 1_795_239_886),
 			{Key: "p", Effect: clusterv1.TaintEffectPreferNoSelect},
 			{Key: "new", Effect: clusterv1.TaintEffectNoSelectIfNew},
 			// An unknown effect excludes the cluster as NoSelect does.
@@ -92,7 +92,7 @@ func TestChangedFields(t *testing.T) {
 		"label":       {func(c *Cluster) { c.Labels = map[string]string{"a": "2"} }, labelFields},
 		"claim":       {func(c *Cluster) { c.Claims = nil }, labelFields},
 		"ignored":     {func(c *Cluster) { c.Ignored = []string{"status.capacity.cpu"} }, amountFields},
-		"taint":       {func(c *Cluster) { c.Taints = []Taint{{Key: "k"}} }, taintFields},
+		"taint":       {func(c *Cluster) { c.Taints = []clusterv1.Taint{{Key: "k"}} }, taintFields},
 		"allocatable": {func(c *Cluster) { c.Allocatable[resources.CPU] = 9 }, amountFields},
 		"capacity":    {func(c *Cluster) { c.Capacity[resources.Memory] = 9 }, amountFields},
 	} {

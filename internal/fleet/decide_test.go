@@ -44,7 +44,7 @@ func names(r *Request, d *Decision) string {
 var byCPU = []Prioritizer{{Kind: v1beta1.ResourceAllocatableCPU, Weight: 1}}
 
 func TestRanking(t *testing.T) {
-	avoid := []Taint{{"slow", "", clusterv1.TaintEffectPreferNoSelect, 0}}
+	avoid := []clusterv1.Taint{taintOf("slow", "", clusterv1.TaintEffectPreferNoSelect, 0)}
 	tests := map[string]struct {
 		fleet  []*Cluster
 		chosen []int32
@@ -114,26 +114,21 @@ func TestSteadyPins(t *testing.T) {
 func TestTaints(t *testing.T) {
 	const now = 1000
 	tests := map[string]struct {
-		taint       Taint
+		taint       clusterv1.Taint
 		tolerations []clusterv1beta1.Toleration
 		before      bool
 		outcome     ClusterOutcome
 		avoided     bool
 		changesAt   int64
 	}{
-		"not tolerated":                {Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900}, nil, false, Tainted, false, Forever},
-		"not tolerated, chosen before": {Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900}, nil, true, Tainted, false, Forever},
-		"PreferNoSelect":               {Taint{"k", "v", clusterv1.TaintEffectPreferNoSelect, 900}, nil, false, Chosen, true, Forever},
-		"NoSelectIfNew":                {Taint{"k", "v", clusterv1.TaintEffectNoSelectIfNew, 900}, nil, false, Tainted, false, Forever},
-		"NoSelectIfNew, chosen before": {Taint{"k", "v", clusterv1.TaintEffectNoSelectIfNew, 900}, nil, true, Chosen, false, Forever},
-		"unknown effect":               {Taint{"k", "v", "", 900}, nil, true, Tainted, false, Forever},
+		"not tolerated":                {taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900), nil, false, Tainted, false, Forever},
+		"not tolerated, chosen before": {taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900), nil, true, Tainted, false, Forever},
+		"PreferNoSelect":               {taintOf("k", "v", clusterv1.TaintEffectPreferNoSelect, 900), nil, false, Chosen, true, Forever},
+		"NoSelectIfNew":                {taintOf("k", "v", clusterv1.TaintEffectNoSelectIfNew, 900), nil, false, Tainted, false, Forever},
+		"NoSelectIfNew, chosen before": {taintOf("k", "v", clusterv1.TaintEffectNoSelectIfNew, 900), nil, true, Chosen, false, Forever},
+		"unknown effect":               {taintOf("k", "v", "", 900), nil, true, Tainted, false, Forever},
 		"key and value": {
-			Taint{
-				"k",
-				"v",
-				clusterv1.TaintEffectNoSelect,
-				900,
-			},
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
 			[]clusterv1beta1.Toleration{{Key: "k", Value: "v"}},
 			false,
 			Chosen,
@@ -141,12 +136,7 @@ func TestTaints(t *testing.T) {
 			Forever,
 		},
 		"another value": {
-			Taint{
-				"k",
-				"v",
-				clusterv1.TaintEffectNoSelect,
-				900,
-			},
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
 			[]clusterv1beta1.Toleration{{Key: "k", Value: "w"}},
 			false,
 			Tainted,
@@ -154,12 +144,7 @@ func TestTaints(t *testing.T) {
 			Forever,
 		},
 		"another key": {
-			Taint{
-				"k",
-				"v",
-				clusterv1.TaintEffectNoSelect,
-				900,
-			},
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
 			[]clusterv1beta1.Toleration{{Key: "l", Operator: clusterv1beta1.TolerationOpExists}},
 			false,
 			Tainted,
@@ -167,12 +152,7 @@ func TestTaints(t *testing.T) {
 			Forever,
 		},
 		"any value": {
-			Taint{
-				"k",
-				"v",
-				clusterv1.TaintEffectNoSelect,
-				900,
-			},
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
 			[]clusterv1beta1.Toleration{{Key: "k", Operator: clusterv1beta1.TolerationOpExists}},
 			false,
 			Chosen,
@@ -180,12 +160,7 @@ func TestTaints(t *testing.T) {
 			Forever,
 		},
 		"any key": {
-			Taint{
-				"k",
-				"v",
-				clusterv1.TaintEffectNoSelect,
-				900,
-			},
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
 			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists}},
 			false,
 			Chosen,
@@ -193,7 +168,7 @@ func TestTaints(t *testing.T) {
 			Forever,
 		},
 		"Equal without key": {
-			Taint{"k", "", clusterv1.TaintEffectNoSelect, 900},
+			taintOf("k", "", clusterv1.TaintEffectNoSelect, 900),
 			[]clusterv1beta1.Toleration{{}},
 			false,
 			Tainted,
@@ -201,12 +176,7 @@ func TestTaints(t *testing.T) {
 			Forever,
 		},
 		"unknown operator": {
-			Taint{
-				"k",
-				"v",
-				clusterv1.TaintEffectNoSelect,
-				900,
-			},
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
 			[]clusterv1beta1.Toleration{{Key: "k", Operator: "unknown"}},
 			false,
 			Tainted,
@@ -214,17 +184,12 @@ func TestTaints(t *testing.T) {
 			Forever,
 		},
 		"same effect": {
-			Taint{"k", "v", clusterv1.TaintEffectPreferNoSelect, 900},
+			taintOf("k", "v", clusterv1.TaintEffectPreferNoSelect, 900),
 			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, Effect: clusterv1.TaintEffectPreferNoSelect}},
 			false, Chosen, false, Forever,
 		},
 		"another effect": {
-			Taint{
-				"k",
-				"v",
-				clusterv1.TaintEffectPreferNoSelect,
-				900,
-			},
+			taintOf("k", "v", clusterv1.TaintEffectPreferNoSelect, 900),
 			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, Effect: clusterv1.TaintEffectNoSelect}},
 			false,
 			Chosen,
@@ -232,12 +197,7 @@ func TestTaints(t *testing.T) {
 			Forever,
 		},
 		"for a limited time": {
-			Taint{
-				"k",
-				"v",
-				clusterv1.TaintEffectNoSelect,
-				900,
-			},
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
 			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
 			false,
 			Chosen,
@@ -245,12 +205,7 @@ func TestTaints(t *testing.T) {
 			1200,
 		},
 		"to the last second": {
-			Taint{
-				"k",
-				"v",
-				clusterv1.TaintEffectNoSelect,
-				900,
-			},
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
 			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(101))}},
 			false,
 			Chosen,
@@ -258,37 +213,37 @@ func TestTaints(t *testing.T) {
 			1001,
 		},
 		"expired this second": {
-			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900},
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
 			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(100))}},
 			true, Tainted, false, Forever,
 		},
 		"zero seconds": {
-			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 1000},
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 1000),
 			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(0))}},
 			true, Tainted, false, Forever,
 		},
 		"negative seconds": {
-			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 1000},
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 1000),
 			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(math.MinInt64))}},
 			true, Tainted, false, Forever,
 		},
 		"PreferNoSelect, tolerated": {
-			Taint{"k", "v", clusterv1.TaintEffectPreferNoSelect, 900},
+			taintOf("k", "v", clusterv1.TaintEffectPreferNoSelect, 900),
 			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
 			false, Chosen, false, 1200,
 		},
 		"PreferNoSelect, expired": {
-			Taint{"k", "v", clusterv1.TaintEffectPreferNoSelect, 600},
+			taintOf("k", "v", clusterv1.TaintEffectPreferNoSelect, 600),
 			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
 			false, Chosen, true, Forever,
 		},
 		"seconds with NoSelectIfNew": {
-			Taint{"k", "v", clusterv1.TaintEffectNoSelectIfNew, 600},
+			taintOf("k", "v", clusterv1.TaintEffectNoSelectIfNew, 600),
 			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
 			false, Chosen, false, Forever,
 		},
 		"longest toleration": {
-			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900},
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
 			[]clusterv1beta1.Toleration{
 				{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))},
 				{Key: "k", Value: "v", TolerationSeconds: new(int64(400))},
@@ -299,7 +254,7 @@ func TestTaints(t *testing.T) {
 			1300,
 		},
 		"one without limit": {
-			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900},
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
 			[]clusterv1beta1.Toleration{
 				{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))},
 				{Key: "k", Value: "v"},
@@ -310,32 +265,27 @@ func TestTaints(t *testing.T) {
 			Forever,
 		},
 		"unknown time added": {
-			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 0},
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 0),
 			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
 			false, Tainted, false, Forever,
 		},
 		"10^18 seconds": {
-			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900},
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
 			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(1e18))}},
 			false, Chosen, false, 1e18 + 900,
 		},
 		"time added overflows": {
-			Taint{"k", "v", clusterv1.TaintEffectNoSelect, math.MaxInt64},
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, math.MaxInt64),
 			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(1e18))}},
 			false, Chosen, false, Forever,
 		},
 		"time added underflows": {
-			Taint{"k", "v", clusterv1.TaintEffectNoSelect, math.MinInt64},
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, math.MinInt64),
 			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(-1))}},
 			false, Tainted, false, Forever,
 		},
 		"added in the near future": {
-			Taint{
-				"k",
-				"v",
-				clusterv1.TaintEffectNoSelect,
-				1100,
-			},
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 1100),
 			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
 			false,
 			Chosen,
@@ -343,12 +293,7 @@ func TestTaints(t *testing.T) {
 			1400,
 		},
 		"added later, negative seconds": {
-			Taint{
-				"k",
-				"v",
-				clusterv1.TaintEffectNoSelect,
-				1100,
-			},
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 1100),
 			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(-50))}},
 			false,
 			Chosen,
@@ -356,7 +301,7 @@ func TestTaints(t *testing.T) {
 			1050,
 		},
 		"added later, expired": {
-			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 1100},
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 1100),
 			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(-150))}},
 			false, Tainted, false, Forever,
 		},
@@ -364,7 +309,7 @@ func TestTaints(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := &Request{
-				Fleet: []*Cluster{{Name: "a", Taints: []Taint{tc.taint}}}, Members: []int32{0}, Number: All,
+				Fleet: []*Cluster{{Name: "a", Taints: []clusterv1.Taint{tc.taint}}}, Members: []int32{0}, Number: All,
 				Tolerations: tc.tolerations, Now: now,
 			}
 			if tc.before {
@@ -382,9 +327,9 @@ func TestTaints(t *testing.T) {
 // Tolerations and scores that expire on an infeasible cluster do not affect ChangesAt.
 func TestChangesOfFeasibleOnly(t *testing.T) {
 	for _, order := range [][2]int{{0, 1}, {1, 0}} {
-		taints := []Taint{{"limited", "", clusterv1.TaintEffectNoSelect, 900}, {"hard", "", clusterv1.TaintEffectNoSelect, 900}}
+		taints := []clusterv1.Taint{taintOf("limited", "", clusterv1.TaintEffectNoSelect, 900), taintOf("hard", "", clusterv1.TaintEffectNoSelect, 900)}
 		r := &Request{
-			Fleet:   []*Cluster{{Name: "a", Taints: []Taint{taints[order[0]], taints[order[1]]}, entry: usageScore(1, 1100)}},
+			Fleet:   []*Cluster{{Name: "a", Taints: []clusterv1.Taint{taints[order[0]], taints[order[1]]}, entry: usageScore(1, 1100)}},
 			Members: []int32{0},
 			Tolerations: []clusterv1beta1.Toleration{
 				{Key: "limited", Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))},
@@ -423,7 +368,7 @@ func TestOutcomes(t *testing.T) {
 		fleet[i].Labels = map[string]string{"tier": []string{"gold", "tin"}[min(i, 1)]}
 	}
 	fleet[2].Claims = map[string]string{"platform": "AWS"}
-	fleet[3].Taints = []Taint{{"k", "", clusterv1.TaintEffectNoSelect, 0}}
+	fleet[3].Taints = []clusterv1.Taint{taintOf("k", "", clusterv1.TaintEffectNoSelect, 0)}
 	r := &Request{
 		Fleet: fleet, Members: []int32{0, 1, 2, 3}, Number: All,
 		Predicates: []Predicate{

@@ -75,7 +75,7 @@ func BenchmarkDecision(b *testing.B) {
 				{Key: "unreachable", Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: &seconds},
 			}
 			for i := range r.Fleet {
-				r.Fleet[i].Taints = []Taint{{"unreachable", "", clusterv1.TaintEffectNoSelect, r.Now - int64(i%400)}}
+				r.Fleet[i].Taints = []clusterv1.Taint{taintOf("unreachable", "", clusterv1.TaintEffectNoSelect, r.Now-int64(i%400))}
 			}
 		}},
 		{"top10AddOn", func(r *Request) {

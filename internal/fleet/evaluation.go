@@ -103,20 +103,6 @@ func (a *pass) failure(all bool) *failures {
 	return nil
 }
 
-// evaluateSlice evaluates expressions of a policy without the lock of the state until
-// their cost exceeds the limit. It returns the outcomes of the evaluations so far, in
-// the order of the list, and their cost.
-func evaluateSlice(ctx context.Context, policy *Policy, list []evaluation, limit int64) (outcomes []outcome, cost int64) {
-	for _, item := range list {
-		if cost > limit || ctx.Err() != nil {
-			break
-		}
-		o := policy.request.Predicates[item.predicate].evaluate(item.value)
-		outcomes, cost = append(outcomes, o), cost+int64(o.cost)
-	}
-	return outcomes, cost
-}
-
 // evaluate evaluates the expressions of the predicate for a cluster, which must match
 // all of them.
 func (p *Predicate) evaluate(cluster ref.Val) outcome {
@@ -227,7 +213,15 @@ func (s *State) evaluateTurn(ctx context.Context, key types.NamespacedName) bool
 // evaluateWaiting evaluates the next expressions of a placement up to a cost, none if it is negative. It reports whether
 // the evaluation is complete or too expensive, or the placement has another spec by now; otherwise the placement waits.
 func (s *State) evaluateWaiting(ctx context.Context, key types.NamespacedName, work *waiting, limit int64) bool {
-	outcomes, cost := evaluateSlice(ctx, work.policy, work.list, min(limit, s.maxCost-work.cost))
+	var outcomes []outcome // in the order of the list
+	cost := int64(0)
+	for _, item := range work.list { // without the lock of the state
+		if cost > min(limit, s.maxCost-work.cost) || ctx.Err() != nil {
+			break
+		}
+		o := work.policy.request.Predicates[item.predicate].evaluate(item.value)
+		outcomes, cost = append(outcomes, o), cost+int64(o.cost)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.placements[key]

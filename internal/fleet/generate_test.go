@@ -72,8 +72,8 @@ func effects(further ...clusterv1.TaintEffect) *rapid.Generator[clusterv1.TaintE
 }
 
 func clusters() *rapid.Generator[*Cluster] {
-	taints := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Taint {
-		return Taint{keys.Draw(t, "key"), values.Draw(t, "value"), effects().Draw(t, "effect"), instants().Draw(t, "added")}
+	taints := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) clusterv1.Taint {
+		return taintOf(keys.Draw(t, "key"), values.Draw(t, "value"), effects().Draw(t, "effect"), instants().Draw(t, "added"))
 	}), 0, 2)
 	return rapid.Custom(func(t *rapid.T) *Cluster {
 		c := &Cluster{
@@ -188,6 +188,11 @@ func requests() *rapid.Generator[*Request] {
 	})
 }
 
+// taintOf returns a taint that was added at a Unix time in seconds.
+func taintOf(key, value string, effect clusterv1.TaintEffect, added int64) clusterv1.Taint {
+	return clusterv1.Taint{Key: key, Value: value, Effect: effect, TimeAdded: metav1.Unix(added, 0)}
+}
+
 // usageScore returns the entry of a cluster with a score of add-on usage until a time.
 func usageScore(score int32, until int64) *entry {
 	return &entry{scores: map[string]*addOnScore{"usage": {map[string]int32{"cpu": score}, until}}}
@@ -209,7 +214,7 @@ func spreadRequests() *rapid.Generator[*Request] {
 				delete(c.Labels, "region")
 			}
 			if oneIn(10).Draw(t, "avoided") {
-				c.Taints = []Taint{{Effect: clusterv1.TaintEffectPreferNoSelect}}
+				c.Taints = []clusterv1.Taint{{Effect: clusterv1.TaintEffectPreferNoSelect}}
 			}
 			r.Fleet = append(r.Fleet, c)
 			c.entry = usageScore(rapid.Int32Range(-100, 100).Draw(t, "score"), Forever)

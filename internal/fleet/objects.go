@@ -3,7 +3,6 @@ package fleet
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -94,11 +93,11 @@ func (o *Objects) State() *State {
 	for _, object := range o.Capacities {
 		s.SetCapacity(object)
 	}
-	selected := o.Selected()
+	selected, promises := o.Selected(), o.Promises()
 	for _, object := range o.Placements {
 		key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
 		s.SetWorkload(o.workloadOf(object))
-		s.RestorePromises(key, o.Promises(key))
+		s.RestorePromises(key, promises[key])
 		s.AddPlacement(object, selected[key])
 		delete(selected, key)
 	}
@@ -123,28 +122,25 @@ func (o *Objects) workloadOf(p *v1beta1.Placement) (*v1beta1.Placement, *unstruc
 	return p, nil, fmt.Errorf("there is no %s %s in namespace %s", ref.GetKind(), ref.GetName(), ref.GetNamespace())
 }
 
-// Promises returns the promises in the decisions of a placement.
-func (o *Objects) Promises(key types.NamespacedName) map[string]Promise {
-	out := map[string]Promise{}
+// Promises returns the promises in the decisions of each placement, for the clusters in them. A text that cannot be decoded is no promise.
+func (o *Objects) Promises() map[types.NamespacedName]map[string]Promise {
+	out := map[types.NamespacedName]map[string]Promise{}
 	for _, decision := range o.Decisions {
-		if decision.Namespace == key.Namespace && decision.Labels[clusterv1beta1.PlacementLabel] == key.Name {
-			maps.Copy(out, PromisesIn(decision))
+		var all map[string]Promise
+		if json.Unmarshal([]byte(decision.Annotations[v1beta1.AnnotationReplicas]), &all) != nil {
+			continue
+		}
+		key := types.NamespacedName{Namespace: decision.Namespace, Name: decision.Labels[clusterv1beta1.PlacementLabel]}
+		if out[key] == nil {
+			out[key] = map[string]Promise{}
+		}
+		for _, cluster := range clustersIn(decision) {
+			if p, known := all[cluster]; known && capacity.CheckReplicas(p.Replicas) == nil {
+				out[key][cluster] = p
+			}
 		}
 	}
 	return out
-}
-
-// PromisesIn returns the promises in a PlacementDecision, for the clusters in it. What cannot be decoded is no promise.
-func PromisesIn(decision *clusterv1beta1.PlacementDecision) map[string]Promise {
-	var all map[string]Promise
-	if json.Unmarshal([]byte(decision.Annotations[v1beta1.AnnotationReplicas]), &all) != nil {
-		return nil
-	}
-	selected := clustersIn(decision)
-	maps.DeleteFunc(all, func(cluster string, p Promise) bool {
-		return !slices.Contains(selected, cluster) || capacity.CheckReplicas(p.Replicas) != nil
-	})
-	return all
 }
 
 // Selected returns the names of the clusters in the decisions of each placement,

@@ -138,7 +138,7 @@ func (o *oracle) changes(at *big.Int) {
 }
 
 // tolerated reports whether a taint is tolerated, and until when; nil means without limit.
-func (o *oracle) tolerated(taint Taint) (tolerated bool, until *big.Int) {
+func (o *oracle) tolerated(taint clusterv1.Taint) (tolerated bool, until *big.Int) {
 	for _, t := range o.r.Tolerations {
 		if (t.Effect != "" && t.Effect != taint.Effect) || (t.Key != "" && t.Key != taint.Key) {
 			continue
@@ -149,7 +149,7 @@ func (o *oracle) tolerated(taint Taint) (tolerated bool, until *big.Int) {
 		if t.TolerationSeconds == nil || taint.Effect == clusterv1.TaintEffectNoSelectIfNew {
 			return true, nil
 		}
-		end := new(big.Int).Add(big.NewInt(taint.Added), big.NewInt(*t.TolerationSeconds))
+		end := new(big.Int).Add(big.NewInt(taint.TimeAdded.Unix()), big.NewInt(*t.TolerationSeconds))
 		// The largest int64 is Forever.
 		if big.NewInt(o.r.Now).Cmp(end) < 0 || end.Cmp(big.NewInt(Forever)) >= 0 {
 			tolerated = true

@@ -10,7 +10,6 @@ import (
 
 // set is a cluster set.
 type set struct {
-	name string
 	// selector selects the clusters by label. An invalid selector selects none.
 	selector labels.Selector
 	// members are indexes in the fleet, ascending; nil if they must be computed.
@@ -19,7 +18,7 @@ type set struct {
 
 // newSet converts a cluster set.
 func newSet(object *clusterv1beta2.ManagedClusterSet) *set {
-	s := &set{name: object.Name, selector: labels.Nothing()}
+	s := &set{selector: labels.Nothing()}
 	switch object.Spec.ClusterSelector.SelectorType {
 	case clusterv1beta2.LabelSelector:
 		if selector, err := metav1.LabelSelectorAsSelector(object.Spec.ClusterSelector.LabelSelector); err == nil {

@@ -14,7 +14,7 @@ const Forever int64 = math.MaxInt64
 
 // tolerates reports whether a toleration is for a taint. An empty key matches all keys with operator Exists, and none with
 // Equal, which the API does not allow.
-func tolerates(t *clusterv1beta1.Toleration, taint *Taint) bool {
+func tolerates(t *clusterv1beta1.Toleration, taint *clusterv1.Taint) bool {
 	if t.Effect != "" && t.Effect != taint.Effect {
 		return false
 	}
@@ -29,16 +29,16 @@ func tolerates(t *clusterv1beta1.Toleration, taint *Taint) bool {
 
 // endOf returns the time at which the toleration of a matching taint ends. The limit does not apply to NoSelectIfNew, which
 // never removes a cluster.
-func endOf(t *clusterv1beta1.Toleration, taint *Taint) int64 {
+func endOf(t *clusterv1beta1.Toleration, taint *clusterv1.Taint) int64 {
 	if t.TolerationSeconds == nil || taint.Effect == clusterv1.TaintEffectNoSelectIfNew {
 		return Forever
 	}
-	return resources.Add(taint.Added, *t.TolerationSeconds)
+	return resources.Add(taint.TimeAdded.Unix(), *t.TolerationSeconds)
 }
 
 // toleratedUntil returns the time at which the last matching toleration of a taint
 // ends, math.MinInt64 if none matches.
-func toleratedUntil(taint *Taint, tolerations []clusterv1beta1.Toleration) int64 {
+func toleratedUntil(taint *clusterv1.Taint, tolerations []clusterv1beta1.Toleration) int64 {
 	last := int64(math.MinInt64)
 	for i := range tolerations {
 		if t := &tolerations[i]; tolerates(t, taint) {

@@ -172,7 +172,7 @@ func (c *Controller) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	placements := objects.Placements
+	placements, promises := objects.Placements, objects.Promises()
 	objects.Placements = nil // each is compiled when it is reconciled
 	c.state = objects.State()
 	for _, p := range placements { // the promises of all placements count for the first decision
@@ -180,7 +180,7 @@ func (c *Controller) load(ctx context.Context) error {
 			return err
 		}
 		key := client.ObjectKeyFromObject(p)
-		c.state.RestorePromises(key, objects.Promises(key))
+		c.state.RestorePromises(key, promises[key])
 	}
 	c.loaded = true
 	return nil
