@@ -15,8 +15,8 @@
 //  1. Members of the bound cluster sets that match a predicate and whose taints
 //     are tolerated are feasible.
 //  2. Every prioritizer gives each feasible cluster an integer score in
-//     [-100, 100]; the total is the sum of weight x score. Kind has the formulas.
-//     Scores are computed exactly and truncated toward zero.
+//     [-100, 100]; the total is the sum of weight x score. docs/placement.md has the
+//     formulas. Scores are computed exactly and truncated toward zero.
 //  3. Clusters are ranked by total, then by whether they are selected already, then
 //     by name; clusters with a PreferNoSelect taint that is not tolerated rank
 //     after all other clusters. The first Number clusters are selected, subject to

@@ -102,19 +102,18 @@ func (p *promised) runningIn(summary *capacity.Summary, now int64) int64 {
 
 // running returns how many replicas of the placement's own promise run in a cluster.
 func (f *fitting) running(c *Cluster, summary *capacity.Summary) int64 {
-	for i := range c.entry.promises {
-		if promise := &c.entry.promises[i]; promise.to == f.placementWorkload {
-			return promise.runningIn(summary, f.now)
-		}
-	}
-	return 0
+	own := promised{f.promises[c.Name], f.placementWorkload}
+	return own.runningIn(summary, f.now)
 }
 
 // excluding returns how many replicas of the workload are known to run in a cluster, 0 if they exclude no further ones: the recent ones,
 // or the ones that were promised to placements of the workload.
 func (f *fitting) excluding(c *Cluster) (replicas int64) {
+	if !f.workload.ExcludesItself() {
+		return 0
+	}
 	summary, _ := c.entry.summary(f.now)
-	if summary == nil || !f.workload.ExcludesItself() {
+	if summary == nil {
 		return 0
 	}
 	for _, part := range f.workload.Parts {

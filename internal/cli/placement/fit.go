@@ -117,15 +117,7 @@ func readWorkload(paths []string, in io.Reader) (*capacity.Workload, error) {
 	case len(all) == 1:
 		return all[0], nil
 	}
-	out := &capacity.Workload{Replicas: 1}
-	for _, w := range all {
-		for _, part := range w.Parts {
-			if part.Pods *= w.Replicas; part.Pods > 0 {
-				out.Parts = append(out.Parts, part)
-			}
-		}
-	}
-	return out, nil
+	return capacity.Join(all), nil
 }
 
 // read returns the capacities of clusters with the objects of their hub, and the time: zero for the time of each observation.

@@ -93,12 +93,25 @@ func CheckReplicas(replicas int64) error {
 	return nil
 }
 
+// Join returns the workload whose only replica has the pods of all replicas of workloads.
+func Join(workloads []*Workload) *Workload {
+	out := &Workload{Replicas: 1}
+	for _, w := range workloads {
+		for _, part := range w.Parts {
+			if part.Pods *= w.Replicas; part.Pods > 0 {
+				out.Parts = append(out.Parts, part)
+			}
+		}
+	}
+	return out
+}
+
 // maxParts is the maximum number of objects with pods in a ManifestWork.
 const maxParts = 50
 
 // readManifests returns the workload of the objects with pods in a ManifestWork.
 func readManifests(manifests []json.RawMessage) (*Workload, error) {
-	out := &Workload{Replicas: 1}
+	var all []*Workload
 	for i, raw := range manifests {
 		var head metav1.TypeMeta
 		if err := json.Unmarshal(raw, &head); err != nil {
@@ -113,10 +126,9 @@ func readManifests(manifests []json.RawMessage) (*Workload, error) {
 		if err != nil {
 			return nil, fmt.Errorf("spec.workload.manifests[%d]: %w", i, err)
 		}
-		if w.Replicas > 0 {
-			out.Parts = append(out.Parts, Part{w.Parts[0].Template, w.Replicas})
-		}
+		all = append(all, w)
 	}
+	out := Join(all)
 	switch {
 	case len(out.Parts) == 0:
 		return nil, fmt.Errorf("spec.workload.manifests: no object with pods")
