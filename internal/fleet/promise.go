@@ -102,8 +102,12 @@ func (p *promised) runningIn(summary *capacity.Summary, now int64) int64 {
 
 // running returns how many replicas of the placement's own promise run in a cluster.
 func (f *fitting) running(c *Cluster, summary *capacity.Summary) int64 {
-	own := promised{f.promises[c.Name], f.placementWorkload}
-	return own.runningIn(summary, f.now)
+	for i := range c.entry.promises { // most clusters have none
+		if promise := &c.entry.promises[i]; promise.to == f.placementWorkload {
+			return promise.runningIn(summary, f.now)
+		}
+	}
+	return 0
 }
 
 // excluding returns how many replicas of the workload are known to run in a cluster, 0 if they exclude no further ones: the recent ones,
