@@ -327,7 +327,10 @@ func TestTaints(t *testing.T) {
 // Tolerations and scores that expire on an infeasible cluster do not affect ChangesAt.
 func TestChangesOfFeasibleOnly(t *testing.T) {
 	for _, order := range [][2]int{{0, 1}, {1, 0}} {
-		taints := []clusterv1.Taint{taintOf("limited", "", clusterv1.TaintEffectNoSelect, 900), taintOf("hard", "", clusterv1.TaintEffectNoSelect, 900)}
+		taints := []clusterv1.Taint{
+			taintOf("limited", "", clusterv1.TaintEffectNoSelect, 900),
+			taintOf("hard", "", clusterv1.TaintEffectNoSelect, 900),
+		}
 		r := &Request{
 			Fleet:   []*Cluster{{Name: "a", Taints: []clusterv1.Taint{taints[order[0]], taints[order[1]]}, entry: usageScore(1, 1100)}},
 			Members: []int32{0},

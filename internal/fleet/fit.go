@@ -221,7 +221,7 @@ func (f *fitting) complete(r *Result, request *Request) {
 		}
 	}
 	r.Warnings = slices.Clip(r.Warnings) // the slice is shared with the policy
-	f.warn(r, request)
+	f.warn(r)
 	missing := f.replicas
 	for _, promise := range r.Promises {
 		missing -= promise.Replicas
@@ -262,7 +262,7 @@ const (
 )
 
 // warn adds the notes about the promises of a decision as warnings. A note keeps its text while its kind lasts, so that it is one event.
-func (f *fitting) warn(r *Result, request *Request) {
+func (f *fitting) warn(r *Result) {
 	r.notes = make(map[string]note, len(r.Decision.Chosen))
 	for _, i := range r.Decision.Chosen {
 		cluster, name := r.Fleet[i], r.Fleet[i].Name

@@ -83,7 +83,8 @@ func clusters() *rapid.Generator[*Cluster] {
 		}
 		for _, resource := range rapid.SliceOfN(addOns, 0, 2).Draw(t, "scored") {
 			c.entry.scores[resource] = &addOnScore{
-				map[string]int32{"cpu": rapid.OneOf(rapid.Int32Range(-102, 102), rapid.Int32()).Draw(t, "score")}, instants().Draw(t, "until"),
+				map[string]int32{"cpu": rapid.OneOf(rapid.Int32Range(-102, 102), rapid.Int32()).Draw(t, "score")},
+				instants().Draw(t, "until"),
 			}
 		}
 		if oneIn(4).Draw(t, "tainted") {

@@ -95,7 +95,12 @@ func TestPrioritizerScores(t *testing.T) {
 		cpus("e", Missing, 10000), cpus("f", 9000, 8000), cpus("g", 3000, Missing),
 	}
 	for i, entry := range []*entry{
-		usageScore(7, 1000), usageScore(7, 999), usageScore(101, Forever), usageScore(-101, Forever), {}, usageScore(-100, Forever),
+		usageScore(7, 1000),
+		usageScore(7, 999),
+		usageScore(101, Forever),
+		usageScore(-101, Forever),
+		{},
+		usageScore(-100, Forever),
 		usageScore(100, 2000),
 	} {
 		fleet[i].entry = entry
