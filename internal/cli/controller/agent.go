@@ -22,7 +22,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/agent"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/flags"
 	"github.com/plimsoll-k8s/plimsoll/load/telemetry"
@@ -106,7 +105,6 @@ func (o *options) serveAgent(ctx context.Context, config *rest.Config) error {
 	ctrl.SetLogger(klog.NewKlogr())
 	a := &o.agent
 	managerOptions := o.managerOptions(name + "-agent")
-	managerOptions.Scheme, managerOptions.Cache = kube.Scheme(), agent.CacheOptions()
 	lease, err := setup.ElectLeader(config, &managerOptions)
 	if err != nil {
 		return err
@@ -136,7 +134,7 @@ func (o *options) serveAgent(ctx context.Context, config *rest.Config) error {
 			return err
 		}
 	}
-	if err := agent.New(options, member, metrics.Registry).Register(ctx, m); err != nil {
+	if err := agent.New(options, member, metrics.Registry).Register(m); err != nil {
 		return err
 	}
 	return start(ctx, m)

@@ -161,20 +161,18 @@ func (o *fitOptions) read(cmd *cobra.Command, workload *capacity.Workload) (*fle
 
 // oneCluster returns the capacity of a cluster without a name. All running pods of the workload are recent.
 func oneCluster(objects *manifest.Objects, workload *capacity.Workload, now time.Time) ([]*fleet.ClusterCapacity, error) {
-	in := &capacity.Input{Now: now}
+	in := &capacity.Input{Now: now, Pods: capacity.Pods{}}
 	for _, n := range objects.Nodes {
 		node := capacity.NewNode(n)
 		in.Nodes = append(in.Nodes, &node)
 	}
-	pods, running := make([]*capacity.Pod, 0, len(objects.Running)), map[types.NamespacedName]int32{}
+	running := map[types.NamespacedName]int32{}
 	for _, p := range objects.Running {
-		pod := capacity.NewPod(p)
-		pods = append(pods, &pod)
+		in.Pods.Set(capacity.NewPod(p))
 		if resources.OccupiesNode(p) {
 			running[types.NamespacedName{Namespace: p.Namespace, Name: resources.WorkloadOf(p).Name}]++
 		}
 	}
-	in.Pods = slices.Values(pods)
 	status := capacity.Summarize(in)
 	status.Recent = nil
 	for _, part := range workload.Parts {

@@ -27,6 +27,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -98,6 +99,7 @@ type report struct {
 func New(options Options, member dynamic.Interface, registry prometheus.Registerer) *Agent {
 	return &Agent{
 		options:  options,
+		observer: newObserver(),
 		policies: &policies{client: member},
 		sources:  &sources{client: member},
 		hub:      options.Hub,
@@ -109,31 +111,28 @@ func New(options Options, member dynamic.Interface, registry prometheus.Register
 // +kubebuilder:rbac:groups="",resources=nodes;pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks,verbs=list
 
-// Register adds the agent to a manager of the member cluster, whose cache must be created with
-// CacheOptions. The manager starts the agent when its cache has the nodes and pods.
-func (a *Agent) Register(ctx context.Context, m ctrl.Manager) (err error) {
-	if a.observer, err = newObserver(ctx, m.GetCache()); err != nil {
-		return err
-	}
-	return errors.Join(m.Add(manager.RunnableFunc(a.run)), m.Add(manager.RunnableFunc(a.runCapacity)))
+// Register adds the agent to a manager of the member cluster.
+func (a *Agent) Register(m ctrl.Manager) error {
+	return m.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		var group wait.Group
+		defer group.Wait()
+		if err := a.observer.start(ctx, m.GetConfig(), &group); err != nil {
+			return err
+		}
+		group.StartWithContext(ctx, a.runCapacity)
+		a.run(ctx)
+		return nil
+	}))
 }
 
 // run reports scores and resources until ctx ends.
-func (a *Agent) run(ctx context.Context) error {
-	a.repeat(ctx, a.reportAll, "Report failed, retrying", func(failures int) time.Duration {
-		if failures == 0 {
-			return withJitter(a.options.Interval, 0.05)
-		}
-		return withJitter(backoff(failures, a.options.Interval), 0.2)
-	})
-	return nil
+func (a *Agent) run(ctx context.Context) {
+	a.repeat(ctx, a.options.Interval, a.reportAll, "Report failed, retrying")
 }
 
-// repeat calls report until ctx ends. pause returns the time to the next call after a number of consecutive failures. It logs an error
-// when its reason changes, and the first success after a failure.
-func (a *Agent) repeat(
-	ctx context.Context, report func(context.Context) error, message string, pause func(failures int) time.Duration,
-) {
+// repeat calls report at an interval until ctx ends, and earlier after failures. It logs an error with a message when its reason changes,
+// and the first success after a failure.
+func (a *Agent) repeat(ctx context.Context, interval time.Duration, report func(context.Context) error, message string) {
 	failures, logged := 0, ""
 	for ctx.Err() == nil {
 		err := report(ctx)
@@ -141,10 +140,10 @@ func (a *Agent) repeat(
 			break
 		}
 		failures++
-		reason := reasonOf(err)
+		pause, reason := withJitter(backoff(failures, interval), 0.2), reasonOf(err)
 		switch {
 		case err == nil:
-			failures = 0
+			failures, pause = 0, withJitter(interval, 0.05)
 			if logged != "" {
 				klog.InfoS("Report succeeded again", "cluster", a.options.Hub.cluster)
 			}
@@ -158,7 +157,7 @@ func (a *Agent) repeat(
 		logged = reason
 		select {
 		case <-ctx.Done():
-		case <-time.After(pause(failures)):
+		case <-time.After(pause):
 		}
 	}
 }

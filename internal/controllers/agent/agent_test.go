@@ -125,14 +125,12 @@ func withAgent(t *testing.T, report ReportResources, test func(t *testing.T, a *
 	synctest.Test(t, func(t *testing.T) {
 		a, hub := newAgent(report)
 		ctx, cancel := context.WithCancel(t.Context())
-		result := make(chan error, 1)
-		go func() { result <- a.run(ctx) }()
+		var running sync.WaitGroup
+		running.Go(func() { a.run(ctx) })
 		synctest.Wait()
 		test(t, a, hub)
 		cancel()
-		if err := <-result; err != nil {
-			t.Error(err)
-		}
+		running.Wait()
 	})
 }
 

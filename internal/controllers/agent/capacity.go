@@ -19,8 +19,6 @@ const (
 	capacityInterval = 10 * time.Second
 	// capacityResync is the time after which an unchanged ClusterCapacity is written again: hubs ignore old ones.
 	capacityResync = 5 * time.Minute
-	// capacityRetry is the time from a failed write to the next attempt.
-	capacityRetry = 30 * time.Second
 )
 
 // capacityReport is the last ClusterCapacity that the hub has received.
@@ -30,15 +28,9 @@ type capacityReport struct {
 }
 
 // runCapacity writes the ClusterCapacity until ctx ends.
-func (a *Agent) runCapacity(ctx context.Context) error {
-	const message = "The capacity of the cluster is not reported: the hub may lack the CRD or the rights (docs/agent.md#capacity)"
-	a.repeat(ctx, a.reportCapacity, message, func(failures int) time.Duration {
-		if failures == 0 {
-			return withJitter(capacityInterval, 0.05)
-		}
-		return withJitter(capacityRetry, 0.05)
-	})
-	return nil
+func (a *Agent) runCapacity(ctx context.Context) {
+	a.repeat(ctx, capacityInterval, a.reportCapacity,
+		"The capacity of the cluster is not reported: the hub may lack the CRD or the rights (docs/agent.md#capacity)")
 }
 
 // reportCapacity writes the ClusterCapacity if it changed or is old.

@@ -3,17 +3,18 @@ package agent
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
@@ -22,84 +23,116 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// CacheOptions returns the options of the cache of the member cluster: it has pods that have a node
-// and are not finished, and only the data of pods and nodes that the agent uses.
-func CacheOptions() cache.Options {
-	return cache.Options{NewInformer: newInformer, ByObject: map[client.Object]cache.ByObject{
-		&v1.Pod{}: {
-			Field: fields.AndSelectors(
-				fields.OneTermNotEqualSelector("spec.nodeName", ""),
-				fields.OneTermNotEqualSelector("status.phase", string(v1.PodSucceeded)),
-				fields.OneTermNotEqualSelector("status.phase", string(v1.PodFailed)),
-			),
-			Transform: observe,
-		},
-		&v1.Node{}: {Transform: observe},
-	}}
+// observer has the nodes and pods of a cluster.
+type observer struct {
+	nodes toolscache.Store
+	pods  podStore
 }
 
-// newInformer returns an informer without an index by namespace, which cacheKeys do not have.
-func newInformer(
-	lw toolscache.ListerWatcher, object runtime.Object, resync time.Duration, _ toolscache.Indexers,
-) toolscache.SharedIndexInformer {
-	return toolscache.NewSharedIndexInformer(lw, object, resync, toolscache.Indexers{})
+func newObserver() *observer {
+	return &observer{
+		nodes: toolscache.NewStore(toolscache.MetaNamespaceKeyFunc, toolscache.WithTransformer(convert)),
+		pods:  podStore{pods: capacity.Pods{}},
+	}
 }
 
 // observedNode is the data of a node that the agent uses.
 type observedNode struct {
-	cacheKey
-	node     capacity.Node
+	capacity.Node
+
 	cordoned bool
 }
 
-// observedPod is the data of a pod that the agent uses.
-type observedPod struct {
-	cacheKey
-	pod capacity.Pod
-}
-
-// cacheKey is the key of an object in a cache: its name, after its namespace and a slash if it has one.
-type cacheKey string
-
-// keyOf returns the key of an object.
-func keyOf(object metav1.Object) cacheKey {
-	return cacheKey(toolscache.MetaObjectToName(object).String())
-}
-
-// GetObjectMeta implements metav1.ObjectMetaAccessor. The name is the key: a cache makes the same key of a name without a namespace, and
-// does not copy it. Without event handlers, a cache needs nothing else.
-func (k cacheKey) GetObjectMeta() metav1.Object { return &metav1.ObjectMeta{Name: string(k)} }
-
-// observe is a cache transform that converts nodes and pods to the data that the agent uses.
-func observe(object any) (any, error) {
+// convert converts nodes and pods to the data that the agent uses. It is idempotent.
+func convert(object any) (any, error) {
 	switch object := object.(type) {
 	case *v1.Node:
-		return &observedNode{keyOf(object), capacity.NewNode(object), object.Spec.Unschedulable}, nil
+		return &observedNode{capacity.NewNode(object), object.Spec.Unschedulable}, nil
 	case *v1.Pod:
-		return &observedPod{keyOf(object), capacity.NewPod(object)}, nil
+		return capacity.NewPod(object), nil
 	}
-	return object, nil // converted already
+	return object, nil
 }
 
-// observer reads the nodes and pods of a cluster from the stores of its cache.
-type observer struct{ nodes, pods toolscache.Store }
+// podStore has the pods that have a node and are not finished. It is a toolscache.TransformingStore.
+type podStore struct {
+	mu   sync.Mutex
+	pods capacity.Pods
+}
 
-// newObserver returns an observer of a cache that has CacheOptions.
-func newObserver(ctx context.Context, informers cache.Informers) (*observer, error) {
-	o := &observer{}
-	for object, store := range map[client.Object]*toolscache.Store{&v1.Node{}: &o.nodes, &v1.Pod{}: &o.pods} {
-		informer, err := informers.GetInformer(ctx, object, cache.BlockUntilSynced(false))
-		if err != nil {
-			return nil, err
-		}
-		// A list of the cache would copy all pods.
-		shared, ok := informer.(toolscache.SharedIndexInformer)
-		if !ok {
-			return nil, fmt.Errorf("the cache has no store of %T", object)
-		}
-		*store = shared.GetStore()
+// Transformer implements toolscache.TransformingStore.
+func (s *podStore) Transformer() toolscache.TransformFunc { return convert }
+
+// Add implements toolscache.ReflectorStore.
+func (s *podStore) Add(object any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.set(object)
+	return nil
+}
+
+// Update implements toolscache.ReflectorStore.
+func (s *podStore) Update(object any) error { return s.Add(object) }
+
+// Delete implements toolscache.ReflectorStore.
+func (s *podStore) Delete(object any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if pod, ok := object.(*v1.Pod); ok {
+		s.pods.Delete(pod)
 	}
-	return o, nil
+	return nil
+}
+
+// Replace implements toolscache.ReflectorStore.
+func (s *podStore) Replace(objects []any, _ string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.pods)
+	for _, object := range objects {
+		s.set(object)
+	}
+	return nil
+}
+
+// Resync implements toolscache.ReflectorStore.
+func (s *podStore) Resync() error { return nil }
+
+// set adds or replaces a pod, which may be converted. Must be called with the lock held.
+func (s *podStore) set(object any) {
+	object, _ = convert(object)
+	if pod, ok := object.(capacity.Pod); ok {
+		s.pods.Set(pod)
+	}
+}
+
+// start keeps the nodes and pods of a cluster up to date until ctx ends, with goroutines of a group. It returns when it has all of them,
+// or when ctx ends.
+func (o *observer) start(ctx context.Context, config *rest.Config, group *wait.Group) error {
+	config = rest.CopyConfig(config)
+	config.ContentType = runtime.ContentTypeProtobuf
+	client, err := corev1client.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	occupiesNode := fields.AndSelectors(
+		fields.OneTermNotEqualSelector("spec.nodeName", ""),
+		fields.OneTermNotEqualSelector("status.phase", string(v1.PodSucceeded)),
+		fields.OneTermNotEqualSelector("status.phase", string(v1.PodFailed)),
+	)
+	list := func(resource string, selector fields.Selector) *toolscache.ListWatch {
+		return toolscache.NewListWatchFromClient(client.RESTClient(), resource, metav1.NamespaceAll, selector)
+	}
+	nodes := toolscache.NewReflector(list("nodes", fields.Everything()), &v1.Node{}, o.nodes, 0)
+	pods := toolscache.NewReflector(list("pods", occupiesNode), &v1.Pod{}, &o.pods, 0)
+	for _, reflector := range []*toolscache.Reflector{nodes, pods} {
+		group.StartWithContext(ctx, reflector.RunWithContext)
+	}
+	const interval = 100 * time.Millisecond
+	_ = wait.PollUntilContextCancel(ctx, interval, true, func(context.Context) (bool, error) {
+		return nodes.LastSyncResourceVersion() != "" && pods.LastSyncResourceVersion() != "", nil
+	}) // the error is that of ctx
+	return nil
 }
 
 // sortedNodes returns the nodes by name. Their order matters: sums of floats depend on it, and the first
@@ -110,58 +143,18 @@ func (o *observer) sortedNodes() (nodes []*observedNode) {
 			nodes = append(nodes, node)
 		}
 	}
-	slices.SortFunc(nodes, func(a, b *observedNode) int { return cmp.Compare(a.cacheKey, b.cacheKey) })
+	slices.SortFunc(nodes, func(a, b *observedNode) int { return cmp.Compare(a.Name.Value(), b.Name.Value()) })
 	return nodes
 }
 
-// eachPod is an iterator over the pods that occupy a node. Most of its time it waits for memory: it reads the nodes of some pods at once,
-// so that the CPU waits for all of them together.
-func (o *observer) eachPod(yield func(*capacity.Pod) bool) {
-	var pods []*capacity.Pod
-	for objects := range slices.Chunk(o.pods.List(), 32) {
-		pods = pods[:0]
-		for _, object := range objects {
-			if pod, ok := object.(*observedPod); ok && pod.pod.Node != (capacity.NodeName{}) {
-				pods = append(pods, &pod.pod)
-			}
-		}
-		for _, pod := range pods {
-			if !yield(pod) {
-				return
-			}
-		}
-	}
-}
-
-// podSums are the sums over the pods on one node.
-type podSums [scored]resources.Sum
-
-// podSums returns the sums over the pods by node, without placeholders, which any other pod preempts.
-func (o *observer) podSums() map[capacity.NodeName]*podSums {
-	sums := map[capacity.NodeName]*podSums{}
-	for pod := range o.eachPod {
-		if pod.Placeholder {
-			continue
-		}
-		sum := sums[pod.Node]
-		if sum == nil {
-			sum = &podSums{}
-			sums[pod.Node] = sum
-		}
-		sum[resources.CPU].Add(pod.Amounts.Get(resources.CPUResource))
-		sum[resources.Memory].Add(pod.Amounts.Get(resources.MemoryResource))
-	}
-	return sums
-}
-
-// modelsOf returns the risk model of each resource of a node.
-func modelsOf(node *capacity.Node, pods *podSums) (models [scored]risk.Resource) {
+// modelsOf returns the risk model of each resource of a node with pods.
+func modelsOf(node *capacity.Node, pods *resources.Sums) (models [scored]risk.Resource) {
 	allocatable, machine := resources.CPUAndMemory(node.Allocatable), resources.CPUAndMemory(node.Capacity)
 	models[resources.CPU] = risk.NewCPU(float64(allocatable[resources.CPU]), float64(machine[resources.CPU]))
 	models[resources.Memory] = risk.NewMemory(float64(allocatable[resources.Memory]), float64(machine[resources.Memory]))
-	for r := range models {
-		m := &models[r]
-		m.Requests, m.Limits, m.Unbounded = float64(pods[r].Request), float64(pods[r].FlooredLimit), pods[r].Unbounded > 0
+	for r, resource := range [scored]resources.Resource{resources.CPUResource, resources.MemoryResource} {
+		sum, m := pods.Get(resource), &models[r]
+		m.Requests, m.Limits, m.Unbounded = float64(sum.Request), float64(sum.FlooredLimit), sum.Unbounded > 0
 	}
 	return models
 }
@@ -188,14 +181,15 @@ func loadOf(fresh *load.Snapshot, node string) [scored]risk.Load {
 // allocatable amount is known.
 func (o *observer) state(pools []Slack, fresh *load.Snapshot) State {
 	state := State{Slack: pools}
-	pods := o.podSums()
+	o.pods.mu.Lock()
+	defer o.pods.mu.Unlock()
 	var measured, weighted [scored]float64
 	for _, node := range o.sortedNodes() {
-		if !node.node.AcceptsPods() {
+		if !node.AcceptsPods() {
 			continue
 		}
-		loads := loadOf(fresh, node.node.Name.Value())
-		for r, model := range modelsOf(&node.node, cmp.Or(pods[node.node.Name], &podSums{})) {
+		loads := loadOf(fresh, node.Name.Value())
+		for r, model := range modelsOf(&node.Node, o.pods.pods.Sums(node.Name)) {
 			state.Sums[r].add(model)
 			if loads[r].Valid() && model.Capacity > 0 {
 				measured[r] += model.Capacity
@@ -214,9 +208,11 @@ func (o *observer) state(pools []Slack, fresh *load.Snapshot) State {
 // summarize returns the summary of the cluster.
 func (o *observer) summarize(in capacity.Input) *v1alpha1.ClusterCapacityStatus {
 	for _, node := range o.sortedNodes() {
-		in.Nodes = append(in.Nodes, &node.node)
+		in.Nodes = append(in.Nodes, &node.Node)
 	}
-	in.Pods = o.eachPod
+	o.pods.mu.Lock()
+	defer o.pods.mu.Unlock()
+	in.Pods = o.pods.pods
 	return capacity.Summarize(&in)
 }
 
@@ -225,9 +221,9 @@ func (o *observer) summarize(in capacity.Input) *v1alpha1.ClusterCapacityStatus 
 func (o *observer) resources() (capacity, allocatable v1.ResourceList) {
 	capacity, allocatable = v1.ResourceList{}, v1.ResourceList{}
 	for _, node := range o.sortedNodes() {
-		addTo(capacity, node.node.Capacity)
+		addTo(capacity, node.Capacity)
 		if !node.cordoned {
-			addTo(allocatable, node.node.Allocatable)
+			addTo(allocatable, node.Allocatable)
 		}
 	}
 	return capacity, allocatable

@@ -46,7 +46,7 @@ func pod(name, on string) *v1.Pod {
 
 // newFakeObserver returns an observer of objects.
 func newFakeObserver(objects ...any) *observer {
-	o := &observer{toolscache.NewStore(toolscache.MetaNamespaceKeyFunc), toolscache.NewStore(toolscache.MetaNamespaceKeyFunc)}
+	o := newObserver()
 	for _, object := range objects {
 		o.set(object)
 	}
@@ -58,11 +58,10 @@ func memoryList(amount int64) v1.ResourceList {
 	return v1.ResourceList{v1.ResourceMemory: *resource.NewQuantity(amount, resource.BinarySI)}
 }
 
-// set adds or replaces a node or a pod, as a cache does.
+// set adds or replaces a node or a pod, as a reflector does.
 func (o *observer) set(object any) {
-	object, _ = observe(object)
-	store := o.pods
-	if _, ok := object.(*observedNode); ok {
+	store := toolscache.ReflectorStore(&o.pods)
+	if _, ok := object.(*v1.Node); ok {
 		store = o.nodes
 	}
 	if err := store.Add(object); err != nil {
@@ -103,17 +102,9 @@ func TestAcceptsPods(t *testing.T) {
 	}
 }
 
-// nodeName returns the name of a node, the zero value for none.
-func nodeName(name string) (out capacity.NodeName) {
-	if name != "" {
-		out = unique.Make(name)
-	}
-	return out
-}
-
+// TestPods checks the sums over one pod on node n.
 func TestPods(t *testing.T) {
-	finished, placeholder, resized := pod("p", "n"), pod("p", "n"), pod("p", "n")
-	finished.Status.Phase = v1.PodSucceeded
+	placeholder, resized := pod("p", "n"), pod("p", "n")
 	placeholder.Labels = map[string]string{slack.PlaceholderLabel: "general"}
 	always := v1.ContainerRestartPolicyAlways
 	resized.Spec.InitContainers = []v1.Container{{
@@ -124,36 +115,75 @@ func TestPods(t *testing.T) {
 	resized.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "c", Resources: &v1.ResourceRequirements{Requests: list("2", "4Gi")}}}
 	for name, tc := range map[string]struct {
 		pod         *v1.Pod
-		node        string
-		cpu, memory resources.Amount
-		placeholder bool
+		cpu, memory resources.Sum
 	}{
-		"finished": {pod: finished},
-		"placeholder": {
-			placeholder, "n", resources.Amount{Request: 1000, Limit: 2000}, resources.Amount{Request: 4 << 30, Limit: 8 << 30}, true,
-		},
+		"on another node": {pod: pod("p", "m")},
+		"placeholder":     {pod: placeholder},
 		"running": {
-			pod("p", "n"), "n", resources.Amount{Request: 1000, Limit: 2000}, resources.Amount{Request: 4 << 30, Limit: 8 << 30}, false,
+			pod("p", "n"), resources.Sum{Request: 1000, Limit: 2000, FlooredLimit: 2000},
+			resources.Sum{Request: 4 << 30, Limit: 8 << 30, FlooredLimit: 8 << 30},
 		},
 		// requests: resized to 2 cores, sidecar 1, overhead 0.5; limits: the sidecar has none
 		"with a sidecar, resized": {
-			resized, "n",
-			resources.Amount{Request: 3500, Limit: 2500, Unbounded: true},
-			resources.Amount{Request: 6 << 30, Limit: 9 << 30, Unbounded: true},
-			false,
+			resized, resources.Sum{Request: 3500, PartialLimit: 2500, FlooredLimit: 3500, Unbounded: 1},
+			resources.Sum{Request: 6 << 30, PartialLimit: 9 << 30, FlooredLimit: 9 << 30, Unbounded: 1},
 		},
 	} {
-		object, _ := observe(tc.pod)
-		got := object.(*observedPod)
-		cpu, memory := got.pod.Amounts.Get(resources.CPUResource), got.pod.Amounts.Get(resources.MemoryResource)
-		if got.pod.Node != nodeName(tc.node) || cpu != tc.cpu || memory != tc.memory || got.cacheKey != "default/p" ||
-			got.pod.Placeholder != tc.placeholder {
-			t.Errorf("%s: %+v, want %+v", name, got, tc)
-		}
-		if again, _ := observe(got); again != any(got) {
-			t.Errorf("%s: a converted pod is converted again", name)
+		converted, _ := convert(tc.pod)
+		for _, object := range []any{tc.pod, converted} {
+			sums := newFakeObserver(object).pods.pods.Sums(unique.Make("n"))
+			if cpu, memory := sums.Get(resources.CPUResource), sums.Get(resources.MemoryResource); cpu != tc.cpu || memory != tc.memory {
+				t.Errorf("%s: %+v, %+v, want %+v, %+v", name, cpu, memory, tc.cpu, tc.memory)
+			}
 		}
 	}
+}
+
+// TestPodStore checks the sums over the pods of nodes after random events of a reflector against the sums over the remaining pods.
+func TestPodStore(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		store, remaining := &newObserver().pods, map[string]*v1.Pod{}
+		for range rapid.IntRange(1, 30).Draw(t, "events") {
+			name := fmt.Sprint("p-", rapid.IntRange(0, 5).Draw(t, "pod"))
+			p := pod(name, "")
+			if before := remaining[name]; before != nil {
+				p.Spec.NodeName = before.Spec.NodeName // does not change
+			} else {
+				p.Spec.NodeName = fmt.Sprint("n-", rapid.IntRange(0, 2).Draw(t, "node"))
+			}
+			p.Spec.Containers[0].Resources.Requests = list(fmt.Sprint(rapid.IntRange(1, 8).Draw(t, "cpu")), "1Gi")
+			var err error
+			switch event := rapid.SampledFrom([]string{"set", "delete", "replace"}).Draw(t, "event"); {
+			case event == "replace":
+				remaining = map[string]*v1.Pod{name: p}
+				converted, _ := convert(p)
+				err = store.Replace([]any{converted}, "")
+			case event == "delete":
+				delete(remaining, name)
+				err = store.Delete(p)
+			case remaining[name] != nil:
+				remaining[name] = p
+				err = store.Update(p)
+			default:
+				remaining[name] = p
+				err = store.Add(p)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := newObserver()
+			for _, p := range remaining {
+				want.set(p)
+			}
+			for node := range 3 {
+				name := unique.Make(fmt.Sprint("n-", node))
+				got, want := store.pods.Sums(name).Get(resources.CPUResource), want.pods.pods.Sums(name).Get(resources.CPUResource)
+				if got != want {
+					t.Fatalf("node %d: %+v, want %+v", node, got, want)
+				}
+			}
+		}
+	})
 }
 
 func TestResources(t *testing.T) {

@@ -175,7 +175,7 @@ func containsWord(name, word string) bool {
 func (o *observer) labelValues(label string) []string {
 	values := map[string]bool{}
 	for _, node := range o.sortedNodes() {
-		values[node.node.Labels[label]] = true
+		values[node.Label(label)] = true
 	}
 	delete(values, "")
 	return slices.Sorted(maps.Keys(values))

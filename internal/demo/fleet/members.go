@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -27,22 +26,17 @@ var members = map[string][]nodePool{
 
 // publish writes the ClusterCapacity of a cluster with generated nodes, as its agent would.
 func (h *hub) publish(ctx context.Context, cluster string, pools []nodePool) error {
-	in := &capacity.Input{Cluster: cluster, Now: time.Now()}
-	var pods []*capacity.Pod
+	in := &capacity.Input{Cluster: cluster, Now: time.Now(), Pods: capacity.Pods{}}
 	for _, pool := range pools {
 		for i := range pool.nodes {
 			name := fmt.Sprintf("node-%d-%d", pool.cpus, i)
 			node := capacity.NewNode(demo.Node{Name: name, CPU: fmt.Sprint(pool.cpus)}.Object())
 			in.Nodes = append(in.Nodes, &node)
-			for range 1 + i%3 {
-				object := demo.Pod{Node: name, Request: "2"}.Object("")
-				object.CreationTimestamp = metav1.NewTime(in.Now.Add(-time.Hour))
-				pod := capacity.NewPod(object)
-				pods = append(pods, &pod)
+			for k := range 1 + i%3 {
+				in.Pods.Set(capacity.NewPod(demo.Pod{Name: fmt.Sprint(name, "-", k), Node: name, Request: "2"}.Object("")))
 			}
 		}
 	}
-	in.Pods = slices.Values(pods)
 	namespace := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster}}
 	if err := h.api.Create(ctx, namespace); client.IgnoreAlreadyExists(err) != nil {
 		return err

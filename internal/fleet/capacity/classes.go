@@ -25,31 +25,22 @@ type nodeClass struct {
 // classify divides nodes into at most limit classes of equal taints and labels. Labels are ignored, those with the most values first,
 // until there are no more classes than that. The classes are in the order of their size, then of their labels and taints.
 func classify(nodes []*Node, limit int) (classes []nodeClass) {
-	values := map[string]map[string]bool{}
+	values, seen := map[string]int{}, map[label]bool{} // values has the number of values of each label
 	for _, n := range nodes {
-		for key, value := range n.Labels {
-			of := values[key]
-			if of == nil {
-				of = map[string]bool{}
-				values[key] = of
-			}
-			if len(of) <= maxValues && !of[value] {
-				of[value] = true
+		for _, l := range n.labels {
+			if !seen[l] {
+				seen[l] = true
+				values[l.Value().key]++
 			}
 		}
 	}
 	delete(values, v1.LabelHostname)
-	maps.DeleteFunc(values, func(_ string, of map[string]bool) bool { return len(of) > maxValues })
+	maps.DeleteFunc(values, func(_ string, count int) bool { return count > maxValues })
 	parts := divideBy([][]*Node{withoutRareTaints(nodes, limit)}, taintsOf)
 	for _, key := range slices.SortedFunc(maps.Keys(values), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(values[a]), len(values[b])), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(values[a], values[b]), cmp.Compare(a, b))
 	}) {
-		next := divideBy(parts, func(n *Node) string {
-			if value, has := n.Labels[key]; has {
-				return value
-			}
-			return "\x00" // which no value has
-		})
+		next := divideBy(parts, func(n *Node) label { return n.label(key) })
 		if len(next) > limit {
 			break
 		}
@@ -67,15 +58,23 @@ func classify(nodes []*Node, limit int) (classes []nodeClass) {
 	return classes
 }
 
-// divideBy divides each part of the nodes into the nodes with equal texts.
-func divideBy(parts [][]*Node, text func(*Node) string) (out [][]*Node) {
-	for _, part := range parts {
-		byText := map[string][]*Node{}
+// divideBy divides each part of the nodes into the nodes with equal keys.
+func divideBy[K comparable](parts [][]*Node, keyOf func(*Node) K) (out [][]*Node) {
+	type partKey struct {
+		part int
+		key  K
+	}
+	indexes := map[partKey]int{}
+	for i, part := range parts {
 		for _, n := range part {
-			key := text(n)
-			byText[key] = append(byText[key], n)
+			key := partKey{i, keyOf(n)}
+			index, known := indexes[key]
+			if !known {
+				index = len(out)
+				indexes[key], out = index, append(out, nil)
+			}
+			out[index] = append(out[index], n)
 		}
-		out = slices.AppendSeq(out, maps.Values(byText))
 	}
 	return out
 }
@@ -114,25 +113,18 @@ func withoutRareTaints(nodes []*Node, limit int) []*Node {
 
 // labelsOf returns the labels that all nodes have, the keys of all other labels, and the taints of the nodes.
 func labelsOf(nodes []*Node) v1alpha1.NodeClass {
-	common, various := maps.Clone(nodes[0].Labels), map[string]bool{}
-	delete(common, v1.LabelHostname)
+	counts := map[label]int{}
 	for _, n := range nodes {
-		equal := 0
-		for key, value := range n.Labels {
-			if first, has := common[key]; has && first == value {
-				equal++
-			} else if !various[key] {
-				various[key] = true
-				delete(common, key)
-			}
+		for _, l := range n.labels {
+			counts[l]++
 		}
-		for key := range common {
-			if equal == len(common) {
-				break
-			} else if _, has := n.Labels[key]; !has {
-				various[key] = true
-				delete(common, key)
-			}
+	}
+	common, various := map[string]string{}, map[string]bool{}
+	for l, count := range counts {
+		if text := l.Value(); count == len(nodes) && text.key != v1.LabelHostname {
+			common[text.key] = text.value
+		} else {
+			various[text.key] = true
 		}
 	}
 	return v1alpha1.NodeClass{Labels: common, VariousLabels: slices.Sorted(maps.Keys(various)), Taints: nodes[0].taints}

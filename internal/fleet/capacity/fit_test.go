@@ -214,8 +214,8 @@ func TestFitIsNotOptimistic(t *testing.T) {
 		rng.Shuffle(len(queue), func(i, j int) { queue[i], queue[j] = queue[j], queue[i] })
 		oracle := newSummarizer(in)
 		missing := map[*Template]int{}
-		for _, p := range queue {
-			if !scheduleAnywhere(oracle, p, rng) {
+		for i, p := range queue {
+			if !scheduleAnywhere(oracle, p, fmt.Sprint("scheduled-", i), rng) {
 				missing[p]++
 			}
 		}
@@ -227,15 +227,14 @@ func TestFitIsNotOptimistic(t *testing.T) {
 	})
 }
 
-// scheduleAnywhere assigns a pod to a random node without taints where it fits, and reports whether there is one.
-func scheduleAnywhere(s *summarizer, t *Template, rng *rand.Rand) bool {
+// scheduleAnywhere assigns a pod with a name to a random node without taints where it fits, and reports whether there is one.
+func scheduleAnywhere(s *summarizer, t *Template, name string, rng *rand.Rand) bool {
 	for _, i := range rng.Perm(len(s.nodes)) {
 		n := s.nodes[i]
 		if len(n.taints) > 0 || s.fit(t, n) == 0 {
 			continue
 		}
-		p := NewPod(pod("", n.Name.Value(), t.requests[0].amount, t.requests[1].amount>>20))
-		s.add(&p, s.sums[n.Name], now)
+		s.pods.Set(NewPod(pod(name, n.Name.Value(), t.requests[0].amount, t.requests[1].amount>>20)))
 		return true
 	}
 	return false

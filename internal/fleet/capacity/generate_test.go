@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -51,17 +50,14 @@ func pod(name, node string, cpu, memory int64) *v1.Pod {
 
 // inputOf returns the input of a summary.
 func inputOf(nodes []*v1.Node, pods []*v1.Pod) *Input {
-	in := &Input{Cluster: "cluster1", Now: now}
+	in := &Input{Cluster: "cluster1", Now: now, Pods: Pods{}}
 	for _, n := range nodes {
 		converted := NewNode(n)
 		in.Nodes = append(in.Nodes, &converted)
 	}
-	converted := make([]*Pod, len(pods))
-	for i, p := range pods {
-		c := NewPod(p)
-		converted[i] = &c
+	for _, p := range pods {
+		in.Pods.Set(NewPod(p))
 	}
-	in.Pods = slices.Values(converted)
 	return in
 }
 

@@ -94,7 +94,7 @@ func (s *summarizer) groups(classes []nodeClass, limit int) (out []v1alpha1.Node
 // free returns what pods leave free on a node of each resource, and then, if the cluster has slack, what all pods but placeholders
 // leave: at least 0, and 0 if the node takes no pods.
 func (s *summarizer) free(n *Node) []int64 {
-	count, sums := len(s.names), s.sums[n.Name]
+	count, sums := len(s.names), s.pods.sums(n.Name)
 	out := make([]int64, 2*count)
 	for i, r := range s.names {
 		if n.usable {

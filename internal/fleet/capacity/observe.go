@@ -15,10 +15,12 @@ package capacity
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"unique"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -28,12 +30,19 @@ import (
 // NodeName is the name of a node. The node and its pods share the memory of the name.
 type NodeName = unique.Handle[string]
 
+// label is a label of nodes. Nodes with equal labels share their memory.
+type label = unique.Handle[labelText]
+
+// labelText is the text of a label.
+type labelText struct{ key, value string }
+
 // Node is the part of a node that a summary uses.
 type Node struct {
 	Name                  NodeName
-	Labels                map[string]string
 	Allocatable, Capacity v1.ResourceList
 
+	// labels are sorted by key.
+	labels []label
 	// taints are the taints that repel pods, sorted.
 	taints []v1.Taint
 	price  string
@@ -45,9 +54,12 @@ type Node struct {
 func NewNode(node *v1.Node) Node {
 	ready := resources.ReadyStatus(node)
 	out := Node{
-		Name: unique.Make(node.Name), Labels: node.Labels, Allocatable: node.Status.Allocatable, Capacity: node.Status.Capacity,
-		price:  node.Annotations[v1alpha1.AnnotationPrice],
+		Name: unique.Make(node.Name), Allocatable: node.Status.Allocatable, Capacity: node.Status.Capacity,
+		labels: make([]label, 0, len(node.Labels)), price: node.Annotations[v1alpha1.AnnotationPrice],
 		usable: resources.IsSchedulable(node) && (ready == "" || ready == v1.ConditionTrue),
+	}
+	for _, key := range slices.Sorted(maps.Keys(node.Labels)) {
+		out.labels = append(out.labels, unique.Make(labelText{key, node.Labels[key]}))
 	}
 	for _, t := range node.Spec.Taints {
 		if t.Key == autoscalerTaint {
@@ -63,6 +75,23 @@ func NewNode(node *v1.Node) Node {
 	return out
 }
 
+// Label returns the value of a label, "" if the node does not have it.
+func (n *Node) Label(key string) string {
+	if l := n.label(key); l != (label{}) {
+		return l.Value().value
+	}
+	return ""
+}
+
+// label returns the label with a key, the zero value if the node does not have it.
+func (n *Node) label(key string) (out label) {
+	i, found := slices.BinarySearchFunc(n.labels, key, func(l label, key string) int { return cmp.Compare(l.Value().key, key) })
+	if found {
+		out = n.labels[i]
+	}
+	return out
+}
+
 // AcceptsPods reports whether the node accepts a pod without tolerations.
 func (n *Node) AcceptsPods() bool { return n.usable && len(n.taints) == 0 }
 
@@ -71,14 +100,15 @@ const autoscalerTaint = "ToBeDeletedByClusterAutoscaler"
 
 // Pod is the part of a pod that a summary uses.
 type Pod struct {
-	// Node is the name of the node, the zero value if the pod occupies none.
-	Node NodeName
-	// Placeholder is set for pods that hold slack, which any other pod preempts.
-	Placeholder bool
+	// name is the namespace and the name of the pod.
+	name string
+	node NodeName
+	// placeholder is set for pods that hold slack, which any other pod preempts.
+	placeholder bool
 	// nodeBound is set for the pods of DaemonSets and mirror pods.
 	nodeBound bool
-	// Amounts are the amounts of the resources, and 1 for the resource pods.
-	Amounts resources.Pod
+	// amounts are the amounts of the resources, and 1 for the resource pods.
+	amounts resources.Pod
 
 	// hostPorts is nil for no ports.
 	hostPorts *[]v1alpha1.HostPort
@@ -89,20 +119,111 @@ type Pod struct {
 // onePod is the amount of the resource pods of each pod.
 var onePod = []resources.NamedAmount{{Name: v1.ResourcePods, Amount: resources.Amount{Request: 1}}}
 
-// NewPod returns the part of a pod.
+// NewPod returns the part of a pod that occupies a node.
 func NewPod(pod *v1.Pod) Pod {
-	if !resources.OccupiesNode(pod) {
-		return Pod{}
-	}
 	out := Pod{
-		Node: unique.Make(pod.Spec.NodeName), Placeholder: pod.Labels[slack.PlaceholderLabel] != "", Amounts: resources.NewPod(pod),
-		boundAt: resources.ArrivalOf(pod), nodeBound: resources.IsNodeBound(pod),
+		name: resources.Name(pod), node: unique.Make(pod.Spec.NodeName), placeholder: pod.Labels[slack.PlaceholderLabel] != "",
+		amounts: resources.NewPod(pod), boundAt: resources.ArrivalOf(pod), nodeBound: resources.IsNodeBound(pod),
 	}
 	if ports := hostPortsOf(&pod.Spec); len(ports) > 0 {
 		out.hostPorts = &ports
 	}
-	out.Amounts.Extended = append(onePod[:1:1], out.Amounts.Extended...) // most pods have no others, and share onePod
+	out.amounts.Extended = append(onePod[:1:1], out.amounts.Extended...) // most pods have no others, and share onePod
 	return out
+}
+
+// Pods are the pods of a cluster by node, with the sums over the pods of each node, which are kept until one of them changes.
+// It is not safe for concurrent use.
+type Pods map[NodeName]*nodePods
+
+// nodePods are the pods on a node.
+type nodePods struct {
+	// pods are in no order. For about one hundred pods, a slice is smaller than a map and as fast.
+	pods []Pod
+	// sums are the sums over the pods, nil if a pod has changed since they were computed.
+	sums *nodeSums
+}
+
+// nodeSums are the sums over the pods on a node.
+type nodeSums struct {
+	// placeholders are the sums over the placeholders, pods over all other pods, and nodeBound over the other pods that belong to the
+	// node.
+	placeholders, pods, nodeBound resources.Sums
+	// hostPorts are the host ports that pods other than placeholders use, each once.
+	hostPorts []v1alpha1.HostPort
+	// lastBound is the time at which the last of the other pods was bound.
+	lastBound resources.Arrival
+}
+
+// Set adds or replaces a pod.
+func (p Pods) Set(pod Pod) {
+	on := p[pod.node]
+	if on == nil {
+		on = &nodePods{}
+		p[pod.node] = on
+	}
+	on.sums = nil
+	if i := on.index(pod.name); i >= 0 {
+		on.pods[i] = pod
+		return
+	}
+	on.pods = append(on.pods, pod)
+}
+
+// Delete removes a pod.
+func (p Pods) Delete(pod *v1.Pod) {
+	node := unique.Make(pod.Spec.NodeName)
+	on := p[node]
+	if on == nil {
+		return
+	}
+	if i := on.index(resources.Name(pod)); i >= 0 {
+		on.pods, on.sums = slices.Delete(on.pods, i, i+1), nil
+	}
+	if len(on.pods) == 0 {
+		delete(p, node)
+	}
+}
+
+// index returns the index of the pod with a name, -1 if the node has no such pod.
+func (n *nodePods) index(name string) int {
+	return slices.IndexFunc(n.pods, func(pod Pod) bool { return pod.name == name })
+}
+
+// Sums returns the sums over the pods on a node without placeholders.
+func (p Pods) Sums(node NodeName) *resources.Sums { return &p.sums(node).pods }
+
+// sums returns the sums over the pods on a node.
+func (p Pods) sums(node NodeName) *nodeSums {
+	on := p[node]
+	if on == nil {
+		return &nodeSums{}
+	}
+	if on.sums == nil {
+		on.sums = &nodeSums{}
+		for i := range on.pods {
+			on.sums.add(&on.pods[i])
+		}
+	}
+	return on.sums
+}
+
+// add adds a pod.
+func (s *nodeSums) add(pod *Pod) {
+	if pod.placeholder {
+		s.placeholders.Add(&pod.amounts)
+		return
+	}
+	s.pods.Add(&pod.amounts)
+	if pod.nodeBound {
+		s.nodeBound.Add(&pod.amounts)
+	}
+	s.lastBound = max(s.lastBound, pod.boundAt)
+	for _, port := range ptr.Deref(pod.hostPorts, nil) {
+		if !slices.Contains(s.hostPorts, port) {
+			s.hostPorts = append(s.hostPorts, port)
+		}
+	}
 }
 
 // hostPortsOf returns the host ports of the containers of a pod, each once. Containers on the network of the host use their ports.

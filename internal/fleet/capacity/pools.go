@@ -47,8 +47,8 @@ func (s *summarizer) shapesOf(pool *Pool, classes []nodeClass) (out []v1alpha1.S
 	members := map[key][]*Node{}
 	for class, c := range classes {
 		for _, n := range c.nodes {
-			if n.Labels[pool.Label] == pool.Value && n.usable {
-				k := key{n.Labels[v1.LabelInstanceTypeStable], class, cmp.Or(pool.PricePerHour, n.price)}
+			if n.Label(pool.Label) == pool.Value && n.usable {
+				k := key{n.Label(v1.LabelInstanceTypeStable), class, cmp.Or(pool.PricePerHour, n.price)}
 				if _, err := parsePrice(k.price); err != nil {
 					k.price = "" // with it, the hub would refuse the whole summary
 				}
@@ -69,7 +69,7 @@ func (s *summarizer) shapesOf(pool *Pool, classes []nodeClass) (out []v1alpha1.S
 		for i, r := range s.names {
 			lowest[i] = math.MaxInt64
 			for _, n := range members[k] {
-				lowest[i] = min(lowest[i], r.Amount(n.Allocatable[r.Name()])-s.sums[n.Name].nodeBound.Get(r).Request)
+				lowest[i] = min(lowest[i], r.Amount(n.Allocatable[r.Name()])-s.pods.sums(n.Name).nodeBound.Get(r).Request)
 			}
 		}
 		if shape.Free = s.listOf(lowest); shape.MaxNodes > 0 && len(shape.Free) > 0 {

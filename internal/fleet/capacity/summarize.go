@@ -3,7 +3,6 @@ package capacity
 import (
 	"cmp"
 	"encoding/json"
-	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -11,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -30,7 +28,7 @@ type Input struct {
 	// Now is the time of the state.
 	Now   time.Time
 	Nodes []*Node
-	Pods  iter.Seq[*Pod]
+	Pods  Pods
 	// Slack is the sum of the requests of the placeholders of all policies.
 	Slack  v1.ResourceList
 	Pools  []Pool
@@ -55,44 +53,34 @@ const maxMetadata = 2000
 // summarizer has the sums over the pods of a cluster.
 type summarizer struct {
 	nodes []*Node
+	pods  Pods
 	// names are the resources of the cluster: the common ones, then the other ones by name.
 	names []resources.Resource
-	// sums are the sums over the pods by node. hasSlack is set if there are placeholders.
-	sums     map[NodeName]*nodeSums
+	// hasSlack is set if there are placeholders.
 	hasSlack bool
-	ports    map[v1alpha1.HostPort]map[NodeName]bool
-	recent   map[resources.WorkloadKey]int32
+	// ports are the numbers of nodes on which pods use host ports.
+	ports map[v1alpha1.HostPort]int32
+	// recent are the numbers of pods that were bound within recentTime.
+	recent map[resources.WorkloadKey]int32
 }
 
-// nodeSums are the sums over the placeholders on a node, over all other pods, and over the other pods that belong to the node.
-type nodeSums struct{ placeholders, pods, nodeBound resources.Sums }
-
 func newSummarizer(in *Input) *summarizer {
-	s := &summarizer{
-		nodes: in.Nodes, sums: make(map[NodeName]*nodeSums, len(in.Nodes)), ports: map[v1alpha1.HostPort]map[NodeName]bool{},
-		recent: map[resources.WorkloadKey]int32{},
-	}
+	s := &summarizer{nodes: in.Nodes, pods: in.Pods, ports: map[v1alpha1.HostPort]int32{}, recent: map[resources.WorkloadKey]int32{}}
 	names := map[v1.ResourceName]bool{
 		v1.ResourceCPU: true, v1.ResourceMemory: true, v1.ResourceEphemeralStorage: true, v1.ResourcePods: true,
 	}
-	sums := make([]nodeSums, len(s.nodes))
-	for i, n := range s.nodes {
-		s.sums[n.Name] = &sums[i]
+	for _, n := range s.nodes {
 		for name, quantity := range n.Allocatable {
 			if !names[name] && !quantity.IsZero() {
 				names[name] = true
 			}
 		}
+		s.observe(n.Name, resources.Arrival(in.Now.Add(-recentTime).UnixMicro()))
 	}
 	for name := range names {
 		s.names = append(s.names, resources.NewResource(name))
 	}
 	slices.SortFunc(s.names, compareResources)
-	for p := range in.Pods {
-		if sums := s.sums[p.Node]; sums != nil {
-			s.add(p, sums, in.Now)
-		}
-	}
 	return s
 }
 
@@ -101,25 +89,20 @@ func compareResources(a, b resources.Resource) int {
 	return cmp.Or(cmp.Compare(a.Index(), b.Index()), cmp.Compare(a.Name(), b.Name()))
 }
 
-// add adds a pod to the sums of its node.
-func (s *summarizer) add(p *Pod, sums *nodeSums, now time.Time) {
-	if p.Placeholder {
-		s.hasSlack = true
-		sums.placeholders.Add(&p.Amounts)
+// observe counts the placeholders and host ports on a node, and its pods that were bound after a time.
+func (s *summarizer) observe(node NodeName, after resources.Arrival) {
+	sums := s.pods.sums(node)
+	s.hasSlack = s.hasSlack || sums.placeholders.Get(resources.NewResource(v1.ResourcePods)).Request > 0
+	for _, port := range sums.hostPorts {
+		s.ports[port]++
+	}
+	if sums.lastBound <= after {
 		return
 	}
-	sums.pods.Add(&p.Amounts)
-	if p.nodeBound {
-		sums.nodeBound.Add(&p.Amounts)
-	}
-	for _, port := range ptr.Deref(p.hostPorts, nil) {
-		if s.ports[port] == nil {
-			s.ports[port] = map[NodeName]bool{}
+	for i := range s.pods[node].pods {
+		if pod := &s.pods[node].pods[i]; !pod.placeholder && pod.boundAt > after {
+			s.recent[pod.amounts.Workload()]++
 		}
-		s.ports[port][p.Node] = true
-	}
-	if p.boundAt > resources.Arrival(now.Add(-recentTime).UnixMicro()) {
-		s.recent[p.Amounts.Workload()]++
 	}
 }
 
@@ -144,7 +127,7 @@ func (s *summarizer) summarize(in *Input, maxClasses, maxGroups int) *v1alpha1.C
 // hostPorts returns the host ports in use. Above the maximum, one entry of port 0 has the number of nodes of the cluster.
 func (s *summarizer) hostPorts() (out []v1alpha1.HostPort) {
 	for _, port := range slices.SortedFunc(maps.Keys(s.ports), comparePorts) {
-		port.Nodes = int32(len(s.ports[port]))
+		port.Nodes = s.ports[port]
 		out = append(out, port)
 	}
 	if len(out) > v1alpha1.MaxHostPorts {
