@@ -9,6 +9,7 @@ import (
 	"io/fs"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/plimsoll-k8s/plimsoll/config/crd"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/placement"
@@ -50,6 +51,7 @@ func (d *Demo) run(ctx context.Context, progress func(string)) ([]demo.Result, e
 	if err != nil {
 		return nil, err
 	}
+	d.hub = &hub{api: api}
 	running, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	if !d.env.IsExternal() {
@@ -60,11 +62,7 @@ func (d *Demo) run(ctx context.Context, progress func(string)) ([]demo.Result, e
 			return nil, err
 		}
 	}
-	d.hub = &hub{api: api}
-	if err := errors.Join(d.hub.apply(running, fleetFile), d.hub.publishAll(running)); err != nil {
-		return nil, err
-	}
-	if err := d.hub.settle(running); err != nil {
+	if err := d.hub.reset(running); err != nil {
 		return nil, err
 	}
 	r := &run{hub: d.hub, progress: progress}
@@ -97,8 +95,8 @@ func (d *Demo) install(ctx context.Context) error {
 	return controlplane.InstallCRDs(ctx, d.env.Access, manifests...)
 }
 
-// startController starts the placement controller for all placements. If it exits before it is stopped,
-// it calls fail.
+// startController starts the placement controller for all placements, and renews the capacity of clusters. If it exits before it is
+// stopped, it calls fail.
 func (d *Demo) startController(ctx context.Context, fail context.CancelCauseFunc) error {
 	m, err := d.env.NewManager()
 	if err != nil {
@@ -106,7 +104,7 @@ func (d *Demo) startController(ctx context.Context, fail context.CancelCauseFunc
 	}
 	recorder := m.GetEventRecorder("plimsoll-controller")
 	controller := placement.New(m.GetClient(), m.GetAPIReader(), recorder, d.env.Registry, placement.AdoptAll)
-	if err := controller.Register(m); err != nil {
+	if err := errors.Join(controller.Register(m), m.Add(manager.RunnableFunc(d.hub.renew))); err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)

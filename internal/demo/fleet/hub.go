@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -118,9 +117,20 @@ func (h *hub) unsatisfied(ctx context.Context, placement string) (reason string,
 	return reason, err
 }
 
+// reset restores the fleet of the examples, waits until the placement controller has observed it, and deletes all placements.
+func (h *hub) reset(ctx context.Context) error {
+	if err := errors.Join(h.apply(ctx, fleetFile), h.publishAll(ctx)); err != nil {
+		return err
+	}
+	if err := h.settle(ctx); err != nil {
+		return err
+	}
+	return h.deletePlacements(ctx)
+}
+
 // settle waits until the placement controller has observed the present state of all clusters. It sets
 // a label on all clusters, which the controller observes after all earlier changes, and waits until a
-// placement that requires the label has selected all clusters. It deletes the placement afterwards.
+// placement that requires the label has selected all clusters.
 func (h *hub) settle(ctx context.Context) error {
 	h.probes++
 	value := fmt.Sprint(h.probes)
@@ -143,28 +153,21 @@ func (h *hub) settle(ctx context.Context) error {
 	if err := h.api.Create(ctx, probe); err != nil {
 		return err
 	}
-	err := h.await(ctx, "the placement controller to select all clusters", func(ctx context.Context) (bool, error) {
+	return h.await(ctx, "the placement controller to select all clusters", func(ctx context.Context) (bool, error) {
 		chosen, err := h.chosen(ctx, probe.Name)
 		return slices.Equal(chosen, all), err
 	})
-	if err != nil {
-		return err
-	}
-	return h.deletePlacements(ctx, []string{probe.Name})
 }
 
-// deletePlacements deletes example placements and waits until their decisions are deleted, so that
+// deletePlacements deletes all placements and waits until their decisions are deleted, so that
 // they do not count for the balance of the next ones.
-func (h *hub) deletePlacements(ctx context.Context, placements []string) error {
-	for _, name := range placements {
-		object := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: team}}
-		if err := h.api.Delete(ctx, object); err != nil && !apierrors.IsNotFound(err) {
-			return err
-		}
+func (h *hub) deletePlacements(ctx context.Context) error {
+	if err := h.api.DeleteAllOf(ctx, &v1beta1.Placement{}, client.InNamespace(team)); err != nil {
+		return err
 	}
 	return h.await(ctx, "decisions to be deleted", func(ctx context.Context) (bool, error) {
 		all, err := h.decisions(ctx)
-		return !slices.ContainsFunc(placements, func(name string) bool { return len(all[name]) > 0 }), err
+		return len(all) == 0, err
 	})
 }
 

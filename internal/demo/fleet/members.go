@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -57,4 +58,21 @@ func (h *hub) publishAll(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// renewInterval is the time after which capacities are written again, as agents do. Capacities that are older than 15 minutes do not count.
+const renewInterval = 5 * time.Minute
+
+// renew writes the ClusterCapacities of all clusters again until ctx ends. It is first due long after the scenario.
+func (h *hub) renew(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(renewInterval):
+		}
+		if err := h.publishAll(ctx); err != nil && ctx.Err() == nil {
+			klog.ErrorS(err, "Renewing the capacities of clusters failed, the next attempt is in 5 minutes")
+		}
+	}
 }

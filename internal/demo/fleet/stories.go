@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -141,13 +140,7 @@ func (r *run) runStory(ctx context.Context, s story) error {
 		}
 		copy(before, change.want)
 	}
-	if err := errors.Join(r.apply(ctx, fleetFile), r.publishAll(ctx)); err != nil {
-		return err
-	}
-	if err := r.settle(ctx); err != nil {
-		return err
-	}
-	return r.deletePlacements(ctx, s.placements)
+	return r.reset(ctx)
 }
 
 // change makes a change of a story.
