@@ -163,8 +163,7 @@ func (o *fitOptions) read(cmd *cobra.Command, workload *capacity.Workload) (*fle
 func oneCluster(objects *manifest.Objects, workload *capacity.Workload, now time.Time) ([]*fleet.ClusterCapacity, error) {
 	in := &capacity.Input{Now: now, Pods: capacity.Pods{}}
 	for _, n := range objects.Nodes {
-		node := capacity.NewNode(n)
-		in.Nodes = append(in.Nodes, &node)
+		in.Nodes = append(in.Nodes, capacity.NewNode(n))
 	}
 	running := map[types.NamespacedName]int32{}
 	for _, p := range objects.Running {

@@ -27,6 +27,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
@@ -67,13 +68,11 @@ type Options struct {
 type Agent struct {
 	options  Options
 	observer *observer
-	policies *policies
+	member   *member
 	hub      receiver
 	metrics  *metrics
 	now      func() time.Time
 	last     report
-
-	sources  *sources
 	capacity capacityReport
 }
 
@@ -94,14 +93,13 @@ type report struct {
 	unmanaged bool
 }
 
-// New returns an agent that lists slack policies with the client of the member cluster. It registers
+// New returns an agent with a client of the member cluster. It registers
 // its metrics with the registry.
-func New(options Options, member dynamic.Interface, registry prometheus.Registerer) *Agent {
+func New(options Options, client dynamic.Interface, registry prometheus.Registerer) *Agent {
 	return &Agent{
 		options:  options,
 		observer: newObserver(),
-		policies: &policies{client: member},
-		sources:  &sources{client: member},
+		member:   &member{client: client},
 		hub:      options.Hub,
 		metrics:  newMetrics(registry),
 		now:      time.Now,
@@ -178,7 +176,7 @@ func withJitter(d time.Duration, jitter float64) time.Duration {
 // reportAll writes the scores and resources that the hub does not have.
 func (a *Agent) reportAll(ctx context.Context) error {
 	// If the API server of the cluster does not answer, the state is outdated: the scores expire.
-	pools, err := a.policies.list(ctx)
+	pools, err := a.member.policies(ctx)
 	if err != nil {
 		return err
 	}
@@ -196,7 +194,7 @@ func (a *Agent) reportAll(ctx context.Context) error {
 	if err := errors.Join(err, a.reportResources(ctx, capacity, allocatable)); err != nil {
 		return err
 	}
-	a.metrics.recordReport(a.now())
+	a.metrics.reported.SetToCurrentTime()
 	return nil
 }
 
@@ -228,10 +226,10 @@ func (a *Agent) reportResources(ctx context.Context, capacity, allocatable v1.Re
 		return nil
 	}
 	err := a.hub.writeResources(ctx, capacity, allocatable, a.options.Resources == Always)
-	if owner, ok := errors.AsType[*ownedError](err); ok {
+	if apierrors.IsConflict(err) && a.options.Resources == Auto {
 		if !a.last.unmanaged {
 			klog.InfoS("Another client reports the resources of the cluster, the agent does not", "cluster", a.options.Hub.cluster,
-				"details", owner.Error())
+				"details", err.Error())
 		}
 		a.metrics.recordUnmanaged(true)
 		a.last.unmanaged, a.last.resourcesAt = true, now

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/util/connrotation"
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -219,7 +220,7 @@ func TestKindsFailIndependently(t *testing.T) {
 
 func TestResourcesOwnedByAnotherClient(t *testing.T) {
 	withAgent(t, Auto, func(t *testing.T, a *Agent, hub *fakeHub) {
-		hub.setError(clusterKind, &ownedError{errors.New("conflict")})
+		hub.setError(clusterKind, apierrors.NewConflict(schema.GroupResource{Resource: "managedclusters"}, "cluster1", nil))
 		a.observer.set(node("another", nil))
 		if _, failed, _ := hub.reports(5 * time.Minute); len(failed) != 1 {
 			t.Errorf("%d attempts in 5 minutes", len(failed))
@@ -279,7 +280,7 @@ func TestBackoff(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	c := &Hub{path: "/etc/hub", cluster: "cluster1"}
+	c := &Hub{path: "/etc/hub", cluster: "cluster1", connections: connrotation.NewDialer(nil)}
 	resource := schema.GroupResource{Resource: "managedclusters"}
 	for name, tc := range map[string]struct {
 		err             error

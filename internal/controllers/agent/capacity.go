@@ -35,13 +35,13 @@ func (a *Agent) runCapacity(ctx context.Context) {
 
 // reportCapacity writes the ClusterCapacity if it changed or is old.
 func (a *Agent) reportCapacity(ctx context.Context) error {
-	pools, err := a.policies.list(ctx)
+	pools, err := a.member.policies(ctx)
 	if err != nil {
 		return err
 	}
 	in := capacity.Input{
-		Cluster: a.options.Hub.cluster, Now: a.now(), Slack: heldBy(pools), Pools: a.sources.pools(ctx, a.observer.labelValues),
-		Quotas: a.sources.quotas(ctx, a.options.QuotaNamespaces),
+		Cluster: a.options.Hub.cluster, Now: a.now(), Slack: heldBy(pools), Pools: a.member.pools(ctx, a.observer.labelValues),
+		Quotas: a.member.quotas(ctx, a.options.QuotaNamespaces),
 	}
 	status, last := a.observer.summarize(in), &a.capacity
 	if last.status != nil && a.now().Sub(last.writtenAt) < capacityResync && sameCapacity(last.status, status) {

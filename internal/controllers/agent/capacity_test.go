@@ -21,7 +21,6 @@ import (
 func TestCapacityReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, hub := newAgent(Never)
-		a.sources.client = a.policies.client
 		report := func(after time.Duration) []string {
 			<-time.After(after)
 			if err := a.reportCapacity(t.Context()); err != nil {

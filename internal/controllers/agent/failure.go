@@ -2,7 +2,6 @@ package agent
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -34,12 +33,6 @@ type reportError struct {
 func (e *reportError) Error() string { return e.err.Error() }
 func (e *reportError) Unwrap() error { return e.err }
 
-// ownedError is returned if another client owns the fields to be written.
-type ownedError struct{ err error }
-
-func (e *ownedError) Error() string { return e.err.Error() }
-func (e *ownedError) Unwrap() error { return e.err }
-
 // reasonOf returns the reason of an error, the first of several, empty for nil.
 func reasonOf(err error) string {
 	if err == nil {
@@ -56,12 +49,13 @@ func (h *Hub) explain(err error, kind string) error {
 	if err == nil {
 		return nil
 	}
-	h.disconnect()
+	h.connections.CloseAll() // they may be broken or use credentials that are no longer valid
 	failed := func(reason, format string, args ...any) error {
 		return &reportError{reason, fmt.Errorf("%s of cluster %s: %w", kind, h.cluster, fmt.Errorf(format, args...))}
 	}
 	status, answered := errors.AsType[*apierrors.StatusError](err)
 	alert, rejected := errors.AsType[tls.AlertError](err)
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	_, isPath := errors.AsType[*os.PathError](err)
 	switch {
 	case errors.Is(err, setup.ErrNotLeader):
@@ -88,15 +82,8 @@ func (h *Hub) explain(err error, kind string) error {
 		return failed(reasonCertificate,
 			"the hub rejected the client certificate in %s (%s): replace it in the file, a restart is not necessary: %w",
 			h.path, alert, err)
-	case isUntrustedServer(err):
+	case untrusted:
 		return failed(reasonCertificate, "the certificate of the hub is not trusted by %s: %w", h.path, err)
 	}
 	return failed(reasonUnreachable, "the hub is unreachable: %w", err)
-}
-
-// isUntrustedServer reports whether the verification of the server's certificate failed.
-func isUntrustedServer(err error) bool {
-	_, verification := errors.AsType[*tls.CertificateVerificationError](err)
-	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
-	return verification || authority
 }

@@ -63,20 +63,23 @@ type Hub struct {
 	// cluster is the name of the cluster, and of its namespace, on the hub.
 	cluster         string
 	path, userAgent string
-	mu              sync.Mutex // of the fields that follow
 	// wrap wraps the transport of the client.
 	wrap transport.WrapperFunc
+	// connections are the connections of the client. To close idle ones would not be sufficient after a failure: a connection whose
+	// request has just timed out is not idle yet.
+	connections *connrotation.Dialer
+
+	mu sync.Mutex // of the fields that follow
 	// raw is the kubeconfig of the client.
 	raw    []byte
 	client dynamic.Interface
-	// connections are the connections of the client.
-	connections *connrotation.Dialer
 }
 
 // NewHub returns the hub of a kubeconfig file, accessed through the transport that wrap returns, to report a cluster
 // to. It returns an error if the file is invalid, and does not connect to the hub.
 func NewHub(cluster, path, userAgent string, wrap transport.WrapperFunc) (*Hub, error) {
-	h := &Hub{cluster: cluster, path: path, userAgent: userAgent, wrap: wrap}
+	dialer := &net.Dialer{Timeout: requestTimeout, KeepAlive: 15 * time.Second}
+	h := &Hub{cluster: cluster, path: path, userAgent: userAgent, wrap: wrap, connections: connrotation.NewDialer(dialer.DialContext)}
 	_, err := h.connect()
 	return h, err
 }
@@ -97,14 +100,12 @@ func (h *Hub) connect() (dynamic.Interface, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", h.path, err)
 	}
-	connections := connrotation.NewDialer((&net.Dialer{Timeout: requestTimeout, KeepAlive: 15 * time.Second}).DialContext)
-	config.Dial = connections.DialContext
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", h.path, err)
 	}
-	h.closeConnections()
-	h.raw, h.client, h.connections = raw, client, connections
+	h.connections.CloseAll()
+	h.raw, h.client = raw, client
 	return client, nil
 }
 
@@ -119,33 +120,22 @@ func (h *Hub) config() (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.UserAgent, config.Timeout = h.userAgent, requestTimeout
+	config.UserAgent, config.Timeout, config.Dial = h.userAgent, requestTimeout, h.connections.DialContext
 	config.Wrap(h.wrap)
 	return config, nil
 }
 
-// disconnect closes all connections: they may be broken or use credentials that are no longer valid.
-// Closing idle connections is not sufficient: a connection whose request has just timed out is not
-// idle yet.
-func (h *Hub) disconnect() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.closeConnections()
-}
-
-// closeConnections is disconnect for callers that hold the lock.
-func (h *Hub) closeConnections() {
-	if h.connections != nil {
-		h.connections.CloseAll()
+// write sends a request about an object of a kind.
+func (h *Hub) write(kind string, request func(dynamic.Interface) error) error {
+	client, err := h.connect()
+	if err == nil {
+		err = request(client)
 	}
+	return h.explain(err, kind)
 }
 
 // writeScores writes the scores to the AddOnPlacementScore of the cluster.
 func (h *Hub) writeScores(ctx context.Context, scores []Score, validUntil time.Time) error {
-	client, err := h.connect()
-	if err != nil {
-		return h.explain(err, scoreKind)
-	}
 	items := make([]any, len(scores))
 	for i, score := range scores {
 		items[i] = map[string]any{"name": score.Name, "value": int64(score.Value)}
@@ -159,22 +149,21 @@ func (h *Hub) writeScores(ctx context.Context, scores []Score, validUntil time.T
 	}
 	status := object()
 	status.Object["status"] = map[string]any{"scores": items, "validUntil": validUntil.UTC().Format(time.RFC3339)}
-	scoresClient, options := client.Resource(scoreResource).Namespace(h.cluster), metav1.ApplyOptions{FieldManager: fieldOwner, Force: true}
-	_, err = scoresClient.ApplyStatus(ctx, ScoreName, status, options)
-	if apierrors.IsNotFound(err) {
-		if _, err = scoresClient.Apply(ctx, ScoreName, object(), options); err == nil {
-			_, err = scoresClient.ApplyStatus(ctx, ScoreName, status, options)
+	options := metav1.ApplyOptions{FieldManager: fieldOwner, Force: true}
+	return h.write(scoreKind, func(hub dynamic.Interface) error {
+		client := hub.Resource(scoreResource).Namespace(h.cluster)
+		_, err := client.ApplyStatus(ctx, ScoreName, status, options)
+		if apierrors.IsNotFound(err) {
+			if _, err = client.Apply(ctx, ScoreName, object(), options); err == nil {
+				_, err = client.ApplyStatus(ctx, ScoreName, status, options)
+			}
 		}
-	}
-	return h.explain(err, scoreKind)
+		return err
+	})
 }
 
 // writeCapacity writes the ClusterCapacity of the cluster.
 func (h *Hub) writeCapacity(ctx context.Context, status *v1alpha1.ClusterCapacityStatus) error {
-	client, err := h.connect()
-	if err != nil {
-		return h.explain(err, v1alpha1.Kind)
-	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
 	if err != nil {
 		return err
@@ -185,18 +174,16 @@ func (h *Hub) writeCapacity(ctx context.Context, status *v1alpha1.ClusterCapacit
 		"metadata":   map[string]any{"name": v1alpha1.Name, "namespace": h.cluster},
 		"status":     content,
 	}}
-	_, err = client.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Resource)).Namespace(h.cluster).
-		Apply(ctx, v1alpha1.Name, object, metav1.ApplyOptions{FieldManager: fieldOwner, Force: true})
-	return h.explain(err, v1alpha1.Kind)
+	return h.write(v1alpha1.Kind, func(hub dynamic.Interface) error {
+		_, err := hub.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Resource)).Namespace(h.cluster).
+			Apply(ctx, v1alpha1.Name, object, metav1.ApplyOptions{FieldManager: fieldOwner, Force: true})
+		return err
+	})
 }
 
 // writeResources writes the amounts to the status of the ManagedCluster. Unless force is set, it
-// returns an ownedError if another field manager has written them.
+// returns a conflict if another field manager has written them.
 func (h *Hub) writeResources(ctx context.Context, capacity, allocatable v1.ResourceList, force bool) error {
-	client, err := h.connect()
-	if err != nil {
-		return h.explain(err, clusterKind)
-	}
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": clusterVersion.String(),
 		"kind":       clusterKind,
@@ -204,11 +191,10 @@ func (h *Hub) writeResources(ctx context.Context, capacity, allocatable v1.Resou
 		"status":     map[string]any{"capacity": toStrings(capacity), "allocatable": toStrings(allocatable)},
 	}}
 	options := metav1.ApplyOptions{FieldManager: fieldOwner, Force: force}
-	_, err = client.Resource(clusterResource).ApplyStatus(ctx, h.cluster, object, options)
-	if apierrors.IsConflict(err) && !force {
-		return &ownedError{err}
-	}
-	return h.explain(err, clusterKind)
+	return h.write(clusterKind, func(hub dynamic.Interface) error {
+		_, err := hub.Resource(clusterResource).ApplyStatus(ctx, h.cluster, object, options)
+		return err
+	})
 }
 
 // toStrings returns a list in the form that unstructured objects have.

@@ -60,9 +60,6 @@ func (m *metrics) recordWrite(kind string, validUntil time.Time) {
 	}
 }
 
-// recordReport sets the time at which the hub was up to date.
-func (m *metrics) recordReport(at time.Time) { m.reported.Set(float64(at.UnixMilli()) / 1000) }
-
 // recordUnmanaged sets whether another client reports the resources.
 func (m *metrics) recordUnmanaged(unmanaged bool) {
 	m.unmanaged.Set(0)

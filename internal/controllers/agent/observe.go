@@ -36,18 +36,11 @@ func newObserver() *observer {
 	}
 }
 
-// observedNode is the data of a node that the agent uses.
-type observedNode struct {
-	capacity.Node
-
-	cordoned bool
-}
-
 // convert converts nodes and pods to the data that the agent uses. It is idempotent.
 func convert(object any) (any, error) {
 	switch object := object.(type) {
 	case *v1.Node:
-		return &observedNode{capacity.NewNode(object), object.Spec.Unschedulable}, nil
+		return capacity.NewNode(object), nil
 	case *v1.Pod:
 		return capacity.NewPod(object), nil
 	}
@@ -137,13 +130,13 @@ func (o *observer) start(ctx context.Context, config *rest.Config, group *wait.G
 
 // sortedNodes returns the nodes by name. Their order matters: sums of floats depend on it, and the first
 // quantity determines the format of a sum.
-func (o *observer) sortedNodes() (nodes []*observedNode) {
+func (o *observer) sortedNodes() (nodes []*capacity.Node) {
 	for _, object := range o.nodes.List() {
-		if node, ok := object.(*observedNode); ok {
+		if node, ok := object.(*capacity.Node); ok {
 			nodes = append(nodes, node)
 		}
 	}
-	slices.SortFunc(nodes, func(a, b *observedNode) int { return cmp.Compare(a.Name.Value(), b.Name.Value()) })
+	slices.SortFunc(nodes, func(a, b *capacity.Node) int { return cmp.Compare(a.Name.Value(), b.Name.Value()) })
 	return nodes
 }
 
@@ -189,7 +182,7 @@ func (o *observer) state(pools []Slack, fresh *load.Snapshot) State {
 			continue
 		}
 		loads := loadOf(fresh, node.Name.Value())
-		for r, model := range modelsOf(&node.Node, o.pods.pods.Sums(node.Name)) {
+		for r, model := range modelsOf(node, o.pods.pods.Sums(node.Name)) {
 			state.Sums[r].add(model)
 			if loads[r].Valid() && model.Capacity > 0 {
 				measured[r] += model.Capacity
@@ -207,9 +200,7 @@ func (o *observer) state(pools []Slack, fresh *load.Snapshot) State {
 
 // summarize returns the summary of the cluster.
 func (o *observer) summarize(in capacity.Input) *v1alpha1.ClusterCapacityStatus {
-	for _, node := range o.sortedNodes() {
-		in.Nodes = append(in.Nodes, &node.Node)
-	}
+	in.Nodes = o.sortedNodes()
 	o.pods.mu.Lock()
 	defer o.pods.mu.Unlock()
 	in.Pods = o.pods.pods
@@ -222,7 +213,7 @@ func (o *observer) resources() (capacity, allocatable v1.ResourceList) {
 	capacity, allocatable = v1.ResourceList{}, v1.ResourceList{}
 	for _, node := range o.sortedNodes() {
 		addTo(capacity, node.Capacity)
-		if !node.cordoned {
+		if !node.Cordoned {
 			addTo(allocatable, node.Allocatable)
 		}
 	}

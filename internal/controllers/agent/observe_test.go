@@ -95,8 +95,7 @@ func TestAcceptsPods(t *testing.T) {
 		"NoExecute taint":        {taint(v1.TaintEffectNoExecute), false},
 		"PreferNoSchedule taint": {taint(v1.TaintEffectPreferNoSchedule), true},
 	} {
-		converted := capacity.NewNode(node("n", tc.change))
-		if got := converted.AcceptsPods(); got != tc.want {
+		if got := capacity.NewNode(node("n", tc.change)).AcceptsPods(); got != tc.want {
 			t.Errorf("%s: AcceptsPods() = %t, want %t", name, got, tc.want)
 		}
 	}

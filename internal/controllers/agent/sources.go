@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -33,26 +34,30 @@ var (
 	}
 )
 
-// sources reads what autoscalers can add and what quotas leave. A source that cannot be read has nothing: the kinds may not be
-// installed, and the agent may not have the rights.
-type sources struct{ client dynamic.Interface }
+// member reads slack policies, what autoscalers can add and what quotas leave from the API server of the cluster. Pools and quotas that
+// cannot be read are left out: the kinds may not be installed, and the agent may not have the rights.
+type member struct {
+	client dynamic.Interface
+	// forbidden reports whether the last list of slack policies was denied, which is logged once.
+	forbidden atomic.Bool
+}
 
 // +kubebuilder:rbac:groups=karpenter.sh,resources=nodepools;nodeclaims,verbs=list
 // +kubebuilder:rbac:groups="",resources=configmaps,resourceNames=cluster-autoscaler-status,verbs=get
 // +kubebuilder:rbac:groups="",resources=resourcequotas,verbs=list
 
 // pools returns the pools of Karpenter and of Cluster Autoscaler. values returns the values of a label of the nodes.
-func (s *sources) pools(ctx context.Context, values func(label string) []string) []capacity.Pool {
+func (m *member) pools(ctx context.Context, values func(label string) []string) []capacity.Pool {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var out []capacity.Pool
-	if list, err := s.client.Resource(karpenter.WithResource("nodepools")).List(ctx, metav1.ListOptions{ResourceVersion: "0"}); err == nil {
-		boot := s.bootTimes(ctx)
+	if list, err := m.client.Resource(karpenter.WithResource("nodepools")).List(ctx, metav1.ListOptions{ResourceVersion: "0"}); err == nil {
+		boot := m.bootTimes(ctx)
 		for i := range list.Items {
 			out = append(out, karpenterPool(&list.Items[i], boot))
 		}
 	}
-	status, err := s.client.Resource(configMaps).Namespace("kube-system").Get(ctx, "cluster-autoscaler-status", metav1.GetOptions{})
+	status, err := m.client.Resource(configMaps).Namespace("kube-system").Get(ctx, "cluster-autoscaler-status", metav1.GetOptions{})
 	if err == nil {
 		text, _, _ := unstructured.NestedString(status.Object, "data", "status")
 		out = append(out, autoscalerPools(text, values)...)
@@ -89,8 +94,8 @@ func karpenterPool(pool *unstructured.Unstructured, boot map[string]int32) capac
 }
 
 // bootTimes returns the median time in seconds from the creation of the NodeClaims of a pool until their nodes are initialized.
-func (s *sources) bootTimes(ctx context.Context) map[string]int32 {
-	list, err := s.client.Resource(karpenter.WithResource("nodeclaims")).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+func (m *member) bootTimes(ctx context.Context) map[string]int32 {
+	list, err := m.client.Resource(karpenter.WithResource("nodeclaims")).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		return nil
 	}
@@ -182,11 +187,11 @@ func (o *observer) labelValues(label string) []string {
 }
 
 // quotas returns what the quotas of namespaces leave: of several quotas the least. Quotas with scopes count for all pods.
-func (s *sources) quotas(ctx context.Context, namespaces []string) (out []v1alpha1.Quota) {
+func (m *member) quotas(ctx context.Context, namespaces []string) (out []v1alpha1.Quota) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	for _, namespace := range namespaces {
-		list, err := s.client.Resource(resourceQuotas).Namespace(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		list, err := m.client.Resource(resourceQuotas).Namespace(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 		if err != nil {
 			continue
 		}

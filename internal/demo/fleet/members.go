@@ -31,8 +31,7 @@ func (h *hub) publish(ctx context.Context, cluster string, pools []nodePool) err
 	for _, pool := range pools {
 		for i := range pool.nodes {
 			name := fmt.Sprintf("node-%d-%d", pool.cpus, i)
-			node := capacity.NewNode(demo.Node{Name: name, CPU: fmt.Sprint(pool.cpus)}.Object())
-			in.Nodes = append(in.Nodes, &node)
+			in.Nodes = append(in.Nodes, capacity.NewNode(demo.Node{Name: name, CPU: fmt.Sprint(pool.cpus)}.Object()))
 			for k := range 1 + i%3 {
 				in.Pods.Set(capacity.NewPod(demo.Pod{Name: fmt.Sprint(name, "-", k), Node: name, Request: "2"}.Object("")))
 			}

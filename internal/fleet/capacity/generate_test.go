@@ -52,8 +52,7 @@ func pod(name, node string, cpu, memory int64) *v1.Pod {
 func inputOf(nodes []*v1.Node, pods []*v1.Pod) *Input {
 	in := &Input{Cluster: "cluster1", Now: now, Pods: Pods{}}
 	for _, n := range nodes {
-		converted := NewNode(n)
-		in.Nodes = append(in.Nodes, &converted)
+		in.Nodes = append(in.Nodes, NewNode(n))
 	}
 	for _, p := range pods {
 		in.Pods.Set(NewPod(p))

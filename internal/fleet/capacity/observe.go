@@ -40,6 +40,8 @@ type labelText struct{ key, value string }
 type Node struct {
 	Name                  NodeName
 	Allocatable, Capacity v1.ResourceList
+	// Cordoned is set if pods cannot be scheduled onto the node.
+	Cordoned bool
 
 	// labels are sorted by key.
 	labels []label
@@ -51,10 +53,10 @@ type Node struct {
 }
 
 // NewNode returns the part of a node.
-func NewNode(node *v1.Node) Node {
+func NewNode(node *v1.Node) *Node {
 	ready := resources.ReadyStatus(node)
-	out := Node{
-		Name: unique.Make(node.Name), Allocatable: node.Status.Allocatable, Capacity: node.Status.Capacity,
+	out := &Node{
+		Name: unique.Make(node.Name), Allocatable: node.Status.Allocatable, Capacity: node.Status.Capacity, Cordoned: node.Spec.Unschedulable,
 		labels: make([]label, 0, len(node.Labels)), price: node.Annotations[v1alpha1.AnnotationPrice],
 		usable: resources.IsSchedulable(node) && (ready == "" || ready == v1.ConditionTrue),
 	}
