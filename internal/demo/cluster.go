@@ -12,7 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
@@ -45,8 +48,20 @@ type Pod struct {
 // Cluster is the cluster with the operations that the demos need.
 type Cluster struct {
 	Client kubernetes.Interface
+	// API reads and writes all types of the project.
+	API client.Client
 
 	probes int // number of probes so far
+}
+
+// newCluster returns a cluster.
+func newCluster(access *rest.Config) (*Cluster, error) {
+	typed, err := kubernetes.NewForConfig(access)
+	if err != nil {
+		return nil, err
+	}
+	api, err := client.New(access, client.Options{Scheme: kube.Scheme()})
+	return &Cluster{Client: typed, API: api}, err
 }
 
 // listOf returns a list of the amounts that are not empty.
@@ -112,7 +127,7 @@ func (c *Cluster) DeletePod(ctx context.Context, name string) error {
 // returns Pending.
 func (c *Cluster) AwaitScheduled(ctx context.Context, name string) (string, error) {
 	var outcome string
-	err := c.await(ctx, "pod "+name+" to be scheduled", func(ctx context.Context) (bool, error) {
+	err := c.Await(ctx, "pod "+name+" to be scheduled", func(ctx context.Context) (bool, error) {
 		pod, err := c.Client.CoreV1().Pods(Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return false, err
@@ -176,7 +191,7 @@ func (c *Cluster) Settle(ctx context.Context) error {
 	if _, err := c.Client.CoreV1().Pods(Namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	err := c.await(ctx, "the scheduler to bind the probe pod", func(ctx context.Context) (bool, error) {
+	err := c.Await(ctx, "the scheduler to bind the probe pod", func(ctx context.Context) (bool, error) {
 		pod, err := c.Client.CoreV1().Pods(Namespace).Get(ctx, name, metav1.GetOptions{})
 		return err == nil && pod.Spec.NodeName != "", err
 	})
@@ -204,8 +219,8 @@ func (c *Cluster) Clear(ctx context.Context) error {
 	return c.Settle(ctx)
 }
 
-// await polls a condition frequently, up to Timeout.
-func (c *Cluster) await(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
+// Await polls a condition frequently, up to Timeout.
+func (c *Cluster) Await(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
 	return Await(ctx, 10*time.Millisecond, Timeout, what, condition)
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	"k8s.io/kubernetes/pkg/scheduler"
@@ -43,10 +42,11 @@ type Environment struct {
 	Access *rest.Config
 	// Scheduler is the configuration of the cluster's scheduler.
 	Scheduler *internalconfig.KubeSchedulerConfiguration
-	// Registry has the metrics of the controllers that the demos start. It is nil if the cluster is external.
+	// Registry has the metrics of the controllers that the demos start, and Plane is the control plane. Both are nil if the cluster is
+	// external.
 	Registry *prometheus.Registry
+	Plane    *controlplane.ControlPlane
 
-	plane           *controlplane.ControlPlane // nil if the cluster is external
 	stop            context.CancelFunc
 	schedulerExited chan error
 }
@@ -63,13 +63,13 @@ func Start(ctx context.Context, loadArguments string, progress func(string)) (_ 
 		}
 	}()
 	progress("starting etcd and kube-apiserver")
-	if e.plane, err = controlplane.Start(ctx, controlplane.Options{}); err != nil {
+	if e.Plane, err = controlplane.Start(ctx, controlplane.Options{}); err != nil {
 		return nil, err
 	}
-	if e.Access, err = e.plane.Config("plimsoll-demo", "system:masters"); err != nil {
+	if e.Access, err = e.Plane.Config("plimsoll-demo", "system:masters"); err != nil {
 		return nil, err
 	}
-	client, err := kubernetes.NewForConfig(e.Access)
+	cluster, err := newCluster(e.Access)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func Start(ctx context.Context, loadArguments string, progress func(string)) (_ 
 	if err := e.startScheduler(ctx, loadArguments); err != nil {
 		return nil, fmt.Errorf("starting the scheduler: %w", err)
 	}
-	e.Cluster = &Cluster{Client: client}
+	e.Cluster = cluster
 	return e, e.publishProfiles(ctx, Profiles(loadArguments, MaxLoadAge))
 }
 
@@ -85,11 +85,8 @@ func Start(ctx context.Context, loadArguments string, progress func(string)) (_ 
 // Profiles, and for the slack and fleet demos also the CRDs and controllers are already installed.
 // The demos delete all nodes of the cluster and all pods of the default namespace.
 func Attach(access *rest.Config, scheduler *internalconfig.KubeSchedulerConfiguration) (*Environment, error) {
-	client, err := kubernetes.NewForConfig(access)
-	if err != nil {
-		return nil, err
-	}
-	return &Environment{Cluster: &Cluster{Client: client}, Access: access, Scheduler: scheduler, stop: func() {}}, nil
+	cluster, err := newCluster(access)
+	return &Environment{Cluster: cluster, Access: access, Scheduler: scheduler, stop: func() {}}, err
 }
 
 // Profiles returns the configuration of a scheduler with the profiles of the node scenarios.
@@ -101,8 +98,8 @@ func Profiles(loadArguments string, maxLoadAge time.Duration) string {
 // startScheduler writes the scheduler's configuration and starts it as the user
 // system:kube-scheduler.
 func (e *Environment) startScheduler(ctx context.Context, loadArguments string) error {
-	kubeconfig := filepath.Join(e.plane.Dir, "scheduler.kubeconfig")
-	if err := e.plane.WriteKubeconfig(kubeconfig, "system:kube-scheduler"); err != nil {
+	kubeconfig := filepath.Join(e.Plane.Dir, "scheduler.kubeconfig")
+	if err := e.Plane.WriteKubeconfig(kubeconfig, "system:kube-scheduler"); err != nil {
 		return err
 	}
 	file := e.SchedulerConfig()
@@ -146,33 +143,21 @@ func (e *Environment) publishProfiles(ctx context.Context, profiles string) erro
 // Stop stops the control plane and the scheduler and removes their files.
 func (e *Environment) Stop() {
 	e.stop()
-	if e.plane == nil {
+	if e.Plane == nil {
 		return
 	}
 	if e.Cluster != nil {
 		<-e.schedulerExited //nolint:errcheck // a receive from a channel of errors, not a call
 	}
-	e.plane.Stop()
+	e.Plane.Stop()
 }
 
-// IsExternal reports whether the cluster was attached and not started.
-func (e *Environment) IsExternal() bool { return e.plane == nil }
-
-// Dir returns the directory of the control plane, which is removed when it stops.
-func (e *Environment) Dir() string { return e.plane.Dir }
-
-// Kubeconfig returns the path of a kubeconfig with administrator rights.
-func (e *Environment) Kubeconfig() string { return e.plane.Kubeconfig }
-
 // SchedulerConfig returns the path of the scheduler's configuration.
-func (e *Environment) SchedulerConfig() string { return filepath.Join(e.plane.Dir, "scheduler.yaml") }
-
-// Exited returns a channel that is closed when the control plane has exited.
-func (e *Environment) Exited() <-chan struct{} { return e.plane.Exited() }
+func (e *Environment) SchedulerConfig() string { return filepath.Join(e.Plane.Dir, "scheduler.yaml") }
 
 // NewManager returns a controller manager for the cluster. It does not serve metrics.
 func (e *Environment) NewManager() (ctrl.Manager, error) {
-	access, err := e.plane.Config("plimsoll-controller", "system:masters")
+	access, err := e.Plane.Config("plimsoll-controller", "system:masters")
 	if err != nil {
 		return nil, err
 	}

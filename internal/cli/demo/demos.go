@@ -46,7 +46,7 @@ func (o *options) start(ctx context.Context, log io.Writer, progress func(string
 	}
 	if karpenter != nil {
 		progress("building Karpenter (about 2 minutes the first time)")
-		if err := karpenter.Build(ctx, env.Dir()); err != nil {
+		if err := karpenter.Build(ctx, env.Plane.Dir); err != nil {
 			env.Stop()
 			return nil, err
 		}
@@ -142,12 +142,12 @@ func (d *demos) stay(ctx context.Context, url string, say func(string)) error {
 	defer stop()
 	// The control plane stops with ctx.
 	go func() {
-		<-d.env.Exited()
+		<-d.env.Plane.Exited()
 		stop()
 	}()
 	switch err := d.slack.Await(waiting); {
 	case ctx.Err() != nil:
-		<-d.env.Exited()
+		<-d.env.Plane.Exited()
 		say("stopped")
 		return nil
 	case err != nil:

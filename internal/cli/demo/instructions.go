@@ -33,7 +33,7 @@ Commands to try, in another terminal in the project's folder:
 // commands returns commands to try in the project's folder, in this order.
 func (d *demos) commands() []page.LiveCommand {
 	commands := []page.LiveCommand{
-		{Purpose: "Use the demo's cluster in this terminal.", Text: "export KUBECONFIG=" + d.env.Kubeconfig()},
+		{Purpose: "Use the demo's cluster in this terminal.", Text: "export KUBECONFIG=" + d.env.Plane.Kubeconfig},
 		{
 			Purpose: "Create a pod; the live page shows which node its profile and the default profile select, and why.",
 			Text:    `kubectl run try --image=registry.k8s.io/pause:3.10 --overrides='{"spec":{"schedulerName":"plimsoll-scheduler"}}'`,

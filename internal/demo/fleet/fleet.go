@@ -8,14 +8,12 @@ import (
 	"fmt"
 	"io/fs"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/plimsoll-k8s/plimsoll/config/crd"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/placement"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
 // Demo runs the fleet scenario in an environment.
@@ -47,14 +45,10 @@ func (d *Demo) run(ctx context.Context, progress func(string)) ([]demo.Result, e
 	if err := d.env.Clear(ctx); err != nil {
 		return nil, err
 	}
-	api, err := client.New(d.env.Access, client.Options{Scheme: kube.Scheme()})
-	if err != nil {
-		return nil, err
-	}
-	d.hub = &hub{api: api}
+	d.hub = &hub{Cluster: d.env.Cluster}
 	running, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	if !d.env.IsExternal() {
+	if d.env.Plane != nil {
 		if err := d.install(ctx); err != nil {
 			return nil, err
 		}
@@ -66,7 +60,7 @@ func (d *Demo) run(ctx context.Context, progress func(string)) ([]demo.Result, e
 		return nil, err
 	}
 	r := &run{hub: d.hub, progress: progress}
-	err = r.runStories(running)
+	err := r.runStories(running)
 	return r.results, err
 }
 

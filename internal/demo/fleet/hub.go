@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
@@ -37,7 +35,7 @@ func placementFile(folder string) string { return folder + "/placement." + versi
 
 // hub is a hub of managed clusters.
 type hub struct {
-	api client.Client
+	*demo.Cluster
 	// probes is the number of probes so far.
 	probes int
 }
@@ -66,7 +64,7 @@ func (h *hub) apply(ctx context.Context, file string) error {
 // applyObject creates an object, or updates its status if it exists.
 func (h *hub) applyObject(ctx context.Context, object *unstructured.Unstructured) error {
 	status := object.Object["status"]
-	strict := client.WithFieldValidation(h.api, metav1.FieldValidationStrict)
+	strict := client.WithFieldValidation(h.API, metav1.FieldValidationStrict)
 	if err := strict.Create(ctx, object.DeepCopy()); client.IgnoreAlreadyExists(err) != nil {
 		return err
 	}
@@ -83,7 +81,7 @@ func (h *hub) applyObject(ctx context.Context, object *unstructured.Unstructured
 // decisions returns the names of the selected clusters of each example placement, sorted.
 func (h *hub) decisions(ctx context.Context) (map[string][]string, error) {
 	var list clusterv1beta1.PlacementDecisionList
-	if err := h.api.List(ctx, &list, client.InNamespace(team)); err != nil {
+	if err := h.API.List(ctx, &list, client.InNamespace(team)); err != nil {
 		return nil, err
 	}
 	var objects fleet.Objects
@@ -105,9 +103,9 @@ func (h *hub) chosen(ctx context.Context, placement string) ([]string, error) {
 
 // unsatisfied returns why a placement selects fewer clusters than requested, when the controller has said so.
 func (h *hub) unsatisfied(ctx context.Context, placement string) (reason string, err error) {
-	err = h.await(ctx, "condition PlacementSatisfied", func(ctx context.Context) (bool, error) {
+	err = h.Await(ctx, "condition PlacementSatisfied", func(ctx context.Context) (bool, error) {
 		var p v1beta1.Placement
-		err := h.api.Get(ctx, client.ObjectKey{Namespace: team, Name: placement}, &p)
+		err := h.API.Get(ctx, client.ObjectKey{Namespace: team, Name: placement}, &p)
 		c := meta.FindStatusCondition(p.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
 		if c != nil && c.Status == metav1.ConditionFalse {
 			reason = c.Message
@@ -135,13 +133,13 @@ func (h *hub) settle(ctx context.Context) error {
 	h.probes++
 	value := fmt.Sprint(h.probes)
 	var clusters clusterv1.ManagedClusterList
-	if err := h.api.List(ctx, &clusters); err != nil {
+	if err := h.API.List(ctx, &clusters); err != nil {
 		return err
 	}
 	var all []string
 	for i := range clusters.Items {
 		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, demo.ProbeKey, value)
-		if err := h.api.Patch(ctx, &clusters.Items[i], client.RawPatch(types.MergePatchType, patch)); err != nil {
+		if err := h.API.Patch(ctx, &clusters.Items[i], client.RawPatch(types.MergePatchType, patch)); err != nil {
 			return err
 		}
 		all = append(all, clusters.Items[i].Name)
@@ -150,10 +148,10 @@ func (h *hub) settle(ctx context.Context) error {
 	probe := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Name: "probe-" + value, Namespace: team}}
 	probe.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{}}
 	probe.Spec.Predicates[0].RequiredClusterSelector.LabelSelector.MatchLabels = map[string]string{demo.ProbeKey: value}
-	if err := h.api.Create(ctx, probe); err != nil {
+	if err := h.API.Create(ctx, probe); err != nil {
 		return err
 	}
-	return h.await(ctx, "the placement controller to select all clusters", func(ctx context.Context) (bool, error) {
+	return h.Await(ctx, "the placement controller to select all clusters", func(ctx context.Context) (bool, error) {
 		chosen, err := h.chosen(ctx, probe.Name)
 		return slices.Equal(chosen, all), err
 	})
@@ -162,16 +160,11 @@ func (h *hub) settle(ctx context.Context) error {
 // deletePlacements deletes all placements and waits until their decisions are deleted, so that
 // they do not count for the balance of the next ones.
 func (h *hub) deletePlacements(ctx context.Context) error {
-	if err := h.api.DeleteAllOf(ctx, &v1beta1.Placement{}, client.InNamespace(team)); err != nil {
+	if err := h.API.DeleteAllOf(ctx, &v1beta1.Placement{}, client.InNamespace(team)); err != nil {
 		return err
 	}
-	return h.await(ctx, "decisions to be deleted", func(ctx context.Context) (bool, error) {
+	return h.Await(ctx, "decisions to be deleted", func(ctx context.Context) (bool, error) {
 		all, err := h.decisions(ctx)
 		return len(all) == 0, err
 	})
-}
-
-// await polls a condition frequently, up to demo.Timeout.
-func (h *hub) await(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
-	return demo.Await(ctx, 10*time.Millisecond, demo.Timeout, what, condition)
 }

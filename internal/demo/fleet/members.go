@@ -38,11 +38,11 @@ func (h *hub) publish(ctx context.Context, cluster string, pools []nodePool) err
 		}
 	}
 	namespace := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster}}
-	if err := h.api.Create(ctx, namespace); client.IgnoreAlreadyExists(err) != nil {
+	if err := h.API.Create(ctx, namespace); client.IgnoreAlreadyExists(err) != nil {
 		return err
 	}
 	object := &v1alpha1.ClusterCapacity{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: v1alpha1.Name}}
-	_, err := controllerutil.CreateOrUpdate(ctx, h.api, object, func() error {
+	_, err := controllerutil.CreateOrUpdate(ctx, h.API, object, func() error {
 		object.Status = *capacity.Summarize(in)
 		return nil
 	})

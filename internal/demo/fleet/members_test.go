@@ -9,13 +9,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
 // TestRenew checks that no ClusterCapacity is older than 15 minutes while the demo runs, as such ones do not count.
 func TestRenew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &hub{api: fake.NewClientBuilder().WithScheme(kube.Scheme()).Build()}
+		h := &hub{Cluster: &demo.Cluster{API: fake.NewClientBuilder().WithScheme(kube.Scheme()).Build()}}
 		if err := h.publishAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -25,7 +26,7 @@ func TestRenew(t *testing.T) {
 		<-time.After(time.Hour)
 		synctest.Wait()
 		var list v1alpha1.ClusterCapacityList
-		if err := h.api.List(t.Context(), &list); err != nil {
+		if err := h.API.List(t.Context(), &list); err != nil {
 			t.Fatal(err)
 		}
 		if len(list.Items) != len(members) {

@@ -165,7 +165,7 @@ type decision struct {
 // decision should not change for FollowsWithin.
 func (r *run) follow(ctx context.Context, names []string, began time.Time, before, want [][]string) ([]decision, error) {
 	out, isDone := make([]decision, len(names)), make([]bool, len(names))
-	err := r.await(ctx, "placements to be decided", func(ctx context.Context) (bool, error) {
+	err := r.Await(ctx, "placements to be decided", func(ctx context.Context) (bool, error) {
 		for i, name := range names {
 			if isDone[i] {
 				continue

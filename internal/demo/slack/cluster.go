@@ -28,7 +28,6 @@ import (
 // external, the slack controller.
 type cluster struct {
 	*demo.Cluster
-	api        client.Client
 	autoscaler *runningAutoscaler
 	// ahead is the time in nanoseconds by which the clock of the controller is ahead, nil if the cluster is external.
 	ahead *atomic.Int64
@@ -70,7 +69,7 @@ func (c *cluster) state(ctx context.Context) (state, error) {
 		}
 	}
 	policy := &v1alpha1.ResourceSlack{}
-	if err := c.api.Get(ctx, client.ObjectKey{Name: policyName}, policy); err != nil {
+	if err := c.API.Get(ctx, client.ObjectKey{Name: policyName}, policy); err != nil {
 		return out, client.IgnoreNotFound(err)
 	}
 	out.policy, out.placeholders = policy, policy.Status.Placeholders

@@ -8,12 +8,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/config/crd"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
 // systemNamespace is the namespace of placeholders.
@@ -25,19 +23,15 @@ func (d *Demo) start(ctx context.Context) (err error) {
 	if d.cluster != nil {
 		return nil
 	}
-	api, err := client.New(d.env.Access, client.Options{Scheme: kube.Scheme()})
-	if err != nil {
-		return err
-	}
-	c := &cluster{Cluster: d.env.Cluster, api: api}
+	c := &cluster{Cluster: d.env.Cluster}
 	c.ctx, c.stop = context.WithCancelCause(ctx)
-	if !d.env.IsExternal() {
+	if d.env.Plane != nil {
 		if err = d.install(ctx); err == nil {
 			err = d.startController(c)
 		}
 	}
 	if err == nil {
-		c.autoscaler, err = d.startAutoscaler(c.ctx, api)
+		c.autoscaler, err = d.startAutoscaler(c.ctx)
 	}
 	if err != nil {
 		c.stop(err)
@@ -115,9 +109,9 @@ func (d *Demo) startController(c *cluster) error {
 }
 
 // startAutoscaler starts the autoscaler.
-func (d *Demo) startAutoscaler(ctx context.Context, api client.Client) (*runningAutoscaler, error) {
+func (d *Demo) startAutoscaler(ctx context.Context) (*runningAutoscaler, error) {
 	if d.karpenter == nil {
-		return startStandIn(ctx, api), nil
+		return startStandIn(ctx, d.env.API), nil
 	}
-	return d.karpenter.start(ctx, api, d.env.Kubeconfig(), d.log)
+	return d.karpenter.start(ctx, d.env.API, d.env.Plane.Kubeconfig, d.log)
 }

@@ -205,7 +205,7 @@ func clockTime(t time.Time) string { return t.Format("15:04") }
 // createPolicy creates the recommended policy, whose schedule does not apply yet.
 func (r *run) createPolicy(ctx context.Context) error {
 	r.progress("creating the recommended policy; its schedule starts at " + clockTime(r.begin) + " UTC")
-	if err := r.api.Create(ctx, r.recommended.DeepCopy()); err != nil {
+	if err := r.API.Create(ctx, r.recommended.DeepCopy()); err != nil {
 		return err
 	}
 	waits := func(s state) bool {
@@ -244,20 +244,20 @@ func (r *run) startSchedule(ctx context.Context) error {
 // gets the minimum after the change in place of the schedule.
 func (r *run) setClock(ctx context.Context, change time.Time, minimum *v1alpha1.Amount) error {
 	policy := &v1alpha1.ResourceSlack{}
-	if err := r.api.Get(ctx, client.ObjectKey{Name: policyName}, policy); err != nil {
+	if err := r.API.Get(ctx, client.ObjectKey{Name: policyName}, policy); err != nil {
 		return err
 	}
 	before := policy.DeepCopy()
 	if r.ahead == nil {
 		policy.Spec.Minimum, policy.Spec.Schedules = minimum, nil
-		return r.api.Patch(ctx, policy, client.MergeFrom(before))
+		return r.API.Patch(ctx, policy, client.MergeFrom(before))
 	}
 	shown := change.Add(-scheduleLead)
 	r.progress(fmt.Sprintf("setting the clock of the controller to %s UTC; the schedule changes in %s",
 		shown.Format(time.TimeOnly), scheduleLead))
 	r.ahead.Store(int64(time.Until(shown)))
 	policy.Annotations = map[string]string{"demo.plimsoll.dev/clock": shown.Format(time.RFC3339)}
-	return r.api.Patch(ctx, policy, client.MergeFrom(before))
+	return r.API.Patch(ctx, policy, client.MergeFrom(before))
 }
 
 // isFilled returns a condition on the state: the policy has this target in millicores, it is available on the nodes, and the
@@ -315,12 +315,12 @@ func (r *run) cleanUp(ctx context.Context) error {
 	if r.ahead != nil {
 		r.ahead.Store(0)
 	}
-	if err := r.api.Delete(ctx, &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: policyName}}); err != nil {
+	if err := r.API.Delete(ctx, &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: policyName}}); err != nil {
 		return err
 	}
 	err := r.await(ctx, "the placeholders to be deleted", func(ctx context.Context) (bool, error) {
 		var templates v1.PodTemplateList
-		err := r.api.List(ctx, &templates, client.InNamespace(systemNamespace))
+		err := r.API.List(ctx, &templates, client.InNamespace(systemNamespace))
 		return len(templates.Items) == 0, err
 	})
 	return errors.Join(err, r.deletePods(ctx, webName), r.autoscaler.deleteNodes(ctx))
