@@ -70,13 +70,7 @@ func isStateTaint(key string) bool {
 		v1.TaintNodeDiskPressure, v1.TaintNodePIDPressure, v1.TaintNodeNetworkUnavailable, v1.TaintNodeOutOfService:
 		return true
 	}
-	return isScaleDownTaint(key)
-}
-
-// isScaleDownTaint reports whether Cluster Autoscaler or Karpenter adds a taint to nodes that it is
-// about to delete.
-func isScaleDownTaint(key string) bool {
-	return key == "ToBeDeletedByClusterAutoscaler" || key == "karpenter.sh/disrupted"
+	return resources.IsScaleDownTaint(key)
 }
 
 // isBooting reports whether a node was created recently and has never been ready.
@@ -91,7 +85,7 @@ func isBooting(node *v1.Node, now time.Time) bool {
 // isUsable reports whether placeholders can be put on a node. A node without conditions, such as one
 // of a manifest, counts as ready.
 func isUsable(node *v1.Node, now time.Time) bool {
-	scaledDown := slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool { return isScaleDownTaint(taint.Key) })
+	scaledDown := slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool { return resources.IsScaleDownTaint(taint.Key) })
 	if !resources.IsSchedulable(node) || scaledDown {
 		return false
 	}

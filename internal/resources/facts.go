@@ -37,6 +37,12 @@ func IsSchedulable(node *v1.Node) bool {
 	return !node.Spec.Unschedulable && node.DeletionTimestamp == nil
 }
 
+// IsScaleDownTaint reports whether Cluster Autoscaler or Karpenter adds a taint to nodes that it is
+// about to delete.
+func IsScaleDownTaint(key string) bool {
+	return key == "ToBeDeletedByClusterAutoscaler" || key == "karpenter.sh/disrupted"
+}
+
 // HasSwap reports whether a node reports swap memory. Measured memory excludes swapped pages, so that a node that swaps looks emptier.
 func HasSwap(node *v1.Node) bool {
 	swap := node.Status.NodeInfo.Swap

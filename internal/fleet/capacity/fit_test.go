@@ -71,7 +71,18 @@ func TestFit(t *testing.T) {
 		},
 		// One pod per node, and the port is in use on one node.
 		{"host port", free, templateOf(t, 1000, 512, port), 3, "limited to one pod per node"},
+		{"host port of a sidecar", free, templateOf(t, 1000, 512, func(p *v1.PodTemplateSpec) {
+			port(p)
+			sidecar := v1.Container{RestartPolicy: new(v1.ContainerRestartPolicyAlways), Ports: p.Spec.Containers[0].Ports}
+			p.Spec.InitContainers, p.Spec.Containers[0].Ports = []v1.Container{sidecar}, nil
+		}), 3, "limited to one pod per node"},
 		{"host port in use", limited, templateOf(t, 1000, 512, port), 2, "limited to one pod per node"},
+		// Karpenter is about to delete the only node, whose taint is tolerated.
+		{
+			"drained", inputOf([]*v1.Node{node("d", 4000, 8192, nil, v1.Taint{Key: "karpenter.sh/disrupted", Effect: v1.TaintEffectNoSchedule})}, nil),
+			templateOf(t, 1000, 512, func(p *v1.PodTemplateSpec) { p.Spec.Tolerations = []v1.Toleration{{Operator: v1.TolerationOpExists}} }), 0,
+			"needs 1 CPU on one node; the largest free node of cluster1 has 0",
+		},
 		// 5 pods are left by the quota of namespace shop.
 		{"quota", limited, templateOf(t, 1000, 512), 5, "the quota of namespace shop leaves 5 pods"},
 		// The tainted node is a host without pods: 1 on each of the other nodes.

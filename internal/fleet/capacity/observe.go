@@ -48,7 +48,7 @@ type Node struct {
 	// taints are the taints that repel pods, sorted.
 	taints []v1.Taint
 	price  string
-	// usable is not set if the node takes no pods: it is not ready, cordoned, or being deleted.
+	// usable is not set if the node takes no pods: it is not ready, cordoned, or about to be deleted.
 	usable bool
 }
 
@@ -64,7 +64,7 @@ func NewNode(node *v1.Node) *Node {
 		out.labels = append(out.labels, unique.Make(labelText{key, node.Labels[key]}))
 	}
 	for _, t := range node.Spec.Taints {
-		if t.Key == autoscalerTaint {
+		if resources.IsScaleDownTaint(t.Key) {
 			out.usable = false
 		}
 		if t.Effect != v1.TaintEffectPreferNoSchedule {
@@ -96,9 +96,6 @@ func (n *Node) label(key string) (out label) {
 
 // AcceptsPods reports whether the node accepts a pod without tolerations.
 func (n *Node) AcceptsPods() bool { return n.usable && len(n.taints) == 0 }
-
-// autoscalerTaint is the taint of nodes that Cluster Autoscaler removes.
-const autoscalerTaint = "ToBeDeletedByClusterAutoscaler"
 
 // Pod is the part of a pod that a summary uses.
 type Pod struct {
@@ -228,10 +225,17 @@ func (s *nodeSums) add(pod *Pod) {
 	}
 }
 
-// hostPortsOf returns the host ports of the containers of a pod, each once. Containers on the network of the host use their ports.
+// hostPortsOf returns the host ports of the containers and sidecars of a pod, each once. Containers on the network of the host use their
+// ports.
 func hostPortsOf(spec *v1.PodSpec) (out []v1alpha1.HostPort) {
-	for i := range spec.Containers {
-		for _, p := range spec.Containers[i].Ports {
+	running := spec.Containers
+	for _, c := range spec.InitContainers {
+		if ptr.Deref(c.RestartPolicy, "") == v1.ContainerRestartPolicyAlways {
+			running = append(running[:len(running):len(running)], c)
+		}
+	}
+	for i := range running {
+		for _, p := range running[i].Ports {
 			if spec.HostNetwork && p.HostPort == 0 {
 				p.HostPort = p.ContainerPort
 			}
