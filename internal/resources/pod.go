@@ -83,14 +83,10 @@ func NewPod(pod *v1.Pod) Pod {
 // totals returns the requests and the limits of a pod. It returns the lists of the container of a pod that has only
 // one: the scheduler's own accounting builds a dozen maps, for each pod that is pending or changes.
 func totals(pod *v1.Pod) (requests, limits v1.ResourceList) {
-	switch {
-	case !isDeterminedBySpec(pod):
-		return resource.PodRequests(pod, podOptions), resource.PodLimits(pod, podOptions)
-	case onlyContainer(pod) != nil:
-		only := onlyContainer(pod)
+	if only := onlyContainer(pod); only != nil && isDeterminedBySpec(pod) {
 		return only.Requests, only.Limits
 	}
-	return resource.PodRequests(pod, resource.PodResourcesOptions{}), resource.PodLimits(pod, resource.PodResourcesOptions{})
+	return resource.PodRequests(pod, podOptions), resource.PodLimits(pod, podOptions)
 }
 
 // onlyContainer returns the resources of the container of a pod that has no other resources, nil if it has.

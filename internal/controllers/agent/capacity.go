@@ -6,12 +6,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 const (
@@ -64,15 +62,9 @@ func sameCapacity(a, b *v1alpha1.ClusterCapacityStatus) bool {
 
 // heldBy returns the sum of the requests of the placeholders of all policies.
 func heldBy(pools []Slack) v1.ResourceList {
-	var sum resources.Amounts
+	sum := v1.ResourceList{}
 	for _, pool := range pools {
-		sum = sum.Add(pool.Total)
+		addTo(sum, pool.Total)
 	}
-	if sum.IsZero() {
-		return nil
-	}
-	return v1.ResourceList{
-		v1.ResourceCPU:    *resource.NewMilliQuantity(sum[resources.CPU], resource.DecimalSI),
-		v1.ResourceMemory: *resource.NewQuantity(sum[resources.Memory], resource.BinarySI),
-	}
+	return sum
 }

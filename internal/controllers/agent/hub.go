@@ -136,9 +136,11 @@ func (h *Hub) write(kind string, request func(dynamic.Interface) error) error {
 
 // writeScores writes the scores to the AddOnPlacementScore of the cluster.
 func (h *Hub) writeScores(ctx context.Context, scores []Score, validUntil time.Time) error {
-	items := make([]any, len(scores))
-	for i, score := range scores {
-		items[i] = map[string]any{"name": score.Name, "value": int64(score.Value)}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&clusterv1alpha1.AddOnPlacementScoreStatus{
+		Scores: scores, ValidUntil: new(metav1.NewTime(validUntil)),
+	})
+	if err != nil {
+		return err
 	}
 	object := func() *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
@@ -148,7 +150,7 @@ func (h *Hub) writeScores(ctx context.Context, scores []Score, validUntil time.T
 		}}
 	}
 	status := object()
-	status.Object["status"] = map[string]any{"scores": items, "validUntil": validUntil.UTC().Format(time.RFC3339)}
+	status.Object["status"] = content
 	options := metav1.ApplyOptions{FieldManager: fieldOwner, Force: true}
 	return h.write(scoreKind, func(hub dynamic.Interface) error {
 		client := hub.Resource(scoreResource).Namespace(h.cluster)

@@ -40,7 +40,7 @@ func (m *member) policies(ctx context.Context) ([]Slack, error) {
 		out = append(out, Slack{
 			Available: resources.CPUAndMemory(typed.Items[i].Status.Available),
 			Target:    resources.CPUAndMemory(typed.Items[i].Status.Target),
-			Total:     resources.CPUAndMemory(typed.Items[i].Status.Total),
+			Total:     typed.Items[i].Status.Total,
 		})
 	}
 	return out, nil

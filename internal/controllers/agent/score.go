@@ -3,6 +3,9 @@ package agent
 import (
 	"math"
 
+	v1 "k8s.io/api/core/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/risk"
 )
@@ -34,13 +37,8 @@ const (
 // Names lists the names of all scores in the order in which they are reported.
 var Names = []string{FreeCPU, FreeMemory, FreeCores, FreeGiB, LimitRoomCPU, LimitRoomMemory, LowLoadRisk, SlackCPU, SlackMemory}
 
-// Score is one score of the cluster.
-type Score struct {
-	// Name is one of Names.
-	Name string
-	// Value is in [-100, 100].
-	Value int32
-}
+// Score is one score of the cluster: one of Names, and a value in [-100, 100].
+type Score = clusterv1alpha1.AddOnPlacementScoreItem
 
 // scored is the number of resources that are scored, the first of resources.Amounts: CPU and memory.
 const scored = 2
@@ -67,8 +65,13 @@ func (s *Sums) add(node risk.Resource) {
 	s.Limits += node.Limits
 }
 
-// Slack is the available slack of one pool of nodes, its target, and the sum of the requests of its placeholders.
-type Slack struct{ Available, Target, Total resources.Amounts }
+// Slack is the slack of one pool of nodes.
+type Slack struct {
+	// Available is the slack that is available, and Target the slack that should be.
+	Available, Target resources.Amounts
+	// Total is the sum of the requests of the placeholders.
+	Total v1.ResourceList
+}
 
 // State is the state that a cluster is scored by.
 type State struct {
@@ -91,19 +94,19 @@ const (
 func Scores(s State) []Score {
 	cpu, memory := s.Sums[resources.CPU], s.Sums[resources.Memory]
 	out := []Score{
-		{FreeCPU, fraction(cpu.Free, cpu.Allocatable)},
-		{FreeMemory, fraction(memory.Free, memory.Allocatable)},
-		{FreeCores, doublings(cpu.Free / cores)},
-		{FreeGiB, doublings(memory.Free / gib)},
-		{LimitRoomCPU, limitRoom(cpu)},
-		{LimitRoomMemory, limitRoom(memory)},
+		{Name: FreeCPU, Value: fraction(cpu.Free, cpu.Allocatable)},
+		{Name: FreeMemory, Value: fraction(memory.Free, memory.Allocatable)},
+		{Name: FreeCores, Value: doublings(cpu.Free / cores)},
+		{Name: FreeGiB, Value: doublings(memory.Free / gib)},
+		{Name: LimitRoomCPU, Value: limitRoom(cpu)},
+		{Name: LimitRoomMemory, Value: limitRoom(memory)},
 	}
 	if s.LoadKnown {
-		out = append(out, Score{LowLoadRisk, fraction(1-s.LoadRisk, 1)})
+		out = append(out, Score{Name: LowLoadRisk, Value: fraction(1-s.LoadRisk, 1)})
 	}
 	for r, name := range [scored]string{SlackCPU, SlackMemory} {
 		if value, ok := slackBalance(s.Slack, resources.Index(r)); ok {
-			out = append(out, Score{name, value})
+			out = append(out, Score{Name: name, Value: value})
 		}
 	}
 	return out

@@ -95,15 +95,15 @@ func TestExample(t *testing.T) {
 	want := []Score{
 		// CPU: A = 16, F = 2 + 5 = 7, L = 12 + max(4, 8) = 20
 		// memory: A = 64, F = 24 + 8 = 32, L = 16 + max(24, 32) = 48
-		{FreeCPU, -12},        // 200 x (7/16 - 0.5) = -12.5
-		{FreeMemory, 0},       // 200 x (32/64 - 0.5)
-		{FreeCores, -70},      // 10 x log2(8) - 100
-		{FreeGiB, -49},        // 10 x log2(33) - 100 = -49.6
-		{LimitRoomCPU, -20},   // 100 x (16 - 20) / 20
-		{LimitRoomMemory, 25}, // 100 x (64 - 48) / 64
-		{LowLoadRisk, 60},     // 200 x (0.5 - 0.2)
-		{SlackCPU, -50},       // 100 x (2 - 4) / 4
-		{SlackMemory, 50},     // 100 x (16 - 8) / 16
+		{Name: FreeCPU, Value: -12},        // 200 x (7/16 - 0.5) = -12.5
+		{Name: FreeMemory, Value: 0},       // 200 x (32/64 - 0.5)
+		{Name: FreeCores, Value: -70},      // 10 x log2(8) - 100
+		{Name: FreeGiB, Value: -49},        // 10 x log2(33) - 100 = -49.6
+		{Name: LimitRoomCPU, Value: -20},   // 100 x (16 - 20) / 20
+		{Name: LimitRoomMemory, Value: 25}, // 100 x (64 - 48) / 64
+		{Name: LowLoadRisk, Value: 60},     // 200 x (0.5 - 0.2)
+		{Name: SlackCPU, Value: -50},       // 100 x (2 - 4) / 4
+		{Name: SlackMemory, Value: 50},     // 100 x (16 - 8) / 16
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -14,9 +14,8 @@ const maxStep = 30 * time.Second
 // Progress records the steps that a controller executes. Its check fails while a step takes
 // longer than 30 seconds, because other steps can wait for it. The zero value is ready to use.
 type Progress struct {
-	mu sync.Mutex
 	// steps are the steps that are executed.
-	steps map[*step]bool
+	steps sync.Map
 }
 
 // step is a step that is executed.
@@ -28,29 +27,18 @@ type step struct {
 // Begin records that a step begins. The caller must call the result when the step ends. name describes
 // the step in the error of the check.
 func (p *Progress) Begin(name string) (end func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.steps == nil {
-		p.steps = map[*step]bool{}
-	}
 	s := &step{name, time.Now()}
-	p.steps[s] = true
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.steps, s)
-	}
+	p.steps.Store(s, *s)
+	return func() { p.steps.Delete(s) }
 }
 
 // Check returns an error with the longest step if it takes longer than 30 seconds. It is a check for
 // the readiness of a program.
 func (p *Progress) Check(*http.Request) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	longest := step{since: time.Now()}
-	for s := range p.steps {
-		if s.since.Before(longest.since) {
-			longest = *s
+	for _, value := range p.steps.Range {
+		if s, ok := value.(step); ok && s.since.Before(longest.since) {
+			longest = s
 		}
 	}
 	if took := time.Since(longest.since); took > maxStep {
