@@ -55,26 +55,14 @@ func AddWithPriority(
 	queue.AddAfter(request, delay)
 }
 
-// fairQueue is a priorityqueue.PriorityQueue.
+// fairQueue is a priorityqueue.PriorityQueue. A controller adds requests with AddWithOpts; other methods add them with priority 0 unless they
+// are to be added with another one after a delay.
 type fairQueue struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 	storage *fairStorage
 }
 
 var _ priorityqueue.PriorityQueue[reconcile.Request] = &fairQueue{}
-
-// Add implements workqueue.TypedInterface. The priority is 0.
-func (q *fairQueue) Add(request reconcile.Request) { q.AddWithOpts(priorityqueue.AddOpts{}, request) }
-
-// AddAfter implements workqueue.TypedDelayingInterface. The priority is 0.
-func (q *fairQueue) AddAfter(request reconcile.Request, delay time.Duration) {
-	q.AddWithOpts(priorityqueue.AddOpts{After: delay}, request)
-}
-
-// AddRateLimited implements workqueue.TypedRateLimitingInterface. The priority is 0.
-func (q *fairQueue) AddRateLimited(request reconcile.Request) {
-	q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, request)
-}
 
 // AddWithOpts implements priorityqueue.PriorityQueue.
 func (q *fairQueue) AddWithOpts(options priorityqueue.AddOpts, requests ...reconcile.Request) {
@@ -86,11 +74,11 @@ func (q *fairQueue) AddWithOpts(options priorityqueue.AddOpts, requests ...recon
 		q.storage.request(request, levelOf(priority))
 		switch {
 		case options.RateLimited:
-			q.TypedRateLimitingInterface.AddRateLimited(request)
+			q.AddRateLimited(request)
 		case options.After > 0:
-			q.TypedRateLimitingInterface.AddAfter(request, options.After)
+			q.AddAfter(request, options.After)
 		default:
-			q.TypedRateLimitingInterface.Add(request)
+			q.Add(request)
 		}
 	}
 }

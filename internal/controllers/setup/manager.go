@@ -27,10 +27,11 @@ func New(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
 		return nil, err
 	}
 	config.Wrap(lease.RefuseWrites)
-	informers, err := retryDialClient(config)
+	informers, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
 	}
+	informers.Transport = retryDial{informers.Transport, dialInterval}
 	options.Scheme = kube.SchemeWith(fleet.InstallHub)
 	options.Cache = cache.Options{
 		HTTPClient: informers, DefaultTransform: cache.TransformStripManagedFields(),

@@ -5,8 +5,6 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"k8s.io/client-go/rest"
 )
 
 // dialInterval is the time between two attempts to connect to the API server.
@@ -18,16 +16,6 @@ const dialInterval = time.Second
 type retryDial struct {
 	next     http.RoundTripper
 	interval time.Duration
-}
-
-// retryDialClient returns an HTTP client for the API server that retries dialing.
-func retryDialClient(config *rest.Config) (*http.Client, error) {
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, err
-	}
-	client.Transport = retryDial{client.Transport, dialInterval}
-	return client, nil
 }
 
 // RoundTrip implements http.RoundTripper. A request with a body is sent once.

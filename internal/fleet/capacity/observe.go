@@ -107,10 +107,8 @@ type Pod struct {
 	// nodeBound is set for the pods of DaemonSets and mirror pods.
 	nodeBound bool
 	// amounts are the amounts of the resources, and 1 for the resource pods.
-	amounts resources.Pod
-
-	// hostPorts is nil for no ports.
-	hostPorts *[]v1alpha1.HostPort
+	amounts   resources.Pod
+	hostPorts []v1alpha1.HostPort
 	// boundAt is the time at which the pod was bound to the node.
 	boundAt resources.Arrival
 }
@@ -123,9 +121,7 @@ func NewPod(pod *v1.Pod) Pod {
 	out := Pod{
 		name: resources.Name(pod), node: unique.Make(pod.Spec.NodeName), placeholder: pod.Labels[slack.PlaceholderLabel] != "",
 		amounts: resources.NewPod(pod), boundAt: resources.ArrivalOf(pod), nodeBound: resources.IsNodeBound(pod),
-	}
-	if ports := hostPortsOf(&pod.Spec); len(ports) > 0 {
-		out.hostPorts = &ports
+		hostPorts: hostPortsOf(&pod.Spec),
 	}
 	out.amounts.Extended = append(onePod[:1:1], out.amounts.Extended...) // most pods have no others, and share onePod
 	return out
@@ -218,7 +214,7 @@ func (s *nodeSums) add(pod *Pod) {
 		s.nodeBound.Add(&pod.amounts)
 	}
 	s.lastBound = max(s.lastBound, pod.boundAt)
-	for _, port := range ptr.Deref(pod.hostPorts, nil) {
+	for _, port := range pod.hostPorts {
 		if !slices.Contains(s.hostPorts, port) {
 			s.hostPorts = append(s.hostPorts, port)
 		}
