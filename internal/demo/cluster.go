@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -106,21 +107,9 @@ func (p Pod) Object(schedulerName string) *v1.Pod {
 	}
 }
 
-// CreateNode creates a node.
-func (c *Cluster) CreateNode(ctx context.Context, n Node) error {
-	_, err := c.Client.CoreV1().Nodes().Create(ctx, n.Object(), metav1.CreateOptions{})
-	return err
-}
-
-// CreatePod creates a pod for a scheduler profile.
-func (c *Cluster) CreatePod(ctx context.Context, p Pod, schedulerName string) error {
-	_, err := c.Client.CoreV1().Pods(Namespace).Create(ctx, p.Object(schedulerName), metav1.CreateOptions{})
-	return err
-}
-
 // DeletePod deletes a pod without a grace period.
 func (c *Cluster) DeletePod(ctx context.Context, name string) error {
-	return c.Client.CoreV1().Pods(Namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+	return c.API.Delete(ctx, Pod{Name: name}.Object(""), client.GracePeriodSeconds(0))
 }
 
 // AwaitScheduled waits until a pod is bound, and returns its node, or until it is unschedulable, and
@@ -151,12 +140,9 @@ func IsUnschedulable(pod *v1.Pod) bool {
 
 // State returns all nodes and all bound pods, sorted by name.
 func (c *Cluster) State(ctx context.Context) ([]*v1.Node, []*v1.Pod, error) {
-	nodes, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, nil, err
-	}
-	pods, err := c.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	if err != nil {
+	var nodes v1.NodeList
+	var pods v1.PodList
+	if err := errors.Join(c.API.List(ctx, &nodes), c.API.List(ctx, &pods)); err != nil {
 		return nil, nil, err
 	}
 	var nodeList []*v1.Node
@@ -182,13 +168,13 @@ func (c *Cluster) Settle(ctx context.Context) error {
 	name := fmt.Sprint(probePrefix, c.probes)
 	node := Node{Name: name, CPU: "1"}.Object()
 	node.Spec.Taints = []v1.Taint{{Key: ProbeKey, Effect: v1.TaintEffectNoSchedule}}
-	if _, err := c.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+	if err := c.API.Create(ctx, node); err != nil {
 		return err
 	}
 	pod := Pod{Name: name}.Object(DefaultProfile)
 	pod.Spec.NodeSelector = map[string]string{v1.LabelHostname: name}
 	pod.Spec.Tolerations = []v1.Toleration{{Key: ProbeKey, Operator: v1.TolerationOpExists}}
-	if _, err := c.Client.CoreV1().Pods(Namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+	if err := c.API.Create(ctx, pod); err != nil {
 		return err
 	}
 	err := c.Await(ctx, "the scheduler to bind the probe pod", func(ctx context.Context) (bool, error) {
@@ -201,19 +187,20 @@ func (c *Cluster) Settle(ctx context.Context) error {
 	if err := c.DeletePod(ctx, name); err != nil {
 		return err
 	}
-	return c.Client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
+	return c.API.Delete(ctx, node)
 }
 
 // Clear deletes all nodes and pods.
 func (c *Cluster) Clear(ctx context.Context) error {
-	force := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
+	pods := []client.DeleteAllOfOption{client.InNamespace(Namespace), client.GracePeriodSeconds(0)}
 	// Pending pods first: otherwise they would be bound when other pods are deleted.
-	for _, selector := range []string{"spec.nodeName=", ""} {
-		if err := c.Client.CoreV1().Pods(Namespace).DeleteCollection(ctx, force, metav1.ListOptions{FieldSelector: selector}); err != nil {
-			return err
-		}
+	if err := c.API.DeleteAllOf(ctx, &v1.Pod{}, append(pods, client.MatchingFields{"spec.nodeName": ""})...); err != nil {
+		return err
 	}
-	if err := c.Client.CoreV1().Nodes().DeleteCollection(ctx, force, metav1.ListOptions{}); err != nil {
+	if err := c.API.DeleteAllOf(ctx, &v1.Pod{}, pods...); err != nil {
+		return err
+	}
+	if err := c.API.DeleteAllOf(ctx, &v1.Node{}, client.GracePeriodSeconds(0)); err != nil {
 		return err
 	}
 	return c.Settle(ctx)

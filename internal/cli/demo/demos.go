@@ -69,7 +69,7 @@ func (d *demos) run(ctx context.Context, scenarios []string, report func(name st
 		results, err := d.runScenario(ctx, name)
 		all = append(all, results...)
 		if err != nil {
-			return all, err
+			return all, fmt.Errorf("scenario %s: %w", name, err)
 		}
 		report(name, results)
 	}

@@ -34,14 +34,6 @@ func (d *Demo) HasRun() bool { return d.hub != nil }
 // Run clears the cluster and runs the scenario, at most once for an environment. It calls progress
 // after each step. The placement controller runs until Stop is called or ctx ends.
 func (d *Demo) Run(ctx context.Context, progress func(string)) ([]demo.Result, error) {
-	results, err := d.run(ctx, progress)
-	if err != nil {
-		return results, fmt.Errorf("scenario %s: %w", Scenario, err)
-	}
-	return results, nil
-}
-
-func (d *Demo) run(ctx context.Context, progress func(string)) ([]demo.Result, error) {
 	if err := d.env.Clear(ctx); err != nil {
 		return nil, err
 	}

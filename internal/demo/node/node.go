@@ -76,19 +76,19 @@ func (d *Demo) Run(ctx context.Context, s Scenario, profile string) ([]demo.Resu
 		results, err = d.run(ctx, s, profile)
 	}
 	if err != nil {
-		return results, fmt.Errorf("scenario %s, profile %s: %w", s.Name, profile, err)
+		return results, fmt.Errorf("profile %s: %w", profile, err)
 	}
 	return results, nil
 }
 
 func (d *Demo) run(ctx context.Context, s Scenario, profile string) ([]demo.Result, error) {
 	for _, node := range s.Nodes {
-		if err := d.env.CreateNode(ctx, node); err != nil {
+		if err := d.env.API.Create(ctx, node.Object()); err != nil {
 			return nil, err
 		}
 	}
 	for _, pod := range s.Running {
-		if err := d.env.CreatePod(ctx, pod, profile); err != nil {
+		if err := d.env.API.Create(ctx, pod.Object(profile)); err != nil {
 			return nil, err
 		}
 	}
@@ -124,7 +124,7 @@ func (d *Demo) schedule(ctx context.Context, s Scenario, profile string, a Arriv
 	if err != nil {
 		return demo.Result{}, err
 	}
-	if err := d.env.CreatePod(ctx, a.Pod, profile); err != nil {
+	if err := d.env.API.Create(ctx, a.Object(profile)); err != nil {
 		return demo.Result{}, err
 	}
 	node, err := d.env.AwaitScheduled(ctx, a.Name)

@@ -81,12 +81,12 @@ func Run(ctx context.Context, env *demo.Environment, run compare.Run, progress f
 		return nil, err
 	}
 	for _, name := range []string{"busy", "idle"} {
-		if err := env.CreateNode(ctx, demo.Node{Name: name, CPU: "2"}); err != nil {
+		if err := env.API.Create(ctx, demo.Node{Name: name, CPU: "2"}.Object()); err != nil {
 			return nil, err
 		}
 	}
 	for _, pod := range []demo.Pod{busyPod, idlePod} {
-		if err := env.CreatePod(ctx, pod, demo.DefaultProfile); err != nil {
+		if err := env.API.Create(ctx, pod.Object(demo.DefaultProfile)); err != nil {
 			return nil, err
 		}
 	}
@@ -122,7 +122,7 @@ func work(ctx context.Context, env *demo.Environment) error {
 	ticker := time.NewTicker(2 * time.Second)
 	defer ticker.Stop()
 	for i := 0; ; i++ {
-		if err := env.CreatePod(ctx, demo.Pod{Name: fmt.Sprint("job-", i), Request: "100m"}, demo.DefaultProfile); err != nil {
+		if err := env.API.Create(ctx, demo.Pod{Name: fmt.Sprint("job-", i), Request: "100m"}.Object(demo.DefaultProfile)); err != nil {
 			return err
 		}
 		if i >= 3 {

@@ -38,12 +38,7 @@ func (d *Demo) Autoscaler() string {
 
 // Run clears the cluster and runs the scenario. It calls progress before each step. The controller
 // and the autoscaler run until Stop is called or ctx ends.
-func (d *Demo) Run(ctx context.Context, progress func(string)) (results []demo.Result, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("scenario %s: %w", Scenario, err)
-		}
-	}()
+func (d *Demo) Run(ctx context.Context, progress func(string)) ([]demo.Result, error) {
 	if err := d.env.Clear(ctx); err != nil {
 		return nil, err
 	}
