@@ -55,8 +55,8 @@ func AddWithPriority(
 	queue.AddAfter(request, delay)
 }
 
-// fairQueue is a priorityqueue.PriorityQueue. A controller adds requests with AddWithOpts; other methods add them with priority 0 unless they
-// are to be added with another one after a delay.
+// fairQueue is a priorityqueue.PriorityQueue. A controller adds requests with AddWithOpts; other methods add them with priority 0, unless
+// they are to be added with another one after a delay.
 type fairQueue struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 	storage *fairStorage

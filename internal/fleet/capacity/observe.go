@@ -56,8 +56,9 @@ type Node struct {
 func NewNode(node *v1.Node) *Node {
 	ready := resources.ReadyStatus(node)
 	out := &Node{
-		Name: unique.Make(node.Name), Allocatable: node.Status.Allocatable, Capacity: node.Status.Capacity, Cordoned: node.Spec.Unschedulable,
-		labels: make([]label, 0, len(node.Labels)), price: node.Annotations[v1alpha1.AnnotationPrice],
+		Name: unique.Make(node.Name), Allocatable: node.Status.Allocatable, Capacity: node.Status.Capacity,
+		Cordoned: node.Spec.Unschedulable, labels: make([]label, 0, len(node.Labels)),
+		price:  node.Annotations[v1alpha1.AnnotationPrice],
 		usable: resources.IsSchedulable(node) && (ready == "" || ready == v1.ConditionTrue),
 	}
 	for _, key := range slices.Sorted(maps.Keys(node.Labels)) {
@@ -224,10 +225,10 @@ func (s *nodeSums) add(pod *Pod) {
 // hostPortsOf returns the host ports of the containers and sidecars of a pod, each once. Containers on the network of the host use their
 // ports.
 func hostPortsOf(spec *v1.PodSpec) (out []v1alpha1.HostPort) {
-	running := spec.Containers
+	running := slices.Clip(spec.Containers) // append copies it
 	for _, c := range spec.InitContainers {
 		if ptr.Deref(c.RestartPolicy, "") == v1.ContainerRestartPolicyAlways {
-			running = append(running[:len(running):len(running)], c)
+			running = append(running, c)
 		}
 	}
 	for i := range running {
