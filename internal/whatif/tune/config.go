@@ -2,7 +2,6 @@ package tune
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -117,16 +116,8 @@ func argument(profile *internalconfig.KubeSchedulerProfile, d Dimension) any {
 	if args == nil || d.Plugin == fitPlugin {
 		return string(internalconfig.LeastAllocated)
 	}
-	return fields(args)[d.Argument]
-}
-
-// fields returns the fields of the arguments of a plugin of Plimsoll, nil if it has none.
-func fields(args runtime.Object) map[string]any {
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(args)
-	if err != nil {
-		return nil // arguments are plain structures
-	}
-	return fields
+	fields, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(args) // arguments are plain structures
+	return fields[d.Argument]
 }
 
 // at returns the configuration in force with the settings of a point. Only settings that differ are changed.
@@ -135,94 +126,69 @@ func (c *current) at(p Point) (engine.NamedConfig, error) {
 	if err := yaml.Unmarshal(c.profile.Text, &document); err != nil {
 		return engine.NamedConfig{}, err
 	}
-	profile, err := tunedProfile(document, c.index)
-	if err != nil {
-		return engine.NamedConfig{}, err
-	}
+	profile := tunedProfile(document, c.index)
 	for d, dimension := range Space {
 		switch {
 		case p[d] == c.point[d]:
 		case dimension.Argument == "":
-			err = errors.Join(err, setWeight(profile, dimension.Plugin, p.value(d).(int), c.point.value(d) != 0))
+			setWeight(profile, dimension.Plugin, p.value(d).(int), c.point.value(d) != 0)
 		default:
-			err = errors.Join(err, setArgument(profile, dimension.Plugin, dimension.Argument, p.value(d)))
+			setArgument(profile, dimension.Plugin, dimension.Argument, p.value(d))
 		}
 	}
 	for _, name := range readers() {
 		if p.weight(name) > 0 && c.point.weight(name) == 0 {
-			err = errors.Join(err, setLoadSource(profile, name))
+			setLoadSource(profile, name)
 		}
-	}
-	if err != nil {
-		return engine.NamedConfig{}, err
 	}
 	text, err := yaml.Marshal(document)
 	return engine.NamedConfig{Name: p.String(), Text: text}, err
 }
 
 // tunedProfile returns the profile with an index, which it adds if the document has no profiles.
-func tunedProfile(document map[string]any, index int) (map[string]any, error) {
-	list, err := child[[]any](document, profilesField)
-	if err != nil {
-		return nil, err
-	}
+func tunedProfile(document map[string]any, index int) map[string]any {
+	list := child[[]any](document, profilesField)
 	if len(list) == 0 {
 		list = []any{map[string]any{schedulerField: v1.DefaultSchedulerName}}
 		document[profilesField] = list
 	}
-	profile, ok := list[index].(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("%s[%d]: must be an object", profilesField, index)
+	if list[index] == nil {
+		list[index] = map[string]any{}
 	}
-	return profile, nil
+	return list[index].(map[string]any)
 }
 
-// child returns the field of an object, the zero value if it is missing or null.
-func child[T any](object map[string]any, field string) (T, error) {
-	value, ok := object[field].(T)
-	if !ok && object[field] != nil {
-		return value, fmt.Errorf("%s: found a %T, must be a %T", field, object[field], value)
-	}
-	return value, nil
+// child returns the field of an object, the zero value if it is missing or null. Fields have the types of a
+// KubeSchedulerConfiguration: the document has been decoded as one.
+func child[T any](object map[string]any, field string) T {
+	value, _ := object[field].(T)
+	return value
 }
 
 // object returns the object in a field, which it adds if it is missing.
-func object(parent map[string]any, field string) (map[string]any, error) {
-	value, err := child[map[string]any](parent, field)
-	if value == nil && err == nil {
+func object(parent map[string]any, field string) map[string]any {
+	value := child[map[string]any](parent, field)
+	if value == nil {
 		value = map[string]any{}
 		parent[field] = value
 	}
-	return value, err
+	return value
 }
 
 // setWeight sets the weight of the score of a plugin. inherited is set if it scores without being listed.
-func setWeight(profile map[string]any, name string, weight int, inherited bool) error {
-	plugins, err := object(profile, pluginsField)
-	if err != nil {
-		return err
-	}
-	score, err := object(plugins, scoreField)
-	if err != nil {
-		return err
-	}
-	item := map[string]any{nameField: name}
-	err = setListed(score, disabledField, item, weight == 0 && inherited)
-	item = map[string]any{nameField: name, weightField: weight}
-	err = errors.Join(err, setListed(score, enabledField, item, weight > 0))
+func setWeight(profile map[string]any, name string, weight int, inherited bool) {
+	plugins := object(profile, pluginsField)
+	score := object(plugins, scoreField)
+	setListed(score, disabledField, map[string]any{nameField: name}, weight == 0 && inherited)
+	setListed(score, enabledField, map[string]any{nameField: name, weightField: weight}, weight > 0)
 	if len(score) == 0 {
 		delete(plugins, scoreField)
 	}
-	return err
 }
 
 // setListed replaces the item of a plugin in a list of plugins, or removes it if the plugin is not to be listed.
-func setListed(score map[string]any, field string, item map[string]any, listed bool) error {
-	list, err := child[[]any](score, field)
-	if err != nil {
-		return err
-	}
-	list = slices.DeleteFunc(list, func(other any) bool { return named(other, item[nameField].(string)) })
+func setListed(score map[string]any, field string, item map[string]any, listed bool) {
+	list := slices.DeleteFunc(child[[]any](score, field), func(other any) bool { return named(other, item[nameField].(string)) })
 	if listed {
 		list = append(list, item)
 	}
@@ -230,7 +196,6 @@ func setListed(score map[string]any, field string, item map[string]any, listed b
 	if len(list) == 0 {
 		delete(score, field)
 	}
-	return nil
 }
 
 // named reports whether an item of a list has a name.
@@ -239,35 +204,34 @@ func named(item any, name string) bool {
 	return ok && object[nameField] == name
 }
 
+// pluginConfig returns the item of a plugin in the list of arguments, nil if there is none.
+func pluginConfig(profile map[string]any, plugin string) map[string]any {
+	for _, item := range child[[]any](profile, pluginConfigField) {
+		if named(item, plugin) {
+			return item.(map[string]any)
+		}
+	}
+	return nil
+}
+
 // arguments returns the arguments of a plugin, which it adds if they are missing.
-func arguments(profile map[string]any, name string) (map[string]any, error) {
-	list, err := child[[]any](profile, pluginConfigField)
-	if err != nil {
-		return nil, err
+func arguments(profile map[string]any, plugin string) map[string]any {
+	item := pluginConfig(profile, plugin)
+	if item == nil {
+		item = map[string]any{nameField: plugin}
+		profile[pluginConfigField] = append(child[[]any](profile, pluginConfigField), item)
 	}
-	i := slices.IndexFunc(list, func(item any) bool { return named(item, name) })
-	if i < 0 {
-		i = len(list)
-		list = append(list, map[string]any{nameField: name})
-		profile[pluginConfigField] = list
-	}
-	return object(list[i].(map[string]any), argsField)
+	return object(item, argsField)
 }
 
 // setArgument sets an argument, a path with dots, of a plugin.
-func setArgument(profile map[string]any, plugin, path string, value any) error {
-	parent, err := arguments(profile, plugin)
-	if err != nil {
-		return err
-	}
+func setArgument(profile map[string]any, plugin, path string, value any) {
+	parent := arguments(profile, plugin)
 	fields := strings.Split(path, ".")
 	for _, field := range fields[:len(fields)-1] {
-		if parent, err = object(parent, field); err != nil {
-			return err
-		}
+		parent = object(parent, field)
 	}
 	parent[fields[len(fields)-1]] = value
-	return nil
 }
 
 // readers returns the plugins that read load, by name.
@@ -286,44 +250,26 @@ func hasField(plugin, field string) bool {
 
 // setLoadSource makes a plugin read load as another plugin of the profile does or, without any, from the load-watcher service of the
 // examples, and the usage of pods from metrics-server. Sources that the arguments have are kept.
-func setLoadSource(profile map[string]any, plugin string) error {
-	args, err := arguments(profile, plugin)
-	if err != nil {
-		return err
-	}
+func setLoadSource(profile map[string]any, plugin string) {
+	args := arguments(profile, plugin)
 	if args[watcherField] == nil && args[providerField] == nil {
-		field, source, err := knownSource(profile)
-		if err != nil {
-			return err
-		}
+		field, source := knownSource(profile)
 		args[field] = source
 	}
 	if hasField(plugin, podUsageField) && args[podUsageField] == nil {
 		args[podUsageField] = map[string]any{"type": metricprovider.MetricsServer}
 	}
-	return nil
 }
 
 // knownSource returns the load source of the first plugin with a load source, or the default.
-func knownSource(profile map[string]any) (field string, source any, err error) {
+func knownSource(profile map[string]any) (field string, source any) {
 	for _, plugin := range readers() {
-		list, err := child[[]any](profile, pluginConfigField)
-		if err != nil {
-			return "", nil, err
-		}
-		i := slices.IndexFunc(list, func(item any) bool { return named(item, plugin) })
-		if i < 0 {
-			continue
-		}
-		args, err := child[map[string]any](list[i].(map[string]any), argsField)
-		if err != nil {
-			return "", nil, err
-		}
+		args := child[map[string]any](pluginConfig(profile, plugin), argsField)
 		for _, field := range []string{watcherField, providerField} {
 			if args[field] != nil {
-				return field, args[field], nil
+				return field, args[field]
 			}
 		}
 	}
-	return watcherField, defaultWatcher, nil
+	return watcherField, defaultWatcher
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -17,16 +19,16 @@ type raceOptions struct {
 	Level float64
 }
 
-// State is the decision of a race about a candidate.
-type State uint8
+// State is the decision of a race about a candidate, in the words of result.Candidate.
+type State string
 
 // The states. A candidate that was dropped keeps its state.
 const (
-	Running State = iota
+	Running State = ""
 	// Worse than the leader by the test.
-	Worse
+	Worse State = "worse"
 	// Equal to an earlier candidate in every block.
-	Equal
+	Equal State = "equal"
 )
 
 // race is a race of candidates, which are numbered from 0. It must be used by one goroutine only.
@@ -117,22 +119,13 @@ func (r *race) testLevel() float64 {
 
 // isWorse reports whether values are larger than the leader's values by a one-sided paired t test.
 func isWorse(leader, values []float64, level float64) bool {
-	n := float64(len(values))
-	mean := meanDifference(values, leader)
-	var squares float64
-	for i := range values {
-		d := values[i] - leader[i] - mean
-		squares += d * d
-	}
+	mean, deviation := stat.MeanStdDev(floats.SubTo(make([]float64, len(values)), values, leader), nil)
 	if mean <= 0 {
 		return false
 	}
-	deviation := math.Sqrt(squares / (n - 1))
-	if deviation == 0 { // the same difference in every block
-		return true
-	}
-	t := mean / deviation * math.Sqrt(n)
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Survival(t) < level
+	n := float64(len(values))
+	// With the same difference in every block, the statistic is infinite and the probability 0.
+	return distuv.StudentsT{Sigma: 1, Nu: n - 1}.Survival(mean/deviation*math.Sqrt(n)) < level
 }
 
 // meanDifference returns the mean of a[i] - b[i].

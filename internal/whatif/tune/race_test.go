@@ -58,7 +58,7 @@ func TestDrops(t *testing.T) {
 		r, _ := run([][]float64{same, tc.other}, options)
 		if r.states[0] != Running || r.states[1] != tc.state || len(r.values[1]) != tc.blocks {
 			t.Errorf(
-				"%s: states %d and %d after %d blocks, want %d after %d",
+				"%s: states %q and %q after %d blocks, want %q after %d",
 				name,
 				r.states[0],
 				r.states[1],

@@ -236,16 +236,11 @@ func (s *search) document() result.Search {
 		d.Seeds = append(d.Seeds, s.options.Compare.Seed+uint64(i))
 	}
 	for i, c := range s.candidates {
-		entry := result.Candidate{Settings: c.point.String(), Round: c.round, Seeds: len(c.values), Objective: mean(c.values)}
+		entry := result.Candidate{
+			Settings: c.point.String(), Round: c.round, Seeds: len(c.values), Objective: mean(c.values), Dropped: string(c.dropped),
+		}
 		if difference, ok := s.difference(c); ok && i > 0 {
 			entry.Difference = &difference
-		}
-		switch c.dropped {
-		case Worse:
-			entry.Dropped = "worse"
-		case Equal:
-			entry.Dropped = "equal"
-		default:
 		}
 		d.Candidates = append(d.Candidates, entry)
 	}
