@@ -203,8 +203,7 @@ func describe(r *result.Result, s *scenarios.Scenario, j *compare.Job) error {
 	r.Source = result.Source{Name: s.Name, Nodes: len(in.Nodes), Pods: len(in.Pods)}
 	r.Assumed = in.Assumptions
 	r.Settings = result.Settings{
-		StepSeconds: replay.Step, TailSeconds: j.Tail, Level: result.Level,
-		Metrics: result.Metrics{IntervalSeconds: j.Metrics.Interval, DelaySeconds: j.Metrics.Delay, WindowSeconds: j.Metrics.Window},
+		StepSeconds: replay.Step, TailSeconds: j.Tail, Level: result.Level, Metrics: j.Metrics,
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/load/podmetrics"
@@ -304,7 +304,7 @@ func compared(t *testing.T, file string) float64 {
 		Usage: []recording.UsageSpec{
 			usage,
 		},
-		Metrics: replay.Metrics{Interval: 60, Delay: 60, Window: 900},
+		Metrics: result.Metrics{IntervalSeconds: 60, DelaySeconds: 60, WindowSeconds: 900},
 		Seed:    1,
 		Seeds:   1,
 		Warn:    func(string) {},

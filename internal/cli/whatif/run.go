@@ -25,23 +25,22 @@ func (o *whatIfOptions) run(cmd *cobra.Command) error {
 	if err := o.validate(cmd); err != nil {
 		return err
 	}
-	options, err := o.compareOptions(cmd.InOrStdin())
-	if err != nil {
+	if err := o.parse(cmd); err != nil {
 		return err
 	}
-	if o.seeds > 1 { // also the default of reports, without which the command would run one seed
-		if err := cmd.Flags().Set("seeds", strconv.Itoa(o.seeds)); err != nil {
+	if o.Seeds > 1 { // also the default of reports, without which the command would run one seed
+		if err := cmd.Flags().Set("seeds", strconv.Itoa(o.Seeds)); err != nil {
 			return err
 		}
 	}
-	options.Warn, options.Command = base.Warnings(cmd.ErrOrStderr()), commandLine(cmd)
-	if len(o.profiles) > 1 {
-		if err := o.rescheduleIfPlaced(cmd, &options); err != nil {
+	o.Command = commandLine(cmd)
+	if len(o.Profiles) > 1 {
+		if err := o.rescheduleIfPlaced(cmd); err != nil {
 			return err
 		}
 	}
 	// If interrupted, the command still prints the result, without runs.
-	plan, err := compare.NewPlan(context.WithoutCancel(cmd.Context()), options)
+	plan, err := compare.NewPlan(context.WithoutCancel(cmd.Context()), o.Options)
 	if err != nil {
 		return err
 	}
@@ -53,11 +52,11 @@ func (o *whatIfOptions) run(cmd *cobra.Command) error {
 }
 
 // rescheduleIfPlaced makes all pods of manifests, snapshots and recordings arrive again if all have a node, unless --reschedule is set.
-func (o *whatIfOptions) rescheduleIfPlaced(cmd *cobra.Command, options *compare.Options) error {
+func (o *whatIfOptions) rescheduleIfPlaced(cmd *cobra.Command) error {
 	if !o.hasObjects() || cmd.Flags().Changed("reschedule") {
 		return nil
 	}
-	return options.RescheduleIfPlaced()
+	return o.RescheduleIfPlaced()
 }
 
 // outputFlags do not change the result.
@@ -102,34 +101,27 @@ func runJobs(progress io.Writer) compare.Run {
 	}
 }
 
-// compareOptions parses the flags.
-func (o *whatIfOptions) compareOptions(in io.Reader) (compare.Options, error) {
-	options := compare.Options{
-		Profiles:    o.profiles,
-		TailSeconds: int64(o.tail.Seconds()),
-		Seed:        o.seed,
-		Seeds:       o.seeds,
-		Shard:       o.shard,
-	}
+// parse parses the flags, and reads standard input if it is the input.
+func (o *whatIfOptions) parse(cmd *cobra.Command) error {
+	o.TailSeconds, o.Warn = int64(o.tail.Seconds()), base.Warnings(cmd.ErrOrStderr())
 	var err error
-	if options.Metrics, err = replay.ParseMetrics(o.metrics); err != nil {
-		return options, fmt.Errorf("--metrics: %w", err)
+	if o.Metrics, err = replay.ParseMetrics(o.metrics); err != nil {
+		return fmt.Errorf("--metrics: %w", err)
 	}
-	if options.Limits, err = recording.ParseLimits(o.limits); err != nil {
-		return options, fmt.Errorf("--limits: %w", err)
+	if o.Limits, err = recording.ParseLimits(o.limits); err != nil {
+		return fmt.Errorf("--limits: %w", err)
 	}
 	for _, text := range o.usage {
 		spec, err := recording.ParseUsage(text)
 		if err != nil {
-			return options, fmt.Errorf("--usage: %w", err)
+			return fmt.Errorf("--usage: %w", err)
 		}
-		options.Usage = append(options.Usage, spec)
+		o.Usage = append(o.Usage, spec)
 	}
-	if err := o.addScaleOptions(&options); err != nil {
-		return options, err
+	if err := o.parseScale(); err != nil {
+		return err
 	}
-	options.Source, err = o.source(in)
-	return options, err
+	return o.readStdin(cmd.InOrStdin())
 }
 
 // RunCommand is the argument of a process that runs one job.

@@ -48,8 +48,8 @@ func (o *whatIfOptions) validateScale() error {
 	return nil
 }
 
-// addScaleOptions parses the flags of autoscalers.
-func (o *whatIfOptions) addScaleOptions(options *compare.Options) error {
+// parseScale parses the flags of autoscalers.
+func (o *whatIfOptions) parseScale() error {
 	if len(o.autoscaler) == 0 {
 		return nil
 	}
@@ -57,13 +57,13 @@ func (o *whatIfOptions) addScaleOptions(options *compare.Options) error {
 	if err != nil {
 		return fmt.Errorf("--autoscaler: %w", err)
 	}
-	options.Autoscaler = &spec
+	o.Autoscaler = &spec
 	for _, text := range o.slack {
 		policy, err := slackPolicy(text, o.allowHighRate)
 		if err != nil {
 			return err
 		}
-		options.Slack = append(options.Slack, compare.Slack{Text: text, Policy: policy})
+		o.Slack = append(o.Slack, compare.Slack{Text: text, Policy: policy})
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ invalid input and after an interruption; 3 if --fail-on is true.`,
 	flags.StringSliceVar(&o.exclude, "exclude", nil, "plugin whose settings are not changed; may be repeated")
 	seeds := flags.Lookup("seeds")
 	seeds.Usage, seeds.DefValue = "number of seeds of the search, at most", fmt.Sprint(tuneSeeds)
-	o.seeds = tuneSeeds
+	o.Seeds = tuneSeeds
 	flags.IntVar(&o.confirm, "confirm", tuneConfirm, "number of seeds of the confirmation, those after the seeds of the search")
 	flags.IntVar(&o.rounds, "rounds", tuneRounds, "number of rounds of the search, at most")
 	flags.IntVar(&o.maxRuns, "max-runs", tuneRuns, "number of simulations of the search, at most")
@@ -136,11 +136,11 @@ func (o *tuneOptions) validateTune(cmd *cobra.Command) error {
 		return err
 	}
 	if !cmd.Flags().Changed("seeds") {
-		o.seeds = tuneSeeds
+		o.Seeds = tuneSeeds
 	}
 	switch {
-	case o.seeds < 2:
-		return base.InvalidValue("seeds", o.seeds, fmt.Sprintf("between 2 and %d", maxSeeds))
+	case o.Seeds < 2:
+		return base.InvalidValue("seeds", o.Seeds, fmt.Sprintf("between 2 and %d", maxSeeds))
 	case o.confirm < 2 || o.confirm > maxSeeds:
 		return base.InvalidValue("confirm", o.confirm, fmt.Sprintf("between 2 and %d", maxSeeds))
 	case o.rounds < 1 || o.rounds > maxRounds:
@@ -158,21 +158,21 @@ func (o *tuneOptions) validateTune(cmd *cobra.Command) error {
 // tuneOptions parses the flags.
 func (o *tuneOptions) tuneOptions(cmd *cobra.Command) (tune.Options, error) {
 	options := tune.Options{
-		Exclude: o.exclude, Seeds: o.seeds, Confirm: o.confirm, Rounds: o.rounds, MaxRuns: o.maxRuns,
+		Exclude: o.exclude, Seeds: o.Seeds, Confirm: o.confirm, Rounds: o.rounds, MaxRuns: o.maxRuns, Run: runJobs(cmd.ErrOrStderr()),
 		Report: func(p tune.Progress) { printProgress(base.Escaped(cmd.ErrOrStderr()), p) },
 	}
-	options.Run = runJobs(cmd.ErrOrStderr())
+	if err := o.parse(cmd); err != nil {
+		return options, err
+	}
+	if o.Source.Recording != "" { // search and confirmation use different parts
+		o.Source.Parts = o.Seeds + o.confirm
+	}
+	o.Command = commandLine(cmd)
+	if err := o.rescheduleIfPlaced(cmd); err != nil {
+		return options, err
+	}
+	options.Compare = o.Options
 	var err error
-	if options.Compare, err = o.compareOptions(cmd.InOrStdin()); err != nil {
-		return options, err
-	}
-	if o.recording != "" { // search and confirmation use different parts
-		options.Compare.Source.Parts = o.seeds + o.confirm
-	}
-	options.Compare.Warn, options.Compare.Command = base.Warnings(cmd.ErrOrStderr()), commandLine(cmd)
-	if err := o.rescheduleIfPlaced(cmd, &options.Compare); err != nil {
-		return options, err
-	}
 	if options.Current, err = engine.ReadConfig(o.current); err != nil {
 		return options, fmt.Errorf("--current: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
@@ -22,30 +23,21 @@ import (
 
 // whatIfOptions are the flags of plimsoll simulate and plimsoll compare.
 type whatIfOptions struct {
-	profiles   []string
-	files      []string
-	snapshot   string
-	recording  string
-	strict     bool
-	reschedule bool
-	trace      string
-	generate   string
-	pack       int
-	limits     string
-	usage      []string
-	metrics    string
+	// Options has the flags that are not parsed, and from parse on also the parsed values of the other flags.
+	compare.Options
+	resultOptions
+
+	limits  string
+	usage   []string
+	metrics string
 	// autoscaler has one entry for each group of nodes.
 	autoscaler []string
 	slack      []string
 	// allowHighRate permits rates above 200% in slack.
 	allowHighRate bool
 	tail          time.Duration
-	seed          uint64
-	seeds         int
 	// shard is the part of the seeds to run: the flag --shard, which only compare has.
-	shardText string
-	shard     result.Shard
-	resultOptions
+	shard string
 }
 
 // defaultMetrics is the default of --metrics.
@@ -116,7 +108,7 @@ show the outcome.
     --autoscaler shape=16x64,boot=120,cost=0.80 --slack 10%`,
 		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for flag, found := range map[string]int{"profile": len(o.profiles), "slack": len(o.slack)} {
+			for flag, found := range map[string]int{"profile": len(o.Profiles), "slack": len(o.slack)} {
 				if found > 1 {
 					return fmt.Errorf("--%s: found %d values: must be one; plimsoll compare accepts several", flag, found)
 				}
@@ -124,7 +116,7 @@ show the outcome.
 			return o.run(cmd)
 		},
 	}
-	cmd.Flags().StringArrayVar(&o.profiles, "profile", []string{"default"}, "built-in profile, or file with a KubeSchedulerConfiguration")
+	cmd.Flags().StringArrayVar(&o.Profiles, "profile", []string{"default"}, "built-in profile, or file with a KubeSchedulerConfiguration")
 	o.addFlags(cmd)
 	base.Rare(cmd, "fail-on")
 	return cmd
@@ -170,18 +162,18 @@ its mean over the seeds.
     --limits ratio=1+4 --usage diurnal:mean=0.7 --usage bursts:mean=0.7 --seeds 5`,
 		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if len(o.profiles) == 0 && len(o.slack) > 1 {
-				o.profiles = []string{"default"}
+			if len(o.Profiles) == 0 && len(o.slack) > 1 {
+				o.Profiles = []string{"default"}
 			}
-			if len(o.profiles)*max(len(o.slack), 1) < 2 {
+			if len(o.Profiles)*max(len(o.slack), 1) < 2 {
 				return errors.New("--profile: must be set at least twice, or --slack to at least two rates")
 			}
 			return o.run(cmd)
 		},
 	}
-	cmd.Flags().StringArrayVar(&o.profiles, "profile", nil, "built-in profile, or file with a KubeSchedulerConfiguration; "+
+	cmd.Flags().StringArrayVar(&o.Profiles, "profile", nil, "built-in profile, or file with a KubeSchedulerConfiguration; "+
 		"repeat it, the first is the baseline")
-	cmd.Flags().StringVar(&o.shardText, "shard", "", "run only the I-th of N parts of the seeds: I/N, or N in a pod of an Indexed Job; "+
+	cmd.Flags().StringVar(&o.shard, "shard", "", "run only the I-th of N parts of the seeds: I/N, or N in a pod of an Indexed Job; "+
 		"plimsoll merge merges the results")
 	o.addFlags(cmd)
 	base.Rare(cmd, "shard")
@@ -190,16 +182,16 @@ its mean over the seeds.
 
 func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or directory with manifests of nodes and pods, - for standard "+
+	flags.StringArrayVarP(&o.Source.Files, "filename", "f", nil, "file or directory with manifests of nodes and pods, - for standard "+
 		"input; may be repeated")
-	input.AddSnapshotFlag(cmd, &o.snapshot, "snapshot of a cluster, written by plimsoll snapshot")
-	input.AddRecordingFlag(cmd, &o.recording)
-	input.AddStrictFlag(cmd, &o.strict)
-	flags.BoolVar(&o.reschedule, "reschedule", false, "with -f, --snapshot or --recording: schedule all pods again in the order of "+
+	input.AddSnapshotFlag(cmd, &o.Source.Snapshot, "snapshot of a cluster, written by plimsoll snapshot")
+	input.AddRecordingFlag(cmd, &o.Source.Recording)
+	input.AddStrictFlag(cmd, &o.Source.Strict)
+	flags.BoolVar(&o.Source.Reschedule, "reschedule", false, "with -f, --snapshot or --recording: schedule all pods again in the order of "+
 		"their creation, also those that have a node, except for mirror pods and pods of DaemonSets")
-	flags.StringVar(&o.trace, "trace", "", "trace: openb:NODES.csv,PODS.csv")
-	flags.StringVar(&o.generate, "generate", "", "cluster to generate, such as nodes=500,pods=15000")
-	flags.IntVar(&o.pack, "pack", -1, "number of pods of a trace that arrive per second and never finish, 0 for the times in the trace "+
+	flags.StringVar(&o.Source.Trace, "trace", "", "trace: openb:NODES.csv,PODS.csv")
+	flags.StringVar(&o.Source.Generate, "generate", "", "cluster to generate, such as nodes=500,pods=15000")
+	flags.IntVar(&o.Source.Pack, "pack", -1, "number of pods of a trace that arrive per second and never finish, 0 for the times in the trace "+
 		"(default 1 for openb, whose own times never fill its cluster, 0 for others); with --reschedule, number of pods per "+
 		"second, 0 for all at once (default 1, or over an hour if there are fewer than 3600)")
 	flags.Lookup("pack").DefValue = "0" // not printed: the usage states the defaults
@@ -211,8 +203,8 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.metrics, "metrics", defaultMetrics, "measurement of the load, in seconds")
 	o.addScaleFlags(cmd)
 	flags.DurationVar(&o.tail, "tail", time.Hour, "simulated time after the arrival of the last pod")
-	flags.Uint64Var(&o.seed, "seed", 1, "first seed of generated data")
-	flags.IntVar(&o.seeds, "seeds", 1,
+	flags.Uint64Var(&o.Seed, "seed", 1, "first seed of generated data")
+	flags.IntVar(&o.Seeds, "seeds", 1,
 		fmt.Sprintf("number of seeds (default 1, or %d with --report or -o html unless --recording is set); a recording is divided "+
 			"into as many parts", reportSeeds))
 	flags.Lookup("seeds").DefValue = "0" // not printed: the usage states the defaults
@@ -239,8 +231,8 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	if err := o.validateScale(); err != nil {
 		return err
 	}
-	if !cmd.Flags().Changed("seeds") && o.recording == "" && (o.report != "" || o.output.Format == formatHTML) {
-		o.seeds = reportSeeds
+	if !cmd.Flags().Changed("seeds") && o.Source.Recording == "" && (o.report != "" || o.output.Format == formatHTML) {
+		o.Seeds = reportSeeds
 	}
 	if err := o.validateRun(cmd); err != nil {
 		return err
@@ -259,16 +251,16 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 func (o *whatIfOptions) validateRun(cmd *cobra.Command) error {
 	const step = replay.Step * time.Second
 	var err error
-	if o.shard, err = parseShard(o.shardText); err != nil {
+	if o.Shard, err = parseShard(o.shard); err != nil {
 		return err
 	}
 	switch {
-	case o.shard.Count > o.seeds:
-		return base.InvalidValue("shard", o.shardText, fmt.Sprintf("of at most as many parts as --seeds (%d)", o.seeds))
-	case o.recording != "" && cmd.Flags().Changed("tail"):
+	case o.Shard.Count > o.Seeds:
+		return base.InvalidValue("shard", o.shard, fmt.Sprintf("of at most as many parts as --seeds (%d)", o.Seeds))
+	case o.Source.Recording != "" && cmd.Flags().Changed("tail"):
 		return errors.New("--tail: must not be set with --recording: a run ends where the recording ends")
-	case o.seeds < 1 || o.seeds > maxSeeds:
-		return base.InvalidValue("seeds", o.seeds, fmt.Sprintf("between 1 and %d", maxSeeds))
+	case o.Seeds < 1 || o.Seeds > maxSeeds:
+		return base.InvalidValue("seeds", o.Seeds, fmt.Sprintf("between 1 and %d", maxSeeds))
 	case o.tail < step || o.tail > 30*24*time.Hour || o.tail%step != 0:
 		return base.InvalidValue("tail", o.tail, "a multiple of 1m between 1m and 720h")
 	}
@@ -284,12 +276,12 @@ func (o *whatIfOptions) validateInput(cmd *cobra.Command) error {
 	switch {
 	case cmd.Flags().Changed("limits") && o.hasObjects():
 		return errors.New("--limits: requires --trace or --generate: the limits of other input are those in the manifests")
-	case o.reschedule && !o.hasObjects():
+	case o.Source.Reschedule && !o.hasObjects():
 		return errors.New("--reschedule: requires --filename, --snapshot or --recording: all pods of other input are scheduled anyway")
-	case packSet && o.trace == "" && !o.reschedule:
+	case packSet && o.Source.Trace == "" && !o.Source.Reschedule:
 		return errors.New("--pack: requires --trace or --reschedule")
-	case packSet && (o.pack < 0 || o.pack > maxPack):
-		return base.InvalidValue("pack", o.pack, fmt.Sprintf("between 0 and %d", maxPack))
+	case packSet && (o.Source.Pack < 0 || o.Source.Pack > maxPack):
+		return base.InvalidValue("pack", o.Source.Pack, fmt.Sprintf("between 0 and %d", maxPack))
 	}
 	return nil
 }
@@ -317,22 +309,16 @@ func validateInputFlags(cmd *cobra.Command) error {
 
 // hasObjects reports whether the input is Kubernetes objects.
 func (o *whatIfOptions) hasObjects() bool {
-	return len(o.files) > 0 || o.snapshot != "" || o.recording != ""
+	return len(o.Source.Files) > 0 || o.Source.Snapshot != "" || o.Source.Recording != ""
 }
 
-// source returns the input, including the content of standard input if it is read.
-func (o *whatIfOptions) source(in io.Reader) (recording.Source, error) {
-	s := recording.Source{
-		Files: o.files, Snapshot: o.snapshot, Recording: o.recording, Strict: o.strict, Reschedule: o.reschedule,
-		Trace: o.trace, Generate: o.generate, Pack: o.pack,
+// readStdin adds the content of standard input to the source if it is read.
+func (o *whatIfOptions) readStdin(in io.Reader) (err error) {
+	if o.Source.Strict && !o.hasObjects() {
+		return errors.New("--strict: requires --filename, --snapshot or --recording")
 	}
-	if o.strict && !o.hasObjects() {
-		return s, errors.New("--strict: requires --filename, --snapshot or --recording")
+	if slices.Contains(o.Source.Files, "-") {
+		o.Source.Stdin, err = manifest.Buffer(in)
 	}
-	if !slices.Contains(o.files, "-") {
-		return s, nil
-	}
-	var err error
-	s.Stdin, err = manifest.Buffer(in)
-	return s, err
+	return err
 }

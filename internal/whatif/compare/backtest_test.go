@@ -37,7 +37,7 @@ func jobOver(t testing.TB, file, profile string) Job {
 	}
 	return Job{
 		Source: recording.Source{Recording: file}, Profile: read, Usage: use, Seed: 1,
-		Metrics: replay.Metrics{Interval: 60, Delay: 60, Window: 900},
+		Metrics: result.Metrics{IntervalSeconds: 60, DelaySeconds: 60, WindowSeconds: 900},
 	}
 }
 

@@ -43,7 +43,7 @@ type Options struct {
 	// Limits and Usage: every combination is a scenario.
 	Limits  []recording.Limits
 	Usage   []recording.UsageSpec
-	Metrics replay.Metrics
+	Metrics result.Metrics
 	// TailSeconds is how long runs continue after the last arrival.
 	TailSeconds int64
 	// Seeds is the number of seeds, from Seed on.
@@ -121,8 +121,7 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 		APIVersion: result.APIVersion, Kind: result.Kind, Command: o.Command,
 		Source: sourceOf(&in), Assumed: in.Assumptions,
 		Settings: result.Settings{
-			StepSeconds: replay.Step, TailSeconds: o.TailSeconds, Level: result.Level,
-			Metrics: result.Metrics{IntervalSeconds: o.Metrics.Interval, DelaySeconds: o.Metrics.Delay, WindowSeconds: o.Metrics.Window},
+			StepSeconds: replay.Step, TailSeconds: o.TailSeconds, Level: result.Level, Metrics: o.Metrics,
 		},
 	}}
 	known := knownUsageOf(&in, p.result.Source.UsageKnown)
@@ -134,24 +133,35 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 		p.result.Profiles = append(p.result.Profiles, c.name)
 	}
 	p.setSeeds(o)
-	for _, limits := range o.Limits {
-		for _, use := range o.Usage {
-			scenario := result.Scenario{Usage: known.text(use), Profiles: []result.Profile{}}
-			if !known.all {
-				scenario.UsageMean = use.CPUMean()
-			}
-			if !in.HasLimits {
-				scenario.Limits = limits.String()
-			}
-			p.result.Scenarios = append(p.result.Scenarios, scenario)
-			p.addJobs(Job{Source: o.Source, Metrics: o.Metrics, Tail: o.TailSeconds, Limits: limits, Usage: use, Seed: o.Seed})
+	for _, template := range o.Templates() {
+		scenario := result.Scenario{Usage: known.text(template.Usage), Profiles: []result.Profile{}}
+		if !known.all {
+			scenario.UsageMean = template.Usage.CPUMean()
 		}
+		if !in.HasLimits {
+			scenario.Limits = template.Limits.String()
+		}
+		p.result.Scenarios = append(p.result.Scenarios, scenario)
+		p.addJobs(template)
 	}
 	if p.recorded {
 		p.addBacktest(o)
 		p.result.Settings.TailSeconds = 0
 	}
 	return p, nil
+}
+
+// Templates returns a job for each scenario, without a profile and an autoscaler, and with the first seed.
+func (o *Options) Templates() []Job {
+	var jobs []Job
+	for _, limits := range o.Limits {
+		for _, usage := range o.Usage {
+			jobs = append(jobs, Job{
+				Source: o.Source, Metrics: o.Metrics, Tail: o.TailSeconds, Limits: limits, Usage: usage, Seed: o.Seed,
+			})
+		}
+	}
+	return jobs
 }
 
 // setSeeds sets the seeds of the result to the seeds of the shard.

@@ -29,7 +29,7 @@ type Job struct {
 	Profile engine.NamedConfig  `json:"profile"`
 	Limits  recording.Limits    `json:"limits"`
 	Usage   recording.UsageSpec `json:"usage"`
-	Metrics replay.Metrics      `json:"metrics"`
+	Metrics result.Metrics      `json:"metrics"`
 	Tail    int64               `json:"tail"`
 	Seed    uint64              `json:"seed"`
 	// Autoscaler is nil for none.

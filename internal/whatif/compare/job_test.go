@@ -12,7 +12,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 // TestMain runs the processes of the tests: they are this program.
@@ -54,7 +54,7 @@ func jobs(t *testing.T, generate string, names ...string) []Job {
 		for seed := range uint64(2) {
 			list = append(list, Job{
 				Source: recording.Source{Generate: generate}, Profile: profile, Limits: recording.Limits{CPU: 2, Memory: 2}, Usage: use,
-				Metrics: replay.Metrics{Interval: 60, Delay: 60, Window: 900}, Tail: 600, Seed: seed,
+				Metrics: result.Metrics{IntervalSeconds: 60, DelaySeconds: 60, WindowSeconds: 900}, Tail: 600, Seed: seed,
 			})
 		}
 	}

@@ -6,13 +6,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/samples"
 )
 
 // monitoring measures the load of nodes at an interval, and delays the readings.
 type monitoring struct {
-	metrics Metrics
+	metrics result.Metrics
 	window  *samples.Window
 	// readsPods is set if the scheduler reads the usage of pods, and pods are the pods measured
 	// since the last reading.
@@ -30,8 +31,8 @@ type readings struct {
 	pods  load.PodReading
 }
 
-func newMonitoring(m Metrics) *monitoring {
-	return &monitoring{metrics: m, window: samples.New(time.Duration(m.Window) * time.Second)}
+func newMonitoring(m result.Metrics) *monitoring {
+	return &monitoring{metrics: m, window: samples.New(time.Duration(m.WindowSeconds) * time.Second)}
 }
 
 // addSample adds the load of a node, as fractions of the machine.
@@ -47,7 +48,7 @@ func (m *monitoring) addPod(pod *v1.Pod, cpu, memory float64) {
 // takeReading takes a reading of the given nodes, and of the pods.
 func (m *monitoring) takeReading(nodes []string, second int64) {
 	reading := load.Reading{
-		Source: "simulation", Time: recording.Time(second), Window: time.Duration(m.metrics.Window) * time.Second,
+		Source: "simulation", Time: recording.Time(second), Window: time.Duration(m.metrics.WindowSeconds) * time.Second,
 		Nodes: make(map[string]load.Node, len(nodes)),
 	}
 	for _, name := range nodes {
@@ -69,7 +70,7 @@ func (m *monitoring) next() int64 {
 	if len(m.delayed) == 0 {
 		return recording.Never
 	}
-	return recording.Second(m.delayed[0].nodes.Time) + m.metrics.Delay
+	return recording.Second(m.delayed[0].nodes.Time) + m.metrics.DelaySeconds
 }
 
 // receive removes and returns the next readings that are received up to a second. It

@@ -8,6 +8,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/spec"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 // Step is the interval in seconds at which usage is evaluated. The pods on a node and
@@ -21,7 +22,7 @@ type Options struct {
 	// Usage of the pods.
 	Usage *recording.UsageModel
 	// Metrics is how the load is measured.
-	Metrics Metrics
+	Metrics result.Metrics
 	// Tail is how many seconds the run continues after the last arrival.
 	Tail int64
 	// Autoscaler configures the autoscaler, nil for none.
@@ -36,31 +37,21 @@ type Options struct {
 	Placed func(pod, node string)
 }
 
-// Metrics describes how load is measured, in seconds.
-type Metrics struct {
-	// Interval between measurements, a multiple of Step.
-	Interval int64
-	// Delay until the scheduler receives a reading.
-	Delay int64
-	// Window of means and deviations.
-	Window int64
-}
-
 // ParseMetrics parses a text such as interval=60,delay=60,window=900, which has the
-// defaults.
-func ParseMetrics(text string) (Metrics, error) {
+// defaults. The interval is a multiple of Step.
+func ParseMetrics(text string) (result.Metrics, error) {
 	fields, err := spec.Parse(text)
 	if err != nil {
-		return Metrics{}, err
+		return result.Metrics{}, err
 	}
 	const day = 24 * 3600
-	m := Metrics{
-		Interval: int64(fields.Int("interval", Step, Step, day)),
-		Delay:    int64(fields.Int("delay", 60, 0, day)),
-		Window:   int64(fields.Int("window", 900, Step, day)),
+	m := result.Metrics{
+		IntervalSeconds: int64(fields.Int("interval", Step, Step, day)),
+		DelaySeconds:    int64(fields.Int("delay", 60, 0, day)),
+		WindowSeconds:   int64(fields.Int("window", 900, Step, day)),
 	}
-	if m.Interval%Step != 0 {
-		fields.Fail("interval", fmt.Sprint(m.Interval), fmt.Sprintf("a multiple of %d", Step))
+	if m.IntervalSeconds%Step != 0 {
+		fields.Fail("interval", fmt.Sprint(m.IntervalSeconds), fmt.Sprintf("a multiple of %d", Step))
 	}
 	return m, fields.Err()
 }

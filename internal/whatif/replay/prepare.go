@@ -30,7 +30,7 @@ func (r *run) prepare(ctx context.Context) error {
 	}
 	if len(cluster.Running) > 0 {
 		// The running pods have been measured when the first pod arrives.
-		r.warmUpSteps = (r.options.Metrics.Window + r.options.Metrics.Delay + Step - 1) / Step
+		r.warmUpSteps = (r.options.Metrics.WindowSeconds + r.options.Metrics.DelaySeconds + Step - 1) / Step
 		r.nextStep = -r.warmUpSteps * Step
 	}
 	var err error

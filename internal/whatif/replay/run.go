@@ -275,7 +275,7 @@ func (r *run) place(number, nodeNumber int32, second int64) {
 
 // step evaluates the usage of all pods, and measures load.
 func (r *run) step() {
-	measure := r.now%r.options.Metrics.Interval == 0
+	measure := r.now%r.options.Metrics.IntervalSeconds == 0
 	var measured []string
 	step := r.now/Step + r.warmUpSteps
 	ready := 0

@@ -38,7 +38,7 @@ func options(t testing.TB, profile, use string, seed uint64) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Options{Config: config, Usage: model, Metrics: Metrics{Interval: 60, Delay: 60, Window: 900}, Tail: 600}
+	return Options{Config: config, Usage: model, Metrics: result.Metrics{IntervalSeconds: 60, DelaySeconds: 60, WindowSeconds: 900}, Tail: 600}
 }
 
 // machine returns a node with cores and GiB of memory.
@@ -178,7 +178,7 @@ func TestMetricsDelay(t *testing.T) {
 			in := completed(cluster, recording.Limits{CPU: 4, Memory: 1}, 1)
 			in.Pods[1].BaseCPU = 0
 			o := options(t, "low-risk", "cpu=constant:mean=2;memory=constant:mean=0.1", 1)
-			o.Metrics.Delay = 120
+			o.Metrics.DelaySeconds = 120
 			r := &recorder{}
 			o.Placed = r.placed
 			outcomeOf(t, in, o)
@@ -258,7 +258,7 @@ func (r *recorder) placed(pod, node string) {
 }
 
 func TestMonitoring(t *testing.T) {
-	m := newMonitoring(Metrics{Interval: 60, Delay: 90, Window: 120})
+	m := newMonitoring(result.Metrics{IntervalSeconds: 60, DelaySeconds: 90, WindowSeconds: 120})
 	for i, cpu := range []float64{0.2, 0.4, 0.6, 0.8} {
 		second := int64(i) * 60
 		m.addSample("a", second, cpu, 0.5)
@@ -311,10 +311,10 @@ func TestPodUsageIsMeasured(t *testing.T) {
 		if err := r.processEvents(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, early := r.monitoring.receive(r.options.Metrics.Delay - 1); early {
+		if _, early := r.monitoring.receive(r.options.Metrics.DelaySeconds - 1); early {
 			t.Error("the reading is not delayed")
 		}
-		got, ok := r.monitoring.receive(r.options.Metrics.Delay)
+		got, ok := r.monitoring.receive(r.options.Metrics.DelaySeconds)
 		if !ok {
 			t.Fatal("no reading")
 		}

@@ -57,7 +57,7 @@ type Profiles struct {
 // Settings of the replays: the load is measured as kubelets and metrics-server do, and pods without recorded usage use their requests on
 // average.
 var (
-	metrics = replay.Metrics{Interval: replay.Step, Delay: replay.Step, Window: 15 * replay.Step}
+	metrics = result.Metrics{IntervalSeconds: replay.Step, DelaySeconds: replay.Step, WindowSeconds: 15 * replay.Step}
 	usage   = "beta"
 )
 

@@ -82,17 +82,14 @@ func New(ctx context.Context, o Options) (*Tuning, error) {
 		return nil, fmt.Errorf("--current: %w", err)
 	}
 	t := &Tuning{options: o, current: c}
-	for _, limits := range o.Compare.Limits {
-		for _, use := range o.Compare.Usage {
-			given := o.Compare
-			template := compare.Job{Source: given.Source, Metrics: given.Metrics, Tail: given.TailSeconds, Limits: limits, Usage: use}
-			if given.Autoscaler != nil {
-				template.Autoscaler = &autoscaler.Config{Spec: *given.Autoscaler}
-				for _, slack := range given.Slack {
-					template.Autoscaler.Slack = slack.Policy
-				}
-			}
-			t.options.templates = append(t.options.templates, template)
+	t.options.templates = o.Compare.Templates()
+	if o.Compare.Autoscaler != nil {
+		config := autoscaler.Config{Spec: *o.Compare.Autoscaler}
+		for _, slack := range o.Compare.Slack {
+			config.Slack = slack.Policy
+		}
+		for i := range t.options.templates {
+			t.options.templates[i].Autoscaler = &config
 		}
 	}
 	// The input and the configuration in force are validated before the search.

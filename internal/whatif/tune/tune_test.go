@@ -15,7 +15,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/plugins/predictedutilization"
 )
@@ -42,7 +41,7 @@ func testOptions(t *testing.T, overload func(p Point, seed uint64) float64) Opti
 			},
 			Limits:      []recording.Limits{{CPU: 2, Memory: 2}},
 			Usage:       []recording.UsageSpec{use, use},
-			Metrics:     replay.Metrics{Interval: 60, Delay: 60, Window: 900},
+			Metrics:     result.Metrics{IntervalSeconds: 60, DelaySeconds: 60, WindowSeconds: 900},
 			TailSeconds: 600,
 			Seed:        7,
 			Warn:        func(string) {},
