@@ -214,7 +214,7 @@ func printReasons(out io.Writer, s *result.Scenario) {
 			continue
 		}
 		var parts []string
-		for _, reason := range profile.Runs[0].MostReasons() {
+		for _, reason := range result.MostFrequent(profile.Runs[0].Reasons) {
 			parts = append(parts, format.Of(profile.Runs[0].Reasons[reason], "pod")+": "+reason)
 		}
 		fmt.Fprintf(out, "unschedulable with %s, seed %d: %s\n",

@@ -78,19 +78,17 @@ func rangeText(in *result.Interval, decimals int) string {
 // axisRange returns the range of an axis that shows the points with their intervals and a margin. It
 // starts at 0 if 0 is close.
 func axisRange(points []result.FrontierPoint, of func(*result.FrontierPoint) (float64, *result.Interval)) (low, high float64) {
+	var values []float64
 	for i := range points {
 		v, in := of(&points[i])
-		values := []float64{v}
+		values = append(values, v)
 		if in != nil {
 			values = append(values, in.Low, in.High)
 		}
-		values = slices.DeleteFunc(values, func(v float64) bool { return !format.IsFinite(v) })
-		for _, v := range values {
-			if i == 0 && high == 0 {
-				low, high = v, v
-			}
-			low, high = min(low, v), max(high, v)
-		}
+	}
+	values = slices.DeleteFunc(values, func(v float64) bool { return !format.IsFinite(v) })
+	if len(values) > 0 {
+		low, high = slices.Min(values), slices.Max(values)
 	}
 	margin := 0.08 * (high - low)
 	if margin == 0 {

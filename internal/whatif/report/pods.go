@@ -1,10 +1,7 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
@@ -67,7 +64,7 @@ func newPodsRow(p *result.Profile) podsRow {
 	if interrupted > 0 {
 		row.Interrupted = fmt.Sprintf("%d interrupted", interrupted)
 	}
-	texts := slices.SortedFunc(maps.Keys(pods), func(a, b string) int { return cmp.Or(cmp.Compare(pods[b], pods[a]), cmp.Compare(a, b)) })
+	texts := result.MostFrequent(pods)
 	for _, text := range texts[:min(len(texts), maxReasons)] {
 		row.Reasons = append(row.Reasons, reason{format.Things(pods[text], "pod"), shorten(text, maxReasonLength)})
 	}

@@ -12,15 +12,17 @@ const tuningRows = 15
 
 // tuningView shows a search.
 type tuningView struct {
-	Verdict, Evidence, Objective, Settings, Search, Configuration string
-	Notes                                                         []string
-	Rows                                                          []candidateRow
+	*result.Tuning
+
+	Title, Evidence, Summary string
+	Rows                     []candidateRow
 }
 
 // candidateRow shows a configuration of a search.
 type candidateRow struct {
-	Settings, Objective, Difference, Dropped string
-	Round, Seeds                             int
+	result.Candidate
+
+	Name, Mean, Change string
 }
 
 // tuningVerdicts are the titles of the verdicts.
@@ -37,32 +39,26 @@ func newTuningView(r *result.Result) *tuningView {
 		return nil
 	}
 	v := &tuningView{
-		Verdict: tuningVerdicts[t.Verdict], Objective: t.Objective, Settings: t.Settings, Configuration: t.Configuration, Notes: t.Notes,
+		Tuning: t, Title: tuningVerdicts[t.Verdict],
 		Evidence: "The best alternative was not compared with the configuration in force on other seeds than those of the search.",
-		Search: fmt.Sprintf("%s of %s, %s with seeds: %s", format.Count(len(t.Search.Candidates)),
+		Summary: fmt.Sprintf("%s of %s, %s with seeds: %s", format.Count(len(t.Search.Candidates)),
 			format.Things(t.Search.Points, "configuration"), format.Things(t.Search.Runs, "simulation"), seedText(t.Search.Seeds)),
 	}
 	if t.Difference != nil && t.Current != nil && t.Winner != nil {
 		v.Evidence = fmt.Sprintf(
 			"On %s that the search has not used, the objective is %s in place of %s, a difference of%s.",
-			format.Of(
-				len(r.Seeds),
-				"seed",
-			),
-			format.Auto(*t.Winner),
-			format.Auto(*t.Current),
-			result.DifferenceText(t.Difference, *t.Current),
+			format.Of(len(r.Seeds), "seed"), format.Auto(*t.Winner), format.Auto(*t.Current), result.DifferenceText(t.Difference, *t.Current),
 		)
 	}
 	for i, c := range t.Search.Ranked() {
 		if i >= tuningRows && c.Difference != nil {
 			continue
 		}
-		row := candidateRow{Settings: c.Settings, Objective: format.Auto(c.Objective), Dropped: c.Dropped, Round: c.Round, Seeds: c.Seeds}
+		row := candidateRow{Candidate: c, Name: c.Settings, Mean: format.Auto(c.Objective)}
 		if c.Difference == nil {
-			row.Settings = "in force: " + r.Profiles[0]
+			row.Name = "in force: " + r.Profiles[0]
 		} else {
-			row.Difference = format.Signed(*c.Difference, format.Decimals(*c.Difference))
+			row.Change = format.Signed(*c.Difference, format.Decimals(*c.Difference))
 		}
 		v.Rows = append(v.Rows, row)
 	}

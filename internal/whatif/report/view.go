@@ -14,9 +14,8 @@ type view struct {
 	*result.Result
 	Title, Nodes, Pods string
 	SeedText           string
-	// Compared is true if there are several profiles, Others is the number of profiles after the first.
+	// Compared is true if there are several profiles.
 	Compared  bool
-	Others    int
 	Settings  []setting
 	Scenarios []scenario
 	// Search is nil without one.
@@ -40,7 +39,7 @@ type scenario struct {
 	Comparisons []result.Comparison
 	Rows        []figureRow
 	Charts      []Chart
-	Lines       []lineKey
+	Lines       []Line // of the charts, in the legend
 	Pods        []podsRow
 	// RecordedSeed is the seed of the run that the charts show.
 	RecordedSeed string
@@ -50,10 +49,11 @@ type scenario struct {
 
 // figureRow shows a figure for all profiles.
 type figureRow struct {
-	Name, Label string
+	// Label of the figure, and its mean with the first profile.
+	Label, Mean string
 	// Part is true if the figure is a part of the figure above.
-	Part  bool
-	Means []string
+	Part bool
+	// Cells of the profiles after the first.
 	Cells []figureCell
 }
 
@@ -66,15 +66,12 @@ type figureCell struct {
 	Whisker                                      template.HTML
 }
 
-// lineKey is an entry of the legend of the charts over time.
-type lineKey struct{ Class, Name string }
-
 // newView returns the view of a result with the given detail, without its raw data.
 func newView(r *result.Result, d detail) view {
 	v := view{
 		Result: r, Title: "What-if: " + strings.Join(r.Profiles, ", "),
 		Nodes: format.Things(r.Source.Nodes, "node"), Pods: format.Things(r.Source.Pods, "pod"), SeedText: seedText(r.Seeds),
-		Compared: len(r.Profiles) > 1, Others: max(len(r.Profiles)-1, 1), Incomplete: incompleteText(r),
+		Compared: len(r.Profiles) > 1, Incomplete: incompleteText(r),
 		Settings: settings(r), Search: newTuningView(r),
 	}
 	if len(r.Profiles) > 1 {
@@ -119,7 +116,7 @@ func (s *scenario) addCharts(from *result.Scenario) {
 		if run.TimeSeries == nil {
 			continue
 		}
-		s.Lines = append(s.Lines, lineKey{LineClass(i), p.Name})
+		s.Lines = append(s.Lines, Line{Class: LineClass(i), Name: p.Name})
 		s.RecordedSeed = fmt.Sprint(run.Seed)
 	}
 }
@@ -138,7 +135,7 @@ func recordedRun(p *result.Profile) *result.Run {
 func figureRows(r *result.Result, s *result.Scenario) []figureRow {
 	var rows []figureRow
 	for _, figure := range s.Definitions() {
-		row := figureRow{Name: figure.Name, Label: figure.Title(), Part: figure.IsPart()}
+		row := figureRow{Label: figure.Title(), Part: figure.IsPart()}
 		base := s.Profiles[0].Figures[figure.Name].Mean
 		var differences []*result.Difference
 		var shown []float64
@@ -160,12 +157,13 @@ func figureRows(r *result.Result, s *result.Scenario) []figureRow {
 			if ok {
 				mean = format.Auto(f.Mean)
 			}
-			row.Means = append(row.Means, mean)
-			if i > 0 {
-				cell := newFigureCell(r.Source.Directed(figure), f.Difference, base, scale, decimals)
-				cell.Profile, cell.Mean = p.Name, mean
-				row.Cells = append(row.Cells, cell)
+			if i == 0 {
+				row.Mean = mean
+				continue
 			}
+			cell := newFigureCell(r.Source.Directed(figure), f.Difference, base, scale, decimals)
+			cell.Profile, cell.Mean = p.Name, mean
+			row.Cells = append(row.Cells, cell)
 		}
 		rows = append(rows, row)
 	}

@@ -74,15 +74,10 @@ func NewComparison(r *Result, base, other *Profile) Comparison {
 	c := Comparison{Profile: other.Name, Base: base.Name}
 	figures := map[Assessment]int{}
 	for _, figure := range Figures {
-		f, ok := other.Figures[figure.Name]
-		if !ok {
-			figures[NoPair]++
-			continue
-		}
-		mean := base.Figures[figure.Name].Mean
-		v := Assess(r.Source.Directed(figure), f.Difference, mean)
+		d, mean := other.Figures[figure.Name].Difference, base.Figures[figure.Name].Mean
+		v := Assess(r.Source.Directed(figure), d, mean)
 		figures[v]++
-		text := figure.Title() + DifferenceText(f.Difference, mean)
+		text := figure.Title() + DifferenceText(d, mean)
 		switch v {
 		case Better:
 			c.Better = append(c.Better, text)
@@ -186,11 +181,7 @@ func newTopic(figure, state, unit, baseUnit, never string) topic {
 
 // headline compares two profiles in a sentence.
 func (t *topic) headline(base, other map[string]Figure) string {
-	before, ok := base[t.figure.Name]
-	after, both := other[t.figure.Name]
-	if !ok || !both {
-		return ""
-	}
+	before, after := base[t.figure.Name], other[t.figure.Name]
 	value := format.Auto(after.Mean) + t.unit
 	values := value + " instead of " + format.Auto(before.Mean) + t.baseUnit + ", a difference of" +
 		DifferenceText(after.Difference, before.Mean)

@@ -137,12 +137,7 @@ func relativeError(measured, simulated float64) *float64 {
 }
 
 // Title returns the label and the unit.
-func (f *BacktestFigure) Title() string {
-	if f.Unit == "" {
-		return f.Label
-	}
-	return f.Label + ", " + f.Unit
-}
+func (f *BacktestFigure) Title() string { return title(f.Label, f.Unit) }
 
 // ErrorText returns the error in percent, or a dash if it is infinite.
 func (f *BacktestFigure) ErrorText() string {

@@ -60,9 +60,9 @@ func TestCompareInterrupted(t *testing.T) {
 	}
 }
 
-func TestMostReasons(t *testing.T) {
-	r := Run{Reasons: map[string]int{"b": 2, "a": 2, "c": 5}}
-	if got, want := r.MostReasons(), []string{"c", "a", "b"}; !cmp.Equal(got, want) {
+func TestMostFrequent(t *testing.T) {
+	counts := map[string]int{"b": 2, "a": 2, "c": 5}
+	if got, want := MostFrequent(counts), []string{"c", "a", "b"}; !cmp.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

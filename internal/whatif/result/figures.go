@@ -36,11 +36,13 @@ type Definition struct {
 }
 
 // Title returns the label with its unit.
-func (d *Definition) Title() string {
-	if d.Unit == "" {
-		return d.Label
+func (d *Definition) Title() string { return title(d.Label, d.Unit) }
+
+func title(label, unit string) string {
+	if unit == "" {
+		return label
 	}
-	return d.Label + ", " + d.Unit
+	return label + ", " + unit
 }
 
 // IsPart reports whether the figure is a part of the overload, which precedes it in display order.

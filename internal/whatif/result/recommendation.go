@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,7 +41,8 @@ func (r *Result) Conclude() {
 	}
 	s := &Recommendation{Verdict: CannotTell, Profile: r.Profiles[0], Effect: []string{}, Price: []string{}, Evidence: evidence(r)}
 	r.Recommendation = s
-	best, slack := bestProfile(r), r.Scenarios[0].Profiles[0].Slack != ""
+	slack := r.Scenarios[0].Profiles[0].Slack != ""
+	best := least(improving(r, &overload), func(profile int) float64 { return sumOfMeans(r, profile, overload.figure.Name) })
 	switch {
 	case r.nothingScheduled():
 		s.Headline = "Cannot tell: no pod was scheduled with any profile."
@@ -82,52 +84,56 @@ var ChartProfiles = []string{"allocatable-least", "batch", "limits", "low-risk",
 
 // describeOther adds the effect and the price of the profile with the least overload, other than the first profile.
 func (s *Recommendation) describeOther(r *Result) {
-	best, least := 1, sumOfOverload(r, 1)
-	for i := 2; i < len(r.Profiles); i++ {
-		if sum := sumOfOverload(r, i); sum < least {
-			best, least = i, sum
-		}
+	others := make([]int, len(r.Profiles)-1)
+	for i := range others {
+		others[i] = i + 1
 	}
-	s.Of = r.Profiles[best]
-	s.describe(r, best, &overload)
+	other := least(others, func(profile int) float64 { return sumOfMeans(r, profile, overload.figure.Name) })
+	s.Of = r.Profiles[other]
+	s.describe(r, other, &overload)
 }
 
-// sumOfOverload returns the overload of a profile in all scenarios.
-func sumOfOverload(r *Result, profile int) (sum float64) {
+// sumOfMeans returns the sum of a figure of a profile over all scenarios.
+func sumOfMeans(r *Result, profile int, figure string) (sum float64) {
 	for i := range r.Scenarios {
-		sum += r.Scenarios[i].Profiles[profile].Figures[overload.figure.Name].Mean
+		sum += r.Scenarios[i].Profiles[profile].Figures[figure].Mean
 	}
 	return sum
 }
 
-// bestProfile returns the index of the profile with the least overload, 0 if there is none. Its overload must be
-// clearly less in one scenario, and none of its harm figures clearly worse in any.
-func bestProfile(r *Result) int {
-	best, least := 0, 0.0
+// least returns the first of the profiles with the smallest value, 0 if there are none.
+func least(profiles []int, value func(profile int) float64) int {
+	if len(profiles) == 0 {
+		return 0
+	}
+	return slices.MinFunc(profiles, func(a, b int) int { return cmp.Compare(value(a), value(b)) })
+}
+
+// improving returns the indexes of the profiles that are better than the first profile: the figure of a topic must be clearly better in
+// one scenario, and neither it nor any of the harm figures clearly worse in any scenario.
+func improving(r *Result, t *topic) []int {
+	var profiles []int
 	for i := 1; i < len(r.Profiles); i++ {
 		clear, harmful := false, false
 		for j := range r.Scenarios {
 			base, other := &r.Scenarios[j].Profiles[0], &r.Scenarios[j].Profiles[i]
-			clear = clear || assessFigure(r, base, other, overload.figure.Name) == Better
+			v := assessFigure(r, base, other, t.figure.Name)
+			clear, harmful = clear || v == Better, harmful || v == Worse
 			for _, name := range harm {
 				harmful = harmful || assessFigure(r, base, other, name) == Worse
 			}
 		}
-		if sum := sumOfOverload(r, i); clear && !harmful && (best == 0 || sum < least) {
-			best, least = i, sum
+		if clear && !harmful {
+			profiles = append(profiles, i)
 		}
 	}
-	return best
+	return profiles
 }
 
-// assessFigure assesses a figure of two profiles, noPair if they do not have it.
+// assessFigure assesses a figure of two profiles, NoPair if they do not have it.
 func assessFigure(r *Result, base, other *Profile, name string) Assessment {
-	definition, defined := FigureByName(name)
-	f, ok := other.Figures[name]
-	if !ok || !defined {
-		return NoPair
-	}
-	return Assess(r.Source.Directed(definition), f.Difference, base.Figures[name].Mean)
+	definition, _ := FigureByName(name)
+	return Assess(r.Source.Directed(definition), other.Figures[name].Difference, base.Figures[name].Mean)
 }
 
 // describe adds the effect of a profile on a topic, and its price.
@@ -160,10 +166,10 @@ func (s *Recommendation) describe(r *Result, profile int, effect *topic) {
 func nodes(base, other *Profile) string {
 	for _, name := range []string{"cost", "nodesUsed"} {
 		f, ok := other.Figures[name]
-		definition, defined := FigureByName(name)
-		if !ok || !defined {
+		if !ok {
 			continue
 		}
+		definition, _ := FigureByName(name)
 		before := base.Figures[name].Mean
 		if f.Difference == nil || Negligible(f.Difference, before) {
 			return fmt.Sprintf(" %s: %s with both.", sentence(definition.Title()), format.Auto(f.Mean))

@@ -40,34 +40,15 @@ func SlackNames(r *Result) []string {
 	return names
 }
 
-// bestSlack returns the index of the cheapest profile that shortens the pending time by at least enoughReduction
-// of the largest reduction, 0 if there is none. The profile must shorten it clearly in one scenario, without clear
-// harm in any.
+// bestSlack returns the index of the cheapest profile that improves the pending time by at least enoughReduction of the largest
+// reduction, 0 if there is none.
 func bestSlack(r *Result) int {
-	reductions, costs := map[int]float64{}, map[int]float64{}
-	largest := 0.0
-	for i := 1; i < len(r.Profiles); i++ {
-		clear, harmful, reduction := false, false, 0.0
-		for j := range r.Scenarios {
-			base, other := &r.Scenarios[j].Profiles[0], &r.Scenarios[j].Profiles[i]
-			v := assessFigure(r, base, other, pending.figure.Name)
-			clear, harmful = clear || v == Better, harmful || v == Worse
-			for _, name := range harm {
-				harmful = harmful || assessFigure(r, base, other, name) == Worse
-			}
-			reduction += base.Figures[pending.figure.Name].Mean - other.Figures[pending.figure.Name].Mean
-			costs[i] += other.Figures["cost"].Mean
-		}
-		if clear && !harmful && reduction > 0 {
-			reductions[i] = reduction
-			largest = max(largest, reduction)
-		}
-	}
-	best := 0
-	for i := 1; i < len(r.Profiles); i++ {
-		if reduction, ok := reductions[i]; ok && reduction >= enoughReduction*largest && (best == 0 || costs[i] < costs[best]) {
-			best = i
-		}
-	}
-	return best
+	waiting := func(profile int) float64 { return sumOfMeans(r, profile, pending.figure.Name) }
+	profiles := improving(r, &pending)
+	largest := waiting(0) - waiting(least(profiles, waiting))
+	profiles = slices.DeleteFunc(profiles, func(profile int) bool {
+		reduction := waiting(0) - waiting(profile)
+		return reduction <= 0 || reduction < enoughReduction*largest
+	})
+	return least(profiles, func(profile int) float64 { return sumOfMeans(r, profile, "cost") })
 }

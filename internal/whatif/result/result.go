@@ -201,9 +201,9 @@ type Run struct {
 	Decisions  []Decision  `json:"decisions,omitempty"`
 }
 
-// MostReasons returns the reasons for unschedulable pods, the most frequent first.
-func (r *Run) MostReasons() []string {
-	return slices.SortedFunc(maps.Keys(r.Reasons), func(a, b string) int {
-		return cmp.Or(cmp.Compare(r.Reasons[b], r.Reasons[a]), cmp.Compare(a, b))
+// MostFrequent returns the texts with the highest counts first.
+func MostFrequent(counts map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 }

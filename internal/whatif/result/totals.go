@@ -11,20 +11,17 @@ type Totals struct {
 	cpu, memory loads
 	pending     []float64 // seconds, by pod
 
-	cpuOverload, memoryOverload, overload       float64 // seconds, over nodes
-	throttledByNode, throttledByLimit           float64 // millicore-seconds
-	overruns, victims, unschedulable, evictions int
+	// outcome has the sums and peaks so far: times of overload in seconds, throttled CPU in millicore-seconds.
+	outcome Outcome
 
 	usedNow           int // nodes with pods in the current step
 	elapsed, usedTime float64
-	usedPeak          int
 }
 
 // nodeTotals accumulates the limit ratios of a node over the time it had pods.
 type nodeTotals struct {
 	seconds               float64
 	cpuRatio, memoryRatio float64 // ratio x seconds
-	cpuPeak, memoryPeak   float64
 }
 
 // AddStep adds a step of a node with a number of pods. Nodes are numbered from 0.
@@ -38,24 +35,24 @@ func (t *Totals) AddStep(number int, node Capacity, pods int, seconds float64, s
 		return
 	}
 	t.usedNow++
-	n := &t.nodes[number]
+	n, o := &t.nodes[number], &t.outcome
 	cpu, memory := Ratio(step.CPULimits, node.CPU), Ratio(step.MemoryLimits, node.Memory)
 	n.seconds += seconds
 	n.cpuRatio += cpu * seconds
 	n.memoryRatio += memory * seconds
-	n.cpuPeak, n.memoryPeak = max(n.cpuPeak, cpu), max(n.memoryPeak, memory)
-	t.throttledByNode += step.ThrottledByNode * seconds
-	t.throttledByLimit += step.ThrottledByLimit * seconds
+	o.CPULimitRatioPeak, o.MemoryLimitRatioPeak = max(o.CPULimitRatioPeak, cpu), max(o.MemoryLimitRatioPeak, memory)
+	o.ThrottledCoreSeconds += step.ThrottledByNode * seconds
+	o.LimitedCoreSeconds += step.ThrottledByLimit * seconds
 	if step.Overloaded() {
-		t.overload += seconds
+		o.OverloadMinutes += seconds
 	}
 	if step.CPUOverloaded() {
-		t.cpuOverload += seconds
+		o.CPUOverloadMinutes += seconds
 	}
 	if step.MemoryOverrun() {
-		t.memoryOverload += seconds
-		t.overruns++
-		t.victims += step.Victims
+		o.MemoryOverloadMinutes += seconds
+		o.MemoryOverruns++
+		o.Victims += step.Victims
 	}
 }
 
@@ -71,7 +68,7 @@ func Ratio(amount, capacity float64) float64 {
 func (t *Totals) EndStep(seconds float64) {
 	t.elapsed += seconds
 	t.usedTime += float64(t.usedNow) * seconds
-	t.usedPeak = max(t.usedPeak, t.usedNow)
+	t.outcome.NodesUsedPeak = max(t.outcome.NodesUsedPeak, t.usedNow)
 	t.usedNow = 0
 }
 
@@ -80,12 +77,12 @@ func (t *Totals) AddScheduled(pendingSeconds float64) { t.pending = append(t.pen
 
 // AddUnschedulable adds a pod that was pending until its end or the end of the run.
 func (t *Totals) AddUnschedulable(pendingSeconds float64) {
-	t.unschedulable++
+	t.outcome.Unschedulable++
 	t.pending = append(t.pending, pendingSeconds)
 }
 
 // AddEviction adds a pod that lost its node and has to be scheduled again.
-func (t *Totals) AddEviction() { t.evictions++ }
+func (t *Totals) AddEviction() { t.outcome.Churn++ }
 
 // Distribution summarizes values.
 type Distribution struct {
@@ -134,41 +131,25 @@ type Outcome struct {
 
 // Result returns the outcome of the steps so far.
 func (t *Totals) Result() Outcome {
-	result := Outcome{
-		Unschedulable:         t.unschedulable,
-		OverloadMinutes:       t.overload / 60,
-		CPUOverloadMinutes:    t.cpuOverload / 60,
-		MemoryOverloadMinutes: t.memoryOverload / 60,
-		ThrottledCoreSeconds:  t.throttledByNode / 1000,
-		LimitedCoreSeconds:    t.throttledByLimit / 1000,
-		MemoryOverruns:        t.overruns,
-		Victims:               t.victims,
-		NodesUsedPeak:         t.usedPeak,
-		Churn:                 t.evictions,
-		CPULoad:               t.cpu.distribution(),
-		MemoryLoad:            t.memory.distribution(),
-		PendingSeconds:        Describe(slices.Clone(t.pending)),
+	result := t.outcome
+	for _, seconds := range []*float64{&result.OverloadMinutes, &result.CPUOverloadMinutes, &result.MemoryOverloadMinutes} {
+		*seconds /= 60
 	}
+	result.ThrottledCoreSeconds /= 1000
+	result.LimitedCoreSeconds /= 1000
+	result.CPULoad, result.MemoryLoad = t.cpu.distribution(), t.memory.distribution()
+	result.PendingSeconds = Describe(slices.Clone(t.pending))
 	if t.elapsed > 0 {
 		result.NodesUsed = t.usedTime / t.elapsed
 	}
-	for i := range t.nodes {
-		result.CPULimitRatioPeak = max(result.CPULimitRatioPeak, t.nodes[i].cpuPeak)
-		result.MemoryLimitRatioPeak = max(result.MemoryLimitRatioPeak, t.nodes[i].memoryPeak)
-	}
-	cpu, memory := t.meanRatios()
-	result.CPULimitRatio, result.MemoryLimitRatio = Describe(cpu), Describe(memory)
-	return result
-}
-
-// meanRatios returns the mean limit ratios of the nodes that had pods.
-func (t *Totals) meanRatios() (cpu, memory []float64) {
+	var cpu, memory []float64
 	for i := range t.nodes {
 		if n := &t.nodes[i]; n.seconds > 0 {
 			cpu, memory = append(cpu, n.cpuRatio/n.seconds), append(memory, n.memoryRatio/n.seconds)
 		}
 	}
-	return cpu, memory
+	result.CPULimitRatio, result.MemoryLimitRatio = Describe(cpu), Describe(memory)
+	return result
 }
 
 // Describe returns the distribution of values, which it sorts; all zero if there
