@@ -1,7 +1,6 @@
 package score
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -26,7 +25,7 @@ const maxName = 26
 func (e *explanation) print(out io.Writer, o *base.Output, top int) {
 	fmt.Fprintln(out, base.Escape(fmt.Sprintf("%s/%s, %s", e.Namespace, e.Name, e.location())))
 	fmt.Fprintln(out, base.Escape(fmt.Sprintf("profile %s of %s", e.Profile.SchedulerName, e.Profile.Source)))
-	feasible, infeasible := e.partition()
+	feasible := e.Scores.Feasible()
 	shown := feasible
 	if top > 0 && len(shown) > top {
 		shown = slices.Clone(shown[:top])
@@ -46,7 +45,8 @@ func (e *explanation) print(out io.Writer, o *base.Output, top int) {
 	for _, plugin := range slices.Sorted(maps.Keys(e.Expected)) {
 		fmt.Fprintf(out, "%s expects of the pod: %s\n", plugin, base.Escape(e.Expected[plugin]))
 	}
-	for _, line := range infeasible {
+	for _, r := range e.Scores.Rejections() {
+		line := fmt.Sprintf("infeasible, %d: %s: %s", len(r.Nodes), r.Reason, format.Abbreviate(r.Nodes, maxNames, ", "))
 		fmt.Fprintln(out, base.Escape(line))
 	}
 	if e.Load != nil {
@@ -108,28 +108,6 @@ func (e *explanation) location() string {
 
 // maxNames is the number of names that one line lists.
 const maxNames = 5
-
-// partition returns the feasible nodes, the highest total first, and a line for each reason why
-// other nodes are infeasible.
-func (e *explanation) partition() (feasible []engine.NodeScores, infeasible []string) {
-	names := map[string][]string{}
-	for _, node := range e.Scores.Nodes {
-		if node.Feasible {
-			feasible = append(feasible, node)
-		} else {
-			names[node.Reason] = append(names[node.Reason], node.Name)
-		}
-	}
-	slices.SortStableFunc(feasible, func(a, b engine.NodeScores) int { return cmp.Compare(b.Total, a.Total) })
-	reasons := slices.SortedFunc(maps.Keys(names), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(names[b]), len(names[a])), cmp.Compare(a, b))
-	})
-	for _, reason := range reasons {
-		infeasible = append(infeasible, fmt.Sprintf("infeasible, %d: %s: %s", len(names[reason]), reason,
-			format.Abbreviate(names[reason], maxNames, ", ")))
-	}
-	return feasible, infeasible
-}
 
 // table returns the table of some of the feasible nodes.
 func (e *explanation) table(shown, feasible []engine.NodeScores) scoreTable {

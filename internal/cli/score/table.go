@@ -15,29 +15,17 @@ import (
 // printScores prints the scores of all nodes for one pod, the best node first.
 func printScores(out io.Writer, o *base.Output, pod engine.PodScores) {
 	fmt.Fprintln(out, base.Escape(fmt.Sprintf("%s/%s -> %s", pod.Namespace, pod.Name, cmp.Or(pod.Selected, "no node"))))
-	scoreTable{nodes: bestFirst(pod.Nodes), all: pod.Nodes}.print(out, o)
+	scoreTable{nodes: pod.Feasible(), all: pod.Nodes}.print(out, o)
 	if reason := pod.Reason(pod.Selected); pod.Selected != "" {
 		fmt.Fprintln(out, base.Escape(reason))
 	}
 	fmt.Fprintln(out)
 }
 
-// bestFirst returns the feasible nodes, the highest total first, followed by the infeasible nodes.
-func bestFirst(nodes []engine.NodeScores) []engine.NodeScores {
-	nodes = slices.Clone(nodes)
-	slices.SortStableFunc(nodes, func(a, b engine.NodeScores) int {
-		if a.Feasible != b.Feasible {
-			return cmp.Compare(len(a.Reason), len(b.Reason)) // the reason of feasible nodes is empty
-		}
-		return cmp.Compare(b.Total, a.Total)
-	})
-	return nodes
-}
-
 // scoreTable is a table of the scores of nodes for one pod. It has a column for each plugin whose
 // scores differ between nodes.
 type scoreTable struct {
-	// nodes are the rows. all decides which plugins differ.
+	// nodes are the rows, of feasible nodes. all decides which plugins differ; a line follows for each infeasible node in it.
 	nodes, all []engine.NodeScores
 	// extraColumns follow the total; extraCells returns their cells for a node.
 	extraColumns []string
@@ -55,12 +43,7 @@ func (s scoreTable) print(out io.Writer, o *base.Output) {
 	for _, name := range differing {
 		add(strings.TrimPrefix(name, "NodeResources"))
 	}
-	var refused []string
 	for _, node := range s.nodes {
-		if !node.Feasible {
-			refused = append(refused, node.Name+": "+node.Reason)
-			continue
-		}
 		row := []any{node.Name, node.Total}
 		if s.extraCells != nil {
 			for _, cell := range s.extraCells(node.Name) {
@@ -77,8 +60,10 @@ func (s scoreTable) print(out io.Writer, o *base.Output) {
 		t.AddRow(row...)
 	}
 	t.Print(out, o)
-	for _, line := range refused {
-		fmt.Fprintln(out, base.Escape(line))
+	for _, node := range s.all {
+		if !node.Feasible {
+			fmt.Fprintln(out, base.Escape(node.Name+": "+node.Reason))
+		}
 	}
 	printEqual(out, equal)
 }

@@ -15,7 +15,9 @@ import (
 
 // AddNode adds a node, on which later pods can be scheduled.
 func (e *Engine) AddNode(ctx context.Context, node *v1.Node) {
-	e.position[node.Name] = len(e.position)
+	if _, known := e.position[node.Name]; !known { // a node that was removed and added again keeps its position
+		e.position[node.Name] = len(e.position)
+	}
 	e.scheduler.Cache.AddNode(klog.FromContext(ctx), node)
 }
 

@@ -82,7 +82,7 @@ type Engine struct {
 	// stores from which the profiles read load, and podStores from which they read the usage of pods.
 	stores    []*load.Store
 	podStores []*load.PodStore
-	// position of each node in the order in which nodes were added.
+	// position of each node in the order in which nodes were added for the first time.
 	position map[string]int
 	// explainers are the plugins that explain their scores, by profile and name.
 	explainers map[string]map[string]explainer

@@ -44,15 +44,9 @@ func (p PodScores) ReasonAgainst(node, rival string) string {
 
 // rejectionReasons lists the reasons for which nodes were rejected, with their counts.
 func (p PodScores) rejectionReasons() string {
-	counts := map[string]int{}
-	for _, node := range p.Nodes {
-		counts[node.Reason]++
-	}
-	reasons := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	})
-	for i, reason := range reasons {
-		reasons[i] = fmt.Sprintf("%s on %d of %d", reason, counts[reason], len(p.Nodes))
+	var reasons []string
+	for _, r := range p.Rejections() {
+		reasons = append(reasons, fmt.Sprintf("%s on %d of %d", r.Reason, len(r.Nodes), len(p.Nodes)))
 	}
 	if len(reasons) == 0 {
 		return "there are no nodes."

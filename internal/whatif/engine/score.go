@@ -20,8 +20,43 @@ type PodScores struct {
 	Selected string `json:"selected"`
 	// Expected has the expectations of plugins for the pod, by plugin. Few plugins have expectations.
 	Expected map[string]string `json:"expected,omitempty"`
-	// Nodes in the order in which they were added.
+	// Nodes in the order in which they were added for the first time.
 	Nodes []NodeScores `json:"nodes"`
+}
+
+// Feasible returns the feasible nodes, the highest total first; equal totals are in the order of Nodes.
+func (p PodScores) Feasible() []NodeScores {
+	feasible := slices.DeleteFunc(slices.Clone(p.Nodes), func(n NodeScores) bool { return !n.Feasible })
+	slices.SortStableFunc(feasible, func(a, b NodeScores) int { return cmp.Compare(b.Total, a.Total) })
+	return feasible
+}
+
+// Rejection is a reason for which nodes were rejected.
+type Rejection struct {
+	// Filter and Reason as in NodeScores.
+	Filter, Reason string
+	// Nodes are the names of the nodes, in the order of PodScores.Nodes.
+	Nodes []string
+}
+
+// Rejections returns the reasons for which nodes were rejected, the reasons of most nodes first.
+func (p PodScores) Rejections() []Rejection {
+	var rejections []Rejection
+	for _, node := range p.Nodes {
+		if node.Feasible {
+			continue
+		}
+		i := slices.IndexFunc(rejections, func(r Rejection) bool { return r.Filter == node.Filter && r.Reason == node.Reason })
+		if i < 0 {
+			i = len(rejections)
+			rejections = append(rejections, Rejection{Filter: node.Filter, Reason: node.Reason})
+		}
+		rejections[i].Nodes = append(rejections[i].Nodes, node.Name)
+	}
+	slices.SortFunc(rejections, func(a, b Rejection) int {
+		return cmp.Or(cmp.Compare(len(b.Nodes), len(a.Nodes)), cmp.Compare(a.Filter, b.Filter), cmp.Compare(a.Reason, b.Reason))
+	})
+	return rejections
 }
 
 // NodeScores are the scores of one node for one pod.

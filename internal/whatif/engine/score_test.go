@@ -164,3 +164,24 @@ func TestReason(t *testing.T) {
 		})
 	}
 }
+
+// TestOrderOfNodes verifies that a node that was removed and added again keeps its position, and that a node that is added later is last.
+func TestOrderOfNodes(t *testing.T) {
+	e := newEngine(t, Cluster{Nodes: []*v1.Node{node("b", "8"), node("c", "8")}}, Options{})
+	if err := e.RemoveNode(t.Context(), node("b", "8")); err != nil {
+		t.Fatal(err)
+	}
+	e.AddNode(t.Context(), node("b", "8"))
+	e.AddNode(t.Context(), node("a", "8"))
+	scores, err := e.Score(t.Context(), pod("p", "", "2", "4"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []string
+	for _, n := range scores.Nodes {
+		order = append(order, n.Name)
+	}
+	if got := strings.Join(order, " "); got != "b c a" {
+		t.Errorf("order %s, want b c a", got)
+	}
+}

@@ -154,12 +154,7 @@ func (r *decision) endAttempt(node string) {
 	if r.scores == nil {
 		return
 	}
-	r.last.Nodes, r.last.Feasible = len(r.scores.Nodes), 0
-	for i := range r.scores.Nodes {
-		if r.scores.Nodes[i].Feasible {
-			r.last.Feasible++
-		}
-	}
+	r.last.Nodes, r.last.Feasible = len(r.scores.Nodes), len(r.scores.Feasible())
 	r.last.Reasons, r.last.Scores = nodesReasons(r.scores), nodeScores(r.scores, node)
 	r.scores = nil
 }
@@ -190,40 +185,25 @@ func (d *decisions) result(pods []recording.InputPod, now int64) []result.Decisi
 
 // nodesReasons counts rejected nodes by reason, the most frequent first.
 func nodesReasons(scores *engine.PodScores) []result.NodesReason {
-	counts := map[result.NodesReason]int{}
-	for i := range scores.Nodes {
-		if n := &scores.Nodes[i]; !n.Feasible {
-			counts[result.NodesReason{Filter: n.Filter, Reason: n.Reason}]++
-		}
-	}
 	reasons := []result.NodesReason{}
-	for reason, nodes := range counts {
-		reason.Nodes = nodes
-		reasons = append(reasons, reason)
+	for _, r := range scores.Rejections() {
+		reasons = append(reasons, result.NodesReason{Filter: r.Filter, Reason: r.Reason, Nodes: len(r.Nodes)})
 	}
-	slices.SortFunc(reasons, func(a, b result.NodesReason) int {
-		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Filter, b.Filter), cmp.Compare(a.Reason, b.Reason))
-	})
 	return reasons[:min(len(reasons), maxNodesReasons)]
 }
 
 // nodeScores returns the scores of the selected node and of the best other nodes; nodes with equal
 // scores are in the order of the input.
 func nodeScores(scores *engine.PodScores, selected string) []result.NodeScore {
-	var feasible []*engine.NodeScores
-	for i := range scores.Nodes {
-		if scores.Nodes[i].Feasible {
-			feasible = append(feasible, &scores.Nodes[i])
-		}
-	}
-	slices.SortStableFunc(feasible, func(a, b *engine.NodeScores) int {
+	feasible := scores.Feasible()
+	slices.SortStableFunc(feasible, func(a, b engine.NodeScores) int {
 		switch selected {
 		case a.Name:
 			return -1
 		case b.Name:
 			return 1
 		}
-		return cmp.Compare(b.Total, a.Total)
+		return 0
 	})
 	recorded := []result.NodeScore{}
 	for _, n := range feasible[:min(len(feasible), 1+otherNodes)] {

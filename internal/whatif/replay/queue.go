@@ -102,11 +102,8 @@ func (r *run) placed(number int32, name string) {
 	delete(r.queue.reasons, number)
 	state := &r.pods[number]
 	state.pendingSeconds += r.now - state.pendingSince
-	if !state.hadNode {
-		r.scheduledPods++
-		if !r.hasLoad {
-			r.unmeasured++
-		}
+	if !state.hadNode && !r.hasLoad {
+		r.unmeasured++
 	}
 	state.scheduled = true
 	r.place(number, r.nodeNumbers[name], r.now)

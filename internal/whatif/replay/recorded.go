@@ -72,7 +72,5 @@ func (r *run) deletePending(number int32) {
 	r.totals.AddUnschedulable(float64(state.pendingSeconds + r.now - state.pendingSince))
 	// The reason is kept for later pods of the same shape.
 	r.reasons[r.queue.reasons[number]]++
-	if state.hadNode {
-		r.scheduledPods-- // The pod was evicted.
-	}
+	state.scheduled = false // The pod may have been evicted.
 }

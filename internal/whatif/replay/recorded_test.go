@@ -143,3 +143,28 @@ func TestReschedule(t *testing.T) {
 		t.Errorf("%+v, %+v, want a pod on each node", got.Outcome, got.Recorded)
 	}
 }
+
+// TestEvictedPodsWait has two pods of 2 cores on a node that is removed at 300 s, and no other place for them:
+//
+//	moved    runs on the node from the start, and waits from 300 s until the end at 60 + 600 s, for 360 s
+//	deleted  arrives at 60 s, is scheduled at once, and is deleted at 420 s after it has waited for 120 s
+//
+// None counts as scheduled, and each has one pending time: (360 + 120) / 2 = 240 s on average. The input does not change: a second
+// run has the same result.
+func TestEvictedPodsWait(t *testing.T) {
+	in := recording.Input{
+		Nodes: []recording.Node{machine("a", 1, 16), machine("b", 4, 16)},
+		Pods:  []recording.InputPod{needs("moved", 2, 1, 0, never), needs("deleted", 2, 1, 60, never)},
+	}
+	in.Nodes[1].Gone = 300
+	in.Pods[0].Object.Spec.NodeName = "b"
+	in.Pods[1].Recorded = &recording.Recorded{Deleted: 420}
+	in = completed(in, recording.Limits{CPU: 2, Memory: 2}, 1)
+	for _, run := range []string{"first", "second"} {
+		got := outcomeOf(t, in, options(t, "default", "constant:mean=1", 1))
+		if got.Scheduled != 0 || got.Unschedulable != 2 || got.Churn != 2 || got.PendingSeconds.Mean != 240 {
+			t.Errorf("%s run: %d scheduled, %d unschedulable, %d evicted, pending %+v",
+				run, got.Scheduled, got.Unschedulable, got.Churn, got.PendingSeconds)
+		}
+	}
+}

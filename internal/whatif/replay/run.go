@@ -43,11 +43,10 @@ type run struct {
 	monitoring  *monitoring
 	hasLoad     bool // the scheduler has received a reading, or reads none
 
-	evaluator     result.Evaluator
-	demand        []result.Demand // buffer of step
-	totals        result.Totals
-	scheduledPods int // pods scheduled for the first time that have a node
-	unmeasured    int // pods scheduled by a profile that reads load, before the first reading
+	evaluator  result.Evaluator
+	demand     []result.Demand // buffer of step
+	totals     result.Totals
+	unmeasured int // pods scheduled by a profile that reads load, before the first reading
 	// reasons counts the pods that were deleted while they were pending, by reason.
 	reasons    map[string]int
 	overloaded *result.OverloadTimes
@@ -81,7 +80,7 @@ type pod struct {
 	// pendingSince is the second since which the pod is pending, pendingSeconds the time that it
 	// was pending before.
 	pendingSince, pendingSeconds int64
-	// hadNode is set if the pod ever had a node, scheduled if it was ever scheduled.
+	// hadNode is set if the pod ever had a node, scheduled if it was scheduled and did not end pending.
 	hadNode, scheduled bool
 }
 
@@ -104,6 +103,7 @@ func Run(ctx context.Context, in recording.Input, options Options) (result.Run, 
 		input: in, options: options, stop: ctx.Err, nodeNumbers: map[string]int32{}, queue: newQueue(),
 		reasons: map[string]int{}, monitoring: newMonitoring(options.Metrics),
 	}
+	r.input.Pods = slices.Clone(in.Pods) // evictions change pods
 	// An interrupted scheduling cycle considers fewer nodes: cycles are not canceled.
 	runCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -369,27 +369,25 @@ func (r *run) nodeRisks() []float64 {
 
 // result returns the result of the run so far.
 func (r *run) result(interrupted bool) result.Run {
-	pending := make(map[int32]bool, len(r.queue.pending))
 	for _, number := range r.queue.pending {
 		p := &r.pods[number]
-		pending[number] = true
 		r.totals.AddUnschedulable(float64(p.pendingSeconds + max(r.now-p.pendingSince, 0)))
 		reason := r.queue.reasons[number]
 		if r.autoscaler != nil {
 			reason += r.autoscaler.PendingReason(number)
 		}
 		r.reasons[reason]++
-		if p.hadNode {
-			r.scheduledPods-- // The pod was evicted.
-		}
+		p.scheduled = false // The pod may have been evicted.
 	}
+	scheduled := 0
 	for i := range r.pods {
-		if p := &r.pods[i]; p.scheduled && !pending[int32(i)] {
+		if p := &r.pods[i]; p.scheduled {
+			scheduled++
 			r.totals.AddScheduled(float64(p.pendingSeconds))
 		}
 	}
 	run := result.Run{
-		Outcome: r.totals.Result(), Scheduled: r.scheduledPods, Unmeasured: r.unmeasured, NotArrived: len(r.arrivals),
+		Outcome: r.totals.Result(), Scheduled: scheduled, Unmeasured: r.unmeasured, NotArrived: len(r.arrivals),
 		Reasons: r.reasons, Seconds: max(r.now, 0), Interrupted: interrupted,
 		Overloaded: r.overloaded.Result(), TimeSeries: r.timeSeries.result(), Decisions: r.decisions.result(r.input.Pods, r.now),
 	}

@@ -25,9 +25,7 @@ func (r *run) prepareAutoscaler() error {
 	if r.autoscaler, err = autoscaler.New(*r.options.Autoscaler, r.input); err != nil {
 		return err
 	}
-	// The caller's slices must not change.
 	r.input.Nodes = slices.Concat(r.input.Nodes, r.autoscaler.InitialNodes())
-	r.input.Pods = slices.Clone(r.input.Pods)
 	return nil
 }
 

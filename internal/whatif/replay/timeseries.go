@@ -17,32 +17,28 @@ const maxRisks = 60
 
 // timeSeries records the time series of a run. A nil timeSeries records nothing.
 type timeSeries struct {
-	every   int64
-	points  []point
-	current counts // of the current step
+	// sums has the sum of the steps of each point, and the risks. steps has the number of steps of each point.
+	sums  result.TimeSeries
+	steps []float64
+	// current has the values of the current step.
+	current counts
 	// hasAutoscaler and hasSlack state which series exist.
 	hasAutoscaler, hasSlack bool
-	// riskEvery is the interval of the risks.
-	riskEvery         int64
-	meanRisks, maxima []float64
 }
 
 // counts are the values of a step.
-type counts struct{ overloaded, highestLoad, overcommitted, pending, used, nodes, slackKept float64 }
-
-// point is the sum of the steps of a point.
-type point struct {
-	counts
-	steps float64
-}
+type counts struct{ overloaded, highestLoad, overcommitted, used, nodes, slackKept float64 }
 
 // newTimeSeries returns the time series of a run that ends at a second.
 func newTimeSeries(horizon int64) *timeSeries {
 	steps := max(horizon/Step, 1)
-	return &timeSeries{
-		every:     (steps + maxPoints - 1) / maxPoints * Step,
-		riskEvery: (steps + maxRisks - 1) / maxRisks * Step,
-	}
+	return &timeSeries{sums: result.TimeSeries{
+		EverySeconds:     (steps + maxPoints - 1) / maxPoints * Step,
+		RiskEverySeconds: (steps + maxRisks - 1) / maxRisks * Step,
+		// Lists in documents are not null.
+		OverloadedNodes: []float64{}, HighestLoads: []float64{}, OvercommittedNodes: []float64{}, PendingPods: []float64{},
+		NodesUsed: []float64{}, MeanRisks: []float64{}, HighestRisks: []float64{},
+	}}
 }
 
 // addNode adds a step of a node with a number of pods.
@@ -75,24 +71,31 @@ func (t *timeSeries) endStep(second int64, pending int) {
 	if t == nil {
 		return
 	}
-	for int64(len(t.points)) <= second/t.every {
-		t.points = append(t.points, point{})
+	point := int(second / t.sums.EverySeconds)
+	add := func(series *[]float64, value float64) {
+		for len(*series) <= point {
+			*series = append(*series, 0)
+		}
+		(*series)[point] += value
 	}
-	p := &t.points[second/t.every]
-	p.overloaded += t.current.overloaded
-	p.highestLoad += t.current.highestLoad
-	p.overcommitted += t.current.overcommitted
-	p.pending += float64(pending)
-	p.used += t.current.used
-	p.nodes += t.current.nodes
-	p.slackKept += t.current.slackKept
-	p.steps++
+	add(&t.steps, 1)
+	add(&t.sums.OverloadedNodes, t.current.overloaded)
+	add(&t.sums.HighestLoads, t.current.highestLoad)
+	add(&t.sums.OvercommittedNodes, t.current.overcommitted)
+	add(&t.sums.PendingPods, float64(pending))
+	add(&t.sums.NodesUsed, t.current.used)
+	if t.hasAutoscaler {
+		add(&t.sums.Nodes, t.current.nodes)
+	}
+	if t.hasSlack {
+		add(&t.sums.SlackKept, t.current.slackKept)
+	}
 	t.current = counts{}
 }
 
 // risksDue reports whether the risks have to be added at a second.
 func (t *timeSeries) risksDue(second int64) bool {
-	return t != nil && second >= 0 && second%t.riskEvery == 0
+	return t != nil && second >= 0 && second%t.sums.RiskEverySeconds == 0
 }
 
 // addRisks adds the risks of the nodes with pods.
@@ -101,7 +104,8 @@ func (t *timeSeries) addRisks(risks []float64) {
 	for _, v := range risks {
 		sum, highest = sum+v, max(highest, v)
 	}
-	t.meanRisks, t.maxima = append(t.meanRisks, result.Ratio(sum, float64(len(risks)))), append(t.maxima, highest)
+	t.sums.MeanRisks = append(t.sums.MeanRisks, rounded(result.Ratio(sum, float64(len(risks)))))
+	t.sums.HighestRisks = append(t.sums.HighestRisks, rounded(highest))
 }
 
 // result returns the time series, nil if nothing was recorded.
@@ -109,38 +113,17 @@ func (t *timeSeries) result() *result.TimeSeries {
 	if t == nil {
 		return nil
 	}
-	series := &result.TimeSeries{
-		EverySeconds:       t.every,
-		OverloadedNodes:    t.means(func(p *point) float64 { return p.overloaded }),
-		HighestLoads:       t.means(func(p *point) float64 { return p.highestLoad }),
-		OvercommittedNodes: t.means(func(p *point) float64 { return p.overcommitted }),
-		PendingPods:        t.means(func(p *point) float64 { return p.pending }),
-		NodesUsed:          t.means(func(p *point) float64 { return p.used }),
-		RiskEverySeconds:   t.riskEvery, MeanRisks: roundAll(t.meanRisks), HighestRisks: roundAll(t.maxima),
+	series := t.sums
+	for _, sums := range [][]float64{
+		series.OverloadedNodes, series.HighestLoads, series.OvercommittedNodes, series.PendingPods, series.NodesUsed, series.Nodes,
+		series.SlackKept,
+	} {
+		for i := range sums {
+			sums[i] = rounded(sums[i] / t.steps[i])
+		}
 	}
-	if t.hasAutoscaler {
-		series.Nodes = t.means(func(p *point) float64 { return p.nodes })
-	}
-	if t.hasSlack {
-		series.SlackKept = t.means(func(p *point) float64 { return p.slackKept })
-	}
-	return series
+	return &series
 }
 
-// means returns the mean of a count at each point.
-func (t *timeSeries) means(count func(*point) float64) []float64 {
-	means := make([]float64, len(t.points))
-	for i := range t.points {
-		means[i] = result.Ratio(count(&t.points[i]), t.points[i].steps)
-	}
-	return roundAll(means)
-}
-
-// roundAll rounds values to three decimals, which keeps documents small.
-func roundAll(values []float64) []float64 {
-	rounded := make([]float64, len(values))
-	for i, v := range values {
-		rounded[i] = math.Round(1000*v) / 1000
-	}
-	return rounded
-}
+// rounded rounds a value to three decimals, which keeps documents small.
+func rounded(v float64) float64 { return math.Round(1000*v) / 1000 }

@@ -52,8 +52,8 @@ func TestTimeSeries(t *testing.T) {
 func TestTimeSeriesOfLongRun(t *testing.T) {
 	const steps = 2*maxPoints + 1
 	c := newTimeSeries(steps * Step)
-	if c.every != 3*Step {
-		t.Fatalf("interval of %d s, want %d", c.every, 3*Step)
+	if c.sums.EverySeconds != 3*Step {
+		t.Fatalf("interval of %d s, want %d", c.sums.EverySeconds, 3*Step)
 	}
 	has := result.Capacity{CPU: 4, Memory: 4}
 	for i := range int64(steps) {
