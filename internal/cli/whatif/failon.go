@@ -14,6 +14,7 @@ import (
 // "difference." to the difference from the baseline: if the difference has a confidence interval, the complete interval must be
 // beyond the number.
 type condition struct {
+	text       string
 	figure     string
 	difference bool
 	below      bool
@@ -26,9 +27,8 @@ func parseCondition(text string) (condition, error) {
 		const allowed = "a figure, > or <, and a number, such as 'overloadMinutes>10'"
 		return condition{}, fmt.Errorf("invalid condition %.60q: must be %s", text, allowed)
 	}
-	var c condition
+	c := condition{text: text, below: text[operator] == '<'}
 	var err error
-	c.below = text[operator] == '<'
 	c.figure, c.difference = strings.CutPrefix(strings.TrimSpace(text[:operator]), "difference.")
 	if _, found := result.FigureByName(c.figure); !found {
 		var names []string

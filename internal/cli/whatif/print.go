@@ -11,43 +11,100 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// printResult prints the recommendation, a table for each scenario, and the assumptions.
-func printResult(out io.Writer, o *base.Output, r *result.Result) {
-	printConclusion(out, r)
-	fmt.Fprintf(out, "%s: %s\n", base.Escape(r.Source.Name), sizes(r))
-	if r.Backtest != nil {
-		fmt.Fprintln(out, base.Escape(r.Backtest.Summary()))
-	}
-	for i := range r.Scenarios {
-		scenario := &r.Scenarios[i]
-		fmt.Fprintf(out, "\n%s\n", base.Escape(describeScenario(scenario)))
-		printFrontier(out, o, scenario)
-		printScenario(out, o, r, scenario)
-		printReasons(out, scenario)
-	}
-	printAssumptions(out, r.Assumed)
+// printer prints a result as text or, for a comment of a pull request, as Markdown.
+type printer struct {
+	out io.Writer
+	o   *base.Output
 }
 
-// printConclusion prints the notes and the recommendation.
-func printConclusion(out io.Writer, r *result.Result) {
+func (p printer) isMarkdown() bool { return p.o.Format == base.FormatMarkdown }
+
+// text returns a text that is displayed literally.
+func (p printer) text(text string) string {
+	if text = base.Escape(text); p.isMarkdown() {
+		return base.EscapeMarkdown(text)
+	}
+	return text
+}
+
+// paragraph prints a paragraph.
+func (p printer) paragraph(text string) { p.marked("", text, "") }
+
+// strong prints a paragraph that Markdown displays as bold.
+func (p printer) strong(text string) { p.marked("**", text, "**") }
+
+// marked prints a paragraph between marks of Markdown.
+func (p printer) marked(begin, text, end string) {
+	if p.isMarkdown() {
+		fmt.Fprintf(p.out, "%s%s%s\n\n", begin, p.text(text), end)
+		return
+	}
+	fmt.Fprintln(p.out, p.text(text))
+}
+
+func (p printer) table(t *base.Table) {
+	if p.isMarkdown() {
+		t.Markdown(p.out)
+		fmt.Fprintln(p.out)
+		return
+	}
+	t.Print(p.out, p.o)
+}
+
+// wrapped prints a paragraph of a text for reports, wrapped to the width of a terminal.
+func (p printer) wrapped(head, text string) {
+	fmt.Fprintln(p.out, base.Wrap(head, base.Escape(format.ToPlain(text)), base.DefaultWidth))
+}
+
+// result prints the recommendation, tables for each scenario, and the assumptions, which Markdown folds.
+func (p printer) result(r *result.Result) {
+	p.conclusion(r)
+	p.paragraph(r.Source.Name + ": " + sizes(r))
+	if r.Interrupted && p.isMarkdown() {
+		p.strong("The runs were interrupted: the results are incomplete.")
+	}
+	if r.Backtest != nil {
+		p.paragraph(r.Backtest.Summary())
+	}
+	for i := range r.Scenarios {
+		p.scenario(r, &r.Scenarios[i])
+	}
+	if !p.isMarkdown() {
+		printAssumptions(p.out, r.Assumed)
+		return
+	}
+	fmt.Fprint(p.out, "<details><summary>Assumptions</summary>\n\n")
+	for _, sentence := range r.Assumed {
+		fmt.Fprintf(p.out, "- %s\n", p.text(sentence))
+	}
+	fmt.Fprint(p.out, "\n</details>\n")
+}
+
+// conclusion prints the notes and the recommendation.
+func (p printer) conclusion(r *result.Result) {
 	for _, note := range r.Notes {
-		fmt.Fprintln(out, base.Escape(note))
+		p.strong(note)
 	}
 	s := r.Recommendation
 	if s == nil {
 		return
 	}
-	fmt.Fprintln(out, base.Wrap("", base.Escape(format.ToPlain(s.Headline)), base.DefaultWidth))
+	if p.isMarkdown() {
+		p.marked("### ", s.Headline, "")
+	} else {
+		p.wrapped("", s.Headline)
+	}
 	parts := conclusionParts(s)
 	for _, part := range parts {
 		for _, text := range part.texts {
-			fmt.Fprintln(
-				out,
-				base.Wrap(fmt.Sprintf("  %-*s  ", len(parts[0].label), part.label), base.Escape(format.ToPlain(text)), base.DefaultWidth),
-			)
+			if p.isMarkdown() {
+				fmt.Fprintf(p.out, "- **%s** %s\n", p.text(part.label), p.text(text))
+			} else {
+				p.wrapped(fmt.Sprintf("  %-*s  ", len(parts[0].label), part.label), text)
+			}
 		}
 	}
-	fmt.Fprintln(out)
+	fmt.Fprintln(p.out)
 }
 
 // conclusionPart is a part of a recommendation.
@@ -82,23 +139,33 @@ func describeScenario(s *result.Scenario) string {
 	return "limits " + s.Limits + ", " + usage
 }
 
-// printScenario prints a table for each profile after the first, with the figures of the first profile as the baseline. With a single
-// profile it prints the table of this profile. Figures that are equal with all profiles are on one line.
-func printScenario(out io.Writer, o *base.Output, r *result.Result, s *result.Scenario) {
+// scenario prints a table for each profile after the first, with the figures of the first profile as the baseline. With a single
+// profile it prints the table of this profile. Figures that are equal with all profiles are in one paragraph.
+func (p printer) scenario(r *result.Result, s *result.Scenario) {
+	if !p.isMarkdown() {
+		fmt.Fprintln(p.out)
+	}
+	p.paragraph(describeScenario(s))
+	p.frontier(s)
 	differing, equal := foldEqual(s)
 	for i := range s.Profiles {
 		if i == 0 && len(s.Profiles) > 1 {
 			continue
 		}
-		fmt.Fprintln(out, base.Escape(scenarioTitle(r, s, i)))
-		scenarioTable(s, i, differing).Print(out, o)
+		p.paragraph(scenarioTitle(r, s, i))
+		p.table(scenarioTable(s, i, differing))
 	}
-	if equal != "" {
-		fmt.Fprintln(out, base.Wrap("", equal, base.DefaultWidth))
+	switch {
+	case equal == "":
+	case p.isMarkdown():
+		p.paragraph(equal)
+	default:
+		p.wrapped("", equal)
 	}
 	if len(s.Profiles) > 1 {
-		fmt.Fprintln(out, differenceNote(len(r.Seeds)))
+		p.paragraph(differenceNote(len(r.Seeds)))
 	}
+	p.reasons(s)
 }
 
 // foldEqual returns the figures of a scenario that differ between profiles, and a sentence with the others. The load of nodes and the
@@ -165,13 +232,7 @@ func scenarioTable(s *result.Scenario, profile int, figures []result.Definition)
 
 // profileLabel returns the name of a profile, and how many of its runs are incomplete.
 func profileLabel(p *result.Profile, seeds int) string {
-	interrupted, notStarted := 0, seeds-len(p.Runs)
-	for i := range p.Runs {
-		if p.Runs[i].Interrupted {
-			interrupted++
-		}
-	}
-	name := p.Name
+	interrupted, notStarted, name := p.Interrupted(), seeds-len(p.Runs), p.Name
 	if interrupted > 0 {
 		name += fmt.Sprintf(" (%s interrupted)", format.Part(interrupted, seeds, "run"))
 	}
@@ -206,39 +267,39 @@ func formatDifference(d *result.Difference) string {
 	)
 }
 
-// printReasons prints why pods were unschedulable in the run with the first seed.
-func printReasons(out io.Writer, s *result.Scenario) {
+// reasons prints why pods were unschedulable in the run with the first seed.
+func (p printer) reasons(s *result.Scenario) {
 	for i := range s.Profiles {
 		profile := &s.Profiles[i]
 		if len(profile.Runs) == 0 || profile.Runs[0].Unschedulable == 0 {
 			continue
 		}
+		first := &profile.Runs[0]
 		var parts []string
-		for _, reason := range result.MostFrequent(profile.Runs[0].Reasons) {
-			parts = append(parts, format.Of(profile.Runs[0].Reasons[reason], "pod")+": "+reason)
+		for _, reason := range result.MostFrequent(first.Reasons) {
+			parts = append(parts, format.Of(first.Reasons[reason], "pod")+": "+reason)
 		}
-		fmt.Fprintf(out, "unschedulable with %s, seed %d: %s\n",
-			profile.Name, profile.Runs[0].Seed, base.Escape(strings.Join(parts, "; ")))
+		p.paragraph(fmt.Sprintf("unschedulable with %s, seed %d: %s", profile.Name, first.Seed, strings.Join(parts, "; ")))
 	}
 }
 
-// printFrontier prints the cost of slack and the pending time of pods.
-func printFrontier(out io.Writer, o *base.Output, s *result.Scenario) {
+// frontier prints the cost of slack and the pending time of pods.
+func (p printer) frontier(s *result.Scenario) {
 	points := s.Frontier()
 	if len(points) == 0 {
 		return
 	}
 	t := base.NewTable("cost and benefit of slack", "cost", "pending, mean s", "slack kept")
 	t.Wide("pending, p95 s")
-	for _, p := range points {
+	for _, point := range points {
 		kept := "-"
-		if p.SlackKept > 0 {
-			kept = fmt.Sprintf("%.0f %%", 100*p.SlackKept)
+		if point.SlackKept > 0 {
+			kept = fmt.Sprintf("%.0f %%", 100*point.SlackKept)
 		}
-		t.AddRow(p.Name, format.Plain(p.Cost)+formatInterval(p.CostInterval), format.Plain(p.Pending)+formatInterval(p.PendingInterval),
-			kept, format.Plain(p.PendingP95))
+		t.AddRow(point.Name, format.Plain(point.Cost)+formatInterval(point.CostInterval),
+			format.Plain(point.Pending)+formatInterval(point.PendingInterval), kept, format.Plain(point.PendingP95))
 	}
-	t.Print(out, o)
+	p.table(t)
 }
 
 // formatInterval returns the confidence interval of a mean.

@@ -21,9 +21,11 @@ const formatHTML = "html"
 // resultOptions are the flags for output and evaluation of a result.
 type resultOptions struct {
 	failOn []string
-	output base.Output
-	report string
-	force  bool
+	// conditions are the parsed values of failOn.
+	conditions []condition
+	output     base.Output
+	report     string
+	force      bool
 }
 
 func (o *resultOptions) addFlags(cmd *cobra.Command) {
@@ -59,6 +61,7 @@ func (o *resultOptions) validate(met result.Requirement) error {
 		if d, _ := result.FigureByName(c.figure); d.Requires > met {
 			return fmt.Errorf("--fail-on: %s: requires --autoscaler and --slack", c.figure)
 		}
+		o.conditions = append(o.conditions, c)
 	}
 	if o.report == "" {
 		return nil
@@ -79,17 +82,10 @@ func (o *resultOptions) finish(r *result.Result, printed error) error {
 }
 
 func (o *resultOptions) print(out io.Writer, r *result.Result) error {
-	switch o.output.Format {
-	case formatHTML:
+	if o.output.Format == formatHTML {
 		return report.Write(out, r)
-	case base.FormatTable, base.FormatWide:
-		printResult(base.Escaped(out), &o.output, r)
-		return nil
-	case base.FormatMarkdown:
-		printMarkdown(base.Escaped(out), r)
-		return nil
 	}
-	return o.output.Print(out, r, nil)
+	return o.output.Print(out, r, func(out io.Writer) { printer{out, &o.output}.result(r) })
 }
 
 // writeReport writes the report if --report is set.
@@ -102,11 +98,7 @@ func (o *resultOptions) writeReport(r *result.Result) error {
 
 // checkFailOn returns an error if a condition of --fail-on is true in a scenario.
 func (o *resultOptions) checkFailOn(r *result.Result) error {
-	for _, text := range o.failOn {
-		c, err := parseCondition(text)
-		if err != nil {
-			return fmt.Errorf("--fail-on: %w", err)
-		}
+	for _, c := range o.conditions {
 		for i := range r.Scenarios {
 			profile, isTrue, err := c.evaluate(&r.Scenarios[i])
 			if err != nil {
@@ -114,7 +106,7 @@ func (o *resultOptions) checkFailOn(r *result.Result) error {
 			}
 			if isTrue {
 				return base.WithExitCode(base.ExitCondition,
-					fmt.Errorf("--fail-on: %s with the profile %s and %s", text, profile, describeScenario(&r.Scenarios[i])))
+					fmt.Errorf("--fail-on: %s with the profile %s and %s", c.text, profile, describeScenario(&r.Scenarios[i])))
 			}
 		}
 	}

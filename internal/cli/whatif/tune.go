@@ -18,12 +18,10 @@ import (
 type tuneOptions struct {
 	whatIfOptions
 
+	// search has the flags that are not parsed.
+	search    tune.Options
 	current   string
 	objective string
-	exclude   []string
-	confirm   int
-	rounds    int
-	maxRuns   int
 	config    string
 }
 
@@ -94,13 +92,13 @@ invalid input and after an interruption; 3 if --fail-on is true.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.current, "current", "default", "configuration in force: built-in profile, or file with a KubeSchedulerConfiguration")
 	flags.StringVar(&o.objective, "objective", tune.DefaultObjective, "figures with the weights of their sum, which is made small")
-	flags.StringSliceVar(&o.exclude, "exclude", nil, "plugin whose settings are not changed; may be repeated")
+	flags.StringSliceVar(&o.search.Exclude, "exclude", nil, "plugin whose settings are not changed; may be repeated")
 	seeds := flags.Lookup("seeds")
 	seeds.Usage, seeds.DefValue = "number of seeds of the search, at most", fmt.Sprint(tuneSeeds)
 	o.Seeds = tuneSeeds
-	flags.IntVar(&o.confirm, "confirm", tuneConfirm, "number of seeds of the confirmation, those after the seeds of the search")
-	flags.IntVar(&o.rounds, "rounds", tuneRounds, "number of rounds of the search, at most")
-	flags.IntVar(&o.maxRuns, "max-runs", tuneRuns, "number of simulations of the search, at most")
+	flags.IntVar(&o.search.Confirm, "confirm", tuneConfirm, "number of seeds of the confirmation, those after the seeds of the search")
+	flags.IntVar(&o.search.Rounds, "rounds", tuneRounds, "number of rounds of the search, at most")
+	flags.IntVar(&o.search.MaxRuns, "max-runs", tuneRuns, "number of simulations of the search, at most")
 	flags.StringVar(&o.config, "write-config", "", "write the resulting KubeSchedulerConfiguration to this file")
 	base.Group(cmd, base.GroupOutput, "write-config")
 	base.Rare(cmd, "autoscaler", "slack", "seeds", "confirm", "rounds", "max-runs")
@@ -141,12 +139,12 @@ func (o *tuneOptions) validateTune(cmd *cobra.Command) error {
 	switch {
 	case o.Seeds < 2:
 		return base.InvalidValue("seeds", o.Seeds, fmt.Sprintf("between 2 and %d", maxSeeds))
-	case o.confirm < 2 || o.confirm > maxSeeds:
-		return base.InvalidValue("confirm", o.confirm, fmt.Sprintf("between 2 and %d", maxSeeds))
-	case o.rounds < 1 || o.rounds > maxRounds:
-		return base.InvalidValue("rounds", o.rounds, fmt.Sprintf("between 1 and %d", maxRounds))
-	case o.maxRuns < 1 || o.maxRuns > maxTuneRuns:
-		return base.InvalidValue("max-runs", o.maxRuns, fmt.Sprintf("between 1 and %d", maxTuneRuns))
+	case o.search.Confirm < 2 || o.search.Confirm > maxSeeds:
+		return base.InvalidValue("confirm", o.search.Confirm, fmt.Sprintf("between 2 and %d", maxSeeds))
+	case o.search.Rounds < 1 || o.search.Rounds > maxRounds:
+		return base.InvalidValue("rounds", o.search.Rounds, fmt.Sprintf("between 1 and %d", maxRounds))
+	case o.search.MaxRuns < 1 || o.search.MaxRuns > maxTuneRuns:
+		return base.InvalidValue("max-runs", o.search.MaxRuns, fmt.Sprintf("between 1 and %d", maxTuneRuns))
 	case len(o.slack) > 1:
 		return fmt.Errorf("--slack: found %d values: must be one", len(o.slack))
 	case o.config == "":
@@ -157,15 +155,14 @@ func (o *tuneOptions) validateTune(cmd *cobra.Command) error {
 
 // tuneOptions parses the flags.
 func (o *tuneOptions) tuneOptions(cmd *cobra.Command) (tune.Options, error) {
-	options := tune.Options{
-		Exclude: o.exclude, Seeds: o.Seeds, Confirm: o.confirm, Rounds: o.rounds, MaxRuns: o.maxRuns, Run: runJobs(cmd.ErrOrStderr()),
-		Report: func(p tune.Progress) { printProgress(base.Escaped(cmd.ErrOrStderr()), p) },
-	}
+	options := o.search
+	options.Seeds, options.Run = o.Seeds, runJobs(cmd.ErrOrStderr())
+	options.Report = func(p tune.Progress) { printProgress(base.Escaped(cmd.ErrOrStderr()), p) }
 	if err := o.parse(cmd); err != nil {
 		return options, err
 	}
 	if o.Source.Recording != "" { // search and confirmation use different parts
-		o.Source.Parts = o.Seeds + o.confirm
+		o.Source.Parts = o.Seeds + o.search.Confirm
 	}
 	o.Command = commandLine(cmd)
 	if err := o.rescheduleIfPlaced(cmd); err != nil {
@@ -213,7 +210,7 @@ func (o *tuneOptions) printTuning(out io.Writer, r *result.Result) error {
 	case table:
 		printSearch(escaped, &o.output, r)
 	case o.output.Format == base.FormatMarkdown:
-		fmt.Fprintf(escaped, "**%s**\n\n", base.EscapeMarkdown(base.Escape(conclusion(r))))
+		printer{escaped, &o.output}.strong(conclusion(r))
 	}
 	err := o.print(out, r)
 	if table && o.config == "" && r.Tuning.Verdict != result.Keep {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -180,6 +179,9 @@ its mean over the seeds.
 	return cmd
 }
 
+// inputFlags are the flags of the input, of which one must be set.
+var inputFlags = []string{"filename", "snapshot", "recording", "trace", "generate"}
+
 func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&o.Source.Files, "filename", "f", nil, "file or directory with manifests of nodes and pods, - for standard "+
@@ -209,7 +211,9 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 			"into as many parts", reportSeeds))
 	flags.Lookup("seeds").DefValue = "0" // not printed: the usage states the defaults
 	o.resultOptions.addFlags(cmd)
-	base.Group(cmd, base.GroupInput, "filename", "snapshot", "recording", "trace", "generate", "reschedule")
+	cmd.MarkFlagsOneRequired(inputFlags...)
+	cmd.MarkFlagsMutuallyExclusive(inputFlags...)
+	base.Group(cmd, base.GroupInput, append(inputFlags, "reschedule")...)
 	base.Group(cmd, base.GroupCluster, "autoscaler", "slack")
 	base.Group(cmd, base.GroupUsage, "usage")
 	base.Rare(cmd, "strict", "pack", "limits", "metrics", "allow-high-rate", "tail", "seed")
@@ -267,10 +271,12 @@ func (o *whatIfOptions) validateRun(cmd *cobra.Command) error {
 	return nil
 }
 
-// validateInput returns an error unless exactly one input is given, with flags that fit it.
+// validateInput returns an error unless the input is not empty, with flags that fit it.
 func (o *whatIfOptions) validateInput(cmd *cobra.Command) error {
-	if err := validateInputFlags(cmd); err != nil {
-		return err
+	for _, name := range inputFlags {
+		if flag := cmd.Flags().Lookup(name); flag.Changed && flag.Value.String() == "" {
+			return fmt.Errorf("--%s: must not be empty", name)
+		}
 	}
 	packSet := cmd.Flags().Changed("pack")
 	switch {
@@ -284,27 +290,6 @@ func (o *whatIfOptions) validateInput(cmd *cobra.Command) error {
 		return base.InvalidValue("pack", o.Source.Pack, fmt.Sprintf("between 0 and %d", maxPack))
 	}
 	return nil
-}
-
-// validateInputFlags returns an error unless one flag of an input is set, and not empty.
-func validateInputFlags(cmd *cobra.Command) error {
-	var given []string
-	for _, flag := range []string{"filename", "snapshot", "recording", "trace", "generate"} {
-		if cmd.Flags().Changed(flag) {
-			given = append(given, "--"+flag)
-			if cmd.Flags().Lookup(flag).Value.String() == "" {
-				return fmt.Errorf("--%s: must not be empty", flag)
-			}
-		}
-	}
-	switch len(given) {
-	case 0:
-		return errors.New("no input: one of --filename, --snapshot, --recording, --trace and --generate is required")
-	case 1:
-		return nil
-	default:
-		return fmt.Errorf("%s: only one of them may be set", strings.Join(given, ", "))
-	}
 }
 
 // hasObjects reports whether the input is Kubernetes objects.

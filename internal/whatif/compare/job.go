@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -183,7 +184,7 @@ func (p Pool) run(ctx context.Context, number int, job Job) (*result.Run, error)
 	_ = json.NewEncoder(stdin).Encode(job) // on failure the process reports the error
 	last := p.readMessages(number, stdout)
 	_ = stdin.Close() // the process has ended or must end
-	exit := cmd.Wait()
+	exit := cmp.Or(cmd.Wait(), io.ErrUnexpectedEOF)
 	switch {
 	case last.Error != "":
 		return nil, fmt.Errorf("profile %s, seed %d: %s", job.Profile.Name, job.Seed, last.Error)

@@ -52,16 +52,13 @@ func newPodsRow(p *result.Profile) podsRow {
 		P95:           mean(func(r *result.Run) float64 { return r.PendingSeconds.P95 }),
 		Max:           mean(func(r *result.Run) float64 { return r.PendingSeconds.Max }),
 	}
-	pods, interrupted := map[string]int{}, 0
+	pods := map[string]int{}
 	for i := range p.Runs {
-		if p.Runs[i].Interrupted {
-			interrupted++
-		}
 		for text, n := range p.Runs[i].Reasons {
 			pods[text] += n
 		}
 	}
-	if interrupted > 0 {
+	if interrupted := p.Interrupted(); interrupted > 0 {
 		row.Interrupted = fmt.Sprintf("%d interrupted", interrupted)
 	}
 	texts := result.MostFrequent(pods)

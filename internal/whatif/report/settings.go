@@ -66,14 +66,10 @@ func incompleteText(r *result.Result) string {
 	interrupted, missing, total := 0, 0, 0
 	for i := range r.Scenarios {
 		for j := range r.Scenarios[i].Profiles {
-			runs := r.Scenarios[i].Profiles[j].Runs
+			profile := &r.Scenarios[i].Profiles[j]
 			total += len(r.Seeds)
-			missing += max(len(r.Seeds)-len(runs), 0)
-			for k := range runs {
-				if runs[k].Interrupted {
-					interrupted++
-				}
-			}
+			missing += max(len(r.Seeds)-len(profile.Runs), 0)
+			interrupted += profile.Interrupted()
 		}
 	}
 	if interrupted+missing == 0 && !r.Interrupted {

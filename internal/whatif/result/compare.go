@@ -49,6 +49,16 @@ func (p *Profile) countedRuns() []Run {
 	return completed
 }
 
+// Interrupted returns the number of interrupted runs.
+func (p *Profile) Interrupted() (n int) {
+	for i := range p.Runs {
+		if p.Runs[i].Interrupted {
+			n++
+		}
+	}
+	return n
+}
+
 // valuesOf returns a figure of each run.
 func valuesOf(runs []Run, value func(*Run) float64) []float64 {
 	values := make([]float64, len(runs))

@@ -75,11 +75,8 @@ func (e *Evaluator) Step(node Capacity, pods []Demand) (step Step, granted []flo
 	e.resize(len(pods))
 	for i := range pods {
 		pod := &pods[i]
-		demand := pod.CPU
-		if pod.CPULimit > 0 && demand > pod.CPULimit {
-			demand = pod.CPULimit
-			step.ThrottledByLimit += pod.CPU - demand
-		}
+		demand := pod.cpuUse()
+		step.ThrottledByLimit += pod.CPU - demand
 		e.demand[i], e.weight[i] = demand, max(pod.CPURequest, minWeight)
 		step.CPUDemand += demand
 		step.MemoryDemand += pod.MemoryUse()
@@ -107,11 +104,17 @@ func (e *Evaluator) resize(n int) {
 }
 
 // MemoryUse returns the memory that a pod uses within its limit.
-func (p *Demand) MemoryUse() float64 {
-	if p.MemoryLimit > 0 {
-		return min(p.Memory, p.MemoryLimit)
+func (p *Demand) MemoryUse() float64 { return within(p.Memory, p.MemoryLimit) }
+
+// cpuUse returns the CPU that a pod demands within its limit.
+func (p *Demand) cpuUse() float64 { return within(p.CPU, p.CPULimit) }
+
+// within returns a demand within a limit, which is 0 if there is none.
+func within(demand, limit float64) float64 {
+	if limit > 0 {
+		return min(demand, limit)
 	}
-	return p.Memory
+	return demand
 }
 
 // kill removes the pod with the highest badness until the rest fits.

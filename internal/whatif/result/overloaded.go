@@ -49,10 +49,7 @@ func (o *OverloadTimes) Add(
 	}
 	o.nodes[resources.Workload{Name: node}] += seconds
 	for i := range pods {
-		demand := pods[i].CPU
-		if limit := pods[i].CPULimit; limit > 0 {
-			demand = min(demand, limit)
-		}
+		demand := pods[i].cpuUse()
 		if demand-granted[i] > tolerance*demand || slices.Contains(victims, i) {
 			o.workloads[workload(i)] += seconds
 		}
