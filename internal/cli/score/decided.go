@@ -147,13 +147,7 @@ func printDecided(out io.Writer, o *base.Output, d *decisions.Decision) {
 		head = append(head, n.Name)
 	}
 	t := base.NewTable(head...)
-	row := func(name string, cell func(n *decisions.Node) string) {
-		cells := []any{name}
-		for _, n := range nodes {
-			cells = append(cells, cell(n))
-		}
-		t.AddRow(cells...)
-	}
+	row := rowsOf(t, nodes)
 	for i, s := range d.Node.Scores {
 		row(s.Plugin, func(n *decisions.Node) string {
 			if i >= len(n.Scores) {

@@ -23,7 +23,11 @@ const maxName = 26
 // print prints the best feasible nodes, why other nodes are infeasible, and the reason of the
 // result. top limits the number of nodes; the node of the pod is always printed.
 func (e *explanation) print(out io.Writer, o *base.Output, top int) {
-	fmt.Fprintln(out, base.Escape(fmt.Sprintf("%s/%s, %s", e.Namespace, e.Name, e.location())))
+	location := "which has no node"
+	if e.Node != "" {
+		location = "on " + e.Node
+	}
+	fmt.Fprintln(out, base.Escape(fmt.Sprintf("%s/%s, %s", e.Namespace, e.Name, location)))
 	fmt.Fprintln(out, base.Escape(fmt.Sprintf("profile %s of %s", e.Profile.SchedulerName, e.Profile.Source)))
 	feasible := e.Scores.Feasible()
 	shown := feasible
@@ -61,13 +65,7 @@ func (e *explanation) print(out io.Writer, o *base.Output, top int) {
 // compare prints a table with a row for each plugin whose scores differ, and a column for each of the nodes.
 func (e *explanation) compare(out io.Writer, o *base.Output, nodes, all []engine.NodeScores) {
 	t := base.NewTable("plugin", "best", "next")
-	row := func(title string, cell func(engine.NodeScores) string) {
-		cells := []any{title}
-		for _, node := range nodes {
-			cells = append(cells, cell(node))
-		}
-		t.AddRow(cells...)
-	}
+	row := rowsOf(t, nodes)
 	row("node", func(node engine.NodeScores) string { return format.Shorten(node.Name, maxName) })
 	row("total", func(node engine.NodeScores) string { return fmt.Sprint(node.Total) })
 	if table := e.table(nodes, all); e.Load != nil {
@@ -96,14 +94,6 @@ func (e *explanation) compare(out io.Writer, o *base.Output, nodes, all []engine
 
 func seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second)).Round(time.Second)
-}
-
-// location returns where the pod is.
-func (e *explanation) location() string {
-	if e.Node == "" {
-		return "which has no node"
-	}
-	return "on " + e.Node
 }
 
 // maxNames is the number of names that one line lists.

@@ -68,6 +68,17 @@ func (s scoreTable) print(out io.Writer, o *base.Output) {
 	printEqual(out, equal)
 }
 
+// rowsOf returns a function that adds a row to a table: a title, and a cell for each node.
+func rowsOf[N any](t *base.Table, nodes []N) func(title string, cell func(N) string) {
+	return func(title string, cell func(N) string) {
+		cells := []any{title}
+		for _, node := range nodes {
+			cells = append(cells, cell(node))
+		}
+		t.AddRow(cells...)
+	}
+}
+
 // printEqual prints the plugins whose scores are equal.
 func printEqual(out io.Writer, equal []string) {
 	if len(equal) > 0 {

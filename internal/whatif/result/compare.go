@@ -2,6 +2,7 @@ package result
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -37,12 +38,7 @@ func (s *Scenario) Compare() {
 
 // countedRuns returns the completed runs or, if none completed, all runs.
 func (p *Profile) countedRuns() []Run {
-	var completed []Run
-	for i := range p.Runs {
-		if !p.Runs[i].Interrupted {
-			completed = append(completed, p.Runs[i])
-		}
-	}
+	completed := slices.DeleteFunc(slices.Clone(p.Runs), func(r Run) bool { return r.Interrupted })
 	if len(completed) == 0 {
 		return p.Runs
 	}
