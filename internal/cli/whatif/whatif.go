@@ -193,8 +193,8 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 		"their creation, also those that have a node, except for mirror pods and pods of DaemonSets")
 	flags.StringVar(&o.Source.Trace, "trace", "", "trace: openb:NODES.csv,PODS.csv")
 	flags.StringVar(&o.Source.Generate, "generate", "", "cluster to generate, such as nodes=500,pods=15000")
-	flags.IntVar(&o.Source.Pack, "pack", -1, "number of pods of a trace that arrive per second and never finish, 0 for the times in the trace "+
-		"(default 1 for openb, whose own times never fill its cluster, 0 for others); with --reschedule, number of pods per "+
+	flags.IntVar(&o.Source.Pack, "pack", -1, "number of pods of a trace that arrive per second and never finish, 0 for the times in "+
+		"the trace (default 1 for openb, whose own times never fill its cluster, 0 for others); with --reschedule, number of pods per "+
 		"second, 0 for all at once (default 1, or over an hour if there are fewer than 3600)")
 	flags.Lookup("pack").DefValue = "0" // not printed: the usage states the defaults
 	flags.StringVar(&o.limits, "limits", "ratio=2", "limits of pods without limits, as multiples of their requests: "+

@@ -38,7 +38,8 @@ func options(t testing.TB, profile, use string, seed uint64) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Options{Config: config, Usage: model, Metrics: result.Metrics{IntervalSeconds: 60, DelaySeconds: 60, WindowSeconds: 900}, Tail: 600}
+	metrics := result.Metrics{IntervalSeconds: 60, DelaySeconds: 60, WindowSeconds: 900}
+	return Options{Config: config, Usage: model, Metrics: metrics, Tail: 600}
 }
 
 // machine returns a node with cores and GiB of memory.

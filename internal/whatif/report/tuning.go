@@ -47,7 +47,8 @@ func newTuningView(r *result.Result) *tuningView {
 	if t.Difference != nil && t.Current != nil && t.Winner != nil {
 		v.Evidence = fmt.Sprintf(
 			"On %s that the search has not used, the objective is %s in place of %s, a difference of%s.",
-			format.Of(len(r.Seeds), "seed"), format.Auto(*t.Winner), format.Auto(*t.Current), result.DifferenceText(t.Difference, *t.Current),
+			format.Of(len(r.Seeds), "seed"), format.Auto(*t.Winner), format.Auto(*t.Current),
+			result.DifferenceText(t.Difference, *t.Current),
 		)
 	}
 	for i, c := range t.Search.Ranked() {
