@@ -60,7 +60,7 @@ func (c *ClusterCapacity) decode(text []byte) (*capacity.Summary, error) {
 	}
 	var object v1alpha1.ClusterCapacity
 	if err := json.Unmarshal(text, &object); err != nil {
-		return nil, err
+		return nil, resources.ExplainDecoding(text, &object, err)
 	}
 	switch {
 	case object.Name != v1alpha1.Name:

@@ -16,6 +16,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // referenceVersions are the versions of the kinds of objects that a placement can refer to.
@@ -52,7 +53,7 @@ func WorkloadOf(p *v1beta1.Placement) (*v1beta1.WorkloadSpec, error) {
 		decoder := json.NewDecoder(strings.NewReader(text))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(spec); err != nil {
-			return spec, fmt.Errorf("%s: %w", path, err)
+			return spec, fmt.Errorf("%s: %w", path, resources.ExplainDecoding([]byte(text), spec, err))
 		}
 	}
 	if errs := spec.Validate(path); len(errs) > 0 {
@@ -159,11 +160,14 @@ func compileWorkload(p *v1beta1.Placement, spec *v1beta1.WorkloadSpec, object []
 	path := workloadPath(p).Child("ref")
 	if spec.Ref == nil {
 		path, object = workloadPath(p).Child("template"), spec.Template.Raw
-		var head struct{ Kind string }
+		var head struct {
+			Kind string `json:"kind"`
+		}
 		if err := json.Unmarshal(object, &head); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, fmt.Errorf("%s: %w", path, resources.ExplainDecoding(object, &head, err))
 		}
 		if head.Kind == "" { // metadata and spec
+			path = workloadPath(p)
 			object = slices.Concat(
 				[]byte(`{"kind":"PodTemplate","metadata":{"namespace":"`+p.Namespace+`"},"template":`),
 				object,

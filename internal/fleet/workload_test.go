@@ -128,8 +128,16 @@ func TestBadWorkloads(t *testing.T) {
 	for text, want := range map[string]string{
 		`{`:               "unexpected EOF",
 		`{"replicas": 1}`: "must have exactly one of template and ref",
-		`{"ref": {"kind": "Secret", "name": "a"}}`: `ref.kind: Unsupported value: "Secret": supported values: "PodTemplate", "Deployment", "ManifestWork"`,
-		`{"template": {"spec": {}}}`:               "metadata.annotations[plimsoll.dev/workload].template: PodTemplate : spec.containers: required",
+		`{"ref": {"kind": "Secret", "name": "a"}}`:        `ref.kind: Unsupported value: "Secret": supported values: "PodTemplate", "Deployment", "ManifestWork"`,
+		`{"ref": {"kind": "Deployment", "name": "../a"}}`: `ref.name: Invalid value: "../a": may not contain '/'`,
+		`{"template": {"spec": {}}}`:                      "metadata.annotations[plimsoll.dev/workload]: template.spec.containers: required",
+		`{"template": {"kind": "Pod", "spec": {}}}`:       "metadata.annotations[plimsoll.dev/workload].template: spec.containers: required",
+		`{"template": {"kind": "Job", "spec": {}}}`:       "metadata.annotations[plimsoll.dev/workload].template: spec.template: required",
+		`{"template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}}}`: "metadata.annotations[plimsoll.dev/workload]: " +
+			`template.spec.containers[0].resources.requests.cpu: invalid value "lots": must be a quantity such as 500m, 2 or 4Gi`,
+		`{"template": {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": -1}}}]}}}`: "template.spec.containers[0].resources: found -1 cpu: must be at least 0",
+		`{"template": "a"}`: `metadata.annotations[plimsoll.dev/workload].template: invalid value "a": must be an object`,
+		`{"replicas": "2", "template": {"spec": {"containers": [{}]}}}`:                                   `replicas: invalid value "2": must be an integer`,
 		`{"template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "1e-2147483647"}}}]}}}`: "the exponent must be from -30 to 30",
 		`{"replicas": -1, "template": {"spec": {"containers": [{}]}}}`:                                    "replicas: Invalid value: -1: must be in [0, 1000000000]",
 		`{"replicas": 1000000001, "template": {"spec": {"containers": [{}]}}}`:                            "replicas: Invalid value: 1000000001",

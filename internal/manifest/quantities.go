@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // CheckNode returns an error if an amount of a node is negative or does not fit in 64 bits: kube-scheduler would compute
@@ -42,7 +44,7 @@ func checkAmounts(field string, amounts v1.ResourceList) error {
 		amount := amounts[name]
 		if amount.Sign() < 0 || amount.CmpInt64(math.MaxInt64) > 0 {
 			return fmt.Errorf("%s: invalid value %q: must be from 0 to %d",
-				child(field, string(name)), amount.String(), int64(math.MaxInt64))
+				resources.ChildPath(field, string(name)), amount.String(), int64(math.MaxInt64))
 		}
 	}
 	return nil

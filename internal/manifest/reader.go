@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kubejson "sigs.k8s.io/json"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // clusterScoped are the kinds that are read and have no namespace.
@@ -67,7 +69,7 @@ func (r *reader) isRead(head *header) (bool, error) {
 func (r *reader) decode(where string, asJSON []byte, head *header, into object) error {
 	unknown, err := kubejson.UnmarshalStrict(asJSON, into)
 	if err != nil {
-		err = ExplainDecoding(asJSON, into, err)
+		err = resources.ExplainDecoding(asJSON, into, err)
 	}
 	if err := cmp.Or(err, checkAmountsOf(into)); err != nil {
 		return fmt.Errorf("%s: %w", head, err)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	pathvalidation "k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -78,7 +79,11 @@ func (w *WorkloadSpec) Validate(path *field.Path) (errs field.ErrorList) {
 	}
 	if w.Ref != nil {
 		errs = append(errs, oneOf(path.Child("ref", "kind"), w.Ref.Kind, "PodTemplate", "Deployment", "ManifestWork")...)
-		errs = append(errs, validateName(path.Child("ref", "name"), w.Ref.Name)...)
+		name := path.Child("ref", "name")
+		errs = append(errs, validateName(name, w.Ref.Name)...)
+		for _, problem := range pathvalidation.IsValidPathSegmentName(w.Ref.Name) { // such a name cannot be requested
+			errs = append(errs, field.Invalid(name, w.Ref.Name, problem))
+		}
 	}
 	if n := w.Replicas; n != nil && (*n < 0 || *n > MaxReplicas) {
 		errs = append(errs, field.Invalid(path.Child("replicas"), *n, "must be in [0, 1000000000]"))

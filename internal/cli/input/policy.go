@@ -1,6 +1,7 @@
 package input
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -46,7 +47,18 @@ func readPolicy(path string, policy *v1alpha1.ResourceSlack) error {
 	if err != nil {
 		return err
 	}
-	if err := decodeStrict(raw, policy); err != nil {
+	var documents [][]byte
+	err = manifest.Files([]string{"-"}, bytes.NewReader(raw))(func(_ string, document []byte) error {
+		documents = append(documents, document)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", path, err)
+	case len(documents) != 1:
+		return fmt.Errorf("%s: found %d objects: must be one %s", path, len(documents), v1alpha1.Kind)
+	}
+	if err := decodeStrict(documents[0], policy); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if policy.Kind != v1alpha1.Kind || policy.APIVersion != v1alpha1.GroupVersion.String() {
@@ -71,7 +83,7 @@ func readBounded(path string, limit int64) ([]byte, error) {
 	defer file.Close()
 	raw, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err == nil && int64(len(raw)) > limit {
-		err = fmt.Errorf("%s: the file is larger than %d bytes, which a policy must not be", path, limit)
+		err = fmt.Errorf("%s: exceeds the limit of %d MiB for a policy", path, limit>>20)
 	}
 	return raw, err
 }
@@ -87,7 +99,7 @@ func decodeStrict(raw []byte, into any) error {
 	}
 	unknown, err := kubejson.UnmarshalStrict(asJSON, into)
 	if err != nil {
-		err = manifest.ExplainDecoding(asJSON, into, err)
+		err = resources.ExplainDecoding(asJSON, into, err)
 	}
 	return errors.Join(append(unknown, err)...)
 }

@@ -19,7 +19,7 @@ func TestLargePolicy(t *testing.T) {
 		want string // part of the error, empty for none
 	}{
 		{int64(len(policy)), ""},
-		{1 << 30, "policy.yaml: the file is larger than 1048576 bytes"}, // sparse
+		{1 << 30, "policy.yaml: exceeds the limit of 1 MiB for a policy"}, // sparse
 	} {
 		if err := os.Truncate(path, tc.size); err != nil {
 			t.Fatal(err)
@@ -27,6 +27,25 @@ func TestLargePolicy(t *testing.T) {
 		_, err := SlackPolicy(path, "rate", "", false)
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%d bytes: %v, want %q", tc.size, err, tc.want)
+		}
+	}
+}
+
+// TestSeveralPolicies checks that a file with several policies is refused: one of them would be ignored.
+func TestSeveralPolicies(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	policy := "---\napiVersion: plimsoll.dev/v1alpha1\nkind: ResourceSlack\nmetadata: {name: general}\nspec: {minRate: 10%}\n"
+	for _, tc := range []struct{ text, want string }{
+		{"# comment\n" + policy + "---\n# comment\n", ""},
+		{policy + policy, "policy.yaml: found 2 objects: must be one ResourceSlack"},
+		{"# comment\n", "policy.yaml: found 0 objects: must be one ResourceSlack"},
+	} {
+		if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := SlackPolicy(path, "rate", "", false)
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%q: %v, want %q", tc.text, err, tc.want)
 		}
 	}
 }

@@ -56,7 +56,9 @@ func NewTemplate(workload types.NamespacedName, pod *v1.PodTemplateSpec) (*Templ
 		Workload: workload, terms: termsOf(&pod.Spec), tolerations: pod.Spec.Tolerations, hostPorts: hostPortsOf(&pod.Spec),
 		matched: map[class]match{},
 	}
-	t.setRequests(&pod.Spec)
+	if err := t.setRequests(&pod.Spec); err != nil {
+		return nil, err
+	}
 	t.alone = len(t.hostPorts) > 0
 	if err := t.setPodAffinity(pod); err != nil {
 		return nil, err
@@ -92,15 +94,21 @@ func termsOf(spec *v1.PodSpec) (terms []v1.NodeSelectorTerm) {
 	return terms
 }
 
-// setRequests sets the requests. As in the API server, a limit without a request is also the request.
-func (t *Template) setRequests(spec *v1.PodSpec) {
+// setRequests sets the requests. As in the API server, a limit without a request is also the request, and none is negative.
+func (t *Template) setRequests(spec *v1.PodSpec) error {
 	pod := v1.Pod{Spec: *spec.DeepCopy()}
-	for _, containers := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+	for list, containers := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
 			requests, r := v1.ResourceList{}, &containers[i].Resources
 			maps.Copy(requests, r.Limits)
 			maps.Copy(requests, r.Requests)
 			r.Requests = requests
+			for name, quantity := range requests {
+				if quantity.Sign() < 0 {
+					field := []string{"initContainers", "containers"}[list]
+					return fmt.Errorf("spec.%s[%d].resources: found %s %s: must be at least 0", field, i, &quantity, name)
+				}
+			}
 		}
 	}
 	t.requests = []request{{resources.NewResource(v1.ResourcePods), 1}}
@@ -110,6 +118,7 @@ func (t *Template) setRequests(spec *v1.PodSpec) {
 		}
 	}
 	slices.SortFunc(t.requests, func(a, b request) int { return compareResources(a.Resource, b.Resource) })
+	return nil
 }
 
 // setPodAffinity sets alone if pods of the template exclude each other from a node. Summaries have no pods: other required terms

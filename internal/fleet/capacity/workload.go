@@ -32,7 +32,7 @@ type workloadObject struct {
 }
 
 // ReadWorkload returns the workload of an object of one of Kinds in JSON. The replicas of a ManifestWork are one, with the pods of all
-// objects in it. The error names the object and the field.
+// objects in it. The error names the field.
 func ReadWorkload(object []byte) (*Workload, error) {
 	if err := resources.CheckQuantities(object); err != nil {
 		return nil, err
@@ -42,17 +42,16 @@ func ReadWorkload(object []byte) (*Workload, error) {
 
 func readWorkload(object []byte) (*Workload, error) {
 	var o workloadObject
-	err := json.Unmarshal(object, &o)
-	fail := func(err error) (*Workload, error) { return nil, fmt.Errorf("%s %s: %w", o.Kind, o.Name, err) }
-	template := o.Template
+	err := decode(object, &o)
+	template, path := o.Template, "template"
 	switch o.Kind {
 	case "Pod":
 		var pod v1.Pod
-		err = json.Unmarshal(object, &pod)
-		template = &v1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
+		err = decode(object, &pod)
+		template, path = &v1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}, ""
 	case "PodTemplate":
 	case "ManifestWork", "Deployment", "ReplicaSet", "StatefulSet", "Job":
-		template = o.Spec.Template
+		template, path = o.Spec.Template, "spec.template"
 	default:
 		if err == nil {
 			err = fmt.Errorf("kind: found %q: must be one of %s", o.Kind, strings.Join(Kinds, ", "))
@@ -60,21 +59,17 @@ func readWorkload(object []byte) (*Workload, error) {
 		return nil, err
 	}
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	if o.Kind == "ManifestWork" {
-		w, err := readManifests(o.Spec.Workload.Manifests)
-		if err != nil {
-			return fail(err)
-		}
-		return w, nil
+		return readManifests(o.Spec.Workload.Manifests)
 	}
 	if template == nil {
-		return fail(fmt.Errorf("template: required"))
+		return nil, fmt.Errorf("%s: required", path)
 	}
 	t, err := NewTemplate(types.NamespacedName{Namespace: o.Namespace, Name: o.Name}, template)
 	if err != nil {
-		return fail(err)
+		return nil, fmt.Errorf("%s%w", strings.TrimPrefix(path+".", "."), err)
 	}
 	replicas := int64(1)
 	for _, given := range []*int64{o.Spec.Replicas, o.Spec.Parallelism} {
@@ -83,6 +78,14 @@ func readWorkload(object []byte) (*Workload, error) {
 		}
 	}
 	return &Workload{Parts: []Part{{t, 1}}, Replicas: replicas}, CheckReplicas(replicas)
+}
+
+// decode decodes an object in JSON. The error names the field.
+func decode(object []byte, into any) error {
+	if err := json.Unmarshal(object, into); err != nil {
+		return resources.ExplainDecoding(object, into, err)
+	}
+	return nil
 }
 
 // CheckReplicas returns an error if a number of replicas is out of range.
@@ -114,7 +117,7 @@ func readManifests(manifests []json.RawMessage) (*Workload, error) {
 	var all []*Workload
 	for i, raw := range manifests {
 		var head metav1.TypeMeta
-		if err := json.Unmarshal(raw, &head); err != nil {
+		if err := decode(raw, &head); err != nil {
 			return nil, fmt.Errorf("spec.workload.manifests[%d]: %w", i, err)
 		}
 		switch head.Kind {

@@ -1,4 +1,4 @@
-package manifest
+package resources
 
 import (
 	"cmp"
@@ -12,15 +12,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	kubejson "sigs.k8s.io/json"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // ExplainDecoding returns the error of decoding an object with the field and its value, such as
 // "spec.rate: invalid value 1: must be a string", or err if no field is wrong by itself. object is a pointer
 // to a value of the type that asJSON does not have.
 func ExplainDecoding(asJSON []byte, object any, err error) error {
-	value, invalid := resources.DecodeAny(asJSON)
+	value, invalid := DecodeAny(asJSON)
 	if invalid != nil {
 		return err
 	}
@@ -44,7 +42,7 @@ func invalidField(value any, path string, decode func(part any) error) error {
 		for _, name := range slices.Sorted(maps.Keys(value)) {
 			alone := func(part any) error { return decode(map[string]any{name: part}) }
 			if alone(value[name]) != nil {
-				return invalidField(value[name], child(path, name), alone)
+				return invalidField(value[name], ChildPath(path, name), alone)
 			}
 		}
 	case []any:
@@ -59,7 +57,7 @@ func invalidField(value any, path string, decode func(part any) error) error {
 		}
 	}
 	err := decode(value)
-	if path == "" || err == nil {
+	if _, isObject := value.(map[string]any); err == nil || isObject && path == "" {
 		return nil
 	}
 	return fieldError(path, value, err)
@@ -78,7 +76,10 @@ func fieldError(path string, value any, decoding error) error {
 	if len(text) > maxValue {
 		text = text[:maxValue] + "..."
 	}
-	return fmt.Errorf("%s: invalid value %s: must be %s", strings.TrimPrefix(path, "."), text, allowedValue(decoding))
+	if path != "" {
+		path = strings.TrimPrefix(path, ".") + ": "
+	}
+	return fmt.Errorf("%sinvalid value %s: must be %s", path, text, allowedValue(decoding))
 }
 
 // allowedValue describes the values of a field that cannot be decoded.
@@ -108,8 +109,8 @@ func allowedValue(decoding error) string {
 	}
 }
 
-// child returns the path of a field or a key.
-func child(path, name string) string {
+// ChildPath returns the path of a field or a key.
+func ChildPath(path, name string) string {
 	if strings.ContainsAny(name, "./") {
 		return fmt.Sprintf("%s[%s]", path, name)
 	}
