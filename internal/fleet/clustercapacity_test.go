@@ -62,8 +62,12 @@ func TestBadCapacities(t *testing.T) {
 			if !strings.Contains(message, tt.want) {
 				t.Errorf("got %q, want %q", message, tt.want)
 			}
-			if got := clustersOf(decide(t, s, "kept")); got != "a" {
+			kept := decide(t, s, "kept")
+			if got := clustersOf(kept); got != "a" {
 				t.Errorf("the decision is not kept: %q", got)
+			}
+			if got := strings.Join(kept.Warnings, "\n"); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+				t.Errorf("got warnings %q, want %q", got, tt.want)
 			}
 		})
 	}

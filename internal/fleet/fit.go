@@ -254,11 +254,13 @@ type noteKind uint8
 
 const (
 	// fitted means that the replicas of the promise fit before they run, noLongerFits that they did, neverSeen that they did not run
-	// until the promise ended, and exceedsLimit that they exceed the limit of the cluster.
+	// until the promise ended, exceedsLimit that they exceed the limit of the cluster, and unknownCapacity that the cluster has no valid
+	// ClusterCapacity.
 	fitted noteKind = 1 + iota
 	noLongerFits
 	neverSeen
 	exceedsLimit
+	unknownCapacity
 )
 
 // warn adds the notes about the promises of a decision as warnings. A note keeps its text while its kind lasts, so that it is one event.
@@ -275,6 +277,8 @@ func (f *fitting) warn(r *Result) {
 			case exceedsLimit:
 				left, l := f.left(cluster)
 				n.text = fmt.Sprintf("%s: selected for %s: %s", name, format.Of(promise.Replicas, "replica"), l.describe(name, left))
+			case unknownCapacity:
+				n.text = name + ": selected, but " + f.limit(cluster)
 			case noLongerFits:
 				n.text = name + ": no longer fits: " + f.reason(cluster, fits, promise.Replicas)
 			case neverSeen:
@@ -301,11 +305,15 @@ func (f *fitting) noteAbout(c *Cluster, promise *Promise, fits int64, before not
 	switch {
 	case left < promise.Replicas:
 		return exceedsLimit
-	case summary == nil || promise.Replicas == 0 || workload.Name == "":
+	case promise.Replicas == 0:
+		return 0
+	case summary == nil:
+		return unknownCapacity
+	case workload.Name == "":
 		return 0
 	case !promise.hasEnded(f.now) && fits >= promise.Replicas:
 		return fitted
-	case !promise.hasEnded(f.now) && (before == fitted || before == noLongerFits):
+	case !promise.hasEnded(f.now) && (before == fitted || before == noLongerFits || f.spec.RequireFit && !f.spec.Divide):
 		return noLongerFits
 	case promise.hasEnded(f.now) && f.now-promise.Since <= recentTime && summary.ObservedAt > promise.Since+promiseTime &&
 		summary.Recent(workload) <= promise.Before:

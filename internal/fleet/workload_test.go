@@ -419,6 +419,20 @@ func TestWorkloadField(t *testing.T) {
 	}
 }
 
+// TestMoreReplicasThanFit checks that a selected cluster is kept if more replicas are requested than fit, with a warning.
+func TestMoreReplicasThanFit(t *testing.T) {
+	s := hub("cluster1")
+	s.SetCapacity(capacityOf(t, "cluster1", now, 10, nil))
+	add(s, withWorkload(t, "web", 1, 2, "{}"))
+	decide(t, s, "web")
+	s.SetWorkload(withWorkload(t, "web", 1, capacity.MaxReplicas, "{}"), nil, nil)
+	r := decide(t, s, "web")
+	want := "cluster1: no longer fits: 10 replicas fit of 1000000000: limited by cpu"
+	if got := strings.Join(r.Warnings, "; "); clustersOf(r) != "cluster1" || !strings.EqualFold(got, want) {
+		t.Errorf("selected %q with warnings %q, want %q", clustersOf(r), got, want)
+	}
+}
+
 // TestReferences checks that a workload is read from an object among the objects of a hub, and the error if it is missing.
 func TestReferences(t *testing.T) {
 	deployment := &unstructured.Unstructured{Object: *read[map[string]any](t, `{apiVersion: apps/v1, kind: Deployment,
