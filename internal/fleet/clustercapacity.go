@@ -3,6 +3,7 @@ package fleet
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -134,6 +135,11 @@ const (
 	maxSummaryAhead = 2 * 60
 )
 
+// ageOf formats a number of seconds, up to the longest duration.
+func ageOf(seconds int64) string {
+	return format.Age(time.Duration(min(seconds, math.MaxInt64/int64(time.Second))) * time.Second)
+}
+
 // summary returns the summary of the cluster, or why there is none.
 func (e *entry) summary(now int64) (*capacity.Summary, string) {
 	object := e.capacity
@@ -143,9 +149,10 @@ func (e *entry) summary(now int64) (*capacity.Summary, string) {
 	case object.Err != nil:
 		return nil, "has a ClusterCapacity that is not valid: " + object.Err.Error()
 	case now-object.Summary.ObservedAt > maxSummaryAge:
-		return nil, "has a ClusterCapacity that is " + format.Age(time.Duration(now-object.Summary.ObservedAt)*time.Second) + " old"
+		return nil, fmt.Sprintf("has a ClusterCapacity that is %s old: must be at most %dm", ageOf(now-object.Summary.ObservedAt), maxSummaryAge/60)
 	case object.Summary.ObservedAt-now > maxSummaryAhead:
-		return nil, "has a ClusterCapacity from the future"
+		return nil, fmt.Sprintf("has a ClusterCapacity that is %s in the future: must be at most %dm",
+			ageOf(object.Summary.ObservedAt-now), maxSummaryAhead/60)
 	}
 	return object.Summary, ""
 }

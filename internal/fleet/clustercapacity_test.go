@@ -23,9 +23,10 @@ func TestBadCapacities(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"valid", at(0), ""},
 		{"almost old", at(-15 * 60), ""},
-		{"old", at(-15*60 - 1), "has a ClusterCapacity that is 15m old"},
+		{"old", at(-15*60 - 1), "has a ClusterCapacity that is 15m old: must be at most 15m"},
 		{"the clock is ahead", at(2 * 60), ""},
-		{"future", at(2*60 + 1), "has a ClusterCapacity from the future"},
+		{"future", at(2*60 + 1), "has a ClusterCapacity that is 2m1s in the future: must be at most 2m"},
+		{"far future", replace(`"2026-`, `"9999-`), "y in the future: must be at most 2m"},
 		{"no time", replace(`"observedAt"`, `"other"`), "not valid: status.observedAt: required"},
 		{"another cluster", replace(`"cluster":"a"`, `"cluster":"b"`), `not valid: status.cluster: found "b": must be the namespace "a"`},
 		{"another name", replace(`"plimsoll"`, `"other"`), `not valid: metadata.name: found "other": must be "plimsoll"`},

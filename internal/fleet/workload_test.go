@@ -83,8 +83,8 @@ func TestRequireFit(t *testing.T) {
 	}
 	for cluster, want := range map[string]string{
 		"cluster1": "0 replicas fit of 1: needs 30 CPU on one node; the largest free node of cluster1 has 24",
-		"cluster3": "has no ClusterCapacity", "cluster4": "has a ClusterCapacity that is 60m old",
-		"cluster5": "has a ClusterCapacity from the future", "cluster6": "has a ClusterCapacity that is not valid: too large",
+		"cluster3": "has no ClusterCapacity", "cluster4": "has a ClusterCapacity that is 60m old: must be at most 15m",
+		"cluster5": "has a ClusterCapacity that is 60m in the future: must be at most 2m", "cluster6": "has a ClusterCapacity that is not valid: too large",
 	} {
 		if reasons[cluster] != want {
 			t.Errorf("%s: got %q, want %q", cluster, reasons[cluster], want)

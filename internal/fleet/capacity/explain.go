@@ -60,6 +60,8 @@ func (t *Template) limit(s *Summary) string {
 		return t.limitOn(s, feasible, cluster)
 	case taint != "":
 		return fmt.Sprintf("does not tolerate a taint of the nodes of %s that match, such as %s", cluster, taint)
+	case len(s.classes) == 0:
+		return cluster + " has no groups of nodes"
 	}
 	return fmt.Sprintf("no node of %s is known to match its node selector and node affinity", cluster)
 }

@@ -69,6 +69,7 @@ func TestFit(t *testing.T) {
 			"no such zone", free, templateOf(t, 1000, 512, func(p *v1.PodTemplateSpec) { p.Spec.NodeSelector = zoned("c") }), 0,
 			"no node of cluster1 is known to match its node selector and node affinity",
 		},
+		{"no nodes", inputOf(nil, nil), templateOf(t, 1000, 512), 0, "cluster1 has no groups of nodes"},
 		// One pod per node, and the port is in use on one node.
 		{"host port", free, templateOf(t, 1000, 512, port), 3, "limited to one pod per node"},
 		{"host port of a sidecar", free, templateOf(t, 1000, 512, func(p *v1.PodTemplateSpec) {
