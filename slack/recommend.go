@@ -323,9 +323,12 @@ func (r *Recommendation) Summary(goal *Goal) string {
 		return fmt.Sprintf("no slack is needed: without slack the wait p%v is %s, and %s longer than %s",
 			goal.Percent, wait(&r.None), countWaited(&r.None, goal), goal.Wait)
 	case r.Best == nil:
-		return fmt.Sprintf("no policy reaches p%v=%s: nearest is %s with a wait p%[1]v of %[4]s; %s longer than %[2]s, in bursts "+
-			"larger than any slack up to a rate of 200%% and twice the largest burst",
-			goal.Percent, goal.Wait, r.Nearest.Name, wait(r.Nearest), countWaited(r.Nearest, goal))
+		reason := "in bursts larger than any slack up to a rate of 200% and twice the largest burst"
+		if r.Nearest.AtMaximum {
+			reason = "because the autoscaler adds no more nodes than its maximum"
+		}
+		return fmt.Sprintf("no policy reaches p%v=%s: nearest is %s with a wait p%[1]v of %[4]s; %[5]s longer than %[2]s, %[6]s",
+			goal.Percent, goal.Wait, r.Nearest.Name, wait(r.Nearest), countWaited(r.Nearest, goal), reason)
 	}
 	text := fmt.Sprintf("recommended: %s, cost %s, of it slack %s", r.Best.Name, format.Plain(r.Best.Cost), format.Plain(r.Best.SlackCost))
 	if r.Rate == nil || r.Rate.Cost <= 0 {

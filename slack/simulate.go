@@ -18,6 +18,8 @@ type Outcome struct {
 	Cost, SlackCost float64
 	// TooLarge is the number of pods that fit no node. They are left out.
 	TooLarge int
+	// AtMaximum is set if pods waited for nodes that the autoscaler did not add because of NodeType.Max.
+	AtMaximum bool
 	// Parts have the waits and the cost of consecutive parts of equal length.
 	Parts []Part
 }
@@ -317,7 +319,9 @@ func (s *simulation) pass(now int64) {
 	if s.changed || now >= s.nextRemoval { // else the pass would do nothing
 		s.changed = false
 		room := max(0, s.node.Max-s.alive-len(s.booting))
-		if added := min(s.missing(groups), room); added > 0 {
+		missing := s.missing(groups)
+		s.outcome.AtMaximum = s.outcome.AtMaximum || missing > room && len(s.pending) > 0
+		if added := min(missing, room); added > 0 {
 			for range added {
 				s.booting = append(s.booting, now+s.node.Boot)
 			}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -212,7 +213,10 @@ func TestRecommendWithoutNeed(t *testing.T) {
 	limited.Max = 1
 	full := &History{Seconds: 3600, Pods: append(arrive(4, -1, never), arrive(2, 60, never)...)}
 	if got, err = Recommend(t.Context(), full, limited, goal); err != nil || got.Best != nil || got.Nearest == nil {
-		t.Errorf("best %+v, nearest %+v, error %v; want the nearest only", got.Best, got.Nearest, err)
+		t.Fatalf("best %+v, nearest %+v, error %v; want the nearest only", got.Best, got.Nearest, err)
+	}
+	if summary := got.Summary(&goal); !strings.HasSuffix(summary, "because the autoscaler adds no more nodes than its maximum") {
+		t.Errorf("got %s", summary)
 	}
 }
 

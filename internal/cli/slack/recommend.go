@@ -76,7 +76,7 @@ not permit a search yet, it prints why and ends.`,
 			if o.write == (len(args) == 1) && len(args) < 2 {
 				return nil
 			}
-			return fmt.Errorf("found %d arguments: must be one with --write, the name of a policy, and none without", len(args))
+			return fmt.Errorf("found %s: must be one with --write, the name of a policy, and none without", format.Of(len(args), "argument"))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.write {
@@ -178,6 +178,8 @@ type recommendResult struct {
 	Pods      int64             `json:"pods"`
 	TooLarge  int               `json:"podsTooLarge"`
 	Source    string            `json:"source"`
+	// Autoscaler is the text of --autoscaler for the page.
+	Autoscaler string `json:"-"`
 }
 
 // candidateResult is a policy and its outcome in JSON.
@@ -214,7 +216,7 @@ func (o *recommendOptions) print(
 ) error {
 	r := recommendResult{
 		Wait: o.wait, Reached: found.Best != nil, Simulated: found.Simulated, Source: in.Name, Pods: found.None.Waits.Pods(),
-		TooLarge: found.None.TooLarge, Frontier: []candidateResult{},
+		TooLarge: found.None.TooLarge, Frontier: []candidateResult{}, Autoscaler: o.autoscaler,
 	}
 	if r.Pods == 0 {
 		return base.Failure(errors.New(in.Name + ": no pod arrives: a recommendation needs pods that wait for nodes"))
@@ -227,7 +229,7 @@ func (o *recommendOptions) print(
 	}
 	r.Summary = found.Summary(goal)
 	if r.TooLarge > 0 {
-		warn(format.Are(r.TooLarge, "pod") + " left out: larger than a node of the autoscaler")
+		warn(format.PartAre(int64(r.TooLarge), r.Pods+int64(r.TooLarge), "pod") + " left out: larger than a node of the autoscaler")
 	}
 	if o.report.Path != "" {
 		if err := o.report.Write(func(out io.Writer) error { return writeFrontier(out, &r, goal, found) }); err != nil {
@@ -265,7 +267,7 @@ func printFrontier(out io.Writer, o *base.Output, goal *slack.Goal, r *recommend
 		)
 	}
 	t.Print(out, o)
-	fmt.Fprintf(out, "%d policies simulated over %s.\n", r.Simulated, format.Of(r.Pods, "pod"))
+	fmt.Fprintf(out, "%d %s simulated over %s.\n", r.Simulated, format.Form(r.Simulated, "policy", "policies"), format.Of(r.Pods, "pod"))
 	fmt.Fprintln(out, base.Wrap("", base.Escape(r.Summary), base.DefaultWidth))
 }
 

@@ -29,12 +29,18 @@ func TestRecommendationFitsTerminal(t *testing.T) {
 	best := slack.Candidate{
 		Name: "10 schedules up to 1234.5 CPU 1234.5Gi", Policy: policy, Outcome: outcome(0, 1_100_000),
 	}
+	limited := none
+	limited.AtMaximum = true
 	goal := &slack.Goal{Percent: 99.9, Wait: 5 * time.Second}
 	for want, found := range map[string]*slack.Recommendation{
 		"0.92 of the cost of rate 12%, the cheapest rate (0.92 to 0.92 in parts); slack adds 100,000 to the cost without slack, 0.50 of": {
 			None: none, Best: &best, Nearest: &best, Rate: &rate, Frontier: []slack.Candidate{none, best},
 		},
 		"no slack is needed: without slack the wait p99.9 is 2m9s": {None: none, Best: &none, Nearest: &none, Frontier: []slack.Candidate{none}},
+		"no policy reaches p99.9=5s: nearest is none with a wait p99.9 of 2m9s; 1 of 11 pods waits longer than 5s, because the " +
+			"autoscaler adds no more nodes than its maximum": {
+			None: none, Nearest: &limited, Frontier: []slack.Candidate{none},
+		},
 		"no policy reaches p99.9=5s: nearest is none with a wait p99.9 of 2m9s; 1 of 11 pods waits longer": {
 			None: none, Nearest: &none, Frontier: []slack.Candidate{none},
 		},
@@ -63,7 +69,7 @@ func frontierOf(t interface{ Fatal(...any) }, goal *slack.Goal, found *slack.Rec
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	o := recommendOptions{
-		wait: "p99=5s", output: base.Output{Format: base.FormatJSON},
+		wait: "p99=5s", autoscaler: "shape=16x64", output: base.Output{Format: base.FormatJSON},
 		report: base.NewFile{Flag: "--report", Path: filepath.Join(folder, "page.html"), Mode: 0o644},
 	}
 	err = o.print(&strings.Builder{}, func(string) {}, goal, found, &recording.Input{Name: "<script>"})
@@ -104,7 +110,7 @@ func TestFrontierPage(t *testing.T) {
 		`x="70" y="184">recommended</text>`, `x="70" y="25">cheapest rate</text>`,
 		`style="fill:var(--card)" cx="421.3" cy="243"`, `style="fill:var(--ink)" cx="62" cy="190"`, `style="fill:var(--ink)" cx="62" cy="31"`,
 		`<th scope="row">minimum &lt;b&gt;<br/><span class="v">recommended<`, `<th scope="row">rate 9%<br/><span class="v">cheapest rate<`,
-		"&lt;script&gt;: 10 pods, 3 simulated policies", "The goal is reached", "minRate: 7%", "wait p99, seconds",
+		"&lt;script&gt;: 10 pods, 3 simulated policies, autoscaler shape=16x64.", "The goal is reached", "minRate: 7%", "wait p99, seconds",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)

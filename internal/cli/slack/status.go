@@ -193,7 +193,7 @@ func printStatus(out io.Writer, o *base.Output, results []statusResult) {
 	t.Print(out, o)
 	for _, r := range results {
 		if s := r.Status.Schedule; s != nil && s.NextChange != nil {
-			fmt.Fprintf(out, "%s: rate %s until %s, then %s\n", r.Policy, s.MinRate, s.NextChange.Format(time.RFC3339), s.NextMinRate)
+			fmt.Fprintf(out, "%s: rate %s until %s, then %s\n", r.Policy, s.MinRate, s.NextChange.UTC().Format(time.RFC3339), s.NextMinRate)
 		}
 		printOutcome(out, r.Policy, r.Status.Outcome)
 	}

@@ -48,6 +48,7 @@ const (
 // reportInvalid reports that a policy is invalid. Existing placeholders remain.
 func (c *Controller) reportInvalid(ctx context.Context, policy *v1alpha1.ResourceSlack, invalid error) error {
 	status := policy.Status.DeepCopy()
+	status.Schedule = nil // its next change does not happen
 	for _, condition := range []string{v1alpha1.ConditionFeasible, v1alpha1.ConditionReady} {
 		setCondition(status, policy, metav1.Condition{
 			Type: condition, Status: metav1.ConditionFalse, Reason: reasonInvalid, Message: invalid.Error(),

@@ -93,6 +93,9 @@ func TestSchedule(t *testing.T) {
 	if ready.Reason != reasonInvalid || !strings.Contains(ready.Message, `spec.schedules[0].to: Invalid value: "07:30"`) {
 		t.Errorf("condition %+v, want %s", ready, reasonInvalid)
 	}
+	if policy.Status.Schedule != nil {
+		t.Errorf("schedule %+v, whose next change does not happen", policy.Status.Schedule)
+	}
 	if after := managed(t, c); fmt.Sprint(after) != fmt.Sprint(held) || policy.Status.Placeholders != 1 {
 		t.Errorf("objects %v, %d placeholders; want those before, %v", after, policy.Status.Placeholders, held)
 	}
