@@ -149,7 +149,8 @@ func (e *entry) summary(now int64) (*capacity.Summary, string) {
 	case object.Err != nil:
 		return nil, "has a ClusterCapacity that is not valid: " + object.Err.Error()
 	case now-object.Summary.ObservedAt > maxSummaryAge:
-		return nil, fmt.Sprintf("has a ClusterCapacity that is %s old: must be at most %dm", ageOf(now-object.Summary.ObservedAt), maxSummaryAge/60)
+		return nil, fmt.Sprintf("has a ClusterCapacity that is %s old: must be at most %dm",
+			ageOf(now-object.Summary.ObservedAt), maxSummaryAge/60)
 	case object.Summary.ObservedAt-now > maxSummaryAhead:
 		return nil, fmt.Sprintf("has a ClusterCapacity that is %s in the future: must be at most %dm",
 			ageOf(object.Summary.ObservedAt-now), maxSummaryAhead/60)

@@ -84,7 +84,8 @@ func TestRequireFit(t *testing.T) {
 	for cluster, want := range map[string]string{
 		"cluster1": "0 replicas fit of 1: needs 30 CPU on one node; the largest free node of cluster1 has 24",
 		"cluster3": "has no ClusterCapacity", "cluster4": "has a ClusterCapacity that is 60m old: must be at most 15m",
-		"cluster5": "has a ClusterCapacity that is 60m in the future: must be at most 2m", "cluster6": "has a ClusterCapacity that is not valid: too large",
+		"cluster5": "has a ClusterCapacity that is 60m in the future: must be at most 2m",
+		"cluster6": "has a ClusterCapacity that is not valid: too large",
 	} {
 		if reasons[cluster] != want {
 			t.Errorf("%s: got %q, want %q", cluster, reasons[cluster], want)
@@ -135,7 +136,8 @@ func TestBadWorkloads(t *testing.T) {
 		`{"template": {"kind": "Job", "spec": {}}}`:       "metadata.annotations[plimsoll.dev/workload].template: spec.template: required",
 		`{"template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}}}`: "metadata.annotations[plimsoll.dev/workload]: " +
 			`template.spec.containers[0].resources.requests.cpu: invalid value "lots": must be a quantity such as 500m, 2 or 4Gi`,
-		`{"template": {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": -1}}}]}}}`: "template.spec.containers[0].resources: found -1 cpu: must be at least 0",
+		`{"template": {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": -1}}}]}}}`: "" +
+			"template.spec.containers[0].resources: found -1 cpu: must be at least 0",
 		`{"template": "a"}`: `metadata.annotations[plimsoll.dev/workload].template: invalid value "a": must be an object`,
 		`{"replicas": "2", "template": {"spec": {"containers": [{}]}}}`:                                   `replicas: invalid value "2": must be an integer`,
 		`{"template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "1e-2147483647"}}}]}}}`: "the exponent must be from -30 to 30",

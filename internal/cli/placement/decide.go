@@ -43,8 +43,9 @@ conditions are printed.`,
 
   # Decide a changed placement over the clusters of this hub.
   kubectl get managedclusters,managedclustersets,managedclustersetbindings -A -o yaml > hub.yaml
-  (echo ---; kubectl get placementdecisions,addonplacementscores -A -o yaml) >> hub.yaml
-  plimsoll placement decide -f hub.yaml -f placement.yaml -o json`,
+  kubectl get placementdecisions,addonplacementscores -A -o yaml > decisions.yaml
+  kubectl get clustercapacities -A -o yaml > capacities.yaml
+  plimsoll placement decide -f hub.yaml -f decisions.yaml -f capacities.yaml -f placement.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.objects.Files = append(o.objects.Files, args...)
 			return o.run(cmd.InOrStdin(), cmd.OutOrStdout(), base.Warnings(cmd.ErrOrStderr()))
