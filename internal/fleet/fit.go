@@ -221,6 +221,9 @@ func (f *fitting) complete(r *Result, request *Request) {
 		}
 	}
 	r.Warnings = slices.Clip(r.Warnings) // the slice is shared with the policy
+	if unknown := f.workload.Unknown; len(unknown) > 0 {
+		r.Warnings = append(r.Warnings, "the template of the workload: "+format.Abbreviate(unknown, maxUnfit, ", "))
+	}
 	f.warn(r)
 	missing := f.replicas
 	for _, promise := range r.Promises {

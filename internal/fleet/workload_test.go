@@ -435,6 +435,30 @@ func TestMoreReplicasThanFit(t *testing.T) {
 	}
 }
 
+// TestUnknownFields checks that a field that a template does not have, which no API server checks, is a warning: without its request, the
+// pod would fit anywhere.
+func TestUnknownFields(t *testing.T) {
+	s := hub("cluster1")
+	s.SetCapacity(capacityOf(t, "cluster1", now, 10, nil))
+	for template, want := range map[string]string{
+		`{"spec": {"containers": [{"resource": {"requests": {"cpu": "1"}}}]}}`: `unknown field "spec.containers[0].resource"`,
+		`{"kind": "Pod", "spec": {"containers": [{}], "nodeSelectors": {}}}`:   `unknown field "spec.nodeSelectors"`,
+		`{"kind": "Deployment", "spec": {"selector": {}, "template": {"spec": {"containers": [{"cpu": 1}]}}}}`: "" +
+			`unknown field "spec.containers[0].cpu"`,
+		`{"kind": "Deployment", "spec": {"selector": {}, "template": {"spec": {"containers": [{}]}}}}`: "",
+	} {
+		p := newPlacement(t, "web", "{}")
+		p.Annotations = map[string]string{v1beta1.AnnotationWorkload: `{"template": ` + template + "}"}
+		add(s, p)
+		if want != "" {
+			want = "the template of the workload: " + want
+		}
+		if got := strings.Join(decide(t, s, "web").Warnings, "; "); got != want {
+			t.Errorf("%s: got warnings %q, want %q", template, got, want)
+		}
+	}
+}
+
 // TestReferences checks that a workload is read from an object among the objects of a hub, and the error if it is missing.
 func TestReferences(t *testing.T) {
 	deployment := &unstructured.Unstructured{Object: *read[map[string]any](t, `{apiVersion: apps/v1, kind: Deployment,

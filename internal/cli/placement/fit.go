@@ -81,6 +81,9 @@ func (o *fitOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	for _, unknown := range workload.Unknown {
+		base.Warnings(cmd.ErrOrStderr())("--filename: the template of the workload: " + unknown)
+	}
 	if cmd.Flags().Changed("replicas") {
 		if err := capacity.CheckReplicas(o.replicas); err != nil {
 			return fmt.Errorf("--%w", err)

@@ -24,6 +24,8 @@ const MaxReplicas = 1_000_000_000
 type Workload struct {
 	Parts    []Part
 	Replicas int64
+	// Unknown are fields of the templates that pod templates do not have: probably typos.
+	Unknown []string
 }
 
 // Part has the pods of one template in each replica of a workload.

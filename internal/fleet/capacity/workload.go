@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kubejson "sigs.k8s.io/json"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
@@ -77,7 +78,26 @@ func readWorkload(object []byte) (*Workload, error) {
 			replicas = *given
 		}
 	}
-	return &Workload{Parts: []Part{{t, 1}}, Replicas: replicas}, CheckReplicas(replicas)
+	return &Workload{Parts: []Part{{t, 1}}, Replicas: replicas, Unknown: unknownFields(object, path)}, CheckReplicas(replicas)
+}
+
+// unknownFields returns the fields of the template at a path of an object in JSON, "" for a Pod, that pod templates do not have.
+func unknownFields(object []byte, path string) (fields []string) {
+	var into any = &v1.PodTemplateSpec{}
+	if path == "" {
+		into = &v1.Pod{}
+	}
+	for key := range strings.SplitSeq(path, ".") {
+		var inner map[string]json.RawMessage
+		if key != "" && json.Unmarshal(object, &inner) == nil { // always, as the object has a template
+			object = inner[key]
+		}
+	}
+	unknown, _ := kubejson.UnmarshalStrict(object, into) // decoded before
+	for _, err := range unknown {
+		fields = append(fields, err.Error())
+	}
+	return fields
 }
 
 // decode decodes an object in JSON. The error names the field.
@@ -100,6 +120,7 @@ func CheckReplicas(replicas int64) error {
 func Join(workloads []*Workload) *Workload {
 	out := &Workload{Replicas: 1}
 	for _, w := range workloads {
+		out.Unknown = append(out.Unknown, w.Unknown...)
 		for _, part := range w.Parts {
 			if part.Pods *= w.Replicas; part.Pods > 0 {
 				out.Parts = append(out.Parts, part)
