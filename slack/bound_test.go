@@ -79,6 +79,17 @@ func TestFloorsAndCeilings(t *testing.T) {
 	}
 }
 
+// TestMaxPlaceholdersLimitsTheHead checks that a policy with one placeholder does not cover two biggest pods: (12, 48) fits no node,
+// (12, 2) and (1, 48) fit one each.
+func TestMaxPlaceholdersLimitsTheHead(t *testing.T) {
+	pool := poolOf(map[resources.Amounts]int{cores(10, 64): 1, cores(16, 32): 1}, cores(12, 2), cores(1, 48))
+	got := (&planner{}).Next(pool, ratePolicy{Granularity: 5, CoverBiggest: true, MaxPlaceholders: 1}, 0)
+	want := "spec.maxPlaceholders does not permit a placeholder for the biggest pod, which requests 1 CPU and 48Gi memory"
+	if got.Total != cores(12, 2) || got.Feasible || !strings.HasPrefix(strings.Join(got.Reasons, "; "), want) {
+		t.Errorf("total %v, feasible %t, reasons %q; want 12 CPU and 2Gi memory, %q", got.Total, got.Feasible, got.Reasons, want)
+	}
+}
+
 // TestFloorsAndCeilingsHold checks successive plans of changing pools: the placeholders never exceed the ceiling, and
 // a feasible plan reaches the floor where the ceiling permits it.
 func TestFloorsAndCeilingsHold(t *testing.T) {

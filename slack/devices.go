@@ -114,9 +114,7 @@ type heldDevices struct {
 //	size  = the amount of the device, S / n, rounded up
 //
 // The sum is therefore at least rate x S in each resource.
-func (t *Tracker) addDevices(p *Plan, seconds, jump int64) {
-	changed := t.devicePolicy != t.algoPolicy && t.devicePolicy != ratePolicy{}
-	t.devicePolicy = t.algoPolicy
+func (t *Tracker) addDevices(p *Plan, changed bool, seconds, jump int64) {
 	pods := t.ledger.DevicePods()
 	for shape := range pods {
 		if t.devices[shape] == nil {

@@ -70,7 +70,7 @@ func (w Waits) Pods() (sum int64) {
 
 // Percentile returns the shortest time within which a percentage of the pods has a node, 0 without pods.
 func (w Waits) Percentile(percent float64) time.Duration {
-	required := int64(math.Ceil(percent / 100 * float64(w.Pods())))
+	required := int64(math.Ceil(percent * float64(w.Pods()) / 100)) // percent / 100 is not exact
 	for _, seconds := range slices.Sorted(maps.Keys(w)) {
 		if required -= w[seconds]; required <= 0 {
 			return time.Duration(seconds) * time.Second

@@ -329,6 +329,8 @@ type poolTotals struct {
 	// not boot, and Nodes the number of usable nodes. Matching is the number of all nodes of the pool.
 	Allocatable, Free resources.Amounts
 	Nodes, Matching   int
+	// Domains is the number of domains over which placeholders are spread. The ledger does not know it.
+	Domains int
 	// MaxPodRequests is the highest request of any pod for each resource. LargestByCPU and
 	// LargestByMemory are the requests of the pod with the highest request of that resource; the
 	// other resource breaks ties. All are zero if there are no pods.

@@ -26,6 +26,8 @@ type ratePolicy struct {
 	MaxPlaceholders int64
 	// Floor and Ceiling bound the slack. Amounts of 0 are no bound.
 	Floor, Ceiling bound
+	// MinPerDomain is the least number of placeholders in each domain of the pool, 0 without a spread.
+	MinPerDomain int64
 }
 
 // bound is an amount of slack and a number of placeholders.
@@ -141,7 +143,7 @@ func compute(pool poolTotals, policy ratePolicy) ratePlan {
 	}
 	if policy.CoverBiggest {
 		plan.addHead(pool)
-		plan.limitHead(policy.Ceiling)
+		plan.limitHead(policy)
 	}
 	plan.remainder = plan.Target.Subtract(totalOf(plan.Head))
 	plan.addFloor(pool, policy)
@@ -186,18 +188,25 @@ func (p *ratePlan) limitTarget(permitted resources.Amounts) {
 	}
 }
 
-// limitHead removes placeholders for the biggest pod that the ceiling does not permit.
-func (p *ratePlan) limitHead(ceiling bound) {
-	for len(p.Head) > 0 && ceiling.excludes(totalOf(p.Head), int64(len(p.Head))) {
-		last := len(p.Head) - 1
-		p.fail("spec.maximum does not permit a placeholder for the biggest pod, which requests %s", p.Head[last].Size)
-		p.Head = p.Head[:last]
+// limitHead removes placeholders for the biggest pod that the policy does not permit.
+func (p *ratePlan) limitHead(policy ratePolicy) {
+	for len(p.Head) > 0 {
+		count, field := int64(len(p.Head)), "spec.maximum"
+		switch {
+		case count > policy.MaxPlaceholders:
+			field = "spec.maxPlaceholders"
+		case !policy.Ceiling.excludes(totalOf(p.Head), count):
+			return
+		}
+		p.fail("%s does not permit a placeholder for the biggest pod, which requests %s", field, p.Head[count-1].Size)
+		p.Head = p.Head[:count-1]
 	}
 }
 
 // addFloor raises the target to the floor in placeholders of the size of one of several on an average node.
 func (p *ratePlan) addFloor(pool poolTotals, policy ratePolicy) {
-	p.minCount = min(policy.Floor.Count, policy.MaxPlaceholders) - int64(len(p.Head))
+	least := max(policy.Floor.Count, policy.MinPerDomain*int64(pool.Domains))
+	p.minCount = min(least, policy.MaxPlaceholders) - int64(len(p.Head))
 	if p.minCount <= 0 {
 		return
 	}

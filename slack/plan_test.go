@@ -264,7 +264,7 @@ func checkInvariants(t *rapid.T, plan ratePlan, pool poolTotals, policy ratePoli
 			t.Fatalf("feasible, but %v is less than %v", total, plan.Target)
 		}
 	}
-	if policy.MaxPlaceholders > 1 && count > policy.MaxPlaceholders {
+	if count > policy.MaxPlaceholders {
 		t.Fatalf("%d placeholders, maximum %d", count, policy.MaxPlaceholders)
 	}
 	if !plan.Feasible && len(plan.Reasons) == 0 {

@@ -24,11 +24,15 @@ type heldGroups struct {
 	idealSize resources.Amounts
 }
 
-// Resume sets the groups that are held for a policy, such as the groups of the last plan before a
-// restart.
-func (p *planner) Resume(policy ratePolicy, head []sizeGroup, rest sizeGroup) {
-	p.policy = policy
+// Resume sets the groups that are held, such as the groups of the last plan before a restart. The next policy counts as the policy
+// of these groups.
+func (p *planner) Resume(head []sizeGroup, rest sizeGroup) {
 	p.held.Set(heldGroups{slices.Clone(head), rest, rest.Size})
+}
+
+// isChanged reports whether a policy is not the policy of the last plan.
+func (p *planner) isChanged(policy ratePolicy) bool {
+	return p.policy != ratePolicy{} && p.policy != policy
 }
 
 // Next returns the plan for a pool at a time in seconds. Equal sequences of pools and times give
@@ -42,7 +46,7 @@ func (p *planner) Next(pool poolTotals, policy ratePolicy, now int64) ratePlan {
 	}
 	wanted := p.keepSize(plan, pool, policy)
 	// A changed policy takes effect at once, unless it wants placeholders and no node is usable.
-	unchanged := policy == p.policy || pool.Nodes == 0 && !plan.Feasible
+	unchanged := !p.isChanged(policy) || pool.Nodes == 0 && !plan.Feasible
 	p.policy = policy
 	if unchanged {
 		wanted, plan.CoolDownEnd = p.held.Next(wanted, now, func(held, wanted heldGroups) bool { return held.exceed(wanted, pool) })

@@ -135,7 +135,7 @@ func TestPlannerKeepsGroupsWithoutNodes(t *testing.T) {
 func TestPlannerResumes(t *testing.T) {
 	a, b := &planner{}, &planner{}
 	plan := a.Next(tenOf(103), restOnly, 0)
-	b.Resume(restOnly, plan.Head, plan.Rest)
+	b.Resume(plan.Head, plan.Rest)
 	x, y := a.Next(tenOf(110), restOnly, 1), b.Next(tenOf(110), restOnly, 1)
 	if x.Rest != y.Rest {
 		t.Errorf("%v, after Resume %v", x.Rest, y.Rest)
@@ -179,7 +179,7 @@ func checkHeld(t *rapid.T, plan ratePlan, pool poolTotals, policy ratePolicy) {
 	if !covers(plan.Head, computed.Head) {
 		t.Fatalf("head %v does not cover %v", plan.Head, computed.Head)
 	}
-	if policy.MaxPlaceholders > 1 && plan.Rest.Count+int64(len(plan.Head)) > policy.MaxPlaceholders {
+	if plan.Rest.Count+int64(len(plan.Head)) > policy.MaxPlaceholders {
 		t.Fatalf("%d placeholders, at most %d", plan.Rest.Count+int64(len(plan.Head)), policy.MaxPlaceholders)
 	}
 }

@@ -104,10 +104,14 @@ func policyOf(resource *v1alpha1.ResourceSlack) (ratePolicy, error) {
 func ratePolicyOf(spec *v1alpha1.ResourceSlackSpec, schedule int) (ratePolicy, error) {
 	minRate, minimum := spec.Effective(schedule)
 	rate, err := v1alpha1.ParseRate(minRate)
+	perDomain := int64(0)
+	if spec.Spread != nil {
+		perDomain = int64(*spec.Spread.MinPerDomain)
+	}
 	return ratePolicy{
 		Rate: rate, OfAllocatable: spec.Base == v1alpha1.BaseAllocatable, Granularity: int64(*spec.Granularity),
 		CoverBiggest: *spec.CoverBiggestPod, MaxPlaceholders: int64(*spec.MaxPlaceholders),
-		Floor: boundOf(minimum), Ceiling: boundOf(spec.Maximum),
+		Floor: boundOf(minimum), Ceiling: boundOf(spec.Maximum), MinPerDomain: perDomain,
 	}, err
 }
 

@@ -24,8 +24,12 @@ type Spread struct {
 	PerDomain int64
 }
 
-// domains returns the values of a label of the usable nodes of the pool.
-func (t *Tracker) domains(key string) []string {
+// spread returns the domains of the spread of the policy, nil without a spread.
+func (t *Tracker) spread() *Spread {
+	if t.policy.Spec.Spread == nil {
+		return nil
+	}
+	key := t.policy.Spec.Spread.TopologyKey
 	values := map[string]bool{}
 	for name, a := range t.ledger.members {
 		if a.Usable {
@@ -34,19 +38,7 @@ func (t *Tracker) domains(key string) []string {
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(values))
-}
-
-// spread returns the policy with the number of placeholders that its spread requires, and the domains, nil without a
-// spread.
-func (t *Tracker) spread(policy ratePolicy) (ratePolicy, *Spread) {
-	spec := t.policy.Spec.Spread
-	if spec == nil {
-		return policy, nil
-	}
-	s := &Spread{TopologyKey: spec.TopologyKey, Domains: t.domains(spec.TopologyKey)}
-	policy.Floor.Count = max(policy.Floor.Count, int64(*spec.MinPerDomain)*int64(len(s.Domains)))
-	return policy, s
+	return &Spread{TopologyKey: key, Domains: slices.Sorted(maps.Keys(values))}
 }
 
 // setSpread sets the promise of a plan per domain, and the reasons why it is not what the policy requires.

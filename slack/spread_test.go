@@ -90,6 +90,25 @@ func TestSpread(t *testing.T) {
 			}
 		})
 	}
+	// The 2 x 3 placeholders remain during the cool-down if a zone has no node for a while.
+	tracker, err := NewTracker(newPolicy("0", uncovered, spreadOver(zone, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range three {
+		tracker.SetNode(node, noon)
+	}
+	tracker.SetPod(pods[0])
+	tracker.Next(noon)
+	tracker.DeleteNode("n-c")
+	for _, step := range []struct {
+		after time.Duration
+		want  int64
+	}{{time.Second, 6}, {600 * time.Second, 6}, {601 * time.Second, 4}} {
+		if plan := tracker.Next(noon.Add(step.after)); plan.placeholders() != step.want {
+			t.Errorf("%s after a zone lost its node: %d placeholders, want %d", step.after, plan.placeholders(), step.want)
+		}
+	}
 	mirrored := newPolicy("20%", spreadOver(zone, 1))
 	plan, err := Compute(mirrored, three, pods, []Workload{newWorkload("2")}, time.Unix(1_800_000_000, 0))
 	if err != nil {

@@ -32,9 +32,8 @@ type Tracker struct {
 	workloads  []Workload
 	// mirrors are the numbers of placeholders that mirror workloads, by group name.
 	mirrors map[string]*mirrorCount
-	// devices are the placeholders for pods with devices, while devicePolicy applies.
-	devices      map[deviceShape]*heldDevices
-	devicePolicy ratePolicy
+	// devices are the placeholders for pods with devices.
+	devices map[deviceShape]*heldDevices
 	// start is the time of the first plan.
 	start time.Time
 }
@@ -199,7 +198,7 @@ func (t *Tracker) Resume(groups []Group) {
 		}
 	}
 	if len(head) > 0 || rest.Count > 0 {
-		t.planner.Resume(t.algoPolicy, head, rest)
+		t.planner.Resume(head, rest)
 	}
 }
 
@@ -220,8 +219,12 @@ func (t *Tracker) Next(now time.Time) Plan {
 	if t.schedule != nil && t.schedule.advance(&t.policy.Spec, now) {
 		t.algoPolicy = t.schedule.policy
 	}
-	policy, spread := t.spread(t.algoPolicy)
-	planned := t.planner.Next(t.ledger.Pool(), policy, seconds)
+	pool, spread := t.ledger.Pool(), t.spread()
+	if spread != nil {
+		pool.Domains = len(spread.Domains)
+	}
+	changed := t.planner.isChanged(t.algoPolicy)
+	planned := t.planner.Next(pool, t.algoPolicy, seconds)
 	if planned.CoolDownEnd != 0 {
 		planned.CoolDownEnd += jump
 	}
@@ -234,7 +237,7 @@ func (t *Tracker) Next(now time.Time) Plan {
 		plan.Schedule = t.schedule.status.DeepCopy()
 		plan.Reasons = append(plan.Reasons, t.schedule.calendar.Overlaps...)
 	}
-	t.addDevices(&plan, seconds, jump)
+	t.addDevices(&plan, changed, seconds, jump)
 	t.addMirrors(&plan, seconds, jump)
 	return plan
 }

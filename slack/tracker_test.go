@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 )
 
 // TestResume checks that a tracker resumes from groups with the names that it uses, and ignores other groups.
@@ -46,6 +48,34 @@ func TestResume(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestResumeDuringSchedule checks that a tracker that resumes while a schedule applies has a cool-down, as without schedules: 20% of
+// 20 x (1, 4) is (4, 16), and 8 of (1, 4) are held.
+func TestResumeDuringSchedule(t *testing.T) {
+	tracker, err := NewTracker(newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) {
+		s.Schedules = []v1alpha1.Schedule{{From: "11:00", To: "13:00", MinRate: "20%"}}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracker.Resume([]Group{{Name: "web-head", Requests: list("1", "4Gi"), Count: 1}, {Name: "web-rate", Requests: list("1", "4Gi"), Count: 7}})
+	nodes := nodesOf(2, "web-", "16", "64Gi")
+	for _, node := range nodes {
+		tracker.SetNode(node, noon)
+	}
+	for _, pod := range podsOf(10, nodes, "p", "1", "4Gi") {
+		tracker.SetPod(pod)
+	}
+	// The end of the schedule takes effect at once.
+	for _, tc := range []struct {
+		after time.Duration
+		want  int64
+	}{{0, 8}, {599 * time.Second, 8}, {601 * time.Second, 4}, {time.Hour, 1}} {
+		if plan := tracker.Next(noon.Add(tc.after)); plan.placeholders() != tc.want {
+			t.Errorf("after %s: %d placeholders, want %d: %q", tc.after, plan.placeholders(), tc.want, plan.Reasons)
+		}
 	}
 }
 
