@@ -220,7 +220,8 @@ func TestObjectsShareNoMemory(t *testing.T) {
 func TestGroupNamesAreUnique(t *testing.T) {
 	seen := map[string]string{}
 	for _, policy := range []string{"web", "web-head", "web-rate", "web-head2", "web-head-rate"} {
-		for _, group := range planOf(policy, ratePlan{Head: []sizeGroup{{Count: 1}, {Count: 1}}, Rest: sizeGroup{Count: 1}}).Groups {
+		placeholders := ratePlaceholders{Head: []resources.Amounts{{}, {}}, Rest: sizeGroup{Count: 1}}
+		for _, group := range planOf(policy, ratePlan{ratePlaceholders: placeholders}).Groups {
 			if other, exists := seen[group.Name]; exists {
 				t.Errorf("%s is a group of both %s and %s", group.Name, other, policy)
 			}

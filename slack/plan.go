@@ -2,7 +2,6 @@ package slack
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -70,22 +69,32 @@ type sizeGroup struct {
 // total returns the sum of the requests of the group.
 func (g sizeGroup) total() resources.Amounts { return g.Size.Multiply(g.Count) }
 
-// totalOf returns the sum of the requests of all groups.
-func totalOf(groups []sizeGroup) (sum resources.Amounts) {
-	for _, group := range groups {
-		sum = sum.Add(group.total())
+// ratePlaceholders are the placeholders of a plan.
+type ratePlaceholders struct {
+	// Head are the sizes of the placeholders for the biggest pod, at most two. Rest are the equal placeholders that complete the
+	// target.
+	Head []resources.Amounts
+	Rest sizeGroup
+	// idealSize is the size that Rest would have if its number were not an integer; it changes continuously with the pool.
+	idealSize resources.Amounts
+}
+
+// headTotal returns the sum of the requests of the placeholders for the biggest pod.
+func (p *ratePlaceholders) headTotal() (sum resources.Amounts) {
+	for _, size := range p.Head {
+		sum = sum.Add(size)
 	}
 	return sum
 }
 
+// total returns the sum of the requests of all placeholders.
+func (p *ratePlaceholders) total() resources.Amounts { return p.headTotal().Add(p.Rest.total()) }
+
 // ratePlan states which placeholders to hold.
 type ratePlan struct {
+	ratePlaceholders
 	// Base is the amount that the rate refers to, Target the part of it to hold.
 	Base, Target resources.Amounts
-	// Head are the placeholders for the biggest pod: at most two groups of one placeholder. Rest are
-	// the equal placeholders that complete the target.
-	Head []sizeGroup
-	Rest sizeGroup
 	// Total is the sum of the requests of all placeholders.
 	Total resources.Amounts
 	// Feasible reports whether Total reaches Target and the biggest pod is covered, as the policy
@@ -99,9 +108,8 @@ type ratePlan struct {
 	// unless they are required again before; 0 if there are none.
 	CoolDownEnd int64
 
-	// maxSize is the largest size that Rest may have. idealSize is the size that Rest would have if
-	// its number were not an integer; it changes continuously with the pool.
-	maxSize, idealSize resources.Amounts
+	// maxSize is the largest size that Rest may have.
+	maxSize resources.Amounts
 	// remainder is the part of the target that Rest must reach, and minCount the least number of its placeholders.
 	remainder resources.Amounts
 	minCount  int64
@@ -109,7 +117,7 @@ type ratePlan struct {
 	limited string
 }
 
-// compute returns the plan for a pool:
+// compute returns the plan for a pool, without Total and the reasons that finish adds:
 //
 //	E    = min(ceiling, max(floor, rate x base, rounded up))
 //	H    = one placeholder of the size (highest CPU, highest memory) of the pods if that fits a
@@ -145,10 +153,9 @@ func compute(pool poolTotals, policy ratePolicy) ratePlan {
 		plan.addHead(pool)
 		plan.limitHead(policy)
 	}
-	plan.remainder = plan.Target.Subtract(totalOf(plan.Head))
+	plan.remainder = plan.Target.Subtract(plan.headTotal())
 	plan.addFloor(pool, policy)
 	plan.addRest(pool, policy)
-	plan.finish()
 	return plan
 }
 
@@ -164,7 +171,7 @@ func (p *ratePlan) addHead(pool poolTotals) {
 		return
 	}
 	if fitsAny(pool.MaxPodRequests, pool.Shapes) {
-		p.Head = []sizeGroup{{pool.MaxPodRequests, 1}}
+		p.Head = []resources.Amounts{pool.MaxPodRequests}
 		return
 	}
 	biggest := []resources.Amounts{pool.LargestByCPU}
@@ -176,7 +183,7 @@ func (p *ratePlan) addHead(pool poolTotals) {
 			p.fail("a pod that requests %s does not fit any usable node of the pool: no placeholder covers it", size)
 			continue
 		}
-		p.Head = append(p.Head, sizeGroup{size, 1})
+		p.Head = append(p.Head, size)
 	}
 }
 
@@ -195,10 +202,10 @@ func (p *ratePlan) limitHead(policy ratePolicy) {
 		switch {
 		case count > policy.MaxPlaceholders:
 			field = "spec.maxPlaceholders"
-		case !policy.Ceiling.excludes(totalOf(p.Head), count):
+		case !policy.Ceiling.excludes(p.headTotal(), count):
 			return
 		}
-		p.fail("%s does not permit a placeholder for the biggest pod, which requests %s", field, p.Head[count-1].Size)
+		p.fail("%s does not permit a placeholder for the biggest pod, which requests %s", field, p.Head[count-1])
 		p.Head = p.Head[:count-1]
 	}
 }
@@ -214,7 +221,7 @@ func (p *ratePlan) addFloor(pool poolTotals, policy ratePolicy) {
 	if !pool.MaxPodRequests.IsZero() {
 		size = size.Min(pool.MaxPodRequests)
 	}
-	head := totalOf(p.Head)
+	head := p.headTotal()
 	p.Target = p.Target.Max(head.Add(size.Multiply(p.minCount)))
 	p.limitTarget(policy.Ceiling.limit(p.Target))
 	p.remainder = p.Target.Subtract(head)
@@ -250,7 +257,7 @@ func (p *ratePlan) addRest(pool poolTotals, policy ratePolicy) {
 		p.sizeRest(policy, n)
 	}
 	if capped {
-		p.limitTarget(p.Target.Min(totalOf(p.Head).Add(p.Rest.total())))
+		p.limitTarget(p.Target.Min(p.total()))
 	}
 }
 
@@ -264,7 +271,7 @@ func (p *ratePlan) sizeRest(policy ratePolicy, n int64) {
 	if rounded := resources.DivUp(p.Rest.Size[resources.Memory], mebibyte) * mebibyte; rounded <= p.maxSize[resources.Memory] {
 		p.Rest.Size[resources.Memory] = rounded
 	}
-	if policy.Ceiling.excludes(totalOf(p.Head).Add(p.Rest.total()), n) {
+	if policy.Ceiling.excludes(p.total(), n) {
 		for r := range p.Rest.Size { // round down
 			p.Rest.Size[r] = min(p.Rest.Size[r], p.remainder[r]/n)
 		}
@@ -335,13 +342,13 @@ func ratioLess(a, b, c, d int64) bool {
 
 // finish sets Total, and the reasons that follow from it.
 func (p *ratePlan) finish() {
-	p.Total = totalOf(p.Head).Add(p.Rest.total())
+	p.Total = p.total()
 	for r, name := range [...]string{"CPU", "memory"} {
 		if p.Total[r] < p.Target[r] && p.Rest.Size[r] == 0 {
 			p.fail("placeholders cannot hold %s: no pod that may be the biggest requests it, or no usable node has any", name)
 		}
 	}
-	if p.limited != "" && !slices.Contains(p.Reasons, p.limited) {
+	if p.limited != "" {
 		p.Reasons = append(p.Reasons, p.limited)
 	}
 	excess := p.Total.Subtract(p.Target)

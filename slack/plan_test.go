@@ -52,7 +52,7 @@ func TestComputeRate(t *testing.T) {
 	tests := map[string]struct {
 		pool   poolTotals
 		policy ratePolicy
-		head   []sizeGroup
+		head   []resources.Amounts
 		rest   sizeGroup
 		// reasons are parts of the reasons.
 		feasible bool
@@ -62,7 +62,7 @@ func TestComputeRate(t *testing.T) {
 		// s = min((16, 64)/5 = (3.2, 12.8), (1, 4)) = (1, 4): N = 7, size (1, 4).
 		"equal pods": {
 			poolOf(tenNodes, times(80, cores(1, 4))...), usual,
-			[]sizeGroup{{cores(1, 4), 1}},
+			[]resources.Amounts{cores(1, 4)},
 			sizeGroup{cores(1, 4), 7},
 			true, nil,
 		},
@@ -71,14 +71,14 @@ func TestComputeRate(t *testing.T) {
 		// size (0.4, 4.4).
 		"a big pod": {
 			poolOf(tenNodes, append(times(40, cores(2, 4)), cores(8, 8))...), usual,
-			[]sizeGroup{{cores(8, 8), 1}},
+			[]resources.Amounts{cores(8, 8)},
 			sizeGroup{resources.Amounts{400, 4506 << 20}, 2},
 			true, nil, // 4.4 GiB, rounded up
 		},
 		// E = 10% of (10, 10) = (1, 1), less than the biggest pod: head only.
 		"biggest pod larger than the target": {
 			poolOf(tenNodes, times(5, cores(2, 2))...), usual,
-			[]sizeGroup{{cores(2, 2), 1}},
+			[]resources.Amounts{cores(2, 2)},
 			sizeGroup{},
 			true,
 			[]string{"placeholders exceed the target by 1 CPU and 1Gi memory: they cover the biggest pod"},
@@ -88,7 +88,7 @@ func TestComputeRate(t *testing.T) {
 		// E = 10% of (13, 50) = (1.3, 5): no rest.
 		"mixed shapes": {
 			poolOf(map[resources.Amounts]int{cores(10, 64): 1, cores(16, 32): 1}, cores(12, 2), cores(1, 48)), usual,
-			[]sizeGroup{{cores(12, 2), 1}, {cores(1, 48), 1}},
+			[]resources.Amounts{cores(12, 2), cores(1, 48)},
 			sizeGroup{},
 			true,
 			[]string{"placeholders exceed the target by"},
@@ -127,6 +127,15 @@ func TestComputeRate(t *testing.T) {
 			nil,
 			sizeGroup{cores(1, 0), 8},
 			true, nil,
+		},
+		// E = (1, 4), and s = min((3.2, 0), (1, 4)) = (1, 0): the only node has no memory.
+		"no node has a resource": {
+			poolOf(map[resources.Amounts]int{cores(16, 0): 1}, times(10, cores(1, 4))...),
+			ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: maxCount},
+			nil,
+			sizeGroup{cores(1, 0), 1},
+			false,
+			[]string{"placeholders cannot hold memory: no pod that may be the biggest requests it, or no usable node has any"},
 		},
 		// 8 required, maximum 4: the maximum size is (1, 4), the biggest pod.
 		"too many": {
@@ -168,7 +177,7 @@ func TestComputeRate(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := compute(tc.pool, tc.policy)
+			got := (&planner{}).Next(tc.pool, tc.policy, 0)
 			if name == "a pod that fits no node" {
 				got.Head = nil // the biggest pod by memory fits; TestPlanInvariants checks it
 			}
@@ -224,9 +233,17 @@ func drawPolicy(t *rapid.T) ratePolicy {
 	}
 }
 
+// headOf returns the placeholders for the biggest pod.
+func headOf(plan ratePlan) (groups []sizeGroup) {
+	for _, size := range plan.Head {
+		groups = append(groups, sizeGroup{size, 1})
+	}
+	return groups
+}
+
 // checkInvariants checks the invariants of every plan.
 func checkInvariants(t *rapid.T, plan ratePlan, pool poolTotals, policy ratePolicy) {
-	groups := append([]sizeGroup{}, plan.Head...)
+	groups := headOf(plan)
 	if plan.Rest.Count > 0 {
 		groups = append(groups, plan.Rest)
 	}
@@ -276,9 +293,9 @@ func TestPlanInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		_, pool := drawPool(t)
 		policy := drawPolicy(t)
-		plan := compute(pool, policy)
+		plan := (&planner{}).Next(pool, policy, 0)
 		checkInvariants(t, plan, pool, policy)
-		if second := compute(pool, policy); !reflect.DeepEqual(plan, second) {
+		if second := (&planner{}).Next(pool, policy, 0); !reflect.DeepEqual(plan, second) {
 			t.Fatalf("different plans for the same pool: %v, %v", plan, second)
 		}
 	})

@@ -12,22 +12,14 @@ import (
 // capacity grows at once and shrinks after a cool-down. The zero value holds no placeholders. It is not safe for
 // concurrent use.
 type planner struct {
-	held   damped[heldGroups]
+	held   damped[ratePlaceholders]
 	policy ratePolicy
-}
-
-// heldGroups are the groups of a plan.
-type heldGroups struct {
-	head []sizeGroup
-	rest sizeGroup
-	// idealSize is the placeholder size that the plan wanted when rest was sized.
-	idealSize resources.Amounts
 }
 
 // Resume sets the groups that are held, such as the groups of the last plan before a restart. The next policy counts as the policy
 // of these groups.
-func (p *planner) Resume(head []sizeGroup, rest sizeGroup) {
-	p.held.Set(heldGroups{slices.Clone(head), rest, rest.Size})
+func (p *planner) Resume(head []resources.Amounts, rest sizeGroup) {
+	p.held.Set(ratePlaceholders{head, rest, rest.Size})
 }
 
 // isChanged reports whether a policy is not the policy of the last plan.
@@ -41,39 +33,32 @@ func (p *planner) Next(pool poolTotals, policy ratePolicy, now int64) ratePlan {
 	plan := compute(pool, policy)
 	if plan.NoNodes {
 		// An empty pool is probably a selector typo, or its nodes are being replaced.
-		p.held.Set(p.held.Current())
-		return plan.withGroups(p.held.Current())
+		plan.ratePlaceholders = p.held.Current()
+		p.held.Set(plan.ratePlaceholders)
+		plan.finish()
+		return plan
 	}
 	wanted := p.keepSize(plan, pool, policy)
 	// A changed policy takes effect at once, unless it wants placeholders and no node is usable.
-	unchanged := !p.isChanged(policy) || pool.Nodes == 0 && !plan.Feasible
+	isChanged := p.isChanged(policy) && (pool.Nodes > 0 || plan.Feasible)
 	p.policy = policy
-	if unchanged {
-		wanted, plan.CoolDownEnd = p.held.Next(wanted, now, func(held, wanted heldGroups) bool { return held.exceed(wanted, pool) })
-	} else {
+	if isChanged {
 		p.held.Set(wanted)
+		plan.ratePlaceholders = wanted
+	} else {
+		exceeds := func(held, wanted ratePlaceholders) bool { return held.exceed(wanted, pool) }
+		plan.ratePlaceholders, plan.CoolDownEnd = p.held.Next(wanted, now, exceeds)
 	}
-	return plan.withGroups(wanted)
-}
-
-// withGroups returns the plan with other groups.
-func (p ratePlan) withGroups(groups heldGroups) ratePlan {
-	p.Head, p.Rest = groups.head, groups.rest
-	var reasons []string
-	if !p.Feasible {
-		reasons = p.Reasons
-	}
-	p.Reasons = slices.Clone(reasons)
-	p.finish()
-	return p
+	plan.finish()
+	return plan
 }
 
 // keepSize returns the groups of a plan, with placeholders of the current size if it is still good
 // enough.
-func (p *planner) keepSize(plan ratePlan, pool poolTotals, policy ratePolicy) heldGroups {
-	computed, current := heldGroups{plan.Head, plan.Rest, plan.idealSize}, p.held.Current()
-	size := current.rest.Size
-	if current.rest.Count == 0 || plan.Rest.Count == 0 || !isAllowed(size, pool) || hasDrifted(current.idealSize, plan.idealSize) {
+func (p *planner) keepSize(plan ratePlan, pool poolTotals, policy ratePolicy) ratePlaceholders {
+	computed, current := plan.ratePlaceholders, p.held.Current()
+	size := current.Rest.Size
+	if current.Rest.Count == 0 || plan.Rest.Count == 0 || !isAllowed(size, pool) || hasDrifted(current.idealSize, plan.idealSize) {
 		return computed
 	}
 	for r := range size {
@@ -82,12 +67,12 @@ func (p *planner) keepSize(plan ratePlan, pool poolTotals, policy ratePolicy) he
 		}
 	}
 	n := max(plan.countOf(size), plan.minCount)
-	count, total := n+int64(len(plan.Head)), totalOf(plan.Head).Add(size.Multiply(n))
-	if count > policy.maxCount() || policy.Ceiling.excludes(total, count) ||
-		isWasteful(size.Multiply(n), plan.Rest.total(), plan.remainder) {
+	kept, count := ratePlaceholders{plan.Head, sizeGroup{size, n}, current.idealSize}, n+int64(len(plan.Head))
+	if count > policy.maxCount() || policy.Ceiling.excludes(kept.total(), count) ||
+		isWasteful(kept.Rest.total(), plan.Rest.total(), plan.remainder) {
 		return computed
 	}
-	return heldGroups{plan.Head, sizeGroup{size, n}, current.idealSize}
+	return kept
 }
 
 // isAllowed reports whether a size fits a node and does not exceed the biggest pod.
@@ -122,41 +107,28 @@ func isWasteful(total, computed, remainder resources.Amounts) bool {
 	return wasteful
 }
 
-// exceed reports whether the groups have more capacity than the wanted groups, are allowed and cover the wanted
-// head.
-func (g heldGroups) exceed(wanted heldGroups, pool poolTotals) bool {
-	if !wanted.total().FitsIn(g.total()) || g.equal(wanted) {
+// exceed reports whether the placeholders have more capacity than the wanted ones, are allowed and cover the wanted head.
+func (p *ratePlaceholders) exceed(wanted ratePlaceholders, pool poolTotals) bool {
+	if !wanted.total().FitsIn(p.total()) || p.Rest == wanted.Rest && slices.Equal(p.Head, wanted.Head) {
 		return false
 	}
 	if pool.Nodes == 0 {
-		return true // whether the groups fit is not known
+		return true // whether the placeholders fit is not known
 	}
-	if g.rest.Count > 0 && !isAllowed(g.rest.Size, pool) {
-		return false
-	}
-	for _, group := range g.head {
-		if !fitsAny(group.Size, pool.Shapes) {
+	for _, size := range p.Head {
+		if !fitsAny(size, pool.Shapes) {
 			return false
 		}
 	}
-	return covers(g.head, wanted.head)
+	return covers(p.Head, wanted.Head) && (p.Rest.Count == 0 || isAllowed(p.Rest.Size, pool))
 }
 
-// covers reports whether each size in others fits in the size of one of the groups.
-func covers(groups, others []sizeGroup) bool {
+// covers reports whether each size in others fits in one of the sizes.
+func covers(sizes, others []resources.Amounts) bool {
 	for _, other := range others {
-		if !slices.ContainsFunc(groups, func(g sizeGroup) bool { return other.Size.FitsIn(g.Size) }) {
+		if !fitsAny(other, sizes) {
 			return false
 		}
 	}
 	return true
-}
-
-func (g heldGroups) equal(other heldGroups) bool {
-	return g.rest == other.rest && slices.Equal(g.head, other.head)
-}
-
-// total returns the sum of the requests of all placeholders.
-func (g heldGroups) total() resources.Amounts {
-	return totalOf(g.head).Add(g.rest.total())
 }

@@ -109,7 +109,7 @@ func TestPlannerReplacesGroupsThatDoNotFit(t *testing.T) {
 	p.Next(poolOf(map[resources.Amounts]int{cores(64, 256): 3}, times(30, cores(8, 32))...), usual, 0)
 	pool := poolOf(map[resources.Amounts]int{cores(4, 16): 30}, times(30, cores(2, 8))...)
 	got := p.Next(pool, usual, 1)
-	for _, g := range append(got.Head, got.Rest) {
+	for _, g := range append(headOf(got), got.Rest) {
 		if !fitsAny(g.Size, pool.Shapes) {
 			t.Errorf("%v does not fit any node", g)
 		}
@@ -164,11 +164,11 @@ func TestPlannerInvariants(t *testing.T) {
 // checkHeld checks the invariants of a plan that may hold more than required, such as the head for a
 // deleted pod.
 func checkHeld(t *rapid.T, plan ratePlan, pool poolTotals, policy ratePolicy) {
-	computed := compute(pool, policy)
+	computed := (&planner{}).Next(pool, policy, 0)
 	if plan.Feasible != computed.Feasible {
 		t.Fatalf("feasible %t, computed %t", plan.Feasible, computed.Feasible)
 	}
-	for _, g := range append(append([]sizeGroup{}, plan.Head...), plan.Rest) {
+	for _, g := range append(headOf(plan), plan.Rest) {
 		if g.Count > 0 && !fitsAny(g.Size, pool.Shapes) {
 			t.Fatalf("%v does not fit any node", g)
 		}

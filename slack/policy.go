@@ -148,7 +148,7 @@ func planOf(name string, plan ratePlan) Plan {
 	out.setCoolDown(plan.CoolDownEnd)
 	// Group names are unique: the suffix identifies the group, the part before it the policy.
 	for i, head := range plan.Head {
-		group := Group{Name: name + headSuffix, Head: true, Requests: listOf(head.Size), Count: head.Count}
+		group := Group{Name: name + headSuffix, Head: true, Requests: listOf(head), Count: 1}
 		if i > 0 {
 			group.Name += fmt.Sprint(i + 1)
 		}

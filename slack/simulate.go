@@ -2,7 +2,6 @@ package slack
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -298,7 +297,11 @@ func (s *simulation) slackGroups(now int64) []sizeGroup {
 		MaxPodRequests: s.largest, LargestByCPU: s.largest, LargestByMemory: s.largest, Shapes: []resources.Amounts{s.node.capacity()},
 	}
 	plan := s.planner.Next(pool, s.schedule.policy, now)
-	s.groups, s.groupsOf = append(slices.Clone(plan.Head), plan.Rest), groupsKey{s.requested, s.largest, nodes, s.schedule.from}
+	s.groups = s.groups[:0]
+	for _, size := range plan.Head {
+		s.groups = append(s.groups, sizeGroup{size, 1})
+	}
+	s.groups, s.groupsOf = append(s.groups, plan.Rest), groupsKey{s.requested, s.largest, nodes, s.schedule.from}
 	s.changed = true
 	if plan.CoolDownEnd != 0 {
 		s.groupsOf = groupsKey{}
@@ -333,7 +336,10 @@ func (s *simulation) pass(now int64) {
 	cost := hours * s.node.Cost * float64(s.alive+len(s.booting))
 	s.outcome.Cost += cost
 	s.partOf(now).Cost += cost
-	held := totalOf(groups)
+	var held resources.Amounts
+	for _, group := range groups {
+		held = held.Add(group.total())
+	}
 	s.outcome.SlackCost += hours * s.node.Cost * max(float64(held[resources.CPU])/float64(s.node.MilliCPU),
 		float64(held[resources.Memory])/float64(s.node.Memory))
 }

@@ -179,7 +179,7 @@ func (t *Tracker) SetWorkloads(workloads []Workload) { t.workloads = workloads }
 // Resume sets the groups that are held already, such as the groups before a restart of the
 // controller. Groups with names that the tracker does not use are ignored.
 func (t *Tracker) Resume(groups []Group) {
-	var head []sizeGroup
+	var head []resources.Amounts
 	var rest sizeGroup
 	for _, group := range groups {
 		held := sizeGroup{Size: resources.CPUAndMemory(group.Requests), Count: group.Count}
@@ -187,7 +187,7 @@ func (t *Tracker) Resume(groups []Group) {
 		case t.policy.Name + rateSuffix:
 			rest = held
 		case t.policy.Name + headSuffix, t.policy.Name + headSuffix + "2":
-			head = append(head, held)
+			head = append(head, held.Size)
 		default:
 			t.resumeDevices(group)
 			if !IsMirrorName(group.Name) {
