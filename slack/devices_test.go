@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unique"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -15,12 +16,12 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-const gpuName = "nvidia.com/gpu"
+const gpuName, nicName = "nvidia.com/gpu", "example.com/nic"
 
 // gpuPolicy returns a policy of a pool with devices.
 func gpuPolicy(rate string, changes ...func(*v1alpha1.ResourceSlackSpec)) *v1alpha1.ResourceSlack {
 	policy := newPolicy(rate, changes...)
-	policy.Spec.Pool.Devices = []string{gpuName, "example.com/nic"}
+	policy.Spec.Pool.Devices = []string{gpuName, nicName}
 	return policy
 }
 
@@ -48,7 +49,7 @@ func gpuPods(n int, amount int64, cpu, memory string) (pods []*v1.Pod) {
 func groupsOf(plan Plan) string {
 	var out []string
 	for _, group := range plan.Groups {
-		device := group.Requests[group.Device]
+		device := group.Requests[gpuName]
 		out = append(out, strings.TrimSuffix(fmt.Sprintf("%s: %d x %s %s %s", group.Name, group.Count, group.Requests.Cpu(),
 			group.Requests.Memory(), device.String()), " 0"))
 	}
@@ -84,22 +85,22 @@ func TestDevices(t *testing.T) {
 		"larger than each node": {
 			"100%", nil, append(gpuPods(2, 9, "1", "1Gi"), gpuPods(1, 1, "1", "1Gi")...), "web-d1-1: 1 x 1 1Gi 1",
 			"a placeholder with 9 nvidia.com/gpu, 1 CPU and 1Gi memory does not fit any usable node of the pool: " +
-				"the node with the most has 8, 64 CPU and 512Gi memory", "3 3Gi 19", "1 1Gi 1",
+				"the node with the most has 8 nvidia.com/gpu, 64 CPU and 512Gi memory", "3 3Gi 19", "1 1Gi 1",
 		},
 		"no node fits all resources at the same time": {
 			"100%", nil, gpuPods(1, 8, "65", "1Gi"), "",
 			"a placeholder with 8 nvidia.com/gpu, 65 CPU and 1Gi memory does not fit any usable node of the pool: " +
-				"the node with the most has 8, 64 CPU and 512Gi memory", "65 1Gi 8", "0 0 0",
+				"the node with the most has 8 nvidia.com/gpu, 64 CPU and 512Gi memory", "65 1Gi 8", "0 0 0",
 		},
 		"maxPlaceholders": {
 			"100%", limits(1, 1, 2), append(gpuPods(3, 1, "1", "1Gi"), gpuPods(1, 2, "1", "1Gi")...), "web-d1-1: 2 x 1 1Gi 1",
 			"3 placeholders are required with 1 nvidia.com/gpu, maxPlaceholders leaves 2; " +
 				"1 placeholder is required with 2 nvidia.com/gpu, maxPlaceholders leaves 0", "4 4Gi 5", "2 2Gi 2",
 		},
-		"a pod with two devices counts for the first": {
-			"100%", nil,
-			[]*v1.Pod{newPod("p", "n0", "1", "1Gi", requesting(gpuName, 2), requesting("example.com/nic", 1))},
-			"web-d1-2: 1 x 1 1Gi 2", "", "1 1Gi 2", "1 1Gi 2",
+		"a pod with two devices that no node has": {
+			"100%", nil, []*v1.Pod{newPod("p", "n0", "1", "1Gi", requesting(gpuName, 2), requesting(nicName, 1))}, "",
+			"a placeholder with 2 nvidia.com/gpu and 1 example.com/nic, 1 CPU and 1Gi memory does not fit any usable node of the pool: " +
+				"the node with the most has 8 nvidia.com/gpu and 0 example.com/nic, 64 CPU and 512Gi memory", "1 1Gi 2", "0 0 0",
 		},
 	} {
 		policy := gpuPolicy(tc.rate)
@@ -140,6 +141,85 @@ func TestDeviceShapesAreMerged(t *testing.T) {
 	}
 	if diff := cmp.Diff(strings.Join(want, ", "), groupsOf(plan)); diff != "" || !plan.Feasible {
 		t.Errorf("reasons %q, groups: -want +got:\n%s", plan.Reasons, diff)
+	}
+}
+
+// TestSeveralDevices checks that pods with several devices have placeholders with all of them, by their amounts, and that a restarted
+// controller keeps them.
+func TestSeveralDevices(t *testing.T) {
+	both := func(name string, gpu, nic int64) *v1.Pod {
+		return newPod(name, "n0", "1", "1Gi", requesting(gpuName, gpu), requesting(nicName, nic))
+	}
+	pods := append(gpuPods(1, 2, "1", "1Gi"), both("a", 2, 1), both("b", 2, 1), both("c", 2, 3))
+	nodes := nodesOf(2, "n", "64", "512Gi", gpus(8), func(node *v1.Node) {
+		node.Status.Allocatable[nicName] = *resource.NewQuantity(2, resource.DecimalSI)
+	})
+	policy := gpuPolicy("100%")
+	plan, err := Compute(policy, nodes, pods, nil, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, group := range plan.Groups {
+		got = append(got, fmt.Sprintf("%d with %s", group.Count, group.Devices))
+	}
+	// No node has 3 example.com/nic.
+	want := []string{"1 with 2 nvidia.com/gpu", "2 with 2 nvidia.com/gpu and 1 example.com/nic"}
+	if diff := cmp.Diff(want, got); diff != "" || plan.Feasible {
+		t.Errorf("feasible %t, -want +got:\n%s", plan.Feasible, diff)
+	}
+	restarted, err := NewTracker(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restarted.Resume(plan.Groups)
+	for _, node := range nodes {
+		restarted.SetNode(node, noon)
+	}
+	if after := restarted.Next(noon); groupsOf(after) != groupsOf(plan) {
+		t.Errorf("after a restart without pods: %s, want %s", groupsOf(after), groupsOf(plan))
+	}
+}
+
+// TestSeveralDevicesAreMerged checks that pods with one of ten amounts of two devices have placeholders with at most 8: the smallest
+// are merged into the next larger one, with the higher amount of each device.
+func TestSeveralDevicesAreMerged(t *testing.T) {
+	l := newPoolLedger()
+	l.SetNode(named("n"), ledgerNode{InPool: true})
+	for i := range int64(10) {
+		l.setPod(fmt.Sprint(i), ledgerPod{Node: "n", Requests: cores(1, 1), Devices: unique.Make(deviceAmounts{i + 1, 10 - i})})
+	}
+	pods := l.DevicePods()
+	// (1, 10) and (2, 9) are (2, 10), and with (3, 8) (3, 10); the sums are those of the pods.
+	want := devicePods{3, cores(3, 3), deviceAmounts{1 + 2 + 3, 10 + 9 + 8}}
+	if got := pods[deviceAmounts{3, 10}]; len(pods) != maxDeviceShapes || got != want {
+		t.Errorf("%d amounts, (3, 10) has %+v, want %+v", len(pods), got, want)
+	}
+}
+
+// TestDevicesBeyondTheCoolDown checks that placeholders that are held only because of a cool-down are not required: during the
+// cool-down of 3 placeholders, maxPlaceholders leaves one beside the 2 of new pods without devices.
+func TestDevicesBeyondTheCoolDown(t *testing.T) {
+	policy := gpuPolicy("100%", uncovered)
+	policy.Spec.MaxPlaceholders = new(int32(3))
+	tracker, err := NewTracker(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracker.SetNode(newNode("n0", "64", "512Gi", gpus(8)), noon)
+	pods := gpuPods(3, 1, "1", "1Gi")
+	for _, pod := range pods {
+		tracker.SetPod(pod)
+	}
+	tracker.Next(noon)
+	tracker.DeletePod(pods[0])
+	tracker.DeletePod(pods[1])
+	for _, pod := range podsOf(2, nodesOf(1, "n", "64", "512Gi"), "p", "1", "1Gi") {
+		tracker.SetPod(pod)
+	}
+	plan := tracker.Next(noon.Add(time.Second))
+	if got := groupsOf(plan); got != "web-rate: 2 x 1 1Gi, web-d1-1: 1 x 1 1Gi 1" || !plan.Feasible {
+		t.Errorf("feasible %t, groups %s, reasons %q", plan.Feasible, got, plan.Reasons)
 	}
 }
 

@@ -322,7 +322,7 @@ func TestPlaceGroupsAgainstExhaustiveSearch(t *testing.T) {
 		pods := int64(0)
 		for range rapid.IntRange(1, 2).Draw(t, "shapes") {
 			count := rapid.Int64Range(1, 2).Draw(t, "pods")
-			group, pods = append(group, demand{sizeGroup: sizeGroup{small("pod"), count}}), pods+count
+			group, pods = append(group, demandOf(small("pod"), count)), pods+count
 		}
 		ledger, most := ledgerWithFree(4, free...), rapid.Int64Range(0, 3).Draw(t, "groups")
 		placed := placeAll(ledger.Capacities(true), []demand{{sizeGroup: sizeGroup{Count: most}, Group: group}})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"unique"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -21,11 +22,13 @@ type ledgerPod struct {
 	Daemon bool
 	// OptedOut reports whether the pod is ignored when the biggest pod is determined.
 	OptedOut bool
-	// Device is the number of the device of the pool that the pod requests, from 1, and Amount the amount of the device. They
-	// are 0 for other pods.
-	Device uint8
-	Amount int32
+	// Devices are the amounts of the devices of the pool that the pod requests, the zero value for pods without devices. A handle is
+	// smaller than the amounts.
+	Devices unique.Handle[deviceAmounts]
 }
+
+// hasDevices reports whether the pod requests devices of the pool.
+func (p *ledgerPod) hasDevices() bool { return p.Devices != unique.Handle[deviceAmounts]{} }
 
 // ledgerNode is the part of a node that the ledger counts.
 type ledgerNode struct {
@@ -56,9 +59,8 @@ type account struct {
 	// ledgerNode is without InPool: pools are the pools that the node is in.
 	ledgerNode
 	pools []*poolLedger
-	known bool
-	// version is the resource version of the node, empty if it has none.
-	version string
+	// node is nil while it is not known.
+	node *v1.Node
 	// daemons and others are the requests of the pods.
 	daemons, others resources.Amounts
 	// devices are the amounts of devices that the pods request.
@@ -78,16 +80,13 @@ func (a *account) free() resources.Amounts {
 type Cluster struct {
 	accounts map[string]*account
 	pods     map[string]ledgerPod
-	nodes    map[string]*v1.Node
 	// devices are the extended resources that the ledger counts.
 	devices []string
-	// names are the keys of accounts in order, nil if they must be sorted again.
-	names []string
 }
 
 // NewCluster returns a cluster without nodes and pods, for policies whose pools have the same devices (spec.pool.devices).
 func NewCluster(devices ...string) *Cluster {
-	return &Cluster{accounts: map[string]*account{}, pods: map[string]ledgerPod{}, nodes: map[string]*v1.Node{}, devices: devices}
+	return &Cluster{accounts: map[string]*account{}, pods: map[string]ledgerPod{}, devices: devices}
 }
 
 // poolLedger has the sums over the nodes of a pool and the pods on them.
@@ -104,9 +103,9 @@ type poolLedger struct {
 	// podShapes counts the pods that may be the biggest by their requests, nodeShapes the usable
 	// nodes by their capacity after daemon pods.
 	podShapes, nodeShapes map[resources.Amounts]int
-	// devicePods are the pods with devices, which are not part of requested and podShapes, by shape. deviceNodes counts the
-	// usable nodes with devices.
-	devicePods  map[deviceShape]devicePods
+	// devicePods are the pods with devices, which are not part of requested and podShapes, by their devices. deviceNodes counts
+	// the usable nodes with devices.
+	devicePods  map[deviceAmounts]devicePods
 	deviceNodes map[deviceNode]int
 	// isChanged reports whether a node or pod of the pool changed since it was last read.
 	isChanged bool
@@ -119,31 +118,30 @@ func newPoolLedger() *poolLedger { return NewCluster().newPool() }
 func (c *Cluster) newPool() *poolLedger {
 	return &poolLedger{
 		Cluster: c, members: map[string]*account{}, podShapes: map[resources.Amounts]int{}, nodeShapes: map[resources.Amounts]int{},
-		devicePods: map[deviceShape]devicePods{}, deviceNodes: map[deviceNode]int{},
+		devicePods: map[deviceAmounts]devicePods{}, deviceNodes: map[deviceNode]int{},
 	}
 }
 
 // SetNode adds or updates a node, also for the other pools of the cluster. An unchanged node costs two comparisons.
-func (l *poolLedger) SetNode(name string, node ledgerNode) {
-	a, inPool := l.account(name), node.InPool
-	if (l.members[name] != nil) != inPool {
-		l.setMember(name, a, inPool)
+func (l *poolLedger) SetNode(node *v1.Node, observed ledgerNode) {
+	a, inPool := l.account(node.Name), observed.InPool
+	a.node = node
+	if (l.members[node.Name] != nil) != inPool {
+		l.setMember(node.Name, a, inPool)
 	}
-	node.InPool, node.Allocatable = false, node.Allocatable.Min(maxAmounts)
-	if !a.known || a.ledgerNode != node {
-		a.replaceNode(node)
-		a.known = true
+	observed.InPool, observed.Allocatable = false, observed.Allocatable.Min(maxAmounts)
+	if a.ledgerNode != observed {
+		a.replaceNode(observed)
 	}
 }
 
 // DeleteNode removes a node. The pods on it remain, and count again if the node is set again.
 func (c *Cluster) DeleteNode(name string) {
-	delete(c.nodes, name)
 	if a := c.accounts[name]; a != nil {
 		for len(a.pools) > 0 {
 			a.pools[0].setMember(name, a, false)
 		}
-		a.ledgerNode, a.known, a.version = ledgerNode{}, false, ""
+		a.ledgerNode, a.node = ledgerNode{}, nil
 		c.release(name, a)
 	}
 }
@@ -184,16 +182,15 @@ func (c *Cluster) account(name string) *account {
 	a := c.accounts[name]
 	if a == nil {
 		a = &account{}
-		c.accounts[name], c.names = a, nil
+		c.accounts[name] = a
 	}
 	return a
 }
 
 // release deletes an account that has neither a node nor pods.
 func (c *Cluster) release(name string, a *account) {
-	if !a.known && len(a.pods) == 0 {
+	if a.node == nil && len(a.pods) == 0 {
 		delete(c.accounts, name)
-		c.names = nil
 	}
 }
 
@@ -229,8 +226,8 @@ func (a *account) countNode(sign int) {
 
 // addPod adds a pod to an account and the sums of its pools, or removes it if sign is -1.
 func (a *account) addPod(pod ledgerPod, sign int) {
-	if pod.Device > 0 {
-		a.devices[pod.Device-1] += int64(sign) * int64(pod.Amount)
+	if pod.hasDevices() {
+		a.devices = a.devices.plus(pod.Devices.Value(), int64(sign))
 	}
 	if pod.Daemon { // changes the shape of the node
 		a.countNode(-1)
@@ -254,7 +251,7 @@ func (l *poolLedger) countPod(pod ledgerPod, sign int) {
 	if pod.Daemon {
 		return
 	}
-	if pod.Device > 0 {
+	if pod.hasDevices() {
 		l.countDevices(pod, int64(sign))
 		return
 	}
@@ -298,24 +295,17 @@ func count[K comparable](shapes map[K]int, shape K, sign int) {
 }
 
 // Capacities returns the capacity left on each node of the pool, or of the cluster, by name. It does not change with the ledger.
-func (l *poolLedger) Capacities(all bool) []freeCapacity {
-	if all && l.names == nil {
-		l.names = slices.Sorted(maps.Keys(l.accounts))
+func (l *poolLedger) Capacities(all bool) []nodeCapacity {
+	accounts := l.members
+	if all {
+		accounts = l.accounts
 	}
-	accounts, names := l.accounts, l.names
-	if !all {
-		accounts, names = l.members, slices.Sorted(maps.Keys(l.members))
-	}
-	nodes := make([]freeCapacity, 0, len(names))
-	for _, name := range names {
-		if a := accounts[name]; a.known {
-			free := freeCapacity{
-				name, l.members[name] != nil, a.Usable, a.Booting, a.free(), a.Slots - int64(len(a.pods)), a.Devices,
-			}
-			for i, used := range a.devices {
-				free.Devices[i] = max(0, free.Devices[i]-used)
-			}
-			nodes = append(nodes, free)
+	nodes := make([]nodeCapacity, 0, len(accounts))
+	for _, name := range slices.Sorted(maps.Keys(accounts)) {
+		if a := accounts[name]; a.node != nil {
+			free := a.free()
+			free[resources.Pods] = a.Slots - int64(len(a.pods))
+			nodes = append(nodes, nodeCapacity{a.node, l.members[name] != nil, a.Usable, a.Booting, free, a.Devices.plus(a.devices, -1)})
 		}
 	}
 	return nodes

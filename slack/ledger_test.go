@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
+	"unique"
 
 	"pgregory.net/rapid"
 
@@ -14,7 +15,7 @@ import (
 func newLedgerOf(nodes map[string]ledgerNode, pods map[string]ledgerPod) *poolLedger {
 	l := newPoolLedger()
 	for name, node := range nodes {
-		l.SetNode(name, node)
+		l.SetNode(named(name), node)
 	}
 	for id, pod := range pods {
 		l.setPod(id, pod)
@@ -40,7 +41,7 @@ func recount(nodes map[string]ledgerNode, pods map[string]ledgerPod) poolTotals 
 				continue
 			}
 			used = used.Add(pod.Requests)
-			if pod.Device > 0 {
+			if pod.hasDevices() {
 				continue // see recountDevices
 			}
 			p.Requested = p.Requested.Add(pod.Requests)
@@ -71,22 +72,21 @@ func recount(nodes map[string]ledgerNode, pods map[string]ledgerPod) poolTotals 
 }
 
 // recountDevices computes the pods with devices and the free devices of nodes without a ledger.
-func recountDevices(nodes map[string]ledgerNode, pods map[string]ledgerPod) (map[deviceShape]devicePods, map[string]deviceAmounts) {
-	shapes, free := map[deviceShape]devicePods{}, map[string]deviceAmounts{}
+func recountDevices(nodes map[string]ledgerNode, pods map[string]ledgerPod) (map[deviceAmounts]devicePods, map[string]deviceAmounts) {
+	shapes, free := map[deviceAmounts]devicePods{}, map[string]deviceAmounts{}
 	for name, node := range nodes {
 		left := node.Devices
 		for _, pod := range pods {
-			if pod.Node != name || pod.Device == 0 {
+			if pod.Node != name || !pod.hasDevices() {
 				continue
 			}
-			left[pod.Device-1] -= int64(pod.Amount)
-			if node.InPool && !pod.Daemon {
-				shape := deviceShape{pod.Device, pod.Amount}
-				shapes[shape] = shapes[shape].add(devicePods{1, int64(pod.Amount), pod.Requests})
+			devices := pod.Devices.Value()
+			for i := range left {
+				left[i] -= devices[i]
 			}
-		}
-		for i := range left {
-			left[i] = max(0, left[i])
+			if node.InPool && !pod.Daemon {
+				shapes[devices] = shapes[devices].plus(devicePods{1, pod.Requests, devices}, 1)
+			}
 		}
 		free[name] = left
 	}
@@ -110,7 +110,7 @@ func TestLedgerMatchesRecount(t *testing.T) {
 					Daemon:   rapid.Bool().Draw(t, "daemon"), OptedOut: rapid.Bool().Draw(t, "opted out"),
 				}
 				if pod := pods[id]; rapid.Bool().Draw(t, "device") {
-					pod.Device, pod.Amount = uint8(rapid.IntRange(1, 2).Draw(t, "number")), int32(rapid.IntRange(1, 3).Draw(t, "amount"))
+					pod.Devices = unique.Make(deviceAmounts{rapid.Int64Range(1, 3).Draw(t, "gpus"), rapid.Int64Range(0, 1).Draw(t, "nics")})
 					pods[id] = pod
 				}
 				l.setPod(id, pods[id])
@@ -123,11 +123,11 @@ func TestLedgerMatchesRecount(t *testing.T) {
 					drawAmounts(t, "allocatable", resources.Amounts{16_000, 64 * gib}), rapid.Int64Range(0, 5).Draw(t, "slots"),
 					deviceAmounts{rapid.Int64Range(0, 2).Draw(t, "gpus")},
 				}
-				l.SetNode(name, nodes[name])
+				l.SetNode(named(name), nodes[name])
 				node := nodes[name]
 				node.InPool = rapid.Bool().Draw(t, "in shared pool")
 				inShared[name] = node
-				shared.SetNode(name, node)
+				shared.SetNode(named(name), node)
 			case 4:
 				delete(nodes, name)
 				delete(inShared, name)
@@ -145,8 +145,8 @@ func TestLedgerMatchesRecount(t *testing.T) {
 				t.Fatalf("pods with devices %+v, want %+v", l.devicePods, shapes)
 			}
 			for _, node := range l.Capacities(true) {
-				if node.Devices != free[node.name] {
-					t.Fatalf("%s: free devices %v, want %v", node.name, node.Devices, free[node.name])
+				if node.Devices != free[node.node.Name] {
+					t.Fatalf("%s: free devices %v, want %v", node.node.Name, node.Devices, free[node.node.Name])
 				}
 			}
 			if fresh := newLedgerOf(nodes, pods).Pool(); !reflect.DeepEqual(fresh, want) {
@@ -170,7 +170,7 @@ func TestLedgerMatchesRecount(t *testing.T) {
 // and that its deletion restores the capacity.
 func TestDaemonPodLargerThanNode(t *testing.T) {
 	l := newPoolLedger()
-	l.SetNode("a", ledgerNode{true, true, false, cores(4, 16), 110, deviceAmounts{}})
+	l.SetNode(named("a"), ledgerNode{true, true, false, cores(4, 16), 110, deviceAmounts{}})
 	l.setPod("d", ledgerPod{Node: "a", Requests: cores(8, 4), Daemon: true})
 	if got := l.Pool().Shapes; !reflect.DeepEqual(got, []resources.Amounts{cores(0, 12)}) {
 		t.Errorf("with the daemon pod: %v", got)
@@ -196,7 +196,7 @@ var nodeNames, podIDs = func() (nodes [5000]string, pods [150_000]string) {
 func largeLedger() *poolLedger {
 	l := newPoolLedger()
 	for n, name := range nodeNames {
-		l.SetNode(name, ledgerNode{true, true, false, cores(float64(16*(1+n%4)), float64(64*(1+n%4))), 110, deviceAmounts{}})
+		l.SetNode(named(name), ledgerNode{true, true, false, cores(float64(16*(1+n%4)), float64(64*(1+n%4))), 110, deviceAmounts{}})
 		for p := range 30 {
 			i := n*30 + p
 			l.setPod(podIDs[i], ledgerPod{Node: name, Requests: cores(0.1+0.01*float64(i%50), 0.25+0.05*float64(i%20)), Daemon: p < 3})

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -77,8 +77,8 @@ func (l *Loop) observe(nodes []*v1.Node, pods []*v1.Pod, now time.Time) {
 		existing[node.Name] = true
 		l.tracker.SetNode(node, now)
 	}
-	for name := range l.tracker.nodes {
-		if !existing[name] {
+	for name, a := range l.tracker.ledger.accounts {
+		if a.node != nil && !existing[name] {
 			l.tracker.DeleteNode(name)
 		}
 	}
@@ -111,23 +111,55 @@ func (l *Loop) observe(nodes []*v1.Node, pods []*v1.Pod, now time.Time) {
 
 // placeholders returns the placeholders of a plan. Placed ones keep their node if possible.
 func (l *Loop) placeholders(plan Plan, placed, pods []*v1.Pod) []*v1.Pod {
-	nodes := nodesByName(placed)
-	capacity := newNodeCapacity(l.tracker, pods)
+	before := nodesByName(placed)
+	capacity := l.capacity(plan, pods)
+	nodes := capacity.byName()
+	exclusions, _ := capacity.exclusionsOf(plan, pods) // mirrors with too many comparisons keep their node
 	var out []*v1.Pod
 	// In the order of the plan: the first placeholders keep their node if pods leave capacity for some
 	// of them only.
 	for i := range plan.Groups {
 		group := &plan.Groups[i]
-		assign := capacity.assigner(group)
+		d := capacity.demandOf(group, exclusions)
 		for index := range group.Count {
 			placeholder := placeholderPod(l.tracker.policy, *group, index, l.namespace)
-			if node := nodes[placeholder.Name]; node != "" && assign(placeholder, node) {
-				placeholder.Spec.NodeName = node
+			name := before[placeholder.Name]
+			if node := nodes[name]; node != nil && node.Usable && node.count(&d) > 0 && d.Allowed(node) {
+				node.assign(&d)
+				placeholder.Spec.NodeName = name
 			}
 			out = append(out, placeholder)
 		}
 	}
 	return out
+}
+
+// capacity returns the capacity for the placeholders of a plan. If they request resources beside CPU, memory and the devices of the
+// pool, such as ephemeral storage, these count as devices, too, at most v1alpha1.MaxDevices by name.
+func (l *Loop) capacity(plan Plan, pods []*v1.Pod) *Capacity {
+	c, others := l.tracker.Capacity(), sets.New[string]()
+	for _, group := range plan.Groups {
+		for name := range group.Requests {
+			others.Insert(string(name))
+		}
+	}
+	others.Delete(string(v1.ResourceCPU), string(v1.ResourceMemory))
+	others.Delete(c.devices...)
+	if len(others) == 0 {
+		return c
+	}
+	c.devices = slices.Concat(c.devices, sets.List(others))
+	c.devices = c.devices[:min(len(c.devices), v1alpha1.MaxDevices)]
+	for i := range c.nodes {
+		c.nodes[i].Devices = devicesOf(c.nodes[i].node.Status.Allocatable, c.devices)
+	}
+	nodes := c.byName()
+	for _, pod := range pods {
+		if node := nodes[nodeOf(pod)]; node != nil && isCounted(pod) {
+			node.Devices = node.Devices.plus(devicesOf(resources.Requests(pod), c.devices), -1)
+		}
+	}
+	return c
 }
 
 // nodesByName returns the nodes of pods by the names of the pods.
@@ -151,104 +183,4 @@ func Displaced(before, after []*v1.Pod) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// nodeCapacity is the capacity left on each node while one iteration assigns placeholders.
-type nodeCapacity struct {
-	tracker *Tracker
-	pods    []*v1.Pod
-	// index is filled when a placeholder has anti-affinity.
-	index podIndex
-	// free has all nodes. others, the free amounts of all resources, is filled when a placeholder requests
-	// more than CPU and memory.
-	free   map[string]*freeCapacity
-	others map[string]v1.ResourceList
-}
-
-func newNodeCapacity(tracker *Tracker, pods []*v1.Pod) *nodeCapacity {
-	c := &nodeCapacity{tracker: tracker, pods: pods, free: make(map[string]*freeCapacity, len(tracker.nodes))}
-	for _, free := range tracker.ledger.Capacities(true) {
-		c.free[free.name] = &free
-	}
-	return c
-}
-
-// assigner returns a function that assigns one placeholder of a group to a node and reports whether
-// the node permits and fits it.
-func (c *nodeCapacity) assigner(group *Group) func(placeholder *v1.Pod, node string) bool {
-	size := resources.CPUAndMemory(group.Requests)
-	matches := func(node *v1.Node) bool { return c.free[node.Name].InPool }
-	if group.Mirror != nil {
-		matches = nodeMatches(group.template())
-	}
-	anti := newAntiAffinity(group)
-	if len(anti) > 0 {
-		if c.index == nil {
-			c.index = indexPods(c.pods)
-		}
-		anti.addPods(c.index, c.tracker.nodes)
-	}
-	return func(placeholder *v1.Pod, name string) bool {
-		node := c.tracker.nodes[name]
-		if node == nil || !matches(node) || !anti.permits(node) || !c.hasOthers(name, group.Requests) || !c.free[name].Assign(size) {
-			return false
-		}
-		anti.add(placeholder.Namespace, placeholder.Labels, node)
-		c.assignOthers(name, group.Requests)
-		return true
-	}
-}
-
-// isOther reports whether a request is one for a resource other than CPU and memory.
-func isOther(name v1.ResourceName, requests v1.ResourceList) bool {
-	quantity := requests[name]
-	return name != v1.ResourceCPU && name != v1.ResourceMemory && quantity.Sign() > 0
-}
-
-// hasOthers reports whether a node has enough of all requested resources other than CPU and memory.
-func (c *nodeCapacity) hasOthers(node string, requests v1.ResourceList) bool {
-	for name, quantity := range requests {
-		if !isOther(name, requests) {
-			continue
-		}
-		if c.others == nil {
-			c.countOthers()
-		}
-		if free := c.others[node][name]; free.Cmp(quantity) < 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// assignOthers subtracts the requested resources other than CPU and memory from a node.
-func (c *nodeCapacity) assignOthers(node string, requests v1.ResourceList) {
-	for name, quantity := range requests {
-		if isOther(name, requests) {
-			subtract(c.others[node], name, quantity)
-		}
-	}
-}
-
-// countOthers computes the free amounts of all resources.
-func (c *nodeCapacity) countOthers() {
-	c.others = make(map[string]v1.ResourceList, len(c.tracker.nodes))
-	for name, node := range c.tracker.nodes {
-		c.others[name] = node.Status.Allocatable.DeepCopy()
-	}
-	for _, pod := range c.pods {
-		if free := c.others[observePod(pod, nil).Node]; free != nil {
-			for name, quantity := range resources.Requests(pod) {
-				subtract(free, name, quantity)
-			}
-		}
-	}
-}
-
-// subtract subtracts a quantity from the list if the list has the resource.
-func subtract(list v1.ResourceList, name v1.ResourceName, quantity resource.Quantity) {
-	if free, ok := list[name]; ok {
-		free.Sub(quantity)
-		list[name] = free
-	}
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // addMirrors appends the groups that mirror workloads to a plan, in a fixed order, as far as the maximums of
-// the policy permit, at a time in seconds of the tracker. Adding jump gives the time of the wall clock.
-func (t *Tracker) addMirrors(p *Plan, seconds, jump int64) {
+// the policy permit.
+func (t *Tracker) addMirrors(p *Plan) {
 	workloads := slices.SortedFunc(slices.Values(t.workloads), Workload.compare)
 	spec, selector := &t.policy.Spec.Mirrors, namespaceSelectorOf(t.policy)
 	perWorkload, perNamespace := int64(*spec.MaxPerWorkload), int64(*spec.MaxPerNamespace)
@@ -41,9 +41,7 @@ func (t *Tracker) addMirrors(p *Plan, seconds, jump int64) {
 		m := mirror{workload: w, wanted: wanted, pods: w.pods()}
 		count := t.mirrorCountOf(w, min(wanted, perWorkload/m.pods))
 		counts[w.groupName(0)] = count
-		if m.held, m.coolDownEnd = count.Next(min(wanted, perWorkload/m.pods), seconds, isMore); m.coolDownEnd != 0 {
-			m.coolDownEnd += jump
-		}
+		m.held, m.coolDownEnd = count.Next(min(wanted, perWorkload/m.pods), t.now, isMore)
 		m.left = perNamespace - used[w.Namespace]
 		m.permitted = max(0, min(m.held, perWorkload/m.pods, m.left/m.pods))
 		used[w.Namespace] += m.permitted * m.pods
@@ -53,7 +51,7 @@ func (t *Tracker) addMirrors(p *Plan, seconds, jump int64) {
 	number := max(0, int64(*t.policy.Spec.MaxPlaceholders)-p.placeholders())
 	distribute(mirrors, fairShares(used, number), number)
 	for i := range mirrors {
-		p.addMirror(&mirrors[i], perWorkload)
+		t.addMirror(p, &mirrors[i], perWorkload)
 	}
 	if len(unselected) > 0 {
 		p.MirrorReasons = append(p.MirrorReasons, fmt.Sprintf("%s with annotation %s %s in namespaces that "+
@@ -115,7 +113,7 @@ func distribute(mirrors []mirror, shares map[string]int64, number int64) {
 }
 
 // addMirror appends the groups of a mirror, one for each shape, and the reasons if their number is not the wanted number.
-func (p *Plan) addMirror(m *mirror, perWorkload int64) {
+func (t *Tracker) addMirror(p *Plan, m *mirror, perWorkload int64) {
 	w := m.workload
 	if m.placed < m.wanted {
 		p.MirrorsFeasible = false
@@ -123,7 +121,7 @@ func (p *Plan) addMirror(m *mirror, perWorkload int64) {
 	}
 	if m.held > m.wanted && m.placed > m.wanted && m.coolDownEnd != 0 {
 		p.MirrorReasons = append(p.MirrorReasons, fmt.Sprintf("%s requires %s, %d are held until %s",
-			w, m.amount(m.wanted), m.held, formatTime(m.coolDownEnd)))
+			w, m.amount(m.wanted), m.held, t.wallTime(m.coolDownEnd)))
 	}
 	if m.placed == 0 {
 		return

@@ -102,12 +102,12 @@ func (a antiAffinity) comparisons(index podIndex) (n int) {
 }
 
 // addPods adds the pods of an index on nodes.
-func (a antiAffinity) addPods(index podIndex, nodes map[string]*v1.Node) {
+func (a antiAffinity) addPods(index podIndex, nodes map[string]*nodeCapacity) {
 	for i := range a {
 		for pods := range index.in(&a[i]) {
 			for _, pod := range pods {
 				if node := nodes[nodeOf(pod)]; node != nil {
-					a[i].add(pod.Labels, node)
+					a[i].add(pod.Labels, node.node)
 				}
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"time"
+	"unique"
 
 	v1 "k8s.io/api/core/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
@@ -118,10 +119,8 @@ func observePod(pod *v1.Pod, devices []string) ledgerPod {
 		Node: nodeOf(pod), Requests: resources.CPUAndMemory(requests), Daemon: resources.IsNodeBound(pod),
 		OptedOut: pod.Annotations[v1alpha1.AnnotationBiggest] == v1alpha1.BiggestIgnore,
 	}
-	for i, amount := range devicesOf(requests, devices) {
-		if amount > 0 && observed.Device == 0 {
-			observed.Device, observed.Amount = uint8(i+1), int32(amount)
-		}
+	if amounts := devicesOf(requests, devices); amounts != (deviceAmounts{}) {
+		observed.Devices = unique.Make(amounts)
 	}
 	return observed
 }

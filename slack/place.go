@@ -5,90 +5,88 @@ import (
 	"math"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// demand is a number of equal placeholders to be placed on nodes.
+// demand is a number of equal placeholders to be placed on nodes. The size of each includes one pod.
 type demand struct {
 	sizeGroup
-	// Allowed reports whether the placeholders may be on a node; nil allows the nodes of the pool.
-	Allowed func(node string) bool
+	// Devices are the amounts of devices that one placeholder requests.
+	Devices deviceAmounts
+	// Allowed reports whether the placeholders may be on a node.
+	Allowed func(*nodeCapacity) bool
 	// Assigned, if it is not nil, is called with the node of each placeholder of the demand. Nodes may
 	// then become not allowed, for this demand and for later ones, and never become allowed.
-	Assigned func(node string)
-	// Devices are the amounts of the devices of the pool that one placeholder requests.
-	Devices deviceAmounts
+	Assigned func(*nodeCapacity)
 	// Group, if it is not nil, has the placeholders of one group of a workload. Count groups are placed: all placeholders
 	// of a group or none. The other fields are then not used.
 	Group []demand
 }
 
-// noDemand is the demand after the last one.
-var noDemand demand
-
-// freeCapacity is the capacity left on a node.
-type freeCapacity struct {
-	name string
-	// InPool, Usable and Booting are copied from the node.
+// nodeCapacity is the capacity left on a node.
+type nodeCapacity struct {
+	node *v1.Node
+	// InPool, Usable and Booting are copied from the ledger.
 	InPool, Usable, Booting bool
-	// Free is the free capacity, Slots the number of pods that can be added.
-	Free  resources.Amounts
-	Slots int64
-	// Devices are the free amounts of the devices of the pool.
+	// Free is the free capacity, with the number of pods that can be added.
+	Free resources.Amounts
+	// Devices are the free amounts of devices.
 	Devices deviceAmounts
 }
 
 // placeAll returns how many placeholders of the demands fit the nodes at the same time. Demands are
 // placed in order. The number for a single demand is exact. Each earlier demand is placed where it
 // costs the last demand the least, which is not always optimal.
-func placeAll(nodes []freeCapacity, demands []demand) (placed int64) {
+func placeAll(nodes []nodeCapacity, demands []demand) (placed int64) {
 	nodes = slices.Clone(nodes)
-	for i, demand := range demands {
-		last := &demands[len(demands)-1]
-		if i+1 == len(demands) {
-			last = &noDemand
+	for i := range demands {
+		d, last := &demands[i], &demands[len(demands)-1]
+		switch {
+		case d.Group != nil:
+			placed += placeGroups(nodes, d)
+		case d == last:
+			placed += place(candidates(nodes, d), d, nil)
+		default:
+			placed += place(candidates(nodes, d), d, last)
 		}
-		if demand.Group != nil {
-			placed += placeGroups(nodes, demand)
-			continue
-		}
-		placed += place(candidates(nodes, demand), demand, last)
 	}
 	return placed
 }
 
 // placeGroups places whole groups and returns how many placeholders were placed. Each placeholder is on the first node that it
 // fits, those with the highest requests first: the number is not always the highest that is possible.
-func placeGroups(nodes []freeCapacity, groups demand) (placed int64) {
+func placeGroups(nodes []nodeCapacity, groups *demand) (placed int64) {
 	group := slices.Clone(groups.Group)
 	slices.SortStableFunc(group, func(a, b demand) int {
 		return cmp.Or(slices.Compare(b.Devices[:], a.Devices[:]), slices.Compare(b.Size[:], a.Size[:]))
 	})
-	left := make([][]*freeCapacity, len(group)) // a node that a placeholder does not fit will not fit a later one
+	left := make([][]*nodeCapacity, len(group)) // a node that a placeholder does not fit will not fit a later one
 	for i := range group {
-		left[i] = candidates(nodes, group[i])
+		left[i] = candidates(nodes, &group[i])
 	}
 	type change struct {
-		node   *freeCapacity
-		before freeCapacity
+		node   *nodeCapacity
+		before nodeCapacity
 	}
 	var changes []change // by the placeholders of the current group
 	for range groups.Count {
 		changes = changes[:0]
 		for i := range group {
 			for range group[i].Count {
-				node := firstFit(&left[i], &group[i])
-				if node == nil {
+				for len(left[i]) > 0 && !left[i][0].permits(&group[i]) {
+					left[i] = left[i][1:]
+				}
+				if len(left[i]) == 0 {
 					for _, c := range slices.Backward(changes) {
 						*c.node = c.before
 					}
 					return placed
 				}
+				node := left[i][0]
 				changes = append(changes, change{node, *node})
-				node.assign(&group[i], 1)
-				if group[i].Assigned != nil {
-					group[i].Assigned(node.name)
-				}
+				node.assign(&group[i])
 			}
 		}
 		placed += int64(len(changes))
@@ -96,105 +94,47 @@ func placeGroups(nodes []freeCapacity, groups demand) (placed int64) {
 	return placed
 }
 
-// firstFit removes nodes that a placeholder does not fit from the beginning of a list, and returns the first node, nil if none
-// is left.
-func firstFit(nodes *[]*freeCapacity, d *demand) *freeCapacity {
-	for len(*nodes) > 0 {
-		if node := (*nodes)[0]; node.count(d) > 0 && (d.Allowed == nil || d.Allowed(node.name)) {
-			return node
-		}
-		*nodes = (*nodes)[1:]
-	}
-	return nil
-}
-
-// place places a demand and returns how many placeholders were placed: first where placeholders of
-// the size last lose no capacity, then where they lose the least.
-func place(candidates []*freeCapacity, demand demand, last *demand) (placed int64) {
-	if demand.Assigned != nil {
-		return placeOneByOne(candidates, demand, last)
-	}
+// place places a demand and returns how many placeholders were placed: first where they cost the last demand nothing, then where
+// they cost it the least. Without a last demand, last is nil.
+func place(candidates []*nodeCapacity, d, last *demand) (placed int64) {
 	for _, node := range candidates {
-		for placed < demand.Count && node.count(&demand) > 0 && node.loss(&demand, last) == 0 {
-			n := int64(1)
-			if last.Size.IsZero() {
-				n = min(node.count(&demand), demand.Count-placed)
-			}
-			node.assign(&demand, n)
-			placed += n
+		for placed < d.Count && node.permits(d) && node.loss(d, last) == 0 {
+			node.assign(d)
+			placed++
 		}
 	}
-	for placed < demand.Count {
-		var best *freeCapacity
-		leastLoss := int64(math.MaxInt64)
-		for _, node := range candidates {
-			if loss := node.loss(&demand, last); node.count(&demand) > 0 && loss < leastLoss {
-				best, leastLoss = node, loss
-			}
-		}
-		if best == nil {
-			return placed
-		}
-		n := int64(1)
-		if demand.Count > 2 {
-			// Fill the node: one placeholder at a time would cost placeholders x nodes.
-			n = min(best.count(&demand), demand.Count-placed)
-		}
-		best.assign(&demand, n)
-		placed += n
+	if placed == d.Count {
+		return placed
 	}
-	return placed
-}
-
-// placeOneByOne places a demand whose allowed nodes change with each placeholder, in two passes: first
-// where placeholders of the size last lose no capacity.
-func placeOneByOne(candidates []*freeCapacity, demand demand, last *demand) (placed int64) {
-	for _, anyLoss := range []bool{false, true} {
-		for _, node := range candidates {
-			for placed < demand.Count && node.count(&demand) > 0 &&
-				(anyLoss || node.loss(&demand, last) == 0) && demand.Allowed(node.name) {
-				node.assign(&demand, 1)
-				demand.Assigned(node.name)
-				placed++
-			}
+	slices.SortStableFunc(candidates, func(a, b *nodeCapacity) int { return cmp.Compare(a.loss(d, last), b.loss(d, last)) })
+	for _, node := range candidates {
+		for placed < d.Count && node.permits(d) {
+			node.assign(d)
+			placed++
 		}
 	}
 	return placed
 }
 
 // candidates returns the nodes that a placeholder of a demand may be on and fits.
-func candidates(nodes []freeCapacity, demand demand) []*freeCapacity {
-	out := make([]*freeCapacity, 0, len(nodes))
+func candidates(nodes []nodeCapacity, d *demand) []*nodeCapacity {
+	out := make([]*nodeCapacity, 0, len(nodes))
 	for i := range nodes {
-		node := &nodes[i]
-		if !node.Usable || node.Booting || node.count(&demand) == 0 {
-			continue
-		}
-		if demand.Allowed == nil && node.InPool || demand.Allowed != nil && demand.Allowed(node.name) {
+		if node := &nodes[i]; node.Usable && !node.Booting && node.count(d) > 0 && d.Allowed(node) {
 			out = append(out, node)
 		}
 	}
 	return out
 }
 
-// Assign assigns one placeholder to the node and reports whether it fits.
-func (c *freeCapacity) Assign(size resources.Amounts) bool {
-	d := demand{sizeGroup: sizeGroup{Size: size}}
-	if !c.Usable || c.count(&d) == 0 {
-		return false
-	}
-	c.assign(&d, 1)
-	return true
+// permits reports whether another placeholder of a demand may be on the node, which is one of its candidates.
+func (c *nodeCapacity) permits(d *demand) bool {
+	return c.count(d) > 0 && (d.Assigned == nil || d.Allowed(c))
 }
 
 // count returns how many placeholders of a demand fit.
-func (c *freeCapacity) count(d *demand) int64 {
-	n := max(0, c.Slots)
-	for r := range d.Size {
-		if d.Size[r] > 0 {
-			n = min(n, c.Free[r]/d.Size[r])
-		}
-	}
+func (c *nodeCapacity) count(d *demand) int64 {
+	n := timesIn(d.Size, c.Free)
 	if d.Devices == (deviceAmounts{}) {
 		return n
 	}
@@ -203,24 +143,39 @@ func (c *freeCapacity) count(d *demand) int64 {
 			n = min(n, c.Devices[i]/amount)
 		}
 	}
-	return n
+	return max(0, n)
 }
 
-// assign subtracts n placeholders of a demand.
-func (c *freeCapacity) assign(d *demand, n int64) {
-	c.Free = c.Free.Subtract(d.Size.Multiply(n))
-	c.Slots -= n
-	for i, amount := range d.Devices {
-		c.Devices[i] -= amount * n
+// timesIn returns how many times a size fits in a capacity, which may be negative.
+func timesIn(size, capacity resources.Amounts) int64 {
+	n := int64(math.MaxInt64)
+	for r := range size {
+		if size[r] > 0 {
+			n = min(n, capacity[r]/size[r])
+		}
+	}
+	return max(0, n)
+}
+
+// assign assigns a placeholder of a demand to the node.
+func (c *nodeCapacity) assign(d *demand) {
+	c.subtract(d)
+	if d.Assigned != nil {
+		d.Assigned(c)
 	}
 }
 
-// loss returns how many fewer placeholders of another demand fit after one of a demand is assigned.
-func (c *freeCapacity) loss(d, other *demand) int64 {
-	if other.Size.IsZero() {
+// subtract subtracts a placeholder of a demand.
+func (c *nodeCapacity) subtract(d *demand) {
+	c.Free, c.Devices = c.Free.Minus(d.Size), c.Devices.plus(d.Devices, -1)
+}
+
+// loss returns how many fewer placeholders of another demand, which may be nil, fit after one of a demand is assigned.
+func (c *nodeCapacity) loss(d, other *demand) int64 {
+	if other == nil {
 		return 0
 	}
 	after := *c
-	after.assign(d, 1)
+	after.subtract(d)
 	return c.count(other) - after.count(other)
 }

@@ -44,7 +44,7 @@ func podTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateSpec
 			container.Resources.Limits = addTimes(container.Resources.Limits, v1.ResourceList{name: quantity}, 1)
 		}
 	}
-	if group.Device == "" {
+	if group.Devices == "" {
 		spreadTemplate(policy, &template)
 	}
 	restrictPodSecurity(&template.Spec)

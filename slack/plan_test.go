@@ -23,7 +23,7 @@ func poolOf(nodes map[resources.Amounts]int, pods ...resources.Amounts) poolTota
 	i := 0
 	for size, n := range nodes {
 		for range n {
-			l.SetNode(fmt.Sprint("node-", i), ledgerNode{InPool: true, Usable: true, Allocatable: size})
+			l.SetNode(named(fmt.Sprint("node-", i)), ledgerNode{InPool: true, Usable: true, Allocatable: size})
 			i++
 		}
 	}
@@ -212,7 +212,7 @@ func drawPool(t *rapid.T) (*poolLedger, poolTotals) {
 	nodes := rapid.IntRange(0, 12).Draw(t, "nodes")
 	for i := range nodes {
 		l.SetNode(
-			fmt.Sprint(i),
+			named(fmt.Sprint(i)),
 			ledgerNode{InPool: true, Usable: rapid.Bool().Draw(t, "usable") || i == 0, Allocatable: shapes[i%len(shapes)]},
 		)
 	}

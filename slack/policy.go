@@ -49,8 +49,9 @@ type Group struct {
 	Name string
 	// Head reports whether the group covers the biggest pod.
 	Head bool
-	// Device is the device of the pool that the pods of the rate request, empty for pods without devices.
-	Device v1.ResourceName
+	// Devices are the devices of the pool that one placeholder of the rate requests, such as "2 nvidia.com/gpu", empty for
+	// placeholders without devices.
+	Devices string
 	// Requests are the requests of one placeholder.
 	Requests v1.ResourceList
 	// Count is the number of placeholders.
@@ -145,7 +146,6 @@ func planOf(name string, plan ratePlan) Plan {
 		Policy: name, Base: listOf(plan.Base), Target: listOf(plan.Target), Total: listOf(plan.Total),
 		Feasible: plan.Feasible, Reasons: slices.Clone(plan.Reasons), MirrorsFeasible: true, NoNodes: plan.NoNodes,
 	}
-	out.setCoolDown(plan.CoolDownEnd)
 	// Group names are unique: the suffix identifies the group, the part before it the policy.
 	for i, head := range plan.Head {
 		group := Group{Name: name + headSuffix, Head: true, Requests: listOf(head), Count: 1}
@@ -165,19 +165,6 @@ func (p *Plan) fail(format string, args ...any) {
 	p.Feasible = false
 	p.Reasons = append(p.Reasons, fmt.Sprintf(format, args...))
 }
-
-// setCoolDown adds a reason for placeholders that are held until the end of a cool-down in seconds; 0 is no cool-down.
-func (p *Plan) setCoolDown(end int64) {
-	if end == 0 || p.CoolDown {
-		return
-	}
-	p.CoolDown = true
-	p.Reasons = append(p.Reasons, fmt.Sprintf("placeholders that are no longer required are removed at %s, "+
-		"unless they are required again before", formatTime(end)))
-}
-
-// formatTime returns a time in seconds in the form of timestamps in the API.
-func formatTime(seconds int64) string { return time.Unix(seconds, 0).UTC().Format(time.RFC3339) }
 
 // listOf returns amounts as a resource list.
 func listOf(a resources.Amounts) v1.ResourceList {

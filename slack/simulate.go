@@ -402,9 +402,3 @@ func (s *simulation) newNodes(groups []sizeGroup) int {
 	}
 	return len(bins) - len(s.booting)
 }
-
-// timesIn returns how many times a size fits in a capacity.
-func timesIn(size, capacity resources.Amounts) int64 {
-	c := freeCapacity{Free: capacity, Slots: maxAmount}
-	return c.count(&demand{sizeGroup: sizeGroup{Size: size}})
-}

@@ -31,9 +31,9 @@ func (t *Tracker) spread() *Spread {
 	}
 	key := t.policy.Spec.Spread.TopologyKey
 	values := map[string]bool{}
-	for name, a := range t.ledger.members {
+	for _, a := range t.ledger.members {
 		if a.Usable {
-			if value, ok := t.nodes[name].Labels[key]; ok {
+			if value, ok := a.node.Labels[key]; ok {
 				values[value] = true
 			}
 		}
@@ -74,22 +74,16 @@ func spreadTemplate(policy *v1alpha1.ResourceSlack, template *v1.PodTemplateSpec
 }
 
 // demands divides the placeholders of a group among the domains: each has the same number, and the remainder may be in any.
-func (s *Spread) demands(c *Capacity, d demand) []demand {
+func (s *Spread) demands(d demand) []demand {
 	if s == nil || len(s.Domains) == 0 || d.Count < int64(len(s.Domains)) {
 		return []demand{d}
-	}
-	inPool := map[string]bool{}
-	for i := range c.free {
-		inPool[c.free[i].name] = c.free[i].InPool
 	}
 	share := d.Count / int64(len(s.Domains))
 	var all []demand
 	for _, domain := range s.Domains {
 		part := d
 		part.Count = share
-		part.Allowed = func(name string) bool {
-			return inPool[name] && c.nodes[name] != nil && c.nodes[name].Labels[s.TopologyKey] == domain
-		}
+		part.Allowed = func(node *nodeCapacity) bool { return node.InPool && node.node.Labels[s.TopologyKey] == domain }
 		all = append(all, part)
 	}
 	if d.Count -= share * int64(len(s.Domains)); d.Count > 0 {

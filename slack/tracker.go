@@ -28,14 +28,15 @@ type Tracker struct {
 	schedule   *activeSchedule
 	ledger     *poolLedger
 	planner    planner
-	nodes      map[string]*v1.Node
 	workloads  []Workload
 	// mirrors are the numbers of placeholders that mirror workloads, by group name.
 	mirrors map[string]*mirrorCount
 	// devices are the placeholders for pods with devices.
-	devices map[deviceShape]*heldDevices
-	// start is the time of the first plan.
-	start time.Time
+	devices map[deviceAmounts]*heldDevices
+	// start is the time of the first plan. now is the time of the last plan in seconds, by which cool-downs are measured, and jump
+	// what must be added for the time of the wall clock.
+	start     time.Time
+	now, jump int64
 }
 
 // mirrorCount is the number of placeholders of one workload.
@@ -54,7 +55,7 @@ func NewTracker(policy *v1alpha1.ResourceSlack) (*Tracker, error) {
 // invalid.
 func (c *Cluster) NewTracker(policy *v1alpha1.ResourceSlack) (*Tracker, error) {
 	t := &Tracker{
-		ledger: c.newPool(), nodes: c.nodes, mirrors: map[string]*mirrorCount{}, devices: map[deviceShape]*heldDevices{},
+		ledger: c.newPool(), mirrors: map[string]*mirrorCount{}, devices: map[deviceAmounts]*heldDevices{},
 	}
 	return t, t.SetPolicy(policy)
 }
@@ -98,13 +99,11 @@ func (t *Tracker) Policy() *v1alpha1.ResourceSlack { return t.policy }
 func (t *Tracker) SetNode(node *v1.Node, now time.Time) bool {
 	inPool := InPool(node, t.policy.Spec.Pool)
 	if !inPool && !t.mayMirror() && node.ResourceVersion != "" && t.ledger.members[node.Name] == nil {
-		if a := t.ledger.accounts[node.Name]; a != nil && a.version == node.ResourceVersion {
+		if a := t.ledger.accounts[node.Name]; a != nil && a.node != nil && a.node.ResourceVersion == node.ResourceVersion {
 			return false // unchanged, and plans without mirrors do not use it
 		}
 	}
-	t.ledger.SetNode(node.Name, observeNode(node, inPool, t.ledger.devices, now))
-	t.ledger.account(node.Name).version = node.ResourceVersion
-	t.nodes[node.Name] = node
+	t.ledger.SetNode(node, observeNode(node, inPool, t.ledger.devices, now))
 	return inPool
 }
 
@@ -202,20 +201,34 @@ func (t *Tracker) Resume(groups []Group) {
 	}
 }
 
-// seconds returns a time in seconds, by which cool-downs are measured. It advances as the monotonic clock does
-// if times have one: a wall clock that jumps neither ends nor extends a cool-down. Adding jump, which is a number
-// of minutes, gives the time of the wall clock.
-func (t *Tracker) seconds(now time.Time) (seconds, jump int64) {
+// setTime sets the time of a plan. It advances as the monotonic clock does if times have one: a wall clock that jumps neither ends
+// nor extends a cool-down. jump is a number of minutes.
+func (t *Tracker) setTime(now time.Time) {
 	if t.start.IsZero() {
 		t.start = now
 	}
-	seconds = t.start.Unix() + int64(now.Sub(t.start)/time.Second)
-	return seconds, (now.Unix() - seconds) / 60 * 60
+	t.now = t.start.Unix() + int64(now.Sub(t.start)/time.Second)
+	t.jump = (now.Unix() - t.now) / 60 * 60
+}
+
+// wallTime returns the end of a cool-down in the form of timestamps in the API.
+func (t *Tracker) wallTime(end int64) string {
+	return time.Unix(end+t.jump, 0).UTC().Format(time.RFC3339)
+}
+
+// setCoolDown adds a reason to a plan for placeholders that are held until the end of a cool-down; 0 is no cool-down.
+func (t *Tracker) setCoolDown(p *Plan, end int64) {
+	if end == 0 || p.CoolDown {
+		return
+	}
+	p.CoolDown = true
+	p.Reasons = append(p.Reasons, fmt.Sprintf("placeholders that are no longer required are removed at %s, "+
+		"unless they are required again before", t.wallTime(end)))
 }
 
 // Next returns the plan at a time.
 func (t *Tracker) Next(now time.Time) Plan {
-	seconds, jump := t.seconds(now)
+	t.setTime(now)
 	if t.schedule != nil && t.schedule.advance(&t.policy.Spec, now) {
 		t.algoPolicy = t.schedule.policy
 	}
@@ -224,11 +237,9 @@ func (t *Tracker) Next(now time.Time) Plan {
 		pool.Domains = len(spread.Domains)
 	}
 	changed := t.planner.isChanged(t.algoPolicy)
-	planned := t.planner.Next(pool, t.algoPolicy, seconds)
-	if planned.CoolDownEnd != 0 {
-		planned.CoolDownEnd += jump
-	}
+	planned := t.planner.Next(pool, t.algoPolicy, t.now)
 	plan := planOf(t.policy.Name, planned)
+	t.setCoolDown(&plan, planned.CoolDownEnd)
 	if plan.NoNodes {
 		plan.Reasons = []string{describeEmptyPool(t.policy.Spec.Pool)}
 	}
@@ -237,8 +248,8 @@ func (t *Tracker) Next(now time.Time) Plan {
 		plan.Schedule = t.schedule.status.DeepCopy()
 		plan.Reasons = append(plan.Reasons, t.schedule.calendar.Overlaps...)
 	}
-	t.addDevices(&plan, changed, seconds, jump)
-	t.addMirrors(&plan, seconds, jump)
+	t.addDevices(&plan, changed)
+	t.addMirrors(&plan)
 	return plan
 }
 
@@ -254,114 +265,3 @@ func describeEmptyPool(pool v1alpha1.Pool) string {
 
 // Free returns the capacity that the pods of the pool's usable nodes leave free.
 func (t *Tracker) Free() v1.ResourceList { return listOf(t.ledger.Pool().Free) }
-
-// Capacity is the capacity that the pods of a tracker's nodes leave at one time. It does not change with
-// the tracker, and is safe for concurrent use.
-type Capacity struct {
-	nodes   map[string]*v1.Node
-	free    []freeCapacity
-	devices []string
-}
-
-// Capacity returns the present capacity: of the pool or, if the policy may have mirrors, of the cluster.
-func (t *Tracker) Capacity() *Capacity {
-	c := &Capacity{nodes: map[string]*v1.Node{}, free: t.ledger.Capacities(t.mayMirror()), devices: t.policy.Spec.Pool.Devices}
-	for i := range c.free {
-		c.nodes[c.free[i].name] = t.nodes[c.free[i].name]
-	}
-	return c
-}
-
-// maxComparisons is the number of comparisons of pods with terms of anti-affinity that Placeable makes for
-// the mirrors of one namespace: about a second.
-const maxComparisons = 20_000_000
-
-// Placeable returns a lower bound of how many of a plan's placeholders fit the nodes: the order in
-// which it places placeholders is not always optimal. It considers CPU, memory, the maximum number
-// of pods, node selectors, taints, and the required anti-affinity of mirrors to each other and to
-// pods. Pods must include all pods in the namespaces of AntiAffinityNamespaces. Mirrors do not count
-// if there are too many pods to compare with the anti-affinity of the mirrors of their namespace.
-func (c *Capacity) Placeable(plan Plan, pods []*v1.Pod) int64 {
-	demands := make([]demand, 0, len(plan.Groups))
-	exclusions, tooMany := c.exclusionsOf(plan, pods)
-	// Place the placeholders that mirror workloads first: they may have fewer nodes to choose from.
-	for _, mirrors := range []bool{true, false} {
-		for i := range plan.Groups {
-			group := &plan.Groups[i]
-			if (group.Mirror != nil) != mirrors || tooMany[group.Mirror] {
-				continue
-			}
-			d := demand{
-				sizeGroup: sizeGroup{Size: resources.CPUAndMemory(group.Requests), Count: group.Count},
-				Devices:   devicesOf(group.Requests, c.devices),
-			}
-			switch {
-			case mirrors:
-				c.constrain(&d, group, exclusions)
-				demands = appendMirror(demands, d, group)
-			case group.Device != "":
-				demands = append(demands, d)
-			default:
-				demands = append(demands, plan.Spread.demands(c, d)...)
-			}
-		}
-	}
-	return placeAll(c.free, demands)
-}
-
-// appendMirror appends the demand of the placeholders of a group that mirrors a workload. If the groups of the workload have several
-// pods, all of its placeholders are one demand for whole groups.
-func appendMirror(demands []demand, d demand, group *Group) []demand {
-	shapes := group.Mirror.Shapes
-	if len(shapes) == 1 && shapes[0].Pods == 1 {
-		return append(demands, d)
-	}
-	groups := d.Count / shapes[group.Shape].Pods
-	d.Count = shapes[group.Shape].Pods
-	if group.Shape == 0 {
-		return append(demands, demand{sizeGroup: sizeGroup{Count: groups}, Group: []demand{d}})
-	}
-	last := &demands[len(demands)-1]
-	last.Group = append(last.Group, d)
-	return demands
-}
-
-// exclusionsOf returns the required anti-affinity of the mirrors of a plan that have any, and the mirrors
-// for which maxComparisons is not enough.
-func (c *Capacity) exclusionsOf(plan Plan, pods []*v1.Pod) (exclusions map[*Group]antiAffinity, tooMany map[*Workload]bool) {
-	exclusions, tooMany = map[*Group]antiAffinity{}, map[*Workload]bool{}
-	index := indexPods(pods)
-	comparisons := map[string]int{}
-	for i := range plan.Groups {
-		w := plan.Groups[i].Mirror
-		anti := newAntiAffinity(&plan.Groups[i])
-		if len(anti) == 0 {
-			continue
-		}
-		if comparisons[w.Namespace] += anti.comparisons(index); comparisons[w.Namespace] > maxComparisons {
-			tooMany[w] = true
-			continue
-		}
-		anti.addPods(index, c.nodes)
-		exclusions[&plan.Groups[i]] = anti
-	}
-	return exclusions, tooMany
-}
-
-// constrain sets the nodes on which the placeholders of a group may be.
-func (c *Capacity) constrain(demand *demand, group *Group, exclusions map[*Group]antiAffinity) {
-	matches := nodeMatches(group.template())
-	anti := exclusions[group]
-	demand.Allowed = func(name string) bool {
-		node := c.nodes[name]
-		return node != nil && matches(node) && anti.permits(node)
-	}
-	if len(exclusions) == 0 {
-		return
-	}
-	demand.Assigned = func(name string) {
-		for _, other := range exclusions {
-			other.add(group.Mirror.Namespace, group.template().Labels, c.nodes[name])
-		}
-	}
-}

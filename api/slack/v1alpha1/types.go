@@ -296,8 +296,8 @@ type Pool struct {
 	// +optional
 	Tolerations []v1.Toleration `json:"tolerations,omitempty"`
 	// Devices are extended resources such as nvidia.com/gpu, at most 8. Pods that request one of them have placeholders of their
-	// own: for each amount of the device, the rate of the number of these pods, with the mean of their requests. They are not part
-	// of the base of other placeholders. A pod that requests several counts for the first of the list.
+	// own: for each amount of the devices, the rate of the number of these pods, with the mean of their requests. They are not part
+	// of the base of other placeholders. Placeholders for pods that request several devices request them all.
 	//
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=253

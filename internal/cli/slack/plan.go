@@ -194,7 +194,7 @@ func newPlanResult(plan slack.Plan) planResult {
 			result.Head = append(result.Head, p)
 		case group.Mirror != nil:
 			result.Mirrors = append(result.Mirrors, mirror{group.MirrorOf(), p})
-		case group.Device != "":
+		case group.Devices != "":
 			result.Devices = append(result.Devices, p)
 		default:
 			result.Placeholders = p
@@ -258,9 +258,8 @@ func printPlan(out io.Writer, o *base.Output, plan slack.Plan) {
 			name = "for the biggest pod"
 		case group.Mirror != nil:
 			name = "like " + group.MirrorOf()
-		case group.Device != "":
-			device := group.Requests[group.Device]
-			name = fmt.Sprintf("with %s %s", device.String(), group.Device)
+		case group.Devices != "":
+			name = "with " + group.Devices
 		}
 		appendRow(name, group.Count, group.Requests)
 	}

@@ -75,7 +75,7 @@ func (m *metrics) recordPolicy(policy string, o observation) {
 			counts["head"] += group.Count
 		case group.Mirror != nil:
 			counts["mirror"] += group.Count
-		case group.Device != "":
+		case group.Devices != "":
 			counts["device"] += group.Count
 		default:
 			counts["rate"] += group.Count

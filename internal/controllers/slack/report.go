@@ -77,7 +77,7 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 		switch {
 		case group.Mirror != nil:
 			status.Mirrored += group.Count
-		case !group.Head && group.Device == "":
+		case !group.Head && group.Devices == "":
 			status.Requests = group.Requests
 		}
 	}
