@@ -2,6 +2,7 @@ package slack
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -34,15 +35,13 @@ type Part struct {
 // nodes are of one type. Placeholders are those of Tracker, without mirrors. Pods wait for nodes that boot. It returns
 // an error if the policy or the history is invalid.
 func Simulate(h *History, node NodeType, policy *v1alpha1.ResourceSlack, parts int) (Outcome, error) {
-	if node.MilliCPU <= 0 || node.Memory <= 0 || node.Interval <= 0 || h.Seconds <= 0 || parts < 1 {
-		return Outcome{}, errors.New("a node type must have CPU, memory and an interval, and a history a length and at least one part")
+	if node.MilliCPU <= 0 || node.Memory <= 0 || node.Slots <= 0 || node.Interval <= 0 || h.Seconds <= 0 || parts < 1 {
+		return Outcome{}, errors.New("a node type must have CPU, memory, pod slots and an interval, and a history a length and at least " +
+			"one part")
 	}
 	s := &simulation{
-		history: h, node: node, shapes: map[resources.Amounts]int{}, nextEnd: make([]int32, len(h.Pods)),
-		ends: make([]int32, h.Seconds), nodeOf: make([]int32, len(h.Pods)), lastAdded: -node.AfterAdd,
-	}
-	for i := range s.ends {
-		s.ends[i] = nobody
+		history: h, node: node, empty: withPods(node.capacity(), node.Slots), shapes: map[resources.Amounts]int{},
+		ends: map[int64][]int32{}, nodeOf: make([]int32, len(h.Pods)), lastAdded: -node.AfterAdd,
 	}
 	if policy != nil {
 		policy = policy.DeepCopy()
@@ -61,11 +60,8 @@ func Simulate(h *History, node NodeType, policy *v1alpha1.ResourceSlack, parts i
 	return s.outcome, nil
 }
 
-// nobody is the index of no pod, and nowhere that of no node.
-const (
-	nobody  = -1
-	nowhere = -1
-)
+// nowhere is the index of no node.
+const nowhere = -1
 
 // simulation is the state of Simulate. Nodes and pods are numbers.
 type simulation struct {
@@ -74,10 +70,13 @@ type simulation struct {
 	policy   *v1alpha1.ResourceSlack
 	schedule *activeSchedule
 	planner  planner
-	groups   []sizeGroup
-	groupsOf groupsKey
-	outcome  Outcome
+	// groups are the placeholders, and coolDownEnd the end of their cool-down, 0 if there is none.
+	groups      []sizeGroup
+	coolDownEnd int64
+	outcome     Outcome
 
+	// empty is the capacity of an empty node, with its pod slots.
+	empty resources.Amounts
 	nodes []simulatedNode
 	// alive is the number of ready nodes, booting has the seconds at which nodes become ready, in order.
 	alive   int
@@ -88,8 +87,9 @@ type simulation struct {
 	failed  []resources.Amounts
 	// withSlack are the nodes with placeholders.
 	withSlack []int
-	// ends has the first pod that ends at a second, nextEnd the next one after a pod.
-	ends, nextEnd, nodeOf []int32
+	// ends has the pods that end at a second, nodeOf the node of each pod.
+	ends   map[int64][]int32
+	nodeOf []int32
 	// requested is the sum and shapes the numbers of the requests of the pods with a node.
 	requested, largest resources.Amounts
 	shapes             map[resources.Amounts]int
@@ -102,19 +102,23 @@ type simulation struct {
 
 // simulatedNode is a ready node, or the zero value.
 type simulatedNode struct {
-	free  resources.Amounts
-	slots int64
-	// slack is the requests of the placeholders on the node.
-	slack resources.Amounts
-	pods  []int32
+	// free is the capacity that the pods leave, and slack the requests of the placeholders on the node, both with pod slots.
+	free, slack resources.Amounts
+	pods        []int32
 	// low is the second since which the node has a low utilization, -1 if it has not.
 	low   int64
 	alive bool
 }
 
-// exceeds reports whether the pods of the node leave at least the requests.
-func (n *simulatedNode) exceeds(requests resources.Amounts) bool {
-	return n.free[resources.CPU] >= requests[resources.CPU] && n.free[resources.Memory] >= requests[resources.Memory]
+// withPods returns amounts with a number of pods.
+func withPods(amounts resources.Amounts, n int64) resources.Amounts {
+	amounts[resources.Pods] = n
+	return amounts
+}
+
+// requests returns the requests of a pod, with one pod slot.
+func (s *simulation) requests(pod int32) resources.Amounts {
+	return withPods(s.history.Pods[pod].requests(), 1)
 }
 
 // run simulates the history second by second.
@@ -155,7 +159,8 @@ func (s *simulation) start() (next int) {
 			s.place(int32(next), 0)
 		}
 	}
-	for range min(s.missing(s.slackGroups(0)), max(0, s.node.Max-s.alive)) {
+	s.plan(0)
+	for range min(s.missing(), max(0, s.node.Max-s.alive)) {
 		s.addNode()
 	}
 	return next
@@ -163,7 +168,7 @@ func (s *simulation) start() (next int) {
 
 // fitsNode reports whether a pod fits an empty node, and counts it otherwise.
 func (s *simulation) fitsNode(p *HistoryPod) bool {
-	if p.MilliCPU > s.node.MilliCPU || p.Memory > s.node.Memory {
+	if !p.requests().FitsIn(s.empty) {
 		s.outcome.TooLarge++
 		return false
 	}
@@ -184,7 +189,7 @@ func (s *simulation) recordWait(pod int32, now int64) {
 
 // addNode adds a ready node.
 func (s *simulation) addNode() {
-	node := simulatedNode{free: s.node.capacity(), slots: s.node.Slots, low: -1, alive: true}
+	node := simulatedNode{free: s.empty, low: -1, alive: true}
 	s.alive++
 	s.failed, s.changed = s.failed[:0], true
 	for i := range s.nodes {
@@ -198,18 +203,17 @@ func (s *simulation) addNode() {
 
 // place places a pod on the first node that it fits on, and reports whether there is one.
 func (s *simulation) place(pod int32, now int64) bool {
-	p := &s.history.Pods[pod]
-	i := s.find(p.requests(), nowhere, false)
+	i := s.find(s.requests(pod), nowhere, false)
 	if i == nowhere {
 		return false
 	}
 	s.assign(pod, i)
+	p := &s.history.Pods[pod]
 	s.requested = s.requested.Add(p.requests())
-	if count(s.shapes, p.requests(), 1); s.shapes[p.requests()] == 1 {
-		s.largest = s.largest.Max(p.requests())
-	}
+	count(s.shapes, p.requests(), 1)
+	s.largest = s.largest.Max(p.requests())
 	if end := now + max(p.Duration, 1); p.Duration < s.history.Seconds && end < s.history.Seconds {
-		s.nextEnd[pod], s.ends[end] = s.ends[end], pod
+		s.ends[end] = append(s.ends[end], pod)
 	}
 	return true
 }
@@ -223,10 +227,9 @@ func (s *simulation) find(requests resources.Amounts, other int, besideSlack boo
 	}
 	for i := range s.nodes {
 		n := &s.nodes[i]
-		if !n.exceeds(requests) || n.slots < 1 || !n.alive || i == other || besideSlack && !requests.FitsIn(n.free.Minus(n.slack)) {
-			continue
+		if n.alive && i != other && requests.FitsIn(n.free) && (!besideSlack || requests.FitsIn(n.free.Minus(n.slack))) {
+			return i
 		}
-		return i
 	}
 	if !besideSlack {
 		s.failed = append(s.failed, requests)
@@ -237,23 +240,18 @@ func (s *simulation) find(requests resources.Amounts, other int, besideSlack boo
 // assign assigns a pod to a node.
 func (s *simulation) assign(pod int32, node int) {
 	n := &s.nodes[node]
-	n.free, n.slots, n.pods = n.free.Minus(s.history.Pods[pod].requests()), n.slots-1, append(n.pods, pod)
+	n.free, n.pods = n.free.Minus(s.requests(pod)), append(n.pods, pod)
 	s.nodeOf[pod], s.changed = int32(node), true
 }
 
 // endPods ends the pods that end at a second, and reports whether there are any.
 func (s *simulation) endPods(now int64) bool {
-	first := s.ends[now]
-	for pod := first; pod != nobody; pod = s.nextEnd[pod] {
+	pods := s.ends[now]
+	for _, pod := range pods {
 		n, requests := &s.nodes[s.nodeOf[pod]], s.history.Pods[pod].requests()
-		n.free, n.slots = n.free.Add(requests), n.slots+1
-		for i := range n.pods {
-			if n.pods[i] == pod {
-				n.pods[i] = n.pods[len(n.pods)-1]
-				n.pods = n.pods[:len(n.pods)-1]
-				break
-			}
-		}
+		n.free = n.free.Add(s.requests(pod))
+		i := slices.Index(n.pods, pod)
+		n.pods = slices.Delete(n.pods, i, i+1)
 		s.requested = s.requested.Minus(requests)
 		if count(s.shapes, requests, -1); s.shapes[requests] == 0 {
 			s.largest = resources.Amounts{}
@@ -262,7 +260,8 @@ func (s *simulation) endPods(now int64) bool {
 			}
 		}
 	}
-	if first == nobody {
+	delete(s.ends, now)
+	if len(pods) == 0 {
 		return false
 	}
 	s.failed, s.changed = s.failed[:0], true
@@ -282,16 +281,16 @@ func (s *simulation) placePending(now int64) {
 	s.pending = remaining
 }
 
-// slackGroups returns the placeholders that the policy requires at a second.
-func (s *simulation) slackGroups(now int64) []sizeGroup {
+// plan sets the placeholders that the policy requires at a second, if they may have changed.
+func (s *simulation) plan(now int64) {
 	if s.policy == nil {
-		return nil
+		return
 	}
-	s.schedule.advance(&s.policy.Spec, s.history.Start.Add(time.Duration(now)*time.Second))
+	advanced := s.schedule.advance(&s.policy.Spec, s.history.Start.Add(time.Duration(now)*time.Second))
+	if !advanced && !s.changed && s.coolDownEnd == 0 {
+		return
+	}
 	nodes := max(s.alive, 1)
-	if s.groups != nil && s.groupsOf == (groupsKey{s.requested, s.largest, nodes, s.schedule.from}) {
-		return s.groups
-	}
 	pool := poolTotals{
 		Requested: s.requested, Allocatable: s.node.capacity().Multiply(int64(nodes)), Nodes: nodes, Matching: nodes,
 		MaxPodRequests: s.largest, LargestByCPU: s.largest, LargestByMemory: s.largest, Shapes: []resources.Amounts{s.node.capacity()},
@@ -299,30 +298,18 @@ func (s *simulation) slackGroups(now int64) []sizeGroup {
 	plan := s.planner.Next(pool, s.schedule.policy, now)
 	s.groups = s.groups[:0]
 	for _, size := range plan.Head {
-		s.groups = append(s.groups, sizeGroup{size, 1})
+		s.groups = append(s.groups, sizeGroup{withPods(size, 1), 1})
 	}
-	s.groups, s.groupsOf = append(s.groups, plan.Rest), groupsKey{s.requested, s.largest, nodes, s.schedule.from}
-	s.changed = true
-	if plan.CoolDownEnd != 0 {
-		s.groupsOf = groupsKey{}
-	}
-	return s.groups
-}
-
-// groupsKey is the state for which placeholders are planned.
-type groupsKey struct {
-	requested, largest resources.Amounts
-	nodes              int
-	scheduled          time.Time
+	s.groups = append(s.groups, sizeGroup{withPods(plan.Rest.Size, 1), plan.Rest.Count})
+	s.changed, s.coolDownEnd = true, plan.CoolDownEnd
 }
 
 // pass is a pass of the autoscaler.
 func (s *simulation) pass(now int64) {
-	groups := s.slackGroups(now)
+	s.plan(now)
 	if s.changed || now >= s.nextRemoval { // else the pass would do nothing
 		s.changed = false
-		room := max(0, s.node.Max-s.alive-len(s.booting))
-		missing := s.missing(groups)
+		room, missing := max(0, s.node.Max-s.alive-len(s.booting)), s.missing()
 		s.outcome.AtMaximum = s.outcome.AtMaximum || missing > room && len(s.pending) > 0
 		if added := min(missing, room); added > 0 {
 			for range added {
@@ -337,7 +324,7 @@ func (s *simulation) pass(now int64) {
 	s.outcome.Cost += cost
 	s.partOf(now).Cost += cost
 	var held resources.Amounts
-	for _, group := range groups {
+	for _, group := range s.groups {
 		held = held.Add(group.total())
 	}
 	s.outcome.SlackCost += hours * s.node.Cost * max(float64(held[resources.CPU])/float64(s.node.MilliCPU),
@@ -346,16 +333,16 @@ func (s *simulation) pass(now int64) {
 
 // missing places placeholders on the ready nodes, and returns how many nodes the pending pods and the other placeholders require
 // in addition to the booting nodes.
-func (s *simulation) missing(groups []sizeGroup) int {
+func (s *simulation) missing() int {
 	for _, i := range s.withSlack {
 		s.nodes[i].slack = resources.Amounts{}
 	}
 	s.withSlack = s.withSlack[:0]
 	var others []sizeGroup
-	for _, group := range groups {
+	for _, group := range s.groups {
 		for i := 0; i < len(s.nodes) && group.Count > 0; i++ {
 			n := &s.nodes[i]
-			if !n.alive || !n.exceeds(group.Size) {
+			if !n.alive || !group.Size.FitsIn(n.free) { // most nodes are full
 				continue
 			}
 			if placed := min(group.Count, timesIn(group.Size, n.free.Minus(n.slack))); placed > 0 {
@@ -363,7 +350,7 @@ func (s *simulation) missing(groups []sizeGroup) int {
 				s.withSlack = append(s.withSlack, i)
 			}
 		}
-		if group.Count > 0 && !group.Size.IsZero() {
+		if group.Count > 0 {
 			others = append(others, group)
 		}
 	}
@@ -377,24 +364,24 @@ func (s *simulation) missing(groups []sizeGroup) int {
 func (s *simulation) newNodes(groups []sizeGroup) int {
 	bins := make([]resources.Amounts, len(s.booting), len(s.booting)+16)
 	for i := range bins {
-		bins[i] = s.node.capacity()
+		bins[i] = s.empty
 	}
 	first := map[resources.Amounts]int{} // the first bin on which requests may fit
 	for _, pod := range s.pending {
-		requests := s.history.Pods[pod].requests()
+		requests := s.requests(pod)
 		i := first[requests]
 		for i < len(bins) && !requests.FitsIn(bins[i]) {
 			i++
 		}
 		if i == len(bins) {
-			bins = append(bins, s.node.capacity())
+			bins = append(bins, s.empty)
 		}
 		bins[i], first[requests] = bins[i].Minus(requests), i
 	}
 	for _, group := range groups {
-		for i := 0; group.Count > 0 && (i < len(bins) || group.Size.FitsIn(s.node.capacity())); i++ {
+		for i := 0; group.Count > 0 && (i < len(bins) || group.Size.FitsIn(s.empty)); i++ {
 			if i == len(bins) {
-				bins = append(bins, s.node.capacity())
+				bins = append(bins, s.empty)
 			}
 			placed := min(group.Count, timesIn(group.Size, bins[i]))
 			bins[i], group.Count = bins[i].Minus(group.Size.Multiply(placed)), group.Count-placed

@@ -70,6 +70,22 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
+// TestSimulateSlots checks that as many nodes are added as the slots of pods require: four pods without requests, two on each node, wait
+// for two nodes at the same time. A node type without slots is invalid.
+func TestSimulateSlots(t *testing.T) {
+	node := smallNode
+	node.Slots = 2
+	h := &History{Seconds: 3600, Pods: slices.Repeat([]HistoryPod{{Arrival: 5, Duration: never}}, 4)}
+	got, err := Simulate(h, node, nil, 1)
+	if want := (Waits{125: 4}); err != nil || fmt.Sprint(got.Waits) != fmt.Sprint(want) {
+		t.Errorf("waits %v, error %v; want %v", got.Waits, err, want)
+	}
+	node.Slots = 0
+	if _, err := Simulate(h, node, nil, 1); err == nil || !strings.Contains(err.Error(), "pod slots") {
+		t.Errorf("no slots: error %v", err)
+	}
+}
+
 // TestSimulateConserves checks random histories: each pod that fits a node is counted once, parts sum up, nodes are never
 // overcommitted, and equal input gives equal output.
 func TestSimulateConserves(t *testing.T) {

@@ -12,7 +12,7 @@ func (s *simulation) removeNodes(now int64, hold bool) {
 		if !n.alive {
 			continue
 		}
-		used := s.node.capacity().Minus(n.free).Add(n.slack)
+		used := s.empty.Minus(n.free).Add(n.slack)
 		if used.MaxFraction(s.node.capacity()) >= s.node.Utilization {
 			n.low = -1
 			continue
@@ -26,7 +26,7 @@ func (s *simulation) removeNodes(now int64, hold bool) {
 		}
 		drained = drained || len(n.pods) > 0
 		for _, pod := range n.pods {
-			s.assign(pod, s.find(s.history.Pods[pod].requests(), i, true))
+			s.assign(pod, s.find(s.requests(pod), i, true))
 		}
 		if !n.slack.IsZero() {
 			other := s.find(n.slack, i, true)
@@ -43,18 +43,15 @@ func (s *simulation) removeNodes(now int64, hold bool) {
 func (s *simulation) canMove(node int) bool {
 	n := &s.nodes[node]
 	var moved []int32
-	free := func() {
+	defer func() {
 		for _, pod := range moved {
 			other := &s.nodes[s.nodeOf[pod]]
-			other.free, other.slots, other.pods = other.free.Add(
-				s.history.Pods[pod].requests(),
-			), other.slots+1, other.pods[:len(other.pods)-1]
+			other.free, other.pods = other.free.Add(s.requests(pod)), other.pods[:len(other.pods)-1]
 			s.nodeOf[pod] = int32(node)
 		}
-	}
-	defer free()
+	}()
 	for _, pod := range n.pods {
-		i := s.find(s.history.Pods[pod].requests(), node, true)
+		i := s.find(s.requests(pod), node, true)
 		if i == nowhere {
 			return false
 		}

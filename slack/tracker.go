@@ -153,7 +153,7 @@ func (t *Tracker) NodeType(boot int64) (node NodeType, ok bool) {
 		}
 	}
 	node.MilliCPU, node.Memory = shape[resources.CPU], shape[resources.Memory]
-	return node, node.MilliCPU > 0 && node.Memory > 0
+	return node, node.MilliCPU > 0 && node.Memory > 0 && node.Slots > 0
 }
 
 // DeleteNode removes a node.
