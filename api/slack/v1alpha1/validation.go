@@ -26,15 +26,12 @@ func (s *ResourceSlackSpec) Validate() error {
 		}
 		errs = append(errs, s.Schedules[i].Minimum.validate(schedule.Child("minimum"), s.Maximum)...)
 	}
-	if _, invalid := s.Calendar(); len(invalid) > 0 {
-		errs = append(errs, invalid...)
-	}
+	_, invalid := s.Calendar()
+	errs = append(errs, invalid...)
 	if s.Base != BaseRequested && s.Base != BaseAllocatable {
 		errs = append(errs, field.NotSupported(path.Child("base"), s.Base, []Base{BaseRequested, BaseAllocatable}))
 	}
-	if *s.Granularity < 1 || *s.Granularity > 100 {
-		errs = append(errs, field.Invalid(path.Child("granularity"), *s.Granularity, "must be in [1, 100]"))
-	}
+	errs = append(errs, validateRange(path.Child("granularity"), s.Granularity, 100)...)
 	errs = append(errs, validateRange(path.Child("maxPlaceholders"), s.MaxPlaceholders, 100_000)...)
 	errs = append(errs, s.validateDevices(path)...)
 	if s.Spread != nil {
