@@ -98,7 +98,9 @@ func TestDevices(t *testing.T) {
 				"1 placeholder is required with 2 nvidia.com/gpu, maxPlaceholders leaves 0", "4 4Gi 5", "2 2Gi 2",
 		},
 		"a pod with two devices that no node has": {
-			"100%", nil, []*v1.Pod{newPod("p", "n0", "1", "1Gi", requesting(gpuName, 2), requesting(nicName, 1))}, "",
+			"100%", nil,
+			[]*v1.Pod{newPod("p", "n0", "1", "1Gi", requesting(gpuName, 2), requesting(nicName, 1))},
+			"",
 			"a placeholder with 2 nvidia.com/gpu and 1 example.com/nic, 1 CPU and 1Gi memory does not fit any usable node of the pool: " +
 				"the node with the most has 8 nvidia.com/gpu and 0 example.com/nic, 64 CPU and 512Gi memory", "1 1Gi 2", "0 0 0",
 		},

@@ -60,7 +60,10 @@ func TestResumeDuringSchedule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tracker.Resume([]Group{{Name: "web-head", Requests: list("1", "4Gi"), Count: 1}, {Name: "web-rate", Requests: list("1", "4Gi"), Count: 7}})
+	tracker.Resume([]Group{
+		{Name: "web-head", Requests: list("1", "4Gi"), Count: 1},
+		{Name: "web-rate", Requests: list("1", "4Gi"), Count: 7},
+	})
 	nodes := nodesOf(2, "web-", "16", "64Gi")
 	for _, node := range nodes {
 		tracker.SetNode(node, noon)
