@@ -38,6 +38,7 @@ func ReadHub(paths []string, stdin io.Reader) (*Hub, error) {
 func ReadCapacities(paths []string, stdin io.Reader) (*Hub, error) {
 	r := &hubReader{reader: newReader(hubKinds)}
 	err := eachChecked(Files(paths, stdin), r.read)
+	r.hub.Warnings = r.warnings
 	return &r.hub, err
 }
 

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -68,8 +70,26 @@ func Report(program string, err error, otherwise int) int {
 // report prints an error, nothing if it is nil.
 func report(out io.Writer, program string, err error) {
 	if err != nil {
-		fmt.Fprintf(out, "%s: %s\n", program, oneLine(strings.TrimSpace(err.Error())))
+		fmt.Fprintf(out, "%s: %s\n", program, oneLine(explainFlags(strings.TrimSpace(err.Error()))))
 	}
+}
+
+// flagGroup matches the errors of cobra about groups of flags, which have no type.
+var flagGroup = regexp.MustCompile(
+	`^(?:at least one of the|if any) flags in the group \[(.*?)\] (?:is required|are set none of the others can be; \[(.*?)\] were all set)$`)
+
+// explainFlags returns the message of an error about a group of flags with the names of the flags first, other messages unchanged.
+func explainFlags(message string) string {
+	match := flagGroup.FindStringSubmatch(message)
+	if match == nil {
+		return message
+	}
+	all, set, problem := strings.Fields(match[1]), strings.Fields(match[2]), "one of them is required"
+	if len(set) > 0 {
+		all = slices.DeleteFunc(all, func(flag string) bool { return !slices.Contains(set, flag) })
+		problem = "only one of them may be set"
+	}
+	return "--" + strings.Join(all, ", --") + ": " + problem
 }
 
 // oneLine returns a message of several lines as one line that is safe to print.

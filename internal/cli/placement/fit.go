@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -150,11 +151,15 @@ func (o *fitOptions) read(cmd *cobra.Command, workload *capacity.Workload) (*fle
 		}
 		objects, now = state.Objects, state.Now
 	default:
-		hub, err := manifest.ReadCapacities(o.clusters.Files, cmd.InOrStdin())
+		var stdin bytes.Buffer
+		hub, err := manifest.ReadCapacities(o.clusters.Files, io.TeeReader(cmd.InOrStdin(), &stdin))
 		if err != nil || len(hub.Capacities) > 0 {
-			return &hub.Objects, time.Time{}, err
+			return &hub.Objects, time.Time{}, cmp.Or(err, o.clusters.Warn(hub.Warnings, warn))
 		}
-		if objects, err = manifest.Read(o.clusters.Files, cmd.InOrStdin()); err != nil {
+		if objects, err = manifest.Read(o.clusters.Files, &stdin); err == nil {
+			err = o.clusters.Warn(objects.Warnings, warn)
+		}
+		if err != nil {
 			return nil, now, err
 		}
 	}

@@ -51,6 +51,7 @@ var files = map[string]string{
 	"deployment.yaml":      "examples/placement/fit/workload.yaml",
 	"pod.yaml":             "examples/placement/fit/workload.yaml",
 	"hub.yaml":             "examples/placement/prioritizers/fleet.yaml",
+	"capacities.yaml":      "examples/placement/fit/clusters.yaml",
 	"hub/fleet.yaml":       "examples/placement/prioritizers/fleet.yaml",
 	"hub/placement.yaml":   "examples/placement/prioritizers/placement.yaml",
 	"placement.yaml":       "examples/placement/prioritizers/placement.yaml",
@@ -58,9 +59,10 @@ var files = map[string]string{
 
 // written are further files of readers, with their content: a trace in the format of openb.
 var written = map[string]string{
-	"0.json":    `{"apiVersion": "whatif.plimsoll.dev/v1", "kind": "WhatIf", "shard": {"index": 0, "count": 2}, "seeds": [1]}`,
-	"1.json":    `{"apiVersion": "whatif.plimsoll.dev/v1", "kind": "WhatIf", "shard": {"index": 1, "count": 2}, "seeds": [2]}`,
-	"nodes.csv": "sn,cpu_milli,memory_mib,gpu,model\nnode-1,32000,262144,0,\nnode-2,64000,262144,2,T4\n",
+	"0.json":         `{"apiVersion": "whatif.plimsoll.dev/v1", "kind": "WhatIf", "shard": {"index": 0, "count": 2}, "seeds": [1]}`,
+	"1.json":         `{"apiVersion": "whatif.plimsoll.dev/v1", "kind": "WhatIf", "shard": {"index": 1, "count": 2}, "seeds": [2]}`,
+	"decisions.yaml": "apiVersion: v1\nkind: List\nitems: []\n",
+	"nodes.csv":      "sn,cpu_milli,memory_mib,gpu,model\nnode-1,32000,262144,0,\nnode-2,64000,262144,2,T4\n",
 	"pods.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n" +
 		"web-1,4000,16384,0,0,,LS,Running,0,7200,0\nweb-2,8000,32768,1,1000,,LS,Running,60,3600,60\n",
 }
