@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
 // Config configures an autoscaler.
@@ -52,6 +54,17 @@ func (c *Config) UnpricedNodes(nodes []recording.Node) (unpriced int) {
 		}
 	}
 	return unpriced
+}
+
+// HasPool reports whether a node of the input or of a group is in the pool of the slack policy. Without one, the policy reserves nothing.
+func (c *Config) HasPool(nodes []recording.Node) bool {
+	groups, err := newGroups(c.Spec, nodes)
+	if err != nil || c.Slack == nil {
+		return false
+	}
+	inPool := func(node *v1.Node) bool { return slack.InPool(node, c.Slack.Spec.Pool) }
+	return slices.ContainsFunc(nodes, func(n recording.Node) bool { return inPool(n.Object) }) ||
+		slices.ContainsFunc(groups, func(g nodeGroup) bool { return inPool(g.template) })
 }
 
 // nodeCost returns the cost of a node per hour, and whether it is known. A node

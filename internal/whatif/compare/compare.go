@@ -380,6 +380,12 @@ func (p *Plan) describeAutoscaler(nodes []recording.Node) error {
 	if !first.Spec.Loop.Priced {
 		assume("a node costs 1 per hour, as the groups have no cost")
 	}
+	for _, c := range p.columns {
+		text := fmt.Sprintf("slack %s reserves nothing: no node is in the pool of its policy", c.slack)
+		if c.autoscaler.Slack != nil && !c.autoscaler.HasPool(nodes) && !slices.Contains(p.result.Assumed, text) {
+			assume("%s", text)
+		}
+	}
 	if withoutSlack {
 		assume("with a slack of 0%% no capacity is reserved, not even for the biggest pod")
 	}
