@@ -314,13 +314,16 @@ func (f *fitting) noteAbout(c *Cluster, promise *Promise, fits int64, before not
 		return unknownCapacity
 	case workload.Name == "":
 		return 0
-	case !promise.hasEnded(f.now) && fits >= promise.Replicas:
+	case promise.hasEnded(f.now):
+		isRecent := f.now-promise.Since <= recentTime && summary.ObservedAt > promise.Since+promiseTime
+		if isRecent && summary.Recent(workload) <= promise.Before {
+			return neverSeen
+		}
+		return 0
+	case fits >= promise.Replicas:
 		return fitted
-	case !promise.hasEnded(f.now) && (before == fitted || before == noLongerFits || f.spec.RequireFit && !f.spec.Divide):
+	case before == fitted || before == noLongerFits || f.spec.RequireFit && !f.spec.Divide:
 		return noLongerFits
-	case promise.hasEnded(f.now) && f.now-promise.Since <= recentTime && summary.ObservedAt > promise.Since+promiseTime &&
-		summary.Recent(workload) <= promise.Before:
-		return neverSeen
 	}
 	return 0
 }

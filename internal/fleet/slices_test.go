@@ -300,7 +300,10 @@ func checkLayout(t *rapid.T, wanted []Slice, groups []Group) {
 		count[s.Index]++
 		at := -1
 		for _, d := range s.Decisions {
-			next := slices.IndexFunc(groups[s.Index].Clusters, func(c clusterv1beta1.ClusterDecision) bool { return c.ClusterName == d.ClusterName })
+			next := slices.IndexFunc(
+				groups[s.Index].Clusters,
+				func(c clusterv1beta1.ClusterDecision) bool { return c.ClusterName == d.ClusterName },
+			)
 			if next <= at || seen[d.ClusterName] {
 				t.Fatalf("cluster %s is out of order, duplicate or not in the group", d.ClusterName)
 			}

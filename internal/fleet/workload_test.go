@@ -29,7 +29,9 @@ func capacityOf(t testing.TB, cluster string, at time.Time, cores int64, recent 
 	object := capacityv1alpha1.ClusterCapacity{
 		ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: capacityv1alpha1.Name},
 		Status: capacityv1alpha1.ClusterCapacityStatus{
-			Cluster: cluster, ObservedAt: metav1.NewTime(at), Classes: []capacityv1alpha1.NodeClass{{Labels: map[string]string{"zone": "1"}}},
+			Cluster:    cluster,
+			ObservedAt: metav1.NewTime(at),
+			Classes:    []capacityv1alpha1.NodeClass{{Labels: map[string]string{"zone": "1"}}},
 			Groups: []capacityv1alpha1.NodeGroup{{Nodes: 1, Free: v1.ResourceList{
 				v1.ResourceCPU: *resource.NewQuantity(cores, resource.DecimalSI), v1.ResourcePods: resource.MustParse("1000"),
 			}}},

@@ -83,7 +83,13 @@ func TestHostilePlacements(t *testing.T) {
 	if grown := controller.PeakMemory()>>20 - memory; grown > 200 {
 		t.Errorf("memory grows by %d MiB", grown)
 	}
-	t.Logf("slowest decision %s, during the attack %s; peak memory %d MiB, then %d MiB", before, during, memory, controller.PeakMemory()>>20)
+	t.Logf(
+		"slowest decision %s, during the attack %s; peak memory %d MiB, then %d MiB",
+		before,
+		during,
+		memory,
+		controller.PeakMemory()>>20,
+	)
 
 	// All hostile placements get a result. The absurd quantity is only a value that is not valid.
 	for name := range hostilePlacements() {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	pathvalidation "k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -81,7 +81,7 @@ func (w *WorkloadSpec) Validate(path *field.Path) (errs field.ErrorList) {
 		errs = append(errs, oneOf(path.Child("ref", "kind"), w.Ref.Kind, "PodTemplate", "Deployment", "ManifestWork")...)
 		name := path.Child("ref", "name")
 		errs = append(errs, validateName(name, w.Ref.Name)...)
-		for _, problem := range pathvalidation.IsValidPathSegmentName(w.Ref.Name) { // such a name cannot be requested
+		for _, problem := range content.IsPathSegmentName(w.Ref.Name) { // such a name cannot be requested
 			errs = append(errs, field.Invalid(name, w.Ref.Name, problem))
 		}
 	}

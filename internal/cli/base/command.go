@@ -62,7 +62,11 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 
 // allowedValues describes the values of flags by their type.
 var allowedValues = map[string]string{
-	"int": "a whole number", "int64": "a whole number", "uint64": "a whole number of at least 0", "duration": "a duration such as 90s or 2h", "bool": "true or false",
+	"int":      "a whole number",
+	"int64":    "a whole number",
+	"uint64":   "a whole number of at least 0",
+	"duration": "a duration such as 90s or 2h",
+	"bool":     "true or false",
 }
 
 // FlagError returns an error of parsing flags with the value that is allowed, or with the most similar flag.

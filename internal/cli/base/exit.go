@@ -76,7 +76,8 @@ func report(out io.Writer, program string, err error) {
 
 // flagGroup matches the errors of cobra about groups of flags, which have no type.
 var flagGroup = regexp.MustCompile(
-	`^(?:at least one of the|if any) flags in the group \[(.*?)\] (?:is required|are set none of the others can be; \[(.*?)\] were all set)$`)
+	`^(?:at least one of the|if any) flags in the group \[(.*?)\] (?:is required|are set none of the others can be; \[(.*?)\] were all set)$`,
+)
 
 // explainFlags returns the message of an error about a group of flags with the names of the flags first, other messages unchanged.
 func explainFlags(message string) string {

@@ -184,7 +184,10 @@ func oneCluster(objects *manifest.Objects, workload *capacity.Workload, now time
 	status.Recent = nil
 	for _, part := range workload.Parts {
 		if n := running[part.Workload]; n > 0 {
-			status.Recent = append(status.Recent, v1alpha1.RecentWorkload{Namespace: part.Workload.Namespace, Name: part.Workload.Name, Pods: n})
+			status.Recent = append(
+				status.Recent,
+				v1alpha1.RecentWorkload{Namespace: part.Workload.Namespace, Name: part.Workload.Name, Pods: n},
+			)
 			delete(running, part.Workload)
 		}
 	}

@@ -76,7 +76,10 @@ not permit a search yet, it prints why and ends.`,
 			if o.write == (len(args) == 1) && len(args) < 2 {
 				return nil
 			}
-			return fmt.Errorf("found %s: must be one with --write, the name of a policy, and none without", format.Of(len(args), "argument"))
+			return fmt.Errorf(
+				"found %s: must be one with --write, the name of a policy, and none without",
+				format.Of(len(args), "argument"),
+			)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.write {
