@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -30,13 +29,13 @@ func (o *options) serve(ctx context.Context, config *rest.Config) error {
 	if slices.Contains(o.controllers, slackController) {
 		controller := slack.New(m.GetClient(), m.GetEventRecorder(name), metrics.Registry, o.namespace, o.podNamespace)
 		controller.RecommendAfter = o.recommendAfter
-		if err := errors.Join(controller.Register(m), m.AddReadyzCheck("slack", controller.Progress.Check)); err != nil {
+		if err := controller.Register(m); err != nil {
 			return err
 		}
 	}
 	if slices.Contains(o.controllers, placementController) {
 		controller := placement.New(m.GetClient(), m.GetAPIReader(), m.GetEventRecorder(name), metrics.Registry, placement.Adopt(o.adopt))
-		if err := errors.Join(controller.Register(m), m.AddReadyzCheck("placement", controller.Progress.Check)); err != nil {
+		if err := controller.Register(m); err != nil {
 			return err
 		}
 	}

@@ -59,9 +59,6 @@ const (
 
 // Controller reconciles placements.
 type Controller struct {
-	// Progress has a check for readiness: it fails if a decision makes no progress.
-	Progress setup.Progress
-
 	client    client.Client
 	apiReader client.Reader
 	recorder  events.EventRecorder
@@ -227,7 +224,6 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName, si
 func (c *Controller) decide(
 	object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, now time.Time,
 ) (result *fleet.Result, ok bool) {
-	defer c.Progress.Begin(fmt.Sprintf("deciding placement %s/%s", object.Namespace, object.Name))()
 	if !c.state.TryAddPlacement(object, fleet.ClustersIn(existing)) {
 		return &fleet.Result{Pending: true}, true
 	}

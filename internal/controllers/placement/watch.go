@@ -44,9 +44,7 @@ func (c *Controller) onChange() handler.EventHandler {
 		if !c.loaded {
 			return // load reads the object
 		}
-		end := c.Progress.Begin(fmt.Sprintf("adding a change of %T %s", object, object.GetName()))
 		keys, err := c.read(ctx, object)
-		end()
 		if err != nil {
 			log.FromContext(ctx).Error(err, "Failed to read a changed object from the cache", "name", object.GetName())
 		}

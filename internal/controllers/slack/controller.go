@@ -30,7 +30,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
@@ -53,8 +52,6 @@ const (
 
 // Controller reconciles ResourceSlack policies.
 type Controller struct {
-	// Progress has a check for readiness: it fails if a plan makes no progress.
-	Progress setup.Progress
 	// RecommendAfter is the length of the recorded history from which policies are recommended. The default is
 	// DefaultRecommendAfter.
 	RecommendAfter time.Duration
@@ -342,7 +339,6 @@ func (c *Controller) place(ctx context.Context, o *observation) error {
 	if err != nil {
 		return err
 	}
-	defer c.Progress.Begin("placing the placeholders of policy " + o.plan.Policy)()
 	o.placeable = o.capacity.Placeable(o.plan, pods)
 	return nil
 }
@@ -369,7 +365,6 @@ func (c *Controller) antiAffinePods(ctx context.Context, plan slack.Plan) ([]*v1
 // plan computes the plan of a policy for nodes and workloads, and whether another policy selects a node
 // of its pool.
 func (c *Controller) plan(t *policyTracker, nodes []v1.Node, workloads []slack.Workload, o *observation) {
-	defer c.Progress.Begin("planning policy " + t.Policy().Name)()
 	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -129,37 +129,6 @@ func TestManySlowNamespaces(t *testing.T) {
 	})
 }
 
-// TestReadinessDependsOnPlans checks that the readiness check fails while a plan takes longer than 30 seconds.
-func TestReadinessDependsOnPlans(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
-		reconcileOnce(t, c, "web")
-		tracker := c.trackers["web"]
-		ended, proceed := make(chan struct{}), make(chan struct{})
-		c.now = func() time.Time { // during a plan
-			<-proceed
-			return time.Now()
-		}
-		go func() {
-			c.plan(tracker, nil, nil, &observation{})
-			close(ended)
-		}()
-		<-time.After(29 * time.Second)
-		if err := c.Progress.Check(nil); err != nil {
-			t.Errorf("after 29 s: %v", err)
-		}
-		<-time.After(2 * time.Second)
-		if err := c.Progress.Check(nil); err == nil || !strings.Contains(err.Error(), "planning policy web") {
-			t.Errorf("after 31 s: %v", err)
-		}
-		close(proceed)
-		<-ended
-		if err := c.Progress.Check(nil); err != nil {
-			t.Errorf("after the plan: %v", err)
-		}
-	})
-}
-
 // TestMirrorsOfDeletedPolicy checks that the mirrors of a deleted policy move only to a policy that selects their
 // namespace, within its maximums, and are deleted if there is none.
 func TestMirrorsOfDeletedPolicy(t *testing.T) {
