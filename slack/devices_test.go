@@ -192,7 +192,7 @@ func TestSeveralDevicesAreMerged(t *testing.T) {
 		l.setPod(fmt.Sprint(i), ledgerPod{Node: "n", Requests: cores(1, 1), Devices: unique.Make(deviceAmounts{i + 1, 10 - i})})
 	}
 	pods := l.DevicePods()
-	// (1, 10) and (2, 9) are (2, 10), and with (3, 8) (3, 10); the sums are those of the pods.
+	// (1, 10) and (2, 9) are (2, 10), and with (3, 8) (3, 10); the sums are over the pods.
 	want := devicePods{3, cores(3, 3), deviceAmounts{1 + 2 + 3, 10 + 9 + 8}}
 	if got := pods[deviceAmounts{3, 10}]; len(pods) != maxDeviceShapes || got != want {
 		t.Errorf("%d amounts, (3, 10) has %+v, want %+v", len(pods), got, want)

@@ -93,7 +93,7 @@ const (
 	// labelFields are the labels and claims: predicates, groups, spreading and sets use them.
 	labelFields fieldMask = 1 << iota
 	taintFields
-	// amountFields are the allocatable amounts, the capacity, and the ignored amounts, of which placements that use amounts warn.
+	// amountFields are the allocatable amounts, the capacity, and the ignored amounts: placements that use amounts warn of them.
 	amountFields
 	// scoreFields are the scores of add-ons.
 	scoreFields

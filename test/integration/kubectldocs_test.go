@@ -71,7 +71,7 @@ func TestDocumentedKubectl(t *testing.T) {
 		t.Errorf("found %d lines", len(lines))
 	}
 	cp, config, _ := startControlPlane(t, controlplane.Options{})
-	installCRDs(t, config, buffersCRD(t), "../../config/crd/plimsoll.dev_clustercapacities.yaml") // the chart of a hub installs the latter
+	installCRDs(t, config, buffersCRD(t), "../../config/crd/plimsoll.dev_clustercapacities.yaml") // from the chart of a hub
 	run := readerShell(t, cp)
 	// Lines depend on other lines, also on other pages: repeat the lines that fail until all
 	// remaining lines fail.

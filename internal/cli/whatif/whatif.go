@@ -179,7 +179,7 @@ its mean over the seeds.
 	return cmd
 }
 
-// inputFlags are the flags of the input, of which one must be set.
+// inputFlags are the flags of the input: exactly one must be set.
 var inputFlags = []string{"filename", "snapshot", "recording", "trace", "generate"}
 
 func (o *whatIfOptions) addFlags(cmd *cobra.Command) {

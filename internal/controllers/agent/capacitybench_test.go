@@ -16,8 +16,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
 )
 
-// BenchmarkCapacity summarizes the observed nodes and pods of a cluster of 5,000 nodes with 30 pods each, of which one on each tenth node
-// changes before each summary, and prints the memory of the nodes and pods.
+// BenchmarkCapacity summarizes the observed nodes and pods of a cluster of 5,000 nodes with 30 pods each, and prints the memory of the
+// nodes and pods. One pod on each tenth node changes before each summary.
 func BenchmarkCapacity(b *testing.B) {
 	heap := func() uint64 {
 		runtime.GC()

@@ -124,7 +124,7 @@ func (o *observer) start(ctx context.Context, config *rest.Config, group *wait.G
 	const interval = 100 * time.Millisecond
 	_ = wait.PollUntilContextCancel(ctx, interval, true, func(context.Context) (bool, error) {
 		return nodes.LastSyncResourceVersion() != "" && pods.LastSyncResourceVersion() != "", nil
-	}) // the error is that of ctx
+	}) // the only error is the end of ctx
 	return nil
 }
 

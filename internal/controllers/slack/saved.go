@@ -161,7 +161,7 @@ func (c *Controller) keepRecorders(ctx context.Context) error {
 
 // save writes the recorders if one has changed since the last save. The policies share the size of the ConfigMap equally. Data of
 // policies that have no tracker yet remains if it is not larger than their share. A policy whose recorder cannot be saved does not
-// affect the others.
+// affect other policies.
 func (c *Controller) save(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()

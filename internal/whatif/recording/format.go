@@ -41,7 +41,7 @@ const (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // objectRecord is a node or a pod or, without an object, a change of one. Times that are nil and an empty node are unchanged; a time that
-// is nil in the first record is Never. Appeared and Gone are times of nodes, the others of pods.
+// is nil in the first record is Never. Appeared and Gone are times of nodes, all other times of pods.
 type objectRecord struct {
 	ID        int             `json:"id"`
 	Object    json.RawMessage `json:"object,omitempty"`
