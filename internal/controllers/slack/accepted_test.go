@@ -190,8 +190,8 @@ func TestDisabledBackend(t *testing.T) {
 	}
 }
 
-// TestBufferHandler checks that a changed status of a buffer enqueues its policy, and that metadata, unknown
-// policies and new buffers do not.
+// TestBufferHandler checks that a changed status of a buffer enqueues its policy, as does a new buffer of a policy that was deleted while
+// no controller was running, and that metadata and the controller's own new buffers do not.
 func TestBufferHandler(t *testing.T) {
 	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
 	reconcileOnce(t, c, "web")
@@ -207,6 +207,8 @@ func TestBufferHandler(t *testing.T) {
 		want          int
 	}{
 		"a new buffer":        {nil, buffer("web", 1), 0},
+		"left behind":         {nil, buffer("gone", 1), 1},
+		"without a policy":    {nil, buffer("", 1), 0},
 		"a changed status":    {buffer("web", 1), buffer("web", 2), 1},
 		"no change":           {buffer("web", 1), buffer("web", 1), 0},
 		"of a deleted policy": {buffer("gone", 1), buffer("gone", 2), 0},
@@ -228,7 +230,8 @@ func TestBufferHandler(t *testing.T) {
 }
 
 // TestPlaceholderWorkloads checks that a workload of placeholder pods that another client changes or deletes enqueues
-// its policy, so that it is not missing until the next resync.
+// its policy, so that it is not missing until the next resync, as does the workload of a policy that was deleted while no controller was
+// running.
 func TestPlaceholderWorkloads(t *testing.T) {
 	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
 	reconcileOnce(t, c, "web")
@@ -247,12 +250,18 @@ func TestPlaceholderWorkloads(t *testing.T) {
 		"a changed status":             {deployment(podNamespace, "web", 1), deployment(podNamespace, "web", 1), 0},
 		"of a deleted policy":          {deployment(podNamespace, "gone", 1), nil, 0},
 		"in the namespace of a tenant": {deployment("tenant", "web", 1), nil, 0},
+		"new":                          {nil, deployment(podNamespace, "web", 1), 0},
+		"left behind":                  {nil, deployment(podNamespace, "gone", 1), 1},
+		"of a tenant":                  {nil, deployment("tenant", "gone", 1), 0},
 	} {
 		q := &countingQueue{}
-		if tc.after == nil {
-			c.workloadHandler().Delete(t.Context(), event.DeleteEvent{Object: tc.before}, q)
-		} else {
-			c.workloadHandler().Update(t.Context(), event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}, q)
+		switch handler := c.workloadHandler(); {
+		case tc.before == nil:
+			handler.Create(t.Context(), event.CreateEvent{Object: tc.after}, q)
+		case tc.after == nil:
+			handler.Delete(t.Context(), event.DeleteEvent{Object: tc.before}, q)
+		default:
+			handler.Update(t.Context(), event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}, q)
 		}
 		if len(q.added) != tc.want {
 			t.Errorf("%s: enqueued %v, want %d", name, q.added, tc.want)

@@ -115,8 +115,12 @@ func (c *Controller) workloadHandler() handler.EventHandler {
 		if isAnnotated(before) || isAnnotated(after) {
 			enqueue(q, c.policies())
 		}
-		if before != nil && before.GetNamespace() == c.podNamespace && (after == nil || before.GetGeneration() != after.GetGeneration() ||
-			before.GetLabels()[slack.PlaceholderLabel] != after.GetLabels()[slack.PlaceholderLabel]) {
+		switch {
+		case cmp.Or(after, before).GetNamespace() != c.podNamespace:
+		case before == nil:
+			c.enqueueDeleted(q, after)
+		case after == nil || before.GetGeneration() != after.GetGeneration() ||
+			before.GetLabels()[slack.PlaceholderLabel] != after.GetLabels()[slack.PlaceholderLabel]:
 			c.enqueueOwner(q, before)
 		}
 	})
@@ -126,14 +130,16 @@ func (c *Controller) workloadHandler() handler.EventHandler {
 func isAnnotated(object client.Object) bool { return object != nil && indexAnnotated(object) != nil }
 
 // bufferHandler returns the handler of changes of buffers and their templates. It enqueues the policy of an object when an autoscaler
-// changes the status of a buffer, or another client changes or deletes the object. It ignores new objects: the controller has written
-// them.
+// changes the status of a buffer, or another client changes or deletes the object.
 func (c *Controller) bufferHandler() handler.EventHandler {
 	return onChange(func(q queue, before, after client.Object) {
 		old, _ := before.(*unstructured.Unstructured)
 		buffer, _ := after.(*unstructured.Unstructured)
-		if old != nil && (buffer == nil || !reflect.DeepEqual([]any{old.Object["spec"], old.Object["status"], old.GetGeneration()},
-			[]any{buffer.Object["spec"], buffer.Object["status"], buffer.GetGeneration()})) {
+		switch {
+		case old == nil:
+			c.enqueueDeleted(q, buffer)
+		case buffer == nil || !reflect.DeepEqual([]any{old.Object["spec"], old.Object["status"], old.GetGeneration()},
+			[]any{buffer.Object["spec"], buffer.Object["status"], buffer.GetGeneration()}):
 			c.enqueueOwner(q, old)
 		}
 	})
@@ -142,6 +148,14 @@ func (c *Controller) bufferHandler() handler.EventHandler {
 // enqueueOwner enqueues the policy of an object with placeholders, if it has a tracker.
 func (c *Controller) enqueueOwner(q queue, object client.Object) {
 	if policy := object.GetLabels()[slack.PlaceholderLabel]; slices.Contains(c.policies(), policy) {
+		enqueue(q, []string{policy})
+	}
+}
+
+// enqueueDeleted enqueues the policy of a new object with placeholders if it has no tracker: it may have been deleted while no controller
+// was running. The controller itself writes the objects of policies with a tracker.
+func (c *Controller) enqueueDeleted(q queue, object client.Object) {
+	if policy := object.GetLabels()[slack.PlaceholderLabel]; policy != "" && !slices.Contains(c.policies(), policy) {
 		enqueue(q, []string{policy})
 	}
 }
