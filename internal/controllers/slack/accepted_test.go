@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -215,14 +216,7 @@ func TestBufferHandler(t *testing.T) {
 		"deleted":             {buffer("web", 1), nil, 1},
 	} {
 		q := &countingQueue{}
-		switch handler := c.bufferHandler(); {
-		case tc.before == nil:
-			handler.Create(t.Context(), event.CreateEvent{Object: tc.after}, q)
-		case tc.after == nil:
-			handler.Delete(t.Context(), event.DeleteEvent{Object: tc.before}, q)
-		default:
-			handler.Update(t.Context(), event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}, q)
-		}
+		handleChange(t, c.bufferHandler(), tc.before, tc.after, q)
 		if len(q.added) != tc.want {
 			t.Errorf("%s: enqueued %v, want %d", name, q.added, tc.want)
 		}
@@ -255,17 +249,27 @@ func TestPlaceholderWorkloads(t *testing.T) {
 		"of a tenant":                  {nil, deployment("tenant", "gone", 1), 0},
 	} {
 		q := &countingQueue{}
-		switch handler := c.workloadHandler(); {
-		case tc.before == nil:
-			handler.Create(t.Context(), event.CreateEvent{Object: tc.after}, q)
-		case tc.after == nil:
-			handler.Delete(t.Context(), event.DeleteEvent{Object: tc.before}, q)
-		default:
-			handler.Update(t.Context(), event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}, q)
-		}
+		handleChange(t, c.workloadHandler(), tc.before, tc.after, q)
 		if len(q.added) != tc.want {
 			t.Errorf("%s: enqueued %v, want %d", name, q.added, tc.want)
 		}
+	}
+}
+
+// handleChange passes the change of an object to a handler: before is nil if the object is created, after if it is deleted.
+func handleChange[O interface {
+	client.Object
+	comparable
+}](t *testing.T, h handler.EventHandler, before, after O, q queue) {
+	t.Helper()
+	var none O
+	switch none {
+	case before:
+		h.Create(t.Context(), event.CreateEvent{Object: after}, q)
+	case after:
+		h.Delete(t.Context(), event.DeleteEvent{Object: before}, q)
+	default:
+		h.Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, q)
 	}
 }
 

@@ -109,7 +109,7 @@ func (c *Controller) namespaceHandler() handler.EventHandler {
 }
 
 // workloadHandler returns a handler that enqueues all policies if a workload has or had the annotation, and the policy of a workload of
-// placeholder pods whose spec or label changes or that is deleted.
+// placeholder pods whose spec or label changes, that is deleted, or whose policy has no tracker.
 func (c *Controller) workloadHandler() handler.EventHandler {
 	return onChange(func(q queue, before, after client.Object) {
 		if isAnnotated(before) || isAnnotated(after) {
@@ -130,7 +130,7 @@ func (c *Controller) workloadHandler() handler.EventHandler {
 func isAnnotated(object client.Object) bool { return object != nil && indexAnnotated(object) != nil }
 
 // bufferHandler returns the handler of changes of buffers and their templates. It enqueues the policy of an object when an autoscaler
-// changes the status of a buffer, or another client changes or deletes the object.
+// changes the status of a buffer, another client changes or deletes the object, or the policy of a new object has no tracker.
 func (c *Controller) bufferHandler() handler.EventHandler {
 	return onChange(func(q queue, before, after client.Object) {
 		old, _ := before.(*unstructured.Unstructured)
