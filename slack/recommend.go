@@ -330,21 +330,16 @@ func (r *Recommendation) Summary(goal *Goal) string {
 		return fmt.Sprintf("no policy reaches p%v=%s: nearest is %s with a wait p%[1]v of %[4]s; %[5]s longer than %[2]s, %[6]s",
 			goal.Percent, goal.Wait, r.Nearest.Name, wait(r.Nearest), countWaited(r.Nearest, goal), reason)
 	}
-	text := fmt.Sprintf("recommended: %s, cost %s, of it slack %s", r.Best.Name, format.Plain(r.Best.Cost), format.Plain(r.Best.SlackCost))
+	text := fmt.Sprintf("recommended: %s. It costs %s, %s more than no slack; placeholders occupy nodes for %s",
+		r.Best.Name, format.Plain(r.Best.Cost), format.Plain(r.Best.Cost-r.None.Cost), format.Plain(r.Best.SlackCost))
 	if r.Rate == nil || r.Rate.Cost <= 0 {
-		return text + "; no rate up to 200% reaches the wait"
+		return text + ". No rate up to 200% reaches the wait"
 	}
 	low, high := ratios(r.Best, r.Rate)
-	text += fmt.Sprintf(
-		"; %.2f of the cost of %s, the cheapest rate (%.2f to %.2f in parts)",
-		r.Best.Cost/r.Rate.Cost,
-		r.Rate.Name,
-		low,
-		high,
-	)
+	text += fmt.Sprintf(". The cheapest rate that reaches the wait, %s, costs %s: the recommended policy costs %.2f as much (%.2f to %.2f in parts)",
+		r.Rate.Name, format.Plain(r.Rate.Cost), r.Best.Cost/r.Rate.Cost, low, high)
 	if extra := r.Rate.Cost - r.None.Cost; extra > 0 {
-		text += fmt.Sprintf("; slack adds %s to the cost without slack, %.2f of what that rate adds",
-			format.Plain(r.Best.Cost-r.None.Cost), (r.Best.Cost-r.None.Cost)/extra)
+		text += fmt.Sprintf(", and adds %.2f as much to the cost without slack", (r.Best.Cost-r.None.Cost)/extra)
 	}
 	return text
 }

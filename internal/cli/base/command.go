@@ -76,10 +76,15 @@ func FlagError(cmd *cobra.Command, err error) error {
 			return InvalidValue(invalid.GetFlag().Name, invalid.GetValue(), allowed)
 		}
 	}
-	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && len(unknown.GetSpecifiedName()) > 1 {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return err
+	}
+	name := cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName()) // -seeds are short names
+	if len(name) > 1 {
 		var names []string
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, "--"+flag.Name) })
-		return fmt.Errorf("%w%s", err, format.Suggestion("--"+unknown.GetSpecifiedName(), names))
+		return fmt.Errorf("%w%s", err, format.Suggestion("--"+name, names))
 	}
 	return err
 }

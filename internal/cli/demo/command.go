@@ -53,17 +53,21 @@ func newCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plimsoll-demo",
 		Short: "Run scenarios with a real scheduler, with and without Plimsoll",
-		Long: `Start etcd, kube-apiserver and kube-scheduler with Plimsoll's plugins on 127.0.0.1,
-run small scenarios through the API, each with the default profile and with a profile
-of Plimsoll, and print one line for each: the outcome, and the pods that Plimsoll
-places on another node. In the scenario slack, the
-controller reserves capacity on nodes that an autoscaler adds: a built-in stand-in, or
-Karpenter with simulated machines, which is built from the project's directory. In the
-scenario fleet, the controller decides placements over managed clusters (objects, with
-the capacity of generated nodes). In the scenario shadow, which runs only if it is selected, plimsoll shadow
-watches the default profile for one or two minutes, which count as hours. Afterwards, a cluster of simulated nodes keeps running, with the
-slack controller, the autoscaler, a live page and a kubeconfig, until the demo is
-interrupted. All files and processes are removed.`,
+		Long: `Start etcd, kube-apiserver and kube-scheduler with Plimsoll's plugins on 127.0.0.1, run
+small scenarios through the API, each with the default profile and with a profile of
+Plimsoll, and print one line for each: the outcome, and the pods that Plimsoll places on
+another node.
+
+In the scenario slack, the controller reserves capacity on nodes that an autoscaler adds:
+a model in the demo, or Karpenter with simulated machines, which is built from the
+project's directory. In the scenario fleet, the controller decides placements over managed
+clusters (objects, with the capacity of generated nodes). The scenario shadow runs only
+if it is selected: plimsoll shadow watches the default profile for one or two minutes,
+which count as hours.
+
+Afterwards, a cluster of simulated nodes keeps running until the demo is interrupted, with
+the slack controller, the autoscaler, a live page and a kubeconfig. All files and
+processes are removed at the end.`,
 		Example: `  plimsoll-demo
   plimsoll-demo --once -o json
   plimsoll-demo --scenario predicted,limits
@@ -99,6 +103,8 @@ interrupted. All files and processes are removed.`,
 	)
 	base.CompleteWith(cmd, "autoscaler", slack.StandIn, slack.Karpenter)
 	base.CompleteWith(cmd, "scenario", names...)
+	cmd.SetFlagErrorFunc(base.FlagError)
+	base.ConfigureHelp(cmd)
 	return cmd
 }
 
@@ -115,7 +121,7 @@ func (o *options) selectScenarios() error {
 	}
 	for _, name := range o.scenarios {
 		if name != shadow.Scenario && !slices.Contains(scenarioNames(), name) {
-			return base.InvalidValue("scenario", name, "the name of a scenario (see --help)")
+			return base.InvalidValue("scenario", name, "one of "+strings.Join(append(scenarioNames(), shadow.Scenario), ", "))
 		}
 	}
 	if o.autoscaler != slack.StandIn && !slices.Contains(o.scenarios, slack.Scenario) {

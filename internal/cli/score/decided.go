@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -120,6 +121,10 @@ func (o *explainOptions) readDecisions(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	response, err := client.Do(request)
+	if errors.Is(err, syscall.ECONNREFUSED) && config.Insecure {
+		return nil, fmt.Errorf("%w: forward the port of the scheduler first: "+
+			"kubectl port-forward -n plimsoll-system deployment/plimsoll-scheduler 10259", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -80,23 +80,21 @@ why the selected node is the best. --top and -o wide have more nodes. A score su
 0 (-200) x2 = 0 is the normalized score, the raw score, the weight of the plugin if it
 is not 1, and the weighted score, which is added to the total.
 
-The pod is read from a live cluster (--kubeconfig, --context; by default as kubectl
-finds it; the cluster is not changed), from a snapshot (--snapshot) or from manifests
-(-f). A pod that already has a node is evaluated as if it were pending: it is removed
-from its node first, and the result says whether it would be scheduled there again.
+The pod is read from a live cluster, a snapshot or manifests. A pod that has a node is
+evaluated as if it were pending, and the result says whether it would be scheduled there
+again.
 
 The pod is evaluated with the profile that its spec.schedulerName names: in --config,
 or in the configuration that the Helm chart has stored in a ConfigMap of the live cluster
-(if you may list ConfigMaps), or else the default profile of kube-scheduler. A warning
-says that the profile of a scheduler is unknown. With --profile, every pod is evaluated with that profile. Built-in profiles:
+(if you may list ConfigMaps), or else, with a warning, the default profile of
+kube-scheduler. With --profile, every pod is evaluated with that profile. Built-in profiles:
 ` + strings.Join(engine.BuiltInProfiles, ", ") + `.
 
 The load of a live cluster is read from the source in the configuration, or else as by
 plimsoll load top, with the same flags.
 
 With --as-decided, the decision itself is read from plimsoll-scheduler, which keeps its last
-decisions: the scores of the selected node and of the next best node, and what was known
-of both.
+decisions.
 
 The result can differ from the decision of the scheduler: it stops when it has found
 enough feasible nodes, it selects one of several best nodes at random, and pods that

@@ -50,7 +50,7 @@ the difference can be chance, if nothing was overloaded, or if usage is missing.
 				folder = args[0]
 			}
 			if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-				return fmt.Errorf("%s: must be the directory of plimsoll shadow", folder)
+				return fmt.Errorf("found no directory %s: must be the --folder of plimsoll shadow, which writes it", folder)
 			}
 			store, err := shadow.OpenStore(folder, maxDays*24*time.Hour)
 			if err != nil {

@@ -30,5 +30,8 @@ func TestFrontierPageIsUsable(t *testing.T) {
 	for _, w := range browser.Windows {
 		w.Open(t, ctx, "file://"+page)
 		browser.ExpectUsable(t, ctx, w, "frontier")
+		if hidden := browser.Evaluate[int](t, ctx, `(t => t.scrollWidth - t.clientWidth)(document.querySelector(".wide"))`); hidden > 1 {
+			t.Errorf("%s: %d pixels of the table are hidden", w, hidden)
+		}
 	}
 }

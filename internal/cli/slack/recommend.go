@@ -96,7 +96,7 @@ func (o *recommendOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	input.AddRecordingFlag(cmd, &o.source.Recording)
 	flags.StringVar(&o.source.Trace, "trace", "", "trace: openb:NODES.csv,PODS.csv")
-	flags.StringVar(&o.source.Generate, "generate", "", "cluster to generate, such as nodes=50,pods=1500,churn=0.2,over=86400")
+	flags.StringVar(&o.source.Generate, "generate", "", "cluster to generate, such as nodes=50,pods=1500,churn=86400,life=7200")
 	flags.StringVar(&o.autoscaler, "autoscaler", "", "nodes that an autoscaler adds, such as shape=16x64,max=100,boot=120,cost=0.80")
 	flags.StringVar(&o.wait, "wait", "p99=5s", "percentage of pods and the time within which they must have a node")
 	flags.StringVar(&o.policy, "policy", "", "file with a ResourceSlack: its rate, minimum and schedules are replaced")
@@ -270,7 +270,10 @@ func printFrontier(out io.Writer, o *base.Output, goal *slack.Goal, r *recommend
 		)
 	}
 	t.Print(out, o)
-	fmt.Fprintf(out, "%d %s simulated over %s.\n", r.Simulated, format.Form(r.Simulated, "policy", "policies"), format.Of(r.Pods, "pod"))
+	legend := fmt.Sprintf("%d %s simulated over %s. Costs are of all nodes over the whole time, in the unit of cost= in --autoscaler; "+
+		"IN PARTS is the lowest and highest wait over %d parts, LONGER the number of pods that wait longer than %s.",
+		r.Simulated, format.Form(r.Simulated, "policy", "policies"), format.Of(r.Pods, "pod"), goal.Parts, goal.Wait)
+	fmt.Fprintln(out, base.Wrap("", legend, base.DefaultWidth))
 	fmt.Fprintln(out, base.Wrap("", base.Escape(r.Summary), base.DefaultWidth))
 }
 

@@ -31,9 +31,10 @@ func TestRecommendationFitsTerminal(t *testing.T) {
 	}
 	limited := none
 	limited.AtMaximum = true
-	goal := &slack.Goal{Percent: 99.9, Wait: 5 * time.Second}
+	goal := &slack.Goal{Percent: 99.9, Wait: 5 * time.Second, Parts: 1}
 	for want, found := range map[string]*slack.Recommendation{
-		"0.92 of the cost of rate 12%, the cheapest rate (0.92 to 0.92 in parts); slack adds 100,000 to the cost without slack, 0.50 of": {
+		"It costs 1,100,000, 100,000 more than no slack; placeholders occupy nodes for 0. The cheapest rate that reaches the wait, rate 12%, " +
+			"costs 1,200,000: the recommended policy costs 0.92 as much (0.92 to 0.92 in parts), and adds 0.50 as much": {
 			None: none, Best: &best, Nearest: &best, Rate: &rate, Frontier: []slack.Candidate{none, best},
 		},
 		"no slack is needed: without slack the wait p99.9 is 2m9s": {None: none, Best: &none, Nearest: &none, Frontier: []slack.Candidate{none}},
@@ -58,6 +59,14 @@ func TestRecommendationFitsTerminal(t *testing.T) {
 		if words := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(words, want) {
 			t.Errorf("%q is not in\n%s", want, out.String())
 		}
+	}
+}
+
+// TestExampleOfGenerate expects that the example in the help of --generate is valid.
+func TestExampleOfGenerate(t *testing.T) {
+	_, example, _ := strings.Cut(newRecommendCommand().Flags().Lookup("generate").Usage, "such as ")
+	if _, err := (&recording.Source{Generate: example}).Input(1, recording.Limits{}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -35,24 +35,18 @@ func NewCommand() *cobra.Command {
 		Use:   "snapshot -o FILE",
 		Short: "Write a snapshot of a cluster, as input of other commands",
 		Long: `Write a snapshot of a cluster: the objects that scheduling, slack and placements
-depend on, and the load of the nodes. The cluster is not changed; objects are listed
-in pages. Except for pods and nodes, objects that cannot be listed or do not exist are
-skipped with a warning.
+depend on, and the load of the nodes. Except for pods and nodes, objects that cannot be
+listed or do not exist are skipped with a warning.
 
 Secrets and ConfigMaps are not read. Of other objects, only the fields that Plimsoll
 uses are written: no environment variables, arguments, addresses, managed fields or
-unrelated annotations. With --redact, names are replaced by pseudonyms: names of nodes,
-pods, namespaces and all other objects, images, and label keys and values, except for
-well-known label keys. Pseudonyms are consistent within a snapshot and differ between
-snapshots, so that scheduling decisions stay the same but the cluster cannot be
-identified.
+unrelated annotations. With --redact, names of objects and images, and label keys and
+values except for well-known keys, are replaced by pseudonyms, which differ between
+snapshots.
 
 The load is read as by plimsoll load top, with the same flags: from metrics-server by
-default. If the load cannot be read, the snapshot is written without it.
-
-With --usage, the snapshot also has what each pod uses at the moment, from the same source
-if that is metrics-server or Prometheus. plimsoll simulate and plimsoll compare then
-use it in place of generated usage.
+default. With --usage, the snapshot also has the current usage of each pod, which plimsoll
+simulate and plimsoll compare then use in place of generated usage.
 
 With -f, the objects are read from manifests instead, for example to redact the output
 of kubectl.`,

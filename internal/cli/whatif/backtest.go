@@ -96,8 +96,10 @@ func (o *backtestOptions) run(cmd *cobra.Command) error {
 
 // printBacktest prints the summary, a table of the figures, and the assumptions.
 func printBacktest(out io.Writer, o *base.Output, r *compare.BacktestResult) {
-	fmt.Fprintf(out, "%s: %s, %s\n", base.Escape(r.Source.Name), format.Of(r.Source.Nodes, "node"), format.Of(r.Source.Pods, "pod"))
-	fmt.Fprintf(out, "%s\n\n", base.Escape(r.Summary()))
+	text := printer{out, o}
+	text.paragraph(fmt.Sprintf("%s: %s, %s", r.Source.Name, format.Of(r.Source.Nodes, "node"), format.Of(r.Source.Pods, "pod")))
+	text.paragraph(r.Summary())
+	fmt.Fprintln(out)
 	t := base.NewTable("figure", "measured", "simulated", "error")
 	for i := range r.Figures {
 		f := &r.Figures[i]
@@ -107,15 +109,7 @@ func printBacktest(out io.Writer, o *base.Output, r *compare.BacktestResult) {
 		t.Print(out, o)
 	}
 	p := r.Placements
-	fmt.Fprintf(out, "pods placed by the scheduler: %d on the node on which they ran, %d on another one, %d that never ran\n",
-		p.Same, p.Other, p.NeverScheduled)
-	printAssumptions(out, r.Assumed)
-}
-
-// printAssumptions prints the assumptions of a result.
-func printAssumptions(out io.Writer, assumed []string) {
-	fmt.Fprintln(out, "\nassumed:")
-	for _, sentence := range assumed {
-		fmt.Fprintln(out, "-", base.Escape(sentence))
-	}
+	text.paragraph(fmt.Sprintf("pods placed by the scheduler: %d on the node on which they ran, %d on another one, %d that never ran",
+		p.Same, p.Other, p.NeverScheduled))
+	text.assumptions(r.Assumed)
 }

@@ -33,13 +33,13 @@ func (p printer) paragraph(text string) { p.marked("", text, "") }
 // strong prints a paragraph that Markdown displays as bold.
 func (p printer) strong(text string) { p.marked("**", text, "**") }
 
-// marked prints a paragraph between marks of Markdown.
+// marked prints a paragraph between marks of Markdown, or wrapped.
 func (p printer) marked(begin, text, end string) {
 	if p.isMarkdown() {
 		fmt.Fprintf(p.out, "%s%s%s\n\n", begin, p.text(text), end)
 		return
 	}
-	fmt.Fprintln(p.out, p.text(text))
+	p.wrapped("", text)
 }
 
 func (p printer) table(t *base.Table) {
@@ -56,7 +56,7 @@ func (p printer) wrapped(head, text string) {
 	fmt.Fprintln(p.out, base.Wrap(head, base.Escape(format.ToPlain(text)), base.DefaultWidth))
 }
 
-// result prints the recommendation, tables for each scenario, and the assumptions, which Markdown folds.
+// result prints the recommendation, tables for each scenario, and the assumptions.
 func (p printer) result(r *result.Result) {
 	p.conclusion(r)
 	p.paragraph(r.Source.Name + ": " + sizes(r))
@@ -69,12 +69,20 @@ func (p printer) result(r *result.Result) {
 	for i := range r.Scenarios {
 		p.scenario(r, &r.Scenarios[i])
 	}
+	p.assumptions(r.Assumed)
+}
+
+// assumptions prints the assumptions of a result, which Markdown folds.
+func (p printer) assumptions(assumed []string) {
 	if !p.isMarkdown() {
-		printAssumptions(p.out, r.Assumed)
+		fmt.Fprintln(p.out, "\nassumed:")
+		for _, sentence := range assumed {
+			p.wrapped("- ", sentence)
+		}
 		return
 	}
 	fmt.Fprint(p.out, "<details><summary>Assumptions</summary>\n\n")
-	for _, sentence := range r.Assumed {
+	for _, sentence := range assumed {
 		fmt.Fprintf(p.out, "- %s\n", p.text(sentence))
 	}
 	fmt.Fprint(p.out, "\n</details>\n")
@@ -89,11 +97,7 @@ func (p printer) conclusion(r *result.Result) {
 	if s == nil {
 		return
 	}
-	if p.isMarkdown() {
-		p.marked("### ", s.Headline, "")
-	} else {
-		p.wrapped("", s.Headline)
-	}
+	p.marked("### ", s.Headline, "")
 	parts := conclusionParts(s)
 	for _, part := range parts {
 		for _, text := range part.texts {
@@ -155,12 +159,8 @@ func (p printer) scenario(r *result.Result, s *result.Scenario) {
 		p.paragraph(scenarioTitle(r, s, i))
 		p.table(scenarioTable(s, i, differing))
 	}
-	switch {
-	case equal == "":
-	case p.isMarkdown():
+	if equal != "" {
 		p.paragraph(equal)
-	default:
-		p.wrapped("", equal)
 	}
 	if len(s.Profiles) > 1 {
 		p.paragraph(differenceNote(len(r.Seeds)))

@@ -30,16 +30,17 @@ func printProgress(out io.Writer, p tune.Progress) {
 // printSearch prints the verdict and, with -o wide, the best candidates.
 func printSearch(out io.Writer, o *base.Output, r *result.Result) {
 	tuning := r.Tuning
-	fmt.Fprintln(out, conclusion(r))
+	text := printer{out, o}
+	text.paragraph(conclusion(r))
 	for _, note := range tuning.Notes {
-		fmt.Fprintln(out, note)
+		text.paragraph(note)
 	}
 	search := &tuning.Search
 	if o.Format == base.FormatWide {
 		candidateTable(r).Print(out, o)
 	}
-	fmt.Fprintf(out, "search for a small %s: %s, %s; -o wide lists the best\n",
-		tuning.Objective, format.Part(len(search.Candidates), search.Points, "configuration"), format.Of(search.Runs, "run"))
+	text.paragraph(fmt.Sprintf("search for a small %s: %s, %s; -o wide lists the best",
+		tuning.Objective, format.Part(len(search.Candidates), search.Points, "configuration"), format.Of(search.Runs, "run")))
 	if search.Exhausted {
 		fmt.Fprintln(out, "The search stopped because of --max-runs.")
 	}

@@ -57,8 +57,7 @@ NodeResourcesBalancedAllocation (0, 1, 2), NodeResourcesLimits (0, 1, 2, 5),
 LowRiskOverCommitment (0, 1, 2, 5; riskLimitWeight 0 to 1 in steps of 0.25),
 PredictedUtilization (0, 2, 5, 10; deviations 0 to 2 in steps of 0.5) and
 NodeResourcesAllocatable (0, 1, 2; Least or Most). --exclude keeps the settings of a
-plugin as they are, for example if no load source is available. All other settings are
-those in force. docs/tuning.md describes the search.
+plugin as they are, for example if no load source is available.
 
 --objective is the weighted sum of figures to make small: overload (node minutes),
 unschedulable (pods), nodes (used, mean), throttled (core seconds), overruns, victims,
@@ -203,7 +202,7 @@ func (o *tuneOptions) writeConfig(errOut io.Writer, r *result.Result) error {
 func (o *tuneOptions) printTuning(out io.Writer, r *result.Result) error {
 	escaped, table := base.Escaped(out), o.output.Format == base.FormatTable || o.output.Format == base.FormatWide
 	if table && r.Tuning.Verdict == result.Keep && r.Tuning.Difference == nil {
-		fmt.Fprintln(escaped, conclusion(r))
+		printer{escaped, &o.output}.paragraph(conclusion(r))
 		return nil
 	}
 	switch {

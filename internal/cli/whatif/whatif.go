@@ -65,15 +65,13 @@ const inputHelp = `The input is one of
 docs/whatif.md explains these keys and those of --usage.
 
 Data that the input does not have is generated from the seed and listed as such in the
-result: the usage of pods (--usage), and the limits of pods in traces (--limits). A
-recording has the usage of pods, and each result over it states the error of the model.
+result: the usage of pods (--usage), and the limits of pods in traces (--limits).
 Profiles are files with a KubeSchedulerConfiguration or built-in: default,
 most-allocated, limits, allocatable-least, allocatable-most, low-risk,
 low-risk+limits, predicted, batch.
 
-In the manifests of a running cluster, most pods have a node, and only the others are
-scheduled. With --reschedule all pods are scheduled again, so that profiles can place
-them differently. compare and tune do so by default if no pod is pending.
+In a running cluster, most pods have a node, and only pending pods are scheduled. With
+--reschedule, the default if no pod is pending, all pods are scheduled again.
 
 ` + scaleHelp + interruptHelp
 
@@ -190,12 +188,12 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	input.AddRecordingFlag(cmd, &o.Source.Recording)
 	input.AddStrictFlag(cmd, &o.Source.Strict)
 	flags.BoolVar(&o.Source.Reschedule, "reschedule", false, "with -f, --snapshot or --recording: schedule all pods again in the order of "+
-		"their creation, also those that have a node, except for mirror pods and pods of DaemonSets")
+		"their creation, except for mirror pods and pods of DaemonSets")
 	flags.StringVar(&o.Source.Trace, "trace", "", "trace: openb:NODES.csv,PODS.csv")
 	flags.StringVar(&o.Source.Generate, "generate", "", "cluster to generate, such as nodes=500,pods=15000")
-	flags.IntVar(&o.Source.Pack, "pack", -1, "number of pods of a trace that arrive per second and never finish, 0 for the times in "+
-		"the trace (default 1 for openb, whose own times never fill its cluster, 0 for others); with --reschedule, number of pods per "+
-		"second, 0 for all at once (default 1, or over an hour if there are fewer than 3600)")
+	flags.IntVar(&o.Source.Pack, "pack", -1, "number of pods of a trace that arrive per second and never finish (default 1), 0 for "+
+		"the times in the trace; with --reschedule, number of pods per second, 0 for all at once (default 1, or over an hour if there "+
+		"are fewer than 3600)")
 	flags.Lookup("pack").DefValue = "0" // not printed: the usage states the defaults
 	flags.StringVar(&o.limits, "limits", "ratio=2", "limits of pods without limits, as multiples of their requests: "+
 		"ratio=1+2+4, memory=1, unlimited=0.1")
@@ -207,8 +205,7 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags.DurationVar(&o.tail, "tail", time.Hour, "simulated time after the arrival of the last pod")
 	flags.Uint64Var(&o.Seed, "seed", 1, "first seed of generated data")
 	flags.IntVar(&o.Seeds, "seeds", 1,
-		fmt.Sprintf("number of seeds (default 1, or %d with --report or -o html unless --recording is set); a recording is divided "+
-			"into as many parts", reportSeeds))
+		fmt.Sprintf("number of seeds, into which a recording is divided (default 1, or %d with --report or -o html of other input)", reportSeeds))
 	flags.Lookup("seeds").DefValue = "0" // not printed: the usage states the defaults
 	o.resultOptions.addFlags(cmd)
 	cmd.MarkFlagsOneRequired(inputFlags...)
@@ -259,12 +256,12 @@ func (o *whatIfOptions) validateRun(cmd *cobra.Command) error {
 		return err
 	}
 	switch {
+	case o.Seeds < 1 || o.Seeds > maxSeeds:
+		return base.InvalidValue("seeds", o.Seeds, fmt.Sprintf("between 1 and %d", maxSeeds))
 	case o.Shard.Count > o.Seeds:
 		return base.InvalidValue("shard", o.shard, fmt.Sprintf("of at most as many parts as --seeds (%d)", o.Seeds))
 	case o.Source.Recording != "" && cmd.Flags().Changed("tail"):
 		return errors.New("--tail: must not be set with --recording: a run ends where the recording ends")
-	case o.Seeds < 1 || o.Seeds > maxSeeds:
-		return base.InvalidValue("seeds", o.Seeds, fmt.Sprintf("between 1 and %d", maxSeeds))
 	case o.tail < step || o.tail > 30*24*time.Hour || o.tail%step != 0:
 		return base.InvalidValue("tail", o.tail, "a multiple of 1m between 1m and 720h")
 	}

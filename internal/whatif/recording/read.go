@@ -70,7 +70,7 @@ func (d *decoder) next(in io.Reader) ([]byte, error) {
 		return nil, err
 	}
 	if string(header[:4]) != marker || crc32.Checksum(header[:12], castagnoli) != binary.LittleEndian.Uint32(header[12:]) {
-		return nil, errors.New("not a chunk of a recording")
+		return nil, errors.New("must be a file of plimsoll record (--snapshot reads a snapshot)")
 	}
 	length := int64(binary.LittleEndian.Uint32(header[4:]))
 	if length > d.chunk {

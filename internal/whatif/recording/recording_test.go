@@ -331,7 +331,7 @@ func TestReadInvalid(t *testing.T) {
 		want string
 	}{
 		{"empty", nil, "not a recording: empty file"},
-		{"another file", []byte("kind: Pod\nmetadata:\n"), "not a recording: not a chunk of a recording"},
+		{"another file", []byte("kind: Pod\nmetadata:\n"), "not a recording: must be a file of plimsoll record (--snapshot reads a snapshot)"},
 		{"long chunk", header, "chunk of 4294967295 bytes: must have at most 67108864"},
 		{"no description", huge, "record of 1099511627776 bytes: must have at most 4194304"},
 		{"object", chunked(t, text(recordObject, "[]")), "object 1: json: cannot unmarshal"},

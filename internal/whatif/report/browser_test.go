@@ -35,6 +35,8 @@ type layout struct {
 	Wide []string `json:"wide"`
 	// Scrolling has the labels of the tables that are wider than the page, and scroll.
 	Scrolling []string `json:"scrolling"`
+	// Narrow has the names of table rows in columns in which words are broken.
+	Narrow []string `json:"narrow"`
 	// Rows has the table rows that are not displayed as table rows.
 	Rows []string `json:"rows"`
 	// Scripts and Handlers are the numbers of script elements and event handlers.
@@ -196,6 +198,7 @@ func (w window) check(t *testing.T, ctx context.Context, address string) layout 
 		Drawings:    got.Drawings,
 		Wide:        []string{},
 		Scrolling:   got.Scrolling,
+		Narrow:      []string{},
 		Rows:        []string{},
 		Empty:       []string{},
 		Clipped:     []string{},
@@ -242,7 +245,7 @@ func TestLayoutFindsFaults(t *testing.T) {
 <script>window.executed=1</script><p onclick="x()" style="color:#ccc">faint</p>
 <svg width="0" height="0"></svg><svg viewBox="0 0 100 20" width="100" height="20"><text x="0" y="15">one</text><text x="2" y="15">two</text><text x="95" y="15">three</text></svg>
 <details><summary>s</summary><div style="width:3000px">wide</div></details><img src="nowhere.png" alt="">
-<table><tr style="display:flex"><td>row</td></tr></table></body></html>`), 0o600); err != nil {
+<table><tr style="display:flex"><td>row</td></tr></table><table><tbody><tr><th>r</th></tr></tbody></table></body></html>`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx := startBrowser(t)
@@ -259,7 +262,7 @@ func TestLayoutFindsFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Overflow < 1000 || len(got.Wide) == 0 || len(got.Rows) != 1 || got.Scripts != 1 || got.Handlers != 1 ||
+	if got.Overflow < 1000 || len(got.Wide) == 0 || len(got.Rows) != 1 || len(got.Narrow) != 1 || got.Scripts != 1 || got.Handlers != 1 ||
 		!got.Executed || len(requested.list()) != 2 || got.Drawings != 2 || len(got.Empty) != 1 || len(got.Clipped) != 1 ||
 		len(got.Overlapping) != 1 || len(got.LowContrast) != 1 {
 		t.Errorf("%+v, requested %q", got, requested.list())

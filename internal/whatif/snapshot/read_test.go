@@ -157,8 +157,8 @@ func TestReadBadArchives(t *testing.T) {
 		archive []byte
 		want    string
 	}{
-		{"empty", nil, "not a snapshot: not a gzipped tar archive: EOF"},
-		{"text", []byte("apiVersion: v1\nkind: List\n"), "not a snapshot: not a gzipped tar archive: gzip: invalid header"},
+		{"empty", nil, "not a snapshot: must be a file of plimsoll snapshot (--recording reads a recording): EOF"},
+		{"text", []byte("apiVersion: v1\nkind: List\n"), "not a snapshot: must be a file of plimsoll snapshot (--recording reads a recording): gzip: invalid header"},
 		{"truncated", complete[:len(complete)*2/3], "truncated"},
 		{"without its checksum", complete[:len(complete)-8], "incomplete snapshot: truncated"},
 		{"gzipped, no tar", gzipped(t, strings.Repeat("no tar ", 200)), "incomplete snapshot: archive/tar: invalid tar header"},

@@ -67,7 +67,7 @@ func (u *unpacker) unpack(r io.Reader, read func(name string, content io.Reader)
 	u.packed.Reader = r
 	zipped, err := gzip.NewReader(&u.packed)
 	if err != nil {
-		return fmt.Errorf("not a snapshot: not a gzipped tar archive: %w", err)
+		return fmt.Errorf("not a snapshot: must be a file of plimsoll snapshot (--recording reads a recording): %w", err)
 	}
 	u.unpacked = counter{Reader: zipped, check: u.checkSize}
 	archive, files := tar.NewReader(&u.unpacked), map[string]bool{}

@@ -30,6 +30,9 @@
 
   const rows = [...document.querySelectorAll("tr")].filter((e) => getComputedStyle(e).display !== "table-row").map(describe);
 
+  // Names in narrower columns are broken within words.
+  const narrow = [...document.querySelectorAll("tbody th")].filter((e) => e.clientWidth < 90).map(describe);
+
   // Contrast as defined by WCAG 2.2.
   const channels = (color) => color.match(/[\d.]+/g).map(Number);
   const luminance = (color) => {
@@ -55,7 +58,7 @@
   const scrolling = [...document.querySelectorAll(".wide")].filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.ariaLabel);
 
   return {
-    scrolling,
+    scrolling, narrow: narrow.slice(0, listed),
     overflow: Math.max(overflow, 0), wide: wide.slice(0, listed), rows: rows.slice(0, listed),
     scripts: document.scripts.length,
     handlers: all.filter((e) => [...e.attributes].some((a) => a.name.startsWith("on"))).length,

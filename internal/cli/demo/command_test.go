@@ -1,0 +1,34 @@
+package demo
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// TestHelp expects that the help fits 80 columns, and that errors of flags name what is allowed.
+func TestHelp(t *testing.T) {
+	t.Setenv("COLUMNS", "80")
+	var out strings.Builder
+	cmd := newCommand()
+	cmd.SetOut(&out)
+	cmd.SetArgs([]string{"--help"})
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if columns := utf8.RuneCountInString(line) - 1; columns > 80 {
+			t.Errorf("a line of %d columns: %s", columns, line)
+		}
+	}
+	for want, args := range map[string][]string{
+		"unknown flag: --scenarios; did you mean --scenario?":                   {"--scenarios", "slack"},
+		`--scenario: invalid value "limit": must be one of predicted, limits, `: {"--scenario", "limit"},
+	} {
+		cmd := newCommand()
+		cmd.SetArgs(args)
+		if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: error %v, want %s", args, err, want)
+		}
+	}
+}
