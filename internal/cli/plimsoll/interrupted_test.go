@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -46,8 +47,10 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("error %v, want interrupted", err)
 		}
 		if output == "table" {
-			if !strings.Contains(out.String(), "default (2 of 2 runs not started)") {
-				t.Errorf("not marked:\n%s", out.String())
+			for _, want := range []string{"default (2 of 2 runs not started)", "Cannot tell: the runs were interrupted."} {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("want %q in\n%s", want, out.String())
+				}
 			}
 			continue
 		}
@@ -62,15 +65,18 @@ func TestInterrupted(t *testing.T) {
 func TestInterruptedTuning(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var out bytes.Buffer
+	var out, messages bytes.Buffer
 	cmd := newCommand()
 	cmd.SetIn(interrupting{strings.NewReader("apiVersion: v1\nkind: Node\nmetadata: {name: a}\n"), cancel})
 	cmd.SetOut(&out)
-	cmd.SetErr(io.Discard)
-	cmd.SetArgs([]string{"tune", "-f", "-", "-o", "json"})
+	cmd.SetErr(&messages)
+	cmd.SetArgs([]string{"tune", "-f", "-", "-o", "json", "--write-config", filepath.Join(t.TempDir(), "tuned.yaml")})
 	err := cmd.ExecuteContext(ctx)
 	if err == nil || !strings.HasPrefix(err.Error(), "interrupted: ") || report(err) != base.ExitUsage {
 		t.Errorf("error %v, want interrupted", err)
+	}
+	if want := "the configuration in force, as no other one was confirmed"; !strings.Contains(messages.String(), want) {
+		t.Errorf("want %q in %q", want, messages.String())
 	}
 	var r result.Result
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil || !r.Interrupted || r.Tuning == nil || r.Tuning.Verdict != result.Keep {

@@ -193,7 +193,11 @@ func (o *tuneOptions) writeConfig(errOut io.Writer, r *result.Result) error {
 		return err
 	})
 	if err == nil {
-		fmt.Fprintf(base.Escaped(errOut), "plimsoll: wrote %s: %s\n", o.config, verdicts[r.Tuning.Verdict])
+		content := verdicts[r.Tuning.Verdict]
+		if r.Tuning.Difference == nil && r.Tuning.Verdict == result.Keep {
+			content = "the configuration in force, as no other one was confirmed"
+		}
+		fmt.Fprintf(base.Escaped(errOut), "plimsoll: wrote %s: %s\n", o.config, content)
 	}
 	return err
 }

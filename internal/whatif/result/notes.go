@@ -52,9 +52,9 @@ func (r *Result) nothingScheduled() bool {
 	return r.allRuns(func(run *Run) bool { return !run.Interrupted && run.Scheduled+run.Unschedulable+run.Churn == 0 })
 }
 
-// neverOverloaded reports whether no node was overloaded in any run.
+// neverOverloaded reports whether all runs are complete, and no node was overloaded in any of them.
 func (r *Result) neverOverloaded() bool {
-	return r.allRuns(func(run *Run) bool { return run.OverloadMinutes == 0 })
+	return !r.Interrupted && r.allRuns(func(run *Run) bool { return run.OverloadMinutes == 0 })
 }
 
 // unmeasured returns the profiles that placed many pods before the first reading of load, and the largest number of such pods in a run, of
@@ -99,8 +99,11 @@ func (r *Result) idleNote() string {
 		share(p95),
 		share(highest),
 	)
-	if !usage || p95 == 0 {
+	if !usage {
 		return note + "Use a busier part of the recording, or fewer nodes, to see how profiles differ."
+	}
+	if p95 == 0 {
+		return note + "Use more pods, or fewer nodes, to see how profiles differ."
 	}
 	// The usage at which the 95th percentile reaches the capacity, as the load is in proportion to it.
 	more := math.Ceil(10*max(mean/p95, mean+0.1)) / 10

@@ -15,7 +15,7 @@ func TestNotes(t *testing.T) {
 	few.Scheduled = 1000
 	for name, tc := range map[string]struct {
 		runs  []Run
-		mean  float64
+		mean  float64 // of the usage, 0 if it is recorded
 		slack string
 		want  string
 	}{
@@ -26,10 +26,11 @@ func TestNotes(t *testing.T) {
 			"the CPU load of nodes was 60 % of their capacity at the 95th percentile, and no load of CPU or memory was above 90 %. " +
 				"Simulate more usage, such as --usage bursts:mean=1.2 (now 0.7)",
 		},
-		"idle, recorded usage": {[]Run{idle, idle}, 0, "", "Use a busier part of the recording"},
-		"overloaded once":      {[]Run{idle, busy}, 0.7, "", ""},
-		"idle, with slack":     {[]Run{idle, idle}, 0.7, "5%", "Compare the pending time"},
-		"nothing scheduled":    {[]Run{placed, placed}, 0.7, "", "Nothing was scheduled: 10 of 10 pods have a node"},
+		"idle, recorded usage":   {[]Run{idle, idle}, 0, "", "Use a busier part of the recording"},
+		"empty, generated usage": {[]Run{{Scheduled: 10}, {Scheduled: 10}}, 0.7, "", "Use more pods, or fewer nodes"},
+		"overloaded once":        {[]Run{idle, busy}, 0.7, "", ""},
+		"idle, with slack":       {[]Run{idle, idle}, 0.7, "5%", "Compare the pending time"},
+		"nothing scheduled":      {[]Run{placed, placed}, 0.7, "", "Nothing was scheduled: 10 of 10 pods have a node"},
 		"before the first reading": {
 			[]Run{busy, unmeasured},
 			0.7, "",
@@ -48,6 +49,10 @@ func TestNotes(t *testing.T) {
 		got := strings.Join(r.notes(), " ")
 		if !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+		r.Interrupted = true // says nothing about overload
+		if got := strings.Join(r.notes(), " "); strings.Contains(got, "overloaded") {
+			t.Errorf("%s, interrupted: %q", name, got)
 		}
 	}
 }

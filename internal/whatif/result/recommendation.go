@@ -56,6 +56,8 @@ func (r *Result) Conclude() {
 		s.use(r, best, ".")
 		s.describe(r, best, &overload)
 		return
+	case r.Interrupted:
+		s.Headline = "Cannot tell: the runs were interrupted."
 	case r.neverOverloaded():
 		s.Headline = "Cannot tell: no node was overloaded with any profile."
 	default:
