@@ -9,7 +9,7 @@ func Suggestion(name string, known []string) string {
 	for _, other := range known {
 		edits := distance(strings.ToLower(name), strings.ToLower(other))
 		if len(name) > 2 && strings.HasPrefix(other, name) {
-			edits = 1
+			edits = min(edits, 1)
 		}
 		if edits < least {
 			hint, least = "; did you mean "+other+"?", edits

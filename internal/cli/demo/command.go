@@ -160,8 +160,8 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 	}
 	report := func(string, []demo.Result) {}
 	if o.output.Format == base.FormatTable {
-		fmt.Fprintf(out, lineFormat, "SCENARIO", "OUTCOME WITH PLIMSOLL (PODS: NODE WITH THE DEFAULT PROFILE -> WITH PLIMSOLL)")
-		report = func(name string, results []demo.Result) { fmt.Fprintf(out, lineFormat, name, summary(name, results)) }
+		printRow(out, "SCENARIO", "OUTCOME WITH PLIMSOLL (PODS: NODE BY DEFAULT -> WITH PLIMSOLL)")
+		report = func(name string, results []demo.Result) { printRow(out, name, summary(name, results)) }
 	}
 	results, err := d.run(ctx, o.scenarios, report)
 	switch {

@@ -2,9 +2,11 @@ package demo
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
@@ -12,10 +14,12 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
 )
 
-// lineFormat is the format of the lines of the scenarios: name and result.
-const lineFormat = "%-18s %s\n"
+// printRow prints the name of a scenario and its result, wrapped beside the name.
+func printRow(out io.Writer, name, text string) {
+	fmt.Fprintln(out, base.Wrap(fmt.Sprintf("%-18s ", name), text, base.DefaultWidth))
+}
 
-// summary returns the results of a scenario in one line.
+// summary returns the results of a scenario in one sentence.
 func summary(name string, results []demo.Result) string {
 	if err := demo.Check(results); err != nil {
 		return err.Error()

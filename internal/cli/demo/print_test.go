@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
@@ -41,8 +42,16 @@ func TestSummary(t *testing.T) {
 			{OK: true, Fleet: &demo.FleetStep{Seconds: 0.23}}, {OK: true, Fleet: &demo.FleetStep{}},
 		}},
 	} {
-		if got := summary(tc.name, tc.results); got != tc.want {
+		got := summary(tc.name, tc.results)
+		if got != tc.want {
 			t.Errorf("%q, want %q", got, tc.want)
+		}
+		var out strings.Builder
+		printRow(&out, tc.name, got)
+		for line := range strings.Lines(out.String()) {
+			if len(line) > 81 {
+				t.Errorf("a line of %d columns: %s", len(line)-1, line)
+			}
 		}
 	}
 }
