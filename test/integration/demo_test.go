@@ -120,7 +120,7 @@ func TestDemoBadInput(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--scenario", "none"}, `--scenario: invalid value "none": must be the name of a scenario`},
+		{[]string{"--scenario", "none"}, `--scenario: invalid value "none": must be one of predicted, limits, `},
 		{[]string{"-o", "xml"}, `--output: invalid value "xml": must be table, wide, json or yaml`},
 		{[]string{"--port", port}, "--port: listen tcp 127.0.0.1:" + port + ": bind: address already in use"},
 		{[]string{"--autoscaler", "guess"}, `--autoscaler: invalid value "guess": must be stand-in or karpenter`},
