@@ -62,17 +62,17 @@ func NewCommand() *cobra.Command {
 		Short: "Maintain resource slack, decide placements, or report about a cluster to a hub",
 		Long: `slack: reserve capacity for future pods as ResourceSlacks specify, with placeholders
 for an autoscaler that supports CapacityBuffers (Cluster Autoscaler, Karpenter) or, with
---placeholder-namespace, with pods of low priority. The CRD (config/crd/plimsoll.dev_resourceslacks.yaml) must be
-installed.
+--placeholder-namespace, with pods of low priority. Its CRD must be installed:
+config/crd/plimsoll.dev_resourceslacks.yaml.
 
 placement: select managed clusters for Placements, on a hub of Open Cluster Management
 or a cluster with its CRDs. The controller waits until the CRDs exist.
 
-The namespace must exist.
+The namespace in --namespace must exist.
 
 With --agent, the controllers do not run. The agent reports about its cluster to a hub,
-in the AddOnPlacementScore "plimsoll" and in the status of the ManagedCluster
-(docs/agent.md).`,
+in the AddOnPlacementScore and the ClusterCapacity "plimsoll" and in the status of the
+ManagedCluster (docs/agent.md).`,
 		Example: `  # Run in a cluster, and create a default policy with a rate of 10 %.
   plimsoll-controller --extra-capacity-min-rate=10%
 
