@@ -336,8 +336,8 @@ func (r *Recommendation) Summary(goal *Goal) string {
 		return text + ". No rate up to 200% reaches the wait"
 	}
 	low, high := ratios(r.Best, r.Rate)
-	text += fmt.Sprintf(". The cheapest rate that reaches the wait, %s, costs %s: the recommended policy costs %.2f as much (%.2f to %.2f in parts)",
-		r.Rate.Name, format.Plain(r.Rate.Cost), r.Best.Cost/r.Rate.Cost, low, high)
+	text += fmt.Sprintf(". The cheapest rate that reaches the wait, %s, costs %s: the recommended policy costs %.2f as much "+
+		"(%.2f to %.2f in parts)", r.Rate.Name, format.Plain(r.Rate.Cost), r.Best.Cost/r.Rate.Cost, low, high)
 	if extra := r.Rate.Cost - r.None.Cost; extra > 0 {
 		text += fmt.Sprintf(", and adds %.2f as much to the cost without slack", (r.Best.Cost-r.None.Cost)/extra)
 	}

@@ -204,8 +204,8 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	o.addScaleFlags(cmd)
 	flags.DurationVar(&o.tail, "tail", time.Hour, "simulated time after the arrival of the last pod")
 	flags.Uint64Var(&o.Seed, "seed", 1, "first seed of generated data")
-	flags.IntVar(&o.Seeds, "seeds", 1,
-		fmt.Sprintf("number of seeds, into which a recording is divided (default 1, or %d with --report or -o html of other input)", reportSeeds))
+	flags.IntVar(&o.Seeds, "seeds", 1, fmt.Sprintf("number of seeds, or of parts of a recording (default 1, "+
+		"or %d with --report or -o html of other input)", reportSeeds))
 	flags.Lookup("seeds").DefValue = "0" // not printed: the usage states the defaults
 	o.resultOptions.addFlags(cmd)
 	cmd.MarkFlagsOneRequired(inputFlags...)

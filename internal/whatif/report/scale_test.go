@@ -1,7 +1,9 @@
 package report
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -27,4 +29,20 @@ func TestScaleIsFinite(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTicksOfCounts expects whole ticks of numbers of nodes: 0 and 5 for up to 9, 0 and 1 if there are none, 0 to 4 in steps of 1 for 4.
+func TestTicksOfCounts(t *testing.T) {
+	for highest, want := range map[float64][]string{9: {">0<", ">5<"}, 0: {">0<", ">1<"}, 4: {">0<", ">1<", ">2<", ">3<", ">4<"}} {
+		svg := string(NewTimeChart("Nodes", time.Time{}, 0, []Line{{Name: "default", Interval: 60, Values: []float64{0, highest}}}).SVG)
+		axis, _, _ := strings.Cut(svg, " min<")
+		for _, tick := range want {
+			if !strings.Contains(axis, tick) {
+				t.Errorf("highest %v: no tick %s in %s", highest, tick, axis)
+			}
+		}
+		if ticks := strings.Count(axis, "</text>"); ticks != len(want) {
+			t.Errorf("highest %v: %d ticks, want %d in %s", highest, ticks, len(want), axis)
+		}
+	}
 }

@@ -96,7 +96,11 @@ func NewTimeChart(title string, start time.Time, duration float64, lines []Line)
 	}
 	d := New(chartWidth, chartHeight, title+" over time, by profile", description)
 	y := NewScale(0, highest, chartBottom, chartTop)
-	d.YAxis(y.Ticks(4), y, chartLeft, chartRight, 6, 4)
+	parts := 4
+	for isWhole(lines) && parts > 1 && StepDecimals(Step(max(highest, 1), parts)) > 0 {
+		parts-- // half a node is no tick
+	}
+	d.YAxis(y.Ticks(parts), y, chartLeft, chartRight, 6, 4)
 	timeAxis(d, start, duration)
 	for _, l := range lines {
 		x := NewScale(0, duration/l.Interval, chartLeft, chartRight)
@@ -108,6 +112,13 @@ func NewTimeChart(title string, start time.Time, duration float64, lines []Line)
 		})
 	}
 	return Chart{title, d.End()}
+}
+
+// isWhole reports whether all values of lines are whole numbers, such as numbers of nodes.
+func isWhole(lines []Line) bool {
+	return !slices.ContainsFunc(lines, func(l Line) bool {
+		return slices.ContainsFunc(l.Values, func(v float64) bool { return v != math.Trunc(v) })
+	})
 }
 
 // timeAxis draws the axis of NewTimeChart.
