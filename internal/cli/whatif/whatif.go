@@ -170,8 +170,8 @@ its mean over the seeds.
 	}
 	cmd.Flags().StringArrayVar(&o.Profiles, "profile", nil, "built-in profile, or file with a KubeSchedulerConfiguration; "+
 		"repeat it, the first is the baseline")
-	cmd.Flags().StringVar(&o.shard, "shard", "", "run only one of N parts of the seeds: I/N with I from 0, or N in a pod of an Indexed Job; "+
-		"plimsoll merge merges the results")
+	cmd.Flags().StringVar(&o.shard, "shard", "", "run only one of N parts of the seeds: I/N with I from 0, or N in a pod of an "+
+		"Indexed Job; plimsoll merge merges the results")
 	o.addFlags(cmd)
 	base.Rare(cmd, "shard")
 	return cmd
