@@ -192,7 +192,7 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 		workload.addTo(request)
 	}
 	if attempt.again {
-		request.Chosen = nil
+		request.dropChosen()
 	}
 	r.Decision = Decide(request)
 	if message := attempt.misconfiguration(s.maxCost); message != "" {
@@ -292,6 +292,15 @@ func (s *State) request(p *placementState, index *Index, now time.Time) *Request
 		}
 	}
 	return &r
+}
+
+// dropChosen removes the previous decision from the request.
+func (r *Request) dropChosen() {
+	r.Counts = slices.Clone(r.Counts)
+	for _, i := range r.Chosen {
+		r.Counts[i]--
+	}
+	r.Chosen = nil
 }
 
 // setFeasible sets the feasible clusters to the feasible clusters of a decision.

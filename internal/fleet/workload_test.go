@@ -403,6 +403,21 @@ func TestRunningReplicas(t *testing.T) {
 
 // TestWorkloadField checks that the field has the meaning of the annotation, and that only one of them may be set.
 func TestWorkloadField(t *testing.T) {
+// TestRebalanceOfBalanced checks that Balance does not count the placement's own decision: of two equal clusters, it would move it to the
+// other one, again and again.
+func TestRebalanceOfBalanced(t *testing.T) {
+	s := hub("a", "b")
+	add(s, newPlacement(t, "web", "{numberOfClusters: 1}"))
+	decide(t, s, "web")
+	r, _ := s.PreviewFromScratch(keyOf("web"), now)
+	if m := r.MoveTo([]string{"a"}); m != nil {
+		t.Errorf("got %+v", m)
+	}
+	if r := decide(t, s, "web"); clustersOf(r) != "a" {
+		t.Errorf("selected %q after the preview", clustersOf(r))
+	}
+}
+
 	const spec = `{workload: {replicas: 2, template: {spec: {containers: [{name: c, resources: {requests: {cpu: "3"}}}]}}}}`
 	s := hub("a")
 	s.SetCapacity(capacityOf(t, "a", now, 10, nil))
