@@ -166,7 +166,8 @@ func (f *fitting) addTo(r *Request) {
 		clear(f.fits)
 	}
 	r.Replicas, r.Fits, r.Unfit = perCluster, make([]capacity.Fit, len(r.Fleet)), make([]bool, len(r.Fleet))
-	for i, cluster := range r.Fleet {
+	for _, i := range r.Members {
+		cluster := r.Fleet[i]
 		left, _ := f.left(cluster)
 		r.Fits[i] = f.fit(cluster, f.excluding(cluster))
 		r.Unfit[i] = left < needed || f.spec.RequireFit && r.Fits[i].ScaledUp < needed
@@ -279,7 +280,8 @@ func (f *fitting) warn(r *Result) {
 			case fitted:
 			case exceedsLimit:
 				left, l := f.left(cluster)
-				n.text = fmt.Sprintf("%s: selected for %s: %s", name, format.Of(promise.Replicas, "replica"), l.describe(name, left))
+				wanted := format.Of(max(promise.Replicas, f.wanted()), "replica")
+				n.text = fmt.Sprintf("%s: selected for %s: %s", name, wanted, l.describe(name, left))
 			case unknownCapacity:
 				n.text = name + ": selected, but " + f.limit(cluster)
 			case noLongerFits:
@@ -300,13 +302,21 @@ func (f *fitting) warn(r *Result) {
 	}
 }
 
+// wanted returns the number of replicas that each selected cluster is to have, 0 if they are divided.
+func (f *fitting) wanted() int64 {
+	if f.spec.Divide {
+		return 0
+	}
+	return f.replicas
+}
+
 // noteAbout returns the kind of the note about a promise in a cluster that a number of replicas fit, 0 for none.
 func (f *fitting) noteAbout(c *Cluster, promise *Promise, fits int64, before noteKind) noteKind {
 	summary, _ := c.entry.summary(f.now)
 	workload := f.workload.Parts[0].Workload
 	left, _ := f.left(c)
 	switch {
-	case left < promise.Replicas:
+	case left < max(promise.Replicas, f.wanted()):
 		return exceedsLimit
 	case promise.Replicas == 0:
 		return 0

@@ -2,6 +2,9 @@ package fleet
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +92,50 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestRaisedReplicas checks that more replicas in a selected cluster are promised only within its limit: of 10 CPUs, 5 replicas of 2 CPUs.
+// A lower limit takes nothing back.
+func TestRaisedReplicas(t *testing.T) {
+	s := hub("a")
+	for _, step := range []struct {
+		limit, replicas int
+		shares, warning string
+	}{
+		{10, 2, "a:2", ""},
+		{10, 8, "a:5", "a: selected for 8 replicas: the limit of a on the hub leaves 5 replicas"},
+		{10, 4, "a:4", ""},
+		{4, 4, "a:4", "a: selected for 4 replicas: the limit of a on the hub leaves 2 replicas"},
+		{4, 6, "a:4", "a: selected for 6 replicas: the limit of a on the hub leaves 2 replicas"},
+		{20, 8, "a:8", ""},
+	} {
+		s.SetCluster(limited("a", fmt.Sprintf(`{"cpu": "%d"}`, step.limit)))
+		s.SetCapacity(capacityOf(t, "a", now, 1_000_000, nil))
+		add(s, withWorkload(t, "web", 2, step.replicas, "{}"))
+		r := decide(t, s, "web")
+		if got := strings.Join(r.Warnings, "; "); sharesOf(r) != step.shares || got != step.warning {
+			t.Errorf("%+v: got %s with warnings %q", step, sharesOf(r), got)
+		}
+	}
+}
+
+// TestUnmanagedPromises checks that the promises of a placement that another controller decides count while it selects the cluster.
+func TestUnmanagedPromises(t *testing.T) {
+	s := hub("a")
+	s.SetCluster(limited("a", `{"cpu": "10"}`))
+	s.SetCapacity(capacityOf(t, "a", now, 100, nil))
+	add(s, withWorkload(t, "first", 1, 8, "{}"))
+	add(s, withWorkload(t, "second", 1, 8, "{}"))
+	decide(t, s, "first")
+	for _, step := range []struct {
+		clusters []string
+		reason   string
+	}{{[]string{"a"}, "2 replicas fit of 8: the limit of a on the hub leaves 2 replicas"}, {nil, ""}} {
+		s.SetUnmanaged(keyOf("first"), step.clusters)
+		if got := reasons(t, s, "second")["a"]; got != step.reason {
+			t.Errorf("first in %q: got %q, want %q", step.clusters, got, step.reason)
+		}
+	}
+}
+
 // TestBadLimits checks that a cluster whose limit is not valid fits nothing, with a reason that names the resource.
 func TestBadLimits(t *testing.T) {
 	for text, want := range map[string]string{
@@ -109,8 +156,10 @@ func TestBadLimits(t *testing.T) {
 	}
 }
 
+var replicasField = regexp.MustCompile(`"replicas": \d+`)
+
 // TestLimitsHold checks with generated placements over two clusters that promise everything that the requests of all decisions are within
-// the limits, whatever is decided, deleted or forgotten, and that a placement is only refused if its replicas exceed both.
+// the limits, whatever is decided, raised, deleted or forgotten, and that a placement is only refused if its replicas exceed both.
 func TestLimitsHold(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		limits := map[string]int64{"a": 20, "b": 35}
@@ -119,7 +168,17 @@ func TestLimitsHold(t *testing.T) {
 		for cluster, cores := range limits {
 			s.SetCluster(limited(cluster, fmt.Sprintf(`{"cpu": "%d"}`, cores)))
 		}
-		cpu, placed := map[string]int64{}, map[string]map[string]Promise{}
+		cpu, placed, placements := map[string]int64{}, map[string]map[string]Promise{}, map[string]*v1beta1.Placement{}
+		check := func(rt *rapid.T) {
+			for cluster, cores := range limits {
+				for name, promises := range placed {
+					cores -= cpu[name] * promises[cluster].Replicas
+				}
+				if cores < 0 {
+					rt.Fatalf("the limit of %s is exceeded by %d CPU", cluster, -cores)
+				}
+			}
+		}
 		left := func(cluster string) int64 {
 			n := limits[cluster]
 			for name, promises := range placed {
@@ -152,11 +211,18 @@ func TestLimitsHold(t *testing.T) {
 				if (clustersOf(r) != "") != fits {
 					rt.Fatalf("%d x %d CPU: selected %q with %d and %d left", replicas, each, clustersOf(r), left("a"), left("b"))
 				}
-				cpu[name], placed[name] = each, r.Promises
-				for cluster := range limits {
-					if left(cluster) < 0 {
-						rt.Fatalf("the limit of %s is exceeded by %d CPU", cluster, -left(cluster))
-					}
+				cpu[name], placed[name], placements[name] = each, r.Promises, p
+				check(rt)
+			},
+			"raise": func(rt *rapid.T) {
+				for _, name := range slices.Sorted(maps.Keys(placements)) {
+					text := placements[name].Annotations[v1beta1.AnnotationWorkload]
+					raised := fmt.Sprintf(`"replicas": %d`, rapid.IntRange(0, 30).Draw(rt, "replicas"))
+					placements[name].Annotations[v1beta1.AnnotationWorkload] = replicasField.ReplaceAllString(text, raised)
+					s.SetWorkload(placements[name], nil, nil)
+					r, _ := s.Decide(keyOf(name), at)
+					placed[name] = r.Promises
+					check(rt)
 				}
 			},
 			"delete": func(rt *rapid.T) {
@@ -164,6 +230,7 @@ func TestLimitsHold(t *testing.T) {
 					name := fmt.Sprintf("p%d", rapid.IntRange(0, len(cpu)-1).Draw(rt, "placement"))
 					s.DeletePlacement(keyOf(name))
 					delete(placed, name)
+					delete(placements, name)
 				}
 			},
 		})

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -81,6 +82,11 @@ func (s *State) SetUnmanaged(key types.NamespacedName, clusters []string) {
 		s.placements[key] = p
 	}
 	s.setSelected(p, sorted(clusters))
+	if w := s.workloads[key]; w != nil { // its pods in these clusters count
+		promises := maps.Clone(w.promises)
+		maps.DeleteFunc(promises, func(cluster string, _ Promise) bool { return !slices.Contains(clusters, cluster) })
+		s.setPromises(w, promises)
+	}
 }
 
 // sorted returns the names in order, without duplicates.

@@ -27,8 +27,8 @@ const (
 	recentTime = 15 * 60
 )
 
-// hasEnded reports whether the time of the promise is over.
-func (p *Promise) hasEnded(now int64) bool { return now-p.Since > promiseTime }
+// hasEnded reports whether the time of the promise is over, or has not begun because the clock was set back since.
+func (p *Promise) hasEnded(now int64) bool { return max(now-p.Since, p.Since-now) > promiseTime }
 
 // RestorePromises sets the promises of a placement, which its PlacementDecisions have.
 func (s *State) RestorePromises(key types.NamespacedName, promises map[string]Promise) {
@@ -151,11 +151,15 @@ func (f *fitting) promise(fleet []*Cluster, chosen []int32, fits []capacity.Fit)
 	return next
 }
 
-// shares returns the replicas of each selected cluster. Divided replicas are divided again only if their number or the selected clusters
-// have changed.
+// shares returns the replicas of each selected cluster. If their number rises in a selected cluster, the limit of the cluster bounds it.
+// Divided replicas are divided again only if their number or the selected clusters have changed.
 func (f *fitting) shares(fleet []*Cluster, chosen []int32, fits []capacity.Fit) []int64 {
 	shares := slices.Repeat([]int64{f.replicas}, len(chosen))
 	if !f.spec.Divide || len(chosen) == 0 {
+		for k, i := range chosen {
+			left, _ := f.left(fleet[i])
+			shares[k] = min(f.replicas, max(left, f.promises[fleet[i].Name].Replicas))
+		}
 		return shares
 	}
 	sum, isSame := int64(0), len(chosen) == len(f.promises)

@@ -234,7 +234,8 @@ func (c *Controller) decide(
 func requeue(decided *fleet.Result, now time.Time, delays ...time.Duration) reconcile.Result {
 	// Requeue at priority 0: only the first reconciliation after a change is urgent.
 	result := reconcile.Result{Priority: new(0)}
-	if decided.Policy != nil && decided.Policy.DependsOnTime() {
+	// Promises end, and ClusterCapacities become too old.
+	if decided.Promises != nil || decided.Policy != nil && decided.Policy.DependsOnTime() {
 		result.RequeueAfter = maxRequeue
 	}
 	if !decided.RequeueAt.IsZero() {
