@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -160,25 +161,21 @@ func compileWorkload(p *v1beta1.Placement, spec *v1beta1.WorkloadSpec, object []
 	path := workloadPath(p).Child("ref")
 	if spec.Ref == nil {
 		path, object = workloadPath(p).Child("template"), spec.Template.Raw
-		var head struct {
-			Kind string `json:"kind"`
-		}
+		var head metav1.PartialObjectMetadata
 		if err := json.Unmarshal(object, &head); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, resources.ExplainDecoding(object, &head, err))
 		}
 		if head.Kind == "" { // metadata and spec
 			path = workloadPath(p)
-			object = slices.Concat(
-				[]byte(`{"kind":"PodTemplate","metadata":{"namespace":"`+p.Namespace+`"},"template":`),
-				object,
-				[]byte("}"),
-			)
+			metadata, _ := json.Marshal(map[string]string{"namespace": head.Namespace, "name": head.Name})
+			object = slices.Concat([]byte(`{"kind":"PodTemplate","metadata":`), metadata, []byte(`,"template":`), object, []byte("}"))
 		}
 	}
 	w, err := capacity.ReadWorkload(object)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	w.SetDefaultNamespace(p.Namespace)
 	if spec.Replicas != nil {
 		w.Replicas = *spec.Replicas
 	}

@@ -350,6 +350,36 @@ func TestPromiseEnds(t *testing.T) {
 	}
 }
 
+// TestPromiseFromTheFuture checks that a promise ends although the clock was set back by more than its time after it.
+func TestPromiseFromTheFuture(t *testing.T) {
+	s := hub("a")
+	s.SetCapacity(capacityOf(t, "a", now, 10, nil))
+	add(s, withWorkload(t, "first", 1, 8, "{}"))
+	add(s, withWorkload(t, "second", 1, 8, "{}"))
+	s.RestorePromises(keyOf("first"), map[string]Promise{"a": {Replicas: 8, Since: now.Add(time.Hour).Unix()}})
+	if got := clustersOf(decide(t, s, "second")); got != "a" {
+		t.Errorf("selected %q", got)
+	}
+}
+
+// TestNamesOfTemplates checks by which namespace and name the pods of a template in a placement are known.
+func TestNamesOfTemplates(t *testing.T) {
+	const containers = `"spec": {"containers": [{"name": "c"}]}`
+	for template, want := range map[string]string{
+		`{` + containers + `}`:                                                                  "ns/",
+		`{"metadata": {"name": "web"}, ` + containers + `}`:                                     "ns/web",
+		`{"kind": "Pod", "metadata": {"name": "web"}, ` + containers + `}`:                      "ns/web",
+		`{"kind": "Pod", "metadata": {"name": "web", "namespace": "shop"}, ` + containers + `}`: "shop/web",
+	} {
+		s, p := hub("a"), newPlacement(t, "web", "{}")
+		p.Annotations = map[string]string{v1beta1.AnnotationWorkload: `{"template": ` + template + "}"}
+		add(s, p)
+		if got := s.workloads[keyOf("web")].workload.Parts[0].Workload.String(); got != want {
+			t.Errorf("%s: got %s, want %s", template, got, want)
+		}
+	}
+}
+
 // TestRebalance checks that a placement stays on a cluster, and that a rebalance would move it to one with more room: for 4 replicas, the
 // 4 that run and 0 more are 200 x (4/8 - 0.5) = 0, and 20 are 100.
 func TestRebalance(t *testing.T) {
@@ -370,6 +400,21 @@ func TestRebalance(t *testing.T) {
 	}
 	if m := r.MoveTo([]string{"b"}); m != nil {
 		t.Errorf("got %+v without a change", m)
+	}
+}
+
+// TestRebalanceOfBalanced checks that Balance does not count the placement's own decision: of two equal clusters, it would move it to the
+// other one, again and again.
+func TestRebalanceOfBalanced(t *testing.T) {
+	s := hub("a", "b")
+	add(s, newPlacement(t, "web", "{numberOfClusters: 1}"))
+	decide(t, s, "web")
+	r, _ := s.PreviewFromScratch(keyOf("web"), now)
+	if m := r.MoveTo([]string{"a"}); m != nil {
+		t.Errorf("got %+v", m)
+	}
+	if r := decide(t, s, "web"); clustersOf(r) != "a" {
+		t.Errorf("selected %q after the preview", clustersOf(r))
 	}
 }
 
@@ -403,21 +448,6 @@ func TestRunningReplicas(t *testing.T) {
 
 // TestWorkloadField checks that the field has the meaning of the annotation, and that only one of them may be set.
 func TestWorkloadField(t *testing.T) {
-// TestRebalanceOfBalanced checks that Balance does not count the placement's own decision: of two equal clusters, it would move it to the
-// other one, again and again.
-func TestRebalanceOfBalanced(t *testing.T) {
-	s := hub("a", "b")
-	add(s, newPlacement(t, "web", "{numberOfClusters: 1}"))
-	decide(t, s, "web")
-	r, _ := s.PreviewFromScratch(keyOf("web"), now)
-	if m := r.MoveTo([]string{"a"}); m != nil {
-		t.Errorf("got %+v", m)
-	}
-	if r := decide(t, s, "web"); clustersOf(r) != "a" {
-		t.Errorf("selected %q after the preview", clustersOf(r))
-	}
-}
-
 	const spec = `{workload: {replicas: 2, template: {spec: {containers: [{name: c, resources: {requests: {cpu: "3"}}}]}}}}`
 	s := hub("a")
 	s.SetCapacity(capacityOf(t, "a", now, 10, nil))

@@ -137,7 +137,7 @@ func (t *Template) setPodAffinity(pod *v1.PodTemplateSpec) error {
 	for i, term := range affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
 		selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
 		if err != nil {
-			return fmt.Errorf("spec.affinity.podAntiAffinity[%d].labelSelector: %w", i, err)
+			return fmt.Errorf("spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[%d].labelSelector: %w", i, err)
 		}
 		if !selector.Matches(labels.Set(pod.Labels)) || term.TopologyKey != v1.LabelHostname {
 			t.unsupported = "it requires anti-affinity to other pods or by " + term.TopologyKey + ", and summaries have no pods"

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -79,6 +80,14 @@ func readWorkload(object []byte) (*Workload, error) {
 		}
 	}
 	return &Workload{Parts: []Part{{t, 1}}, Replicas: replicas, Unknown: unknownFields(object, path)}, CheckReplicas(replicas)
+}
+
+// SetDefaultNamespace sets the namespace of the objects of the workload that have none.
+func (w *Workload) SetDefaultNamespace(namespace string) {
+	for i := range w.Parts {
+		t := w.Parts[i].Template
+		t.Workload.Namespace = cmp.Or(t.Workload.Namespace, namespace)
+	}
 }
 
 // unknownFields returns the fields of the template at a path of an object in JSON, "" for a Pod, that pod templates do not have.
