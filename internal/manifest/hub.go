@@ -31,24 +31,16 @@ var hubKinds = map[string][]string{
 
 // ReadHub reads the objects of a hub from files and folders, see Files.
 func ReadHub(paths []string, stdin io.Reader) (*Hub, error) {
-	return ReadHubFrom(Files(paths, stdin))
+	return ReadHubFrom(Files(paths, stdin), true)
 }
 
-// ReadCapacities reads the objects of a hub from files and folders. In contrast to ReadHub, placements are not required.
-func ReadCapacities(paths []string, stdin io.Reader) (*Hub, error) {
-	r := &hubReader{reader: newReader(hubKinds)}
-	err := eachChecked(Files(paths, stdin), r.read)
-	r.hub.Warnings = r.warnings
-	return &r.hub, err
-}
-
-// ReadHubFrom reads the objects of a hub from documents.
-func ReadHubFrom(source Source) (*Hub, error) {
+// ReadHubFrom reads the objects of a hub from documents, which may be required to have placements.
+func ReadHubFrom(source Source, requirePlacements bool) (*Hub, error) {
 	r := &hubReader{reader: newReader(hubKinds)}
 	if err := eachChecked(source, r.read); err != nil {
 		return nil, err
 	}
-	if err := r.finish(len(r.hub.Placements) == 0, "found no placements in the input: must have at least one"); err != nil {
+	if err := r.finish(requirePlacements && len(r.hub.Placements) == 0, "found no placements in the input: must have at least one"); err != nil {
 		return nil, err
 	}
 	r.hub.Warnings = r.warnings

@@ -54,9 +54,7 @@ func TestAbsurdQuantities(t *testing.T) {
 	}
 	hub := "{kind: ManagedCluster, apiVersion: cluster.open-cluster-management.io/v1, metadata: {name: a}, status: {capacity: {cpu: '1e-2147483647'}}}"
 	files = func(each func(string, []byte) error) error { return each("file", []byte(hub)) }
-	if _, err := ReadHubFrom(
-		files,
-	); err == nil ||
+	if _, err := ReadHubFrom(files, true); err == nil ||
 		!strings.Contains(err.Error(), "ManagedCluster a: status.capacity.cpu: invalid quantity") {
 		t.Errorf("hub: %v", err)
 	}

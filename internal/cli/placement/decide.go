@@ -4,13 +4,18 @@ package placement
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 )
 
 // NewCommand returns the command plimsoll placement.
@@ -65,11 +70,8 @@ func (o *decideOptions) run(in io.Reader, out io.Writer, warn func(string)) erro
 	if err := o.objects.Validate("placements and clusters"); err != nil {
 		return err
 	}
-	hub, now, err := o.readHub(in)
+	hub, now, err := o.readHub(in, warn)
 	if err != nil {
-		return err
-	}
-	if err := o.objects.Warn(hub.Warnings, warn); err != nil {
 		return err
 	}
 	state, selected := hub.State(), hub.Selected()
@@ -83,26 +85,43 @@ func (o *decideOptions) run(in io.Reader, out io.Writer, warn func(string)) erro
 }
 
 // readHub returns the objects of the hub and the time of the decision.
-func (o *decideOptions) readHub(in io.Reader) (*manifest.Hub, time.Time, error) {
+func (o *decideOptions) readHub(in io.Reader, warn func(string)) (objects *fleet.Objects, now time.Time, err error) {
+	var hub *manifest.Hub
+	isOld := false
+	now = time.Now()
 	if o.objects.Snapshot == "" {
-		now, err := input.ParseTime("now", o.now, time.Now())
-		if err != nil {
+		hub, err = manifest.ReadHub(o.objects.Files, in)
+	} else {
+		var read *snapshot.Snapshot
+		if read, err = input.OpenSnapshot(o.objects.Snapshot); err != nil {
 			return nil, now, err
 		}
-		hub, err := manifest.ReadHub(o.objects.Files, in)
-		return hub, now, err
+		now, isOld = read.About.Time, read.IsOlderThan(capacityv1alpha1.GroupVersion.Group, capacityv1alpha1.Kind)
+		if hub, err = read.Hub(true); err != nil {
+			err = fmt.Errorf("--snapshot: %s: %w", o.objects.Snapshot, err)
+		}
 	}
-	read, err := input.OpenSnapshot(o.objects.Snapshot)
-	if err != nil {
-		return nil, time.Time{}, err
+	if err == nil {
+		now, err = input.ParseTime("now", o.now, now)
 	}
-	now, err := input.ParseTime("now", o.now, read.About.Time)
+	if err == nil {
+		err = o.objects.Warn(hub.Warnings, warn)
+	}
 	if err != nil {
 		return nil, now, err
 	}
-	hub, err := read.Hub()
-	if err != nil {
-		err = fmt.Errorf("--snapshot: %s: %w", o.objects.Snapshot, err)
+	if len(hub.Capacities) == 0 && (isOld || slices.ContainsFunc(hub.Placements, namesWorkload)) {
+		warn("the input has no ClusterCapacities: " + unknownFits)
 	}
-	return hub, now, err
+	return &hub.Objects, now, nil
+}
+
+// unknownFits is what is unknown without ClusterCapacities.
+const unknownFits = "how many replicas of workloads fit the clusters is unknown, which FitReplicas, FitWait, FitCost and requireFit " +
+	"depend on"
+
+// namesWorkload reports whether a placement names a workload.
+func namesWorkload(p *v1beta1.Placement) bool {
+	spec, _ := fleet.WorkloadOf(p)
+	return spec != nil
 }

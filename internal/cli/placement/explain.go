@@ -37,7 +37,7 @@ current objects of the hub. The hub is not changed.`,
   plimsoll placement explain shop/web -o json`,
 		Args: base.Placement.ExactlyOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.run(cmd.Context(), args[0], cmd.OutOrStdout())
+			return o.run(cmd.Context(), args[0], cmd.OutOrStdout(), base.Warnings(cmd.ErrOrStderr()))
 		},
 	}
 	o.hub.AddFlags(cmd, "hub", 30*time.Second)
@@ -47,7 +47,7 @@ current objects of the hub. The hub is not changed.`,
 	return cmd
 }
 
-func (o *explainOptions) run(ctx context.Context, arg string, out io.Writer) error {
+func (o *explainOptions) run(ctx context.Context, arg string, out io.Writer, warn func(string)) error {
 	if err := o.output.Validate(); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (o *explainOptions) run(ctx context.Context, arg string, out io.Writer) err
 			return err
 		}
 	}
-	hub, err := readLiveHub(ctx, &o.hub)
+	hub, err := readLiveHub(ctx, &o.hub, warn)
 	if err != nil {
 		return err
 	}
@@ -71,8 +71,9 @@ func (o *explainOptions) run(ctx context.Context, arg string, out io.Writer) err
 	return printOutcomes(out, &o.output, []outcome{{key, result, hub.Selected()[key]}})
 }
 
-// readLiveHub reads the objects of a hub that affect placements.
-func readLiveHub(ctx context.Context, hub *base.Cluster) (*fleet.Objects, error) {
+// readLiveHub reads the objects of a hub that affect placements. Unless warn is nil, it calls warn if the user may not list
+// ClusterCapacities.
+func readLiveHub(ctx context.Context, hub *base.Cluster, warn func(string)) (*fleet.Objects, error) {
 	config, err := hub.Config()
 	if err != nil {
 		return nil, err
@@ -83,7 +84,14 @@ func readLiveHub(ctx context.Context, hub *base.Cluster) (*fleet.Objects, error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, hub.Timeout)
 	defer cancel()
-	objects, err := fleet.Read(func(list fleet.ObjectList) error { return c.List(ctx, list) })
+	objects, err := fleet.Read(func(list fleet.ObjectList) error {
+		err := c.List(ctx, list)
+		if _, ok := list.(*fleet.ClusterCapacityList); ok && warn != nil && apierrors.IsForbidden(err) {
+			warn("listing ClusterCapacities is forbidden: " + unknownFits)
+			return nil
+		}
+		return err
+	})
 	switch {
 	case meta.IsNoMatchError(err):
 		return nil, base.Failure(

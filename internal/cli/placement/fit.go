@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
@@ -60,7 +61,7 @@ docs/placement.md. Nothing is changed.`,
 	cmd.Flags().Int64Var(&o.replicas, "replicas", -1, "number of replicas (default that of the manifests)")
 	cmd.Flags().StringArrayVar(&o.clusters.Files, "clusters", nil,
 		"file or directory with manifests of ClusterCapacities, or of the nodes and pods of one cluster; may be repeated")
-	input.AddSnapshotFlag(cmd, &o.clusters.Snapshot, "snapshot of one cluster, written by plimsoll snapshot")
+	input.AddSnapshotFlag(cmd, &o.clusters.Snapshot, "snapshot of one cluster, or of a hub with ClusterCapacities")
 	cmd.Flags().BoolVar(&o.local, "local", false, "read the nodes and pods of the cluster of the kubeconfig, which is no hub")
 	o.hub.AddFlags(cmd, "hub", 30*time.Second)
 	o.output.AddFlag(cmd)
@@ -118,16 +119,19 @@ func readWorkload(paths []string, in io.Reader) (*capacity.Workload, error) {
 		return nil, err
 	case len(all) == 0:
 		return nil, fmt.Errorf("--filename: found no workload: must be one of %s", strings.Join(capacity.Kinds, ", "))
-	case len(all) == 1:
-		return all[0], nil
 	}
-	return capacity.Join(all), nil
+	out := all[0]
+	if len(all) > 1 {
+		out = capacity.Join(all)
+	}
+	out.SetDefaultNamespace(v1.NamespaceDefault)
+	return out, nil
 }
 
 // read returns the capacities of clusters with the objects of their hub, and the time: zero for the time of each observation.
 func (o *fitOptions) read(cmd *cobra.Command, workload *capacity.Workload) (*fleet.Objects, time.Time, error) {
 	if !o.local && o.clusters.Snapshot == "" && len(o.clusters.Files) == 0 {
-		hub, err := readLiveHub(cmd.Context(), &o.hub)
+		hub, err := readLiveHub(cmd.Context(), &o.hub, nil)
 		if err == nil && len(hub.Capacities) == 0 {
 			err = base.Failure(
 				errors.New("the hub has no ClusterCapacities: run the agent in the clusters (docs/agent.md), or use --local"),
@@ -137,38 +141,50 @@ func (o *fitOptions) read(cmd *cobra.Command, workload *capacity.Workload) (*fle
 	}
 	var objects *manifest.Objects
 	now, warn := time.Now(), base.Warnings(cmd.ErrOrStderr())
-	switch {
-	case o.local:
+	if o.local {
 		state, err := input.ReadObjects(cmd, &o.hub.Access, warn)
 		if err != nil {
 			return nil, now, err
 		}
-		objects, now = state.Objects, state.Now
-	case o.clusters.Snapshot != "":
-		state, err := o.clusters.Read(cmd.Context(), cmd.InOrStdin(), input.Instant{}, warn)
+		return oneCluster(state.Objects, workload, state.Now)
+	}
+	if o.clusters.Snapshot != "" {
+		read, err := input.OpenSnapshot(o.clusters.Snapshot)
 		if err != nil {
 			return nil, now, err
 		}
-		objects, now = state.Objects, state.Now
-	default:
+		now = input.SnapshotTime(read)
+		if len(read.List(v1alpha1.Resource)) > 0 {
+			hub, err := read.Hub(false)
+			if err != nil {
+				return nil, now, fmt.Errorf("--snapshot: %s: %w", o.clusters.Snapshot, err)
+			}
+			return &hub.Objects, now, o.clusters.Warn(hub.Warnings, warn)
+		}
+		if objects, err = read.Cluster(); err != nil {
+			return nil, now, fmt.Errorf("--snapshot: %s: %w", o.clusters.Snapshot, err)
+		}
+	} else {
 		var stdin bytes.Buffer
-		hub, err := manifest.ReadCapacities(o.clusters.Files, io.TeeReader(cmd.InOrStdin(), &stdin))
-		if err != nil || len(hub.Capacities) > 0 {
-			return &hub.Objects, time.Time{}, cmp.Or(err, o.clusters.Warn(hub.Warnings, warn))
-		}
-		if objects, err = manifest.Read(o.clusters.Files, &stdin); err == nil {
-			err = o.clusters.Warn(objects.Warnings, warn)
-		}
+		hub, err := manifest.ReadHubFrom(manifest.Files(o.clusters.Files, io.TeeReader(cmd.InOrStdin(), &stdin)), false)
 		if err != nil {
+			return nil, now, err
+		}
+		if len(hub.Capacities) > 0 {
+			return &hub.Objects, time.Time{}, o.clusters.Warn(hub.Warnings, warn)
+		}
+		if objects, err = manifest.Read(o.clusters.Files, &stdin); err != nil {
 			return nil, now, err
 		}
 	}
-	capacities, err := oneCluster(objects, workload, now)
-	return &fleet.Objects{Capacities: capacities}, now, err
+	if err := o.clusters.Warn(objects.Warnings, warn); err != nil {
+		return nil, now, err
+	}
+	return oneCluster(objects, workload, now)
 }
 
 // oneCluster returns the capacity of a cluster without a name. All running pods of the workload are recent.
-func oneCluster(objects *manifest.Objects, workload *capacity.Workload, now time.Time) ([]*fleet.ClusterCapacity, error) {
+func oneCluster(objects *manifest.Objects, workload *capacity.Workload, now time.Time) (*fleet.Objects, time.Time, error) {
 	in := &capacity.Input{Now: now, Pods: capacity.Pods{}}
 	for _, n := range objects.Nodes {
 		in.Nodes = append(in.Nodes, capacity.NewNode(n))
@@ -192,7 +208,7 @@ func oneCluster(objects *manifest.Objects, workload *capacity.Workload, now time
 		}
 	}
 	summary, err := capacity.NewSummary(status)
-	return []*fleet.ClusterCapacity{{Summary: summary}}, err
+	return &fleet.Objects{Capacities: []*fleet.ClusterCapacity{{Summary: summary}}}, now, err
 }
 
 // fitsResult is the result in JSON and YAML.

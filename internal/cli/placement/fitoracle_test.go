@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
@@ -181,11 +180,11 @@ func TestFitOracle(t *testing.T) {
 			rt.Fatal(err)
 		}
 		workload := &capacity.Workload{Parts: []capacity.Part{{Template: converted, Pods: 1}}, Replicas: 1}
-		clusters, err := oneCluster(&manifest.Objects{Nodes: cluster.Nodes, Running: cluster.Running}, workload, time.Now())
+		clusters, _, err := oneCluster(&manifest.Objects{Nodes: cluster.Nodes, Running: cluster.Running}, workload, time.Now())
 		if err != nil {
 			rt.Fatal(err)
 		}
-		fit, limit := (&fleet.Objects{Capacities: clusters}).State().Fit(workload, "", time.Now())
+		fit, limit := clusters.State().Fit(workload, "", time.Now())
 		got := fit.Now
 		want := scheduled(t.Context(), rt, cluster, engine.Options{Config: scheduler}, template)
 		switch {

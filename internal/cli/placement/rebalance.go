@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
 // rebalanceOptions are the flags of plimsoll placement rebalance.
@@ -44,6 +44,9 @@ changes nothing either: to move a workload, exclude the cluster in its placement
 	o.output.AddFlag(cmd)
 	return cmd
 }
+
+// maxMoved is the maximum number of clusters in a cell of the table.
+const maxMoved = 3
 
 // moveResult is a change in JSON and YAML.
 type moveResult struct {
@@ -83,8 +86,8 @@ func (o *rebalanceOptions) run(cmd *cobra.Command) error {
 		for _, m := range result.Moves {
 			t.AddRow(
 				types.NamespacedName{Namespace: m.Namespace, Name: m.Name},
-				strings.Join(m.From, ", "),
-				strings.Join(m.To, ", "),
+				format.Abbreviate(m.From, maxMoved, ", "),
+				format.Abbreviate(m.To, maxMoved, ", "),
 				m.Gain,
 			)
 		}
@@ -95,12 +98,8 @@ func (o *rebalanceOptions) run(cmd *cobra.Command) error {
 // read returns the objects of manifests, of a snapshot or of the hub, and the time of the decisions.
 func (o *rebalanceOptions) read(cmd *cobra.Command) (*fleet.Objects, time.Time, error) {
 	if o.objects.Given() {
-		hub, now, err := o.readHub(cmd.InOrStdin())
-		if err != nil {
-			return nil, now, err
-		}
-		return &hub.Objects, now, o.objects.Warn(hub.Warnings, base.Warnings(cmd.ErrOrStderr()))
+		return o.readHub(cmd.InOrStdin(), base.Warnings(cmd.ErrOrStderr()))
 	}
-	objects, err := readLiveHub(cmd.Context(), &o.hub)
+	objects, err := readLiveHub(cmd.Context(), &o.hub, base.Warnings(cmd.ErrOrStderr()))
 	return objects, time.Now(), err
 }

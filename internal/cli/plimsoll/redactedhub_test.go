@@ -1,17 +1,19 @@
 package plimsoll
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 )
@@ -58,25 +60,30 @@ func TestPlacementsOverSnapshots(t *testing.T) {
 // decide returns the output of plimsoll placement decide in JSON.
 func decide(t *testing.T, args ...string) []byte {
 	t.Helper()
-	var out bytes.Buffer
-	cmd := newCommand()
-	cmd.SetOut(&out)
-	cmd.SetErr(&out)
-	cmd.SetArgs(append([]string{"placement", "decide", "-o", "json"}, args...))
-	if err := cmd.ExecuteContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
+	return output(t, append([]string{"placement", "decide", "-o", "json"}, args...)...)
 }
 
 // selected returns the clusters that placements select in an output of plimsoll placement decide, by their indexes in the sorted names of
 // all clusters.
-func selected(t *testing.T, decided []byte) []string {
+func selected(t *testing.T, decided []byte) (out []string) {
+	t.Helper()
+	for _, placement := range ranked(t, decided) {
+		clusters, _, _ := strings.Cut(placement, ":")
+		out = append(out, clusters)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// ranked returns for each placement in an output of plimsoll placement decide the selected clusters, and then, if not the spec is
+// misconfigured, the replicas, the total and the scores of all clusters. Clusters are indexes in the sorted names of all clusters.
+func ranked(t *testing.T, decided []byte) (out []string) {
 	t.Helper()
 	var result struct {
 		Placements []struct {
-			Decisions []string
-			Clusters  []struct{ Name string }
+			Decisions  []string
+			Clusters   []fleet.ClusterRanking
+			Conditions []struct{ Reason string }
 		}
 	}
 	if err := json.Unmarshal(decided, &result); err != nil {
@@ -90,14 +97,17 @@ func selected(t *testing.T, decided []byte) []string {
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	var all []string
 	for _, placement := range result.Placements {
 		indexes := []int{}
 		for _, name := range placement.Decisions {
 			indexes = append(indexes, slices.Index(names, name))
 		}
-		all = append(all, fmt.Sprint(indexes))
+		text := fmt.Sprint(indexes, ": ", placement.Conditions[0].Reason)
+		for _, c := range placement.Clusters {
+			text += fmt.Sprintf("; %d: %t %d of %d %v", slices.Index(names, c.Name), c.Feasible, ptr.Deref(c.Replicas, -1), c.Total, c.Scores)
+		}
+		out = append(out, text)
 	}
-	slices.Sort(all)
-	return all
+	slices.Sort(out)
+	return out
 }

@@ -126,16 +126,31 @@ func (o *options) read(cmd *cobra.Command) (*snapshot.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects, err := s.Cluster() // validates the objects
+	warnings, err := validate(s)
 	if err != nil {
 		return nil, err
 	}
-	warnings := objects.Warnings
 	if ignored := s.Ignored.String(); ignored != "" {
 		warnings = append(warnings, ignored)
 	}
 	given := input.Objects{Strict: o.strict}
 	return s, given.Warn(warnings, base.Warnings(cmd.ErrOrStderr()))
+}
+
+// validate decodes the objects of a cluster, or of a hub without nodes, and returns warnings.
+func validate(s *snapshot.Snapshot) ([]string, error) {
+	if len(s.List("nodes")) == 0 && len(s.List("placements")) > 0 {
+		hub, err := s.Hub(true)
+		if err != nil {
+			return nil, err
+		}
+		return hub.Warnings, nil
+	}
+	objects, err := s.Cluster()
+	if err != nil {
+		return nil, err
+	}
+	return objects.Warnings, nil
 }
 
 // printSummary prints the numbers of objects in a snapshot.

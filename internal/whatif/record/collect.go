@@ -6,18 +6,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 )
 
@@ -66,6 +71,9 @@ func ReadCluster(ctx context.Context, config *rest.Config, options ReadOptions) 
 		switch why := unavailable(err); {
 		case err == nil:
 			lists = append(lists, snapshot.List{Kind: kind, Items: items})
+			if kind.Kind == v1beta1.Kind {
+				c.placements = items
+			}
 		case why == "" || kind.Required:
 			return nil, fmt.Errorf("reading %s: %w", kind, err)
 		default:
@@ -87,6 +95,8 @@ type collector struct {
 	client  dynamic.Interface
 	missing []snapshot.Missing
 	nodes   []*v1.Node
+	// placements are read before ManifestWorks.
+	placements []json.RawMessage
 }
 
 // addMissing records that a kind or other data is missing. Unless warn is set, kinds that are not
@@ -120,7 +130,7 @@ func (c *collector) kind(ctx context.Context, kind *snapshot.Kind) (items []json
 	for _, version := range kind.Versions {
 		resource := schema.GroupVersionResource{Group: kind.Group, Version: version, Resource: kind.Resource}
 		for range readAttempts {
-			items, err = c.pages(ctx, kind, resource)
+			items, err = c.all(ctx, kind, c.client.Resource(resource))
 			if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 				break
 			}
@@ -132,19 +142,51 @@ func (c *collector) kind(ctx context.Context, kind *snapshot.Kind) (items []json
 	return nil, err
 }
 
+// all reads all objects of a kind or, of ManifestWorks, the ones that placements refer to: a hub has many others, also with Secrets.
+func (c *collector) all(ctx context.Context, kind *snapshot.Kind, resource dynamic.NamespaceableResourceInterface) (
+	items []json.RawMessage, err error,
+) {
+	if kind.Kind != "ManifestWork" {
+		return c.pages(ctx, kind, resource, "")
+	}
+	names := map[types.NamespacedName]bool{}
+	for _, raw := range c.placements {
+		var p v1beta1.Placement
+		if json.Unmarshal(raw, &p) != nil {
+			continue // reading the snapshot returns the error
+		}
+		if ref := fleet.ReferenceOf(&p); ref != nil && ref.GetKind() == kind.Kind {
+			names[types.NamespacedName{Namespace: ref.GetNamespace(), Name: ref.GetName()}] = true
+		}
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(names), func(a, b types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	}) {
+		selector := fields.OneTermEqualSelector("metadata.name", name.Name)
+		found, err := c.pages(ctx, kind, resource.Namespace(name.Namespace), selector.String())
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, found...)
+	}
+	return items, nil
+}
+
 // item is an object with its sort key.
 type item struct {
 	namespace, name string
 	raw             json.RawMessage
 }
 
-// pages reads all pages of a list and sorts the objects by namespace and name.
-func (c *collector) pages(ctx context.Context, kind *snapshot.Kind, resource schema.GroupVersionResource) ([]json.RawMessage, error) {
+// pages reads all pages of a list with a field selector, which may be empty, and sorts the objects by namespace and name.
+func (c *collector) pages(
+	ctx context.Context, kind *snapshot.Kind, resource dynamic.ResourceInterface, selector string,
+) ([]json.RawMessage, error) {
 	var items []item
 	var nodes []*v1.Node
-	options := metav1.ListOptions{Limit: pageSize}
+	options := metav1.ListOptions{Limit: pageSize, FieldSelector: selector}
 	for {
-		page, err := c.client.Resource(resource).List(ctx, options)
+		page, err := resource.List(ctx, options)
 		if err != nil {
 			return nil, err
 		}

@@ -27,6 +27,8 @@ type api struct {
 	status map[string]int
 	// expired is the number of times that the second page of a path has expired.
 	expired map[string]int
+	// specs has the specs of the objects of a path.
+	specs map[string]any
 	// requests has the requests.
 	requests []string
 }
@@ -35,7 +37,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	query := r.URL.Query()
-	a.requests = append(a.requests, r.Method+" "+r.URL.Path+" "+query.Get("limit")+" "+query.Get("continue"))
+	a.requests = append(a.requests, r.Method+" "+r.URL.Path+" "+query.Get("limit")+" "+query.Get("continue")+query.Get("fieldSelector"))
 	w.Header().Set("Content-Type", "application/json")
 	path := r.URL.Path
 	from := 0
@@ -67,8 +69,8 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var items []map[string]any
 	for _, name := range names[from:to] {
 		items = append(items, map[string]any{
-			"metadata": map[string]any{"name": name, "namespace": "default"},
-			"status":   map[string]any{"addresses": []any{map[string]any{"type": "InternalIP", "address": "10.0.0.1"}}},
+			"metadata": map[string]any{"name": name, "namespace": "default"}, "spec": a.specs[path],
+			"status": map[string]any{"addresses": []any{map[string]any{"type": "InternalIP", "address": "10.0.0.1"}}},
 		})
 	}
 	_ = json.NewEncoder(w).Encode(
@@ -159,6 +161,31 @@ func TestRead(t *testing.T) {
 	// Kinds that are not part of Kubernetes are missing without a warning.
 	if slices.ContainsFunc(warnings, func(text string) bool { return strings.Contains(text, "placements") }) {
 		t.Errorf("warnings %q about optional kinds", warnings)
+	}
+}
+
+// TestReadManifestWorks checks that only the ManifestWorks are read that placements refer to, each once.
+func TestReadManifestWorks(t *testing.T) {
+	const hub = "/apis/cluster.open-cluster-management.io/v1beta1/placements"
+	const works = "/apis/work.open-cluster-management.io/v1/namespaces/default/manifestworks"
+	ref := map[string]any{"kind": "ManifestWork", "name": "work"}
+	a := &api{
+		objects: map[string][]string{pods: {"a"}, nodes: {"a"}, hub: {"first", "second"}, works: {"work"}},
+		specs:   map[string]any{hub: map[string]any{"workload": map[string]any{"ref": ref}}},
+	}
+	read, err := ReadCluster(t.Context(), serve(t, a), ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var requests []string
+	for _, request := range a.requests {
+		if strings.Contains(request, "manifestworks") {
+			requests = append(requests, request)
+		}
+	}
+	want := "GET " + works + " 500 metadata.name=work"
+	if n := len(read.List("manifestworks")); n != 1 || len(requests) != 1 || requests[0] != want {
+		t.Errorf("%d works after requests %q, want 1 after %s", n, requests, want)
 	}
 }
 

@@ -32,18 +32,25 @@ var owner = reference("apiVersion", fields{"uid": uid, "controller": keep})
 
 // object returns the rules for an object of a kind (in lower case): its metadata and further fields.
 func object(kind string, f fields) fields {
-	metadata := fields{
+	return fields{"apiVersion": keep, "kind": keep, "metadata": in(metadata(kind, nil))}.plus(f)
+}
+
+// metadata returns the rules for the metadata of an object of a kind. Annotations of the kind have rules in addition to annotations.
+func metadata(kind string, ofKind fields) fields {
+	return fields{
 		"name": named(kind), "namespace": named("namespace"), "uid": uid,
 		"creationTimestamp": keep, "deletionTimestamp": keep,
-		"labels": labels, "annotations": in(annotations), "ownerReferences": list(owner),
+		"labels": labels, "annotations": in(annotations.plus(ofKind)), "ownerReferences": list(owner),
 	}
-	return fields{"apiVersion": keep, "kind": keep, "metadata": in(metadata)}.plus(f)
 }
 
 // condition returns the rule for conditions. It keeps the given types and drops messages, which may
 // contain any names.
-func condition(types ...string) rule {
-	known := in(fields{"type": keep, "status": keep, "reason": keep, "lastTransitionTime": keep})
+func condition(types ...string) rule { return conditionWith(nil, types...) }
+
+// conditionWith is condition with rules for further fields.
+func conditionWith(further fields, types ...string) rule {
+	known := in(fields{"type": keep, "status": keep, "reason": keep, "lastTransitionTime": keep}.plus(further))
 	return list(func(value any, p *pseudonyms) (any, bool) {
 		kept, ok := known(value, p)
 		if !ok {

@@ -1,5 +1,14 @@
 package snapshot
 
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
+)
+
 // The rules for objects that affect placements.
 
 var (
@@ -24,7 +33,7 @@ var managedClusterRule = object("managedcluster", fields{
 // clusterMetadata is the rule for the metadata of clusters. Unless names are replaced, it keeps all
 // annotations except copies of objects, because CEL expressions may read them.
 func clusterMetadata(value any, p *pseudonyms) (any, bool) {
-	kept, ok := object("managedcluster", nil)["metadata"](value, p)
+	kept, ok := metadata("managedcluster", fields{capacityv1alpha1.AnnotationLimit: inJSON(keep)}).rule(value, p)
 	if !ok || p != nil {
 		return kept, ok
 	}
@@ -54,7 +63,12 @@ var addOnScoreRule = object("addonplacementscore", fields{
 })
 
 var placementRule = object("placement", fields{
+	"metadata": in(metadata("placement", fields{v1beta1.AnnotationWorkload: workloadAnnotation}).plus(fields{"generation": keep})),
+	"status": in(fields{
+		"conditions": conditionWith(fields{"observedGeneration": keep}, clusterv1beta1.PlacementConditionSatisfied),
+	}),
 	"spec": in(fields{
+		"workload":         in(workloadSpec),
 		"clusterSets":      list(named("managedclusterset")),
 		"numberOfClusters": keep, "sortBy": keep, "scoreRateLimit": keep,
 		"predicates": list(in(fields{"requiredClusterSelector": clusterSelector})),
@@ -83,7 +97,8 @@ var placementRule = object("placement", fields{
 })
 
 var decisionRule = object("placementdecision", fields{
-	"status": in(fields{"decisions": list(in(fields{"clusterName": named("managedcluster"), "score": keep, "reason": reason}))}),
+	"metadata": in(metadata("placementdecision", fields{v1beta1.AnnotationReplicas: inJSON(byCluster)})),
+	"status":   in(fields{"decisions": list(in(fields{"clusterName": named("managedcluster"), "score": keep, "reason": reason}))}),
 })
 
 // reason is the rule for the reason of a decision, which may contain any names.
@@ -92,4 +107,78 @@ func reason(value any, p *pseudonyms) (any, bool) {
 		return "", true // The field is required.
 	}
 	return value, true
+}
+
+// byCluster is the rule for an object whose fields are named after clusters.
+func byCluster(value any, p *pseudonyms) (any, bool) {
+	object, ok := value.(map[string]any)
+	if !ok || p == nil {
+		return value, ok
+	}
+	out := make(map[string]any, len(object))
+	for cluster, value := range object {
+		out[p.name("managedcluster", cluster)] = value
+	}
+	return out, true
+}
+
+// capacityNamespace has the rules for the namespace and the name of a workload in a ClusterCapacity.
+var capacityNamespace = fields{"namespace": named("namespace"), "name": named("workload")}
+
+var clusterCapacityRule = object("clustercapacity", fields{
+	"status": in(fields{
+		"cluster": named("namespace"), // of the object
+		"classes": list(in(fields{
+			"labels": labels, "variousLabels": list(key), "taints": list(keyed("key", fields{"effect": keep})),
+		})),
+		"scaleUp": list(in(fields{
+			"pool": named("pool"), "class": keep, "free": keep, "maxNodes": keep, "bootSeconds": keep, "pricePerHour": keep,
+		})),
+		"quotas":     list(in(capacityNamespace.plus(fields{"left": keep}))),
+		"recent":     list(in(capacityNamespace.plus(fields{"pods": keep}))),
+		"observedAt": keep, "nodes": keep, "groups": keep, "hostPorts": keep, "slack": keep,
+	}),
+})
+
+var workloadSpec = fields{
+	"template": podsOrWork, "ref": in(fields{"kind": keep, "name": named("workload")}), "replicas": keep, "divide": keep, "requireFit": keep,
+}
+
+// workloadAnnotation is the rule for a workload in an annotation, which no API server checks: a text that is not valid is replaced by another
+// one.
+func workloadAnnotation(value any, p *pseudonyms) (any, bool) {
+	text, _ := value.(string)
+	placement := v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1beta1.AnnotationWorkload: text}}}
+	if _, err := fleet.WorkloadOf(&placement); err != nil {
+		return "invalid", true
+	}
+	return inJSON(in(workloadSpec))(text, p)
+}
+
+// pods is the rule for an object with pods, or for the metadata and spec of a pod template. Of other objects, such as Secrets, it keeps nothing.
+func pods(value any, p *pseudonyms) (any, bool) {
+	given, _ := value.(map[string]any)
+	kind, _ := given["kind"].(string)
+	rules := fields{}
+	switch kind {
+	case "", "Pod":
+		rules = object("workload", fields{"spec": podSpec})
+	case "PodTemplate":
+		rules = object("workload", fields{"template": template})
+	case "Deployment", "ReplicaSet", "StatefulSet", "Job":
+		rules = workload("workload")
+	}
+	return rules.rule(value, p)
+}
+
+var manifestWorkRule = object("workload", fields{
+	"spec": in(fields{"workload": in(fields{"manifests": list(pods)})}),
+})
+
+// podsOrWork is the rule for an object with pods or a ManifestWork.
+func podsOrWork(value any, p *pseudonyms) (any, bool) {
+	if given, _ := value.(map[string]any); given["kind"] == "ManifestWork" {
+		return manifestWorkRule.rule(value, p)
+	}
+	return pods(value, p)
 }

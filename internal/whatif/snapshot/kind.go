@@ -41,6 +41,7 @@ const (
 	storageGroup = "storage.k8s.io"
 	// resourceGroup has the objects of dynamic resource allocation.
 	resourceGroup = "resource.k8s.io"
+	plimsollGroup = "plimsoll.dev"
 )
 
 // Kinds has all kinds in the order in which they are read: pods before nodes, so that a snapshot has the
@@ -71,7 +72,7 @@ var Kinds = []*Kind{
 	newKind(FolderCluster, resourceGroup, "resourceclaimtemplates", "ResourceClaimTemplate", resourceClaimTemplateRule, "v1"),
 	newKind(FolderCluster, resourceGroup, "deviceclasses", "DeviceClass", deviceClassRule, "v1"),
 	newKind(FolderCluster, resourceGroup, "resourceslices", "ResourceSlice", resourceSliceRule, "v1"),
-	newKind(FolderSlack, "plimsoll.dev", "resourceslacks", "ResourceSlack", slackRule, "v1alpha1"),
+	newKind(FolderSlack, plimsollGroup, "resourceslacks", "ResourceSlack", slackRule, "v1alpha1"),
 	newKind(FolderSlack, "autoscaling.x-k8s.io", "capacitybuffers", "CapacityBuffer", bufferRule, "v1beta1", "v1alpha1"),
 	newKind(FolderSlack, "", "podtemplates", "PodTemplate", object("podtemplate", fields{"template": template}), "v1"),
 	newKind(FolderHub, ocmGroup, "managedclusters", "ManagedCluster", managedClusterRule, "v1"),
@@ -80,6 +81,8 @@ var Kinds = []*Kind{
 	newKind(FolderHub, ocmGroup, "addonplacementscores", "AddOnPlacementScore", addOnScoreRule, "v1alpha1"),
 	newKind(FolderHub, ocmGroup, "placements", "Placement", placementRule, "v1beta1", "v1alpha1"),
 	newKind(FolderHub, ocmGroup, "placementdecisions", "PlacementDecision", decisionRule, "v1beta1"),
+	newKind(FolderHub, plimsollGroup, "clustercapacities", "ClusterCapacity", clusterCapacityRule, "v1alpha1"),
+	newKind(FolderHub, "work.open-cluster-management.io", "manifestworks", "ManifestWork", manifestWorkRule, "v1"),
 }
 
 // newKind returns a kind with its versions, the preferred one first. Only pods and nodes are required.

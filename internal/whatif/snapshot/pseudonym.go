@@ -12,6 +12,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+
+	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 )
 
 // pseudonyms replaces names by pseudonyms. A name has the same pseudonym everywhere. Pseudonyms are
@@ -47,6 +49,7 @@ var standardNames = map[string][]string{
 	"namespace":         {v1.NamespaceDefault, "kube-system", "kube-public", "kube-node-lease"},
 	"priorityclass":     {"system-cluster-critical", "system-node-critical"},
 	"managedclusterset": {"default", "global"},
+	"clustercapacity":   {capacityv1alpha1.Name},
 }
 
 // name returns the pseudonym of the name of an object.
@@ -63,6 +66,8 @@ func (p *pseudonyms) name(kind, name string) string {
 		if pseudonym, ok := p.claims[name]; ok {
 			return pseudonym
 		}
+	case "deployment", "podtemplate": // A ClusterCapacity names workloads without their kinds.
+		kind = "workload"
 	}
 	return kind + "-" + p.hash(kind, name)
 }

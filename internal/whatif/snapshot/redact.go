@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
@@ -106,6 +107,11 @@ func (p *pseudonyms) prepare(s *Snapshot) error {
 // collectNumeric records the keys of labels and taints that are compared as numbers.
 func (p *pseudonyms) collectNumeric(value any) {
 	switch value := value.(type) {
+	case string: // an annotation may be JSON
+		var object map[string]any
+		if strings.HasPrefix(value, "{") && json.Unmarshal([]byte(value), &object) == nil {
+			p.collectNumeric(object)
+		}
 	case []any:
 		for _, item := range value {
 			p.collectNumeric(item)

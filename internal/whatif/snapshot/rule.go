@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -88,6 +89,20 @@ func text(pseudonym func(*pseudonyms, string) string) rule {
 			return text, true
 		}
 		return pseudonym(p, text), true
+	}
+}
+
+// inJSON returns the rule for a text that is a JSON object with a rule. Any other text is replaced by a text that is not valid either.
+func inJSON(item rule) rule {
+	return func(value any, p *pseudonyms) (any, bool) {
+		text, _ := value.(string)
+		var object map[string]any
+		if json.Unmarshal([]byte(text), &object) != nil {
+			return "invalid", true
+		}
+		kept, ok := item(object, p)
+		raw, _ := json.Marshal(kept) // of values from JSON
+		return string(raw), ok
 	}
 }
 

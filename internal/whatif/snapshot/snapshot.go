@@ -167,16 +167,17 @@ func (s *Snapshot) Cluster() (*manifest.Objects, error) {
 	return objects, nil
 }
 
-// Hub returns the objects that affect placements.
-func (s *Snapshot) Hub() (*manifest.Hub, error) {
-	return manifest.ReadHubFrom(s.documents(FolderHub))
+// Hub returns the objects that affect placements, and the objects that workloads of placements can refer to. The snapshot may be
+// required to have placements.
+func (s *Snapshot) Hub(requirePlacements bool) (*manifest.Hub, error) {
+	return manifest.ReadHubFrom(s.documents(FolderHub, "deployments", "podtemplates"), requirePlacements)
 }
 
-// documents returns the objects of a folder.
-func (s *Snapshot) documents(folder string) manifest.Source {
+// documents returns the objects of a folder, and of further resources.
+func (s *Snapshot) documents(folder string, further ...string) manifest.Source {
 	return func(each func(where string, document []byte) error) error {
 		for _, list := range s.Lists {
-			if list.Folder != folder {
+			if list.Folder != folder && !slices.Contains(further, list.Resource) {
 				continue
 			}
 			for i, item := range list.Items {
@@ -197,6 +198,14 @@ func (s *Snapshot) List(resource string) []json.RawMessage {
 		return nil
 	}
 	return s.Lists[i].Items
+}
+
+// IsOlderThan reports whether the snapshot was taken from a cluster by a version that did not know a kind.
+func (s *Snapshot) IsOlderThan(group, kind string) bool {
+	k := kindOf(group, kind)
+	isMissing := func(m Missing) bool { return m.What == k.String() }
+	isRead := func(list List) bool { return list.Kind == k }
+	return s.About.Kubernetes != "" && !slices.ContainsFunc(s.Lists, isRead) && !slices.ContainsFunc(s.About.Missing, isMissing)
 }
 
 // encode returns the list as a v1 List with an object per line.
