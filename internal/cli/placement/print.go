@@ -146,7 +146,7 @@ func (o *outcome) printClusters(out io.Writer, output *base.Output, clusters []f
 			score := cluster.Scores[name]
 			cell := strconv.FormatInt(score.Score, 10)
 			if !score.HasData {
-				cell += " (no data)"
+				cell = "no data"
 			}
 			row = append(row, cell)
 		}

@@ -218,6 +218,10 @@ func TestWorkloadsOverSnapshots(t *testing.T) {
 	if diff := cmp.Diff(fit("--clusters", hub), fit("--snapshot", filepath.Join(folder, "plain"))); diff != "" {
 		t.Errorf("-hub +snapshot\n%s", diff)
 	}
+	table := string(output(t, "placement", "decide", "-f", hub, "--now", now.Format(time.RFC3339)))
+	if !strings.Contains(table, "private-b            -300               -100             no data      no data\n") {
+		t.Errorf("got\n%s", table)
+	}
 	summary := string(output(t, "snapshot", "-f", hub, "-o", filepath.Join(folder, "s.tar.gz"), "--redact"))
 	if !strings.HasSuffix(summary, ": 0 nodes, 0 pods, no load; names are pseudonyms\n") {
 		t.Errorf("got %s", summary)

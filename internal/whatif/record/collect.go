@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -149,21 +147,19 @@ func (c *collector) all(ctx context.Context, kind *snapshot.Kind, resource dynam
 	if kind.Kind != "ManifestWork" {
 		return c.pages(ctx, kind, resource, "")
 	}
-	names := map[types.NamespacedName]bool{}
+	done := map[string]bool{}
 	for _, raw := range c.placements {
 		var p v1beta1.Placement
 		if json.Unmarshal(raw, &p) != nil {
-			continue // reading the snapshot returns the error
+			continue // reading the hub of the snapshot returns the error
 		}
-		if ref := fleet.ReferenceOf(&p); ref != nil && ref.GetKind() == kind.Kind {
-			names[types.NamespacedName{Namespace: ref.GetNamespace(), Name: ref.GetName()}] = true
+		ref := fleet.ReferenceOf(&p)
+		if ref == nil || ref.GetKind() != kind.Kind || done[ref.GetNamespace()+"/"+ref.GetName()] {
+			continue
 		}
-	}
-	for _, name := range slices.SortedFunc(maps.Keys(names), func(a, b types.NamespacedName) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	}) {
-		selector := fields.OneTermEqualSelector("metadata.name", name.Name)
-		found, err := c.pages(ctx, kind, resource.Namespace(name.Namespace), selector.String())
+		done[ref.GetNamespace()+"/"+ref.GetName()] = true
+		selector := fields.OneTermEqualSelector("metadata.name", ref.GetName())
+		found, err := c.pages(ctx, kind, resource.Namespace(ref.GetNamespace()), selector.String())
 		if err != nil {
 			return nil, err
 		}
