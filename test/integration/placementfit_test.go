@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/kubernetes"
@@ -18,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/tcpproxy"
 )
@@ -77,6 +80,42 @@ func TestPlacementByFit(t *testing.T) {
 	h.checkDivided(t, controller)
 	if changes, _ := mustPlimsoll(t, "placement", "rebalance", "--dry-run", "--kubeconfig", h.Kubeconfig); changes == "" {
 		t.Error("rebalance prints nothing")
+	}
+	h.checkSnapshot(t, "render", "second", "solver")
+}
+
+// checkSnapshot checks that placements with a workload have the same rankings over the hub and over a snapshot of it.
+func (c *testCluster) checkSnapshot(t *testing.T, placements ...string) {
+	t.Helper()
+	type ranked struct {
+		Placements []struct {
+			Name      string
+			Decisions []string
+			Clusters  []fleet.ClusterRanking
+		}
+	}
+	read := func(args ...string) (out ranked) {
+		t.Helper()
+		stdout, _ := mustPlimsoll(t, append([]string{"placement"}, append(args, "-o", "json")...)...)
+		if err := json.Unmarshal([]byte(stdout), &out); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	path := filepath.Join(t.TempDir(), "s.tar.gz")
+	mustPlimsoll(t, "snapshot", "-o", path, "--kubeconfig", c.Kubeconfig)
+	found := 0
+	for _, got := range read("decide", "--snapshot", path).Placements {
+		if !slices.Contains(placements, got.Name) {
+			continue
+		}
+		found++
+		if diff := cmp.Diff(read("explain", "team/"+got.Name, "--kubeconfig", c.Kubeconfig).Placements[0], got); diff != "" {
+			t.Errorf("%s: -hub +snapshot\n%s", got.Name, diff)
+		}
+	}
+	if found != len(placements) {
+		t.Errorf("the snapshot has %d of the placements %q", found, placements)
 	}
 }
 

@@ -116,7 +116,7 @@ func (o *decideOptions) readHub(in io.Reader, warn func(string)) (objects *fleet
 	return &hub.Objects, now, nil
 }
 
-// unknownFits is what is unknown without ClusterCapacities.
+// unknownFits is the part of a warning about missing ClusterCapacities that states their effect.
 const unknownFits = "how many replicas of workloads fit the clusters is unknown, which FitReplicas, FitWait, FitCost and requireFit " +
 	"depend on"
 

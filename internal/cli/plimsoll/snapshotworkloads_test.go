@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 )
 
-// workloadHub has a hub of three clusters, of which two have a ClusterCapacity, and placements that name workloads in all ways. Texts with
+// workloadHub has a hub of three clusters, two with a ClusterCapacity, and placements that name workloads in all ways. Texts with
 // "private" are names, and texts with "hidden" are in fields that no snapshot has.
 const workloadHub = `
 {apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSet, metadata: {name: private-set},

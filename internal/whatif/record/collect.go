@@ -140,7 +140,7 @@ func (c *collector) kind(ctx context.Context, kind *snapshot.Kind) (items []json
 	return nil, err
 }
 
-// all reads all objects of a kind or, of ManifestWorks, the ones that placements refer to: a hub has many others, also with Secrets.
+// all reads all objects of a kind. It reads only the ManifestWorks that placements refer to: the others are many, and have Secrets.
 func (c *collector) all(ctx context.Context, kind *snapshot.Kind, resource dynamic.NamespaceableResourceInterface) (
 	items []json.RawMessage, err error,
 ) {
