@@ -139,48 +139,51 @@ func (o *fitOptions) read(cmd *cobra.Command, workload *capacity.Workload) (*fle
 		}
 		return hub, time.Now(), err
 	}
-	var objects *manifest.Objects
-	now, warn := time.Now(), base.Warnings(cmd.ErrOrStderr())
+	warn := base.Warnings(cmd.ErrOrStderr())
 	if o.local {
 		state, err := input.ReadObjects(cmd, &o.hub.Access, warn)
 		if err != nil {
-			return nil, now, err
+			return nil, time.Time{}, err
 		}
 		return oneCluster(state.Objects, workload, state.Now)
 	}
-	if o.clusters.Snapshot != "" {
-		read, err := input.OpenSnapshot(o.clusters.Snapshot)
-		if err != nil {
-			return nil, now, err
-		}
-		now = input.SnapshotTime(read)
-		if len(read.List(v1alpha1.Resource)) > 0 {
-			hub, err := read.Hub(false)
-			if err != nil {
-				return nil, now, fmt.Errorf("--snapshot: %s: %w", o.clusters.Snapshot, err)
-			}
-			return &hub.Objects, now, o.clusters.Warn(hub.Warnings, warn)
-		}
-		if objects, err = read.Cluster(); err != nil {
-			return nil, now, fmt.Errorf("--snapshot: %s: %w", o.clusters.Snapshot, err)
-		}
-	} else {
-		var stdin bytes.Buffer
-		hub, err := manifest.ReadHubFrom(manifest.Files(o.clusters.Files, io.TeeReader(cmd.InOrStdin(), &stdin)), false)
-		if err != nil {
-			return nil, now, err
-		}
-		if len(hub.Capacities) > 0 {
-			return &hub.Objects, time.Time{}, o.clusters.Warn(hub.Warnings, warn)
-		}
-		if objects, err = manifest.Read(o.clusters.Files, &stdin); err != nil {
-			return nil, now, err
-		}
+	hub, cluster, now, err := o.readInput(cmd.InOrStdin())
+	switch {
+	case err != nil:
+		return nil, now, err
+	case hub != nil:
+		return &hub.Objects, now, o.clusters.Warn(hub.Warnings, warn)
 	}
-	if err := o.clusters.Warn(objects.Warnings, warn); err != nil {
+	if err := o.clusters.Warn(cluster.Warnings, warn); err != nil {
 		return nil, now, err
 	}
-	return oneCluster(objects, workload, now)
+	return oneCluster(cluster, workload, now)
+}
+
+// readInput returns the hub in manifests or a snapshot if they have ClusterCapacities, or else the cluster in them, and the time.
+func (o *fitOptions) readInput(in io.Reader) (hub *manifest.Hub, cluster *manifest.Objects, now time.Time, err error) {
+	if o.clusters.Snapshot == "" {
+		var stdin bytes.Buffer
+		hub, err = manifest.ReadHubFrom(manifest.Files(o.clusters.Files, io.TeeReader(in, &stdin)), false)
+		if err != nil || len(hub.Capacities) > 0 {
+			return hub, nil, time.Time{}, err
+		}
+		cluster, err = manifest.Read(o.clusters.Files, &stdin)
+		return nil, cluster, time.Now(), err
+	}
+	read, err := input.OpenSnapshot(o.clusters.Snapshot)
+	if err != nil {
+		return nil, nil, now, err
+	}
+	if len(read.List(v1alpha1.Resource)) > 0 {
+		hub, err = read.Hub(false)
+	} else {
+		cluster, err = read.Cluster()
+	}
+	if err != nil {
+		err = fmt.Errorf("--snapshot: %s: %w", o.clusters.Snapshot, err)
+	}
+	return hub, cluster, input.SnapshotTime(read), err
 }
 
 // oneCluster returns the capacity of a cluster without a name. All running pods of the workload are recent.

@@ -104,7 +104,8 @@ func ranked(t *testing.T, decided []byte) (out []string) {
 		}
 		text := fmt.Sprint(indexes, ": ", placement.Conditions[0].Reason)
 		for _, c := range placement.Clusters {
-			text += fmt.Sprintf("; %d: %t %d of %d %v", slices.Index(names, c.Name), c.Feasible, ptr.Deref(c.Replicas, -1), c.Total, c.Scores)
+			index, replicas := slices.Index(names, c.Name), ptr.Deref(c.Replicas, -1)
+			text += fmt.Sprintf("; %d: %t %d of %d %v", index, c.Feasible, replicas, c.Total, c.Scores)
 		}
 		out = append(out, text)
 	}

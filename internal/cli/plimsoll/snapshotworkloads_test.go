@@ -208,8 +208,8 @@ func TestWorkloadsOverSnapshots(t *testing.T) {
 		}
 	}
 	pod := filepath.Join(folder, "pod.yaml")
-	if err := os.WriteFile(pod, []byte(`{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, resources: {requests: {cpu: "5"}}}]}}`),
-		0o600); err != nil {
+	const workload = `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, resources: {requests: {cpu: "5"}}}]}}`
+	if err := os.WriteFile(pod, []byte(workload), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	fit := func(args ...string) string {

@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
-	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 )
 
@@ -153,13 +152,17 @@ func (c *collector) all(ctx context.Context, kind *snapshot.Kind, resource dynam
 		if json.Unmarshal(raw, &p) != nil {
 			continue // reading the hub of the snapshot returns the error
 		}
-		ref := fleet.ReferenceOf(&p)
-		if ref == nil || ref.GetKind() != kind.Kind || done[ref.GetNamespace()+"/"+ref.GetName()] {
+		workload := p.Spec.Workload
+		if text, given := p.Annotations[v1beta1.AnnotationWorkload]; given {
+			workload = &v1beta1.WorkloadSpec{}
+			_ = json.Unmarshal([]byte(text), workload) // the placement is misconfigured if it fails
+		}
+		if workload == nil || workload.Ref == nil || workload.Ref.Kind != kind.Kind || done[p.Namespace+"/"+workload.Ref.Name] {
 			continue
 		}
-		done[ref.GetNamespace()+"/"+ref.GetName()] = true
-		selector := fields.OneTermEqualSelector("metadata.name", ref.GetName())
-		found, err := c.pages(ctx, kind, resource.Namespace(ref.GetNamespace()), selector.String())
+		done[p.Namespace+"/"+workload.Ref.Name] = true
+		selector := fields.OneTermEqualSelector("metadata.name", workload.Ref.Name)
+		found, err := c.pages(ctx, kind, resource.Namespace(p.Namespace), selector.String())
 		if err != nil {
 			return nil, err
 		}

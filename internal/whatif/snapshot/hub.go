@@ -1,12 +1,13 @@
 package snapshot
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"encoding/json"
+	"strings"
+
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
-	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
 
 // The rules for objects that affect placements.
@@ -141,21 +142,24 @@ var clusterCapacityRule = object("clustercapacity", fields{
 })
 
 var workloadSpec = fields{
-	"template": podsOrWork, "ref": in(fields{"kind": keep, "name": named("workload")}), "replicas": keep, "divide": keep, "requireFit": keep,
+	"template": podsOrWork, "ref": in(fields{"kind": keep, "name": named("workload")}),
+	"replicas": keep, "divide": keep, "requireFit": keep,
 }
 
-// workloadAnnotation is the rule for a workload in an annotation, which no API server checks: a text that is not valid is replaced by another
-// one.
+// workloadAnnotation is the rule for a workload in an annotation, which no API server checks: a text with unknown fields, which is not
+// valid, is replaced by another such text.
 func workloadAnnotation(value any, p *pseudonyms) (any, bool) {
 	text, _ := value.(string)
-	placement := v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1beta1.AnnotationWorkload: text}}}
-	if _, err := fleet.WorkloadOf(&placement); err != nil {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if decoder.Decode(&v1beta1.WorkloadSpec{}) != nil {
 		return "invalid", true
 	}
 	return inJSON(in(workloadSpec))(text, p)
 }
 
-// pods is the rule for an object with pods, or for the metadata and spec of a pod template. Of other objects, such as Secrets, it keeps nothing.
+// pods is the rule for an object with pods, or for the metadata and spec of a pod template. It keeps nothing of other objects, such as
+// Secrets.
 func pods(value any, p *pseudonyms) (any, bool) {
 	given, _ := value.(map[string]any)
 	kind, _ := given["kind"].(string)
