@@ -135,13 +135,9 @@ func livePage(url string) (string, error) {
 // runInProject runs a script in the project's folder, with kubectl in PATH, and returns its output.
 func runInProject(t *testing.T, script string) string {
 	t.Helper()
-	kubectl := filepath.Join(t.TempDir(), "kubectl")
-	if err := program.Build(t.Context(), "../kubectl", kubectl, "."); err != nil {
-		t.Fatal(err)
-	}
 	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", script)
 	cmd.Dir = "../.."
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(kubectl)+":"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(kubectl(t))+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s\n%s\n%v", script, out, err)

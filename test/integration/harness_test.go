@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,8 +27,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// binaries are the paths of the built programs.
-var binaries struct{ scheduler, demo, plimsoll, loadWatcher, controller string }
+// binaries are the paths of the built programs, and their folder.
+var binaries struct{ folder, scheduler, demo, plimsoll, loadWatcher, controller string }
 
 func TestMain(m *testing.M) {
 	controlplane.RunIfChild()
@@ -53,10 +54,31 @@ func buildAndRun(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	binaries.folder = dir
 	binaries.scheduler, binaries.demo = filepath.Join(dir, "plimsoll-scheduler"), filepath.Join(dir, "plimsoll-demo")
 	binaries.plimsoll, binaries.loadWatcher = filepath.Join(dir, "plimsoll"), filepath.Join(dir, "load-watcher")
 	binaries.controller = filepath.Join(dir, "plimsoll-controller")
 	return m.Run()
+}
+
+// builtOnce returns a function that builds a program in a folder of its own when it is first called, and returns the path.
+func builtOnce(name string, build func(ctx context.Context, path string) error) func(*testing.T) string {
+	once := sync.OnceValues(func() (string, error) {
+		folder := filepath.Join(binaries.folder, "other", name)
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return "", err
+		}
+		path := filepath.Join(folder, name)
+		return path, build(context.Background(), path)
+	})
+	return func(t *testing.T) string {
+		t.Helper()
+		path, err := once()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
 }
 
 // runPlimsoll runs the command line tool.

@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -29,13 +28,12 @@ import (
 // of 4 CPUs, which must be created.
 func startKarpenterCluster(t *testing.T) (c *testCluster, log *program.Output, pool []*unstructured.Unstructured) {
 	t.Helper()
-	source := karpenterSource(t)
-	crds, err := source.CRDs()
+	crds, err := karpenterSource(t).CRDs()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c = startCluster(t, crds...)
-	log = c.startKarpenter(t, source)
+	log = c.startKarpenter(t)
 	c.startDefaultScheduler(t)
 	if pool, err = karpenter.Pool("4", 0); err != nil {
 		t.Fatal(err)
@@ -43,16 +41,22 @@ func startKarpenterCluster(t *testing.T) (c *testCluster, log *program.Output, p
 	return c, log, pool
 }
 
-// startKarpenter builds Karpenter with its simulated provider and runs it.
-func (c *testCluster) startKarpenter(t *testing.T, source *karpenter.Source) *program.Output {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "karpenter")
-	t.Log("building Karpenter (about 2 minutes the first time)")
-	if err := source.Build(t.Context(), path); err != nil {
-		t.Fatal(err)
+// karpenterProgram builds Karpenter with its simulated provider.
+var karpenterProgram = builtOnce("karpenter", func(ctx context.Context, path string) error {
+	source, err := karpenter.Find(ctx, ".")
+	if err != nil {
+		return err
 	}
+	return source.Build(ctx, path)
+})
+
+// startKarpenter runs Karpenter with its simulated provider.
+func (c *testCluster) startKarpenter(t *testing.T) *program.Output {
+	t.Helper()
 	log := &program.Output{}
-	process, err := karpenter.Start(karpenter.Options{Program: path, Kubeconfig: c.Kubeconfig, Namespace: systemNamespace, Log: log})
+	process, err := karpenter.Start(karpenter.Options{
+		Program: karpenterProgram(t), Kubeconfig: c.Kubeconfig, Namespace: systemNamespace, Log: log,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

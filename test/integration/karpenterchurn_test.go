@@ -42,13 +42,12 @@ func TestSlackChurnWithKarpenter(t *testing.T) {
 // startChurnCluster starts Karpenter with a pool of nodes of 8 CPUs and a scheduler with a profile, and returns Karpenter's log.
 func startChurnCluster(t *testing.T, profile, consolidation string) (*testCluster, *program.Output) {
 	t.Helper()
-	source := karpenterSource(t)
-	crds, err := source.CRDs()
+	crds, err := karpenterSource(t).CRDs()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := startCluster(t, crds...)
-	log := c.startKarpenter(t, source)
+	log := c.startKarpenter(t)
 	config, err := engine.ReadConfig(profile)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,23 +11,24 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
+// kubectl returns the path of kubectl, in a folder with plimsoll and the names under which kubectl calls plimsoll.
+var kubectl = builtOnce("kubectl", func(ctx context.Context, path string) error {
+	for _, name := range []string{"plimsoll", "kubectl-plimsoll", "kubectl_complete-plimsoll"} {
+		if err := os.Symlink(binaries.plimsoll, filepath.Join(filepath.Dir(path), name)); err != nil {
+			return err
+		}
+	}
+	return program.Build(ctx, "../kubectl", path, ".")
+})
+
 // TestKubectlPlugin checks that kubectl runs plimsoll as a plugin, and calls it for completion.
 func TestKubectlPlugin(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	kubectl := filepath.Join(dir, "kubectl")
-	if err := program.Build(t.Context(), "../kubectl", kubectl, "."); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"kubectl-plimsoll", "kubectl_complete-plimsoll"} {
-		if err := os.Symlink(binaries.plimsoll, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	kubectl := kubectl(t)
 	run := func(args ...string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), kubectl, args...)
-		cmd.Env = append(os.Environ(), "PATH="+dir, "HOME="+dir, "KUBECONFIG=/nonexistent")
+		cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(kubectl), "HOME="+t.TempDir(), "KUBECONFIG=/nonexistent")
 		out, err := cmd.Output()
 		if err != nil {
 			t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
-	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
 // skipped are the command lines with kubectl in the documentation that are not run here, with the
@@ -97,15 +96,7 @@ func TestDocumentedKubectl(t *testing.T) {
 // manifests of the project, files of their own, and kubectl with the plugin in PATH.
 func readerShell(t *testing.T, cp *controlplane.ControlPlane) func(line string) (string, error) {
 	t.Helper()
-	folder, programs := t.TempDir(), t.TempDir()
-	if err := program.Build(t.Context(), "../kubectl", filepath.Join(programs, "kubectl"), "."); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"plimsoll", "kubectl-plimsoll"} {
-		if err := os.Symlink(binaries.plimsoll, filepath.Join(programs, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	folder, programs := t.TempDir(), filepath.Dir(kubectl(t))
 	for _, name := range []string{"config", "examples"} {
 		if err := os.CopyFS(filepath.Join(folder, name), os.DirFS(filepath.Join("../..", name))); err != nil {
 			t.Fatal(err)

@@ -186,21 +186,21 @@ func checkSnapshotUsage(t *testing.T, access string, machines []*machine) {
 	}
 }
 
-// startMetricsServer builds metrics-server, starts it and registers it with the API server.
+// metricsServer builds metrics-server.
+var metricsServer = builtOnce("metrics-server", func(ctx context.Context, path string) error {
+	return program.Build(ctx, "../metricsserver", path, "sigs.k8s.io/metrics-server/cmd/metrics-server")
+})
+
+// startMetricsServer starts metrics-server and registers it with the API server.
 func startMetricsServer(t *testing.T, cp *controlplane.ControlPlane, client kubernetes.Interface) *program.Process {
 	t.Helper()
-	dir, port := t.TempDir(), program.FreePort(t)
-	path := filepath.Join(dir, "metrics-server")
-	t.Log("building metrics-server, which takes about 2 minutes the first time")
-	if err := program.Build(t.Context(), "../metricsserver", path, "sigs.k8s.io/metrics-server/cmd/metrics-server"); err != nil {
-		t.Fatal(err)
-	}
+	path, port := metricsServer(t), program.FreePort(t)
 	// metrics-server requires it at start.
 	eventually.True(t, "the API server does not publish its authentication configuration", nil, func(ctx context.Context) (bool, error) {
 		published, err := client.CoreV1().ConfigMaps("kube-system").Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
 		return err == nil && published.Data["requestheader-client-ca-file"] != "", nil
 	})
-	server := program.Start(t, path, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--cert-dir="+dir,
+	server := program.Start(t, path, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--cert-dir="+t.TempDir(),
 		"--kubeconfig="+cp.Kubeconfig, "--authentication-kubeconfig="+cp.Kubeconfig, "--authorization-kubeconfig="+cp.Kubeconfig,
 		"--kubelet-insecure-tls", "--kubelet-use-node-status-port", "--kubelet-preferred-address-types=InternalIP",
 		"--kubelet-request-timeout=5s", "--metric-resolution="+scrapeInterval.String())

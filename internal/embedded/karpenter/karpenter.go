@@ -82,7 +82,7 @@ func (s *Source) CRDs() ([]string, error) {
 
 // Build builds the program. It takes about 2 minutes the first time.
 func (s *Source) Build(ctx context.Context, program string) error {
-	if _, err := s.goTool(ctx, "build", "-o", program, "sigs.k8s.io/karpenter/kwok"); err != nil {
+	if _, err := s.goTool(ctx, "build", "-ldflags=-s -w", "-o", program, "sigs.k8s.io/karpenter/kwok"); err != nil {
 		return fmt.Errorf("building Karpenter: %w", err)
 	}
 	return nil

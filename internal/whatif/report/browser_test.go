@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"image/png"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -14,8 +13,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
@@ -63,38 +60,6 @@ func startBrowser(t *testing.T) context.Context {
 	return browser.Start(t, chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND"))
 }
 
-// window is the size and the color scheme of a browser window.
-type window struct {
-	name   string
-	width  int64
-	scheme string
-}
-
-// windows has the windows to test with. The dark windows differ only in colors and are tested with
-// one report.
-var windows = []window{
-	{"wide", 1440, "light"},
-	{"narrow", 390, "light"},
-	{"medium", 1024, "light"},
-	{"dark", 1440, "dark"},
-	{"medium-dark", 1024, "dark"},
-	{"narrow-dark", 390, "dark"},
-}
-
-// open opens a page in a window.
-func (w window) open(ctx context.Context, address string) error {
-	return chromedp.Do(ctx,
-		chromedp.EmulateViewport(w.width, 900),
-		func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-			_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: w.scheme}},
-			})
-			return chromedp.Void{}, err
-		},
-		chromedp.Navigate(address),
-	)
-}
-
 // requests records the requests of a page.
 type requests struct {
 	mu   sync.Mutex
@@ -119,11 +84,6 @@ func (r *requests) list() []string {
 	return slices.Clone(r.urls)
 }
 
-// readLayout opens all details of the page and returns its layout.
-func readLayout(ctx context.Context) (layout, error) {
-	return chromedp.Run(ctx, chromedp.Evaluate[layout](layoutScript))
-}
-
 // TestInBrowser renders reports in a browser: nothing is executed or loaded, every drawing has a size
 // and legible texts, and nothing is wider than the window, on a desktop and on a phone, with light and
 // dark colors.
@@ -145,19 +105,20 @@ func TestInBrowser(t *testing.T) {
 				t.Fatal(err)
 			}
 			address := (&url.URL{Scheme: "file", Path: file}).String()
-			tested := windows
-			if name != "20 nodes" {
-				tested = windows[:2]
+			tested := browser.Windows
+			if name != "20 nodes" { // the desktop and the phone; the other windows differ in colors and little else
+				tested = []browser.Window{browser.Windows[0], browser.Windows[2]}
 			}
 			for _, w := range tested {
-				t.Run(w.name, func(t *testing.T) { w.check(t, ctx, address) })
+				t.Run(w.String(), func(t *testing.T) { check(t, ctx, w, address) })
 			}
 		})
 	}
 }
 
 // check opens a page, checks its layout, its console and its requests, and returns the layout.
-func (w window) check(t *testing.T, ctx context.Context, address string) layout {
+func check(t *testing.T, ctx context.Context, w browser.Window, address string) layout {
+	t.Helper()
 	tab, closeTab := chromedp.NewContext(ctx)
 	defer closeTab()
 	messages := chromedp.Console(tab)
@@ -167,33 +128,17 @@ func (w window) check(t *testing.T, ctx context.Context, address string) layout 
 	}
 	limited, cancel := context.WithTimeout(tab, browser.Timeout)
 	defer cancel()
-	if err := w.open(limited, address); err != nil {
-		t.Fatal(err)
-	}
+	w.Open(t, limited, address)
 	browser.ExpectFirstPaint(t, limited, t.Name())
-	for _, violation := range browser.Violations(t, limited) {
-		t.Error(violation)
+	browser.ExpectUsable(t, limited, w, t.Name())
+	if width := browser.Evaluate[int64](t, limited, "innerWidth"); width != w.Width {
+		t.Errorf("the window is %d pixels wide, want %d", width, w.Width)
 	}
-	screenshot, err := chromedp.Run(limited, chromedp.FullScreenshot(100))
-	if err != nil {
-		t.Fatal(err)
-	}
-	keepScreenshot(t, "", screenshot)
-	image, err := png.Decode(bytes.NewReader(screenshot))
-	if err != nil || image.Bounds().Dx() != int(w.width) {
-		t.Errorf("a screenshot of %v, want one %d wide (%v)", image.Bounds(), w.width, err)
-	}
-	got, err := readLayout(limited)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := browser.Evaluate[layout](t, limited, layoutScript) // opens all details
 	if got.Drawings == 0 {
 		t.Error("the page has no drawings")
 	}
-	// The browser takes no screenshot of a very long page.
-	if screenshot, err = chromedp.Run(limited, chromedp.FullScreenshot(100)); err == nil {
-		keepScreenshot(t, "-unfolded", screenshot)
-	}
+	browser.KeepScreenshot(t, limited, w, t.Name()+"-unfolded")
 	want := layout{
 		Drawings:    got.Drawings,
 		Wide:        []string{},
@@ -228,16 +173,6 @@ func (w window) check(t *testing.T, ctx context.Context, address string) layout 
 	return got
 }
 
-// keepScreenshot writes a screenshot to the folder in PLIMSOLL_REPORTS for visual inspection.
-func keepScreenshot(t *testing.T, suffix string, screenshot []byte) {
-	t.Helper()
-	if folder := os.Getenv("PLIMSOLL_REPORTS"); folder != "" {
-		if err := os.WriteFile(filepath.Join(folder, fileName(t)+suffix+".png"), screenshot, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // TestLayoutFindsFaults checks that the layout script finds each fault in a page that has all of them.
 func TestLayoutFindsFaults(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bad.html")
@@ -255,13 +190,8 @@ func TestLayoutFindsFaults(t *testing.T) {
 	if err := requested.listen(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := windows[0].open(limited, (&url.URL{Scheme: "file", Path: file}).String()); err != nil {
-		t.Fatal(err)
-	}
-	got, err := readLayout(limited)
-	if err != nil {
-		t.Fatal(err)
-	}
+	browser.Windows[0].Open(t, limited, (&url.URL{Scheme: "file", Path: file}).String())
+	got := browser.Evaluate[layout](t, limited, layoutScript)
 	if got.Overflow < 1000 || len(got.Wide) == 0 || len(got.Rows) != 1 || len(got.Narrow) != 1 || got.Scripts != 1 || got.Handlers != 1 ||
 		!got.Executed || len(requested.list()) != 2 || got.Drawings != 2 || len(got.Empty) != 1 || len(got.Clipped) != 1 ||
 		len(got.Overlapping) != 1 || len(got.LowContrast) != 1 {
@@ -270,7 +200,7 @@ func TestLayoutFindsFaults(t *testing.T) {
 }
 
 // TestRecordedInBrowser renders the report that plimsoll compare writes for a recording, with the error of its backtest, in
-// all windows.
+// windows of all sizes.
 func TestRecordedInBrowser(t *testing.T) {
 	folder := t.TempDir()
 	plimsoll, file := filepath.Join(folder, "plimsoll"), filepath.Join(folder, "report.html")
@@ -290,10 +220,10 @@ func TestRecordedInBrowser(t *testing.T) {
 		t.Error("the report does not state the error of the backtest")
 	}
 	ctx := startBrowser(t)
-	for _, w := range windows {
-		t.Run(w.name, func(t *testing.T) {
-			got := w.check(t, ctx, (&url.URL{Scheme: "file", Path: file}).String())
-			if w.width >= 1024 && len(got.Scrolling) > 0 {
+	for _, w := range browser.Windows[:4] { // one dark window: TestInBrowser has all
+		t.Run(w.String(), func(t *testing.T) {
+			got := check(t, ctx, w, (&url.URL{Scheme: "file", Path: file}).String())
+			if w.Width >= 1024 && len(got.Scrolling) > 0 {
 				t.Errorf("tables are wider than the page: %q", got.Scrolling)
 			}
 		})
