@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,58 +14,15 @@ func podsAt(at time.Time) PodReading {
 	return PodReading{Source: "Test", Time: at, Pods: []PodUsage{{Namespace: "default", Name: "web", CPU: 250, Memory: 1 << 30}}}
 }
 
-func TestPodStore(t *testing.T) {
-	const maxAge = 5 * time.Minute
-	tests := map[string]struct {
-		// at are the times of consecutive readings, relative to noon; the last one is checked.
-		at []time.Duration
-		// now is the time at which the reading is used.
-		now     time.Duration
-		wantErr string
-		want    bool
-	}{
-		"new":                   {[]time.Duration{0}, 0, "", true},
-		"maximum age":           {[]time.Duration{0}, maxAge, "", true},
-		"1ns too old":           {[]time.Duration{0}, maxAge + 1, "", false},
-		"the same time":         {[]time.Duration{0, 0}, 0, "", true},
-		"older":                 {[]time.Duration{0, -90 * time.Second}, 0, "reading is 1m30s older than the previous one", true},
-		"from the future":       {[]time.Duration{61 * time.Second}, 0, "reading is 1m1s ahead of the local clock, maximum is 1m0s", false},
-		"the clock is set back": {[]time.Duration{0}, -61 * time.Second, "", false},
+// TestPodStoreRejectsOlderReadings checks that the previous reading is kept. The tests of Store check when readings are fresh.
+func TestPodStoreRejectsOlderReadings(t *testing.T) {
+	store := NewPodStore(time.Hour, (&clock{noon}).now)
+	if err := store.Put(podsAt(noon)); err != nil {
+		t.Fatal(err)
 	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			c := &clock{noon}
-			store := NewPodStore(maxAge, c.now)
-			var err error
-			for _, at := range tc.at {
-				if err != nil {
-					t.Fatal(err)
-				}
-				err = store.Put(podsAt(noon.Add(at)))
-			}
-			if message := fmt.Sprint(err); message != tc.wantErr && (err != nil || tc.wantErr != "") {
-				t.Errorf("error %v, want %q", err, tc.wantErr)
-			}
-			c.at = noon.Add(tc.now)
-			if got := store.Fresh(); (got != nil) != tc.want || got != nil && (len(got.Pods) != 1 || got.Pods[0].CPU != 250) {
-				t.Errorf("fresh: %+v, want a reading: %t", got, tc.want)
-			}
-		})
-	}
-}
-
-// TestPodStoreAfterTheClockWasSetBack checks that readings are accepted again at once.
-func TestPodStoreAfterTheClockWasSetBack(t *testing.T) {
-	c := &clock{noon}
-	store := NewPodStore(time.Hour, c.now)
-	for _, by := range []time.Duration{0, -time.Hour, time.Minute} {
-		c.at = c.at.Add(by)
-		if err := store.Put(podsAt(c.at)); err != nil {
-			t.Error(err)
-		}
-		if age, known := store.Age(); !known || age != 0 {
-			t.Errorf("age %s, known: %t", age, known)
-		}
+	err := store.Put(podsAt(noon.Add(-time.Minute)))
+	if err == nil || !store.Fresh().Time.Equal(noon) || store.Stats().Failures[OutOfOrder] != 1 {
+		t.Errorf("error %v, reading of %s", err, store.Fresh().Time)
 	}
 }
 
@@ -105,43 +61,6 @@ func TestPodUsageValid(t *testing.T) {
 			t.Errorf("%+v: %t, want %t", usage, !want, want)
 		}
 	}
-}
-
-// TestPodReadingsAreObservedBeforeTheyAreVisible checks that the observer has been called before readers get a reading.
-func TestPodReadingsAreObservedBeforeTheyAreVisible(t *testing.T) {
-	const readings = 2000
-	store := NewPodStore(time.Hour, (&clock{noon}).now)
-	var computed sync.Map
-	store.Observe(func(reading *PodReading) { computed.Store(reading, true) })
-	var running sync.WaitGroup
-	done := make(chan struct{})
-	for range 4 {
-		running.Go(func() {
-			for last := -1.0; ; {
-				reading := store.Fresh()
-				if reading != nil {
-					if _, known := computed.Load(reading); !known || reading.Pods[0].CPU < last {
-						t.Errorf("known: %t, CPU %v after %v", known, reading.Pods[0].CPU, last)
-						return
-					}
-					last = reading.Pods[0].CPU
-				}
-				select {
-				case <-done:
-					return
-				default:
-				}
-			}
-		})
-	}
-	for i := range readings {
-		at := noon.Add(time.Duration(i) * time.Millisecond)
-		if err := store.Put(PodReading{Time: at, Pods: []PodUsage{{CPU: float64(i)}}}); err != nil {
-			t.Error(err)
-		}
-	}
-	close(done)
-	running.Wait()
 }
 
 // podSource is a PodSource whose ReadPods is a function.

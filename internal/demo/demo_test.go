@@ -24,9 +24,7 @@ func TestCheck(t *testing.T) {
 	}
 	good := demo.Result{Scenario: slack.Scenario, OK: true}
 	for _, bad := range []demo.Result{pod, step, placement} {
-		if err := demo.Check(
-			[]demo.Result{good, bad, good},
-		); !errors.Is(err, demo.ErrUnexpected) ||
+		if err := demo.Check([]demo.Result{good, bad, good}); !errors.Is(err, demo.ErrUnexpected) ||
 			!strings.Contains(err.Error(), bad.Want) {
 			t.Errorf("%+v: %v", bad, err)
 		}

@@ -33,16 +33,11 @@ func TestReadLimitsFiles(t *testing.T) {
 	t.Cleanup(func() { maxFileBytes = limit })
 	maxFileBytes = 1 << 20
 	large := node + "# " + strings.Repeat("x", 1<<20)
-	if _, err := Read(
-		[]string{"-"},
-		strings.NewReader(large),
-	); err == nil ||
+	if _, err := Read([]string{"-"}, strings.NewReader(large)); err == nil ||
 		!strings.HasPrefix(err.Error(), "standard input: exceeds the limit of 1 MiB: use a snapshot") {
 		t.Errorf("error %v, want that standard input exceeds the limit", err)
 	}
-	if _, err := Buffer(
-		strings.NewReader(large),
-	); err == nil ||
+	if _, err := Buffer(strings.NewReader(large)); err == nil ||
 		!strings.HasPrefix(err.Error(), "standard input: exceeds the limit of 1 MiB: use a snapshot") {
 		t.Errorf("error %v, want that standard input exceeds the limit", err)
 	}

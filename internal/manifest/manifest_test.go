@@ -188,10 +188,7 @@ func TestReadErrors(t *testing.T) {
 		},
 		"no nodes": {pod("p", ""), "found no nodes"},
 		"no nodes, other kinds": {
-			pod(
-				"p",
-				"",
-			) + "---\napiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: r}",
+			pod("p", "") + "---\napiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: r}",
 			"found no nodes in the input: must have " +
 				"at least one (export with kubectl get nodes,pods -A -o yaml); ignored: 1 Rollout",
 		},

@@ -110,9 +110,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %s, want %s", arguments, got, want)
 		}
 	}
-	if _, err := readProfiles(
-		"default,none.yaml",
-	); err == nil ||
+	if _, err := readProfiles("default,none.yaml"); err == nil ||
 		!strings.HasPrefix(err.Error(), "-profiles: open none.yaml: no such file") {
 		t.Errorf("a profile that does not exist: %v", err)
 	}

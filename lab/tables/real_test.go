@@ -108,9 +108,7 @@ func TestWithoutOracle(t *testing.T) {
 			t.Fatal(err)
 		}
 		var table strings.Builder
-		if err := e.realTable(
-			&table,
-		); err != nil ||
+		if err := e.realTable(&table); err != nil ||
 			!strings.Contains(table.String(), fmt.Sprintf("| bitbrains-churn-be30 %s", test.want)) {
 			t.Errorf("%s: %v\n%s", name, err, &table)
 		}

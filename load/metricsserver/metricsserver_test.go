@@ -133,9 +133,7 @@ func TestRead(t *testing.T) {
 		}
 	}
 	now = noon.Add(time.Hour)
-	if _, err := s.Read(
-		t.Context(),
-	); load.ReasonOf(err) != load.Empty ||
+	if _, err := s.Read(t.Context()); load.ReasonOf(err) != load.Empty ||
 		!strings.Contains(err.Error(), "no node has fresh metrics: 2 listed, 0 of them invalid or of unknown nodes, 2 older than 3m0s") {
 		t.Error(err)
 	}

@@ -381,7 +381,13 @@ func TestFaults(t *testing.T) {
 		"unauthorized":      {status(401, "", "who are you"), load.Denied, "status 401 Unauthorized: who are you"},
 		"forbidden":         {status(403, "", "not you"), load.Denied, "status 403 Forbidden: not you"},
 		"not found":         {status(404, "", "what?"), load.Invalid, "404"},
-		"a page":            {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, load.Invalid, "bad_response: "},
+		"redirected": {
+			func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, "http://other", http.StatusTemporaryRedirect)
+			},
+			load.Redirected, "redirect to another server: http://other",
+		},
+		"a page": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, load.Invalid, "bad_response: "},
 		"a scalar": {func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}`)
 		}, load.Invalid, "found result of type scalar: must be a vector"},

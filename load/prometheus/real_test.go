@@ -89,12 +89,9 @@ func TestRealPrometheus(t *testing.T) {
 	// One machine does not belong to the cluster.
 	exporter.Set("stranger", simulated(loadOf(0)))
 	targets = append(targets, prometheusserver.Target{
-		Address: strings.TrimPrefix(
-			server.URL,
-			"http://",
-		),
-		Path:   "/stranger",
-		Labels: map[string]string{"instance": "192.0.2.1:9100", "cluster": "test"},
+		Address: strings.TrimPrefix(server.URL, "http://"),
+		Path:    "/stranger",
+		Labels:  map[string]string{"instance": "192.0.2.1:9100", "cluster": "test"},
 	})
 	real, err := prometheusserver.Start(t.Context(), targets, 500*time.Millisecond)
 	if err != nil {

@@ -99,12 +99,7 @@ func TestETag(t *testing.T) {
 	}
 	s.now = s.now.Add(time.Second)
 	s.put(t, nodes)
-	if got, _ := fetch(
-		t,
-		s,
-		"/watcher",
-		map[string]string{"If-None-Match": etag},
-	); got.StatusCode != 200 ||
+	if got, _ := fetch(t, s, "/watcher", map[string]string{"If-None-Match": etag}); got.StatusCode != 200 ||
 		got.Header.Get("ETag") == etag {
 		t.Errorf("the next reading: status %d, ETag %s", got.StatusCode, got.Header.Get("ETag"))
 	}

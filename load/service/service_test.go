@@ -270,10 +270,7 @@ func BenchmarkWatcher5000Nodes(b *testing.B) {
 		answer := httptest.NewRecorder()
 		New(
 			Config{Store: store, State: &State{}, Metrics: http.NotFoundHandler()},
-		).ServeHTTP(
-			answer,
-			httptest.NewRequest(http.MethodGet, "/watcher", nil),
-		)
+		).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/watcher", nil))
 		b.SetBytes(int64(answer.Body.Len()))
 	}
 }

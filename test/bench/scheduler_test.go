@@ -13,9 +13,7 @@ import (
 
 func newNode(i int) *v1.Node {
 	amounts := v1.ResourceList{
-		v1.ResourceCPU: resource.MustParse(
-			"64",
-		),
+		v1.ResourceCPU:    resource.MustParse("64"),
 		v1.ResourceMemory: resource.MustParse("256Gi"),
 		v1.ResourcePods:   resource.MustParse("250"),
 	}

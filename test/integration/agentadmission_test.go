@@ -29,7 +29,7 @@ func TestAgentAdmission(t *testing.T) {
 	t.Parallel()
 	h := startFleetHub(t)
 	h.accept(t, "cluster1")
-	createAll(t, h.client, agentAdmission, "\x00", "")
+	createAll(t, h.client, agentAdmission)
 	kubeconfig := filepath.Join(t.TempDir(), "hub")
 	attacker, err := client.New(h.credentials(t, "cluster1", kubeconfig), client.Options{Scheme: kube.Scheme()})
 	if err != nil {
@@ -60,10 +60,7 @@ func TestAgentAdmission(t *testing.T) {
 		`{"allocatable":` + manyResources(101) + `}`: "at most 100 resources",
 	} {
 		began := time.Now()
-		if err := patch(
-			t.Context(),
-			status,
-		); want == "" && err != nil ||
+		if err := patch(t.Context(), status); want == "" && err != nil ||
 			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%.60s: %v, want %q", status, err, want)
 		}
@@ -97,10 +94,7 @@ func TestAgentAdmission(t *testing.T) {
 		`{"scores":[` + strings.Join(many, ",") + `],"validUntil":"2099-01-01T00:00:00Z"}`: "at most 50 scores",
 		`{"scores":[{"name":"free","value":100}],"validUntil":"2099-01-01T00:00:00Z"}`:     "",
 	} {
-		if err := score(
-			"plimsoll",
-			status,
-		); want == "" && err != nil ||
+		if err := score("plimsoll", status); want == "" && err != nil ||
 			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%.60s: %v, want %q", status, err, want)
 		}
@@ -179,11 +173,7 @@ func (h *fleetHub) checkCapacityAdmission(t *testing.T, attacker client.Client) 
 		}
 	}
 	var cluster clusterv1.ManagedCluster
-	if err := h.client.Get(
-		t.Context(),
-		client.ObjectKey{Name: "cluster1"},
-		&cluster,
-	); err != nil ||
+	if err := h.client.Get(t.Context(), client.ObjectKey{Name: "cluster1"}, &cluster); err != nil ||
 		cluster.Annotations[limit] != `{"cpu": "10"}` {
 		t.Errorf("annotations %v, %v", cluster.Annotations, err)
 	}

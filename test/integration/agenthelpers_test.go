@@ -1,11 +1,8 @@
 package integration
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,8 +13,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -26,6 +21,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/helm"
 	"github.com/plimsoll-k8s/plimsoll/test/support/tcpproxy"
 )
 
@@ -64,21 +60,18 @@ func (h *fleetHub) accept(t *testing.T, cluster string) {
 	createAll(t, h.client, agentHubRBAC, "cluster1", cluster)
 }
 
-// createAll creates the objects of a file, with a word replaced.
-func createAll(t *testing.T, c client.Client, file, word, replacement string) {
+// createAll creates the objects of a file, with words replaced by the words after them.
+func createAll(t *testing.T, c client.Client, file string, replaced ...string) {
 	t.Helper()
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(bytes.ReplaceAll(raw, []byte(word), []byte(replacement))), 4096)
-	for {
-		object := &unstructured.Unstructured{}
-		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
-			return
-		} else if err != nil {
-			t.Fatal(err)
-		}
+	objects, err := helm.Objects(strings.NewReplacer(replaced...).Replace(string(raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range objects {
 		if err := c.Create(t.Context(), object); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
@@ -182,7 +175,7 @@ func (h *fleetHub) resources(ctx context.Context, cluster string) (string, error
 func startMember(t *testing.T) (*testCluster, []string) {
 	t.Helper()
 	member := startCluster(t)
-	createAll(t, member.client, agentMemberRBAC, "\x00", "")
+	createAll(t, member.client, agentMemberRBAC)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := member.WriteKubeconfig(kubeconfig, "system:serviceaccount:"+systemNamespace+":plimsoll-agent"); err != nil {
 		t.Fatal(err)

@@ -249,7 +249,7 @@ func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 	fleet := &fleetHub{r.config, r.client, r.kube, tcpproxy.Start(t, strings.TrimPrefix(r.config.Host, "https://"))}
 	r.apply(t, example(t, "fleet.yaml")...)
 	r.create(t, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "cluster1"}})
-	createAll(t, r.client, agentHubRBAC, "\x00", "")
+	createAll(t, r.client, agentHubRBAC)
 	hubAccess := filepath.Join(t.TempDir(), "hub")
 	fleet.credentials(t, "cluster1", hubAccess)
 	_, agentAccess := r.access(t, "agent")

@@ -125,12 +125,7 @@ func TestConstraintsAndRestart(t *testing.T) {
 			_, all, err := bound(ctx, client, selector, v1.LabelTopologyZone)
 			return all == want["a"]+want["b"]+want["c"], err
 		})
-		if zones, _, err := bound(
-			t.Context(),
-			client,
-			selector,
-			v1.LabelTopologyZone,
-		); err != nil ||
+		if zones, _, err := bound(t.Context(), client, selector, v1.LabelTopologyZone); err != nil ||
 			fmt.Sprint(zones) != fmt.Sprint(want) {
 			t.Errorf("%s: %v by zone, error %v, want %v", selector, zones, err, want)
 		}

@@ -32,12 +32,7 @@ func expectDecision(t *testing.T, client kubernetes.Interface, port int) {
 	}
 	answer, err := client.CoreV1().ServiceAccounts(
 		"default",
-	).CreateToken(
-		t.Context(),
-		"reader",
-		&authenticationv1.TokenRequest{},
-		metav1.CreateOptions{},
-	)
+	).CreateToken(t.Context(), "reader", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

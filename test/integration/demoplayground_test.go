@@ -68,10 +68,10 @@ kubectl run lost --image=registry.k8s.io/pause:3.10 --overrides='{"spec":{"sched
 	}
 }
 
-// TestTutorialOverDemo runs the comparison of the tutorial over the cluster of the demo, and expects that nodes are overloaded
+// compareAsInTutorial runs the comparison of the tutorial over the cluster of the demo, and expects that nodes are overloaded
 // for clearly less time than with the default profile.
-func TestTutorialOverDemo(t *testing.T) {
-	t.Parallel()
+func compareAsInTutorial(t *testing.T, kubeconfig string) {
+	t.Helper()
 	commands, err := doccheck.CommandsOf("../..", "plimsoll")
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,6 @@ func TestTutorialOverDemo(t *testing.T) {
 	if i < 0 {
 		t.Fatal("the tutorial compares no profiles over a snapshot")
 	}
-	_, kubeconfig := playground(t)
 	file, args := filepath.Join(t.TempDir(), "s.tar.gz"), append(commands[i].Arguments(), "-o", "json")
 	args[slices.Index(args, "--snapshot")+1] = file
 	mustPlimsoll(t, "snapshot", "-o", file, "--kubeconfig", kubeconfig)

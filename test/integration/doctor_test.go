@@ -16,7 +16,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/doctor"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
 // examine examines a cluster at the current time plus later.
@@ -151,12 +150,11 @@ func TestDoctor(t *testing.T) {
 
 	// The CRD is outdated and the lease has expired.
 	var definition apiextensionsv1.CustomResourceDefinition
-	definitions := definitionClient(t, config)
-	if err := definitions.Get(t.Context(), client.ObjectKey{Name: "resourceslacks.plimsoll.dev"}, &definition); err != nil {
+	if err := h.client.Get(t.Context(), client.ObjectKey{Name: "resourceslacks.plimsoll.dev"}, &definition); err != nil {
 		t.Fatal(err)
 	}
 	delete(definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties, "granularity")
-	if err := definitions.Update(t.Context(), &definition); err != nil {
+	if err := h.client.Update(t.Context(), &definition); err != nil {
 		t.Fatal(err)
 	}
 	holder, seconds, renewed := "pod-1", int32(15), metav1.NowMicro()
@@ -183,14 +181,4 @@ func TestDoctor(t *testing.T) {
 	if slices.ContainsFunc(found, func(f doctor.Finding) bool { return f.Level == doctor.Problem }) {
 		t.Errorf("problems in checks without access: %+v", found)
 	}
-}
-
-// definitionClient returns a client whose scheme contains CRDs.
-func definitionClient(t *testing.T, config *rest.Config) client.Client {
-	t.Helper()
-	c, err := client.New(config, client.Options{Scheme: kube.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }

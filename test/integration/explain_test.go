@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,11 +68,18 @@ var (
 	score    = regexp.MustCompile(`<span class="chip[^"]*">(\S+) (\d+)</span>`)
 )
 
-// TestExplainAgreesWithPage expects that explain has the scores of the live page for pods of the scheduler's
-// profiles: it finds their configuration and the load source in the cluster.
-func TestExplainAgreesWithPage(t *testing.T) {
+// TestToolsOverDemo runs the comparison of the tutorial over the cluster of the demo, and explain for pods of each profile.
+func TestToolsOverDemo(t *testing.T) {
 	t.Parallel()
 	page, kubeconfig := playground(t)
+	t.Run("tutorial", func(t *testing.T) { compareAsInTutorial(t, kubeconfig) })
+	t.Run("explain", func(t *testing.T) { explainAsOnPage(t, page, kubeconfig) })
+}
+
+// explainAsOnPage expects that explain has the scores of the live page for pods of the scheduler's
+// profiles: it finds their configuration and the load source in the cluster.
+func explainAsOnPage(t *testing.T, page, kubeconfig string) {
+	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		t.Fatal(err)
@@ -88,8 +94,9 @@ func TestExplainAgreesWithPage(t *testing.T) {
 		pattern := regexp.MustCompile(fmt.Sprintf(decision, pod, profile))
 		var shown []string
 		eventually.True(t, "the page shows no decision on "+pod, nil, func(context.Context) (bool, error) {
-			shown = pattern.FindStringSubmatch(contentOf(t, page))
-			return shown != nil, nil
+			content, err := livePage(page)
+			shown = pattern.FindStringSubmatch(content)
+			return shown != nil, err
 		})
 		explained := explainPod(t, "po/"+pod, "--kubeconfig", kubeconfig)
 		if explained.Profile.SchedulerName != profile || explained.Profile.Source != "ConfigMap kube-system/plimsoll-scheduler" ||
@@ -111,21 +118,6 @@ func TestExplainAgreesWithPage(t *testing.T) {
 			t.Errorf("%s: explained totals %q, on the page %q", pod, totals, wanted)
 		}
 	}
-}
-
-// contentOf returns the content of a page.
-func contentOf(t *testing.T, address string) string {
-	t.Helper()
-	response, err := http.Get(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body)
 }
 
 // schedulerConfigMap is the configuration of a scheduler as the chart stores it.

@@ -37,7 +37,7 @@ profiles:
       pollInterval: 200ms
       maxLoadAge: 10s
       countRecentPods: false
-      metricProvider: {type: Prometheus, address: %q, nodeLabel: node%s}
+      metricProvider: {type: Prometheus, address: %q, nodeLabel: node}
 `
 
 // queryResult returns the response to any query: one sample per node.
@@ -49,9 +49,9 @@ func queryResult(at time.Time, values map[string]string) string {
 	return `{"status":"success","data":{"resultType":"vector","result":[` + strings.Join(result, ",") + `]}}`
 }
 
-// TestSchedulerWithFaultyLoadSource checks that with every fault of its load source the scheduler
+// TestSchedulerWithFaultyLoadSource checks that with faults of each kind of its load source the scheduler
 // starts and schedules as fast as without one, by limits only, and logs the fault. Node modest
-// scores higher by limits, node eager by load.
+// scores higher by limits, node eager by load. The tests of the packages below load have all faults.
 func TestSchedulerWithFaultyLoadSource(t *testing.T) {
 	cp, _, client := startControlPlane(t, controlplane.Options{})
 	kubeconfig := kubeconfigOf(t, cp, "system:kube-scheduler")
@@ -74,81 +74,53 @@ func TestSchedulerWithFaultyLoadSource(t *testing.T) {
 	means := map[string]string{"eager": "0.01", "modest": "0.99"}
 	healthy := respond(0, means)
 	zeros := make([]byte, 1<<20)
-	writeGigabyte := func(w io.Writer) {
-		for range 1 << 10 {
-			if _, err := w.Write(zeros); err != nil {
-				return
-			}
-		}
-	}
-	var reads, redirected atomic.Int64
-	other := serveFault(t, func(http.ResponseWriter, *http.Request) { redirected.Add(1) })
+	var reads atomic.Int64
 	million := queryResult(time.Now(), map[string]string{"a": "0.5"})
 	million = strings.Replace(million, `{"metric"`, strings.Repeat(`{"metric":{"node":"a"},"value":[1,"1"]},`, 1_000_000)+`{"metric"`, 1)
 	tests := []struct {
 		name    string
 		handler http.HandlerFunc // nil: no server listens
-		args    string           // further arguments of the metric provider
 		tls     bool
 		want    string // node
 		log     string
 	}{
-		{"healthy", healthy, "", false, "eager", "Reading load"},
-		{"down-at-start", nil, "", false, "modest", "connection refused"},
+		{"healthy", healthy, false, "eager", "Reading load"},
+		{"down-at-start", nil, false, "modest", "connection refused"},
 		{"down-later", func(w http.ResponseWriter, r *http.Request) {
 			if reads.Add(1) > 20 {
 				panic(http.ErrAbortHandler)
 			}
 			healthy(w, r)
-		}, "", false, "modest", "No fresh load"},
+		}, false, "modest", "No fresh load"},
 		{"hangs", func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
-		}, "", false, "modest", ""},
+		}, false, "modest", ""},
 		{
-			"error", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "boom", http.StatusInternalServerError) }, "", false,
+			"error", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "boom", http.StatusInternalServerError) }, false,
 			"modest", "status 500 Internal Server Error: boom",
-		},
-		{"throttled", func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Retry-After", "60")
-			http.Error(w, "slow down", http.StatusTooManyRequests)
-		}, "", false, "modest", "status 429 Too Many Requests: slow down"},
-		{
-			"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other, http.StatusTemporaryRedirect) },
-			", token: secret", false, "modest", "redirect to another server",
-		},
-		{
-			"gigabyte", func(w http.ResponseWriter, _ *http.Request) { writeGigabyte(w) }, "", false, "modest",
-			"response is larger than 32 MiB",
 		},
 		{"gzip-bomb", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			packer := gzip.NewWriter(w)
-			writeGigabyte(packer)
+			for range 1 << 10 { // a gigabyte
+				if _, err := packer.Write(zeros); err != nil {
+					return
+				}
+			}
 			_ = packer.Close()
-		}, "", false, "modest", "response is larger than 32 MiB"},
+		}, false, "modest", "response is larger than 32 MiB"},
 		{
-			"million-series", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, million) }, "", false, "modest",
+			"million-series", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, million) }, false, "modest",
 			"response has more than 1000000 values",
 		},
 		{
-			"not-numbers", respond(0, map[string]string{"eager": "NaN", "modest": "+Inf"}), "", false, "modest",
+			"not-numbers", respond(0, map[string]string{"eager": "NaN", "modest": "+Inf"}), false, "modest",
 			"must be fractions of the node's capacity",
 		},
-		{
-			"negative-and-over", respond(0, map[string]string{"eager": "-3", "modest": "250"}), "", false, "modest",
-			"must be fractions of the node's capacity",
-		},
-		{"one-invalid-value", respond(0, map[string]string{"eager": "0.01", "modest": "NaN"}), "", false, "modest", "Reading load"},
-		{"clock-ahead", respond(10*time.Minute, means), "", false, "modest", "ahead of the local clock"},
-		{"clock-behind", respond(-10*time.Minute, means), "", false, "modest", "maximum age is 10s"},
-		{"no-token", healthy, ", tokenFile: /nonexistent/token", false, "modest", "tokenFile: open /nonexistent/token"},
-		{"untrusted", healthy, "", true, "modest", "certificate signed by unknown authority"},
-		{"wrong-scheme", healthy, "", false, "modest", "server gave HTTP response to HTTPS client"},
-		{
-			"unknown-node-name", respond(0, map[string]string{`x"} or up{`: "0.5", "eager": "0.01", "modest": "0.99"}), "", false, "eager",
-			"Reading load",
-		},
+		{"one-invalid-value", respond(0, map[string]string{"eager": "0.01", "modest": "NaN"}), false, "modest", "Reading load"},
+		{"clock-ahead", respond(10*time.Minute, means), false, "modest", "ahead of the local clock"},
+		{"untrusted", healthy, true, "modest", "certificate signed by unknown authority"},
 	}
 	var healthyDuration time.Duration
 	for _, tc := range tests {
@@ -164,10 +136,7 @@ func TestSchedulerWithFaultyLoadSource(t *testing.T) {
 			case tc.handler != nil:
 				address = serveFault(t, tc.handler)
 			}
-			if tc.name == "wrong-scheme" {
-				address = strings.Replace(address, "http:", "https:", 1)
-			}
-			config := fmt.Sprintf(faultyConfig, kubeconfig, tc.name, address, tc.args)
+			config := fmt.Sprintf(faultyConfig, kubeconfig, tc.name, address)
 			duration, process := schedule(t, client, tc.name, config, tc.want, tc.log)
 			if healthyDuration == 0 {
 				healthyDuration = duration
@@ -179,9 +148,6 @@ func TestSchedulerWithFaultyLoadSource(t *testing.T) {
 					process)
 			}
 		})
-	}
-	if redirected.Load() > 0 {
-		t.Error("the token was sent to another host")
 	}
 }
 

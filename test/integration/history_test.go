@@ -2,58 +2,24 @@ package integration
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"math"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shutdown"
-	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
-
-// usageLearner is a learner with fixed knowledge.
-type usageLearner struct {
-	mu        sync.Mutex
-	workloads []predict.Past
-	saved     time.Time
-}
-
-func (*usageLearner) Replay(*load.PodReading) {}
-
-func (l *usageLearner) Workloads() []predict.Past {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.workloads)
-}
-
-func (l *usageLearner) Known() (workloads int, newest time.Time, isAside bool) {
-	return len(l.Workloads()), l.saved, false
-}
-
-func (l *usageLearner) Restore(workloads []predict.Past, saved time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.workloads, l.saved = workloads, saved
-}
 
 // permitHistory creates an empty ConfigMap, and permits a user to get and update it. It waits until the permission applies.
 func permitHistory(t *testing.T, client kubernetes.Interface, namespace, name, user string) {
@@ -77,64 +43,6 @@ func permitHistory(t *testing.T, client kubernetes.Interface, namespace, name, u
 		t.Fatal(err)
 	}
 	plane.AwaitRights(t, client, user, nil, namespace, role.Rules)
-}
-
-// TestHistorySurvivesARestart saves a history that is larger than a ConfigMap when the scheduler stops, with the documented
-// permissions only, and restores it in another process.
-func TestHistorySurvivesARestart(t *testing.T) {
-	t.Parallel()
-	cp, _, client := startControlPlane(t, controlplane.Options{})
-	const namespace, name, user = "kube-system", "plimsoll-history", "scheduler"
-	config, err := cp.Config(user)
-	if err != nil {
-		t.Fatal(err)
-	}
-	limited, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	maps := limited.CoreV1().ConfigMaps(namespace)
-	permitHistory(t, client, namespace, name, user)
-	if _, err := maps.List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("listing ConfigMaps: %v, want forbidden", err)
-	}
-
-	first := &usageLearner{}
-	for i := range 40_000 {
-		usage := predict.PastUsage{Pods: float64(i + 1), Seconds: math.Sqrt(float64(i)), Mean: math.Cbrt(float64(i)), Request: 100}
-		first.workloads = append(first.workloads, predict.Past{
-			Namespace: "default",
-			Kind:      "Deployment",
-			Name:      fmt.Sprintf("%x", sha256.Sum256([]byte{byte(i), byte(i >> 8)})),
-			CPU:       usage,
-			Memory:    usage,
-		})
-	}
-	outer, stop := context.WithCancel(t.Context())
-	ctx, release := shutdown.Context(outer)
-	defer release()
-	keeper := prediction.NewHistoryKeeper(prediction.HistoryOptions{Learner: first, ConfigMaps: maps, Name: name})
-	keeper.Start(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		keeper.Run(ctx)
-	}()
-	stop()
-	<-ended
-	saved := keeper.State()
-	if saved.SavedBytes == 0 || saved.SavedBytes > 1<<20 || saved.Dropped == 0 || saved.Dropped > 30_000 {
-		t.Fatalf("saved %+v, want less than 1 MiB with a part of the workloads", saved)
-	}
-
-	second := &usageLearner{}
-	prediction.NewHistoryKeeper(prediction.HistoryOptions{Learner: second, ConfigMaps: maps, Name: name}).Start(t.Context())
-	if got, want := len(second.workloads), 40_000-saved.Dropped; got != want {
-		t.Fatalf("restored %d workloads, want %d", got, want)
-	}
-	if age := time.Since(second.saved); age < 0 || age > time.Minute || second.workloads[0].CPU.Pods != 40_000 {
-		t.Errorf("restored as of %s ago, with at most %v pods; want those with the most", age, second.workloads[0].CPU.Pods)
-	}
 }
 
 // historyConfig is the configuration of a scheduler that learns the usage of pods and keeps it in a ConfigMap.

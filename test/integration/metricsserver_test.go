@@ -151,15 +151,7 @@ func checkPodUsage(t *testing.T, cp *controlplane.ControlPlane, client kubernete
 func checkSnapshotUsage(t *testing.T, access string, machines []*machine) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "s.tar.gz")
-	if out, warnings := mustPlimsoll(
-		t,
-		"snapshot",
-		"-o",
-		file,
-		"--usage",
-		"--kubeconfig",
-		access,
-	); !strings.Contains(
+	if out, warnings := mustPlimsoll(t, "snapshot", "-o", file, "--usage", "--kubeconfig", access); !strings.Contains(
 		out,
 		"usage of 5 pods",
 	) {

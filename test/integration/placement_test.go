@@ -1,12 +1,9 @@
 package integration
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -20,14 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/apimachinery/pkg/watch"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/helm"
 )
 
 // team is the namespace of the placements in the examples.
@@ -49,28 +45,10 @@ func example(t *testing.T, file string) (objects []*unstructured.Unstructured) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return objectsIn(t, raw)
-}
-
-// objectsIn decodes a stream of YAML documents.
-func objectsIn(t *testing.T, raw []byte) (objects []*unstructured.Unstructured) {
-	t.Helper()
-	reader := utilyaml.NewDocumentDecoder(io.NopCloser(bytes.NewReader(raw)))
-	defer reader.Close()
-	for document := make([]byte, len(raw)+1); ; {
-		n, err := reader.Read(document)
-		if errors.Is(err, io.EOF) {
-			return objects
-		}
-		object := &unstructured.Unstructured{}
-		if err == nil {
-			err = yaml.Unmarshal(document[:n], &object.Object)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		objects = append(objects, object)
+	if objects, err = helm.Objects(string(raw)); err != nil {
+		t.Fatal(err)
 	}
+	return objects
 }
 
 // apply creates objects unless they exist, and writes their status, as agents do for

@@ -3,39 +3,19 @@ package integration
 import (
 	"context"
 	"fmt"
-	"os"
-	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
-// applyExample creates the objects of a file of examples/rollout.
-func applyExample(t *testing.T, admin client.Client, name string) {
-	t.Helper()
-	raw, err := os.ReadFile("../../examples/rollout/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for document := range strings.SplitSeq(string(raw), "\n---\n") {
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			t.Fatal(err)
-		}
-		if err := admin.Create(t.Context(), object); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-	}
-}
+const rolloutExamples = "../../examples/rollout/"
 
 // rolloutPod returns a pod of a controller, without one if its UID is empty.
 func rolloutPod(namespace, kind, uid string) *v1.Pod {
@@ -53,6 +33,7 @@ func rolloutPod(namespace, kind, uid string) *v1.Pod {
 
 // TestRollout applies the manifests of docs/rollout.md: which pods get the scheduler at each share, and the way back.
 func TestRollout(t *testing.T) {
+	t.Parallel()
 	_, config, kube := startControlPlane(t, controlplane.Options{})
 	admin := adminClient(t, config)
 	for name, labels := range map[string]map[string]string{
@@ -63,15 +44,12 @@ func TestRollout(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	applyExample(t, admin, "policy.yaml")
+	createAll(t, admin, rolloutExamples+"policy.yaml")
 	share := func(below string) {
 		t.Helper()
 		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"data":{"below":%q}}`, below))
-		if err := admin.Patch(
-			t.Context(),
-			&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "plimsoll-rollout", Namespace: "plimsoll-system"}},
-			patch,
-		); err != nil {
+		object := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "plimsoll-rollout", Namespace: "plimsoll-system"}}
+		if err := admin.Patch(t.Context(), object, patch); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -84,7 +62,7 @@ func TestRollout(t *testing.T) {
 	low, high := "19000000-0000-0000-0000-000000000000", "1a000000-0000-0000-0000-000000000000"
 	// Without the ConfigMap nothing is changed.
 	await(rolloutPod("selected", "ReplicaSet", low), others)
-	applyExample(t, admin, "share.yaml")
+	createAll(t, admin, rolloutExamples+"share.yaml")
 	await(rolloutPod("selected", "ReplicaSet", low), mine)
 	own := rolloutPod("selected", "ReplicaSet", low)
 	own.Spec.SchedulerName = "another"

@@ -213,33 +213,9 @@ func TestSchedulerInvalidInput(t *testing.T) {
 		"weight over 1": {
 			args("LowRiskOverCommitment", "riskLimitWeight: 1.5"), nil, "riskLimitWeight: Invalid value: 1.5: must be in [0, 1]",
 		},
-		"window 0": {
-			args("LowRiskOverCommitment", "smoothingWindowSize: 0"), nil,
-			"smoothingWindowSize: Invalid value: 0: must be at least 1",
-		},
-		"provider": {
-			args("LowRiskOverCommitment", "metricProvider: {type: Datadog}"), nil,
-			`metricProvider.type: Unsupported value: "Datadog": supported values: "Prometheus", "KubernetesMetricsServer"`,
-		},
 		"resource name": {
 			args("NodeResourcesLimits", "resources: [{name: cpus}]"), nil,
 			`resources[0].name: Invalid value: "cpus": must be cpu, memory`,
-		},
-		"weight 0": {
-			args("NodeResourcesLimits", "resources: [{name: cpu, weight: 0}]"), nil,
-			"resources[0].weight: Invalid value: 0: must be in [1, 2147483647]",
-		},
-		"weight negative": {
-			args("NodeResourcesAllocatable", "resources: [{name: cpu, weight: -1}]"), nil,
-			"resources[0].weight: Invalid value: -1",
-		},
-		"weight huge": {
-			args("NodeResourcesAllocatable", "resources: [{name: cpu, weight: 9223372036854775807}]"), nil,
-			"must be in [1, 2147483647]",
-		},
-		"duplicate": {
-			args("NodeResourcesAllocatable", "resources: [{name: cpu}, {name: cpu}]"), nil,
-			`resources[1].name: Duplicate value: "cpu"`,
 		},
 		"mode": {
 			args("NodeResourcesAllocatable", "mode: Best"), nil,

@@ -58,11 +58,7 @@ func TestSchedulersInOneProcess(t *testing.T) {
 			return strings.Contains(metrics(), sample+"1\n"), nil
 		})
 		var refused *command.StartError
-		if err := command.Run(
-			ctx,
-			newOptions(),
-			nil,
-		); !errors.As(err, &refused) ||
+		if err := command.Run(ctx, newOptions(), nil); !errors.As(err, &refused) ||
 			!strings.Contains(err.Error(), "another kube-scheduler runs") {
 			t.Errorf("a scheduler in addition to the %s one: %v, want it to be refused", name, err)
 		}

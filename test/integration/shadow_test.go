@@ -17,6 +17,7 @@ import (
 // TestShadowCommand runs the command until it records and serves its page, and prints its report. TestCluster of internal/cli/shadow tests
 // its verdict.
 func TestShadowCommand(t *testing.T) {
+	t.Parallel()
 	cp, _, client := startControlPlane(t, controlplane.Options{})
 	createNode(t, client, "node")
 	folder, port := filepath.Join(t.TempDir(), "shadow"), program.FreePort(t)

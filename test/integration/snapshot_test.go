@@ -14,11 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
@@ -36,36 +34,12 @@ const snapshotter = "system:serviceaccount:default:plimsoll-snapshot"
 func allowSnapshots(t *testing.T, cp *controlplane.ControlPlane, client kubernetes.Interface) string {
 	t.Helper()
 	groups := []string{"system:serviceaccounts", "system:authenticated"}
-	var rules []rbacv1.PolicyRule
-	raw, err := os.ReadFile("../../examples/snapshot/rbac.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for document := range strings.SplitSeq(string(raw), "\n---\n") {
-		object, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(document), nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch object := object.(type) {
-		case *rbacv1.ClusterRole:
-			for _, rule := range object.Rules {
-				if !slices.Equal(rule.Verbs, []string{"list"}) || slices.Contains(rule.Resources, "secrets") ||
-					slices.Contains(rule.Resources, "configmaps") {
-					t.Errorf("rule %v: want only verb list, no secrets and no configmaps", rule)
-				}
-			}
-			rules = object.Rules
-			_, err = client.RbacV1().ClusterRoles().Create(t.Context(), object, metav1.CreateOptions{})
-		case *rbacv1.ClusterRoleBinding:
-			_, err = client.RbacV1().ClusterRoleBindings().Create(t.Context(), object, metav1.CreateOptions{})
-		case *v1.ServiceAccount:
-			_, err = client.CoreV1().ServiceAccounts(object.Namespace).Create(t.Context(), object, metav1.CreateOptions{})
-		}
-		if err != nil {
-			t.Fatal(err)
+	for _, rule := range plane.ApplyRights(t, client, "../../examples/snapshot/rbac.yaml", snapshotter, groups) {
+		if !slices.Equal(rule.Verbs, []string{"list"}) || slices.Contains(rule.Resources, "secrets") ||
+			slices.Contains(rule.Resources, "configmaps") {
+			t.Errorf("rule %v: want only verb list, no secrets and no configmaps", rule)
 		}
 	}
-	plane.AwaitRights(t, client, snapshotter, groups, "", rules)
 	return kubeconfigOf(t, cp, snapshotter, groups...)
 }
 

@@ -3,16 +3,12 @@ package recording
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	v1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/record"
@@ -29,39 +25,12 @@ func (c *cluster) allow(t *testing.T) (*tcpproxy.Proxy, string) {
 	t.Helper()
 	const user = "system:serviceaccount:default:plimsoll-record"
 	groups := []string{"system:serviceaccounts", "system:authenticated"}
-	var rules []rbacv1.PolicyRule
-	raw, err := os.ReadFile("../../examples/recording/rbac.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for document := range strings.SplitSeq(string(raw), "\n---\n") {
-		object, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(document), nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch object := object.(type) {
-		case *rbacv1.ClusterRole:
-			for _, rule := range object.Rules {
-				if verbs := strings.Join(
-					rule.Verbs,
-					" ",
-				); verbs != "list" && verbs != "list watch" ||
-					strings.Contains(fmt.Sprint(rule), "secrets") {
-					t.Errorf("rule %v: want only the verbs list and watch, and no secrets", rule)
-				}
-			}
-			rules = object.Rules
-			_, err = c.client.RbacV1().ClusterRoles().Create(t.Context(), object, metav1.CreateOptions{})
-		case *rbacv1.ClusterRoleBinding:
-			_, err = c.client.RbacV1().ClusterRoleBindings().Create(t.Context(), object, metav1.CreateOptions{})
-		case *v1.ServiceAccount:
-			_, err = c.client.CoreV1().ServiceAccounts(object.Namespace).Create(t.Context(), object, metav1.CreateOptions{})
-		}
-		if err != nil {
-			t.Fatal(err)
+	for _, rule := range plane.ApplyRights(t, c.client, "../../examples/recording/rbac.yaml", user, groups) {
+		verbs := strings.Join(rule.Verbs, " ")
+		if verbs != "list" && verbs != "list watch" || strings.Contains(fmt.Sprint(rule), "secrets") {
+			t.Errorf("rule %v: want only the verbs list and watch, and no secrets", rule)
 		}
 	}
-	plane.AwaitRights(t, c.client, user, groups, "", rules)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := c.WriteKubeconfig(path, user, groups...); err != nil {
 		t.Fatal(err)
@@ -136,6 +105,11 @@ func TestFollow(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"s, 1 node, 5 pods, ", "; continue with the same command"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no summary with %q:\n%s", want, out)
+		}
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "*.plrec"))
 	if err != nil || len(files) != 1 {

@@ -454,9 +454,7 @@ func checkUsage(t *testing.T, r *recording.Recording, p *recording.Pod, h histor
 			t.Errorf("pod %s: no CPU at age %v", p.Object.Name, age)
 		}
 		// A sample is up to two scrapes old; start times have no fraction of a second.
-		if memory, ok := p.Memory.At(
-			step,
-		); ok && age >= 2 &&
+		if memory, ok := p.Memory.At(step); ok && age >= 2 &&
 			(memory < 0.999*memoryBytes(max(age-2-2*delay, 0)) || memory > 1.001*memoryBytes(age+delay)) {
 			t.Errorf("pod %s: %v bytes at age %v, want about %v", p.Object.Name, memory, age, memoryBytes(age))
 		}

@@ -90,10 +90,7 @@ func TestCalendarAgreesWithOracle(t *testing.T) {
 				MinRate: fmt.Sprintf("%d%%", i),
 				TimeZone: rapid.SampledFrom(
 					[]string{"", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu"},
-				).Draw(
-					t,
-					"zone",
-				),
+				).Draw(t, "zone"),
 			}
 			schedules = append(schedules, s)
 		}

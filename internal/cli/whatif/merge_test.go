@@ -17,9 +17,7 @@ func TestParseShard(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"3", "8/8", "-1/8", "1/", "/8", "a/b", "1/2/3", "0/0"} {
-		if _, err := parseShard(
-			text,
-		); err == nil ||
+		if _, err := parseShard(text); err == nil ||
 			!strings.Contains(err.Error(), "must be I/N with I from 0 to N-1, or N with I in $JOB_COMPLETION_INDEX") {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -237,10 +237,7 @@ func TestSumsMatchRecount(t *testing.T) {
 			requests, limit, unbounded := new(big.Int), new(big.Int), false
 			for p := range rapid.IntRange(0, 4).Draw(t, "pods") {
 				a := resources.Amount{
-					Request: amount.Draw(
-						t,
-						"request",
-					),
+					Request:   amount.Draw(t, "request"),
 					Limit:     max(amount.Draw(t, "limit"), 1),
 					Unbounded: rapid.Bool().Draw(t, "unbounded"),
 				}

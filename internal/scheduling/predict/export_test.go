@@ -26,9 +26,7 @@ func TestExportAndImport(t *testing.T) {
 	first, states := NewLearner(options), podStates{}
 	var learned *Model
 	for i := range 100 {
-		learned = first.Observe(
-			&Reading{Second: float64(60 * i), Nodes: []NodeReading{{Name: "n", Pods: pods(true, states)}}},
-		)
+		learned = first.Observe(&Reading{Second: float64(60 * i), Nodes: []NodeReading{{Name: "n", Pods: pods(true, states)}}})
 	}
 	exported := first.Export()
 	if len(exported) != 2 {

@@ -48,13 +48,10 @@ func TestRoundTrip(t *testing.T) {
 				Pods:    value.Draw(t, "pods"),
 				Seconds: value.Draw(t, "seconds"),
 				Mean:    value.Draw(t, "mean"),
-				Request: value.Draw(
-					t,
-					"request",
-				),
-				Cosine: -value.Draw(t, "cosine"),
-				Sine:   value.Draw(t, "sine"),
-				Days:   value.Draw(t, "days"),
+				Request: value.Draw(t, "request"),
+				Cosine:  -value.Draw(t, "cosine"),
+				Sine:    value.Draw(t, "sine"),
+				Days:    value.Draw(t, "days"),
 			}
 		})
 		n := rapid.IntRange(0, 20).Draw(t, "workloads")
@@ -201,15 +198,9 @@ func BenchmarkEncode(b *testing.B) {
 	for i := range 10_000 {
 		w := workload(fmt.Sprintf("service-%x", uint32(i)*2654435761), float64(i%40)+0.123)
 		w.Namespace = fmt.Sprintf("team-%d", i%200)
-		w.CPU.Mean, w.CPU.Seconds, w.Memory.Mean, w.Memory.Seconds = math.Sqrt(
+		w.CPU.Mean, w.CPU.Seconds, w.Memory.Mean, w.Memory.Seconds = math.Sqrt(float64(i)), float64(i*7919%100_000), math.Cbrt(
 			float64(i),
-		), float64(
-			i*7919%100_000,
-		), math.Cbrt(
-			float64(i),
-		), float64(
-			i*31%50_000,
-		)
+		), float64(i*31%50_000)
 		workloads = append(workloads, w)
 	}
 	for b.Loop() {

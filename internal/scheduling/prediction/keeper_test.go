@@ -133,11 +133,7 @@ func TestSaveAndRestore(t *testing.T) {
 	second := &learner{}
 	now = noon.Add(time.Hour)
 	NewHistoryKeeper(HistoryOptions{Learner: second, ConfigMaps: client.CoreV1().ConfigMaps("kube-system"), Name: "history"}).Start(ctx)
-	if diff := cmp.Diff(
-		[]predict.Past{workload("b", 5), workload("a", 3)},
-		second.workloads,
-		rounded,
-	); diff != "" ||
+	if diff := cmp.Diff([]predict.Past{workload("b", 5), workload("a", 3)}, second.workloads, rounded); diff != "" ||
 		!second.restored.Equal(noon) {
 		t.Errorf("restored as of %s: %s", second.restored, diff)
 	}

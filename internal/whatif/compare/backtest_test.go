@@ -128,12 +128,7 @@ func TestErrors(t *testing.T) {
 		",from=2939m":    "found 0 s from second 176340 to 176340: must be at least 60 s",
 		",step=60":       "step",
 	} {
-		if _, err := Backtest(
-			t.Context(),
-			jobOver(t, simulated+options, "default"),
-			ignore,
-			pool.Run,
-		); err == nil ||
+		if _, err := Backtest(t.Context(), jobOver(t, simulated+options, "default"), ignore, pool.Run); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", options, err, want)
 		}

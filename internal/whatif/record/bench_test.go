@@ -43,10 +43,7 @@ func large(nodes, pods, hours int) ([]fakePod, []fakeNode) {
 		}
 		base := 0.05 + 0.01*float64(i%50)
 		outPods = append(outPods, fakePod{
-			namespace: fmt.Sprintf(
-				"team-%02d",
-				i%40,
-			),
+			namespace: fmt.Sprintf("team-%02d", i%40),
 			name:      fmt.Sprintf("app-%05d-7d4b9c8f6d-x%04d", i/20, i),
 			uid:       fmt.Sprintf("0d9e1a6c-%08d", i),
 			node:      outNodes[i%nodes].name,
@@ -58,9 +55,7 @@ func large(nodes, pods, hours int) ([]fakePod, []fakeNode) {
 			cpu:       0.25,
 			usage: func(minute float64) (cores, bytes float64) {
 				noise := math.Mod(math.Sin(minute*12.9898+float64(i)*78.233)*43758.5453, 1)
-				return base * (1 + 0.3*math.Sin(minute/200+float64(i)) + 0.2*noise), 3e8 + 1e6*math.Floor(
-					minute/30,
-				) + 4096*math.Floor(
+				return base * (1 + 0.3*math.Sin(minute/200+float64(i)) + 0.2*noise), 3e8 + 1e6*math.Floor(minute/30) + 4096*math.Floor(
 					1000*noise,
 				)
 			},

@@ -2,29 +2,23 @@ package record
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
 var begin = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -166,128 +160,6 @@ func TestRecorder(t *testing.T) {
 	for _, text := range []string{"the time from 2026-03-01T00:00:20Z to 2026-03-01T00:01:40Z", "could not be read at 1 of 4 steps (25.0 %)"} {
 		if !strings.Contains(missing, text) {
 			t.Errorf("missing lacks %q: %s", text, missing)
-		}
-	}
-}
-
-// source is a source of usage that fails at times.
-type source struct {
-	mu      sync.Mutex
-	failing bool
-}
-
-func (s *source) String() string { return "the test" }
-
-func (s *source) ReadPods(context.Context) (load.PodReading, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.failing {
-		return load.PodReading{}, errors.New("out of order")
-	}
-	r := reading("stays", "comes")
-	r.Time = time.Now()
-	return *r, nil
-}
-
-// followed runs Follow until stop is called, and collects its log lines.
-func followed(t *testing.T, config FollowConfig) (stop func(), lines func() string) {
-	t.Helper()
-	var mu sync.Mutex
-	var all strings.Builder
-	config.Log = func(line string) {
-		mu.Lock()
-		defer mu.Unlock()
-		fmt.Fprintln(&all, line)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- Follow(ctx, config) }()
-	var once sync.Once
-	stop = func() {
-		once.Do(func() {
-			cancel()
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	t.Cleanup(stop)
-	return stop, func() string { mu.Lock(); defer mu.Unlock(); return all.String() }
-}
-
-// newest reads the newest recording in a folder, nil if it cannot be read yet.
-func newest(folder string) *recording.Recording {
-	names, err := Recordings(folder)
-	if err != nil || len(names) == 0 {
-		return nil
-	}
-	r, err := recording.Open(names[len(names)-1])
-	if err != nil {
-		return nil
-	}
-	return r
-}
-
-// TestRun follows a cluster with watches, continues after a restart, and records failures of the source of usage.
-func TestRun(t *testing.T) {
-	now := time.Now().Truncate(time.Second)
-	client := fake.NewClientset([]runtime.Object{newNode("a", now), newPod("stays", "a", now), newPod("goes", "a", now)}...)
-	usage := &source{}
-	config := FollowConfig{
-		Folder: t.TempDir(), Step: time.Second, Rotate: time.Hour, MaxBytes: 1 << 20, Client: client, Usage: usage,
-		Objects: func(context.Context) (*Cluster, error) {
-			i := slices.IndexFunc(snapshot.Kinds, func(kind *snapshot.Kind) bool { return kind.Kind == "Service" })
-			item := json.RawMessage(`{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"}}`)
-			list := snapshot.List{Kind: snapshot.Kinds[i], Items: []json.RawMessage{item}}
-			return &Cluster{Snapshot: snapshot.New(time.Now(), "v1.37.1", []snapshot.List{list}, nil)}, nil
-		},
-	}
-	stop, lines := followed(t, config)
-	await := func(what string, condition func(r *recording.Recording) bool) {
-		t.Helper()
-		eventually.TrueWithin(t, time.Minute, 100*time.Millisecond, what, nil, func(context.Context) (bool, error) {
-			r := newest(config.Folder)
-			return r != nil && condition(r), nil
-		})
-	}
-	await("no recording", func(r *recording.Recording) bool { return len(r.Pods) == 2 })
-	pods := client.CoreV1().Pods("default")
-	if err := pods.Delete(t.Context(), "goes", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := pods.Create(t.Context(), newPod("comes", "a", time.Now()), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	await("the changes are not recorded", func(r *recording.Recording) bool { return len(r.Pods) == 3 })
-	stop()
-	if missing := fmt.Sprint(newest(config.Folder).About.Missing); strings.Contains(missing, "the end of the recording") {
-		t.Errorf("no end is recorded: %s", missing)
-	}
-	for _, want := range []string{"s, 1 node, 3 pods, usage at ", "; continue with the same command"} {
-		if !strings.Contains(lines(), want) {
-			t.Errorf("no summary with %q: %s", want, lines())
-		}
-	}
-	usage.failing = true
-	stop, lines = followed(t, config)
-	eventually.True(t, "the failing source is not reported", nil, func(context.Context) (bool, error) {
-		return strings.Contains(lines(), "the test: out of order"), nil
-	})
-	stop()
-	if !strings.Contains(lines(), "continuing ") {
-		t.Errorf("not continued: %s", lines())
-	}
-	r := newest(config.Folder)
-	if len(r.Nodes) != 1 || len(r.Objects) != 1 || r.About.Kubernetes != "v1.37.1" ||
-		!strings.Contains(fmt.Sprint(r.About.Missing), "usage of pods") {
-		t.Errorf("%+v", r)
-	}
-	for _, p := range r.Pods {
-		if gone := p.Ended != recording.Never; gone != (p.Object.Name == "goes") {
-			t.Errorf("pod %s ended at %d", p.Object.Name, p.Ended)
-		}
-		if used := p.CPU.Len() > 0; used == (p.Object.Name == "goes") {
-			t.Errorf("pod %s: %d values", p.Object.Name, p.CPU.Len())
 		}
 	}
 }

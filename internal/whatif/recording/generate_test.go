@@ -107,13 +107,7 @@ func TestFill(t *testing.T) {
 		want = want.Add(p.Requests)
 		sum, squares = sum+float64(p.Requests[resources.CPU]), squares+float64(p.Requests[resources.CPU])*float64(p.Requests[resources.CPU])
 	}
-	cpu, memory := float64(
-		want[resources.CPU],
-	)/float64(
-		have[resources.CPU],
-	), float64(
-		want[resources.Memory],
-	)/float64(
+	cpu, memory := float64(want[resources.CPU])/float64(have[resources.CPU]), float64(want[resources.Memory])/float64(
 		have[resources.Memory],
 	)
 	if math.Abs(cpu-0.8) > 0.01 || math.Abs(memory-0.6) > 0.02 {

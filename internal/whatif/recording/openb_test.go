@@ -257,10 +257,7 @@ func TestOpenbRoundTrip(t *testing.T) {
 				resources.Extended: rapid.OneOf(
 					rapid.Int64Range(0, 1000),
 					rapid.SampledFrom([]int64{2000, 8000, 1_000_000}),
-				).Draw(
-					t,
-					"gpu",
-				),
+				).Draw(t, "gpu"),
 			}, rapid.Int64Range(0, 1000).Draw(t, "arrival"), Never)
 			p.class = rapid.SampledFrom([]string{"", "BE", "Burstable", "Guaranteed", "LS"}).Draw(t, "class")
 			models := rapid.SliceOfN(rapid.SampledFrom([]string{"T4", "V100"}), 0, 3).Draw(t, "models")

@@ -32,10 +32,7 @@ func TestReportIsFinite(t *testing.T) {
 			MeanRisks:        values.Draw(t, "mean risk"), HighestRisks: values.Draw(t, "highest risk"),
 		}
 		decision := result.Decision{
-			CPURequest: anyFloat().Draw(
-				t,
-				"cores",
-			),
+			CPURequest:    anyFloat().Draw(t, "cores"),
 			MemoryLimit:   anyFloat().Draw(t, "bytes"),
 			WaitedSeconds: rapid.Int64().Draw(t, "waited"),
 			Scores: []result.NodeScore{

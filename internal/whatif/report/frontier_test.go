@@ -58,18 +58,12 @@ func TestFrontier(t *testing.T) {
 // TestNoFrontier checks that a result without slack, or with one amount of slack, has no frontier.
 func TestNoFrontier(t *testing.T) {
 	r := sample(t, 1, 2, 3, 10)
-	if read := text(
-		t,
-		write(t, r),
-	); strings.Contains(read, "Cost and benefit of slack") || strings.Contains(read, "slack kept") ||
+	if read := text(t, write(t, r)); strings.Contains(read, "Cost and benefit of slack") || strings.Contains(read, "slack kept") ||
 		strings.Contains(read, "Autoscaler") {
 		t.Error("a report without an autoscaler mentions slack")
 	}
 	addSlack(t, r, "10%", "")
-	if read := text(
-		t,
-		write(t, r),
-	); strings.Contains(read, "Cost and benefit of slack") ||
+	if read := text(t, write(t, r)); strings.Contains(read, "Cost and benefit of slack") ||
 		!strings.Contains(read, "slack available, mean fraction") {
 		t.Error("a report with one amount of slack has a frontier, or lacks the figures of slack")
 	}

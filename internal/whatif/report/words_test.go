@@ -11,10 +11,7 @@ func TestRecommendationIsFirst(t *testing.T) {
 	box, changed, folded := strings.Index(
 		page,
 		`<section class="summary"`,
-	), strings.Index(
-		page,
-		"Clearly better",
-	), strings.Index(
+	), strings.Index(page, "Clearly better"), strings.Index(
 		page,
 		`<details class="part">`,
 	)

@@ -20,9 +20,7 @@ var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func testNode(name string) *v1.Node {
 	amounts := v1.ResourceList{
-		v1.ResourceCPU: resource.MustParse(
-			"10",
-		),
+		v1.ResourceCPU:    resource.MustParse("10"),
 		v1.ResourceMemory: resource.MustParse("100Gi"),
 		v1.ResourcePods:   resource.MustParse("110"),
 	}

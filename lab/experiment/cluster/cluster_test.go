@@ -185,9 +185,7 @@ func TestRequests(t *testing.T) {
 	if cpu, memory := typical(&w); cpu != 20 || memory != 50 {
 		t.Errorf("%v and %v with 1000 provisioned", cpu, memory)
 	}
-	if cpu, memory := typical(
-		&usage.Workload{Machines: []usage.Machine{{Days: []usage.Day{{CPU: []float32{0}}}}}},
-	); cpu <= 0 ||
+	if cpu, memory := typical(&usage.Workload{Machines: []usage.Machine{{Days: []usage.Day{{CPU: []float32{0}}}}}}); cpu <= 0 ||
 		memory <= 0 {
 		t.Errorf("%v and %v without usage", cpu, memory)
 	}

@@ -81,11 +81,7 @@ func TestFaults(t *testing.T) {
 		t.Run(string(tc.fault), func(t *testing.T) {
 			p, _ := start(t)
 			end := p.Inject(tc.fault)
-			if status, body, err := request(
-				t.Context(),
-				"GET",
-				p.URL,
-			); err != nil || status != tc.status ||
+			if status, body, err := request(t.Context(), "GET", p.URL); err != nil || status != tc.status ||
 				!strings.Contains(body, tc.body) {
 				t.Errorf("%d %q, %v; want %d %q", status, body, err, tc.status, tc.body)
 			}

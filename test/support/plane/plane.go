@@ -3,12 +3,16 @@ package plane
 
 import (
 	"context"
+	"os"
+	"strings"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	v1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
@@ -29,6 +33,36 @@ func Start(t testing.TB, options controlplane.Options) (*controlplane.ControlPla
 		t.Fatal(err)
 	}
 	return cp, config
+}
+
+// ApplyRights creates the ServiceAccount and the RBAC objects in a file, waits until they apply to a user, and returns the rules of
+// the ClusterRole.
+func ApplyRights(t testing.TB, client kubernetes.Interface, file, user string, groups []string) (rules []rbacv1.PolicyRule) {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for document := range strings.SplitSeq(string(raw), "\n---\n") {
+		object, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(document), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch object := object.(type) {
+		case *rbacv1.ClusterRole:
+			rules = object.Rules
+			_, err = client.RbacV1().ClusterRoles().Create(t.Context(), object, metav1.CreateOptions{})
+		case *rbacv1.ClusterRoleBinding:
+			_, err = client.RbacV1().ClusterRoleBindings().Create(t.Context(), object, metav1.CreateOptions{})
+		case *v1.ServiceAccount:
+			_, err = client.CoreV1().ServiceAccounts(object.Namespace).Create(t.Context(), object, metav1.CreateOptions{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	AwaitRights(t, client, user, groups, "", rules)
+	return rules
 }
 
 // AwaitRights waits until the API server grants a user the rights of RBAC rules in a namespace, or in all namespaces if it is
