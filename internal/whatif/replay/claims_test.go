@@ -104,14 +104,7 @@ func deviceObjects(t *testing.T, pods ...string) *manifest.Objects {
 	for i, template := range pods {
 		text += fmt.Sprintf(devicePod, fmt.Sprintf("pod-%d", i), template)
 	}
-	objects, err := manifest.ReadFrom(func(each func(where string, document []byte) error) error {
-		for i, document := range splitDocuments(text) {
-			if err := each(fmt.Sprintf("document %d", i), []byte(document)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	objects, err := manifest.Read([]string{"-"}, strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,6 +198,3 @@ func encode(t *testing.T, object runtime.Object) json.RawMessage {
 	}
 	return raw
 }
-
-// splitDocuments splits a text of YAML documents.
-func splitDocuments(text string) []string { return strings.Split(text, "\n---\n") }
