@@ -41,23 +41,16 @@ func newBench(tb testing.TB, name string, nodes, podsPerNode int) *bench {
 				schedtest.Amounts("cpu", "250m", "memory", "1Gi"), schedtest.Amounts("cpu", "1", "memory", "2Gi")))
 		}
 	}
-	f, snapshot, err := schedtest.New(tb.Context(), withLoad(measured, 0), schedtest.Plugin{Name: name}, cluster)
-	if err != nil {
-		tb.Fatal(err)
-	}
 	store := load.NewStore(time.Hour, nil)
 	if err := store.Put(load.Reading{Time: time.Now(), Nodes: measured}); err != nil {
 		tb.Fatal(err)
 	}
 	registry := RegistryWithLoad(func(time.Duration) (*load.Store, error) { return store, nil }, nil)
-	plugin, err := registry[name](tb.Context(), nil, f)
+	s, err := schedtest.New(tb.Context(), registry, schedtest.Plugin{Name: name}, cluster)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	b := &bench{plugin: plugin.(fwk.ScorePlugin), pod: schedtest.CPU("p", "", "1", "2"), state: framework.NewCycleState(), store: store}
-	if b.nodes, err = snapshot.NodeInfos().List(); err != nil {
-		tb.Fatal(err)
-	}
+	b := &bench{s.Plugin.(fwk.ScorePlugin), s.Nodes, schedtest.CPU("p", "", "1", "2"), framework.NewCycleState(), store}
 	for i := range b.nodes {
 		b.score(tb, i)
 	}

@@ -29,17 +29,17 @@ func withLoad(nodes map[string]load.Node, age time.Duration) frameworkruntime.Re
 func TestPodsAreSigned(t *testing.T) {
 	for _, plugin := range All {
 		name := plugin.Name
-		f, _, err := schedtest.New(t.Context(), Registry(), schedtest.Plugin{Name: name}, oneNode)
+		s, err := schedtest.New(t.Context(), Registry(), schedtest.Plugin{Name: name}, oneNode)
 		if err != nil {
 			t.Fatal(err)
 		}
 		signature := func(pod *v1.Pod) string {
-			if f, ok := any(f).(interface { // Kubernetes 1.35
+			if f, ok := any(s.Framework).(interface { // Kubernetes 1.35
 				SignPod(context.Context, *v1.Pod, bool) fwk.PodSignature
 			}); ok {
 				return string(f.SignPod(t.Context(), pod, false))
 			}
-			return string(any(f).(interface {
+			return string(any(s.Framework).(interface {
 				SignPod(context.Context, *v1.Pod) fwk.PodSignature
 			}).SignPod(t.Context(), pod))
 		}
@@ -82,7 +82,7 @@ func TestInvalidArguments(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := schedtest.New(t.Context(), Registry(), tc.plugin, schedtest.Cluster{})
+			_, err := schedtest.New(t.Context(), Registry(), tc.plugin, schedtest.Cluster{})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}

@@ -10,7 +10,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -52,44 +51,27 @@ func addScores(ctx context.Context, w *workload, watcher string, operations map[
 		{Name: "NodeResourcesAllocatable"},
 	} {
 		for pods, n := range w.Nodes {
-			f, snapshot, err := schedtest.New(ctx, plugins.Registry(), plugin, schedtest.Cluster{Nodes: []*v1.Node{n.Node}, Pods: n.Pods})
+			s, err := schedtest.New(ctx, plugins.Registry(), plugin, schedtest.Cluster{Nodes: []*v1.Node{n.Node}, Pods: n.Pods})
 			if err != nil {
 				return fmt.Errorf("%s: %w", plugin.Name, err)
 			}
-			nodes, err := snapshot.NodeInfos().List()
-			if err != nil {
-				return err
-			}
-			do, err := scoreOf(ctx, plugin, f, w.Pod, nodes[0])
-			if err != nil {
-				return err
-			}
-			operations["score/"+plugin.Name+"/"+pods] = do
+			operations["score/"+plugin.Name+"/"+pods] = scoreOf(ctx, s, w.Pod)
 		}
 	}
 	return nil
 }
 
-// scoreOf returns the operation that scores a node for a pod. PreScore has been called without the node, so that Score
+// scoreOf returns the operation that scores the only node for a pod. PreScore has been called without the node, so that Score
 // computes the values that it would look up in a scheduler.
-func scoreOf(ctx context.Context, p schedtest.Plugin, f framework.Framework, pod *v1.Pod, node fwk.NodeInfo) (operation, error) {
-	var args runtime.Object
-	if p.Args != nil {
-		args = p.Args
-	}
-	constructed, err := plugins.Registry()[p.Name](ctx, args, f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p.Name, err)
-	}
-	plugin := constructed.(fwk.ScorePlugin)
-	state := framework.NewCycleState()
-	if pre, ok := constructed.(fwk.PreScorePlugin); ok {
+func scoreOf(ctx context.Context, s *schedtest.Scheduler, pod *v1.Pod) operation {
+	plugin, node, state := s.Plugin.(fwk.ScorePlugin), s.Nodes[0], framework.NewCycleState()
+	if pre, ok := s.Plugin.(fwk.PreScorePlugin); ok {
 		pre.PreScore(ctx, state, pod, nil)
 	}
 	return func() error {
 		_, status := plugin.Score(ctx, state, pod, node)
 		return status.AsError()
-	}, nil
+	}
 }
 
 // addPlacements adds cases for each placement. place/NAME is the algorithm, decide/NAME the whole decision of the

@@ -14,7 +14,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
@@ -43,13 +42,18 @@ func message(t *testing.T) []byte {
 	return buffer.Bytes()
 }
 
-// awaitScore scores node a until it gets the wanted score.
-func awaitScore(t *testing.T, ctx context.Context, profile func() (framework.Framework, fwk.NodeInfo), want int64) {
+// awaitScore starts a scheduler and scores node a until it gets the wanted score.
+func awaitScore(
+	t *testing.T, ctx context.Context, registry frameworkruntime.Registry, args *config.LowRiskOverCommitmentArgs, want int64,
+) {
 	t.Helper()
-	f, info := profile()
+	s, err := schedtest.New(ctx, registry, schedtest.Plugin{Name: Name, Args: args}, oneNode)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var got int64
-	err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		scores, status := f.RunScorePlugins(ctx, framework.NewCycleState(), schedtest.CPU("p", "", "1", "2"), []fwk.NodeInfo{info})
+	err = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		scores, status := s.RunScorePlugins(ctx, framework.NewCycleState(), schedtest.CPU("p", "", "1", "2"), s.Nodes)
 		if !status.IsSuccess() {
 			return false, status.AsError()
 		}
@@ -78,20 +82,9 @@ func TestLoadFromService(t *testing.T) {
 		WatcherAddress: server.URL, PollInterval: &metav1.Duration{Duration: time.Hour}, MaxLoadAge: &metav1.Duration{Duration: time.Hour},
 	}
 	registry := frameworkruntime.Registry{Name: shared.New().Share(New)}
-	profile := func() (framework.Framework, fwk.NodeInfo) {
-		f, snapshot, err := schedtest.New(ctx, registry, schedtest.Plugin{Name: Name, Args: args}, oneNode)
-		if err != nil {
-			t.Fatal(err)
-		}
-		info, err := snapshot.Get("a")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return f, info
-	}
 	// Limit risk 0.67, load risk 0.5: see TestScore.
-	awaitScore(t, ctx, profile, 42)
-	awaitScore(t, ctx, profile, 42)
+	awaitScore(t, ctx, registry, args, 42)
+	awaitScore(t, ctx, registry, args, 42)
 	if got := requests.Load(); got != 1 {
 		t.Errorf("%d requests for two profiles, want 1", got)
 	}
@@ -104,17 +97,5 @@ func TestLoadFromFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := &config.LowRiskOverCommitmentArgs{MetricProvider: metricprovider.Config{Type: metricprovider.File, Address: file}}
-	awaitScore(t, t.Context(), func() (framework.Framework, fwk.NodeInfo) {
-		f, snapshot, err := schedtest.New(
-			t.Context(), frameworkruntime.Registry{Name: New}, schedtest.Plugin{Name: Name, Args: args}, oneNode,
-		)
-		if err != nil {
-			t.Fatal(err)
-		}
-		info, err := snapshot.Get("a")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return f, info
-	}, 42)
+	awaitScore(t, t.Context(), frameworkruntime.Registry{Name: New}, args, 42)
 }

@@ -148,30 +148,22 @@ func TestRisk(t *testing.T) {
 		},
 		Pods: []*v1.Pod{schedtest.CPU("1", "a", "4", "12"), schedtest.CPU("2", "b", "4", "12")},
 	}
-	registry := withLoad(map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1), "c": schedtest.CPULoad(0.02, 0.001)}, 0)
-	f, snapshot, err := schedtest.New(t.Context(), registry, schedtest.Plugin{Name: Name}, cluster)
+	registry := withLoad(map[string]load.Node{"a": schedtest.CPULoad(0.9, 0.01), "c": schedtest.CPULoad(0.02, 0.001)}, 0)
+	s, err := schedtest.New(t.Context(), registry, schedtest.Plugin{Name: Name}, cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plugin, err := registry[Name](t.Context(), nil, f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for node, want := range map[string]float64{
-		// Excess 12 - 4 = 8, allowed 8 - 4 = 4: limit risk 0.5. The mean is at the
-		// requests: load risk 0.5. (0.5 + 0.5) / 2.
-		"a": 0.5,
+	for i, want := range []float64{
+		// Excess 12 - 4 = 8, allowed 8 - 4 = 4: limit risk 0.5. The load is 7.2, ten standard deviations of 0.08 below the
+		// capacity, but always above the requests: load risk 1. (0.5 + 1) / 2.
+		0.75,
 		// Without load: the limit risk.
-		"b": 0.5,
+		0.5,
 		// Empty and idle.
-		"c": 0,
+		0,
 	} {
-		info, err := snapshot.Get(node)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := plugin.(nodemetrics.RiskEvaluator).Risk(cache.NewSums(info)); math.Abs(got-want) > 0.005 {
-			t.Errorf("%s: risk %.3f, want %.3f", node, got, want)
+		if got := s.Plugin.(nodemetrics.RiskEvaluator).Risk(cache.NewSums(s.Nodes[i])); math.Abs(got-want) > 0.005 {
+			t.Errorf("%s: risk %.3f, want %.3f", cluster.Nodes[i].Name, got, want)
 		}
 	}
 }

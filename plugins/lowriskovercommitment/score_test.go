@@ -9,6 +9,7 @@ import (
 
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
@@ -34,21 +35,13 @@ func newMeasuredCluster(t *testing.T, nodes int) *measuredCluster {
 		cluster.Nodes = append(cluster.Nodes, schedtest.Node(name, "cpu", "8", "memory", "32Gi"))
 		cluster.Pods = append(cluster.Pods, schedtest.CPU(fmt.Sprint("pod-", i), name, fmt.Sprint(i%5), fmt.Sprint(i%7+2)))
 	}
-	f, snapshot, err := schedtest.New(t.Context(), withLoad(nil, 0), schedtest.Plugin{Name: Name}, cluster)
+	store := load.NewStore(time.Hour, nil)
+	state := shared.NewWithLoad(func(time.Duration) (*load.Store, error) { return store, nil }, nil)
+	s, err := schedtest.New(t.Context(), frameworkruntime.Registry{Name: state.Share(New)}, schedtest.Plugin{Name: Name}, cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &measuredCluster{store: load.NewStore(time.Hour, nil)}
-	state := shared.NewWithLoad(func(time.Duration) (*load.Store, error) { return c.store, nil }, nil)
-	created, err := state.Share(New)(t.Context(), nil, f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.plugin = created.(*plugin)
-	if c.infos, err = snapshot.List(); err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return &measuredCluster{s.Plugin.(*plugin), store, s.Nodes}
 }
 
 // put stores a reading.

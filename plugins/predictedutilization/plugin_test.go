@@ -110,21 +110,13 @@ func TestExplain(t *testing.T) {
 			cluster := schedtest.Cluster{Nodes: []*v1.Node{schedtest.Node("n", "cpu", "4", "memory", "16Gi")}, Pods: []*v1.Pod{
 				of("db", schedtest.CPU("1", "n", "1", "")), of("api", schedtest.CPU("2", "n", "1", "")),
 			}}
-			f, snapshot, err := schedtest.New(t.Context(), withLoad(nil), schedtest.Plugin{Name: Name}, cluster)
+			s, err := schedtest.New(t.Context(), withLoad(tc.load), schedtest.Plugin{Name: Name}, cluster)
 			if err != nil {
 				t.Fatal(err)
 			}
-			created, err := withLoad(tc.load)[Name](t.Context(), nil, f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			infos, err := snapshot.List()
-			if err != nil {
-				t.Fatal(err)
-			}
-			pl := created.(*plugin)
+			pl := s.Plugin.(*plugin)
 			for text, wanted := range map[string][]string{
-				pl.ExplainPod(state.Clone(), pod): tc.wantPod, pl.ExplainNode(state.Clone(), pod, infos[0]): tc.wantCPU,
+				pl.ExplainPod(state.Clone(), pod): tc.wantPod, pl.ExplainNode(state.Clone(), pod, s.Nodes[0]): tc.wantCPU,
 			} {
 				for _, want := range wanted {
 					if !strings.Contains(text, want) {

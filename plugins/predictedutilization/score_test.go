@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
@@ -46,21 +47,13 @@ func newMeasuredCluster(t *testing.T) *measuredCluster {
 			)
 		}
 	}
-	c := &measuredCluster{store: load.NewStore(100*time.Hour, func() time.Time { return start })}
-	state := shared.NewWithLoad(func(time.Duration) (*load.Store, error) { return c.store, nil }, nil)
-	f, snapshot, err := schedtest.New(t.Context(), withLoad(nil), schedtest.Plugin{Name: Name}, cluster)
+	store := load.NewStore(100*time.Hour, func() time.Time { return start })
+	state := shared.NewWithLoad(func(time.Duration) (*load.Store, error) { return store, nil }, nil)
+	s, err := schedtest.New(t.Context(), frameworkruntime.Registry{Name: state.Share(New)}, schedtest.Plugin{Name: Name}, cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
-	created, err := state.Share(New)(t.Context(), nil, f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.plugin = created.(*plugin)
-	if c.infos, err = snapshot.List(); err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return &measuredCluster{s.Plugin.(*plugin), store, s.Nodes}
 }
 
 // start is the time of the clock of the store.

@@ -25,6 +25,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
 // binaries are the paths of the built programs, and their folder.
@@ -166,14 +167,9 @@ func createPod(t *testing.T, client kubernetes.Interface, name, node, schedulerN
 
 // readyNode returns a node, which the embedded control plane makes Ready.
 func readyNode(name, cpu, memory string, labels map[string]string) *v1.Node {
-	amounts := v1.ResourceList{
-		v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory),
-		v1.ResourcePods: resource.MustParse("110"),
-	}
-	return &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
-		Status:     v1.NodeStatus{Capacity: amounts, Allocatable: amounts},
-	}
+	node := schedtest.Node(name, "cpu", cpu, "memory", memory, "pods", "110")
+	node.Labels = labels
+	return node
 }
 
 // runningPod returns a pod of a node, which the embedded control plane makes Running.

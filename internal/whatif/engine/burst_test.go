@@ -9,7 +9,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -44,7 +43,6 @@ func burst(t *testing.T, countRecent bool, cpu func(i int) load.Utilization, run
 		name := fmt.Sprintf("node-%d", i)
 		cluster.Nodes = append(cluster.Nodes, node(name, "16"))
 		old := pod("old-"+name, name, running(i), "16")
-		old.UID = types.UID(old.Name)
 		old.Status.Conditions = []v1.PodCondition{{
 			Type: v1.PodScheduled, Status: v1.ConditionTrue,
 			LastTransitionTime: metav1.NewTime(now.Add(-time.Hour)),
@@ -56,7 +54,6 @@ func burst(t *testing.T, countRecent bool, cpu func(i int) load.Utilization, run
 	got := map[string]int{}
 	for i := range 100 {
 		p := pod(fmt.Sprintf("burst-%d", i), "", request, "16")
-		p.UID = types.UID(p.Name)
 		if request == "0" {
 			p.Spec.Containers[0].Resources = v1.ResourceRequirements{} // a request of 0 differs from no request
 		}

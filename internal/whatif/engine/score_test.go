@@ -6,29 +6,19 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
 func node(name, cpu string) *v1.Node {
-	amounts := v1.ResourceList{
-		v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse("64Gi"), v1.ResourcePods: resource.MustParse("110"),
-	}
-	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Capacity: amounts, Allocatable: amounts}}
+	return schedtest.Node(name, "cpu", cpu, "memory", "64Gi", "pods", "110")
 }
 
 func pod(name, node, request, limit string) *v1.Pod {
-	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: "uid-of-pod"},
-		Spec: v1.PodSpec{NodeName: node, SchedulerName: v1.DefaultSchedulerName, Containers: []v1.Container{{
-			Name: "c", Resources: v1.ResourceRequirements{
-				Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(request)},
-				Limits:   v1.ResourceList{v1.ResourceCPU: resource.MustParse(limit)},
-			},
-		}}},
-	}
+	pod := schedtest.CPU(name, node, request, limit)
+	pod.Spec.SchedulerName = v1.DefaultSchedulerName
+	return pod
 }
 
 func newEngine(t *testing.T, cluster Cluster, options Options) *Engine {
@@ -49,7 +39,6 @@ func newEngine(t *testing.T, cluster Cluster, options Options) *Engine {
 
 func TestScore(t *testing.T) {
 	running := pod("running", "b", "1", "8")
-	running.UID = "running"
 	e := newEngine(t, Cluster{Nodes: []*v1.Node{node("c", "1"), node("b", "8"), node("a", "8")}, Running: []*v1.Pod{running}}, Options{})
 	scores, err := e.Score(t.Context(), pod("p", "", "2", "4"), "")
 	if err != nil {

@@ -83,11 +83,25 @@ type Plugin struct {
 // Scores are the scores of a node.
 type Scores struct{ Raw, Normalized int64 }
 
-// New returns the scheduler framework with one plugin of a registry, and the snapshot of the cluster.
-func New(ctx context.Context, registry frameworkruntime.Registry, p Plugin, cluster Cluster) (framework.Framework, *cache.Snapshot, error) {
+// Scheduler is the scheduler framework with one plugin, and the nodes of a cluster in the order of Cluster.Nodes.
+type Scheduler struct {
+	framework.Framework
+	Plugin fwk.Plugin
+	Nodes  []fwk.NodeInfo
+}
+
+// New returns the scheduler framework with one plugin of a registry, and the nodes of a cluster.
+func New(ctx context.Context, registry frameworkruntime.Registry, p Plugin, cluster Cluster) (*Scheduler, error) {
 	metrics.Register() // the framework updates its metrics
+	s := &Scheduler{}
 	all := inTree.NewInTreeRegistry()
 	maps.Copy(all, registry)
+	if create, ok := all[p.Name]; ok {
+		all[p.Name] = func(ctx context.Context, args runtime.Object, h fwk.Handle) (plugin fwk.Plugin, err error) {
+			s.Plugin, err = create(ctx, args, h)
+			return s.Plugin, err
+		}
+	}
 	enabled := internalconfig.PluginSet{Enabled: []internalconfig.Plugin{{Name: p.Name, Weight: 1}}}
 	profile := &internalconfig.KubeSchedulerProfile{
 		SchedulerName: v1.DefaultSchedulerName,
@@ -104,10 +118,20 @@ func New(ctx context.Context, registry frameworkruntime.Registry, p Plugin, clus
 		profile.PluginConfig = []internalconfig.PluginConfig{{Name: p.Name, Args: p.Args}}
 	}
 	snapshot := cache.NewSnapshot(cluster.Pods, cluster.Nodes)
-	f, err := frameworkruntime.NewFramework(
+	var err error
+	if s.Framework, err = frameworkruntime.NewFramework(
 		ctx, all, profile, frameworkruntime.WithSnapshotSharedLister(snapshot), frameworkruntime.WithSharedDRAManager(cluster.Devices),
-	)
-	return f, snapshot, err
+	); err != nil {
+		return nil, err
+	}
+	for _, node := range cluster.Nodes {
+		info, err := snapshot.Get(node.Name)
+		if err != nil {
+			return nil, err
+		}
+		s.Nodes = append(s.Nodes, info)
+	}
+	return s, nil
 }
 
 // Run scores all nodes of a cluster for a pod with one plugin and returns the scores by node.
@@ -115,39 +139,21 @@ func Run(t testing.TB, registry frameworkruntime.Registry, p Plugin, cluster Clu
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	defer cancel()
-	var plugin fwk.ScorePlugin
-	f, snapshot, err := New(
-		ctx,
-		frameworkruntime.Registry{p.Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
-			created, err := registry[p.Name](ctx, args, h)
-			plugin, _ = created.(fwk.ScorePlugin)
-			return created, err
-		}},
-		p,
-		cluster,
-	)
+	s, err := New(ctx, registry, p, cluster)
 	if err != nil {
 		return nil, err
 	}
-	var nodes []fwk.NodeInfo
-	for _, node := range cluster.Nodes {
-		info, err := snapshot.Get(node.Name)
-		if err != nil {
-			return nil, err
-		}
-		nodes = append(nodes, info)
-	}
 	state := framework.NewCycleState()
-	if status := f.RunPreScorePlugins(ctx, state, pod, nodes); !status.IsSuccess() {
+	if status := s.RunPreScorePlugins(ctx, state, pod, s.Nodes); !status.IsSuccess() {
 		return nil, status.AsError()
 	}
-	scored, status := f.RunScorePlugins(ctx, state, pod, nodes)
+	scored, status := s.RunScorePlugins(ctx, state, pod, s.Nodes)
 	if !status.IsSuccess() {
 		return nil, status.AsError()
 	}
 	scores := map[string]Scores{}
 	for i, node := range scored {
-		raw, status := plugin.Score(ctx, state, pod, nodes[i])
+		raw, status := s.Plugin.(fwk.ScorePlugin).Score(ctx, state, pod, s.Nodes[i])
 		if !status.IsSuccess() {
 			return nil, status.AsError()
 		}
