@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -94,12 +95,16 @@ func Run(ctx context.Context, env *demo.Environment, run compare.Run, progress f
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(folder) }()
+	var running sync.WaitGroup
 	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+	defer func() {
+		stop()
+		running.Wait() // otherwise files would be written after the folder has been removed
+		_ = os.RemoveAll(folder)
+	}()
 	files, ended := make(chan string, maxWindows), make(chan error, 2)
-	go func() { ended <- work(ctx, env) }()
-	go func() {
+	running.Go(func() { ended <- work(ctx, env) })
+	running.Go(func() {
 		ended <- record.Follow(ctx, record.FollowConfig{
 			Folder: folder, Step: time.Minute, Rotate: window, MaxBytes: 1 << 30, Client: env.Client, Usage: meter{env.Client},
 			Speed: speed, Epoch: time.Now().Add(-time.Minute), Log: func(string) {},
@@ -113,7 +118,7 @@ func Run(ctx context.Context, env *demo.Environment, run compare.Run, progress f
 				}
 			},
 		})
-	}()
+	})
 	return verdict(ctx, files, ended, run, progress)
 }
 
