@@ -137,11 +137,17 @@ func TestClockJumps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := &clock{noon}
 			store := NewStore(maxAge, c.now)
+			if _, known := store.Age(); known {
+				t.Error("the age is known before the first reading")
+			}
 			for i, step := range steps {
 				c.at = c.at.Add(step.by)
 				if step.read {
 					if err := store.Put(readingAt(c.at)); err != nil {
 						t.Errorf("step %d: %v", i, err)
+					}
+					if age, known := store.Age(); !known || age != 0 {
+						t.Errorf("step %d: age %s, known: %t", i, age, known)
 					}
 				}
 				if got := store.Fresh() != nil; got != step.want {

@@ -218,6 +218,37 @@ func TestRotate(t *testing.T) {
 	}
 }
 
+// usageSource is a source of usage that fails with an error unless it is nil.
+type usageSource struct{ err error }
+
+func (usageSource) String() string { return "the test" }
+
+func (s *usageSource) ReadPods(context.Context) (load.PodReading, error) {
+	return load.PodReading{Time: begin}, s.err
+}
+
+// TestUsageFails checks that a failure of the source of usage is reported when it begins, and that other steps have usage.
+func TestUsageFails(t *testing.T) {
+	reported := 0
+	f := newFollower(t.TempDir(), func(line string) {
+		if line == "the test: forbidden" {
+			reported++
+		}
+	})
+	source := &usageSource{}
+	f.Usage, f.now = source, func() time.Time { return begin }
+	failure := errors.New("forbidden")
+	for i, step := range []struct {
+		err      error
+		reported int
+	}{{nil, 0}, {failure, 1}, {failure, 1}, {nil, 1}, {failure, 2}} {
+		source.err = step.err
+		if known := f.view(t.Context(), begin).usage != nil; known != (step.err == nil) || reported != step.reported {
+			t.Errorf("step %d: usage known: %t, reported %d times, want %d", i, known, reported, step.reported)
+		}
+	}
+}
+
 func TestFollowConfigErrors(t *testing.T) {
 	for want, config := range map[string]FollowConfig{
 		"step: invalid value 1ms":                              {Step: time.Millisecond},
