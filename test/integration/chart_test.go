@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -283,16 +282,8 @@ func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 	})
 	t.Run("the load-watcher reads the metrics API", func(t *testing.T) {
 		eventually.True(t, "the load-watcher has no fresh load", watcher, func(ctx context.Context) (bool, error) {
-			request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/readyz", nil)
-			if err != nil {
-				return false, err
-			}
-			response, err := http.DefaultClient.Do(request)
-			if err != nil {
-				return false, nil
-			}
-			defer response.Body.Close()
-			return response.StatusCode == http.StatusOK, nil
+			_, err := program.Get(ctx, address+"/readyz")
+			return err == nil, nil
 		})
 	})
 	t.Run("the doctor reports permissions and leaders as OK", r.doctorFindsComponents)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +27,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
 // scenarioLoadAge is the maximum age of load in the scenarios: its timestamp is in whole seconds, and it
@@ -271,17 +271,12 @@ func (f *fileFeed) Set(ctx context.Context, feed node.Measurements) error {
 
 // Reading implements node.LoadSource.
 func (f *fileFeed) Reading(ctx context.Context) load.Reading {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, f.watcher+"/watcher", nil)
+	message, err := program.Get(ctx, f.watcher+"/watcher")
 	if err != nil {
 		return load.Reading{}
 	}
-	response, err := http.DefaultClient.Do(request)
+	reading, err := wire.Decode(strings.NewReader(message))
 	if err != nil {
-		return load.Reading{}
-	}
-	defer response.Body.Close()
-	reading, err := wire.Decode(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
 		return load.Reading{}
 	}
 	return reading

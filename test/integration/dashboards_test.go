@@ -3,10 +3,7 @@ package integration
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -18,6 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
 // TestDashboardOfLoad expects that each query of the dashboard Load has a result when Prometheus scrapes a
@@ -96,21 +94,9 @@ func TestDashboardOfLoad(t *testing.T) {
 
 // get sends a request and decodes the JSON response, unless into is nil.
 func get(ctx context.Context, address string, into any) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
+	body, err := program.Get(ctx, address)
+	if err != nil || into == nil {
 		return err
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	raw, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		return errors.Join(fmt.Errorf("%s: %s: %s", address, response.Status, raw), err)
-	}
-	if into == nil {
-		return nil
-	}
-	return json.Unmarshal(raw, into)
+	return json.Unmarshal([]byte(body), into)
 }

@@ -3,8 +3,6 @@ package integration
 import (
 	"context"
 	"encoding/json"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,7 +37,7 @@ func TestDemoPlayground(t *testing.T) {
 		t.Fatalf("the last lines of the demo are incomplete:\n%s", log)
 	}
 	awaitOnPage(t, match[1], "<h3>large-1</h3>")
-	if page, err := livePage(match[1]); err != nil || strings.Contains(page, "</b> selects <b>") {
+	if page, err := program.Get(t.Context(), match[1]); err != nil || strings.Contains(page, "</b> selects <b>") {
 		t.Errorf("the live page shows a decision: %v\n%s", err, page)
 	}
 
@@ -113,22 +111,11 @@ func compareAsInTutorial(t *testing.T, kubeconfig string) {
 func awaitOnPage(t *testing.T, url string, texts ...string) {
 	t.Helper()
 	for _, want := range texts {
-		eventually.True(t, "the live page lacks "+want, nil, func(context.Context) (bool, error) {
-			page, err := livePage(url)
+		eventually.True(t, "the live page lacks "+want, nil, func(ctx context.Context) (bool, error) {
+			page, err := program.Get(ctx, url)
 			return strings.Contains(page, want), err
 		})
 	}
-}
-
-// livePage returns the content of the live page.
-func livePage(url string) (string, error) {
-	response, err := http.Get(url)
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	return string(body), err
 }
 
 // runInProject runs a script in the project's folder, with kubectl in PATH, and returns its output.

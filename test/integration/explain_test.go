@@ -22,6 +22,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
 // playground starts the demo without scenarios of its controllers and returns the address of its page and
@@ -93,8 +94,8 @@ func explainAsOnPage(t *testing.T, page, kubeconfig string) {
 		createPod(t, client, pod, "", profile, "1", "3")
 		pattern := regexp.MustCompile(fmt.Sprintf(decision, pod, profile))
 		var shown []string
-		eventually.True(t, "the page shows no decision on "+pod, nil, func(context.Context) (bool, error) {
-			content, err := livePage(page)
+		eventually.True(t, "the page shows no decision on "+pod, nil, func(ctx context.Context) (bool, error) {
+			content, err := program.Get(ctx, page)
 			shown = pattern.FindStringSubmatch(content)
 			return shown != nil, err
 		})

@@ -1,8 +1,6 @@
 package integration
 
 import (
-	"io"
-	"net/http"
 	"os"
 	"regexp"
 	"slices"
@@ -10,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
 // documented matches the rows of the tables in docs/metrics.md.
@@ -67,21 +67,12 @@ func expectMetrics(t *testing.T, body string, sections ...string) {
 // scrape returns the lines of a program's metrics that begin with one of these prefixes.
 func scrape(t *testing.T, address string, prefixes ...string) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	raw, err := io.ReadAll(response.Body)
+	page, err := program.Get(t.Context(), "http://"+address+"/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out []string
-	for line := range strings.Lines(string(raw)) {
+	for line := range strings.Lines(page) {
 		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(line, prefix) }) {
 			out = append(out, line)
 		}

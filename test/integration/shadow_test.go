@@ -3,8 +3,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,17 +24,9 @@ func TestShadowCommand(t *testing.T) {
 	eventually.True(t, "nothing is recorded", process, func(context.Context) (bool, error) {
 		return strings.Contains(process.String(), "recording "+folder), nil
 	})
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/", port), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if body, err := io.ReadAll(response.Body); err != nil || !strings.Contains(string(body), "No window is complete") {
-		t.Errorf("%s, %v", body, err)
+	if page, err := program.Get(t.Context(), fmt.Sprintf("http://127.0.0.1:%d/", port)); err != nil ||
+		!strings.Contains(page, "No window is complete") {
+		t.Errorf("%s, %v", page, err)
 	}
 	process.Stop(t)
 	if out, _ := mustPlimsoll(t, "shadow", "report", folder); !strings.Contains(out, "No window is compared.") {

@@ -3,7 +3,6 @@ package recording
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"net/http"
@@ -187,14 +186,4 @@ func (c *cluster) startCadvisor(t *testing.T) string {
 	}))
 	t.Cleanup(server.Close)
 	return strings.TrimPrefix(server.URL, "http://")
-}
-
-// read returns the body of a response.
-func read(t *testing.T, response *http.Response) string {
-	t.Helper()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"net/http"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -50,12 +49,9 @@ func startKubeStateMetrics(t *testing.T, cp *controlplane.ControlPlane) (*progra
 		"--telemetry-host=127.0.0.1", fmt.Sprintf("--telemetry-port=%d", telemetry), "--resources=pods,nodes,replicasets",
 		"--metric-labels-allowlist=pods=[*],nodes=[*]", "--metric-opt-in-list=kube_pod_nodeselectors")
 	address := fmt.Sprintf("127.0.0.1:%d", port)
-	eventually.True(t, "kube-state-metrics does not serve", server, func(context.Context) (bool, error) {
-		response, err := http.Get("http://" + address + "/metrics")
-		if err == nil {
-			response.Body.Close()
-		}
-		return err == nil && response.StatusCode == http.StatusOK, nil
+	eventually.True(t, "kube-state-metrics does not serve", server, func(ctx context.Context) (bool, error) {
+		_, err := program.Get(ctx, "http://"+address+"/metrics")
+		return err == nil, nil
 	})
 	return server, address
 }
@@ -485,12 +481,10 @@ func checkRate(t *testing.T, pod *v1.Pod, age, millicores, delay float64) {
 // checkSeries checks that kube-state-metrics knows each series that is read.
 func checkSeries(t *testing.T, address string) {
 	t.Helper()
-	response, err := http.Get("http://" + address + "/metrics")
+	text, err := program.Get(t.Context(), "http://"+address+"/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
-	text := read(t, response)
 	for _, name := range record.SeriesNames() {
 		if strings.HasPrefix(name, "kube_") && !strings.Contains(text, "# HELP "+name+" ") {
 			t.Errorf("kube-state-metrics does not export %s", name)

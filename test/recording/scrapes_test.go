@@ -2,11 +2,11 @@ package recording
 
 import (
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"strconv"
 	"testing"
-	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
 // slowestScrape returns the longest time between two scrapes of a target plus the longest scrape, in seconds: interval and a
@@ -49,16 +49,15 @@ func (s *sample) UnmarshalJSON(raw []byte) (err error) {
 // query returns the series of a range of Prometheus, none if there is no sample.
 func query(t *testing.T, server, text string) []series {
 	t.Helper()
-	response, err := (&http.Client{Timeout: time.Minute}).Get(server + "/api/v1/query?query=" + url.QueryEscape(text))
+	body, err := program.Get(t.Context(), server+"/api/v1/query?query="+url.QueryEscape(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
 	var result struct {
 		Status string
 		Data   struct{ Result []series }
 	}
-	if body := read(t, response); json.Unmarshal([]byte(body), &result) != nil || result.Status != "success" {
+	if json.Unmarshal([]byte(body), &result) != nil || result.Status != "success" {
 		t.Fatalf("%s: %s", text, body)
 	}
 	return result.Data.Result

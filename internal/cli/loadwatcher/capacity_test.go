@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -49,19 +47,8 @@ func BenchmarkCapacity(b *testing.B) {
 	b.Setenv(asProgram, "1")
 	watcher := program.Start(b, os.Args[0], "--provider=File", "--address="+feed, "--poll-interval=2s", "--listen="+address)
 	get := func(ctx context.Context, path string) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, nil)
-		if err != nil {
-			return err
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s: status %d, %w", path, response.StatusCode, err)
-		}
-		return nil
+		_, err := program.Get(ctx, "http://"+address+path)
+		return err
 	}
 	eventually.True(b, "the load is not served", watcher, func(ctx context.Context) (bool, error) {
 		return get(ctx, "/readyz") == nil, nil

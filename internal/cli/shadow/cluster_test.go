@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -267,8 +266,8 @@ func TestCluster(t *testing.T) {
 	for path, want := range map[string]string{
 		"/": "node minutes of overload, and caused", "/metrics": `plimsoll_shadow_verdict{candidate="predicted"} 1`, "/report.json": `"answer":"better"`,
 	} {
-		if body := get(t, "http://"+listener.Addr().String()+path); !strings.Contains(body, want) {
-			t.Errorf("%s has no %q: %s", path, want, body)
+		if body, err := program.Get(t.Context(), "http://"+listener.Addr().String()+path); err != nil || !strings.Contains(body, want) {
+			t.Errorf("%s has no %q: %s, %v", path, want, body, err)
 		}
 	}
 	stop()
@@ -317,23 +316,4 @@ func compared(t *testing.T, file string) float64 {
 		t.Fatal(err)
 	}
 	return r.Scenarios[0].Profiles[1].Figures["overloadMinutes"].Difference.Mean
-}
-
-// get returns the body of an answer.
-func get(t *testing.T, url string) string {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Errorf("%s: %s, %v", url, response.Status, err)
-	}
-	return string(body)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -153,6 +154,24 @@ func (p *Process) CPUTime(t testing.TB) time.Duration {
 		ticks += time.Duration(n)
 	}
 	return ticks * 10 * time.Millisecond
+}
+
+// Get returns the body of the answer to a request. Another status than 200 is an error.
+func Get(ctx context.Context, url string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s: %s", url, response.Status, body)
+	}
+	return string(body), err
 }
 
 // Usage has the resident memory in bytes and the number of goroutines of a program.
