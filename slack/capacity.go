@@ -115,7 +115,7 @@ func (c *Capacity) demandOf(group *Group, exclusions map[*Group]antiAffinity) de
 	if group.Mirror == nil {
 		return d
 	}
-	matches, anti := nodeMatches(group.template()), exclusions[group]
+	matches, anti := NodeMatches(&group.template().Spec), exclusions[group]
 	d.Allowed = func(node *nodeCapacity) bool { return matches(node.node) && anti.permits(node.node) }
 	if len(exclusions) > 0 {
 		d.Assigned = func(node *nodeCapacity) {

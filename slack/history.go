@@ -16,6 +16,8 @@ type History struct {
 	Seconds int64
 	// Pods are ordered by Arrival. Pods of DaemonSets are left out: NodeType is without them.
 	Pods []HistoryPod
+	// Workloads are the workloads for which Recommend searches mirrors, with their kind, namespace and name.
+	Workloads []Workload
 }
 
 // HistoryPod is a pod of a history.
@@ -27,6 +29,8 @@ type HistoryPod struct {
 	Duration int64
 	// MilliCPU and Memory, in bytes, are the requests.
 	MilliCPU, Memory int64
+	// Workload is the number of the workload of the pod in History.Workloads, from 1, or 0 if it is not one of them.
+	Workload int32
 }
 
 func (p *HistoryPod) requests() resources.Amounts { return resources.Amounts{p.MilliCPU, p.Memory} }

@@ -11,14 +11,14 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// nodeMatches returns a function that reports whether the node selector, node affinity and
-// tolerations of a template permit a node. Taints that describe the state of a node are ignored:
+// NodeMatches returns a function that reports whether the node selector, node affinity and
+// tolerations of pods permit a node. Taints that describe the state of a node are ignored:
 // isUsable evaluates them.
-func nodeMatches(template *v1.PodTemplateSpec) func(*v1.Node) bool {
-	required := nodeaffinity.GetRequiredNodeAffinity(&v1.Pod{Spec: template.Spec})
+func NodeMatches(spec *v1.PodSpec) func(*v1.Node) bool {
+	required := nodeaffinity.GetRequiredNodeAffinity(&v1.Pod{Spec: *spec})
 	return func(node *v1.Node) bool {
 		matches, err := required.Match(node) // an invalid affinity matches no node, as in kube-scheduler
-		return err == nil && matches && toleratesTaints(node, template.Spec.Tolerations)
+		return err == nil && matches && toleratesTaints(node, spec.Tolerations)
 	}
 }
 

@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -34,6 +36,8 @@ type Candidate struct {
 	Name string
 	// Policy is nil for no slack.
 	Policy *v1alpha1.ResourceSlack
+	// Mirrors are the workloads that the policy mirrors, with the numbers of placeholders to request.
+	Mirrors []Workload
 	Outcome
 }
 
@@ -50,16 +54,18 @@ type Recommendation struct {
 	Simulated int
 }
 
-// Recommend searches the cheapest policy that reaches a goal: rates, minimums, and schedules of minimums by the hour of
-// working days and weekends. It simulates about 60 policies. It returns an error if ctx is canceled or the input is
-// invalid.
+// Recommend searches the cheapest policy that reaches a goal: rates, minimums, schedules of minimums by the hour of
+// working days and weekends, and mirrors of the workloads of the history. It simulates at most about 80 policies. It returns
+// an error if ctx is canceled or the input is invalid.
 func Recommend(ctx context.Context, h *History, node NodeType, goal Goal) (*Recommendation, error) {
 	s := &search{ctx: ctx, history: h, node: node, goal: goal}
 	s.countNeeds()
 	none := s.try("none", nil)
 	if s.err == nil && !s.reaches(&none) {
 		s.searchRates()
-		s.searchMinimums()
+		minimum := s.searchMinimums()
+		s.searchMirrors(&none, 0)
+		s.searchMirrors(&none, minimum/2)
 		for _, segments := range []int{1, 2, 3, 5} {
 			s.searchSchedules(segments)
 		}
@@ -83,6 +89,8 @@ type search struct {
 	// once, in the order of arrival; times has the hour of the week of each.
 	unit  resources.Amounts
 	needs []need
+	// mirrors are the needs of the workloads, by HistoryPod.Workload.
+	mirrors []mirrorNeed
 	// hours is the number of hours of the history in each class.
 	hours [classes]float64
 }
@@ -105,7 +113,7 @@ func (s *search) classOf(second int64) int {
 	return t.Hour()
 }
 
-// countNeeds sets unit, needs and hours. A pod needs the slack that it and the pods before it use until nodes for them
+// countNeeds sets unit, needs, mirrors and hours. A pod needs the slack that it and the pods before it use until nodes for them
 // are ready.
 func (s *search) countNeeds() {
 	for second := int64(0); second < s.history.Seconds; second += 60 {
@@ -123,24 +131,33 @@ func (s *search) countNeeds() {
 	s.unit = s.unit.DivideUp(int64(len(pods))).Max(resources.Amounts{1, 1})
 	var used resources.Amounts
 	first := 0
+	s.mirrors = make([]mirrorNeed, len(s.history.Workloads)+1)
 	for i := range pods {
 		used = used.Add(pods[i].requests())
-		for pods[first].Arrival < pods[i].Arrival-s.node.Boot-s.node.Interval {
+		since := pods[i].Arrival - s.node.Boot - s.node.Interval
+		for pods[first].Arrival < since {
 			used = used.Minus(pods[first].requests())
 			first++
 		}
+		s.mirrors[pods[i].Workload].add(&pods[i], since)
 		s.needs = append(s.needs, need{used.MaxFraction(s.unit), s.classOf(pods[i].Arrival)})
 	}
 }
 
-// try simulates a policy and returns its candidate, which has no outcome if the policy is invalid, such as a rate of 100% of the
-// allocatable resources.
-func (s *search) try(name string, policy *v1alpha1.ResourceSlack) Candidate {
-	c := Candidate{Name: name, Policy: policy}
+// try simulates a policy with mirrors unless it is already a candidate, and returns its candidate, which has no outcome if the
+// policy is invalid, such as a rate of 100% of the allocatable resources.
+func (s *search) try(name string, policy *v1alpha1.ResourceSlack, mirrors ...Workload) Candidate {
+	c := Candidate{Name: name, Policy: policy, Mirrors: mirrors}
+	isSame := func(other Candidate) bool {
+		return apiequality.Semantic.DeepEqual(policy, other.Policy) && reflect.DeepEqual(mirrors, other.Mirrors)
+	}
+	if i := slices.IndexFunc(s.candidates, isSame); i >= 0 {
+		return s.candidates[i]
+	}
 	if s.err = cmp.Or(s.err, s.ctx.Err()); s.err != nil || policy != nil && policy.Spec.Validate() != nil {
 		return c
 	}
-	c.Outcome, s.err = Simulate(s.history, s.node, policy, s.goal.Parts)
+	c.Outcome, s.err = Simulate(s.history, s.node, policy, s.goal.Parts, mirrors...)
 	s.candidates = append(s.candidates, c)
 	return c
 }
@@ -158,10 +175,14 @@ func (s *search) policy(rate string) *v1alpha1.ResourceSlack {
 	return policy
 }
 
-// bisect calls try with numbers from low to high, at most steps times, to find the lowest that reaches the goal.
-func (s *search) bisect(low, high float64, steps int, middle func(a, b float64) float64, try func(x float64) Candidate) {
+// geometricMean returns the number between two numbers that bisect tries.
+func geometricMean(a, b float64) float64 { return math.Sqrt(a * b) }
+
+// bisect calls try with numbers from low to high, at most steps times, to find the lowest that reaches the goal. It returns this
+// number, 0 if there is none.
+func (s *search) bisect(low, high float64, steps int, middle func(a, b float64) float64, try func(x float64) Candidate) float64 {
 	if c := try(high); s.err != nil || !s.reaches(&c) {
-		return
+		return 0
 	}
 	for ; steps > 0 && s.err == nil; steps-- {
 		x := middle(low, high)
@@ -174,6 +195,7 @@ func (s *search) bisect(low, high float64, steps int, middle func(a, b float64) 
 			low = x
 		}
 	}
+	return high
 }
 
 // searchRates simulates rates up to the highest that is not a mistake, in whole percent.
@@ -192,13 +214,13 @@ func (s *search) searchRates() {
 	}
 }
 
-// searchMinimums simulates constant minimums.
-func (s *search) searchMinimums() {
+// searchMinimums simulates constant minimums, and returns the units of the lowest that reaches the goal, 0 if there is none.
+func (s *search) searchMinimums() float64 {
 	highest := 1.0
 	for _, n := range s.needs {
 		highest = max(highest, n.units)
 	}
-	s.bisect(0.5, 2*highest, 9, func(a, b float64) float64 { return math.Sqrt(a * b) }, func(x float64) Candidate {
+	return s.bisect(0.5, 2*highest, 9, geometricMean, func(x float64) Candidate {
 		policy := s.policy("0%")
 		policy.Spec.Minimum = s.amount(x)
 		return s.try("minimum "+amountText(policy.Spec.Minimum), policy)
@@ -235,7 +257,7 @@ func (s *search) searchSchedules(segments int) {
 		return
 	}
 	costs := s.newScheduleCosts()
-	s.bisect(1e-4, 1e4, 10, func(a, b float64) float64 { return math.Sqrt(a * b) }, func(weight float64) Candidate {
+	s.bisect(1e-4, 1e4, 10, geometricMean, func(weight float64) Candidate {
 		policy := s.policy("0%")
 		s.setSchedules(policy, costs.days(weight, segments))
 		highest := policy.Spec.Minimum
@@ -244,8 +266,11 @@ func (s *search) searchSchedules(segments int) {
 				highest = schedule.Minimum
 			}
 		}
-		if highest == nil {
+		switch {
+		case highest == nil:
 			return s.try("minimum 0", policy)
+		case len(policy.Spec.Schedules) == 0:
+			return s.try("minimum "+amountText(highest), policy)
 		}
 		return s.try(fmt.Sprintf("%s up to %s", format.Of(len(policy.Spec.Schedules), "schedule"), amountText(highest)), policy)
 	})

@@ -8,12 +8,12 @@ import (
 // levels is the number of amounts of slack that schedules may have.
 const levels = 48
 
-// scheduleCosts has, for each class and level, the price of the slack and the number of pods that wait with it.
+// scheduleCosts has, for each class, the hours for which slack is held, and the number of pods that wait with each level.
 type scheduleCosts struct {
 	// units are the levels in ascending order, from 0.
 	units []float64
-	price [classes][]float64
-	waits [classes][]float64
+	hours [classes]float64
+	waits [classes][levels]float64
 }
 
 // newScheduleCosts returns the costs of levels at the quantiles of the needs.
@@ -23,7 +23,7 @@ func (s *search) newScheduleCosts() *scheduleCosts {
 		sorted = append(sorted, n.units)
 	}
 	slices.Sort(sorted)
-	c := &scheduleCosts{units: []float64{0}}
+	c := &scheduleCosts{units: []float64{0}, hours: s.hours}
 	for i := 1; i < levels; i++ {
 		// Quantiles are denser at the top: 1 - (1 - i/n)^2. The last level is a half above the highest need.
 		rest := 1 - float64(i)/(levels-1)
@@ -33,12 +33,6 @@ func (s *search) newScheduleCosts() *scheduleCosts {
 		}
 		if unit > c.units[len(c.units)-1] {
 			c.units = append(c.units, unit)
-		}
-	}
-	for class := range classes {
-		c.price[class], c.waits[class] = make([]float64, len(c.units)), make([]float64, len(c.units))
-		for level, unit := range c.units {
-			c.price[class][level] = unit * s.hours[class]
 		}
 	}
 	for _, n := range s.needs {
@@ -80,7 +74,7 @@ func (c *scheduleCosts) day(first int, weight float64, segments int) []float64 {
 			cost, unit := math.Inf(1), 0.0
 			for level := range sums {
 				class := first + end - 1
-				if sums[level] += c.price[class][level] + weight*c.waits[class][level]; sums[level] < cost {
+				if sums[level] += c.units[level]*c.hours[class] + weight*c.waits[class][level]; sums[level] < cost {
 					cost, unit = sums[level], c.units[level]
 				}
 			}

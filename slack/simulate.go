@@ -13,6 +13,8 @@ import (
 type Outcome struct {
 	// Waits of the pods that arrive.
 	Waits Waits
+	// Waited has the number of pods that did not have a node at once, by HistoryPod.Workload.
+	Waited map[int32]int64
 	// Cost of the nodes, and the part of it that placeholders hold on average: their share of CPU or memory,
 	// whichever is higher.
 	Cost, SlackCost float64
@@ -30,18 +32,18 @@ type Part struct {
 	Cost  float64
 }
 
-// Simulate simulates a history with a policy, nil for none, and an autoscaler. It is a model for comparing many
-// policies: a pod takes the first node with enough CPU, memory and pod slots, no other constraint counts, and all
-// nodes are of one type. Placeholders are those of Tracker, without mirrors. Pods wait for nodes that boot. It returns
+// Simulate simulates a history with a policy, nil for none, that mirrors workloads, and an autoscaler. It is a model for
+// comparing many policies: a pod takes the first node with enough CPU, memory and pod slots, no other constraint counts, and
+// all nodes are of one type. Placeholders are the same as in plans of a Tracker. Pods wait for nodes that boot. It returns
 // an error if the policy or the history is invalid.
-func Simulate(h *History, node NodeType, policy *v1alpha1.ResourceSlack, parts int) (Outcome, error) {
+func Simulate(h *History, node NodeType, policy *v1alpha1.ResourceSlack, parts int, mirrored ...Workload) (Outcome, error) {
 	if node.MilliCPU <= 0 || node.Memory <= 0 || node.Slots <= 0 || node.Interval <= 0 || h.Seconds <= 0 || parts < 1 {
 		return Outcome{}, errors.New("a node type must have CPU, memory, pod slots and an interval, and a history a length and at least " +
 			"one part")
 	}
 	s := &simulation{
 		history: h, node: node, empty: withPods(node.capacity(), node.Slots), shapes: map[resources.Amounts]int{},
-		ends: map[int64][]int32{}, nodeOf: make([]int32, len(h.Pods)), lastAdded: -node.AfterAdd,
+		ends: map[int64][]int32{}, nodeOf: make([]int32, len(h.Pods)), lastAdded: -node.AfterAdd, mirrored: mirrored,
 	}
 	if policy != nil {
 		policy = policy.DeepCopy()
@@ -52,7 +54,7 @@ func Simulate(h *History, node NodeType, policy *v1alpha1.ResourceSlack, parts i
 		calendar, _ := policy.Spec.Calendar() // valid
 		s.policy, s.schedule = policy, &activeSchedule{calendar: calendar}
 	}
-	s.outcome.Waits = Waits{}
+	s.outcome.Waits, s.outcome.Waited = Waits{}, map[int32]int64{}
 	for range parts {
 		s.outcome.Parts = append(s.outcome.Parts, Part{Waits: Waits{}})
 	}
@@ -73,7 +75,11 @@ type simulation struct {
 	// groups are the placeholders, and coolDownEnd the end of their cool-down, 0 if there is none.
 	groups      []sizeGroup
 	coolDownEnd int64
-	outcome     Outcome
+	// mirrors are the placeholders that mirror the mirrored workloads beside a number of other placeholders.
+	mirrored []Workload
+	mirrors  []sizeGroup
+	beside   int64
+	outcome  Outcome
 
 	// empty is the capacity of an empty node, with its pod slots.
 	empty resources.Amounts
@@ -182,9 +188,12 @@ func (s *simulation) partOf(second int64) *Part {
 
 // recordWait records that a pod waited until now.
 func (s *simulation) recordWait(pod int32, now int64) {
-	arrival := s.history.Pods[pod].Arrival
-	s.outcome.Waits[now-arrival]++
-	s.partOf(arrival).Waits[now-arrival]++
+	p := &s.history.Pods[pod]
+	s.outcome.Waits[now-p.Arrival]++
+	s.partOf(p.Arrival).Waits[now-p.Arrival]++
+	if now > p.Arrival {
+		s.outcome.Waited[p.Workload]++
+	}
 }
 
 // addNode adds a ready node.
@@ -301,6 +310,7 @@ func (s *simulation) plan(now int64) {
 		s.groups = append(s.groups, sizeGroup{withPods(size, 1), 1})
 	}
 	s.groups = append(s.groups, sizeGroup{withPods(plan.Rest.Size, 1), plan.Rest.Count})
+	s.groups = append(s.groups, s.mirrorsBeside(int64(len(plan.Head))+plan.Rest.Count)...)
 	s.changed, s.coolDownEnd = true, plan.CoolDownEnd
 }
 

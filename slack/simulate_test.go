@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -24,7 +25,7 @@ var smallNode = NodeType{
 // arrive returns n pods of 1 CPU and 4 GiB that arrive at a second.
 func arrive(n int, at, duration int64) (pods []HistoryPod) {
 	for range n {
-		pods = append(pods, HistoryPod{at, duration, 1000, 4 << 30})
+		pods = append(pods, HistoryPod{Arrival: at, Duration: duration, MilliCPU: 1000, Memory: 4 << 30})
 	}
 	return pods
 }
@@ -44,7 +45,7 @@ func TestSimulate(t *testing.T) {
 		// With 6 pods, 3 are required: 2 + 1 on a third node, from 10 on.
 		"with slack": {pods: append(arrive(4, -1, never), arrive(2, 5, never)...), rate: "50%", waits: Waits{0: 2}, cost: 3*1 - 10.0/3600},
 		"a pod that is larger than a node": {
-			pods: append(arrive(1, -1, never), HistoryPod{5, never, 5000, 1}), waits: Waits{}, cost: 1, large: 1,
+			pods: append(arrive(1, -1, never), HistoryPod{Arrival: 5, Duration: never, MilliCPU: 5000, Memory: 1}), waits: Waits{}, cost: 1, large: 1,
 		},
 		// Node 2 is added at 10 and ready at 130, with a pod on a quarter of it until 295: unneeded from 130 on, and removed 600 s
 		// later, at 730.
@@ -114,8 +115,10 @@ func TestSimulateConserves(t *testing.T) {
 		policy := newPolicy(rapid.SampledFrom([]string{"0%", "30%", "200%"}).Draw(t, "rate"), func(s *v1alpha1.ResourceSlackSpec) {
 			s.Schedules = []v1alpha1.Schedule{{From: "08:30", To: "09:00", MinRate: "100%"}}
 		})
-		got, err := Simulate(h, smallNode, policy, 3)
-		again, _ := Simulate(h, smallNode, policy, 3)
+		policy.Spec.Mirrors.NamespaceSelector = &metav1.LabelSelector{}
+		mirrored := []Workload{mirrorOf("web", fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "mirrors")), rapid.Int64Range(1, 5).Draw(t, "size"))}
+		got, err := Simulate(h, smallNode, policy, 3, mirrored...)
+		again, _ := Simulate(h, smallNode, policy, 3, mirrored...)
 		if err != nil || fmt.Sprint(got) != fmt.Sprint(again) {
 			t.Fatalf("error %v, %v and then %v", err, got, again)
 		}
@@ -165,7 +168,7 @@ func TestWaits(t *testing.T) {
 }
 
 // week returns a week of a cluster of about a number of nodes of (16, 64 GiB): pods that stay, and on working days from 8 to 9 h,
-// every ten minutes, bursts of a tenth of the pods that live ten minutes, and few pods otherwise.
+// every ten minutes, bursts of a tenth of the pods that live ten minutes, and few pods otherwise. Pods that arrive are of 50 workloads.
 func week(nodes int) (*History, NodeType) {
 	random := rand.New(rand.NewPCG(1, 1))
 	h := &History{Seconds: 7 * 86400, Start: time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)}
@@ -178,9 +181,13 @@ func week(nodes int) (*History, NodeType) {
 		}
 		h.Pods = append(h.Pods, arrive(n, minute*60+random.Int64N(60), 600)...)
 	}
-	node := smallNode
-	node.MilliCPU, node.Memory = 16_000, 64<<30
-	return h, node
+	for i := range h.Pods[stay:] {
+		h.Pods[stay+i].Workload = 1 + random.Int32N(50)
+	}
+	for i := range 50 {
+		h.Workloads = append(h.Workloads, Workload{Kind: "Deployment", Namespace: "shop", Name: fmt.Sprint("web-", i)})
+	}
+	return h, largeNode
 }
 
 // TestRecommend checks that the schedule of the bursts is found, reaches the goal in a simulation of its own, and costs less than
