@@ -8,10 +8,13 @@ import (
 	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
@@ -47,17 +50,19 @@ func newRecommendCommand() *cobra.Command {
 			"--wait p99=5s",
 		Short: "Recommend the cheapest policy that keeps waits short",
 		Long: `Find the cheapest slack policy with which a percentage of the pods has a node within a
-time: a rate, a minimum, or a schedule of minimums by the hour of working days and
-weekends. The pods are those of a recording, a trace or a generated cluster, as in
-plimsoll compare.
+time: a rate, a minimum, a schedule of minimums by the hour of working days and weekends,
+or mirrors of Deployments, ReplicaSets and StatefulSets, alone or beside a minimum. The
+pods are read from a recording, a trace or a generated cluster, as in plimsoll compare.
+With --policy, only the nodes and pods of its pool count.
 
-About 60 policies are simulated with a fast model: a pod takes the first node with enough
-CPU, memory and pod slots, and an autoscaler adds and removes nodes of one type. Check
-the result with plimsoll compare, which runs the code of kube-scheduler.
+At most 80 policies are simulated with a fast model: a pod takes the first node with
+enough CPU, memory and pod slots, and an autoscaler adds and removes nodes of one type.
+Check the result with plimsoll compare, which runs the code of kube-scheduler, but has no
+mirrors in recordings.
 
 The output is the frontier: the policies for which no cheaper one has an equal or shorter
 wait. The range of the wait is over parts of the time. With -o yaml, the recommended
-policy is printed.
+policy is printed. Commands in its comments request the placeholders of mirrors.
 
 With --write, the running controller searches over the pods that it has recorded. The
 command sets spec.recommend.wait of a ResourceSlack of the cluster, waits for the result
@@ -99,7 +104,7 @@ func (o *recommendOptions) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.source.Generate, "generate", "", "cluster to generate, such as nodes=50,pods=1500,churn=86400,life=7200")
 	flags.StringVar(&o.autoscaler, "autoscaler", "", "nodes that an autoscaler adds, such as shape=16x64,max=100,boot=120,cost=0.80")
 	flags.StringVar(&o.wait, "wait", "p99=5s", "percentage of pods and the time within which they must have a node")
-	flags.StringVar(&o.policy, "policy", "", "file with a ResourceSlack: its rate, minimum and schedules are replaced")
+	flags.StringVar(&o.policy, "policy", "", "file with a ResourceSlack: its rate, minimum, schedules and mirrors are replaced")
 	flags.StringVar(&o.zone, "time-zone", "UTC", "IANA time zone of schedules, such as Europe/Berlin")
 	flags.IntVar(&o.parts, "parts", 5, "number of parts of the time over which the range of the wait is computed")
 	flags.DurationVar(&o.tail, "tail", time.Hour, "simulated time after the arrival of the last pod of a trace or generated cluster")
@@ -122,51 +127,79 @@ func (o *recommendOptions) addFlags(cmd *cobra.Command) {
 	}
 }
 
+// goal returns the goal of the flags.
+func (o *recommendOptions) goal() (goal slack.Goal, err error) {
+	if goal.Percent, goal.Wait, err = v1alpha1.ParseWait(o.wait); err != nil {
+		return goal, base.InvalidValue("wait", o.wait, err.Error())
+	}
+	if goal.Zone, err = time.LoadLocation(o.zone); err != nil || o.zone == time.Local.String() {
+		return goal, base.InvalidValue("time-zone", o.zone, "the name of an IANA time zone such as Europe/Berlin")
+	}
+	if goal.Parts = o.parts; o.parts < 1 || o.parts > 1000 {
+		return goal, base.InvalidValue("parts", o.parts, "between 1 and 1000")
+	}
+	goal.Policy, err = input.SlackPolicy(o.policy, "policy", "", false)
+	if err == nil && o.policy == "" {
+		goal.Policy.Spec.Mirrors.NamespaceSelector = nil
+	}
+	return goal, err
+}
+
 func (o *recommendOptions) run(cmd *cobra.Command) error {
 	if err := o.output.Validate(); err != nil {
 		return err
 	}
-	goal := slack.Goal{Parts: o.parts}
-	var err error
 	if o.report.Path != "" {
-		if err = o.report.Check(); err != nil {
+		if err := o.report.Check(); err != nil {
 			return err
 		}
 	}
-	if goal.Percent, goal.Wait, err = v1alpha1.ParseWait(o.wait); err != nil {
-		return base.InvalidValue("wait", o.wait, err.Error())
-	}
-	if goal.Zone, err = time.LoadLocation(o.zone); err != nil || o.zone == time.Local.String() {
-		return base.InvalidValue("time-zone", o.zone, "the name of an IANA time zone such as Europe/Berlin")
-	}
-	if o.parts < 1 || o.parts > 1000 {
-		return base.InvalidValue("parts", o.parts, "between 1 and 1000")
+	goal, err := o.goal()
+	if err != nil {
+		return err
 	}
 	spec, err := autoscaler.Parse([]string{o.autoscaler})
 	if err != nil {
 		return fmt.Errorf("--autoscaler: %w", err)
 	}
-	if goal.Policy, err = input.SlackPolicy(o.policy, "policy", "", false); err != nil {
-		return err
-	}
 	in, err := o.source.Input(1, recording.Limits{})
 	if err != nil {
 		return err
+	}
+	history, outside, err := o.history(&in, goal.Policy)
+	if err != nil {
+		return base.Failure(err)
 	}
 	node, err := spec.NodeType(&in)
 	if err != nil {
 		return fmt.Errorf("--autoscaler: %w", err)
 	}
-	history := autoscaler.HistoryOf(&in, int64(o.tail/time.Second))
-	if history.Seconds < int64(o.parts)*60 {
-		return base.Failure(fmt.Errorf("%s has %s: must have at least a minute for each of %d parts (--parts)", in.Name,
-			time.Duration(history.Seconds)*time.Second, o.parts))
-	}
 	found, err := slack.Recommend(cmd.Context(), history, node, goal)
 	if err != nil {
 		return base.Failure(err)
 	}
-	return o.print(cmd.OutOrStdout(), base.Warnings(cmd.ErrOrStderr()), &goal, found, &in)
+	warn := base.Warnings(cmd.ErrOrStderr())
+	if outside > 0 {
+		warn(format.PartAre(outside, outside+len(history.Pods), "pod") + " left out: outside of the pool of the policy")
+	}
+	return o.print(cmd.OutOrStdout(), warn, &goal, found, &recommendResult{Source: in.Name, Outside: outside})
+}
+
+// history returns the history of the pods in the pool of a policy, and the number of other pods. It removes other nodes from the
+// input.
+func (o *recommendOptions) history(in *recording.Input, policy *v1alpha1.ResourceSlack) (*slack.History, int, error) {
+	pool := policy.Spec.Pool
+	in.Nodes = slices.DeleteFunc(in.Nodes, func(n recording.Node) bool { return !slack.InPool(n.Object, pool) })
+	history, outside := autoscaler.HistoryOf(in, int64(o.tail/time.Second))
+	if len(history.Pods) == 0 && outside > 0 {
+		return nil, 0, fmt.Errorf("%s: found no pod in the pool of policy %s (nodeSelector: %s; tolerations: %d), %s outside of it",
+			in.Name, policy.Name, labels.FormatLabels(pool.NodeSelector), len(pool.Tolerations), format.Of(outside, "pod"))
+	}
+	if history.Seconds < int64(o.parts)*60 {
+		return nil, 0, fmt.Errorf("%s has %s: must have at least a minute for each of %d parts (--parts)", in.Name,
+			time.Duration(history.Seconds)*time.Second, o.parts)
+	}
+	return history, outside, nil
 }
 
 // recommendResult is the result in JSON.
@@ -175,11 +208,14 @@ type recommendResult struct {
 	Summary     string                  `json:"summary"`
 	Reached     bool                    `json:"reached"`
 	Recommended *v1alpha1.ResourceSlack `json:"recommended,omitempty"`
+	// Annotate are the commands that request the mirrors of the recommended policy.
+	Annotate []string `json:"annotateCommands,omitempty"`
 	// Frontier has the policies for which no cheaper one has an equal or shorter wait, by cost.
 	Frontier  []candidateResult `json:"frontier"`
 	Simulated int               `json:"simulated"`
 	Pods      int64             `json:"pods"`
 	TooLarge  int               `json:"podsTooLarge"`
+	Outside   int               `json:"podsOutsidePool"`
 	Source    string            `json:"source"`
 	// Autoscaler is the text of --autoscaler for the page.
 	Autoscaler string `json:"-"`
@@ -215,17 +251,19 @@ func newCandidateResult(c *slack.Candidate, goal *slack.Goal) candidateResult {
 }
 
 func (o *recommendOptions) print(
-	out io.Writer, warn func(string), goal *slack.Goal, found *slack.Recommendation, in *recording.Input,
+	out io.Writer, warn func(string), goal *slack.Goal, found *slack.Recommendation, r *recommendResult,
 ) error {
-	r := recommendResult{
-		Wait: o.wait, Reached: found.Best != nil, Simulated: found.Simulated, Source: in.Name, Pods: found.None.Waits.Pods(),
-		TooLarge: found.None.TooLarge, Frontier: []candidateResult{}, Autoscaler: o.autoscaler,
-	}
+	r.Wait, r.Autoscaler, r.Reached, r.Simulated = o.wait, o.autoscaler, found.Best != nil, found.Simulated
+	r.Pods, r.TooLarge, r.Frontier = found.None.Waits.Pods(), found.None.TooLarge, []candidateResult{}
 	if r.Pods == 0 {
-		return base.Failure(errors.New(in.Name + ": no pod arrives: a recommendation needs pods that wait for nodes"))
+		return base.Failure(errors.New(r.Source + ": no pod arrives: a recommendation needs pods that wait for nodes"))
 	}
 	if found.Best != nil {
 		r.Recommended = found.Best.Policy
+		for _, w := range found.Best.Mirrors {
+			r.Annotate = append(r.Annotate, fmt.Sprintf("kubectl annotate %s %s -n %s %s=%s",
+				strings.ToLower(w.Kind), w.Name, w.Namespace, v1alpha1.AnnotationSlack, w.Slack))
+		}
 	}
 	for i := range found.Frontier {
 		r.Frontier = append(r.Frontier, newCandidateResult(&found.Frontier[i], goal))
@@ -235,7 +273,7 @@ func (o *recommendOptions) print(
 		warn(format.PartAre(int64(r.TooLarge), r.Pods+int64(r.TooLarge), "pod") + " left out: larger than a node of the autoscaler")
 	}
 	if o.report.Path != "" {
-		if err := o.report.Write(func(out io.Writer) error { return writeFrontier(out, &r, goal, found) }); err != nil {
+		if err := o.report.Write(func(out io.Writer) error { return writeFrontier(out, r, goal, found) }); err != nil {
 			return base.Failure(err)
 		}
 	}
@@ -243,14 +281,14 @@ func (o *recommendOptions) print(
 		if r.Recommended == nil {
 			return base.Failure(errors.New(r.Summary))
 		}
-		return printPolicy(out, r.Recommended)
+		return printPolicy(out, r.Recommended, r.Annotate...)
 	}
-	if err := o.output.Print(out, r, func(out io.Writer) { printFrontier(out, &o.output, goal, &r) }); err != nil {
+	if err := o.output.Print(out, r, func(out io.Writer) { printFrontier(out, &o.output, goal, r) }); err != nil {
 		return err
 	}
 	if r.Recommended != nil && o.output.Format == base.FormatTable {
 		fmt.Fprintln(out)
-		return printPolicy(out, r.Recommended)
+		return printPolicy(out, r.Recommended, r.Annotate...)
 	}
 	return nil
 }
@@ -280,9 +318,10 @@ func printFrontier(out io.Writer, o *base.Output, goal *slack.Goal, r *recommend
 // seconds formats a number of seconds, such as 5s.
 func seconds(n float64) string { return strconv.FormatInt(int64(n), 10) + "s" }
 
-// printPolicy prints a policy without its status and without fields that have their default.
-func printPolicy(out io.Writer, policy *v1alpha1.ResourceSlack) error {
-	defaults := v1alpha1.ResourceSlackSpec{Mirrors: v1alpha1.Mirrors{NamespaceSelector: policy.Spec.Mirrors.NamespaceSelector}}
+// printPolicy prints a policy without its status and without fields that have their default, and the commands that request its
+// mirrors as comments.
+func printPolicy(out io.Writer, policy *v1alpha1.ResourceSlack, annotate ...string) error {
+	var defaults v1alpha1.ResourceSlackSpec
 	defaults.Default()
 	unset, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&defaults)
 	if err != nil {
@@ -301,6 +340,9 @@ func printPolicy(out io.Writer, policy *v1alpha1.ResourceSlack) error {
 	})
 	if err != nil {
 		return err
+	}
+	if len(annotate) > 0 {
+		raw = fmt.Appendf(raw, "# Request the placeholders of the mirrors:\n#   %s\n", strings.Join(annotate, "\n#   "))
 	}
 	_, err = base.Escaped(out).Write(raw)
 	return err

@@ -1,6 +1,9 @@
 package slack
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -48,7 +54,7 @@ func TestRecommendationFitsTerminal(t *testing.T) {
 	} {
 		var out strings.Builder
 		o := recommendOptions{wait: "p99.9=5s", output: base.Output{Format: base.FormatTable}}
-		if err := o.print(&out, func(string) {}, goal, found, &recording.Input{Name: "test"}); err != nil {
+		if err := o.print(&out, func(string) {}, goal, found, &recommendResult{Source: "test"}); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(out.String()) {
@@ -81,7 +87,7 @@ func frontierOf(t interface{ Fatal(...any) }, goal *slack.Goal, found *slack.Rec
 		wait: "p99=5s", autoscaler: "shape=16x64", output: base.Output{Format: base.FormatJSON},
 		report: base.NewFile{Flag: "--report", Path: filepath.Join(folder, "page.html"), Mode: 0o644},
 	}
-	err = o.print(&strings.Builder{}, func(string) {}, goal, found, &recording.Input{Name: "<script>"})
+	err = o.print(&strings.Builder{}, func(string) {}, goal, found, &recommendResult{Source: "<script>"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,4 +162,128 @@ func TestFrontierPage(t *testing.T) {
 			t.Fatalf("labels at %v, %v", x, y)
 		}
 	})
+}
+
+// recordBursts writes a recording of six hours with a node of each of two pools: bursts of four pods of 12 CPUs of Deployment shop/web on
+// node general-0 every half hour, beside 20 pods of 12 CPUs that leave 4 CPUs of their nodes free in the first 150 minutes, and two pods
+// on node gpu-0. Only mirrors reach a wait of 5 s for all pods, as in slack.TestRecommendMirrors.
+func recordBursts(t *testing.T) string {
+	r := recording.Recording{About: recording.About{
+		From: time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), To: time.Date(2026, 1, 5, 6, 0, 0, 0, time.UTC), Step: 60,
+	}}
+	list := func(cpu, memory string) v1.ResourceList {
+		return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
+	}
+	for _, pool := range []string{"general", "gpu"} {
+		node := recording.NewNode(pool+"-0", recording.Amounts(list("16", "64Gi")))
+		node.Object.Labels["pool"] = pool
+		r.Nodes = append(r.Nodes, node)
+	}
+	add := func(n int, owner, node string, created, ended int64) {
+		for range n {
+			pod := &v1.Pod{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: "shop", Name: fmt.Sprint(owner, len(r.Pods)), Labels: map[string]string{"pod-template-hash": "5d4f"},
+					OwnerReferences: []metav1.OwnerReference{{
+						APIVersion: "apps/v1", Kind: "ReplicaSet", Name: owner + "-5d4f", UID: "1", Controller: new(true),
+					}},
+				},
+				Spec: v1.PodSpec{Containers: []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{Requests: list("12", "48Gi")}}}},
+			}
+			r.Pods = append(r.Pods, recording.Pod{
+				Object: pod, Created: created, Scheduled: created, Started: created, Ended: ended, Node: node + "-0",
+			})
+		}
+	}
+	add(20, "base", "general", -60, 9000)
+	add(2, "train", "gpu", -60, recording.Never)
+	for at := int64(605); at < 21600; at += 1800 {
+		add(4, "web", "general", at, at+300)
+	}
+	var file bytes.Buffer
+	if err := r.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "bursts.plrec")
+	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestRecommendMirrors checks mirrors in the table, the YAML, the JSON and the page, and that only the pool of the policy counts.
+func TestRecommendMirrors(t *testing.T) {
+	folder, path := t.TempDir(), recordBursts(t)
+	policy := func(pool string) string {
+		path := filepath.Join(folder, pool+".yaml")
+		text := "apiVersion: plimsoll.dev/v1alpha1\nkind: ResourceSlack\nmetadata: {name: own}\nspec:\n  minRate: 5%\n" +
+			"  pool: {nodeSelector: {pool: " + pool + "}}\n  mirrors: {maxPerNamespace: 50, namespaceSelector: {}}\n"
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	run := func(args ...string) (stdout, stderr string, err error) {
+		var out, errOut strings.Builder
+		cmd := newRecommendCommand()
+		cmd.SilenceUsage, cmd.SilenceErrors = true, true
+		cmd.SetOut(&out)
+		cmd.SetErr(&errOut)
+		cmd.SetArgs(append([]string{
+			"--recording", path, "--autoscaler", "shape=16x64,boot=120,cost=1", "--wait", "p100=5s", "--parts", "1",
+		}, args...))
+		err = cmd.ExecuteContext(t.Context())
+		return out.String(), errOut.String(), err
+	}
+	const annotate = "kubectl annotate deployment web -n shop plimsoll.dev/slack=4"
+	page := filepath.Join(folder, "page.html")
+	out, warnings, err := run("--policy", policy("general"), "--report", page)
+	const want = `apiVersion: plimsoll.dev/v1alpha1
+kind: ResourceSlack
+metadata:
+  name: own
+spec:
+  coverBiggestPod: false
+  minRate: 0%
+  mirrors:
+    maxPerNamespace: 50
+    maxPerWorkload: 100
+    namespaceSelector:
+      matchExpressions:
+      - key: kubernetes.io/metadata.name
+        operator: In
+        values:
+        - shop
+  pool:
+    nodeSelector:
+      pool: general
+# Request the placeholders of the mirrors:
+#   ` + annotate + "\n"
+	if err != nil || !strings.HasSuffix(out, "\n\n"+want) || !strings.Contains(out, "\n4 mirrors of 1 workload ") ||
+		!strings.Contains(out, "over 48 pods.\nrecommended: 4 mirrors of 1 workload, ") ||
+		!strings.Contains(warnings, "2 of 70 pods are left out: outside of the pool of the policy") {
+		t.Errorf("error %v, warnings %s, output\n%s", err, warnings, out)
+	}
+	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), annotate) {
+		t.Errorf("the page lacks the annotation: %v\n%s", err, text)
+	}
+	if out, _, err := run("--policy", policy("general"), "-o", "yaml"); err != nil || out != want {
+		t.Errorf("error %v, policy\n%s", err, out)
+	}
+	out, _, err = run("--policy", policy("general"), "-o", "json")
+	var result struct {
+		AnnotateCommands []string
+		PodsOutsidePool  int
+	}
+	if err != nil || json.Unmarshal([]byte(out), &result) != nil || fmt.Sprint(result) != "{["+annotate+"] 2}" {
+		t.Errorf("error %v, %+v", err, result)
+	}
+	// Without a policy, all nodes count.
+	if _, warnings, err := run(); err != nil || strings.Contains(warnings, "left out") {
+		t.Errorf("error %v, warnings %s", err, warnings)
+	}
+	_, _, err = run("--policy", policy("typo"))
+	if err == nil || !strings.Contains(err.Error(), "found no pod in the pool of policy own (nodeSelector: pool=typo; tolerations: 0), 70 pods outside of it") {
+		t.Error(err)
+	}
 }

@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/slack"
@@ -33,16 +37,32 @@ func (s Spec) NodeType(in *recording.Input) (slack.NodeType, error) {
 }
 
 // HistoryOf returns the pods of an input for slack.Simulate, without pods that are bound to a node by their own constraints. Inputs
-// without an end last tail seconds after the last arrival.
-func HistoryOf(in *recording.Input, tail int64) *slack.History {
-	h := &slack.History{Start: in.Clock(0), Seconds: in.End}
+// without an end last tail seconds after the last arrival. The nodes of the input are the pool: outside is the number of
+// pods that ran on other nodes, or that did not run and may not run on any node of the pool. They are left out.
+func HistoryOf(in *recording.Input, tail int64) (h *slack.History, outside int) {
+	h = &slack.History{Start: in.Clock(0), Seconds: in.End}
+	nodes, workloads := map[string]bool{}, map[resources.Workload]int32{}
+	for i := range in.Nodes {
+		nodes[in.Nodes[i].Object.Name] = true
+	}
 	for i := range in.Pods {
 		p := &in.Pods[i]
 		if resources.IsNodeBound(p.Object) {
 			continue
 		}
+		if !mayRun(p, in.Nodes, nodes) {
+			outside++
+			continue
+		}
 		pod := slack.HistoryPod{
 			Arrival: p.Arrival, Duration: p.Duration, MilliCPU: p.Requests[resources.CPU], Memory: p.Requests[resources.Memory],
+		}
+		if w, ok := mirrorable(p.Object); ok {
+			if workloads[w] == 0 {
+				h.Workloads = append(h.Workloads, slack.Workload{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name})
+				workloads[w] = int32(len(h.Workloads))
+			}
+			pod.Workload = workloads[w]
 		}
 		if p.Object.Spec.NodeName != "" {
 			pod.Arrival = -1
@@ -56,5 +76,31 @@ func HistoryOf(in *recording.Input, tail int64) *slack.History {
 		h.Pods = append(h.Pods, pod)
 	}
 	slices.SortStableFunc(h.Pods, func(a, b slack.HistoryPod) int { return cmp.Compare(a.Arrival, b.Arrival) })
-	return h
+	return h, outside
+}
+
+// mayRun reports whether a pod ran on one of the nodes with a name, or did not run and may run on one of the nodes.
+func mayRun(p *recording.InputPod, nodes []recording.Node, names map[string]bool) bool {
+	name := p.Object.Spec.NodeName
+	if name == "" && p.Recorded != nil {
+		name = p.Recorded.Node
+	}
+	if name != "" {
+		return names[name]
+	}
+	matches := slack.NodeMatches(&p.Object.Spec)
+	return slices.ContainsFunc(nodes, func(n recording.Node) bool { return matches(n.Object) })
+}
+
+// mirrorable returns the workload of a pod as kubectl knows it. It returns false unless the workload exists, and is the object to
+// annotate, before and after its pods: not for Jobs, LeaderWorkerSets and pods without a controller.
+func mirrorable(pod *v1.Pod) (w resources.Workload, ok bool) {
+	w = resources.WorkloadOf(pod)
+	switch {
+	case w.Kind == "ReplicaSet" && w.Name != metav1.GetControllerOfNoCopy(pod).Name: // without the hash of a Deployment
+		w.Kind = "Deployment"
+	case w.Kind != "ReplicaSet" && w.Kind != "StatefulSet" || pod.Labels["leaderworkerset.sigs.k8s.io/name"] != "":
+		return w, false
+	}
+	return w, len(validation.IsDNS1123Subdomain(w.Name)) == 0 && len(validation.IsDNS1123Label(w.Namespace)) == 0
 }

@@ -1,0 +1,63 @@
+package autoscaler
+
+import (
+	"fmt"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+)
+
+// TestHistoryOf checks which pods are in the pool of node general-1, which has the label pool=general and a taint, and which workloads can
+// be mirrored.
+func TestHistoryOf(t *testing.T) {
+	node := &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "general-1", Labels: map[string]string{"pool": "general"}},
+		Spec:       v1.NodeSpec{Taints: []v1.Taint{{Key: "team", Value: "shop", Effect: v1.TaintEffectNoSchedule}}},
+	}
+	tolerant := []v1.Toleration{{Key: "team", Operator: v1.TolerationOpExists}}
+	pod := func(kind, owner string, spec v1.PodSpec, labels map[string]string) *v1.Pod {
+		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pod", Labels: labels}, Spec: spec}
+		if kind != "" {
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: owner, Controller: new(true)}}
+		}
+		return p
+	}
+	hash := map[string]string{"pod-template-hash": "5d4f"}
+	in := recording.Input{Nodes: []recording.Node{{Object: node}}, End: 3600, Pods: []recording.InputPod{
+		// The first eight are in the pool.
+		{Object: pod("ReplicaSet", "web-5d4f", v1.PodSpec{}, hash), Recorded: &recording.Recorded{Node: "general-1"}},
+		{Object: pod("ReplicaSet", "web-77aa", v1.PodSpec{NodeName: "general-1"}, map[string]string{"pod-template-hash": "77aa"})},
+		{Object: pod("ReplicaSet", "alone", v1.PodSpec{Tolerations: tolerant}, nil), Recorded: &recording.Recorded{}},
+		{Object: pod("StatefulSet", "db", v1.PodSpec{Tolerations: tolerant, NodeSelector: map[string]string{"pool": "general"}}, nil)},
+		{Object: pod("Job", "batch", v1.PodSpec{Tolerations: tolerant}, nil)},
+		{Object: pod("", "", v1.PodSpec{NodeName: "general-1"}, nil)},
+		{Object: pod("StatefulSet", "x\n- y", v1.PodSpec{NodeName: "general-1"}, nil)},
+		{Object: pod("StatefulSet", "lws", v1.PodSpec{NodeName: "general-1"}, map[string]string{"leaderworkerset.sigs.k8s.io/name": "lws"})},
+		// The others are not.
+		{Object: pod("ReplicaSet", "web-5d4f", v1.PodSpec{}, hash), Recorded: &recording.Recorded{Node: "gpu-1"}},
+		{Object: pod("ReplicaSet", "web-5d4f", v1.PodSpec{NodeName: "gpu-1"}, hash)},
+		{Object: pod("ReplicaSet", "web-5d4f", v1.PodSpec{}, hash)}, // does not tolerate the taint
+		{Object: pod("Job", "gpu", v1.PodSpec{Tolerations: tolerant, NodeSelector: map[string]string{"pool": "gpu"}}, nil)},
+		// Pods of DaemonSets do not count at all.
+		{Object: pod("DaemonSet", "agent", v1.PodSpec{NodeName: "gpu-1"}, nil)},
+	}}
+	for i := range in.Pods {
+		in.Pods[i].Arrival = int64(i + 1)
+		in.Pods[i].Duration = int64(i + 1)
+	}
+	h, outside := HistoryOf(&in, 0)
+	var got []string
+	for _, p := range h.Pods {
+		if p.Workload > 0 {
+			got = append(got, fmt.Sprint(p.Duration, " ", h.Workloads[p.Workload-1]))
+		}
+	}
+	// Pod 2 has a node at the start.
+	want := "[2 Deployment shop/web 1 Deployment shop/web 3 ReplicaSet shop/alone 4 StatefulSet shop/db]"
+	if fmt.Sprint(got) != want || outside != 4 || len(h.Pods) != 8 || len(h.Workloads) != 3 {
+		t.Errorf("%v, %d pods, %d workloads, %d outside; want %v, 8, 3, 4", got, len(h.Pods), len(h.Workloads), outside, want)
+	}
+}
