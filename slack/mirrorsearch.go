@@ -47,7 +47,6 @@ func (n *mirrorNeed) best(price, wait float64) (count int64) {
 // weight is the price of a pod that waits, in node-hours: each workload has the number of placeholders at which one more
 // costs more than the waits that it avoids.
 func (s *search) searchMirrors(none *Candidate, units float64) {
-	hours := float64(s.history.Seconds) / 3600
 	s.bisect(1e-4, 1e4, 10, geometricMean, func(weight float64) Candidate {
 		policy, name := s.policy("0%"), ""
 		if units > 0 {
@@ -56,24 +55,11 @@ func (s *search) searchMirrors(none *Candidate, units float64) {
 		} else {
 			policy.Spec.CoverBiggestPod = new(false)
 		}
-		var wanted, mirrors []Workload
-		for i, w := range s.history.Workloads {
-			n, waited := &s.mirrors[i+1], float64(none.Waited[int32(i+1)])
-			if waited == 0 {
-				continue
-			}
-			wait := weight * waited / float64(len(n.counts))
-			count := n.best(n.requests.MaxFraction(s.node.capacity())*hours, wait)
-			template := v1.PodTemplateSpec{Spec: v1.PodSpec{Containers: []v1.Container{
-				{Resources: v1.ResourceRequirements{Requests: listOf(n.requests)}},
-			}}}
-			w.Slack, w.Shapes = fmt.Sprint(min(count, 9999)), []Shape{{Pods: 1, Template: template}} // the highest number is 9999
-			wanted = append(wanted, w)
-		}
 		policy.Spec.Mirrors.NamespaceSelector = &metav1.LabelSelector{} // all
 		namespaces := metav1.LabelSelectorRequirement{Key: v1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn}
+		var mirrors []Workload
 		placeholders := int64(0)
-		for _, group := range mirrorGroups(policy, wanted, 0) { // in the order of namespaces
+		for _, group := range mirrorGroups(policy, s.workloads(none, weight), 0) { // in the order of namespaces
 			w := *group.Mirror
 			w.Slack = fmt.Sprint(group.Count)
 			mirrors, namespaces.Values = append(mirrors, w), append(namespaces.Values, w.Namespace)
@@ -86,6 +72,24 @@ func (s *search) searchMirrors(none *Candidate, units float64) {
 		}
 		return s.try(format.Of(placeholders, "mirror")+" of "+format.Of(len(mirrors), "workload")+name, policy, mirrors...)
 	})
+}
+
+// workloads returns the workloads with pods that wait without slack, and the numbers of placeholders that they request at a weight.
+func (s *search) workloads(none *Candidate, weight float64) (workloads []Workload) {
+	for i, w := range s.history.Workloads {
+		n, waited := &s.mirrors[i+1], float64(none.Waited[int32(i+1)])
+		if waited == 0 {
+			continue
+		}
+		price := n.requests.MaxFraction(s.node.capacity()) * float64(s.history.Seconds) / 3600
+		count := n.best(price, weight*waited/float64(len(n.counts)))
+		template := v1.PodTemplateSpec{Spec: v1.PodSpec{Containers: []v1.Container{
+			{Resources: v1.ResourceRequirements{Requests: listOf(n.requests)}},
+		}}}
+		w.Slack, w.Shapes = fmt.Sprint(min(count, 9999)), []Shape{{Pods: 1, Template: template}} // the highest number is 9999
+		workloads = append(workloads, w)
+	}
+	return workloads
 }
 
 // mirrorGroups returns the placeholders that a policy holds for workloads beside a number of other placeholders.

@@ -55,8 +55,8 @@ type Recommendation struct {
 }
 
 // Recommend searches the cheapest policy that reaches a goal: rates, minimums, schedules of minimums by the hour of
-// working days and weekends, and mirrors of the workloads of the history. It simulates at most about 80 policies. It returns
-// an error if ctx is canceled or the input is invalid.
+// working days and weekends, and mirrors of the workloads of the history. It simulates about 60 policies. It returns an
+// error if ctx is canceled or the input is invalid.
 func Recommend(ctx context.Context, h *History, node NodeType, goal Goal) (*Recommendation, error) {
 	s := &search{ctx: ctx, history: h, node: node, goal: goal}
 	s.countNeeds()

@@ -55,9 +55,9 @@ or mirrors of Deployments, ReplicaSets and StatefulSets, alone or beside a minim
 pods are read from a recording, a trace or a generated cluster, as in plimsoll compare.
 With --policy, only the nodes and pods of its pool count.
 
-At most 80 policies are simulated with a fast model: a pod takes the first node with
-enough CPU, memory and pod slots, and an autoscaler adds and removes nodes of one type.
-Check the result with plimsoll compare, which runs the code of kube-scheduler, but has no
+About 60 policies are simulated with a fast model: a pod takes the first node with enough
+CPU, memory and pod slots, and an autoscaler adds and removes nodes of one type. Check
+the result with plimsoll compare, which runs the code of kube-scheduler, but has no
 mirrors in recordings.
 
 The output is the frontier: the policies for which no cheaper one has an equal or shorter
