@@ -29,7 +29,11 @@ var largeNode = func() NodeType {
 func mirrorOf(name, placeholders string, units int64) Workload {
 	requests := listOf(resources.Amounts{units * 1000, units * 4 << 30})
 	deployment := &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Annotations: map[string]string{v1alpha1.AnnotationSlack: placeholders}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   "shop",
+			Name:        name,
+			Annotations: map[string]string{v1alpha1.AnnotationSlack: placeholders},
+		},
 		Spec: appsv1.DeploymentSpec{Template: v1.PodTemplateSpec{
 			Spec: v1.PodSpec{Containers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: requests}}}},
 		}},
@@ -82,7 +86,16 @@ func TestSimulateMirrors(t *testing.T) {
 			got, err := Simulate(h, largeNode, policy, 1, tc.mirrors...)
 			if err != nil || !reflect.DeepEqual(got.Waits, tc.waits) || !reflect.DeepEqual(got.Waited, tc.waited) ||
 				tc.cost > 0 && math.Abs(got.Cost-tc.cost) > 1e-9 {
-				t.Errorf("waits %v, waited %v, cost %v, error %v; want %v, %v, %v", got.Waits, got.Waited, got.Cost, err, tc.waits, tc.waited, tc.cost)
+				t.Errorf(
+					"waits %v, waited %v, cost %v, error %v; want %v, %v, %v",
+					got.Waits,
+					got.Waited,
+					got.Cost,
+					err,
+					tc.waits,
+					tc.waited,
+					tc.cost,
+				)
 			}
 		})
 	}
@@ -123,7 +136,11 @@ func TestMirrorsAsInPlan(t *testing.T) {
 		policy.Spec.Default()
 		var workloads []Workload
 		for i := range rapid.IntRange(0, 5).Draw(t, "workloads") {
-			w := mirrorOf(fmt.Sprint("web-", i), fmt.Sprint(rapid.IntRange(0, 15).Draw(t, "placeholders")), rapid.Int64Range(1, 3).Draw(t, "size"))
+			w := mirrorOf(
+				fmt.Sprint("web-", i),
+				fmt.Sprint(rapid.IntRange(0, 15).Draw(t, "placeholders")),
+				rapid.Int64Range(1, 3).Draw(t, "size"),
+			)
 			w.Namespace = rapid.SampledFrom([]string{"shop", "bank"}).Draw(t, "namespace")
 			workloads = append(workloads, w)
 		}

@@ -188,7 +188,9 @@ func recordBursts(t *testing.T) string {
 						APIVersion: "apps/v1", Kind: "ReplicaSet", Name: owner + "-5d4f", UID: "1", Controller: new(true),
 					}},
 				},
-				Spec: v1.PodSpec{Containers: []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{Requests: list("12", "48Gi")}}}},
+				Spec: v1.PodSpec{
+					Containers: []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{Requests: list("12", "48Gi")}}},
+				},
 			}
 			r.Pods = append(r.Pods, recording.Pod{
 				Object: pod, Created: created, Scheduled: created, Started: created, Ended: ended, Node: node + "-0",
@@ -283,7 +285,11 @@ spec:
 		t.Errorf("error %v, warnings %s", err, warnings)
 	}
 	_, _, err = run("--policy", policy("typo"))
-	if err == nil || !strings.Contains(err.Error(), "found no pod in the pool of policy own (nodeSelector: pool=typo; tolerations: 0), 70 pods outside of it") {
+	if err == nil ||
+		!strings.Contains(
+			err.Error(),
+			"found no pod in the pool of policy own (nodeSelector: pool=typo; tolerations: 0), 70 pods outside of it",
+		) {
 		t.Error(err)
 	}
 }

@@ -35,7 +35,14 @@ func TestHistoryOf(t *testing.T) {
 		{Object: pod("Job", "batch", v1.PodSpec{Tolerations: tolerant}, nil)},
 		{Object: pod("", "", v1.PodSpec{NodeName: "general-1"}, nil)},
 		{Object: pod("StatefulSet", "x\n- y", v1.PodSpec{NodeName: "general-1"}, nil)},
-		{Object: pod("StatefulSet", "lws", v1.PodSpec{NodeName: "general-1"}, map[string]string{"leaderworkerset.sigs.k8s.io/name": "lws"})},
+		{
+			Object: pod(
+				"StatefulSet",
+				"lws",
+				v1.PodSpec{NodeName: "general-1"},
+				map[string]string{"leaderworkerset.sigs.k8s.io/name": "lws"},
+			),
+		},
 		// The others are not.
 		{Object: pod("ReplicaSet", "web-5d4f", v1.PodSpec{}, hash), Recorded: &recording.Recorded{Node: "gpu-1"}},
 		{Object: pod("ReplicaSet", "web-5d4f", v1.PodSpec{NodeName: "gpu-1"}, hash)},
