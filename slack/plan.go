@@ -344,7 +344,7 @@ func ratioLess(a, b, c, d int64) bool {
 func (p *ratePlan) finish() {
 	p.Total = p.total()
 	for r, name := range [...]string{"CPU", "memory"} {
-		if p.Total[r] < p.Target[r] && p.Rest.Size[r] == 0 {
+		if p.Total[r] < p.Target[r] && (p.Feasible || p.Rest.Size[r] == 0) {
 			p.fail("placeholders cannot hold %s: no pod that may be the biggest requests it, or no usable node has any", name)
 		}
 	}
