@@ -66,6 +66,7 @@ func deployments(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) []
 		pod := podTemplate(policy, group)
 		if group.Mirror != nil {
 			addNamespace(pod.Spec.Affinity, group.Mirror.Namespace, namespace)
+			delete(pod.Labels, PodGroupLabel) // the coscheduling plugin refuses pods whose PodGroup does not exist
 		}
 		pod.Labels[groupLabel] = group.Name
 		pod.Spec.PriorityClassName = cmp.Or(policy.Spec.PriorityClassName, PriorityClassName)

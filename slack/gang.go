@@ -18,11 +18,15 @@ import (
 var GangResources = []schema.GroupVersionResource{
 	{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"},
 	{Group: "leaderworkerset.x-k8s.io", Version: "v1", Resource: "leaderworkersets"},
+	{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "podgroups"},
+	{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}, // of the coscheduling plugin
 }
 
 var (
 	jobSetKind          = GangResources[0].GroupVersion().WithKind("JobSet")
 	leaderWorkerSetKind = GangResources[1].GroupVersion().WithKind("LeaderWorkerSet")
+	podGroupKind        = GangResources[2].GroupVersion().WithKind("PodGroup")
+	coschedulingKind    = GangResources[3].GroupVersion().WithKind("PodGroup")
 )
 
 // jobSetCompleted is the type of the condition of a JobSet that is complete.
@@ -56,8 +60,8 @@ type leaderWorkerSet struct {
 	} `json:"spec"`
 }
 
-// setGroups sets the kind and the groups of a JobSet, which is one group, or a LeaderWorkerSet. It returns false for other
-// kinds and for a JobSet that is finished or suspended. An object that cannot be read is an invalid workload.
+// setGroups sets the kind and the groups of a JobSet, which is one group, or a LeaderWorkerSet, and the kind of a PodGroup. It returns
+// false for other kinds and for a JobSet that is finished or suspended. An object that cannot be read is an invalid workload.
 func (w *Workload) setGroups(object *unstructured.Unstructured) bool {
 	w.Kind = object.GetKind()
 	switch object.GroupVersionKind() {
@@ -83,6 +87,8 @@ func (w *Workload) setGroups(object *unstructured.Unstructured) bool {
 			w.addShape("leader", leaders, *t.LeaderTemplate)
 		}
 		w.addShape("workers", numberOf(t.Size)-leaders, t.WorkerTemplate)
+	case podGroupKind, coschedulingKind:
+		w.Replicas, w.podGroup = 1, object
 	default:
 		return false
 	}

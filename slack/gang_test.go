@@ -377,7 +377,7 @@ func TestGangCoolDown(t *testing.T) {
 // TestGangNames checks that the groups of all shapes of long names have different valid names.
 func TestGangNames(t *testing.T) {
 	seen := map[string]bool{}
-	for _, kind := range []string{"JobSet", "LeaderWorkerSet"} {
+	for _, kind := range []string{"JobSet", "LeaderWorkerSet", "PodGroup"} {
 		w := gang("a", strings.Repeat("long.", 10), "1", 1, 1, 1, 1)
 		w.Kind = kind
 		for i := range w.Shapes {

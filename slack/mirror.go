@@ -17,7 +17,7 @@ import (
 // addMirrors appends the groups that mirror workloads to a plan, in a fixed order, as far as the maximums of
 // the policy permit.
 func (t *Tracker) addMirrors(p *Plan) {
-	workloads := slices.SortedFunc(slices.Values(t.workloads), Workload.compare)
+	workloads := slices.SortedStableFunc(slices.Values(t.workloads), Workload.compare)
 	spec, selector := &t.policy.Spec.Mirrors, namespaceSelectorOf(t.policy)
 	perWorkload, perNamespace := int64(*spec.MaxPerWorkload), int64(*spec.MaxPerNamespace)
 	var unselected []string

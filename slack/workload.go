@@ -24,7 +24,7 @@ import (
 // Workload is a set of equal groups of pods that is mirrored: placeholders with the same requests and
 // scheduling constraints are held for whole groups.
 type Workload struct {
-	// Kind is Deployment, ReplicaSet, StatefulSet, Job, JobSet or LeaderWorkerSet.
+	// Kind is Deployment, ReplicaSet, StatefulSet, Job, JobSet, LeaderWorkerSet or PodGroup.
 	Kind, Namespace, Name string
 	// Slack is the value of annotation plimsoll.dev/slack: a number of groups or a percentage of Replicas.
 	Slack string
@@ -38,6 +38,8 @@ type Workload struct {
 	// VolumeClaimTemplates are the names of the volume claims that a StatefulSet creates for its pods.
 	VolumeClaimTemplates []string
 
+	// podGroup is nil for other kinds than PodGroup.
+	podGroup *unstructured.Unstructured
 	// invalid is the error of a workload that cannot be mirrored.
 	invalid error
 }
@@ -60,7 +62,7 @@ func (w *Workload) pods() (sum int64) {
 	return sum
 }
 
-// WorkloadOf returns the workload of an object. It returns false if the object is not to be mirrored:
+// WorkloadOf returns the workload of an object, of a PodGroup without its pods, which WorkloadsOf adds. It returns false if the object is not to be mirrored:
 // it has another kind, no annotation, is finished, suspended or being deleted, or has the annotation of the
 // object that controls it, such as a Deployment.
 func WorkloadOf(object runtime.Object) (w Workload, ok bool) {
@@ -203,7 +205,7 @@ func (w *Workload) isSelected(selector labels.Selector) bool {
 }
 
 // mirrorName matches the names of groups that mirror workloads.
-var mirrorName = regexp.MustCompile(`-(deployment|replicaset|statefulset|job|jobset|leaderworkerset)-[0-9a-f]{8}$`)
+var mirrorName = regexp.MustCompile(`-(deployment|replicaset|statefulset|job|jobset|leaderworkerset|podgroup)-[0-9a-f]{8}$`)
 
 // IsMirrorName reports whether a name belongs to a group that mirrors a workload.
 func IsMirrorName(group string) bool { return mirrorName.MatchString(group) }
@@ -215,7 +217,7 @@ func (w Workload) groupName(shape int) string {
 	fmt.Fprintf(hash, "%s/%s/%s", w.Kind, w.Namespace, w.Name)
 	if w.Shapes[shape].Name != "" {
 		name += "-" + w.Shapes[shape].Name
-		fmt.Fprintf(hash, "/%d", shape)
+		hash.Write([]byte("/" + w.Shapes[shape].Name))
 	}
 	name = strings.TrimRight(name[:min(len(name), 40, 53-len(kind))], "-.")
 	return fmt.Sprintf("%s-%s-%08x", strings.ReplaceAll(name, ".", "-"), kind, hash.Sum32())

@@ -23,7 +23,7 @@ type Objects struct {
 	Nodes []*v1.Node
 	// Running pods have a node, Pending pods have none. Finished pods are omitted.
 	Running, Pending []*v1.Pod
-	// Workloads are Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs, and, unstructured, JobSets and LeaderWorkerSets.
+	// Workloads are Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs, and, unstructured, JobSets, LeaderWorkerSets and PodGroups.
 	Workloads []runtime.Object
 	// Others are the remaining objects, such as claims, volumes, classes, namespaces, services and
 	// disruption budgets.
@@ -43,7 +43,7 @@ var kinds = map[string][]string{
 	"ResourceClaim": resourceVersions, "ResourceClaimTemplate": resourceVersions, "DeviceClass": resourceVersions,
 	"ResourceSlice": resourceVersions, "Deployment": appsVersions, "ReplicaSet": appsVersions, "StatefulSet": appsVersions,
 	"DaemonSet": appsVersions, "Job": {"batch/v1"}, "JobSet": {"jobset.x-k8s.io/v1alpha2"},
-	"LeaderWorkerSet": {"leaderworkerset.x-k8s.io/v1"},
+	"LeaderWorkerSet": {"leaderworkerset.x-k8s.io/v1"}, "PodGroup": {"scheduling.k8s.io/v1beta1", "scheduling.x-k8s.io/v1alpha1"},
 }
 
 var (
@@ -125,7 +125,7 @@ func (r *clusterReader) read(where string, asJSON []byte, head *header) error {
 		return err
 	}
 	empty, err := scheme.Scheme.New(head.groupVersionKind())
-	if runtime.IsNotRegisteredError(err) { // a kind of a CustomResourceDefinition
+	if runtime.IsNotRegisteredError(err) || head.Kind == "PodGroup" { // a kind of a CustomResourceDefinition, at least of one group
 		empty, err = &unstructured.Unstructured{}, nil
 	}
 	if err != nil {

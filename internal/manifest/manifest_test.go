@@ -249,12 +249,17 @@ func TestReadOtherKinds(t *testing.T) {
 	}
 }
 
-// TestReadGangs checks that JobSets and LeaderWorkerSets are workloads, and that versions other than the supported ones are errors.
+// TestReadGangs checks that JobSets, LeaderWorkerSets and PodGroups of both APIs are workloads, and that versions other than the supported
+// ones are errors. PodGroups of other projects are ignored.
 func TestReadGangs(t *testing.T) {
 	content := node + "---\napiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: train}\n" +
 		"---\napiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: serve}\n"
+	for _, version := range []string{"scheduling.k8s.io/v1beta1", "scheduling.x-k8s.io/v1alpha1", "scheduling.volcano.sh/v1beta1"} {
+		content += "---\napiVersion: " + version + "\nkind: PodGroup\nmetadata: {name: train}\n"
+	}
 	objects, err := Read([]string{"-"}, strings.NewReader(content))
-	if err != nil || len(objects.Workloads) != 2 || len(objects.Warnings) != 0 ||
+	if err != nil || len(objects.Workloads) != 4 ||
+		fmt.Sprint(objects.Warnings) != "[ignored: 1 PodGroup.scheduling.volcano.sh]" ||
 		objects.Workloads[0].(*unstructured.Unstructured).GetNamespace() != "default" {
 		t.Errorf("%+v, %v", objects, err)
 	}

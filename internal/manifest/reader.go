@@ -82,6 +82,9 @@ func (r *reader) decode(where string, asJSON []byte, head *header, into object) 
 	if kinds[kind] != nil { // as kubectl names objects
 		kind = strings.ToLower(kind)
 	}
+	if len(kinds[head.Kind]) > 1 { // of several groups
+		kind += "." + head.groupVersionKind().Group
+	}
 	if key == "" {
 		return fmt.Errorf("a %s without metadata.name", kind)
 	}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/slack"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
@@ -141,6 +144,78 @@ func TestSlackGangs(t *testing.T) {
 			t.Errorf("%s was created again", name)
 		}
 	}
+	controller.Stop(t)
+}
+
+// TestSlackPodGroups checks the placeholders for the pods of a PodGroup that arrive late: none before there are as many as its minMember,
+// then all, the same objects after a restart, and none when the pods have finished.
+func TestSlackPodGroups(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, buffersCRD(t), "testdata/podgroup.yaml")
+	for i := range 3 {
+		c.create(t, readyNode(fmt.Sprint("node-", i), "16", "64Gi", nil))
+	}
+	group := documentedObject(t, "PodGroup", "mpi")
+	group.SetNamespace("default")
+	c.create(t, group)
+	c.create(t, policyOf("general", "0", nil))
+	controller := c.startController(t, "--controllers=slack")
+	member := func(name, cpu, memory string) *v1.Pod {
+		pod := runningPod(name, "node-0", cpu, memory)
+		pod.Labels = map[string]string{slack.PodGroupLabel: "mpi", "index": name}
+		return pod
+	}
+	awaitBuffers := func(want ...string) {
+		t.Helper()
+		eventually.True(t, fmt.Sprintf("buffers differ from %v", want), controller, func(ctx context.Context) (bool, error) {
+			all, err := c.buffers(ctx)
+			return err == nil && slices.Equal(slices.Sorted(maps.Values(all)), want), nil
+		})
+	}
+	awaitMissing := func(found string) {
+		t.Helper()
+		want := "PodGroup default/mpi: found " + found + ": must be at least 4, its minMember"
+		eventually.True(t, "condition MirrorsFeasible is not: "+want, controller, func(ctx context.Context) (bool, error) {
+			var policy v1alpha1.ResourceSlack
+			err := c.client.Get(ctx, client.ObjectKey{Name: "general"}, &policy)
+			return err == nil && strings.Contains(fmt.Sprint(policy.Status.Conditions), want), nil
+		})
+	}
+	awaitMissing("0 pods")
+	pods := []*v1.Pod{member("launcher", "1", "2Gi"), member("worker-0", "3", "8Gi"), member("worker-1", "3", "8Gi")}
+	for _, pod := range pods {
+		c.create(t, pod)
+	}
+	awaitMissing("3 pods")
+	awaitBuffers()
+	for i, want := range []string{"3 x 3 8Gi", "4 x 3 8Gi"} {
+		pods = append(pods, member(fmt.Sprint("worker-", 2+i), "3", "8Gi"))
+		c.create(t, pods[3+i])
+		awaitBuffers("1 x 1 2Gi", want)
+	}
+	policy := c.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
+	if s := policy.Status; s.Placeholders != 5 || s.Mirrored != 5 || s.Placed != 5 {
+		t.Errorf("status %+v", s)
+	}
+
+	// A restarted controller changes the buffer of the workers only.
+	before := c.uids(t)
+	controller.Stop(t)
+	controller = c.startController(t, "--controllers=slack")
+	if err := c.client.Delete(t.Context(), pods[4], client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
+	}
+	awaitBuffers("1 x 1 2Gi", "3 x 3 8Gi")
+	if diff := cmp.Diff(before, c.uids(t)); diff != "" {
+		t.Errorf("UIDs of the buffers: -before +after the restart:\n%s", diff)
+	}
+	for _, pod := range pods[:4] {
+		pod.Status.Phase = v1.PodSucceeded
+		if err := c.client.Status().Update(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitBuffers()
 	controller.Stop(t)
 }
 

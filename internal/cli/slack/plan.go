@@ -148,12 +148,10 @@ func (o *planOptions) run(cmd *cobra.Command, warn func(string)) error {
 	if err != nil {
 		return err
 	}
-	var workloads []slack.Workload
-	for _, object := range state.Objects.Workloads {
-		if w, ok := slack.WorkloadOf(object); ok {
-			w.NamespaceLabels = labelsOf(state.Objects.Others, w.Namespace)
-			workloads = append(workloads, w)
-		}
+	members := slack.MembersOf(slices.Concat(state.Objects.Running, state.Objects.Pending), nil)
+	workloads := slack.WorkloadsOf(state.Objects.Workloads, members)
+	for i := range workloads {
+		workloads[i].NamespaceLabels = labelsOf(state.Objects.Others, workloads[i].Namespace)
 	}
 	plan, err := slack.Compute(policy, state.Objects.Nodes, state.Objects.Running, workloads, now)
 	if err != nil {

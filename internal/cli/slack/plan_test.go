@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,5 +63,55 @@ like JobSet ml/train workers 4 1 1Gi
 total 11 9Gi`
 	if strings.Join(got, "\n") != want {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+	}
+}
+
+// TestPlanOfPodGroups checks the plan of a file with a PodGroup of 3 pods of 1 CPU, of which one is pending, and with a PodGroup of
+// Kubernetes that has a pod too few.
+func TestPlanOfPodGroups(t *testing.T) {
+	cluster := `
+apiVersion: v1
+kind: Node
+metadata: {name: node-1}
+status: {allocatable: {cpu: "16", memory: 64Gi, pods: "110"}}
+---
+apiVersion: scheduling.x-k8s.io/v1alpha1
+kind: PodGroup
+metadata: {name: train, namespace: ml, annotations: {plimsoll.dev/slack: "2"}}
+spec: {minMember: 3}
+---
+apiVersion: scheduling.k8s.io/v1beta1
+kind: PodGroup
+metadata: {name: train, namespace: ml, annotations: {plimsoll.dev/slack: "1"}}
+spec: {schedulingPolicy: {gang: {minCount: 2}}}
+`
+	for i, spec := range []string{"nodeName: node-1, ", "nodeName: node-1, ", "", "schedulingGroup: {podGroupName: train}, "} {
+		cluster += fmt.Sprintf("---\n{apiVersion: v1, kind: Pod, metadata: {name: a%d, namespace: ml, labels: {scheduling.x-k8s.io/pod-group: train}}, "+
+			"spec: {%scontainers: [{name: c, resources: {requests: {cpu: 1, memory: 1Gi}}}]}}\n", i, spec)
+	}
+	const policy = `
+apiVersion: plimsoll.dev/v1alpha1
+kind: ResourceSlack
+metadata: {name: general}
+spec: {minRate: "0", coverBiggestPod: false, mirrors: {namespaceSelector: {}}}
+`
+	folder := t.TempDir()
+	for name, content := range map[string]string{"cluster.yaml": cluster, "policy.yaml": policy} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out strings.Builder
+	cmd := NewCommand()
+	cmd.SetOut(&out)
+	cmd.SetArgs([]string{"plan", "-f", filepath.Join(folder, "cluster.yaml"), "--policy", filepath.Join(folder, "policy.yaml")})
+	if err := cmd.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{"like PodGroup ml/train ", " 6 1 1Gi total 6 6Gi", "PodGroup ml/train: found 1 pod: must be at least 2, its minCount"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got\n%s\nwant %q", out.String(), want)
+		}
 	}
 }

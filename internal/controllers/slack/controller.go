@@ -71,8 +71,9 @@ type Controller struct {
 	clusters map[string]*slack.Cluster
 	trackers map[string]*policyTracker
 	metrics  *metrics
-	// gangs are the caches of slack.GangResources.
-	gangs []cache.Store
+	// gangs are the caches of slack.GangResources, by their API groups, and members the pods of PodGroups.
+	gangs   map[string]cache.Store
+	members slack.Members
 	// saved is the saved recorders of policies that have no tracker yet.
 	saved map[string][]byte
 	// ungated has the pods that scheduling gates have held, with the second since 1970 at which the last gate was removed, 0 while
@@ -105,6 +106,8 @@ func New(c client.Client, recorder events.EventRecorder, registry prometheus.Reg
 		RecommendAfter: DefaultRecommendAfter,
 		trackers:       map[string]*policyTracker{},
 		clusters:       map[string]*slack.Cluster{},
+		gangs:          map[string]cache.Store{},
+		members:        slack.Members{},
 		ungated:        map[podID]uint32{},
 		metrics:        newMetrics(registry),
 	}
@@ -120,6 +123,7 @@ func (c *Controller) SetClock(now func() time.Time) { c.now = now }
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch
 // +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets,verbs=list;watch
 // +kubebuilder:rbac:groups=leaderworkerset.x-k8s.io,resources=leaderworkersets,verbs=list;watch
+// +kubebuilder:rbac:groups=scheduling.k8s.io;scheduling.x-k8s.io,resources=podgroups,verbs=list;watch
 // +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks,verbs=get;list;watch
 // +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks/status,verbs=patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -160,7 +164,7 @@ func (c *Controller) Register(manager ctrl.Manager) error {
 	for _, resource := range slack.GangResources {
 		watch, store := objectSource(objects, resource, "", stripGang, c.workloadHandler())
 		builder.WatchesRawSource(watch)
-		c.gangs = append(c.gangs, store)
+		c.gangs[resource.Group] = store
 	}
 	return builder.Complete(c)
 }

@@ -39,7 +39,8 @@ func onChange(f func(q queue, before, after client.Object)) handler.EventHandler
 	}
 }
 
-// podHandler returns a handler that updates pods, and enqueues the policies that this concerns.
+// podHandler returns a handler that updates pods, and enqueues the policies that this concerns: all policies if a PodGroup with the
+// annotation has one pod more or less.
 func (c *Controller) podHandler() handler.EventHandler {
 	return onChange(func(q queue, before, after client.Object) {
 		isDeleted := after == nil
@@ -47,8 +48,11 @@ func (c *Controller) podHandler() handler.EventHandler {
 		if !ok {
 			return
 		}
+		old, _ := before.(*v1.Pod)
+		current, _ := after.(*v1.Pod)
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		isMirrored := slices.ContainsFunc(c.members.Replace(old, current), c.isMirrored)
 		for _, cluster := range c.clusters {
 			if isDeleted {
 				cluster.DeletePod(pod)
@@ -63,7 +67,7 @@ func (c *Controller) podHandler() handler.EventHandler {
 			if isRecorded {
 				c.record(t, pod, p)
 			}
-			if t.TakeChanged() {
+			if t.TakeChanged() || isMirrored {
 				names = append(names, name)
 			}
 		}
@@ -72,6 +76,16 @@ func (c *Controller) podHandler() handler.EventHandler {
 		}
 		enqueue(q, names)
 	})
+}
+
+// isMirrored reports whether a PodGroup exists and has the annotation.
+func (c *Controller) isMirrored(group slack.PodGroup) bool {
+	store := c.gangs[group.APIGroup]
+	if store == nil {
+		return false
+	}
+	object, exists, err := store.GetByKey(group.Namespace + "/" + group.Name)
+	return err == nil && exists && isAnnotated(object.(client.Object))
 }
 
 // nodeHandler returns a handler that adds nodes to all trackers, before pods get them, and deletes nodes. Every plan reads all

@@ -2,6 +2,7 @@ package slack
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -45,28 +46,26 @@ func indexAnnotated(object client.Object) []string {
 
 // workloads returns the workloads with the annotation, with the labels of their namespaces. They share memory
 // with the cache and must not be modified.
-func (c *Controller) workloads(ctx context.Context) (all []slack.Workload, err error) {
+func (c *Controller) workloads(ctx context.Context) ([]slack.Workload, error) {
+	var objects []runtime.Object
 	for _, kind := range workloadKinds() {
 		if err := c.client.List(ctx, kind.list, client.MatchingFields{annotatedIndex: "true"}, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, err
 		}
-		err := meta.EachListItem(kind.list, func(object runtime.Object) error {
-			if w, ok := slack.WorkloadOf(object); ok {
-				all = append(all, w)
-			}
-			return nil
-		})
+		items, err := meta.ExtractList(kind.list)
 		if err != nil {
 			return nil, err
 		}
+		objects = append(objects, items...)
 	}
-	for _, store := range c.gangs {
-		for _, object := range store.List() {
-			if w, ok := slack.WorkloadOf(object.(runtime.Object)); ok {
-				all = append(all, w)
-			}
+	for _, group := range slices.Sorted(maps.Keys(c.gangs)) {
+		for _, object := range c.gangs[group].List() {
+			objects = append(objects, object.(runtime.Object))
 		}
 	}
+	c.mu.Lock()
+	all := slack.WorkloadsOf(objects, c.members)
+	c.mu.Unlock()
 	namespaces := map[string]map[string]string{}
 	for i := range all {
 		name := all[i].Namespace

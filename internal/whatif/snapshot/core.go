@@ -182,6 +182,9 @@ var (
 		}))}),
 		"status": in(fields{"conditions": condition("Completed", "Failed")}),
 	})
+	podGroupRule = object("podgroup", fields{
+		"spec": in(fields{"minMember": keep, "schedulingPolicy": in(fields{"basic": keep, "gang": in(fields{"minCount": keep})})}),
+	})
 	leaderWorkerSetRule = object("leaderworkerset", fields{
 		"spec": in(fields{
 			"replicas": keep, "leaderWorkerTemplate": in(fields{"size": keep, "leaderTemplate": template, "workerTemplate": template}),

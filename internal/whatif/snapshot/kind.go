@@ -25,8 +25,13 @@ type Kind struct {
 	rule fields
 }
 
-// File returns the name of the kind's file in an archive.
-func (k *Kind) File() string { return k.Folder + "/" + k.Resource + ".json" }
+// File returns the name of the kind's file in an archive. It includes the group of PodGroups, which two groups have.
+func (k *Kind) File() string {
+	if k.Kind == podGroup {
+		return k.Folder + "/" + k.String() + ".json"
+	}
+	return k.Folder + "/" + k.Resource + ".json"
+}
 
 // String returns RESOURCE or RESOURCE.GROUP.
 func (k *Kind) String() string {
@@ -42,6 +47,7 @@ const (
 	// resourceGroup has the objects of dynamic resource allocation.
 	resourceGroup = "resource.k8s.io"
 	plimsollGroup = "plimsoll.dev"
+	podGroup      = "PodGroup"
 )
 
 // Kinds has all kinds in the order in which they are read: pods before nodes, so that a snapshot has the
@@ -57,6 +63,8 @@ var Kinds = []*Kind{
 	newKind(FolderCluster, "batch", "jobs", "Job", workload("job"), "v1"),
 	newKind(FolderCluster, "jobset.x-k8s.io", "jobsets", "JobSet", jobSetRule, "v1alpha2"),
 	newKind(FolderCluster, "leaderworkerset.x-k8s.io", "leaderworkersets", "LeaderWorkerSet", leaderWorkerSetRule, "v1"),
+	newKind(FolderCluster, "scheduling.k8s.io", "podgroups", podGroup, podGroupRule, "v1beta1"),
+	newKind(FolderCluster, "scheduling.x-k8s.io", "podgroups", podGroup, podGroupRule, "v1alpha1"),
 	newKind(FolderCluster, "", "replicationcontrollers", "ReplicationController", replicationControllerRule, "v1"),
 	newKind(FolderCluster, "", "services", "Service", object("service", fields{"spec": in(fields{"selector": labels})}), "v1"),
 	newKind(FolderCluster, "", "persistentvolumeclaims", "PersistentVolumeClaim", claimRule, "v1"),
@@ -93,9 +101,9 @@ func newKind(folder, group, resource, kind string, rule fields, versions ...stri
 	}
 }
 
-// IsOptional reports whether the API server serves the kind only if it was installed.
+// IsOptional reports whether the API server serves the kind only if it was installed or enabled.
 func (k *Kind) IsOptional() bool {
-	return k.Folder != FolderCluster || strings.HasSuffix(k.Group, ".x-k8s.io")
+	return k.Folder != FolderCluster || strings.HasSuffix(k.Group, ".x-k8s.io") || k.Kind == podGroup
 }
 
 // kindOf returns the kind with a name and a group, or nil.

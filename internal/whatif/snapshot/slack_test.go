@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -49,6 +50,51 @@ func TestGangsAreKept(t *testing.T) {
 		}
 		if groups, err := w.Groups(); !ok || err != nil || groups != 1 || !slices.Equal(pods, want) {
 			t.Errorf("%s: %v, %d groups of %v pods, want 1 of %v", w, err, groups, pods, want)
+		}
+	}
+}
+
+// TestPodGroupsAreKept checks that a snapshot with pseudonyms has the pods of PodGroups: a group of two pods of either API.
+func TestPodGroupsAreKept(t *testing.T) {
+	const meta = `"metadata":{"name":"secret","namespace":"secret","annotations":{"plimsoll.dev/slack":"1"}}`
+	for text, in := range map[string]string{
+		`{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup",` + meta + `,"spec":{"minMember":2}}`: `"metadata":{"name":%q,` +
+			`"namespace":"secret","labels":{"scheduling.x-k8s.io/pod-group":"secret","jobset.sigs.k8s.io/jobset-name":"secret",` +
+			`"leaderworkerset.sigs.k8s.io/name":"secret"}},"spec":{}`,
+		`{"apiVersion":"scheduling.k8s.io/v1beta1","kind":"PodGroup",` + meta + `,"spec":{"schedulingPolicy":{"gang":{"minCount":2}}}}`: `` +
+			`"metadata":{"name":%q,"namespace":"secret"},"spec":{"schedulingGroup":{"podGroupName":"secret"}}`,
+	} {
+		p := NewRedactor([]byte("k")).p
+		kept := func(text string, into any) {
+			object := &unstructured.Unstructured{}
+			if err := object.UnmarshalJSON([]byte(text)); err != nil {
+				t.Fatal(err)
+			}
+			kept, _ := kindOf(object.GroupVersionKind().Group, object.GetKind()).rule.rule(object.Object, p)
+			if raw := fmt.Sprint(kept); strings.Contains(raw, "secret") {
+				t.Errorf("kept %s", raw)
+			}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(kept.(map[string]any), into); err != nil {
+				t.Fatal(err)
+			}
+		}
+		group := map[string]any{}
+		kept(text, &group)
+		var pods []*v1.Pod
+		for _, name := range []string{"secret-a", "secret-b"} {
+			pod := &v1.Pod{}
+			kept(fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod",`+in+`}`, name), pod)
+			pods = append(pods, pod)
+		}
+		all := slack.WorkloadsOf([]runtime.Object{&unstructured.Unstructured{Object: group}}, slack.MembersOf(pods, nil))
+		if len(all) != 1 || len(all[0].Shapes) != 1 || all[0].Shapes[0].Pods != 2 {
+			t.Errorf("%s: workloads %+v", text, all)
+		} else if groups, err := all[0].Groups(); err != nil || groups != 1 {
+			t.Errorf("%s: %d groups, %v", text, groups, err)
+		}
+		if p.labelValue(slack.JobSetLabel, "a") != p.name("jobset", "a") ||
+			p.labelValue(slack.LeaderWorkerSetLabel, "a") != p.name("leaderworkerset", "a") {
+			t.Error("labels of pods do not have the pseudonyms of their owners")
 		}
 	}
 }
