@@ -55,7 +55,8 @@ type member struct {
 	owners []string
 }
 
-// MembersOf returns the members among pods. A pod that is the same object in previous, which may be nil, is not read again.
+// MembersOf returns the pods that have a PodGroup. It does not compute the shape of a pod again that is the same object in previous,
+// which may be nil.
 func MembersOf(pods []*v1.Pod, previous Members) Members {
 	members := Members{}
 	for _, pod := range pods {
@@ -69,7 +70,7 @@ func MembersOf(pods []*v1.Pod, previous Members) Members {
 }
 
 // Replace replaces a pod by its next version: before is nil for a new pod, after for a deleted pod. It returns the PodGroups of both
-// if the mirrors of a PodGroup may change: they are different, or only one of the versions is mirrored.
+// if the mirrors of a PodGroup may change: if the PodGroups differ, or only one of the versions is mirrored.
 func (m Members) Replace(before, after *v1.Pod) []PodGroup {
 	from, to := podGroupOf(before), podGroupOf(after)
 	if from == to && from == (PodGroup{}) {

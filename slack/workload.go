@@ -62,8 +62,8 @@ func (w *Workload) pods() (sum int64) {
 	return sum
 }
 
-// WorkloadOf returns the workload of an object, of a PodGroup without its pods, which WorkloadsOf adds. It returns false if the object is not to be mirrored:
-// it has another kind, no annotation, is finished, suspended or being deleted, or has the annotation of the
+// WorkloadOf returns the workload of an object, of a PodGroup without its pods, see WorkloadsOf. It returns false if the object is
+// not to be mirrored: it has another kind, no annotation, is finished, suspended or being deleted, or has the annotation of the
 // object that controls it, such as a Deployment.
 func WorkloadOf(object runtime.Object) (w Workload, ok bool) {
 	meta, ok := object.(metav1.Object)

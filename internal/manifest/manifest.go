@@ -23,7 +23,8 @@ type Objects struct {
 	Nodes []*v1.Node
 	// Running pods have a node, Pending pods have none. Finished pods are omitted.
 	Running, Pending []*v1.Pod
-	// Workloads are Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs, and, unstructured, JobSets, LeaderWorkerSets and PodGroups.
+	// Workloads are Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs, and, unstructured, JobSets, LeaderWorkerSets and
+	// PodGroups.
 	Workloads []runtime.Object
 	// Others are the remaining objects, such as claims, volumes, classes, namespaces, services and
 	// disruption budgets.

@@ -86,8 +86,8 @@ metadata: {name: train, namespace: ml, annotations: {plimsoll.dev/slack: "1"}}
 spec: {schedulingPolicy: {gang: {minCount: 2}}}
 `
 	for i, spec := range []string{"nodeName: node-1, ", "nodeName: node-1, ", "", "schedulingGroup: {podGroupName: train}, "} {
-		cluster += fmt.Sprintf("---\n{apiVersion: v1, kind: Pod, metadata: {name: a%d, namespace: ml, labels: {scheduling.x-k8s.io/pod-group: train}}, "+
-			"spec: {%scontainers: [{name: c, resources: {requests: {cpu: 1, memory: 1Gi}}}]}}\n", i, spec)
+		cluster += fmt.Sprintf("---\n{apiVersion: v1, kind: Pod, metadata: {name: a%d, namespace: ml, "+
+			"labels: {scheduling.x-k8s.io/pod-group: train}}, spec: {%scontainers: [{name: c, resources: {requests: {cpu: 1, memory: 1Gi}}}]}}\n", i, spec)
 	}
 	const policy = `
 apiVersion: plimsoll.dev/v1alpha1

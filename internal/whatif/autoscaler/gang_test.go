@@ -89,9 +89,14 @@ spec: {minMember: 2}
 		running, pending []int32
 		want             int
 	}{
-		{nil, nil, 0}, {nil, []int32{0}, 0},
-		{[]int32{0}, []int32{1}, 2 * 2}, {[]int32{0, 1}, []int32{2}, 2 * 3}, {[]int32{0, 1, 2}, nil, 2 * 3}, {[]int32{1, 2}, nil, 2 * 2},
-		{[]int32{2}, nil, 0}, {nil, nil, 0},
+		{nil, nil, 0},
+		{nil, []int32{0}, 0},
+		{[]int32{0}, []int32{1}, 2 * 2},
+		{[]int32{0, 1}, []int32{2}, 2 * 3},
+		{[]int32{0, 1, 2}, nil, 2 * 3},
+		{[]int32{1, 2}, nil, 2 * 2},
+		{[]int32{2}, nil, 0},
+		{nil, nil, 0},
 	} {
 		c.Ready[0].Pods, c.Pending = tc.running, tc.pending
 		if pods, plan := p.next(c); len(pods) != tc.want {
