@@ -52,7 +52,10 @@ func (c *Controller) podHandler() handler.EventHandler {
 		current, _ := after.(*v1.Pod)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		isMirrored := slices.ContainsFunc(c.members.Replace(old, current), c.isMirrored)
+		isMirrored := false
+		for _, group := range c.members.Replace(old, current) {
+			isMirrored = isMirrored || c.isMirrored(group)
+		}
 		for _, cluster := range c.clusters {
 			if isDeleted {
 				cluster.DeletePod(pod)
