@@ -40,7 +40,10 @@ func ReadHubFrom(source Source, requirePlacements bool) (*Hub, error) {
 	if err := eachChecked(source, r.read); err != nil {
 		return nil, err
 	}
-	if err := r.finish(requirePlacements && len(r.hub.Placements) == 0, "found no placements in the input: must have at least one"); err != nil {
+	if err := r.finish(
+		requirePlacements && len(r.hub.Placements) == 0,
+		"found no placements in the input: must have at least one",
+	); err != nil {
 		return nil, err
 	}
 	r.hub.Warnings = r.warnings
