@@ -8,6 +8,25 @@ import (
 	"testing"
 )
 
+// planOf returns the output of plimsoll slack plan for the manifests of a cluster and of a policy.
+func planOf(t *testing.T, cluster, policy string) string {
+	t.Helper()
+	folder := t.TempDir()
+	for name, content := range map[string]string{"cluster.yaml": cluster, "policy.yaml": policy} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out strings.Builder
+	cmd := NewCommand()
+	cmd.SetOut(&out)
+	cmd.SetArgs([]string{"plan", "-f", filepath.Join(folder, "cluster.yaml"), "--policy", filepath.Join(folder, "policy.yaml")})
+	if err := cmd.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
 // TestPlanOfGangsAndDevices checks the plan of a file with a JobSet and of a policy with devices: 50% of 3 pods with 2 devices are 2
 // placeholders, and the group of the JobSet is 1 + 4 pods.
 func TestPlanOfGangsAndDevices(t *testing.T) {
@@ -36,21 +55,9 @@ kind: ResourceSlack
 metadata: {name: gpus}
 spec: {minRate: 50%, pool: {devices: [nvidia.com/gpu]}, mirrors: {namespaceSelector: {}}}
 `
-	folder := t.TempDir()
-	for name, content := range map[string]string{"cluster.yaml": cluster, "policy.yaml": policy} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var out strings.Builder
-	cmd := NewCommand()
-	cmd.SetOut(&out)
-	cmd.SetArgs([]string{"plan", "-f", filepath.Join(folder, "cluster.yaml"), "--policy", filepath.Join(folder, "policy.yaml")})
-	if err := cmd.Execute(); err != nil {
-		t.Fatal(err)
-	}
+	out := planOf(t, cluster, policy)
 	var got []string
-	for line := range strings.Lines(out.String()) {
+	for line := range strings.Lines(out) {
 		got = append(got, strings.Join(strings.Fields(line), " "))
 	}
 	want := `gpus
@@ -95,23 +102,11 @@ kind: ResourceSlack
 metadata: {name: general}
 spec: {minRate: "0", coverBiggestPod: false, mirrors: {namespaceSelector: {}}}
 `
-	folder := t.TempDir()
-	for name, content := range map[string]string{"cluster.yaml": cluster, "policy.yaml": policy} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var out strings.Builder
-	cmd := NewCommand()
-	cmd.SetOut(&out)
-	cmd.SetArgs([]string{"plan", "-f", filepath.Join(folder, "cluster.yaml"), "--policy", filepath.Join(folder, "policy.yaml")})
-	if err := cmd.Execute(); err != nil {
-		t.Fatal(err)
-	}
-	got := strings.Join(strings.Fields(out.String()), " ")
+	out := planOf(t, cluster, policy)
+	got := strings.Join(strings.Fields(out), " ")
 	for _, want := range []string{"like PodGroup ml/train ", " 6 1 1Gi total 6 6Gi", "PodGroup ml/train: found 1 pod: must be at least 2, its minCount"} {
 		if !strings.Contains(got, want) {
-			t.Errorf("got\n%s\nwant %q", out.String(), want)
+			t.Errorf("got\n%s\nwant %q", out, want)
 		}
 	}
 }
