@@ -78,7 +78,7 @@ func (v *frontierView) chart(points []result.FrontierPoint, line int, wait float
 	labelY := y.At(math.Inf(-1))
 	for i, row := range v.Rows {
 		if row.Mark != "" {
-			labelY = min(atY(i)-6, labelY-13) // above the label of a cheaper policy
+			labelY = max(8, min(atY(i)-6, labelY-13)) // above the label of a cheaper policy, within the chart
 			d.Printf(`<text x="%v" y="%v">%v</text>`, atX(i)+8, labelY, row.Mark)
 		}
 	}

@@ -261,7 +261,7 @@ func (o *recommendOptions) print(
 	if found.Best != nil {
 		r.Recommended = found.Best.Policy
 		for _, w := range found.Best.Mirrors {
-			r.Annotate = append(r.Annotate, fmt.Sprintf("kubectl annotate %s %s -n %s %s=%s",
+			r.Annotate = append(r.Annotate, fmt.Sprintf("kubectl annotate --overwrite %s %s -n %s %s=%s",
 				strings.ToLower(w.Kind), w.Name, w.Namespace, v1alpha1.AnnotationSlack, w.Slack))
 		}
 	}

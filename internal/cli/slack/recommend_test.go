@@ -158,7 +158,7 @@ func TestFrontierPage(t *testing.T) {
 			x[i], _ = strconv.ParseFloat(match[1], 64)
 			y[i], _ = strconv.ParseFloat(match[2], 64)
 		}
-		if max(x[0], x[1]) > 430 || min(y[0], y[1]) < 7.8 || y[0]-y[1] < 12.8 {
+		if max(x[0], x[1]) > 430 || min(y[0], y[1]) < 8 || y[0]-y[1] < 12 {
 			t.Fatalf("labels at %v, %v", x, y)
 		}
 	})
@@ -237,7 +237,7 @@ func TestRecommendMirrors(t *testing.T) {
 		err = cmd.ExecuteContext(t.Context())
 		return out.String(), errOut.String(), err
 	}
-	const annotate = "kubectl annotate deployment web -n shop plimsoll.dev/slack=4"
+	const annotate = "kubectl annotate --overwrite deployment web -n shop plimsoll.dev/slack=4"
 	page := filepath.Join(folder, "page.html")
 	out, warnings, err := run("--policy", policy("general"), "--report", page)
 	const want = `apiVersion: plimsoll.dev/v1alpha1
@@ -262,7 +262,7 @@ spec:
 # Request the placeholders of the mirrors:
 #   ` + annotate + "\n"
 	if err != nil || !strings.HasSuffix(out, "\n\n"+want) || !strings.Contains(out, "\n4 mirrors of 1 workload ") ||
-		!strings.Contains(out, "over 48 pods.\nrecommended: 4 mirrors of 1 workload, ") ||
+		!strings.Contains(out, "over 48 pods. ") || !strings.Contains(out, "\nrecommended: 4 mirrors of 1 workload. ") ||
 		!strings.Contains(warnings, "2 of 70 pods are left out: outside of the pool of the policy") {
 		t.Errorf("error %v, warnings %s, output\n%s", err, warnings, out)
 	}

@@ -99,7 +99,7 @@ func mirrorable(pod *v1.Pod) (w resources.Workload, ok bool) {
 	switch {
 	case w.Kind == "ReplicaSet" && w.Name != metav1.GetControllerOfNoCopy(pod).Name: // without the hash of a Deployment
 		w.Kind = "Deployment"
-	case w.Kind != "ReplicaSet" && w.Kind != "StatefulSet" || pod.Labels["leaderworkerset.sigs.k8s.io/name"] != "":
+	case w.Kind != "ReplicaSet" && w.Kind != "StatefulSet" || pod.Labels[slack.LeaderWorkerSetLabel] != "":
 		return w, false
 	}
 	return w, len(validation.IsDNS1123Subdomain(w.Name)) == 0 && len(validation.IsDNS1123Label(w.Namespace)) == 0
