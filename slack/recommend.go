@@ -358,7 +358,7 @@ func (r *Recommendation) Summary(goal *Goal) string {
 	text := fmt.Sprintf("recommended: %s. It costs %s, %s more than no slack; placeholders occupy nodes for %s",
 		r.Best.Name, format.Plain(r.Best.Cost), format.Plain(r.Best.Cost-r.None.Cost), format.Plain(r.Best.SlackCost))
 	if r.Rate == nil || r.Rate.Cost <= 0 {
-		return text + ". No rate up to 200% reaches the wait"
+		return text + ". No rate up to 200% reaches the wait."
 	}
 	low, high := ratios(r.Best, r.Rate)
 	text += fmt.Sprintf(". The cheapest rate that reaches the wait, %s, costs %s: the recommended policy costs %.2f as much "+
@@ -366,7 +366,7 @@ func (r *Recommendation) Summary(goal *Goal) string {
 	if extra := r.Rate.Cost - r.None.Cost; extra > 0 {
 		text += fmt.Sprintf(", and adds %.2f as much to the cost without slack", (r.Best.Cost-r.None.Cost)/extra)
 	}
-	return text
+	return text + "."
 }
 
 // countWaited states how many pods wait longer than the goal.
