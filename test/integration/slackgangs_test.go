@@ -194,10 +194,12 @@ func TestSlackPodGroups(t *testing.T) {
 		c.create(t, pods[3+i])
 		awaitBuffers("1 x 1 2Gi", want)
 	}
-	policy := c.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
-	if s := policy.Status; s.Placeholders != 5 || s.Mirrored != 5 || s.Placed != 5 {
-		t.Errorf("status %+v", s)
-	}
+	eventually.True(t, "the status has not 5 placeholders that fit the nodes", controller, func(ctx context.Context) (bool, error) {
+		var policy v1alpha1.ResourceSlack
+		err := c.client.Get(ctx, client.ObjectKey{Name: "general"}, &policy)
+		s := &policy.Status
+		return err == nil && s.Placeholders == 5 && s.Mirrored == 5 && s.Placed == 5, nil
+	})
 
 	// A restarted controller changes the buffer of the workers only.
 	before := c.uids(t)
