@@ -117,6 +117,24 @@ func TestWorkloads(t *testing.T) {
 	})
 }
 
+// TestInstallCRDs expects that a CRD that exists is no error.
+func TestInstallCRDs(t *testing.T) {
+	cp, _ := start(t)
+	config, err := cp.Config("test", "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := os.ReadFile("../../../config/crd/plimsoll.dev_resourceslacks.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := InstallCRDs(t.Context(), config, manifest); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestCompact expects that etcd has no revision from before the compaction.
 func TestCompact(t *testing.T) {
 	cp, _ := start(t)

@@ -8,6 +8,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
@@ -15,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// InstallCRDs creates CRDs from their manifests and waits until they are served.
+// InstallCRDs creates CRDs from their manifests, unless they exist, and waits until they are served.
 func InstallCRDs(ctx context.Context, config *rest.Config, manifests ...[]byte) error {
 	client, err := apiextensions.NewForConfig(config)
 	if err != nil {
@@ -27,7 +28,8 @@ func InstallCRDs(ctx context.Context, config *rest.Config, manifests ...[]byte) 
 		if err := yaml.UnmarshalStrict(manifest, crd); err != nil {
 			return fmt.Errorf("CRD %d: %w", i, err)
 		}
-		if _, err := crds.Create(ctx, crd, metav1.CreateOptions{}); err != nil {
+		// The CRD exists if a busy API server has created it and client-go repeats the request because the answer was late.
+		if _, err := crds.Create(ctx, crd, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("CRD %s: %w", crd.Name, err)
 		}
 		err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
