@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Labels of pods with the name of their PodGroup of the coscheduling plugin, JobSet or LeaderWorkerSet.
@@ -127,7 +127,7 @@ func ownersOf(object metav1.Object) (owners []string) {
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
 		add(owner.Kind, owner.Name)
 		if owner.Kind == "ReplicaSet" {
-			add("Deployment", strings.TrimSuffix(owner.Name, "-"+labels["pod-template-hash"]))
+			add("Deployment", resources.WithoutHash(owner.Name, labels["pod-template-hash"]))
 		}
 	}
 	add(jobSetKind.Kind, labels[JobSetLabel])
