@@ -115,14 +115,15 @@ func TestScheduler(t *testing.T) {
 	eventually.True(t, "load is not read", process, func(context.Context) (bool, error) {
 		return requests.Load() >= 2, nil // the second request shows that the first response was processed
 	})
-	for name, tc := range map[string]struct{ schedulerName, want string }{
-		"by-load": {"trimaran", "calm"}, "by-limits": {"limits", "hectic"},
+	// In this order: expectDecision expects hectic as it was before the second pod.
+	for _, tc := range []struct{ name, schedulerName, want string }{
+		{"by-load", "trimaran", "calm"}, {"by-limits", "limits", "hectic"},
 	} {
-		createPod(t, client, name, "", tc.schedulerName, "100m", "100m")
-		eventually.True(t, name+" is not Running", process, func(ctx context.Context) (bool, error) {
-			pod, err := client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+		createPod(t, client, tc.name, "", tc.schedulerName, "100m", "100m")
+		eventually.True(t, tc.name+" is not Running", process, func(ctx context.Context) (bool, error) {
+			pod, err := client.CoreV1().Pods("default").Get(ctx, tc.name, metav1.GetOptions{})
 			if err == nil && pod.Status.Phase == v1.PodRunning && pod.Spec.NodeName != tc.want {
-				t.Errorf("%s runs on %s, want %s", name, pod.Spec.NodeName, tc.want)
+				t.Errorf("%s runs on %s, want %s", tc.name, pod.Spec.NodeName, tc.want)
 			}
 			return err == nil && pod.Status.Phase == v1.PodRunning, err
 		})
