@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
@@ -219,6 +220,47 @@ func TestSlackPodGroups(t *testing.T) {
 		}
 	}
 	awaitBuffers()
+	controller.Stop(t)
+}
+
+// TestSlackPodGroupsOfKubernetes checks the placeholders for a PodGroup of Kubernetes itself, whose API is off by default: none for 2 of
+// its 3 pods, then 3.
+func TestSlackPodGroupsOfKubernetes(t *testing.T) {
+	t.Parallel()
+	options := controlplane.Options{
+		APIServerArgs: []string{"--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true"},
+	}
+	c := startClusterWithOptions(t, options, append(projectCRDs(t), buffersCRD(t))...)
+	c.create(t, readyNode("node", "16", "64Gi", nil))
+	group := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup",
+		"metadata": map[string]any{"namespace": "default", "name": "train", "annotations": map[string]any{v1alpha1.AnnotationSlack: "1"}},
+		"spec":     map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": int64(3)}}},
+	}}
+	c.create(t, group)
+	c.create(t, policyOf("general", "0", func(s *v1alpha1.ResourceSlackSpec) { s.CoverBiggestPod = new(false) }))
+	controller := c.startController(t, "--controllers=slack")
+	createMember := func(name string) {
+		pod := runningPod(name, "node", "2", "4Gi")
+		pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: new("train")}
+		c.create(t, pod)
+	}
+	createMember("worker-0")
+	createMember("worker-1")
+	const missing = "PodGroup default/train: found 2 pods: must be at least 3, its minCount"
+	eventually.True(t, "no condition has: "+missing, controller, func(ctx context.Context) (bool, error) {
+		var policy v1alpha1.ResourceSlack
+		err := c.client.Get(ctx, client.ObjectKey{Name: "general"}, &policy)
+		return err == nil && strings.Contains(fmt.Sprint(policy.Status.Conditions), missing), nil
+	})
+	if all, err := c.buffers(t.Context()); err != nil || len(all) > 0 {
+		t.Errorf("buffers of a part of the group: %v, %v", all, err)
+	}
+	createMember("worker-2")
+	eventually.True(t, "no buffer of 3 placeholders", controller, func(ctx context.Context) (bool, error) {
+		all, err := c.buffers(ctx)
+		return err == nil && slices.Equal(slices.Collect(maps.Values(all)), []string{"3 x 2 4Gi"}), nil
+	})
 	controller.Stop(t)
 }
 

@@ -40,7 +40,13 @@ func startCluster(t *testing.T, crds ...string) *testCluster {
 // startClusterWithCRDs starts a cluster with these CRDs only.
 func startClusterWithCRDs(t *testing.T, crds ...string) *testCluster {
 	t.Helper()
-	cp, config, _ := startControlPlane(t, controlplane.Options{})
+	return startClusterWithOptions(t, controlplane.Options{}, crds...)
+}
+
+// startClusterWithOptions starts a cluster with these options and CRDs only.
+func startClusterWithOptions(t *testing.T, options controlplane.Options, crds ...string) *testCluster {
+	t.Helper()
+	cp, config, _ := startControlPlane(t, options)
 	installCRDs(t, config, crds...)
 	c := &testCluster{cp, adminClient(t, config)}
 	for _, name := range []string{systemNamespace, podNamespace} {
