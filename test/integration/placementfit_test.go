@@ -12,7 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
@@ -82,6 +84,33 @@ func TestPlacementByFit(t *testing.T) {
 		t.Error("rebalance prints nothing")
 	}
 	h.checkSnapshot(t, "render", "second", "solver")
+	h.checkForbidden(t)
+}
+
+// checkForbidden checks that a user who may not list ClusterCapacities gets the decision, with a warning.
+func (c *testCluster) checkForbidden(t *testing.T) {
+	t.Helper()
+	const user = "reader"
+	name := metav1.ObjectMeta{Name: user}
+	c.create(t, &rbacv1.ClusterRole{ObjectMeta: name, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"cluster.open-cluster-management.io"}, Resources: []string{"*"}, Verbs: []string{"list"}},
+		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get"}},
+	}})
+	c.create(t, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: name,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	})
+	kubeconfig := kubeconfigOf(t, c.ControlPlane, user)
+	var stdout, stderr string
+	eventually.True(t, "the placement cannot be explained", textOf{&stderr}, func(context.Context) (bool, error) {
+		var code int
+		stdout, stderr, code = runPlimsoll(t, "placement", "explain", "team/render", "--kubeconfig", kubeconfig)
+		return code == 0, nil // the API server applies new rights after a while
+	})
+	if !strings.Contains(stderr, "listing ClusterCapacities is forbidden") || !strings.Contains(stdout, "cluster1") {
+		t.Errorf("without the right to list ClusterCapacities:\n%s%s", stdout, stderr)
+	}
 }
 
 // checkSnapshot checks that placements with a workload have the same rankings over the hub and over a snapshot of it.
