@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -297,7 +299,7 @@ type observation struct {
 	capacity  *slack.Capacity
 	free      v1.ResourceList
 	placeable int64
-	// overlap is the name of another policy that selects a node of the pool, empty if there is none.
+	// overlap is the first name of another policy that selects a node of the pool, empty if there is none.
 	overlap string
 	// outcome is the result of writing the plan.
 	outcome
@@ -320,16 +322,19 @@ func (o *observation) nextReconcile(now time.Time) time.Duration {
 
 // observe computes the plan for the current nodes and workloads.
 func (c *Controller) observe(ctx context.Context, t *policyTracker) (o observation, err error) {
-	var nodes v1.NodeList
-	if err := c.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return o, err
-	}
 	var policies v1alpha1.ResourceSlackList
 	if err := c.client.List(ctx, &policies); err != nil {
 		return o, err
 	}
 	workloads, err := c.workloads(ctx)
 	if err != nil {
+		return o, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// Listed with the lock: a node that is deleted later is then deleted from the tracker, too.
+	var nodes v1.NodeList
+	if err := c.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return o, err
 	}
 	c.plan(t, nodes.Items, governedBy(t.Policy().Name, policies.Items, workloads), &o)
@@ -367,22 +372,22 @@ func (c *Controller) antiAffinePods(ctx context.Context, plan slack.Plan) ([]*v1
 }
 
 // plan computes the plan of a policy for nodes and workloads, and whether another policy selects a node
-// of its pool.
+// of its pool. c.mu must be locked.
 func (c *Controller) plan(t *policyTracker, nodes []v1.Node, workloads []slack.Workload, o *observation) {
 	now := c.now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	var pool []*v1.Node
 	for i := range nodes {
-		if !t.SetNode(&nodes[i], now) {
-			continue
+		if t.SetNode(&nodes[i], now) {
+			pool = append(pool, &nodes[i])
+			o.price.add(&nodes[i])
 		}
-		if o.price.add(&nodes[i]); o.overlap != "" {
-			continue
-		}
-		for name, other := range c.trackers {
-			if other != t && slack.InPool(&nodes[i], other.Policy().Spec.Pool) && (o.overlap == "" || name < o.overlap) {
-				o.overlap = name
-			}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.trackers)) {
+		other := c.trackers[name]
+		selects := func(node *v1.Node) bool { return slack.InPool(node, other.Policy().Spec.Pool) }
+		if other != t && slices.ContainsFunc(pool, selects) {
+			o.overlap = name
+			break
 		}
 	}
 	t.SetWorkloads(workloads)

@@ -120,6 +120,54 @@ func TestPodsOfPools(t *testing.T) {
 	}
 }
 
+// TestOverlapIsStable checks that the policy that is named does not depend on the order in which a cache lists nodes, or the status
+// would be written again and again: the pool of web overlaps another pool on each of its nodes.
+func TestOverlapIsStable(t *testing.T) {
+	c := New(&listedPods{}, nil, prometheus.NewRegistry(), "plimsoll-system", "")
+	nodes := []v1.Node{*newNode("a", "web"), *newNode("b", "web")}
+	nodes[0].Labels["zone"], nodes[1].Labels["zone"] = "1", "2"
+	for zone, name := range map[string]string{"1": "first", "2": "second"} {
+		policy := newPolicy(name, "web")
+		policy.Spec.Pool.NodeSelector = map[string]string{"zone": zone}
+		if _, err := c.trackerOf(t.Context(), policy); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tracker, err := c.trackerOf(t.Context(), newPolicy("web", "web"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		var o observation
+		if c.plan(tracker, nodes, nil, &o); o.overlap != "first" {
+			t.Errorf("nodes %s, %s: overlap %q, want first", nodes[0].Name, nodes[1].Name, o.overlap)
+		}
+		slices.Reverse(nodes)
+	}
+}
+
+// TestNodeDeletedDuringPlan checks that a node that is deleted after a plan has begun is not in the pool: of the nodes a and b with
+// 8 CPUs each, node a remains, whose pods leave 4 CPUs.
+func TestNodeDeletedDuringPlan(t *testing.T) {
+	var c *Controller
+	deleted, isDeleted := newNode("b", "web"), false
+	c = controllerOf(t, interceptor.Funcs{
+		List: func(ctx context.Context, api client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if _, ok := list.(*v1alpha1.ResourceSlackList); ok && !isDeleted {
+				isDeleted = true
+				if err := api.Delete(ctx, deleted); err != nil {
+					return err
+				}
+				c.nodeHandler().Delete(ctx, event.DeleteEvent{Object: deleted}, &recordedQueue{})
+			}
+			return api.List(ctx, list, options...)
+		},
+	}, append(webPool(), deleted, newPolicy("web", "web"))...)
+	if got := reconcileOnce(t, c, "web").Status.Available.Cpu().String(); got != "4" || !isDeleted {
+		t.Errorf("available: %s, want 4; deleted: %t", got, isDeleted)
+	}
+}
+
 // TestClustersOfDevices checks that the pods of the cluster are counted once for each list of devices that a policy uses, and no longer
 // when the last policy with the list has another list or is deleted, and never for an invalid policy.
 func TestClustersOfDevices(t *testing.T) {

@@ -420,6 +420,23 @@ func TestSchedulingGates(t *testing.T) {
 	}
 }
 
+// TestPodCreatedAgain checks that the record of a pod ends if it was deleted, and a pod of the same name created, while the watch of
+// pods was interrupted: then there is one event, an update.
+func TestPodCreatedAgain(t *testing.T) {
+	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
+	at(c, 0)
+	reconcileOnce(t, c, "web")
+	before, again := scheduledPod("db-0", "a", 5, 6), scheduledPod("db-0", "a", 50, 51)
+	again.UID = "again"
+	deliver(t, c, before)
+	at(c, 60)
+	c.podHandler().Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: again}, &countingQueue{})
+	h := c.trackers["web"].recorder.history(after(60).Time)
+	if len(h.Pods) != 2 || h.Pods[0].Duration != 54 || h.Pods[1].Duration != math.MaxInt64 {
+		t.Errorf("history %+v, want a pod that ran from 6 s to 60 s, and one that runs", h.Pods)
+	}
+}
+
 // TestHistoryCannotBeRead checks that slack works without the ConfigMap and with invalid data, and waits while the API server
 // fails.
 func TestHistoryCannotBeRead(t *testing.T) {

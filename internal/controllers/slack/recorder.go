@@ -72,19 +72,19 @@ func recordOf(pod *v1.Pod, isDeleted bool, now time.Time) (p podRecord, ok bool)
 		milliCPU: clamp(requests[resources.CPU]), mebibytes: clamp(resources.DivUp(requests[resources.Memory], 1<<20)),
 	}
 	if isDeleted || resources.IsFinished(pod) {
-		p.end = max(p.scheduled, endOf(pod, isDeleted, now))
+		p.end = max(p.scheduled, endOf(pod, now))
 	}
 	return p, true
 }
 
-// endOf returns the end of the last container of a pod that has ended. A finished pod without containers that ended never ran.
-func endOf(pod *v1.Pod, isDeleted bool, now time.Time) (end uint32) {
+// endOf returns the end of the last container of a pod that is finished or deleted. A finished pod without containers that ended never ran.
+func endOf(pod *v1.Pod, now time.Time) (end uint32) {
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.State.Terminated != nil {
 			end = max(end, secondsOf(c.State.Terminated.FinishedAt.Time))
 		}
 	}
-	if end == 0 && isDeleted {
+	if end == 0 && !resources.IsFinished(pod) {
 		return secondsOf(now)
 	}
 	return min(end, secondsOf(now))
@@ -100,6 +100,8 @@ type recorder struct {
 	records []podRecord
 	// index has the positions of the records that may change.
 	index map[podID]int32
+	// running is the number of pods that have not ended.
+	running int
 
 	held
 	// changed reports whether the recorder differs from the saved one.
@@ -122,12 +124,19 @@ func (r *recorder) observe(pod podRecord, isInPool bool) (counted bool) {
 	if i, known := r.index[pod.podID]; known {
 		if p := &r.records[i]; p.end == 0 && pod.end != 0 {
 			p.end, r.changed = max(pod.end, p.scheduled), true
+			r.running--
 		}
 		return false
 	}
 	begin := max(r.from, r.ended)
-	if !isInPool || pod.end != 0 && pod.end <= begin || len(r.records) >= maxRecords && !r.dropOldest(maxRecords/10) {
+	if !isInPool || pod.end != 0 && pod.end <= begin || r.running >= maxRecords {
 		return false
+	}
+	if len(r.records) >= maxRecords {
+		r.dropOldest(maxRecords / 10)
+	}
+	if pod.end == 0 {
+		r.running++
 	}
 	r.index[pod.podID], r.changed = int32(len(r.records)), true
 	r.records = append(r.records, pod)
@@ -139,6 +148,7 @@ func (r *recorder) endMissing(existing map[podID]bool, at uint32) {
 	for i := range r.records {
 		if p := &r.records[i]; p.end == 0 && !existing[p.podID] {
 			p.end = max(p.scheduled, at)
+			r.running--
 		}
 	}
 }
@@ -175,12 +185,15 @@ func (r *recorder) removeEnded() {
 	r.reindex()
 }
 
-// reindex sets index. Pods of a previous process that ended have no hash, and do not change.
+// reindex sets index and running. Pods of a previous process that ended have no hash, and do not change.
 func (r *recorder) reindex() {
-	r.index = make(map[podID]int32, len(r.records))
+	r.index, r.running = make(map[podID]int32, len(r.records)), 0
 	for i := range r.records {
 		if r.records[i].hash != 0 {
 			r.index[r.records[i].podID] = int32(i)
+		}
+		if r.records[i].end == 0 {
+			r.running++
 		}
 	}
 }

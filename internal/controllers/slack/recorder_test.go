@@ -97,6 +97,17 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
+// TestRefusedPod checks that a pod that a kubelet has refused, without containers, ended when it got its node, and not when it is deleted.
+func TestRefusedPod(t *testing.T) {
+	pod := scheduledPod("refused", "web", 5, 6)
+	pod.Status.Phase = v1.PodFailed
+	for _, isDeleted := range []bool{false, true} {
+		if p, ok := recordOf(pod, isDeleted, after(1000).Time); !ok || p.end != secondsOf(after(6).Time) {
+			t.Errorf("deleted %t: %+v, %t", isDeleted, p, ok)
+		}
+	}
+}
+
 // TestPodsCountOnce checks that a pod counts once, whatever the order and the repetition of its events, and also if its node is known
 // late: then by an event after it.
 func TestPodsCountOnce(t *testing.T) {
@@ -355,6 +366,12 @@ func BenchmarkRecord(b *testing.B) {
 	b.Run("policy", func(b *testing.B) {
 		for b.Loop() {
 			r.observe(p, true)
+		}
+	})
+	b.Run("beyond the maximum", func(b *testing.B) {
+		full := fill(b, 0, maxRecords)
+		for b.Loop() {
+			full.observe(p, true)
 		}
 	})
 }

@@ -3,12 +3,12 @@ package slack
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,11 +30,18 @@ func enqueue(q queue, names []string) {
 }
 
 // onChange returns a handler that calls f with an object before and after each change: before is nil if the object is created, after
-// if it is deleted.
+// if it is deleted. An object that was deleted and created again while a watch was interrupted is both.
 func onChange(f func(q queue, before, after client.Object)) handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { f(q, nil, e.Object) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { f(q, e.ObjectOld, e.ObjectNew) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			if e.ObjectOld.GetUID() == e.ObjectNew.GetUID() {
+				f(q, e.ObjectOld, e.ObjectNew)
+				return
+			}
+			f(q, e.ObjectOld, nil)
+			f(q, nil, e.ObjectNew)
+		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { f(q, e.Object, nil) },
 	}
 }
@@ -110,9 +117,9 @@ func (c *Controller) nodeHandler() handler.EventHandler {
 
 // isChanged reports whether a node changed in a way that affects plans. Heartbeats do not.
 func isChanged(old, node *v1.Node) bool {
-	return resources.ReadyStatus(old) != resources.ReadyStatus(node) || old.Spec.Unschedulable != node.Spec.Unschedulable ||
-		fmt.Sprint(old.Spec.Taints, old.Labels, old.Status.Allocatable, old.DeletionTimestamp) !=
-			fmt.Sprint(node.Spec.Taints, node.Labels, node.Status.Allocatable, node.DeletionTimestamp)
+	return resources.ReadyStatus(old) != resources.ReadyStatus(node) ||
+		!equality.Semantic.DeepEqual([]any{old.Spec, old.Labels, old.Status.Allocatable, old.DeletionTimestamp},
+			[]any{node.Spec, node.Labels, node.Status.Allocatable, node.DeletionTimestamp})
 }
 
 // namespaceHandler returns a handler that enqueues all policies if the labels of a namespace change, by
@@ -135,10 +142,10 @@ func (c *Controller) workloadHandler() handler.EventHandler {
 		switch {
 		case cmp.Or(after, before).GetNamespace() != c.podNamespace:
 		case before == nil:
-			c.enqueueDeleted(q, after)
+			c.enqueueOwner(q, after, true)
 		case after == nil || before.GetGeneration() != after.GetGeneration() ||
 			before.GetLabels()[slack.PlaceholderLabel] != after.GetLabels()[slack.PlaceholderLabel]:
-			c.enqueueOwner(q, before)
+			c.enqueueOwner(q, before, false)
 		}
 	})
 }
@@ -154,25 +161,19 @@ func (c *Controller) bufferHandler() handler.EventHandler {
 		buffer, _ := after.(*unstructured.Unstructured)
 		switch {
 		case old == nil:
-			c.enqueueDeleted(q, buffer)
+			c.enqueueOwner(q, buffer, true)
 		case buffer == nil || !reflect.DeepEqual([]any{old.Object["spec"], old.Object["status"], old.GetGeneration()},
 			[]any{buffer.Object["spec"], buffer.Object["status"], buffer.GetGeneration()}):
-			c.enqueueOwner(q, old)
+			c.enqueueOwner(q, old, false)
 		}
 	})
 }
 
-// enqueueOwner enqueues the policy of an object with placeholders, if it has a tracker.
-func (c *Controller) enqueueOwner(q queue, object client.Object) {
-	if policy := object.GetLabels()[slack.PlaceholderLabel]; slices.Contains(c.policies(), policy) {
-		enqueue(q, []string{policy})
-	}
-}
-
-// enqueueDeleted enqueues the policy of a new object with placeholders if it has no tracker: it may have been deleted while no controller
-// was running. The controller itself writes the objects of policies with a tracker.
-func (c *Controller) enqueueDeleted(q queue, object client.Object) {
-	if policy := object.GetLabels()[slack.PlaceholderLabel]; policy != "" && !slices.Contains(c.policies(), policy) {
+// enqueueOwner enqueues the policy of an object with placeholders, if it has a tracker, or if it has none and the object is new: the
+// controller itself creates the objects of policies with a tracker, other policies may have been deleted while no controller was running.
+func (c *Controller) enqueueOwner(q queue, object client.Object, isNew bool) {
+	policy := object.GetLabels()[slack.PlaceholderLabel]
+	if policy != "" && isNew != slices.Contains(c.policies(), policy) {
 		enqueue(q, []string{policy})
 	}
 }
