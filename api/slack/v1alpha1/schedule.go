@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	_ "time/tzdata" // time zones of schedules also where the system has none
@@ -120,11 +119,12 @@ const minutesPerDay = 24 * 60
 
 // parseMinutes parses a time of day such as "07:30" and returns it in minutes.
 func parseMinutes(text string) (minutes int, ok bool) {
-	hour, minute, found := strings.Cut(text, ":")
-	h, err1 := strconv.ParseUint(hour, 10, 8)
-	m, err2 := strconv.ParseUint(minute, 10, 8)
-	minutes = int(h)*60 + int(m)
-	return minutes, found && len(hour) == 2 && len(minute) == 2 && err1 == nil && err2 == nil && m < 60 && minutes <= minutesPerDay
+	if text == "24:00" {
+		return minutesPerDay, true
+	}
+	const form = "15:04"
+	t, err := time.Parse(form, text)
+	return t.Hour()*60 + t.Minute(), err == nil && len(text) == len(form)
 }
 
 // applies reports whether the schedule applies at a time. A schedule that ends at or before the time of day at which it

@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/shadow"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
 )
 
 // demos are the three demos in one environment.
@@ -30,9 +31,9 @@ type demos struct {
 // start starts the load source, the control plane and the scheduler, and builds Karpenter if it is
 // selected.
 func (o *options) start(ctx context.Context, log io.Writer, progress func(string)) (_ *demos, err error) {
-	var karpenter *slack.KarpenterProgram
+	var source *karpenter.Source
 	if o.autoscaler == slack.Karpenter {
-		if karpenter, err = slack.FindKarpenter(ctx); err != nil {
+		if source, err = karpenter.Find(ctx, "."); err != nil {
 			return nil, fmt.Errorf("--autoscaler: %w", err)
 		}
 	}
@@ -44,14 +45,15 @@ func (o *options) start(ctx context.Context, log io.Writer, progress func(string
 	if err != nil {
 		return nil, err
 	}
-	if karpenter != nil {
+	d := &demos{env: env, node: node.New(env, load), slack: slack.New(env, source, log), fleet: fleet.New(env)}
+	if source != nil {
 		progress("building Karpenter (about 2 minutes the first time)")
-		if err := karpenter.Build(ctx, env.Plane.Dir); err != nil {
+		if err := d.slack.BuildKarpenter(ctx); err != nil {
 			env.Stop()
 			return nil, err
 		}
 	}
-	return &demos{env: env, node: node.New(env, load), slack: slack.New(env, karpenter, log), fleet: fleet.New(env)}, nil
+	return d, nil
 }
 
 // stop stops everything that start and run have started.

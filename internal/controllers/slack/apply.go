@@ -24,21 +24,15 @@ const fieldOwner = client.FieldOwner("plimsoll-slack")
 // kinds returns the kinds of objects of all enabled backends, in the order in which they are deleted.
 func (c *Controller) kinds() (all []slack.ObjectKind) {
 	for _, backend := range slack.Backends() {
-		if !c.isEnabled(backend) {
-			continue
+		if c.namespaceOf(backend) != "" {
+			all = append(all, backend.Kinds...)
 		}
-		all = append(all, backend.Kinds...)
 	}
 	return all
 }
 
-// isEnabled reports whether the controller may write the objects of a backend.
-func (c *Controller) isEnabled(backend *slack.Backend) bool {
-	return backend.Virtual || c.podNamespace != ""
-}
-
 // namespaceOf returns the namespace of the objects of a backend, except virtual placeholders that mirror a
-// workload.
+// workload. It is empty if the backend is not enabled.
 func (c *Controller) namespaceOf(backend *slack.Backend) string {
 	if backend.Virtual {
 		return c.namespace
@@ -73,7 +67,8 @@ type outcome struct {
 // workloads do not depend on the pool. It returns an error if the API server cannot be reached.
 func (c *Controller) apply(ctx context.Context, policy *v1alpha1.ResourceSlack, plan slack.Plan) (outcome, error) {
 	backend := slack.BackendOf(policy)
-	if !c.isEnabled(backend) {
+	namespace := c.namespaceOf(backend)
+	if namespace == "" {
 		return outcome{disabled: true}, nil
 	}
 	existing, err := c.existing(ctx, policy.Name)
@@ -83,7 +78,7 @@ func (c *Controller) apply(ctx context.Context, policy *v1alpha1.ResourceSlack, 
 	if plan.NoNodes {
 		plan.Groups = slices.DeleteFunc(slices.Clone(plan.Groups), func(g slack.Group) bool { return g.Mirror == nil })
 	}
-	desired, err := backend.Objects(policy, plan, c.namespaceOf(backend))
+	desired, err := backend.Objects(policy, plan, namespace)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -92,8 +87,7 @@ func (c *Controller) apply(ctx context.Context, policy *v1alpha1.ResourceSlack, 
 			removeStrategy(object)
 		}
 	}
-	first := c.namespaceOf(backend)
-	written, err := runWriters(ctx, c.newWriters(existing, desired, first, plan.NoNodes), first)
+	written, err := runWriters(ctx, c.newWriters(existing, desired, namespace, plan.NoNodes), namespace)
 	written.answers = backend.Answers(written.held)
 	written.ignoresStrategy = policy.Spec.ProvisioningStrategy != "" && backend.Virtual && !c.hasStrategy()
 	return written, err

@@ -113,16 +113,17 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 
 // feasibleCondition returns the condition Feasible of a plan.
 func feasibleCondition(plan slack.Plan, summary string) metav1.Condition {
-	condition := metav1.Condition{Type: v1alpha1.ConditionFeasible, Message: cmp.Or(joinReasons(plan.Reasons), summary)}
+	condition := metav1.Condition{
+		Type: v1alpha1.ConditionFeasible, Status: metav1.ConditionTrue, Reason: reasonPlanned,
+		Message: cmp.Or(joinReasons(plan.Reasons), summary),
+	}
 	switch {
 	case plan.NoNodes:
 		condition.Status, condition.Reason = metav1.ConditionUnknown, reasonPoolEmpty
 	case !plan.Feasible:
 		condition.Status, condition.Reason = metav1.ConditionFalse, reasonNotFeasible
 	case plan.CoolDown:
-		condition.Status, condition.Reason = metav1.ConditionTrue, reasonCoolDown
-	default:
-		condition.Status, condition.Reason = metav1.ConditionTrue, reasonPlanned
+		condition.Reason = reasonCoolDown
 	}
 	return condition
 }

@@ -31,36 +31,31 @@ func enqueue(q queue, names []string) {
 
 // onChange returns a handler that calls f with an object before and after each change: before is nil if the object is created, after
 // if it is deleted. An object that was deleted and created again while a watch was interrupted is both.
-func onChange(f func(q queue, before, after client.Object)) handler.EventHandler {
+func onChange[T client.Object](f func(q queue, before, after T)) handler.EventHandler {
+	var none T
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { f(q, nil, e.Object) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { f(q, none, e.Object.(T)) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			if e.ObjectOld.GetUID() == e.ObjectNew.GetUID() {
-				f(q, e.ObjectOld, e.ObjectNew)
+				f(q, e.ObjectOld.(T), e.ObjectNew.(T))
 				return
 			}
-			f(q, e.ObjectOld, nil)
-			f(q, nil, e.ObjectNew)
+			f(q, e.ObjectOld.(T), none)
+			f(q, none, e.ObjectNew.(T))
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { f(q, e.Object, nil) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { f(q, e.Object.(T), none) },
 	}
 }
 
 // podHandler returns a handler that updates pods, and enqueues the policies that this concerns: all policies if a PodGroup with the
 // annotation has one pod more or less.
 func (c *Controller) podHandler() handler.EventHandler {
-	return onChange(func(q queue, before, after client.Object) {
-		isDeleted := after == nil
-		pod, ok := cmp.Or(after, before).(*v1.Pod)
-		if !ok {
-			return
-		}
-		old, _ := before.(*v1.Pod)
-		current, _ := after.(*v1.Pod)
+	return onChange(func(q queue, before, after *v1.Pod) {
+		pod, isDeleted := cmp.Or(after, before), after == nil
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		isMirrored := false
-		for _, group := range c.members.Replace(old, current) {
+		for _, group := range c.members.Replace(before, after) {
 			isMirrored = isMirrored || c.isMirrored(group)
 		}
 		for _, cluster := range c.clusters {
@@ -101,15 +96,13 @@ func (c *Controller) isMirrored(group slack.PodGroup) bool {
 // nodeHandler returns a handler that adds nodes to all trackers, before pods get them, and deletes nodes. Every plan reads all
 // nodes, so that other changes only enqueue the policies.
 func (c *Controller) nodeHandler() handler.EventHandler {
-	return onChange(func(q queue, before, after client.Object) {
-		old, _ := before.(*v1.Node)
-		node, _ := after.(*v1.Node)
+	return onChange(func(q queue, before, after *v1.Node) {
 		switch {
-		case old == nil:
-			enqueue(q, c.eachTracker(func(t *policyTracker) { t.SetNode(node, c.now()) }))
-		case node == nil:
-			enqueue(q, c.eachTracker(func(t *policyTracker) { t.DeleteNode(old.Name) }))
-		case isChanged(old, node):
+		case before == nil:
+			enqueue(q, c.eachTracker(func(t *policyTracker) { t.SetNode(after, c.now()) }))
+		case after == nil:
+			enqueue(q, c.eachTracker(func(t *policyTracker) { t.DeleteNode(before.Name) }))
+		case isChanged(before, after):
 			enqueue(q, c.policies())
 		}
 	})
@@ -125,8 +118,8 @@ func isChanged(old, node *v1.Node) bool {
 // namespaceHandler returns a handler that enqueues all policies if the labels of a namespace change, by
 // which policies select namespaces.
 func (c *Controller) namespaceHandler() handler.EventHandler {
-	return onChange(func(q queue, before, after client.Object) {
-		if before != nil && after != nil && !maps.Equal(before.GetLabels(), after.GetLabels()) {
+	return onChange(func(q queue, before, after *v1.Namespace) {
+		if before != nil && after != nil && !maps.Equal(before.Labels, after.Labels) {
 			enqueue(q, c.policies())
 		}
 	})
@@ -156,15 +149,13 @@ func isAnnotated(object client.Object) bool { return object != nil && indexAnnot
 // bufferHandler returns the handler of changes of buffers and their templates. It enqueues the policy of an object when an autoscaler
 // changes the status of a buffer, another client changes or deletes the object, or the policy of a new object has no tracker.
 func (c *Controller) bufferHandler() handler.EventHandler {
-	return onChange(func(q queue, before, after client.Object) {
-		old, _ := before.(*unstructured.Unstructured)
-		buffer, _ := after.(*unstructured.Unstructured)
+	return onChange(func(q queue, before, after *unstructured.Unstructured) {
 		switch {
-		case old == nil:
-			c.enqueueOwner(q, buffer, true)
-		case buffer == nil || !reflect.DeepEqual([]any{old.Object["spec"], old.Object["status"], old.GetGeneration()},
-			[]any{buffer.Object["spec"], buffer.Object["status"], buffer.GetGeneration()}):
-			c.enqueueOwner(q, old, false)
+		case before == nil:
+			c.enqueueOwner(q, after, true)
+		case after == nil || !reflect.DeepEqual([]any{before.Object["spec"], before.Object["status"], before.GetGeneration()},
+			[]any{after.Object["spec"], after.Object["status"], after.GetGeneration()}):
+			c.enqueueOwner(q, before, false)
 		}
 	})
 }

@@ -52,11 +52,10 @@ func (c *Controller) workloads(ctx context.Context) ([]slack.Workload, error) {
 		if err := c.client.List(ctx, kind.list, client.MatchingFields{annotatedIndex: "true"}, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, err
 		}
-		items, err := meta.ExtractList(kind.list)
-		if err != nil {
-			return nil, err
-		}
-		objects = append(objects, items...)
+		_ = meta.EachListItem(kind.list, func(object runtime.Object) error {
+			objects = append(objects, object)
+			return nil
+		})
 	}
 	for _, group := range slices.Sorted(maps.Keys(c.gangs)) {
 		for _, object := range c.gangs[group].List() {
@@ -94,7 +93,7 @@ func stripGang(object any) (any, error) {
 	return object, nil
 }
 
-// governedBy returns the workloads whose placeholders a policy holds.
+// governedBy removes the workloads whose placeholders another policy holds.
 func governedBy(policy string, policies []v1alpha1.ResourceSlack, workloads []slack.Workload) []slack.Workload {
 	var active []*v1alpha1.ResourceSlack
 	for i := range policies {
@@ -103,11 +102,8 @@ func governedBy(policy string, policies []v1alpha1.ResourceSlack, workloads []sl
 		}
 	}
 	slices.SortFunc(active, func(a, b *v1alpha1.ResourceSlack) int { return strings.Compare(a.Name, b.Name) })
-	var governed []slack.Workload
-	for _, w := range workloads {
-		if i := slack.GoverningPolicy(active, w); i >= 0 && active[i].Name == policy {
-			governed = append(governed, w)
-		}
-	}
-	return governed
+	return slices.DeleteFunc(workloads, func(w slack.Workload) bool {
+		i := slack.GoverningPolicy(active, w)
+		return i < 0 || active[i].Name != policy
+	})
 }

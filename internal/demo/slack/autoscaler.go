@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -12,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
@@ -50,23 +50,23 @@ type runningAutoscaler struct {
 	timeout time.Duration
 	// deleteNodes makes the autoscaler delete its nodes, unless it does so by itself.
 	deleteNodes func(context.Context) error
-	// stop stops the autoscaler. It may be called more than once.
+	// stop stops the autoscaler after the end of the context with which it was started.
 	stop   func()
 	exited <-chan struct{}
 }
 
-// startStandIn starts the stand-in.
+// startStandIn starts the stand-in, which runs until ctx ends.
 func startStandIn(ctx context.Context, c client.Client) *runningAutoscaler {
-	ctx, cancel := context.WithCancel(ctx)
 	exited := make(chan struct{})
+	s := &standIn{client: c}
 	go func() {
 		defer close(exited)
-		(&standIn{client: c}).run(ctx)
+		wait.UntilWithContext(ctx, s.run, standInInterval)
 	}()
 	return &runningAutoscaler{
 		timeout:     demo.Timeout,
 		deleteNodes: func(context.Context) error { return nil },
-		stop:        func() { cancel(); <-exited },
+		stop:        func() { <-exited },
 		exited:      exited,
 	}
 }
@@ -76,24 +76,12 @@ func startStandIn(ctx context.Context, c client.Client) *runningAutoscaler {
 //go:embed capacitybuffers.yaml
 var standInBuffers []byte
 
-// KarpenterProgram is the source and the program of Karpenter.
-type KarpenterProgram struct {
-	source  *karpenter.Source
-	program string
-}
-
-// FindKarpenter finds the source of Karpenter in the project's folder.
-func FindKarpenter(ctx context.Context) (*KarpenterProgram, error) {
-	source, err := karpenter.Find(ctx, ".")
-	if err != nil {
-		return nil, err
+// autoscalerCRDs returns the manifests of the CRDs that the autoscaler reads.
+func (d *Demo) autoscalerCRDs() ([][]byte, error) {
+	if d.karpenter == nil {
+		return [][]byte{standInBuffers}, nil
 	}
-	return &KarpenterProgram{source: source}, nil
-}
-
-// crds returns the manifests of Karpenter's CRDs.
-func (k *KarpenterProgram) crds() ([][]byte, error) {
-	files, err := k.source.CRDs()
+	files, err := d.karpenter.CRDs()
 	if err != nil {
 		return nil, err
 	}
@@ -108,17 +96,19 @@ func (k *KarpenterProgram) crds() ([][]byte, error) {
 	return out, nil
 }
 
-// Build builds Karpenter in a folder.
-func (k *KarpenterProgram) Build(ctx context.Context, dir string) error {
-	k.program = filepath.Join(dir, "karpenter")
-	return k.source.Build(ctx, k.program)
+// karpenterProgram returns the path of the program of Karpenter.
+func (d *Demo) karpenterProgram() string { return filepath.Join(d.env.Plane.Dir, "karpenter") }
+
+// BuildKarpenter builds Karpenter.
+func (d *Demo) BuildKarpenter(ctx context.Context) error {
+	return d.karpenter.Build(ctx, d.karpenterProgram())
 }
 
-// start creates a node pool with nodes like the nodes of the stand-in, and starts Karpenter.
-func (k *KarpenterProgram) start(ctx context.Context, c client.Client, kubeconfig string, log io.Writer) (*runningAutoscaler, error) {
+// startKarpenter creates a node pool with nodes like the nodes of the stand-in, and starts Karpenter.
+func (d *Demo) startKarpenter(ctx context.Context) (*runningAutoscaler, error) {
 	// Allocatable plus the overhead that Karpenter subtracts on each node.
 	const cpu, memory = "4100m", "16394Mi"
-	file := filepath.Join(filepath.Dir(k.program), "instance-types.json")
+	file := filepath.Join(d.env.Plane.Dir, "instance-types.json")
 	if err := os.WriteFile(file, karpenter.InstanceTypes(cpu, memory), 0o600); err != nil {
 		return nil, err
 	}
@@ -127,12 +117,12 @@ func (k *KarpenterProgram) start(ctx context.Context, c client.Client, kubeconfi
 		return nil, err
 	}
 	for _, object := range pool {
-		if err := c.Create(ctx, object); err != nil {
+		if err := d.env.API.Create(ctx, object); err != nil {
 			return nil, err
 		}
 	}
 	process, err := karpenter.Start(karpenter.Options{
-		Program: k.program, Kubeconfig: kubeconfig, Namespace: systemNamespace, InstanceTypes: file, Log: log,
+		Program: d.karpenterProgram(), Kubeconfig: d.env.Plane.Kubeconfig, Namespace: systemNamespace, InstanceTypes: file, Log: d.log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting Karpenter: %w", err)
@@ -141,7 +131,7 @@ func (k *KarpenterProgram) start(ctx context.Context, c client.Client, kubeconfi
 		// Karpenter validates a consolidation for a while before it deletes a node, and does
 		// not delete nodes that it has nominated for pods recently.
 		timeout:     3 * time.Minute,
-		deleteNodes: func(ctx context.Context) error { return deleteClaims(ctx, c) },
+		deleteNodes: func(ctx context.Context) error { return deleteClaims(ctx, d.env.API) },
 		stop:        process.Stop,
 		exited:      process.Exited(),
 	}, nil

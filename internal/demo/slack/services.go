@@ -73,18 +73,15 @@ func (d *Demo) Await(ctx context.Context) error {
 
 // install installs the CRDs and the namespace of placeholders.
 func (d *Demo) install(ctx context.Context) error {
-	manifests := [][]byte{standInBuffers}
-	if d.karpenter != nil {
-		var err error
-		if manifests, err = d.karpenter.crds(); err != nil {
-			return err
-		}
+	manifests, err := d.autoscalerCRDs()
+	if err != nil {
+		return err
 	}
 	if err := controlplane.InstallCRDs(ctx, d.env.Access, append(manifests, crd.ResourceSlacks)...); err != nil {
 		return err
 	}
 	namespace := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}}
-	_, err := d.env.Client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+	_, err = d.env.Client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
 	return err
 }
 
@@ -113,5 +110,5 @@ func (d *Demo) startAutoscaler(ctx context.Context) (*runningAutoscaler, error) 
 	if d.karpenter == nil {
 		return startStandIn(ctx, d.env.API), nil
 	}
-	return d.karpenter.start(ctx, d.env.API, d.env.Plane.Kubeconfig, d.log)
+	return d.startKarpenter(ctx)
 }

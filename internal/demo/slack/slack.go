@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
 )
 
 // playName is the name of the web service that Play creates.
@@ -17,15 +18,15 @@ const playName = "shop"
 // running after it.
 type Demo struct {
 	env       *demo.Environment
-	karpenter *KarpenterProgram // nil for the stand-in
+	karpenter *karpenter.Source // nil for the stand-in
 	log       io.Writer
 	cluster   *cluster // nil before its autoscaler and controller are started
 }
 
-// New returns the demo for an environment. The autoscaler is Karpenter, which must have been built
-// and writes to log, or the stand-in if karpenter is nil.
-func New(env *demo.Environment, karpenter *KarpenterProgram, log io.Writer) *Demo {
-	return &Demo{env: env, karpenter: karpenter, log: log}
+// New returns the demo for an environment. The autoscaler is Karpenter, which must be built with BuildKarpenter
+// and writes to log, or the stand-in if the source is nil.
+func New(env *demo.Environment, source *karpenter.Source, log io.Writer) *Demo {
+	return &Demo{env: env, karpenter: source, log: log}
 }
 
 // Autoscaler describes the autoscaler.

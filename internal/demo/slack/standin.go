@@ -58,19 +58,10 @@ type bootingNode struct {
 	ready time.Time
 }
 
-// run runs passes until ctx ends.
+// run runs a pass. The next pass is its retry.
 func (s *standIn) run(ctx context.Context) {
-	ticker := time.NewTicker(standInInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticker.C:
-			if err := s.pass(ctx, now); err != nil && ctx.Err() == nil {
-				klog.FromContext(ctx).Error(err, "The pass of the stand-in autoscaler failed and will be retried")
-			}
-		}
+	if err := s.pass(ctx, time.Now()); err != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).Error(err, "The pass of the stand-in autoscaler failed and will be retried")
 	}
 }
 
@@ -158,13 +149,13 @@ func (s *standIn) observe(ctx context.Context) (nodes []*poolNode, pods []autosc
 		}
 	}
 	slices.SortFunc(nodes, func(a, b *poolNode) int {
-		if a.Fixed != b.Fixed {
-			if a.Fixed {
-				return -1
-			}
-			return 1
+		switch {
+		case a.Fixed == b.Fixed:
+			return cmp.Or(a.object.CreationTimestamp.Compare(b.object.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+		case a.Fixed:
+			return -1
 		}
-		return cmp.Or(a.object.CreationTimestamp.Compare(b.object.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+		return 1
 	})
 	return nodes, pods, nil
 }

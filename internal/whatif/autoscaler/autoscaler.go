@@ -29,42 +29,26 @@ type Config struct {
 	Slack *v1alpha1.ResourceSlack `json:"slack,omitempty"`
 }
 
-// Validate returns an error if the configuration cannot be used with the nodes of an
-// input.
-func (c *Config) Validate(nodes []recording.Node) error {
-	if _, err := newGroups(c.Spec, nodes); err != nil {
-		return err
-	}
-	if c.Slack == nil {
-		return nil
-	}
-	_, err := newPlaceholders(c.Slack, &recording.Input{})
-	return err
-}
-
-// UnpricedNodes returns how many nodes of an input have an unknown cost.
-func (c *Config) UnpricedNodes(nodes []recording.Node) (unpriced int) {
+// Check returns an error if the configuration cannot be used with the nodes of an input. Otherwise it returns how many of them have
+// an unknown cost, and whether one of them, or a node of a group, is in the pool of the slack policy, which else reserves nothing.
+func (c *Config) Check(nodes []recording.Node) (unpriced int, hasPool bool, err error) {
 	groups, err := newGroups(c.Spec, nodes)
-	if err != nil {
-		return 0
+	if err == nil && c.Slack != nil {
+		_, err = newPlaceholders(c.Slack, &recording.Input{})
 	}
+	if err != nil {
+		return 0, false, err
+	}
+	inPool := func(node *v1.Node) bool { return c.Slack != nil && slack.InPool(node, c.Slack.Spec.Pool) }
+	hasPool = slices.ContainsFunc(groups, func(g nodeGroup) bool { return inPool(g.template) })
 	for i := range nodes {
-		if _, known := c.nodeCost(groups, groupOf(groups, nodes[i].Object), allocatable(nodes[i].Object)); !known {
+		node := nodes[i].Object
+		hasPool = hasPool || inPool(node)
+		if _, known := c.nodeCost(groups, groupOf(groups, node), allocatable(node)); !known {
 			unpriced++
 		}
 	}
-	return unpriced
-}
-
-// HasPool reports whether a node of the input or of a group is in the pool of the slack policy. Without one, the policy reserves nothing.
-func (c *Config) HasPool(nodes []recording.Node) bool {
-	groups, err := newGroups(c.Spec, nodes)
-	if err != nil || c.Slack == nil {
-		return false
-	}
-	inPool := func(node *v1.Node) bool { return slack.InPool(node, c.Slack.Spec.Pool) }
-	return slices.ContainsFunc(nodes, func(n recording.Node) bool { return inPool(n.Object) }) ||
-		slices.ContainsFunc(groups, func(g nodeGroup) bool { return inPool(g.template) })
+	return unpriced, hasPool, nil
 }
 
 // nodeCost returns the cost of a node per hour, and whether it is known. A node

@@ -101,28 +101,19 @@ func (g *nodeGroup) contains(node *v1.Node) bool {
 
 // groupOf returns the group of a node of the input, NoGroup if it belongs to none.
 func groupOf(groups []nodeGroup, node *v1.Node) int {
-	if i := slices.IndexFunc(groups, func(g nodeGroup) bool { return g.contains(node) }); i >= 0 {
-		return i
-	}
-	return NoGroup
+	return slices.IndexFunc(groups, func(g nodeGroup) bool { return g.contains(node) }) // -1 is NoGroup
 }
 
 // templateOfShape returns a node of the group's shape.
 func (g *nodeGroup) templateOfShape() *v1.Node {
 	shape := g.spec.Shape
-	amounts := v1.ResourceList{
-		v1.ResourceCPU:    *resource.NewQuantity(int64(shape.Cores), resource.DecimalSI),
-		v1.ResourceMemory: *resource.NewQuantity(int64(shape.GiB)<<30, resource.BinarySI),
-		v1.ResourcePods:   *resource.NewQuantity(recording.MaxPodsPerNode, resource.DecimalSI),
-	}
+	node := recording.NewNode("", resources.Amounts{
+		resources.CPU: int64(shape.Cores) * 1000, resources.Memory: int64(shape.GiB) << 30, resources.Extended: int64(shape.GPUs) * 1000,
+	}).Object
 	if shape.GPUs > 0 {
-		amounts[recording.GPU] = *resource.NewQuantity(int64(shape.GPUs)*1000, resource.DecimalSI)
-		amounts[deviceGPU] = *resource.NewQuantity(int64(shape.GPUs), resource.DecimalSI)
+		node.Status.Allocatable[deviceGPU] = *resource.NewQuantity(int64(shape.GPUs), resource.DecimalSI)
 	}
-	node := &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1.LabelOSStable: "linux", v1.LabelArchStable: "amd64"}},
-		Status:     v1.NodeStatus{Capacity: amounts, Allocatable: amounts},
-	}
+	node.Labels[v1.LabelOSStable], node.Labels[v1.LabelArchStable] = "linux", "amd64"
 	if g.spec.GPUModel != "" {
 		node.Labels[recording.GPUModelLabel] = g.spec.GPUModel
 	}

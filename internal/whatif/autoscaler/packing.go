@@ -37,35 +37,29 @@ type packing struct {
 	capacity
 	probe Probe
 	pods  []Item
-	// start is the first node to consider for the next pod of a kind: the nodes before
+	// start is the first node to consider for the next pod equal to an item: the nodes before
 	// it did not fit the previous one, and have no more free now.
-	start       map[podKind]int
+	start       map[Item]int
 	assignments []assignment
-}
-
-// podKind is equal for pods with equal requests and class.
-type podKind struct {
-	requests resources.Amounts
-	class    int
 }
 
 // assignment is a pod assigned to a node.
 type assignment struct{ pod, node int }
 
 func newPacking(pods []Item, probe Probe) *packing {
-	return &packing{probe: probe, pods: pods, start: map[podKind]int{}}
+	return &packing{probe: probe, pods: pods, start: map[Item]int{}}
 }
 
 // place assigns a pod to the first node at or after an index that it fits on, and
 // reports whether there is one.
 func (p *packing) place(ctx context.Context, pod, from int) bool {
-	kind := podKind{p.pods[pod].Requests, p.pods[pod].Class}
-	if kind.class != 0 {
-		from = max(from, p.start[kind])
+	item := p.pods[pod]
+	if item.Class != 0 {
+		from = max(from, p.start[item])
 	}
-	node := p.first(kind.requests, from, func(node int) bool { return p.probe.Fits(ctx, pod, node) })
-	if kind.class != 0 {
-		p.start[kind] = node
+	node := p.first(item.Requests, from, func(node int) bool { return p.probe.Fits(ctx, pod, node) })
+	if item.Class != 0 {
+		p.start[item] = node
 	}
 	if node == p.nodes {
 		return false

@@ -21,10 +21,14 @@ type pass struct {
 	index map[string]int
 	// plan and its placeholders.
 	plan         slack.Plan
-	placeholders []*v1.Pod
-	classes      []int               // of the placeholders
-	requests     []resources.Amounts // of the placeholders
+	placeholders []placeholder
 	actions      Actions
+}
+
+// placeholder is a placeholder of the slack policy. Its pod names its node, if it has one.
+type placeholder struct {
+	Item
+	pod *v1.Pod
 }
 
 func newPass(a *Autoscaler, c Cluster) *pass {
@@ -43,7 +47,7 @@ func (p *pass) scale(ctx context.Context) error {
 		return err
 	}
 	if p.scaler.placeholders != nil {
-		p.scaler.placeholders.kept.update(p.cluster.Now, p.plan, p.placeholders, p.requests)
+		p.scaler.placeholders.kept.update(p.cluster.Now, resources.CPUAndMemory(p.plan.Target), p.placeholders)
 	}
 	hold, err := p.scaleUp(ctx)
 	if err != nil {
@@ -52,33 +56,38 @@ func (p *pass) scale(ctx context.Context) error {
 	return p.removeUnneeded(ctx, hold)
 }
 
-// assignPlaceholders computes the placeholders. A placeholder that keeps its node is subtracted
-// from the free amounts of the node. Placeholders that depend on other pods are added to the
-// scheduler for the duration of the pass.
+// assignPlaceholders computes the placeholders, and assigns the ones that keep their node.
 func (p *pass) assignPlaceholders(ctx context.Context) error {
 	if p.scaler.placeholders == nil {
 		return nil
 	}
-	p.placeholders, p.plan = p.scaler.placeholders.next(&p.cluster)
-	p.classes, p.requests = make([]int, len(p.placeholders)), make([]resources.Amounts, len(p.placeholders))
-	for i, pod := range p.placeholders {
-		if i > 0 && sameGroup(pod, p.placeholders[i-1]) {
-			p.classes[i], p.requests[i] = p.classes[i-1], p.requests[i-1]
+	var pods []*v1.Pod
+	pods, p.plan = p.scaler.placeholders.next(&p.cluster)
+	p.placeholders = make([]placeholder, len(pods))
+	for i, pod := range pods {
+		if i > 0 && sameGroup(pod, pods[i-1]) {
+			p.placeholders[i].Item = p.placeholders[i-1].Item
 		} else {
-			p.classes[i], p.requests[i] = p.scaler.compatibility.podClass(pod), recording.PodAmounts(pod)
+			p.placeholders[i].Item = Item{recording.PodAmounts(pod), p.scaler.compatibility.podClass(pod), true}
 		}
-		node, assigned := p.index[pod.Spec.NodeName]
-		if !assigned {
-			continue
-		}
-		p.free[node] = p.free[node].Minus(p.requests[i])
-		if p.classes[i] == 0 {
-			if err := p.scaler.engine.AssignPod(ctx, pod); err != nil {
+		p.placeholders[i].pod = pod
+		if node, assigned := p.index[pod.Spec.NodeName]; assigned {
+			if err := p.assign(ctx, &p.placeholders[i], node); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// assign subtracts a placeholder from the free amounts of its node, which is ready. A placeholder that depends on other pods is added
+// to the scheduler for the duration of the pass.
+func (p *pass) assign(ctx context.Context, h *placeholder, node int) error {
+	p.free[node] = p.free[node].Minus(h.Requests)
+	if h.Class != 0 {
+		return nil
+	}
+	return p.scaler.engine.AssignPod(ctx, h.pod)
 }
 
 // sameGroup reports whether two consecutive placeholders are of one group, and
@@ -90,9 +99,9 @@ func sameGroup(a, b *v1.Pod) bool {
 
 // releasePlaceholders removes the placeholders from the scheduler.
 func (p *pass) releasePlaceholders(ctx context.Context) error {
-	for i, pod := range p.placeholders {
-		if _, assigned := p.index[pod.Spec.NodeName]; assigned && p.classes[i] == 0 {
-			if _, err := p.scaler.engine.UnassignPod(ctx, pod); err != nil {
+	for _, h := range p.placeholders {
+		if _, assigned := p.index[h.pod.Spec.NodeName]; assigned && h.Class == 0 {
+			if _, err := p.scaler.engine.UnassignPod(ctx, h.pod); err != nil {
 				return err
 			}
 		}
@@ -100,14 +109,9 @@ func (p *pass) releasePlaceholders(ctx context.Context) error {
 	return nil
 }
 
-// newProbe returns a probe of the scheduler.
-func (p *pass) newProbe() *schedulerProbe {
-	return &schedulerProbe{scaler: p.scaler, staged: map[int]*v1.Pod{}}
-}
-
 // newProbeOfReady returns a probe that has the ready nodes.
 func (p *pass) newProbeOfReady() *schedulerProbe {
-	probe := p.newProbe()
+	probe := &schedulerProbe{scaler: p.scaler}
 	for i := range p.cluster.Ready {
 		number := p.cluster.Ready[i].Number
 		probe.nodes = append(probe.nodes, probedNode{
@@ -117,17 +121,12 @@ func (p *pass) newProbeOfReady() *schedulerProbe {
 	return probe
 }
 
-// addPlaceholder adds a placeholder to the pods of a probe, and returns its amounts.
-func (p *pass) addPlaceholder(probe *schedulerProbe, i int) Item {
-	probe.pods = append(probe.pods, probedPod{object: recording.Unbind(p.placeholders[i]), class: p.classes[i]})
-	return Item{Requests: p.requests[i], Class: p.classes[i], Placeholder: true}
-}
-
 // addPod adds a pod of the run to the pods of a probe, and returns its amounts.
 func (p *pass) addPod(probe *schedulerProbe, number int32) Item {
-	pod, class := &p.cluster.Pods[number], p.scaler.compatibility.numberedPodClass(number, p.cluster.Pods[number].Object)
-	probe.pods = append(probe.pods, probedPod{object: recording.Unbind(pod.Object), class: class})
-	return Item{Requests: pod.Requests, Class: class}
+	pod := &p.cluster.Pods[number]
+	item := Item{Requests: pod.Requests, Class: p.scaler.compatibility.numberedPodClass(number, pod.Object)}
+	probe.add(pod.Object, item)
+	return item
 }
 
 // placePlaceholders places the placeholders without a node on ready nodes.
@@ -136,15 +135,15 @@ func (p *pass) placePlaceholders(ctx context.Context) error {
 		return nil
 	}
 	probe := p.newProbeOfReady()
-	var pods []Item
-	var numbers []int
-	for i, pod := range p.placeholders {
-		if pod.Spec.NodeName == "" {
-			pods = append(pods, p.addPlaceholder(probe, i))
-			numbers = append(numbers, i)
+	var items []Item
+	var unplaced []*placeholder
+	for i := range p.placeholders {
+		if h := &p.placeholders[i]; h.pod.Spec.NodeName == "" {
+			probe.add(h.pod, h.Item)
+			items, unplaced = append(items, h.Item), append(unplaced, h)
 		}
 	}
-	nodes := Place(ctx, pods, p.free, probe)
+	nodes := Place(ctx, items, p.free, probe)
 	if err := probe.end(ctx); err != nil {
 		return err
 	}
@@ -152,13 +151,9 @@ func (p *pass) placePlaceholders(ctx context.Context) error {
 		if node < 0 {
 			continue
 		}
-		pod := p.placeholders[numbers[i]]
-		pod.Spec.NodeName = p.cluster.Nodes[p.cluster.Ready[node].Number].Object.Name
-		p.free[node] = p.free[node].Minus(pods[i].Requests)
-		if pods[i].Class == 0 {
-			if err := p.scaler.engine.AssignPod(ctx, pod); err != nil {
-				return err
-			}
+		unplaced[i].pod.Spec.NodeName = p.cluster.Nodes[p.cluster.Ready[node].Number].Object.Name
+		if err := p.assign(ctx, unplaced[i], node); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -167,14 +162,15 @@ func (p *pass) placePlaceholders(ctx context.Context) error {
 // scaleUp adds nodes for pending pods and for placeholders without a node. It returns
 // whether no node may be removed in this pass.
 func (p *pass) scaleUp(ctx context.Context) (hold bool, err error) {
-	probe := p.newProbe()
+	probe := &schedulerProbe{scaler: p.scaler}
 	var pods []Item
 	for _, number := range p.cluster.Pending {
 		pods = append(pods, p.addPod(probe, number))
 	}
-	for i, pod := range p.placeholders {
-		if pod.Spec.NodeName == "" {
-			pods = append(pods, p.addPlaceholder(probe, i))
+	for _, h := range p.placeholders {
+		if h.pod.Spec.NodeName == "" {
+			probe.add(h.pod, h.Item)
+			pods = append(pods, h.Item)
 		}
 	}
 	clear(p.scaler.podOutcomes)
@@ -239,10 +235,11 @@ func (p *pass) removeUnneeded(ctx context.Context, hold bool) error {
 		}
 		in.Nodes = append(in.Nodes, node)
 	}
-	for i, pod := range p.placeholders {
-		if node, assigned := p.index[pod.Spec.NodeName]; assigned && candidates[node] {
+	for _, h := range p.placeholders {
+		if node, assigned := p.index[h.pod.Spec.NodeName]; assigned && candidates[node] {
+			probe.add(h.pod, h.Item)
 			in.Nodes[node].Pods = append(in.Nodes[node].Pods, len(in.Pods))
-			in.Pods = append(in.Pods, p.addPlaceholder(probe, i))
+			in.Pods = append(in.Pods, h.Item)
 		}
 	}
 	removed := p.scaler.scaleDown.Next(ctx, p.cluster.Now, in, probe)

@@ -89,16 +89,15 @@ type slackKept struct {
 }
 
 // update sets the fraction from a second on: the requests of the placeholders with a
-// node over the target of the plan.
-func (k *slackKept) update(now int64, plan slack.Plan, pods []*v1.Pod, requests []resources.Amounts) {
+// node over a target.
+func (k *slackKept) update(now int64, target resources.Amounts, placeholders []placeholder) {
 	k.advance(now)
 	var available resources.Amounts
-	for i, pod := range pods {
-		if pod.Spec.NodeName != "" {
-			available = available.Add(requests[i])
+	for _, h := range placeholders {
+		if h.pod.Spec.NodeName != "" {
+			available = available.Add(h.Requests)
 		}
 	}
-	target := resources.CPUAndMemory(plan.Target)
 	k.hasTarget, k.fraction = !target.IsZero(), 1
 	for r, amount := range target {
 		if amount > 0 {

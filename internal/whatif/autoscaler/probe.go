@@ -16,8 +16,6 @@ type schedulerProbe struct {
 	pods   []probedPod
 	nodes  []probedNode
 	added  int // number of nodes ever added
-	// staged are the pods that were added to the scheduler, by index.
-	staged map[int]*v1.Pod
 	// err is the first error. After an error all calls return immediately.
 	err error
 }
@@ -26,9 +24,9 @@ type schedulerProbe struct {
 type probedPod struct {
 	object *v1.Pod
 	class  int
-	// home is the index of the node on which the pod runs, and removed the pod as it
-	// ran there, while it is unassigned.
-	home    int
+	// staged is set while the probe has added the pod to the scheduler, and removed is the pod as it ran on its node while the probe
+	// has removed it.
+	staged  bool
 	removed *v1.Pod
 }
 
@@ -41,6 +39,11 @@ type probedNode struct {
 }
 
 var _ Probe = (*schedulerProbe)(nil)
+
+// add adds a pod of a call.
+func (s *schedulerProbe) add(pod *v1.Pod, item Item) {
+	s.pods = append(s.pods, probedPod{object: recording.Unbind(pod), class: item.Class})
+}
 
 // Fits implements Probe.
 func (s *schedulerProbe) Fits(ctx context.Context, pod, node int) bool {
@@ -72,29 +75,27 @@ func (s *schedulerProbe) Assign(ctx context.Context, pod, node int) {
 	if s.err != nil || p.class != 0 {
 		return
 	}
-	if p.removed != nil && p.home == node {
+	if p.removed != nil && p.removed.Spec.NodeName == n.object.Name {
 		s.err = s.scaler.engine.AssignPod(ctx, p.removed)
 		p.removed = nil
 		return
 	}
 	s.stage(ctx, n)
-	s.staged[pod] = recording.Bind(p.object, n.object.Name)
-	s.err = s.scaler.engine.AssignPod(ctx, s.staged[pod])
+	p.staged = true
+	s.err = s.scaler.engine.AssignPod(ctx, recording.Bind(p.object, n.object.Name))
 }
 
 // Unassign implements Probe.
-func (s *schedulerProbe) Unassign(ctx context.Context, pod, node int) {
+func (s *schedulerProbe) Unassign(ctx context.Context, pod, _ int) {
 	p := &s.pods[pod]
 	if s.err != nil || p.class != 0 {
 		return
 	}
 	var removed *v1.Pod
-	removed, s.err = s.scaler.engine.UnassignPod(ctx, p.object)
-	if _, staged := s.staged[pod]; staged {
-		delete(s.staged, pod)
-		return
+	if removed, s.err = s.scaler.engine.UnassignPod(ctx, p.object); !p.staged {
+		p.removed = removed
 	}
-	p.home, p.removed = node, removed
+	p.staged = false
 }
 
 // AddNode implements Probe.
@@ -121,7 +122,7 @@ func (s *schedulerProbe) unstage(ctx context.Context, n *probedNode) {
 // first error.
 func (s *schedulerProbe) end(ctx context.Context) error {
 	for pod := range s.pods {
-		if _, staged := s.staged[pod]; staged && s.err == nil {
+		if s.pods[pod].staged && s.err == nil {
 			_, s.err = s.scaler.engine.UnassignPod(ctx, s.pods[pod].object)
 		}
 	}

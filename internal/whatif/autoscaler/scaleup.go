@@ -55,11 +55,11 @@ type ScaleUpPlan struct {
 // with the remaining pods until no group fits any of them.
 func ScaleUp(ctx context.Context, pods []Item, booting []int, groups []Group, probe Probe) ScaleUpPlan {
 	s := &scaleUp{
-		packing: newPacking(pods, probe), groups: groups, unfit: make([]map[podKind]bool, len(groups)),
+		packing: newPacking(pods, probe), groups: groups, unfit: make([]map[Item]bool, len(groups)),
 		plan: ScaleUpPlan{Nodes: make([]int, len(groups)), Outcomes: make([]PodOutcome, len(pods))},
 	}
 	for i := range s.unfit {
-		s.unfit[i] = map[podKind]bool{}
+		s.unfit[i] = map[Item]bool{}
 	}
 	for _, group := range booting {
 		s.addNode(group)
@@ -96,8 +96,8 @@ type scaleUp struct {
 	*packing
 	plan   ScaleUpPlan
 	groups []Group
-	// unfit has, by group, the kinds of pods that do not fit on an empty node.
-	unfit []map[podKind]bool
+	// unfit has, by group, the pods with a class that do not fit on an empty node.
+	unfit []map[Item]bool
 }
 
 // order returns the pods in the order in which they are placed: placeholders last,
@@ -112,13 +112,13 @@ func (s *scaleUp) order() []int {
 		order[i], sizes[i] = i, s.pods[i].Requests.MaxFraction(largest)
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		if s.pods[a].Placeholder != s.pods[b].Placeholder {
-			if s.pods[b].Placeholder {
-				return -1
-			}
+		switch {
+		case s.pods[a].Placeholder == s.pods[b].Placeholder:
+			return cmp.Compare(sizes[b], sizes[a])
+		case s.pods[a].Placeholder:
 			return 1
 		}
-		return cmp.Compare(sizes[b], sizes[a])
+		return -1
 	})
 	return order
 }
@@ -138,13 +138,13 @@ func (s *scaleUp) removeLastNode(ctx context.Context) {
 
 // fitsEmpty reports whether a pod fits on the last node, which is an empty node of the group.
 func (s *scaleUp) fitsEmpty(ctx context.Context, pod, group int) bool {
-	kind := podKind{s.pods[pod].Requests, s.pods[pod].Class}
-	if kind.class != 0 && s.unfit[group][kind] {
+	item := s.pods[pod]
+	if s.unfit[group][item] {
 		return false
 	}
-	fits := kind.requests.FitsIn(s.groups[group].Allocatable) && s.probe.Fits(ctx, pod, s.nodes-1)
-	if !fits && kind.class != 0 {
-		s.unfit[group][kind] = true
+	fits := item.Requests.FitsIn(s.groups[group].Allocatable) && s.probe.Fits(ctx, pod, s.nodes-1)
+	if !fits && item.Class != 0 {
+		s.unfit[group][item] = true
 	}
 	return fits
 }
@@ -154,9 +154,8 @@ func (s *scaleUp) fitsEmpty(ctx context.Context, pod, group int) bool {
 func (s *scaleUp) fill(ctx context.Context, group int, pods []int) (remaining []int) {
 	first, headroom := s.nodes, s.groups[group].Headroom-s.plan.Nodes[group]
 	for _, pod := range pods {
-		kind := podKind{s.pods[pod].Requests, s.pods[pod].Class}
-		switch {
-		case kind.class != 0 && s.unfit[group][kind] || !kind.requests.FitsIn(s.groups[group].Allocatable):
+		switch item := s.pods[pod]; {
+		case s.unfit[group][item] || !item.Requests.FitsIn(s.groups[group].Allocatable):
 		case s.place(ctx, pod, first):
 			continue
 		case s.nodes-first < headroom:

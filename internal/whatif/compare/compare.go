@@ -356,12 +356,18 @@ func (p *Plan) describeAutoscaler(nodes []recording.Node) error {
 	if first == nil {
 		return nil
 	}
-	withoutSlack := false
+	withoutSlack, unpriced := false, 0
+	var withoutPool []string
 	for _, c := range p.columns {
-		if err := c.autoscaler.Validate(nodes); err != nil {
+		n, hasPool, err := c.autoscaler.Check(nodes)
+		if err != nil {
 			return fmt.Errorf("--autoscaler: %w", err)
 		}
+		unpriced = n // the columns have the same groups
 		withoutSlack = withoutSlack || c.slack != "" && c.autoscaler.Slack == nil
+		if c.autoscaler.Slack != nil && !hasPool && !slices.Contains(withoutPool, c.slack) {
+			withoutPool = append(withoutPool, c.slack)
+		}
 	}
 	assume := func(format string, args ...any) {
 		p.result.Assumed = append(p.result.Assumed, fmt.Sprintf(format, args...))
@@ -370,7 +376,7 @@ func (p *Plan) describeAutoscaler(nodes []recording.Node) error {
 	for _, text := range p.result.Settings.Autoscaler.Groups {
 		assume("an autoscaler adds and removes nodes: %s", strings.ReplaceAll(text, ",", ", "))
 	}
-	if unpriced := first.UnpricedNodes(nodes); unpriced > 0 {
+	if unpriced > 0 {
 		assume("%s of the input %s nothing: not in a group, and not like the nodes of one",
 			format.Of(unpriced, "node"), format.Form(unpriced, "costs", "cost"))
 	}
@@ -380,11 +386,8 @@ func (p *Plan) describeAutoscaler(nodes []recording.Node) error {
 	if !first.Spec.Loop.Priced {
 		assume("a node costs 1 per hour, as the groups have no cost")
 	}
-	for _, c := range p.columns {
-		text := fmt.Sprintf("slack %s reserves nothing: no node is in the pool of its policy", c.slack)
-		if c.autoscaler.Slack != nil && !c.autoscaler.HasPool(nodes) && !slices.Contains(p.result.Assumed, text) {
-			assume("%s", text)
-		}
+	for _, text := range withoutPool {
+		assume("slack %s reserves nothing: no node is in the pool of its policy", text)
 	}
 	if withoutSlack {
 		assume("with a slack of 0%% no capacity is reserved, not even for the biggest pod")

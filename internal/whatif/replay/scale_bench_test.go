@@ -12,8 +12,8 @@ import (
 func BenchmarkAutoscaler(b *testing.B) {
 	for _, bench := range []struct{ name, cluster, slack string }{
 		{"none", "nodes=500,shapes=16x64,fill=0.8,", ""},
-		{"autoscaler", "nodes=5,shapes=16x64,fill=80,", "0"},
-		{"slack", "nodes=5,shapes=16x64,fill=80,", "10%"},
+		{"autoscaler", "nodes=40,shapes=16x64,fill=10,", "0"},
+		{"slack", "nodes=40,shapes=16x64,fill=10,", "10%"},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			spec, err := recording.ParseGenerated(bench.cluster + "pods=5000,over=7200,bursts=4,life=3600")
