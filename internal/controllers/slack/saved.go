@@ -144,18 +144,13 @@ func (c *Controller) restored(ctx context.Context, policy *v1alpha1.ResourceSlac
 
 // keepRecorders saves the recorders every five minutes, and when ctx ends.
 func (c *Controller) keepRecorders(ctx context.Context) error {
-	ticker := time.NewTicker(saveInterval)
-	defer ticker.Stop()
-	for isRunning := true; isRunning; {
-		select {
-		case <-ctx.Done():
-			isRunning = false
-		case <-ticker.C:
-		}
+	save := func(ctx context.Context) {
 		if err := c.save(context.WithoutCancel(ctx)); err != nil {
 			log.FromContext(ctx).Error(err, "The recorded pods of policies could not be saved")
 		}
 	}
+	wait.UntilWithContext(ctx, save, saveInterval)
+	save(ctx)
 	return nil
 }
 

@@ -47,7 +47,7 @@ func keyOf(object *unstructured.Unstructured) objectKey {
 type writer struct {
 	outcome
 	controller *Controller
-	// existing are the existing objects, and desired the objects to write. outdated are the existing objects that are not desired.
+	// existing are the existing objects, and desired the objects to write. outdated are the existing objects to delete.
 	existing map[objectKey]*unstructured.Unstructured
 	desired  []*unstructured.Unstructured
 	outdated []*unstructured.Unstructured
@@ -78,12 +78,9 @@ func (c *Controller) newWriters(
 	}
 	for i := range existing {
 		object := &existing[i]
-		switch w, key := writerOf(object), keyOf(object); {
-		case isDesired[key]:
-			w.existing[key] = object
-		case keepsRate && !slack.IsMirrorName(object.GetName()):
-			w.keep(object)
-		default:
+		w, key := writerOf(object), keyOf(object)
+		w.existing[key] = object
+		if !isDesired[key] && (!keepsRate || slack.IsMirrorName(object.GetName())) {
 			w.outdated = append(w.outdated, object)
 		}
 	}
@@ -94,7 +91,7 @@ func (c *Controller) newWriters(
 func runWriters(ctx context.Context, writers map[string]*writer, first string) (all outcome, err error) {
 	if w := writers[first]; w != nil {
 		err = w.run(ctx)
-		all = w.outcome
+		all.add(w)
 		delete(writers, first)
 	}
 	if err != nil || all.unavailable {
@@ -107,11 +104,19 @@ func runWriters(ctx context.Context, writers map[string]*writer, first string) (
 	}
 	err = group.Wait()
 	for _, namespace := range slices.Sorted(maps.Keys(writers)) {
-		w := writers[namespace]
-		all.held, all.failures = append(all.held, w.held...), append(all.failures, w.failures...)
-		all.unavailable, all.retryAfter = all.unavailable || w.unavailable, max(all.retryAfter, w.retryAfter)
+		all.add(writers[namespace])
 	}
 	return all, err
+}
+
+// add adds the outcome of a writer.
+func (o *outcome) add(w *writer) {
+	byName := func(a, b objectKey) int { return strings.Compare(a.String(), b.String()) }
+	for _, key := range slices.SortedFunc(maps.Keys(w.existing), byName) {
+		o.held = append(o.held, *w.existing[key])
+	}
+	o.failures = append(o.failures, w.failures...)
+	o.unavailable, o.retryAfter = o.unavailable || w.unavailable, max(o.retryAfter, w.retryAfter)
 }
 
 // run writes and deletes objects. It returns an error if the API server cannot be reached.
@@ -136,23 +141,20 @@ func (w *writer) write(ctx context.Context, desired *unstructured.Unstructured) 
 	key := keyOf(desired)
 	existing := w.existing[key]
 	if existing != nil && contains(existing.Object, desired.Object) {
-		w.keep(existing)
 		return nil
 	}
 	// A buffer without its template would be refused, and Deployments without their PriorityClass as well.
 	if w.failed[key.NamespacedName] || w.failed[types.NamespacedName{}] || w.postpones() {
-		w.keep(existing)
 		return nil
 	}
-	err := w.request(ctx, key, "applying", func(ctx context.Context) error { return w.apply(ctx, existing != nil, desired) })
-	if err != nil || w.unavailable || w.failed[key.NamespacedName] {
-		w.keep(existing)
+	return w.request(ctx, key, "applying", func(ctx context.Context) error {
+		err := w.apply(ctx, existing != nil, desired)
+		if err == nil {
+			unstructured.RemoveNestedField(desired.Object, "status")
+			w.existing[key] = desired
+		}
 		return err
-	}
-	written := unstructured.Unstructured{Object: desired.Object}
-	unstructured.RemoveNestedField(written.Object, "status")
-	w.held = append(w.held, written)
-	return nil
+	})
 }
 
 // postpones reports whether the remaining objects are left for the next attempt.
@@ -162,13 +164,6 @@ func (w *writer) postpones() bool {
 	}
 	w.retryAfter = cmp.Or(w.retryAfter, batchPeriod)
 	return true
-}
-
-// keep records that an object remains as it is.
-func (w *writer) keep(existing *unstructured.Unstructured) {
-	if existing != nil {
-		w.held = append(w.held, *existing)
-	}
 }
 
 // apply writes an object. An object that exists without the label of the policy must have the label of
@@ -238,14 +233,17 @@ func (w *writer) deleteCopy(ctx context.Context, buffer *unstructured.Unstructur
 
 // delete deletes an object. It returns an error if the API server cannot be reached.
 func (w *writer) delete(ctx context.Context, object *unstructured.Unstructured) error {
-	key := keyOf(object)
 	if w.postpones() {
-		w.keep(object)
 		return nil
 	}
+	key := keyOf(object)
 	return w.request(ctx, key, "deleting", func(ctx context.Context) error {
 		w.controller.metrics.writes.WithLabelValues(object.GetKind(), "delete").Inc()
-		return client.IgnoreNotFound(w.controller.client.Delete(ctx, object))
+		err := client.IgnoreNotFound(w.controller.client.Delete(ctx, object))
+		if err == nil {
+			delete(w.existing, key)
+		}
+		return err
 	})
 }
 

@@ -67,11 +67,9 @@ func antiAffinitySelectors(pod *v1.Pod) (selectors []labels.Selector) {
 // nodeKind returns the number of a node's kind: its labels and taints.
 func (c *compatibility) nodeKind(node *v1.Node) int {
 	var b strings.Builder
-	for _, key := range slices.Sorted(maps.Keys(node.Labels)) {
-		if key != v1.LabelHostname {
-			fmt.Fprintf(&b, "%s=%s,", key, node.Labels[key])
-		}
-	}
+	set := maps.Clone(node.Labels)
+	delete(set, v1.LabelHostname)
+	b.WriteString(labels.FormatLabels(set))
 	for _, taint := range node.Spec.Taints {
 		fmt.Fprintf(&b, ";%s=%s:%s", taint.Key, taint.Value, taint.Effect)
 	}

@@ -225,12 +225,11 @@ func (p *pass) removeUnneeded(ctx context.Context, hold bool) error {
 	for i := range p.cluster.Ready {
 		state := &p.cluster.Ready[i]
 		info := &p.scaler.nodes[state.Number]
-		node := PackedNode{Name: p.cluster.Nodes[state.Number].Object.Name, Group: info.group, Free: p.free[i]}
-		if info.group != NoGroup && in.Removable[info.group] > 0 {
-			node.Utilization = Utilization(info.allocatable.Minus(p.free[i]), info.allocatable)
-			candidates[i] = node.Utilization < in.Threshold
+		node := PackedNode{
+			Name: p.cluster.Nodes[state.Number].Object.Name, Group: info.group, Free: p.free[i],
+			Utilization: Utilization(info.allocatable.Minus(p.free[i]), info.allocatable),
 		}
-		if candidates[i] {
+		if candidates[i] = in.isCandidate(&node); candidates[i] {
 			p.addEvictablePods(state, &node, &in, probe)
 		}
 		in.Nodes = append(in.Nodes, node)

@@ -86,6 +86,11 @@ func (s *ScaleDown) Next(ctx context.Context, now int64, in ScaleDownInput, prob
 	return removed
 }
 
+// isCandidate reports whether a node can be unneeded.
+func (in *ScaleDownInput) isCandidate(node *PackedNode) bool {
+	return node.Group != NoGroup && !node.Fixed && in.Removable[node.Group] > 0 && node.Utilization < in.Threshold
+}
+
 // evictions returns how many pods would be evicted from a node, without placeholders.
 func (in *ScaleDownInput) evictions(node int) (pods int) {
 	for _, pod := range in.Nodes[node].Pods {
@@ -100,7 +105,7 @@ func (in *ScaleDownInput) evictions(node int) (pods int) {
 func (in *ScaleDownInput) unneeded(ctx context.Context, probe Probe) []int {
 	var candidates []int
 	for i := range in.Nodes {
-		if n := &in.Nodes[i]; n.Group >= 0 && !n.Fixed && in.Removable[n.Group] > 0 && n.Utilization < in.Threshold {
+		if in.isCandidate(&in.Nodes[i]) {
 			candidates = append(candidates, i)
 		}
 	}

@@ -3,9 +3,10 @@ package autoscaler
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/spec"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
@@ -65,17 +66,11 @@ const (
 	maxNodes  = 100_000
 	maxTime   = 24 * 3600
 	maxCost   = 1e6
+	maxName   = 40
 )
 
 // loopKeys are the keys that apply to all groups.
 var loopKeys = []string{"interval", "idle", "after-add", "utilization"}
-
-var (
-	namePattern  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
-	labelPattern = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?` +
-		`=([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`)
-	modelPattern = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
-)
 
 // Parse parses the groups of an autoscaler, one text each with the keys
 //
@@ -153,14 +148,16 @@ func parseGroup(fields *spec.Fields, number int) GroupSpec {
 		Cost:     fields.Float("cost", 1, 0, maxCost),
 	}
 	g.Max = fields.Int("max", max(defaultMax, g.Min), 0, maxNodes)
+	key, value, isPair := strings.Cut(g.Label, "=")
+	isLabel := isPair && len(validation.IsQualifiedName(key))+len(validation.IsValidLabelValue(value)) == 0
 	switch {
-	case !namePattern.MatchString(g.Name):
+	case len(g.Name) > maxName || len(validation.IsDNS1123Label(g.Name)) > 0:
 		fields.Fail("name", g.Name, "up to 40 characters a-z, 0-9 and -, starting and ending with a letter or digit")
 	case g.Max < g.Min:
 		fields.Fail("max", strconv.Itoa(g.Max), fmt.Sprintf("at least min, %d", g.Min))
-	case g.Label != "" && !labelPattern.MatchString(g.Label):
+	case g.Label != "" && !isLabel:
 		fields.Fail("label", g.Label, "a label KEY=VALUE")
-	case g.GPUModel != "" && (g.Shape.GPUs == 0 || !modelPattern.MatchString(g.GPUModel)):
+	case g.GPUModel != "" && (g.Shape.GPUs == 0 || len(validation.IsValidLabelValue(g.GPUModel)) > 0):
 		fields.Fail("gpu-model", g.GPUModel, "a label value, together with gpus")
 	}
 	return g
