@@ -31,8 +31,8 @@ var (
 // objectSource returns a source of the objects of a resource with a label, all if it is empty, and their cache. It is not a watch of
 // the manager: the API server may serve the resource later or never. The source is started when the cache is filled or the API server
 // refuses the resource: otherwise the first plan would lack the placeholders of cached workloads.
-func objectSource(objects dynamic.Interface, resource schema.GroupVersionResource, label string, transform cache.TransformFunc,
-	events handler.EventHandler,
+func objectSource(
+	objects dynamic.Interface, resource schema.GroupVersionResource, label string, events handler.EventHandler,
 ) (source.Func, cache.Store) {
 	informer := dynamicinformer.NewFilteredDynamicInformer(objects, resource, metav1.NamespaceAll, 0, cache.Indexers{},
 		func(options *metav1.ListOptions) { options.LabelSelector = label }).Informer()
@@ -47,7 +47,7 @@ func objectSource(objects dynamic.Interface, resource schema.GroupVersionResourc
 	}
 	return func(ctx context.Context, q queue) error {
 		changes := source.Informer{Informer: informer, Handler: events}
-		err := errors.Join(changes.Start(ctx, q), informer.SetTransform(transform), informer.SetWatchErrorHandlerWithContext(onError))
+		err := errors.Join(changes.Start(ctx, q), informer.SetTransform(strip), informer.SetWatchErrorHandlerWithContext(onError))
 		if err != nil {
 			return err
 		}
@@ -58,12 +58,16 @@ func objectSource(objects dynamic.Interface, resource schema.GroupVersionResourc
 	}, informer.GetStore()
 }
 
-// stripBuffer removes the fields of a buffer, or of its template, that are not compared.
-func stripBuffer(object any) (any, error) {
-	if buffer, ok := object.(*unstructured.Unstructured); ok {
-		buffer.SetManagedFields(nil)
-		buffer.SetAnnotations(nil)
-		delete(buffer.Object, "template") // its generation is compared
+// strip removes the fields of an object that are not read: the template of a PodTemplate, whose generation is compared, and of a workload
+// without the annotation all but its metadata.
+func strip(object any) (any, error) {
+	if o, ok := object.(*unstructured.Unstructured); ok {
+		o.SetManagedFields(nil)
+		delete(o.Object, "template")
+		if !isAnnotated(o) && o.GetLabels()[slack.PlaceholderLabel] == "" {
+			delete(o.Object, "spec")
+			delete(o.Object, "status")
+		}
 	}
 	return object, nil
 }

@@ -160,11 +160,11 @@ func (c *Controller) Register(manager ctrl.Manager) error {
 		builder.Watches(kind.object, c.workloadHandler())
 	}
 	for _, resource := range []schema.GroupVersionResource{bufferResource, templateResource} {
-		watch, _ := objectSource(objects, resource, slack.PlaceholderLabel, stripBuffer, c.bufferHandler())
+		watch, _ := objectSource(objects, resource, slack.PlaceholderLabel, c.bufferHandler())
 		builder.WatchesRawSource(watch)
 	}
 	for _, resource := range slack.GangResources {
-		watch, store := objectSource(objects, resource, "", stripGang, c.workloadHandler())
+		watch, store := objectSource(objects, resource, "", c.workloadHandler())
 		builder.WatchesRawSource(watch)
 		c.gangs[resource.Group] = store
 	}
@@ -344,17 +344,7 @@ func (c *Controller) observe(ctx context.Context, t *policyTracker) (o observati
 // place counts the placeholders of an observation that fit the pool. It takes long if mirrors have much
 // anti-affinity; therefore it is called after writing the objects and without the lock.
 func (c *Controller) place(ctx context.Context, o *observation) error {
-	pods, err := c.antiAffinePods(ctx, o.plan)
-	if err != nil {
-		return err
-	}
-	o.placeable = o.capacity.Placeable(o.plan, pods)
-	return nil
-}
-
-// antiAffinePods returns the pods that the required anti-affinity of the mirrors of a plan may refer to.
-func (c *Controller) antiAffinePods(ctx context.Context, plan slack.Plan) ([]*v1.Pod, error) {
-	namespaces, all := plan.AntiAffinityNamespaces()
+	namespaces, all := o.plan.AntiAffinityNamespaces()
 	if all {
 		namespaces = []string{v1.NamespaceAll}
 	}
@@ -362,13 +352,14 @@ func (c *Controller) antiAffinePods(ctx context.Context, plan slack.Plan) ([]*v1
 	for _, namespace := range namespaces {
 		var list v1.PodList
 		if err := c.client.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-			return nil, err
+			return err
 		}
 		for i := range list.Items {
 			pods = append(pods, &list.Items[i])
 		}
 	}
-	return pods, nil
+	o.placeable = o.capacity.Placeable(o.plan, pods)
+	return nil
 }
 
 // plan computes the plan of a policy for nodes and workloads, and whether another policy selects a node

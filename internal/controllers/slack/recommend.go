@@ -97,14 +97,11 @@ func searchPolicy(
 ) (*metav1.Condition, *v1alpha1.Recommendation) {
 	condition := &metav1.Condition{Type: v1alpha1.ConditionRecommended, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonSearchFailed}
 	goal := slack.Goal{Policy: policy, Parts: 1}
-	var err error
-	if goal.Percent, goal.Wait, err = v1alpha1.ParseWait(policy.Spec.Recommend.Wait); err == nil && len(policy.Spec.Schedules) > 0 {
-		goal.Zone, err = time.LoadLocation(policy.Spec.Schedules[0].TimeZone)
+	goal.Percent, goal.Wait, _ = v1alpha1.ParseWait(policy.Spec.Recommend.Wait) // the policy is valid
+	if len(policy.Spec.Schedules) > 0 {
+		goal.Zone, _ = time.LoadLocation(policy.Spec.Schedules[0].TimeZone)
 	}
-	var found *slack.Recommendation
-	if err == nil {
-		found, err = slack.Recommend(ctx, history, node, goal)
-	}
+	found, err := slack.Recommend(ctx, history, node, goal)
 	if err != nil {
 		condition.Message = err.Error()
 		return condition, nil

@@ -242,7 +242,7 @@ func (c *Controller) load(ctx context.Context, t *policyTracker) error {
 		} else if err != nil {
 			return err
 		}
-		if p, ok := c.recordOf(&pod, false); ok {
+		if p, ok := recordOf(&pod, false, now); ok {
 			existing[p.podID] = true
 			c.record(t, &pod, p)
 		}
@@ -251,8 +251,11 @@ func (c *Controller) load(ctx context.Context, t *policyTracker) error {
 	return nil
 }
 
-// record passes the record of a pod to the recorder of a policy. c.mu must be locked.
+// record passes the record of a pod, with the seconds of scheduling gates, to the recorder of a policy. c.mu must be locked.
 func (c *Controller) record(t *policyTracker, pod *v1.Pod, p podRecord) {
+	if until := c.ungated[p.podID]; until > p.created {
+		p.gated = until - p.created
+	}
 	if t.recorder.observe(p, t.HasNode(pod.Spec.NodeName)) {
 		c.metrics.waits.WithLabelValues(t.Policy().Name).Observe(float64(p.wait()))
 	}
@@ -270,13 +273,4 @@ func (c *Controller) observeGates(pod *v1.Pod) {
 	} else if isKnown && until == 0 {
 		c.ungated[id] = secondsOf(c.now())
 	}
-}
-
-// recordOf is the function recordOf now, with the seconds of scheduling gates. c.mu must be locked.
-func (c *Controller) recordOf(pod *v1.Pod, isDeleted bool) (p podRecord, ok bool) {
-	p, ok = recordOf(pod, isDeleted, c.now())
-	if until := c.ungated[p.podID]; until > p.created {
-		p.gated = until - p.created
-	}
-	return p, ok
 }

@@ -66,7 +66,7 @@ func (c *Controller) podHandler() handler.EventHandler {
 			}
 		}
 		c.observeGates(pod)
-		p, isRecorded := c.recordOf(pod, isDeleted)
+		p, isRecorded := recordOf(pod, isDeleted, c.now())
 		var names []string
 		for name, t := range c.trackers {
 			if isRecorded {

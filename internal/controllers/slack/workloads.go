@@ -10,7 +10,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -79,18 +78,6 @@ func (c *Controller) workloads(ctx context.Context) ([]slack.Workload, error) {
 		all[i].NamespaceLabels = namespaces[name]
 	}
 	return all, nil
-}
-
-// stripGang removes the fields of a workload that are not read, of a workload without the annotation all but its metadata.
-func stripGang(object any) (any, error) {
-	if gang, ok := object.(*unstructured.Unstructured); ok {
-		gang.SetManagedFields(nil)
-		if !isAnnotated(gang) {
-			delete(gang.Object, "spec")
-			delete(gang.Object, "status")
-		}
-	}
-	return object, nil
 }
 
 // governedBy removes the workloads whose placeholders another policy holds.

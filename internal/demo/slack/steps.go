@@ -172,19 +172,12 @@ func (r *run) recommend(ctx context.Context) error {
 	spec := v1alpha1.ResourceSlackSpec{
 		MinRate: "0%", CoverBiggestPod: new(false), Granularity: new(int32(granularity)), Pool: v1alpha1.Pool{NodeSelector: poolLabels},
 	}
-	found, err := slack.Recommend(ctx, h, slack.NodeType{
-		MilliCPU:    shape[resources.CPU],
-		Memory:      shape[resources.Memory],
-		Slots:       nodePods,
-		Boot:        int64(nodeBootTime / time.Second),
-		Interval:    1,
-		Idle:        standInIdleSeconds,
-		Utilization: standInUtilization,
-		Cost:        1,
-		Max:         standInMaxNodes,
-	}, slack.Goal{Percent: 99, Wait: nodeBootTime / 2, Parts: 1, Policy: &v1alpha1.ResourceSlack{
-		ObjectMeta: metav1.ObjectMeta{Name: policyName}, Spec: spec,
-	}})
+	node := slack.NodeType{
+		MilliCPU: shape[resources.CPU], Memory: shape[resources.Memory], Slots: nodePods, Boot: int64(nodeBootTime / time.Second),
+		Interval: 1, Idle: standInIdleSeconds, Utilization: standInUtilization, Cost: 1, Max: standInMaxNodes,
+	}
+	policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: policyName}, Spec: spec}
+	found, err := slack.Recommend(ctx, h, node, slack.Goal{Percent: 99, Wait: nodeBootTime / 2, Parts: 1, Policy: policy})
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@
 package autoscaler
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -282,7 +281,7 @@ func (a *Autoscaler) SlackKept() (float64, bool) {
 // Result returns the result of the autoscaler until a second.
 func (a *Autoscaler) Result(now int64) *result.Scaling {
 	totals := a.totals
-	var changes []sizeChange
+	var added, removed []int64
 	for i := range a.nodes {
 		n := &a.nodes[i]
 		from, to := min(n.added, now), min(n.removed, max(now, 0))
@@ -292,31 +291,23 @@ func (a *Autoscaler) Result(now int64) *result.Scaling {
 		if !n.priced {
 			totals.Unpriced++
 		}
-		changes = append(changes, sizeChange{from, 1}, sizeChange{to, -1})
+		added, removed = append(added, from), append(removed, to)
 	}
-	totals.NodesPeak = peak(changes)
+	totals.NodesPeak = peak(added, removed)
 	if a.placeholders != nil {
 		totals.Slack = a.placeholders.kept.result(now)
 	}
 	return &totals
 }
 
-// sizeChange is a change of the number of nodes.
-type sizeChange struct {
-	second int64
-	delta  int
-}
-
-// peak returns the highest number of nodes. Of changes at the same second, removals
-// come first.
-func peak(changes []sizeChange) (highest int) {
-	slices.SortFunc(changes, func(a, b sizeChange) int {
-		return cmp.Or(cmp.Compare(a.second, b.second), cmp.Compare(a.delta, b.delta))
-	})
-	size := 0
-	for _, c := range changes {
-		size += c.delta
-		highest = max(highest, size)
+// peak returns the highest number of nodes that are added and removed at these seconds. Of changes at the same second,
+// removals come first.
+func peak(added, removed []int64) (highest int) {
+	slices.Sort(added)
+	slices.Sort(removed)
+	for i, second := range added {
+		gone, _ := slices.BinarySearch(removed, second+1)
+		highest = max(highest, i+1-gone)
 	}
 	return highest
 }

@@ -21,47 +21,33 @@ import (
 // that the scheduler's filters are evaluated once for all pods of a class and all
 // nodes of a kind.
 type compatibility struct {
-	engine *engine.Engine
-	// classes and kinds are numbered from 1; pods and nodes has an example of each.
-	classes, kinds map[string]int
-	pods           []*v1.Pod
-	nodes          []*v1.Node
+	engine         *engine.Engine
+	classes, kinds map[string]int  // numbered from 1
 	results        map[[2]int]bool // by class and kind
 	// classOfPod has the class of pods of the run, by number.
 	classOfPod map[int32]int
-	// antiAffinity are the selectors of the required anti-affinity of any pod.
-	antiAffinity []labels.Selector
+	// antiAffinity are the selectors of the required anti-affinity of any pod, by their texts.
+	antiAffinity map[string]labels.Selector
 }
 
 func newCompatibility(e *engine.Engine, pods []recording.InputPod) *compatibility {
 	c := &compatibility{
 		engine: e, classes: map[string]int{}, kinds: map[string]int{}, results: map[[2]int]bool{},
-		classOfPod: map[int32]int{},
+		classOfPod: map[int32]int{}, antiAffinity: map[string]labels.Selector{},
 	}
-	seen := map[string]bool{}
 	for i := range pods {
-		for _, selector := range antiAffinitySelectors(pods[i].Object) {
-			if !seen[selector.String()] {
-				seen[selector.String()] = true
-				c.antiAffinity = append(c.antiAffinity, selector)
+		affinity := pods[i].Object.Spec.Affinity
+		if affinity == nil || affinity.PodAntiAffinity == nil {
+			continue
+		}
+		for _, term := range affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+			selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
+			if err == nil && term.LabelSelector != nil { // nil selects no pods
+				c.antiAffinity[selector.String()] = selector
 			}
 		}
 	}
 	return c
-}
-
-// antiAffinitySelectors returns the selectors of a pod's required anti-affinity.
-func antiAffinitySelectors(pod *v1.Pod) (selectors []labels.Selector) {
-	if pod.Spec.Affinity == nil || pod.Spec.Affinity.PodAntiAffinity == nil {
-		return nil
-	}
-	for _, term := range pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
-		selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
-		if err == nil && term.LabelSelector != nil { // nil selects no pods
-			selectors = append(selectors, selector)
-		}
-	}
-	return selectors
 }
 
 // nodeKind returns the number of a node's kind: its labels and taints.
@@ -76,8 +62,7 @@ func (c *compatibility) nodeKind(node *v1.Node) int {
 	fmt.Fprint(&b, node.Spec.Unschedulable)
 	key := b.String()
 	if c.kinds[key] == 0 {
-		c.nodes = append(c.nodes, node)
-		c.kinds[key] = len(c.nodes)
+		c.kinds[key] = len(c.kinds) + 1
 	}
 	return c.kinds[key]
 }
@@ -90,8 +75,7 @@ func (c *compatibility) podClass(pod *v1.Pod) int {
 	}
 	key := nodeConstraints(pod)
 	if c.classes[key] == 0 {
-		c.pods = append(c.pods, withoutRequests(pod))
-		c.classes[key] = len(c.pods)
+		c.classes[key] = len(c.classes) + 1
 	}
 	return c.classes[key]
 }
@@ -140,10 +124,13 @@ func withoutRequests(pod *v1.Pod) *v1.Pod {
 // their free CPU, memory and resources.Extended, and not on other pods, volumes, ports or other resources.
 func (c *compatibility) isIndependent(pod *v1.Pod) bool {
 	spreads := func(c v1.TopologySpreadConstraint) bool { return c.WhenUnsatisfiable == v1.DoNotSchedule }
-	matches := func(s labels.Selector) bool { return s.Matches(labels.Set(pod.Labels)) }
-	if hasPodAffinity(pod.Spec.Affinity) || slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, spreads) ||
-		slices.ContainsFunc(c.antiAffinity, matches) {
+	if hasPodAffinity(pod.Spec.Affinity) || slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, spreads) {
 		return false
+	}
+	for _, selector := range c.antiAffinity {
+		if selector.Matches(labels.Set(pod.Labels)) {
+			return false
+		}
 	}
 	if len(pod.Spec.ResourceClaims) > 0 || slices.ContainsFunc(pod.Spec.Volumes, restrictsNodes) || usesHostPorts(&pod.Spec) {
 		return false
@@ -178,14 +165,14 @@ func restrictsNodes(v v1.Volume) bool {
 	return s.EmptyDir == nil && s.ConfigMap == nil && s.Secret == nil && s.Projected == nil && s.DownwardAPI == nil && s.HostPath == nil
 }
 
-// fits reports whether pods of a class may run on nodes of a kind.
-func (c *compatibility) fits(ctx context.Context, class, kind int) (bool, error) {
-	key := [2]int{class, kind}
+// fits reports whether pods of the class of a pod may run on nodes of the kind of a node.
+func (c *compatibility) fits(ctx context.Context, p *probedPod, n *probedNode) (bool, error) {
+	key := [2]int{p.class, n.kind}
 	fits, known := c.results[key]
 	if known {
 		return fits, nil
 	}
-	fits, err := c.engine.FitsEmpty(ctx, c.pods[class-1], c.nodes[kind-1])
+	fits, err := c.engine.FitsEmpty(ctx, withoutRequests(p.object), n.object)
 	if err == nil {
 		c.results[key] = fits
 	}

@@ -53,7 +53,7 @@ func (s *schedulerProbe) Fits(ctx context.Context, pod, node int) bool {
 	p, n := &s.pods[pod], &s.nodes[node]
 	var ok bool
 	if p.class != 0 {
-		ok, s.err = s.scaler.compatibility.fits(ctx, p.class, n.kind)
+		ok, s.err = s.scaler.compatibility.fits(ctx, p, n)
 	} else {
 		s.stage(ctx, n)
 		ok, s.err = s.scaler.engine.Fits(ctx, p.object, n.object.Name)
