@@ -32,9 +32,12 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		amounts: gauge("resource",
 			"Amounts of a policy in cores and bytes: the base of the rate, the target, the total requests of placeholders, "+
 				"and the free capacity of the pool (available).", "amount", "resource"),
-		placeholders: gauge("placeholders",
+		placeholders: gauge(
+			"placeholders",
 			"Number of placeholders: for the biggest pod (head), for the rate (rate), for pods with devices (device), and those that mirror "+
-				"workloads (mirror).", "of"),
+				"workloads (mirror).",
+			"of",
+		),
 		placed:   gauge("placeholders_placed", "Number of placeholders that fit the nodes of the pool now."),
 		feasible: gauge("feasible", "1 if placeholders can hold the slack that the policy requires, otherwise 0."),
 		writes:   counter("writes_total", "Number of objects applied or deleted, by kind.", "kind", "verb"),
