@@ -1,6 +1,6 @@
 // Package autoscaler simulates a cluster autoscaler, which adds nodes for pending
 // pods and for the placeholders of a slack policy, and removes nodes that are not
-// needed. It reads the state of the cluster and returns actions; the run executes
+// needed. It reads the state of the cluster and returns changes; the run executes
 // them.
 package autoscaler
 
@@ -92,14 +92,6 @@ type NodeState struct {
 	Free resources.Amounts
 	// Pods are the numbers of the pods on the node.
 	Pods []int32
-}
-
-// Actions are the changes that a pass requests.
-type Actions struct {
-	// Add are nodes to add, in the order of their numbers.
-	Add []recording.Node
-	// Remove are the numbers of the nodes to remove, with their pods.
-	Remove []int32
 }
 
 // Autoscaler is a simulated autoscaler. It must be used by one goroutine only.
@@ -239,20 +231,20 @@ func (a *Autoscaler) DaemonPods(c Cluster, number int32) []recording.InputPod {
 // NextPass returns the second of the next pass.
 func (a *Autoscaler) NextPass() int64 { return a.nextPass }
 
-// Pass adds and removes nodes: it reads the state of the cluster and returns the
-// actions. The scheduler is unchanged when it returns.
-func (a *Autoscaler) Pass(ctx context.Context, c Cluster) (Actions, error) {
+// Pass reads the state of the cluster and returns the nodes to add, in the order of their numbers, and the numbers of the nodes to
+// remove, with their pods. The scheduler is unchanged when it returns.
+func (a *Autoscaler) Pass(ctx context.Context, c Cluster) (add []recording.Node, remove []int32, err error) {
 	interval := a.config.Spec.Loop.Interval
 	a.nextPass = (c.Now/interval + 1) * interval
 	p := newPass(a, c)
 	if err := p.assignPlaceholders(ctx); err != nil {
-		return Actions{}, err
+		return nil, nil, err
 	}
-	err := p.scale(ctx)
+	err = p.scale(ctx)
 	if released := p.releasePlaceholders(ctx); err == nil {
 		err = released
 	}
-	return p.actions, err
+	return p.add, p.remove, err
 }
 
 // PendingReason returns the outcome of the last pass for a pending pod, as a part of the pod's

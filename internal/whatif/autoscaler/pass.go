@@ -22,7 +22,9 @@ type pass struct {
 	// plan and its placeholders.
 	plan         slack.Plan
 	placeholders []placeholder
-	actions      Actions
+	// add are the nodes to add, and remove the numbers of the nodes to remove.
+	add    []recording.Node
+	remove []int32
 }
 
 // placeholder is a placeholder of the slack policy. Its pod names its node, if it has one.
@@ -198,11 +200,11 @@ func (p *pass) scaleUp(ctx context.Context) (hold bool, err error) {
 	}
 	for group, nodes := range plan.Nodes {
 		for range nodes {
-			p.actions.Add = append(p.actions.Add, p.scaler.newNode(group, p.cluster.Now, p.cluster.Now+p.scaler.groups[group].spec.Boot))
+			p.add = append(p.add, p.scaler.newNode(group, p.cluster.Now, p.cluster.Now+p.scaler.groups[group].spec.Boot))
 		}
 		p.scaler.totals.NodesAdded += nodes
 	}
-	if len(p.actions.Add) == 0 {
+	if len(p.add) == 0 {
 		return hold, nil
 	}
 	p.scaler.lastAdded = p.cluster.Now
@@ -250,7 +252,7 @@ func (p *pass) removeUnneeded(ctx context.Context, hold bool) error {
 		p.scaler.groups[p.scaler.nodes[number].group].size--
 		p.scaler.nodes[number].removed = p.cluster.Now
 		p.scaler.totals.NodesRemoved++
-		p.actions.Remove = append(p.actions.Remove, number)
+		p.remove = append(p.remove, number)
 	}
 	return nil
 }

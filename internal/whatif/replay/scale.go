@@ -59,19 +59,19 @@ func (r *run) clusterState() autoscaler.Cluster {
 	return c
 }
 
-// autoscale runs a pass of the autoscaler if it is due, and executes its actions.
+// autoscale runs a pass of the autoscaler if it is due, and executes its changes.
 func (r *run) autoscale(ctx context.Context) error {
 	if r.autoscaler == nil || r.now < r.autoscaler.NextPass() || r.interrupted() {
 		return nil
 	}
-	actions, err := r.autoscaler.Pass(ctx, r.clusterState())
+	add, remove, err := r.autoscaler.Pass(ctx, r.clusterState())
 	if err != nil {
 		return err
 	}
-	for _, n := range actions.Add {
+	for _, n := range add {
 		r.addNode(n)
 	}
-	for _, number := range actions.Remove {
+	for _, number := range remove {
 		if err := r.removeNode(ctx, number); err != nil {
 			return err
 		}
