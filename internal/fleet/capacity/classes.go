@@ -2,22 +2,40 @@ package capacity
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
+	"unique"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 )
 
+// class is a NodeClass as JSON, so that equal classes of all clusters are one value.
+type class = unique.Handle[string]
+
+// classOf returns a NodeClass as a class.
+func classOf(c *v1alpha1.NodeClass) class {
+	text, _ := json.Marshal(c) // of strings
+	return unique.Make(string(text))
+}
+
+// parseClass returns the NodeClass of a class.
+func parseClass(c class) (out v1alpha1.NodeClass) {
+	_ = json.Unmarshal([]byte(c.Value()), &out) // of classOf
+	return out
+}
+
 // maxValues is the number of values of a label above which the label distinguishes no classes. Names of hosts and machines have as
 // many values as there are nodes.
 const maxValues = 64
 
-// nodeClass is a NodeClass with its nodes.
+// nodeClass is a NodeClass with its class and its nodes.
 type nodeClass struct {
 	v1alpha1.NodeClass
+	class
 
 	nodes []*Node
 }
@@ -46,14 +64,12 @@ func classify(nodes []*Node, limit int) (classes []nodeClass) {
 		}
 		parts = next
 	}
-	texts := map[*Node]string{} // by the first node of a class
 	for _, part := range parts {
-		c := nodeClass{labelsOf(part), part}
-		texts[part[0]] = classOf(&c.NodeClass).Value()
-		classes = append(classes, c)
+		c := labelsOf(part)
+		classes = append(classes, nodeClass{c, classOf(&c), part})
 	}
 	slices.SortFunc(classes, func(a, b nodeClass) int {
-		return cmp.Or(cmp.Compare(len(b.nodes), len(a.nodes)), cmp.Compare(texts[a.nodes[0]], texts[b.nodes[0]]))
+		return cmp.Or(cmp.Compare(len(b.nodes), len(a.nodes)), cmp.Compare(a.Value(), b.Value()))
 	})
 	return classes
 }

@@ -70,7 +70,7 @@ func (t *Template) limit(s *Summary) string {
 func (t *Template) limitOn(s *Summary, feasible []classGroups, cluster string) string {
 	binding, fewest := "", int64(-1)
 	for _, r := range t.requests {
-		largest, pods := s.largest(feasible, r)
+		largest, pods := s.largest(feasible, t.withSlack(s), r)
 		if largest < r.amount {
 			return fmt.Sprintf("needs %s on one node; the largest free node of %s has %s", amountOf(r.Resource, r.amount), cluster,
 				strings.TrimSuffix(amountOf(r.Resource, largest), " "+nameOf(r.Resource)))
@@ -79,7 +79,7 @@ func (t *Template) limitOn(s *Summary, feasible []classGroups, cluster string) s
 			binding, fewest = nameOf(r.Resource), pods
 		}
 	}
-	n, quota, blocked := t.replicas(s, s.total, false), t.quota(s), t.blocked(s)
+	n, quota, blocked := t.replicas(s, t.withSlack(s), false), t.quota(s), t.blocked(s)
 	switch {
 	case quota <= n:
 		return fmt.Sprintf("the quota of namespace %s leaves %s", t.Workload.Namespace, format.Of(quota, "pod"))
@@ -95,11 +95,12 @@ func (t *Template) limitOn(s *Summary, feasible []classGroups, cluster string) s
 	return "limited by " + binding
 }
 
-// largest returns the largest free amount of a requested resource on nodes, and the number of pods that fit if they request nothing else.
-func (s *Summary) largest(feasible []classGroups, r request) (largest, pods int64) {
+// largest returns the largest of the amounts of a requested resource on nodes, and the number of pods that fit if they request nothing
+// else.
+func (s *Summary) largest(feasible []classGroups, of amounts, r request) (largest, pods int64) {
 	for _, c := range feasible {
 		nodes := c.of(s.nodes)
-		for i, free := range s.total.of(r.Name(), &c) {
+		for i, free := range of.of(r.Name(), &c) {
 			largest, pods = max(largest, free), pods+free/r.amount*nodes[i]
 		}
 	}

@@ -65,7 +65,7 @@ func (w *Workload) Fit(s *Summary, promised []Part, running int64) Fit {
 		if t.excludesItself() {
 			taken = resources.Add(taken, resources.Multiply(running, w.Parts[i].Pods))
 		}
-		fit := t.fit(s, resources.Add(resources.Multiply(w.Replicas, share), taken), len(promised) > 0 || len(w.Parts) > 1)
+		fit := t.fit(s, resources.Add(resources.Multiply(w.Replicas, share), taken), len(promised)+len(w.Parts)-1)
 		replicas := func(pods int64) int64 { return max(pods-taken, 0) / share }
 		out.Now, out.WithSlack = min(out.Now, replicas(fit.Now)), min(out.WithSlack, replicas(fit.WithSlack))
 		out.ScaledUp, out.NewNodes = min(out.ScaledUp, replicas(fit.ScaledUp)), out.NewNodes+fit.NewNodes
@@ -77,6 +77,31 @@ func (w *Workload) Fit(s *Summary, promised []Part, running int64) Fit {
 		}
 	}
 	return out
+}
+
+// Within returns the number of replicas of the workload that amounts leave after placed pods, by the requests of pods. Resources without
+// an amount do not limit it.
+func (w *Workload) Within(amounts v1.ResourceList, placed []Part) int64 {
+	replicas := int64(MaxReplicas)
+	for name, quantity := range amounts {
+		r := resources.NewResource(name)
+		if each := requestsOf(w.Parts, r); each > 0 {
+			replicas = min(replicas, max(r.Amount(quantity)-requestsOf(placed, r), 0)/each)
+		}
+	}
+	return replicas
+}
+
+// requestsOf returns the sum of the requests of pods for a resource.
+func requestsOf(parts []Part, r resources.Resource) (sum int64) {
+	for i := range parts {
+		for _, request := range parts[i].requests {
+			if request.Resource == r {
+				sum = resources.Add(sum, resources.Multiply(parts[i].Pods, request.amount))
+			}
+		}
+	}
+	return sum
 }
 
 // ExcludesItself reports whether running pods of the workload keep further ones from nodes that have the requested amounts.
@@ -107,17 +132,25 @@ func (t *Template) places(parts []Part) (pods int64) {
 	return pods
 }
 
-// fit returns the pods of the template that fit, and the wait and cost of a number of pods. Crowded states that other pods may take
-// the place of some.
-func (t *Template) fit(s *Summary, pods int64, crowded bool) Fit {
+// fit returns the pods of the template that fit, and the wait and cost of a number of pods. The pods of a number of other templates may
+// take the place of some.
+func (t *Template) fit(s *Summary, pods int64, others int) Fit {
 	limit := t.quota(s)
-	f := Fit{Now: min(t.replicas(s, s.free, crowded), limit)}
+	f := Fit{Now: min(t.replicas(s, s.free, others > 0), limit)}
 	f.WithSlack = f.Now
 	if s.hasSlack {
-		f.WithSlack = min(t.replicas(s, s.total, crowded), limit)
+		f.WithSlack = min(t.replicas(s, t.withSlack(s), others > 0), limit)
 	}
-	t.scaleUp(s, &f, pods, limit)
+	t.scaleUp(s, &f, pods, limit, int64(others))
 	return f
+}
+
+// withSlack returns the amounts that pods of the template can get if they preempt placeholders, as far as they do.
+func (t *Template) withSlack(s *Summary) amounts {
+	if t.neverPreempts {
+		return s.free
+	}
+	return s.total
 }
 
 // quota returns the number of pods that the quotas of the namespace leave, 0 if no summary can answer for the template.
@@ -195,14 +228,15 @@ func (t *Template) blocked(s *Summary) (nodes int64) {
 }
 
 // scaleUp sets ScaledUp, and the wait and the cost of a number of pods. Of each pool it uses the shape that takes the most pods, and
-// the pools in the order of their boot time. Summaries do not say in which zones new nodes are: if pods must be spread over other
-// topologies than hosts, no new node counts.
-func (t *Template) scaleUp(s *Summary, f *Fit, pods, limit int64) {
+// the pools in the order of their boot time. Pods of other templates may need nodes of other shapes, of each template at most one more
+// than its part of the pool. Summaries do not say in which zones new nodes are: if pods must be spread over other topologies than hosts,
+// no new node counts.
+func (t *Template) scaleUp(s *Summary, f *Fit, pods, limit, others int64) {
 	f.ScaledUp = f.WithSlack
 	missing := max(pods-f.WithSlack, 0)
 	perNode := int64(MaxReplicas)
 	for i := range t.spread {
-		if perNode = min(perNode, int64(max(t.spread[i].MaxSkew, 1))); t.spread[i].TopologyKey != v1.LabelHostname {
+		if perNode = min(perNode, int64(max(t.spread[i].MaxSkew, 1))); !isByHost(&t.spread[i]) {
 			perNode = 0
 		}
 	}
@@ -217,6 +251,9 @@ func (t *Template) scaleUp(s *Summary, f *Fit, pods, limit int64) {
 			if n := min(count[0], perNode); cmp.Or(cmp.Compare(n*next.nodes, most*best.nodes), cmp.Compare(n, most)) > 0 {
 				best, most = next, n
 			}
+		}
+		if len(shapes) > 1 {
+			best.nodes = max(best.nodes-others, 0)
 		}
 		n := min(most*best.nodes, limit-f.ScaledUp)
 		f.ScaledUp += n

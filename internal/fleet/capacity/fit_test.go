@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
 func zoned(z string) map[string]string { return map[string]string{v1.LabelTopologyZone: z} }
@@ -39,6 +40,16 @@ func TestFit(t *testing.T) {
 	port := func(p *v1.PodTemplateSpec) {
 		p.Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: 80, ContainerPort: 80}}
 	}
+	apart := func(change func(*v1.PodAffinityTerm)) func(*v1.PodTemplateSpec) {
+		return func(p *v1.PodTemplateSpec) {
+			term := v1.PodAffinityTerm{TopologyKey: v1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels}}
+			change(&term)
+			p.Spec.Affinity = &v1.Affinity{
+				PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{term}},
+			}
+		}
+	}
+	const otherPods = "cannot be answered: it requires anti-affinity to other pods, and summaries have no pods"
 	limited := inputOf(nodes, []*v1.Pod{func() *v1.Pod {
 		p := pod("p", "a1", 0, 0)
 		p.Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: 80}}
@@ -99,6 +110,47 @@ func TestFit(t *testing.T) {
 		{
 			"zones, tolerated", free, templateOf(t, 1000, 512, spreadOver(v1.LabelTopologyZone, 2), tolerate), 18,
 			"limited by its topology spread constraints",
+		},
+		// One pod per host: 3 in zone a, and 1 in zone b. Zone b has the fewest, so that zone a takes 1 + 1.
+		{
+			"zones, then hosts", free,
+			templateOf(t, 1000, 512, spreadOver(v1.LabelTopologyZone, 1), spreadOver(v1.LabelHostname, 1), tolerate), 3,
+			"limited by its topology spread constraints",
+		},
+		{
+			"hosts, then zones", free,
+			templateOf(t, 1000, 512, spreadOver(v1.LabelHostname, 1), spreadOver(v1.LabelTopologyZone, 1), tolerate), 3,
+			"limited by its topology spread constraints",
+		},
+		// The limit of the pod is its request: one on each node of 4 CPU.
+		{"limit of the pod", free, templateOf(t, 0, 0, func(p *v1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources, p.Spec.Resources = v1.ResourceRequirements{}, &v1.ResourceRequirements{Limits: list(4000, 512)}
+		}), 3, "limited by CPU"},
+		// The request of a container comes before the limit of the pod.
+		{"limit of the pod, request of a container", free, templateOf(t, 2000, 512, func(p *v1.PodTemplateSpec) {
+			p.Spec.Resources = &v1.ResourceRequirements{Limits: list(4000, 512)}
+		}), 6, "limited by CPU"},
+		{
+			"apart in its namespace", free,
+			templateOf(t, 1000, 512, apart(func(term *v1.PodAffinityTerm) { term.Namespaces = []string{"shop"} })), 3,
+			"limited to one pod per node",
+		},
+		{
+			"apart from another namespace", free,
+			templateOf(t, 1000, 512, apart(func(term *v1.PodAffinityTerm) { term.Namespaces = []string{"shop", "lab"} })), 0, otherPods,
+		},
+		{
+			"apart from all namespaces", free,
+			templateOf(t, 1000, 512, apart(func(term *v1.PodAffinityTerm) { term.NamespaceSelector = &metav1.LabelSelector{} })), 0, otherPods,
+		},
+		{
+			"apart from other tenants", free,
+			templateOf(t, 1000, 512, apart(func(term *v1.PodAffinityTerm) { term.MismatchLabelKeys = []string{"tenant"} })), 0, otherPods,
+		},
+		{
+			"apart by zone", free,
+			templateOf(t, 1000, 512, apart(func(term *v1.PodAffinityTerm) { term.TopologyKey = v1.LabelTopologyZone })), 0,
+			"cannot be answered: it requires anti-affinity by topology.kubernetes.io/zone, and summaries have no pods",
 		},
 		{"affinity to pods", free, templateOf(t, 1000, 512, func(p *v1.PodTemplateSpec) {
 			p.Spec.Affinity = &v1.Affinity{PodAffinity: &v1.PodAffinity{
@@ -198,6 +250,45 @@ func TestScaleUp(t *testing.T) {
 	}
 }
 
+// TestPreemption checks the pods that fit a node of 4 CPU, of which a placeholder holds 3: pods that never preempt get 1.
+func TestPreemption(t *testing.T) {
+	held := pod("held", "a", 3000, 512)
+	held.Labels = map[string]string{slack.PlaceholderLabel: "default"}
+	s := summaryOf(t, inputOf([]*v1.Node{node("a", 4000, 8192, nil)}, []*v1.Pod{held}))
+	for policy, want := range map[v1.PreemptionPolicy]int64{v1.PreemptLowerPriority: 4, v1.PreemptNever: 1} {
+		w := workload(templateOf(t, 1000, 512, func(p *v1.PodTemplateSpec) { p.Spec.PreemptionPolicy = &policy }), 1)
+		if got := w.Fit(s, nil, 0); got.Now != 1 || got.WithSlack != want || got.ScaledUp != want {
+			t.Errorf("%s: got %+v, want %d with slack", policy, got, want)
+		}
+	}
+	large := templateOf(t, 2000, 512, func(p *v1.PodTemplateSpec) { p.Spec.PreemptionPolicy = new(v1.PreemptNever) })
+	const want = "needs 2 CPU on one node; the largest free node of cluster1 has 1"
+	if got := workload(large, 1).Limit(s, nil, 0); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestScaleUpOfSeveralShapes checks a workload of two pods, one for zone a and one for zone b, in a pool whose only nodes are full: of N
+// more nodes, each in either zone with 4 CPU, both zones surely have one if N is 3, and only one of them has if N is 1.
+func TestScaleUpOfSeveralShapes(t *testing.T) {
+	nodes, pods := []*v1.Node{}, []*v1.Pod{}
+	w := &Workload{Replicas: 1}
+	for _, zone := range []string{"a", "b"} {
+		labels := zoned(zone)
+		labels["pool"] = "general"
+		nodes, pods = append(nodes, node(zone, 4000, 8192, labels)), append(pods, pod(zone, zone, 4000, 8192))
+		w.Parts = append(w.Parts, Part{templateOf(t, 1000, 512, func(p *v1.PodTemplateSpec) { p.Spec.NodeSelector = zoned(zone) }), 1})
+	}
+	// (N - 1) x 4 pods of each zone, half of which the other pod can take the place of.
+	for further, want := range map[int32]int64{1: 0, 2: 2, 3: 4} {
+		in := inputOf(nodes, pods)
+		in.Pools = []Pool{{Name: "general", Label: "pool", Value: "general", MaxNodes: further, BootSeconds: 60}}
+		if got := w.Fit(summaryOf(t, in), nil, 0).ScaledUp; got != want {
+			t.Errorf("%d further nodes: got %d replicas, want %d", further, got, want)
+		}
+	}
+}
+
 // TestFitIsNotOptimistic checks that what the summary promises fits in any order: the pods of a workload with two templates and promised
 // pods are scheduled in a random order onto random nodes where they fit.
 func TestFitIsNotOptimistic(t *testing.T) {
@@ -241,12 +332,12 @@ func TestFitIsNotOptimistic(t *testing.T) {
 
 // scheduleAnywhere assigns a pod with a name to a random node without taints where it fits, and reports whether there is one.
 func scheduleAnywhere(s *summarizer, t *Template, name string, rng *rand.Rand) bool {
-	for _, i := range rng.Perm(len(s.nodes)) {
-		n := s.nodes[i]
+	for _, i := range rng.Perm(len(s.Nodes)) {
+		n := s.Nodes[i]
 		if len(n.taints) > 0 || s.fit(t, n) == 0 {
 			continue
 		}
-		s.pods.Set(NewPod(pod(name, n.Name.Value(), t.requests[0].amount, t.requests[1].amount>>20)))
+		s.Pods.Set(NewPod(pod(name, n.Name.Value(), t.requests[0].amount, t.requests[1].amount>>20)))
 		return true
 	}
 	return false
@@ -267,7 +358,7 @@ func TestMergedFit(t *testing.T) {
 	merged, s := summaryOf(t, in), newSummarizer(in)
 	for _, size := range [][2]int64{{100, 128}, {500, 1024}, {1000, 4096}, {2000, 2048}, {4000, 8192}, {8000, 8192}} {
 		template, want := templateOf(t, size[0], size[1]), int64(0)
-		for _, n := range s.nodes {
+		for _, n := range s.Nodes {
 			if len(n.taints) > 0 {
 				continue
 			}

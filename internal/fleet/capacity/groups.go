@@ -94,7 +94,7 @@ func (s *summarizer) groups(classes []nodeClass, limit int) (out []v1alpha1.Node
 // free returns what pods leave free on a node of each resource, and then, if the cluster has slack, what all pods but placeholders
 // leave: at least 0, and 0 if the node takes no pods.
 func (s *summarizer) free(n *Node) []int64 {
-	count, sums := len(s.names), s.pods.sums(n.Name)
+	count, sums := len(s.names), s.Pods.sums(n.Name)
 	out := make([]int64, 2*count)
 	for i, r := range s.names {
 		if n.usable {
@@ -134,18 +134,13 @@ func (s *summarizer) weights(classes [][][]int64) []float64 {
 
 // listOf returns the amounts above 0 of the resources of the cluster.
 func (s *summarizer) listOf(amounts []int64) v1.ResourceList {
-	var out v1.ResourceList
+	out := v1.ResourceList{}
 	for i, r := range s.names {
-		if amounts[i] <= 0 {
-			continue
-		}
-		if out == nil {
-			out = v1.ResourceList{}
-		}
-		switch r.Index() {
-		case resources.CPU:
+		switch {
+		case amounts[i] <= 0:
+		case r == resources.CPUResource:
 			out[r.Name()] = *resource.NewMilliQuantity(amounts[i], resource.DecimalSI)
-		case resources.Memory, resources.EphemeralStorage:
+		case r == resources.MemoryResource, r == resources.EphemeralStorageResource:
 			out[r.Name()] = *resource.NewQuantity(amounts[i], resource.BinarySI)
 		default:
 			out[r.Name()] = *resource.NewQuantity(amounts[i], resource.DecimalSI)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -48,10 +49,7 @@ func (s *summarizer) shapesOf(pool *Pool, classes []nodeClass) (out []v1alpha1.S
 	for class, c := range classes {
 		for _, n := range c.nodes {
 			if n.Label(pool.Label) == pool.Value && n.usable {
-				k := key{n.Label(v1.LabelInstanceTypeStable), class, cmp.Or(pool.PricePerHour, n.price)}
-				if _, err := parsePrice(k.price); err != nil {
-					k.price = "" // with it, the hub would refuse the whole summary
-				}
+				k := key{n.Label(v1.LabelInstanceTypeStable), class, cleanPrice(cmp.Or(pool.PricePerHour, n.price))}
 				members[k] = append(members[k], n)
 			}
 		}
@@ -69,7 +67,7 @@ func (s *summarizer) shapesOf(pool *Pool, classes []nodeClass) (out []v1alpha1.S
 		for i, r := range s.names {
 			lowest[i] = math.MaxInt64
 			for _, n := range members[k] {
-				lowest[i] = min(lowest[i], r.Amount(n.Allocatable[r.Name()])-s.pods.sums(n.Name).nodeBound.Get(r).Request)
+				lowest[i] = min(lowest[i], r.Amount(n.Allocatable[r.Name()])-s.Pods.sums(n.Name).nodeBound.Get(r).Request)
 			}
 		}
 		if shape.Free = s.listOf(lowest); shape.MaxNodes > 0 && len(shape.Free) > 0 {
@@ -77,6 +75,16 @@ func (s *summarizer) shapesOf(pool *Pool, classes []nodeClass) (out []v1alpha1.S
 		}
 	}
 	return out
+}
+
+// cleanPrice returns a price with at most six digits after the point, "" for a text that is no price: with it, the hub would refuse the
+// whole summary.
+func cleanPrice(text string) string {
+	price, err := parsePrice(text)
+	if err != nil || price == never {
+		return ""
+	}
+	return strconv.FormatFloat(float64(price)/1e6, 'f', -1, 64)
 }
 
 // maxNodes returns how many nodes like the given ones the limits of the pool permit.

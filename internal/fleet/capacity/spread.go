@@ -11,34 +11,30 @@ import (
 )
 
 // spreadOver returns the number of pods that fit, given the number for one node of each group, if they are spread. If other pods may
-// take the place of some, they are crowded.
+// take the place of some, they are crowded. The result of several constraints depends on the order in which pods are scheduled: pods then
+// count as crowded. With several constraints by other topologies than hosts, only the first pod surely violates none.
 func (t *Template) spreadOver(s *Summary, counts []int64, crowded bool) (total int64) {
-	byHost := func(i int) bool { return t.spread[i].TopologyKey == v1.LabelHostname }
-	others := 0
+	zonal := 0 // constraints by other topologies than hosts
 	for i := range t.spread {
-		if !byHost(i) {
-			others++
+		if !isByHost(&t.spread[i]) {
+			zonal++
 		}
 	}
 	for i := range t.spread {
-		if byHost(i) {
-			total = t.satisfy(s, i, counts, crowded || others > 0)
+		others := zonal
+		if !isByHost(&t.spread[i]) {
+			others--
 		}
+		total = t.satisfy(s, i, counts, crowded || others > 0)
 	}
-	// The result of several constraints depends on the order in which pods are scheduled. The first pod violates none.
-	for i := range t.spread {
-		if byHost(i) {
-			continue
-		}
-		if total = t.satisfy(s, i, counts, crowded || others > 1); total == 0 {
-			return 0
-		}
-	}
-	if others > 1 {
-		return 1
+	if zonal > 1 {
+		return min(total, 1)
 	}
 	return total
 }
+
+// isByHost reports whether a constraint spreads over hosts.
+func isByHost(c *v1.TopologySpreadConstraint) bool { return c.TopologyKey == v1.LabelHostname }
 
 // satisfy returns the number of pods that fit if they satisfy a constraint. For a constraint by host, it lowers the numbers of pods of
 // each node.
@@ -47,7 +43,7 @@ func (t *Template) spreadOver(s *Summary, counts []int64, crowded bool) (total i
 // more than the domain with the least capacity. The least capacity counts as 0 if pods are crowded or domains are unknown.
 func (t *Template) satisfy(s *Summary, constraint int, counts []int64, crowded bool) (total int64) {
 	c := &t.spread[constraint]
-	byHost := c.TopologyKey == v1.LabelHostname
+	byHost := isByHost(c)
 	type capacity struct {
 		value         string
 		domains, pods int64 // pods in each domain

@@ -40,7 +40,7 @@ type Input struct {
 func Summarize(in *Input) *v1alpha1.ClusterCapacityStatus {
 	s := newSummarizer(in)
 	for classes, groups := maxClasses, v1alpha1.MaxGroups; ; classes, groups = max(classes/2, 1), max(groups*3/4, 1) {
-		out := s.summarize(in, classes, max(groups, classes))
+		out := s.summarize(classes, max(groups, classes))
 		if raw, err := json.Marshal(out); err == nil && len(raw) <= v1alpha1.MaxBytes-maxMetadata || groups == 1 {
 			return out
 		}
@@ -52,24 +52,25 @@ const maxMetadata = 2000
 
 // summarizer has the sums over the pods of a cluster.
 type summarizer struct {
-	nodes []*Node
-	pods  Pods
+	*Input
+
 	// names are the resources of the cluster: the common ones, then the other ones by name.
 	names []resources.Resource
 	// hasSlack is set if there are placeholders.
 	hasSlack bool
 	// ports are the numbers of nodes on which pods use host ports.
 	ports map[v1alpha1.HostPort]int32
-	// recent are the numbers of pods that were bound within recentTime.
-	recent map[resources.WorkloadKey]int32
+	// recent are the numbers of pods that were bound within recentTime. Workloads of different kinds count as one if they have the same
+	// name.
+	recent map[types.NamespacedName]int32
 }
 
 func newSummarizer(in *Input) *summarizer {
-	s := &summarizer{nodes: in.Nodes, pods: in.Pods, ports: map[v1alpha1.HostPort]int32{}, recent: map[resources.WorkloadKey]int32{}}
+	s := &summarizer{Input: in, ports: map[v1alpha1.HostPort]int32{}, recent: map[types.NamespacedName]int32{}}
 	names := map[v1.ResourceName]bool{
 		v1.ResourceCPU: true, v1.ResourceMemory: true, v1.ResourceEphemeralStorage: true, v1.ResourcePods: true,
 	}
-	for _, n := range s.nodes {
+	for _, n := range s.Nodes {
 		for name, quantity := range n.Allocatable {
 			if !names[name] && !quantity.IsZero() {
 				names[name] = true
@@ -91,7 +92,7 @@ func compareResources(a, b resources.Resource) int {
 
 // observe counts the placeholders and host ports on a node, and its pods that were bound after a time.
 func (s *summarizer) observe(node NodeName, after resources.Arrival) {
-	sums := s.pods.sums(node)
+	sums := s.Pods.sums(node)
 	s.hasSlack = s.hasSlack || sums.placeholders.Get(resources.NewResource(v1.ResourcePods)).Request > 0
 	for _, port := range sums.hostPorts {
 		s.ports[port]++
@@ -99,25 +100,26 @@ func (s *summarizer) observe(node NodeName, after resources.Arrival) {
 	if sums.lastBound <= after {
 		return
 	}
-	for i := range s.pods[node].pods {
-		if pod := &s.pods[node].pods[i]; !pod.placeholder && pod.boundAt > after {
-			s.recent[pod.amounts.Workload()]++
+	for i := range s.Pods[node].pods {
+		if pod := &s.Pods[node].pods[i]; !pod.placeholder && pod.boundAt > after {
+			workload := pod.amounts.Workload().Value()
+			s.recent[types.NamespacedName{Namespace: workload.Namespace, Name: workload.Name}]++
 		}
 	}
 }
 
 // summarize returns a summary with at most the given numbers of classes and groups.
-func (s *summarizer) summarize(in *Input, maxClasses, maxGroups int) *v1alpha1.ClusterCapacityStatus {
+func (s *summarizer) summarize(maxClasses, maxGroups int) *v1alpha1.ClusterCapacityStatus {
 	out := &v1alpha1.ClusterCapacityStatus{
-		Cluster: in.Cluster, ObservedAt: metav1.NewTime(in.Now.UTC().Truncate(time.Second)), Nodes: int32(len(in.Nodes)), Slack: in.Slack,
-		Quotas: in.Quotas[:min(len(in.Quotas), v1alpha1.MaxQuotas)], HostPorts: s.hostPorts(), Recent: s.recentWorkloads(),
+		Cluster: s.Cluster, ObservedAt: metav1.NewTime(s.Now.UTC().Truncate(time.Second)), Nodes: int32(len(s.Nodes)), Slack: s.Slack,
+		Quotas: s.Quotas[:min(len(s.Quotas), v1alpha1.MaxQuotas)], HostPorts: s.hostPorts(), Recent: s.recentWorkloads(),
 	}
-	classes := classify(s.nodes, maxClasses)
+	classes := classify(s.Nodes, maxClasses)
 	for _, c := range classes {
 		out.Classes = append(out.Classes, c.NodeClass)
 	}
 	out.Groups = s.groups(classes, maxGroups)
-	for _, pool := range in.Pools {
+	for _, pool := range s.Pools {
 		out.ScaleUp = append(out.ScaleUp, s.shapesOf(&pool, classes)...)
 	}
 	out.ScaleUp = out.ScaleUp[:min(len(out.ScaleUp), v1alpha1.MaxScaleUps)]
@@ -131,19 +133,14 @@ func (s *summarizer) hostPorts() (out []v1alpha1.HostPort) {
 		out = append(out, port)
 	}
 	if len(out) > v1alpha1.MaxHostPorts {
-		return []v1alpha1.HostPort{{Port: 0, Protocol: v1.ProtocolTCP, Nodes: int32(len(s.nodes))}}
+		return []v1alpha1.HostPort{{Port: 0, Protocol: v1.ProtocolTCP, Nodes: int32(len(s.Nodes))}}
 	}
 	return out
 }
 
-// recentWorkloads returns the workloads with the most recent pods. Workloads of different kinds count as one if they have the same name.
+// recentWorkloads returns the workloads with the most recent pods.
 func (s *summarizer) recentWorkloads() (out []v1alpha1.RecentWorkload) {
-	byName := map[types.NamespacedName]int32{}
 	for key, pods := range s.recent {
-		w := key.Value()
-		byName[types.NamespacedName{Namespace: w.Namespace, Name: w.Name}] += pods
-	}
-	for key, pods := range byName {
 		out = append(out, v1alpha1.RecentWorkload{Namespace: key.Namespace, Name: key.Name, Pods: pods})
 	}
 	slices.SortFunc(out, func(a, b v1alpha1.RecentWorkload) int {

@@ -54,6 +54,22 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
+// TestPrices checks that prices of nodes have a form that the hub accepts, at most 16 characters, and that other texts are left out.
+func TestPrices(t *testing.T) {
+	for text, want := range map[string]string{
+		"0.192": "0.192", "0.19200000000000001": "0.192", "1e-3": "0.001", "0": "0", "": "", "free": "", "-1": "", "1e9": "", "NaN": "",
+		"0.1234567": "0.123457",
+	} {
+		n := node("a", 4000, 8192, map[string]string{"pool": "general"})
+		n.Annotations = map[string]string{v1alpha1.AnnotationPrice: text}
+		in := inputOf([]*v1.Node{n}, nil)
+		in.Pools = []Pool{{Name: "general", Label: "pool", Value: "general", MaxNodes: 1}}
+		if got := Summarize(in).ScaleUp[0].PricePerHour; got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 // TestSummaryIsDeterministic checks that the summary depends on neither order nor names.
 func TestSummaryIsDeterministic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -81,8 +97,8 @@ func TestSummaryPromisesNothing(t *testing.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		nodes, pods := generated(rng, rapid.IntRange(1, 600).Draw(t, "nodes"))
 		in := inputOf(nodes, pods)
-		merged := newSummarizer(in).summarize(in, rapid.IntRange(1, 60).Draw(t, "classes"), rapid.IntRange(60, 300).Draw(t, "groups"))
-		exact := newSummarizer(in).summarize(in, 10_000, 10_000)
+		merged := newSummarizer(in).summarize(rapid.IntRange(1, 60).Draw(t, "classes"), rapid.IntRange(60, 300).Draw(t, "groups"))
+		exact := newSummarizer(in).summarize(10_000, 10_000)
 		// Hall's condition for thresholds: for each amount of a resource, no more nodes of the summary than of the cluster have it.
 		count := func(s *v1alpha1.ClusterCapacityStatus, cpu, memory int64) (n int32) {
 			for _, g := range s.Groups {

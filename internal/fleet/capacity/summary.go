@@ -22,8 +22,6 @@ type Summary struct {
 	// Cluster is the name of the cluster, ObservedAt the Unix time in seconds of the observation.
 	Cluster    string
 	ObservedAt int64
-	// Nodes is the number of nodes of the cluster.
-	Nodes int64
 
 	// classes have consecutive groups, and nodes is the number of nodes of each group.
 	classes []classGroups
@@ -76,7 +74,7 @@ func NewSummary(status *v1alpha1.ClusterCapacityStatus) (*Summary, error) {
 		return nil, err
 	}
 	s := &Summary{
-		Cluster: status.Cluster, ObservedAt: status.ObservedAt.Unix(), Nodes: int64(status.Nodes), free: amounts{}, total: amounts{},
+		Cluster: status.Cluster, ObservedAt: status.ObservedAt.Unix(), free: amounts{}, total: amounts{},
 		hostPorts: status.HostPorts, quotas: map[string]v1.ResourceList{}, recent: map[types.NamespacedName]int32{},
 	}
 	classes := make([]class, len(status.Classes))

@@ -13,6 +13,7 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -28,9 +29,9 @@ type Template struct {
 	terms       []v1.NodeSelectorTerm
 	tolerations []v1.Toleration
 	hostPorts   []v1alpha1.HostPort
-	// alone is set if a node can have one pod of the template at most.
-	alone bool
-	// spread are the topology spread constraints that pods must satisfy.
+	// alone is set if a node can have one pod of the template at most, and neverPreempts if its pods do not preempt placeholders.
+	alone, neverPreempts bool
+	// spread are the topology spread constraints that pods must satisfy, constraints by host first.
 	spread []v1.TopologySpreadConstraint
 	// unsupported is why no summary can answer for the template, "" if summaries can.
 	unsupported string
@@ -59,7 +60,7 @@ func NewTemplate(workload types.NamespacedName, pod *v1.PodTemplateSpec) (*Templ
 	if err := t.setRequests(&pod.Spec); err != nil {
 		return nil, err
 	}
-	t.alone = len(t.hostPorts) > 0
+	t.alone, t.neverPreempts = len(t.hostPorts) > 0, ptr.Deref(pod.Spec.PreemptionPolicy, "") == v1.PreemptNever
 	if err := t.setPodAffinity(pod); err != nil {
 		return nil, err
 	}
@@ -111,8 +112,16 @@ func (t *Template) setRequests(spec *v1.PodSpec) error {
 			}
 		}
 	}
+	requests := resources.Requests(&pod)
+	if pod.Spec.Resources != nil {
+		for name, limit := range pod.Spec.Resources.Limits {
+			if _, given := requests[name]; !given {
+				requests[name] = limit
+			}
+		}
+	}
 	t.requests = []request{{resources.NewResource(v1.ResourcePods), 1}}
-	for name, quantity := range resources.Requests(&pod) {
+	for name, quantity := range requests {
 		if r := resources.NewResource(name); r.Amount(quantity) > 0 {
 			t.requests = append(t.requests, request{r, r.Amount(quantity)})
 		}
@@ -139,8 +148,13 @@ func (t *Template) setPodAffinity(pod *v1.PodTemplateSpec) error {
 		if err != nil {
 			return fmt.Errorf("spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[%d].labelSelector: %w", i, err)
 		}
-		if !selector.Matches(labels.Set(pod.Labels)) || term.TopologyKey != v1.LabelHostname {
-			t.unsupported = "it requires anti-affinity to other pods or by " + term.TopologyKey + ", and summaries have no pods"
+		isElsewhere := func(namespace string) bool { return namespace != t.Workload.Namespace }
+		switch {
+		case term.TopologyKey != v1.LabelHostname:
+			t.unsupported = "it requires anti-affinity by " + term.TopologyKey + ", and summaries have no pods"
+		case !selector.Matches(labels.Set(pod.Labels)), slices.ContainsFunc(term.Namespaces, isElsewhere), term.NamespaceSelector != nil,
+			len(term.MismatchLabelKeys) > 0:
+			t.unsupported = "it requires anti-affinity to other pods, and summaries have no pods"
 		}
 		t.alone = true
 	}
@@ -160,7 +174,11 @@ func (t *Template) setSpread(pod *v1.PodTemplateSpec) error {
 		if !selector.Matches(labels.Set(pod.Labels)) {
 			t.unsupported = "it spreads from other pods, and summaries have no pods"
 		}
-		t.spread = append(t.spread, c)
+		if isByHost(&c) {
+			t.spread = slices.Insert(t.spread, 0, c)
+		} else {
+			t.spread = append(t.spread, c)
+		}
 	}
 	return nil
 }

@@ -39,10 +39,6 @@ func ReadWorkload(object []byte) (*Workload, error) {
 	if err := resources.CheckQuantities(object); err != nil {
 		return nil, err
 	}
-	return readWorkload(object)
-}
-
-func readWorkload(object []byte) (*Workload, error) {
 	var o workloadObject
 	err := decode(object, &o)
 	template, path := o.Template, "template"
@@ -155,7 +151,7 @@ func readManifests(manifests []json.RawMessage) (*Workload, error) {
 		default:
 			continue
 		}
-		w, err := readWorkload(raw)
+		w, err := ReadWorkload(raw)
 		if err != nil {
 			return nil, fmt.Errorf("spec.workload.manifests[%d]: %w", i, err)
 		}
