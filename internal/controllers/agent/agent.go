@@ -19,7 +19,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -125,12 +124,12 @@ func (a *Agent) Register(m ctrl.Manager) error {
 
 // run reports scores and resources until ctx ends.
 func (a *Agent) run(ctx context.Context) {
-	a.repeat(ctx, a.options.Interval, a.reportAll, "Report failed, retrying")
+	a.repeat(ctx, a.options.Interval, a.reportAll)
 }
 
-// repeat calls report at an interval until ctx ends, and earlier after failures. It logs an error with a message when its reason changes,
-// and the first success after a failure.
-func (a *Agent) repeat(ctx context.Context, interval time.Duration, report func(context.Context) error, message string) {
+// repeat calls report at an interval until ctx ends, and earlier after failures. Pauses are longer at random, so that the agents of many
+// clusters do not report at the same time. It logs an error when its reason changes, and the first success after a failure.
+func (a *Agent) repeat(ctx context.Context, interval time.Duration, report func(context.Context) error) {
 	failures, logged := 0, ""
 	for ctx.Err() == nil {
 		err := report(ctx)
@@ -138,16 +137,16 @@ func (a *Agent) repeat(ctx context.Context, interval time.Duration, report func(
 			break
 		}
 		failures++
-		pause, reason := withJitter(backoff(failures, interval), 0.2), reasonOf(err)
+		pause, reason := wait.Jitter(backoff(failures, interval), 0.2), reasonOf(err)
 		switch {
 		case err == nil:
-			failures, pause = 0, withJitter(interval, 0.05)
+			failures, pause = 0, wait.Jitter(interval, 0.05)
 			if logged != "" {
 				klog.InfoS("Report succeeded again", "cluster", a.options.Hub.cluster)
 			}
 		case reason != logged:
 			oneLine := errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
-			klog.ErrorS(oneLine, message, "cluster", a.options.Hub.cluster, "reason", reason)
+			klog.ErrorS(oneLine, "Report failed, retrying", "cluster", a.options.Hub.cluster, "reason", reason)
 		}
 		if err != nil {
 			a.metrics.failures.WithLabelValues(reason).Inc()
@@ -165,12 +164,6 @@ func (a *Agent) repeat(ctx context.Context, interval time.Duration, report func(
 func backoff(failures int, interval time.Duration) time.Duration {
 	pause := minBackoff << min(failures-1, 10)
 	return min(pause, maxBackoff, interval)
-}
-
-// withJitter returns a duration changed at random by at most the fraction jitter, so that the agents
-// of many clusters do not report at the same time.
-func withJitter(d time.Duration, jitter float64) time.Duration {
-	return time.Duration(float64(d) * (1 + jitter*(2*rand.Float64()-1)))
 }
 
 // reportAll writes the scores and resources that the hub does not have.
@@ -211,7 +204,8 @@ func (a *Agent) reportScores(ctx context.Context, scores []Score) error {
 		return err
 	}
 	a.last.scores, a.last.validUntil = scores, validUntil
-	a.metrics.recordWrite(scoreKind, validUntil)
+	a.metrics.validUntil.Set(float64(validUntil.Unix()))
+	a.metrics.writes.WithLabelValues(scoreKind).Inc()
 	return nil
 }
 
@@ -231,15 +225,15 @@ func (a *Agent) reportResources(ctx context.Context, capacity, allocatable v1.Re
 			klog.InfoS("Another client reports the resources of the cluster, the agent does not", "cluster", a.options.Hub.cluster,
 				"details", err.Error())
 		}
-		a.metrics.recordUnmanaged(true)
+		a.metrics.unmanaged.Set(1)
 		a.last.unmanaged, a.last.resourcesAt = true, now
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	a.metrics.recordUnmanaged(false)
+	a.metrics.unmanaged.Set(0)
 	a.last.unmanaged, a.last.capacity, a.last.allocatable, a.last.resourcesAt = false, capacity, allocatable, now
-	a.metrics.recordWrite(clusterKind, time.Time{})
+	a.metrics.writes.WithLabelValues(clusterKind).Inc()
 	return nil
 }

@@ -27,8 +27,7 @@ type capacityReport struct {
 
 // runCapacity writes the ClusterCapacity until ctx ends.
 func (a *Agent) runCapacity(ctx context.Context) {
-	a.repeat(ctx, capacityInterval, a.reportCapacity,
-		"The capacity of the cluster is not reported: the hub may lack the CRD or the rights (docs/agent.md#capacity)")
+	a.repeat(ctx, capacityInterval, a.reportCapacity)
 }
 
 // reportCapacity writes the ClusterCapacity if it changed or is old.
@@ -37,19 +36,23 @@ func (a *Agent) reportCapacity(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in := capacity.Input{
-		Cluster: a.options.Hub.cluster, Now: a.now(), Slack: heldBy(pools), Pools: a.member.pools(ctx, a.observer.labelValues),
-		Quotas: a.member.quotas(ctx, a.options.QuotaNamespaces),
+	quotas, err := a.member.quotas(ctx, a.options.QuotaNamespaces)
+	if err != nil {
+		return err
 	}
-	status, last := a.observer.summarize(in), &a.capacity
+	status := a.observer.summarize(capacity.Input{
+		Cluster: a.options.Hub.cluster, Now: a.now(), Slack: heldBy(pools), Pools: a.member.pools(ctx, a.observer.labelValues),
+		Quotas: quotas,
+	})
+	last := a.capacity
 	if last.status != nil && a.now().Sub(last.writtenAt) < capacityResync && sameCapacity(last.status, status) {
 		return nil
 	}
 	if err := a.hub.writeCapacity(ctx, status); err != nil {
 		return err
 	}
-	last.status, last.writtenAt = status, a.now()
-	a.metrics.recordWrite(v1alpha1.Kind, time.Time{})
+	a.capacity = capacityReport{status, a.now()}
+	a.metrics.writes.WithLabelValues(v1alpha1.Kind).Inc()
 	return nil
 }
 

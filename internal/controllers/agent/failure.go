@@ -71,7 +71,7 @@ func (h *Hub) explain(err error, kind string) error {
 	case apierrors.IsNotFound(err):
 		return failed(reasonMissing,
 			"not found on the hub: check that %q is the name of the cluster there, that the cluster is accepted, "+
-				"and that the CRDs of Open Cluster Management are installed: %w", h.cluster, err)
+				"and that the CRD of %s is installed: %w", h.cluster, kind, err)
 	case answered && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsConflict(err)):
 		return failed(reasonRefused, "the hub rejected the object: %w", err)
 	case answered:

@@ -42,6 +42,7 @@ var (
 	scoreResource   = scoreVersion.WithResource("addonplacementscores")
 	clusterVersion  = schema.GroupVersion{Group: clusterv1.GroupName, Version: "v1"}
 	clusterResource = clusterVersion.WithResource("managedclusters")
+	applyOptions    = metav1.ApplyOptions{FieldManager: fieldOwner, Force: true}
 )
 
 // ReportResources states when allocatable and capacity are written to the status of the
@@ -125,39 +126,35 @@ func (h *Hub) config() (*rest.Config, error) {
 	return config, nil
 }
 
-// write sends a request about an object of a kind.
-func (h *Hub) write(kind string, request func(dynamic.Interface) error) error {
+// write sends a request with an object of a kind that has a status, in the namespace of the cluster unless it is the ManagedCluster.
+func (h *Hub) write(
+	version schema.GroupVersion, kind, name string, status any, request func(dynamic.Interface, *unstructured.Unstructured) error,
+) error {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(version.WithKind(kind))
+	object.SetName(name)
+	if kind != clusterKind {
+		object.SetNamespace(h.cluster)
+	}
 	client, err := h.connect()
 	if err == nil {
-		err = request(client)
+		object.Object["status"], err = runtime.DefaultUnstructuredConverter.ToUnstructured(status)
+	}
+	if err == nil {
+		err = request(client, object)
 	}
 	return h.explain(err, kind)
 }
 
 // writeScores writes the scores to the AddOnPlacementScore of the cluster.
 func (h *Hub) writeScores(ctx context.Context, scores []Score, validUntil time.Time) error {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&clusterv1alpha1.AddOnPlacementScoreStatus{
-		Scores: scores, ValidUntil: new(metav1.NewTime(validUntil)),
-	})
-	if err != nil {
-		return err
-	}
-	object := func() *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": scoreVersion.String(),
-			"kind":       scoreKind,
-			"metadata":   map[string]any{"name": ScoreName, "namespace": h.cluster},
-		}}
-	}
-	status := object()
-	status.Object["status"] = content
-	options := metav1.ApplyOptions{FieldManager: fieldOwner, Force: true}
-	return h.write(scoreKind, func(hub dynamic.Interface) error {
+	status := &clusterv1alpha1.AddOnPlacementScoreStatus{Scores: scores, ValidUntil: new(metav1.NewTime(validUntil))}
+	return h.write(scoreVersion, scoreKind, ScoreName, status, func(hub dynamic.Interface, object *unstructured.Unstructured) error {
 		client := hub.Resource(scoreResource).Namespace(h.cluster)
-		_, err := client.ApplyStatus(ctx, ScoreName, status, options)
+		_, err := client.ApplyStatus(ctx, ScoreName, object, applyOptions)
 		if apierrors.IsNotFound(err) {
-			if _, err = client.Apply(ctx, ScoreName, object(), options); err == nil {
-				_, err = client.ApplyStatus(ctx, ScoreName, status, options)
+			if _, err = client.Apply(ctx, ScoreName, object, applyOptions); err == nil { // without the status
+				_, err = client.ApplyStatus(ctx, ScoreName, object, applyOptions)
 			}
 		}
 		return err
@@ -166,19 +163,9 @@ func (h *Hub) writeScores(ctx context.Context, scores []Score, validUntil time.T
 
 // writeCapacity writes the ClusterCapacity of the cluster.
 func (h *Hub) writeCapacity(ctx context.Context, status *v1alpha1.ClusterCapacityStatus) error {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
-	if err != nil {
-		return err
-	}
-	object := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(),
-		"kind":       v1alpha1.Kind,
-		"metadata":   map[string]any{"name": v1alpha1.Name, "namespace": h.cluster},
-		"status":     content,
-	}}
-	return h.write(v1alpha1.Kind, func(hub dynamic.Interface) error {
-		_, err := hub.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Resource)).Namespace(h.cluster).
-			Apply(ctx, v1alpha1.Name, object, metav1.ApplyOptions{FieldManager: fieldOwner, Force: true})
+	version := v1alpha1.GroupVersion
+	return h.write(version, v1alpha1.Kind, v1alpha1.Name, status, func(hub dynamic.Interface, object *unstructured.Unstructured) error {
+		_, err := hub.Resource(version.WithResource(v1alpha1.Resource)).Namespace(h.cluster).Apply(ctx, v1alpha1.Name, object, applyOptions)
 		return err
 	})
 }
@@ -186,24 +173,13 @@ func (h *Hub) writeCapacity(ctx context.Context, status *v1alpha1.ClusterCapacit
 // writeResources writes the amounts to the status of the ManagedCluster. Unless force is set, it
 // returns a conflict if another field manager has written them.
 func (h *Hub) writeResources(ctx context.Context, capacity, allocatable v1.ResourceList, force bool) error {
-	object := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": clusterVersion.String(),
-		"kind":       clusterKind,
-		"metadata":   map[string]any{"name": h.cluster},
-		"status":     map[string]any{"capacity": toStrings(capacity), "allocatable": toStrings(allocatable)},
-	}}
-	options := metav1.ApplyOptions{FieldManager: fieldOwner, Force: force}
-	return h.write(clusterKind, func(hub dynamic.Interface) error {
+	status := &struct {
+		Capacity    v1.ResourceList `json:"capacity"`
+		Allocatable v1.ResourceList `json:"allocatable"`
+	}{capacity, allocatable}
+	return h.write(clusterVersion, clusterKind, h.cluster, status, func(hub dynamic.Interface, object *unstructured.Unstructured) error {
+		options := metav1.ApplyOptions{FieldManager: fieldOwner, Force: force}
 		_, err := hub.Resource(clusterResource).ApplyStatus(ctx, h.cluster, object, options)
 		return err
 	})
-}
-
-// toStrings returns a list in the form that unstructured objects have.
-func toStrings(list v1.ResourceList) map[string]any {
-	out := make(map[string]any, len(list))
-	for name, quantity := range list {
-		out[string(name)] = quantity.String()
-	}
-	return out
 }

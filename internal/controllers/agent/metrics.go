@@ -2,7 +2,6 @@ package agent
 
 import (
 	"slices"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -49,21 +48,5 @@ func (m *metrics) recordScores(scores []Score) {
 			continue
 		}
 		m.score.WithLabelValues(name).Set(float64(scores[i].Value))
-	}
-}
-
-// recordWrite counts a successful report. Reports of resources have no validUntil.
-func (m *metrics) recordWrite(kind string, validUntil time.Time) {
-	m.writes.WithLabelValues(kind).Inc()
-	if !validUntil.IsZero() {
-		m.validUntil.Set(float64(validUntil.Unix()))
-	}
-}
-
-// recordUnmanaged sets whether another client reports the resources.
-func (m *metrics) recordUnmanaged(unmanaged bool) {
-	m.unmanaged.Set(0)
-	if unmanaged {
-		m.unmanaged.Set(1)
 	}
 }

@@ -1,0 +1,295 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+	slackv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
+
+var (
+	slackPolicies   = slackv1alpha1.GroupVersion.WithResource("resourceslacks")
+	nodePools       = schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodepools"}
+	nodeClaims      = nodePools.GroupVersion().WithResource("nodeclaims")
+	configMaps      = v1.SchemeGroupVersion.WithResource("configmaps")
+	resourceQuotas  = v1.SchemeGroupVersion.WithResource("resourcequotas")
+	nodePoolLabel   = "karpenter.sh/nodepool"
+	nodeGroupLabels = []string{
+		"eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name", "cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool",
+		"kwok-nodegroup",
+	}
+)
+
+// member reads slack policies, what autoscalers can add and what quotas leave from the API server of the cluster. Pools that cannot be read
+// are left out: the kinds may not be installed, and the agent may not have the rights.
+type member struct {
+	client dynamic.Interface
+	// forbidden reports whether the last list of slack policies was denied, which is logged once.
+	forbidden atomic.Bool
+}
+
+// +kubebuilder:rbac:groups=karpenter.sh,resources=nodepools;nodeclaims,verbs=list
+// +kubebuilder:rbac:groups="",resources=configmaps,resourceNames=cluster-autoscaler-status,verbs=get
+// +kubebuilder:rbac:groups="",resources=resourcequotas,verbs=list
+
+// list lists the objects of a namespace, "" for all, into a list.
+func (m *member) list(ctx context.Context, resource schema.GroupVersionResource, namespace string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	list, err := m.client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return err
+	}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(list.UnstructuredContent(), into)
+}
+
+// policies returns the slack of all policies. It returns an error if the API server does not answer.
+func (m *member) policies(ctx context.Context) (out []Slack, err error) {
+	var list slackv1alpha1.ResourceSlackList
+	err = m.list(ctx, slackPolicies, "", &list)
+	switch {
+	case apierrors.IsForbidden(err):
+		if !m.forbidden.Swap(true) {
+			klog.ErrorS(err, "Listing slack policies is forbidden, the slack scores are omitted: "+
+				"apply examples/placement/agent-member-rbac.yaml")
+		}
+		return nil, nil
+	case err != nil && !apierrors.IsNotFound(err):
+		return nil, &reportError{reasonMember, fmt.Errorf("listing slack policies of the cluster failed, nothing is reported: %w", err)}
+	}
+	m.forbidden.Store(false)
+	for i := range list.Items {
+		status := &list.Items[i].Status
+		out = append(out, Slack{
+			Available: resources.CPUAndMemory(status.Available), Target: resources.CPUAndMemory(status.Target), Total: status.Total,
+		})
+	}
+	return out, nil
+}
+
+// pools returns the pools of Karpenter and of Cluster Autoscaler. values returns the values of a label of the nodes.
+func (m *member) pools(ctx context.Context, values func(label string) []string) (out []capacity.Pool) {
+	var pools karpenterList
+	if m.list(ctx, nodePools, "", &pools) == nil {
+		boot := m.bootTimes(ctx)
+		for i := range pools.Items {
+			if pool := &pools.Items[i]; pool.canGrow() {
+				out = append(out, pool.pool(boot))
+			}
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	status, err := m.client.Resource(configMaps).Namespace("kube-system").Get(ctx, "cluster-autoscaler-status", metav1.GetOptions{})
+	if err == nil {
+		text, _, _ := unstructured.NestedString(status.Object, "data", "status")
+		out = append(out, autoscalerPools(text, values)...)
+	}
+	return out
+}
+
+// karpenterList is a list of NodePools or NodeClaims.
+type karpenterList struct {
+	Items []karpenterObject `json:"items"`
+}
+
+// karpenterObject is a NodePool or a NodeClaim.
+type karpenterObject struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		// Replicas is set for a NodePool that does not grow with the pods.
+		Replicas *int64 `json:"replicas"`
+		// Limits are the limits of a NodePool.
+		Limits map[string]any `json:"limits"`
+	} `json:"spec"`
+	Status struct {
+		// Resources are the resources of the nodes of a NodePool.
+		Resources  map[string]any     `json:"resources"`
+		Conditions []metav1.Condition `json:"conditions"`
+	} `json:"status"`
+}
+
+// canGrow reports whether Karpenter adds nodes to a NodePool for pods.
+func (o *karpenterObject) canGrow() bool {
+	return o.DeletionTimestamp == nil && o.Spec.Replicas == nil && !meta.IsStatusConditionFalse(o.Status.Conditions, "Ready")
+}
+
+// pool returns a NodePool. A limit that is not a credible quantity leaves nothing.
+func (o *karpenterObject) pool(boot map[string]int32) capacity.Pool {
+	out := capacity.Pool{
+		Name: o.Name, Source: capacity.SourceKarpenter, Label: nodePoolLabel, Value: o.Name, MaxNodes: -1, BootSeconds: -1,
+		PricePerHour: o.Annotations[v1alpha1.AnnotationPrice], Left: v1.ResourceList{},
+	}
+	if seconds, known := boot[o.Name]; known {
+		out.BootSeconds = seconds
+	}
+	for name, limit := range o.Spec.Limits {
+		left, _ := resources.QuantityOf(limit)
+		used, _ := resources.QuantityOf(o.Status.Resources[name])
+		left.Sub(used)
+		if name == "nodes" {
+			out.MaxNodes = int32(min(max(left.Value(), 0), 100_000))
+			continue
+		}
+		out.Left[v1.ResourceName(name)] = left
+	}
+	return out
+}
+
+// bootTimes returns the median time in seconds from the creation of the NodeClaims of a pool until their nodes are initialized.
+func (m *member) bootTimes(ctx context.Context) map[string]int32 {
+	var claims karpenterList
+	_ = m.list(ctx, nodeClaims, "", &claims) // without NodeClaims, boot times are unknown
+	times := map[string][]int32{}
+	for i := range claims.Items {
+		claim := &claims.Items[i]
+		if c := meta.FindStatusCondition(claim.Status.Conditions, "Initialized"); c != nil && c.Status == metav1.ConditionTrue {
+			pool, seconds := claim.Labels[nodePoolLabel], c.LastTransitionTime.Sub(claim.CreationTimestamp.Time)/time.Second
+			times[pool] = append(times[pool], int32(max(seconds, 0)))
+		}
+	}
+	out := make(map[string]int32, len(times))
+	for pool, list := range times {
+		slices.Sort(list)
+		out[pool] = list[len(list)/2]
+	}
+	return out
+}
+
+// autoscalerStatus is the status that Cluster Autoscaler writes since 1.30.
+type autoscalerStatus struct {
+	NodeGroups []struct {
+		Name   string `json:"name"`
+		Health struct {
+			Status              string `json:"status"`
+			CloudProviderTarget int64  `json:"cloudProviderTarget"`
+			MaxSize             int64  `json:"maxSize"`
+		} `json:"health"`
+		ScaleUp struct {
+			Status string `json:"status"`
+		} `json:"scaleUp"`
+	} `json:"nodeGroups"`
+}
+
+// autoscalerPools returns the node groups that can be extended and whose nodes are known: the name of the group contains the value of a
+// label that cloud providers set on the nodes. Other groups are left out.
+func autoscalerPools(text string, values func(label string) []string) (out []capacity.Pool) {
+	var status autoscalerStatus
+	if len(text) > maxStatusLength || yaml.Unmarshal([]byte(text), &status) != nil {
+		return nil
+	}
+	known := map[string][]string{}
+	for _, label := range nodeGroupLabels {
+		known[label] = values(label)
+	}
+	for _, group := range status.NodeGroups {
+		left := group.Health.MaxSize - group.Health.CloudProviderTarget
+		if left <= 0 || group.ScaleUp.Status == "Backoff" || group.Health.Status == "Unhealthy" {
+			continue
+		}
+		pool := capacity.Pool{
+			Name: group.Name, Source: capacity.SourceClusterAutoscaler, MaxNodes: int32(min(left, 100_000)), BootSeconds: -1,
+		}
+		for _, label := range nodeGroupLabels {
+			for _, value := range known[label] {
+				if len(value) > len(pool.Value) && containsWord(group.Name, value) {
+					pool.Label, pool.Value = label, value
+				}
+			}
+		}
+		if pool.Value != "" {
+			out = append(out, pool)
+		}
+	}
+	return out
+}
+
+// maxStatusLength is the maximum length of the status of Cluster Autoscaler, which a ConfigMap can have.
+const maxStatusLength = 1 << 20
+
+// containsWord reports whether a name contains a word that no letter or digit precedes or follows.
+func containsWord(name, word string) bool {
+	return regexp.MustCompile(`(^|[^\pL\pN])` + regexp.QuoteMeta(word) + `($|[^\pL\pN])`).MatchString(name)
+}
+
+// labelValues returns the values of a label of the nodes, sorted.
+func (o *observer) labelValues(label string) []string {
+	values := map[string]bool{}
+	for _, node := range o.sortedNodes() {
+		values[node.Label(label)] = true
+	}
+	delete(values, "")
+	return slices.Sorted(maps.Keys(values))
+}
+
+// quotas returns what the quotas of namespaces leave: of several quotas the least. Quotas with scopes count for all pods. It returns an
+// error if quotas cannot be read: without them, more pods would fit.
+func (m *member) quotas(ctx context.Context, namespaces []string) (out []v1alpha1.Quota, err error) {
+	for _, namespace := range slices.Sorted(slices.Values(namespaces)) {
+		var list v1.ResourceQuotaList
+		if err := m.list(ctx, resourceQuotas, namespace, &list); err != nil {
+			return nil, &reportError{reasonMember, fmt.Errorf(
+				"listing the quotas of namespace %s of the cluster failed, its capacity is not reported: %w", namespace, err)}
+		}
+		left := v1.ResourceList{}
+		for i := range list.Items {
+			addLeft(left, &list.Items[i])
+		}
+		if len(left) > 0 {
+			out = append(out, v1alpha1.Quota{Namespace: namespace, Left: left})
+		}
+	}
+	return out, nil
+}
+
+// addLeft lowers the amounts that are left to those of a quota.
+func addLeft(left v1.ResourceList, quota *v1.ResourceQuota) {
+	for name, hard := range quota.Status.Hard {
+		resource := requested(name)
+		if resource == "" {
+			continue
+		}
+		remaining := hard.DeepCopy()
+		remaining.Sub(quota.Status.Used[name])
+		if remaining.Sign() < 0 {
+			remaining.Set(0)
+		}
+		if least, known := left[resource]; !known || remaining.Cmp(least) < 0 {
+			left[resource] = remaining
+		}
+	}
+}
+
+// requested returns the resource of pods whose requests a resource of a quota bounds, "" for limits and numbers of other objects.
+func requested(name v1.ResourceName) v1.ResourceName {
+	if resource, isRequest := strings.CutPrefix(string(name), "requests."); isRequest {
+		return v1.ResourceName(resource)
+	}
+	switch {
+	case name == "count/pods":
+		return v1.ResourcePods
+	case resources.NewResource(name).Index() != resources.Extended, strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix):
+		return name
+	}
+	return ""
+}
