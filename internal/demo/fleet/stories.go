@@ -117,23 +117,22 @@ func (r *run) runStory(ctx context.Context, s story) error {
 		if err := r.change(ctx, s, change); err != nil {
 			return err
 		}
-		decided, err := r.follow(ctx, s.placements[:len(change.want)], began, before, change.want)
+		steps, err := r.follow(ctx, s.placements[:len(change.want)], began, before, change.want)
 		if err != nil {
 			return err
 		}
-		for i, d := range decided {
+		for i := range steps {
+			step := &steps[i]
+			step.Story, step.Step = s.folder, change.description
 			result := demo.Result{
 				Scenario: Scenario, Profile: version, Want: strings.Join(change.want[i], ", "),
-				OK: slices.Equal(d.chosen, change.want[i]),
-				Fleet: &demo.FleetStep{
-					Story: s.folder, Step: change.description, Placement: s.placements[i], Chosen: d.chosen, Seconds: demo.Seconds(d.after),
-				},
+				OK: slices.Equal(step.Chosen, change.want[i]), Fleet: step,
 			}
-			if len(d.chosen) == 0 {
-				if result.Fleet.Reason, err = r.unsatisfied(ctx, s.placements[i]); err != nil {
+			if len(step.Chosen) == 0 {
+				if step.Reason, err = r.unsatisfied(ctx, step.Placement); err != nil {
 					return err
 				}
-				result.OK = result.OK && strings.Contains(result.Fleet.Reason, change.reason)
+				result.OK = result.OK && strings.Contains(step.Reason, change.reason)
 			}
 			r.results = append(r.results, result)
 			r.progress(result.Summary())
@@ -154,32 +153,26 @@ func (r *run) change(ctx context.Context, s story, c change) error {
 	return r.apply(ctx, placementFile(s.folder))
 }
 
-// decision is the decision of a placement.
-type decision struct {
-	chosen []string
-	// after is the time from the change to the expected decision, zero if it did not change.
-	after time.Duration
-}
-
 // follow waits until each placement has selected the expected clusters. It observes placements whose
 // decision should not change for FollowsWithin.
-func (r *run) follow(ctx context.Context, names []string, began time.Time, before, want [][]string) ([]decision, error) {
-	out, isDone := make([]decision, len(names)), make([]bool, len(names))
+func (r *run) follow(ctx context.Context, names []string, began time.Time, before, want [][]string) ([]demo.FleetStep, error) {
+	out, isDone := make([]demo.FleetStep, len(names)), make([]bool, len(names))
 	err := r.Await(ctx, "placements to be decided", func(ctx context.Context) (bool, error) {
 		for i, name := range names {
 			if isDone[i] {
 				continue
 			}
-			var err error
-			if out[i].chosen, err = r.chosen(ctx, name); err != nil {
+			chosen, err := r.chosen(ctx, name)
+			if err != nil {
 				return false, err
 			}
-			after, isExpected := time.Since(began), slices.Equal(out[i].chosen, want[i])
+			out[i].Placement, out[i].Chosen = name, chosen
+			after, isExpected := time.Since(began), slices.Equal(chosen, want[i])
 			switch {
 			case slices.Equal(before[i], want[i]):
 				isDone[i] = !isExpected || after > FollowsWithin
 			case isExpected:
-				out[i].after, isDone[i] = after, true
+				out[i].Seconds, isDone[i] = demo.Seconds(after), true
 			default:
 				isDone[i] = after > followTimeout
 			}
