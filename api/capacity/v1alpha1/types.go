@@ -35,6 +35,8 @@ const (
 	MaxBytes = 100_000
 	// MaxGroups and MaxClasses are the maximum numbers of groups and classes of nodes.
 	MaxGroups, MaxClasses = 300, 300
+	// MaxVariousLabels and MaxTaints are the maximum lengths of the lists of a class.
+	MaxVariousLabels, MaxTaints = 200, 50
 	// MaxScaleUps, MaxQuotas, MaxHostPorts and MaxRecent are the maximum lengths of the other lists.
 	MaxScaleUps, MaxQuotas, MaxHostPorts, MaxRecent = 100, 100, 100, 200
 )

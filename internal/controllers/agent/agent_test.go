@@ -369,8 +369,8 @@ func TestKubeconfigIsReloaded(t *testing.T) {
 			`"client-certificate":"/nonexistent","client-key":"/nonexistent"`, 1),
 	} {
 		write(text)
-		if _, err := h.connect(); err == nil {
-			t.Errorf("%s: connect() returned no error", name)
+		if _, err := h.connect(); reasonOf(h.explain(err, scoreKind)) != reasonKubeconfig {
+			t.Errorf("%s: connect() returned %v", name, err)
 		}
 		if _, err := NewHub("c", path, "test", nil); err == nil {
 			t.Errorf("%s: NewHub() returned no error", name)

@@ -57,6 +57,7 @@ func (h *Hub) explain(err error, kind string) error {
 	alert, rejected := errors.AsType[tls.AlertError](err)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	_, isPath := errors.AsType[*os.PathError](err)
+	_, isInvalid := errors.AsType[*reportError](err)
 	switch {
 	case errors.Is(err, setup.ErrNotLeader):
 		return failed(reasonMember, "the agent does not hold its lease in the cluster: %w", err)
@@ -76,7 +77,7 @@ func (h *Hub) explain(err error, kind string) error {
 		return failed(reasonRefused, "the hub rejected the object: %w", err)
 	case answered:
 		return failed(reasonUnreachable, "the hub returned status %d: %w", status.ErrStatus.Code, err)
-	case isPath:
+	case isPath, isInvalid:
 		return failed(reasonKubeconfig, "reading the kubeconfig of the hub or a file that it refers to: %w", err)
 	case rejected:
 		return failed(reasonCertificate,

@@ -99,11 +99,11 @@ func (h *Hub) connect() (dynamic.Interface, error) {
 	}
 	config, err := h.config()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", h.path, err)
+		return nil, &reportError{reasonKubeconfig, fmt.Errorf("%s: %w", h.path, err)}
 	}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", h.path, err)
+		return nil, &reportError{reasonKubeconfig, fmt.Errorf("%s: %w", h.path, err)}
 	}
 	h.connections.CloseAll()
 	h.raw, h.client = raw, client

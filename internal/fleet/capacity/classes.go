@@ -66,6 +66,12 @@ func classify(nodes []*Node, limit int) (classes []nodeClass) {
 	}
 	for _, part := range parts {
 		c := labelsOf(part)
+		if len(c.VariousLabels) > v1alpha1.MaxVariousLabels || len(c.Taints) > v1alpha1.MaxTaints {
+			c = v1alpha1.NodeClass{} // the hub refuses longer lists
+			for i, n := range part {
+				part[i] = n.unusable()
+			}
+		}
 		classes = append(classes, nodeClass{c, classOf(&c), part})
 	}
 	slices.SortFunc(classes, func(a, b nodeClass) int {
@@ -120,11 +126,17 @@ func withoutRareTaints(nodes []*Node, limit int) []*Node {
 	out := slices.Clone(nodes)
 	for i, n := range nodes {
 		if slices.Contains(rare, taintsOf(n)) {
-			unusable := *n
-			unusable.taints, unusable.usable, out[i] = nil, false, &unusable
+			out[i] = n.unusable()
 		}
 	}
 	return out
+}
+
+// unusable returns the node as if it had no taints and took no pods.
+func (n *Node) unusable() *Node {
+	out := *n
+	out.taints, out.usable = nil, false
+	return &out
 }
 
 // labelsOf returns the labels that all nodes have, the keys of all other labels, and the taints of the nodes.

@@ -101,7 +101,7 @@ func (s *Summary) largest(feasible []classGroups, of amounts, r request) (larges
 	for _, c := range feasible {
 		nodes := c.of(s.nodes)
 		for i, free := range of.of(r.Name(), &c) {
-			largest, pods = max(largest, free), pods+free/r.amount*nodes[i]
+			largest, pods = max(largest, free), resources.Add(pods, resources.Multiply(free/r.amount, nodes[i]))
 		}
 	}
 	return largest, pods

@@ -143,6 +143,35 @@ func TestSummaryIsBounded(t *testing.T) {
 	}
 }
 
+// TestLongClasses checks that nodes whose class would be refused by the hub have a group without labels, taints and free amounts, and that
+// all other nodes keep theirs.
+func TestLongClasses(t *testing.T) {
+	var nodes []*v1.Node
+	for i := range maxValues + 1 { // labels with as many values distinguish no classes
+		various := map[string]string{}
+		for k := range v1alpha1.MaxVariousLabels {
+			various[fmt.Sprint("label-", k)] = fmt.Sprint(i)
+		}
+		nodes = append(nodes, node(fmt.Sprint("various-", i), 4000, 8192, various))
+	}
+	tainted := node("tainted", 4000, 8192, nil)
+	for k := range v1alpha1.MaxTaints + 1 {
+		tainted.Spec.Taints = append(tainted.Spec.Taints, v1.Taint{Key: fmt.Sprint("taint-", k), Effect: v1.TaintEffectNoSchedule})
+	}
+	nodes = append(nodes, tainted, node("plain", 4000, 8192, nil, v1.Taint{Key: "gpu", Effect: v1.TaintEffectNoSchedule}))
+	got := Summarize(inputOf(nodes, nil))
+	for _, g := range got.Groups {
+		class := got.Classes[g.Class]
+		isPlain := len(class.Taints) == 1
+		if isLong := len(class.Labels)+len(class.VariousLabels)+len(class.Taints) == 0; isLong == isPlain || isLong != (len(g.Free) == 0) {
+			t.Errorf("class %+v has %d nodes with %v", class, g.Nodes, g.Free)
+		}
+	}
+	if len(got.Classes) != 3 {
+		t.Errorf("got %d classes", len(got.Classes))
+	}
+}
+
 // BenchmarkSummarize makes a summary of 5,000 nodes with 50,000 pods.
 func BenchmarkSummarize(b *testing.B) {
 	in := inputOf(generated(rand.New(rand.NewPCG(1, 1)), 5000))
