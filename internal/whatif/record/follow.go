@@ -92,10 +92,20 @@ type follower struct {
 
 	// current is nil while nothing can be written.
 	current *followRecorder
-	// reported is the failure that was reported last, empty if it has passed.
-	reported string
+	// reported has the failure of each kind that was reported last, empty if it has passed.
+	reported [failureKinds]string
 	now      func() time.Time
 }
+
+// failureKind is what has failed.
+type failureKind int
+
+const (
+	apiFailure failureKind = iota
+	usageFailure
+	volumeFailure
+	failureKinds
+)
 
 // Follow records until the context ends, and then commits. While the volume is full, it removes the oldest recordings. An error is
 // returned if the folder cannot be written for another reason, or if the API server refuses to list pods or nodes.
@@ -160,7 +170,7 @@ func (f *follower) deleted(object any) {
 func (f *follower) loop(ctx context.Context) error {
 	ticker := time.NewTicker(f.Step / time.Duration(max(f.Speed, 1)))
 	defer ticker.Stop()
-	if err := f.removeTemporary(); err != nil {
+	if err := recording.RemoveTemporary(f.Folder); err != nil {
 		return err
 	}
 	for {
@@ -198,7 +208,11 @@ func (f *follower) step(ctx context.Context) error {
 	if f.current.state.Steps%commitSteps != 1 {
 		return nil
 	}
-	return f.current.commit()
+	if err := f.current.commit(); err != nil {
+		return err
+	}
+	f.report(volumeFailure, "")
+	return nil
 }
 
 // complete reports whether the current recording has its duration or is large, or the clock was set back: times in a recording do not
@@ -249,7 +263,7 @@ func (f *follower) recover(err error) error {
 			return recording.Discard(name)
 		}
 	}
-	f.failed("the volume is full, and has no finished recording to remove: nothing is recorded until there is space")
+	f.report(volumeFailure, "the volume is full, and has no finished recording to remove: nothing is recorded until there is space")
 	return nil
 }
 
@@ -271,13 +285,15 @@ func (f *follower) view(ctx context.Context, at time.Time) view {
 	f.mu.Lock()
 	v.removed, f.removed = f.removed, nil
 	f.mu.Unlock()
+	failure := ""
 	if err := f.ping(ctx); err != nil && ctx.Err() == nil {
-		f.failed(fmt.Sprintf("the API server does not respond: %v", err))
+		failure = fmt.Sprintf("the API server does not respond: %v", err)
 		f.current.state.Notes.add(
 			"changes of pods and nodes at "+v.at.UTC().Truncate(time.Hour).Format(time.RFC3339)+" or within an hour after",
 			"the API server was not reachable for a time: what happened then is recorded when it was seen later",
 		)
 	}
+	f.report(apiFailure, failure)
 	for _, object := range f.pods.GetStore().List() {
 		v.pods = append(v.pods, object.(*v1.Pod))
 	}
@@ -290,15 +306,17 @@ func (f *follower) view(ctx context.Context, at time.Time) view {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout())
 	defer cancel()
 	reading, err := f.Usage.ReadPods(ctx)
+	maxAge := max(2*f.Step, 3*time.Minute)
+	failure = ""
 	switch {
 	case err != nil:
-		f.failed(fmt.Sprintf("%s: %v", f.Usage, err))
-	case v.at.Sub(f.clock(reading.Time)) > maxAge(f.Step):
-		f.failed(fmt.Sprintf("%s: measured more than %s ago", f.Usage, maxAge(f.Step)))
+		failure = fmt.Sprintf("%s: %v", f.Usage, err)
+	case v.at.Sub(f.clock(reading.Time)) > maxAge:
+		failure = fmt.Sprintf("%s: measured more than %s ago", f.Usage, maxAge)
 	default:
 		v.usage = &reading
-		f.reported = ""
 	}
+	f.report(usageFailure, failure)
 	return v
 }
 
@@ -318,13 +336,10 @@ func (f *follower) ping(ctx context.Context) error {
 	return api.Get().AbsPath("/version").Do(ctx).Error()
 }
 
-// maxAge returns the largest age of a reading of usage.
-func maxAge(step time.Duration) time.Duration { return max(2*step, 3*time.Minute) }
-
-// failed reports a failure, unless it equals the last reported failure.
-func (f *follower) failed(line string) {
-	if line != f.reported {
+// report logs a failure of a kind, empty if there is none, unless it equals the last one of this kind.
+func (f *follower) report(kind failureKind, line string) {
+	if line != "" && line != f.reported[kind] {
 		f.Log(line)
 	}
-	f.reported = line
+	f.reported[kind] = line
 }

@@ -15,7 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -246,6 +248,30 @@ func TestUsageFails(t *testing.T) {
 		if known := f.view(t.Context(), begin).usage != nil; known != (step.err == nil) || reported != step.reported {
 			t.Errorf("step %d: usage known: %t, reported %d times, want %d", i, known, reported, step.reported)
 		}
+	}
+}
+
+// TestAPIServerFails has an API server that does not respond while the source of usage does: the failure is reported once.
+func TestAPIServerFails(t *testing.T) {
+	reported := 0
+	f := newFollower(t.TempDir(), func(line string) {
+		if strings.HasPrefix(line, "the API server does not respond: ") {
+			reported++
+		}
+	})
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Client, f.Usage = client, &usageSource{}
+	for i := range 3 {
+		f.now = func() time.Time { return after(i) }
+		if err := f.step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if reported != 1 {
+		t.Errorf("reported %d times", reported)
 	}
 }
 

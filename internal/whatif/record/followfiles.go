@@ -14,15 +14,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 )
 
-// removeTemporary removes files that a process left when it was killed.
-func (f *follower) removeTemporary() error {
-	names, err := filepath.Glob(filepath.Join(f.Folder, recording.TemporaryPattern))
-	for _, name := range names {
-		err = errors.Join(err, os.Remove(name))
-	}
-	return err
-}
-
 // open continues the last recording. If it is finished, has another step or is too old, open starts a new recording.
 func (f *follower) open(ctx context.Context, now time.Time) error {
 	names, err := Recordings(f.Folder)
@@ -47,10 +38,12 @@ func (f *follower) open(ctx context.Context, now time.Time) error {
 func (f *follower) resume(name string, now time.Time) (bool, error) {
 	s := &state{}
 	file, err := recording.Continue(name, s)
-	if err != nil {
-		if isFull(err) {
-			return false, err
-		}
+	switch {
+	case isFull(err):
+		return false, err
+	case errors.Is(err, recording.ErrNotCommitted):
+		return false, recording.Discard(name)
+	case err != nil:
 		f.Log(fmt.Sprintf("not continued: %v", err))
 		err = os.Remove(name + recording.StateSuffix)
 		f.Finished(name)

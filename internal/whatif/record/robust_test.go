@@ -104,7 +104,7 @@ func TestKilled(t *testing.T) {
 			t.Errorf("%d steps: %d lost in %d recordings", steps, lost, len(all))
 		}
 		next := newFollowing(folder)
-		if err := next.removeTemporary(); err != nil {
+		if err := recording.RemoveTemporary(folder); err != nil {
 			t.Fatal(err)
 		}
 		next.at(t, steps)
@@ -112,6 +112,23 @@ func TestKilled(t *testing.T) {
 			!strings.Contains(strings.Join(next.lines, "\n"), "continuing ") {
 			t.Errorf("%d steps: files %v, %v, log %q", steps, files, err, next.lines)
 		}
+	}
+}
+
+// TestKilledBeforeCommit kills a process before its first commit: the recording, which has nothing, is removed and not reported as finished.
+func TestKilledBeforeCommit(t *testing.T) {
+	f := newFollowing(t.TempDir())
+	f.Finished = func(name string) { t.Errorf("finished %s", name) }
+	name := filepath.Join(f.Folder, after(-30).Format(nameFormat)+suffix)
+	if _, err := recording.Create(name, recording.About{From: after(-30), To: after(-30), Step: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if !recording.Unfinished(name) {
+		t.Error("the recording seems to be finished before its first commit")
+	}
+	f.at(t, 0)
+	if names, err := Recordings(f.Folder); err != nil || len(names) != 1 || names[0] == name {
+		t.Errorf("recordings %v, error %v", names, err)
 	}
 }
 

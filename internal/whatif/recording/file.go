@@ -54,9 +54,10 @@ func Discard(path string) error {
 	return nil
 }
 
-// Create starts a recording. An existing file is replaced.
+// Create starts a recording. An existing file is replaced. The state exists before the recording, which otherwise would seem to be
+// finished until the first commit.
 func Create(path string, about About) (*File, error) {
-	if err := os.Remove(path + StateSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.WriteFile(path+StateSuffix, nil, fileMode); err != nil {
 		return nil, err
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, fileMode)
@@ -70,11 +71,17 @@ func Create(path string, about About) (*File, error) {
 	return &File{Writer: writer, path: path, file: file}, nil
 }
 
+// ErrNotCommitted is the error of Continue for a recording without a commit, which has nothing to continue.
+var ErrNotCommitted = errors.New("not committed")
+
 // Continue continues a recording that was not closed, after its last commit, and decodes the state of its writer.
 func Continue(path string, writer any) (*File, error) {
 	raw, err := os.ReadFile(path + StateSuffix)
 	if err != nil {
 		return nil, err
+	}
+	if len(raw) == 0 {
+		return nil, fmt.Errorf("%s: %w", path, ErrNotCommitted)
 	}
 	var s state
 	if err := json.Unmarshal(raw, &s); err != nil {
@@ -133,12 +140,21 @@ func (f *File) Commit(writer any) error {
 	return ReplaceFile(f.path+StateSuffix, content)
 }
 
-// TemporaryPattern matches the names of temporary files beside a recording, which a killed process can leave.
-const TemporaryPattern = ".plimsoll-*"
+// temporaryPattern matches the names of the temporary files of ReplaceFile.
+const temporaryPattern = ".plimsoll-*"
+
+// RemoveTemporary removes the temporary files in a folder that a killed process has left. No process may write to the folder.
+func RemoveTemporary(folder string) error {
+	names, err := filepath.Glob(filepath.Join(folder, temporaryPattern))
+	for _, name := range names {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
+}
 
 // ReplaceFile replaces a file, completely or not at all.
 func ReplaceFile(path string, content []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), TemporaryPattern)
+	file, err := os.CreateTemp(filepath.Dir(path), temporaryPattern)
 	if err != nil {
 		return err
 	}
@@ -154,7 +170,7 @@ func ReplaceFile(path string, content []byte) error {
 
 // Finish writes the end of the recording and removes the state.
 func (f *File) Finish() error {
-	if err := errors.Join(f.Close(), f.file.Close()); err != nil {
+	if err := f.Pause(); err != nil {
 		return err
 	}
 	return os.Remove(f.path + StateSuffix)

@@ -1,6 +1,7 @@
 package shadow
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -160,10 +161,17 @@ func TestStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	left := filepath.Join(folder, resultsFolder, ".plimsoll-123") // of a process that was killed
+	if err := errors.Join(os.Mkdir(filepath.Dir(left), 0o700), os.WriteFile(left, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	for _, hour := range []int{0, 30, 31, 29, 120} {
 		if err := s.Add(window(hour, run(1), run(2), run(3)), begin.Add(time.Duration(hour+1)*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if _, err := os.Stat(left); !os.IsNotExist(err) {
+		t.Errorf("the temporary file remains: error %v", err)
 	}
 	s, err = OpenStore(folder, keep)
 	if err != nil {

@@ -144,12 +144,10 @@ func (s *Store) Add(w *Window, now time.Time) error {
 	return s.prune(now)
 }
 
-// prune removes the days that ended before the time to keep.
+// prune removes the days that ended before the time to keep, and files that a killed process has left.
 func (s *Store) prune(now time.Time) error {
 	entries, err := os.ReadDir(s.folder)
-	if err != nil {
-		return err
-	}
+	err = errors.Join(err, recording.RemoveTemporary(s.folder))
 	oldest := now.Add(-s.keep)
 	for _, entry := range entries {
 		if day, ok := dayOf(entry.Name()); ok && day.AddDate(0, 0, 1).Before(oldest) {
