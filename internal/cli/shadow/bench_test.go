@@ -92,16 +92,10 @@ func writeHour(b *testing.B, path string, nodes, pods int) {
 func BenchmarkReplay(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "20260301T000000Z.plrec")
 	writeHour(b, path, 1000, 30_000)
-	profiles := shadow.Profiles{}
-	var err error
-	if profiles.Candidates, err = read("candidate", "predicted", "low-risk"); err != nil {
-		b.Fatal(err)
-	}
-	current, err := read("profile", "default")
+	profiles, err := read("profile", "default", "predicted", "low-risk")
 	if err != nil {
 		b.Fatal(err)
 	}
-	profiles.Current = current[0]
 	for b.Loop() {
 		var before, used syscall.Rusage
 		_ = syscall.Getrusage(syscall.RUSAGE_CHILDREN, &before)

@@ -3,6 +3,7 @@ package shadow
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +14,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
-	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 )
 
 // current returns the profile in force: --profile, or else the configuration that a scheduler with the name default-scheduler has
@@ -38,7 +38,8 @@ func (o *options) current(ctx context.Context, client kubernetes.Interface, log 
 	pods, err := client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, options)
 	if err == nil && len(pods.Items) > 0 {
 		for _, c := range pods.Items[0].Spec.Containers {
-			if i := strings.Index(strings.Join(append(c.Command, c.Args...), "\n"), "--config="); i >= 0 {
+			isFile := func(arg string) bool { return arg == "--config" || strings.HasPrefix(arg, "--config=") }
+			if slices.ContainsFunc(slices.Concat(c.Command, c.Args), isFile) {
 				log("kube-scheduler has a configuration file, which cannot be read from the cluster: set --profile to a copy of it")
 			}
 		}
@@ -46,62 +47,27 @@ func (o *options) current(ctx context.Context, client kubernetes.Interface, log 
 	return engine.ReadConfig("default")
 }
 
-// furtherSource reads outcomes that are not in recordings, from Prometheus. The zero value has none.
-type furtherSource struct {
-	client   *prometheus.Client
-	selector string
-}
-
-// furtherSource returns the source.
-func (o *options) furtherSource() (f furtherSource, err error) {
-	f.client, f.selector, err = o.following.Prometheus()
-	return f, err
-}
-
 // furtherTimeout is the longest time of a query.
 const furtherTimeout = 30 * time.Second
 
-// read returns the outcomes from one time to another.
-func (f furtherSource) read(ctx context.Context, from, to time.Time) shadow.Further {
-	out := shadow.Further{}
-	if f.client == nil {
+// further returns the outcomes from one time to another that are not in recordings, from Prometheus.
+func (s *server) further(ctx context.Context, from, to time.Time) (out shadow.Further) {
+	if s.prometheus == nil {
 		out.Missing = []string{"throttling and pressure: they need --prometheus"}
 		return out
 	}
-	for _, q := range []struct {
-		metric, matcher string
-		to              **float64
-	}{
-		{"container_cpu_cfs_throttled_seconds_total", `container!=""`, &out.ThrottledSeconds},
-		{"container_pressure_cpu_waiting_seconds_total", `id="/"`, &out.CPUPressureSeconds},
-		{"container_pressure_memory_waiting_seconds_total", `id="/"`, &out.MemoryPressureSeconds},
-	} {
-		matchers := q.matcher
-		if f.selector != "" {
-			matchers += "," + f.selector
+	out.Measure(func(counter, matcher string) (*float64, error) {
+		ctx, cancel := context.WithTimeout(ctx, furtherTimeout)
+		defer cancel()
+		if s.matchers != "" {
+			matcher += "," + s.matchers
 		}
-		query := fmt.Sprintf("sum(increase(%s{%s}[%ds]))", q.metric, matchers, int64(to.Sub(from).Seconds()))
-		value, err := f.query(ctx, query, to)
-		switch {
-		case err != nil:
-			out.Missing = append(out.Missing, fmt.Sprintf("%s: %v", q.metric, err))
-		case value == nil:
-			out.Missing = append(out.Missing, q.metric+": the server has no such series")
-		default:
-			*q.to = value
+		query := fmt.Sprintf("sum(increase(%s{%s}[%ds]))", counter, matcher, int64(to.Sub(from).Seconds()))
+		vector, _, err := s.prometheus.Query(ctx, query, to)
+		if err != nil || len(vector) == 0 {
+			return nil, err
 		}
-	}
+		return new(float64(vector[0].Value)), nil
+	})
 	return out
-}
-
-// query returns the value of a query at a time, nil if it has none.
-func (f furtherSource) query(ctx context.Context, query string, at time.Time) (*float64, error) {
-	ctx, cancel := context.WithTimeout(ctx, furtherTimeout)
-	defer cancel()
-	vector, _, err := f.client.Query(ctx, query, at)
-	if err != nil || len(vector) == 0 {
-		return nil, err
-	}
-	value := float64(vector[0].Value)
-	return &value, nil
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/command"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
@@ -236,12 +237,15 @@ func TestCluster(t *testing.T) {
 			},
 		},
 	}
-	if s.candidates, err = read("candidate", "predicted"); err != nil {
+	candidates, err := read("candidate", "predicted")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if s.current, err = o.current(t.Context(), reader, s.settings.Log); err != nil || s.current.Name != "default" {
-		t.Fatalf("profile %s, error %v", s.current.Name, err)
+	current, err := o.current(t.Context(), reader, s.settings.Log)
+	if err != nil || current.Name != "default" {
+		t.Fatalf("profile %s, error %v", current.Name, err)
 	}
+	s.profiles = append([]engine.NamedConfig{current}, candidates...)
 	if s.store, err = shadow.OpenStore(folder, 24*time.Hour); err != nil {
 		t.Fatal(err)
 	}

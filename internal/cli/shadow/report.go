@@ -87,11 +87,7 @@ func printReport(out io.Writer, o *base.Output, r *shadow.Report) {
 			if i == maxRows && o.Format != base.FormatWide {
 				break
 			}
-			cells := make([]any, len(row))
-			for j := range row {
-				cells[j] = row[j]
-			}
-			t.AddRow(cells...)
+			t.AddRow(row...)
 		}
 		t.Print(out, o)
 	}

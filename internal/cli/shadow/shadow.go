@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
+	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 )
 
 // options are the flags of plimsoll shadow.
@@ -90,12 +90,8 @@ continues where the last process ended.`,
 	flags.SortFlags = false
 	flags.StringVar(&o.folder, "folder", defaultFolder, "directory with recordings and results")
 	flags.DurationVar(&o.every, "every", time.Hour, "length of a window")
-	flags.StringVar(
-		&o.profile,
-		"profile",
-		"",
-		"profile in force: built-in profile, or file with a KubeSchedulerConfiguration (default from the cluster, or kube-scheduler's default)",
-	)
+	flags.StringVar(&o.profile, "profile", "", "profile in force: built-in profile, or file with a KubeSchedulerConfiguration "+
+		"(default from the cluster, or kube-scheduler's default)")
 	flags.StringArrayVar(&o.candidates, "candidate", []string{"predicted"},
 		"profile to compare: built-in profile, or file with a KubeSchedulerConfiguration; may be repeated")
 	addDaysFlag(cmd, &o.days)
@@ -157,11 +153,13 @@ func (o *options) start(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	s := &server{options: o, settings: settings, out: cmd.OutOrStdout(), candidates: candidates, wake: make(chan struct{}, 1)}
-	if s.further, err = o.furtherSource(); err != nil {
+	current, err := o.current(cmd.Context(), settings.Client, settings.Log)
+	if err != nil {
 		return err
 	}
-	if s.current, err = o.current(cmd.Context(), settings.Client, settings.Log); err != nil {
+	s := &server{options: o, settings: settings, out: cmd.OutOrStdout(), wake: make(chan struct{}, 1)}
+	s.profiles = append([]engine.NamedConfig{current}, candidates...)
+	if s.prometheus, s.matchers, err = o.following.Prometheus(); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(o.folder, 0o700); err != nil {
@@ -180,19 +178,21 @@ func (o *options) start(cmd *cobra.Command) error {
 // server follows a cluster and replays its windows.
 type server struct {
 	*options
-	settings   *record.FollowConfig
-	out        io.Writer
-	current    engine.NamedConfig
-	candidates []engine.NamedConfig
-	store      *shadow.Store
-	further    furtherSource
+	settings *record.FollowConfig
+	out      io.Writer
+	// profiles are the profile in force and the candidates.
+	profiles []engine.NamedConfig
+	store    *shadow.Store
+	// prometheus has further outcomes in the series with matchers. It may be nil.
+	prometheus *prometheus.Client
+	matchers   string
 	// wake has an element if a recording may be finished.
 	wake chan struct{}
 }
 
 // run runs until ctx ends, the folder cannot be written or the listener fails.
 func (s *server) run(ctx context.Context, listener net.Listener) error {
-	s.settings.Log(fmt.Sprintf("serving http://%s, windows of %s, profile in force: %s", listener.Addr(), s.every, s.current.Name))
+	s.settings.Log(fmt.Sprintf("serving http://%s, windows of %s, profile in force: %s", listener.Addr(), s.every, s.profiles[0].Name))
 	s.settings.Finished = func(string) {
 		select {
 		case s.wake <- struct{}{}:
@@ -228,52 +228,46 @@ func reportOf(store *shadow.Store, days int, now time.Time) (*shadow.Report, []*
 	return shadow.NewReport(windows, from, now), windows
 }
 
-// pending returns the finished recordings without a result, the newest first.
+// pending returns those of the last maxPending finished recordings that have no result, the newest first.
 func (s *server) pending(now time.Time) ([]string, error) {
 	names, err := record.Recordings(s.folder)
-	if err != nil {
-		return nil, err
-	}
 	names = slices.DeleteFunc(names, func(name string) bool {
-		return recording.Unfinished(name) || s.store.Has(name) || now.Sub(record.StartOf(name)) > time.Duration(s.keep)*24*time.Hour
+		return recording.Unfinished(name) || now.Sub(record.StartOf(name)) > time.Duration(s.keep)*24*time.Hour
 	})
+	names = slices.DeleteFunc(names[max(0, len(names)-maxPending):], s.store.Has)
 	slices.Reverse(names)
-	return names[:min(len(names), maxPending)], nil
+	return names, err
 }
 
-// replayPending replays all finished recordings without a result. Failures are reported, and tried again after the next window.
+// replayPending replays all pending recordings. Failures are reported, and tried again after the next window.
 func (s *server) replayPending(ctx context.Context) {
-	tried := map[string]bool{}
-	for ctx.Err() == nil {
-		names, err := s.pending(time.Now())
+	names, err := s.pending(time.Now())
+	if err != nil {
+		s.settings.Log(err.Error())
+	}
+	for _, name := range names {
+		err := s.replay(ctx, name)
+		if ctx.Err() != nil {
+			return
+		}
 		if err != nil {
-			s.settings.Log(err.Error())
-			return
-		}
-		i := slices.IndexFunc(names, func(name string) bool { return !tried[name] })
-		if i < 0 {
-			return
-		}
-		tried[names[i]] = true
-		if err := s.replay(ctx, names[i]); err != nil && ctx.Err() == nil {
-			s.settings.Log(fmt.Sprintf("%s: %v", names[i], err))
+			s.settings.Log(fmt.Sprintf("%s: %v", name, err))
 		}
 	}
 }
 
 // replay replays a recording, stores the result and prints the verdicts.
 func (s *server) replay(ctx context.Context, name string) error {
-	w, err := shadow.Replay(ctx, name, shadow.Profiles{Current: s.current, Candidates: s.candidates}, s.options.run)
+	w, err := shadow.Replay(ctx, name, s.profiles, s.options.run)
 	if err != nil {
 		return err
 	}
-	w.File = filepath.Base(name)
 	if w.Error != "" {
 		s.settings.Log(fmt.Sprintf("%s: not replayed: %s", name, w.Error))
 		w.From = record.StartOf(name)
 		w.To = w.From
 	} else {
-		w.Further = s.further.read(ctx, w.From, w.To)
+		w.Further = s.further(ctx, w.From, w.To)
 	}
 	if err := s.store.Add(w, time.Now()); err != nil {
 		return err

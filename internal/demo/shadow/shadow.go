@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -164,11 +163,10 @@ func verdict(
 		case err := <-ended:
 			return nil, errors.Join(errors.New("the shadow has ended"), err)
 		case file := <-files:
-			w, err := shadow.Replay(ctx, file, shadow.Profiles{Current: current, Candidates: []engine.NamedConfig{predicted}}, run)
+			w, err := shadow.Replay(ctx, file, []engine.NamedConfig{current, predicted}, run)
 			if err != nil {
 				return nil, err
 			}
-			w.File = filepath.Base(file)
 			windows = append(windows, w)
 			now := w.To
 			if w.Error != "" {

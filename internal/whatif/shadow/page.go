@@ -27,7 +27,8 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 type view struct {
 	*Report
 	Charts []report.Chart
-	Lines  []line
+	// Lines are the lines of the first chart, which have the names and classes of all charts.
+	Lines  []report.Line
 	Tables []Table
 }
 
@@ -35,77 +36,56 @@ type view struct {
 type Table struct {
 	Title string
 	Head  []string
-	Rows  [][]string
-}
-
-// NamedValue is a measurement in words.
-type NamedValue struct{ Name, Value string }
-
-// line is a line of all charts.
-type line struct {
-	Name, Class string
-	run         func(*Window) *result.Run
+	Rows  [][]any
 }
 
 // Write writes the page of a report over windows.
 func (r *Report) Write(out io.Writer, windows []*Window) error {
-	v := view{Report: r, Tables: r.Tables(), Lines: r.lines()}
+	v := view{Report: r, Tables: r.Tables()}
 	windows = slices.DeleteFunc(slices.Clone(windows), func(w *Window) bool { return w.Error != "" })
 	if len(windows) > 0 {
+		from := windows[0].From
+		seconds := r.To.Sub(from).Seconds()
+		v.Lines = r.lines(windows, seconds, func(s *result.TimeSeries) []float64 { return s.OverloadedNodes })
+		loads := r.lines(windows, seconds, func(s *result.TimeSeries) []float64 { return s.HighestLoads })
 		v.Charts = []report.Chart{
-			r.chart("Overloaded nodes", v.Lines, windows, func(s *result.TimeSeries) []float64 { return s.OverloadedNodes }),
-			r.chart("Highest load of a node, of allocatable", v.Lines, windows,
-				func(s *result.TimeSeries) []float64 { return s.HighestLoads }),
+			report.NewTimeChart("Overloaded nodes", from, seconds, v.Lines),
+			report.NewTimeChart("Highest load of a node, of allocatable", from, seconds, loads),
 		}
 	}
 	return page.Execute(out, v)
 }
 
-// lines returns a line for the measurement, and for each candidate.
-func (r *Report) lines() []line {
-	lines := []line{{"measured", report.LineClass(0), func(w *Window) *result.Run { return &w.Measured }}}
+// chartPoints is the number of points of a line.
+const chartPoints = 240
+
+// lines returns a line for the measurement, and for each candidate, over a number of seconds from the first window on.
+func (r *Report) lines(windows []*Window, seconds float64, values func(*result.TimeSeries) []float64) []report.Line {
+	line := func(number int, name string, run func(*Window) *result.Run) report.Line {
+		points := sampled(windows, seconds, run, values)
+		return report.Line{Name: name, Class: report.LineClass(number), Interval: seconds / chartPoints, Values: points}
+	}
+	lines := []report.Line{line(0, "measured", func(w *Window) *result.Run { return &w.Measured })}
 	for i, v := range r.Verdicts {
-		lines = append(lines, line{v.Candidate, report.LineClass(i + 1), func(w *Window) *result.Run { return w.run(v.Candidate) }})
+		lines = append(lines, line(i+1, v.Candidate, func(w *Window) *result.Run { return w.run(v.Candidate) }))
 	}
 	return lines
 }
 
-// run returns the run with a candidate, nil if there is none.
-func (w *Window) run(candidate string) *result.Run {
-	i := slices.IndexFunc(w.Candidates, func(p Profiled) bool { return p.Profile == candidate })
-	if i < 0 {
-		return nil
-	}
-	return &w.Candidates[i].Run
-}
-
-// chartPoints is the number of points of a line.
-const chartPoints = 240
-
-// chart draws a time series of all lines.
-func (r *Report) chart(title string, lines []line, windows []*Window, values func(*result.TimeSeries) []float64) report.Chart {
-	from, seconds := windows[0].From, r.To.Sub(windows[0].From).Seconds()
-	drawn := make([]report.Line, len(lines))
-	for i, l := range lines {
-		drawn[i] = report.Line{
-			Name: l.Name, Class: l.Class, Interval: seconds / chartPoints, Values: sampled(windows, l, values, from, seconds),
-		}
-	}
-	return report.NewTimeChart(title, from, seconds, drawn)
-}
-
-// sampled returns the highest value of a line in each of chartPoints intervals, NaN without any.
-func sampled(windows []*Window, l line, values func(*result.TimeSeries) []float64, from time.Time, seconds float64) []float64 {
+// sampled returns the highest value of the runs of windows in each of chartPoints intervals, NaN without any.
+func sampled(
+	windows []*Window, seconds float64, run func(*Window) *result.Run, values func(*result.TimeSeries) []float64,
+) []float64 {
 	points := slices.Repeat([]float64{math.NaN()}, chartPoints)
 	for _, w := range windows {
-		run := l.run(w)
+		run := run(w)
 		if run == nil || run.TimeSeries == nil {
 			continue
 		}
 		every := float64(run.TimeSeries.EverySeconds)
 		for i, value := range values(run.TimeSeries) {
 			// A value counts in all intervals until the next value.
-			at := w.From.Sub(from).Seconds() + float64(i)*every
+			at := w.From.Sub(windows[0].From).Seconds() + float64(i)*every
 			first, last := int(at/seconds*chartPoints), int((at+every)/seconds*chartPoints)
 			for k := max(first, 0); k <= min(last, chartPoints-1); k++ {
 				if math.IsNaN(points[k]) || value > points[k] {
@@ -120,20 +100,19 @@ func sampled(windows []*Window, l line, values func(*result.TimeSeries) []float6
 // Tables returns the tables of the report: the differences of other figures, and the nodes and workloads that it concerns.
 func (r *Report) Tables() []Table {
 	var tables []Table
+	nodes, workloads := [][]result.OverloadTime{r.Nodes}, [][]result.OverloadTime{r.Workloads}
 	for _, v := range r.Verdicts {
+		nodes, workloads = append(nodes, v.Nodes), append(workloads, v.Workloads)
 		t := Table{Title: v.Candidate + " besides overload", Head: []string{"figure", cmp.Or(r.Profile, "current"), "change"}}
 		for _, f := range v.Others {
-			t.Rows = append(t.Rows, []string{f.Label, number(f.Current), f.Change.String()})
+			t.Rows = append(t.Rows, []any{f.Label, number(f.Current), f.Change})
 		}
 		if r.Windows > 0 {
 			tables = append(tables, t)
 		}
 	}
-	nodes := func(v *Verdict) []result.OverloadTime { return v.Nodes }
-	workloads := func(v *Verdict) []result.OverloadTime { return v.Workloads }
 	for _, t := range []Table{
-		r.concerned("Overloaded nodes, minutes", "node", r.Nodes, nodes),
-		r.concerned("Affected workloads, pod minutes", "workload", r.Workloads, workloads),
+		r.concerned("Overloaded nodes, minutes", "node", nodes), r.concerned("Affected workloads, pod minutes", "workload", workloads),
 	} {
 		if len(t.Rows) > 0 {
 			tables = append(tables, t)
@@ -143,27 +122,24 @@ func (r *Report) Tables() []Table {
 }
 
 // concerned returns a table of nodes or workloads with their minutes as measured and with each candidate: the longest of all.
-func (r *Report) concerned(title, noun string, measured []result.OverloadTime, of func(*Verdict) []result.OverloadTime) Table {
+func (r *Report) concerned(title, noun string, columns [][]result.OverloadTime) Table {
 	t := Table{Title: title, Head: []string{noun, "measured"}}
-	longest := slices.Clone(measured)
-	columns := [][]result.OverloadTime{measured}
 	for i := range r.Verdicts {
 		t.Head = append(t.Head, r.Verdicts[i].Candidate)
-		columns = append(columns, of(&r.Verdicts[i]))
-		longest = append(longest, of(&r.Verdicts[i])...)
 	}
-	longest, _ = result.Longest(longest)
-	seen := map[[2]string]bool{}
+	longest, _ := result.Longest(slices.Concat(columns...))
+	seen := map[result.OverloadTime]bool{}
 	for _, row := range longest {
-		key := [2]string{row.Kind, row.Name}
-		if seen[key] {
+		row.Minutes = 0
+		if seen[row] {
 			continue
 		}
-		seen[key] = true
-		cells := []string{row.Name}
+		seen[row] = true
+		name := row.Name
 		if row.Kind != "" {
-			cells[0] = row.Name + " (" + row.Kind + ")"
+			name += " (" + row.Kind + ")"
 		}
+		cells := []any{name}
 		for _, column := range columns {
 			minutes := 0.0
 			for _, c := range column {
@@ -176,27 +152,4 @@ func (r *Report) concerned(title, noun string, measured []result.OverloadTime, o
 		t.Rows = append(t.Rows, cells)
 	}
 	return t
-}
-
-// Measurements returns what was measured besides overload, and why the rest is missing.
-func (r *Report) Measurements() []NamedValue {
-	out := []NamedValue{{"Containers killed for their memory", number(float64(r.MemoryKills))}}
-	for _, f := range []struct {
-		name  string
-		value *float64
-	}{
-		{"Throttled at limits, s", r.Further.ThrottledSeconds},
-		{"Waiting for CPU (pressure), node s", r.Further.CPUPressureSeconds},
-		{"Waiting for memory (pressure), node s", r.Further.MemoryPressureSeconds},
-	} {
-		text := "not measured"
-		if f.value != nil {
-			text = number(math.Round(*f.value))
-		}
-		out = append(out, NamedValue{f.name, text})
-	}
-	for _, missing := range r.Further.Missing {
-		out = append(out, NamedValue{"Not measured", missing})
-	}
-	return out
 }

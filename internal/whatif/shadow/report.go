@@ -3,7 +3,6 @@ package shadow
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
@@ -129,6 +128,13 @@ func NewReport(windows []*Window, from, to time.Time) *Report {
 		APIVersion: APIVersion, Kind: reportKind, From: from.UTC(), To: to.UTC(), Excluded: []string{}, Verdicts: []Verdict{},
 		Missing: []string{},
 	}
+	var last *Window // that was replayed
+	for _, w := range windows {
+		if w.Error == "" {
+			last = w
+			r.Profile = w.Current.Profile
+		}
+	}
 	compared, why := r.compared(windows)
 	var errors []float64
 	var measured []*result.Overloaded
@@ -140,44 +146,21 @@ func NewReport(windows []*Window, from, to time.Time) *Report {
 		r.Hours += w.To.Sub(w.From).Hours()
 		r.MemoryKills += w.MemoryKills
 		r.Further.add(&w.Further)
-		for _, missing := range w.Missing {
-			if !slices.Contains(r.Missing, missing) && len(r.Missing) < result.MaxOverloaded {
-				r.Missing = append(r.Missing, missing)
-			}
-		}
+		r.Missing = addMissing(r.Missing, w.Missing)
 	}
 	r.Windows, r.Error = len(compared), estimate(errors)
 	r.Nodes, r.Workloads = merge(measured)
-	if len(windows) == 0 {
-		return r
-	}
-	for _, name := range candidates(windows) {
-		r.Verdicts = append(r.Verdicts, r.verdict(name, compared, why))
+	if last != nil {
+		for _, candidate := range last.Candidates {
+			r.Verdicts = append(r.Verdicts, r.verdict(candidate.Profile, compared, why))
+		}
 	}
 	return r
 }
 
-// candidates returns the names of the candidates of the last window that was replayed.
-func candidates(windows []*Window) (names []string) {
-	for _, w := range slices.Backward(windows) {
-		if w.Error == "" {
-			for _, c := range w.Candidates {
-				names = append(names, c.Profile)
-			}
-			return names
-		}
-	}
-	return nil
-}
-
-// compared returns the windows with usage that have the profile in force of the last window, and why there are none.
+// compared returns the windows with usage and with the profile in force of the report, and why there are none.
 func (r *Report) compared(windows []*Window) (compared []*Window, why string) {
 	failed, unused, other := 0, 0, 0
-	for _, w := range windows {
-		if w.Error == "" {
-			r.Profile = w.Current.Profile
-		}
-	}
 	for _, w := range windows {
 		switch {
 		case w.Error != "":
@@ -203,32 +186,6 @@ func (r *Report) compared(windows []*Window) (compared []*Window, why string) {
 	return compared, why
 }
 
-// add adds what another window measured.
-func (f *Further) add(other *Further) {
-	for _, pair := range []struct {
-		to   **float64
-		from *float64
-	}{
-		{&f.ThrottledSeconds, other.ThrottledSeconds},
-		{&f.CPUPressureSeconds, other.CPUPressureSeconds},
-		{&f.MemoryPressureSeconds, other.MemoryPressureSeconds},
-	} {
-		if pair.from == nil {
-			continue
-		}
-		sum := *pair.from
-		if *pair.to != nil {
-			sum += **pair.to
-		}
-		*pair.to = &sum
-	}
-	for _, missing := range other.Missing {
-		if !slices.Contains(f.Missing, missing) && len(f.Missing) < result.MaxOverloaded {
-			f.Missing = append(f.Missing, missing)
-		}
-	}
-}
-
 // verdict compares a candidate with the profile in force, over the windows that have it.
 func (r *Report) verdict(name string, compared []*Window, why string) Verdict {
 	v := Verdict{Candidate: name, Answer: CannotTell, Others: []FigureDifference{}}
@@ -236,11 +193,10 @@ func (r *Report) verdict(name string, compared []*Window, why string) Verdict {
 	var overloaded []*result.Overloaded
 	var current, candidate []*result.Run
 	for _, w := range compared {
-		i := slices.IndexFunc(w.Candidates, func(p Profiled) bool { return p.Profile == name })
-		if i < 0 {
+		a, b := &w.Current.Run, w.run(name)
+		if b == nil {
 			continue
 		}
-		a, b := &w.Current.Run, &w.Candidates[i].Run
 		less, more := byMinute(a, b)
 		avoided, caused, difference = append(avoided, less), append(caused, more), append(difference, b.OverloadMinutes-a.OverloadMinutes)
 		errors = append(errors, a.OverloadMinutes-w.Measured.OverloadMinutes)

@@ -5,6 +5,8 @@ package shadow
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"slices"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
@@ -35,66 +37,51 @@ type Profiled struct {
 	Run     result.Run `json:"run"`
 }
 
-// Further has outcomes over all pods that were measured, not computed. A nil value was not measured.
-type Further struct {
-	// ThrottledSeconds is the time for which containers were throttled at their limits.
-	ThrottledSeconds *float64 `json:"throttledSeconds,omitempty"`
-	// CPUPressureSeconds and MemoryPressureSeconds are the time, summed over nodes, in which some task waited for CPU or for memory
-	// (pressure stall information).
-	CPUPressureSeconds    *float64 `json:"cpuPressureSeconds,omitempty"`
-	MemoryPressureSeconds *float64 `json:"memoryPressureSeconds,omitempty"`
-	// Missing states why values are nil.
-	Missing []string `json:"missing,omitempty"`
-}
+// metrics measures the load in replays as kubelets and metrics-server do.
+var metrics = result.Metrics{IntervalSeconds: replay.Step, DelaySeconds: replay.Step, WindowSeconds: 15 * replay.Step}
 
-// Profiles are the profiles to replay with.
-type Profiles struct {
-	// Current is the profile in force.
-	Current    engine.NamedConfig
-	Candidates []engine.NamedConfig
-}
-
-// Settings of the replays: the load is measured as kubelets and metrics-server do, and pods without recorded usage use their requests on
-// average.
-var (
-	metrics = result.Metrics{IntervalSeconds: replay.Step, DelaySeconds: replay.Step, WindowSeconds: 15 * replay.Step}
-	usage   = "beta"
-)
-
-// Replay replays a recording with the recorded placements and with all profiles. It returns an error if ctx is canceled; a recording that
-// cannot be replayed gives a window with an error.
-func Replay(ctx context.Context, file string, p Profiles, run compare.Run) (*Window, error) {
-	generated, err := recording.ParseUsage(usage)
+// Replay replays a recording with the recorded placements and with all profiles, of which the first is the profile in force. Pods without
+// recorded usage get generated usage. It returns an error if ctx is canceled; a recording that cannot be replayed gives a window with an
+// error.
+func Replay(ctx context.Context, file string, profiles []engine.NamedConfig, run compare.Run) (*Window, error) {
+	usage, err := recording.ParseUsage(recording.Beta)
 	if err != nil {
 		return nil, err
 	}
-	job := compare.Job{
-		Source: recording.Source{Recording: file}, Profile: p.Current, Usage: generated, Metrics: metrics, Seed: 1, Record: true,
-	}
-	measured := job
-	measured.Source.Measured = true
-	jobs := []compare.Job{measured, job}
-	for _, candidate := range p.Candidates {
-		job.Profile = candidate
-		jobs = append(jobs, job)
+	jobs := make([]compare.Job, 1+len(profiles))
+	for i := range jobs {
+		jobs[i] = compare.Job{
+			Source: recording.Source{Recording: file, Measured: i == 0}, Profile: profiles[max(i-1, 0)], Usage: usage, Metrics: metrics,
+			Seed: 1, Record: true,
+		}
 	}
 	runs, err := run(ctx, jobs)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return &Window{Error: err.Error()}, nil //nolint:nilerr // the window has it
+		return &Window{File: filepath.Base(file), Error: err.Error()}, nil //nolint:nilerr // the window has it
 	}
 	for i, r := range runs {
 		if r == nil || r.Interrupted || r.Recorded == nil || r.Recorded.Part == nil {
 			return nil, fmt.Errorf("%s, profile %s: no result", file, jobs[i].Profile.Name)
 		}
 	}
-	w := &Window{Part: *runs[0].Recorded.Part, Measured: reduced(runs[0]), Current: Profiled{p.Current.Name, reduced(runs[1])}}
-	for i, candidate := range p.Candidates {
-		w.Candidates = append(w.Candidates, Profiled{candidate.Name, reduced(runs[2+i])})
+	w := &Window{Part: *runs[0].Recorded.Part, File: filepath.Base(file), Measured: reduced(runs[0])}
+	for i, profile := range profiles {
+		w.Candidates = append(w.Candidates, Profiled{profile.Name, reduced(runs[1+i])})
 	}
+	w.Current, w.Candidates = w.Candidates[0], w.Candidates[1:]
 	return w, nil
+}
+
+// run returns the run with a candidate, nil if there is none.
+func (w *Window) run(candidate string) *result.Run {
+	i := slices.IndexFunc(w.Candidates, func(p Profiled) bool { return p.Profile == candidate })
+	if i < 0 {
+		return nil
+	}
+	return &w.Candidates[i].Run
 }
 
 // reduced returns a run without what the shadow does not show.

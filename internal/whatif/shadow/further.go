@@ -1,0 +1,99 @@
+package shadow
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+)
+
+// Further has outcomes over all pods that were measured, not computed. A nil value was not measured.
+type Further struct {
+	// ThrottledSeconds is the time for which containers were throttled at their limits.
+	ThrottledSeconds *float64 `json:"throttledSeconds,omitempty"`
+	// CPUPressureSeconds and MemoryPressureSeconds are the time, summed over nodes, in which some task waited for CPU or for memory
+	// (pressure stall information).
+	CPUPressureSeconds    *float64 `json:"cpuPressureSeconds,omitempty"`
+	MemoryPressureSeconds *float64 `json:"memoryPressureSeconds,omitempty"`
+	// Missing states why values are nil.
+	Missing []string `json:"missing,omitempty"`
+}
+
+// outcomes are the values of Further, each with its name, and with the counter of the kubelets that has it and a matcher for its series.
+var outcomes = []struct {
+	name, counter, matcher string
+	of                     func(*Further) **float64
+}{
+	{
+		"Throttled at limits, s", "container_cpu_cfs_throttled_seconds_total", `container!=""`,
+		func(f *Further) **float64 { return &f.ThrottledSeconds },
+	},
+	{
+		"Waiting for CPU (pressure), node s", "container_pressure_cpu_waiting_seconds_total", `id="/"`,
+		func(f *Further) **float64 { return &f.CPUPressureSeconds },
+	},
+	{
+		"Waiting for memory (pressure), node s", "container_pressure_memory_waiting_seconds_total", `id="/"`,
+		func(f *Further) **float64 { return &f.MemoryPressureSeconds },
+	},
+}
+
+// Measure sets all values. increase returns the increase of the counters with a name that match, nil if there are none.
+func (f *Further) Measure(increase func(counter, matcher string) (*float64, error)) {
+	for _, o := range outcomes {
+		value, err := increase(o.counter, o.matcher)
+		switch {
+		case err != nil:
+			f.Missing = append(f.Missing, fmt.Sprintf("%s: %v", o.counter, err))
+		case value == nil:
+			f.Missing = append(f.Missing, o.counter+": the server has no such series")
+		default:
+			*o.of(f) = value
+		}
+	}
+}
+
+// add adds what another window measured.
+func (f *Further) add(other *Further) {
+	for _, o := range outcomes {
+		sum, value := o.of(f), *o.of(other)
+		switch {
+		case value == nil:
+		case *sum == nil:
+			*sum = new(*value)
+		default:
+			**sum += *value
+		}
+	}
+	f.Missing = addMissing(f.Missing, other.Missing)
+}
+
+// addMissing adds texts to others, each once and at most result.MaxOverloaded.
+func addMissing(all, texts []string) []string {
+	for _, text := range texts {
+		if !slices.Contains(all, text) && len(all) < result.MaxOverloaded {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// NamedValue is a measurement in words.
+type NamedValue struct{ Name, Value string }
+
+// Measurements returns what was measured besides overload, and why the rest is missing.
+func (r *Report) Measurements() []NamedValue {
+	out := []NamedValue{{"Containers killed for their memory", number(float64(r.MemoryKills))}}
+	for _, o := range outcomes {
+		text := "not measured"
+		if value := *o.of(&r.Further); value != nil {
+			text = number(math.Round(*value))
+		}
+		out = append(out, NamedValue{o.name, text})
+	}
+	for _, missing := range r.Further.Missing {
+		out = append(out, NamedValue{"Not measured", missing})
+	}
+	return out
+}
