@@ -13,6 +13,7 @@ import (
 
 	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
@@ -182,13 +183,8 @@ func (r *recorder) windows(ctx context.Context) error {
 		}
 	}
 	if r.counts.Pods == 0 && r.counts.Nodes == 0 {
-		return fmt.Errorf(
-			"no data of %s and %s from %s to %s: check that kube-state-metrics is scraped, and the names of series and labels",
-			podInfo,
-			nodeInfo,
-			r.config.From.Format(time.RFC3339),
-			r.config.To.Format(time.RFC3339),
-		)
+		return fmt.Errorf("no data of %s and %s from %s to %s: check that kube-state-metrics is scraped, and the names of series and labels",
+			podInfo, nodeInfo, r.config.From.Format(time.RFC3339), r.config.To.Format(time.RFC3339))
 	}
 	return nil
 }
@@ -198,7 +194,10 @@ func (r *recorder) window(ctx context.Context, from, to time.Time, last bool) er
 	if err := r.findLabels(ctx, from, to); err != nil {
 		return err
 	}
-	w := newWindow(&r.config, r.keys)
+	w := &window{
+		labels: r.config.Labels, keys: r.keys, pods: map[string]*podState{}, nodes: map[string]*nodeState{},
+		replicaSets: map[string]metav1.OwnerReference{},
+	}
 	if err := r.readObjects(ctx, w, from, to); err != nil {
 		return err
 	}

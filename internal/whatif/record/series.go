@@ -49,36 +49,31 @@ type series struct {
 	set func(sample)
 }
 
-// podIdentity are the labels that identify a pod.
-var podIdentity = []string{"namespace", "pod", "uid"}
+// ofNode, ofPod and ofContainer return the labels that are kept of series of nodes, pods and containers.
+func ofNode(labels ...string) []string { return append([]string{"node"}, labels...) }
 
-// ofPod and ofContainer return the labels that are kept of series of pods and containers.
-func ofPod(labels ...string) []string { return append(podIdentity[:3:3], labels...) }
+func ofPod(labels ...string) []string { return append([]string{"namespace", "pod", "uid"}, labels...) }
 
-func ofContainer(labels ...string) []string {
-	return ofPod(append([]string{"container"}, labels...)...)
-}
+func ofContainer(labels ...string) []string { return append(ofPod("container"), labels...) }
 
 // described are the series that describe pods and nodes. The first two list them.
 var described = []series{
+	{podInfo, lastTime, ofPod("node", "created_by_kind", "created_by_name", "priority_class", "host_network"), "", sample.addPod},
+	{nodeInfo, lastTime, ofNode(), "", sample.addNode},
+	{podPhase, firstFinished, ofPod(), "", onPod(setFinished)},
 	{
-		podInfo, lastTime, ofPod("node", "created_by_kind", "created_by_name", "priority_class", "host_network"), "", sample.addPod,
-	},
-	{nodeInfo, lastTime, []string{"node"}, "", sample.addNode},
-	{podPhase, firstFinished, podIdentity, "", onPod(setFinished)},
-	{
-		"kube_pod_created", lastValue, podIdentity, "the time at which a pod was first seen is used as its creation",
+		"kube_pod_created", lastValue, ofPod(), "the time at which a pod was first seen is used as its creation",
 		podTime(func(p *podState) *int64 { return &p.created }),
 	},
 	{
-		"kube_pod_status_scheduled_time", lastValue, podIdentity, "a pod with a node is taken as scheduled when it was started",
+		"kube_pod_status_scheduled_time", lastValue, ofPod(), "a pod with a node is taken as scheduled when it was started",
 		podTime(func(p *podState) *int64 { return &p.scheduled }),
 	},
 	{
-		podStartTime, lastValue, podIdentity, "a pod is taken as started when it was scheduled",
+		podStartTime, lastValue, ofPod(), "a pod is taken as started when it was scheduled",
 		podTime(func(p *podState) *int64 { return &p.started }),
 	},
-	{"kube_pod_completion_time", lastValue, podIdentity, "", podTime(func(p *podState) *int64 { return &p.completed })},
+	{"kube_pod_completion_time", lastValue, ofPod(), "", podTime(func(p *podState) *int64 { return &p.completed })},
 	{podLabels, lastValue, nil, "", onPod(func(p *podState, s sample) { p.object.Labels = s.prefixed("label_") })},
 	{
 		podTolerations, lastValue, ofPod("key", "operator", "value", "effect", "toleration_seconds"),
@@ -94,56 +89,44 @@ var described = []series{
 		onPod(func(p *podState, s sample) { p.object.Spec.RestartPolicy = v1.RestartPolicy(s.label("type")) }),
 	},
 	{
-		"kube_pod_overhead_cpu_cores", lastValue, podIdentity, "",
+		"kube_pod_overhead_cpu_cores", lastValue, ofPod(), "",
 		onPod(func(p *podState, s sample) { setAmount(&p.object.Spec.Overhead, v1.ResourceCPU, s.value) }),
 	},
 	{
-		"kube_pod_overhead_memory_bytes", lastValue, podIdentity, "",
+		"kube_pod_overhead_memory_bytes", lastValue, ofPod(), "",
 		onPod(func(p *podState, s sample) { setAmount(&p.object.Spec.Overhead, v1.ResourceMemory, s.value) }),
 	},
 	{
 		containerInfo, lastValue, ofContainer("image_spec", "image"), "containers without requests and limits are unknown",
 		onContainer(setImage),
 	},
-	{
-		"kube_pod_container_resource_requests", lastValue, ofContainer("resource"), "no container has a request",
-		onContainer(setRequest),
-	},
+	{"kube_pod_container_resource_requests", lastValue, ofContainer("resource"), "no container has a request", onContainer(setRequest)},
 	{"kube_pod_container_resource_limits", lastValue, ofContainer("resource"), "no container has a limit", onContainer(setLimit)},
 	{"kube_pod_init_container_info", lastValue, ofContainer("image_spec", "image"), "", onInitContainer(setImage)},
 	{"kube_pod_init_container_resource_requests", lastValue, ofContainer("resource"), "", onInitContainer(setRequest)},
 	{"kube_pod_init_container_resource_limits", lastValue, ofContainer("resource"), "", onInitContainer(setLimit)},
 	{
-		"kube_replicaset_owner", lastValue,
-		[]string{"namespace", "replicaset", "owner_kind", "owner_name"},
+		"kube_replicaset_owner", lastValue, []string{"namespace", "replicaset", "owner_kind", "owner_name"},
 		"the Deployments of ReplicaSets are unknown", sample.addReplicaSetOwner,
 	},
 
 	{
-		"kube_node_created", lastValue,
-		[]string{"node"},
-		"the time at which a node was first seen is used as its creation",
+		"kube_node_created", lastValue, ofNode(), "the time at which a node was first seen is used as its creation",
 		onNode(func(n *nodeState, s sample) { n.created = max(n.created, seconds(s.value)) }),
 	},
 	{nodeLabels, lastValue, nil, "", onNode(addNodeLabels)},
-	{"kube_node_role", lastValue, []string{"node", "role"}, "", onNode(addNodeRole)},
-	{"kube_node_spec_taint", lastTime, []string{"node", "key", "value", "effect"}, "", onNode(addTaint)},
+	{"kube_node_role", lastValue, ofNode("role"), "", onNode(addNodeRole)},
+	{"kube_node_spec_taint", lastTime, ofNode("key", "value", "effect"), "", onNode(addTaint)},
 	{
-		"kube_node_spec_unschedulable", lastValue,
-		[]string{"node"},
-		"all nodes are schedulable",
+		"kube_node_spec_unschedulable", lastValue, ofNode(), "all nodes are schedulable",
 		onNode(func(n *nodeState, s sample) { n.object.Spec.Unschedulable = s.value == 1 }),
 	},
 	{
-		"kube_node_status_allocatable", lastValue,
-		[]string{"node", "resource"},
-		"the capacity of a node is used as its allocatable resources",
+		"kube_node_status_allocatable", lastValue, ofNode("resource"), "the capacity of a node is used as its allocatable resources",
 		onNode(func(n *nodeState, s sample) { s.setResource(&n.object.Status.Allocatable) }),
 	},
 	{
-		"kube_node_status_capacity", lastValue,
-		[]string{"node", "resource"},
-		"",
+		"kube_node_status_capacity", lastValue, ofNode("resource"), "",
 		onNode(func(n *nodeState, s sample) { s.setResource(&n.object.Status.Capacity) }),
 	},
 }

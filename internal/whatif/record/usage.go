@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -31,17 +32,14 @@ func (r *recorder) readUsage(ctx context.Context, from, to time.Time, last bool)
 	}
 	labels := rename(r.config.UsageLabels, "namespace", "pod")
 	u := &usage{r: r, pods: map[string][]*podState{}, namespace: model.LabelName(labels[0]), pod: model.LabelName(labels[1])}
-	written := make([]*podState, 0, len(r.pods))
-	for _, p := range r.pods {
-		written = append(written, p)
+	pods := slices.SortedFunc(maps.Values(r.pods), func(a, b *podState) int {
+		return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.id, b.id))
+	})
+	for _, p := range pods {
 		if p.node != "" {
 			u.pods[p.name] = append(u.pods[p.name], p)
 		}
 	}
-	for _, pods := range u.pods {
-		slices.SortFunc(pods, func(a, b *podState) int { return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.id, b.id)) })
-	}
-	slices.SortFunc(written, func(a, b *podState) int { return cmp.Compare(a.id, b.id) })
 	cpu, memory := r.config.usageQueries()
 	if err := u.read(ctx, containerCPU, cpu, from, end, u.setCPU); err != nil {
 		return err
@@ -49,7 +47,7 @@ func (r *recorder) readUsage(ctx context.Context, from, to time.Time, last bool)
 	if err := u.read(ctx, containerMemory, memory, from, end, u.setMemory); err != nil {
 		return err
 	}
-	for _, p := range written {
+	for _, p := range pods {
 		r.count(p, from, end)
 		if err := r.out.AddUsage(p.id, p.cpu, p.memory); err != nil {
 			return err

@@ -52,13 +52,6 @@ type nodeState struct {
 	hash uint64
 }
 
-func newWindow(c *Config, keys *labelKeys) *window {
-	return &window{
-		labels: c.Labels, keys: keys, pods: map[string]*podState{}, nodes: map[string]*nodeState{},
-		replicaSets: map[string]metav1.OwnerReference{},
-	}
-}
-
 // sample is the value of a series in a window.
 type sample struct {
 	*window
@@ -171,8 +164,8 @@ func addToleration(p *podState, s sample) {
 		Key: s.label("key"), Operator: v1.TolerationOperator(s.label("operator")), Value: s.label("value"),
 		Effect: v1.TaintEffect(s.label("effect")),
 	}
-	if text := s.label("toleration_seconds"); text != "" {
-		if quantity, err := resource.ParseQuantity(text); err == nil && len(text) < 20 {
+	if text := s.label("toleration_seconds"); len(text) < 20 {
+		if quantity, err := resource.ParseQuantity(text); err == nil {
 			t.TolerationSeconds = new(quantity.Value())
 		}
 	}

@@ -89,15 +89,9 @@ func (in *Input) Complete(limits Limits, seed uint64) {
 	}
 	in.addWorkloads()
 	setShapes(in.Pods)
-	if generated > 0 {
-		in.assume("the limits of %s are generated", format.Part(generated, len(in.Pods), "pod"))
-	}
-	if sharesGPU {
-		in.assume("the GPUs of a node count as one device of which pods take parts")
-	}
-	if noRequests {
-		in.assume(noRequestsAssumption)
-	}
+	in.assumeIf(generated > 0, "the limits of %s are generated", format.Part(generated, len(in.Pods), "pod"))
+	in.assumeIf(sharesGPU, "the GPUs of a node count as one device of which pods take parts")
+	in.assumeIf(noRequests, noRequestsAssumption)
 }
 
 // complete adds the limits and the object of the pod with a number.
@@ -174,10 +168,9 @@ func (in *Input) addWorkloads() {
 		}
 		p.Group, p.Object.Labels, p.Object.OwnerReferences = w.group, w.labels, w.owners
 	}
-	if workloads > 0 {
-		in.assume("the pods of a group belong to a workload: %d ReplicaSets, whose pods kube-scheduler spreads by default, and %d Jobs",
-			len(in.References), workloads-len(in.References))
-	}
+	in.assumeIf(workloads > 0,
+		"the pods of a group belong to a workload: %d ReplicaSets, whose pods kube-scheduler spreads by default, and %d Jobs",
+		len(in.References), workloads-len(in.References))
 }
 
 // create sets the labels and the owner of the pods of the workload with a number. It returns the ReplicaSet, nil for a Job.

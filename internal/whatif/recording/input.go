@@ -160,6 +160,13 @@ func (in *Input) assume(text string, args ...any) {
 	in.Assumptions = append(in.Assumptions, fmt.Sprintf(text, args...))
 }
 
+// assumeIf adds a sentence to the assumptions if it applies.
+func (in *Input) assumeIf(applies bool, text string, args ...any) {
+	if applies {
+		in.assume(text, args...)
+	}
+}
+
 // Bind returns a copy of a pod that is bound to a node.
 func Bind(pod *v1.Pod, node string) *v1.Pod {
 	bound := *pod

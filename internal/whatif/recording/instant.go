@@ -48,11 +48,8 @@ func (in *Part) At(second int64) (*manifest.Objects, load.Reading) {
 			unknown++
 			continue
 		}
-		pod.Spec.NodeName = p.Node
 		pod.Status.Phase = v1.PodRunning
-		pod.Status.Conditions = []v1.PodCondition{{
-			Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(in.Time(p.Scheduled)),
-		}}
+		setRunning(&pod, p.Node, in.Time(p.Scheduled))
 		objects.Running = append(objects.Running, &pod)
 	}
 	objects.Others = manifest.GenerateClaims(slices.Concat(objects.Running, objects.Pending), objects.Others)

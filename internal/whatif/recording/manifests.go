@@ -82,12 +82,9 @@ func fromManifests(objects *manifest.Objects, assumption string) Input {
 		p.Group = groups.of(pod)
 		in.Pods = append(in.Pods, p)
 	}
-	if noRequests {
-		in.assume(noRequestsAssumption)
-	}
-	if n := len(objects.Running); n > 0 {
-		in.assume("%s with a node %s been running for a day", format.Of(n, "pod"), format.Form(n, "has", "have"))
-	}
+	in.assumeIf(noRequests, noRequestsAssumption)
+	n := len(objects.Running)
+	in.assumeIf(n > 0, "%s with a node %s been running for a day", format.Of(n, "pod"), format.Form(n, "has", "have"))
 	in.References = releaseClaims(in.References, in.Pods)
 	in.assumeNotSimulated()
 	return in
@@ -105,7 +102,7 @@ func fromPod(pod *v1.Pod) InputPod {
 	object.CreationTimestamp = metav1.NewTime(Time(0))
 	if pod.Spec.NodeName != "" {
 		object.CreationTimestamp = metav1.NewTime(Time(-runningSeconds))
-		setRunning(&object, pod.Spec.NodeName, -runningSeconds)
+		setRunning(&object, pod.Spec.NodeName, Time(-runningSeconds))
 	}
 	demand := demandOf(pod)
 	return InputPod{

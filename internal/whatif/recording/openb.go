@@ -84,9 +84,7 @@ func (in *Input) addPods(pods []openbPod, podsPerSecond int) {
 		}
 		in.Pods = append(in.Pods, p)
 	}
-	if podsPerSecond > 0 {
-		in.assume("pods arrive in the order of the trace at %d per second, and do not end", podsPerSecond)
-	}
+	in.assumeIf(podsPerSecond > 0, "pods arrive in the order of the trace at %d per second, and do not end", podsPerSecond)
 }
 
 // openbOptions parses the options of openb.

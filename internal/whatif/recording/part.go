@@ -75,7 +75,7 @@ func (in *Part) addPods(r *Recording) {
 	uids := map[types.UID]bool{}
 	for i := range r.Pods {
 		p := r.Pods[i]
-		p.Created, p.Scheduled, p.Ended = p.Created-in.from, in.since(p.Scheduled), in.since(p.Ended)
+		p.Created, p.Scheduled, p.Started, p.Ended = p.Created-in.from, in.since(p.Scheduled), in.since(p.Started), in.since(p.Ended)
 		if p.Ended <= 0 || p.Created >= in.seconds {
 			continue
 		}
@@ -227,7 +227,7 @@ func (c *partConverter) pod(p *Pod) (InputPod, bool) {
 	switch {
 	case p.Scheduled < 0 && (bound || !c.source.Reschedule):
 		c.running++
-		setRunning(out.Object, p.Node, p.Scheduled)
+		setRunning(out.Object, p.Node, Time(p.Scheduled))
 	case p.Scheduled < 0:
 		out.Arrival = c.source.arrival(c.rescheduled)
 		c.rescheduled++
@@ -257,11 +257,11 @@ func (c *partConverter) pod(p *Pod) (InputPod, bool) {
 	return out, true
 }
 
-// setRunning makes a pod run on a node since a second.
-func setRunning(pod *v1.Pod, node string, since int64) {
+// setRunning makes a pod run on a node since a time.
+func setRunning(pod *v1.Pod, node string, since time.Time) {
 	pod.Spec.NodeName = node
 	pod.Status.Conditions = []v1.PodCondition{{
-		Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(Time(since)),
+		Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(since),
 	}}
 }
 
@@ -317,35 +317,21 @@ func (u recordedUsage) At(age int64) (cpu, memory float64) {
 func (c *partConverter) assume(in *Input) {
 	in.assume("recorded from %s to %s: pods arrive when they were created, and run for as long as they ran once they have a node",
 		c.Time(0).Format(time.RFC3339), c.Time(c.seconds).Format(time.RFC3339))
-	if c.running > 0 {
-		in.assume("%s had a node at the start and %s it", format.Of(c.running, "pod"), format.Form(c.running, "keeps", "keep"))
-	}
-	if c.rescheduled > 0 {
-		in.assume("%s had a node at the start and %s again, in the order of creation, %s",
-			format.Of(c.rescheduled, "pod"), format.Form(c.rescheduled, "arrives", "arrive"), c.source.rate())
-	}
-	if c.neverScheduled > 0 {
-		in.assume("%s never had a node in the recording: pending until deleted, unless there is a node that fits",
-			format.Of(c.neverScheduled, "pod"))
-	}
+	in.assumeIf(c.running > 0, "%s had a node at the start and %s it",
+		format.Of(c.running, "pod"), format.Form(c.running, "keeps", "keep"))
+	in.assumeIf(c.rescheduled > 0, "%s had a node at the start and %s again, in the order of creation, %s",
+		format.Of(c.rescheduled, "pod"), format.Form(c.rescheduled, "arrives", "arrive"), c.source.rate())
+	in.assumeIf(c.neverScheduled > 0, "%s never had a node in the recording: pending until deleted, unless there is a node that fits",
+		format.Of(c.neverScheduled, "pod"))
 	c.assumeNodes(in)
 	in.assume("a pod uses what it used the same time after it was scheduled: what it got, not what it would have used on an idle node")
-	if c.gaps > 0 {
-		in.assume("%s missing: the value before each gap is repeated", format.PartAre(c.gaps, c.samples, "usage sample"))
-	}
-	if c.generated > 0 {
-		in.assume("the usage of %s is not recorded, and generated", format.Part(c.generated, len(in.Pods), "pod"))
-	}
-	if c.noRequests {
-		in.assume(noRequestsAssumption)
-	}
-	if c.withoutNode > 0 {
-		in.assume("%s left out: the node is not in the recording at the time at which the pod was scheduled",
-			format.Are(c.withoutNode, "pod"))
-	}
-	if c.unclaimed > 0 {
-		in.assume("%s scheduled without volumes or devices whose claims are not in the recording", format.Are(c.unclaimed, "pod"))
-	}
+	in.assumeIf(c.gaps > 0, "%s missing: the value before each gap is repeated", format.PartAre(c.gaps, c.samples, "usage sample"))
+	in.assumeIf(c.generated > 0, "the usage of %s is not recorded, and generated", format.Part(c.generated, len(in.Pods), "pod"))
+	in.assumeIf(c.noRequests, noRequestsAssumption)
+	in.assumeIf(c.withoutNode > 0, "%s left out: the node is not in the recording at the time at which the pod was scheduled",
+		format.Are(c.withoutNode, "pod"))
+	in.assumeIf(c.unclaimed > 0, "%s scheduled without volumes or devices whose claims are not in the recording",
+		format.Are(c.unclaimed, "pod"))
 	for _, missing := range c.about.Missing {
 		in.assume("missing in the recording: %s: %s", missing.What, missing.Why)
 	}
@@ -363,15 +349,12 @@ func (c *partConverter) assumeNodes(in *Input) {
 			gone++
 		}
 	}
-	if appear+gone > 0 {
-		in.assume("%s %s and %s removed as recorded; pods that are on a removed node are scheduled again",
-			format.Of(appear, "node"), format.Form(appear, "appears", "appear"), format.Are(gone, "node"))
-	}
+	in.assumeIf(appear+gone > 0, "%s %s and %s removed as recorded; pods that are on a removed node are scheduled again",
+		format.Of(appear, "node"), format.Form(appear, "appears", "appear"), format.Are(gone, "node"))
 	in.assume("labels, taints and amounts of nodes are those last recorded")
-	if c.cordoned > 0 {
-		in.assume("%s cordoned or not ready in the last recorded state, but not when pods were scheduled there: counted as schedulable",
-			format.Are(c.cordoned, "node"))
-	}
+	in.assumeIf(c.cordoned > 0,
+		"%s cordoned or not ready in the last recorded state, but not when pods were scheduled there: counted as schedulable",
+		format.Are(c.cordoned, "node"))
 }
 
 // assumeNotSimulated adds actions of kube-scheduler for these pods that a run does not simulate:
@@ -393,15 +376,10 @@ func (in *Input) assumeNotSimulated() {
 			groups++
 		}
 	}
-	if len(priorities) > 1 && arriving > 0 {
-		in.assume("pods have %d different priorities; preemption is not simulated, and pending pods are attempted "+
-			"in the order of their arrival", len(priorities))
-	}
-	if groups > 0 {
-		in.assume("%s of pod groups (spec.schedulingGroup) %s scheduled one by one",
-			format.Of(groups, "pod"), format.Form(groups, "is", "are"))
-	}
-	if mapsExtendedResources(in.References) {
-		in.assume("devices are allocated for resource claims, but not for extended resources that a device class provides")
-	}
+	in.assumeIf(len(priorities) > 1 && arriving > 0, "pods have %d different priorities; preemption is not simulated, and pending "+
+		"pods are attempted in the order of their arrival", len(priorities))
+	in.assumeIf(groups > 0, "%s of pod groups (spec.schedulingGroup) %s scheduled one by one",
+		format.Of(groups, "pod"), format.Form(groups, "is", "are"))
+	in.assumeIf(mapsExtendedResources(in.References),
+		"devices are allocated for resource claims, but not for extended resources that a device class provides")
 }

@@ -77,11 +77,8 @@ func (d *decoder) next(in io.Reader) ([]byte, error) {
 		return nil, fmt.Errorf("chunk of %d bytes: must have at most %d", length, d.chunk)
 	}
 	var content bytes.Buffer // grows while it is read
-	if n, err := io.CopyN(&content, in, length); err != nil {
-		if errors.Is(err, io.EOF) && n < length {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, err
+	if _, err := io.CopyN(&content, in, length); err != nil {
+		return nil, unexpected(err)
 	}
 	d.packed += headerLength + length
 	d.chunks++

@@ -166,11 +166,9 @@ func untilEnd(at, end int64) int64 {
 // clip removes data after the end of the recording or of the pod, and makes times not decrease.
 func (p *Pod) clip(end int64, steps, step int) {
 	p.Scheduled = untilEnd(max(p.Scheduled, p.Created), end)
-	p.Started = max(p.Started, p.Created)
+	p.Started = untilEnd(max(p.Started, p.Scheduled), end)
 	if p.Scheduled == Never {
-		p.Node, p.Started = "", Never
-	} else {
-		p.Started = untilEnd(max(p.Started, p.Scheduled), end)
+		p.Node = ""
 	}
 	reached := p.Created
 	for _, at := range []int64{p.Scheduled, p.Started} {

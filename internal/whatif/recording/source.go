@@ -80,10 +80,9 @@ func (s Source) Input(seed uint64, limits Limits) (Input, error) {
 			swapping++
 		}
 	}
-	if swapping > 0 {
-		in.assume("%s %s swap, which is not simulated: more memory is in use than measured, and pods are killed that swap would save",
-			format.Part(swapping, len(in.Nodes), "node"), format.Form(swapping, "has", "have"))
-	}
+	in.assumeIf(swapping > 0,
+		"%s %s swap, which is not simulated: more memory is in use than measured, and pods are killed that swap would save",
+		format.Part(swapping, len(in.Nodes), "node"), format.Form(swapping, "has", "have"))
 	return in, err
 }
 
@@ -147,22 +146,10 @@ func (s Source) refuse(warnings []string) error {
 	return manifest.RefuseWarnings(warnings)
 }
 
-// minPart is the shortest part of a recording in seconds.
-const minPart = 60
-
 // inputOfRecording returns the nodes and pods of a recording, or of its part of a seed.
 func (s Source) inputOfRecording(seed uint64) (Input, error) {
-	read, span, err := readRecording(s.Recording)
-	if err != nil {
-		return Input{}, err
-	}
-	seconds := int64(0)
-	if s.Parts > 1 {
-		if seconds, err = span.divide(int64(s.Parts), int64(seed%uint64(s.Parts))); err != nil {
-			return Input{}, err
-		}
-	}
-	part, err := span.part(read)
+	parts := max(int64(s.Parts), 1)
+	part, err := openPart(s.Recording, parts, int64(seed%uint64(parts)))
 	if err != nil {
 		return Input{}, err
 	}
@@ -171,68 +158,58 @@ func (s Source) inputOfRecording(seed uint64) (Input, error) {
 	}
 	in := part.Input(s)
 	in.Name = "recording: " + s.Recording
-	if s.Parts > 1 {
-		in.assume("the recording is divided into %d parts of %s, one for each seed; numbers here are those of the first seed",
-			s.Parts, time.Duration(seconds)*time.Second)
-	}
+	in.assumeIf(parts > 1, "the recording is divided into %d parts of %s, one for each seed; numbers here are those of the first seed",
+		parts, time.Duration(part.seconds)*time.Second)
 	return in, nil
-}
-
-// divide replaces the span by one of a number of parts of equal length, and returns the length in seconds.
-func (s *span) divide(parts, number int64) (seconds int64, err error) {
-	if seconds = (s.to - s.from) / parts / minPart * minPart; seconds == 0 {
-		return 0, fmt.Errorf("--seeds: invalid value %d: must be at most %d, as each seed has a part of at least 1m of the recording",
-			parts, (s.to-s.from)/minPart)
-	}
-	s.from += number * seconds
-	s.to = s.from + seconds
-	return seconds, nil
 }
 
 // OpenPart reads the recording, or the part of it, that the value of --recording specifies: FILE with, after
 // commas, from=DURATION and to=DURATION since its start.
-func OpenPart(text string) (*Part, error) {
-	read, span, err := readRecording(text)
-	if err != nil {
-		return nil, err
-	}
-	return span.part(read)
-}
+func OpenPart(text string) (*Part, error) { return openPart(text, 1, 0) }
 
-// span is a part of a recording, in seconds since its start.
-type span struct {
-	file     string
-	from, to int64
-}
+// minPart is the shortest part of a recording in seconds.
+const minPart = 60
 
-// readRecording reads a file, and the part of it that is specified.
-func readRecording(text string) (*Recording, span, error) {
+// openPart divides what OpenPart reads into a number of parts of equal length, and returns the part with a number.
+func openPart(text string, parts, number int64) (*Part, error) {
 	file, options, _ := strings.Cut(text, ",")
-	s, err := parseSpan(options)
+	from, to, err := parseSpan(options)
 	if err != nil {
-		return nil, s, fmt.Errorf("--recording: %w", err)
+		return nil, fmt.Errorf("--recording: %w", err)
 	}
-	s.file = file
 	read, err := Open(file)
 	if err != nil {
-		return nil, s, fmt.Errorf("--recording: %w", err)
+		return nil, fmt.Errorf("--recording: %w", err)
 	}
 	end := read.About.Seconds()
-	if max(s.from, s.to) > end {
-		return nil, s, fmt.Errorf("--recording: %s: invalid value %q: must be at most %s, the length of the recording",
+	if max(from, to) > end {
+		return nil, fmt.Errorf("--recording: %s: invalid value %q: must be at most %s, the length of the recording",
 			file, options, time.Duration(end)*time.Second)
 	}
-	if s.to == 0 {
-		s.to = end
+	if to == 0 {
+		to = end
 	}
-	return read, s, nil
+	if parts > 1 {
+		seconds := (to - from) / parts / minPart * minPart
+		if seconds == 0 {
+			return nil, fmt.Errorf("--seeds: invalid value %d: must be at most %d, as each seed has a part of at least 1m of the recording",
+				parts, (to-from)/minPart)
+		}
+		from += number * seconds
+		to = from + seconds
+	}
+	part, err := read.Part(from, to)
+	if err != nil {
+		return nil, fmt.Errorf("--recording: %s: %w", file, err)
+	}
+	return part, nil
 }
 
-// parseSpan parses from=DURATION,to=DURATION.
-func parseSpan(text string) (span, error) {
+// parseSpan parses from=DURATION,to=DURATION into seconds.
+func parseSpan(text string) (from, to int64, err error) {
 	fields, err := spec.Parse(text)
 	if err != nil {
-		return span{}, err
+		return 0, 0, err
 	}
 	duration := func(key string) int64 {
 		value := fields.Text(key, "0s")
@@ -242,18 +219,9 @@ func parseSpan(text string) (span, error) {
 		}
 		return int64(d / time.Second)
 	}
-	s := span{from: duration("from"), to: duration("to")}
-	if fields.Has("to") && s.to <= s.from {
+	from, to = duration("from"), duration("to")
+	if fields.Has("to") && to <= from {
 		fields.Fail("to", fields.Text("to", ""), "more than from")
 	}
-	return s, fields.Err()
-}
-
-// part returns the part.
-func (s span) part(read *Recording) (*Part, error) {
-	part, err := read.Part(s.from, s.to)
-	if err != nil {
-		return nil, fmt.Errorf("--recording: %s: %w", s.file, err)
-	}
-	return part, nil
+	return from, to, fields.Err()
 }
