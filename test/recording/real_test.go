@@ -197,7 +197,8 @@ func TestRealPrometheus(t *testing.T) {
 	}
 	defer server.Stop()
 	config := record.Config{
-		Server: metricprovider.Config{Address: server.Address}, Step: time.Second, RateWindow: rateWindow, Window: 10 * time.Second,
+		Server: metricprovider.Config{Address: server.Address, RateWindow: metav1.Duration{Duration: rateWindow}}, Step: time.Second,
+		Window: 10 * time.Second,
 	}
 	awaitScrape(t, config)
 	config.From = time.Now()

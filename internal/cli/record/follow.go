@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -8,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
@@ -25,7 +25,6 @@ import (
 
 // Following is the flags of a command that follows a cluster into recordings, as plimsoll record --follow does.
 type Following struct {
-	// config has the server, the selector, the step and the queries.
 	config record.Config
 	// load is the file with the server.
 	load    string
@@ -44,7 +43,7 @@ func (f *Following) AddFlags(cmd *cobra.Command) {
 func (f *Following) addFlags(cmd *cobra.Command, prometheusUsage, maxSize, maxSizeUsage string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.config.Server.Address, "prometheus", "", prometheusUsage)
-	flags.StringVar(&f.config.Selector, "selector", "", `matchers for all series, such as cluster="a"`)
+	flags.StringVar(&f.config.Server.Selector, "selector", "", `matchers for all series, such as cluster="a"`)
 	flags.StringVar(&f.load, "load-source", "", "file with the address and credentials of the Prometheus server, in place of --prometheus")
 	flags.DurationVar(&f.config.Step, "step", record.DefaultStep, "time between two samples of usage")
 	flags.StringVar(&f.maxSize, "max-size", maxSize, maxSizeUsage)
@@ -54,16 +53,24 @@ func (f *Following) addFlags(cmd *cobra.Command, prometheusUsage, maxSize, maxSi
 	f.access.AddFlags(cmd, "cluster to follow")
 }
 
-// readServer reads the file with the server, if one is set.
+// readServer reads the file with the server, if one is set. Flags replace fields of the file.
 func (f *Following) readServer() error {
-	if f.load == "" {
-		return nil
+	set := &f.config.Server
+	if f.load != "" {
+		server, err := flags.ReadFile(f.load)
+		if err != nil {
+			return fmt.Errorf("--load-source: %w", err)
+		}
+		if server.Type != "" && server.Type != metricprovider.Prometheus {
+			return fmt.Errorf("--load-source: %s: type: invalid value %q: must be %s", f.load, server.Type, metricprovider.Prometheus)
+		}
+		set.Selector, set.RateWindow = cmp.Or(set.Selector, server.Selector), cmp.Or(set.RateWindow, server.RateWindow)
+		set.Queries.PodCPU = cmp.Or(set.Queries.PodCPU, server.Queries.PodCPU)
+		set.Queries.PodMemory = cmp.Or(set.Queries.PodMemory, server.Queries.PodMemory)
+		server.Selector, server.RateWindow, server.Queries = set.Selector, set.RateWindow, set.Queries
+		*set = server
 	}
-	server, err := flags.ReadFile(f.load)
-	if err != nil {
-		return fmt.Errorf("--load-source: %w", err)
-	}
-	f.config.Server = server
+	set.Type = metricprovider.Prometheus
 	return nil
 }
 
@@ -108,10 +115,8 @@ func (f *Following) Prometheus() (client *prometheus.Client, selector string, er
 	if f.config.Server.Address == "" {
 		return nil, "", nil
 	}
-	config := f.config.Server
-	config.Type = metricprovider.Prometheus
-	client, err = prometheus.NewClient(config, endpoint.Options{Type: metricprovider.Prometheus, MaxBytes: 1 << 20})
-	return client, f.config.Selector, err
+	client, err = prometheus.NewClient(f.config.Server, endpoint.Options{MaxBytes: 1 << 20})
+	return client, f.config.Server.Selector, err
 }
 
 // usage returns the source of the usage of pods: Prometheus if its URL is set, and else the metrics API.
@@ -119,11 +124,7 @@ func (f *Following) usage(client *kubernetes.Clientset) (load.PodSource, error) 
 	if f.config.Server.Address == "" {
 		return podmetrics.New(podmetrics.Open(client.CoreV1().RESTClient()))
 	}
-	c := f.config.Server
-	c.Type, c.Selector = metricprovider.Prometheus, f.config.Selector
-	c.Queries.PodCPU, c.Queries.PodMemory = f.config.CPUQuery, f.config.MemoryQuery
-	c.RateWindow = metav1.Duration{Duration: f.config.RateWindow}
-	return prometheus.NewPods(c)
+	return prometheus.NewPods(f.config.Server)
 }
 
 // folderMode makes a directory with recordings accessible to its owner only.

@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
@@ -76,7 +75,7 @@ func (o *options) addAllFlags(cmd *cobra.Command) {
 	flags.DurationVar(&o.rotate, "rotate", 24*time.Hour, "with --follow: time after which another recording is started")
 	o.addFlags(cmd, "URL of the Prometheus server, such as http://localhost:9090", "10Gi",
 		"with --follow: size of all recordings in the directory, above which the oldest are removed")
-	flags.DurationVar(&c.RateWindow, "rate-window", 0,
+	flags.DurationVar(&c.Server.RateWindow.Duration, "rate-window", 0,
 		"time over which the CPU usage is averaged; must contain two scrapes (default two steps, at least 2m)")
 	flags.DurationVar(&c.Window, "chunk", record.DefaultWindow, "time that is read at once; shorter takes less memory")
 	flags.DurationVar(&c.Timeout, "timeout", record.DefaultTimeout, "longest time of a query")
@@ -85,8 +84,8 @@ func (o *options) addAllFlags(cmd *cobra.Command) {
 	flags.StringToStringVar(&c.Labels, "label", nil,
 		"names of labels of kube-state-metrics that differ, as NAME=OTHER (default exported_NAME if the server has these)")
 	flags.StringToStringVar(&c.UsageLabels, "usage-label", nil, "names of labels of cAdvisor that differ, such as pod=pod_name")
-	flags.StringVar(&c.CPUQuery, "cpu-query", "", "query for the CPU usage of pods in cores (default from cAdvisor)")
-	flags.StringVar(&c.MemoryQuery, "memory-query", "", "query for the memory usage of pods in bytes (default from cAdvisor)")
+	flags.StringVar(&c.Server.Queries.PodCPU, "cpu-query", "", "query for the CPU usage of pods in cores (default from cAdvisor)")
+	flags.StringVar(&c.Server.Queries.PodMemory, "memory-query", "", "query for the memory usage of pods in bytes (default from cAdvisor)")
 	flags.StringSliceVar(&c.LabelKeys, "label-key", nil,
 		"keys of labels of nodes and pods that kube-state-metrics exports with underscores, such as example.com/team")
 	_ = cmd.MarkFlagFilename("output", "plrec")
@@ -105,11 +104,7 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil
 	}
-	return time.Time{}, base.InvalidValue(
-		flag,
-		text,
-		"now, a duration before now such as 7d or 12h, or a time such as 2026-01-31T00:00:00Z",
-	)
+	return time.Time{}, base.InvalidValue(flag, text, "now, a duration before now such as 7d or 12h, or a time such as 2026-01-31T00:00:00Z")
 }
 
 // fieldFlags are the flags of the fields that errors name.
@@ -155,7 +150,6 @@ func (o *options) run(cmd *cobra.Command) error {
 	case o.output == "":
 		return errors.New("--output: required: the file to write, such as week.plrec")
 	}
-	o.config.Server.Type = metricprovider.Prometheus
 	file := base.NewFile{Flag: "--output", Path: o.output, Force: o.force, Mode: fileMode}
 	err := file.Check()
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 )
 
@@ -45,6 +47,43 @@ func TestFlagErrors(t *testing.T) {
 	}
 	if _, err := os.Stat(existing); err != nil {
 		t.Errorf("an invalid flag removed the existing recording: %v", err)
+	}
+}
+
+// TestLoadSource reads files with a server: their matchers and queries hold unless flags replace them.
+func TestLoadSource(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "server.yaml")
+	for name, tc := range map[string]struct{ content, args, want string }{
+		"file": {
+			"address: http://x\nselector: a=\"b\"\nrateWindow: 3m\nqueries: {podCPU: q, podMemory: r}", "",
+			`Prometheus http://x a="b" 3m0s q r`,
+		},
+		"flags": {
+			"address: http://x\nselector: a=\"b\"\nrateWindow: 3m\nqueries: {podCPU: q}",
+			"--selector c --rate-window 4m --cpu-query p --memory-query m", "Prometheus http://x c 4m0s p m",
+		},
+		"type": {"type: SignalFx\naddress: http://x", "", `--load-source: ` + file + `: type: invalid value "SignalFx": must be Prometheus`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(file, []byte(tc.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var o options
+			cmd := &cobra.Command{}
+			o.addAllFlags(cmd)
+			if err := cmd.ParseFlags(strings.Fields("--load-source " + file + " " + tc.args)); err != nil {
+				t.Fatal(err)
+			}
+			err := o.readServer()
+			c := &o.config.Server
+			got := strings.Join([]string{c.Type, c.Address, c.Selector, c.RateWindow.Duration.String(), c.Queries.PodCPU, c.Queries.PodMemory}, " ")
+			if err != nil {
+				got = err.Error()
+			}
+			if got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
 	}
 }
 

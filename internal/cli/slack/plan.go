@@ -5,13 +5,13 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
@@ -26,13 +26,8 @@ import (
 
 // NewCommand returns the command plimsoll slack.
 func NewCommand() *cobra.Command {
-	return base.NewGroup(
-		"slack",
-		"Recommend and plan slack, and show its status",
-		newPlanCommand(),
-		newRecommendCommand(),
-		newStatusCommand(),
-	)
+	return base.NewGroup("slack", "Recommend and plan slack, and show its status",
+		newPlanCommand(), newRecommendCommand(), newStatusCommand())
 }
 
 // planOptions are the flags of plimsoll slack plan.
@@ -173,13 +168,7 @@ func (o *planOptions) run(cmd *cobra.Command, warn func(string)) error {
 func labelsOf(objects []runtime.Object, namespace string) map[string]string {
 	for _, object := range objects {
 		if n, ok := object.(*v1.Namespace); ok && n.Name == namespace {
-			// The API server sets the label of the name.
-			all := maps.Clone(n.Labels)
-			if all == nil {
-				all = map[string]string{}
-			}
-			all[v1.LabelMetadataName] = n.Name
-			return all
+			return labels.Merge(n.Labels, labels.Set{v1.LabelMetadataName: n.Name}) // as the API server does
 		}
 	}
 	return nil

@@ -81,10 +81,7 @@ not permit a search yet, it prints why and ends.`,
 			if o.write == (len(args) == 1) && len(args) < 2 {
 				return nil
 			}
-			return fmt.Errorf(
-				"found %s: must be one with --write, the name of a policy, and none without",
-				format.Of(len(args), "argument"),
-			)
+			return fmt.Errorf("found %s: must be one with --write, the name of a policy, and none without", format.Of(len(args), "argument"))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.write {
@@ -299,13 +296,8 @@ func printFrontier(out io.Writer, o *base.Output, goal *slack.Goal, r *recommend
 	t := base.NewTable("policy", "cost", name, "in parts", "longer")
 	for i := range r.Frontier {
 		c := &r.Frontier[i]
-		t.AddRow(
-			format.Shorten(c.Name, 34),
-			format.Plain(c.Cost),
-			seconds(c.WaitSeconds),
-			seconds(c.WaitRange[0])+"-"+seconds(c.WaitRange[1]),
-			c.Longer,
-		)
+		parts := seconds(c.WaitRange[0]) + "-" + seconds(c.WaitRange[1])
+		t.AddRow(format.Shorten(c.Name, 34), format.Plain(c.Cost), seconds(c.WaitSeconds), parts, c.Longer)
 	}
 	t.Print(out, o)
 	legend := fmt.Sprintf("%d %s simulated over %s. Costs are of all nodes over the whole time, in the unit of cost= in --autoscaler; "+
@@ -333,10 +325,8 @@ func printPolicy(out io.Writer, policy *v1alpha1.ResourceSlack, annotate ...stri
 	}
 	maps.DeleteFunc(spec, func(field string, value any) bool { return reflect.DeepEqual(value, unset[field]) })
 	raw, err := yaml.Marshal(map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(),
-		"kind":       v1alpha1.Kind,
-		"metadata":   map[string]any{"name": cmp.Or(policy.Name, "default")},
-		"spec":       spec,
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind, "spec": spec,
+		"metadata": map[string]any{"name": cmp.Or(policy.Name, "default")},
 	})
 	if err != nil {
 		return err

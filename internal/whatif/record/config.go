@@ -15,7 +15,8 @@ import (
 
 // Config is the configuration of a recording.
 type Config struct {
-	// Server is the server: its address, credentials and certificates.
+	// Server is the server: its address, credentials and certificates. All series must match its Selector. RateWindow must contain at
+	// least two samples of a container. The results of its queries for pods have the labels of UsageLabels for namespace and pod.
 	Server metricprovider.Config
 	// From and To are the first and the last time, in whole seconds.
 	From time.Time
@@ -24,19 +25,11 @@ type Config struct {
 	Step time.Duration
 	// Window is the time that is read and written at once, a multiple of Step. It bounds the memory.
 	Window time.Duration
-	// RateWindow is the time over which the CPU usage is averaged. It must contain at least two samples of a container.
-	RateWindow time.Duration
-	// Selector has matchers that all series must have, such as cluster="a".
-	Selector string
 	// Series replaces names of series, by their names in kube-state-metrics and cAdvisor. An empty name omits the series.
 	Series map[string]string
 	// Labels replaces names of labels of kube-state-metrics, UsageLabels names of labels of cAdvisor.
 	Labels      map[string]string
 	UsageLabels map[string]string
-	// CPUQuery and MemoryQuery replace the queries for the usage of pods in cores and bytes. Their results have the labels of
-	// UsageLabels for namespace and pod.
-	CPUQuery    string
-	MemoryQuery string
 	// LabelKeys are keys of labels of nodes and pods. They are needed for keys that cannot be derived from the names of Prometheus labels.
 	LabelKeys []string
 	// Timeout bounds a query.
@@ -53,7 +46,8 @@ const (
 // complete sets the defaults.
 func (c *Config) complete() {
 	c.Step = cmp.Or(c.Step, DefaultStep)
-	c.RateWindow = cmp.Or(c.RateWindow, max(2*c.Step, 2*time.Minute))
+	rateWindow := &c.Server.RateWindow.Duration
+	*rateWindow = cmp.Or(*rateWindow, max(2*c.Step, 2*time.Minute))
 	c.Window = cmp.Or(c.Window, DefaultWindow)
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	c.From, c.To = c.From.UTC().Truncate(time.Second), c.To.UTC().Truncate(time.Second)
@@ -72,7 +66,7 @@ func (c *Config) validate() error {
 	for _, d := range []struct {
 		field string
 		value time.Duration
-	}{{"step", c.Step}, {"window", c.Window}, {"rateWindow", c.RateWindow}} {
+	}{{"step", c.Step}, {"window", c.Window}, {"rateWindow", c.Server.RateWindow.Duration}} {
 		if d.value < time.Second || d.value%time.Second != 0 {
 			return fmt.Errorf("%s: invalid value %s: must be whole seconds, at least 1s", d.field, d.value)
 		}
@@ -121,8 +115,8 @@ func (c *Config) series(name string, matchers ...string) (string, bool) {
 	if other, replaced := c.Series[name]; replaced {
 		name = other
 	}
-	if c.Selector != "" {
-		matchers = append(matchers, c.Selector)
+	if c.Server.Selector != "" {
+		matchers = append(matchers, c.Server.Selector)
 	}
 	return name + "{" + strings.Join(matchers, ",") + "}", name != ""
 }

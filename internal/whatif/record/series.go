@@ -172,10 +172,10 @@ func (c *Config) usageQueries() (cpu, memory string) {
 		return c.series(name, labels[2]+`!=""`, labels[2]+`!="POD"`, labels[1]+`!=""`)
 	}
 	if selector, ok := containers(containerCPU); ok {
-		cpu = sum(fmt.Sprintf("rate(%s[%s])", selector, promDuration(c.RateWindow)))
+		cpu = sum(fmt.Sprintf("rate(%s[%s])", selector, promDuration(c.Server.RateWindow.Duration)))
 	}
 	if selector, ok := containers(containerMemory); ok {
 		memory = sum(selector)
 	}
-	return cmp.Or(c.CPUQuery, cpu), cmp.Or(c.MemoryQuery, memory)
+	return cmp.Or(c.Server.Queries.PodCPU, cpu), cmp.Or(c.Server.Queries.PodMemory, memory)
 }

@@ -100,7 +100,7 @@ func (r *recorder) missing() []recording.Missing {
 			"pods have none", podSelectors)
 		add(!r.series[podPhase], "when pods succeeded or failed", "no data of %s in these phases: pods end when they are deleted", podPhase)
 		add(!r.series[containerCPU], "CPU usage", "no data: check that the kubelets' /metrics/cadvisor are scraped, and that the rate "+
-			"window of %s contains two samples", r.config.RateWindow)
+			"window of %s contains two samples", r.config.Server.RateWindow.Duration)
 		add(!r.series[containerMemory], "memory usage", "no data: check that the kubelets' /metrics/cadvisor are scraped")
 	}
 	add(len(c.Classes) > 0, "values of priority classes", "not exported: pods of %s have priority 0",

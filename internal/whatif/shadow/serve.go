@@ -86,12 +86,8 @@ type Collector struct{ Current func() *Report }
 // The metrics. Their values cover the days of the report.
 var (
 	windowsDesc  = prometheus.NewDesc("plimsoll_shadow_windows", "[ALPHA] Number of windows in the report.", nil, nil)
-	measuredDesc = prometheus.NewDesc(
-		"plimsoll_shadow_measured_overload_seconds",
-		"[ALPHA] Time for which nodes were overloaded with the recorded placements, summed over nodes and over the windows in the report.",
-		nil,
-		nil,
-	)
+	measuredDesc = prometheus.NewDesc("plimsoll_shadow_measured_overload_seconds", "[ALPHA] Time for which nodes were overloaded with the "+
+		"recorded placements, summed over nodes and over the windows in the report.", nil, nil)
 	errorDesc = prometheus.NewDesc("plimsoll_shadow_model_error_seconds",
 		"[ALPHA] Error of the model in the time of overload: simulated with the profile in force, less measured.", nil, nil)
 	avoidedDesc = prometheus.NewDesc("plimsoll_shadow_avoided_overload_seconds",
