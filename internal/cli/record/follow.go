@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,8 +75,8 @@ func (f *Following) readServer() error {
 	return nil
 }
 
-// Settings returns the configuration of recordings in a folder, each of a duration.
-func (f *Following) Settings(cmd *cobra.Command, folder string, rotate time.Duration) (*record.FollowConfig, error) {
+// Settings returns the configuration of recordings in a folder, each of the duration that a flag has set.
+func (f *Following) Settings(cmd *cobra.Command, folder, rotateFlag string, rotate time.Duration) (*record.FollowConfig, error) {
 	size, err := resource.ParseQuantity(f.maxSize)
 	if err != nil {
 		return nil, base.InvalidValue("max-size", f.maxSize, "a quantity such as 10Gi")
@@ -105,6 +106,9 @@ func (f *Following) Settings(cmd *cobra.Command, folder string, rotate time.Dura
 		Log: func(line string) { fmt.Fprintln(errOut, base.Escape(line)) },
 	}
 	if err := settings.Validate(); err != nil {
+		if rest, ok := strings.CutPrefix(err.Error(), "rotate: "); ok {
+			return nil, fmt.Errorf("--%s: %s", rotateFlag, rest)
+		}
 		return nil, flagNames(err)
 	}
 	return settings, nil
@@ -135,7 +139,7 @@ func (o *options) followCluster(cmd *cobra.Command) error {
 	if info, err := os.Stat(o.output); o.output == "" || err == nil && !info.IsDir() {
 		return fmt.Errorf("--output: invalid value %q: must be a directory, with --follow", o.output)
 	}
-	settings, err := o.Settings(cmd, o.output, o.rotate)
+	settings, err := o.Settings(cmd, o.output, "rotate", o.rotate)
 	if err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 // fieldFlags are the flags of the fields that errors name.
 var fieldFlags = map[string]string{
 	"address": "--prometheus", "step": "--step", "window": "--chunk", "rateWindow": "--rate-window", "timeout": "--timeout",
-	"rotate": "--rotate", "maxBytes": "--max-size", "series": "--series", "label": "--label", "usageLabel": "--usage-label", "to": "--to",
+	"maxBytes": "--max-size", "series": "--series", "label": "--label", "usageLabel": "--usage-label", "to": "--to",
 	"token": "--load-source: token", "tokenFile": "--load-source: tokenFile", "caFile": "--load-source: caFile",
 	"certFile": "--load-source: certFile",
 	"keyFile":  "--load-source: keyFile", "certFile, keyFile": "--load-source: certFile, keyFile",

@@ -149,7 +149,7 @@ func (o *options) start(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	settings, err := o.following.Settings(cmd, o.folder, o.every)
+	settings, err := o.following.Settings(cmd, o.folder, "every", o.every)
 	if err != nil {
 		return err
 	}

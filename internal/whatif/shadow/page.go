@@ -121,20 +121,13 @@ func (r *Report) Tables() []Table {
 	return tables
 }
 
-// concerned returns a table of nodes or workloads with their minutes as measured and with each candidate: the longest of all.
+// concerned returns a table of the nodes or workloads with the longest times in all columns: measured, and with each candidate.
 func (r *Report) concerned(title, noun string, columns [][]result.OverloadTime) Table {
 	t := Table{Title: title, Head: []string{noun, "measured"}}
 	for i := range r.Verdicts {
 		t.Head = append(t.Head, r.Verdicts[i].Candidate)
 	}
-	longest, _ := result.Longest(slices.Concat(columns...))
-	seen := map[result.OverloadTime]bool{}
-	for _, row := range longest {
-		row.Minutes = 0
-		if seen[row] {
-			continue
-		}
-		seen[row] = true
+	for _, row := range sum(columns) {
 		name := row.Name
 		if row.Kind != "" {
 			name += " (" + row.Kind + ")"

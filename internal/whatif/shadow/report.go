@@ -3,6 +3,7 @@ package shadow
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
@@ -282,25 +283,27 @@ func (r *Report) Basis() string {
 }
 
 // merge adds the times of windows, and returns the longest.
-func merge(all []*result.Overloaded) (nodes, workloads []result.OverloadTime) {
-	sum := func(times func(*result.Overloaded) []result.OverloadTime) []result.OverloadTime {
-		minutes := map[result.OverloadTime]float64{}
-		for _, o := range all {
-			if o == nil {
-				continue
-			}
-			for _, t := range times(o) {
-				minutes[result.OverloadTime{Name: t.Name, Kind: t.Kind}] += t.Minutes
-			}
+func merge(windows []*result.Overloaded) (nodes, workloads []result.OverloadTime) {
+	var ofNodes, ofWorkloads [][]result.OverloadTime
+	for _, o := range windows {
+		if o != nil {
+			ofNodes, ofWorkloads = append(ofNodes, o.Nodes), append(ofWorkloads, o.Workloads)
 		}
-		merged := []result.OverloadTime{}
-		for key, m := range minutes {
-			key.Minutes = m
-			merged = append(merged, key)
-		}
-		merged, _ = result.Longest(merged)
-		return merged
 	}
-	return sum(func(o *result.Overloaded) []result.OverloadTime { return o.Nodes }),
-		sum(func(o *result.Overloaded) []result.OverloadTime { return o.Workloads })
+	return sum(ofNodes), sum(ofWorkloads)
+}
+
+// sum adds the minutes of each node or workload in lists, and returns the longest.
+func sum(lists [][]result.OverloadTime) []result.OverloadTime {
+	minutes := map[result.OverloadTime]float64{}
+	for _, t := range slices.Concat(lists...) {
+		minutes[result.OverloadTime{Name: t.Name, Kind: t.Kind}] += t.Minutes
+	}
+	sums := []result.OverloadTime{}
+	for key, m := range minutes {
+		key.Minutes = m
+		sums = append(sums, key)
+	}
+	sums, _ = result.Longest(sums)
+	return sums
 }

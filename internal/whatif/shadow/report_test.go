@@ -153,6 +153,30 @@ func TestVerdictIsConsistent(t *testing.T) {
 	})
 }
 
+// TestConcerned has 15 nodes that are overloaded as measured and with both candidates: each has a row.
+func TestConcerned(t *testing.T) {
+	var windows []*Window
+	for hour := range 2 {
+		w := window(hour, run(1), run(1), run(1))
+		w.Candidates = append(w.Candidates, Profiled{"low-risk", run(1)})
+		for _, r := range []*result.Run{&w.Measured, &w.Candidates[0].Run, &w.Candidates[1].Run} {
+			r.Overloaded.Nodes = nil
+			for i := range 15 {
+				r.Overloaded.Nodes = append(r.Overloaded.Nodes, result.OverloadTime{Name: fmt.Sprintf("node-%02d", i), Minutes: float64(20 - i)})
+			}
+		}
+		windows = append(windows, w)
+	}
+	for _, table := range NewReport(windows, begin, begin.AddDate(0, 0, 1)).Tables() {
+		if table.Head[0] != "node" {
+			continue
+		}
+		if diff := cmp.Diff([]any{"node-01", "38", "38", "38"}, table.Rows[1]); diff != "" || len(table.Rows) != 15 {
+			t.Errorf("%d rows, %s", len(table.Rows), diff)
+		}
+	}
+}
+
 // TestStore keeps windows over restarts, removes old days, and rejects other files.
 func TestStore(t *testing.T) {
 	folder := t.TempDir()

@@ -1,0 +1,37 @@
+package shadow
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+)
+
+// TestFlagErrors checks that errors name the flag, also those of recordings.
+func TestFlagErrors(t *testing.T) {
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	content := `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c}}],
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]}`
+	if err := os.WriteFile(kubeconfig, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"--every 1m":      "--every: invalid value 1m0s: must be from 2m0s to 24h",
+		"--every 5m":      "--every: invalid value 5m0s: must be at least ten steps, 10m0s",
+		"--step 1ms":      "--step: invalid value 1ms",
+		"--max-size 1":    "--max-size: invalid value 1",
+		"--days 0":        "--days: invalid value 0: must be from 1 to 365",
+		"--keep 1":        "--keep: invalid value 1: must be from --days (7) to 365",
+		"--candidate low": "--candidate: ",
+		"--candidate predicted --candidate predicted": "--candidate: found predicted twice",
+	} {
+		cmd := NewCommand()
+		cmd.SetArgs(strings.Fields("--kubeconfig " + kubeconfig + " --folder " + t.TempDir() + " " + args))
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), want) || base.ExitCode(err, 2) != 2 {
+			t.Errorf("%s: error %v, want %s", args, err, want)
+		}
+	}
+}
