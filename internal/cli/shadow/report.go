@@ -65,20 +65,18 @@ the difference can be chance, if nothing was overloaded, or if usage is missing.
 	return cmd
 }
 
-// reportWidth is the width of printed text, and maxRows the number of rows of each printed table.
-const (
-	reportWidth = 80
-	maxRows     = 8
-)
+// maxRows is the number of rows of each printed table.
+const maxRows = 8
 
 // printReport prints the verdicts, their basis and the tables.
 func printReport(out io.Writer, o *base.Output, r *shadow.Report) {
+	printText := func(text string) { fmt.Fprintln(out, base.Wrap("", text, base.DefaultWidth)) }
 	for _, v := range r.Verdicts {
-		fmt.Fprint(out, base.Wrap("", v.Sentence, reportWidth), "\n")
+		printText(v.Sentence)
 	}
-	fmt.Fprint(out, base.Wrap("", r.Basis(), reportWidth), "\n")
+	printText(r.Basis())
 	for _, excluded := range r.Excluded {
-		fmt.Fprint(out, base.Wrap("", "Not compared: "+excluded+".", reportWidth), "\n")
+		printText("Not compared: " + excluded + ".")
 	}
 	for _, table := range r.Tables() {
 		fmt.Fprintf(out, "\n%s\n", table.Title)
@@ -93,9 +91,9 @@ func printReport(out io.Writer, o *base.Output, r *shadow.Report) {
 	}
 	fmt.Fprintln(out)
 	for _, m := range r.Measurements() {
-		fmt.Fprint(out, base.Wrap("", m.Name+": "+m.Value, reportWidth), "\n")
+		printText(m.Name + ": " + m.Value)
 	}
 	for _, missing := range r.Missing {
-		fmt.Fprint(out, base.Wrap("", "Missing: "+missing, reportWidth), "\n")
+		printText("Missing: " + missing)
 	}
 }

@@ -274,20 +274,25 @@ func (o *recommendOptions) print(
 			return base.Failure(err)
 		}
 	}
+	return o.printWithPolicy(out, r, func(out io.Writer) { printFrontier(out, &o.output, goal, r) }, r.Recommended, r.Summary, r.Annotate...)
+}
+
+// printWithPolicy prints a result and the recommended policy with commands, or only the policy as YAML. The policy is nil if the goal is
+// not reached, for a reason.
+func (o *recommendOptions) printWithPolicy(
+	out io.Writer, result any, table func(io.Writer), policy *v1alpha1.ResourceSlack, reason string, annotate ...string,
+) error {
 	if o.output.Format == base.FormatYAML {
-		if r.Recommended == nil {
-			return base.Failure(errors.New(r.Summary))
+		if policy == nil {
+			return base.Failure(errors.New(reason))
 		}
-		return printPolicy(out, r.Recommended, r.Annotate...)
+		return printPolicy(out, policy, annotate...)
 	}
-	if err := o.output.Print(out, r, func(out io.Writer) { printFrontier(out, &o.output, goal, r) }); err != nil {
+	if err := o.output.Print(out, result, table); err != nil || policy == nil || o.output.Format == base.FormatJSON {
 		return err
 	}
-	if r.Recommended != nil && o.output.Format == base.FormatTable {
-		fmt.Fprintln(out)
-		return printPolicy(out, r.Recommended, r.Annotate...)
-	}
-	return nil
+	fmt.Fprintln(out)
+	return printPolicy(out, policy, annotate...)
 }
 
 // printFrontier prints the frontier and the summary.

@@ -2,7 +2,6 @@ package slack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -87,17 +86,12 @@ func (o *recommendOptions) printAnswer(out io.Writer, answer *metav1.Condition, 
 	if answer.Status == metav1.ConditionUnknown {
 		r = nil // of an earlier search
 	}
-	reached := r != nil && r.Reached
-	if reached {
+	var recommended *v1alpha1.ResourceSlack
+	if r != nil && r.Reached {
+		recommended = policy
 		policy.Spec.MinRate, policy.Spec.Minimum, policy.Spec.Schedules = r.MinRate, r.Minimum, r.Schedules
 	}
-	if o.output.Format == base.FormatYAML {
-		if !reached {
-			return errors.New(answer.Message)
-		}
-		return printPolicy(out, policy)
-	}
-	err := o.output.Print(out, status, func(out io.Writer) {
+	return o.printWithPolicy(out, status, func(out io.Writer) {
 		if r != nil {
 			percentile, _, _ := strings.Cut(r.Goal.Wait, "=")
 			text := fmt.Sprintf("%s from %s to %s: wait %s %s, %s node hours", format.Of(r.Pods, "pod"), r.From.UTC().Format(time.RFC3339),
@@ -108,10 +102,5 @@ func (o *recommendOptions) printAnswer(out io.Writer, answer *metav1.Condition, 
 			fmt.Fprintln(out, base.Wrap("", base.Escape(text), base.DefaultWidth))
 		}
 		fmt.Fprintln(out, base.Wrap("", base.Escape(answer.Message), base.DefaultWidth))
-	})
-	if err != nil || !reached || o.output.Format == base.FormatJSON {
-		return err
-	}
-	fmt.Fprintln(out)
-	return printPolicy(out, policy)
+	}, recommended, answer.Message)
 }

@@ -41,10 +41,12 @@ func (r *recorder) readUsage(ctx context.Context, from, to time.Time, last bool)
 		}
 	}
 	cpu, memory := r.config.usageQueries()
-	if err := u.read(ctx, containerCPU, cpu, from, end, u.setCPU); err != nil {
+	setCPU := func(p *podState, step int, cores float64) { p.cpu.Set(step, 1000*cores) }
+	if err := u.read(ctx, containerCPU, cpu, from, end, setCPU); err != nil {
 		return err
 	}
-	if err := u.read(ctx, containerMemory, memory, from, end, u.setMemory); err != nil {
+	setMemory := func(p *podState, step int, bytes float64) { p.memory.Set(step, bytes) }
+	if err := u.read(ctx, containerMemory, memory, from, end, setMemory); err != nil {
 		return err
 	}
 	for _, p := range pods {
@@ -120,9 +122,6 @@ func running(pods []*podState, at float64) *podState {
 	}
 	return nil
 }
-
-func (u *usage) setCPU(p *podState, step int, value float64)    { p.cpu.Set(step, 1000*value) }
-func (u *usage) setMemory(p *podState, step int, value float64) { p.memory.Set(step, value) }
 
 // count counts the values of a pod in a window, and the values expected without gaps.
 func (r *recorder) count(p *podState, from, end time.Time) {

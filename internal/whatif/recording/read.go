@@ -94,16 +94,13 @@ func (d *decoder) file(in io.Reader) error {
 	for {
 		start := d.packed
 		content, err := d.next(in)
-		if err == nil {
+		switch {
+		case err == nil:
 			if err := d.content(content); err != nil {
 				return fmt.Errorf("chunk %d (at byte %d): %w", d.chunks, start, err)
 			}
-			continue
-		}
-		if !d.described {
+		case !d.described:
 			return notRecording(start, err)
-		}
-		switch {
 		case errors.Is(err, io.EOF):
 			if !d.ended {
 				d.lost("the end of the recording", "the writer was interrupted or is still writing, or the file is cut off")

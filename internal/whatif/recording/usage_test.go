@@ -84,7 +84,7 @@ func TestQuantiles(t *testing.T) {
 	// sigma^2 = log 1.25
 	sigma := math.Sqrt(math.Log(1.25))
 	lognormal := distuv.LogNormal{Mu: math.Log(0.4) - sigma*sigma/2, Sigma: sigma}
-	for kind, want := range map[UsageKind]func(p float64) float64{
+	for kind, want := range map[string]func(p float64) float64{
 		Beta:      func(p float64) float64 { return 2 * beta.Quantile(p) },
 		Lognormal: lognormal.Quantile,
 	} {

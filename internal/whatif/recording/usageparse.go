@@ -90,7 +90,7 @@ func ParseUsage(text string) (UsageSpec, error) {
 	return s, nil
 }
 
-func usageWithDefaults(kind UsageKind, resource int) UsageShape {
+func usageWithDefaults(kind string, resource int) UsageShape {
 	s := usageDefaults[resource]
 	s.Kind = kind
 	switch kind {

@@ -9,35 +9,34 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/spec"
 )
 
-// UsageKind is the name of a family of shapes.
-type UsageKind = string
-
+// The names of families of shapes.
 const (
 	// Constant is always the mean.
-	Constant UsageKind = "constant"
+	Constant = "constant"
 	// Beta is a beta distribution over [0, max].
-	Beta UsageKind = "beta"
+	Beta = "beta"
 	// Bimodal has a low and a high level, with a fraction of the time at the high level.
 	// Both are uniformly spread by a tenth of their distance to each side.
-	Bimodal UsageKind = "bimodal"
+	Bimodal = "bimodal"
 	// Bursts is Bimodal with short and rare bursts, which mostly coincide for the pods of
 	// a group.
-	Bursts UsageKind = "bursts"
+	Bursts = "bursts"
 	// Lognormal has a heavy tail, truncated at max.
-	Lognormal UsageKind = "lognormal"
+	Lognormal = "lognormal"
 	// Pareto has a heavier tail, bounded by max. Its deviation follows from its mean,
 	// tail and bound.
-	Pareto UsageKind = "pareto"
+	Pareto = "pareto"
 	// Diurnal is a sine over a period, times a beta distribution.
-	Diurnal UsageKind = "diurnal"
+	Diurnal = "diurnal"
 )
 
 // UsageKinds lists all kinds.
-var UsageKinds = []UsageKind{Constant, Beta, Bimodal, Bursts, Lognormal, Pareto, Diurnal}
+var UsageKinds = []string{Constant, Beta, Bimodal, Bursts, Lognormal, Pareto, Diurnal}
 
 // UsageShape is the distribution of the usage of one resource, as multiples of the request.
 type UsageShape struct {
-	Kind UsageKind
+	// Kind is one of UsageKinds.
+	Kind string
 	// Mean over pods and time, and CV, the coefficient of variation.
 	Mean, CV float64
 	// Max is the highest multiple.

@@ -65,9 +65,6 @@ func number(v float64) string {
 	return format.ToPlain(format.Format(v, decimals))
 }
 
-// excludesZero reports whether the sum is not 0 by chance.
-func (e Estimate) excludesZero() bool { return e.Half != nil && math.Abs(e.Sum) > *e.Half }
-
 // estimate returns the sum of values.
 func estimate(values []float64) Estimate {
 	if len(values) == 0 {
@@ -249,7 +246,7 @@ func (r *Report) judge(v *Verdict, windows int, modelError float64, why string) 
 	case modelError > change:
 		v.Reason = fmt.Sprintf("the error of the model, %s node minutes, is larger than the difference, %s",
 			number(modelError), number(change))
-	case !v.Difference.excludesZero():
+	case change <= *v.Difference.Half:
 		v.Reason = fmt.Sprintf("the difference, %s node minutes, can be chance", v.Difference)
 	case v.Difference.Sum < 0:
 		v.Answer = Better
