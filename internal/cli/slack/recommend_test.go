@@ -65,6 +65,17 @@ func TestRecommendationFitsTerminal(t *testing.T) {
 		if words := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(words, want) {
 			t.Errorf("%q is not in\n%s", want, out.String())
 		}
+		var wide strings.Builder
+		o.output.Format = base.FormatWide
+		if err := o.print(&wide, func(string) {}, goal, found, &recommendResult{Source: "test"}); err != nil {
+			t.Fatal(err)
+		}
+		hasPolicy := found.Best != nil && found.Best.Policy != nil
+		for _, text := range []string{out.String(), wide.String()} {
+			if strings.Contains(text, "minRate: 12%") != hasPolicy {
+				t.Errorf("policy %t in\n%s", !hasPolicy, text)
+			}
+		}
 	}
 }
 

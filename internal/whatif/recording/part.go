@@ -79,6 +79,9 @@ func (in *Part) addPods(r *Recording) {
 		if p.Ended <= 0 || p.Created >= in.seconds {
 			continue
 		}
+		if p.Scheduled == Never {
+			p.Node = "" // it may have a node after the end of the part
+		}
 		object := *p.Object
 		// Pods of a StatefulSet have the same name one after the other.
 		if object.UID == "" || uids[object.UID] {
@@ -110,7 +113,7 @@ func (in *Part) addNodes(r *Recording) {
 	chosen := map[string]bool{} // the scheduler selected the node within the part
 	for i := range in.pods {
 		p := &in.pods[i]
-		if p.Node == "" || p.Scheduled == Never {
+		if p.Node == "" {
 			continue
 		}
 		if second, ok := first[p.Node]; !ok || p.Scheduled < second {

@@ -116,6 +116,17 @@ func TestMeasured(t *testing.T) {
 	}
 }
 
+// TestScheduledAfterPart has a pod that was scheduled after the end of the part: it waits, in measured runs too.
+func TestScheduledAfterPart(t *testing.T) {
+	r := Recording{Nodes: []Node{testNode("a", -1, never)}, Pods: []Pod{testPod("p", 60, 700, never, "a")}}
+	for measured, want := range map[bool]Recorded{true: {Fixed: true}, false: {}} {
+		in := prepare(t, r, 0, 600).Input(Source{Measured: measured})
+		if got := *in.Pods[0].Recorded; got != want || in.Pods[0].Arrival != 60 {
+			t.Errorf("measured %t: %+v at %d, want %+v", measured, got, in.Pods[0].Arrival, want)
+		}
+	}
+}
+
 // TestRecordedUsage has samples of 30 s from second 90 to 180, with a gap at 150: 100, 200, none and 400 millicores. The pod was
 // scheduled at second 80.
 func TestRecordedUsage(t *testing.T) {
