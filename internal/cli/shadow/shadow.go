@@ -269,6 +269,9 @@ func (s *server) replay(ctx context.Context, name string) error {
 	} else {
 		w.Further = s.further(ctx, w.From, w.To)
 	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // the next process replays it again, with further outcomes
+	}
 	if err := s.store.Add(w, time.Now()); err != nil {
 		return err
 	}
