@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 )
 
-// TestFlagErrors checks that errors name the flag, also those of recordings.
+// TestFlagErrors checks that errors name the flag, also errors of the configuration of recordings.
 func TestFlagErrors(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	content := `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c}}],

@@ -228,7 +228,7 @@ func reportOf(store *shadow.Store, days int, now time.Time) (*shadow.Report, []*
 	return shadow.NewReport(windows, from, now), windows
 }
 
-// pending returns those of the last maxPending finished recordings that have no result, the newest first.
+// pending returns the recordings without a result among the last maxPending finished recordings, the newest first.
 func (s *server) pending(now time.Time) ([]string, error) {
 	names, err := record.Recordings(s.folder)
 	names = slices.DeleteFunc(names, func(name string) bool {

@@ -170,7 +170,7 @@ func OpenPart(text string) (*Part, error) { return openPart(text, 1, 0) }
 // minPart is the shortest part of a recording in seconds.
 const minPart = 60
 
-// openPart divides what OpenPart reads into a number of parts of equal length, and returns the part with a number.
+// openPart divides the specified part into a number of parts of equal length, and returns the part with a number.
 func openPart(text string, parts, number int64) (*Part, error) {
 	file, options, _ := strings.Cut(text, ",")
 	from, to, err := parseSpan(options)

@@ -40,7 +40,7 @@ type Profiled struct {
 // metrics measures the load in replays as kubelets and metrics-server do.
 var metrics = result.Metrics{IntervalSeconds: replay.Step, DelaySeconds: replay.Step, WindowSeconds: 15 * replay.Step}
 
-// Replay replays a recording with the recorded placements and with all profiles, of which the first is the profile in force. Pods without
+// Replay replays a recording with the recorded placements and with all profiles. The first profile is the profile in force. Pods without
 // recorded usage get generated usage. It returns an error if ctx is canceled; a recording that cannot be replayed gives a window with an
 // error.
 func Replay(ctx context.Context, file string, profiles []engine.NamedConfig, run compare.Run) (*Window, error) {
