@@ -183,8 +183,8 @@ func (r *recorder) windows(ctx context.Context) error {
 		}
 	}
 	if r.counts.Pods == 0 && r.counts.Nodes == 0 {
-		return fmt.Errorf("no data of %s and %s from %s to %s: check that kube-state-metrics is scraped, and the names of series and labels",
-			podInfo, nodeInfo, r.config.From.Format(time.RFC3339), r.config.To.Format(time.RFC3339))
+		return fmt.Errorf("no data of %s and %s from %s to %s: check that kube-state-metrics is scraped, and the names of series and "+
+			"labels", podInfo, nodeInfo, r.config.From.Format(time.RFC3339), r.config.To.Format(time.RFC3339))
 	}
 	return nil
 }

@@ -106,7 +106,8 @@ var described = []series{
 	{"kube_pod_init_container_resource_requests", lastValue, ofContainer("resource"), "", onInitContainer(setRequest)},
 	{"kube_pod_init_container_resource_limits", lastValue, ofContainer("resource"), "", onInitContainer(setLimit)},
 	{
-		"kube_replicaset_owner", lastValue, []string{"namespace", "replicaset", "owner_kind", "owner_name"},
+		"kube_replicaset_owner", lastValue,
+		[]string{"namespace", "replicaset", "owner_kind", "owner_name"},
 		"the Deployments of ReplicaSets are unknown", sample.addReplicaSetOwner,
 	},
 

@@ -162,7 +162,8 @@ func TestConcerned(t *testing.T) {
 		for _, r := range []*result.Run{&w.Measured, &w.Candidates[0].Run, &w.Candidates[1].Run} {
 			r.Overloaded.Nodes = nil
 			for i := range 15 {
-				r.Overloaded.Nodes = append(r.Overloaded.Nodes, result.OverloadTime{Name: fmt.Sprintf("node-%02d", i), Minutes: float64(20 - i)})
+				node := result.OverloadTime{Name: fmt.Sprintf("node-%02d", i), Minutes: float64(20 - i)}
+				r.Overloaded.Nodes = append(r.Overloaded.Nodes, node)
 			}
 		}
 		windows = append(windows, w)
