@@ -71,17 +71,6 @@ func (a *Answer) String() string {
 	return fmt.Sprintf("%s %s/%s: %s", CapacityBufferKind.Kind, a.Namespace, a.Name, a.Message)
 }
 
-// bufferFields are the fields of a buffer that an answer is read from.
-type bufferFields struct {
-	Spec struct {
-		Replicas int64 `json:"replicas"`
-	} `json:"spec"`
-	Status struct {
-		Replicas   *int64             `json:"replicas"`
-		Conditions []metav1.Condition `json:"conditions"`
-	} `json:"status"`
-}
-
 // AnswerOf returns the answer of an autoscaler about a CapacityBuffer. A status that cannot be read is a
 // missing answer, with the error as its message.
 //
@@ -89,7 +78,7 @@ type bufferFields struct {
 // the version in LimitedByQuotas only, Karpenter in all conditions.
 func AnswerOf(buffer *unstructured.Unstructured) Answer {
 	a := Answer{Namespace: buffer.GetNamespace(), Name: buffer.GetName(), State: AnswerMissing, Replicas: -1}
-	var fields bufferFields
+	var fields capacityBuffer
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(buffer.Object, &fields); err != nil {
 		a.Message = format.Shorten("the status cannot be read: "+err.Error(), maxAnswerLength)
 		return a

@@ -17,22 +17,15 @@ type Backend struct {
 	// Virtual reports whether placeholders exist only inside the autoscaler, which must support
 	// the objects. Other backends create pods.
 	Virtual bool
-	// Kinds lists the objects of a policy in the order in which they are deleted.
-	Kinds []ObjectKind
+	// Kinds are the kinds of the objects of a policy in the order in which they are deleted. Virtual placeholders that mirror a
+	// workload are in the workload's namespace, all other placeholders in the controller's namespace.
+	Kinds []schema.GroupVersionKind
 	// UnavailableReason and UnavailableMessage are reported in condition Ready if the API server
 	// does not serve Kinds.
 	UnavailableReason, UnavailableMessage string
 
-	objects func(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) []runtime.Object
+	objects func(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) []any
 	groups  func(objects []unstructured.Unstructured) ([]Group, error)
-}
-
-// ObjectKind is a kind of object that a backend writes.
-type ObjectKind struct {
-	schema.GroupVersionKind
-	// OneNamespace reports whether all objects of the kind are in the controller's namespace. Of
-	// other kinds, the objects that mirror a workload are in the workload's namespace.
-	OneNamespace bool
 }
 
 // Backends returns all backends.
@@ -59,7 +52,6 @@ func (b *Backend) Objects(policy *v1alpha1.ResourceSlack, plan Plan, namespace s
 			return nil, fmt.Errorf("backend %s: %w", b.Name, err)
 		}
 		delete(content, "status")
-		removeNulls(content)
 		out = append(out, &unstructured.Unstructured{Object: content})
 	}
 	return out, nil
@@ -85,22 +77,4 @@ func (b *Backend) Answers(objects []unstructured.Unstructured) []Answer {
 		}
 	}
 	return answers
-}
-
-// removeNulls removes fields that are null: server-side apply would own them.
-func removeNulls(object map[string]any) {
-	for name, value := range object {
-		switch value := value.(type) {
-		case nil:
-			delete(object, name)
-		case map[string]any:
-			removeNulls(value)
-		case []any:
-			for _, item := range value {
-				if m, ok := item.(map[string]any); ok {
-					removeNulls(m)
-				}
-			}
-		}
-	}
 }

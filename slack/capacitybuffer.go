@@ -30,52 +30,46 @@ const StrategyField = "provisioningStrategy"
 var capacityBufferBackend = &Backend{
 	Name:    v1alpha1.BackendCapacityBuffer,
 	Virtual: true,
-	Kinds: []ObjectKind{
-		{GroupVersionKind: CapacityBufferKind},
-		{GroupVersionKind: v1.SchemeGroupVersion.WithKind("PodTemplate")},
+	Kinds: []schema.GroupVersionKind{
+		CapacityBufferKind,
+		v1.SchemeGroupVersion.WithKind("PodTemplate"),
 	},
 	UnavailableReason: "CapacityBufferMissing",
 	UnavailableMessage: fmt.Sprintf("the API server does not serve %s of %s: enable capacity buffers in the autoscaler, or set backend: %s",
 		CapacityBufferKind.Kind, CapacityBufferVersion, v1alpha1.BackendDeployment),
-	objects: func(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) []runtime.Object {
-		templates, buffers := capacityBuffers(policy, plan, namespace)
-		var out []runtime.Object
-		for i := range templates {
-			out = append(out, templates[i], buffers[i])
+	objects: func(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) (out []any) {
+		for _, group := range plan.Groups {
+			template := &v1.PodTemplate{
+				TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PodTemplate"},
+				ObjectMeta: objectMeta(policy, group, group.namespaceOr(namespace)),
+				Template:   podTemplate(policy, group),
+			}
+			buffer := &capacityBuffer{ObjectMeta: template.ObjectMeta}
+			buffer.APIVersion, buffer.Kind = CapacityBufferKind.ToAPIVersionAndKind()
+			buffer.Spec.PodTemplateRef.Name = group.Name
+			buffer.Spec.Replicas = min(group.Count, math.MaxInt32)
+			buffer.Spec.ProvisioningStrategy = policy.Spec.ProvisioningStrategy
+			out = append(out, template, buffer)
 		}
 		return out
 	},
 	groups: capacityBufferGroups,
 }
 
-// capacityBuffers returns a template and a buffer for each group of a plan.
-func capacityBuffers(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) ([]*v1.PodTemplate, []*unstructured.Unstructured) {
-	var templates []*v1.PodTemplate
-	var buffers []*unstructured.Unstructured
-	for _, group := range plan.Groups {
-		meta := objectMeta(policy, group, group.namespaceOr(namespace))
-		templates = append(templates, &v1.PodTemplate{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PodTemplate"},
-			ObjectMeta: meta, Template: podTemplate(policy, group),
-		})
-		buffer := &unstructured.Unstructured{Object: map[string]any{
-			"spec": map[string]any{
-				"podTemplateRef": map[string]any{"name": group.Name},
-				// All autoscalers honor replicas; they differ in the strategies that they support.
-				"replicas": min(group.Count, math.MaxInt32),
-			},
-		}}
-		if strategy := policy.Spec.ProvisioningStrategy; strategy != "" {
-			_ = unstructured.SetNestedField(buffer.Object, strategy, "spec", StrategyField)
-		}
-		buffer.SetGroupVersionKind(CapacityBufferKind)
-		buffer.SetName(meta.Name)
-		buffer.SetNamespace(meta.Namespace)
-		buffer.SetLabels(meta.Labels)
-		buffer.SetOwnerReferences(meta.OwnerReferences)
-		buffers = append(buffers, buffer)
-	}
-	return templates, buffers
+// capacityBuffer has the fields of a CapacityBuffer that are read or written.
+type capacityBuffer struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		PodTemplateRef v1.LocalObjectReference `json:"podTemplateRef"`
+		// Replicas is honored by all autoscalers; they differ in the strategies that they support.
+		Replicas             int64  `json:"replicas"`
+		ProvisioningStrategy string `json:"provisioningStrategy,omitempty"`
+	} `json:"spec"`
+	Status struct {
+		Replicas   *int64             `json:"replicas"`
+		Conditions []metav1.Condition `json:"conditions"`
+	} `json:"status"`
 }
 
 // capacityBufferGroups returns the groups of existing buffers, sorted by name. A buffer without

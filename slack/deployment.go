@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 )
@@ -28,16 +28,35 @@ const PriorityClassName = "plimsoll-placeholder"
 
 // deploymentBackend runs placeholders as pods that any other pod preempts, for autoscalers without
 // capacity buffers.
+//
+// There is a Deployment for each group of a plan, all in the given namespace.
+// Placeholders that mirror a workload are not in the workload's namespace, where Services would
+// send them requests. Affinity terms about the workload's namespace therefore name both
+// namespaces; topology spread constraints count placeholders only. The priority is not the
+// workload's.
 var deploymentBackend = &Backend{
 	Name:  v1alpha1.BackendDeployment,
-	Kinds: []ObjectKind{{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), OneNamespace: true}},
-	objects: func(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) []runtime.Object {
-		var out []runtime.Object
+	Kinds: []schema.GroupVersionKind{appsv1.SchemeGroupVersion.WithKind("Deployment")},
+	objects: func(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) (out []any) {
 		if policy.Spec.PriorityClassName == "" && len(plan.Groups) > 0 {
 			out = append(out, PriorityClass())
 		}
-		for _, deployment := range deployments(policy, plan, namespace) {
-			out = append(out, deployment)
+		for _, group := range plan.Groups {
+			pod := podTemplate(policy, group)
+			if group.Mirror != nil {
+				addNamespace(pod.Spec.Affinity, group.Mirror.Namespace, namespace)
+				delete(pod.Labels, PodGroupLabel) // the coscheduling plugin refuses pods whose PodGroup does not exist
+			}
+			pod.Labels[groupLabel] = group.Name
+			pod.Spec.PriorityClassName = cmp.Or(policy.Spec.PriorityClassName, PriorityClassName)
+			out = append(out, &appsv1.Deployment{
+				TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: objectMeta(policy, group, namespace),
+				Spec: appsv1.DeploymentSpec{
+					Replicas: new(int32(min(group.Count, math.MaxInt32))),
+					Selector: &metav1.LabelSelector{MatchLabels: map[string]string{groupLabel: group.Name}},
+					Template: pod,
+				},
+			})
 		}
 		return out
 	},
@@ -53,31 +72,4 @@ func PriorityClass() *schedulingv1.PriorityClass {
 		Description:      "Placeholders of resource slack: any other pod preempts them.",
 		PreemptionPolicy: new(v1.PreemptNever),
 	}
-}
-
-// deployments returns a Deployment for each group of a plan, all in the given namespace.
-// Placeholders that mirror a workload are not in the workload's namespace, where Services would
-// send them requests. Affinity terms about the workload's namespace therefore name both
-// namespaces; topology spread constraints count placeholders only. The priority is not the
-// workload's.
-func deployments(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) []*appsv1.Deployment {
-	var out []*appsv1.Deployment
-	for _, group := range plan.Groups {
-		pod := podTemplate(policy, group)
-		if group.Mirror != nil {
-			addNamespace(pod.Spec.Affinity, group.Mirror.Namespace, namespace)
-			delete(pod.Labels, PodGroupLabel) // the coscheduling plugin refuses pods whose PodGroup does not exist
-		}
-		pod.Labels[groupLabel] = group.Name
-		pod.Spec.PriorityClassName = cmp.Or(policy.Spec.PriorityClassName, PriorityClassName)
-		out = append(out, &appsv1.Deployment{
-			TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: objectMeta(policy, group, namespace),
-			Spec: appsv1.DeploymentSpec{
-				Replicas: new(int32(min(group.Count, math.MaxInt32))),
-				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{groupLabel: group.Name}},
-				Template: pod,
-			},
-		})
-	}
-	return out
 }

@@ -181,7 +181,7 @@ func (t *Tracker) addDevices(p *Plan, changed bool) {
 
 // nextDevices updates the placeholders for pods with equal devices, and returns how many are wanted.
 func (t *Tracker) nextDevices(p *Plan, shape deviceAmounts, pods devicePods, changed bool) (count int64) {
-	held, rate := t.devices[shape], t.algoPolicy.Rate
+	held, rate := t.devices[shape], t.schedule.policy.Rate
 	if pods.pods > 0 {
 		count = resources.MulDivUp(pods.pods, rate, resources.Millionth)
 		target := pods.devices

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -163,11 +164,12 @@ func TestMirrorOverhead(t *testing.T) {
 func TestMirrorAsDeployment(t *testing.T) {
 	w := newWorkload("2", antiAffine, func(s *v1.PodSpec) { s.PriorityClassName = "important" })
 	policy := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = v1alpha1.BackendDeployment })
-	got := deployments(policy, mirrorsOf(t, policy, w), "slack")
-	if len(got) != 1 || got[0].Namespace != "slack" || *got[0].Spec.Replicas != 2 {
-		t.Fatalf("got %+v", got)
+	got := deploymentBackend.objects(policy, mirrorsOf(t, policy, w), "slack")
+	deployment, ok := got[len(got)-1].(*appsv1.Deployment)
+	if !ok || len(got) != 2 || deployment.Namespace != "slack" || *deployment.Spec.Replicas != 2 {
+		t.Fatalf("got %+v, want a PriorityClass and a Deployment", got)
 	}
-	spec := got[0].Spec.Template.Spec
+	spec := deployment.Spec.Template.Spec
 	term := spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
 	if fmt.Sprint(term.Namespaces) != "[shop slack]" {
 		t.Errorf("anti-affinity has namespaces %v, want shop and slack", term.Namespaces)

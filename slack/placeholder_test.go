@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -97,6 +98,24 @@ spec:
   replicas: 12
 `
 )
+
+// capacityBuffers returns the templates and the buffers of a plan.
+func capacityBuffers(
+	policy *v1alpha1.ResourceSlack, plan Plan, namespace string,
+) (templates []*v1.PodTemplate, buffers []*unstructured.Unstructured) {
+	written, err := capacityBufferBackend.Objects(policy, plan, namespace)
+	if err != nil {
+		panic(err)
+	}
+	for i, object := range capacityBufferBackend.objects(policy, plan, namespace) {
+		if template, ok := object.(*v1.PodTemplate); ok {
+			templates = append(templates, template)
+		} else {
+			buffers = append(buffers, written[i])
+		}
+	}
+	return templates, buffers
+}
 
 func TestObjects(t *testing.T) {
 	templates, buffers := capacityBuffers(dedicatedPolicy(), twoGroups(), "slack")

@@ -222,8 +222,8 @@ func TestShapesOfPodGroups(t *testing.T) {
 		t.Errorf("labels of a shape: -want +got:\n%s", diff)
 	}
 	// Without the PodGroup's label, which would make placeholder pods members.
-	if labels := deployments(newPolicy("0"), mirrorsOf(t, newPolicy("0"), w), "slack")[0].Spec.Template.Labels; labels[PodGroupLabel] != "" ||
-		labels["app"] != "a" {
+	objects := deploymentBackend.objects(newPolicy("0"), mirrorsOf(t, newPolicy("0"), w), "slack")
+	if labels := objects[1].(*appsv1.Deployment).Spec.Template.Labels; labels[PodGroupLabel] != "" || labels["app"] != "a" {
 		t.Errorf("labels of placeholder pods: %v", labels)
 	}
 	// PodGroups of both APIs with the same name have different placeholders.

@@ -88,23 +88,10 @@ func Compute(policy *v1alpha1.ResourceSlack, nodes []*v1.Node, pods []*v1.Pod, w
 	return tracker.Next(now), nil
 }
 
-// policyOf returns a policy in the terms of the planner.
-func policyOf(resource *v1alpha1.ResourceSlack) (ratePolicy, error) {
-	spec := &resource.Spec
-	if err := spec.Validate(); err != nil {
-		return ratePolicy{}, err
-	}
-	if len(resource.Name) > v1alpha1.MaxNameLength {
-		return ratePolicy{}, fmt.Errorf("metadata.name: invalid length %d: must be at most %d characters: "+
-			"labels and names of placeholders contain it", len(resource.Name), v1alpha1.MaxNameLength)
-	}
-	return ratePolicyOf(spec, v1alpha1.NoSchedule)
-}
-
 // ratePolicyOf returns a valid policy while a schedule applies, in the terms of the planner.
-func ratePolicyOf(spec *v1alpha1.ResourceSlackSpec, schedule int) (ratePolicy, error) {
+func ratePolicyOf(spec *v1alpha1.ResourceSlackSpec, schedule int) ratePolicy {
 	minRate, minimum := spec.Effective(schedule)
-	rate, err := v1alpha1.ParseRate(minRate)
+	rate, _ := v1alpha1.ParseRate(minRate) // valid
 	perDomain := int64(0)
 	if spec.Spread != nil {
 		perDomain = int64(*spec.Spread.MinPerDomain)
@@ -113,7 +100,7 @@ func ratePolicyOf(spec *v1alpha1.ResourceSlackSpec, schedule int) (ratePolicy, e
 		Rate: rate, OfAllocatable: spec.Base == v1alpha1.BaseAllocatable, Granularity: int64(*spec.Granularity),
 		CoverBiggest: *spec.CoverBiggestPod, MaxPlaceholders: int64(*spec.MaxPlaceholders),
 		Floor: boundOf(minimum), Ceiling: boundOf(spec.Maximum), MinPerDomain: perDomain,
-	}, err
+	}
 }
 
 // boundOf returns an amount of the API, which may be nil, in the terms of the planner.

@@ -30,6 +30,9 @@ type Goal struct {
 	Parts int
 }
 
+// wait returns the time within which the percentage of the pods has a node with a candidate.
+func (g *Goal) wait(c *Candidate) time.Duration { return c.Waits.Percentile(g.Percent) }
+
 // Candidate is a policy and its simulated outcome.
 type Candidate struct {
 	// Name describes the policy, such as "rate 12%".
@@ -164,7 +167,7 @@ func (s *search) try(name string, policy *v1alpha1.ResourceSlack, mirrors ...Wor
 
 // reaches reports whether a candidate reaches the goal.
 func (s *search) reaches(c *Candidate) bool {
-	return c.Waits != nil && c.Waits.Percentile(s.goal.Percent) <= s.goal.Wait
+	return c.Waits != nil && s.goal.wait(c) <= s.goal.Wait
 }
 
 // policy returns the policy to change, with a rate and without minimum and schedules.
@@ -258,21 +261,17 @@ func (s *search) searchSchedules(segments int) {
 	}
 	costs := s.newScheduleCosts()
 	s.bisect(1e-4, 1e4, 10, geometricMean, func(weight float64) Candidate {
-		policy := s.policy("0%")
-		s.setSchedules(policy, costs.days(weight, segments))
-		highest := policy.Spec.Minimum
-		for _, schedule := range policy.Spec.Schedules {
-			if highest == nil || schedule.Minimum.CPU.Cmp(*highest.CPU) > 0 {
-				highest = schedule.Minimum
-			}
-		}
-		switch {
-		case highest == nil:
+		policy, units := s.policy("0%"), costs.days(weight, segments)
+		s.setSchedules(policy, units)
+		highest := slices.Max(units[:])
+		switch text := amountText(s.amount(highest)); {
+		case highest == 0:
 			return s.try("minimum 0", policy)
 		case len(policy.Spec.Schedules) == 0:
-			return s.try("minimum "+amountText(highest), policy)
+			return s.try("minimum "+text, policy)
+		default:
+			return s.try(format.Of(len(policy.Spec.Schedules), "schedule")+" up to "+text, policy)
 		}
-		return s.try(fmt.Sprintf("%s up to %s", format.Of(len(policy.Spec.Schedules), "schedule"), amountText(highest)), policy)
 	})
 }
 
@@ -313,28 +312,20 @@ func (s *search) setSchedules(policy *v1alpha1.ResourceSlack, units [classes]flo
 // result returns the recommendation of the candidates so far.
 func (s *search) result() *Recommendation {
 	r := &Recommendation{None: s.candidates[0], Simulated: len(s.candidates)}
-	wait := func(c *Candidate) time.Duration { return c.Waits.Percentile(s.goal.Percent) }
-	for i := range s.candidates {
-		c := &s.candidates[i]
-		isRate := strings.HasPrefix(c.Name, "rate ")
-		switch {
-		case !s.reaches(c):
-		case r.Best == nil || c.Cost < r.Best.Cost:
+	byCost := slices.SortedStableFunc(slices.Values(s.candidates), func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(s.goal.wait(&a), s.goal.wait(&b)))
+	})
+	for i := range byCost {
+		c := &byCost[i]
+		if r.Nearest == nil || s.goal.wait(c) < s.goal.wait(r.Nearest) {
+			r.Nearest, r.Frontier = c, append(r.Frontier, *c)
+		}
+		reaches := s.reaches(c)
+		if reaches && r.Best == nil {
 			r.Best = c
 		}
-		if isRate && s.reaches(c) && (r.Rate == nil || c.Cost < r.Rate.Cost) {
+		if reaches && r.Rate == nil && strings.HasPrefix(c.Name, "rate ") {
 			r.Rate = c
-		}
-		if r.Nearest == nil || cmp.Or(cmp.Compare(wait(c), wait(r.Nearest)), cmp.Compare(c.Cost, r.Nearest.Cost)) < 0 {
-			r.Nearest = c
-		}
-	}
-	ordered := slices.SortedStableFunc(slices.Values(s.candidates), func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(wait(&a), wait(&b)))
-	})
-	for i := range ordered {
-		if n := len(r.Frontier); n == 0 || wait(&ordered[i]) < wait(&r.Frontier[n-1]) {
-			r.Frontier = append(r.Frontier, ordered[i])
 		}
 	}
 	return r
@@ -342,18 +333,17 @@ func (s *search) result() *Recommendation {
 
 // Summary states the recommendation for a goal, or the nearest policy and why none reaches the wait.
 func (r *Recommendation) Summary(goal *Goal) string {
-	wait := func(c *Candidate) time.Duration { return c.Waits.Percentile(goal.Percent) }
 	switch {
 	case r.Best != nil && r.Best.Policy == nil:
 		return fmt.Sprintf("no slack is needed: without slack the wait p%v is %s, and %s longer than %s",
-			goal.Percent, wait(&r.None), countWaited(&r.None, goal), goal.Wait)
+			goal.Percent, goal.wait(&r.None), countWaited(&r.None, goal), goal.Wait)
 	case r.Best == nil:
 		reason := "in bursts larger than any slack up to a rate of 200% and twice the largest burst"
 		if r.Nearest.AtMaximum {
 			reason = "because the autoscaler adds no more nodes than its maximum"
 		}
 		return fmt.Sprintf("no policy reaches p%v=%s: nearest is %s with a wait p%[1]v of %[4]s; %[5]s longer than %[2]s, %[6]s",
-			goal.Percent, goal.Wait, r.Nearest.Name, wait(r.Nearest), countWaited(r.Nearest, goal), reason)
+			goal.Percent, goal.Wait, r.Nearest.Name, goal.wait(r.Nearest), countWaited(r.Nearest, goal), reason)
 	}
 	text := fmt.Sprintf("recommended: %s. It costs %s, %s more than no slack; placeholders occupy nodes for %s",
 		r.Best.Name, format.Plain(r.Best.Cost), format.Plain(r.Best.Cost-r.None.Cost), format.Plain(r.Best.SlackCost))

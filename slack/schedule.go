@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -8,8 +9,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 )
 
-// activeSchedule is the schedule of a policy that applies from one time to another.
+// activeSchedule is the schedule of a policy, or none, that applies from one time to another.
 type activeSchedule struct {
+	spec     *v1alpha1.ResourceSlackSpec
 	calendar v1alpha1.Calendar
 	// from and until are the time of the last evaluation and of the next change, until zero if nothing changes.
 	from, until time.Time
@@ -18,9 +20,22 @@ type activeSchedule struct {
 	policy ratePolicy
 }
 
-// advance evaluates the schedules of a valid policy at a time, and reports whether it did: an earlier evaluation
-// remains valid until the next change. The clock may be set back.
-func (s *activeSchedule) advance(spec *v1alpha1.ResourceSlackSpec, now time.Time) bool {
+// newSchedule returns the schedule of a policy with defaults, which must be advanced. It returns an error if the policy is invalid.
+func newSchedule(policy *v1alpha1.ResourceSlack) (s activeSchedule, err error) {
+	if err := policy.Spec.Validate(); err != nil {
+		return s, err
+	}
+	if len(policy.Name) > v1alpha1.MaxNameLength {
+		return s, fmt.Errorf("metadata.name: invalid length %d: must be at most %d characters: "+
+			"labels and names of placeholders contain it", len(policy.Name), v1alpha1.MaxNameLength)
+	}
+	calendar, _ := policy.Spec.Calendar() // valid
+	return activeSchedule{spec: &policy.Spec, calendar: calendar}, nil
+}
+
+// advance evaluates the schedules at a time, and reports whether it did: an earlier evaluation remains valid until the next change.
+// The clock may be set back.
+func (s *activeSchedule) advance(now time.Time) bool {
 	now = now.Round(0) // schedules follow the wall clock
 	if !s.from.IsZero() && !now.Before(s.from) && (s.until.IsZero() || now.Before(s.until)) {
 		return false
@@ -28,14 +43,14 @@ func (s *activeSchedule) advance(spec *v1alpha1.ResourceSlackSpec, now time.Time
 	active := s.calendar.At(now)
 	until, next, changes := s.calendar.Next(now)
 	s.from, s.until, s.status = now, until, v1alpha1.ScheduleStatus{}
-	s.status.MinRate, _ = spec.Effective(active)
+	s.status.MinRate, _ = s.spec.Effective(active)
 	if active != v1alpha1.NoSchedule {
 		s.status.Active = new(int32(active))
 	}
 	if changes {
 		s.status.NextChange = &metav1.Time{Time: until.UTC()}
-		s.status.NextMinRate, _ = spec.Effective(next)
+		s.status.NextMinRate, _ = s.spec.Effective(next)
 	}
-	s.policy, _ = ratePolicyOf(spec, active) // valid
+	s.policy = ratePolicyOf(s.spec, active)
 	return true
 }

@@ -48,11 +48,11 @@ func Simulate(h *History, node NodeType, policy *v1alpha1.ResourceSlack, parts i
 	if policy != nil {
 		policy = policy.DeepCopy()
 		policy.Spec.Default()
-		if _, err := policyOf(policy); err != nil {
+		schedule, err := newSchedule(policy)
+		if err != nil {
 			return Outcome{}, err
 		}
-		calendar, _ := policy.Spec.Calendar() // valid
-		s.policy, s.schedule = policy, &activeSchedule{calendar: calendar}
+		s.policy, s.schedule = policy, schedule
 	}
 	s.outcome.Waits, s.outcome.Waited = Waits{}, map[int32]int64{}
 	for range parts {
@@ -70,7 +70,7 @@ type simulation struct {
 	history  *History
 	node     NodeType
 	policy   *v1alpha1.ResourceSlack
-	schedule *activeSchedule
+	schedule activeSchedule
 	planner  planner
 	// groups are the placeholders, and coolDownEnd the end of their cool-down, 0 if there is none.
 	groups      []sizeGroup
@@ -295,7 +295,7 @@ func (s *simulation) plan(now int64) {
 	if s.policy == nil {
 		return
 	}
-	advanced := s.schedule.advance(&s.policy.Spec, s.history.Start.Add(time.Duration(now)*time.Second))
+	advanced := s.schedule.advance(s.history.Start.Add(time.Duration(now) * time.Second))
 	if !advanced && !s.changed && s.coolDownEnd == 0 {
 		return
 	}
@@ -337,8 +337,7 @@ func (s *simulation) pass(now int64) {
 	for _, group := range s.groups {
 		held = held.Add(group.total())
 	}
-	s.outcome.SlackCost += hours * s.node.Cost * max(float64(held[resources.CPU])/float64(s.node.MilliCPU),
-		float64(held[resources.Memory])/float64(s.node.Memory))
+	s.outcome.SlackCost += hours * s.node.Cost * held.MaxFraction(s.node.capacity())
 }
 
 // missing places placeholders on the ready nodes, and returns how many nodes the pending pods and the other placeholders require

@@ -21,42 +21,41 @@ func (s *simulation) removeNodes(now int64, hold bool) {
 			n.low = now
 		}
 		s.nextRemoval = min(s.nextRemoval, max(n.low+s.node.Idle, s.lastAdded+s.node.AfterAdd))
-		if hold || now-n.low < s.node.Idle || drained && len(n.pods) > 0 || !s.canMove(i) {
+		hasPods := len(n.pods) > 0
+		if hold || now-n.low < s.node.Idle || drained && hasPods || !s.move(i) {
 			continue
 		}
-		drained = drained || len(n.pods) > 0
-		for _, pod := range n.pods {
-			s.assign(pod, s.find(s.requests(pod), i, true))
-		}
-		if !n.slack.IsZero() {
-			other := s.find(n.slack, i, true)
-			s.nodes[other].slack = s.nodes[other].slack.Add(n.slack)
-			s.withSlack = append(s.withSlack, other)
-		}
+		drained = drained || hasPods
 		*n = simulatedNode{}
 		s.alive--
 		s.changed = true
 	}
 }
 
-// canMove reports whether the pods and placeholders of a node fit on other nodes.
-func (s *simulation) canMove(node int) bool {
-	n := &s.nodes[node]
-	var moved []int32
-	defer func() {
-		for _, pod := range moved {
-			other := &s.nodes[s.nodeOf[pod]]
-			other.free, other.pods = other.free.Add(s.requests(pod)), other.pods[:len(other.pods)-1]
-			s.nodeOf[pod] = int32(node)
-		}
-	}()
-	for _, pod := range n.pods {
-		i := s.find(s.requests(pod), node, true)
+// move moves the pods and placeholders of a node to other nodes. If they do not fit, it moves none and returns false.
+func (s *simulation) move(node int) bool {
+	n, moved := &s.nodes[node], 0
+	for ; moved < len(n.pods); moved++ {
+		i := s.find(s.requests(n.pods[moved]), node, true)
 		if i == nowhere {
-			return false
+			break
 		}
-		s.assign(pod, i)
-		moved = append(moved, pod)
+		s.assign(n.pods[moved], i)
 	}
-	return n.slack.IsZero() || s.find(n.slack, node, true) != nowhere
+	fits := moved == len(n.pods)
+	if fits && !n.slack.IsZero() {
+		i := s.find(n.slack, node, true)
+		if fits = i != nowhere; fits {
+			s.nodes[i].slack, s.withSlack = s.nodes[i].slack.Add(n.slack), append(s.withSlack, i)
+		}
+	}
+	if fits {
+		return true
+	}
+	for _, pod := range n.pods[:moved] {
+		other := &s.nodes[s.nodeOf[pod]]
+		other.free, other.pods = other.free.Add(s.requests(pod)), other.pods[:len(other.pods)-1]
+		s.nodeOf[pod] = int32(node)
+	}
+	return false
 }

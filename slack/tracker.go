@@ -22,13 +22,11 @@ import (
 // Tracker tracks the pool of one policy, one change of a node or pod at a time, and computes its
 // plans. It is not safe for concurrent use.
 type Tracker struct {
-	policy *v1alpha1.ResourceSlack
-	// algoPolicy is policy in the terms of the planner, while schedule applies.
-	algoPolicy ratePolicy
-	schedule   *activeSchedule
-	ledger     *poolLedger
-	planner    planner
-	workloads  []Workload
+	policy    *v1alpha1.ResourceSlack
+	schedule  activeSchedule
+	ledger    *poolLedger
+	planner   planner
+	workloads []Workload
 	// mirrors are the numbers of placeholders that mirror workloads, by group name.
 	mirrors map[string]*mirrorCount
 	// devices are the placeholders for pods with devices.
@@ -80,16 +78,11 @@ func (t *Tracker) TakeChanged() bool {
 func (t *Tracker) SetPolicy(policy *v1alpha1.ResourceSlack) error {
 	policy = policy.DeepCopy()
 	policy.Spec.Default()
-	algoPolicy, err := policyOf(policy)
-	if err != nil {
-		return err
+	schedule, err := newSchedule(policy)
+	if err == nil {
+		t.policy, t.schedule = policy, schedule
 	}
-	t.policy, t.algoPolicy, t.schedule = policy, algoPolicy, nil
-	if len(policy.Spec.Schedules) > 0 {
-		calendar, _ := policy.Spec.Calendar() // valid
-		t.schedule = &activeSchedule{calendar: calendar}
-	}
-	return nil
+	return err
 }
 
 // Policy returns the policy with its defaults.
@@ -229,22 +222,20 @@ func (t *Tracker) setCoolDown(p *Plan, end int64) {
 // Next returns the plan at a time.
 func (t *Tracker) Next(now time.Time) Plan {
 	t.setTime(now)
-	if t.schedule != nil && t.schedule.advance(&t.policy.Spec, now) {
-		t.algoPolicy = t.schedule.policy
-	}
+	t.schedule.advance(now)
 	pool, spread := t.ledger.Pool(), t.spread()
 	if spread != nil {
 		pool.Domains = len(spread.Domains)
 	}
-	changed := t.planner.isChanged(t.algoPolicy)
-	planned := t.planner.Next(pool, t.algoPolicy, t.now)
+	changed := t.planner.isChanged(t.schedule.policy)
+	planned := t.planner.Next(pool, t.schedule.policy, t.now)
 	plan := planOf(t.policy.Name, planned)
 	t.setCoolDown(&plan, planned.CoolDownEnd)
 	if plan.NoNodes {
 		plan.Reasons = []string{describeEmptyPool(t.policy.Spec.Pool)}
 	}
 	plan.setSpread(spread, t.policy.Spec.Spread)
-	if t.schedule != nil {
+	if len(t.policy.Spec.Schedules) > 0 {
 		plan.Schedule = t.schedule.status.DeepCopy()
 		plan.Reasons = append(plan.Reasons, t.schedule.calendar.Overlaps...)
 	}

@@ -58,7 +58,7 @@ func startRecorder(t *testing.T, config *rest.Config) *recorder {
 			continue // has no replicas
 		}
 		object := &unstructured.Unstructured{}
-		object.SetGroupVersionKind(kind.GroupVersionKind)
+		object.SetGroupVersionKind(kind)
 		objects = append(objects, object)
 	}
 	for _, object := range objects {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
@@ -407,9 +407,9 @@ func workload() *appsv1.Deployment {
 func (w *world) deletePlaceholders(ctx context.Context, policy string) error {
 	for _, kind := range placeholderKinds() {
 		object := &unstructured.Unstructured{}
-		object.SetGroupVersionKind(kind.GroupVersionKind)
+		object.SetGroupVersionKind(kind)
 		namespace := systemNamespace
-		if kind.OneNamespace {
+		if kind.Kind == "Deployment" {
 			namespace = podNamespace
 		}
 		err := w.api.DeleteAllOf(ctx, object, client.InNamespace(namespace), client.MatchingLabels{slack.PlaceholderLabel: policy})
@@ -421,11 +421,11 @@ func (w *world) deletePlaceholders(ctx context.Context, policy string) error {
 }
 
 // placeholderKinds returns the kinds of all objects that hold placeholders.
-func placeholderKinds() (kinds []slack.ObjectKind) {
+func placeholderKinds() (kinds []schema.GroupVersionKind) {
 	for _, backend := range slack.Backends() {
 		kinds = append(kinds, backend.Kinds...)
 	}
-	return slices.DeleteFunc(kinds, func(k slack.ObjectKind) bool { return k.Kind == "PriorityClass" })
+	return kinds
 }
 
 // nodeName returns the name of a node of a pool.

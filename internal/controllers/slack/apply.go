@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -20,16 +21,6 @@ import (
 
 // fieldOwner is the owner of the fields that the controller writes.
 const fieldOwner = client.FieldOwner("plimsoll-slack")
-
-// kinds returns the kinds of objects of all enabled backends, in the order in which they are deleted.
-func (c *Controller) kinds() (all []slack.ObjectKind) {
-	for _, backend := range slack.Backends() {
-		if c.namespaceOf(backend) != "" {
-			all = append(all, backend.Kinds...)
-		}
-	}
-	return all
-}
 
 // namespaceOf returns the namespace of the objects of a backend, except virtual placeholders that mirror a
 // workload. It is empty if the backend is not enabled.
@@ -93,14 +84,19 @@ func (c *Controller) apply(ctx context.Context, policy *v1alpha1.ResourceSlack, 
 	return written, err
 }
 
-// existing returns the objects of a policy, in the order in which they are deleted.
+// existing returns the objects of a policy in all enabled backends, in the order in which they are deleted.
 func (c *Controller) existing(ctx context.Context, policy string) (objects []unstructured.Unstructured, err error) {
-	for _, kind := range c.kinds() {
-		list, err := c.list(ctx, kind, client.MatchingLabels{slack.PlaceholderLabel: policy})
-		if err != nil {
-			return nil, fmt.Errorf("listing objects of kind %s: %w", kind.Kind, err)
+	for _, backend := range slack.Backends() {
+		if c.namespaceOf(backend) == "" {
+			continue
 		}
-		objects = append(objects, list...)
+		for _, kind := range backend.Kinds {
+			list, err := c.list(ctx, backend, kind, client.MatchingLabels{slack.PlaceholderLabel: policy})
+			if err != nil {
+				return nil, fmt.Errorf("listing objects of kind %s: %w", kind.Kind, err)
+			}
+			objects = append(objects, list...)
+		}
 	}
 	return objects, nil
 }
@@ -138,14 +134,16 @@ func contains(existing, desired any) bool {
 	return reflect.DeepEqual(existing, desired)
 }
 
-// list returns the objects of a kind that the controller manages, with labels, in all namespaces
+// list returns the objects of a backend and a kind that the controller manages, with labels, in all namespaces
 // where they can be. It returns none if the API server does not serve the kind.
-func (c *Controller) list(ctx context.Context, kind slack.ObjectKind, labels client.ListOption) ([]unstructured.Unstructured, error) {
+func (c *Controller) list(
+	ctx context.Context, backend *slack.Backend, kind schema.GroupVersionKind, labels client.ListOption,
+) ([]unstructured.Unstructured, error) {
 	// Unstructured lists are read from the API server rather than the cache.
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	options := []client.ListOption{labels}
-	if kind.OneNamespace {
+	if !backend.Virtual {
 		options = append(options, client.InNamespace(c.podNamespace))
 	}
 	err := c.client.List(ctx, list, options...)

@@ -101,13 +101,18 @@ func reconcileOnce(t *testing.T, c *Controller, name string) *v1alpha1.ResourceS
 // managed returns the managed objects as "Kind namespace/name", in order.
 func managed(t *testing.T, c *Controller) (names []string) {
 	t.Helper()
-	for _, kind := range c.kinds() {
-		objects, err := c.list(t.Context(), kind, client.HasLabels{slack.PlaceholderLabel})
-		if err != nil {
-			t.Fatal(err)
+	for _, backend := range slack.Backends() {
+		if c.namespaceOf(backend) == "" {
+			continue
 		}
-		for _, object := range objects {
-			names = append(names, fmt.Sprintf("%s %s/%s", object.GetKind(), object.GetNamespace(), object.GetName()))
+		for _, kind := range backend.Kinds {
+			objects, err := c.list(t.Context(), backend, kind, client.HasLabels{slack.PlaceholderLabel})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, object := range objects {
+				names = append(names, fmt.Sprintf("%s %s/%s", object.GetKind(), object.GetNamespace(), object.GetName()))
+			}
 		}
 	}
 	slices.Sort(names)
