@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
@@ -68,12 +69,12 @@ func (w *Workload) setGroups(object *unstructured.Unstructured) bool {
 	case jobSetKind:
 		var set jobSet
 		w.invalid = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &set)
-		if isTrue(set.Spec.Suspend) || isFinished(set.Status.Conditions) {
+		if ptr.Deref(set.Spec.Suspend, false) || isFinished(set.Status.Conditions) {
 			return false
 		}
 		w.Replicas = 1
 		for _, job := range set.Spec.ReplicatedJobs {
-			pods := resources.Multiply(numberOf(job.Replicas), numberOf(job.Template.Spec.Parallelism))
+			pods := resources.Multiply(numberOf(job.Replicas), podsOfJob(&job.Template.Spec))
 			w.addShape(job.Name, pods, job.Template.Spec.Template)
 		}
 	case leaderWorkerSetKind:

@@ -59,6 +59,11 @@ func TestWorkloadOfGangs(t *testing.T) {
 			jobs(`{replicatedJobs: [` + driver + pod("1") + `}}}, {name: workers, replicas: 2, ` +
 				`template: {spec: {parallelism: 4, template: ` + pod("2") + `}}}]}`), "1: driver x1 1, workers x8 2",
 		},
+		// Of 4 pods, 3 run at the same time.
+		"JobSet, fewer completions": {
+			jobs(`{replicatedJobs: [{name: workers, replicas: 2, template: {spec: {parallelism: 4, completions: 3, template: ` +
+				pod("2") + `}}}]}`), "1: workers x6 2",
+		},
 		"JobSet, suspended": {jobs(`{suspend: true, replicatedJobs: [` + driver + pod("1") + `}}}]}`), "none"},
 		"JobSet, completed": {jobs(`{replicatedJobs: []}`) + "\nstatus: {conditions: [{type: Completed, status: 'True'}]}", "none"},
 		"JobSet, in progress": {

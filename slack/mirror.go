@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // addMirrors appends the groups that mirror workloads to a plan, in a fixed order, as far as the maximums of
@@ -267,27 +268,28 @@ func (p *Plan) placeholders() (sum int64) {
 	return sum
 }
 
-// requestsOfTemplate returns the requests of a pod of the template. A limit without a request counts
-// as the request: the API server sets this default for pods, not for templates.
+// requestsOfTemplate returns the requests of a pod of the template. A limit without a request counts as the request, a limit of the
+// pod only if no container requests the resource: the API server sets these defaults for pods, not for templates.
 func requestsOfTemplate(template *v1.PodTemplateSpec) v1.ResourceList {
-	spec := template.Spec.DeepCopy()
-	for _, containers := range [][]v1.Container{spec.Containers, spec.InitContainers} {
+	pod := &v1.Pod{Spec: *template.Spec.DeepCopy()}
+	for _, containers := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 		for i := range containers {
-			defaultRequests(&containers[i].Resources)
+			defaultRequests(&containers[i].Resources, nil)
 		}
 	}
-	if spec.Resources != nil {
-		defaultRequests(spec.Resources)
+	if pod.Spec.Resources != nil {
+		defaultRequests(pod.Spec.Resources, resource.AggregateContainerRequests(pod, resource.PodResourcesOptions{}))
 	}
-	return resource.PodRequests(&v1.Pod{Spec: *spec}, resource.PodResourcesOptions{})
+	return resource.PodRequests(pod, resource.PodResourcesOptions{})
 }
 
-// defaultRequests sets missing requests to the limits.
-func defaultRequests(resources *v1.ResourceRequirements) {
+// defaultRequests sets missing requests to the requests of containers, and to the limits if these are missing, too.
+func defaultRequests(requirements *v1.ResourceRequirements, containers v1.ResourceList) {
 	requests := v1.ResourceList{}
-	maps.Copy(requests, resources.Limits)
-	maps.Copy(requests, resources.Requests)
-	resources.Requests = requests
+	maps.Copy(requests, requirements.Limits)
+	maps.Copy(requests, containers)
+	maps.Copy(requests, requirements.Requests)
+	requirements.Requests = requests
 }
 
 // mirrorTemplate returns a template whose pods are scheduled like the workload's pods: it has their
@@ -318,7 +320,7 @@ func mirrorTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateS
 // hostPorts returns the host ports of a template, which exclude other pods with the same ones.
 func hostPorts(template *v1.PodTemplateSpec) []v1.ContainerPort {
 	var ports []v1.ContainerPort
-	for _, container := range template.Spec.Containers {
+	for _, container := range resources.RunningContainers(&template.Spec) {
 		for _, port := range container.Ports {
 			if template.Spec.HostNetwork && port.HostPort == 0 {
 				port.HostPort = port.ContainerPort

@@ -145,6 +145,46 @@ func TestMirrorIsScheduledLikeItsWorkload(t *testing.T) {
 	}
 }
 
+// TestHostPortsOfSidecars checks that mirrors have the host ports of sidecars, and not of other init containers.
+func TestHostPortsOfSidecars(t *testing.T) {
+	always := v1.ContainerRestartPolicyAlways
+	w := newWorkload("1", func(s *v1.PodSpec) {
+		s.InitContainers = []v1.Container{
+			{Name: "init", Ports: []v1.ContainerPort{{ContainerPort: 1, HostPort: 1}}},
+			{Name: "proxy", RestartPolicy: &always, Ports: []v1.ContainerPort{{ContainerPort: 15001, HostPort: 15001}}},
+		}
+	})
+	if ports := hostPorts(&w.Shapes[0].Template); len(ports) != 1 || ports[0].HostPort != 15001 {
+		t.Errorf("ports %v, want 15001 of the sidecar only", ports)
+	}
+}
+
+// TestRequestsOfTemplate checks the defaults of the API server. Pod-level resources replace the sum over the containers.
+func TestRequestsOfTemplate(t *testing.T) {
+	requirements := func(requests, limits v1.ResourceList) *v1.ResourceRequirements {
+		return &v1.ResourceRequirements{Requests: requests, Limits: limits}
+	}
+	onlyCPU := v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}
+	for name, tc := range map[string]struct {
+		pod        *v1.ResourceRequirements
+		container  *v1.ResourceRequirements
+		wantCPU    string
+		wantMemory string
+	}{
+		"limits of a container":                {nil, requirements(onlyCPU, list("4", "8Gi")), "2", "8Gi"},
+		"requests of the pod":                  {requirements(list("3", "3Gi"), list("4", "8Gi")), requirements(list("2", "1Gi"), nil), "3", "3Gi"},
+		"limits of the pod without containers": {requirements(nil, list("4", "8Gi")), requirements(nil, nil), "4", "8Gi"},
+		// The container requests CPU only.
+		"limits of the pod": {requirements(nil, list("4", "8Gi")), requirements(onlyCPU, nil), "2", "8Gi"},
+	} {
+		w := newWorkload("1", func(s *v1.PodSpec) { s.Resources, s.Containers[0].Resources = tc.pod, *tc.container })
+		got := requestsOfTemplate(&w.Shapes[0].Template)
+		if got.Cpu().String() != tc.wantCPU || got.Memory().String() != tc.wantMemory {
+			t.Errorf("%s: %s CPU and %s memory, want %s and %s", name, got.Cpu(), got.Memory(), tc.wantCPU, tc.wantMemory)
+		}
+	}
+}
+
 // TestMirrorOverhead checks that the overhead of a template is counted once: admission adds the overhead of a
 // RuntimeClass to pods.
 func TestMirrorOverhead(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -79,15 +81,15 @@ func WorkloadOf(object runtime.Object) (w Workload, ok bool) {
 	w.Namespace, w.Name = meta.GetNamespace(), meta.GetName()
 	switch object := object.(type) {
 	case *appsv1.Deployment:
-		w.setPods("Deployment", object.Spec.Replicas, object.Spec.Template)
+		w.setPods("Deployment", numberOf(object.Spec.Replicas), object.Spec.Template)
 	case *appsv1.ReplicaSet:
-		w.setPods("ReplicaSet", object.Spec.Replicas, object.Spec.Template)
+		w.setPods("ReplicaSet", numberOf(object.Spec.Replicas), object.Spec.Template)
 	case *appsv1.StatefulSet:
-		w.setPods("StatefulSet", object.Spec.Replicas, object.Spec.Template)
+		w.setPods("StatefulSet", numberOf(object.Spec.Replicas), object.Spec.Template)
 		w.setClaims(object.Spec.VolumeClaimTemplates)
 	case *batchv1.Job:
-		w.setPods("Job", object.Spec.Parallelism, object.Spec.Template)
-		return w, !isFinished(object.Status.Conditions) && !isTrue(object.Spec.Suspend)
+		w.setPods("Job", podsOfJob(&object.Spec), object.Spec.Template)
+		return w, !isFinished(object.Status.Conditions) && !ptr.Deref(object.Spec.Suspend, false)
 	case *unstructured.Unstructured:
 		return w, w.setGroups(object)
 	}
@@ -95,8 +97,8 @@ func WorkloadOf(object runtime.Object) (w Workload, ok bool) {
 }
 
 // setPods sets the kind and the pods of a workload with groups of one pod.
-func (w *Workload) setPods(kind string, replicas *int32, template v1.PodTemplateSpec) {
-	w.Kind, w.Replicas, w.Shapes = kind, numberOf(replicas), []Shape{{Pods: 1, Template: template}}
+func (w *Workload) setPods(kind string, replicas int64, template v1.PodTemplateSpec) {
+	w.Kind, w.Replicas, w.Shapes = kind, replicas, []Shape{{Pods: 1, Template: template}}
 }
 
 // setClaims sets the names of the volume claims that are created for the pods.
@@ -107,14 +109,12 @@ func (w *Workload) setClaims(claims []v1.PersistentVolumeClaim) {
 }
 
 // numberOf returns a number of pods, jobs or groups; the default is 1.
-func numberOf(n *int32) int64 {
-	if n == nil {
-		return 1
-	}
-	return int64(max(0, *n))
-}
+func numberOf(n *int32) int64 { return int64(max(0, ptr.Deref(n, 1))) }
 
-func isTrue(b *bool) bool { return b != nil && *b }
+// podsOfJob returns the number of pods of a Job that run at the same time.
+func podsOfJob(spec *batchv1.JobSpec) int64 {
+	return min(numberOf(spec.Parallelism), int64(ptr.Deref(spec.Completions, math.MaxInt32)))
+}
 
 // isFinished reports whether the conditions of a Job or JobSet state that it is complete or failed.
 func isFinished(conditions []batchv1.JobCondition) bool {

@@ -64,6 +64,10 @@ func TestWorkloadOf(t *testing.T) {
 			&batchv1.Job{ObjectMeta: annotatedMeta("2"), Spec: batchv1.JobSpec{Parallelism: new(int32(4))}},
 			"Job shop/web", 4,
 		},
+		"job of fewer pods": {
+			&batchv1.Job{ObjectMeta: annotatedMeta("2"), Spec: batchv1.JobSpec{Parallelism: new(int32(4)), Completions: new(int32(3))}},
+			"Job shop/web", 3,
+		},
 		"finished job":  {&batchv1.Job{ObjectMeta: annotatedMeta("2"), Status: finished}, "", 0},
 		"not annotated": {&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, "", 0},
 		"being deleted": {&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{

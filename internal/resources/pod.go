@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/resource"
+	"k8s.io/utils/ptr"
 )
 
 // podOptions are the options of the scheduler's own accounting: the new size of a resized container
@@ -150,6 +151,17 @@ func (p *Pod) extended(r Resource) *Amount {
 	}
 	p.Extended = append(p.Extended, NamedAmount{Name: r.name})
 	return &p.Extended[len(p.Extended)-1].Amount
+}
+
+// RunningContainers returns the containers of a pod that run at the same time: without init containers that are no sidecars.
+func RunningContainers(spec *v1.PodSpec) []v1.Container {
+	running := slices.Clip(spec.Containers) // append copies it
+	for _, c := range spec.InitContainers {
+		if ptr.Deref(c.RestartPolicy, "") == v1.ContainerRestartPolicyAlways {
+			running = append(running, c)
+		}
+	}
+	return running
 }
 
 // isUnbounded reports whether neither the pod nor every one of its containers declares a limit for

@@ -20,7 +20,6 @@ import (
 	"unique"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -225,14 +224,8 @@ func (s *nodeSums) add(pod *Pod) {
 // hostPortsOf returns the host ports of the containers and sidecars of a pod, each once. Containers on the network of the host use their
 // ports.
 func hostPortsOf(spec *v1.PodSpec) (out []v1alpha1.HostPort) {
-	running := slices.Clip(spec.Containers) // append copies it
-	for _, c := range spec.InitContainers {
-		if ptr.Deref(c.RestartPolicy, "") == v1.ContainerRestartPolicyAlways {
-			running = append(running, c)
-		}
-	}
-	for i := range running {
-		for _, p := range running[i].Ports {
+	for _, container := range resources.RunningContainers(spec) {
+		for _, p := range container.Ports {
 			if spec.HostNetwork && p.HostPort == 0 {
 				p.HostPort = p.ContainerPort
 			}
