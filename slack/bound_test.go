@@ -47,6 +47,12 @@ func TestFloorsAndCeilings(t *testing.T) {
 			size:         resources.Amounts{140, 4 << 30},
 			reasonSubstr: "spec.maximum limits the target to 7 CPU and 200Gi memory: the rate and the minimum require 50 CPU and 200Gi memory",
 		},
+		// The floor of 40 placeholders is (40, 160), less than the rate requires.
+		"a ceiling of CPU above a floor of placeholders": {
+			policy: rate(500_000, bound{Count: 40}, bound{Amounts: cores(7, 0)}), target: cores(7, 200), count: 50,
+			size:         resources.Amounts{140, 4 << 30},
+			reasonSubstr: "spec.maximum limits the target to 7 CPU and 200Gi memory: the rate and the minimum require 50 CPU and 200Gi memory",
+		},
 		"a ceiling of placeholders": {
 			policy: rate(500_000, bound{}, bound{Count: 3}), target: cores(3, 12), count: 3, size: cores(1, 4),
 			reasonSubstr: "spec.maximum limits the target to 3 CPU and 12Gi memory",
@@ -114,7 +120,7 @@ func TestFloorsAndCeilingsHold(t *testing.T) {
 			if policy.Ceiling.excludes(plan.Total, count) {
 				t.Fatalf("%d placeholders of %v exceed the ceiling %+v", count, plan.Total, policy.Ceiling)
 			}
-			if !plan.Feasible || plan.limited != "" {
+			if !plan.Feasible || plan.required != plan.Target {
 				continue
 			}
 			if !policy.Floor.Amounts.FitsIn(plan.Total) || count < policy.Floor.Count {

@@ -200,7 +200,7 @@ func (t *Tracker) nextDevices(p *Plan, shape deviceAmounts, pods devicePods, cha
 			p.fail("a placeholder with %s, %s does not fit any usable node of the pool: the node with the most has %s, %s",
 				t.deviceText(shape, shape), held.size, t.deviceText(shape, largest.devices), largest.Amounts)
 		}
-		count, changed = 0, changed || t.ledger.usable > 0
+		count, changed = 0, changed || t.ledger.totals.Nodes > 0
 	}
 	if changed {
 		held.count.Set(count)

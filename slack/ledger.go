@@ -94,12 +94,8 @@ type poolLedger struct {
 	*Cluster
 	// members are the nodes of the pool.
 	members map[string]*account
-	// requested is the sum of the requests of pods of the pool, without daemon pods and pods with devices.
-	requested resources.Amounts
-	// allocatable and free are sums over the usable nodes of the pool, free without nodes that boot; usable is
-	// the number of usable nodes.
-	allocatable, free resources.Amounts
-	usable            int
+	// totals are the sums over the nodes of the pool and their pods, without the fields that Pool sets.
+	totals poolTotals
 	// podShapes counts the pods that may be the biggest by their requests, nodeShapes the usable
 	// nodes by their capacity after daemon pods.
 	podShapes, nodeShapes map[resources.Amounts]int
@@ -131,7 +127,9 @@ func (l *poolLedger) SetNode(node *v1.Node, observed ledgerNode) {
 	}
 	observed.InPool, observed.Allocatable = false, observed.Allocatable.Min(maxAmounts)
 	if a.ledgerNode != observed {
-		a.replaceNode(observed)
+		a.countNode(-1)
+		a.ledgerNode = observed
+		a.countNode(1)
 	}
 }
 
@@ -210,13 +208,6 @@ func (l *poolLedger) setMember(name string, a *account, member bool) {
 	l.countNode(a, sign)
 }
 
-// replaceNode replaces the node of an account.
-func (a *account) replaceNode(node ledgerNode) {
-	a.countNode(-1)
-	a.ledgerNode = node
-	a.countNode(1)
-}
-
 // countNode adds the node to the sums of its pools, or removes it if sign is -1.
 func (a *account) countNode(sign int) {
 	for _, pool := range a.pools {
@@ -239,7 +230,7 @@ func (a *account) addPod(pod ledgerPod, sign int) {
 	a.others = add(a.others, pod.Requests, sign)
 	for _, pool := range a.pools {
 		if a.Usable && !a.Booting {
-			pool.free = pool.free.Minus(before).Add(a.free())
+			pool.totals.Free = pool.totals.Free.Minus(before).Add(a.free())
 		}
 		pool.countPod(pod, sign)
 	}
@@ -255,7 +246,7 @@ func (l *poolLedger) countPod(pod ledgerPod, sign int) {
 		l.countDevices(pod, int64(sign))
 		return
 	}
-	l.requested = add(l.requested, pod.Requests, sign)
+	l.totals.Requested = add(l.totals.Requested, pod.Requests, sign)
 	if !pod.OptedOut {
 		count(l.podShapes, pod.Requests, sign)
 	}
@@ -267,10 +258,10 @@ func (l *poolLedger) countNode(a *account, sign int) {
 	if !a.Usable {
 		return
 	}
-	l.usable += sign
-	l.allocatable = add(l.allocatable, a.Allocatable, sign)
+	l.totals.Nodes += sign
+	l.totals.Allocatable = add(l.totals.Allocatable, a.Allocatable, sign)
 	if !a.Booting {
-		l.free = add(l.free, a.free(), sign)
+		l.totals.Free = add(l.totals.Free, a.free(), sign)
 	}
 	shape := a.Allocatable.Subtract(a.daemons)
 	count(l.nodeShapes, shape, sign)
@@ -332,7 +323,8 @@ type poolTotals struct {
 
 // Pool returns the totals of the current pool, in one pass over the shapes of pods and nodes.
 func (l *poolLedger) Pool() poolTotals {
-	p := poolTotals{Requested: l.requested, Allocatable: l.allocatable, Free: l.free, Nodes: l.usable, Matching: len(l.members)}
+	p := l.totals
+	p.Matching = len(l.members)
 	for shape := range l.podShapes {
 		largest := p.LargestByMemory
 		p.MaxPodRequests = p.MaxPodRequests.Max(shape)

@@ -113,8 +113,8 @@ type ratePlan struct {
 	// remainder is the part of the target that Rest must reach, and minCount the least number of its placeholders.
 	remainder resources.Amounts
 	minCount  int64
-	// limited states that the ceiling reduces the target, empty if it does not.
-	limited string
+	// required is the target without the ceiling.
+	required resources.Amounts
 }
 
 // compute returns the plan for a pool, without Total and the reasons that finish adds:
@@ -189,10 +189,7 @@ func (p *ratePlan) addHead(pool poolTotals) {
 
 // limitTarget reduces the target to the amounts that a ceiling permits.
 func (p *ratePlan) limitTarget(permitted resources.Amounts) {
-	if permitted != p.Target {
-		p.limited = fmt.Sprintf("spec.maximum limits the target to %s: the rate and the minimum require %s", permitted, p.Target)
-		p.Target = permitted
-	}
+	p.required, p.Target = p.required.Max(p.Target), permitted
 }
 
 // limitHead removes placeholders for the biggest pod that the policy does not permit.
@@ -243,7 +240,7 @@ func (p *ratePlan) addRest(pool poolTotals, policy ratePolicy) {
 	if n == 0 {
 		return // no placeholder can have any of the remainder
 	}
-	p.idealSize = p.continuousSize(p.maxSize)
+	p.idealSize = p.continuousSize()
 	capped := n > limit && policy.maxCount() < policy.MaxPlaceholders
 	if n > limit && !capped {
 		wanted := uint64(n) + uint64(len(p.Head))
@@ -317,27 +314,14 @@ func (p *ratePlan) countOf(size resources.Amounts) int64 {
 }
 
 // continuousSize returns remainder / max(1, the highest remainder / maxSize of any resource).
-func (p *ratePlan) continuousSize(maxSize resources.Amounts) resources.Amounts {
-	highest := -1
-	for r := range maxSize {
-		if maxSize[r] > 0 && p.remainder[r] > maxSize[r] &&
-			(highest < 0 || ratioLess(p.remainder[highest], maxSize[highest], p.remainder[r], maxSize[r])) {
-			highest = r
+func (p *ratePlan) continuousSize() resources.Amounts {
+	size, count := p.remainder, p.remainder.MaxFraction(p.maxSize)
+	for r := range size {
+		if count > 1 {
+			size[r] = int64(float64(size[r]) / count)
 		}
 	}
-	if highest < 0 {
-		return p.remainder
-	}
-	var size resources.Amounts
-	for r := range size {
-		size[r] = resources.MulDivUp(p.remainder[r], maxSize[highest], p.remainder[highest])
-	}
 	return size
-}
-
-// ratioLess reports whether a/b < c/d; b and d are at least 1.
-func ratioLess(a, b, c, d int64) bool {
-	return resources.MulDiv(a, resources.Millionth, b) < resources.MulDiv(c, resources.Millionth, d)
 }
 
 // finish sets Total, and the reasons that follow from it.
@@ -348,8 +332,9 @@ func (p *ratePlan) finish() {
 			p.fail("placeholders cannot hold %s: no pod that may be the biggest requests it, or no usable node has any", name)
 		}
 	}
-	if p.limited != "" {
-		p.Reasons = append(p.Reasons, p.limited)
+	if p.required != p.Target {
+		p.Reasons = append(p.Reasons,
+			fmt.Sprintf("spec.maximum limits the target to %s: the rate and the minimum require %s", p.Target, p.required))
 	}
 	excess := p.Total.Subtract(p.Target)
 	if excess.FitsIn(p.Target.DivideUp(100)) || !p.Feasible {

@@ -20,8 +20,9 @@ import (
 )
 
 // Tracker tracks the pool of one policy, one change of a node or pod at a time, and computes its
-// plans. It is not safe for concurrent use.
+// plans. Pods are set for all trackers of its cluster. It is not safe for concurrent use.
 type Tracker struct {
+	*Cluster
 	policy    *v1alpha1.ResourceSlack
 	schedule  activeSchedule
 	ledger    *poolLedger
@@ -53,7 +54,7 @@ func NewTracker(policy *v1alpha1.ResourceSlack) (*Tracker, error) {
 // invalid.
 func (c *Cluster) NewTracker(policy *v1alpha1.ResourceSlack) (*Tracker, error) {
 	t := &Tracker{
-		ledger: c.newPool(), mirrors: map[string]*mirrorCount{}, devices: map[deviceAmounts]*heldDevices{},
+		Cluster: c, ledger: c.newPool(), mirrors: map[string]*mirrorCount{}, devices: map[deviceAmounts]*heldDevices{},
 	}
 	return t, t.SetPolicy(policy)
 }
@@ -148,15 +149,6 @@ func (t *Tracker) NodeType(boot int64) (node NodeType, ok bool) {
 	node.MilliCPU, node.Memory = shape[resources.CPU], shape[resources.Memory]
 	return node, node.MilliCPU > 0 && node.Memory > 0 && node.Slots > 0
 }
-
-// DeleteNode removes a node.
-func (t *Tracker) DeleteNode(name string) { t.ledger.DeleteNode(name) }
-
-// SetPod adds or updates a pod.
-func (t *Tracker) SetPod(pod *v1.Pod) { t.ledger.SetPod(pod) }
-
-// DeletePod removes a pod.
-func (t *Tracker) DeletePod(pod *v1.Pod) { t.ledger.DeletePod(pod) }
 
 // SetPod adds or updates a pod for all trackers of the cluster.
 func (c *Cluster) SetPod(pod *v1.Pod) { c.setPod(resources.Name(pod), observePod(pod, c.devices)) }
@@ -255,4 +247,4 @@ func describeEmptyPool(pool v1alpha1.Pool) string {
 }
 
 // Free returns the capacity that the pods of the pool's usable nodes leave free.
-func (t *Tracker) Free() v1.ResourceList { return listOf(t.ledger.Pool().Free) }
+func (t *Tracker) Free() v1.ResourceList { return listOf(t.ledger.totals.Free) }
