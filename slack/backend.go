@@ -25,7 +25,6 @@ type Backend struct {
 	UnavailableReason, UnavailableMessage string
 
 	objects func(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) []any
-	groups  func(objects []unstructured.Unstructured) ([]Group, error)
 }
 
 // Backends returns all backends.
@@ -55,16 +54,6 @@ func (b *Backend) Objects(policy *v1alpha1.ResourceSlack, plan Plan, namespace s
 		out = append(out, &unstructured.Unstructured{Object: content})
 	}
 	return out, nil
-}
-
-// Groups returns the groups of placeholders that existing objects of the backend hold. Backends
-// that cannot read their objects return none: a restarted controller then applies its first plan
-// at once, without a cool-down.
-func (b *Backend) Groups(objects []unstructured.Unstructured) ([]Group, error) {
-	if b.groups == nil {
-		return nil, nil
-	}
-	return b.groups(objects)
 }
 
 // Answers returns the answers of an autoscaler about existing objects of the backend, in the order of the

@@ -92,9 +92,9 @@ func nullIn(object map[string]any) string {
 	return ""
 }
 
-// TestCapacityBufferGroups checks that the groups of a plan are read back from its objects in any
+// TestHeldGroups checks that the groups of a plan are read back from its objects in any
 // order, and that a buffer without its template is skipped.
-func TestCapacityBufferGroups(t *testing.T) {
+func TestHeldGroups(t *testing.T) {
 	policy := newPolicy("10%")
 	objects, err := BackendOf(policy).Objects(policy, twoGroups(), "slack")
 	if err != nil {
@@ -105,7 +105,7 @@ func TestCapacityBufferGroups(t *testing.T) {
 		list = append(list, *object)
 	}
 	slices.Reverse(list)
-	groups, err := BackendOf(policy).Groups(list)
+	groups, err := HeldGroups(list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,12 +130,12 @@ func TestCapacityBufferGroups(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	// list[3] is the template of the head.
-	if groups, err := BackendOf(policy).Groups(list[:3]); err != nil || len(groups) != 1 || groups[0].Name != "web" {
+	if groups, err := HeldGroups(list[:3]); err != nil || len(groups) != 1 || groups[0].Name != "web" {
 		t.Errorf("without the template of the head: %v, %v", read(groups), err)
 	}
 	broken := list[0].DeepCopy()
 	broken.Object["spec"].(map[string]any)["replicas"] = "many"
-	if _, err := BackendOf(policy).Groups([]unstructured.Unstructured{*broken, list[1]}); err == nil {
+	if _, err := HeldGroups([]unstructured.Unstructured{*broken, list[1]}); err == nil {
 		t.Error("replicas that are not a number: no error")
 	}
 }
@@ -143,7 +143,7 @@ func TestCapacityBufferGroups(t *testing.T) {
 // TestDeploymentGroups checks that Deployments are not resumed from.
 func TestDeploymentGroups(t *testing.T) {
 	object := unstructured.Unstructured{Object: map[string]any{"kind": "Deployment", "metadata": map[string]any{"name": "web-rate"}}}
-	if groups, err := deploymentBackend.Groups([]unstructured.Unstructured{object}); err != nil || groups != nil {
+	if groups, err := HeldGroups([]unstructured.Unstructured{object}); err != nil || groups != nil {
 		t.Errorf("groups %v, error %v", groups, err)
 	}
 }

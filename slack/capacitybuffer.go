@@ -53,7 +53,6 @@ var capacityBufferBackend = &Backend{
 		}
 		return out
 	},
-	groups: capacityBufferGroups,
 }
 
 // capacityBuffer has the fields of a CapacityBuffer that are read or written.
@@ -72,9 +71,10 @@ type capacityBuffer struct {
 	} `json:"status"`
 }
 
-// capacityBufferGroups returns the groups of existing buffers, sorted by name. A buffer without
-// its template is skipped: it is written again.
-func capacityBufferGroups(objects []unstructured.Unstructured) ([]Group, error) {
+// HeldGroups returns the groups of placeholders that existing buffers hold, sorted by name. A buffer without
+// its template is skipped: it is written again. Other objects, such as Deployments, are skipped, too: a restarted controller
+// applies its first plan to them at once, without a cool-down.
+func HeldGroups(objects []unstructured.Unstructured) ([]Group, error) {
 	requests := map[string]v1.ResourceList{}
 	for i := range objects {
 		if objects[i].GetKind() != "PodTemplate" {

@@ -62,14 +62,14 @@ func ExampleLoop() {
 			"16Gi")}}}},
 	})
 	next, plan := loop.Next(nodes, pods, placeholders, now.Add(10*time.Second))
-	fmt.Printf("target %s CPU, displaced %v\n", plan.Target.Cpu(), slack.Displaced(placeholders, next))
+	fmt.Printf("target %s CPU, %d placeholders\n", plan.Target.Cpu(), len(next))
 	for _, placeholder := range next {
 		fmt.Printf("%s requests %s CPU, node %q\n", placeholder.Name, placeholder.Spec.Containers[0].Resources.Requests.Cpu(),
 			placeholder.Spec.NodeName)
 	}
 	// Output:
 	// target 3 CPU, 2 placeholders
-	// target 5 CPU, displaced [web-head-0]
+	// target 5 CPU, 2 placeholders
 	// web-head-0 requests 4 CPU, node ""
 	// web-rate-0 requests 1 CPU, node "node-b"
 }

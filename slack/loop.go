@@ -111,7 +111,10 @@ func (l *Loop) observe(nodes []*v1.Node, pods []*v1.Pod, now time.Time) {
 
 // placeholders returns the placeholders of a plan. Placed ones keep their node if possible.
 func (l *Loop) placeholders(plan Plan, placed, pods []*v1.Pod) []*v1.Pod {
-	before := nodesByName(placed)
+	before := make(map[string]string, len(placed))
+	for _, pod := range placed {
+		before[pod.Name] = pod.Spec.NodeName
+	}
 	capacity := l.capacity(plan, pods)
 	nodes := capacity.byName()
 	exclusions, _ := capacity.exclusionsOf(plan, pods) // mirrors with too many comparisons keep their node
@@ -160,27 +163,4 @@ func (l *Loop) capacity(plan Plan, pods []*v1.Pod) *Capacity {
 		}
 	}
 	return c
-}
-
-// nodesByName returns the nodes of pods by the names of the pods.
-func nodesByName(pods []*v1.Pod) map[string]string {
-	nodes := make(map[string]string, len(pods))
-	for _, pod := range pods {
-		nodes[pod.Name] = pod.Spec.NodeName
-	}
-	return nodes
-}
-
-// Displaced returns the sorted names of the placeholders that had a node and are no longer on it.
-// Placeholders that are not in after are not included.
-func Displaced(before, after []*v1.Pod) []string {
-	nodes := nodesByName(after)
-	var names []string
-	for _, pod := range before {
-		if node, exists := nodes[pod.Name]; exists && pod.Spec.NodeName != "" && node != pod.Spec.NodeName {
-			names = append(names, pod.Name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }

@@ -46,12 +46,17 @@ func observeNode(node *v1.Node, inPool bool, devices []string, now time.Time) le
 // labels of the node selector, and no taint that is not tolerated. Taints that describe the state of
 // the node are ignored.
 func InPool(node *v1.Node, pool v1alpha1.Pool) bool {
-	for key, value := range pool.NodeSelector { // faster than a labels.Selector
-		if actual, ok := node.Labels[key]; !ok || actual != value {
+	return includes(node.Labels, pool.NodeSelector) && !resources.IsControlPlane(node) && toleratesTaints(node, pool.Tolerations)
+}
+
+// includes reports whether labels include the labels of a node selector. It is faster than a labels.Selector.
+func includes(labels, selector map[string]string) bool {
+	for key, value := range selector {
+		if actual, ok := labels[key]; !ok || actual != value {
 			return false
 		}
 	}
-	return !resources.IsControlPlane(node) && toleratesTaints(node, pool.Tolerations)
+	return true
 }
 
 // toleratesTaints reports whether tolerations match the taints of a node. Taints that prefer no

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -108,17 +109,9 @@ func boundOf(amount *v1alpha1.Amount) (b bound) {
 	if amount == nil {
 		return b
 	}
-	if amount.CPU != nil {
-		b.Amounts[resources.CPU] = resources.CPUResource.Amount(*amount.CPU)
-	}
-	if amount.Memory != nil {
-		b.Amounts[resources.Memory] = resources.MemoryResource.Amount(*amount.Memory)
-	}
-	if amount.Placeholders != nil {
-		b.Count = int64(*amount.Placeholders)
-	}
-	b.Amounts = b.Amounts.Min(maxAmounts)
-	return b
+	b.Amounts[resources.CPU] = resources.CPUResource.Amount(ptr.Deref(amount.CPU, resource.Quantity{}))
+	b.Amounts[resources.Memory] = resources.MemoryResource.Amount(ptr.Deref(amount.Memory, resource.Quantity{}))
+	return bound{b.Amounts.Min(maxAmounts), int64(ptr.Deref(amount.Placeholders, 0))}
 }
 
 // Suffixes of the names of groups.

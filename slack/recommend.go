@@ -69,8 +69,9 @@ func Recommend(ctx context.Context, h *History, node NodeType, goal Goal) (*Reco
 		minimum := s.searchMinimums()
 		s.searchMirrors(&none, 0)
 		s.searchMirrors(&none, minimum/2)
+		costs := s.newScheduleCosts()
 		for _, segments := range []int{1, 2, 3, 5} {
-			s.searchSchedules(segments)
+			s.searchSchedules(costs, segments)
 		}
 	}
 	if s.err != nil {
@@ -255,11 +256,7 @@ func amountText(a *v1alpha1.Amount) string {
 
 // searchSchedules simulates schedules with a number of segments of each day. A weight is the price of a pod that waits, in
 // unit-hours: each segment holds the slack at which more of it costs more than the waits that it avoids.
-func (s *search) searchSchedules(segments int) {
-	if len(s.needs) == 0 {
-		return
-	}
-	costs := s.newScheduleCosts()
+func (s *search) searchSchedules(costs *scheduleCosts, segments int) {
 	s.bisect(1e-4, 1e4, 10, geometricMean, func(weight float64) Candidate {
 		policy, units := s.policy("0%"), costs.days(weight, segments)
 		s.setSchedules(policy, units)

@@ -167,13 +167,9 @@ func GoverningPolicy(policies []*v1alpha1.ResourceSlack, w Workload) int {
 		if best < 0 {
 			best = i
 		}
-		selector := policy.Spec.Pool.NodeSelector
-		included := true
-		for name, value := range selector {
-			for j := range w.Shapes {
-				podValue, ok := w.Shapes[j].Template.Spec.NodeSelector[name]
-				included = included && ok && podValue == value
-			}
+		selector, included := policy.Spec.Pool.NodeSelector, true
+		for j := range w.Shapes {
+			included = included && includes(w.Shapes[j].Template.Spec.NodeSelector, selector)
 		}
 		if included && len(selector) > most {
 			best, most = i, len(selector)

@@ -159,22 +159,6 @@ func (c *Controller) isManaged(object *unstructured.Unstructured) bool {
 	return object.GetNamespace() == c.namespace || object.GetNamespace() == c.podNamespace || slack.IsMirrorName(object.GetName())
 }
 
-// existingGroups returns the groups of the existing objects of a policy.
-func (c *Controller) existingGroups(ctx context.Context, policy string) (groups []slack.Group, err error) {
-	objects, err := c.existing(ctx, policy)
-	if err != nil {
-		return nil, err
-	}
-	for _, backend := range slack.Backends() {
-		existing, err := backend.Groups(objects)
-		if err != nil {
-			return nil, err
-		}
-		groups = append(groups, existing...)
-	}
-	return groups, nil
-}
-
 // deleteObjects deletes the objects of a deleted policy. The result states when to continue. Objects of a policy that is deleted while
 // no controller runs are deleted by the garbage collector: the policy is their owner.
 func (c *Controller) deleteObjects(ctx context.Context, policy string) (result reconcile.Result, err error) {

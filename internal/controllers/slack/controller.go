@@ -219,7 +219,11 @@ func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSla
 	if t, err := c.existingTracker(policy); t != nil || err != nil {
 		return t, err
 	}
-	groups, err := c.existingGroups(ctx, policy.Name)
+	existing, err := c.existing(ctx, policy.Name)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := slack.HeldGroups(existing)
 	if err != nil {
 		return nil, err
 	}
@@ -240,9 +244,7 @@ func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSla
 			return nil, err
 		}
 	}
-	if len(groups) > 0 {
-		tracker.Resume(groups)
-	}
+	tracker.Resume(groups)
 	t := &policyTracker{Tracker: tracker, recorder: c.restored(ctx, policy)}
 	if err := c.load(ctx, t); err != nil {
 		t.Close()
