@@ -187,7 +187,7 @@ func TestSeveralDevices(t *testing.T) {
 // are merged into the next larger one, with the higher amount of each device.
 func TestSeveralDevicesAreMerged(t *testing.T) {
 	l := newPoolLedger()
-	l.SetNode(named("n"), ledgerNode{InPool: true})
+	l.SetNode(named("n"), true, ledgerNode{})
 	for i := range int64(10) {
 		l.setPod(fmt.Sprint(i), ledgerPod{Node: "n", Requests: cores(1, 1), Devices: unique.Make(deviceAmounts{i + 1, 10 - i})})
 	}

@@ -32,8 +32,6 @@ func (p *ledgerPod) hasDevices() bool { return p.Devices != unique.Handle[device
 
 // ledgerNode is the part of a node that the ledger counts.
 type ledgerNode struct {
-	// InPool reports whether the node and its pods are in the pool.
-	InPool bool
 	// Usable reports whether placeholders can be put on the node. A node that is cordoned, not ready
 	// or being deleted is not usable.
 	Usable bool
@@ -56,8 +54,8 @@ var maxAmounts = resources.Amounts{maxAmount, maxAmount}
 // account is a node with the pods on it. The node is the zero value while it is not known: pods may be
 // set before their node.
 type account struct {
-	// ledgerNode is without InPool: pools are the pools that the node is in.
 	ledgerNode
+	// pools are the pools that the node is in.
 	pools []*poolLedger
 	// node is nil while it is not known.
 	node *v1.Node
@@ -119,13 +117,13 @@ func (c *Cluster) newPool() *poolLedger {
 }
 
 // SetNode adds or updates a node, also for the other pools of the cluster. An unchanged node costs two comparisons.
-func (l *poolLedger) SetNode(node *v1.Node, observed ledgerNode) {
-	a, inPool := l.account(node.Name), observed.InPool
+func (l *poolLedger) SetNode(node *v1.Node, inPool bool, observed ledgerNode) {
+	a := l.account(node.Name)
 	a.node = node
 	if (l.members[node.Name] != nil) != inPool {
 		l.setMember(node.Name, a, inPool)
 	}
-	observed.InPool, observed.Allocatable = false, observed.Allocatable.Min(maxAmounts)
+	observed.Allocatable = observed.Allocatable.Min(maxAmounts)
 	if a.ledgerNode != observed {
 		a.countNode(-1)
 		a.ledgerNode = observed

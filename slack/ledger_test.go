@@ -11,11 +11,17 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
+// testNode is a node that may be in the pool.
+type testNode struct {
+	InPool bool
+	ledgerNode
+}
+
 // newLedgerOf returns a new ledger with nodes and pods.
-func newLedgerOf(nodes map[string]ledgerNode, pods map[string]ledgerPod) *poolLedger {
+func newLedgerOf(nodes map[string]testNode, pods map[string]ledgerPod) *poolLedger {
 	l := newPoolLedger()
 	for name, node := range nodes {
-		l.SetNode(named(name), node)
+		l.SetNode(named(name), node.InPool, node.ledgerNode)
 	}
 	for id, pod := range pods {
 		l.setPod(id, pod)
@@ -24,7 +30,7 @@ func newLedgerOf(nodes map[string]ledgerNode, pods map[string]ledgerPod) *poolLe
 }
 
 // recount computes the pool without a ledger.
-func recount(nodes map[string]ledgerNode, pods map[string]ledgerPod) poolTotals {
+func recount(nodes map[string]testNode, pods map[string]ledgerPod) poolTotals {
 	var p poolTotals
 	shapes := []resources.Amounts{}
 	for name, node := range nodes {
@@ -72,7 +78,7 @@ func recount(nodes map[string]ledgerNode, pods map[string]ledgerPod) poolTotals 
 }
 
 // recountDevices computes the pods with devices and the free devices of nodes without a ledger.
-func recountDevices(nodes map[string]ledgerNode, pods map[string]ledgerPod) (map[deviceAmounts]devicePods, map[string]deviceAmounts) {
+func recountDevices(nodes map[string]testNode, pods map[string]ledgerPod) (map[deviceAmounts]devicePods, map[string]deviceAmounts) {
 	shapes, free := map[deviceAmounts]devicePods{}, map[string]deviceAmounts{}
 	for name, node := range nodes {
 		left := node.Devices
@@ -97,8 +103,8 @@ func recountDevices(nodes map[string]ledgerNode, pods map[string]ledgerPod) (map
 // do not depend on the order of changes, and are empty after all are deleted.
 func TestLedgerMatchesRecount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l, nodes, pods := newPoolLedger(), map[string]ledgerNode{}, map[string]ledgerPod{}
-		shared, inShared := l.newPool(), map[string]ledgerNode{} // another pool of the cluster
+		l, nodes, pods := newPoolLedger(), map[string]testNode{}, map[string]ledgerPod{}
+		shared, inShared := l.newPool(), map[string]testNode{} // another pool of the cluster
 		for range rapid.IntRange(1, 60).Draw(t, "events") {
 			name := fmt.Sprint("node-", rapid.IntRange(0, 4).Draw(t, "node"))
 			id := fmt.Sprint("pod-", rapid.IntRange(0, 9).Draw(t, "pod"))
@@ -118,16 +124,16 @@ func TestLedgerMatchesRecount(t *testing.T) {
 				delete(pods, id)
 				l.deletePod(id)
 			case 3:
-				nodes[name] = ledgerNode{
-					rapid.Bool().Draw(t, "in pool"), rapid.Bool().Draw(t, "usable"), rapid.Bool().Draw(t, "booting"),
+				node := testNode{rapid.Bool().Draw(t, "in pool"), ledgerNode{
+					rapid.Bool().Draw(t, "usable"), rapid.Bool().Draw(t, "booting"),
 					drawAmounts(t, "allocatable", resources.Amounts{16_000, 64 * gib}), rapid.Int64Range(0, 5).Draw(t, "slots"),
 					deviceAmounts{rapid.Int64Range(0, 2).Draw(t, "gpus")},
-				}
-				l.SetNode(named(name), nodes[name])
-				node := nodes[name]
+				}}
+				nodes[name] = node
+				l.SetNode(named(name), node.InPool, node.ledgerNode)
 				node.InPool = rapid.Bool().Draw(t, "in shared pool")
 				inShared[name] = node
-				shared.SetNode(named(name), node)
+				shared.SetNode(named(name), node.InPool, node.ledgerNode)
 			case 4:
 				delete(nodes, name)
 				delete(inShared, name)
@@ -170,7 +176,7 @@ func TestLedgerMatchesRecount(t *testing.T) {
 // and that its deletion restores the capacity.
 func TestDaemonPodLargerThanNode(t *testing.T) {
 	l := newPoolLedger()
-	l.SetNode(named("a"), ledgerNode{true, true, false, cores(4, 16), 110, deviceAmounts{}})
+	l.SetNode(named("a"), true, ledgerNode{true, false, cores(4, 16), 110, deviceAmounts{}})
 	l.setPod("d", ledgerPod{Node: "a", Requests: cores(8, 4), Daemon: true})
 	if got := l.Pool().Shapes; !reflect.DeepEqual(got, []resources.Amounts{cores(0, 12)}) {
 		t.Errorf("with the daemon pod: %v", got)
@@ -196,7 +202,7 @@ var nodeNames, podIDs = func() (nodes [5000]string, pods [150_000]string) {
 func largeLedger() *poolLedger {
 	l := newPoolLedger()
 	for n, name := range nodeNames {
-		l.SetNode(named(name), ledgerNode{true, true, false, cores(float64(16*(1+n%4)), float64(64*(1+n%4))), 110, deviceAmounts{}})
+		l.SetNode(named(name), true, ledgerNode{true, false, cores(float64(16*(1+n%4)), float64(64*(1+n%4))), 110, deviceAmounts{}})
 		for p := range 30 {
 			i := n*30 + p
 			l.setPod(podIDs[i], ledgerPod{Node: name, Requests: cores(0.1+0.01*float64(i%50), 0.25+0.05*float64(i%20)), Daemon: p < 3})

@@ -27,13 +27,12 @@ const (
 )
 
 // observeNode returns the planner's view of a node at a time.
-func observeNode(node *v1.Node, inPool bool, devices []string, now time.Time) ledgerNode {
+func observeNode(node *v1.Node, devices []string, now time.Time) ledgerNode {
 	allocatable := resources.CPUAndMemory(node.Status.Allocatable)
 	// A node without allocatable resources, whose kubelet has not reported them yet, would reduce
 	// the size of the average node and increase the number of placeholders.
 	usable := isUsable(node, now) && !allocatable.IsZero()
 	return ledgerNode{
-		InPool:      inPool,
 		Usable:      usable,
 		Booting:     usable && isBooting(node, now),
 		Allocatable: allocatable,

@@ -190,9 +190,9 @@ func TestObserveNode(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			node := newNode("a", "3500m", "14Gi", tc.changes...)
-			want := ledgerNode{InPool: tc.inPool, Usable: tc.usable, Allocatable: resources.Amounts{3500, 14 * gib}, Slots: 110}
-			if diff := cmp.Diff(want, observeNode(node, InPool(node, tc.pool), tc.pool.Devices, noon)); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
+			want := ledgerNode{Usable: tc.usable, Allocatable: resources.Amounts{3500, 14 * gib}, Slots: 110}
+			if diff := cmp.Diff(want, observeNode(node, tc.pool.Devices, noon)); diff != "" || InPool(node, tc.pool) != tc.inPool {
+				t.Errorf("in pool %t, want %t; -want +got:\n%s", InPool(node, tc.pool), tc.inPool, diff)
 			}
 		})
 	}
@@ -249,7 +249,7 @@ func TestBootingNode(t *testing.T) {
 func TestObserveNodeWithoutAllocatable(t *testing.T) {
 	unreported := newNode("a", "1", "1Gi", func(n *v1.Node) { n.Status.Allocatable = nil })
 	for _, node := range []*v1.Node{unreported, newNode("b", "-1", "-1Gi")} {
-		if got := observeNode(node, InPool(node, v1alpha1.Pool{}), nil, noon).Allocatable; !got.IsZero() {
+		if got := observeNode(node, nil, noon).Allocatable; !got.IsZero() {
 			t.Errorf("node %s has %v, want 0", node.Name, got)
 		}
 	}

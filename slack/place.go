@@ -28,7 +28,7 @@ type demand struct {
 // nodeCapacity is the capacity left on a node.
 type nodeCapacity struct {
 	node *v1.Node
-	// InPool, Usable and Booting are copied from the ledger.
+	// InPool reports whether the node is in the pool. Usable and Booting are copied from the ledger.
 	InPool, Usable, Booting bool
 	// Free is the free capacity, with the number of pods that can be added.
 	Free resources.Amounts

@@ -24,7 +24,7 @@ func demandOf(size resources.Amounts, count int64) demand {
 func ledgerWithFree(slots int64, free ...resources.Amounts) *poolLedger {
 	l := newPoolLedger()
 	for i, f := range free {
-		l.SetNode(named(fmt.Sprint("n", i)), ledgerNode{InPool: true, Usable: true, Allocatable: f, Slots: slots})
+		l.SetNode(named(fmt.Sprint("n", i)), true, ledgerNode{Usable: true, Allocatable: f, Slots: slots})
 	}
 	return l
 }
@@ -151,7 +151,7 @@ func TestPlaceAgainstExhaustiveSearch(t *testing.T) {
 func BenchmarkPlace(b *testing.B) {
 	l := newPoolLedger()
 	for n := range 5000 {
-		l.SetNode(named(fmt.Sprint("node-", n)), ledgerNode{true, true, false, cores(float64(n%16), float64(n%64)), 110, deviceAmounts{}})
+		l.SetNode(named(fmt.Sprint("node-", n)), true, ledgerNode{true, false, cores(float64(n%16), float64(n%64)), 110, deviceAmounts{}})
 	}
 	demands := []demand{demandOf(cores(4, 16), 1), demandOf(cores(1, 4), 3000)}
 	for b.Loop() {

@@ -23,7 +23,7 @@ func poolOf(nodes map[resources.Amounts]int, pods ...resources.Amounts) poolTota
 	i := 0
 	for size, n := range nodes {
 		for range n {
-			l.SetNode(named(fmt.Sprint("node-", i)), ledgerNode{InPool: true, Usable: true, Allocatable: size})
+			l.SetNode(named(fmt.Sprint("node-", i)), true, ledgerNode{Usable: true, Allocatable: size})
 			i++
 		}
 	}
@@ -213,7 +213,7 @@ func drawPool(t *rapid.T) (*poolLedger, poolTotals) {
 	for i := range nodes {
 		l.SetNode(
 			named(fmt.Sprint(i)),
-			ledgerNode{InPool: true, Usable: rapid.Bool().Draw(t, "usable") || i == 0, Allocatable: shapes[i%len(shapes)]},
+			true, ledgerNode{Usable: rapid.Bool().Draw(t, "usable") || i == 0, Allocatable: shapes[i%len(shapes)]},
 		)
 	}
 	for i := range rapid.IntRange(0, 30).Draw(t, "pods") {

@@ -121,7 +121,7 @@ func TestPlannerKeepsGroupsWithoutNodes(t *testing.T) {
 	p := &planner{}
 	before := p.Next(tenOf(100), usual, 0)
 	l := newPoolLedger()
-	l.SetNode(named("node-0"), ledgerNode{InPool: true, Allocatable: cores(16, 64)})
+	l.SetNode(named("node-0"), true, ledgerNode{Allocatable: cores(16, 64)})
 	l.setPod("pod", ledgerPod{Node: "node-0", Requests: cores(1, 4)})
 	if got := p.Next(l.Pool(), usual, 1); got.Rest != before.Rest || !reflect.DeepEqual(got.Head, before.Head) {
 		t.Errorf("head %v and rest %v, want %v and %v", got.Head, got.Rest, before.Head, before.Rest)

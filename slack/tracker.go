@@ -97,7 +97,7 @@ func (t *Tracker) SetNode(node *v1.Node, now time.Time) bool {
 			return false // unchanged, and plans without mirrors do not use it
 		}
 	}
-	t.ledger.SetNode(node, observeNode(node, inPool, t.ledger.devices, now))
+	t.ledger.SetNode(node, inPool, observeNode(node, t.ledger.devices, now))
 	return inPool
 }
 
