@@ -94,15 +94,19 @@ type poolLedger struct {
 	members map[string]*account
 	// totals are the sums over the nodes of the pool and their pods, without the fields that Pool sets.
 	totals poolTotals
-	// podShapes counts the pods that may be the biggest by their requests, nodeShapes the usable
-	// nodes by their capacity after daemon pods.
-	podShapes, nodeShapes map[resources.Amounts]int
-	// devicePods are the pods with devices, which are not part of requested and podShapes, by their devices. deviceNodes counts
-	// the usable nodes with devices.
-	devicePods  map[deviceAmounts]devicePods
-	deviceNodes map[deviceNode]int
+	// podShapes counts the pods that may be the biggest by their requests, nodeShapes the usable nodes.
+	podShapes  map[resources.Amounts]int
+	nodeShapes map[nodeShape]int
+	// devicePods are the pods with devices, which are not part of requested and podShapes, by their devices.
+	devicePods map[deviceAmounts]devicePods
 	// isChanged reports whether a node or pod of the pool changed since it was last read.
 	isChanged bool
+}
+
+// nodeShape is the capacity of a node after daemon pods.
+type nodeShape struct {
+	resources.Amounts
+	devices deviceAmounts
 }
 
 // newPoolLedger returns an empty ledger of its own cluster.
@@ -111,8 +115,8 @@ func newPoolLedger() *poolLedger { return NewCluster().newPool() }
 // newPool returns the ledger of a pool without nodes.
 func (c *Cluster) newPool() *poolLedger {
 	return &poolLedger{
-		Cluster: c, members: map[string]*account{}, podShapes: map[resources.Amounts]int{}, nodeShapes: map[resources.Amounts]int{},
-		devicePods: map[deviceAmounts]devicePods{}, deviceNodes: map[deviceNode]int{},
+		Cluster: c, members: map[string]*account{}, podShapes: map[resources.Amounts]int{}, nodeShapes: map[nodeShape]int{},
+		devicePods: map[deviceAmounts]devicePods{},
 	}
 }
 
@@ -261,11 +265,7 @@ func (l *poolLedger) countNode(a *account, sign int) {
 	if !a.Booting {
 		l.totals.Free = add(l.totals.Free, a.free(), sign)
 	}
-	shape := a.Allocatable.Subtract(a.daemons)
-	count(l.nodeShapes, shape, sign)
-	if a.Devices != (deviceAmounts{}) {
-		count(l.deviceNodes, deviceNode{shape, a.Devices}, sign)
-	}
+	count(l.nodeShapes, nodeShape{a.Allocatable.Subtract(a.daemons), a.Devices}, sign)
 }
 
 // add adds amounts to a sum, or subtracts them if sign is -1.
@@ -334,7 +334,11 @@ func (l *poolLedger) Pool() poolTotals {
 			p.LargestByMemory = shape
 		}
 	}
-	p.Shapes = maximalShapes(slices.AppendSeq(make([]resources.Amounts, 0, len(l.nodeShapes)), maps.Keys(l.nodeShapes)))
+	shapes := make([]resources.Amounts, 0, len(l.nodeShapes))
+	for shape := range l.nodeShapes {
+		shapes = append(shapes, shape.Amounts)
+	}
+	p.Shapes = maximalShapes(shapes)
 	return p
 }
 

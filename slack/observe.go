@@ -91,17 +91,17 @@ func isBooting(node *v1.Node, now time.Time) bool {
 // of a manifest, counts as ready.
 func isUsable(node *v1.Node, now time.Time) bool {
 	scaledDown := slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool { return resources.IsScaleDownTaint(taint.Key) })
-	if !resources.IsSchedulable(node) || scaledDown {
+	ready := resources.ReadyCondition(node)
+	switch {
+	case !resources.IsSchedulable(node) || scaledDown:
 		return false
-	}
-	if isBooting(node, now) {
+	case isBooting(node, now):
 		return true
+	case ready == nil:
+		return len(node.Status.Conditions) == 0
 	}
-	if ready := resources.ReadyCondition(node); ready != nil {
-		// A transition in the future, after a jump of the clock, is as old as one in the past.
-		return ready.Status == v1.ConditionTrue || now.Sub(ready.LastTransitionTime.Time).Abs() < unreadyGrace
-	}
-	return len(node.Status.Conditions) == 0
+	// A transition in the future, after a jump of the clock, is as old as one in the past.
+	return ready.Status == v1.ConditionTrue || now.Sub(ready.LastTransitionTime.Time).Abs() < unreadyGrace
 }
 
 // nodeOf returns the name of the node on which a pod takes capacity, "" if there is none: the node of the pod, or

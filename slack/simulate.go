@@ -201,13 +201,11 @@ func (s *simulation) addNode() {
 	node := simulatedNode{free: s.empty, low: -1, alive: true}
 	s.alive++
 	s.failed, s.changed = s.failed[:0], true
-	for i := range s.nodes {
-		if !s.nodes[i].alive {
-			s.nodes[i] = node
-			return
-		}
+	if i := slices.IndexFunc(s.nodes, func(n simulatedNode) bool { return !n.alive }); i >= 0 {
+		s.nodes[i] = node
+	} else {
+		s.nodes = append(s.nodes, node)
 	}
-	s.nodes = append(s.nodes, node)
 }
 
 // place places a pod on the first node that it fits on, and reports whether there is one.

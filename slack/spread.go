@@ -1,11 +1,9 @@
 package slack
 
 import (
-	"maps"
-	"slices"
-
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
@@ -30,15 +28,15 @@ func (t *Tracker) spread() *Spread {
 		return nil
 	}
 	key := t.policy.Spec.Spread.TopologyKey
-	values := map[string]bool{}
+	values := sets.New[string]()
 	for _, a := range t.ledger.members {
 		if a.Usable {
 			if value, ok := a.node.Labels[key]; ok {
-				values[value] = true
+				values.Insert(value)
 			}
 		}
 	}
-	return &Spread{TopologyKey: key, Domains: slices.Sorted(maps.Keys(values))}
+	return &Spread{TopologyKey: key, Domains: sets.List(values)}
 }
 
 // setSpread sets the promise of a plan per domain, and the reasons why it is not what the policy requires.
