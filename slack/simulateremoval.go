@@ -20,7 +20,9 @@ func (s *simulation) removeNodes(now int64, hold bool) {
 		if n.low < 0 {
 			n.low = now
 		}
-		s.nextRemoval = min(s.nextRemoval, max(n.low+s.node.Idle, s.lastAdded+s.node.AfterAdd))
+		if due := max(n.low+s.node.Idle, s.lastAdded+s.node.AfterAdd); now < due { // later, only a change makes a removal possible
+			s.nextRemoval = min(s.nextRemoval, due)
+		}
 		hasPods := len(n.pods) > 0
 		if hold || now-n.low < s.node.Idle || drained && hasPods || !s.move(i) {
 			continue
@@ -34,7 +36,7 @@ func (s *simulation) removeNodes(now int64, hold bool) {
 
 // move moves the pods and placeholders of a node to other nodes. If they do not fit, it moves none and returns false.
 func (s *simulation) move(node int) bool {
-	n, moved := &s.nodes[node], 0
+	n, moved, changed := &s.nodes[node], 0, s.changed
 	for ; moved < len(n.pods); moved++ {
 		i := s.find(s.requests(n.pods[moved]), node, true)
 		if i == nowhere {
@@ -57,5 +59,6 @@ func (s *simulation) move(node int) bool {
 		other.free, other.pods = other.free.Add(s.requests(pod)), other.pods[:len(other.pods)-1]
 		s.nodeOf[pod] = int32(node)
 	}
+	s.changed = changed
 	return false
 }
