@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
@@ -83,10 +84,7 @@ func AnswerOf(buffer *unstructured.Unstructured) Answer {
 		a.Message = format.Shorten("the status cannot be read: "+err.Error(), maxAnswerLength)
 		return a
 	}
-	a.Requested = fields.Spec.Replicas
-	if fields.Status.Replicas != nil {
-		a.Replicas = *fields.Status.Replicas
-	}
+	a.Requested, a.Replicas = fields.Spec.Replicas, ptr.Deref(fields.Status.Replicas, -1)
 	a.setState(fields.Status.Conditions, buffer.GetGeneration())
 	return a
 }

@@ -43,12 +43,9 @@ func placeAll(nodes []nodeCapacity, demands []demand) (placed int64) {
 	nodes = slices.Clone(nodes)
 	for i := range demands {
 		d, last := &demands[i], &demands[len(demands)-1]
-		switch {
-		case d.Group != nil:
+		if d.Group != nil {
 			placed += placeGroups(nodes, d)
-		case d == last:
-			placed += place(candidates(nodes, d), d, nil)
-		default:
+		} else {
 			placed += place(candidates(nodes, d), d, last)
 		}
 	}
@@ -95,7 +92,7 @@ func placeGroups(nodes []nodeCapacity, groups *demand) (placed int64) {
 }
 
 // place places a demand and returns how many placeholders were placed: first where they cost the last demand nothing, then where
-// they cost it the least. Without a last demand, last is nil.
+// they cost it the least.
 func place(candidates []*nodeCapacity, d, last *demand) (placed int64) {
 	for _, node := range candidates {
 		for placed < d.Count && node.permits(d) && node.loss(d, last) == 0 {
@@ -170,9 +167,9 @@ func (c *nodeCapacity) subtract(d *demand) {
 	c.Free, c.Devices = c.Free.Minus(d.Size), c.Devices.plus(d.Devices, -1)
 }
 
-// loss returns how many fewer placeholders of another demand, which may be nil, fit after one of a demand is assigned.
+// loss returns how many fewer placeholders of another demand fit after one of a demand is assigned.
 func (c *nodeCapacity) loss(d, other *demand) int64 {
-	if other == nil {
+	if other == d {
 		return 0
 	}
 	after := *c

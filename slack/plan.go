@@ -214,7 +214,7 @@ func (p *ratePlan) addFloor(pool poolTotals, policy ratePolicy) {
 	if p.minCount <= 0 {
 		return
 	}
-	size := pool.Allocatable.DivideUp(int64(pool.Nodes)).DivideUp(max(policy.Granularity, 1))
+	size := pool.Allocatable.DivideUp(int64(pool.Nodes)).DivideUp(policy.Granularity)
 	if !pool.MaxPodRequests.IsZero() {
 		size = size.Min(pool.MaxPodRequests)
 	}
@@ -230,7 +230,7 @@ func (p *ratePlan) addRest(pool poolTotals, policy ratePolicy) {
 		return
 	}
 	average := pool.Allocatable.DivideUp(int64(pool.Nodes))
-	p.maxSize = p.limitSize(pool, average.DivideUp(max(policy.Granularity, 1)))
+	p.maxSize = p.limitSize(pool, average.DivideUp(policy.Granularity))
 	limit := policy.maxCount() - int64(len(p.Head))
 	if p.countOf(p.maxSize) > limit {
 		// Fewer placeholders, as large as allowed.

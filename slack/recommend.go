@@ -166,7 +166,7 @@ func (s *search) try(name string, policy *v1alpha1.ResourceSlack, mirrors ...Wor
 	return c
 }
 
-// reaches reports whether a candidate reaches the goal.
+// reaches reports whether a candidate has an outcome and reaches the goal.
 func (s *search) reaches(c *Candidate) bool {
 	return c.Waits != nil && s.goal.wait(c) <= s.goal.Wait
 }
@@ -185,10 +185,10 @@ func geometricMean(a, b float64) float64 { return math.Sqrt(a * b) }
 // bisect calls try with numbers from low to high, at most steps times, to find the lowest that reaches the goal. It returns this
 // number, 0 if there is none.
 func (s *search) bisect(low, high float64, steps int, middle func(a, b float64) float64, try func(x float64) Candidate) float64 {
-	if c := try(high); s.err != nil || !s.reaches(&c) {
+	if c := try(high); !s.reaches(&c) {
 		return 0
 	}
-	for ; steps > 0 && s.err == nil; steps-- {
+	for ; steps > 0; steps-- {
 		x := middle(low, high)
 		if x <= low || x >= high {
 			break
@@ -209,9 +209,7 @@ func (s *search) searchRates() {
 		return s.try("rate "+text, s.policy(text))
 	}
 	for _, x := range []float64{1, 2, 5, 10, 20, 50, 100, 200} {
-		if c := rate(x); s.err != nil {
-			return
-		} else if s.reaches(&c) {
+		if c := rate(x); s.reaches(&c) {
 			s.bisect(x/2.5, x, 6, func(a, b float64) float64 { return math.Floor((a + b) / 2) }, rate)
 			return
 		}

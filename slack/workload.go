@@ -175,10 +175,7 @@ func GoverningPolicy(policies []*v1alpha1.ResourceSlack, w Workload) int {
 			best, most = i, len(selector)
 		}
 	}
-	if best < 0 {
-		return min(0, len(policies)-1)
-	}
-	return best
+	return max(best, min(0, len(policies)-1))
 }
 
 // namespaceSelectorOf returns the selector of the namespaces whose workloads a policy mirrors. An invalid
