@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // CapacityBufferVersion is the API of autoscalers that hold placeholders.
@@ -82,22 +83,22 @@ func HeldGroups(objects []unstructured.Unstructured) ([]Group, error) {
 		}
 		var template v1.PodTemplate
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, &template); err != nil {
-			return nil, fmt.Errorf("PodTemplate %s/%s: %w", template.Namespace, template.Name, err)
+			return nil, fmt.Errorf("PodTemplate %s: %w", resources.Name(&objects[i]), err)
 		}
 		if containers := template.Template.Spec.Containers; len(containers) > 0 {
-			requests[template.Namespace+"/"+template.Name] = containers[0].Resources.Requests
+			requests[resources.Name(&template)] = containers[0].Resources.Requests
 		}
 	}
 	var groups []Group
 	for i := range objects {
 		buffer := &objects[i]
-		list, hasTemplate := requests[buffer.GetNamespace()+"/"+buffer.GetName()]
+		list, hasTemplate := requests[resources.Name(buffer)]
 		if buffer.GetKind() != CapacityBufferKind.Kind || !hasTemplate {
 			continue
 		}
 		replicas, _, err := unstructured.NestedInt64(buffer.Object, "spec", "replicas")
 		if err != nil {
-			return nil, fmt.Errorf("CapacityBuffer %s/%s: %w", buffer.GetNamespace(), buffer.GetName(), err)
+			return nil, fmt.Errorf("CapacityBuffer %s: %w", resources.Name(buffer), err)
 		}
 		groups = append(groups, Group{Name: buffer.GetName(), Requests: list, Count: replicas})
 	}

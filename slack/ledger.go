@@ -109,9 +109,6 @@ type nodeShape struct {
 	devices deviceAmounts
 }
 
-// newPoolLedger returns an empty ledger of its own cluster.
-func newPoolLedger() *poolLedger { return NewCluster().newPool() }
-
 // newPool returns the ledger of a pool without nodes.
 func (c *Cluster) newPool() *poolLedger {
 	return &poolLedger{

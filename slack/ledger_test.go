@@ -11,6 +11,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
+// newPoolLedger returns an empty ledger of its own cluster.
+func newPoolLedger() *poolLedger { return NewCluster().newPool() }
+
 // testNode is a node that may be in the pool.
 type testNode struct {
 	InPool bool

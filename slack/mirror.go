@@ -40,11 +40,14 @@ func (t *Tracker) addMirrors(p *Plan) {
 			continue
 		}
 		m := mirror{workload: w, wanted: wanted, pods: w.pods()}
-		count := t.mirrorCountOf(w, min(wanted, perWorkload/m.pods))
+		most, cause := perWorkload/m.pods, fmt.Sprintf("spec.mirrors.maxPerWorkload permits %d", perWorkload)
+		count := t.mirrorCountOf(w, min(wanted, most))
 		counts[w.groupName(0)] = count
-		m.held, m.coolDownEnd = count.Next(min(wanted, perWorkload/m.pods), t.now, isMore)
-		m.left = perNamespace - used[w.Namespace]
-		m.permitted = max(0, min(m.held, perWorkload/m.pods, m.left/m.pods))
+		m.held, m.coolDownEnd = count.Next(min(wanted, most), t.now, isMore)
+		if left := perNamespace - used[w.Namespace]; left/m.pods < most {
+			most, cause = left/m.pods, fmt.Sprintf("spec.mirrors.maxPerNamespace permits %d more in namespace %s", left, w.Namespace)
+		}
+		m.permitted, m.cause = min(m.held, most), cause
 		used[w.Namespace] += m.permitted * m.pods
 		mirrors = append(mirrors, m)
 	}
@@ -52,7 +55,7 @@ func (t *Tracker) addMirrors(p *Plan) {
 	number := max(0, int64(*t.policy.Spec.MaxPlaceholders)-p.placeholders())
 	distribute(mirrors, fairShares(used, number), number)
 	for i := range mirrors {
-		t.addMirror(p, &mirrors[i], perWorkload)
+		t.addMirror(p, &mirrors[i])
 	}
 	if len(unselected) > 0 {
 		p.MirrorReasons = append(p.MirrorReasons, fmt.Sprintf("%s with annotation %s %s in namespaces that "+
@@ -89,8 +92,9 @@ type mirror struct {
 	// wanted is the number of groups that the workload requests, held the number during a cool-down, permitted the number that
 	// the limits per workload and namespace permit, and placed the number that maxPlaceholders permits, too.
 	wanted, held, permitted, placed int64
-	// left and share are the numbers of placeholders that maxPerNamespace and maxPlaceholders leave for the workload.
-	left, share int64
+	// share is the number of placeholders that maxPlaceholders leaves for the workload, and cause the limit that permits the fewest.
+	share int64
+	cause string
 	// coolDownEnd is the end of the cool-down in seconds, 0 if there is none.
 	coolDownEnd int64
 }
@@ -110,15 +114,18 @@ func distribute(mirrors []mirror, shares map[string]int64, number int64) {
 		more := min(m.permitted-m.placed, number/m.pods)
 		m.placed += more
 		number -= more * m.pods
+		if m.placed < m.permitted {
+			m.cause = fmt.Sprintf("maxPlaceholders permits %d more in namespace %s", m.share, m.workload.Namespace)
+		}
 	}
 }
 
 // addMirror appends the groups of a mirror, one for each shape, and the reasons if their number is not the wanted number.
-func (t *Tracker) addMirror(p *Plan, m *mirror, perWorkload int64) {
+func (t *Tracker) addMirror(p *Plan, m *mirror) {
 	w := m.workload
 	if m.placed < m.wanted {
 		p.MirrorsFeasible = false
-		p.MirrorReasons = append(p.MirrorReasons, m.reason(perWorkload))
+		p.MirrorReasons = append(p.MirrorReasons, fmt.Sprintf("%s requires %s, %s", w, m.amount(m.wanted), m.cause))
 	}
 	if m.held > m.wanted && m.placed > m.wanted && m.coolDownEnd != 0 {
 		p.MirrorReasons = append(p.MirrorReasons, fmt.Sprintf("%s requires %s, %d are held until %s",
@@ -147,18 +154,6 @@ func (m *mirror) amount(groups int64) string {
 		return format.Of(groups, "placeholder")
 	}
 	return format.Of(groups, "group") + " of " + format.Of(m.pods, "placeholder")
-}
-
-// reason returns the reason for which placeholders for fewer groups are permitted than a workload requires.
-func (m *mirror) reason(perWorkload int64) string {
-	cause := fmt.Sprintf("spec.mirrors.maxPerWorkload permits %d", perWorkload)
-	switch namespace := m.workload.Namespace; {
-	case m.placed < m.permitted:
-		cause = fmt.Sprintf("maxPlaceholders permits %d more in namespace %s", m.share, namespace)
-	case m.placed < perWorkload/m.pods:
-		cause = fmt.Sprintf("spec.mirrors.maxPerNamespace permits %d more in namespace %s", max(0, m.left), namespace)
-	}
-	return fmt.Sprintf("%s requires %s, %s", m.workload, m.amount(m.wanted), cause)
 }
 
 // fairShares distributes a number among namespaces: none gets more than it demands, and none less than
