@@ -101,6 +101,27 @@ func TestSimulateMirrors(t *testing.T) {
 	}
 }
 
+// TestScheduleLevels checks that schedules have no levels with equal amounts: of needs of 1 to 100 units, a maximum permits 10.
+func TestScheduleLevels(t *testing.T) {
+	s := &search{unit: resources.Amounts{1000, 4 << 30}, goal: Goal{Policy: newPolicy("0%", func(spec *v1alpha1.ResourceSlackSpec) {
+		spec.Maximum = amountOf("10", "40Gi")
+	})}}
+	for units := range 100 {
+		s.needs = append(s.needs, need{units: float64(units + 1)})
+	}
+	costs, amounts := s.newScheduleCosts(), map[string]bool{}
+	for _, units := range costs.units[1:] {
+		text := amountText(s.amount(units))
+		if amounts[text] {
+			t.Errorf("several levels of %s: %v", text, costs.units)
+		}
+		amounts[text] = true
+	}
+	if !amounts[amountText(s.amount(10))] {
+		t.Errorf("levels %v, want one of the maximum", costs.units)
+	}
+}
+
 // TestMirrorNeed checks the number of placeholders for five pods. Nodes are ready after 100 s: the pods at 0, 10 and 20 are one, two and
 // three at a time, the pods at 200 and 205 one and two.
 func TestMirrorNeed(t *testing.T) {

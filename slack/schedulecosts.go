@@ -3,6 +3,8 @@ package slack
 import (
 	"math"
 	"slices"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 )
 
 // levels is the number of amounts of slack that schedules may have.
@@ -16,7 +18,7 @@ type scheduleCosts struct {
 	waits [classes][levels]float64
 }
 
-// newScheduleCosts returns the costs of levels at the quantiles of the needs.
+// newScheduleCosts returns the costs of levels at the quantiles of the needs, of levels with equal amounts the lowest.
 func (s *search) newScheduleCosts() *scheduleCosts {
 	sorted := make([]float64, 0, len(s.needs))
 	for _, n := range s.needs {
@@ -31,7 +33,8 @@ func (s *search) newScheduleCosts() *scheduleCosts {
 		if i == levels-1 {
 			unit *= 1.5
 		}
-		if unit > c.units[len(c.units)-1] {
+		last := c.units[len(c.units)-1]
+		if unit > last && (last == 0 || !apiequality.Semantic.DeepEqual(s.amount(unit), s.amount(last))) {
 			c.units = append(c.units, unit)
 		}
 	}
