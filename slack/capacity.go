@@ -35,7 +35,8 @@ const maxComparisons = 20_000_000
 // which it places placeholders is not always optimal. It considers CPU, memory, the maximum number
 // of pods, node selectors, taints, and the required anti-affinity of mirrors to each other and to
 // pods. Pods must include all pods in the namespaces of AntiAffinityNamespaces. Mirrors do not count
-// if there are too many pods to compare with the anti-affinity of the mirrors of their namespace.
+// if there are too many pods to compare with the anti-affinity of the mirrors of their namespace. A domain without capacity for its
+// share of a spread does not reduce the number of the other domains.
 func (c *Capacity) Placeable(plan Plan, pods []*v1.Pod) int64 {
 	demands := make([]demand, 0, len(plan.Groups))
 	exclusions, tooMany := c.exclusionsOf(plan, pods)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/resource"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -273,7 +274,11 @@ func requestsOfTemplate(template *v1.PodTemplateSpec) v1.ResourceList {
 		}
 	}
 	if pod.Spec.Resources != nil {
-		defaultRequests(pod.Spec.Resources, resource.AggregateContainerRequests(pod, resource.PodResourcesOptions{}))
+		requests := resource.AggregateContainerRequests(pod, resource.PodResourcesOptions{})
+		maps.DeleteFunc(requests, func(name v1.ResourceName, _ apiresource.Quantity) bool {
+			return strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) // are not overcommitted: the limit is the request
+		})
+		defaultRequests(pod.Spec.Resources, requests)
 	}
 	return resource.PodRequests(pod, resource.PodResourcesOptions{})
 }

@@ -165,22 +165,30 @@ func TestRequestsOfTemplate(t *testing.T) {
 		return &v1.ResourceRequirements{Requests: requests, Limits: limits}
 	}
 	onlyCPU := v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}
+	hugePages := func(amount string) v1.ResourceList {
+		return v1.ResourceList{v1.ResourceHugePagesPrefix + "2Mi": resource.MustParse(amount)}
+	}
 	for name, tc := range map[string]struct {
-		pod        *v1.ResourceRequirements
-		container  *v1.ResourceRequirements
-		wantCPU    string
-		wantMemory string
+		pod           *v1.ResourceRequirements
+		container     *v1.ResourceRequirements
+		wantCPU       string
+		wantMemory    string
+		wantHugePages string
 	}{
-		"limits of a container":                {nil, requirements(onlyCPU, list("4", "8Gi")), "2", "8Gi"},
-		"requests of the pod":                  {requirements(list("3", "3Gi"), list("4", "8Gi")), requirements(list("2", "1Gi"), nil), "3", "3Gi"},
-		"limits of the pod without containers": {requirements(nil, list("4", "8Gi")), requirements(nil, nil), "4", "8Gi"},
+		"limits of a container":                {nil, requirements(onlyCPU, list("4", "8Gi")), "2", "8Gi", "0"},
+		"requests of the pod":                  {requirements(list("3", "3Gi"), list("4", "8Gi")), requirements(list("2", "1Gi"), nil), "3", "3Gi", "0"},
+		"limits of the pod without containers": {requirements(nil, list("4", "8Gi")), requirements(nil, nil), "4", "8Gi", "0"},
 		// The container requests CPU only.
-		"limits of the pod": {requirements(nil, list("4", "8Gi")), requirements(onlyCPU, nil), "2", "8Gi"},
+		"limits of the pod": {requirements(nil, list("4", "8Gi")), requirements(onlyCPU, nil), "2", "8Gi", "0"},
+		// Huge pages are not overcommitted.
+		"huge pages of the pod": {requirements(nil, hugePages("8Mi")), requirements(hugePages("2Mi"), hugePages("2Mi")), "0", "0", "8Mi"},
 	} {
 		w := newWorkload("1", func(s *v1.PodSpec) { s.Resources, s.Containers[0].Resources = tc.pod, *tc.container })
 		got := requestsOfTemplate(&w.Shapes[0].Template)
-		if got.Cpu().String() != tc.wantCPU || got.Memory().String() != tc.wantMemory {
-			t.Errorf("%s: %s CPU and %s memory, want %s and %s", name, got.Cpu(), got.Memory(), tc.wantCPU, tc.wantMemory)
+		pages := got[v1.ResourceHugePagesPrefix+"2Mi"]
+		if got.Cpu().String() != tc.wantCPU || got.Memory().String() != tc.wantMemory || pages.String() != tc.wantHugePages {
+			t.Errorf("%s: %s CPU, %s memory and %s huge pages, want %s, %s and %s", name, got.Cpu(), got.Memory(), &pages,
+				tc.wantCPU, tc.wantMemory, tc.wantHugePages)
 		}
 	}
 }
