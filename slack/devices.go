@@ -89,6 +89,12 @@ func (p devicePods) plus(other devicePods, n int64) devicePods {
 	return devicePods{p.pods + n*other.pods, add(p.requests, other.requests, int(n)), p.devices.plus(other.devices, n)}
 }
 
+// deviceNode is the capacity of a node with devices, after daemon pods.
+type deviceNode struct {
+	resources.Amounts
+	devices deviceAmounts
+}
+
 // countDevices adds a pod with devices to the pods with equal devices, or removes it if sign is -1.
 func (l *poolLedger) countDevices(pod ledgerPod, sign int64) {
 	shape := pod.Devices.Value()
@@ -122,9 +128,9 @@ func (l *poolLedger) DevicePods() map[deviceAmounts]devicePods {
 
 // fits reports whether a usable node has amounts of devices and fits a size at the same time. It also returns the node with the
 // highest amount of the first device.
-func (l *poolLedger) fits(shape deviceAmounts, size resources.Amounts) (fits bool, largest nodeShape) {
+func (l *poolLedger) fits(shape deviceAmounts, size resources.Amounts) (fits bool, largest deviceNode) {
 	i := shape.first()
-	for node := range l.nodeShapes {
+	for node := range l.deviceNodes {
 		fits = fits || shape.fitsIn(node.devices) && size.FitsIn(node.Amounts)
 		if more := cmp.Compare(node.devices[i], largest.devices[i]); more > 0 || more == 0 && largest.Less(node.Amounts) {
 			largest = node

@@ -94,26 +94,22 @@ type poolLedger struct {
 	members map[string]*account
 	// totals are the sums over the nodes of the pool and their pods, without the fields that Pool sets.
 	totals poolTotals
-	// podShapes counts the pods that may be the biggest by their requests, nodeShapes the usable nodes.
-	podShapes  map[resources.Amounts]int
-	nodeShapes map[nodeShape]int
-	// devicePods are the pods with devices, which are not part of requested and podShapes, by their devices.
-	devicePods map[deviceAmounts]devicePods
+	// podShapes counts the pods that may be the biggest by their requests, nodeShapes the usable
+	// nodes by their capacity after daemon pods.
+	podShapes, nodeShapes map[resources.Amounts]int
+	// devicePods are the pods with devices, which are not part of the sum and podShapes, by their devices. deviceNodes counts
+	// the usable nodes with devices.
+	devicePods  map[deviceAmounts]devicePods
+	deviceNodes map[deviceNode]int
 	// isChanged reports whether a node or pod of the pool changed since it was last read.
 	isChanged bool
-}
-
-// nodeShape is the capacity of a node after daemon pods.
-type nodeShape struct {
-	resources.Amounts
-	devices deviceAmounts
 }
 
 // newPool returns the ledger of a pool without nodes.
 func (c *Cluster) newPool() *poolLedger {
 	return &poolLedger{
-		Cluster: c, members: map[string]*account{}, podShapes: map[resources.Amounts]int{}, nodeShapes: map[nodeShape]int{},
-		devicePods: map[deviceAmounts]devicePods{},
+		Cluster: c, members: map[string]*account{}, podShapes: map[resources.Amounts]int{}, nodeShapes: map[resources.Amounts]int{},
+		devicePods: map[deviceAmounts]devicePods{}, deviceNodes: map[deviceNode]int{},
 	}
 }
 
@@ -262,7 +258,11 @@ func (l *poolLedger) countNode(a *account, sign int) {
 	if !a.Booting {
 		l.totals.Free = add(l.totals.Free, a.free(), sign)
 	}
-	count(l.nodeShapes, nodeShape{a.Allocatable.Subtract(a.daemons), a.Devices}, sign)
+	shape := a.Allocatable.Subtract(a.daemons)
+	count(l.nodeShapes, shape, sign)
+	if a.Devices != (deviceAmounts{}) {
+		count(l.deviceNodes, deviceNode{shape, a.Devices}, sign)
+	}
 }
 
 // add adds amounts to a sum, or subtracts them if sign is -1.
@@ -331,11 +331,7 @@ func (l *poolLedger) Pool() poolTotals {
 			p.LargestByMemory = shape
 		}
 	}
-	shapes := make([]resources.Amounts, 0, len(l.nodeShapes))
-	for shape := range l.nodeShapes {
-		shapes = append(shapes, shape.Amounts)
-	}
-	p.Shapes = maximalShapes(shapes)
+	p.Shapes = maximalShapes(slices.AppendSeq(make([]resources.Amounts, 0, len(l.nodeShapes)), maps.Keys(l.nodeShapes)))
 	return p
 }
 

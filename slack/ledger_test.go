@@ -168,7 +168,7 @@ func TestLedgerMatchesRecount(t *testing.T) {
 		for name := range nodes {
 			l.DeleteNode(name)
 		}
-		if got := l.Pool(); len(l.accounts)+len(l.pods)+len(l.podShapes)+len(l.nodeShapes)+len(l.devicePods) > 0 ||
+		if got := l.Pool(); len(l.accounts)+len(l.pods)+len(l.podShapes)+len(l.nodeShapes)+len(l.devicePods)+len(l.deviceNodes) > 0 ||
 			!reflect.DeepEqual(got, newPoolLedger().Pool()) || !reflect.DeepEqual(shared.Pool(), got) {
 			t.Fatalf("not empty: %+v, %+v", l, got)
 		}

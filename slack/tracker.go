@@ -132,7 +132,7 @@ func (t *Tracker) NodeType(boot int64) (node NodeType, ok bool) {
 	most := 0
 	for s, n := range t.ledger.nodeShapes {
 		if n > most || n == most && s.Less(shape) {
-			shape, most = s.Amounts, n
+			shape, most = s, n
 		}
 	}
 	for _, a := range t.ledger.members {
