@@ -34,13 +34,14 @@ type Cluster struct {
 	// Ignored are the fields of the object with amounts that are not credible.
 	Ignored []string
 
+	limit limit
 	// entry is the entry of the cluster in the State, nil outside of it.
 	entry *entry
 }
 
 // clusterOf converts a managed cluster.
 func clusterOf(c *clusterv1.ManagedCluster) *Cluster {
-	out := &Cluster{Name: c.Name, Labels: c.Labels, Taints: c.Spec.Taints}
+	out := &Cluster{Name: c.Name, Labels: c.Labels, Taints: c.Spec.Taints, limit: limitOf(c)}
 	out.Allocatable = out.amountsOf("allocatable", c.Status.Allocatable)
 	out.Capacity = out.amountsOf("capacity", c.Status.Capacity)
 	if len(c.Status.ClusterClaims) > 0 {
@@ -97,6 +98,8 @@ const (
 	amountFields
 	// scoreFields are the scores of add-ons.
 	scoreFields
+	// capacityFields are the limit and the ClusterCapacity: placements with a workload use them.
+	capacityFields
 	// otherFields are all other fields of the object, which only expressions can use.
 	otherFields
 	// existence is the creation or deletion of the cluster.
@@ -113,6 +116,9 @@ func changedFields(a, b *Cluster) (fields fieldMask) {
 	}
 	if a.Allocatable != b.Allocatable || a.Capacity != b.Capacity || !slices.Equal(a.Ignored, b.Ignored) {
 		fields |= amountFields
+	}
+	if !a.limit.equals(&b.limit) {
+		fields |= capacityFields
 	}
 	return fields
 }

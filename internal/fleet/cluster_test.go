@@ -69,7 +69,7 @@ status:
 		},
 		Allocatable: resources.Amounts{1000, Missing}, Capacity: resources.Amounts{Missing, Missing},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Cluster{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Cluster{}, limit{})); diff != "" {
 		t.Error(diff)
 	}
 }

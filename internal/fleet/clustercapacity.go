@@ -3,7 +3,6 @@ package fleet
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -107,38 +106,25 @@ func (s *State) DeleteCapacity(cluster string) []types.NamespacedName {
 func (s *State) changeCapacity(cluster string, object *ClusterCapacity) (keys []types.NamespacedName) {
 	e := s.entry(cluster)
 	if e.capacity != nil {
-		for _, w := range s.workloads {
-			delete(w.fits, e.capacity.Summary)
+		for _, p := range s.placements {
+			if p.workload != nil {
+				delete(p.workload.fits, e.capacity.Summary)
+			}
 		}
 	}
 	e.capacity = object
 	s.dropIfEmpty(cluster)
 	if i, known := s.indexOf(cluster); known {
-		keys = s.withWorkloads(s.fleet[i])
+		keys = s.affected(s.fleet[i], nil, capacityFields, "")
 	}
 	return keys
 }
 
-// withWorkloads returns the placements with a workload that can select a cluster.
-func (s *State) withWorkloads(cluster *Cluster) (keys []types.NamespacedName) {
-	for key := range s.workloads {
-		if p := s.placements[key]; p != nil && p.policy != nil && s.contains(key.Namespace, p.policy, cluster) {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
-// Bounds of the age in seconds of summaries.
+// Bounds of the age of summaries.
 const (
-	maxSummaryAge   = 15 * 60
-	maxSummaryAhead = 2 * 60
+	maxSummaryAge   = 15 * time.Minute
+	maxSummaryAhead = 2 * time.Minute
 )
-
-// ageOf formats a number of seconds, up to the longest duration.
-func ageOf(seconds int64) string {
-	return format.Age(time.Duration(min(seconds, math.MaxInt64/int64(time.Second))) * time.Second)
-}
 
 // summary returns the summary of the cluster, or why there is none.
 func (e *entry) summary(now int64) (*capacity.Summary, string) {
@@ -148,12 +134,13 @@ func (e *entry) summary(now int64) (*capacity.Summary, string) {
 		return nil, "has no ClusterCapacity"
 	case object.Err != nil:
 		return nil, "has a ClusterCapacity that is not valid: " + object.Err.Error()
-	case now-object.Summary.ObservedAt > maxSummaryAge:
-		return nil, fmt.Sprintf("has a ClusterCapacity that is %s old: must be at most %dm",
-			ageOf(now-object.Summary.ObservedAt), maxSummaryAge/60)
-	case object.Summary.ObservedAt-now > maxSummaryAhead:
-		return nil, fmt.Sprintf("has a ClusterCapacity that is %s in the future: must be at most %dm",
-			ageOf(object.Summary.ObservedAt-now), maxSummaryAhead/60)
+	}
+	switch age := time.Unix(now, 0).Sub(time.Unix(object.Summary.ObservedAt, 0)); { // at most the longest duration
+	case age > maxSummaryAge:
+		return nil, fmt.Sprintf("has a ClusterCapacity that is %s old: must be at most %s", format.Age(age), format.Age(maxSummaryAge))
+	case age < -maxSummaryAhead:
+		return nil, fmt.Sprintf("has a ClusterCapacity that is %s in the future: must be at most %s",
+			format.Age(age.Abs()), format.Age(maxSummaryAhead))
 	}
 	return object.Summary, ""
 }

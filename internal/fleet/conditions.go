@@ -43,7 +43,7 @@ func (r *Result) withCounts(text string, unbound []string) string {
 	out := append(append(buffer[:0], text...), " (clusters in the sets: "...)
 	out = append(strconv.AppendInt(out, int64(d.Members), 10), ", matching the predicates: "...)
 	out = append(strconv.AppendInt(out, int64(d.Matched), 10), ", with tolerated taints: "...)
-	out = strconv.AppendInt(out, int64(d.Feasible+r.Unfit), 10)
+	out = strconv.AppendInt(out, int64(d.Feasible+d.Unfit), 10)
 	if len(unbound) > 0 {
 		out = append(append(out, "; sets that do not exist or are not bound to the namespace: "...),
 			format.Abbreviate(unbound, maxSetNames, ", ")...)

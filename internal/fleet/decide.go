@@ -124,8 +124,9 @@ type Decision struct {
 	// Request.Index: they are valid until the next decision with it.
 	Clusters []ClusterResult
 	// Members is the number of members, Matched the number of members that match a
-	// predicate, and Feasible the number of matching members that no taint excludes.
-	Members, Matched, Feasible int
+	// predicate, Unfit the number of matching members with tolerated taints that the workload does not fit, and Feasible the
+	// number of all others with tolerated taints.
+	Members, Matched, Unfit, Feasible int
 	// Shortfall is the number of clusters that were requested and not found, 0 if
 	// Number is All.
 	Shortfall int64
@@ -209,6 +210,7 @@ func (r *Request) filter(d *Decision, index *Index) []int32 {
 		}
 		if r.Unfit != nil && r.Unfit[i] && !result.WasChosen {
 			result.Outcome = Unfit
+			d.Unfit++
 			continue
 		}
 		feasible = append(feasible, i)

@@ -28,8 +28,8 @@ type evaluation struct {
 // no expressions: it collects missing evaluations.
 type pass struct {
 	missing []evaluation
-	// again decides as if the placement had no decisions yet.
-	again bool
+	// preview does not change the state. again decides as if the placement had no decisions yet.
+	preview, again bool
 	// cost is the sum of the costs of all outcomes that the decision used.
 	cost int64
 	// failures has the failures of each predicate.

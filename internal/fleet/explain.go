@@ -89,7 +89,7 @@ func (r *Result) reason(i int) string {
 	case Unmatched:
 		return "matches none of the predicates"
 	case Unfit:
-		return r.unfit[r.Fleet[i].Name]
+		return r.unfit[int32(i)]
 	case Tainted:
 		taint := r.Fleet[i].Taints[cluster.Detail]
 		value := ""

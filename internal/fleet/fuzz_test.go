@@ -71,7 +71,7 @@ func FuzzClusterCapacity(f *testing.F) {
 			if object.Err != nil && clustersOf(r) != "" {
 				t.Errorf("selected %s", clustersOf(r))
 			}
-			w := s.workloads[keyOf("p")].workload
+			w := s.placements[keyOf("p")].workload.workload
 			if object.Summary == nil || w == nil {
 				continue
 			}
@@ -130,7 +130,7 @@ func FuzzWorkload(f *testing.F) {
 		}
 		s.SetWorkload(p, ref, nil)
 		r := decide(t, s, "p")
-		w := s.workloads[keyOf("p")]
+		w := s.placements[keyOf("p")].workload
 		if w.err != nil {
 			misconfigured := false
 			for _, c := range r.Conditions {

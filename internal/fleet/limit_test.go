@@ -247,7 +247,7 @@ func TestFitOnHub(t *testing.T) {
 	}
 	add(s, withWorkload(t, "web", 1, 10, "{}"))
 	decide(t, s, "web")
-	w := s.workloads[keyOf("web")].workload
+	w := s.placements[keyOf("web")].workload.workload
 	for cluster, want := range map[string]string{
 		"a": "90 limited by CPU; 10 pods of other placements not in the summary yet", "b": "20 the limit of b on the hub leaves 20 replicas",
 		"c": "-1 has no ClusterCapacity",

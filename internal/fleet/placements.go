@@ -21,11 +21,7 @@ func (s *State) SetPlacement(object *v1beta1.Placement) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.uncompiled, key)
-	p := s.placements[key]
-	if p == nil {
-		p = &placementState{}
-		s.placements[key] = p
-	}
+	p := s.placement(key)
 	if p.uid != "" && p.uid != object.UID { // a new object of this name: the decisions belong to the deleted one
 		s.setSelected(p, nil)
 		p.decidedGeneration = 0
@@ -50,8 +46,8 @@ func (s *State) DeletePlacement(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.uncompiled, key)
-	s.deleteWorkload(key)
 	if p := s.placements[key]; p != nil {
+		s.deleteWorkload(p)
 		s.setSelected(p, nil)
 		delete(s.placements, key)
 	}
@@ -75,14 +71,10 @@ func (s *State) SetUnmanaged(key types.NamespacedName, clusters []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.uncompiled, key)
-	p := s.placements[key]
-	if p == nil || !p.unmanaged() {
-		s.setSelected(cmp.Or(p, &placementState{}), nil)
-		p = &placementState{}
-		s.placements[key] = p
-	}
+	p := s.placement(key)
 	s.setSelected(p, sorted(clusters))
-	if w := s.workloads[key]; w != nil { // its pods in these clusters count
+	*p = placementState{selected: p.selected, workload: p.workload}
+	if w := p.workload; w != nil { // its pods in these clusters count
 		promises := maps.Clone(w.promises)
 		maps.DeleteFunc(promises, func(cluster string, _ Promise) bool { return !slices.Contains(clusters, cluster) })
 		s.setPromises(w, promises)
@@ -115,7 +107,7 @@ func (s *State) affected(cluster, old *Cluster, fields fieldMask, addOn string) 
 	const feasibleOnly = amountFields | otherFields | scoreFields
 	i, known := s.indexOf(cluster.Name)
 	for key, p := range s.placements {
-		if p.policy == nil || p.policy.fields&fields == 0 {
+		if p.policy == nil || p.policy.fields&fields == 0 && (p.workload == nil || fields&capacityFields == 0) {
 			continue
 		}
 		if fields == scoreFields && !p.policy.addOns[addOn] && !p.policy.hasExpressions() {

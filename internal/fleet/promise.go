@@ -30,12 +30,17 @@ const (
 // hasEnded reports whether the time of the promise is over, or has not begun because the clock was set back since.
 func (p *Promise) hasEnded(now int64) bool { return max(now-p.Since, p.Since-now) > promiseTime }
 
+// seen returns how many pods of a template, beyond the ones before the promise, a summary shows.
+func (p *Promise) seen(summary *capacity.Summary, template *capacity.Template) int64 {
+	return int64(max(summary.Recent(template.Workload)-p.Before, 0))
+}
+
 // RestorePromises sets the promises of a placement, which its PlacementDecisions have.
 func (s *State) RestorePromises(key types.NamespacedName, promises map[string]Promise) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w := s.workloads[key]; w != nil && len(w.promises) == 0 {
-		s.setPromises(w, promises)
+	if p := s.placements[key]; p != nil && p.workload != nil && len(p.workload.promises) == 0 {
+		s.setPromises(p.workload, promises)
 	}
 }
 
@@ -70,18 +75,18 @@ func (s *State) setPromises(w *placementWorkload, promises map[string]Promise) {
 	w.promises = promises
 }
 
-// others returns the promised pods of other placements in a cluster that a summary of the cluster does not show, without promises that have
-// ended. Without a summary it returns all.
-func (f *fitting) others(c *Cluster, summary *capacity.Summary) (parts []capacity.Part) {
+// others returns the promised pods of other placements in the cluster that a summary of the cluster does not show, without promises that
+// have ended. Without a summary it returns all.
+func (c *candidate) others(summary *capacity.Summary) (parts []capacity.Part) {
 	for i := range c.entry.promises {
 		promise := &c.entry.promises[i]
-		if promise.to == f.placementWorkload || promise.to.workload == nil || summary != nil && promise.hasEnded(f.now) {
+		if promise.to == c.placementWorkload || promise.to.workload == nil || summary != nil && promise.hasEnded(c.now) {
 			continue
 		}
 		for _, part := range promise.to.workload.Parts {
 			pods := resources.Multiply(part.Pods, promise.Replicas)
 			if summary != nil && summary.ObservedAt > promise.Since {
-				pods -= int64(max(summary.Recent(part.Workload)-promise.Before, 0))
+				pods -= promise.seen(summary, part.Template)
 			}
 			if pods > 0 {
 				parts = append(parts, capacity.Part{Template: part.Template, Pods: pods})
@@ -91,44 +96,40 @@ func (f *fitting) others(c *Cluster, summary *capacity.Summary) (parts []capacit
 	return parts
 }
 
-// runningIn returns how many replicas of the promise a summary shows; all when its time is over.
-func (p *promised) runningIn(summary *capacity.Summary, now int64) int64 {
-	if p.hasEnded(now) {
+// runningOf returns how many replicas of a promise the summary shows; all when its time is over.
+func (c *candidate) runningOf(p *promised) int64 {
+	if p.hasEnded(c.now) {
 		return p.Replicas
 	}
 	part := &p.to.workload.Parts[0]
-	return min(int64(max(summary.Recent(part.Workload)-p.Before, 0))/part.Pods, p.Replicas)
+	return min(p.seen(c.summary, part.Template)/part.Pods, p.Replicas)
 }
 
-// running returns how many replicas of the placement's own promise run in a cluster.
-func (f *fitting) running(c *Cluster, summary *capacity.Summary) int64 {
+// running returns how many replicas of the placement's own promise run in the cluster, which has a summary.
+func (c *candidate) running() int64 {
 	for i := range c.entry.promises { // most clusters have none
-		if promise := &c.entry.promises[i]; promise.to == f.placementWorkload {
-			return promise.runningIn(summary, f.now)
+		if promise := &c.entry.promises[i]; promise.to == c.placementWorkload {
+			return c.runningOf(promise)
 		}
 	}
 	return 0
 }
 
-// excluding returns how many replicas of the workload are known to run in a cluster, 0 if they exclude no further ones: the recent ones,
-// or the ones that were promised to placements of the workload.
-func (f *fitting) excluding(c *Cluster) (replicas int64) {
-	if !f.workload.ExcludesItself() {
+// excluding returns how many replicas of the workload are known to run in the cluster, 0 if they exclude no further ones: the recent
+// ones, or the ones that were promised to placements of the workload.
+func (c *candidate) excluding() (replicas int64) {
+	if c.summary == nil || !c.workload.ExcludesItself() {
 		return 0
 	}
-	summary, _ := c.entry.summary(f.now)
-	if summary == nil {
-		return 0
+	for _, part := range c.workload.Parts {
+		replicas = max(replicas, resources.DivUp(int64(c.summary.Recent(part.Workload)), part.Pods))
 	}
-	for _, part := range f.workload.Parts {
-		replicas = max(replicas, resources.DivUp(int64(summary.Recent(part.Workload)), part.Pods))
-	}
-	name := f.workload.Parts[0].Workload
+	name := c.workload.Parts[0].Workload
 	for i := range c.entry.promises {
 		promise := &c.entry.promises[i]
 		isSame := promise.to.workload != nil && name.Name != "" && promise.to.workload.Parts[0].Workload == name
-		if isSame || promise.to == f.placementWorkload {
-			replicas = max(replicas, promise.runningIn(summary, f.now))
+		if isSame || promise.to == c.placementWorkload {
+			replicas = max(replicas, c.runningOf(promise))
 		}
 	}
 	return replicas
@@ -138,15 +139,17 @@ func (f *fitting) excluding(c *Cluster) (replicas int64) {
 func (f *fitting) promise(fleet []*Cluster, chosen []int32, fits []capacity.Fit) map[string]Promise {
 	next, shares := make(map[string]Promise, len(chosen)), f.shares(fleet, chosen, fits)
 	for k, i := range chosen {
-		cluster := fleet[i].Name
-		promise, known := f.promises[cluster]
+		c := f.in(fleet[i])
+		promise, known := f.promises[c.Name]
 		if !known || promise.Replicas != shares[k] {
 			promise = Promise{Replicas: shares[k], Since: f.now}
-			if summary, _ := fleet[i].entry.summary(f.now); summary != nil {
-				promise.Before = summary.Recent(f.workload.Parts[0].Workload)
+			for _, part := range f.workload.Parts { // if they differ, pods are deducted longer rather than too short
+				if c.summary != nil {
+					promise.Before = max(promise.Before, c.summary.Recent(part.Workload))
+				}
 			}
 		}
-		next[cluster] = promise
+		next[c.Name] = promise
 	}
 	return next
 }
@@ -154,27 +157,22 @@ func (f *fitting) promise(fleet []*Cluster, chosen []int32, fits []capacity.Fit)
 // shares returns the replicas of each selected cluster. If their number rises in a selected cluster, the limit of the cluster bounds it.
 // Divided replicas are divided again only if their number or the selected clusters have changed.
 func (f *fitting) shares(fleet []*Cluster, chosen []int32, fits []capacity.Fit) []int64 {
-	shares := slices.Repeat([]int64{f.replicas}, len(chosen))
-	if !f.spec.Divide || len(chosen) == 0 {
-		for k, i := range chosen {
-			left, _ := f.left(fleet[i])
-			shares[k] = min(f.replicas, max(left, f.promises[fleet[i].Name].Replicas))
-		}
-		return shares
-	}
+	shares, fitting, left := make([]int64, len(chosen)), make([]int64, len(chosen)), make([]int64, len(chosen))
 	sum, isSame := int64(0), len(chosen) == len(f.promises)
 	for k, i := range chosen {
 		promise, known := f.promises[fleet[i].Name]
 		shares[k], isSame = promise.Replicas, isSame && known
 		sum += promise.Replicas
+		fitting[k], left[k] = max(fits[i].ScaledUp, 0), f.in(fleet[i]).left
 	}
-	if isSame && sum == f.replicas {
+	switch {
+	case !f.spec.Divide:
+		for k := range shares {
+			shares[k] = min(f.replicas, max(left[k], shares[k]))
+		}
 		return shares
-	}
-	fitting, left := make([]int64, len(chosen)), make([]int64, len(chosen))
-	for k, i := range chosen {
-		fitting[k] = max(fits[i].ScaledUp, 0)
-		left[k], _ = f.left(fleet[i])
+	case isSame && sum == f.replicas:
+		return shares
 	}
 	return divide(f.replicas, fitting, left)
 }

@@ -53,10 +53,8 @@ type Result struct {
 	// Warnings are about parts of the spec that are valid but probably a mistake, and
 	// about amounts of clusters that are ignored. The conditions have them, too.
 	Warnings []string
-	// Unfit is the number of clusters that the workload does not fit. unfit has the reasons of the first ones, unfitNames in order.
-	Unfit      int
-	unfit      map[string]string
-	unfitNames []string
+	// unfit is why the workload does not fit clusters, by index in the fleet.
+	unfit map[int32]string
 	// RequeueAt is the time at which the result can change although no object
 	// changes, zero if it cannot.
 	RequeueAt time.Time
@@ -117,20 +115,20 @@ func (s *State) tryDecide(key types.NamespacedName, now time.Time, preview, agai
 	if preview {
 		index = NewIndex(s.fleet) // the result has buffers of the index
 	}
-	attempt := pass{again: again}
+	attempt := pass{preview: preview, again: again}
 	r := s.evaluate(key, p, now, index, &attempt)
 	if len(attempt.missing) > 0 {
 		return &Result{Generation: p.generation, KeepDecisions: true, Pending: true}, &waiting{p.policy, attempt.missing, attempt.cost}
 	}
 	r.shortenMessages()
 	if !preview {
-		s.commit(key, p, r)
+		s.commit(p, r)
 	}
 	return r, nil
 }
 
 // commit makes the selected clusters part of the state.
-func (s *State) commit(key types.NamespacedName, p *placementState, r *Result) {
+func (s *State) commit(p *placementState, r *Result) {
 	if !r.KeepDecisions {
 		var names []string
 		if r.Decision != nil {
@@ -140,7 +138,7 @@ func (s *State) commit(key types.NamespacedName, p *placementState, r *Result) {
 			}
 		}
 		s.setSelected(p, names)
-		if w := s.workloads[key]; w != nil {
+		if w := p.workload; w != nil {
 			s.setPromises(w, r.Promises)
 			w.notes = r.notes
 		}
@@ -168,7 +166,7 @@ var noGroups = []Group{{}}
 func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.Time, index *Index, attempt *pass) *Result {
 	r := &Result{Generation: p.generation, Policy: p.policy, Fleet: s.fleet, Groups: noGroups}
 	if p.policy != nil {
-		r.Warnings = p.policy.warnings
+		r.Warnings = slices.Clip(p.policy.warnings) // the slice is shared
 	}
 	if len(p.errs) > 0 {
 		r.setMisconfigured(p, reasonMisconfigured, joinErrors(p.errs))
@@ -176,7 +174,7 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 		r.KeepDecisions = r.KeepDecisions || len(key.Name) > maxNameLength
 		return r
 	}
-	if w := s.workloads[key]; w != nil && w.err != nil {
+	if w := p.workload; w != nil && w.err != nil {
 		r.setMisconfigured(p, reasonMisconfigured, w.err.Error())
 		return r
 	}
@@ -187,7 +185,7 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 	}
 	request := s.request(p, index, now)
 	request.Members, request.Match = union(s.fleet, sets), s.matcher(p, attempt)
-	workload := s.fittingOf(key, request.Now)
+	workload := p.fitting(request.Now)
 	if workload != nil {
 		workload.addTo(request)
 	}
@@ -209,7 +207,7 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 	p.setFeasible(r.Decision)
 	r.warnOfAmounts(index)
 	if workload != nil {
-		workload.complete(r, request)
+		workload.complete(r, request, attempt.preview)
 	}
 	r.setDecision(p.policy.request.Number, unbound)
 	r.setFailures(attempt.failure(false))
@@ -328,7 +326,6 @@ func (r *Result) warnOfAmounts(index *Index) {
 	if r.Policy.fields&amountFields == 0 {
 		return
 	}
-	r.Warnings = slices.Clip(r.Warnings) // the slice is shared with the policy
 	for i, ignored := range index.ignored {
 		if ignored && r.Decision.Clusters[i].Outcome.Feasible() && len(r.Warnings) < maxWarnings {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("ManagedCluster %s: %s: ignored, must be at least 0 and at most %d cores or 4Ei",

@@ -34,8 +34,6 @@ type State struct {
 	// bindings has the names of bound sets by namespace.
 	bindings   map[string]map[string]bool
 	placements map[types.NamespacedName]*placementState
-	// workloads has the placements that name a workload.
-	workloads map[types.NamespacedName]*placementWorkload
 	// queue has the placements with expressions to compile or evaluate, by namespace, and uncompiled the placements with
 	// expressions to compile. queued has a value if the queue may have become non-empty.
 	queue      *fairqueue.Levels[string, types.NamespacedName]
@@ -55,9 +53,8 @@ type entry struct {
 	scores map[string]*addOnScore
 	// value is the cluster for expressions, nil until needed.
 	value *clusterValue
-	// capacity is nil if the cluster reports none, and limit is nil if the cluster has none. promises are the promises of all placements.
+	// capacity is nil if the cluster reports none. promises are the promises of all placements.
 	capacity *ClusterCapacity
-	limit    *limit
 	promises []promised
 }
 
@@ -84,6 +81,8 @@ type placementState struct {
 	outcomes []map[*Cluster]outcome
 	// waiting has the expressions that are to be evaluated, nil if there are none.
 	waiting *waiting
+	// workload is nil if the placement names none.
+	workload *placementWorkload
 }
 
 // unmanaged reports whether another controller decides the placement.
@@ -93,7 +92,6 @@ func (p *placementState) unmanaged() bool { return p.policy == nil && len(p.errs
 func NewState() *State {
 	return &State{
 		entries: map[string]*entry{}, sets: map[string]*set{}, bindings: map[string]map[string]bool{},
-		workloads:  map[types.NamespacedName]*placementWorkload{},
 		placements: map[types.NamespacedName]*placementState{}, uncompiled: map[types.NamespacedName]uncompiled{},
 		queue: fairqueue.NewLevels[string, types.NamespacedName](1), queued: make(chan struct{}, 1),
 		evaluators: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), maxCost: maxTotalCost,
@@ -119,7 +117,6 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 	cluster.entry = e
 	if !known {
 		e.object = object
-		e.setLimit(object)
 		s.fleet = slices.Insert(slices.Clone(s.fleet), i, cluster)
 		s.counts = slices.Insert(s.counts, i, s.countOf(object.Name))
 		s.resetIndexes()
@@ -131,7 +128,6 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 		return nil
 	}
 	fields |= otherFields
-	isNewLimit := e.setLimit(object)
 	e.object, e.value = object, nil
 	s.fleet = slices.Clone(s.fleet)
 	s.fleet[i] = cluster
@@ -141,11 +137,17 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 	if fields&labelFields != 0 {
 		s.resetMembers()
 	}
-	keys := s.affected(cluster, old, fields, "")
-	if isNewLimit {
-		keys = append(keys, s.withWorkloads(cluster)...)
+	return s.affected(cluster, old, fields, "")
+}
+
+// placement returns the state of a placement and adds it if it is missing.
+func (s *State) placement(key types.NamespacedName) *placementState {
+	p := s.placements[key]
+	if p == nil {
+		p = &placementState{}
+		s.placements[key] = p
 	}
-	return keys
+	return p
 }
 
 // entry returns the entry of a cluster and adds it if it is missing. Scores, capacities and promises may be set before the cluster.
@@ -204,7 +206,7 @@ func (s *State) deleteCluster(name string) []types.NamespacedName {
 	s.fleet = slices.Delete(slices.Clone(s.fleet), i, i+1)
 	s.counts = slices.Delete(s.counts, i, i+1)
 	e := s.entries[name]
-	e.object, e.value, e.limit = nil, nil, nil
+	e.object, e.value = nil, nil
 	s.dropIfEmpty(name)
 	s.resetIndexes()
 	return affected

@@ -46,7 +46,7 @@ func TestIncrementalState(t *testing.T) {
 				got.Policy, want.Policy = nil, nil // compiled programs cannot be compared
 				got.Fleet, want.Fleet = withoutEntries(got.Fleet), withoutEntries(want.Fleet)
 				if !reflect.DeepEqual(got, want) {
-					t.Fatalf("%s: %s", key, cmp.Diff(want, got, cmp.AllowUnexported(Result{}, Decision{}, Cluster{}, note{})))
+					t.Fatalf("%s: %s", key, cmp.Diff(want, got, cmp.AllowUnexported(Result{}, Decision{}, Cluster{}, note{}, limit{})))
 				}
 			}
 		}

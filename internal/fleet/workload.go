@@ -108,12 +108,12 @@ func (s *State) SetWorkload(p *v1beta1.Placement, object *unstructured.Unstructu
 	}
 	err = errors.Join(invalid, err)
 	cause := fmt.Sprint(err)
-	key := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old := s.workloads[key]
+	state := s.placement(types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+	old := state.workload
 	if spec == nil {
-		s.deleteWorkload(key)
+		s.deleteWorkload(state)
 		return old != nil
 	}
 	if old != nil && old.cause == cause && bytes.Equal(old.object, raw) && equality.Semantic.DeepEqual(old.spec, spec) {
@@ -122,7 +122,7 @@ func (s *State) SetWorkload(p *v1beta1.Placement, object *unstructured.Unstructu
 	next := placementWorkload{spec: spec, object: raw, cause: cause, err: err, fits: map[*capacity.Summary]knownFit{}}
 	if old == nil {
 		old = &placementWorkload{}
-		s.workloads[key] = old
+		state.workload = old
 	}
 	// The promises of a workload that is no longer valid count.
 	next.workload, next.replicas, next.promises = old.workload, old.replicas, old.promises
@@ -137,10 +137,10 @@ func (s *State) SetWorkload(p *v1beta1.Placement, object *unstructured.Unstructu
 }
 
 // deleteWorkload removes the workload of a placement with its promises, if it names one.
-func (s *State) deleteWorkload(key types.NamespacedName) {
-	if w := s.workloads[key]; w != nil {
-		s.setPromises(w, nil)
-		delete(s.workloads, key)
+func (s *State) deleteWorkload(p *placementState) {
+	if p.workload != nil {
+		s.setPromises(p.workload, nil)
+		p.workload = nil
 	}
 }
 

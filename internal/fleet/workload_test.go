@@ -269,7 +269,7 @@ func TestPromises(t *testing.T) {
 // fitsOf returns the fits of a placement in all clusters, and where its workload does not fit.
 func fitsOf(s *State, name string, at time.Time) ([]capacity.Fit, []bool) {
 	r := &Request{Fleet: s.fleet, Members: Indexes(len(s.fleet)), Number: 2}
-	s.fittingOf(keyOf(name), at.Unix()).addTo(r)
+	s.placements[keyOf(name)].fitting(at.Unix()).addTo(r)
 	return r.Fits, r.Unfit
 }
 
@@ -319,7 +319,7 @@ func TestKnownFits(t *testing.T) {
 				}
 				for name, p := range placements {
 					fresh.SetWorkload(p, nil, nil)
-					fresh.RestorePromises(keyOf(name), s.workloads[keyOf(name)].promises)
+					fresh.RestorePromises(keyOf(name), s.placements[keyOf(name)].workload.promises)
 				}
 				for name := range placements {
 					fits, unfit := fitsOf(s, name, at)
@@ -350,6 +350,28 @@ func TestPromiseEnds(t *testing.T) {
 	}
 }
 
+// TestPromiseOfSeveralTemplates checks that pods of any template that ran before a promise are not taken for its pods: a replica of web and
+// db has 2 CPUs, and 3 replicas leave 4 of 10, although 4 pods of db were bound a while ago.
+func TestPromiseOfSeveralTemplates(t *testing.T) {
+	s, recent := hub("a"), map[string]int32{"db": 4}
+	s.SetCapacity(capacityOf(t, "a", now, 10, recent))
+	const deployment = `{"kind": "Deployment", "metadata": {"namespace": "default", "name": %q}, "spec": {"template": {"spec":
+		{"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}}}`
+	p := newPlacement(t, "first", "{}")
+	p.Annotations = map[string]string{v1beta1.AnnotationWorkload: fmt.Sprintf(`{"replicas": 3, "template": {"kind": "ManifestWork",
+		"spec": {"workload": {"manifests": [`+deployment+","+deployment+"]}}}}", "web", "db")}
+	add(s, p)
+	add(s, withWorkload(t, "second", 1, 5, "{}"))
+	if r := decide(t, s, "first"); sharesOf(r) != "a:3" {
+		t.Fatalf("got %s: %v", sharesOf(r), r.Conditions)
+	}
+	later := now.Add(time.Second)
+	s.SetCapacity(capacityOf(t, "a", later, 10, recent))
+	if r, _ := s.Decide(keyOf("second"), later); clustersOf(r) != "" {
+		t.Error("the CPUs of db are promised twice")
+	}
+}
+
 // TestPromiseFromTheFuture checks that a promise ends although the clock was set back by more than its time after it.
 func TestPromiseFromTheFuture(t *testing.T) {
 	s := hub("a")
@@ -374,7 +396,7 @@ func TestNamesOfTemplates(t *testing.T) {
 		s, p := hub("a"), newPlacement(t, "web", "{}")
 		p.Annotations = map[string]string{v1beta1.AnnotationWorkload: `{"template": ` + template + "}"}
 		add(s, p)
-		if got := s.workloads[keyOf("web")].workload.Parts[0].Workload.String(); got != want {
+		if got := s.placements[keyOf("web")].workload.workload.Parts[0].Workload.String(); got != want {
 			t.Errorf("%s: got %s, want %s", template, got, want)
 		}
 	}
@@ -435,7 +457,7 @@ func TestRunningReplicas(t *testing.T) {
 	if fits[0].Now != 7+3 {
 		t.Errorf("got %d, want 7 and the 3 that run", fits[0].Now)
 	}
-	w := s.workloads[keyOf("web")].workload
+	w := s.placements[keyOf("web")].workload.workload
 	if fit, limit := s.Fit(w, "a", later); fit.Now != 6 || !strings.Contains(limit, "3 replicas of the workload run already; 1 pod of") {
 		t.Errorf("got %d further ones, limited by %q", fit.Now, limit) // 3 run and one is promised
 	}

@@ -1,0 +1,77 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+)
+
+// note is a warning about a promise in a cluster. The text is empty for kind fitted.
+type note struct {
+	kind noteKind
+	text string
+}
+
+type noteKind uint8
+
+const (
+	// fitted means that the replicas of the promise fit before they run, noLongerFits that they did, neverSeen that they did not run
+	// until the promise ended, exceedsLimit that they exceed the limit of the cluster, and unknownCapacity that the cluster has no valid
+	// ClusterCapacity.
+	fitted noteKind = 1 + iota
+	noLongerFits
+	neverSeen
+	exceedsLimit
+	unknownCapacity
+)
+
+// warn adds the notes about the promises of a decision as warnings. A note keeps its text while its kind lasts, so that it is one event.
+func (f *fitting) warn(r *Result) {
+	r.notes = make(map[string]note, len(r.Decision.Chosen))
+	for _, i := range r.Decision.Chosen {
+		c := f.in(r.Fleet[i])
+		before := f.notes[c.Name]
+		n := c.noteAbout(r.Promises[c.Name], before)
+		if n.kind == before.kind {
+			n = before
+		}
+		r.notes[c.Name] = n
+		if n.text != "" && len(r.Warnings) < maxWarnings {
+			r.Warnings = append(r.Warnings, n.text)
+		}
+	}
+}
+
+// noteAbout returns the note about a promise in the cluster, the zero value for none.
+func (c *candidate) noteAbout(promise Promise, before note) note {
+	wanted := promise.Replicas
+	if !c.spec.Divide { // each selected cluster is to have all
+		wanted = max(wanted, c.replicas)
+	}
+	fits := c.fit(0).ScaledUp // at most: only replicas that surely fit no longer are a warning
+	switch {
+	case c.left < wanted:
+		text := fmt.Sprintf("%s: selected for %s: %s", c.Name, format.Of(wanted, "replica"), c.describeLeft())
+		return note{exceedsLimit, text}
+	case promise.Replicas == 0:
+	case c.summary == nil:
+		return note{unknownCapacity, c.Name + ": selected, but " + c.absent}
+	case c.workload.Parts[0].Workload.Name == "":
+	case promise.hasEnded(c.now):
+		isRecent := c.now-promise.Since <= recentTime && c.summary.ObservedAt > promise.Since+promiseTime
+		isSeen := func(part capacity.Part) bool { return promise.seen(c.summary, part.Template) > 0 }
+		if isRecent && !slices.ContainsFunc(c.workload.Parts, isSeen) {
+			text := fmt.Sprintf("%s: no pod of %s was seen within %d minutes", c.Name, format.Of(promise.Replicas, "replica"), promiseTime/60)
+			return note{neverSeen, text}
+		}
+	case fits >= promise.Replicas:
+		return note{kind: fitted}
+	case before.kind == noLongerFits: // its text takes long
+		return before
+	case before.kind == fitted || c.spec.RequireFit && !c.spec.Divide:
+		return note{noLongerFits, c.Name + ": no longer fits: " + c.reason(fits, promise.Replicas)}
+	}
+	return note{}
+}
