@@ -49,8 +49,8 @@ func benchHub(b *testing.B, placements int) *State {
 		if i%10 == 0 {
 			spec = fourPrioritizers
 		}
-		s.SetPlacement(newPlacement(b, name, spec))
 		if i < 1000 {
+			s.SetPlacement(newPlacement(b, name, spec))
 			decide(b, s, name)
 			continue
 		}
@@ -59,7 +59,7 @@ func benchHub(b *testing.B, placements int) *State {
 		for n := range 10 {
 			clusters = append(clusters, fmt.Sprintf("cluster-%04d", (i*37+n*211)%benchClusters))
 		}
-		s.Restore(keyOf(name), clusters, 1)
+		addDecided(s, newPlacement(b, name, spec), 1, clusters...)
 	}
 	return s
 }

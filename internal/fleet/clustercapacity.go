@@ -3,6 +3,7 @@ package fleet
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -120,11 +121,16 @@ func (s *State) changeCapacity(cluster string, object *ClusterCapacity) (keys []
 	return keys
 }
 
-// Bounds of the age of summaries.
+// Bounds of the age in seconds of summaries.
 const (
-	maxSummaryAge   = 15 * time.Minute
-	maxSummaryAhead = 2 * time.Minute
+	maxSummaryAge   = 15 * 60
+	maxSummaryAhead = 2 * 60
 )
+
+// ageOf formats a number of seconds, up to the longest duration.
+func ageOf(seconds int64) string {
+	return format.Age(time.Duration(min(seconds, math.MaxInt64/int64(time.Second))) * time.Second)
+}
 
 // summary returns the summary of the cluster, or why there is none.
 func (e *entry) summary(now int64) (*capacity.Summary, string) {
@@ -134,13 +140,12 @@ func (e *entry) summary(now int64) (*capacity.Summary, string) {
 		return nil, "has no ClusterCapacity"
 	case object.Err != nil:
 		return nil, "has a ClusterCapacity that is not valid: " + object.Err.Error()
-	}
-	switch age := time.Unix(now, 0).Sub(time.Unix(object.Summary.ObservedAt, 0)); { // at most the longest duration
-	case age > maxSummaryAge:
-		return nil, fmt.Sprintf("has a ClusterCapacity that is %s old: must be at most %s", format.Age(age), format.Age(maxSummaryAge))
-	case age < -maxSummaryAhead:
-		return nil, fmt.Sprintf("has a ClusterCapacity that is %s in the future: must be at most %s",
-			format.Age(age.Abs()), format.Age(maxSummaryAhead))
+	case now-object.Summary.ObservedAt > maxSummaryAge:
+		return nil, fmt.Sprintf("has a ClusterCapacity that is %s old: must be at most %dm",
+			ageOf(now-object.Summary.ObservedAt), maxSummaryAge/60)
+	case object.Summary.ObservedAt-now > maxSummaryAhead:
+		return nil, fmt.Sprintf("has a ClusterCapacity that is %s in the future: must be at most %dm",
+			ageOf(object.Summary.ObservedAt-now), maxSummaryAhead/60)
 	}
 	return object.Summary, ""
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/yaml"
 
@@ -106,6 +107,17 @@ func hub(clusters ...string) *State {
 		s.SetCluster(managed(name, "set=web"))
 	}
 	return s
+}
+
+// addDecided adds a placement whose decisions have some clusters, selected by a generation of its spec, 0 if it is unknown.
+func addDecided(s *State, object *v1beta1.Placement, generation int64, clusters ...string) {
+	object = object.DeepCopy()
+	if generation > 0 {
+		object.Status.Conditions = []metav1.Condition{
+			{Type: clusterv1beta1.PlacementConditionSatisfied, ObservedGeneration: generation},
+		}
+	}
+	s.AddPlacement(object, clusters)
 }
 
 // clustersOf returns the names of the selected clusters.

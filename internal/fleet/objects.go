@@ -182,8 +182,13 @@ func (s *State) AddPlacement(object *v1beta1.Placement, clusters []string) {
 	if !s.SetPlacement(object) {
 		return
 	}
-	key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
-	s.Restore(key, clusters, observedGeneration(object))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.placements[types.NamespacedName{Namespace: object.Namespace, Name: object.Name}]
+	if p != nil && p.decidedGeneration == 0 {
+		s.setSelected(p, sorted(clusters))
+		p.decidedGeneration = observedGeneration(object)
+	}
 }
 
 // TryAddPlacement is AddPlacement unless the spec has expressions and too many other expressions are being compiled or

@@ -53,18 +53,6 @@ func (s *State) DeletePlacement(key types.NamespacedName) {
 	}
 }
 
-// Restore sets the clusters in the existing decisions of a placement, and the
-// generation of the spec that selected them, 0 if unknown. It has no effect after
-// the placement has been decided here.
-func (s *State) Restore(key types.NamespacedName, clusters []string, generation int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.placements[key]; p != nil && p.decidedGeneration == 0 {
-		s.setSelected(p, sorted(clusters))
-		p.decidedGeneration = generation
-	}
-}
-
 // SetUnmanaged sets the clusters in the decisions of a placement that another
 // controller decides. Prioritizer Balance counts them.
 func (s *State) SetUnmanaged(key types.NamespacedName, clusters []string) {
@@ -100,61 +88,53 @@ func (s *State) setSelected(p *placementState, clusters []string) {
 	add(p.selected, 1)
 }
 
+// placementsWhere returns the placements for which a function returns true.
+func (s *State) placementsWhere(isTrue func(types.NamespacedName, *placementState) bool) (keys []types.NamespacedName) {
+	for key, p := range s.placements {
+		if isTrue(key, p) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // affected returns the placements whose decisions can change because some fields of a
 // cluster changed. old is the cluster before the change, nil if it was in the same
 // sets; addOn is the name of changed scores.
-func (s *State) affected(cluster, old *Cluster, fields fieldMask, addOn string) (keys []types.NamespacedName) {
+func (s *State) affected(cluster, old *Cluster, fields fieldMask, addOn string) []types.NamespacedName {
 	const feasibleOnly = amountFields | otherFields | scoreFields
 	i, known := s.indexOf(cluster.Name)
-	for key, p := range s.placements {
-		if p.policy == nil || p.policy.fields&fields == 0 && (p.workload == nil || fields&capacityFields == 0) {
-			continue
-		}
-		if fields == scoreFields && !p.policy.addOns[addOn] && !p.policy.hasExpressions() {
-			continue
-		}
+	return s.placementsWhere(func(key types.NamespacedName, p *placementState) bool {
+		switch {
+		case p.policy == nil, p.policy.fields&fields == 0 && (p.workload == nil || fields&capacityFields == 0):
+			return false
+		case fields == scoreFields && !p.policy.addOns[addOn] && !p.policy.hasExpressions():
+			return false
 		// Amounts and scores of clusters that are not feasible do not matter.
-		if fields&^feasibleOnly == 0 && !p.policy.hasExpressions() && p.feasible != nil && known && p.feasible[i/64]&(1<<(i%64)) == 0 {
-			continue
+		case fields&^feasibleOnly == 0 && !p.policy.hasExpressions() && p.feasible != nil && known && p.feasible[i/64]&(1<<(i%64)) == 0:
+			return false
 		}
-		if s.contains(key.Namespace, p.policy, cluster) || old != nil && s.contains(key.Namespace, p.policy, old) {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+		return s.contains(key.Namespace, p.policy, cluster) || old != nil && s.contains(key.Namespace, p.policy, old)
+	})
 }
 
 // placementsIn returns the placements in a namespace.
-func (s *State) placementsIn(namespace string) (keys []types.NamespacedName) {
-	for key := range s.placements {
-		if key.Namespace == namespace {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+func (s *State) placementsIn(namespace string) []types.NamespacedName {
+	return s.placementsWhere(func(key types.NamespacedName, _ *placementState) bool { return key.Namespace == namespace })
 }
 
 // placementsBoundTo returns the placements in the namespaces that a set is bound to.
-func (s *State) placementsBoundTo(set string) (keys []types.NamespacedName) {
-	for key := range s.placements {
-		if s.bindings[key.Namespace][set] {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+func (s *State) placementsBoundTo(set string) []types.NamespacedName {
+	return s.placementsWhere(func(key types.NamespacedName, _ *placementState) bool { return s.bindings[key.Namespace][set] })
 }
 
 // Placements returns the names of the placements that are decided here, sorted.
 func (s *State) Placements() []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var keys []types.NamespacedName
-	for key, p := range s.placements {
-		if !p.unmanaged() {
-			keys = append(keys, key)
-		}
-	}
-	return slices.SortedFunc(slices.Values(keys), func(a, b types.NamespacedName) int {
+	keys := s.placementsWhere(func(_ types.NamespacedName, p *placementState) bool { return !p.unmanaged() })
+	slices.SortFunc(keys, func(a, b types.NamespacedName) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
+	return keys
 }

@@ -268,8 +268,8 @@ func TestMisconfigured(t *testing.T) {
 	}
 }
 
-// Restore sets the selected clusters and the generation of the spec that selected them.
-func TestRestore(t *testing.T) {
+// AddPlacement sets the selected clusters and the generation of the spec that selected them.
+func TestAddPlacement(t *testing.T) {
 	for name, tc := range map[string]struct {
 		generation int64
 		keeps      bool
@@ -281,8 +281,7 @@ func TestRestore(t *testing.T) {
 		s := zonedHub()
 		p := newPlacement(t, "p", nowhere)
 		p.Generation = 2
-		s.SetPlacement(p)
-		s.Restore(keyOf("p"), []string{"b", "gone", "b"}, tc.generation)
+		addDecided(s, p, tc.generation, "b", "gone", "b")
 		if v := decide(t, s, "p"); v.KeepDecisions != tc.keeps {
 			t.Errorf("%s: keeps %t, want %t", name, v.KeepDecisions, tc.keeps)
 		}
@@ -291,7 +290,9 @@ func TestRestore(t *testing.T) {
 	s := zonedHub()
 	s.SetPlacement(newPlacement(t, "p", `{}`))
 	decide(t, s, "p")
-	s.Restore(keyOf("p"), []string{"c"}, 1)
+	p := newPlacement(t, "p", `{}`)
+	p.Generation = 2
+	addDecided(s, p, 1, "c")
 	if got := s.placements[keyOf("p")].selected; len(got) != 3 {
 		t.Errorf("selected clusters %v, want 3", got)
 	}
@@ -304,10 +305,7 @@ func TestRecreatedPlacement(t *testing.T) {
 	decide(t, s, "p")
 	other := newPlacement(t, "p", nowhere)
 	other.UID, other.Generation = "other", 3
-	if !s.SetPlacement(other) {
-		t.Fatal("SetPlacement() = false for a placement with another UID")
-	}
-	s.Restore(keyOf("p"), nil, 0)
+	s.AddPlacement(other, nil)
 	if v := decide(t, s, "p"); v.KeepDecisions {
 		t.Errorf("%+v", v.Conditions)
 	}

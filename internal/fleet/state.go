@@ -296,31 +296,29 @@ func (s *State) DeleteClusterSet(name string) []types.NamespacedName {
 
 // SetBinding adds or updates the binding of a cluster set to a namespace.
 func (s *State) SetBinding(object *clusterv1beta2.ManagedClusterSetBinding) []types.NamespacedName {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	bound := s.bindings[object.Namespace]
-	if bound == nil {
-		bound = map[string]bool{}
-		s.bindings[object.Namespace] = bound
-	}
 	// The API requires that a binding has the name of its set: a binding with another name is invalid.
-	valid := object.Name == object.Spec.ClusterSet
-	if bound[object.Name] == valid {
-		return nil
-	}
-	if bound[object.Name] = valid; !valid {
-		delete(bound, object.Name)
-	}
-	return s.placementsIn(object.Namespace)
+	return s.changeBinding(object.Namespace, object.Name, object.Name == object.Spec.ClusterSet)
 }
 
 // DeleteBinding removes the binding of a cluster set to a namespace.
 func (s *State) DeleteBinding(namespace, name string) []types.NamespacedName {
+	return s.changeBinding(namespace, name, false)
+}
+
+// changeBinding sets whether a cluster set is bound to a namespace.
+func (s *State) changeBinding(namespace, set string, isBound bool) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.bindings[namespace][name] {
+	bound := s.bindings[namespace]
+	switch {
+	case bound[set] == isBound:
 		return nil
+	case !isBound:
+		delete(bound, set)
+	case bound == nil:
+		s.bindings[namespace] = map[string]bool{set: true}
+	default:
+		bound[set] = true
 	}
-	delete(s.bindings[namespace], name)
 	return s.placementsIn(namespace)
 }

@@ -63,8 +63,7 @@ func (w *world) fresh() *State {
 		s.SetBinding(object)
 	}
 	for key, object := range w.placements {
-		s.SetPlacement(object)
-		s.Restore(key, w.selected[key].clusters, w.selected[key].generation)
+		addDecided(s, object, w.selected[key].generation, w.selected[key].clusters...)
 	}
 	for key, clusters := range w.unmanaged {
 		s.SetUnmanaged(key, clusters)
@@ -276,8 +275,7 @@ func changes() map[string]change {
 				delete(w.unmanaged, key)
 				w.selected[key] = selection{clusters, 0}
 			}
-			s.SetPlacement(object)
-			s.Restore(key, w.selected[key].clusters, w.selected[key].generation)
+			addDecided(s, object, w.selected[key].generation, w.selected[key].clusters...)
 			return nil, key
 		},
 		"placement is deleted": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
