@@ -6,8 +6,11 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
@@ -200,17 +203,20 @@ func fill(shares []int64, replicas int64, bounds []int64) int64 {
 	return replicas
 }
 
-// ReplicasOf returns the value of annotation v1beta1.AnnotationReplicas for a slice, "" if the placement names no workload.
-func (r *Result) ReplicasOf(s *Slice) string {
+// setReplicas sets annotation v1beta1.AnnotationReplicas of a PlacementDecision to the promises in its clusters, and removes it if there
+// are none.
+func (r *Result) setReplicas(decision *clusterv1beta1.PlacementDecision) {
 	of := map[string]Promise{}
-	for _, d := range s.Decisions {
+	for _, d := range decision.Status.Decisions {
 		if promise, known := r.Promises[d.ClusterName]; known {
 			of[d.ClusterName] = promise
 		}
 	}
+	decision.Annotations = maps.Clone(decision.Annotations) // an existing PlacementDecision has the same map
 	if len(of) == 0 {
-		return ""
+		delete(decision.Annotations, v1beta1.AnnotationReplicas)
+		return
 	}
 	text, _ := json.Marshal(of) // of strings and numbers
-	return string(text)
+	metav1.SetMetaDataAnnotation(&decision.ObjectMeta, v1beta1.AnnotationReplicas, string(text))
 }

@@ -7,72 +7,52 @@ import (
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
-
-	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 )
 
 // MaxDecisions is the maximum number of decisions in a PlacementDecision.
 const MaxDecisions = 100
 
-// Slice is a PlacementDecision: it has decisions of one group.
-type Slice struct {
-	// Name is the name of the object.
-	Name string
-	// Group is the name of the group, and Index its index.
-	Group string
-	Index int
-	// Decisions are in the order of the group.
-	Decisions []clusterv1beta1.ClusterDecision
-	// Replicas is the value of annotation v1beta1.AnnotationReplicas, "" for none.
-	Replicas string
-}
-
-// SliceOf converts a PlacementDecision.
-func SliceOf(object *clusterv1beta1.PlacementDecision) Slice {
-	index, err := strconv.Atoi(object.Labels[clusterv1beta1.DecisionGroupIndexLabel])
+// GroupIndex returns the index of the group of a PlacementDecision, -1 if it has none: Layout moves its decisions.
+func GroupIndex(decision *clusterv1beta1.PlacementDecision) int {
+	index, err := strconv.Atoi(decision.Labels[clusterv1beta1.DecisionGroupIndexLabel])
 	if err != nil {
-		index = -1 // no group: Layout moves its decisions
+		return -1
 	}
-	return Slice{
-		Name: object.Name, Group: object.Labels[clusterv1beta1.DecisionGroupNameLabel], Index: index,
-		Decisions: object.Status.Decisions, Replicas: object.Annotations[v1beta1.AnnotationReplicas],
-	}
+	return index
 }
 
-// Labels returns the labels of the PlacementDecision.
-func (s *Slice) Labels(placement string) map[string]string {
-	return map[string]string{
-		clusterv1beta1.PlacementLabel:          placement,
-		clusterv1beta1.DecisionGroupIndexLabel: strconv.Itoa(s.Index),
-		clusterv1beta1.DecisionGroupNameLabel:  s.Group,
-	}
-}
-
-// Layout returns the slices for groups, in the order of the groups and at least one
-// for each. It changes as few of the existing slices as possible: a decision remains
-// in its slice if the slice belongs to its group and is not full. A new slice has the
+// Layout returns the PlacementDecisions for groups, in the order of the groups and at least one
+// for each. It changes as few of the existing ones as possible: a decision remains
+// in its PlacementDecision if that belongs to its group and is not full. A new one has the
 // name of the placement with the number of its position, starting at 1, or with the
-// lowest unused number. A slice whose number exceeds the number of slices is replaced
+// lowest unused number. One whose number exceeds the number of PlacementDecisions is replaced
 // by one with an unused lower number, so that the numbers are 1, 2 and so on after
-// surplus slices have been deleted.
-func Layout(placement string, existing []Slice, groups []Group) []Slice {
+// surplus ones have been deleted.
+func Layout(placement string, existing []clusterv1beta1.PlacementDecision, groups []Group) []clusterv1beta1.PlacementDecision {
 	reserved := map[string]bool{}
-	for _, s := range existing {
-		reserved[s.Name] = true
+	for i := range existing {
+		reserved[existing[i].Name] = true
 	}
-	var out []Slice
+	var out []clusterv1beta1.PlacementDecision
 	used := map[string]bool{}
 	for index, group := range groups {
-		var ofGroup []Slice
+		var ofGroup []clusterv1beta1.PlacementDecision
 		for _, s := range existing {
-			if s.Index == index && s.Group == group.Name && !used[s.Name] {
+			if GroupIndex(&s) == index && s.Labels[clusterv1beta1.DecisionGroupNameLabel] == group.Name && !used[s.Name] {
 				ofGroup = append(ofGroup, s)
 			}
 		}
 		for _, s := range assignSlices(ofGroup, group.Clusters) {
 			used[s.Name] = true
-			s.Group, s.Index = group.Name, index
+			if s.Name == "" {
+				s.Labels = map[string]string{
+					clusterv1beta1.PlacementLabel:          placement,
+					clusterv1beta1.DecisionGroupIndexLabel: strconv.Itoa(index),
+					clusterv1beta1.DecisionGroupNameLabel:  group.Name,
+				}
+			}
 			out = append(out, s)
 		}
 	}
@@ -80,13 +60,12 @@ func Layout(placement string, existing []Slice, groups []Group) []Slice {
 	return out
 }
 
-// nameSlices names new slices, and renames those whose number is too high.
-func nameSlices(placement string, wanted []Slice, reserved map[string]bool) {
+// nameSlices names new PlacementDecisions, and replaces the ones whose number is too high by new ones.
+func nameSlices(placement string, wanted []clusterv1beta1.PlacementDecision, reserved map[string]bool) {
 	for i := range wanted {
-		if n := numberOf(placement, wanted[i].Name); n > len(wanted) {
-			if lower := unusedNumber(placement, i+1, reserved); lower <= len(wanted) {
-				wanted[i].Name = "" // a new slice takes its decisions; then it is deleted
-			}
+		if numberOf(placement, wanted[i].Name) > len(wanted) && unusedNumber(placement, i+1, reserved) <= len(wanted) {
+			// A new one takes its decisions; then it is deleted.
+			wanted[i].ObjectMeta = metav1.ObjectMeta{Labels: wanted[i].Labels}
 		}
 		if wanted[i].Name == "" {
 			wanted[i].Name = sliceName(placement, unusedNumber(placement, i+1, reserved))
@@ -95,22 +74,24 @@ func nameSlices(placement string, wanted []Slice, reserved map[string]bool) {
 	}
 }
 
-// assignSlices distributes the clusters of a group over its existing slices and
-// unnamed new slices.
-func assignSlices(existing []Slice, clusters []clusterv1beta1.ClusterDecision) []Slice {
-	// In the order of their numbers: the slices with the highest numbers are removed first.
-	slices.SortFunc(existing, func(a, b Slice) int {
+// assignSlices distributes the clusters of a group over its existing PlacementDecisions and
+// unnamed new ones.
+func assignSlices(
+	existing []clusterv1beta1.PlacementDecision, clusters []clusterv1beta1.ClusterDecision,
+) []clusterv1beta1.PlacementDecision {
+	// In the order of their numbers: the ones with the highest numbers are removed first.
+	slices.SortFunc(existing, func(a, b clusterv1beta1.PlacementDecision) int {
 		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
 	})
 	needed := max(1, (len(clusters)+MaxDecisions-1)/MaxDecisions)
 	existing = existing[:min(len(existing), needed)]
-	current := map[string]int{} // slice by cluster
+	current := map[string]int{} // index in existing by cluster
 	for i, s := range existing {
-		for _, decision := range s.Decisions {
+		for _, decision := range s.Status.Decisions {
 			current[decision.ClusterName] = i
 		}
 	}
-	assigned := make([][]int, needed) // positions in clusters by slice, ascending
+	assigned := make([][]int, needed) // positions in clusters, ascending, by index in out
 	var unassigned []int
 	for position, c := range clusters {
 		if i, ok := current[c.ClusterName]; ok && len(assigned[i]) < MaxDecisions {
@@ -125,23 +106,23 @@ func assignSlices(existing []Slice, clusters []clusterv1beta1.ClusterDecision) [
 		unassigned = unassigned[n:]
 		slices.Sort(assigned[i]) // in the order of the group
 	}
-	out := make([]Slice, needed)
+	out := make([]clusterv1beta1.PlacementDecision, needed)
 	copy(out, existing)
 	for i := range out {
-		out[i].Decisions = make([]clusterv1beta1.ClusterDecision, 0, len(assigned[i]))
+		out[i].Status.Decisions = make([]clusterv1beta1.ClusterDecision, 0, len(assigned[i]))
 		for _, position := range assigned[i] {
-			out[i].Decisions = append(out[i].Decisions, clusters[position])
+			out[i].Status.Decisions = append(out[i].Status.Decisions, clusters[position])
 		}
 	}
 	return out
 }
 
-// sliceName returns the name of the slice with a number.
+// sliceName returns the name of the PlacementDecision with a number.
 func sliceName(placement string, number int) string {
 	return placement + "-decision-" + strconv.Itoa(number)
 }
 
-// numberOf returns the number in the name of a slice, 0 if it has another name.
+// numberOf returns the number in the name of a PlacementDecision, 0 if it has another name.
 func numberOf(placement, name string) int {
 	text, found := strings.CutPrefix(name, placement+"-decision-")
 	number, err := strconv.Atoi(text)
@@ -151,7 +132,7 @@ func numberOf(placement, name string) int {
 	return number
 }
 
-// unusedNumber returns the preferred number if the slice with this number is not
+// unusedNumber returns the preferred number if the name with this number is not
 // reserved, else the lowest one that is not.
 func unusedNumber(placement string, preferred int, reserved map[string]bool) int {
 	if !reserved[sliceName(placement, preferred)] {
@@ -164,63 +145,70 @@ func unusedNumber(placement string, preferred int, reserved map[string]bool) int
 	}
 }
 
-// Step is a write of one PlacementDecision: create or update it to equal Slice, or
-// delete it.
+// Step is a write of one PlacementDecision from Before to After: its creation if Before is nil, and its deletion if After is nil.
 type Step struct {
-	Slice  Slice
-	Delete bool
+	Before, After *clusterv1beta1.PlacementDecision
 }
 
-// Steps returns the writes that change the existing slices to the wanted ones. They
-// are ordered such that no remaining cluster is missing from the decisions in between:
-// additions are first, removals last. A slice that gains clusters and loses clusters to
-// other slices is written twice. If ignoreScores is set, changed scores are not written.
-func Steps(existing, wanted []Slice, ignoreScores bool) (steps []Step) {
+// Name returns the name of the PlacementDecision.
+func (s *Step) Name() string { return cmp.Or(s.After, s.Before).Name }
+
+// Steps returns the writes that change the existing PlacementDecisions to the wanted ones, with the promises of the result.
+// They are ordered such that no remaining cluster is missing from the decisions in between:
+// additions are first, removals last. A PlacementDecision that gains clusters and loses clusters to
+// other ones is written twice. If ignoreScores is set, changed scores are not written.
+func (r *Result) Steps(existing, wanted []clusterv1beta1.PlacementDecision, ignoreScores bool) (steps []Step) {
 	before, from := indexSlices(existing)
 	after, to := indexSlices(wanted)
 	var later []Step
-	for _, s := range wanted {
-		old, exists := before[s.Name]
-		if exists && old.Group == s.Group && old.Index == s.Index && old.Replicas == s.Replicas &&
-			sameDecisions(old.Decisions, s.Decisions, ignoreScores) {
+	for i := range wanted {
+		s := &wanted[i]
+		r.setReplicas(s)
+		old := before[s.Name]
+		if old != nil && maps.Equal(old.Annotations, s.Annotations) && sameDecisions(old.Status.Decisions, s.Status.Decisions, ignoreScores) {
 			continue
 		}
-		gains := !exists || slices.ContainsFunc(s.Decisions,
+		gains := old == nil || slices.ContainsFunc(s.Status.Decisions,
 			func(d clusterv1beta1.ClusterDecision) bool { return from[d.ClusterName] != s.Name })
-		// Clusters that move to another slice remain here until that slice is written.
+		// Clusters that move to another PlacementDecision remain here until that one is written.
 		var leaving []clusterv1beta1.ClusterDecision
-		for _, d := range old.Decisions {
-			if at, stays := to[d.ClusterName]; stays && at != s.Name {
-				leaving = append(leaving, d)
+		if old != nil {
+			for _, d := range old.Status.Decisions {
+				if at, stays := to[d.ClusterName]; stays && at != s.Name {
+					leaving = append(leaving, d)
+				}
 			}
 		}
 		switch {
 		case len(leaving) == 0:
-			steps = append(steps, Step{Slice: s})
+			steps = append(steps, Step{old, s})
 		case gains:
-			first := s
-			first.Decisions = append(slices.Clone(s.Decisions), leaving...)
-			steps, later = append(steps, Step{Slice: first}), append(later, Step{Slice: s})
+			first := s.DeepCopy()
+			first.Status.Decisions = append(first.Status.Decisions, leaving...)
+			r.setReplicas(first)
+			steps, later = append(steps, Step{old, first}), append(later, Step{first, s})
 		default:
-			later = append(later, Step{Slice: s})
+			later = append(later, Step{old, s})
 		}
 	}
 	steps = append(steps, later...)
 	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if _, stays := after[name]; !stays {
-			steps = append(steps, Step{Slice: before[name], Delete: true})
+		if after[name] == nil {
+			steps = append(steps, Step{before[name], nil})
 		}
 	}
 	return steps
 }
 
-// indexSlices returns slices by name, and the name of the slice of each cluster.
-func indexSlices(all []Slice) (byName map[string]Slice, byCluster map[string]string) {
-	byName, byCluster = make(map[string]Slice, len(all)), map[string]string{}
-	for _, s := range all {
-		byName[s.Name] = s
-		for _, d := range s.Decisions {
-			byCluster[d.ClusterName] = s.Name
+// indexSlices returns PlacementDecisions by name, and the name of the PlacementDecision of each cluster.
+func indexSlices(
+	all []clusterv1beta1.PlacementDecision,
+) (byName map[string]*clusterv1beta1.PlacementDecision, byCluster map[string]string) {
+	byName, byCluster = make(map[string]*clusterv1beta1.PlacementDecision, len(all)), map[string]string{}
+	for i := range all {
+		byName[all[i].Name] = &all[i]
+		for _, d := range all[i].Status.Decisions {
+			byCluster[d.ClusterName] = all[i].Name
 		}
 	}
 	return byName, byCluster

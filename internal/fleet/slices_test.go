@@ -2,30 +2,37 @@ package fleet
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"pgregory.net/rapid"
 )
 
-// sliceOf returns a slice such as "p-decision-1 0 canary: a b".
-func sliceOf(t testing.TB, text string) Slice {
+// sliceOf returns a PlacementDecision such as "p-decision-1 0 canary: a b".
+func sliceOf(t testing.TB, text string) (s clusterv1beta1.PlacementDecision) {
 	t.Helper()
 	head, clusters, _ := strings.Cut(text, ":")
-	s := Slice{}
-	if n, err := fmt.Sscan(head, &s.Name, &s.Index, &s.Group); n < 2 {
+	var index int
+	var group string
+	if n, err := fmt.Sscan(head, &s.Name, &index, &group); n < 2 {
 		t.Fatal(text, err)
 	}
+	s.Labels = map[string]string{
+		clusterv1beta1.PlacementLabel: "p", clusterv1beta1.DecisionGroupIndexLabel: fmt.Sprint(index),
+		clusterv1beta1.DecisionGroupNameLabel: group,
+	}
 	for name := range strings.FieldsSeq(clusters) {
-		s.Decisions = append(s.Decisions, clusterv1beta1.ClusterDecision{ClusterName: name})
+		s.Status.Decisions = append(s.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: name})
 	}
 	return s
 }
 
-func slicesFrom(t testing.TB, texts ...string) (out []Slice) {
+func slicesFrom(t testing.TB, texts ...string) (out []clusterv1beta1.PlacementDecision) {
 	for _, text := range texts {
 		out = append(out, sliceOf(t, text))
 	}
@@ -33,12 +40,13 @@ func slicesFrom(t testing.TB, texts ...string) (out []Slice) {
 }
 
 // show is the inverse of sliceOf.
-func show(s Slice) string {
-	names := make([]string, 0, len(s.Decisions))
-	for _, d := range s.Decisions {
+func show(s *clusterv1beta1.PlacementDecision) string {
+	names := make([]string, 0, len(s.Status.Decisions))
+	for _, d := range s.Status.Decisions {
 		names = append(names, d.ClusterName)
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s %d %s", s.Name, s.Index, s.Group)) + ": " + strings.Join(names, " ")
+	head := fmt.Sprintf("%s %d %s", s.Name, GroupIndex(s), s.Labels[clusterv1beta1.DecisionGroupNameLabel])
+	return strings.TrimSpace(head) + ": " + strings.Join(names, " ")
 }
 
 func groupOf(name string, clusters ...string) Group {
@@ -112,7 +120,7 @@ func TestLayout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for _, s := range Layout("p", slicesFrom(t, tc.existing...), tc.groups) {
-				got = append(got, show(s))
+				got = append(got, show(&s))
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
@@ -141,12 +149,12 @@ func TestSteps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, step := range Steps(slicesFrom(t, tc.existing...), slicesFrom(t, tc.wanted...), false) {
-				text := show(step.Slice)
-				if step.Delete {
-					text = "-" + text
+			for _, step := range new(Result).Steps(slicesFrom(t, tc.existing...), slicesFrom(t, tc.wanted...), false) {
+				if step.After == nil {
+					got = append(got, "-"+show(step.Before))
+				} else {
+					got = append(got, show(step.After))
 				}
-				got = append(got, text)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
@@ -157,11 +165,11 @@ func TestSteps(t *testing.T) {
 
 func TestStepsIgnoreScores(t *testing.T) {
 	existing, wanted := slicesFrom(t, "x 0: a b"), slicesFrom(t, "x 0: a b")
-	wanted[0].Decisions[1].Score = 5
-	if steps := Steps(existing, wanted, true); len(steps) != 0 {
+	wanted[0].Status.Decisions[1].Score = 5
+	if steps := new(Result).Steps(existing, wanted, true); len(steps) != 0 {
 		t.Errorf("%v", steps)
 	}
-	if steps := Steps(existing, wanted, false); len(steps) != 1 {
+	if steps := new(Result).Steps(existing, wanted, false); len(steps) != 1 {
 		t.Errorf("%v", steps)
 	}
 }
@@ -175,19 +183,19 @@ func TestOneClusterOfAThousand(t *testing.T) {
 		t.Fatalf("%d slices, want 10", len(existing))
 	}
 	more := Layout("p", existing, []Group{groupOf("", append([]string{"a"}, numbered(0, 1000)...)...)})
-	steps := Steps(existing, more, false)
-	if len(steps) != 1 || show(steps[0].Slice) != "p-decision-11 0: a" {
-		t.Errorf("%d steps, first %s", len(steps), show(steps[0].Slice))
+	steps := new(Result).Steps(existing, more, false)
+	if len(steps) != 1 || show(steps[0].After) != "p-decision-11 0: a" {
+		t.Errorf("%d steps, first %s", len(steps), show(steps[0].After))
 	}
 	fewer := Layout("p", more, []Group{groupOf("", append([]string{"a"}, numbered(1, 1000)...)...)})
-	steps = Steps(more, fewer, false)
-	if len(steps) != 2 || steps[0].Slice.Name != "p-decision-1" || len(steps[0].Slice.Decisions) != 100 || !steps[1].Delete ||
-		steps[1].Slice.Name != "p-decision-11" {
+	steps = new(Result).Steps(more, fewer, false)
+	if len(steps) != 2 || steps[0].Name() != "p-decision-1" || len(steps[0].After.Status.Decisions) != 100 || steps[1].After != nil ||
+		steps[1].Name() != "p-decision-11" {
 		t.Errorf("%d steps: %+v", len(steps), steps)
 	}
 	// Replacing one cluster by another writes one slice.
 	swapped := Layout("p", existing, []Group{groupOf("", append([]string{"a"}, numbered(1, 1000)...)...)})
-	if steps := Steps(existing, swapped, false); len(steps) != 1 {
+	if steps := new(Result).Steps(existing, swapped, false); len(steps) != 1 {
 		t.Errorf("%d steps, want 1", len(steps))
 	}
 }
@@ -205,10 +213,10 @@ func drawGroups(t *rapid.T) (groups []Group) {
 }
 
 // members returns the number of slices that contain each cluster.
-func members(existing map[string]Slice) map[string]int {
+func members(existing map[string]clusterv1beta1.PlacementDecision) map[string]int {
 	out := map[string]int{}
 	for _, s := range existing {
-		for _, d := range s.Decisions {
+		for _, d := range s.Status.Decisions {
 			out[d.ClusterName]++
 		}
 	}
@@ -220,41 +228,41 @@ func members(existing map[string]Slice) map[string]int {
 // the slices are those wanted.
 func TestNoClusterVanishes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		existing := map[string]Slice{}
-		list := func() (out []Slice) {
+		existing := map[string]clusterv1beta1.PlacementDecision{}
+		list := func() (out []clusterv1beta1.PlacementDecision) {
 			for _, s := range existing {
 				out = append(out, s)
 			}
 			// The order of a list from the cache is undefined.
-			slices.SortFunc(out, func(a, b Slice) int { return strings.Compare(b.Name, a.Name) })
+			slices.SortFunc(out, func(a, b clusterv1beta1.PlacementDecision) int { return strings.Compare(b.Name, a.Name) })
 			return out
 		}
 		for range rapid.IntRange(1, 4).Draw(t, "changes") {
 			groups := drawGroups(t)
 			wanted := Layout("p", list(), groups)
 			checkLayout(t, wanted, groups)
-			steps := Steps(list(), wanted, false)
+			steps := new(Result).Steps(list(), wanted, false)
 			checkFewest(t, existing, wanted, steps)
 			before := members(existing)
 			end := len(steps)
 			if rapid.Bool().Draw(t, "killed") {
 				end = rapid.IntRange(0, len(steps)).Draw(t, "after")
 			}
-			goal := map[string]Slice{}
+			goal := map[string]clusterv1beta1.PlacementDecision{}
 			for _, s := range wanted {
 				goal[s.Name] = s
 			}
 			after := members(goal)
 			for _, step := range steps[:end] {
-				if step.Delete {
-					delete(existing, step.Slice.Name)
+				if step.After == nil {
+					delete(existing, step.Name())
 				} else {
-					existing[step.Slice.Name] = step.Slice
+					existing[step.Name()] = *step.After
 				}
 				now := members(existing)
 				for name := range before {
 					if after[name] > 0 && now[name] == 0 {
-						t.Fatalf("cluster %s is in no slice after step %s", name, step.Slice.Name)
+						t.Fatalf("cluster %s is in no slice after step %s", name, step.Name())
 					}
 				}
 			}
@@ -270,7 +278,9 @@ func TestNoClusterVanishes(t *testing.T) {
 
 // checkNumbers fails unless the next layout of the same groups has the numbers from 1 on,
 // and a further layout changes nothing.
-func checkNumbers(t *rapid.T, list func() []Slice, existing map[string]Slice, groups []Group) {
+func checkNumbers(
+	t *rapid.T, list func() []clusterv1beta1.PlacementDecision, existing map[string]clusterv1beta1.PlacementDecision, groups []Group,
+) {
 	clear := Layout("p", list(), groups)
 	for name := range existing {
 		delete(existing, name)
@@ -281,27 +291,29 @@ func checkNumbers(t *rapid.T, list func() []Slice, existing map[string]Slice, gr
 			t.Fatalf("%s of %d slices", s.Name, len(clear))
 		}
 	}
-	if steps := Steps(list(), Layout("p", list(), groups), false); len(steps) > 0 {
-		t.Fatalf("the next layout changes %s", steps[0].Slice.Name)
+	if steps := new(Result).Steps(list(), Layout("p", list(), groups), false); len(steps) > 0 {
+		t.Fatalf("the next layout changes %s", steps[0].Name())
 	}
 }
 
 // checkLayout fails unless each decision is in exactly one slice of its group, in the order
 // of the group, no slice has more than MaxDecisions, and names are unique.
-func checkLayout(t *rapid.T, wanted []Slice, groups []Group) {
+func checkLayout(t *rapid.T, wanted []clusterv1beta1.PlacementDecision, groups []Group) {
 	names := map[string]bool{}
 	count := make([]int, len(groups))
 	seen := map[string]bool{}
 	for _, s := range wanted {
-		if names[s.Name] || s.Index < 0 || s.Index >= len(groups) || s.Group != groups[s.Index].Name || len(s.Decisions) > MaxDecisions {
-			t.Fatalf("invalid slice with %d decisions: %s", len(s.Decisions), show(s))
+		index := GroupIndex(&s)
+		if names[s.Name] || index < 0 || index >= len(groups) || len(s.Status.Decisions) > MaxDecisions ||
+			s.Labels[clusterv1beta1.DecisionGroupNameLabel] != groups[index].Name || s.Labels[clusterv1beta1.PlacementLabel] != "p" {
+			t.Fatalf("invalid PlacementDecision with %d decisions: %s", len(s.Status.Decisions), show(&s))
 		}
 		names[s.Name] = true
-		count[s.Index]++
+		count[index]++
 		at := -1
-		for _, d := range s.Decisions {
+		for _, d := range s.Status.Decisions {
 			next := slices.IndexFunc(
-				groups[s.Index].Clusters,
+				groups[index].Clusters,
 				func(c clusterv1beta1.ClusterDecision) bool { return c.ClusterName == d.ClusterName },
 			)
 			if next <= at || seen[d.ClusterName] {
@@ -324,24 +336,26 @@ func checkLayout(t *rapid.T, wanted []Slice, groups []Group) {
 
 // checkFewest fails if a step writes a slice that is already as wanted, or more than once; a
 // slice that loses a cluster to another slice may be written twice.
-func checkFewest(t *rapid.T, existing map[string]Slice, wanted []Slice, steps []Step) {
+func checkFewest(
+	t *rapid.T, existing map[string]clusterv1beta1.PlacementDecision, wanted []clusterv1beta1.PlacementDecision, steps []Step,
+) {
 	home := map[string]string{}
-	goal := map[string]Slice{}
+	goal := map[string]clusterv1beta1.PlacementDecision{}
 	for _, s := range wanted {
 		goal[s.Name] = s
-		for _, d := range s.Decisions {
+		for _, d := range s.Status.Decisions {
 			home[d.ClusterName] = s.Name
 		}
 	}
 	writes := map[string]int{}
 	for _, step := range steps {
-		writes[step.Slice.Name]++
+		writes[step.Name()]++
 	}
 	for name, n := range writes {
 		old, exists := existing[name]
 		to, stays := goal[name]
 		most := 1
-		loses := slices.ContainsFunc(old.Decisions, func(d clusterv1beta1.ClusterDecision) bool {
+		loses := slices.ContainsFunc(old.Status.Decisions, func(d clusterv1beta1.ClusterDecision) bool {
 			to, stays := home[d.ClusterName]
 			return stays && to != name
 		})
@@ -354,21 +368,33 @@ func checkFewest(t *rapid.T, existing map[string]Slice, wanted []Slice, steps []
 	}
 }
 
-func TestSliceOf(t *testing.T) {
+func TestGroupIndex(t *testing.T) {
 	for index, want := range map[string]int{"0": 0, "12": 12, "": -1, "one": -1} {
 		object := &clusterv1beta1.PlacementDecision{}
-		object.Name = "x"
-		object.Labels = map[string]string{clusterv1beta1.DecisionGroupIndexLabel: index, clusterv1beta1.DecisionGroupNameLabel: "canary"}
-		if got := SliceOf(object); got.Index != want || got.Group != "canary" || got.Name != "x" {
-			t.Errorf("%q: %+v", index, got)
+		object.Labels = map[string]string{clusterv1beta1.DecisionGroupIndexLabel: index}
+		if got := GroupIndex(object); got != want {
+			t.Errorf("%q: got %d, want %d", index, got, want)
 		}
 	}
-	s := Slice{Group: "canary", Index: 3}
-	want := map[string]string{
-		clusterv1beta1.PlacementLabel: "p", clusterv1beta1.DecisionGroupIndexLabel: "3", clusterv1beta1.DecisionGroupNameLabel: "canary",
-	}
-	if diff := cmp.Diff(want, s.Labels("p")); diff != "" {
-		t.Error(diff)
+}
+
+// A controller is killed between any two writes while a and b are exchanged between two PlacementDecisions. The annotation of each is
+// written before its status. The promises in both clusters hold.
+func TestPromisesOfMovedClusters(t *testing.T) {
+	r := &Result{Promises: map[string]Promise{"a": {Replicas: 1}, "b": {Replicas: 2}}}
+	steps := r.Steps(nil, slicesFrom(t, "x 0: a", "y 1: b"), false)
+	stored := &Objects{Decisions: []*clusterv1beta1.PlacementDecision{steps[0].After, steps[1].After}}
+	existing := []clusterv1beta1.PlacementDecision{*steps[0].After, *steps[1].After}
+	for k, step := range r.Steps(existing, slicesFrom(t, "x 0: b", "y 1: a"), false) {
+		i := slices.IndexFunc(stored.Decisions, func(d *clusterv1beta1.PlacementDecision) bool { return d.Name == step.Name() })
+		annotated := stored.Decisions[i].DeepCopy()
+		annotated.Annotations = step.After.Annotations
+		for _, written := range []*clusterv1beta1.PlacementDecision{annotated, step.After} {
+			stored.Decisions[i] = written
+			if got := stored.Promises()[types.NamespacedName{Name: "p"}]; !maps.Equal(got, r.Promises) {
+				t.Errorf("step %d, %s: promises %v, want %v", k, show(written), got, r.Promises)
+			}
+		}
 	}
 }
 
@@ -384,7 +410,7 @@ func TestSecondDecisionWritesNothing(t *testing.T) {
 		s.SetPlacement(newPlacement(t, "p", spec))
 		first := Layout("p", nil, decide(t, s, "p").Groups)
 		second := Layout("p", first, decide(t, s, "p").Groups)
-		if steps := Steps(first, second, false); len(steps) > 0 {
+		if steps := new(Result).Steps(first, second, false); len(steps) > 0 {
 			t.Errorf("%s: %+v", spec, steps)
 		}
 	}

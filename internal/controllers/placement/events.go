@@ -28,30 +28,33 @@ const (
 // recordStep records an event for a written PlacementDecision, which is the related
 // object. Reasons and actions are the same as in Open Cluster Management. Changes of
 // scores alone are not recorded here.
-func (c *Controller) recordStep(object *v1beta1.Placement, before []fleet.Slice, step fleet.Step) {
+func (c *Controller) recordStep(object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, step *fleet.Step) {
 	decision := &clusterv1beta1.PlacementDecision{}
-	decision.Namespace, decision.Name = object.Namespace, step.Slice.Name
+	decision.Namespace, decision.Name = object.Namespace, step.Name()
 	normal := func(verb, note string) {
-		c.recorder.Eventf(object, decision, v1.EventTypeNormal, "Decision"+verb, "Decision"+verb+"d", "%s: %s", step.Slice.Name, note)
+		c.recorder.Eventf(object, decision, v1.EventTypeNormal, "Decision"+verb, "Decision"+verb+"d", "%s: %s", step.Name(), note)
 	}
-	at := slices.IndexFunc(before, func(s fleet.Slice) bool { return s.Name == step.Slice.Name })
-	switch {
-	case step.Delete:
+	at := slices.IndexFunc(existing, func(d clusterv1beta1.PlacementDecision) bool { return d.Name == step.Name() })
+	if step.After == nil {
 		normal("Delete", "deleted")
-	case at < 0:
-		normal("Create", "selected "+format.Of(len(step.Slice.Decisions), "cluster"))
-	default:
-		note := fmt.Sprintf("selected %s (was %d)", format.Of(len(step.Slice.Decisions), "cluster"), len(before[at].Decisions))
-		is, was := namesOf(step.Slice.Decisions), namesOf(before[at].Decisions)
+		return
+	}
+	after := step.After.Status.Decisions
+	if at < 0 {
+		normal("Create", "selected "+format.Of(len(after), "cluster"))
+		return
+	}
+	before := existing[at].Status.Decisions
+	is, was := namesOf(after), namesOf(before)
+	if !is.Equal(was) {
+		note := fmt.Sprintf("selected %s (was %d)", format.Of(len(after), "cluster"), len(before))
 		if added := is.Difference(was); len(added) > 0 {
 			note += "; added " + format.Abbreviate(sets.List(added), maxNames, ", ")
 		}
 		if removed := was.Difference(is); len(removed) > 0 {
 			note += "; removed " + format.Abbreviate(sets.List(removed), maxNames, ", ")
 		}
-		if !is.Equal(was) {
-			normal("Update", note)
-		}
+		normal("Update", note)
 	}
 }
 

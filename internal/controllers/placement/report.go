@@ -159,10 +159,10 @@ func statusOf(
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
 	status.NumberOfSelectedClusters = 0
-	for _, s := range written.slices {
-		status.NumberOfSelectedClusters += int32(len(s.Decisions))
+	for i := range written.decisions {
+		status.NumberOfSelectedClusters += int32(len(written.decisions[i].Status.Decisions))
 	}
-	status.DecisionGroups = groupsOf(written.slices)
+	status.DecisionGroups = groupsOf(written.decisions)
 	if written.rewritten {
 		status.LastScoreUpdateTime = &metav1.Time{Time: now}
 	}
@@ -198,16 +198,18 @@ func sameGroups(a, b []clusterv1beta1.DecisionGroupStatus) bool {
 }
 
 // groupsOf returns the groups of a status.
-func groupsOf(slices []fleet.Slice) []clusterv1beta1.DecisionGroupStatus {
+func groupsOf(decisions []clusterv1beta1.PlacementDecision) []clusterv1beta1.DecisionGroupStatus {
 	groups := []clusterv1beta1.DecisionGroupStatus{}
-	for _, s := range slices {
-		index := int32(max(s.Index, 0)) // a slice without index, of decisions that are kept
+	for i := range decisions {
+		d := &decisions[i]
+		index := int32(max(fleet.GroupIndex(d), 0)) // none, of decisions that are kept
 		if len(groups) == 0 || groups[len(groups)-1].DecisionGroupIndex != index {
-			groups = append(groups, clusterv1beta1.DecisionGroupStatus{DecisionGroupIndex: index, DecisionGroupName: s.Group})
+			name := d.Labels[clusterv1beta1.DecisionGroupNameLabel]
+			groups = append(groups, clusterv1beta1.DecisionGroupStatus{DecisionGroupIndex: index, DecisionGroupName: name})
 		}
 		group := &groups[len(groups)-1]
-		group.Decisions = append(group.Decisions, s.Name)
-		group.ClustersCount += int32(len(s.Decisions))
+		group.Decisions = append(group.Decisions, d.Name)
+		group.ClustersCount += int32(len(d.Status.Decisions))
 	}
 	return groups
 }

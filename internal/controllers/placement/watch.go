@@ -1,10 +1,8 @@
 package placement
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -200,15 +198,4 @@ func (c *Controller) evaluateExpressions(ctx context.Context, q queue) error {
 		}
 	}()
 	return nil
-}
-
-// slicesOf converts PlacementDecisions. They are in the order of their groups.
-func slicesOf(decisions []clusterv1beta1.PlacementDecision) (out []fleet.Slice) {
-	for i := range decisions {
-		out = append(out, fleet.SliceOf(&decisions[i]))
-	}
-	slices.SortFunc(out, func(a, b fleet.Slice) int {
-		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
-	})
-	return out
 }

@@ -216,6 +216,26 @@ func TestPromisesAreNotReadFromCache(t *testing.T) {
 	}
 }
 
+// A change of the replicas alone writes the annotation of a PlacementDecision, and not the decisions in its status.
+func TestOnlyReplicasChange(t *testing.T) {
+	const workload = `{"replicas": %d, "template": {"spec": {"containers": [{"name": "c"}]}}}`
+	p := newPlacement(t, "p", "{}")
+	p.Annotations = map[string]string{v1beta1.AnnotationWorkload: fmt.Sprintf(workload, 2)}
+	h := newHub(t, AdoptAll, append(fleetOf("a"), p)...)
+	h.settled("p")
+	h.change(p, func() { p.Annotations[v1beta1.AnnotationWorkload] = fmt.Sprintf(workload, 3) })
+	if _, err := h.reconcile("p"); err != nil || slices.Contains(h.writes, "update p-decision-1") {
+		t.Errorf("writes %v, %v", h.writes, err)
+	}
+	var decision clusterv1beta1.PlacementDecision
+	if err := h.client.Get(t.Context(), keyOf("p-decision-1"), &decision); err != nil {
+		t.Fatal(err)
+	}
+	if got := decision.Annotations[v1beta1.AnnotationReplicas]; !strings.HasPrefix(got, `{"a":{"replicas":3,`) {
+		t.Errorf("annotation %s", got)
+	}
+}
+
 // A placement whose expressions take long to evaluate is not decided before that, and
 // no worker waits for it: it is queued again when its decision can be made.
 func TestExpressionsAreEvaluatedAside(t *testing.T) {

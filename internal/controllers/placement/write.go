@@ -1,10 +1,13 @@
 package placement
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,16 +19,20 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
 
-// decisions returns the cached PlacementDecisions of a placement.
+// decisions returns the cached PlacementDecisions of a placement, in the order of their groups.
 func (c *Controller) decisions(ctx context.Context, key types.NamespacedName) ([]clusterv1beta1.PlacementDecision, error) {
 	var list clusterv1beta1.PlacementDecisionList
 	err := c.client.List(ctx, &list, client.InNamespace(key.Namespace), client.MatchingFields{placementIndex: key.Name})
+	slices.SortFunc(list.Items, func(a, b clusterv1beta1.PlacementDecision) int {
+		return cmp.Or(cmp.Compare(fleet.GroupIndex(&a), fleet.GroupIndex(&b)), cmp.Compare(len(a.Name), len(b.Name)),
+			cmp.Compare(a.Name, b.Name))
+	})
 	return list.Items, err
 }
 
 // writeResult is the state of the PlacementDecisions of a placement after a write.
 type writeResult struct {
-	slices []fleet.Slice
+	decisions []clusterv1beta1.PlacementDecision
 	// rewritten is set if any was written, so that its scores are current.
 	rewritten bool
 }
@@ -36,28 +43,24 @@ type writeResult struct {
 func (c *Controller) write(
 	ctx context.Context, object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, result *fleet.Result, now time.Time,
 ) (out writeResult, delay time.Duration, err error) {
-	before := slicesOf(existing)
 	if result.KeepDecisions {
-		return writeResult{slices: before}, 0, nil
+		return writeResult{decisions: existing}, 0, nil
 	}
-	if out.slices, err = c.layout(ctx, object, before, result.Groups); err != nil {
+	if out.decisions, err = c.layout(ctx, object, existing, result.Groups); err != nil {
 		return out, 0, err
 	}
-	for i := range out.slices {
-		out.slices[i].Replicas = result.ReplicasOf(&out.slices[i])
-	}
-	steps := fleet.Steps(before, out.slices, c.dropped.scores.Load())
-	if len(steps) > 0 && len(fleet.Steps(before, out.slices, true)) == 0 {
+	steps := result.Steps(existing, out.decisions, c.dropped.scores.Load())
+	if len(steps) > 0 && len(result.Steps(existing, out.decisions, true)) == 0 {
 		if delay = c.scoreDelay(object, now); delay > 0 {
 			return out, delay, nil
 		}
 	}
 	for i := range steps {
-		if err := c.applyStep(ctx, object, existing, steps[i]); err != nil {
+		if err := c.applyStep(ctx, object, &steps[i]); err != nil {
 			return out, 0, err
 		}
-		if !slices.ContainsFunc(steps[i+1:], func(s fleet.Step) bool { return s.Slice.Name == steps[i].Slice.Name }) {
-			c.recordStep(object, before, steps[i])
+		if !slices.ContainsFunc(steps[i+1:], func(s fleet.Step) bool { return s.Name() == steps[i].Name() }) {
+			c.recordStep(object, existing, &steps[i])
 		}
 	}
 	if out.rewritten = len(steps) > 0; out.rewritten {
@@ -69,34 +72,36 @@ func (c *Controller) write(
 
 // layout returns the PlacementDecisions of a placement for groups, see fleet.Layout. It does not use reserved names.
 func (c *Controller) layout(
-	ctx context.Context, object *v1beta1.Placement, before []fleet.Slice, groups []fleet.Group,
-) ([]fleet.Slice, error) {
-	taken := slices.Clone(before)
+	ctx context.Context, object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, groups []fleet.Group,
+) ([]clusterv1beta1.PlacementDecision, error) {
+	taken := slices.Clone(existing)
 	for {
 		wanted := fleet.Layout(object.Name, taken, groups)
-		reserved, err := c.reservedName(ctx, object, before, wanted)
+		reserved, err := c.reservedName(ctx, object, wanted)
 		if err != nil || reserved == "" {
 			return wanted, err
 		}
-		taken = append(taken, fleet.Slice{Name: reserved, Index: -1}) // in no group
+		taken = append(taken, clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Name: reserved}}) // in no group
 	}
 }
 
 // reservedName returns the name of a PlacementDecision to be created that the cache has without the label of the
 // placement, "" if there is none: it existed before the placement, or another client removed the label.
-func (c *Controller) reservedName(ctx context.Context, object *v1beta1.Placement, before, wanted []fleet.Slice) (string, error) {
-	for _, s := range wanted {
-		if slices.ContainsFunc(before, func(b fleet.Slice) bool { return b.Name == s.Name }) {
+func (c *Controller) reservedName(
+	ctx context.Context, object *v1beta1.Placement, wanted []clusterv1beta1.PlacementDecision,
+) (string, error) {
+	for i := range wanted {
+		if wanted[i].ResourceVersion != "" {
 			continue
 		}
 		var other clusterv1beta1.PlacementDecision
-		err := c.client.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: s.Name}, &other)
+		err := c.client.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: wanted[i].Name}, &other)
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			return "", err
 		case other.Labels[clusterv1beta1.PlacementLabel] != object.Name:
-			return s.Name, nil
+			return other.Name, nil
 		}
 	}
 	return "", nil
@@ -124,30 +129,21 @@ func (c *Controller) scoreDelay(object *v1beta1.Placement, now time.Time) time.D
 	return last.Add(limit).Sub(now)
 }
 
-// applyStep writes one PlacementDecision. It replaces the version in existing.
-func (c *Controller) applyStep(
-	ctx context.Context, object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, step fleet.Step,
-) error {
-	decision := &clusterv1beta1.PlacementDecision{}
-	for i := range existing {
-		if existing[i].Name == step.Slice.Name {
-			decision = &existing[i]
-		}
-	}
-	if step.Delete {
+// applyStep writes one PlacementDecision, and sets step.After to the stored object.
+func (c *Controller) applyStep(ctx context.Context, object *v1beta1.Placement, step *fleet.Step) error {
+	if step.After == nil {
 		c.metrics.countWrite("delete")
-		return client.IgnoreNotFound(c.client.Delete(ctx, decision, client.Preconditions{ResourceVersion: &decision.ResourceVersion}))
+		return client.IgnoreNotFound(c.client.Delete(ctx, step.Before, client.Preconditions{ResourceVersion: &step.Before.ResourceVersion}))
 	}
-	if decision.Name == "" {
-		decision.ObjectMeta = metav1.ObjectMeta{
-			Name: step.Slice.Name, Namespace: object.Namespace, Labels: step.Slice.Labels(object.Name),
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: v1beta1.GroupVersion.String(), Kind: v1beta1.Kind, Name: object.Name, UID: object.UID,
-				Controller: new(true), BlockOwnerDeletion: new(true),
-			}},
-		}
-		setReplicas(decision, step.Slice.Replicas)
-		decision.Status.Decisions = step.Slice.Decisions
+	decisions := step.After.Status.Decisions
+	decision := step.Before.DeepCopy()
+	if decision == nil {
+		decision = step.After.DeepCopy()
+		decision.Namespace = object.Namespace
+		decision.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: v1beta1.GroupVersion.String(), Kind: v1beta1.Kind, Name: object.Name, UID: object.UID,
+			Controller: new(true), BlockOwnerDeletion: new(true),
+		}}
 		complete, err := c.create(ctx, decision)
 		if err != nil {
 			return err
@@ -156,40 +152,25 @@ func (c *Controller) applyStep(
 			c.observeScores(ctx, decision)
 			return nil
 		}
+		decision.Status.Decisions = nil // the response does not show it
 	}
-	decision = decision.DeepCopy()
 	// First, so that no decision is without its promise after a crash.
-	if before := decision.DeepCopy(); setReplicas(decision, step.Slice.Replicas) {
+	if before := decision.DeepCopy(); !maps.Equal(before.Annotations, step.After.Annotations) {
+		decision.Annotations = step.After.Annotations
 		if err := c.client.Patch(ctx, decision, client.MergeFrom(before)); err != nil {
 			return err
 		}
 	}
-	decision.Status.Decisions = step.Slice.Decisions
-	c.metrics.countWrite("update")
-	if err := c.client.Status().Update(ctx, decision); err != nil {
-		return err
-	}
-	c.observeScores(ctx, decision)
-	for i := range existing {
-		if existing[i].Name == decision.Name {
-			existing[i] = *decision // a second step needs the new version
+	if !equality.Semantic.DeepEqual(decision.Status.Decisions, decisions) {
+		decision.Status.Decisions = decisions
+		c.metrics.countWrite("update")
+		if err := c.client.Status().Update(ctx, decision); err != nil {
+			return err
 		}
+		c.observeScores(ctx, decision)
 	}
+	*step.After = *decision // a second step needs the new version
 	return nil
-}
-
-// setReplicas sets or removes the annotation with the replicas of each cluster, and reports whether it changed.
-func setReplicas(decision *clusterv1beta1.PlacementDecision, text string) bool {
-	if decision.Annotations[v1beta1.AnnotationReplicas] == text {
-		return false
-	}
-	if decision.Annotations == nil {
-		decision.Annotations = map[string]string{}
-	}
-	if decision.Annotations[v1beta1.AnnotationReplicas] = text; text == "" {
-		delete(decision.Annotations, v1beta1.AnnotationReplicas)
-	}
-	return true
 }
 
 // remove deletes the decisions of a deleted placement that still have it as their owner,
