@@ -12,26 +12,34 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
-// setDecision sets groups, time and conditions from the decision about a number of clusters.
-func (r *Result) setDecision(number int64, unbound []string) {
+// setDecision sets groups, time and conditions from the decision about a number of clusters. Clusters for which an expression failed, if
+// there are any, do not match.
+func (r *Result) setDecision(number int64, unbound []string, failed *failures) {
 	d := r.Decision
 	r.Groups = d.Groups
 	// Later times exceed the range of a Duration.
 	if d.ChangesAt < math.MaxInt32*int64(100) {
 		r.RequeueAt = time.Unix(d.ChangesAt, 0)
 	}
+	satisfied, reason, message := false, reasonNoneMatched, ""
 	switch {
 	case d.Members == 0:
-		r.setConditions(false, reasonSetsEmpty, "the cluster sets have no clusters: label clusters with the set, or check its selector")
+		reason, message = reasonSetsEmpty, "the cluster sets have no clusters: label clusters with the set, or check its selector"
 	case number == 0:
-		r.setConditions(false, reasonNoneMatched, r.withCounts("spec.numberOfClusters is 0: no cluster is selected", unbound))
+		message = r.withCounts("spec.numberOfClusters is 0: no cluster is selected", unbound)
 	case d.Feasible == 0:
-		r.setConditions(false, reasonNoneMatched, r.withCounts("no cluster is feasible", unbound)+r.unfitText())
+		message = r.withCounts("no cluster is feasible", unbound) + r.unfitText()
 	case d.Shortfall > 0:
-		r.setConditions(false, reasonNotAllScheduled,
-			r.withCounts(fmt.Sprintf("selected %d of %s", len(d.Chosen), format.Of(number, "cluster")), unbound)+r.unfitText())
+		reason = reasonNotAllScheduled
+		message = r.withCounts(fmt.Sprintf("selected %d of %s", len(d.Chosen), format.Of(number, "cluster")), unbound) + r.unfitText()
 	default:
-		r.setConditions(true, reasonAllScheduled, r.withCounts("selected "+format.Of(len(d.Chosen), "cluster"), unbound))
+		satisfied, reason = true, reasonAllScheduled
+		message = r.withCounts("selected "+format.Of(len(d.Chosen), "cluster"), unbound)
+	}
+	r.setConditions(satisfied, reason, message)
+	if failed != nil {
+		r.Conditions[0] = r.condition(clusterv1beta1.PlacementConditionMisconfigured, true, reasonExpressionFails,
+			failed.String()+": such clusters do not match")
 	}
 }
 
@@ -70,19 +78,6 @@ func (r *Result) condition(kind string, isTrue bool, reason, message string) met
 		c.Status = metav1.ConditionTrue
 	}
 	return c
-}
-
-// setFailures sets the condition of a placement with an expression that fails for some
-// clusters, which do not match then.
-func (r *Result) setFailures(failed *failures) {
-	if failed == nil {
-		return
-	}
-	for i := range r.Conditions {
-		if c := &r.Conditions[i]; c.Type == clusterv1beta1.PlacementConditionMisconfigured {
-			c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonExpressionFails, failed.String()+": such clusters do not match"
-		}
-	}
 }
 
 // setMisconfigured sets the conditions of an invalid placement. The selected clusters

@@ -15,6 +15,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
+	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
 )
@@ -59,10 +60,12 @@ func Read(list func(ObjectList) error) (*Objects, error) {
 	for i := range clusters.Items {
 		managed[i] = &clusters.Items[i].ManagedCluster
 	}
+	// The API permits further ClusterCapacities in the namespace of a cluster: they are not about it.
+	named := slices.DeleteFunc(capacities.Items, func(c ClusterCapacity) bool { return c.Name != capacityv1alpha1.Name })
 	return &Objects{
 		Clusters: managed, Sets: pointers(sets.Items), Bindings: pointers(bindings.Items),
 		Scores: pointers(scores.Items), Placements: pointers(placements.Items), Decisions: pointers(decisions.Items),
-		Capacities: pointers(capacities.Items),
+		Capacities: pointers(named),
 	}, nil
 }
 
@@ -78,21 +81,11 @@ func pointers[T any](items []T) []*T {
 // by another controller.
 func (o *Objects) State() *State {
 	s := NewState()
-	for _, object := range o.Scores {
-		s.SetScores(object)
-	}
-	for _, object := range o.Clusters {
-		s.SetCluster(object)
-	}
-	for _, object := range o.Sets {
-		s.SetClusterSet(object)
-	}
-	for _, object := range o.Bindings {
-		s.SetBinding(object)
-	}
-	for _, object := range o.Capacities {
-		s.SetCapacity(object)
-	}
+	setAll(o.Scores, s.SetScores)
+	setAll(o.Clusters, s.SetCluster)
+	setAll(o.Sets, s.SetClusterSet)
+	setAll(o.Bindings, s.SetBinding)
+	setAll(o.Capacities, s.SetCapacity)
 	selected, promises := o.Selected(), o.Promises()
 	for _, object := range o.Placements {
 		key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
@@ -105,6 +98,13 @@ func (o *Objects) State() *State {
 		s.SetUnmanaged(key, clusters)
 	}
 	return s
+}
+
+// setAll calls a setter of a new state for each object. No placement is in the state yet that a change could affect.
+func setAll[T any](objects []*T, set func(*T) []types.NamespacedName) {
+	for _, object := range objects {
+		set(object)
+	}
 }
 
 // workloadOf returns a placement with the object that its workload refers to, nil if it refers to none, or with an error if the object

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -50,5 +51,23 @@ func TestObjectsState(t *testing.T) {
 	}
 	if got := s.placements[keyOf("p")].decidedGeneration; got != 3 {
 		t.Errorf("decisions of p have generation %d, want 3", got)
+	}
+}
+
+// Read leaves out ClusterCapacities that are not named plimsoll: they are not about the cluster of their namespace.
+func TestReadCapacities(t *testing.T) {
+	objects, err := Read(func(list ObjectList) error {
+		if capacities, ok := list.(*ClusterCapacityList); ok {
+			capacities.Items = []ClusterCapacity{*capacityOf(t, "a", now, 10, nil), {
+				ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "plimsoll-backup"}, Err: errors.New("metadata.name"),
+			}}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := objects.State().entries["a"]; e.capacity.Err != nil {
+		t.Errorf("the capacity of a is replaced by an object with another name: %v", e.capacity.Err)
 	}
 }

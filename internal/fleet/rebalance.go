@@ -11,7 +11,7 @@ type Move struct {
 	Gain int64 `json:"gain"`
 }
 
-// MoveTo returns the change from the clusters that are selected now to the clusters that PreviewFromScratch selects, nil if no change gains
+// MoveTo returns the change from the clusters that are selected now, sorted, to the clusters that PreviewFromScratch selects, nil if no change gains
 // anything.
 func (r *Result) MoveTo(selected []string) *Move {
 	if r.Decision == nil || r.KeepDecisions {
@@ -19,7 +19,8 @@ func (r *Result) MoveTo(selected []string) *Move {
 	}
 	m := &Move{From: []string{}, To: []string{}}
 	for i, cluster := range r.Fleet {
-		is, was := r.Decision.Clusters[i].Outcome == Chosen, slices.Contains(selected, cluster.Name)
+		_, was := slices.BinarySearch(selected, cluster.Name)
+		is := r.Decision.Clusters[i].Outcome == Chosen
 		switch {
 		case is && !was:
 			m.To, m.Gain = append(m.To, cluster.Name), m.Gain+r.Decision.Clusters[i].Total

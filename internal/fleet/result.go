@@ -209,8 +209,7 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 	if workload != nil {
 		workload.complete(r, request, attempt.preview)
 	}
-	r.setDecision(p.policy.request.Number, unbound)
-	r.setFailures(attempt.failure(false))
+	r.setDecision(p.policy.request.Number, unbound, attempt.failure(false))
 	return r
 }
 
@@ -306,14 +305,11 @@ func (p *placementState) setFeasible(d *Decision) {
 	if words := (len(d.Clusters) + 63) / 64; len(p.feasible) != words {
 		p.feasible = make([]uint64, words)
 	}
-	for word := range p.feasible {
-		var bits uint64
-		for i, result := range d.Clusters[word*64 : min(word*64+64, len(d.Clusters))] {
-			if result.Outcome.Feasible() {
-				bits |= 1 << i
-			}
+	clear(p.feasible)
+	for i := range d.Clusters {
+		if d.Clusters[i].Outcome.Feasible() {
+			p.feasible[i/64] |= 1 << (i % 64)
 		}
-		p.feasible[word] = bits
 	}
 }
 

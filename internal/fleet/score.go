@@ -114,24 +114,17 @@ func scoreAllocatable(resource resources.Index) func(*Prioritizer, *scoring) {
 // scale returns 200 x (part/total - 0.5), truncated toward zero. total is in
 // [1, 2^63), part in [0, total].
 func scale(part, total uint64) int8 {
-	// 200 x (part/total - 1/2) = (200 part - 100 total) / total
-	if total < 1<<55 { // 200 x total < 2^63; division truncates toward zero
-		return int8((2*maxScore*int64(part) - maxScore*int64(total)) / int64(total))
+	if 2*part < total {
+		return -percent(total-2*part, total)
 	}
-	if double := 2 * part; double >= total {
-		return int8(percent(double-total, total))
-	}
-	return -int8(percent(total-2*part, total))
+	return percent(2*part-total, total)
 }
 
 // percent returns 100 x part / total, rounded down; part is at most total.
-func percent(part, total uint64) uint64 {
+func percent(part, total uint64) int8 {
 	high, low := bits.Mul64(part, maxScore)
-	if high == 0 {
-		return low / total
-	}
 	quotient, _ := bits.Div64(high, low, total)
-	return quotient
+	return int8(quotient)
 }
 
 func scoreAddOn(p *Prioritizer, s *scoring) {
