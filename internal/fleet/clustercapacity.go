@@ -27,13 +27,6 @@ type ClusterCapacity struct {
 	Err     error
 }
 
-// ClusterCapacityList is a list of ClusterCapacities.
-type ClusterCapacityList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata"`
-	Items           []ClusterCapacity `json:"items"`
-}
-
 // UnmarshalJSON implements json.Unmarshaler. It returns an error only if the metadata cannot be decoded: one bad object must not keep a
 // client from the others.
 func (c *ClusterCapacity) UnmarshalJSON(text []byte) error {
@@ -76,17 +69,6 @@ func (c *ClusterCapacity) decode(text []byte) (*capacity.Summary, error) {
 func (c *ClusterCapacity) DeepCopyObject() runtime.Object {
 	out := *c
 	c.DeepCopyInto(&out.ObjectMeta)
-	return &out
-}
-
-// DeepCopyObject implements runtime.Object.
-func (l *ClusterCapacityList) DeepCopyObject() runtime.Object {
-	out := *l
-	l.DeepCopyInto(&out.ListMeta)
-	out.Items = make([]ClusterCapacity, len(l.Items))
-	for i := range l.Items {
-		out.Items[i] = *l.Items[i].DeepCopyObject().(*ClusterCapacity)
-	}
 	return &out
 }
 

@@ -18,19 +18,41 @@ import (
 // object. Amounts out of bounds are missing.
 type ManagedCluster struct{ clusterv1.ManagedCluster }
 
-// ManagedClusterList is a list of managed clusters.
-type ManagedClusterList struct {
+// Lists of the types of this package.
+type (
+	ManagedClusterList  = listOf[ManagedCluster, *ManagedCluster]
+	ClusterCapacityList = listOf[ClusterCapacity, *ClusterCapacity]
+)
+
+// listOf is a list of objects.
+type listOf[T any, P interface {
+	*T
+	runtime.Object
+}] struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata"`
-	Items           []ManagedCluster `json:"items"`
+	Items           []T `json:"items"`
+}
+
+// DeepCopyObject implements runtime.Object.
+func (l *listOf[T, P]) DeepCopyObject() runtime.Object {
+	out := *l
+	l.DeepCopyInto(&out.ListMeta)
+	out.Items = make([]T, len(l.Items))
+	for i := range l.Items {
+		out.Items[i] = *P(&l.Items[i]).DeepCopyObject().(P)
+	}
+	return &out
 }
 
 // InstallHub adds the types of this package to a scheme, in place of the types of the API.
 func InstallHub(scheme *runtime.Scheme) error {
 	version := schema.GroupVersion(clusterv1.GroupVersion)
-	scheme.AddKnownTypes(version, &ManagedCluster{}, &ManagedClusterList{})
+	scheme.AddKnownTypes(version, &ManagedCluster{})
+	scheme.AddKnownTypeWithName(version.WithKind("ManagedClusterList"), &ManagedClusterList{})
 	metav1.AddToGroupVersion(scheme, version)
-	scheme.AddKnownTypes(capacityv1alpha1.GroupVersion, &ClusterCapacity{}, &ClusterCapacityList{})
+	scheme.AddKnownTypes(capacityv1alpha1.GroupVersion, &ClusterCapacity{})
+	scheme.AddKnownTypeWithName(capacityv1alpha1.GroupVersion.WithKind("ClusterCapacityList"), &ClusterCapacityList{})
 	metav1.AddToGroupVersion(scheme, capacityv1alpha1.GroupVersion)
 	return nil
 }
@@ -74,15 +96,4 @@ func (c *ManagedCluster) UnmarshalJSON(text []byte) error {
 // DeepCopyObject implements runtime.Object.
 func (c *ManagedCluster) DeepCopyObject() runtime.Object {
 	return &ManagedCluster{*c.DeepCopy()}
-}
-
-// DeepCopyObject implements runtime.Object.
-func (l *ManagedClusterList) DeepCopyObject() runtime.Object {
-	out := *l
-	l.DeepCopyInto(&out.ListMeta)
-	out.Items = make([]ManagedCluster, len(l.Items))
-	for i := range l.Items {
-		out.Items[i] = ManagedCluster{*l.Items[i].DeepCopy()}
-	}
-	return &out
 }

@@ -79,6 +79,8 @@ type Controller struct {
 	scored sync.Map
 	// reports has the last written status by placement.
 	reports sync.Map
+	// readings has the last reading of the object that the workload refers to, by placement.
+	readings sync.Map
 	// dropped are the fields that the hub does not store.
 	dropped droppedFields
 }
@@ -189,11 +191,14 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName, si
 	}
 	began := time.Now()
 	now := c.now()
-	hasReference, err := c.readWorkload(ctx, object)
+	reread, err := c.readWorkload(ctx, object, now)
 	if err != nil {
 		return result, false, err
 	}
-	decided, ok := c.decide(object, existing, now)
+	if !c.state.TryAddPlacement(object, fleet.ClustersIn(existing)) {
+		return result, false, nil // evaluateExpressions queues the placement
+	}
+	decided, ok := c.state.Decide(key, now)
 	if !ok {
 		return reconcile.Result{Requeue: true}, false, nil //nolint:staticcheck // it has just been deleted; its event follows
 	}
@@ -213,21 +218,7 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName, si
 		c.metrics.latency.Observe(time.Since(at).Seconds())
 	}
 	wait, err := c.report(ctx, object, decided, written, now)
-	var reread time.Duration
-	if hasReference { // the object may change
-		reread = maxRequeue
-	}
 	return requeue(decided, now, delay, wait, reread), true, err
-}
-
-// decide decides a placement, see fleet.State.
-func (c *Controller) decide(
-	object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, now time.Time,
-) (result *fleet.Result, ok bool) {
-	if !c.state.TryAddPlacement(object, fleet.ClustersIn(existing)) {
-		return &fleet.Result{Pending: true}, true
-	}
-	return c.state.Decide(client.ObjectKeyFromObject(object), now)
 }
 
 // requeue returns when a decided placement is reconciled again: after any of the delays, and when its decision can change.
@@ -260,4 +251,5 @@ func (c *Controller) decides(object *v1beta1.Placement) bool {
 func (c *Controller) forget(key client.ObjectKey) {
 	c.scored.Delete(key)
 	c.reports.Delete(key)
+	c.readings.Delete(key)
 }

@@ -51,6 +51,8 @@ type hub struct {
 	// listFails and liveFails are the errors of listing PlacementDecisions and of reads that
 	// bypass the cache.
 	listFails, liveFails error
+	// workloadReads is the number of reads of objects that workloads refer to.
+	workloadReads int
 }
 
 // newHub returns a hub with the set web bound to namespace ns.
@@ -185,6 +187,9 @@ type live struct {
 }
 
 func (l live) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if _, ok := object.(*unstructured.Unstructured); ok {
+		l.h.workloadReads++
+	}
 	if l.h.liveFails != nil {
 		return l.h.liveFails
 	}

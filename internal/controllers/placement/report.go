@@ -84,7 +84,7 @@ func (c *Controller) report(
 		object = object.DeepCopy()
 		object.Status = *last.status.DeepCopy()
 	}
-	status, before := statusOf(object, last, result, written, now), object.Status.Conditions
+	status, before := c.statusOf(object, last, result, written.decisions), object.Status.Conditions
 	if last != nil {
 		before = last.status.Conditions
 	}
@@ -142,8 +142,8 @@ func isOlder(version, than string) bool {
 
 // statusOf returns the status of a placement after its decisions have been written. It
 // restores the fields of the last report, and keeps conditions of other types.
-func statusOf(
-	object *v1beta1.Placement, last *statusReport, result *fleet.Result, written writeResult, now time.Time,
+func (c *Controller) statusOf(
+	object *v1beta1.Placement, last *statusReport, result *fleet.Result, decisions []clusterv1beta1.PlacementDecision,
 ) *clusterv1beta1.PlacementStatus {
 	status := object.Status.DeepCopy()
 	if last != nil {
@@ -159,12 +159,12 @@ func statusOf(
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
 	status.NumberOfSelectedClusters = 0
-	for i := range written.decisions {
-		status.NumberOfSelectedClusters += int32(len(written.decisions[i].Status.Decisions))
+	for i := range decisions {
+		status.NumberOfSelectedClusters += int32(len(decisions[i].Status.Decisions))
 	}
-	status.DecisionGroups = groupsOf(written.decisions)
-	if written.rewritten {
-		status.LastScoreUpdateTime = &metav1.Time{Time: now}
+	status.DecisionGroups = groupsOf(decisions)
+	if at, known := c.scored.Load(client.ObjectKeyFromObject(object)); known {
+		status.LastScoreUpdateTime = &metav1.Time{Time: at.(time.Time).Truncate(time.Second)} // as it is stored
 	}
 	return status
 }

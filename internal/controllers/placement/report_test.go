@@ -169,6 +169,28 @@ func TestStatusWhileClustersArrive(t *testing.T) {
 	}
 }
 
+// The status is written at most once per second, here 0.7 s after the second decisions: it has the time of these, in whole seconds.
+func TestLastScoreUpdateTime(t *testing.T) {
+	h := newHub(t, AdoptAll, append(fleetOf("a"), newPlacement(t, "p", withoutScores))...)
+	h.now = h.now.Add(500 * time.Millisecond)
+	h.settled("p")
+	if err := h.client.Create(t.Context(), managed("b")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.c.read(t.Context(), managed("b")); err != nil {
+		t.Fatal(err)
+	}
+	h.now = h.now.Add(700 * time.Millisecond)
+	want := h.now.Truncate(time.Second)
+	for range 3 {
+		h.settled("p")
+		h.now = h.now.Add(700 * time.Millisecond)
+	}
+	if status, _ := h.status("p", satisfied); !status.LastScoreUpdateTime.Time.Equal(want) {
+		t.Errorf("lastScoreUpdateTime %s, want %s", status.LastScoreUpdateTime, want)
+	}
+}
+
 // A hub whose CRDs do not have scores and lastScoreUpdateTime drops them. The controller does
 // not write them again.
 func TestHubDropsFields(t *testing.T) {

@@ -171,8 +171,9 @@ func (c *Controller) load(ctx context.Context) error {
 	placements, promises := objects.Placements, objects.Promises()
 	objects.Placements = nil // each is compiled when it is reconciled
 	c.state = objects.State()
+	c.readings.Clear()             // of an attempt that failed
 	for _, p := range placements { // the promises of all placements count for the first decision
-		if _, err := c.readWorkload(ctx, p); err != nil {
+		if _, err := c.readWorkload(ctx, p, c.now()); err != nil {
 			return err
 		}
 		key := client.ObjectKeyFromObject(p)

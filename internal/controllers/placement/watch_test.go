@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
@@ -23,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
@@ -233,6 +235,46 @@ func TestOnlyReplicasChange(t *testing.T) {
 	}
 	if got := decision.Annotations[v1beta1.AnnotationReplicas]; !strings.HasPrefix(got, `{"a":{"replicas":3,`) {
 		t.Errorf("annotation %s", got)
+	}
+}
+
+// The object that a workload refers to is read after a change of the placement and every five minutes, not for each decision: a change of
+// a cluster decides many placements.
+func TestReadingsOfWorkloads(t *testing.T) {
+	deployment := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(`{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: ns, name: web},
+		spec: {template: {spec: {containers: [{name: c}]}}}}`), &deployment.Object); err != nil {
+		t.Fatal(err)
+	}
+	const spec = "{workload: {replicas: %d, ref: {kind: Deployment, name: web}}}"
+	h := newHub(t, AdoptAll, append(fleetOf("a"), newPlacement(t, "p", fmt.Sprintf(spec, 1)), deployment)...)
+	for _, step := range []struct {
+		name         string
+		wait         time.Duration
+		newReplicas  int // 0 if the spec does not change
+		reads        int
+		requeueAfter time.Duration
+	}{
+		{"first decision", 0, 0, 1, 5 * time.Minute},
+		{"a minute later", time.Minute, 0, 1, 4 * time.Minute},
+		{"other replicas", time.Minute, 2, 2, 5 * time.Minute},
+		{"four minutes later", 4 * time.Minute, 0, 2, time.Minute},
+		{"five minutes later", time.Minute, 0, 3, 5 * time.Minute},
+		{"the clock is set back", -time.Hour, 0, 4, 5 * time.Minute},
+	} {
+		h.now = h.now.Add(step.wait)
+		if step.newReplicas > 0 {
+			h.respecify("p", fmt.Sprintf(spec, step.newReplicas))
+		}
+		if result := h.settled("p"); h.workloadReads != step.reads || result.RequeueAfter != step.requeueAfter {
+			t.Errorf("%s: %d reads, next decision after %s, want %d and %s", step.name, h.workloadReads, result.RequeueAfter,
+				step.reads, step.requeueAfter)
+		}
+	}
+	h.restart()
+	h.settled("p")
+	if got := h.workloadReads; got != 5 {
+		t.Errorf("%d reads after a restart, want 5", got)
 	}
 }
 
