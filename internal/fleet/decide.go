@@ -171,15 +171,11 @@ func Decide(r *Request) *Decision {
 	feasible := r.filter(d, index)
 	d.Feasible = len(feasible)
 	s := &scoring{request: r, decision: d, index: index, feasible: feasible}
-	clear(index.totals)
 	for p := range r.Prioritizers {
 		prioritizer := &r.Prioritizers[p]
 		s.scores = d.scores[p*len(r.Fleet):][:len(r.Fleet)]
 		kinds[prioritizer.Kind].score(prioritizer, s)
-		prioritizer.addToTotals(index.totals, feasible, s.scores)
-	}
-	for _, i := range feasible {
-		d.Clusters[i].Total = index.totals[i]
+		prioritizer.addToTotals(d.Clusters, feasible, s.scores)
 	}
 	r.choose(d, feasible)
 	d.Groups = r.group(d, index)
@@ -218,15 +214,15 @@ func (r *Request) filter(d *Decision, index *Index) []int32 {
 	return feasible
 }
 
-// addToTotals adds the weighted scores to the totals by cluster.
-func (p *Prioritizer) addToTotals(totals []int64, feasible []int32, column []int8) {
+// addToTotals adds the weighted scores to the totals of the feasible clusters.
+func (p *Prioritizer) addToTotals(clusters []ClusterResult, feasible []int32, column []int8) {
 	weight, worst := int64(p.Weight), p.worstScore()
 	for _, i := range feasible {
 		score := int64(column[i])
 		if score == noData {
 			score = worst
 		}
-		totals[i] += weight * score
+		clusters[i].Total += weight * score
 	}
 }
 

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/google/cel-go/common/types/ref"
 	"k8s.io/apimachinery/pkg/types"
@@ -121,23 +122,18 @@ func (s *State) keepOutcomes(p *placementState, list []evaluation, outcomes []ou
 	for i, o := range outcomes {
 		item := &list[i]
 		known := p.outcomes[item.predicate]
-		if known == nil || len(known) > 2*len(s.fleet) {
-			known = s.pruned(known)
+		if known == nil {
+			known = make(map[*Cluster]outcome, len(s.fleet))
 			p.outcomes[item.predicate] = known
+		}
+		if len(known) > 2*len(s.fleet) {
+			maps.DeleteFunc(known, func(c *Cluster, _ outcome) bool { // a former version of a cluster
+				i, exists := s.indexOf(c.Name)
+				return !exists || s.fleet[i] != c
+			})
 		}
 		known[item.cluster] = o
 	}
-}
-
-// pruned returns the outcomes for the current versions of the clusters.
-func (s *State) pruned(known map[*Cluster]outcome) map[*Cluster]outcome {
-	out := make(map[*Cluster]outcome, len(s.fleet))
-	for _, cluster := range s.fleet {
-		if o, ok := known[cluster]; ok {
-			out[cluster] = o
-		}
-	}
-	return out
 }
 
 // waiting is a placement that waits for its expressions.
@@ -151,16 +147,14 @@ type waiting struct {
 // evaluateMissing evaluates the expressions that a decision misses. It reports whether the
 // evaluation is complete or too expensive. A long evaluation is left to EvaluateNext.
 func (s *State) evaluateMissing(key types.NamespacedName, missing *waiting, preview bool) bool {
-	if preview { // the caller waits for the result
-		return s.evaluateWaiting(context.Background(), key, missing, maxTotalCost)
+	limit := int64(-1) // EvaluateNext evaluates all expressions
+	if preview {       // the caller waits for the result
+		limit = maxTotalCost
+	} else if s.evaluators.TryAcquire(1) {
+		defer s.evaluators.Release(1)
+		limit = sliceCost
 	}
-	select {
-	case s.evaluators <- struct{}{}:
-		defer func() { <-s.evaluators }()
-		return s.evaluateWaiting(context.Background(), key, missing, sliceCost)
-	default:
-		return s.evaluateWaiting(context.Background(), key, missing, -1) // EvaluateNext evaluates all expressions
-	}
+	return s.evaluateWaiting(context.Background(), key, missing, limit)
 }
 
 // EvaluateNext compiles and evaluates expressions of placements whose decision is pending, for a
@@ -178,14 +172,13 @@ func (s *State) EvaluateNext(ctx context.Context) (types.NamespacedName, bool) {
 			}
 			continue
 		}
-		select {
-		case <-ctx.Done():
-		case s.evaluators <- struct{}{}:
-			isReady := s.evaluateTurn(ctx, key)
-			<-s.evaluators
-			if isReady {
-				return key, true
-			}
+		if s.evaluators.Acquire(ctx, 1) != nil {
+			break
+		}
+		isReady := s.evaluateTurn(ctx, key)
+		s.evaluators.Release(1)
+		if isReady {
+			return key, true
 		}
 	}
 	return types.NamespacedName{}, false
@@ -195,15 +188,16 @@ func (s *State) EvaluateNext(ctx context.Context) (types.NamespacedName, bool) {
 // It reports whether the placement can be decided.
 func (s *State) evaluateTurn(ctx context.Context, key types.NamespacedName) bool {
 	s.mu.Lock()
-	added, isUncompiled := s.uncompiled[key]
+	var added *uncompiled
 	var work *waiting
 	if p := s.placements[key]; p != nil {
-		if work = p.waiting; work != nil && work.policy != p.policy {
+		added, work = p.uncompiled, p.waiting
+		if work != nil && work.policy != p.policy {
 			work, p.waiting = nil, nil
 		}
 	}
 	s.mu.Unlock()
-	if isUncompiled {
+	if added != nil {
 		s.AddPlacement(added.object, added.clusters)
 		return true
 	}

@@ -222,8 +222,8 @@ func TestTryAddPlacement(t *testing.T) {
 	if !s.TryAddPlacement(version("free", one, 1), nil) || decide(t, s, "free").Selected() != 1 {
 		t.Error("not added although nothing is being evaluated")
 	}
-	for range cap(s.evaluators) {
-		s.evaluators <- struct{}{}
+	if err := s.evaluators.Acquire(t.Context(), maxEvaluators()); err != nil {
+		t.Fatal(err)
 	}
 	if !s.TryAddPlacement(version("labels", "", 1), nil) || decide(t, s, "labels").Selected() != 2 {
 		t.Error("a placement without expressions is not added at once")
@@ -235,9 +235,7 @@ func TestTryAddPlacement(t *testing.T) {
 	}
 	s.TryAddPlacement(version("deleted", one, 1), nil)
 	s.DeletePlacement(keyOf("deleted"))
-	for range cap(s.evaluators) {
-		<-s.evaluators
-	}
+	s.evaluators.Release(maxEvaluators())
 	for _, want := range []string{"p", "deleted"} {
 		if key, ok := s.EvaluateNext(t.Context()); !ok || key != keyOf(want) {
 			t.Fatalf("%s, %t; want %s", key, ok, want)
@@ -249,7 +247,9 @@ func TestTryAddPlacement(t *testing.T) {
 	if _, ok := s.Decide(keyOf("deleted"), now); ok {
 		t.Error("a deleted placement is added")
 	}
-	if len(s.uncompiled) > 0 {
-		t.Errorf("left: %v", s.uncompiled)
+	for key, p := range s.placements {
+		if p.uncompiled != nil {
+			t.Errorf("left: %s", key)
+		}
 	}
 }

@@ -44,7 +44,6 @@ type Index struct {
 
 	// Buffers of one decision, which has clusters and scores.
 	feasible, others    []int32
-	totals              []int64
 	mask, matched, meet []uint8
 	clusters            []ClusterResult
 	scores              []int8
@@ -63,7 +62,7 @@ func NewIndex(fleet []*Cluster) *Index {
 	n := len(fleet)
 	x := &Index{
 		tainted: make([]bool, n), ignored: make([]bool, n), columns: map[attribute]*column{},
-		feasible: make([]int32, 0, n), others: make([]int32, n), totals: make([]int64, n),
+		feasible: make([]int32, 0, n), others: make([]int32, n),
 		mask: make([]uint8, n), matched: make([]uint8, n), clusters: make([]ClusterResult, n),
 	}
 	for resource := range numAmounts {

@@ -202,16 +202,14 @@ func (s *State) TryAddPlacement(object *v1beta1.Placement, clusters []string) bo
 		s.AddPlacement(object, clusters)
 		return true
 	}
-	select {
-	case s.evaluators <- struct{}{}:
-		defer func() { <-s.evaluators }()
+	if s.evaluators.TryAcquire(1) {
+		defer s.evaluators.Release(1)
 		s.AddPlacement(object, clusters)
 		return true
-	default:
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.uncompiled[key] = uncompiled{object, clusters}
+	s.placement(key).uncompiled = &uncompiled{object, clusters}
 	s.enqueue(key)
 	return false
 }

@@ -20,13 +20,13 @@ func (s *State) SetPlacement(object *v1beta1.Placement) bool {
 	policy, errs := Compile(object)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.uncompiled, key)
 	p := s.placement(key)
 	if p.uid != "" && p.uid != object.UID { // a new object of this name: the decisions belong to the deleted one
 		s.setSelected(p, nil)
 		p.decidedGeneration = 0
 	}
-	p.uid, p.generation, p.policy, p.errs, p.feasible, p.outcomes = object.UID, object.Generation, policy, errs, nil, nil
+	p.uid, p.generation, p.policy, p.errs = object.UID, object.Generation, policy, errs
+	p.feasible, p.outcomes, p.uncompiled = nil, nil, nil
 	if policy != nil {
 		p.outcomes = make([]map[*Cluster]outcome, len(policy.request.Predicates))
 	}
@@ -45,7 +45,6 @@ func (s *State) isCompiled(key types.NamespacedName, object *v1beta1.Placement) 
 func (s *State) DeletePlacement(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.uncompiled, key)
 	if p := s.placements[key]; p != nil {
 		s.deleteWorkload(p)
 		s.setSelected(p, nil)
@@ -58,7 +57,6 @@ func (s *State) DeletePlacement(key types.NamespacedName) {
 func (s *State) SetUnmanaged(key types.NamespacedName, clusters []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.uncompiled, key)
 	p := s.placement(key)
 	s.setSelected(p, sorted(clusters))
 	*p = placementState{selected: p.selected, workload: p.workload}

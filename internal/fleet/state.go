@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -34,14 +35,13 @@ type State struct {
 	// bindings has the names of bound sets by namespace.
 	bindings   map[string]map[string]bool
 	placements map[types.NamespacedName]*placementState
-	// queue has the placements with expressions to compile or evaluate, by namespace, and uncompiled the placements with
-	// expressions to compile. queued has a value if the queue may have become non-empty.
-	queue      *fairqueue.Levels[string, types.NamespacedName]
-	queued     chan struct{}
-	uncompiled map[types.NamespacedName]uncompiled
-	// evaluators has a value for each goroutine that compiles or evaluates expressions. Half of the CPUs remain
+	// queue has the placements with expressions to compile or evaluate, by namespace. queued has a value if the queue may
+	// have become non-empty.
+	queue  *fairqueue.Levels[string, types.NamespacedName]
+	queued chan struct{}
+	// evaluators bounds the goroutines that compile or evaluate expressions. Half of the CPUs remain
 	// for decisions without expressions.
-	evaluators chan struct{}
+	evaluators *semaphore.Weighted
 	// maxCost is maxTotalCost. Tests lower it.
 	maxCost int64
 }
@@ -79,6 +79,8 @@ type placementState struct {
 	feasible []uint64
 	// outcomes has the outcome of the expressions of each predicate by cluster.
 	outcomes []map[*Cluster]outcome
+	// uncompiled is a new version that is to be compiled, nil if there is none.
+	uncompiled *uncompiled
 	// waiting has the expressions that are to be evaluated, nil if there are none.
 	waiting *waiting
 	// workload is nil if the placement names none.
@@ -88,13 +90,16 @@ type placementState struct {
 // unmanaged reports whether another controller decides the placement.
 func (p *placementState) unmanaged() bool { return p.policy == nil && len(p.errs) == 0 }
 
+// maxEvaluators returns the number of goroutines that may compile or evaluate expressions.
+func maxEvaluators() int64 { return int64(max(1, runtime.GOMAXPROCS(0)/2)) }
+
 // NewState returns the state of a hub without objects.
 func NewState() *State {
 	return &State{
 		entries: map[string]*entry{}, sets: map[string]*set{}, bindings: map[string]map[string]bool{},
-		placements: map[types.NamespacedName]*placementState{}, uncompiled: map[types.NamespacedName]uncompiled{},
-		queue: fairqueue.NewLevels[string, types.NamespacedName](1), queued: make(chan struct{}, 1),
-		evaluators: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), maxCost: maxTotalCost,
+		placements: map[types.NamespacedName]*placementState{},
+		queue:      fairqueue.NewLevels[string, types.NamespacedName](1), queued: make(chan struct{}, 1),
+		evaluators: semaphore.NewWeighted(maxEvaluators()), maxCost: maxTotalCost,
 	}
 }
 
