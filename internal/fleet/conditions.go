@@ -21,7 +21,8 @@ func (r *Result) setDecision(number int64, unbound []string, failed *failures) {
 	if d.ChangesAt < math.MaxInt32*int64(100) {
 		r.RequeueAt = time.Unix(d.ChangesAt, 0)
 	}
-	satisfied, reason, message := false, reasonNoneMatched, ""
+	satisfied, reason := false, reasonNoneMatched
+	var message string
 	switch {
 	case d.Members == 0:
 		reason, message = reasonSetsEmpty, "the cluster sets have no clusters: label clusters with the set, or check its selector"

@@ -63,8 +63,8 @@ func (c *candidate) noteAbout(promise Promise, before note) note {
 		isRecent := c.now-promise.Since <= recentTime && c.summary.ObservedAt > promise.Since+promiseTime
 		isSeen := func(part capacity.Part) bool { return promise.seen(c.summary, part.Template) > 0 }
 		if isRecent && !slices.ContainsFunc(c.workload.Parts, isSeen) {
-			text := fmt.Sprintf("%s: no pod of %s was seen within %d minutes", c.Name, format.Of(promise.Replicas, "replica"), promiseTime/60)
-			return note{neverSeen, text}
+			replicas := format.Of(promise.Replicas, "replica")
+			return note{neverSeen, fmt.Sprintf("%s: no pod of %s was seen within %d minutes", c.Name, replicas, promiseTime/60)}
 		}
 	case fits >= promise.Replicas:
 		return note{kind: fitted}

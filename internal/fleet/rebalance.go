@@ -11,8 +11,8 @@ type Move struct {
 	Gain int64 `json:"gain"`
 }
 
-// MoveTo returns the change from the clusters that are selected now, sorted, to the clusters that PreviewFromScratch selects, nil if no change gains
-// anything.
+// MoveTo returns the change from the clusters that are selected now, sorted, to the clusters that PreviewFromScratch selects, nil if no
+// change gains anything.
 func (r *Result) MoveTo(selected []string) *Move {
 	if r.Decision == nil || r.KeepDecisions {
 		return nil

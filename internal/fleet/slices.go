@@ -165,7 +165,8 @@ func (r *Result) Steps(existing, wanted []clusterv1beta1.PlacementDecision, igno
 		s := &wanted[i]
 		r.setReplicas(s)
 		old := before[s.Name]
-		if old != nil && maps.Equal(old.Annotations, s.Annotations) && sameDecisions(old.Status.Decisions, s.Status.Decisions, ignoreScores) {
+		if old != nil && maps.Equal(old.Annotations, s.Annotations) &&
+			sameDecisions(old.Status.Decisions, s.Status.Decisions, ignoreScores) {
 			continue
 		}
 		gains := old == nil || slices.ContainsFunc(s.Status.Decisions,
