@@ -34,7 +34,8 @@ type Cluster struct {
 	// Ignored are the fields of the object with amounts that are not credible.
 	Ignored []string
 
-	limit limit
+	// limit is the limit of the cluster, nil if it has none.
+	limit *limit
 	// entry is the entry of the cluster in the State, nil outside of it.
 	entry *entry
 }
@@ -117,7 +118,7 @@ func changedFields(a, b *Cluster) (fields fieldMask) {
 	if a.Allocatable != b.Allocatable || a.Capacity != b.Capacity || !slices.Equal(a.Ignored, b.Ignored) {
 		fields |= amountFields
 	}
-	if !a.limit.equals(&b.limit) {
+	if !a.limit.equals(b.limit) {
 		fields |= capacityFields
 	}
 	return fields

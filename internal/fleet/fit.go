@@ -46,9 +46,10 @@ func (f *fitting) in(cluster *Cluster) candidate {
 	c := candidate{fitting: f, Cluster: cluster, left: capacity.MaxReplicas}
 	c.summary, c.absent = cluster.entry.summary(f.now)
 	switch {
+	case c.limit == nil:
 	case c.limit.err != nil:
 		c.left = 0
-	case c.limit.exists():
+	default:
 		c.left = f.workload.Within(c.limit.amounts, c.others(nil))
 	}
 	return c
@@ -123,7 +124,7 @@ func (c *candidate) describeLimit() string {
 		return c.absent
 	}
 	running := c.excluding()
-	if c.limit.exists() && c.left <= c.uncut(running).ScaledUp {
+	if c.limit != nil && c.left <= c.uncut(running).ScaledUp {
 		return c.describeLeft()
 	}
 	return c.workload.Limit(c.summary, c.others(c.summary), running)

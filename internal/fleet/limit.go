@@ -15,28 +15,26 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// limit has the amounts that the workloads of placements may request in a cluster, nil for any. No replicas are within it if err is set.
+// limit has the amounts that the workloads of placements may request in a cluster. No replicas are within it if err is set.
 type limit struct {
 	text    string
 	amounts v1.ResourceList
 	err     error
 }
 
-// limitOf returns the limit in annotation capacityv1alpha1.AnnotationLimit of a cluster.
-func limitOf(object *clusterv1.ManagedCluster) (l limit) {
-	if text, given := object.Annotations[capacityv1alpha1.AnnotationLimit]; given {
-		l.text = text
-		l.amounts, l.err = parseLimit(text)
+// limitOf returns the limit in annotation capacityv1alpha1.AnnotationLimit of a cluster, nil if it has none.
+func limitOf(object *clusterv1.ManagedCluster) *limit {
+	text, given := object.Annotations[capacityv1alpha1.AnnotationLimit]
+	if !given {
+		return nil
 	}
-	return l
+	amounts, err := parseLimit(text)
+	return &limit{text, amounts, err}
 }
 
-// exists reports whether the cluster has a limit.
-func (l *limit) exists() bool { return l.amounts != nil || l.err != nil }
-
-// equals reports whether two limits have the same text.
+// equals reports whether two limits, nil for none, have the same text.
 func (l *limit) equals(other *limit) bool {
-	return l.text == other.text && l.exists() == other.exists()
+	return l == other || l != nil && other != nil && l.text == other.text
 }
 
 // parseLimit returns the amounts in a text. The error names the resource.
