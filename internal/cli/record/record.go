@@ -104,7 +104,11 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil
 	}
-	return time.Time{}, base.InvalidValue(flag, text, "now, a duration before now such as 7d or 12h, or a time such as 2026-01-31T00:00:00Z")
+	return time.Time{}, base.InvalidValue(
+		flag,
+		text,
+		"now, a duration before now such as 7d or 12h, or a time such as 2026-01-31T00:00:00Z",
+	)
 }
 
 // fieldFlags are the flags of the fields that errors name.

@@ -76,7 +76,10 @@ func TestLoadSource(t *testing.T) {
 			}
 			err := o.readServer()
 			c := &o.config.Server
-			got := strings.Join([]string{c.Type, c.Address, c.Selector, c.RateWindow.Duration.String(), c.Queries.PodCPU, c.Queries.PodMemory}, " ")
+			got := strings.Join(
+				[]string{c.Type, c.Address, c.Selector, c.RateWindow.Duration.String(), c.Queries.PodCPU, c.Queries.PodMemory},
+				" ",
+			)
 			if err != nil {
 				got = err.Error()
 			}

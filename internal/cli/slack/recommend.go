@@ -81,7 +81,10 @@ not permit a search yet, it prints why and ends.`,
 			if o.write == (len(args) == 1) && len(args) < 2 {
 				return nil
 			}
-			return fmt.Errorf("found %s: must be one with --write, the name of a policy, and none without", format.Of(len(args), "argument"))
+			return fmt.Errorf(
+				"found %s: must be one with --write, the name of a policy, and none without",
+				format.Of(len(args), "argument"),
+			)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.write {
@@ -274,7 +277,13 @@ func (o *recommendOptions) print(
 			return base.Failure(err)
 		}
 	}
-	return o.printWithPolicy(out, r, func(out io.Writer) { printFrontier(out, &o.output, goal, r) }, r.Recommended, r.Summary, r.Annotate...)
+	return o.printWithPolicy(
+		out,
+		r,
+		func(out io.Writer) { printFrontier(out, &o.output, goal, r) },
+		r.Recommended,
+		r.Summary,
+		r.Annotate...)
 }
 
 // printWithPolicy prints a result and the recommended policy with commands, or only the policy as YAML. The policy is nil if the goal is
