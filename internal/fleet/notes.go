@@ -57,7 +57,7 @@ func (c *candidate) noteAbout(promise Promise, before note) note {
 		return note{exceedsLimit, text}
 	case promise.Replicas == 0:
 	case c.summary == nil:
-		return note{unknownCapacity, c.Name + ": selected, but " + c.absent}
+		return note{unknownCapacity, c.Name + ": selected, but " + c.describeLimit()}
 	case c.workload.Parts[0].Workload.Name == "":
 	case promise.hasEnded(c.now):
 		isRecent := c.now-promise.Since <= recentTime && c.summary.ObservedAt > promise.Since+promiseTime
