@@ -105,7 +105,7 @@ func (w *Workload) addShape(name string, pods int64, template v1.PodTemplateSpec
 	if reasons := validation.IsDNS1123Label(name); len(reasons) > 0 {
 		w.invalid = field.Invalid(field.NewPath("spec", "replicatedJobs", "name"), name, reasons[0])
 	}
-	for resource, quantity := range requestsOfTemplate(&template) {
+	for resource, quantity := range resources.RequestsOfTemplate(&template.Spec) {
 		if quantity.Sign() < 0 {
 			w.invalid = fmt.Errorf("%s: requests of the pods: found %s of %s: must be at least 0", name, quantity.String(), resource)
 		}

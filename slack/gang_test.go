@@ -97,7 +97,7 @@ func TestWorkloadOfGangs(t *testing.T) {
 		w, ok := WorkloadOf(parse(t, tc.object))
 		var shapes []string
 		for _, shape := range w.Shapes {
-			requests := requestsOfTemplate(&shape.Template)
+			requests := resources.RequestsOfTemplate(&shape.Template.Spec)
 			shapes = append(shapes, fmt.Sprintf("%s x%d %s", shape.Name, shape.Pods, requests.Cpu()))
 		}
 		got := fmt.Sprintf("%d: %s", w.Replicas, strings.Join(shapes, ", "))

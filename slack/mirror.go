@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	apiresource "k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/component-helpers/resource"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
@@ -142,7 +140,13 @@ func (t *Tracker) addMirror(p *Plan, m *mirror) {
 	for i := range w.Shapes {
 		shape := &w.Shapes[i]
 		group := Group{
-			Name: w.groupName(i), Requests: requestsOfTemplate(&shape.Template), Count: m.placed * shape.Pods, Mirror: w, Shape: i,
+			Name: w.groupName(
+				i,
+			),
+			Requests: resources.RequestsOfTemplate(&shape.Template.Spec),
+			Count:    m.placed * shape.Pods,
+			Mirror:   w,
+			Shape:    i,
 		}
 		p.Groups = append(p.Groups, group)
 		p.Total = addTimes(p.Total, group.Requests, group.Count)
@@ -262,34 +266,6 @@ func (p *Plan) placeholders() (sum int64) {
 		sum += group.Count
 	}
 	return sum
-}
-
-// requestsOfTemplate returns the requests of a pod of the template. A limit without a request counts as the request, a limit of the
-// pod only if no container requests the resource: the API server sets these defaults for pods, not for templates.
-func requestsOfTemplate(template *v1.PodTemplateSpec) v1.ResourceList {
-	pod := &v1.Pod{Spec: *template.Spec.DeepCopy()}
-	for _, containers := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range containers {
-			defaultRequests(&containers[i].Resources, nil)
-		}
-	}
-	if pod.Spec.Resources != nil {
-		requests := resource.AggregateContainerRequests(pod, resource.PodResourcesOptions{})
-		maps.DeleteFunc(requests, func(name v1.ResourceName, _ apiresource.Quantity) bool {
-			return strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) // are not overcommitted: the limit is the request
-		})
-		defaultRequests(pod.Spec.Resources, requests)
-	}
-	return resource.PodRequests(pod, resource.PodResourcesOptions{})
-}
-
-// defaultRequests sets missing requests to the requests of containers, and to the limits if these are missing, too.
-func defaultRequests(requirements *v1.ResourceRequirements, containers v1.ResourceList) {
-	requests := v1.ResourceList{}
-	maps.Copy(requests, requirements.Limits)
-	maps.Copy(requests, containers)
-	maps.Copy(requests, requirements.Requests)
-	requirements.Requests = requests
 }
 
 // mirrorTemplate returns a template whose pods are scheduled like the workload's pods: it has their

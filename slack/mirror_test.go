@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // antiAffine adds required anti-affinity to pods with app=web on the same node.
@@ -184,7 +185,7 @@ func TestRequestsOfTemplate(t *testing.T) {
 		"huge pages of the pod": {requirements(nil, hugePages("8Mi")), requirements(hugePages("2Mi"), hugePages("2Mi")), "0", "0", "8Mi"},
 	} {
 		w := newWorkload("1", func(s *v1.PodSpec) { s.Resources, s.Containers[0].Resources = tc.pod, *tc.container })
-		got := requestsOfTemplate(&w.Shapes[0].Template)
+		got := resources.RequestsOfTemplate(&w.Shapes[0].Template.Spec)
 		pages := got[v1.ResourceHugePagesPrefix+"2Mi"]
 		if got.Cpu().String() != tc.wantCPU || got.Memory().String() != tc.wantMemory || pages.String() != tc.wantHugePages {
 			t.Errorf("%s: %s CPU, %s memory and %s huge pages, want %s, %s and %s", name, got.Cpu(), got.Memory(), &pages,

@@ -103,7 +103,7 @@ func (m *member) read() {
 		return
 	}
 	shape := Shape{Template: v1.PodTemplateSpec{Spec: m.pod.Spec}}
-	group := Group{Requests: requestsOfTemplate(&shape.Template), Mirror: &Workload{Shapes: []Shape{shape}}}
+	group := Group{Requests: resources.RequestsOfTemplate(&shape.Template.Spec), Mirror: &Workload{Shapes: []Shape{shape}}}
 	mirror := mirrorTemplate(&v1alpha1.ResourceSlack{}, group)
 	selectors, _ := json.Marshal([]any{mirror.Spec.Affinity, mirror.Spec.TopologySpreadConstraints})
 	for key, value := range m.pod.Labels {

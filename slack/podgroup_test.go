@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // coscheduled returns PodGroup ml/train of the coscheduling plugin in YAML, with the annotation.
@@ -76,7 +77,7 @@ func described(w Workload) string {
 	}
 	var shapes []string
 	for _, shape := range w.Shapes {
-		requests := requestsOfTemplate(&shape.Template)
+		requests := resources.RequestsOfTemplate(&shape.Template.Spec)
 		shapes = append(shapes, fmt.Sprintf("%d x %s", shape.Pods, requests.Cpu()))
 	}
 	slices.Sort(shapes)

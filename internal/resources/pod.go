@@ -60,6 +60,34 @@ func Requests(pod *v1.Pod) v1.ResourceList {
 	return resource.PodRequests(pod, podOptions)
 }
 
+// RequestsOfTemplate returns the requests of a pod that is created from a template. A limit without a request counts as the request, a
+// limit of the pod only if no container requests the resource: the API server sets these defaults for pods, not for templates.
+func RequestsOfTemplate(spec *v1.PodSpec) v1.ResourceList {
+	pod := &v1.Pod{Spec: *spec.DeepCopy()}
+	for _, containers := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range containers {
+			defaultRequests(&containers[i].Resources, nil)
+		}
+	}
+	if pod.Spec.Resources != nil {
+		requests := resource.AggregateContainerRequests(pod, podOptions)
+		maps.DeleteFunc(requests, func(name v1.ResourceName, _ apiresource.Quantity) bool {
+			return strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) // are not overcommitted: the limit is the request
+		})
+		defaultRequests(pod.Spec.Resources, requests)
+	}
+	return resource.PodRequests(pod, podOptions)
+}
+
+// defaultRequests sets missing requests to the requests of containers, and to the limits if these are missing, too.
+func defaultRequests(requirements *v1.ResourceRequirements, containers v1.ResourceList) {
+	requests := v1.ResourceList{}
+	maps.Copy(requests, requirements.Limits)
+	maps.Copy(requests, containers)
+	maps.Copy(requests, requirements.Requests)
+	requirements.Requests = requests
+}
+
 // NewPod returns the amounts of a pod.
 func NewPod(pod *v1.Pod) Pod {
 	p := Pod{workload: WorkloadOf(pod).Key()}

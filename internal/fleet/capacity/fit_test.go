@@ -250,6 +250,23 @@ func TestScaleUp(t *testing.T) {
 	}
 }
 
+// TestHugePages checks that a node with 8Mi of huge pages has one pod whose limit is 8Mi, although its container requests 2Mi: huge pages
+// are not overcommitted.
+func TestHugePages(t *testing.T) {
+	const name = v1.ResourceHugePagesPrefix + "2Mi"
+	amount := func(text string) v1.ResourceList { return v1.ResourceList{name: resource.MustParse(text)} }
+	n := node("a", 4000, 8192, nil)
+	n.Status.Allocatable[name] = resource.MustParse("8Mi")
+	pages := templateOf(t, 1000, 512, func(p *v1.PodTemplateSpec) {
+		p.Spec.Containers[0].Resources.Requests[name] = resource.MustParse("2Mi")
+		p.Spec.Containers[0].Resources.Limits = amount("2Mi")
+		p.Spec.Resources = &v1.ResourceRequirements{Limits: amount("8Mi")}
+	})
+	if got := workload(pages, 1).Fit(summaryOf(t, inputOf([]*v1.Node{n}, nil)), nil, 0); got.Now != 1 {
+		t.Errorf("got %+v, want 1 pod", got)
+	}
+}
+
 // TestPreemption checks the pods that fit a node of 4 CPU, of which a placeholder holds 3: pods that never preempt get 1.
 func TestPreemption(t *testing.T) {
 	held := pod("held", "a", 3000, 512)

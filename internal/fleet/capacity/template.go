@@ -3,7 +3,6 @@ package capacity
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -95,33 +94,22 @@ func termsOf(spec *v1.PodSpec) (terms []v1.NodeSelectorTerm) {
 	return terms
 }
 
-// setRequests sets the requests. As in the API server, a limit without a request is also the request, and none is negative.
+// setRequests sets the requests. As in the API server, no amount is negative.
 func (t *Template) setRequests(spec *v1.PodSpec) error {
-	pod := v1.Pod{Spec: *spec.DeepCopy()}
-	for list, containers := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+	for list, containers := range [][]v1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
-			requests, r := v1.ResourceList{}, &containers[i].Resources
-			maps.Copy(requests, r.Limits)
-			maps.Copy(requests, r.Requests)
-			r.Requests = requests
-			for name, quantity := range requests {
-				if quantity.Sign() < 0 {
-					field := []string{"initContainers", "containers"}[list]
-					return fmt.Errorf("spec.%s[%d].resources: found %s %s: must be at least 0", field, i, &quantity, name)
+			for _, amounts := range []v1.ResourceList{containers[i].Resources.Limits, containers[i].Resources.Requests} {
+				for name, quantity := range amounts {
+					if quantity.Sign() < 0 {
+						field := []string{"initContainers", "containers"}[list]
+						return fmt.Errorf("spec.%s[%d].resources: found %s %s: must be at least 0", field, i, &quantity, name)
+					}
 				}
 			}
 		}
 	}
-	requests := resources.Requests(&pod)
-	if pod.Spec.Resources != nil {
-		for name, limit := range pod.Spec.Resources.Limits {
-			if _, given := requests[name]; !given {
-				requests[name] = limit
-			}
-		}
-	}
 	t.requests = []request{{resources.NewResource(v1.ResourcePods), 1}}
-	for name, quantity := range requests {
+	for name, quantity := range resources.RequestsOfTemplate(spec) {
 		if r := resources.NewResource(name); r.Amount(quantity) > 0 {
 			t.requests = append(t.requests, request{r, r.Amount(quantity)})
 		}
