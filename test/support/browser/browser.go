@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -186,8 +185,11 @@ func KeepScreenshot(t *testing.T, ctx context.Context, w Window, name string) {
 // Violations returns the violations of accessibility rules that axe-core finds in the page, with their elements.
 func Violations(t *testing.T, ctx context.Context) []string {
 	t.Helper()
-	_, self, _, _ := runtime.Caller(0)
-	script, err := os.ReadFile(filepath.Join(filepath.Dir(self), "../../browser/node_modules/axe-core/axe.min.js"))
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "test/browser/node_modules/axe-core/axe.min.js"))
 	if err != nil {
 		t.Fatalf("%v: `make test` installs it (npm ci in test/browser)", err)
 	}
