@@ -3,6 +3,8 @@ package integration
 import (
 	"context"
 	"fmt"
+	"os"
+	"regexp"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -90,6 +92,42 @@ func TestRollout(t *testing.T) {
 	share("00")
 	await(rolloutPod("selected", "ReplicaSet", low), others)
 	await(rolloutPod("selected", "", ""), others)
+	expectOnlyUnboundSelected(t, kube)
+}
+
+// expectOnlyUnboundSelected expects that the commands of docs/rollout.md for pending pods leave out pods that have a node and wait for their
+// images.
+func expectOnlyUnboundSelected(t *testing.T, kube kubernetes.Interface) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/rollout.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := regexp.MustCompile(`kubectl (?:get|delete) pods -A --field-selector (\S+)`).FindAllSubmatch(page, -1)
+	if len(commands) != 2 {
+		t.Fatalf("docs/rollout.md has %d commands for pending pods, want 2", len(commands))
+	}
+	pods := kube.CoreV1().Pods("selected")
+	for _, name := range []string{"bound", "unbound"} {
+		pod := rolloutPod("selected", "", "")
+		pod.Name, pod.Spec.SchedulerName = name, "plimsoll-scheduler"
+		if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	binding := &v1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "bound"}, Target: v1.ObjectReference{Kind: "Node", Name: "node"}}
+	if err := pods.Bind(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range commands {
+		list, err := kube.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{FieldSelector: string(command[1])})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list.Items) != 1 || list.Items[0].Name != "unbound" {
+			t.Errorf("%s selects %d pods, want only the pod without a node", command[0], len(list.Items))
+		}
+	}
 }
 
 // schedulerOfNew creates a pod and returns its scheduler, or the error.

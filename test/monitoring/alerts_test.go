@@ -2,14 +2,16 @@ package monitoring
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
 )
 
-const alertsFile = "../../charts/plimsoll/files/alerts/plimsoll.yaml"
+const (
+	alertsFile        = "../../charts/plimsoll/files/alerts/plimsoll.yaml"
+	rolloutAlertsFile = "../../examples/rollout/alerts.yaml"
+)
 
 // alert is an alerting rule.
 type alert struct {
@@ -20,15 +22,15 @@ type alert struct {
 	Annotations map[string]string
 }
 
-func alerts(t *testing.T) (all []alert) {
+func alerts(t *testing.T, name string) (all []alert) {
 	t.Helper()
 	var file struct{ Groups []struct{ Rules []alert } }
-	readYAML(t, alertsFile, &file)
+	readYAML(t, name, &file)
 	for _, group := range file.Groups {
 		all = append(all, group.Rules...)
 	}
 	if len(all) == 0 {
-		t.Fatalf("%s: no alerts", alertsFile)
+		t.Fatalf("%s: no alerts", name)
 	}
 	return all
 }
@@ -46,15 +48,21 @@ func readYAML(t *testing.T, file string, into any) {
 
 // TestAlerts checks with promtool that the alerts fire as specified in testdata.
 func TestAlerts(t *testing.T) {
-	promtool(t, "check", "rules", alertsFile)
-	promtool(t, "check", "rules", filepath.Join("..", "..", "examples", "rollout", "alerts.yaml"))
-	if out := promtool(t, "test", "rules", filepath.Join("testdata", "alerts.yaml")); !strings.Contains(out, "SUCCESS") {
+	promtool(t, "check", "rules", alertsFile, rolloutAlertsFile)
+	if out := promtool(t, "test", "rules", "testdata/alerts.yaml", "testdata/rollout.yaml"); strings.Count(out, "SUCCESS") != 2 {
 		t.Error(out)
 	}
 }
 
 // TestEveryAlertIsTested checks that testdata has a case for each alert in which it fires and one in which it does not.
 func TestEveryAlertIsTested(t *testing.T) {
+	for tests, rules := range map[string]string{"testdata/alerts.yaml": alertsFile, "testdata/rollout.yaml": rolloutAlertsFile} {
+		expectEveryAlertTested(t, tests, rules)
+	}
+}
+
+func expectEveryAlertTested(t *testing.T, tests, rules string) {
+	t.Helper()
 	var file struct {
 		Tests []struct {
 			Rules []struct {
@@ -63,7 +71,7 @@ func TestEveryAlertIsTested(t *testing.T) {
 			} `json:"alert_rule_test"`
 		}
 	}
-	readYAML(t, "testdata/alerts.yaml", &file)
+	readYAML(t, tests, &file)
 	fires, silent := map[string]bool{}, map[string]bool{}
 	for _, test := range file.Tests {
 		for _, rule := range test.Rules {
@@ -74,7 +82,7 @@ func TestEveryAlertIsTested(t *testing.T) {
 			}
 		}
 	}
-	for _, a := range alerts(t) {
+	for _, a := range alerts(t, rules) {
 		if !fires[a.Alert] || !silent[a.Alert] {
 			t.Errorf("%s: tested firing: %t, tested not firing: %t", a.Alert, fires[a.Alert], silent[a.Alert])
 		}
@@ -93,7 +101,7 @@ func TestAlertsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := known(t)
-	for _, a := range alerts(t) {
+	for _, a := range alerts(t, alertsFile) {
 		if severity := a.Labels["severity"]; severity != "critical" && severity != "warning" {
 			t.Errorf("%s: severity %q, want critical or warning", a.Alert, severity)
 		}

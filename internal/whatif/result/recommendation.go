@@ -82,7 +82,7 @@ func (s *Recommendation) use(r *Result, profile int, condition string) {
 }
 
 // ChartProfiles are the profiles that the Helm chart has (scheduler.profiles).
-var ChartProfiles = []string{"allocatable-least", "batch", "limits", "low-risk", "predicted"}
+var ChartProfiles = []string{"allocatable-least", "batch", "limits", "low-risk", "most-allocated", "predicted"}
 
 // describeOther adds the effect and the price of the profile with the least overload, other than the first profile.
 func (s *Recommendation) describeOther(r *Result) {

@@ -138,7 +138,7 @@ func TestCannotTell(t *testing.T) {
 			better, "new.yaml", Change, "Use new.yaml",
 			"--set-file scheduler.config=new.yaml",
 		},
-		"other": {Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}}, better, "most-allocated", Change, "Use most-allocated", ""},
+		"other": {Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}}, better, "allocatable-most", Change, "Use allocatable-most", ""},
 	} {
 		r := comparisonOf(2, tc.figures)
 		r.Profiles[1], r.Scenarios[0].Profiles[1].Name = tc.name, tc.name

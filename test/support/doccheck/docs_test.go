@@ -62,6 +62,29 @@ func TestEveryPageIsLinked(t *testing.T) {
 	}
 }
 
+// TestAdvisedProfilesAreInChart expects that the chart has each profile that a page for operators advises, except kube-scheduler's own.
+func TestAdvisedProfilesAreInChart(t *testing.T) {
+	builtIn, err := filepath.Glob(filepath.Join(project, "internal", "whatif", "engine", "ready", "*.yaml"))
+	if err != nil || len(builtIn) < 5 {
+		t.Fatalf("found %d built-in profiles: %v", len(builtIn), err)
+	}
+	for _, page := range []string{"tuning.md", "slack.md", "install.md", "shadow.md", "rollout.md", "load.md"} {
+		text, err := os.ReadFile(filepath.Join(project, "docs", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range builtIn {
+			name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+			if name == "default" || !strings.Contains(string(text), "`"+name+"`") && !strings.Contains(string(text), "--profile "+name) {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(project, "charts", "plimsoll", "generated", "profiles", name+".yaml")); err != nil {
+				t.Errorf("docs/%s advises the profile %s, which the chart does not have", page, name)
+			}
+		}
+	}
+}
+
 var target = regexp.MustCompile(`(?m)^([a-z-]+):[^=]`)
 
 // TestMakeTargets expects that the Makefile has all targets and variables in the pages.
