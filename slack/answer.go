@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // AnswerState states how far an autoscaler takes a buffer into account.
@@ -80,7 +80,7 @@ func (a *Answer) String() string {
 func AnswerOf(buffer *unstructured.Unstructured) Answer {
 	a := Answer{Namespace: buffer.GetNamespace(), Name: buffer.GetName(), State: AnswerMissing, Replicas: -1}
 	var fields capacityBuffer
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(buffer.Object, &fields); err != nil {
+	if err := resources.FromUnstructured(buffer.Object, &fields); err != nil {
 		a.Message = format.Shorten("the status cannot be read: "+err.Error(), maxAnswerLength)
 		return a
 	}

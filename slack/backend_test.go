@@ -133,6 +133,17 @@ func TestHeldGroups(t *testing.T) {
 	if groups, err := HeldGroups(list[:3]); err != nil || len(groups) != 1 || groups[0].Name != "web" {
 		t.Errorf("without the template of the head: %v, %v", read(groups), err)
 	}
+	// A tenant can change the template of a buffer. The first two objects are the buffer and the template of the group web.
+	for i := range list[:3] {
+		if template := list[i].DeepCopy(); template.GetKind() == "PodTemplate" {
+			containers := template.Object["template"].(map[string]any)["spec"].(map[string]any)["containers"].([]any)
+			containers[0].(map[string]any)["resources"] = map[string]any{"requests": map[string]any{"cpu": "1e2147483647"}}
+			groups, err := HeldGroups([]unstructured.Unstructured{*template, list[0], list[2]})
+			if err != nil || len(groups) != 0 {
+				t.Errorf("a template with a quantity that cannot be added: %v, %v, want that its buffer is written again", read(groups), err)
+			}
+		}
+	}
 	broken := list[0].DeepCopy()
 	broken.Object["spec"].(map[string]any)["replicas"] = "many"
 	if _, err := HeldGroups([]unstructured.Unstructured{*broken, list[1]}); err == nil {

@@ -9,7 +9,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -82,8 +81,8 @@ func HeldGroups(objects []unstructured.Unstructured) ([]Group, error) {
 			continue
 		}
 		var template v1.PodTemplate
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, &template); err != nil {
-			return nil, fmt.Errorf("PodTemplate %s: %w", resources.Name(&objects[i]), err)
+		if resources.FromUnstructured(objects[i].Object, &template) != nil {
+			continue // it was changed by somebody else: it is written again
 		}
 		if containers := template.Template.Spec.Containers; len(containers) > 0 {
 			requests[resources.Name(&template)] = containers[0].Resources.Requests

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // isSuspicious reports whether a document may have a number with many digits or with an exponent of
@@ -71,6 +73,24 @@ func CheckQuantities(document []byte) error {
 	return fmt.Errorf("%s: invalid quantity: %w", field, err)
 }
 
+// CheckObject returns an error, which names the field, if an object that was read without its type has a quantity that cannot be
+// decoded in a short time, see CheckQuantity.
+func CheckObject(object map[string]any) error {
+	if field, err := badQuantity(object, "", false); err != nil {
+		return fmt.Errorf("%s: invalid quantity: %w", field, err)
+	}
+	return nil
+}
+
+// FromUnstructured decodes an object that was read without its type, after CheckObject. It must be used in place of the converter of
+// Kubernetes, which accepts such quantities.
+func FromUnstructured(object map[string]any, into any) error {
+	if err := CheckObject(object); err != nil {
+		return err
+	}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(object, into)
+}
+
 // DecodeAny decodes a document in JSON. It keeps the text of numbers, from which quantities are decoded.
 func DecodeAny(document []byte) (value any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(document))
@@ -100,9 +120,9 @@ func badQuantity(value any, path string, inside bool) (string, error) {
 		if text := strings.TrimSpace(value); inside && strings.IndexAny(text, "+-.0123456789") == 0 {
 			return path, CheckQuantity(text)
 		}
-	case json.Number:
+	case json.Number, float64:
 		if inside {
-			return path, CheckQuantity(value.String())
+			return path, CheckQuantity(fmt.Sprint(value))
 		}
 	}
 	return path, nil

@@ -1,9 +1,12 @@
 package resources
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
 )
 
 func TestParseQuantity(t *testing.T) {
@@ -43,4 +46,32 @@ func FuzzQuantity(f *testing.F) {
 			t.Errorf("%q: took %s", text, took)
 		}
 	})
+}
+
+// TestFromUnstructured checks that every kind of object that is read without its type refuses a quantity with a large exponent, which
+// the converter of Kubernetes accepts and with which sums do not end.
+func TestFromUnstructured(t *testing.T) {
+	for _, test := range []struct {
+		object string
+		into   any
+		want   string // of the error, empty for none
+	}{
+		{`{"spec":{"requests":{"cpu":"1e2147483647"}}}`, &map[string]any{}, "spec.requests.cpu: invalid quantity"},
+		{`{"template":{"spec":{"containers":[{"name":"c","resources":{"limits":{"memory":"1e-2147483647"}}}]}}}`, &v1.PodTemplate{},
+			"template.spec.containers[0].resources.limits.memory: invalid quantity"},
+		{`{"template":{"spec":{"containers":[{"name":"c","resources":{"limits":{"memory":1e300}}}]}}}`, &v1.PodTemplate{},
+			"template.spec.containers[0].resources.limits.memory: invalid quantity"},
+		{`{"template":{"spec":{"containers":[{"name":"c","resources":{"limits":{"memory":"1e9"}}}]}}}`, &v1.PodTemplate{}, ""},
+	} {
+		var object map[string]any
+		if err := json.Unmarshal([]byte(test.object), &object); err != nil {
+			t.Fatal(err)
+		}
+		switch err := FromUnstructured(object, test.into); {
+		case test.want == "" && err != nil:
+			t.Errorf("%s: %v", test.object, err)
+		case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
+			t.Errorf("%s: error %v, want %q", test.object, err, test.want)
+		}
+	}
 }

@@ -249,6 +249,18 @@ func TestResourceSlackValidation(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, tc.want)
 		}
 	}
+	// The API server computes with all digits of a quantity, which does not end with this exponent.
+	for _, part := range []string{"minimum", "maximum"} {
+		large := map[string]any{"cpu": "1e2147483647", "memory": "1Gi"}
+		spec := map[string]any{"minRate": "10%", "minimum": large, "maximum": map[string]any{"cpu": "1", "memory": "2Gi"}}
+		spec[part] = large
+		policy := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+		policy.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
+		policy.SetName("large")
+		if err := c.client.Create(t.Context(), policy); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "with at most 15 digits") {
+			t.Errorf("%s: %v, want an invalid quantity", part, err)
+		}
+	}
 	for _, rate := range []any{int64(10), int64(0), 0.1} {
 		number := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"minRate": rate}}}
 		number.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))

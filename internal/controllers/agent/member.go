@@ -60,6 +60,13 @@ func (m *member) list(ctx context.Context, resource schema.GroupVersionResource,
 	if err != nil {
 		return err
 	}
+	list.Items = slices.DeleteFunc(list.Items, func(object unstructured.Unstructured) bool {
+		err := resources.CheckObject(object.Object)
+		if err != nil {
+			klog.ErrorS(err, "An invalid object is left out", "resource", resource.Resource, "object", klog.KObj(&object))
+		}
+		return err != nil
+	})
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(list.UnstructuredContent(), into)
 }
 

@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -215,7 +214,7 @@ func (s *standIn) placeholders(ctx context.Context, now time.Time) ([]autoscaler
 	for i := range buffers.Items {
 		var b capacityBuffer
 		object := &buffers.Items[i]
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &b); err != nil {
+		if err := resources.FromUnstructured(object.Object, &b); err != nil {
 			return nil, err
 		}
 		var template v1.PodTemplate

@@ -13,13 +13,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 )
 
@@ -183,6 +183,8 @@ func (c *collector) pages(
 ) ([]json.RawMessage, error) {
 	var items []item
 	var nodes []*v1.Node
+	var invalid int
+	var firstInvalid error
 	options := metav1.ListOptions{Limit: pageSize, FieldSelector: selector}
 	for {
 		page, err := resource.List(ctx, options)
@@ -191,16 +193,20 @@ func (c *collector) pages(
 		}
 		for i := range page.Items {
 			object := &page.Items[i]
-			if kind.Kind == "Node" {
-				node := &v1.Node{}
-				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, node); err != nil {
-					return nil, fmt.Errorf("node %s: %w", object.GetName(), err)
-				}
-				nodes = append(nodes, node)
-			}
 			raw, err := kind.Trim(object.Object)
 			if err != nil {
 				return nil, fmt.Errorf("%s/%s: %w", object.GetNamespace(), object.GetName(), err)
+			}
+			if err := resources.CheckQuantities(raw); err != nil {
+				invalid, firstInvalid = invalid+1, cmp.Or(firstInvalid, err)
+				continue
+			}
+			if kind.Kind == "Node" {
+				node := &v1.Node{}
+				if err := resources.FromUnstructured(object.Object, node); err != nil {
+					return nil, fmt.Errorf("node %s: %w", object.GetName(), err)
+				}
+				nodes = append(nodes, node)
 			}
 			items = append(items, item{object.GetNamespace(), object.GetName(), raw})
 		}
@@ -217,6 +223,9 @@ func (c *collector) pages(
 		if len(page.Items) == 0 {
 			return nil, errors.New("the API server returned an empty page that is not the last")
 		}
+	}
+	if invalid > 0 {
+		c.addMissing(fmt.Sprintf("%d invalid %s", invalid, kind.Resource), firstInvalid.Error(), true)
 	}
 	slices.SortFunc(items, func(a, b item) int { return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name)) })
 	raw := make([]json.RawMessage, len(items))

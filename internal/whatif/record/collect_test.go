@@ -165,6 +165,31 @@ func TestRead(t *testing.T) {
 }
 
 // TestReadManifestWorks checks that only the ManifestWorks are read that placements refer to, each once.
+// TestReadInvalidQuantities checks that an object with a quantity that cannot be decoded in a short time is left out of the snapshot
+// with a warning, so that every command reads it.
+func TestReadInvalidQuantities(t *testing.T) {
+	const jobs = "/apis/apps/v1/deployments"
+	template := map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{
+		"name": "c", "resources": map[string]any{"requests": map[string]any{"cpu": "1e2147483647"}},
+	}}}}}
+	a := &api{
+		objects: map[string][]string{pods: many("pod", 2), nodes: many("node", 2), jobs: {"web", "api"}},
+		specs:   map[string]any{jobs: template},
+	}
+	var warnings []string
+	read, err := ReadCluster(t.Context(), serve(t, a), ReadOptions{Warn: func(text string) { warnings = append(warnings, text) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(read.List("deployments")); n != 0 {
+		t.Errorf("%d deployments, want none", n)
+	}
+	const want = "2 invalid deployments: Deployment web: spec.template.spec.containers[0].resources.requests.cpu: invalid quantity"
+	if !slices.ContainsFunc(warnings, func(text string) bool { return strings.HasPrefix(text, want) }) {
+		t.Errorf("warnings %q, want %q", warnings, want)
+	}
+}
+
 func TestReadManifestWorks(t *testing.T) {
 	const hub = "/apis/cluster.open-cluster-management.io/v1beta1/placements"
 	const works = "/apis/work.open-cluster-management.io/v1/namespaces/default/manifestworks"
