@@ -22,8 +22,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -158,7 +158,7 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	spec, err := autoscaler.Parse([]string{o.autoscaler})
+	spec, err := scaling.Parse([]string{o.autoscaler})
 	if err != nil {
 		return fmt.Errorf("--autoscaler: %w", err)
 	}
@@ -190,7 +190,7 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 func (o *recommendOptions) history(in *recording.Input, policy *v1alpha1.ResourceSlack) (*slack.History, int, error) {
 	pool := policy.Spec.Pool
 	in.Nodes = slices.DeleteFunc(in.Nodes, func(n recording.Node) bool { return !slack.InPool(n.Object, pool) })
-	history, outside := autoscaler.HistoryOf(in, int64(o.tail/time.Second))
+	history, outside := scaling.HistoryOf(in, int64(o.tail/time.Second))
 	if len(history.Pods) == 0 && outside > 0 {
 		return nil, 0, fmt.Errorf("%s: found no pod in the pool of policy %s (nodeSelector: %s; tolerations: %d), %s outside of it",
 			in.Name, policy.Name, labels.FormatLabels(pool.NodeSelector), len(pool.Tolerations), format.Of(outside, "pod"))

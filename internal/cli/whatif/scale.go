@@ -11,8 +11,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 )
 
 // scaleHelp is the help text on autoscalers of plimsoll compare.
@@ -53,7 +53,7 @@ func (o *whatIfOptions) parseScale() error {
 	if len(o.autoscaler) == 0 {
 		return nil
 	}
-	spec, err := autoscaler.Parse(o.autoscaler)
+	spec, err := scaling.Parse(o.autoscaler)
 	if err != nil {
 		return fmt.Errorf("--autoscaler: %w", err)
 	}

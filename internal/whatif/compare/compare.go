@@ -23,11 +23,11 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/emulation"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 )
 
 // Options describe the runs to compare. Errors name the flag of each option.
@@ -37,7 +37,7 @@ type Options struct {
 	Given    []engine.NamedConfig
 	// Autoscaler is nil for none. With an autoscaler, every profile is run with every Slack; if
 	// Slack is empty, no slack is maintained.
-	Autoscaler *autoscaler.Spec
+	Autoscaler *scaling.Spec
 	Slack      []Slack
 	Source     recording.Source
 	// Limits and Usage: every combination is a scenario.
@@ -84,7 +84,7 @@ type Slack struct {
 type column struct {
 	name, slack string
 	profile     engine.NamedConfig
-	autoscaler  *autoscaler.Config
+	autoscaler  *scaling.Config
 }
 
 // Plan has the runs of a comparison.
@@ -286,7 +286,7 @@ func seedText(first uint64, n int) string {
 }
 
 // newColumns returns every combination of a profile and slack.
-func newColumns(compared []engine.NamedConfig, spec *autoscaler.Spec, slacks []Slack) []column {
+func newColumns(compared []engine.NamedConfig, spec *scaling.Spec, slacks []Slack) []column {
 	var columns []column
 	for _, profile := range compared {
 		c := column{name: profile.Name, profile: profile}
@@ -295,12 +295,12 @@ func newColumns(compared []engine.NamedConfig, spec *autoscaler.Spec, slacks []S
 			continue
 		}
 		if len(slacks) == 0 {
-			c.autoscaler = &autoscaler.Config{Spec: *spec}
+			c.autoscaler = &scaling.Config{Spec: *spec}
 			columns = append(columns, c)
 		}
 		for _, s := range slacks {
 			c.name, c.slack = profile.Name+", slack "+s.Text, s.Text
-			c.autoscaler = &autoscaler.Config{Spec: *spec, Slack: s.Policy}
+			c.autoscaler = &scaling.Config{Spec: *spec, Slack: s.Policy}
 			columns = append(columns, c)
 		}
 	}

@@ -15,11 +15,11 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/emulation"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 )
 
 // Job is one run, with one profile, scenario and seed. Jobs run in
@@ -34,7 +34,7 @@ type Job struct {
 	Tail    int64               `json:"tail"`
 	Seed    uint64              `json:"seed"`
 	// Autoscaler is nil for none.
-	Autoscaler *autoscaler.Config `json:"autoscaler,omitempty"`
+	Autoscaler *scaling.Config `json:"autoscaler,omitempty"`
 	// Record enables the recording of time series, node use and decisions.
 	Record bool `json:"record,omitempty"`
 	// SaveMemory collects garbage more often: a process takes less memory, and more time.

@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 )
 
 // poolNode returns the manifest of a node of the pool web with 4 cores and 16 GiB.
@@ -36,7 +36,7 @@ func podOn(name, node, app, spec string) string {
 		node, spec)
 }
 
-func runManifests(t *testing.T, a *autoscaler.Config, text string) (result.Run, map[string]string) {
+func runManifests(t *testing.T, a *scaling.Config, text string) (result.Run, map[string]string) {
 	t.Helper()
 	objects, err := manifest.Read([]string{"-"}, strings.NewReader(text))
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/spec"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 )
 
 // Step is the interval in seconds at which usage is evaluated. The pods on a node and
@@ -26,7 +26,7 @@ type Options struct {
 	// Tail is how many seconds the run continues after the last arrival.
 	Tail int64
 	// Autoscaler configures the autoscaler, nil for none.
-	Autoscaler *autoscaler.Config
+	Autoscaler *scaling.Config
 	// Record enables the recording of time series, node use and decisions. It does not
 	// change the outcome.
 	Record bool

@@ -16,10 +16,10 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/risk"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 )
 
 // run is the state of a run.
@@ -52,8 +52,8 @@ type run struct {
 	overloaded *result.OverloadTimes
 	timeSeries *timeSeries
 	decisions  *decisions
-	autoscaler *autoscaler.Autoscaler // nil without autoscaler
-	placements result.Placements      // compared with the recording that is the input
+	autoscaler *scaling.Autoscaler // nil without autoscaler
+	placements result.Placements   // compared with the recording that is the input
 }
 
 // node is the state of a node.

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 )
 
 // prepareAutoscaler creates the autoscaler, and adds its initial nodes to the input.
@@ -22,7 +22,7 @@ func (r *run) prepareAutoscaler() error {
 		}
 	}
 	var err error
-	if r.autoscaler, err = autoscaler.New(*r.options.Autoscaler, r.input); err != nil {
+	if r.autoscaler, err = scaling.New(*r.options.Autoscaler, r.input); err != nil {
 		return err
 	}
 	r.input.Nodes = slices.Concat(r.input.Nodes, r.autoscaler.InitialNodes())
@@ -46,14 +46,14 @@ func (r *run) startAutoscaler(ctx context.Context) error {
 }
 
 // clusterState returns the state that the autoscaler reads.
-func (r *run) clusterState() autoscaler.Cluster {
-	c := autoscaler.Cluster{
+func (r *run) clusterState() scaling.Cluster {
+	c := scaling.Cluster{
 		Now: r.now, Nodes: r.input.Nodes, Pods: r.input.Pods, Booting: r.boots, Pending: r.queue.pending,
-		Ready: make([]autoscaler.NodeState, 0, len(r.nodes)),
+		Ready: make([]scaling.NodeState, 0, len(r.nodes)),
 	}
 	for i := range r.nodes {
 		if n := &r.nodes[i]; n.ready {
-			c.Ready = append(c.Ready, autoscaler.NodeState{Number: int32(i), Free: n.free, Pods: n.pods})
+			c.Ready = append(c.Ready, scaling.NodeState{Number: int32(i), Free: n.free, Pods: n.pods})
 		}
 	}
 	return c
@@ -122,7 +122,7 @@ func (r *run) addDaemonPods(ctx context.Context, number int32) error {
 	if r.autoscaler == nil {
 		return nil
 	}
-	for _, daemon := range r.autoscaler.DaemonPods(autoscaler.Cluster{Now: r.now, Nodes: r.input.Nodes, Pods: r.input.Pods}, number) {
+	for _, daemon := range r.autoscaler.DaemonPods(scaling.Cluster{Now: r.now, Nodes: r.input.Nodes, Pods: r.input.Pods}, number) {
 		podNumber := int32(len(r.input.Pods))
 		r.input.Pods = append(r.input.Pods, daemon)
 		r.pods = append(r.pods, newPod(r.options.Usage, podNumber, &daemon))

@@ -11,23 +11,23 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 )
 
 // autoscalerConfig returns the configuration of an autoscaler with groups.
-func autoscalerConfig(t testing.TB, groups ...string) *autoscaler.Config {
+func autoscalerConfig(t testing.TB, groups ...string) *scaling.Config {
 	t.Helper()
-	spec, err := autoscaler.Parse(groups)
+	spec, err := scaling.Parse(groups)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &autoscaler.Config{Spec: spec}
+	return &scaling.Config{Spec: spec}
 }
 
 // withSlack adds a policy with a rate, which does not cover the biggest pod.
-func withSlack(a *autoscaler.Config, rate string) *autoscaler.Config {
+func withSlack(a *scaling.Config, rate string) *scaling.Config {
 	a.Slack = &v1alpha1.ResourceSlack{
 		ObjectMeta: metav1.ObjectMeta{Name: "slack"},
 		Spec:       v1alpha1.ResourceSlackSpec{MinRate: rate, CoverBiggestPod: new(false)},
@@ -39,7 +39,7 @@ func withSlack(a *autoscaler.Config, rate string) *autoscaler.Config {
 }
 
 // scaledRun runs a cluster with an autoscaler.
-func scaledRun(t *testing.T, cluster recording.Input, a *autoscaler.Config, tail int64) (result.Run, map[string]string) {
+func scaledRun(t *testing.T, cluster recording.Input, a *scaling.Config, tail int64) (result.Run, map[string]string) {
 	t.Helper()
 	o := options(t, "default", "constant:mean=0.5", 1)
 	o.Autoscaler, o.Tail = a, tail

@@ -3,8 +3,8 @@ package replay
 import (
 	"math"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 )
 
 // maxPoints is the maximum number of points of a time series: as many as a chart can
@@ -58,7 +58,7 @@ func (t *timeSeries) addNode(allocatable result.Capacity, pods int, step result.
 }
 
 // addAutoscaler adds the number of ready nodes and the available slack in a step.
-func (t *timeSeries) addAutoscaler(nodes int, a *autoscaler.Autoscaler) {
+func (t *timeSeries) addAutoscaler(nodes int, a *scaling.Autoscaler) {
 	if t == nil {
 		return
 	}

@@ -28,10 +28,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 )
 
 // winnerName is the name of the profile with the winner in results.
@@ -84,7 +84,7 @@ func New(ctx context.Context, o Options) (*Tuning, error) {
 	t := &Tuning{options: o, current: c}
 	t.options.templates = o.Compare.Templates()
 	if o.Compare.Autoscaler != nil {
-		config := autoscaler.Config{Spec: *o.Compare.Autoscaler}
+		config := scaling.Config{Spec: *o.Compare.Autoscaler}
 		for _, slack := range o.Compare.Slack {
 			config.Slack = slack.Policy
 		}

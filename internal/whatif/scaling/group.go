@@ -1,4 +1,4 @@
-package autoscaler
+package scaling
 
 import (
 	"fmt"
@@ -99,7 +99,7 @@ func (g *nodeGroup) contains(node *v1.Node) bool {
 	return g.spec.Label != "" && ok && actual == value
 }
 
-// groupOf returns the group of a node of the input, NoGroup if it belongs to none.
+// groupOf returns the group of a node of the input, autoscaler.NoGroup if it belongs to none.
 func groupOf(groups []nodeGroup, node *v1.Node) int {
 	return slices.IndexFunc(groups, func(g nodeGroup) bool { return g.contains(node) }) // -1 is NoGroup
 }

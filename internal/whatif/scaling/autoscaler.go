@@ -1,8 +1,8 @@
-// Package autoscaler simulates a cluster autoscaler, which adds nodes for pending
+// Package scaling simulates a cluster autoscaler, which adds nodes for pending
 // pods and for the placeholders of a slack policy, and removes nodes that are not
 // needed. It reads the state of the cluster and returns changes; the run executes
 // them.
-package autoscaler
+package scaling
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
@@ -56,7 +57,7 @@ func (c *Config) nodeCost(groups []nodeGroup, group int, amounts resources.Amoun
 	switch {
 	case !c.Spec.Loop.Priced:
 		return 1, true
-	case group != NoGroup:
+	case group != autoscaler.NoGroup:
 		return groups[group].spec.Cost, true
 	}
 	for i := range groups {
@@ -103,7 +104,7 @@ type Autoscaler struct {
 	// inputNames are the names of the nodes of the input.
 	inputNames    map[string]bool
 	initial       []recording.Node
-	scaleDown     ScaleDown
+	scaleDown     autoscaler.ScaleDown
 	engine        *engine.Engine
 	compatibility *compatibility
 	placeholders  *placeholders // nil without a policy
@@ -111,13 +112,13 @@ type Autoscaler struct {
 	// nodes.
 	nextPass, lastAdded int64
 	// podOutcomes of the last pass, by pod number.
-	podOutcomes map[int32]PodOutcome
+	podOutcomes map[int32]autoscaler.PodOutcome
 	totals      result.Scaling
 }
 
 // nodeInfo describes a node for the autoscaler.
 type nodeInfo struct {
-	group int // NoGroup if it belongs to no group
+	group int // autoscaler.NoGroup if it belongs to no group
 	kind  int
 	// allocatable amounts less the requests of DaemonSet pods.
 	allocatable resources.Amounts
@@ -135,7 +136,7 @@ func New(config Config, in recording.Input) (*Autoscaler, error) {
 	}
 	a := &Autoscaler{
 		config: config, groups: groups, inputSize: len(in.Nodes), inputNames: map[string]bool{},
-		podOutcomes: map[int32]PodOutcome{}, lastAdded: -recording.Never,
+		podOutcomes: map[int32]autoscaler.PodOutcome{}, lastAdded: -recording.Never,
 	}
 	if config.Slack != nil {
 		if a.placeholders, err = newPlaceholders(config.Slack, &in); err != nil {
@@ -146,7 +147,7 @@ func New(config Config, in recording.Input) (*Autoscaler, error) {
 		node := in.Nodes[i].Object
 		a.inputNames[node.Name] = true
 		group := groupOf(groups, node)
-		if group != NoGroup {
+		if group != autoscaler.NoGroup {
 			groups[group].size++
 		}
 		a.addNodeInfo(group, in.Nodes[i].Appeared, allocatable(node))
@@ -180,7 +181,7 @@ func (a *Autoscaler) newNode(group int, added, boot int64) recording.Node {
 // addNodeInfo adds the nodeInfo of the node with the next number.
 func (a *Autoscaler) addNodeInfo(group int, added int64, amounts resources.Amounts) {
 	n := nodeInfo{group: group, added: added, removed: recording.Never, allocatable: amounts}
-	if group != NoGroup {
+	if group != autoscaler.NoGroup {
 		n.kind = a.groups[group].kind
 	}
 	n.costPerHour, n.priced = a.config.nodeCost(a.groups, group, amounts)
@@ -251,11 +252,11 @@ func (a *Autoscaler) Pass(ctx context.Context, c Cluster) (add []recording.Node,
 // reason.
 func (a *Autoscaler) PendingReason(pod int32) string {
 	switch a.podOutcomes[pod] {
-	case FitsNoGroup:
+	case autoscaler.FitsNoGroup:
 		return "; fits on no node of the autoscaler's groups"
-	case GroupsFull:
+	case autoscaler.GroupsFull:
 		return "; the groups that it fits on are at their maximum size"
-	case FitsBootingNode, NodeAdded:
+	case autoscaler.FitsBootingNode, autoscaler.NodeAdded:
 		return "; a node for it is booting"
 	}
 	return ""

@@ -86,8 +86,8 @@ func (s *ScaleDown) Next(ctx context.Context, now int64, in ScaleDownInput, prob
 	return removed
 }
 
-// isCandidate reports whether a node can be unneeded.
-func (in *ScaleDownInput) isCandidate(node *PackedNode) bool {
+// IsCandidate reports whether a node can be unneeded.
+func (in *ScaleDownInput) IsCandidate(node *PackedNode) bool {
 	return node.Group != NoGroup && !node.Fixed && in.Removable[node.Group] > 0 && node.Utilization < in.Threshold
 }
 
@@ -105,7 +105,7 @@ func (in *ScaleDownInput) evictions(node int) (pods int) {
 func (in *ScaleDownInput) unneeded(ctx context.Context, probe Probe) []int {
 	var candidates []int
 	for i := range in.Nodes {
-		if in.isCandidate(&in.Nodes[i]) {
+		if in.IsCandidate(&in.Nodes[i]) {
 			candidates = append(candidates, i)
 		}
 	}

@@ -1,4 +1,4 @@
-package autoscaler
+package scaling
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/slack"
@@ -29,7 +30,7 @@ type pass struct {
 
 // placeholder is a placeholder of the slack policy. Its pod names its node, if it has one.
 type placeholder struct {
-	Item
+	autoscaler.Item
 	pod *v1.Pod
 }
 
@@ -70,7 +71,7 @@ func (p *pass) assignPlaceholders(ctx context.Context) error {
 		if i > 0 && sameGroup(pod, pods[i-1]) {
 			p.placeholders[i].Item = p.placeholders[i-1].Item
 		} else {
-			p.placeholders[i].Item = Item{recording.PodAmounts(pod), p.scaler.compatibility.podClass(pod), true}
+			p.placeholders[i].Item = autoscaler.Item{recording.PodAmounts(pod), p.scaler.compatibility.podClass(pod), true}
 		}
 		p.placeholders[i].pod = pod
 		if node, assigned := p.index[pod.Spec.NodeName]; assigned {
@@ -124,9 +125,9 @@ func (p *pass) newProbeOfReady() *schedulerProbe {
 }
 
 // addPod adds a pod of the run to the pods of a probe, and returns its amounts.
-func (p *pass) addPod(probe *schedulerProbe, number int32) Item {
+func (p *pass) addPod(probe *schedulerProbe, number int32) autoscaler.Item {
 	pod := &p.cluster.Pods[number]
-	item := Item{Requests: pod.Requests, Class: p.scaler.compatibility.numberedPodClass(number, pod.Object)}
+	item := autoscaler.Item{Requests: pod.Requests, Class: p.scaler.compatibility.numberedPodClass(number, pod.Object)}
 	probe.add(pod.Object, item)
 	return item
 }
@@ -137,7 +138,7 @@ func (p *pass) placePlaceholders(ctx context.Context) error {
 		return nil
 	}
 	probe := p.newProbeOfReady()
-	var items []Item
+	var items []autoscaler.Item
 	var unplaced []*placeholder
 	for i := range p.placeholders {
 		if h := &p.placeholders[i]; h.pod.Spec.NodeName == "" {
@@ -145,7 +146,7 @@ func (p *pass) placePlaceholders(ctx context.Context) error {
 			items, unplaced = append(items, h.Item), append(unplaced, h)
 		}
 	}
-	nodes := Place(ctx, items, p.free, probe)
+	nodes := autoscaler.Place(ctx, items, p.free, probe)
 	if err := probe.end(ctx); err != nil {
 		return err
 	}
@@ -165,7 +166,7 @@ func (p *pass) placePlaceholders(ctx context.Context) error {
 // whether no node may be removed in this pass.
 func (p *pass) scaleUp(ctx context.Context) (hold bool, err error) {
 	probe := &schedulerProbe{scaler: p.scaler}
-	var pods []Item
+	var pods []autoscaler.Item
 	for _, number := range p.cluster.Pending {
 		pods = append(pods, p.addPod(probe, number))
 	}
@@ -185,18 +186,18 @@ func (p *pass) scaleUp(ctx context.Context) (hold bool, err error) {
 			booting = append(booting, p.scaler.nodes[number].group)
 		}
 	}
-	groups := make([]Group, len(p.scaler.groups))
+	groups := make([]autoscaler.Group, len(p.scaler.groups))
 	for i := range p.scaler.groups {
 		g := &p.scaler.groups[i]
-		groups[i] = Group{Allocatable: g.allocatable, Headroom: max(g.spec.Max-g.size, 0), Cost: g.spec.Cost}
+		groups[i] = autoscaler.Group{Allocatable: g.allocatable, Headroom: max(g.spec.Max-g.size, 0), Cost: g.spec.Cost}
 	}
-	plan := ScaleUp(ctx, pods, booting, groups, probe)
+	plan := autoscaler.ScaleUp(ctx, pods, booting, groups, probe)
 	if err := probe.end(ctx); err != nil {
 		return false, err
 	}
 	for i, number := range p.cluster.Pending {
 		p.scaler.podOutcomes[number] = plan.Outcomes[i]
-		hold = hold || plan.Outcomes[i] != FitsNoGroup
+		hold = hold || plan.Outcomes[i] != autoscaler.FitsNoGroup
 	}
 	for group, nodes := range plan.Nodes {
 		for range nodes {
@@ -215,7 +216,7 @@ func (p *pass) scaleUp(ctx context.Context) (hold bool, err error) {
 // removeUnneeded removes unneeded nodes.
 func (p *pass) removeUnneeded(ctx context.Context, hold bool) error {
 	loop := p.scaler.config.Spec.Loop
-	in := ScaleDownInput{
+	in := autoscaler.ScaleDownInput{
 		Threshold: loop.Utilization, UnneededSeconds: loop.Idle,
 		Hold: hold || p.scaler.lastAdded > -recording.Never && p.cluster.Now-p.scaler.lastAdded < loop.AfterAdd,
 	}
@@ -227,11 +228,11 @@ func (p *pass) removeUnneeded(ctx context.Context, hold bool) error {
 	for i := range p.cluster.Ready {
 		state := &p.cluster.Ready[i]
 		info := &p.scaler.nodes[state.Number]
-		node := PackedNode{
+		node := autoscaler.PackedNode{
 			Name: p.cluster.Nodes[state.Number].Object.Name, Group: info.group, Free: p.free[i],
-			Utilization: Utilization(info.allocatable.Minus(p.free[i]), info.allocatable),
+			Utilization: autoscaler.Utilization(info.allocatable.Minus(p.free[i]), info.allocatable),
 		}
-		if candidates[i] = in.isCandidate(&node); candidates[i] {
+		if candidates[i] = in.IsCandidate(&node); candidates[i] {
 			p.addEvictablePods(state, &node, &in, probe)
 		}
 		in.Nodes = append(in.Nodes, node)
@@ -259,7 +260,7 @@ func (p *pass) removeUnneeded(ctx context.Context, hold bool) error {
 
 // addEvictablePods adds the pods that would have to be rescheduled if a node were
 // removed.
-func (p *pass) addEvictablePods(state *NodeState, node *PackedNode, in *ScaleDownInput, probe *schedulerProbe) {
+func (p *pass) addEvictablePods(state *NodeState, node *autoscaler.PackedNode, in *autoscaler.ScaleDownInput, probe *schedulerProbe) {
 	for _, number := range state.Pods {
 		object := p.cluster.Pods[number].Object
 		if resources.IsNodeBound(object) {

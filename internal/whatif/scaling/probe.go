@@ -1,4 +1,4 @@
-package autoscaler
+package scaling
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
@@ -38,10 +39,10 @@ type probedNode struct {
 	inScheduler, temporary bool
 }
 
-var _ Probe = (*schedulerProbe)(nil)
+var _ autoscaler.Probe = (*schedulerProbe)(nil)
 
 // add adds a pod of a call.
-func (s *schedulerProbe) add(pod *v1.Pod, item Item) {
+func (s *schedulerProbe) add(pod *v1.Pod, item autoscaler.Item) {
 	s.pods = append(s.pods, probedPod{object: recording.Unbind(pod), class: item.Class})
 }
 
