@@ -51,8 +51,9 @@ type ScaleUpPlan struct {
 //	price = nodes x cost / sum over the resources of (requests of the pods that fit /
 //	        requests of all pods without a node)
 //
-// If prices are equal, the group with fewer nodes is selected, then the first group. This repeats
-// with the remaining pods until no group fits any of them.
+// If prices are equal, the group with fewer nodes is selected, then the first group. The remaining pods that depend on other pods are
+// then tried on all nodes again: with a node in one zone, a pod that is spread over zones may fit on a node in another one. This repeats
+// until no group fits any of the remaining pods.
 func ScaleUp(ctx context.Context, pods []Item, booting []int, groups []Group, probe Probe) ScaleUpPlan {
 	s := &scaleUp{
 		packing: newPacking(pods, probe), groups: groups, unfit: make([]map[Item]bool, len(groups)),
@@ -64,20 +65,17 @@ func ScaleUp(ctx context.Context, pods []Item, booting []int, groups []Group, pr
 	for _, group := range booting {
 		s.addNode(group)
 	}
-	var remaining []int
-	for _, pod := range s.order() {
-		if s.place(ctx, pod, 0) {
-			s.plan.Outcomes[pod] = FitsBootingNode
-		} else {
-			remaining = append(remaining, pod)
-		}
-	}
+	remaining := s.placeEach(ctx, s.order(), FitsBootingNode, false)
 	for len(remaining) > 0 {
 		group := s.cheapestGroup(ctx, remaining)
 		if group < 0 {
 			break
 		}
 		remaining = s.commit(ctx, group, remaining)
+		for before := len(remaining) + 1; len(remaining) < before; {
+			before = len(remaining)
+			remaining = s.placeEach(ctx, remaining, NodeAdded, true)
+		}
 	}
 	for _, pod := range remaining {
 		s.plan.Outcomes[pod] = FitsNoGroup
@@ -98,6 +96,19 @@ type scaleUp struct {
 	groups []Group
 	// unfit has, by group, the pods with a class that do not fit on an empty node.
 	unfit []map[Item]bool
+}
+
+// placeEach places pods on the nodes, sets their outcome, and returns the pods that remain. With dependent, it places only pods that
+// depend on other pods: no other pod fits on a node that it did not fit on before.
+func (s *scaleUp) placeEach(ctx context.Context, pods []int, outcome PodOutcome, dependent bool) (remaining []int) {
+	for _, pod := range pods {
+		if !(dependent && s.pods[pod].Class != 0) && s.place(ctx, pod, 0) {
+			s.plan.Outcomes[pod] = outcome
+		} else {
+			remaining = append(remaining, pod)
+		}
+	}
+	return remaining
 }
 
 // order returns the pods in the order in which they are placed: placeholders last,
