@@ -4,10 +4,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,16 +21,14 @@ import (
 	crlog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/config/crd"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
-	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 	"github.com/plimsoll-k8s/plimsoll/test/support/apiproxy"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
-	"github.com/plimsoll-k8s/plimsoll/test/support/program"
+	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
 var (
@@ -66,9 +62,8 @@ func recoveryLimit(round []step) time.Duration {
 }
 
 func TestMain(m *testing.M) {
-	controlplane.RunIfChild()
 	crlog.SetLogger(klog.NewKlogr())
-	os.Exit(m.Run())
+	os.Exit(plane.Main(m))
 }
 
 // suite is the world, the replicas of the controllers and the recorded changes of their objects.
@@ -142,13 +137,9 @@ func readSchedule(t *testing.T) schedule {
 // start starts the control plane, the recorder and two replicas.
 func start(t *testing.T) *suite {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "plimsoll-controller")
-	if err := program.Build(t.Context(), "../..", binary, "./cmd/plimsoll-controller"); err != nil {
-		t.Fatal(err)
-	}
 	s := startWorld(t)
 	for i := range 2 {
-		s.replicas = append(s.replicas, startReplica(t, s.plane, fmt.Sprintf("replica-%d", i+1), binary))
+		s.replicas = append(s.replicas, startReplica(t, s.plane, fmt.Sprintf("replica-%d", i+1)))
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -163,10 +154,7 @@ func start(t *testing.T) *suite {
 // startWorld starts the control plane and the recorder.
 func startWorld(t *testing.T) *suite {
 	t.Helper()
-	cp, config := plane.Start(t, controlplane.Options{})
-	if err := controlplane.InstallCRDs(t.Context(), config, crds(t)...); err != nil {
-		t.Fatal(err)
-	}
+	cp, config := plane.Start(t, controlplane.Options{}, append(append(testcluster.ProjectCRDs(t), testcluster.OCMCRDs(t)...), testcluster.BuffersCRD(t))...)
 	api, err := client.New(config, client.Options{Scheme: kube.Scheme()})
 	if err != nil {
 		t.Fatal(err)
@@ -177,32 +165,6 @@ func startWorld(t *testing.T) *suite {
 		t.Fatal(err)
 	}
 	return &suite{world: newWorld(t, api), hub: hub, plane: cp, recorder: startRecorder(t, config), counts: map[string]int64{}}
-}
-
-// crds returns the CRDs of the controllers and of CapacityBuffers.
-func crds(t *testing.T) [][]byte {
-	t.Helper()
-	source, err := karpenter.Find(t.Context(), "../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	buffers, err := os.ReadFile(source.BufferCRD())
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := [][]byte{crd.Placements, crd.ResourceSlacks, crd.ClusterCapacities, buffers}
-	files, err := fs.Glob(crd.OCM, "ocm/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		manifest, err := crd.OCM.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, manifest)
-	}
-	return out
 }
 
 // slowestWrite returns the longest time in which the API server has answered a write in the last period.

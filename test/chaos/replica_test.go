@@ -34,7 +34,7 @@ type replica struct {
 }
 
 // startReplica starts a replica, which runs until the end of the test.
-func startReplica(t *testing.T, cp *controlplane.ControlPlane, name, binary string) *replica {
+func startReplica(t *testing.T, cp *controlplane.ControlPlane, name string) *replica {
 	t.Helper()
 	config, err := cp.Config(name, "system:masters")
 	if err != nil {
@@ -46,7 +46,7 @@ func startReplica(t *testing.T, cp *controlplane.ControlPlane, name, binary stri
 		t.Fatal(err)
 	}
 	r.args = []string{
-		binary, "--kubeconfig=" + kubeconfig, "--placeholder-namespace=" + podNamespace, "--adopt=all",
+		program.Path(t, "plimsoll-controller"), "--kubeconfig=" + kubeconfig, "--placeholder-namespace=" + podNamespace, "--adopt=all",
 		"--metrics-bind-address=0", "--health-probe-bind-address=0",
 	}
 	done := make(chan struct{})

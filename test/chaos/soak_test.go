@@ -68,11 +68,6 @@ type soaked struct {
 // load change and the API server fails in all ways, and that both do their work afterwards. It runs longer with
 // -args -soak=30m.
 func TestSoak(t *testing.T) {
-	t.Parallel()
-	binaries := t.TempDir()
-	if err := program.Build(t.Context(), "../..", binaries, "./cmd/plimsoll-controller", "./cmd/plimsoll-scheduler"); err != nil {
-		t.Fatal(err)
-	}
 	s := startWorld(t)
 	for i := range 2 {
 		if err := s.api.Create(t.Context(), node(nodeName(soakPool, i), soakPool)); err != nil {
@@ -81,7 +76,7 @@ func TestSoak(t *testing.T) {
 	}
 	feed := filepath.Join(t.TempDir(), "load.json")
 	writeLoad(t, feed, 0)
-	programs := []*soaked{s.soakController(t, binaries), s.soakScheduler(t, binaries, feed)}
+	programs := []*soaked{s.soakController(t), s.soakScheduler(t, feed)}
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the certificate of the scheduler is its own
 	}}
@@ -108,18 +103,18 @@ func TestSoak(t *testing.T) {
 }
 
 // soakController starts the controllers.
-func (s *suite) soakController(t *testing.T, binaries string) *soaked {
+func (s *suite) soakController(t *testing.T) *soaked {
 	t.Helper()
 	p := s.proxied(t, "plimsoll-controller", "system:masters")
 	address := fmt.Sprintf("127.0.0.1:%d", program.FreePort(t))
 	p.metrics = "http://" + address + "/metrics"
-	p.Process = program.Start(t, filepath.Join(binaries, p.name), "--kubeconfig="+p.kubeconfig(t), "--leader-elect=false",
+	p.Process = program.Start(t, program.Path(t, p.name), "--kubeconfig="+p.kubeconfig(t), "--leader-elect=false",
 		"--placeholder-namespace="+podNamespace, "--adopt=all", "--metrics-bind-address="+address, "--health-probe-bind-address=0")
 	return p
 }
 
 // soakScheduler starts a scheduler with the plugins, which reads load from a file.
-func (s *suite) soakScheduler(t *testing.T, binaries, feed string) *soaked {
+func (s *suite) soakScheduler(t *testing.T, feed string) *soaked {
 	t.Helper()
 	p := s.proxied(t, "plimsoll-scheduler", "system:masters")
 	config := filepath.Join(t.TempDir(), "config.yaml")
@@ -128,7 +123,7 @@ func (s *suite) soakScheduler(t *testing.T, binaries, feed string) *soaked {
 	}
 	port := program.FreePort(t)
 	p.metrics = fmt.Sprintf("https://127.0.0.1:%d/metrics", port)
-	p.Process = program.Start(t, filepath.Join(binaries, p.name), "--config="+config, "--bind-address=127.0.0.1",
+	p.Process = program.Start(t, program.Path(t, p.name), "--config="+config, "--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", port), "--authorization-always-allow-paths=/metrics")
 	return p
 }

@@ -24,10 +24,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 )
 
-func TestMain(m *testing.M) {
-	controlplane.RunIfChild()
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(plane.Main(m)) }
 
 // history is what happened to a pod: its last state, and when it was deleted, zero if it was not.
 type history struct {

@@ -39,11 +39,7 @@ const (
 // startKubeStateMetrics builds and starts kube-state-metrics and returns its address.
 func startKubeStateMetrics(t *testing.T, cp *controlplane.ControlPlane) (*program.Process, string) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "kube-state-metrics")
-	t.Log("building kube-state-metrics, which takes some minutes the first time")
-	if err := program.Build(t.Context(), "../kubestatemetrics", path, "k8s.io/kube-state-metrics/v2"); err != nil {
-		t.Fatal(err)
-	}
+	path := program.Build(t, "kube-state-metrics", "test/kubestatemetrics", "k8s.io/kube-state-metrics/v2")
 	port, telemetry := program.FreePort(t), program.FreePort(t)
 	server := program.Start(t, path, "--kubeconfig="+cp.Kubeconfig, "--host=127.0.0.1", fmt.Sprintf("--port=%d", port),
 		"--telemetry-host=127.0.0.1", fmt.Sprintf("--telemetry-port=%d", telemetry), "--resources=pods,nodes,replicasets",

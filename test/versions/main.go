@@ -81,11 +81,6 @@ func run(ctx context.Context, only string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	tests := filepath.Join(dir, "integration.test")
-	fmt.Println("== building the integration tests")
-	if err := execute(ctx, ".", nil, os.Stdout, "go", "test", "-c", "-o", tests, "./test/integration"); err != nil {
-		return err
-	}
 	var columns []column
 	for _, module := range modules {
 		if minor := filepath.Base(filepath.Dir(module)); only == "" || only == minor {
@@ -93,12 +88,12 @@ func run(ctx context.Context, only string) error {
 			if err != nil {
 				return err
 			}
-			columns = append(columns, column{release, runTests(ctx, tests, server, release)})
+			columns = append(columns, column{release, runTests(ctx, server, release)})
 		}
 	}
 	if only == "" {
 		release := version.Get().Kubernetes
-		columns = append(columns, column{release, runTests(ctx, tests, "", release)})
+		columns = append(columns, column{release, runTests(ctx, "", release)})
 	}
 	text, failed := table(columns)
 	fmt.Print(text)
@@ -139,15 +134,15 @@ var result = regexp.MustCompile(`(?m)^--- (PASS|FAIL|SKIP): (\w+) `)
 
 // runTests runs the tests of all features with an API server, and returns those that passed. The embedded API server runs if server
 // is empty. It prints the output of the tests if one has failed.
-func runTests(ctx context.Context, tests, server, release string) map[string]bool {
+func runTests(ctx context.Context, server, release string) map[string]bool {
 	var names []string
 	for _, feature := range features {
 		names = append(names, feature.tests...)
 	}
 	fmt.Printf("== testing with kube-apiserver %s\n", release)
 	var out bytes.Buffer
-	err := execute(ctx, "test/integration", []string{controlplane.APIServerVariable + "=" + server}, &out,
-		tests, "-test.v", "-test.timeout=30m", "-test.run=^("+strings.Join(names, "|")+")$")
+	err := execute(ctx, ".", []string{controlplane.APIServerVariable + "=" + server}, &out, "go", "test", "-vet=off", "-p=1", "-v",
+		"-count=1", "-timeout=30m", "-run=^("+strings.Join(names, "|")+")$", "./test/integration/...", "./test/foreign/servers")
 	if err != nil {
 		fmt.Print(out.String())
 	}

@@ -202,12 +202,8 @@ func TestLayoutFindsFaults(t *testing.T) {
 // TestRecordedInBrowser renders the report that plimsoll compare writes for a recording, with the error of its backtest, in
 // windows of all sizes.
 func TestRecordedInBrowser(t *testing.T) {
-	folder := t.TempDir()
-	plimsoll, file := filepath.Join(folder, "plimsoll"), filepath.Join(folder, "report.html")
-	if err := program.Build(t.Context(), project, plimsoll, "./cmd/plimsoll"); err != nil {
-		t.Fatal(err)
-	}
-	_, stderr, code := program.Run(t, plimsoll, "compare", "--profile=default", "--profile=limits", "--profile=predicted", "--seeds=4",
+	file := filepath.Join(t.TempDir(), "report.html")
+	_, stderr, code := program.Run(t, program.Path(t, "plimsoll"), "compare", "--profile=default", "--profile=limits", "--profile=predicted", "--seeds=4",
 		"--recording="+filepath.Join(project, "examples", "recording", "week.plrec"), "--report="+file)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)

@@ -1,4 +1,4 @@
-// Package plane starts control planes for tests.
+// Package plane gives tests control planes, which the tests of a package use one after the other.
 package plane
 
 import (
@@ -13,27 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
-
-// Start starts a control plane for the duration of the test, and returns it with administrator access.
-func Start(t testing.TB, options controlplane.Options) (*controlplane.ControlPlane, *rest.Config) {
-	t.Helper()
-	cp, err := controlplane.Start(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cp.Stop)
-	config, err := cp.Config("test", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cp, config
-}
 
 // ApplyRights creates the ServiceAccount and the RBAC objects in a file, waits until they apply to a user, and returns the rules of
 // the ClusterRole.

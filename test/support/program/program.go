@@ -24,16 +24,6 @@ import (
 // stopTimeout is how long a process may take to exit after SIGTERM.
 const stopTimeout = 30 * time.Second
 
-// Build builds packages of the Go module in a folder, without the tables for debuggers, which are a third of a program. As with
-// go build -o, output is the path of the program, or a folder for several of them.
-func Build(ctx context.Context, module, output string, packages ...string) error {
-	build := exec.CommandContext(ctx, "go", append([]string{"build", "-C", module, "-ldflags=-s -w", "-o", output}, packages...)...)
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("building %v in %s: %w\n%s", packages, module, err, out)
-	}
-	return nil
-}
-
 // Run runs a program to its end.
 func Run(t testing.TB, path string, args ...string) (stdout, stderr string, exitCode int) {
 	t.Helper()

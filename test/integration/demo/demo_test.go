@@ -1,0 +1,201 @@
+package demo
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
+	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
+)
+
+// runDemo runs the demo with a new temporary directory, and expects that no files remain in it.
+func runDemo(t *testing.T, args ...string) (stdout, stderr string, exitCode int) {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), program.Path(t, "plimsoll-demo"), args...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+	stdout, stderr, exitCode = program.RunCommand(t, cmd)
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("remaining files: %v (%v)\n%s", left, err, stderr)
+	}
+	return stdout, stderr, exitCode
+}
+
+// TestDemoOnce expects the results of a scenario in which load is learned, of one without load, of one whose load source fails, of slack
+// with Karpenter: the pods of a burst wait for a node without slack, and do not wait with the recommended slack while its schedule applies,
+// and of placements: a workload goes where it fits, and another one does not get the same CPUs.
+func TestDemoOnce(t *testing.T) {
+	t.Parallel()
+	const scenarios = "predicted,limits,risk-load,slack,fleet"
+	stdout, stderr, exitCode := runDemo(t, "--once", "-o", "json", "--scenario", scenarios, "--autoscaler", "karpenter")
+	if exitCode != 0 {
+		t.Fatalf("exit code %d\n%s", exitCode, stderr)
+	}
+	var results []struct {
+		Scenario, Profile, Pod, Node, Want string
+		OK                                 bool
+		Seconds                            float64
+		Slack                              *struct {
+			Step, Target, Available string
+			Placeholders, Nodes     int
+			Seconds                 float64
+		}
+		Fleet *demo.FleetStep
+	}
+	decoder := json.NewDecoder(strings.NewReader(stdout))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&results); err != nil {
+		t.Fatalf("%v in %s", err, stdout)
+	}
+	slowest, pods := map[string]float64{}, 0
+	var selected, steps, fits []string
+	reasons := ""
+	for _, r := range results {
+		if !r.OK {
+			t.Errorf("result %+v", r)
+		}
+		switch {
+		case r.Fleet != nil:
+			if f := r.Fleet; f.Story == "7-fit" {
+				fits = append(fits, strings.TrimSpace(f.Placement+" "+strings.Join(f.Chosen, ",")))
+				reasons += f.Reason
+			}
+		case r.Slack != nil:
+			if strings.HasPrefix(r.Slack.Step, "recommended: ") && !strings.HasPrefix(r.Slack.Step, "recommended: 4 CPU 8.01Gi from ") {
+				t.Errorf("step %q, want a minimum as large as the burst", r.Slack.Step)
+			}
+			steps = append(steps, fmt.Sprintf("%s of %s on %d nodes", r.Slack.Available, r.Slack.Target, r.Slack.Nodes))
+		case r.Scenario == "slack":
+			pods++
+			slowest[r.Profile] = max(slowest[r.Profile], r.Seconds)
+		case r.Want == "any":
+			selected = append(selected, r.Scenario+": "+r.Profile+", "+r.Pod)
+		default:
+			selected = append(selected, r.Scenario+": "+r.Profile+", "+r.Pod+" -> "+r.Node)
+		}
+	}
+	wantSelected := []string{
+		"predicted: default-scheduler, before -> busy", "predicted: default-scheduler, after -> busy",
+		"predicted: plimsoll-scheduler, before -> busy", "predicted: plimsoll-scheduler, after -> idle",
+		"limits: default-scheduler, pod5 -> node1", "limits: plimsoll-limits, pod5 -> node2",
+		"risk-load: default-scheduler, pod3", "risk-load: default-scheduler, pod4",
+		"risk-load: plimsoll-low-risk, pod3 -> calm", "risk-load: plimsoll-low-risk, pod4 -> hectic",
+	}
+	if !slices.Equal(selected, wantSelected) {
+		t.Errorf("results %q, want %q", selected, wantSelected)
+	}
+	wantSteps := []string{
+		"0 of 0 on 2 nodes", "0 of 0 on 3 nodes", "0 of 0 on 2 nodes", "0 of 0 on 2 nodes", "4 of 4 on 3 nodes", "0 of 4 on 3 nodes",
+		"4 of 4 on 4 nodes", "0 of 0 on 2 nodes",
+	}
+	if !slices.Equal(steps, wantSteps) {
+		t.Errorf("steps %q, want %q", steps, wantSteps)
+	}
+	wantFits := []string{"solver cluster3", "solver cluster3", "second-solver", "solver cluster3", "second-solver cluster2"}
+	const wantReason = "cluster3: 0 replicas fit of 1: limited by CPU; 2 pods of other placements not in the summary yet"
+	if !slices.Equal(fits, wantFits) || !strings.Contains(reasons, wantReason) {
+		t.Errorf("placements with workloads %q, want %q; reasons %q", fits, wantFits, reasons)
+	}
+	// On a busy machine, pods wait for longer in both cases.
+	if pods != 8 || slowest["without slack"] < 2 || slowest["with slack"] > max(1, slowest["without slack"]/2) {
+		t.Errorf("%d pods waited up to %v s, want more than 2 without slack, and with it less than 1 or half of that", pods, slowest)
+	}
+	t.Logf("slowest pods of a burst: %v", slowest)
+}
+
+// TestDemoShadow expects the verdict of the scenario that follows the cluster.
+func TestDemoShadow(t *testing.T) {
+	t.Parallel()
+	stdout, stderr, exitCode := runDemo(t, "--once", "-o", "json", "--scenario", "shadow")
+	if exitCode != 0 || !strings.Contains(stdout, `"node": "better"`) {
+		t.Errorf("exit code %d\n%s\n%s", exitCode, stdout, stderr)
+	}
+}
+
+func TestDemoBadInput(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	port := fmt.Sprint(taken.Addr().(*net.TCPAddr).Port)
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--scenario", "none"}, `--scenario: invalid value "none": must be one of predicted, limits, `},
+		{[]string{"-o", "xml"}, `--output: invalid value "xml": must be table, wide, json or yaml`},
+		{[]string{"--port", port}, "--port: listen tcp 127.0.0.1:" + port + ": bind: address already in use"},
+		{[]string{"--autoscaler", "guess"}, `--autoscaler: invalid value "guess": must be stand-in or karpenter`},
+		{[]string{"--autoscaler", "karpenter", "--scenario", "limits"}, "--autoscaler: requires the scenario slack"},
+		{[]string{"--nothing"}, "unknown flag: --nothing"},
+	} {
+		_, stderr, exitCode := runDemo(t, tc.args...)
+		lines := strings.Split(strings.TrimSpace(stderr), "\n")
+		if last := lines[len(lines)-1]; exitCode != 2 || !strings.HasPrefix(last, "plimsoll-demo: "+tc.want) {
+			t.Errorf("%v: exit code %d, last line %q, want %q", tc.args, exitCode, last, tc.want)
+		}
+	}
+}
+
+// TestDemoWithoutProjectSource expects that the demo exits before it starts anything if the source of Karpenter
+// is missing.
+func TestDemoWithoutProjectSource(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, stderr, exitCode := runDemo(t, "--autoscaler", "karpenter")
+	if want := "plimsoll-demo: --autoscaler: Karpenter is built from the folder test/karpenter of the project: run the command in the " +
+		"project's folder\n"; exitCode != 2 || stderr != want {
+		t.Errorf("exit code %d, last line %q, want %q", exitCode, stderr, want)
+	}
+}
+
+// compareAsInTutorial runs the comparison of the tutorial over the cluster of the demo, and expects that nodes are overloaded
+// for clearly less time than with the default profile.
+func compareAsInTutorial(t *testing.T, kubeconfig string) {
+	t.Helper()
+	commands, err := doccheck.CommandsOf("../../..", "plimsoll")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(commands, func(c doccheck.Command) bool {
+		return strings.HasSuffix(c.Page, "tutorial.md") && slices.Contains(c.Words, "--snapshot")
+	})
+	if i < 0 {
+		t.Fatal("the tutorial compares no profiles over a snapshot")
+	}
+	file, args := filepath.Join(t.TempDir(), "s.tar.gz"), append(commands[i].Arguments(), "-o", "json")
+	args[slices.Index(args, "--snapshot")+1] = file
+	testcluster.MustPlimsoll(t, "snapshot", "-o", file, "--kubeconfig", kubeconfig)
+	stdout, _ := testcluster.MustPlimsoll(t, args...)
+	type figure struct {
+		Mean       float64
+		Difference struct {
+			Mean     float64
+			Interval struct{ Clear bool }
+		}
+	}
+	var result struct {
+		Scenarios []struct {
+			Profiles []struct{ Figures map[string]figure }
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &result); err != nil {
+		t.Fatal(err)
+	}
+	for _, profile := range result.Scenarios[0].Profiles[1:] {
+		overload, unschedulable := profile.Figures["overloadMinutes"], profile.Figures["unschedulable"]
+		if !overload.Difference.Interval.Clear || overload.Difference.Mean >= -overload.Mean || unschedulable.Mean != 0 {
+			t.Errorf("%v: overload %+v, want less than half of the default's; unschedulable %+v", commands[i], overload, unschedulable)
+		}
+	}
+}

@@ -1,0 +1,11 @@
+// Package demo runs the demo.
+package demo
+
+import (
+	"os"
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
+)
+
+func TestMain(m *testing.M) { os.Exit(testcluster.Main(m)) }

@@ -1,0 +1,11 @@
+// Package placement runs the controller of placements and agents against control planes.
+package placement
+
+import (
+	"os"
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
+)
+
+func TestMain(m *testing.M) { os.Exit(testcluster.Main(m)) }

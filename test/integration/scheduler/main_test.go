@@ -1,0 +1,11 @@
+// Package scheduler runs the scheduler and the load watcher against control planes.
+package scheduler
+
+import (
+	"os"
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
+)
+
+func TestMain(m *testing.M) { os.Exit(testcluster.Main(m)) }

@@ -1,0 +1,129 @@
+package slack
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
+)
+
+// TestSlackMirrors checks the placeholders that mirror workloads, that unmanaged objects are not changed,
+// and the output of plimsoll slack status.
+func TestSlackMirrors(t *testing.T) {
+	c := testcluster.Start(t, testcluster.BuffersCRD(t))
+	status := func(args ...string) (out string, exitCode int) {
+		stdout, stderr, exitCode := testcluster.RunPlimsoll(t, append([]string{"slack", "status", "--kubeconfig", c.Kubeconfig}, args...)...)
+		return stdout + stderr, exitCode
+	}
+	if out, exitCode := status(); exitCode == 0 || !strings.Contains(out, "has no policies of kind ResourceSlack") {
+		t.Errorf("without policies: exit code %d\n%s", exitCode, out)
+	}
+	c.Create(t, testcluster.ReadyNode("node", "16", "64Gi", nil))
+	c.Create(t, testcluster.Mirrored("web", "20%", 10))
+	policy := testcluster.PolicyOf("general", "0", nil)
+	c.Create(t, policy)
+	if out, exitCode := status("general"); exitCode == 0 || !strings.Contains(out, "is plimsoll-controller running?") {
+		t.Errorf("without a controller: exit code %d\n%s", exitCode, out)
+	}
+	controller := c.StartController(t)
+	// Without a scheduler the pods of the workload have no node: the base is 0 and there are only mirrors.
+	name := "web-deployment-" + suffixOf(t, c, controller)
+	c.AwaitBuffers(t, controller, map[string]string{name: "2 x 2 1Gi"})
+	var template v1.PodTemplate
+	if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name}, &template); err != nil {
+		t.Fatal(err)
+	}
+	spec := template.Template.Spec
+	if spec.Affinity == nil || spec.Affinity.PodAntiAffinity == nil || len(spec.Tolerations) != 1 ||
+		template.Template.Labels["app"] != "web" {
+		t.Errorf("scheduling constraints differ from the workload: %+v", spec)
+	}
+	c.AwaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
+	if out, exitCode := status(); exitCode != 0 || !strings.Contains(out, "2 fit") || !strings.Contains(out,
+		"general Ready: true (Held)") {
+		t.Errorf("exit code %d\n%s", exitCode, out)
+	}
+
+	t.Run("scaled up", func(t *testing.T) {
+		scaled := testcluster.Mirrored("web", "20%", 21)
+		if err := c.Client.Update(t.Context(), scaled); err != nil {
+			t.Fatal(err)
+		}
+		c.AwaitBuffers(t, controller, map[string]string{name: "5 x 2 1Gi"})
+	})
+	t.Run("an invalid annotation is reported and does not affect the others", func(t *testing.T) {
+		c.Create(t, testcluster.Mirrored("typo", "twenty", 1))
+		got := c.AwaitCondition(t, controller, "general", v1alpha1.ConditionMirrorsFeasible, "NotFeasible")
+		if !strings.Contains(fmt.Sprint(got.Status.Conditions),
+			`Deployment default/typo: annotation plimsoll.dev/slack: invalid value "twenty"`) {
+			t.Errorf("conditions %v", got.Status.Conditions)
+		}
+		c.AwaitBuffers(t, controller, map[string]string{name: "5 x 2 1Gi"})
+		if out, exitCode := status(); exitCode != 0 || !strings.Contains(out, "twenty") {
+			t.Errorf("exit code %d\n%s", exitCode, out)
+		}
+		if err := c.Client.Delete(t.Context(), testcluster.Mirrored("typo", "", 1)); err != nil {
+			t.Fatal(err)
+		}
+		c.AwaitCondition(t, controller, "general", v1alpha1.ConditionMirrorsFeasible, "Planned")
+	})
+	t.Run("an unmanaged object with the name of a placeholder object", func(t *testing.T) {
+		c.Create(t, &v1.PodTemplate{
+			ObjectMeta: metav1.ObjectMeta{Name: "general-head", Namespace: testcluster.SystemNamespace},
+			Template:   template.Template,
+		})
+		c.Create(t, testcluster.RunningPod("pod", "node", "1", "1Gi"))
+		got := c.AwaitCondition(t, controller, "general", v1alpha1.ConditionReady, "NameTaken")
+		if !strings.Contains(fmt.Sprint(got.Status.Conditions),
+			"PodTemplate plimsoll-system/general-head exists, is not managed by Plimsoll") {
+			t.Errorf("conditions %v", got.Status.Conditions)
+		}
+		var unmanaged v1.PodTemplate
+		if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: "general-head"}, &unmanaged); err != nil ||
+			unmanaged.Labels[slack.PlaceholderLabel] != "" {
+			t.Errorf("%v, labels %v", err, unmanaged.Labels)
+		}
+		for _, object := range []client.Object{&unmanaged, testcluster.RunningPod("pod", "", "1", "1")} {
+			if err := c.Client.Delete(t.Context(), object, client.GracePeriodSeconds(0)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.AwaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
+	})
+	t.Run("the annotation is removed", func(t *testing.T) {
+		unannotated := testcluster.Mirrored("web", "", 10)
+		unannotated.Annotations = nil
+		if err := c.Client.Update(t.Context(), unannotated); err != nil {
+			t.Fatal(err)
+		}
+		// The placeholder for the deleted biggest pod remains during the cool-down.
+		c.AwaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 1Gi"})
+	})
+	controller.Stop(t)
+}
+
+// suffixOf waits for a buffer in namespace default and returns the last part of its name.
+func suffixOf(t *testing.T, c *testcluster.Cluster, log fmt.Stringer) (suffix string) {
+	t.Helper()
+	eventually.True(t, "no buffer exists", log, func(ctx context.Context) (bool, error) {
+		var list unstructured.UnstructuredList
+		list.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBufferList"))
+		if err := c.Client.List(ctx, &list, client.InNamespace("default")); err != nil || len(list.Items) == 0 {
+			return false, err
+		}
+		words := strings.Split(list.Items[0].GetName(), "-")
+		suffix = words[len(words)-1]
+		return true, nil
+	})
+	return suffix
+}

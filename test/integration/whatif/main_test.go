@@ -1,0 +1,11 @@
+// Package whatif runs the command line tool against control planes.
+package whatif
+
+import (
+	"os"
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
+)
+
+func TestMain(m *testing.M) { os.Exit(testcluster.Main(m)) }
