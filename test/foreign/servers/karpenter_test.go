@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
@@ -65,55 +64,6 @@ func nodes(ctx context.Context, c *testcluster.Cluster) ([]string, error) {
 		names = append(names, node.Name)
 	}
 	return names, err
-}
-
-// Scale scales a Deployment of pods of 1 CPU and 1Gi, waits until all run, and returns their nodes.
-func Scale(t *testing.T, c *testcluster.Cluster, log fmt.Stringer, replicas int32) []string {
-	t.Helper()
-	return scaleOf(t, c, log, "web", replicas)
-}
-
-// scaleOf is scale for the Deployment with a name.
-func scaleOf(t *testing.T, c *testcluster.Cluster, log fmt.Stringer, name string, replicas int32) []string {
-	t.Helper()
-	labels := map[string]string{"app": name}
-	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("1Gi")}
-	deployment := &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{
-				Containers: []v1.Container{{Name: "web", Image: "web", Resources: v1.ResourceRequirements{Requests: requests}}},
-			}},
-		},
-	}
-	patch, err := yaml.Marshal(map[string]any{"spec": map[string]any{"replicas": replicas}})
-	if err == nil {
-		patch, err = yaml.YAMLToJSON(patch)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Client.Create(t.Context(), deployment); err != nil {
-		if err := c.Client.Patch(t.Context(), deployment, client.RawPatch("application/merge-patch+json", patch)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var nodes []string
-	eventually.True(t, fmt.Sprintf("%d pods are not running", replicas), log, func(ctx context.Context) (bool, error) {
-		var pods v1.PodList
-		if err := c.Client.List(ctx, &pods, client.MatchingLabels(labels)); err != nil {
-			return false, err
-		}
-		nodes = nil
-		for _, pod := range pods.Items {
-			if pod.Status.Phase == v1.PodRunning && pod.DeletionTimestamp == nil {
-				nodes = append(nodes, pod.Spec.NodeName)
-			}
-		}
-		return len(nodes) == int(replicas) && len(pods.Items) == int(replicas), nil
-	})
-	return nodes
 }
 
 // checkMirrorWithKarpenter checks that the next pods of a workload whose pods exclude each other from a node
@@ -205,7 +155,7 @@ func TestSlackWithKarpenter(t *testing.T) {
 	for _, object := range pool {
 		c.Create(t, object)
 	}
-	Scale(t, c, autoscaler, 6)
+	c.Scale(t, autoscaler, "web", 6)
 	controller := c.StartController(t)
 	before, err := nodes(t.Context(), c)
 	if err != nil {
@@ -225,7 +175,7 @@ func TestSlackWithKarpenter(t *testing.T) {
 	}
 
 	// A burst of four fits the slack.
-	for _, node := range Scale(t, c, autoscaler, 10) {
+	for _, node := range c.Scale(t, autoscaler, "web", 10) {
 		if !slices.Contains(with, node) {
 			t.Errorf("a pod of the burst is on %s, a node added after the burst", node)
 		}
@@ -247,7 +197,7 @@ func TestSlackWithKarpenter(t *testing.T) {
 
 	// Without load and rate only the biggest pod is covered, and nodes are removed. Karpenter does not remove
 	// nodes that it has recently nominated for pods, and checks twice.
-	Scale(t, c, autoscaler, 1)
+	c.Scale(t, autoscaler, "web", 1)
 	if err := c.Client.Get(t.Context(), client.ObjectKey{Name: "general"}, policy); err != nil {
 		t.Fatal(err)
 	}

@@ -75,10 +75,10 @@ func countEvicted(t *testing.T, profile, consolidation string) int {
 	c, log := startChurnCluster(t, profile, consolidation)
 	pods := c.RecordChanges(t, v1.SchemeGroupVersion.WithKind("Pod"))
 	c.StartController(t)
-	Scale(t, c, log, 4)
+	c.Scale(t, log, "web", 4)
 	c.Create(t, testcluster.PolicyOf("general", "50%", testcluster.InPool("general")))
-	scaleOf(t, c, log, "batch", 20)
-	Scale(t, c, log, 8)
+	c.Scale(t, log, "batch", 20)
+	c.Scale(t, log, "web", 8)
 	var before, after []string
 	eventually.True(t, "fewer than 6 nodes", log, func(ctx context.Context) (bool, error) {
 		var err error
@@ -86,7 +86,7 @@ func countEvicted(t *testing.T, profile, consolidation string) int {
 		return len(before) >= 6, err
 	})
 	start := time.Now()
-	scaleOf(t, c, log, "batch", 0)
+	c.Scale(t, log, "batch", 0)
 	// Nodes with few pods may remain.
 	err := wait.PollUntilContextTimeout(t.Context(), time.Second, 100*time.Second, true, func(ctx context.Context) (bool, error) {
 		var err error

@@ -1,4 +1,3 @@
-// Package demo runs the demo.
 package demo
 
 import (

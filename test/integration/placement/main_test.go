@@ -1,4 +1,3 @@
-// Package placement runs the controller of placements and agents against control planes.
 package placement
 
 import (

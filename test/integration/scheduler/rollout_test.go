@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
@@ -98,7 +99,7 @@ func TestRollout(t *testing.T) {
 // images.
 func expectOnlyUnboundSelected(t *testing.T, kube kubernetes.Interface) {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/rollout.md")
+	page, err := os.ReadFile(program.File(t, "docs/rollout.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

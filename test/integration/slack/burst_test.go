@@ -14,7 +14,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/slack"
-	"github.com/plimsoll-k8s/plimsoll/test/foreign/servers"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -30,7 +29,7 @@ func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 	// With asynchronous preemption, the default, kube-scheduler 1.37.1 sometimes leaves a pod pending for
 	// more than a minute after the placeholders that it preempted were deleted.
 	watcher := c.StartDefaultScheduler(t, "--feature-gates=SchedulerAsyncPreemption=false")
-	servers.Scale(t, c, watcher, 5)
+	c.Scale(t, watcher, "web", 5)
 	controller := c.StartController(t)
 	// 60% of 5 x (1, 1Gi) is (3, 3Gi): three placeholders of (1, 1Gi), one of them for the biggest pod.
 	// 5 pods and 3 placeholders use all 8 cores.
@@ -55,7 +54,7 @@ func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 		t.Logf("changes of pods: %v", pods.Changes())
 	}()
 	start := time.Now()
-	servers.Scale(t, c, watcher, 8)
+	c.Scale(t, watcher, "web", 8)
 	t.Logf("the 3 pods of the burst were running after %.2f s", time.Since(start).Seconds())
 	// 60% of 8 cores are 4.8: 5 placeholders of about (1, 1Gi), and none fits.
 	awaitPlaceholders(t, c, controller, 0, 5)

@@ -1,4 +1,3 @@
-// Package slack runs the controller of slack policies against control planes.
 package slack
 
 import (

@@ -151,7 +151,7 @@ func TestResourceSlackValidation(t *testing.T) {
 		policy := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 		policy.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
 		policy.SetName("large")
-		if err := c.client.Create(t.Context(), policy); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "with at most 15 digits") {
+		if err := c.Client.Create(t.Context(), policy); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "with at most 15 digits") {
 			t.Errorf("%s: %v, want an invalid quantity", part, err)
 		}
 	}

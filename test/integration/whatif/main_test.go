@@ -1,4 +1,3 @@
-// Package whatif runs the command line tool against control planes.
 package whatif
 
 import (

@@ -1,21 +1,26 @@
 package testcluster
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
@@ -157,4 +162,47 @@ func (r *ChangeRecorder) Changes() []string {
 		}
 	}
 	return out
+}
+
+// Scale scales a Deployment of pods of 1 CPU and 1Gi, waits until all run, and returns their nodes.
+func (c *Cluster) Scale(t *testing.T, log fmt.Stringer, name string, replicas int32) []string {
+	t.Helper()
+	labels := map[string]string{"app": name}
+	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("1Gi")}
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{
+				Containers: []v1.Container{{Name: "web", Image: "web", Resources: v1.ResourceRequirements{Requests: requests}}},
+			}},
+		},
+	}
+	patch, err := yaml.Marshal(map[string]any{"spec": map[string]any{"replicas": replicas}})
+	if err == nil {
+		patch, err = yaml.YAMLToJSON(patch)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Client.Create(t.Context(), deployment); err != nil {
+		if err := c.Client.Patch(t.Context(), deployment, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var nodes []string
+	eventually.True(t, fmt.Sprintf("%d pods are not running", replicas), log, func(ctx context.Context) (bool, error) {
+		var pods v1.PodList
+		if err := c.Client.List(ctx, &pods, client.MatchingLabels(labels)); err != nil {
+			return false, err
+		}
+		nodes = nil
+		for _, pod := range pods.Items {
+			if pod.Status.Phase == v1.PodRunning && pod.DeletionTimestamp == nil {
+				nodes = append(nodes, pod.Spec.NodeName)
+			}
+		}
+		return len(nodes) == int(replicas) && len(pods.Items) == int(replicas), nil
+	})
+	return nodes
 }

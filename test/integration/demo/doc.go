@@ -1,0 +1,2 @@
+// Package demo runs the demo.
+package demo

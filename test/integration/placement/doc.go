@@ -1,0 +1,2 @@
+// Package placement runs the controller of placements and agents against control planes.
+package placement

@@ -1,0 +1,2 @@
+// Package whatif runs the command line tool against control planes.
+package whatif
