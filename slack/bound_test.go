@@ -27,7 +27,7 @@ func TestFloorsAndCeilings(t *testing.T) {
 		// 5% is (5, 20), the floor is 8 cores: (8, 20) in 8 of (1, 2.5).
 		"a floor of CPU": {
 			policy: rate(50_000, bound{Amounts: cores(8, 0)}, bound{}), target: cores(8, 20), count: 8,
-			size: resources.Amounts{1000, 2560 << 20},
+			size: resources.Amounts{CPU: 1000, Memory: 2560 << 20},
 		},
 		// 20% is (20, 80), above the floor.
 		"a floor that the rate exceeds": {
@@ -44,13 +44,13 @@ func TestFloorsAndCeilings(t *testing.T) {
 		// 50% is (50, 200); the ceiling is 7 cores: (7, 200) needs 50 by memory, of (0.14, 4).
 		"a ceiling of CPU": {
 			policy: rate(500_000, bound{}, bound{Amounts: cores(7, 0)}), target: cores(7, 200), count: 50,
-			size:         resources.Amounts{140, 4 << 30},
+			size:         resources.Amounts{CPU: 140, Memory: 4 << 30},
 			reasonSubstr: "spec.maximum limits the target to 7 CPU and 200Gi memory: the rate and the minimum require 50 CPU and 200Gi memory",
 		},
 		// The floor of 40 placeholders is (40, 160), less than the rate requires.
 		"a ceiling of CPU above a floor of placeholders": {
 			policy: rate(500_000, bound{Count: 40}, bound{Amounts: cores(7, 0)}), target: cores(7, 200), count: 50,
-			size:         resources.Amounts{140, 4 << 30},
+			size:         resources.Amounts{CPU: 140, Memory: 4 << 30},
 			reasonSubstr: "spec.maximum limits the target to 7 CPU and 200Gi memory: the rate and the minimum require 50 CPU and 200Gi memory",
 		},
 		"a ceiling of placeholders": {
@@ -58,13 +58,13 @@ func TestFloorsAndCeilings(t *testing.T) {
 			reasonSubstr: "spec.maximum limits the target to 3 CPU and 12Gi memory",
 		},
 		"a ceiling below the biggest pod": {
-			policy: covered(rate(0, bound{}, bound{Amounts: resources.Amounts{500}})), infeasible: true,
+			policy: covered(rate(0, bound{}, bound{Amounts: resources.Amounts{CPU: 500}})), infeasible: true,
 			reasonSubstr: "spec.maximum does not permit a placeholder for the biggest pod, which requests 1 CPU and 4Gi memory",
 		},
 		// The floor of 10 placeholders is (10, 40), the ceiling 4 cores: 10 smaller placeholders.
 		"a ceiling below the floor in placeholders": {
 			policy: rate(0, bound{Count: 10}, bound{Amounts: cores(4, 0)}), target: cores(4, 40), count: 10,
-			size: resources.Amounts{400, 4 << 30}, reasonSubstr: "spec.maximum limits the target to 4 CPU and 40Gi memory",
+			size: resources.Amounts{CPU: 400, Memory: 4 << 30}, reasonSubstr: "spec.maximum limits the target to 4 CPU and 40Gi memory",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,8 +102,8 @@ func TestFloorsAndCeilingsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amounts := func(name string) resources.Amounts {
 			return resources.Amounts{
-				rapid.Int64Range(0, 40_000).Draw(t, name+" CPU"),
-				rapid.Int64Range(0, 160).Draw(t, name+" memory") << 30,
+				CPU:    rapid.Int64Range(0, 40_000).Draw(t, name+" CPU"),
+				Memory: rapid.Int64Range(0, 160).Draw(t, name+" memory") << 30,
 			}
 		}
 		policy := ratePolicy{

@@ -112,7 +112,7 @@ func (c *Capacity) demandOf(group *Group, exclusions map[*Group]antiAffinity) de
 		Devices:   devicesOf(group.Requests, c.devices),
 		Allowed:   func(node *nodeCapacity) bool { return node.InPool },
 	}
-	d.Size[resources.Pods] = 1
+	d.Size.Pods = 1
 	if group.Mirror == nil {
 		return d
 	}

@@ -132,7 +132,7 @@ func (l *poolLedger) fits(shape deviceAmounts, size resources.Amounts) (fits boo
 	i := shape.first()
 	for node := range l.deviceNodes {
 		fits = fits || shape.fitsIn(node.devices) && size.FitsIn(node.Amounts)
-		if more := cmp.Compare(node.devices[i], largest.devices[i]); more > 0 || more == 0 && largest.Less(node.Amounts) {
+		if more := cmp.Compare(node.devices[i], largest.devices[i]); more > 0 || more == 0 && largest.Compare(node.Amounts) < 0 {
 			largest = node
 		}
 	}

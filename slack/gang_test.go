@@ -317,7 +317,7 @@ func TestPlaceableGangs(t *testing.T) {
 func TestPlaceGroupsAgainstExhaustiveSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		small := func(name string) resources.Amounts {
-			return resources.Amounts{rapid.Int64Range(0, 6).Draw(t, name+" cpu"), rapid.Int64Range(0, 6).Draw(t, name+" memory")}
+			return resources.Amounts{CPU: rapid.Int64Range(0, 6).Draw(t, name+" cpu"), Memory: rapid.Int64Range(0, 6).Draw(t, name+" memory")}
 		}
 		var free []resources.Amounts
 		for range rapid.IntRange(0, 3).Draw(t, "nodes") {

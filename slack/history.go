@@ -33,7 +33,9 @@ type HistoryPod struct {
 	Workload int32
 }
 
-func (p *HistoryPod) requests() resources.Amounts { return resources.Amounts{p.MilliCPU, p.Memory} }
+func (p *HistoryPod) requests() resources.Amounts {
+	return resources.Amounts{CPU: p.MilliCPU, Memory: p.Memory}
+}
 
 // NodeType is the nodes that an autoscaler adds to and removes from a pool. Times are in seconds.
 type NodeType struct {
@@ -59,7 +61,9 @@ const (
 	Threshold     = 0.5
 )
 
-func (n *NodeType) capacity() resources.Amounts { return resources.Amounts{n.MilliCPU, n.Memory} }
+func (n *NodeType) capacity() resources.Amounts {
+	return resources.Amounts{CPU: n.MilliCPU, Memory: n.Memory}
+}
 
 // Waits counts pods by the seconds that they waited for a node.
 type Waits map[int64]int64

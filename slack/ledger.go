@@ -49,7 +49,7 @@ type ledgerNode struct {
 // billion cores. Sums over 500,000 of them do not overflow.
 const maxAmount = 1 << 44
 
-var maxAmounts = resources.Amounts{maxAmount, maxAmount}
+var maxAmounts = resources.Amounts{CPU: maxAmount, Memory: maxAmount}
 
 // account is a node with the pods on it. The node is the zero value while it is not known: pods may be
 // set before their node.
@@ -290,7 +290,7 @@ func (l *poolLedger) Capacities(all bool) []nodeCapacity {
 	for _, name := range slices.Sorted(maps.Keys(accounts)) {
 		if a := accounts[name]; a.node != nil {
 			free := a.free()
-			free[resources.Pods] = a.Slots - int64(len(a.pods))
+			free.Pods = a.Slots - int64(len(a.pods))
 			nodes = append(nodes, nodeCapacity{a.node, l.members[name] != nil, a.Usable, a.Booting, free, a.Devices.plus(a.devices, -1)})
 		}
 	}
@@ -323,11 +323,11 @@ func (l *poolLedger) Pool() poolTotals {
 	for shape := range l.podShapes {
 		largest := p.LargestByMemory
 		p.MaxPodRequests = p.MaxPodRequests.Max(shape)
-		if p.LargestByCPU.Less(shape) {
+		if p.LargestByCPU.Compare(shape) < 0 {
 			p.LargestByCPU = shape
 		}
-		if shape[resources.Memory] > largest[resources.Memory] ||
-			shape[resources.Memory] == largest[resources.Memory] && shape[resources.CPU] > largest[resources.CPU] {
+		if shape.Memory > largest.Memory ||
+			shape.Memory == largest.Memory && shape.CPU > largest.CPU {
 			p.LargestByMemory = shape
 		}
 	}
@@ -339,14 +339,14 @@ func (l *poolLedger) Pool() poolTotals {
 // Amounts that fit any shape fit one of these.
 func maximalShapes(shapes []resources.Amounts) []resources.Amounts {
 	slices.SortFunc(shapes, func(a, b resources.Amounts) int {
-		return cmp.Or(cmp.Compare(b[resources.CPU], a[resources.CPU]), cmp.Compare(b[resources.Memory], a[resources.Memory]))
+		return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(b.Memory, a.Memory))
 	})
 	// CPU does not increase from one shape to the next: a shape is maximal if it has more memory than
 	// all shapes before it.
 	maximal, memory := shapes[:0], int64(-1)
 	for _, shape := range shapes {
-		if shape[resources.Memory] > memory {
-			maximal, memory = append(maximal, shape), shape[resources.Memory]
+		if shape.Memory > memory {
+			maximal, memory = append(maximal, shape), shape.Memory
 		}
 	}
 	return maximal

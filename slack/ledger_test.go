@@ -56,12 +56,12 @@ func recount(nodes map[string]testNode, pods map[string]ledgerPod) poolTotals {
 			p.Requested = p.Requested.Add(pod.Requests)
 			if !pod.OptedOut {
 				p.MaxPodRequests = p.MaxPodRequests.Max(pod.Requests)
-				if p.LargestByCPU.Less(pod.Requests) {
+				if p.LargestByCPU.Compare(pod.Requests) < 0 {
 					p.LargestByCPU = pod.Requests
 				}
-				if r := pod.Requests; r[resources.Memory] > p.LargestByMemory[resources.Memory] ||
-					r[resources.Memory] == p.LargestByMemory[resources.Memory] &&
-						r[resources.CPU] > p.LargestByMemory[resources.CPU] {
+				if r := pod.Requests; r.Memory > p.LargestByMemory.Memory ||
+					r.Memory == p.LargestByMemory.Memory &&
+						r.CPU > p.LargestByMemory.CPU {
 					p.LargestByMemory = r
 				}
 			}
@@ -115,7 +115,7 @@ func TestLedgerMatchesRecount(t *testing.T) {
 			case 0, 1:
 				pods[id] = ledgerPod{
 					Node:     rapid.SampledFrom([]string{"", name, name, name}).Draw(t, "on"),
-					Requests: drawAmounts(t, "requests", resources.Amounts{4000, 16 * gib}),
+					Requests: drawAmounts(t, "requests", resources.Amounts{CPU: 4000, Memory: 16 * gib}),
 					Daemon:   rapid.Bool().Draw(t, "daemon"), OptedOut: rapid.Bool().Draw(t, "opted out"),
 				}
 				if pod := pods[id]; rapid.Bool().Draw(t, "device") {
@@ -129,7 +129,7 @@ func TestLedgerMatchesRecount(t *testing.T) {
 			case 3:
 				node := testNode{rapid.Bool().Draw(t, "in pool"), ledgerNode{
 					rapid.Bool().Draw(t, "usable"), rapid.Bool().Draw(t, "booting"),
-					drawAmounts(t, "allocatable", resources.Amounts{16_000, 64 * gib}), rapid.Int64Range(0, 5).Draw(t, "slots"),
+					drawAmounts(t, "allocatable", resources.Amounts{CPU: 16_000, Memory: 64 * gib}), rapid.Int64Range(0, 5).Draw(t, "slots"),
 					deviceAmounts{rapid.Int64Range(0, 2).Draw(t, "gpus")},
 				}}
 				nodes[name] = node

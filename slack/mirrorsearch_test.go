@@ -27,7 +27,7 @@ var largeNode = func() NodeType {
 
 // mirrorOf returns a workload of namespace shop with pods of 1 CPU and 4 GiB per unit, which requests a number of placeholders.
 func mirrorOf(name, placeholders string, units int64) Workload {
-	requests := listOf(resources.Amounts{units * 1000, units * 4 << 30})
+	requests := listOf(resources.Amounts{CPU: units * 1000, Memory: units * 4 << 30})
 	deployment := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   "shop",
@@ -103,7 +103,7 @@ func TestSimulateMirrors(t *testing.T) {
 
 // TestScheduleLevels checks that schedules have no levels with equal amounts: of needs of 1 to 100 units, a maximum permits 10.
 func TestScheduleLevels(t *testing.T) {
-	s := &search{unit: resources.Amounts{1000, 4 << 30}, goal: Goal{Policy: newPolicy("0%", func(spec *v1alpha1.ResourceSlackSpec) {
+	s := &search{unit: resources.Amounts{CPU: 1000, Memory: 4 << 30}, goal: Goal{Policy: newPolicy("0%", func(spec *v1alpha1.ResourceSlackSpec) {
 		spec.Maximum = amountOf("10", "40Gi")
 	})}}
 	for units := range 100 {
@@ -129,7 +129,7 @@ func TestMirrorNeed(t *testing.T) {
 	for _, at := range []int64{0, 10, 20, 200, 205} {
 		n.add(&HistoryPod{Arrival: at, MilliCPU: at, Memory: 205 - at}, at-100)
 	}
-	if want := []int64{1, 2, 3, 1, 2}; !slices.Equal(n.counts, want) || n.requests != (resources.Amounts{205, 205}) {
+	if want := []int64{1, 2, 3, 1, 2}; !slices.Equal(n.counts, want) || n.requests != (resources.Amounts{CPU: 205, Memory: 205}) {
 		t.Errorf("counts %v, requests %v; want %v, the largest of each", n.counts, n.requests, want)
 	}
 	// With 0, 1, 2 and 3 placeholders, 5, 3, 1 and 0 pods wait.

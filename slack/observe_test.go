@@ -190,7 +190,7 @@ func TestObserveNode(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			node := newNode("a", "3500m", "14Gi", tc.changes...)
-			want := ledgerNode{Usable: tc.usable, Allocatable: resources.Amounts{3500, 14 * gib}, Slots: 110}
+			want := ledgerNode{Usable: tc.usable, Allocatable: resources.Amounts{CPU: 3500, Memory: 14 * gib}, Slots: 110}
 			if diff := cmp.Diff(want, observeNode(node, tc.pool.Devices, noon)); diff != "" || InPool(node, tc.pool) != tc.inPool {
 				t.Errorf("in pool %t, want %t; -want +got:\n%s", InPool(node, tc.pool), tc.inPool, diff)
 			}
@@ -230,7 +230,7 @@ func TestBootingNode(t *testing.T) {
 		tracker.SetPod(newPod("pod", "old", "4", "16Gi"))
 		tracker.SetNode(newNode("new", "4", "16Gi", createdAgo(tc.age), tc.change), noon)
 		plan := tracker.Next(noon)
-		fit, freeCPU := tracker.Capacity().Placeable(plan, nil), tracker.ledger.Pool().Free[resources.CPU]
+		fit, freeCPU := tracker.Capacity().Placeable(plan, nil), tracker.ledger.Pool().Free.CPU
 		if pool := tracker.ledger.Pool(); (pool.Nodes == 2) != tc.usable {
 			t.Errorf("%s: %d nodes count, want the node to count: %t", name, pool.Nodes, tc.usable)
 		}
@@ -239,7 +239,7 @@ func TestBootingNode(t *testing.T) {
 		}
 		tracker.SetPod(newPod("early", "new", "1", "1Gi"))
 		tracker.SetNode(newNode("new", "4", "16Gi"), noon)
-		if got := tracker.ledger.Pool().Free[resources.CPU]; got != 3000 {
+		if got := tracker.ledger.Pool().Free.CPU; got != 3000 {
 			t.Errorf("%s: free CPU of the ready node is %dm, want 3000m", name, got)
 		}
 	}
@@ -257,7 +257,7 @@ func TestObserveNodeWithoutAllocatable(t *testing.T) {
 
 func TestObservePod(t *testing.T) {
 	type change = func(*v1.Pod)
-	plain := ledgerPod{Node: "a", Requests: resources.Amounts{500, gib}}
+	plain := ledgerPod{Node: "a", Requests: resources.Amounts{CPU: 500, Memory: gib}}
 	daemon, optedOut, pending := plain, plain, plain
 	daemon.Daemon, optedOut.OptedOut, pending.Node = true, true, ""
 	tests := map[string]struct {
@@ -294,7 +294,7 @@ func TestObservePod(t *testing.T) {
 				)
 				p.Spec.Overhead = list("250m", "512Mi")
 			}},
-			ledgerPod{Node: "a", Requests: resources.Amounts{2250, 7 * gib / 2}},
+			ledgerPod{Node: "a", Requests: resources.Amounts{CPU: 2250, Memory: 7 * gib / 2}},
 		},
 	}
 	for name, tc := range tests {

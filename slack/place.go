@@ -2,7 +2,6 @@ package slack
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -57,7 +56,7 @@ func placeAll(nodes []nodeCapacity, demands []demand) (placed int64) {
 func placeGroups(nodes []nodeCapacity, groups *demand) (placed int64) {
 	group := slices.Clone(groups.Group)
 	slices.SortStableFunc(group, func(a, b demand) int {
-		return cmp.Or(slices.Compare(b.Devices[:], a.Devices[:]), slices.Compare(b.Size[:], a.Size[:]))
+		return cmp.Or(slices.Compare(b.Devices[:], a.Devices[:]), b.Size.Compare(a.Size))
 	})
 	left := make([][]*nodeCapacity, len(group)) // a node that a placeholder does not fit will not fit a later one
 	for i := range group {
@@ -131,24 +130,13 @@ func (c *nodeCapacity) permits(d *demand) bool {
 
 // count returns how many placeholders of a demand fit.
 func (c *nodeCapacity) count(d *demand) int64 {
-	n := timesIn(d.Size, c.Free)
+	n := d.Size.Copies(c.Free)
 	if d.Devices == (deviceAmounts{}) {
 		return n
 	}
 	for i, amount := range d.Devices {
 		if amount > 0 {
 			n = min(n, c.Devices[i]/amount)
-		}
-	}
-	return max(0, n)
-}
-
-// timesIn returns how many times a size fits in a capacity, which may be negative.
-func timesIn(size, capacity resources.Amounts) int64 {
-	n := int64(math.MaxInt64)
-	for r := range size {
-		if size[r] > 0 {
-			n = min(n, capacity[r]/size[r])
 		}
 	}
 	return max(0, n)

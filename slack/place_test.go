@@ -16,7 +16,7 @@ func named(name string) *v1.Node { return &v1.Node{ObjectMeta: metav1.ObjectMeta
 
 // demandOf returns a demand for placeholders of a size on nodes of the pool.
 func demandOf(size resources.Amounts, count int64) demand {
-	size[resources.Pods] = 1
+	size.Pods = 1
 	return demand{sizeGroup: sizeGroup{size, count}, Allowed: func(node *nodeCapacity) bool { return node.InPool }}
 }
 
@@ -119,7 +119,7 @@ func placeExhaustively(nodes []nodeCapacity, demands []demand) int64 {
 func TestPlaceAgainstExhaustiveSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		small := func(name string) resources.Amounts {
-			return resources.Amounts{rapid.Int64Range(0, 6).Draw(t, name+" cpu"), rapid.Int64Range(0, 6).Draw(t, name+" memory")}
+			return resources.Amounts{CPU: rapid.Int64Range(0, 6).Draw(t, name+" cpu"), Memory: rapid.Int64Range(0, 6).Draw(t, name+" memory")}
 		}
 		var free []resources.Amounts
 		var nodes []nodeCapacity
@@ -127,7 +127,7 @@ func TestPlaceAgainstExhaustiveSearch(t *testing.T) {
 		for range rapid.IntRange(0, 3).Draw(t, "nodes") {
 			f := small("free")
 			free = append(free, f)
-			f[resources.Pods] = slots
+			f.Pods = slots
 			nodes = append(nodes, nodeCapacity{InPool: true, Usable: true, Free: f})
 		}
 		ledger := ledgerWithFree(slots, free...)

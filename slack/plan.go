@@ -2,6 +2,7 @@ package slack
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -42,12 +43,12 @@ func (b *bound) excludes(amounts resources.Amounts, count int64) bool {
 
 // limit returns the amounts, at most those of the bound.
 func (b *bound) limit(amounts resources.Amounts) resources.Amounts {
-	for r, limit := range b.Amounts {
+	return amounts.Combine(b.Amounts, func(amount, limit int64) int64 {
 		if limit > 0 {
-			amounts[r] = min(amounts[r], limit)
+			return min(amount, limit)
 		}
-	}
-	return amounts
+		return amount
+	})
 }
 
 // maxCount returns the maximum number of placeholders of the rate.
@@ -260,18 +261,14 @@ func (p *ratePlan) addRest(pool poolTotals, policy ratePolicy) {
 
 // sizeRest sets Rest to a number of placeholders that reach the remainder, as far as maxSize permits it.
 func (p *ratePlan) sizeRest(policy ratePolicy, n int64) {
-	p.Rest = sizeGroup{Count: n}
-	for r := range p.remainder {
-		p.Rest.Size[r] = min(resources.DivUp(p.remainder[r], n), p.maxSize[r])
-	}
+	p.Rest = sizeGroup{p.remainder.DivideUp(n).Min(p.maxSize), n}
 	// Round memory up to MiB if allowed.
-	if rounded := resources.DivUp(p.Rest.Size[resources.Memory], mebibyte) * mebibyte; rounded <= p.maxSize[resources.Memory] {
-		p.Rest.Size[resources.Memory] = rounded
+	if rounded := resources.DivUp(p.Rest.Size.Memory, mebibyte) * mebibyte; rounded <= p.maxSize.Memory {
+		p.Rest.Size.Memory = rounded
 	}
 	if policy.Ceiling.excludes(p.total(), n) {
-		for r := range p.Rest.Size { // round down
-			p.Rest.Size[r] = min(p.Rest.Size[r], p.remainder[r]/n)
-		}
+		roundDown := func(size, remainder int64) int64 { return min(size, remainder/n) }
+		p.Rest.Size = p.Rest.Size.Combine(p.remainder, roundDown)
 	}
 }
 
@@ -281,11 +278,12 @@ func (p *ratePlan) limitSize(pool poolTotals, size resources.Amounts) resources.
 	if !pool.MaxPodRequests.IsZero() {
 		size = size.Min(pool.MaxPodRequests)
 	}
-	for r := range size {
-		if p.remainder[r] == 0 {
-			size[r] = 0
+	size = size.Combine(p.remainder, func(amount, remainder int64) int64 {
+		if remainder == 0 {
+			return 0
 		}
-	}
+		return amount
+	})
 	if fitsAny(size, pool.Shapes) {
 		return size
 	}
@@ -305,30 +303,27 @@ func (p *ratePlan) limitSize(pool poolTotals, size resources.Amounts) resources.
 // 0 if the size is zero.
 func (p *ratePlan) countOf(size resources.Amounts) int64 {
 	var n int64
-	for r := range size {
-		if size[r] > 0 {
-			n = max(n, resources.DivUp(p.remainder[r], size[r]))
-		}
+	for r, amount := range size.All() {
+		n = max(n, resources.DivUp(p.remainder.Get(r), amount))
 	}
 	return n
 }
 
 // continuousSize returns remainder / max(1, the highest remainder / maxSize of any resource).
 func (p *ratePlan) continuousSize() resources.Amounts {
-	size, count := p.remainder, p.remainder.MaxFraction(p.maxSize)
-	for r := range size {
-		if count > 1 {
-			size[r] = int64(float64(size[r]) / count)
-		}
+	count := p.remainder.MaxFraction(p.maxSize)
+	if count <= 1 {
+		return p.remainder
 	}
-	return size
+	return p.remainder.Apply(func(amount int64) int64 { return int64(float64(amount) / count) })
 }
 
 // finish sets Total, and the reasons that follow from it.
 func (p *ratePlan) finish() {
 	p.Total = p.total()
-	for r, name := range [...]string{"CPU", "memory"} {
-		if p.Total[r] < p.Target[r] && (p.Feasible || p.Rest.Size[r] == 0) {
+	for r := range p.Target.Subtract(p.Total).All() {
+		if p.Feasible || p.Rest.Size.Get(r) == 0 {
+			name := strings.ReplaceAll(string(r.Name()), "cpu", "CPU")
 			p.fail("placeholders cannot hold %s: no pod that may be the biggest requests it, or no usable node has any", name)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // cores returns amounts of cores and GiB.
 func cores(cpu, memory float64) resources.Amounts {
-	return resources.Amounts{int64(cpu * 1000), int64(memory * gib)}
+	return resources.Amounts{CPU: int64(cpu * 1000), Memory: int64(memory * gib)}
 }
 
 // poolOf returns a pool of nodes, given their number by size, with pods.
@@ -72,7 +72,7 @@ func TestComputeRate(t *testing.T) {
 		"a big pod": {
 			poolOf(tenNodes, append(times(40, cores(2, 4)), cores(8, 8))...), usual,
 			[]resources.Amounts{cores(8, 8)},
-			sizeGroup{resources.Amounts{400, 4506 << 20}, 2},
+			sizeGroup{resources.Amounts{CPU: 400, Memory: 4506 << 20}, 2},
 			true, nil, // 4.4 GiB, rounded up
 		},
 		// E = 10% of (10, 10) = (1, 1), less than the biggest pod: head only.
@@ -106,7 +106,7 @@ func TestComputeRate(t *testing.T) {
 			poolOf(tenNodes),
 			ratePolicy{Rate: 100_000, OfAllocatable: true, Granularity: 5, CoverBiggest: true, MaxPlaceholders: maxCount},
 			nil,
-			sizeGroup{resources.Amounts{3200, 13743895348}, 5},
+			sizeGroup{resources.Amounts{CPU: 3200, Memory: 13743895348}, 5},
 			true, nil, // 12.8 GiB, rounded up
 		},
 		"no rate": {poolOf(tenNodes, cores(1, 1)), ratePolicy{Granularity: 5, MaxPlaceholders: maxCount}, nil, sizeGroup{}, true, nil},
@@ -149,10 +149,10 @@ func TestComputeRate(t *testing.T) {
 		// Pods of 2^44 on a node of (0.001, 1): E = 10,000 times as much, in placeholders of 1m, at most
 		// maxCount.
 		"more than MaxCount": {
-			poolOf(map[resources.Amounts]int{{1, gib}: 1}, resources.Amounts{1 << 44, gib}, resources.Amounts{1 << 44, gib}),
+			poolOf(map[resources.Amounts]int{{CPU: 1, Memory: gib}: 1}, resources.Amounts{CPU: 1 << 44, Memory: gib}, resources.Amounts{CPU: 1 << 44, Memory: gib}),
 			ratePolicy{Rate: 10_000 * resources.Millionth, Granularity: 1, MaxPlaceholders: maxCount},
 			nil,
-			sizeGroup{resources.Amounts{1, gib}, maxCount},
+			sizeGroup{resources.Amounts{CPU: 1, Memory: gib}, maxCount},
 			false,
 			[]string{"351843720888320000 placeholders are required, maxPlaceholders is 100000"},
 		},
@@ -170,7 +170,7 @@ func TestComputeRate(t *testing.T) {
 		"a pod that fits no node": {
 			poolOf(tenNodes, append(times(80, cores(1, 4)), cores(20, 4))...), usual,
 			nil,
-			sizeGroup{resources.Amounts{1112, 3687 << 20}, 9},
+			sizeGroup{resources.Amounts{CPU: 1112, Memory: 3687 << 20}, 9},
 			false,
 			[]string{"a pod that requests 20 CPU and 4Gi memory does not fit any usable node of the pool: no placeholder covers it"},
 		},
@@ -199,15 +199,15 @@ func TestComputeRate(t *testing.T) {
 // drawAmounts draws amounts up to a maximum.
 func drawAmounts(t *rapid.T, label string, limit resources.Amounts) resources.Amounts {
 	return resources.Amounts{
-		rapid.Int64Range(0, limit[resources.CPU]).Draw(t, label+" CPU"),
-		rapid.Int64Range(0, limit[resources.Memory]).Draw(t, label+" memory"),
+		CPU:    rapid.Int64Range(0, limit.CPU).Draw(t, label+" CPU"),
+		Memory: rapid.Int64Range(0, limit.Memory).Draw(t, label+" memory"),
 	}
 }
 
 func drawPool(t *rapid.T) (*poolLedger, poolTotals) {
 	l := newPoolLedger()
 	shapes := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) resources.Amounts {
-		return drawAmounts(t, "node", resources.Amounts{64_000, 256 * gib})
+		return drawAmounts(t, "node", resources.Amounts{CPU: 64_000, Memory: 256 * gib})
 	}), 1, 4).Draw(t, "shapes")
 	nodes := rapid.IntRange(0, 12).Draw(t, "nodes")
 	for i := range nodes {
@@ -218,7 +218,7 @@ func drawPool(t *rapid.T) (*poolLedger, poolTotals) {
 	}
 	for i := range rapid.IntRange(0, 30).Draw(t, "pods") {
 		l.setPod(fmt.Sprint(i), ledgerPod{
-			Node: fmt.Sprint(i % max(nodes, 1)), Requests: drawAmounts(t, "pod", resources.Amounts{16_000, 64 * gib}),
+			Node: fmt.Sprint(i % max(nodes, 1)), Requests: drawAmounts(t, "pod", resources.Amounts{CPU: 16_000, Memory: 64 * gib}),
 			Daemon: rapid.IntRange(0, 9).Draw(t, "daemon") == 0, OptedOut: rapid.IntRange(0, 9).Draw(t, "opted out") == 0,
 		})
 	}
@@ -252,7 +252,7 @@ func checkInvariants(t *rapid.T, plan ratePlan, pool poolTotals, policy ratePoli
 	for _, g := range groups {
 		fits := false
 		for _, shape := range pool.Shapes {
-			fits = fits || g.Size[resources.CPU] <= shape[resources.CPU] && g.Size[resources.Memory] <= shape[resources.Memory]
+			fits = fits || g.Size.CPU <= shape.CPU && g.Size.Memory <= shape.Memory
 		}
 		if !fits {
 			t.Fatalf("a placeholder of %v does not fit any node of %v", g.Size, pool.Shapes)
@@ -264,20 +264,18 @@ func checkInvariants(t *rapid.T, plan ratePlan, pool poolTotals, policy ratePoli
 			t.Fatalf("empty group: %v", g)
 		}
 		count += g.Count
-		for r := range total {
-			total[r] += g.Size[r] * g.Count
-		}
+		total = total.Add(g.Size.Multiply(g.Count))
 	}
 	if total != plan.Total {
 		t.Fatalf("total %v, sum of the groups %v", plan.Total, total)
 	}
-	for r := range total {
+	for r, base := range plan.Base.All() {
 		// ceil(rate x base), in floating point as an independent computation
-		want := math.Ceil(float64(plan.Base[r]) * float64(policy.Rate) / resources.Millionth * (1 - 1e-12))
-		if float64(plan.Target[r]) < want || float64(plan.Target[r]) > want*(1+1e-9)+1 {
-			t.Fatalf("target %d, want %v", plan.Target[r], want)
+		want := math.Ceil(float64(base) * float64(policy.Rate) / resources.Millionth * (1 - 1e-12))
+		if float64(plan.Target.Get(r)) < want || float64(plan.Target.Get(r)) > want*(1+1e-9)+1 {
+			t.Fatalf("target %d, want %v", plan.Target.Get(r), want)
 		}
-		if plan.Feasible && total[r] < plan.Target[r] {
+		if plan.Feasible && total.Get(r) < plan.Target.Get(r) {
 			t.Fatalf("feasible, but %v is less than %v", total, plan.Target)
 		}
 	}

@@ -61,8 +61,8 @@ func (p *planner) keepSize(plan ratePlan, pool poolTotals, policy ratePolicy) ra
 	if current.Rest.Count == 0 || plan.Rest.Count == 0 || !isAllowed(size, pool) || hasDrifted(current.idealSize, plan.idealSize) {
 		return computed
 	}
-	for r := range size {
-		if plan.Rest.Size[r] > 0 && size[r] == 0 {
+	for r := range plan.Rest.Size.All() {
+		if size.Get(r) == 0 {
 			return computed
 		}
 	}
@@ -82,24 +82,22 @@ func isAllowed(size resources.Amounts, pool poolTotals) bool {
 
 // hasDrifted reports whether two sizes differ by a fifth or more in any resource.
 func hasDrifted(before, now resources.Amounts) bool {
-	for r := range before {
-		difference := max(before[r], now[r]) - min(before[r], now[r])
-		if difference > 0 && resources.Multiply(difference, 5) >= max(before[r], now[r]) {
-			return true
+	drift := before.Combine(now, func(before, now int64) int64 {
+		difference := max(before, now) - min(before, now)
+		if resources.Multiply(difference, 5) >= max(before, now) {
+			return difference
 		}
-	}
-	return false
+		return 0
+	})
+	return !drift.IsZero()
 }
 
 // isWasteful reports whether a total exceeds the remainder by a fifth, and the computed total, in
 // every resource of the remainder.
 func isWasteful(total, computed, remainder resources.Amounts) bool {
 	wasteful := false
-	for r := range total {
-		if remainder[r] == 0 {
-			continue
-		}
-		if total[r]-remainder[r] < remainder[r]/5 || total[r] <= computed[r] {
+	for r, amount := range remainder.All() {
+		if total.Get(r)-amount < amount/5 || total.Get(r) <= computed.Get(r) {
 			return false
 		}
 		wasteful = true

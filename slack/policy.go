@@ -109,8 +109,8 @@ func boundOf(amount *v1alpha1.Amount) (b bound) {
 	if amount == nil {
 		return b
 	}
-	b.Amounts[resources.CPU] = resources.CPUResource.Amount(ptr.Deref(amount.CPU, resource.Quantity{}))
-	b.Amounts[resources.Memory] = resources.MemoryResource.Amount(ptr.Deref(amount.Memory, resource.Quantity{}))
+	b.Amounts.CPU = resources.CPUResource.Amount(ptr.Deref(amount.CPU, resource.Quantity{}))
+	b.Amounts.Memory = resources.MemoryResource.Amount(ptr.Deref(amount.Memory, resource.Quantity{}))
 	return bound{b.Amounts.Min(maxAmounts), int64(ptr.Deref(amount.Placeholders, 0))}
 }
 
@@ -149,7 +149,7 @@ func (p *Plan) fail(format string, args ...any) {
 // listOf returns amounts as a resource list.
 func listOf(a resources.Amounts) v1.ResourceList {
 	return v1.ResourceList{
-		v1.ResourceCPU:    *resource.NewMilliQuantity(a[resources.CPU], resource.DecimalSI),
-		v1.ResourceMemory: *resource.NewQuantity(a[resources.Memory], resource.BinarySI),
+		v1.ResourceCPU:    *resource.NewMilliQuantity(a.CPU, resource.DecimalSI),
+		v1.ResourceMemory: *resource.NewQuantity(a.Memory, resource.BinarySI),
 	}
 }

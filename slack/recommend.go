@@ -132,7 +132,7 @@ func (s *search) countNeeds() {
 	for i := range pods {
 		s.unit = s.unit.Add(pods[i].requests())
 	}
-	s.unit = s.unit.DivideUp(int64(len(pods))).Max(resources.Amounts{1, 1})
+	s.unit = s.unit.DivideUp(int64(len(pods))).Max(resources.Amounts{CPU: 1, Memory: 1})
 	var used resources.Amounts
 	first := 0
 	s.mirrors = make([]mirrorNeed, len(s.history.Workloads)+1)
@@ -233,8 +233,8 @@ func (s *search) searchMinimums() float64 {
 func (s *search) amount(units float64) *v1alpha1.Amount {
 	round := func(unit, step int64) int64 { return int64(math.Ceil(units*float64(unit)/float64(step))) * step }
 	a := &v1alpha1.Amount{
-		CPU:    resource.NewMilliQuantity(max(100, round(s.unit[resources.CPU], 100)), resource.DecimalSI),
-		Memory: resource.NewQuantity(max(100*mebibyte, round(s.unit[resources.Memory], 100*mebibyte)), resource.BinarySI),
+		CPU:    resource.NewMilliQuantity(max(100, round(s.unit.CPU, 100)), resource.DecimalSI),
+		Memory: resource.NewQuantity(max(100*mebibyte, round(s.unit.Memory, 100*mebibyte)), resource.BinarySI),
 	}
 	if most := s.goal.Policy.Spec.Maximum; most != nil {
 		if most.CPU != nil && a.CPU.Cmp(*most.CPU) > 0 {

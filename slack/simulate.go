@@ -118,7 +118,7 @@ type simulatedNode struct {
 
 // withPods returns amounts with a number of pods.
 func withPods(amounts resources.Amounts, n int64) resources.Amounts {
-	amounts[resources.Pods] = n
+	amounts.Pods = n
 	return amounts
 }
 
@@ -352,7 +352,7 @@ func (s *simulation) missing() int {
 			if !n.alive || !group.Size.FitsIn(n.free) { // most nodes are full
 				continue
 			}
-			if placed := min(group.Count, timesIn(group.Size, n.free.Minus(n.slack))); placed > 0 {
+			if placed := min(group.Count, group.Size.Copies(n.free.Minus(n.slack))); placed > 0 {
 				n.slack, group.Count = n.slack.Add(group.Size.Multiply(placed)), group.Count-placed
 				s.withSlack = append(s.withSlack, i)
 			}
@@ -390,7 +390,7 @@ func (s *simulation) newNodes(groups []sizeGroup) int {
 			if i == len(bins) {
 				bins = append(bins, s.empty)
 			}
-			placed := min(group.Count, timesIn(group.Size, bins[i]))
+			placed := min(group.Count, group.Size.Copies(bins[i]))
 			bins[i], group.Count = bins[i].Minus(group.Size.Multiply(placed)), group.Count-placed
 		}
 	}

@@ -131,7 +131,7 @@ func (t *Tracker) NodeType(boot int64) (node NodeType, ok bool) {
 	var shape resources.Amounts
 	most := 0
 	for s, n := range t.ledger.nodeShapes {
-		if n > most || n == most && s.Less(shape) {
+		if n > most || n == most && s.Compare(shape) < 0 {
 			shape, most = s, n
 		}
 	}
@@ -146,7 +146,7 @@ func (t *Tracker) NodeType(boot int64) (node NodeType, ok bool) {
 			node.Slots = max(node.Slots, a.Slots-int64(daemons))
 		}
 	}
-	node.MilliCPU, node.Memory = shape[resources.CPU], shape[resources.Memory]
+	node.MilliCPU, node.Memory = shape.CPU, shape.Memory
 	return node, node.MilliCPU > 0 && node.Memory > 0 && node.Slots > 0
 }
 

@@ -55,5 +55,5 @@ func (p *fakeProbe) RemoveLastNode(context.Context) {
 
 // cores returns amounts of CPU cores and pod slots.
 func cores(n, slots int64) resources.Amounts {
-	return resources.Amounts{resources.CPU: n, resources.Pods: slots}
+	return resources.Amounts{CPU: n, Pods: slots}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
@@ -171,9 +172,11 @@ func (in *ScaleDownInput) restore(ctx context.Context, probe Probe, node int) {
 // and memory. This is the rule of Cluster Autoscaler, which also counts DaemonSet pods unless
 // --ignore-daemonsets-utilization is set.
 func Utilization(requested, allocatable resources.Amounts) float64 {
-	if allocatable[resources.Extended] > 0 {
-		return float64(requested[resources.Extended]) / float64(allocatable[resources.Extended])
+	for name, all := range allocatable.Extended.All() {
+		if strings.Contains(string(name), "/gpu") {
+			return float64(requested.Extended.Get(name)) / float64(all)
+		}
 	}
-	requested[resources.Extended], requested[resources.Pods] = 0, 0
+	requested.Extended, requested.Pods = resources.ExtendedAmounts{}, 0
 	return requested.MaxFraction(allocatable)
 }

@@ -129,10 +129,10 @@ func TestUtilization(t *testing.T) {
 		requested, has resources.Amounts
 		want           float64
 	}{
-		{resources.Amounts{resources.CPU: 1000, resources.Memory: 1, resources.Pods: 5}, resources.Amounts{resources.CPU: 4000, resources.Memory: 8, resources.Pods: 10}, 0.25},
-		{resources.Amounts{resources.CPU: 1000, resources.Memory: 6, resources.Pods: 5}, resources.Amounts{resources.CPU: 4000, resources.Memory: 8, resources.Pods: 10}, 0.75},
-		{resources.Amounts{resources.CPU: 4000, resources.Memory: 8, resources.Pods: 5, resources.Extended: 500}, resources.Amounts{resources.CPU: 4000, resources.Memory: 8, resources.Pods: 10, resources.Extended: 2000}, 0.25}, // only GPUs count
-		{resources.Amounts{resources.CPU: 1000, resources.Memory: 1, resources.Pods: 0}, resources.Amounts{}, 0},
+		{resources.Amounts{CPU: 1000, Memory: 1, Pods: 5}, resources.Amounts{CPU: 4000, Memory: 8, Pods: 10}, 0.25},
+		{resources.Amounts{CPU: 1000, Memory: 6, Pods: 5}, resources.Amounts{CPU: 4000, Memory: 8, Pods: 10}, 0.75},
+		{resources.Amounts{CPU: 4000, Memory: 8, Pods: 5, Extended: gpus(1)}, resources.Amounts{CPU: 4000, Memory: 8, Pods: 10, Extended: gpus(4)}, 0.25}, // only GPUs count
+		{resources.Amounts{CPU: 1000, Memory: 1, Pods: 0}, resources.Amounts{}, 0},
 	} {
 		if got := Utilization(tc.requested, tc.has); got != tc.want {
 			t.Errorf("%v of %v: %v, want %v", tc.requested, tc.has, got, tc.want)
@@ -188,7 +188,7 @@ func TestUnneededEqualsNaive(t *testing.T) {
 		pods, rule := draw(t, 2)
 		in := ScaleDownInput{Pods: pods, Threshold: 0.6, Removable: []int{rapid.IntRange(0, 4).Draw(t, "removable"), 9}}
 		probe := &fakeProbe{t: t, assigned: map[int]int{}, rule: rule}
-		has := resources.Amounts{resources.CPU: 8, resources.Memory: 8, resources.Pods: 8, resources.Extended: 2}
+		has := resources.Amounts{CPU: 8, Memory: 8, Pods: 8, Extended: gpus(2)}
 		for i := range rapid.IntRange(1, 8).Draw(t, "nodes") {
 			in.Nodes = append(in.Nodes, PackedNode{
 				Name: fmt.Sprint(i), Group: rapid.IntRange(-1, 1).Draw(t, "group"), Free: has,
@@ -205,7 +205,7 @@ func TestUnneededEqualsNaive(t *testing.T) {
 		for i := range in.Nodes {
 			in.Nodes[i].Utilization = Utilization(
 				has.Minus(in.Nodes[i].Free),
-				resources.Amounts{resources.CPU: 8, resources.Memory: 8, resources.Pods: 8},
+				resources.Amounts{CPU: 8, Memory: 8, Pods: 8},
 			)
 		}
 		before := maps.Clone(probe.assigned)

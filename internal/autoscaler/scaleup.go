@@ -208,10 +208,8 @@ func (s *scaleUp) cheapestGroup(ctx context.Context, pods []int) int {
 			continue
 		}
 		var fraction float64
-		for r := range all {
-			if all[r] > 0 {
-				fraction += float64(fitting[r]) / float64(all[r])
-			}
+		for r, amount := range all.All() {
+			fraction += float64(fitting.Get(r)) / float64(amount)
 		}
 		price := float64(added) * s.groups[group].Cost / fraction
 		if cheapest < 0 || price < lowest || price == lowest && added < fewest {

@@ -171,9 +171,7 @@ func (d *naiveScaleUp) scaleUp(booting []int) ScaleUpPlan {
 	}
 	var largest resources.Amounts
 	for _, group := range d.groups {
-		for r := range largest {
-			largest[r] = max(largest[r], group.Allocatable[r])
-		}
+		largest = largest.Max(group.Allocatable)
 	}
 	var left []int
 	order := make([]int, len(d.pods))
@@ -201,10 +199,8 @@ func (d *naiveScaleUp) scaleUp(booting []int) ScaleUpPlan {
 				continue
 			}
 			all, solved, part := d.sum(left), d.sum(placed), 0.0
-			for r := range all {
-				if all[r] > 0 {
-					part += float64(solved[r]) / float64(all[r])
-				}
+			for r, amount := range all.All() {
+				part += float64(solved.Get(r)) / float64(amount)
 			}
 			if p := float64(added) * d.groups[group].Cost / part; best < 0 || p < price || p == price && added < nodes {
 				best, price, nodes = group, p, added
@@ -231,12 +227,16 @@ func (d *naiveScaleUp) scaleUp(booting []int) ScaleUpPlan {
 	return g
 }
 
+func gpus(n int64) resources.ExtendedAmounts {
+	return resources.ExtendedAmounts{}.With("nvidia.com/gpu", n)
+}
+
 // draw draws pods of a few kinds, and a rule of which group each fits on.
 func draw(t *rapid.T, groups int) (pods []Item, rule func(pod, group int) bool) {
 	amounts := rapid.Custom(func(t *rapid.T) resources.Amounts {
 		return resources.Amounts{
-			rapid.Int64Range(0, 5).Draw(t, "CPU"), rapid.Int64Range(0, 5).Draw(t, "memory"),
-			rapid.Int64Range(0, 1).Draw(t, "GPU"), 1,
+			CPU: rapid.Int64Range(0, 5).Draw(t, "CPU"), Memory: rapid.Int64Range(0, 5).Draw(t, "memory"),
+			Extended: gpus(rapid.Int64Range(0, 1).Draw(t, "GPU")), Pods: 1,
 		}
 	})
 	kinds := rapid.SliceOfN(amounts, 1, 4).Draw(t, "kinds")
@@ -262,8 +262,8 @@ func TestScaleUpEqualsNaive(t *testing.T) {
 		for range rapid.IntRange(1, 3).Draw(t, "groups") {
 			groups = append(groups, Group{
 				Allocatable: resources.Amounts{
-					rapid.Int64Range(0, 12).Draw(t, "CPU"), rapid.Int64Range(0, 12).Draw(t, "memory"),
-					rapid.Int64Range(0, 2).Draw(t, "GPU"), rapid.Int64Range(1, 6).Draw(t, "slots"),
+					CPU: rapid.Int64Range(0, 12).Draw(t, "CPU"), Memory: rapid.Int64Range(0, 12).Draw(t, "memory"),
+					Extended: gpus(rapid.Int64Range(0, 2).Draw(t, "GPU")), Pods: rapid.Int64Range(1, 6).Draw(t, "slots"),
 				},
 				Headroom: rapid.IntRange(0, 5).Draw(t, "more"), Cost: float64(rapid.IntRange(0, 3).Draw(t, "cost")),
 			})
@@ -313,14 +313,14 @@ func BenchmarkScaleUp(b *testing.B) {
 		pods = append(
 			pods,
 			Item{
-				Requests: resources.Amounts{resources.CPU: 100 + 10*(i%50), resources.Memory: 1 << 28 * (1 + i%10), resources.Pods: 1},
+				Requests: resources.Amounts{CPU: 100 + 10*(i%50), Memory: 1 << 28 * (1 + i%10), Pods: 1},
 				Class:    1,
 			},
 		)
 	}
 	groups := []Group{
-		{Allocatable: resources.Amounts{resources.CPU: 16000, resources.Memory: 64 << 30, resources.Pods: 110}, Headroom: 1000, Cost: 1},
-		{Allocatable: resources.Amounts{resources.CPU: 64000, resources.Memory: 256 << 30, resources.Pods: 110}, Headroom: 1000, Cost: 4.1},
+		{Allocatable: resources.Amounts{CPU: 16000, Memory: 64 << 30, Pods: 110}, Headroom: 1000, Cost: 1},
+		{Allocatable: resources.Amounts{CPU: 64000, Memory: 256 << 30, Pods: 110}, Headroom: 1000, Cost: 4.1},
 	}
 	for b.Loop() {
 		probe := &fakeProbe{t: b, assigned: map[int]int{}, rule: func(int, int) bool { return true }}

@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// numAmounts is the number of resources that prioritizers read, the first of resources.Amounts: CPU and memory.
+// numAmounts is the number of resources that prioritizers read, by resources.Index: CPU and memory.
 const numAmounts = 2
 
 // Missing is the amount of a resource that a cluster does not report. All negative
@@ -30,7 +30,7 @@ type Cluster struct {
 	Taints []clusterv1.Taint
 	// Allocatable is the part of Capacity that pods may use. It may exceed Capacity
 	// if the cluster reports wrong amounts.
-	Allocatable, Capacity resources.Amounts
+	Allocatable, Capacity [numAmounts]int64
 	// Ignored are the fields of the object with amounts that are not credible.
 	Ignored []string
 
@@ -73,7 +73,7 @@ var inputs = [...]struct {
 
 // amountsOf converts the CPU in a field of the status to millicores and the memory to bytes. Amounts that are not credible
 // are missing, and it adds them to Ignored.
-func (c *Cluster) amountsOf(field string, list clusterv1.ResourceList) (out resources.Amounts) {
+func (c *Cluster) amountsOf(field string, list clusterv1.ResourceList) (out [numAmounts]int64) {
 	for i, in := range inputs {
 		out[i] = Missing
 		quantity, ok := list[in.name]

@@ -67,7 +67,7 @@ status:
 			// An unknown effect excludes the cluster as NoSelect does.
 			{Key: "u", Effect: "Unknown"},
 		},
-		Allocatable: resources.Amounts{1000, Missing}, Capacity: resources.Amounts{Missing, Missing},
+		Allocatable: [numAmounts]int64{1000, Missing}, Capacity: [numAmounts]int64{Missing, Missing},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Cluster{}, limit{})); diff != "" {
 		t.Error(diff)
@@ -80,8 +80,8 @@ func TestChangedFields(t *testing.T) {
 			Name:        "a",
 			Labels:      map[string]string{"a": "1"},
 			Claims:      map[string]string{"c": "1"},
-			Allocatable: resources.Amounts{1, 2},
-			Capacity:    resources.Amounts{3, 4},
+			Allocatable: [numAmounts]int64{1, 2},
+			Capacity:    [numAmounts]int64{3, 4},
 		}
 	}
 	for name, tc := range map[string]struct {

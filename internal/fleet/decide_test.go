@@ -19,7 +19,7 @@ import (
 func named(specs string) (fleet []*Cluster) {
 	for spec := range strings.FieldsSeq(specs) {
 		name, cpu, _ := strings.Cut(spec, "=")
-		c := &Cluster{Name: name, Allocatable: resources.Amounts{Missing, Missing}, Capacity: resources.Amounts{Missing, Missing}}
+		c := &Cluster{Name: name, Allocatable: [numAmounts]int64{Missing, Missing}, Capacity: [numAmounts]int64{Missing, Missing}}
 		if cpu != "" {
 			var cores int64
 			if _, err := fmt.Sscan(cpu, &cores); err != nil {
@@ -68,12 +68,12 @@ func TestRanking(t *testing.T) {
 		"empty fleet":                  {nil, nil, byCPU, 2, "", 2},
 		// c has the highest score but is ranked last because of its taint.
 		"PreferNoSelect": {
-			append(named("a=1 b=2"), &Cluster{Name: "c", Taints: avoid, Allocatable: resources.Amounts{9000, 0}}), nil, byCPU, 2, "a b", 0,
+			append(named("a=1 b=2"), &Cluster{Name: "c", Taints: avoid, Allocatable: [numAmounts]int64{9000, 0}}), nil, byCPU, 2, "a b", 0,
 		},
 		"PreferNoSelect, needed": {
 			append(
 				named("a=1 b=2"),
-				&Cluster{Name: "c", Taints: avoid, Allocatable: resources.Amounts{9000, 0}},
+				&Cluster{Name: "c", Taints: avoid, Allocatable: [numAmounts]int64{9000, 0}},
 			),
 			nil,
 			byCPU,

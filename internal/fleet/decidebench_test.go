@@ -10,7 +10,6 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // benchFleet returns a request over 5,000 clusters of many sizes in ten regions, with the
@@ -30,8 +29,8 @@ func benchFleet() *Request {
 				"vendor":      "OpenShift",
 			},
 			Claims:      map[string]string{"platform": []string{"AWS", "GCP"}[i%2]},
-			Allocatable: resources.Amounts{cpu * 9 / 10, memory * 8 / 10},
-			Capacity:    resources.Amounts{cpu, memory},
+			Allocatable: [numAmounts]int64{cpu * 9 / 10, memory * 8 / 10},
+			Capacity:    [numAmounts]int64{cpu, memory},
 		})
 	}
 	for p := range 100 {

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 func TestBalanceScore(t *testing.T) {
@@ -76,7 +75,7 @@ func TestScale(t *testing.T) {
 
 // cpus returns a cluster with the given allocatable and capacity CPU in millicores.
 func cpus(name string, allocatable, capacity int64) *Cluster {
-	return &Cluster{Name: name, Allocatable: resources.Amounts{allocatable, Missing}, Capacity: resources.Amounts{capacity, Missing}}
+	return &Cluster{Name: name, Allocatable: [numAmounts]int64{allocatable, Missing}, Capacity: [numAmounts]int64{capacity, Missing}}
 }
 
 // given is a pair of results of Score.

@@ -1,14 +1,23 @@
 package resources
 
 import (
+	"cmp"
+	"iter"
+	"math"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
-// Amounts is an amount of each resource, by Index. Amounts are in [0, math.MaxInt64], except for the free
-// amounts of a node, which are negative if the node is overcommitted.
-type Amounts [NumIndexes]int64
+// Amounts is an amount of each resource. Amounts are in [0, math.MaxInt64], except for the free amounts of a node, which are
+// negative if the node is overcommitted. It is comparable.
+type Amounts struct {
+	// CPU is in millicores, Memory and EphemeralStorage are in bytes, Pods is a number of pods.
+	CPU, Memory, EphemeralStorage, Pods int64
+	// Extended are the amounts of other resources.
+	Extended ExtendedAmounts
+}
 
 // CPUAndMemory returns the CPU and memory of a list.
 func CPUAndMemory(list v1.ResourceList) Amounts {
@@ -17,87 +26,127 @@ func CPUAndMemory(list v1.ResourceList) Amounts {
 	}
 }
 
-// Add returns the sum, saturated at math.MaxInt64.
-func (a Amounts) Add(b Amounts) Amounts {
-	for r := range a {
-		a[r] = Add(a[r], b[r])
+// Get returns the amount of a resource.
+func (a Amounts) Get(r Resource) int64 {
+	switch r.index {
+	case CPU:
+		return a.CPU
+	case Memory:
+		return a.Memory
+	case EphemeralStorage:
+		return a.EphemeralStorage
+	case Pods:
+		return a.Pods
+	default:
+		return a.Extended.Get(r.name)
 	}
-	return a
 }
+
+// All returns the amounts that are not 0, by name.
+func (a Amounts) All() iter.Seq2[Resource, int64] {
+	return func(yield func(Resource, int64) bool) {
+		for _, r := range commonResources {
+			if amount := a.Get(r); amount != 0 && !yield(r, amount) {
+				return
+			}
+		}
+		for name, amount := range a.Extended.All() {
+			if !yield(Resource{Extended, name}, amount) {
+				return
+			}
+		}
+	}
+}
+
+// Combine returns f of both amounts of each resource; f of zeros is 0.
+func (a Amounts) Combine(b Amounts, f func(a, b int64) int64) Amounts {
+	return Amounts{
+		f(a.CPU, b.CPU), f(a.Memory, b.Memory), f(a.EphemeralStorage, b.EphemeralStorage), f(a.Pods, b.Pods),
+		a.Extended.combine(b.Extended, f),
+	}
+}
+
+// Apply returns f of each amount; f of 0 is 0.
+func (a Amounts) Apply(f func(int64) int64) Amounts {
+	return a.Combine(Amounts{}, func(amount, _ int64) int64 { return f(amount) })
+}
+
+// Add returns the sum, saturated at math.MaxInt64.
+func (a Amounts) Add(b Amounts) Amounts { return a.Combine(b, Add) }
 
 // Subtract returns the difference, at least 0.
 func (a Amounts) Subtract(b Amounts) Amounts {
-	for r := range a {
-		a[r] = max(0, a[r]-b[r])
-	}
-	return a
+	return a.Combine(b, func(a, b int64) int64 { return max(0, a-b) })
 }
 
 // Minus returns the difference, which is negative where b is larger.
 func (a Amounts) Minus(b Amounts) Amounts {
-	for r := range a {
-		a[r] -= b[r]
-	}
-	return a
+	return a.Combine(b, func(a, b int64) int64 { return a - b })
 }
 
 // Multiply returns n times the amounts, saturated at math.MaxInt64.
 func (a Amounts) Multiply(n int64) Amounts {
-	for r := range a {
-		a[r] = Multiply(a[r], n)
-	}
-	return a
+	return a.Apply(func(amount int64) int64 { return Multiply(amount, n) })
 }
 
 // DivideUp returns the amounts divided by n, rounded up; n is at least 1.
 func (a Amounts) DivideUp(n int64) Amounts {
-	for r := range a {
-		a[r] = DivUp(a[r], n)
-	}
-	return a
+	return a.Apply(func(amount int64) int64 { return DivUp(amount, n) })
 }
 
 // Min returns the smaller amount of each resource.
 func (a Amounts) Min(b Amounts) Amounts {
-	for r := range a {
-		a[r] = min(a[r], b[r])
-	}
-	return a
+	return a.Combine(b, func(a, b int64) int64 { return min(a, b) })
 }
 
 // Max returns the larger amount of each resource.
 func (a Amounts) Max(b Amounts) Amounts {
-	for r := range a {
-		a[r] = max(a[r], b[r])
-	}
-	return a
+	return a.Combine(b, func(a, b int64) int64 { return max(a, b) })
 }
 
 // FitsIn reports whether each amount above 0 is in b: as in kube-scheduler, a resource that is not requested may be
 // overcommitted.
 func (a Amounts) FitsIn(b Amounts) bool {
-	for r := range a {
-		if a[r] > 0 && a[r] > b[r] {
+	fits := func(amount, capacity int64) bool { return amount <= 0 || amount <= capacity }
+	if !fits(a.CPU, b.CPU) || !fits(a.Memory, b.Memory) || !fits(a.EphemeralStorage, b.EphemeralStorage) || !fits(a.Pods, b.Pods) {
+		return false
+	}
+	for name, amount := range a.Extended.All() {
+		if !fits(amount, b.Extended.Get(name)) {
 			return false
 		}
 	}
 	return true
 }
 
+// Copies returns how many times the amounts fit in a capacity, which may be negative; math.MaxInt64 if they are zero.
+func (a Amounts) Copies(capacity Amounts) int64 {
+	copies := func(amount, capacity int64) int64 {
+		if amount <= 0 {
+			return math.MaxInt64
+		}
+		return capacity / amount
+	}
+	n := min(copies(a.CPU, capacity.CPU), copies(a.Memory, capacity.Memory),
+		copies(a.EphemeralStorage, capacity.EphemeralStorage), copies(a.Pods, capacity.Pods))
+	for name, amount := range a.Extended.All() {
+		n = min(n, copies(amount, capacity.Extended.Get(name)))
+	}
+	return max(0, n)
+}
+
 // IsZero reports whether all amounts are zero.
 func (a Amounts) IsZero() bool { return a == Amounts{} }
 
 // String returns amounts in the form "1.5 CPU and 2Gi memory".
-func (a Amounts) String() string { return format.Requests(a[CPU], a[Memory]) }
+func (a Amounts) String() string { return format.Requests(a.CPU, a.Memory) }
 
-// Less orders amounts, by CPU first.
-func (a Amounts) Less(b Amounts) bool {
-	for r := range a {
-		if a[r] != b[r] {
-			return a[r] < b[r]
-		}
-	}
-	return false
+// Compare orders amounts by CPU first.
+func (a Amounts) Compare(b Amounts) int {
+	return cmp.Or(
+		cmp.Compare(a.CPU, b.CPU), cmp.Compare(a.Memory, b.Memory), cmp.Compare(a.EphemeralStorage, b.EphemeralStorage),
+		cmp.Compare(a.Pods, b.Pods), a.Extended.Compare(b.Extended),
+	)
 }
 
 // Millionth is the unit of rates: a rate of 100,000 is 10%.
@@ -105,10 +154,7 @@ const Millionth = 1_000_000
 
 // Share returns a rate of the amounts, rounded up.
 func (a Amounts) Share(rate int64) Amounts {
-	for r := range a {
-		a[r] = MulDivUp(a[r], rate, Millionth)
-	}
-	return a
+	return a.Apply(func(amount int64) int64 { return MulDivUp(amount, rate, Millionth) })
 }
 
 // DivUp returns a / b, rounded up; b is at least 1.
@@ -123,9 +169,9 @@ func DivUp(a, b int64) int64 {
 // MaxFraction returns the maximum of amount/total over the resources with a total.
 func (a Amounts) MaxFraction(total Amounts) float64 {
 	var largest float64
-	for r := range a {
-		if total[r] > 0 {
-			largest = max(largest, float64(a[r])/float64(total[r]))
+	for r, all := range total.All() {
+		if all > 0 {
+			largest = max(largest, float64(a.Get(r))/float64(all))
 		}
 	}
 	return largest

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Index is the index of a resource in Amounts.
+// Index identifies the common resources.
 type Index uint8
 
 const (
@@ -28,12 +28,9 @@ const (
 	Pods
 	// Extended is any other resource, in its own unit.
 	Extended
-	// NumIndexes is the number of indexes.
-	NumIndexes
 )
 
-// Resource identifies a resource. Amounts of the common resources are found without comparing
-// strings.
+// Resource identifies a resource. Amounts of the common resources are found without comparing strings.
 type Resource struct {
 	index Index
 	name  v1.ResourceName
@@ -62,7 +59,9 @@ var (
 	EphemeralStorageResource = NewResource(v1.ResourceEphemeralStorage)
 )
 
-// Index returns the index of the resource in Amounts.
+var commonResources = [...]Resource{CPUResource, MemoryResource, EphemeralStorageResource, NewResource(v1.ResourcePods)}
+
+// Index returns the index of the resource.
 func (r Resource) Index() Index { return r.index }
 
 // Name returns the name of the resource, as in the requests of a pod.

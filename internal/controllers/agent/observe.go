@@ -143,8 +143,8 @@ func (o *observer) sortedNodes() (nodes []*capacity.Node) {
 // modelsOf returns the risk model of each resource of a node with pods.
 func modelsOf(node *capacity.Node, pods *resources.Sums) (models [scored]risk.Resource) {
 	allocatable, machine := resources.CPUAndMemory(node.Allocatable), resources.CPUAndMemory(node.Capacity)
-	models[resources.CPU] = risk.NewCPU(float64(allocatable[resources.CPU]), float64(machine[resources.CPU]))
-	models[resources.Memory] = risk.NewMemory(float64(allocatable[resources.Memory]), float64(machine[resources.Memory]))
+	models[resources.CPU] = risk.NewCPU(float64(allocatable.CPU), float64(machine.CPU))
+	models[resources.Memory] = risk.NewMemory(float64(allocatable.Memory), float64(machine.Memory))
 	for r, resource := range [scored]resources.Resource{resources.CPUResource, resources.MemoryResource} {
 		sum, m := pods.Get(resource), &models[r]
 		m.Requests, m.Limits, m.Unbounded = float64(sum.Request), float64(sum.FlooredLimit), sum.Unbounded > 0

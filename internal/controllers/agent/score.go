@@ -104,9 +104,9 @@ func Scores(s State) []Score {
 	if s.LoadKnown {
 		out = append(out, Score{Name: LowLoadRisk, Value: fraction(1-s.LoadRisk, 1)})
 	}
-	for r, name := range [scored]string{SlackCPU, SlackMemory} {
-		if value, ok := slackBalance(s.Slack, resources.Index(r)); ok {
-			out = append(out, Score{Name: name, Value: value})
+	for i, r := range [scored]resources.Resource{resources.CPUResource, resources.MemoryResource} {
+		if value, ok := slackBalance(s.Slack, r); ok {
+			out = append(out, Score{Name: [scored]string{SlackCPU, SlackMemory}[i], Value: value})
 		}
 	}
 	return out
@@ -137,11 +137,11 @@ func limitRoom(s Sums) int32 {
 
 // slackBalance returns the mean of the pools' balances, weighted by their targets. It returns false if all
 // targets are 0.
-func slackBalance(pools []Slack, r resources.Index) (value int32, ok bool) {
+func slackBalance(pools []Slack, r resources.Resource) (value int32, ok bool) {
 	var sum, weights float64
 	for _, pool := range pools {
-		if target := float64(pool.Target[r]); target > 0 {
-			sum += target * balance(float64(pool.Available[r]), target)
+		if target := float64(pool.Target.Get(r)); target > 0 {
+			sum += target * balance(float64(pool.Available.Get(r)), target)
 			weights += target
 		}
 	}

@@ -47,7 +47,7 @@ func TestFormulas(t *testing.T) {
 func TestSlack(t *testing.T) {
 	type pools = []Slack
 	pool := func(available, target int64) Slack {
-		return Slack{Available: resources.Amounts{resources.CPU: available}, Target: resources.Amounts{resources.CPU: target}}
+		return Slack{Available: resources.Amounts{CPU: available}, Target: resources.Amounts{CPU: target}}
 	}
 	for name, tc := range map[string]struct {
 		pools pools
@@ -64,7 +64,7 @@ func TestSlack(t *testing.T) {
 		// the deficit of another pool.
 		"surplus and deficit": {pools{pool(12, 6), pool(0, 2), pool(7, 0)}, 12, true},
 	} {
-		if got, known := slackBalance(tc.pools, resources.CPU); got != tc.want || known != tc.known {
+		if got, known := slackBalance(tc.pools, resources.CPUResource); got != tc.want || known != tc.known {
 			t.Errorf("%s: %d %v, want %d %v", name, got, known, tc.want, tc.known)
 		}
 	}
@@ -90,7 +90,9 @@ func TestExample(t *testing.T) {
 	pods("agent", "b", nil, nil)
 	got := Scores(State{
 		Sums: o.state(nil, nil).Sums, LoadRisk: 0.2, LoadKnown: true,
-		Slack: []Slack{{Available: resources.Amounts{2 * cores, 16 * gib}, Target: resources.Amounts{4 * cores, 8 * gib}}},
+		Slack: []Slack{{
+			Available: resources.Amounts{CPU: 2 * cores, Memory: 16 * gib}, Target: resources.Amounts{CPU: 4 * cores, Memory: 8 * gib},
+		}},
 	})
 	want := []Score{
 		// CPU: A = 16, F = 2 + 5 = 7, L = 12 + max(4, 8) = 20
@@ -134,8 +136,8 @@ func drawState(t *rapid.T) State {
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "pools") {
 		var pool Slack
-		for r := range pool.Target {
-			pool.Target[r], pool.Available[r] = integer.Draw(t, "target"), integer.Draw(t, "available")
+		for _, amounts := range []*resources.Amounts{&pool.Target, &pool.Available} {
+			amounts.CPU, amounts.Memory = integer.Draw(t, "CPU"), integer.Draw(t, "memory")
 		}
 		s.Slack = append(s.Slack, pool)
 	}
@@ -168,10 +170,9 @@ func TestScoresAreMonotone(t *testing.T) {
 		}
 		better.LoadRisk -= part(s.LoadRisk)
 		for i := range better.Slack {
-			for r := range better.Slack[i].Available {
-				free := math.MaxInt64 - better.Slack[i].Available[r]
-				better.Slack[i].Available[r] += rapid.Int64Range(0, free).Draw(t, "more")
-			}
+			better.Slack[i].Available = better.Slack[i].Available.Apply(func(available int64) int64 {
+				return available + rapid.Int64Range(0, math.MaxInt64-available).Draw(t, "more")
+			})
 		}
 		before, after := valuesOf(t, s), valuesOf(t, better)
 		for name, value := range before {

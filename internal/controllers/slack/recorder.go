@@ -69,7 +69,7 @@ func recordOf(pod *v1.Pod, isDeleted bool, now time.Time) (p podRecord, ok bool)
 	requests := resources.CPUAndMemory(resources.Requests(pod))
 	p = podRecord{
 		podID: idOf(pod), scheduled: max(secondsOf(pod.Status.Conditions[i].LastTransitionTime.Time), 1),
-		milliCPU: clamp(requests[resources.CPU]), mebibytes: clamp(resources.DivUp(requests[resources.Memory], 1<<20)),
+		milliCPU: clamp(requests.CPU), mebibytes: clamp(resources.DivUp(requests.Memory, 1<<20)),
 	}
 	if isDeleted || resources.IsFinished(pod) {
 		p.end = max(p.scheduled, endOf(pod, now))

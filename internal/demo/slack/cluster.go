@@ -20,7 +20,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
@@ -61,10 +60,10 @@ func (c *cluster) state(ctx context.Context) (state, error) {
 		if node.Spec.Unschedulable {
 			continue // about to be removed
 		}
-		out.available += allocatable(node)[resources.CPU]
+		out.available += allocatable(node).CPU
 		for _, pod := range pods {
 			if pod.Spec.NodeName == node.Name {
-				out.available -= recording.PodAmounts(pod)[resources.CPU]
+				out.available -= recording.PodAmounts(pod).CPU
 			}
 		}
 	}

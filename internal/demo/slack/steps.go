@@ -15,7 +15,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
@@ -159,7 +158,7 @@ func (r *run) recommend(ctx context.Context) error {
 		"every %d minutes from %s to %s UTC", period/60, clockTime(r.begin), clockTime(r.end)))
 	amounts := recording.PodAmounts(&v1.Pod{Spec: podSpec})
 	web := slack.HistoryPod{
-		Arrival: -1, Duration: math.MaxInt64, MilliCPU: amounts[resources.CPU], Memory: amounts[resources.Memory],
+		Arrival: -1, Duration: math.MaxInt64, MilliCPU: amounts.CPU, Memory: amounts.Memory,
 	}
 	h := &slack.History{Start: r.begin.Add(-8 * time.Hour), Seconds: 24 * hour, Pods: slices.Repeat([]slack.HistoryPod{web}, webPods)}
 	for burst := web; ; {
@@ -173,7 +172,7 @@ func (r *run) recommend(ctx context.Context) error {
 		MinRate: "0%", CoverBiggestPod: new(false), Granularity: new(int32(granularity)), Pool: v1alpha1.Pool{NodeSelector: poolLabels},
 	}
 	node := slack.NodeType{
-		MilliCPU: shape[resources.CPU], Memory: shape[resources.Memory], Slots: nodePods, Boot: int64(nodeBootTime / time.Second),
+		MilliCPU: shape.CPU, Memory: shape.Memory, Slots: nodePods, Boot: int64(nodeBootTime / time.Second),
 		Interval: 1, Idle: standInIdleSeconds, Utilization: standInUtilization, Cost: 1, Max: standInMaxNodes,
 	}
 	policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: policyName}, Spec: spec}

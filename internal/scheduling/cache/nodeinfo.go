@@ -21,7 +21,7 @@ func Allocatable(r resources.Resource, node fwk.NodeInfo) int64 {
 		amount = allocatable.GetEphemeralStorage()
 	case resources.Pods:
 		amount = int64(allocatable.GetAllowedPodNumber())
-	case resources.Extended, resources.NumIndexes:
+	case resources.Extended:
 		amount = allocatable.GetScalarResources()[r.Name()]
 	}
 	return max(amount, 0)

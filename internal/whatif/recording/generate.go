@@ -210,7 +210,7 @@ type generatedGroup struct {
 	Workload
 	cpu, memory float64 // millicores and bytes, before scaling
 	class       v1.PodQOSClass
-	gpu         int64 // thousandths of devices
+	gpu         int64 // number of devices
 }
 
 // Input generates the cluster of a valid specification.
@@ -249,9 +249,9 @@ func (s Generated) nodes() (nodes []Node, capacity, smallest resources.Amounts) 
 	for i := range s.Nodes {
 		shape := s.Shapes[i%len(s.Shapes)]
 		amounts := resources.Amounts{
-			resources.CPU:      int64(shape.Cores) * 1000,
-			resources.Memory:   int64(shape.GiB) * gibibyte,
-			resources.Extended: int64(shape.GPUs) * 1000,
+			CPU:      int64(shape.Cores) * 1000,
+			Memory:   int64(shape.GiB) * gibibyte,
+			Extended: devices(GPU, int64(shape.GPUs)),
 		}
 		n := NewNode(fmt.Sprintf("node-%05d", i), amounts)
 		if s.Zones > 0 {
@@ -262,10 +262,10 @@ func (s Generated) nodes() (nodes []Node, capacity, smallest resources.Amounts) 
 		if i == 0 {
 			smallest = amounts
 		}
-		gpus := smallest[resources.Extended]
+		gpus := smallest.Extended.Get(GPU)
 		smallest = smallest.Min(amounts)
-		if smallest[resources.Extended] == 0 {
-			smallest[resources.Extended] = max(gpus, amounts[resources.Extended])
+		if smallest.Extended.IsZero() {
+			smallest.Extended = devices(GPU, max(gpus, int64(shape.GPUs)))
 		}
 	}
 	return nodes, capacity, smallest
@@ -287,9 +287,9 @@ func (s Generated) group(r *rand.Rand, number int, smallest resources.Amounts) g
 		g.IsJob = r.Float64() < s.Batch
 	}
 	if s.GPU > 0 && r.Float64() < s.GPU {
-		g.gpu = 1000
+		g.gpu = 1
 		if r.Float64() < allDevicesShare {
-			g.gpu = smallest[resources.Extended]
+			g.gpu = smallest.Extended.Get(GPU)
 		}
 	}
 	return g
@@ -319,8 +319,8 @@ func (s Generated) scale(groups []generatedGroup, groupOf []int32, capacity reso
 		concurrent = float64(s.Life) / float64(s.Over)
 	}
 	for i := range groups {
-		groups[i].cpu *= s.Fill * float64(capacity[resources.CPU]) / (cpu * concurrent)
-		groups[i].memory *= s.MemoryFill * float64(capacity[resources.Memory]) / (memory * concurrent)
+		groups[i].cpu *= s.Fill * float64(capacity.CPU) / (cpu * concurrent)
+		groups[i].memory *= s.MemoryFill * float64(capacity.Memory) / (memory * concurrent)
 	}
 }
 
@@ -328,15 +328,15 @@ func (s Generated) scale(groups []generatedGroup, groupOf []int32, capacity reso
 // of the smallest node, so that every pod fits a node. Best-effort pods have usage without requests.
 func (s Generated) pod(r *rand.Rand, number int, g *generatedGroup, smallest resources.Amounts) InputPod {
 	size := resources.Amounts{
-		resources.CPU:    int64(min(max(math.Round(g.cpu/10), 1)*10, float64(smallest[resources.CPU]/2))),
-		resources.Memory: int64(min(max(math.Round(g.memory/(1<<20)), 1)*(1<<20), float64(smallest[resources.Memory]/2))),
+		CPU:    int64(min(max(math.Round(g.cpu/10), 1)*10, float64(smallest.CPU/2))),
+		Memory: int64(min(max(math.Round(g.memory/(1<<20)), 1)*(1<<20), float64(smallest.Memory/2))),
 
-		resources.Extended: g.gpu,
+		Extended: devices(GPU, g.gpu),
 	}
 	p := NewPod(fmt.Sprintf("pod-%06d", number), size, 0, Never)
 	p.Workload, p.Resources.Class = &g.Workload, g.class
 	if g.class == v1.PodQOSBestEffort {
-		p.Requests = resources.Amounts{resources.Pods: 1}
+		p.Requests = resources.Amounts{Pods: 1}
 	}
 	s.times(r, number, &p)
 	return p

@@ -105,10 +105,10 @@ func TestFill(t *testing.T) {
 	var sum, squares float64
 	for _, p := range c.Pods {
 		want = want.Add(p.Requests)
-		sum, squares = sum+float64(p.Requests[resources.CPU]), squares+float64(p.Requests[resources.CPU])*float64(p.Requests[resources.CPU])
+		sum, squares = sum+float64(p.Requests.CPU), squares+float64(p.Requests.CPU)*float64(p.Requests.CPU)
 	}
-	cpu, memory := float64(want[resources.CPU])/float64(have[resources.CPU]), float64(want[resources.Memory])/float64(
-		have[resources.Memory],
+	cpu, memory := float64(want.CPU)/float64(have.CPU), float64(want.Memory)/float64(
+		have.Memory,
 	)
 	if math.Abs(cpu-0.8) > 0.01 || math.Abs(memory-0.6) > 0.02 {
 		t.Errorf("CPU fill %v and memory fill %v, want 0.8 and 0.6", cpu, memory)
@@ -124,10 +124,10 @@ func TestFill(t *testing.T) {
 func TestFillOfConcurrentPods(t *testing.T) {
 	c := generated(t, "nodes=300,pods=30000,fill=0.5,over=10000,life=1000", 1)
 	var requested float64
-	capacity := float64(capacityOf(c)[resources.CPU])
+	capacity := float64(capacityOf(c).CPU)
 	for _, p := range c.Pods {
 		if p.Arrival <= 8000 && end(&p) > 8000 {
-			requested += float64(p.Requests[resources.CPU])
+			requested += float64(p.Requests.CPU)
 		}
 	}
 	if got := requested / capacity; math.Abs(got-0.5) > 0.03 {
@@ -164,8 +164,8 @@ func TestGeneratedChurn(t *testing.T) {
 				}
 			}
 			// 3000 concurrent pods: the deviation of their number is 1.8 %, with the deviation of their sizes 2.1 %.
-			gotCPU := float64(requested[resources.CPU]) / float64(capacity[resources.CPU])
-			gotMemory := float64(requested[resources.Memory]) / float64(capacity[resources.Memory])
+			gotCPU := float64(requested.CPU) / float64(capacity.CPU)
+			gotMemory := float64(requested.Memory) / float64(capacity.Memory)
 			if math.Abs(gotCPU/fill-1) > 0.11 || math.Abs(gotMemory/memory-1) > 0.11 {
 				t.Fatalf("second %d: fill %v and %v, want %v and %v", second, gotCPU, gotMemory, fill, memory)
 			}
@@ -195,21 +195,21 @@ func TestLifetimes(t *testing.T) {
 // hold all shapes.
 func TestGPUs(t *testing.T) {
 	c := generated(t, "nodes=12,shapes=16x64+32x128x4+32x128x8,zones=2,pods=20000,replicas=1,gpu=0.3,best-effort=0.5", 1)
-	gpu := func(n Node) int64 { return Amounts(n.Object.Status.Allocatable)[resources.Extended] }
+	gpu := func(n Node) int64 { return Amounts(n.Object.Status.Allocatable).Extended.Get(GPU) }
 	zone := func(n Node) string { return n.Object.Labels[v1.LabelTopologyZone] }
-	if a, b := c.Nodes[2], c.Nodes[3]; gpu(a) != 8000 || zone(a) != "zone-0" || gpu(b) != 0 || zone(b) != "zone-1" ||
+	if a, b := c.Nodes[2], c.Nodes[3]; gpu(a) != 8 || zone(a) != "zone-0" || gpu(b) != 0 || zone(b) != "zone-1" ||
 		zone(c.Nodes[6]) != "zone-0" {
 		t.Errorf("nodes %+v", c.Nodes)
 	}
 	counts := map[int64]float64{}
 	for _, p := range c.Pods {
-		if p.Resources.Class == v1.PodQOSBestEffort && p.Requests[resources.Extended] > 0 {
+		if p.Resources.Class == v1.PodQOSBestEffort && p.Requests.Extended.Get(GPU) > 0 {
 			t.Fatalf("%+v", p)
 		}
-		counts[p.Requests[resources.Extended]] += 1.0 / 20000
+		counts[p.Requests.Extended.Get(GPU)] += 1.0 / 20000
 	}
 	// Half of the pods are best-effort: 0.5 x 0.3 request GPUs; a tenth of them the 4 devices of the smallest node.
-	if len(counts) != 3 || math.Abs(counts[1000]-0.135) > 0.01 || math.Abs(counts[4000]-0.015) > 0.005 {
+	if len(counts) != 3 || math.Abs(counts[1]-0.135) > 0.01 || math.Abs(counts[4]-0.015) > 0.005 {
 		t.Errorf("shares of requests for GPUs %v", counts)
 	}
 }
@@ -242,11 +242,11 @@ func TestClusterProperties(t *testing.T) {
 		}
 		groups, last := map[*Workload]InputPod{}, int64(0)
 		for _, p := range c.Pods {
-			if p.BaseCPU < 10 || p.BaseCPU > float64(smallest[resources.CPU]/2) || p.BaseMemory < 1<<20 ||
-				p.BaseMemory > float64(smallest[resources.Memory]/2) {
+			if p.BaseCPU < 10 || p.BaseCPU > float64(smallest.CPU/2) || p.BaseMemory < 1<<20 ||
+				p.BaseMemory > float64(smallest.Memory/2) {
 				t.Fatalf("%+v on nodes from %+v", p, smallest)
 			}
-			if p.Arrival < last || p.Duration <= 0 || (p.Resources.Class == v1.PodQOSBestEffort) != (p.Requests[resources.CPU] == 0) {
+			if p.Arrival < last || p.Duration <= 0 || (p.Resources.Class == v1.PodQOSBestEffort) != (p.Requests.CPU == 0) {
 				t.Fatalf("%+v after second %d", p, last)
 			}
 			last = p.Arrival

@@ -58,10 +58,10 @@ func NewNode(name string, allocatable resources.Amounts) Node {
 // NewPod returns a pod that Input.Complete completes. Its limits are generated unless its class is changed: pods of class
 // BestEffort get no limits, and pods of class Guaranteed limits equal to their requests.
 func NewPod(name string, requests resources.Amounts, arrival, duration int64) InputPod {
-	requests[resources.Pods] = 1
+	requests.Pods = 1
 	return InputPod{
 		Object: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}, Requests: requests, Arrival: arrival, Duration: duration,
-		BaseCPU: float64(requests[resources.CPU]), BaseMemory: float64(requests[resources.Memory]),
+		BaseCPU: float64(requests.CPU), BaseMemory: float64(requests.Memory),
 		Resources: result.Demand{Class: v1.PodQOSBurstable},
 	}
 }
@@ -81,9 +81,8 @@ func (in *Input) Complete(limits Limits, seed uint64) {
 			generated++
 		}
 		p.complete(i, limits, seed)
-		gpu := p.Requests[resources.Extended]
-		sharesGPU = sharesGPU || gpu%1000 != 0
-		if p.BaseCPU == 0 && p.BaseMemory == 0 && gpu == 0 {
+		sharesGPU = sharesGPU || p.Requests.Extended.Get(OpenbGPU)%1000 != 0
+		if p.BaseCPU == 0 && p.BaseMemory == 0 && p.Requests.Extended.IsZero() {
 			noRequests, p.BaseCPU, p.BaseMemory = true, defaultCPURequest, defaultMemoryRequest
 		}
 	}
@@ -99,10 +98,10 @@ func (p *InputPod) complete(number int, limits Limits, seed uint64) {
 	limit := p.Requests
 	switch p.Resources.Class {
 	case v1.PodQOSBestEffort:
-		limit[resources.CPU], limit[resources.Memory] = 0, 0
+		limit.CPU, limit.Memory = 0, 0
 	case v1.PodQOSBurstable:
-		limit[resources.CPU], limit[resources.Memory] = limits.ForPod(
-			seed, uint64(number), p.Requests[resources.CPU], p.Requests[resources.Memory])
+		limit.CPU, limit.Memory = limits.ForPod(
+			seed, uint64(number), p.Requests.CPU, p.Requests.Memory)
 	case v1.PodQOSGuaranteed: // the limits are the requests
 	}
 	p.Object.Namespace, p.Object.UID = v1.NamespaceDefault, types.UID(fmt.Sprint(number))
@@ -115,17 +114,22 @@ func (p *InputPod) complete(number int, limits Limits, seed uint64) {
 	p.Resources = demandOf(p.Object)
 }
 
-// resourceList returns the CPU, the memory and the GPU that are not 0.
+// devices returns a number of devices of a resource.
+func devices(name v1.ResourceName, n int64) resources.ExtendedAmounts {
+	return resources.ExtendedAmounts{}.With(name, n)
+}
+
+// resourceList returns the CPU, the memory and the devices that are not 0.
 func resourceList(a resources.Amounts) v1.ResourceList {
 	list := v1.ResourceList{}
-	if cpu := a[resources.CPU]; cpu > 0 {
+	if cpu := a.CPU; cpu > 0 {
 		list[v1.ResourceCPU] = *resource.NewMilliQuantity(cpu, resource.DecimalSI)
 	}
-	if memory := a[resources.Memory]; memory > 0 {
+	if memory := a.Memory; memory > 0 {
 		list[v1.ResourceMemory] = *resource.NewQuantity(memory, resource.BinarySI)
 	}
-	if gpu := a[resources.Extended]; gpu > 0 {
-		list[GPU] = *resource.NewQuantity(gpu, resource.DecimalSI)
+	for name, amount := range a.Extended.All() {
+		list[name] = *resource.NewQuantity(amount, resource.DecimalSI)
 	}
 	return list
 }

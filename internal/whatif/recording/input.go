@@ -3,6 +3,7 @@ package recording
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -29,11 +30,8 @@ func (in *Input) Clock(second int64) time.Time {
 // Second returns the second of a run at an instant.
 func Second(instant time.Time) int64 { return int64(instant.Sub(epoch) / time.Second) }
 
-// GPU is the resource name for thousandths of GPUs, summed over the devices of a
-// node, as Kubernetes has no name for parts of a device. It is in Kubernetes' own
-// domain because the scheduler validates names of other domains at every node, which
-// takes a quarter of a run.
-const GPU v1.ResourceName = "kubernetes.io/gpu-thousandths"
+// GPU is the resource name of the GPUs of generated nodes and pods.
+const GPU v1.ResourceName = "nvidia.com/gpu"
 
 // GPUModelLabel is the node label with the model of the node's GPUs.
 const GPUModelLabel = "plimsoll.dev/gpu-model"
@@ -117,18 +115,19 @@ type Recorded struct {
 	Deleted int64
 }
 
-// Amounts returns the CPU, memory, pod slots and GPU of a resource list. Extended is the amount of GPU.
+// Amounts returns the CPU, memory, pod slots and devices of a resource list.
 func Amounts(list v1.ResourceList) resources.Amounts {
 	amounts := resources.CPUAndMemory(list)
-	amounts[resources.Pods] = resources.NewResource(v1.ResourcePods).Amount(list[v1.ResourcePods])
-	amounts[resources.Extended] = resources.NewResource(GPU).Amount(list[GPU])
+	amounts.Pods = resources.NewResource(v1.ResourcePods).Amount(list[v1.ResourcePods])
+	isDevice := func(name v1.ResourceName) bool { return strings.Contains(string(name), "/") }
+	amounts.Extended = resources.ExtendedOf(list, isDevice)
 	return amounts
 }
 
 // PodAmounts returns the requests of a pod and a pod slot.
 func PodAmounts(pod *v1.Pod) resources.Amounts {
 	amounts := Amounts(resources.Requests(pod))
-	amounts[resources.Pods] = 1
+	amounts.Pods = 1
 	return amounts
 }
 

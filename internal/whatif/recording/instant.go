@@ -9,7 +9,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/samples"
@@ -73,8 +72,8 @@ func (in *Part) load(second int64, nodes map[string]*v1.Node) load.Reading {
 			}
 			machine := Amounts(node.Status.Capacity)
 			window.Add(name, instant, samples.Sample{
-				CPU:    min(result.Ratio(used.CPU, float64(machine[resources.CPU])), 1),
-				Memory: min(result.Ratio(used.Memory, float64(machine[resources.Memory])), 1),
+				CPU:    min(result.Ratio(used.CPU, float64(machine.CPU)), 1),
+				Memory: min(result.Ratio(used.Memory, float64(machine.Memory)), 1),
 			})
 		}
 	}

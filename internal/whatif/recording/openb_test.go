@@ -30,7 +30,7 @@ func readOpenbText(nodes, pods string) (in Input, read []openbPod, err error) {
 
 // withRequests returns a pod of the trace with GPUs in thousandths, memory in MiB and a workload.
 func withRequests(name string, cpu, memory, gpu int64, workload string) openbPod {
-	requests := resources.Amounts{resources.CPU: cpu, resources.Memory: memory * mebibyte, resources.Extended: gpu}
+	requests := resources.Amounts{CPU: cpu, Memory: memory * mebibyte, Extended: devices(OpenbGPU, gpu)}
 	p := openbPod{InputPod: NewPod(name, requests, 0, Never)}
 	p.Workload = &Workload{Name: workload}
 	return p
@@ -47,8 +47,8 @@ func TestReadOpenb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := NewNode("a", resources.Amounts{resources.CPU: 32000, resources.Memory: 1 << 30})
-	b := NewNode("b", resources.Amounts{resources.CPU: 96000, resources.Memory: 2 << 30, resources.Extended: 8000})
+	a := NewNode("a", resources.Amounts{CPU: 32000, Memory: 1 << 30})
+	b := NewNode("b", resources.Amounts{CPU: 96000, Memory: 2 << 30, Extended: devices(OpenbGPU, 8000)})
 	b.Object.Labels[GPUModelLabel] = "G2"
 	if diff := cmp.Diff([]Node{a, b}, in.Nodes); diff != "" {
 		t.Error(diff)
@@ -235,13 +235,13 @@ func writeOpenb(pods []openbPod) string {
 		if p.Duration != Never {
 			end = fmt.Sprint(p.start + p.Duration)
 		}
-		gpu := p.Requests[resources.Extended]
+		gpu := p.Requests.Extended.Get(OpenbGPU)
 		devices, milli := gpu/1000, int64(1000)
 		if gpu%1000 > 0 {
 			devices, milli = 1, gpu
 		}
-		fmt.Fprintf(&b, "%s,%d,%d,%d,%d,%s,%s,Running,%d,%s,%d\n", p.Object.Name, p.Requests[resources.CPU],
-			p.Requests[resources.Memory]/mebibyte, devices, milli, p.models, p.class, p.Arrival, end, p.start)
+		fmt.Fprintf(&b, "%s,%d,%d,%d,%d,%s,%s,Running,%d,%s,%d\n", p.Object.Name, p.Requests.CPU,
+			p.Requests.Memory/mebibyte, devices, milli, p.models, p.class, p.Arrival, end, p.start)
 	}
 	return b.String()
 }
@@ -252,12 +252,12 @@ func TestOpenbRoundTrip(t *testing.T) {
 		pods := make([]openbPod, rapid.IntRange(1, 20).Draw(t, "pods"))
 		for i := range pods {
 			p := openbPodOf(fmt.Sprintf("pod-%d", i), resources.Amounts{
-				resources.CPU:    rapid.Int64Range(0, maxCPU).Draw(t, "cpu"),
-				resources.Memory: rapid.Int64Range(0, maxMemory>>20).Draw(t, "memory") << 20,
-				resources.Extended: rapid.OneOf(
+				CPU:    rapid.Int64Range(0, maxCPU).Draw(t, "cpu"),
+				Memory: rapid.Int64Range(0, maxMemory>>20).Draw(t, "memory") << 20,
+				Extended: devices(OpenbGPU, rapid.OneOf(
 					rapid.Int64Range(0, 1000),
 					rapid.SampledFrom([]int64{2000, 8000, 1_000_000}),
-				).Draw(t, "gpu"),
+				).Draw(t, "gpu")),
 			}, rapid.Int64Range(0, 1000).Draw(t, "arrival"), Never)
 			p.class = rapid.SampledFrom([]string{"", "BE", "Burstable", "Guaranteed", "LS"}).Draw(t, "class")
 			models := rapid.SliceOfN(rapid.SampledFrom([]string{"T4", "V100"}), 0, 3).Draw(t, "models")
@@ -293,8 +293,8 @@ func FuzzReadPods(f *testing.F) {
 		}
 		for _, p := range pods {
 			r := p.Requests
-			if p.Arrival < 0 || p.start < p.Arrival || p.Duration < 0 || r[resources.CPU] < 0 || r[resources.Memory] < 0 ||
-				r[resources.Extended] < 0 || !validName.MatchString(p.Object.Name) {
+			if p.Arrival < 0 || p.start < p.Arrival || p.Duration < 0 || r.CPU < 0 || r.Memory < 0 ||
+				r.Extended.Get(OpenbGPU) < 0 || !validName.MatchString(p.Object.Name) {
 				t.Errorf("%+v", p)
 			}
 		}
@@ -310,7 +310,7 @@ func FuzzReadNodes(f *testing.F) {
 		}
 		for _, n := range nodes {
 			a := Amounts(n.Object.Status.Allocatable)
-			if a[resources.CPU] < 1 || a[resources.Memory] < 1 || a[resources.Extended] < 0 {
+			if a.CPU < 1 || a.Memory < 1 || a.Extended.Get(OpenbGPU) < 0 {
 				t.Errorf("%+v", n)
 			}
 		}
@@ -320,7 +320,7 @@ func FuzzReadNodes(f *testing.F) {
 // BenchmarkReadPods reads as many pods as the public trace has.
 func BenchmarkReadPods(b *testing.B) {
 	pods := make([]openbPod, 8152)
-	requests := resources.Amounts{resources.CPU: 12000, resources.Memory: 16 << 30, resources.Extended: 460}
+	requests := resources.Amounts{CPU: 12000, Memory: 16 << 30, Extended: devices(OpenbGPU, 460)}
 	for i := range pods {
 		pods[i] = openbPodOf(fmt.Sprintf("openb-pod-%04d", i), requests, int64(i)*1000, 5000)
 	}

@@ -81,16 +81,16 @@ func (c churn) rate(nodes []Node, pods []openbPod, lives []float64) float64 {
 	for i := range nodes {
 		have = have.Add(Amounts(nodes[i].Object.Status.Allocatable))
 	}
-	var want [resources.NumIndexes]float64
+	want := map[resources.Resource]float64{}
 	for i := range pods {
-		for resource, amount := range pods[i].Requests {
+		for resource, amount := range pods[i].Requests.All() {
 			want[resource] += lives[i] / float64(len(pods)) * float64(amount)
 		}
 	}
 	rate := math.Inf(1)
-	for _, i := range []resources.Index{resources.CPU, resources.Memory, resources.Extended} {
-		if have[i] > 0 && want[i] > 0 {
-			rate = min(rate, c.fill*float64(have[i])/want[i])
+	for resource, amount := range want {
+		if total := have.Get(resource); total > 0 && resource.Index() != resources.Pods {
+			rate = min(rate, c.fill*float64(total)/amount)
 		}
 	}
 	return rate

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -28,13 +29,13 @@ func churned(capacity resources.Amounts, pods []openbPod, c churn, seed uint64) 
 func TestChurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const amount = 2_000_000
-		capacity := resources.Amounts{resources.CPU: amount, resources.Memory: amount, resources.Extended: amount}
+		capacity := resources.Amounts{CPU: amount, Memory: amount, Extended: devices(OpenbGPU, amount)}
 		var pods []openbPod
 		requests := map[resources.Amounts]bool{}
 		for i := range rapid.IntRange(1, 20).Draw(t, "kinds") {
 			request := resources.Amounts{
-				resources.CPU: rapid.Int64Range(500, 1000).Draw(t, "cpu"), resources.Memory: rapid.Int64Range(500, 1000).Draw(t, "memory"),
-				resources.Extended: rapid.Int64Range(0, 1000).Draw(t, "gpu"), resources.Pods: 1,
+				CPU: rapid.Int64Range(500, 1000).Draw(t, "cpu"), Memory: rapid.Int64Range(500, 1000).Draw(t, "memory"),
+				Extended: devices(OpenbGPU, rapid.Int64Range(0, 1000).Draw(t, "gpu")), Pods: 1,
 			}
 			start, runs := rapid.Int64Range(0, 1000).Draw(t, "start"), rapid.Int64Range(2000, 6000).Draw(t, "runs")
 			requests[request] = true
@@ -49,14 +50,14 @@ func TestChurn(t *testing.T) {
 			t.Fatal("the same seed gives other pods")
 		}
 		for _, second := range []int64{0, 1500, 3999} {
-			var sums [resources.NumIndexes]float64
+			sums := map[v1.ResourceName]float64{}
 			for _, p := range got.Pods {
 				if at := fillTime + second; p.Arrival <= at && at < end(&p) {
-					addAmounts(&sums, p.Requests, 1.0/amount)
+					addAmounts(sums, p.Requests, 1.0/amount)
 				}
 			}
 			// At least 600 pods: a deviation of at most 4 %, with the deviation of the requests 4.5 %.
-			if highest := max(sums[resources.CPU], sums[resources.Memory], sums[resources.Extended]); math.Abs(highest/fill-1) > 0.25 {
+			if highest := max(sums[v1.ResourceCPU], sums[v1.ResourceMemory], sums[OpenbGPU]); math.Abs(highest/fill-1) > 0.25 {
 				t.Fatalf("second %d: fill %v, want %v", second, highest, fill)
 			}
 		}
@@ -73,8 +74,8 @@ func TestChurn(t *testing.T) {
 // TestChurnRunTimes has pods of 100 s and of 900 s in equal numbers: nine of ten pods that run at an instant are
 // pods of 900 s. A pod that does not end runs until the last event, at 1900 s, also 900 s.
 func TestChurnRunTimes(t *testing.T) {
-	core := resources.Amounts{resources.CPU: 1000}
-	got, err := churned(resources.Amounts{resources.CPU: 10_000_000}, []openbPod{
+	core := resources.Amounts{CPU: 1000}
+	got, err := churned(resources.Amounts{CPU: 10_000_000}, []openbPod{
 		openbPodOf("short", core, 1800, 100), openbPodOf("long", core, 1000, Never),
 	}, churn{1, 1000}, 1)
 	if err != nil {
@@ -103,8 +104,8 @@ func TestChurnRunTimes(t *testing.T) {
 }
 
 func TestChurnErrors(t *testing.T) {
-	cpu := resources.Amounts{resources.CPU: 1}
-	pods := []openbPod{openbPodOf("p", resources.Amounts{resources.Extended: 1000}, 0, 1)}
+	cpu := resources.Amounts{CPU: 1}
+	pods := []openbPod{openbPodOf("p", resources.Amounts{Extended: devices(OpenbGPU, 1000)}, 0, 1)}
 	for name, tc := range map[string]struct {
 		capacity resources.Amounts
 		pods     []openbPod
@@ -113,7 +114,7 @@ func TestChurnErrors(t *testing.T) {
 		"no pods":   {cpu, nil, "the pods of the trace request nothing that its nodes have"},
 		"no device": {cpu, pods, "the pods of the trace request nothing that its nodes have"},
 		"too many": {
-			resources.Amounts{resources.Extended: maxGPU},
+			resources.Amounts{Extended: devices(OpenbGPU, maxGPU)},
 			pods,
 			"the fill 0.5 for 1000000 s takes 500000500 pods: must be at most 1000000",
 		},
@@ -127,8 +128,8 @@ func TestChurnErrors(t *testing.T) {
 }
 
 // addAmounts adds a multiple of amounts to sums.
-func addAmounts(sums *[resources.NumIndexes]float64, a resources.Amounts, times float64) {
-	for i, amount := range a {
-		sums[i] += times * float64(amount)
+func addAmounts(sums map[v1.ResourceName]float64, a resources.Amounts, times float64) {
+	for r, amount := range a.All() {
+		sums[r.Name()] += times * float64(amount)
 	}
 }

@@ -13,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 const never = Never
@@ -74,8 +72,8 @@ func TestPartOfRecording(t *testing.T) {
 	var got []pod
 	for _, p := range in.Pods {
 		got = append(got, pod{p.Object.Name, p.Object.Spec.NodeName, p.Arrival, p.Duration, p.Recorded.Waited, p.Recorded.Deleted})
-		if p.Requests[resources.CPU] != 1000 {
-			t.Errorf("%s requests %d millicores, want its limit", p.Object.Name, p.Requests[resources.CPU])
+		if p.Requests.CPU != 1000 {
+			t.Errorf("%s requests %d millicores, want its limit", p.Object.Name, p.Requests.CPU)
 		}
 	}
 	want := []pod{

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // files are small traces in both formats, and a manifest.
@@ -83,7 +81,7 @@ func TestOpenb(t *testing.T) {
 	if p := unpacked.Pods[1]; p.Arrival != 200 || p.Duration != 100 {
 		t.Errorf("arrival %d, duration %d", p.Arrival, p.Duration)
 	}
-	if p := unpacked.Pods[0]; p.Resources.CPULimit != 2000 || p.Requests[resources.Extended] != 500 || p.Object.Spec.Affinity == nil {
+	if p := unpacked.Pods[0]; p.Resources.CPULimit != 2000 || p.Requests.Extended.Get(OpenbGPU) != 500 || p.Object.Spec.Affinity == nil {
 		t.Errorf("%+v", p)
 	}
 }

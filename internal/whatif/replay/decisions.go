@@ -80,7 +80,7 @@ func bySize(in recording.Input, arrivals []int32) []int32 {
 	for i := range in.Nodes {
 		largest = largest.Max(recording.Amounts(in.Nodes[i].Object.Status.Allocatable))
 	}
-	largest[resources.Pods] = 0 // does not count
+	largest.Pods = 0 // does not count
 	size := func(number int32) float64 { return in.Pods[number].Requests.MaxFraction(largest) }
 	order := slices.Clone(arrivals)
 	slices.Reverse(order)

@@ -8,7 +8,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
@@ -103,10 +102,10 @@ func newNode(object *v1.Node) node {
 	return node{
 		name: object.Name,
 		allocatable: result.Capacity{
-			CPU: float64(allocatable[resources.CPU]), Memory: float64(allocatable[resources.Memory]),
-			MachineMemory: float64(capacity[resources.Memory]),
+			CPU: float64(allocatable.CPU), Memory: float64(allocatable.Memory),
+			MachineMemory: float64(capacity.Memory),
 		},
-		machineCPU: float64(capacity[resources.CPU]),
+		machineCPU: float64(capacity.CPU),
 		free:       allocatable,
 	}
 }

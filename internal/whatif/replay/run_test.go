@@ -44,7 +44,7 @@ func options(t testing.TB, profile, use string, seed uint64) Options {
 
 // machine returns a node with cores and GiB of memory.
 func machine(name string, cores, memory int64) recording.Node {
-	return recording.NewNode(name, resources.Amounts{resources.CPU: cores * 1000, resources.Memory: memory * gib})
+	return recording.NewNode(name, resources.Amounts{CPU: cores * 1000, Memory: memory * gib})
 }
 
 // needs returns a pod that requests cores and GiB of memory.
@@ -53,7 +53,7 @@ func needs(name string, cores, memory, arrival, end int64) recording.InputPod {
 	if end != recording.Never {
 		duration = end - arrival
 	}
-	return recording.NewPod(name, resources.Amounts{resources.CPU: cores * 1000, resources.Memory: memory * gib}, arrival, duration)
+	return recording.NewPod(name, resources.Amounts{CPU: cores * 1000, Memory: memory * gib}, arrival, duration)
 }
 
 // completed returns a copy of an input whose pods are complete.

@@ -62,7 +62,7 @@ func (c *Config) nodeCost(groups []nodeGroup, group int, amounts resources.Amoun
 	}
 	for i := range groups {
 		other := allocatable(groups[i].template)
-		other[resources.Pods] = amounts[resources.Pods]
+		other.Pods = amounts.Pods
 		if other == amounts {
 			return groups[i].spec.Cost, true
 		}

@@ -69,8 +69,8 @@ func (c *compatibility) nodeKind(node *v1.Node) int {
 
 // podClass returns the number of a pod's class: its constraints on nodes. It returns 0
 // if the pod is not independent.
-func (c *compatibility) podClass(pod *v1.Pod) int {
-	if !c.isIndependent(pod) {
+func (c *compatibility) podClass(pod *v1.Pod, requests resources.Amounts) int {
+	if !c.isIndependent(pod, requests) {
 		return 0
 	}
 	key := nodeConstraints(pod)
@@ -81,10 +81,10 @@ func (c *compatibility) podClass(pod *v1.Pod) int {
 }
 
 // numberedPodClass is podClass with a cache, for a pod of the run.
-func (c *compatibility) numberedPodClass(number int32, pod *v1.Pod) int {
+func (c *compatibility) numberedPodClass(number int32, pod *v1.Pod, requests resources.Amounts) int {
 	class, known := c.classOfPod[number]
 	if !known {
-		class = c.podClass(pod)
+		class = c.podClass(pod, requests)
 		c.classOfPod[number] = class
 	}
 	return class
@@ -120,9 +120,9 @@ func withoutRequests(pod *v1.Pod) *v1.Pod {
 	return &empty
 }
 
-// isIndependent reports whether the scheduling of a pod depends only on the labels and taints of nodes and on
-// their free CPU, memory and resources.Extended, and not on other pods, volumes, ports or other resources.
-func (c *compatibility) isIndependent(pod *v1.Pod) bool {
+// isIndependent reports whether the scheduling of a pod depends only on the labels and taints of nodes and on their free
+// amounts of what requests has, and not on other pods, volumes, ports or other resources.
+func (c *compatibility) isIndependent(pod *v1.Pod, requests resources.Amounts) bool {
 	spreads := func(c v1.TopologySpreadConstraint) bool { return c.WhenUnsatisfiable == v1.DoNotSchedule }
 	if hasPodAffinity(pod.Spec.Affinity) || slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, spreads) {
 		return false
@@ -136,7 +136,7 @@ func (c *compatibility) isIndependent(pod *v1.Pod) bool {
 		return false
 	}
 	for name, quantity := range resources.Requests(pod) {
-		if name != v1.ResourceCPU && name != v1.ResourceMemory && name != recording.GPU && !quantity.IsZero() {
+		if !quantity.IsZero() && requests.Get(resources.NewResource(name)) == 0 {
 			return false
 		}
 	}

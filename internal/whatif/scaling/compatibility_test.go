@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
@@ -26,7 +27,7 @@ func TestAntiAffinityToAnyPod(t *testing.T) {
 		"all pods":         {[]recording.InputPod{any}, false},
 		"no, and all pods": {[]recording.InputPod{none, any}, false},
 	} {
-		if got := newCompatibility(nil, tc.pods).isIndependent(&v1.Pod{}); got != tc.independent {
+		if got := newCompatibility(nil, tc.pods).isIndependent(&v1.Pod{}, resources.Amounts{}); got != tc.independent {
 			t.Errorf("%s: independent %t, want %t", name, got, tc.independent)
 		}
 	}

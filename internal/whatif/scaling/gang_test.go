@@ -41,7 +41,7 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	node := recording.NewNode("n", resources.Amounts{resources.CPU: 16_000, resources.Memory: 64 << 30})
+	node := recording.NewNode("n", resources.Amounts{CPU: 16_000, Memory: 64 << 30})
 	pods, plan := p.next(&Cluster{Nodes: []recording.Node{node}, Ready: []NodeState{{}}})
 	counts := map[string]int{}
 	for _, pod := range pods {
@@ -73,7 +73,7 @@ spec: {minMember: 2}
 		t.Fatal(err)
 	}
 	c := &Cluster{
-		Nodes: []recording.Node{recording.NewNode("n", resources.Amounts{resources.CPU: 16_000, resources.Memory: 64 << 30})},
+		Nodes: []recording.Node{recording.NewNode("n", resources.Amounts{CPU: 16_000, Memory: 64 << 30})},
 		Ready: []NodeState{{}},
 	}
 	for i := range 3 {

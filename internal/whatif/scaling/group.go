@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -17,9 +16,6 @@ import (
 // nodeGroupLabel is the label of nodes with the name of their group. Nodes of the
 // input with this label belong to the group.
 const nodeGroupLabel = "plimsoll.dev/node-group"
-
-// deviceGPU is the resource name for whole GPUs.
-const deviceGPU v1.ResourceName = "nvidia.com/gpu"
 
 // nodeGroup is the state of a node group.
 type nodeGroup struct {
@@ -108,11 +104,9 @@ func groupOf(groups []nodeGroup, node *v1.Node) int {
 func (g *nodeGroup) templateOfShape() *v1.Node {
 	shape := g.spec.Shape
 	node := recording.NewNode("", resources.Amounts{
-		resources.CPU: int64(shape.Cores) * 1000, resources.Memory: int64(shape.GiB) << 30, resources.Extended: int64(shape.GPUs) * 1000,
+		CPU: int64(shape.Cores) * 1000, Memory: int64(shape.GiB) << 30,
+		Extended: resources.ExtendedAmounts{}.With(recording.GPU, int64(shape.GPUs)).With(recording.OpenbGPU, int64(shape.GPUs)*1000),
 	}).Object
-	if shape.GPUs > 0 {
-		node.Status.Allocatable[deviceGPU] = *resource.NewQuantity(int64(shape.GPUs), resource.DecimalSI)
-	}
 	node.Labels[v1.LabelOSStable], node.Labels[v1.LabelArchStable] = "linux", "amd64"
 	if g.spec.GPUModel != "" {
 		node.Labels[recording.GPUModelLabel] = g.spec.GPUModel

@@ -71,7 +71,8 @@ func (p *pass) assignPlaceholders(ctx context.Context) error {
 		if i > 0 && sameGroup(pod, pods[i-1]) {
 			p.placeholders[i].Item = p.placeholders[i-1].Item
 		} else {
-			p.placeholders[i].Item = autoscaler.Item{recording.PodAmounts(pod), p.scaler.compatibility.podClass(pod), true}
+			requests := recording.PodAmounts(pod)
+			p.placeholders[i].Item = autoscaler.Item{requests, p.scaler.compatibility.podClass(pod, requests), true}
 		}
 		p.placeholders[i].pod = pod
 		if node, assigned := p.index[pod.Spec.NodeName]; assigned {
@@ -127,7 +128,7 @@ func (p *pass) newProbeOfReady() *schedulerProbe {
 // addPod adds a pod of the run to the pods of a probe, and returns its amounts.
 func (p *pass) addPod(probe *schedulerProbe, number int32) autoscaler.Item {
 	pod := &p.cluster.Pods[number]
-	item := autoscaler.Item{Requests: pod.Requests, Class: p.scaler.compatibility.numberedPodClass(number, pod.Object)}
+	item := autoscaler.Item{Requests: pod.Requests, Class: p.scaler.compatibility.numberedPodClass(number, pod.Object, pod.Requests)}
 	probe.add(pod.Object, item)
 	return item
 }

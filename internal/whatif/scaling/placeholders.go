@@ -99,10 +99,8 @@ func (k *slackKept) update(now int64, target resources.Amounts, placeholders []p
 		}
 	}
 	k.hasTarget, k.fraction = !target.IsZero(), 1
-	for r, amount := range target {
-		if amount > 0 {
-			k.fraction = min(k.fraction, float64(available[r])/float64(amount))
-		}
+	for r, amount := range target.All() {
+		k.fraction = min(k.fraction, float64(available.Get(r))/float64(amount))
 	}
 	if !k.hasTarget {
 		return

@@ -21,7 +21,7 @@ func TestPlaceholdersFollowSchedules(t *testing.T) {
 			Days: "Mon-Fri", From: "08:00", To: "09:00", Minimum: &v1alpha1.Amount{CPU: new(resource.MustParse("8"))},
 		}},
 	}}
-	node := recording.NewNode("n", resources.Amounts{resources.CPU: 16_000, resources.Memory: 64 << 30})
+	node := recording.NewNode("n", resources.Amounts{CPU: 16_000, Memory: 64 << 30})
 	for _, tc := range []struct {
 		start time.Time
 		at    int64

@@ -30,7 +30,7 @@ func (s Spec) NodeType(in *recording.Input) (slack.NodeType, error) {
 		cost = 1
 	}
 	return slack.NodeType{
-		MilliCPU: g.allocatable[resources.CPU], Memory: g.allocatable[resources.Memory], Slots: g.allocatable[resources.Pods],
+		MilliCPU: g.allocatable.CPU, Memory: g.allocatable.Memory, Slots: g.allocatable.Pods,
 		Boot: g.spec.Boot, Interval: s.Loop.Interval, Idle: s.Loop.Idle, AfterAdd: s.Loop.AfterAdd, Utilization: s.Loop.Utilization,
 		Cost: cost, Max: g.spec.Max,
 	}, nil
@@ -55,7 +55,7 @@ func HistoryOf(in *recording.Input, tail int64) (h *slack.History, outside int) 
 			continue
 		}
 		pod := slack.HistoryPod{
-			Arrival: p.Arrival, Duration: p.Duration, MilliCPU: p.Requests[resources.CPU], Memory: p.Requests[resources.Memory],
+			Arrival: p.Arrival, Duration: p.Duration, MilliCPU: p.Requests.CPU, Memory: p.Requests.Memory,
 		}
 		if w, ok := mirrorable(p.Object); ok {
 			if workloads[w] == 0 {

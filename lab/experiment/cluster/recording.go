@@ -57,7 +57,7 @@ func (d *draw) recording(seed uint64) (*recording.Recording, error) {
 		},
 	}}
 	for i := range Nodes {
-		size := resources.Amounts{resources.CPU: Cores * 1000, resources.Memory: GiB * gibibyte}
+		size := resources.Amounts{CPU: Cores * 1000, Memory: GiB * gibibyte}
 		r.Nodes = append(r.Nodes, recording.NewNode(nodeName(i), size))
 	}
 	for _, w := range d.workloads {
