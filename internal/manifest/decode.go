@@ -28,7 +28,7 @@ func toJSON(document []byte) ([]byte, error) {
 	case bytes.HasPrefix(document, []byte("\xff\xfe")), bytes.HasPrefix(document, []byte("\xfe\xff")):
 		return nil, errors.New("found text in UTF-16: must be in UTF-8")
 	case bytes.HasPrefix(document, []byte("\x1f\x8b")):
-		return nil, errors.New("found a compressed file: must be YAML or JSON; a snapshot is read with --snapshot")
+		return nil, errors.New("found a compressed file: must be YAML or JSON")
 	case bytes.HasPrefix(document, []byte("PLRC")):
 		return nil, errors.New("found a recording: must be YAML or JSON; a recording is read with --recording")
 	case !utf8.Valid(document), bytes.IndexByte(document, 0) >= 0:

@@ -137,7 +137,7 @@ func TestReadErrors(t *testing.T) {
 			"document 1: Pod metadata.name: found a value of type bool: must be a string (put it in quotes)",
 		},
 		"a snapshot": {
-			"\x1f\x8b\x08\x00", "document 1: found a compressed file: must be YAML or JSON; a snapshot is read with --snapshot",
+			"\x1f\x8b\x08\x00", "document 1: found a compressed file: must be YAML or JSON",
 		},
 		"a recording":  {"PLRC\x00", "document 1: found a recording: must be YAML or JSON; a recording is read with --recording"},
 		"random bytes": {"\x9a\x01a: b", "document 1: found bytes that are not text: must be YAML or JSON in UTF-8"},

@@ -1,4 +1,4 @@
-// Package input reads the input of commands: manifests, snapshots or a live cluster, the load of
+// Package input reads the input of commands: manifests, recordings or a live cluster, the load of
 // its nodes, and configuration files.
 package input
 
@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,15 +18,13 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/emulation"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/file"
 )
 
-// Objects are the flags --filename, --snapshot and --recording. One of them selects the objects.
+// Objects are the flags --filename and --recording. One of them selects the objects.
 type Objects struct {
-	Files    []string
-	Snapshot string
+	Files []string
 	// Recording is read at the time At, or at its end if At is empty.
 	Recording, At string
 	// Strict refuses input that would be ignored with a warning.
@@ -38,7 +35,7 @@ type Objects struct {
 func (o *Objects) AddFlags(cmd *cobra.Command, of string) {
 	cmd.Flags().StringArrayVarP(&o.Files, "filename", "f", nil,
 		"file or directory with manifests"+of+", - for standard input; may be repeated")
-	AddSnapshotFlag(cmd, &o.Snapshot, "snapshot of a cluster, written by plimsoll snapshot")
+	AddRecordingFlag(cmd, &o.Recording)
 	AddStrictFlag(cmd, &o.Strict)
 }
 
@@ -61,55 +58,34 @@ func (o *Objects) Warn(warnings []string, warn func(string)) error {
 
 // AddRecordingFlag adds the flag --recording.
 func AddRecordingFlag(cmd *cobra.Command, value *string) {
-	cmd.Flags().StringVar(
-		value,
-		"recording",
-		"",
-		"recording of a cluster, written by plimsoll record; FILE,from=24h,to=48h is a part of it",
-	)
+	cmd.Flags().StringVar(value, "recording", "",
+		"file written by plimsoll snapshot or plimsoll record; FILE,from=24h,to=48h is a part of it")
 	_ = cmd.MarkFlagFilename("recording", "plrec")
 }
 
-// AddRecordingFlags adds the flags --recording and --at.
-func (o *Objects) AddRecordingFlags(cmd *cobra.Command) {
-	AddRecordingFlag(cmd, &o.Recording)
+// AddAtFlag adds the flag --at.
+func (o *Objects) AddAtFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.At, "at", "", "with --recording: time at which the cluster is read, such as 2026-11-21T12:00:00Z "+
 		"(default the end of the recording)")
 }
 
-// AddSnapshotFlag adds the flag --snapshot.
-func AddSnapshotFlag(cmd *cobra.Command, path *string, usage string) {
-	cmd.Flags().StringVar(path, "snapshot", "", usage)
-	_ = cmd.MarkFlagFilename("snapshot", "tar.gz", "tgz")
-}
-
 // Given reports whether one of the flags is set.
-func (o *Objects) Given() bool { return len(o.Files) > 0 || o.Snapshot != "" || o.Recording != "" }
+func (o *Objects) Given() bool { return len(o.Files) > 0 || o.Recording != "" }
 
 // Validate returns an error unless exactly one of the flags is set. kinds are the objects that the
 // command needs.
 func (o *Objects) Validate(kinds string) error {
 	if !o.Given() {
-		return fmt.Errorf("--filename: required: files or directories with manifests of %s, or a --snapshot", kinds)
+		return fmt.Errorf("--filename: required: files or directories with manifests of %s, or a --recording", kinds)
 	}
 	return o.ValidateExclusive()
 }
 
 // ValidateExclusive returns an error if several of the flags are set.
 func (o *Objects) ValidateExclusive() error {
-	var given []string
-	if len(o.Files) > 0 {
-		given = append(given, "--filename")
-	}
-	if o.Snapshot != "" {
-		given = append(given, "--snapshot")
-	}
-	if o.Recording != "" {
-		given = append(given, "--recording")
-	}
 	switch {
-	case len(given) > 1:
-		return fmt.Errorf("%s: only one of them may be set", strings.Join(given, ", "))
+	case len(o.Files) > 0 && o.Recording != "":
+		return errors.New("--filename, --recording: only one of them may be set")
 	case o.At != "" && o.Recording == "":
 		return errors.New("--at: requires --recording")
 	}
@@ -123,9 +99,9 @@ type Instant struct{ Load, Now string }
 func (i *Instant) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&i.Load, "load", "", "file with the load of the nodes, in the format of a load watcher (default the load "+
-		"in the snapshot)")
+		"in the recording)")
 	flags.StringVar(&i.Now, "now", "", "time from which the age of the load is computed, such as 2026-11-21T12:00:00Z "+
-		"(default the time of the snapshot, or the current time)")
+		"(default the time of the recording, or the current time)")
 	_ = cmd.MarkFlagFilename("load", "json")
 }
 
@@ -149,12 +125,9 @@ func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case o.Snapshot != "":
-		err = readSnapshot(s, o.Snapshot, at)
-	case o.Recording != "":
+	if o.Recording != "" {
 		err = o.readRecording(s, at)
-	default:
+	} else {
 		s.Now = now
 		s.Objects, err = manifest.Read(o.Files, in)
 	}
@@ -167,7 +140,7 @@ func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(
 	if err := o.Warn(s.Objects.Warnings, warn); err != nil {
 		return nil, err
 	}
-	loadFile := o.Snapshot + o.Recording // at most one is set
+	loadFile := o.Recording
 	if at.Load != "" {
 		loadFile = at.Load
 		reading, err := file.New(at.Load).Read(ctx)
@@ -179,56 +152,17 @@ func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(
 	return s, validateLoad(s, loadFile, warn)
 }
 
-// readSnapshot reads a snapshot into a state.
-func readSnapshot(s *engine.State, path string, at Instant) error {
-	read, err := OpenSnapshot(path)
-	if err != nil {
-		return err
-	}
-	if s.Objects, err = read.Cluster(); err != nil {
-		return fmt.Errorf("--snapshot: %s: %w", path, err)
-	}
-	s.Load = read.Load
-	s.Now, err = ParseTime("now", at.Now, SnapshotTime(read))
-	return err
-}
-
 // readRecording reads a recording at a time into a state.
 func (o *Objects) readRecording(s *engine.State, at Instant) error {
-	read, err := recording.OpenPart(o.Recording)
+	instant, err := ParseTime("at", o.At, time.Time{})
 	if err != nil {
 		return err
 	}
-	end := read.Time(read.Seconds())
-	instant, err := ParseTime("at", o.At, end)
-	if err != nil {
+	if s.Objects, s.Load, instant, err = recording.OpenAt(o.Recording, instant); err != nil {
 		return err
 	}
-	if instant.Before(read.Time(0)) || instant.After(end) {
-		return base.InvalidValue("at", o.At, fmt.Sprintf("from %s to %s, the time of the recording",
-			read.Time(0).Format(time.RFC3339), end.Format(time.RFC3339)))
-	}
-	objects, reading := read.At(int64(instant.Sub(read.Time(0)) / time.Second))
-	s.Objects, s.Load = objects, &reading
 	s.Now, err = ParseTime("now", at.Now, instant)
 	return err
-}
-
-// OpenSnapshot opens the snapshot in the flag --snapshot.
-func OpenSnapshot(path string) (*snapshot.Snapshot, error) {
-	read, err := snapshot.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("--snapshot: %w", err)
-	}
-	return read, nil
-}
-
-// SnapshotTime returns the time at which a snapshot was complete. The load is read last.
-func SnapshotTime(s *snapshot.Snapshot) time.Time {
-	if s.Load != nil && s.Load.Time.After(s.About.Time) {
-		return s.Load.Time
-	}
-	return s.About.Time
 }
 
 // validateLoad warns about invalid and old load, and returns an error for load from the future.

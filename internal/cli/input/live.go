@@ -18,7 +18,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/emulation"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/flags"
 )
@@ -81,7 +82,7 @@ func ReadObjects(cmd *cobra.Command, cluster *kube.Access, warn func(string)) (*
 func readState(
 	cmd *cobra.Command, cluster base.ClusterAccess, warn func(string),
 ) (*record.Cluster, *rest.Config, *engine.State, error) {
-	read, config, err := readObjects(cmd, cluster, []string{snapshot.FolderCluster}, warn)
+	read, config, err := readObjects(cmd, cluster, []string{kinds.AreaCluster}, warn)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -95,17 +96,17 @@ func readState(
 	return read, config, &engine.State{Objects: objects, Now: time.Now()}, nil
 }
 
-// readObjects reads the objects of a cluster in folders of a snapshot, all if folders is nil. As Objects.Read, it makes this process
+// readObjects reads the objects of a cluster of some areas, all if areas is nil. As Objects.Read, it makes this process
 // emulate the version of the cluster.
 func readObjects(
-	cmd *cobra.Command, cluster base.ClusterAccess, folders []string, warn func(string),
+	cmd *cobra.Command, cluster base.ClusterAccess, areas []string, warn func(string),
 ) (*record.Cluster, *rest.Config, error) {
 	config, err := cluster.Config()
 	if err != nil {
 		return nil, nil, err
 	}
 	progress := base.NewReadProgress(cmd.ErrOrStderr())
-	read, err := record.ReadCluster(cmd.Context(), config, record.ReadOptions{Folders: folders, Warn: warn, Progress: progress.Show})
+	read, err := record.ReadCluster(cmd.Context(), config, record.ReadOptions{Areas: areas, Warn: warn, Progress: progress.Show})
 	progress.End()
 	if err != nil {
 		if cmd.Context().Err() != nil {
@@ -154,11 +155,11 @@ func (l *LiveCluster) ReadLoad(
 				warn(fmt.Sprintf("load: %s: %v", series, err))
 			}
 		}
-		read.SetLoad(reading)
+		read.Load = &reading
 		return
 	}
 	warn("load: continuing without load")
-	read.About.Missing = append(read.About.Missing, snapshot.Missing{What: "load", Why: "it could not be read"})
+	read.About.Missing = append(read.About.Missing, recording.Missing{What: "load", Why: "it could not be read"})
 }
 
 // ReadUsage reads the usage of pods and adds it to a snapshot. If it cannot be read, the snapshot lists it as missing.
@@ -172,13 +173,13 @@ func (l *LiveCluster) ReadUsage(ctx context.Context, read *record.Cluster, warn 
 	reading, err := l.readUsage(ctx, config, read.Nodes)
 	if err != nil {
 		warn(fmt.Sprintf("usage of pods: %v; continuing without it", err))
-		read.About.Missing = append(read.About.Missing, snapshot.Missing{What: "usage of pods", Why: "it could not be read"})
+		read.About.Missing = append(read.About.Missing, recording.Missing{What: "usage of pods", Why: "it could not be read"})
 		return nil
 	}
 	if reading.Rejected > 0 {
 		warn("usage of pods: ignored " + format.Of(reading.Rejected, "pod") + " without valid values")
 	}
-	read.SetUsage(reading)
+	read.Usage = &reading
 	return nil
 }
 

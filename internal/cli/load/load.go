@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/flags"
 )
@@ -27,7 +28,7 @@ func NewCommand() *cobra.Command {
 // topOptions are the flags of plimsoll load top.
 type topOptions struct {
 	source    flags.Flags
-	snapshot  string
+	recording string
 	scheduler input.Scheduler
 	sortBy    string
 	output    base.Output
@@ -62,14 +63,16 @@ there are enough samples.`,
   plimsoll load top --provider Service --address http://localhost:2020 --watch
 
   # Show the load in a snapshot.
-  plimsoll load top --snapshot s.tar.gz`,
+  plimsoll load top --recording s.plrec`,
 		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	o.source.AddShort(cmd)
-	input.AddSnapshotFlag(cmd, &o.snapshot, "show the load in a snapshot; its age is that at the time of the snapshot")
+	input.AddRecordingFlag(cmd, &o.recording)
+	cmd.Flags().Lookup("recording").Usage = "show the load in a file of plimsoll snapshot, with its age at the time of the snapshot, or " +
+		"the load that the pods in a file of plimsoll record caused at its end"
 	o.scheduler.AddFlags(cmd,
 		"file with a KubeSchedulerConfiguration; the arguments of its plugins select the source, in place of --provider",
 		"profile in that configuration (default the first with a source)")
@@ -79,7 +82,7 @@ there are enough samples.`,
 	o.output.AddFlag(cmd)
 	o.watch.AddFlags(cmd, 15*time.Second)
 	for _, flag := range []string{"provider", "config", "kubeconfig", "watch"} {
-		cmd.MarkFlagsMutuallyExclusive("snapshot", flag)
+		cmd.MarkFlagsMutuallyExclusive("recording", flag)
 	}
 	base.CompleteWith(cmd, "sort-by", sortByCPU, sortByMemory, sortByName)
 	return cmd
@@ -119,8 +122,8 @@ func (o *topOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	warn := base.Warnings(errOut)
-	if o.snapshot != "" {
-		return o.printSnapshot(out, warn)
+	if o.recording != "" {
+		return o.printRecorded(out, warn)
 	}
 	if o.scheduler.Config != "" {
 		source, err := o.scheduler.LoadSource()
@@ -145,16 +148,16 @@ func (o *topOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	})
 }
 
-// printSnapshot prints the load in a snapshot.
-func (o *topOptions) printSnapshot(out io.Writer, warn func(string)) error {
-	read, err := input.OpenSnapshot(o.snapshot)
+// printRecorded prints the load in a recording.
+func (o *topOptions) printRecorded(out io.Writer, warn func(string)) error {
+	_, reading, at, err := recording.OpenAt(o.recording, time.Time{})
 	switch {
 	case err != nil:
 		return err
-	case read.Load == nil:
-		return fmt.Errorf("--snapshot: %s has no load", o.snapshot)
+	case reading == nil:
+		return fmt.Errorf("--recording: %s has no load", o.recording)
 	}
-	return o.print(*read.Load, input.SnapshotTime(read), out, warn)
+	return o.print(*reading, at, out, warn)
 }
 
 // readAndPrint reads once and prints. It returns an error if part of the load could not be read.

@@ -9,13 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 // NewCommand returns the command plimsoll placement.
@@ -34,7 +33,7 @@ type decideOptions struct {
 func newDecideCommand() *cobra.Command {
 	var o decideOptions
 	cmd := &cobra.Command{
-		Use:   "decide (-f FILE_OR_DIR... | --snapshot FILE)",
+		Use:   "decide (-f FILE_OR_DIR... | --recording FILE)",
 		Short: "Decide placements over the clusters in manifests",
 		Long: `Decide placements over the clusters in manifests, as the placement controller would:
 ManagedClusters, ManagedClusterSets, ManagedClusterSetBindings, Placements,
@@ -58,7 +57,7 @@ conditions are printed.`,
 	}
 	o.objects.AddFlags(cmd, "")
 	cmd.Flags().StringVar(&o.now, "now", "", "time of the decision, such as 2026-01-31T12:00:00Z, for tolerations and scores "+
-		"that expire (default the time of the snapshot, or the current time)")
+		"that expire (default the time of the recording, or the current time)")
 	o.output.AddFlag(cmd)
 	return cmd
 }
@@ -87,18 +86,17 @@ func (o *decideOptions) run(in io.Reader, out io.Writer, warn func(string)) erro
 // readHub returns the objects of the hub and the time of the decision.
 func (o *decideOptions) readHub(in io.Reader, warn func(string)) (objects *fleet.Objects, now time.Time, err error) {
 	var hub *manifest.Hub
-	isOld := false
 	now = time.Now()
-	if o.objects.Snapshot == "" {
+	if o.objects.Recording == "" {
 		hub, err = manifest.ReadHub(o.objects.Files, in)
 	} else {
-		var read *snapshot.Snapshot
-		if read, err = input.OpenSnapshot(o.objects.Snapshot); err != nil {
+		var read *recording.Recording
+		if read, err = recording.OpenFlag(o.objects.Recording); err != nil {
 			return nil, now, err
 		}
-		now, isOld = read.About.Time, read.IsOlderThan(capacityv1alpha1.GroupVersion.Group, capacityv1alpha1.Kind)
+		now = read.About.To
 		if hub, err = read.Hub(true); err != nil {
-			err = fmt.Errorf("--snapshot: %s: %w", o.objects.Snapshot, err)
+			err = fmt.Errorf("--recording: %s: %w", o.objects.Recording, err)
 		}
 	}
 	if err == nil {
@@ -110,7 +108,7 @@ func (o *decideOptions) readHub(in io.Reader, warn func(string)) (objects *fleet
 	if err != nil {
 		return nil, now, err
 	}
-	if len(hub.Capacities) == 0 && (isOld || slices.ContainsFunc(hub.Placements, namesWorkload)) {
+	if len(hub.Capacities) == 0 && slices.ContainsFunc(hub.Placements, namesWorkload) {
 		warn("the input has no ClusterCapacities: " + unknownFits)
 	}
 	return &hub.Objects, now, nil

@@ -24,6 +24,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 // fitOptions are the flags of plimsoll placement fit.
@@ -39,7 +40,7 @@ type fitOptions struct {
 func newFitCommand() *cobra.Command {
 	var o fitOptions
 	cmd := &cobra.Command{
-		Use:   "fit -f FILE_OR_DIR... [--clusters FILE_OR_DIR | --snapshot FILE | --local]",
+		Use:   "fit -f FILE_OR_DIR... [--clusters FILE_OR_DIR | --recording FILE | --local]",
 		Short: "Show how many replicas of a workload fit each cluster",
 		Long: `Show how many replicas of a workload fit each cluster: on the nodes as they are,
 with the slack that placeholder pods hold, and with the nodes that the autoscaler can
@@ -51,7 +52,7 @@ ManifestWork; several objects form one workload. The clusters are those of the h
 as their agents report them in ClusterCapacities. The numbers are never too high; see
 docs/placement.md. Nothing is changed.`,
 		Example: `  plimsoll placement fit -f deployment.yaml
-  plimsoll placement fit -f pod.yaml --replicas 20 --snapshot s.tar.gz
+  plimsoll placement fit -f pod.yaml --replicas 20 --recording s.plrec
   plimsoll placement fit -f pod.yaml --local`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
@@ -61,7 +62,8 @@ docs/placement.md. Nothing is changed.`,
 	cmd.Flags().Int64Var(&o.replicas, "replicas", -1, "number of replicas (default that of the manifests)")
 	cmd.Flags().StringArrayVar(&o.clusters.Files, "clusters", nil,
 		"file or directory with manifests of ClusterCapacities, or of the nodes and pods of one cluster; may be repeated")
-	input.AddSnapshotFlag(cmd, &o.clusters.Snapshot, "snapshot of one cluster, or of a hub with ClusterCapacities")
+	input.AddRecordingFlag(cmd, &o.clusters.Recording)
+	cmd.Flags().Lookup("recording").Usage = "recording of one cluster, or snapshot of a hub with ClusterCapacities"
 	cmd.Flags().BoolVar(&o.local, "local", false, "read the nodes and pods of the cluster of the kubeconfig, which is no hub")
 	o.hub.AddFlags(cmd, "hub", 30*time.Second)
 	o.output.AddFlag(cmd)
@@ -75,9 +77,9 @@ func (o *fitOptions) run(cmd *cobra.Command) error {
 	if len(o.workload) == 0 {
 		return errors.New("--filename: required: files or directories with manifests of a workload")
 	}
-	given := len(o.clusters.Files) > 0 || o.clusters.Snapshot != ""
-	if o.clusters.Snapshot != "" && len(o.clusters.Files) > 0 || given && o.local {
-		return errors.New("--clusters, --snapshot, --local: only one of them may be set")
+	given := len(o.clusters.Files) > 0 || o.clusters.Recording != ""
+	if o.clusters.Recording != "" && len(o.clusters.Files) > 0 || given && o.local {
+		return errors.New("--clusters, --recording, --local: only one of them may be set")
 	}
 	workload, err := readWorkload(o.workload, cmd.InOrStdin())
 	if err != nil {
@@ -130,7 +132,7 @@ func readWorkload(paths []string, in io.Reader) (*capacity.Workload, error) {
 
 // read returns the capacities of clusters with the objects of their hub, and the time: zero for the time of each observation.
 func (o *fitOptions) read(cmd *cobra.Command, workload *capacity.Workload) (*fleet.Objects, time.Time, error) {
-	if !o.local && o.clusters.Snapshot == "" && len(o.clusters.Files) == 0 {
+	if !o.local && o.clusters.Recording == "" && len(o.clusters.Files) == 0 {
 		hub, err := readLiveHub(cmd.Context(), &o.hub, nil)
 		if err == nil && len(hub.Capacities) == 0 {
 			err = base.Failure(
@@ -160,9 +162,9 @@ func (o *fitOptions) read(cmd *cobra.Command, workload *capacity.Workload) (*fle
 	return oneCluster(cluster, workload, now)
 }
 
-// readInput returns the hub in manifests or a snapshot if they have ClusterCapacities, or else the cluster in them, and the time.
+// readInput returns the hub in manifests or a recording if they have ClusterCapacities, or else the cluster in them, and the time.
 func (o *fitOptions) readInput(in io.Reader) (hub *manifest.Hub, cluster *manifest.Objects, now time.Time, err error) {
-	if o.clusters.Snapshot == "" {
+	if o.clusters.Recording == "" {
 		var stdin bytes.Buffer
 		hub, err = manifest.ReadHubFrom(manifest.Files(o.clusters.Files, io.TeeReader(in, &stdin)), false)
 		if err != nil || len(hub.Capacities) > 0 {
@@ -171,19 +173,18 @@ func (o *fitOptions) readInput(in io.Reader) (hub *manifest.Hub, cluster *manife
 		cluster, err = manifest.Read(o.clusters.Files, &stdin)
 		return nil, cluster, time.Now(), err
 	}
-	read, err := input.OpenSnapshot(o.clusters.Snapshot)
+	read, err := recording.OpenFlag(o.clusters.Recording)
+	if err == nil && len(read.List(v1alpha1.Resource)) == 0 {
+		cluster, _, now, err = recording.OpenAt(o.clusters.Recording, now)
+		return nil, cluster, now, err
+	}
 	if err != nil {
 		return nil, nil, now, err
 	}
-	if len(read.List(v1alpha1.Resource)) > 0 {
-		hub, err = read.Hub(false)
-	} else {
-		cluster, err = read.Cluster()
+	if hub, err = read.Hub(false); err != nil {
+		err = fmt.Errorf("--recording: %s: %w", o.clusters.Recording, err)
 	}
-	if err != nil {
-		err = fmt.Errorf("--snapshot: %s: %w", o.clusters.Snapshot, err)
-	}
-	return hub, cluster, input.SnapshotTime(read), err
+	return hub, nil, read.About.To, err
 }
 
 // oneCluster returns the capacity of a cluster without a name. All running pods of the workload are recent.

@@ -25,7 +25,7 @@ type rebalanceOptions struct {
 func newRebalanceCommand() *cobra.Command {
 	var o rebalanceOptions
 	cmd := &cobra.Command{
-		Use:   "rebalance --dry-run [-f FILE_OR_DIR... | --snapshot FILE]",
+		Use:   "rebalance --dry-run [-f FILE_OR_DIR... | --recording FILE]",
 		Short: "Show which decisions would change if made again",
 		Long: `Show which decisions would change if placements were decided again, each as if it had no
 decisions yet and its pods were not running, and all others kept theirs. The gain is the
@@ -38,7 +38,7 @@ changes nothing either: to move a workload, exclude the cluster in its placement
 	}
 	o.objects.AddFlags(cmd, "")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the changes; required, because there is no other mode")
-	cmd.Flags().StringVar(&o.now, "now", "", "time of the decisions, such as 2026-01-31T12:00:00Z (default the time of the snapshot, "+
+	cmd.Flags().StringVar(&o.now, "now", "", "time of the decisions, such as 2026-01-31T12:00:00Z (default the time of the recording, "+
 		"or the current time)")
 	o.hub.AddFlags(cmd, "hub", 30*time.Second)
 	o.output.AddFlag(cmd)
@@ -95,7 +95,7 @@ func (o *rebalanceOptions) run(cmd *cobra.Command) error {
 	})
 }
 
-// read returns the objects of manifests, of a snapshot or of the hub, and the time of the decisions.
+// read returns the objects of manifests, of a recording or of the hub, and the time of the decisions.
 func (o *rebalanceOptions) read(cmd *cobra.Command) (*fleet.Objects, time.Time, error) {
 	if o.objects.Given() {
 		return o.readHub(cmd.InOrStdin(), base.Warnings(cmd.ErrOrStderr()))

@@ -155,7 +155,7 @@ func TestTablesFit(t *testing.T) {
 	t.Chdir("../../..")
 	for _, args := range [][]string{
 		{"score", "-f", "examples/limits"},
-		{"explain", "pod", "pod1", "--snapshot", "examples/snapshot/low-risk.tar.gz"},
+		{"explain", "pod", "pod1", "--recording", "examples/snapshot/low-risk.plrec"},
 		{"placement", "decide", "-f", "examples/placement/prioritizers"},
 		{"load", "top", "--provider=File", "--address=examples/low-risk/load.json"},
 		{"slack", "plan", "-f", "examples/slack"},

@@ -54,8 +54,8 @@ they are made, and inspects slack, placements and load.`,
   plimsoll explain pod NAME -n NAMESPACE
 
   # What would another profile change in your cluster?
-  plimsoll snapshot -o s.tar.gz
-  plimsoll compare --profile default --profile predicted --snapshot s.tar.gz
+  plimsoll snapshot -o s.plrec
+  plimsoll compare --profile default --profile predicted --recording s.plrec
 
   # The same without a cluster.
   plimsoll compare --profile default --profile predicted \

@@ -46,7 +46,7 @@ var files = map[string]string{
 	"old.yaml":             "examples/profiles/allocatable-least.yaml",
 	"new.yaml":             "examples/profiles/limits.yaml",
 	"policy.yaml":          "examples/slack/policy.yaml",
-	"s.tar.gz":             "examples/snapshot/low-risk.tar.gz",
+	"s.plrec":              "examples/snapshot/low-risk.plrec",
 	"week.plrec":           "examples/recording/week.plrec",
 	"deployment.yaml":      "examples/placement/fit/workload.yaml",
 	"pod.yaml":             "examples/placement/fit/workload.yaml",
@@ -206,7 +206,7 @@ func readsCluster(cmd *cobra.Command) bool {
 
 // hasInput reports whether a flag of a command sets its input.
 func hasInput(cmd *cobra.Command) bool {
-	for _, name := range []string{"filename", "snapshot", "recording", "generate", "trace", "clusters"} {
+	for _, name := range []string{"filename", "recording", "generate", "trace", "clusters"} {
 		if name == "filename" && cmd.Flags().Lookup("clusters") != nil {
 			continue // the workload, whose clusters are another input
 		}

@@ -10,23 +10,23 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/load/file"
 )
 
 // The example snapshot has the objects and the load of the example cluster. -update writes it.
 func TestExampleSnapshot(t *testing.T) {
 	t.Chdir("../../..")
-	const path = "examples/snapshot/low-risk.tar.gz"
+	const path = "examples/snapshot/low-risk.plrec"
 	reading, err := file.New("examples/low-risk/load.json").Read(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := snapshot.FromDocuments(reading.Time.Add(30*time.Second), manifest.Files([]string{"examples/low-risk/cluster.yaml"}, nil))
+	want, _, err := recording.ReadSnapshot(reading.Time.Add(30*time.Second), manifest.Files([]string{"examples/low-risk/cluster.yaml"}, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want.SetLoad(reading)
+	want.Load = &reading
 	if *update {
 		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
@@ -35,16 +35,16 @@ func TestExampleSnapshot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := snapshot.Open(path)
+	got, err := recording.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want.About, got.About); diff != "" {
 		t.Errorf("%s is outdated (go test ./internal/cli/plimsoll -run ExampleSnapshot -update):\n%s", path, diff)
 	}
-	for _, list := range want.Lists {
-		if diff := cmp.Diff(list.Items, got.List(list.Resource)); diff != "" {
-			t.Errorf("%s: %s (go test ./internal/cli/plimsoll -run ExampleSnapshot -update):\n%s", path, list.File(), diff)
+	for _, kind := range []string{"nodes", "pods"} {
+		if diff := cmp.Diff(want.List(kind), got.List(kind)); diff != "" {
+			t.Errorf("%s: %s (go test ./internal/cli/plimsoll -run ExampleSnapshot -update):\n%s", path, kind, diff)
 		}
 	}
 	if diff := cmp.Diff(want.Load.Nodes, got.Load.Nodes); diff != "" {

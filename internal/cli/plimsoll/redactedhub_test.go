@@ -15,7 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 // The example placements have the same decisions and scores in both API versions. They select the same clusters from a snapshot of the
@@ -29,7 +29,7 @@ func TestPlacementsOverSnapshots(t *testing.T) {
 		t.Run(filepath.Base(example), func(t *testing.T) {
 			files := []string{filepath.Join(example, "placement.v1beta1.yaml"), "../../../examples/placement/fleet.yaml"}
 			now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-			plain, err := snapshot.FromDocuments(now, manifest.Files(files, nil))
+			plain, _, err := recording.ReadSnapshot(now, manifest.Files(files, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,12 +44,12 @@ func TestPlacementsOverSnapshots(t *testing.T) {
 				t.Errorf("-v1alpha1 +v1beta1\n%s", diff)
 			}
 			want := selected(t, decided)
-			for name, s := range map[string]*snapshot.Snapshot{"plain": plain, "redacted": redacted} {
+			for name, s := range map[string]*recording.Recording{"plain": plain, "redacted": redacted} {
 				path := filepath.Join(t.TempDir(), name)
 				if err := (base.NewFile{Path: path, Mode: 0o600}).Write(s.Write); err != nil {
 					t.Fatal(err)
 				}
-				if got := selected(t, decide(t, "--snapshot", path)); !slices.Equal(got, want) {
+				if got := selected(t, decide(t, "--recording", path)); !slices.Equal(got, want) {
 					t.Errorf("%s: selected %q, want %q", name, got, want)
 				}
 			}

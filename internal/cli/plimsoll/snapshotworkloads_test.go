@@ -2,7 +2,6 @@ package plimsoll
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +12,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 // workloadHub has a hub of three clusters, two with a ClusterCapacity, and placements that name workloads in all ways. Texts with
@@ -175,7 +174,7 @@ func TestWorkloadsOverSnapshots(t *testing.T) {
 	if err := os.WriteFile(hub, []byte(workloadHub), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	plain, err := snapshot.FromDocuments(now, manifest.Files([]string{hub}, nil))
+	plain, _, err := recording.ReadSnapshot(now, manifest.Files([]string{hub}, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,17 +187,17 @@ func TestWorkloadsOverSnapshots(t *testing.T) {
 	if len(want) != 7 || !strings.Contains(got, "[2]: Misconfigured") || !strings.Contains(got, "[1]: MatchesNothing") {
 		t.Fatalf("got %s", got)
 	}
-	for name, s := range map[string]*snapshot.Snapshot{"plain": plain, "redacted": redacted} {
+	for name, s := range map[string]*recording.Recording{"plain": plain, "redacted": redacted} {
 		path := filepath.Join(folder, name)
 		if err := (base.NewFile{Path: path, Mode: 0o600}).Write(s.Write); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, ranked(t, decide(t, "--snapshot", path))); diff != "" {
+		if diff := cmp.Diff(want, ranked(t, decide(t, "--recording", path))); diff != "" {
 			t.Errorf("%s: -hub +snapshot\n%s", name, diff)
 		}
 		content := ""
-		for _, list := range s.Lists {
-			content += fmt.Sprintf("%s\n", list.Items)
+		for _, object := range s.Objects {
+			content += string(object.JSON) + "\n"
 		}
 		if strings.Contains(content, "hidden") {
 			t.Errorf("%s: has secrets:\n%s", name, content)
@@ -215,14 +214,14 @@ func TestWorkloadsOverSnapshots(t *testing.T) {
 	fit := func(args ...string) string {
 		return string(output(t, append([]string{"placement", "fit", "-f", pod}, args...)...))
 	}
-	if diff := cmp.Diff(fit("--clusters", hub), fit("--snapshot", filepath.Join(folder, "plain"))); diff != "" {
+	if diff := cmp.Diff(fit("--clusters", hub), fit("--recording", filepath.Join(folder, "plain"))); diff != "" {
 		t.Errorf("-hub +snapshot\n%s", diff)
 	}
 	table := string(output(t, "placement", "decide", "-f", hub, "--now", now.Format(time.RFC3339)))
 	if !strings.Contains(table, "private-b            -300               -100             no data      no data\n") {
 		t.Errorf("got\n%s", table)
 	}
-	summary := string(output(t, "snapshot", "-f", hub, "-o", filepath.Join(folder, "s.tar.gz"), "--redact"))
+	summary := string(output(t, "snapshot", "-f", hub, "-o", filepath.Join(folder, "s.plrec"), "--redact"))
 	if !strings.HasSuffix(summary, ": 0 nodes, 0 pods, no load; names are pseudonyms\n") {
 		t.Errorf("got %s", summary)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 	"github.com/plimsoll-k8s/plimsoll/load/flags"
@@ -101,7 +101,7 @@ func (f *Following) Settings(cmd *cobra.Command, folder, rotateFlag string, rota
 		Folder: folder, Step: f.config.Step, Rotate: rotate, MaxBytes: size.Value(), Redact: f.redact,
 		Client: client, Usage: usage,
 		Objects: func(ctx context.Context) (*record.Cluster, error) {
-			return record.ReadCluster(ctx, config, record.ReadOptions{Folders: []string{snapshot.FolderCluster}})
+			return record.ReadCluster(ctx, config, record.ReadOptions{Areas: []string{kinds.AreaCluster}})
 		},
 		Log: func(line string) { fmt.Fprintln(errOut, base.Escape(line)) },
 	}

@@ -51,7 +51,7 @@ func (d *decidedOptions) addFlags(cmd *cobra.Command) {
 
 func (d *decidedOptions) validate(objects *input.Objects) error {
 	if d.enabled && objects.Given() {
-		return errors.New("--as-decided: must not be set with --filename, --snapshot or --recording")
+		return errors.New("--as-decided: must not be set with --filename or --recording")
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ const defaultProfile = "default"
 func newExplainPodCommand() *cobra.Command {
 	var o explainOptions
 	cmd := &cobra.Command{
-		Use:     "pod NAME [-n NAMESPACE] [-f FILE_OR_DIR... | --snapshot FILE]",
+		Use:     "pod NAME [-n NAMESPACE] [-f FILE_OR_DIR... | --recording FILE]",
 		Aliases: base.Pod.Others,
 		Short:   "Explain which node a scheduler selects for a pod, and why",
 		Long: `Explain which node a scheduler selects for a pod: the raw, normalized and weighted
@@ -80,7 +80,7 @@ why the selected node is the best. --top and -o wide have more nodes. A score su
 0 (-200) x2 = 0 is the normalized score, the raw score, the weight of the plugin if it
 is not 1, and the weighted score, which is added to the total.
 
-The pod is read from a live cluster, a snapshot or manifests. A pod that has a node is
+The pod is read from a live cluster, a recording or manifests. A pod that has a node is
 evaluated as if it were pending, and the result says whether it would be scheduled there
 again.
 
@@ -110,7 +110,7 @@ were created since then change the scores.`,
   plimsoll explain pod shop/web-7d4b9c-x2x8p --as-decided
 
   # Use a snapshot, and print all nodes as JSON.
-  plimsoll explain pod shop/web-7d4b9c-x2x8p --snapshot s.tar.gz -o json`,
+  plimsoll explain pod shop/web-7d4b9c-x2x8p --recording s.plrec -o json`,
 		Args:              base.Pod.ExactlyOne,
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 		ValidArgsFunction: o.completeNames,
@@ -123,7 +123,7 @@ were created since then change the scores.`,
 func (o *explainOptions) addFlags(cmd *cobra.Command) {
 	base.Pod.AddNamespaceFlag(cmd, &o.namespace, &o.live.LoadSource)
 	o.objects.AddFlags(cmd, " of nodes and pods")
-	o.objects.AddRecordingFlags(cmd)
+	o.objects.AddAtFlag(cmd)
 	o.instant.AddFlags(cmd)
 	o.live.LoadSource.AddShort(cmd)
 	addSchedulerFlags(cmd, &o.live.Scheduler)
@@ -135,10 +135,10 @@ func (o *explainOptions) addFlags(cmd *cobra.Command) {
 
 // groupInputFlags groups the flags of the input in help texts, and makes those of live clusters and of files exclude each other.
 func groupInputFlags(cmd *cobra.Command) {
-	base.Group(cmd, base.GroupInput, "filename", "snapshot", "recording", "at")
+	base.Group(cmd, base.GroupInput, "filename", "recording", "at")
 	base.Group(cmd, base.GroupCluster, "provider", "address", "load-source")
 	base.Rare(cmd, "strict", "now", "load", "scheduler-name")
-	for _, offline := range []string{"filename", "snapshot", "recording"} {
+	for _, offline := range []string{"filename", "recording"} {
 		for _, live := range []string{"provider", "kubeconfig", "context"} {
 			cmd.MarkFlagsMutuallyExclusive(offline, live)
 		}
@@ -203,12 +203,12 @@ func (o *explainOptions) validate() error {
 // validateInput returns an error for flags that exclude each other. Without an input, the live cluster is read.
 func validateInput(objects *input.Objects, instant input.Instant) error {
 	if !objects.Given() && (instant.Load != "" || instant.Now != "") {
-		return errors.New("--load, --now: require --filename, --snapshot or --recording")
+		return errors.New("--load, --now: require --filename or --recording")
 	}
 	return objects.ValidateExclusive()
 }
 
-// readFiles reads the cluster, its load and the pod from manifests or a snapshot.
+// readFiles reads the cluster, its load and the pod from manifests or a recording.
 func (o *explainOptions) readFiles(
 	cmd *cobra.Command, key types.NamespacedName, _ *engine.Scheduler, warn func(string),
 ) (*engine.State, *v1.Pod, error) {

@@ -27,12 +27,12 @@ type scoreOptions struct {
 func NewScoreCommand() *cobra.Command {
 	var o scoreOptions
 	cmd := &cobra.Command{
-		Use:   "score [-f FILE_OR_DIR... | --snapshot FILE | --recording FILE]",
+		Use:   "score [-f FILE_OR_DIR... | --recording FILE]",
 		Short: "Score all nodes for each pending pod",
 		Long: `Score all nodes for each pending pod with the code of kube-scheduler.
 
 Nodes and pods are read from the live cluster, which is not changed, or from manifests,
-a snapshot or a recording. Pods with spec.nodeName run on that node; all others are
+or a recording. Pods with spec.nodeName run on that node; all others are
 pending and are scored in the order of the input. No pod is bound: each pod is scored
 as if it were the only pending one. If several nodes have the highest total,
 kube-scheduler selects one of them at random, and this command the first one.
@@ -51,14 +51,14 @@ at weight 1.`,
   plimsoll score -f cluster/ --load load.json --now 2026-11-21T12:00:00Z -o json
 
   # Use a snapshot, which includes the load.
-  plimsoll score --snapshot s.tar.gz --config scheduler.yaml`,
+  plimsoll score --recording s.plrec --config scheduler.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.objects.Files = append(o.objects.Files, args...)
 			return o.run(cmd)
 		},
 	}
 	o.objects.AddFlags(cmd, " of nodes and pods")
-	o.objects.AddRecordingFlags(cmd)
+	o.objects.AddAtFlag(cmd)
 	o.live.LoadSource.AddShort(cmd)
 	addSchedulerFlags(cmd, &o.live.Scheduler)
 	o.instant.AddFlags(cmd)

@@ -31,9 +31,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/load/podmetrics"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
@@ -233,7 +233,7 @@ func TestCluster(t *testing.T) {
 			Folder: folder, Step: time.Minute, Rotate: o.every, MaxBytes: 1 << 30, Client: reader, Usage: usage,
 			Speed: speed, Epoch: time.Now().Add(-time.Minute), Log: func(line string) { fmt.Fprintln(log, line) },
 			Objects: func(ctx context.Context) (*record.Cluster, error) {
-				return record.ReadCluster(ctx, readOnly, record.ReadOptions{Folders: []string{snapshot.FolderCluster}})
+				return record.ReadCluster(ctx, readOnly, record.ReadOptions{Areas: []string{kinds.AreaCluster}})
 			},
 		},
 	}

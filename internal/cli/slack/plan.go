@@ -21,6 +21,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -45,12 +46,12 @@ type planOptions struct {
 func newPlanCommand() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
-		Use:   "plan [-f FILE_OR_DIR... | --snapshot FILE | --recording FILE]",
+		Use:   "plan [-f FILE_OR_DIR... | --recording FILE]",
 		Short: "Plan the placeholders for a rate of a cluster's requests",
 		Long: `Plan the placeholders that reserve capacity for a rate of the requests in a cluster
 and for its biggest pod, as a newly started slack controller would. Nodes, pods and
 workloads with placeholders of their own (annotation plimsoll.dev/slack) are read from
-the live cluster, which is not changed, or from manifests, a snapshot or a recording.
+the live cluster, which is not changed, or from manifests or a recording.
 
 The policy is a ResourceSlack (--policy), or the default one with --rate. With -o yaml,
 the plan is printed as the objects for an autoscaler with CapacityBuffers. The exit
@@ -70,11 +71,11 @@ the field "feasible".`,
 		},
 	}
 	o.objects.AddFlags(cmd, " of nodes and pods")
-	o.objects.AddRecordingFlags(cmd)
+	o.objects.AddAtFlag(cmd)
 	cmd.Flags().Lookup("at").Usage = "time of the plan, by which schedules apply, such as 2026-11-21T12:00:00Z; with --recording also " +
 		"the time at which the cluster is read (default now, or the end of the recording)"
 	o.cluster.AddFlags(cmd, "cluster")
-	for _, offline := range []string{"filename", "snapshot", "recording"} {
+	for _, offline := range []string{"filename", "recording"} {
 		cmd.MarkFlagsMutuallyExclusive(offline, "kubeconfig")
 		cmd.MarkFlagsMutuallyExclusive(offline, "context")
 	}
@@ -120,7 +121,7 @@ type mirror struct {
 func (o *planOptions) run(cmd *cobra.Command, warn func(string)) error {
 	out := cmd.OutOrStdout()
 	at := o.objects.At
-	if o.objects.Recording == "" {
+	if o.objects.Recording == "" || recording.IsSnapshot(o.objects.Recording) {
 		o.objects.At = ""
 	}
 	if err := cmp.Or(o.output.Validate(), o.objects.ValidateExclusive()); err != nil {

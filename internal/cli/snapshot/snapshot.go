@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 // options are the flags of plimsoll snapshot.
@@ -50,14 +50,14 @@ simulate and plimsoll compare then use in place of generated usage.
 
 With -f, the objects are read from manifests instead, for example to redact the output
 of kubectl.`,
-		Example: `  plimsoll snapshot -o s.tar.gz
-  plimsoll compare --profile default --profile predicted --snapshot s.tar.gz
+		Example: `  plimsoll snapshot -o s.plrec
+  plimsoll compare --profile default --profile predicted --recording s.plrec
 
   # Replace names by pseudonyms, and read the load from the source of this scheduler.
-  plimsoll snapshot -o s.tar.gz --redact --config scheduler.yaml
+  plimsoll snapshot -o s.plrec --redact --config scheduler.yaml
 
   # Use another cluster, and load from Prometheus.
-  plimsoll snapshot -o s.tar.gz --kubeconfig other.yaml --provider Prometheus --address http://localhost:9090`,
+  plimsoll snapshot -o s.plrec --kubeconfig other.yaml --provider Prometheus --address http://localhost:9090`,
 		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -67,11 +67,11 @@ of kubectl.`,
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or directory with manifests of nodes and pods to use instead "+
 		"of a cluster, - for standard input; may be repeated")
 	input.AddStrictFlag(cmd, &o.strict)
-	flags.StringVarP(&o.output, "output", "o", "", "file to write, a gzipped tar archive")
+	flags.StringVarP(&o.output, "output", "o", "", "file to write")
 	flags.BoolVar(&o.usage, "usage", false, "include what pods use, from metrics-server or Prometheus")
 	flags.BoolVar(&o.redact, "redact", false, "replace names by pseudonyms")
 	flags.BoolVar(&o.force, "force", false, "replace an existing file")
-	_ = cmd.MarkFlagFilename("output", "tar.gz", "tgz")
+	_ = cmd.MarkFlagFilename("output", "plrec")
 	for _, flag := range []string{"kubeconfig", "context", "provider", "config", "usage"} {
 		cmd.MarkFlagsMutuallyExclusive("filename", flag)
 	}
@@ -83,7 +83,7 @@ const fileMode = 0o600
 
 func (o *options) run(cmd *cobra.Command) error {
 	if o.output == "" {
-		return errors.New("--output: required: the file to write, such as s.tar.gz")
+		return errors.New("--output: required: the file to write, such as s.plrec")
 	}
 	file := base.NewFile{Flag: "--output", Path: o.output, Force: o.force, Mode: fileMode}
 	if err := file.Check(); err != nil {
@@ -111,7 +111,7 @@ func (o *options) run(cmd *cobra.Command) error {
 }
 
 // read returns a snapshot of manifests or of a live cluster.
-func (o *options) read(cmd *cobra.Command) (*snapshot.Snapshot, error) {
+func (o *options) read(cmd *cobra.Command) (*recording.Recording, error) {
 	if len(o.files) == 0 {
 		read, err := o.live.Read(cmd, base.Warnings(cmd.ErrOrStderr()))
 		if err == nil && o.usage {
@@ -120,9 +120,9 @@ func (o *options) read(cmd *cobra.Command) (*snapshot.Snapshot, error) {
 		if err != nil {
 			return nil, err
 		}
-		return read.Snapshot, nil
+		return read.Recording, nil
 	}
-	s, err := snapshot.FromDocuments(time.Now(), manifest.Files(o.files, cmd.InOrStdin()))
+	s, ignored, err := recording.ReadSnapshot(time.Now(), manifest.Files(o.files, cmd.InOrStdin()))
 	if err != nil {
 		return nil, err
 	}
@@ -130,15 +130,15 @@ func (o *options) read(cmd *cobra.Command) (*snapshot.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if ignored := s.Ignored.String(); ignored != "" {
-		warnings = append(warnings, ignored)
+	if text := ignored.String(); text != "" {
+		warnings = append(warnings, text)
 	}
 	given := input.Objects{Strict: o.strict}
 	return s, given.Warn(warnings, base.Warnings(cmd.ErrOrStderr()))
 }
 
 // validate decodes the objects of a cluster, or of a hub without nodes, and returns warnings.
-func validate(s *snapshot.Snapshot) ([]string, error) {
+func validate(s *recording.Recording) ([]string, error) {
 	if len(s.List("nodes")) == 0 && len(s.List("placements")) > 0 {
 		hub, err := s.Hub(true)
 		if err != nil {
@@ -154,7 +154,7 @@ func validate(s *snapshot.Snapshot) ([]string, error) {
 }
 
 // printSummary prints the numbers of objects in a snapshot.
-func printSummary(out io.Writer, path string, s *snapshot.Snapshot) {
+func printSummary(out io.Writer, path string, s *recording.Recording) {
 	fmt.Fprintf(out, "%s: %s, %s", base.Escape(path), format.Of(len(s.List("nodes")), "node"), format.Of(len(s.List("pods")), "pod"))
 	if s.Load == nil {
 		fmt.Fprint(out, ", no load")

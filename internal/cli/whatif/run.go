@@ -51,7 +51,7 @@ func (o *whatIfOptions) run(cmd *cobra.Command) error {
 	return o.finish(r, o.print(cmd.OutOrStdout(), r))
 }
 
-// rescheduleIfPlaced makes all pods of manifests, snapshots and recordings arrive again if all have a node, unless --reschedule is set.
+// rescheduleIfPlaced makes all pods of manifests and recordings arrive again if all have a node, unless --reschedule is set.
 func (o *whatIfOptions) rescheduleIfPlaced(cmd *cobra.Command) error {
 	if !o.hasObjects() || cmd.Flags().Changed("reschedule") {
 		return nil

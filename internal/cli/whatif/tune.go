@@ -40,7 +40,7 @@ const (
 func NewTuneCommand() *cobra.Command {
 	var o tuneOptions
 	cmd := &cobra.Command{
-		Use:   "tune (-f FILES | --snapshot FILE | --recording FILE | --trace TRACE | --generate SPEC)",
+		Use:   "tune (-f FILES | --recording FILE | --trace TRACE | --generate SPEC)",
 		Short: "Search the scheduler configuration with which a cluster does best",
 		Long: `Search the plugins, weights and arguments with which a simulated cluster does best, and
 write a KubeSchedulerConfiguration.
@@ -78,8 +78,8 @@ invalid input and after an interruption; 3 if --fail-on is true.`,
     --rounds 1 --seeds 4 --confirm 12
 
   # Improve your own configuration for your own cluster, without plugins that read load, and write a report.
-  plimsoll snapshot -o s.tar.gz
-  plimsoll tune --snapshot s.tar.gz --reschedule --current scheduler.yaml \
+  plimsoll snapshot -o s.plrec
+  plimsoll tune --recording s.plrec --reschedule --current scheduler.yaml \
     --exclude LowRiskOverCommitment,PredictedUtilization --report report.html
 
   # Fail a pipeline with exit code 3 if there is a configuration with clearly less overload.

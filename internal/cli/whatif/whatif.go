@@ -54,8 +54,7 @@ const (
 // inputHelp is the help text on the input of plimsoll compare.
 const inputHelp = `The input is one of
   -f FILES                      manifests, as printed by kubectl get nodes,pods -A -o yaml
-  --snapshot FILE               written by plimsoll snapshot
-  --recording FILE              written by plimsoll record, optionally ,from=24h,to=48h
+  --recording FILE              written by plimsoll snapshot, or by plimsoll record, optionally ,from=24h,to=48h
   --trace openb:NODES,PODS      files, optionally ,fill=F,over=SECONDS: pods arrive and end in a
                                 steady state in which they request a fraction of the capacity
   --generate nodes=N,pods=N     and shapes, zones, replicas, batch, fill, memory-fill, cpu-cv,
@@ -88,7 +87,7 @@ compare, whose help describes them.` + interruptHelp
 func NewSimulateCommand() *cobra.Command {
 	var o whatIfOptions
 	cmd := &cobra.Command{
-		Use:   "simulate (-f FILES | --snapshot FILE | --recording FILE | --trace TRACE | --generate SPEC)",
+		Use:   "simulate (-f FILES | --recording FILE | --trace TRACE | --generate SPEC)",
 		Short: "Simulate a cluster with one scheduler profile",
 		Long: `Simulate a cluster over time with the code of kube-scheduler, on a virtual clock, and
 show the outcome.
@@ -124,7 +123,7 @@ func NewCompareCommand() *cobra.Command {
 	var o whatIfOptions
 	cmd := &cobra.Command{
 		Use: "compare (--profile A --profile B... | --slack A,B...) " +
-			"(-f FILES | --snapshot FILE | --recording FILE | --trace TRACE | --generate SPEC)",
+			"(-f FILES | --recording FILE | --trace TRACE | --generate SPEC)",
 		Short: "Compare scheduler profiles in a simulated cluster",
 		Long: `Simulate a cluster over time with several scheduler profiles, and show how the others
 differ from the first. With --seeds, each difference has a 95 % confidence interval of
@@ -141,8 +140,8 @@ its mean over the seeds.
     --fail-on 'difference.overloadMinutes>0'
 
   # Schedule all pods of a live cluster again with another profile.
-  plimsoll snapshot -o s.tar.gz
-  plimsoll compare --profile default --profile predicted --snapshot s.tar.gz
+  plimsoll snapshot -o s.plrec
+  plimsoll compare --profile default --profile predicted --recording s.plrec
 
   # Write an HTML report, of 5 seeds.
   plimsoll compare --profile default --profile low-risk \
@@ -178,16 +177,15 @@ its mean over the seeds.
 }
 
 // inputFlags are the flags of the input: exactly one must be set.
-var inputFlags = []string{"filename", "snapshot", "recording", "trace", "generate"}
+var inputFlags = []string{"filename", "recording", "trace", "generate"}
 
 func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&o.Source.Files, "filename", "f", nil, "file or directory with manifests of nodes and pods, - for standard "+
 		"input; may be repeated")
-	input.AddSnapshotFlag(cmd, &o.Source.Snapshot, "snapshot of a cluster, written by plimsoll snapshot")
 	input.AddRecordingFlag(cmd, &o.Source.Recording)
 	input.AddStrictFlag(cmd, &o.Source.Strict)
-	flags.BoolVar(&o.Source.Reschedule, "reschedule", false, "with -f, --snapshot or --recording: schedule all pods again in the order of "+
+	flags.BoolVar(&o.Source.Reschedule, "reschedule", false, "with -f or --recording: schedule all pods again in the order of "+
 		"their creation, except for mirror pods and pods of DaemonSets")
 	flags.StringVar(&o.Source.Trace, "trace", "", "trace: openb:NODES.csv,PODS.csv")
 	flags.StringVar(&o.Source.Generate, "generate", "", "cluster to generate, such as nodes=500,pods=15000")
@@ -232,7 +230,7 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	if err := o.validateScale(); err != nil {
 		return err
 	}
-	if !cmd.Flags().Changed("seeds") && o.Source.Recording == "" && (o.report != "" || o.output.Format == formatHTML) {
+	if !cmd.Flags().Changed("seeds") && !o.isOverTime() && (o.report != "" || o.output.Format == formatHTML) {
 		o.Seeds = reportSeeds
 	}
 	if err := o.validateRun(cmd); err != nil {
@@ -260,8 +258,8 @@ func (o *whatIfOptions) validateRun(cmd *cobra.Command) error {
 		return base.InvalidValue("seeds", o.Seeds, fmt.Sprintf("between 1 and %d", maxSeeds))
 	case o.Shard.Count > o.Seeds:
 		return base.InvalidValue("shard", o.shard, fmt.Sprintf("of at most as many parts as --seeds (%d)", o.Seeds))
-	case o.Source.Recording != "" && cmd.Flags().Changed("tail"):
-		return errors.New("--tail: must not be set with --recording: a run ends where the recording ends")
+	case o.isOverTime() && cmd.Flags().Changed("tail"):
+		return errors.New("--tail: must not be set with a recording over a time: a run ends where the recording ends")
 	case o.tail < step || o.tail > 30*24*time.Hour || o.tail%step != 0:
 		return base.InvalidValue("tail", o.tail, "a multiple of 1m between 1m and 720h")
 	}
@@ -280,7 +278,7 @@ func (o *whatIfOptions) validateInput(cmd *cobra.Command) error {
 	case cmd.Flags().Changed("limits") && o.hasObjects():
 		return errors.New("--limits: requires --trace or --generate: the limits of other input are those in the manifests")
 	case o.Source.Reschedule && !o.hasObjects():
-		return errors.New("--reschedule: requires --filename, --snapshot or --recording: all pods of other input are scheduled anyway")
+		return errors.New("--reschedule: requires --filename or --recording: all pods of other input are scheduled anyway")
 	case packSet && o.Source.Trace == "" && !o.Source.Reschedule:
 		return errors.New("--pack: requires --trace or --reschedule")
 	case packSet && (o.Source.Pack < 0 || o.Source.Pack > maxPack):
@@ -291,13 +289,18 @@ func (o *whatIfOptions) validateInput(cmd *cobra.Command) error {
 
 // hasObjects reports whether the input is Kubernetes objects.
 func (o *whatIfOptions) hasObjects() bool {
-	return len(o.Source.Files) > 0 || o.Source.Snapshot != "" || o.Source.Recording != ""
+	return len(o.Source.Files) > 0 || o.Source.Recording != ""
+}
+
+// isOverTime reports whether the input is a recording other than a snapshot.
+func (o *whatIfOptions) isOverTime() bool {
+	return o.Source.Recording != "" && !recording.IsSnapshot(o.Source.Recording)
 }
 
 // readStdin adds the content of standard input to the source if it is read.
 func (o *whatIfOptions) readStdin(in io.Reader) (err error) {
 	if o.Source.Strict && !o.hasObjects() {
-		return errors.New("--strict: requires --filename, --snapshot or --recording")
+		return errors.New("--strict: requires --filename or --recording")
 	}
 	if slices.Contains(o.Source.Files, "-") {
 		o.Source.Stdin, err = manifest.Buffer(in)

@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -147,7 +147,7 @@ func (d *Demo) schedule(ctx context.Context, s Scenario, profile string, a Arriv
 // predict returns the scores of a pod in the present cluster, computed by the what-if engine as by
 // plimsoll explain.
 func (d *Demo) predict(ctx context.Context, pod *v1.Pod) (engine.PodScores, error) {
-	read, err := record.ReadCluster(ctx, d.env.Access, record.ReadOptions{Folders: []string{snapshot.FolderCluster}})
+	read, err := record.ReadCluster(ctx, d.env.Access, record.ReadOptions{Areas: []string{kinds.AreaCluster}})
 	if err != nil {
 		return engine.PodScores{}, err
 	}

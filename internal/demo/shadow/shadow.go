@@ -19,8 +19,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -108,7 +108,7 @@ func Run(ctx context.Context, env *demo.Environment, run compare.Run, progress f
 			Folder: folder, Step: time.Minute, Rotate: window, MaxBytes: 1 << 30, Client: env.Client, Usage: meter{env.Client},
 			Speed: speed, Epoch: time.Now().Add(-time.Minute), Log: func(string) {},
 			Objects: func(ctx context.Context) (*record.Cluster, error) {
-				return record.ReadCluster(ctx, env.Access, record.ReadOptions{Folders: []string{snapshot.FolderCluster}})
+				return record.ReadCluster(ctx, env.Access, record.ReadOptions{Areas: []string{kinds.AreaCluster}})
 			},
 			Finished: func(name string) {
 				select {

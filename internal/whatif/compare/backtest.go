@@ -2,6 +2,7 @@ package compare
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
@@ -34,6 +35,9 @@ func backtestJobs(job Job) []Job {
 // If ctx is canceled, Backtest returns an error.
 func Backtest(ctx context.Context, job Job, warn func(message string), run Run) (*BacktestResult, error) {
 	in, err := job.Source.Input(job.Seed, job.Limits)
+	if err == nil && in.Part == nil {
+		err = errors.New("--recording: found a snapshot: must be a recording over a time")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -117,7 +117,7 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 		in.Assumptions = append(in.Assumptions,
 			"nodes and pods are generated for each seed; their numbers here are those of the first seed")
 	}
-	p := &Plan{columns: newColumns(compared, o.Autoscaler, o.Slack), recorded: o.Source.Recording != "", result: result.Result{
+	p := &Plan{columns: newColumns(compared, o.Autoscaler, o.Slack), recorded: in.Part != nil, result: result.Result{
 		APIVersion: result.APIVersion, Kind: result.Kind, Command: o.Command,
 		Source: sourceOf(&in), Assumed: in.Assumptions,
 		Settings: result.Settings{

@@ -10,7 +10,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/emulation"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 )
 
 // taintedDevice is a node whose only device has a taint, and a pod that claims it without a toleration.
@@ -65,12 +64,12 @@ func TestEmulatedVersion(t *testing.T) {
 		{"v1.37.1", 0, "with the features of Kubernetes 1.37, as the cluster has v1.37.1"},
 		{"v1.39.0", 0, "with the features of Kubernetes 1.37, the nearest to the version of the cluster, v1.39.0"},
 	} {
-		s, err := snapshot.FromDocuments(time.Now(), manifest.Files([]string{documents}, nil))
+		s, _, err := recording.ReadSnapshot(time.Now(), manifest.Files([]string{documents}, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.About.Kubernetes = tc.version
-		path := filepath.Join(t.TempDir(), "snapshot.tar.gz")
+		path := filepath.Join(t.TempDir(), "snapshot.plrec")
 		file, err := os.Create(path)
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +81,7 @@ func TestEmulatedVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 		job := jobs(t, "", "default")[0]
-		job.Source = recording.Source{Snapshot: path}
+		job.Source = recording.Source{Recording: path}
 		run, err := job.Run(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -20,7 +20,8 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 )
 
 // pageSize is the number of objects per request, small enough to limit the load of the API server.
@@ -31,8 +32,8 @@ const readAttempts = 5
 
 // ReadOptions select the kinds to read.
 type ReadOptions struct {
-	// Folders are the folders of the archive whose kinds are read, all if nil.
-	Folders []string
+	// Areas are the areas of the kinds that are read, all if nil.
+	Areas []string
 	// Progress, if set, is called with the number of objects of a kind that were read and the total
 	// as far as it is known.
 	Progress func(kind string, read, total int64)
@@ -42,7 +43,7 @@ type ReadOptions struct {
 
 // Cluster is the result of reading a cluster.
 type Cluster struct {
-	*snapshot.Snapshot
+	*recording.Recording
 	// Nodes are complete objects: load sources read fields that a snapshot does not have.
 	Nodes []*v1.Node
 }
@@ -59,15 +60,15 @@ func ReadCluster(ctx context.Context, config *rest.Config, options ReadOptions) 
 		return nil, err
 	}
 	c, now := &collector{client: client, ReadOptions: options}, time.Now()
-	var lists []snapshot.List
-	for _, kind := range snapshot.Kinds {
-		if c.Folders != nil && !slices.Contains(c.Folders, kind.Folder) {
+	var objects []kinds.Object
+	for _, kind := range kinds.All {
+		if c.Areas != nil && !slices.Contains(c.Areas, kind.Area) {
 			continue
 		}
 		items, err := c.kind(ctx, kind)
 		switch why := unavailable(err); {
 		case err == nil:
-			lists = append(lists, snapshot.List{Kind: kind, Items: items})
+			objects = append(objects, items...)
 			if kind.Kind == v1beta1.Kind {
 				c.placements = items
 			}
@@ -83,23 +84,23 @@ func ReadCluster(ctx context.Context, config *rest.Config, options ReadOptions) 
 	} else {
 		kubernetes = info.GitVersion
 	}
-	return &Cluster{snapshot.New(now, kubernetes, lists, c.missing), c.nodes}, ctx.Err()
+	return &Cluster{recording.NewSnapshot(now, kubernetes, objects, c.missing), c.nodes}, ctx.Err()
 }
 
 // collector is the state of a call of ReadCluster.
 type collector struct {
 	ReadOptions
 	client  dynamic.Interface
-	missing []snapshot.Missing
+	missing []recording.Missing
 	nodes   []*v1.Node
 	// placements are read before ManifestWorks.
-	placements []json.RawMessage
+	placements []kinds.Object
 }
 
 // addMissing records that a kind or other data is missing. Unless warn is set, kinds that are not
 // served cause no warning.
 func (c *collector) addMissing(what, why string, warn bool) {
-	c.missing = append(c.missing, snapshot.Missing{What: what, Why: why})
+	c.missing = append(c.missing, recording.Missing{What: what, Why: why})
 	if c.Warn != nil && (warn || why != notServed) {
 		c.Warn(fmt.Sprintf("%s: %s; missing in the snapshot", what, why))
 	}
@@ -123,7 +124,7 @@ func unavailable(err error) string {
 }
 
 // kind reads all objects of a kind in the first version that is served.
-func (c *collector) kind(ctx context.Context, kind *snapshot.Kind) (items []json.RawMessage, err error) {
+func (c *collector) kind(ctx context.Context, kind *kinds.Kind) (items []kinds.Object, err error) {
 	for _, version := range kind.Versions {
 		resource := schema.GroupVersionResource{Group: kind.Group, Version: version, Resource: kind.Resource}
 		for range readAttempts {
@@ -140,16 +141,16 @@ func (c *collector) kind(ctx context.Context, kind *snapshot.Kind) (items []json
 }
 
 // all reads all objects of a kind. It reads only the ManifestWorks that placements refer to: the others are many, and have Secrets.
-func (c *collector) all(ctx context.Context, kind *snapshot.Kind, resource dynamic.NamespaceableResourceInterface) (
-	items []json.RawMessage, err error,
+func (c *collector) all(ctx context.Context, kind *kinds.Kind, resource dynamic.NamespaceableResourceInterface) (
+	items []kinds.Object, err error,
 ) {
 	if kind.Kind != "ManifestWork" {
 		return c.pages(ctx, kind, resource, "")
 	}
 	done := map[string]bool{}
-	for _, raw := range c.placements {
+	for _, object := range c.placements {
 		var p v1beta1.Placement
-		if json.Unmarshal(raw, &p) != nil {
+		if json.Unmarshal(object.JSON, &p) != nil {
 			continue // reading the hub of the snapshot returns the error
 		}
 		workload := p.Spec.Workload
@@ -174,13 +175,13 @@ func (c *collector) all(ctx context.Context, kind *snapshot.Kind, resource dynam
 // item is an object with its sort key.
 type item struct {
 	namespace, name string
-	raw             json.RawMessage
+	kept            kinds.Object
 }
 
 // pages reads all pages of a list with a field selector, which may be empty, and sorts the objects by namespace and name.
 func (c *collector) pages(
-	ctx context.Context, kind *snapshot.Kind, resource dynamic.ResourceInterface, selector string,
-) ([]json.RawMessage, error) {
+	ctx context.Context, kind *kinds.Kind, resource dynamic.ResourceInterface, selector string,
+) ([]kinds.Object, error) {
 	var items []item
 	var nodes []*v1.Node
 	var invalid int
@@ -193,11 +194,11 @@ func (c *collector) pages(
 		}
 		for i := range page.Items {
 			object := &page.Items[i]
-			raw, err := kind.Trim(object.Object)
+			kept, err := kind.Trim(object.Object)
 			if err != nil {
 				return nil, fmt.Errorf("%s/%s: %w", object.GetNamespace(), object.GetName(), err)
 			}
-			if err := resources.CheckQuantities(raw); err != nil {
+			if err := resources.CheckQuantities(kept.JSON); err != nil {
 				invalid, firstInvalid = invalid+1, cmp.Or(firstInvalid, err)
 				continue
 			}
@@ -208,7 +209,7 @@ func (c *collector) pages(
 				}
 				nodes = append(nodes, node)
 			}
-			items = append(items, item{object.GetNamespace(), object.GetName(), raw})
+			items = append(items, item{object.GetNamespace(), object.GetName(), kept})
 		}
 		if c.Progress != nil {
 			total := int64(len(items))
@@ -228,12 +229,12 @@ func (c *collector) pages(
 		c.addMissing(fmt.Sprintf("%d invalid %s", invalid, kind.Resource), firstInvalid.Error(), true)
 	}
 	slices.SortFunc(items, func(a, b item) int { return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name)) })
-	raw := make([]json.RawMessage, len(items))
+	kept := make([]kinds.Object, len(items))
 	for i := range items {
-		raw[i] = items[i].raw
+		kept[i] = items[i].kept
 	}
 	if kind.Kind == "Node" {
 		c.nodes = nodes
 	}
-	return raw, nil
+	return kept, nil
 }

@@ -15,7 +15,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 )
 
 // api is an API server that serves objects in pages.
@@ -150,10 +151,10 @@ func TestRead(t *testing.T) {
 	if strings.Contains(string(read.List("nodes")[0]), "10.0.0.1") {
 		t.Error("the snapshot has addresses")
 	}
-	if read.About.Kubernetes != "v1.37.1" || read.About.Time.Before(before) || read.About.Time.After(time.Now()) {
+	if read.About.Kubernetes != "v1.37.1" || read.About.From.Before(before) || read.About.From.After(time.Now()) {
 		t.Errorf("about %+v", read.About)
 	}
-	missing := snapshot.Missing{What: "services", Why: "listing is forbidden"}
+	missing := recording.Missing{What: "services", Why: "listing is forbidden"}
 	if !slices.Contains(read.About.Missing, missing) || !slices.Contains(warnings,
 		"services: listing is forbidden; missing in the snapshot") {
 		t.Errorf("missing %v, warnings %q, want services", read.About.Missing, warnings)
@@ -259,9 +260,9 @@ func TestReadCanceled(t *testing.T) {
 	}
 }
 
-func TestReadFolders(t *testing.T) {
+func TestReadAreas(t *testing.T) {
 	a := &api{objects: map[string][]string{pods: {"a"}, nodes: {"a"}}}
-	if _, err := ReadCluster(t.Context(), serve(t, a), ReadOptions{Folders: []string{snapshot.FolderCluster}}); err != nil {
+	if _, err := ReadCluster(t.Context(), serve(t, a), ReadOptions{Areas: []string{kinds.AreaCluster}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, request := range a.requests {

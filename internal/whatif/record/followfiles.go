@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 )
 
 // open continues the last recording. If it is finished, has another step or is too old, open starts a new recording.
@@ -71,7 +70,7 @@ func (f *follower) start(ctx context.Context, now time.Time) error {
 	}
 	cluster, err := f.Objects(ctx)
 	if err != nil {
-		cluster = &Cluster{Snapshot: &snapshot.Snapshot{}}
+		cluster = &Cluster{Recording: &recording.Recording{}}
 		why := err.Error()
 		if f.Redact {
 			why = withoutText
@@ -88,10 +87,8 @@ func (f *follower) start(ctx context.Context, now time.Time) error {
 		return err
 	}
 	f.current = newFollowRecorder(file, s, f.clock)
-	for _, list := range cluster.Lists {
-		if err := f.current.objects(list); err != nil {
-			return err
-		}
+	if err := f.current.objects(cluster.Recording.Objects); err != nil {
+		return err
 	}
 	f.Log("recording " + name)
 	return f.current.commit()

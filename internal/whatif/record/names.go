@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/common/model"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 )
 
 // kube-state-metrics replaces characters that names of Prometheus labels must not have by underscores: the label
@@ -24,7 +24,7 @@ func exported(key string) string {
 	return strings.ToLower(capital.ReplaceAllString(invalidCharacter.ReplaceAllString(key, "_"), "${1}_${2}"))
 }
 
-// knownKeys are the keys of labels that are restored without configuration, in addition to snapshot.StandardKeys.
+// knownKeys are the keys of labels that are restored without configuration, in addition to kinds.StandardKeys.
 var knownKeys = []string{
 	"app.kubernetes.io/created-by", "k8s-app", "helm.sh/chart", "karpenter.sh/nodepool", "karpenter.sh/capacity-type",
 	"eks.amazonaws.com/nodegroup", "eks.amazonaws.com/capacityType", "cloud.google.com/gke-nodepool", "cloud.google.com/gke-spot",
@@ -40,7 +40,7 @@ type labelKeys struct {
 
 func newLabelKeys(configured []string) *labelKeys {
 	k := &labelKeys{known: map[string]string{}, doubtful: map[string]bool{}}
-	for _, key := range slices.Concat(snapshot.StandardKeys, knownKeys, configured) {
+	for _, key := range slices.Concat(kinds.StandardKeys, knownKeys, configured) {
 		k.known[exported(key)] = key
 	}
 	return k

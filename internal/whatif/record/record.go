@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 )
@@ -58,7 +58,7 @@ type recorder struct {
 	client *prometheus.Client
 	out    *recording.Writer
 	keys   *labelKeys
-	redact *snapshot.Redactor
+	redact *kinds.Redactor
 	// pods and nodes were seen in the last window.
 	pods  map[string]*podState
 	nodes map[string]*nodeState
@@ -102,7 +102,7 @@ func Record(ctx context.Context, out io.Writer, config Config, options Options) 
 	}
 	r := &recorder{
 		Options: options, config: config, client: client, keys: newLabelKeys(config.LabelKeys),
-		redact: snapshot.NewRedactor(newKey(options.Redact)), pods: map[string]*podState{}, nodes: map[string]*nodeState{},
+		redact: kinds.NewRedactor(newKey(options.Redact)), pods: map[string]*podState{}, nodes: map[string]*nodeState{},
 		objects: map[string]bool{}, series: map[string]bool{}, counts: counts{Classes: map[string]bool{}},
 	}
 	if r.out, err = recording.NewWriter(out, r.about(r.config.From)); err != nil {

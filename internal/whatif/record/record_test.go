@@ -188,8 +188,8 @@ func TestRecord(t *testing.T) {
 	if old.Labels["app.kubernetes.io/name"] != "web" || old.Labels[OwnerLabel] != "web-1" || old.Labels["team_name"] != "a" {
 		t.Errorf("labels %v", old.Labels)
 	}
-	if len(r.Objects) != 3 || !strings.Contains(string(r.Objects[0]), OwnerLabel) {
-		t.Errorf("objects %s", r.Objects)
+	if len(r.Objects) != 3 || !strings.Contains(string(r.Objects[0].JSON), OwnerLabel) {
+		t.Errorf("objects %v", r.Objects)
 	}
 	checkMissing(
 		t,

@@ -20,7 +20,6 @@ package record
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -33,7 +32,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -85,7 +84,7 @@ type followObject struct {
 type followRecorder struct {
 	file   *recording.File
 	state  *state
-	redact *snapshot.Redactor
+	redact *kinds.Redactor
 	usage  map[string]*followUsage
 	// clock returns the recorded time of a time in an object.
 	clock func(time.Time) time.Time
@@ -98,22 +97,22 @@ type followUsage struct{ cpu, memory recording.Series }
 
 func newFollowRecorder(file *recording.File, s *state, clock func(time.Time) time.Time) *followRecorder {
 	return &followRecorder{
-		file: file, state: s, redact: snapshot.NewRedactor(s.Key), usage: map[string]*followUsage{}, clock: clock,
+		file: file, state: s, redact: kinds.NewRedactor(s.Key), usage: map[string]*followUsage{}, clock: clock,
 		versions: map[types.UID]string{},
 	}
 }
 
-// objects writes the objects of a kind other than nodes and pods.
-func (r *followRecorder) objects(list snapshot.List) error {
-	if list.Kind.Kind == "Node" || list.Kind.Kind == "Pod" {
-		return nil
-	}
-	for _, item := range list.Items {
-		var object json.RawMessage
-		if err := r.redact.Object(list.Resource, item, &object); err != nil {
+// objects writes the objects of a snapshot other than nodes and pods.
+func (r *followRecorder) objects(all []kinds.Object) error {
+	for _, object := range all {
+		if object.Kind.Required {
+			continue
+		}
+		redacted, err := r.redact.Redact(object)
+		if err != nil {
 			return err
 		}
-		if err := r.file.AddObject(object); err != nil {
+		if err := r.file.AddObject(redacted.JSON); err != nil {
 			return err
 		}
 	}

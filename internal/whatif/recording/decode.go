@@ -9,13 +9,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
 
 // decoder builds a recording from records.
@@ -29,7 +34,9 @@ type decoder struct {
 	described, ended bool
 	nodes            entries[Node]
 	pods             entries[Pod]
-	objects          []json.RawMessage
+	objects          []kinds.Object
+	load             *load.Reading
+	measured         *load.PodReading
 	structs, values  int64
 	missing          []Missing
 }
@@ -80,15 +87,18 @@ func (d *decoder) lost(what, why string) {
 	}
 }
 
-// recording returns the recording.
-func (d *decoder) recording() *Recording {
+// recording returns the recording. A snapshot must be complete.
+func (d *decoder) recording() (*Recording, error) {
 	if orphans := d.nodes.orphans + d.pods.orphans; orphans > 0 {
 		d.lost(fmt.Sprintf("%d records of nodes and pods", orphans), "they refer to a damaged part of the file")
 	}
 	d.about.Missing = append(d.about.Missing, d.missing...)
-	r := &Recording{About: d.about, Nodes: d.nodes.all, Pods: d.pods.all, Objects: d.objects}
+	r := &Recording{About: d.about, Nodes: d.nodes.all, Pods: d.pods.all, Objects: d.objects, Load: d.load, Usage: d.measured}
 	r.finish()
-	return r
+	if r.About.isSnapshot() && len(d.missing) > 0 {
+		return nil, fmt.Errorf("incomplete snapshot: %s: %s", d.missing[0].What, d.missing[0].Why)
+	}
+	return r, nil
 }
 
 // content reads the records of a chunk.
@@ -158,6 +168,10 @@ func (d *decoder) record(kind byte, body []byte) error {
 		return d.readObject(body)
 	case recordUsage:
 		return d.readUsage(body)
+	case recordLoad:
+		return d.readLoad(body)
+	case recordMeasured:
+		return d.readMeasured(body)
 	case recordEnd:
 		d.ended = true
 	}
@@ -198,7 +212,7 @@ func setTime(field string, at *int64, found *int64) error {
 
 // decode decodes an object.
 func (d *decoder) decode(raw json.RawMessage, into any) error {
-	d.structs += snapshot.CountObjects(raw)
+	d.structs += countObjects(raw)
 	if most := d.limits.structs + d.packed; d.structs > most {
 		return fmt.Errorf("found more than %d JSON objects: must have at most %d and one for each byte of the file", most, d.limits.structs)
 	}
@@ -271,16 +285,15 @@ func (d *decoder) readObject(body []byte) error {
 	if len(d.objects) == d.limits.objects {
 		return fmt.Errorf("found more than %d objects", d.limits.objects)
 	}
-	object := json.RawMessage(append([]byte(nil), body...))
-	var header struct {
-		Kind string `json:"kind"`
-	}
-	if err := d.decode(object, &header); err != nil {
+	object := kinds.Object{JSON: append([]byte(nil), body...)}
+	var header metav1.TypeMeta
+	if err := d.decode(object.JSON, &header); err != nil {
 		return fmt.Errorf("object %d: %w", len(d.objects)+1, err)
 	}
 	if header.Kind == "" {
 		return fmt.Errorf("object %d: kind: required value", len(d.objects)+1)
 	}
+	object.Kind = kinds.Of(header.GroupVersionKind().Group, header.Kind)
 	d.objects = append(d.objects, object)
 	return nil
 }
@@ -348,4 +361,72 @@ func decodeCodes(body []byte, count int) ([]uint16, error) {
 		return nil, fmt.Errorf("%d bytes after the last value", len(body))
 	}
 	return codes, nil
+}
+
+// readLoad reads the load of some nodes.
+func (d *decoder) readLoad(body []byte) error {
+	reading, err := wire.Decode(bytes.NewReader(body))
+	switch {
+	case err != nil:
+		return fmt.Errorf("load: %w", err)
+	case d.load == nil:
+		d.load = &reading
+	default:
+		maps.Copy(d.load.Nodes, reading.Nodes)
+		d.load.Rejected += reading.Rejected
+	}
+	return nil
+}
+
+// readMeasured reads the usage of some pods of a snapshot.
+func (d *decoder) readMeasured(body []byte) error {
+	var record measuredRecord
+	if err := json.Unmarshal(body, &record); err != nil {
+		return fmt.Errorf("usage: %w", err)
+	}
+	if d.measured == nil {
+		window := time.Duration(record.WindowSeconds * float64(time.Second))
+		d.measured = &load.PodReading{Source: record.Source, Time: record.Time, Window: window}
+	}
+	for _, pod := range record.Pods {
+		if !pod.Valid() {
+			return fmt.Errorf("usage of pod %s/%s: invalid usage of %v millicores and %v bytes: must not be negative",
+				pod.Namespace, pod.Name, pod.CPU, pod.Memory)
+		}
+	}
+	d.measured.Pods = append(d.measured.Pods, record.Pods...)
+	if n := len(d.measured.Pods); n > load.MaxPods {
+		return fmt.Errorf("usage: found %d pods: must have at most %d", n, load.MaxPods)
+	}
+	return nil
+}
+
+// countObjects returns the number of JSON objects in a valid JSON value.
+func countObjects(raw []byte) (n int64) {
+	for {
+		i := bytes.IndexAny(raw, `{"`)
+		if i < 0 {
+			return n
+		}
+		quoted := raw[i] == '"'
+		raw = raw[i+1:]
+		if !quoted {
+			n++
+			continue
+		}
+		raw = afterString(raw)
+	}
+}
+
+// afterString returns the text after a string whose opening quote was removed.
+func afterString(raw []byte) []byte {
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '\\':
+			i++
+		case '"':
+			return raw[i+1:]
+		}
+	}
+	return nil
 }

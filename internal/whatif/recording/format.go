@@ -7,6 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"hash/crc32"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
 // The format of a file. All numbers are little-endian.
@@ -30,6 +33,10 @@ const (
 	recordObject = 'O' // an object as JSON
 	recordUsage  = 'U' // number of the pod, resource, first step, number of values, differences of codes
 	recordEnd    = 'E' // empty
+
+	// Records of a snapshot.
+	recordLoad     = 'L' // load of some nodes, as package wire encodes it
+	recordMeasured = 'M' // measuredRecord as JSON
 )
 
 // The resources in records of usage.
@@ -52,6 +59,14 @@ type objectRecord struct {
 	Started   *int64          `json:"started,omitempty"`
 	Ended     *int64          `json:"ended,omitempty"`
 	Node      string          `json:"node,omitempty"`
+}
+
+// measuredRecord is the usage of some pods of a snapshot.
+type measuredRecord struct {
+	Source        string          `json:"source"`
+	Time          time.Time       `json:"time"`
+	WindowSeconds float64         `json:"windowSeconds"`
+	Pods          []load.PodUsage `json:"pods"`
 }
 
 // known returns the time for a record, nil for Never.

@@ -2,7 +2,7 @@ package recording
 
 import (
 	"cmp"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
@@ -39,6 +40,9 @@ type Part struct {
 // an object is invalid.
 func (r *Recording) Part(from, to int64) (*Part, error) {
 	const step = 60
+	if r.About.isSnapshot() {
+		return nil, errors.New("found a snapshot: must be a recording over a time")
+	}
 	if to == 0 {
 		to = r.About.Seconds()
 	}
@@ -47,26 +51,13 @@ func (r *Recording) Part(from, to int64) (*Part, error) {
 		return nil, fmt.Errorf("found %d s from second %d to %d: must be at least %d s", max(to-from, 0), from, to, step)
 	}
 	var err error
-	if in.objects, err = manifest.ReadReferred(documents(r.Objects)); err != nil {
+	if in.objects, err = manifest.ReadReferred(r.documents(func(*kinds.Kind) bool { return true })); err != nil {
 		return nil, err
 	}
 	in.objects.Kubernetes = r.About.Kubernetes
 	in.addPods(r)
 	in.addNodes(r)
 	return in, nil
-}
-
-// documents returns a source of JSON objects.
-func documents(objects []json.RawMessage) manifest.Source {
-	return func(each func(where string, document []byte) error) error {
-		for i, object := range objects {
-			where := fmt.Sprintf("object %d", i+1)
-			if err := each(where, object); err != nil {
-				return fmt.Errorf("%s: %w", where, err)
-			}
-		}
-		return nil
-	}
 }
 
 // addPods adds the pods that exist within the part.

@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 )
 
 const never = Never
@@ -235,11 +236,11 @@ func TestRecordedObjects(t *testing.T) {
 			t.Errorf("assumptions lack %q:\n%s", sentence, text)
 		}
 	}
-	r.Objects = []json.RawMessage{json.RawMessage(`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data"}}`)}
+	r.Objects = []kinds.Object{{Kind: kinds.Of("", "PersistentVolumeClaim"), JSON: []byte(`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data"}}`)}}
 	if in := prepare(t, r, 0, 0).Input(Source{}); len(in.Pods[0].Object.Spec.Volumes) != 1 {
 		t.Error("a volume whose claim exists is removed")
 	}
-	r.Objects = []json.RawMessage{json.RawMessage(`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{}}`)}
+	r.Objects = []kinds.Object{{Kind: kinds.Of("", "PersistentVolumeClaim"), JSON: []byte(`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{}}`)}}
 	r.About = About{From: testStart, To: testStart.Add(time.Hour), Step: 30}
 	if _, err := r.Part(0, 0); err == nil || !strings.Contains(err.Error(), "object 1: ") {
 		t.Errorf("%v, want the number of the invalid object", err)

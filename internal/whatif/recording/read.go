@@ -43,7 +43,7 @@ var defaultLimits = limits{
 }
 
 // Open reads a recording from a file. Errors name the file. If the file is cut off or its middle is damaged, the
-// readable part is returned, and About.Missing names the missing part.
+// readable part is returned, and About.Missing names the missing part. A snapshot must be complete.
 func Open(name string) (*Recording, error) { return manifest.Open(name, Read) }
 
 // Read reads a recording, see Open.
@@ -57,7 +57,17 @@ func (l limits) read(in io.Reader) (*Recording, error) {
 	if err := d.file(in); err != nil {
 		return nil, err
 	}
-	return d.recording(), nil
+	return d.recording()
+}
+
+// readAbout reads the description at the start of a file.
+func readAbout(in io.Reader) (About, error) {
+	d := &decoder{limits: defaultLimits}
+	content, err := d.next(in)
+	if err == nil {
+		err = d.content(content)
+	}
+	return d.about, err
 }
 
 // errDamaged is returned for a chunk whose content is damaged if the next chunk can be read.
@@ -70,7 +80,7 @@ func (d *decoder) next(in io.Reader) ([]byte, error) {
 		return nil, err
 	}
 	if string(header[:4]) != marker || crc32.Checksum(header[:12], castagnoli) != binary.LittleEndian.Uint32(header[12:]) {
-		return nil, errors.New("must be a file of plimsoll record (--snapshot reads a snapshot)")
+		return nil, errors.New("must be a file of plimsoll record or plimsoll snapshot")
 	}
 	length := int64(binary.LittleEndian.Uint32(header[4:]))
 	if length > d.chunk {

@@ -1,6 +1,6 @@
 // Package recording is the model of clusters that a what-if reads. A Recording is a file with the history of a cluster:
 // its nodes and pods over time, and the usage of pods. An Input is the input of a run: Source makes it from a part of a
-// recording, from manifests, a snapshot or the openb trace, or generates it.
+// recording, from manifests or the openb trace, or generates it.
 //
 // A file is a sequence of compressed chunks with a length and checksums, see format.go. A file that is cut off
 // loses its last chunk only, and a writer can continue a file after a restart.
@@ -8,7 +8,6 @@ package recording
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -17,7 +16,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
+	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
 // APIVersion and AboutKind identify the format. Later releases may add fields and kinds of records but do not
@@ -40,7 +40,7 @@ type About struct {
 	// From and To are the first and the last time of the recording, in whole seconds.
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
-	// Step is the time between two samples of usage in seconds.
+	// Step is the time between two samples of usage in seconds, 0 for a snapshot.
 	Step int `json:"stepSeconds"`
 	// Kubernetes is the version of the API server, empty if unknown.
 	Kubernetes string `json:"kubernetes"`
@@ -66,7 +66,10 @@ type Kill struct {
 }
 
 // Missing describes data that a recording lacks, and the reason or how it is treated.
-type Missing = snapshot.Missing
+type Missing struct {
+	What string `json:"what"`
+	Why  string `json:"why"`
+}
 
 // Recording is the history of a cluster.
 type Recording struct {
@@ -75,8 +78,11 @@ type Recording struct {
 	Nodes []Node
 	// Pods are ordered by Created, namespace and name.
 	Pods []Pod
-	// Objects are further objects that scheduling or workloads refer to, as in a snapshot.
-	Objects []json.RawMessage
+	// Objects are further objects that scheduling or workloads refer to; of a snapshot, they are all objects, nodes and pods included.
+	Objects []kinds.Object
+	// Load is the load of the nodes and Usage the usage of the pods at the time of a snapshot, nil if they are unknown.
+	Load  *load.Reading
+	Usage *load.PodReading
 }
 
 // Node is a node and the time in which it existed, in seconds since From. Appeared is negative or zero if the
@@ -100,7 +106,7 @@ type Pod struct {
 }
 
 // Steps returns the number of steps of the recording: step i is at From + i*Step, the last step not after To.
-func (a *About) Steps() int { return int(a.Seconds())/a.Step + 1 }
+func (a *About) Steps() int { return int(a.Seconds())/max(a.Step, 1) + 1 }
 
 // Seconds returns the time from From to To in seconds.
 func (a *About) Seconds() int64 { return a.To.Unix() - a.From.Unix() }
@@ -121,13 +127,13 @@ func (a *About) check() error {
 	switch {
 	case a.Kind != AboutKind || a.APIVersion != APIVersion:
 		return fmt.Errorf("found kind %q of apiVersion %q: must be kind %s of apiVersion %s", a.Kind, a.APIVersion, AboutKind, APIVersion)
-	case a.Step < 1 || a.Step > maxStep:
-		return fmt.Errorf("stepSeconds: invalid value %d: must be from 1 to %d", a.Step, maxStep)
+	case a.Step < 0 || a.Step > maxStep || a.Step == 0 && !a.To.Equal(a.From):
+		return fmt.Errorf("stepSeconds: invalid value %d: must be from 1 to %d, or 0 if to is from", a.Step, maxStep)
 	case a.From.IsZero():
 		return fmt.Errorf("from: required value")
 	case a.To.Before(a.From):
 		return fmt.Errorf("to: invalid value %s: must not be before from, %s", a.To.Format(time.RFC3339), a.From.Format(time.RFC3339))
-	case a.Seconds()/int64(a.Step) >= MaxSteps, a.Seconds() > maxSeconds:
+	case a.Steps() > MaxSteps, a.Seconds() > maxSeconds:
 		return fmt.Errorf("to: invalid value %s: must be less than %d steps of %d s, and at most %d s, after from, %s",
 			a.To.Format(time.RFC3339), MaxSteps, a.Step, int64(maxSeconds), a.From.Format(time.RFC3339))
 	}

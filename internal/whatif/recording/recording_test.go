@@ -3,7 +3,6 @@ package recording
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"math"
@@ -19,6 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
+	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
 var start = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -46,9 +48,9 @@ func newPod(name string) *v1.Pod {
 
 // equal compares recordings.
 func equal(want, got *Recording) string {
-	return cmp.Diff(want, got, cmp.AllowUnexported(Series{}), cmpopts.EquateEmpty(), cmp.Comparer(func(a, b Series) bool {
-		return a.First == b.First && bytes.Equal(raw(a.codes), raw(b.codes))
-	}))
+	sameSeries := cmp.Comparer(func(a, b Series) bool { return a.First == b.First && bytes.Equal(raw(a.codes), raw(b.codes)) })
+	sameKind := cmp.Comparer(func(a, b *kinds.Kind) bool { return a == b })
+	return cmp.Diff(want, got, cmp.AllowUnexported(Series{}), cmpopts.EquateEmpty(), sameSeries, sameKind)
 }
 
 func raw(codes []uint16) []byte {
@@ -92,7 +94,7 @@ func draw(t *rapid.T) *Recording {
 		})
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "objects") {
-		r.Objects = append(r.Objects, json.RawMessage(`{"kind":"ReplicaSet"}`))
+		r.Objects = append(r.Objects, kinds.Object{Kind: kinds.Of("apps", "ReplicaSet"), JSON: []byte(`{"apiVersion":"apps/v1","kind":"ReplicaSet"}`)})
 	}
 	return r
 }
@@ -158,7 +160,7 @@ func TestWriteInParts(t *testing.T) {
 			}
 		}
 		for _, object := range want.Objects {
-			flush(w.AddObject(object))
+			flush(w.AddObject(object.JSON))
 		}
 		for _, n := range want.Nodes {
 			id, err := w.AddNode(Node{newNode("other"), n.Appeared, Never})
@@ -331,7 +333,7 @@ func TestReadInvalid(t *testing.T) {
 		want string
 	}{
 		{"empty", nil, "not a recording: empty file"},
-		{"another file", []byte("kind: Pod\nmetadata:\n"), "not a recording: must be a file of plimsoll record (--snapshot reads a snapshot)"},
+		{"another file", []byte("kind: Pod\nmetadata:\n"), "not a recording: must be a file of plimsoll record or plimsoll snapshot"},
 		{"long chunk", header, "chunk of 4294967295 bytes: must have at most 67108864"},
 		{"no description", huge, "record of 1099511627776 bytes: must have at most 4194304"},
 		{"object", chunked(t, text(recordObject, "[]")), "object 1: json: cannot unmarshal"},
@@ -357,6 +359,12 @@ func TestReadInvalid(t *testing.T) {
 				`{"id":1,"object":{"metadata":{"name":"p","namespace":"x"},"spec":{"containers":[{"resources":{"requests":{"cpu":"1e999999999"}}}]}}}`)),
 			"invalid quantity",
 		},
+		{
+			"negative usage in a snapshot", chunked(t, text(recordMeasured, `{"pods":[{"namespace":"a","name":"b","cpuMillicores":-1}]}`)),
+			"usage of pod a/b: invalid usage of -1 millicores",
+		},
+		{"usage in a snapshot", chunked(t, text(recordMeasured, `{"pods":`)), "usage: unexpected end of JSON input"},
+		{"load", chunked(t, text(recordLoad, `{}`)), "load: timestamp: invalid value 0"},
 		{"usage that is cut off", chunked(t, pod, usage(0, 0, 1, 1, "")), "1 values from step 1 on"},
 		{"usage after the end", chunked(t, pod, usage(0, 0, MaxSteps, 1, "\x02")), "must be before step 1048576"},
 		{"usage out of order", chunked(t, pod, usage(0, 0, 2, 1, "\x02"), usage(0, 0, 1, 1, "\x02")), "found step 1 after step 2"},
@@ -423,6 +431,29 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestReadEarlierRelease checks that a recording of an earlier release is read: testdata/earlier.plrec was written before snapshots were
+// recordings.
+func TestReadEarlierRelease(t *testing.T) {
+	got, err := Open("testdata/earlier.plrec")
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := newAbout(minutes)
+	about.complete()
+	about.Missing = []Missing{{What: "services", Why: "listing is forbidden"}}
+	pod := newPod("web")
+	want := &Recording{
+		About: about, Nodes: []Node{{newNode("a"), -60, Never}, {newNode("b"), 120, 600}},
+		Pods: []Pod{{
+			Object: pod, Created: 0, Scheduled: 5, Started: 10, Ended: 1800, Node: "a", CPU: NewSeries(1, 100, 150, 200), Memory: NewSeries(1, 1<<30),
+		}},
+		Objects: []kinds.Object{{Kind: kinds.Of("apps", "ReplicaSet"), JSON: []byte(`{"apiVersion":"apps/v1","kind":"ReplicaSet"}`)}},
+	}
+	if diff := equal(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestOpen(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "week.plrec")
 	if _, err := Open(filepath.Dir(name)); err == nil || !strings.Contains(err.Error(), "not a regular file") {
@@ -439,8 +470,8 @@ func TestOpen(t *testing.T) {
 // TestWriterErrors checks that a writer rejects content that a reader would reject.
 func TestWriterErrors(t *testing.T) {
 	about := newAbout(1)
-	about.Step = 0
-	if _, err := NewWriter(&bytes.Buffer{}, about); err == nil || !strings.Contains(err.Error(), "stepSeconds: invalid value 0") {
+	about.Step = -1
+	if _, err := NewWriter(&bytes.Buffer{}, about); err == nil || !strings.Contains(err.Error(), "stepSeconds: invalid value -1") {
 		t.Errorf("error %v", err)
 	}
 	about = newAbout(MaxSteps)
@@ -476,6 +507,11 @@ func FuzzRead(f *testing.F) {
 	}
 	records := bytes.Clone(w.records)
 	f.Add(records)
+	s := &Recording{Load: &load.Reading{Time: start, Nodes: map[string]load.Node{"a": {HasCPU: true}}}, Usage: usageReading()}
+	if err := w.addMeasured(s); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(bytes.Clone(w.records))
 	f.Add(records[:len(records)/2])
 	f.Fuzz(func(t *testing.T, records []byte) {
 		chunk, err := compress(records)

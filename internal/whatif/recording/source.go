@@ -10,26 +10,24 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/spec"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// Source specifies the input of runs. Exactly one of Files, Snapshot, Recording, Trace and Generate is set.
+// Source specifies the input of runs. Exactly one of Files, Recording, Trace and Generate is set.
 type Source struct {
 	// Files are files and directories with manifests; "-" is the content of Stdin.
 	Files []string `json:"files,omitempty"`
 	Stdin []byte   `json:"stdin,omitempty"`
-	// Strict refuses manifests and snapshots with content that is ignored.
+	// Strict refuses manifests and recordings with content that is ignored.
 	Strict bool `json:"strict,omitempty"`
-	// Snapshot is a file written by plimsoll snapshot.
-	Snapshot string `json:"snapshot,omitempty"`
-	// Recording is a file written by plimsoll record with, after commas, from=DURATION and to=DURATION since its start.
+	// Recording is a file written by plimsoll record or plimsoll snapshot with, after commas, from=DURATION and to=DURATION since its start.
 	Recording string `json:"recording,omitempty"`
 	// Parts divides a recording into as many consecutive parts of equal length: the input of a seed is the part with the
 	// number of the seed, modulo Parts. The recording is not divided if it is less than 2.
 	Parts int `json:"parts,omitempty"`
 	// Measured places the pods of a recording as they were recorded, without the scheduler.
 	Measured bool `json:"measured,omitempty"`
-	// Reschedule makes all pods of manifests, snapshots and recordings arrive again, also if they
+	// Reschedule makes all pods of manifests and recordings arrive again, also if they
 	// have a node at the start.
 	Reschedule bool `json:"reschedule,omitempty"`
 	// Trace is openb:NODES.csv,PODS.csv with, after commas, fill=F and over=SECONDS.
@@ -95,8 +93,6 @@ func (s Source) input(seed uint64, limits Limits) (Input, error) {
 			return Input{}, err
 		}
 		return s.inputOfObjects("manifests: "+strings.Join(s.Files, ", "), objects)
-	case s.Snapshot != "":
-		return s.inputOfSnapshot()
 	case s.Recording != "":
 		return s.inputOfRecording(seed)
 	case s.Generate != "":
@@ -109,23 +105,6 @@ func (s Source) input(seed uint64, limits Limits) (Input, error) {
 		return in, nil
 	}
 	return s.inputOfOpenb(seed, limits)
-}
-
-// inputOfSnapshot reads a snapshot.
-func (s Source) inputOfSnapshot() (Input, error) {
-	read, err := snapshot.Open(s.Snapshot)
-	if err != nil {
-		return Input{}, fmt.Errorf("--snapshot: %w", err)
-	}
-	objects, err := read.Cluster()
-	if err != nil {
-		return Input{}, fmt.Errorf("--snapshot: %s: %w", s.Snapshot, err)
-	}
-	in, err := s.inputOfObjects(fmt.Sprintf("snapshot: %s, of %s", s.Snapshot, read.About.Time.Format(time.RFC3339)), objects)
-	if err == nil && read.Usage != nil {
-		in.SetUsage(read.Usage)
-	}
-	return in, err
 }
 
 // inputOfObjects returns the nodes and pods of manifests or of a snapshot.
@@ -146,10 +125,25 @@ func (s Source) refuse(warnings []string) error {
 	return manifest.RefuseWarnings(warnings)
 }
 
-// inputOfRecording returns the nodes and pods of a recording, or of its part of a seed.
+// inputOfRecording returns the nodes and pods of a snapshot, or of the part of a recording of a seed.
 func (s Source) inputOfRecording(seed uint64) (Input, error) {
+	file, read, err := openFlag(s.Recording)
+	if err != nil {
+		return Input{}, err
+	}
+	if read.About.isSnapshot() {
+		objects, err := read.Cluster()
+		if err != nil {
+			return Input{}, fmt.Errorf("--recording: %s: %w", file, err)
+		}
+		in, err := s.inputOfObjects(fmt.Sprintf("snapshot: %s, of %s", file, read.About.From.Format(time.RFC3339)), objects)
+		if err == nil && read.Usage != nil {
+			in.SetUsage(read.Usage)
+		}
+		return in, err
+	}
 	parts := max(int64(s.Parts), 1)
-	part, err := openPart(s.Recording, parts, int64(seed%uint64(parts)))
+	part, err := read.flagPart(s.Recording, parts, int64(seed%uint64(parts)))
 	if err != nil {
 		return Input{}, err
 	}
@@ -163,25 +157,77 @@ func (s Source) inputOfRecording(seed uint64) (Input, error) {
 	return in, nil
 }
 
-// OpenPart reads the recording, or the part of it, that the value of --recording specifies: FILE with, after
-// commas, from=DURATION and to=DURATION since its start.
-func OpenPart(text string) (*Part, error) { return openPart(text, 1, 0) }
+// OpenAt reads the cluster in the recording that the value of --recording specifies, FILE with, after commas, from=DURATION and
+// to=DURATION since its start, and the load of its nodes, nil if it is unknown. It returns the time: that of a snapshot, else the end unless
+// at, the value of --at, is another.
+func OpenAt(text string, at time.Time) (*manifest.Objects, *load.Reading, time.Time, error) {
+	file, read, err := openFlag(text)
+	if err != nil {
+		return nil, nil, at, err
+	}
+	if read.About.isSnapshot() {
+		objects, err := read.Cluster()
+		if err != nil {
+			err = fmt.Errorf("--recording: %s: %w", file, err)
+		} else if !at.IsZero() {
+			err = fmt.Errorf("--at: not allowed: %s is a snapshot", file)
+		}
+		return objects, read.Load, read.measuredUntil(), err
+	}
+	part, err := read.flagPart(text, 1, 0)
+	if err != nil {
+		return nil, nil, at, err
+	}
+	start, end := part.Time(0), part.Time(part.seconds)
+	switch {
+	case at.IsZero():
+		at = end
+	case at.Before(start) || at.After(end):
+		return nil, nil, at, spec.Invalid("--at", at.Format(time.RFC3339),
+			fmt.Sprintf("from %s to %s, the time of the recording", start.Format(time.RFC3339), end.Format(time.RFC3339)))
+	}
+	objects, reading := part.At(int64(at.Sub(start) / time.Second))
+	return objects, &reading, at, nil
+}
+
+// measuredUntil returns the time at which a snapshot was complete. The load is read last.
+func (r *Recording) measuredUntil() time.Time {
+	if r.Load != nil && r.Load.Time.After(r.About.From) {
+		return r.Load.Time
+	}
+	return r.About.From
+}
+
+// OpenFlag reads the recording that the value of --recording specifies, without its span.
+func OpenFlag(text string) (*Recording, error) {
+	_, read, err := openFlag(text)
+	return read, err
+}
+
+// openFlag returns the name of the file, too. A snapshot must have no span.
+func openFlag(text string) (file string, read *Recording, err error) {
+	file, span, _ := strings.Cut(text, ",")
+	if read, err = Open(file); err == nil && span != "" && read.About.isSnapshot() {
+		err = fmt.Errorf("%s: invalid value %q: not allowed for a snapshot", file, span)
+	}
+	if err != nil {
+		err = fmt.Errorf("--recording: %w", err)
+	}
+	return file, read, err
+}
 
 // minPart is the shortest part of a recording in seconds.
 const minPart = 60
 
-// openPart divides the specified part into a number of parts of equal length, and returns the part with a number.
-func openPart(text string, parts, number int64) (*Part, error) {
+// flagPart divides the part that the value of --recording specifies into a number of parts of equal length, and returns the part with a
+// number.
+func (r *Recording) flagPart(text string, parts, number int64) (*Part, error) {
 	file, options, _ := strings.Cut(text, ",")
 	from, to, err := parseSpan(options)
 	if err != nil {
 		return nil, fmt.Errorf("--recording: %w", err)
 	}
-	read, err := Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("--recording: %w", err)
-	}
-	end := read.About.Seconds()
+	end := r.About.Seconds()
 	if max(from, to) > end {
 		return nil, fmt.Errorf("--recording: %s: invalid value %q: must be at most %s, the length of the recording",
 			file, options, time.Duration(end)*time.Second)
@@ -198,7 +244,7 @@ func openPart(text string, parts, number int64) (*Part, error) {
 		from += number * seconds
 		to = from + seconds
 	}
-	part, err := read.Part(from, to)
+	part, err := r.Part(from, to)
 	if err != nil {
 		return nil, fmt.Errorf("--recording: %s: %w", file, err)
 	}

@@ -1,13 +1,20 @@
 package recording
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
 
 // chunkBytes is the size of records before compression at which a chunk is written.
@@ -167,6 +174,40 @@ func (w *Writer) Close() error {
 	return errors.Join(w.record(recordEnd, nil), w.Flush())
 }
 
+const (
+	// loadNodes and measuredPods are the numbers of nodes and pods in a record of a snapshot.
+	loadNodes    = 1000
+	measuredPods = 10_000
+)
+
+// addMeasured writes the load of the nodes and the usage of the pods of a snapshot.
+func (w *Writer) addMeasured(r *Recording) error {
+	if r.Load != nil {
+		for names := range slices.Chunk(slices.Sorted(maps.Keys(r.Load.Nodes)), loadNodes) {
+			part := *r.Load
+			part.Nodes = make(map[string]load.Node, len(names))
+			for _, name := range names {
+				part.Nodes[name] = r.Load.Nodes[name]
+			}
+			var body bytes.Buffer
+			if err := errors.Join(wire.Encode(&body, part), w.record(recordLoad, body.Bytes())); err != nil {
+				return err
+			}
+		}
+	}
+	if r.Usage == nil {
+		return nil
+	}
+	record := measuredRecord{Source: r.Usage.Source, Time: r.Usage.Time.UTC().Truncate(time.Second), WindowSeconds: r.Usage.Window.Seconds()}
+	for pods := range slices.Chunk(r.Usage.Pods, measuredPods) {
+		record.Pods = pods
+		if err := w.json(recordMeasured, record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Write writes the recording to a file. The same content gives the same bytes.
 func (r *Recording) Write(out io.Writer) error {
 	w, err := NewWriter(out, r.About)
@@ -174,9 +215,12 @@ func (r *Recording) Write(out io.Writer) error {
 		return err
 	}
 	for _, object := range r.Objects {
-		if err := w.AddObject(object); err != nil {
+		if err := w.AddObject(object.JSON); err != nil {
 			return err
 		}
+	}
+	if err := w.addMeasured(r); err != nil {
+		return err
 	}
 	for _, node := range r.Nodes {
 		if _, err := w.AddNode(node); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 )
 
 // devices has two nodes with two GPUs each, of one driver; the second node has a faster model. One GPU of the first node
@@ -184,17 +185,17 @@ func TestRecordedDevices(t *testing.T) {
 }
 
 // encode returns an object as JSON, with its type.
-func encode(t *testing.T, object runtime.Object) json.RawMessage {
+func encode(t *testing.T, object runtime.Object) kinds.Object {
 	t.Helper()
-	kinds, _, err := scheme.Scheme.ObjectKinds(object)
+	types, _, err := scheme.Scheme.ObjectKinds(object)
 	if err != nil {
 		t.Fatal(err)
 	}
 	object = object.DeepCopyObject()
-	object.GetObjectKind().SetGroupVersionKind(kinds[0])
+	object.GetObjectKind().SetGroupVersionKind(types[0])
 	raw, err := json.Marshal(object)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return raw
+	return kinds.Object{Kind: kinds.Of(types[0].Group, types[0].Kind), JSON: raw}
 }

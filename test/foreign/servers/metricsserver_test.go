@@ -23,7 +23,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
@@ -151,14 +151,14 @@ func checkPodUsage(t *testing.T, cp *controlplane.ControlPlane, client kubernete
 // of the CPU and of the memory.
 func checkSnapshotUsage(t *testing.T, access string, machines []*machine) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "s.tar.gz")
+	file := filepath.Join(t.TempDir(), "s.plrec")
 	if out, warnings := testcluster.MustPlimsoll(t, "snapshot", "-o", file, "--usage", "--kubeconfig", access); !strings.Contains(
 		out,
 		"usage of 5 pods",
 	) {
 		t.Fatalf("plimsoll snapshot: %s%s", out, warnings)
 	}
-	s, err := snapshot.Open(file)
+	s, err := recording.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func checkSnapshotUsage(t *testing.T, access string, machines []*machine) {
 			t.Errorf("%s: %+v, want %v millicores and %v bytes", m.kubelet.pod, got, cpu, memory)
 		}
 	}
-	out, _ := testcluster.MustPlimsoll(t, "simulate", "--snapshot", file, "--tail", "1m")
+	out, _ := testcluster.MustPlimsoll(t, "simulate", "--recording", file, "--tail", "1m")
 	assumed := "the usage of 5 of 5 pods is what " + metricprovider.MetricsServer + " measured"
 	if !strings.Contains(out, "usage measured\n") || !strings.Contains(out, assumed) {
 		t.Errorf("plimsoll simulate:\n%s", out)

@@ -99,10 +99,10 @@ func checkSnapshot(t *testing.T, c *testcluster.Cluster, placements ...string) {
 		}
 		return out
 	}
-	path := filepath.Join(t.TempDir(), "s.tar.gz")
+	path := filepath.Join(t.TempDir(), "s.plrec")
 	testcluster.MustPlimsoll(t, "snapshot", "-o", path, "--kubeconfig", c.Kubeconfig)
 	found := 0
-	for _, got := range read("decide", "--snapshot", path).Placements {
+	for _, got := range read("decide", "--recording", path).Placements {
 		if !slices.Contains(placements, got.Name) {
 			continue
 		}

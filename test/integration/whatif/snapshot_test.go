@@ -20,7 +20,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
@@ -108,7 +108,7 @@ func TestSnapshot(t *testing.T) {
 	busy := testcluster.LoadFile(t, map[string]load.Node{"node-05": {CPU: load.Utilization{Mean: 0.95, StdDev: 0.01}, HasCPU: true}})
 
 	dir := t.TempDir()
-	take := func(name string, args ...string) *snapshot.Snapshot {
+	take := func(name string, args ...string) *recording.Recording {
 		t.Helper()
 		path := filepath.Join(dir, name)
 		_, stderr := testcluster.MustPlimsoll(
@@ -117,24 +117,24 @@ func TestSnapshot(t *testing.T) {
 		if strings.Contains(stderr, "warning") {
 			t.Errorf("%s: warnings:\n%s", name, stderr)
 		}
-		s, err := snapshot.Open(path)
+		s, err := recording.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
-	first, second := take("first.tar.gz"), take("second.tar.gz")
+	first, second := take("first.plrec"), take("second.plrec")
 	if n := len(first.List("pods")); n != manyPods+1 {
 		t.Errorf("%d pods, want %d", n, manyPods+1)
 	}
 	if n := len(first.List("nodes")); n != 12 {
 		t.Errorf("%d nodes, want 12", n)
 	}
-	second.About.Time = first.About.Time
+	second.About = first.About
 	if a, b := bytesOf(t, first), bytesOf(t, second); !bytes.Equal(a, b) {
 		t.Errorf("a second snapshot of the same cluster differs:\n%s", cmp.Diff(first.About, second.About))
 	}
-	checkPrivacy(t, first, take("redacted.tar.gz", "--redact"))
+	checkPrivacy(t, first, take("redacted.plrec", "--redact"))
 
 	scheduler := testcluster.WriteFile(t, `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -150,11 +150,11 @@ profiles:
 	// explain over the cluster, explain over the snapshot, and score agree.
 	live := testcluster.ExplainPod(t, "default/waits", "--kubeconfig", kubeconfig, "--provider", "File", "--address", busy,
 		"--config", scheduler)
-	restored := testcluster.ExplainPod(t, "default/waits", "--snapshot", filepath.Join(dir, "first.tar.gz"), "--config", scheduler)
+	restored := testcluster.ExplainPod(t, "default/waits", "--recording", filepath.Join(dir, "first.plrec"), "--config", scheduler)
 	if diff := cmp.Diff(live, restored); diff != "" {
 		t.Errorf("explained live and over the snapshot (-live +snapshot):\n%s", diff)
 	}
-	stdout, _ := testcluster.MustPlimsoll(t, "score", "--snapshot", filepath.Join(dir, "first.tar.gz"), "-o", "json", "--config", scheduler)
+	stdout, _ := testcluster.MustPlimsoll(t, "score", "--recording", filepath.Join(dir, "first.plrec"), "-o", "json", "--config", scheduler)
 	var scored struct{ Pods []testcluster.Explanation }
 	if err := json.Unmarshal([]byte(stdout), &scored); err != nil {
 		t.Fatal(err)
@@ -165,10 +165,10 @@ profiles:
 	if live.Selected != "node-06" || live.Load == nil {
 		t.Errorf("selected %s, want node-06, which has the fewest pods and no high load: %s", live.Selected, live.Reason)
 	}
-	checkRefusals(t, cp, kubeconfig, filepath.Join(dir, "first.tar.gz"))
+	checkRefusals(t, cp, kubeconfig, filepath.Join(dir, "first.plrec"))
 }
 
-func bytesOf(t *testing.T, s *snapshot.Snapshot) []byte {
+func bytesOf(t *testing.T, s *recording.Recording) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	if err := s.Write(&out); err != nil {
@@ -179,21 +179,17 @@ func bytesOf(t *testing.T, s *snapshot.Snapshot) []byte {
 
 // checkPrivacy fails if a snapshot contains confidential values or the redacted one contains
 // names.
-func checkPrivacy(t *testing.T, plain, redacted *snapshot.Snapshot) {
+func checkPrivacy(t *testing.T, plain, redacted *recording.Recording) {
 	t.Helper()
-	for _, list := range plain.Lists {
-		for _, item := range list.Items {
-			if bytes.Contains(item, []byte("hush-hush")) || bytes.Contains(item, []byte("managedFields")) {
-				t.Fatalf("%s: confidential value in %s", list.File(), item)
-			}
+	for _, object := range plain.Objects {
+		if bytes.Contains(object.JSON, []byte("hush-hush")) || bytes.Contains(object.JSON, []byte("managedFields")) {
+			t.Fatalf("confidential value in %s", object.JSON)
 		}
 	}
-	for _, list := range redacted.Lists {
-		for _, item := range list.Items {
-			for _, name := range []string{"hush-hush", `"pod-0`, `"node-0`, `"node-1`, `"web"`, `"waits"`} {
-				if bytes.Contains(item, []byte(name)) {
-					t.Fatalf("%s: %s in %s", list.File(), name, item)
-				}
+	for _, object := range redacted.Objects {
+		for _, name := range []string{"hush-hush", `"pod-0`, `"node-0`, `"node-1`, `"web"`, `"waits"`} {
+			if bytes.Contains(object.JSON, []byte(name)) {
+				t.Fatalf("%s in %s", name, object.JSON)
 			}
 		}
 	}
@@ -216,7 +212,7 @@ func checkRefusals(t *testing.T, cp *controlplane.ControlPlane, kubeconfig, take
 	}
 	dir := t.TempDir()
 	unprivileged := testcluster.KubeconfigOf(t, cp, "unprivileged")
-	_, stderr, exitCode = testcluster.RunPlimsoll(t, "snapshot", "-o", filepath.Join(dir, "s.tar.gz"), "--kubeconfig", unprivileged)
+	_, stderr, exitCode = testcluster.RunPlimsoll(t, "snapshot", "-o", filepath.Join(dir, "s.plrec"), "--kubeconfig", unprivileged)
 	if exitCode != 1 || !strings.Contains(stderr, "reading pods: ") {
 		t.Errorf("exit code %d, stderr %s, want an error of reading pods", exitCode, stderr)
 	}
@@ -226,7 +222,7 @@ func checkRefusals(t *testing.T, cp *controlplane.ControlPlane, kubeconfig, take
 	if after, err := os.ReadFile(taken); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the snapshot has changed (%v)", err)
 	}
-	_, stderr, exitCode = testcluster.RunPlimsoll(t, "explain", "pod", "default/wait", "--snapshot", taken)
+	_, stderr, exitCode = testcluster.RunPlimsoll(t, "explain", "pod", "default/wait", "--recording", taken)
 	if exitCode != 1 || !strings.Contains(stderr, "did you mean default/waits?") {
 		t.Errorf("exit code %d, stderr %s", exitCode, stderr)
 	}
@@ -247,15 +243,15 @@ func TestSnapshotOfDemo(t *testing.T) {
 		testcluster.CreatePod(t, client, pod.Name, pod.Node, "", pod.Request, pod.Limit)
 	}
 	kubeconfig := allowSnapshots(t, cp, client)
-	path := filepath.Join(t.TempDir(), "s.tar.gz")
+	path := filepath.Join(t.TempDir(), "s.plrec")
 	testcluster.MustPlimsoll(t, "snapshot", "-o", path, "--kubeconfig", kubeconfig)
 
 	for profile, want := range map[string]string{"default": arrival.WantDefault, "limits": arrival.Want} {
-		if got := testcluster.ExplainPod(t, "default/"+arrival.Name, "--snapshot", path, "--profile", profile); got.Selected != want {
+		if got := testcluster.ExplainPod(t, "default/"+arrival.Name, "--recording", path, "--profile", profile); got.Selected != want {
 			t.Errorf("profile %s selects %s, want %s as in the demo: %s", profile, got.Selected, want, got.Reason)
 		}
 	}
-	stdout, _ := testcluster.MustPlimsoll(t, "compare", "--profile", "default", "--profile", "limits", "--snapshot", path, "--tail", "1m", "-o", "json")
+	stdout, _ := testcluster.MustPlimsoll(t, "compare", "--profile", "default", "--profile", "limits", "--recording", path, "--tail", "1m", "-o", "json")
 	var result struct {
 		Scenarios []struct {
 			Profiles []struct {
@@ -276,7 +272,7 @@ func TestSnapshotOfDemo(t *testing.T) {
 		}
 	}
 	// With --reschedule all five pods are scheduled.
-	stdout, _ = testcluster.MustPlimsoll(t, "simulate", "--snapshot", path, "--reschedule", "--tail", "1m", "-o", "json")
+	stdout, _ = testcluster.MustPlimsoll(t, "simulate", "--recording", path, "--reschedule", "--tail", "1m", "-o", "json")
 	if !strings.Contains(stdout, `"scheduled": 5,`) || !strings.Contains(stdout, "4 of 4 running pods are removed from their nodes") {
 		t.Errorf("want 5 scheduled pods, 4 of them removed from their nodes: %s", stdout)
 	}

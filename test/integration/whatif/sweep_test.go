@@ -51,15 +51,15 @@ func TestSweep(t *testing.T) {
 		found, err := client.BatchV1().Jobs("sweeps").Get(ctx, job.Name, metav1.GetOptions{})
 		return err == nil && found.Status.Succeeded == *job.Spec.Completions, err
 	})
-	input, err := filepath.Abs("../../../examples/snapshot/low-risk.tar.gz")
+	input, err := filepath.Abs("../../../examples/snapshot/low-risk.plrec")
 	if err != nil {
 		t.Fatal(err)
 	}
 	run := func(args []string, more ...string) string {
 		var replaced []string
 		for _, argument := range args {
-			if argument == "--snapshot=/input/s.tar.gz" {
-				argument = "--snapshot=" + input
+			if argument == "--recording=/input/s.plrec" {
+				argument = "--recording=" + input
 			}
 			if argument == "--shard=4" {
 				argument = "--tail=10m" // less than the default, to be fast

@@ -35,7 +35,7 @@ func TestCheckPaste(t *testing.T) {
 		"  echo '{kind: List}' | kubectl apply -f -":                                                     "not JSON",
 		"plimsoll score -f -\n3 nodes, 2 pods":                                                           `"3" is not a known command`,
 		"$ plimsoll score -f -":                                                                          `"$" is not a known command`,
-		"plimsoll score -f - (or --snapshot FILE)":                                                       "a command can only contain",
+		"plimsoll score -f - (or --recording FILE)":                                                      "a command can only contain",
 	} {
 		err := Block{Text: text}.CheckPaste()
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

@@ -1,4 +1,4 @@
-package snapshot
+package recording
 
 import (
 	"encoding/json"
@@ -80,7 +80,7 @@ func (g *generator) meta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: namespace, Name: name, UID: types.UID("acme-uid-" + namespace + name),
 		CreationTimestamp: metav1.NewTime(instant),
-		Annotations:       map[string]string{lastApplied: secret, "acme.com/note": secret},
+		Annotations:       map[string]string{v1.LastAppliedConfigAnnotation: secret, "acme.com/note": secret},
 		ManagedFields:     []metav1.ManagedFieldsEntry{{Manager: secret}},
 	}
 }

@@ -1,4 +1,4 @@
-package snapshot
+package kinds
 
 import (
 	"fmt"
@@ -34,7 +34,7 @@ func TestGangsAreKept(t *testing.T) {
 		if err := object.UnmarshalJSON([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		kept, _ := kindOf(object.GroupVersionKind().Group, object.GetKind()).rule.rule(object.Object, NewRedactor([]byte("k")).p)
+		kept, _ := Of(object.GroupVersionKind().Group, object.GetKind()).rule.rule(object.Object, NewRedactor([]byte("k")).p)
 		object.Object = kept.(map[string]any)
 		raw, err := object.MarshalJSON()
 		if err != nil || strings.Contains(string(raw), `secret"`) || strings.Contains(string(raw), "secret-a") {
@@ -70,7 +70,7 @@ func TestPodGroupsAreKept(t *testing.T) {
 			if err := object.UnmarshalJSON([]byte(text)); err != nil {
 				t.Fatal(err)
 			}
-			kept, _ := kindOf(object.GroupVersionKind().Group, object.GetKind()).rule.rule(object.Object, p)
+			kept, _ := Of(object.GroupVersionKind().Group, object.GetKind()).rule.rule(object.Object, p)
 			if raw := fmt.Sprint(kept); strings.Contains(raw, "secret") {
 				t.Errorf("kept %s", raw)
 			}

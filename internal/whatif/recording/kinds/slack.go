@@ -1,4 +1,4 @@
-package snapshot
+package kinds
 
 // The rules for objects that affect slack planning.
 

@@ -1,4 +1,4 @@
-package snapshot
+package kinds
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/yaml"
 )
 
 // deviceManifests has the objects of dynamic resource allocation, with names that a redacted snapshot must not have.
@@ -57,32 +58,32 @@ spec:
 // names: only the selector of the driver remains; the allocated device and its pool have the pseudonyms of the slice, and the
 // pool has the pseudonym of the node.
 func TestDevicesAreRedacted(t *testing.T) {
-	s, err := FromDocuments(instant, func(each func(where string, document []byte) error) error {
-		for document := range strings.SplitSeq(deviceManifests, "\n---\n") {
-			if err := each("test", []byte(document)); err != nil {
-				return err
-			}
+	var objects []Object
+	for document := range strings.SplitSeq(deviceManifests, "\n---\n") {
+		var object map[string]any
+		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+			t.Fatal(err)
 		}
-		return nil
-	})
-	if err != nil {
+		group, _, _ := strings.Cut(object["apiVersion"].(string), "/")
+		kept, err := Of(strings.TrimPrefix(group, "v1"), object["kind"].(string)).Trim(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, kept)
+	}
+	redactor := NewRedactor([]byte("key"))
+	if err := redactor.Prepare(objects); err != nil {
 		t.Fatal(err)
 	}
-	redacted, err := s.Redact([]byte("key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, list := range redacted.Lists {
-		for _, item := range list.Items {
-			if text := string(item); strings.Contains(text, "acme") || strings.Contains(text, "secret") {
-				t.Errorf("%s has a name: %s", list.File(), text)
-			}
+	redacted := map[string][]byte{}
+	for _, object := range objects {
+		object, err := redactor.Redact(object)
+		if text := string(object.JSON); err != nil || strings.Contains(text, "acme") || strings.Contains(text, "secret") {
+			t.Errorf("%s, %v has a name: %s", object, err, text)
 		}
+		redacted[object.Kind.Resource] = object.JSON
 	}
-	if _, err := redacted.Cluster(); err != nil {
-		t.Error(err)
-	}
-	class := string(redacted.List("deviceclasses")[0])
+	class := string(redacted["deviceclasses"])
 	if !strings.Contains(class, "gpu.example.com") || strings.Contains(class, "attributes") {
 		t.Errorf("class %s", class)
 	}
@@ -105,8 +106,8 @@ func TestDevicesAreRedacted(t *testing.T) {
 			}
 		}
 	}
-	for raw, into := range map[*json.RawMessage]any{&redacted.List("resourceslices")[0]: &slice, &redacted.List("resourceclaims")[0]: &claim} {
-		if err := json.Unmarshal(*raw, into); err != nil {
+	for resource, into := range map[string]any{"resourceslices": &slice, "resourceclaims": &claim} {
+		if err := json.Unmarshal(redacted[resource], into); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -117,27 +118,4 @@ func TestDevicesAreRedacted(t *testing.T) {
 	if device.Attributes["index"]["int"] != 7.0 || device.Attributes["owner"]["string"] == "" {
 		t.Errorf("attributes %v", device.Attributes)
 	}
-}
-
-// FuzzUsage verifies that usage.json with any content is refused, or read into a valid reading.
-func FuzzUsage(f *testing.F) {
-	reading := usageReading()
-	content, err := encodeUsage(&reading)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(string(content))
-	f.Add(`{"pods":[{"namespace":"a","name":"b","cpuMillicores":1e400}]}`)
-	f.Add(`{"pods":null}`)
-	f.Fuzz(func(t *testing.T, content string) {
-		s := &Snapshot{}
-		if err := s.readUsage(strings.NewReader(content)); err != nil {
-			return
-		}
-		for _, pod := range s.Usage.Pods {
-			if !pod.Valid() {
-				t.Errorf("%+v is not valid", pod)
-			}
-		}
-	})
 }

@@ -1,4 +1,4 @@
-package snapshot
+package kinds
 
 import (
 	"encoding/json"

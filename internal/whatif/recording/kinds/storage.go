@@ -1,4 +1,4 @@
-package snapshot
+package kinds
 
 // The rules for volumes and related objects. Servers, paths and parameters are dropped: kube-scheduler does
 // not read them.
