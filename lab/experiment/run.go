@@ -21,6 +21,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/scenarios"
+	"github.com/plimsoll-k8s/plimsoll/lab/openb/trace"
 )
 
 // own are the profiles of this project that are compared, if they are built in. The first is the baseline.
@@ -151,7 +152,7 @@ func runScenario(
 
 // seedJobs returns a job for each seed, without a profile. Recordings and parts of traces are in a folder.
 func seedJobs(o options, s *scenarios.Scenario, recordings *series, folder string) ([]compare.Job, error) {
-	template, err := newJob(o, s, folder)
+	template, err := newJob(s)
 	if err != nil {
 		return nil, err
 	}
@@ -159,10 +160,13 @@ func seedJobs(o options, s *scenarios.Scenario, recordings *series, folder strin
 	for i := range jobs {
 		jobs[i] = template
 		jobs[i].Seed = uint64(o.seed + i)
-		if s.Real == nil {
-			continue
+		switch {
+		case s.Real != nil:
+			jobs[i].Source.Recording, err = recordings.draw(s, jobs[i].Seed, folder)
+		case s.Generate == "":
+			jobs[i].Source.Recording, err = openbRecording(o.openb, folder, s, &jobs[i])
 		}
-		if jobs[i].Source.Recording, err = recordings.draw(s, jobs[i].Seed, folder); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -170,7 +174,7 @@ func seedJobs(o options, s *scenarios.Scenario, recordings *series, folder strin
 }
 
 // newJob returns the job of a scenario without a profile and a seed.
-func newJob(o options, s *scenarios.Scenario, temporary string) (compare.Job, error) {
+func newJob(s *scenarios.Scenario) (compare.Job, error) {
 	j := compare.Job{Source: recording.Source{Generate: s.Generate, Pack: -1}, Tail: tailSeconds}
 	var err error
 	if j.Metrics, err = replay.ParseMetrics(""); err != nil {
@@ -179,11 +183,6 @@ func newJob(o options, s *scenarios.Scenario, temporary string) (compare.Job, er
 	if s.Real != nil { // Limits and usage are recorded.
 		j.Usage, err = recording.ParseUsage("constant")
 		return j, err
-	}
-	if s.Generate == "" {
-		if j.Source.Trace, err = openbTrace(o.openb, temporary, s); err != nil {
-			return j, err
-		}
 	}
 	limits, err := recording.ParseLimits(s.Limits)
 	if err != nil {
@@ -211,8 +210,8 @@ func describe(r *result.Result, s *scenarios.Scenario, j *compare.Job) error {
 // blockLines is the number of pods in a block of the openb trace. Blocks keep pods of a workload together.
 const blockLines = 8
 
-// openbTrace writes a part of the openb trace to a folder, and returns the value of --trace.
-func openbTrace(folder, temporary string, s *scenarios.Scenario) (string, error) {
+// openbRecording writes the recording of a part of the openb trace for a job to a folder, and returns its file.
+func openbRecording(folder, temporary string, s *scenarios.Scenario, j *compare.Job) (string, error) {
 	nodes, pods := filepath.Join(temporary, s.Name+"-nodes.csv"), filepath.Join(temporary, s.Name+"-pods.csv")
 	if err := thin(filepath.Join(folder, "openb_node_list_all_node.csv"), nodes, 1, s.OpenbNodes); err != nil {
 		return "", err
@@ -220,7 +219,13 @@ func openbTrace(folder, temporary string, s *scenarios.Scenario) (string, error)
 	if err := thin(filepath.Join(folder, "openb_pod_list_default.csv"), pods, blockLines, s.OpenbPods); err != nil {
 		return "", err
 	}
-	return "openb:" + nodes + "," + pods + s.OpenbOptions, nil
+	options, err := trace.ParseOptions(s.OpenbOptions)
+	if err != nil {
+		return "", err
+	}
+	options.Limits, options.Seed = j.Limits, j.Seed
+	out := filepath.Join(temporary, fmt.Sprintf("%s-%d.plrec", s.Name, j.Seed))
+	return out, trace.Convert(nodes, pods, out, options)
 }
 
 // thin copies the header and one of n blocks of lines.

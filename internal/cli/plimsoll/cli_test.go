@@ -99,7 +99,6 @@ func TestCompletion(t *testing.T) {
 		"load top --sort-by ":  "cpu memory name :4",
 		"load top --provider ": "Prometheus KubernetesMetricsServer SignalFx Service File :4",
 		"placement ":           "decide explain fit rebalance :4",
-		"simulate --trace ":    "openb: :6",
 		"explain pod -f ../../../examples/limits/cluster.yaml ": "pod1 pod2 pod3 pod4 pod5 :4",
 		"completion ": "bash fish powershell zsh :4",
 	} {

@@ -57,14 +57,11 @@ var files = map[string]string{
 	"placement.yaml":       "examples/placement/prioritizers/placement.yaml",
 }
 
-// written are further files of readers, with their content: a trace in the format of openb.
+// written are further files of readers, with their content.
 var written = map[string]string{
 	"0.json":         `{"apiVersion": "whatif.plimsoll.dev/v1", "kind": "WhatIf", "shard": {"index": 0, "count": 2}, "seeds": [1]}`,
 	"1.json":         `{"apiVersion": "whatif.plimsoll.dev/v1", "kind": "WhatIf", "shard": {"index": 1, "count": 2}, "seeds": [2]}`,
 	"decisions.yaml": "apiVersion: v1\nkind: List\nitems: []\n",
-	"nodes.csv":      "sn,cpu_milli,memory_mib,gpu,model\nnode-1,32000,262144,0,\nnode-2,64000,262144,2,T4\n",
-	"pods.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n" +
-		"web-1,4000,16384,0,0,,LS,Running,0,7200,0\nweb-2,8000,32768,1,1000,,LS,Running,60,3600,60\n",
 }
 
 // piped is used as the output of kubectl get.
@@ -206,7 +203,7 @@ func readsCluster(cmd *cobra.Command) bool {
 
 // hasInput reports whether a flag of a command sets its input.
 func hasInput(cmd *cobra.Command) bool {
-	for _, name := range []string{"filename", "recording", "generate", "trace", "clusters"} {
+	for _, name := range []string{"filename", "recording", "generate", "clusters"} {
 		if name == "filename" && cmd.Flags().Lookup("clusters") != nil {
 			continue // the workload, whose clusters are another input
 		}

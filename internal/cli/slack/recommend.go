@@ -46,13 +46,13 @@ type recommendOptions struct {
 func newRecommendCommand() *cobra.Command {
 	o := recommendOptions{source: recording.Source{Pack: 0}, report: base.NewFile{Flag: "--report", Mode: 0o644}}
 	cmd := &cobra.Command{
-		Use: "recommend (POLICY --write | (--recording FILE | --trace TRACE | --generate SPEC) --autoscaler SPEC) " +
+		Use: "recommend (POLICY --write | (--recording FILE | --generate SPEC) --autoscaler SPEC) " +
 			"--wait p99=5s",
 		Short: "Recommend the cheapest policy that keeps waits short",
 		Long: `Find the cheapest slack policy with which a percentage of the pods has a node within a
 time: a rate, a minimum, a schedule of minimums by the hour of working days and weekends,
 or mirrors of Deployments, ReplicaSets and StatefulSets, alone or beside a minimum. The
-pods are read from a recording, a trace or a generated cluster, as in plimsoll compare.
+pods are read from a recording or a generated cluster, as in plimsoll compare.
 With --policy, only the nodes and pods of its pool count.
 
 About 60 policies are simulated with a fast model: a pod takes the first node with enough
@@ -100,14 +100,13 @@ not permit a search yet, it prints why and ends.`,
 func (o *recommendOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	input.AddRecordingFlag(cmd, &o.source.Recording)
-	flags.StringVar(&o.source.Trace, "trace", "", "trace: openb:NODES.csv,PODS.csv")
 	flags.StringVar(&o.source.Generate, "generate", "", "cluster to generate, such as nodes=50,pods=1500,churn=86400,life=7200")
 	flags.StringVar(&o.autoscaler, "autoscaler", "", "nodes that an autoscaler adds, such as shape=16x64,max=100,boot=120,cost=0.80")
 	flags.StringVar(&o.wait, "wait", "p99=5s", "percentage of pods and the time within which they must have a node")
 	flags.StringVar(&o.policy, "policy", "", "file with a ResourceSlack: its rate, minimum, schedules and mirrors are replaced")
 	flags.StringVar(&o.zone, "time-zone", "UTC", "IANA time zone of schedules, such as Europe/Berlin")
 	flags.IntVar(&o.parts, "parts", 5, "number of parts of the time over which the range of the wait is computed")
-	flags.DurationVar(&o.tail, "tail", time.Hour, "simulated time after the arrival of the last pod of a trace or generated cluster")
+	flags.DurationVar(&o.tail, "tail", time.Hour, "simulated time after the arrival of the last pod of a generated cluster")
 	flags.BoolVar(&o.write, "write", false, "set the wait in a policy of the cluster, and print the recommendation of the controller")
 	o.cluster.AddFlags(cmd, "cluster", 2*time.Minute)
 	cmd.ValidArgsFunction = base.CompleteNames(&o.cluster, v1alpha1.GroupVersion.WithResource("resourceslacks"), nil)
@@ -116,8 +115,8 @@ func (o *recommendOptions) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&o.report.Force, "force", false, "replace an existing file")
 	base.Rare(cmd, "parts", "tail")
 	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json")
-	cmd.MarkFlagsMutuallyExclusive("recording", "trace", "generate", "write")
-	cmd.MarkFlagsOneRequired("recording", "trace", "generate", "write")
+	cmd.MarkFlagsMutuallyExclusive("recording", "generate", "write")
+	cmd.MarkFlagsOneRequired("recording", "generate", "write")
 	cmd.MarkFlagsOneRequired("autoscaler", "write")
 	for _, offline := range []string{"autoscaler", "policy", "time-zone", "parts", "tail", "report"} {
 		cmd.MarkFlagsMutuallyExclusive(offline, "write")

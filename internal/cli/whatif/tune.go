@@ -40,7 +40,7 @@ const (
 func NewTuneCommand() *cobra.Command {
 	var o tuneOptions
 	cmd := &cobra.Command{
-		Use:   "tune (-f FILES | --recording FILE | --trace TRACE | --generate SPEC)",
+		Use:   "tune (-f FILES | --recording FILE | --generate SPEC)",
 		Short: "Search the scheduler configuration with which a cluster does best",
 		Long: `Search the plugins, weights and arguments with which a simulated cluster does best, and
 write a KubeSchedulerConfiguration.

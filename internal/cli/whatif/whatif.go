@@ -55,8 +55,6 @@ const (
 const inputHelp = `The input is one of
   -f FILES                      manifests, as printed by kubectl get nodes,pods -A -o yaml
   --recording FILE              written by plimsoll snapshot, or by plimsoll record, optionally ,from=24h,to=48h
-  --trace openb:NODES,PODS      files, optionally ,fill=F,over=SECONDS: pods arrive and end in a
-                                steady state in which they request a fraction of the capacity
   --generate nodes=N,pods=N     and shapes, zones, replicas, batch, fill, memory-fill, cpu-cv,
                                 memory-cv, best-effort, guaranteed, gpu; over, life, bursts,
                                 burst-share; or churn, life, life-cv
@@ -64,7 +62,7 @@ const inputHelp = `The input is one of
 docs/whatif.md explains these keys and those of --usage.
 
 Data that the input does not have is generated from the seed and listed as such in the
-result: the usage of pods (--usage), and the limits of pods in traces (--limits).
+result: the usage of pods (--usage), and the limits of generated pods (--limits).
 Profiles are files with a KubeSchedulerConfiguration or built-in: default,
 most-allocated, limits, allocatable-least, allocatable-most, low-risk,
 low-risk+limits, predicted, batch.
@@ -87,7 +85,7 @@ compare, whose help describes them.` + interruptHelp
 func NewSimulateCommand() *cobra.Command {
 	var o whatIfOptions
 	cmd := &cobra.Command{
-		Use:   "simulate (-f FILES | --recording FILE | --trace TRACE | --generate SPEC)",
+		Use:   "simulate (-f FILES | --recording FILE | --generate SPEC)",
 		Short: "Simulate a cluster with one scheduler profile",
 		Long: `Simulate a cluster over time with the code of kube-scheduler, on a virtual clock, and
 show the outcome.
@@ -123,7 +121,7 @@ func NewCompareCommand() *cobra.Command {
 	var o whatIfOptions
 	cmd := &cobra.Command{
 		Use: "compare (--profile A --profile B... | --slack A,B...) " +
-			"(-f FILES | --recording FILE | --trace TRACE | --generate SPEC)",
+			"(-f FILES | --recording FILE | --generate SPEC)",
 		Short: "Compare scheduler profiles in a simulated cluster",
 		Long: `Simulate a cluster over time with several scheduler profiles, and show how the others
 differ from the first. With --seeds, each difference has a 95 % confidence interval of
@@ -177,7 +175,7 @@ its mean over the seeds.
 }
 
 // inputFlags are the flags of the input: exactly one must be set.
-var inputFlags = []string{"filename", "recording", "trace", "generate"}
+var inputFlags = []string{"filename", "recording", "generate"}
 
 func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -187,16 +185,14 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	input.AddStrictFlag(cmd, &o.Source.Strict)
 	flags.BoolVar(&o.Source.Reschedule, "reschedule", false, "with -f or --recording: schedule all pods again in the order of "+
 		"their creation, except for mirror pods and pods of DaemonSets")
-	flags.StringVar(&o.Source.Trace, "trace", "", "trace: openb:NODES.csv,PODS.csv")
 	flags.StringVar(&o.Source.Generate, "generate", "", "cluster to generate, such as nodes=500,pods=15000")
-	flags.IntVar(&o.Source.Pack, "pack", -1, "number of pods of a trace that arrive per second and never finish (default 1), 0 for "+
-		"the times in the trace; with --reschedule, number of pods per second, 0 for all at once (default 1, or over an hour if there "+
-		"are fewer than 3600)")
+	flags.IntVar(&o.Source.Pack, "pack", -1, "with --reschedule: number of pods that arrive per second, 0 for all at once (default 1, "+
+		"or over an hour if there are fewer than 3600)")
 	flags.Lookup("pack").DefValue = "0" // not printed: the usage states the defaults
 	flags.StringVar(&o.limits, "limits", "ratio=2", "limits of pods without limits, as multiples of their requests: "+
 		"ratio=1+2+4, memory=1, unlimited=0.1")
 	flags.StringArrayVar(&o.usage, "usage", []string{"beta"},
-		"usage of pods: constant, beta, bimodal, bursts, lognormal, pareto or diurnal, "+
+		"usage of pods: constant, beta, bursts or diurnal, "+
 			"with parameters as in beta:mean=0.4,cv=0.6, or cpu=SHAPE;memory=SHAPE; may be repeated")
 	flags.StringVar(&o.metrics, "metrics", defaultMetrics, "measurement of the load, in seconds")
 	o.addScaleFlags(cmd)
@@ -214,7 +210,6 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	base.Rare(cmd, "strict", "pack", "limits", "metrics", "allow-high-rate", "tail", "seed")
 	completeWith(cmd, "profile", cobra.ShellCompDirectiveDefault, engine.BuiltInProfiles...)
 	completeWith(cmd, "usage", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, recording.UsageKinds...)
-	completeWith(cmd, "trace", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, "openb:")
 }
 
 // completeWith sets the completion of a flag.
@@ -276,11 +271,11 @@ func (o *whatIfOptions) validateInput(cmd *cobra.Command) error {
 	packSet := cmd.Flags().Changed("pack")
 	switch {
 	case cmd.Flags().Changed("limits") && o.hasObjects():
-		return errors.New("--limits: requires --trace or --generate: the limits of other input are those in the manifests")
+		return errors.New("--limits: requires --generate: the limits of other input are those in the manifests")
 	case o.Source.Reschedule && !o.hasObjects():
 		return errors.New("--reschedule: requires --filename or --recording: all pods of other input are scheduled anyway")
-	case packSet && o.Source.Trace == "" && !o.Source.Reschedule:
-		return errors.New("--pack: requires --trace or --reschedule")
+	case packSet && !o.Source.Reschedule:
+		return errors.New("--pack: requires --reschedule")
 	case packSet && (o.Source.Pack < 0 || o.Source.Pack > maxPack):
 		return base.InvalidValue("pack", o.Source.Pack, fmt.Sprintf("between 0 and %d", maxPack))
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 )
@@ -76,10 +77,12 @@ var errDamaged = errors.New("checksum mismatch")
 // next returns the content of the next chunk, io.EOF at the end and io.ErrUnexpectedEOF if the file is cut off.
 func (d *decoder) next(in io.Reader) ([]byte, error) {
 	header := make([]byte, headerLength)
-	if _, err := io.ReadFull(in, header); err != nil {
+	n, err := io.ReadFull(in, header)
+	isOther := n > 0 && !strings.HasPrefix(marker, string(header[:min(n, len(marker))]))
+	if err != nil && !isOther {
 		return nil, err
 	}
-	if string(header[:4]) != marker || crc32.Checksum(header[:12], castagnoli) != binary.LittleEndian.Uint32(header[12:]) {
+	if isOther || crc32.Checksum(header[:12], castagnoli) != binary.LittleEndian.Uint32(header[12:]) {
 		return nil, errors.New("must be a file of plimsoll record or plimsoll snapshot")
 	}
 	length := int64(binary.LittleEndian.Uint32(header[4:]))

@@ -1,6 +1,6 @@
 // Package recording is the model of clusters that a what-if reads. A Recording is a file with the history of a cluster:
 // its nodes and pods over time, and the usage of pods. An Input is the input of a run: Source makes it from a part of a
-// recording, from manifests or the openb trace, or generates it.
+// recording or from manifests, or generates it.
 //
 // A file is a sequence of compressed chunks with a length and checksums, see format.go. A file that is cut off
 // loses its last chunk only, and a writer can continue a file after a restart.

@@ -459,7 +459,7 @@ func TestOpen(t *testing.T) {
 	if _, err := Open(filepath.Dir(name)); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("error %v", err)
 	}
-	if err := os.WriteFile(name, []byte("x"), 0o600); err != nil {
+	if err := os.WriteFile(name, []byte("PL"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(name); err == nil || !strings.Contains(err.Error(), name+": incomplete recording") {

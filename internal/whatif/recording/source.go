@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// Source specifies the input of runs. Exactly one of Files, Recording, Trace and Generate is set.
+// Source specifies the input of runs. Exactly one of Files, Recording and Generate is set.
 type Source struct {
 	// Files are files and directories with manifests; "-" is the content of Stdin.
 	Files []string `json:"files,omitempty"`
@@ -30,18 +30,13 @@ type Source struct {
 	// Reschedule makes all pods of manifests and recordings arrive again, also if they
 	// have a node at the start.
 	Reschedule bool `json:"reschedule,omitempty"`
-	// Trace is openb:NODES.csv,PODS.csv with, after commas, fill=F and over=SECONDS.
-	Trace string `json:"trace,omitempty"`
 	// Generate is a specification in the syntax of ParseGenerated.
 	Generate string `json:"generate,omitempty"`
-	// Pack is the number of pods that arrive per second, of a trace or with Reschedule. 0
-	// keeps the arrival times of a trace, and makes all pods arrive at the start with
-	// Reschedule. -1 is defaultPack.
+	// Pack is the number of pods that arrive per second with Reschedule. With 0 all arrive at the start. -1 is defaultPack.
 	Pack int `json:"pack"`
 }
 
-// defaultPack is the default of Pack. With its own arrival times openb never fills its cluster. With Reschedule the first
-// pods have been measured before the last pods arrive.
+// defaultPack is the default of Pack: the first pods have been measured before the last pods arrive.
 const defaultPack = 1
 
 // podsPerSecond returns Pack or its default.
@@ -68,7 +63,7 @@ func (s Source) rate() string {
 	return "all at the start"
 }
 
-// Input reads the input. Limits are generated for pods of traces and of generated clusters. Generated data depends on the
+// Input reads the input. Limits are generated for pods of generated clusters. Generated data depends on the
 // seed. Errors name the flag or the file, and the line.
 func (s Source) Input(seed uint64, limits Limits) (Input, error) {
 	in, err := s.input(seed, limits)
@@ -95,16 +90,14 @@ func (s Source) input(seed uint64, limits Limits) (Input, error) {
 		return s.inputOfObjects("manifests: "+strings.Join(s.Files, ", "), objects)
 	case s.Recording != "":
 		return s.inputOfRecording(seed)
-	case s.Generate != "":
-		generated, err := ParseGenerated(s.Generate)
-		if err != nil {
-			return Input{}, fmt.Errorf("--generate: %w", err)
-		}
-		in := generated.Input(seed, limits)
-		in.Name = "generated: " + s.Generate
-		return in, nil
 	}
-	return s.inputOfOpenb(seed, limits)
+	generated, err := ParseGenerated(s.Generate)
+	if err != nil {
+		return Input{}, fmt.Errorf("--generate: %w", err)
+	}
+	in := generated.Input(seed, limits)
+	in.Name = "generated: " + s.Generate
+	return in, nil
 }
 
 // inputOfObjects returns the nodes and pods of manifests or of a snapshot.

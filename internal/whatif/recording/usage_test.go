@@ -55,15 +55,9 @@ func TestMeanAndDeviation(t *testing.T) {
 		"beta:mean=0.4,cv=0.5,workload=0.6":                          {0.4, 0.2},
 		"beta:mean=0.4,cv=0.5,workload=0.6,between=0.2,together=0.1": {0.4, 0.2},
 		"diurnal:mean=0.5,cv=0.5,phases=0,workload-phases=1":         {0.5, 0.25},
-		"bimodal:mean=0.5,cv=0.6":                                    {0.5, 0.3},
 		"bursts:mean=0.3,cv=0.8":                                     {0.3, 0.24},
-		"lognormal:mean=0.3,cv=1":                                    {0.3, 0.3},
 		"diurnal:mean=0.5,cv=0.5,phases=1":                           {0.5, 0.25},
 		"diurnal:mean=0.5,cv=0.36,phases=1":                          {0.5, 0.18},
-		// a = 3, low L, high 100 L: mean = 1.5 (1 - 1e-4) / (1 - 1e-6) L;
-		// E[X^2] = 3 (1 - 0.01) / (1 - 1e-6) L^2; with L = 0.2 the mean is 0.29997
-		// and the deviation sqrt(0.1188 - 0.08998) = 0.16976
-		"pareto:mean=0.29997,tail=3,max=20": {0.29997, 0.16976},
 	}
 	for text, want := range tests {
 		t.Run(text, func(t *testing.T) {
@@ -76,50 +70,21 @@ func TestMeanAndDeviation(t *testing.T) {
 	}
 }
 
-// TestQuantiles compares quantiles with the quantiles of gonum's distributions.
+// TestQuantiles compares quantiles with those of gonum's beta distribution.
 func TestQuantiles(t *testing.T) {
-	s := UsageShape{Mean: 0.4, CV: 0.5, Max: 2, Hold: 1, Tail: 1.5}
+	s := UsageShape{Kind: Beta, Mean: 0.4, CV: 0.5, Max: 2, Hold: 1}
 	// mean 0.2 and deviation 0.1 on [0, 1]: concentration 0.16/0.01 - 1 = 15
 	beta := distuv.Beta{Alpha: 3, Beta: 12}
-	// sigma^2 = log 1.25
-	sigma := math.Sqrt(math.Log(1.25))
-	lognormal := distuv.LogNormal{Mu: math.Log(0.4) - sigma*sigma/2, Sigma: sigma}
-	for kind, want := range map[string]func(p float64) float64{
-		Beta:      func(p float64) float64 { return 2 * beta.Quantile(p) },
-		Lognormal: lognormal.Quantile,
-	} {
-		s.Kind = kind
-		table, err := s.quantiles()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := usageCurve{table: table}
-		for z := -4.0; z <= 3.5; z += 0.013 {
-			p := distuv.UnitNormal.CDF(z)
-			if got := c.quantile(z); math.Abs(got-min(want(p), 2)) > 1e-3*want(p) {
-				t.Errorf("%s: quantile of %v is %v, want %v", kind, p, got, want(p))
-			}
-		}
-	}
-	// P(X > x) = ((L/x)^1.5 - (L/2)^1.5) / (1 - (L/2)^1.5), and the mean of the quantiles of
-	// uniform probabilities is the specified mean.
-	s.Kind = Pareto
-	quantile, err := s.quantile()
+	table, err := s.quantiles()
 	if err != nil {
 		t.Fatal(err)
 	}
-	low, sum := quantile(0, 1, 1), 0.0
-	const n = 1_000_000
-	for i := range n {
-		above := (float64(i) + 0.5) / n
-		x := quantile(0, 1-above, above)
-		sum += x
-		if p := (math.Pow(low/x, 1.5) - math.Pow(low/2, 1.5)) / (1 - math.Pow(low/2, 1.5)); math.Abs(p-above) > 1e-9 {
-			t.Fatalf("P(X > %v) = %v, want %v", x, p, above)
+	c := usageCurve{table: table}
+	for z := -4.0; z <= 3.5; z += 0.013 {
+		p := distuv.UnitNormal.CDF(z)
+		if got, want := c.quantile(z), 2*beta.Quantile(p); math.Abs(got-want) > 1e-3*want {
+			t.Errorf("quantile of %v is %v, want %v", p, got, want)
 		}
-	}
-	if math.Abs(sum/n-0.4) > 1e-4 || low >= 0.4 || quantile(0, 1, 0) > 2+1e-9 {
-		t.Errorf("low %v, high %v, mean %v", low, quantile(0, 1, 0), sum/n)
 	}
 }
 
@@ -279,7 +244,7 @@ func drawSpec(t *rapid.T) string {
 	between := rapid.Float64Range(0, 1-workload).Draw(t, "between")
 	text := fmt.Sprintf("%s:mean=%v,workload=%v,between=%v,together=%v,hold=%d", kind, rapid.Float64Range(0.05, 0.5).Draw(t, "mean"),
 		workload, between, rapid.Float64Range(0, max(1-workload-between, 0)).Draw(t, "together"), rapid.IntRange(1, 100).Draw(t, "hold"))
-	if kind != Constant && kind != Pareto {
+	if kind != Constant {
 		text += fmt.Sprintf(",cv=%v", rapid.Float64Range(0.36, 0.8).Draw(t, "cv"))
 	}
 	return text
@@ -349,7 +314,7 @@ func TestNextDoesNotAllocate(t *testing.T) {
 
 // BenchmarkNext measures both resources of one pod: "step" advances by one step, "leap" draws again.
 func BenchmarkNext(b *testing.B) {
-	for _, kind := range []string{"constant", "beta", "pareto", "bursts", "diurnal"} {
+	for _, kind := range []string{"constant", "beta", "bursts", "diurnal"} {
 		m := model(b, kind, 1)
 		b.Run(kind+"/step", func(b *testing.B) {
 			// Many pods, as in a cluster: their cursors exceed the processor caches.

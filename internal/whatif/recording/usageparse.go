@@ -14,7 +14,6 @@ const (
 	// MaxMultiple is the highest multiple of a request.
 	MaxMultiple = 1000
 	maxCV       = 20
-	maxTail     = 20
 	// maxSteps is the maximum of hold and period: two weeks of minutes.
 	maxSteps = 20160
 	// minConcentration is the minimum of alpha + beta, below which a beta distribution
@@ -28,7 +27,7 @@ const (
 // memory utilization of 166 pods, a sample a minute for a day): the mean is 0.487, the deviation
 // 0.564 means, 0.97 of the variance is between pods, pods correlate by 0.3 in the rest, and a
 // change lasts for about an hour. Over [0, 1] the Kolmogorov distance of this beta distribution
-// from the trace is 0.10 (bimodal 0.25, Pareto 0.22, lognormal 0.22). The trace has fractions of
+// from the trace is 0.10. The trace has fractions of
 // the limits; as a multiple of requests usage can exceed 1, so that max is 2 here and the distance
 // 0.16. max=1 reproduces the trace.
 //
@@ -46,19 +45,17 @@ var usageNames = [usageResources]string{usageCPU: "cpu", usageMemory: "memory"}
 // separated by a semicolon,
 //
 //	beta
-//	lognormal:mean=0.3,cv=1,max=8
+//	beta:mean=0.3,cv=1,max=8
 //	cpu=bursts:mean=0.3,share=0.02;memory=beta:mean=0.6
 //
 // The default of a missing resource is a beta. The keys are
 //
-//	all        mean, max (multiples of the request; max of bimodal and bursts is at
-//	           least the high level by default), workload, between, together (0 to 1),
-//	           hold (steps)
-//	all but constant and pareto   cv (standard deviation over mean)
-//	bimodal, bursts               share (of time at the high level)
-//	pareto                        tail (exponent)
-//	diurnal                       amplitude (of the mean), period (steps), phases and
-//	                              workload-phases (periods)
+//	all        mean, max (multiples of the request; max of bursts is at least the
+//	           high level by default), workload, between, together (0 to 1), hold (steps)
+//	all but constant   cv (standard deviation over mean)
+//	bursts             share (of time at the high level)
+//	diurnal            amplitude (of the mean), period (steps), phases and
+//	                   workload-phases (periods)
 func ParseUsage(text string) (UsageSpec, error) {
 	var s UsageSpec
 	for r := range s {
@@ -94,14 +91,8 @@ func usageWithDefaults(kind string, resource int) UsageShape {
 	s := usageDefaults[resource]
 	s.Kind = kind
 	switch kind {
-	case Bimodal:
-		s.Share, s.Max = 0.25, 4
 	case Bursts:
 		s.Share, s.Together, s.Between, s.Hold, s.CV, s.Max = 0.05, 0.8, 0, 10, 0.8, 4
-	case Pareto:
-		s.Tail, s.CV, s.Max = 1.5, 0, 20
-	case Lognormal:
-		s.Max = 20
 	case Diurnal:
 		s.Amplitude, s.Period, s.Phases = 0.5, 1440, 0.1
 	case Constant:
@@ -128,17 +119,15 @@ func parseUsageShape(text string, resource int) (UsageShape, error) {
 	s.Between = fields.Float("between", min(s.Between, 1-s.Workload), 0, 1)
 	s.Together = fields.Float("together", max(min(s.Together, 1-s.Workload-s.Between), 0), 0, 1)
 	s.Hold = fields.Int("hold", s.Hold, 1, maxSteps)
-	if s.Kind != Constant && s.Kind != Pareto {
+	if s.Kind != Constant {
 		s.CV = fields.Float("cv", s.CV, 0, maxCV)
 	}
 	switch s.Kind {
-	case Bimodal, Bursts:
+	case Bursts:
 		s.Share = fields.Float("share", s.Share, 0.0001, 0.9999)
 		if _, high, half := s.levels(); !fields.Has("max") {
 			s.Max = max(s.Max, min(math.Ceil(high+half), MaxMultiple))
 		}
-	case Pareto:
-		s.Tail = fields.Float("tail", s.Tail, 0.1, maxTail)
 	case Diurnal:
 		s.Amplitude = fields.Float("amplitude", s.Amplitude, 0, 1)
 		s.Period = fields.Int("period", s.Period, 2, maxSteps)
@@ -156,14 +145,12 @@ func parseUsageShape(text string, resource int) (UsageShape, error) {
 // String returns a text from which ParseUsage returns the same shape.
 func (s UsageShape) String() string {
 	text := fmt.Sprintf("%s:mean=%v,max=%v,between=%v,together=%v,hold=%d", s.Kind, s.Mean, s.Max, s.Between, s.Together, s.Hold)
-	if s.Kind != Constant && s.Kind != Pareto {
+	if s.Kind != Constant {
 		text += fmt.Sprintf(",cv=%v", s.CV)
 	}
 	switch s.Kind {
-	case Bimodal, Bursts:
+	case Bursts:
 		text += fmt.Sprintf(",share=%v", s.Share)
-	case Pareto:
-		text += fmt.Sprintf(",tail=%v", s.Tail)
 	case Diurnal:
 		text += fmt.Sprintf(",amplitude=%v,period=%d,phases=%v", s.Amplitude, s.Period, s.Phases)
 	default:

@@ -13,9 +13,6 @@ func TestParseUsage(t *testing.T) {
 		"beta:mean=0.2,cv=0.5": {"beta:mean=0.2," + cpu + ",cv=0.5", "beta:mean=0.2," + memory + ",cv=0.5"},
 		// Missing keys have their defaults.
 		"memory=constant:mean=1": {"beta:mean=0.4," + cpu + ",cv=0.6", "constant:mean=1," + memory},
-		"cpu=pareto;memory=constant": {
-			"pareto:mean=0.4,max=20,between=0.5,together=0,hold=5,tail=1.5", "constant:mean=0.49," + memory,
-		},
 		// The workload of 0.8 limits the default of between to 1 - 0.8, and the default of together for memory to 1 - 0.8 - 0.2.
 		"cpu=diurnal:workload=0.8,workload-phases=0.5;memory=beta:workload=0.8": {
 			"diurnal:mean=0.4,max=4,between=0.19999999999999996,together=0,hold=5,cv=0.6,amplitude=0.5,period=1440,phases=0.1," +
@@ -58,13 +55,10 @@ func TestDefaultsAreValid(t *testing.T) {
 
 func TestParseUsageErrors(t *testing.T) {
 	tests := map[string]string{
-		"": `usage of cpu: shape: invalid value "": must be one of constant, beta, bimodal, bursts, ` +
-			`lognormal, pareto, diurnal`,
-		"gamma:mean=1": `usage of cpu: shape: invalid value "gamma": must be one of constant, beta, bimodal, bursts, ` +
-			`lognormal, pareto, diurnal`,
+		"":             `usage of cpu: shape: invalid value "": must be one of constant, beta, bursts, diurnal`,
+		"gamma:mean=1": `usage of cpu: shape: invalid value "gamma": must be one of constant, beta, bursts, diurnal`,
 		"beta:mean=-1": `usage of cpu: mean: invalid value "-1": must be a number from 0 to 1000`,
 		"beta:tail=2":  `usage of cpu: unknown key "tail": must be one of mean, max, workload, between, together, hold, cv`,
-		"pareto:cv=1":  `usage of cpu: unknown key "cv": must be one of mean, max, workload, between, together, hold, tail`,
 		"beta:workload=0.3,between=0.5,together=0.3": `usage of cpu: beta: workload: invalid value "0.3": must be at most 1 in total with ` +
 			`between, 0.5, and together, 0.3`,
 		"beta:between=0.7,together=0.4": `usage of cpu: beta: between: invalid value "0.7": must be at most 1 in total with together, 0.4`,
@@ -75,15 +69,12 @@ func TestParseUsageErrors(t *testing.T) {
 		"cpu=beta:mean=0.5,max=1,cv=1.2": `usage of cpu: beta: cv: invalid value "1.2": must be less than 1, at which all values are ` +
 			`0 or max`,
 		// gap = 0.5 cv / sqrt(0.1875 + 0.00333) = 1.1446 cv; low = 0.5 - 0.35 gap is 0 at cv 1.248
-		"cpu=bimodal:mean=0.5,cv=2":           `usage of cpu: bimodal: cv: invalid value "2": must be at most 1.248 for a share of 0.25`,
-		"cpu=bimodal:mean=0.5,cv=0.6,max=0.6": `usage of cpu: bimodal: max: invalid value "0.6": must be at least the high level, 1.084`,
-		"cpu=lognormal:mean=0.5,cv=1,max=1": `usage of cpu: lognormal: max: invalid value "1": must be higher: truncation reduces ` +
-			`the mean by 0.13 of it, at most 0.01 is allowed`,
+		"cpu=bursts:share=0.25,mean=0.5,cv=2":           `usage of cpu: bursts: cv: invalid value "2": must be at most 1.248 for a share of 0.25`,
+		"cpu=bursts:share=0.25,mean=0.5,cv=0.6,max=0.6": `usage of cpu: bursts: max: invalid value "0.6": must be at least the high level, 1.084`,
 		// the sine alone has 0.8/sqrt(2) = 0.566
 		"diurnal:cv=0.5,amplitude=0.8": `usage of cpu: diurnal: cv: invalid value "0.5": must be at least 0.5657, the coefficient of ` +
 			`variation of the amplitude 0.8 alone`,
 		"diurnal:mean=3,cv=1": `usage of cpu: diurnal: mean: invalid value "3": must be at most 2.667`,
-		"pareto:mean=0":       `usage of cpu: pareto: mean: invalid value "0": must be above 0 and under max, 20`,
 	}
 	for text, want := range tests {
 		t.Run(text, func(t *testing.T) {

@@ -15,23 +15,15 @@ const (
 	Constant = "constant"
 	// Beta is a beta distribution over [0, max].
 	Beta = "beta"
-	// Bimodal has a low and a high level, with a fraction of the time at the high level.
-	// Both are uniformly spread by a tenth of their distance to each side.
-	Bimodal = "bimodal"
-	// Bursts is Bimodal with short and rare bursts, which mostly coincide for the pods of
-	// a group.
+	// Bursts has a low and a high level, with a fraction of the time at the high level. Both are uniformly spread by a tenth of
+	// their distance to each side. Bursts mostly coincide for the pods of a group.
 	Bursts = "bursts"
-	// Lognormal has a heavy tail, truncated at max.
-	Lognormal = "lognormal"
-	// Pareto has a heavier tail, bounded by max. Its deviation follows from its mean,
-	// tail and bound.
-	Pareto = "pareto"
 	// Diurnal is a sine over a period, times a beta distribution.
 	Diurnal = "diurnal"
 )
 
 // UsageKinds lists all kinds.
-var UsageKinds = []string{Constant, Beta, Bimodal, Bursts, Lognormal, Pareto, Diurnal}
+var UsageKinds = []string{Constant, Beta, Bursts, Diurnal}
 
 // UsageShape is the distribution of the usage of one resource, as multiples of the request.
 type UsageShape struct {
@@ -48,10 +40,8 @@ type UsageShape struct {
 	Workload, Between, Together float64
 	// Hold is the number of steps between two draws, at least 1.
 	Hold int
-	// Share is the fraction of time at the high level, of Bimodal and Bursts.
+	// Share is the fraction of time at the high level, of Bursts.
 	Share float64
-	// Tail is the exponent of Pareto: the lower, the heavier the tail.
-	Tail float64
 	// Amplitude of the sine of Diurnal as a fraction of the mean, its Period in steps, and
 	// the range of the Phases of pods in periods, 0 for the same phase. WorkloadPhases is the
 	// range of a phase that the pods of a group have in common.
@@ -83,26 +73,21 @@ func (s UsageShape) quantiles() ([]float64, error) {
 	for i := range table {
 		z := float64(i)/tableDensity - tableEnd
 		below, above := math.Erfc(-z/math.Sqrt2)/2, math.Erfc(z/math.Sqrt2)/2
-		table[i] = min(max(quantile(z, below, above), 0), s.Max)
+		table[i] = min(max(quantile(below, above), 0), s.Max)
 	}
 	return table, nil
 }
 
-// quantile returns the inverse of the distribution as a function of the score and of the
-// probabilities below and above it.
-func (s UsageShape) quantile() (func(z, below, above float64) float64, error) {
+// quantile returns the inverse of the distribution as a function of the probabilities below and above a score.
+func (s UsageShape) quantile() (func(below, above float64) float64, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
 	switch s.Kind {
 	case Beta:
 		return s.beta(s.CV, s.Max)
-	case Bimodal, Bursts:
-		return s.bimodal()
-	case Lognormal:
-		return s.lognormal()
-	case Pareto:
-		return s.pareto()
+	case Bursts:
+		return s.bursts()
 	case Diurnal:
 		// Independent factors with means of 1 and m: 1 + cv^2 = (1 + a^2/2) (1 + noise^2).
 		noise := (1+s.CV*s.CV)/(1+s.Amplitude*s.Amplitude/2) - 1
@@ -112,7 +97,7 @@ func (s UsageShape) quantile() (func(z, below, above float64) float64, error) {
 		}
 		return s.beta(math.Sqrt(noise), s.Max/(1+s.Amplitude))
 	default: // Constant
-		return func(_, _, _ float64) float64 { return s.Mean }, nil
+		return func(_, _ float64) float64 { return s.Mean }, nil
 	}
 }
 
@@ -123,7 +108,7 @@ func (s UsageShape) check() error {
 		return s.wrong("between", s.Between, "at most 1 in total with together, %v", s.Together)
 	case s.Workload+s.Between+s.Together > 1+rounding:
 		return s.wrong("workload", s.Workload, "at most 1 in total with between, %v, and together, %v", s.Between, s.Together)
-	case s.Kind != Pareto && s.Mean > s.Max:
+	case s.Mean > s.Max:
 		return s.wrong("mean", s.Mean, "at most max, %v", s.Max)
 	}
 	return nil
@@ -138,21 +123,21 @@ func (s UsageShape) wrong(key string, found float64, allowed string, args ...any
 // variance v on [0, 1],
 //
 //	alpha + beta = m (1 - m) / v - 1, alpha = m (alpha + beta)
-func (s UsageShape) beta(cv, upper float64) (func(_, below, above float64) float64, error) {
+func (s UsageShape) beta(cv, upper float64) (func(below, above float64) float64, error) {
 	if s.Mean > upper {
 		return nil, s.wrong("mean", s.Mean, "at most %.4g", upper)
 	}
 	mean := s.Mean / upper
 	variance := cv * mean * cv * mean
 	if variance == 0 || mean == 1 {
-		return func(_, _, _ float64) float64 { return s.Mean }, nil
+		return func(_, _ float64) float64 { return s.Mean }, nil
 	}
 	concentration := mean*(1-mean)/variance - 1
 	if concentration < minConcentration {
 		return nil, s.wrong("cv", s.CV, "less than %.4g, at which all values are 0 or max", math.Sqrt((1-mean)/mean))
 	}
 	alpha, beta := mean*concentration, (1-mean)*concentration
-	return func(_, below, above float64) float64 {
+	return func(below, above float64) float64 {
 		if above < below {
 			return upper * (1 - mathext.InvRegIncBeta(beta, alpha, above))
 		}
@@ -160,13 +145,13 @@ func (s UsageShape) beta(cv, upper float64) (func(_, below, above float64) float
 	}, nil
 }
 
-// bimodal returns the quantiles of a distribution with a fraction p of the time at the
+// bursts returns the quantiles of a distribution with a fraction p of the time at the
 // high level, and a gap between the levels, each uniformly spread by a tenth of the gap
 // to each side:
 //
 //	mean     = low + p gap
 //	variance = p (1-p) gap^2 + (gap/10)^2 / 3
-func (s UsageShape) bimodal() (func(_, below, above float64) float64, error) {
+func (s UsageShape) bursts() (func(below, above float64) float64, error) {
 	p := s.Share
 	low, high, half := s.levels()
 	if low-half < 0 {
@@ -175,7 +160,7 @@ func (s UsageShape) bimodal() (func(_, below, above float64) float64, error) {
 	if high+half > s.Max {
 		return nil, s.wrong("max", s.Max, "at least the high level, %.4g", high+half)
 	}
-	return func(_, below, above float64) float64 {
+	return func(below, above float64) float64 {
 		if above < p {
 			return high + half*(1-2*above/p)
 		}
@@ -183,63 +168,11 @@ func (s UsageShape) bimodal() (func(_, below, above float64) float64, error) {
 	}, nil
 }
 
-// levels returns the low and the high level of a bimodal distribution, and the half width of both.
+// levels returns the low and the high level of bursts, and the half width of both.
 func (s UsageShape) levels() (low, high, half float64) {
 	gap := s.CV * s.Mean / perGap(s.Share)
 	return s.Mean - s.Share*gap, s.Mean + (1-s.Share)*gap, gap / 10
 }
 
-// perGap returns the deviation of a bimodal distribution per gap.
+// perGap returns the deviation of bursts per gap.
 func perGap(share float64) float64 { return math.Sqrt(share*(1-share) + 0.01/3) }
-
-// lognormal returns the quantiles with sigma^2 = log(1 + cv^2) and mu = log(mean) -
-// sigma^2/2. Truncation at max may reduce the mean by at most a hundredth.
-func (s UsageShape) lognormal() (func(z, _, _ float64) float64, error) {
-	if s.Mean == 0 {
-		return func(_, _, _ float64) float64 { return 0 }, nil
-	}
-	sigma := math.Sqrt(math.Log1p(s.CV * s.CV))
-	mu := math.Log(s.Mean) - sigma*sigma/2
-	if sigma > 0 {
-		// E[min(X, M)] = mean F((log M - mu)/sigma - sigma) + M (1 - F((log M - mu)/sigma))
-		cut := (math.Log(s.Max) - mu) / sigma
-		kept := s.Mean*math.Erfc((sigma-cut)/math.Sqrt2)/2 + s.Max*math.Erfc(cut/math.Sqrt2)/2
-		if kept < 0.99*s.Mean {
-			return nil, s.wrong("max", s.Max, "higher: truncation reduces the mean by %.2g of it, at most 0.01 is allowed", 1-kept/s.Mean)
-		}
-	}
-	return func(z, _, _ float64) float64 { return math.Exp(mu + sigma*z) }, nil
-}
-
-// pareto returns the quantiles of a bounded Pareto distribution over [low, max]: P(X > x) =
-// ((low/x)^a - (low/max)^a) / (1 - (low/max)^a) with the tail a. low follows from the mean.
-func (s UsageShape) pareto() (func(_, _, above float64) float64, error) {
-	if !(s.Mean > 0 && s.Mean < s.Max) {
-		return nil, s.wrong("mean", s.Mean, "above 0 and under max, %v", s.Max)
-	}
-	below, above := 0.0, s.Mean
-	for range 200 {
-		if middle := (below + above) / 2; paretoMean(s.Tail, middle, s.Max) < s.Mean {
-			below = middle
-		} else {
-			above = middle
-		}
-	}
-	low, a := above, s.Tail
-	end := math.Pow(low/s.Max, a)
-	return func(_, _, above float64) float64 {
-		return low * math.Pow(end+above*(1-end), -1/a)
-	}, nil
-}
-
-// paretoMean returns the mean of a bounded Pareto distribution of exponent a over
-// [low, high].
-func paretoMean(a, low, high float64) float64 {
-	// With r = log(high/low): low a (1 - e^(-(a-1) r)) / ((a-1) (1 - e^(-a r))).
-	r := math.Log(high / low)
-	inner := r
-	if a != 1 {
-		inner = -math.Expm1(-(a-1)*r) / (a - 1)
-	}
-	return low * a * inner / -math.Expm1(-a*r)
-}

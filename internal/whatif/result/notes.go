@@ -22,7 +22,7 @@ func (r *Result) notes() []string {
 		notes = append(
 			notes,
 			fmt.Sprintf("%s were placed before the first measurement of load, which %s %s. Spread the arrivals: with over= in "+
-				"--generate and --trace, or with a smaller --pack.", format.Part(pods, of, "pod"), strings.Join(profiles, " and "),
+				"--generate, or with a smaller --pack.", format.Part(pods, of, "pod"), strings.Join(profiles, " and "),
 				format.Form(len(profiles), "reads", "read")),
 		)
 	}

@@ -105,7 +105,7 @@ func (g *nodeGroup) templateOfShape() *v1.Node {
 	shape := g.spec.Shape
 	node := recording.NewNode("", resources.Amounts{
 		CPU: int64(shape.Cores) * 1000, Memory: int64(shape.GiB) << 30,
-		Extended: resources.ExtendedAmounts{}.With(recording.GPU, int64(shape.GPUs)).With(recording.OpenbGPU, int64(shape.GPUs)*1000),
+		Extended: resources.ExtendedAmounts{}.With(recording.GPU, int64(shape.GPUs)),
 	}).Object
 	node.Labels[v1.LabelOSStable], node.Labels[v1.LabelArchStable] = "linux", "amd64"
 	if g.spec.GPUModel != "" {

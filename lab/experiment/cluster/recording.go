@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 )
 
 // place places each pod on the node with the least requests when it arrives. A run places the pods again: a recording must have a
@@ -69,7 +70,7 @@ func (d *draw) recording(seed uint64) (*recording.Recording, error) {
 			if err != nil {
 				return nil, err
 			}
-			r.Objects = append(r.Objects, object)
+			r.Objects = append(r.Objects, kinds.Object{Kind: kinds.Of("apps", "ReplicaSet"), JSON: object})
 		}
 	}
 	for i, p := range d.pods {

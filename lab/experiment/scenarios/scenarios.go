@@ -65,7 +65,7 @@ type Scenario struct {
 	// Generate is the value of --generate. If it is empty, the scenario is on the openb trace.
 	Generate string
 	// OpenbNodes and OpenbPods select every nth node, and every nth block of pods, of the trace. OpenbOptions follow the
-	// files in --trace.
+	// files.
 	OpenbNodes, OpenbPods int
 	OpenbOptions          string
 	// Real is a cluster that is drawn on a data set of real usage, nil for other scenarios.

@@ -1,4 +1,4 @@
-package recording
+package trace
 
 import (
 	"fmt"
@@ -11,17 +11,18 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
-// openbPodOf returns a pod of a trace that starts when the pod arrives.
-func openbPodOf(name string, requests resources.Amounts, arrival, duration int64) openbPod {
-	return openbPod{InputPod: NewPod(name, requests, arrival, duration), start: arrival}
+// podOf returns a pod of a trace that starts when the pod arrives.
+func podOf(name string, requests resources.Amounts, arrival, duration int64) pod {
+	return pod{InputPod: recording.NewPod(name, requests, arrival, duration), start: arrival}
 }
 
 // churned returns an input with one node, on which pods drawn from a trace arrive and end.
-func churned(capacity resources.Amounts, pods []openbPod, c churn, seed uint64) (Input, error) {
-	in := Input{Nodes: []Node{NewNode("n", capacity)}}
-	return in, in.addChurn(pods, c, seed)
+func churned(capacity resources.Amounts, pods []pod, c Options) (recording.Input, error) {
+	in := recording.Input{Nodes: []recording.Node{recording.NewNode("n", capacity)}}
+	return in, addChurn(&in, pods, c)
 }
 
 // TestChurn checks that the requests of concurrent pods have the expected fill at any time after the cluster has filled, that the pods have
@@ -30,7 +31,7 @@ func TestChurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const amount = 2_000_000
 		capacity := resources.Amounts{CPU: amount, Memory: amount, Extended: devices(OpenbGPU, amount)}
-		var pods []openbPod
+		var pods []pod
 		requests := map[resources.Amounts]bool{}
 		for i := range rapid.IntRange(1, 20).Draw(t, "kinds") {
 			request := resources.Amounts{
@@ -39,20 +40,20 @@ func TestChurn(t *testing.T) {
 			}
 			start, runs := rapid.Int64Range(0, 1000).Draw(t, "start"), rapid.Int64Range(2000, 6000).Draw(t, "runs")
 			requests[request] = true
-			pods = append(pods, openbPodOf(fmt.Sprint("p", i), request, start, runs))
+			pods = append(pods, podOf(fmt.Sprint("p", i), request, start, runs))
 		}
 		fill, seed := rapid.Float64Range(0.3, 1).Draw(t, "fill"), rapid.Uint64().Draw(t, "seed")
-		got, err := churned(capacity, pods, churn{fill, 4000}, seed)
+		got, err := churned(capacity, pods, Options{Fill: fill, Seconds: 4000, Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if same, _ := churned(capacity, pods, churn{fill, 4000}, seed); !cmp.Equal(got.Pods[:100], same.Pods[:100]) {
+		if same, _ := churned(capacity, pods, Options{Fill: fill, Seconds: 4000, Seed: seed}); !cmp.Equal(got.Pods[:100], same.Pods[:100]) {
 			t.Fatal("the same seed gives other pods")
 		}
 		for _, second := range []int64{0, 1500, 3999} {
 			sums := map[v1.ResourceName]float64{}
 			for _, p := range got.Pods {
-				if at := fillTime + second; p.Arrival <= at && at < end(&p) {
+				if at := fillTime + second; p.Arrival <= at && at < resources.Add(p.Arrival, p.Duration) {
 					addAmounts(sums, p.Requests, 1.0/amount)
 				}
 			}
@@ -75,9 +76,9 @@ func TestChurn(t *testing.T) {
 // pods of 900 s. A pod that does not end runs until the last event, at 1900 s, also 900 s.
 func TestChurnRunTimes(t *testing.T) {
 	core := resources.Amounts{CPU: 1000}
-	got, err := churned(resources.Amounts{CPU: 10_000_000}, []openbPod{
-		openbPodOf("short", core, 1800, 100), openbPodOf("long", core, 1000, Never),
-	}, churn{1, 1000}, 1)
+	got, err := churned(resources.Amounts{CPU: 10_000_000}, []pod{
+		podOf("short", core, 1800, 100), podOf("long", core, 1000, recording.Never),
+	}, Options{Fill: 1, Seconds: 1000, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func TestChurnRunTimes(t *testing.T) {
 		}
 		counts[kind]++
 		if kind == "long" {
-			sum += float64(end(&p) - fillTime)
+			sum += float64(resources.Add(p.Arrival, p.Duration) - fillTime)
 		}
 	}
 	// 10000 pods at a mean of 500 s are 20 arrivals per second. The mean remaining run time of pods of 900 s is 450 s.
@@ -105,10 +106,10 @@ func TestChurnRunTimes(t *testing.T) {
 
 func TestChurnErrors(t *testing.T) {
 	cpu := resources.Amounts{CPU: 1}
-	pods := []openbPod{openbPodOf("p", resources.Amounts{Extended: devices(OpenbGPU, 1000)}, 0, 1)}
+	pods := []pod{podOf("p", resources.Amounts{Extended: devices(OpenbGPU, 1000)}, 0, 1)}
 	for name, tc := range map[string]struct {
 		capacity resources.Amounts
-		pods     []openbPod
+		pods     []pod
 		want     string
 	}{
 		"no pods":   {cpu, nil, "the pods of the trace request nothing that its nodes have"},
@@ -120,7 +121,7 @@ func TestChurnErrors(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := churned(tc.capacity, tc.pods, churn{0.5, 1_000_000}, 1); err == nil || err.Error() != tc.want {
+			if _, err := churned(tc.capacity, tc.pods, Options{Fill: 0.5, Seconds: 1_000_000, Seed: 1}); err == nil || err.Error() != tc.want {
 				t.Errorf("%v, want %s", err, tc.want)
 			}
 		})

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
-	"regexp"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -22,21 +21,15 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// Bounds of generated clusters and traces. With them, sums over all nodes or pods cannot overflow, and the memory of an
+// Bounds of generated clusters. With them, sums over all nodes or pods cannot overflow, and the memory of an
 // input is limited.
 const (
 	maxNodes = 100_000
 	maxPods  = 1_000_000
-	// maxCPU is the largest CPU of a node or pod in millicores: a million cores.
-	maxCPU = 1_000_000_000
-	// maxMemory is the largest memory of a node or pod in bytes: a pebibyte.
-	maxMemory = 1 << 50
 	// maxGPU is the largest GPU of a node or pod in thousandths of a device: a thousand devices.
 	maxGPU = 1_000_000
 	// maxSecond is the latest time. As nanoseconds it fits in 64 bits.
 	maxSecond = 1 << 32
-	// maxName is the largest length of a name in bytes.
-	maxName = 253
 )
 
 // fillTime is the time in seconds during which a cluster fills before its pods arrive and end in a steady state: so long that a
@@ -74,14 +67,13 @@ func sortByArrival(pods []InputPod) {
 // Complete completes pods that NewPod returned, and adds the assumptions about them. Generated limits depend on the seed.
 func (in *Input) Complete(limits Limits, seed uint64) {
 	in.assume("each node has a capacity of %d pods, the kubelet's default", MaxPodsPerNode)
-	generated, sharesGPU, noRequests := 0, false, false
+	generated, noRequests := 0, false
 	for i := range in.Pods {
 		p := &in.Pods[i]
 		if p.Resources.Class == v1.PodQOSBurstable {
 			generated++
 		}
 		p.complete(i, limits, seed)
-		sharesGPU = sharesGPU || p.Requests.Extended.Get(OpenbGPU)%1000 != 0
 		if p.BaseCPU == 0 && p.BaseMemory == 0 && p.Requests.Extended.IsZero() {
 			noRequests, p.BaseCPU, p.BaseMemory = true, defaultCPURequest, defaultMemoryRequest
 		}
@@ -89,7 +81,6 @@ func (in *Input) Complete(limits Limits, seed uint64) {
 	in.addWorkloads()
 	setShapes(in.Pods)
 	in.assumeIf(generated > 0, "the limits of %s are generated", format.Part(generated, len(in.Pods), "pod"))
-	in.assumeIf(sharesGPU, "the GPUs of a node count as one device of which pods take parts")
 	in.assumeIf(noRequests, noRequestsAssumption)
 }
 
@@ -201,6 +192,3 @@ func (w *Workload) create(number int) runtime.Object {
 		Spec:       appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: w.labels}},
 	}
 }
-
-// validName matches a name of 1 to maxName letters, digits and . _ - = + / only. Markup and control characters are invalid.
-var validName = regexp.MustCompile(fmt.Sprintf(`^[a-zA-Z0-9._=+/-]{1,%d}$`, maxName))

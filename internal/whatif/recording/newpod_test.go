@@ -13,18 +13,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-func TestValidName(t *testing.T) {
-	for name, want := range map[string]bool{
-		"openb-pod-0001": true, "c_1": true, "j_3/task_Nzg3ODAw==/0": true, "A.b+c": true, strings.Repeat("a", 253): true,
-		"": false, strings.Repeat("a", 254): false, "<script>": false, "a b": false, "a\n": false, "a\x00": false, "é": false,
-		"[": false, "@": false, "{": false, "`": false,
-	} {
-		if got := validName.MatchString(name); got != want {
-			t.Errorf("%q: %t", name, got)
-		}
-	}
-}
-
 // TestWorkloads verifies that the pods of a group belong to the same ReplicaSet or Job, that the ReplicaSet selects
 // only them, and that pods without a group have no owner.
 func TestWorkloads(t *testing.T) {

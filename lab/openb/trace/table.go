@@ -1,4 +1,4 @@
-package recording
+package trace
 
 import (
 	"encoding/csv"

@@ -1,9 +1,11 @@
-package recording
+package trace
 
 import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -12,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 const (
@@ -20,7 +23,7 @@ const (
 )
 
 // readOpenbText reads the files of a trace, and arranges the pods.
-func readOpenbText(nodes, pods string) (in Input, read []openbPod, err error) {
+func readOpenbText(nodes, pods string) (in recording.Input, read []pod, err error) {
 	if in.Nodes, err = readNodes(strings.NewReader(nodes)); err == nil {
 		read, err = readPods(strings.NewReader(pods))
 	}
@@ -29,10 +32,10 @@ func readOpenbText(nodes, pods string) (in Input, read []openbPod, err error) {
 }
 
 // withRequests returns a pod of the trace with GPUs in thousandths, memory in MiB and a workload.
-func withRequests(name string, cpu, memory, gpu int64, workload string) openbPod {
+func withRequests(name string, cpu, memory, gpu int64, workload string) pod {
 	requests := resources.Amounts{CPU: cpu, Memory: memory * mebibyte, Extended: devices(OpenbGPU, gpu)}
-	p := openbPod{InputPod: NewPod(name, requests, 0, Never)}
-	p.Workload = &Workload{Name: workload}
+	p := pod{InputPod: recording.NewPod(name, requests, 0, recording.Never)}
+	p.Workload = &recording.Workload{Name: workload}
 	return p
 }
 
@@ -47,10 +50,10 @@ func TestReadOpenb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := NewNode("a", resources.Amounts{CPU: 32000, Memory: 1 << 30})
-	b := NewNode("b", resources.Amounts{CPU: 96000, Memory: 2 << 30, Extended: devices(OpenbGPU, 8000)})
-	b.Object.Labels[GPUModelLabel] = "G2"
-	if diff := cmp.Diff([]Node{a, b}, in.Nodes); diff != "" {
+	a := recording.NewNode("a", resources.Amounts{CPU: 32000, Memory: 1 << 30})
+	b := recording.NewNode("b", resources.Amounts{CPU: 96000, Memory: 2 << 30, Extended: devices(OpenbGPU, 8000)})
+	b.Object.Labels[recording.GPUModelLabel] = "G2"
+	if diff := cmp.Diff([]recording.Node{a, b}, in.Nodes); diff != "" {
 		t.Error(diff)
 	}
 	// By arrival, from second 0.
@@ -60,7 +63,7 @@ func TestReadOpenb(t *testing.T) {
 	requireGPUModels(first.Object, []string{"V100M16", "V100M32"}, first.Requests)
 	second.class = "Guaranteed"
 	third.class, third.Arrival, third.start, third.Duration = "LS", 50, 60, 240
-	if diff := cmp.Diff([]openbPod{first, second, third}, pods, cmp.AllowUnexported(openbPod{}, Workload{})); diff != "" {
+	if diff := cmp.Diff([]pod{first, second, third}, pods, cmp.AllowUnexported(pod{}, recording.Workload{})); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -68,14 +71,14 @@ func TestReadOpenb(t *testing.T) {
 // TestAddPods adds three pods with the times of the trace, and with two arrivals per second.
 func TestAddPods(t *testing.T) {
 	none := resources.Amounts{}
-	pods := []openbPod{openbPodOf("a", none, 0, 5), openbPodOf("b", none, 2, 9), openbPodOf("c", none, 7, 9)}
-	var unpacked, packed Input
-	unpacked.addPods(pods, 0)
-	packed.addPods(pods, 2)
-	if p := unpacked.Pods[1]; p.Arrival != 2 || p.Duration != 9 || len(unpacked.Assumptions) != 0 {
+	pods := []pod{podOf("a", none, 0, 5), podOf("b", none, 2, 9), podOf("c", none, 7, 9)}
+	var unpacked, packed recording.Input
+	addPods(&unpacked, pods, 0)
+	addPods(&packed, pods, 2)
+	if p := unpacked.Pods[1]; p.Arrival != 2 || p.Duration != 9 {
 		t.Errorf("%+v", unpacked)
 	}
-	if b, c := packed.Pods[1], packed.Pods[2]; b.Arrival != 0 || c.Arrival != 1 || c.Duration != Never || len(packed.Assumptions) != 1 {
+	if b, c := packed.Pods[1], packed.Pods[2]; b.Arrival != 0 || c.Arrival != 1 || c.Duration != recording.Never {
 		t.Errorf("%+v", packed)
 	}
 }
@@ -227,12 +230,12 @@ func TestOpenbBounds(t *testing.T) {
 }
 
 // writeOpenb returns pods in the format of the file.
-func writeOpenb(pods []openbPod) string {
+func writeOpenb(pods []pod) string {
 	var b strings.Builder
 	b.WriteString(podHeader)
 	for _, p := range pods {
 		end := ""
-		if p.Duration != Never {
+		if p.Duration != recording.Never {
 			end = fmt.Sprint(p.start + p.Duration)
 		}
 		gpu := p.Requests.Extended.Get(OpenbGPU)
@@ -249,16 +252,16 @@ func writeOpenb(pods []openbPod) string {
 // TestOpenbRoundTrip checks that readPods returns the pods that were written.
 func TestOpenbRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		pods := make([]openbPod, rapid.IntRange(1, 20).Draw(t, "pods"))
+		pods := make([]pod, rapid.IntRange(1, 20).Draw(t, "pods"))
 		for i := range pods {
-			p := openbPodOf(fmt.Sprintf("pod-%d", i), resources.Amounts{
+			p := podOf(fmt.Sprintf("pod-%d", i), resources.Amounts{
 				CPU:    rapid.Int64Range(0, maxCPU).Draw(t, "cpu"),
 				Memory: rapid.Int64Range(0, maxMemory>>20).Draw(t, "memory") << 20,
 				Extended: devices(OpenbGPU, rapid.OneOf(
 					rapid.Int64Range(0, 1000),
 					rapid.SampledFrom([]int64{2000, 8000, 1_000_000}),
 				).Draw(t, "gpu")),
-			}, rapid.Int64Range(0, 1000).Draw(t, "arrival"), Never)
+			}, rapid.Int64Range(0, 1000).Draw(t, "arrival"), recording.Never)
 			p.class = rapid.SampledFrom([]string{"", "BE", "Burstable", "Guaranteed", "LS"}).Draw(t, "class")
 			models := rapid.SliceOfN(rapid.SampledFrom([]string{"T4", "V100"}), 0, 3).Draw(t, "models")
 			if p.models = strings.Join(models, "|"); p.models != "" {
@@ -274,7 +277,7 @@ func TestOpenbRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(pods, got, cmp.AllowUnexported(openbPod{})); diff != "" {
+		if diff := cmp.Diff(pods, got, cmp.AllowUnexported(pod{})); diff != "" {
 			t.Fatal(diff)
 		}
 	})
@@ -309,7 +312,7 @@ func FuzzReadNodes(f *testing.F) {
 			t.Errorf("%v, %v", nodes, err)
 		}
 		for _, n := range nodes {
-			a := Amounts(n.Object.Status.Allocatable)
+			a := recording.Amounts(n.Object.Status.Allocatable)
 			if a.CPU < 1 || a.Memory < 1 || a.Extended.Get(OpenbGPU) < 0 {
 				t.Errorf("%+v", n)
 			}
@@ -319,10 +322,10 @@ func FuzzReadNodes(f *testing.F) {
 
 // BenchmarkReadPods reads as many pods as the public trace has.
 func BenchmarkReadPods(b *testing.B) {
-	pods := make([]openbPod, 8152)
+	pods := make([]pod, 8152)
 	requests := resources.Amounts{CPU: 12000, Memory: 16 << 30, Extended: devices(OpenbGPU, 460)}
 	for i := range pods {
-		pods[i] = openbPodOf(fmt.Sprintf("openb-pod-%04d", i), requests, int64(i)*1000, 5000)
+		pods[i] = podOf(fmt.Sprintf("openb-pod-%04d", i), requests, int64(i)*1000, 5000)
 	}
 	text := writeOpenb(pods)
 	b.SetBytes(int64(len(text)))
@@ -330,6 +333,33 @@ func BenchmarkReadPods(b *testing.B) {
 	for b.Loop() {
 		if _, err := readPods(strings.NewReader(text)); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestConvert converts two pods, one of which requires a model of GPU, in the times of the trace and packed, and reads the recording.
+func TestConvert(t *testing.T) {
+	folder := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	nodes := file("nodes.csv", nodeHeader+"n1,32000,65536,0,\nn2,16000,65536,2,G1\n")
+	pods := file("pods.csv", podHeader+"p1,1000,1024,1,500,G1,LS,Running,100,200,110\np2,1000,1024,0,0,,BE,Running,300,400,300\n")
+	for perSecond, want := range map[int][2]int64{0: {200, 100}, 1: {1, recording.Never}} {
+		out := filepath.Join(folder, fmt.Sprint(perSecond, ".plrec"))
+		if err := Convert(nodes, pods, out, Options{PerSecond: perSecond, Limits: recording.Limits{CPU: 2, Memory: 2}}); err != nil {
+			t.Fatal(err)
+		}
+		in, err := recording.Source{Recording: out}.Input(1, recording.Limits{})
+		if err != nil || len(in.Nodes) != 2 || len(in.Pods) != 2 || in.Pods[0].Recorded.Node != "n2" || in.Pods[1].Recorded.Node != "n1" {
+			t.Fatalf("%+v, %v", in, err)
+		}
+		if p := in.Pods[1]; p.Arrival != want[0] || p.Duration != want[1] || in.Pods[0].Resources.CPULimit != 2000 {
+			t.Errorf("%d pods per second: arrival %d, duration %d, %+v", perSecond, p.Arrival, p.Duration, in.Pods[0].Resources)
 		}
 	}
 }

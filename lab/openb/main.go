@@ -1,0 +1,41 @@
+// Command openb converts the openb trace, the nodes and pods of a production cluster with GPUs (Alibaba cluster-trace-gpu-v2023), to a
+// recording for plimsoll simulate and plimsoll compare.
+//
+//	openb [flags] NODES.csv PODS.csv OUT.plrec
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/lab/openb/trace"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "openb:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	var o trace.Options
+	flag.Float64Var(&o.Fill, "fill", 0, "draw pods that arrive and end in a steady state, in which they request a fraction of the capacity")
+	flag.Int64Var(&o.Seconds, "over", 24*3600, "with -fill: length of the steady state in seconds")
+	flag.IntVar(&o.PerSecond, "pack", 1, "without -fill: number of pods that arrive per second and do not end, 0 for the times of the trace")
+	flag.Uint64Var(&o.Seed, "seed", 1, "seed of the drawn pods and limits")
+	limits := flag.String("limits", "ratio=2", "limits of pods, as for plimsoll compare --limits with one ratio")
+	flag.Parse()
+	if flag.NArg() != 3 {
+		return errors.New("usage: openb [flags] NODES.csv PODS.csv OUT.plrec")
+	}
+	parsed, err := recording.ParseLimits(*limits)
+	if err != nil {
+		return fmt.Errorf("-limits: %w", err)
+	}
+	o.Limits = parsed[0]
+	return trace.Convert(flag.Arg(0), flag.Arg(1), flag.Arg(2), o)
+}
