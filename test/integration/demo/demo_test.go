@@ -168,13 +168,13 @@ func compareAsInTutorial(t *testing.T, kubeconfig string) {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(commands, func(c doccheck.Command) bool {
-		return strings.HasSuffix(c.Page, "tutorial.md") && slices.Contains(c.Words, "--snapshot")
+		return strings.HasSuffix(c.Page, "tutorial.md") && slices.Contains(c.Words, "--recording")
 	})
 	if i < 0 {
 		t.Fatal("the tutorial compares no profiles over a snapshot")
 	}
-	file, args := filepath.Join(t.TempDir(), "s.tar.gz"), append(commands[i].Arguments(), "-o", "json")
-	args[slices.Index(args, "--snapshot")+1] = file
+	file, args := filepath.Join(t.TempDir(), "s.plrec"), append(commands[i].Arguments(), "-o", "json")
+	args[slices.Index(args, "--recording")+1] = file
 	testcluster.MustPlimsoll(t, "snapshot", "-o", file, "--kubeconfig", kubeconfig)
 	stdout, _ := testcluster.MustPlimsoll(t, args...)
 	type figure struct {
