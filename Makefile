@@ -42,6 +42,7 @@ demo: ## run the scenarios on an embedded control plane, with and without Plimso
 	@echo "with those of Plimsoll, and leaves a cluster of simulated nodes to try. It needs no cluster and changes none."
 	@echo "building it (about 5 minutes the first time on 2 cores) ..."
 	@$(BUILD) -o bin/ ./cmd/plimsoll-demo ./cmd/plimsoll
+	@command -v kubectl >/dev/null || (cd test/kubectl && go build -o ../../bin/kubectl .)
 	@bin/plimsoll-demo $(ARGS)
 
 .PHONY: build

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/browser"
+	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
 )
 
 // document is a page of the site: the identifiers of its elements, and the addresses of its links and resources.
@@ -114,6 +116,30 @@ func TestLinks(t *testing.T) {
 			}
 			if other, ok := documents[file]; ok && target.Fragment != "" && !other.ids[target.Fragment] {
 				t.Errorf("%s: %s: %s has no section %q", name, link, file, target.Fragment)
+			}
+		}
+	}
+}
+
+// TestCommandsAreBlocks checks that no paragraph begins with a command: a block in a list that is indented too little becomes one.
+func TestCommandsAreBlocks(t *testing.T) {
+	folder := build(t)
+	for name := range read(t, folder) {
+		text, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		root, err := html.Parse(strings.NewReader(string(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for node := range root.Descendants() {
+			if node.Type != html.ElementNode || node.Data != "p" || node.FirstChild == nil || node.FirstChild.Type != html.TextNode {
+				continue
+			}
+			program, rest, _ := strings.Cut(strings.TrimSpace(node.FirstChild.Data), " ")
+			if slices.Contains(doccheck.Programs, program) && rest != "" {
+				t.Errorf("%s: a paragraph begins with the command %s %s", name, program, rest)
 			}
 		}
 	}

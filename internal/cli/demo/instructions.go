@@ -2,6 +2,7 @@ package demo
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -32,23 +33,24 @@ Commands to try, in another terminal in the project's folder:
 
 // commands returns commands to try in the project's folder, in this order.
 func (d *demos) commands() []page.LiveCommand {
+	kubectl := program("kubectl")
 	commands := []page.LiveCommand{
 		{Purpose: "Use the demo's cluster in this terminal.", Text: "export KUBECONFIG=" + d.env.Plane.Kubeconfig},
 		{
 			Purpose: "Create a pod; the live page shows which node its profile and the default profile select, and why.",
-			Text:    `kubectl run try --image=registry.k8s.io/pause:3.10 --overrides='{"spec":{"schedulerName":"plimsoll-scheduler"}}'`,
+			Text:    kubectl + ` run try --image=registry.k8s.io/pause:3.10 --overrides='{"spec":{"schedulerName":"plimsoll-scheduler"}}'`,
 		},
 		{
 			Purpose: "Keep slack in the node pool general; the autoscaler adds a node for it.",
-			Text:    "kubectl apply -f examples/slack/policy.yaml",
+			Text:    kubectl + " apply -f examples/slack/policy.yaml",
 		},
 		{
 			Purpose: "Wait until it is available, and show what the autoscaler reports.",
-			Text:    "kubectl wait --for=condition=Ready --timeout=2m resourceslack/general && " + plimsollProgram() + " slack status",
+			Text:    kubectl + " wait --for=condition=Ready --timeout=2m resourceslack/general && " + program("plimsoll") + " slack status",
 		},
 		{
 			Purpose: "Show the load of the nodes as the scheduler reads it.",
-			Text:    plimsollProgram() + " load top --config " + d.env.SchedulerConfig(),
+			Text:    program("plimsoll") + " load top --config " + d.env.SchedulerConfig(),
 		},
 	}
 	if !d.fleet.HasRun() {
@@ -58,35 +60,38 @@ func (d *demos) commands() []page.LiveCommand {
 		commands,
 		page.LiveCommand{
 			Purpose: "Give a managed cluster more CPUs (managed clusters are objects without agents).",
-			Text: "kubectl patch managedcluster cluster2 --subresource=status --type=merge " +
+			Text: kubectl + " patch managedcluster cluster2 --subresource=status --type=merge " +
 				`--patch='{"status":{"allocatable":{"cpu":"50"}}}'`,
 		},
 		page.LiveCommand{
 			Purpose: "Show which cluster a placement selects now, and why.",
-			Text:    plimsollProgram() + " placement explain where-most-is -n team",
+			Text:    program("plimsoll") + " placement explain where-most-is -n team",
 		},
 		page.LiveCommand{
 			Purpose: "Show why a workload of 32 CPUs per pod fits one cluster, although other clusters have more CPUs free.",
-			Text:    plimsollProgram() + " placement explain solver -n team",
+			Text:    program("plimsoll") + " placement explain solver -n team",
 		},
 	)
 }
 
-// plimsollProgram returns the command for the program plimsoll: the program beside this program, as
-// make demo builds it, or else the program in PATH.
-func plimsollProgram() string {
+// program returns the command for a program: the program in PATH if it is kubectl, or else the program beside this program, as make demo
+// builds it, or else its name.
+func program(name string) string {
+	if _, err := exec.LookPath(name); err == nil && name == "kubectl" {
+		return name
+	}
 	self, err := os.Executable()
 	if err != nil {
-		return "plimsoll"
+		return name
 	}
-	program := filepath.Join(filepath.Dir(self), "plimsoll")
-	if _, err := os.Stat(program); err != nil {
-		return "plimsoll"
+	file := filepath.Join(filepath.Dir(self), name)
+	if _, err := os.Stat(file); err != nil {
+		return name
 	}
 	if dir, err := os.Getwd(); err == nil {
-		if relative, err := filepath.Rel(dir, program); err == nil && !strings.HasPrefix(relative, "..") {
+		if relative, err := filepath.Rel(dir, file); err == nil && !strings.HasPrefix(relative, "..") {
 			return relative
 		}
 	}
-	return program
+	return file
 }

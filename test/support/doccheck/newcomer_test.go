@@ -38,10 +38,6 @@ func TestPagesOfNewcomers(t *testing.T) {
 			t.Errorf("%s: found %d lines that run plimsoll", file, lines)
 		}
 	}
-	readme, err := os.ReadFile(filepath.Join(project, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	tutorial, err := os.ReadFile(filepath.Join(project, "docs/tutorial.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -50,12 +46,29 @@ func TestPagesOfNewcomers(t *testing.T) {
 	if demo < 0 || demo > snapshot {
 		t.Error("the tutorial reads a cluster before make demo starts one")
 	}
-	// plimsoll snapshot does not replace a file, and readers of both pages are in the same folder.
-	written := regexp.MustCompile(`(?m)^    plimsoll snapshot -o (\S+)$`)
-	for _, line := range written.FindAllStringSubmatch(string(tutorial), -1) {
-		if strings.Contains(string(readme), "plimsoll snapshot -o "+line[1]) {
-			t.Errorf("the tutorial writes the snapshot %s, which exists after the README", line[1])
+}
+
+// TestSnapshotsHaveNamesOfTheirOwn expects that no two pages write a snapshot of the same name: plimsoll snapshot does not replace a file, and
+// a reader of several pages is in the same folder.
+func TestSnapshotsHaveNamesOfTheirOwn(t *testing.T) {
+	pages, err := Pages(project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, found := regexp.MustCompile(`(?m)^    plimsoll snapshot (?:.* )?-o (\S+)`), map[string]string{}
+	for _, page := range pages {
+		if strings.HasPrefix(page.File, "docs/cli/") {
+			continue
 		}
+		for _, line := range written.FindAllStringSubmatch(page.Text, -1) {
+			if before, taken := found[line[1]]; taken {
+				t.Errorf("%s writes the snapshot %s, which exists after %s", page.File, line[1], before)
+			}
+			found[line[1]] = page.File
+		}
+	}
+	if len(found) < 4 {
+		t.Errorf("found %d snapshots", len(found))
 	}
 }
 
