@@ -48,34 +48,14 @@ func (c *Capacity) Placeable(plan Plan, pods []*v1.Pod) int64 {
 				continue
 			}
 			d := c.demandOf(group, exclusions)
-			switch {
-			case mirrors:
-				demands = appendMirror(demands, d, group)
-			case group.Devices != "":
+			if mirrors || group.Devices != "" {
 				demands = append(demands, d)
-			default:
+			} else {
 				demands = append(demands, plan.Spread.demands(d)...)
 			}
 		}
 	}
 	return placeAll(c.nodes, demands)
-}
-
-// appendMirror appends the demand of the placeholders of a group that mirrors a workload. If the groups of the workload have several
-// pods, all of its placeholders are one demand for whole groups.
-func appendMirror(demands []demand, d demand, group *Group) []demand {
-	shapes := group.Mirror.Shapes
-	if len(shapes) == 1 && shapes[0].Pods == 1 {
-		return append(demands, d)
-	}
-	groups := d.Count / shapes[group.Shape].Pods
-	d.Count = shapes[group.Shape].Pods
-	if group.Shape == 0 {
-		return append(demands, demand{sizeGroup: sizeGroup{Count: groups}, Group: []demand{d}})
-	}
-	last := &demands[len(demands)-1]
-	last.Group = append(last.Group, d)
-	return demands
 }
 
 // exclusionsOf returns the required anti-affinity of the mirrors of a plan that have any, and the mirrors
@@ -116,12 +96,12 @@ func (c *Capacity) demandOf(group *Group, exclusions map[*Group]antiAffinity) de
 	if group.Mirror == nil {
 		return d
 	}
-	matches, anti := NodeMatches(&group.template().Spec), exclusions[group]
+	matches, anti := NodeMatches(&group.Mirror.Template.Spec), exclusions[group]
 	d.Allowed = func(node *nodeCapacity) bool { return matches(node.node) && anti.permits(node.node) }
 	if len(exclusions) > 0 {
 		d.Assigned = func(node *nodeCapacity) {
 			for _, other := range exclusions {
-				other.add(group.Mirror.Namespace, group.template().Labels, node.node)
+				other.add(group.Mirror.Namespace, group.Mirror.Template.Labels, node.node)
 			}
 		}
 	}

@@ -16,6 +16,9 @@ import (
 // groupLabel selects the pods of one group of placeholders. Its value is the group's name.
 const groupLabel = "plimsoll.dev/placeholder-group"
 
+// podGroupLabel is the label of pods with the name of their PodGroup of the coscheduling plugin.
+const podGroupLabel = "scheduling.x-k8s.io/pod-group"
+
 // PriorityClassName is the name of the PriorityClass that the controller creates for policies
 // with backend Deployment that name none.
 const PriorityClassName = "plimsoll-placeholder"
@@ -45,7 +48,7 @@ var deploymentBackend = &Backend{
 			pod := podTemplate(policy, group)
 			if group.Mirror != nil {
 				addNamespace(pod.Spec.Affinity, group.Mirror.Namespace, namespace)
-				delete(pod.Labels, PodGroupLabel) // the coscheduling plugin refuses pods whose PodGroup does not exist
+				delete(pod.Labels, podGroupLabel) // the coscheduling plugin refuses pods whose PodGroup does not exist
 			}
 			pod.Labels[groupLabel] = group.Name
 			pod.Spec.PriorityClassName = cmp.Or(policy.Spec.PriorityClassName, PriorityClassName)

@@ -29,32 +29,37 @@ func (t *Tracker) addMirrors(p *Plan) {
 			unselected = append(unselected, w.String())
 			continue
 		}
-		wanted, err := w.Groups()
+		wanted, err := w.Placeholders()
 		if err == nil {
-			err = w.checkShapes()
+			err = w.checkSize()
 		}
 		if err != nil {
 			p.MirrorsFeasible = false
 			p.MirrorReasons = append(p.MirrorReasons, err.Error())
 			continue
 		}
-		m := mirror{workload: w, wanted: wanted, pods: w.pods()}
-		most, cause := perWorkload/m.pods, fmt.Sprintf("spec.mirrors.maxPerWorkload permits %d", perWorkload)
+		m := mirror{workload: w, wanted: wanted}
+		most, cause := perWorkload, fmt.Sprintf("spec.mirrors.maxPerWorkload permits %d", perWorkload)
 		count := t.mirrorCountOf(w, min(wanted, most))
-		counts[w.groupName(0)] = count
+		counts[w.groupName()] = count
 		m.held, m.coolDownEnd = count.Next(min(wanted, most), t.now, isMore)
-		if left := perNamespace - used[w.Namespace]; left/m.pods < most {
-			most, cause = left/m.pods, fmt.Sprintf("spec.mirrors.maxPerNamespace permits %d more in namespace %s", left, w.Namespace)
+		if left := perNamespace - used[w.Namespace]; left < most {
+			most, cause = left, fmt.Sprintf("spec.mirrors.maxPerNamespace permits %d more in namespace %s", left, w.Namespace)
 		}
 		m.permitted, m.cause = min(m.held, most), cause
-		used[w.Namespace] += m.permitted * m.pods
+		used[w.Namespace] += m.permitted
 		mirrors = append(mirrors, m)
 	}
 	t.mirrors = counts // there is no cool-down for workloads that are no longer mirrored
-	number := max(0, int64(*t.policy.Spec.MaxPlaceholders)-p.placeholders())
-	distribute(mirrors, fairShares(used, number), number)
+	shares := fairShares(used, max(0, int64(*t.policy.Spec.MaxPlaceholders)-p.placeholders()))
 	for i := range mirrors {
-		t.addMirror(p, &mirrors[i])
+		m := &mirrors[i]
+		share := shares[m.workload.Namespace]
+		if m.placed = min(m.permitted, share); m.placed < m.permitted {
+			m.cause = fmt.Sprintf("maxPlaceholders permits %d more in namespace %s", share, m.workload.Namespace)
+		}
+		shares[m.workload.Namespace] -= m.placed
+		t.addMirror(p, m)
 	}
 	if len(unselected) > 0 {
 		p.MirrorReasons = append(p.MirrorReasons, fmt.Sprintf("%s with annotation %s %s in namespaces that "+
@@ -66,69 +71,41 @@ func (t *Tracker) addMirrors(p *Plan) {
 // isMore reports whether a held number is higher than the wanted number.
 func isMore(held, wanted int64) bool { return held > wanted }
 
-// mirrorCountOf returns the count of a workload. A changed annotation sets it to the wanted number of groups.
+// mirrorCountOf returns the count of a workload. A changed annotation sets it to the wanted number.
 func (t *Tracker) mirrorCountOf(w *Workload, wanted int64) *mirrorCount {
-	count := t.mirrors[w.groupName(0)]
+	count := t.mirrors[w.groupName()]
 	if count == nil {
 		return &mirrorCount{annotation: w.Slack}
 	}
-	switch count.annotation {
-	case w.Slack:
-	case "": // after Resume, with a number of placeholders
-		count.Set(count.Current() / w.Shapes[0].Pods)
-	default:
+	if count.annotation != "" && count.annotation != w.Slack { // it is empty after Resume
 		count.Set(wanted)
 	}
 	count.annotation = w.Slack
 	return count
 }
 
-// mirror is the number of groups of one workload for which placeholders are held.
+// mirror is the numbers of placeholders of one workload.
 type mirror struct {
 	workload *Workload
-	// pods is the number of placeholders of one group.
-	pods int64
-	// wanted is the number of groups that the workload requests, held the number during a cool-down, permitted the number that
+	// wanted is the number that the workload requests, held the number during a cool-down, permitted the number that
 	// the limits per workload and namespace permit, and placed the number that maxPlaceholders permits, too.
 	wanted, held, permitted, placed int64
-	// share is the number of placeholders that maxPlaceholders leaves for the workload, and cause the limit that permits the fewest.
-	share int64
+	// cause is the limit that permits the fewest.
 	cause string
 	// coolDownEnd is the end of the cool-down in seconds, 0 if there is none.
 	coolDownEnd int64
 }
 
-// distribute sets the numbers of groups that the shares of namespaces in a number of placeholders permit. Placeholders
-// that remain because a share is smaller than a group go to the first mirrors.
-func distribute(mirrors []mirror, shares map[string]int64, number int64) {
-	for i := range mirrors {
-		m := &mirrors[i]
-		m.share = shares[m.workload.Namespace]
-		m.placed = min(m.permitted, m.share/m.pods)
-		shares[m.workload.Namespace] -= m.placed * m.pods
-		number -= m.placed * m.pods
-	}
-	for i := range mirrors {
-		m := &mirrors[i]
-		more := min(m.permitted-m.placed, number/m.pods)
-		m.placed += more
-		number -= more * m.pods
-		if m.placed < m.permitted {
-			m.cause = fmt.Sprintf("maxPlaceholders permits %d more in namespace %s", m.share, m.workload.Namespace)
-		}
-	}
-}
-
-// addMirror appends the groups of a mirror, one for each shape, and the reasons if their number is not the wanted number.
+// addMirror appends the group of a mirror, and the reasons if its number is not the wanted number.
 func (t *Tracker) addMirror(p *Plan, m *mirror) {
 	w := m.workload
 	if m.placed < m.wanted {
 		p.MirrorsFeasible = false
-		p.MirrorReasons = append(p.MirrorReasons, fmt.Sprintf("%s requires %s, %s", w, m.amount(m.wanted), m.cause))
+		p.MirrorReasons = append(p.MirrorReasons, fmt.Sprintf("%s requires %s, %s", w, format.Of(m.wanted, "placeholder"), m.cause))
 	}
 	if m.held > m.wanted && m.placed > m.wanted && m.coolDownEnd != 0 {
 		p.MirrorReasons = append(p.MirrorReasons, fmt.Sprintf("%s requires %s, %d are held until %s",
-			w, m.amount(m.wanted), m.held, t.wallTime(m.coolDownEnd)))
+			w, format.Of(m.wanted, "placeholder"), m.held, t.wallTime(m.coolDownEnd)))
 	}
 	if m.placed == 0 {
 		return
@@ -137,28 +114,9 @@ func (t *Tracker) addMirror(p *Plan, m *mirror) {
 		p.MirrorReasons = append(p.MirrorReasons, fmt.Sprintf("%s: its placeholders are not bound to the nodes and zones of its %s, "+
 			"which they do not have", w, dropped))
 	}
-	for i := range w.Shapes {
-		shape := &w.Shapes[i]
-		group := Group{
-			Name: w.groupName(
-				i,
-			),
-			Requests: resources.RequestsOfTemplate(&shape.Template.Spec),
-			Count:    m.placed * shape.Pods,
-			Mirror:   w,
-			Shape:    i,
-		}
-		p.Groups = append(p.Groups, group)
-		p.Total = addTimes(p.Total, group.Requests, group.Count)
-	}
-}
-
-// amount returns a number of groups as a text.
-func (m *mirror) amount(groups int64) string {
-	if m.pods == 1 {
-		return format.Of(groups, "placeholder")
-	}
-	return format.Of(groups, "group") + " of " + format.Of(m.pods, "placeholder")
+	group := Group{Name: w.groupName(), Requests: resources.RequestsOfTemplate(&w.Template.Spec), Count: m.placed, Mirror: w}
+	p.Groups = append(p.Groups, group)
+	p.Total = addTimes(p.Total, group.Requests, group.Count)
 }
 
 // fairShares distributes a number among namespaces: none gets more than it demands, and none less than
@@ -177,20 +135,13 @@ func fairShares(demands map[string]int64, number int64) map[string]int64 {
 	return shares
 }
 
-// maxTemplateSize is the maximum number of parts of the templates of a workload that is mirrored.
+// maxTemplateSize is the maximum number of parts of the template of a workload that is mirrored.
 const maxTemplateSize = 250
 
-// checkShapes returns an error if a group has no pods, or its templates so many containers, tolerations or terms of affinity
-// that comparing them with all nodes would delay other workloads.
-func (w *Workload) checkShapes() error {
-	if w.pods() < 1 {
-		return fmt.Errorf("%s: spec: found a group of 0 pods: must be at least 1", w)
-	}
-	size := len(w.Shapes) - 1
-	for i := range w.Shapes {
-		size += templateSize(&w.Shapes[i].Template)
-	}
-	if size > maxTemplateSize {
+// checkSize returns an error if the template has so many containers, tolerations or terms of affinity that comparing them with
+// all nodes would delay other workloads.
+func (w *Workload) checkSize() error {
+	if size := templateSize(&w.Template); size > maxTemplateSize {
 		return fmt.Errorf("%s: the pod template has %d labels, containers, ports, resources, tolerations and terms of affinity: "+
 			"at most %d are mirrored", w, size, maxTemplateSize)
 	}
@@ -236,17 +187,14 @@ func templateSize(template *v1.PodTemplateSpec) int {
 // and that may restrict the nodes, empty if there are none.
 func (w *Workload) droppedClaims() string {
 	var parts, claims []string
-	volumes := slices.Clone(w.VolumeClaimTemplates)
-	for i := range w.Shapes {
-		spec := &w.Shapes[i].Template.Spec
-		for _, volume := range spec.Volumes {
-			if volume.PersistentVolumeClaim != nil || volume.Ephemeral != nil || volume.CSI != nil {
-				volumes = append(volumes, volume.Name)
-			}
+	volumes, spec := slices.Clone(w.VolumeClaimTemplates), &w.Template.Spec
+	for _, volume := range spec.Volumes {
+		if volume.PersistentVolumeClaim != nil || volume.Ephemeral != nil || volume.CSI != nil {
+			volumes = append(volumes, volume.Name)
 		}
-		for _, claim := range spec.ResourceClaims {
-			claims = append(claims, claim.Name)
-		}
+	}
+	for _, claim := range spec.ResourceClaims {
+		claims = append(claims, claim.Name)
 	}
 	if len(volumes) > 0 {
 		parts = append(parts, "volumes ("+format.Abbreviate(volumes, maxNames, ", ")+")")
@@ -273,7 +221,7 @@ func (p *Plan) placeholders() (sum int64) {
 // their containers, volumes and resource claims: a claim can be used by one pod only, or would be
 // created for each placeholder. It shares no memory with the workload.
 func mirrorTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateSpec {
-	workload := group.template().DeepCopy()
+	workload := group.Mirror.Template.DeepCopy()
 	t := podTemplate(policy, Group{Name: group.Name, Requests: group.Requests}) // its spread is replaced
 	t.Labels = workload.Labels
 	if t.Labels == nil {

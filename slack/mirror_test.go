@@ -112,7 +112,7 @@ func TestMirrorIsScheduledLikeItsWorkload(t *testing.T) {
 		t.Errorf("namespaces %s and %s, want shop", templates[0].Namespace, buffers[0].GetNamespace())
 	}
 	got := templates[0].Template
-	workload := w.Shapes[0].Template.Spec
+	workload := w.Template.Spec
 	if diff := cmp.Diff([]any{
 		workload.NodeSelector, workload.Affinity, workload.Tolerations, workload.TopologySpreadConstraints,
 		workload.PriorityClassName, workload.RuntimeClassName,
@@ -155,7 +155,7 @@ func TestHostPortsOfSidecars(t *testing.T) {
 			{Name: "proxy", RestartPolicy: &always, Ports: []v1.ContainerPort{{ContainerPort: 15001, HostPort: 15001}}},
 		}
 	})
-	if ports := hostPorts(&w.Shapes[0].Template); len(ports) != 1 || ports[0].HostPort != 15001 {
+	if ports := hostPorts(&w.Template); len(ports) != 1 || ports[0].HostPort != 15001 {
 		t.Errorf("ports %v, want 15001 of the sidecar only", ports)
 	}
 }
@@ -185,7 +185,7 @@ func TestRequestsOfTemplate(t *testing.T) {
 		"huge pages of the pod": {requirements(nil, hugePages("8Mi")), requirements(hugePages("2Mi"), hugePages("2Mi")), "0", "0", "8Mi"},
 	} {
 		w := newWorkload("1", func(s *v1.PodSpec) { s.Resources, s.Containers[0].Resources = tc.pod, *tc.container })
-		got := resources.RequestsOfTemplate(&w.Shapes[0].Template.Spec)
+		got := resources.RequestsOfTemplate(&w.Template.Spec)
 		pages := got[v1.ResourceHugePagesPrefix+"2Mi"]
 		if got.Cpu().String() != tc.wantCPU || got.Memory().String() != tc.wantMemory || pages.String() != tc.wantHugePages {
 			t.Errorf("%s: %s CPU, %s memory and %s huge pages, want %s, %s and %s", name, got.Cpu(), got.Memory(), &pages,
@@ -226,7 +226,7 @@ func TestMirrorAsDeployment(t *testing.T) {
 	if spec.PriorityClassName != PriorityClassName {
 		t.Errorf("priority class %s: pods of the workload would not preempt it", spec.PriorityClassName)
 	}
-	if len(w.Shapes[0].Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].Namespaces) > 0 {
+	if len(w.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].Namespaces) > 0 {
 		t.Error("the template of the workload was changed")
 	}
 }
@@ -248,7 +248,7 @@ func TestMirrorsShrinkAfterCoolDown(t *testing.T) {
 		w.Replicas = replicas
 		return w
 	}
-	tracker.Resume([]Group{{Name: newWorkload("").groupName(0), Requests: list("1", "4Gi"), Count: 4}})
+	tracker.Resume([]Group{{Name: newWorkload("").groupName(), Requests: list("1", "4Gi"), Count: 4}})
 	for _, step := range []struct {
 		after    time.Duration
 		workload Workload
@@ -295,7 +295,7 @@ func TestLoopKeepsMirrors(t *testing.T) {
 	}
 	type nodeByName = map[string]string
 	names := func(w Workload) []string {
-		return []string{w.groupName(0) + "-0", w.groupName(0) + "-1"}
+		return []string{w.groupName() + "-0", w.groupName() + "-1"}
 	}
 	for name, tc := range map[string]struct {
 		workload     Workload

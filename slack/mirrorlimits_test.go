@@ -153,7 +153,7 @@ func TestNamespaceSelector(t *testing.T) {
 func TestGoverningPolicySelectsNamespace(t *testing.T) {
 	none := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Mirrors.NamespaceSelector = nil })
 	w := workloadIn("shop", "web", "1", 1)
-	w.Shapes[0].Template.Spec.NodeSelector = map[string]string{"pool": "web"}
+	w.Template.Spec.NodeSelector = map[string]string{"pool": "web"}
 	anyPool := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Pool.NodeSelector = nil })
 	for name, tc := range map[string]struct {
 		policies []*v1alpha1.ResourceSlack
@@ -271,13 +271,13 @@ func TestPlaceableIsBounded(t *testing.T) {
 		tracker.SetNode(node, noon)
 	}
 	hostile := workloadIn("hostile", "web", "2", 1)
-	antiAffine(&hostile.Shapes[0].Template.Spec)
-	terms := hostile.Shapes[0].Template.Spec.Affinity.PodAntiAffinity
+	antiAffine(&hostile.Template.Spec)
+	terms := hostile.Template.Spec.Affinity.PodAntiAffinity
 	term := terms.RequiredDuringSchedulingIgnoredDuringExecution[0]
 	term.LabelSelector, term.NamespaceSelector = &metav1.LabelSelector{}, &metav1.LabelSelector{}
 	terms.RequiredDuringSchedulingIgnoredDuringExecution = slices.Repeat([]v1.PodAffinityTerm{term}, 134)
 	other := workloadIn("other", "web", "2", 1)
-	antiAffine(&other.Shapes[0].Template.Spec)
+	antiAffine(&other.Template.Spec)
 	tracker.SetWorkloads([]Workload{hostile, other})
 	pods := make([]*v1.Pod, 150_000)
 	for i := range pods {
@@ -286,5 +286,11 @@ func TestPlaceableIsBounded(t *testing.T) {
 	plan := tracker.Next(noon)
 	if got := tracker.Capacity().Placeable(plan, pods); plan.placeholders() != 4 || got != 2 {
 		t.Errorf("%d of %d placeholders fit, want the two of namespace other", got, plan.placeholders())
+	}
+}
+
+func limits(perWorkload, perNamespace, all int32) func(*v1alpha1.ResourceSlackSpec) {
+	return func(s *v1alpha1.ResourceSlackSpec) {
+		s.MaxPlaceholders, s.Mirrors.MaxPerWorkload, s.Mirrors.MaxPerNamespace = &all, &perWorkload, &perNamespace
 	}
 }

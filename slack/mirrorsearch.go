@@ -86,7 +86,7 @@ func (s *search) workloads(none *Candidate, weight float64) (workloads []Workloa
 		template := v1.PodTemplateSpec{Spec: v1.PodSpec{Containers: []v1.Container{
 			{Resources: v1.ResourceRequirements{Requests: listOf(n.requests)}},
 		}}}
-		w.Slack, w.Shapes = fmt.Sprint(min(count, 9999)), []Shape{{Pods: 1, Template: template}} // the highest number is 9999
+		w.Slack, w.Template = fmt.Sprint(min(count, 9999)), template // the highest number is 9999
 		workloads = append(workloads, w)
 	}
 	return workloads

@@ -41,7 +41,7 @@ func newAntiAffinity(g *Group) (terms antiAffinity) {
 	if g.Mirror == nil {
 		return nil
 	}
-	affinity := g.template().Spec.Affinity
+	affinity := g.Mirror.Template.Spec.Affinity
 	if affinity == nil || affinity.PodAntiAffinity == nil {
 		return nil
 	}

@@ -19,9 +19,6 @@ type demand struct {
 	// Assigned, if it is not nil, is called with the node of each placeholder of the demand. Nodes may
 	// then become not allowed, for this demand and for later ones, and never become allowed.
 	Assigned func(*nodeCapacity)
-	// Group, if it is not nil, has the placeholders of one group of a workload. Count groups are placed: all placeholders
-	// of a group or none. The other fields are then not used.
-	Group []demand
 }
 
 // nodeCapacity is the capacity left on a node.
@@ -41,51 +38,7 @@ type nodeCapacity struct {
 func placeAll(nodes []nodeCapacity, demands []demand) (placed int64) {
 	nodes = slices.Clone(nodes)
 	for i := range demands {
-		d, last := &demands[i], &demands[len(demands)-1]
-		if d.Group != nil {
-			placed += placeGroups(nodes, d)
-		} else {
-			placed += place(candidates(nodes, d), d, last)
-		}
-	}
-	return placed
-}
-
-// placeGroups places whole groups and returns how many placeholders were placed. Each placeholder is on the first node that it
-// fits, those with the highest requests first: the number is not always the highest that is possible.
-func placeGroups(nodes []nodeCapacity, groups *demand) (placed int64) {
-	group := slices.Clone(groups.Group)
-	slices.SortStableFunc(group, func(a, b demand) int {
-		return cmp.Or(slices.Compare(b.Devices[:], a.Devices[:]), b.Size.Compare(a.Size))
-	})
-	left := make([][]*nodeCapacity, len(group)) // a node that a placeholder does not fit will not fit a later one
-	for i := range group {
-		left[i] = candidates(nodes, &group[i])
-	}
-	type change struct {
-		node   *nodeCapacity
-		before nodeCapacity
-	}
-	var changes []change // by the placeholders of the current group
-	for range groups.Count {
-		changes = changes[:0]
-		for i := range group {
-			for range group[i].Count {
-				for len(left[i]) > 0 && !left[i][0].permits(&group[i]) {
-					left[i] = left[i][1:]
-				}
-				if len(left[i]) == 0 {
-					for _, c := range slices.Backward(changes) {
-						*c.node = c.before
-					}
-					return placed
-				}
-				node := left[i][0]
-				changes = append(changes, change{node, *node})
-				node.assign(&group[i])
-			}
-		}
-		placed += int64(len(changes))
+		placed += place(candidates(nodes, &demands[i]), &demands[i], &demands[len(demands)-1])
 	}
 	return placed
 }

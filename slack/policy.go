@@ -3,7 +3,6 @@ package slack
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -57,18 +56,8 @@ type Group struct {
 	Requests v1.ResourceList
 	// Count is the number of placeholders.
 	Count int64
-	// Mirror is the workload that the placeholders mirror, nil for placeholders of the rate, and Shape the index of their
-	// shape. The groups of all shapes of a workload follow each other, with placeholders for the same number of its groups.
+	// Mirror is the workload that the placeholders mirror, nil for placeholders of the rate.
 	Mirror *Workload
-	Shape  int
-}
-
-// template returns the template of the pods that the group mirrors.
-func (g *Group) template() *v1.PodTemplateSpec { return &g.Mirror.Shapes[g.Shape].Template }
-
-// MirrorOf returns the workload that the group mirrors, with the name of the shape if there is one.
-func (g *Group) MirrorOf() string {
-	return strings.TrimRight(g.Mirror.String()+" "+g.Mirror.Shapes[g.Shape].Name, " ")
 }
 
 // Compute returns the plan of a policy for the current state of a cluster, as if no placeholders were

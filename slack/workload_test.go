@@ -23,14 +23,14 @@ func annotatedMeta(slack string, owners ...metav1.OwnerReference) metav1.ObjectM
 
 // newWorkload returns Deployment shop/web of ten pods of (1, 4).
 func newWorkload(slack string, changes ...func(*v1.PodSpec)) Workload {
-	w := Workload{Kind: "Deployment", Namespace: "shop", Name: "web", Slack: slack, Replicas: 10, Shapes: []Shape{{Pods: 1}}}
-	w.Shapes[0].Template.Labels = map[string]string{"app": "web"}
-	w.Shapes[0].Template.Spec.Containers = []v1.Container{{
+	w := Workload{Kind: "Deployment", Namespace: "shop", Name: "web", Slack: slack, Replicas: 10}
+	w.Template.Labels = map[string]string{"app": "web"}
+	w.Template.Spec.Containers = []v1.Container{{
 		Name: "main", Image: "web:1", Command: []string{"serve"},
 		Resources: v1.ResourceRequirements{Requests: list("1", "4Gi")},
 	}}
 	for _, change := range changes {
-		change(&w.Shapes[0].Template.Spec)
+		change(&w.Template.Spec)
 	}
 	return w
 }
@@ -105,13 +105,13 @@ func TestPlaceholdersOfAWorkload(t *testing.T) {
 		{"150%", 10, 15},
 		{"200%", 10, 20},
 	} {
-		got, err := Workload{Slack: tc.slack, Replicas: tc.replicas}.Groups()
+		got, err := Workload{Slack: tc.slack, Replicas: tc.replicas}.Placeholders()
 		if err != nil || got != tc.want {
 			t.Errorf("%s of %d: %d, %v; want %d", tc.slack, tc.replicas, got, err, tc.want)
 		}
 	}
 	for _, bad := range []string{"", "-1", "two", "1.5", "10000", "NaN", "-5%", "%", "1e3", "20 %", "99999%", "200.0001%", "9999%", "0x2"} {
-		if n, err := newWorkload(bad).Groups(); err == nil || !strings.Contains(err.Error(),
+		if n, err := newWorkload(bad).Placeholders(); err == nil || !strings.Contains(err.Error(),
 			"Deployment shop/web: annotation plimsoll.dev/slack: invalid value ") {
 			t.Errorf("%q: %d, error %v; want an error that names the workload and the annotation", bad, n, err)
 		}
@@ -175,8 +175,8 @@ func TestWorkloadGroupNames(t *testing.T) {
 				"web", "web-2", strings.Repeat("x", 253), strings.Repeat("x", 252), strings.Repeat("x", 39) + ".y",
 				"a.b",
 			} {
-				w := Workload{Kind: kind, Namespace: namespace, Name: name, Shapes: []Shape{{Pods: 1}}}
-				group := w.groupName(0)
+				w := Workload{Kind: kind, Namespace: namespace, Name: name}
+				group := w.groupName()
 				if other, exists := seen[group]; exists {
 					t.Errorf("%s is a group of both %s and %s", group, other, w)
 				}

@@ -9,7 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -23,8 +22,7 @@ type Objects struct {
 	Nodes []*v1.Node
 	// Running pods have a node, Pending pods have none. Finished pods are omitted.
 	Running, Pending []*v1.Pod
-	// Workloads are Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs, and, unstructured, JobSets, LeaderWorkerSets and
-	// PodGroups.
+	// Workloads are Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs.
 	Workloads []runtime.Object
 	// Others are the remaining objects, such as claims, volumes, classes, namespaces, services and
 	// disruption budgets.
@@ -43,8 +41,7 @@ var kinds = map[string][]string{
 	"VolumeAttachment": storageVersions, "PodDisruptionBudget": {"policy/v1"}, "PriorityClass": {"scheduling.k8s.io/v1"},
 	"ResourceClaim": resourceVersions, "ResourceClaimTemplate": resourceVersions, "DeviceClass": resourceVersions,
 	"ResourceSlice": resourceVersions, "Deployment": appsVersions, "ReplicaSet": appsVersions, "StatefulSet": appsVersions,
-	"DaemonSet": appsVersions, "Job": {"batch/v1"}, "JobSet": {"jobset.x-k8s.io/v1alpha2"},
-	"LeaderWorkerSet": {"leaderworkerset.x-k8s.io/v1"}, "PodGroup": {"scheduling.k8s.io/v1beta1", "scheduling.x-k8s.io/v1alpha1"},
+	"DaemonSet": appsVersions, "Job": {"batch/v1"},
 }
 
 var (
@@ -126,9 +123,6 @@ func (r *clusterReader) read(where string, asJSON []byte, head *header) error {
 		return err
 	}
 	empty, err := scheme.Scheme.New(head.groupVersionKind())
-	if runtime.IsNotRegisteredError(err) || head.Kind == "PodGroup" { // a kind of a CustomResourceDefinition, at least of one group
-		empty, err = &unstructured.Unstructured{}, nil
-	}
 	if err != nil {
 		return err
 	}
@@ -141,7 +135,7 @@ func (r *clusterReader) read(where string, asJSON []byte, head *header) error {
 		r.objects.Nodes = append(r.objects.Nodes, obj)
 	case *v1.Pod:
 		r.pod(obj)
-	case *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet, *batchv1.Job, *unstructured.Unstructured:
+	case *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet, *batchv1.Job:
 		r.objects.Workloads = append(r.objects.Workloads, obj)
 	default:
 		r.objects.Others = append(r.objects.Others, obj)

@@ -1,14 +1,11 @@
 package manifest
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 const node = "apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\n"
@@ -247,26 +244,6 @@ func TestReadOtherKinds(t *testing.T) {
 	many := RefuseWarnings(slices.Repeat([]string{"w"}, maxRefused+2))
 	if many == nil || many.Error() != "--strict: w; w; w; w; w; and 2 more" {
 		t.Errorf("strict, many warnings: %v", many)
-	}
-}
-
-// TestReadGangs checks that JobSets, LeaderWorkerSets and PodGroups of both APIs are workloads, and that versions other than the supported
-// ones are errors. PodGroups of other projects are ignored.
-func TestReadGangs(t *testing.T) {
-	content := node + "---\napiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: train}\n" +
-		"---\napiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: serve}\n"
-	for _, version := range []string{"scheduling.k8s.io/v1beta1", "scheduling.x-k8s.io/v1alpha1", "scheduling.volcano.sh/v1beta1"} {
-		content += "---\napiVersion: " + version + "\nkind: PodGroup\nmetadata: {name: train}\n"
-	}
-	objects, err := Read([]string{"-"}, strings.NewReader(content))
-	if err != nil || len(objects.Workloads) != 4 ||
-		fmt.Sprint(objects.Warnings) != "[ignored: 1 PodGroup.scheduling.volcano.sh]" ||
-		objects.Workloads[0].(*unstructured.Unstructured).GetNamespace() != "default" {
-		t.Errorf("%+v, %v", objects, err)
-	}
-	_, err = Read([]string{"-"}, strings.NewReader(strings.ReplaceAll(content, "v1alpha2", "v1")))
-	if err == nil || !strings.Contains(err.Error(), `apiVersion: invalid value "jobset.x-k8s.io/v1": must be jobset.x-k8s.io/v1alpha2`) {
-		t.Errorf("another version: %v", err)
 	}
 }
 

@@ -20,9 +20,8 @@ const Kind = "ResourceSlack"
 
 // Annotations of workloads and pods.
 const (
-	// AnnotationSlack on a Deployment, ReplicaSet, StatefulSet or Job requests placeholders that mirror its pods, and on a JobSet,
-	// LeaderWorkerSet or PodGroup placeholders that mirror whole groups of its pods: a number up to 9999 ("2") or a percentage of
-	// its replicas up to 200% ("20%").
+	// AnnotationSlack on a Deployment, ReplicaSet, StatefulSet or Job requests placeholders that mirror its pods: a number up to
+	// 9999 ("2") or a percentage of its replicas up to 200% ("20%").
 	AnnotationSlack = "plimsoll.dev/slack"
 	// AnnotationBiggest with the value BiggestIgnore on a pod excludes it from the biggest pod. Use it for
 	// large pods that are rarely created, such as databases.

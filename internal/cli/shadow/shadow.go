@@ -58,9 +58,6 @@ const (
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses;csinodes;csidrivers;csistoragecapacities;volumeattachments,verbs=list
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=list
 // +kubebuilder:rbac:groups=scheduling.k8s.io,resources=priorityclasses,verbs=list
-// +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets,verbs=list
-// +kubebuilder:rbac:groups=leaderworkerset.x-k8s.io,resources=leaderworkersets,verbs=list
-// +kubebuilder:rbac:groups=scheduling.k8s.io;scheduling.x-k8s.io,resources=podgroups,verbs=list
 // +kubebuilder:rbac:groups=resource.k8s.io,resources=resourceclaims;resourceclaimtemplates;deviceclasses;resourceslices,verbs=list
 
 // NewCommand returns the command plimsoll shadow.

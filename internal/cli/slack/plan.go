@@ -144,8 +144,7 @@ func (o *planOptions) run(cmd *cobra.Command, warn func(string)) error {
 	if err != nil {
 		return err
 	}
-	members := slack.MembersOf(slices.Concat(state.Objects.Running, state.Objects.Pending), nil)
-	workloads := slack.WorkloadsOf(state.Objects.Workloads, members)
+	workloads := slack.WorkloadsOf(state.Objects.Workloads)
 	for i := range workloads {
 		workloads[i].NamespaceLabels = labelsOf(state.Objects.Others, workloads[i].Namespace)
 	}
@@ -187,7 +186,7 @@ func newPlanResult(plan slack.Plan) planResult {
 		case group.Head:
 			result.Head = append(result.Head, p)
 		case group.Mirror != nil:
-			result.Mirrors = append(result.Mirrors, mirror{group.MirrorOf(), p})
+			result.Mirrors = append(result.Mirrors, mirror{group.Mirror.String(), p})
 		case group.Devices != "":
 			result.Devices = append(result.Devices, p)
 		default:
@@ -251,7 +250,7 @@ func printPlan(out io.Writer, o *base.Output, plan slack.Plan) {
 		case group.Head:
 			name = "for the biggest pod"
 		case group.Mirror != nil:
-			name = "like " + group.MirrorOf()
+			name = "like " + group.Mirror.String()
 		case group.Devices != "":
 			name = "with " + group.Devices
 		}

@@ -1,7 +1,6 @@
 package slack
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,9 +26,9 @@ func planOf(t *testing.T, cluster, policy string) string {
 	return out.String()
 }
 
-// TestPlanOfGangsAndDevices checks the plan of a file with a JobSet and of a policy with devices: 50% of 3 pods with 2 devices are 2
-// placeholders, and the group of the JobSet is 1 + 4 pods.
-func TestPlanOfGangsAndDevices(t *testing.T) {
+// TestPlanOfMirrorsAndDevices checks the plan of a file with an annotated Job and of a policy with devices: 50% of 3 pods with 2
+// devices are 2 placeholders.
+func TestPlanOfMirrorsAndDevices(t *testing.T) {
 	const pod = "{spec: {containers: [{name: c, resources: {requests: {cpu: 1, memory: 1Gi}}}]}}"
 	cluster := `
 apiVersion: v1
@@ -37,13 +36,10 @@ kind: Node
 metadata: {name: node-1}
 status: {allocatable: {cpu: "16", memory: 64Gi, pods: "110", nvidia.com/gpu: "8"}}
 ---
-apiVersion: jobset.x-k8s.io/v1alpha2
-kind: JobSet
-metadata: {name: train, namespace: ml, annotations: {plimsoll.dev/slack: "1"}}
-spec:
-  replicatedJobs:
-  - {name: driver, template: {spec: {template: ` + pod + `}}}
-  - {name: workers, replicas: 2, template: {spec: {parallelism: 2, template: ` + pod + `}}}
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train, namespace: ml, annotations: {plimsoll.dev/slack: "4"}}
+spec: {template: ` + pod + `}
 `
 	for _, name := range []string{"a", "b", "c"} {
 		cluster += "---\n{apiVersion: v1, kind: Pod, metadata: {name: " + name + "}, spec: {nodeName: node-1, containers: [{name: c, " +
@@ -65,48 +61,9 @@ AMOUNT COUNT CPU MEMORY
 base 9 6Gi
 target 4.5 3Gi
 with 2 nvidia.com/gpu 2 3 2Gi
-like JobSet ml/train driver 1 1 1Gi
-like JobSet ml/train workers 4 1 1Gi
-total 11 9Gi`
+like Job ml/train 4 1 1Gi
+total 10 8Gi`
 	if strings.Join(got, "\n") != want {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
-	}
-}
-
-// TestPlanOfPodGroups checks the plan of a file with a PodGroup of 3 pods of 1 CPU, of which one is pending, and with a PodGroup of
-// Kubernetes that has a pod too few.
-func TestPlanOfPodGroups(t *testing.T) {
-	cluster := `
-apiVersion: v1
-kind: Node
-metadata: {name: node-1}
-status: {allocatable: {cpu: "16", memory: 64Gi, pods: "110"}}
----
-apiVersion: scheduling.x-k8s.io/v1alpha1
-kind: PodGroup
-metadata: {name: train, namespace: ml, annotations: {plimsoll.dev/slack: "2"}}
-spec: {minMember: 3}
----
-apiVersion: scheduling.k8s.io/v1beta1
-kind: PodGroup
-metadata: {name: train, namespace: ml, annotations: {plimsoll.dev/slack: "1"}}
-spec: {schedulingPolicy: {gang: {minCount: 2}}}
-`
-	for i, spec := range []string{"nodeName: node-1, ", "nodeName: node-1, ", "", "schedulingGroup: {podGroupName: train}, "} {
-		cluster += fmt.Sprintf("---\n{apiVersion: v1, kind: Pod, metadata: {name: a%d, namespace: ml, "+
-			"labels: {scheduling.x-k8s.io/pod-group: train}}, spec: {%scontainers: [{name: c, resources: {requests: {cpu: 1, memory: 1Gi}}}]}}\n", i, spec)
-	}
-	const policy = `
-apiVersion: plimsoll.dev/v1alpha1
-kind: ResourceSlack
-metadata: {name: general}
-spec: {minRate: "0", coverBiggestPod: false, mirrors: {namespaceSelector: {}}}
-`
-	out := planOf(t, cluster, policy)
-	got := strings.Join(strings.Fields(out), " ")
-	for _, want := range []string{"like PodGroup ml/train ", " 6 1 1Gi total 6 6Gi", "PodGroup ml/train: found 1 pod: must be at least 2, its minCount"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("got\n%s\nwant %q", out, want)
-		}
 	}
 }

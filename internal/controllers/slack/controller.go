@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -73,9 +72,6 @@ type Controller struct {
 	clusters map[string]*slack.Cluster
 	trackers map[string]*policyTracker
 	metrics  *metrics
-	// gangs are the caches of slack.GangResources, by their API groups, and members the pods of PodGroups.
-	gangs   map[string]cache.Store
-	members slack.Members
 	// saved is the saved recorders of policies that have no tracker yet.
 	saved map[string][]byte
 	// ungated has the pods that scheduling gates have held, with the second since 1970 at which the last gate was removed, 0 while
@@ -108,8 +104,6 @@ func New(c client.Client, recorder events.EventRecorder, registry prometheus.Reg
 		RecommendAfter: DefaultRecommendAfter,
 		trackers:       map[string]*policyTracker{},
 		clusters:       map[string]*slack.Cluster{},
-		gangs:          map[string]cache.Store{},
-		members:        slack.Members{},
 		ungated:        map[podID]uint32{},
 		metrics:        newMetrics(registry),
 	}
@@ -123,9 +117,6 @@ func (c *Controller) SetClock(now func() time.Time) { c.now = now }
 // +kubebuilder:rbac:groups=autoscaling.x-k8s.io,resources=capacitybuffers,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=apps,resources=deployments;replicasets;statefulsets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch
-// +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets,verbs=list;watch
-// +kubebuilder:rbac:groups=leaderworkerset.x-k8s.io,resources=leaderworkersets,verbs=list;watch
-// +kubebuilder:rbac:groups=scheduling.k8s.io;scheduling.x-k8s.io,resources=podgroups,verbs=list;watch
 // +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks,verbs=get;list;watch
 // +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks/status,verbs=patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -160,13 +151,7 @@ func (c *Controller) Register(manager ctrl.Manager) error {
 		builder.Watches(kind.object, c.workloadHandler())
 	}
 	for _, resource := range []schema.GroupVersionResource{bufferResource, templateResource} {
-		watch, _ := objectSource(objects, resource, slack.PlaceholderLabel, c.bufferHandler())
-		builder.WatchesRawSource(watch)
-	}
-	for _, resource := range slack.GangResources {
-		watch, store := objectSource(objects, resource, "", c.workloadHandler())
-		builder.WatchesRawSource(watch)
-		c.gangs[resource.Group] = store
+		builder.WatchesRawSource(objectSource(objects, resource, c.bufferHandler()))
 	}
 	return builder.Complete(c)
 }

@@ -47,17 +47,12 @@ func onChange[T client.Object](f func(q queue, before, after T)) handler.EventHa
 	}
 }
 
-// podHandler returns a handler that updates pods, and enqueues the policies that this concerns: all policies if a PodGroup with the
-// annotation has one pod more or less.
+// podHandler returns a handler that updates pods, and enqueues the policies that this concerns.
 func (c *Controller) podHandler() handler.EventHandler {
 	return onChange(func(q queue, before, after *v1.Pod) {
 		pod, isDeleted := cmp.Or(after, before), after == nil
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		isMirrored := false
-		for _, group := range c.members.Replace(before, after) {
-			isMirrored = isMirrored || c.isMirrored(group)
-		}
 		for _, cluster := range c.clusters {
 			if isDeleted {
 				cluster.DeletePod(pod)
@@ -72,7 +67,7 @@ func (c *Controller) podHandler() handler.EventHandler {
 			if isRecorded {
 				c.record(t, pod, p)
 			}
-			if t.TakeChanged() || isMirrored {
+			if t.TakeChanged() {
 				names = append(names, name)
 			}
 		}
@@ -81,16 +76,6 @@ func (c *Controller) podHandler() handler.EventHandler {
 		}
 		enqueue(q, names)
 	})
-}
-
-// isMirrored reports whether a PodGroup exists and has the annotation.
-func (c *Controller) isMirrored(group slack.PodGroup) bool {
-	store := c.gangs[group.APIGroup]
-	if store == nil {
-		return false
-	}
-	object, exists, err := store.GetByKey(group.Namespace + "/" + group.Name)
-	return err == nil && exists && isAnnotated(object.(client.Object))
 }
 
 // nodeHandler returns a handler that adds nodes to all trackers, before pods get them, and deletes nodes. Every plan reads all

@@ -2,7 +2,6 @@ package slack
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 
@@ -56,14 +55,7 @@ func (c *Controller) workloads(ctx context.Context) ([]slack.Workload, error) {
 			return nil
 		})
 	}
-	for _, group := range slices.Sorted(maps.Keys(c.gangs)) {
-		for _, object := range c.gangs[group].List() {
-			objects = append(objects, object.(runtime.Object))
-		}
-	}
-	c.mu.Lock()
-	all := slack.WorkloadsOf(objects, c.members)
-	c.mu.Unlock()
+	all := slack.WorkloadsOf(objects)
 	namespaces := map[string]map[string]string{}
 	for i := range all {
 		name := all[i].Namespace

@@ -2,11 +2,9 @@ package scaling
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -28,9 +26,6 @@ type placeholders struct {
 	bound map[int32]*v1.Pod
 	clock func(second int64) time.Time
 	kept  slackKept
-	// workloads are the workloads of the input if there is a PodGroup among them, members the pods of PodGroups in the last pass.
-	workloads []runtime.Object
-	members   slack.Members
 }
 
 func newPlaceholders(policy *v1alpha1.ResourceSlack, in *recording.Input) (*placeholders, error) {
@@ -38,12 +33,8 @@ func newPlaceholders(policy *v1alpha1.ResourceSlack, in *recording.Input) (*plac
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", v1alpha1.Kind, policy.Name, err)
 	}
-	loop.SetWorkloads(slack.WorkloadsOf(in.Workloads, nil))
-	p := &placeholders{loop: loop, bound: map[int32]*v1.Pod{}, clock: in.Clock}
-	if slices.ContainsFunc(in.Workloads, func(o runtime.Object) bool { return o.GetObjectKind().GroupVersionKind().Kind == "PodGroup" }) {
-		p.workloads = in.Workloads
-	}
-	return p, nil
+	loop.SetWorkloads(slack.WorkloadsOf(in.Workloads))
+	return &placeholders{loop: loop, bound: map[int32]*v1.Pod{}, clock: in.Clock}, nil
 }
 
 // next returns the placeholders of a pass. A placeholder that remains on its node has spec.nodeName
@@ -62,14 +53,6 @@ func (p *placeholders) next(c *Cluster) ([]*v1.Pod, slack.Plan) {
 			}
 			pods = append(pods, pod)
 		}
-	}
-	if p.workloads != nil {
-		members := slices.Clone(pods)
-		for _, number := range c.Pending {
-			members = append(members, c.Pods[number].Object)
-		}
-		p.members = slack.MembersOf(members, p.members)
-		p.loop.SetWorkloads(slack.WorkloadsOf(p.workloads, p.members))
 	}
 	current, plan := p.loop.Next(nodes, pods, p.previous, p.clock(c.Now))
 	p.previous = current

@@ -93,13 +93,13 @@ func mayRun(p *recording.InputPod, nodes []recording.Node, names map[string]bool
 }
 
 // mirrorable returns the workload of a pod as kubectl knows it. It returns false unless the workload exists, and is the object to
-// annotate, before and after its pods: not for Jobs, LeaderWorkerSets and pods without a controller.
+// annotate, before and after its pods: not for Jobs and pods without a controller.
 func mirrorable(pod *v1.Pod) (w resources.Workload, ok bool) {
 	w = resources.WorkloadOf(pod)
 	switch {
 	case w.Kind == "ReplicaSet" && w.Name != metav1.GetControllerOfNoCopy(pod).Name: // without the hash of a Deployment
 		w.Kind = "Deployment"
-	case w.Kind != "ReplicaSet" && w.Kind != "StatefulSet" || pod.Labels[slack.LeaderWorkerSetLabel] != "":
+	case w.Kind != "ReplicaSet" && w.Kind != "StatefulSet":
 		return w, false
 	}
 	return w, len(validation.IsDNS1123Subdomain(w.Name)) == 0 && len(validation.IsDNS1123Label(w.Namespace)) == 0

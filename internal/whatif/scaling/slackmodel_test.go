@@ -27,7 +27,7 @@ func TestHistoryOf(t *testing.T) {
 	}
 	hash := map[string]string{"pod-template-hash": "5d4f"}
 	in := recording.Input{Nodes: []recording.Node{{Object: node}}, End: 3600, Pods: []recording.InputPod{
-		// The first eight are in the pool.
+		// The first seven are in the pool.
 		{Object: pod("ReplicaSet", "web-5d4f", v1.PodSpec{}, hash), Recorded: &recording.Recorded{Node: "general-1"}},
 		{Object: pod("ReplicaSet", "web-77aa", v1.PodSpec{NodeName: "general-1"}, map[string]string{"pod-template-hash": "77aa"})},
 		{Object: pod("ReplicaSet", "alone", v1.PodSpec{Tolerations: tolerant}, nil), Recorded: &recording.Recorded{}},
@@ -35,14 +35,6 @@ func TestHistoryOf(t *testing.T) {
 		{Object: pod("Job", "batch", v1.PodSpec{Tolerations: tolerant}, nil)},
 		{Object: pod("", "", v1.PodSpec{NodeName: "general-1"}, nil)},
 		{Object: pod("StatefulSet", "x\n- y", v1.PodSpec{NodeName: "general-1"}, nil)},
-		{
-			Object: pod(
-				"StatefulSet",
-				"lws",
-				v1.PodSpec{NodeName: "general-1"},
-				map[string]string{"leaderworkerset.sigs.k8s.io/name": "lws"},
-			),
-		},
 		// The others are not.
 		{Object: pod("ReplicaSet", "web-5d4f", v1.PodSpec{}, hash), Recorded: &recording.Recorded{Node: "gpu-1"}},
 		{Object: pod("ReplicaSet", "web-5d4f", v1.PodSpec{NodeName: "gpu-1"}, hash)},
@@ -64,7 +56,7 @@ func TestHistoryOf(t *testing.T) {
 	}
 	// Pod 2 has a node at the start.
 	want := "[2 Deployment shop/web 1 Deployment shop/web 3 ReplicaSet shop/alone 4 StatefulSet shop/db]"
-	if fmt.Sprint(got) != want || outside != 4 || len(h.Pods) != 8 || len(h.Workloads) != 3 {
-		t.Errorf("%v, %d pods, %d workloads, %d outside; want %v, 8, 3, 4", got, len(h.Pods), len(h.Workloads), outside, want)
+	if fmt.Sprint(got) != want || outside != 4 || len(h.Pods) != 7 || len(h.Workloads) != 3 {
+		t.Errorf("%v, %d pods, %d workloads, %d outside; want %v, 7, 3, 4", got, len(h.Pods), len(h.Workloads), outside, want)
 	}
 }

@@ -56,13 +56,9 @@ var grants = map[string]struct{ allowed, denied []string }{
 			"create placementdecisions.cluster.open-cluster-management.io team",
 			"update placements/finalizers.cluster.open-cluster-management.io team", "create resourceslacks.plimsoll.dev *",
 			"update leases.coordination.k8s.io " + testcluster.SystemNamespace + " plimsoll-controller",
-			"list jobsets.jobset.x-k8s.io *", "watch leaderworkersets.leaderworkerset.x-k8s.io *",
-			"list podgroups.scheduling.x-k8s.io *", "watch podgroups.scheduling.k8s.io *",
 		},
 		[]string{
 			"update leases.coordination.k8s.io " + testcluster.SystemNamespace + " plimsoll-scheduler", "create deployments.apps " + testcluster.SystemNamespace,
-			"patch jobsets.jobset.x-k8s.io default", "delete leaderworkersets.leaderworkerset.x-k8s.io default",
-			"patch podgroups.scheduling.x-k8s.io default",
 			"update leases.coordination.k8s.io kube-system plimsoll-controller",
 			"patch priorityclasses.scheduling.k8s.io * system-node-critical", "create pods/binding default", "delete pods default",
 			"patch resourceslacks.plimsoll.dev *", "patch statefulsets.apps default", "delete jobs.batch default",

@@ -173,25 +173,6 @@ func workload(kind string) fields {
 	})
 }
 
-// The rules for objects that create groups of pods.
-var (
-	jobSetRule = object("jobset", fields{
-		"spec": in(fields{"suspend": keep, "replicatedJobs": list(in(fields{
-			"name": named("replicatedjob"), "replicas": keep,
-			"template": in(fields{"spec": in(fields{"parallelism": keep, "completions": keep, "template": template})}),
-		}))}),
-		"status": in(fields{"conditions": condition("Completed", "Failed")}),
-	})
-	podGroupRule = object("podgroup", fields{
-		"spec": in(fields{"minMember": keep, "schedulingPolicy": in(fields{"basic": keep, "gang": in(fields{"minCount": keep})})}),
-	})
-	leaderWorkerSetRule = object("leaderworkerset", fields{
-		"spec": in(fields{
-			"replicas": keep, "leaderWorkerTemplate": in(fields{"size": keep, "leaderTemplate": template, "workerTemplate": template}),
-		}),
-	})
-)
-
 var replicationControllerRule = object("replicationcontroller", fields{
 	"spec": in(fields{"replicas": keep, "selector": labels, "template": template}),
 })

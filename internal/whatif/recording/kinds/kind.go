@@ -43,7 +43,6 @@ const (
 	// resourceGroup has the objects of dynamic resource allocation.
 	resourceGroup = "resource.k8s.io"
 	plimsollGroup = "plimsoll.dev"
-	podGroup      = "PodGroup"
 )
 
 // All has all kinds in the order in which they are read: pods before nodes, so that a snapshot has the
@@ -57,10 +56,6 @@ var All = []*Kind{
 	newKind(AreaCluster, "apps", "statefulsets", "StatefulSet", workload("statefulset"), "v1"),
 	newKind(AreaCluster, "apps", "daemonsets", "DaemonSet", workload("daemonset"), "v1"),
 	newKind(AreaCluster, "batch", "jobs", "Job", workload("job"), "v1"),
-	newKind(AreaCluster, "jobset.x-k8s.io", "jobsets", "JobSet", jobSetRule, "v1alpha2"),
-	newKind(AreaCluster, "leaderworkerset.x-k8s.io", "leaderworkersets", "LeaderWorkerSet", leaderWorkerSetRule, "v1"),
-	newKind(AreaCluster, "scheduling.k8s.io", "podgroups", podGroup, podGroupRule, "v1beta1"),
-	newKind(AreaCluster, "scheduling.x-k8s.io", "podgroups", podGroup, podGroupRule, "v1alpha1"),
 	newKind(AreaCluster, "", "replicationcontrollers", "ReplicationController", replicationControllerRule, "v1"),
 	newKind(AreaCluster, "", "services", "Service", object("service", fields{"spec": in(fields{"selector": labels})}), "v1"),
 	newKind(AreaCluster, "", "persistentvolumeclaims", "PersistentVolumeClaim", claimRule, "v1"),
@@ -99,7 +94,7 @@ func newKind(area, group, resource, kind string, rule fields, versions ...string
 
 // IsOptional reports whether the API server serves the kind only if it was installed or enabled.
 func (k *Kind) IsOptional() bool {
-	return k.Area != AreaCluster || strings.HasSuffix(k.Group, ".x-k8s.io") || k.Kind == podGroup
+	return k.Area != AreaCluster
 }
 
 // Of returns the kind with a name and a group, or nil.

@@ -14,7 +14,6 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
 // pseudonyms replaces names by pseudonyms. A name has the same pseudonym everywhere. Pseudonyms are
@@ -116,7 +115,6 @@ var StandardKeys = []string{
 	"pod-template-hash", "pod-template-generation", "controller-revision-hash", "controller-uid", "job-name",
 	"apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name",
 	"batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "batch.kubernetes.io/job-completion-index",
-	slack.PodGroupLabel, slack.JobSetLabel, slack.LeaderWorkerSetLabel,
 	clusterv1beta2.ClusterSetLabel, clusterv1beta1.PlacementLabel,
 	clusterv1beta1.DecisionGroupNameLabel, clusterv1beta1.DecisionGroupIndexLabel,
 }
@@ -152,12 +150,6 @@ func (p *pseudonyms) labelValue(key, value string) string {
 		return p.name("node", value)
 	case v1.LabelMetadataName:
 		return p.name("namespace", value)
-	case slack.PodGroupLabel:
-		return p.name("podgroup", value)
-	case slack.JobSetLabel:
-		return p.name("jobset", value)
-	case slack.LeaderWorkerSetLabel:
-		return p.name("leaderworkerset", value)
 	case clusterv1beta2.ClusterSetLabel:
 		return p.name("managedclusterset", value)
 	case clusterv1beta1.PlacementLabel:

@@ -148,7 +148,7 @@ var requirement = keyed("key", fields{"operator": keep})
 // knownKinds has the kinds of owners and scalable objects that kube-scheduler or Plimsoll read.
 var knownKinds = []string{
 	"Pod", "Node", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController",
-	"JobSet", "LeaderWorkerSet", "PodGroup", "CapacityBuffer", "ResourceSlack", "Placement",
+	"CapacityBuffer", "ResourceSlack", "Placement",
 }
 
 // reference returns the rule for a reference to an object by its kind and name. It hides kinds that are not in knownKinds, and then the
