@@ -25,7 +25,7 @@ PLATFORMS ?= linux/amd64,linux/arm64
 
 # The packages that start goroutines or share state between them. Packages that import most of kube-scheduler are left out: the race
 # detector compiles it a second time.
-RACE := ./load ./load/endpoint ./load/prometheus ./load/remote ./load/service ./load/signalfx ./load/telemetry ./internal/fleet \
+RACE := ./load ./load/endpoint ./load/prometheus ./load/remote ./load/service ./load/signalfx ./load/telemetry ./internal/fleet/... \
   ./internal/controllers/... ./internal/cli/base ./internal/cli/loadwatcher \
   ./internal/scheduling/cache ./internal/scheduling/shared ./internal/scheduling/shutdown
 

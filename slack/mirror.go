@@ -229,7 +229,7 @@ func mirrorTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateS
 	}
 	t.Labels[PlaceholderLabel] = policy.Name
 	container := &t.Spec.Containers[0]
-	container.Ports = hostPorts(workload)
+	container.Ports = resources.HostPorts(&workload.Spec) // which exclude other pods with the same ones
 	t.Spec.NodeSelector = workload.Spec.NodeSelector
 	t.Spec.Affinity = workload.Spec.Affinity
 	t.Spec.Tolerations = workload.Spec.Tolerations
@@ -239,25 +239,6 @@ func mirrorTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateS
 	}
 	t.Spec.PriorityClassName = workload.Spec.PriorityClassName
 	return t
-}
-
-// hostPorts returns the host ports of a template, which exclude other pods with the same ones.
-func hostPorts(template *v1.PodTemplateSpec) []v1.ContainerPort {
-	var ports []v1.ContainerPort
-	for _, container := range resources.RunningContainers(&template.Spec) {
-		for _, port := range container.Ports {
-			if template.Spec.HostNetwork && port.HostPort == 0 {
-				port.HostPort = port.ContainerPort
-			}
-			if port.HostPort > 0 {
-				ports = append(ports, v1.ContainerPort{
-					ContainerPort: port.ContainerPort, HostPort: port.HostPort, HostIP: port.HostIP,
-					Protocol: port.Protocol,
-				})
-			}
-		}
-	}
-	return ports
 }
 
 // addNamespace adds a namespace to the pod affinity terms that include the workload's namespace.

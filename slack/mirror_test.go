@@ -155,7 +155,7 @@ func TestHostPortsOfSidecars(t *testing.T) {
 			{Name: "proxy", RestartPolicy: &always, Ports: []v1.ContainerPort{{ContainerPort: 15001, HostPort: 15001}}},
 		}
 	})
-	if ports := hostPorts(&w.Template); len(ports) != 1 || ports[0].HostPort != 15001 {
+	if ports := resources.HostPorts(&w.Template.Spec); len(ports) != 1 || ports[0].HostPort != 15001 {
 		t.Errorf("ports %v, want 15001 of the sidecar only", ports)
 	}
 }

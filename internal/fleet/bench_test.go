@@ -2,18 +2,15 @@ package fleet
 
 import (
 	"fmt"
-	"math"
-	"os"
-	"os/exec"
 	"runtime"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/expression"
 )
 
 const (
@@ -51,7 +48,7 @@ func benchHub(b *testing.B, placements int) *State {
 		}
 		if i < 1000 {
 			s.SetPlacement(newPlacement(b, name, spec))
-			decide(b, s, name)
+			decideNow(b, s, name)
 			continue
 		}
 		// Restoring decisions is much faster than making them.
@@ -65,7 +62,7 @@ func benchHub(b *testing.B, placements int) *State {
 }
 
 // BenchmarkDecide measures one decision over 5,000 clusters with 100 other placements.
-// Sub-benchmark algorithm measures function Decide alone. Outcomes of the expression are
+// Outcomes of the expression are
 // known; BenchmarkNewExpression measures unknown outcomes.
 func BenchmarkDecide(b *testing.B) {
 	inEnvironments := celPredicate(`managedCluster.metadata.labels["environment"] in ["prod", "stage"]`)
@@ -83,33 +80,20 @@ func BenchmarkDecide(b *testing.B) {
 		b.Run(tc.name, func(b *testing.B) {
 			s := benchHub(b, 100)
 			s.SetPlacement(newPlacement(b, "p", fourPrioritizers+tc.predicates))
-			decide(b, s, "p")
+			decideNow(b, s, "p")
 			b.ReportAllocs()
 			for b.Loop() {
 				s.Decide(keyOf("p"), now)
 			}
 		})
 	}
-	b.Run("algorithm", func(b *testing.B) {
-		s := benchHub(b, 100)
-		s.SetPlacement(newPlacement(b, "p", fourPrioritizers))
-		decide(b, s, "p")
-		p := s.placements[keyOf("p")]
-		request := s.request(p, s.index, now)
-		request.Members = Indexes(benchClusters)
-		b.ReportAllocs()
-		for b.Loop() {
-			Decide(request)
-		}
-	})
 }
 
 // BenchmarkNewExpression measures a placement with an expression that has not been used
 // before: it is compiled and evaluated for 5,000 clusters, and the placement is decided.
-// cpu-ms is the CPU time, which does not grow with the load of the machine. Sub-benchmark
-// firstOfProcess measures the first expression of a new process after Prepare.
+// cpu-ms is the CPU time, which does not grow with the load of the machine.
 func BenchmarkNewExpression(b *testing.B) {
-	if err := Prepare(); err != nil {
+	if err := expression.Prepare(); err != nil {
 		b.Fatal(err)
 	}
 	for _, tc := range []struct {
@@ -141,38 +125,6 @@ func BenchmarkNewExpression(b *testing.B) {
 			b.ReportMetric(float64(cpu.Microseconds())/1000/float64(b.N), "cpu-ms")
 		})
 	}
-	b.Run("firstOfProcess", func(b *testing.B) {
-		var cpu float64
-		for b.Loop() {
-			cpu += firstOfProcess(b)
-		}
-		b.ReportMetric(cpu/float64(b.N), "cpu-ms")
-		b.ReportMetric(0, "ns/op") // the time includes starting a process and filling the hub
-	})
-}
-
-// firstOfProcess returns the CPU time of the first expression of another process in milliseconds.
-func firstOfProcess(b *testing.B) (cpu float64) {
-	b.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
-	out, err := exec.CommandContext(b.Context(), program,
-		"-test.run", "^$", "-test.bench", "^BenchmarkNewExpression$/^first$", "-test.benchtime", "1x").CombinedOutput()
-	if err != nil {
-		b.Fatalf("%v: %s", err, out)
-	}
-	fields := strings.Fields(string(out))
-	for i := 1; i < len(fields); i++ {
-		if fields[i] == "cpu-ms" {
-			if cpu, err = strconv.ParseFloat(fields[i-1], 64); err == nil {
-				return cpu
-			}
-		}
-	}
-	b.Fatalf("found no cpu-ms in %s", out)
-	return 0
 }
 
 // cpuTime returns the CPU time of the process.
@@ -183,36 +135,6 @@ func cpuTime(b testing.TB) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
-// A decision with the code that surrounds the algorithm allocates nothing per cluster.
-func TestDecideAllocations(t *testing.T) {
-	s := hub()
-	for i := range 500 {
-		s.SetCluster(benchCluster(i))
-	}
-	for _, tc := range []struct {
-		name, predicates string
-		limit            float64
-	}{
-		// The request, its previous clusters and its sets; the result with its conditions and their message; the pass;
-		// the names of the clusters; the algorithm: 15, and one more under the race detector, which inlines less.
-		{"plain", "", 16},
-		// The predicate adds nothing.
-		{"label", "predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {environment: prod}}}}]", 16},
-	} {
-		s.SetPlacement(newPlacement(t, tc.name, fourPrioritizers+tc.predicates))
-		decide(t, s, tc.name)
-		// The messages of the conditions are formatted in buffers that fmt keeps in a sync.Pool, from which garbage collection
-		// and, at random, the race detector remove some. The least of many decisions is one from which nothing was removed.
-		least := math.Inf(1)
-		for range 100 {
-			least = min(least, testing.AllocsPerRun(1, func() { s.Decide(keyOf(tc.name), now) }))
-		}
-		if least > tc.limit {
-			t.Errorf("%s: %v allocations for one decision, want at most %v", tc.name, least, tc.limit)
-		}
-	}
 }
 
 // BenchmarkOneClusterChanges measures the decisions after a change of one cluster of

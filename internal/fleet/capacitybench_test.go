@@ -97,11 +97,11 @@ func BenchmarkCapacityUpdate(b *testing.B) {
 		add(s, withWorkload(b, placement(i), 1+i%8, 5, "{numberOfClusters: 3, prioritizerPolicy: {configurations: [{name: FitReplicas}]}}"))
 	}
 	for i := range 100 {
-		decide(b, s, placement(i))
+		decideNow(b, s, placement(i))
 	}
 	promised := 0
 	for _, e := range s.entries {
-		promised += min(len(e.promises), 1)
+		promised += min(len(e.promised), 1)
 	}
 	if promised != 300 {
 		b.Fatalf("promises in %d clusters", promised)

@@ -6,13 +6,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 func TestAmountsOf(t *testing.T) {
-	const none = Missing
+	const none = decide.Missing
 	for name, tc := range map[string]struct {
 		list        string
 		cpu, memory int64
@@ -28,14 +30,14 @@ func TestAmountsOf(t *testing.T) {
 		// (2^63 - 1) / 1000 = 9223372036854775.807 cores is the largest amount whose
 		// millicores fit int64; 8E is 8 x 10^18 < 2^63 = 9.22 x 10^18 < 10E.
 		"highest that are believed": {`{cpu: "100000000", memory: 4Ei}`, 100_000_000_000, 1 << 62},
-		"higher":                    {`{cpu: "100000001", memory: "4611686018427387905"}`, Missing, Missing},
-		"too large for int64":       {`{cpu: "9223372036854776", memory: 10E}`, Missing, Missing},
+		"higher":                    {`{cpu: "100000001", memory: "4611686018427387905"}`, decide.Missing, decide.Missing},
+		"too large for int64":       {`{cpu: "9223372036854776", memory: 10E}`, decide.Missing, decide.Missing},
 		// resource.Quantity stores these as big decimals.
-		"too large for int64 in cores": {`{cpu: "99999999999999999999", memory: 99999E}`, Missing, Missing},
-		"binary suffix":                {`{cpu: 8Ei, memory: 8Ei}`, Missing, Missing},
+		"too large for int64 in cores": {`{cpu: "99999999999999999999", memory: 99999E}`, decide.Missing, decide.Missing},
+		"binary suffix":                {`{cpu: 8Ei, memory: 8Ei}`, decide.Missing, decide.Missing},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := new(Cluster).amountsOf("capacity", *read[clusterv1.ResourceList](t, tc.list))
+			got := amountsOf(new(decide.Cluster), "capacity", *read[clusterv1.ResourceList](t, tc.list))
 			if got[resources.CPU] != tc.cpu || got[resources.Memory] != tc.memory {
 				t.Errorf("%v, want %d and %d", got, tc.cpu, tc.memory)
 			}
@@ -58,43 +60,43 @@ status:
   allocatable: {cpu: "1"}
   clusterClaims: [{name: platform, value: AWS}, {name: region, value: x}]
 `))
-	want := &Cluster{
+	want := &decide.Cluster{
 		Name: "a", Labels: map[string]string{"zone": "1"}, Claims: map[string]string{"platform": "AWS", "region": "x"},
 		Taints: []clusterv1.Taint{
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 1_795_239_886),
+			{Key: "k", Value: "v", Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.Unix(1_795_239_886, 0)},
 			{Key: "p", Effect: clusterv1.TaintEffectPreferNoSelect},
 			{Key: "new", Effect: clusterv1.TaintEffectNoSelectIfNew},
 			// An unknown effect excludes the cluster as NoSelect does.
 			{Key: "u", Effect: "Unknown"},
 		},
-		Allocatable: [numAmounts]int64{1000, Missing}, Capacity: [numAmounts]int64{Missing, Missing},
+		Allocatable: decide.Amounts{1000, decide.Missing}, Capacity: decide.Amounts{decide.Missing, decide.Missing},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Cluster{}, limit{})); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestChangedFields(t *testing.T) {
-	base := func() *Cluster {
-		return &Cluster{
+	base := func() *decide.Cluster {
+		return &decide.Cluster{
 			Name:        "a",
 			Labels:      map[string]string{"a": "1"},
 			Claims:      map[string]string{"c": "1"},
-			Allocatable: [numAmounts]int64{1, 2},
-			Capacity:    [numAmounts]int64{3, 4},
+			Allocatable: decide.Amounts{1, 2},
+			Capacity:    decide.Amounts{3, 4},
 		}
 	}
 	for name, tc := range map[string]struct {
-		change func(*Cluster)
+		change func(*decide.Cluster)
 		want   fieldMask
 	}{
-		"no change":   {func(*Cluster) {}, 0},
-		"label":       {func(c *Cluster) { c.Labels = map[string]string{"a": "2"} }, labelFields},
-		"claim":       {func(c *Cluster) { c.Claims = nil }, labelFields},
-		"ignored":     {func(c *Cluster) { c.Ignored = []string{"status.capacity.cpu"} }, amountFields},
-		"taint":       {func(c *Cluster) { c.Taints = []clusterv1.Taint{{Key: "k"}} }, taintFields},
-		"allocatable": {func(c *Cluster) { c.Allocatable[resources.CPU] = 9 }, amountFields},
-		"capacity":    {func(c *Cluster) { c.Capacity[resources.Memory] = 9 }, amountFields},
+		"no change":   {func(*decide.Cluster) {}, 0},
+		"label":       {func(c *decide.Cluster) { c.Labels = map[string]string{"a": "2"} }, labelFields},
+		"claim":       {func(c *decide.Cluster) { c.Claims = nil }, labelFields},
+		"ignored":     {func(c *decide.Cluster) { c.Ignored = []string{"status.capacity.cpu"} }, amountFields},
+		"taint":       {func(c *decide.Cluster) { c.Taints = []clusterv1.Taint{{Key: "k"}} }, taintFields},
+		"allocatable": {func(c *decide.Cluster) { c.Allocatable[resources.CPU] = 9 }, amountFields},
+		"capacity":    {func(c *decide.Cluster) { c.Capacity[resources.Memory] = 9 }, amountFields},
 	} {
 		other := base()
 		tc.change(other)
@@ -120,13 +122,13 @@ func TestIgnoredAmounts(t *testing.T) {
 		if !slices.Contains(affected, keyOf("p")) && tc.cpu != "-1" {
 			t.Errorf("%s affects %v", tc.cpu, affected)
 		}
-		r := decide(t, s, "p")
+		r := decideNow(t, s, "p")
 		warnings := strings.Join(r.Warnings, "; ")
 		if (warnings == "") != (tc.warning == "") || !strings.HasPrefix(warnings, tc.warning) ||
 			!strings.HasSuffix(r.Conditions[0].Message, warnings) && warnings != "" {
 			t.Errorf("%s: %q, want %q; %s", tc.cpu, warnings, tc.warning, r.Conditions[0].Message)
 		}
-		if r := decide(t, s, "q"); len(r.Warnings) > 0 {
+		if r := decideNow(t, s, "q"); len(r.Warnings) > 0 {
 			t.Errorf("%s: %q for a placement that uses no amounts", tc.cpu, r.Warnings)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
@@ -23,7 +23,7 @@ type ClusterCapacity struct {
 	metav1.ObjectMeta
 
 	// Summary is nil if Err is set: the object is too large, malformed, or about another cluster.
-	Summary *capacity.Summary
+	Summary *fit.Summary
 	Err     error
 }
 
@@ -44,7 +44,7 @@ func (c *ClusterCapacity) UnmarshalJSON(text []byte) error {
 }
 
 // decode returns the summary of the object.
-func (c *ClusterCapacity) decode(text []byte) (*capacity.Summary, error) {
+func (c *ClusterCapacity) decode(text []byte) (*fit.Summary, error) {
 	const maxManaged = 100_000 // the size of the managed fields, which the API server adds
 	if len(text) > v1alpha1.MaxBytes+maxManaged {
 		return nil, fmt.Errorf("found %d bytes, at most %d are allowed", len(text), v1alpha1.MaxBytes)
@@ -62,7 +62,7 @@ func (c *ClusterCapacity) decode(text []byte) (*capacity.Summary, error) {
 	case object.Status.Cluster != object.Namespace:
 		return nil, fmt.Errorf("status.cluster: found %q: must be the namespace %q", object.Status.Cluster, object.Namespace)
 	}
-	return capacity.NewSummary(&object.Status)
+	return fit.NewSummary(&object.Status)
 }
 
 // DeepCopyObject implements runtime.Object. The copies share the summary, which does not change.
@@ -114,8 +114,8 @@ func ageOf(seconds int64) string {
 	return format.Age(time.Duration(min(seconds, math.MaxInt64/int64(time.Second))) * time.Second)
 }
 
-// summary returns the summary of the cluster, or why there is none.
-func (e *entry) summary(now int64) (*capacity.Summary, string) {
+// currentSummary returns the summary of the cluster, or why there is none.
+func (e *entry) currentSummary(now int64) (*fit.Summary, string) {
 	object := e.capacity
 	switch {
 	case object == nil:

@@ -47,10 +47,10 @@ func TestBadCapacities(t *testing.T) {
 			s.SetCapacity(capacityOf(t, "a", now, 4, nil))
 			p := withWorkload(t, "kept", 1, 1, "{}")
 			add(s, p)
-			decide(t, s, "kept")
+			decideNow(t, s, "kept")
 			s.SetCapacity(object)
 			add(s, withWorkload(t, "new", 1, 1, "{}"))
-			r := decide(t, s, "new")
+			r := decideNow(t, s, "new")
 			if (clustersOf(r) == "a") != (tt.want == "") {
 				t.Errorf("selected %q", clustersOf(r))
 			}
@@ -63,7 +63,7 @@ func TestBadCapacities(t *testing.T) {
 			if !strings.Contains(message, tt.want) {
 				t.Errorf("got %q, want %q", message, tt.want)
 			}
-			kept := decide(t, s, "kept")
+			kept := decideNow(t, s, "kept")
 			if got := clustersOf(kept); got != "a" {
 				t.Errorf("the decision is not kept: %q", got)
 			}

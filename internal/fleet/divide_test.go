@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
-	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
 )
 
 // divideSlowly divides replicas one by one: each to the cluster with the fewest replicas that still fits one, or else whose limit leaves
@@ -46,7 +46,7 @@ func TestDivide(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(rt, "clusters")
 		replicas := rapid.Int64Range(0, 60).Draw(rt, "replicas")
-		left := rapid.SliceOfN(rapid.OneOf(rapid.Just(int64(capacity.MaxReplicas)), rapid.Int64Range(0, 30)), n, n).Draw(rt, "left")
+		left := rapid.SliceOfN(rapid.OneOf(rapid.Just(int64(fit.MaxReplicas)), rapid.Int64Range(0, 30)), n, n).Draw(rt, "left")
 		fits := rapid.SliceOfN(rapid.Int64Range(0, 20), n, n).Draw(rt, "fits")
 		for i := range fits {
 			fits[i] = min(fits[i], left[i])
@@ -97,12 +97,12 @@ func TestDivided(t *testing.T) {
 		s.SetCapacity(capacityOf(t, cluster, now, cores, nil))
 	}
 	add(s, divided(t, "web", 10, "{numberOfClusters: 3}"))
-	r := decide(t, s, "web")
+	r := decideNow(t, s, "web")
 	if got := sharesOf(r); got != "a:3 b:3 c:4" { // d fits none
 		t.Fatalf("got %s", got)
 	}
 	add(s, withWorkload(t, "other", 1, 3, "{}"))
-	decide(t, s, "other")
+	decideNow(t, s, "other")
 	later := now.Add(time.Minute)
 	s.SetCapacity(capacityOf(t, "a", later, 0, map[string]int32{"web": 3}))
 	s.SetCapacity(capacityOf(t, "b", later, 1, nil))
@@ -114,7 +114,7 @@ func TestDivided(t *testing.T) {
 	restarted.SetWorkload(p, nil, nil)
 	restarted.RestorePromises(keyOf("web"), r.Promises)
 	restarted.AddPlacement(p, []string{"a", "b", "c"})
-	if r = decide(t, restarted, "web"); sharesOf(r) != "a:3 b:3 c:4" {
+	if r = decideNow(t, restarted, "web"); sharesOf(r) != "a:3 b:3 c:4" {
 		t.Errorf("changed by a restart to %s", sharesOf(r))
 	}
 	// 40 replicas: the 3 that run in a and 0 more, b has 1 CPU and has promised 3 to other, and c has the rest of its 97.

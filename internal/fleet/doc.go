@@ -1,37 +1,11 @@
 // Package fleet keeps the state of a hub of Open Cluster Management and decides its
-// placements. It converts API objects to the input of Decide, and decisions to
+// placements. It converts API objects to the requests of package decide, and decisions to
 // PlacementDecisions. After every change of an object it returns the placements
 // whose decisions the change can affect. It does no I/O: callers read and write the
 // objects.
 //
-// # Decisions
-//
-// Decide computes the decisions of the Placement API of Open Cluster
-// Management: which clusters of a fleet a placement selects. Resolve reads the
-// prioritizer policy, Decide computes a decision.
-//
-// # Algorithm
-//
-//  1. Members of the bound cluster sets that match a predicate and whose taints
-//     are tolerated are feasible.
-//  2. Every prioritizer gives each feasible cluster an integer score in
-//     [-100, 100]; the total is the sum of weight x score. docs/placement.md has the
-//     formulas. Scores are computed exactly and truncated toward zero.
-//  3. Clusters are ranked by total, then by whether they are selected already, then
-//     by name; clusters with a PreferNoSelect taint that is not tolerated rank
-//     after all other clusters. The first Number clusters are selected, subject to
-//     the spread constraints.
-//  4. The selected clusters are divided into groups.
-//
-// The work is linear in the number of clusters, except that spread constraints
-// and groups by score sort the selected clusters.
-//
-// # Missing data
-//
-// A cluster without data for a prioritizer (no reported amount, a capacity of 0, a
-// score that has expired or is out of range) gets the score that is worst for it:
-// -100, or 100 if the weight is negative. A cluster that reports nothing is
-// therefore never preferred.
+// Package decide has the algorithm, package expression the CEL expressions of predicates, and package fit the replicas of
+// workloads that fit clusters, from the summaries that the agents make with package summarize.
 //
 // docs/compatibility.md lists the differences from the placement controller of Open Cluster Management.
 package fleet

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/google/cel-go/common/types/ref"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/expression"
 )
 
 // Bounds of the evaluation of expressions, in units of CEL. A unit takes 0.1 to 1 microseconds.
@@ -21,16 +23,16 @@ const (
 // evaluation is an evaluation of the expressions of a predicate for a cluster.
 type evaluation struct {
 	predicate int
-	cluster   *Cluster
-	value     *clusterValue
+	cluster   *decide.Cluster
+	value     *expression.Cluster
 }
 
 // pass is one attempt to decide a placement. It holds the lock, and therefore evaluates
 // no expressions: it collects missing evaluations.
 type pass struct {
 	missing []evaluation
-	// preview does not change the state. again decides as if the placement had no decisions yet.
-	preview, again bool
+	// preview does not change the state. fromScratch decides as if the placement had no decisions yet.
+	preview, fromScratch bool
 	// cost is the sum of the costs of all outcomes that the decision used.
 	cost int64
 	// failures has the failures of each predicate.
@@ -46,14 +48,14 @@ type failures struct {
 	err   error
 }
 
-// add counts an outcome for a cluster.
-func (f *failures) add(cluster string, o outcome) {
-	if o.err == nil {
+// addOutcome counts an outcome for a cluster.
+func (f *failures) addOutcome(cluster string, o expression.Outcome) {
+	if o.Err == nil {
 		f.succeeded++
 		return
 	}
 	if f.failed++; f.failed == 1 || cluster < f.first {
-		f.first, f.err = cluster, o.err
+		f.first, f.err = cluster, o.Err
 	}
 }
 
@@ -67,28 +69,34 @@ func (f *failures) String() string {
 
 // matcher returns the function Match of requests for a placement. Outcomes of expressions are kept
 // until the cluster changes; missing outcomes are added to the pass.
-func (s *State) matcher(p *placementState, attempt *pass) func(predicate int, c *Cluster) bool {
+func (s *State) matcher(p *placementState, attempt *pass) func(predicate int, c *decide.Cluster) bool {
 	if !p.policy.hasExpressions() {
 		return nil
 	}
 	attempt.failures = make([]failures, len(p.policy.request.Predicates))
-	return func(predicate int, cluster *Cluster) bool {
+	return func(predicate int, cluster *decide.Cluster) bool {
 		known, ok := p.outcomes[predicate][cluster]
 		if !ok {
-			attempt.missing = append(attempt.missing, evaluation{predicate, cluster, s.value(cluster.Name)})
+			attempt.missing = append(attempt.missing, evaluation{predicate, cluster, s.valueOf(cluster.Name)})
 			return false
 		}
-		attempt.cost += int64(known.cost)
-		attempt.failures[predicate].add(cluster.Name, known)
-		return known.matches
+		attempt.cost += int64(known.Cost)
+		attempt.failures[predicate].addOutcome(cluster.Name, known)
+		return known.Matches
 	}
 }
 
-// value returns a cluster of the fleet for expressions.
-func (s *State) value(name string) *clusterValue {
+// valueOf returns a cluster of the fleet for expressions.
+func (s *State) valueOf(name string) *expression.Cluster {
 	e := s.entries[name]
 	if e.value == nil {
-		e.value = newClusterValue(e.object, e.scores)
+		scores := e.scores
+		e.value = expression.NewCluster(e.object, func(name string) map[string]int32 {
+			if score := scores[name]; score != nil {
+				return score.Values
+			}
+			return nil
+		})
 	}
 	return e.value
 }
@@ -104,30 +112,17 @@ func (a *pass) failure(all bool) *failures {
 	return nil
 }
 
-// evaluate evaluates the expressions of the predicate for a cluster, which must match
-// all of them.
-func (p *Predicate) evaluate(cluster ref.Val) outcome {
-	var cost uint32
-	for _, e := range p.expressions {
-		o := e.evaluate(cluster)
-		if cost += o.cost; !o.matches {
-			return outcome{cost: cost, err: o.err}
-		}
-	}
-	return outcome{cost: cost, matches: true}
-}
-
 // keepOutcomes adds the outcomes of evaluations to a placement. It must be called with the lock held.
-func (s *State) keepOutcomes(p *placementState, list []evaluation, outcomes []outcome) {
+func (s *State) keepOutcomes(p *placementState, list []evaluation, outcomes []expression.Outcome) {
 	for i, o := range outcomes {
 		item := &list[i]
 		known := p.outcomes[item.predicate]
 		if known == nil {
-			known = make(map[*Cluster]outcome, len(s.fleet))
+			known = make(map[*decide.Cluster]expression.Outcome, len(s.fleet))
 			p.outcomes[item.predicate] = known
 		}
 		if len(known) > 2*len(s.fleet) {
-			maps.DeleteFunc(known, func(c *Cluster, _ outcome) bool { // a former version of a cluster
+			maps.DeleteFunc(known, func(c *decide.Cluster, _ expression.Outcome) bool { // a former version of a cluster
 				i, exists := s.indexOf(c.Name)
 				return !exists || s.fleet[i] != c
 			})
@@ -207,14 +202,14 @@ func (s *State) evaluateTurn(ctx context.Context, key types.NamespacedName) bool
 // evaluateWaiting evaluates the next expressions of a placement up to a cost, none if it is negative. It reports whether
 // the evaluation is complete or too expensive, or the placement has another spec by now; otherwise the placement waits.
 func (s *State) evaluateWaiting(ctx context.Context, key types.NamespacedName, work *waiting, limit int64) bool {
-	var outcomes []outcome // in the order of the list
+	var outcomes []expression.Outcome // in the order of the list
 	cost := int64(0)
 	for _, item := range work.list { // without the lock of the state
 		if cost > min(limit, s.maxCost-work.cost) || ctx.Err() != nil {
 			break
 		}
-		o := work.policy.request.Predicates[item.predicate].evaluate(item.value)
-		outcomes, cost = append(outcomes, o), cost+int64(o.cost)
+		o := expression.EvaluateAll(work.policy.expressions[item.predicate], item.value)
+		outcomes, cost = append(outcomes, o), cost+int64(o.Cost)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

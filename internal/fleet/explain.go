@@ -3,6 +3,8 @@ package fleet
 import (
 	"fmt"
 	"slices"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 )
 
 // ClusterRanking is the result of a placement for one cluster.
@@ -51,7 +53,7 @@ func (r *Result) Ranking() []ClusterRanking {
 	for _, i := range append(feasible, others...) {
 		cluster := &r.Decision.Clusters[i]
 		c := ClusterRanking{
-			Name: r.Fleet[i].Name, Chosen: cluster.Outcome == Chosen, Feasible: cluster.Outcome.Feasible(),
+			Name: r.Fleet[i].Name, Chosen: cluster.Outcome == decide.Chosen, Feasible: cluster.Outcome.Feasible(),
 			Total: cluster.Total, Reason: r.reason(int(i)), Scores: map[string]Score{},
 		}
 		if c.Feasible {
@@ -72,25 +74,25 @@ func (r *Result) Ranking() []ClusterRanking {
 func (r *Result) reason(i int) string {
 	cluster := &r.Decision.Clusters[i]
 	switch cluster.Outcome {
-	case Chosen:
+	case decide.Chosen:
 		return ""
-	case Outranked:
+	case decide.Outranked:
 		if cluster.Avoided {
 			return "has a PreferNoSelect taint that is not tolerated, and enough other clusters are available"
 		}
 		return "enough other clusters rank higher"
-	case Skewed:
+	case decide.Skewed:
 		return fmt.Sprintf("would exceed maxSkew of spec.spreadPolicy.spreadConstraints[%d]", cluster.Detail)
-	case NoTopology:
+	case decide.NoTopology:
 		return fmt.Sprintf("does not have %s, the topologyKey of spec.spreadPolicy.spreadConstraints[%d]",
 			r.Policy.request.Spread[cluster.Detail].TopologyKey, cluster.Detail)
-	case NotMember:
+	case decide.NotMember:
 		return "is in none of the cluster sets"
-	case Unmatched:
+	case decide.Unmatched:
 		return "matches none of the predicates"
-	case Unfit:
+	case decide.Unfit:
 		return r.unfit[int32(i)]
-	case Tainted:
+	case decide.Tainted:
 		taint := r.Fleet[i].Taints[cluster.Detail]
 		value := ""
 		if taint.Value != "" {

@@ -131,8 +131,8 @@ func clustersOf(v *Result) string {
 	return strings.Join(names, " ")
 }
 
-// decide decides a placement and returns the result.
-func decide(t testing.TB, s *State, name string) *Result {
+// decideNow decides a placement and returns the result.
+func decideNow(t testing.TB, s *State, name string) *Result {
 	t.Helper()
 	for {
 		v, ok := s.Decide(keyOf(name), now)

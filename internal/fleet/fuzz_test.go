@@ -10,15 +10,15 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
-	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
 )
 
 // checkFit checks that a fit is credible: each number includes the one before, and none is out of range.
-func checkFit(t *testing.T, fit capacity.Fit) {
+func checkFit(t *testing.T, got fit.Fit) {
 	t.Helper()
-	if fit.Now < 0 || fit.WithSlack < fit.Now || fit.ScaledUp < fit.WithSlack || fit.ScaledUp > capacity.MaxReplicas ||
-		fit.Wait < capacity.Unknown || fit.Cost < capacity.Unknown || fit.NewNodes < 0 {
-		t.Errorf("got %+v", fit)
+	if got.Now < 0 || got.WithSlack < got.Now || got.ScaledUp < got.WithSlack || got.ScaledUp > fit.MaxReplicas ||
+		got.Wait < fit.Unknown || got.Cost < fit.Unknown || got.NewNodes < 0 {
+		t.Errorf("got %+v", got)
 	}
 }
 
@@ -67,7 +67,7 @@ func FuzzClusterCapacity(f *testing.F) {
 				v1beta1.AnnotationWorkload: `{"requireFit":true,"replicas":1000000000,"template":` + template + `}`,
 			}
 			add(s, p)
-			r := decide(t, s, "p")
+			r := decideNow(t, s, "p")
 			if object.Err != nil && clustersOf(r) != "" {
 				t.Errorf("selected %s", clustersOf(r))
 			}
@@ -75,9 +75,9 @@ func FuzzClusterCapacity(f *testing.F) {
 			if object.Summary == nil || w == nil {
 				continue
 			}
-			for _, promised := range [][]capacity.Part{nil, {{Template: w.Parts[0].Template, Pods: capacity.MaxReplicas}}} {
-				checkFit(t, w.Fit(object.Summary, promised, 3))
-				if limit := w.Limit(object.Summary, promised, 3); limit == "" {
+			for _, promised := range [][]fit.Part{nil, {{Template: w.Parts[0].Template, Pods: fit.MaxReplicas}}} {
+				checkFit(t, w.CountFit(object.Summary, w.Replicas, promised, 3))
+				if limit := w.DescribeLimit(object.Summary, promised, 3); limit == "" {
 					t.Error("no limit")
 				}
 			}
@@ -122,14 +122,14 @@ func FuzzWorkload(f *testing.F) {
 		s.SetCapacity(capacityOf(t, "a", now, 10, map[string]int32{"web": 2}))
 		p := newPlacement(t, "p", "{numberOfClusters: 1}")
 		add(s, p)
-		before := clustersOf(decide(t, s, "p"))
+		before := clustersOf(decideNow(t, s, "p"))
 		p.Annotations = map[string]string{v1beta1.AnnotationWorkload: text}
 		var ref *unstructured.Unstructured
 		if content := map[string]any(nil); json.Unmarshal([]byte(object), &content) == nil && content != nil {
 			ref = &unstructured.Unstructured{Object: content}
 		}
 		s.SetWorkload(p, ref, nil)
-		r := decide(t, s, "p")
+		r := decideNow(t, s, "p")
 		w := s.placements[keyOf("p")].workload
 		if w.err != nil {
 			misconfigured := false
@@ -142,14 +142,14 @@ func FuzzWorkload(f *testing.F) {
 			}
 			return
 		}
-		if len(w.workload.Parts) == 0 || w.workload.Replicas < 0 || w.workload.Replicas > capacity.MaxReplicas {
+		if len(w.workload.Parts) == 0 || w.workload.Replicas < 0 || w.workload.Replicas > fit.MaxReplicas {
 			t.Fatalf("got %+v", w.workload)
 		}
-		checkFit(t, w.workload.Fit(s.entries["a"].capacity.Summary, nil, 0))
+		checkFit(t, w.workload.CountFit(s.entries["a"].capacity.Summary, 1, nil, 0))
 		// The one node of a has room for 1,000 pods.
-		if fit := w.workload.Fit(s.entries["a"].capacity.Summary, nil, 0); fit.ScaledUp > 1000 {
-			t.Errorf("got %+v", fit)
+		if got := w.workload.CountFit(s.entries["a"].capacity.Summary, 1, nil, 0); got.ScaledUp > 1000 {
+			t.Errorf("got %+v", got)
 		}
-		w.workload.Limit(s.entries["a"].capacity.Summary, nil, 0)
+		w.workload.DescribeLimit(s.entries["a"].capacity.Summary, nil, 0)
 	})
 }

@@ -41,7 +41,7 @@ func TestLimits(t *testing.T) {
 	s.SetCluster(limited("a", `{"cpu": "10", "memory": "1Gi", "pods": 100}`))
 	s.SetCapacity(capacityOf(t, "a", now, 1_000_000, nil))
 	add(s, withWorkload(t, "first", 3, 2, "{}"))
-	if got := clustersOf(decide(t, s, "first")); got != "a" {
+	if got := clustersOf(decideNow(t, s, "first")); got != "a" {
 		t.Fatalf("selected %q", got)
 	}
 	for _, at := range []time.Time{now, now.Add(time.Hour)} {
@@ -62,7 +62,7 @@ func TestLimits(t *testing.T) {
 	p := withWorkload(t, "fourth", 5, 1, "{}")
 	p.Annotations[v1beta1.AnnotationWorkload] = strings.Replace(p.Annotations[v1beta1.AnnotationWorkload], "true", "false", 1)
 	add(s, p)
-	if got := clustersOf(decide(t, s, "fourth")); got != "" {
+	if got := clustersOf(decideNow(t, s, "fourth")); got != "" {
 		t.Errorf("fourth: selected %q", got)
 	}
 	// A limit is lowered: the decision is kept, with a warning.
@@ -74,7 +74,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: %d placements are decided again without a change", text, len(keys))
 		}
 	}
-	r := decide(t, s, "first")
+	r := decideNow(t, s, "first")
 	if len(r.Warnings) != 1 || r.Warnings[0] != "a: selected for 2 replicas: the limit of a on the hub leaves 1 replica" {
 		t.Errorf("selected %q, warnings %q", clustersOf(r), r.Warnings)
 	}
@@ -82,7 +82,7 @@ func TestLimits(t *testing.T) {
 	p = withWorkload(t, "first", 3, 2, "{}")
 	p.Annotations[v1beta1.AnnotationWorkload] = "{"
 	s.SetWorkload(p, nil, nil)
-	decide(t, s, "first")
+	decideNow(t, s, "first")
 	if got := reasons(t, s, "second")["a"]; got != "0 replicas fit of 1: the limit of a on the hub leaves 0 replicas" {
 		t.Errorf("got %q", got)
 	}
@@ -110,7 +110,7 @@ func TestRaisedReplicas(t *testing.T) {
 		s.SetCluster(limited("a", fmt.Sprintf(`{"cpu": "%d"}`, step.limit)))
 		s.SetCapacity(capacityOf(t, "a", now, 1_000_000, nil))
 		add(s, withWorkload(t, "web", 2, step.replicas, "{}"))
-		r := decide(t, s, "web")
+		r := decideNow(t, s, "web")
 		if got := strings.Join(r.Warnings, "; "); sharesOf(r) != step.shares || got != step.warning {
 			t.Errorf("%+v: got %s with warnings %q", step, sharesOf(r), got)
 		}
@@ -124,7 +124,7 @@ func TestUnmanagedPromises(t *testing.T) {
 	s.SetCapacity(capacityOf(t, "a", now, 100, nil))
 	add(s, withWorkload(t, "first", 1, 8, "{}"))
 	add(s, withWorkload(t, "second", 1, 8, "{}"))
-	decide(t, s, "first")
+	decideNow(t, s, "first")
 	for _, step := range []struct {
 		clusters []string
 		reason   string
@@ -246,13 +246,13 @@ func TestFitOnHub(t *testing.T) {
 		s.SetCapacity(capacityOf(t, cluster, now, 100, nil))
 	}
 	add(s, withWorkload(t, "web", 1, 10, "{}"))
-	decide(t, s, "web")
+	decideNow(t, s, "web")
 	w := s.placements[keyOf("web")].workload.workload
 	for cluster, want := range map[string]string{
 		"a": "90 limited by CPU; 10 pods of other placements not in the summary yet", "b": "20 the limit of b on the hub leaves 20 replicas",
 		"c": "-1 has no ClusterCapacity",
 	} {
-		if fit, limit := s.Fit(w, cluster, now); fmt.Sprint(fit.Now, " ", limit) != want {
+		if fit, limit := s.FitOf(w, cluster, now); fmt.Sprint(fit.Now, " ", limit) != want {
 			t.Errorf("%s: got %d %s, want %s", cluster, fit.Now, limit, want)
 		}
 	}

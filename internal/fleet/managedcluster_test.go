@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
@@ -45,13 +46,13 @@ func TestManagedClusterDecoding(t *testing.T) {
 		for i := range list.Items {
 			s.SetCluster(&list.Items[i].ManagedCluster)
 		}
-		if v := decide(t, s, "p"); clustersOf(v) != "a b" {
+		if v := decideNow(t, s, "p"); clustersOf(v) != "a b" {
 			t.Errorf("%s: chosen %q", cpu, clustersOf(v))
 		}
-		if v := decide(t, s, "q"); clustersOf(v) != "b" {
+		if v := decideNow(t, s, "q"); clustersOf(v) != "b" {
 			t.Errorf("%s: chosen %q by an expression", cpu, clustersOf(v))
 		}
-		if got := clusterOf(&list.Items[0].ManagedCluster).Allocatable; got[resources.CPU] != Missing || got[resources.Memory] != 1<<30 {
+		if got := clusterOf(&list.Items[0].ManagedCluster).Allocatable; got[resources.CPU] != decide.Missing || got[resources.Memory] != 1<<30 {
 			t.Errorf("%s: %v", cpu, got)
 		}
 		var want clusterv1.ManagedCluster

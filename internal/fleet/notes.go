@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
@@ -27,17 +27,17 @@ const (
 	unknownCapacity
 )
 
-// warn adds the notes about the promises of a decision as warnings. A note keeps its text while its kind lasts, so that it is one event.
-func (f *fitting) warn(r *Result) {
+// addNotes adds the notes about the promises of a decision as warnings. A note keeps its text while its kind lasts, so that it is one event.
+func (d *workloadDecision) addNotes(r *Result) {
 	r.notes = make(map[string]note, len(r.Decision.Chosen))
 	for _, i := range r.Decision.Chosen {
-		c := f.in(r.Fleet[i])
-		before := f.notes[c.Name]
-		n := c.noteAbout(r.Promises[c.Name], before)
+		c := d.candidateFor(r.Fleet[i].Name)
+		before := d.notes[c.name]
+		n := c.noteAbout(r.Promises[c.name], before)
 		if n.kind == before.kind {
 			n = before
 		}
-		r.notes[c.Name] = n
+		r.notes[c.name] = n
 		if n.text != "" && len(r.Warnings) < maxWarnings {
 			r.Warnings = append(r.Warnings, n.text)
 		}
@@ -48,30 +48,30 @@ func (f *fitting) warn(r *Result) {
 func (c *candidate) noteAbout(promise Promise, before note) note {
 	wanted := promise.Replicas
 	if !c.spec.Divide { // each selected cluster is to have all
-		wanted = max(wanted, c.replicas)
+		wanted = max(wanted, c.workload.Replicas)
 	}
-	fits := c.fit(0).ScaledUp // at most: only replicas that surely fit no longer are a warning
+	fits := c.fitWithPromise(0).ScaledUp // at most: only replicas that surely fit no longer are a warning
 	switch {
 	case c.left < wanted:
-		text := fmt.Sprintf("%s: selected for %s: %s", c.Name, format.Of(wanted, "replica"), c.describeLeft())
+		text := fmt.Sprintf("%s: selected for %s: %s", c.name, format.Of(wanted, "replica"), c.describeLeft())
 		return note{exceedsLimit, text}
 	case promise.Replicas == 0:
 	case c.summary == nil:
-		return note{unknownCapacity, c.Name + ": selected, but " + c.describeLimit()}
+		return note{unknownCapacity, c.name + ": selected, but " + c.describeLimit()}
 	case c.workload.Parts[0].Workload.Name == "":
 	case promise.hasEnded(c.now):
 		isRecent := c.now-promise.Since <= recentTime && c.summary.ObservedAt > promise.Since+promiseTime
-		isSeen := func(part capacity.Part) bool { return promise.seen(c.summary, part.Template) > 0 }
+		isSeen := func(part fit.Part) bool { return promise.podsShown(c.summary, part.Template) > 0 }
 		if isRecent && !slices.ContainsFunc(c.workload.Parts, isSeen) {
 			replicas := format.Of(promise.Replicas, "replica")
-			return note{neverSeen, fmt.Sprintf("%s: no pod of %s was seen within %d minutes", c.Name, replicas, promiseTime/60)}
+			return note{neverSeen, fmt.Sprintf("%s: no pod of %s was seen within %d minutes", c.name, replicas, promiseTime/60)}
 		}
 	case fits >= promise.Replicas:
 		return note{kind: fitted}
 	case before.kind == noLongerFits: // its text takes long
 		return before
 	case before.kind == fitted || c.spec.RequireFit && !c.spec.Divide:
-		return note{noLongerFits, c.Name + ": no longer fits: " + c.reason(fits, promise.Replicas)}
+		return note{noLongerFits, c.name + ": no longer fits: " + c.describeFit(fits, promise.Replicas)}
 	}
 	return note{}
 }

@@ -17,7 +17,7 @@ import (
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
-	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
 )
 
 // Objects are the objects of a hub that decisions depend on.
@@ -135,7 +135,7 @@ func (o *Objects) Promises() map[types.NamespacedName]map[string]Promise {
 			out[key] = map[string]Promise{}
 		}
 		for _, cluster := range clustersIn(decision) {
-			if p, known := all[cluster]; known && capacity.CheckReplicas(p.Replicas) == nil {
+			if p, known := all[cluster]; known && fit.CheckReplicas(p.Replicas) == nil {
 				out[key][cluster] = p
 			}
 		}

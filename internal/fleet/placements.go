@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/expression"
 )
 
 // SetPlacement adds or updates a placement. It reports whether its spec is new.
@@ -28,7 +30,7 @@ func (s *State) SetPlacement(object *v1beta1.Placement) bool {
 	p.uid, p.generation, p.policy, p.errs = object.UID, object.Generation, policy, errs
 	p.feasible, p.outcomes, p.uncompiled = nil, nil, nil
 	if policy != nil {
-		p.outcomes = make([]map[*Cluster]outcome, len(policy.request.Predicates))
+		p.outcomes = make([]map[*decide.Cluster]expression.Outcome, len(policy.request.Predicates))
 	}
 	return true
 }
@@ -99,7 +101,7 @@ func (s *State) placementsWhere(isTrue func(types.NamespacedName, *placementStat
 // affected returns the placements whose decisions can change because some fields of a
 // cluster changed. old is the cluster before the change, nil if it was in the same
 // sets; addOn is the name of changed scores.
-func (s *State) affected(cluster, old *Cluster, fields fieldMask, addOn string) []types.NamespacedName {
+func (s *State) affected(cluster, old *decide.Cluster, fields fieldMask, addOn string) []types.NamespacedName {
 	const feasibleOnly = amountFields | otherFields | scoreFields
 	i, known := s.indexOf(cluster.Name)
 	return s.placementsWhere(func(key types.NamespacedName, p *placementState) bool {

@@ -5,10 +5,13 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/expression"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
@@ -20,7 +23,9 @@ const maxNameLength = 63
 type Policy struct {
 	sets []string
 	// request is the part of requests that follows from the spec.
-	request Request
+	request decide.Request
+	// expressions are the expressions of each predicate.
+	expressions [][]*expression.Expression
 	// fields are the fields of clusters that decisions depend on.
 	fields fieldMask
 	// addOns are the names of the AddOnPlacementScores that prioritizers use.
@@ -51,19 +56,19 @@ func Compile(p *v1beta1.Placement) (*Policy, field.ErrorList) {
 	groups := &spec.DecisionStrategy.GroupStrategy
 	out := &Policy{
 		sets: spec.ClusterSets, fields: existence | labelFields | taintFields, addOns: map[string]bool{},
-		request: Request{
-			Tolerations: spec.Tolerations, Number: All, Spread: spec.SpreadPolicy.SpreadConstraints,
+		request: decide.Request{
+			Tolerations: spec.Tolerations, Number: decide.All, Spread: spec.SpreadPolicy.SpreadConstraints,
 			GroupSize: groups.ClustersPerDecisionGroup, SortByScore: spec.SortBy == clusterv1beta1.PlacementSortByScore,
 		},
 	}
 	if spec.NumberOfClusters != nil {
 		out.request.Number = int64(*spec.NumberOfClusters)
 	}
-	out.request.Predicates, errs = compilePredicates(spec.Predicates)
+	errs = out.compilePredicates(spec.Predicates)
 	out.request.Prioritizers, out.warnings = prioritizersOf(&spec.PrioritizerPolicy)
 	for i := range groups.DecisionGroups {
 		group := &groups.DecisionGroups[i]
-		out.request.Groups = append(out.request.Groups, NamedGroup{
+		out.request.Groups = append(out.request.Groups, decide.NamedGroup{
 			Name:     group.GroupName,
 			Selector: selectorOf(&group.ClusterSelector.LabelSelector, group.ClusterSelector.ClaimSelector.MatchExpressions),
 		})
@@ -76,8 +81,11 @@ func Compile(p *v1beta1.Placement) (*Policy, field.ErrorList) {
 func (p *Policy) setFields() {
 	for i := range p.request.Prioritizers {
 		prioritizer := &p.request.Prioritizers[i]
-		p.fields |= kinds[prioritizer.Kind].reads
-		if prioritizer.Kind == kindAddOn {
+		if prioritizer.ReadsAmounts() {
+			p.fields |= amountFields
+		}
+		if prioritizer.Kind == decide.KindAddOn {
+			p.fields |= scoreFields
 			p.addOns[prioritizer.Coordinate.ResourceName] = true
 		}
 	}
@@ -88,71 +96,64 @@ func (p *Policy) setFields() {
 
 // hasExpressions reports whether a predicate has CEL expressions.
 func (p *Policy) hasExpressions() bool {
-	return slices.ContainsFunc(p.request.Predicates, func(p Predicate) bool { return len(p.expressions) > 0 })
+	return slices.ContainsFunc(p.request.Predicates, func(p decide.Predicate) bool { return p.HasExpressions })
 }
 
-// compilePredicates compiles predicates whose selectors are valid.
-func compilePredicates(predicates []clusterv1beta1.ClusterPredicate) (out []Predicate, errs field.ErrorList) {
-	if errs := checkExpressions(predicates); len(errs) > 0 {
-		return nil, errs
+// compilePredicates sets the predicates, whose selectors are valid.
+func (p *Policy) compilePredicates(predicates []clusterv1beta1.ClusterPredicate) (errs field.ErrorList) {
+	var texts []string
+	for i := range predicates {
+		texts = append(texts, predicates[i].RequiredClusterSelector.CelSelector.CelExpressions...)
+	}
+	if err := expression.CheckAll(texts); err != nil {
+		return field.ErrorList{field.Invalid(field.NewPath("spec", "predicates"), field.OmitValueType{}, err.Error())}
 	}
 	for i := range predicates {
 		selector := &predicates[i].RequiredClusterSelector
-		compiled := Predicate{Selector: selectorOf(&selector.LabelSelector, selector.ClaimSelector.MatchExpressions)}
 		path := field.NewPath("spec", "predicates").Index(i).Child("requiredClusterSelector", "celSelector", "celExpressions")
+		var compiled []*expression.Expression
 		for j, text := range selector.CelSelector.CelExpressions {
-			e, err := compileExpression(path.Index(j).String(), text)
+			e, err := expression.Compile(path.Index(j).String(), text)
 			if err != nil {
 				errs = append(errs, field.Invalid(path.Index(j), text, err.Error()))
 				continue
 			}
-			compiled.expressions = append(compiled.expressions, e)
+			compiled = append(compiled, e)
 		}
-		out = append(out, compiled)
-	}
-	return out, errs
-}
-
-// checkExpressions checks the number and the total length of the expressions.
-func checkExpressions(predicates []clusterv1beta1.ClusterPredicate) (errs field.ErrorList) {
-	number, length := 0, 0
-	for i := range predicates {
-		for _, text := range predicates[i].RequiredClusterSelector.CelSelector.CelExpressions {
-			number, length = number+1, length+len(text)
-		}
-	}
-	path := field.NewPath("spec", "predicates")
-	if number > maxExpressions {
-		errs = append(errs, field.Invalid(path, number, fmt.Sprintf("at most %d CEL expressions are allowed", maxExpressions)))
-	}
-	if length > maxTextsLength {
-		errs = append(errs, field.Invalid(path, length, fmt.Sprintf("CEL expressions must have at most %d bytes in total", maxTextsLength)))
+		p.expressions = append(p.expressions, compiled)
+		p.request.Predicates = append(p.request.Predicates, decide.Predicate{
+			Selector:       selectorOf(&selector.LabelSelector, selector.ClaimSelector.MatchExpressions),
+			HasExpressions: len(selector.CelSelector.CelExpressions) > 0,
+		})
 	}
 	return errs
 }
 
 // selectorOf returns the selector of valid selectors of labels and claims.
-func selectorOf(labels *metav1.LabelSelector, claims []metav1.LabelSelectorRequirement) Selector {
-	out := Selector{Labels: slices.Clone(labels.MatchExpressions), Claims: claims}
-	for key, value := range labels.MatchLabels { // the order does not matter
-		out.Labels = append(out.Labels, metav1.LabelSelectorRequirement{
-			Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{value},
-		})
+func selectorOf(labelSelector *metav1.LabelSelector, claims []metav1.LabelSelectorRequirement) (out decide.Selector) {
+	compile := func(selector *metav1.LabelSelector) labels.Selector {
+		compiled, err := metav1.LabelSelectorAsSelector(selector)
+		if err != nil { // validated before
+			return labels.Nothing()
+		}
+		return compiled
 	}
+	out.Labels = compile(labelSelector)
+	out.Claims = compile(&metav1.LabelSelector{MatchExpressions: claims})
 	return out
 }
 
 // prioritizersOf returns the prioritizers of a valid policy with defaults, and warnings
 // about repeated prioritizers: the last weight of a built-in prioritizer counts, the
 // weights of a score of an add-on are added, as Open Cluster Management does.
-func prioritizersOf(policy *v1beta1.PrioritizerPolicy) (enabled []Prioritizer, warnings []string) {
-	var configured []Prioritizer
+func prioritizersOf(policy *v1beta1.PrioritizerPolicy) (enabled []decide.Prioritizer, warnings []string) {
+	var configured []decide.Prioritizer
 	index := map[string]int{}
 	for i := range policy.Configurations {
 		coordinate := policy.Configurations[i].Coordinate()
-		p := Prioritizer{Weight: *policy.Configurations[i].Weight}
+		p := decide.Prioritizer{Weight: *policy.Configurations[i].Weight}
 		if coordinate.Type == v1beta1.AddOn {
-			p.Kind, p.Coordinate = kindAddOn, *coordinate.AddOn
+			p.Kind, p.Coordinate = decide.KindAddOn, *coordinate.AddOn
 		} else {
 			p.Kind = coordinate.BuiltIn
 		}
@@ -163,7 +164,7 @@ func prioritizersOf(policy *v1beta1.PrioritizerPolicy) (enabled []Prioritizer, w
 			continue
 		}
 		path := field.NewPath("spec", "prioritizerPolicy", "configurations").Index(i)
-		if p.Kind == kindAddOn {
+		if p.Kind == decide.KindAddOn {
 			configured[first].Weight += p.Weight
 			warnings = append(warnings, fmt.Sprintf("%s: %s is listed repeatedly: its weights are added", path, p.Name()))
 		} else {
@@ -174,7 +175,7 @@ func prioritizersOf(policy *v1beta1.PrioritizerPolicy) (enabled []Prioritizer, w
 			)
 		}
 	}
-	return Resolve(policy.Mode != v1beta1.Exact, configured), warnings
+	return decide.EnabledPrioritizers(policy.Mode != v1beta1.Exact, configured), warnings
 }
 
 // Prioritizers returns the names and weights of the prioritizers.

@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 )
 
 // Compile reports each invalid value with its field. The result has a condition with that
@@ -103,14 +104,14 @@ func TestInvalidSpecs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := hub("a", "b")
 			s.SetPlacement(newPlacement(t, "p", `numberOfClusters: 1`))
-			decide(t, s, "p")
+			decideNow(t, s, "p")
 			changed := newPlacement(t, "p", tc.spec)
 			changed.Generation = 2
 			if _, errs := Compile(changed); len(errs) == 0 || !strings.Contains(errs.ToAggregate().Error(), tc.want) {
 				t.Fatalf("errors %v, want %s", errs, tc.want)
 			}
 			s.SetPlacement(changed)
-			v := decide(t, s, "p")
+			v := decideNow(t, s, "p")
 			if !v.KeepDecisions || len(v.Conditions) != 2 || v.Conditions[0].Reason != reasonMisconfigured ||
 				!strings.Contains(v.Conditions[0].Message, tc.want) || v.Conditions[0].ObservedGeneration != 2 {
 				t.Errorf("keeps %t, %+v", v.KeepDecisions, v.Conditions)
@@ -204,7 +205,7 @@ func TestRepeatedPrioritizers(t *testing.T) {
 	s.SetPlacement(
 		newPlacement(t, "p", `prioritizerPolicy: {configurations: [{name: Steady}, {name: Balance}, {name: Steady, weight: 3}]}`),
 	)
-	r := decide(t, s, "p")
+	r := decideNow(t, s, "p")
 	const want = "spec.prioritizerPolicy.configurations[2]: Steady is listed repeatedly: its last weight counts, which is 3"
 	if c := r.Conditions[0]; c.Reason != reasonConfigured || c.Message != "the spec is valid; warning: "+want {
 		t.Errorf("%+v", c)
@@ -262,19 +263,16 @@ sortBy: Score
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
+	selectors := []string{
+		p.request.Predicates[0].Labels.String(), p.request.Predicates[0].Claims.String(), p.request.Groups[0].Name, p.request.Groups[0].Labels.String(),
+	}
+	if diff := cmp.Diff([]string{"tier notin (x,z),zone=a", "!old,platform", "canary", "canary=1"}, selectors); diff != "" {
+		t.Error(diff)
+	}
 	p.request.Prioritizers, p.addOns, p.fields = nil, nil, 0 // covered by the tests above
-	want := &Policy{sets: []string{"web"}, request: Request{
+	p.request.Predicates, p.request.Groups, p.expressions = nil, nil, nil
+	want := &Policy{sets: []string{"web"}, request: decide.Request{
 		Number: 1<<31 - 1, SortByScore: true,
-		Predicates: []Predicate{{Selector: Selector{
-			Labels: []metav1.LabelSelectorRequirement{
-				{Key: "tier", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"x", "z"}},
-				{Key: "zone", Operator: metav1.LabelSelectorOpIn, Values: []string{"a"}},
-			},
-			Claims: []metav1.LabelSelectorRequirement{
-				{Key: "platform", Operator: metav1.LabelSelectorOpExists},
-				{Key: "old", Operator: metav1.LabelSelectorOpDoesNotExist},
-			},
-		}}},
 		Tolerations: []clusterv1beta1.Toleration{
 			{
 				Key:               "a",
@@ -284,18 +282,19 @@ sortBy: Score
 			},
 			{Key: "b", Operator: clusterv1beta1.TolerationOpEqual, Value: "c"},
 		},
-		Spread: terms{spreadConstraint("zone", true, 2, true), preferred("region", 1)},
-		Groups: []NamedGroup{
+		Spread: []clusterv1beta1.SpreadConstraintsTerm{
 			{
-				Name: "canary",
-				Selector: Selector{
-					Labels: []metav1.LabelSelectorRequirement{{Key: "canary", Operator: metav1.LabelSelectorOpIn, Values: []string{"1"}}},
-				},
+				TopologyKey: "zone", TopologyKeyType: clusterv1beta1.TopologyKeyTypeClaim, MaxSkew: 2,
+				WhenUnsatisfiable: clusterv1beta1.DoNotSchedule,
+			},
+			{
+				TopologyKey: "region", TopologyKeyType: clusterv1beta1.TopologyKeyTypeLabel, MaxSkew: 1,
+				WhenUnsatisfiable: clusterv1beta1.ScheduleAnyway,
 			},
 		},
 		GroupSize: intstr.FromString("28%"),
 	}}
-	if diff := cmp.Diff(want, p, cmp.AllowUnexported(Policy{}, Predicate{}, expression{})); diff != "" {
+	if diff := cmp.Diff(want, p, cmp.AllowUnexported(Policy{})); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,6 +1,10 @@
 package fleet
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
+)
 
 // Move is a change of the decisions of a placement.
 type Move struct {
@@ -19,12 +23,12 @@ func (r *Result) MoveTo(selected []string) *Move {
 	}
 	m := &Move{From: []string{}, To: []string{}}
 	for i, cluster := range r.Fleet {
-		_, was := slices.BinarySearch(selected, cluster.Name)
-		is := r.Decision.Clusters[i].Outcome == Chosen
+		_, selectedBefore := slices.BinarySearch(selected, cluster.Name)
+		selectedAfter := r.Decision.Clusters[i].Outcome == decide.Chosen
 		switch {
-		case is && !was:
+		case selectedAfter && !selectedBefore:
 			m.To, m.Gain = append(m.To, cluster.Name), m.Gain+r.Decision.Clusters[i].Total
-		case was && !is:
+		case selectedBefore && !selectedAfter:
 			m.From, m.Gain = append(m.From, cluster.Name), m.Gain-r.Decision.Clusters[i].Total
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
@@ -32,10 +33,10 @@ const (
 type Result struct {
 	Generation int64
 	// Policy and Fleet are the input of Decision, which has the results of single clusters. Decision is nil if nothing could be
-	// decided, and in results of Decide, whose buffers the next decision uses.
+	// decided.
 	Policy   *Policy
-	Fleet    []*Cluster
-	Decision *Decision
+	Fleet    []*decide.Cluster
+	Decision *decide.Decision
 	// KeepDecisions is set if the placement is misconfigured and has selected clusters,
 	// or cannot have decisions: existing decisions must not be changed, and Groups has no
 	// meaning.
@@ -44,7 +45,7 @@ type Result struct {
 	// Nothing else is set then.
 	Pending bool
 	// Groups are the selected clusters in groups, at least one.
-	Groups []Group
+	Groups []decide.Group
 	// Promises are the promises to the workload by selected cluster, nil if the placement names none.
 	Promises map[string]Promise
 	notes    map[string]note
@@ -69,12 +70,12 @@ func (r *Result) Selected() (n int) {
 }
 
 // Decide decides a placement and makes the selected clusters part of the state. The
-// caller must write the decisions. The result has no ranking, see Preview. ok is false if the placement does not exist.
+// caller must write the decisions. ok is false if the placement does not exist.
 func (s *State) Decide(key types.NamespacedName, now time.Time) (r *Result, ok bool) {
 	return s.decide(key, now, false, false)
 }
 
-// Preview decides a placement without changing the state. The result is not pending, and has a ranking.
+// Preview decides a placement without changing the state. The result is not pending.
 func (s *State) Preview(key types.NamespacedName, now time.Time) (r *Result, ok bool) {
 	return s.decide(key, now, true, false)
 }
@@ -85,9 +86,9 @@ func (s *State) PreviewFromScratch(key types.NamespacedName, now time.Time) (r *
 }
 
 // decide decides a placement. The lock is not held while expressions are evaluated.
-func (s *State) decide(key types.NamespacedName, now time.Time, preview, again bool) (*Result, bool) {
+func (s *State) decide(key types.NamespacedName, now time.Time, preview, fromScratch bool) (*Result, bool) {
 	for {
-		r, missing := s.tryDecide(key, now, preview, again)
+		r, missing := s.tryDecide(key, now, preview, fromScratch)
 		if missing == nil {
 			return r, r != nil
 		}
@@ -98,7 +99,7 @@ func (s *State) decide(key types.NamespacedName, now time.Time, preview, again b
 }
 
 // tryDecide decides a placement, nil if it does not exist. If expressions remain to be evaluated, the result is pending.
-func (s *State) tryDecide(key types.NamespacedName, now time.Time, preview, again bool) (*Result, *waiting) {
+func (s *State) tryDecide(key types.NamespacedName, now time.Time, preview, fromScratch bool) (*Result, *waiting) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.placements[key]
@@ -108,15 +109,8 @@ func (s *State) tryDecide(key types.NamespacedName, now time.Time, preview, agai
 	if p.waiting != nil && p.waiting.policy == p.policy && !preview {
 		return &Result{Generation: p.generation, KeepDecisions: true, Pending: true}, nil
 	}
-	if s.index == nil {
-		s.index = NewIndex(s.fleet)
-	}
-	index := s.index
-	if preview {
-		index = NewIndex(s.fleet) // the result has buffers of the index
-	}
-	attempt := pass{preview: preview, again: again}
-	r := s.evaluate(key, p, now, index, &attempt)
+	attempt := pass{preview: preview, fromScratch: fromScratch}
+	r := s.evaluate(key, p, now, &attempt)
 	if len(attempt.missing) > 0 {
 		return &Result{Generation: p.generation, KeepDecisions: true, Pending: true}, &waiting{p.policy, attempt.missing, attempt.cost}
 	}
@@ -144,7 +138,6 @@ func (s *State) commit(p *placementState, r *Result) {
 		}
 		p.decidedGeneration = p.generation
 	}
-	r.Decision = nil
 }
 
 // maxConditionLength is the maximum length in bytes of the message of a condition. The API permits
@@ -159,11 +152,11 @@ func (r *Result) shortenMessages() {
 }
 
 // noGroups are the groups of a result without a decision.
-var noGroups = []Group{{}}
+var noGroups = []decide.Group{{}}
 
 // evaluate decides a placement. It must be called with the lock held. The result has no
 // meaning if the pass has missing evaluations.
-func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.Time, index *Index, attempt *pass) *Result {
+func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.Time, attempt *pass) *Result {
 	r := &Result{Generation: p.generation, Policy: p.policy, Fleet: s.fleet, Groups: noGroups}
 	if p.policy != nil {
 		r.Warnings = slices.Clip(p.policy.warnings) // the slice is shared
@@ -183,16 +176,16 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 		s.evaluateWithoutSets(r, key.Namespace, p, unbound)
 		return r
 	}
-	request := s.request(p, index, now)
+	request := s.request(p, now)
 	request.Members, request.Match = union(s.fleet, sets), s.matcher(p, attempt)
-	workload := p.fitting(request.Now)
+	workload := s.workloadDecisionFor(p, request.Now)
 	if workload != nil {
-		workload.addTo(request)
+		workload.addFits(request)
 	}
-	if attempt.again {
-		request.dropChosen()
+	if attempt.fromScratch {
+		dropChosen(request)
 	}
-	r.Decision = Decide(request)
+	r.Decision = decide.Decide(request)
 	if message := attempt.misconfiguration(s.maxCost); message != "" {
 		r.Decision = nil
 		r.setMisconfigured(p, reasonMisconfigured, message)
@@ -205,9 +198,9 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 		return r
 	}
 	p.setFeasible(r.Decision)
-	r.warnOfAmounts(index)
+	r.warnOfAmounts()
 	if workload != nil {
-		workload.complete(r, request, attempt.preview)
+		workload.addPromises(r, request, attempt.preview)
 	}
 	r.setDecision(p.policy.request.Number, unbound, attempt.failure(false))
 	return r
@@ -279,9 +272,9 @@ func (s *State) describeUnbound(namespace string, names []string) string {
 const maxSetNames = 5
 
 // request returns the request for a placement, without members and the function Match.
-func (s *State) request(p *placementState, index *Index, now time.Time) *Request {
+func (s *State) request(p *placementState, now time.Time) *decide.Request {
 	r := p.policy.request
-	r.Fleet, r.Index, r.Counts, r.Now = s.fleet, index, s.counts, now.Unix()
+	r.Fleet, r.Counts, r.Now = s.fleet, s.counts, now.Unix()
 	r.Chosen = make([]int32, 0, len(p.selected))
 	for _, name := range p.selected {
 		if i, known := s.indexOf(name); known {
@@ -291,8 +284,8 @@ func (s *State) request(p *placementState, index *Index, now time.Time) *Request
 	return &r
 }
 
-// dropChosen removes the previous decision from the request.
-func (r *Request) dropChosen() {
+// dropChosen removes the previous decision from a request.
+func dropChosen(r *decide.Request) {
 	r.Counts = slices.Clone(r.Counts)
 	for _, i := range r.Chosen {
 		r.Counts[i]--
@@ -301,7 +294,7 @@ func (r *Request) dropChosen() {
 }
 
 // setFeasible sets the feasible clusters to the feasible clusters of a decision.
-func (p *placementState) setFeasible(d *Decision) {
+func (p *placementState) setFeasible(d *decide.Decision) {
 	if words := (len(d.Clusters) + 63) / 64; len(p.feasible) != words {
 		p.feasible = make([]uint64, words)
 	}
@@ -318,14 +311,14 @@ const maxWarnings = 100
 
 // warnOfAmounts adds a warning for each feasible cluster with amounts that are not
 // credible, if the placement uses amounts.
-func (r *Result) warnOfAmounts(index *Index) {
+func (r *Result) warnOfAmounts() {
 	if r.Policy.fields&amountFields == 0 {
 		return
 	}
-	for i, ignored := range index.ignored {
-		if ignored && r.Decision.Clusters[i].Outcome.Feasible() && len(r.Warnings) < maxWarnings {
+	for i, cluster := range r.Fleet {
+		if len(cluster.Ignored) > 0 && r.Decision.Clusters[i].Outcome.Feasible() && len(r.Warnings) < maxWarnings {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("ManagedCluster %s: %s: ignored, must be at least 0 and at most %d cores or 4Ei",
-				r.Fleet[i].Name, strings.Join(r.Fleet[i].Ignored, ", "), maxCores))
+				cluster.Name, strings.Join(cluster.Ignored, ", "), maxCores))
 		}
 	}
 }

@@ -127,7 +127,7 @@ func TestResults(t *testing.T) {
 				tc.change(s)
 			}
 			s.SetPlacement(newPlacement(t, "p", tc.spec))
-			v := decide(t, s, "p")
+			v := decideNow(t, s, "p")
 			reason, message := reasonOf(t, v)
 			if got := clustersOf(v); got != tc.chosen || reason != tc.reason || !strings.Contains(message, tc.message) {
 				t.Errorf("chosen %q, %s: %s; want %q, %s: %s", got, reason, message, tc.chosen, tc.reason, tc.message)
@@ -224,7 +224,7 @@ func TestWouldEvictAll(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := zonedHub()
 			s.SetPlacement(newPlacement(t, "p", tc.before))
-			decide(t, s, "p")
+			decideNow(t, s, "p")
 			if tc.after != "" {
 				changed := newPlacement(t, "p", tc.after)
 				changed.Generation = 2
@@ -234,7 +234,7 @@ func TestWouldEvictAll(t *testing.T) {
 				tc.change(s)
 			}
 			for range 3 { // repeated decisions give the same result
-				v := decide(t, s, "p")
+				v := decideNow(t, s, "p")
 				reason, _ := reasonOf(t, v)
 				if selected := strings.Join(s.placements[keyOf("p")].selected, " "); selected != tc.chosen || reason != tc.reason {
 					t.Fatalf("selected %q, %s; want %q, %s", selected, reason, tc.chosen, tc.reason)
@@ -251,7 +251,7 @@ func TestMisconfigured(t *testing.T) {
 	s := zonedHub()
 	s.SetPlacement(newPlacement(t, "p", `numberOfClusters: -1`))
 	for range 2 {
-		r := decide(t, s, "p")
+		r := decideNow(t, s, "p")
 		if reason, _ := reasonOf(t, r); reason != reasonMisconfigured || r.KeepDecisions || len(r.Groups) != 1 || clustersOf(r) != "" {
 			t.Errorf("%s, keeps %t, groups %v", reason, r.KeepDecisions, r.Groups)
 		}
@@ -260,7 +260,7 @@ func TestMisconfigured(t *testing.T) {
 		changed := newPlacement(t, "p", spec)
 		changed.Generation = int64(10 + generation)
 		s.SetPlacement(changed)
-		r := decide(t, s, "p")
+		r := decideNow(t, s, "p")
 		reasonOf(t, r)
 		if satisfied := r.Conditions[1]; generation >= 1 && satisfied.ObservedGeneration != 11 {
 			t.Errorf("generation %d: observedGeneration %d, want 11", 10+generation, satisfied.ObservedGeneration)
@@ -282,14 +282,14 @@ func TestAddPlacement(t *testing.T) {
 		p := newPlacement(t, "p", nowhere)
 		p.Generation = 2
 		addDecided(s, p, tc.generation, "b", "gone", "b")
-		if v := decide(t, s, "p"); v.KeepDecisions != tc.keeps {
+		if v := decideNow(t, s, "p"); v.KeepDecisions != tc.keeps {
 			t.Errorf("%s: keeps %t, want %t", name, v.KeepDecisions, tc.keeps)
 		}
 	}
 	// A decision takes precedence over restored clusters.
 	s := zonedHub()
 	s.SetPlacement(newPlacement(t, "p", `{}`))
-	decide(t, s, "p")
+	decideNow(t, s, "p")
 	p := newPlacement(t, "p", `{}`)
 	p.Generation = 2
 	addDecided(s, p, 1, "c")
@@ -302,11 +302,11 @@ func TestAddPlacement(t *testing.T) {
 func TestRecreatedPlacement(t *testing.T) {
 	s := zonedHub()
 	s.SetPlacement(newPlacement(t, "p", `{}`))
-	decide(t, s, "p")
+	decideNow(t, s, "p")
 	other := newPlacement(t, "p", nowhere)
 	other.UID, other.Generation = "other", 3
 	s.AddPlacement(other, nil)
-	if v := decide(t, s, "p"); v.KeepDecisions {
+	if v := decideNow(t, s, "p"); v.KeepDecisions {
 		t.Errorf("%+v", v.Conditions)
 	}
 	if s.counts[0] != 0 {
@@ -337,7 +337,7 @@ func TestRequeueAt(t *testing.T) {
 		score.Status.ValidUntil = &metav1.Time{Time: now.Add(time.Hour)}
 		s.SetScores(score)
 		s.SetPlacement(newPlacement(t, "p", tc.spec))
-		v := decide(t, s, "p")
+		v := decideNow(t, s, "p")
 		if tc.want == 0 && !v.RequeueAt.IsZero() || tc.want != 0 && v.RequeueAt.Sub(now) != tc.want {
 			t.Errorf("%s: RequeueAt %s, want now + %s", name, v.RequeueAt, tc.want)
 		}
@@ -366,7 +366,7 @@ func TestBalance(t *testing.T) {
 	for i, want := range []string{"a", "b", "a"} {
 		name := fmt.Sprint("p", i)
 		s.SetPlacement(newPlacement(t, name, `numberOfClusters: 1`))
-		if got := clustersOf(decide(t, s, name)); got != want {
+		if got := clustersOf(decideNow(t, s, name)); got != want {
 			t.Errorf("%s selects %s, want %s", name, got, want)
 		}
 	}
@@ -389,7 +389,7 @@ func TestLongMessages(t *testing.T) {
 	} {
 		s := zonedHub()
 		s.SetPlacement(newPlacement(t, "p", spec))
-		for _, condition := range decide(t, s, "p").Conditions {
+		for _, condition := range decideNow(t, s, "p").Conditions {
 			if n := len(condition.Message); n > maxConditionLength || !utf8.ValidString(condition.Message) {
 				t.Errorf("%s: condition %s has a message of %d bytes", name, condition.Type, n)
 			}

@@ -6,6 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 )
 
 // set is a cluster set.
@@ -37,10 +39,10 @@ func (s *set) equals(other *set) bool {
 }
 
 // selects reports whether a cluster is in the set.
-func (s *set) selects(c *Cluster) bool { return s.selector.Matches(labels.Set(c.Labels)) }
+func (s *set) selects(c *decide.Cluster) bool { return s.selector.Matches(labels.Set(c.Labels)) }
 
 // clusters returns the indexes of the clusters in the set.
-func (s *set) clusters(fleet []*Cluster) []int32 {
+func (s *set) clusters(fleet []*decide.Cluster) []int32 {
 	if s.members == nil {
 		s.members = []int32{}
 		for i, c := range fleet {
@@ -80,13 +82,13 @@ func (s *State) boundSets(namespace string) (sets []*set) {
 }
 
 // contains reports whether a cluster is in a cluster set of a policy.
-func (s *State) contains(namespace string, policy *Policy, c *Cluster) bool {
+func (s *State) contains(namespace string, policy *Policy, c *decide.Cluster) bool {
 	sets, _ := s.setsOf(namespace, policy)
 	return slices.ContainsFunc(sets, func(set *set) bool { return set.selects(c) })
 }
 
 // union returns the clusters in any of the sets, ascending.
-func union(fleet []*Cluster, sets []*set) []int32 {
+func union(fleet []*decide.Cluster, sets []*set) []int32 {
 	if len(sets) == 1 {
 		return sets[0].clusters(fleet)
 	}

@@ -42,7 +42,7 @@ func TestSets(t *testing.T) {
 			s := labeledHub(t)
 			s.SetClusterSet(setOf(t, "one", tc.selector))
 			s.SetBinding(binding("ns", "one"))
-			if got := clustersOf(decide(t, s, "p")); got != tc.want {
+			if got := clustersOf(decideNow(t, s, "p")); got != tc.want {
 				t.Errorf("chosen %q, want %q", got, tc.want)
 			}
 		})
@@ -56,7 +56,7 @@ func TestInvalidSetDoesNotAffectOthers(t *testing.T) {
 	s.SetClusterSet(setOf(t, "broken", `{selectorType: LabelSelector, labelSelector: {matchExpressions: [{key: tier, operator: Is}]}}`))
 	s.SetBinding(binding("ns", "one"))
 	s.SetBinding(binding("ns", "broken"))
-	if got := clustersOf(decide(t, s, "p")); got != "a" {
+	if got := clustersOf(decideNow(t, s, "p")); got != "a" {
 		t.Errorf("chosen %q, want a", got)
 	}
 	if keys := s.SetCluster(managed("a", clusterv1beta2.ClusterSetLabel+"=one new=1")); len(keys) != 1 {
@@ -69,13 +69,13 @@ func TestSetSelectorIsCorrected(t *testing.T) {
 	s := labeledHub(t)
 	s.SetBinding(binding("ns", "one"))
 	s.SetClusterSet(setOf(t, "one", `{selectorType: LabelSelector}`))
-	if got := clustersOf(decide(t, s, "p")); got != "" {
+	if got := clustersOf(decideNow(t, s, "p")); got != "" {
 		t.Fatalf("chosen %q, want none", got)
 	}
 	if keys := s.SetClusterSet(setOf(t, "one", `{selectorType: LabelSelector, labelSelector: {}}`)); len(keys) != 1 {
 		t.Errorf("changing the set affects %v, want one placement", keys)
 	}
-	if got := clustersOf(decide(t, s, "p")); got != "a b c" {
+	if got := clustersOf(decideNow(t, s, "p")); got != "a b c" {
 		t.Errorf("chosen %q, want all", got)
 	}
 	if keys := s.SetClusterSet(setOf(t, "one", `{selectorType: LabelSelector, labelSelector: {}}`)); len(keys) != 0 {
@@ -110,11 +110,11 @@ func TestBindings(t *testing.T) {
 			s.SetClusterSet(bySet("gold"))
 			s.SetCluster(managed("c", "set=gold"))
 			s.SetPlacement(newPlacement(t, "p", `{}`))
-			decide(t, s, "p")
+			decideNow(t, s, "p")
 			if keys := tc.change(s); len(keys) != tc.keys {
 				t.Errorf("affected placements %v, want %d", keys, tc.keys)
 			}
-			if got := clustersOf(decide(t, s, "p")); got != tc.want {
+			if got := clustersOf(decideNow(t, s, "p")); got != tc.want {
 				t.Errorf("chosen %q, want %q", got, tc.want)
 			}
 		})

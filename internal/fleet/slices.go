@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 )
 
 // MaxDecisions is the maximum number of decisions in a PlacementDecision.
@@ -30,7 +32,7 @@ func GroupIndex(decision *clusterv1beta1.PlacementDecision) int {
 // lowest unused number. One whose number exceeds the number of PlacementDecisions is replaced
 // by one with an unused lower number, so that the numbers are 1, 2 and so on after
 // surplus ones have been deleted.
-func Layout(placement string, existing []clusterv1beta1.PlacementDecision, groups []Group) []clusterv1beta1.PlacementDecision {
+func Layout(placement string, existing []clusterv1beta1.PlacementDecision, groups []decide.Group) []clusterv1beta1.PlacementDecision {
 	reserved := map[string]bool{}
 	for i := range existing {
 		reserved[existing[i].Name] = true

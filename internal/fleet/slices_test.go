@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 )
 
 // sliceOf returns a PlacementDecision such as "p-decision-1 0 canary: a b".
@@ -49,8 +51,8 @@ func show(s *clusterv1beta1.PlacementDecision) string {
 	return strings.TrimSpace(head) + ": " + strings.Join(names, " ")
 }
 
-func groupOf(name string, clusters ...string) Group {
-	g := Group{Name: name}
+func groupOf(name string, clusters ...string) decide.Group {
+	g := decide.Group{Name: name}
 	for _, c := range clusters {
 		g.Clusters = append(g.Clusters, clusterv1beta1.ClusterDecision{ClusterName: c})
 	}
@@ -68,53 +70,53 @@ func numbered(from, to int) (names []string) {
 func TestLayout(t *testing.T) {
 	for name, tc := range map[string]struct {
 		existing []string
-		groups   []Group
+		groups   []decide.Group
 		want     []string
 	}{
-		"first decision": {nil, []Group{groupOf("", "a", "b")}, []string{"p-decision-1 0: a b"}},
-		"no clusters":    {nil, []Group{groupOf("")}, []string{"p-decision-1 0: "}},
-		"no change":      {[]string{"p-decision-1 0: a b"}, []Group{groupOf("", "a", "b")}, []string{"p-decision-1 0: a b"}},
-		"other order":    {[]string{"p-decision-1 0: a b"}, []Group{groupOf("", "b", "a")}, []string{"p-decision-1 0: b a"}},
+		"first decision": {nil, []decide.Group{groupOf("", "a", "b")}, []string{"p-decision-1 0: a b"}},
+		"no clusters":    {nil, []decide.Group{groupOf("")}, []string{"p-decision-1 0: "}},
+		"no change":      {[]string{"p-decision-1 0: a b"}, []decide.Group{groupOf("", "a", "b")}, []string{"p-decision-1 0: a b"}},
+		"other order":    {[]string{"p-decision-1 0: a b"}, []decide.Group{groupOf("", "b", "a")}, []string{"p-decision-1 0: b a"}},
 		"two groups": {
-			nil, []Group{groupOf("canary", "b"), groupOf("", "a")}, []string{"p-decision-1 0 canary: b", "p-decision-2 1: a"},
+			nil, []decide.Group{groupOf("canary", "b"), groupOf("", "a")}, []string{"p-decision-1 0 canary: b", "p-decision-2 1: a"},
 		},
 		"kept names": {
-			[]string{"x 0: a", "old-name 1: b"}, []Group{groupOf("", "a"), groupOf("", "b", "c")}, []string{"x 0: a", "old-name 1: b c"},
+			[]string{"x 0: a", "old-name 1: b"}, []decide.Group{groupOf("", "a"), groupOf("", "b", "c")}, []string{"x 0: a", "old-name 1: b c"},
 		},
 		"lowest free number": {
 			[]string{"p-decision-2 0: a", "p-decision-1 5: z"},
-			[]Group{groupOf("", "a"), groupOf("", "b")},
+			[]decide.Group{groupOf("", "a"), groupOf("", "b")},
 			[]string{"p-decision-2 0: a", "p-decision-3 1: b"},
 		},
 		// A PlacementDecision with a missing or invalid index label belongs to no group.
-		"no index": {[]string{"p-decision-1 -1: a"}, []Group{groupOf("", "a")}, []string{"p-decision-2 0: a"}},
+		"no index": {[]string{"p-decision-1 -1: a"}, []decide.Group{groupOf("", "a")}, []string{"p-decision-2 0: a"}},
 		// A killed controller created a PlacementDecision without writing its status.
-		"empty slice": {[]string{"p-decision-1 0: "}, []Group{groupOf("", "a")}, []string{"p-decision-1 0: a"}},
+		"empty slice": {[]string{"p-decision-1 0: "}, []decide.Group{groupOf("", "a")}, []string{"p-decision-1 0: a"}},
 		"surplus slice, by number": {
-			[]string{"x-10 0: a", "x-9 0: b"}, []Group{groupOf("", "a", "b")}, []string{"x-9 0: a b"},
+			[]string{"x-10 0: a", "x-9 0: b"}, []decide.Group{groupOf("", "a", "b")}, []string{"x-9 0: a b"},
 		},
 		// The number of a new slice is its position, even if a lower number is unused.
 		"number of the position": {
 			[]string{"x 0: a"},
-			[]Group{groupOf("", "a"), groupOf("one", "b"), groupOf("", "c")},
+			[]decide.Group{groupOf("", "a"), groupOf("one", "b"), groupOf("", "c")},
 			[]string{"x 0: a", "p-decision-2 1 one: b", "p-decision-3 2: c"},
 		},
 		// There are two slices, so that the numbers should be 1 and 2.
 		"number too high": {
 			[]string{"p-decision-1 0: a", "p-decision-4 1: b"},
-			[]Group{groupOf("", "a"), groupOf("", "b")},
+			[]decide.Group{groupOf("", "a"), groupOf("", "b")},
 			[]string{"p-decision-1 0: a", "p-decision-2 1: b"},
 		},
 		"number too high, lower ones in use": {
-			[]string{"p-decision-1 3: x", "p-decision-2 0: a"}, []Group{groupOf("", "a", "b")}, []string{"p-decision-2 0: a b"},
+			[]string{"p-decision-1 3: x", "p-decision-2 0: a"}, []decide.Group{groupOf("", "a", "b")}, []string{"p-decision-2 0: a b"},
 		},
 		"numbers of other names": {
 			[]string{"p-decision-07 0: a", "p-decision- 1: b", "q-decision-9 2: c"},
-			[]Group{groupOf("", "a"), groupOf("", "b"), groupOf("", "c")},
+			[]decide.Group{groupOf("", "a"), groupOf("", "b"), groupOf("", "c")},
 			[]string{"p-decision-07 0: a", "p-decision- 1: b", "q-decision-9 2: c"},
 		},
 		"cluster in two slices": {
-			[]string{"p-decision-1 0: a b", "p-decision-2 0: a"}, []Group{groupOf("", "a", "b")}, []string{"p-decision-1 0: a b"},
+			[]string{"p-decision-1 0: a b", "p-decision-2 0: a"}, []decide.Group{groupOf("", "a", "b")}, []string{"p-decision-1 0: a b"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -178,30 +180,30 @@ func TestStepsIgnoreScores(t *testing.T) {
 // and changes no other. Removing the cluster that sorts second of 1,001 in 11 slices leaves
 // 1,000, which need 10 slices: one slice is changed and one is deleted.
 func TestOneClusterOfAThousand(t *testing.T) {
-	existing := Layout("p", nil, []Group{groupOf("", numbered(0, 1000)...)})
+	existing := Layout("p", nil, []decide.Group{groupOf("", numbered(0, 1000)...)})
 	if len(existing) != 10 {
 		t.Fatalf("%d slices, want 10", len(existing))
 	}
-	more := Layout("p", existing, []Group{groupOf("", append([]string{"a"}, numbered(0, 1000)...)...)})
+	more := Layout("p", existing, []decide.Group{groupOf("", append([]string{"a"}, numbered(0, 1000)...)...)})
 	steps := new(Result).Steps(existing, more, false)
 	if len(steps) != 1 || show(steps[0].After) != "p-decision-11 0: a" {
 		t.Errorf("%d steps, first %s", len(steps), show(steps[0].After))
 	}
-	fewer := Layout("p", more, []Group{groupOf("", append([]string{"a"}, numbered(1, 1000)...)...)})
+	fewer := Layout("p", more, []decide.Group{groupOf("", append([]string{"a"}, numbered(1, 1000)...)...)})
 	steps = new(Result).Steps(more, fewer, false)
 	if len(steps) != 2 || steps[0].Name() != "p-decision-1" || len(steps[0].After.Status.Decisions) != 100 || steps[1].After != nil ||
 		steps[1].Name() != "p-decision-11" {
 		t.Errorf("%d steps: %+v", len(steps), steps)
 	}
 	// Replacing one cluster by another writes one slice.
-	swapped := Layout("p", existing, []Group{groupOf("", append([]string{"a"}, numbered(1, 1000)...)...)})
+	swapped := Layout("p", existing, []decide.Group{groupOf("", append([]string{"a"}, numbered(1, 1000)...)...)})
 	if steps := new(Result).Steps(existing, swapped, false); len(steps) != 1 {
 		t.Errorf("%d steps, want 1", len(steps))
 	}
 }
 
 // drawGroups returns random groups of some of 500 clusters.
-func drawGroups(t *rapid.T) (groups []Group) {
+func drawGroups(t *rapid.T) (groups []decide.Group) {
 	names := rapid.Permutation(numbered(0, 500)).Draw(t, "clusters")
 	for range rapid.IntRange(1, 3).Draw(t, "groups") {
 		n := rapid.SampledFrom([]int{0, 1, 3, 99, 100, 101, 160}).Draw(t, "size")
@@ -279,7 +281,7 @@ func TestNoClusterVanishes(t *testing.T) {
 // checkNumbers fails unless the next layout of the same groups has the numbers from 1 on,
 // and a further layout changes nothing.
 func checkNumbers(
-	t *rapid.T, list func() []clusterv1beta1.PlacementDecision, existing map[string]clusterv1beta1.PlacementDecision, groups []Group,
+	t *rapid.T, list func() []clusterv1beta1.PlacementDecision, existing map[string]clusterv1beta1.PlacementDecision, groups []decide.Group,
 ) {
 	clear := Layout("p", list(), groups)
 	for name := range existing {
@@ -298,7 +300,7 @@ func checkNumbers(
 
 // checkLayout fails unless each decision is in exactly one slice of its group, in the order
 // of the group, no slice has more than MaxDecisions, and names are unique.
-func checkLayout(t *rapid.T, wanted []clusterv1beta1.PlacementDecision, groups []Group) {
+func checkLayout(t *rapid.T, wanted []clusterv1beta1.PlacementDecision, groups []decide.Group) {
 	names := map[string]bool{}
 	count := make([]int, len(groups))
 	seen := map[string]bool{}
@@ -408,8 +410,8 @@ func TestSecondDecisionWritesNothing(t *testing.T) {
 	} {
 		s := hub("a", "b", "c")
 		s.SetPlacement(newPlacement(t, "p", spec))
-		first := Layout("p", nil, decide(t, s, "p").Groups)
-		second := Layout("p", first, decide(t, s, "p").Groups)
+		first := Layout("p", nil, decideNow(t, s, "p").Groups)
+		second := Layout("p", first, decideNow(t, s, "p").Groups)
 		if steps := new(Result).Steps(first, second, false); len(steps) > 0 {
 			t.Errorf("%s: %+v", spec, steps)
 		}

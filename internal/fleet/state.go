@@ -17,6 +17,8 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/fairqueue"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/expression"
 )
 
 // State is the state of a hub: clusters, cluster sets and placements. Methods that set
@@ -25,9 +27,7 @@ import (
 type State struct {
 	mu sync.Mutex
 	// fleet is sorted by name. It is replaced, never changed: results refer to it.
-	fleet []*Cluster
-	// index is the index of the fleet, nil until needed.
-	index   *Index
+	fleet   []*decide.Cluster
 	entries map[string]*entry
 	// counts has the number of decisions for each cluster of the fleet.
 	counts []int32
@@ -49,19 +49,15 @@ type State struct {
 // entry has the data of a cluster that only some decisions use.
 type entry struct {
 	object *clusterv1.ManagedCluster
-	// scores is replaced, never changed: value refers to it.
-	scores map[string]*addOnScore
+	// scores is replaced, never changed: value and the cluster of the fleet refer to it.
+	scores map[string]*decide.AddOnScores
 	// value is the cluster for expressions, nil until needed.
-	value *clusterValue
-	// capacity is nil if the cluster reports none. promises are the promises of all placements.
+	value *expression.Cluster
+	// limit is the limit of the cluster, nil if it has none, and capacity its capacity, nil if it reports none.
+	limit    *limit
 	capacity *ClusterCapacity
-	promises []promised
-}
-
-// addOnScore has the values of an AddOnPlacementScore by name.
-type addOnScore struct {
-	values map[string]int32
-	until  int64
+	// promised are the workloads of placements with promises in the cluster.
+	promised []*placementWorkload
 }
 
 // placementState is the state of a placement.
@@ -78,7 +74,7 @@ type placementState struct {
 	// unknown.
 	feasible []uint64
 	// outcomes has the outcome of the expressions of each predicate by cluster.
-	outcomes []map[*Cluster]outcome
+	outcomes []map[*decide.Cluster]expression.Outcome
 	// uncompiled is a new version that is to be compiled, nil if there is none.
 	uncompiled *uncompiled
 	// waiting has the expressions that are to be evaluated, nil if there are none.
@@ -105,7 +101,7 @@ func NewState() *State {
 
 // indexOf returns the index of a cluster in the fleet, or the index to insert it at.
 func (s *State) indexOf(name string) (int, bool) {
-	return slices.BinarySearchFunc(s.fleet, name, func(c *Cluster, name string) int { return strings.Compare(c.Name, name) })
+	return slices.BinarySearchFunc(s.fleet, name, func(c *decide.Cluster, name string) int { return strings.Compare(c.Name, name) })
 }
 
 // SetCluster adds or updates a cluster. A cluster with a deletion timestamp is removed.
@@ -119,9 +115,10 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 	cluster := clusterOf(object)
 	i, known := s.indexOf(object.Name)
 	e := s.entry(object.Name)
-	cluster.entry = e
+	cluster.Scores = e.scores
+	limit := limitOf(object)
 	if !known {
-		e.object = object
+		e.object, e.limit = object, limit
 		s.fleet = slices.Insert(slices.Clone(s.fleet), i, cluster)
 		s.counts = slices.Insert(s.counts, i, s.countOf(object.Name))
 		s.resetIndexes()
@@ -129,16 +126,16 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 	}
 	old := s.fleet[i]
 	fields := changedFields(old, cluster)
+	if !e.limit.equals(limit) {
+		fields |= capacityFields
+	}
 	if fields == 0 && sameForExpressions(e.object, object) {
 		return nil
 	}
 	fields |= otherFields
-	e.object, e.value = object, nil
+	e.object, e.limit, e.value = object, limit, nil
 	s.fleet = slices.Clone(s.fleet)
 	s.fleet[i] = cluster
-	if s.index != nil {
-		s.index.Set(i, cluster)
-	}
 	if fields&labelFields != 0 {
 		s.resetMembers()
 	}
@@ -159,7 +156,7 @@ func (s *State) placement(key types.NamespacedName) *placementState {
 func (s *State) entry(name string) *entry {
 	e := s.entries[name]
 	if e == nil {
-		e = &entry{scores: map[string]*addOnScore{}}
+		e = &entry{}
 		s.entries[name] = e
 	}
 	return e
@@ -167,7 +164,7 @@ func (s *State) entry(name string) *entry {
 
 // dropIfEmpty removes the entry of a cluster if it has no data.
 func (s *State) dropIfEmpty(name string) {
-	if e := s.entries[name]; e.object == nil && e.capacity == nil && len(e.scores)+len(e.promises) == 0 {
+	if e := s.entries[name]; e.object == nil && e.capacity == nil && len(e.scores)+len(e.promised) == 0 {
 		delete(s.entries, name)
 	}
 }
@@ -211,7 +208,7 @@ func (s *State) deleteCluster(name string) []types.NamespacedName {
 	s.fleet = slices.Delete(slices.Clone(s.fleet), i, i+1)
 	s.counts = slices.Delete(s.counts, i, i+1)
 	e := s.entries[name]
-	e.object, e.value = nil, nil
+	e.object, e.limit, e.value = nil, nil, nil
 	s.dropIfEmpty(name)
 	s.resetIndexes()
 	return affected
@@ -219,7 +216,6 @@ func (s *State) deleteCluster(name string) []types.NamespacedName {
 
 // resetIndexes drops everything that has indexes of the fleet.
 func (s *State) resetIndexes() {
-	s.index = nil
 	s.resetMembers()
 	for _, p := range s.placements {
 		p.feasible = nil
@@ -236,12 +232,12 @@ func (s *State) resetMembers() {
 // SetScores adds or updates the scores of an add-on for the cluster with the name of
 // its namespace.
 func (s *State) SetScores(object *clusterv1alpha1.AddOnPlacementScore) []types.NamespacedName {
-	score := &addOnScore{values: make(map[string]int32, len(object.Status.Scores)), until: Forever}
+	score := &decide.AddOnScores{Values: make(map[string]int32, len(object.Status.Scores)), Until: decide.Forever}
 	for _, item := range object.Status.Scores {
-		score.values[item.Name] = item.Value
+		score.Values[item.Name] = item.Value
 	}
 	if object.Status.ValidUntil != nil {
-		score.until = object.Status.ValidUntil.Unix()
+		score.Until = object.Status.ValidUntil.Unix()
 	}
 	return s.changeScores(object.Namespace, object.Name, score)
 }
@@ -252,7 +248,7 @@ func (s *State) DeleteScores(cluster, name string) []types.NamespacedName {
 }
 
 // changeScores sets or, if score is nil, removes an AddOnPlacementScore.
-func (s *State) changeScores(cluster, name string, score *addOnScore) []types.NamespacedName {
+func (s *State) changeScores(cluster, name string, score *decide.AddOnScores) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if score == nil && s.entries[cluster] == nil {
@@ -260,13 +256,21 @@ func (s *State) changeScores(cluster, name string, score *addOnScore) []types.Na
 	}
 	e := s.entry(cluster)
 	before := e.scores[name]
-	if before == score || before != nil && score != nil && before.until == score.until && maps.Equal(before.values, score.values) {
+	if before == score || before != nil && score != nil && before.Until == score.Until && maps.Equal(before.Values, score.Values) {
 		return nil
 	}
-	e.scores, e.value = maps.Clone(e.scores), nil
-	if e.scores[name] = score; score == nil {
-		delete(e.scores, name)
+	scores := maps.Clone(e.scores)
+	switch {
+	case score == nil && len(scores) <= 1:
+		scores = nil
+	case score == nil:
+		delete(scores, name)
+	case scores == nil:
+		scores = map[string]*decide.AddOnScores{name: score}
+	default:
+		scores[name] = score
 	}
+	e.scores, e.value = scores, nil
 	i, known := s.indexOf(cluster)
 	if !known {
 		s.dropIfEmpty(cluster)
@@ -274,6 +278,7 @@ func (s *State) changeScores(cluster, name string, score *addOnScore) []types.Na
 	}
 	// A new pointer, because outcomes are by pointer: expressions are evaluated again.
 	updated := *s.fleet[i]
+	updated.Scores = scores
 	s.fleet = slices.Clone(s.fleet)
 	s.fleet[i] = &updated
 	return s.affected(&updated, nil, scoreFields, name)

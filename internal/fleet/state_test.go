@@ -14,17 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 )
-
-// withoutEntries returns the clusters of a fleet without their entries.
-func withoutEntries(fleet []*Cluster) (out []*Cluster) {
-	for _, c := range fleet {
-		without := *c
-		without.entry = nil
-		out = append(out, &without)
-	}
-	return out
-}
 
 // A State that is changed step by step has the same results as a State that is built from
 // the final objects.
@@ -44,9 +35,9 @@ func TestIncrementalState(t *testing.T) {
 				got, _ := s.Preview(key, now)
 				want, _ := fresh.Preview(key, now)
 				got.Policy, want.Policy = nil, nil // compiled programs cannot be compared
-				got.Fleet, want.Fleet = withoutEntries(got.Fleet), withoutEntries(want.Fleet)
+				got.Fleet, want.Fleet = append([]*decide.Cluster{}, got.Fleet...), append([]*decide.Cluster{}, want.Fleet...)
 				if !reflect.DeepEqual(got, want) {
-					t.Fatalf("%s: %s", key, cmp.Diff(want, got, cmp.AllowUnexported(Result{}, Decision{}, Cluster{}, note{}, limit{})))
+					t.Fatalf("%s: %s", key, cmp.Diff(want, got, cmp.AllowUnexported(Result{}, decide.Decision{}, note{}, limit{})))
 				}
 			}
 		}
@@ -107,7 +98,7 @@ func TestUnaffectedPlacementsKeepResults(t *testing.T) {
 func (s *State) balances(key types.NamespacedName) bool {
 	policy := s.placements[key].policy
 	return policy != nil &&
-		slices.ContainsFunc(policy.request.Prioritizers, func(p Prioritizer) bool { return p.Kind == v1beta1.Balance })
+		slices.ContainsFunc(policy.request.Prioritizers, func(p decide.Prioritizer) bool { return p.Kind == v1beta1.Balance })
 }
 
 // A change affects only placements that use the changed fields.
@@ -177,7 +168,7 @@ func TestAffectedPlacements(t *testing.T) {
 			s.SetBinding(binding("ns", "gold"))
 			for name, spec := range specs {
 				s.SetPlacement(newPlacement(t, name, spec))
-				decide(t, s, name)
+				decideNow(t, s, name)
 			}
 			s.SetUnmanaged(keyOf("foreign"), []string{"a"})
 			var got []string

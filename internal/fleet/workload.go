@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
-	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
@@ -87,12 +87,10 @@ type placementWorkload struct {
 	cause  string
 	// err is set if there is no workload to decide with. It names the field.
 	err error
-	// workload is the last valid workload, nil if there was none. Its replicas are those to be fitted in one cluster, and replicas those
-	// of the spec.
-	workload *capacity.Workload
-	replicas int64
+	// workload is the last valid workload, nil if there was none.
+	workload *fit.Workload
 	// fits are the last fits by summary of a cluster.
-	fits map[*capacity.Summary]knownFit
+	fits map[*fit.Summary]cachedFit
 	// promises are the promises of the placement by cluster, and notes the warnings about them.
 	promises map[string]Promise
 	notes    map[string]note
@@ -119,17 +117,17 @@ func (s *State) SetWorkload(p *v1beta1.Placement, object *unstructured.Unstructu
 	if old != nil && old.cause == cause && bytes.Equal(old.object, raw) && equality.Semantic.DeepEqual(old.spec, spec) {
 		return false
 	}
-	next := placementWorkload{spec: spec, object: raw, cause: cause, err: err, fits: map[*capacity.Summary]knownFit{}}
+	next := placementWorkload{spec: spec, object: raw, cause: cause, err: err, fits: map[*fit.Summary]cachedFit{}}
 	if old == nil {
 		old = &placementWorkload{}
 		state.workload = old
 	}
 	// The promises of a workload that is no longer valid count.
-	next.workload, next.replicas, next.promises = old.workload, old.replicas, old.promises
+	next.workload, next.promises = old.workload, old.promises
 	if err == nil {
-		var w *capacity.Workload
+		var w *fit.Workload
 		if w, next.err = compileWorkload(p, spec, raw); next.err == nil {
-			next.workload, next.replicas = w, w.Replicas
+			next.workload = w
 		}
 	}
 	*old = next
@@ -157,7 +155,7 @@ func contentOf(object *unstructured.Unstructured) []byte {
 }
 
 // compileWorkload returns the workload of a valid spec. The error names the field.
-func compileWorkload(p *v1beta1.Placement, spec *v1beta1.WorkloadSpec, object []byte) (*capacity.Workload, error) {
+func compileWorkload(p *v1beta1.Placement, spec *v1beta1.WorkloadSpec, object []byte) (*fit.Workload, error) {
 	path := workloadPath(p).Child("ref")
 	if spec.Ref == nil {
 		path, object = workloadPath(p).Child("template"), spec.Template.Raw
@@ -171,7 +169,7 @@ func compileWorkload(p *v1beta1.Placement, spec *v1beta1.WorkloadSpec, object []
 			object = slices.Concat([]byte(`{"kind":"PodTemplate","metadata":`), metadata, []byte(`,"template":`), object, []byte("}"))
 		}
 	}
-	w, err := capacity.ReadWorkload(object)
+	w, err := fit.ReadWorkload(object)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -20,7 +20,8 @@ import (
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
-	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
 )
 
 // capacityOf returns the capacity of a cluster with one node that has cores free, and recent pods of workloads.
@@ -150,11 +151,11 @@ func TestBadWorkloads(t *testing.T) {
 	} {
 		s := hub("cluster1")
 		add(s, newPlacement(t, "web", "{}"))
-		decide(t, s, "web")
+		decideNow(t, s, "web")
 		bad := newPlacement(t, "web", "{}")
 		bad.Annotations = map[string]string{v1beta1.AnnotationWorkload: text}
 		s.SetWorkload(bad, nil, nil)
-		r := decide(t, s, "web")
+		r := decideNow(t, s, "web")
 		if !r.KeepDecisions {
 			t.Errorf("%.50s: decisions are not kept", text)
 		}
@@ -165,11 +166,11 @@ func TestBadWorkloads(t *testing.T) {
 			}
 		}
 	}
-	for _, replicas := range []int{0, capacity.MaxReplicas} {
+	for _, replicas := range []int{0, fit.MaxReplicas} {
 		s := hub("cluster1")
 		s.SetCapacity(capacityOf(t, "cluster1", now, 10, nil))
 		add(s, withWorkload(t, "web", 1, replicas, "{}"))
-		if got := clustersOf(decide(t, s, "web")); (got == "cluster1") != (replicas == 0) {
+		if got := clustersOf(decideNow(t, s, "web")); (got == "cluster1") != (replicas == 0) {
 			t.Errorf("%d replicas: selected %q", replicas, got)
 		}
 	}
@@ -267,9 +268,9 @@ func TestPromises(t *testing.T) {
 }
 
 // fitsOf returns the fits of a placement in all clusters, and where its workload does not fit.
-func fitsOf(s *State, name string, at time.Time) ([]capacity.Fit, []bool) {
-	r := &Request{Fleet: s.fleet, Members: Indexes(len(s.fleet)), Number: 2}
-	s.placements[keyOf(name)].fitting(at.Unix()).addTo(r)
+func fitsOf(s *State, name string, at time.Time) ([]fit.Fit, []bool) {
+	r := &decide.Request{Fleet: s.fleet, Members: decide.Indexes(len(s.fleet)), Number: 2}
+	s.workloadDecisionFor(s.placements[keyOf(name)], at.Unix()).addFits(r)
 	return r.Fits, r.Unfit
 }
 
@@ -313,7 +314,7 @@ func TestKnownFits(t *testing.T) {
 					if e.capacity != nil {
 						fresh.SetCapacity(e.capacity)
 					}
-					if e.object == nil && e.capacity == nil && len(e.scores) == 0 && len(e.promises) == 0 {
+					if e.object == nil && e.capacity == nil && len(e.scores) == 0 && len(e.promised) == 0 {
 						rt.Fatalf("the entry of %s is empty", cluster)
 					}
 				}
@@ -339,8 +340,8 @@ func TestPromiseEnds(t *testing.T) {
 	s.SetCapacity(capacityOf(t, "a", now, 10, nil))
 	add(s, withWorkload(t, "first", 1, 8, "{}"))
 	add(s, withWorkload(t, "second", 1, 8, "{}"))
-	decide(t, s, "first")
-	if got := clustersOf(decide(t, s, "second")); got != "" {
+	decideNow(t, s, "first")
+	if got := clustersOf(decideNow(t, s, "second")); got != "" {
 		t.Errorf("selected %s at once", got)
 	}
 	later := now.Add((promiseTime + 1) * time.Second)
@@ -362,7 +363,7 @@ func TestPromiseOfSeveralTemplates(t *testing.T) {
 		"spec": {"workload": {"manifests": [`+deployment+","+deployment+"]}}}}", "web", "db")}
 	add(s, p)
 	add(s, withWorkload(t, "second", 1, 5, "{}"))
-	if r := decide(t, s, "first"); sharesOf(r) != "a:3" {
+	if r := decideNow(t, s, "first"); sharesOf(r) != "a:3" {
 		t.Fatalf("got %s: %v", sharesOf(r), r.Conditions)
 	}
 	later := now.Add(time.Second)
@@ -379,7 +380,7 @@ func TestPromiseFromTheFuture(t *testing.T) {
 	add(s, withWorkload(t, "first", 1, 8, "{}"))
 	add(s, withWorkload(t, "second", 1, 8, "{}"))
 	s.RestorePromises(keyOf("first"), map[string]Promise{"a": {Replicas: 8, Since: now.Add(time.Hour).Unix()}})
-	if got := clustersOf(decide(t, s, "second")); got != "a" {
+	if got := clustersOf(decideNow(t, s, "second")); got != "a" {
 		t.Errorf("selected %q", got)
 	}
 }
@@ -409,7 +410,7 @@ func TestRebalance(t *testing.T) {
 	s.SetCapacity(capacityOf(t, "a", now, 4, nil))
 	s.SetCapacity(capacityOf(t, "b", now, 2, nil))
 	add(s, withWorkload(t, "web", 1, 4, "{numberOfClusters: 1, prioritizerPolicy: {mode: Exact, configurations: [{name: FitReplicas}]}}"))
-	decide(t, s, "web")
+	decideNow(t, s, "web")
 	later := now.Add(time.Minute)
 	s.SetCapacity(capacityOf(t, "a", later, 0, map[string]int32{"web": 4}))
 	s.SetCapacity(capacityOf(t, "b", later, 20, nil))
@@ -430,12 +431,12 @@ func TestRebalance(t *testing.T) {
 func TestRebalanceOfBalanced(t *testing.T) {
 	s := hub("a", "b")
 	add(s, newPlacement(t, "web", "{numberOfClusters: 1}"))
-	decide(t, s, "web")
+	decideNow(t, s, "web")
 	r, _ := s.PreviewFromScratch(keyOf("web"), now)
 	if m := r.MoveTo([]string{"a"}); m != nil {
 		t.Errorf("got %+v", m)
 	}
-	if r := decide(t, s, "web"); clustersOf(r) != "a" {
+	if r := decideNow(t, s, "web"); clustersOf(r) != "a" {
 		t.Errorf("selected %q after the preview", clustersOf(r))
 	}
 }
@@ -450,7 +451,7 @@ func TestRunningReplicas(t *testing.T) {
 		`"metadata": {"labels": {"app": "web"}}, "spec": {"topologySpreadConstraints": [{"topologyKey": "zone", "maxSkew": 10,
 		"whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "web"}}}], "containers"`, 1)
 	add(s, p)
-	decide(t, s, "web")
+	decideNow(t, s, "web")
 	later := now.Add(time.Minute)
 	s.SetCapacity(capacityOf(t, "a", later, 10, map[string]int32{"web": 3}))
 	fits, _ := fitsOf(s, "web", later)
@@ -458,12 +459,12 @@ func TestRunningReplicas(t *testing.T) {
 		t.Errorf("got %d, want 7 and the 3 that run", fits[0].Now)
 	}
 	w := s.placements[keyOf("web")].workload.workload
-	if fit, limit := s.Fit(w, "a", later); fit.Now != 6 || !strings.Contains(limit, "3 replicas of the workload run already; 1 pod of") {
+	if fit, limit := s.FitOf(w, "a", later); fit.Now != 6 || !strings.Contains(limit, "3 replicas of the workload run already; 1 pod of") {
 		t.Errorf("got %d further ones, limited by %q", fit.Now, limit) // 3 run and one is promised
 	}
 	later = now.Add(time.Hour) // the pods are no longer recent, but 4 were promised
 	s.SetCapacity(capacityOf(t, "a", later, 10, nil))
-	if fit, limit := s.Fit(w, "a", later); fit.Now != 6 {
+	if fit, limit := s.FitOf(w, "a", later); fit.Now != 6 {
 		t.Errorf("got %d further ones (%s), want 6", fit.Now, limit)
 	}
 }
@@ -478,12 +479,12 @@ func TestWorkloadField(t *testing.T) {
 		t.Error("an equal workload is new, or a new one is not")
 	}
 	s.AddPlacement(p, nil)
-	if r := decide(t, s, "web"); sharesOf(r) != "a:2" {
+	if r := decideNow(t, s, "web"); sharesOf(r) != "a:2" {
 		t.Errorf("got %s", sharesOf(r))
 	}
 	p.Annotations = map[string]string{v1beta1.AnnotationWorkload: `{"replicas": 3}`}
 	s.SetWorkload(p, nil, nil)
-	r := decide(t, s, "web")
+	r := decideNow(t, s, "web")
 	if want := "spec.workload: annotation plimsoll.dev/workload is set, too: only one of them is allowed"; !r.KeepDecisions ||
 		r.Conditions[0].Message != want {
 		t.Errorf("got %s, want %s", r.Conditions[0].Message, want)
@@ -495,9 +496,9 @@ func TestMoreReplicasThanFit(t *testing.T) {
 	s := hub("cluster1")
 	s.SetCapacity(capacityOf(t, "cluster1", now, 10, nil))
 	add(s, withWorkload(t, "web", 1, 2, "{}"))
-	decide(t, s, "web")
-	s.SetWorkload(withWorkload(t, "web", 1, capacity.MaxReplicas, "{}"), nil, nil)
-	r := decide(t, s, "web")
+	decideNow(t, s, "web")
+	s.SetWorkload(withWorkload(t, "web", 1, fit.MaxReplicas, "{}"), nil, nil)
+	r := decideNow(t, s, "web")
 	want := "cluster1: no longer fits: 10 replicas fit of 1000000000: limited by cpu"
 	if got := strings.Join(r.Warnings, "; "); clustersOf(r) != "cluster1" || !strings.EqualFold(got, want) {
 		t.Errorf("selected %q with warnings %q, want %q", clustersOf(r), got, want)
@@ -522,7 +523,7 @@ func TestUnknownFields(t *testing.T) {
 		if want != "" {
 			want = "the template of the workload: " + want
 		}
-		if got := strings.Join(decide(t, s, "web").Warnings, "; "); got != want {
+		if got := strings.Join(decideNow(t, s, "web").Warnings, "; "); got != want {
 			t.Errorf("%s: got warnings %q, want %q", template, got, want)
 		}
 	}

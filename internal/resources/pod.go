@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -190,6 +191,24 @@ func RunningContainers(spec *v1.PodSpec) []v1.Container {
 		}
 	}
 	return running
+}
+
+// HostPorts returns the ports of the node that the running containers of a pod use. Containers on the network of the host use their
+// ports.
+func HostPorts(spec *v1.PodSpec) (out []v1.ContainerPort) {
+	for _, container := range RunningContainers(spec) {
+		for _, port := range container.Ports {
+			if spec.HostNetwork && port.HostPort == 0 {
+				port.HostPort = port.ContainerPort
+			}
+			if port.HostPort > 0 {
+				out = append(out, v1.ContainerPort{
+					ContainerPort: port.ContainerPort, HostPort: port.HostPort, HostIP: port.HostIP, Protocol: cmp.Or(port.Protocol, v1.ProtocolTCP),
+				})
+			}
+		}
+	}
+	return out
 }
 
 // isUnbounded reports whether neither the pod nor every one of its containers declares a limit for

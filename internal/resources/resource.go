@@ -8,6 +8,7 @@
 package resources
 
 import (
+	"cmp"
 	"math"
 
 	v1 "k8s.io/api/core/v1"
@@ -66,6 +67,11 @@ func (r Resource) Index() Index { return r.index }
 
 // Name returns the name of the resource, as in the requests of a pod.
 func (r Resource) Name() v1.ResourceName { return r.name }
+
+// Compare orders resources: CPU, memory and the other common ones, then the extended ones by name.
+func (r Resource) Compare(other Resource) int {
+	return cmp.Or(cmp.Compare(r.index, other.index), cmp.Compare(r.name, other.name))
+}
 
 // AllocatableOf returns the allocatable amount of a node, 0 if it lacks the resource.
 func (r Resource) AllocatableOf(node *v1.Node) int64 {

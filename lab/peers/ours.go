@@ -10,6 +10,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -19,6 +21,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/expression"
 	"github.com/plimsoll-k8s/plimsoll/plugins"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
@@ -77,7 +81,7 @@ func scoreOf(ctx context.Context, s *schedtest.Scheduler, pod *v1.Pod) operation
 // addPlacements adds cases for each placement. place/NAME is the algorithm, decide/NAME the whole decision of the
 // controller, and new/cel the decision for a placement whose expression is new.
 func addPlacements(w *workload, operations map[string]operation) error {
-	if err := fleet.Prepare(); err != nil {
+	if err := expression.Prepare(); err != nil {
 		return err
 	}
 	state := fleet.NewState()
@@ -103,7 +107,7 @@ func addPlacements(w *workload, operations map[string]operation) error {
 		}
 		key := types.NamespacedName{Namespace: namespace, Name: name}
 		state.AddPlacement(object, existing[name])
-		operations["decide/"+name] = func() error { return decide(state, key) }
+		operations["decide/"+name] = func() error { return decideOnce(state, key) }
 		if name == "cel" {
 			generation := object.Generation
 			operations["new/cel"] = func() error {
@@ -111,7 +115,7 @@ func addPlacements(w *workload, operations map[string]operation) error {
 				generation++
 				changed.Generation = generation
 				state.SetPlacement(&changed) // compiled again, and no outcome is known
-				return decide(state, key)
+				return decideOnce(state, key)
 			}
 			continue
 		}
@@ -121,7 +125,7 @@ func addPlacements(w *workload, operations map[string]operation) error {
 		}
 		request := requestOf(result, existing, name)
 		operations["place/"+name] = func() error {
-			if len(fleet.Decide(request).Chosen) != selected {
+			if len(decide.Decide(request).Chosen) != selected {
 				return errShort
 			}
 			return nil
@@ -133,8 +137,8 @@ func addPlacements(w *workload, operations map[string]operation) error {
 // errShort is the error of a decision with too few clusters.
 var errShort = errors.New("the decision has another number of clusters")
 
-// decide decides a placement.
-func decide(state *fleet.State, key types.NamespacedName) error {
+// decideOnce decides a placement.
+func decideOnce(state *fleet.State, key types.NamespacedName) error {
 	if r, ok := state.Decide(key, time.Now()); !ok || r.Selected() != selected {
 		return errShort
 	}
@@ -142,19 +146,20 @@ func decide(state *fleet.State, key types.NamespacedName) error {
 }
 
 // requestOf returns the same input of the algorithm for a placement as the controller does.
-func requestOf(result *fleet.Result, existing map[string][]string, name string) *fleet.Request {
-	r := &fleet.Request{
-		Fleet: result.Fleet, Index: fleet.NewIndex(result.Fleet),
-		Members: fleet.Indexes(len(result.Fleet)), Number: selected, Now: time.Now().Unix(),
+func requestOf(result *fleet.Result, existing map[string][]string, name string) *decide.Request {
+	r := &decide.Request{
+		Fleet: result.Fleet, Members: decide.Indexes(len(result.Fleet)), Number: selected, Now: time.Now().Unix(),
 		Counts: make([]int32, len(result.Fleet)),
-		Prioritizers: fleet.Resolve(true, []fleet.Prioritizer{
+		Prioritizers: decide.EnabledPrioritizers(true, []decide.Prioritizer{
 			{Kind: v1beta1.ResourceAllocatableCPU, Weight: 1}, {Kind: v1beta1.ResourceAllocatableMemory, Weight: 1},
 		}),
 	}
 	if name == "label" {
-		r.Predicates = []fleet.Predicate{{Selector: fleet.Selector{Labels: []metav1.LabelSelectorRequirement{
-			{Key: "environment", Operator: metav1.LabelSelectorOpIn, Values: []string{"prod", "stage"}},
-		}}}}
+		in, err := labels.NewRequirement("environment", selection.In, []string{"prod", "stage"})
+		if err != nil {
+			panic(err)
+		}
+		r.Predicates = []decide.Predicate{{Selector: decide.Selector{Labels: labels.NewSelector().Add(*in)}}}
 	}
 	index := map[string]int32{}
 	for i, cluster := range result.Fleet {

@@ -20,7 +20,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
-	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/summarize"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -89,7 +90,7 @@ func (o *fitOptions) run(cmd *cobra.Command) error {
 		base.Warnings(cmd.ErrOrStderr())("--filename: the template of the workload: " + unknown)
 	}
 	if cmd.Flags().Changed("replicas") {
-		if err := capacity.CheckReplicas(o.replicas); err != nil {
+		if err := fit.CheckReplicas(o.replicas); err != nil {
 			return fmt.Errorf("--%w", err)
 		}
 		workload.Replicas = o.replicas
@@ -102,17 +103,17 @@ func (o *fitOptions) run(cmd *cobra.Command) error {
 }
 
 // readWorkload reads the workload in manifests. One replica of several objects has the pods of all of them.
-func readWorkload(paths []string, in io.Reader) (*capacity.Workload, error) {
-	var all []*capacity.Workload
+func readWorkload(paths []string, in io.Reader) (*fit.Workload, error) {
+	var all []*fit.Workload
 	err := manifest.EachObject(manifest.Files(paths, in), func(_, kind string, object map[string]any) error {
-		if !slices.Contains(capacity.Kinds, kind) {
+		if !slices.Contains(fit.Kinds, kind) {
 			return nil
 		}
 		raw, err := json.Marshal(object)
 		if err != nil {
 			return err
 		}
-		w, err := capacity.ReadWorkload(raw)
+		w, err := fit.ReadWorkload(raw)
 		all = append(all, w)
 		return err
 	})
@@ -120,18 +121,18 @@ func readWorkload(paths []string, in io.Reader) (*capacity.Workload, error) {
 	case err != nil:
 		return nil, err
 	case len(all) == 0:
-		return nil, fmt.Errorf("--filename: found no workload: must be one of %s", strings.Join(capacity.Kinds, ", "))
+		return nil, fmt.Errorf("--filename: found no workload: must be one of %s", strings.Join(fit.Kinds, ", "))
 	}
 	out := all[0]
 	if len(all) > 1 {
-		out = capacity.Join(all)
+		out = fit.Join(all)
 	}
 	out.SetDefaultNamespace(v1.NamespaceDefault)
 	return out, nil
 }
 
 // read returns the capacities of clusters with the objects of their hub, and the time: zero for the time of each observation.
-func (o *fitOptions) read(cmd *cobra.Command, workload *capacity.Workload) (*fleet.Objects, time.Time, error) {
+func (o *fitOptions) read(cmd *cobra.Command, workload *fit.Workload) (*fleet.Objects, time.Time, error) {
 	if !o.local && o.clusters.Recording == "" && len(o.clusters.Files) == 0 {
 		hub, err := readLiveHub(cmd.Context(), &o.hub, nil)
 		if err == nil && len(hub.Capacities) == 0 {
@@ -188,19 +189,19 @@ func (o *fitOptions) readInput(in io.Reader) (hub *manifest.Hub, cluster *manife
 }
 
 // oneCluster returns the capacity of a cluster without a name. All running pods of the workload are recent.
-func oneCluster(objects *manifest.Objects, workload *capacity.Workload, now time.Time) (*fleet.Objects, time.Time, error) {
-	in := &capacity.Input{Now: now, Pods: capacity.Pods{}}
+func oneCluster(objects *manifest.Objects, workload *fit.Workload, now time.Time) (*fleet.Objects, time.Time, error) {
+	in := &summarize.Input{Now: now, Pods: summarize.Pods{}}
 	for _, n := range objects.Nodes {
-		in.Nodes = append(in.Nodes, capacity.NewNode(n))
+		in.Nodes = append(in.Nodes, summarize.NewNode(n))
 	}
 	running := map[types.NamespacedName]int32{}
 	for _, p := range objects.Running {
-		in.Pods.Set(capacity.NewPod(p))
+		in.Pods.Set(summarize.NewPod(p))
 		if resources.OccupiesNode(p) {
 			running[types.NamespacedName{Namespace: p.Namespace, Name: resources.WorkloadOf(p).Name}]++
 		}
 	}
-	status := capacity.Summarize(in)
+	status := summarize.Summarize(in)
 	status.Recent = nil
 	for _, part := range workload.Parts {
 		if n := running[part.Workload]; n > 0 {
@@ -211,7 +212,7 @@ func oneCluster(objects *manifest.Objects, workload *capacity.Workload, now time
 			delete(running, part.Workload)
 		}
 	}
-	summary, err := capacity.NewSummary(status)
+	summary, err := fit.NewSummary(status)
 	return &fleet.Objects{Capacities: []*fleet.ClusterCapacity{{Summary: summary}}}, now, err
 }
 
@@ -237,7 +238,7 @@ type fitResult struct {
 }
 
 // printFits prints the fit of each cluster, by name.
-func printFits(out io.Writer, output *base.Output, w *capacity.Workload, objects *fleet.Objects, now time.Time) error {
+func printFits(out io.Writer, output *base.Output, w *fit.Workload, objects *fleet.Objects, now time.Time) error {
 	result, state := fitsResult{Replicas: w.Replicas, Clusters: []fitResult{}}, objects.State()
 	slices.SortFunc(objects.Capacities, func(a, b *fleet.ClusterCapacity) int { return cmp.Compare(a.Namespace, b.Namespace) })
 	for _, c := range objects.Capacities {
@@ -245,16 +246,16 @@ func printFits(out io.Writer, output *base.Output, w *capacity.Workload, objects
 		if at.IsZero() && c.Err == nil {
 			at = time.Unix(c.Summary.ObservedAt, 0)
 		}
-		fit, limit := state.Fit(w, c.Namespace, at)
+		count, limit := state.FitOf(w, c.Namespace, at)
 		row := fitResult{
-			Cluster: c.Namespace, Now: max(fit.Now, 0), WithSlack: max(fit.WithSlack, 0), ScaledUp: max(fit.ScaledUp, 0),
-			NewNodes: fit.NewNodes, Limit: limit,
+			Cluster: c.Namespace, Now: max(count.Now, 0), WithSlack: max(count.WithSlack, 0), ScaledUp: max(count.ScaledUp, 0),
+			NewNodes: count.NewNodes, Limit: limit,
 		}
-		if fit.Wait != capacity.Unknown {
-			row.WaitSeconds = &fit.Wait
+		if count.Wait != fit.Unknown {
+			row.WaitSeconds = &count.Wait
 		}
-		if fit.Cost != capacity.Unknown {
-			row.CostPerHour = new(float64(fit.Cost) / 1e6)
+		if count.Cost != fit.Unknown {
+			row.CostPerHour = new(float64(count.Cost) / 1e6)
 		}
 		result.Clusters = append(result.Clusters, row)
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 )
@@ -175,17 +175,17 @@ func TestFitOracle(t *testing.T) {
 		}
 		running := rapid.IntRange(0, 8).Draw(rt, "running")
 		addRunning(rng, &cluster, template, running)
-		converted, err := capacity.NewTemplate(types.NamespacedName{Namespace: "shop", Name: "web"}, template)
+		converted, err := fit.NewTemplate(types.NamespacedName{Namespace: "shop", Name: "web"}, template)
 		if err != nil {
 			rt.Fatal(err)
 		}
-		workload := &capacity.Workload{Parts: []capacity.Part{{Template: converted, Pods: 1}}, Replicas: 1}
+		workload := &fit.Workload{Parts: []fit.Part{{Template: converted, Pods: 1}}, Replicas: 1}
 		clusters, _, err := oneCluster(&manifest.Objects{Nodes: cluster.Nodes, Running: cluster.Running}, workload, time.Now())
 		if err != nil {
 			rt.Fatal(err)
 		}
-		fit, limit := clusters.State().Fit(workload, "", time.Now())
-		got := fit.Now
+		count, limit := clusters.State().FitOf(workload, "", time.Now())
+		got := count.Now
 		want := scheduled(t.Context(), rt, cluster, engine.Options{Config: scheduler}, template)
 		switch {
 		case got > want:

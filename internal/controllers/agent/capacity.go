@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/summarize"
 )
 
 const (
@@ -40,7 +40,7 @@ func (a *Agent) reportCapacity(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	status := a.observer.summarize(capacity.Input{
+	status := a.observer.summarize(summarize.Input{
 		Cluster: a.options.Hub.cluster, Now: a.now(), Slack: heldBy(pools), Pools: a.member.pools(ctx, a.observer.labelValues),
 		Quotas: quotas,
 	})

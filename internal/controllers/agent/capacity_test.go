@@ -21,7 +21,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/summarize"
 )
 
 // TestCapacityReports checks when the capacity is written: at the start, within 10 s after a change, and every 5 minutes.
@@ -181,7 +181,7 @@ nodeGroups:
 		}
 		return nil
 	}
-	want := []capacity.Pool{
+	want := []summarize.Pool{
 		{Name: "eks-general-1ac5", Source: "ClusterAutoscaler", Label: nodeGroupLabels[0], Value: "general", MaxNodes: 3, BootSeconds: -1},
 		{
 			Name:        "eks-general-large-77b0",

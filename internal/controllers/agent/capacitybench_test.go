@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/summarize"
 )
 
 // BenchmarkCapacity summarizes the observed nodes and pods of a cluster of 5,000 nodes with 30 pods each, and prints the memory of the
@@ -45,7 +45,7 @@ func BenchmarkCapacity(b *testing.B) {
 		}
 	}
 	total := heap() - before
-	in := capacity.Input{Cluster: "cluster1", Now: time.Unix(1_795_239_886, 0)}
+	in := summarize.Input{Cluster: "cluster1", Now: time.Unix(1_795_239_886, 0)}
 	var used time.Duration
 	for k := 0; b.Loop(); k++ {
 		for i := 0; i < 5000; i += 10 {

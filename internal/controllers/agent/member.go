@@ -23,7 +23,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	slackv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/summarize"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
@@ -95,7 +95,7 @@ func (m *member) policies(ctx context.Context) (out []Slack, err error) {
 }
 
 // pools returns the pools of Karpenter and of Cluster Autoscaler. values returns the values of a label of the nodes.
-func (m *member) pools(ctx context.Context, values func(label string) []string) (out []capacity.Pool) {
+func (m *member) pools(ctx context.Context, values func(label string) []string) (out []summarize.Pool) {
 	var pools karpenterList
 	if m.list(ctx, nodePools, "", &pools) == nil {
 		boot := m.bootTimes(ctx)
@@ -142,9 +142,9 @@ func (o *karpenterObject) canGrow() bool {
 }
 
 // pool returns a NodePool. A limit that is not a credible quantity leaves nothing.
-func (o *karpenterObject) pool(boot map[string]int32) capacity.Pool {
-	out := capacity.Pool{
-		Name: o.Name, Source: capacity.SourceKarpenter, Label: nodePoolLabel, Value: o.Name, MaxNodes: -1, BootSeconds: -1,
+func (o *karpenterObject) pool(boot map[string]int32) summarize.Pool {
+	out := summarize.Pool{
+		Name: o.Name, Source: summarize.SourceKarpenter, Label: nodePoolLabel, Value: o.Name, MaxNodes: -1, BootSeconds: -1,
 		PricePerHour: o.Annotations[v1alpha1.AnnotationPrice], Left: v1.ResourceList{},
 	}
 	if seconds, known := boot[o.Name]; known {
@@ -200,7 +200,7 @@ type autoscalerStatus struct {
 
 // autoscalerPools returns the node groups that can be extended and whose nodes are known: the name of the group contains the value of a
 // label that cloud providers set on the nodes. Other groups are left out.
-func autoscalerPools(text string, values func(label string) []string) (out []capacity.Pool) {
+func autoscalerPools(text string, values func(label string) []string) (out []summarize.Pool) {
 	var status autoscalerStatus
 	if len(text) > maxStatusLength || yaml.Unmarshal([]byte(text), &status) != nil {
 		return nil
@@ -214,8 +214,8 @@ func autoscalerPools(text string, values func(label string) []string) (out []cap
 		if left <= 0 || group.ScaleUp.Status == "Backoff" || group.Health.Status == "Unhealthy" {
 			continue
 		}
-		pool := capacity.Pool{
-			Name: group.Name, Source: capacity.SourceClusterAutoscaler, MaxNodes: int32(min(left, 100_000)), BootSeconds: -1,
+		pool := summarize.Pool{
+			Name: group.Name, Source: summarize.SourceClusterAutoscaler, MaxNodes: int32(min(left, 100_000)), BootSeconds: -1,
 		}
 		for _, label := range nodeGroupLabels {
 			for _, value := range known[label] {

@@ -17,7 +17,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/summarize"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/risk"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -32,7 +32,7 @@ type observer struct {
 func newObserver() *observer {
 	return &observer{
 		nodes: toolscache.NewStore(toolscache.MetaNamespaceKeyFunc, toolscache.WithTransformer(convert)),
-		pods:  podStore{pods: capacity.Pods{}},
+		pods:  podStore{pods: summarize.Pods{}},
 	}
 }
 
@@ -40,9 +40,9 @@ func newObserver() *observer {
 func convert(object any) (any, error) {
 	switch object := object.(type) {
 	case *v1.Node:
-		return capacity.NewNode(object), nil
+		return summarize.NewNode(object), nil
 	case *v1.Pod:
-		return capacity.NewPod(object), nil
+		return summarize.NewPod(object), nil
 	}
 	return object, nil
 }
@@ -50,7 +50,7 @@ func convert(object any) (any, error) {
 // podStore has the pods that have a node and are not finished. It is a toolscache.TransformingStore.
 type podStore struct {
 	mu   sync.Mutex
-	pods capacity.Pods
+	pods summarize.Pods
 }
 
 // Transformer implements toolscache.TransformingStore.
@@ -94,7 +94,7 @@ func (s *podStore) Resync() error { return nil }
 // set adds or replaces a pod, which may be converted. Must be called with the lock held.
 func (s *podStore) set(object any) {
 	object, _ = convert(object)
-	if pod, ok := object.(capacity.Pod); ok {
+	if pod, ok := object.(summarize.Pod); ok {
 		s.pods.Set(pod)
 	}
 }
@@ -130,18 +130,18 @@ func (o *observer) start(ctx context.Context, config *rest.Config, group *wait.G
 
 // sortedNodes returns the nodes by name. Their order matters: sums of floats depend on it, and the first
 // quantity determines the format of a sum.
-func (o *observer) sortedNodes() (nodes []*capacity.Node) {
+func (o *observer) sortedNodes() (nodes []*summarize.Node) {
 	for _, object := range o.nodes.List() {
-		if node, ok := object.(*capacity.Node); ok {
+		if node, ok := object.(*summarize.Node); ok {
 			nodes = append(nodes, node)
 		}
 	}
-	slices.SortFunc(nodes, func(a, b *capacity.Node) int { return cmp.Compare(a.Name.Value(), b.Name.Value()) })
+	slices.SortFunc(nodes, func(a, b *summarize.Node) int { return cmp.Compare(a.Name.Value(), b.Name.Value()) })
 	return nodes
 }
 
 // modelsOf returns the risk model of each resource of a node with pods.
-func modelsOf(node *capacity.Node, pods *resources.Sums) (models [scored]risk.Resource) {
+func modelsOf(node *summarize.Node, pods *resources.Sums) (models [scored]risk.Resource) {
 	allocatable, machine := resources.CPUAndMemory(node.Allocatable), resources.CPUAndMemory(node.Capacity)
 	models[resources.CPU] = risk.NewCPU(float64(allocatable.CPU), float64(machine.CPU))
 	models[resources.Memory] = risk.NewMemory(float64(allocatable.Memory), float64(machine.Memory))
@@ -199,12 +199,12 @@ func (o *observer) state(pools []Slack, fresh *load.Snapshot) State {
 }
 
 // summarize returns the summary of the cluster.
-func (o *observer) summarize(in capacity.Input) *v1alpha1.ClusterCapacityStatus {
+func (o *observer) summarize(in summarize.Input) *v1alpha1.ClusterCapacityStatus {
 	in.Nodes = o.sortedNodes()
 	o.pods.mu.Lock()
 	defer o.pods.mu.Unlock()
 	in.Pods = o.pods.pods
-	return capacity.Summarize(&in)
+	return summarize.Summarize(&in)
 }
 
 // resources returns the capacity of all nodes, and the allocatable resources of the nodes that are not

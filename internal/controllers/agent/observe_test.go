@@ -14,7 +14,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/summarize"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/slack"
@@ -95,7 +95,7 @@ func TestAcceptsPods(t *testing.T) {
 		"NoExecute taint":        {taint(v1.TaintEffectNoExecute), false},
 		"PreferNoSchedule taint": {taint(v1.TaintEffectPreferNoSchedule), true},
 	} {
-		if got := capacity.NewNode(node("n", tc.change)).AcceptsPods(); got != tc.want {
+		if got := summarize.NewNode(node("n", tc.change)).AcceptsPods(); got != tc.want {
 			t.Errorf("%s: AcceptsPods() = %t, want %t", name, got, tc.want)
 		}
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/expression"
 )
 
 // Adopt selects the placements that the controller decides.
@@ -121,7 +122,7 @@ func (c *Controller) Register(m ctrl.Manager) error {
 
 // setUp adds the controller to a manager.
 func (c *Controller) setUp(ctx context.Context, m ctrl.Manager) error {
-	if err := fleet.Prepare(); err != nil {
+	if err := expression.Prepare(); err != nil {
 		return err
 	}
 	err := m.GetFieldIndexer().IndexField(ctx, &clusterv1beta1.PlacementDecision{}, placementIndex, func(o client.Object) []string {

@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 )
 
 // decisions returns the cached PlacementDecisions of a placement, in the order of their groups.
@@ -72,7 +73,7 @@ func (c *Controller) write(
 
 // layout returns the PlacementDecisions of a placement for groups, see fleet.Layout. It does not use reserved names.
 func (c *Controller) layout(
-	ctx context.Context, object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, groups []fleet.Group,
+	ctx context.Context, object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, groups []decide.Group,
 ) ([]clusterv1beta1.PlacementDecision, error) {
 	taken := slices.Clone(existing)
 	for {

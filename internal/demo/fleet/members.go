@@ -13,7 +13,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
-	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/summarize"
 )
 
 // nodePool is a number of nodes of one size, each with one to three pods of 2 CPUs.
@@ -27,13 +27,13 @@ var members = map[string][]nodePool{
 
 // publish writes the ClusterCapacity of a cluster with generated nodes, as its agent would.
 func (h *hub) publish(ctx context.Context, cluster string, pools []nodePool) error {
-	in := &capacity.Input{Cluster: cluster, Now: time.Now(), Pods: capacity.Pods{}}
+	in := &summarize.Input{Cluster: cluster, Now: time.Now(), Pods: summarize.Pods{}}
 	for _, pool := range pools {
 		for i := range pool.nodes {
 			name := fmt.Sprintf("node-%d-%d", pool.cpus, i)
-			in.Nodes = append(in.Nodes, capacity.NewNode(demo.Node{Name: name, CPU: fmt.Sprint(pool.cpus)}.Object()))
+			in.Nodes = append(in.Nodes, summarize.NewNode(demo.Node{Name: name, CPU: fmt.Sprint(pool.cpus)}.Object()))
 			for k := range 1 + i%3 {
-				in.Pods.Set(capacity.NewPod(demo.Pod{Name: fmt.Sprint(name, "-", k), Node: name, Request: "2"}.Object("")))
+				in.Pods.Set(summarize.NewPod(demo.Pod{Name: fmt.Sprint(name, "-", k), Node: name, Request: "2"}.Object("")))
 			}
 		}
 	}
@@ -43,7 +43,7 @@ func (h *hub) publish(ctx context.Context, cluster string, pools []nodePool) err
 	}
 	object := &v1alpha1.ClusterCapacity{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: v1alpha1.Name}}
 	_, err := controllerutil.CreateOrUpdate(ctx, h.API, object, func() error {
-		object.Status = *capacity.Summarize(in)
+		object.Status = *summarize.Summarize(in)
 		return nil
 	})
 	return err

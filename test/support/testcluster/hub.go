@@ -23,7 +23,7 @@ import (
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
-	"github.com/plimsoll-k8s/plimsoll/internal/fleet/capacity"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/helm"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
@@ -40,7 +40,7 @@ func TemplateOf(cpu, memory string) *v1.PodTemplateSpec {
 // AwaitFit waits until a number of pods fits a cluster according to its ClusterCapacity on the hub.
 func (h *Hub) AwaitFit(t *testing.T, agent fmt.Stringer, cluster string, pod *v1.PodTemplateSpec, want int64) {
 	t.Helper()
-	template, err := capacity.NewTemplate(types.NamespacedName{Namespace: "shop", Name: "web"}, pod)
+	template, err := fit.NewTemplate(types.NamespacedName{Namespace: "shop", Name: "web"}, pod)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,12 +50,12 @@ func (h *Hub) AwaitFit(t *testing.T, agent fmt.Stringer, cluster string, pod *v1
 		if client.IgnoreNotFound(err) != nil || err != nil {
 			return false, client.IgnoreNotFound(err)
 		}
-		summary, err := capacity.NewSummary(&object.Status)
+		summary, err := fit.NewSummary(&object.Status)
 		if err != nil {
 			return false, err
 		}
-		w := capacity.Workload{Parts: []capacity.Part{{Template: template, Pods: 1}}, Replicas: 1}
-		return w.Fit(summary, nil, 0).Now == want, nil
+		w := fit.Workload{Parts: []fit.Part{{Template: template, Pods: 1}}, Replicas: 1}
+		return w.CountFit(summary, 1, nil, 0).Now == want, nil
 	})
 }
 

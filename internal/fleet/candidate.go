@@ -1,0 +1,190 @@
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
+
+// workloadDecision is the workload of a placement in one decision. Methods must be called with the lock of the state held.
+type workloadDecision struct {
+	*placementWorkload
+
+	state *State
+	now   int64
+	// perCluster is the number of replicas that each selected cluster is to have at least, and needed the number below which a cluster is
+	// unfit.
+	perCluster, needed int64
+}
+
+// workloadDecisionFor returns the workload of a placement in a decision, nil if it names none.
+func (s *State) workloadDecisionFor(p *placementState, now int64) *workloadDecision {
+	if p.workload == nil || p.workload.workload == nil {
+		return nil
+	}
+	replicas := p.workload.workload.Replicas
+	return &workloadDecision{p.workload, s, now, replicas, replicas}
+}
+
+// candidate is a cluster for the workload of a placement in one decision.
+type candidate struct {
+	*workloadDecision
+	*entry
+
+	name string
+	// summary is the summary of the cluster, nil if it has no valid one.
+	summary *fit.Summary
+	// left is the number of replicas that the limit of the cluster leaves beside other placements.
+	left int64
+}
+
+// candidateFor returns a cluster as a candidate.
+func (d *workloadDecision) candidateFor(cluster string) *candidate {
+	c := &candidate{workloadDecision: d, entry: cmp.Or(d.state.entries[cluster], &entry{}), name: cluster, left: fit.MaxReplicas}
+	c.summary, _ = c.currentSummary(d.now)
+	switch {
+	case c.limit == nil:
+	case c.limit.err != nil:
+		c.left = 0
+	default:
+		c.left = c.workload.CountWithin(c.limit.amounts, c.unseenPromises(nil))
+	}
+	return c
+}
+
+// describeLeft returns in words what the limit of the cluster leaves.
+func (c *candidate) describeLeft() string {
+	if err := c.limit.err; err != nil {
+		return fmt.Sprintf("annotation %s of ManagedCluster %s is not valid: %s", capacityv1alpha1.AnnotationLimit, c.name, err)
+	}
+	return fmt.Sprintf("the limit of %s on the hub leaves %s", c.name, format.Of(c.left, "replica"))
+}
+
+// cachedFit is a fit of replicas in a cluster beside the pods that were promised there and the running replicas.
+type cachedFit struct {
+	fit.Fit
+
+	replicas int64
+	promised []fit.Part
+	running  int64
+}
+
+// fitWithoutLimit returns the fit of the workload in addition to running replicas, without the limit of the cluster, which has a summary.
+func (c *candidate) fitWithoutLimit(running int64) fit.Fit {
+	promised := c.unseenPromises(c.summary)
+	last, known := c.fits[c.summary]
+	if !known || last.replicas != c.perCluster || last.running != running || !slices.Equal(last.promised, promised) {
+		last = cachedFit{c.workload.CountFit(c.summary, c.perCluster, promised, running), c.perCluster, promised, running}
+		c.fits[c.summary] = last
+	}
+	return last.Fit
+}
+
+// fitWithPromise returns the fit of the workload as if its promised pods were not running. Excluding are the running replicas that keep
+// further ones from nodes.
+func (c *candidate) fitWithPromise(excluding int64) fit.Fit {
+	if c.summary == nil {
+		return fit.Fit{Now: -1, WithSlack: -1, ScaledUp: -1, Wait: fit.Unknown, Cost: fit.Unknown}
+	}
+	out, n := c.fitWithoutLimit(excluding), c.running()
+	if n > 0 && out.WithSlack+n >= c.perCluster {
+		out.Wait, out.NewNodes, out.Cost = 0, 0, 0
+	}
+	out.Now, out.WithSlack, out.ScaledUp = min(out.Now+n, c.left), min(out.WithSlack+n, c.left), min(out.ScaledUp+n, c.left)
+	if c.left < c.perCluster {
+		out.Wait, out.Cost = fit.Unknown, fit.Unknown
+	}
+	return out
+}
+
+// addFits adds the fits to a request with its members, and sets the replicas of each cluster.
+func (d *workloadDecision) addFits(r *decide.Request) {
+	if replicas := d.workload.Replicas; d.spec.Divide {
+		clusters := min(max(r.Number, 1), int64(max(len(r.Members), 1)))
+		d.perCluster, d.needed = resources.DivUp(replicas, clusters), min(replicas, 1)
+	}
+	r.Replicas, r.Fits, r.Unfit = d.perCluster, make([]fit.Fit, len(r.Fleet)), make([]bool, len(r.Fleet))
+	for _, i := range r.Members {
+		c := d.candidateFor(r.Fleet[i].Name)
+		r.Fits[i] = c.fitWithPromise(c.runningThatExclude())
+		r.Unfit[i] = c.left < d.needed || d.spec.RequireFit && r.Fits[i].ScaledUp < d.needed
+	}
+}
+
+// describeLimit returns in words what limits the replicas of the workload in the cluster.
+func (c *candidate) describeLimit() string {
+	if c.summary == nil {
+		_, absent := c.currentSummary(c.now)
+		return absent
+	}
+	running := c.runningThatExclude()
+	if c.limit != nil && c.left <= c.fitWithoutLimit(running).ScaledUp {
+		return c.describeLeft()
+	}
+	return c.workload.DescribeLimit(c.summary, c.unseenPromises(c.summary), running)
+}
+
+// describeFit returns in words how many of a number of replicas fit the cluster, and why no more.
+func (c *candidate) describeFit(fits, replicas int64) string {
+	if fits < 0 {
+		return c.describeLimit()
+	}
+	return fmt.Sprintf("%s %s of %d: %s", format.Of(fits, "replica"), format.Form(fits, "fits", "fit"), replicas, c.describeLimit())
+}
+
+// FitOf returns the fit of a workload in a cluster beside the workloads of all placements and its own pods, and in words what limits it.
+// Amounts are negative without a valid ClusterCapacity.
+func (s *State) FitOf(w *fit.Workload, cluster string, now time.Time) (fit.Fit, string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := &placementState{workload: &placementWorkload{workload: w, fits: map[*fit.Summary]cachedFit{}}}
+	c := s.workloadDecisionFor(p, now.Unix()).candidateFor(cluster)
+	return c.fitWithPromise(c.runningThatExclude()), c.describeLimit()
+}
+
+// maxUnfit is the number of clusters whose reasons are in the condition of a placement.
+const maxUnfit = 3
+
+// addPromises adds the promises of a decision to its result, with warnings, and the reasons why the workload does not fit clusters: of all
+// clusters in a preview, else of the first ones.
+func (d *workloadDecision) addPromises(r *Result, request *decide.Request, preview bool) {
+	r.Promises, r.unfit = d.promisesTo(r.Fleet, r.Decision.Chosen, request.Fits), map[int32]string{}
+	for _, i := range request.Members {
+		if r.Decision.Clusters[i].Outcome == decide.Unfit && (preview || len(r.unfit) < maxUnfit) {
+			r.unfit[i] = d.candidateFor(r.Fleet[i].Name).describeFit(request.Fits[i].ScaledUp, d.perCluster)
+		}
+	}
+	if unknown := d.workload.Unknown; len(unknown) > 0 {
+		r.Warnings = append(r.Warnings, "the template of the workload: "+format.Abbreviate(unknown, maxUnfit, ", "))
+	}
+	d.addNotes(r)
+	missing := d.workload.Replicas
+	for _, promise := range r.Promises {
+		missing -= promise.Replicas
+	}
+	if d.spec.Divide && missing > 0 && len(r.Promises) > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf(
+			"%d of %d replicas are in no cluster: the limits of the selected clusters leave no more", missing, d.workload.Replicas))
+	}
+}
+
+// unfitText returns the reasons why the workload does not fit clusters, "" if it fits all.
+func (r *Result) unfitText() string {
+	if r.Decision.Unfit == 0 {
+		return ""
+	}
+	var reasons []string
+	for _, i := range slices.Sorted(maps.Keys(r.unfit))[:min(len(r.unfit), maxUnfit)] {
+		reasons = append(reasons, r.Fleet[i].Name+": "+r.unfit[i])
+	}
+	return fmt.Sprintf("; the workload does not fit %s (%s)", format.Of(r.Decision.Unfit, "cluster"), strings.Join(reasons, "; "))
+}

@@ -1,0 +1,245 @@
+package decide
+
+import (
+	"math"
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+)
+
+func TestBalanceScore(t *testing.T) {
+	tests := map[string]struct {
+		n, most int64
+		want    int8
+	}{
+		// trunc(100 x (0.5 - 0/4)) = 50, doubled
+		"no decisions": {0, 4, 100},
+		// trunc(100 x (0.5 - 1/4)) = 25
+		"a quarter": {1, 4, 50},
+		// trunc(100 x (0.5 - 2/4)) = 0
+		"half": {2, 4, 0},
+		// 100 x (0.5 - 1/3) = 16.66, truncated before doubling
+		"a third": {1, 3, 32},
+		// 100 x (0.5 - 2/3) = -16.66, truncated toward zero before doubling
+		"two thirds": {2, 3, -32},
+		// trunc(100 x (0.5 - 4/4)) = -50
+		"highest count": {4, 4, -100},
+		// 100 x (0.5 - 21/100) = 29, where float64 has 28.999999999999996
+		"exact":                 {21, 100, 58},
+		"no decisions anywhere": {0, 0, 100},
+		// 100 x (0.5 - (2^31-2)/(2^31-1)) = -49.99...
+		"largest counts": {math.MaxInt32 - 1, math.MaxInt32, -98},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := balance(tc.n, tc.most); got != tc.want {
+				t.Errorf("%d of at most %d decisions score %d, want %d", tc.n, tc.most, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestScale(t *testing.T) {
+	const huge = math.MaxInt64
+	tests := map[string]struct {
+		part, whole uint64
+		want        int8
+	}{
+		// 200 x (0/8 - 0.5)
+		"zero": {0, 8, -100},
+		// 200 x (4/8 - 0.5)
+		"half": {4, 8, 0},
+		// 200 x (8/8 - 0.5)
+		"all": {8, 8, 100},
+		// 200 x (7/10 - 0.5) = 40, where float64 has 39.99999999999999
+		"exact": {7, 10, 40},
+		// 200 x (1/3 - 0.5) = -33.3
+		"toward zero from below": {1, 3, -33},
+		// 200 x (2/3 - 0.5) = 33.3
+		"toward zero from above": {2, 3, 33},
+		// 200 x (2^62/(2^63-1) - 0.5) = 1.08e-17
+		"half of the maximum": {1 << 62, huge, 0},
+		"all of the maximum":  {huge, huge, 100},
+		"maximum minus one":   {huge - 1, huge, 99},
+		"zero of the maximum": {0, huge, -100},
+		"one of the maximum":  {1, huge, -99},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := scale(tc.part, tc.whole); got != tc.want {
+				t.Errorf("%d of %d is %d, want %d", tc.part, tc.whole, got, tc.want)
+			}
+		})
+	}
+}
+
+// cpus returns a cluster with the given allocatable and capacity CPU in millicores.
+func cpus(name string, allocatable, capacity int64) *Cluster {
+	return &Cluster{Name: name, Allocatable: Amounts{allocatable, Missing}, Capacity: Amounts{capacity, Missing}}
+}
+
+// given is a pair of results of Score.
+type given struct {
+	score   int64
+	hasData bool
+}
+
+func has(score int64) given { return given{score, true} }
+
+var none = given{-100, false}
+
+func TestPrioritizerScores(t *testing.T) {
+	fleet := []*Cluster{
+		cpus("a", 8000, 10000), cpus("b", 2000, 10000), cpus("c", 6000, 6000), cpus("d", 4000, 0),
+		cpus("e", Missing, 10000), cpus("f", 9000, 8000), cpus("g", 3000, Missing),
+	}
+	for i, scores := range []map[string]*AddOnScores{
+		usageScore(7, 1000),
+		usageScore(7, 999),
+		usageScore(101, Forever),
+		usageScore(-101, Forever),
+		{},
+		usageScore(-100, Forever),
+		usageScore(100, 2000),
+	} {
+		fleet[i].Scores = scores
+	}
+	tests := map[string]struct {
+		request Request
+		want    []given
+	}{
+		"ratio": {
+			Request{Prioritizers: []Prioritizer{{Kind: v1beta1.ResourceRatioCPU, Weight: 1}}},
+			[]given{
+				has(60),  // 200 x (8/10 - 0.5)
+				has(-60), // 200 x (2/10 - 0.5)
+				has(100), // 200 x (6/6 - 0.5)
+				none,     // capacity 0
+				none,     // no allocatable
+				has(100), // 200 x (9/8 - 0.5) = 125, capped at 100
+				none,     // no capacity
+			},
+		},
+		"ratio without data": {
+			Request{Prioritizers: []Prioritizer{{Kind: v1beta1.ResourceRatioMemory, Weight: 1}}},
+			[]given{none, none, none, none, none, none, none},
+		},
+		// min = 2000, max = 9000
+		"allocatable": {
+			Request{Prioritizers: []Prioritizer{{Kind: v1beta1.ResourceAllocatableCPU, Weight: 1}}},
+			[]given{
+				has(71),   // 200 x (6000/7000 - 0.5) = 71.4
+				has(-100), // lowest
+				has(14),   // 200 x (4000/7000 - 0.5) = 14.3
+				has(-42),  // 200 x (2000/7000 - 0.5) = -42.9; capacity is not used
+				none,      // no allocatable
+				has(100),  // highest
+				has(-71),  // 200 x (1000/7000 - 0.5) = -71.4
+			},
+		},
+		"allocatable without data": {
+			Request{Prioritizers: []Prioritizer{{Kind: v1beta1.ResourceAllocatableMemory, Weight: 1}}},
+			[]given{none, none, none, none, none, none, none},
+		},
+		"steady": {
+			Request{Prioritizers: []Prioritizer{{Kind: v1beta1.Steady, Weight: 1}}, Chosen: []int32{1, 4}},
+			[]given{has(0), has(100), has(0), has(0), has(100), has(0), has(0)},
+		},
+		// Without the placement's decisions for a and b: 2, 3, 4, 1, 0, 0, 0; max = 4.
+		"balance": {
+			Request{
+				Prioritizers: []Prioritizer{{Kind: v1beta1.Balance, Weight: 1}},
+				Chosen:       []int32{0, 1},
+				Counts:       []int32{3, 4, 4, 1},
+			},
+			[]given{
+				has(0),    // 2 x trunc(100 x (0.5 - 2/4))
+				has(-50),  // 2 x trunc(100 x (0.5 - 3/4))
+				has(-100), // 2 x trunc(100 x (0.5 - 4/4))
+				has(50),   // 2 x trunc(100 x (0.5 - 1/4))
+				has(100), has(100), has(100),
+			},
+		},
+		"balance ignores its own decisions": {
+			Request{
+				Prioritizers: []Prioritizer{{Kind: v1beta1.Balance, Weight: 1}},
+				Chosen:       []int32{0},
+				Counts:       []int32{1, 0, 0, 0, 0, 0, 0},
+			},
+			[]given{has(100), has(100), has(100), has(100), has(100), has(100), has(100)},
+		},
+		// A count that does not include the placement's decisions yet does not become negative.
+		"balance with an outdated count": {
+			Request{
+				Prioritizers: []Prioritizer{{Kind: v1beta1.Balance, Weight: 1}},
+				Chosen:       []int32{0},
+				Counts:       []int32{0, 2, 0, 0, 0, 0, 0},
+			},
+			[]given{has(100), has(-100), has(100), has(100), has(100), has(100), has(100)},
+		},
+		"add-on": {
+			Request{
+				Prioritizers: []Prioritizer{addOn("usage", "cpu", 1)},
+				Now:          1000,
+			},
+			[]given{
+				has(7), // valid until the end of this second
+				none,   // expired
+				none,   // out of range
+				none,   // out of range
+				none,   // no score
+				has(-100), has(100),
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := tc.request
+			r.Fleet, r.Members, r.Number = fleet, Indexes(len(fleet)), All
+			d := Decide(&r)
+			for i, want := range tc.want {
+				if score, hasData := d.Score(0, i); score != want.score || hasData != want.hasData {
+					t.Errorf("cluster %s has score %d (data: %v), want %d (data: %v)",
+						fleet[i].Name, score, hasData, want.score, want.hasData)
+				}
+				if d.Clusters[i].Total != want.score {
+					t.Errorf("cluster %s has total %d, want %d", fleet[i].Name, d.Clusters[i].Total, want.score)
+				}
+			}
+		})
+	}
+}
+
+// The minimum and maximum are over the feasible clusters. b has the most CPU but is no
+// member; a and c are equal.
+func TestAllocatableOfFeasibleOnly(t *testing.T) {
+	r := &Request{
+		Fleet:        []*Cluster{cpus("a", 4000, 0), cpus("b", 9000, 0), cpus("c", 4000, 0)},
+		Members:      []int32{0, 2},
+		Prioritizers: []Prioritizer{{Kind: v1beta1.ResourceAllocatableCPU, Weight: 1}},
+		Number:       All,
+	}
+	d := Decide(r)
+	if a, c := d.Clusters[0].Total, d.Clusters[2].Total; a != 100 || c != 100 {
+		t.Errorf("equal clusters have totals %d and %d, want 100", a, c)
+	}
+}
+
+// A missing score counts as the worst score for either sign of the weight: 10 x -100 and -10 x 100.
+func TestNoDataNeverWins(t *testing.T) {
+	for _, weight := range []int32{10, -10} {
+		r := &Request{
+			Fleet:        []*Cluster{cpus("a", Missing, 8000), cpus("b", 1000, 8000), cpus("c", 7000, 8000)},
+			Members:      Indexes(3),
+			Prioritizers: []Prioritizer{{Kind: v1beta1.ResourceRatioCPU, Weight: weight}},
+			Number:       2,
+		}
+		d := Decide(r)
+		if d.Clusters[0].Total != -1000 || d.Clusters[0].Outcome == Chosen {
+			t.Errorf("weight %d: cluster without data has total %d, outcome %s", weight, d.Clusters[0].Total, d.Clusters[0].Outcome)
+		}
+		if score, hasData := d.Score(0, 0); int64(weight)*score != -1000 || hasData {
+			t.Errorf("weight %d: score %d (data: %v)", weight, score, hasData)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package fit
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
+
+// DescribeLimit returns in words what limits the replicas of the workload that fit with slack, such as "needs 30 CPU on one node; the largest
+// free node of cluster3 has 24". Promised and running are the same as for CountFit.
+func (w *Workload) DescribeLimit(s *Summary, promised []Part, running int64) string {
+	least, limiting := int64(-1), Part{}
+	for _, part := range w.Parts {
+		one := Workload{Parts: []Part{part}}
+		if n := one.CountFit(s, 0, nil, 0).WithSlack; least < 0 || n < least {
+			least, limiting = n, part
+		}
+	}
+	if least < 0 {
+		return "the workload has no pods"
+	}
+	text := limiting.describeLimit(s)
+	if len(w.Parts) > 1 && limiting.Workload.Name != "" {
+		text = limiting.Workload.Name + " " + text
+	}
+	if running > 0 && limiting.excludesItself() {
+		text += fmt.Sprintf("; %s of the workload run already", format.Of(running, "replica"))
+	}
+	pods := int64(0)
+	for i := range promised {
+		pods = resources.Add(pods, promised[i].Pods)
+	}
+	if pods > 0 && least > 0 {
+		text += fmt.Sprintf("; %s of other placements not in the summary yet", format.Of(pods, "pod"))
+	}
+	return text
+}
+
+// describeLimit returns in words what limits the pods of the template.
+func (t *Template) describeLimit(s *Summary) string {
+	var feasible []classGroups
+	taint, cluster := "", cmp.Or(s.Cluster, "the cluster")
+	for _, c := range s.classes {
+		switch m := t.matchClass(c.key); {
+		case m.selected && m.tolerated:
+			feasible = append(feasible, c)
+		case m.selected:
+			nodes := classOf(c.key)
+			found, _ := t.intolerableTaint(&nodes)
+			taint = found.ToString()
+		}
+	}
+	switch {
+	case t.unsupported != "":
+		return "cannot be answered: " + t.unsupported
+	case len(feasible) > 0:
+		return t.describeLimitOn(s, feasible, cluster)
+	case taint != "":
+		return fmt.Sprintf("does not tolerate a taint of the nodes of %s that match, such as %s", cluster, taint)
+	case len(s.classes) == 0:
+		return cluster + " has no groups of nodes"
+	}
+	return fmt.Sprintf("no node of %s is known to match its node selector and node affinity", cluster)
+}
+
+// describeLimitOn returns in words what limits the pods of the template on feasible nodes.
+func (t *Template) describeLimitOn(s *Summary, feasible []classGroups, cluster string) string {
+	binding, fewest := "", int64(-1)
+	for _, r := range t.requests {
+		largest, pods := s.largestFree(feasible, t.amountsWithSlack(s), r)
+		if largest < r.amount {
+			return fmt.Sprintf("needs %s on one node; the largest free node of %s has %s", amountOf(r.Resource, r.amount), cluster,
+				strings.TrimSuffix(amountOf(r.Resource, largest), " "+nameOf(r.Resource)))
+		}
+		if fewest < 0 || pods < fewest {
+			binding, fewest = nameOf(r.Resource), pods
+		}
+	}
+	n, quota, blocked := t.countOnGroups(s, t.amountsWithSlack(s), false), t.podsInQuota(s), t.blockedNodes(s)
+	switch {
+	case quota <= n:
+		return fmt.Sprintf("the quota of namespace %s leaves %s", t.Workload.Namespace, format.Of(quota, "pod"))
+	case n == 0 && blocked > 0:
+		return fmt.Sprintf("other pods use its host ports on %s of %s", format.Of(blocked, "node"), cluster)
+	case n == 0 && len(t.spread) == 0:
+		return fmt.Sprintf("no node of %s has all of what it needs free at once", cluster)
+	case len(t.spread) > 0 && n < fewest:
+		return "limited by its topology spread constraints"
+	case t.alone && n < fewest:
+		return "limited to one pod per node"
+	}
+	return "limited by " + binding
+}
+
+// largestFree returns the largest of the amounts of a requested resource on nodes, and the number of pods that fit if they request nothing
+// else.
+func (s *Summary) largestFree(feasible []classGroups, of amounts, r request) (largest, pods int64) {
+	for _, c := range feasible {
+		nodes := c.groupsIn(s.nodes)
+		for i, free := range of.byGroup(r.Name(), &c) {
+			largest, pods = max(largest, free), resources.Add(pods, resources.Multiply(free/r.amount, nodes[i]))
+		}
+	}
+	return largest, pods
+}
+
+// nameOf returns the name of a resource in a message.
+func nameOf(r resources.Resource) string {
+	if r.Index() == resources.CPU {
+		return "CPU"
+	}
+	return string(r.Name())
+}
+
+// amountOf returns an amount of a resource in a message, such as "30 CPU" or "4Gi memory".
+func amountOf(r resources.Resource, amount int64) string {
+	text := fmt.Sprint(amount)
+	switch r.Index() {
+	case resources.CPU:
+		text = format.Cores(amount)
+	case resources.Memory, resources.EphemeralStorage:
+		text = format.Bytes(amount)
+	default:
+	}
+	return text + " " + nameOf(r)
+}
