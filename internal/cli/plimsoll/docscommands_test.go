@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +20,6 @@ import (
 // integrated maps each command that reads a cluster or a load source to the integration test that
 // runs it.
 var integrated = map[string]string{
-	"plimsoll compare":             "TestOnCluster",
 	"plimsoll doctor":              "TestPlimsollOnAHub",
 	"plimsoll explain pod":         "TestSnapshot",
 	"plimsoll load top":            "TestMetricsServer",
@@ -33,7 +33,6 @@ var integrated = map[string]string{
 	"plimsoll slack recommend":     "TestSlackOutcome",
 	"plimsoll slack status":        "TestSlackMirrors",
 	"plimsoll snapshot":            "TestSnapshot",
-	"plimsoll tune":                "TestOnCluster",
 }
 
 // files maps the files of readers in the documentation to files of the project.
@@ -221,20 +220,20 @@ func hasInput(cmd *cobra.Command) bool {
 // integrationTests returns the source files of integration tests by the names of the tests.
 func integrationTests(t *testing.T, project string) map[string]string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(project, "test", "[ir]*", "*_test.go")) // integration and recording
-	if err != nil {
-		t.Fatal(err)
-	}
 	tests := map[string]string{}
-	for _, file := range found {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+	err := filepath.WalkDir(filepath.Join(project, "test"), func(file string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, "_test.go") {
+			return err
 		}
+		raw, err := os.ReadFile(file)
 		for _, rest := range strings.Split(string(raw), "\nfunc Test")[1:] {
 			name, _, _ := strings.Cut(rest, "(")
 			tests["Test"+name] = string(raw)
 		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return tests
 }
