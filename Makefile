@@ -95,7 +95,7 @@ docs: mkdocs ## build the documentation site into site/
 docs-serve: mkdocs ## show the documentation site at http://127.0.0.1:8000 and update it when a page changes
 	mkdocs serve
 
-# The real servers that the tests and the demo start.
+# The servers and tools of other projects that tests with the build tag foreign start.
 .PHONY: test-servers
 test-servers: mkdocs
 	@command -v prometheus >/dev/null && command -v promtool >/dev/null || { \
@@ -122,13 +122,34 @@ test-servers: mkdocs
 	@cd test/loadwatcher && go build -o /dev/null .
 	@cd test/kubectl && go build -o /dev/null .
 
+# Tests that need servers or tools of other projects have the build tag foreign. make test runs all others, and test-foreign only these.
+FOREIGN  := $(shell grep -rl --include='*_test.go' '^//go:build foreign' internal load test)
+TIMES    := bin/test-times.json
+TESTLOG  := go run ./hack/testlog $(TIMES)
+GO_TEST  := go test -vet=off -timeout 30m -json
+
 .PHONY: test
-test: test-servers ## run all tests: unit, fuzz corpora, integration on the embedded control plane
+test: ## run the tests that need Go only: unit, fuzz corpora, command line, integration on the embedded control plane
 	@echo "== tests (a first build of the Kubernetes parts takes about 5 minutes on 2 cores)"
-	go test -vet=off -timeout 30m $$(go list ./... | grep -v /test/bench$$)
+	@mkdir -p bin && rm -f $(TIMES)
+	@$(GO_TEST) $$(go list ./... | grep -v /test/bench$$) | $(TESTLOG)
+	@echo "== passed the tests that need Go only; not run: the tests with servers and tools of other projects ($(words $(FOREIGN)) files" \
+	  "with the build tag foreign) and those of tools and lab, see make test-all"
+
+.PHONY: test-all
+test-all: test test-foreign ## run all tests; installs Prometheus, Chromium, npm and mkdocs if they are missing, and builds other servers
+
+.PHONY: test-foreign
+test-foreign: test-servers ## run the tests of test-all that are not in test
+	@$(GO_TEST) -tags=foreign -run "^($$(sed -nE 's/^func (Test[A-Za-z0-9_]+)\(t .*/\1/p' $(FOREIGN) | paste -sd'|'))$$" \
+	  $(sort $(dir $(FOREIGN:%=./%))) | $(TESTLOG)
 	cd tools/goreleaser && go test -vet=off -timeout 20m ./...
 	cd tools/vulncheck && go test -vet=off ./...
 	@$(MAKE) --no-print-directory lab
+
+.PHONY: test-times
+test-times: ## print the twenty slowest packages and tests of the last make test or test-all
+	@go run ./hack/testlog -slowest $(TIMES)
 
 .PHONY: race
 race: ## run the tests of packages with goroutines under the race detector

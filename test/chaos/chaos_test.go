@@ -83,7 +83,6 @@ type suite struct {
 // is lost or flaps, no placeholder is doubled, no room is promised twice and no promise lost, only the leader writes, and nothing is left
 // behind.
 func TestChaos(t *testing.T) {
-	t.Parallel()
 	plan := readSchedule(t)
 	s := start(t)
 	slowest := s.awaitSettled(t)

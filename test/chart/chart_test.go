@@ -1,3 +1,5 @@
+//go:build foreign
+
 // Package chart renders the Helm chart and compares it with the programs, the configuration, the other
 // manifests and the documentation of the project.
 package chart

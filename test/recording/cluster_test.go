@@ -13,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -183,4 +185,128 @@ func (c *cluster) startCadvisor(t *testing.T) string {
 	}))
 	t.Cleanup(server.Close)
 	return strings.TrimPrefix(server.URL, "http://")
+}
+
+const (
+	// interval is the time between two scrapes.
+	interval = time.Second
+	// rateWindow contains several scrapes.
+	rateWindow = 6 * time.Second
+)
+
+// node returns a node.
+func node(name, cpu, zone string, taints ...v1.Taint) *v1.Node {
+	amounts := v1.ResourceList{
+		v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse("16Gi"), v1.ResourcePods: resource.MustParse("110"),
+		"example.com/gpu": resource.MustParse("2"),
+	}
+	return &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelTopologyZone: zone, "pool": "general"}},
+		Spec:       v1.NodeSpec{Taints: taints},
+		Status:     v1.NodeStatus{Capacity: amounts, Allocatable: amounts},
+	}
+}
+
+// template returns the spec of a pod with requests, limits and constraints.
+func template() v1.PodSpec {
+	amounts := func(cpu, memory string) v1.ResourceList {
+		return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
+	}
+	limits := amounts("1500m", "3Gi")
+	limits["example.com/gpu"] = resource.MustParse("1")
+	requests := amounts("250m", "1Gi")
+	requests["example.com/gpu"] = resource.MustParse("1")
+	return v1.PodSpec{
+		Containers: []v1.Container{
+			{Name: "main", Image: "registry.example/main:1", Resources: v1.ResourceRequirements{Requests: requests, Limits: limits}},
+			{Name: "sidecar", Image: "registry.example/sidecar:2"},
+		},
+		InitContainers: []v1.Container{
+			{Name: "init", Image: "registry.example/init:3", Resources: v1.ResourceRequirements{Requests: amounts("1", "64Mi")}},
+		},
+		NodeSelector: map[string]string{"pool": "general"},
+		Tolerations: []v1.Toleration{
+			{Key: "example.com/dedicated", Operator: v1.TolerationOpEqual, Value: "a", Effect: v1.TaintEffectNoSchedule},
+		},
+	}
+}
+
+// newPod returns a pod.
+func newPod(name string, change ...func(*v1.Pod)) *v1.Pod {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app.kubernetes.io/name": "test"}}, Spec: template()}
+	for _, f := range change {
+		f(pod)
+	}
+	return pod
+}
+
+// live lets the cluster live for a minute: pods and nodes come and go. It returns when it has deleted node-b.
+func live(t *testing.T, c *cluster) (deleted time.Time) {
+	t.Helper()
+	begin := time.Now()
+	at := func(seconds int) {
+		t.Helper()
+		timer := time.NewTimer(time.Until(begin.Add(time.Duration(seconds) * time.Second)))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-t.Context().Done():
+			t.Fatal("interrupted")
+		}
+	}
+	nodes := c.client.CoreV1().Nodes()
+	at(2)
+	for i := range 4 {
+		c.run(t, newPod(fmt.Sprintf("early-%d", i)), []string{"node-a", "node-b"}[i%2])
+	}
+	c.run(t, newPod("pending"), "")
+	c.run(t, newPod("late"), "")
+	c.run(t, newPod("db-0"), "node-a")
+	at(8)
+	if _, err := nodes.Create(t.Context(), node("node-c", "8", "zone-b"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.run(t, newPod("batch", func(pod *v1.Pod) {
+		pod.Spec.RestartPolicy = v1.RestartPolicyNever
+		pod.Annotations = map[string]string{controlplane.RunForAnnotation: "12s"}
+	}), "node-c")
+	at(12)
+	c.bind(t, "late", "node-c")
+	at(18)
+	c.remove(t, "early-0")
+	c.remove(t, "db-0")
+	c.run(t, newPod("db-0"), "node-c")
+	at(25)
+	c.remove(t, "early-1")
+	c.remove(t, "early-3")
+	if err := nodes.Delete(t.Context(), "node-b", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	deleted = time.Now()
+	at(48)
+	return deleted
+}
+
+// deploy creates a Deployment and binds its pods to nodes in turn.
+func deploy(t *testing.T, c *cluster, nodes ...string) {
+	t.Helper()
+	labels, replicas := map[string]string{"app": "web"}, int32(3)
+	_, err := c.client.AppsV1().Deployments("default").Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: template()},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pods *v1.PodList
+	eventually.True(t, "the pods of the Deployment", nil, func(ctx context.Context) (_ bool, err error) {
+		pods, err = c.client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
+		return err == nil && len(pods.Items) == int(replicas), err
+	})
+	for i, pod := range pods.Items {
+		c.bind(t, pod.Name, nodes[i%len(nodes)])
+	}
 }

@@ -52,10 +52,23 @@ var template = v1.PodTemplateSpec{
 	Spec:       v1.PodSpec{NodeName: "node", Containers: []v1.Container{{Name: "c", Image: "i"}}},
 }
 
-// TestWorkloads expects that nodes become Ready, deployments available and jobs complete, and that deleted
-// pods disappear.
-func TestWorkloads(t *testing.T) {
-	_, client := start(t)
+// TestControlPlane checks one control plane, and expects that its directory and its port are released when the parent exits.
+func TestControlPlane(t *testing.T) {
+	cp, client := start(t)
+	t.Run("workloads", func(t *testing.T) { runWorkloads(t, client) })
+	t.Run("CRDs", func(t *testing.T) { installTwice(t, cp) })
+	t.Run("compact", func(t *testing.T) { compact(t, cp) })
+	expectReleased(t, cp, func() { _ = cp.stdin.Close() })
+}
+
+// TestKilledServers expects that the directory and the port are released if the servers are killed. Stop may be called more than once.
+func TestKilledServers(t *testing.T) {
+	cp, _ := start(t)
+	expectReleased(t, cp, func() { cp.child.Kill(); cp.Stop(); cp.Stop() })
+}
+
+// runWorkloads expects that nodes become Ready, deployments available and jobs complete, and that deleted pods disappear.
+func runWorkloads(t *testing.T, client kubernetes.Interface) {
 	ctx := t.Context()
 	if version, err := client.Discovery().ServerVersion(); err != nil || !strings.HasPrefix(version.GitVersion, "v1.37.") {
 		t.Errorf("version %v, error %v, want v1.37.x", version, err)
@@ -117,9 +130,8 @@ func TestWorkloads(t *testing.T) {
 	})
 }
 
-// TestInstallCRDs expects that a CRD that exists is no error.
-func TestInstallCRDs(t *testing.T) {
-	cp, _ := start(t)
+// installTwice expects that a CRD that exists is no error.
+func installTwice(t *testing.T, cp *ControlPlane) {
 	config, err := cp.Config("test", "system:masters")
 	if err != nil {
 		t.Fatal(err)
@@ -135,9 +147,8 @@ func TestInstallCRDs(t *testing.T) {
 	}
 }
 
-// TestCompact expects that etcd has no revision from before the compaction.
-func TestCompact(t *testing.T) {
-	cp, _ := start(t)
+// compact expects that etcd has no revision from before a compaction.
+func compact(t *testing.T, cp *ControlPlane) {
 	if err := cp.Compact(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -151,32 +162,22 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftBehind expects that the directory and the port are released however the servers stop.
-func TestNothingIsLeftBehind(t *testing.T) {
-	stop := map[string]func(*ControlPlane){
-		"stopped":                func(cp *ControlPlane) { cp.Stop() },
-		"parent exits":           func(cp *ControlPlane) { _ = cp.stdin.Close() },
-		"servers are killed":     func(cp *ControlPlane) { cp.child.Kill(); cp.Stop() },
-		"stopped more than once": func(cp *ControlPlane) { cp.Stop(); cp.Stop() },
+// expectReleased expects that the directory and the port are released when a control plane is stopped.
+func expectReleased(t *testing.T, cp *ControlPlane, stop func()) {
+	t.Helper()
+	u, err := url.Parse(cp.Address())
+	if err != nil || u.Hostname() != "127.0.0.1" {
+		t.Fatalf("serves at %q: %v", cp.Address(), err)
 	}
-	for name, stop := range stop {
-		t.Run(name, func(t *testing.T) {
-			cp, _ := start(t)
-			u, err := url.Parse(cp.Address())
-			if err != nil || u.Hostname() != "127.0.0.1" {
-				t.Fatalf("serves at %q: %v", cp.Address(), err)
-			}
-			stop(cp)
-			<-cp.Exited()
-			eventually.True(t, "the directory still exists", nil, func(context.Context) (bool, error) {
-				_, err := os.Stat(cp.Dir)
-				return errors.Is(err, fs.ErrNotExist), nil
-			})
-			if conn, err := net.Dial("tcp", u.Host); err == nil {
-				_ = conn.Close()
-				t.Error("the port is still served")
-			}
-		})
+	stop()
+	<-cp.Exited()
+	eventually.True(t, "the directory still exists", nil, func(context.Context) (bool, error) {
+		_, err := os.Stat(cp.Dir)
+		return errors.Is(err, fs.ErrNotExist), nil
+	})
+	if conn, err := net.Dial("tcp", u.Host); err == nil {
+		_ = conn.Close()
+		t.Error("the port is still served")
 	}
 }
 

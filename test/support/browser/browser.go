@@ -42,7 +42,7 @@ func Start(t *testing.T, options ...chromedp.ExecAllocatorOption) context.Contex
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Fatalf("%v: the test needs a browser, which `make test` installs", err)
+		t.Fatalf("%v: the test needs a browser, which `make test-all` installs", err)
 	}
 	profile := filepath.Join(t.TempDir(), "profile")
 	ctx, cancel := chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(append([]chromedp.ExecAllocatorOption{
@@ -191,7 +191,7 @@ func Violations(t *testing.T, ctx context.Context) []string {
 	}
 	script, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "test/browser/node_modules/axe-core/axe.min.js"))
 	if err != nil {
-		t.Fatalf("%v: `make test` installs it (npm ci in test/browser)", err)
+		t.Fatalf("%v: `make test-all` installs it (npm ci in test/browser)", err)
 	}
 	if _, err := chromedp.Run(ctx, chromedp.Evaluate[chromedp.Void](string(script)+";0")); err != nil {
 		t.Fatal(err)
