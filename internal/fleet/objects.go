@@ -135,7 +135,7 @@ func (o *Objects) Promises() map[types.NamespacedName]map[string]Promise {
 			out[key] = map[string]Promise{}
 		}
 		for _, cluster := range clustersIn(decision) {
-			if p, known := all[cluster]; known && fit.CheckReplicas(p.Replicas) == nil {
+			if p, known := all[cluster]; known && fit.CheckReplicas(p.Replicas) == nil && p.Waiting >= 0 && p.Waiting <= p.Replicas {
 				out[key][cluster] = p
 			}
 		}

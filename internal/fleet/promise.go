@@ -19,6 +19,8 @@ import (
 // Promise is what a decision has promised to a workload: capacity for its replicas in a cluster.
 type Promise struct {
 	Replicas int64 `json:"replicas"`
+	// Waiting are the replicas that did not fit at the time of the decision: no capacity is set aside for them.
+	Waiting int64 `json:"waiting,omitempty"`
 	// Since is the Unix time in seconds of the decision, and Before the number of recent pods of the workload at that time.
 	Since  int64 `json:"since"`
 	Before int32 `json:"before,omitempty"`
@@ -76,6 +78,9 @@ func (c *candidate) unseenPromises(summary *fit.Summary) (parts []fit.Part) {
 		}
 		for _, part := range to.workload.Parts {
 			pods := resources.Multiply(part.Pods, promise.Replicas)
+			if summary != nil {
+				pods = resources.Multiply(part.Pods, promise.Replicas-promise.Waiting)
+			}
 			if summary != nil && summary.ObservedAt > promise.Since {
 				pods -= promise.podsShown(summary, part.Template)
 			}
@@ -91,7 +96,7 @@ func (c *candidate) unseenPromises(summary *fit.Summary) (parts []fit.Part) {
 func (c *candidate) runningOf(to *placementWorkload) int64 {
 	promise := to.promises[c.name]
 	if promise.hasEnded(c.now) {
-		return promise.Replicas
+		return promise.Replicas - promise.Waiting
 	}
 	part := &to.workload.Parts[0]
 	return min(promise.podsShown(c.summary, part.Template)/part.Pods, promise.Replicas)
@@ -132,6 +137,9 @@ func (d *workloadDecision) promisesTo(fleet []*decide.Cluster, chosen []int32, f
 		promise, known := d.promises[c.name]
 		if !known || promise.Replicas != shares[k] {
 			promise = Promise{Replicas: shares[k], Since: d.now}
+			if c.summary != nil {
+				promise.Waiting = max(shares[k]-max(fits[i].ScaledUp, 0), 0)
+			}
 			for _, part := range d.workload.Parts { // if they differ, pods are deducted longer rather than too short
 				if c.summary != nil {
 					promise.Before = max(promise.Before, c.summary.Recent(part.Workload))

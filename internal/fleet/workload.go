@@ -154,7 +154,8 @@ func contentOf(object *unstructured.Unstructured) []byte {
 	return raw
 }
 
-// compileWorkload returns the workload of a valid spec. The error names the field.
+// compileWorkload returns the workload of a valid spec. Its pods count for the namespace of the placement, whatever the template says: who
+// may write in one namespace of the hub must neither use nor learn what another one has. The error names the field.
 func compileWorkload(p *v1beta1.Placement, spec *v1beta1.WorkloadSpec, object []byte) (*fit.Workload, error) {
 	path := workloadPath(p).Child("ref")
 	if spec.Ref == nil {
@@ -173,7 +174,7 @@ func compileWorkload(p *v1beta1.Placement, spec *v1beta1.WorkloadSpec, object []
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	w.SetDefaultNamespace(p.Namespace)
+	w.SetNamespace(p.Namespace)
 	if spec.Replicas != nil {
 		w.Replicas = *spec.Replicas
 	}

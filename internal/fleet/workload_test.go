@@ -39,7 +39,7 @@ func capacityOf(t testing.TB, cluster string, at time.Time, cores int64, recent 
 		},
 	}
 	for name, pods := range recent {
-		object.Status.Recent = append(object.Status.Recent, capacityv1alpha1.RecentWorkload{Namespace: "default", Name: name, Pods: pods})
+		object.Status.Recent = append(object.Status.Recent, capacityv1alpha1.RecentWorkload{Namespace: "ns", Name: name, Pods: pods})
 	}
 	raw, err := json.Marshal(object)
 	if err != nil {
@@ -392,7 +392,7 @@ func TestNamesOfTemplates(t *testing.T) {
 		`{` + containers + `}`:                                                                  "ns/",
 		`{"metadata": {"name": "web"}, ` + containers + `}`:                                     "ns/web",
 		`{"kind": "Pod", "metadata": {"name": "web"}, ` + containers + `}`:                      "ns/web",
-		`{"kind": "Pod", "metadata": {"name": "web", "namespace": "shop"}, ` + containers + `}`: "shop/web",
+		`{"kind": "Pod", "metadata": {"name": "web", "namespace": "shop"}, ` + containers + `}`: "ns/web",
 	} {
 		s, p := hub("a"), newPlacement(t, "web", "{}")
 		p.Annotations = map[string]string{v1beta1.AnnotationWorkload: `{"template": ` + template + "}"}

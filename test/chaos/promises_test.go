@@ -155,7 +155,7 @@ metadata:
   name: %s
   namespace: team
   annotations:
-    plimsoll.dev/workload: '{"replicas":%d,"requireFit":true,"template":{"kind":"Deployment","metadata":{"name":%q,"namespace":"default"},
+    plimsoll.dev/workload: '{"replicas":%d,"requireFit":true,"template":{"kind":"Deployment","metadata":{"name":%q},
       "spec":{"template":{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"1"}}}]}}}}}'
 spec:
   numberOfClusters: %d
@@ -267,7 +267,7 @@ func (w *world) publish(ctx context.Context, name string) error {
 		}}},
 	}
 	for workload, pods := range m.shown {
-		status.Recent = append(status.Recent, capacityv1alpha1.RecentWorkload{Namespace: "default", Name: workload, Pods: int32(pods)})
+		status.Recent = append(status.Recent, capacityv1alpha1.RecentWorkload{Namespace: "team", Name: workload, Pods: int32(pods)})
 	}
 	object.Status = status
 	if err := w.api.Create(ctx, object); client.IgnoreAlreadyExists(err) != nil {

@@ -18,26 +18,24 @@ import (
 type rebalanceOptions struct {
 	decideOptions
 
-	hub    base.Cluster
-	dryRun bool
+	hub base.Cluster
 }
 
 func newRebalanceCommand() *cobra.Command {
 	var o rebalanceOptions
 	cmd := &cobra.Command{
-		Use:   "rebalance --dry-run [-f FILE_OR_DIR... | --recording FILE]",
+		Use:   "rebalance [-f FILE_OR_DIR... | --recording FILE]",
 		Short: "Show which decisions would change if made again",
 		Long: `Show which decisions would change if placements were decided again, each as if it had no
 decisions yet and its pods were not running, and all others kept theirs. The gain is the
 difference of the totals of the clusters. Nothing moves by itself, and this command
 changes nothing either: to move a workload, exclude the cluster in its placement.`,
-		Example: `  plimsoll placement rebalance --dry-run
-  plimsoll placement rebalance --dry-run -f hub/ -o json`,
+		Example: `  plimsoll placement rebalance
+  plimsoll placement rebalance -f hub/ -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.objects.AddFlags(cmd, "")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the changes; required, because there is no other mode")
 	cmd.Flags().StringVar(&o.now, "now", "", "time of the decisions, such as 2026-01-31T12:00:00Z (default the time of the recording, "+
 		"or the current time)")
 	o.hub.AddFlags(cmd, "hub", 30*time.Second)
@@ -58,9 +56,6 @@ type moveResult struct {
 func (o *rebalanceOptions) run(cmd *cobra.Command) error {
 	if err := errors.Join(o.output.Validate(), o.objects.ValidateExclusive()); err != nil {
 		return err
-	}
-	if !o.dryRun {
-		return errors.New("--dry-run: required: there is no other mode")
 	}
 	objects, now, err := o.read(cmd)
 	if err != nil {

@@ -86,6 +86,13 @@ func (w *Workload) SetDefaultNamespace(namespace string) {
 	}
 }
 
+// SetNamespace sets the namespace of all objects of the workload.
+func (w *Workload) SetNamespace(namespace string) {
+	for i := range w.Parts {
+		w.Parts[i].Workload.Namespace = namespace
+	}
+}
+
 // unknownFields returns the fields of the template at a path of an object in JSON, "" for a Pod, that pod templates do not have.
 func unknownFields(object []byte, path string) (fields []string) {
 	var into any = &v1.PodTemplateSpec{}
