@@ -49,19 +49,41 @@ func (s *PodSource) String() string { return s.Client.String() + ", pods" }
 //
 // The metrics are from the kubelet's cAdvisor. Each container has a series, as have the pod itself (without the label
 // container) and its pause container (with container POD or without the label). The inner maximum counts a container once if
-// two scrape configurations collect it, or if it was restarted within the window. The rate of a counter that is younger than
-// its window is too low, see alternatives: pods that were not scraped a window ago are left out.
-func (s *PodSource) Queries() (cpu, memory string) {
-	const byPod = " by (namespace, pod) "
-	sum := func(expression string) string {
-		return "sum" + byPod + "(max by (namespace, pod, container) (" + expression + "))"
+// two scrape configurations collect it, or if it was restarted within the window. If a container runtime has no series of containers, the
+// series of the pod counts. The rate of a counter that is younger than its window is too low, see alternatives: pods that were not scraped
+// a window ago are left out.
+func (s *PodSource) Queries() (cpu, memory string) { return s.queries("") }
+
+// queries returns Queries with a prefix of the labels, exported_ if the labels of the target replace those of the pods.
+func (s *PodSource) queries(prefix string) (cpu, memory string) {
+	pod, container := prefix+"pod", prefix+"container"
+	byPod := " by (" + prefix + "namespace, " + pod + ") "
+	sum := func(metric, over string) string {
+		containers := selector(&s.config, metric, container+`!=""`, container+`!="POD"`, pod+`!=""`)
+		pods := selector(&s.config, metric, container+`=""`, pod+`!=""`)
+		return "sum" + byPod + "(max by (" + prefix + "namespace, " + pod + ", " + container + ") (" + fmt.Sprintf(over, containers) + "))" +
+			" or max" + byPod + "(" + fmt.Sprintf(over, pods) + ")"
 	}
-	containers := func(metric string) string {
-		return selector(&s.config, metric, `container!=""`, `container!="POD"`, `pod!=""`)
+	const used = "container_cpu_usage_seconds_total"
+	window := promDuration(s.config.RateWindow)
+	cpu = "(" + sum(used, "rate(%s["+window+"])") + ") and group" + byPod + "(" + selector(&s.config, used, pod+`!=""`) + " offset " + window + ")"
+	return cmp.Or(s.config.Queries.PodCPU, cpu), cmp.Or(s.config.Queries.PodMemory, sum("container_memory_working_set_bytes", "%s"))
+}
+
+// exportedPrefix is the prefix of labels that Prometheus renames if a target has labels of the same names and honor_labels is not set.
+const exportedPrefix = "exported_"
+
+// findPrefix returns the prefix of the labels of pods, at a time.
+func (s *PodSource) findPrefix(ctx context.Context, at time.Time) (string, error) {
+	if s.config.Queries.PodCPU != "" || s.config.Queries.PodMemory != "" {
+		return "", nil
 	}
-	window, used := promDuration(s.config.RateWindow), containers("container_cpu_usage_seconds_total")
-	return cmp.Or(s.config.Queries.PodCPU, sum("rate("+used+"["+window+"])")+" and group"+byPod+"("+used+" offset "+window+")"),
-		cmp.Or(s.config.Queries.PodMemory, sum(containers("container_memory_working_set_bytes")))
+	renamed := selector(&s.config, "container_memory_working_set_bytes", exportedPrefix+`pod!=""`)
+	vector, err := s.vector(ctx, "count("+renamed+")", at)
+	if len(vector) > 0 && vector[0].Value > 0 {
+		return exportedPrefix, err
+	}
+	return "", err
 }
 
 // ReadPods queries CPU and memory at the time of the server. Pods for which one of them is unknown are left out: the rate of a
@@ -74,7 +96,11 @@ func (s *PodSource) ReadPods(ctx context.Context) (load.PodReading, error) {
 func (s *PodSource) ReadPodsAt(ctx context.Context, at time.Time) (load.PodReading, error) {
 	var vectors [2]model.Vector
 	var errs [2]error
-	cpu, memory := s.Queries()
+	prefix, err := s.findPrefix(ctx, at)
+	if err != nil {
+		return load.PodReading{}, err
+	}
+	cpu, memory := s.queries(prefix)
 	var group sync.WaitGroup
 	for i, query := range []string{cpu, memory} {
 		group.Go(func() { vectors[i], errs[i] = s.queryPods(ctx, query, at) })
@@ -84,10 +110,10 @@ func (s *PodSource) ReadPodsAt(ctx context.Context, at time.Time) (load.PodReadi
 		return load.PodReading{}, err
 	}
 	reading := load.PodReading{Source: metricprovider.Prometheus, Window: s.config.RateWindow.Duration}
-	amounts := memoryByPod(vectors[1])
+	amounts := memoryByPod(vectors[1], prefix)
 	reading.Pods = make([]load.PodUsage, 0, min(len(amounts), len(vectors[0])))
 	for _, sample := range vectors[0] {
-		key, isPod := keyOf(sample.Metric)
+		key, isPod := keyOf(sample.Metric, prefix)
 		amount, known := amounts[key]
 		if !known && isPod {
 			continue
@@ -114,10 +140,10 @@ func (s *PodSource) ReadPodsAt(ctx context.Context, at time.Time) (load.PodReadi
 }
 
 // memoryByPod returns the largest memory of each pod.
-func memoryByPod(samples model.Vector) map[types.NamespacedName]float64 {
+func memoryByPod(samples model.Vector, prefix string) map[types.NamespacedName]float64 {
 	amounts := make(map[types.NamespacedName]float64, len(samples))
 	for _, sample := range samples {
-		key, isPod := keyOf(sample.Metric)
+		key, isPod := keyOf(sample.Metric, prefix)
 		if amount, known := amounts[key]; isPod && (!known || float64(sample.Value) > amount) {
 			amounts[key] = float64(sample.Value)
 		}
@@ -142,7 +168,7 @@ func (s *PodSource) queryPods(ctx context.Context, query string, at time.Time) (
 }
 
 // keyOf returns the pod of a series, and whether the series has both labels.
-func keyOf(metric model.Metric) (types.NamespacedName, bool) {
-	key := types.NamespacedName{Namespace: string(metric["namespace"]), Name: string(metric["pod"])}
+func keyOf(metric model.Metric, prefix string) (types.NamespacedName, bool) {
+	key := types.NamespacedName{Namespace: string(metric[model.LabelName(prefix+"namespace")]), Name: string(metric[model.LabelName(prefix+"pod")])}
 	return key, key.Namespace != "" && key.Name != ""
 }

@@ -111,12 +111,14 @@ func TestPodQueries(t *testing.T) {
 	}
 	cpu, memory := newPodSource(t, config).Queries()
 	const matchers = `{container!="",container!="POD",pod!="",cluster="prod"}`
-	if want := "sum by (namespace, pod) (max by (namespace, pod, container) (rate(container_cpu_usage_seconds_total" + matchers +
-		"[1m30s]))) and group by (namespace, pod) (container_cpu_usage_seconds_total" + matchers + " offset 1m30s)"; cpu != want {
+	const podMatchers = `{container="",pod!="",cluster="prod"}`
+	if want := "(sum by (namespace, pod) (max by (namespace, pod, container) (rate(container_cpu_usage_seconds_total" + matchers +
+		"[1m30s]))) or max by (namespace, pod) (rate(container_cpu_usage_seconds_total" + podMatchers + "[1m30s]))) and group by (namespace, pod) " +
+		`(container_cpu_usage_seconds_total{pod!="",cluster="prod"} offset 1m30s)`; cpu != want {
 		t.Errorf("CPU: %s, want %s", cpu, want)
 	}
 	if want := "sum by (namespace, pod) (max by (namespace, pod, container) (container_memory_working_set_bytes" + matchers +
-		"))"; memory != want {
+		")) or max by (namespace, pod) (container_memory_working_set_bytes" + podMatchers + ")"; memory != want {
 		t.Errorf("memory: %s, want %s", memory, want)
 	}
 }

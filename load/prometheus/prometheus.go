@@ -10,10 +10,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"net"
 	"regexp"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
@@ -48,8 +49,6 @@ type Source struct {
 	*Client
 	config metricprovider.Config
 	nodes  cluster.Inventory
-	// preferred is the index of the query that returned data last, for each series.
-	preferred [4]atomic.Int32
 }
 
 var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
@@ -81,8 +80,7 @@ func New(config metricprovider.Config, nodes cluster.Inventory) (*Source, error)
 	return &Source{Client: client, config: config, nodes: nodes}, nil
 }
 
-// Queries returns the queries for a series, the preferred one first. The first that returns data is
-// used.
+// Queries returns the queries for a series. Each completes the nodes that those before it lack.
 func (s *Source) Queries(series load.Series) []string { return alternatives(&s.config, series) }
 
 // Read queries all series.
@@ -91,11 +89,11 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	if err != nil {
 		return load.Reading{}, err
 	}
-	var vectors [4]model.Vector
+	var values [4]nodeValues
 	var errs [4]error
 	var group sync.WaitGroup
 	for i, series := range load.AllSeries {
-		group.Go(func() { vectors[i], errs[i] = s.querySeries(ctx, i, series) })
+		group.Go(func() { values[i], errs[i] = s.querySeries(ctx, series, names) })
 	}
 	group.Wait()
 	reading := load.Reading{
@@ -103,11 +101,18 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 		Nodes: map[string]load.Node{}, Lost: map[load.Series]error{},
 	}
 	for i, series := range load.AllSeries {
-		if errs[i] == nil {
-			errs[i] = s.add(&reading, series, vectors[i], names)
-		}
+		reading.Rejected += values[i].rejected
 		if errs[i] != nil {
 			reading.Lost[series] = errs[i]
+			continue
+		}
+		if reading.Time.IsZero() || values[i].oldest.Before(reading.Time) {
+			reading.Time = values[i].oldest
+		}
+		for name, value := range values[i].byNode {
+			node := reading.Nodes[name]
+			set(&node, series, value)
+			reading.Nodes[name] = node
 		}
 	}
 	if errs[0] != nil && errs[2] != nil {
@@ -121,23 +126,48 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	return reading, nil
 }
 
-// querySeries returns the result of the first query for a series that returns data.
-func (s *Source) querySeries(ctx context.Context, i int, series load.Series) (model.Vector, error) {
-	alternatives := alternatives(&s.config, series)
-	first := int(s.preferred[i].Load())
-	for n := range alternatives {
-		n = (first + n) % len(alternatives)
-		vector, err := s.vector(ctx, alternatives[n], time.Time{})
+// nodeValues has the values of a series by node.
+type nodeValues struct {
+	byNode map[string]float64
+	// clusters has the label cluster of the value of each node.
+	clusters map[string]model.LabelValue
+	oldest   time.Time
+	rejected int
+	// invalid is a value of a node that is no fraction.
+	invalid *model.Sample
+}
+
+// querySeries returns the values of a series. Each query completes the nodes that the queries before it lack, such as a recording rule that
+// covers some of the nodes.
+func (s *Source) querySeries(ctx context.Context, series load.Series, names nodeNames) (nodeValues, error) {
+	values := nodeValues{byNode: map[string]float64{}, clusters: map[string]model.LabelValue{}}
+	alternatives, samples, foreign := alternatives(&s.config, series), 0, "{}"
+	for _, query := range alternatives {
+		vector, err := s.vector(ctx, query, time.Time{})
 		if err != nil {
-			return nil, err
+			return values, err
 		}
-		if len(vector) > 0 {
-			s.preferred[i].Store(int32(n)) //nolint:gosec // one of two
-			return vector, nil
+		if samples += len(vector); len(vector) > 0 {
+			foreign = vector[0].Metric.String()
+		}
+		if err := values.add(s, vector, names); err != nil {
+			return values, err
+		}
+		if n := len(values.byNode); n > 0 && n >= names.count {
+			break
 		}
 	}
-	return nil, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
-		"query %s: no data: check that node-exporter is scraped and that the labels match", alternatives[len(alternatives)-1])}
+	switch {
+	case len(values.byNode) > 0:
+		return values, nil
+	case values.invalid != nil:
+		return values, fmt.Errorf("all values are outside [0, 1], such as %v: must be fractions of the node's capacity", values.invalid.Value)
+	case samples == 0:
+		return values, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
+			"query %s: no data: check that node-exporter is scraped and that the labels match", alternatives[len(alternatives)-1])}
+	}
+	return values, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
+		"none of the %d series belongs to a node, for example %s: set nodeLabel to the label with the node's name or address", samples, foreign)}
 }
 
 // vector returns the result of a query at a time, the current time of the server if it is zero.
@@ -149,55 +179,53 @@ func (c *Client) vector(ctx context.Context, query string, at time.Time) (model.
 	return vector, err
 }
 
-// add adds the samples of a series to a reading.
-func (s *Source) add(reading *load.Reading, series load.Series, vector model.Vector, names nodeNames) error {
-	accepted := 0
-	var invalid *model.Sample // of a known node
+// add adds the samples of a query for nodes that have no value yet. If several series belong to one node, the highest value is used, unless
+// they are from different clusters. A value above maxFraction means that the query has another unit.
+func (v *nodeValues) add(s *Source, vector model.Vector, names nodeNames) error {
+	earlier := maps.Clone(v.byNode)
 	for _, sample := range vector {
 		name, known := s.node(sample.Metric, names)
 		value := float64(sample.Value)
 		if value < 0 && value > -0.01 {
 			value = 0 // counters are not read at exactly the same time
 		}
+		if _, found := earlier[name]; found {
+			continue
+		}
+		if known && value > maxFraction && !math.IsInf(value, 1) {
+			return fmt.Errorf("found %v for node %s: must be a fraction of the node's capacity in [0, 1]", sample.Value, name)
+		}
 		if !known || !(value >= 0 && value <= maxFraction) {
-			reading.Rejected++
+			v.rejected++
 			if known {
-				invalid = sample
+				v.invalid = sample
 			}
 			continue
 		}
-		accepted++
-		if at := sample.Timestamp.Time(); reading.Time.IsZero() || at.Before(reading.Time) {
-			reading.Time = at
+		last, found := v.byNode[name]
+		if cluster := sample.Metric[clusterLabel]; found && cluster != "" && v.clusters[name] != "" && cluster != v.clusters[name] {
+			return fmt.Errorf("node %s has series with %s=%q and %[2]s=%[4]q: set selector to those of its cluster, such as %[2]s=%[3]q",
+				name, clusterLabel, v.clusters[name], cluster)
 		}
-		node := reading.Nodes[name]
-		set(&node, series, min(value, 1))
-		reading.Nodes[name] = node
+		v.byNode[name], v.clusters[name] = max(last, min(value, 1)), sample.Metric[clusterLabel]
+		if at := sample.Timestamp.Time(); v.oldest.IsZero() || at.Before(v.oldest) {
+			v.oldest = at
+		}
 	}
-	switch {
-	case accepted > 0:
-		return nil
-	case invalid != nil:
-		return fmt.Errorf("all values are outside [0, 1], such as %v: must be fractions of the node's capacity", invalid.Value)
-	}
-	return &load.Error{Reason: load.Empty, Err: fmt.Errorf(
-		"none of the %d series belongs to a node, for example %s: set nodeLabel to the label with the node's name",
-		len(vector),
-		example(vector),
-	)}
+	return nil
 }
 
-// set sets a value of a node. If several series belong to the node, the highest value is used.
+// set sets a value of a node.
 func set(node *load.Node, series load.Series, value float64) {
 	switch series {
 	case load.CPUMean:
-		node.CPU.Mean, node.HasCPU = max(node.CPU.Mean, value), true
+		node.CPU.Mean, node.HasCPU = value, true
 	case load.CPUStdDev:
-		node.CPU.StdDev = max(node.CPU.StdDev, value)
+		node.CPU.StdDev = value
 	case load.MemoryMean:
-		node.Memory.Mean, node.HasMemory = max(node.Memory.Mean, value), true
+		node.Memory.Mean, node.HasMemory = value, true
 	case load.MemoryStdDev:
-		node.Memory.StdDev = max(node.Memory.StdDev, value)
+		node.Memory.StdDev = value
 	}
 }
 
@@ -213,16 +241,18 @@ type nodeNames struct {
 	cluster.Names
 	// byHost are the node names that node-exporter exports, by host; nil if the nodes are known.
 	byHost map[string]string
+	// count is the number of nodes as far as they are known.
+	count int
 }
 
 // nodeNames returns the mapping of hosts to nodes.
 func (s *Source) nodeNames(ctx context.Context) (nodeNames, error) {
-	if s.config.NodeLabel != "" {
-		return nodeNames{}, nil
-	}
 	if s.nodes != nil {
 		nodes, err := s.nodes()
-		return nodeNames{Names: cluster.NamesOf(nodes)}, err
+		return nodeNames{Names: cluster.NamesOf(nodes), count: len(nodes)}, err
+	}
+	if s.config.NodeLabel != "" {
+		return nodeNames{}, nil
 	}
 	vector, err := s.vector(ctx, fmt.Sprintf("max by (instance, nodename) (%s)", selector(&s.config, "node_uname_info")), time.Time{})
 	if err != nil {
@@ -232,18 +262,18 @@ func (s *Source) nodeNames(ctx context.Context) (nodeNames, error) {
 	for _, sample := range vector {
 		byHost[cluster.Host(string(sample.Metric[instanceLabel]))] = string(sample.Metric["nodename"])
 	}
-	return nodeNames{byHost: byHost}, nil
+	return nodeNames{byHost: byHost, count: len(byHost)}, nil
 }
 
-// node returns the node that a series belongs to, and whether there is one.
+// node returns the node that a series belongs to, and whether there is one: that of the first label that names a node, or else that of the
+// address.
 func (s *Source) node(metric model.Metric, names nodeNames) (string, bool) {
-	if s.config.NodeLabel != "" {
-		name := string(metric[model.LabelName(s.config.NodeLabel)])
-		return name, name != ""
+	if label := s.config.NodeLabel; label != "" {
+		return names.Resolve(cluster.Host(string(metric[model.LabelName(label)])))
 	}
 	for _, label := range nodeLabels {
-		if name := metric[label]; name != "" {
-			return names.Resolve(string(name))
+		if node, known := names.Resolve(string(metric[label])); known {
+			return node, true
 		}
 	}
 	host := cluster.Host(string(metric[instanceLabel]))

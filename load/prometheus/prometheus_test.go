@@ -123,7 +123,7 @@ func TestRead(t *testing.T) {
 		"slightly below zero": {all(-0.001), map[string]load.Node{"node-1": {HasCPU: true, HasMemory: true}}, 0, nil, ""},
 		"percent": {
 			all(43), nil, 0, nil,
-			"all values are outside [0, 1], such as 43: must be fractions of the node's capacity",
+			"found 43 for node node-1: must be a fraction",
 		},
 		"negative":     {all(-0.5), nil, 0, nil, "such as -0.5"},
 		"infinite":     {all("+Inf"), nil, 0, nil, "such as +Inf"},
@@ -143,8 +143,19 @@ func TestRead(t *testing.T) {
 			`none of the 1 series belongs to a node, for example {pod="a"}: set nodeLabel`,
 		},
 		"one invalid value": {func(string) string {
-			return list(sample(node1, 0.5), sample(`"node":"liar"`, "NaN"), sample(`"node":"boaster"`, 7000))
+			return list(sample(node1, 0.5), sample(`"node":"liar"`, "NaN"), sample(`"node":"endless"`, "+Inf"))
 		}, map[string]load.Node{"node-1": {CPU: half, Memory: half, HasCPU: true, HasMemory: true}}, 8, nil, ""},
+		// 1.2 % of an idle node would be 120 %.
+		"percent of a busy node": {
+			func(string) string { return list(sample(node1, 1.2), sample(`"node":"node-2"`, 62)) },
+			nil, 0, nil, "found 62 for node node-2: must be a fraction of the node's capacity in [0, 1]",
+		},
+		"two clusters": {
+			func(string) string {
+				return list(sample(node1+`,"cluster":"a"`, 0.1), sample(node1+`,"cluster":"b"`, 0.9))
+			},
+			nil, 0, nil, `node node-1 has series with cluster="a" and cluster="b": set selector to those of its cluster, such as cluster="a"`,
+		},
 		"two series of a node": {
 			func(string) string { return list(sample(node1+`,"job":"a"`, 0.5), sample(node1+`,"job":"b"`, 0.25)) },
 			map[string]load.Node{"node-1": {CPU: half, Memory: half, HasCPU: true, HasMemory: true}},
@@ -278,8 +289,7 @@ func TestNodeOfSeries(t *testing.T) {
 	})
 }
 
-// TestAlternatives checks that recording rules are queried first, and if they return no data the raw metrics,
-// which are then preferred.
+// TestAlternatives checks that recording rules are queried first, and the raw metrics if they return no data.
 func TestAlternatives(t *testing.T) {
 	recorded := false
 	s := serve(t, func(query string) string {
@@ -292,7 +302,7 @@ func TestAlternatives(t *testing.T) {
 	for i, want := range []struct {
 		recorded bool
 		queries  int
-	}{{false, 9}, {false, 5}, {true, 9}, {true, 5}} { // four series, or twice as many, and the names
+	}{{false, 9}, {true, 5}} { // four series, or twice as many, and the names
 		recorded, s.asked = want.recorded, nil
 		reading, err := source.Read(t.Context())
 		if err != nil || len(reading.Nodes) != 1 || len(reading.Lost) != 0 || len(s.asked) != want.queries {
@@ -301,19 +311,41 @@ func TestAlternatives(t *testing.T) {
 	}
 }
 
+// TestRuleOfSomeNodes has a recording rule of some of the nodes and of other machines: the raw metrics complete the others, also if a label
+// that could name a node names none.
+func TestRuleOfSomeNodes(t *testing.T) {
+	inventory := func() ([]*v1.Node, error) {
+		return []*v1.Node{
+			{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, {ObjectMeta: metav1.ObjectMeta{Name: "node-2"}},
+		}, nil
+	}
+	for _, label := range []string{"", "instance"} {
+		s := serve(t, func(query string) string {
+			if strings.Contains(query, "instance:node_") {
+				return list(sample(`"instance":"vm:9100"`, 0.9), sample(`"instance":"node-1:9100"`, 0.25))
+			}
+			return list(sample(`"instance":"node-1:9100"`, 0.5), sample(`"node":"prod-eu","instance":"node-2:9100"`, 0.75))
+		})
+		got, err := newSource(t, metricprovider.Config{Address: s.URL, NodeLabel: label}, inventory).Read(t.Context())
+		if one, two := got.Nodes["node-1"].CPU.Mean, got.Nodes["node-2"].CPU.Mean; err != nil || len(got.Nodes) != 2 || one != 0.25 || two != 0.75 {
+			t.Errorf("nodeLabel %q: %v, %v", label, got.Nodes, err)
+		}
+	}
+}
+
 func TestQueries(t *testing.T) {
 	s := newSource(t, metricprovider.Config{Address: "http://p", NodeLabel: "node", Selector: `cluster="prod"`}, nil)
 	want := []string{
-		`max by (node) (avg_over_time((instance:node_cpu_utilisation:rate5m{cluster="prod"} and instance:node_cpu_utilisation:rate5m{cluster="prod"} offset 5m)[15m:1m]) and instance:node_cpu_utilisation:rate5m{cluster="prod"})`,
-		`(1 - sum by (node) (rate(node_cpu_seconds_total{mode=~"idle|iowait|steal",cluster="prod"}[15m])) / sum by (node) (rate(node_cpu_seconds_total{cluster="prod"}[15m]))) and (1 - sum by (node) (rate(node_cpu_seconds_total{mode=~"idle|iowait|steal",cluster="prod"}[5m])) / sum by (node) (rate(node_cpu_seconds_total{cluster="prod"}[5m])))`,
+		`max by (node, cluster) (avg_over_time((instance:node_cpu_utilisation:rate5m{cluster="prod"} and instance:node_cpu_utilisation:rate5m{cluster="prod"} offset 5m)[15m:1m]) and instance:node_cpu_utilisation:rate5m{cluster="prod"})`,
+		`(1 - sum by (node, cluster) (rate(node_cpu_seconds_total{mode=~"idle|iowait|steal",cluster="prod"}[15m])) / sum by (node, cluster) (rate(node_cpu_seconds_total{cluster="prod"}[15m]))) and (1 - sum by (node, cluster) (rate(node_cpu_seconds_total{mode=~"idle|iowait|steal",cluster="prod"}[5m])) / sum by (node, cluster) (rate(node_cpu_seconds_total{cluster="prod"}[5m])))`,
 	}
 	if diff := cmp.Diff(want, s.Queries(load.CPUMean)); diff != "" {
 		t.Error(diff)
 	}
 	s = newSource(t, metricprovider.Config{Address: "http://p"}, nil)
-	const memory = `1 - max by (instance, node, nodename, kubernetes_node) (node_memory_MemAvailable_bytes) / max by (instance, node, nodename, kubernetes_node) (node_memory_MemTotal_bytes)`
+	const memory = `1 - max by (instance, node, nodename, kubernetes_node, cluster) (node_memory_MemAvailable_bytes) / max by (instance, node, nodename, kubernetes_node, cluster) (node_memory_MemTotal_bytes)`
 	want = []string{
-		`max by (instance, node, nodename, kubernetes_node) (stddev_over_time(instance:node_memory_utilisation:ratio[15m]) and instance:node_memory_utilisation:ratio)`,
+		`max by (instance, node, nodename, kubernetes_node, cluster) (stddev_over_time(instance:node_memory_utilisation:ratio[15m]) and instance:node_memory_utilisation:ratio)`,
 		`stddev_over_time((` + memory + `)[15m:1m]) and (` + memory + `)`,
 	}
 	if diff := cmp.Diff(want, s.Queries(load.MemoryStdDev)); diff != "" {

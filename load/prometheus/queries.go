@@ -17,8 +17,10 @@ var nodeLabels = []model.LabelName{"node", "nodename", "kubernetes_node"}
 // instanceLabel is the address that Prometheus scraped.
 const instanceLabel model.LabelName = "instance"
 
-// alternatives returns the queries for a series in the order of preference; the first that returns data is
-// used.
+// clusterLabel tells clusters in one server apart.
+const clusterLabel model.LabelName = "cluster"
+
+// alternatives returns the queries for a series in the order of preference.
 //
 // CPU in use is neither idle, iowait nor steal; memory in use is not available for new programs. These are
 // the definitions of the monitoring mixin of node-exporter. Its recording rules are preferred, because
@@ -43,6 +45,7 @@ func alternatives(c *metricprovider.Config, series load.Series) []string {
 			by += ", " + string(label)
 		}
 	}
+	by += ", " + string(clusterLabel)
 	window, step, rate := promDuration(c.Window), promDuration(c.Step), promDuration(c.RateWindow)
 	idle := func(over string) string {
 		return fmt.Sprintf("1 - sum by (%s) (rate(%s[%s])) / sum by (%s) (rate(%s[%s]))",

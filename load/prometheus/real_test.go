@@ -157,7 +157,7 @@ func TestRealPrometheus(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			nodes := 51
-			if name == "one cluster of several" {
+			if name != "without knowing the nodes" {
 				nodes = 50
 			}
 			source, problem := source(change), ""

@@ -91,5 +91,9 @@ func resourceName(name string) v1.ResourceName {
 	if parts := domain.FindStringSubmatch(name); parts != nil {
 		return v1.ResourceName(strings.ReplaceAll(parts[1], "_", "-") + "." + parts[2] + "/" + strings.ReplaceAll(parts[3], "_", "-"))
 	}
+	// Any other name is that of a device with another domain, such as rdma/hca_shared.
+	if domain, rest, ok := strings.Cut(name, "_"); ok && domain != "" && rest != "" {
+		return v1.ResourceName(domain + "/" + strings.ReplaceAll(rest, "_", "-"))
+	}
 	return v1.ResourceName(name)
 }

@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 	"io"
 	"maps"
+	"slices"
 	"time"
 
 	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
@@ -210,43 +211,72 @@ func (r *recorder) window(ctx context.Context, from, to time.Time, last bool) er
 	return r.readUsage(ctx, from, to, last)
 }
 
-// findLabels finds out whether the server has renamed the labels of kube-state-metrics, as it does when a target has labels of
-// the same names and honor_labels is not set.
+// findLabels finds out whether the server has renamed the labels of kube-state-metrics or cAdvisor, as it does when a target has labels
+// of the same names and honor_labels is not set. It looks for a series with each renamed label, since not all series have all labels.
 func (r *recorder) findLabels(ctx context.Context, from, to time.Time) error {
 	if r.hasLabels {
 		return nil
 	}
-	labels := maps.Clone(r.config.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
 	found := false
-	for _, name := range []string{podInfo, containerInfo} {
-		selector, _ := r.config.series(name)
-		query := func(d time.Duration) string {
-			return fmt.Sprintf("topk(1, last_over_time(%s[%s]))", selector, promDuration(d))
+	for _, name := range []string{podInfo, containerInfo, containerMemory} {
+		labels := &r.config.Labels
+		if name == containerMemory {
+			labels = &r.config.UsageLabels
 		}
-		err := r.each(ctx, name, from, to, query, func(metric model.Metric, _ float64) {
-			found = true
-			for _, label := range []string{"namespace", "pod", "uid", "node", "container"} {
-				if _, renamed := metric[model.LabelName("exported_"+label)]; renamed && labels[label] == "" {
-					labels[label] = "exported_" + label
-					r.log(fmt.Sprintf("%s has the label exported_%s: using it in place of %s", name, label, label))
+		names := maps.Clone(*labels)
+		if names == nil {
+			names = map[string]string{}
+		}
+		for _, label := range []string{"", "namespace", "pod", "uid", "node", "container"} {
+			renamed, matchers := "exported_"+label, []string{}
+			if label != "" {
+				matchers = append(matchers, renamed+`!=""`)
+			}
+			selector, _ := r.config.series(name, matchers...)
+			query := func(d time.Duration) string {
+				return fmt.Sprintf("topk(1, last_over_time(%s[%s]))", selector, promDuration(d))
+			}
+			err := r.each(ctx, name, from, to, query, func(metric model.Metric, _ float64) {
+				found = true
+				if metric[model.LabelName(renamed)] != "" && names[label] == "" {
+					names[label] = renamed
+					r.log(fmt.Sprintf("%s has the label %s: using it in place of %s", name, renamed, label))
 				}
+				if label == "" && name == podInfo && metric["uid"] == "" && metric["exported_uid"] == "" && names["uid"] == "" {
+					r.notes.add("UIDs of pods",
+						"the series have no label uid: a pod that replaces one of the same name within a window is taken as the same")
+				}
+			})
+			if err != nil {
+				return err
 			}
-			if metric[model.LabelName(rename(labels, "uid")[0])] == "" {
-				r.notes.add("UIDs of pods",
-					"the series have no label uid: a pod that replaces one of the same name within a window is taken as the same")
-			}
-		})
-		if err != nil {
-			return err
+		}
+		*labels = names
+	}
+	r.hasLabels = found
+	return r.findClusters(ctx, from, to)
+}
+
+// findClusters warns if the server has nodes of several clusters, which a recording merges if they have the same name.
+func (r *recorder) findClusters(ctx context.Context, from, to time.Time) error {
+	selector, _ := r.config.series(nodeInfo)
+	query := func(d time.Duration) string {
+		return fmt.Sprintf("count by (cluster) (last_over_time(%s[%s]))", selector, promDuration(d))
+	}
+	clusters := map[string]bool{}
+	err := r.each(ctx, nodeInfo, from, to, query, func(metric model.Metric, _ float64) { clusters[string(metric["cluster"])] = true })
+	if len(clusters) > 1 {
+		name := slices.Sorted(maps.Keys(clusters))[0]
+		if r.Redact {
+			name = "(omitted)"
+		}
+		why := fmt.Sprintf("the server has %d values of the label cluster, such as %s: objects of the same name are merged; record one "+
+			"cluster with --selector 'cluster=\"NAME\"'", len(clusters), name)
+		if r.notes.add("which cluster objects are from", why) {
+			r.log("warning: " + why)
 		}
 	}
-	if found {
-		r.config.Labels, r.hasLabels = labels, true
-	}
-	return nil
+	return err
 }
 
 // readObjects reads nodes and pods from the series.

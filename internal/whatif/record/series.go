@@ -18,8 +18,10 @@ const (
 	podTolerations = "kube_pod_tolerations"
 	podSelectors   = "kube_pod_nodeselectors"
 	containerInfo  = "kube_pod_container_info"
-	nodeInfo       = "kube_node_info"
-	nodeLabels     = "kube_node_labels"
+	// initContainerInfo has the label restart_policy of sidecars from kube-state-metrics 2.11 on.
+	initContainerInfo = "kube_pod_init_container_info"
+	nodeInfo          = "kube_node_info"
+	nodeLabels        = "kube_node_labels"
 
 	containerCPU    = "container_cpu_usage_seconds_total"
 	containerMemory = "container_memory_working_set_bytes"
@@ -102,7 +104,7 @@ var described = []series{
 	},
 	{"kube_pod_container_resource_requests", lastValue, ofContainer("resource"), "no container has a request", onContainer(setRequest)},
 	{"kube_pod_container_resource_limits", lastValue, ofContainer("resource"), "no container has a limit", onContainer(setLimit)},
-	{"kube_pod_init_container_info", lastValue, ofContainer("image_spec", "image"), "", onInitContainer(setImage)},
+	{initContainerInfo, lastValue, ofContainer("image_spec", "image", "restart_policy"), "", onInitContainer(setInitContainer)},
 	{"kube_pod_init_container_resource_requests", lastValue, ofContainer("resource"), "", onInitContainer(setRequest)},
 	{"kube_pod_init_container_resource_limits", lastValue, ofContainer("resource"), "", onInitContainer(setLimit)},
 	{
@@ -115,7 +117,7 @@ var described = []series{
 		"kube_node_created", lastValue, ofNode(), "the time at which a node was first seen is used as its creation",
 		onNode(func(n *nodeState, s sample) { n.created = max(n.created, seconds(s.value)) }),
 	},
-	{nodeLabels, lastValue, nil, "", onNode(addNodeLabels)},
+	{nodeLabels, lastValue, nil, "", onNode(setNodeLabels)},
 	{"kube_node_role", lastValue, ofNode("role"), "", onNode(addNodeRole)},
 	{"kube_node_spec_taint", lastTime, ofNode("key", "value", "effect"), "", onNode(addTaint)},
 	{
@@ -153,30 +155,51 @@ func (c *Config) query(s series, within time.Duration) string {
 	case s.aspect == firstFinished:
 		selector, _ = c.series(s.name, `phase=~"Succeeded|Failed"`)
 		return fmt.Sprintf("min by (%s) (min_over_time(timestamp(%s == 1)[%s:%s]))", labels, selector, over, step)
-	case len(s.by) == 0:
-		return fmt.Sprintf("last_over_time(%s[%s])", selector, over)
 	}
-	return fmt.Sprintf("max by (%s) (last_over_time(%s[%s]))", labels, selector, over)
+	// An object has several series if kube-state-metrics moved or a label changed. The series with the newest sample counts at the end of
+	// the window, and any of them for an object that does not exist then.
+	id := strings.Join(rename(c.Labels, s.identity()...), ", ")
+	kept := id
+	if len(s.by) > 0 {
+		kept = labels
+	}
+	newest := fmt.Sprintf("(%s and topk by (%s) (1, timestamp(%s)))", selector, kept, selector)
+	last := fmt.Sprintf("last_over_time(%s[%s]) unless on (%s) %s", selector, over, id, selector)
+	if len(s.by) == 0 {
+		return fmt.Sprintf("%s or (%s)", newest, last)
+	}
+	return fmt.Sprintf("max by (%s) (%s or (%s))", labels, newest, last)
+}
+
+// identity returns the labels that identify the object of a series.
+func (s series) identity() []string {
+	switch {
+	case strings.HasPrefix(s.name, "kube_node_"):
+		return ofNode()
+	case strings.HasPrefix(s.name, "kube_replicaset_"):
+		return []string{"namespace", "replicaset"}
+	}
+	return ofPod()
 }
 
 // usageQueries returns the queries for CPU in cores and memory in bytes, one series per pod.
 //
 // Each container has a series, and so have the pod itself (without the label container) and its pause container (POD, or no
-// label either). The inner maximum counts a container once that is scraped twice or was restarted.
+// label either). The inner maximum counts a container once that is scraped twice or was restarted. Some container runtimes have no series
+// of containers: then the series of the pod counts.
 func (c *Config) usageQueries() (cpu, memory string) {
 	labels := rename(c.UsageLabels, "namespace", "pod", "container")
 	pod, container := strings.Join(labels[:2], ", "), strings.Join(labels, ", ")
-	sum := func(expression string) string {
-		return fmt.Sprintf("sum by (%s) (max by (%s) (%s))", pod, container, expression)
+	sum := func(name, of string) string {
+		containers, ok := c.series(name, labels[2]+`!=""`, labels[2]+`!="POD"`, labels[1]+`!=""`)
+		if !ok {
+			return ""
+		}
+		pods, _ := c.series(name, labels[2]+`=""`, labels[1]+`!=""`)
+		return fmt.Sprintf("sum by (%s) (max by (%s) (%s)) or max by (%s) (%s)", pod, container, fmt.Sprintf(of, containers),
+			pod, fmt.Sprintf(of, pods))
 	}
-	containers := func(name string) (string, bool) {
-		return c.series(name, labels[2]+`!=""`, labels[2]+`!="POD"`, labels[1]+`!=""`)
-	}
-	if selector, ok := containers(containerCPU); ok {
-		cpu = sum(fmt.Sprintf("rate(%s[%s])", selector, promDuration(c.Server.RateWindow.Duration)))
-	}
-	if selector, ok := containers(containerMemory); ok {
-		memory = sum(selector)
-	}
+	cpu = sum(containerCPU, "rate(%s["+promDuration(c.Server.RateWindow.Duration)+"])")
+	memory = sum(containerMemory, "%s")
 	return cmp.Or(c.Server.Queries.PodCPU, cpu), cmp.Or(c.Server.Queries.PodMemory, memory)
 }

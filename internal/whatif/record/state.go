@@ -40,6 +40,8 @@ type counts struct {
 	// Reappeared counts pods that were not exported in a whole window and then again, Clock pods with times after the
 	// server's time, ChangedPods pods whose object changed.
 	Reappeared, Clock, ChangedPods int
+	// Sidecars counts sidecar containers.
+	Sidecars int
 	// Classes has the priority classes whose value is unknown.
 	Classes map[string]bool
 }
@@ -65,6 +67,10 @@ var neverExported = []recording.Missing{
 	{
 		What: "affinities, topology spread constraints, host ports, volumes, scheduling gates and resource claims of pods",
 		Why:  "not exported by kube-state-metrics: pods are recorded without them",
+	},
+	{
+		What: "pod-level resources (spec.resources)",
+		Why:  "not exported by kube-state-metrics: pods request the sum of their containers",
 	},
 	{
 		What: "services, disruption budgets, priority classes, volumes and claims",
@@ -99,6 +105,9 @@ func (r *recorder) missing() []recording.Missing {
 		add(!r.series[podSelectors], "node selectors", "no data of %s, which is opt-in (--metric-opt-in-list of kube-state-metrics): "+
 			"pods have none", podSelectors)
 		add(!r.series[podPhase], "when pods succeeded or failed", "no data of %s in these phases: pods end when they are deleted", podPhase)
+		add(r.series[initContainerInfo] && c.Sidecars == 0, "sidecars",
+			"no init container has the label restart_policy, which kube-state-metrics exports from 2.11 on: of an earlier version, the "+
+				"requests of sidecars count as those of init containers")
 		add(!r.series[containerCPU], "CPU usage", "no data: check that the kubelets' /metrics/cadvisor are scraped, and that the rate "+
 			"window of %s contains two samples", r.config.Server.RateWindow.Duration)
 		add(!r.series[containerMemory], "memory usage", "no data: check that the kubelets' /metrics/cadvisor are scraped")

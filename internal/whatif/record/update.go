@@ -203,6 +203,11 @@ func (r *recorder) writePod(w *window, known, p *podState, from time.Time) error
 	switch {
 	case known == nil:
 		r.counts.Pods++
+		for _, c := range p.object.Spec.InitContainers {
+			if c.RestartPolicy != nil {
+				r.counts.Sidecars++
+			}
+		}
 		var err error
 		p.id, err = r.out.AddPod(record)
 		return errors.Join(err, r.addWorkload(w, p.object))

@@ -2,7 +2,6 @@ package record
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -195,7 +194,16 @@ func (s sample) setContainer(containers *[]v1.Container, set func(*v1.Container,
 	set(&(*containers)[i], s)
 }
 
-func setImage(c *v1.Container, s sample)   { c.Image = cmp.Or(s.label("image_spec"), s.label("image")) }
+func setImage(c *v1.Container, s sample) { c.Image = cmp.Or(s.label("image_spec"), s.label("image")) }
+
+// setInitContainer sets the image, and that an init container is a sidecar, whose requests add to those of its pod.
+func setInitContainer(c *v1.Container, s sample) {
+	setImage(c, s)
+	if s.label("restart_policy") == string(v1.ContainerRestartPolicyAlways) {
+		c.RestartPolicy = new(v1.ContainerRestartPolicyAlways)
+	}
+}
+
 func setRequest(c *v1.Container, s sample) { s.setResource(&c.Resources.Requests) }
 func setLimit(c *v1.Container, s sample)   { s.setResource(&c.Resources.Limits) }
 
@@ -231,7 +239,7 @@ func onNode(set func(*nodeState, sample)) func(sample) {
 	}
 }
 
-func addNodeLabels(n *nodeState, s sample) { maps.Copy(n.object.Labels, s.prefixed("label_")) }
+func setNodeLabels(n *nodeState, s sample) { n.object.Labels = s.prefixed("label_") }
 
 func addNodeRole(n *nodeState, s sample) {
 	if role := s.label("role"); role != "" {
