@@ -61,6 +61,8 @@ type Config struct {
 	Token string `json:"token,omitempty"`
 	// TokenFile is a file with the token, read for every request.
 	TokenFile string `json:"tokenFile,omitempty"`
+	// HeadersFile is a file with headers of requests, such as X-Scope-OrgID: team, one in a line, read for every request.
+	HeadersFile string `json:"headersFile,omitempty"`
 	// CAFile contains the certificate authorities that the server's certificate is verified with;
 	// the authorities of the system if empty.
 	CAFile string `json:"caFile,omitempty"`
@@ -142,6 +144,10 @@ var Fields = []Field{
 	{
 		"tokenFile", "token-file", "file with the bearer token for the provider, read for every request",
 		servers, prometheusOnly, func(c *Config) any { return &c.TokenFile },
+	},
+	{
+		"headersFile", "headers-file", "file with headers of requests to the provider, such as X-Scope-OrgID: team, one in a line",
+		prometheusOnly, prometheusOnly, func(c *Config) any { return &c.HeadersFile },
 	},
 	{
 		"caFile", "ca-file", "certificate authorities that verify the provider's certificate (default those of the system)",

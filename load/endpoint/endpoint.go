@@ -20,6 +20,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
@@ -186,8 +188,41 @@ func (g *guard) current() (*http.Transport, error) {
 	return g.transport, nil
 }
 
-// authorize adds the credentials to a request.
+// maxHeaders is the largest size of a file of headers.
+const maxHeaders = 64 << 10
+
+// addHeaders adds the headers of a file to a request. Errors have no values, which can be secrets.
+func addHeaders(request *http.Request, path string) error {
+	raw, err := os.ReadFile(path)
+	if err == nil && len(raw) > maxHeaders {
+		err = fmt.Errorf("%s exceeds %d KiB", path, maxHeaders>>10)
+	}
+	if err != nil {
+		return fmt.Errorf("headersFile: %w", err)
+	}
+	number := 0
+	for line := range strings.Lines(string(raw)) {
+		number++
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		name, value, found := strings.Cut(line, ":")
+		value = strings.TrimSpace(value)
+		if !found || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) || value == "" {
+			return fmt.Errorf("headersFile: %s, line %d: must be a header such as X-Scope-OrgID: team", path, number)
+		}
+		request.Header.Set(name, value)
+	}
+	return nil
+}
+
+// authorize adds the headers of the configuration and the credentials to a request.
 func (g *guard) authorize(request *http.Request) error {
+	if g.config.HeadersFile != "" {
+		if err := addHeaders(request, g.config.HeadersFile); err != nil {
+			return err
+		}
+	}
 	token := g.config.Token
 	if g.config.TokenFile != "" {
 		raw, err := os.ReadFile(g.config.TokenFile)

@@ -478,3 +478,29 @@ func FuzzRetryAfter(f *testing.F) {
 		}
 	})
 }
+
+// TestHeaders checks that requests have the headers of a file, also after the file changes, and that errors do not have the values.
+func TestHeaders(t *testing.T) {
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.Header.Get("X-Scope-OrgID"), r.Header.Get("X-Other"))
+	})
+	path := write(t, "X-Scope-OrgID: team\n\nX-Other: a: b\n")
+	config := metricprovider.Config{Address: server.URL, HeadersFile: path}
+	if got, err := get(t, config); err != nil || got != "teama: b" {
+		t.Errorf("%q, %v", got, err)
+	}
+	for content, want := range map[string]string{
+		"hush-hush":                              "line 1: must be a header such as X-Scope-OrgID: team",
+		"X-A: b\nX B: hush-hush":                 "line 2: must be a header",
+		"X-A: hush\x00hush":                      "line 1: must be a header",
+		"X-A:":                                   "line 1: must be a header",
+		strings.Repeat("X-A: hush-hush\n", 9000): "exceeds 64 KiB",
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := get(t, config); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hush") {
+			t.Errorf("%.40q: %v, want %s", content, err, want)
+		}
+	}
+}

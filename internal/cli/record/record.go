@@ -115,7 +115,8 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 var fieldFlags = map[string]string{
 	"address": "--prometheus", "step": "--step", "window": "--chunk", "rateWindow": "--rate-window", "timeout": "--timeout",
 	"maxBytes": "--max-size", "series": "--series", "label": "--label", "usageLabel": "--usage-label", "to": "--to",
-	"token": "--load-source: token", "tokenFile": "--load-source: tokenFile", "caFile": "--load-source: caFile",
+	"token": "--load-source: token", "tokenFile": "--load-source: tokenFile", "headersFile": "--load-source: headersFile",
+	"caFile":   "--load-source: caFile",
 	"certFile": "--load-source: certFile",
 	"keyFile":  "--load-source: keyFile", "certFile, keyFile": "--load-source: certFile, keyFile",
 }
