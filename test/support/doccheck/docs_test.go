@@ -68,7 +68,7 @@ func TestAdvisedProfilesAreInChart(t *testing.T) {
 	if err != nil || len(builtIn) < 5 {
 		t.Fatalf("found %d built-in profiles: %v", len(builtIn), err)
 	}
-	for _, page := range []string{"tuning.md", "slack.md", "slack-reference.md", "install.md", "shadow.md", "rollout.md", "load.md"} {
+	for _, page := range []string{"tuning.md", "slack.md", "slack-reference.md", "install.md", "shadow.md", "rollout.md", "load.md", "first-hour.md"} {
 		text, err := os.ReadFile(filepath.Join(project, "docs", page))
 		if err != nil {
 			t.Fatal(err)
