@@ -50,9 +50,12 @@ func (s *State) RestorePromises(key types.NamespacedName, promises map[string]Pr
 	}
 }
 
-// setPromises sets the promises of a placement, nil for none, in the placement and in the clusters.
+// setPromises sets the promises of a placement, nil for none, in the placement and in the clusters. If they release capacity, EvaluateNext
+// returns the placements whose workload did not fit.
 func (s *State) setPromises(w *placementWorkload, promises map[string]Promise) {
-	for cluster := range w.promises {
+	released := false
+	for cluster, promise := range w.promises {
+		released = released || promises[cluster].Replicas < promise.Replicas
 		if _, remains := promises[cluster]; !remains {
 			e := s.entry(cluster)
 			e.promised = slices.DeleteFunc(e.promised, func(other *placementWorkload) bool { return other == w })
@@ -66,6 +69,14 @@ func (s *State) setPromises(w *placementWorkload, promises map[string]Promise) {
 		}
 	}
 	w.promises = promises
+	if !released {
+		return
+	}
+	for key, p := range s.placements {
+		if p.lacksRoom && p.workload != w {
+			s.enqueue(key)
+		}
+	}
 }
 
 // unseenPromises returns the promised pods of other placements in the cluster that a summary of the cluster does not show, without promises

@@ -135,6 +135,7 @@ func (s *State) commit(p *placementState, r *Result) {
 		if w := p.workload; w != nil {
 			s.setPromises(w, r.Promises)
 			w.notes = r.notes
+			p.lacksRoom = r.Decision != nil && r.Decision.Unfit > 0 && (r.Decision.Shortfall > 0 || p.policy.request.Number == decide.All)
 		}
 		p.decidedGeneration = p.generation
 	}

@@ -79,8 +79,9 @@ type placementState struct {
 	uncompiled *uncompiled
 	// waiting has the expressions that are to be evaluated, nil if there are none.
 	waiting *waiting
-	// workload is nil if the placement names none.
-	workload *placementWorkload
+	// workload is nil if the placement names none. lacksRoom is set if it did not fit enough clusters.
+	workload  *placementWorkload
+	lacksRoom bool
 }
 
 // unmanaged reports whether another controller decides the placement.

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -88,5 +89,32 @@ func TestPromiseIsCapped(t *testing.T) {
 	add(s, withWorkload(t, "none", 1, 1, "{}"))
 	if r := decideNow(t, s, "none"); clustersOf(r) != "" {
 		t.Error("more is promised than fits")
+	}
+}
+
+// TestReleasedCapacityWakes checks that a placement whose workload fits nowhere is decided again when another one releases its promise: when
+// it is deleted, and when it gets fewer replicas.
+func TestReleasedCapacityWakes(t *testing.T) {
+	for name, release := range map[string]func(s *State){
+		"deleted": func(s *State) { s.DeletePlacement(keyOf("first")) },
+		"fewer": func(s *State) {
+			s.SetWorkload(withWorkload(t, "first", 1, 2, "{}"), nil, nil)
+			decideNow(t, s, "first")
+		},
+	} {
+		s := hub("a")
+		s.SetCapacity(capacityOf(t, "a", now, 10, nil))
+		add(s, withWorkload(t, "first", 1, 8, "{}"))
+		add(s, withWorkload(t, "second", 1, 8, "{}"))
+		decideNow(t, s, "first")
+		if got := clustersOf(decideNow(t, s, "second")); got != "" {
+			t.Fatalf("selected %s", got)
+		}
+		release(s)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		if key, ok := s.EvaluateNext(ctx); !ok || key != keyOf("second") || clustersOf(decideNow(t, s, "second")) != "a" {
+			t.Errorf("%s: woke %v, %t", name, key, ok)
+		}
+		cancel()
 	}
 }
