@@ -210,14 +210,13 @@ RIGHTS := slack=internal/controllers/slack placement=internal/controllers/placem
   pod-metrics=load/podmetrics shadow=internal/cli/shadow
 
 .PHONY: generate
-generate: ## regenerate code, CRDs, RBAC and schemas
+generate: ## regenerate code, CRDs and RBAC
 	$(TOOL) controller-gen object crd paths=./api/... output:crd:artifacts:config=config/crd
 	@rm -rf config/crd/ocm
 	$(TOOL) controller-gen crd:maxDescLen=0 $(foreach version,v1 v1beta2 v1beta1 v1alpha1,paths=$(OCM)/$(version)) output:crd:artifacts:config=config/crd/ocm
 	go run ./hack/crdgen config/crd/plimsoll.dev_resourceslacks.yaml config/crd/plimsoll.dev_clustercapacities.yaml \
 	  config/crd/cluster.open-cluster-management.io_placements.yaml \
 	  config/crd/ocm/cluster.open-cluster-management.io_placementdecisions.yaml
-	go run ./hack/schemas schemas
 	@cd config/crd/ocm && rm $(OCM_UNUSED:%=cluster.open-cluster-management.io_%.yaml)
 	@rm -rf $(CHART_GENERATED) && mkdir -p $(CHART_GENERATED)/crd/slack $(CHART_GENERATED)/crd/capacity $(CHART_GENERATED)/crd/fleet $(CHART_GENERATED)/profiles
 	cp config/crd/plimsoll.dev_resourceslacks.yaml $(CHART_GENERATED)/crd/slack

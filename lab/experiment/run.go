@@ -24,11 +24,11 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/lab/openb/trace"
 )
 
-// own are the profiles of this project that are compared, if they are built in. The first is the baseline.
+// own are the profiles of this project that are compared. The first is the baseline.
 var own = []string{"default", "limits", "low-risk", "low-risk+limits", "predicted"}
 
 //go:embed profiles
-var baselineProfiles embed.FS
+var labProfiles embed.FS
 
 // tailSeconds is how long a run continues after the last arrival.
 const tailSeconds = 600
@@ -37,20 +37,17 @@ const tailSeconds = 600
 func readProfiles(names string) ([]engine.NamedConfig, error) {
 	list := strings.Split(names, ",")
 	if names == "" {
-		list = slices.DeleteFunc(slices.Clone(own), func(name string) bool { return !engine.IsBuiltIn(name) })
-		list = append(list, scenarios.Baselines...)
-		list = append(list, scenarios.Oracle)
+		list = slices.Concat(own, scenarios.Baselines, []string{scenarios.Oracle})
 	}
 	read := make([]engine.NamedConfig, len(list))
 	for i, name := range list {
-		var err error
-		if slices.Contains(slices.Concat(scenarios.Baselines, scenarios.Ablations, []string{scenarios.Oracle}), name) {
-			read[i].Name = name
-			read[i].Text, err = baselineProfiles.ReadFile("profiles/" + name + ".yaml")
-		} else {
-			read[i], err = engine.ReadConfig(name)
-			read[i].Name = strings.TrimSuffix(filepath.Base(name), ".yaml")
+		text, err := labProfiles.ReadFile("profiles/" + name + ".yaml")
+		if err == nil {
+			read[i] = engine.NamedConfig{Name: name, Text: text}
+			continue
 		}
+		read[i], err = engine.ReadConfig(name)
+		read[i].Name = strings.TrimSuffix(filepath.Base(name), ".yaml")
 		if err != nil {
 			return nil, fmt.Errorf("-profiles: %w", err)
 		}

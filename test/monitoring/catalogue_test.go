@@ -26,6 +26,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/service"
@@ -86,7 +87,7 @@ var sections = []section{
 	{"placement", registered(func(r prometheus.Registerer) { placement.New(nil, nil, nil, r, placement.AdoptAll) })},
 	{"shadow", func(*testing.T) []prometheus.Collector {
 		return []prometheus.Collector{&shadow.Collector{Current: func() *shadow.Report {
-			return &shadow.Report{Verdicts: []shadow.Verdict{{Candidate: "predicted"}}}
+			return &shadow.Report{Verdicts: []shadow.Verdict{{Verdict: result.Verdict{Candidate: "predicted"}}}}
 		}}}
 	}},
 	{"agent", registered(func(r prometheus.Registerer) { agent.New(agent.Options{Hub: &agent.Hub{}}, nil, r) })},

@@ -1,7 +1,6 @@
 package base
 
 import (
-	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -11,100 +10,26 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// The groups of flags in help texts, in their order. Flags without a group are in the last group.
-const (
-	GroupInput   = "Input"
-	GroupCluster = "Cluster"
-	GroupUsage   = "Usage of pods"
-	GroupOutput  = "Output"
-	// groupRare has flags that only --help-all shows.
-	groupRare = "More"
-)
-
-var groups = []string{GroupInput, GroupCluster, GroupUsage, "", GroupOutput, groupRare}
-
-// groupAnnotation is the annotation of a flag with its group.
-const groupAnnotation = "plimsoll.dev/group"
-
-// Group puts flags of a command into a group of its help.
-func Group(cmd *cobra.Command, group string, flags ...string) {
+// Rare leaves flags of a command out of its help.
+func Rare(cmd *cobra.Command, flags ...string) {
 	for _, name := range flags {
-		if err := cmd.Flags().SetAnnotation(name, groupAnnotation, []string{group}); err != nil {
+		if err := cmd.Flags().MarkHidden(name); err != nil {
 			panic(err) // a flag that does not exist
 		}
 	}
 }
 
-// Rare leaves flags of a command out of its help, except with --help-all.
-func Rare(cmd *cobra.Command, flags ...string) { Group(cmd, groupRare, flags...) }
-
-// groupOf returns the group of a flag.
-func groupOf(flag *pflag.Flag) string {
-	if group := flag.Annotations[groupAnnotation]; len(group) > 0 {
-		return group[0]
-	}
-	switch flag.Name {
-	case "kubeconfig", "context", "timeout":
-		return GroupCluster
-	case "output", "report", "force", "no-headers", "watch", "interval":
-		return GroupOutput
-	}
-	return ""
-}
-
-// ConfigureHelp makes a command and its subcommands print help that fits the terminal, with flags in groups, and adds --help-all to
-// commands with rare flags.
+// ConfigureHelp makes a command and its subcommands print help that fits the terminal.
 func ConfigureHelp(root *cobra.Command) {
 	cobra.AddTemplateFunc("wrap", func(text string) string { return wrapHelp(text, widthOf(os.Stdout)) })
-	cobra.AddTemplateFunc("groups", flagGroups)
+	cobra.AddTemplateFunc("flags", func(set *pflag.FlagSet) string { return set.FlagUsagesWrapped(widthOf(os.Stdout)) })
 	cobra.AddTemplateFunc("examples", func(text string) string { return breakLines(text, widthOf(os.Stdout), " \\") })
 	cobra.AddTemplateFunc("syntax", func(text string) string { return breakLines("  "+text, widthOf(os.Stdout), "") })
-	const flags = "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}"
 	const long = "{{. | trimTrailingWhitespaces}}"
 	root.SetUsageTemplate(strings.NewReplacer(
-		flags, "{{groups .}}", "{{.Example}}", "{{examples .Example}}", "  {{.UseLine}}", "{{syntax .UseLine}}",
+		".LocalFlags.FlagUsages |", "flags .LocalFlags |", "{{.Example}}", "{{examples .Example}}", "  {{.UseLine}}", "{{syntax .UseLine}}",
 	).Replace(root.UsageTemplate()))
 	root.SetHelpTemplate(strings.Replace(root.HelpTemplate(), long, "{{wrap .}}", 1))
-	addHelpAll(root)
-}
-
-// addHelpAll adds --help-all to the commands with rare flags.
-func addHelpAll(cmd *cobra.Command) {
-	for _, sub := range cmd.Commands() {
-		addHelpAll(sub)
-	}
-	hasRare := false
-	cmd.Flags().VisitAll(func(flag *pflag.Flag) { hasRare = hasRare || groupOf(flag) == groupRare && !flag.Hidden })
-	if !hasRare {
-		return
-	}
-	cmd.Flags().BoolFunc("help-all", "help with all flags", func(string) error {
-		cmd.Annotations = map[string]string{groupRare: "shown"}
-		return pflag.ErrHelp
-	})
-}
-
-// flagGroups returns the usage of the flags of a command by group.
-func flagGroups(cmd *cobra.Command) string {
-	var b strings.Builder
-	for _, group := range groups {
-		set := pflag.NewFlagSet("", pflag.ContinueOnError)
-		set.SortFlags = cmd.Flags().SortFlags
-		cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
-			if groupOf(flag) == group && (group != groupRare || cmd.Annotations[groupRare] != "") {
-				set.AddFlag(flag)
-			}
-		})
-		if !set.HasAvailableFlags() {
-			continue
-		}
-		title := "Flags:"
-		if group != "" {
-			title = group + ":"
-		}
-		fmt.Fprintf(&b, "%s\n%s\n", title, set.FlagUsagesWrapped(widthOf(os.Stdout)))
-	}
-	return strings.TrimRight(b.String(), "\n")
 }
 
 // breakLines breaks lines to a width, before a flag if possible. A comment continues in another comment, other lines after end.

@@ -81,7 +81,7 @@ func simulated(t *testing.T, args []string) *result.Result {
 // showsEffect reports whether a scenario of a result shows the effect that its example documents.
 func showsEffect(r *result.Result) bool {
 	if r.Tuning != nil {
-		return r.Tuning.Verdict == result.Change
+		return r.Tuning.Verdict.Answer == result.Better
 	}
 	for i := range r.Scenarios {
 		profiles := r.Scenarios[i].Profiles

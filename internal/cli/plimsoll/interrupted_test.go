@@ -75,11 +75,11 @@ func TestInterruptedTuning(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "interrupted: ") || report(err) != base.ExitUsage {
 		t.Errorf("error %v, want interrupted", err)
 	}
-	if want := "the configuration in force, as no other one was confirmed"; !strings.Contains(messages.String(), want) {
+	if want := "the configuration of default"; !strings.Contains(messages.String(), want) {
 		t.Errorf("want %q in %q", want, messages.String())
 	}
 	var r result.Result
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil || !r.Interrupted || r.Tuning == nil || r.Tuning.Verdict != result.Keep {
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil || !r.Interrupted || r.Tuning == nil || r.Tuning.Profile != "default" {
 		t.Errorf("%v in %s", err, out.String())
 	}
 }

@@ -130,13 +130,11 @@ func (o *explainOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&o.top, "top", compared, "number of feasible nodes to show, the best first, a row each if more than 2; 0 for all")
 	o.decided.addFlags(cmd)
 	o.output.AddFlag(cmd)
-	groupInputFlags(cmd)
+	configureInputFlags(cmd)
 }
 
-// groupInputFlags groups the flags of the input in help texts, and makes those of live clusters and of files exclude each other.
-func groupInputFlags(cmd *cobra.Command) {
-	base.Group(cmd, base.GroupInput, "filename", "recording", "at")
-	base.Group(cmd, base.GroupCluster, "provider", "address", "load-source")
+// configureInputFlags leaves rare flags out of the help, and makes those of live clusters and of files exclude each other.
+func configureInputFlags(cmd *cobra.Command) {
 	base.Rare(cmd, "strict", "now", "load", "scheduler-name")
 	for _, offline := range []string{"filename", "recording"} {
 		for _, live := range []string{"provider", "kubeconfig", "context"} {

@@ -63,7 +63,7 @@ at weight 1.`,
 	addSchedulerFlags(cmd, &o.live.Scheduler)
 	o.instant.AddFlags(cmd)
 	o.output.AddFlag(cmd)
-	groupInputFlags(cmd)
+	configureInputFlags(cmd)
 	return cmd
 }
 

@@ -47,17 +47,17 @@ func (o *options) current(ctx context.Context, client kubernetes.Interface, log 
 	return engine.ReadConfig("default")
 }
 
-// furtherTimeout is the longest time of a query.
-const furtherTimeout = 30 * time.Second
+// outcomesTimeout is the longest time of a query.
+const outcomesTimeout = 30 * time.Second
 
-// further returns the outcomes from one time to another that are not in recordings, from Prometheus.
-func (s *server) further(ctx context.Context, from, to time.Time) (out shadow.Further) {
+// outcomes returns the outcomes from one time to another that are not in recordings, from Prometheus.
+func (s *server) outcomes(ctx context.Context, from, to time.Time) (out shadow.MeasuredOutcomes) {
 	if s.prometheus == nil {
 		out.Missing = []string{"throttling and pressure: they need --prometheus"}
 		return out
 	}
 	out.Measure(func(counter, matcher string) (*float64, error) {
-		ctx, cancel := context.WithTimeout(ctx, furtherTimeout)
+		ctx, cancel := context.WithTimeout(ctx, outcomesTimeout)
 		defer cancel()
 		if s.matchers != "" {
 			matcher += "," + s.matchers

@@ -264,7 +264,7 @@ func TestCluster(t *testing.T) {
 		log,
 		func(context.Context) (bool, error) {
 			r := shadow.NewReport(s.store.Windows(time.Time{}), time.Now().AddDate(0, 0, -7), time.Now())
-			return len(r.Verdicts) == 1 && r.Verdicts[0].Answer == shadow.Better, nil
+			return len(r.Verdicts) == 1 && r.Verdicts[0].Answer == result.Better, nil
 		},
 	)
 	for path, want := range map[string]string{

@@ -87,9 +87,9 @@ func TestPending(t *testing.T) {
 	}
 }
 
-// TestFurther reads further outcomes from Prometheus: throttling of 7 s, no series of CPU pressure, and an error for memory pressure. It
+// TestOutcomes reads outcomes from Prometheus: throttling of 7 s, no series of CPU pressure, and an error for memory pressure. It
 // stores no result if the process ends while they are read: the next process replays the window again.
-func TestFurther(t *testing.T) {
+func TestOutcomes(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	interrupted := false
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -130,10 +130,10 @@ func TestFurther(t *testing.T) {
 	if err := s.replay(ctx, "first.plrec"); err != nil {
 		t.Fatal(err)
 	}
-	further := store.Windows(time.Time{})[0].Further
-	if v := further.ThrottledSeconds; v == nil || *v != 7 || further.CPUPressureSeconds != nil || further.MemoryPressureSeconds != nil ||
-		len(further.Missing) != 2 || further.Missing[0] != "container_pressure_cpu_waiting_seconds_total: the server has no such series" {
-		t.Errorf("%+v", further)
+	outcomes := store.Windows(time.Time{})[0].Outcomes
+	if v := outcomes.ThrottledSeconds; v == nil || *v != 7 || outcomes.CPUPressureSeconds != nil || outcomes.MemoryPressureSeconds != nil ||
+		len(outcomes.Missing) != 2 || outcomes.Missing[0] != "container_pressure_cpu_waiting_seconds_total: the server has no such series" {
+		t.Errorf("%+v", outcomes)
 	}
 	interrupted = true
 	if err := s.replay(ctx, "second.plrec"); err == nil || store.Has("second.plrec") {

@@ -180,7 +180,7 @@ type server struct {
 	// profiles are the profile in force and the candidates.
 	profiles []engine.NamedConfig
 	store    *shadow.Store
-	// prometheus has further outcomes in the series with matchers. It may be nil.
+	// prometheus has other outcomes in the series with matchers. It may be nil.
 	prometheus *prometheus.Client
 	matchers   string
 	// wake has an element if a recording may be finished.
@@ -264,10 +264,10 @@ func (s *server) replay(ctx context.Context, name string) error {
 		w.From = record.StartOf(name)
 		w.To = w.From
 	} else {
-		w.Further = s.further(ctx, w.From, w.To)
+		w.Outcomes = s.outcomes(ctx, w.From, w.To)
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx) // the next process replays it again, with further outcomes
+		return context.Cause(ctx) // the next process replays it again, with other outcomes
 	}
 	if err := s.store.Add(w, time.Now()); err != nil {
 		return err

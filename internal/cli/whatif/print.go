@@ -151,12 +151,15 @@ func (p printer) scenario(r *result.Result, s *result.Scenario) {
 	}
 	p.paragraph(describeScenario(s))
 	p.frontier(s)
-	differing, equal := foldEqual(s)
+	differing, equal := foldEqual(s, p.o.Format == base.FormatWide)
 	for i := range s.Profiles {
 		if i == 0 && len(s.Profiles) > 1 {
 			continue
 		}
 		p.paragraph(scenarioTitle(r, s, i))
+		if v := s.Profiles[i].Verdict; v != nil && r.Recommendation != nil && !r.Recommendation.Describes(v.Candidate) {
+			p.paragraph(v.Sentence)
+		}
 		p.table(scenarioTable(s, i, differing))
 	}
 	if equal != "" {
@@ -169,14 +172,18 @@ func (p printer) scenario(r *result.Result, s *result.Scenario) {
 }
 
 // foldEqual returns the figures of a scenario that differ between profiles, and a sentence with the others. The load of nodes and the
-// overload, which are about the purpose of a comparison, and the figures of a single profile are never folded.
-func foldEqual(s *result.Scenario) (differing []result.Definition, equal string) {
+// overload, which are about the purpose of a comparison, and the figures of a single profile are never folded. Some figures are left out
+// unless wide is set.
+func foldEqual(s *result.Scenario, wide bool) (differing []result.Definition, equal string) {
 	var folded []string
 	for _, d := range s.Definitions() {
+		if d.HasUse(result.OnlyWide) && !wide {
+			continue
+		}
 		base := s.Profiles[0].Figures[d.Name]
 		differs := func(p result.Profile) bool {
 			difference := p.Figures[d.Name].Difference
-			return difference == nil || result.Assess(d, difference, base.Mean) != result.Equal
+			return difference == nil || result.AnswerOf(d, difference, base.Mean) != result.Equal
 		}
 		if len(s.Profiles) == 1 || d.Name == "overloadMinutes" || strings.Contains(d.Name, "Load") ||
 			slices.ContainsFunc(s.Profiles[1:], differs) {

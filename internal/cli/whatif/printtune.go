@@ -13,13 +13,6 @@ import (
 // rankedCandidates is how many candidates of a search are printed.
 const rankedCandidates = 8
 
-// verdicts describe the configuration of each verdict.
-var verdicts = map[result.Verdict]string{
-	result.Change:      "a configuration that is clearly better than the one in force",
-	result.Keep:        "the configuration in force, as none is clearly better",
-	result.Unconfirmed: "the best configuration so far, which is not confirmed",
-}
-
 // printProgress prints the state of a search on one line.
 func printProgress(out io.Writer, p tune.Progress) {
 	fmt.Fprintf(out, "round %d of %d, %s: %s %s; best so far: %s with %s, in force: %s\n",
@@ -31,7 +24,7 @@ func printProgress(out io.Writer, p tune.Progress) {
 func printSearch(out io.Writer, o *base.Output, r *result.Result) {
 	tuning := r.Tuning
 	text := printer{out, o}
-	text.paragraph(conclusion(r))
+	text.paragraph(tuning.Verdict.Sentence)
 	for _, note := range tuning.Notes {
 		text.paragraph(note)
 	}
@@ -67,30 +60,4 @@ func candidateTable(r *result.Result) *base.Table {
 		t.AddRow(format.Plain(c.Objective), difference, c.Round, c.Seeds, c.Dropped, settings)
 	}
 	return t
-}
-
-// conclusion returns the verdict with its evidence.
-func conclusion(r *result.Result) string {
-	tuning := r.Tuning
-	switch {
-	case tuning.Verdict == result.Unconfirmed:
-		return "Interrupted: the best configuration so far is " + tuning.Settings + ". It is not confirmed."
-	case tuning.Difference == nil:
-		return "Interrupted: no configuration was confirmed. Keep the configuration in force."
-	}
-	evidence := fmt.Sprintf(
-		"The objective is %s in place of %s on %s that the search has not used: difference %s [%s, %s].",
-		format.Plain(
-			*tuning.Winner,
-		),
-		format.Plain(*tuning.Current),
-		format.Of(len(r.Seeds), "seed"),
-		format.PlainSigned(tuning.Difference.Mean),
-		format.PlainSigned(tuning.Difference.Interval.Low),
-		format.PlainSigned(tuning.Difference.Interval.High),
-	)
-	if tuning.Verdict == result.Change {
-		return "Change: " + tuning.Settings + " is clearly better. " + evidence
-	}
-	return "Keep what you have: no configuration is clearly better. The best of the others is " + tuning.Settings + ". " + evidence
 }

@@ -59,10 +59,9 @@ PredictedUtilization (0, 2, 5, 10; deviations 0 to 2 in steps of 0.5) and
 NodeResourcesAllocatable (0, 1, 2; Least or Most). --exclude keeps the settings of a
 plugin as they are, for example if no load source is available.
 
---objective is the weighted sum of figures to make small: overload (node minutes),
-unschedulable (pods), nodes (used, mean), throttled (core seconds), overruns, victims,
-pending (mean seconds), with --autoscaler also cost and nodeHours, or any other figure
-by its name in -o json.
+--objective is the weighted sum of figures to make small, by their names in -o json:
+overloadMinutes, unschedulable, nodesUsed, throttledCoreSeconds, memoryOverruns,
+victims, pendingSecondsMean, with --autoscaler also cost, nodeHours and others.
 
 ` + sharedHelp + ` The best configuration
 so far is kept, marked as not confirmed.
@@ -74,7 +73,7 @@ invalid input and after an interruption; 3 if --fail-on is true.`,
     --rounds 1 --seeds 4 --confirm 12 --write-config tuned.yaml
 
   # Use fewer nodes, as long as pods find a place: a node is worth 10 node minutes of overload.
-  plimsoll tune --generate nodes=20,pods=400,over=3600 --objective overload=1,unschedulable=1000,nodes=10 \
+  plimsoll tune --generate nodes=20,pods=400,over=3600 --objective overloadMinutes=1,unschedulable=1000,nodesUsed=10 \
     --rounds 1 --seeds 4 --confirm 12
 
   # Improve your own configuration for your own cluster, without plugins that read load, and write a report.
@@ -99,11 +98,9 @@ invalid input and after an interruption; 3 if --fail-on is true.`,
 	flags.IntVar(&o.search.Rounds, "rounds", tuneRounds, "number of rounds of the search, at most")
 	flags.IntVar(&o.search.MaxRuns, "max-runs", tuneRuns, "number of simulations of the search, at most")
 	flags.StringVar(&o.config, "write-config", "", "write the resulting KubeSchedulerConfiguration to this file")
-	base.Group(cmd, base.GroupOutput, "write-config")
 	base.Rare(cmd, "autoscaler", "slack", "seeds", "confirm", "rounds", "max-runs")
 	completeWith(cmd, "current", cobra.ShellCompDirectiveDefault, engine.BuiltInProfiles...)
 	completeWith(cmd, "exclude", cobra.ShellCompDirectiveNoFileComp, tune.Plugins()...)
-	completeWith(cmd, "objective", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, tune.ObjectiveNames()...)
 	return cmd
 }
 
@@ -193,11 +190,7 @@ func (o *tuneOptions) writeConfig(errOut io.Writer, r *result.Result) error {
 		return err
 	})
 	if err == nil {
-		content := verdicts[r.Tuning.Verdict]
-		if r.Tuning.Difference == nil && r.Tuning.Verdict == result.Keep {
-			content = "the configuration in force, as no other one was confirmed"
-		}
-		fmt.Fprintf(base.Escaped(errOut), "plimsoll: wrote %s: %s\n", o.config, content)
+		fmt.Fprintf(base.Escaped(errOut), "plimsoll: wrote %s: the configuration of %s\n", o.config, r.Tuning.Profile)
 	}
 	return err
 }
@@ -205,18 +198,18 @@ func (o *tuneOptions) writeConfig(errOut io.Writer, r *result.Result) error {
 // printTuning prints the result in the format of --output.
 func (o *tuneOptions) printTuning(out io.Writer, r *result.Result) error {
 	escaped, table := base.Escaped(out), o.output.Format == base.FormatTable || o.output.Format == base.FormatWide
-	if table && r.Tuning.Verdict == result.Keep && r.Tuning.Difference == nil {
-		printer{escaped, &o.output}.paragraph(conclusion(r))
-		return nil
-	}
+	isKept := r.Tuning.Profile == r.Profiles[0]
 	switch {
+	case table && isKept && r.Tuning.Difference == nil: // nothing was confirmed
+		printer{escaped, &o.output}.paragraph(r.Tuning.Verdict.Sentence)
+		return nil
 	case table:
 		printSearch(escaped, &o.output, r)
 	case o.output.Format == base.FormatMarkdown:
-		printer{escaped, &o.output}.strong(conclusion(r))
+		printer{escaped, &o.output}.strong(r.Tuning.Verdict.Sentence)
 	}
 	err := o.print(out, r)
-	if table && o.config == "" && r.Tuning.Verdict != result.Keep {
+	if table && o.config == "" && !isKept {
 		fmt.Fprintf(escaped, "\n%s", r.Tuning.Configuration)
 	}
 	return err

@@ -64,8 +64,7 @@ docs/whatif.md explains these keys and those of --usage.
 Data that the input does not have is generated from the seed and listed as such in the
 result: the usage of pods (--usage), and the limits of generated pods (--limits).
 Profiles are files with a KubeSchedulerConfiguration or built-in: default,
-most-allocated, limits, allocatable-least, allocatable-most, low-risk,
-low-risk+limits, predicted, batch.
+most-allocated, limits, allocatable-least, allocatable-most, low-risk, predicted, batch.
 
 In a running cluster, most pods have a node, and only pending pods are scheduled. With
 --reschedule, the default if no pod is pending, all pods are scheduled again.
@@ -204,9 +203,6 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	o.resultOptions.addFlags(cmd)
 	cmd.MarkFlagsOneRequired(inputFlags...)
 	cmd.MarkFlagsMutuallyExclusive(inputFlags...)
-	base.Group(cmd, base.GroupInput, append(inputFlags, "reschedule")...)
-	base.Group(cmd, base.GroupCluster, "autoscaler", "slack")
-	base.Group(cmd, base.GroupUsage, "usage")
 	base.Rare(cmd, "strict", "pack", "limits", "metrics", "allow-high-rate", "tail", "seed")
 	completeWith(cmd, "profile", cobra.ShellCompDirectiveDefault, engine.BuiltInProfiles...)
 	completeWith(cmd, "usage", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, recording.UsageKinds...)

@@ -20,6 +20,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
@@ -154,7 +155,7 @@ func verdict(
 	if err != nil {
 		return nil, err
 	}
-	result := demo.Result{Scenario: Scenario, Profile: demo.DefaultProfile, Want: string(shadow.Better)}
+	shown := demo.Result{Scenario: Scenario, Profile: demo.DefaultProfile, Want: string(result.Better)}
 	var windows []*shadow.Window
 	for len(windows) < maxWindows {
 		select {
@@ -175,11 +176,11 @@ func verdict(
 			r := shadow.NewReport(windows, now.AddDate(0, 0, -1), now)
 			v := r.Verdicts[0]
 			progress(v.Sentence)
-			result.Pod, result.Node, result.OK = strings.TrimSuffix(v.Sentence, "."), string(v.Answer), v.Answer == shadow.Better
-			if result.OK {
-				return []demo.Result{result}, nil
+			shown.Pod, shown.Node, shown.OK = strings.TrimSuffix(v.Sentence, "."), string(v.Answer), v.Answer == result.Better
+			if shown.OK {
+				return []demo.Result{shown}, nil
 			}
 		}
 	}
-	return []demo.Result{result}, nil
+	return []demo.Result{shown}, nil
 }

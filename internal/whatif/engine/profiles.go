@@ -17,7 +17,7 @@ import (
 
 // BuiltInProfiles are the names of the built-in profiles, in the order of the documentation.
 var BuiltInProfiles = []string{
-	"default", "most-allocated", "limits", "allocatable-least", "allocatable-most", "low-risk", "low-risk+limits", "predicted", "batch",
+	"default", "most-allocated", "limits", "allocatable-least", "allocatable-most", "low-risk", "predicted", "batch",
 }
 
 //go:embed ready

@@ -27,7 +27,7 @@ type Options struct {
 	Tail int64
 	// Autoscaler configures the autoscaler, nil for none.
 	Autoscaler *scaling.Config
-	// Record enables the recording of time series, node use and decisions. It does not
+	// Record enables the recording of time series and node use. It does not
 	// change the outcome.
 	Record bool
 	// Progress is called at every step with the simulated and the total seconds, unless

@@ -25,7 +25,6 @@ func (r *run) prepare(ctx context.Context) error {
 	r.preparePods(&cluster)
 	if r.options.Record {
 		r.overloaded, r.timeSeries = result.NewOverloadTimes(), newTimeSeries(r.horizon)
-		r.decisions = newDecisions(r.input, r.arrivals)
 	}
 	if len(cluster.Running) > 0 {
 		// The running pods have been measured when the first pod arrives.

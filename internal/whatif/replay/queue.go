@@ -72,10 +72,7 @@ func (r *run) attempt(ctx context.Context, number int32) error {
 	}
 	if other, unschedulable := r.queue.unschedulableShapes[p.Shape]; unschedulable {
 		r.queue.add(number, r.queue.reasons[other])
-		return r.decisions.unschedulable(ctx, r.engine, number, p.Object, r.now)
-	}
-	if err := r.decisions.beforeAttempt(ctx, r.engine, number, p.Object, r.now); err != nil {
-		return err
+		return nil
 	}
 	name, err := r.engine.Schedule(ctx, p.Object, "")
 	switch {
@@ -85,14 +82,13 @@ func (r *run) attempt(ctx context.Context, number int32) error {
 			r.queue.unschedulableShapes[p.Shape] = number
 		}
 		r.queue.hasAffinity = r.queue.hasAffinity || requiresPodAffinity(p.Object)
-		return r.decisions.unschedulable(ctx, r.engine, number, p.Object, r.now)
+		return nil
 	case err != nil:
 		return err
 	}
 	if p.Recorded != nil && !r.pods[number].hadNode {
 		r.addPlacement(name, p.Recorded.Node)
 	}
-	r.decisions.scheduled(number, name, r.now)
 	r.placed(number, name)
 	return nil
 }

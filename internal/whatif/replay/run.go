@@ -51,7 +51,6 @@ type run struct {
 	reasons    map[string]int
 	overloaded *result.OverloadTimes
 	timeSeries *timeSeries
-	decisions  *decisions
 	autoscaler *scaling.Autoscaler // nil without autoscaler
 	placements result.Placements   // compared with the recording that is the input
 }
@@ -389,7 +388,7 @@ func (r *run) result(interrupted bool) result.Run {
 	run := result.Run{
 		Outcome: r.totals.Result(), Scheduled: scheduled, Unmeasured: r.unmeasured, NotArrived: len(r.arrivals),
 		Reasons: r.reasons, Seconds: max(r.now, 0), Interrupted: interrupted,
-		Overloaded: r.overloaded.Result(), TimeSeries: r.timeSeries.result(), Decisions: r.decisions.result(r.input.Pods, r.now),
+		Overloaded: r.overloaded.Result(), TimeSeries: r.timeSeries.result(),
 	}
 	if r.autoscaler != nil {
 		run.Scaling = r.autoscaler.Result(r.now)

@@ -31,14 +31,6 @@ func TestReportIsFinite(t *testing.T) {
 			RiskEverySeconds: rapid.Int64Range(0, 1e9).Draw(t, "risk every"),
 			MeanRisks:        values.Draw(t, "mean risk"), HighestRisks: values.Draw(t, "highest risk"),
 		}
-		decision := result.Decision{
-			CPURequest:    anyFloat().Draw(t, "cores"),
-			MemoryLimit:   anyFloat().Draw(t, "bytes"),
-			WaitedSeconds: rapid.Int64().Draw(t, "waited"),
-			Scores: []result.NodeScore{
-				{Total: rapid.Int64().Draw(t, "total"), Plugins: []result.PluginScore{{Raw: rapid.Int64().Draw(t, "raw")}}},
-			},
-		}
 		figure := func(name string) result.Figure {
 			return result.Figure{Mean: anyFloat().Draw(t, name), Difference: &result.Difference{
 				Mean: anyFloat().Draw(t, "mean"),
@@ -50,7 +42,7 @@ func TestReportIsFinite(t *testing.T) {
 				},
 			}}
 		}
-		run := result.Run{TimeSeries: series, Decisions: []result.Decision{decision}}
+		run := result.Run{TimeSeries: series}
 		p := result.Profile{Name: "p", Figures: map[string]result.Figure{}, Runs: []result.Run{run}}
 		for _, named := range result.CommonFigures() {
 			p.Figures[named.Name] = figure(named.Name)

@@ -39,7 +39,6 @@ func sample(t *testing.T, scenarios, profiles, seeds, nodes int) *result.Result 
 				p.Runs = append(p.Runs, sampleRun(random, seed, j, nodes))
 			}
 			p.Runs[0].TimeSeries = sampleTimeSeries(random, j, nodes)
-			p.Runs[0].Decisions = sampleDecisions(random, j, nodes)
 			s.Profiles = append(s.Profiles, p)
 		}
 		s.Compare()
@@ -85,41 +84,4 @@ func sampleTimeSeries(random *rand.Rand, profile, nodes int) *result.TimeSeries 
 		c.HighestRisks = append(c.HighestRisks, math.Round(1000*min(1, at*(1.5-0.1*float64(profile))))/1000)
 	}
 	return c
-}
-
-// samplePlugins has the score plugins of the default profile.
-var samplePlugins = []string{
-	"ImageLocality", "InterPodAffinity", "NodeAffinity", "NodeResourcesBalancedAllocation", "NodeResourcesFit",
-	"NodeResourcesLimits", "PodTopologySpread", "TaintToleration",
-}
-
-func sampleDecisions(random *rand.Rand, profile, nodes int) []result.Decision {
-	var all []result.Decision
-	for i := range 20 {
-		d := result.Decision{
-			Arrival: 1 + i*nodes/2, Selection: result.SpreadPod, Pod: fmt.Sprintf("default/pod-%d %s", i, markup),
-			CPURequest: 1500, CPULimit: 3000, MemoryRequest: 5 << 30, ArrivedSecond: int64(60 * i),
-			Nodes: nodes, Feasible: nodes - 10,
-			Reasons: []result.NodesReason{
-				{Filter: "NodeResourcesFit", Reason: "Insufficient cpu", Nodes: 8}, {Reason: markup, Nodes: 2},
-			},
-		}
-		for j := range 4 {
-			score := result.NodeScore{Node: fmt.Sprintf("node-%d", (7*i+j+i%3*profile)%nodes)}
-			for _, name := range samplePlugins {
-				plugin := result.PluginScore{
-					Name: name, Raw: random.Int64N(4000) - 2000, Score: random.Int64N(101), Weight: 1 + random.Int64N(2),
-				}
-				score.Plugins = append(score.Plugins, plugin)
-				score.Total += plugin.Score * plugin.Weight
-			}
-			d.Scores = append(d.Scores, score)
-		}
-		d.Node = d.Scores[0].Node
-		if i == 19 {
-			d.Selection, d.Node, d.Scores, d.Feasible, d.WaitedSeconds = result.WaitedPod, "", nil, 0, 3600
-		}
-		all = append(all, d)
-	}
-	return all
 }

@@ -14,8 +14,8 @@ const tuningRows = 15
 type tuningView struct {
 	*result.Tuning
 
-	Title, Evidence, Summary string
-	Rows                     []candidateRow
+	Summary string
+	Rows    []candidateRow
 }
 
 // candidateRow shows a configuration of a search.
@@ -25,13 +25,6 @@ type candidateRow struct {
 	Name, Mean, Change string
 }
 
-// tuningVerdicts are the titles of the verdicts.
-var tuningVerdicts = map[result.Verdict]string{
-	result.Change:      "Change: a configuration is clearly better than the one in force",
-	result.Keep:        "Keep what you have: no configuration is clearly better than the one in force",
-	result.Unconfirmed: "Interrupted: the best configuration so far is not confirmed",
-}
-
 // newTuningView returns the view of the search of a result, nil if it has none.
 func newTuningView(r *result.Result) *tuningView {
 	t := r.Tuning
@@ -39,17 +32,9 @@ func newTuningView(r *result.Result) *tuningView {
 		return nil
 	}
 	v := &tuningView{
-		Tuning: t, Title: tuningVerdicts[t.Verdict],
-		Evidence: "The best alternative was not compared with the configuration in force on other seeds than those of the search.",
+		Tuning: t,
 		Summary: fmt.Sprintf("%s of %s, %s with seeds: %s", format.Count(len(t.Search.Candidates)),
 			format.Things(t.Search.Points, "configuration"), format.Things(t.Search.Runs, "simulation"), seedText(t.Search.Seeds)),
-	}
-	if t.Difference != nil && t.Current != nil && t.Winner != nil {
-		v.Evidence = fmt.Sprintf(
-			"On %s that the search has not used, the objective is %s in place of %s, a difference of%s.",
-			format.Of(len(r.Seeds), "seed"), format.Auto(*t.Winner), format.Auto(*t.Current),
-			result.DifferenceText(t.Difference, *t.Current),
-		)
 	}
 	for i, c := range t.Search.Ranked() {
 		if i >= tuningRows && c.Difference != nil {

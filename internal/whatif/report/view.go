@@ -43,7 +43,6 @@ type scenario struct {
 	Pods        []podsRow
 	// RecordedSeed is the seed of the run that the charts show.
 	RecordedSeed string
-	Decisions    []podView
 	Frontier     *frontier
 }
 
@@ -60,7 +59,7 @@ type figureRow struct {
 // figureCell compares a figure of a profile with the same figure of the first profile.
 type figureCell struct {
 	Profile, Mean, Difference, Percent, Interval string
-	Verdict                                      result.Assessment
+	Answer                                       result.Answer
 	Class                                        string
 	Seeds                                        string
 	Whisker                                      template.HTML
@@ -82,9 +81,6 @@ func newView(r *result.Result, d detail) view {
 		s.Frontier = newFrontier(&r.Scenarios[i], &r.Settings)
 		if d.charts {
 			s.addCharts(&r.Scenarios[i])
-		}
-		if i < d.decisions {
-			s.Decisions = podViews(&r.Scenarios[i])
 		}
 		v.Scenarios = append(v.Scenarios, s)
 	}
@@ -121,7 +117,7 @@ func (s *scenario) addCharts(from *result.Scenario) {
 	}
 }
 
-// recordedRun returns the run of a profile that has time series and decisions, or an empty run.
+// recordedRun returns the run of a profile that has time series, or an empty run.
 func recordedRun(p *result.Profile) *result.Run {
 	for i := range p.Runs {
 		if p.Runs[i].TimeSeries != nil {
@@ -172,8 +168,8 @@ func figureRows(r *result.Result, s *result.Scenario) []figureRow {
 
 // newFigureCell returns the cell of a difference.
 func newFigureCell(figure result.Definition, d *result.Difference, base float64, scale Scale, decimals int) figureCell {
-	v := result.Assess(figure, d, base)
-	c := figureCell{Verdict: v, Class: classes[v], Whisker: whisker(scale, d, v)}
+	v := result.AnswerOf(figure, d, base)
+	c := figureCell{Answer: v, Class: classes[v], Whisker: whisker(scale, d, v)}
 	if d == nil {
 		return c
 	}

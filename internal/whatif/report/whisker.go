@@ -33,9 +33,9 @@ func whiskerScale(differences []*result.Difference, base float64) Scale {
 	return NewScale(-largest, largest, whiskerMargin, whiskerWidth-whiskerMargin)
 }
 
-// classes has the CSS classes of the verdicts with a style. Verdicts themselves are text: their words
+// classes has the CSS classes of the answers with a style. Answers themselves are text: their words
 // could be classes of other elements.
-var classes = map[result.Assessment]string{
+var classes = map[result.Answer]string{
 	result.Better:    "better",
 	result.Worse:     "worse",
 	result.Different: "differs",
@@ -44,7 +44,7 @@ var classes = map[result.Assessment]string{
 
 // whisker draws a difference as a dot and its interval as a line. It is hidden from screen readers:
 // the table has the numbers.
-func whisker(scale Scale, d *result.Difference, v result.Assessment) template.HTML {
+func whisker(scale Scale, d *result.Difference, v result.Answer) template.HTML {
 	g := NewHidden(whiskerWidth, whiskerHeight, "whisker "+classes[v])
 	middle := whiskerHeight / 2
 	g.Printf(`<path class="zero" d="M%v 0V%v"/>`, scale.At(0), whiskerHeight)

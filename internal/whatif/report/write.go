@@ -14,12 +14,11 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"math"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-//go:embed page.html summary.html frontier.html decisions.html tuning.html
+//go:embed page.html summary.html frontier.html tuning.html
 var files embed.FS
 
 // Style is the style sheet of reports: the colors, tables, cards, legends and drawings of pages of a what-if.
@@ -28,7 +27,7 @@ var files embed.FS
 var Style template.CSS
 
 var page = template.Must(template.New("page.html").Funcs(template.FuncMap{
-	"class": func(a result.Assessment) string { return classes[a] },
+	"class": func(a result.Answer) string { return classes[a] },
 	"style": func() template.CSS { return Style },
 }).ParseFS(files, "*.html"))
 
@@ -42,35 +41,22 @@ const maxSizeWithSeries = 200_000
 
 // detail selects the optional parts of a report.
 type detail struct {
-	// rawData includes the result as JSON, runs its single runs, and timeSeries the data of the
-	// charts and decisions.
+	// rawData includes the result as JSON, runs its single runs, and timeSeries the data of the charts.
 	rawData, runs, timeSeries bool
 	// charts includes the charts over time.
 	charts bool
-	// decisions is the number of scenarios with pod decisions.
-	decisions int
 	// omitted describes the omitted content.
 	omitted string
 }
 
-// allScenarios is larger than any number of scenarios.
-const allScenarios = math.MaxInt
-
 // details are the levels of detail, from all to the least. Write uses the first that fits.
 var details = []detail{
-	{timeSeries: true, runs: true, charts: true, rawData: true, decisions: allScenarios},
-	{runs: true, charts: true, rawData: true, decisions: allScenarios, omitted: "The raw data omits time series and pod decisions"},
-	{charts: true, rawData: true, decisions: allScenarios, omitted: "The raw data omits single runs"},
-	{
-		charts: true, rawData: true, decisions: 1,
-		omitted: "Pod decisions are shown for the first scenario only; the raw data omits single runs",
-	},
-	{rawData: true, omitted: "Charts, pod decisions and the raw data of single runs are omitted"},
-	{omitted: "Charts, pod decisions and the raw data are omitted"},
+	{timeSeries: true, runs: true, charts: true, rawData: true},
+	{runs: true, charts: true, rawData: true, omitted: "The raw data omits time series"},
+	{charts: true, rawData: true, omitted: "The raw data omits single runs"},
+	{rawData: true, omitted: "Charts and the raw data of single runs are omitted"},
+	{omitted: "Charts and the raw data are omitted"},
 }
-
-// onlyRawData reports whether the level omits nothing but raw data.
-func (d *detail) onlyRawData() bool { return d.rawData && d.charts && d.decisions == allScenarios }
 
 // limit returns the largest size of a report with this level of detail, in bytes.
 func (d *detail) limit(maxSize int) int {
@@ -100,7 +86,7 @@ func writeWithin(w io.Writer, r *result.Result, maxSize int) error {
 		}
 		if d.omitted != "" {
 			note := d.omitted + " to limit the size of the report. Run with -o json for the complete result."
-			if d.onlyRawData() {
+			if d.rawData && d.charts { // only raw data is omitted
 				view.RawNote = note
 			} else {
 				view.Omitted = note
@@ -132,7 +118,7 @@ func rawData(r *result.Result, d detail) (template.HTML, error) {
 			case !d.timeSeries:
 				profile.Runs = append([]result.Run(nil), profile.Runs...)
 				for run := range profile.Runs {
-					profile.Runs[run].TimeSeries, profile.Runs[run].Decisions, profile.Runs[run].Overloaded = nil, nil, nil
+					profile.Runs[run].TimeSeries, profile.Runs[run].Overloaded = nil, nil
 				}
 			}
 			profiles[j] = profile

@@ -3,7 +3,6 @@ package result
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -35,25 +34,6 @@ type BacktestFigure struct {
 	// Main is set for the figures of the summary.
 	Main bool `json:"main"`
 }
-
-var (
-	// backtestFigures names the figures of a backtest, in display order.
-	backtestFigures = []string{
-		"overloadMinutes", "cpuOverloadMinutes", "memoryOverloadMinutes", "cpuLoadMean", "cpuLoadP50", "cpuLoadP95", "cpuLoadMax",
-		"memoryLoadMean", "memoryLoadP50", "memoryLoadP95", "memoryLoadMax", "pendingSecondsMean", "pendingSecondsP95", "pendingSecondsMax",
-		"unschedulable", "nodesUsed", "nodesUsedPeak",
-	}
-	// mainFigures names the figures of the summary.
-	mainFigures = []string{"overloadMinutes", "cpuLoadP95", "memoryLoadP95", "pendingSecondsMean", "nodesUsed"}
-	// furtherFigures are figures of backtests that comparisons do not have.
-	furtherFigures = map[string]Definition{
-		"cpuLoadMean":       {Label: "CPU load of nodes", Unit: "mean", Value: func(r *Run) float64 { return r.CPULoad.Mean }},
-		"cpuLoadP50":        {Label: "CPU load of nodes", Unit: "p50", Value: func(r *Run) float64 { return r.CPULoad.P50 }},
-		"memoryLoadMean":    {Label: "memory load of nodes", Unit: "mean", Value: func(r *Run) float64 { return r.MemoryLoad.Mean }},
-		"memoryLoadP50":     {Label: "memory load of nodes", Unit: "p50", Value: func(r *Run) float64 { return r.MemoryLoad.P50 }},
-		"pendingSecondsMax": {Label: "pending", Unit: "max seconds", Value: func(r *Run) float64 { return r.PendingSeconds.Max }},
-	}
-)
 
 // Recorded has the additional results of a run over a recording.
 type Recorded struct {
@@ -105,16 +85,12 @@ func NewBacktest(profile string, source Source, measured, simulated *Run) *Backt
 	case source.UsageKnown == 0:
 		b.Note = "No backtest of usage: " + usage + "."
 	}
-	for _, name := range backtestFigures {
-		if source.UsageKnown == 0 && strings.Contains(strings.ToLower(name), "load") {
-			continue // overload, and load of nodes
-		}
-		f, ok := FigureByName(name)
-		if !ok {
-			f = furtherFigures[name]
+	for _, f := range definitions {
+		if !f.HasUse(inBacktest) || source.UsageKnown == 0 && strings.Contains(strings.ToLower(f.Name), "load") {
+			continue // without usage, neither overload nor load of nodes is known
 		}
 		figure := BacktestFigure{
-			Name: name, Label: f.Label, Unit: f.Unit, Main: slices.Contains(mainFigures, name),
+			Name: f.Name, Label: f.Label, Unit: f.Unit, Main: f.HasUse(inSummary),
 			Measured: f.Value(measured), Simulated: f.Value(simulated),
 		}
 		figure.Error = relativeError(figure.Measured, figure.Simulated)

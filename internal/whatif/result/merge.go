@@ -105,7 +105,7 @@ func withoutRuns(r *Result) *Result {
 		scenario := &common.Scenarios[i]
 		scenario.Profiles = slices.Clone(scenario.Profiles)
 		for j := range scenario.Profiles {
-			scenario.Profiles[j].Figures, scenario.Profiles[j].Runs = nil, []Run{}
+			scenario.Profiles[j].Figures, scenario.Profiles[j].Verdict, scenario.Profiles[j].Runs = nil, nil, []Run{}
 		}
 	}
 	return &common

@@ -11,8 +11,7 @@ import (
 
 // Recommendation states what a comparison shows: what to do, its effect, its price, and the evidence. Texts are sentences.
 type Recommendation struct {
-	Verdict Verdict `json:"verdict"`
-	// Headline is the verdict in a sentence.
+	// Headline states what to do.
 	Headline string `json:"headline"`
 	// Profile is the name of the profile to use.
 	Profile string `json:"profile"`
@@ -26,50 +25,62 @@ type Recommendation struct {
 	Apply string `json:"apply,omitempty"`
 }
 
-// harm are the figures that a recommended profile must not make clearly worse in any scenario.
-var harm = []string{"overloadMinutes", "memoryOverruns", "victims", "unschedulable", "pendingSecondsP95"}
+// Describes reports whether Effect and Price are about a profile.
+func (s *Recommendation) Describes(profile string) bool { return profile == cmp.Or(s.Of, s.Profile) }
 
 // maxSentences is the number of scenarios that the box describes.
 const maxSentences = 4
 
-// Conclude sets the recommendation and the notes from the figures of the profiles. There is no recommendation if nothing is compared, and
+// Conclude sets the verdicts, the recommendation and the notes from the figures of the profiles. There is no recommendation if nothing is compared, and
 // after a search, which has its own verdict.
 func (r *Result) Conclude() {
 	r.Recommendation, r.Notes = nil, r.notes()
-	if len(r.Profiles) < 2 || len(r.Scenarios) == 0 || r.Tuning != nil {
+	if len(r.Profiles) < 2 || len(r.Scenarios) == 0 {
 		return
 	}
-	s := &Recommendation{Verdict: CannotTell, Profile: r.Profiles[0], Effect: []string{}, Price: []string{}, Evidence: evidence(r)}
+	r.setVerdicts()
+	if r.Tuning != nil {
+		return
+	}
+	s := &Recommendation{Profile: r.Profiles[0], Effect: []string{}, Price: []string{}, Evidence: evidence(r)}
 	r.Recommendation = s
-	slack := r.Scenarios[0].Profiles[0].Slack != ""
-	best := least(improving(r, &overload), func(profile int) float64 { return sumOfMeans(r, profile, overload.figure.Name) })
+	best := least(improving(r), func(profile int) float64 { return sumOfMeans(r, profile, overload.figure.Name) })
 	switch {
 	case r.nothingScheduled():
 		s.Headline = "Cannot tell: no pod was scheduled with any profile."
 		return
 	case len(r.Seeds) < 2:
 		s.Headline = "Cannot tell: one pair of runs may differ by chance. Run with more seeds."
-	case slack:
+	case r.topic() == &pending:
 		s.recommendSlack(r)
 		return
 	case best > 0:
 		s.use(r, best, ".")
-		s.describe(r, best, &overload)
+		s.describe(r, best)
 		return
 	case r.Interrupted:
 		s.Headline = "Cannot tell: the runs were interrupted."
 	case r.neverOverloaded():
 		s.Headline = "Cannot tell: no node was overloaded with any profile."
 	default:
-		s.Verdict = Keep
 		s.Headline = "Keep " + r.Profiles[0] + ": no other profile overloads nodes for clearly less time without doing clear harm elsewhere."
 	}
 	s.describeOther(r)
 }
 
+// setVerdicts sets the verdict on each profile after the first, in each scenario.
+func (r *Result) setVerdicts() {
+	for i := range r.Scenarios {
+		profiles := r.Scenarios[i].Profiles
+		for j := 1; j < len(profiles); j++ {
+			profiles[j].Verdict = new(verdictOn(r, &profiles[0], &profiles[j]))
+		}
+	}
+}
+
 // use recommends a profile.
 func (s *Recommendation) use(r *Result, profile int, condition string) {
-	s.Verdict, s.Profile = Change, r.Profiles[profile]
+	s.Profile = r.Profiles[profile]
 	s.Headline = "Use " + s.Profile + " in place of " + r.Profiles[0] + condition
 	switch slack := r.Scenarios[0].Profiles[profile].Slack; {
 	case strings.HasSuffix(slack, "%"):
@@ -92,7 +103,7 @@ func (s *Recommendation) describeOther(r *Result) {
 	}
 	other := least(others, func(profile int) float64 { return sumOfMeans(r, profile, overload.figure.Name) })
 	s.Of = r.Profiles[other]
-	s.describe(r, other, &overload)
+	s.describe(r, other)
 }
 
 // sumOfMeans returns the sum of a figure of a profile over all scenarios.
@@ -111,35 +122,24 @@ func least(profiles []int, value func(profile int) float64) int {
 	return slices.MinFunc(profiles, func(a, b int) int { return cmp.Compare(value(a), value(b)) })
 }
 
-// improving returns the indexes of the profiles that are better than the first profile: the figure of a topic must be clearly better in
-// one scenario, and neither it nor any of the harm figures clearly worse in any scenario.
-func improving(r *Result, t *topic) []int {
+// improving returns the indexes of the profiles that are better than the first profile in one scenario, and worse in none.
+func improving(r *Result) []int {
 	var profiles []int
 	for i := 1; i < len(r.Profiles); i++ {
-		clear, harmful := false, false
+		better, worse := false, false
 		for j := range r.Scenarios {
-			base, other := &r.Scenarios[j].Profiles[0], &r.Scenarios[j].Profiles[i]
-			v := assessFigure(r, base, other, t.figure.Name)
-			clear, harmful = clear || v == Better, harmful || v == Worse
-			for _, name := range harm {
-				harmful = harmful || assessFigure(r, base, other, name) == Worse
-			}
+			answer := r.Scenarios[j].Profiles[i].Verdict.Answer
+			better, worse = better || answer == Better, worse || answer == Worse
 		}
-		if clear && !harmful {
+		if better && !worse {
 			profiles = append(profiles, i)
 		}
 	}
 	return profiles
 }
 
-// assessFigure assesses a figure of two profiles, NoPair if they do not have it.
-func assessFigure(r *Result, base, other *Profile, name string) Assessment {
-	definition, _ := FigureByName(name)
-	return Assess(r.Source.Directed(definition), other.Figures[name].Difference, base.Figures[name].Mean)
-}
-
-// describe adds the effect of a profile on a topic, and its price.
-func (s *Recommendation) describe(r *Result, profile int, effect *topic) {
+// describe adds the effect of a profile, and its price.
+func (s *Recommendation) describe(r *Result, profile int) {
 	for i := range r.Scenarios {
 		prefix := ""
 		if len(r.Scenarios) > 1 {
@@ -151,7 +151,7 @@ func (s *Recommendation) describe(r *Result, profile int, effect *topic) {
 			s.Effect, s.Price = append(s.Effect, rest), append(s.Price, rest)
 			return
 		}
-		if text := effect.headline(base.Figures, other.Figures); text != "" {
+		if text := other.Verdict.Sentence; text != "" {
 			s.Effect = append(s.Effect, prefix+text)
 		}
 		c := NewComparison(r, base, other)

@@ -122,23 +122,22 @@ func TestCannotTell(t *testing.T) {
 		run     Run
 		figures map[string][3]float64
 		name    string
-		verdict Verdict
 		want    string
 		apply   string
 	}{
-		"no overload":       {Run{Scheduled: 1}, equal, "limits", CannotTell, "no node was overloaded", ""},
-		"nothing scheduled": {Run{}, equal, "limits", CannotTell, "no pod was scheduled", ""},
+		"no overload":       {Run{Scheduled: 1}, equal, "limits", "no node was overloaded", ""},
+		"nothing scheduled": {Run{}, equal, "limits", "no pod was scheduled", ""},
 		"profile of the chart": {
 			Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}},
-			better, "predicted", Change, "Use predicted in place of default.",
+			better, "predicted", "Use predicted in place of default.",
 			"scheduler.profiles: [{schedulerName: plimsoll-scheduler, use: predicted}]",
 		},
 		"file": {
 			Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}},
-			better, "new.yaml", Change, "Use new.yaml",
+			better, "new.yaml", "Use new.yaml",
 			"--set-file scheduler.config=new.yaml",
 		},
-		"other": {Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}}, better, "allocatable-most", Change, "Use allocatable-most", ""},
+		"other": {Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}}, better, "allocatable-most", "Use allocatable-most", ""},
 	} {
 		r := comparisonOf(2, tc.figures)
 		r.Profiles[1], r.Scenarios[0].Profiles[1].Name = tc.name, tc.name
@@ -146,7 +145,7 @@ func TestCannotTell(t *testing.T) {
 			r.Scenarios[0].Profiles[i].Runs = []Run{tc.run, tc.run}
 		}
 		s := concluded(r)
-		if s.Verdict != tc.verdict || !strings.Contains(s.Headline, tc.want) || !strings.Contains(s.Apply, tc.apply) ||
+		if !strings.Contains(s.Headline, tc.want) || !strings.Contains(s.Apply, tc.apply) ||
 			(s.Apply == "") != (tc.apply == "") {
 			t.Errorf("%s: %+v", name, s)
 		}

@@ -15,11 +15,11 @@ func (s *Recommendation) recommendSlack(r *Result) {
 		s.Headline = "Keep " + r.Profiles[0] + ": no other amount of slack clearly shortens the time that pods are pending " +
 			"without doing clear harm elsewhere."
 		s.Of = r.Profiles[1]
-		s.describe(r, 1, &pending)
+		s.describe(r, 1)
 		return
 	}
 	s.use(r, best, ", if less waiting is worth its price.")
-	s.describe(r, best, &pending)
+	s.describe(r, best)
 	s.Price = append(s.Price, "Of the amounts compared, it is the cheapest with at least two thirds of the largest clear reduction; "+
 		"the curve below shows all.")
 }
@@ -44,7 +44,7 @@ func SlackNames(r *Result) []string {
 // reduction, 0 if there is none.
 func bestSlack(r *Result) int {
 	waiting := func(profile int) float64 { return sumOfMeans(r, profile, pending.figure.Name) }
-	profiles := improving(r, &pending)
+	profiles := improving(r)
 	largest := waiting(0) - waiting(least(profiles, waiting))
 	profiles = slices.DeleteFunc(profiles, func(profile int) bool {
 		reduction := waiting(0) - waiting(profile)

@@ -140,6 +140,8 @@ type Profile struct {
 	Slack string `json:"slack,omitempty"`
 	// Figures by the names in Figures.
 	Figures map[string]Figure `json:"figures"`
+	// Verdict compares the profile with the first one. It is nil for the first one.
+	Verdict *Verdict `json:"verdict,omitempty"`
 	// Runs in the order of the seeds.
 	Runs []Run `json:"runs"`
 }
@@ -195,10 +197,9 @@ type Run struct {
 	Scaling *Scaling `json:"scaling,omitempty"`
 	// Recorded compares the run with its recording, nil for other inputs.
 	Recorded *Recorded `json:"recorded,omitempty"`
-	// Overloaded, TimeSeries and Decisions are recorded in the run with the first seed.
+	// Overloaded and TimeSeries are recorded in the run with the first seed.
 	Overloaded *Overloaded `json:"overloaded,omitempty"`
 	TimeSeries *TimeSeries `json:"course,omitempty"`
-	Decisions  []Decision  `json:"decisions,omitempty"`
 }
 
 // MostFrequent returns the texts with the highest counts first.

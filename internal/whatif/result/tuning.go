@@ -11,7 +11,7 @@ type Tuning struct {
 	// Objective is the weighted sum of figures that the search minimized, in the syntax of --objective. With several scenarios it is
 	// their mean.
 	Objective string `json:"objective"`
-	// Verdict is the outcome.
+	// Verdict is about the winner: better if the interval of the difference excludes 0 in the confirmation.
 	Verdict Verdict `json:"verdict"`
 	// Settings of the winner, the best alternative to the configuration in force.
 	Settings string `json:"settings"`
@@ -20,28 +20,14 @@ type Tuning struct {
 	Current    *float64    `json:"current,omitempty"`
 	Winner     *float64    `json:"winner,omitempty"`
 	Difference *Difference `json:"difference,omitempty"`
-	// Configuration is the KubeSchedulerConfiguration to use, in YAML: the winner if Verdict is Change or Unconfirmed, otherwise
-	// the configuration in force.
+	// Profile is the name of the profile to use, and Configuration its KubeSchedulerConfiguration, in YAML: the winner if it is better, or the best when the search was
+	// interrupted, and otherwise the configuration in force.
+	Profile       string `json:"profile"`
 	Configuration string `json:"configuration"`
 	// Notes are the steps before the configuration is used, one sentence each.
 	Notes  []string `json:"notes,omitempty"`
 	Search Search   `json:"search"`
 }
-
-// Verdict is the outcome of a search or of a comparison.
-type Verdict string
-
-// The verdicts.
-const (
-	// Change: another profile is better, and the interval of the difference excludes 0: after a search, in the confirmation.
-	Change Verdict = "change"
-	// Keep: no configuration is clearly better than the one in force, or than the first profile.
-	Keep Verdict = "keep"
-	// Unconfirmed: the search or the confirmation was interrupted; the winner is the best configuration until then.
-	Unconfirmed Verdict = "unconfirmed"
-	// CannotTell: nothing was scheduled or overloaded, or there is only one pair of runs.
-	CannotTell Verdict = "cannotTell"
-)
 
 // Search describes how the winner was found.
 type Search struct {
@@ -67,8 +53,8 @@ type Candidate struct {
 	// Difference is the mean of the differences of the objective from the configuration in force, with the seeds of both. It is
 	// nil if there are none.
 	Difference *float64 `json:"difference,omitempty"`
-	// Dropped is why the candidate was dropped: "worse" or "equal", empty if it was not dropped.
-	Dropped string `json:"dropped,omitempty"`
+	// Dropped is why the candidate was dropped: Worse or Equal, empty if it was not dropped.
+	Dropped Answer `json:"dropped,omitempty"`
 }
 
 // Ranked returns the candidates of a search, the best first: by the difference from the configuration in force, which has the difference 0.

@@ -42,7 +42,7 @@ func sample() []*Window {
 		}
 		w.MemoryKills = hour % 2
 		w.Missing = []string{"usage of pods: could not be read at 1 of 60 steps (1.7 %): gaps"}
-		w.Further.Missing = []string{"throttling and pressure: they need --prometheus"}
+		w.Outcomes.Missing = []string{"throttling and pressure: they need --prometheus"}
 		windows = append(windows, w)
 	}
 	return windows

@@ -112,7 +112,7 @@ func (r *Report) Tables() []Table {
 		}
 	}
 	for _, t := range []Table{
-		r.concerned("Overloaded nodes, minutes", "node", nodes), r.concerned("Affected workloads, pod minutes", "workload", workloads),
+		r.worstTable("Overloaded nodes, minutes", "node", nodes), r.worstTable("Affected workloads, pod minutes", "workload", workloads),
 	} {
 		if len(t.Rows) > 0 {
 			tables = append(tables, t)
@@ -121,8 +121,8 @@ func (r *Report) Tables() []Table {
 	return tables
 }
 
-// concerned returns a table of the nodes or workloads with the longest times in all columns: measured, and with each candidate.
-func (r *Report) concerned(title, noun string, columns [][]result.OverloadTime) Table {
+// worstTable returns a table of the nodes or workloads with the longest times in all columns: measured, and with each candidate.
+func (r *Report) worstTable(title, noun string, columns [][]result.OverloadTime) Table {
 	t := Table{Title: title, Head: []string{noun, "measured"}}
 	for i := range r.Verdicts {
 		t.Head = append(t.Head, r.Verdicts[i].Candidate)

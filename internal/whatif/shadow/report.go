@@ -36,8 +36,8 @@ type Report struct {
 	Nodes     []result.OverloadTime `json:"nodes"`
 	Workloads []result.OverloadTime `json:"workloads"`
 	// MemoryKills counts the containers that were killed for their memory.
-	MemoryKills int     `json:"memoryKills"`
-	Further     Further `json:"further"`
+	MemoryKills int              `json:"memoryKills"`
+	Outcomes    MeasuredOutcomes `json:"further"`
 	// Missing lists data that recordings lack.
 	Missing []string `json:"missing"`
 }
@@ -50,7 +50,7 @@ type Estimate struct {
 
 // String returns a text such as "412 ± 60".
 func (e Estimate) String() string {
-	if e.Half == nil {
+	if e.Half == nil || number(*e.Half) == "0" {
 		return number(e.Sum)
 	}
 	return number(e.Sum) + " ± " + number(*e.Half)
@@ -80,23 +80,9 @@ func estimate(values []float64) Estimate {
 	return e
 }
 
-// Answer is the verdict on a candidate.
-type Answer string
-
-// The answers.
-const (
-	Better     Answer = "better"
-	Worse      Answer = "worse"
-	CannotTell Answer = "cannot tell"
-)
-
 // Verdict states what a candidate would have changed.
 type Verdict struct {
-	Candidate string `json:"candidate"`
-	Answer    Answer `json:"answer"`
-	// Sentence is the verdict in words, Reason why it cannot tell.
-	Sentence string `json:"sentence"`
-	Reason   string `json:"reason,omitempty"`
+	result.Verdict
 	// Avoided and Caused are the overload that only the profile in force, or only the candidate, has in the same minutes, in node minutes.
 	// Difference is Caused less Avoided.
 	Avoided    Estimate `json:"avoided"`
@@ -116,9 +102,6 @@ type FigureDifference struct {
 	Current float64  `json:"current"`
 	Change  Estimate `json:"change"`
 }
-
-// otherFigures are the figures besides overload for which windows can be added.
-var otherFigures = []string{"throttledCoreSeconds", "memoryOverruns", "victims", "unschedulable"}
 
 // NewReport compares windows, which are in the order of their start, from one time to another.
 func NewReport(windows []*Window, from, to time.Time) *Report {
@@ -143,7 +126,7 @@ func NewReport(windows []*Window, from, to time.Time) *Report {
 		measured = append(measured, w.Measured.Overloaded)
 		r.Hours += w.To.Sub(w.From).Hours()
 		r.MemoryKills += w.MemoryKills
-		r.Further.add(&w.Further)
+		r.Outcomes.add(&w.Outcomes)
 		r.Missing = addMissing(r.Missing, w.Missing)
 	}
 	r.Windows, r.Error = len(compared), estimate(errors)
@@ -186,7 +169,7 @@ func (r *Report) compared(windows []*Window) (compared []*Window, why string) {
 
 // verdict compares a candidate with the profile in force, over the windows that have it.
 func (r *Report) verdict(name string, compared []*Window, why string) Verdict {
-	v := Verdict{Candidate: name, Answer: CannotTell, Others: []FigureDifference{}}
+	v := Verdict{Verdict: result.Verdict{Candidate: name, Answer: result.CannotTell}, Others: []FigureDifference{}}
 	var avoided, caused, difference, errors []float64
 	var overloaded []*result.Overloaded
 	var current, candidate []*result.Run
@@ -202,9 +185,11 @@ func (r *Report) verdict(name string, compared []*Window, why string) Verdict {
 	}
 	v.Avoided, v.Caused, v.Difference = estimate(avoided), estimate(caused), estimate(difference)
 	v.Nodes, v.Workloads = merge(overloaded)
-	for _, figure := range otherFigures {
-		d, _ := result.FigureByName(figure)
-		f := FigureDifference{Figure: figure, Label: d.Title()}
+	for _, d := range result.Figures {
+		if !d.HasUse(result.InShadow) {
+			continue
+		}
+		f := FigureDifference{Figure: d.Name, Label: d.Title()}
 		var changes []float64
 		for i := range current {
 			f.Current += d.Value(current[i])
@@ -213,7 +198,7 @@ func (r *Report) verdict(name string, compared []*Window, why string) Verdict {
 		f.Change = estimate(changes)
 		v.Others = append(v.Others, f)
 	}
-	r.judge(&v, len(difference), math.Abs(estimate(errors).Sum), why)
+	r.setAnswer(&v, len(difference), math.Abs(estimate(errors).Sum), why)
 	return v
 }
 
@@ -231,8 +216,8 @@ func byMinute(a, b *result.Run) (less, more float64) {
 	return less, more
 }
 
-// judge sets the answer and the sentence of a verdict over a number of windows, in which the model has an error.
-func (r *Report) judge(v *Verdict, windows int, modelError float64, why string) {
+// setAnswer sets the answer and the sentence of a verdict over a number of windows, in which the model has an error.
+func (r *Report) setAnswer(v *Verdict, windows int, modelError float64, why string) {
 	change := math.Abs(v.Difference.Sum)
 	switch {
 	case windows == 0 && why != "":
@@ -249,11 +234,11 @@ func (r *Report) judge(v *Verdict, windows int, modelError float64, why string) 
 	case change <= *v.Difference.Half:
 		v.Reason = fmt.Sprintf("the difference, %s node minutes, can be chance", v.Difference)
 	case v.Difference.Sum < 0:
-		v.Answer = Better
+		v.Answer = result.Better
 	default:
-		v.Answer = Worse
+		v.Answer = result.Worse
 	}
-	if v.Answer == CannotTell {
+	if v.Answer == result.CannotTell {
 		v.Sentence = fmt.Sprintf("Cannot tell what %s would have changed in the last %s: %s.", v.Candidate, r.span(), v.Reason)
 		return
 	}

@@ -62,32 +62,32 @@ func TestVerdicts(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		windows  []*Window
-		answer   Answer
+		answer   result.Answer
 		sentence string
 	}{
 		// In each window 2 and 1 node are overloaded for 5 minutes, and 1 in another interval with the candidate: 15 avoided, 5 caused.
 		"better": {
-			many(4, func(i int) *Window { return window(i, run(2, 1), run(2, 1), run(0, 0, 1)) }), Better,
-			"In the last 7 days predicted would have avoided 60 ± 0 node minutes of overload, and caused 20 ± 0.",
+			many(4, func(i int) *Window { return window(i, run(2, 1), run(2, 1), run(0, 0, 1)) }), result.Better,
+			"In the last 7 days predicted would have avoided 60 node minutes of overload, and caused 20.",
 		},
 		"worse": {
-			many(4, func(i int) *Window { return window(i, run(), run(), run(1)) }), Worse,
-			"In the last 7 days predicted would have avoided 0 ± 0 node minutes of overload, and caused 20 ± 0.",
+			many(4, func(i int) *Window { return window(i, run(), run(), run(1)) }), result.Worse,
+			"In the last 7 days predicted would have avoided 0 node minutes of overload, and caused 20.",
 		},
 		// Avoided 5 and 15: a standard deviation of 7.07, t(1) = 12.7: 20 ± 127.
 		"chance": {
 			[]*Window{window(0, run(1), run(1), run()), window(1, run(3), run(3), run())},
-			CannotTell,
+			result.CannotTell,
 			"Cannot tell what predicted would have changed in the last 7 days: the difference, -20 ± 127 node minutes, can be chance.",
 		},
 		"error": {
-			many(4, func(i int) *Window { return window(i, run(5), run(2), run()) }), CannotTell,
+			many(4, func(i int) *Window { return window(i, run(5), run(2), run()) }), result.CannotTell,
 			"the error of the model, 60 node minutes, is larger than the difference, 40.",
 		},
-		"calm":          {many(4, func(i int) *Window { return window(i, run(), run(), run()) }), CannotTell, "nothing was overloaded."},
-		"one":           {many(1, func(i int) *Window { return window(i, run(2), run(2), run()) }), CannotTell, "one window has no interval."},
-		"unusual":       {many(3, func(i int) *Window { w := window(i, run(2), run(2), run()); w.UsageKnown = 4; return w }), CannotTell, "usage is missing: it was recorded for 4 of 10 pods."},
-		"without usage": {many(3, func(i int) *Window { w := window(i, run(), run(), run()); w.UsageKnown = 0; return w }), CannotTell, "usage is missing"},
+		"calm":          {many(4, func(i int) *Window { return window(i, run(), run(), run()) }), result.CannotTell, "nothing was overloaded."},
+		"one":           {many(1, func(i int) *Window { return window(i, run(2), run(2), run()) }), result.CannotTell, "one window has no interval."},
+		"unusual":       {many(3, func(i int) *Window { w := window(i, run(2), run(2), run()); w.UsageKnown = 4; return w }), result.CannotTell, "usage is missing: it was recorded for 4 of 10 pods."},
+		"without usage": {many(3, func(i int) *Window { w := window(i, run(), run(), run()); w.UsageKnown = 0; return w }), result.CannotTell, "usage is missing"},
 		// The profile in force changed: only the last windows are compared.
 		"changed": {
 			many(4, func(i int) *Window {
@@ -96,7 +96,7 @@ func TestVerdicts(t *testing.T) {
 					w.Current.Profile = "old"
 				}
 				return w
-			}), Better, "avoided 20 ± 0 node",
+			}), result.Better, "avoided 20 node",
 		},
 		// Only the last three windows have the candidate: the model had an error of 2 x 5 x 5 node minutes before.
 		"added": {
@@ -107,10 +107,10 @@ func TestVerdicts(t *testing.T) {
 					return w
 				}
 				return window(i, run(2), run(2), run())
-			}), Better, "avoided 30 ± 0 node",
+			}), result.Better, "avoided 30 node",
 		},
 		"failed": {
-			append(many(3, func(i int) *Window { return window(i, run(1), run(1), run()) }), &Window{Error: "damaged"}), Better, "avoided 15 ± 0 node",
+			append(many(3, func(i int) *Window { return window(i, run(1), run(1), run()) }), &Window{Error: "damaged"}), result.Better, "avoided 15 node",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestVerdictIsConsistent(t *testing.T) {
 		if math.Abs(v.Caused.Sum-v.Avoided.Sum-v.Difference.Sum) > 1e-6 {
 			t.Errorf("caused %v, avoided %v, difference %v", v.Caused, v.Avoided, v.Difference)
 		}
-		if v.Answer != CannotTell &&
+		if v.Answer != result.CannotTell &&
 			(v.Difference.Half == nil || *v.Difference.Half >= math.Abs(v.Difference.Sum) || math.Abs(r.Error.Sum) > math.Abs(v.Difference.Sum)) {
 			t.Errorf("%s with difference %v and error %v", v.Answer, v.Difference, r.Error)
 		}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 // Serve serves the page, the report as JSON, the metrics and the health until ctx ends. current returns the report and its windows.
@@ -118,6 +120,6 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	for _, v := range r.Verdicts {
 		gauge(avoidedDesc, 60*v.Avoided.Sum, v.Candidate)
 		gauge(causedDesc, 60*v.Caused.Sum, v.Candidate)
-		gauge(answerDesc, map[Answer]float64{Better: 1, Worse: -1}[v.Answer], v.Candidate)
+		gauge(answerDesc, map[result.Answer]float64{result.Better: 1, result.Worse: -1}[v.Answer], v.Candidate)
 	}
 }

@@ -27,8 +27,8 @@ type Window struct {
 	Current  Profiled   `json:"current"`
 	// Candidates are the runs with the other profiles.
 	Candidates []Profiled `json:"candidates"`
-	// Further has outcomes that other sources measured.
-	Further Further `json:"further"`
+	// Outcomes were measured by other sources.
+	Outcomes MeasuredOutcomes `json:"further"`
 }
 
 // Profiled is a run with a profile.
@@ -87,7 +87,7 @@ func (w *Window) run(candidate string) *result.Run {
 // reduced returns a run without what the shadow does not show.
 func reduced(r *result.Run) result.Run {
 	out := *r
-	out.Decisions, out.Reasons, out.Recorded = nil, nil, nil
+	out.Reasons, out.Recorded = nil, nil
 	if s := out.TimeSeries; s != nil {
 		out.TimeSeries = &result.TimeSeries{EverySeconds: s.EverySeconds, OverloadedNodes: s.OverloadedNodes, HighestLoads: s.HighestLoads}
 	}

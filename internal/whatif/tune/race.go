@@ -8,6 +8,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 // raceOptions configure a race.
@@ -19,22 +21,14 @@ type raceOptions struct {
 	Level float64
 }
 
-// State is the decision of a race about a candidate, in the words of result.Candidate.
-type State string
-
-// The states. A candidate that was dropped keeps its state.
-const (
-	Running State = ""
-	// Worse than the leader by the test.
-	Worse State = "worse"
-	// Equal to an earlier candidate in every block.
-	Equal State = "equal"
-)
+// running is the answer on a candidate that has not been dropped. A dropped candidate is worse than the leader by the test, or equal to an
+// earlier candidate in every block.
+const running result.Answer = ""
 
 // race is a race of candidates, which are numbered from 0. It must be used by one goroutine only.
 type race struct {
 	options raceOptions
-	states  []State
+	answers []result.Answer
 	// values of each candidate by block. A dropped candidate has values only for the blocks before.
 	values [][]float64
 	blocks int
@@ -42,18 +36,18 @@ type race struct {
 
 // newRace returns a race of a number of candidates, at least 1.
 func newRace(candidates int, o raceOptions) *race {
-	return &race{options: o, states: make([]State, candidates), values: make([][]float64, candidates)}
+	return &race{options: o, answers: make([]result.Answer, candidates), values: make([][]float64, candidates)}
 }
 
 // Running returns the candidates that have not been dropped, in ascending order. There is at least one.
 func (r *race) Running() []int {
-	var running []int
-	for candidate, state := range r.states {
-		if state == Running {
-			running = append(running, candidate)
+	var candidates []int
+	for candidate, answer := range r.answers {
+		if answer == running {
+			candidates = append(candidates, candidate)
 		}
 	}
-	return running
+	return candidates
 }
 
 // Next returns the number of blocks to measure before the next look, 0 if the race is over: all blocks are measured, or only one
@@ -87,25 +81,25 @@ func (r *race) Leader() int { return r.Ranking()[0] }
 
 // Ranking returns the running candidates by their means, the smallest first; equal candidates keep their order.
 func (r *race) Ranking() []int {
-	running := r.Running()
-	slices.SortStableFunc(running, func(a, b int) int { return cmp.Compare(meanDifference(r.values[a], r.values[b]), 0) })
-	return running
+	candidates := r.Running()
+	slices.SortStableFunc(candidates, func(a, b int) int { return cmp.Compare(meanDifference(r.values[a], r.values[b]), 0) })
+	return candidates
 }
 
 // look drops candidates.
 func (r *race) look() {
-	running := r.Running()
-	for i, candidate := range running {
-		if slices.ContainsFunc(running[:i], func(earlier int) bool {
-			return r.states[earlier] == Running && slices.Equal(r.values[earlier], r.values[candidate])
+	candidates := r.Running()
+	for i, candidate := range candidates {
+		if slices.ContainsFunc(candidates[:i], func(earlier int) bool {
+			return r.answers[earlier] == running && slices.Equal(r.values[earlier], r.values[candidate])
 		}) {
-			r.states[candidate] = Equal
+			r.answers[candidate] = result.Equal
 		}
 	}
 	leader, level := r.Leader(), r.testLevel()
 	for _, candidate := range r.Running() {
 		if candidate != leader && isWorse(r.values[leader], r.values[candidate], level) {
-			r.states[candidate] = Worse
+			r.answers[candidate] = result.Worse
 		}
 	}
 }
@@ -114,7 +108,7 @@ func (r *race) look() {
 func (r *race) testLevel() float64 {
 	o := r.options
 	looks := 1 + (o.Blocks-o.First+o.Step-1)/o.Step
-	return o.Level / float64(looks) / float64(max(len(r.states)-1, 1))
+	return o.Level / float64(looks) / float64(max(len(r.answers)-1, 1))
 }
 
 // isWorse reports whether values are larger than the leader's values by a one-sided paired t test.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 // options of most tests: looks after 4, 6, 8 and 10 blocks.
@@ -42,28 +44,28 @@ func TestDrops(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		other  []float64
-		state  State
+		answer result.Answer
 		blocks int
 	}{
-		"equal":           {add(0), Equal, 4},
-		"always one more": {add(1), Worse, 4},
+		"equal":           {add(0), result.Equal, 4},
+		"always one more": {add(1), result.Worse, 4},
 		// Mean 1.5, deviation sqrt(1/3) = 0.577: t = 1.5/0.577*2 = 5.2.
-		"clearly more": {add(1, 2), Worse, 4},
+		"clearly more": {add(1, 2), result.Worse, 4},
 		// 4 blocks: mean 1, deviation sqrt(4*4/3) = 2.31, t = 0.87; 10 blocks: mean 1, deviation sqrt(10*4/9) = 2.11, t = 1.5.
-		"noisy": {add(3, -1), Running, 10},
+		"noisy": {add(3, -1), running, 10},
 		// 4 blocks: mean 1, deviation sqrt(4*1/3) = 1.15, t = 1.73; 6 blocks: deviation sqrt(6/5) = 1.10, t = 2.24, quantile 2.57;
 		// 8 blocks: deviation sqrt(8/7) = 1.07, t = 2.65, quantile 2.36.
-		"more after eight": {add(2, 0), Worse, 8},
+		"more after eight": {add(2, 0), result.Worse, 8},
 	} {
 		r, _ := run([][]float64{same, tc.other}, options)
-		if r.states[0] != Running || r.states[1] != tc.state || len(r.values[1]) != tc.blocks {
+		if r.answers[0] != running || r.answers[1] != tc.answer || len(r.values[1]) != tc.blocks {
 			t.Errorf(
-				"%s: states %q and %q after %d blocks, want %q after %d",
+				"%s: answers %q and %q after %d blocks, want %q after %d",
 				name,
-				r.states[0],
-				r.states[1],
+				r.answers[0],
+				r.answers[1],
 				len(r.values[1]),
-				tc.state,
+				tc.answer,
 				tc.blocks,
 			)
 		}
@@ -91,8 +93,8 @@ func TestInvariances(t *testing.T) {
 		shifts := rapid.SliceOfN(rapid.IntRange(-1000, 1000), options.Blocks, options.Blocks).Draw(t, "shifts")
 		scale := math.Pow(2, float64(rapid.IntRange(-10, 10).Draw(t, "scale")))
 		r, measured := run(table, options)
-		if len(r.Running()) == 0 || r.states[r.Leader()] != Running {
-			t.Fatalf("no leader: %v", r.states)
+		if len(r.Running()) == 0 || r.answers[r.Leader()] != running {
+			t.Fatalf("no leader: %v", r.answers)
 		}
 		changed := make([][]float64, len(table))
 		for i := range table {
@@ -101,8 +103,8 @@ func TestInvariances(t *testing.T) {
 			}
 		}
 		other, otherMeasured := run(changed, options)
-		if !slices.Equal(r.states, other.states) || measured != otherMeasured || r.Leader() != other.Leader() {
-			t.Fatalf("states %v, leader %d; with shifts %v, leader %d", r.states, r.Leader(), other.states, other.Leader())
+		if !slices.Equal(r.answers, other.answers) || measured != otherMeasured || r.Leader() != other.Leader() {
+			t.Fatalf("answers %v, leader %d; with shifts %v, leader %d", r.answers, r.Leader(), other.answers, other.Leader())
 		}
 	})
 }
@@ -166,7 +168,7 @@ func TestBestSurvives(t *testing.T) {
 		table := synthetic(random, expectations, options.Blocks, random.NormFloat64)
 		r, n := run(table, options)
 		measured += n
-		if r.states[best] != Running {
+		if r.answers[best] != running {
 			dropped++
 		}
 		loss += expectations[r.Leader()]

@@ -27,7 +27,7 @@ type candidate struct {
 	round   int
 	// values of the objective by seed.
 	values  []float64
-	dropped State
+	dropped result.Answer
 }
 
 // Progress is the state of a search after some runs.
@@ -136,7 +136,7 @@ func (s *search) race(ctx context.Context, racing []*candidate, round int) (rank
 			r.Add(values)
 		}
 		for i, c := range racing {
-			c.dropped = r.states[i]
+			c.dropped = r.answers[i]
 		}
 		s.best = racing[r.Leader()]
 		o.Report(Progress{
@@ -237,7 +237,7 @@ func (s *search) document() result.Search {
 	}
 	for i, c := range s.candidates {
 		entry := result.Candidate{
-			Settings: c.point.String(), Round: c.round, Seeds: len(c.values), Objective: mean(c.values), Dropped: string(c.dropped),
+			Settings: c.point.String(), Round: c.round, Seeds: len(c.values), Objective: mean(c.values), Dropped: c.dropped,
 		}
 		if difference, ok := s.difference(c); ok && i > 0 {
 			entry.Difference = &difference

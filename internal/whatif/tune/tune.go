@@ -28,6 +28,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
@@ -145,25 +146,34 @@ func (t *Tuning) Run(ctx context.Context) (*result.Result, error) {
 // conclude sets the verdict and the configuration.
 func (t *Tuning) conclude(r *result.Result, s *search, winner *candidate) {
 	tuning := r.Tuning
-	tuning.Verdict = result.Keep
+	v := &tuning.Verdict
+	v.Candidate, v.Answer = winnerName, result.CannotTell
+	tuning.Profile, tuning.Configuration = t.options.Current.Name, string(t.options.Current.Text)
 	switch {
 	case r.Interrupted && winner == s.best:
-		tuning.Verdict = result.Unconfirmed
+		v.Sentence = "Interrupted: the best configuration so far is " + tuning.Settings + ". It is not confirmed."
 	case r.Interrupted:
+		v.Sentence = "Interrupted: no configuration was confirmed. Keep the configuration in force."
+		return
 	default:
 		current, challenger := t.objectives(r, 0), t.objectives(r, 1)
-		// If both are equally good, the interval is below 0 with a probability of (1 - result.Level) / 2.
+		before, after := mean(current), mean(challenger)
+		// If both are equally good, the answer is Better with a probability of (1 - result.Level) / 2.
 		tuning.Difference = result.PairedDifference(current, challenger)
-		if tuning.Difference.Interval.High < 0 {
-			tuning.Verdict = result.Change
+		tuning.Current, tuning.Winner = &before, &after
+		v.Answer = result.AnswerOf(result.Definition{}, tuning.Difference, before)
+		v.Sentence = tuning.Settings + " is clearly better. "
+		if v.Answer != result.Better {
+			v.Sentence = "Keep what you have: no configuration is clearly better. The best of the others is " + tuning.Settings + ". "
 		}
-		tuning.Current, tuning.Winner = new(mean(current)), new(mean(challenger))
+		v.Sentence += fmt.Sprintf("The objective is %s in place of %s on %s that the search has not used: a difference of%s.",
+			format.Auto(after), format.Auto(before), format.Of(len(r.Seeds), "seed"), result.DifferenceText(tuning.Difference, before))
+		if v.Answer != result.Better {
+			return
+		}
 	}
-	if tuning.Verdict == result.Keep {
-		tuning.Configuration = string(t.options.Current.Text)
-		return
-	}
-	tuning.Configuration, tuning.Notes = t.configuration(winner, tuning.Verdict)
+	tuning.Profile = winnerName
+	tuning.Configuration, tuning.Notes = t.configuration(winner, r.Interrupted)
 }
 
 // objectives returns the objective of a profile for each seed: the mean over the scenarios.
@@ -178,7 +188,7 @@ func (t *Tuning) objectives(r *result.Result, profile int) []float64 {
 }
 
 // configuration returns the configuration of the winner with a comment, and the steps before it is used.
-func (t *Tuning) configuration(winner *candidate, verdict result.Verdict) (text string, notes []string) {
+func (t *Tuning) configuration(winner *candidate, interrupted bool) (text string, notes []string) {
 	var reading []string
 	for _, plugin := range readers() {
 		if winner.point.weight(plugin) > 0 && t.current.point.weight(plugin) == 0 {
@@ -196,7 +206,7 @@ func (t *Tuning) configuration(winner *candidate, verdict result.Verdict) (text 
 		"Written by plimsoll tune: " + winner.point.String() + ".",
 		"Objective: " + t.options.Objective.String() + ".",
 	}
-	if verdict == result.Unconfirmed {
+	if interrupted {
 		comment = append(comment, "The search was interrupted: it is not confirmed that this is better than the configuration in force.")
 	}
 	var out strings.Builder

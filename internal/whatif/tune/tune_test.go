@@ -26,7 +26,7 @@ func testOptions(t *testing.T, overload func(p Point, seed uint64) float64) Opti
 	if err != nil {
 		t.Fatal(err)
 	}
-	objective, err := ParseObjective("overload=1", false)
+	objective, err := ParseObjective("overloadMinutes=1", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,8 +117,8 @@ func TestFindsTheBest(t *testing.T) {
 		}
 	}
 	tuning := r.Tuning
-	if tuning.Settings != best.String() || tuning.Verdict != result.Change {
-		t.Errorf("%s: %s, want %s", tuning.Verdict, tuning.Settings, best)
+	if tuning.Settings != best.String() || tuning.Verdict.Answer != result.Better {
+		t.Errorf("%+v: %s, want %s", tuning.Verdict, tuning.Settings, best)
 	}
 	if !slices.Equal(r.Seeds, []uint64{17, 18, 19, 20, 21, 22, 23, 24}) || tuning.Search.Seeds[9] != 16 {
 		t.Errorf("seeds %v after those of the search %v", r.Seeds, tuning.Search.Seeds)
@@ -139,8 +139,8 @@ func TestFindsTheBest(t *testing.T) {
 // TestWholeSpace verifies that the search finds the best values of the two dimensions that matter in the whole space, with few of its points.
 func TestWholeSpace(t *testing.T) {
 	r := mustTune(t.Context(), t, testOptions(t, bowl))
-	if r.Tuning.Verdict != result.Change || !strings.Contains(r.Tuning.Settings, "predicted 10 (deviations 0.5)") {
-		t.Errorf("%s: %s with %v instead of %v", r.Tuning.Verdict, r.Tuning.Settings, *r.Tuning.Winner, *r.Tuning.Current)
+	if r.Tuning.Verdict.Answer != result.Better || !strings.Contains(r.Tuning.Settings, "predicted 10 (deviations 0.5)") {
+		t.Errorf("%+v: %s with %v instead of %v", r.Tuning.Verdict, r.Tuning.Settings, *r.Tuning.Winner, *r.Tuning.Current)
 	}
 	if n := len(r.Tuning.Search.Candidates); n > 120 || r.Tuning.Search.Points != 76_799 {
 		t.Errorf("%d candidates of %d points", n, r.Tuning.Search.Points)
@@ -162,8 +162,8 @@ func TestKeeps(t *testing.T) {
 	} {
 		o := testOptions(t, overload)
 		r := mustTune(t.Context(), t, o)
-		if r.Tuning.Verdict != result.Keep || r.Tuning.Configuration != string(o.Current.Text) || len(r.Scenarios[0].Profiles) != 2 {
-			t.Errorf("%s: %s: %s", name, r.Tuning.Verdict, r.Tuning.Configuration)
+		if r.Tuning.Verdict.Answer == result.Better || r.Tuning.Profile != o.Current.Name || r.Tuning.Configuration != string(o.Current.Text) || len(r.Scenarios[0].Profiles) != 2 {
+			t.Errorf("%s: %+v: %s", name, r.Tuning.Verdict, r.Tuning.Configuration)
 		}
 	}
 }
@@ -215,17 +215,17 @@ func TestInterrupted(t *testing.T) {
 			return make([]*result.Run, len(jobs)), nil
 		}
 		r := mustTune(ctx, t, o)
-		want := result.Unconfirmed
+		want := winnerName
 		if after == 1 { // nothing is known
-			want = result.Keep
+			want = o.Current.Name
 		}
-		if !r.Interrupted || r.Tuning.Verdict != want {
-			t.Errorf("after %d: interrupted %t, verdict %s, want %s", after, r.Interrupted, r.Tuning.Verdict, want)
+		if !r.Interrupted || r.Tuning.Verdict.Answer != result.CannotTell || r.Tuning.Profile != want {
+			t.Errorf("after %d: interrupted %t, %+v for %s, want %s", after, r.Interrupted, r.Tuning.Verdict, r.Tuning.Profile, want)
 		}
 		if _, err := newCurrent(engine.NamedConfig{Name: "result", Text: []byte(r.Tuning.Configuration)}); err != nil {
 			t.Errorf("after %d: %v", after, err)
 		}
-		if marked := strings.Contains(r.Tuning.Configuration, "not confirmed"); marked != (want == result.Unconfirmed) {
+		if marked := strings.Contains(r.Tuning.Configuration, "not confirmed"); marked != (want == winnerName) {
 			t.Errorf("after %d: the configuration is marked: %t", after, marked)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// Further has outcomes over all pods that were measured, not computed. A nil value was not measured.
-type Further struct {
+// MeasuredOutcomes has outcomes over all pods that were measured, not computed. A nil value was not measured.
+type MeasuredOutcomes struct {
 	// ThrottledSeconds is the time for which containers were throttled at their limits.
 	ThrottledSeconds *float64 `json:"throttledSeconds,omitempty"`
 	// CPUPressureSeconds and MemoryPressureSeconds are the time, summed over nodes, in which some task waited for CPU or for memory
@@ -20,27 +20,27 @@ type Further struct {
 	Missing []string `json:"missing,omitempty"`
 }
 
-// outcomes are the values of Further, each with its name, and with the counter of the kubelets that has it and a matcher for its series.
+// outcomes are the values of MeasuredOutcomes, each with its name, and with the counter of the kubelets that has it and a matcher for its series.
 var outcomes = []struct {
 	name, counter, matcher string
-	of                     func(*Further) **float64
+	field                  func(*MeasuredOutcomes) **float64
 }{
 	{
 		"Throttled at limits, s", "container_cpu_cfs_throttled_seconds_total", `container!=""`,
-		func(f *Further) **float64 { return &f.ThrottledSeconds },
+		func(f *MeasuredOutcomes) **float64 { return &f.ThrottledSeconds },
 	},
 	{
 		"Waiting for CPU (pressure), node s", "container_pressure_cpu_waiting_seconds_total", `id="/"`,
-		func(f *Further) **float64 { return &f.CPUPressureSeconds },
+		func(f *MeasuredOutcomes) **float64 { return &f.CPUPressureSeconds },
 	},
 	{
 		"Waiting for memory (pressure), node s", "container_pressure_memory_waiting_seconds_total", `id="/"`,
-		func(f *Further) **float64 { return &f.MemoryPressureSeconds },
+		func(f *MeasuredOutcomes) **float64 { return &f.MemoryPressureSeconds },
 	},
 }
 
 // Measure sets all values. increase returns the increase of the counters with a name that match, nil if there are none.
-func (f *Further) Measure(increase func(counter, matcher string) (*float64, error)) {
+func (f *MeasuredOutcomes) Measure(increase func(counter, matcher string) (*float64, error)) {
 	for _, o := range outcomes {
 		value, err := increase(o.counter, o.matcher)
 		switch {
@@ -49,15 +49,15 @@ func (f *Further) Measure(increase func(counter, matcher string) (*float64, erro
 		case value == nil:
 			f.Missing = append(f.Missing, o.counter+": the server has no such series")
 		default:
-			*o.of(f) = value
+			*o.field(f) = value
 		}
 	}
 }
 
 // add adds what another window measured.
-func (f *Further) add(other *Further) {
+func (f *MeasuredOutcomes) add(other *MeasuredOutcomes) {
 	for _, o := range outcomes {
-		sum, value := o.of(f), *o.of(other)
+		sum, value := o.field(f), *o.field(other)
 		switch {
 		case value == nil:
 		case *sum == nil:
@@ -87,12 +87,12 @@ func (r *Report) Measurements() []NamedValue {
 	out := []NamedValue{{"Containers killed for their memory", number(float64(r.MemoryKills))}}
 	for _, o := range outcomes {
 		text := "not measured"
-		if value := *o.of(&r.Further); value != nil {
+		if value := *o.field(&r.Outcomes); value != nil {
 			text = number(math.Round(*value))
 		}
 		out = append(out, NamedValue{o.name, text})
 	}
-	for _, missing := range r.Further.Missing {
+	for _, missing := range r.Outcomes.Missing {
 		out = append(out, NamedValue{"Not measured", missing})
 	}
 	return out

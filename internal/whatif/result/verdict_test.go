@@ -16,7 +16,7 @@ func figure(t *testing.T, name string) Definition {
 	return definition
 }
 
-func TestAssess(t *testing.T) {
+func TestAnswers(t *testing.T) {
 	interval := func(mean, low, high float64) *Difference {
 		return &Difference{
 			Mean:     mean,
@@ -29,19 +29,19 @@ func TestAssess(t *testing.T) {
 		figure string
 		d      *Difference
 		base   float64
-		want   Assessment
+		want   Answer
 	}{
 		"less overload":         {"overloadMinutes", interval(-3, -4, -2), 10, Better},
 		"more overload":         {"overloadMinutes", interval(3, 2, 4), 10, Worse},
-		"unclear":               {"overloadMinutes", interval(3, -1, 4), 10, Unclear},
+		"unclear":               {"overloadMinutes", interval(3, -1, 4), 10, CannotTell},
 		"more nodes":            {"nodesUsed", interval(3, 2, 4), 10, Different},
-		"one seed":              {"victims", &Difference{Mean: 3, More: 1}, 10, SinglePair},
+		"one seed":              {"victims", &Difference{Mean: 3, More: 1}, 10, CannotTell},
 		"the same":              {"victims", &Difference{Equal: 4}, 10, Equal},
 		"sums in another order": {"limitedCoreSeconds", interval(1e-10, 1e-11, 2e-10), 341723, Equal},
-		"no pair":               {"victims", nil, 10, NoPair},
+		"no pair":               {"victims", nil, 10, CannotTell},
 		"base of 0":             {"victims", interval(3, 2, 4), 0, Worse},
 	} {
-		if got := Assess(figure(t, tc.figure), tc.d, tc.base); got != tc.want {
+		if got := AnswerOf(figure(t, tc.figure), tc.d, tc.base); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}

@@ -8,32 +8,38 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
-// Assessment classifies the difference of a figure between two profiles.
-type Assessment string
+// Answer is how a candidate, or one of its figures, compares with the baseline.
+type Answer string
 
-// The assessments. A difference is clear if 0 is not in its interval. Only clear differences of figures
+// The answers. A difference is clear if 0 is not in its interval. Only clear differences of figures
 // that have a better direction are better or worse.
 const (
-	Better     Assessment = "better"
-	Worse      Assessment = "worse"
-	Different  Assessment = "differs"
-	Unclear    Assessment = "not clear"
-	SinglePair Assessment = "one pair"
-	Equal      Assessment = "equal"
-	NoPair     Assessment = "no pair"
+	Better     Answer = "better"
+	Worse      Answer = "worse"
+	Different  Answer = "differs"
+	Equal      Answer = "equal"
+	CannotTell Answer = "cannot tell"
 )
 
-// Assess assesses the difference of a figure from the mean of the first profile.
-func Assess(figure Definition, d *Difference, base float64) Assessment {
+// Verdict is the answer on a candidate in words: on a profile, on the winner of a search, or on a candidate of a shadow.
+type Verdict struct {
+	Candidate string `json:"candidate"`
+	Answer    Answer `json:"answer"`
+	// Sentence states the answer with its figures.
+	Sentence string `json:"sentence"`
+	// Reason is why the answer is CannotTell, if it is known.
+	Reason string `json:"reason,omitempty"`
+}
+
+// AnswerOf returns the answer on the difference of a figure from the mean of the first profile.
+func AnswerOf(figure Definition, d *Difference, base float64) Answer {
 	switch {
 	case d == nil || !format.IsFinite(d.Mean):
-		return NoPair
+		return CannotTell
 	case d.Less == 0 && d.More == 0 || Negligible(d, base):
 		return Equal
-	case d.Interval == nil:
-		return SinglePair
-	case !d.Interval.ExcludesZero:
-		return Unclear
+	case d.Interval == nil || !d.Interval.ExcludesZero:
+		return CannotTell
 	case figure.Direction == Neutral:
 		return Different
 	case d.Mean < 0:
@@ -51,57 +57,74 @@ func Negligible(d *Difference, base float64) bool {
 	return largest <= tolerance*math.Abs(base)
 }
 
-// Comparison compares a profile with the first profile.
+// Comparison compares a profile with the first profile in a scenario.
 type Comparison struct {
-	Profile, Base string
-	// Overload is the difference of the overload time, OverloadVerdict its assessment.
-	Overload        string
-	OverloadVerdict Assessment
-	// Headline describes the overload time in a sentence.
-	Headline string
-	// Better, Worse and Differs describe the figures with these assessments.
+	Verdict
+	Base string
+	// Overload is the difference of the overload time.
+	Overload string
+	// Better, Worse and Differs describe the figures with these answers.
 	Better  []string
 	Worse   []string
 	Differs []string
-	// Unclear and Equal are the numbers of figures with these assessments.
+	// Unclear and Equal are the numbers of figures for which the answer is CannotTell or Equal.
 	Unclear, Equal int
-	// Note states why nothing is assessed.
-	Note string
 }
 
 // NewComparison compares a profile with the first profile.
 func NewComparison(r *Result, base, other *Profile) Comparison {
-	c := Comparison{Profile: other.Name, Base: base.Name}
-	figures := map[Assessment]int{}
+	c := Comparison{Verdict: verdictOn(r, base, other), Base: base.Name}
 	for _, figure := range Figures {
 		d, mean := other.Figures[figure.Name].Difference, base.Figures[figure.Name].Mean
-		v := Assess(r.Source.Directed(figure), d, mean)
-		figures[v]++
 		text := figure.Title() + DifferenceText(d, mean)
-		switch v {
+		switch AnswerOf(r.Source.Directed(figure), d, mean) {
 		case Better:
 			c.Better = append(c.Better, text)
 		case Worse:
 			c.Worse = append(c.Worse, text)
 		case Different:
 			c.Differs = append(c.Differs, text)
+		case Equal:
+			c.Equal++
 		default:
+			c.Unclear++
 		}
 	}
-	c.Unclear, c.Equal = figures[Unclear], figures[Equal]
-	c.Headline = overload.headline(base.Figures, other.Figures)
 	d, mean := other.Figures[overload.figure.Name].Difference, base.Figures[overload.figure.Name].Mean
-	c.OverloadVerdict = Assess(overload.figure, d, mean)
-	if d != nil && c.OverloadVerdict != Equal {
+	if d != nil && AnswerOf(overload.figure, d, mean) != Equal {
 		c.Overload = cmp.Or(format.Percent(d.Mean, mean), format.Signed(d.Mean, differenceDecimals(d)))
 	}
-	switch {
-	case figures[NoPair] == len(Figures):
-		c.Note = "No pair of runs with the same seed completed: there is nothing to compare."
-	case figures[SinglePair] > 0:
-		c.Note = "There is only one pair of runs: a difference may be chance. Run with more seeds for confidence intervals."
-	}
 	return c
+}
+
+// verdictOn returns the verdict on a profile in a scenario: better if the figure of the topic is clearly better and no harm figure is
+// clearly worse.
+func verdictOn(r *Result, base, other *Profile) Verdict {
+	topic := r.topic()
+	d, mean := other.Figures[topic.figure.Name].Difference, base.Figures[topic.figure.Name].Mean
+	v := Verdict{
+		Candidate: other.Name, Answer: AnswerOf(topic.figure, d, mean), Sentence: topic.headline(base.Figures, other.Figures),
+	}
+	switch {
+	case d == nil:
+		v.Reason = "No pair of runs with the same seed completed: there is nothing to compare."
+		return v
+	case d.Interval == nil && v.Answer == CannotTell:
+		v.Reason = "There is only one pair of runs: a difference may be chance. Run with more seeds for confidence intervals."
+		return v
+	}
+	var harm []string
+	for _, figure := range Figures {
+		d, mean := other.Figures[figure.Name].Difference, base.Figures[figure.Name].Mean
+		if figure.HasUse(isHarm) && figure.Name != topic.figure.Name && AnswerOf(figure, d, mean) == Worse {
+			harm = append(harm, figure.Title()+DifferenceText(d, mean))
+		}
+	}
+	if len(harm) > 0 {
+		v.Answer = Worse
+		v.Sentence = strings.TrimSpace(v.Sentence + " Clear harm: " + strings.Join(harm, "; ") + ".")
+	}
+	return v
 }
 
 // DifferenceText formats a difference with its percentage and its interval.
@@ -174,6 +197,14 @@ var (
 	pending = newTopic("pendingSecondsMean", "pods are pending", " s on average", " s", "")
 )
 
+// topic returns the topic of the comparison.
+func (r *Result) topic() *topic {
+	if r.Scenarios[0].Profiles[0].Slack != "" {
+		return &pending
+	}
+	return &overload
+}
+
 func newTopic(figure, state, unit, baseUnit, never string) topic {
 	definition, _ := FigureByName(figure)
 	return topic{definition, state, unit, baseUnit, never}
@@ -185,21 +216,23 @@ func (t *topic) headline(base, other map[string]Figure) string {
 	value := format.Auto(after.Mean) + t.unit
 	values := value + " instead of " + format.Auto(before.Mean) + t.baseUnit + ", a difference of" +
 		DifferenceText(after.Difference, before.Mean)
-	switch Assess(t.figure, after.Difference, before.Mean) {
+	switch AnswerOf(t.figure, after.Difference, before.Mean) {
 	case Better:
 		return sentence(t.state) + " for less time: " + values + "; this is clear."
 	case Worse:
 		return sentence(t.state) + " for more time: " + values + "; this is clear."
-	case Unclear:
-		return "Whether " + t.state + " for more or less time is not clear: " + values + "."
-	case SinglePair:
-		return "With one seed, " + t.state + " for " + values + "."
 	case Equal:
 		if after.Mean == 0 && t.never != "" {
 			return t.never
 		}
 		return sentence(t.state) + " for the same time: " + value + "."
 	default:
-		return ""
 	}
+	switch d := after.Difference; {
+	case d == nil:
+		return ""
+	case d.Interval == nil:
+		return "With one seed, " + t.state + " for " + values + "."
+	}
+	return "Whether " + t.state + " for more or less time is not clear: " + values + "."
 }
