@@ -148,3 +148,18 @@ func TestHubDropsInitialStatus(t *testing.T) {
 		}
 	}
 }
+
+// TestAdoptedDecision checks that a PlacementDecision of a deleted placement that is decided under the same name gets the new placement as
+// its owner: a garbage collector would delete it with the old one.
+func TestAdoptedDecision(t *testing.T) {
+	old := decisionOf("p", "p-decision-1", "a")
+	old.OwnerReferences[0].UID = "old"
+	h := newHub(t, AdoptAll, append(fleetOf("a"), newPlacement(t, "p", "{}"), old)...)
+	h.settled("p")
+	if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(old), old); err != nil {
+		t.Fatal(err)
+	}
+	if owner := metav1.GetControllerOf(old); owner == nil || owner.UID != "p" || len(old.OwnerReferences) != 1 {
+		t.Errorf("owners %+v", old.OwnerReferences)
+	}
+}

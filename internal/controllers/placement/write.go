@@ -47,6 +47,9 @@ func (c *Controller) write(
 	if result.KeepDecisions {
 		return writeResult{decisions: existing}, 0, nil
 	}
+	if err = c.adoptDecisions(ctx, object, existing); err != nil {
+		return out, 0, err
+	}
 	if out.decisions, err = c.layout(ctx, object, existing, result.Groups); err != nil {
 		return out, 0, err
 	}
@@ -69,6 +72,34 @@ func (c *Controller) write(
 		c.recordScores(object, result)
 	}
 	return out, 0, nil
+}
+
+// ownerOf returns the reference of a PlacementDecision to its placement.
+func ownerOf(object *v1beta1.Placement) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: v1beta1.GroupVersion.String(), Kind: v1beta1.Kind, Name: object.Name, UID: object.UID,
+		Controller: new(true), BlockOwnerDeletion: new(true),
+	}
+}
+
+// adoptDecisions makes the placement the owner of decisions of a deleted placement with the same name, with which a garbage collector would
+// delete them.
+func (c *Controller) adoptDecisions(
+	ctx context.Context, object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision,
+) error {
+	for i := range existing {
+		owner := metav1.GetControllerOf(&existing[i])
+		if owner == nil || owner.Kind != v1beta1.Kind || owner.Name != object.Name || owner.UID == object.UID {
+			continue
+		}
+		before := existing[i].DeepCopy()
+		existing[i].OwnerReferences = []metav1.OwnerReference{ownerOf(object)}
+		c.metrics.countWrite("update")
+		if err := c.client.Patch(ctx, &existing[i], client.MergeFrom(before)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // layout returns the PlacementDecisions of a placement for groups, see fleet.Layout. It does not use reserved names.
@@ -141,10 +172,7 @@ func (c *Controller) applyStep(ctx context.Context, object *v1beta1.Placement, s
 	if decision == nil {
 		decision = step.After.DeepCopy()
 		decision.Namespace = object.Namespace
-		decision.OwnerReferences = []metav1.OwnerReference{{
-			APIVersion: v1beta1.GroupVersion.String(), Kind: v1beta1.Kind, Name: object.Name, UID: object.UID,
-			Controller: new(true), BlockOwnerDeletion: new(true),
-		}}
+		decision.OwnerReferences = []metav1.OwnerReference{ownerOf(object)}
 		complete, err := c.create(ctx, decision)
 		if err != nil {
 			return err
