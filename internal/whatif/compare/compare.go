@@ -263,7 +263,7 @@ func sourceOf(in *recording.Input) result.Source {
 	return s
 }
 
-// schedulerOf states which code places pods: that of this program's kube-scheduler, with the features of the cluster's version.
+// schedulerOf names the kube-scheduler that is built in, and the version whose features it has.
 func schedulerOf(in *recording.Input) string {
 	text := "pods are placed by the code of kube-scheduler " + emulation.Built().String()
 	emulated, supported, err := emulation.For(in.Kubernetes)
