@@ -37,8 +37,6 @@ func maxPlaceholders(n int32) func(*v1alpha1.ResourceSlackSpec) {
 
 func baseAllocatable(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }
 
-func allowHighRate(s *v1alpha1.ResourceSlackSpec) { s.AllowHighRate = true }
-
 func uncovered(s *v1alpha1.ResourceSlackSpec) { s.CoverBiggestPod = new(false) }
 
 // nodesOf returns nodes with the names prefix0, prefix1 and so on.
@@ -229,7 +227,7 @@ func TestOverflow(t *testing.T) {
 		"tiny": {tiny, []*v1.Pod{newPod("a", "tiny", huge, "7Ei"), newPod("b", "tiny", huge, "7Ei")}},
 	} {
 		for _, most := range []int32{2, 100_000} {
-			plan, err := Compute(newPolicy("9999.9999%", allowHighRate, maxPlaceholders(most)), []*v1.Node{tc.node}, tc.pods, nil, noon)
+			plan, err := Compute(newPolicy("200%", maxPlaceholders(most)), []*v1.Node{tc.node}, tc.pods, nil, noon)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -269,18 +267,15 @@ func TestBadPolicies(t *testing.T) {
 		"a fraction above 1":              {"1.5", nil, []string{"spec.minRate"}},
 		"less than a resources.Millionth": {"0.00001%", nil, []string{"spec.minRate"}},
 		"more than 200%":                  {"200.0001%", nil, []string{"spec.minRate"}},
-		"more than 100% of allocatable, allowed": {
-			"300%", []change{baseAllocatable, allowHighRate}, []string{"spec.minRate"},
-		},
-		"100% of allocatable":           {"100%", []change{baseAllocatable}, []string{"spec.minRate"}},
-		"1 of allocatable":              {"1", []change{baseAllocatable}, []string{"spec.minRate"}},
-		"more than 100% of allocatable": {"1000%", []change{baseAllocatable}, []string{"spec.minRate"}},
-		"granularity 0":                 {"10%", []change{granularity(0)}, []string{"spec.granularity"}},
-		"granularity 101":               {"10%", []change{granularity(101)}, []string{"spec.granularity"}},
-		"negative granularity":          {"10%", []change{granularity(-1)}, []string{"spec.granularity"}},
-		"maxPlaceholders 0":             {"10%", []change{maxPlaceholders(0)}, []string{"spec.maxPlaceholders"}},
-		"negative maxPlaceholders":      {"10%", []change{maxPlaceholders(-5)}, []string{"spec.maxPlaceholders"}},
-		"an unknown base":               {"10%", []change{func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }}, []string{"spec.base"}},
+		"100% of allocatable":             {"100%", []change{baseAllocatable}, []string{"spec.minRate"}},
+		"1 of allocatable":                {"1", []change{baseAllocatable}, []string{"spec.minRate"}},
+		"more than 100% of allocatable":   {"1000%", []change{baseAllocatable}, []string{"spec.minRate"}},
+		"granularity 0":                   {"10%", []change{granularity(0)}, []string{"spec.granularity"}},
+		"granularity 101":                 {"10%", []change{granularity(101)}, []string{"spec.granularity"}},
+		"negative granularity":            {"10%", []change{granularity(-1)}, []string{"spec.granularity"}},
+		"maxPlaceholders 0":               {"10%", []change{maxPlaceholders(0)}, []string{"spec.maxPlaceholders"}},
+		"negative maxPlaceholders":        {"10%", []change{maxPlaceholders(-5)}, []string{"spec.maxPlaceholders"}},
+		"an unknown base":                 {"10%", []change{func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }}, []string{"spec.base"}},
 		"an unknown backend": {
 			"10%",
 			[]change{func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Job" }},
@@ -291,7 +286,7 @@ func TestBadPolicies(t *testing.T) {
 			"spec.minRate",
 		}},
 		"minimum values":                {"0", []change{granularity(1), maxPlaceholders(1)}, nil},
-		"maximum values":                {"9999.9999%", []change{granularity(100), allowHighRate}, nil},
+		"maximum values":                {"200%", []change{granularity(100)}, nil},
 		"100% as a fraction":            {"1.0", nil, nil},
 		"less than 100% of allocatable": {"99.9999%", []change{baseAllocatable}, nil},
 		"more than 100% of requests":    {"200%", nil, nil},

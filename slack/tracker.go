@@ -8,7 +8,6 @@ package slack
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -106,49 +105,6 @@ func (t *Tracker) mayMirror() bool { return t.policy.Spec.Mirrors.NamespaceSelec
 
 // HasNode reports whether the tracker has a node that is in the pool.
 func (t *Tracker) HasNode(name string) bool { return t.ledger.members[name] != nil }
-
-// PodNames returns the namespaces and names of the pods on nodes of the pool, in no order.
-func (t *Tracker) PodNames() (names []string) {
-	for _, a := range t.ledger.members {
-		names = append(names, a.pods...)
-	}
-	return names
-}
-
-// NodeType returns the most common type of the usable nodes of the pool, the smaller one of equally common types, for an
-// autoscaler with the defaults of Cluster Autoscaler whose nodes boot within a number of seconds and cost 1 per hour. It returns
-// false if the pool has no such nodes.
-func (t *Tracker) NodeType(boot int64) (node NodeType, ok bool) {
-	node = NodeType{
-		Boot:        boot,
-		Interval:    ScanInterval,
-		Idle:        UnneededTime,
-		AfterAdd:    DelayAfterAdd,
-		Utilization: Threshold,
-		Cost:        1,
-		Max:         math.MaxInt32,
-	}
-	var shape resources.Amounts
-	most := 0
-	for s, n := range t.ledger.nodeShapes {
-		if n > most || n == most && s.Compare(shape) < 0 {
-			shape, most = s, n
-		}
-	}
-	for _, a := range t.ledger.members {
-		if a.Usable && a.Allocatable.Subtract(a.daemons) == shape {
-			daemons := 0
-			for _, id := range a.pods {
-				if t.ledger.pods[id].Daemon {
-					daemons++
-				}
-			}
-			node.Slots = max(node.Slots, a.Slots-int64(daemons))
-		}
-	}
-	node.MilliCPU, node.Memory = shape.CPU, shape.Memory
-	return node, node.MilliCPU > 0 && node.Memory > 0 && node.Slots > 0
-}
 
 // SetPod adds or updates a pod for all trackers of the cluster.
 func (c *Cluster) SetPod(pod *v1.Pod) { c.setPod(resources.Name(pod), observePod(pod, c.devices)) }

@@ -117,7 +117,7 @@ func (w Workload) Placeholders() (int64, error) {
 		return strconv.ParseInt(w.Slack, 10, 64)
 	}
 	if strings.HasSuffix(w.Slack, "%") {
-		if rate, err := v1alpha1.ParseRate(w.Slack); err == nil && rate <= v1alpha1.HighRate {
+		if rate, err := v1alpha1.ParseRate(w.Slack); err == nil && rate <= v1alpha1.MaxRate {
 			return resources.MulDivUp(w.Replicas, rate, resources.Millionth), nil
 		}
 	}

@@ -17,9 +17,6 @@ func (s *ResourceSlackSpec) Default() {
 	if s.Spread != nil {
 		setDefault(&s.Spread.MinPerDomain, 1)
 	}
-	if s.Recommend != nil {
-		setDefault(&s.Recommend.BootSeconds, 120)
-	}
 }
 
 // setDefault sets a missing field.

@@ -9,7 +9,7 @@ import (
 func TestParseRate(t *testing.T) {
 	for text, want := range map[string]int64{
 		"0": 0, "0%": 0, "10%": 100_000, "0.1": 100_000, "1": Millionth, "1.0": Millionth, "100%": Millionth,
-		"0.000001": 1, "0.0001%": 1, "200%": HighRate, "9999.9999%": 99_999_999,
+		"0.000001": 1, "0.0001%": 1, "200%": MaxRate, "9999.9999%": 99_999_999,
 	} {
 		if got, err := ParseRate(text); err != nil || got != want {
 			t.Errorf("%s: %d, %v, want %d", text, got, err, want)
@@ -26,19 +26,14 @@ func TestParseRate(t *testing.T) {
 }
 
 func TestParseRateFlag(t *testing.T) {
-	for _, tc := range []struct {
-		text  string
-		allow bool
-		want  string
-	}{
-		{"200%", false, ""},
-		{"200.1%", false, `--rate: invalid value "200.1%": must be at most 200% unless --allow-high-rate is set`},
-		{"200.1%", true, ""},
-		{"20", true, `--rate: invalid value "20": must be a percentage such as 10%, or a fraction of at most 1 such as 0.1`},
+	for text, want := range map[string]string{
+		"200%":   "",
+		"200.1%": `--rate: invalid value "200.1%": must be at most 200%`,
+		"20":     `--rate: invalid value "20": must be a percentage such as 10%, or a fraction of at most 1 such as 0.1`,
 	} {
-		_, err := ParseRateFlag("rate", tc.text, tc.allow)
-		if got := errorText(err); got != tc.want {
-			t.Errorf("%s: error %q, want %q", tc.text, got, tc.want)
+		_, err := ParseRateFlag("rate", text)
+		if got := errorText(err); got != want {
+			t.Errorf("%s: error %q, want %q", text, got, want)
 		}
 	}
 }

@@ -88,7 +88,7 @@ type ResourceSlack struct {
 // ResourceSlackSpec is the desired slack.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.base) || self.base != 'Allocatable' || !string(self.minRate).matches('^(0*[1-9][0-9]{2,3}([.][0-9]+)?%|1([.]0+)?)$')",message="minRate must be less than 100% if base is Allocatable: the base includes the nodes that the slack adds"
-// +kubebuilder:validation:XValidation:rule="has(self.allowHighRate) && self.allowHighRate || !string(self.minRate).matches('^[0-9]{3,4}([.][0-9]+)?%$') || double(string(self.minRate).split('%')[0]) <= 200.0",message="minRate must be at most 200% unless allowHighRate is true"
+// +kubebuilder:validation:XValidation:rule="!string(self.minRate).matches('^[0-9]{3,4}([.][0-9]+)?%$') || double(string(self.minRate).split('%')[0]) <= 200.0",message="minRate must be at most 200%: set minimum for more"
 // +kubebuilder:validation:XValidation:rule="!has(self.base) || self.base != 'Allocatable' || !has(self.pool) || !has(self.pool.devices) || self.pool.devices.size() == 0",fieldPath=".base",message="must be Requested if pool.devices is set: devices are counted by the requests of pods"
 // +kubebuilder:validation:XValidation:rule="!has(self.minimum) || !has(self.maximum) || !has(self.minimum.cpu) || !has(self.maximum.cpu) || (string(self.minimum.cpu) + ' ' + string(self.maximum.cpu)).matches('[eE][-+0-9]') || quantity(string(self.minimum.cpu)).compareTo(quantity(string(self.maximum.cpu))) <= 0",fieldPath=".minimum.cpu",message="minimum.cpu must be at most maximum.cpu"
 // +kubebuilder:validation:XValidation:rule="!has(self.minimum) || !has(self.maximum) || !has(self.minimum.memory) || !has(self.maximum.memory) || (string(self.minimum.memory) + ' ' + string(self.maximum.memory)).matches('[eE][-+0-9]') || quantity(string(self.minimum.memory)).compareTo(quantity(string(self.maximum.memory))) <= 0",fieldPath=".minimum.memory",message="minimum.memory must be at most maximum.memory"
@@ -97,11 +97,11 @@ type ResourceSlack struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.maximum) || !has(self.maximum.memory) || !has(self.schedules) || self.schedules.all(s, !has(s.minimum) || !has(s.minimum.memory) || (string(s.minimum.memory) + ' ' + string(self.maximum.memory)).matches('[eE][-+0-9]') || quantity(string(s.minimum.memory)).compareTo(quantity(string(self.maximum.memory))) <= 0)",fieldPath=".schedules",message="minimum.memory must be at most maximum.memory"
 // +kubebuilder:validation:XValidation:rule="!has(self.maximum) || !has(self.maximum.placeholders) || !has(self.schedules) || self.schedules.all(s, !has(s.minimum) || !has(s.minimum.placeholders) || s.minimum.placeholders <= self.maximum.placeholders)",fieldPath=".schedules",message="minimum.placeholders must be at most maximum.placeholders"
 // +kubebuilder:validation:XValidation:rule="!has(self.base) || self.base != 'Allocatable' || !has(self.schedules) || self.schedules.all(s, !has(s.minRate) || !string(s.minRate).matches('^(0*[1-9][0-9]{2,3}([.][0-9]+)?%|1([.]0+)?)$'))",fieldPath=".schedules",message="minRate must be less than 100% if base is Allocatable: the base includes the nodes that the slack adds"
-// +kubebuilder:validation:XValidation:rule="has(self.allowHighRate) && self.allowHighRate || !has(self.schedules) || self.schedules.all(s, !has(s.minRate) || !string(s.minRate).matches('^[0-9]{3,4}([.][0-9]+)?%$') || double(string(s.minRate).split('%')[0]) <= 200.0)",fieldPath=".schedules",message="minRate must be at most 200% unless allowHighRate is true"
+// +kubebuilder:validation:XValidation:rule="!has(self.schedules) || self.schedules.all(s, !has(s.minRate) || !string(s.minRate).matches('^[0-9]{3,4}([.][0-9]+)?%$') || double(string(s.minRate).split('%')[0]) <= 200.0)",fieldPath=".schedules",message="minRate must be at most 200%: set minimum for more"
 type ResourceSlackSpec struct {
 	// MinRate is the share of the base to hold as slack: a percentage such as 10%, or a fraction of at
 	// most 1 such as "0.1", which needs quotes in YAML. The smallest unit is one millionth. "0"
-	// holds capacity for the biggest pod only. More than 200% requires allowHighRate.
+	// holds capacity for the biggest pod only. The maximum is 200%.
 	//
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:XIntOrString
@@ -129,11 +129,6 @@ type ResourceSlackSpec struct {
 	//
 	// +optional
 	Spread *Spread `json:"spread,omitempty"`
-	// AllowHighRate permits a minRate of more than 200%. Without it such a rate is refused, because it is
-	// usually a mistake.
-	//
-	// +optional
-	AllowHighRate bool `json:"allowHighRate,omitempty"`
 	// Base selects the amounts that the rate refers to. The default is Requested.
 	//
 	// +kubebuilder:default=Requested
@@ -187,11 +182,6 @@ type ResourceSlackSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ProvisioningStrategy string `json:"provisioningStrategy,omitempty"`
-	// Recommend requests a search for the cheapest policy for the pods that the controller has recorded in the pool. The
-	// result is in status.recommendation; the spec does not change. The default is no search.
-	//
-	// +optional
-	Recommend *Recommend `json:"recommend,omitempty"`
 }
 
 // Amount is an amount of slack. Missing fields do not bound it.
@@ -351,15 +341,6 @@ const (
 	ConditionAccepted = "Accepted"
 	// ConditionProvisioned reports whether the nodes have capacity for all placeholders.
 	ConditionProvisioned = "Provisioned"
-	// ConditionRecommended reports whether a policy reaches the goal of spec.recommend: Unknown while there is no
-	// result. Policies without spec.recommend do not have it. It does not change ConditionReady.
-	ConditionRecommended = "Recommended"
-)
-
-// Reasons of ConditionRecommended without a recommendation: a search runs or waits for the search of another policy, or it failed.
-const (
-	ReasonSearching    = "Searching"
-	ReasonSearchFailed = "SearchFailed"
 )
 
 // ResourceSlackStatus is the observed slack.
@@ -414,16 +395,11 @@ type ResourceSlackStatus struct {
 	//
 	// +optional
 	Requests v1.ResourceList `json:"requests,omitempty"`
-	// Outcome states what the slack has achieved within the last 24 hours. It is missing while there were neither new
-	// pods nor placeholders.
+	// Outcome states what the slack has achieved within the last 24 hours. It is missing while there were no new pods.
 	//
 	// +optional
 	Outcome *Outcome `json:"outcome,omitempty"`
-	// Recommendation is the last result of spec.recommend.
-	//
-	// +optional
-	Recommendation *Recommendation `json:"recommendation,omitempty"`
-	// Conditions are Ready, Feasible, MirrorsFeasible, Accepted, Provisioned and Recommended.
+	// Conditions are Ready, Feasible, MirrorsFeasible, Accepted and Provisioned.
 	//
 	// +listType=map
 	// +listMapKey=type

@@ -42,13 +42,6 @@ func (s *ResourceSlackSpec) Validate() error {
 		}
 		errs = append(errs, validateRange(spread.Child("minPerDomain"), s.Spread.MinPerDomain, 1000)...)
 	}
-	if s.Recommend != nil {
-		recommend := path.Child("recommend")
-		if _, _, err := ParseWait(s.Recommend.Wait); err != nil {
-			errs = append(errs, field.Invalid(recommend.Child("wait"), s.Recommend.Wait, "must be "+err.Error()))
-		}
-		errs = append(errs, validateRange(recommend.Child("bootSeconds"), s.Recommend.BootSeconds, 3600)...)
-	}
 	mirrors := path.Child("mirrors")
 	errs = append(errs, validateRange(mirrors.Child("maxPerWorkload"), s.Mirrors.MaxPerWorkload, 10_000)...)
 	errs = append(errs, validateRange(mirrors.Child("maxPerNamespace"), s.Mirrors.MaxPerNamespace, 100_000)...)
@@ -95,8 +88,8 @@ func (s *ResourceSlackSpec) validateRate(path *field.Path, rate string) field.Er
 	case s.Base == BaseAllocatable && parsed >= Millionth:
 		return field.ErrorList{field.Invalid(path, rate,
 			"must be less than 100% if base is Allocatable: the base includes the nodes that the slack adds")}
-	case parsed > HighRate && !s.AllowHighRate:
-		return field.ErrorList{field.Invalid(path, rate, "must be at most 200% unless allowHighRate is true")}
+	case parsed > MaxRate:
+		return field.ErrorList{field.Invalid(path, rate, "must be at most 200%: set spec.minimum for more")}
 	}
 	return nil
 }

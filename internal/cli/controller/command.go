@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -18,7 +16,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/placement"
-	"github.com/plimsoll-k8s/plimsoll/internal/controllers/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
 )
@@ -39,17 +36,13 @@ type options struct {
 	access    kube.Access
 	namespace string
 	// podNamespace is the namespace of placeholder pods, empty if they are not permitted.
-	podNamespace string
-	metrics      string
-	probes       string
-	leaderElect  bool
-	controllers  []string
-	adopt        string
-	// recommendAfter is the length of the recorded history from which slack policies are recommended.
-	recommendAfter time.Duration
-	defaultRate    string
-	// allowHighRate permits a defaultRate above 200%.
-	allowHighRate bool
+	podNamespace  string
+	metrics       string
+	probes        string
+	leaderElect   bool
+	controllers   []string
+	adopt         string
+	defaultRate   string
 	defaultPolicy *v1alpha1.ResourceSlack
 	agent         agentOptions
 }
@@ -113,9 +106,6 @@ ManagedCluster (docs/agent.md).`,
 	flags.BoolVar(&o.leaderElect, "leader-elect", true, "elect a leader, so that only one of several replicas is active")
 	flags.StringVar(&o.defaultRate, "extra-capacity-min-rate", "", "create the policy \"default\" for all nodes with this "+
 		"rate, such as 10%, if it does not exist (default none)")
-	flags.BoolVar(&o.allowHighRate, v1alpha1.AllowHighRateFlag, false, "permit more than 200% in --extra-capacity-min-rate")
-	flags.DurationVar(&o.recommendAfter, "recommend-after", slack.DefaultRecommendAfter, "length of the recorded history from "+
-		"which slack policies with spec.recommend have a recommendation, at least 1s")
 	flags.StringSliceVar(&o.controllers, "controllers", []string{slackController, placementController},
 		"controllers to run: slack, placement")
 	flags.StringVar(&o.adopt, "adopt", string(placement.AdoptAnnotated), "placements to decide: annotated "+
@@ -141,18 +131,15 @@ func (o *options) complete() error {
 	if o.podNamespace != "" && (len(validation.IsDNS1123Label(o.podNamespace)) > 0 || o.podNamespace == o.namespace) {
 		return base.InvalidValue(podNamespaceFlag, o.podNamespace, "the name of a namespace other than that of --namespace")
 	}
-	if slices.Contains(o.controllers, slackController) && o.recommendAfter < time.Second {
-		return base.InvalidValue("recommend-after", o.recommendAfter, "at least 1s")
-	}
 	if o.defaultRate == "" {
 		return nil
 	}
-	if _, err := v1alpha1.ParseRateFlag("extra-capacity-min-rate", o.defaultRate, o.allowHighRate); err != nil {
+	if _, err := v1alpha1.ParseRateFlag("extra-capacity-min-rate", o.defaultRate); err != nil {
 		return err
 	}
 	o.defaultPolicy = &v1alpha1.ResourceSlack{}
 	o.defaultPolicy.Name = "default"
-	o.defaultPolicy.Spec.MinRate, o.defaultPolicy.Spec.AllowHighRate = o.defaultRate, o.allowHighRate
+	o.defaultPolicy.Spec.MinRate = o.defaultRate
 	o.defaultPolicy.Spec.Default()
 	return nil
 }

@@ -28,7 +28,6 @@ func (o *options) serve(ctx context.Context, config *rest.Config) error {
 	}
 	if slices.Contains(o.controllers, slackController) {
 		controller := slack.New(m.GetClient(), m.GetEventRecorder(name), metrics.Registry, o.namespace, o.podNamespace)
-		controller.RecommendAfter = o.recommendAfter
 		if err := controller.Register(m); err != nil {
 			return err
 		}

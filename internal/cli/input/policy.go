@@ -19,8 +19,8 @@ import (
 
 // SlackPolicy returns the ResourceSlack in a file. If path is empty, it returns the default policy, which
 // mirrors the workloads of all namespaces. The rate in a flag, if it is not empty, replaces the rate of
-// the policy; it may exceed 200% if allowHighRate is true.
-func SlackPolicy(path, flag, rate string, allowHighRate bool) (*v1alpha1.ResourceSlack, error) {
+// the policy.
+func SlackPolicy(path, flag, rate string) (*v1alpha1.ResourceSlack, error) {
 	policy := &v1alpha1.ResourceSlack{}
 	if path == "" {
 		policy.Name, policy.Spec.MinRate = "default", v1alpha1.DefaultRate
@@ -28,9 +28,8 @@ func SlackPolicy(path, flag, rate string, allowHighRate bool) (*v1alpha1.Resourc
 	} else if err := readPolicy(path, policy); err != nil {
 		return nil, err
 	}
-	policy.Spec.AllowHighRate = policy.Spec.AllowHighRate || allowHighRate
 	if rate != "" {
-		if _, err := v1alpha1.ParseRateFlag(flag, rate, policy.Spec.AllowHighRate); err != nil {
+		if _, err := v1alpha1.ParseRateFlag(flag, rate); err != nil {
 			return nil, err
 		}
 		policy.Spec.MinRate = rate

@@ -24,7 +24,7 @@ func TestLargePolicy(t *testing.T) {
 		if err := os.Truncate(path, tc.size); err != nil {
 			t.Fatal(err)
 		}
-		_, err := SlackPolicy(path, "rate", "", false)
+		_, err := SlackPolicy(path, "rate", "")
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%d bytes: %v, want %q", tc.size, err, tc.want)
 		}
@@ -43,7 +43,7 @@ func TestSeveralPolicies(t *testing.T) {
 		if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := SlackPolicy(path, "rate", "", false)
+		_, err := SlackPolicy(path, "rate", "")
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%q: %v, want %q", tc.text, err, tc.want)
 		}

@@ -58,7 +58,7 @@ func writeFrontier(out io.Writer, r *recommendResult, goal *slack.Goal, found *s
 	slices.SortStableFunc(v.Rows, func(a, b candidateResult) int { return cmp.Compare(a.Cost, b.Cost) })
 	if r.Recommended != nil {
 		var policy bytes.Buffer
-		if err := printPolicy(&policy, r.Recommended, r.Annotate...); err != nil {
+		if err := printPolicy(&policy, r.Recommended, r.Annotate); err != nil {
 			return err
 		}
 		v.Policy = policy.String()

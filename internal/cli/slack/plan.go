@@ -33,14 +33,12 @@ func NewCommand() *cobra.Command {
 
 // planOptions are the flags of plimsoll slack plan.
 type planOptions struct {
-	objects input.Objects
-	cluster kube.Access
-	policy  string
-	rate    string
-	// allowHighRate permits a rate above 200%.
-	allowHighRate bool
-	namespace     string
-	output        base.Output
+	objects   input.Objects
+	cluster   kube.Access
+	policy    string
+	rate      string
+	namespace string
+	output    base.Output
 }
 
 func newPlanCommand() *cobra.Command {
@@ -83,7 +81,6 @@ the field "feasible".`,
 	flags.StringVar(&o.policy, "policy", "", "file with a ResourceSlack")
 	flags.StringVar(&o.rate, "rate", "", "rate of the requests to reserve, such as 10% or 0.1; replaces that of the policy "+
 		"(default "+v1alpha1.DefaultRate+")")
-	flags.BoolVar(&o.allowHighRate, v1alpha1.AllowHighRateFlag, false, "permit a rate of more than 200%")
 	flags.StringVarP(&o.namespace, "namespace", "n", "plimsoll-system", "namespace of the objects with -o yaml")
 	o.output.AddFlag(cmd)
 	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json")
@@ -127,7 +124,7 @@ func (o *planOptions) run(cmd *cobra.Command, warn func(string)) error {
 	if err := cmp.Or(o.output.Validate(), o.objects.ValidateExclusive()); err != nil {
 		return err
 	}
-	policy, err := input.SlackPolicy(o.policy, "rate", o.rate, o.allowHighRate)
+	policy, err := input.SlackPolicy(o.policy, "rate", o.rate)
 	if err != nil {
 		return err
 	}

@@ -38,16 +38,12 @@ type recommendOptions struct {
 	tail       time.Duration
 	output     base.Output
 	report     base.NewFile
-	// write requests the recommendation of the controller of a cluster.
-	write   bool
-	cluster base.Cluster
 }
 
 func newRecommendCommand() *cobra.Command {
 	o := recommendOptions{source: recording.Source{Pack: 0}, report: base.NewFile{Flag: "--report", Mode: 0o644}}
 	cmd := &cobra.Command{
-		Use: "recommend (POLICY --write | (--recording FILE | --generate SPEC) --autoscaler SPEC) " +
-			"--wait p99=5s",
+		Use:   "recommend (--recording FILE | --generate SPEC) --autoscaler SPEC --wait p99=5s",
 		Short: "Recommend the cheapest policy that keeps waits short",
 		Long: `Find the cheapest slack policy with which a percentage of the pods has a node within a
 time: a rate, a minimum, a schedule of minimums by the hour of working days and weekends,
@@ -62,36 +58,15 @@ mirrors in recordings.
 
 The output is the frontier: the policies for which no cheaper one has an equal or shorter
 wait. The range of the wait is over parts of the time. With -o yaml, the recommended
-policy is printed. Commands in its comments request the placeholders of mirrors.
-
-With --write, the running controller searches over the pods that it has recorded. The
-command sets spec.recommend.wait of a ResourceSlack of the cluster, waits for the result
-in its status, and prints it. Other fields of the spec do not change. If the records do
-not permit a search yet, it prints why and ends.`,
+policy is printed. Commands in its comments request the placeholders of mirrors.`,
 		Example: `  plimsoll slack recommend --recording week.plrec --wait p99=5s \
     --autoscaler shape=16x64,boot=120,cost=0.80
 
   # Write the policy to a file, with schedules in a time zone.
   plimsoll slack recommend --recording week.plrec --wait p95=10s --time-zone Europe/Berlin \
-    --autoscaler shape=16x64,boot=120,cost=0.80 -o yaml > policy.yaml
-
-  # Let the controller recommend fields for a policy of the cluster.
-  plimsoll slack recommend general --write --wait p99=5s`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if o.write == (len(args) == 1) && len(args) < 2 {
-				return nil
-			}
-			return fmt.Errorf(
-				"found %s: must be one with --write, the name of a policy, and none without",
-				format.Of(len(args), "argument"),
-			)
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.write {
-				return o.runWrite(cmd, args[0])
-			}
-			return o.run(cmd)
-		},
+    --autoscaler shape=16x64,boot=120,cost=0.80 -o yaml > policy.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.addFlags(cmd)
 	return cmd
@@ -107,23 +82,14 @@ func (o *recommendOptions) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.zone, "time-zone", "UTC", "IANA time zone of schedules, such as Europe/Berlin")
 	flags.IntVar(&o.parts, "parts", 5, "number of parts of the time over which the range of the wait is computed")
 	flags.DurationVar(&o.tail, "tail", time.Hour, "simulated time after the arrival of the last pod of a generated cluster")
-	flags.BoolVar(&o.write, "write", false, "set the wait in a policy of the cluster, and print the recommendation of the controller")
-	o.cluster.AddFlags(cmd, "cluster", 2*time.Minute)
-	cmd.ValidArgsFunction = base.CompleteNames(&o.cluster, v1alpha1.GroupVersion.WithResource("resourceslacks"), nil)
 	o.output.AddFlag(cmd)
 	flags.StringVar(&o.report.Path, "report", "", "also write the frontier as a self-contained HTML page to this file")
 	flags.BoolVar(&o.report.Force, "force", false, "replace an existing file")
 	base.Rare(cmd, "parts", "tail")
 	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json")
-	cmd.MarkFlagsMutuallyExclusive("recording", "generate", "write")
-	cmd.MarkFlagsOneRequired("recording", "generate", "write")
-	cmd.MarkFlagsOneRequired("autoscaler", "write")
-	for _, offline := range []string{"autoscaler", "policy", "time-zone", "parts", "tail", "report"} {
-		cmd.MarkFlagsMutuallyExclusive(offline, "write")
-	}
-	for _, live := range []string{"kubeconfig", "context", "timeout"} {
-		cmd.MarkFlagsMutuallyExclusive("autoscaler", live)
-	}
+	cmd.MarkFlagsMutuallyExclusive("recording", "generate")
+	cmd.MarkFlagsOneRequired("recording", "generate")
+	_ = cmd.MarkFlagRequired("autoscaler")
 }
 
 // goal returns the goal of the flags.
@@ -137,7 +103,7 @@ func (o *recommendOptions) goal() (goal slack.Goal, err error) {
 	if goal.Parts = o.parts; o.parts < 1 || o.parts > 1000 {
 		return goal, base.InvalidValue("parts", o.parts, "between 1 and 1000")
 	}
-	goal.Policy, err = input.SlackPolicy(o.policy, "policy", "", false)
+	goal.Policy, err = input.SlackPolicy(o.policy, "policy", "")
 	if err == nil && o.policy == "" {
 		goal.Policy.Spec.Mirrors.NamespaceSelector = nil
 	}
@@ -276,31 +242,16 @@ func (o *recommendOptions) print(
 			return base.Failure(err)
 		}
 	}
-	return o.printWithPolicy(
-		out,
-		r,
-		func(out io.Writer) { printFrontier(out, &o.output, goal, r) },
-		r.Recommended,
-		r.Summary,
-		r.Annotate...)
-}
-
-// printWithPolicy prints a result and the recommended policy with commands, or only the policy as YAML. The policy is nil if the goal is
-// not reached, for a reason.
-func (o *recommendOptions) printWithPolicy(
-	out io.Writer, result any, table func(io.Writer), policy *v1alpha1.ResourceSlack, reason string, annotate ...string,
-) error {
-	if o.output.Format == base.FormatYAML {
-		if policy == nil {
-			return base.Failure(errors.New(reason))
+	if o.output.Format != base.FormatYAML {
+		err := o.output.Print(out, r, func(out io.Writer) { printFrontier(out, &o.output, goal, r) })
+		if err != nil || r.Recommended == nil || o.output.Format == base.FormatJSON {
+			return err
 		}
-		return printPolicy(out, policy, annotate...)
+		fmt.Fprintln(out)
+	} else if r.Recommended == nil {
+		return base.Failure(errors.New(r.Summary))
 	}
-	if err := o.output.Print(out, result, table); err != nil || policy == nil || o.output.Format == base.FormatJSON {
-		return err
-	}
-	fmt.Fprintln(out)
-	return printPolicy(out, policy, annotate...)
+	return printPolicy(out, r.Recommended, r.Annotate)
 }
 
 // printFrontier prints the frontier and the summary.
@@ -325,7 +276,7 @@ func seconds(n float64) string { return strconv.FormatInt(int64(n), 10) + "s" }
 
 // printPolicy prints a policy without its status and without fields that have their default, and the commands that request its
 // mirrors as comments.
-func printPolicy(out io.Writer, policy *v1alpha1.ResourceSlack, annotate ...string) error {
+func printPolicy(out io.Writer, policy *v1alpha1.ResourceSlack, annotate []string) error {
 	var defaults v1alpha1.ResourceSlackSpec
 	defaults.Default()
 	unset, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&defaults)

@@ -213,17 +213,14 @@ func printStatus(out io.Writer, o *base.Output, results []statusResult) {
 	}
 }
 
-// printOutcome prints what the slack of a policy has achieved, if it is known.
+// printOutcome prints how long pods have waited, if it is known.
 func printOutcome(out io.Writer, policy string, o *v1alpha1.Outcome) {
 	if o == nil {
 		return
 	}
-	text := fmt.Sprintf("%s: since %s %s got a node at once, %d waited (p99 of all %s, longest %s); %s placeholder hours", policy,
+	text := fmt.Sprintf("%s: since %s %s got a node at once, %d waited (p99 of all %s, longest %s)", policy,
 		o.From.UTC().Format(time.RFC3339), format.Of(o.AtOnce, "pod"), o.Waited, time.Duration(o.P99WaitSeconds)*time.Second,
-		time.Duration(o.LongestWaitSeconds)*time.Second, o.PlaceholderHours)
-	if o.Price != "" {
-		text += " at a price of " + o.Price
-	}
+		time.Duration(o.LongestWaitSeconds)*time.Second)
 	fmt.Fprintln(out, base.Wrap("", base.Escape(text), base.DefaultWidth))
 }
 

@@ -25,16 +25,7 @@ func TestStatusFitsTerminal(t *testing.T) {
 			Status: v1alpha1.ResourceSlackStatus{
 				Base: amounts, Target: amounts, Total: amounts, Available: amounts, Placeholders: 1234, Placed: 1233,
 				Outcome: &v1alpha1.Outcome{
-					From: metav1.Unix(
-						1772438400,
-						0,
-					),
-					AtOnce:             12345,
-					Waited:             1,
-					P99WaitSeconds:     1,
-					LongestWaitSeconds: 90,
-					PlaceholderHours:   "48.5",
-					Price:              "9.7",
+					From: metav1.Unix(1772438400, 0), AtOnce: 12345, Waited: 1, P99WaitSeconds: 1, LongestWaitSeconds: 90,
 				},
 				Conditions: []metav1.Condition{
 					{Type: v1alpha1.ConditionFeasible, Status: metav1.ConditionTrue, Reason: "Planned", Message: "target 100 CPU"},

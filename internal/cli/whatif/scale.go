@@ -30,7 +30,6 @@ func (o *whatIfOptions) addScaleFlags(cmd *cobra.Command) {
 		"shape=16x64,max=100,boot=120,cost=0.80; may be repeated")
 	flags.StringSliceVar(&o.slack, "slack", nil, "with --autoscaler: slack to reserve, a rate such as 10% or a file with a "+
 		"ResourceSlack; plimsoll compare accepts several, such as 0%,5%,10%")
-	flags.BoolVar(&o.allowHighRate, v1alpha1.AllowHighRateFlag, false, "permit rates of more than 200% in --slack")
 	completeWith(cmd, "autoscaler", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, "shape=", "max=", "boot=", "cost=")
 	completeWith(cmd, "slack", cobra.ShellCompDirectiveDefault, "0%", "5%", "10%", "20%")
 }
@@ -59,7 +58,7 @@ func (o *whatIfOptions) parseScale() error {
 	}
 	o.Autoscaler = &spec
 	for _, text := range o.slack {
-		policy, err := slackPolicy(text, o.allowHighRate)
+		policy, err := slackPolicy(text)
 		if err != nil {
 			return err
 		}
@@ -69,7 +68,7 @@ func (o *whatIfOptions) parseScale() error {
 }
 
 // slackPolicy returns the policy of a rate or file, nil for a rate of 0.
-func slackPolicy(text string, allowHighRate bool) (*v1alpha1.ResourceSlack, error) {
+func slackPolicy(text string) (*v1alpha1.ResourceSlack, error) {
 	rate, err := v1alpha1.ParseRate(text)
 	path := ""
 	switch {
@@ -78,7 +77,7 @@ func slackPolicy(text string, allowHighRate bool) (*v1alpha1.ResourceSlack, erro
 	case err != nil:
 		path, text = text, ""
 	}
-	policy, err := input.SlackPolicy(path, "slack", text, allowHighRate)
+	policy, err := input.SlackPolicy(path, "slack", text)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, base.InvalidValue("slack", path, v1alpha1.RateForm+", or a file with a "+v1alpha1.Kind)

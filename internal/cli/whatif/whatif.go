@@ -32,9 +32,7 @@ type whatIfOptions struct {
 	// autoscaler has one entry for each group of nodes.
 	autoscaler []string
 	slack      []string
-	// allowHighRate permits rates above 200% in slack.
-	allowHighRate bool
-	tail          time.Duration
+	tail       time.Duration
 	// shard is the part of the seeds to run: the flag --shard, which only compare has.
 	shard string
 }
@@ -203,7 +201,7 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	o.resultOptions.addFlags(cmd)
 	cmd.MarkFlagsOneRequired(inputFlags...)
 	cmd.MarkFlagsMutuallyExclusive(inputFlags...)
-	base.Rare(cmd, "strict", "pack", "limits", "metrics", "allow-high-rate", "tail", "seed")
+	base.Rare(cmd, "strict", "pack", "limits", "metrics", "tail", "seed")
 	completeWith(cmd, "profile", cobra.ShellCompDirectiveDefault, engine.BuiltInProfiles...)
 	completeWith(cmd, "usage", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, recording.UsageKinds...)
 }

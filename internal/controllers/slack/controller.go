@@ -17,21 +17,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	runtimemanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -53,10 +49,6 @@ const (
 
 // Controller reconciles ResourceSlack policies.
 type Controller struct {
-	// RecommendAfter is the length of the recorded history from which policies are recommended. The default is
-	// DefaultRecommendAfter.
-	RecommendAfter time.Duration
-
 	client    client.Client
 	recorder  events.EventRecorder
 	namespace string
@@ -64,21 +56,13 @@ type Controller struct {
 	podNamespace string
 	now          func() time.Time
 
-	// configMap keeps the recorders over restarts. Nothing is saved if it has no client.
-	configMap kube.Saved
-
 	mu sync.Mutex
 	// clusters are shared by the trackers of pools with the same devices, which are the keys.
 	clusters map[string]*slack.Cluster
 	trackers map[string]*policyTracker
 	metrics  *metrics
-	// saved is the saved recorders of policies that have no tracker yet.
-	saved map[string][]byte
-	// ungated has the pods that scheduling gates have held, with the second since 1970 at which the last gate was removed, 0 while
-	// there is one.
-	ungated map[podID]uint32
-	// isSearching reports whether a search for a recommendation runs.
-	isSearching bool
+	// ungated has the pods that scheduling gates have held, with the time at which the last gate was removed.
+	ungated map[types.UID]time.Time
 	// withoutStrategy is the time in seconds since 1970 at which the API server last refused the field provisioningStrategy of buffers.
 	withoutStrategy atomic.Int64
 }
@@ -86,9 +70,7 @@ type Controller struct {
 // policyTracker is the tracker of one policy.
 type policyTracker struct {
 	*slack.Tracker
-	recorder *recorder
-	// search is the last search for a recommendation.
-	search search
+	waits podWaits
 }
 
 // New returns a controller that writes buffers to the namespace, and to the namespaces of workloads that are
@@ -96,16 +78,15 @@ type policyTracker struct {
 // Deployment is not enabled. New registers its metrics with the registry.
 func New(c client.Client, recorder events.EventRecorder, registry prometheus.Registerer, namespace, podNamespace string) *Controller {
 	return &Controller{
-		client:         c,
-		recorder:       recorder,
-		namespace:      namespace,
-		podNamespace:   podNamespace,
-		now:            time.Now,
-		RecommendAfter: DefaultRecommendAfter,
-		trackers:       map[string]*policyTracker{},
-		clusters:       map[string]*slack.Cluster{},
-		ungated:        map[podID]uint32{},
-		metrics:        newMetrics(registry),
+		client:       c,
+		recorder:     recorder,
+		namespace:    namespace,
+		podNamespace: podNamespace,
+		now:          time.Now,
+		trackers:     map[string]*policyTracker{},
+		clusters:     map[string]*slack.Cluster{},
+		ungated:      map[types.UID]time.Time{},
+		metrics:      newMetrics(registry),
 	}
 }
 
@@ -127,14 +108,6 @@ func (c *Controller) Register(manager ctrl.Manager) error {
 	if err != nil {
 		return err
 	}
-	clients, err := corev1client.NewForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
-	if err != nil {
-		return err
-	}
-	c.configMap = kube.Saved{ConfigMaps: clients.ConfigMaps(c.namespace), Name: HistoryConfigMap}
-	if err := manager.Add(runtimemanager.RunnableFunc(c.keepRecorders)); err != nil {
-		return err
-	}
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, maxBackoff)
 	builder := ctrl.NewControllerManagedBy(manager).
 		Named("resourceslack").
@@ -142,7 +115,6 @@ func (c *Controller) Register(manager ctrl.Manager) error {
 		Watches(&v1.Node{}, c.nodeHandler()).
 		Watches(&v1.Pod{}, c.podHandler()).
 		Watches(&v1.Namespace{}, c.namespaceHandler()).
-		WatchesRawSource(source.Func(c.readSaved)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: limiter})
 	for _, kind := range workloadKinds() {
 		if err := manager.GetFieldIndexer().IndexField(context.Background(), kind.object, annotatedIndex, indexAnnotated); err != nil {
@@ -185,8 +157,6 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := c.place(ctx, &observed); err != nil {
 		return reconcile.Result{}, err
 	}
-	c.hold(t, &observed)
-	c.recommend(ctx, policy, t, &observed)
 	c.metrics.recordPolicy(policy.Name, observed)
 	if err := c.report(ctx, policy, t, observed); err != nil {
 		return reconcile.Result{}, err
@@ -199,7 +169,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 type invalidPolicyError struct{ error }
 
 // trackerOf returns the tracker of a policy. A new tracker, which a policy with a changed pool also has, resumes from the existing
-// objects of the policy and from its saved recorder, and has all nodes and pods of the cache.
+// objects of the policy, and has all pods of the cache.
 func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSlack) (*policyTracker, error) {
 	if t, err := c.existingTracker(policy); t != nil || err != nil {
 		return t, err
@@ -230,16 +200,9 @@ func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSla
 		}
 	}
 	tracker.Resume(groups)
-	t := &policyTracker{Tracker: tracker, recorder: c.restored(ctx, policy)}
-	if err := c.load(ctx, t); err != nil {
-		t.Close()
-		return nil, err
-	}
-	if c.close(policy.Name) {
-		t.search.goal = &v1alpha1.Recommend{} // the recommendation in the status is for another pool
-	}
+	c.close(policy.Name)
+	t := &policyTracker{tracker, newPodWaits(c.now())}
 	c.trackers[policy.Name], c.clusters[devices] = t, cluster
-	delete(c.saved, policy.Name+savedSuffix)
 	return t, nil
 }
 
@@ -290,11 +253,6 @@ type observation struct {
 	overlap string
 	// outcome is the result of writing the plan.
 	outcome
-	price poolPrice
-	// recommended is the condition Recommended, nil if the policy requests no recommendation.
-	recommended *metav1.Condition
-	// recommendation is nil if the policy requests none.
-	recommendation *v1alpha1.Recommendation
 }
 
 // nextReconcile returns the time after which the policy is reconciled if nothing changes: the next attempt, or the
@@ -357,7 +315,6 @@ func (c *Controller) plan(t *policyTracker, nodes []v1.Node, workloads []slack.W
 	for i := range nodes {
 		if t.SetNode(&nodes[i], now) {
 			pool = append(pool, &nodes[i])
-			o.price.add(&nodes[i])
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.trackers)) {
@@ -375,31 +332,28 @@ func (c *Controller) plan(t *policyTracker, nodes []v1.Node, workloads []slack.W
 	o.capacity, o.free = t.Capacity(), t.Free()
 }
 
-// deleteTracker deletes the tracker and the saved recorder of a deleted policy.
+// deleteTracker deletes the tracker of a deleted policy.
 func (c *Controller) deleteTracker(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.close(name)
-	delete(c.saved, name+savedSuffix)
 }
 
-// close deletes the tracker of a policy if there is one, and its cluster if no other tracker uses it. It reports whether there was a
-// tracker. c.mu must be locked.
-func (c *Controller) close(name string) bool {
+// close deletes the tracker of a policy if there is one, and its cluster if no other tracker uses it. c.mu must be locked.
+func (c *Controller) close(name string) {
 	t := c.trackers[name]
 	if t == nil {
-		return false
+		return
 	}
 	t.Close()
 	delete(c.trackers, name)
 	devices := devicesOf(t.Policy())
 	for _, other := range c.trackers {
 		if devicesOf(other.Policy()) == devices {
-			return true
+			return
 		}
 	}
 	delete(c.clusters, devices)
-	return true
 }
 
 // eachTracker calls f with each tracker and returns the names of the policies.

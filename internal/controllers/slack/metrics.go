@@ -14,8 +14,6 @@ type metrics struct {
 	writes       *prometheus.CounterVec
 	plans        prometheus.Histogram
 	waits        *prometheus.HistogramVec
-	held         *prometheus.CounterVec
-	price        *prometheus.CounterVec
 }
 
 func newMetrics(registry prometheus.Registerer) *metrics {
@@ -41,8 +39,6 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		placed:   gauge("placeholders_placed", "Number of placeholders that fit the nodes of the pool now."),
 		feasible: gauge("feasible", "1 if placeholders can hold the slack that the policy requires, otherwise 0."),
 		writes:   counter("writes_total", "Number of objects applied or deleted, by kind.", "kind", "verb"),
-		held:     counter("placeholder_seconds_total", "Placeholders that fit the nodes, multiplied by seconds.", "policy"),
-		price:    counter("placeholder_price_total", "Price of the placeholder seconds, while a node of the pool has a price.", "policy"),
 		waits: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "plimsoll", Subsystem: "slack", Name: "pod_wait_seconds",
 			Help: "[ALPHA] Time from the creation of a pod, or the removal of its last scheduling gate, to its node in the pool. " +
@@ -55,7 +51,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Buckets: prometheus.ExponentialBuckets(1e-6, 4, 10),
 		}),
 	}
-	registry.MustRegister(m.amounts, m.placeholders, m.placed, m.feasible, m.writes, m.plans, m.waits, m.held, m.price)
+	registry.MustRegister(m.amounts, m.placeholders, m.placed, m.feasible, m.writes, m.plans, m.waits)
 	return m
 }
 
@@ -90,21 +86,13 @@ func (m *metrics) recordPolicy(policy string, o observation) {
 		feasible = 1
 	}
 	m.feasible.WithLabelValues(policy).Set(feasible)
-}
-
-// recordHeld adds placeholders to the metrics of one policy. A price that has never been known is not a price of 0.
-func (m *metrics) recordHeld(policy string, since heldHour, isPriced bool) {
 	m.waits.WithLabelValues(policy)
-	m.held.WithLabelValues(policy).Add(since.Placeholders * 3600)
-	if isPriced || since.Priced > 0 {
-		m.price.WithLabelValues(policy).Add(since.Price)
-	}
 }
 
 // deletePolicy deletes the metrics of a deleted policy.
 func (m *metrics) deletePolicy(policy string) {
 	for _, vector := range []interface{ DeletePartialMatch(prometheus.Labels) int }{
-		m.amounts, m.placeholders, m.placed, m.feasible, m.waits, m.held, m.price,
+		m.amounts, m.placeholders, m.placed, m.feasible, m.waits,
 	} {
 		vector.DeletePartialMatch(prometheus.Labels{"policy": policy})
 	}

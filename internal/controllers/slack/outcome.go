@@ -1,15 +1,15 @@
 package slack
 
 import (
-	"math"
+	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
-	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/slack"
@@ -25,97 +25,95 @@ const (
 	outcomeInterval = 5 * time.Minute
 )
 
-// held adds up the placeholders that fit the nodes of a pool.
-type held struct {
-	// Hours have the sums of the current hour and of 24 hours before it.
-	Hours []heldHour
-
-	at time.Time
-	// placeholders is the number since at, and price their price per hour, NaN if it is unknown.
-	placeholders int64
-	price        float64
-}
-
-// heldHour is the sums of the hour with a number since 1970.
-type heldHour struct {
-	Hour int64 `json:"hour"`
-	// Placeholders is a number of placeholders multiplied by hours, Price the price of the part Priced of it.
-	Placeholders float64 `json:"placeholders"`
-	Priced       float64 `json:"priced"`
-	Price        float64 `json:"price"`
-}
-
-// add adds a fraction of the sums of another hour.
-func (h *heldHour) add(other heldHour, fraction float64) {
-	h.Placeholders += fraction * other.Placeholders
-	h.Priced += fraction * other.Priced
-	h.Price += fraction * other.Price
-}
-
-// hold sets the number of placeholders and their price per hour from now on, and returns the sums since the last call.
-func (h *held) hold(now time.Time, placeholders int64, price float64) (since heldHour) {
-	if hours := now.Sub(h.at).Hours(); !h.at.IsZero() && hours > 0 {
-		since = heldHour{Hour: h.at.Unix() / 3600, Placeholders: hours * float64(h.placeholders)}
-		if !math.IsNaN(h.price) {
-			since.Priced, since.Price = since.Placeholders, hours*h.price
-		}
-		if n := len(h.Hours); n == 0 || h.Hours[n-1].Hour != since.Hour {
-			h.Hours = append(h.Hours, heldHour{Hour: since.Hour})
-		}
-		h.Hours[len(h.Hours)-1].add(since, 1)
-		h.Hours = slices.DeleteFunc(h.Hours, func(hour heldHour) bool { return hour.Hour < since.Hour-outcomeHours })
+// scheduledAt returns the time at which a scheduler gave a pod its node (condition PodScheduled). It is zero for pods that do not
+// count in an outcome: pods without a node, placeholders, pods of DaemonSets and static pods.
+func scheduledAt(pod *v1.Pod) (at time.Time) {
+	if pod.Spec.NodeName == "" || pod.Labels[slack.PlaceholderLabel] != "" || resources.IsNodeBound(pod) {
+		return at
 	}
-	h.at, h.placeholders, h.price = now, placeholders, price
-	return since
-}
-
-// outcome returns the outcome of the last 24 hours, nil if there were neither new pods nor placeholders.
-func (r *recorder) outcome(now time.Time) *v1alpha1.Outcome {
-	to := secondsOf(now)
-	r.trim(to)
-	from := max(r.from, to-min(to, outcomeHours*3600))
-	waits := slack.Waits{}
-	for i := range r.records {
-		if p := &r.records[i]; p.scheduled >= from {
-			waits[p.wait()]++
+	for _, c := range pod.Status.Conditions {
+		if c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue {
+			at = c.LastTransitionTime.Time
 		}
 	}
-	var sum heldHour
-	for _, hour := range r.Hours { // the period begins within the first of 25 hours
-		age := float64(now.Unix())/3600 - float64(hour.Hour)
-		sum.add(hour, min(max(outcomeHours+1-age, 0), 1))
+	return at
+}
+
+// podWaits counts the pods that got a node of a pool. It is not safe for concurrent use.
+type podWaits struct {
+	// from is the time since which pods are counted.
+	from time.Time
+	// hours are the numbers of pods by the hour since 1970 in which they got their node, and by the seconds for which they waited.
+	hours map[int64]map[int64]int64
+	// counted are the counted pods that exist.
+	counted sets.Set[types.UID]
+}
+
+func newPodWaits(now time.Time) podWaits {
+	return podWaits{now.Truncate(time.Second), map[int64]map[int64]int64{}, sets.Set[types.UID]{}}
+}
+
+// count counts a pod that is on a node of the pool, at the first of its events after it got the node. It reports whether it did, and
+// how long the pod waited since its creation, or since the last scheduling gate was removed; ungated is zero if there was none. The
+// clock of a scheduler may be behind the clock of the API server.
+func (w *podWaits) count(pod *v1.Pod, ungated time.Time) (wait time.Duration, isFirst bool) {
+	scheduled, arrival := scheduledAt(pod), pod.CreationTimestamp.Time
+	if scheduled.IsZero() || scheduled.Before(w.from) || w.counted.Has(pod.UID) {
+		return 0, false
 	}
-	o := &v1alpha1.Outcome{
-		From: metav1.Unix(int64(from), 0), To: metav1.Unix(int64(to), 0), Waited: waits.Longer(atOnce),
-		P99WaitSeconds:     int64(waits.Percentile(99) / time.Second),
-		LongestWaitSeconds: int64(waits.Percentile(100) / time.Second), PlaceholderHours: decimal(sum.Placeholders),
+	if ungated.After(arrival) {
+		arrival = ungated.Truncate(time.Second)
 	}
-	o.AtOnce = waits.Pods() - o.Waited
-	if sum.Priced > 0 && sum.Priced > 0.999*sum.Placeholders {
-		o.Price = decimal(sum.Price)
+	wait = max(0, scheduled.Sub(arrival))
+	hour := scheduled.Unix() / 3600
+	if w.hours[hour] == nil {
+		w.hours[hour] = map[int64]int64{}
 	}
-	if waits.Pods() == 0 && o.PlaceholderHours == "0" {
+	w.hours[hour][int64(wait/time.Second)]++
+	w.counted.Insert(pod.UID)
+	return wait, true
+}
+
+// outcome returns the outcome of the last 24 hours, nil if no pod got a node in them.
+func (w *podWaits) outcome(now time.Time) *v1alpha1.Outcome {
+	first := now.Unix()/3600 - outcomeHours + 1
+	maps.DeleteFunc(w.hours, func(hour int64, _ map[int64]int64) bool { return hour < first })
+	o, waits := &v1alpha1.Outcome{From: metav1.NewTime(w.from), To: metav1.Unix(now.Unix(), 0)}, map[int64]int64{}
+	if begin := metav1.Unix(first*3600, 0); o.From.Before(&begin) {
+		o.From = begin
+	}
+	for _, hour := range w.hours {
+		for seconds, n := range hour {
+			waits[seconds] += n
+			if time.Duration(seconds)*time.Second > atOnce {
+				o.Waited += n
+			} else {
+				o.AtOnce += n
+			}
+		}
+	}
+	all := o.AtOnce + o.Waited
+	if all == 0 {
 		return nil
+	}
+	seen := int64(0)
+	for _, seconds := range slices.Sorted(maps.Keys(waits)) {
+		if 100*seen < 99*all {
+			o.P99WaitSeconds = seconds
+		}
+		seen += waits[seconds]
+		o.LongestWaitSeconds = seconds
 	}
 	return o
 }
 
-// decimal formats a number with three significant digits, and at most two digits after the point.
-func decimal(f float64) string {
-	if f > 0 {
-		scale := math.Pow(10, min(2, 2-math.Floor(math.Log10(f))))
-		f = math.Round(f*scale) / scale
-	}
-	return strconv.FormatFloat(f, 'f', -1, 64)
-}
-
 // nextOutcome returns the outcome for a status that has the outcome before: the same one within outcomeInterval, or if only the
 // period has changed.
-func (r *recorder) nextOutcome(before *v1alpha1.Outcome, now time.Time) *v1alpha1.Outcome {
+func (w *podWaits) nextOutcome(before *v1alpha1.Outcome, now time.Time) *v1alpha1.Outcome {
 	if before != nil && now.Sub(before.To.Time).Abs() < outcomeInterval {
 		return before
 	}
-	after := r.outcome(now)
+	after := w.outcome(now)
 	if before == nil || after == nil {
 		return after
 	}
@@ -127,44 +125,26 @@ func (r *recorder) nextOutcome(before *v1alpha1.Outcome, now time.Time) *v1alpha
 	return after
 }
 
-// poolPrice is the prices of the nodes of a pool.
-type poolPrice struct {
-	// sum is the price of a number of nodes for an hour, and amounts their allocatable resources.
-	sum     float64
-	nodes   int64
-	amounts resources.Amounts
-}
-
-// add adds a node if it has a price.
-func (p *poolPrice) add(node *v1.Node) {
-	price, err := strconv.ParseFloat(node.Annotations[capacityv1alpha1.AnnotationPrice], 64)
-	if err == nil && price > 0 && !math.IsInf(price, 0) {
-		p.sum, p.nodes, p.amounts = p.sum+price, p.nodes+1, p.amounts.Add(resources.CPUAndMemory(node.Status.Allocatable))
+// countWait counts a pod after an event, in the pools of its node. c.mu must be locked.
+func (c *Controller) countWait(before, after *v1.Pod) {
+	pod, isDeleted := after, after == nil
+	if isDeleted {
+		pod = before
 	}
-}
-
-// of returns the price for an hour of an amount of slack: its share of CPU or memory, whichever is higher. It is NaN if no node
-// has a price.
-func (p *poolPrice) of(amount v1.ResourceList) float64 {
-	if p.nodes == 0 || p.amounts.IsZero() {
-		return math.NaN()
+	if before != nil && len(before.Spec.SchedulingGates) > 0 && len(pod.Spec.SchedulingGates) == 0 {
+		c.ungated[pod.UID] = c.now()
 	}
-	return p.sum * resources.CPUAndMemory(amount).MaxFraction(p.amounts)
-}
-
-// hold adds the time since the last observation to the recorded placeholders.
-func (c *Controller) hold(t *policyTracker, o *observation) {
-	fit := 0.0
-	for _, group := range o.plan.Groups {
-		fit += float64(group.Count)
+	for name, t := range c.trackers {
+		if t.HasNode(pod.Spec.NodeName) {
+			if wait, isFirst := t.waits.count(pod, c.ungated[pod.UID]); isFirst {
+				c.metrics.waits.WithLabelValues(name).Observe(wait.Seconds())
+			}
+		}
+		if isDeleted {
+			t.waits.counted.Delete(pod.UID)
+		}
 	}
-	if fit > 0 {
-		fit = float64(o.placeable) / fit
+	if isDeleted {
+		delete(c.ungated, pod.UID)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	price := fit * o.price.of(o.plan.Total)
-	since := t.recorder.hold(c.now(), o.placeable, price)
-	t.recorder.changed = t.recorder.changed || since.Placeholders > 0
-	c.metrics.recordHeld(t.Policy().Name, since, !math.IsNaN(price))
 }

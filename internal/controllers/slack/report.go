@@ -39,10 +39,6 @@ const (
 	reasonRefused       = "Refused"
 	reasonLimited       = "Limited"
 	reasonNotAnswered   = "NotAnswered"
-	reasonShortHistory  = "HistoryTooShort"
-	reasonNoPods        = "NoPods"
-	reasonReached       = "Reached"
-	reasonNotReached    = "NotReached"
 )
 
 // reportInvalid reports that a policy is invalid. Existing placeholders remain.
@@ -61,9 +57,8 @@ func (c *Controller) reportInvalid(ctx context.Context, policy *v1alpha1.Resourc
 func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack, t *policyTracker, o observation) error {
 	status := policy.Status.DeepCopy()
 	c.mu.Lock()
-	status.Outcome = t.recorder.nextOutcome(status.Outcome, c.now())
+	status.Outcome = t.waits.nextOutcome(status.Outcome, c.now())
 	c.mu.Unlock()
-	status.Recommendation = o.recommendation
 	plan := o.plan
 	status.Base, status.Target, status.Total, status.Available = plan.Base, plan.Target, plan.Total, o.free
 	status.Schedule = plan.Schedule
@@ -98,9 +93,6 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 	}
 	if backend.Virtual && !o.unavailable {
 		conditions = append(conditions, accepted)
-	}
-	if o.recommended != nil {
-		conditions = append(conditions, *o.recommended)
 	}
 	status.Conditions = slices.DeleteFunc(status.Conditions, func(old metav1.Condition) bool {
 		return !slices.ContainsFunc(conditions, func(c metav1.Condition) bool { return c.Type == old.Type })

@@ -60,19 +60,12 @@ func (c *Controller) podHandler() handler.EventHandler {
 				cluster.SetPod(pod)
 			}
 		}
-		c.observeGates(pod)
-		p, isRecorded := recordOf(pod, isDeleted, c.now())
+		c.countWait(before, after)
 		var names []string
 		for name, t := range c.trackers {
-			if isRecorded {
-				c.record(t, pod, p)
-			}
 			if t.TakeChanged() {
 				names = append(names, name)
 			}
-		}
-		if isDeleted {
-			delete(c.ungated, idOf(pod))
 		}
 		enqueue(q, names)
 	})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -33,7 +34,6 @@ func withSlack(a *scaling.Config, rate string) *scaling.Config {
 		Spec:       v1alpha1.ResourceSlackSpec{MinRate: rate, CoverBiggestPod: new(false)},
 	}
 	a.Slack.Spec.Mirrors.NamespaceSelector = &metav1.LabelSelector{}
-	a.Slack.Spec.AllowHighRate = true
 	a.Slack.Spec.Default()
 	return a
 }
@@ -145,15 +145,16 @@ func TestNodesAreRemoved(t *testing.T) {
 	}
 }
 
-// TestSlackBeyondMaximum verifies that an excessive rate adds nodes up to the maximum size of
+// TestSlackBeyondMaximum verifies that an excessive minimum adds nodes up to the maximum size of
 // the group.
 func TestSlackBeyondMaximum(t *testing.T) {
 	cluster := recording.Input{
 		Nodes: []recording.Node{machine("first", 4, 16)},
 		Pods:  []recording.InputPod{needs("a", 1, 2, 0, recording.Never)},
 	}
-	// 100 times one core, on at most 10 nodes of 2 cores.
-	config := withSlack(autoscalerConfig(t, "shape=2x8,max=10,interval=60,boot=60"), "9999%")
+	// A minimum of 100 cores, on at most 10 nodes of 2 cores.
+	config := withSlack(autoscalerConfig(t, "shape=2x8,max=10,interval=60,boot=60"), "0")
+	config.Slack.Spec.Minimum = &v1alpha1.Amount{CPU: new(resource.MustParse("100"))}
 	got, _ := scaledRun(t, cluster, config, 120)
 	if got.Scaling.NodesAdded != 10 || got.Scaling.Slack.Mean >= 1 || got.Unschedulable != 0 {
 		t.Errorf("%+v %+v", got.Scaling, got.Scaling.Slack)
@@ -198,7 +199,7 @@ func TestAutoscalerReasons(t *testing.T) {
 		"no boot time": {one(4), "shape=4x16,boot=0", map[string]int{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, rate := range []string{"", "0", "300%"} {
+			for _, rate := range []string{"", "0", "200%"} {
 				a := autoscalerConfig(t, tc.group)
 				if rate != "" {
 					withSlack(a, rate)

@@ -29,11 +29,6 @@ func withDevices(devices ...string) *v1alpha1.ResourceSlack {
 	return testcluster.PolicyOf("a", "10%", func(spec *v1alpha1.ResourceSlackSpec) { spec.Pool.Devices = devices })
 }
 
-// goalOf returns a policy that requests a recommendation.
-func goalOf(wait string) *v1alpha1.ResourceSlack {
-	return testcluster.PolicyOf("a", "10%", func(spec *v1alpha1.ResourceSlackSpec) { spec.Recommend = &v1alpha1.Recommend{Wait: wait} })
-}
-
 // TestResourceSlackValidation checks that the API server rejects invalid policies with a message that names
 // the field, and sets defaults.
 func TestResourceSlackValidation(t *testing.T) {
@@ -49,11 +44,7 @@ func TestResourceSlackValidation(t *testing.T) {
 		},
 		"fraction above 1":   {testcluster.PolicyOf("a", "1.5", nil), "spec.minRate: Invalid value"},
 		"a millionth of 1 %": {testcluster.PolicyOf("a", "0.000001%", nil), "spec.minRate: Invalid value"},
-		"high rate":          {testcluster.PolicyOf("a", "200.1%", nil), "minRate must be at most 200% unless allowHighRate is true"},
-		"high rate, refused": {
-			testcluster.PolicyOf("a", "1000%", func(s *v1alpha1.ResourceSlackSpec) { s.AllowHighRate = false }),
-			"minRate must be at most 200% unless allowHighRate is true",
-		},
+		"high rate":          {testcluster.PolicyOf("a", "200.1%", nil), "minRate must be at most 200%: set minimum for more"},
 		"100% of allocatable": {
 			testcluster.PolicyOf("a", "100%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }),
 			"minRate must be less than 100% if base is Allocatable",
@@ -94,17 +85,6 @@ func TestResourceSlackValidation(t *testing.T) {
 			}),
 			"spec.schedules: Invalid value: minimum.placeholders must be at most maximum.placeholders",
 		},
-		"percentile above 100": {goalOf("p100.1=5s"), "must be a percentile of more than p0 up to p100"},
-		"percentile of 0":      {goalOf("p0=5s"), "spec.recommend.wait"},
-		"wait of 0":            {goalOf("p99=0s"), "spec.recommend.wait"},
-		"wait of half seconds": {goalOf("p99=1.5s"), "spec.recommend.wait"},
-		"wait without a time":  {goalOf("p99="), "spec.recommend.wait"},
-		"boot of 0": {
-			testcluster.PolicyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) {
-				s.Recommend = &v1alpha1.Recommend{Wait: "p99=5s", BootSeconds: new(int32(0))}
-			}),
-			"spec.recommend.bootSeconds",
-		},
 		"schedule that never applies": {
 			scheduled(v1alpha1.Schedule{From: "07:00", To: "07:00", MinRate: "1%"}),
 			"spec.schedules[0].to: Invalid value: must differ from from: the schedule never applies",
@@ -115,7 +95,7 @@ func TestResourceSlackValidation(t *testing.T) {
 		"rate of a schedule":      {scheduled(v1alpha1.Schedule{From: "07:00", To: "08:00", MinRate: "10"}), "spec.schedules[0].minRate"},
 		"high rate of a schedule": {
 			scheduled(v1alpha1.Schedule{From: "07:00", To: "08:00", MinRate: "201%"}),
-			"spec.schedules: Invalid value: minRate must be at most 200% unless allowHighRate is true",
+			"spec.schedules: Invalid value: minRate must be at most 200%: set minimum for more",
 		},
 		"native resource as a device": {
 			withDevices("nvidia.com/gpu", "memory"), "spec.pool.devices[1]: Invalid value: must be the name of an extended resource such as",
@@ -186,14 +166,7 @@ func TestResourceSlackValidation(t *testing.T) {
 			})
 		}
 	}))
-	for i, wait := range []string{"p99=5s", "p100=1s", "p99.9=1m30s", "p0.001=1h"} {
-		goal := goalOf(wait)
-		goal.Name = fmt.Sprint("goal-", i)
-		if c.Create(t, goal); *goal.Spec.Recommend.BootSeconds != 120 {
-			t.Errorf("bootSeconds is %d by default", *goal.Spec.Recommend.BootSeconds)
-		}
-	}
-	policy := testcluster.PolicyOf("valid", "250%", func(s *v1alpha1.ResourceSlackSpec) { s.AllowHighRate = true })
+	policy := testcluster.PolicyOf("valid", "200%", nil)
 	c.Create(t, policy)
 	if s := policy.Spec; s.Base != v1alpha1.BaseRequested || *s.Granularity != 5 || !*s.CoverBiggestPod ||
 		s.Backend != v1alpha1.BackendCapacityBuffer {

@@ -4,7 +4,7 @@ package kinds
 
 var slackRule = object("resourceslack", fields{
 	"spec": in(fields{
-		"minRate": keep, "allowHighRate": keep, "base": keep, "granularity": keep, "coverBiggestPod": keep,
+		"minRate": keep, "base": keep, "granularity": keep, "coverBiggestPod": keep,
 		"maxPlaceholders": keep, "backend": keep, "minimum": keep, "maximum": keep, "schedules": keep, "provisioningStrategy": keep,
 		"recommend":         keep,
 		"spread":            in(fields{"topologyKey": key, "minPerDomain": keep}),

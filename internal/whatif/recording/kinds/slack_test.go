@@ -16,7 +16,7 @@ import (
 // TestSlackSpecIsKept checks that a snapshot has all fields of the spec of a ResourceSlack.
 func TestSlackSpecIsKept(t *testing.T) {
 	spec := v1alpha1.ResourceSlackSpec{
-		MinRate: "300%", AllowHighRate: true, Base: v1alpha1.BaseRequested, Granularity: new(int32(7)), CoverBiggestPod: new(true),
+		MinRate: "30%", Base: v1alpha1.BaseRequested, Granularity: new(int32(7)), CoverBiggestPod: new(true),
 		Pool: v1alpha1.Pool{
 			NodeSelector: map[string]string{"pool": "web"},
 			Tolerations:  []v1.Toleration{{Key: "dedicated", Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoSchedule}},
@@ -36,7 +36,6 @@ func TestSlackSpecIsKept(t *testing.T) {
 		}},
 		Spread:               &v1alpha1.Spread{TopologyKey: "topology.kubernetes.io/zone", MinPerDomain: new(int32(1))},
 		ProvisioningStrategy: "buffer.x-k8s.io/active-capacity",
-		Recommend:            &v1alpha1.Recommend{Wait: "p99=5s", BootSeconds: new(int32(90))},
 	}
 	for i, value := 0, reflect.ValueOf(spec); i < value.NumField(); i++ {
 		if value.Field(i).IsZero() {

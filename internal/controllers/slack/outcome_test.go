@@ -1,0 +1,130 @@
+package slack
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+// counted is a time, at the begin of an hour, from which tests count waits.
+var counted = time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
+
+// after returns a time after the begin of the counting.
+func after(seconds int) metav1.Time {
+	return metav1.Unix(counted.Unix()+int64(seconds), 0)
+}
+
+// scheduledPod returns a running pod that was created, and then got a node, seconds after the begin of the counting.
+func scheduledPod(name, node string, created, scheduled int) *v1.Pod {
+	pod := newPod(name, node)
+	pod.UID, pod.CreationTimestamp = types.UID(name), after(created)
+	pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: after(scheduled)}}
+	return pod
+}
+
+// at sets the clock of a controller to a number of seconds after the begin of the counting.
+func at(c *Controller, seconds int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = func() time.Time { return after(seconds).Time }
+}
+
+// TestOutcome checks which pods count, once each and also if their node is known late, and how long they waited: since their creation,
+// or since their last scheduling gate was removed.
+func TestOutcome(t *testing.T) {
+	c := controllerOf(t, interceptor.Funcs{}, newNode("a", "web"), newNode("b", "other"), newPolicy("web", "web"))
+	at(c, 0)
+	reconcileOnce(t, c, "web")
+	update := func(before, after *v1.Pod) {
+		c.podHandler().Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, &countingQueue{})
+	}
+	placeholder, daemon := scheduledPod("placeholder", "a", 5, 6), scheduledPod("daemon", "a", 5, 6)
+	placeholder.Labels = map[string]string{slack.PlaceholderLabel: "web"}
+	daemon.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", APIVersion: "apps/v1", Controller: new(true)}}
+	manifest := scheduledPod("manifest", "a", 5, 6)
+	manifest.Status.Conditions = nil
+	for _, pod := range []*v1.Pod{
+		scheduledPod("before", "a", -100, -1), scheduledPod("waited", "a", -100, 20), scheduledPod("at-once", "a", 5, 15),
+		scheduledPod("clock", "a", 40, 39), scheduledPod("elsewhere", "b", 5, 6), newPod("pending", ""), placeholder, daemon, manifest,
+	} {
+		c.podHandler().Create(t.Context(), event.CreateEvent{Object: pod}, &countingQueue{})
+		update(pod, pod)
+	}
+	late := scheduledPod("late", "c", 10, 21)
+	update(late, late)
+	c.nodeHandler().Create(t.Context(), event.CreateEvent{Object: newNode("c", "web")}, &countingQueue{})
+	update(late, late)
+	c.podHandler().Delete(t.Context(), event.DeleteEvent{Object: late}, &countingQueue{})
+	// Gates hold the pod from 10 s to 300 s.
+	pod, waiting := scheduledPod("gated", "a", 10, 305), newPod("gated", "")
+	waiting.UID, waiting.CreationTimestamp = pod.UID, pod.CreationTimestamp
+	gated := waiting.DeepCopy()
+	gated.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "quota"}}
+	at(c, 300)
+	update(gated, waiting)
+	at(c, 305)
+	update(waiting, pod)
+	// A pod is deleted and created again while the watch is interrupted.
+	again := scheduledPod("at-once", "a", 306, 308)
+	again.UID = "again"
+	update(scheduledPod("at-once", "a", 5, 15), again)
+	waits := &c.trackers["web"].waits
+	want := &v1alpha1.Outcome{From: after(0), To: after(400), AtOnce: 4, Waited: 2, P99WaitSeconds: 120, LongestWaitSeconds: 120}
+	if diff := cmp.Diff(want, waits.outcome(after(400).Time)); diff != "" {
+		t.Errorf("outcome: -want +got:\n%s", diff)
+	}
+	c.podHandler().Delete(t.Context(), event.DeleteEvent{Object: pod}, &countingQueue{})
+	if len(c.ungated) != 0 || waits.counted.Has(pod.UID) {
+		t.Errorf("a deleted pod is kept: %v, %v", c.ungated, waits.counted)
+	}
+	next := scheduledPod("next", "a", 24*3600, 24*3600+5)
+	update(next, next)
+	want = &v1alpha1.Outcome{From: after(3600), To: after(24*3600 + 6), AtOnce: 1, P99WaitSeconds: 5, LongestWaitSeconds: 5}
+	if diff := cmp.Diff(want, waits.outcome(after(24*3600+6).Time)); diff != "" {
+		t.Errorf("outcome after a day: -want +got:\n%s", diff)
+	}
+}
+
+// TestPercentile checks that 99% of the pods waited at most p99WaitSeconds: of 200 pods that waited 1 to 200 s, 198.
+func TestPercentile(t *testing.T) {
+	w := newPodWaits(counted)
+	for i := range 200 {
+		w.count(scheduledPod(string(rune('a'+i)), "a", 0, i+1), time.Time{})
+	}
+	if o := w.outcome(after(300).Time); o.P99WaitSeconds != 198 || o.LongestWaitSeconds != 200 || o.AtOnce != 10 {
+		t.Errorf("outcome %+v", o)
+	}
+}
+
+// TestNextOutcome checks that an outcome changes at most once in five minutes, and not if only the period changed.
+func TestNextOutcome(t *testing.T) {
+	w := newPodWaits(counted)
+	add := func(name string, at int) { w.count(scheduledPod(name, "web", at, at), time.Time{}) }
+	if got := w.nextOutcome(nil, after(1).Time); got != nil {
+		t.Errorf("without pods: %+v", got)
+	}
+	add("a", 2)
+	first := w.nextOutcome(nil, after(3).Time)
+	if first == nil || first.AtOnce != 1 {
+		t.Fatalf("first outcome %+v", first)
+	}
+	if got := w.nextOutcome(first, after(1000).Time); got != first {
+		t.Errorf("only the period changed: %+v", got)
+	}
+	add("b", 4)
+	if got := w.nextOutcome(first, after(3+299).Time); got != first {
+		t.Errorf("after 299 s: %+v", got)
+	}
+	if got := w.nextOutcome(first, after(3+300).Time); got.AtOnce != 2 || !got.To.Equal(new(after(303))) {
+		t.Errorf("after 300 s: %+v", got)
+	}
+}
