@@ -2,8 +2,10 @@ package slack
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"reflect"
 	"slices"
 	"time"
@@ -78,10 +80,25 @@ func (c *Controller) apply(ctx context.Context, policy *v1alpha1.ResourceSlack, 
 			removeStrategy(object)
 		}
 	}
+	for _, object := range desired {
+		setHash(object)
+	}
 	written, err := runWriters(ctx, c.newWriters(existing, desired, namespace, plan.NoNodes), namespace)
 	written.answers = backend.Answers(written.held)
 	written.ignoresStrategy = policy.Spec.ProvisioningStrategy != "" && backend.Virtual && !c.hasStrategy()
 	return written, err
+}
+
+// hashAnnotation has a hash of all fields that the controller has last written. An object is written if it differs: a field that is no
+// longer desired is then removed.
+const hashAnnotation = "plimsoll.dev/placeholder-hash"
+
+// setHash sets the annotation of a desired object.
+func setHash(object *unstructured.Unstructured) {
+	unstructured.RemoveNestedField(object.Object, "metadata", "annotations")
+	hash := fnv.New64a()
+	_ = json.NewEncoder(hash).Encode(object.Object)
+	object.SetAnnotations(map[string]string{hashAnnotation: fmt.Sprintf("%016x", hash.Sum64())})
 }
 
 // existing returns the objects of a policy in all enabled backends, in the order in which they are deleted.

@@ -192,6 +192,7 @@ func (w *writer) apply(ctx context.Context, labeled bool, desired *unstructured.
 	if err != nil && strings.Contains(err.Error(), "."+slack.StrategyField+": field not declared in schema") {
 		c.withoutStrategy.Store(c.now().Unix())
 		removeStrategy(desired)
+		setHash(desired)
 		err = c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), fieldOwner, client.ForceOwnership)
 	}
 	return err
