@@ -145,7 +145,7 @@ func TestInvalidSchedules(t *testing.T) {
 		{func(s *Schedule) { s.TimeZone = "Mars/Olympus" }, `spec.schedules[0].timeZone: Invalid value: "Mars/Olympus": must be the name of an IANA`},
 		{func(s *Schedule) { s.TimeZone = "Local" }, `spec.schedules[0].timeZone: Invalid value: "Local"`},
 		{func(s *Schedule) { s.MinRate = "" }, "spec.schedules[0].minRate: Required value: minRate or minimum must be set"},
-		{func(s *Schedule) { s.MinRate = "300%" }, `spec.schedules[0].minRate: Invalid value: "300%": must be at most 200%: set spec.minimum`},
+		{func(s *Schedule) { s.MinRate = "300%" }, `spec.schedules[0].minRate: Invalid value: "300%": must be at most 200%: set a minimum`},
 		{
 			func(s *Schedule) { s.Minimum = &Amount{Placeholders: new(int32(9))} },
 			"spec.schedules[0].minimum.placeholders: Invalid value: 9: must be at most spec.maximum.placeholders, 5",

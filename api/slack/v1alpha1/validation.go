@@ -89,7 +89,7 @@ func (s *ResourceSlackSpec) validateRate(path *field.Path, rate string) field.Er
 		return field.ErrorList{field.Invalid(path, rate,
 			"must be less than 100% if base is Allocatable: the base includes the nodes that the slack adds")}
 	case parsed > MaxRate:
-		return field.ErrorList{field.Invalid(path, rate, "must be at most 200%: set spec.minimum for more")}
+		return field.ErrorList{field.Invalid(path, rate, "must be at most 200%: set a minimum for more")}
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func TestResourceSlackValidation(t *testing.T) {
 		},
 		"fraction above 1":   {testcluster.PolicyOf("a", "1.5", nil), "spec.minRate: Invalid value"},
 		"a millionth of 1 %": {testcluster.PolicyOf("a", "0.000001%", nil), "spec.minRate: Invalid value"},
-		"high rate":          {testcluster.PolicyOf("a", "200.1%", nil), "minRate must be at most 200%: set minimum for more"},
+		"high rate":          {testcluster.PolicyOf("a", "200.1%", nil), "minRate must be at most 200%: set a minimum for more"},
 		"100% of allocatable": {
 			testcluster.PolicyOf("a", "100%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }),
 			"minRate must be less than 100% if base is Allocatable",
@@ -95,7 +95,7 @@ func TestResourceSlackValidation(t *testing.T) {
 		"rate of a schedule":      {scheduled(v1alpha1.Schedule{From: "07:00", To: "08:00", MinRate: "10"}), "spec.schedules[0].minRate"},
 		"high rate of a schedule": {
 			scheduled(v1alpha1.Schedule{From: "07:00", To: "08:00", MinRate: "201%"}),
-			"spec.schedules: Invalid value: minRate must be at most 200%: set minimum for more",
+			"spec.schedules: Invalid value: minRate must be at most 200%: set a minimum for more",
 		},
 		"native resource as a device": {
 			withDevices("nvidia.com/gpu", "memory"), "spec.pool.devices[1]: Invalid value: must be the name of an extended resource such as",
