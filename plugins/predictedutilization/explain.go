@@ -32,7 +32,7 @@ func (pl *plugin) ExplainPod(state fwk.CycleState, pod *v1.Pod) string {
 		parts[r] = fmt.Sprintf("%s %.2f %s (%s)", u.name, c.expected[r].Mean/u.size, u.unit, basis(&estimate, request, pod))
 	}
 	text := strings.Join(parts, ", ")
-	if c.model.IsAside() {
+	if c.model.ByRequestsOnly() {
 		text += "; by requests, because predictions by the learned usage had larger errors"
 	}
 	return text

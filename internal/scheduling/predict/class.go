@@ -44,8 +44,8 @@ type Estimate struct {
 	square float64
 }
 
-// expect returns the expected use of a pod with a request. w is nil if nothing is known of its workload.
-func expect(known *[classes]classEstimate, w *workloadEstimate, request float64) Estimate {
+// estimateOf returns the expected use of a pod with a request. w is nil if nothing is known of its workload.
+func estimateOf(known *[classes]classEstimate, w *workloadEstimate, request float64) Estimate {
 	isKnown := w != nil && w.pods > 0
 	class := &known[requested]
 	if request <= 0 || isKnown && w.class == unrequested {
@@ -85,20 +85,20 @@ type classState struct {
 	isMeasured, isFixed bool
 }
 
-// settle sets the mean and, unless pods are measured, sets the variances to the variances of the prior times factors.
-func (s *classState) settle(mean, spread, timeScale float64) {
+// usePrior sets the mean and, unless pods are measured, sets the variances to the variances of the prior times factors.
+func (s *classState) usePrior(mean, spread, timeScale float64) {
 	s.setMean(mean)
 	if s.isMeasured {
 		return
 	}
 	s.workload = s.prior.Workload * s.prior.Workload * spread
 	s.pod = s.prior.Pod * s.prior.Pod * spread
-	s.settleScales(timeScale)
+	s.usePriorScales(timeScale)
 }
 
-// settleScales computes the variances over time. timeScale is a factor of the prior.
-func (s *classState) settleScales(timeScale float64) {
-	s.scales.settle(s.prior.Time * s.prior.Time * timeScale)
+// usePriorScales computes the variances over time. timeScale is a factor of the prior.
+func (s *classState) usePriorScales(timeScale float64) {
+	s.scales.usePrior(s.prior.Time * s.prior.Time * timeScale)
 	s.time = s.scales.after[0]
 }
 
@@ -137,15 +137,15 @@ func (m *moments) add(p *pool, s *classState) {
 		return
 	}
 	freedom := p.present - 1
-	found := p.between/s.square(s.unit(p.base), p.plain) - freedom*p.presentUncertain/p.present
+	found := p.between/s.square(s.unit(p.base), p.unweightedMean) - freedom*p.presentUncertain/p.present
 	// As each workload has few pods, the mean over many is robust if each is bounded.
 	m.freedom += freedom
 	m.between += min(found, freedom*extreme*s.pod)
 }
 
-// error returns the variance of the estimated mean of a workload, in the unit of square. Its pods vary together in part.
-func (p *pool) error(together float64) float64 {
-	return 1/p.precision + together*p.uncertain/p.pods*max(p.pods-1, 0)/p.pods
+// error returns the variance of the estimated mean of a workload, in the unit of square, with a correlation of its pods over time.
+func (p *pool) error(correlation float64) float64 {
+	return 1/p.precision + correlation*p.uncertain/p.pods*max(p.pods-1, 0)/p.pods
 }
 
 // relative returns the mean of a workload as a multiple of what its class expects.
@@ -157,12 +157,12 @@ func (s *classState) relative(p *pool) float64 {
 }
 
 // addMean adds the mean of a workload.
-func (m *moments) addMean(p *pool, s *classState, together float64) {
+func (m *moments) addMean(p *pool, s *classState, correlation float64) {
 	if p.pods == 0 {
 		return
 	}
 	relative := s.relative(p)
-	noise := p.error(together) * max(relative, leastRelative)
+	noise := p.error(correlation) * max(relative, leastRelative)
 	variance := s.workload + noise
 	bound := outlier * math.Sqrt(variance)
 	difference := min(max(relative-1, -bound), bound)
@@ -197,15 +197,15 @@ type workloadEstimate struct {
 	class            int8
 }
 
-// know computes the estimate of a workload.
-func (s *classState) know(w *workloadState, r int, together, historyWeight float64) workloadEstimate {
+// estimateWorkload computes the estimate of a workload.
+func (s *classState) estimateWorkload(w *workloadState, r int, correlation, historyWeight float64) workloadEstimate {
 	p := &w.now[r]
 	e := workloadEstimate{volatility: min(w.volatility[r].value(0.1, 10), 10), class: p.class}
 	unit := s.unit(p.base)
 	mean := unit
 	e.unknown = s.workload * unit * unit
 	if p.pods > 0 && historyWeight > 0 {
-		noise := p.error(together) * s.square(unit, p.mean) / historyWeight
+		noise := p.error(correlation) * s.square(unit, p.mean) / historyWeight
 		e.mean, e.pods, e.gain = p.mean, p.pods, gain(e.unknown, noise)
 		e.unknown *= 1 - e.gain
 		mean += e.gain * (p.mean - unit)
@@ -214,7 +214,7 @@ func (s *classState) know(w *workloadState, r int, together, historyWeight float
 	e.pod = s.pod * e.square
 	e.time = s.time * e.volatility * e.square
 	if e.pods > 0 {
-		e.wave = w.day[r].estimate(mean, s.scales.over(dayScale)*e.volatility*e.square, together)
+		e.wave = w.day[r].estimate(mean, s.scales.over(dayScale)*e.volatility*e.square, correlation)
 		// The variance of a wave is half of its squared amplitude.
 		e.time = max(e.time-e.wave.Amplitude()*e.wave.Amplitude()/2, e.time/2)
 	}
@@ -267,12 +267,12 @@ func classOf(w *workloadState, r int) int8 {
 func (l *Learner) estimateWorkloads(r int) {
 	state := &l.resources[r]
 	l.pool(r)
-	together := l.together()
+	correlation := l.withinWorkloadCorrelation()
 	var moments [classes]moments
 	for _, w := range l.workloads {
 		if p := &w.now[r]; p.pods > 0 {
 			moments[p.class].add(p, &state.classes[p.class])
-			moments[p.class].addMean(p, &state.classes[p.class], together)
+			moments[p.class].addMean(p, &state.classes[p.class], correlation)
 		}
 	}
 	for c := range state.classes {
@@ -280,10 +280,10 @@ func (l *Learner) estimateWorkloads(r int) {
 		s.isMeasured = moments[c].pods > 0
 		if s.isMeasured {
 			s.estimate(&moments[c], state.fit.mean[c])
-			s.settleScales(1)
+			s.usePriorScales(1)
 		}
 	}
 	for _, w := range l.workloads {
-		w.estimate[r] = state.classes[w.now[r].class].know(w, r, together, l.options.HistoryWeight)
+		w.estimate[r] = state.classes[w.now[r].class].estimateWorkload(w, r, correlation, l.options.HistoryWeight)
 	}
 }

@@ -51,18 +51,18 @@ func (w Wave) at(t *daytime) float64 { return w.Cosine*t.cosine + w.Sine*t.sine 
 func (w *Wave) add(other Wave) { w.Cosine, w.Sine = w.Cosine+other.Cosine, w.Sine+other.Sine }
 
 // estimate returns the wave, at most as high as a mean, shrunk toward none: it is none before a day is known, and as far as random
-// variation of a variance explains it (James-Stein). together is the correlation of the pods.
-func (d *day) estimate(mean, variance, together float64) Wave {
+// variation of a variance explains it (James-Stein). correlation is the correlation of the pods over time.
+func (d *day) estimate(mean, variance, correlation float64) Wave {
 	if d.span < oneDay || d.weight <= 0 {
 		return Wave{}
 	}
 	wave := Wave{2 * d.cosine / d.weight, 2 * d.sine / d.weight}
-	independent := together + (1-together)*min(d.span/d.weight, 1)
+	independent := correlation + (1-correlation)*min(d.span/d.weight, 1)
 	noise := 2 * variance * independent * oneDay / d.span
 	power := wave.Cosine*wave.Cosine + wave.Sine*wave.Sine
 	if power <= noise {
 		return Wave{}
 	}
-	kept := min(1-noise/power, mean/math.Sqrt(power))
-	return Wave{kept * wave.Cosine, kept * wave.Sine}
+	shrinkage := min(1-noise/power, mean/math.Sqrt(power))
+	return Wave{shrinkage * wave.Cosine, shrinkage * wave.Sine}
 }

@@ -91,9 +91,9 @@ type pool struct {
 	pods, mean, precision float64
 	// uncertain is the sum of the variances over time of the means.
 	uncertain float64
-	// present is the number of pods that run, plain the mean of their means and between the sum of the squared differences
+	// present is the number of pods that run, unweightedMean the mean of their means and between the sum of the squared differences
 	// from it. presentUncertain is the part of uncertain that they have.
-	present, plain, between, presentUncertain float64
+	present, unweightedMean, between, presentUncertain float64
 	// base is the mean of the requests; it is 0 if no pod has one.
 	base  float64
 	class int8
@@ -112,9 +112,9 @@ func (p *pool) add(pods, mean, base, uncertain, pod float64) {
 // addPresent adds a pod that runs to the variance between pods.
 func (p *pool) addPresent(mean, uncertain float64) {
 	p.present++
-	change := mean - p.plain
-	p.plain += change / p.present
-	p.between += change * (mean - p.plain)
+	change := mean - p.unweightedMean
+	p.unweightedMean += change / p.present
+	p.between += change * (mean - p.unweightedMean)
 	p.presentUncertain += uncertain
 }
 
@@ -122,8 +122,8 @@ func (p *pool) addPresent(mean, uncertain float64) {
 func (l *Learner) observePods(reading *Reading, elapsed float64, decay decays) {
 	for r := range l.resources {
 		state := &l.resources[r]
-		state.together.decay(decay.history)
-		state.common.decay(decay.history)
+		state.withinWorkload.decay(decay.history)
+		state.betweenWorkloads.decay(decay.history)
 		for c := range state.classes {
 			state.classes[c].scales.decay(decay.history)
 		}
@@ -140,7 +140,7 @@ func (l *Learner) observePods(reading *Reading, elapsed float64, decay decays) {
 			}
 		}
 	}
-	l.settleTogether()
+	l.updateCorrelations()
 	if len(l.pods) > len(l.found) {
 		l.forgetPods()
 	}
@@ -239,15 +239,15 @@ func (l *Learner) observeUse(state *PodState, p *PodReading, elapsed float64, de
 	}
 }
 
-// settleTogether updates the correlation over time of the pods of a workload, and of the workloads. For n differences d from
+// updateCorrelations updates the correlation over time of the pods of a workload, and of the workloads. For n differences d from
 // the means of the pods, the expected value of (sum d)^2 - sum d^2 is correlation x (n-1) x sum d^2.
-func (l *Learner) settleTogether() {
+func (l *Learner) updateCorrelations() {
 	state := &l.resources[CPU]
 	sum, squares, expected, expectedSquares := 0.0, 0.0, 0.0, 0.0
 	for _, w := range l.touched {
 		if w.count > 1 && w.squares > 0 {
 			scale := float64(w.count-1) * w.squares
-			state.together.add((w.sum*w.sum-w.squares)/scale, 1)
+			state.withinWorkload.add((w.sum*w.sum-w.squares)/scale, 1)
 		}
 		// One workload cannot decide: its deviation counts as at most some times of what is expected.
 		d := min(max(w.sum, -outlier*w.expected), outlier*w.expected)
@@ -257,6 +257,6 @@ func (l *Learner) settleTogether() {
 	}
 	l.touched = l.touched[:0]
 	if pairs := expected*expected - expectedSquares; pairs > 1e-9*expectedSquares {
-		state.common.add((sum*sum-squares)/pairs, 1)
+		state.betweenWorkloads.add((sum*sum-squares)/pairs, 1)
 	}
 }

@@ -161,21 +161,21 @@ type resourceState struct {
 	timeScale, spread ratio
 	// timeScaleNow and spreadNow are the values that the classes use.
 	timeScaleNow, spreadNow float64
-	// together is the correlation over time of the pods of a workload, common the correlation of the workloads.
-	together, common ratio
+	// withinWorkload is the correlation over time of the pods of a workload, betweenWorkloads the correlation of different workloads.
+	withinWorkload, betweenWorkloads ratio
 }
 
-// together returns the correlation over time of the pods of a workload, which is the same for all resources.
-func (l *Learner) together() float64 {
+// withinWorkloadCorrelation returns the correlation over time of the pods of a workload, which is the same for all resources.
+func (l *Learner) withinWorkloadCorrelation() float64 {
 	if l.options.Without&Correlation != 0 {
 		return 0
 	}
-	return l.resources[CPU].together.value(0, 1)
+	return l.resources[CPU].withinWorkload.value(0, 1)
 }
 
-// common returns the correlation over time of different workloads, at most the correlation of the pods of a workload.
-func (l *Learner) common() float64 {
-	return min(l.resources[CPU].common.value(0, 1), l.together())
+// betweenWorkloadCorrelation returns the correlation over time of different workloads, at most the correlation of the pods of a workload.
+func (l *Learner) betweenWorkloadCorrelation() float64 {
+	return min(l.resources[CPU].betweenWorkloads.value(0, 1), l.withinWorkloadCorrelation())
 }
 
 // decaySince returns the weight of a reading at a second.
@@ -200,13 +200,13 @@ func (s *resourceState) reset(prior [classes]Prior, isFixed bool) {
 	for c := range s.classes {
 		s.known[c].class = int8(c)
 		s.classes[c] = classState{classEstimate: &s.known[c], prior: prior[c], isFixed: isFixed}
-		s.classes[c].settle(prior[c].Mean, 1, 1)
+		s.classes[c].usePrior(prior[c].Mean, 1, 1)
 	}
 	s.fit.reset(prior[requested].Mean, prior[unrequested].Mean)
 	s.timeScale = ratio{prior: 1, weight: 3}
 	s.spread = ratio{prior: 1, weight: 5}
-	s.together = ratio{prior: 0.5, weight: 20}
-	s.common = ratio{weight: 1000}
+	s.withinWorkload = ratio{prior: 0.5, weight: 20}
+	s.betweenWorkloads = ratio{weight: 1000}
 }
 
 // Observe learns from a reading and returns the new model. A reading that is not newer than the

@@ -282,13 +282,13 @@ func TestWithout(t *testing.T) {
 	all := learn(0)
 	unknown := func(m *Model) float64 { return m.Estimate(resources.WorkloadKey{}, CPU, 1000).Mean / 1000 }
 	shift := func(m *Model) float64 { return m.Node("0", nil).Sums[CPU].Shift }
-	if unknown(all) > 0.5 || all.together < 0.3 || shift(all) <= 0 {
-		t.Fatalf("ratio %.2f, correlation %.2f, shift %.0f", unknown(all), all.together, shift(all))
+	if unknown(all) > 0.5 || all.withinWorkload < 0.3 || shift(all) <= 0 {
+		t.Fatalf("ratio %.2f, correlation %.2f, shift %.0f", unknown(all), all.withinWorkload, shift(all))
 	}
 	if got := unknown(learn(Fit)); got != 1 {
 		t.Errorf("without fit, unknown pods use %.2f of their requests, want 1", got)
 	}
-	if got := learn(Correlation).together; got != 0 {
+	if got := learn(Correlation).withinWorkload; got != 0 {
 		t.Errorf("without correlation, the correlation is %.2f", got)
 	}
 	if got := shift(learn(Blending)); got != 0 {

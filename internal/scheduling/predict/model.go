@@ -9,13 +9,13 @@ import (
 
 // Model has the estimates of a Learner after a reading. It is immutable.
 type Model struct {
-	classes          [Resources][classes]classEstimate
-	together, common float64
-	workloads        map[resources.WorkloadKey]*[Resources]workloadEstimate
-	nodes            map[string]*[Resources]Shift
+	classes                          [Resources][classes]classEstimate
+	withinWorkload, betweenWorkloads float64
+	workloads                        map[resources.WorkloadKey]*[Resources]workloadEstimate
+	nodes                            map[string]*[Resources]Shift
 	// known is the number of workloads whose usage is known.
-	known   int
-	isAside bool
+	known          int
+	byRequestsOnly bool
 }
 
 // Shift is the usage of the pods of a node minus the usage expected of their workloads.
@@ -31,10 +31,10 @@ func NewModel() *Model { return NewLearner(Options{HistoryWeight: 1, HalfLife: 1
 // model returns the model of the current estimates.
 func (l *Learner) model() *Model {
 	m := &Model{
-		together:  l.together(),
-		common:    l.common(),
-		workloads: make(map[resources.WorkloadKey]*[Resources]workloadEstimate, len(l.workloads)),
-		nodes:     make(map[string]*[Resources]Shift, len(l.nodes)),
+		withinWorkload:   l.withinWorkloadCorrelation(),
+		betweenWorkloads: l.betweenWorkloadCorrelation(),
+		workloads:        make(map[resources.WorkloadKey]*[Resources]workloadEstimate, len(l.workloads)),
+		nodes:            make(map[string]*[Resources]Shift, len(l.nodes)),
 	}
 	for r := range l.resources {
 		m.classes[r] = l.resources[r].known
@@ -47,9 +47,9 @@ func (l *Learner) model() *Model {
 		}
 	}
 	m.known = len(m.workloads)
-	if l.trial.isAside {
+	if l.trial.byRequestsOnly {
 		aside := NewModel()
-		aside.known, aside.isAside = m.known, true
+		aside.known, aside.byRequestsOnly = m.known, true
 		return aside
 	}
 	shifts := make([][Resources]Shift, 0, len(l.nodes))
@@ -71,8 +71,8 @@ func (l *Learner) model() *Model {
 // Workloads returns the number of workloads whose usage is known.
 func (m *Model) Workloads() int { return m.known }
 
-// IsAside reports whether the model predicts by requests alone, because what was learned had larger errors.
-func (m *Model) IsAside() bool { return m.isAside }
+// ByRequestsOnly reports whether the model predicts by requests alone, because what was learned had larger errors.
+func (m *Model) ByRequestsOnly() bool { return m.byRequestsOnly }
 
 // Estimate returns the expected use of a pod of a workload with a request.
 func (m *Model) Estimate(key resources.WorkloadKey, r int, request float64) Estimate {
@@ -89,9 +89,9 @@ func (m *Model) workload(key resources.WorkloadKey) *[Resources]workloadEstimate
 
 func (m *Model) estimate(workload *[Resources]workloadEstimate, r int, request float64) Estimate {
 	if workload == nil {
-		return expect(&m.classes[r], nil, request)
+		return estimateOf(&m.classes[r], nil, request)
 	}
-	return expect(&m.classes[r], &workload[r], request)
+	return estimateOf(&m.classes[r], &workload[r], request)
 }
 
 // Expected is the expected use of a pod.
@@ -110,9 +110,11 @@ type Expected struct {
 }
 
 // Expect returns the expected use of a pod.
-func (m *Model) Expect(p *Declared, r int) Expected { return m.expect(p, m.workload(p.Workload), r) }
+func (m *Model) Expect(p *Declared, r int) Expected {
+	return m.expectedUsage(p, m.workload(p.Workload), r)
+}
 
-func (m *Model) expect(p *Declared, workload *[Resources]workloadEstimate, r int) Expected {
+func (m *Model) expectedUsage(p *Declared, workload *[Resources]workloadEstimate, r int) Expected {
 	amount := p.Amounts[r].checked()
 	q := m.estimate(workload, r, amount.Request)
 	e := Expected{q.Mean, math.Sqrt(q.Time), math.Sqrt(q.Unknown), math.Sqrt(q.Pod), q.Wave, math.Inf(1)}
@@ -160,7 +162,7 @@ func (m *Model) Node(name string, pods []Declared) NodeUse {
 	for i := range pods {
 		workload, share := m.workload(pods[i].Workload), use.share(pods[i].Workload)
 		for r := range Resources {
-			e := m.expect(&pods[i], workload, r)
+			e := m.expectedUsage(&pods[i], workload, r)
 			use.Sums[r].Mean += e.Mean
 			use.Sums[r].Limit += e.Limit
 			use.Sums[r].Wave.add(e.Wave)
@@ -180,7 +182,7 @@ func (m *Model) Node(name string, pods []Declared) NodeUse {
 			shared += share.Shared * share.Shared
 		}
 		sum.Deviation = over.sum
-		sum.Variance = over.variance(m.together, m.common)
+		sum.Variance = over.variance(m.withinWorkload, m.betweenWorkloads)
 		unknown := shared + own[r]
 		if shift != nil {
 			expected := sum.Mean
@@ -203,9 +205,12 @@ func (d *deviations) add(sum, squares float64) {
 	d.squares += squares
 }
 
-// variance returns the variance of the sum of all deviations, given the correlation of the pods of a workload and of workloads.
-func (d *deviations) variance(together, common float64) float64 {
-	return together*d.squaredSums + (1-together)*d.squares + common*max(d.sum*d.sum-d.squaredSums, 0)
+// variance returns the variance of the sum of all deviations, with the correlation c of the pods of a workload, and f of different
+// workloads:
+//
+//	c x sum of (sum of d)^2 + (1 - c) x sum of d^2 + f x ((sum of all d)^2 - sum of (sum of d)^2)
+func (d *deviations) variance(within, between float64) float64 {
+	return within*d.squaredSums + (1-within)*d.squares + between*max(d.sum*d.sum-d.squaredSums, 0)
 }
 
 // share returns the share of a workload, and adds it if it is missing.
@@ -233,10 +238,10 @@ func (m *Model) Peak(sum *Sum, share *[Resources]Share, pod *Expected, r int, k 
 	variance := sum.Variance + pod.Deviation*pod.Deviation + pod.Own*pod.Own + pod.Shared*pod.Shared
 	others := sum.Deviation
 	if share != nil {
-		variance += 2 * (m.together*share[r].Deviation*pod.Deviation + share[r].Shared*pod.Shared)
+		variance += 2 * (m.withinWorkload*share[r].Deviation*pod.Deviation + share[r].Shared*pod.Shared)
 		others -= share[r].Deviation
 	}
-	variance += 2 * m.common * max(others, 0) * pod.Deviation
+	variance += 2 * m.betweenWorkloads * max(others, 0) * pod.Deviation
 	wave := sum.Wave
 	wave.add(pod.Wave)
 	return min(sum.Mean+pod.Mean+wave.Amplitude()+k*math.Sqrt(variance), sum.Limit+pod.Limit)

@@ -74,10 +74,10 @@ func peakOracle(m *Model, name string, pods []Declared, r int, k float64) float6
 				time += a.Deviation * a.Deviation
 				unknown += a.Shared*a.Shared + a.Own*a.Own
 			case pods[i].Workload == pods[j].Workload:
-				time += m.together * a.Deviation * b.Deviation
+				time += m.withinWorkload * a.Deviation * b.Deviation
 				unknown += a.Shared * b.Shared
 			default:
-				time += m.common * a.Deviation * b.Deviation
+				time += m.betweenWorkloads * a.Deviation * b.Deviation
 			}
 		}
 	}

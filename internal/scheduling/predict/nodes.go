@@ -48,7 +48,7 @@ func (l *Learner) sums(node *NodeReading, found []*PodState, state *nodeState, r
 		p := &node.Pods[i]
 		pod := found[i]
 		request := p.Amounts[r].Request
-		e := expect(&resource.known, &pod.workload.estimate[r], request)
+		e := estimateOf(&resource.known, &pod.workload.estimate[r], request)
 		class := &resource.classes[e.class]
 		wave := e.Wave.at(&l.now)
 		mean, variance := e.Mean, e.Pod
@@ -93,12 +93,12 @@ type observed struct {
 // varies over longer times than both the past and the future that are compared.
 func (s *classState) observe(h *history, volatility float64) observed {
 	variance := s.pod + volatility*s.scales.over(h.recentSeconds)
-	common := s.pod + volatility*s.scales.over(h.recentSeconds+h.remaining())
+	lasting := s.pod + volatility*s.scales.over(h.recentSeconds+h.remaining())
 	if variance <= 0 {
 		return observed{}
 	}
-	gain := common / variance
-	return observed{gain, gain * common}
+	gain := lasting / variance
+	return observed{gain, gain * lasting}
 }
 
 // addCorrelated adds the deviation of a pod, and what is expected of it, to the sums of its workload.
@@ -120,7 +120,7 @@ func (l *Learner) takeCorrelated() float64 {
 		w.sum, w.squares, w.expected, w.count = 0, 0, 0, 0
 	}
 	l.touched = l.touched[:0]
-	return d.variance(l.together(), l.common())
+	return d.variance(l.withinWorkloadCorrelation(), l.betweenWorkloadCorrelation())
 }
 
 // observation is the part of a reading about one node and resource.
@@ -193,7 +193,7 @@ func (l *Learner) fitClasses(reading *Reading, r int, decay, overlap float64) {
 	changed := false
 	for c := range s.classes {
 		if !s.classes[c].isMeasured {
-			s.classes[c].settle(s.fit.mean[c], s.spreadNow, s.timeScaleNow)
+			s.classes[c].usePrior(s.fit.mean[c], s.spreadNow, s.timeScaleNow)
 			changed = true
 		}
 	}
@@ -225,12 +225,12 @@ func (l *Learner) filterNodes(reading *Reading, r int, elapsed float64) {
 	forget := math.Exp2(-elapsed / driftTime)
 	for _, o := range l.observations {
 		f := &o.state.filters[r]
-		kept := f.kept(&o.sums)
+		retained := f.retainedPart(&o.sums)
 		if f.expected > 0 {
-			o.node.Predicted[r] = max(o.mean+kept*f.shift, 0)
+			o.node.Predicted[r] = max(o.mean+retained*f.shift, 0)
 		}
-		f.mean *= kept
-		f.seconds *= kept * forget
+		f.mean *= retained
+		f.seconds *= retained * forget
 		step := max(elapsed, 1)
 		if f.seconds == 0 {
 			step = max(reading.Window, step)
@@ -238,21 +238,21 @@ func (l *Learner) filterNodes(reading *Reading, r int, elapsed float64) {
 		f.seconds += step
 		f.mean += (o.measured.Mean - o.mean - f.mean) * step / f.seconds
 		// As for the histories of pods: the difference remains as far as it varies over longer times.
-		common := o.unknown + s.remaining(2*f.seconds)*o.time
-		gain := gain(common, max(o.unknown+s.remaining(f.seconds)*o.time-common, 0))
-		f.shift, f.expected, f.known = gain*f.mean, o.unknown, gain*common
+		lasting := o.unknown + s.remaining(2*f.seconds)*o.time
+		gain := gain(lasting, max(o.unknown+s.remaining(f.seconds)*o.time-lasting, 0))
+		f.shift, f.expected, f.known = gain*f.mean, o.unknown, gain*lasting
 	}
 	for _, o := range l.unmeasured {
 		f := &o.state.filters[r]
-		kept := f.kept(&o.sums)
-		f.mean *= kept
-		f.seconds *= kept * forget
-		f.shift, f.expected, f.known = kept*f.shift, o.unknown, kept*f.known
+		retained := f.retainedPart(&o.sums)
+		f.mean *= retained
+		f.seconds *= retained * forget
+		f.shift, f.expected, f.known = retained*f.shift, o.unknown, retained*f.known
 	}
 }
 
-// kept returns the part of the shift that remains: the part of the pods that were on the node in the previous reading.
-func (f *filter) kept(s *sums) float64 {
+// retainedPart returns the part of the shift that remains: the part of the pods that were on the node in the previous reading.
+func (f *filter) retainedPart(s *sums) float64 {
 	if f.expected == 0 {
 		return 0
 	}

@@ -17,8 +17,9 @@ const (
 // scales is the variance of usage over time by time scale, in the unit of square (see classState.square).
 //
 // Usage is correlated over hours and days: the mean of an hour says less about the mean of a week than the variance of its
-// minutes suggests. For two adjacent periods of the same length with the means a and b, ((a-b)/2)^2 is what their level adds to the
-// variance: the variance of the mean of one period is that of the mean of both together plus this difference (Haar wavelets).
+// minutes suggests. For two adjacent periods of the same length with the means a and b, on average (the Haar decomposition):
+//
+//	var(a) = var((a+b)/2) + ((a-b)/2)^2
 type scales struct {
 	// above are the sums of the squared differences of a level, below their number.
 	above, below [levels]float64
@@ -33,9 +34,9 @@ func (s *scales) decay(factor float64) {
 	}
 }
 
-// settle computes the variances. The prior has the same part of variance at each level. The prior of a level is the lower, the
+// usePrior computes the variances. The prior has the same part of variance at each level. The prior of a level is the lower, the
 // less the level before it varies.
-func (s *scales) settle(variance float64) {
+func (s *scales) usePrior(variance float64) {
 	flat := variance / (levels + 1)
 	var level [levels]float64
 	prior := flat

@@ -17,8 +17,8 @@ const (
 // the squared errors of both sides over their sum, in [-1, 1]. As long as the mean of d is at most 0, the evidence reaches the threshold
 // no sooner than after threshold windows on average, however often one looks at it (an e-detector: a restarted betting martingale).
 type trial struct {
-	isAside  bool
-	evidence float64
+	byRequestsOnly bool
+	evidence       float64
 	// last is the second of the last comparison.
 	last float64
 }
@@ -29,12 +29,12 @@ func (t *trial) bet(model, requests float64) {
 		return
 	}
 	d := (model - requests) / (model + requests)
-	if t.isAside {
+	if t.byRequestsOnly {
 		d = -d
 	}
 	t.evidence = max(t.evidence, 1) * (1 + stake*d)
 	if t.evidence >= threshold {
-		t.isAside, t.evidence = !t.isAside, 1
+		t.byRequestsOnly, t.evidence = !t.byRequestsOnly, 1
 	}
 }
 

@@ -22,7 +22,7 @@ func TestTrialIsRarelyWrong(t *testing.T) {
 			var trial trial
 			for range 200 {
 				trial.bet(draw(r), draw(r))
-				if trial.isAside {
+				if trial.byRequestsOnly {
 					wrong++
 					break
 				}
@@ -40,7 +40,7 @@ func TestTrialDecides(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var trial trial
 		for i := range rapid.IntRange(1, 5).Draw(t, "changes") {
-			for window := 0; trial.isAside == (i%2 == 1); window++ {
+			for window := 0; trial.byRequestsOnly == (i%2 == 1); window++ {
 				large, small := rapid.Float64Range(3, 1e9).Draw(t, "large"), rapid.Float64Range(0, 1).Draw(t, "small")
 				if i%2 == 1 {
 					large, small = small, large
@@ -87,7 +87,7 @@ func TestStepsAside(t *testing.T) {
 	}
 	wait := func(want bool) *Model {
 		for range 24 * 60 {
-			if model := observe(); model.IsAside() == want {
+			if model := observe(); model.ByRequestsOnly() == want {
 				return model
 			}
 		}

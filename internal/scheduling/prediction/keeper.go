@@ -40,7 +40,7 @@ type Learner interface {
 	Workloads() []predict.Past
 	// Known returns the number of workloads whose usage is known, the time of the newest usage, zero if there is none, and whether
 	// the model predicts by requests, because what it has learned had larger errors.
-	Known() (workloads int, newest time.Time, isAside bool)
+	Known() (workloads int, newest time.Time, byRequestsOnly bool)
 	// Restore adds the history that a previous process saved at a time.
 	Restore(workloads []predict.Past, saved time.Time)
 }

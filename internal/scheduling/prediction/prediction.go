@@ -47,7 +47,7 @@ type Keeper struct {
 	// missed is called with the predicted and the measured mean load of a node, as fractions of its allocatable amount.
 	missed func(resource v1.ResourceName, predicted, measured float64)
 	// changed is called when the model steps aside, and when it returns.
-	changed func(isAside bool)
+	changed func(byRequestsOnly bool)
 }
 
 // knownPod has the declaration of a pod, which is valid as long as the object does not change, and the learner's state for the pod.
@@ -60,7 +60,7 @@ type knownPod struct {
 // New returns a keeper with the model before the first reading. missed is called with the predicted and the measured mean load
 // of a node, as fractions of its allocatable amount; changed when the model steps aside in favor of requests, and when it returns.
 func New(
-	options predict.Options, pods Pods, missed func(resource v1.ResourceName, predicted, measured float64), changed func(isAside bool),
+	options predict.Options, pods Pods, missed func(resource v1.ResourceName, predicted, measured float64), changed func(byRequestsOnly bool),
 ) *Keeper {
 	k := &Keeper{
 		pods: pods, missed: missed, changed: changed, learner: predict.NewLearner(options), known: map[types.UID]knownPod{},
@@ -100,11 +100,11 @@ func (k *Keeper) keepUsage(reading *load.PodReading) {
 
 // Known returns the number of workloads whose usage is known, the time of the newest usage of pods, and whether the model has
 // stepped aside.
-func (k *Keeper) Known() (workloads int, updated time.Time, isAside bool) {
+func (k *Keeper) Known() (workloads int, updated time.Time, byRequestsOnly bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	model := k.Model()
-	return model.Workloads(), k.usedAt, model.IsAside()
+	return model.Workloads(), k.usedAt, model.ByRequestsOnly()
 }
 
 // Replay learns from past usage of pods: from a reading in which the load of all nodes is unknown.
@@ -159,8 +159,8 @@ func (k *Keeper) learn(measured load.Reading) {
 	}
 	k.known, k.used = known, nil
 	model := k.learner.Observe(&reading)
-	if previous := k.model.Swap(model); previous.IsAside() != model.IsAside() {
-		k.changed(model.IsAside())
+	if previous := k.model.Swap(model); previous.ByRequestsOnly() != model.ByRequestsOnly() {
+		k.changed(model.ByRequestsOnly())
 	}
 	k.reportMissed(&reading)
 }

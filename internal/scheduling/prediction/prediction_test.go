@@ -151,7 +151,7 @@ func TestReportsAside(t *testing.T) {
 		for i, name := range names {
 			visit(schedtest.Node(name, "cpu", "4", "memory", "16Gi"), []*v1.Pod{schedtest.CPU(name, name, fmt.Sprint(1+2*i), "")})
 		}
-	}, func(v1.ResourceName, float64, float64) {}, func(isAside bool) { changes = append(changes, isAside) })
+	}, func(v1.ResourceName, float64, float64) {}, func(byRequestsOnly bool) { changes = append(changes, byRequestsOnly) })
 	keeper.Watch(nodes, usage)
 	for range 60 {
 		now = now.Add(time.Minute)
@@ -165,7 +165,7 @@ func TestReportsAside(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, isAside := keeper.Known(); !isAside || !keeper.Model().IsAside() || len(changes) != 1 || !changes[0] {
-		t.Errorf("is aside: %t, changes %v; want one", isAside, changes)
+	if _, _, byRequestsOnly := keeper.Known(); !byRequestsOnly || !keeper.Model().ByRequestsOnly() || len(changes) != 1 || !changes[0] {
+		t.Errorf("by requests: %t, changes %v; want one", byRequestsOnly, changes)
 	}
 }

@@ -12,7 +12,7 @@ import (
 func TestReportAside(t *testing.T) {
 	for _, tc := range []struct {
 		configMap string
-		isAside   bool
+		byRequestsOnly   bool
 		want      string
 	}{
 		{"kube-system/history", true, "Warning PredictsByRequests"},
@@ -20,7 +20,7 @@ func TestReportAside(t *testing.T) {
 		{"", true, ""},
 	} {
 		recorder := events.NewFakeRecorder(1)
-		reportAside(klog.Background(), recorder, tc.configMap, tc.isAside)
+		reportAside(klog.Background(), recorder, tc.configMap, tc.byRequestsOnly)
 		close(recorder.Events)
 		if got := <-recorder.Events; !strings.HasPrefix(got, tc.want) || (got == "") != (tc.want == "") {
 			t.Errorf("%+v: event %q", tc, got)

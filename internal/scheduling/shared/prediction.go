@@ -50,9 +50,9 @@ func (s *State) Prediction(ctx context.Context, args *config.PredictedUtilizatio
 		return keeper, nil
 	}
 	options := predict.Options{HistoryWeight: *args.HistoryWeight, HalfLife: predict.DefaultHalfLife, Without: s.Without}
-	keeper := prediction.New(options, s.podsOf(h), s.PredictionMetrics().ObserveError, func(isAside bool) {
+	keeper := prediction.New(options, s.podsOf(h), s.PredictionMetrics().ObserveError, func(byRequestsOnly bool) {
 		if s.newStore == nil { // not in a simulation
-			reportAside(klog.FromContext(ctx), h.EventRecorder(), args.HistoryConfigMap, isAside)
+			reportAside(klog.FromContext(ctx), h.EventRecorder(), args.HistoryConfigMap, byRequestsOnly)
 		}
 	})
 	if err := s.keepHistory(ctx, args, h, keeper, func() { keeper.Watch(store, podStore) }); err != nil {
@@ -64,9 +64,9 @@ func (s *State) Prediction(ctx context.Context, args *config.PredictedUtilizatio
 
 // reportAside logs that the model has stepped aside or has returned, and creates an event of the ConfigMap with the history, if there
 // is one.
-func reportAside(logger klog.Logger, recorder events.EventRecorder, configMap string, isAside bool) {
+func reportAside(logger klog.Logger, recorder events.EventRecorder, configMap string, byRequestsOnly bool) {
 	kind, reason, note := v1.EventTypeNormal, "PredictsByUsage", "Nodes are scored by what was learned of the usage of pods again"
-	if isAside {
+	if byRequestsOnly {
 		kind, reason = v1.EventTypeWarning, "PredictsByRequests"
 		note = "Nodes are scored by requests: predictions by the learned usage of pods had larger errors. Check the source of podUsage"
 	}
