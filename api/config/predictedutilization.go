@@ -13,10 +13,15 @@ const (
 	DefaultDeviations = 1.0
 	// DefaultHistoryWeight is the weight of the usage of a workload's own pods.
 	DefaultHistoryWeight = 1.0
+	// DefaultTermWeight is the weight of the predicted utilization.
+	DefaultTermWeight = 5
 )
 
 // maxDeviations is the largest accepted number of deviations.
 const maxDeviations = 10
+
+// maxTermWeight is the largest accepted weight of a term.
+const maxTermWeight = 100
 
 // PredictedUtilizationArgs are the arguments of PredictedUtilization.
 //
@@ -30,6 +35,8 @@ type PredictedUtilizationArgs struct {
 	// of all pods, in [0, 1]. With 0 all pods are expected to use the same multiple of their requests. The
 	// default is 1.
 	HistoryWeight *float64 `json:"historyWeight,omitempty"`
+	// TermWeights are the weights of the terms of the score.
+	TermWeights TermWeights `json:"termWeights,omitzero"`
 	// WatcherAddress is the URL of a load-watcher service that the load of nodes is read from. Without it
 	// and without MetricProvider, load is predicted from requests.
 	WatcherAddress string `json:"watcherAddress,omitempty"`
@@ -50,10 +57,39 @@ type PredictedUtilizationArgs struct {
 	MaxLoadAge *metav1.Duration `json:"maxLoadAge,omitempty"`
 }
 
+// TermWeights are the weights of the terms of a score, from 0 to 100 and not all 0. A term with weight 0 is not computed.
+type TermWeights struct {
+	// Utilization is the weight of the predicted utilization. The default is 5.
+	Utilization *int64 `json:"utilization,omitempty"`
+	// LeastAllocated and BalancedAllocation are the weights of the scores of NodeResourcesFit, with its default arguments, and of
+	// NodeResourcesBalancedAllocation. They save these plugins, whose scores are to be disabled. The default is 0.
+	LeastAllocated     *int64 `json:"leastAllocated,omitempty"`
+	BalancedAllocation *int64 `json:"balancedAllocation,omitempty"`
+}
+
+// validate returns an error for each invalid weight.
+func (w *TermWeights) validate(path *field.Path) (errs field.ErrorList) {
+	sum := int64(0)
+	for i, weight := range []int64{*w.Utilization, *w.LeastAllocated, *w.BalancedAllocation} {
+		if weight < 0 || weight > maxTermWeight {
+			name := [...]string{"utilization", "leastAllocated", "balancedAllocation"}[i]
+			errs = append(errs, field.Invalid(path.Child(name), weight, "must be in [0, 100]"))
+		}
+		sum += weight
+	}
+	if len(errs) == 0 && sum == 0 {
+		errs = append(errs, field.Invalid(path, "all 0", "must have at least one weight above 0"))
+	}
+	return errs
+}
+
 // Default sets the defaults of empty fields.
 func (a *PredictedUtilizationArgs) Default() {
 	setDefault(&a.Deviations, DefaultDeviations)
 	setDefault(&a.HistoryWeight, DefaultHistoryWeight)
+	setDefault(&a.TermWeights.Utilization, DefaultTermWeight)
+	setDefault(&a.TermWeights.LeastAllocated, 0)
+	setDefault(&a.TermWeights.BalancedAllocation, 0)
 	setDefault(&a.PollInterval, metav1.Duration{Duration: metricprovider.DefaultPollInterval})
 	setDefault(&a.MaxLoadAge, metav1.Duration{Duration: metricprovider.DefaultMaxAge})
 }
@@ -65,6 +101,7 @@ func (a *PredictedUtilizationArgs) Validate() error {
 		errs = append(errs, field.Invalid(field.NewPath("deviations"), d, "must be in [0, 10]"))
 	}
 	errs = append(errs, validateFraction(field.NewPath("historyWeight"), *a.HistoryWeight)...)
+	errs = append(errs, a.TermWeights.validate(field.NewPath("termWeights"))...)
 	errs = append(errs, validateLoadSource(a.WatcherAddress, a.MetricProvider, a.PollInterval.Duration, a.MaxLoadAge.Duration)...)
 	errs = append(errs, validateProvider(field.NewPath("podUsage"), a.PodUsage, metricprovider.PodTypes)...)
 	errs = append(errs, validateObjectName(field.NewPath("historyConfigMap"), a.HistoryConfigMap)...)

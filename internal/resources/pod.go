@@ -61,6 +61,29 @@ func Requests(pod *v1.Pod) v1.ResourceList {
 	return resource.PodRequests(pod, podOptions)
 }
 
+// AssumedRequests returns the requests of a pod for CPU, in millicores, and memory, with kube-scheduler's defaults for containers without.
+func AssumedRequests(pod *v1.Pod) (cpu, memory int64) {
+	requests := v1.ResourceList(nil)
+	if only := onlyContainer(pod); only != nil && isDeterminedBySpec(pod) && len(only.Requests) >= len(assumed) {
+		requests = only.Requests
+	}
+	for name := range assumed {
+		if _, found := requests[name]; !found {
+			options := podOptions
+			options.NonMissingContainerRequests = assumed
+			requests = resource.PodRequests(pod, options)
+			break
+		}
+	}
+	return CPUResource.Amount(requests[v1.ResourceCPU]), MemoryResource.Amount(requests[v1.ResourceMemory])
+}
+
+// assumed are the requests that kube-scheduler assumes for containers without requests (pkg/scheduler/util.GetNonzeroRequests).
+var assumed = v1.ResourceList{
+	v1.ResourceCPU:    *apiresource.NewMilliQuantity(100, apiresource.DecimalSI),
+	v1.ResourceMemory: *apiresource.NewQuantity(200<<20, apiresource.BinarySI),
+}
+
 // RequestsOfTemplate returns the requests of a pod that is created from a template. A limit without a request counts as the request, a
 // limit of the pod only if no container requests the resource: the API server sets these defaults for pods, not for templates.
 func RequestsOfTemplate(spec *v1.PodSpec) v1.ResourceList {

@@ -97,10 +97,20 @@ func (pl *plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *
 	return cache.Sign(pod), nil
 }
 
+// PreScore computes the data of the cycle and the risk of each candidate. In one loop, the processor reads several nodes from memory at
+// the same time.
+func (pl *plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+	c := pl.Data(state, pod)
+	for _, node := range nodes {
+		pl.nodes.NodeValue(node, c.pending, c.load)
+	}
+	return nil
+}
+
 // Score returns the score of a node.
 func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
 	c := pl.Data(state, pod)
-	return pl.model.score(pl.nodes.Of(node, c.pending, c.load), &c.amounts), nil
+	return pl.model.score(pl.nodes.NodeValue(node, c.pending, c.load), &c.amounts), nil
 }
 
 // Risk returns the risk of a node without a further pod, in [0, 1].

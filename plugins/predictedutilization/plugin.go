@@ -1,10 +1,11 @@
-// Package predictedutilization scores nodes by their predicted utilization with the pending pod: the higher
-// of CPU and memory decides.
+// Package predictedutilization scores nodes by their predicted utilization with the pending pod, for which the higher of CPU and memory
+// decides, and by requests, as the in-tree plugins do: one plugin that computes all three terms costs less than three plugins.
 //
-//	score = round(100 x (1 - min(1, predicted peak / allocatable)))
+//	utilization = 100 x (1 - min(1, predicted peak / allocatable))
+//	score       = round(weighted mean of utilization and of the scores of NodeResourcesFit and NodeResourcesBalancedAllocation)
 //
-// Package internal/scheduling/predict computes the prediction. Scores are not normalized. Without load,
-// pods are expected to use their requests.
+// Package internal/scheduling/predict computes the prediction. Scores are not normalized. Without load, pods are expected to use their
+// requests.
 package predictedutilization
 
 import (
@@ -37,6 +38,7 @@ type plugin struct {
 	// Cycle implements PreScore.
 	*cache.Cycle[cycleData]
 	deviations float64
+	weights    termWeights
 	nodes      *cache.Derived[predict.Model, nodeUse]
 }
 
@@ -45,6 +47,8 @@ type cycleData struct {
 	pending  *cache.Pending
 	model    *predict.Model
 	workload resources.WorkloadKey
+	bit      predict.WorkloadBit
+	requests cache.Requests
 	expected [predict.Resources]predict.Expected
 }
 
@@ -66,9 +70,15 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, fmt.Errorf("args of %s: %w", Name, err)
 	}
-	pl := &plugin{deviations: *args.Deviations, nodes: cache.NewDerived(state.Sums, predictNode)}
+	pl := &plugin{
+		deviations: *args.Deviations, weights: termWeightsOf(&args.TermWeights), nodes: cache.NewDerived(state.Sums, predictNode),
+	}
 	pl.Cycle = cache.NewCycle(cycleKey, state.Sums, handle, func(pending *cache.Pending) cycleData {
-		return newCycleData(pending, keeper.Model())
+		c := newCycleData(pending, keeper.Model())
+		if pl.weights.least+pl.weights.balanced > 0 {
+			c.requests = pending.Requests()
+		}
+		return c
 	})
 	return pl, nil
 }
@@ -76,7 +86,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 // newCycleData returns the data of a cycle: the expected use of its pod, and the model.
 func newCycleData(pending *cache.Pending, model *predict.Model) cycleData {
 	declared := prediction.Declared(&pending.Pod)
-	c := cycleData{pending: pending, model: model, workload: declared.Workload}
+	c := cycleData{pending: pending, model: model, workload: declared.Workload, bit: predict.BitOf(declared.Workload)}
 	for r := range c.expected {
 		c.expected[r] = model.Expect(&declared, r)
 	}
@@ -96,10 +106,20 @@ func (pl *plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *
 	return fragments, nil
 }
 
+// PreScore computes the data of the cycle and the prediction of each candidate. In one loop, the processor reads several nodes from
+// memory at the same time, but one at a time between the scores of other plugins.
+func (pl *plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+	c := pl.Data(state, pod)
+	for _, node := range nodes {
+		pl.nodes.NodeValue(node, c.pending, c.model)
+	}
+	return nil
+}
+
 // Score returns the score of a node.
 func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
 	c := pl.Data(state, pod)
-	return score(c, pl.nodes.Of(node, c.pending, c.model), pl.deviations), nil
+	return pl.weights.score(pl.terms(c, pl.nodes.NodeValue(node, c.pending, c.model))), nil
 }
 
 // ScoreExtensions returns nil: scores are not normalized.

@@ -99,7 +99,7 @@ func (c *measuredCluster) want(pod *v1.Pod) []int64 {
 	cycle := newCycleData(&cache.Pending{Pod: resources.NewPod(pod)}, c.Data(framework.NewCycleState(), pod).model)
 	for i, node := range c.infos {
 		use := predictNode(cache.NewSums(node), cycle.model)
-		scores[i] = score(&cycle, &use, c.deviations)
+		scores[i] = c.weights.score(c.terms(&cycle, &use))
 	}
 	return scores
 }
@@ -116,14 +116,14 @@ func (c *measuredCluster) compare(t *testing.T, when string) {
 
 // TestScoreIsInRange checks the scores of predictions that are above the allocatable amount or not numbers.
 func TestScoreIsInRange(t *testing.T) {
-	cycle := &cycleData{model: predict.NewModel()}
+	cycle, pl := &cycleData{model: predict.NewModel()}, &plugin{deviations: 1, weights: termWeights{utilization: 5}}
 	for _, tc := range []struct {
 		mean float64
 		want int64
 	}{{0, 100}, {250, 75}, {1000, 0}, {2000, 0}, {math.Inf(1), 0}, {math.NaN(), 0}} {
-		node := &nodeUse{allocatable: [predict.Resources]float64{1000, 1000}}
+		node := &nodeUse{allocatableCPU: 1000, allocatableMemory: 1000}
 		node.Sums[predict.CPU] = predict.Sum{Mean: tc.mean, Limit: math.Inf(1)}
-		if got := score(cycle, node, 1); got != tc.want {
+		if got := pl.weights.score(pl.terms(cycle, node)); got != tc.want {
 			t.Errorf("mean %v of 1000: score %d, want %d", tc.mean, got, tc.want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -48,6 +49,9 @@ func configurationNames() []string {
 // selection restricts the configurations that are measured.
 var selection = flag.String("configurations", strings.Join(configurationNames(), ","),
 	"the configurations that BenchmarkScheduler compares: built-in profiles, all, nothing and one-nothing")
+
+// rounds is the number of blocks of pods that each configuration schedules.
+var rounds = flag.Int("rounds", 300, "the number of rounds of BenchmarkScheduler")
 
 // selectedNames returns the names of the selected configurations, the default profile first.
 func selectedNames() []string {
@@ -155,8 +159,8 @@ type comparison struct {
 	samples map[string][]sample
 }
 
-// sample is the duration of one block of pods, in seconds.
-type sample struct{ cpu, wall float64 }
+// sample is the duration of one block of pods in seconds, and the memory that it allocated in bytes.
+type sample struct{ cpu, wall, bytes float64 }
 
 // newComparison returns a comparison of schedulers with the same nodes and pods. With more than one equal pod in a row,
 // they are scheduled in batches where the profile allows it.
@@ -180,6 +184,7 @@ func newComparison(tb testing.TB, names []string, nodes, podsPerNode, equal int)
 // schedule schedules further pods with one of the schedulers, and returns how long it took.
 func (c *comparison) schedule(tb testing.TB, name string, pods int) sample {
 	tb.Helper()
+	allocated := allocatedBytes()
 	e, cpu, began := c.engines[name], processTime(tb), time.Now()
 	for range pods {
 		c.pods++
@@ -190,7 +195,7 @@ func (c *comparison) schedule(tb testing.TB, name string, pods int) sample {
 			tb.Fatal(err)
 		}
 	}
-	return sample{cpu: processTime(tb) - cpu, wall: time.Since(began).Seconds()}
+	return sample{processTime(tb) - cpu, time.Since(began).Seconds(), allocatedBytes() - allocated}
 }
 
 // run measures rounds. In each round every scheduler schedules one block of pods, in random order.
@@ -228,6 +233,22 @@ func (c *comparison) ratio(name, other string, of func(sample) float64) estimate
 
 func byCPU(s sample) float64  { return s.cpu }
 func byWall(s sample) float64 { return s.wall }
+
+// allocatedBytes returns the bytes that the process has allocated.
+func allocatedBytes() float64 {
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(s)
+	return float64(s[0].Value.Uint64())
+}
+
+// bytesPerPod returns the median of the memory that a scheduler allocates for a pod, in KiB.
+func (c *comparison) bytesPerPod(name string, pods int) float64 {
+	var values []float64
+	for _, s := range c.samples[name] {
+		values = append(values, s.bytes/float64(pods)/1024)
+	}
+	return newEstimate(values).median
+}
 
 // estimate is a median with its 95 % confidence interval.
 type estimate struct{ low, median, high float64 }

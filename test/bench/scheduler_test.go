@@ -56,10 +56,10 @@ func newPod(i int, node string) *v1.Pod {
 // has the intervals, and the ratios in elapsed time. The lowest allowed ratio is far below the measured ratios: a score that
 // fits distributions, sums pods or allocates memory for each node fails.
 func BenchmarkScheduler(b *testing.B) {
-	const rounds, warmUp, podsPerRound, lowest = 300, 10, 10, 0.5
+	const warmUp, podsPerRound, lowest = 10, 10, 0.5
 	c := newComparison(b, selectedNames(), 5000, 30, 1)
 	for b.Loop() {
-		c.run(b, rounds, warmUp, podsPerRound)
+		c.run(b, *rounds, warmUp, podsPerRound)
 	}
 	var rates []float64
 	for _, s := range c.samples[byDefault] {
@@ -67,6 +67,7 @@ func BenchmarkScheduler(b *testing.B) {
 	}
 	b.ReportMetric(newEstimate(rates).median, "pods/s-default")
 	for _, name := range c.names {
+		b.Logf("%s: allocates %.0f KiB for each pod", name, c.bytesPerPod(name, podsPerRound))
 		if name != byDefault {
 			ratio := c.ratio(name, byDefault, byCPU)
 			b.ReportMetric(ratio.median, "ratio-"+name)
@@ -88,11 +89,11 @@ func BenchmarkScheduler(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkBatches is BenchmarkScheduler with 50 equal pods in a row, as in a Deployment, and opportunistic
-// batching: with the profile batch, most pods take the next node in the order of the first pod's scores.
+// BenchmarkBatches is BenchmarkScheduler with 50 equal pods in a row, as in a Deployment, and opportunistic batching, with a reading of
+// load in between: with the profile batch, most pods take the next node in the order of the first pod's scores.
 func BenchmarkBatches(b *testing.B) {
 	const rounds, warmUp, podsPerRound, equal = 100, 10, 20, 50
-	c := newComparison(b, []string{byDefault, "limits", "batch"}, 5000, 30, equal)
+	c := newComparison(b, []string{byDefault, "limits", "predicted", "batch"}, 5000, 30, equal)
 	for b.Loop() {
 		c.run(b, rounds, warmUp, podsPerRound)
 	}

@@ -31,8 +31,18 @@ type Cache struct {
 // entry is what the cache keeps of one node.
 type entry struct {
 	sums atomic.Pointer[NodeSums]
-	// derived has one value per Derived of the cache.
-	derived []atomic.Value
+	// first has the value of the first Derived of the cache, and further one value for each of the others: a profile has one or two, and
+	// an array beside the entry is one more read from memory for each node.
+	first   atomic.Value
+	further []atomic.Value
+}
+
+// value returns the value of a Derived.
+func (e *entry) value(number int) *atomic.Value {
+	if number == 0 {
+		return &e.first
+	}
+	return &e.further[number-1]
 }
 
 // New returns an empty cache.
@@ -79,17 +89,17 @@ func NewDerived[I, T any](c *Cache, derive func(*NodeSums, *I) T) *Derived[I, T]
 	return &Derived[I, T]{cache: c, number: c.derived - 1, derive: derive}
 }
 
-// Of returns the value of a node, which must not be changed.
-func (d *Derived[I, T]) Of(node fwk.NodeInfo, pending *Pending, input *I) *T {
+// NodeValue returns the value of a node, which must not be changed.
+func (d *Derived[I, T]) NodeValue(node fwk.NodeInfo, pending *Pending, input *I) *T {
 	e := d.cache.entry(node, pending)
-	v, _ := e.derived[d.number].Load().(*derived[I, T])
+	v, _ := e.value(d.number).Load().(*derived[I, T])
 	if v != nil && v.input == input && !v.tentative && v.isCurrent(node) {
 		return &v.value
 	}
 	sums := e.current(node, pending)
 	if v == nil || v.input != input || v.sums != sums {
 		v = &derived[I, T]{sums.state, input, sums, d.derive(sums, input)}
-		e.derived[d.number].Store(v)
+		e.value(d.number).Store(v)
 	}
 	return &v.value
 }
@@ -149,7 +159,7 @@ func (c *Cache) replace(all fwk.SharedLister, further ...fwk.NodeInfo) map[*fram
 		}
 		e := byName[node.Name]
 		if e == nil {
-			e = &entry{derived: make([]atomic.Value, c.derived)}
+			e = &entry{further: make([]atomic.Value, max(c.derived-1, 0))}
 		}
 		next[info.(*framework.NodeInfo)] = e
 	}

@@ -237,17 +237,17 @@ func TestDerived(t *testing.T) {
 		{func() { forget(node) }, &two, true, 300, 6},
 	} {
 		step.change()
-		got := *derived.Of(node, &Pending{InGroup: step.inGroup, all: all}, step.input)
+		got := *derived.NodeValue(node, &Pending{InGroup: step.inGroup, all: all}, step.input)
 		if got != step.want || int64(computed) != step.computed {
 			t.Errorf("step %d: %d, computed %d times, want %d, %d", i, got, computed, step.want, step.computed)
 		}
 	}
 	// Another plugin may be created later.
 	pods := NewDerived(cache, func(sums *NodeSums, _ *int64) int { return sums.Len() })
-	if got := *pods.Of(node, in(all), nil); got != 2 {
+	if got := *pods.NodeValue(node, in(all), nil); got != 2 {
 		t.Errorf("%d pods, want 2", got)
 	}
-	if got := *derived.Of(node, in(all), &two); got != 300 {
+	if got := *derived.NodeValue(node, in(all), &two); got != 300 {
 		t.Errorf("%d with another plugin, want 300", got)
 	}
 	cache.dropDeleted(&lister{})

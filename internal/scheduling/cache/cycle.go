@@ -18,6 +18,13 @@ type Pending struct {
 	InGroup bool
 	// all is the snapshot of the cycle.
 	all fwk.SharedLister
+	pod *v1.Pod
+}
+
+// Requests returns the requests of the pod.
+func (p *Pending) Requests() Requests {
+	cpu, memory := resources.AssumedRequests(p.pod)
+	return Requests{p.Get(resources.CPUResource).Request, p.Get(resources.MemoryResource).Request, cpu, memory}
 }
 
 // Cycle keeps the data that a plugin computes once per scheduling cycle. It implements PreScore; a profile may enable the plugin under
@@ -67,7 +74,7 @@ func (c *Cycle[T]) Data(state fwk.CycleState, pod *v1.Pod) *T {
 	if err != nil || !ok {
 		all := c.handle.SnapshotSharedLister()
 		c.cache.dropDeleted(all)
-		data := c.begin(&Pending{resources.NewPod(pod), inGroup(state), all})
+		data := c.begin(&Pending{resources.NewPod(pod), inGroup(state), all, pod})
 		d = cycleData[T]{&data}
 		state.Write(c.key, d)
 	}

@@ -14,9 +14,14 @@ type NodeSums struct {
 	state
 	resources.Sums
 	node *v1.Node
+	// requests are the sums that the scheduler keeps.
+	requests Requests
 	// pods are in the order of the NodeInfo. The amounts of a pod that keeps its position are not computed again.
 	pods []podAmounts
 }
+
+// Requests are the requests for CPU, in millicores, and memory: as declared, and with kube-scheduler's defaults for containers without.
+type Requests struct{ CPU, Memory, AssumedCPU, AssumedMemory int64 }
 
 // state identifies the pods of a node at one time.
 //
@@ -50,9 +55,10 @@ func NewSums(node fwk.NodeInfo) *NodeSums { return newSums(node, nil, false) }
 // newSums computes the sums over the pods of a node. The amounts of pods are copied from previous
 // sums of the node where a pod has the same position.
 func newSums(node fwk.NodeInfo, previous *NodeSums, tentative bool) *NodeSums {
-	infos := node.GetPods()
+	infos, requested, assumed := node.GetPods(), node.GetRequested(), node.GetNonZeroRequested()
 	s := &NodeSums{
 		state: state{node.GetGeneration(), len(infos), tentative}, node: node.Node(), pods: make([]podAmounts, len(infos)),
+		requests: Requests{requested.GetMilliCPU(), requested.GetMemory(), assumed.GetMilliCPU(), assumed.GetMemory()},
 	}
 	for i, info := range infos {
 		pod := info.GetPod()
@@ -72,6 +78,9 @@ func (s *NodeSums) isCurrent(node fwk.NodeInfo) bool {
 	return s.state.isCurrent(node) && (!s.tentative ||
 		slices.EqualFunc(s.pods, node.GetPods(), func(a podAmounts, b fwk.PodInfo) bool { return a.pod == b.GetPod() }))
 }
+
+// Requests returns the requests of the pods, as the scheduler has added them up.
+func (s *NodeSums) Requests() Requests { return s.requests }
 
 // Node returns the node, as it was when the sums were computed.
 func (s *NodeSums) Node() *v1.Node { return s.node }

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"hash/maphash"
 	"math"
 	"slices"
 
@@ -131,6 +132,20 @@ type NodeUse struct {
 	// Workloads are the workloads of the pods. Shares has the share of each workload, in the same order.
 	Workloads []resources.WorkloadKey
 	Shares    [][Resources]Share
+	// bits has the bit of each workload: most nodes have no pod of a workload, which one bit shows without a search.
+	bits [maxBit/64 + 1]uint64
+}
+
+// WorkloadBit is a small hash of a workload.
+type WorkloadBit uint8
+
+const maxBit = math.MaxUint8
+
+var bitSeed = maphash.MakeSeed()
+
+// BitOf returns the bit of a workload.
+func BitOf(key resources.WorkloadKey) WorkloadBit {
+	return WorkloadBit(maphash.Comparable(bitSeed, key))
 }
 
 // Sum is the expected use of one resource by all pods of a node.
@@ -220,12 +235,17 @@ func (u *NodeUse) share(key resources.WorkloadKey) *[Resources]Share {
 			return &u.Shares[i]
 		}
 	}
+	bit := BitOf(key)
+	u.bits[bit/64] |= 1 << (bit % 64)
 	u.Workloads, u.Shares = append(u.Workloads, key), append(u.Shares, [Resources]Share{})
 	return &u.Shares[len(u.Shares)-1]
 }
 
-// Share returns the share of a workload, nil if it has no pod on the node.
-func (u *NodeUse) Share(key resources.WorkloadKey) *[Resources]Share {
+// Share returns the share of a workload with its bit, nil if it has no pod on the node.
+func (u *NodeUse) Share(key resources.WorkloadKey, bit WorkloadBit) *[Resources]Share {
+	if u.bits[bit/64]&(1<<(bit%64)) == 0 {
+		return nil
+	}
 	if i := slices.Index(u.Workloads, key); i >= 0 {
 		return &u.Shares[i]
 	}

@@ -11,9 +11,9 @@ import (
 // TestReportAside checks the events of the ConfigMap with the history; without one there is no event.
 func TestReportAside(t *testing.T) {
 	for _, tc := range []struct {
-		configMap string
-		byRequestsOnly   bool
-		want      string
+		configMap      string
+		byRequestsOnly bool
+		want           string
 	}{
 		{"kube-system/history", true, "Warning PredictsByRequests"},
 		{"kube-system/history", false, "Normal PredictsByUsage"},
