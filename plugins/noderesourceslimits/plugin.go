@@ -78,6 +78,16 @@ func (pl *plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *
 	return cache.Sign(pod), nil
 }
 
+// PreScore computes the data of the cycle and the sums of each candidate. In one loop, the processor reads several nodes from memory at
+// the same time.
+func (pl *plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+	c := pl.Data(state, pod)
+	for _, node := range nodes {
+		pl.sums.Sums(node, &c.pending)
+	}
+	return nil
+}
+
 // Score returns the raw score of a node.
 func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
 	c := pl.Data(state, pod)

@@ -153,6 +153,7 @@ func newCluster(nodes, podsPerNode int) (engine.Cluster, *load.Reading) {
 type comparison struct {
 	names   []string
 	engines map[string]*engine.Engine
+	reading *load.Reading
 	// pods is the number of pods scheduled so far, equal how many in a row are equal.
 	pods, equal int
 	// samples are the durations of the blocks of each scheduler, one per round.
@@ -167,7 +168,7 @@ type sample struct{ cpu, wall, bytes float64 }
 func newComparison(tb testing.TB, names []string, nodes, podsPerNode, equal int) *comparison {
 	tb.Helper()
 	cluster, reading := newCluster(nodes, podsPerNode)
-	c := &comparison{names: names, equal: equal, engines: map[string]*engine.Engine{}, samples: map[string][]sample{}}
+	c := &comparison{names: names, reading: reading, equal: equal, engines: map[string]*engine.Engine{}, samples: map[string][]sample{}}
 	for _, name := range names {
 		e, err := engine.New(tb.Context(), cluster, engine.Options{
 			Config: configurationOf(tb, name), Load: reading, Clock: func() time.Time { return reading.Time },
@@ -217,6 +218,18 @@ func (c *comparison) run(tb testing.TB, rounds, warmUp, pods int) {
 		}
 		if round%10 == 9 {
 			runtime.GC()
+			c.readLoad(tb)
+		}
+	}
+}
+
+// readLoad gives all schedulers a new reading of the same load.
+func (c *comparison) readLoad(tb testing.TB) {
+	tb.Helper()
+	c.reading.Time = c.reading.Time.Add(30 * time.Second)
+	for _, name := range c.names {
+		if err := c.engines[name].SetLoad(*c.reading); err != nil {
+			tb.Fatal(err)
 		}
 	}
 }

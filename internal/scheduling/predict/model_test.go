@@ -178,7 +178,7 @@ func TestUnmeasured(t *testing.T) {
 
 // peak returns the predicted peak of a node with one more pod of a workload.
 func peak(m *Model, use *NodeUse, pod *Expected, key resources.WorkloadKey, r int, k float64) float64 {
-	return m.Peak(&use.Sums[r], use.Share(key), pod, r, k)
+	return m.Peak(&use.Sums[r], use.Share(key, BitOf(key)), pod, r, k)
 }
 
 // podStates are the states of the pods of one learner, by name.

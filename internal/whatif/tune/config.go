@@ -10,11 +10,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/plugins/predictedutilization"
 )
 
 // Fields of a KubeSchedulerConfiguration.
@@ -43,6 +45,8 @@ type current struct {
 	// index of the profile to tune among the profiles of the configuration.
 	index int
 	point Point
+	// hasTerms is set if PredictedUtilization has terms of requests.
+	hasTerms bool
 }
 
 // newCurrent reads the configuration in force. With several profiles, the profile for default-scheduler is tuned.
@@ -66,6 +70,8 @@ func newCurrent(p engine.NamedConfig) (*current, error) {
 		}
 	}
 	c.point = pointOf(&cfg.Profiles[c.index])
+	terms := termWeights(&cfg.Profiles[c.index])
+	c.hasTerms = terms[fitPlugin]+terms[balancedPlugin] > 0
 	return c, nil
 }
 
@@ -82,9 +88,35 @@ func pointOf(profile *internalconfig.KubeSchedulerProfile) Point {
 	return p
 }
 
-// scoreWeight returns the weight of the score of a plugin, 0 if it does not score: the weight under score or, unless the plugin is
-// disabled there, the weight under multiPoint.
+// scoreWeight returns the weight of the score of a plugin, 0 if it does not score. The terms of PredictedUtilization count as scores of
+// the plugins that they are equal to.
 func scoreWeight(profile *internalconfig.KubeSchedulerProfile, name string) int {
+	terms := termWeights(profile)
+	if weight, isTerm := terms[name]; isTerm && terms[fitPlugin]+terms[balancedPlugin] > 0 {
+		return weight
+	}
+	return enabledWeight(profile, name)
+}
+
+// termWeights returns the weights of the terms of PredictedUtilization by plugin, nil if it has no arguments.
+func termWeights(profile *internalconfig.KubeSchedulerProfile) map[string]int {
+	weight := enabledWeight(profile, predictedutilization.Name)
+	for _, plugin := range profile.PluginConfig {
+		if args, ok := plugin.Args.(*config.PredictedUtilizationArgs); ok && plugin.Name == predictedutilization.Name {
+			w := &args.TermWeights
+			own, least := int(ptr.Deref(w.Utilization, 0)), int(ptr.Deref(w.LeastAllocated, 0))
+			balanced := int(ptr.Deref(w.BalancedAllocation, 0))
+			sum := max(own+least+balanced, 1)
+			return map[string]int{
+				predictedutilization.Name: weight * own / sum, fitPlugin: weight * least / sum, balancedPlugin: weight * balanced / sum,
+			}
+		}
+	}
+	return nil
+}
+
+// enabledWeight returns the weight under score or, unless the plugin is disabled there, the weight under multiPoint.
+func enabledWeight(profile *internalconfig.KubeSchedulerProfile, name string) int {
 	plugins := profile.Plugins
 	if plugins == nil {
 		return 0
@@ -127,6 +159,17 @@ func (c *current) at(p Point) (engine.NamedConfig, error) {
 		return engine.NamedConfig{}, err
 	}
 	profile := tunedProfile(document, c.index)
+	if c.hasTerms && p != c.point { // in a point each plugin has its own weight
+		setArgument(profile, predictedutilization.Name, "termWeights", map[string]any{})
+		for d, dimension := range Space {
+			switch dimension.Plugin {
+			case predictedutilization.Name, fitPlugin, balancedPlugin:
+				if dimension.Argument == "" {
+					setWeight(profile, dimension.Plugin, p.value(d).(int), true)
+				}
+			}
+		}
+	}
 	for d, dimension := range Space {
 		switch {
 		case p[d] == c.point[d]:

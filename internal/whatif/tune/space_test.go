@@ -127,6 +127,31 @@ func TestStartPoints(t *testing.T) {
 	}
 }
 
+// TestTermsBecomeWeights checks that a profile with terms of requests gets plugins with weights when a setting changes.
+func TestTermsBecomeWeights(t *testing.T) {
+	read, err := engine.ReadConfig("predicted")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := newCurrent(read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := c.point
+	p[slices.IndexFunc(Space[:], func(d Dimension) bool { return d.Plugin == balancedPlugin })] = 0
+	changed, err := c.at(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := newCurrent(changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.point != p || again.hasTerms {
+		t.Errorf("got %s, want %s\n%s", again.point, p, changed.Text)
+	}
+}
+
 // points generates points of the space.
 func points(t *rapid.T) Point {
 	var p Point
