@@ -29,8 +29,9 @@ func TestFrontierPageIsUsable(t *testing.T) {
 		t.Fatalf("%d bytes: %v", len(content), err)
 	}
 	ctx := browser.Start(t)
+	browser.Windows[0].Open(t, ctx, "file://"+page)
 	for _, w := range browser.Windows {
-		w.Open(t, ctx, "file://"+page)
+		w.Resize(t, ctx)
 		browser.ExpectUsable(t, ctx, w, "frontier")
 		if hidden := browser.Evaluate[int](t, ctx, `(t => t.scrollWidth - t.clientWidth)(document.querySelector(".wide"))`); hidden > 1 {
 			t.Errorf("%s: %d pixels of the table are hidden", w, hidden)

@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-
 	"github.com/plimsoll-k8s/plimsoll/test/support/browser"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
@@ -73,17 +71,13 @@ func TestPageInBrowser(t *testing.T) {
 		t.Errorf("%d bytes, want at most %d (%v)", page.Len(), maxSize, err)
 	}
 	address := serve(t, t.Context(), func(context.Context) (Live, error) { return sample(), nil })
-	ctx := browser.Start(t)
+	ctx, cancel := context.WithTimeout(browser.Start(t), browser.Timeout)
+	defer cancel()
+	browser.Windows[0].Open(t, ctx, address)
+	browser.ExpectFirstPaint(t, ctx, fmt.Sprintf("live page of %d bytes", page.Len()))
 	for _, w := range browser.Windows {
-		t.Run(w.String(), func(t *testing.T) {
-			tab, closeTab := chromedp.NewContext(ctx)
-			defer closeTab()
-			limited, cancel := context.WithTimeout(tab, browser.Timeout)
-			defer cancel()
-			w.Open(t, limited, address)
-			browser.ExpectFirstPaint(t, limited, fmt.Sprintf("live page of %d bytes", page.Len()))
-			browser.ExpectUsable(t, limited, w, "live")
-		})
+		w.Resize(t, ctx)
+		browser.ExpectUsable(t, ctx, w, "live")
 	}
 }
 

@@ -87,13 +87,22 @@ func awaitExit(t *testing.T, folder string) {
 // Open opens a page in a window.
 func (w Window) Open(t *testing.T, ctx context.Context, address string) {
 	t.Helper()
+	w.Resize(t, ctx)
+	if err := chromedp.Do(ctx, chromedp.Navigate(address)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Resize shows the opened page in a window of this size and color scheme.
+func (w Window) Resize(t *testing.T, ctx context.Context) {
+	t.Helper()
 	media := func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
 		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: w.Scheme}},
 		})
 		return chromedp.Void{}, err
 	}
-	if err := chromedp.Do(ctx, chromedp.EmulateViewport(w.Width, 900), media, chromedp.Navigate(address)); err != nil {
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(w.Width, 900), media); err != nil {
 		t.Fatal(err)
 	}
 }

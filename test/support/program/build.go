@@ -14,8 +14,11 @@ import (
 // modulePath is the module of the project.
 const modulePath = "module github.com/plimsoll-k8s/plimsoll\n"
 
-// project returns the folder of the project.
-var project = sync.OnceValues(func() (string, error) {
+// project is the folder of the project, found when the process starts: tests may change their folder.
+var project, errProject = findProject()
+
+// findProject returns the folder of the project.
+func findProject() (string, error) {
 	folder, err := os.Getwd()
 	for err == nil {
 		if raw, readErr := os.ReadFile(filepath.Join(folder, "go.mod")); readErr == nil && bytes.HasPrefix(raw, []byte(modulePath)) {
@@ -27,16 +30,15 @@ var project = sync.OnceValues(func() (string, error) {
 		folder = filepath.Dir(folder)
 	}
 	return "", err
-})
+}
 
 // File returns the path of a file or folder of the project.
 func File(t testing.TB, name string) string {
 	t.Helper()
-	folder, err := project()
-	if err != nil {
-		t.Fatal(err)
+	if errProject != nil {
+		t.Fatal(errProject)
 	}
-	return filepath.Join(folder, name)
+	return filepath.Join(project, name)
 }
 
 // built has the functions that build the programs of this process once, by name.
@@ -54,7 +56,7 @@ func Build(t testing.TB, name, module, pkg string) string {
 	t.Helper()
 	path, folder := File(t, "bin/test/"+name), File(t, module)
 	build, _ := built.LoadOrStore(name, sync.OnceValue(func() error {
-		return locked(filepath.Dir(path), func() error {
+		return locked(path, func() error {
 			command := exec.Command("go", "build", "-C", folder, "-ldflags=-s -w", "-o", path, pkg)
 			if out, err := command.CombinedOutput(); err != nil {
 				return fmt.Errorf("building %s in %s: %w\n%s", pkg, module, err, out)
@@ -68,12 +70,13 @@ func Build(t testing.TB, name, module, pkg string) string {
 	return path
 }
 
-// locked calls a function while no other process does so with the same folder, which it creates.
-func locked(folder string, call func() error) error {
+// locked calls a function while no other process does so for the same file, whose folder it creates.
+func locked(path string, call func() error) error {
+	folder, name := filepath.Split(path)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	lock, err := os.OpenFile(filepath.Join(folder, ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := os.OpenFile(filepath.Join(folder, "."+name+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}
