@@ -118,7 +118,6 @@ func TestStartPoints(t *testing.T) {
 		"balanced 1, limits 1",
 		"allocatable 1 (Least)",
 		"fit 1 (LeastAllocated), balanced 1, low-risk 2 (limit weight 0.5)",
-		"balanced 1, limits 1, low-risk 1 (limit weight 0.5)",
 		"fit 1 (LeastAllocated), balanced 1, predicted 5 (deviations 1)",
 	} {
 		if !slices.Contains(settings, want) {

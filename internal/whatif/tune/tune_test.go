@@ -178,8 +178,8 @@ func TestBounds(t *testing.T) {
 		exhausted  bool
 	}{
 		// Two scenarios and four seeds: no race of the first round fits into 50 runs.
-		"runs":   {func(o *Options) { o.MaxRuns = 50 }, 0, 1, 11, true},
-		"rounds": {func(o *Options) { o.Rounds = 1 }, 10_000, 1, 11, false},
+		"runs":   {func(o *Options) { o.MaxRuns = 50 }, 0, 1, 10, true},
+		"rounds": {func(o *Options) { o.Rounds = 1 }, 10_000, 1, 10, false},
 	} {
 		o := testOptions(t, bowl)
 		tc.change(&o)
