@@ -145,8 +145,8 @@ func (s *packedState) fewestNodes(groups [][2]int, most int) int {
 }
 
 // TestFewNodesAreAdded compares the number of nodes that are added for pods that are spread over zones, exclude each other or are free,
-// with the lowest number that is possible: of each group, at most one more is added. There are one or two groups in each zone, and a
-// node that running pods of the first workload fill.
+// with the lowest number that is possible: of each group, at most one more is added, and one for each pod of a second workload whose pods
+// exclude each other on nodes. There are one or two groups in each zone, and a node that running pods of the first workload fill.
 func TestFewNodesAreAdded(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		zones := 3 - rapid.IntRange(0, 2).Draw(rt, "fewer zones")
@@ -193,8 +193,14 @@ func TestFewNodesAreAdded(t *testing.T) {
 		if fewest > 6 {
 			return // such as two pods of a core on nodes that exclude each other, of which one group is too small
 		}
+		// Pods of equal size are placed in their order, as by Cluster Autoscaler: those of the first workload may fill the nodes before
+		// pods of the second one that exclude each other, of which each then gets a node of its own.
+		late := 0
+		if len(s.workloads) > 1 && s.workloads[1].constraint == "kubernetes.io/hostname" {
+			late = s.workloads[1].pods
+		}
 		got, _ := runManifests(t, autoscalerConfig(t, specs...), text.String())
-		if got.Unschedulable > 0 || got.Scaling.NodesAdded > fewest+len(groups) {
+		if got.Unschedulable > 0 || got.Scaling.NodesAdded > fewest+len(groups)+late {
 			rt.Fatalf("%d nodes are added, %d pods unschedulable %v, %d are enough\nworkloads %+v, groups %v, running %v", got.Scaling.NodesAdded,
 				got.Unschedulable, got.Reasons, fewest, s.workloads, groups, s.nodes)
 		}
