@@ -72,21 +72,39 @@ func (a Amounts) Apply(f func(int64) int64) Amounts {
 }
 
 // Add returns the sum, saturated at math.MaxInt64.
-func (a Amounts) Add(b Amounts) Amounts { return a.Combine(b, Add) }
+func (a Amounts) Add(b Amounts) Amounts {
+	return Amounts{
+		Add(a.CPU, b.CPU), Add(a.Memory, b.Memory),
+		Add(a.EphemeralStorage, b.EphemeralStorage), Add(a.Pods, b.Pods),
+		a.Extended.combine(b.Extended, Add),
+	}
+}
 
 // Subtract returns the difference, at least 0.
 func (a Amounts) Subtract(b Amounts) Amounts {
-	return a.Combine(b, func(a, b int64) int64 { return max(0, a-b) })
+	return Amounts{
+		max(0, a.CPU-b.CPU), max(0, a.Memory-b.Memory),
+		max(0, a.EphemeralStorage-b.EphemeralStorage), max(0, a.Pods-b.Pods),
+		a.Extended.combine(b.Extended, func(a, b int64) int64 { return max(0, a-b) }),
+	}
 }
 
 // Minus returns the difference, which is negative where b is larger.
 func (a Amounts) Minus(b Amounts) Amounts {
-	return a.Combine(b, func(a, b int64) int64 { return a - b })
+	return Amounts{
+		a.CPU - b.CPU, a.Memory - b.Memory,
+		a.EphemeralStorage - b.EphemeralStorage, a.Pods - b.Pods,
+		a.Extended.combine(b.Extended, func(a, b int64) int64 { return a - b }),
+	}
 }
 
 // Multiply returns n times the amounts, saturated at math.MaxInt64.
 func (a Amounts) Multiply(n int64) Amounts {
-	return a.Apply(func(amount int64) int64 { return Multiply(amount, n) })
+	return Amounts{
+		Multiply(a.CPU, n), Multiply(a.Memory, n),
+		Multiply(a.EphemeralStorage, n), Multiply(a.Pods, n),
+		a.Extended.combine(a.Extended, func(amount, _ int64) int64 { return Multiply(amount, n) }),
+	}
 }
 
 // DivideUp returns the amounts divided by n, rounded up; n is at least 1.
@@ -96,43 +114,48 @@ func (a Amounts) DivideUp(n int64) Amounts {
 
 // Min returns the smaller amount of each resource.
 func (a Amounts) Min(b Amounts) Amounts {
-	return a.Combine(b, func(a, b int64) int64 { return min(a, b) })
+	return Amounts{
+		min(a.CPU, b.CPU), min(a.Memory, b.Memory),
+		min(a.EphemeralStorage, b.EphemeralStorage), min(a.Pods, b.Pods),
+		a.Extended.combine(b.Extended, func(a, b int64) int64 { return min(a, b) }),
+	}
 }
 
 // Max returns the larger amount of each resource.
 func (a Amounts) Max(b Amounts) Amounts {
-	return a.Combine(b, func(a, b int64) int64 { return max(a, b) })
+	return Amounts{
+		max(a.CPU, b.CPU), max(a.Memory, b.Memory),
+		max(a.EphemeralStorage, b.EphemeralStorage), max(a.Pods, b.Pods),
+		a.Extended.combine(b.Extended, func(a, b int64) int64 { return max(a, b) }),
+	}
 }
 
 // FitsIn reports whether each amount above 0 is in b: as in kube-scheduler, a resource that is not requested may be
 // overcommitted.
 func (a Amounts) FitsIn(b Amounts) bool {
-	fits := func(amount, capacity int64) bool { return amount <= 0 || amount <= capacity }
-	if !fits(a.CPU, b.CPU) || !fits(a.Memory, b.Memory) || !fits(a.EphemeralStorage, b.EphemeralStorage) || !fits(a.Pods, b.Pods) {
+	if a.CPU > 0 && a.CPU > b.CPU || a.Memory > 0 && a.Memory > b.Memory ||
+		a.EphemeralStorage > 0 && a.EphemeralStorage > b.EphemeralStorage || a.Pods > 0 && a.Pods > b.Pods {
 		return false
 	}
-	for name, amount := range a.Extended.All() {
-		if !fits(amount, b.Extended.Get(name)) {
-			return false
-		}
-	}
-	return true
+	return a.Extended.IsZero() || a.Extended.fitsIn(b.Extended)
 }
 
 // Copies returns how many times the amounts fit in a capacity, which may be negative; math.MaxInt64 if they are zero.
 func (a Amounts) Copies(capacity Amounts) int64 {
-	copies := func(amount, capacity int64) int64 {
-		if amount <= 0 {
-			return math.MaxInt64
-		}
-		return capacity / amount
-	}
-	n := min(copies(a.CPU, capacity.CPU), copies(a.Memory, capacity.Memory),
-		copies(a.EphemeralStorage, capacity.EphemeralStorage), copies(a.Pods, capacity.Pods))
-	for name, amount := range a.Extended.All() {
-		n = min(n, copies(amount, capacity.Extended.Get(name)))
+	n := min(quotient(capacity.CPU, a.CPU), quotient(capacity.Memory, a.Memory))
+	n = min(n, quotient(capacity.EphemeralStorage, a.EphemeralStorage), quotient(capacity.Pods, a.Pods))
+	if !a.Extended.IsZero() {
+		n = min(n, a.Extended.copies(capacity.Extended))
 	}
 	return max(0, n)
+}
+
+// quotient returns a / b, math.MaxInt64 if b is not positive.
+func quotient(a, b int64) int64 {
+	if b <= 0 {
+		return math.MaxInt64
+	}
+	return a / b
 }
 
 // IsZero reports whether all amounts are zero.
@@ -143,9 +166,14 @@ func (a Amounts) String() string { return format.Requests(a.CPU, a.Memory) }
 
 // Compare orders amounts by CPU first.
 func (a Amounts) Compare(b Amounts) int {
+	switch {
+	case a.CPU != b.CPU:
+		return cmp.Compare(a.CPU, b.CPU)
+	case a.Memory != b.Memory:
+		return cmp.Compare(a.Memory, b.Memory)
+	}
 	return cmp.Or(
-		cmp.Compare(a.CPU, b.CPU), cmp.Compare(a.Memory, b.Memory), cmp.Compare(a.EphemeralStorage, b.EphemeralStorage),
-		cmp.Compare(a.Pods, b.Pods), a.Extended.Compare(b.Extended),
+		cmp.Compare(a.EphemeralStorage, b.EphemeralStorage), cmp.Compare(a.Pods, b.Pods), a.Extended.Compare(b.Extended),
 	)
 }
 

@@ -3,6 +3,7 @@ package resources
 import (
 	"cmp"
 	"iter"
+	"math"
 	"unique"
 
 	v1 "k8s.io/api/core/v1"
@@ -85,11 +86,35 @@ func (e ExtendedAmounts) Compare(other ExtendedAmounts) int {
 	return cmp.Or(cmp.Compare(b.name, a.name), cmp.Compare(a.amount, b.amount), a.rest.Compare(b.rest))
 }
 
+// fitsIn reports whether each amount above 0 is in a capacity.
+func (e ExtendedAmounts) fitsIn(capacity ExtendedAmounts) bool {
+	for name, amount := range e.All() {
+		if amount > 0 && amount > capacity.Get(name) {
+			return false
+		}
+	}
+	return true
+}
+
+// copies returns how many times the amounts fit in a capacity.
+func (e ExtendedAmounts) copies(capacity ExtendedAmounts) int64 {
+	n := int64(math.MaxInt64)
+	for name, amount := range e.All() {
+		n = min(n, quotient(capacity.Get(name), amount))
+	}
+	return n
+}
+
 // combine returns f of the amounts of each resource that either side has; f of zeros is 0.
 func (e ExtendedAmounts) combine(other ExtendedAmounts, f func(a, b int64) int64) ExtendedAmounts {
 	if e.IsZero() && other.IsZero() {
 		return e
 	}
+	return e.merge(other, f)
+}
+
+// merge implements combine, unless both sides have no amounts.
+func (e ExtendedAmounts) merge(other ExtendedAmounts, f func(a, b int64) int64) ExtendedAmounts {
 	var a, b extendedAmount
 	order := 0
 	switch {
