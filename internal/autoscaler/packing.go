@@ -1,3 +1,5 @@
+// Package autoscaler is the model of a cluster autoscaler: how it packs pods onto nodes, which nodes it adds for pending pods, and which it
+// removes.
 package autoscaler
 
 import (

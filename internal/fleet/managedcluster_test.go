@@ -52,7 +52,10 @@ func TestManagedClusterDecoding(t *testing.T) {
 		if v := decideNow(t, s, "q"); clustersOf(v) != "b" {
 			t.Errorf("%s: chosen %q by an expression", cpu, clustersOf(v))
 		}
-		if got := clusterOf(&list.Items[0].ManagedCluster).Allocatable; got[resources.CPU] != decide.Missing || got[resources.Memory] != 1<<30 {
+		if got := clusterOf(
+			&list.Items[0].ManagedCluster,
+		).Allocatable; got[resources.CPU] != decide.Missing ||
+			got[resources.Memory] != 1<<30 {
 			t.Errorf("%s: %v", cpu, got)
 		}
 		var want clusterv1.ManagedCluster

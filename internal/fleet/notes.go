@@ -27,7 +27,8 @@ const (
 	unknownCapacity
 )
 
-// addNotes adds the notes about the promises of a decision as warnings. A note keeps its text while its kind lasts, so that it is one event.
+// addNotes adds the notes about the promises of a decision as warnings. A note keeps its text while its kind lasts, so that it is
+// one event.
 func (d *workloadDecision) addNotes(r *Result) {
 	r.notes = make(map[string]note, len(r.Decision.Chosen))
 	for _, i := range r.Decision.Chosen {

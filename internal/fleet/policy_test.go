@@ -264,7 +264,10 @@ sortBy: Score
 		t.Fatal(errs)
 	}
 	selectors := []string{
-		p.request.Predicates[0].Labels.String(), p.request.Predicates[0].Claims.String(), p.request.Groups[0].Name, p.request.Groups[0].Labels.String(),
+		p.request.Predicates[0].Labels.String(),
+		p.request.Predicates[0].Claims.String(),
+		p.request.Groups[0].Name,
+		p.request.Groups[0].Labels.String(),
 	}
 	if diff := cmp.Diff([]string{"tier notin (x,z),zone=a", "!old,platform", "canary", "canary=1"}, selectors); diff != "" {
 		t.Error(diff)

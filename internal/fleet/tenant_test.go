@@ -41,7 +41,9 @@ func TestTemplateOfAnotherNamespace(t *testing.T) {
 		"labelSelector": {"matchLabels": {"app": "solver"}}}]}}}}}}}`
 	evil := newPlacement(t, "p", "{}")
 	evil.Namespace = "evil"
-	evil.Annotations = map[string]string{v1beta1.AnnotationWorkload: strings.Replace(fmt.Sprintf(template, 10), `"requireFit": true, `, "", 1)}
+	evil.Annotations = map[string]string{
+		v1beta1.AnnotationWorkload: strings.Replace(fmt.Sprintf(template, 10), `"requireFit": true, `, "", 1),
+	}
 	add(s, evil)
 	key := keyOf("p")
 	key.Namespace = "evil"

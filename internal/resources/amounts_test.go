@@ -16,7 +16,7 @@ func TestAmountsString(t *testing.T) {
 		"3 CPU and 8192Pi memory": {CPU: 3000, Memory: math.MaxInt64}, // 2^63 / 2^50
 	} {
 		if got := amounts.String(); got != want {
-			t.Errorf("%d: got %q, want %q", amounts, got, want)
+			t.Errorf("%v: got %q, want %q", amounts, got, want)
 		}
 	}
 }

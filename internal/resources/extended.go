@@ -116,7 +116,7 @@ func (e ExtendedAmounts) combine(other ExtendedAmounts, f func(a, b int64) int64
 // merge implements combine, unless both sides have no amounts.
 func (e ExtendedAmounts) merge(other ExtendedAmounts, f func(a, b int64) int64) ExtendedAmounts {
 	var a, b extendedAmount
-	order := 0
+	var order int
 	switch {
 	case other.IsZero():
 		a, order = e.first.Value(), -1

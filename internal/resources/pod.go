@@ -226,7 +226,10 @@ func HostPorts(spec *v1.PodSpec) (out []v1.ContainerPort) {
 			}
 			if port.HostPort > 0 {
 				out = append(out, v1.ContainerPort{
-					ContainerPort: port.ContainerPort, HostPort: port.HostPort, HostIP: port.HostIP, Protocol: cmp.Or(port.Protocol, v1.ProtocolTCP),
+					ContainerPort: port.ContainerPort,
+					HostPort:      port.HostPort,
+					HostIP:        port.HostIP,
+					Protocol:      cmp.Or(port.Protocol, v1.ProtocolTCP),
 				})
 			}
 		}

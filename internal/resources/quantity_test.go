@@ -57,10 +57,14 @@ func TestFromUnstructured(t *testing.T) {
 		want   string // of the error, empty for none
 	}{
 		{`{"spec":{"requests":{"cpu":"1e2147483647"}}}`, &map[string]any{}, "spec.requests.cpu: invalid quantity"},
-		{`{"template":{"spec":{"containers":[{"name":"c","resources":{"limits":{"memory":"1e-2147483647"}}}]}}}`, &v1.PodTemplate{},
-			"template.spec.containers[0].resources.limits.memory: invalid quantity"},
-		{`{"template":{"spec":{"containers":[{"name":"c","resources":{"limits":{"memory":1e300}}}]}}}`, &v1.PodTemplate{},
-			"template.spec.containers[0].resources.limits.memory: invalid quantity"},
+		{
+			`{"template":{"spec":{"containers":[{"name":"c","resources":{"limits":{"memory":"1e-2147483647"}}}]}}}`, &v1.PodTemplate{},
+			"template.spec.containers[0].resources.limits.memory: invalid quantity",
+		},
+		{
+			`{"template":{"spec":{"containers":[{"name":"c","resources":{"limits":{"memory":1e300}}}]}}}`, &v1.PodTemplate{},
+			"template.spec.containers[0].resources.limits.memory: invalid quantity",
+		},
 		{`{"template":{"spec":{"containers":[{"name":"c","resources":{"limits":{"memory":"1e9"}}}]}}}`, &v1.PodTemplate{}, ""},
 	} {
 		var object map[string]any

@@ -161,13 +161,19 @@ func (s *Source) querySeries(ctx context.Context, series load.Series, names node
 	case len(values.byNode) > 0:
 		return values, nil
 	case values.invalid != nil:
-		return values, fmt.Errorf("all values are outside [0, 1], such as %v: must be fractions of the node's capacity", values.invalid.Value)
+		return values, fmt.Errorf(
+			"all values are outside [0, 1], such as %v: must be fractions of the node's capacity",
+			values.invalid.Value,
+		)
 	case samples == 0:
 		return values, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
 			"query %s: no data: check that node-exporter is scraped and that the labels match", alternatives[len(alternatives)-1])}
 	}
 	return values, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
-		"none of the %d series belongs to a node, for example %s: set nodeLabel to the label with the node's name or address", samples, foreign)}
+		"none of the %d series belongs to a node, for example %s: set nodeLabel to the label with the node's name or address",
+		samples,
+		foreign,
+	)}
 }
 
 // vector returns the result of a query at a time, the current time of the server if it is zero.
@@ -202,15 +208,23 @@ func (v *nodeValues) add(s *Source, vector model.Vector, names nodeNames) error 
 			}
 			continue
 		}
-		last, found := v.byNode[name]
-		if cluster := sample.Metric[clusterLabel]; found && cluster != "" && v.clusters[name] != "" && cluster != v.clusters[name] {
-			return fmt.Errorf("node %s has series with %s=%q and %[2]s=%[4]q: set selector to those of its cluster, such as %[2]s=%[3]q",
-				name, clusterLabel, v.clusters[name], cluster)
+		if err := v.keepHighest(name, value, sample); err != nil {
+			return err
 		}
-		v.byNode[name], v.clusters[name] = max(last, min(value, 1)), sample.Metric[clusterLabel]
-		if at := sample.Timestamp.Time(); v.oldest.IsZero() || at.Before(v.oldest) {
-			v.oldest = at
-		}
+	}
+	return nil
+}
+
+// keepHighest keeps the highest value of a node. It returns an error if the node has series of several clusters.
+func (v *nodeValues) keepHighest(name string, value float64, sample *model.Sample) error {
+	last, found := v.byNode[name]
+	if cluster := sample.Metric[clusterLabel]; found && cluster != "" && v.clusters[name] != "" && cluster != v.clusters[name] {
+		return fmt.Errorf("node %s has series with %s=%q and %[2]s=%[4]q: set selector to those of its cluster, such as %[2]s=%[3]q",
+			name, clusterLabel, v.clusters[name], cluster)
+	}
+	v.byNode[name], v.clusters[name] = max(last, min(value, 1)), sample.Metric[clusterLabel]
+	if at := sample.Timestamp.Time(); v.oldest.IsZero() || at.Before(v.oldest) {
+		v.oldest = at
 	}
 	return nil
 }

@@ -154,7 +154,10 @@ func TestRead(t *testing.T) {
 			func(string) string {
 				return list(sample(node1+`,"cluster":"a"`, 0.1), sample(node1+`,"cluster":"b"`, 0.9))
 			},
-			nil, 0, nil, `node node-1 has series with cluster="a" and cluster="b": set selector to those of its cluster, such as cluster="a"`,
+			nil,
+			0,
+			nil,
+			`node node-1 has series with cluster="a" and cluster="b": set selector to those of its cluster, such as cluster="a"`,
 		},
 		"two series of a node": {
 			func(string) string { return list(sample(node1+`,"job":"a"`, 0.5), sample(node1+`,"job":"b"`, 0.25)) },
@@ -327,7 +330,8 @@ func TestRuleOfSomeNodes(t *testing.T) {
 			return list(sample(`"instance":"node-1:9100"`, 0.5), sample(`"node":"prod-eu","instance":"node-2:9100"`, 0.75))
 		})
 		got, err := newSource(t, metricprovider.Config{Address: s.URL, NodeLabel: label}, inventory).Read(t.Context())
-		if one, two := got.Nodes["node-1"].CPU.Mean, got.Nodes["node-2"].CPU.Mean; err != nil || len(got.Nodes) != 2 || one != 0.25 || two != 0.75 {
+		if one, two := got.Nodes["node-1"].CPU.Mean, got.Nodes["node-2"].CPU.Mean; err != nil || len(got.Nodes) != 2 || one != 0.25 ||
+			two != 0.75 {
 			t.Errorf("nodeLabel %q: %v, %v", label, got.Nodes, err)
 		}
 	}

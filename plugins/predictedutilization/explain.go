@@ -65,7 +65,8 @@ func count(pods float64) string {
 // ExplainNode returns the terms of the score of a node with their weights, if there are several, and the predicted peak of CPU and
 // memory of the node with the pod, for example:
 //
-//	utilization 53 x5; least-allocated 86 x1; balanced-allocation 68 x1; CPU 62 % of 4.00 cores: 1.80 on the node (0.20 by its measured load), 0.50 by the pod, 0.18 as deviation
+//	utilization 53 x5; least-allocated 86 x1; balanced-allocation 68 x1; CPU 62 % of 4.00 cores:
+//	1.80 on the node (0.20 by its measured load), 0.50 by the pod, 0.18 as deviation
 func (pl *plugin) ExplainNode(state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) string {
 	c := pl.Data(state, pod)
 	use := pl.nodes.NodeValue(node, c.pending, c.model)

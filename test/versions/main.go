@@ -142,7 +142,8 @@ func runTests(ctx context.Context, server, release string) map[string]bool {
 	fmt.Printf("== testing with kube-apiserver %s\n", release)
 	var out bytes.Buffer
 	err := execute(ctx, ".", []string{controlplane.APIServerVariable + "=" + server}, &out, "go", "test", "-vet=off", "-p=1", "-v",
-		"-count=1", "-tags=foreign", "-timeout=30m", "-run=^("+strings.Join(names, "|")+")$", "./test/integration/...", "./test/foreign/servers")
+		"-count=1", "-tags=foreign", "-timeout=30m", "-run=^("+strings.Join(names, "|")+")$", "./test/integration/...",
+		"./test/foreign/servers")
 	if err != nil {
 		fmt.Print(out.String())
 	}

@@ -22,7 +22,10 @@ func TestExampleSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, _, err := recording.ReadSnapshot(reading.Time.Add(30*time.Second), manifest.Files([]string{"examples/low-risk/cluster.yaml"}, nil))
+	want, _, err := recording.ReadSnapshot(
+		reading.Time.Add(30*time.Second),
+		manifest.Files([]string{"examples/low-risk/cluster.yaml"}, nil),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

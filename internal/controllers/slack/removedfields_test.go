@@ -71,10 +71,9 @@ func TestRemovedFields(t *testing.T) {
 		first, before := drawPolicy(rt, backend)
 		second, after := drawPolicy(rt, backend)
 		run := func(steps ...*v1alpha1.ResourceSlack) map[string]any {
-			workload := newMirrored("shop", "1")
 			c := controllerOf(t, interceptor.Funcs{}, node.DeepCopy(), newPod("x", "a"))
 			for i, policy := range steps {
-				workload = newMirrored("shop", "1")
+				workload := newMirrored("shop", "1")
 				if workload.Spec.Template.Spec.Affinity = after; policy == first {
 					workload.Spec.Template.Spec.Affinity = before
 				}

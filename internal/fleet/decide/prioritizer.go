@@ -55,8 +55,8 @@ func (p *Prioritizer) worstScore() int64 {
 	return -maxScore
 }
 
-// EnabledPrioritizers returns the prioritizers of a policy: if additive, Balance and Steady with weight 1 unless they are configured; then the
-// configured prioritizers in their order, except weight 0.
+// EnabledPrioritizers returns the prioritizers of a policy: if additive, Balance and Steady with weight 1 unless they are configured; then
+// the configured prioritizers in their order, except weight 0.
 func EnabledPrioritizers(additive bool, configured []Prioritizer) (enabled []Prioritizer) {
 	isConfigured := map[v1beta1.Prioritizer]bool{}
 	for i := range configured {

@@ -9,8 +9,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// DescribeLimit returns in words what limits the replicas of the workload that fit with slack, such as "needs 30 CPU on one node; the largest
-// free node of cluster3 has 24". Promised and running are the same as for CountFit.
+// DescribeLimit returns in words what limits the replicas of the workload that fit with slack, such as "needs 30 CPU on one node; the
+// largest free node of cluster3 has 24". Promised and running are the same as for CountFit.
 func (w *Workload) DescribeLimit(s *Summary, promised []Part, running int64) string {
 	least, limiting := int64(-1), Part{}
 	for _, part := range w.Parts {

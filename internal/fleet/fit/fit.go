@@ -47,8 +47,9 @@ type Fit struct {
 	NewNodes, Cost int64
 }
 
-// CountFit returns the replicas of the workload that fit a cluster, whatever the order in which their pods are scheduled, in addition to the
-// replicas that are running, and the wait and the cost of a number of replicas. Promised are workloads whose pods the summary does not show.
+// CountFit returns the replicas of the workload that fit a cluster, whatever the order in which their pods are scheduled, in addition to
+// the replicas that are running, and the wait and the cost of a number of replicas. Promised are workloads whose pods the summary does not
+// show.
 //
 // Pods of one template use the amounts that pods of another template need. In the worst case, one pod of template A takes the place
 // of ceil(a/b) pods of template B, for the resource with the highest such ratio. For several templates, and for promised pods, the
@@ -78,8 +79,8 @@ func (w *Workload) CountFit(s *Summary, wanted int64, promised []Part, running i
 	return out
 }
 
-// CountWithin returns the number of replicas of the workload that amounts leave after placed pods, by the requests of pods. Resources without
-// an amount do not limit it.
+// CountWithin returns the number of replicas of the workload that amounts leave after placed pods, by the requests of pods. Resources
+// without an amount do not limit it.
 func (w *Workload) CountWithin(amounts v1.ResourceList, placed []Part) int64 {
 	replicas := int64(MaxReplicas)
 	for name, quantity := range amounts {
@@ -131,8 +132,8 @@ func (t *Template) placesTaken(parts []Part) (pods int64) {
 	return pods
 }
 
-// countPods returns the pods of the template that fit, and the wait and cost of a number of pods. The pods of a number of other templates may
-// take the place of some.
+// countPods returns the pods of the template that fit, and the wait and cost of a number of pods. The pods of a number of other templates
+// may take the place of some.
 func (t *Template) countPods(s *Summary, pods int64, others int) Fit {
 	limit := t.podsInQuota(s)
 	f := Fit{Now: min(t.countOnGroups(s, s.free, others > 0), limit)}

@@ -76,7 +76,14 @@ func spreadOver(key string, skew int32) func(*v1.PodTemplateSpec) {
 func TestFit(t *testing.T) {
 	taint := v1.Taint{Key: "gpu", Effect: v1.TaintEffectNoSchedule}
 	nodes := []*v1.Node{
-		clustertest.Node("a1", 4000, 8192, zoned("a")), clustertest.Node("a2", 4000, 8192, zoned("a")), clustertest.Node("a3", 4000, 8192, zoned("a")),
+		clustertest.Node(
+			"a1",
+			4000,
+			8192,
+			zoned("a"),
+		),
+		clustertest.Node("a2", 4000, 8192, zoned("a")),
+		clustertest.Node("a3", 4000, 8192, zoned("a")),
 		clustertest.Node("b1", 8000, 8192, zoned("b"), taint),
 	}
 	tolerate := func(p *v1.PodTemplateSpec) {
@@ -219,7 +226,14 @@ func TestFit(t *testing.T) {
 // takes the place of one that excludes itself, and of none otherwise or if its host port blocks its node anyway.
 func TestRunning(t *testing.T) {
 	s := summaryOf(t, inputOf([]*v1.Node{
-		clustertest.Node("a1", 4000, 8192, zoned("a")), clustertest.Node("a2", 4000, 8192, zoned("a")), clustertest.Node("a3", 4000, 8192, zoned("a")),
+		clustertest.Node(
+			"a1",
+			4000,
+			8192,
+			zoned("a"),
+		),
+		clustertest.Node("a2", 4000, 8192, zoned("a")),
+		clustertest.Node("a3", 4000, 8192, zoned("a")),
 		clustertest.Node("b1", 4000, 8192, zoned("b")),
 	}, nil))
 	alone := func(p *v1.PodTemplateSpec) {
@@ -248,7 +262,17 @@ func TestRunning(t *testing.T) {
 		},
 	} {
 		w := workload(tt.pod, 1)
-		if fit, limit := w.CountFit(s, w.Replicas, nil, tt.running), w.DescribeLimit(s, nil, tt.running); fit.Now != tt.want || limit != tt.limit {
+		if fit, limit := w.CountFit(
+			s,
+			w.Replicas,
+			nil,
+			tt.running,
+		), w.DescribeLimit(
+			s,
+			nil,
+			tt.running,
+		); fit.Now != tt.want ||
+			limit != tt.limit {
 			t.Errorf("%s: got %d, %s; want %d, %s", tt.name, fit.Now, limit, tt.want, tt.limit)
 		}
 	}
@@ -263,7 +287,15 @@ func TestScaleUp(t *testing.T) {
 	}
 	in := inputOf(nodes, []*v1.Pod{clustertest.Pod("p1", "a1", 4000, 1024), clustertest.Pod("p2", "b1", 16000, 1024)})
 	in.Pools = []summarize.Pool{
-		{Name: "small", Source: summarize.SourceKarpenter, Label: "pool", Value: "small", MaxNodes: 2, BootSeconds: 60, PricePerHour: "0.2"},
+		{
+			Name:         "small",
+			Source:       summarize.SourceKarpenter,
+			Label:        "pool",
+			Value:        "small",
+			MaxNodes:     2,
+			BootSeconds:  60,
+			PricePerHour: "0.2",
+		},
 		{
 			Name:         "large",
 			Source:       summarize.SourceKarpenter,
@@ -398,7 +430,11 @@ func freeOf(nodes []*v1.Node, pods []*v1.Pod) (free [][3]int64) {
 		if len(n.Spec.Taints) > 0 {
 			continue
 		}
-		left := [3]int64{n.Status.Allocatable.Cpu().MilliValue(), n.Status.Allocatable.Memory().Value(), n.Status.Allocatable.Pods().Value()}
+		left := [3]int64{
+			n.Status.Allocatable.Cpu().MilliValue(),
+			n.Status.Allocatable.Memory().Value(),
+			n.Status.Allocatable.Pods().Value(),
+		}
 		for _, p := range pods {
 			if requests := p.Spec.Containers[0].Resources.Requests; p.Spec.NodeName == n.Name {
 				left[0], left[1], left[2] = left[0]-requests.Cpu().MilliValue(), left[1]-requests.Memory().Value(), left[2]-1

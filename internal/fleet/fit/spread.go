@@ -36,8 +36,8 @@ func (t *Template) countSpread(s *Summary, counts []int64, crowded bool) (total 
 // isByHost reports whether a constraint spreads over hosts.
 func isByHost(c *v1.TopologySpreadConstraint) bool { return c.TopologyKey == v1.LabelHostname }
 
-// countSatisfying returns the number of pods that fit if they satisfy a constraint. For a constraint by host, it lowers the numbers of pods of
-// each node.
+// countSatisfying returns the number of pods that fit if they satisfy a constraint. For a constraint by host, it lowers the numbers of pods
+// of each node.
 //
 // Every order in which pods are scheduled ends when the domain with the fewest pods is full: a domain then has at most maxSkew pods
 // more than the domain with the least capacity. The least capacity counts as 0 if pods are crowded or domains are unknown.

@@ -116,15 +116,9 @@ func NewSummary(status *v1alpha1.ClusterCapacityStatus) (*Summary, error) {
 	for i, up := range status.ScaleUp {
 		at := len(status.Groups) + i
 		s.free.addList(up.Free, at, count)
-		next := shape{classGroups{keys[up.Class], at, at + 1}, up.Pool, int64(up.MaxNodes), never, never}
-		if up.PricePerHour != "" {
-			var err error
-			if next.price, err = v1alpha1.ParsePrice(up.PricePerHour); err != nil {
-				return nil, fmt.Errorf("status.scaleUp[%d].pricePerHour: %w", i, err)
-			}
-		}
-		if up.BootSeconds != nil && *up.BootSeconds >= 0 {
-			next.boot = int64(*up.BootSeconds)
+		next, err := shapeOf(&up, classGroups{keys[up.Class], at, at + 1})
+		if err != nil {
+			return nil, fmt.Errorf("status.scaleUp[%d].pricePerHour: %w", i, err)
 		}
 		pool := slices.IndexFunc(s.pools, func(p []shape) bool { return p[0].pool == up.Pool })
 		if pool < 0 {
@@ -140,6 +134,18 @@ func NewSummary(status *v1alpha1.ClusterCapacityStatus) (*Summary, error) {
 		s.recent[types.NamespacedName{Namespace: r.Namespace, Name: r.Name}] = r.Pods
 	}
 	return s, nil
+}
+
+// shapeOf returns the shape of the nodes that a pool may add, whose amounts are in a group.
+func shapeOf(up *v1alpha1.ScaleUp, group classGroups) (s shape, err error) {
+	s = shape{group, up.Pool, int64(up.MaxNodes), never, never}
+	if up.PricePerHour != "" {
+		s.price, err = v1alpha1.ParsePrice(up.PricePerHour)
+	}
+	if up.BootSeconds != nil && *up.BootSeconds >= 0 {
+		s.boot = int64(*up.BootSeconds)
+	}
+	return s, err
 }
 
 // addList adds a list to the amounts at an index of a number of groups. The number of pods, which each pod needs, is at most MaxReplicas,

@@ -114,7 +114,7 @@ func (t *Template) setRequests(spec *v1.PodSpec) error {
 			t.requests = append(t.requests, request{r, r.Amount(quantity)})
 		}
 	}
-	slices.SortFunc(t.requests, func(a, b request) int { return a.Resource.Compare(b.Resource) })
+	slices.SortFunc(t.requests, func(a, b request) int { return a.Compare(b.Resource) })
 	return nil
 }
 

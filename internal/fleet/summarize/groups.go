@@ -22,8 +22,8 @@ type partition struct {
 	by, at int
 }
 
-// newPartition returns a partition with its gain. Each node of a group has the lowest amounts of the group: what it has in excess is lost. Weights
-// are the weights of lost amounts.
+// newPartition returns a partition with its gain. Each node of a group has the lowest amounts of the group: what it has in excess is lost.
+// Weights are the weights of lost amounts.
 func newPartition(class int, nodes [][]int64, weights []float64) *partition {
 	c := &partition{class: class, nodes: nodes, lowest: make([]int64, len(weights))}
 	for by, weight := range weights {
@@ -44,8 +44,8 @@ func (c *partition) sortBy(by int) {
 	slices.SortFunc(c.nodes, func(a, b []int64) int { return cmp.Compare(a[by], b[by]) })
 }
 
-// dividePartitions divides the nodes of classes into at most limit partitions, at least one for each class: at first the partition that loses the most,
-// where this loses the least. The partitions are in the order of their classes and amounts.
+// dividePartitions divides the nodes of classes into at most limit partitions, at least one for each class: at first the partition
+// that loses the most, where this loses the least. The partitions are in the order of their classes and amounts.
 func dividePartitions(classes [][][]int64, weights []float64, limit int) (partitions []*partition) {
 	for class, nodes := range classes {
 		slices.SortFunc(nodes, slices.Compare) // the result does not depend on the order of nodes

@@ -46,10 +46,23 @@ func TestSummarize(t *testing.T) {
 	cordoned := clustertest.Node("b2", 8000, 8192, zone("b"))
 	cordoned.Spec.Unschedulable = true
 	nodes := []*v1.Node{
-		clustertest.Node("a1", 4000, 8192, zone("a")), clustertest.Node("a2", 4000, 8192, zone("a")), clustertest.Node("a3", 4000, 8192, zone("a")),
-		clustertest.Node("b1", 8000, 8192, zone("b"), v1.Taint{Key: "gpu", Effect: v1.TaintEffectNoSchedule}), cordoned,
+		clustertest.Node(
+			"a1",
+			4000,
+			8192,
+			zone("a"),
+		),
+		clustertest.Node("a2", 4000, 8192, zone("a")),
+		clustertest.Node("a3", 4000, 8192, zone("a")),
+		clustertest.Node("b1", 8000, 8192, zone("b"), v1.Taint{Key: "gpu", Effect: v1.TaintEffectNoSchedule}),
+		cordoned,
 	}
-	pods := []*v1.Pod{clustertest.Pod("p1", "a2", 1000, 1024), clustertest.Pod("p2", "a3", 1000, 1024), held, clustertest.Pod("gone", "z", 1000, 1024)}
+	pods := []*v1.Pod{
+		clustertest.Pod("p1", "a2", 1000, 1024),
+		clustertest.Pod("p2", "a3", 1000, 1024),
+		held,
+		clustertest.Pod("gone", "z", 1000, 1024),
+	}
 	got := Summarize(inputOf(nodes, pods))
 	var groups []string
 	for _, g := range got.Groups {

@@ -87,7 +87,7 @@ func (f *follower) start(ctx context.Context, now time.Time) error {
 		return err
 	}
 	f.current = newFollowRecorder(file, s, f.clock)
-	if err := f.current.objects(cluster.Recording.Objects); err != nil {
+	if err := f.current.objects(cluster.Objects); err != nil {
 		return err
 	}
 	f.Log("recording " + name)

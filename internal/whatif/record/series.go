@@ -149,10 +149,10 @@ func promDuration(d time.Duration) string { return fmt.Sprintf("%ds", int64(d.Se
 func (c *Config) query(s series, within time.Duration) string {
 	selector, _ := c.series(s.name)
 	labels, over, step := strings.Join(rename(c.Labels, s.by...), ", "), promDuration(within), promDuration(c.Step)
-	switch {
-	case s.aspect == lastTime:
+	switch s.aspect {
+	case lastTime:
 		return fmt.Sprintf("max by (%s) (max_over_time(timestamp(%s)[%s:%s]))", labels, selector, over, step)
-	case s.aspect == firstFinished:
+	case firstFinished:
 		selector, _ = c.series(s.name, `phase=~"Succeeded|Failed"`)
 		return fmt.Sprintf("min by (%s) (min_over_time(timestamp(%s == 1)[%s:%s]))", labels, selector, over, step)
 	}

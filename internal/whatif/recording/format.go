@@ -34,7 +34,7 @@ const (
 	recordUsage  = 'U' // number of the pod, resource, first step, number of values, differences of codes
 	recordEnd    = 'E' // empty
 
-	// Records of a snapshot.
+	// recordLoad and recordMeasured are in snapshots only.
 	recordLoad     = 'L' // load of some nodes, as package wire encodes it
 	recordMeasured = 'M' // measuredRecord as JSON
 )

@@ -31,8 +31,8 @@ func (s *Recommendation) Describes(profile string) bool { return profile == cmp.
 // maxSentences is the number of scenarios that the box describes.
 const maxSentences = 4
 
-// Conclude sets the verdicts, the recommendation and the notes from the figures of the profiles. There is no recommendation if nothing is compared, and
-// after a search, which has its own verdict.
+// Conclude sets the verdicts, the recommendation and the notes from the figures of the profiles. There is no recommendation if nothing
+// is compared, and after a search, which has its own verdict.
 func (r *Result) Conclude() {
 	r.Recommendation, r.Notes = nil, r.notes()
 	if len(r.Profiles) < 2 || len(r.Scenarios) == 0 {

@@ -20,8 +20,8 @@ type Tuning struct {
 	Current    *float64    `json:"current,omitempty"`
 	Winner     *float64    `json:"winner,omitempty"`
 	Difference *Difference `json:"difference,omitempty"`
-	// Profile is the name of the profile to use, and Configuration its KubeSchedulerConfiguration, in YAML: the winner if it is better, or the best when the search was
-	// interrupted, and otherwise the configuration in force.
+	// Profile is the name of the profile to use, and Configuration its KubeSchedulerConfiguration, in YAML: the winner if it is better, or
+	// the best when the search was interrupted, and otherwise the configuration in force.
 	Profile       string `json:"profile"`
 	Configuration string `json:"configuration"`
 	// Notes are the steps before the configuration is used, one sentence each.

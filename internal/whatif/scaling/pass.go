@@ -72,7 +72,9 @@ func (p *pass) assignPlaceholders(ctx context.Context) error {
 			p.placeholders[i].Item = p.placeholders[i-1].Item
 		} else {
 			requests := recording.PodAmounts(pod)
-			p.placeholders[i].Item = autoscaler.Item{requests, p.scaler.compatibility.podClass(pod, requests), true}
+			p.placeholders[i].Item = autoscaler.Item{
+				Requests: requests, Class: p.scaler.compatibility.podClass(pod, requests), Placeholder: true,
+			}
 		}
 		p.placeholders[i].pod = pod
 		if node, assigned := p.index[pod.Spec.NodeName]; assigned {

@@ -20,7 +20,8 @@ type MeasuredOutcomes struct {
 	Missing []string `json:"missing,omitempty"`
 }
 
-// outcomes are the values of MeasuredOutcomes, each with its name, and with the counter of the kubelets that has it and a matcher for its series.
+// outcomes are the values of MeasuredOutcomes, each with its name, and with the counter of the kubelets that has it and a matcher
+// for its series.
 var outcomes = []struct {
 	name, counter, matcher string
 	field                  func(*MeasuredOutcomes) **float64

@@ -64,7 +64,7 @@ func newRelease(t *testing.T, cp *controlplane.ControlPlane, config *rest.Config
 		t.Fatal(err)
 	}
 	r := &release{
-		Cluster: &testcluster.Cluster{cp, testcluster.AdminClient(t, config)},
+		Cluster: &testcluster.Cluster{ControlPlane: cp, Client: testcluster.AdminClient(t, config)},
 		config:  config,
 		kube:    kube,
 		helm:    tool,

@@ -71,7 +71,7 @@ func checkForbidden(t *testing.T, c *testcluster.Cluster) {
 	})
 	kubeconfig := testcluster.KubeconfigOf(t, c.ControlPlane, user)
 	var stdout, stderr string
-	eventually.True(t, "the placement cannot be explained", testcluster.TextOf{&stderr}, func(context.Context) (bool, error) {
+	eventually.True(t, "the placement cannot be explained", testcluster.TextOf{Text: &stderr}, func(context.Context) (bool, error) {
 		var code int
 		stdout, stderr, code = testcluster.RunPlimsoll(t, "placement", "explain", "team/render", "--kubeconfig", kubeconfig)
 		return code == 0, nil // the API server applies new rights after a while

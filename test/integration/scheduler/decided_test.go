@@ -60,7 +60,7 @@ func expectDecision(t *testing.T, client kubernetes.Interface, port int) {
 		t.Fatal(err)
 	}
 	var stdout, stderr string
-	eventually.True(t, "the decision cannot be read", testcluster.TextOf{&stderr}, func(context.Context) (bool, error) {
+	eventually.True(t, "the decision cannot be read", testcluster.TextOf{Text: &stderr}, func(context.Context) (bool, error) {
 		var code int
 		stdout, stderr, code = testcluster.RunPlimsoll(t, args...)
 		return code == 0, nil // the scheduler caches the refusal for seconds

@@ -47,8 +47,12 @@ func TestReset(t *testing.T) {
 		withFinalizer := slack("kept")
 		withFinalizer.SetFinalizers([]string{"example.com/never"})
 		service := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-			"group": "example.com", "version": "v1", "groupPriorityMinimum": int64(1), "versionPriority": int64(1), "insecureSkipTLSVerify": true,
-			"service": map[string]any{"namespace": "default", "name": "none"},
+			"group":                 "example.com",
+			"version":               "v1",
+			"groupPriorityMinimum":  int64(1),
+			"versionPriority":       int64(1),
+			"insecureSkipTLSVerify": true,
+			"service":               map[string]any{"namespace": "default", "name": "none"},
 		}}}
 		service.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})
 		service.SetName("v1.example.com")

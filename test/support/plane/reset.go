@@ -116,21 +116,26 @@ func (m *member) objects(ctx context.Context) ([]object, error) {
 			if !slices.Contains(resource.Verbs, "delete") || !slices.Contains(resource.Verbs, "list") {
 				continue
 			}
-			of := version.WithResource(resource.Name)
-			items, err := client.Resource(of).List(ctx, metav1.ListOptions{})
-			if apierrors.IsNotFound(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsMethodNotSupported(err) {
-				continue // it is no longer served
+			if all, err = appendObjects(ctx, all, client, version.WithResource(resource.Name)); err != nil {
+				return nil, err
 			}
-			if err != nil {
-				return nil, fmt.Errorf("listing %s: %w", of, err)
-			}
-			for i := range items.Items {
-				if item := &items.Items[i]; !isOfServer(of, item) {
-					all = append(all, object{
-						key{of, item.Namespace, item.Name}, item.DeletionTimestamp != nil, len(item.Finalizers) > 0,
-					})
-				}
-			}
+		}
+	}
+	return all, nil
+}
+
+// appendObjects appends the objects of a resource. There are none if it is no longer served.
+func appendObjects(ctx context.Context, all []object, client metadata.Interface, of schema.GroupVersionResource) ([]object, error) {
+	items, err := client.Resource(of).List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsMethodNotSupported(err) {
+		return all, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", of, err)
+	}
+	for i := range items.Items {
+		if item := &items.Items[i]; !isOfServer(of, item) {
+			all = append(all, object{key{of, item.Namespace, item.Name}, item.DeletionTimestamp != nil, len(item.Finalizers) > 0})
 		}
 	}
 	return all, nil
@@ -183,7 +188,13 @@ func (m *member) delete(ctx context.Context, objects []object) error {
 					_, err = kube.CoreV1().Namespaces().Finalize(ctx, namespace, metav1.UpdateOptions{})
 				}
 			case o.finalizers && o.resource != crdResource:
-				_, err = resource.Patch(ctx, o.name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+				_, err = resource.Patch(
+					ctx,
+					o.name,
+					types.MergePatchType,
+					[]byte(`{"metadata":{"finalizers":null}}`),
+					metav1.PatchOptions{},
+				)
 			}
 			if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 				return nil

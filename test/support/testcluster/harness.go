@@ -43,6 +43,7 @@ func Get(ctx context.Context, address string, into any) error {
 // TextOf prints a text as it is when a test fails.
 type TextOf struct{ Text *string }
 
+// String returns the text.
 func (t TextOf) String() string { return *t.Text }
 
 // Main runs the tests of a package and returns the exit code.
@@ -209,6 +210,7 @@ type Explanation struct {
 	}
 }
 
+// ExplainPod returns what explain pod prints about a pod.
 func ExplainPod(t *testing.T, pod string, args ...string) Explanation {
 	t.Helper()
 	stdout, _ := MustPlimsoll(t, append([]string{"explain", "pod", pod, "-o", "json"}, args...)...)

@@ -68,6 +68,7 @@ func PlacementClient(t *testing.T, config *rest.Config) client.Client {
 	return client.WithFieldValidation(c, metav1.FieldValidationStrict)
 }
 
+// ReadCRD reads a CRD from a file.
 func ReadCRD(t *testing.T, file string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	raw, err := os.ReadFile(file)
