@@ -263,7 +263,10 @@ type nodeNames struct {
 func (s *Source) nodeNames(ctx context.Context) (nodeNames, error) {
 	if s.nodes != nil {
 		nodes, err := s.nodes()
-		return nodeNames{Names: cluster.NamesOf(nodes), count: len(nodes)}, err
+		// No nodes are known until the first list: the label alone then names the node.
+		if err != nil || len(nodes) > 0 || s.config.NodeLabel == "" {
+			return nodeNames{Names: cluster.NamesOf(nodes), count: len(nodes)}, err
+		}
 	}
 	if s.config.NodeLabel != "" {
 		return nodeNames{}, nil

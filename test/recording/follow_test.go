@@ -130,7 +130,7 @@ func TestFollow(t *testing.T) {
 	if !strings.Contains(missing, "usage of pods") || !strings.Contains(missing, "the API server was not reachable for a time") {
 		t.Errorf("missing: %s", missing)
 	}
-	if !strings.Contains(objects, `"ReplicaSet"`) || r.About.Kubernetes == "" {
+	if !strings.Contains(objects, "replicasets") || r.About.Kubernetes == "" {
 		t.Errorf("objects of %s: %s", r.About.Kubernetes, objects)
 	}
 }

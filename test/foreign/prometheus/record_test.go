@@ -1,3 +1,5 @@
+//go:build foreign
+
 package prometheus
 
 import (

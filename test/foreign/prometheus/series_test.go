@@ -1,3 +1,5 @@
+//go:build foreign
+
 // Package prometheus runs the readers of Prometheus over series that real clusters have, in a real server.
 package prometheus
 
