@@ -141,6 +141,7 @@ test-all: test test-foreign ## run all tests; installs Prometheus, Chromium, npm
 
 .PHONY: test-foreign
 test-foreign: test-servers ## run the tests of test-all that are not in test
+	@mkdir -p bin
 	@$(GO_TEST) -tags=foreign -run "^($$(sed -nE 's/^func (Test[A-Za-z0-9_]+)\(t .*/\1/p' $(FOREIGN) | paste -sd'|'))$$" \
 	  $(sort $(dir $(FOREIGN:%=./%))) | $(TESTLOG)
 	cd tools/goreleaser && go test -vet=off -timeout 20m ./...

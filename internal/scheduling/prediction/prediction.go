@@ -60,7 +60,10 @@ type knownPod struct {
 // New returns a keeper with the model before the first reading. missed is called with the predicted and the measured mean load
 // of a node, as fractions of its allocatable amount; changed when the model steps aside in favor of requests, and when it returns.
 func New(
-	options predict.Options, pods Pods, missed func(resource v1.ResourceName, predicted, measured float64), changed func(byRequestsOnly bool),
+	options predict.Options,
+	pods Pods,
+	missed func(resource v1.ResourceName, predicted, measured float64),
+	changed func(byRequestsOnly bool),
 ) *Keeper {
 	k := &Keeper{
 		pods: pods, missed: missed, changed: changed, learner: predict.NewLearner(options), known: map[types.UID]knownPod{},

@@ -155,6 +155,7 @@ func (c *Config) query(s series, within time.Duration) string {
 	case firstFinished:
 		selector, _ = c.series(s.name, `phase=~"Succeeded|Failed"`)
 		return fmt.Sprintf("min by (%s) (min_over_time(timestamp(%s == 1)[%s:%s]))", labels, selector, over, step)
+	case lastValue:
 	}
 	// An object has several series if kube-state-metrics moved or a label changed. The series with the newest sample counts at the end of
 	// the window, and any of them for an object that does not exist then.

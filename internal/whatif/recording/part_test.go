@@ -236,11 +236,18 @@ func TestRecordedObjects(t *testing.T) {
 			t.Errorf("assumptions lack %q:\n%s", sentence, text)
 		}
 	}
-	r.Objects = []kinds.Object{{Kind: kinds.Of("", "PersistentVolumeClaim"), JSON: []byte(`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data"}}`)}}
+	r.Objects = []kinds.Object{
+		{
+			Kind: kinds.Of("", "PersistentVolumeClaim"),
+			JSON: []byte(`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data"}}`),
+		},
+	}
 	if in := prepare(t, r, 0, 0).Input(Source{}); len(in.Pods[0].Object.Spec.Volumes) != 1 {
 		t.Error("a volume whose claim exists is removed")
 	}
-	r.Objects = []kinds.Object{{Kind: kinds.Of("", "PersistentVolumeClaim"), JSON: []byte(`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{}}`)}}
+	r.Objects = []kinds.Object{
+		{Kind: kinds.Of("", "PersistentVolumeClaim"), JSON: []byte(`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{}}`)},
+	}
 	r.About = About{From: testStart, To: testStart.Add(time.Hour), Step: 30}
 	if _, err := r.Part(0, 0); err == nil || !strings.Contains(err.Error(), "object 1: ") {
 		t.Errorf("%v, want the number of the invalid object", err)

@@ -94,7 +94,10 @@ func draw(t *rapid.T) *Recording {
 		})
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "objects") {
-		r.Objects = append(r.Objects, kinds.Object{Kind: kinds.Of("apps", "ReplicaSet"), JSON: []byte(`{"apiVersion":"apps/v1","kind":"ReplicaSet"}`)})
+		r.Objects = append(
+			r.Objects,
+			kinds.Object{Kind: kinds.Of("apps", "ReplicaSet"), JSON: []byte(`{"apiVersion":"apps/v1","kind":"ReplicaSet"}`)},
+		)
 	}
 	return r
 }
@@ -444,9 +447,18 @@ func TestReadEarlierRelease(t *testing.T) {
 	pod := newPod("web")
 	want := &Recording{
 		About: about, Nodes: []Node{{newNode("a"), -60, Never}, {newNode("b"), 120, 600}},
-		Pods: []Pod{{
-			Object: pod, Created: 0, Scheduled: 5, Started: 10, Ended: 1800, Node: "a", CPU: NewSeries(1, 100, 150, 200), Memory: NewSeries(1, 1<<30),
-		}},
+		Pods: []Pod{
+			{
+				Object:    pod,
+				Created:   0,
+				Scheduled: 5,
+				Started:   10,
+				Ended:     1800,
+				Node:      "a",
+				CPU:       NewSeries(1, 100, 150, 200),
+				Memory:    NewSeries(1, 1<<30),
+			},
+		},
 		Objects: []kinds.Object{{Kind: kinds.Of("apps", "ReplicaSet"), JSON: []byte(`{"apiVersion":"apps/v1","kind":"ReplicaSet"}`)}},
 	}
 	if diff := equal(want, got); diff != "" {

@@ -20,7 +20,8 @@ type Source struct {
 	Stdin []byte   `json:"stdin,omitempty"`
 	// Strict refuses manifests and recordings with content that is ignored.
 	Strict bool `json:"strict,omitempty"`
-	// Recording is a file written by plimsoll record or plimsoll snapshot with, after commas, from=DURATION and to=DURATION since its start.
+	// Recording is a file written by plimsoll record or plimsoll snapshot with, after commas, from=DURATION and to=DURATION since its
+	// start.
 	Recording string `json:"recording,omitempty"`
 	// Parts divides a recording into as many consecutive parts of equal length: the input of a seed is the part with the
 	// number of the seed, modulo Parts. The recording is not divided if it is less than 2.
@@ -151,8 +152,8 @@ func (s Source) inputOfRecording(seed uint64) (Input, error) {
 }
 
 // OpenAt reads the cluster in the recording that the value of --recording specifies, FILE with, after commas, from=DURATION and
-// to=DURATION since its start, and the load of its nodes, nil if it is unknown. It returns the time: that of a snapshot, else the end unless
-// at, the value of --at, is another.
+// to=DURATION since its start, and the load of its nodes, nil if it is unknown. It returns the time: that of a snapshot, else the end
+// unless at, the value of --at, is another.
 func OpenAt(text string, at time.Time) (*manifest.Objects, *load.Reading, time.Time, error) {
 	file, read, err := openFlag(text)
 	if err != nil {

@@ -198,7 +198,11 @@ func (w *Writer) addMeasured(r *Recording) error {
 	if r.Usage == nil {
 		return nil
 	}
-	record := measuredRecord{Source: r.Usage.Source, Time: r.Usage.Time.UTC().Truncate(time.Second), WindowSeconds: r.Usage.Window.Seconds()}
+	record := measuredRecord{
+		Source:        r.Usage.Source,
+		Time:          r.Usage.Time.UTC().Truncate(time.Second),
+		WindowSeconds: r.Usage.Window.Seconds(),
+	}
 	for pods := range slices.Chunk(r.Usage.Pods, measuredPods) {
 		record.Pods = pods
 		if err := w.json(recordMeasured, record); err != nil {
