@@ -82,7 +82,7 @@ func HeldGroups(objects []unstructured.Unstructured) ([]Group, error) {
 		}
 		var template v1.PodTemplate
 		if resources.FromUnstructured(objects[i].Object, &template) != nil {
-			continue // it was changed by somebody else: it is written again
+			continue // another client changed it: it is written again
 		}
 		if containers := template.Template.Spec.Containers; len(containers) > 0 {
 			requests[resources.Name(&template)] = containers[0].Resources.Requests
