@@ -136,7 +136,7 @@ func TestRenders(t *testing.T) {
 		"no usage of pods":  {alone("scheduler", ", podUsage: null"), []string{"scheduler"}, map[string]int{"ClusterRole": 0, "ClusterRoleBinding": 2, "RoleBinding": 2, "ConfigMap": 1}},
 		"another profile":   {alone("scheduler", ", profiles: [{schedulerName: a, use: limits}]"), []string{"scheduler"}, map[string]int{"ClusterRole": 0, "ClusterRoleBinding": 2, "RoleBinding": 2, "ConfigMap": 1}},
 		"from Prometheus":   {alone("scheduler", ", podUsage: {type: Prometheus, address: 'http://p:9090'}"), []string{"scheduler"}, map[string]int{"ClusterRole": 0, "ClusterRoleBinding": 2, "RoleBinding": 2, "ConfigMap": 1}},
-		"the controller":    {alone("controller", ""), []string{"controller"}, map[string]int{"CustomResourceDefinition": 1, "PriorityClass": 0, "Role": 1, "ConfigMap": 1}},
+		"the controller":    {alone("controller", ""), []string{"controller"}, map[string]int{"CustomResourceDefinition": 1, "PriorityClass": 0, "Role": 1, "ConfigMap": 0}},
 		"placeholder pods":  {alone("controller", ", placeholderNamespace: p"), []string{"controller"}, map[string]int{"PriorityClass": 1, "Role": 2, "RoleBinding": 2}},
 		"placements only":   {alone("controller", ", controllers: [placement]"), []string{"controller"}, map[string]int{"CustomResourceDefinition": 1, "PriorityClass": 0, "ConfigMap": 0}},
 		"the load-watcher":  {alone("loadWatcher", ""), []string{"load-watcher"}, map[string]int{"Lease": 0, "Role": 0, "ClusterRole": 1}},

@@ -93,8 +93,12 @@ func (c *Controller) apply(ctx context.Context, policy *v1alpha1.ResourceSlack, 
 // longer desired is then removed.
 const hashAnnotation = "plimsoll.dev/placeholder-hash"
 
-// setHash sets the annotation of a desired object.
+// setHash sets the annotation of a desired object of a policy. The PriorityClass, which is of no policy, has none: it may be that of
+// the chart, which the controller leaves as it is.
 func setHash(object *unstructured.Unstructured) {
+	if object.GetNamespace() == "" {
+		return
+	}
 	unstructured.RemoveNestedField(object.Object, "metadata", "annotations")
 	hash := fnv.New64a()
 	_ = json.NewEncoder(hash).Encode(object.Object)
