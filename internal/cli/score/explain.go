@@ -167,6 +167,7 @@ func (o *explainOptions) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
+	warnIncomplete(state, &scheduler, warn)
 	explained, err := engine.Pod(cmd.Context(), *state, scheduler, pod)
 	if err != nil {
 		return err

@@ -100,6 +100,7 @@ func (o *scoreOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	warnIncomplete(state, &scheduler, warn)
 	result, err := score(cmd.Context(), *state, scheduler)
 	if err != nil {
 		return err
@@ -121,6 +122,16 @@ func (o *scoreOptions) run(cmd *cobra.Command) error {
 			printScores(out, &o.output, pod)
 		}
 	})
+}
+
+// warnIncomplete warns about claims that the input lacks, and about extenders.
+func warnIncomplete(state *engine.State, scheduler *engine.Scheduler, warn func(string)) {
+	for _, sentence := range state.Objects.Missing {
+		warn(sentence)
+	}
+	if len(scheduler.Config.Extenders) > 0 {
+		warn(scheduler.Source + ": its extenders are ignored")
+	}
 }
 
 func score(ctx context.Context, state engine.State, scheduler engine.Scheduler) (scoreResult, error) {

@@ -250,7 +250,7 @@ func (p *Plan) setBacktest(r *result.Result, runs []*result.Run) {
 
 // sourceOf describes an input.
 func sourceOf(in *recording.Input) result.Source {
-	s := result.Source{Name: in.Name, Nodes: len(in.Nodes), Pods: len(in.Pods)}
+	s := result.Source{Name: in.Name, Nodes: len(in.Nodes), Pods: len(in.Pods), Missing: in.Missing}
 	for i := range in.Pods {
 		p := &in.Pods[i]
 		if p.Usage != nil {

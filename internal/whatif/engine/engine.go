@@ -229,7 +229,9 @@ func missingNamespaces(cluster Cluster) []runtime.Object {
 	}
 	var namespaces []runtime.Object
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
-		namespaces = append(namespaces, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		namespaces = append(namespaces, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: map[string]string{v1.LabelMetadataName: name}, // as the API server sets it
+		}})
 	}
 	return namespaces
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,21 +36,24 @@ func (u *unschedulableError) Error() string {
 // Unwrap returns ErrUnschedulable and the error of the scheduler.
 func (u *unschedulableError) Unwrap() []error { return []error{ErrUnschedulable, u.fit} }
 
+// names matches the names of objects in reasons.
+var names = regexp.MustCompile(` "[^"]*"|(claim|pod) [^ ,:]+/[^ ,:]+`)
+
 // Reasons returns the reasons of all nodes for which a pod is unschedulable, each once
-// and without the number of nodes, so that pods can be counted by reason. It returns ""
-// for other errors.
+// and without the number of nodes and the names of claims, so that pods can be counted by
+// reason. It returns "" for other errors.
 func Reasons(err error) string {
 	u, ok := errors.AsType[*unschedulableError](err)
 	if !ok {
 		return ""
 	}
 	if message := u.fit.Diagnosis.PreFilterMsg; message != "" {
-		return message
+		return names.ReplaceAllString(message, "$1")
 	}
 	reasons := map[string]bool{}
 	add := func(status *fwk.Status) {
 		for _, reason := range status.Reasons() {
-			reasons[reason] = true
+			reasons[names.ReplaceAllString(reason, "$1")] = true
 		}
 	}
 	statuses := u.fit.Diagnosis.NodeToStatus

@@ -3,45 +3,10 @@ package recording
 import (
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
-
-// claims has the objects of a recording that pods refer to, by kind, namespace and name.
-type claims map[string]bool
-
-// newClaims returns the names of objects, which have their kinds.
-func newClaims(objects *manifest.Objects) claims {
-	c := claims{}
-	for _, object := range objects.Others {
-		if named, ok := object.(metav1.Object); ok {
-			c[object.GetObjectKind().GroupVersionKind().Kind+" "+resources.Name(named)] = true
-		}
-	}
-	return c
-}
-
-// removeMissing removes the volumes and devices of a pod whose claims do not exist, since the scheduler would wait
-// for the claims. It reports whether it removed any.
-func (c claims) removeMissing(pod *v1.Pod) bool {
-	spec, before := &pod.Spec, len(pod.Spec.Volumes)+len(pod.Spec.ResourceClaims)
-	isMissing := func(kind, name string) bool { return !c[kind+" "+pod.Namespace+"/"+name] }
-	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v v1.Volume) bool {
-		return v.PersistentVolumeClaim != nil && isMissing("PersistentVolumeClaim", v.PersistentVolumeClaim.ClaimName) ||
-			v.Ephemeral != nil && isMissing("PersistentVolumeClaim", pod.Name+"-"+v.Name)
-	})
-	spec.ResourceClaims = slices.DeleteFunc(spec.ResourceClaims, func(r v1.PodResourceClaim) bool {
-		return r.ResourceClaimName != nil && isMissing("ResourceClaim", *r.ResourceClaimName) ||
-			r.ResourceClaimTemplateName != nil && isMissing("ResourceClaimTemplate", *r.ResourceClaimTemplateName)
-	})
-	return len(spec.Volumes)+len(spec.ResourceClaims) < before
-}
 
 // releaseClaims returns the objects, with resource claims that are allocated only if a pod that runs from the start uses
 // them.

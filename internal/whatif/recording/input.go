@@ -45,6 +45,8 @@ type Input struct {
 	Name string
 	// Warnings about probable mistakes in the input.
 	Warnings []string
+	// Missing are sentences about pods with claims that the input lacks.
+	Missing []string
 	// HasLimits is set if the limits of pods are known, not generated.
 	HasLimits bool
 	// Nodes in the order in which they are added to the scheduler. None appears before second 0.

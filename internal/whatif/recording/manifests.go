@@ -69,8 +69,8 @@ func (s Source) rescheduled(objects *manifest.Objects) Input {
 // fromManifests converts the running pods, followed by the pending pods, with an assumption about the pending pods.
 func fromManifests(objects *manifest.Objects, assumption string) Input {
 	in := Input{
-		References: objects.Referred(), Workloads: objects.Workloads, Warnings: objects.Warnings, HasLimits: true,
-		Kubernetes: objects.Kubernetes, Assumptions: []string{assumption},
+		References: objects.Referred(), Workloads: objects.Workloads, Warnings: objects.Warnings, Missing: objects.Missing,
+		HasLimits: true, Kubernetes: objects.Kubernetes, Assumptions: []string{assumption},
 	}
 	for _, node := range objects.Nodes {
 		in.Nodes = append(in.Nodes, Node{Object: node, Gone: Never})

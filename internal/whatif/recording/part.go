@@ -62,7 +62,7 @@ func (r *Recording) Part(from, to int64) (*Part, error) {
 
 // addPods adds the pods that exist within the part.
 func (in *Part) addPods(r *Recording) {
-	claims := newClaims(in.objects)
+	references := manifest.NewReferences(in.objects.Others)
 	uids := map[types.UID]bool{}
 	for i := range r.Pods {
 		p := r.Pods[i]
@@ -82,7 +82,7 @@ func (in *Part) addPods(r *Recording) {
 		object.Spec = *object.Spec.DeepCopy()
 		object.Spec.NodeName = ""
 		manifest.SetPodDefaults(&object)
-		if claims.removeMissing(&object) {
+		if references.RemoveMissing(&object) {
 			in.unclaimed++
 		}
 		p.Object = &object

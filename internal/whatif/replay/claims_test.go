@@ -199,3 +199,55 @@ func encode(t *testing.T, object runtime.Object) kinds.Object {
 	}
 	return kinds.Object{Kind: kinds.Of(types[0].Group, types[0].Kind), JSON: raw}
 }
+
+// TestMissingClaims checks pods that refer to objects that the input lacks: pods with a node run, and are scheduled again, as their claims
+// exist; pods without a node wait for reasons without the names of claims.
+func TestMissingClaims(t *testing.T) {
+	const bound = `
+---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: bound-%[1]d, annotations: {pv.kubernetes.io/bind-completed: "yes"}},
+ spec: {volumeName: pv-%[1]d, storageClassName: gone}}
+---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: unbound-%[1]d}, spec: {storageClassName: gone}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: classless-%[1]d},
+ spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gone, allocationMode: ExactCount, count: 1}}]}}}`
+	for name, test := range map[string]struct{ spec, reason string }{
+		"claim":  {`volumes: [{name: data, persistentVolumeClaim: {claimName: data-%d}}]`, "persistentvolumeclaim not found"},
+		"volume": {`volumes: [{name: data, persistentVolumeClaim: {claimName: bound-%d}}]`, "persistentvolume not found"},
+		"class": {
+			`volumes: [{name: data, persistentVolumeClaim: {claimName: unbound-%d}}]`, "pod has unbound immediate PersistentVolumeClaims",
+		},
+		"devices": {`resourceClaims: [{name: gpu, resourceClaimName: gpu-%d}]`, "could not find ResourceClaim"},
+		"ephemeral": {`volumes: [{name: data-%d, ephemeral: {volumeClaimTemplate: {spec: {}}}}]`,
+			"waiting for ephemeral volume controller to create the persistentvolumeclaim"},
+		"template":     {`resourceClaims: [{name: gpu-%d, resourceClaimTemplateName: gone}]`, "pod: ResourceClaim not created yet"},
+		"device class": {`resourceClaims: [{name: gpu, resourceClaimName: classless-%d}]`, "request gpu: device class gone does not exist"},
+		"runtime":      {`runtimeClassName: gone-%d`, ""},
+		"priority":     {`priorityClassName: gone-%d`, ""},
+	} {
+		for _, node := range []string{"a", ""} {
+			text := poolNode("a")
+			for i := range 2 {
+				text += fmt.Sprintf(bound, i) + "\n---\n" + podOn(fmt.Sprintf("p-%d", i), node, "x",
+					`containers: [{name: main, image: x}], `+fmt.Sprintf(test.spec, i))
+			}
+			objects, err := manifest.Read([]string{"-"}, strings.NewReader(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := recording.Source{Reschedule: true}.FromManifests(objects)
+			run := outcomeOf(t, in, options(t, "default", "constant:mean=1", 1))
+			want, missing := map[string]int{}, 0
+			if test.reason != "" {
+				missing = 1
+				if node == "" {
+					want[test.reason] = 2
+				}
+			}
+			if diff := cmp.Diff(want, run.Reasons); diff != "" || len(in.Missing) != missing {
+				t.Errorf("%s on node %q: %s, %q", name, node, diff, in.Missing)
+			}
+		}
+	}
+}

@@ -3,6 +3,7 @@ package result
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
@@ -11,12 +12,13 @@ import (
 // muchUnmeasured is the share of pods placed before the first reading of load that is worth a note.
 const muchUnmeasured = 0.05
 
-// notes returns what to know before the figures are read: that profiles had no influence, no load to read, or no overload to avoid.
+// notes returns what to know before the figures are read: that the input lacks claims, and that profiles had no influence, no load to read,
+// or no overload to avoid.
 func (r *Result) notes() []string {
-	var notes []string
+	notes := slices.Clone(r.Source.Missing)
 	if r.nothingScheduled() {
-		return []string{fmt.Sprintf("Nothing was scheduled: %s %s a node, so that profiles cannot differ. Add --reschedule.",
-			format.Part(r.Source.Pods, r.Source.Pods, "pod"), format.Form(r.Source.Pods, "has", "have"))}
+		return append(notes, fmt.Sprintf("Nothing was scheduled: %s %s a node, so that profiles cannot differ. Add --reschedule.",
+			format.Part(r.Source.Pods, r.Source.Pods, "pod"), format.Form(r.Source.Pods, "has", "have")))
 	}
 	if profiles, pods, of := r.unmeasured(); len(profiles) > 0 {
 		notes = append(

@@ -88,6 +88,8 @@ type Source struct {
 	UsageKnown int `json:"usageKnown,omitempty"`
 	// Unlimited counts the pods without a limit of CPU or memory, with the first seed.
 	Unlimited int `json:"unlimited,omitempty"`
+	// Missing are sentences about pods with claims that the input lacks.
+	Missing []string `json:"missing,omitempty"`
 }
 
 // Directed returns a figure with its direction for this cluster. Pods without limits count with their requests in

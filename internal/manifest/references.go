@@ -1,0 +1,135 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	storagehelpers "k8s.io/component-helpers/storage/volume"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/utils/ptr"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
+
+// References has the objects that pods and their claims refer to.
+type References struct {
+	objects map[string]runtime.Object // by type, namespace and name
+	// devices are the pools of devices by driver and name.
+	devices map[string]bool
+}
+
+// NewReferences returns the references among objects.
+func NewReferences(objects []runtime.Object) References {
+	r := References{map[string]runtime.Object{}, map[string]bool{}}
+	for _, object := range objects {
+		if named, ok := object.(metav1.Object); ok {
+			r.objects[fmt.Sprintf("%T %s", object, resources.Name(named))] = object
+		}
+		if slice, ok := object.(*resourcev1.ResourceSlice); ok {
+			r.devices[slice.Spec.Driver+"/"+slice.Spec.Pool.Name] = true
+		}
+	}
+	return r
+}
+
+// find returns the object of a type with a name, nil if there is none. The namespace of objects without namespaces is "".
+func find[O runtime.Object](r References, namespace, name string) (object O, found bool) {
+	object, found = r.objects[fmt.Sprintf("%T %s/%s", object, namespace, name)].(O)
+	return object, found
+}
+
+// RemoveMissing removes the volumes and devices of a pod whose claims are missing, or objects that the claims need: the scheduler would
+// wait for them. It reports whether it removed any.
+func (r References) RemoveMissing(pod *v1.Pod) bool {
+	spec, before := &pod.Spec, len(pod.Spec.Volumes)+len(pod.Spec.ResourceClaims)
+	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v v1.Volume) bool { return !r.hasVolume(pod, &v) })
+	spec.ResourceClaims = slices.DeleteFunc(spec.ResourceClaims, func(c v1.PodResourceClaim) bool { return !r.hasDevices(pod, &c) })
+	return len(spec.Volumes)+len(spec.ResourceClaims) < before
+}
+
+// hasAll reports whether RemoveMissing would not remove any volume or device of a pod.
+func (r References) hasAll(pod *v1.Pod) bool { return !r.RemoveMissing(pod.DeepCopy()) }
+
+// hasVolume reports whether a volume needs no claim, or its claim exists with its PersistentVolume, or with its StorageClass if it is
+// not bound.
+func (r References) hasVolume(pod *v1.Pod, volume *v1.Volume) bool {
+	name := pod.Name + "-" + volume.Name
+	switch {
+	case volume.PersistentVolumeClaim != nil:
+		name = volume.PersistentVolumeClaim.ClaimName
+	case volume.Ephemeral == nil:
+		return true
+	}
+	claim, found := find[*v1.PersistentVolumeClaim](r, pod.Namespace, name)
+	if !found {
+		return false
+	}
+	class := storagehelpers.GetPersistentVolumeClaimClass(claim)
+	switch {
+	case claim.Spec.VolumeName != "":
+		_, found = find[*v1.PersistentVolume](r, "", claim.Spec.VolumeName)
+	case class != "":
+		_, found = find[*storagev1.StorageClass](r, "", class)
+	}
+	return found
+}
+
+// hasDevices reports whether the claim of a reference, or the template of a claim that is not created, exists with its device classes, and
+// whether there are ResourceSlices with its devices.
+func (r References) hasDevices(pod *v1.Pod, reference *v1.PodResourceClaim) bool {
+	name, _, err := resourceclaim.Name(pod, reference)
+	if err == nil && name == nil {
+		return true // it needs no claim
+	}
+	if claim, found := find[*resourcev1.ResourceClaim](r, pod.Namespace, ptr.Deref(name, "")); found {
+		isMissing := func(d resourcev1.DeviceRequestAllocationResult) bool { return !r.devices[d.Driver+"/"+d.Pool] }
+		allocation := ptr.Deref(claim.Status.Allocation, resourcev1.AllocationResult{})
+		return r.hasClasses(&claim.Spec) && !slices.ContainsFunc(allocation.Devices.Results, isMissing)
+	}
+	template, found := find[*resourcev1.ResourceClaimTemplate](r, pod.Namespace, ptr.Deref(reference.ResourceClaimTemplateName, ""))
+	return found && r.hasClasses(&template.Spec.Spec)
+}
+
+// hasClasses reports whether the device classes of a claim exist, and any ResourceSlices.
+func (r References) hasClasses(claim *resourcev1.ResourceClaimSpec) bool {
+	hasClass := func(name string) bool {
+		_, found := find[*resourcev1.DeviceClass](r, "", name)
+		return found
+	}
+	return len(r.devices) > 0 && !slices.ContainsFunc(claim.Devices.Requests, func(request resourcev1.DeviceRequest) bool {
+		if request.Exactly != nil {
+			return !hasClass(request.Exactly.DeviceClassName)
+		}
+		return !slices.ContainsFunc(request.FirstAvailable, func(s resourcev1.DeviceSubRequest) bool { return hasClass(s.DeviceClassName) })
+	})
+}
+
+// removeMissing removes the volumes and devices of running pods whose claims are missing, as their claims exist in the cluster. It adds
+// sentences about these pods, and about pending pods with such claims, to Missing.
+func (o *Objects) removeMissing() {
+	r, running, pending := NewReferences(o.Others), 0, 0
+	for _, pod := range o.Running {
+		if r.RemoveMissing(pod) {
+			running++
+		}
+	}
+	for _, pod := range o.Pending {
+		if !r.hasAll(pod) {
+			pending++
+		}
+	}
+	add := func(pods, of int, where, outcome string) {
+		if pods > 0 {
+			o.Missing = append(o.Missing, fmt.Sprintf("%s %s node %s claims that the input lacks, or whose volumes or classes it lacks: %s. "+
+				"plimsoll snapshot writes them.", format.Part(pods, of, "pod"), where, format.Form(pods, "uses", "use"), outcome))
+		}
+	}
+	add(running, len(o.Running), "with a", "scheduled without them")
+	add(pending, len(o.Pending), "without a", "not scheduled")
+}
