@@ -123,7 +123,7 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	registry := e.remember(plugins.RegistryWithLoad(e.newStore, e.newPodStore, registered, options.ExtraPlugins))
 	sched, err := scheduler.New(ctx, client, factory, nil,
 		func(string) events.EventRecorderLogger { return events.NewFakeRecorder(0) },
-		scheduler.WithProfiles(options.Config.Profiles...),
+		scheduler.WithProfiles(withIgnored(options.Config)...),
 		scheduler.WithComponentConfigVersion(options.Config.APIVersion),
 		scheduler.WithFrameworkOutOfTreeRegistry(registry),
 		scheduler.WithParallelism(options.Config.Parallelism),

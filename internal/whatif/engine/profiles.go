@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
@@ -71,4 +72,47 @@ func DefaultConfig() (*internalconfig.KubeSchedulerConfiguration, error) {
 	}
 	cfg.APIVersion = configv1.SchemeGroupVersion.String()
 	return &cfg, nil
+}
+
+// withIgnored returns the profiles of a configuration, which ignore the resources that extenders handle as kube-scheduler makes them do.
+func withIgnored(cfg *internalconfig.KubeSchedulerConfiguration) []internalconfig.KubeSchedulerProfile {
+	var ignored []string
+	for _, extender := range cfg.Extenders {
+		for _, r := range extender.ManagedResources {
+			if r.IgnoredByScheduler {
+				ignored = append(ignored, r.Name)
+			}
+		}
+	}
+	if len(ignored) == 0 {
+		return cfg.Profiles
+	}
+	profiles := cfg.DeepCopy().Profiles
+	for _, args := range fitArgs(profiles) {
+		args.IgnoredResources = ignored
+	}
+	return profiles
+}
+
+// fitArgs returns the arguments of NodeResourcesFit in profiles.
+func fitArgs(profiles []internalconfig.KubeSchedulerProfile) (all []*internalconfig.NodeResourcesFitArgs) {
+	for i := range profiles {
+		for _, plugin := range profiles[i].PluginConfig {
+			if args, ok := plugin.Args.(*internalconfig.NodeResourcesFitArgs); ok {
+				all = append(all, args)
+			}
+		}
+	}
+	return all
+}
+
+// IgnoredResources returns a function that reports whether a profile of a configuration ignores the requests for an extended resource.
+func IgnoredResources(cfg *internalconfig.KubeSchedulerConfiguration) func(v1.ResourceName) bool {
+	all := fitArgs(withIgnored(cfg))
+	return func(name v1.ResourceName) bool {
+		group, _, _ := strings.Cut(string(name), "/")
+		return slices.ContainsFunc(all, func(args *internalconfig.NodeResourcesFitArgs) bool {
+			return slices.Contains(args.IgnoredResources, string(name)) || slices.Contains(args.IgnoredResourceGroups, group)
+		})
+	}
 }

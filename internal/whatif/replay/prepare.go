@@ -62,9 +62,14 @@ func (r *run) prepareNodes(cluster *engine.Cluster) {
 // preparePods sets up the pods, adds the pods with a node to the cluster, and sets the end of the run.
 func (r *run) preparePods(cluster *engine.Cluster) {
 	r.pods = make([]pod, len(r.input.Pods))
-	lastArrival := int64(0)
+	lastArrival, isIgnored := int64(0), engine.IgnoredResources(r.options.Config)
 	for i := range r.input.Pods {
 		p := &r.input.Pods[i]
+		for name := range p.Requests.Extended.All() {
+			if isIgnored(name) {
+				p.Requests.Extended = p.Requests.Extended.With(name, 0)
+			}
+		}
 		r.pods[i] = newPod(r.options.Usage, int32(i), p)
 		if p.Recorded != nil && p.Recorded.Deleted > 0 {
 			r.completions.add(p.Recorded.Deleted, int32(i))
