@@ -314,6 +314,16 @@ type poolTotals struct {
 	// Shapes are the capacities of usable nodes after daemon pods, without shapes that another shape
 	// exceeds in all resources, in a fixed order.
 	Shapes []resources.Amounts
+	// Expected is the capacity of the nodes that the pool will have if it has none, zero if it is not known.
+	Expected resources.Amounts
+}
+
+// averageNode returns the allocatable resources of the average node, or else of the node that the pool will have.
+func (p *poolTotals) averageNode() resources.Amounts {
+	if p.Nodes == 0 {
+		return p.Expected
+	}
+	return p.Allocatable.DivideUp(int64(p.Nodes))
 }
 
 // Pool returns the totals of the current pool, in one pass over the shapes of pods and nodes.

@@ -139,7 +139,7 @@ func compute(pool poolTotals, policy ratePolicy) ratePlan {
 	}
 	plan.Target = plan.Base.Share(policy.Rate).Max(policy.Floor.Amounts)
 	plan.limitTarget(policy.Ceiling.limit(plan.Target))
-	if pool.Nodes == 0 {
+	if len(pool.Shapes) == 0 {
 		switch wanted := policy.Rate > 0 || policy.CoverBiggest || policy.Floor != (bound{}); {
 		case wanted && pool.Matching == 0:
 			plan.NoNodes = true
@@ -215,7 +215,7 @@ func (p *ratePlan) addFloor(pool poolTotals, policy ratePolicy) {
 	if p.minCount <= 0 {
 		return
 	}
-	size := pool.Allocatable.DivideUp(int64(pool.Nodes)).DivideUp(policy.Granularity)
+	size := pool.averageNode().DivideUp(policy.Granularity)
 	if !pool.MaxPodRequests.IsZero() {
 		size = size.Min(pool.MaxPodRequests)
 	}
@@ -230,7 +230,7 @@ func (p *ratePlan) addRest(pool poolTotals, policy ratePolicy) {
 	if p.remainder.IsZero() {
 		return
 	}
-	average := pool.Allocatable.DivideUp(int64(pool.Nodes))
+	average := pool.averageNode()
 	p.maxSize = p.limitSize(pool, average.DivideUp(policy.Granularity))
 	limit := policy.maxCount() - int64(len(p.Head))
 	if p.countOf(p.maxSize) > limit {

@@ -30,6 +30,9 @@ func (p *planner) isChanged(policy ratePolicy) bool {
 // Next returns the plan for a pool at a time in seconds. Equal sequences of pools and times give
 // equal plans.
 func (p *planner) Next(pool poolTotals, policy ratePolicy, now int64) ratePlan {
+	if p.plansAhead(pool, policy) {
+		pool.Shapes = []resources.Amounts{pool.Expected}
+	}
 	plan := compute(pool, policy)
 	if plan.NoNodes {
 		// An empty pool is probably a selector typo, or its nodes are being replaced.
@@ -40,7 +43,7 @@ func (p *planner) Next(pool poolTotals, policy ratePolicy, now int64) ratePlan {
 	}
 	wanted := p.keepSize(plan, pool, policy)
 	// A changed policy takes effect at once, unless it wants placeholders and no node is usable.
-	isChanged := p.isChanged(policy) && (pool.Nodes > 0 || plan.Feasible)
+	isChanged := p.isChanged(policy) && (len(pool.Shapes) > 0 || plan.Feasible)
 	p.policy = policy
 	if isChanged {
 		p.held.Set(wanted)
@@ -51,6 +54,14 @@ func (p *planner) Next(pool poolTotals, policy ratePolicy, now int64) ratePlan {
 	}
 	plan.finish()
 	return plan
+}
+
+// plansAhead reports whether a pool without usable nodes is planned for the node that it will have, which must be known. A minimum is
+// then held, too, and the end of a schedule ends what it held. Other placeholders of an empty pool remain.
+func (p *planner) plansAhead(pool poolTotals, policy ratePolicy) bool {
+	held := p.held.Current()
+	return pool.Nodes == 0 && !pool.Expected.IsZero() && (policy.Floor != bound{} ||
+		pool.Matching == 0 && p.policy != ratePolicy{} && (p.policy != policy || held.total().IsZero()))
 }
 
 // keepSize returns the groups of a plan, with placeholders of the current size if it is still good
@@ -110,7 +121,7 @@ func (p *ratePlaceholders) exceed(wanted ratePlaceholders, pool poolTotals) bool
 	if !wanted.total().FitsIn(p.total()) || p.Rest == wanted.Rest && slices.Equal(p.Head, wanted.Head) {
 		return false
 	}
-	if pool.Nodes == 0 {
+	if len(pool.Shapes) == 0 {
 		return true // whether the placeholders fit is not known
 	}
 	for _, size := range p.Head {

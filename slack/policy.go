@@ -34,6 +34,8 @@ type Plan struct {
 	// NoNodes reports whether no node is in the pool of a policy that wants placeholders. The groups of
 	// the rate are then unchanged from the last plan.
 	NoNodes bool
+	// NodeShape is the capacity, after DaemonSet pods, of the largest node that the pool has or had last, nil if it is not known.
+	NodeShape v1.ResourceList
 	// CoolDown reports whether the groups of the rate have more placeholders than required because a cool-down is
 	// not over. Reasons say when it ends.
 	CoolDown bool
@@ -78,9 +80,8 @@ func Compute(policy *v1alpha1.ResourceSlack, nodes []*v1.Node, pods []*v1.Pod, w
 	return tracker.Next(now), nil
 }
 
-// ratePolicyOf returns a valid policy while a schedule applies, in the terms of the planner.
-func ratePolicyOf(spec *v1alpha1.ResourceSlackSpec, schedule int) ratePolicy {
-	minRate, minimum := spec.Effective(schedule)
+// ratePolicyOf returns a valid policy with the rate and minimum that apply, in the terms of the planner.
+func ratePolicyOf(spec *v1alpha1.ResourceSlackSpec, minRate string, minimum *v1alpha1.Amount) ratePolicy {
 	rate, _ := v1alpha1.ParseRate(minRate) // valid
 	perDomain := int64(0)
 	if spec.Spread != nil {

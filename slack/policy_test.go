@@ -186,7 +186,7 @@ func TestCompute(t *testing.T) {
 			}
 			want := Plan{
 				Policy: "web", Base: tc.base, Target: tc.target, Total: tc.total, Groups: tc.groups, Feasible: !tc.infeasible,
-				Reasons: got.Reasons, MirrorsFeasible: true, NoNodes: len(tc.nodes) == 0,
+				Reasons: got.Reasons, MirrorsFeasible: true, NoNodes: len(tc.nodes) == 0, NodeShape: got.NodeShape,
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)

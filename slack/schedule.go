@@ -43,14 +43,14 @@ func (s *activeSchedule) advance(now time.Time) bool {
 	active := s.calendar.At(now)
 	until, next, changes := s.calendar.Next(now)
 	s.from, s.until, s.status = now, until, v1alpha1.ScheduleStatus{}
-	s.status.MinRate, _ = s.spec.Effective(active)
-	if active != v1alpha1.NoSchedule {
-		s.status.Active = new(int32(active))
+	s.status.MinRate, s.status.Minimum = s.spec.Effective(active)
+	if active.Schedule != v1alpha1.NoSchedule {
+		s.status.Active = new(int32(active.Schedule))
 	}
 	if changes {
 		s.status.NextChange = &metav1.Time{Time: until.UTC()}
-		s.status.NextMinRate, _ = s.spec.Effective(next)
+		s.status.NextMinRate, s.status.NextMinimum = s.spec.Effective(next)
 	}
-	s.policy = ratePolicyOf(s.spec, active)
+	s.policy = ratePolicyOf(s.spec, s.status.MinRate, s.status.Minimum)
 	return true
 }

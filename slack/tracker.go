@@ -29,6 +29,8 @@ type Tracker struct {
 	workloads []Workload
 	// mirrors are the numbers of placeholders that mirror workloads, by group name.
 	mirrors map[string]*mirrorCount
+	// lastNode is the capacity, after daemon pods, of a node that the pool had last, zero if it is not known.
+	lastNode resources.Amounts
 	// devices are the placeholders for pods with devices.
 	devices map[deviceAmounts]*heldDevices
 	// start is the time of the first plan. now is the time of the last plan in seconds, by which cool-downs are measured, and jump
@@ -142,6 +144,9 @@ func (t *Tracker) Resume(groups []Group) {
 	}
 }
 
+// ResumeNodeShape sets the capacity of a node that the pool had last, such as Plan.NodeShape before a restart of the controller.
+func (t *Tracker) ResumeNodeShape(shape v1.ResourceList) { t.lastNode = resources.CPUAndMemory(shape) }
+
 // setTime sets the time of a plan. It advances as the monotonic clock does if times have one: a wall clock that jumps neither ends
 // nor extends a cool-down. jump is a number of minutes.
 func (t *Tracker) setTime(now time.Time) {
@@ -172,6 +177,12 @@ func (t *Tracker) Next(now time.Time) Plan {
 	t.setTime(now)
 	t.schedule.advance(now)
 	pool, spread := t.ledger.Pool(), t.spread()
+	if len(pool.Shapes) > 0 {
+		t.lastNode = pool.Shapes[0]
+	}
+	if pool.Expected = t.lastNode; pool.Expected.IsZero() {
+		pool.Expected = boundOf(t.policy.Spec.Pool.NodeShape).Amounts
+	}
 	if spread != nil {
 		pool.Domains = len(spread.Domains)
 	}
@@ -181,6 +192,12 @@ func (t *Tracker) Next(now time.Time) Plan {
 	t.setCoolDown(&plan, planned.CoolDownEnd)
 	if plan.NoNodes {
 		plan.Reasons = []string{describeEmptyPool(t.policy.Spec.Pool)}
+		if t.schedule.policy.Floor != (bound{}) {
+			plan.Reasons = append(plan.Reasons, "the size of a node is not known: set spec.pool.nodeShape to hold the minimum before the first node")
+		}
+	}
+	if !t.lastNode.IsZero() {
+		plan.NodeShape = listOf(t.lastNode)
 	}
 	plan.setSpread(spread, t.policy.Spec.Spread)
 	if len(t.policy.Spec.Schedules) > 0 {

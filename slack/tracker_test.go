@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -46,6 +48,84 @@ func TestResume(t *testing.T) {
 			plan := tracker.Next(noon)
 			if diff := cmp.Diff(tc.want, plan.Groups); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMinimumWithoutNodes checks which placeholders a pool without a usable node has: those of the minimum if the size of a node is known.
+// A node has 16 CPUs and a DaemonSet pod of 1, so a placeholder has at most 3 CPUs.
+func TestMinimumWithoutNodes(t *testing.T) {
+	minimum := &v1alpha1.Amount{CPU: new(resource.MustParse("7"))}
+	always := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Minimum = minimum })
+	scheduled := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) {
+		s.Schedules = []v1alpha1.Schedule{{From: "12:05", To: "12:10", Minimum: minimum, LeadSeconds: new(int32(120))}}
+	})
+	shaped := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) {
+		s.Minimum = minimum
+		s.Pool.NodeShape = &v1alpha1.Amount{CPU: new(resource.MustParse("10")), Memory: new(resource.MustParse("8Gi"))}
+	})
+	const ready, gone, cordoned = "ready", "gone", "cordoned"
+	type step struct {
+		after time.Duration
+		node  string
+		want  string // placeholders and their CPU, and whether the plan is feasible
+	}
+	for name, tc := range map[string]struct {
+		policy *v1alpha1.ResourceSlack
+		steps  []step
+	}{
+		"never a node": {always, []step{{0, "", "0 false"}, {time.Minute, ready, "3 2334m true"}, {time.Hour, gone, "3 2334m true"}}},
+		"a shape":      {shaped, []step{{0, "", "4 1750m true"}, {time.Minute, ready, "3 2334m true"}}},
+		"the last node": {always, []step{
+			{0, ready, "3 2334m true"}, {time.Minute, cordoned, "3 2334m true"}, {time.Hour, gone, "3 2334m true"},
+		}},
+		"a schedule": {scheduled, []step{
+			{0, ready, "0 true"}, {time.Minute, gone, "0 true"}, {2 * time.Minute, "", "0 true"}, {3 * time.Minute, "", "3 2334m true"},
+			{10*time.Minute - 1, "", "3 2334m true"}, {10 * time.Minute, "", "0 true"},
+		}},
+		"a rate": {newPolicy("50%"), []step{{0, ready, "1 2 true"}, {time.Minute, gone, "1 2 false"}, {time.Hour, "", "1 2 false"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tracker, err := NewTracker(tc.policy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			nodes := nodesOf(1, "web-", "16", "64Gi")
+			daemon := podsOf(1, nodes, "daemon", "1", "1Gi")[0]
+			daemon.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", Controller: new(true)}}
+			tracker.SetPod(daemon)
+			if tc.policy.Spec.MinRate != "0" {
+				tracker.SetPod(podsOf(1, nodes, "p", "2", "1Gi")[0])
+			}
+			for _, s := range tc.steps {
+				now := noon.Add(s.after)
+				switch s.node {
+				case ready:
+					tracker.SetNode(nodes[0], now)
+				case gone:
+					tracker.DeleteNode("web-0")
+				case cordoned:
+					node := nodes[0].DeepCopy()
+					node.Spec.Unschedulable = true
+					tracker.SetNode(node, now)
+				}
+				plan := tracker.Next(now)
+				got := fmt.Sprint(plan.placeholders(), " ", plan.Feasible)
+				for _, group := range plan.Groups {
+					got = fmt.Sprint(plan.placeholders(), " ", group.Requests.Cpu(), " ", plan.Feasible)
+				}
+				if got != s.want {
+					t.Errorf("after %s: %s (%q), want %s", s.after, got, plan.Reasons, s.want)
+				}
+				restarted, err := NewTracker(tc.policy)
+				if err != nil {
+					t.Fatal(err)
+				}
+				restarted.ResumeNodeShape(plan.NodeShape)
+				if after := restarted.Next(now); s.node == gone && tc.policy.Spec.Minimum != nil && fmt.Sprint(after.Groups) != fmt.Sprint(plan.Groups) {
+					t.Errorf("after %s and a restart: %v, want %v", s.after, after.Groups, plan.Groups)
+				}
 			}
 		})
 	}

@@ -3,12 +3,14 @@ package v1alpha1
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
 	_ "time/tzdata" // time zones of schedules also where the system has none
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 // Calendar states which of the schedules of a policy applies at a time: the first one in the list whose days and
@@ -27,7 +29,19 @@ type Calendar struct {
 type parsedSchedule struct {
 	days     [7]bool
 	from, to int
-	zone     *time.Location
+	// lead is the time before from at which the schedule begins to apply, rounded up to minutes.
+	lead int
+	zone *time.Location
+}
+
+// Phase states which schedules apply at a time.
+//
+// +kubebuilder:object:generate=false
+type Phase struct {
+	// Schedule is the index of the schedule that applies, NoSchedule if none does.
+	Schedule int
+	// Ahead has bit i set if schedule i starts within its lead time.
+	Ahead uint16
 }
 
 // NoSchedule is the index of a schedule at times at which none applies.
@@ -51,16 +65,47 @@ func (s *ResourceSlackSpec) Calendar() (Calendar, field.ErrorList) {
 	return c, errs
 }
 
-// Effective returns the rate and the minimum while the schedule with an index applies, or none with NoSchedule.
-func (s *ResourceSlackSpec) Effective(schedule int) (minRate string, minimum *Amount) {
-	minRate, minimum = s.MinRate, s.Minimum
-	if schedule == NoSchedule {
-		return minRate, minimum
+// Effective returns the rate and the minimum in a phase: those of the schedule that applies, or the higher ones of schedules that start
+// within their lead time.
+func (s *ResourceSlackSpec) Effective(p Phase) (minRate string, minimum *Amount) {
+	of := func(schedule int) (string, *Amount) {
+		if schedule == NoSchedule {
+			return s.MinRate, s.Minimum
+		}
+		active := &s.Schedules[schedule]
+		return cmp.Or(active.MinRate, s.MinRate), cmp.Or(active.Minimum, s.Minimum)
 	}
-	if active := &s.Schedules[schedule]; active.Minimum != nil {
-		minimum = active.Minimum
+	minRate, minimum = of(p.Schedule)
+	for i := range s.Schedules {
+		if p.Ahead&(1<<i) == 0 {
+			continue
+		}
+		rate, amount := of(i)
+		higher, _ := ParseRate(rate) // valid
+		if lower, _ := ParseRate(minRate); higher > lower {
+			minRate = rate
+		}
+		minimum = minimum.max(amount)
 	}
-	return cmp.Or(s.Schedules[schedule].MinRate, minRate), minimum
+	return minRate, minimum
+}
+
+// max returns the higher amount of each resource. Both amounts may be nil.
+func (a *Amount) max(b *Amount) *Amount {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	higher := *a
+	if a.CPU == nil || b.CPU != nil && b.CPU.Cmp(*a.CPU) > 0 {
+		higher.CPU = b.CPU
+	}
+	if a.Memory == nil || b.Memory != nil && b.Memory.Cmp(*a.Memory) > 0 {
+		higher.Memory = b.Memory
+	}
+	if a.Placeholders == nil || b.Placeholders != nil && *b.Placeholders > *a.Placeholders {
+		higher.Placeholders = b.Placeholders
+	}
+	return &higher
 }
 
 // parse parses a schedule.
@@ -79,6 +124,7 @@ func (s *Schedule) parse(path *field.Path) (p parsedSchedule, errs field.ErrorLi
 		errs = append(errs, field.Invalid(path.Child("to"), s.To, "must differ from from: the schedule never applies; a day ends at 24:00"))
 	}
 	var err error
+	p.lead = int(ptr.Deref(s.LeadSeconds, 0)+59) / 60
 	if p.zone, err = time.LoadLocation(s.TimeZone); err != nil || s.TimeZone == time.Local.String() {
 		errs = append(
 			errs,
@@ -138,8 +184,49 @@ func (p *parsedSchedule) applies(t time.Time) bool {
 	return p.days[day] && minute >= p.from || p.days[(day+6)%7] && minute < p.to
 }
 
-// At returns the index of the schedule that applies at a time, NoSchedule if none does.
-func (c Calendar) At(t time.Time) int {
+// phases returns the phases of the minute of a time and of later minutes, each with its first time. A schedule is ahead if it is the one
+// that applies later within its lead time.
+func (c Calendar) phases(t time.Time) iter.Seq2[time.Time, Phase] {
+	start := t.Truncate(time.Minute)
+	var active []int // by minute
+	activeAt := func(minute int) int {
+		for i := len(active); i <= minute; i++ {
+			active = append(active, c.active(start.Add(time.Duration(i)*time.Minute)))
+		}
+		return active[minute]
+	}
+	// seen are the minutes at which a schedule was looked for, and last the last one at which it applies.
+	seen, last := make([]int, len(c.schedules)), make([]int, len(c.schedules))
+	return func(yield func(time.Time, Phase) bool) {
+		for minute := 0; ; minute++ {
+			p := Phase{Schedule: activeAt(minute)}
+			for i := range c.schedules {
+				for ; seen[i] <= minute+c.schedules[i].lead; seen[i]++ {
+					if activeAt(seen[i]) == i {
+						last[i] = seen[i]
+					}
+				}
+				if last[i] > minute && p.Schedule != i {
+					p.Ahead |= 1 << i
+				}
+			}
+			if !yield(start.Add(time.Duration(minute)*time.Minute), p) {
+				return
+			}
+		}
+	}
+}
+
+// At returns the phase at a time.
+func (c Calendar) At(t time.Time) (p Phase) {
+	for _, p = range c.phases(t) {
+		break
+	}
+	return p
+}
+
+// active returns the index of the schedule that applies at a time, NoSchedule if none does.
+func (c Calendar) active(t time.Time) int {
 	for i := range c.schedules {
 		if c.schedules[i].applies(t) {
 			return i
@@ -151,19 +238,22 @@ func (c Calendar) At(t time.Time) int {
 // horizon is the time within which every schedule starts and ends, also if a change of a clock skips it once.
 const horizon = 15 * 24 * time.Hour
 
-// Next returns the next time at which another schedule applies, and its index. It returns false if the calendar does
-// not change. Clocks change by whole minutes, so the next change is at the start of a minute.
-func (c Calendar) Next(t time.Time) (at time.Time, index int, ok bool) {
-	if len(c.schedules) == 0 {
-		return at, NoSchedule, false
-	}
+// Next returns the time of the next phase, and the phase. It returns false if the calendar does not change. Clocks change by whole
+// minutes, so the next phase begins with a minute.
+func (c Calendar) Next(t time.Time) (at time.Time, next Phase, ok bool) {
 	current := c.At(t)
-	for at = t.Truncate(time.Minute).Add(time.Minute); at.Sub(t) < horizon; at = at.Add(time.Minute) {
-		if index = c.At(at); index != current {
-			return at, index, true
+	if len(c.schedules) == 0 {
+		return at, current, false
+	}
+	for at, next = range c.phases(t) {
+		if next != current || at.Sub(t) >= horizon {
+			break
 		}
 	}
-	return time.Time{}, current, false
+	if next == current {
+		return time.Time{}, current, false
+	}
+	return at, next, true
 }
 
 // compare records overlaps, and returns errors for schedules that never apply because earlier ones always do. It looks
@@ -178,7 +268,7 @@ func (c *Calendar) compare(schedules []Schedule, path *field.Path) (errs field.E
 	}
 	for _, start := range []time.Time{time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), time.Date(2026, 7, 6, 0, 0, 0, 0, time.UTC)} {
 		for at := start; at.Sub(start) < 7*24*time.Hour; at = at.Add(time.Minute) {
-			first := c.At(at)
+			first := c.active(at)
 			for i := max(first, 0); i < len(schedules); i++ {
 				switch {
 				case i == first:

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 )
 
@@ -56,13 +58,13 @@ func TestCalendar(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := calendarOf(t, tc.schedules...)
-			next, index, ok := c.Next(at)
+			next, phase, ok := c.Next(at)
 			text := ""
 			if ok {
 				text = next.UTC().Format(time.RFC3339)
 			}
-			if got := c.At(at); got != tc.active || text != tc.next || index != tc.nextIndex {
-				t.Errorf("schedule %d, then %d at %s; want %d, then %d at %s", got, index, text, tc.active, tc.nextIndex, tc.next)
+			if got := c.At(at).Schedule; got != tc.active || text != tc.next || phase.Schedule != tc.nextIndex {
+				t.Errorf("schedule %d, then %d at %s; want %d, then %d at %s", got, phase.Schedule, text, tc.active, tc.nextIndex, tc.next)
 			}
 		})
 	}
@@ -91,6 +93,7 @@ func TestCalendarAgreesWithOracle(t *testing.T) {
 				TimeZone: rapid.SampledFrom(
 					[]string{"", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu"},
 				).Draw(t, "zone"),
+				LeadSeconds: new(rapid.SampledFrom([]int32{0, 30, 600, 3600}).Draw(t, "lead")),
 			}
 			schedules = append(schedules, s)
 		}
@@ -98,7 +101,7 @@ func TestCalendarAgreesWithOracle(t *testing.T) {
 		if len(errs) > 0 {
 			return // never applies
 		}
-		oracle := func(at time.Time) int {
+		active := func(at time.Time) int {
 			return slices.IndexFunc(schedules, func(s Schedule) bool {
 				zone, _ := time.LoadLocation(s.TimeZone)
 				today, now := at.In(zone).Format("Mon"), at.In(zone).Format("15:04")
@@ -109,26 +112,66 @@ func TestCalendarAgreesWithOracle(t *testing.T) {
 				return strings.Contains(s.Days, today) && now >= s.From || strings.Contains(s.Days, yesterday) && now < s.To
 			})
 		}
+		oracle := func(at time.Time) Phase {
+			p := Phase{Schedule: active(at)}
+			for i, s := range schedules {
+				for later := at.Add(time.Minute); p.Schedule != i && !later.After(at.Add((time.Duration(*s.LeadSeconds)*time.Second +
+					59*time.Second).Truncate(time.Minute))); later = later.Add(time.Minute) {
+					if active(later) == i {
+						p.Ahead |= 1 << i
+					}
+				}
+			}
+			return p
+		}
 		// Weeks of the year, some with a change of a clock.
 		start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(rapid.IntRange(0, 364*24).Draw(t, "hour")) * time.Hour)
-		next, index, changes := c.Next(start)
+		next, phase, changes := c.Next(start)
 		for minute := range 8 * 24 * 60 {
 			at := start.Add(time.Duration(minute) * time.Minute)
 			want := oracle(at)
 			if got := c.At(at); got != want {
-				t.Fatalf("%s: schedule %d, want %d", at, got, want)
+				t.Fatalf("%s: phase %v, want %v", at, got, want)
 			}
 			if changes && !at.Before(next) {
-				if want != index || minute == 0 {
-					t.Fatalf("%s: next schedule %d, want %d", next, index, want)
+				if want != phase || minute == 0 {
+					t.Fatalf("%s: next phase %v, want %v", next, phase, want)
 				}
 				return
 			}
 			if want != oracle(start) {
-				t.Fatalf("%s: changes to %d, the next change is %s (%t)", at, want, next, changes)
+				t.Fatalf("%s: changes to %v, the next change is %s (%t)", at, want, next, changes)
 			}
 		}
 	})
+}
+
+// TestLeadTime checks the rate and the minimum before a schedule starts: the higher ones apply within its lead time.
+func TestLeadTime(t *testing.T) {
+	cpu := func(n string) *Amount { return &Amount{CPU: new(resource.MustParse(n))} }
+	spec := ResourceSlackSpec{MinRate: "10%", Minimum: &Amount{Placeholders: new(int32(2))}, Schedules: []Schedule{
+		{From: "07:00", To: "12:00", MinRate: "5%", Minimum: cpu("8"), LeadSeconds: new(int32(90))},
+		{From: "12:00", To: "14:00", MinRate: "20%", LeadSeconds: new(int32(600))},
+		{From: "12:30", To: "15:00", Minimum: cpu("3"), LeadSeconds: new(int32(600))}, // applies from 14:00
+	}}
+	c := calendarOf(t, spec.Schedules...)
+	for at, want := range map[string]string{
+		"06:57": "10% - 2", "06:58": "10% 8 2", "07:00": "5% 8 0", "11:49": "5% 8 0", "11:50": "20% 8 2", "12:00": "20% - 2",
+		"12:25": "20% - 2", "13:50": "20% 3 2", "14:00": "10% 3 0", "15:00": "10% - 2",
+	} {
+		clock, err := time.Parse("15:04", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rate, minimum := spec.Effective(c.At(clock.AddDate(2026, 0, 0)))
+		amount := "-"
+		if minimum.CPU != nil {
+			amount = minimum.CPU.String()
+		}
+		if got := fmt.Sprint(rate, " ", amount, " ", ptr.Deref(minimum.Placeholders, 0)); got != want {
+			t.Errorf("%s: rate, CPU and placeholders %s, want %s", at, got, want)
+		}
+	}
 }
 
 // TestInvalidSchedules checks that errors name the field, the value and what is allowed.
@@ -145,6 +188,7 @@ func TestInvalidSchedules(t *testing.T) {
 		{func(s *Schedule) { s.TimeZone = "Mars/Olympus" }, `spec.schedules[0].timeZone: Invalid value: "Mars/Olympus": must be the name of an IANA`},
 		{func(s *Schedule) { s.TimeZone = "Local" }, `spec.schedules[0].timeZone: Invalid value: "Local"`},
 		{func(s *Schedule) { s.MinRate = "" }, "spec.schedules[0].minRate: Required value: minRate or minimum must be set"},
+		{func(s *Schedule) { s.LeadSeconds = new(int32(3601)) }, "spec.schedules[0].leadSeconds: Invalid value: 3601: must be in [0, 3600]"},
 		{func(s *Schedule) { s.MinRate = "300%" }, `spec.schedules[0].minRate: Invalid value: "300%": must be at most 200%: set a minimum`},
 		{
 			func(s *Schedule) { s.Minimum = &Amount{Placeholders: new(int32(9))} },

@@ -255,6 +255,13 @@ type Schedule struct {
 	//
 	// +optional
 	Minimum *Amount `json:"minimum,omitempty"`
+	// LeadSeconds is the time before from in which the higher of the present rate and that of the schedule, and of the minimums,
+	// apply: the time that nodes take to boot. It is rounded up to minutes, and at most an hour. The default is 0.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=3600
+	// +optional
+	LeadSeconds *int32 `json:"leadSeconds,omitempty"`
 }
 
 // Spread spreads placeholders over domains: the values of a label of the usable nodes of the pool.
@@ -294,6 +301,12 @@ type Pool struct {
 	// +listType=set
 	// +optional
 	Devices []string `json:"devices,omitempty"`
+	// NodeShape is the CPU and memory that pods can use on a node of the pool. A minimum is held with it before the pool has its
+	// first node. Later, the last known node counts.
+	//
+	// +kubebuilder:validation:XValidation:rule="has(self.cpu) && has(self.memory) && !has(self.placeholders)",message="must have cpu and memory, and nothing else"
+	// +optional
+	NodeShape *Amount `json:"nodeShape,omitempty"`
 }
 
 // MaxDevices is the maximum number of devices of a pool.
@@ -395,6 +408,10 @@ type ResourceSlackStatus struct {
 	//
 	// +optional
 	Requests v1.ResourceList `json:"requests,omitempty"`
+	// NodeShape is the CPU and memory, after DaemonSet pods, of the largest node that the pool has or had last.
+	//
+	// +optional
+	NodeShape v1.ResourceList `json:"nodeShape,omitempty"`
 	// Outcome states what the slack has achieved within the last 24 hours. It is missing while there were no new pods.
 	//
 	// +optional
@@ -407,25 +424,30 @@ type ResourceSlackStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ScheduleStatus states which rate applies now, and which one next.
+// ScheduleStatus states which rate and minimum apply now, and which next.
 type ScheduleStatus struct {
 	// Active is the index in spec.schedules of the schedule that applies. If it is missing, spec.minRate and
 	// spec.minimum apply.
 	//
 	// +optional
 	Active *int32 `json:"active,omitempty"`
-	// MinRate is the rate that applies.
+	// MinRate is the rate that applies, and Minimum the minimum.
 	//
 	// +optional
 	MinRate string `json:"minRate,omitempty"`
-	// NextChange is the time at which another schedule, or none, applies. It is missing if this does not change.
+	// +optional
+	Minimum *Amount `json:"minimum,omitempty"`
+	// NextChange is the time at which another schedule, or none, applies, or the lead time of one begins. It is missing if this
+	// does not change.
 	//
 	// +optional
 	NextChange *metav1.Time `json:"nextChange,omitempty"`
-	// NextMinRate is the rate that applies from then on.
+	// NextMinRate is the rate that applies from then on, and NextMinimum the minimum.
 	//
 	// +optional
 	NextMinRate string `json:"nextMinRate,omitempty"`
+	// +optional
+	NextMinimum *Amount `json:"nextMinimum,omitempty"`
 }
 
 // ResourceSlackList is a list of ResourceSlacks.

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 // Validate validates a policy after Default. Each error names the field and the allowed values.
@@ -25,6 +26,9 @@ func (s *ResourceSlackSpec) Validate() error {
 			errs = append(errs, s.validateRate(schedule, s.Schedules[i].MinRate)...)
 		}
 		errs = append(errs, s.Schedules[i].Minimum.validate(schedule.Child("minimum"), s.Maximum)...)
+		if lead := ptr.Deref(s.Schedules[i].LeadSeconds, 0); lead < 0 || lead > 3600 {
+			errs = append(errs, field.Invalid(schedule.Child("leadSeconds"), lead, "must be in [0, 3600]"))
+		}
 	}
 	_, invalid := s.Calendar()
 	errs = append(errs, invalid...)
@@ -34,6 +38,11 @@ func (s *ResourceSlackSpec) Validate() error {
 	errs = append(errs, validateRange(path.Child("granularity"), s.Granularity, 100)...)
 	errs = append(errs, validateRange(path.Child("maxPlaceholders"), s.MaxPlaceholders, 100_000)...)
 	errs = append(errs, s.validateDevices(path)...)
+	shape := s.Pool.NodeShape
+	errs = append(errs, shape.validate(path.Child("pool", "nodeShape"), nil)...)
+	if shape != nil && (shape.CPU == nil || shape.Memory == nil || shape.Placeholders != nil) {
+		errs = append(errs, field.Required(path.Child("pool", "nodeShape"), "must have cpu and memory, and nothing else"))
+	}
 	if s.Spread != nil {
 		spread := path.Child("spread")
 		if invalid := validation.IsQualifiedName(s.Spread.TopologyKey); len(invalid) > 0 {

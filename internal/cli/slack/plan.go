@@ -228,9 +228,9 @@ func printSchedule(out io.Writer, policy *v1alpha1.ResourceSlack, s *v1alpha1.Sc
 	if s.Active != nil {
 		active = policy.Spec.Schedules[*s.Active].String()
 	}
-	fmt.Fprintf(out, "schedule: %s, rate %s\n", base.Escape(active), s.MinRate)
+	fmt.Fprintf(out, "schedule: %s, %s\n", base.Escape(active), describeSlack(s.MinRate, s.Minimum))
 	if s.NextChange != nil {
-		fmt.Fprintf(out, "next change: %s, rate %s\n", s.NextChange.Format(time.RFC3339), s.NextMinRate)
+		fmt.Fprintf(out, "next change: %s, %s\n", s.NextChange.Format(time.RFC3339), describeSlack(s.NextMinRate, s.NextMinimum))
 	}
 }
 

@@ -65,10 +65,12 @@ it adds no nodes for it (event NotTriggerScaleUp). The exit code is 1 if a polic
 
 // statusResult is the status of one policy in JSON and YAML.
 type statusResult struct {
-	Policy string                       `json:"policy"`
-	Rate   string                       `json:"rate"`
-	Ready  bool                         `json:"ready"`
-	Status v1alpha1.ResourceSlackStatus `json:"status"`
+	Policy string `json:"policy"`
+	Rate   string `json:"rate"`
+	// Minimum is the minimum of the spec. The schedule in the status may have another one.
+	Minimum *v1alpha1.Amount             `json:"minimum,omitempty"`
+	Ready   bool                         `json:"ready"`
+	Status  v1alpha1.ResourceSlackStatus `json:"status"`
 	// Buffers have the status that the autoscaler reports, buffers that need attention first.
 	Buffers []bufferStatus `json:"buffers,omitempty"`
 }
@@ -77,7 +79,7 @@ type statusResult struct {
 func newStatusResult(policy *v1alpha1.ResourceSlack) statusResult {
 	ready := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)
 	return statusResult{
-		Policy: policy.Name, Rate: policy.Spec.MinRate, Status: policy.Status,
+		Policy: policy.Name, Rate: policy.Spec.MinRate, Minimum: policy.Spec.Minimum, Status: policy.Status,
 		Ready: ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == policy.Generation,
 	}
 }
@@ -193,7 +195,11 @@ func printStatus(out io.Writer, o *base.Output, results []statusResult) {
 	t.Print(out, o)
 	for _, r := range results {
 		if s := r.Status.Schedule; s != nil && s.NextChange != nil {
-			fmt.Fprintf(out, "%s: rate %s until %s, then %s\n", r.Policy, s.MinRate, s.NextChange.UTC().Format(time.RFC3339), s.NextMinRate)
+			text := fmt.Sprintf("%s: %s until %s, then %s", r.Policy, describeSlack(s.MinRate, s.Minimum),
+				s.NextChange.UTC().Format(time.RFC3339), describeSlack(s.NextMinRate, s.NextMinimum))
+			fmt.Fprintln(out, base.Wrap("", text, base.DefaultWidth))
+		} else if r.Minimum != nil {
+			fmt.Fprintf(out, "%s: %s\n", r.Policy, describeSlack(r.Rate, r.Minimum))
 		}
 		printOutcome(out, r.Policy, r.Status.Outcome)
 	}
@@ -211,6 +217,25 @@ func printStatus(out io.Writer, o *base.Output, results []statusResult) {
 			fmt.Fprintf(out, "%s: %s\n", r.Policy, base.Escape(readyMessage(r.Status)))
 		}
 	}
+}
+
+// describeSlack describes a rate and a minimum, which may be nil.
+func describeSlack(rate string, minimum *v1alpha1.Amount) string {
+	text := "rate " + rate
+	if minimum == nil {
+		return text
+	}
+	var parts []string
+	if minimum.CPU != nil {
+		parts = append(parts, format.Cores(minimum.CPU.MilliValue())+" CPU")
+	}
+	if minimum.Memory != nil {
+		parts = append(parts, format.Bytes(minimum.Memory.Value())+" memory")
+	}
+	if minimum.Placeholders != nil {
+		parts = append(parts, format.Of(*minimum.Placeholders, "placeholder"))
+	}
+	return text + ", minimum " + strings.Join(parts, " and ")
 }
 
 // printOutcome prints how long pods have waited, if it is known.

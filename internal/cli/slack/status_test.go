@@ -3,6 +3,7 @@ package slack
 import (
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -40,6 +41,11 @@ func TestStatusFitsTerminal(t *testing.T) {
 			}},
 		},
 		{Policy: "new", Rate: "10%"},
+		{Policy: "scheduled", Rate: "0", Status: v1alpha1.ResourceSlackStatus{Schedule: &v1alpha1.ScheduleStatus{
+			MinRate: "0", NextChange: &metav1.Time{Time: time.Unix(1772438400, 0)}, NextMinRate: "5%",
+			NextMinimum: &v1alpha1.Amount{CPU: new(resource.MustParse("2500m")), Memory: new(resource.MustParse("10Gi"))},
+		}}},
+		{Policy: "constant", Rate: "0", Minimum: &v1alpha1.Amount{Placeholders: new(int32(3))}},
 	}
 	var out strings.Builder
 	printStatus(&out, &base.Output{}, results)
@@ -52,6 +58,8 @@ func TestStatusFitsTerminal(t *testing.T) {
 	for want, count := range map[string]int{
 		"12.5%": 1, "1233 fit": 1, "refused no": 1, message: 1, "target 100 CPU": 1, "new: no controller has": 1,
 		"since 2026-03-02T08:00:00Z 12345 pods got a node at once, 1 waited (p99 of all 1s, longest 1m30s)": 1,
+		"scheduled: rate 0 until 2026-03-02T08:00:00Z, then rate 5%, minimum 2.5 CPU and 10Gi memory":       1,
+		"constant: rate 0, minimum 3 placeholders":                                                          1,
 		"MEMORY PLACEHOLDERS": 1, "Accepted: false (Refused)": 1, "false (Refused) the autoscaler": 1,
 	} {
 		if got := strings.Count(words, want); got != count {

@@ -200,6 +200,9 @@ func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSla
 		}
 	}
 	tracker.Resume(groups)
+	if c.trackers[policy.Name] == nil { // else the pool has changed
+		tracker.ResumeNodeShape(policy.Status.NodeShape)
+	}
 	c.close(policy.Name)
 	t := &policyTracker{tracker, newPodWaits(c.now())}
 	c.trackers[policy.Name], c.clusters[devices] = t, cluster

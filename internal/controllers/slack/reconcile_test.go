@@ -494,6 +494,35 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// TestMinimumWithoutNodes checks that a minimum is held when the pool has lost its last node, also by a controller that starts then, and
+// that a changed selector, which may be a typo, keeps the objects.
+func TestMinimumWithoutNodes(t *testing.T) {
+	first := controllerOf(t, interceptor.Funcs{}, newNode("a", "web"), newPolicy("web", "web", func(s *v1alpha1.ResourceSlackSpec) {
+		s.MinRate, s.Minimum = "0", &v1alpha1.Amount{CPU: new(resource.MustParse("3"))}
+	}))
+	reconcileOnce(t, first, "web")
+	if err := first.client.Delete(t.Context(), newNode("a", "web")); err != nil {
+		t.Fatal(err)
+	}
+	second := New(first.client, events.NewFakeRecorder(100), prometheus.NewRegistry(), testNamespace, podNamespace)
+	policy := reconcileOnce(t, second, "web")
+	ready := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)
+	if policy.Status.Placeholders != 2 || ready.Reason != reasonProvisioning || policy.Status.NodeShape.Cpu().String() != "8" {
+		t.Errorf("%d placeholders, condition %+v, node %v", policy.Status.Placeholders, ready, policy.Status.NodeShape)
+	}
+	before := contents(t, second)
+	policy.Spec.Pool.NodeSelector["pool"] = "typo"
+	update(t, second, policy)
+	policy = reconcileOnce(t, second, "web")
+	ready = meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)
+	if ready.Reason != reasonPoolEmpty || !strings.Contains(ready.Message, "set spec.pool.nodeShape to hold the minimum") {
+		t.Errorf("condition %+v", ready)
+	}
+	if diff := cmp.Diff(before, contents(t, second)); diff != "" || len(before) != 2 {
+		t.Errorf("objects after a change of the selector: -before +after:\n%s", diff)
+	}
+}
+
 // TestApplyWritesMissingFields checks that a changed field is written again, and that fields of other
 // clients remain.
 func TestApplyWritesMissingFields(t *testing.T) {

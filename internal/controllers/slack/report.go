@@ -61,7 +61,7 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 	c.mu.Unlock()
 	plan := o.plan
 	status.Base, status.Target, status.Total, status.Available = plan.Base, plan.Target, plan.Total, o.free
-	status.Schedule = plan.Schedule
+	status.Schedule, status.NodeShape = plan.Schedule, plan.NodeShape
 	status.Domains, status.PerDomain = nil, 0
 	if plan.Spread != nil {
 		status.Domains, status.PerDomain = plan.Spread.Domains, plan.Spread.PerDomain

@@ -97,6 +97,11 @@ func TestResourceSlackValidation(t *testing.T) {
 			scheduled(v1alpha1.Schedule{From: "07:00", To: "08:00", MinRate: "201%"}),
 			"spec.schedules: Invalid value: minRate must be at most 200%: set a minimum for more",
 		},
+		"lead time": {scheduled(v1alpha1.Schedule{From: "07:00", To: "08:00", MinRate: "1%", LeadSeconds: new(int32(3601))}), "leadSeconds"},
+		"shape without memory": {
+			testcluster.PolicyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Pool.NodeShape = testcluster.AmountOf("4", "", 0) }),
+			"spec.pool.nodeShape: Invalid value: must have cpu and memory, and nothing else",
+		},
 		"native resource as a device": {
 			withDevices("nvidia.com/gpu", "memory"), "spec.pool.devices[1]: Invalid value: must be the name of an extended resource such as",
 		},
@@ -157,14 +162,16 @@ func TestResourceSlackValidation(t *testing.T) {
 		s.Minimum, s.Maximum = testcluster.AmountOf("2", "1Gi", 1), testcluster.AmountOf("8", "64Gi", 10)
 		for range 16 {
 			s.Schedules = append(s.Schedules, v1alpha1.Schedule{
-				Days:     "Mon-Wed,Sat",
-				From:     "22:00",
-				To:       "24:00",
-				TimeZone: "America/New_York",
-				MinRate:  "0.5",
-				Minimum:  testcluster.AmountOf("8", "64Gi", 10),
+				Days:        "Mon-Wed,Sat",
+				From:        "22:00",
+				To:          "24:00",
+				TimeZone:    "America/New_York",
+				MinRate:     "0.5",
+				Minimum:     testcluster.AmountOf("8", "64Gi", 10),
+				LeadSeconds: new(int32(3600)),
 			})
 		}
+		s.Pool.NodeShape = testcluster.AmountOf("16", "64Gi", 0)
 	}))
 	policy := testcluster.PolicyOf("valid", "200%", nil)
 	c.Create(t, policy)
