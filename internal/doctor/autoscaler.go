@@ -24,7 +24,7 @@ import (
 // checkSlack reads the policies and checks their conditions.
 func (e *examination) checkSlack(ctx context.Context) error {
 	var list v1alpha1.ResourceSlackList
-	if err := e.client.List(ctx, &list); err != nil && !meta.IsNoMatchError(err) {
+	if err := e.client.List(ctx, &list); err != nil && !resources.IsNotServed(err) {
 		return err
 	}
 	e.policies = list.Items
@@ -75,7 +75,7 @@ func (e *examination) checkAutoscaler(ctx context.Context) error {
 	var list unstructured.UnstructuredList
 	list.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBufferList"))
 	if err := e.client.List(ctx, &list); err != nil {
-		if meta.IsNoMatchError(err) {
+		if resources.IsNotServed(err) {
 			e.add(Problem, "policies use buffers, but the CRD "+buffersCRD+" is not installed",
 				"install it with your autoscaler (docs/slack.md), or set backend: Deployment in the policies")
 			return nil

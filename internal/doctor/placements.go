@@ -17,7 +17,7 @@ import (
 func (e *examination) checkPlacements(ctx context.Context) error {
 	var list v1beta1.PlacementList
 	if err := e.client.List(ctx, &list); err != nil {
-		if meta.IsNoMatchError(err) {
+		if resources.IsNotServed(err) {
 			e.absent("the cluster is not a hub: it has no CRD of Placement")
 			return nil
 		}
@@ -36,7 +36,7 @@ func (e *examination) checkPlacements(ctx context.Context) error {
 func (e *examination) checkManagedClusters(ctx context.Context) error {
 	var list fleet.ManagedClusterList
 	if err := e.client.List(ctx, &list); err != nil {
-		if meta.IsNoMatchError(err) {
+		if resources.IsNotServed(err) {
 			return nil // reported by checkDefinitions
 		}
 		return err

@@ -18,6 +18,7 @@ import (
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Objects are the objects of a hub that decisions depend on.
@@ -53,7 +54,7 @@ func Read(list func(ObjectList) error) (*Objects, error) {
 		}
 	}
 	var capacities ClusterCapacityList
-	if err := list(&capacities); err != nil && !meta.IsNoMatchError(err) {
+	if err := list(&capacities); err != nil && !resources.IsNotServed(err) {
 		return nil, err
 	}
 	managed := make([]*clusterv1.ManagedCluster, len(clusters.Items))

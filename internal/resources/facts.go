@@ -2,11 +2,19 @@ package resources
 
 import (
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // ControlPlaneLabel is the label of control-plane nodes, with any value.
 const ControlPlaneLabel = "node-role.kubernetes.io/control-plane"
+
+// IsNotServed reports whether an error of a client says that the API server does not serve a kind. A client that knew the kind before gets
+// a 404 that does not come from the API of an object.
+func IsNotServed(err error) bool {
+	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
 
 // IsFinished reports whether a pod has ended: it no longer uses its node.
 func IsFinished(pod *v1.Pod) bool {

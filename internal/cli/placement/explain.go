@@ -9,13 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // explainOptions are the flags of plimsoll placement explain.
@@ -93,7 +93,7 @@ func readLiveHub(ctx context.Context, hub *base.Cluster, warn func(string)) (*fl
 		return err
 	})
 	switch {
-	case meta.IsNoMatchError(err):
+	case resources.IsNotServed(err):
 		return nil, base.Failure(
 			errors.New("the cluster is not a hub: it has no ManagedClusters or Placements of cluster.open-cluster-management.io"),
 		)
@@ -107,7 +107,7 @@ func readLiveHub(ctx context.Context, hub *base.Cluster, warn func(string)) (*fl
 		}
 		err := c.Get(ctx, client.ObjectKeyFromObject(object), object)
 		switch {
-		case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // the placement is misconfigured
+		case apierrors.IsNotFound(err), resources.IsNotServed(err): // the placement is misconfigured
 		case err != nil:
 			return nil, base.Failure(hub.Explain(fmt.Errorf("reading the workload of placement %s/%s: %w", p.Namespace, p.Name, err)))
 		default:

@@ -10,13 +10,13 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -59,7 +59,7 @@ func readBuffers(ctx context.Context, c client.Reader, policies []v1alpha1.Resou
 	var list unstructured.UnstructuredList
 	list.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind(slack.CapacityBufferKind.Kind + "List"))
 	if err := c.List(ctx, &list, client.HasLabels{slack.PlaceholderLabel}); err != nil {
-		if !meta.IsNoMatchError(err) {
+		if !resources.IsNotServed(err) {
 			warn("buffers are not shown: " + err.Error())
 		}
 		return nil

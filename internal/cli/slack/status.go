@@ -20,6 +20,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // statusOptions are the flags of plimsoll slack status.
@@ -127,7 +128,7 @@ func (o *statusOptions) read(ctx context.Context, names []string, warn func(stri
 	}
 	var list v1alpha1.ResourceSlackList
 	if err := c.List(ctx, &list); err != nil {
-		if meta.IsNoMatchError(err) {
+		if resources.IsNotServed(err) {
 			return nil, base.Failure(errNoCRD)
 		}
 		return nil, base.Failure(fmt.Errorf("listing policies: %w", o.cluster.Explain(err)))

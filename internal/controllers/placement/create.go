@@ -3,13 +3,12 @@ package placement
 import (
 	"context"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // creationVersion is a version of PlacementDecision in the project's CRD without the subresource status, so that the object
@@ -43,7 +42,7 @@ func (c *Controller) createComplete(ctx context.Context, decision *clusterv1beta
 	object := &unstructured.Unstructured{Object: content}
 	object.SetGroupVersionKind(creationKind)
 	err = c.client.Create(ctx, object)
-	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
+	if resources.IsNotServed(err) {
 		c.dropped.initialStatus.Store(true)
 		return false, nil
 	}

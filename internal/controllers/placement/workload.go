@@ -6,11 +6,11 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // reading is a successful read of the object that the workload of a placement refers to.
@@ -38,7 +38,7 @@ func (c *Controller) readWorkload(ctx context.Context, p *v1beta1.Placement, now
 	}
 	err := c.apiReader.Get(ctx, client.ObjectKeyFromObject(object), object)
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), meta.IsNoMatchError(err):
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), resources.IsNotServed(err):
 		c.readings.Delete(key)
 		c.state.SetWorkload(p, nil, err) // which reports the error
 	case err != nil:

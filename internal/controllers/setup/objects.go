@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // MaxNote is the length in bytes up to which the API server accepts the note of an event.
@@ -45,7 +46,7 @@ func IsGone(ctx context.Context, live client.Reader, key client.ObjectKey, objec
 	switch {
 	case err == nil:
 		return object.GetDeletionTimestamp() != nil, nil
-	case apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+	case apierrors.IsNotFound(err) && !resources.IsNotServed(err):
 		return true, nil
 	}
 	return false, err

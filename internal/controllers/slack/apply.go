@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -168,7 +168,7 @@ func (c *Controller) list(
 		options = append(options, client.InNamespace(c.podNamespace))
 	}
 	err := c.client.List(ctx, list, options...)
-	if meta.IsNoMatchError(err) {
+	if resources.IsNotServed(err) {
 		return nil, nil
 	}
 	return slices.DeleteFunc(list.Items, func(o unstructured.Unstructured) bool { return !c.isManaged(&o) }), err

@@ -3,6 +3,7 @@ package slack
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -13,10 +14,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -320,9 +323,18 @@ func TestMirrorsCondition(t *testing.T) {
 	}
 }
 
-// TestUnavailableBackend checks the condition if the API server does not serve CapacityBuffers.
+// TestUnavailableBackend checks the condition if the API server does not serve CapacityBuffers, or no longer.
 func TestUnavailableBackend(t *testing.T) {
-	missing := &meta.NoKindMatchError{GroupKind: slack.CapacityBufferKind.GroupKind()}
+	for _, missing := range []error{
+		&meta.NoKindMatchError{GroupKind: slack.CapacityBufferKind.GroupKind()},
+		apierrors.NewGenericServerResponse(http.StatusNotFound, "list", v1.Resource("capacitybuffers"), "", "404 page not found", 0, true),
+	} {
+		expectUnavailable(t, missing)
+	}
+}
+
+func expectUnavailable(t *testing.T, missing error) {
+	t.Helper()
 	isBuffer := func(object client.Object) bool {
 		return object.GetObjectKind().GroupVersionKind() == slack.CapacityBufferKind
 	}
@@ -338,6 +350,12 @@ func TestUnavailableBackend(t *testing.T) {
 				return missing
 			}
 			return c.List(ctx, list, options...)
+		},
+		Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+			if o, ok := object.(interface{ GetKind() string }); ok && o.GetKind() == slack.CapacityBufferKind.Kind {
+				return missing
+			}
+			return c.Apply(ctx, object, options...)
 		},
 	}, append(webPool(), newPolicy("web", "web"))...)
 	ready := meta.FindStatusCondition(reconcileOnce(t, c, "web").Status.Conditions, v1alpha1.ConditionReady)

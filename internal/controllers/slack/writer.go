@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -260,7 +260,7 @@ func (w *writer) request(ctx context.Context, key objectKey, verb string, send f
 	switch {
 	case err == nil:
 		return nil
-	case meta.IsNoMatchError(err):
+	case resources.IsNotServed(err):
 		w.unavailable = true
 		return nil
 	case timedOut:

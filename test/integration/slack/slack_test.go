@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -269,6 +271,19 @@ plimsoll_slack_resource{amount="target",policy="general",resource="memory"} 8.58
 		if err := c.Client.Delete(t.Context(), testcluster.PolicyOf("everything", "", nil)); err != nil {
 			t.Fatal(err)
 		}
+		c.AwaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "5 x 1 2Gi"})
+	})
+	t.Run("the definition of buffers is deleted for a while", func(t *testing.T) {
+		definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "capacitybuffers.autoscaling.x-k8s.io"}}
+		if err := c.Client.Delete(t.Context(), definition); err != nil {
+			t.Fatal(err)
+		}
+		c.AwaitCondition(t, controller, "general", v1alpha1.ConditionReady, "CapacityBufferMissing")
+		config, err := c.Config("system:admin", "system:masters")
+		if err != nil {
+			t.Fatal(err)
+		}
+		testcluster.InstallCRDs(t, config, testcluster.BuffersCRD(t))
 		c.AwaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "5 x 1 2Gi"})
 	})
 	t.Run("a deleted policy", func(t *testing.T) {
