@@ -10,6 +10,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,9 +23,6 @@ import (
 )
 
 const (
-	// notTriggered is the reason of the event that Cluster Autoscaler records for a buffer if no node that it
-	// can add fits the placeholders.
-	notTriggered = "NotTriggerScaleUp"
 	// maxEvents is the number of events that are read, and maxBufferRows the number of rows of buffers in
 	// the table.
 	maxEvents, maxBufferRows = 500, 20
@@ -42,8 +41,8 @@ type bufferStatus struct {
 	// Provisioned is the condition Provisioning, and ProvisioningMessage says why it is false.
 	Provisioned         bool   `json:"provisioned"`
 	ProvisioningMessage string `json:"provisioningMessage,omitempty"`
-	// Events are the events NotTriggerScaleUp of the buffer, the latest first. A buffer that is accepted has none if
-	// all placeholders of its policy fit the nodes: its events are outdated.
+	// Events are the events NotTriggerScaleUp of the buffer, the latest first. If the buffer is accepted, events are outdated, and left
+	// out, that are older than the time since which all placeholders of its policy fit the nodes.
 	Events []bufferEvent `json:"events,omitempty"`
 }
 
@@ -73,10 +72,13 @@ func readBuffers(ctx context.Context, c client.Reader, policies []v1alpha1.Resou
 		answer := slack.AnswerOf(&list.Items[i])
 		status := newBufferStatus(answer)
 		policy := list.Items[i].GetLabels()[slack.PlaceholderLabel]
-		if answer.State != slack.AnswerAccepted || !slices.ContainsFunc(policies, func(p v1alpha1.ResourceSlack) bool {
-			return p.Name == policy && p.Status.Placed >= p.Status.Placeholders
-		}) {
-			status.Events = events[client.ObjectKeyFromObject(&list.Items[i])]
+		for _, e := range events[client.ObjectKeyFromObject(&list.Items[i])] {
+			if answer.State != slack.AnswerAccepted || !slices.ContainsFunc(policies, func(p v1alpha1.ResourceSlack) bool {
+				fits := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionProvisioned)
+				return p.Name == policy && fits != nil && fits.Status == metav1.ConditionTrue && e.Time.Before(fits.LastTransitionTime.Time)
+			}) {
+				status.Events = append(status.Events, e)
+			}
 		}
 		buffers[policy] = append(buffers[policy], status)
 	}
@@ -111,7 +113,7 @@ func (b *bufferStatus) rank() int {
 // readEvents returns the events NotTriggerScaleUp of buffers, the latest first.
 func readEvents(ctx context.Context, c client.Reader, warn func(string)) map[client.ObjectKey][]bufferEvent {
 	var list v1.EventList
-	err := c.List(ctx, &list, client.MatchingFields{"involvedObject.kind": slack.CapacityBufferKind.Kind, "reason": notTriggered},
+	err := c.List(ctx, &list, client.MatchingFields{"involvedObject.kind": slack.CapacityBufferKind.Kind, "reason": slack.NotTriggered},
 		client.Limit(maxEvents))
 	if err != nil {
 		warn("events of buffers are not shown: " + err.Error())
@@ -120,14 +122,9 @@ func readEvents(ctx context.Context, c client.Reader, warn func(string)) map[cli
 	events := map[client.ObjectKey][]bufferEvent{}
 	for i := range list.Items {
 		e := &list.Items[i]
-		at := e.LastTimestamp.Time
-		if e.Series != nil {
-			at = e.Series.LastObservedTime.Time
-		} else if at.IsZero() {
-			at = e.EventTime.Time
-		}
+		refusal := slack.RefusalOf(e)
 		key := client.ObjectKey{Namespace: e.InvolvedObject.Namespace, Name: e.InvolvedObject.Name}
-		events[key] = append(events[key], bufferEvent{at, e.Reason, e.Message})
+		events[key] = append(events[key], bufferEvent{refusal.Time, e.Reason, refusal.Message})
 	}
 	for _, list := range events {
 		slices.SortFunc(list, func(a, b bufferEvent) int { return b.Time.Compare(a.Time) })

@@ -65,12 +65,12 @@ func TestBuffers(t *testing.T) {
 		newEvent(
 			"old",
 			"stuck",
-			notTriggered,
+			slack.NotTriggered,
 			"old",
 			at.Add(-time.Hour),
 		),
-		newEvent("refused", "refused", notTriggered, "no group", at),
-		newEvent("new", "stuck", notTriggered, "1 max node group size reached", at),
+		newEvent("refused", "refused", slack.NotTriggered, "no group", at),
+		newEvent("new", "stuck", slack.NotTriggered, "1 max node group size reached", at),
 		newEvent("other", "accepted", "Other", "other", at),
 	).WithIndex(&v1.Event{}, "involvedObject.kind", index(func(e *v1.Event) string { return e.InvolvedObject.Kind })).
 		WithIndex(&v1.Event{}, "reason", index(func(e *v1.Event) string { return e.Reason })).Build()
@@ -100,10 +100,11 @@ func TestBuffers(t *testing.T) {
 	}
 	// A policy whose placeholders fit: events are outdated, except those of buffers that are not accepted.
 	general := v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: "general"}}
-	general.Status.Placeholders, general.Status.Placed = 9, 8
+	general.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionProvisioned, Status: metav1.ConditionTrue}}
 	for _, fits := range []bool{false, true} {
+		general.Status.Conditions[0].LastTransitionTime = metav1.NewTime(at)
 		if fits {
-			general.Status.Placed = 9
+			general.Status.Conditions[0].LastTransitionTime = metav1.NewTime(at.Add(time.Second))
 		}
 		var names []string
 		for _, b := range readBuffers(t.Context(), c, []v1alpha1.ResourceSlack{general}, func(string) {})["general"] {

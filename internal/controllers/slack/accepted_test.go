@@ -115,6 +115,66 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
+// TestNotPlaced checks that slack is not ready if the autoscaler has no capacity for an accepted buffer, although its placeholders fit by
+// the plan: while its event is valid, and not older than the time since which all fit, or while its condition says so.
+func TestNotPlaced(t *testing.T) {
+	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	const message = "pod didn't trigger scale-up: 2 max node group size reached, 1 Insufficient cpu, 1 Insufficient cpu"
+	accepted := statusOf(1, "ReadyForProvisioning=True", "Provisioning=True")
+	for name, tc := range map[string]struct {
+		status map[string]any
+		buffer string
+		count  int32
+		at     time.Duration
+		want   string
+	}{
+		"just now":        {accepted, "web-rate", 1, 0, "NotPlaced"},
+		"half a minute":   {accepted, "web-rate", 1, -30 * time.Second, "NotPlaced"},
+		"no longer":       {accepted, "web-rate", 1, -time.Minute, "Held"},
+		"seldom repeated": {accepted, "web-rate", 30, -5 * time.Minute, "NotPlaced"},
+		"before it fit":   {accepted, "web-rate", 30, -5*time.Minute - 31*time.Second, "Held"},
+		"another buffer":  {accepted, "web", 1, 0, "Held"},
+		"not accepted":    {nil, "web-rate", 1, 0, "Held"},
+		"the condition": {
+			statusOf(1, "ReadyForProvisioning=True", "Provisioning=False 1/1 required new capacity"), "web", 1, 0, "NotPlaced",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
+			policy := reconcileOnce(t, c, "web")
+			meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionProvisioned).LastTransitionTime =
+				metav1.NewTime(noon.Add(-5*time.Minute - 30*time.Second))
+			if err := c.client.Status().Update(t.Context(), policy); err != nil {
+				t.Fatal(err)
+			}
+			c.now = func() time.Time { return noon }
+			answer(t, c, "web-head", runtime.DeepCopyJSON(accepted))
+			answer(t, c, "web-rate", runtime.DeepCopyJSON(tc.status))
+			reconcileOnce(t, c, "web")
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v1.Event{
+				InvolvedObject: v1.ObjectReference{Namespace: testNamespace, Name: tc.buffer}, Message: message,
+				Reason: slack.NotTriggered, Count: tc.count, LastTimestamp: metav1.NewTime(noon.Add(tc.at)),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			q, event := &countingQueue{}, &unstructured.Unstructured{Object: content}
+			handleChange(t, c.eventHandler(), nil, event, q)
+			if len(q.added) != map[bool]int{true: 1}[tc.buffer == "web-rate"] {
+				t.Errorf("enqueued %v", q.added)
+			}
+			ready := meta.FindStatusCondition(reconcileOnce(t, c, "web").Status.Conditions, v1alpha1.ConditionReady)
+			if ready.Reason != tc.want || tc.buffer == "web-rate" && tc.want == "NotPlaced" && !strings.Contains(ready.Message,
+				"plimsoll-system/web-rate: pod didn't trigger scale-up: 1 Insufficient cpu, 2 max node group size reached") {
+				t.Errorf("condition %+v, want %s", ready, tc.want)
+			}
+			if handleChange(t, c.eventHandler(), event, nil, q); len(c.refusals) != 0 {
+				t.Errorf("refusals %v after the event was deleted", c.refusals)
+			}
+		})
+	}
+}
+
 // TestCopyOfTemplate checks that the copy that Cluster Autoscaler made of the template of a deleted buffer is deleted before
 // the buffer is created again, and that other templates with such a name are not.
 func TestCopyOfTemplate(t *testing.T) {

@@ -19,17 +19,24 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
-// The resources of the objects with virtual placeholders.
+// The resources of the objects with virtual placeholders, and of the events about them.
 var (
 	bufferResource   = slack.CapacityBufferVersion.WithResource("capacitybuffers")
 	templateResource = v1.SchemeGroupVersion.WithResource("podtemplates")
+	eventResource    = v1.SchemeGroupVersion.WithResource("events")
 )
 
-// objectSource returns a source of the objects of a resource with slack.PlaceholderLabel. It is not a watch of the manager: the API
-// server may serve the resource later or never.
+// objectSource returns a source of the objects of a resource with slack.PlaceholderLabel, or of the events slack.NotTriggered. It is not a
+// watch of the manager: the API server may serve the resource, or permit to read it, later or never.
 func objectSource(objects dynamic.Interface, resource schema.GroupVersionResource, events handler.EventHandler) source.Func {
 	informer := dynamicinformer.NewFilteredDynamicInformer(objects, resource, metav1.NamespaceAll, 0, cache.Indexers{},
-		func(options *metav1.ListOptions) { options.LabelSelector = slack.PlaceholderLabel }).Informer()
+		func(options *metav1.ListOptions) {
+			if resource == eventResource {
+				options.FieldSelector = "involvedObject.kind=" + slack.CapacityBufferKind.Kind + ",reason=" + slack.NotTriggered
+			} else {
+				options.LabelSelector = slack.PlaceholderLabel
+			}
+		}).Informer()
 	onError := func(ctx context.Context, _ *cache.Reflector, err error) {
 		if !apierrors.IsNotFound(err) {
 			log.FromContext(ctx).V(1).Info("Watching failed", "resource", resource.Resource, "error", err.Error())

@@ -63,6 +63,8 @@ type Controller struct {
 	metrics  *metrics
 	// ungated has the pods that scheduling gates have held, with the time at which the last gate was removed.
 	ungated map[types.UID]time.Time
+	// refusals have the last event slack.NotTriggered of each buffer.
+	refusals map[types.NamespacedName]slack.Refusal
 	// withoutStrategy is the time in seconds since 1970 at which the API server last refused the field provisioningStrategy of buffers.
 	withoutStrategy atomic.Int64
 }
@@ -71,6 +73,8 @@ type Controller struct {
 type policyTracker struct {
 	*slack.Tracker
 	waits podWaits
+	// answers are the last reports of an autoscaler about the buffers of the policy.
+	answers []slack.Answer
 }
 
 // New returns a controller that writes buffers to the namespace, and to the namespaces of workloads that are
@@ -86,6 +90,7 @@ func New(c client.Client, recorder events.EventRecorder, registry prometheus.Reg
 		trackers:     map[string]*policyTracker{},
 		clusters:     map[string]*slack.Cluster{},
 		ungated:      map[types.UID]time.Time{},
+		refusals:     map[types.NamespacedName]slack.Refusal{},
 		metrics:      newMetrics(registry),
 	}
 }
@@ -94,6 +99,7 @@ func New(c client.Client, recorder events.EventRecorder, registry prometheus.Reg
 func (c *Controller) SetClock(now func() time.Time) { c.now = now }
 
 // +kubebuilder:rbac:groups="",resources=namespaces;nodes;pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=events,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=podtemplates,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=autoscaling.x-k8s.io,resources=capacitybuffers,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=apps,resources=deployments;replicasets;statefulsets,verbs=get;list;watch
@@ -125,6 +131,7 @@ func (c *Controller) Register(manager ctrl.Manager) error {
 	for _, resource := range []schema.GroupVersionResource{bufferResource, templateResource} {
 		builder.WatchesRawSource(objectSource(objects, resource, c.bufferHandler()))
 	}
+	builder.WatchesRawSource(objectSource(objects, eventResource, c.eventHandler()))
 	return builder.Complete(c)
 }
 
@@ -204,7 +211,7 @@ func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSla
 		tracker.ResumeNodeShape(policy.Status.NodeShape)
 	}
 	c.close(policy.Name)
-	t := &policyTracker{tracker, newPodWaits(c.now())}
+	t := &policyTracker{Tracker: tracker, waits: newPodWaits(c.now())}
 	c.trackers[policy.Name], c.clusters[devices] = t, cluster
 	return t, nil
 }

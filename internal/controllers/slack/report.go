@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -39,6 +40,7 @@ const (
 	reasonRefused       = "Refused"
 	reasonLimited       = "Limited"
 	reasonNotAnswered   = "NotAnswered"
+	reasonNotPlaced     = "NotPlaced"
 )
 
 // reportInvalid reports that a policy is invalid. Existing placeholders remain.
@@ -58,6 +60,8 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 	status := policy.Status.DeepCopy()
 	c.mu.Lock()
 	status.Outcome = t.waits.nextOutcome(status.Outcome, c.now())
+	t.answers = o.answers
+	unplaced := c.unplaced(o.answers, meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProvisioned))
 	c.mu.Unlock()
 	plan := o.plan
 	status.Base, status.Target, status.Total, status.Available = plan.Base, plan.Target, plan.Total, o.free
@@ -86,7 +90,7 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 	}
 	provisioned := provisionedCondition(status, summary)
 	conditions := []metav1.Condition{
-		feasibleCondition(plan, summary), provisioned, readyCondition(backend, o, accepted, provisioned, summary),
+		feasibleCondition(plan, summary), provisioned, readyCondition(backend, o, accepted, provisioned, unplaced, summary),
 	}
 	if mirrors := mirrorsCondition(plan, status.Mirrored); mirrors.Message != "" {
 		conditions = append(conditions, mirrors)
@@ -175,8 +179,26 @@ func acceptedCondition(answers []slack.Answer) metav1.Condition {
 	return condition
 }
 
+// unplaced describes the accepted buffers for whose placeholders the autoscaler has no capacity, given the last condition Provisioned:
+// events before it became true are outdated. c.mu must be locked.
+func (c *Controller) unplaced(answers []slack.Answer, provisioned *metav1.Condition) (texts []string) {
+	for _, a := range answers {
+		r := c.refusals[types.NamespacedName{Namespace: a.Namespace, Name: a.Name}]
+		if provisioned != nil && provisioned.Status == metav1.ConditionTrue && !r.Time.Before(provisioned.LastTransitionTime.Time) &&
+			c.now().Sub(r.Time) < r.Valid {
+			a.ProvisioningMessage = r.Message
+		}
+		if a.Message = a.ProvisioningMessage; a.State == slack.AnswerAccepted && a.Message != "" {
+			texts = append(texts, a.String())
+		}
+	}
+	return texts
+}
+
 // readyCondition returns the condition Ready: the first cause for which slack is not available.
-func readyCondition(backend *slack.Backend, o observation, accepted, provisioned metav1.Condition, summary string) metav1.Condition {
+func readyCondition(
+	backend *slack.Backend, o observation, accepted, provisioned metav1.Condition, unplaced []string, summary string,
+) metav1.Condition {
 	condition := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	reasons := joinReasons(o.plan.Reasons)
 	switch {
@@ -200,6 +222,9 @@ func readyCondition(backend *slack.Backend, o observation, accepted, provisioned
 		condition.Reason, condition.Message = accepted.Reason, accepted.Message
 	case provisioned.Status == metav1.ConditionFalse:
 		condition.Reason, condition.Message = reasonProvisioning, summary
+	case len(unplaced) > 0:
+		condition.Reason = reasonNotPlaced
+		condition.Message = "all placeholders fit the nodes, but not according to the autoscaler: " + joinReasons(unplaced)
 	default:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, reasonHeld, summary
 	}

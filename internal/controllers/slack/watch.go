@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -134,6 +135,32 @@ func (c *Controller) bufferHandler() handler.EventHandler {
 		case after == nil || !reflect.DeepEqual([]any{before.Object["spec"], before.Object["status"], before.GetGeneration()},
 			[]any{after.Object["spec"], after.Object["status"], after.GetGeneration()}):
 			c.enqueueOwner(q, before, false)
+		}
+	})
+}
+
+// eventHandler returns the handler of events slack.NotTriggered. It enqueues the policy of the buffer.
+func (c *Controller) eventHandler() handler.EventHandler {
+	return onChange(func(q queue, before, after *unstructured.Unstructured) {
+		var e v1.Event
+		if resources.FromUnstructured(cmp.Or(after, before).Object, &e) != nil {
+			return
+		}
+		key := types.NamespacedName{Namespace: e.InvolvedObject.Namespace, Name: e.InvolvedObject.Name}
+		var names []string
+		c.eachTracker(func(t *policyTracker) {
+			if slices.ContainsFunc(t.answers, func(a slack.Answer) bool { return a.Namespace == key.Namespace && a.Name == key.Name }) {
+				names = append(names, t.Policy().Name)
+			}
+		})
+		enqueue(q, names)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		switch r := slack.RefusalOf(&e); {
+		case after == nil: // after an hour
+			delete(c.refusals, key)
+		case c.refusals[key].Time.Before(r.Time):
+			c.refusals[key] = r
 		}
 	})
 }

@@ -118,7 +118,7 @@ func TestSlackAnswers(t *testing.T) {
 	c.Create(t, &v1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: testcluster.SystemNamespace, Name: "general-head.1"},
 		InvolvedObject: v1.ObjectReference{Kind: "CapacityBuffer", Namespace: testcluster.SystemNamespace, Name: "general-head"},
-		Reason:         "NotTriggerScaleUp", Message: event, Type: v1.EventTypeNormal, LastTimestamp: metav1.Now(),
+		Reason:         "NotTriggerScaleUp", Message: event, Type: v1.EventTypeNormal, LastTimestamp: metav1.NewTime(time.Now().Add(-2 * time.Minute)),
 	})
 	stdout, _, exitCode := testcluster.RunPlimsoll(t, "slack", "status", "--kubeconfig", c.Kubeconfig, "-o", "json")
 	for _, want := range []string{`"answer": "Refused"`, "violates PodSecurity", event} {
@@ -137,6 +137,14 @@ func TestSlackAnswers(t *testing.T) {
 	})
 	awaitSoon(v1alpha1.ConditionAccepted, "Accepted")
 	awaitSoon(v1alpha1.ConditionReady, "Held")
+	c.Create(t, &v1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: testcluster.SystemNamespace, Name: "general-head.2"},
+		InvolvedObject: v1.ObjectReference{Kind: "CapacityBuffer", Namespace: testcluster.SystemNamespace, Name: "general-head"},
+		Reason:         "NotTriggerScaleUp", Message: event, Type: v1.EventTypeNormal, LastTimestamp: metav1.Now(),
+	})
+	if got := awaitSoon(v1alpha1.ConditionReady, "NotPlaced"); !strings.Contains(got.Message, event) {
+		t.Errorf("condition %+v", got)
+	}
 	testcluster.ExpectFinding(t, testcluster.Examine(t, config, 3*time.Minute), "autoscaler", doctor.Problem, "ready, but not provisioned, for over 2m0s")
 	controller.Stop(t)
 }
