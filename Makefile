@@ -25,9 +25,9 @@ PLATFORMS ?= linux/amd64,linux/arm64
 
 # The packages that start goroutines or share state between them. Packages that import most of kube-scheduler are left out: the race
 # detector compiles it a second time.
-RACE := ./load ./load/endpoint ./load/prometheus ./load/remote ./load/service ./load/signalfx ./load/telemetry ./internal/fleet/... \
+RACE := ./load ./load/endpoint ./load/prometheus ./load/provider ./load/service ./load/signalfx ./load/telemetry ./internal/fleet/... \
   ./internal/controllers/... ./internal/cli/base ./internal/cli/loadwatcher \
-  ./internal/scheduling/cache ./internal/scheduling/shared ./internal/scheduling/shutdown
+  ./internal/scheduling/cache ./internal/scheduling/shared ./internal/scheduling/prediction
 
 FUZZTIME ?= 10s
 SOAK     ?= 30m
@@ -208,7 +208,7 @@ OCM_UNUSED := placements clusterclaims
 CHART_GENERATED := charts/plimsoll/generated
 RIGHTS := slack=internal/controllers/slack placement=internal/controllers/placement agent=internal/controllers/agent \
   default-policy=internal/cli/controller placeholder-pods=slack nodes=load/flags node-metrics=load/metricsserver \
-  pod-metrics=load/podmetrics shadow=internal/cli/shadow
+  pod-metrics=internal/scheduling/shared shadow=internal/cli/shadow
 
 .PHONY: generate
 generate: ## regenerate code, CRDs and RBAC

@@ -15,8 +15,8 @@ import (
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	"github.com/plimsoll-k8s/plimsoll/load/cluster"
-	"github.com/plimsoll-k8s/plimsoll/load/podmetrics"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 )
 
@@ -57,7 +57,7 @@ func (f *Flags) AccessTo(config *rest.Config, nodes []*v1.Node) (provider.Cluste
 	return provider.Cluster{
 		Nodes:      func() ([]*v1.Node, error) { return nodes, nil },
 		Metrics:    metrics.MetricsV1beta1().NodeMetricses(),
-		PodMetrics: podmetrics.Open(metrics.MetricsV1beta1().RESTClient()),
+		PodMetrics: metricsserver.OpenPods(metrics.MetricsV1beta1().RESTClient()),
 	}, nil
 }
 
@@ -82,7 +82,7 @@ const syncTimeout = 5 * time.Second
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
 
 // watchNodes returns the nodes of a cluster, which are watched until ctx is done.
-func watchNodes(ctx context.Context, client kubernetes.Interface) cluster.Inventory {
+func watchNodes(ctx context.Context, client kubernetes.Interface) load.Inventory {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(stripFields))
 	nodes := factory.Core().V1().Nodes()
 	lister, informer := nodes.Lister(), nodes.Informer()

@@ -1,6 +1,5 @@
-// Package metricsserver reads load from the metrics API of Kubernetes, which metrics-server provides. The
-// API returns current values only: means and standard deviations are computed from the samples that this
-// process has read.
+// Package metricsserver reads the load of nodes and the usage of pods from the metrics API of Kubernetes, which metrics-server provides.
+// The API returns current values only: means and standard deviations are computed from the samples that this process has read.
 package metricsserver
 
 import (
@@ -18,8 +17,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/cluster"
-	"github.com/plimsoll-k8s/plimsoll/load/samples"
 )
 
 // The defaults of the configuration.
@@ -41,7 +38,7 @@ type Config struct {
 	// Metrics is the client of the metrics API.
 	Metrics Lister
 	// Nodes are the nodes of the cluster; usage is a fraction of their capacity.
-	Nodes cluster.Inventory
+	Nodes load.Inventory
 	// Window is the time that means and standard deviations cover; 15m if 0.
 	Window time.Duration
 	// MaxAge is the maximum age of a node's newest sample; 3m if 0.
@@ -53,7 +50,7 @@ type Config struct {
 // Source reads the metrics API. It is not safe for concurrent use.
 type Source struct {
 	config Config
-	window *samples.Window
+	window *load.SampleWindow
 }
 
 // New returns the source of a configuration.
@@ -68,7 +65,7 @@ func New(config Config) (*Source, error) {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	return &Source{config: config, window: samples.New(config.Window)}, nil
+	return &Source{config: config, window: load.NewSampleWindow(config.Window)}, nil
 }
 
 // String returns the name of the source, for messages.
@@ -131,15 +128,15 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 }
 
 // fractions returns the usage of a node as fractions of its capacity, and whether it is valid.
-func fractions(metrics *metricsv1beta1.NodeMetrics, capacity v1.ResourceList) (samples.Sample, bool) {
+func fractions(metrics *metricsv1beta1.NodeMetrics, capacity v1.ResourceList) (load.Sample, bool) {
 	usedCPU, hasCPU := metrics.Usage[v1.ResourceCPU]
 	usedMemory, hasMemory := metrics.Usage[v1.ResourceMemory]
 	cpu := usedCPU.AsApproximateFloat64() / capacity.Cpu().AsApproximateFloat64()
 	memory := usedMemory.AsApproximateFloat64() / capacity.Memory().AsApproximateFloat64()
 	if !hasCPU || !hasMemory || !(cpu >= 0) || !(memory >= 0) || math.IsInf(cpu, 1) || math.IsInf(memory, 1) {
-		return samples.Sample{}, false
+		return load.Sample{}, false
 	}
-	return samples.Sample{CPU: min(cpu, 1), Memory: min(memory, 1)}, true
+	return load.Sample{CPU: min(cpu, 1), Memory: min(memory, 1)}, true
 }
 
 // Describe returns an error of the API server as a *load.Error with its reason and a likely cause.

@@ -22,7 +22,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 )
 
@@ -48,7 +47,7 @@ const maxFraction = 1.5
 type Source struct {
 	*Client
 	config metricprovider.Config
-	nodes  cluster.Inventory
+	nodes  load.Inventory
 }
 
 var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
@@ -56,7 +55,7 @@ var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 // New returns the source of a configuration, or an error that names the field. nodes are the nodes of
 // the cluster, which series with addresses are matched with; without them, the metric
 // node_uname_info of node-exporter maps addresses to nodes.
-func New(config metricprovider.Config, nodes cluster.Inventory) (*Source, error) {
+func New(config metricprovider.Config, nodes load.Inventory) (*Source, error) {
 	window, step, rateWindow := &config.Window.Duration, &config.Step.Duration, &config.RateWindow.Duration
 	*window = cmp.Or(*window, defaultWindow)
 	*step = cmp.Or(*step, min(defaultStep, *window))
@@ -252,7 +251,7 @@ func example(vector model.Vector) string {
 
 // nodeNames maps hosts to nodes.
 type nodeNames struct {
-	cluster.Names
+	load.Names
 	// byHost are the node names that node-exporter exports, by host; nil if the nodes are known.
 	byHost map[string]string
 	// count is the number of nodes as far as they are known.
@@ -265,7 +264,7 @@ func (s *Source) nodeNames(ctx context.Context) (nodeNames, error) {
 		nodes, err := s.nodes()
 		// No nodes are known until the first list: the label alone then names the node.
 		if err != nil || len(nodes) > 0 || s.config.NodeLabel == "" {
-			return nodeNames{Names: cluster.NamesOf(nodes), count: len(nodes)}, err
+			return nodeNames{Names: load.NamesOf(nodes), count: len(nodes)}, err
 		}
 	}
 	if s.config.NodeLabel != "" {
@@ -277,7 +276,7 @@ func (s *Source) nodeNames(ctx context.Context) (nodeNames, error) {
 	}
 	byHost := make(map[string]string, len(vector))
 	for _, sample := range vector {
-		byHost[cluster.Host(string(sample.Metric[instanceLabel]))] = string(sample.Metric["nodename"])
+		byHost[load.Host(string(sample.Metric[instanceLabel]))] = string(sample.Metric["nodename"])
 	}
 	return nodeNames{byHost: byHost, count: len(byHost)}, nil
 }
@@ -286,14 +285,14 @@ func (s *Source) nodeNames(ctx context.Context) (nodeNames, error) {
 // address.
 func (s *Source) node(metric model.Metric, names nodeNames) (string, bool) {
 	if label := s.config.NodeLabel; label != "" {
-		return names.Resolve(cluster.Host(string(metric[model.LabelName(label)])))
+		return names.Resolve(load.Host(string(metric[model.LabelName(label)])))
 	}
 	for _, label := range nodeLabels {
 		if node, known := names.Resolve(string(metric[label])); known {
 			return node, true
 		}
 	}
-	host := cluster.Host(string(metric[instanceLabel]))
+	host := load.Host(string(metric[instanceLabel]))
 	if name := names.byHost[host]; name != "" && net.ParseIP(host) != nil {
 		return name, true
 	}

@@ -19,7 +19,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 )
 
 // server is a fake Prometheus server that responds from a table. TestRealPrometheus uses a real one.
@@ -54,7 +53,7 @@ func serve(t *testing.T, answer func(query string) string) *server {
 // customQueries are queries that identify the series.
 var customQueries = metricprovider.Queries{CPUAvg: "cpu_mean", CPUStd: "cpu_std", MemoryAvg: "memory_mean", MemoryStd: "memory_std"}
 
-func newSource(t *testing.T, config metricprovider.Config, nodes cluster.Inventory) *Source {
+func newSource(t *testing.T, config metricprovider.Config, nodes load.Inventory) *Source {
 	t.Helper()
 	s, err := New(config, nodes)
 	if err != nil {
@@ -241,7 +240,7 @@ func TestNodeOfSeries(t *testing.T) {
 	tests := map[string]struct {
 		labels string
 		config metricprovider.Config
-		nodes  cluster.Inventory
+		nodes  load.Inventory
 		want   string // none is ""
 	}{
 		"name":                         {`"node":"node-1"`, metricprovider.Config{}, inventory, "node-1"},

@@ -18,17 +18,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	"github.com/plimsoll-k8s/plimsoll/internal/embedded/nodeexporter"
 	prometheusserver "github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 )
 
 // settings are the arguments of prometheus.New.
 type settings struct {
 	metricprovider.Config
-	nodes cluster.Inventory
+	nodes load.Inventory
 }
 
 const (
@@ -46,8 +44,8 @@ func loadOf(i int) load.Node {
 }
 
 // simulated returns a load in the type of the exporter.
-func simulated(n load.Node) nodeexporter.Load {
-	return nodeexporter.Load{CPU: nodeexporter.Utilization(n.CPU), Memory: nodeexporter.Utilization(n.Memory)}
+func simulated(n load.Node) prometheusserver.Load {
+	return prometheusserver.Load{CPU: prometheusserver.Utilization(n.CPU), Memory: prometheusserver.Utilization(n.Memory)}
 }
 
 // late delays responses by up to a fifth of a second, as a busy machine does: the counters are then newer than the time of the
@@ -65,7 +63,7 @@ func late(handler http.Handler) http.Handler {
 // TestRealPrometheus reads the load of 50 machines from a real Prometheus server, with the labels of common
 // stacks, and compares it with the load of the exporters.
 func TestRealPrometheus(t *testing.T) {
-	exporter := nodeexporter.New(period)
+	exporter := prometheusserver.NewExporter(period)
 	server := httptest.NewServer(late(exporter))
 	defer server.Close()
 	var targets []prometheusserver.Target

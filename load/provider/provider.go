@@ -11,12 +11,8 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/cluster"
-	"github.com/plimsoll-k8s/plimsoll/load/file"
 	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
-	"github.com/plimsoll-k8s/plimsoll/load/podmetrics"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
-	"github.com/plimsoll-k8s/plimsoll/load/remote"
 	"github.com/plimsoll-k8s/plimsoll/load/signalfx"
 )
 
@@ -27,11 +23,11 @@ const SignalFxTokenVariable = "SIGNALFX_TOKEN"
 // Cluster is access to a cluster, for the types that need it. Each field may be nil.
 type Cluster struct {
 	// Nodes are the nodes of the cluster.
-	Nodes cluster.Inventory
+	Nodes load.Inventory
 	// Metrics is the client of the metrics API.
 	Metrics metricsserver.Lister
 	// PodMetrics opens the list of the metrics of all pods; see podmetrics.Open.
-	PodMetrics podmetrics.Opener
+	PodMetrics metricsserver.PodOpener
 }
 
 // New returns the source of a configuration, or an error that names the field.
@@ -50,7 +46,7 @@ func New(config metricprovider.Config, access Cluster) (load.Source, error) {
 	case metricprovider.SignalFx:
 		return newSignalFx(config, access)
 	case metricprovider.Service:
-		return remote.New(config)
+		return NewWatcher(config)
 	default:
 		return newFile(config)
 	}
@@ -72,7 +68,7 @@ func NewPods(config metricprovider.Config, access Cluster) (load.PodSource, erro
 	if config.Type == metricprovider.Prometheus {
 		return prometheus.NewPods(config)
 	}
-	return podmetrics.New(access.PodMetrics)
+	return metricsserver.NewPods(access.PodMetrics)
 }
 
 // unusedError returns the error for a field that is set and that the type does not use. types are the types that use it.
@@ -98,5 +94,5 @@ func newFile(config metricprovider.Config) (load.Source, error) {
 		return nil, errors.New("address: required: the path of the file")
 	}
 	path, err := filepath.Abs(config.Address)
-	return file.New(path), err
+	return NewFile(path), err
 }

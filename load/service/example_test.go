@@ -9,7 +9,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/remote"
+	"github.com/plimsoll-k8s/plimsoll/load/provider"
 	"github.com/plimsoll-k8s/plimsoll/load/service"
 )
 
@@ -26,7 +26,7 @@ func Example() {
 	}))
 	defer server.Close()
 
-	source, err := remote.New(metricprovider.Config{Address: server.URL})
+	source, err := provider.NewWatcher(metricprovider.Config{Address: server.URL})
 	if err != nil {
 		fmt.Println(err)
 		return

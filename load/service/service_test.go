@@ -19,7 +19,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/remote"
+	"github.com/plimsoll-k8s/plimsoll/load/provider"
 	"github.com/plimsoll-k8s/plimsoll/load/telemetry"
 )
 
@@ -98,7 +98,7 @@ var nodes = map[string]load.Node{
 func TestClientReadsService(t *testing.T) {
 	s := serve(t)
 	s.put(t, nodes)
-	source, err := remote.New(metricprovider.Config{Address: s.URL})
+	source, err := provider.NewWatcher(metricprovider.Config{Address: s.URL})
 	if err != nil {
 		t.Fatal(err)
 	}

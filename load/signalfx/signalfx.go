@@ -27,7 +27,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 )
 
@@ -59,7 +58,7 @@ const (
 // Source reads the metrics of a SignalFx organization.
 type Source struct {
 	config  metricprovider.Config
-	nodes   cluster.Inventory
+	nodes   load.Inventory
 	server  *endpoint.Endpoint
 	metrics [2]*metric
 	now     func() time.Time
@@ -80,7 +79,7 @@ var dimensionName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,127}$`)
 // New returns the source of a configuration, or an error that names the field. nodes are the nodes of
 // the cluster, which hosts are matched with by name and address; without them, the name of a host
 // is the name of its node. The step of the configuration is the resolution of the samples.
-func New(config metricprovider.Config, nodes cluster.Inventory) (*Source, error) {
+func New(config metricprovider.Config, nodes load.Inventory) (*Source, error) {
 	config.CPUMetric = cmp.Or(config.CPUMetric, defaultCPUMetric)
 	config.MemoryMetric = cmp.Or(config.MemoryMetric, defaultMemoryMetric)
 	config.HostDimension = cmp.Or(config.HostDimension, defaultHostDimension)
@@ -175,7 +174,7 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 func (s *Source) resolver() (func(string) (string, bool), error) {
 	if s.nodes != nil {
 		nodes, err := s.nodes()
-		return cluster.NamesOf(nodes).Resolve, err
+		return load.NamesOf(nodes).Resolve, err
 	}
 	return func(host string) (string, bool) { return host, true }, nil
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 )
 
 const (
@@ -301,7 +300,7 @@ func TestHosts(t *testing.T) {
 	}
 	failure := errors.New("listing nodes: no cluster")
 	tests := map[string]struct {
-		nodes    cluster.Inventory
+		nodes    load.Inventory
 		want     map[string]load.Node
 		rejected int
 		wantErr  string

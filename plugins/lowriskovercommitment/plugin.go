@@ -21,7 +21,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/risk"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
@@ -49,10 +48,10 @@ type cycleData struct {
 }
 
 var (
-	_ fwk.PreScorePlugin        = &plugin{}
-	_ fwk.ScorePlugin           = &plugin{}
-	_ fwk.SignPlugin            = &plugin{}
-	_ nodemetrics.RiskEvaluator = &plugin{}
+	_ fwk.PreScorePlugin   = &plugin{}
+	_ fwk.ScorePlugin      = &plugin{}
+	_ fwk.SignPlugin       = &plugin{}
+	_ shared.RiskEvaluator = &plugin{}
 )
 
 // New returns the plugin. obj is a *config.LowRiskOverCommitmentArgs, or nil for the defaults. Until

@@ -10,7 +10,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
@@ -162,7 +161,7 @@ func TestRisk(t *testing.T) {
 		// Empty and idle.
 		0,
 	} {
-		if got := s.Plugin.(nodemetrics.RiskEvaluator).Risk(cache.NewSums(s.Nodes[i])); math.Abs(got-want) > 0.005 {
+		if got := s.Plugin.(shared.RiskEvaluator).Risk(cache.NewSums(s.Nodes[i])); math.Abs(got-want) > 0.005 {
 			t.Errorf("%s: risk %.3f, want %.3f", cluster.Nodes[i].Name, got, want)
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/devices"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 )
 
@@ -31,7 +30,7 @@ const cycleKey fwk.StateKey = "plimsoll.dev/" + Name
 // plugin implements the score plugin. It is immutable.
 type plugin struct {
 	// Cycle implements PreScore.
-	*cache.Cycle[devices.Counts]
+	*cache.Cycle[shared.Counts]
 	resources []weightedResource
 	// sign is 1 in mode Most and -1 in mode Least.
 	sign int64
@@ -59,8 +58,8 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		names = append(names, resource)
 		pl.resources = append(pl.resources, weightedResource{resource, *r.Weight})
 	}
-	counter := devices.NewCounter(handle, names)
-	pl.Cycle = cache.NewCycle(cycleKey, shared.Of(handle).Sums, handle, func(*cache.Pending) devices.Counts { return counter.Count(ctx) })
+	counter := shared.NewDeviceCounter(handle, names)
+	pl.Cycle = cache.NewCycle(cycleKey, shared.Of(handle).Sums, handle, func(*cache.Pending) shared.Counts { return counter.Count(ctx) })
 	return pl, nil
 }
 

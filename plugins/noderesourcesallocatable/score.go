@@ -7,7 +7,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/devices"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 )
 
 // weightedResource is a resource with its weight in the score.
@@ -21,7 +21,7 @@ type weightedResource struct {
 //	sum of weight x allocatable / sum of weights
 //
 // Extended resources that the node does not list count with its devices.
-func score(weighted []weightedResource, node fwk.NodeInfo, counts *devices.Counts) int64 {
+func score(weighted []weightedResource, node fwk.NodeInfo, counts *shared.Counts) int64 {
 	var m mean
 	for _, r := range weighted {
 		allocatable := cache.Allocatable(r.Resource, node)

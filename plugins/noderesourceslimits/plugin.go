@@ -20,7 +20,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/devices"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 )
 
@@ -41,7 +40,7 @@ type plugin struct {
 // cycleData is the pending pod of a cycle and the devices of all nodes.
 type cycleData struct {
 	pending cache.Pending
-	devices devices.Counts
+	devices shared.Counts
 }
 
 var (
@@ -63,7 +62,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		names = append(names, resource)
 		pl.resources = append(pl.resources, limitedResource{resource, *r.Weight, resource.Amount(args.DefaultLimits[r.Name])})
 	}
-	counter := devices.NewCounter(handle, names)
+	counter := shared.NewDeviceCounter(handle, names)
 	pl.Cycle = cache.NewCycle(cycleKey, pl.sums, handle, func(pending *cache.Pending) cycleData {
 		return cycleData{*pending, counter.Count(ctx)}
 	})

@@ -24,8 +24,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/placement"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -53,7 +53,7 @@ var sections = []section{
 		if err := is.Core().V1().Nodes().Informer().GetIndexer().Add(schedtest.Node("a", "cpu", "1", "memory", "1Gi")); err != nil {
 			t.Fatal(err)
 		}
-		c := &nodemetrics.Collector{}
+		c := &shared.Collector{}
 		c.Watch(t.Context(), is, v1.DefaultSchedulerName, noRisk{})
 		return []prometheus.Collector{c}
 	}},

@@ -13,15 +13,15 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/test/support/apiproxy"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
-	"github.com/plimsoll-k8s/plimsoll/test/support/tcpproxy"
 )
 
 // allow creates the documented RBAC rules, waits until they apply, and returns a kubeconfig of their ServiceAccount that
 // uses a proxy.
-func (c *cluster) allow(t *testing.T) (*tcpproxy.Proxy, string) {
+func (c *cluster) allow(t *testing.T) (*apiproxy.TCPProxy, string) {
 	t.Helper()
 	const user = "system:serviceaccount:default:plimsoll-record"
 	groups := []string{"system:serviceaccounts", "system:authenticated"}
@@ -35,7 +35,7 @@ func (c *cluster) allow(t *testing.T) (*tcpproxy.Proxy, string) {
 	if err := c.WriteKubeconfig(path, user, groups...); err != nil {
 		t.Fatal(err)
 	}
-	proxy := tcpproxy.Start(t, strings.TrimPrefix(c.Address(), "https://"))
+	proxy := apiproxy.StartTCP(t, strings.TrimPrefix(c.Address(), "https://"))
 	config, err := clientcmd.LoadFromFile(path)
 	if err != nil {
 		t.Fatal(err)

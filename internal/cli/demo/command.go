@@ -23,7 +23,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
-	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/shadow"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
@@ -153,7 +152,7 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 	defer d.stop()
 	url := "http://" + listener.Addr().String()
 	if !o.once {
-		page.Serve(ctx, listener, d.view)
+		node.Serve(ctx, listener, d.view)
 		say("live page: " + url)
 		first := d.commands()[:2]
 		say("when the scenarios have run, in less than a minute, try in another terminal:\n  " + first[0].Text + "\n  " + first[1].Text)

@@ -11,7 +11,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
-	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/shadow"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
@@ -108,7 +107,7 @@ func (d *demos) runScenario(ctx context.Context, name string) (all []demo.Result
 }
 
 // view returns the content of the live page.
-func (d *demos) view(ctx context.Context) (page.Live, error) {
+func (d *demos) view(ctx context.Context) (node.Live, error) {
 	view, err := d.node.View(ctx)
 	if text := d.running.Load(); text != nil {
 		view.Running = *text

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
 )
 
 // instructions returns the last lines of the demo: the running programs, the profiles, and commands to try.
@@ -32,9 +32,9 @@ Commands to try, in another terminal in the project's folder:
 }
 
 // commands returns commands to try in the project's folder, in this order.
-func (d *demos) commands() []page.LiveCommand {
+func (d *demos) commands() []node.LiveCommand {
 	kubectl := program("kubectl")
-	commands := []page.LiveCommand{
+	commands := []node.LiveCommand{
 		{Purpose: "Use the demo's cluster in this terminal.", Text: "export KUBECONFIG=" + d.env.Plane.Kubeconfig},
 		{
 			Purpose: "Create a pod; the live page shows which node its profile and the default profile select, and why.",
@@ -58,16 +58,16 @@ func (d *demos) commands() []page.LiveCommand {
 	}
 	return append(
 		commands,
-		page.LiveCommand{
+		node.LiveCommand{
 			Purpose: "Give a managed cluster more CPUs (managed clusters are objects without agents).",
 			Text: kubectl + " patch managedcluster cluster2 --subresource=status --type=merge " +
 				`--patch='{"status":{"allocatable":{"cpu":"50"}}}'`,
 		},
-		page.LiveCommand{
+		node.LiveCommand{
 			Purpose: "Show which cluster a placement selects now, and why.",
 			Text:    program("plimsoll") + " placement explain where-most-is -n team",
 		},
-		page.LiveCommand{
+		node.LiveCommand{
 			Purpose: "Show why a workload of 32 CPUs per pod fits one cluster, although other clusters have more CPUs free.",
 			Text:    program("plimsoll") + " placement explain solver -n team",
 		},

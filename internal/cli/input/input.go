@@ -19,7 +19,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/file"
+	"github.com/plimsoll-k8s/plimsoll/load/provider"
 )
 
 // Objects are the flags --filename and --recording. One of them selects the objects.
@@ -143,7 +143,7 @@ func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(
 	loadFile := o.Recording
 	if at.Load != "" {
 		loadFile = at.Load
-		reading, err := file.New(at.Load).Read(ctx)
+		reading, err := provider.NewFile(at.Load).Read(ctx)
 		if err != nil {
 			return nil, err
 		}

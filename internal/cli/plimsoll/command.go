@@ -18,7 +18,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/score"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/shadow"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/slack"
-	"github.com/plimsoll-k8s/plimsoll/internal/cli/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/whatif"
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
 )
@@ -72,7 +71,7 @@ they are made, and inspects slack, placements and load.`,
 	version.AddFlag(cmd)
 	base.ConfigureGroup(cmd)
 	cmd.AddCommand(
-		snapshot.NewCommand(), record.NewCommand(), score.NewScoreCommand(), score.NewExplainCommand(),
+		record.NewSnapshotCommand(), record.NewCommand(), score.NewScoreCommand(), score.NewExplainCommand(),
 		whatif.NewSimulateCommand(), whatif.NewCompareCommand(), whatif.NewBacktestCommand(), whatif.NewTuneCommand(),
 		whatif.NewMergeCommand(), whatif.NewRunCommand(), shadow.NewCommand(),
 		load.NewCommand(), slack.NewCommand(), placement.NewCommand(), doctor.NewCommand(), newVersionCommand(),

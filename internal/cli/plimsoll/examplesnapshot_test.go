@@ -11,14 +11,14 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
-	"github.com/plimsoll-k8s/plimsoll/load/file"
+	"github.com/plimsoll-k8s/plimsoll/load/provider"
 )
 
 // The example snapshot has the objects and the load of the example cluster. -update writes it.
 func TestExampleSnapshot(t *testing.T) {
 	t.Chdir("../../..")
 	const path = "examples/snapshot/low-risk.plrec"
-	reading, err := file.New("examples/low-risk/load.json").Read(t.Context())
+	reading, err := provider.NewFile("examples/low-risk/load.json").Read(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

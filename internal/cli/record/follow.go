@@ -20,7 +20,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 	"github.com/plimsoll-k8s/plimsoll/load/flags"
-	"github.com/plimsoll-k8s/plimsoll/load/podmetrics"
+	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 )
 
@@ -126,7 +126,7 @@ func (f *Following) Prometheus() (client *prometheus.Client, selector string, er
 // usage returns the source of the usage of pods: Prometheus if its URL is set, and else the metrics API.
 func (f *Following) usage(client *kubernetes.Clientset) (load.PodSource, error) {
 	if f.config.Server.Address == "" {
-		return podmetrics.New(podmetrics.Open(client.CoreV1().RESTClient()))
+		return metricsserver.NewPods(metricsserver.OpenPods(client.CoreV1().RESTClient()))
 	}
 	return prometheus.NewPods(f.config.Server)
 }

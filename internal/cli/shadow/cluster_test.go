@@ -34,7 +34,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
-	"github.com/plimsoll-k8s/plimsoll/load/podmetrics"
+	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
@@ -129,7 +129,7 @@ func access(t *testing.T, cp *controlplane.ControlPlane, client kubernetes.Inter
 }
 
 // metricsAPI returns the answers of metrics-server: pods use as many millicores as their annotation says.
-func metricsAPI(client kubernetes.Interface) podmetrics.Opener {
+func metricsAPI(client kubernetes.Interface) metricsserver.PodOpener {
 	return func(ctx context.Context) (io.ReadCloser, error) {
 		pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -214,7 +214,7 @@ func TestCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	usage, err := podmetrics.New(metricsAPI(client))
+	usage, err := metricsserver.NewPods(metricsAPI(client))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
-	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/risk"
@@ -22,8 +21,8 @@ import (
 )
 
 // View returns the live page with the nodes, the pods without a node and the decisions.
-func (d *Demo) View(ctx context.Context) (page.Live, error) {
-	view := page.Live{Time: time.Now().Format(time.TimeOnly), Profiles: d.Profiles()}
+func (d *Demo) View(ctx context.Context) (Live, error) {
+	view := Live{Time: time.Now().Format(time.TimeOnly), Profiles: d.Profiles()}
 	nodes, bound, err := d.env.State(ctx)
 	if err != nil {
 		return view, err
@@ -52,7 +51,7 @@ func (d *Demo) View(ctx context.Context) (page.Live, error) {
 	}
 	for i := range waiting.Items {
 		if pod := &waiting.Items[i]; !demo.IsProbe(pod.Name) {
-			view.Pending = append(view.Pending, page.LivePending{Pod: podName(pod), Reason: pendingReason(pod, view.Profiles)})
+			view.Pending = append(view.Pending, LivePending{Pod: podName(pod), Reason: pendingReason(pod, view.Profiles)})
 		}
 	}
 	for _, decision := range d.Decisions() {
@@ -70,8 +69,8 @@ func podName(pod *v1.Pod) string {
 }
 
 // viewNode returns a node with the sums that the plugins use.
-func viewNode(node *v1.Node, pods []*v1.Pod, measured load.Node) page.LiveNode {
-	out := page.LiveNode{Name: node.Name}
+func viewNode(node *v1.Node, pods []*v1.Pod, measured load.Node) LiveNode {
+	out := LiveNode{Name: node.Name}
 	bar := func(r resources.Resource, amount func(int64) string, u load.Utilization, has bool) {
 		var sum resources.Sum
 		for _, pod := range pods {
@@ -82,7 +81,7 @@ func viewNode(node *v1.Node, pods []*v1.Pod, measured load.Node) page.LiveNode {
 		limit := sum.Limit + sum.PartialLimit
 		fraction := func(amount int64) float64 { return float64(amount) / float64(max(allocatable, 1)) }
 		relative := risk.Load(u).RelativeTo(float64(r.CapacityOf(node)), float64(allocatable))
-		out.Bars = append(out.Bars, page.LiveBar{
+		out.Bars = append(out.Bars, LiveBar{
 			Resource: string(r.Name()), Allocatable: amount(allocatable),
 			Request: amount(sum.Request), RequestFraction: fraction(sum.Request),
 			Limit: amount(limit), LimitFraction: fraction(limit), UnboundedPods: sum.Unbounded,
@@ -99,28 +98,28 @@ func viewNode(node *v1.Node, pods []*v1.Pod, measured load.Node) page.LiveNode {
 }
 
 // viewDecision returns a decision with the scores of the nodes.
-func viewDecision(d Decision) page.LiveDecision {
-	out := page.LiveDecision{
+func viewDecision(d Decision) LiveDecision {
+	out := LiveDecision{
 		Time: d.Time.Format(time.TimeOnly), Profile: d.Profile,
 		Pod: d.Scores.Name, Node: d.Node, Default: d.Default, Reason: d.Scores.ReasonAgainst(d.Node, d.Default),
 	}
 	for _, node := range d.Scores.Nodes {
 		if node.Feasible {
-			out.Scores = append(out.Scores, page.LiveScore{Node: node.Name, Total: node.Total, Chosen: node.Name == d.Node})
+			out.Scores = append(out.Scores, LiveScore{Node: node.Name, Total: node.Total, Chosen: node.Name == d.Node})
 		} else {
 			out.Unfit++
 		}
 	}
-	slices.SortStableFunc(out.Scores, func(a, b page.LiveScore) int { return cmp.Compare(b.Total, a.Total) })
+	slices.SortStableFunc(out.Scores, func(a, b LiveScore) int { return cmp.Compare(b.Total, a.Total) })
 	return out
 }
 
 // Profiles returns the profiles of the scheduler.
-func (d *Demo) Profiles() []page.LiveProfile {
-	var out []page.LiveProfile
+func (d *Demo) Profiles() []LiveProfile {
+	var out []LiveProfile
 	for i := range d.env.Scheduler.Profiles {
 		profile := &d.env.Scheduler.Profiles[i]
-		out = append(out, page.LiveProfile{Name: profile.SchedulerName, Plugins: scoredBy(profile)})
+		out = append(out, LiveProfile{Name: profile.SchedulerName, Plugins: scoredBy(profile)})
 	}
 	return out
 }
@@ -140,8 +139,8 @@ func scoredBy(profile *internalconfig.KubeSchedulerProfile) string {
 }
 
 // pendingReason returns why a pod has no node.
-func pendingReason(pod *v1.Pod, profiles []page.LiveProfile) string {
-	if name := pod.Spec.SchedulerName; !slices.ContainsFunc(profiles, func(p page.LiveProfile) bool { return p.Name == name }) {
+func pendingReason(pod *v1.Pod, profiles []LiveProfile) string {
+	if name := pod.Spec.SchedulerName; !slices.ContainsFunc(profiles, func(p LiveProfile) bool { return p.Name == name }) {
 		return fmt.Sprintf("spec.schedulerName: no scheduler in this cluster has a profile %q, so the pod is never scheduled", name)
 	}
 	for _, condition := range pod.Status.Conditions {

@@ -23,8 +23,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/decisions"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/emulation"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shutdown"
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
 	"github.com/plimsoll-k8s/plimsoll/plugins"
 )
@@ -139,7 +139,7 @@ func run(ctx context.Context, opts *options.Options, kept int, started func(*sch
 	}
 	defer running.Store(false)
 	defer configz.Delete(configzName)
-	ctx, stop := shutdown.Context(ctx)
+	ctx, stop := prediction.WithShutdown(ctx)
 	defer stop()
 	if err := emulate(ctx, opts); err != nil {
 		if ctx.Err() != nil {

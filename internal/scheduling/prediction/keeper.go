@@ -13,7 +13,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shutdown"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -94,7 +93,7 @@ func (k *HistoryKeeper) State() History {
 func (k *HistoryKeeper) Start(ctx context.Context) {
 	logger := klog.FromContext(ctx).WithName("history")
 	if k.options.ConfigMaps != nil {
-		defer shutdown.Before(ctx, func(ctx context.Context) { k.trySave(ctx, logger, 0) })
+		defer BeforeShutdown(ctx, func(ctx context.Context) { k.trySave(ctx, logger, 0) })
 	}
 	if k.options.Past != nil {
 		readings, err := rebuild(ctx, k.options.Past, k.options.Now(), rebuildSpan, rebuildStep, k.options.Learner.Replay)

@@ -15,8 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/cluster"
-	"github.com/plimsoll-k8s/plimsoll/load/podmetrics"
+	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 	"github.com/plimsoll-k8s/plimsoll/load/telemetry"
 )
@@ -183,11 +182,13 @@ func newSource(c LoadConfig, h fwk.Handle) (load.Source, error) {
 	return source, nil
 }
 
+// +kubebuilder:rbac:groups=metrics.k8s.io,resources=pods,verbs=list
+
 // clusterAccess returns the access of the scheduler to its own cluster.
 func clusterAccess(h fwk.Handle, providerType string) (provider.Cluster, error) {
 	var access provider.Cluster
 	if factory := h.SharedInformerFactory(); factory != nil {
-		access.Nodes = cluster.FromLister(factory.Core().V1().Nodes().Lister())
+		access.Nodes = load.FromLister(factory.Core().V1().Nodes().Lister())
 	}
 	if providerType == metricprovider.MetricsServer && h.KubeConfig() != nil {
 		client, err := metricsclient.NewForConfig(h.KubeConfig())
@@ -195,7 +196,7 @@ func clusterAccess(h fwk.Handle, providerType string) (provider.Cluster, error) 
 			return access, err
 		}
 		access.Metrics = client.MetricsV1beta1().NodeMetricses()
-		access.PodMetrics = podmetrics.Open(client.MetricsV1beta1().RESTClient())
+		access.PodMetrics = metricsserver.OpenPods(client.MetricsV1beta1().RESTClient())
 	}
 	return access, nil
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -133,7 +132,7 @@ func (s *State) podsOf(h fwk.Handle) prediction.Pods {
 	}
 	informers := factory.Core().V1()
 	nodes, pods := informers.Nodes().Lister(), informers.Pods().Lister()
-	return func(visit func(*v1.Node, []*v1.Pod)) { nodemetrics.VisitNodes(nodes, pods, visit) }
+	return func(visit func(*v1.Node, []*v1.Pod)) { VisitNodes(nodes, pods, visit) }
 }
 
 // visitSnapshot visits the nodes of a snapshot.

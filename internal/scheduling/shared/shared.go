@@ -14,7 +14,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -77,7 +76,7 @@ func (s *State) Share(factory runtime.PluginFactory) runtime.PluginFactory {
 	return func(ctx context.Context, args apiruntime.Object, h fwk.Handle) (fwk.Plugin, error) {
 		plugin, err := factory(ctx, args, handle{h, s})
 		if informers := h.SharedInformerFactory(); err == nil && s.newStore == nil && informers != nil {
-			evaluator, _ := plugin.(nodemetrics.RiskEvaluator)
+			evaluator, _ := plugin.(RiskEvaluator)
 			nodeCollector().Watch(ctx, informers, h.ProfileName(), evaluator)
 		}
 		return plugin, err
@@ -85,8 +84,8 @@ func (s *State) Share(factory runtime.PluginFactory) runtime.PluginFactory {
 }
 
 // nodeCollector exposes the nodes of the scheduler among its metrics.
-var nodeCollector = sync.OnceValue(func() *nodemetrics.Collector {
-	c := &nodemetrics.Collector{}
+var nodeCollector = sync.OnceValue(func() *Collector {
+	c := &Collector{}
 	legacyregistry.RawMustRegister(c)
 	return c
 })

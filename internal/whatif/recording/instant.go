@@ -11,7 +11,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/samples"
 )
 
 // loadWindow is the window in seconds over which the load of nodes is averaged.
@@ -60,7 +59,7 @@ func (in *Part) At(second int64) (*manifest.Objects, load.Reading) {
 
 // load returns the load of nodes at a second of the part.
 func (in *Part) load(second int64, nodes map[string]*v1.Node) load.Reading {
-	window := samples.New(loadWindow * time.Second)
+	window := load.NewSampleWindow(loadWindow * time.Second)
 	step := int64(in.about.Step)
 	last := (in.from + second) / step
 	for at := max(last-(loadWindow-1)/step, 0); at <= last; at++ {
@@ -71,7 +70,7 @@ func (in *Part) load(second int64, nodes map[string]*v1.Node) load.Reading {
 				continue
 			}
 			machine := Amounts(node.Status.Capacity)
-			window.Add(name, instant, samples.Sample{
+			window.Add(name, instant, load.Sample{
 				CPU:    min(result.Ratio(used.CPU, float64(machine.CPU)), 1),
 				Memory: min(result.Ratio(used.Memory, float64(machine.Memory)), 1),
 			})
@@ -90,9 +89,9 @@ func (in *Part) load(second int64, nodes map[string]*v1.Node) load.Reading {
 }
 
 // usedBy returns the usage of the pods of each node, in millicores and bytes, at a step of the recording.
-func (in *Part) usedBy(step int) map[string]samples.Sample {
+func (in *Part) usedBy(step int) map[string]load.Sample {
 	second := int64(step*in.about.Step) - in.from
-	used := map[string]samples.Sample{}
+	used := map[string]load.Sample{}
 	for i := range in.pods {
 		p := &in.pods[i]
 		if p.Scheduled > second || p.Ended <= second || p.Scheduled == Never {

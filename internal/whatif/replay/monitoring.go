@@ -8,13 +8,12 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/samples"
 )
 
 // monitoring measures the load of nodes at an interval, and delays the readings.
 type monitoring struct {
 	metrics result.Metrics
-	window  *samples.Window
+	window  *load.SampleWindow
 	// readsPods is set if the scheduler reads the usage of pods, and pods are the pods measured
 	// since the last reading.
 	readsPods bool
@@ -32,12 +31,12 @@ type readings struct {
 }
 
 func newMonitoring(m result.Metrics) *monitoring {
-	return &monitoring{metrics: m, window: samples.New(time.Duration(m.WindowSeconds) * time.Second)}
+	return &monitoring{metrics: m, window: load.NewSampleWindow(time.Duration(m.WindowSeconds) * time.Second)}
 }
 
 // addSample adds the load of a node, as fractions of the machine.
 func (m *monitoring) addSample(node string, second int64, cpu, memory float64) {
-	m.window.Add(node, recording.Time(second), samples.Sample{CPU: min(cpu, 1), Memory: min(memory, 1)})
+	m.window.Add(node, recording.Time(second), load.Sample{CPU: min(cpu, 1), Memory: min(memory, 1)})
 }
 
 // addPod adds the usage of a pod, in millicores and bytes.

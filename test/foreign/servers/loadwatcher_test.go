@@ -14,10 +14,9 @@ import (
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	"github.com/plimsoll-k8s/plimsoll/internal/embedded/nodeexporter"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/remote"
+	"github.com/plimsoll-k8s/plimsoll/load/provider"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
@@ -26,12 +25,12 @@ import (
 // scrapeMachines starts a real Prometheus server that scrapes three machines, and returns its address.
 func scrapeMachines(t *testing.T) string {
 	t.Helper()
-	exporter := nodeexporter.New(4 * time.Second)
+	exporter := prometheus.NewExporter(4 * time.Second)
 	machines := httptest.NewServer(exporter)
 	t.Cleanup(machines.Close)
 	var targets []prometheus.Target
 	for name, mean := range map[string]float64{"node-1": 0.25, "node-2": 0.5, "node-3": 0.75} {
-		exporter.Set(name, nodeexporter.Load{CPU: nodeexporter.Utilization{Mean: mean}, Memory: nodeexporter.Utilization{Mean: 1 - mean}})
+		exporter.Set(name, prometheus.Load{CPU: prometheus.Utilization{Mean: mean}, Memory: prometheus.Utilization{Mean: 1 - mean}})
 		targets = append(targets, prometheus.Target{
 			Address: strings.TrimPrefix(machines.URL, "http://"), Path: "/" + name,
 			Labels: map[string]string{"instance": "10.0.0." + name[5:] + ":9100"},
@@ -53,7 +52,7 @@ func TestLoadWatcher(t *testing.T) {
 	flags := []string{"--provider=Prometheus", "--address=" + prometheus, "--window=4s", "--step=1s", "--rate-window=1s"}
 	port, watcher := testcluster.StartLoadWatcher(t, append(flags, "--poll-interval=1s")...)
 	address := fmt.Sprintf("http://127.0.0.1:%d", port)
-	source, err := remote.New(metricprovider.Config{Address: address})
+	source, err := provider.NewWatcher(metricprovider.Config{Address: address})
 	if err != nil {
 		t.Fatal(err)
 	}

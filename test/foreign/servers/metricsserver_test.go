@@ -27,9 +27,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
-	"github.com/plimsoll-k8s/plimsoll/load/podmetrics"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
@@ -119,7 +117,7 @@ func checkPodUsage(t *testing.T, cp *controlplane.ControlPlane, client kubernete
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := podmetrics.New(podmetrics.Open(metrics.MetricsV1beta1().RESTClient()))
+	source, err := metricsserver.NewPods(metricsserver.OpenPods(metrics.MetricsV1beta1().RESTClient()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +273,7 @@ func newMetricsSource(t *testing.T, cp *controlplane.ControlPlane, user string) 
 		}
 	}
 	source, err := metricsserver.New(metricsserver.Config{
-		Metrics: metrics.MetricsV1beta1().NodeMetricses(), Nodes: cluster.FromLister(lister),
+		Metrics: metrics.MetricsV1beta1().NodeMetricses(), Nodes: load.FromLister(lister),
 		Window: metricsWindow, MaxAge: metricsMaxAge,
 	})
 	if err != nil {

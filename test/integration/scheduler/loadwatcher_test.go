@@ -16,7 +16,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/remote"
+	"github.com/plimsoll-k8s/plimsoll/load/provider"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
@@ -43,7 +43,7 @@ func TestLoadWatcherWithTLSAndToken(t *testing.T) {
 	address := fmt.Sprintf("https://127.0.0.1:%d", port)
 	read := func(config metricprovider.Config) error {
 		config.Address = address
-		source, err := remote.New(config)
+		source, err := provider.NewWatcher(config)
 		if err != nil {
 			t.Fatal(err)
 		}

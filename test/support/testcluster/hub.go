@@ -24,10 +24,10 @@ import (
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
+	"github.com/plimsoll-k8s/plimsoll/test/support/apiproxy"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/helm"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
-	"github.com/plimsoll-k8s/plimsoll/test/support/tcpproxy"
 )
 
 // TemplateOf returns a pod template with requests.
@@ -72,7 +72,7 @@ type Hub struct {
 	// Strict is a client that refuses unknown fields.
 	Strict client.Client
 	Kube   *kubernetes.Clientset
-	Proxy  *tcpproxy.Proxy
+	Proxy  *apiproxy.TCPProxy
 }
 
 // StartFleetHub starts a hub.
@@ -92,7 +92,7 @@ func (c *Cluster) Hub(t *testing.T) *Hub {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Hub{c, config, PlacementClient(t, config), kube, tcpproxy.Start(t, strings.TrimPrefix(config.Host, "https://"))}
+	return &Hub{c, config, PlacementClient(t, config), kube, apiproxy.StartTCP(t, strings.TrimPrefix(config.Host, "https://"))}
 }
 
 // Accept creates a cluster on the hub, with the RBAC rules of the example for its agent.

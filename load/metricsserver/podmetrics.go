@@ -1,0 +1,157 @@
+package metricsserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+// maxPodAge is the maximum age of a pod's metrics. It allows for some failed scrapes of its node.
+const maxPodAge = 3 * time.Minute
+
+// maxBytes is the size of the largest list of pods; a list of 30,000 pods with one container has 10 MiB. The list is
+// decoded pod by pod, because metrics-server has no pages: its text is never in memory as a whole.
+const maxBytes = 256 << 20
+
+// maxValueBytes is the size of the largest value in such a list: one pod, or a field that is ignored.
+const maxValueBytes = 1 << 20
+
+// PodOpener opens the metrics of the pods of all namespaces: a PodMetricsList of metrics.k8s.io/v1beta1 in JSON.
+type PodOpener func(ctx context.Context) (io.ReadCloser, error)
+
+// OpenPods returns the Opener of a client of the metrics API.
+func OpenPods(client rest.Interface) PodOpener {
+	return func(ctx context.Context) (io.ReadCloser, error) {
+		return client.Get().AbsPath("/apis/metrics.k8s.io/v1beta1/pods").SetHeader("Accept", "application/json").Stream(ctx)
+	}
+}
+
+// PodSource reads the metrics of pods.
+type PodSource struct {
+	open PodOpener
+	now  func() time.Time
+}
+
+// NewPods returns the source that an Opener opens.
+func NewPods(open PodOpener) (*PodSource, error) {
+	if open == nil {
+		return nil, errors.New("metrics-server: requires access to a cluster, for its metrics")
+	}
+	return &PodSource{open, time.Now}, nil
+}
+
+// String returns the name of the source, for messages.
+func (s *PodSource) String() string { return "the metrics API (metrics.k8s.io), pods" }
+
+// ReadPods lists the metrics of all pods. A pod's usage is the sum of its containers. Pods whose metrics are older than the
+// maximum age are rejected.
+func (s *PodSource) ReadPods(ctx context.Context) (load.PodReading, error) {
+	body, err := s.open(ctx)
+	if err != nil {
+		return load.PodReading{}, Describe(err, "pods")
+	}
+	defer body.Close()
+	reading := load.PodReading{Source: metricprovider.MetricsServer}
+	now := s.now()
+	listed := 0
+	err = decodePods(body, func(pod *podMetrics) error {
+		if listed++; listed > load.MaxPods {
+			return &load.Error{Reason: load.TooLarge, Err: fmt.Errorf("list has more than %d pods", load.MaxPods)}
+		}
+		at := pod.Timestamp.Time
+		usage, valid := pod.usage()
+		if !valid || at.After(now.Add(load.MaxAhead)) || now.Sub(at) > maxPodAge {
+			reading.Rejected++
+			return nil
+		}
+		if at.After(reading.Time) {
+			reading.Time = at
+		}
+		reading.Window = max(reading.Window, pod.Window.Duration)
+		reading.Pods = append(reading.Pods, usage)
+		return nil
+	})
+	if err != nil {
+		return load.PodReading{}, err
+	}
+	if len(reading.Pods) == 0 {
+		return load.PodReading{}, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
+			"no pod has fresh metrics: %d listed, %d of them invalid or older than %s", listed, reading.Rejected, maxPodAge)}
+	}
+	slices.SortStableFunc(reading.Pods, load.PodUsage.Compare)
+	reading.Pods = slices.CompactFunc(reading.Pods, func(a, b load.PodUsage) bool { return a.Compare(b) == 0 })
+	return reading, nil
+}
+
+// podMetrics is the part of a PodMetrics that is read. Quantities are text, so that their size is checked before they are
+// decoded.
+type podMetrics struct {
+	Metadata struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+	} `json:"metadata"`
+	Timestamp  metav1.Time     `json:"timestamp"`
+	Window     metav1.Duration `json:"window"`
+	Containers []struct {
+		Usage map[v1.ResourceName]string `json:"usage"`
+	} `json:"containers"`
+}
+
+// usage returns the sum of the containers, and whether all of their values are valid.
+func (p *podMetrics) usage() (load.PodUsage, bool) {
+	usage := load.PodUsage{Namespace: p.Metadata.Namespace, Name: p.Metadata.Name}
+	for _, container := range p.Containers {
+		cpu, err := resources.ParseQuantity(container.Usage[v1.ResourceCPU])
+		if err != nil {
+			return usage, false
+		}
+		memory, err := resources.ParseQuantity(container.Usage[v1.ResourceMemory])
+		if err != nil || cpu.Sign() < 0 || memory.Sign() < 0 {
+			return usage, false
+		}
+		usage.CPU += 1000 * cpu.AsApproximateFloat64()
+		usage.Memory += memory.AsApproximateFloat64()
+	}
+	return usage, usage.Name != "" && usage.Namespace != "" && len(p.Containers) > 0 && usage.Valid()
+}
+
+// decodePods calls visit for each item of a PodMetricsList, and returns its error.
+func decodePods(body io.ReadCloser, visit func(*podMetrics) error) error {
+	err := readList(http.MaxBytesReader(nil, body, maxBytes), maxValueBytes, func(name string, value *json.Decoder) error {
+		if name != itemsField {
+			return value.Decode(&json.RawMessage{})
+		}
+		var pod podMetrics
+		if err := value.Decode(&pod); err != nil {
+			return err
+		}
+		return visit(&pod)
+	})
+	if typed, ok := errors.AsType[*load.Error](err); ok {
+		return typed
+	}
+	if err == nil {
+		return nil
+	}
+	reason := load.ReasonOf(err)
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		reason, err = load.TooLarge, fmt.Errorf("response is larger than %d MiB", large.Limit>>20)
+	}
+	if errors.Is(err, errTooLarge) {
+		reason = load.TooLarge
+	}
+	return &load.Error{Reason: reason, Err: fmt.Errorf("list of pod metrics: %w", err)}
+}

@@ -1,0 +1,102 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+func messageAt(seconds int) string {
+	return fmt.Sprintf(
+		`{"timestamp": %d, "data": {"NodeMetricsMap": {"node-1": {"metrics": [{"type": "CPU", "operator": "AVG", "value": 40}]}}}}`,
+		seconds,
+	)
+}
+
+// write replaces a file by renaming a new one.
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path+".new", []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "load.json")
+	source := NewFile(path)
+	for _, seconds := range []int{1000, 2000} {
+		write(t, path, messageAt(seconds))
+		got, err := source.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := load.Reading{
+			Time:  time.Unix(int64(seconds), 0),
+			Nodes: map[string]load.Node{"node-1": {CPU: load.Utilization{Mean: 0.4}, HasCPU: true}},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if want := "the file " + path; source.String() != want {
+		t.Errorf("%q, want %q", source, want)
+	}
+}
+
+func TestReadErrors(t *testing.T) {
+	tests := map[string]struct {
+		prepare func(t *testing.T, path string)
+		// want contains %[1]s in place of the path.
+		want string
+	}{
+		"missing": {func(*testing.T, string) {}, "open %[1]s: no such file or directory"},
+		"empty": {
+			func(t *testing.T, path string) { write(t, path, "") },
+			"%[1]s: decoding load-watcher message: unexpected end of JSON input",
+		},
+		"malformed": {
+			func(t *testing.T, path string) { write(t, path, "{\n x}") },
+			"%[1]s: decoding load-watcher message: line 2, column 2: invalid character 'x' looking for beginning of object key string",
+		},
+		"undated": {
+			func(t *testing.T, path string) { write(t, path, messageAt(0)) },
+			"%[1]s: timestamp: invalid value 0: must be Unix seconds",
+		},
+		"a folder": {func(t *testing.T, path string) {
+			if err := os.Mkdir(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}, "%[1]s: not a regular file"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "load.json")
+			tc.prepare(t, path)
+			got, err := NewFile(path).Read(t.Context())
+			if want := fmt.Sprintf(tc.want, path); err == nil || err.Error() != want {
+				t.Errorf("error:\n%v\nwant:\n%s", err, want)
+			}
+			if diff := cmp.Diff(load.Reading{}, got); diff != "" {
+				t.Error("a reading together with the error", diff)
+			}
+		})
+	}
+}
+
+// TestMissingFile checks that callers can detect a missing file.
+func TestMissingFile(t *testing.T) {
+	if _, err := NewFile(filepath.Join(t.TempDir(), "load.json")).Read(t.Context()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v, want %v", err, fs.ErrNotExist)
+	}
+}

@@ -1,0 +1,79 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"strings"
+	"sync/atomic"
+
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
+	"github.com/plimsoll-k8s/plimsoll/load/wire"
+)
+
+// Watcher reads a load-watcher service.
+type Watcher struct {
+	url    string
+	server *endpoint.Endpoint
+	// last is the last response with an ETag. If the service still has it, it is not sent again.
+	last atomic.Pointer[taggedReading]
+}
+
+// taggedReading is a reading with the ETag of its response.
+type taggedReading struct {
+	etag    string
+	reading load.Reading
+}
+
+// NewWatcher returns the source of a configuration, whose address is the URL of the service, such as
+// http://load-watcher:2020.
+func NewWatcher(config metricprovider.Config) (*Watcher, error) {
+	server, err := endpoint.New(config, endpoint.Options{Type: metricprovider.Service, MaxBytes: wire.MaxBytes})
+	if err != nil {
+		return nil, err
+	}
+	u := server.URL
+	if path.Base(u.Path) != "watcher" {
+		u = u.JoinPath("watcher")
+	}
+	return &Watcher{url: strings.TrimSuffix(u.String(), "/"), server: server}, nil
+}
+
+// String returns the URL of the service, for messages.
+func (s *Watcher) String() string { return "the load watcher at " + s.url }
+
+// Read requests the load of all nodes. A reading that the service has not replaced since the last call is
+// returned again; callers do not modify readings.
+func (s *Watcher) Read(ctx context.Context) (load.Reading, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
+	if err != nil {
+		return load.Reading{}, err
+	}
+	last := s.last.Load()
+	if last != nil {
+		request.Header.Set("If-None-Match", last.etag)
+	}
+	response, err := s.server.Do(request)
+	if err != nil {
+		return load.Reading{}, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusNotModified && last != nil {
+		return last.reading, nil
+	}
+	if response.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(io.LimitReader(response.Body, 200))
+		return load.Reading{}, fmt.Errorf("status %s: %s", response.Status, strings.TrimSpace(string(body)))
+	}
+	reading, err := wire.Decode(response.Body)
+	if etag := response.Header.Get("ETag"); err == nil && etag != "" {
+		s.last.Store(&taggedReading{etag, reading})
+	} else {
+		s.last.Store(nil)
+	}
+	return reading, err
+}
