@@ -3,6 +3,7 @@ package placement
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
@@ -24,8 +25,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/summarize"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
 // fitOptions are the flags of plimsoll placement fit.
@@ -50,8 +52,9 @@ them.
 
 The workload is a Pod, PodTemplate, Deployment, ReplicaSet, StatefulSet, Job or
 ManifestWork; several objects form one workload. The clusters are those of the hub,
-as their agents report them in ClusterCapacities. The numbers are never too high; see
-docs/placement.md. Nothing is changed.`,
+as their agents report them in ClusterCapacities. The numbers are never too high, unless
+selectors of the workload match pods of others on the hub's clusters; see docs/placement.md.
+Nothing is changed.`,
 		Example: `  plimsoll placement fit -f deployment.yaml
   plimsoll placement fit -f pod.yaml --replicas 20 --recording s.plrec
   plimsoll placement fit -f pod.yaml --local`,
@@ -148,7 +151,7 @@ func (o *fitOptions) read(cmd *cobra.Command, workload *fit.Workload) (*fleet.Ob
 		if err != nil {
 			return nil, time.Time{}, err
 		}
-		return oneCluster(state.Objects, workload, state.Now)
+		return oneCluster(cmd.Context(), state.Objects, workload, state.Now)
 	}
 	hub, cluster, now, err := o.readInput(cmd.InOrStdin())
 	switch {
@@ -160,7 +163,7 @@ func (o *fitOptions) read(cmd *cobra.Command, workload *fit.Workload) (*fleet.Ob
 	if err := o.clusters.Warn(cluster.Warnings, warn); err != nil {
 		return nil, now, err
 	}
-	return oneCluster(cluster, workload, now)
+	return oneCluster(cmd.Context(), cluster, workload, now)
 }
 
 // readInput returns the hub in manifests or a recording if they have ClusterCapacities, or else the cluster in them, and the time.
@@ -188,32 +191,98 @@ func (o *fitOptions) readInput(in io.Reader) (hub *manifest.Hub, cluster *manife
 	return hub, nil, read.About.To, err
 }
 
-// oneCluster returns the capacity of a cluster without a name. All running pods of the workload are recent.
-func oneCluster(objects *manifest.Objects, workload *fit.Workload, now time.Time) (*fleet.Objects, time.Time, error) {
+// oneCluster returns the capacity of a cluster without a name.
+func oneCluster(
+	ctx context.Context, objects *manifest.Objects, workload *fit.Workload, now time.Time,
+) (*fleet.Objects, time.Time, error) {
 	in := &summarize.Input{Now: now, Pods: summarize.Pods{}}
 	for _, n := range objects.Nodes {
 		in.Nodes = append(in.Nodes, summarize.NewNode(n))
 	}
-	running := map[types.NamespacedName]int32{}
 	for _, p := range objects.Running {
 		in.Pods.Set(summarize.NewPod(p))
-		if resources.OccupiesNode(p) {
-			running[types.NamespacedName{Namespace: p.Namespace, Name: resources.WorkloadOf(p).Name}]++
-		}
 	}
 	status := summarize.Summarize(in)
 	status.Recent = nil
-	for _, part := range workload.Parts {
-		if n := running[part.Workload]; n > 0 {
-			status.Recent = append(
-				status.Recent,
-				v1alpha1.RecentWorkload{Namespace: part.Workload.Namespace, Name: part.Workload.Name, Pods: n},
-			)
-			delete(running, part.Workload)
+	summary, err := fit.NewSummary(status)
+	if err != nil {
+		return nil, now, err
+	}
+	local, err := localOf(ctx, objects, workload)
+	summary.SetLocal(local)
+	return &fleet.Objects{Capacities: []*fleet.ClusterCapacity{{Summary: summary}}}, now, err
+}
+
+// localOf returns a cluster for each template of a workload. The filters of kube-scheduler with its default profile decide which nodes
+// the pods fit.
+func localOf(ctx context.Context, objects *manifest.Objects, workload *fit.Workload) (map[*fit.Template]*fit.Local, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	isPlaceholder := func(p *v1.Pod) bool { return p.Labels[slack.PlaceholderLabel] != "" }
+	withoutSlack := *objects
+	withoutSlack.Running = slices.DeleteFunc(slices.Clone(objects.Running), isPlaceholder)
+	now, err := newFilter(ctx, objects)
+	if err != nil {
+		return nil, err
+	}
+	later, out := now, map[*fit.Template]*fit.Local{}
+	if len(withoutSlack.Running) < len(objects.Running) {
+		if later, err = newFilter(ctx, &withoutSlack); err != nil {
+			return nil, err
 		}
 	}
-	summary, err := fit.NewSummary(status)
-	return &fleet.Objects{Capacities: []*fleet.ClusterCapacity{{Summary: summary}}}, now, err
+	for _, part := range workload.Parts {
+		podsNow, err := now.podsFor(ctx, part.Template)
+		if err != nil {
+			return nil, err
+		}
+		podsLater, err := later.podsFor(ctx, part.Template)
+		if err != nil {
+			return nil, err
+		}
+		out[part.Template] = part.NewLocal(objects.Nodes, podsNow, podsLater)
+	}
+	return out, nil
+}
+
+// filter has the filters of kube-scheduler, for the nodes and pods of a cluster.
+type filter struct {
+	*engine.Engine
+
+	references manifest.References
+	pods       map[string][]*v1.Pod // by node
+}
+
+func newFilter(ctx context.Context, objects *manifest.Objects) (*filter, error) {
+	scheduler, err := (&input.Scheduler{}).Read("default", nil)
+	if err != nil {
+		return nil, err
+	}
+	f := &filter{references: manifest.NewReferences(objects.Others), pods: map[string][]*v1.Pod{}}
+	for _, p := range objects.Running {
+		f.pods[p.Spec.NodeName] = append(f.pods[p.Spec.NodeName], p)
+	}
+	f.Engine, err = engine.State{Objects: objects}.Engine(ctx, scheduler)
+	return f, err
+}
+
+// podsFor returns the pods, and the nodes that a pod of a template does not fit.
+func (f *filter) podsFor(ctx context.Context, t *fit.Template) (fit.LocalPods, error) {
+	pod, rejected := t.Pod("replica"), map[string]string{}
+	manifest.SetPodDefaults(pod)
+	f.references.RemoveMissing(pod)
+	scores, err := f.Score(ctx, pod, "")
+	for _, n := range scores.Nodes {
+		if n.Feasible {
+			continue
+		}
+		rejected[n.Name] = n.Reason
+		switch n.Filter {
+		case names.NodeResourcesFit, names.TaintToleration, names.NodeAffinity, names.NodeUnschedulable, "":
+			rejected[n.Name] = "" // by the node
+		}
+	}
+	return fit.LocalPods{Pods: f.pods, Rejected: rejected}, err
 }
 
 // fitsResult is the result in JSON and YAML.

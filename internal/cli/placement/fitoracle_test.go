@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
@@ -100,49 +99,64 @@ var constraints = map[string]func(*rand.Rand, *v1.PodTemplateSpec){
 	"toleration": func(_ *rand.Rand, p *v1.PodTemplateSpec) {
 		p.Spec.Tolerations = []v1.Toleration{{Key: "dedicated", Operator: v1.TolerationOpEqual, Value: "batch"}}
 	},
-	"hosts": func(rng *rand.Rand, p *v1.PodTemplateSpec) { spread(p, v1.LabelHostname, 1+rng.Int32N(3)) },
-	"zones": func(rng *rand.Rand, p *v1.PodTemplateSpec) { spread(p, v1.LabelTopologyZone, 1+rng.Int32N(5)) },
+	"hosts": func(rng *rand.Rand, p *v1.PodTemplateSpec) { spread(rng, p, v1.LabelHostname, 1+rng.Int32N(3)) },
+	"zones": func(rng *rand.Rand, p *v1.PodTemplateSpec) { spread(rng, p, v1.LabelTopologyZone, 1+rng.Int32N(5)) },
 	"port": func(_ *rand.Rand, p *v1.PodTemplateSpec) {
 		p.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
 	},
 	"gpu": func(_ *rand.Rand, p *v1.PodTemplateSpec) {
 		p.Spec.Containers[0].Resources.Limits = v1.ResourceList{"example.com/gpu": resource.MustParse("1")}
 	},
-	"alone": func(_ *rand.Rand, p *v1.PodTemplateSpec) {
+	"alone": func(rng *rand.Rand, p *v1.PodTemplateSpec) {
 		p.Spec.Affinity = &v1.Affinity{
 			PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{
-				{TopologyKey: v1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels}},
+				{TopologyKey: v1.LabelHostname, LabelSelector: selectorOf(rng, p)},
 			}},
 		}
 	},
 }
 
-func spread(p *v1.PodTemplateSpec, key string, skew int32) {
+// selectorOf returns a selector of the pods of a template or, in one of three cases, of all pods of its release.
+func selectorOf(rng *rand.Rand, p *v1.PodTemplateSpec) *metav1.LabelSelector {
+	label := []string{"app", "app", "release"}[rng.IntN(3)]
+	return &metav1.LabelSelector{MatchLabels: map[string]string{label: p.Labels[label]}}
+}
+
+func spread(rng *rand.Rand, p *v1.PodTemplateSpec, key string, skew int32) {
 	p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, v1.TopologySpreadConstraint{
-		MaxSkew: skew, TopologyKey: key, WhenUnsatisfiable: v1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels},
+		MaxSkew: skew, TopologyKey: key, WhenUnsatisfiable: v1.DoNotSchedule, LabelSelector: selectorOf(rng, p),
 	})
 }
 
-// loose are the constraints for which the numbers may be much too low: which nodes have the port in use is unknown, and two spread
-// constraints together are bounded by the worst order of pods.
-func loose(drawn []string) bool {
-	return slices.Contains(drawn, "port") || slices.Contains(drawn, "hosts") && slices.Contains(drawn, "zones")
-}
-
-// addRunning adds running pods of a workload to random nodes, wherever its constraints permit them or not.
-func addRunning(rng *rand.Rand, cluster *engine.Cluster, template *v1.PodTemplateSpec, count int) {
-	for i := range count {
+// addRunning adds running pods to random nodes, wherever their constraints permit them or not: of the workload, some of them of an older
+// revision without host ports, and pods of another component of its release, some of which keep the workload from their nodes.
+func addRunning(rng *rand.Rand, cluster *engine.Cluster, template *v1.PodTemplateSpec, count, others int) {
+	for i := range count + others {
 		p := &v1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
 		p.Namespace, p.Name, p.UID = "shop", fmt.Sprintf("running-%d", i), types.UID(fmt.Sprintf("running-%d", i))
 		p.Spec.NodeName = cluster.Nodes[rng.IntN(len(cluster.Nodes))].Name
 		p.OwnerReferences = []metav1.OwnerReference{{Kind: "StatefulSet", Name: "web", Controller: new(true)}}
+		if rng.IntN(3) == 0 {
+			p.Spec.Containers[0].Ports = nil
+		}
+		if i >= count {
+			p.Labels["app"], p.OwnerReferences[0].Name = "other", "other"
+			p.Spec = v1.PodSpec{NodeName: p.Spec.NodeName, Containers: []v1.Container{{Name: "c", Image: "c"}}}
+			if rng.IntN(4) == 0 {
+				p.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+						TopologyKey: v1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+					}},
+				}}
+			}
+		}
 		manifest.SetPodDefaults(p)
 		cluster.Running = append(cluster.Running, p)
 	}
 }
 
-// TestFitOracle compares fits with the real scheduler, which schedules replicas one by one until one fits on no node: a fit is never
-// higher and, without running replicas of the workload and with the exceptions of loose, at most 10 % lower.
+// TestFitOracle compares fits in 300 random clusters with the filters of kube-scheduler, which place replicas one by one until one fits on
+// no node: on the nodes that its scores select, and on random ones. A fit is never higher and, in 95 % of the clusters, at most 10 % lower.
 func TestFitOracle(t *testing.T) {
 	config, err := engine.ReadConfig("default")
 	if err != nil {
@@ -152,53 +166,53 @@ func TestFitOracle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rapid.Check(t, func(rt *rapid.T) {
-		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
-		cluster := generatedCluster(rng, rapid.IntRange(1, 15).Draw(rt, "nodes"))
+	const clusters = 300
+	low := 0
+	for seed := range uint64(clusters) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		cluster := generatedCluster(rng, 1+rng.IntN(15))
 		template := &v1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web", "release": "edge"}},
 			Spec: v1.PodSpec{Containers: []v1.Container{{
 				Name: "c", Image: "c", Resources: v1.ResourceRequirements{Requests: amounts(500+rng.Int64N(4000), 500+rng.Int64N(8000))},
 			}}},
 		}
-		drawn := rapid.SliceOfNDistinct(
-			rapid.SampledFrom([]string{"selector", "affinity", "toleration", "hosts", "zones", "port", "gpu", "alone"}),
-			0,
-			3,
-			rapid.ID,
-		).Draw(
-			rt,
-			"constraints",
-		)
+		drawn := []string{"affinity", "alone", "gpu", "hosts", "port", "selector", "toleration", "zones"}
+		rng.Shuffle(len(drawn), func(i, j int) { drawn[i], drawn[j] = drawn[j], drawn[i] })
+		drawn = drawn[:rng.IntN(4)]
+		slices.Sort(drawn) // "affinity" replaces what "alone" sets
 		for _, name := range drawn {
 			constraints[name](rng, template)
 		}
-		running := rapid.IntRange(0, 8).Draw(rt, "running")
-		addRunning(rng, &cluster, template, running)
+		addRunning(rng, &cluster, template, rng.IntN(9), rng.IntN(4))
 		converted, err := fit.NewTemplate(types.NamespacedName{Namespace: "shop", Name: "web"}, template)
 		if err != nil {
-			rt.Fatal(err)
+			t.Fatal(err)
 		}
 		workload := &fit.Workload{Parts: []fit.Part{{Template: converted, Pods: 1}}, Replicas: 1}
-		clusters, _, err := oneCluster(&manifest.Objects{Nodes: cluster.Nodes, Running: cluster.Running}, workload, time.Now())
+		hub, _, err := oneCluster(t.Context(), &manifest.Objects{Nodes: cluster.Nodes, Running: cluster.Running}, workload, time.Now())
 		if err != nil {
-			rt.Fatal(err)
+			t.Fatal(err)
 		}
-		count, limit := clusters.State().FitOf(workload, "", time.Now())
-		got := count.Now
-		want := scheduled(t.Context(), rt, cluster, engine.Options{Config: scheduler}, template)
-		switch {
-		case got > want:
-			rt.Fatalf("%v, %d running: got %d (%s), the scheduler schedules %d", drawn, running, got, limit, want)
-		case (running == 0 || !workload.ExcludesItself()) && !loose(drawn) && got*10 < want*9:
-			rt.Fatalf("%v: got only %d, the scheduler schedules %d", drawn, got, want)
+		count, limit := hub.State().FitOf(workload, "", time.Now())
+		best := scheduled(t, cluster, engine.Options{Config: scheduler}, template, nil)
+		want := min(best, scheduled(t, cluster, engine.Options{Config: scheduler}, template, rng))
+		if count.Now > want {
+			t.Errorf("seed %d, %v: got %d (%s), the scheduler places %d", seed, drawn, count.Now, limit, want)
 		}
-	})
+		if count.Now*10 < best*9 {
+			t.Logf("seed %d, %v: got %d (%s), the scheduler places %d", seed, drawn, count.Now, limit, best)
+			low++
+		}
+	}
+	if low*20 > clusters {
+		t.Errorf("%d of %d fits are more than 10 %% too low", low, clusters)
+	}
 }
 
-// scheduled returns how many replicas the scheduler schedules.
-func scheduled(ctx context.Context, t *rapid.T, cluster engine.Cluster, options engine.Options, template *v1.PodTemplateSpec) (n int64) {
-	ctx, cancel := context.WithCancel(ctx)
+// scheduled returns how many replicas the scheduler places, on random nodes if there is a generator.
+func scheduled(t *testing.T, cluster engine.Cluster, options engine.Options, template *v1.PodTemplateSpec, rng *rand.Rand) (n int64) {
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	e, err := engine.New(ctx, cluster, options)
 	if err != nil {
@@ -208,7 +222,11 @@ func scheduled(ctx context.Context, t *rapid.T, cluster engine.Cluster, options 
 		p := &v1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
 		p.Namespace, p.Name, p.UID = "shop", fmt.Sprintf("web-%d", n), types.UID(fmt.Sprintf("web-%d", n))
 		manifest.SetPodDefaults(p)
-		_, err := e.Schedule(ctx, p, "")
+		if rng == nil {
+			_, err = e.Schedule(ctx, p, "")
+		} else {
+			err = placeAnywhere(ctx, e, p, rng)
+		}
 		switch {
 		case errors.Is(err, engine.ErrUnschedulable):
 			return n
@@ -216,4 +234,17 @@ func scheduled(ctx context.Context, t *rapid.T, cluster engine.Cluster, options 
 			t.Fatal(err)
 		}
 	}
+}
+
+// placeAnywhere places a pod on a random one of the nodes that it fits.
+func placeAnywhere(ctx context.Context, e *engine.Engine, p *v1.Pod, rng *rand.Rand) error {
+	scores, err := e.Score(ctx, p, "")
+	feasible := scores.Feasible()
+	switch {
+	case err != nil:
+		return err
+	case len(feasible) == 0:
+		return engine.ErrUnschedulable
+	}
+	return e.Place(ctx, p, feasible[rng.IntN(len(feasible))].Name)
 }

@@ -62,7 +62,7 @@ func (w *Workload) CountFit(s *Summary, wanted int64, promised []Part, running i
 	for i := range w.Parts {
 		t := w.Parts[i].Template
 		taken, share := t.placesTaken(promised), max(t.placesTaken(w.Parts), 1) // pods of the template in place of one replica
-		if t.excludesItself() {
+		if t.excludesItself() && s.local[t] == nil {
 			taken = resources.Add(taken, resources.Multiply(running, w.Parts[i].Pods))
 		}
 		fit := t.countPods(s, resources.Add(resources.Multiply(wanted, share), taken), len(promised)+len(w.Parts)-1)
@@ -111,10 +111,8 @@ func (w *Workload) ExcludesItself() bool {
 
 // excludesItself reports whether pods of the template exclude each other by topology spread or anti-affinity. Wherever the running pods
 // are, each takes at most one place that the fit counts: the domain with the fewest pods has at least the pods that fit it alone, and
-// every other domain at most maxSkew more. Nodes where the template uses a host port are blocked anyway.
-func (t *Template) excludesItself() bool {
-	return (t.alone || len(t.spread) > 0) && len(t.hostPorts) == 0
-}
+// every other domain at most maxSkew more. Running pods may be of an older template, without its host ports.
+func (t *Template) excludesItself() bool { return len(t.apart)+len(t.spread) > 0 }
 
 // placesTaken returns the largest number of pods of the template whose places the pods of parts take.
 func (t *Template) placesTaken(parts []Part) (pods int64) {
@@ -136,10 +134,16 @@ func (t *Template) placesTaken(parts []Part) (pods int64) {
 // may take the place of some.
 func (t *Template) countPods(s *Summary, pods int64, others int) Fit {
 	limit := t.podsInQuota(s)
-	f := Fit{Now: min(t.countOnGroups(s, s.free, others > 0), limit)}
-	f.WithSlack = f.Now
-	if s.hasSlack {
-		f.WithSlack = min(t.countOnGroups(s, t.amountsWithSlack(s), others > 0), limit)
+	f := Fit{}
+	if local := s.local[t]; local != nil {
+		f.Now = min(t.countOnGroups(local.now, nil, others > 0), limit)
+		f.WithSlack = max(f.Now, min(t.countOnGroups(local.withSlack, nil, others > 0), limit))
+	} else {
+		f.Now = min(t.countOnGroups(s, s.free, others > 0), limit)
+		f.WithSlack = f.Now
+		if s.hasSlack {
+			f.WithSlack = min(t.countOnGroups(s, t.amountsWithSlack(s), others > 0), limit)
+		}
 	}
 	t.addScaleUp(s, &f, pods, limit, int64(others))
 	return f
@@ -175,7 +179,11 @@ func (t *Template) countOnGroups(s *Summary, free amounts, crowded bool) (total 
 	counts := t.counts[:len(s.nodes)]
 	for i := range s.classes {
 		c := &s.classes[i]
-		t.countPerNode(c.groupsIn(counts), c, free)
+		if s.pods != nil {
+			copy(c.groupsIn(counts), c.groupsIn(s.pods))
+		} else {
+			t.countPerNode(c.groupsIn(counts), c, free)
+		}
 		if len(t.spread) == 0 {
 			nodes := c.groupsIn(s.nodes)
 			for j, n := range c.groupsIn(counts) {

@@ -254,7 +254,12 @@ func TestRunning(t *testing.T) {
 		// One on each of 4 nodes, less 3.
 		{"alone", templateOf(t, 1000, 512, alone), 3, 1, "limited to one pod per node; 3 replicas of the workload run already"},
 		{"more than fit", templateOf(t, 1000, 512, alone), 5, 0, "limited to one pod per node; 5 replicas of the workload run already"},
-		{"host port", templateOf(t, 1000, 512, alone, port), 3, 4, "limited to one pod per node"},
+		{"host port", templateOf(t, 1000, 512, port), 3, 4, "limited to one pod per node"},
+		// The running pods may be of an older template, without the port.
+		{
+			"alone, host port", templateOf(t, 1000, 512, alone, port), 3, 1,
+			"limited to one pod per node; 3 replicas of the workload run already",
+		},
 		// 4 in zone b and 4 + 2 in zone a, less 3.
 		{
 			"zones", templateOf(t, 1000, 512, spreadOver(v1.LabelTopologyZone, 2)), 3, 7,
@@ -274,6 +279,42 @@ func TestRunning(t *testing.T) {
 		); fit.Now != tt.want ||
 			limit != tt.limit {
 			t.Errorf("%s: got %d, %s; want %d, %s", tt.name, fit.Now, limit, tt.want, tt.limit)
+		}
+	}
+}
+
+// TestSharedSelectors checks that pods of one template count as one per node if pods of another one are kept from their nodes, and that the
+// limit says whether selectors can match pods of other workloads, of which a summary has none.
+func TestSharedSelectors(t *testing.T) {
+	s := summaryOf(t, inputOf([]*v1.Node{clustertest.Node("a", 4000, 8192, nil), clustertest.Node("b", 4000, 8192, nil)}, nil))
+	const deployment = `{"kind": "Deployment", "metadata": {"name": %q}, "spec": {"selector": {"matchLabels": {"app": %[1]q}}, "template": {
+		"metadata": {"labels": {"app": %[1]q, "release": "edge"}},
+		"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}], "affinity": {"podAntiAffinity": {
+			"requiredDuringSchedulingIgnoredDuringExecution": [%s]}}}}}}`
+	const term = `{"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {%s}}}`
+	read := func(name, terms string) *Workload {
+		w, err := ReadWorkload(fmt.Appendf(nil, deployment, name, terms))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	release, own := fmt.Sprintf(term, `"release": "edge"`), fmt.Sprintf(term, `"app": "web", "release": "edge"`)
+	const unknown = "; other pods that its selectors match are not known"
+	for name, test := range map[string]struct {
+		workload *Workload
+		now      int64
+		unknown  bool
+	}{
+		"own pods":             {read("web", own), 2, false},
+		"pods of its release":  {read("web", release), 2, true},
+		"no terms":             {read("web", ""), 8, false},
+		"two that do not meet": {Join([]*Workload{read("web", release), read("api", "")}), 1, true},
+		"two":                  {Join([]*Workload{read("web", ""), read("api", "")}), 4, false},
+	} {
+		count, limit := test.workload.CountFit(s, 1, nil, 0), test.workload.DescribeLimit(s, nil, 0)
+		if count.Now != test.now || strings.Contains(limit, unknown) != test.unknown {
+			t.Errorf("%s: %+v, %s", name, count, limit)
 		}
 	}
 }

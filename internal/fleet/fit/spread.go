@@ -40,51 +40,61 @@ func isByHost(c *v1.TopologySpreadConstraint) bool { return c.TopologyKey == v1.
 // of each node.
 //
 // Every order in which pods are scheduled ends when the domain with the fewest pods is full: a domain then has at most maxSkew pods
-// more than the domain with the least capacity. The least capacity counts as 0 if pods are crowded or domains are unknown.
+// more than the domain with the fewest when it is full. No domain counts as filled if pods are crowded or domains are unknown.
 func (t *Template) countSatisfying(s *Summary, constraint int, counts []int64, crowded bool) (total int64) {
 	c := &t.spread[constraint]
 	byHost := isByHost(c)
 	type capacity struct {
-		value         string
-		domains, pods int64 // pods in each domain
+		value                 string
+		domains, pods, placed int64 // pods in each domain
 	}
 	var all []capacity
 	domains := int64(0)
+	placedOn := func(group int) int64 {
+		if s.placed == nil {
+			return 0
+		}
+		return s.placed[constraint][group]
+	}
 	for i := range s.classes {
 		nodes, groups := s.classes[i].groupsIn(s.nodes), s.classes[i].groupsIn(counts)
 		d := t.matchClass(s.classes[i].key).domains[constraint]
 		switch {
-		case d.isNone || byHost != d.isUnknown: // each host is a domain
+		case byHost && d.isUnknown: // each host is a domain
+			for j, n := range groups {
+				all, domains = append(all, capacity{"", nodes[j], n, 0}), domains+nodes[j]
+			}
+		case d.isNone || d.isUnknown || byHost && s.placed == nil:
 			crowded = crowded || d.isUnknown
 			clear(groups) // such nodes take no pods
-		case byHost:
-			for j, n := range groups {
-				all, domains = append(all, capacity{"", nodes[j], n}), domains+nodes[j]
-			}
 		default:
 			at := slices.IndexFunc(all, func(other capacity) bool { return other.value == d.value })
 			if at < 0 {
-				at, all, domains = len(all), append(all, capacity{d.value, 1, 0}), domains+1
+				at, all, domains = len(all), append(all, capacity{d.value, 1, 0, 0}), domains+1
 			}
 			for j, n := range groups {
 				all[at].pods += n * nodes[j]
+				all[at].placed += placedOn(s.classes[i].from + j)
 			}
 		}
 	}
 	least := int64(math.MaxInt64)
 	for _, d := range all {
-		least = min(least, d.pods)
+		if crowded {
+			d.pods = 0
+		}
+		least = min(least, d.placed+d.pods)
 	}
-	if crowded || domains < int64(ptr.Deref(c.MinDomains, 1)) {
+	if domains < int64(ptr.Deref(c.MinDomains, 1)) {
 		least = 0
 	}
 	most := resources.Add(least, int64(max(c.MaxSkew, 1)))
 	for _, d := range all {
-		total += d.domains * min(d.pods, most)
+		total += d.domains * min(d.pods, max(most-d.placed, 0))
 	}
 	for i := range counts {
 		if byHost {
-			counts[i] = min(counts[i], most)
+			counts[i] = min(counts[i], max(most-placedOn(i), 0))
 		}
 	}
 	return total

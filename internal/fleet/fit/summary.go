@@ -50,6 +50,13 @@ type Summary struct {
 	hostPorts []v1alpha1.HostPort
 	quotas    map[string]v1.ResourceList
 	recent    map[types.NamespacedName]int32
+
+	// local is the cluster for each template, nil if its pods are not known.
+	local map[*Template]*Local
+	// pods and placed are the pods of a template that fit each group, and the pods there that each of its topology spread constraints
+	// selects. They are nil in summaries of clusters whose pods are not known.
+	pods   []int64
+	placed [][]int64
 }
 
 // Recent returns the number of recent pods of a workload, 0 if it is not in the summary.

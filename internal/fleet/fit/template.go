@@ -23,6 +23,7 @@ type Template struct {
 	// Workload is the namespace and the name of the workload in the clusters. The name is empty if it is unknown.
 	Workload types.NamespacedName
 
+	pod      *v1.PodTemplateSpec
 	requests []request
 	// terms are the node selector and the required node affinity, nil for all nodes.
 	terms       []v1.NodeSelectorTerm
@@ -32,6 +33,11 @@ type Template struct {
 	alone, neverPreempts bool
 	// spread are the topology spread constraints that pods must satisfy, constraints by host first.
 	spread []v1.TopologySpreadConstraint
+	// labels are the labels of the pods. apart are the selectors of the pods that required anti-affinity keeps from their nodes.
+	labels map[string]string
+	apart  []labels.Selector
+	// shared is set if its selectors can match pods of other workloads.
+	shared bool
 	// unsupported is why no summary can answer for the template, "" if summaries can.
 	unsupported string
 
@@ -54,7 +60,7 @@ func NewTemplate(workload types.NamespacedName, pod *v1.PodTemplateSpec) (*Templ
 	}
 	t := &Template{
 		Workload: workload, terms: termsOf(&pod.Spec), tolerations: pod.Spec.Tolerations, hostPorts: resources.HostPorts(&pod.Spec),
-		matched: map[classKey]match{},
+		labels: pod.Labels, pod: pod, matched: map[classKey]match{},
 	}
 	if err := t.setRequests(&pod.Spec); err != nil {
 		return nil, err
@@ -70,6 +76,13 @@ func NewTemplate(workload types.NamespacedName, pod *v1.PodTemplateSpec) (*Templ
 		t.unsupported = "it names a node, and summaries have no names of nodes"
 	}
 	return t, t.setSpread(pod)
+}
+
+// Pod returns a pod of the template with a name, without topology spread constraints.
+func (t *Template) Pod(name string) *v1.Pod {
+	out := &v1.Pod{ObjectMeta: *t.pod.ObjectMeta.DeepCopy(), Spec: *t.pod.Spec.DeepCopy()}
+	out.Namespace, out.Name, out.UID, out.Spec.TopologySpreadConstraints = t.Workload.Namespace, name, types.UID(name), nil
+	return out
 }
 
 // termsOf returns the required node affinity of a pod, with the node selector in each term.
@@ -144,9 +157,24 @@ func (t *Template) setPodAffinity(pod *v1.PodTemplateSpec) error {
 			len(term.MismatchLabelKeys) > 0:
 			t.unsupported = "it requires anti-affinity to other pods, and summaries have no pods"
 		}
-		t.alone = true
+		t.alone, t.apart = true, append(t.apart, selector)
 	}
 	return nil
+}
+
+// setShared sets shared, given labels that only pods of the workload have.
+func (t *Template) setShared(own map[string]string) {
+	selectors := slices.Clone(t.apart)
+	for i := range t.spread {
+		selectors = append(selectors, selectorOf(&t.spread[i], nil))
+	}
+	for key, value := range own {
+		isOther := func(s labels.Selector) bool {
+			required, found := s.RequiresExactMatch(key)
+			return !found || required != value
+		}
+		t.shared = t.shared || slices.ContainsFunc(selectors, isOther)
+	}
 }
 
 // setSpread sets the constraints that must be satisfied and that pods of the template can violate.

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	kubejson "sigs.k8s.io/json"
 
@@ -27,7 +29,10 @@ type workloadObject struct {
 		Replicas    *int64              `json:"replicas"`
 		Parallelism *int64              `json:"parallelism"`
 		Template    *v1.PodTemplateSpec `json:"template"`
-		Workload    struct {
+		Selector    struct {
+			MatchLabels map[string]string `json:"matchLabels"`
+		} `json:"selector"`
+		Workload struct {
 			Manifests []json.RawMessage `json:"manifests"`
 		} `json:"workload"`
 	} `json:"spec"`
@@ -69,6 +74,11 @@ func ReadWorkload(object []byte) (*Workload, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s%w", strings.TrimPrefix(path+".", "."), err)
 	}
+	own := o.Spec.Selector.MatchLabels
+	if len(own) == 0 {
+		own = template.Labels
+	}
+	t.setShared(own)
 	replicas := int64(1)
 	for _, given := range []*int64{o.Spec.Replicas, o.Spec.Parallelism} {
 		if given != nil {
@@ -128,7 +138,8 @@ func CheckReplicas(replicas int64) error {
 	return nil
 }
 
-// Join returns the workload whose only replica has the pods of all replicas of workloads.
+// Join returns the workload whose only replica has the pods of all replicas of workloads. Pods from whose nodes the pods of another
+// template are kept count as one pod per node.
 func Join(workloads []*Workload) *Workload {
 	out := &Workload{Replicas: 1}
 	for _, w := range workloads {
@@ -137,6 +148,12 @@ func Join(workloads []*Workload) *Workload {
 			if part.Pods *= w.Replicas; part.Pods > 0 {
 				out.Parts = append(out.Parts, part)
 			}
+		}
+	}
+	for _, part := range out.Parts {
+		for i := range out.Parts {
+			keeps := func(s labels.Selector) bool { return s.Matches(labels.Set(out.Parts[i].labels)) }
+			out.Parts[i].alone = out.Parts[i].alone || slices.ContainsFunc(part.apart, keeps)
 		}
 	}
 	return out
