@@ -9,6 +9,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 )
@@ -58,6 +59,10 @@ var deploymentBackend = &Backend{
 					Replicas: new(int32(min(group.Count, math.MaxInt32))),
 					Selector: &metav1.LabelSelector{MatchLabels: map[string]string{groupLabel: group.Name}},
 					Template: pod,
+					// Replace all placeholders at once: a rolling update waits for new pods, which stay pending until the autoscaler adds nodes.
+					Strategy: appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{
+						MaxUnavailable: new(intstr.FromString("100%")), MaxSurge: new(intstr.FromInt32(0)),
+					}},
 				},
 			})
 		}
