@@ -44,8 +44,8 @@ func (s *activeSchedule) advance(now time.Time) bool {
 	until, next, changes := s.calendar.Next(now)
 	s.from, s.until, s.status = now, until, v1alpha1.ScheduleStatus{}
 	s.status.MinRate, s.status.Minimum = s.spec.Effective(active)
-	if active.Schedule != v1alpha1.NoSchedule {
-		s.status.Active = new(int32(active.Schedule))
+	if active != v1alpha1.NoSchedule {
+		s.status.Active = new(int32(active))
 	}
 	if changes {
 		s.status.NextChange = &metav1.Time{Time: until.UTC()}

@@ -3,7 +3,6 @@ package v1alpha1
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -23,25 +22,14 @@ type Calendar struct {
 	Overlaps []string
 }
 
-// parsedSchedule is a schedule in the terms of a clock. from and to are minutes of the day.
+// parsedSchedule is a schedule in the terms of a clock. from and to are minutes of the day, lead the minutes before from in which the
+// schedule applies, too.
 //
 // +kubebuilder:object:generate=false
 type parsedSchedule struct {
-	days     [7]bool
-	from, to int
-	// lead is the time before from at which the schedule begins to apply, rounded up to minutes.
-	lead int
-	zone *time.Location
-}
-
-// Phase states which schedules apply at a time.
-//
-// +kubebuilder:object:generate=false
-type Phase struct {
-	// Schedule is the index of the schedule that applies, NoSchedule if none does.
-	Schedule int
-	// Ahead has bit i set if schedule i starts within its lead time.
-	Ahead uint16
+	days           [7]bool
+	from, to, lead int
+	zone           *time.Location
 }
 
 // NoSchedule is the index of a schedule at times at which none applies.
@@ -65,47 +53,16 @@ func (s *ResourceSlackSpec) Calendar() (Calendar, field.ErrorList) {
 	return c, errs
 }
 
-// Effective returns the rate and the minimum in a phase: those of the schedule that applies, or the higher ones of schedules that start
-// within their lead time.
-func (s *ResourceSlackSpec) Effective(p Phase) (minRate string, minimum *Amount) {
-	of := func(schedule int) (string, *Amount) {
-		if schedule == NoSchedule {
-			return s.MinRate, s.Minimum
-		}
-		active := &s.Schedules[schedule]
-		return cmp.Or(active.MinRate, s.MinRate), cmp.Or(active.Minimum, s.Minimum)
+// Effective returns the rate and the minimum while the schedule with an index applies, or none with NoSchedule.
+func (s *ResourceSlackSpec) Effective(schedule int) (minRate string, minimum *Amount) {
+	minRate, minimum = s.MinRate, s.Minimum
+	if schedule == NoSchedule {
+		return minRate, minimum
 	}
-	minRate, minimum = of(p.Schedule)
-	for i := range s.Schedules {
-		if p.Ahead&(1<<i) == 0 {
-			continue
-		}
-		rate, amount := of(i)
-		higher, _ := ParseRate(rate) // valid
-		if lower, _ := ParseRate(minRate); higher > lower {
-			minRate = rate
-		}
-		minimum = minimum.max(amount)
+	if active := &s.Schedules[schedule]; active.Minimum != nil {
+		minimum = active.Minimum
 	}
-	return minRate, minimum
-}
-
-// max returns the higher amount of each resource. Both amounts may be nil.
-func (a *Amount) max(b *Amount) *Amount {
-	if a == nil || b == nil {
-		return cmp.Or(a, b)
-	}
-	higher := *a
-	if a.CPU == nil || b.CPU != nil && b.CPU.Cmp(*a.CPU) > 0 {
-		higher.CPU = b.CPU
-	}
-	if a.Memory == nil || b.Memory != nil && b.Memory.Cmp(*a.Memory) > 0 {
-		higher.Memory = b.Memory
-	}
-	if a.Placeholders == nil || b.Placeholders != nil && *b.Placeholders > *a.Placeholders {
-		higher.Placeholders = b.Placeholders
-	}
-	return &higher
+	return cmp.Or(s.Schedules[schedule].MinRate, minRate), minimum
 }
 
 // parse parses a schedule.
@@ -174,59 +131,24 @@ func parseMinutes(text string) (minutes int, ok bool) {
 }
 
 // applies reports whether the schedule applies at a time. A schedule that ends at or before the time of day at which it
-// starts ends on the next day; days are those on which it starts.
+// starts ends on the next day; days are the days of from. The lead time may begin on the day before.
 func (p *parsedSchedule) applies(t time.Time) bool {
 	t = t.In(p.zone)
-	day, minute := t.Weekday(), t.Hour()*60+t.Minute()
-	if p.from < p.to {
-		return p.days[day] && p.from <= minute && minute < p.to
+	end := p.to
+	if p.to <= p.from {
+		end += minutesPerDay
 	}
-	return p.days[day] && minute >= p.from || p.days[(day+6)%7] && minute < p.to
-}
-
-// phases returns the phases of the minute of a time and of later minutes, each with its first time. A schedule is ahead if it is the one
-// that applies later within its lead time.
-func (c Calendar) phases(t time.Time) iter.Seq2[time.Time, Phase] {
-	start := t.Truncate(time.Minute)
-	var active []int // by minute
-	activeAt := func(minute int) int {
-		for i := len(active); i <= minute; i++ {
-			active = append(active, c.active(start.Add(time.Duration(i)*time.Minute)))
-		}
-		return active[minute]
-	}
-	// seen are the minutes at which a schedule was looked for, and last the last one at which it applies.
-	seen, last := make([]int, len(c.schedules)), make([]int, len(c.schedules))
-	return func(yield func(time.Time, Phase) bool) {
-		for minute := 0; ; minute++ {
-			p := Phase{Schedule: activeAt(minute)}
-			for i := range c.schedules {
-				for ; seen[i] <= minute+c.schedules[i].lead; seen[i]++ {
-					if activeAt(seen[i]) == i {
-						last[i] = seen[i]
-					}
-				}
-				if last[i] > minute && p.Schedule != i {
-					p.Ahead |= 1 << i
-				}
-			}
-			if !yield(start.Add(time.Duration(minute)*time.Minute), p) {
-				return
-			}
+	for day := -1; day <= 1; day++ { // relative to t
+		minute := t.Hour()*60 + t.Minute() - day*minutesPerDay
+		if p.days[(int(t.Weekday())+day+7)%7] && p.from-p.lead <= minute && minute < end {
+			return true
 		}
 	}
+	return false
 }
 
-// At returns the phase at a time.
-func (c Calendar) At(t time.Time) (p Phase) {
-	for _, p = range c.phases(t) {
-		break
-	}
-	return p
-}
-
-// active returns the index of the schedule that applies at a time, NoSchedule if none does.
-func (c Calendar) active(t time.Time) int {
+// At returns the index of the schedule that applies at a time, NoSchedule if none does.
+func (c Calendar) At(t time.Time) int {
 	for i := range c.schedules {
 		if c.schedules[i].applies(t) {
 			return i
@@ -238,22 +160,19 @@ func (c Calendar) active(t time.Time) int {
 // horizon is the time within which every schedule starts and ends, also if a change of a clock skips it once.
 const horizon = 15 * 24 * time.Hour
 
-// Next returns the time of the next phase, and the phase. It returns false if the calendar does not change. Clocks change by whole
-// minutes, so the next phase begins with a minute.
-func (c Calendar) Next(t time.Time) (at time.Time, next Phase, ok bool) {
-	current := c.At(t)
+// Next returns the next time at which another schedule applies, and its index. It returns false if the calendar does
+// not change. Clocks change by whole minutes, so the next change is at the start of a minute.
+func (c Calendar) Next(t time.Time) (at time.Time, index int, ok bool) {
 	if len(c.schedules) == 0 {
-		return at, current, false
+		return at, NoSchedule, false
 	}
-	for at, next = range c.phases(t) {
-		if next != current || at.Sub(t) >= horizon {
-			break
+	current := c.At(t)
+	for at = t.Truncate(time.Minute).Add(time.Minute); at.Sub(t) < horizon; at = at.Add(time.Minute) {
+		if index = c.At(at); index != current {
+			return at, index, true
 		}
 	}
-	if next == current {
-		return time.Time{}, current, false
-	}
-	return at, next, true
+	return time.Time{}, current, false
 }
 
 // compare records overlaps, and returns errors for schedules that never apply because earlier ones always do. It looks
@@ -268,7 +187,7 @@ func (c *Calendar) compare(schedules []Schedule, path *field.Path) (errs field.E
 	}
 	for _, start := range []time.Time{time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), time.Date(2026, 7, 6, 0, 0, 0, 0, time.UTC)} {
 		for at := start; at.Sub(start) < 7*24*time.Hour; at = at.Add(time.Minute) {
-			first := c.active(at)
+			first := c.At(at)
 			for i := max(first, 0); i < len(schedules); i++ {
 				switch {
 				case i == first:

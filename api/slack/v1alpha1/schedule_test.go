@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 )
 
@@ -27,6 +25,7 @@ func TestCalendar(t *testing.T) {
 	weekend := Schedule{Days: "Sat,Sun", From: "00:00", To: "24:00", MinRate: "2%"}
 	// 02:30 does not exist in Berlin on 29 March 2026: the clock goes from 02:00 (+1) to 03:00 (+2). 02:30 is twice on
 	// 25 October: the clock goes from 03:00 (+2) to 02:00 (+1).
+	ahead := Schedule{Days: "Mon", From: "00:05", To: "24:00", MinRate: "2%", LeadSeconds: new(int32(570))}
 	early := Schedule{Days: "Sun", From: "02:15", To: "02:45", TimeZone: "Europe/Berlin", MinRate: "5%"}
 	for name, tc := range map[string]struct {
 		schedules []Schedule
@@ -42,15 +41,17 @@ func TestCalendar(t *testing.T) {
 		"over the change of the clock": {
 			[]Schedule{office}, "2026-03-27T18:00:00Z", -1, "2026-03-30T05:30:00Z", 0,
 		},
-		"over midnight":              {[]Schedule{night}, "2026-01-05T23:59:00Z", 0, "2026-01-06T06:00:00Z", -1},
-		"after midnight":             {[]Schedule{night}, "2026-01-05T05:59:59Z", 0, "2026-01-05T06:00:00Z", -1},
-		"the first of two":           {[]Schedule{weekend, night}, "2026-01-10T23:00:00Z", 0, "2026-01-12T00:00:00Z", 1},
-		"the first of two, other":    {[]Schedule{night, weekend}, "2026-01-10T21:59:00Z", 1, "2026-01-10T22:00:00Z", 0},
-		"a time that does not exist": {[]Schedule{early}, "2026-03-29T00:00:00Z", -1, "2026-04-05T00:15:00Z", 0},
-		"a time that is twice":       {[]Schedule{early}, "2026-10-25T00:20:00Z", 0, "2026-10-25T00:45:00Z", -1},
-		"a time that is twice, then": {[]Schedule{early}, "2026-10-25T00:45:00Z", -1, "2026-10-25T01:15:00Z", 0},
-		"always":                     {[]Schedule{{From: "00:00", To: "24:00", MinRate: "1%"}}, "2026-01-05T00:00:00Z", 0, "", 0},
-		"none":                       {nil, "2026-01-05T00:00:00Z", -1, "", -1},
+		"over midnight":                 {[]Schedule{night}, "2026-01-05T23:59:00Z", 0, "2026-01-06T06:00:00Z", -1},
+		"after midnight":                {[]Schedule{night}, "2026-01-05T05:59:59Z", 0, "2026-01-05T06:00:00Z", -1},
+		"the first of two":              {[]Schedule{weekend, night}, "2026-01-10T23:00:00Z", 0, "2026-01-12T00:00:00Z", 1},
+		"the first of two, other":       {[]Schedule{night, weekend}, "2026-01-10T21:59:00Z", 1, "2026-01-10T22:00:00Z", 0},
+		"a lead time on the day before": {[]Schedule{ahead}, "2026-01-04T23:54:59Z", -1, "2026-01-04T23:55:00Z", 0},
+		"to the end of the day":         {[]Schedule{ahead}, "2026-01-04T23:55:00Z", 0, "2026-01-06T00:00:00Z", -1},
+		"a time that does not exist":    {[]Schedule{early}, "2026-03-29T00:00:00Z", -1, "2026-04-05T00:15:00Z", 0},
+		"a time that is twice":          {[]Schedule{early}, "2026-10-25T00:20:00Z", 0, "2026-10-25T00:45:00Z", -1},
+		"a time that is twice, then":    {[]Schedule{early}, "2026-10-25T00:45:00Z", -1, "2026-10-25T01:15:00Z", 0},
+		"always":                        {[]Schedule{{From: "00:00", To: "24:00", MinRate: "1%"}}, "2026-01-05T00:00:00Z", 0, "", 0},
+		"none":                          {nil, "2026-01-05T00:00:00Z", -1, "", -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at, err := time.Parse(time.RFC3339, tc.at)
@@ -58,13 +59,13 @@ func TestCalendar(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := calendarOf(t, tc.schedules...)
-			next, phase, ok := c.Next(at)
+			next, index, ok := c.Next(at)
 			text := ""
 			if ok {
 				text = next.UTC().Format(time.RFC3339)
 			}
-			if got := c.At(at).Schedule; got != tc.active || text != tc.next || phase.Schedule != tc.nextIndex {
-				t.Errorf("schedule %d, then %d at %s; want %d, then %d at %s", got, phase.Schedule, text, tc.active, tc.nextIndex, tc.next)
+			if got := c.At(at); got != tc.active || text != tc.next || index != tc.nextIndex {
+				t.Errorf("schedule %d, then %d at %s; want %d, then %d at %s", got, index, text, tc.active, tc.nextIndex, tc.next)
 			}
 		})
 	}
@@ -93,7 +94,7 @@ func TestCalendarAgreesWithOracle(t *testing.T) {
 				TimeZone: rapid.SampledFrom(
 					[]string{"", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu"},
 				).Draw(t, "zone"),
-				LeadSeconds: new(rapid.SampledFrom([]int32{0, 30, 600, 3600}).Draw(t, "lead")),
+				LeadSeconds: new(rapid.SampledFrom([]int32{0, 0, 570, 3600}).Draw(t, "lead")),
 			}
 			schedules = append(schedules, s)
 		}
@@ -101,77 +102,46 @@ func TestCalendarAgreesWithOracle(t *testing.T) {
 		if len(errs) > 0 {
 			return // never applies
 		}
-		active := func(at time.Time) int {
+		oracle := func(at time.Time) int {
 			return slices.IndexFunc(schedules, func(s Schedule) bool {
 				zone, _ := time.LoadLocation(s.TimeZone)
-				today, now := at.In(zone).Format("Mon"), at.In(zone).Format("15:04")
-				yesterday := names[(slices.Index(names, today)+6)%7]
-				if s.From < s.To {
-					return strings.Contains(s.Days, today) && s.From <= now && now < s.To
-				}
-				return strings.Contains(s.Days, today) && now >= s.From || strings.Contains(s.Days, yesterday) && now < s.To
-			})
-		}
-		oracle := func(at time.Time) Phase {
-			p := Phase{Schedule: active(at)}
-			for i, s := range schedules {
-				for later := at.Add(time.Minute); p.Schedule != i && !later.After(at.Add((time.Duration(*s.LeadSeconds)*time.Second +
-					59*time.Second).Truncate(time.Minute))); later = later.Add(time.Minute) {
-					if active(later) == i {
-						p.Ahead |= 1 << i
+				// The clock as a time without changes.
+				clock, _ := time.Parse("2006-01-02 15:04", at.In(zone).Format("2006-01-02 15:04"))
+				for day := -1; day <= 1; day++ {
+					date := clock.AddDate(0, 0, day)
+					from, _ := time.Parse("2006-01-02 15:04", date.Format("2006-01-02 ")+s.From)
+					to, _ := time.Parse("2006-01-02 15:04", date.Format("2006-01-02 ")+s.To)
+					if !to.After(from) {
+						to = to.AddDate(0, 0, 1)
+					}
+					lead := (time.Duration(*s.LeadSeconds)*time.Second + 59*time.Second).Truncate(time.Minute)
+					if strings.Contains(s.Days, date.Format("Mon")) && !clock.Before(from.Add(-lead)) && clock.Before(to) {
+						return true
 					}
 				}
-			}
-			return p
+				return false
+			})
 		}
 		// Weeks of the year, some with a change of a clock.
 		start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(rapid.IntRange(0, 364*24).Draw(t, "hour")) * time.Hour)
-		next, phase, changes := c.Next(start)
+		next, index, changes := c.Next(start)
 		for minute := range 8 * 24 * 60 {
 			at := start.Add(time.Duration(minute) * time.Minute)
 			want := oracle(at)
 			if got := c.At(at); got != want {
-				t.Fatalf("%s: phase %v, want %v", at, got, want)
+				t.Fatalf("%s: schedule %d, want %d", at, got, want)
 			}
 			if changes && !at.Before(next) {
-				if want != phase || minute == 0 {
-					t.Fatalf("%s: next phase %v, want %v", next, phase, want)
+				if want != index || minute == 0 {
+					t.Fatalf("%s: next schedule %d, want %d", next, index, want)
 				}
 				return
 			}
 			if want != oracle(start) {
-				t.Fatalf("%s: changes to %v, the next change is %s (%t)", at, want, next, changes)
+				t.Fatalf("%s: changes to %d, the next change is %s (%t)", at, want, next, changes)
 			}
 		}
 	})
-}
-
-// TestLeadTime checks the rate and the minimum before a schedule starts: the higher ones apply within its lead time.
-func TestLeadTime(t *testing.T) {
-	cpu := func(n string) *Amount { return &Amount{CPU: new(resource.MustParse(n))} }
-	spec := ResourceSlackSpec{MinRate: "10%", Minimum: &Amount{Placeholders: new(int32(2))}, Schedules: []Schedule{
-		{From: "07:00", To: "12:00", MinRate: "5%", Minimum: cpu("8"), LeadSeconds: new(int32(90))},
-		{From: "12:00", To: "14:00", MinRate: "20%", LeadSeconds: new(int32(600))},
-		{From: "12:30", To: "15:00", Minimum: cpu("3"), LeadSeconds: new(int32(600))}, // applies from 14:00
-	}}
-	c := calendarOf(t, spec.Schedules...)
-	for at, want := range map[string]string{
-		"06:57": "10% - 2", "06:58": "10% 8 2", "07:00": "5% 8 0", "11:49": "5% 8 0", "11:50": "20% 8 2", "12:00": "20% - 2",
-		"12:25": "20% - 2", "13:50": "20% 3 2", "14:00": "10% 3 0", "15:00": "10% - 2",
-	} {
-		clock, err := time.Parse("15:04", at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rate, minimum := spec.Effective(c.At(clock.AddDate(2026, 0, 0)))
-		amount := "-"
-		if minimum.CPU != nil {
-			amount = minimum.CPU.String()
-		}
-		if got := fmt.Sprint(rate, " ", amount, " ", ptr.Deref(minimum.Placeholders, 0)); got != want {
-			t.Errorf("%s: rate, CPU and placeholders %s, want %s", at, got, want)
-		}
-	}
 }
 
 // TestInvalidSchedules checks that errors name the field, the value and what is allowed.

@@ -255,8 +255,8 @@ type Schedule struct {
 	//
 	// +optional
 	Minimum *Amount `json:"minimum,omitempty"`
-	// LeadSeconds is the time before from in which the higher of the present rate and that of the schedule, and of the minimums,
-	// apply: the time that nodes take to boot. It is rounded up to minutes, and at most an hour. The default is 0.
+	// LeadSeconds is the time before from at which the schedule begins to apply: the time that nodes take to boot. It is rounded up
+	// to minutes, and at most an hour. The default is 0.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
@@ -437,8 +437,7 @@ type ScheduleStatus struct {
 	MinRate string `json:"minRate,omitempty"`
 	// +optional
 	Minimum *Amount `json:"minimum,omitempty"`
-	// NextChange is the time at which another schedule, or none, applies, or the lead time of one begins. It is missing if this
-	// does not change.
+	// NextChange is the time at which another schedule, or none, applies. It is missing if this does not change.
 	//
 	// +optional
 	NextChange *metav1.Time `json:"nextChange,omitempty"`
