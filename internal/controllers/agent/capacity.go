@@ -41,7 +41,7 @@ func (a *Agent) reportCapacity(ctx context.Context) error {
 		return err
 	}
 	status := a.observer.summarize(summarize.Input{
-		Cluster: a.options.Hub.cluster, Now: a.now(), Slack: heldBy(pools), Pools: a.member.pools(ctx, a.observer.labelValues),
+		Cluster: a.options.Hub.cluster, Now: a.now(), Slack: heldBy(pools), Pools: a.member.pools(ctx, a.observer.labelCounts),
 		Quotas: quotas,
 	})
 	last := a.capacity

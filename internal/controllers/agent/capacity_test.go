@@ -132,7 +132,7 @@ func TestKarpenterPools(t *testing.T) {
 		objects = append(objects, claim)
 	}
 	a, _ := newAgent(Never, objects...)
-	got := a.member.pools(t.Context(), a.observer.labelValues)
+	got := a.member.pools(t.Context(), a.observer.labelCounts)
 	if len(got) != 1 || got[0].Name != "general" || got[0].BootSeconds != 40 {
 		t.Errorf("got %+v", got)
 	}
@@ -156,7 +156,8 @@ func TestUnreadableQuotas(t *testing.T) {
 }
 
 // TestAutoscalerPools checks the node groups in a status of Cluster Autoscaler: general can grow by 3 nodes, full is full, broken backs
-// off, Cluster Autoscaler does not extend ill, and the nodes of other are unknown.
+// off, Cluster Autoscaler does not extend ill, and the nodes of other are unknown. web-small and web-large have no nodes: none of the nodes
+// of web is theirs. Of the groups with the word db one is not like the nodes of db, as they have more nodes.
 func TestAutoscalerPools(t *testing.T) {
 	const status = `
 autoscalerStatus: Running
@@ -174,10 +175,25 @@ nodeGroups:
   health: {status: Unhealthy, cloudProviderTarget: 1, maxSize: 5}
 - name: other
   health: {cloudProviderTarget: 1, maxSize: 5}
+- name: eks-web-1ac5
+  health: {cloudProviderTarget: 3, maxSize: 3}
+- name: eks-web-small-77b0
+  health: {cloudProviderTarget: 0, maxSize: 20}
+- name: eks-web-large-5a5a
+  health: {cloudProviderTarget: 2, maxSize: 20, nodeCounts: {registered: {total: 0}}}
+- name: eks-db-1ac5
+  health: {cloudProviderTarget: 2, maxSize: 5}
+- name: self-managed-db
+  health: {cloudProviderTarget: 1, maxSize: 5}
+- name: https://www.googleapis.com/compute/v1/projects/p/zones/za/instanceGroups/gke-c1-api-1111aaaa-grp
+  health: {cloudProviderTarget: 2, maxSize: 4}
 `
-	values := func(label string) []string {
-		if label == nodeGroupLabels[0] {
-			return []string{"broken", "full", "general", "general-large", "her", "ill"}
+	counts := func(label string) map[string]int64 {
+		switch label {
+		case nodeGroupLabels[0]:
+			return map[string]int64{"broken": 1, "full": 5, "general": 2, "general-large": 1, "her": 1, "ill": 1, "web": 3, "db": 2}
+		case nodeGroupLabels[2]:
+			return map[string]int64{"api": 2}
 		}
 		return nil
 	}
@@ -191,12 +207,16 @@ nodeGroups:
 			MaxNodes:    1,
 			BootSeconds: -1,
 		},
+		{
+			Name:   "https://www.googleapis.com/compute/v1/projects/p/zones/za/instanceGroups/gke-c1-api-1111aaaa-grp",
+			Source: "ClusterAutoscaler", Zone: "za", Label: nodeGroupLabels[2], Value: "api", MaxNodes: 2, BootSeconds: -1,
+		},
 	}
-	if diff := cmp.Diff(want, autoscalerPools(status, values)); diff != "" {
+	if diff := cmp.Diff(want, autoscalerPools(status, counts)); diff != "" {
 		t.Error(diff)
 	}
 	for _, bad := range []string{"", "Cluster-autoscaler status at 2023: old format", "{", strings.Repeat("#", 2<<20)} {
-		if got := autoscalerPools(bad, values); got != nil {
+		if got := autoscalerPools(bad, counts); got != nil {
 			t.Errorf("%.20q: got %v", bad, got)
 		}
 	}

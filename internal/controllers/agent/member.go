@@ -1,9 +1,9 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
@@ -94,8 +95,9 @@ func (m *member) policies(ctx context.Context) (out []Slack, err error) {
 	return out, nil
 }
 
-// pools returns the pools of Karpenter and of Cluster Autoscaler. values returns the values of a label of the nodes.
-func (m *member) pools(ctx context.Context, values func(label string) []string) (out []summarize.Pool) {
+// pools returns the pools of Karpenter and of Cluster Autoscaler. counts returns the number of nodes with each value of a
+// label.
+func (m *member) pools(ctx context.Context, counts func(label string) map[string]int64) (out []summarize.Pool) {
 	var pools karpenterList
 	if m.list(ctx, nodePools, "", &pools) == nil {
 		boot := m.bootTimes(ctx)
@@ -110,7 +112,7 @@ func (m *member) pools(ctx context.Context, values func(label string) []string) 
 	status, err := m.client.Resource(configMaps).Namespace("kube-system").Get(ctx, "cluster-autoscaler-status", metav1.GetOptions{})
 	if err == nil {
 		text, _, _ := unstructured.NestedString(status.Object, "data", "status")
-		out = append(out, autoscalerPools(text, values)...)
+		out = append(out, autoscalerPools(text, counts)...)
 	}
 	return out
 }
@@ -191,6 +193,11 @@ type autoscalerStatus struct {
 			Status              string `json:"status"`
 			CloudProviderTarget int64  `json:"cloudProviderTarget"`
 			MaxSize             int64  `json:"maxSize"`
+			NodeCounts          struct {
+				Registered struct {
+					Total *int64 `json:"total"`
+				} `json:"registered"`
+			} `json:"nodeCounts"`
 		} `json:"health"`
 		ScaleUp struct {
 			Status string `json:"status"`
@@ -199,37 +206,51 @@ type autoscalerStatus struct {
 }
 
 // autoscalerPools returns the node groups that can be extended and whose nodes are known: the name of the group contains the value of a
-// label that cloud providers set on the nodes. Other groups are left out.
-func autoscalerPools(text string, values func(label string) []string) (out []summarize.Pool) {
+// label that cloud providers set on the nodes, and the groups of a value have no more nodes than have the label. Other groups are left out.
+// counts returns the number of nodes with each value of a label.
+func autoscalerPools(text string, counts func(label string) map[string]int64) (out []summarize.Pool) {
 	var status autoscalerStatus
 	if len(text) > maxStatusLength || yaml.Unmarshal([]byte(text), &status) != nil {
 		return nil
 	}
-	known := map[string][]string{}
+	type labelValue struct{ label, value string }
+	known, members := map[labelValue]int64{}, map[labelValue]int64{}
 	for _, label := range nodeGroupLabels {
-		known[label] = values(label)
+		for value, count := range counts(label) {
+			known[labelValue{label, value}] = count
+		}
 	}
-	for _, group := range status.NodeGroups {
-		left := group.Health.MaxSize - group.Health.CloudProviderTarget
-		if left <= 0 || group.ScaleUp.Status == "Backoff" || group.Health.Status == "Unhealthy" {
+	found := make([]labelValue, len(status.NodeGroups))
+	for i, group := range status.NodeGroups {
+		for next := range known {
+			isLonger := cmp.Or(cmp.Compare(len(next.value), len(found[i].value)), cmp.Compare(found[i].label, next.label),
+				cmp.Compare(found[i].value, next.value)) > 0
+			if isLonger && containsWord(group.Name, next.value) {
+				found[i] = next
+			}
+		}
+		members[found[i]] += ptr.Deref(group.Health.NodeCounts.Registered.Total, group.Health.CloudProviderTarget)
+	}
+	for i, group := range status.NodeGroups {
+		left, of := group.Health.MaxSize-group.Health.CloudProviderTarget, found[i]
+		if left <= 0 || group.ScaleUp.Status == "Backoff" || group.Health.Status == "Unhealthy" || of.value == "" ||
+			ptr.Deref(group.Health.NodeCounts.Registered.Total, group.Health.CloudProviderTarget) == 0 || members[of] > known[of] {
 			continue
 		}
 		pool := summarize.Pool{
-			Name: group.Name, Source: summarize.SourceClusterAutoscaler, MaxNodes: int32(min(left, 100_000)), BootSeconds: -1,
+			Name: group.Name, Source: summarize.SourceClusterAutoscaler, Label: of.label, Value: of.value,
+			MaxNodes: int32(min(left, 100_000)), BootSeconds: -1,
 		}
-		for _, label := range nodeGroupLabels {
-			for _, value := range known[label] {
-				if len(value) > len(pool.Value) && containsWord(group.Name, value) {
-					pool.Label, pool.Value = label, value
-				}
-			}
+		if zone := zoneInName.FindStringSubmatch(group.Name); zone != nil {
+			pool.Zone = zone[1]
 		}
-		if pool.Value != "" {
-			out = append(out, pool)
-		}
+		out = append(out, pool)
 	}
 	return out
 }
+
+// zoneInName matches the zone in the name of a group of Google Cloud.
+var zoneInName = regexp.MustCompile(`/zones/([^/]+)/`)
 
 // maxStatusLength is the maximum length of the status of Cluster Autoscaler, which a ConfigMap can have.
 const maxStatusLength = 1 << 20
@@ -239,14 +260,14 @@ func containsWord(name, word string) bool {
 	return regexp.MustCompile(`(^|[^\pL\pN])` + regexp.QuoteMeta(word) + `($|[^\pL\pN])`).MatchString(name)
 }
 
-// labelValues returns the values of a label of the nodes, sorted.
-func (o *observer) labelValues(label string) []string {
-	values := map[string]bool{}
+// labelCounts returns the number of nodes with each value of a label.
+func (o *observer) labelCounts(label string) map[string]int64 {
+	counts := map[string]int64{}
 	for _, node := range o.sortedNodes() {
-		values[node.Label(label)] = true
+		counts[node.Label(label)]++
 	}
-	delete(values, "")
-	return slices.Sorted(maps.Keys(values))
+	delete(counts, "")
+	return counts
 }
 
 // quotas returns what the quotas of namespaces leave: of several quotas the least. Quotas with scopes count for all pods. It returns an

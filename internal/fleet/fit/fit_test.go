@@ -368,6 +368,45 @@ func TestScaleUp(t *testing.T) {
 	}
 }
 
+// TestNodeGroups checks what three node groups of Cluster Autoscaler with 2 more nodes each add to full nodes in three zones: of a template
+// for zone za, the nodes of the group that is in za, and none if the zones of the groups are not known.
+func TestNodeGroups(t *testing.T) {
+	var nodes []*v1.Node
+	var pods []*v1.Pod
+	for _, zone := range []string{"za", "zb", "zc"} {
+		nodes = append(nodes, clustertest.Node("n-"+zone, 4000, 8192, map[string]string{"pool": "web", v1.LabelTopologyZone: zone, "disk": "ssd"}))
+		pods = append(pods, clustertest.Pod("p-"+zone, "n-"+zone, 4000, 1024))
+	}
+	selecting := func(key, value string) *Template {
+		return templateOf(t, 3000, 512, func(p *v1.PodTemplateSpec) { p.Spec.NodeSelector = map[string]string{key: value} })
+	}
+	for name, test := range map[string]struct {
+		nodes    []*v1.Node
+		zones    []string
+		template *Template
+		want     int64
+	}{
+		"any zone":               {nodes, []string{"za", "zb", "zc"}, templateOf(t, 3000, 512), 6},
+		"one zone":               {nodes, []string{"za", "zb", "zc"}, selecting(v1.LabelTopologyZone, "za"), 2},
+		"unknown zones":          {nodes, []string{"", "", ""}, selecting(v1.LabelTopologyZone, "za"), 0},
+		"label of all nodes":     {nodes, []string{"", "", ""}, selecting("disk", "ssd"), 6},
+		"cluster with one zone":  {nodes[:1], []string{""}, selecting(v1.LabelTopologyZone, "za"), 2},
+		"unknown zones, any":     {nodes, []string{"", "", ""}, templateOf(t, 3000, 512), 6},
+		"group without a node":   {nodes[:2], []string{"zc"}, templateOf(t, 3000, 512), 0},
+		"labels of another pool": {nodes, []string{"za"}, selecting("pool", "db"), 0},
+	} {
+		in := inputOf(test.nodes, pods)
+		for i, zone := range test.zones {
+			in.Pools = append(in.Pools, summarize.Pool{
+				Name: fmt.Sprint("group-", i), Source: summarize.SourceClusterAutoscaler, Zone: zone, Label: "pool", Value: "web", MaxNodes: 2,
+			})
+		}
+		if got := workload(test.template, 1).CountFit(summaryOf(t, in), 1, nil, 0).ScaledUp; got != test.want {
+			t.Errorf("%s: got %d, want %d", name, got, test.want)
+		}
+	}
+}
+
 // TestHugePages checks that a node with 8Mi of huge pages has one pod whose limit is 8Mi, although its container requests 2Mi: huge pages
 // are not overcommitted.
 func TestHugePages(t *testing.T) {

@@ -6,8 +6,10 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -26,6 +28,8 @@ const maxPoolNodes = 1000
 // Autoscaler says which shapes there are otherwise.
 type Pool struct {
 	Name, Source string
+	// Zone is the zone of new nodes. If it is empty, Karpenter selects the zone that pods need, and that of Cluster Autoscaler is unknown.
+	Zone string
 	// Nodes are the nodes of the pool: those with a label.
 	Label, Value string
 	// Left is the part of the limit of the pool that is not used, by resource; a missing resource has no limit.
@@ -38,27 +42,41 @@ type Pool struct {
 	PricePerHour string
 }
 
-// shapesOf returns a shape for each instance type of the nodes of a pool.
-func (s *summarizer) shapesOf(pool *Pool, classes []nodeClass) (out []v1alpha1.ScaleUp) {
+// addShapes adds a shape for each instance type of the nodes of a pool to the summary. The nodes are in the classes with their index.
+func (s *summarizer) addShapes(out *v1alpha1.ClusterCapacityStatus, pool *Pool, classes []nodeClass) {
 	type key struct {
 		instance string
 		class    int
 		price    string
 	}
-	members := map[key][]*Node{}
+	members, taints := map[key][]*Node{}, map[string]int{}
 	for class, c := range classes {
 		for _, n := range c.nodes {
-			if n.Label(pool.Label) == pool.Value && n.usable {
-				k := key{n.Label(v1.LabelInstanceTypeStable), class, cleanPrice(cmp.Or(pool.PricePerHour, n.price))}
-				members[k] = append(members[k], n)
+			if n.Label(pool.Label) != pool.Value || !n.usable || pool.Zone != "" && n.Label(v1.LabelTopologyZone) != pool.Zone {
+				continue
 			}
+			k := key{n.Label(v1.LabelInstanceTypeStable), class, cleanPrice(cmp.Or(pool.PricePerHour, n.price))}
+			if pool.Source == SourceClusterAutoscaler { // labels that differ between the nodes are not known of new ones
+				text := taintsOf(n)
+				if _, known := taints[text]; !known {
+					taints[text] = class
+				}
+				k.class = taints[text]
+			}
+			members[k] = append(members[k], n)
 		}
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(members), func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.instance, b.instance), cmp.Compare(a.class, b.class), cmp.Compare(a.price, b.price))
 	}) {
+		like, class := members[k], k.class
+		if pool.Source == SourceClusterAutoscaler {
+			if class = s.addClassOfNewNodes(out, pool, like); class < 0 {
+				continue
+			}
+		}
 		shape := v1alpha1.ScaleUp{
-			Pool: pool.Name, Source: pool.Source, Class: int32(k.class), MaxNodes: pool.maxNodes(members[k]), PricePerHour: k.price,
+			Pool: pool.Name, Source: pool.Source, Class: int32(class), MaxNodes: pool.maxNodes(like), PricePerHour: k.price,
 		}
 		if pool.BootSeconds >= 0 {
 			shape.BootSeconds = new(pool.BootSeconds)
@@ -66,15 +84,35 @@ func (s *summarizer) shapesOf(pool *Pool, classes []nodeClass) (out []v1alpha1.S
 		lowest := make([]int64, len(s.names))
 		for i, r := range s.names {
 			lowest[i] = math.MaxInt64
-			for _, n := range members[k] {
+			for _, n := range like {
 				lowest[i] = min(lowest[i], r.Amount(n.Allocatable[r.Name()])-s.Pods.sumsOn(n.Name).nodeBound.Get(r).Request)
 			}
 		}
 		if shape.Free = s.listOf(lowest); shape.MaxNodes > 0 && len(shape.Free) > 0 {
-			out = append(out, shape)
+			out.ScaleUp = append(out.ScaleUp, shape)
 		}
 	}
-	return out
+}
+
+// addClassOfNewNodes adds the class of new nodes that are like the given ones to the summary, unless it has the class, and returns its
+// index; -1 if the hub would refuse the class.
+func (s *summarizer) addClassOfNewNodes(out *v1alpha1.ClusterCapacityStatus, pool *Pool, like []*Node) int {
+	class := labelsOf(like)
+	inOtherZone := func(n *Node) bool { return n.Label(v1.LabelTopologyZone) != like[0].Label(v1.LabelTopologyZone) }
+	if pool.Zone == "" && slices.ContainsFunc(s.Nodes, inOtherZone) {
+		for key := range class.Labels {
+			if strings.HasSuffix(key, "/zone") {
+				delete(class.Labels, key)
+				class.VariousLabels = append(class.VariousLabels, key)
+			}
+		}
+		slices.Sort(class.VariousLabels)
+	}
+	i := slices.IndexFunc(out.Classes, func(c v1alpha1.NodeClass) bool { return equality.Semantic.DeepEqual(c, class) })
+	if i < 0 && len(class.VariousLabels) <= v1alpha1.MaxVariousLabels && len(out.Classes) < v1alpha1.MaxClasses {
+		i, out.Classes = len(out.Classes), append(out.Classes, class)
+	}
+	return i
 }
 
 // cleanPrice returns a price with at most six digits after the point, "" for a text that is no price: with it, the hub would refuse the

@@ -118,7 +118,7 @@ func (s *summarizer) summaryWithin(maxClasses, maxGroups int) *v1alpha1.ClusterC
 	}
 	out.Groups = s.groupsOf(classes, maxGroups)
 	for _, pool := range s.Pools {
-		out.ScaleUp = append(out.ScaleUp, s.shapesOf(&pool, classes)...)
+		s.addShapes(out, &pool, classes)
 	}
 	out.ScaleUp = out.ScaleUp[:min(len(out.ScaleUp), v1alpha1.MaxScaleUps)]
 	return out
