@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -55,6 +56,9 @@ type Answer struct {
 	// Message is the reason for the state in the words of the autoscaler, at most 400 bytes. It is empty
 	// if the buffer is accepted or the answer is missing.
 	Message string
+	// RefusedSince is the time since which the autoscaler refuses the buffer. Cluster Autoscaler does not state the version that it
+	// refuses: if the buffer was changed later, the refusal may be outdated.
+	RefusedSince time.Time
 	// Provisioned reports whether condition Provisioning is true: Cluster Autoscaler has added the
 	// placeholders to its pending pods, or they fit existing nodes according to Karpenter. It does not
 	// prove that there is capacity, and may be outdated.
@@ -104,10 +108,10 @@ func (a *Answer) setState(conditions []metav1.Condition, generation int64) {
 	isLimited := limited != nil && limited.Status == metav1.ConditionTrue
 	switch {
 	case isCurrent(ready, generation) && ready.Status == metav1.ConditionFalse:
-		a.State, a.Message = AnswerRefused, messageOf(ready)
+		a.setRefused(ready)
 		return
 	case isFailure(ready, provisioning):
-		a.State, a.Message = AnswerRefused, messageOf(provisioning)
+		a.setRefused(provisioning)
 		return
 	case !isCurrent(ready, generation) || ready.Status == metav1.ConditionUnknown,
 		limited != nil && !isCurrent(limited, generation),
@@ -119,6 +123,14 @@ func (a *Answer) setState(conditions []metav1.Condition, generation int64) {
 		a.State = AnswerAccepted
 	}
 	a.setProvisioning(ready, provisioning)
+}
+
+// setRefused sets the fields of a refusal. A quota that is used up refuses the pod of a dry run.
+func (a *Answer) setRefused(condition *metav1.Condition) {
+	a.State, a.Message, a.RefusedSince = AnswerRefused, messageOf(condition), condition.LastTransitionTime.Time
+	if strings.Contains(condition.Message, "exceeded quota") {
+		a.State = AnswerLimited
+	}
 }
 
 // isCurrent reports whether a condition exists and does not refer to an older generation.

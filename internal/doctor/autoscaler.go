@@ -44,7 +44,11 @@ func (e *examination) checkSlack(ctx context.Context) error {
 			e.add(Problem, "policy "+policy.Name+" has no status: no controller has reconciled it",
 				"check whether plimsoll-controller runs and is the leader")
 		case ready.Status != metav1.ConditionTrue:
-			e.add(Warning, fmt.Sprintf("policy %s is not ready: %s: %s", policy.Name, ready.Reason, ready.Message),
+			level := Warning
+			if ready.Reason != "PoolEmpty" && e.now.Sub(ready.LastTransitionTime.Time) > notReadyTimeout {
+				level = Problem
+			}
+			e.add(level, fmt.Sprintf("policy %s is not ready: %s: %s", policy.Name, ready.Reason, ready.Message),
 				"plimsoll slack status "+policy.Name)
 		default:
 			e.ok("policy %s is ready", policy.Name)
@@ -56,6 +60,9 @@ func (e *examination) checkSlack(ctx context.Context) error {
 const (
 	// bufferStatusTimeout is the time after the last change of a buffer at which it must have conditions from an autoscaler.
 	bufferStatusTimeout = 2 * time.Minute
+	// notReadyTimeout is the time after which a policy that is not ready is a problem: the default of --max-node-provision-time of
+	// Cluster Autoscaler.
+	notReadyTimeout = 15 * time.Minute
 	// provisioningTimeout is the time after which an autoscaler must have provisioned a buffer that it accepts.
 	provisioningTimeout = 2 * time.Minute
 	// clusterAutoscalerFlags are the flags that enable buffers in Cluster Autoscaler.
@@ -208,10 +215,12 @@ func (e *examination) checkFlagsOf(d *appsv1.Deployment, buffers int) {
 
 // checkBuffers checks the status that an autoscaler reports for all buffers, also for buffers that belong to no policy.
 func (e *examination) checkBuffers(buffers []unstructured.Unstructured) {
-	var unserved, refused, limited, unprovisioned []slack.Answer
+	var unserved, outdated, refused, limited, unprovisioned []slack.Answer
 	for i := range buffers {
 		answer := slack.AnswerOf(&buffers[i])
 		switch age := e.now.Sub(changedAt(&buffers[i])); {
+		case answer.State == slack.AnswerRefused && age > bufferStatusTimeout && answer.RefusedSince.Before(changedAt(&buffers[i])):
+			outdated = append(outdated, answer)
 		case answer.State == slack.AnswerRefused:
 			refused = append(refused, answer)
 		case answer.State == slack.AnswerLimited:
@@ -232,6 +241,8 @@ func (e *examination) checkBuffers(buffers []unstructured.Unstructured) {
 	}
 	problem(unserved, "without conditions from an autoscaler, or with outdated ones", "check whether the autoscaler runs, and "+
 		"enable buffers in it: "+clusterAutoscalerFlags+" of Cluster Autoscaler, FEATURE_GATES=CapacityBuffer=true of Karpenter")
+	problem(outdated, "refused by the autoscaler before its last change, without a report since", "check whether the autoscaler runs; if it "+
+		"does, the cause in the message remains")
 	problem(refused, "refused by the autoscaler", "resolve the cause in the message: \"forbidden\" means that the "+
 		"autoscaler may not create pods, or that the admission of the namespace refuses the pods of the buffer "+
 		"(docs/slack.md, Install); for others see kubectl describe capacitybuffer")
@@ -240,7 +251,7 @@ func (e *examination) checkBuffers(buffers []unstructured.Unstructured) {
 	problem(unprovisioned, fmt.Sprintf("ready, but not provisioned, for over %s", provisioningTimeout),
 		"see the events in plimsoll slack status and the log of the autoscaler: its maximum number of nodes, the quota of the cloud, or "+
 			"--capacity-buffer-pod-injection-enabled of Cluster Autoscaler")
-	if len(unserved)+len(refused)+len(limited)+len(unprovisioned) == 0 {
+	if len(unserved)+len(outdated)+len(refused)+len(limited)+len(unprovisioned) == 0 {
 		e.ok("%s, all new or accepted and provisioned by an autoscaler", format.Of(len(buffers), "buffer"))
 	}
 }

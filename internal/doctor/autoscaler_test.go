@@ -15,6 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	crfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
 // newBuffer returns a buffer of three placeholders, created an hour before noon, with conditions of the form
@@ -90,6 +94,18 @@ func TestCheckBuffers(t *testing.T) {
 			newBuffer("web", 3, hourAgo, "ReadyForProvisioning=False pods is forbidden"), Problem,
 			"1 of 1 buffer is refused by the autoscaler: shop/web (pods is forbidden)",
 		},
+		"refused before the last change": {
+			changedAgo(newBuffer("web", 3, hourAgo, "ReadyForProvisioning=False pods is forbidden"), "", 3*time.Minute), Problem,
+			"refused by the autoscaler before its last change, without a report since: shop/web (pods is forbidden)",
+		},
+		"refused, and changed just now": {
+			changedAgo(newBuffer("web", 3, hourAgo, "ReadyForProvisioning=False pods is forbidden"), "", time.Minute), Problem,
+			"is refused by the autoscaler: shop/web",
+		},
+		"a quota that is used up": {
+			newBuffer("web", 3, hourAgo, "ReadyForProvisioning=False exceeded quota: team"), Problem,
+			"is limited by the autoscaler: shop/web (exceeded quota: team)",
+		},
 		"limited": {
 			newBuffer("web", 1, hourAgo, "ReadyForProvisioning=True", "LimitedByQuotas=True limited from 3 to 1", "Provisioning=True"), Problem,
 			"is limited by the autoscaler: shop/web (limited from 3 to 1)",
@@ -118,6 +134,26 @@ func TestCheckBuffers(t *testing.T) {
 				t.Errorf("message %q, want %q", f.Message, tc.message)
 			}
 		})
+	}
+}
+
+// TestCheckSlack checks that a policy that is not ready for long is a problem, unless its pool is empty.
+func TestCheckSlack(t *testing.T) {
+	for _, tc := range []struct {
+		reason string
+		since  time.Duration
+		want   Level
+	}{{"Provisioning", 15 * time.Minute, Warning}, {"Provisioning", 16 * time.Minute, Problem}, {"PoolEmpty", time.Hour, Warning}} {
+		policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: "general"}}
+		policy.Status.Conditions = []metav1.Condition{{
+			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: tc.reason, LastTransitionTime: metav1.NewTime(noon.Add(-tc.since)),
+		}}
+		c := crfake.NewClientBuilder().WithScheme(kube.Scheme()).WithObjects(policy).Build()
+		e := &examination{Cluster: &Cluster{client: c}, now: noon}
+		if err := e.checkSlack(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		onlyFinding(t, e, tc.want)
 	}
 }
 

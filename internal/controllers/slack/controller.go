@@ -142,7 +142,11 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if apierrors.IsNotFound(err) || err == nil && policy.DeletionTimestamp != nil {
 		c.deleteTracker(request.Name)
 		c.metrics.deletePolicy(request.Name)
-		return c.deleteObjects(ctx, request.Name)
+		result, err := c.deleteObjects(ctx, request.Name)
+		if err == nil && policy.Name != "" {
+			err = c.reportDeleted(ctx, policy)
+		}
+		return result, err
 	}
 	if err != nil {
 		return reconcile.Result{}, err

@@ -487,6 +487,23 @@ func TestDeletedPolicy(t *testing.T) {
 	}
 }
 
+// TestDeletedPolicyWithFinalizer checks the only condition of a policy that has lost its placeholders and is not yet gone.
+func TestDeletedPolicyWithFinalizer(t *testing.T) {
+	policy := newPolicy("web", "web")
+	policy.Finalizers = []string{"example.com/other"}
+	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), policy)...)
+	if err := c.client.Delete(t.Context(), reconcileOnce(t, c, "web")); err != nil {
+		t.Fatal(err)
+	}
+	first := reconcileOnce(t, c, "web")
+	if diff := cmp.Diff([]string{"Ready=False Deleted"}, conditionsOf(first)); diff != "" || len(managed(t, c)) > 0 {
+		t.Errorf("objects %v; conditions: -want +got:\n%s", managed(t, c), diff)
+	}
+	if second := reconcileOnce(t, c, "web"); second.ResourceVersion != first.ResourceVersion {
+		t.Error("the status is written again")
+	}
+}
+
 // TestRestart checks that a new controller resumes from existing objects: placeholders that are no
 // longer needed remain until the end of the cool-down.
 func TestRestart(t *testing.T) {

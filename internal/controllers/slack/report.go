@@ -41,6 +41,7 @@ const (
 	reasonLimited       = "Limited"
 	reasonNotAnswered   = "NotAnswered"
 	reasonNotPlaced     = "NotPlaced"
+	reasonDeleted       = "Deleted"
 )
 
 // reportInvalid reports that a policy is invalid. Existing placeholders remain.
@@ -52,6 +53,19 @@ func (c *Controller) reportInvalid(ctx context.Context, policy *v1alpha1.Resourc
 			Type: condition, Status: metav1.ConditionFalse, Reason: reasonInvalid, Message: invalid.Error(),
 		})
 	}
+	return c.writeStatus(ctx, policy, status)
+}
+
+// reportDeleted reports that a policy that is being deleted, but has a finalizer, has no placeholders.
+func (c *Controller) reportDeleted(ctx context.Context, policy *v1alpha1.ResourceSlack) error {
+	status := &v1alpha1.ResourceSlackStatus{}
+	if ready := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+		status.Conditions = []metav1.Condition{*ready}
+	}
+	setCondition(status, policy, metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reasonDeleted,
+		Message: "the policy is being deleted: it has no placeholders",
+	})
 	return c.writeStatus(ctx, policy, status)
 }
 
