@@ -20,6 +20,8 @@ type ledgerPod struct {
 	// Daemon reports whether the pod runs on every node. Daemon pods reduce the capacity of their
 	// node and are not part of the requests that slack is computed from.
 	Daemon bool
+	// Spare reports whether the pod only reserves capacity. It takes none, and is not part of the requests.
+	Spare bool
 	// OptedOut reports whether the pod is ignored when the biggest pod is determined.
 	OptedOut bool
 	// Devices are the amounts of the devices of the pool that the pod requests, the zero value for pods without devices. A handle is
@@ -215,6 +217,12 @@ func (a *account) addPod(pod ledgerPod, sign int) {
 	if pod.hasDevices() {
 		a.devices = a.devices.plus(pod.Devices.Value(), int64(sign))
 	}
+	if pod.Spare {
+		for _, pool := range a.pools {
+			pool.countPod(pod, sign)
+		}
+		return
+	}
 	if pod.Daemon { // changes the shape of the node
 		a.countNode(-1)
 		a.daemons = add(a.daemons, pod.Requests, sign)
@@ -234,7 +242,10 @@ func (a *account) addPod(pod ledgerPod, sign int) {
 // countPod adds a pod to the sums of the pool, or removes it if sign is -1.
 func (l *poolLedger) countPod(pod ledgerPod, sign int) {
 	l.isChanged = true
-	if pod.Daemon {
+	if pod.Spare {
+		l.totals.Spare, l.totals.SparePods = add(l.totals.Spare, pod.Requests, sign), l.totals.SparePods+sign
+	}
+	if pod.Daemon || pod.Spare {
 		return
 	}
 	if pod.hasDevices() {
@@ -305,6 +316,9 @@ type poolTotals struct {
 	// not boot, and Nodes the number of usable nodes. Matching is the number of all nodes of the pool.
 	Allocatable, Free resources.Amounts
 	Nodes, Matching   int
+	// Spare is the sum of the requests of pods that only reserve capacity, and SparePods their number.
+	Spare     resources.Amounts
+	SparePods int
 	// Domains is the number of domains over which placeholders are spread. The ledger does not know it.
 	Domains int
 	// MaxPodRequests is the highest request of any pod for each resource. LargestByCPU and

@@ -108,17 +108,20 @@ func isUsable(node *v1.Node, now time.Time) bool {
 // the node that is nominated for it, for example while pods with a lower priority are preempted.
 func nodeOf(pod *v1.Pod) string { return cmp.Or(pod.Spec.NodeName, pod.Status.NominatedNodeName) }
 
-// isCounted reports whether a pod takes capacity: it is not finished, and not a placeholder.
+// isCounted reports whether a pod takes capacity: it is not finished, not a placeholder, and does not only reserve capacity.
 func isCounted(pod *v1.Pod) bool {
-	return !resources.IsFinished(pod) && pod.Labels[PlaceholderLabel] == ""
+	return !resources.IsFinished(pod) && pod.Labels[PlaceholderLabel] == "" && !resources.IsSpare(pod)
 }
 
 // observePod returns the planner's view of a pod of a pool with devices. Pods that are not counted have no node.
 func observePod(pod *v1.Pod, devices []string) ledgerPod {
-	if !isCounted(pod) {
-		return ledgerPod{}
-	}
 	requests := resources.Requests(pod)
+	switch {
+	case resources.IsFinished(pod) || pod.Labels[PlaceholderLabel] != "":
+		return ledgerPod{}
+	case resources.IsSpare(pod):
+		return ledgerPod{Node: nodeOf(pod), Requests: resources.CPUAndMemory(requests), Spare: true}
+	}
 	observed := ledgerPod{
 		Node: nodeOf(pod), Requests: resources.CPUAndMemory(requests), Daemon: resources.IsNodeBound(pod),
 		OptedOut: pod.Annotations[v1alpha1.AnnotationBiggest] == v1alpha1.BiggestIgnore,

@@ -1,6 +1,9 @@
 package slack
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -302,6 +305,55 @@ func TestObservePod(t *testing.T) {
 			got := observePod(newPod("p", "a", "500m", "1Gi", tc.changes...), nil)
 			if diff := cmp.Diff(tc.want, got, cmpopts.EquateComparable(tc.want.Devices)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestSparePods checks that pods with a negative priority are neither load nor take capacity, and are counted in a reason, and that
+// a DaemonSet pod with a negative priority is one.
+func TestSparePods(t *testing.T) {
+	nodes := nodesOf(4, "web-", "16", "64Gi")
+	pods := podsOf(8, nodes, "p", "1", "2Gi")
+	priority := func(value int32) func(*v1.Pod) { return func(pod *v1.Pod) { pod.Spec.Priority = &value } }
+	daemon := func(pod *v1.Pod) {
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", Controller: new(true)}}
+	}
+	for name, tc := range map[string]struct {
+		pods   []*v1.Pod
+		reason string
+	}{
+		"default priority":  {podsOf(1, nodes[:1], "x", "0", "0", priority(0)), ""},
+		"daemon":            {podsOf(1, nodes[:1], "x", "0", "0", priority(-1), daemon), ""},
+		"negative priority": {podsOf(1, nodes, "x", "6", "20Gi", priority(-1000)), "4 pods with a negative priority count as free capacity: they request 24 CPU and 80Gi memory"},
+		"one":               {podsOf(1, nodes[:1], "x", "9", "20Gi", priority(-1)), "1 pod with a negative priority counts as free capacity: it requests 9 CPU and 20Gi memory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tracker, err := NewTracker(newPolicy("50%"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, node := range nodes {
+				tracker.SetNode(node, noon)
+			}
+			for _, pod := range slices.Concat(pods, tc.pods) {
+				tracker.SetPod(pod)
+			}
+			plan := tracker.Next(noon)
+			// 32 pods of (1, 2): 16 placeholders, and 32 of 64 cores are free.
+			free := tracker.Free()
+			got := fmt.Sprint(plan.Base.Cpu(), " ", plan.placeholders(), " ", tracker.Capacity().Placeable(plan, nil), " ", free.Cpu())
+			if got != "32 16 16 32" {
+				t.Errorf("base, placeholders, placed and free CPU %s, want 32 16 16 32", got)
+			}
+			if reasons := strings.Join(plan.Reasons, "; "); reasons != tc.reason {
+				t.Errorf("reasons %q, want %q", reasons, tc.reason)
+			}
+			for _, pod := range tc.pods {
+				tracker.DeletePod(pod)
+			}
+			if plan := tracker.Next(noon); len(plan.Reasons) > 0 {
+				t.Errorf("reasons %q without the pods", plan.Reasons)
 			}
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
@@ -198,6 +199,11 @@ func (t *Tracker) Next(now time.Time) Plan {
 	}
 	if !t.lastNode.IsZero() {
 		plan.NodeShape = listOf(t.lastNode)
+	}
+	if pool.SparePods > 0 {
+		plan.Reasons = append(plan.Reasons, fmt.Sprintf("%s with a negative priority %s as free capacity: %s %s",
+			format.Of(pool.SparePods, "pod"), format.Form(pool.SparePods, "counts", "count"),
+			format.Form(pool.SparePods, "it requests", "they request"), pool.Spare))
 	}
 	plan.setSpread(spread, t.policy.Spec.Spread)
 	if len(t.policy.Spec.Schedules) > 0 {

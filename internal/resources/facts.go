@@ -34,6 +34,12 @@ func IsNodeBound(pod *v1.Pod) bool {
 	return owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
 }
 
+// IsSpare reports whether a pod only reserves capacity, for example a pause pod of an overprovisioner: it has a negative priority, so that
+// other pods preempt it, and is not bound to its node.
+func IsSpare(pod *v1.Pod) bool {
+	return pod.Spec.Priority != nil && *pod.Spec.Priority < 0 && !IsNodeBound(pod)
+}
+
 // IsControlPlane reports whether a node is a control-plane node.
 func IsControlPlane(node *v1.Node) bool {
 	_, found := node.Labels[ControlPlaneLabel]

@@ -62,7 +62,7 @@ func (o *whatIfOptions) parseScale() error {
 		if err != nil {
 			return err
 		}
-		o.Slack = append(o.Slack, compare.Slack{Text: text, Policy: policy})
+		o.Slack, o.Source.NoSpare = append(o.Slack, compare.Slack{Text: text, Policy: policy}), true
 	}
 	return nil
 }

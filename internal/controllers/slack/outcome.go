@@ -26,9 +26,9 @@ const (
 )
 
 // scheduledAt returns the time at which a scheduler gave a pod its node (condition PodScheduled). It is zero for pods that do not
-// count in an outcome: pods without a node, placeholders, pods of DaemonSets and static pods.
+// count in an outcome: pods without a node, placeholders, pods that only reserve capacity, pods of DaemonSets and static pods.
 func scheduledAt(pod *v1.Pod) (at time.Time) {
-	if pod.Spec.NodeName == "" || pod.Labels[slack.PlaceholderLabel] != "" || resources.IsNodeBound(pod) {
+	if pod.Spec.NodeName == "" || pod.Labels[slack.PlaceholderLabel] != "" || resources.IsNodeBound(pod) || resources.IsSpare(pod) {
 		return at
 	}
 	for _, c := range pod.Status.Conditions {

@@ -3,6 +3,7 @@ package recording
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,8 @@ type Source struct {
 	// Reschedule makes all pods of manifests and recordings arrive again, also if they
 	// have a node at the start.
 	Reschedule bool `json:"reschedule,omitempty"`
+	// NoSpare leaves out the pods that only reserve capacity.
+	NoSpare bool `json:"noSpare,omitempty"`
 	// Generate is a specification in the syntax of ParseGenerated.
 	Generate string `json:"generate,omitempty"`
 	// Pack is the number of pods that arrive per second with Reschedule. With 0 all arrive at the start. -1 is defaultPack.
@@ -68,6 +71,12 @@ func (s Source) rate() string {
 // seed. Errors name the flag or the file, and the line.
 func (s Source) Input(seed uint64, limits Limits) (Input, error) {
 	in, err := s.input(seed, limits)
+	if all := len(in.Pods); s.NoSpare {
+		in.Pods = slices.DeleteFunc(in.Pods, func(p InputPod) bool { return resources.IsSpare(p.Object) })
+		spare := all - len(in.Pods)
+		in.assumeIf(spare > 0, "%s with a negative priority %s left out, which reserve capacity as slack does", format.Part(spare, all, "pod"),
+			format.Form(spare, "is", "are"))
+	}
 	swapping := 0
 	for i := range in.Nodes {
 		if resources.HasSwap(in.Nodes[i].Object) {

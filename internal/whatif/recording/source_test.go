@@ -56,6 +56,37 @@ func openInputOfSeed(t *testing.T, s Source, seed uint64) Input {
 	return in
 }
 
+// TestNoSpare checks that pods with a negative priority are left out, with an assumption that has their number.
+func TestNoSpare(t *testing.T) {
+	files := []string{filepath.Join(t.TempDir(), "pods.yaml")}
+	const text = `apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: pause}
+spec: {priority: -10, containers: [{name: c}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec: {priority: 0, containers: [{name: c}]}
+`
+	if err := os.WriteFile(files[0], []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if all := openInput(t, Source{Files: files}); len(all.Pods) != 2 {
+		t.Errorf("%d pods, want 2", len(all.Pods))
+	}
+	in := openInput(t, Source{Files: files, NoSpare: true})
+	const want = "1 of 2 pods with a negative priority is left out, which reserve capacity as slack does"
+	if len(in.Pods) != 1 || in.Pods[0].Object.Name != "web" || !strings.Contains(strings.Join(in.Assumptions, "\n"), want) {
+		t.Errorf("%d pods, assumptions %q; want 1 and %q", len(in.Pods), in.Assumptions, want)
+	}
+}
+
 // TestManifests verifies that pods keep their limits, and that pods with a node run from
 // the start.
 func TestManifests(t *testing.T) {
