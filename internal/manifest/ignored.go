@@ -34,18 +34,25 @@ func (i *Ignored) String() string {
 	if len(i.counts) == 0 {
 		return ""
 	}
+	return "ignored: " + i.list()
+}
+
+// list returns the counts.
+func (i *Ignored) list() string {
 	order := slices.SortedFunc(maps.Keys(i.counts), func(a, b schema.GroupKind) int {
 		return cmp.Or(cmp.Compare(i.counts[b], i.counts[a]), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group))
 	})
 	var texts []string
 	for _, kind := range order {
 		name := kind.Kind
-		if kinds[name] != nil || hubKinds[name] != nil {
+		if own := append(kinds[name], hubKinds[name]...); len(own) > 0 && !slices.ContainsFunc(own, func(version string) bool {
+			return schema.FromAPIVersionAndKind(version, name).Group == kind.Group
+		}) {
 			name = kind.String()
 		}
 		texts = append(texts, fmt.Sprintf("%d %s", i.counts[kind], name))
 	}
-	return "ignored: " + format.Abbreviate(texts, maxKinds, ", ")
+	return format.Abbreviate(texts, maxKinds, ", ")
 }
 
 // maxRefused is the number of warnings in the error of RefuseWarnings.

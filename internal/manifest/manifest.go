@@ -29,7 +29,7 @@ type Objects struct {
 	Others []runtime.Object
 	// Warnings describe suspicious input, such as unknown fields.
 	Warnings []string
-	// Missing are sentences about pods with claims that the input lacks.
+	// Missing are sentences about pods with claims that the input lacks, and workloads without pods.
 	Missing []string
 	// Kubernetes is the version of the API server that had the objects, empty if it is not known.
 	Kubernetes string
@@ -90,6 +90,7 @@ func ReadFrom(source Source) (*Objects, error) {
 	r.objects.Warnings = r.warnings
 	r.objects.Others = GenerateClaims(slices.Concat(r.objects.Running, r.objects.Pending), r.objects.Others)
 	r.objects.removeMissing()
+	r.objects.addUnused()
 	return &r.objects, nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -132,4 +134,48 @@ func (o *Objects) removeMissing() {
 	}
 	add(running, len(o.Running), "with a", "scheduled without them")
 	add(pending, len(o.Pending), "without a", "not scheduled")
+}
+
+// addUnused adds a sentence about workloads without pods to Missing: pods are not created from their templates.
+func (o *Objects) addUnused() {
+	owners := map[string]bool{}
+	addOwner := func(object metav1.Object) {
+		if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
+			owners[owner.Kind+" "+object.GetNamespace()+"/"+owner.Name] = true
+		}
+	}
+	for _, pod := range slices.Concat(o.Running, o.Pending) {
+		addOwner(pod)
+		owners["Deployment "+pod.Namespace+"/"+resources.WorkloadOf(pod).Name] = true
+	}
+	for _, workload := range o.Workloads {
+		if set, ok := workload.(*appsv1.ReplicaSet); ok && owners["ReplicaSet "+resources.Name(set)] {
+			addOwner(set)
+		}
+	}
+	var unused Ignored
+	for _, workload := range o.Workloads {
+		kind := workload.GetObjectKind().GroupVersionKind().GroupKind()
+		if expectsPods(workload) && !owners[kind.Kind+" "+resources.Name(workload.(metav1.Object))] {
+			unused.Add(kind)
+		}
+	}
+	if len(unused.counts) > 0 {
+		o.Missing = append(o.Missing, "No pods are created from the templates of workloads without pods in the input: "+unused.list()+".")
+	}
+}
+
+// expectsPods reports whether a controller creates pods from the template of a workload.
+func expectsPods(workload runtime.Object) bool {
+	switch w := workload.(type) {
+	case *appsv1.Deployment:
+		return ptr.Deref(w.Spec.Replicas, 1) > 0
+	case *appsv1.StatefulSet:
+		return ptr.Deref(w.Spec.Replicas, 1) > 0
+	case *appsv1.ReplicaSet:
+		return ptr.Deref(w.Spec.Replicas, 1) > 0 && metav1.GetControllerOfNoCopy(w) == nil
+	case *batchv1.Job:
+		return w.Status.StartTime == nil && !ptr.Deref(w.Spec.Suspend, false)
+	}
+	return false
 }

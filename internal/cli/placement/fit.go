@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
@@ -85,9 +86,12 @@ func (o *fitOptions) run(cmd *cobra.Command) error {
 	if o.clusters.Recording != "" && len(o.clusters.Files) > 0 || given && o.local {
 		return errors.New("--clusters, --recording, --local: only one of them may be set")
 	}
-	workload, err := readWorkload(o.workload, cmd.InOrStdin())
+	workload, ignored, err := readWorkload(o.workload, cmd.InOrStdin())
 	if err != nil {
 		return err
+	}
+	if text := ignored.String(); text != "" {
+		base.Warnings(cmd.ErrOrStderr())("--filename: " + text)
 	}
 	for _, unknown := range workload.Unknown {
 		base.Warnings(cmd.ErrOrStderr())("--filename: the template of the workload: " + unknown)
@@ -105,11 +109,13 @@ func (o *fitOptions) run(cmd *cobra.Command) error {
 	return printFits(cmd.OutOrStdout(), &o.output, workload, objects, now)
 }
 
-// readWorkload reads the workload in manifests. One replica of several objects has the pods of all of them.
-func readWorkload(paths []string, in io.Reader) (*fit.Workload, error) {
+// readWorkload reads the workload in manifests, and counts the objects of other kinds. One replica of several objects has the pods of all of
+// them.
+func readWorkload(paths []string, in io.Reader) (out *fit.Workload, ignored manifest.Ignored, err error) {
 	var all []*fit.Workload
-	err := manifest.EachObject(manifest.Files(paths, in), func(_, kind string, object map[string]any) error {
+	err = manifest.EachObject(manifest.Files(paths, in), func(group, kind string, object map[string]any) error {
 		if !slices.Contains(fit.Kinds, kind) {
+			ignored.Add(schema.GroupKind{Group: group, Kind: kind})
 			return nil
 		}
 		raw, err := json.Marshal(object)
@@ -122,16 +128,16 @@ func readWorkload(paths []string, in io.Reader) (*fit.Workload, error) {
 	})
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, ignored, err
 	case len(all) == 0:
-		return nil, fmt.Errorf("--filename: found no workload: must be one of %s", strings.Join(fit.Kinds, ", "))
+		return nil, ignored, fmt.Errorf("--filename: found no workload: must be one of %s", strings.Join(fit.Kinds, ", "))
 	}
-	out := all[0]
+	out = all[0]
 	if len(all) > 1 {
 		out = fit.Join(all)
 	}
 	out.SetDefaultNamespace(v1.NamespaceDefault)
-	return out, nil
+	return out, ignored, nil
 }
 
 // read returns the capacities of clusters with the objects of their hub, and the time: zero for the time of each observation.

@@ -17,6 +17,9 @@ const muchUnmeasured = 0.05
 func (r *Result) notes() []string {
 	notes := slices.Clone(r.Source.Missing)
 	if r.nothingScheduled() {
+		if r.Source.Pods == 0 {
+			return append(notes, "Nothing was scheduled: the input has no pods.")
+		}
 		return append(notes, fmt.Sprintf("Nothing was scheduled: %s %s a node, so that profiles cannot differ. Add --reschedule.",
 			format.Part(r.Source.Pods, r.Source.Pods, "pod"), format.Form(r.Source.Pods, "has", "have")))
 	}
