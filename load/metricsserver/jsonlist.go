@@ -14,8 +14,9 @@ const itemsField = "items"
 var errTooLarge = errors.New("exceeds the limit")
 
 // readList reads an object with a list in the field items, one value after the other: the memory depends on the largest value, not on the
-// length of the list. It calls visit for each item, with the name items, and for each other field, with the name of the field. visit must decode one value, and its error ends Read. A value of more than limit bytes, with the spaces before
-// it, is an error at the latest when the decoder has read twice as many bytes, and 64 KiB.
+// length of the list. It calls visit for each item, with the name items, and for each other field, with the name of the field. visit must
+// decode one value, and its error ends Read. A value of more than limit bytes, with the spaces before it, is an error at the latest when
+// the decoder has read twice as many bytes, and 64 KiB.
 func readList(in io.Reader, limit int64, visit func(name string, value *json.Decoder) error) error {
 	bounded := &boundedReader{Reader: in, limit: 2*limit + 64<<10}
 	r := &listReader{Decoder: json.NewDecoder(bounded), visit: visit}

@@ -179,7 +179,9 @@ func (n *nodeCounts) count(name *string, all *bool, selector *v1.NodeSelector) (
 }
 
 // inClass reports whether a device matches all selectors of a class.
-func (c *DeviceCounter) inClass(ctx context.Context, class *resourceapi.DeviceClass, driver string, device *resourceapi.Device) (bool, error) {
+func (c *DeviceCounter) inClass(
+	ctx context.Context, class *resourceapi.DeviceClass, driver string, device *resourceapi.Device,
+) (bool, error) {
 	for _, selector := range class.Spec.Selectors {
 		if selector.CEL == nil {
 			continue
