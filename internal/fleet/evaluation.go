@@ -133,7 +133,7 @@ func (s *State) keepOutcomes(p *placementState, list []evaluation, outcomes []ex
 
 // waiting is a placement that waits for its expressions.
 type waiting struct {
-	policy *Policy
+	policy *placementPolicy
 	list   []evaluation
 	// cost is the cost of the outcomes that are known.
 	cost int64

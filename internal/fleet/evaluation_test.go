@@ -154,7 +154,7 @@ func TestExpressionsAreBounded(t *testing.T) {
 		for _, text := range tc.texts {
 			spec += fmt.Sprintf("%q, ", text)
 		}
-		_, errs := Compile(newPlacement(t, "p", spec+"]}}}]"))
+		_, errs := compilePolicy(newPlacement(t, "p", spec+"]}}}]"))
 		if got := errs.ToAggregate(); got == nil || !strings.Contains(got.Error(), tc.want) {
 			t.Errorf("%s: %v, want %s", name, got, tc.want)
 		}

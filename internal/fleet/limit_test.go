@@ -168,7 +168,7 @@ func TestLimitsHold(t *testing.T) {
 		for cluster, cores := range limits {
 			s.SetCluster(limited(cluster, fmt.Sprintf(`{"cpu": "%d"}`, cores)))
 		}
-		cpu, placed, placements := map[string]int64{}, map[string]map[string]Promise{}, map[string]*v1beta1.Placement{}
+		cpu, placed, placements := map[string]int64{}, map[string]map[string]podPromise{}, map[string]*v1beta1.Placement{}
 		check := func(rt *rapid.T) {
 			for cluster, cores := range limits {
 				for name, promises := range placed {

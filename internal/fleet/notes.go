@@ -46,7 +46,7 @@ func (d *workloadDecision) addNotes(r *Result) {
 }
 
 // noteAbout returns the note about a promise in the cluster, the zero value for none.
-func (c *candidate) noteAbout(promise Promise, before note) note {
+func (c *candidate) noteAbout(promise podPromise, before note) note {
 	wanted := promise.Replicas
 	if !c.spec.Divide { // each selected cluster is to have all
 		wanted = max(wanted, c.workload.Replicas)

@@ -124,16 +124,16 @@ func (o *Objects) workloadOf(p *v1beta1.Placement) (*v1beta1.Placement, *unstruc
 }
 
 // Promises returns the promises in the decisions of each placement, for the clusters in them. A text that cannot be decoded is no promise.
-func (o *Objects) Promises() map[types.NamespacedName]map[string]Promise {
-	out := map[types.NamespacedName]map[string]Promise{}
+func (o *Objects) Promises() map[types.NamespacedName]map[string]podPromise {
+	out := map[types.NamespacedName]map[string]podPromise{}
 	for _, decision := range o.Decisions {
-		var all map[string]Promise
+		var all map[string]podPromise
 		if json.Unmarshal([]byte(decision.Annotations[v1beta1.AnnotationReplicas]), &all) != nil {
 			continue
 		}
 		key := types.NamespacedName{Namespace: decision.Namespace, Name: decision.Labels[clusterv1beta1.PlacementLabel]}
 		if out[key] == nil {
-			out[key] = map[string]Promise{}
+			out[key] = map[string]podPromise{}
 		}
 		for _, cluster := range clustersIn(decision) {
 			if p, known := all[cluster]; known && fit.CheckReplicas(p.Replicas) == nil && p.Waiting >= 0 && p.Waiting <= p.Replicas {

@@ -19,7 +19,7 @@ func (s *State) SetPlacement(object *v1beta1.Placement) bool {
 	if s.isCompiled(key, object) {
 		return false
 	}
-	policy, errs := Compile(object)
+	policy, errs := compilePolicy(object)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.placement(key)
@@ -64,7 +64,7 @@ func (s *State) SetUnmanaged(key types.NamespacedName, clusters []string) {
 	*p = placementState{selected: p.selected, workload: p.workload}
 	if w := p.workload; w != nil { // its pods in these clusters count
 		promises := maps.Clone(w.promises)
-		maps.DeleteFunc(promises, func(cluster string, _ Promise) bool { return !slices.Contains(clusters, cluster) })
+		maps.DeleteFunc(promises, func(cluster string, _ podPromise) bool { return !slices.Contains(clusters, cluster) })
 		s.setPromises(w, promises)
 	}
 }

@@ -19,8 +19,8 @@ import (
 // of a label of its PlacementDecisions.
 const maxNameLength = 63
 
-// Policy is the validated and compiled spec of a placement.
-type Policy struct {
+// placementPolicy is the validated and compiled spec of a placement.
+type placementPolicy struct {
 	sets []string
 	// request is the part of requests that follows from the spec.
 	request decide.Request
@@ -36,13 +36,13 @@ type Policy struct {
 
 // DependsOnTime reports whether decisions of the policy can depend on the time: it tolerates taints for a while,
 // or uses scores that can expire.
-func (p *Policy) DependsOnTime() bool {
+func (p *placementPolicy) DependsOnTime() bool {
 	return len(p.addOns) > 0 ||
 		slices.ContainsFunc(p.request.Tolerations, func(t clusterv1beta1.Toleration) bool { return t.TolerationSeconds != nil })
 }
 
-// Compile validates and compiles the spec of a placement. It returns all errors.
-func Compile(p *v1beta1.Placement) (*Policy, field.ErrorList) {
+// compilePolicy validates and compiles the spec of a placement. It returns all errors.
+func compilePolicy(p *v1beta1.Placement) (*placementPolicy, field.ErrorList) {
 	spec := p.Spec.DeepCopy()
 	spec.Default()
 	var errs field.ErrorList
@@ -54,7 +54,7 @@ func Compile(p *v1beta1.Placement) (*Policy, field.ErrorList) {
 		return nil, errs
 	}
 	groups := &spec.DecisionStrategy.GroupStrategy
-	out := &Policy{
+	out := &placementPolicy{
 		sets: spec.ClusterSets, fields: existence | labelFields | taintFields, addOns: map[string]bool{},
 		request: decide.Request{
 			Tolerations: spec.Tolerations, Number: decide.All, Spread: spec.SpreadPolicy.SpreadConstraints,
@@ -78,7 +78,7 @@ func Compile(p *v1beta1.Placement) (*Policy, field.ErrorList) {
 }
 
 // setFields adds the fields of clusters that prioritizers and expressions read, and sets addOns.
-func (p *Policy) setFields() {
+func (p *placementPolicy) setFields() {
 	for i := range p.request.Prioritizers {
 		prioritizer := &p.request.Prioritizers[i]
 		if prioritizer.ReadsAmounts() {
@@ -95,12 +95,12 @@ func (p *Policy) setFields() {
 }
 
 // hasExpressions reports whether a predicate has CEL expressions.
-func (p *Policy) hasExpressions() bool {
+func (p *placementPolicy) hasExpressions() bool {
 	return slices.ContainsFunc(p.request.Predicates, func(p decide.Predicate) bool { return p.HasExpressions })
 }
 
 // compilePredicates sets the predicates, whose selectors are valid.
-func (p *Policy) compilePredicates(predicates []clusterv1beta1.ClusterPredicate) (errs field.ErrorList) {
+func (p *placementPolicy) compilePredicates(predicates []clusterv1beta1.ClusterPredicate) (errs field.ErrorList) {
 	var texts []string
 	for i := range predicates {
 		texts = append(texts, predicates[i].RequiredClusterSelector.CelSelector.CelExpressions...)
@@ -179,7 +179,7 @@ func prioritizersOf(policy *v1beta1.PrioritizerPolicy) (enabled []decide.Priorit
 }
 
 // Prioritizers returns the names and weights of the prioritizers.
-func (p *Policy) Prioritizers() (names []string, weights []int32) {
+func (p *placementPolicy) Prioritizers() (names []string, weights []int32) {
 	for i := range p.request.Prioritizers {
 		prioritizer := &p.request.Prioritizers[i]
 		names, weights = append(names, prioritizer.Name()), append(weights, prioritizer.Weight)

@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 )
 
-// Compile reports each invalid value with its field. The result has a condition with that
+// compilePolicy reports each invalid value with its field. The result has a condition with that
 // message and keeps the decisions.
 func TestInvalidSpecs(t *testing.T) {
 	long := strings.Repeat("a", 253)
@@ -107,7 +107,7 @@ func TestInvalidSpecs(t *testing.T) {
 			decideNow(t, s, "p")
 			changed := newPlacement(t, "p", tc.spec)
 			changed.Generation = 2
-			if _, errs := Compile(changed); len(errs) == 0 || !strings.Contains(errs.ToAggregate().Error(), tc.want) {
+			if _, errs := compilePolicy(changed); len(errs) == 0 || !strings.Contains(errs.ToAggregate().Error(), tc.want) {
 				t.Fatalf("errors %v, want %s", errs, tc.want)
 			}
 			s.SetPlacement(changed)
@@ -127,7 +127,7 @@ func TestInvalidSpecs(t *testing.T) {
 func TestLongNames(t *testing.T) {
 	for n, fails := range map[int]bool{1: false, 63: false, 64: true, 253: true} {
 		p := newPlacement(t, strings.Repeat("a", n), `{}`)
-		_, errs := Compile(p)
+		_, errs := compilePolicy(p)
 		if (len(errs) > 0) != fails || fails && errs[0].Field != "metadata.name" {
 			t.Errorf("%d characters: %v", n, errs)
 		}
@@ -151,7 +151,7 @@ tolerations:
 - {key: c, tolerationSeconds: -1}
 - {key: d, tolerationSeconds: -1}
 `)
-	_, errs := Compile(p)
+	_, errs := compilePolicy(p)
 	if got := joinErrors(errs); len(errs) != 7 || !strings.HasSuffix(got, "and 2 more") ||
 		!strings.HasPrefix(got, "spec.numberOfClusters") {
 		t.Errorf("%d errors: %s", len(errs), got)
@@ -188,7 +188,7 @@ func TestPrioritizers(t *testing.T) {
 			`{mode: Exact, configurations: [` + addOn + `, ` + addOn + `]}`, []string{"AddOn/plimsoll/freeCPU"}, []int32{-6},
 		},
 	} {
-		p, errs := Compile(newPlacement(t, "p", "prioritizerPolicy: "+tc.policy))
+		p, errs := compilePolicy(newPlacement(t, "p", "prioritizerPolicy: "+tc.policy))
 		if len(errs) > 0 {
 			t.Fatal(name, errs)
 		}
@@ -230,7 +230,7 @@ func TestFieldsOfPolicy(t *testing.T) {
 			amountFields | scoreFields | otherFields,
 		`prioritizerPolicy: {mode: Exact, configurations: [{name: Steady}, {name: Balance}]}`: always,
 	} {
-		p, errs := Compile(newPlacement(t, "p", spec))
+		p, errs := compilePolicy(newPlacement(t, "p", spec))
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
@@ -242,7 +242,7 @@ func TestFieldsOfPolicy(t *testing.T) {
 
 // A spec with all fields is compiled.
 func TestCompile(t *testing.T) {
-	p, errs := Compile(newPlacement(t, "p", `
+	p, errs := compilePolicy(newPlacement(t, "p", `
 clusterSets: [web]
 numberOfClusters: 2147483647
 predicates:
@@ -274,7 +274,7 @@ sortBy: Score
 	}
 	p.request.Prioritizers, p.addOns, p.fields = nil, nil, 0 // covered by the tests above
 	p.request.Predicates, p.request.Groups, p.expressions = nil, nil, nil
-	want := &Policy{sets: []string{"web"}, request: decide.Request{
+	want := &placementPolicy{sets: []string{"web"}, request: decide.Request{
 		Number: 1<<31 - 1, SortByScore: true,
 		Tolerations: []clusterv1beta1.Toleration{
 			{
@@ -297,7 +297,7 @@ sortBy: Score
 		},
 		GroupSize: intstr.FromString("28%"),
 	}}
-	if diff := cmp.Diff(want, p, cmp.AllowUnexported(Policy{})); diff != "" {
+	if diff := cmp.Diff(want, p, cmp.AllowUnexported(placementPolicy{})); diff != "" {
 		t.Error(diff)
 	}
 }

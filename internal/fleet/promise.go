@@ -16,8 +16,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// Promise is what a decision has promised to a workload: capacity for its replicas in a cluster.
-type Promise struct {
+// podPromise is what a decision has promised to a workload: capacity for its replicas in a cluster.
+type podPromise struct {
 	Replicas int64 `json:"replicas"`
 	// Waiting are the replicas that did not fit at the time of the decision: no capacity is set aside for them.
 	Waiting int64 `json:"waiting,omitempty"`
@@ -34,15 +34,15 @@ const (
 )
 
 // hasEnded reports whether the time of the promise is over, or has not begun because the clock was set back since.
-func (p *Promise) hasEnded(now int64) bool { return max(now-p.Since, p.Since-now) > promiseTime }
+func (p *podPromise) hasEnded(now int64) bool { return max(now-p.Since, p.Since-now) > promiseTime }
 
 // podsShown returns how many pods of a template, beyond the ones before the promise, a summary shows.
-func (p *Promise) podsShown(summary *fit.Summary, template *fit.Template) int64 {
+func (p *podPromise) podsShown(summary *fit.Summary, template *fit.Template) int64 {
 	return int64(max(summary.Recent(template.Workload)-p.Before, 0))
 }
 
 // RestorePromises sets the promises of a placement, which its PlacementDecisions have.
-func (s *State) RestorePromises(key types.NamespacedName, promises map[string]Promise) {
+func (s *State) RestorePromises(key types.NamespacedName, promises map[string]podPromise) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.placements[key]; p != nil && p.workload != nil && len(p.workload.promises) == 0 {
@@ -52,7 +52,7 @@ func (s *State) RestorePromises(key types.NamespacedName, promises map[string]Pr
 
 // setPromises sets the promises of a placement, nil for none, in the placement and in the clusters. If they release capacity, EvaluateNext
 // returns the placements whose workload did not fit.
-func (s *State) setPromises(w *placementWorkload, promises map[string]Promise) {
+func (s *State) setPromises(w *placementWorkload, promises map[string]podPromise) {
 	released := false
 	for cluster, promise := range w.promises {
 		released = released || promises[cluster].Replicas < promise.Replicas
@@ -141,13 +141,13 @@ func (c *candidate) runningThatExclude() (replicas int64) {
 }
 
 // promisesTo returns the promises of a decision by selected cluster. Clusters whose replicas do not change keep their promise.
-func (d *workloadDecision) promisesTo(fleet []*decide.Cluster, chosen []int32, fits []fit.Fit) map[string]Promise {
-	next, shares := make(map[string]Promise, len(chosen)), d.shares(fleet, chosen, fits)
+func (d *workloadDecision) promisesTo(fleet []*decide.Cluster, chosen []int32, fits []fit.Fit) map[string]podPromise {
+	next, shares := make(map[string]podPromise, len(chosen)), d.shares(fleet, chosen, fits)
 	for k, i := range chosen {
 		c := d.candidateFor(fleet[i].Name)
 		promise, known := d.promises[c.name]
 		if !known || promise.Replicas != shares[k] {
-			promise = Promise{Replicas: shares[k], Since: d.now}
+			promise = podPromise{Replicas: shares[k], Since: d.now}
 			if c.summary != nil {
 				promise.Waiting = max(shares[k]-max(fits[i].ScaledUp, 0), 0)
 			}
@@ -211,7 +211,7 @@ func fillShares(shares []int64, replicas int64, bounds []int64) int64 {
 // setReplicas sets annotation v1beta1.AnnotationReplicas of a PlacementDecision to the promises in its clusters, and removes it if there
 // are none.
 func (r *Result) setReplicas(decision *clusterv1beta1.PlacementDecision) {
-	promises := map[string]Promise{}
+	promises := map[string]podPromise{}
 	for _, d := range decision.Status.Decisions {
 		if promise, known := r.Promises[d.ClusterName]; known {
 			promises[d.ClusterName] = promise

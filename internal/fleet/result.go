@@ -34,7 +34,7 @@ type Result struct {
 	Generation int64
 	// Policy and Fleet are the input of Decision, which has the results of single clusters. Decision is nil if nothing could be
 	// decided.
-	Policy   *Policy
+	Policy   *placementPolicy
 	Fleet    []*decide.Cluster
 	Decision *decide.Decision
 	// KeepDecisions is set if the placement is misconfigured and has selected clusters,
@@ -47,7 +47,7 @@ type Result struct {
 	// Groups are the selected clusters in groups, at least one.
 	Groups []decide.Group
 	// Promises are the promises to the workload by selected cluster, nil if the placement names none.
-	Promises map[string]Promise
+	Promises map[string]podPromise
 	notes    map[string]note
 	// Conditions are conditions without times. Conditions of other types do not change.
 	Conditions []metav1.Condition

@@ -56,7 +56,7 @@ func (s *set) clusters(fleet []*decide.Cluster) []int32 {
 
 // setsOf returns the cluster sets of a policy in a namespace, and the names in its
 // clusterSets of sets that do not exist or are not bound to the namespace.
-func (s *State) setsOf(namespace string, policy *Policy) (sets []*set, unbound []string) {
+func (s *State) setsOf(namespace string, policy *placementPolicy) (sets []*set, unbound []string) {
 	if len(policy.sets) == 0 {
 		return s.boundSets(namespace), nil
 	}
@@ -82,7 +82,7 @@ func (s *State) boundSets(namespace string) (sets []*set) {
 }
 
 // contains reports whether a cluster is in a cluster set of a policy.
-func (s *State) contains(namespace string, policy *Policy, c *decide.Cluster) bool {
+func (s *State) contains(namespace string, policy *placementPolicy, c *decide.Cluster) bool {
 	sets, _ := s.setsOf(namespace, policy)
 	return slices.ContainsFunc(sets, func(set *set) bool { return set.selects(c) })
 }

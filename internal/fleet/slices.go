@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 )
 
-// MaxDecisions is the maximum number of decisions in a PlacementDecision.
-const MaxDecisions = 100
+// maxDecisions is the maximum number of decisions in a PlacementDecision.
+const maxDecisions = 100
 
 // GroupIndex returns the index of the group of a PlacementDecision, -1 if it has none: Layout moves its decisions.
 func GroupIndex(decision *clusterv1beta1.PlacementDecision) int {
@@ -85,7 +85,7 @@ func assignSlices(
 	slices.SortFunc(existing, func(a, b clusterv1beta1.PlacementDecision) int {
 		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
 	})
-	needed := max(1, (len(clusters)+MaxDecisions-1)/MaxDecisions)
+	needed := max(1, (len(clusters)+maxDecisions-1)/maxDecisions)
 	existing = existing[:min(len(existing), needed)]
 	current := map[string]int{} // index in existing by cluster
 	for i, s := range existing {
@@ -96,14 +96,14 @@ func assignSlices(
 	assigned := make([][]int, needed) // positions in clusters, ascending, by index in out
 	var unassigned []int
 	for position, c := range clusters {
-		if i, ok := current[c.ClusterName]; ok && len(assigned[i]) < MaxDecisions {
+		if i, ok := current[c.ClusterName]; ok && len(assigned[i]) < maxDecisions {
 			assigned[i] = append(assigned[i], position)
 		} else {
 			unassigned = append(unassigned, position)
 		}
 	}
 	for i := range assigned {
-		n := min(len(unassigned), MaxDecisions-len(assigned[i]))
+		n := min(len(unassigned), maxDecisions-len(assigned[i]))
 		assigned[i] = append(assigned[i], unassigned[:n]...)
 		unassigned = unassigned[n:]
 		slices.Sort(assigned[i]) // in the order of the group

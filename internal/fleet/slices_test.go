@@ -299,14 +299,14 @@ func checkNumbers(
 }
 
 // checkLayout fails unless each decision is in exactly one slice of its group, in the order
-// of the group, no slice has more than MaxDecisions, and names are unique.
+// of the group, no slice has more than maxDecisions, and names are unique.
 func checkLayout(t *rapid.T, wanted []clusterv1beta1.PlacementDecision, groups []decide.Group) {
 	names := map[string]bool{}
 	count := make([]int, len(groups))
 	seen := map[string]bool{}
 	for _, s := range wanted {
 		index := GroupIndex(&s)
-		if names[s.Name] || index < 0 || index >= len(groups) || len(s.Status.Decisions) > MaxDecisions ||
+		if names[s.Name] || index < 0 || index >= len(groups) || len(s.Status.Decisions) > maxDecisions ||
 			s.Labels[clusterv1beta1.DecisionGroupNameLabel] != groups[index].Name || s.Labels[clusterv1beta1.PlacementLabel] != "p" {
 			t.Fatalf("invalid PlacementDecision with %d decisions: %s", len(s.Status.Decisions), show(&s))
 		}
@@ -327,7 +327,7 @@ func checkLayout(t *rapid.T, wanted []clusterv1beta1.PlacementDecision, groups [
 	total := 0
 	for i, g := range groups {
 		total += len(g.Clusters)
-		if need := max(1, (len(g.Clusters)+MaxDecisions-1)/MaxDecisions); count[i] != need {
+		if need := max(1, (len(g.Clusters)+maxDecisions-1)/maxDecisions); count[i] != need {
 			t.Fatalf("group %d has %d slices, want %d", i, count[i], need)
 		}
 	}
@@ -383,7 +383,7 @@ func TestGroupIndex(t *testing.T) {
 // A controller is killed between any two writes while a and b are exchanged between two PlacementDecisions. The annotation of each is
 // written before its status. The promises in both clusters hold.
 func TestPromisesOfMovedClusters(t *testing.T) {
-	r := &Result{Promises: map[string]Promise{"a": {Replicas: 1}, "b": {Replicas: 2}}}
+	r := &Result{Promises: map[string]podPromise{"a": {Replicas: 1}, "b": {Replicas: 2}}}
 	steps := r.Steps(nil, slicesFrom(t, "x 0: a", "y 1: b"), false)
 	stored := &Objects{Decisions: []*clusterv1beta1.PlacementDecision{steps[0].After, steps[1].After}}
 	existing := []clusterv1beta1.PlacementDecision{*steps[0].After, *steps[1].After}

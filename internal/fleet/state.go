@@ -64,7 +64,7 @@ type entry struct {
 type placementState struct {
 	uid        types.UID
 	generation int64
-	policy     *Policy // nil with errs
+	policy     *placementPolicy // nil with errs
 	errs       field.ErrorList
 	// selected are the selected clusters, sorted, and decidedGeneration the generation
 	// of the spec that selected them, 0 if unknown.

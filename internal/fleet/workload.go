@@ -92,7 +92,7 @@ type placementWorkload struct {
 	// fits are the last fits by summary of a cluster.
 	fits map[*fit.Summary]cachedFit
 	// promises are the promises of the placement by cluster, and notes the warnings about them.
-	promises map[string]Promise
+	promises map[string]podPromise
 	notes    map[string]note
 }
 

@@ -182,7 +182,7 @@ type simulated struct {
 	// placed are the replicas of each placement by cluster, and running how many of them run.
 	placed, running map[string]map[string]int64
 	placements      []*v1beta1.Placement
-	promises        map[string]map[string]Promise
+	promises        map[string]map[string]podPromise
 	now             time.Time
 }
 
@@ -212,7 +212,7 @@ func TestPromises(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := &simulated{
 			cores: map[string]int64{"a": 10, "b": 20}, placed: map[string]map[string]int64{"a": {}, "b": {}},
-			running: map[string]map[string]int64{"a": {}, "b": {}}, promises: map[string]map[string]Promise{}, now: now,
+			running: map[string]map[string]int64{"a": {}, "b": {}}, promises: map[string]map[string]podPromise{}, now: now,
 		}
 		s := hub("a", "b")
 		clusters := []string{"a", "b"}
@@ -379,7 +379,7 @@ func TestPromiseFromTheFuture(t *testing.T) {
 	s.SetCapacity(capacityOf(t, "a", now, 10, nil))
 	add(s, withWorkload(t, "first", 1, 8, "{}"))
 	add(s, withWorkload(t, "second", 1, 8, "{}"))
-	s.RestorePromises(keyOf("first"), map[string]Promise{"a": {Replicas: 8, Since: now.Add(time.Hour).Unix()}})
+	s.RestorePromises(keyOf("first"), map[string]podPromise{"a": {Replicas: 8, Since: now.Add(time.Hour).Unix()}})
 	if got := clustersOf(decideNow(t, s, "second")); got != "a" {
 		t.Errorf("selected %q", got)
 	}

@@ -57,7 +57,7 @@ func CheckQuantities(document []byte) error {
 	if !isSuspicious(document) {
 		return nil
 	}
-	object, err := DecodeAny(document)
+	object, err := decodeAny(document)
 	if err != nil {
 		return err
 	}
@@ -91,8 +91,8 @@ func FromUnstructured(object map[string]any, into any) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(object, into)
 }
 
-// DecodeAny decodes a document in JSON. It keeps the text of numbers, from which quantities are decoded.
-func DecodeAny(document []byte) (value any, err error) {
+// decodeAny decodes a document in JSON. It keeps the text of numbers, from which quantities are decoded.
+func decodeAny(document []byte) (value any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	decoder.UseNumber()
 	err = decoder.Decode(&value)

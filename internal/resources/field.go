@@ -18,7 +18,7 @@ import (
 // "spec.rate: invalid value 1: must be a string", or err if no field is wrong by itself. object is a pointer
 // to a value of the type that asJSON does not have.
 func ExplainDecoding(asJSON []byte, object any, err error) error {
-	value, invalid := DecodeAny(asJSON)
+	value, invalid := decodeAny(asJSON)
 	if invalid != nil {
 		return err
 	}

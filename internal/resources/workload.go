@@ -40,16 +40,16 @@ func WorkloadOf(pod *v1.Pod) Workload {
 	name := owner.Name
 	switch owner.Kind {
 	case "ReplicaSet":
-		name = WithoutHash(name, pod.Labels["pod-template-hash"])
+		name = withoutHash(name, pod.Labels["pod-template-hash"])
 	case "Job":
 		name = withoutNumber(name)
 	}
 	return Workload{pod.Namespace, owner.Kind, name}
 }
 
-// WithoutHash returns a name without a dash and the hash at its end: of a ReplicaSet and its pod template hash, the name of the Deployment.
+// withoutHash returns a name without a dash and the hash at its end: of a ReplicaSet and its pod template hash, the name of the Deployment.
 // It returns the name if it does not end with them.
-func WithoutHash(name, hash string) string {
+func withoutHash(name, hash string) string {
 	base, found := strings.CutSuffix(name, hash)
 	if hash == "" || !found || len(base) < 2 || !strings.HasSuffix(base, "-") {
 		return name

@@ -54,14 +54,14 @@ const (
 // no longer converges.
 const normalParameters = 3e5
 
-// Distribution is a distribution of utilization on [0, 1]. The zero value is a constant load of 0.
-type Distribution struct {
+// distribution is a distribution of utilization on [0, 1]. The zero value is a constant load of 0.
+type distribution struct {
 	shape       shape
 	mean        float64
 	alpha, beta float64
 }
 
-// Fit returns the beta distribution with the mean of the load and its standard deviation times
+// fitBeta returns the beta distribution with the mean of the load and its standard deviation times
 // sqrt(window), by the method of moments:
 //
 //	concentration = mean (1 - mean) / variance - 1
@@ -71,22 +71,22 @@ type Distribution struct {
 // that many independent samples. The variance is at most mean (1 - mean), the maximum for a
 // distribution on [0, 1]. A load without deviation is a step at its mean. Values outside [0, 1] count
 // as the nearer end, a window less than 1 as 1.
-func Fit(l Load, window float64) Distribution {
+func fitBeta(l Load, window float64) distribution {
 	mean := min(max(l.Mean, 0), 1)
 	variance := l.StdDev * l.StdDev * max(window, 1)
 	maxVariance := mean * (1 - mean)
 	concentration := maxVariance/variance - 1
 	switch {
 	case !(variance > 0) || maxVariance == 0 || concentration > stepConcentration:
-		return Distribution{shape: step, mean: mean}
+		return distribution{shape: step, mean: mean}
 	case concentration < twoPointConcentration:
-		return Distribution{shape: twoPoint, mean: mean}
+		return distribution{shape: twoPoint, mean: mean}
 	}
-	return Distribution{shape: beta, mean: mean, alpha: mean * concentration, beta: (1 - mean) * concentration}
+	return distribution{shape: beta, mean: mean, alpha: mean * concentration, beta: (1 - mean) * concentration}
 }
 
 // CDF returns P(U <= x), for any x.
-func (d Distribution) CDF(x float64) float64 {
+func (d distribution) CDF(x float64) float64 {
 	switch {
 	case x >= 1:
 		return 1
@@ -111,7 +111,7 @@ func (d Distribution) CDF(x float64) float64 {
 // overuse returns P(U > threshold | U <= bound): the probability that the load exceeds the threshold,
 // given that the limits of the pods keep it within the bound. It is 1 if the load certainly exceeds
 // the bound.
-func (d Distribution) overuse(threshold, bound float64) float64 {
+func (d distribution) overuse(threshold, bound float64) float64 {
 	withinBound := d.CDF(bound)
 	if withinBound <= 0 {
 		return 1

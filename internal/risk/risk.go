@@ -17,8 +17,8 @@ import "math"
 // percent of the CPU and, on small nodes, up to a quarter of the memory. Without this allowance an
 // idle node would look as risky as an overloaded one to a pod with small or no requests.
 const (
-	IdleCPU    = 0.1
-	IdleMemory = 0.25
+	idleCPU    = 0.1
+	idleMemory = 0.25
 )
 
 // The defaults of the Model.
@@ -54,18 +54,18 @@ type Resource struct {
 	PodUnbounded         bool
 	// Recent is the expected use of pods that arrived too late to be included in the measured load.
 	Recent float64
-	// Idle is the idle utilization: IdleCPU or IdleMemory.
+	// Idle is the idle utilization: idleCPU or idleMemory.
 	Idle float64
 }
 
 // NewCPU returns the CPU of a node. A machine has at least the allocatable amount.
 func NewCPU(allocatable, machine float64) Resource {
-	return Resource{Capacity: allocatable, Machine: max(machine, allocatable), Idle: IdleCPU}
+	return Resource{Capacity: allocatable, Machine: max(machine, allocatable), Idle: idleCPU}
 }
 
 // NewMemory returns the memory of a node. A machine has at least the allocatable amount.
 func NewMemory(allocatable, machine float64) Resource {
-	return Resource{Capacity: allocatable, Machine: max(machine, allocatable), Idle: IdleMemory}
+	return Resource{Capacity: allocatable, Machine: max(machine, allocatable), Idle: idleMemory}
 }
 
 // AddPod adds the request and the limit of a pod on the node to the sums.
@@ -124,7 +124,7 @@ func (r Resource) LoadRisk(load Load, window float64) float64 {
 		load.Mean = min(load.Mean+r.Recent/r.Machine, 1)
 	}
 	threshold, bound := r.thresholdAndBound()
-	return Fit(load.RelativeTo(r.Machine, r.Capacity), window).overuse(threshold, bound)
+	return fitBeta(load.RelativeTo(r.Machine, r.Capacity), window).overuse(threshold, bound)
 }
 
 // thresholdAndBound returns the threshold and the bound of LoadRisk, as fractions of the capacity.

@@ -89,11 +89,11 @@ func TestLoadRisk(t *testing.T) {
 		// the variance is limited to 0.3 x 0.7: load 0 with probability 0.7, 1 with 0.3
 		"all or nothing":       {Resource{Capacity: 8, Machine: 8, Requests: 4, Limits: 8}, Load{0.3, 1}, window, 0.3},
 		"no load, no requests": {Resource{Capacity: 8, Machine: 8, PodUnbounded: true}, Load{0, 0}, window, 0},
-		"busy, no requests":    {Resource{Capacity: 8, Machine: 8, PodUnbounded: true, Idle: IdleMemory}, Load{0.4, 0}, window, 1},
+		"busy, no requests":    {Resource{Capacity: 8, Machine: 8, PodUnbounded: true, Idle: idleMemory}, Load{0.4, 0}, window, 1},
 		"full, no requests":    {Resource{Capacity: 8, Machine: 8, PodUnbounded: true}, Load{1, 0}, window, 1},
-		"idle, no requests":    {Resource{Capacity: 8, Machine: 8, PodUnbounded: true, Idle: IdleCPU}, Load{0.03, 0}, window, 0},
+		"idle, no requests":    {Resource{Capacity: 8, Machine: 8, PodUnbounded: true, Idle: idleCPU}, Load{0.03, 0}, window, 0},
 		"idle, a small request": {
-			Resource{Capacity: 8, Machine: 8, PodRequest: 0.1, PodLimit: 0.2, Idle: IdleCPU}, Load{0.03, 0}, window, 0,
+			Resource{Capacity: 8, Machine: 8, PodRequest: 0.1, PodLimit: 0.2, Idle: idleCPU}, Load{0.03, 0}, window, 0,
 		},
 		"guaranteed pods":        {Resource{Capacity: 8, Machine: 8, Requests: 4, Limits: 4}, Load{0.5, 0.1}, window, 0},
 		"no capacity, some load": {Resource{Machine: 8}, Load{0.5, 0.1}, window, 1},
@@ -130,7 +130,7 @@ func drawResource(t *rapid.T) Resource {
 		Unbounded:  rapid.Bool().Draw(t, "unbounded"),
 		PodRequest: podRequest, PodLimit: podRequest + fraction("podExcess", 3),
 		PodUnbounded: rapid.Bool().Draw(t, "podUnbounded"),
-		Idle:         IdleCPU,
+		Idle:         idleCPU,
 	}
 }
 
@@ -168,7 +168,7 @@ func TestLimitRiskIncreasesWithLimits(t *testing.T) {
 // Increasing the threshold never increases the probability of overuse.
 func TestOveruseDecreasesWithThreshold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := Fit(drawLoad(t), rapid.Float64Range(1, 20).Draw(t, "window"))
+		d := fitBeta(drawLoad(t), rapid.Float64Range(1, 20).Draw(t, "window"))
 		low := rapid.Float64Range(0, 1).Draw(t, "low")
 		high := rapid.Float64Range(low, 1).Draw(t, "high")
 		bound := rapid.Float64Range(high, 1).Draw(t, "bound")
@@ -200,7 +200,7 @@ func TestIdleEmptyNodeIsNeverWorse(t *testing.T) {
 // A node that is busy with best-effort pods has a high load risk.
 func TestLoadRiskOfBestEffortPods(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := Resource{Capacity: 8, Machine: 8, Unbounded: true, PodUnbounded: true, Idle: IdleMemory}
+		r := Resource{Capacity: 8, Machine: 8, Unbounded: true, PodUnbounded: true, Idle: idleMemory}
 		load := Load{rapid.Float64Range(0.5, 1).Draw(t, "mean"), rapid.Float64Range(0, 0.1).Draw(t, "stdDev")}
 		if got := r.LoadRisk(load, 5); got < 0.75 {
 			t.Fatalf("load risk %v under %+v", got, load)
@@ -215,7 +215,7 @@ func TestFitAgainstOracle(t *testing.T) {
 		mean := rapid.Float64Range(0.05, 0.95).Draw(t, "mean")
 		concentration := rapid.Float64Range(2.5, 200).Draw(t, "concentration")
 		stdDev := math.Sqrt(mean * (1 - mean) / (concentration + 1))
-		d := Fit(Load{mean, stdDev}, 1)
+		d := fitBeta(Load{mean, stdDev}, 1)
 		oracle := distuv.Beta{Alpha: mean * concentration, Beta: (1 - mean) * concentration}
 		if !near(oracle.Mean(), mean, 1e-9) || !near(oracle.StdDev(), stdDev, 1e-9) {
 			t.Fatalf("%+v has other moments", oracle)
@@ -248,7 +248,7 @@ func TestSmallDeviations(t *testing.T) {
 		lowest := 2000 / concentration
 		mean := rapid.Float64Range(lowest, 1-lowest).Draw(t, "mean")
 		stdDev := math.Sqrt(mean * (1 - mean) / (concentration + 1))
-		d := Fit(Load{mean, stdDev}, 1)
+		d := fitBeta(Load{mean, stdDev}, 1)
 		for z, want := range map[float64]float64{-5: 0, -2: 0.0228, -1: 0.1587, 0: 0.5, 1: 0.8413, 2: 0.9772, 5: 1} {
 			if got := d.CDF(mean + z*stdDev); !near(got, want, 0.005) || got < 0 || got > 1 {
 				t.Fatalf("mean %v, deviation %v: F(mean %+g deviations) = %v, want %v", mean, stdDev, z, got, want)
@@ -260,12 +260,12 @@ func TestSmallDeviations(t *testing.T) {
 // The limit cases continue the family of distributions without a jump.
 func TestFitIsContinuous(t *testing.T) {
 	for _, mean := range []float64{0.1, 0.5, 0.9} {
-		nearlyStep := Fit(Load{mean, 1e-4}, 1)
+		nearlyStep := fitBeta(Load{mean, 1e-4}, 1)
 		if nearlyStep.shape != beta || nearlyStep.CDF(mean-0.01) > 1e-9 || nearlyStep.CDF(mean+0.01) < 1-1e-9 {
 			t.Errorf("mean %v: a deviation of 1e-4 is not close to a step: %+v", mean, nearlyStep)
 		}
 		most := math.Sqrt(mean * (1 - mean))
-		nearlyTwo, two := Fit(Load{mean, most * (1 - 1e-6)}, 1), Fit(Load{mean, most}, 1)
+		nearlyTwo, two := fitBeta(Load{mean, most * (1 - 1e-6)}, 1), fitBeta(Load{mean, most}, 1)
 		if nearlyTwo.shape != beta || two.shape != twoPoint || !near(nearlyTwo.CDF(0.5), two.CDF(0.5), 1e-3) {
 			t.Errorf("mean %v: F(0.5) jumps from %v to %v", mean, nearlyTwo.CDF(0.5), two.CDF(0.5))
 		}

@@ -78,13 +78,13 @@ type Agent struct {
 // receiver receives the reports of one cluster.
 type receiver interface {
 	writeCapacity(ctx context.Context, status *v1alpha1.ClusterCapacityStatus) error
-	writeScores(ctx context.Context, scores []Score, validUntil time.Time) error
+	writeScores(ctx context.Context, scores []namedScore, validUntil time.Time) error
 	writeResources(ctx context.Context, capacity, allocatable v1.ResourceList, force bool) error
 }
 
 // report is the last report that the hub has received.
 type report struct {
-	scores                []Score
+	scores                []namedScore
 	validUntil            time.Time
 	capacity, allocatable v1.ResourceList
 	resourcesAt           time.Time
@@ -177,7 +177,7 @@ func (a *Agent) reportAll(ctx context.Context) error {
 	if a.options.Load != nil {
 		fresh = a.options.Load.Fresh()
 	}
-	scores := Scores(a.observer.state(pools, fresh))
+	scores := scoresOf(a.observer.state(pools, fresh))
 	capacity, allocatable := a.observer.resources()
 	a.metrics.recordScores(scores)
 	err = a.reportScores(ctx, scores)
@@ -192,7 +192,7 @@ func (a *Agent) reportAll(ctx context.Context) error {
 }
 
 // reportScores writes scores that changed or expire soon.
-func (a *Agent) reportScores(ctx context.Context, scores []Score) error {
+func (a *Agent) reportScores(ctx context.Context, scores []namedScore) error {
 	// The wall clock, as on the hub: after a jump the scores on the hub are valid for too short or too long.
 	now := a.now().Round(0)
 	remaining := a.last.validUntil.Sub(now)

@@ -76,7 +76,7 @@ func (f *fakeHub) receive(kind string, validUntil time.Time) error {
 	return nil
 }
 
-func (f *fakeHub) writeScores(_ context.Context, _ []Score, validUntil time.Time) error {
+func (f *fakeHub) writeScores(_ context.Context, _ []namedScore, validUntil time.Time) error {
 	return f.receive(scoreKind, validUntil)
 }
 

@@ -64,7 +64,7 @@ func sameCapacity(a, b *v1alpha1.ClusterCapacityStatus) bool {
 }
 
 // heldBy returns the sum of the requests of the placeholders of all policies.
-func heldBy(pools []Slack) v1.ResourceList {
+func heldBy(pools []slackAmounts) v1.ResourceList {
 	sum := v1.ResourceList{}
 	for _, pool := range pools {
 		addTo(sum, pool.Total)

@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	// ScoreName is the name of the AddOnPlacementScore in the cluster's namespace.
-	ScoreName = "plimsoll"
+	// scoreName is the name of the AddOnPlacementScore in the cluster's namespace.
+	scoreName = "plimsoll"
 	// fieldOwner owns the fields that the agent writes.
 	fieldOwner = "plimsoll-agent"
 	// requestTimeout limits the duration of a request.
@@ -147,14 +147,14 @@ func (h *Hub) write(
 }
 
 // writeScores writes the scores to the AddOnPlacementScore of the cluster.
-func (h *Hub) writeScores(ctx context.Context, scores []Score, validUntil time.Time) error {
+func (h *Hub) writeScores(ctx context.Context, scores []namedScore, validUntil time.Time) error {
 	status := &clusterv1alpha1.AddOnPlacementScoreStatus{Scores: scores, ValidUntil: new(metav1.NewTime(validUntil))}
-	return h.write(scoreVersion, scoreKind, ScoreName, status, func(hub dynamic.Interface, object *unstructured.Unstructured) error {
+	return h.write(scoreVersion, scoreKind, scoreName, status, func(hub dynamic.Interface, object *unstructured.Unstructured) error {
 		client := hub.Resource(scoreResource).Namespace(h.cluster)
-		_, err := client.ApplyStatus(ctx, ScoreName, object, applyOptions)
+		_, err := client.ApplyStatus(ctx, scoreName, object, applyOptions)
 		if apierrors.IsNotFound(err) {
-			if _, err = client.Apply(ctx, ScoreName, object, applyOptions); err == nil { // without the status
-				_, err = client.ApplyStatus(ctx, ScoreName, object, applyOptions)
+			if _, err = client.Apply(ctx, scoreName, object, applyOptions); err == nil { // without the status
+				_, err = client.ApplyStatus(ctx, scoreName, object, applyOptions)
 			}
 		}
 		return err

@@ -72,7 +72,7 @@ func (m *member) list(ctx context.Context, resource schema.GroupVersionResource,
 }
 
 // policies returns the slack of all policies. It returns an error if the API server does not answer.
-func (m *member) policies(ctx context.Context) (out []Slack, err error) {
+func (m *member) policies(ctx context.Context) (out []slackAmounts, err error) {
 	var list slackv1alpha1.ResourceSlackList
 	err = m.list(ctx, slackPolicies, "", &list)
 	switch {
@@ -88,7 +88,7 @@ func (m *member) policies(ctx context.Context) (out []Slack, err error) {
 	m.forbidden.Store(false)
 	for i := range list.Items {
 		status := &list.Items[i].Status
-		out = append(out, Slack{
+		out = append(out, slackAmounts{
 			Available: resources.CPUAndMemory(status.Available), Target: resources.CPUAndMemory(status.Target), Total: status.Total,
 		})
 	}

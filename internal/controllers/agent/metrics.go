@@ -40,9 +40,9 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 }
 
 // recordScores sets the scores and deletes absent scores.
-func (m *metrics) recordScores(scores []Score) {
-	for _, name := range Names {
-		i := slices.IndexFunc(scores, func(s Score) bool { return s.Name == name })
+func (m *metrics) recordScores(scores []namedScore) {
+	for _, name := range scoreNames {
+		i := slices.IndexFunc(scores, func(s namedScore) bool { return s.Name == name })
 		if i < 0 {
 			m.score.DeleteLabelValues(name)
 			continue

@@ -172,8 +172,8 @@ func loadOf(fresh *load.Snapshot, node string) [scored]risk.Load {
 // resource is the mean of the load risks of the nodes with known load (see risk.Resource.LoadRisk), weighted
 // by allocatable amount; LoadRisk is the highest. A resource is skipped if the load of less than half of its
 // allocatable amount is known.
-func (o *observer) state(pools []Slack, fresh *load.Snapshot) State {
-	state := State{Slack: pools}
+func (o *observer) state(pools []slackAmounts, fresh *load.Snapshot) clusterState {
+	state := clusterState{Slack: pools}
 	o.pods.mu.Lock()
 	defer o.pods.mu.Unlock()
 	var measured, weighted [scored]float64

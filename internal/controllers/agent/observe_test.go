@@ -207,7 +207,7 @@ func TestResources(t *testing.T) {
 }
 
 func TestState(t *testing.T) {
-	for want, objects := range map[Sums][]any{
+	for want, objects := range map[nodeSums][]any{
 		{}: {pod("p", "unknown")},
 		{Allocatable: 3000, Free: 1000, Limits: 4000}: {pod("early", "n"), node("n", nil), pod("p", "n"), pod("p", "n")},
 		// n is overcommitted, m is free.
@@ -346,7 +346,7 @@ func BenchmarkReport(b *testing.B) {
 	fresh := loadFrom(loads)
 	b.ReportAllocs()
 	for b.Loop() {
-		Scores(o.state(nil, fresh))
+		scoresOf(o.state(nil, fresh))
 		o.resources()
 	}
 }

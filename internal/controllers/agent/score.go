@@ -13,38 +13,38 @@ import (
 // Names of the scores. In their formulas A is the sum of the allocatable amounts of the nodes, F the
 // part that requests leave free, and L the sum of the limits of the pods.
 const (
-	// FreeCPU and FreeMemory score the free fraction: 200 x (F/A - 0.5).
-	FreeCPU    = "freeCPU"
-	FreeMemory = "freeMemory"
-	// FreeCores and FreeGiB score the free amount, ten points for each doubling:
+	// freeCPU and freeMemory score the free fraction: 200 x (F/A - 0.5).
+	freeCPU    = "freeCPU"
+	freeMemory = "freeMemory"
+	// freeCores and freeGiB score the free amount, ten points for each doubling:
 	// 10 x log2(1 + F) - 100, with F in cores or GiB.
-	FreeCores = "freeCores"
-	FreeGiB   = "freeGiB"
-	// LimitRoomCPU and LimitRoomMemory score the amount that limits leave, negative if limits exceed
+	freeCores = "freeCores"
+	freeGiB   = "freeGiB"
+	// limitRoomCPU and limitRoomMemory score the amount that limits leave, negative if limits exceed
 	// the allocatable amount: 100 x (A - L) / max(A, L).
-	LimitRoomCPU    = "limitRoomCPU"
-	LimitRoomMemory = "limitRoomMemory"
-	// LowLoadRisk scores the probability that pods do not use more than they request:
+	limitRoomCPU    = "limitRoomCPU"
+	limitRoomMemory = "limitRoomMemory"
+	// lowLoadRisk scores the probability that pods do not use more than they request:
 	// 200 x (0.5 - load risk). It is absent without measured load.
-	LowLoadRisk = "lowLoadRisk"
-	// SlackCPU and SlackMemory score the available slack S against the target T, negative if S is
+	lowLoadRisk = "lowLoadRisk"
+	// slackCPU and slackMemory score the available slack S against the target T, negative if S is
 	// less: 100 x (S - T) / max(S, T). The score of several pools is the mean weighted by their
 	// targets. It is absent if all targets are 0.
-	SlackCPU    = "slackCPU"
-	SlackMemory = "slackMemory"
+	slackCPU    = "slackCPU"
+	slackMemory = "slackMemory"
 )
 
-// Names lists the names of all scores in the order in which they are reported.
-var Names = []string{FreeCPU, FreeMemory, FreeCores, FreeGiB, LimitRoomCPU, LimitRoomMemory, LowLoadRisk, SlackCPU, SlackMemory}
+// scoreNames lists the names of all scores in the order in which they are reported.
+var scoreNames = []string{freeCPU, freeMemory, freeCores, freeGiB, limitRoomCPU, limitRoomMemory, lowLoadRisk, slackCPU, slackMemory}
 
-// Score is one score of the cluster: one of Names, and a value in [-100, 100].
-type Score = clusterv1alpha1.AddOnPlacementScoreItem
+// namedScore is one score of the cluster: one of scoreNames, and a value in [-100, 100].
+type namedScore = clusterv1alpha1.AddOnPlacementScoreItem
 
 // scored is the number of resources that are scored, the first of resources.Amounts: CPU and memory.
 const scored = 2
 
-// Sums are sums over the nodes that accept pods, in the unit of the resource.
-type Sums struct {
+// nodeSums are sums over the nodes that accept pods, in the unit of the resource.
+type nodeSums struct {
 	// Allocatable is the capacity for pods.
 	Allocatable float64
 	// Free is the capacity that requests leave free. It is at least 0 for each node: an overcommitted
@@ -56,7 +56,7 @@ type Sums struct {
 }
 
 // add adds a node.
-func (s *Sums) add(node risk.Resource) {
+func (s *nodeSums) add(node risk.Resource) {
 	s.Allocatable += node.Capacity
 	s.Free += max(0, node.Capacity-node.Requests)
 	if node.Unbounded {
@@ -65,48 +65,48 @@ func (s *Sums) add(node risk.Resource) {
 	s.Limits += node.Limits
 }
 
-// Slack is the slack of one pool of nodes.
-type Slack struct {
+// slackAmounts is the slack of one pool of nodes.
+type slackAmounts struct {
 	// Available is the slack that is available, and Target the slack that should be.
 	Available, Target resources.Amounts
 	// Total is the sum of the requests of the placeholders.
 	Total v1.ResourceList
 }
 
-// State is the state that a cluster is scored by.
-type State struct {
+// clusterState is the state that a cluster is scored by.
+type clusterState struct {
 	// Sums are the sums over the nodes.
-	Sums [scored]Sums
+	Sums [scored]nodeSums
 	// LoadRisk is in [0, 1]. It is ignored unless LoadKnown is set.
 	LoadRisk  float64
 	LoadKnown bool
 	// Slack is the slack of each pool.
-	Slack []Slack
+	Slack []slackAmounts
 }
 
-// cores and gib are the units of FreeCores and FreeGiB.
+// cores and gib are the units of freeCores and freeGiB.
 const (
 	cores = 1000
 	gib   = 1 << 30
 )
 
-// Scores returns the scores of a cluster in the order of Names, without absent scores.
-func Scores(s State) []Score {
+// scoresOf returns the scores of a cluster in the order of scoreNames, without absent scores.
+func scoresOf(s clusterState) []namedScore {
 	cpu, memory := s.Sums[resources.CPU], s.Sums[resources.Memory]
-	out := []Score{
-		{Name: FreeCPU, Value: fraction(cpu.Free, cpu.Allocatable)},
-		{Name: FreeMemory, Value: fraction(memory.Free, memory.Allocatable)},
-		{Name: FreeCores, Value: doublings(cpu.Free / cores)},
-		{Name: FreeGiB, Value: doublings(memory.Free / gib)},
-		{Name: LimitRoomCPU, Value: limitRoom(cpu)},
-		{Name: LimitRoomMemory, Value: limitRoom(memory)},
+	out := []namedScore{
+		{Name: freeCPU, Value: fraction(cpu.Free, cpu.Allocatable)},
+		{Name: freeMemory, Value: fraction(memory.Free, memory.Allocatable)},
+		{Name: freeCores, Value: doublings(cpu.Free / cores)},
+		{Name: freeGiB, Value: doublings(memory.Free / gib)},
+		{Name: limitRoomCPU, Value: limitRoom(cpu)},
+		{Name: limitRoomMemory, Value: limitRoom(memory)},
 	}
 	if s.LoadKnown {
-		out = append(out, Score{Name: LowLoadRisk, Value: fraction(1-s.LoadRisk, 1)})
+		out = append(out, namedScore{Name: lowLoadRisk, Value: fraction(1-s.LoadRisk, 1)})
 	}
 	for i, r := range [scored]resources.Resource{resources.CPUResource, resources.MemoryResource} {
 		if value, ok := slackBalance(s.Slack, r); ok {
-			out = append(out, Score{Name: [scored]string{SlackCPU, SlackMemory}[i], Value: value})
+			out = append(out, namedScore{Name: [scored]string{slackCPU, slackMemory}[i], Value: value})
 		}
 	}
 	return out
@@ -128,7 +128,7 @@ func doublings(amount float64) int32 {
 }
 
 // limitRoom returns the balance of allocatable amounts and limits, -100 if nothing is allocatable.
-func limitRoom(s Sums) int32 {
+func limitRoom(s nodeSums) int32 {
 	if !(s.Allocatable > 0) {
 		return -100
 	}
@@ -137,7 +137,7 @@ func limitRoom(s Sums) int32 {
 
 // slackBalance returns the mean of the pools' balances, weighted by their targets. It returns false if all
 // targets are 0.
-func slackBalance(pools []Slack, r resources.Resource) (value int32, ok bool) {
+func slackBalance(pools []slackAmounts, r resources.Resource) (value int32, ok bool) {
 	var sum, weights float64
 	for _, pool := range pools {
 		if target := float64(pool.Target.Get(r)); target > 0 {

@@ -29,14 +29,14 @@ func TestFormulas(t *testing.T) {
 		"1023 cores":     {doublings(1023), 0},
 		"a million":      {doublings(1<<20 - 1), 100},
 		"a billion":      {doublings(1 << 30), 100},
-		"no limits":      {limitRoom(Sums{Allocatable: 8}), 100},
-		"limits of half": {limitRoom(Sums{Allocatable: 8, Limits: 4}), 50},
-		"limits of all":  {limitRoom(Sums{Allocatable: 8, Limits: 8}), 0},
+		"no limits":      {limitRoom(nodeSums{Allocatable: 8}), 100},
+		"limits of half": {limitRoom(nodeSums{Allocatable: 8, Limits: 4}), 50},
+		"limits of all":  {limitRoom(nodeSums{Allocatable: 8, Limits: 8}), 0},
 		// 100 x (8 - 12) / 12 = -33.3
-		"limits of 1.5 times":  {limitRoom(Sums{Allocatable: 8, Limits: 12}), -33},
-		"limits of twice":      {limitRoom(Sums{Allocatable: 8, Limits: 16}), -50},
-		"limits of four times": {limitRoom(Sums{Allocatable: 8, Limits: 32}), -75},
-		"no nodes":             {limitRoom(Sums{}), -100},
+		"limits of 1.5 times":  {limitRoom(nodeSums{Allocatable: 8, Limits: 12}), -33},
+		"limits of twice":      {limitRoom(nodeSums{Allocatable: 8, Limits: 16}), -50},
+		"limits of four times": {limitRoom(nodeSums{Allocatable: 8, Limits: 32}), -75},
+		"no nodes":             {limitRoom(nodeSums{}), -100},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("%s: %d, want %d", name, tc.got, tc.want)
@@ -45,9 +45,9 @@ func TestFormulas(t *testing.T) {
 }
 
 func TestSlack(t *testing.T) {
-	type pools = []Slack
-	pool := func(available, target int64) Slack {
-		return Slack{Available: resources.Amounts{CPU: available}, Target: resources.Amounts{CPU: target}}
+	type pools = []slackAmounts
+	pool := func(available, target int64) slackAmounts {
+		return slackAmounts{Available: resources.Amounts{CPU: available}, Target: resources.Amounts{CPU: target}}
 	}
 	for name, tc := range map[string]struct {
 		pools pools
@@ -88,29 +88,29 @@ func TestExample(t *testing.T) {
 	pods("web", "a", list("6", "8Gi"), list("12", "16Gi"))
 	pods("db", "b", list("3", "24Gi"), list("4", "24Gi"))
 	pods("agent", "b", nil, nil)
-	got := Scores(State{
+	got := scoresOf(clusterState{
 		Sums: o.state(nil, nil).Sums, LoadRisk: 0.2, LoadKnown: true,
-		Slack: []Slack{{
+		Slack: []slackAmounts{{
 			Available: resources.Amounts{CPU: 2 * cores, Memory: 16 * gib}, Target: resources.Amounts{CPU: 4 * cores, Memory: 8 * gib},
 		}},
 	})
-	want := []Score{
+	want := []namedScore{
 		// CPU: A = 16, F = 2 + 5 = 7, L = 12 + max(4, 8) = 20
 		// memory: A = 64, F = 24 + 8 = 32, L = 16 + max(24, 32) = 48
-		{Name: FreeCPU, Value: -12},        // 200 x (7/16 - 0.5) = -12.5
-		{Name: FreeMemory, Value: 0},       // 200 x (32/64 - 0.5)
-		{Name: FreeCores, Value: -70},      // 10 x log2(8) - 100
-		{Name: FreeGiB, Value: -49},        // 10 x log2(33) - 100 = -49.6
-		{Name: LimitRoomCPU, Value: -20},   // 100 x (16 - 20) / 20
-		{Name: LimitRoomMemory, Value: 25}, // 100 x (64 - 48) / 64
-		{Name: LowLoadRisk, Value: 60},     // 200 x (0.5 - 0.2)
-		{Name: SlackCPU, Value: -50},       // 100 x (2 - 4) / 4
-		{Name: SlackMemory, Value: 50},     // 100 x (16 - 8) / 16
+		{Name: freeCPU, Value: -12},        // 200 x (7/16 - 0.5) = -12.5
+		{Name: freeMemory, Value: 0},       // 200 x (32/64 - 0.5)
+		{Name: freeCores, Value: -70},      // 10 x log2(8) - 100
+		{Name: freeGiB, Value: -49},        // 10 x log2(33) - 100 = -49.6
+		{Name: limitRoomCPU, Value: -20},   // 100 x (16 - 20) / 20
+		{Name: limitRoomMemory, Value: 25}, // 100 x (64 - 48) / 64
+		{Name: lowLoadRisk, Value: 60},     // 200 x (0.5 - 0.2)
+		{Name: slackCPU, Value: -50},       // 100 x (2 - 4) / 4
+		{Name: slackMemory, Value: 50},     // 100 x (16 - 8) / 16
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for i, name := range Names {
+	for i, name := range scoreNames {
 		if got[i].Name != name {
 			t.Errorf("score %d is %s, want %s", i, got[i].Name, name)
 		}
@@ -118,7 +118,7 @@ func TestExample(t *testing.T) {
 }
 
 func TestScoresOfEmptyState(t *testing.T) {
-	for _, score := range Scores(State{}) {
+	for _, score := range scoresOf(clusterState{}) {
 		if score.Value != -100 {
 			t.Errorf("%s is %d", score.Name, score.Value)
 		}
@@ -126,16 +126,16 @@ func TestScoresOfEmptyState(t *testing.T) {
 }
 
 // drawState draws a state.
-func drawState(t *rapid.T) State {
+func drawState(t *rapid.T) clusterState {
 	amount := rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 1e6), rapid.Float64Range(0, math.MaxInt64))
 	integer := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 1<<20), rapid.Int64Range(0, math.MaxInt64))
-	s := State{LoadKnown: true, LoadRisk: rapid.Float64Range(0, 1).Draw(t, "risk")}
+	s := clusterState{LoadKnown: true, LoadRisk: rapid.Float64Range(0, 1).Draw(t, "risk")}
 	for r := range s.Sums {
 		allocatable := amount.Draw(t, "allocatable")
-		s.Sums[r] = Sums{allocatable, allocatable * rapid.Float64Range(0, 1).Draw(t, "free"), amount.Draw(t, "limits")}
+		s.Sums[r] = nodeSums{allocatable, allocatable * rapid.Float64Range(0, 1).Draw(t, "free"), amount.Draw(t, "limits")}
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "pools") {
-		var pool Slack
+		var pool slackAmounts
 		for _, amounts := range []*resources.Amounts{&pool.Target, &pool.Available} {
 			amounts.CPU, amounts.Memory = integer.Draw(t, "CPU"), integer.Draw(t, "memory")
 		}
@@ -145,9 +145,9 @@ func drawState(t *rapid.T) State {
 }
 
 // valuesOf checks that the scores are in range, and returns them by name.
-func valuesOf(t *rapid.T, s State) map[string]int32 {
+func valuesOf(t *rapid.T, s clusterState) map[string]int32 {
 	out := map[string]int32{}
-	for _, score := range Scores(s) {
+	for _, score := range scoresOf(s) {
 		if score.Value < -100 || score.Value > 100 {
 			t.Fatalf("%s is %d for %+v", score.Name, score.Value, s)
 		}
@@ -162,7 +162,7 @@ func TestScoresAreMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
 		better := s
-		better.Slack = append([]Slack(nil), s.Slack...)
+		better.Slack = append([]slackAmounts(nil), s.Slack...)
 		part := func(amount float64) float64 { return amount * rapid.Float64Range(0, 1).Draw(t, "part") }
 		for r := range s.Sums {
 			better.Sums[r].Free += part(s.Sums[r].Allocatable - s.Sums[r].Free)
@@ -186,26 +186,26 @@ func TestScoresAreMonotone(t *testing.T) {
 // TestLimitRoomWithRoundingErrors has an allocatable amount near zero: in floating point,
 // 100 x (1e-13 - 2622) / 2622 is slightly above -100, the same with limits of 1147 is -100.
 func TestLimitRoomWithRoundingErrors(t *testing.T) {
-	more := limitRoom(Sums{Allocatable: 1.1368683772161603e-13, Limits: 2622.0000000000073})
-	less := limitRoom(Sums{Allocatable: 1.1368683772161603e-13, Limits: 1147.1250000000032})
+	more := limitRoom(nodeSums{Allocatable: 1.1368683772161603e-13, Limits: 2622.0000000000073})
+	less := limitRoom(nodeSums{Allocatable: 1.1368683772161603e-13, Limits: 1147.1250000000032})
 	if less < more {
 		t.Errorf("lower limits reduce the score from %d to %d", more, less)
 	}
 }
 
 // TestScoresDoNotDependOnSize verifies that a cluster of twice the size has the same scores,
-// except for FreeCores and FreeGiB.
+// except for freeCores and freeGiB.
 func TestScoresDoNotDependOnSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
 		s.Slack = nil
 		larger := s
 		for r := range s.Sums {
-			larger.Sums[r] = Sums{2 * s.Sums[r].Allocatable, 2 * s.Sums[r].Free, 2 * s.Sums[r].Limits}
+			larger.Sums[r] = nodeSums{2 * s.Sums[r].Allocatable, 2 * s.Sums[r].Free, 2 * s.Sums[r].Limits}
 		}
 		one, two := valuesOf(t, s), valuesOf(t, larger)
 		for name, value := range one {
-			if name == FreeCores || name == FreeGiB {
+			if name == freeCores || name == freeGiB {
 				if two[name] < value || two[name] > value+11 {
 					t.Fatalf("%s is %d, with twice the size %d", name, value, two[name])
 				}

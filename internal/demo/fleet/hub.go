@@ -120,16 +120,16 @@ func (h *hub) reset(ctx context.Context) error {
 	if err := errors.Join(h.apply(ctx, fleetFile), h.publishAll(ctx)); err != nil {
 		return err
 	}
-	if err := h.settle(ctx); err != nil {
+	if err := h.waitUntilObserved(ctx); err != nil {
 		return err
 	}
 	return h.deletePlacements(ctx)
 }
 
-// settle waits until the placement controller has observed the present state of all clusters. It sets
+// waitUntilObserved waits until the placement controller has observed the present state of all clusters. It sets
 // a label on all clusters, which the controller observes after all earlier changes, and waits until a
 // placement that requires the label has selected all clusters.
-func (h *hub) settle(ctx context.Context) error {
+func (h *hub) waitUntilObserved(ctx context.Context) error {
 	h.probes++
 	value := fmt.Sprint(h.probes)
 	var clusters clusterv1.ManagedClusterList

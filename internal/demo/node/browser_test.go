@@ -67,7 +67,7 @@ func sample() Live {
 // wider than the window, and axe-core finds no violation.
 func TestPageInBrowser(t *testing.T) {
 	var page strings.Builder
-	if err := WriteLive(&page, sample()); err != nil || page.Len() > maxSize {
+	if err := writeLive(&page, sample()); err != nil || page.Len() > maxSize {
 		t.Errorf("%d bytes, want at most %d (%v)", page.Len(), maxSize, err)
 	}
 	address := serve(t, t.Context(), func(context.Context) (Live, error) { return sample(), nil })

@@ -119,7 +119,7 @@ func (d *Demo) run(ctx context.Context, s Scenario, profile string) ([]demo.Resu
 
 // schedule creates a pod and waits until it is scheduled. It adds the decision, with the scores that
 // the what-if engine has computed in advance.
-func (d *Demo) schedule(ctx context.Context, s Scenario, profile string, a Arrival) (demo.Result, error) {
+func (d *Demo) schedule(ctx context.Context, s Scenario, profile string, a arrival) (demo.Result, error) {
 	scores, err := d.predict(ctx, a.Object(profile))
 	if err != nil {
 		return demo.Result{}, err

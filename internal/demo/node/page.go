@@ -84,5 +84,5 @@ var live = template.Must(template.New("page.html").Funcs(template.FuncMap{
 	"percent": func(fraction float64) string { return fmt.Sprintf("%.0f\u00a0%%", 100*fraction) },
 }).ParseFS(files, "page.html"))
 
-// WriteLive writes the page. All texts are escaped.
-func WriteLive(w io.Writer, view Live) error { return live.Execute(w, view) }
+// writeLive writes the page. All texts are escaped.
+func writeLive(w io.Writer, view Live) error { return live.Execute(w, view) }

@@ -21,7 +21,7 @@ func TestWriteLive(t *testing.T) {
 		LoadStdDev:      0.05,
 	}
 	var page strings.Builder
-	err := WriteLive(&page, Live{
+	err := writeLive(&page, Live{
 		Running:  evil,
 		Commands: []LiveCommand{{evil, evil}},
 		Nodes: []LiveNode{
@@ -48,7 +48,7 @@ func TestWriteLive(t *testing.T) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
-	if err := WriteLive(&page, Live{}); err != nil {
+	if err := writeLive(&page, Live{}); err != nil {
 		t.Errorf("an empty view: %v", err)
 	}
 }

@@ -20,13 +20,13 @@ type Scenario struct {
 	Nodes   []demo.Node
 	// Running are the pods that run from the start.
 	Running []demo.Pod
-	Steps   []Step
+	Steps   []scenarioStep
 }
 
-// Step is one step of a scenario. Exactly one field is set.
-type Step struct {
+// scenarioStep is one step of a scenario. Exactly one field is set.
+type scenarioStep struct {
 	// Create is a pod that is created, and scheduled before the next step.
-	Create *Arrival
+	Create *arrival
 	// Delete is the name of a pod that is deleted.
 	Delete string
 	// Load is the load that the load source reports from now on.
@@ -36,9 +36,9 @@ type Step struct {
 	StopLoad bool
 }
 
-// Arrival is a pod that is created and the nodes it is expected on with the default profile and
+// arrival is a pod that is created and the nodes it is expected on with the default profile and
 // with the profile of the scenario.
-type Arrival struct {
+type arrival struct {
 	demo.Pod
 	WantDefault, Want string
 }
@@ -47,8 +47,8 @@ type Arrival struct {
 type Measurements map[string]load.Node
 
 // create returns a step that creates a pod.
-func create(pod demo.Pod, wantDefault, want string) Step {
-	return Step{Create: &Arrival{pod, wantDefault, want}}
+func create(pod demo.Pod, wantDefault, want string) scenarioStep {
+	return scenarioStep{Create: &arrival{pod, wantDefault, want}}
 }
 
 // withLoad returns the load of a node. The memory load is the same on all nodes, so that CPU
@@ -96,7 +96,7 @@ var predicted = Scenario{
 		{Name: "pod5", Node: "idle", Request: "3"},
 		{Name: "pod6", Node: "idle", Request: "3"},
 	},
-	Steps: []Step{
+	Steps: []scenarioStep{
 		{StopLoad: true},
 		create(demo.Pod{Name: "before"}, "busy", "busy"),
 		{Load: Measurements{"busy": withLoad(0.8, 0.1), "idle": withLoad(0.1, 0.02)}},
@@ -117,7 +117,7 @@ var limits = Scenario{
 		{Name: "pod3", Node: "node2", Request: "3", Limit: "3"},
 		{Name: "pod4", Node: "node2", Request: "2", Limit: "2"},
 	},
-	Steps: []Step{create(demo.Pod{Name: "pod5", Request: "1", Limit: "4"}, "node1", "node2")},
+	Steps: []scenarioStep{create(demo.Pod{Name: "pod5", Request: "1", Limit: "4"}, "node1", "node2")},
 }
 
 // allocatableLeast: the default profile binds the small pods to the large node, which has the lower
@@ -127,7 +127,7 @@ var allocatableLeast = Scenario{
 	Shows:   "small pods fill the small node, so that both large pods fit",
 	Profile: "plimsoll-allocatable-least",
 	Nodes:   []demo.Node{{Name: "small", CPU: "10"}, {Name: "large", CPU: "200"}},
-	Steps: []Step{
+	Steps: []scenarioStep{
 		create(demo.Pod{Name: "five-1", Request: "5"}, "large", "small"),
 		create(demo.Pod{Name: "five-2", Request: "5"}, "large", "small"),
 		create(demo.Pod{Name: "hundred-1", Request: "100"}, "large", "large"),
@@ -148,7 +148,7 @@ var allocatableChurn = Scenario{
 		{Name: "fifty-1", Node: "large", Request: "50"},
 		{Name: "forty", Node: "large", Request: "40"},
 	},
-	Steps: []Step{
+	Steps: []scenarioStep{
 		create(demo.Pod{Name: "ten-2", Request: "10"}, "large", "small"),
 		{Delete: "forty"},
 		create(demo.Pod{Name: "fifty-2", Request: "50"}, demo.Pending, "large"),
@@ -163,7 +163,7 @@ var allocatableMost = Scenario{
 	Profile: "plimsoll-allocatable-most",
 	Nodes:   []demo.Node{{Name: "permanent", CPU: "64"}, {Name: "spot-1", CPU: "4"}, {Name: "spot-2", CPU: "4"}},
 	Running: []demo.Pod{{Name: "fifty-six", Node: "permanent", Request: "56"}},
-	Steps: []Step{
+	Steps: []scenarioStep{
 		create(demo.Pod{Name: "two-1", Request: "2"}, demo.Any, "permanent"),
 		create(demo.Pod{Name: "two-2", Request: "2"}, demo.Any, "permanent"),
 		create(demo.Pod{Name: "two-3", Request: "2"}, demo.Any, "permanent"),
@@ -182,7 +182,7 @@ var riskLimitsOnly = Scenario{
 		{Name: "pod1", Node: "eager", Request: "4", Limit: "12"},
 		{Name: "pod2", Node: "modest", Request: "4", Limit: "5"},
 	},
-	Steps: []Step{
+	Steps: []scenarioStep{
 		{StopLoad: true},
 		create(demo.Pod{Name: "pod3", Request: "1", Limit: "2"}, demo.Any, "modest"),
 	},
@@ -201,7 +201,7 @@ var riskLoad = Scenario{
 		{Name: "pod1", Node: "hectic", Request: "4", Limit: "8", MemoryRequest: "32Gi", MemoryLimit: "32Gi"},
 		{Name: "pod2", Node: "calm", Request: "4", Limit: "8", MemoryRequest: "32Gi", MemoryLimit: "32Gi"},
 	},
-	Steps: []Step{
+	Steps: []scenarioStep{
 		{Load: Measurements{"hectic": withLoad(0.7, 0.2), "calm": withLoad(0.3, 0.05)}},
 		create(demo.Pod{Name: "pod3", Request: "1", Limit: "3", MemoryRequest: "1Gi", MemoryLimit: "1Gi"}, demo.Any, "calm"),
 		{StopLoad: true},

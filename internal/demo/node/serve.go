@@ -34,7 +34,7 @@ func handler(view func(context.Context) (Live, error)) http.Handler {
 			return
 		}
 		var body bytes.Buffer
-		if err := WriteLive(&body, content); err != nil {
+		if err := writeLive(&body, content); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}

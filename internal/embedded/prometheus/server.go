@@ -17,9 +17,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/subprocess"
 )
 
-// Variable is the environment variable with the path of the server. Without it the server is found with
+// programVariable is the environment variable with the path of the server. Without it the server is found with
 // PATH.
-const Variable = "PLIMSOLL_PROMETHEUS"
+const programVariable = "PLIMSOLL_PROMETHEUS"
 
 // Target is a scrape target.
 type Target struct {
@@ -42,14 +42,14 @@ const startTimeout = 2 * time.Minute
 
 // Find returns the path of the server, or an error that says how to install it.
 func Find() (string, error) {
-	name := os.Getenv(Variable)
+	name := os.Getenv(programVariable)
 	if name == "" {
 		name = "prometheus"
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
 		return "", fmt.Errorf("%w: install Prometheus (on Debian and Ubuntu: apt-get install prometheus) or name the program in %s",
-			err, Variable)
+			err, programVariable)
 	}
 	return path, nil
 }

@@ -21,8 +21,8 @@ const DefaultKept = 10_000
 
 // Version and kind of the document.
 const (
-	APIVersion = "decisions.plimsoll.dev/v1"
-	Kind       = "Decisions"
+	apiVersion = "decisions.plimsoll.dev/v1"
+	listKind   = "Decisions"
 	// ConfigzName is the key of the document on the scheduler's page /configz.
 	ConfigzName = "plimsoll-decisions"
 )
@@ -177,7 +177,7 @@ func (r *Recorder) List() List {
 	defer r.mu.Unlock()
 	items := append(slices.Clone(r.ring[r.next:]), r.ring[:r.next]...)
 	slices.Reverse(items)
-	return List{APIVersion: APIVersion, Kind: Kind, Items: items}
+	return List{APIVersion: apiVersion, Kind: listKind, Items: items}
 }
 
 // MarshalJSON returns the list as JSON.
@@ -185,7 +185,7 @@ func (r *Recorder) MarshalJSON() ([]byte, error) { return json.Marshal(r.List())
 
 // GetObjectKind implements runtime.Object, so that /configz serves the list.
 func (r *Recorder) GetObjectKind() schema.ObjectKind {
-	kind := &runtime.TypeMeta{APIVersion: APIVersion, Kind: Kind}
+	kind := &runtime.TypeMeta{APIVersion: apiVersion, Kind: listKind}
 	return kind.GetObjectKind()
 }
 

@@ -214,7 +214,7 @@ func (s *classState) estimateWorkload(w *workloadState, r int, correlation, hist
 	e.pod = s.pod * e.square
 	e.time = s.time * e.volatility * e.square
 	if e.pods > 0 {
-		e.wave = w.day[r].estimate(mean, s.scales.over(dayScale)*e.volatility*e.square, correlation)
+		e.wave = w.day[r].estimate(mean, s.scales.varianceOver(dayScale)*e.volatility*e.square, correlation)
 		// The variance of a wave is half of its squared amplitude.
 		e.time = max(e.time-e.wave.Amplitude()*e.wave.Amplitude()/2, e.time/2)
 	}
@@ -237,7 +237,7 @@ func (l *Learner) pool(r int) {
 			continue
 		}
 		class := &state.classes[w.now[r].class]
-		uncertain := class.scales.over(own.seconds) * w.volatility[r].value(0.1, 10)
+		uncertain := class.scales.varianceOver(own.seconds) * w.volatility[r].value(0.1, 10)
 		if counted := l.counted(p); counted > 0 {
 			w.now[r].add(counted, own.mean, p.base[r], uncertain, class.pod)
 		}
@@ -246,7 +246,7 @@ func (l *Learner) pool(r int) {
 	for _, w := range l.workloads {
 		if past := &w.past[r]; past.pods >= 0.01 {
 			class := &state.classes[w.now[r].class]
-			w.now[r].add(past.pods, past.mean, past.base, class.scales.over(past.seconds), class.pod)
+			w.now[r].add(past.pods, past.mean, past.base, class.scales.varianceOver(past.seconds), class.pod)
 		}
 	}
 }

@@ -45,8 +45,8 @@ type Wave struct{ Cosine, Sine float64 }
 // Amplitude returns how much usage is above its mean at its peak.
 func (w Wave) Amplitude() float64 { return math.Sqrt(w.Cosine*w.Cosine + w.Sine*w.Sine) }
 
-// at returns how much usage is above its mean at a time of the day.
-func (w Wave) at(t *daytime) float64 { return w.Cosine*t.cosine + w.Sine*t.sine }
+// deviationAt returns how much usage is above its mean at a time of the day.
+func (w Wave) deviationAt(t *daytime) float64 { return w.Cosine*t.cosine + w.Sine*t.sine }
 
 func (w *Wave) add(other Wave) { w.Cosine, w.Sine = w.Cosine+other.Cosine, w.Sine+other.Sine }
 

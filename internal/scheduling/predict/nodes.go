@@ -50,7 +50,7 @@ func (l *Learner) sums(node *NodeReading, found []*PodState, state *nodeState, r
 		request := p.Amounts[r].Request
 		e := estimateOf(&resource.known, &pod.workload.estimate[r], request)
 		class := &resource.classes[e.class]
-		wave := e.Wave.at(&l.now)
+		wave := e.Wave.deviationAt(&l.now)
 		mean, variance := e.Mean, e.Pod
 		if own := &pod.own[r]; own.seconds > 0 {
 			o := class.observe(own, pod.workload.estimate[r].volatility)
@@ -92,8 +92,8 @@ type observed struct {
 // observe returns what a history says. The deviation of a pod from its workload remains as far as it is the deviation of the pod or
 // varies over longer times than both the past and the future that are compared.
 func (s *classState) observe(h *history, volatility float64) observed {
-	variance := s.pod + volatility*s.scales.over(h.recentSeconds)
-	lasting := s.pod + volatility*s.scales.over(h.recentSeconds+h.remaining())
+	variance := s.pod + volatility*s.scales.varianceOver(h.recentSeconds)
+	lasting := s.pod + volatility*s.scales.varianceOver(h.recentSeconds+h.remaining())
 	if variance <= 0 {
 		return observed{}
 	}
@@ -216,7 +216,7 @@ const tiny = 1e-12
 // remaining returns the variance of the mean over some seconds, as a fraction of the variance over time.
 func (s *resourceState) remaining(seconds float64) float64 {
 	scales := &s.classes[requested].scales
-	return scales.over(seconds) / max(scales.after[0], tiny)
+	return scales.varianceOver(seconds) / max(scales.after[0], tiny)
 }
 
 // filterNodes updates the shift of every measured node, and of the nodes that were measured earlier.

@@ -50,8 +50,8 @@ func (s *scales) usePrior(variance float64) {
 	}
 }
 
-// over returns the variance of the mean over a time.
-func (s *scales) over(seconds float64) float64 {
+// varianceOver returns the variance of the mean over a time.
+func (s *scales) varianceOver(seconds float64) float64 {
 	x := math.Log2(seconds / shortest)
 	switch {
 	case !(x > 0):

@@ -29,10 +29,10 @@ type document struct {
 	Workloads []predict.Past `json:"workloads"`
 }
 
-// Encode returns the workloads in at most limit bytes. If they need more, the workloads with the fewest pods are left out.
+// encodeHistory returns the workloads in at most limit bytes. If they need more, the workloads with the fewest pods are left out.
 // Workloads that Decode would reject are left out, too: a pod may have an owner of any name. written is the number of workloads
 // in data.
-func Encode(workloads []predict.Past, limit int) (data []byte, written int, err error) {
+func encodeHistory(workloads []predict.Past, limit int) (data []byte, written int, err error) {
 	sorted := slices.Clone(workloads)
 	for i := range sorted {
 		round(&sorted[i].CPU)
@@ -54,8 +54,8 @@ func Encode(workloads []predict.Past, limit int) (data []byte, written int, err 
 	}
 }
 
-// Decode returns the workloads of an encoded history. Workloads with invalid values are an error.
-func Decode(data []byte) ([]predict.Past, error) {
+// decodeHistory returns the workloads of an encoded history. Workloads with invalid values are an error.
+func decodeHistory(data []byte) ([]predict.Past, error) {
 	var d document
 	if err := kube.Decompress(data, &d); err != nil {
 		return nil, fmt.Errorf("history: %w", err)

@@ -65,11 +65,11 @@ func TestRoundTrip(t *testing.T) {
 		for i := range want {
 			want[i].Namespace = strings.ToValidUTF8(want[i].Namespace, "x")
 		}
-		data, written, err := Encode(want, kube.MaxSaved)
+		data, written, err := encodeHistory(want, kube.MaxSaved)
 		if err != nil || written != n {
 			t.Fatal(written, err)
 		}
-		got, err := Decode(data)
+		got, err := decodeHistory(data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,16 +97,16 @@ func TestEncodeIsBounded(t *testing.T) {
 		w.CPU.Mean = math.Sqrt(float64(i + 1))
 		workloads = append(workloads, w)
 	}
-	all, _, err := Encode(workloads, math.MaxInt)
+	all, _, err := encodeHistory(workloads, math.MaxInt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	limit := len(all) / 3
-	data, written, err := Encode(workloads, limit)
+	data, written, err := encodeHistory(workloads, limit)
 	if err != nil || len(data) > limit || written < 700 || written > 1000 {
 		t.Fatalf("%d of 3000 workloads in %d bytes, %v; want nearly 1000 in at most %d", written, len(data), err, limit)
 	}
-	got, err := Decode(data)
+	got, err := decodeHistory(data)
 	if err != nil || len(got) != written {
 		t.Fatal(len(got), err)
 	}
@@ -114,7 +114,7 @@ func TestEncodeIsBounded(t *testing.T) {
 	if got[0].CPU.Pods != 3000 || got[written-1].CPU.Pods != float64(3001-written) {
 		t.Errorf("workloads with %v to %v pods, want those with the most", got[0].CPU.Pods, got[written-1].CPU.Pods)
 	}
-	if _, _, err := Encode(workloads, 10); err == nil {
+	if _, _, err := encodeHistory(workloads, 10); err == nil {
 		t.Error("an empty history in 10 bytes")
 	}
 }
@@ -122,11 +122,11 @@ func TestEncodeIsBounded(t *testing.T) {
 func TestEncodeIgnoresInvalidValues(t *testing.T) {
 	w := workload("a", math.NaN())
 	w.Memory.Mean = math.Inf(1)
-	data, _, err := Encode([]predict.Past{w}, kube.MaxSaved)
+	data, _, err := encodeHistory([]predict.Past{w}, kube.MaxSaved)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Decode(data); err != nil || got[0].CPU != (predict.PastUsage{}) || got[0].Memory != (predict.PastUsage{}) {
+	if got, err := decodeHistory(data); err != nil || got[0].CPU != (predict.PastUsage{}) || got[0].Memory != (predict.PastUsage{}) {
 		t.Errorf("%+v, %v; want no usage", got, err)
 	}
 }
@@ -136,11 +136,11 @@ func TestEncodeLeavesOutInvalidWorkloads(t *testing.T) {
 	long, unnamed, huge := workload("long", 7), workload("", 6), workload("huge", 5)
 	long.Kind = strings.Repeat("x", maxName+1)
 	huge.Memory.Mean = 1e300
-	data, written, err := Encode([]predict.Past{long, workload("a", 1), unnamed, huge}, kube.MaxSaved)
+	data, written, err := encodeHistory([]predict.Past{long, workload("a", 1), unnamed, huge}, kube.MaxSaved)
 	if err != nil || written != 1 {
 		t.Fatalf("%d workloads, want 1, error %v", written, err)
 	}
-	if got, err := Decode(data); err != nil || len(got) != 1 || got[0].Name != "a" {
+	if got, err := decodeHistory(data); err != nil || len(got) != 1 || got[0].Name != "a" {
 		t.Errorf("%+v, %v; want workload a", got, err)
 	}
 }
@@ -163,7 +163,7 @@ func TestDecodeErrors(t *testing.T) {
 		"a bomb":          {zipped(strings.Repeat(" ", 32<<20+1)), "history: has more than 32 MiB"},
 		"too many":        {zipped(`{"version":2,"workloads":[` + strings.Repeat("{},", maxWorkloads) + "{}]}"), "history: has 100001 workloads, maximum is 100000"},
 	} {
-		if got, err := Decode(tc.data); err == nil || !strings.Contains(err.Error(), tc.want) || got != nil {
+		if got, err := decodeHistory(tc.data); err == nil || !strings.Contains(err.Error(), tc.want) || got != nil {
 			t.Errorf("%s: %v, want %s", name, err, tc.want)
 		}
 	}
@@ -171,7 +171,7 @@ func TestDecodeErrors(t *testing.T) {
 
 // FuzzDecode checks that any data gives an error or valid workloads.
 func FuzzDecode(f *testing.F) {
-	data, _, err := Encode([]predict.Past{workload("a", 3)}, kube.MaxSaved)
+	data, _, err := encodeHistory([]predict.Past{workload("a", 3)}, kube.MaxSaved)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte{}, `{"version":2,"workloads":[{"namespace":"a","kind":"b","name":"c","cpu":{"pods":1e999}}]}`)
 	f.Fuzz(func(t *testing.T, data []byte, text string) {
 		for _, input := range [][]byte{data, zipped(text)} {
-			workloads, err := Decode(input)
+			workloads, err := decodeHistory(input)
 			if err != nil && workloads != nil {
 				t.Error("workloads together with an error")
 			}
@@ -204,7 +204,7 @@ func BenchmarkEncode(b *testing.B) {
 		workloads = append(workloads, w)
 	}
 	for b.Loop() {
-		data, written, err := Encode(workloads, kube.MaxSaved)
+		data, written, err := encodeHistory(workloads, kube.MaxSaved)
 		if err != nil {
 			b.Fatal(err)
 		}

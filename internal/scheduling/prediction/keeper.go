@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// DataKey is the key of the history in the binary data of the ConfigMap.
-	DataKey = "history.json.gz"
+	// dataKey is the key of the history in the binary data of the ConfigMap.
+	dataKey = "history.json.gz"
 	// saveInterval is the shortest time between two saves. All replicas of a scheduler together save once within it.
 	saveInterval = 5 * time.Minute
 	// rebuildSpan is the length of the period before the start whose usage of pods is read again, and rebuildStep the time
@@ -174,11 +174,11 @@ func (k *HistoryKeeper) restored(ctx context.Context, logger klog.Logger) (*v1.C
 		return object, err
 	}
 	k.isRestored = true
-	data, found := object.BinaryData[DataKey]
+	data, found := object.BinaryData[dataKey]
 	if !found {
 		return object, nil
 	}
-	workloads, err := Decode(data)
+	workloads, err := decodeHistory(data)
 	at, isTime := kube.SavedAt(object)
 	if err == nil && !isTime {
 		err = fmt.Errorf("annotation %s: invalid value %q: must be a time", kube.SavedAnnotation,
@@ -212,11 +212,11 @@ func (k *HistoryKeeper) save(ctx context.Context, logger klog.Logger, interval t
 		return nil
 	}
 	workloads := k.options.Learner.Workloads()
-	data, written, err := Encode(workloads, kube.MaxSaved)
+	data, written, err := encodeHistory(workloads, kube.MaxSaved)
 	if err != nil {
 		return err
 	}
-	isSaved, err := k.configMap().Update(ctx, object, map[string][]byte{DataKey: data}, now, "plimsoll-scheduler")
+	isSaved, err := k.configMap().Update(ctx, object, map[string][]byte{dataKey: data}, now, "plimsoll-scheduler")
 	if err != nil || !isSaved {
 		return err
 	}

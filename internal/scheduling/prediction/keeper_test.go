@@ -197,7 +197,7 @@ func TestSavedDoesNotWait(t *testing.T) {
 
 // TestInvalidContentIsIgnored checks that invalid content is logged, and replaced by the next save.
 func TestInvalidContentIsIgnored(t *testing.T) {
-	good, _, err := Encode([]predict.Past{workload("a", 3)}, kube.MaxSaved)
+	good, _, err := encodeHistory([]predict.Past{workload("a", 3)}, kube.MaxSaved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestInvalidContentIsIgnored(t *testing.T) {
 		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 		ctx := klog.NewContext(t.Context(), logger)
 		now, l := noon, &learner{}
-		k, client := keeperOf(t, l, &now, map[string][]byte{DataKey: tc.data}, tc.annotations)
+		k, client := keeperOf(t, l, &now, map[string][]byte{dataKey: tc.data}, tc.annotations)
 		k.Start(ctx)
 		if l.workloads != nil {
 			t.Errorf("%s: restored %+v", name, l.workloads)
@@ -227,7 +227,7 @@ func TestInvalidContentIsIgnored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Decode(object.BinaryData[DataKey]); err != nil || len(got) != 1 || got[0].Name != "b" {
+		if got, err := decodeHistory(object.BinaryData[dataKey]); err != nil || len(got) != 1 || got[0].Name != "b" {
 			t.Errorf("%s: saved %+v, %v", name, got, err)
 		}
 	}
@@ -237,7 +237,7 @@ func TestInvalidContentIsIgnored(t *testing.T) {
 // saves.
 func TestHistoryIsNotOverwrittenUnread(t *testing.T) {
 	logger, ctx := ktesting.NewTestContext(t)
-	data, _, err := Encode([]predict.Past{workload("a", 3)}, kube.MaxSaved)
+	data, _, err := encodeHistory([]predict.Past{workload("a", 3)}, kube.MaxSaved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestHistoryIsNotOverwrittenUnread(t *testing.T) {
 		t,
 		l,
 		&now,
-		map[string][]byte{DataKey: data},
+		map[string][]byte{dataKey: data},
 		map[string]string{kube.SavedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)},
 	)
 	failing := true
@@ -265,7 +265,7 @@ func TestHistoryIsNotOverwrittenUnread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Decode(object.BinaryData[DataKey]); err != nil || len(got) != 2 {
+	if got, err := decodeHistory(object.BinaryData[dataKey]); err != nil || len(got) != 2 {
 		t.Errorf("saved %+v, %v; want both workloads", got, err)
 	}
 }
@@ -273,7 +273,7 @@ func TestHistoryIsNotOverwrittenUnread(t *testing.T) {
 // TestPastComesFirst checks that the ConfigMap is read only if the source has no past readings.
 func TestPastComesFirst(t *testing.T) {
 	_, ctx := ktesting.NewTestContext(t)
-	data, _, err := Encode([]predict.Past{workload("a", 3)}, kube.MaxSaved)
+	data, _, err := encodeHistory([]predict.Past{workload("a", 3)}, kube.MaxSaved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestPastComesFirst(t *testing.T) {
 			t,
 			l,
 			&now,
-			map[string][]byte{DataKey: data},
+			map[string][]byte{dataKey: data},
 			map[string]string{kube.SavedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)},
 		)
 		k.options.Past = tc.source

@@ -128,7 +128,7 @@ func (c *collector) kind(ctx context.Context, kind *kinds.Kind) (items []kinds.O
 	for _, version := range kind.Versions {
 		resource := schema.GroupVersionResource{Group: kind.Group, Version: version, Resource: kind.Resource}
 		for range readAttempts {
-			items, err = c.all(ctx, kind, c.client.Resource(resource))
+			items, err = c.readAll(ctx, kind, c.client.Resource(resource))
 			if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 				break
 			}
@@ -140,8 +140,8 @@ func (c *collector) kind(ctx context.Context, kind *kinds.Kind) (items []kinds.O
 	return nil, err
 }
 
-// all reads all objects of a kind. It reads only the ManifestWorks that placements refer to: the others are many, and have Secrets.
-func (c *collector) all(ctx context.Context, kind *kinds.Kind, resource dynamic.NamespaceableResourceInterface) (
+// readAll reads all objects of a kind. It reads only the ManifestWorks that placements refer to: the others are many, and have Secrets.
+func (c *collector) readAll(ctx context.Context, kind *kinds.Kind, resource dynamic.NamespaceableResourceInterface) (
 	items []kinds.Object, err error,
 ) {
 	if kind.Kind != "ManifestWork" {

@@ -106,7 +106,7 @@ func Record(ctx context.Context, out io.Writer, config Config, options Options) 
 		redact: kinds.NewRedactor(newKey(options.Redact)), pods: map[string]*podState{}, nodes: map[string]*nodeState{},
 		objects: map[string]bool{}, series: map[string]bool{}, counts: counts{Classes: map[string]bool{}},
 	}
-	if r.out, err = recording.NewWriter(out, r.about(r.config.From)); err != nil {
+	if r.out, err = recording.NewWriter(out, r.description(r.config.From)); err != nil {
 		return Progress{}, err
 	}
 	if err := r.windows(ctx); err != nil {
@@ -148,8 +148,8 @@ func (r *recorder) warned(warnings promv1.Warnings) {
 	}
 }
 
-// about returns the description of the recording until a time.
-func (r *recorder) about(until time.Time) recording.About {
+// description returns the description of the recording until a time.
+func (r *recorder) description(until time.Time) recording.About {
 	source := "Prometheus"
 	if !r.Redact {
 		source = r.client.String()
@@ -176,7 +176,7 @@ func (r *recorder) windows(ctx context.Context) error {
 		if err := r.window(ctx, from, to, last); err != nil {
 			return err
 		}
-		if err := errors.Join(r.out.SetAbout(r.about(to)), r.out.Flush()); err != nil {
+		if err := errors.Join(r.out.SetAbout(r.description(to)), r.out.Flush()); err != nil {
 			return err
 		}
 		if r.Progress != nil {
@@ -236,7 +236,7 @@ func (r *recorder) findLabels(ctx context.Context, from, to time.Time) error {
 			query := func(d time.Duration) string {
 				return fmt.Sprintf("topk(1, last_over_time(%s[%s]))", selector, promDuration(d))
 			}
-			err := r.each(ctx, name, from, to, query, func(metric model.Metric, _ float64) {
+			err := r.queryEach(ctx, name, from, to, query, func(metric model.Metric, _ float64) {
 				found = true
 				if metric[model.LabelName(renamed)] != "" && names[label] == "" {
 					names[label] = renamed
@@ -264,7 +264,7 @@ func (r *recorder) findClusters(ctx context.Context, from, to time.Time) error {
 		return fmt.Sprintf("count by (cluster) (last_over_time(%s[%s]))", selector, promDuration(d))
 	}
 	clusters := map[string]bool{}
-	err := r.each(ctx, nodeInfo, from, to, query, func(metric model.Metric, _ float64) { clusters[string(metric["cluster"])] = true })
+	err := r.queryEach(ctx, nodeInfo, from, to, query, func(metric model.Metric, _ float64) { clusters[string(metric["cluster"])] = true })
 	if len(clusters) > 1 {
 		name := slices.Sorted(maps.Keys(clusters))[0]
 		if r.Redact {
@@ -285,7 +285,7 @@ func (r *recorder) readObjects(ctx context.Context, w *window, from, to time.Tim
 		if lists := s.name == podInfo || s.name == nodeInfo; !lists && len(w.pods) == 0 && len(w.nodes) == 0 {
 			return nil
 		}
-		err := r.each(ctx, s.name, from, to,
+		err := r.queryEach(ctx, s.name, from, to,
 			func(d time.Duration) string { return r.config.query(s, d) },
 			func(metric model.Metric, value float64) { s.set(sample{w, metric, value}) })
 		if err != nil {
@@ -295,8 +295,8 @@ func (r *recorder) readObjects(ctx context.Context, w *window, from, to time.Tim
 	return nil
 }
 
-// each runs a query for a window, or for parts of it, and calls set with each series. It ignores series that are omitted.
-func (r *recorder) each(
+// queryEach runs a query for a window, or for parts of it, and calls set with each series. It ignores series that are omitted.
+func (r *recorder) queryEach(
 	ctx context.Context, name string, from, to time.Time, query func(time.Duration) string, set func(model.Metric, float64),
 ) error {
 	if _, ok := r.config.series(name); !ok {
@@ -313,8 +313,8 @@ func (r *recorder) each(
 	})
 }
 
-// since returns a time in seconds since the start of the recording, Never if it is unknown.
-func (r *recorder) since(at int64) int64 {
+// secondOf returns a time in seconds since the start of the recording, Never if it is unknown.
+func (r *recorder) secondOf(at int64) int64 {
 	if at == 0 {
 		return recording.Never
 	}

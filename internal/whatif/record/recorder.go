@@ -119,18 +119,18 @@ func (r *followRecorder) objects(all []kinds.Object) error {
 	return nil
 }
 
-// since returns a time in seconds since the start of the recording.
-func (r *followRecorder) since(at time.Time) int64 { return at.Unix() - r.file.About().From.Unix() }
+// secondOf returns a time in seconds since the start of the recording.
+func (r *followRecorder) secondOf(at time.Time) int64 { return at.Unix() - r.file.About().From.Unix() }
 
-// of returns a time in an object in seconds since the start of the recording.
-func (r *followRecorder) of(at metav1.Time) int64 { return r.since(r.clock(at.Time)) }
+// objectSecond returns a time in an object in seconds since the start of the recording.
+func (r *followRecorder) objectSecond(at metav1.Time) int64 { return r.secondOf(r.clock(at.Time)) }
 
 // step returns the step of a time.
-func (r *followRecorder) step(at time.Time) int { return int(r.since(at)) / r.file.About().Step }
+func (r *followRecorder) step(at time.Time) int { return int(r.secondOf(at)) / r.file.About().Step }
 
-// hole records that nothing was seen since the last view: no process ran, or it was suspended. It writes the usage before the hole,
+// recordGap records that nothing was seen since the last view: no process ran, or it was suspended. It writes the usage before the hole,
 // so that the usage in memory does not have a gap for the hole.
-func (r *followRecorder) hole(now time.Time) error {
+func (r *followRecorder) recordGap(now time.Time) error {
 	last := time.Unix(r.state.Last, 0).UTC()
 	if now.Sub(last) <= 2*time.Duration(r.file.About().Step)*time.Second {
 		return nil
@@ -142,7 +142,7 @@ func (r *followRecorder) hole(now time.Time) error {
 
 // observe records a view.
 func (r *followRecorder) observe(v view) error {
-	if err := r.hole(v.at); err != nil {
+	if err := r.recordGap(v.at); err != nil {
 		return err
 	}
 	for _, removed := range v.removed {
@@ -236,7 +236,7 @@ func (r *followRecorder) node(node *v1.Node) error {
 	if ok && known.Hash == sum {
 		return nil
 	}
-	record := recording.Node{Object: kept, Appeared: r.of(node.CreationTimestamp), Gone: recording.Never}
+	record := recording.Node{Object: kept, Appeared: r.objectSecond(node.CreationTimestamp), Gone: recording.Never}
 	var err error
 	if ok {
 		err = r.file.UpdateNode(known.ID, record)
@@ -251,16 +251,16 @@ func (r *followRecorder) node(node *v1.Node) error {
 // times returns the times of a pod, without its end.
 func (r *followRecorder) times(pod *v1.Pod) recording.Pod {
 	p := unknown()
-	p.Created = r.of(pod.CreationTimestamp)
+	p.Created = r.objectSecond(pod.CreationTimestamp)
 	if pod.Spec.NodeName != "" {
 		p.Node, p.Scheduled = r.redact.Name("node", pod.Spec.NodeName), p.Created
 		for _, condition := range pod.Status.Conditions {
 			if condition.Type == v1.PodScheduled && condition.Status == v1.ConditionTrue {
-				p.Scheduled = max(r.of(condition.LastTransitionTime), p.Created)
+				p.Scheduled = max(r.objectSecond(condition.LastTransitionTime), p.Created)
 			}
 		}
 		if pod.Status.StartTime != nil {
-			p.Started = max(r.of(*pod.Status.StartTime), p.Scheduled)
+			p.Started = max(r.objectSecond(*pod.Status.StartTime), p.Scheduled)
 		}
 	}
 	return p
@@ -271,7 +271,7 @@ func (r *followRecorder) times(pod *v1.Pod) recording.Pod {
 func (r *followRecorder) end(pod *v1.Pod, at time.Time, deleted, ended bool) int64 {
 	if !resources.IsFinished(pod) {
 		if deleted {
-			return r.since(at)
+			return r.secondOf(at)
 		}
 		return recording.Never
 	}
@@ -283,11 +283,11 @@ func (r *followRecorder) end(pod *v1.Pod, at time.Time, deleted, ended bool) int
 	}
 	switch {
 	case !finished.IsZero():
-		return r.since(r.clock(finished))
+		return r.secondOf(r.clock(finished))
 	case ended:
 		return recording.Never
 	}
-	return r.since(at)
+	return r.secondOf(at)
 }
 
 // pod records a pod, as it was at a time or when it was deleted at this time, if it is new or changed.
@@ -332,7 +332,7 @@ func (r *followRecorder) kill(pod, kept *v1.Pod, known *followObject) {
 			}
 			known.Killed = max(known.Killed, r.clock(ended.FinishedAt.Time).Unix())
 			if len(r.state.Kills) < recording.MaxKills {
-				kill := recording.Kill{Second: r.of(ended.FinishedAt), Pod: resources.Name(kept)}
+				kill := recording.Kill{Second: r.objectSecond(ended.FinishedAt), Pod: resources.Name(kept)}
 				r.state.Kills = append(r.state.Kills, kill)
 			}
 		}

@@ -113,9 +113,9 @@ func (r *recorder) missing() []recording.Missing {
 		add(!r.series[containerMemory], "memory usage", "no data: check that the kubelets' /metrics/cadvisor are scraped")
 	}
 	add(len(c.Classes) > 0, "values of priority classes", "not exported: pods of %s have priority 0",
-		r.some(slices.Sorted(maps.Keys(c.Classes)), "classes"))
+		r.listNames(slices.Sorted(maps.Keys(c.Classes)), "classes"))
 	add(len(doubtful) > 0, "keys of labels", "characters other than letters and digits are exported as underscores: %s may be other "+
-		"keys; name them with --label-key", r.some(doubtful, "keys"))
+		"keys; name them with --label-key", r.listNames(doubtful, "keys"))
 	add(c.Expected > c.Samples, "values of usage", "%d of %d are gaps (%.1f %%): a replay repeats the last value",
 		c.Expected-c.Samples, c.Expected, 100*float64(c.Expected-c.Samples)/float64(max(c.Expected, 1)))
 	add(c.Rejected > 0, "values of usage that are no amounts", "%d were negative, infinite or not numbers: they are gaps", c.Rejected)
@@ -133,9 +133,9 @@ func (r *recorder) missing() []recording.Missing {
 	return append(out, r.notes...)
 }
 
-// some returns the first names of a list and the number of remaining names. If names are replaced by pseudonyms, it returns only their
+// listNames returns the first names of a list and the number of remaining names. If names are replaced by pseudonyms, it returns only their
 // number.
-func (r *recorder) some(names []string, what string) string {
+func (r *recorder) listNames(names []string, what string) string {
 	if r.Redact {
 		return fmt.Sprintf("%d %s", len(names), what)
 	}

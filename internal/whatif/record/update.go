@@ -49,7 +49,7 @@ func (r *recorder) updateNodes(w *window, from, to time.Time, last bool) error {
 		n := r.nodes[name]
 		absent := w.nodes[name] == nil
 		if absent || last && n.lastSeen+r.tolerance() < w.lastNode {
-			gone := recording.Node{Appeared: recording.Never, Gone: r.since(n.lastSeen)}
+			gone := recording.Node{Appeared: recording.Never, Gone: r.secondOf(n.lastSeen)}
 			if err := r.out.UpdateNode(n.id, gone); err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ func (r *recorder) updateNode(n *nodeState, from time.Time) error {
 			return nil
 		}
 	case known != nil: // another node of the same name
-		gone := recording.Node{Appeared: recording.Never, Gone: r.since(min(known.lastSeen, n.created))}
+		gone := recording.Node{Appeared: recording.Never, Gone: r.secondOf(min(known.lastSeen, n.created))}
 		if err := r.out.UpdateNode(known.id, gone); err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (r *recorder) updateNode(n *nodeState, from time.Time) error {
 	if isKnown {
 		return r.out.UpdateNode(n.id, record)
 	}
-	record.Appeared = r.since(cmp.Or(n.created, from.Unix()))
+	record.Appeared = r.secondOf(cmp.Or(n.created, from.Unix()))
 	var err error
 	n.id, err = r.out.AddNode(record)
 	r.counts.Nodes++
@@ -131,7 +131,7 @@ func byTime(a, b *podState) int {
 // times returns the record of a pod with its times, without its object.
 func (r *recorder) times(p *podState) recording.Pod {
 	record := recording.Pod{
-		Created: r.since(p.created), Scheduled: r.since(p.scheduled), Started: r.since(p.started), Ended: r.since(p.ended),
+		Created: r.secondOf(p.created), Scheduled: r.secondOf(p.scheduled), Started: r.secondOf(p.started), Ended: r.secondOf(p.ended),
 	}
 	if p.node != "" {
 		record.Node = r.redact.Name("node", p.node)

@@ -59,9 +59,9 @@ func (e *entries[T]) find(id int) *T {
 	return nil
 }
 
-// of returns the entry of a record. It adds the entry if the record is the first and has an object, and returns nil if the first record
+// entryFor returns the entry of a record. It adds the entry if the record is the first and has an object, and returns nil if the first record
 // is damaged.
-func (e *entries[T]) of(record *objectRecord, entry T) (*T, error) {
+func (e *entries[T]) entryFor(record *objectRecord, entry T) (*T, error) {
 	switch found := e.find(record.ID); {
 	case found != nil:
 		return found, nil
@@ -79,8 +79,8 @@ func (e *entries[T]) of(record *objectRecord, entry T) (*T, error) {
 	return &e.all[len(e.all)-1], nil
 }
 
-// lost records that a part of the file is missing.
-func (d *decoder) lost(what, why string) {
+// addMissing records that a part of the file is missing.
+func (d *decoder) addMissing(what, why string) {
 	const most = 100
 	if len(d.missing) < most {
 		d.missing = append(d.missing, Missing{What: what, Why: why})
@@ -90,7 +90,7 @@ func (d *decoder) lost(what, why string) {
 // recording returns the recording. A snapshot must be complete.
 func (d *decoder) recording() (*Recording, error) {
 	if orphans := d.nodes.orphans + d.pods.orphans; orphans > 0 {
-		d.lost(fmt.Sprintf("%d records of nodes and pods", orphans), "they refer to a damaged part of the file")
+		d.addMissing(fmt.Sprintf("%d records of nodes and pods", orphans), "they refer to a damaged part of the file")
 	}
 	d.about.Missing = append(d.about.Missing, d.missing...)
 	r := &Recording{About: d.about, Nodes: d.nodes.all, Pods: d.pods.all, Objects: d.objects, Load: d.load, Usage: d.measured}
@@ -224,7 +224,7 @@ func (d *decoder) decode(raw json.RawMessage, into any) error {
 
 // readNode reads a node or a change of a node.
 func (d *decoder) readNode(record *objectRecord) error {
-	n, err := d.nodes.of(record, Node{Appeared: Never, Gone: Never})
+	n, err := d.nodes.entryFor(record, Node{Appeared: Never, Gone: Never})
 	if n == nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func (d *decoder) readNode(record *objectRecord) error {
 
 // readPod reads a pod or a change of a pod.
 func (d *decoder) readPod(record *objectRecord) error {
-	p, err := d.pods.of(record, Pod{Created: Never, Scheduled: Never, Started: Never, Ended: Never})
+	p, err := d.pods.entryFor(record, Pod{Created: Never, Scheduled: Never, Started: Never, Ended: Never})
 	if p == nil {
 		return err
 	}

@@ -147,8 +147,8 @@ const (
 // groups numbers workloads.
 type groups map[resources.Workload]uint64
 
-// of returns the number of the workload of a pod.
-func (g groups) of(pod *v1.Pod) uint64 {
+// numberOf returns the number of the workload of a pod.
+func (g groups) numberOf(pod *v1.Pod) uint64 {
 	workload := resources.WorkloadOf(pod)
 	if _, ok := g[workload]; !ok {
 		g[workload] = uint64(len(g))

@@ -79,7 +79,7 @@ func fromManifests(objects *manifest.Objects, assumption string) Input {
 	for _, pod := range slices.Concat(objects.Running, objects.Pending) {
 		p := fromPod(pod)
 		noRequests = noRequests || p.Resources.CPURequest == 0 || p.Resources.MemoryRequest == 0
-		p.Group = groups.of(pod)
+		p.Group = groups.numberOf(pod)
 		in.Pods = append(in.Pods, p)
 	}
 	in.assumeIf(noRequests, noRequestsAssumption)

@@ -214,7 +214,7 @@ func (c *partConverter) pod(p *Pod) (InputPod, bool) {
 		return InputPod{}, false
 	}
 	out := fromPod(p.Object)
-	out.Group = c.groups.of(p.Object)
+	out.Group = c.groups.numberOf(p.Object)
 	out.Object.CreationTimestamp = metav1.NewTime(Time(p.Created))
 	out.Recorded = &Recorded{Node: p.Node}
 	bound := resources.IsNodeBound(p.Object)

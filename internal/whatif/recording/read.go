@@ -116,16 +116,16 @@ func (d *decoder) file(in io.Reader) error {
 			return notRecording(start, err)
 		case errors.Is(err, io.EOF):
 			if !d.ended {
-				d.lost("the end of the recording", "the writer was interrupted or is still writing, or the file is cut off")
+				d.addMissing("the end of the recording", "the writer was interrupted or is still writing, or the file is cut off")
 			}
 			return nil
 		case errors.Is(err, errDamaged):
-			d.lost(fmt.Sprintf("bytes %d to %d of the file", start, d.packed-1), "damaged ("+err.Error()+"), skipped")
+			d.addMissing(fmt.Sprintf("bytes %d to %d of the file", start, d.packed-1), "damaged ("+err.Error()+"), skipped")
 		case errors.Is(err, io.ErrUnexpectedEOF):
-			d.lost("the end of the recording", fmt.Sprintf("the file is cut off within the chunk at byte %d", start))
+			d.addMissing("the end of the recording", fmt.Sprintf("the file is cut off within the chunk at byte %d", start))
 			return nil
 		default:
-			d.lost(fmt.Sprintf("the file from byte %d on", start), "damaged ("+err.Error()+"), skipped")
+			d.addMissing(fmt.Sprintf("the file from byte %d on", start), "damaged ("+err.Error()+"), skipped")
 			return nil
 		}
 	}

@@ -113,10 +113,10 @@ func (m *UsageModel) Cursor(pod, group uint64) UsageCursor {
 // Negative steps count as 0.
 func (m *UsageModel) Next(c *UsageCursor, step int64) (cpu, memory float64) {
 	step = max(step, 0)
-	return m.curves[usageCPU].at(m.seed, usageCPU, c, step), m.curves[usageMemory].at(m.seed, usageMemory, c, step)
+	return m.curves[usageCPU].valueAt(m.seed, usageCPU, c, step), m.curves[usageMemory].valueAt(m.seed, usageMemory, c, step)
 }
 
-func (c *usageCurve) at(seed uint64, resource int, cursor *UsageCursor, step int64) float64 {
+func (c *usageCurve) valueAt(seed uint64, resource int, cursor *UsageCursor, step int64) float64 {
 	t, hold := &cursor.tracks[resource], int64(len(c.from))
 	knot := step / hold
 	if knot != t.knot {

@@ -92,7 +92,7 @@ func (s UsageShape) quantile() (func(below, above float64) float64, error) {
 		// Independent factors with means of 1 and m: 1 + cv^2 = (1 + a^2/2) (1 + noise^2).
 		noise := (1+s.CV*s.CV)/(1+s.Amplitude*s.Amplitude/2) - 1
 		if noise < 0 {
-			return nil, s.wrong("cv", s.CV, "at least %.4g, the coefficient of variation of the amplitude %v alone",
+			return nil, s.invalidKey("cv", s.CV, "at least %.4g, the coefficient of variation of the amplitude %v alone",
 				s.Amplitude/math.Sqrt2, s.Amplitude)
 		}
 		return s.beta(math.Sqrt(noise), s.Max/(1+s.Amplitude))
@@ -105,16 +105,16 @@ func (s UsageShape) quantile() (func(below, above float64) float64, error) {
 func (s UsageShape) check() error {
 	switch {
 	case s.Between+s.Together > 1:
-		return s.wrong("between", s.Between, "at most 1 in total with together, %v", s.Together)
+		return s.invalidKey("between", s.Between, "at most 1 in total with together, %v", s.Together)
 	case s.Workload+s.Between+s.Together > 1+rounding:
-		return s.wrong("workload", s.Workload, "at most 1 in total with between, %v, and together, %v", s.Between, s.Together)
+		return s.invalidKey("workload", s.Workload, "at most 1 in total with between, %v, and together, %v", s.Between, s.Together)
 	case s.Mean > s.Max:
-		return s.wrong("mean", s.Mean, "at most max, %v", s.Max)
+		return s.invalidKey("mean", s.Mean, "at most max, %v", s.Max)
 	}
 	return nil
 }
 
-func (s UsageShape) wrong(key string, found float64, allowed string, args ...any) error {
+func (s UsageShape) invalidKey(key string, found float64, allowed string, args ...any) error {
 	return spec.Invalid(s.Kind+": "+key, fmt.Sprint(found), fmt.Sprintf(allowed, args...))
 }
 
@@ -125,7 +125,7 @@ func (s UsageShape) wrong(key string, found float64, allowed string, args ...any
 //	alpha + beta = m (1 - m) / v - 1, alpha = m (alpha + beta)
 func (s UsageShape) beta(cv, upper float64) (func(below, above float64) float64, error) {
 	if s.Mean > upper {
-		return nil, s.wrong("mean", s.Mean, "at most %.4g", upper)
+		return nil, s.invalidKey("mean", s.Mean, "at most %.4g", upper)
 	}
 	mean := s.Mean / upper
 	variance := cv * mean * cv * mean
@@ -134,7 +134,7 @@ func (s UsageShape) beta(cv, upper float64) (func(below, above float64) float64,
 	}
 	concentration := mean*(1-mean)/variance - 1
 	if concentration < minConcentration {
-		return nil, s.wrong("cv", s.CV, "less than %.4g, at which all values are 0 or max", math.Sqrt((1-mean)/mean))
+		return nil, s.invalidKey("cv", s.CV, "less than %.4g, at which all values are 0 or max", math.Sqrt((1-mean)/mean))
 	}
 	alpha, beta := mean*concentration, (1-mean)*concentration
 	return func(below, above float64) float64 {
@@ -155,10 +155,10 @@ func (s UsageShape) bursts() (func(below, above float64) float64, error) {
 	p := s.Share
 	low, high, half := s.levels()
 	if low-half < 0 {
-		return nil, s.wrong("cv", s.CV, "at most %.4g for a share of %v", perGap(p)/(p+0.1), p)
+		return nil, s.invalidKey("cv", s.CV, "at most %.4g for a share of %v", perGap(p)/(p+0.1), p)
 	}
 	if high+half > s.Max {
-		return nil, s.wrong("max", s.Max, "at least the high level, %.4g", high+half)
+		return nil, s.invalidKey("max", s.Max, "at least the high level, %.4g", high+half)
 	}
 	return func(below, above float64) float64 {
 		if above < p {

@@ -32,7 +32,7 @@ var owner = reference("apiVersion", fields{"uid": uid, "controller": keep})
 
 // object returns the rules for an object of a kind (in lower case): its metadata and further fields.
 func object(kind string, f fields) fields {
-	return fields{"apiVersion": keep, "kind": keep, "metadata": in(metadata(kind, nil))}.plus(f)
+	return fields{"apiVersion": keep, "kind": keep, "metadata": objectOf(metadata(kind, nil))}.plus(f)
 }
 
 // metadata returns the rules for the metadata of an object of a kind. Annotations of the kind have rules in addition to annotations.
@@ -40,7 +40,7 @@ func metadata(kind string, ofKind fields) fields {
 	return fields{
 		"name": named(kind), "namespace": named("namespace"), "uid": uid,
 		"creationTimestamp": keep, "deletionTimestamp": keep,
-		"labels": labels, "annotations": in(annotations.plus(ofKind)), "ownerReferences": list(owner),
+		"labels": labels, "annotations": objectOf(annotations.plus(ofKind)), "ownerReferences": list(owner),
 	}
 }
 
@@ -50,7 +50,7 @@ func condition(types ...string) rule { return conditionWith(nil, types...) }
 
 // conditionWith is condition with rules for further fields.
 func conditionWith(further fields, types ...string) rule {
-	known := in(fields{"type": keep, "status": keep, "reason": keep, "lastTransitionTime": keep}.plus(further))
+	known := objectOf(fields{"type": keep, "status": keep, "reason": keep, "lastTransitionTime": keep}.plus(further))
 	return list(func(value any, p *pseudonyms) (any, bool) {
 		kept, ok := known(value, p)
 		if !ok {
@@ -62,71 +62,71 @@ func conditionWith(further fields, types ...string) rule {
 }
 
 var (
-	labelSelector = in(fields{"matchLabels": labels, "matchExpressions": list(requirement)})
-	matchFields   = list(in(fields{"key": keep, "operator": keep, "values": list(named("node"))}))
-	nodeTerm      = in(fields{"matchExpressions": list(requirement), "matchFields": matchFields})
-	nodeSelector  = in(fields{"nodeSelectorTerms": list(nodeTerm)})
+	labelSelector = objectOf(fields{"matchLabels": labels, "matchExpressions": list(requirement)})
+	matchFields   = list(objectOf(fields{"key": keep, "operator": keep, "values": list(named("node"))}))
+	nodeTerm      = objectOf(fields{"matchExpressions": list(requirement), "matchFields": matchFields})
+	nodeSelector  = objectOf(fields{"nodeSelectorTerms": list(nodeTerm)})
 
-	podTerm = in(fields{
+	podTerm = objectOf(fields{
 		"labelSelector": labelSelector, "namespaceSelector": labelSelector, "namespaces": list(named("namespace")),
 		"topologyKey": key, "matchLabelKeys": list(key), "mismatchLabelKeys": list(key),
 	})
-	podTerms = in(fields{
+	podTerms = objectOf(fields{
 		"requiredDuringSchedulingIgnoredDuringExecution":  list(podTerm),
-		"preferredDuringSchedulingIgnoredDuringExecution": list(in(fields{"weight": keep, "podAffinityTerm": podTerm})),
+		"preferredDuringSchedulingIgnoredDuringExecution": list(objectOf(fields{"weight": keep, "podAffinityTerm": podTerm})),
 	})
-	affinity = in(fields{
-		"nodeAffinity": in(fields{
+	affinity = objectOf(fields{
+		"nodeAffinity": objectOf(fields{
 			"requiredDuringSchedulingIgnoredDuringExecution":  nodeSelector,
-			"preferredDuringSchedulingIgnoredDuringExecution": list(in(fields{"weight": keep, "preference": nodeTerm})),
+			"preferredDuringSchedulingIgnoredDuringExecution": list(objectOf(fields{"weight": keep, "preference": nodeTerm})),
 		}),
 		"podAffinity": podTerms, "podAntiAffinity": podTerms,
 	})
 	tolerations = list(keyed("key", fields{"operator": keep, "effect": keep, "tolerationSeconds": keep}))
-	spread      = list(in(fields{
+	spread      = list(objectOf(fields{
 		"maxSkew": keep, "minDomains": keep, "whenUnsatisfiable": keep, "nodeAffinityPolicy": keep, "nodeTaintsPolicy": keep,
 		"topologyKey": key, "labelSelector": labelSelector, "matchLabelKeys": list(key),
 	}))
-	resources = in(fields{
-		"requests": keep, "limits": keep, "claims": list(in(fields{"name": named("podclaim"), "request": requestName})),
+	resources = objectOf(fields{
+		"requests": keep, "limits": keep, "claims": list(objectOf(fields{"name": named("podclaim"), "request": requestName})),
 	})
 	image      = text((*pseudonyms).image)
-	containers = list(in(fields{
+	containers = list(objectOf(fields{
 		"name": named("container"), "image": image, "resources": resources, "restartPolicy": keep,
-		"ports": list(in(fields{"containerPort": keep, "hostPort": keep, "protocol": keep, "hostIP": text((*pseudonyms).address)})),
+		"ports": list(objectOf(fields{"containerPort": keep, "hostPort": keep, "protocol": keep, "hostIP": text((*pseudonyms).address)})),
 	}))
-	volumes = list(only(in(fields{
+	volumes = list(only(objectOf(fields{
 		"name":                  named("volume"),
-		"persistentVolumeClaim": in(fields{"claimName": named("persistentvolumeclaim"), "readOnly": keep}),
-		"ephemeral":             in(fields{"volumeClaimTemplate": in(fields{"spec": in(claimSpec)})}),
-		"csi":                   in(fields{"driver": keep, "readOnly": keep}),
-		"gcePersistentDisk":     in(fields{"pdName": named("disk"), "readOnly": keep}),
-		"awsElasticBlockStore":  in(fields{"volumeID": named("disk"), "readOnly": keep}),
-		"azureDisk":             in(fields{"diskName": named("disk"), "diskURI": named("disk"), "readOnly": keep}),
-		"iscsi":                 in(fields{"targetPortal": named("disk"), "iqn": named("disk"), "lun": keep, "readOnly": keep}),
-		"rbd": in(fields{
+		"persistentVolumeClaim": objectOf(fields{"claimName": named("persistentvolumeclaim"), "readOnly": keep}),
+		"ephemeral":             objectOf(fields{"volumeClaimTemplate": objectOf(fields{"spec": objectOf(claimSpec)})}),
+		"csi":                   objectOf(fields{"driver": keep, "readOnly": keep}),
+		"gcePersistentDisk":     objectOf(fields{"pdName": named("disk"), "readOnly": keep}),
+		"awsElasticBlockStore":  objectOf(fields{"volumeID": named("disk"), "readOnly": keep}),
+		"azureDisk":             objectOf(fields{"diskName": named("disk"), "diskURI": named("disk"), "readOnly": keep}),
+		"iscsi":                 objectOf(fields{"targetPortal": named("disk"), "iqn": named("disk"), "lun": keep, "readOnly": keep}),
+		"rbd": objectOf(fields{
 			"monitors": list(named("disk")), "pool": named("disk"), "image": named("disk"), "readOnly": keep,
 		}),
 	}), "persistentVolumeClaim", "ephemeral", "csi", "gcePersistentDisk", "awsElasticBlockStore", "azureDisk", "iscsi", "rbd"))
 
-	podSpec = in(fields{
+	podSpec = objectOf(fields{
 		"nodeName": named("node"), "schedulerName": keep, "priority": keep, "priorityClassName": named("priorityclass"),
 		"preemptionPolicy": keep, "restartPolicy": keep, "hostNetwork": keep, "os": keep, "overhead": keep, "resources": resources,
 		"nodeSelector": labels, "affinity": affinity, "tolerations": tolerations, "topologySpreadConstraints": spread,
-		"schedulingGates": list(in(fields{"name": named("gate")})),
+		"schedulingGates": list(objectOf(fields{"name": named("gate")})),
 		"containers":      containers, "initContainers": containers, "volumes": volumes,
-		"resourceClaims": list(in(fields{
+		"resourceClaims": list(objectOf(fields{
 			"name": named("podclaim"), "resourceClaimName": named("resourceclaim"),
 			"resourceClaimTemplateName": named("resourceclaimtemplate"),
 		})),
-		"schedulingGroup": in(fields{"podGroupName": named("podgroup")}),
+		"schedulingGroup": objectOf(fields{"podGroupName": named("podgroup")}),
 	})
-	template = in(fields{
-		"metadata": in(fields{"labels": labels, "annotations": in(annotations)}),
+	template = objectOf(fields{
+		"metadata": objectOf(fields{"labels": labels, "annotations": objectOf(annotations)}),
 		"spec":     podSpec,
 	})
 	statuses = list(
-		in(
+		objectOf(
 			fields{
 				"name": named("container"), "resources": resources, "allocatedResources": keep, "ready": keep,
 				"restartCount": keep, "started": keep,
@@ -136,23 +136,23 @@ var (
 
 	podRule = object("pod", fields{
 		"spec": podSpec,
-		"status": in(fields{
+		"status": objectOf(fields{
 			"phase": keep, "qosClass": keep, "startTime": keep, "nominatedNodeName": named("node"),
 			"conditions":            condition("PodScheduled", "Ready", "DisruptionTarget", "PodResizePending", "PodResizeInProgress"),
-			"resourceClaimStatuses": list(in(fields{"name": named("podclaim"), "resourceClaimName": named("resourceclaim")})),
+			"resourceClaimStatuses": list(objectOf(fields{"name": named("podclaim"), "resourceClaimName": named("resourceclaim")})),
 			"containerStatuses":     statuses, "initContainerStatuses": statuses, "resources": resources, "allocatedResources": keep,
 		}),
 	})
 
 	nodeRule = object("node", fields{
-		"spec": in(fields{
+		"spec": objectOf(fields{
 			"unschedulable": keep,
 			"taints":        list(keyed("key", fields{"effect": keep, "timeAdded": keep})),
 		}),
-		"status": in(fields{
-			"capacity": keep, "allocatable": keep, "declaredFeatures": keep, "nodeInfo": in(fields{"swap": keep}),
+		"status": objectOf(fields{
+			"capacity": keep, "allocatable": keep, "declaredFeatures": keep, "nodeInfo": objectOf(fields{"swap": keep}),
 			"conditions": condition("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"),
-			"images":     list(in(fields{"names": list(text((*pseudonyms).nodeImage)), "sizeBytes": keep})),
+			"images":     list(objectOf(fields{"names": list(text((*pseudonyms).nodeImage)), "sizeBytes": keep})),
 		}),
 	})
 )
@@ -160,11 +160,11 @@ var (
 // workload returns the rules for an object that creates pods.
 func workload(kind string) fields {
 	return object(kind, fields{
-		"spec": in(fields{
+		"spec": objectOf(fields{
 			"replicas": keep, "selector": labelSelector, "template": template, "serviceName": named("service"),
 			"parallelism": keep, "completions": keep, "completionMode": keep, "suspend": keep,
 		}),
-		"status": in(
+		"status": objectOf(
 			fields{
 				"replicas": keep, "readyReplicas": keep, "active": keep, "succeeded": keep,
 				"conditions": condition("Complete", "Failed", "Suspended"),
@@ -174,7 +174,7 @@ func workload(kind string) fields {
 }
 
 var replicationControllerRule = object("replicationcontroller", fields{
-	"spec": in(fields{"replicas": keep, "selector": labels, "template": template}),
+	"spec": objectOf(fields{"replicas": keep, "selector": labels, "template": template}),
 })
 
 var priorityClassRule = object("priorityclass", fields{"value": keep, "globalDefault": keep, "preemptionPolicy": keep})

@@ -14,7 +14,7 @@ var driverOnly = regexp.MustCompile(`^\s*device\.driver\s*==\s*(?:"[a-z0-9.-]+"|
 // celSelector keeps an expression that selects devices. Names in expressions cannot be replaced: with pseudonyms, an
 // expression that may have more than the name of a driver is dropped.
 func celSelector(value any, p *pseudonyms) (any, bool) {
-	kept, ok := fields{"cel": in(fields{"expression": keep})}.rule(value, p)
+	kept, ok := fields{"cel": objectOf(fields{"expression": keep})}.rule(value, p)
 	if !ok || p == nil {
 		return kept, ok
 	}
@@ -54,41 +54,41 @@ var (
 		"deviceClassName": named("deviceclass"), "allocationMode": keep, "count": keep, "adminAccess": keep,
 		"selectors": list(celSelector), "tolerations": deviceTolerations, "capacity": keep,
 	}
-	deviceClaim = in(fields{
-		"requests": list(in(fields{
-			"name": requestName, "exactly": in(deviceRequest),
-			"firstAvailable": list(in(deviceRequest.plus(fields{"name": requestName}))),
+	deviceClaim = objectOf(fields{
+		"requests": list(objectOf(fields{
+			"name": requestName, "exactly": objectOf(deviceRequest),
+			"firstAvailable": list(objectOf(deviceRequest.plus(fields{"name": requestName}))),
 		})),
-		"constraints": list(in(fields{"requests": list(requestName), "matchAttribute": keep, "distinctAttribute": keep})),
+		"constraints": list(objectOf(fields{"requests": list(requestName), "matchAttribute": keep, "distinctAttribute": keep})),
 	})
 	// A pool mostly has the name of its node.
 	pool = named("node")
 
 	resourceClaimRule = object("resourceclaim", fields{
-		"spec": in(fields{"devices": deviceClaim}),
-		"status": in(fields{
-			"allocation": in(fields{
-				"devices": in(fields{"results": list(in(fields{
+		"spec": objectOf(fields{"devices": deviceClaim}),
+		"status": objectOf(fields{
+			"allocation": objectOf(fields{
+				"devices": objectOf(fields{"results": list(objectOf(fields{
 					"request": requestName, "driver": keep, "pool": pool, "device": named("device"), "adminAccess": keep,
 					"tolerations": deviceTolerations, "shareID": keep, "consumedCapacity": keep,
 				}))}),
 				"nodeSelector": nodeSelector, "allocationTimestamp": keep,
 			}),
-			"reservedFor": list(in(fields{"apiGroup": keep, "resource": keep, "name": named("pod"), "uid": uid})),
+			"reservedFor": list(objectOf(fields{"apiGroup": keep, "resource": keep, "name": named("pod"), "uid": uid})),
 		}),
 	})
 	resourceClaimTemplateRule = object("resourceclaimtemplate", fields{
-		"spec": in(fields{"metadata": in(fields{"labels": labels}), "spec": in(fields{"devices": deviceClaim})}),
+		"spec": objectOf(fields{"metadata": objectOf(fields{"labels": labels}), "spec": objectOf(fields{"devices": deviceClaim})}),
 	})
 	deviceClassRule = object("deviceclass", fields{
-		"spec": in(fields{"selectors": list(celSelector), "extendedResourceName": keep}),
+		"spec": objectOf(fields{"selectors": list(celSelector), "extendedResourceName": keep}),
 	})
 	resourceSliceRule = object("resourceslice", fields{
-		"spec": in(fields{
-			"driver": keep, "pool": in(fields{"name": pool, "generation": keep, "resourceSliceCount": keep}),
+		"spec": objectOf(fields{
+			"driver": keep, "pool": objectOf(fields{"name": pool, "generation": keep, "resourceSliceCount": keep}),
 			"nodeName": named("node"), "nodeSelector": nodeSelector, "allNodes": keep, "perDeviceNodeSelection": keep,
 			"sharedCounters": keep,
-			"devices": list(in(fields{
+			"devices": list(objectOf(fields{
 				"name": named("device"), "attributes": attributes, "capacity": keep, "consumesCounters": keep,
 				"nodeName": named("node"), "nodeSelector": nodeSelector, "allNodes": keep, "allowMultipleAllocations": keep,
 				"taints": list(keyed("key", fields{"effect": keep, "timeAdded": keep})),

@@ -13,9 +13,9 @@ import (
 // The rules for objects that affect placements.
 
 var (
-	clusterSelector = in(fields{
+	clusterSelector = objectOf(fields{
 		"labelSelector": labelSelector,
-		"claimSelector": in(fields{"matchExpressions": list(requirement)}),
+		"claimSelector": objectOf(fields{"matchExpressions": list(requirement)}),
 		"celSelector":   keep,
 	})
 	clusterTaint = keyed("key", fields{"effect": keep, "timeAdded": keep})
@@ -23,8 +23,8 @@ var (
 
 var managedClusterRule = object("managedcluster", fields{
 	"metadata": clusterMetadata,
-	"spec":     in(fields{"hubAcceptsClient": keep, "leaseDurationSeconds": keep, "taints": list(clusterTaint)}),
-	"status": in(fields{
+	"spec":     objectOf(fields{"hubAcceptsClient": keep, "leaseDurationSeconds": keep, "taints": list(clusterTaint)}),
+	"status": objectOf(fields{
 		"capacity": keep, "allocatable": keep, "version": keep,
 		"conditions":    condition("HubAcceptedManagedCluster", "ManagedClusterJoined", "ManagedClusterConditionAvailable"),
 		"clusterClaims": list(keyed("name", nil)),
@@ -51,45 +51,45 @@ func clusterMetadata(value any, p *pseudonyms) (any, bool) {
 }
 
 var clusterSetRule = object("managedclusterset", fields{
-	"spec": in(fields{"clusterSelector": in(fields{"selectorType": keep, "labelSelector": labelSelector})}),
+	"spec": objectOf(fields{"clusterSelector": objectOf(fields{"selectorType": keep, "labelSelector": labelSelector})}),
 })
 
 // bindingRule has the rules for bindings, which have the name of their set.
 var bindingRule = object("managedclusterset", fields{
-	"spec": in(fields{"clusterSet": named("managedclusterset")}),
+	"spec": objectOf(fields{"clusterSet": named("managedclusterset")}),
 })
 
 var addOnScoreRule = object("addonplacementscore", fields{
-	"status": in(fields{"scores": list(in(fields{"name": named("score"), "value": keep})), "validUntil": keep}),
+	"status": objectOf(fields{"scores": list(objectOf(fields{"name": named("score"), "value": keep})), "validUntil": keep}),
 })
 
 var placementRule = object("placement", fields{
-	"metadata": in(metadata("placement", fields{v1beta1.AnnotationWorkload: workloadAnnotation}).plus(fields{"generation": keep})),
-	"status": in(fields{
+	"metadata": objectOf(metadata("placement", fields{v1beta1.AnnotationWorkload: workloadAnnotation}).plus(fields{"generation": keep})),
+	"status": objectOf(fields{
 		"conditions": conditionWith(fields{"observedGeneration": keep}, clusterv1beta1.PlacementConditionSatisfied),
 	}),
-	"spec": in(fields{
-		"workload":         in(workloadSpec),
+	"spec": objectOf(fields{
+		"workload":         objectOf(workloadSpec),
 		"clusterSets":      list(named("managedclusterset")),
 		"numberOfClusters": keep, "sortBy": keep, "scoreRateLimit": keep,
-		"predicates": list(in(fields{"requiredClusterSelector": clusterSelector})),
-		"prioritizerPolicy": in(fields{
+		"predicates": list(objectOf(fields{"requiredClusterSelector": clusterSelector})),
+		"prioritizerPolicy": objectOf(fields{
 			"mode": keep,
-			"configurations": list(in(fields{
+			"configurations": list(objectOf(fields{
 				"name": keep, "weight": keep,
-				"scoreCoordinate": in(fields{
+				"scoreCoordinate": objectOf(fields{
 					"type": keep, "builtIn": keep,
-					"addOn": in(fields{"resourceName": named("addonplacementscore"), "scoreName": named("score")}),
+					"addOn": objectOf(fields{"resourceName": named("addonplacementscore"), "scoreName": named("score")}),
 				}),
 			})),
 		}),
-		"spreadPolicy": in(fields{"spreadConstraints": list(in(fields{
+		"spreadPolicy": objectOf(fields{"spreadConstraints": list(objectOf(fields{
 			"topologyKey": key, "topologyKeyType": keep, "maxSkew": keep, "whenUnsatisfiable": keep,
 		}))}),
 		"tolerations": tolerations,
-		"decisionStrategy": in(fields{"groupStrategy": in(fields{
+		"decisionStrategy": objectOf(fields{"groupStrategy": objectOf(fields{
 			"clustersPerDecisionGroup": keep,
-			"decisionGroups": list(in(fields{
+			"decisionGroups": list(objectOf(fields{
 				"groupName":            text(func(p *pseudonyms, name string) string { return p.labelValue("", name) }),
 				"groupClusterSelector": clusterSelector,
 			})),
@@ -98,8 +98,8 @@ var placementRule = object("placement", fields{
 })
 
 var decisionRule = object("placementdecision", fields{
-	"metadata": in(metadata("placementdecision", fields{v1beta1.AnnotationReplicas: inJSON(byCluster)})),
-	"status":   in(fields{"decisions": list(in(fields{"clusterName": named("managedcluster"), "score": keep, "reason": reason}))}),
+	"metadata": objectOf(metadata("placementdecision", fields{v1beta1.AnnotationReplicas: inJSON(byCluster)})),
+	"status":   objectOf(fields{"decisions": list(objectOf(fields{"clusterName": named("managedcluster"), "score": keep, "reason": reason}))}),
 })
 
 // reason is the rule for the reason of a decision, which may contain any names.
@@ -127,22 +127,22 @@ func byCluster(value any, p *pseudonyms) (any, bool) {
 var capacityNamespace = fields{"namespace": named("namespace"), "name": named("workload")}
 
 var clusterCapacityRule = object("clustercapacity", fields{
-	"status": in(fields{
+	"status": objectOf(fields{
 		"cluster": named("namespace"), // of the object
-		"classes": list(in(fields{
+		"classes": list(objectOf(fields{
 			"labels": labels, "variousLabels": list(key), "taints": list(keyed("key", fields{"effect": keep})),
 		})),
-		"scaleUp": list(in(fields{
+		"scaleUp": list(objectOf(fields{
 			"pool": named("pool"), "class": keep, "free": keep, "maxNodes": keep, "bootSeconds": keep, "pricePerHour": keep,
 		})),
-		"quotas":     list(in(capacityNamespace.plus(fields{"left": keep}))),
-		"recent":     list(in(capacityNamespace.plus(fields{"pods": keep}))),
+		"quotas":     list(objectOf(capacityNamespace.plus(fields{"left": keep}))),
+		"recent":     list(objectOf(capacityNamespace.plus(fields{"pods": keep}))),
 		"observedAt": keep, "nodes": keep, "groups": keep, "hostPorts": keep, "slack": keep,
 	}),
 })
 
 var workloadSpec = fields{
-	"template": podsOrWork, "ref": in(fields{"kind": keep, "name": named("workload")}),
+	"template": podsOrWork, "ref": objectOf(fields{"kind": keep, "name": named("workload")}),
 	"replicas": keep, "divide": keep, "requireFit": keep,
 }
 
@@ -155,7 +155,7 @@ func workloadAnnotation(value any, p *pseudonyms) (any, bool) {
 	if decoder.Decode(&v1beta1.WorkloadSpec{}) != nil {
 		return "invalid", true
 	}
-	return inJSON(in(workloadSpec))(text, p)
+	return inJSON(objectOf(workloadSpec))(text, p)
 }
 
 // pods is the rule for an object with pods, or for the metadata and spec of a pod template. It keeps nothing of other objects, such as
@@ -176,7 +176,7 @@ func pods(value any, p *pseudonyms) (any, bool) {
 }
 
 var manifestWorkRule = object("workload", fields{
-	"spec": in(fields{"workload": in(fields{"manifests": list(pods)})}),
+	"spec": objectOf(fields{"workload": objectOf(fields{"manifests": list(pods)})}),
 })
 
 // podsOrWork is the rule for an object with pods or a ManifestWork.

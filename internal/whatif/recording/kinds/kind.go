@@ -57,7 +57,7 @@ var All = []*Kind{
 	newKind(AreaCluster, "apps", "daemonsets", "DaemonSet", workload("daemonset"), "v1"),
 	newKind(AreaCluster, "batch", "jobs", "Job", workload("job"), "v1"),
 	newKind(AreaCluster, "", "replicationcontrollers", "ReplicationController", replicationControllerRule, "v1"),
-	newKind(AreaCluster, "", "services", "Service", object("service", fields{"spec": in(fields{"selector": labels})}), "v1"),
+	newKind(AreaCluster, "", "services", "Service", object("service", fields{"spec": objectOf(fields{"selector": labels})}), "v1"),
 	newKind(AreaCluster, "", "persistentvolumeclaims", "PersistentVolumeClaim", claimRule, "v1"),
 	newKind(AreaCluster, "", "persistentvolumes", "PersistentVolume", volumeRule, "v1"),
 	newKind(AreaCluster, storageGroup, "storageclasses", "StorageClass", storageClassRule, "v1"),

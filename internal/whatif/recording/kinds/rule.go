@@ -42,8 +42,8 @@ func (f fields) plus(more fields) fields {
 	return out
 }
 
-// in returns the rule for an object with the fields.
-func in(f fields) rule { return f.rule }
+// objectOf returns the rule for an object with the fields.
+func objectOf(f fields) rule { return f.rule }
 
 // list returns the rule for a list whose items have a rule.
 func list(item rule) rule {
