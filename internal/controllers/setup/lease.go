@@ -79,10 +79,11 @@ func (l *Lease) write(
 // check returns an error unless the last renewal is recent. The monotonic clock does not run while a machine is suspended, the wall clock
 // can be set back: the longer time counts.
 func (l *Lease) check() error {
-	renewed, now := l.renewed.Load(), l.now()
+	renewed := l.renewed.Load()
 	if renewed == nil {
 		return ErrNotLeader
 	}
+	now := l.now()
 	if age := max(now.Sub(*renewed), now.Round(0).Sub(renewed.Round(0))); age >= renewDeadline {
 		return fmt.Errorf("%w: the lease %s was last renewed %s ago", ErrNotLeader, l.Describe(), age.Round(time.Second))
 	}
