@@ -35,23 +35,19 @@ const maxComparisons = 20_000_000
 // which it places placeholders is not always optimal. It considers CPU, memory, the maximum number
 // of pods, node selectors, taints, and the required anti-affinity of mirrors to each other and to
 // pods. Pods must include all pods in the namespaces of AntiAffinityNamespaces. Mirrors do not count
-// if there are too many pods to compare with the anti-affinity of the mirrors of their namespace. A domain without capacity for its
-// share of a spread does not reduce the number of the other domains.
+// if there are too many pods to compare with the anti-affinity of the mirrors of their namespace.
 func (c *Capacity) Placeable(plan Plan, pods []*v1.Pod) int64 {
 	demands := make([]demand, 0, len(plan.Groups))
 	exclusions, tooMany := c.exclusionsOf(plan, pods)
-	// Place the placeholders that mirror workloads first: they may have fewer nodes to choose from.
-	for _, mirrors := range []bool{true, false} {
+	// Place the placeholders that mirror workloads first, then those of domains: they may have fewer nodes to choose from.
+	for _, isNext := range []func(*Group) bool{
+		func(g *Group) bool { return g.Mirror != nil },
+		func(g *Group) bool { return g.Mirror == nil && g.NodeSelector != nil },
+		func(g *Group) bool { return g.Mirror == nil && g.NodeSelector == nil },
+	} {
 		for i := range plan.Groups {
-			group := &plan.Groups[i]
-			if (group.Mirror != nil) != mirrors || tooMany[group.Mirror] {
-				continue
-			}
-			d := c.demandOf(group, exclusions)
-			if mirrors || group.Devices != "" {
-				demands = append(demands, d)
-			} else {
-				demands = append(demands, plan.Spread.demands(d)...)
+			if group := &plan.Groups[i]; isNext(group) && !tooMany[group.Mirror] {
+				demands = append(demands, c.demandOf(group, exclusions))
 			}
 		}
 	}
@@ -90,7 +86,9 @@ func (c *Capacity) demandOf(group *Group, exclusions map[*Group]antiAffinity) de
 	d := demand{
 		sizeGroup: sizeGroup{Size: resources.CPUAndMemory(group.Requests), Count: group.Count},
 		Devices:   devicesOf(group.Requests, c.devices),
-		Allowed:   func(node *nodeCapacity) bool { return node.InPool },
+		Allowed: func(node *nodeCapacity) bool {
+			return node.InPool && (group.NodeSelector == nil || includes(node.node.Labels, group.NodeSelector))
+		},
 	}
 	d.Size.Pods = 1
 	if group.Mirror == nil {

@@ -222,7 +222,7 @@ func (p *Plan) placeholders() (sum int64) {
 // created for each placeholder. It shares no memory with the workload.
 func mirrorTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateSpec {
 	workload := group.Mirror.Template.DeepCopy()
-	t := podTemplate(policy, Group{Name: group.Name, Requests: group.Requests}) // its spread is replaced
+	t := podTemplate(policy, Group{Name: group.Name, Requests: group.Requests})
 	t.Labels = workload.Labels
 	if t.Labels == nil {
 		t.Labels = map[string]string{}

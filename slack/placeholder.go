@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -37,15 +38,15 @@ func podTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateSpec
 			TerminationGracePeriodSeconds: new(int64),
 		},
 	}
+	if group.NodeSelector != nil {
+		template.Spec.NodeSelector = labels.Merge(pool.NodeSelector, group.NodeSelector)
+	}
 	container := &template.Spec.Containers[0]
 	for name, quantity := range container.Resources.Requests {
 		// Extended resources and huge pages cannot be overcommitted: requests must equal limits.
 		if name != v1.ResourceCPU && name != v1.ResourceMemory && name != v1.ResourceEphemeralStorage {
 			container.Resources.Limits = addTimes(container.Resources.Limits, v1.ResourceList{name: quantity}, 1)
 		}
-	}
-	if group.Devices == "" {
-		spreadTemplate(policy, &template)
 	}
 	restrictPodSecurity(&template.Spec)
 	return template

@@ -210,8 +210,9 @@ func (p *ratePlan) limitHead(policy ratePolicy) {
 
 // addFloor raises the target to the floor in placeholders of the size of one of several on an average node.
 func (p *ratePlan) addFloor(pool poolTotals, policy ratePolicy) {
-	least := max(policy.Floor.Count, policy.MinPerDomain*int64(pool.Domains))
-	p.minCount = min(least, policy.MaxPlaceholders) - int64(len(p.Head))
+	heads := int64(len(p.Head))
+	least := max(policy.Floor.Count, policy.MinPerDomain*int64(pool.Domains)+heads)
+	p.minCount = min(least, policy.MaxPlaceholders) - heads
 	if p.minCount <= 0 {
 		return
 	}

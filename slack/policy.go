@@ -54,6 +54,8 @@ type Group struct {
 	// Devices are the devices of the pool that one placeholder of the rate requests, such as "2 nvidia.com/gpu", empty for
 	// placeholders without devices.
 	Devices string
+	// NodeSelector has the label of the domain of spec.spread that the placeholders are in, nil for any node of the pool.
+	NodeSelector map[string]string
 	// Requests are the requests of one placeholder.
 	Requests v1.ResourceList
 	// Count is the number of placeholders.

@@ -1,16 +1,16 @@
 package slack
 
 import (
+	"fmt"
+	"hash/fnv"
+
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
-
-// spreadLabel is a label of the placeholders of the rate of a policy with spec.spread. Its value is the policy's name.
-const spreadLabel = "plimsoll.dev/placeholder-spread"
 
 // Spread is the promise of a plan per domain.
 type Spread struct {
@@ -18,11 +18,12 @@ type Spread struct {
 	TopologyKey string
 	// Domains are the values of the usable nodes of the pool, sorted.
 	Domains []string
-	// PerDomain is the number of placeholders of the rate that each domain has at least.
+	// PerDomain is the number of placeholders of the rate that each domain has at least, without those for the biggest pod.
 	PerDomain int64
 }
 
-// spread returns the domains of the spread of the policy, nil without a spread.
+// spread returns the domains of the spread of the policy, nil without a spread: those of the usable nodes of the pool, or else the last
+// ones.
 func (t *Tracker) spread() *Spread {
 	if t.policy.Spec.Spread == nil {
 		return nil
@@ -36,10 +37,14 @@ func (t *Tracker) spread() *Spread {
 			}
 		}
 	}
-	return &Spread{TopologyKey: key, Domains: sets.List(values)}
+	if t.ledger.totals.Nodes > 0 || t.domains == nil || t.domains.TopologyKey != key {
+		t.domains = &Spread{TopologyKey: key, Domains: sets.List(values)}
+	}
+	return &Spread{TopologyKey: key, Domains: t.domains.Domains}
 }
 
-// setSpread sets the promise of a plan per domain, and the reasons why it is not what the policy requires.
+// setSpread divides the placeholders of the rate among the domains, and adds the reasons why they are not what the policy requires. The
+// first domains have the remainder. Placeholders for the biggest pod may be in any domain.
 func (p *Plan) setSpread(s *Spread, spec *v1alpha1.Spread) {
 	p.Spread = s
 	if s == nil || p.NoNodes {
@@ -51,41 +56,34 @@ func (p *Plan) setSpread(s *Spread, spec *v1alpha1.Spread) {
 			s.TopologyKey, v1.LabelTopologyZone)
 		return
 	}
-	count := p.placeholders()
-	s.PerDomain = count / int64(n)
+	rate := Group{}
+	if last := len(p.Groups) - 1; last >= 0 && !p.Groups[last].Head {
+		rate, p.Groups = p.Groups[last], p.Groups[:last]
+	}
+	s.PerDomain = rate.Count / int64(n)
+	for i, domain := range s.Domains {
+		group := rate
+		group.Name, group.NodeSelector = domainName(rate.Name, domain), map[string]string{s.TopologyKey: domain}
+		if group.Count = s.PerDomain; int64(i) < rate.Count%int64(n) {
+			group.Count++
+		}
+		if group.Count > 0 {
+			p.Groups = append(p.Groups, group)
+		}
+	}
 	if least := int64(*spec.MinPerDomain); s.PerDomain < least {
-		p.fail("spec.spread.minPerDomain is %d: %s in %s of %s", least, format.Are(count, "placeholder"), format.Of(n, "domain"),
+		p.fail("spec.spread.minPerDomain is %d: %s divided among %s of %s", least, format.Are(rate.Count, "placeholder"), format.Of(n, "domain"),
 			s.TopologyKey)
 	}
 }
 
-// spreadTemplate spreads the placeholders of the rate of a policy over the domains.
-func spreadTemplate(policy *v1alpha1.ResourceSlack, template *v1.PodTemplateSpec) {
-	if policy.Spec.Spread == nil {
-		return
+// domainName returns the name of the group in a domain: a valid name and label value.
+func domainName(group, domain string) string {
+	name := group + "-" + domain
+	if len(name) > validation.LabelValueMaxLength || len(validation.IsDNS1123Label(domain)) > 0 {
+		hash := fnv.New32a()
+		fmt.Fprint(hash, domain)
+		name = fmt.Sprintf("%s-%07x", group, hash.Sum32()>>4)
 	}
-	template.Labels[spreadLabel] = policy.Name
-	template.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{
-		MaxSkew: 1, TopologyKey: policy.Spec.Spread.TopologyKey, WhenUnsatisfiable: v1.DoNotSchedule,
-		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{spreadLabel: policy.Name}},
-	}}
-}
-
-// demands divides the placeholders of a group among the domains: each has the same number, and the remainder may be in any.
-func (s *Spread) demands(d demand) []demand {
-	if s == nil || len(s.Domains) == 0 || d.Count < int64(len(s.Domains)) {
-		return []demand{d}
-	}
-	share := d.Count / int64(len(s.Domains))
-	var all []demand
-	for _, domain := range s.Domains {
-		part := d
-		part.Count = share
-		part.Allowed = func(node *nodeCapacity) bool { return node.InPool && node.node.Labels[s.TopologyKey] == domain }
-		all = append(all, part)
-	}
-	if d.Count -= share * int64(len(s.Domains)); d.Count > 0 {
-		all = append(all, d)
-	}
-	return all
+	return name
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 )
@@ -33,18 +34,23 @@ func TestSpread(t *testing.T) {
 		placed    int64
 		reason    string
 	}{
-		// 20% of 10 pods is 2 placeholders: the spread requires 3 x 2.
-		"more than the rate": {policy: newPolicy("20%", spreadOver(zone, 2)), nodes: three, count: 6, perDomain: 2, placed: 6},
-		// 90% is 9 placeholders in 3 zones; zone a has 6 free cores.
-		"the rate": {policy: newPolicy("90%", spreadOver(zone, 2)), nodes: three, count: 9, perDomain: 3, placed: 9},
-		// 2 zones of 9 placeholders each: the head and 8, 9 of them in zone b; zone a has 6 free cores.
-		"one zone is full": {policy: newPolicy("1", spreadOver(zone, 9)), nodes: three[:2], count: 18, perDomain: 9, placed: 6 + 9},
+		// 20% of 10 pods is 2 placeholders: the spread requires 3 x 2, and the head.
+		"more than the rate": {policy: newPolicy("20%", spreadOver(zone, 2)), nodes: three, count: 7, perDomain: 2, placed: 7},
+		// 90% is the head and 8 placeholders in 3 zones; zone a has 6 free cores.
+		"the rate": {policy: newPolicy("90%", spreadOver(zone, 2)), nodes: three, count: 9, perDomain: 2, placed: 9},
+		// 2 zones of 9 placeholders each, and the head; zone a has 6 free cores.
+		"one zone is full": {policy: newPolicy("1", spreadOver(zone, 9)), nodes: three[:2], count: 19, perDomain: 9, placed: 6 + 9 + 1},
+		// 16 in zone b leave nothing for the head, which fits zone a.
+		"the head is in the other zone": {
+			policy: newPolicy("1", spreadOver(zone, 16)), nodes: []*v1.Node{newNode("n-a", "27", "256Gi", label(zone, "a")), three[1]},
+			count: 33, perDomain: 16, placed: 33,
+		},
 		"limited": {
 			policy: newPolicy("20%", spreadOver(zone, 2), func(s *v1alpha1.ResourceSlackSpec) {
 				s.Maximum = &v1alpha1.Amount{Placeholders: new(int32(4))}
 			}),
 			nodes: three, count: 4, perDomain: 1, placed: 4,
-			reason: "spec.spread.minPerDomain is 2: 4 placeholders are in 3 domains of topology.kubernetes.io/zone",
+			reason: "spec.spread.minPerDomain is 2: 3 placeholders are divided among 3 domains of topology.kubernetes.io/zone",
 		},
 		"an unknown label": {
 			policy: newPolicy("20%", spreadOver("rack", 2)), nodes: three, count: 2, placed: 2,
@@ -82,10 +88,9 @@ func TestSpread(t *testing.T) {
 			}
 			for _, group := range plan.Groups {
 				template := podTemplate(tc.policy, group)
-				constraint := template.Spec.TopologySpreadConstraints
-				if len(constraint) != 1 || constraint[0].TopologyKey != tc.policy.Spec.Spread.TopologyKey ||
-					constraint[0].LabelSelector.MatchLabels[spreadLabel] != template.Labels[spreadLabel] {
-					t.Errorf("%s: labels %v, constraints %v", group.Name, template.Labels, constraint)
+				if domain, ok := template.Spec.NodeSelector[tc.policy.Spec.Spread.TopologyKey]; ok == (group.Head || name == "an unknown label") ||
+					ok && group.Name != "web-rate-"+domain || template.Spec.NodeSelector["pool"] != "web" {
+					t.Errorf("%s: node selector %v", group.Name, template.Spec.NodeSelector)
 				}
 			}
 		})
@@ -115,11 +120,62 @@ func TestSpread(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(plan.Groups, func(g Group) bool { return g.Mirror != nil })
-	if template := podTemplate(
-		mirrored,
-		plan.Groups[i],
-	); template.Labels[spreadLabel] != "" ||
-		len(template.Spec.TopologySpreadConstraints) != 0 {
-		t.Errorf("mirrors have %s", fmt.Sprint(template.Labels, template.Spec.TopologySpreadConstraints))
+	if selector := podTemplate(mirrored, plan.Groups[i]).Spec.NodeSelector; selector[zone] != "" {
+		t.Errorf("mirrors have the node selector %v", selector)
+	}
+}
+
+// TestSpreadIsKept checks that a tracker resumes the placeholders of all domains, and that a pool without nodes keeps its domains.
+func TestSpreadIsKept(t *testing.T) {
+	policy := newPolicy("0", uncovered, spreadOver(v1.LabelTopologyZone, 1), func(s *v1alpha1.ResourceSlackSpec) {
+		s.Minimum = &v1alpha1.Amount{Placeholders: new(int32(5))}
+	})
+	first, err := NewTracker(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, zone := range []string{"a", "b"} {
+		first.SetNode(newNode("n-"+zone, "16", "64Gi", label(v1.LabelTopologyZone, zone)), noon)
+	}
+	const want = "[web-rate-a 3 web-rate-b 2]"
+	names := func(p Plan) (all []string) {
+		for _, group := range p.Groups {
+			all = append(all, fmt.Sprint(group.Name, " ", group.Count))
+		}
+		return all
+	}
+	before := first.Next(noon)
+	first.DeleteNode("n-a")
+	first.DeleteNode("n-b")
+	after := first.Next(noon.Add(time.Hour))
+	second, err := NewTracker(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.Resume(before.Groups)
+	second.ResumePool(before.NodeShape, before.Spread.Domains)
+	for name, plan := range map[string]Plan{"first": before, "without nodes": after, "resumed": second.Next(noon)} {
+		if got := fmt.Sprint(names(plan)); got != want || !plan.Feasible {
+			t.Errorf("%s: %s (%q), want %s", name, got, plan.Reasons, want)
+		}
+	}
+	if held := second.planner.held.Current(); held.Rest.Count != 5 {
+		t.Errorf("%d placeholders resumed, want 5", held.Rest.Count)
+	}
+}
+
+// TestDomainName checks that names are valid labels: at most 63 characters.
+func TestDomainName(t *testing.T) {
+	long := strings.Repeat("p", 50) + rateSuffix
+	for _, tc := range []struct{ group, domain, want string }{
+		{"web-rate", "eu-west-1a", "web-rate-eu-west-1a"},
+		{"web-rate", "Rack_1", "web-rate-"},
+		{"web-rate", "", "web-rate-"},
+		{long, "eu-west-1a", long + "-"},
+	} {
+		got := domainName(tc.group, tc.domain)
+		if !strings.HasPrefix(got, tc.want) || len(validation.IsDNS1123Label(got)) > 0 || got != tc.want && len(got) != len(tc.group)+8 {
+			t.Errorf("%s, domain %q: %s, want %s", tc.group, tc.domain, got, tc.want)
+		}
 	}
 }

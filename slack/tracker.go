@@ -9,6 +9,7 @@ package slack
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -32,6 +33,8 @@ type Tracker struct {
 	mirrors map[string]*mirrorCount
 	// lastNode is the capacity, after daemon pods, of a node that the pool had last, zero if it is not known.
 	lastNode resources.Amounts
+	// domains are the domains of spec.spread that the pool had last, nil if they are not known.
+	domains *Spread
 	// devices are the placeholders for pods with devices.
 	devices map[deviceAmounts]*heldDevices
 	// start is the time of the first plan. now is the time of the last plan in seconds, by which cool-downs are measured, and jump
@@ -126,10 +129,11 @@ func (t *Tracker) Resume(groups []Group) {
 	var rest sizeGroup
 	for _, group := range groups {
 		held := sizeGroup{Size: resources.CPUAndMemory(group.Requests), Count: group.Count}
-		switch group.Name {
-		case t.policy.Name + rateSuffix:
-			rest = held
-		case t.policy.Name + headSuffix, t.policy.Name + headSuffix + "2":
+		rate := t.policy.Name + rateSuffix
+		switch name := group.Name; {
+		case name == rate || strings.HasPrefix(name, rate+"-"): // of a domain
+			rest = sizeGroup{held.Size, rest.Count + held.Count}
+		case name == t.policy.Name+headSuffix || name == t.policy.Name+headSuffix+"2":
 			head = append(head, held.Size)
 		default:
 			t.resumeDevices(group)
@@ -145,8 +149,14 @@ func (t *Tracker) Resume(groups []Group) {
 	}
 }
 
-// ResumeNodeShape sets the capacity of a node that the pool had last, such as Plan.NodeShape before a restart of the controller.
-func (t *Tracker) ResumeNodeShape(shape v1.ResourceList) { t.lastNode = resources.CPUAndMemory(shape) }
+// ResumePool sets the capacity of a node, and the domains, that the pool had last: Plan.NodeShape and the domains of Plan.Spread before a
+// restart of the controller.
+func (t *Tracker) ResumePool(shape v1.ResourceList, domains []string) {
+	t.lastNode = resources.CPUAndMemory(shape)
+	if spread := t.policy.Spec.Spread; spread != nil {
+		t.domains = &Spread{TopologyKey: spread.TopologyKey, Domains: domains}
+	}
+}
 
 // setTime sets the time of a plan. It advances as the monotonic clock does if times have one: a wall clock that jumps neither ends
 // nor extends a cool-down. jump is a number of minutes.

@@ -122,8 +122,9 @@ func TestMinimumWithoutNodes(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				restarted.ResumeNodeShape(plan.NodeShape)
-				if after := restarted.Next(now); s.node == gone && tc.policy.Spec.Minimum != nil && fmt.Sprint(after.Groups) != fmt.Sprint(plan.Groups) {
+				restarted.ResumePool(plan.NodeShape, nil)
+				after := restarted.Next(now)
+				if s.node == gone && tc.policy.Spec.Minimum != nil && fmt.Sprint(after.Groups) != fmt.Sprint(plan.Groups) {
 					t.Errorf("after %s and a restart: %v, want %v", s.after, after.Groups, plan.Groups)
 				}
 			}

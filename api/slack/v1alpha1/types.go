@@ -124,8 +124,8 @@ type ResourceSlackSpec struct {
 	// +listType=atomic
 	// +optional
 	Schedules []Schedule `json:"schedules,omitempty"`
-	// Spread spreads the placeholders of the rate and the biggest pod over domains such as zones. The default is no
-	// spread.
+	// Spread divides the placeholders of the rate among domains such as zones. The placeholder for the biggest pod may be in any. The
+	// default is no spread.
 	//
 	// +optional
 	Spread *Spread `json:"spread,omitempty"`
@@ -271,7 +271,7 @@ type Spread struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=316
 	TopologyKey string `json:"topologyKey"`
-	// MinPerDomain is the least number of placeholders in each domain, from 1 to 1,000. The default is 1.
+	// MinPerDomain is the least number of placeholders of the rate in each domain, from 1 to 1,000. The default is 1.
 	//
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
@@ -395,7 +395,7 @@ type ResourceSlackStatus struct {
 	// +listType=atomic
 	// +optional
 	Domains []string `json:"domains,omitempty"`
-	// PerDomain is the number of placeholders that each domain has at least.
+	// PerDomain is the number of placeholders of the rate that each domain has at least.
 	//
 	// +optional
 	PerDomain int64 `json:"perDomain,omitempty"`

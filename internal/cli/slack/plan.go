@@ -187,7 +187,7 @@ func newPlanResult(plan slack.Plan) planResult {
 		case group.Devices != "":
 			result.Devices = append(result.Devices, p)
 		default:
-			result.Placeholders = p
+			result.Placeholders = placeholders{p.Requests, p.Count + result.Placeholders.Count} // of all domains
 		}
 	}
 	return result
@@ -250,6 +250,8 @@ func printPlan(out io.Writer, o *base.Output, plan slack.Plan) {
 			name = "like " + group.Mirror.String()
 		case group.Devices != "":
 			name = "with " + group.Devices
+		case group.NodeSelector != nil:
+			name = "placeholders in " + group.NodeSelector[plan.Spread.TopologyKey]
 		}
 		appendRow(name, group.Count, group.Requests)
 	}

@@ -212,7 +212,7 @@ func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSla
 	}
 	tracker.Resume(groups)
 	if c.trackers[policy.Name] == nil { // else the pool has changed
-		tracker.ResumeNodeShape(policy.Status.NodeShape)
+		tracker.ResumePool(policy.Status.NodeShape, policy.Status.Domains)
 	}
 	c.close(policy.Name)
 	t := &policyTracker{Tracker: tracker, waits: newPodWaits(c.now())}

@@ -18,7 +18,7 @@ import (
 func drawPolicy(rt *rapid.T, backend v1alpha1.Backend) (*v1alpha1.ResourceSlack, *v1.Affinity) {
 	has := func(name string) bool { return rapid.Bool().Draw(rt, name) }
 	policy := newPolicy("web", "web", func(s *v1alpha1.ResourceSlackSpec) {
-		s.Backend = backend
+		s.Backend, s.MinRate = backend, "100%" // the head and one placeholder, with and without a spread
 		if has("priority class") {
 			s.PriorityClassName = "low"
 		}
@@ -71,7 +71,7 @@ func TestRemovedFields(t *testing.T) {
 		first, before := drawPolicy(rt, backend)
 		second, after := drawPolicy(rt, backend)
 		run := func(steps ...*v1alpha1.ResourceSlack) map[string]any {
-			c := controllerOf(t, interceptor.Funcs{}, node.DeepCopy(), newPod("x", "a"))
+			c := controllerOf(t, interceptor.Funcs{}, node.DeepCopy(), newPod("x", "a"), newPod("y", "a"))
 			for i, policy := range steps {
 				workload := newMirrored("shop", "1")
 				if workload.Spec.Template.Spec.Affinity = after; policy == first {

@@ -126,7 +126,11 @@ func TestSlackZonesWithKarpenter(t *testing.T) {
 	// awaitPlan waits until each zone has placeholders and their nodes, and the policy has this next change and is ready.
 	awaitPlan := func(each int64, next string) {
 		t.Helper()
-		c.AwaitBuffers(t, log, map[string]string{"general-rate": fmt.Sprintf("%d x 3 1Gi", 3*each)})
+		buffers := map[string]string{}
+		for _, zone := range zones {
+			buffers[fmt.Sprint("general-rate-", zone)] = fmt.Sprintf("%d x 3 1Gi", each)
+		}
+		c.AwaitBuffers(t, log, buffers)
 		message := fmt.Sprintf("want the next change at %s, %d placeholders in each of 3 domains, and Ready", next, each)
 		eventually.TrueWithin(t, 3*time.Minute, 100*time.Millisecond, message, log, func(ctx context.Context) (bool, error) {
 			err := c.Client.Get(ctx, client.ObjectKey{Name: "general"}, policy)
