@@ -8,12 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
@@ -156,7 +158,7 @@ var dryRunRules = []rbacv1.PolicyRule{
 // for buffers.
 func (e *examination) checkRightsOfClusterAutoscaler(ctx context.Context, d *appsv1.Deployment) error {
 	rules := slices.Clone(bufferRules)
-	if !strings.Contains(wordsOf(d), "--capacity-buffer-pod-dry-run-enabled=false") {
+	if flagsOf(d).dryRun {
 		rules = append(rules, dryRunRules...)
 	}
 	account := cmp.Or(d.Spec.Template.Spec.ServiceAccountName, "default")
@@ -174,42 +176,72 @@ func (e *examination) checkRightsOfClusterAutoscaler(ctx context.Context, d *app
 	return nil
 }
 
-// wordsOf returns the commands, arguments and environment variables of a Deployment.
-func wordsOf(d *appsv1.Deployment) string {
+// autoscalerFlags are flags of Cluster Autoscaler.
+type autoscalerFlags struct {
+	controller, injection, dryRun bool
+	qps                           float64
+}
+
+// flagsOf returns the flags of a Deployment, parsed as Cluster Autoscaler parses them, with references to environment variables replaced.
+func flagsOf(d *appsv1.Deployment) (f autoscalerFlags) {
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	set.ParseErrorsAllowlist.UnknownFlags = true
+	set.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
+	set.BoolVar(&f.controller, "capacity-buffer-controller-enabled", false, "")
+	set.BoolVar(&f.injection, "capacity-buffer-pod-injection-enabled", false, "")
+	set.BoolVar(&f.dryRun, "capacity-buffer-pod-dry-run-enabled", true, "")
+	set.Float64Var(&f.qps, "kube-client-qps", defaultClientRate, "")
 	var words []string
 	for _, c := range d.Spec.Template.Spec.Containers {
-		words = append(append(words, c.Command...), c.Args...)
+		text := strings.Join(slices.Concat(c.Command, c.Args), " ")
 		for _, variable := range c.Env {
-			words = append(words, variable.Name+"="+variable.Value)
+			text = strings.ReplaceAll(text, "$("+variable.Name+")", variable.Value)
 		}
+		words = append(words, strings.Fields(text)...)
 	}
-	return strings.Join(words, " ")
+	_ = set.Parse(words) // what cannot be parsed has its default
+	return f
 }
 
 // checkFlagsOf checks the flags and environment variables of a Deployment if it is an autoscaler, for a number of
 // buffers.
 func (e *examination) checkFlagsOf(d *appsv1.Deployment, buffers int) {
-	name, all := resources.Name(d), wordsOf(d)
+	name := resources.Name(d)
 	switch {
 	case hasImage(d, clusterAutoscaler):
-		for flag := range strings.SplitSeq(clusterAutoscalerFlags, " ") {
-			if !strings.Contains(all, flag) || strings.Contains(all, flag+"=false") {
+		flags := flagsOf(d)
+		for i, flag := range strings.Fields(clusterAutoscalerFlags) {
+			if enabled := []bool{flags.controller, flags.injection}[i]; !enabled {
 				e.add(Problem, name+" runs without "+flag, "add it to the arguments of "+name)
 			}
 		}
-		rate := defaultClientRate
-		_, value, _ := strings.Cut(all, "--kube-client-qps=")
-		_, _ = fmt.Sscan(value, &rate)
-		if time := float64(buffers) / rate; rate > 0 && time > maxUpdateTime {
+		if time := float64(buffers) / flags.qps; flags.qps > 0 && time > maxUpdateTime {
 			e.add(Warning, fmt.Sprintf("%s updates the status of %s in each loop, which takes up to %.0f s at --kube-client-qps=%g",
-				name, format.Of(buffers, "buffer"), time, rate),
+				name, format.Of(buffers, "buffer"), time, flags.qps),
 				"add --kube-client-qps=50 --kube-client-burst=100 to the arguments of "+name)
 		}
 	case hasImage(d, karpenter):
-		if !strings.Contains(all, "CapacityBuffer=true") {
-			e.add(Problem, name+" runs without the feature gate CapacityBuffer",
-				"set FEATURE_GATES=CapacityBuffer=true in the environment of "+name+" (settings.featureGates of its chart)")
+		e.checkFeatureGate(d)
+	}
+}
+
+// checkFeatureGate checks whether the feature gate of buffers is set in Karpenter, by a flag or an environment variable.
+func (e *examination) checkFeatureGate(d *appsv1.Deployment) {
+	name, text, isElsewhere := resources.Name(d), "", false
+	for _, c := range d.Spec.Template.Spec.Containers {
+		text += strings.Join(slices.Concat(c.Command, c.Args), " ")
+		isElsewhere = isElsewhere || len(c.EnvFrom) > 0
+		for _, variable := range c.Env {
+			text += " " + variable.Value
+			isElsewhere = isElsewhere || variable.Name == "FEATURE_GATES" && variable.ValueFrom != nil
 		}
+	}
+	switch fix := "set FEATURE_GATES=CapacityBuffer=true in the environment of " + name + " (settings.featureGates of its chart)"; {
+	case strings.Contains(text, "CapacityBuffer=true"):
+	case isElsewhere && !strings.Contains(text, "CapacityBuffer="):
+		e.add(Warning, name+" has environment variables from other objects: it is not known whether the feature gate CapacityBuffer is set", fix)
+	default:
+		e.add(Problem, name+" runs without the feature gate CapacityBuffer", fix)
 	}
 }
 

@@ -59,11 +59,15 @@ func TestUpdatesOfStatus(t *testing.T) {
 		{22, nil, "kube-system/scaler updates the status of 22 buffers in each loop, which takes up to 4 s at --kube-client-qps=5"},
 		{22, []string{"--kube-client-qps=50", "--kube-client-burst=100"}, ""},
 		{22, []string{"--kube-client-qps=0"}, ""},
+		{22, []string{"--kube-client-qps", "50", "--v", "4"}, ""},
+		{22, []string{"--kube-client-qps=50", "--kube_client_qps=5"}, "takes up to 4 s at --kube-client-qps=5"},
+		{22, []string{"--kube-client-qps=$(QPS)"}, ""},
 		{500, []string{"--kube-client-qps=50"}, "500 buffers in each loop, which takes up to 10 s at --kube-client-qps=50"},
 	} {
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "scaler"}}
 		d.Spec.Template.Spec.Containers = []v1.Container{{
-			Image: "cluster-autoscaler", Args: append(strings.Split(clusterAutoscalerFlags, " "), tc.flags...),
+			Image: "cluster-autoscaler", Env: []v1.EnvVar{{Name: "QPS", Value: "50"}},
+			Args: append(strings.Split(clusterAutoscalerFlags, " "), tc.flags...),
 		}}
 		e := &examination{}
 		if e.checkFlagsOf(d, tc.buffers); tc.want == "" {
@@ -74,6 +78,44 @@ func TestUpdatesOfStatus(t *testing.T) {
 		}
 		if f := onlyFinding(t, e, Warning); !strings.Contains(f.Message, tc.want) {
 			t.Errorf("message %q, want %q", f.Message, tc.want)
+		}
+	}
+}
+
+// TestFlags checks the findings for autoscalers that are or may be without buffers.
+func TestFlags(t *testing.T) {
+	env := func(value string, from *v1.EnvVarSource) []v1.EnvVar {
+		return []v1.EnvVar{{Name: "FEATURE_GATES", Value: value, ValueFrom: from}}
+	}
+	for name, tc := range map[string]struct {
+		container v1.Container
+		level     Level // OK for no finding
+		message   string
+	}{
+		"false": {v1.Container{Image: clusterAutoscaler, Args: append(strings.Split(clusterAutoscalerFlags, " "),
+			"--capacity-buffer-pod-injection-enabled=0")}, Problem, "runs without --capacity-buffer-pod-injection-enabled"},
+		"true": {v1.Container{Image: clusterAutoscaler, Command: []string{"sh", "-c",
+			"./cluster-autoscaler --v 4 --capacity_buffer_controller_enabled=T --capacity-buffer-pod-injection-enabled"}}, OK, ""},
+		"gate":          {v1.Container{Image: karpenter, Env: env("SpotToSpot=true,CapacityBuffer=true", nil)}, OK, ""},
+		"gate by flag":  {v1.Container{Image: karpenter, Args: []string{"--feature-gates", "CapacityBuffer=true"}}, OK, ""},
+		"no gate":       {v1.Container{Image: karpenter}, Problem, "runs without the feature gate CapacityBuffer"},
+		"value from":    {v1.Container{Image: karpenter, Env: env("", &v1.EnvVarSource{})}, Warning, "it is not known whether"},
+		"env from":      {v1.Container{Image: karpenter, EnvFrom: []v1.EnvFromSource{{}}}, Warning, "it is not known whether"},
+		"false, others": {
+			v1.Container{Image: karpenter, Env: env("CapacityBuffer=false", nil), EnvFrom: []v1.EnvFromSource{{}}}, Problem, "runs without",
+		},
+	} {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "scaler"}}
+		d.Spec.Template.Spec.Containers = []v1.Container{tc.container}
+		e := &examination{}
+		if e.checkFlagsOf(d, 1); tc.level == OK {
+			if len(e.findings) > 0 {
+				t.Errorf("%s: %+v", name, e.findings)
+			}
+			continue
+		}
+		if f := onlyFinding(t, e, tc.level); !strings.Contains(f.Message, tc.message) {
+			t.Errorf("%s: %q, want %q", name, f.Message, tc.message)
 		}
 	}
 }

@@ -64,8 +64,8 @@ func compilePolicy(p *v1beta1.Placement) (*placementPolicy, field.ErrorList) {
 	if spec.NumberOfClusters != nil {
 		out.request.Number = int64(*spec.NumberOfClusters)
 	}
-	errs = out.compilePredicates(spec.Predicates)
 	out.request.Prioritizers, out.warnings = prioritizersOf(&spec.PrioritizerPolicy)
+	errs = out.compilePredicates(spec.Predicates)
 	for i := range groups.DecisionGroups {
 		group := &groups.DecisionGroups[i]
 		out.request.Groups = append(out.request.Groups, decide.NamedGroup{
@@ -119,6 +119,9 @@ func (p *placementPolicy) compilePredicates(predicates []clusterv1beta1.ClusterP
 				continue
 			}
 			compiled = append(compiled, e)
+			for _, unknown := range e.Unknown {
+				p.warnings = append(p.warnings, fmt.Sprintf("%s: %s", path.Index(j), unknown))
+			}
 		}
 		p.expressions = append(p.expressions, compiled)
 		p.request.Predicates = append(p.request.Predicates, decide.Predicate{

@@ -24,6 +24,8 @@ type Expression struct {
 	// field is the path of the expression in its placement.
 	field   string
 	program cel.Program
+	// Unknown are sentences about the fields in the expression that no cluster has.
+	Unknown []string
 }
 
 // Outcome is the result of an expression, or of all expressions of a predicate, for a
@@ -70,7 +72,7 @@ func Compile(path, text string) (*Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Expression{path, program}, nil
+	return &Expression{path, program, unknownFields(ast.NavigateAST(parsed.NativeRep()))}, nil
 }
 
 // firstLine returns the first line of an error of CEL, without its prefix. The other

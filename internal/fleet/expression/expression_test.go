@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -171,6 +172,34 @@ func TestExpressionTypeErrors(t *testing.T) {
 	} {
 		if got := evaluateText(t, text); got.Err == nil || !strings.Contains(got.Err.Error(), want) || got.Matches {
 			t.Errorf("%s: %t, %v, want an error with %q", text, got.Matches, got.Err, want)
+		}
+	}
+}
+
+// TestUnknownFields checks which fields of expressions no cluster has. Labels and other maps have any key, and loops are not checked.
+func TestUnknownFields(t *testing.T) {
+	const status = "no cluster has the field Status; did you mean status?"
+	for text, want := range map[string][]string{
+		`managedCluster.Status.version.kubernetes == "v1.31.4"`:                                   {status},
+		`has(managedCluster.Status)`:                                                              {status},
+		`managedCluster.status.version.Kubernetes == managedCluster.spec.x`:                       {
+			"no cluster has the field Kubernetes; did you mean kubernetes?", "no cluster has the field x",
+		},
+		`managedCluster.kind == "ManagedCluster"`:                                                 {"no cluster has the field kind"},
+		`[1].exists(i, managedCluster.metadata.namespaces == "x")`:                                {"no cluster has the field namespaces; did you mean namespace?"},
+		`managedCluster.metadata.labels.nope == "1"`:                                              nil,
+		`managedCluster.metadata.annotations["nope"].parseJSON().x == 1`:                          nil,
+		`managedCluster.metadata.creationTimestamp < timestamp("2026-01-02T03:04:05Z")`:           nil,
+		`managedCluster.status.allocatable.cpu == "4" && managedCluster.status.capacity.x == "4"`: nil,
+		`managedCluster.status.conditions.exists(c, c.Type == "Available")`:                       nil,
+		`managedCluster.scores("usage").exists(s, s.name == "cpu" && s.value > 30)`:               nil,
+	} {
+		e, err := Compile("field", text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if diff := cmp.Diff(want, e.Unknown); diff != "" {
+			t.Errorf("%s: %s", text, diff)
 		}
 	}
 }
