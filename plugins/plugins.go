@@ -25,50 +25,29 @@ type Plugin struct {
 	Name string
 	// Description says in one line how the plugin scores nodes.
 	Description string
-	// Label is the name of the plugin in settings that plimsoll tune prints.
-	Label string
-	// Weights are the weights of the score that plimsoll tune tries, in ascending order; with 0 the plugin does not score.
-	Weights []any
-	// Argument is the argument that plimsoll tune tries, nil if none.
-	Argument *Argument
-	factory  runtime.PluginFactory
-}
-
-// Argument is an argument of a plugin with the values that plimsoll tune tries, each next to the ones that are most similar.
-type Argument struct {
-	// Name is the field of the arguments, Label its name in settings, empty if the value says enough.
-	Name, Label string
-	// Values are all float64 or all string.
-	Values []any
+	factory     runtime.PluginFactory
 }
 
 // All lists the plugins. Everything that knows the plugins by name derives from it.
 var All = []Plugin{
 	{
-		Name: noderesourceslimits.Name, Label: "limits",
+		Name:        noderesourceslimits.Name,
 		Description: "by the amount that limits leave free: spread limits evenly",
-		Weights:     []any{0, 1, 2, 5},
 		factory:     noderesourceslimits.New,
 	},
 	{
-		Name: lowriskovercommitment.Name, Label: "low-risk",
+		Name:        lowriskovercommitment.Name,
 		Description: "by the risk of overcommitment, from limits and measured load",
-		Weights:     []any{0, 1, 2, 5},
-		Argument:    &Argument{"riskLimitWeight", "limit weight", []any{0.0, 0.25, 0.5, 0.75, 1.0}},
 		factory:     lowriskovercommitment.New,
 	},
 	{
-		Name: predictedutilization.Name, Label: "predicted",
+		Name:        predictedutilization.Name,
 		Description: "by the predicted peak of CPU and memory, from what was measured of pods and nodes",
-		Weights:     []any{0, 2, 5, 10},
-		Argument:    &Argument{"deviations", "deviations", []any{0.0, 0.5, 1.0, 1.5, 2.0}},
 		factory:     predictedutilization.New,
 	},
 	{
-		Name: noderesourcesallocatable.Name, Label: "allocatable",
+		Name:        noderesourcesallocatable.Name,
 		Description: "by allocatable amount: fill small nodes first, or pack large ones",
-		Weights:     []any{0, 1, 2},
-		Argument:    &Argument{"mode", "", []any{"Least", "Most"}},
 		factory:     noderesourcesallocatable.New,
 	},
 }

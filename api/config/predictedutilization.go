@@ -17,6 +17,16 @@ const (
 	DefaultTermWeight = 5
 )
 
+// The modes of PredictedUtilization.
+const (
+	// ModeSpread prefers the node with the lowest predicted utilization.
+	ModeSpread = "Spread"
+	// ModePack prefers the node that comes nearest to the target without exceeding it, for clusters whose nodes come and go.
+	ModePack = "Pack"
+	// DefaultTarget is the target of ModePack.
+	DefaultTarget = 0.75
+)
+
 // maxDeviations is the largest accepted number of deviations.
 const maxDeviations = 10
 
@@ -28,6 +38,11 @@ const maxTermWeight = 100
 // +kubebuilder:object:root=true
 type PredictedUtilizationArgs struct {
 	metav1.TypeMeta `json:",inline"`
+	// Mode is Spread (default), which prefers the node with the lowest predicted utilization, or Pack, which prefers the node whose
+	// utilization comes nearest to Target without exceeding it, and spreads above.
+	Mode string `json:"mode,omitempty"`
+	// Target is the predicted utilization up to which Pack fills nodes, as a fraction of allocatable, in (0, 1). The default is 0.75.
+	Target *float64 `json:"target,omitempty"`
 	// Deviations is how many standard deviations the predicted peak of a node is above its predicted
 	// mean, from 0 to 10.
 	Deviations *float64 `json:"deviations,omitempty"`
@@ -85,6 +100,10 @@ func (w *TermWeights) validate(path *field.Path) (errs field.ErrorList) {
 
 // Default sets the defaults of empty fields.
 func (a *PredictedUtilizationArgs) Default() {
+	if a.Mode == "" {
+		a.Mode = ModeSpread
+	}
+	setDefault(&a.Target, DefaultTarget)
 	setDefault(&a.Deviations, DefaultDeviations)
 	setDefault(&a.HistoryWeight, DefaultHistoryWeight)
 	setDefault(&a.TermWeights.Utilization, DefaultTermWeight)
@@ -97,6 +116,12 @@ func (a *PredictedUtilizationArgs) Default() {
 // Validate returns all invalid fields with their allowed values. The defaults must be set.
 func (a *PredictedUtilizationArgs) Validate() error {
 	var errs field.ErrorList
+	if a.Mode != ModeSpread && a.Mode != ModePack {
+		errs = append(errs, field.NotSupported(field.NewPath("mode"), a.Mode, []string{ModeSpread, ModePack}))
+	}
+	if t := *a.Target; !(t > 0 && t < 1) {
+		errs = append(errs, field.Invalid(field.NewPath("target"), t, "must be more than 0 and less than 1"))
+	}
 	if d := *a.Deviations; !(d >= 0 && d <= maxDeviations) {
 		errs = append(errs, field.Invalid(field.NewPath("deviations"), d, "must be in [0, 10]"))
 	}

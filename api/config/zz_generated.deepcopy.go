@@ -174,6 +174,11 @@ func (in *NodeResourcesLimitsArgs) DeepCopyObject() runtime.Object {
 func (in *PredictedUtilizationArgs) DeepCopyInto(out *PredictedUtilizationArgs) {
 	*out = *in
 	out.TypeMeta = in.TypeMeta
+	if in.Target != nil {
+		in, out := &in.Target, &out.Target
+		*out = new(float64)
+		**out = **in
+	}
 	if in.Deviations != nil {
 		in, out := &in.Deviations, &out.Deviations
 		*out = new(float64)

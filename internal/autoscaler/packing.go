@@ -34,6 +34,24 @@ type Probe interface {
 	RemoveLastNode(ctx context.Context)
 }
 
+// NoConstraints is a Probe that permits all nodes.
+type NoConstraints struct{}
+
+// Fits implements Probe.
+func (NoConstraints) Fits(context.Context, int, int) bool { return true }
+
+// Assign implements Probe.
+func (NoConstraints) Assign(context.Context, int, int) {}
+
+// Unassign implements Probe.
+func (NoConstraints) Unassign(context.Context, int, int) {}
+
+// AddNode implements Probe.
+func (NoConstraints) AddNode(int) {}
+
+// RemoveLastNode implements Probe.
+func (NoConstraints) RemoveLastNode(context.Context) {}
+
 // packing assigns pods to nodes, first fit.
 type packing struct {
 	capacity
@@ -92,9 +110,7 @@ func (p *packing) undo(ctx context.Context, keep int) {
 // the node of each pod, -1 for a pod that does not fit.
 func Place(ctx context.Context, pods []Item, free []resources.Amounts, probe Probe) []int {
 	p := newPacking(pods, probe)
-	for _, amounts := range free {
-		p.add(amounts)
-	}
+	p.capacity = newCapacity(free)
 	nodes := make([]int, len(pods))
 	for i := range pods {
 		nodes[i] = -1
@@ -114,16 +130,26 @@ type capacity struct {
 	tree   []resources.Amounts // the root is at 1, leaf i at leaves + i
 }
 
+// newCapacity returns the capacity of nodes with the given free amounts.
+func newCapacity(free []resources.Amounts) capacity {
+	c := capacity{leaves: 1, nodes: len(free)}
+	for c.leaves < len(free) {
+		c.leaves *= 2
+	}
+	c.tree = make([]resources.Amounts, 2*c.leaves)
+	copy(c.tree[c.leaves:], free)
+	for i := c.leaves - 1; i >= 1; i-- {
+		c.tree[i] = c.tree[2*i].Max(c.tree[2*i+1])
+	}
+	return c
+}
+
 // add adds a node with the next index.
 func (c *capacity) add(free resources.Amounts) {
 	if c.nodes == c.leaves {
-		grown := capacity{leaves: max(1, 2*c.leaves), nodes: c.nodes}
-		grown.tree = make([]resources.Amounts, 2*grown.leaves)
-		copy(grown.tree[grown.leaves:], c.tree[c.leaves:])
-		for i := grown.leaves - 1; i >= 1; i-- {
-			grown.tree[i] = grown.tree[2*i].Max(grown.tree[2*i+1])
-		}
-		*c = grown
+		nodes := c.nodes
+		*c = newCapacity(append(c.tree[c.leaves:], make([]resources.Amounts, max(1, c.leaves))...))
+		c.nodes = nodes
 	}
 	c.nodes++
 	c.set(c.nodes-1, free)

@@ -3,6 +3,7 @@ package autoscaler
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 
@@ -87,6 +88,16 @@ func (s *ScaleDown) Next(ctx context.Context, now int64, in ScaleDownInput, prob
 	return removed
 }
 
+// NextRemoval returns the first second at which a node that is unneeded has been unneeded for a number of seconds, math.MaxInt64 if no
+// node is.
+func (s *ScaleDown) NextRemoval(unneededSeconds int64) int64 {
+	next := int64(math.MaxInt64)
+	for _, since := range s.unneededSince {
+		next = min(next, since+unneededSeconds)
+	}
+	return next
+}
+
 // IsCandidate reports whether a node can be unneeded.
 func (in *ScaleDownInput) IsCandidate(node *PackedNode) bool {
 	return node.Group != NoGroup && !node.Fixed && in.Removable[node.Group] > 0 && node.Utilization < in.Threshold
@@ -117,9 +128,11 @@ func (in *ScaleDownInput) unneeded(ctx context.Context, probe Probe) []int {
 		return cmp.Or(cmp.Compare(in.evictions(a), in.evictions(b)), cmp.Compare(in.Nodes[a].Utilization, in.Nodes[b].Utilization))
 	})
 	p := newPacking(in.Pods, probe)
+	free := make([]resources.Amounts, len(in.Nodes))
 	for i := range in.Nodes {
-		p.add(in.Nodes[i].Free)
+		free[i] = in.Nodes[i].Free
 	}
+	p.capacity = newCapacity(free)
 	removable, needed := slices.Clone(in.Removable), make([]bool, len(in.Nodes))
 	var unneeded []int
 	for _, node := range candidates {

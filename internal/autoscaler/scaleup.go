@@ -67,11 +67,13 @@ func ScaleUp(ctx context.Context, pods []Item, booting []int, groups []Group, pr
 	}
 	remaining := s.placeEach(ctx, s.order(), FitsBootingNode, false)
 	for len(remaining) > 0 {
-		group := s.cheapestGroup(ctx, remaining)
+		group, nodes := s.cheapestGroup(ctx, remaining), s.nodes
 		if group < 0 {
 			break
 		}
-		remaining = s.commit(ctx, group, remaining)
+		if remaining = s.commit(ctx, group, remaining); s.nodes == nodes {
+			break
+		}
 		for before := len(remaining) + 1; len(remaining) < before; {
 			before = len(remaining)
 			remaining = s.placeEach(ctx, remaining, NodeAdded, true)
@@ -182,8 +184,11 @@ func (s *scaleUp) fill(ctx context.Context, group int, pods []int) (remaining []
 }
 
 // cheapestGroup returns the group with the lowest price, -1 if no group fits any of
-// the pods.
+// the pods. A single group has no price.
 func (s *scaleUp) cheapestGroup(ctx context.Context, pods []int) int {
+	if len(s.groups) == 1 {
+		return 0
+	}
 	var all resources.Amounts
 	for _, pod := range pods {
 		all = all.Add(s.pods[pod].Requests)

@@ -1,5 +1,5 @@
 // Command arrivals converts the arrivals of virtual machines of the Azure public trace of 2017, as processed in
-// huaweicloud/trace_generation_rnn, to a recording for plimsoll slack recommend and plimsoll compare.
+// huaweicloud/trace_generation_rnn, to a recording for plimsoll recommend and plimsoll compare.
 //
 //	arrivals FOLDER OUT.plrec
 //

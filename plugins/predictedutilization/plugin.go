@@ -1,7 +1,7 @@
 // Package predictedutilization scores nodes by their predicted utilization with the pending pod, for which the higher of CPU and memory
 // decides, and by requests, as the in-tree plugins do: one plugin that computes all three terms costs less than three plugins.
 //
-//	utilization = 100 x (1 - min(1, predicted peak / allocatable))
+//	utilization = 100 x (1 - min(1, predicted peak / allocatable)), in mode Pack highest at a target
 //	score       = round(weighted mean of utilization and of the scores of NodeResourcesFit and NodeResourcesBalancedAllocation)
 //
 // Package internal/scheduling/predict computes the prediction. Scores are not normalized. Without load, pods are expected to use their
@@ -38,7 +38,9 @@ type plugin struct {
 	// Cycle implements PreScore.
 	*cache.Cycle[cycleData]
 	deviations float64
-	weights    termWeights
+	// target of mode Pack, 0 in mode Spread.
+	target  float64
+	weights termWeights
 	nodes      *cache.Derived[predict.Model, nodeUse]
 }
 
@@ -72,6 +74,9 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	}
 	pl := &plugin{
 		deviations: *args.Deviations, weights: termWeightsOf(&args.TermWeights), nodes: cache.NewDerived(state.Sums, predictNode),
+	}
+	if args.Mode == config.ModePack {
+		pl.target = *args.Target
 	}
 	pl.Cycle = cache.NewCycle(cycleKey, state.Sums, handle, func(pending *cache.Pending) cycleData {
 		c := newCycleData(pending, keeper.Model())

@@ -11,7 +11,10 @@ import (
 
 // terms are the terms of the score of a node with the pending pod, in [0, 100].
 type terms struct {
-	// utilization is 100 x (1 - min(1, predicted peak / allocatable)) for the resource with the highest ratio.
+	// utilization is the score of u = min(1, predicted peak / allocatable) for the resource with the highest ratio:
+	//
+	//	Spread: 100 x (1 - u)
+	//	Pack:   50 + 50 u/target up to the target, 50 x (1 - u)/(1 - target) above
 	utilization float64
 	// least and balanced are the scores of NodeResourcesFit with its default arguments, and of NodeResourcesBalancedAllocation.
 	least, balanced int64
@@ -33,7 +36,7 @@ func (w *termWeights) score(t terms) int64 {
 // terms returns the terms of a node that have a weight.
 func (pl *plugin) terms(c *cycleData, node *nodeUse) (t terms) {
 	if pl.weights.utilization > 0 {
-		t.utilization = utilizationTerm(c, node, pl.deviations)
+		t.utilization = pl.utilizationTerm(utilization(c, node, pl.deviations))
 	}
 	if pl.weights.least > 0 {
 		t.least = leastAllocated(&node.requests, &c.requests, node.allocatableCPU, node.allocatableMemory)
@@ -44,20 +47,32 @@ func (pl *plugin) terms(c *cycleData, node *nodeUse) (t terms) {
 	return t
 }
 
-// utilizationTerm returns the term of the predicted utilization. The peak is deviations standard deviations above the predicted mean.
-func utilizationTerm(c *cycleData, node *nodeUse, deviations float64) float64 {
+// utilization returns the predicted peak over allocatable for the resource with the highest ratio. The peak is deviations standard
+// deviations above the predicted mean.
+func utilization(c *cycleData, node *nodeUse, deviations float64) float64 {
 	share := node.Share(c.workload, c.bit)
-	utilization := 0.0
+	highest := 0.0
 	for r, allocatable := range [predict.Resources]int64{node.allocatableCPU, node.allocatableMemory} {
 		if allocatable > 0 {
 			peak := c.model.Peak(&node.Sums[r], share, &c.expected[r], r, deviations)
-			utilization = max(utilization, peak/float64(allocatable))
+			highest = max(highest, peak/float64(allocatable))
 		}
 	}
-	if !(utilization < 1) { // or not a number: the scheduler fails pods whose scores are out of range
+	return highest
+}
+
+// utilizationTerm returns the term of a utilization.
+func (pl *plugin) utilizationTerm(u float64) float64 {
+	const half = float64(cache.MaxScore) / 2
+	switch {
+	case !(u < 1): // or not a number: the scheduler fails pods whose scores are out of range
 		return 0
+	case pl.target == 0:
+		return float64(cache.MaxScore) * (1 - u)
+	case u <= pl.target:
+		return half + half*u/pl.target
 	}
-	return float64(cache.MaxScore) * (1 - utilization)
+	return half * (1 - u) / (1 - pl.target)
 }
 
 // leastAllocated returns the mean, rounded down, over the allocatable resources, of

@@ -168,3 +168,20 @@ func TestModelsArriveWhileScoring(t *testing.T) {
 	running.Wait()
 	c.compare(t, "afterwards")
 }
+
+// In mode Pack with target 0.75, the score rises from 50 to 100 at the target, and falls from 50 to 0 above.
+func TestPack(t *testing.T) {
+	pl := &plugin{target: 0.75}
+	for u, want := range map[float64]float64{
+		0:     50,
+		0.375: 75, // 50 + 50 x 0.375 / 0.75
+		0.75:  100,
+		0.875: 25, // 50 x (1 - 0.875) / (1 - 0.75)
+		1:     0,
+		1.5:   0,
+	} {
+		if got := pl.utilizationTerm(u); got != want {
+			t.Errorf("utilization %v: %v, want %v", u, got, want)
+		}
+	}
+}

@@ -226,7 +226,7 @@ func TestBadValues(t *testing.T) {
 		"scheduler: {replicas: two}":                             "at '/scheduler/replicas': got string, want integer",
 		"scheduler: {replicas: -1}":                              "at '/scheduler/replicas'",
 		"scheduler: {profiles: []}":                              "at '/scheduler/profiles'",
-		"scheduler: {profiles: [{schedulerName: a, use: fast}]}": "value must be one of 'allocatable-least', 'batch', 'limits', 'low-risk', 'most-allocated', 'predicted'",
+		"scheduler: {profiles: [{schedulerName: a, use: fast}]}": "value must be one of 'allocatable-least', 'batch', 'limits', 'low-risk', 'most-allocated', 'packed', 'predicted'",
 		"scheduler: {profiles: [{use: limits}]}":                 "missing property 'schedulerName'",
 		"scheduler: {profiles: [{schedulerName: a, use: limits}, {schedulerName: a, use: batch}]}": `scheduler.profiles: ` +
 			`duplicate schedulerName "a"`,

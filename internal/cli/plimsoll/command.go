@@ -72,7 +72,7 @@ they are made, and inspects slack, placements and load.`,
 	base.ConfigureGroup(cmd)
 	cmd.AddCommand(
 		record.NewSnapshotCommand(), record.NewCommand(), score.NewScoreCommand(), score.NewExplainCommand(),
-		whatif.NewSimulateCommand(), whatif.NewCompareCommand(), whatif.NewBacktestCommand(), whatif.NewTuneCommand(),
+		whatif.NewSimulateCommand(), whatif.NewCompareCommand(), whatif.NewBacktestCommand(), whatif.NewRecommendCommand(),
 		whatif.NewMergeCommand(), whatif.NewRunCommand(), shadow.NewCommand(),
 		load.NewCommand(), slack.NewCommand(), placement.NewCommand(), doctor.NewCommand(), newVersionCommand(),
 	)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -58,28 +57,5 @@ func TestInterrupted(t *testing.T) {
 		if err := json.Unmarshal(out.Bytes(), &r); err != nil || !r.Interrupted || len(r.Scenarios) != 1 {
 			t.Errorf("%v in %s", err, out.String())
 		}
-	}
-}
-
-// A search that is interrupted before its first look keeps the configuration in force, and the result is marked.
-func TestInterruptedTuning(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var out, messages bytes.Buffer
-	cmd := newCommand()
-	cmd.SetIn(interrupting{strings.NewReader("apiVersion: v1\nkind: Node\nmetadata: {name: a}\n"), cancel})
-	cmd.SetOut(&out)
-	cmd.SetErr(&messages)
-	cmd.SetArgs([]string{"tune", "-f", "-", "-o", "json", "--write-config", filepath.Join(t.TempDir(), "tuned.yaml")})
-	err := cmd.ExecuteContext(ctx)
-	if err == nil || !strings.HasPrefix(err.Error(), "interrupted: ") || report(err) != base.ExitUsage {
-		t.Errorf("error %v, want interrupted", err)
-	}
-	if want := "the configuration of default"; !strings.Contains(messages.String(), want) {
-		t.Errorf("want %q in %q", want, messages.String())
-	}
-	var r result.Result
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil || !r.Interrupted || r.Tuning == nil || r.Tuning.Profile != "default" {
-		t.Errorf("%v in %s", err, out.String())
 	}
 }

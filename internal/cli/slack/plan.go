@@ -27,8 +27,7 @@ import (
 
 // NewCommand returns the command plimsoll slack.
 func NewCommand() *cobra.Command {
-	return base.NewGroup("slack", "Recommend and plan slack, and show its status",
-		newPlanCommand(), newRecommendCommand(), newStatusCommand())
+	return base.NewGroup("slack", "Plan slack, and show its status", newPlanCommand(), newStatusCommand())
 }
 
 // planOptions are the flags of plimsoll slack plan.

@@ -60,7 +60,7 @@ func (o *whatIfOptions) rescheduleIfPlaced(cmd *cobra.Command) error {
 }
 
 // outputFlags do not change the result.
-var outputFlags = []string{"output", "report", "force", "fail-on", "shard", "write-config", "no-headers"}
+var outputFlags = []string{"output", "report", "force", "fail-on", "shard", "write", "no-headers"}
 
 // commandLine returns the command with its flags, quoted for a shell, without flags that do not change the result.
 func commandLine(cmd *cobra.Command) string {

@@ -62,7 +62,8 @@ docs/whatif.md explains these keys and those of --usage.
 Data that the input does not have is generated from the seed and listed as such in the
 result: the usage of pods (--usage), and the limits of generated pods (--limits).
 Profiles are files with a KubeSchedulerConfiguration or built-in: default,
-most-allocated, limits, allocatable-least, allocatable-most, low-risk, predicted, batch.
+most-allocated, limits, allocatable-least, allocatable-most, low-risk, predicted, packed,
+batch.
 
 In a running cluster, most pods have a node, and only pending pods are scheduled. With
 --reschedule, the default if no pod is pending, all pods are scheduled again.

@@ -93,12 +93,12 @@ func (s *standIn) pass(ctx context.Context, now time.Time) error {
 	}
 	unplaced := place(ctx, &in)
 	group := autoscaler.Group{Allocatable: shape, Headroom: standInMaxNodes - len(nodes) - len(s.booting)}
-	plan := autoscaler.ScaleUp(ctx, unplaced, make([]int, len(s.booting)), []autoscaler.Group{group}, anyNode{})
+	plan := autoscaler.ScaleUp(ctx, unplaced, make([]int, len(s.booting)), []autoscaler.Group{group}, autoscaler.NoConstraints{})
 	for range plan.Nodes[0] {
 		s.added++
 		s.booting = append(s.booting, bootingNode{fmt.Sprintf("general-%d", s.added), now.Add(nodeBootTime)})
 	}
-	for _, i := range s.scaleDown.Next(ctx, now.Unix(), in, anyNode{}) {
+	for _, i := range s.scaleDown.Next(ctx, now.Unix(), in, autoscaler.NoConstraints{}) {
 		if err := s.setUnschedulable(ctx, objects[in.Nodes[i].Name], true); err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func place(ctx context.Context, in *autoscaler.ScaleDownInput) (unplaced []autos
 	for i := range in.Nodes {
 		free = append(free, in.Nodes[i].Free)
 	}
-	for i, node := range autoscaler.Place(ctx, in.Pods, free, anyNode{}) {
+	for i, node := range autoscaler.Place(ctx, in.Pods, free, autoscaler.NoConstraints{}) {
 		if node < 0 {
 			unplaced = append(unplaced, in.Pods[i])
 			continue
@@ -180,15 +180,6 @@ func place(ctx context.Context, in *autoscaler.ScaleDownInput) (unplaced []autos
 	}
 	return unplaced
 }
-
-// anyNode is an autoscaler.Probe that permits all nodes.
-type anyNode struct{}
-
-func (anyNode) Fits(context.Context, int, int) bool { return true }
-func (anyNode) Assign(context.Context, int, int)    {}
-func (anyNode) Unassign(context.Context, int, int)  {}
-func (anyNode) AddNode(int)                         {}
-func (anyNode) RemoveLastNode(context.Context)      {}
 
 // capacityBuffer has the fields of a CapacityBuffer that the stand-in reads and writes.
 type capacityBuffer struct {

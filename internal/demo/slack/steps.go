@@ -13,10 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
-	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/slackpolicy"
 )
 
 // Scenario is the name of the scenario, in which the same burst of pods is created without slack and
@@ -154,29 +155,26 @@ func (r *run) recommend(ctx context.Context) error {
 	const hour, period = 3600, 600
 	r.begin = time.Now().UTC().Add(2 * time.Minute).Truncate(time.Hour).Add(time.Hour)
 	r.end = r.begin.Add(8 * time.Hour)
-	r.progress(fmt.Sprintf("plimsoll slack recommend searches the cheapest policy without waits for a day in which such a burst arrives "+
+	r.progress(fmt.Sprintf("the search of plimsoll recommend finds the cheapest policy without waits for a day in which such a burst arrives "+
 		"every %d minutes from %s to %s UTC", period/60, clockTime(r.begin), clockTime(r.end)))
-	amounts := recording.PodAmounts(&v1.Pod{Spec: podSpec})
-	web := slack.HistoryPod{
-		Arrival: -1, Duration: math.MaxInt64, MilliCPU: amounts.CPU, Memory: amounts.Memory,
-	}
-	h := &slack.History{Start: r.begin.Add(-8 * time.Hour), Seconds: 24 * hour, Pods: slices.Repeat([]slack.HistoryPod{web}, webPods)}
+	web := slackpolicy.Pod{Arrival: -1, Duration: math.MaxInt64, Requests: recording.PodAmounts(&v1.Pod{Spec: podSpec})}
+	h := &slackpolicy.History{Start: r.begin.Add(-8 * time.Hour), Seconds: 24 * hour, Pods: slices.Repeat([]slackpolicy.Pod{web}, webPods)}
 	for burst := web; ; {
 		burst.Arrival, burst.Duration = max(8*hour, burst.Arrival)+period, period/2
 		if burst.Arrival >= 16*hour {
 			break
 		}
-		h.Pods = append(h.Pods, slices.Repeat([]slack.HistoryPod{burst}, burstPods)...)
+		h.Pods = append(h.Pods, slices.Repeat([]slackpolicy.Pod{burst}, burstPods)...)
 	}
 	spec := v1alpha1.ResourceSlackSpec{
 		MinRate: "0%", CoverBiggestPod: new(false), Granularity: new(int32(granularity)), Pool: v1alpha1.Pool{NodeSelector: poolLabels},
 	}
-	node := slack.NodeType{
-		MilliCPU: shape.CPU, Memory: shape.Memory, Slots: nodePods, Boot: int64(nodeBootTime / time.Second),
-		Interval: 1, Idle: standInIdleSeconds, Utilization: standInUtilization, Cost: 1, Max: standInMaxNodes,
+	node := slackpolicy.NodeType{
+		Allocatable: shape, Boot: int64(nodeBootTime / time.Second), Cost: 1, Max: standInMaxNodes,
+		Loop: autoscaler.Loop{Interval: 1, Idle: standInIdleSeconds, Utilization: standInUtilization},
 	}
 	policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: policyName}, Spec: spec}
-	found, err := slack.Recommend(ctx, h, node, slack.Goal{Percent: 99, Wait: nodeBootTime / 2, Parts: 1, Policy: policy})
+	found, err := slackpolicy.Search(ctx, h, node, slackpolicy.Goal{Percent: 99, Wait: nodeBootTime / 2, Parts: 1, Policy: policy})
 	if err != nil {
 		return err
 	}

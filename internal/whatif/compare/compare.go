@@ -372,7 +372,7 @@ func (p *Plan) describeAutoscaler(nodes []recording.Node) error {
 	assume := func(format string, args ...any) {
 		p.result.Assumed = append(p.result.Assumed, fmt.Sprintf(format, args...))
 	}
-	p.result.Settings.Autoscaler = &result.Autoscaler{Groups: first.Spec.Texts(), Priced: first.Spec.Loop.Priced}
+	p.result.Settings.Autoscaler = &result.Autoscaler{Groups: first.Spec.Texts(), Priced: first.Spec.IsPriced}
 	for _, text := range p.result.Settings.Autoscaler.Groups {
 		assume("an autoscaler adds and removes nodes: %s", strings.ReplaceAll(text, ",", ", "))
 	}
@@ -383,7 +383,7 @@ func (p *Plan) describeAutoscaler(nodes []recording.Node) error {
 	if p.recorded {
 		assume("nodes that appear or go in the recording are left to the autoscaler: the input has those of its start")
 	}
-	if !first.Spec.Loop.Priced {
+	if !first.Spec.IsPriced {
 		assume("a node costs 1 per hour, as the groups have no cost")
 	}
 	for _, text := range withoutPool {

@@ -33,6 +33,8 @@ type Job struct {
 	Metrics result.Metrics      `json:"metrics"`
 	Tail    int64               `json:"tail"`
 	Seed    uint64              `json:"seed"`
+	// Settle is the number of seconds at the start that figures do not count.
+	Settle int64 `json:"settle,omitempty"`
 	// Autoscaler is nil for none.
 	Autoscaler *scaling.Config `json:"autoscaler,omitempty"`
 	// Record enables the recording of time series, node use and decisions.
@@ -60,7 +62,7 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 		return result.Run{}, err
 	}
 	options := replay.Options{
-		Config: config, Usage: model, Metrics: j.Metrics, Tail: j.Tail, Autoscaler: j.Autoscaler, Record: j.Record, Progress: progress,
+		Config: config, Usage: model, Metrics: j.Metrics, Tail: j.Tail, Settle: j.Settle, Autoscaler: j.Autoscaler, Record: j.Record, Progress: progress,
 	}
 	run, err := replay.Run(ctx, in, options)
 	run.Seed = j.Seed

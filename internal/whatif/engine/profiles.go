@@ -18,7 +18,7 @@ import (
 
 // BuiltInProfiles are the names of the built-in profiles, in the order of the documentation.
 var BuiltInProfiles = []string{
-	"default", "most-allocated", "limits", "allocatable-least", "allocatable-most", "low-risk", "predicted", "batch",
+	"default", "most-allocated", "limits", "allocatable-least", "allocatable-most", "low-risk", "predicted", "packed", "batch",
 }
 
 //go:embed ready

@@ -38,6 +38,8 @@ type Source struct {
 	Generate string `json:"generate,omitempty"`
 	// Pack is the number of pods that arrive per second with Reschedule. With 0 all arrive at the start. -1 is defaultPack.
 	Pack int `json:"pack"`
+	// Requests replace the requests of the pods of workloads.
+	Requests []WorkloadRequests `json:"requests,omitempty"`
 }
 
 // defaultPack is the default of Pack: the first pods have been measured before the last pods arrive.
@@ -77,6 +79,7 @@ func (s Source) Input(seed uint64, limits Limits) (Input, error) {
 		in.assumeIf(spare > 0, "%s with a negative priority %s left out, which reserve capacity as slack does", format.Part(spare, all, "pod"),
 			format.Form(spare, "is", "are"))
 	}
+	in.setRequests(s.Requests)
 	swapping := 0
 	for i := range in.Nodes {
 		if resources.HasSwap(in.Nodes[i].Object) {
@@ -205,6 +208,30 @@ func (r *Recording) measuredUntil() time.Time {
 func OpenFlag(text string) (*Recording, error) {
 	_, read, err := openFlag(text)
 	return read, err
+}
+
+// OpenSpan reads the recording that the value of --recording specifies, which must not be a snapshot, and returns its span in seconds since
+// the start of the recording.
+func OpenSpan(text string) (read *Recording, from, to int64, err error) {
+	_, read, err = openFlag(text)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	_, options, _ := strings.Cut(text, ",")
+	part, err := read.flagPart(text, 1, 0)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	if from, to, err = parseSpan(options); to == 0 {
+		to = from + part.seconds
+	}
+	return read, from, to, err
+}
+
+// WithSpan returns the value of --recording for the file of another value and a span in seconds since the start of the recording.
+func WithSpan(text string, from, to int64) string {
+	file, _, _ := strings.Cut(text, ",")
+	return fmt.Sprintf("%s,from=%ds,to=%ds", file, from, to)
 }
 
 // openFlag returns the name of the file, too. A snapshot must have no span.

@@ -69,7 +69,7 @@ func (r *run) deletePending(number int32) {
 		return
 	}
 	r.queue.pending = slices.Delete(r.queue.pending, i, i+1)
-	r.totals.AddUnschedulable(float64(state.pendingSeconds + r.now - state.pendingSince))
+	r.totals.AddUnschedulable(state.pendingSeconds + r.now - state.pendingSince)
 	// The reason is kept for later pods of the same shape.
 	r.reasons[r.queue.reasons[number]]++
 	state.scheduled = false // The pod may have been evicted.

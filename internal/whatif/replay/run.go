@@ -292,7 +292,7 @@ func (r *run) step() {
 			r.demand = append(r.demand, demand)
 		}
 		effect, granted, victims := r.evaluator.Step(n.allocatable, r.demand)
-		if r.now >= 0 {
+		if r.now >= r.options.Settle {
 			r.totals.AddStep(i, n.allocatable, len(n.pods), Step, effect)
 			r.timeSeries.addNode(n.allocatable, len(n.pods), effect)
 			r.overloaded.Add(n.name, Step, effect, r.demand, granted, victims, func(pod int) resources.Workload {
@@ -306,8 +306,10 @@ func (r *run) step() {
 			r.measurePods(n, granted)
 		}
 	}
-	if r.now >= 0 {
+	if r.now >= r.options.Settle {
 		r.totals.EndStep(Step)
+	}
+	if r.now >= 0 {
 		if r.autoscaler != nil {
 			r.timeSeries.addAutoscaler(ready, r.autoscaler)
 		}
@@ -370,7 +372,7 @@ func (r *run) nodeRisks() []float64 {
 func (r *run) result(interrupted bool) result.Run {
 	for _, number := range r.queue.pending {
 		p := &r.pods[number]
-		r.totals.AddUnschedulable(float64(p.pendingSeconds + max(r.now-p.pendingSince, 0)))
+		r.totals.AddUnschedulable(p.pendingSeconds + max(r.now-p.pendingSince, 0))
 		reason := r.queue.reasons[number]
 		if r.autoscaler != nil {
 			reason += r.autoscaler.PendingReason(number)
@@ -382,7 +384,9 @@ func (r *run) result(interrupted bool) result.Run {
 	for i := range r.pods {
 		if p := &r.pods[i]; p.scheduled {
 			scheduled++
-			r.totals.AddScheduled(float64(p.pendingSeconds))
+			if r.input.Pods[i].Arrival >= r.options.Settle {
+				r.totals.AddScheduled(p.pendingSeconds)
+			}
 		}
 	}
 	run := result.Run{
@@ -391,7 +395,7 @@ func (r *run) result(interrupted bool) result.Run {
 		Overloaded: r.overloaded.Result(), TimeSeries: r.timeSeries.result(),
 	}
 	if r.autoscaler != nil {
-		run.Scaling = r.autoscaler.Result(r.now)
+		run.Scaling = r.autoscaler.Result(r.options.Settle, r.now)
 	}
 	if r.input.End > 0 {
 		run.Recorded = &result.Recorded{CPULoad: run.CPULoad, MemoryLoad: run.MemoryLoad, Placements: r.placements}

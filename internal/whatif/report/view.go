@@ -18,8 +18,6 @@ type view struct {
 	Compared  bool
 	Settings  []setting
 	Scenarios []scenario
-	// Search is nil without one.
-	Search *tuningView
 	// Incomplete describes how many runs are missing or interrupted, if any.
 	Incomplete string
 	// Omitted describes content that the report omits to limit its size, if any.
@@ -71,7 +69,7 @@ func newView(r *result.Result, d detail) view {
 		Result: r, Title: "What-if: " + strings.Join(r.Profiles, ", "),
 		Nodes: format.Things(r.Source.Nodes, "node"), Pods: format.Things(r.Source.Pods, "pod"), SeedText: seedText(r.Seeds),
 		Compared: len(r.Profiles) > 1, Incomplete: incompleteText(r),
-		Settings: settings(r), Search: newTuningView(r),
+		Settings: settings(r),
 	}
 	if len(r.Profiles) > 1 {
 		v.Title = "What-if: " + strings.Join(result.SlackNames(r), ", ") + " compared with " + r.Profiles[0]

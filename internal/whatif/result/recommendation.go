@@ -32,16 +32,13 @@ func (s *Recommendation) Describes(profile string) bool { return profile == cmp.
 const maxSentences = 4
 
 // Conclude sets the verdicts, the recommendation and the notes from the figures of the profiles. There is no recommendation if nothing
-// is compared, and after a search, which has its own verdict.
+// is compared.
 func (r *Result) Conclude() {
 	r.Recommendation, r.Notes = nil, r.notes()
 	if len(r.Profiles) < 2 || len(r.Scenarios) == 0 {
 		return
 	}
 	r.setVerdicts()
-	if r.Tuning != nil {
-		return
-	}
 	s := &Recommendation{Profile: r.Profiles[0], Effect: []string{}, Price: []string{}, Evidence: evidence(r)}
 	r.Recommendation = s
 	best := least(improving(r), func(profile int) float64 { return sumOfMeans(r, profile, overload.figure.Name) })
@@ -93,7 +90,7 @@ func (s *Recommendation) use(r *Result, profile int, condition string) {
 }
 
 // ChartProfiles are the profiles that the Helm chart has (scheduler.profiles).
-var ChartProfiles = []string{"allocatable-least", "batch", "limits", "low-risk", "most-allocated", "predicted"}
+var ChartProfiles = []string{"allocatable-least", "batch", "limits", "low-risk", "most-allocated", "packed", "predicted"}
 
 // describeOther adds the effect and the price of the profile with the least overload, other than the first profile.
 func (s *Recommendation) describeOther(r *Result) {

@@ -74,8 +74,6 @@ type Result struct {
 	Scenarios []Scenario `json:"scenarios"`
 	// Interrupted is set if at least one run did not complete or did not start.
 	Interrupted bool `json:"interrupted"`
-	// Tuning is the search whose winner is compared, nil without one.
-	Tuning *Tuning `json:"tuning,omitempty"`
 }
 
 // Source describes the simulated cluster.

@@ -9,7 +9,7 @@ import (
 type Totals struct {
 	nodes       []nodeTotals
 	cpu, memory loads
-	pending     []float64 // seconds, by pod
+	waits       Waits
 
 	// outcome has the sums and peaks so far: times of overload in seconds, throttled CPU in millicore-seconds.
 	outcome Outcome
@@ -73,12 +73,17 @@ func (t *Totals) EndStep(seconds float64) {
 }
 
 // AddScheduled adds a pod that was pending for the given time and then scheduled.
-func (t *Totals) AddScheduled(pendingSeconds float64) { t.pending = append(t.pending, pendingSeconds) }
+func (t *Totals) AddScheduled(pendingSeconds int64) {
+	if t.waits == nil {
+		t.waits = Waits{}
+	}
+	t.waits[pendingSeconds]++
+}
 
 // AddUnschedulable adds a pod that was pending until its end or the end of the run.
-func (t *Totals) AddUnschedulable(pendingSeconds float64) {
+func (t *Totals) AddUnschedulable(pendingSeconds int64) {
 	t.outcome.Unschedulable++
-	t.pending = append(t.pending, pendingSeconds)
+	t.AddScheduled(pendingSeconds)
 }
 
 // AddEviction adds a pod that lost its node and has to be scheduled again.
@@ -89,6 +94,7 @@ type Distribution struct {
 	Mean float64 `json:"mean"`
 	P50  float64 `json:"p50"`
 	P95  float64 `json:"p95"`
+	P99  float64 `json:"p99"`
 	Max  float64 `json:"max"`
 }
 
@@ -127,6 +133,8 @@ type Outcome struct {
 	MemoryLimitRatioPeak float64      `json:"memoryLimitRatioPeak"`
 	// PendingSeconds is how long pods were pending, including unschedulable pods.
 	PendingSeconds Distribution `json:"pendingSeconds"`
+	// Waits counts these pods by the seconds that they were pending.
+	Waits Waits `json:"waits,omitempty"`
 }
 
 // Result returns the outcome of the steps so far.
@@ -138,7 +146,7 @@ func (t *Totals) Result() Outcome {
 	result.ThrottledCoreSeconds /= 1000
 	result.LimitedCoreSeconds /= 1000
 	result.CPULoad, result.MemoryLoad = t.cpu.distribution(), t.memory.distribution()
-	result.PendingSeconds = Describe(slices.Clone(t.pending))
+	result.Waits, result.PendingSeconds = t.waits, t.waits.distribution()
 	if t.elapsed > 0 {
 		result.NodesUsed = t.usedTime / t.elapsed
 	}
@@ -167,6 +175,7 @@ func Describe(values []float64) Distribution {
 		Mean: sum / float64(len(values)),
 		P50:  quantile(values, 0.5),
 		P95:  quantile(values, 0.95),
+		P99:  quantile(values, 0.99),
 		Max:  values[len(values)-1],
 	}
 }

@@ -18,7 +18,7 @@ func TestTotals(t *testing.T) {
 	// A step of 30 s: node 0 has limits of 4000, lacks CPU and has a victim; the other nodes are empty.
 	r.AddStep(0, node, 1, 30, Step{CPULimits: 4000, MemoryLimits: 4 * gib, ThrottledByNode: 1000, Victims: 1})
 	r.EndStep(30)
-	for _, seconds := range []float64{0, 0, 10, 30} {
+	for _, seconds := range []int64{0, 0, 10, 30} {
 		r.AddScheduled(seconds)
 	}
 	r.AddUnschedulable(60)
@@ -26,10 +26,10 @@ func TestTotals(t *testing.T) {
 	want := Outcome{
 		// node 0: (2 x 60 + 1 x 30) / 90 = 5/3, node 1: 0.5; the mean 13/12, the median too,
 		// p95 0.5 + 0.95 x 7/6
-		CPULimitRatio:     Distribution{Mean: 13.0 / 12, P50: 13.0 / 12, P95: 0.5 + 0.95*7/6, Max: 5.0 / 3},
+		CPULimitRatio:     Distribution{Mean: 13.0 / 12, P50: 13.0 / 12, P95: 0.5 + 0.95*7/6, P99: 0.5 + 0.99*7/6, Max: 5.0 / 3},
 		CPULimitRatioPeak: 2,
 		// node 0: (1 x 60 + 0.5 x 30) / 90 = 5/6, node 1: 2
-		MemoryLimitRatio:     Distribution{Mean: 17.0 / 12, P50: 17.0 / 12, P95: 5.0/6 + 0.95*7/6, Max: 2},
+		MemoryLimitRatio:     Distribution{Mean: 17.0 / 12, P50: 17.0 / 12, P95: 5.0/6 + 0.95*7/6, P99: 5.0/6 + 0.99*7/6, Max: 2},
 		MemoryLimitRatioPeak: 2,
 		// 1 + 1 + 0.5; of CPU 1 + 0.5, of memory 1 + 0.5
 		OverloadMinutes: 2.5, CPUOverloadMinutes: 1.5, MemoryOverloadMinutes: 1.5,
@@ -38,8 +38,9 @@ func TestTotals(t *testing.T) {
 		MemoryOverruns: 2, Victims: 3, Unschedulable: 1,
 		// (2 x 60 + 1 x 30) / 90
 		NodesUsed: 5.0 / 3, NodesUsedPeak: 2,
-		// 0, 0, 10, 30, 60: p95 is at 3.8, 30 + 0.8 x 30
-		PendingSeconds: Distribution{Mean: 20, P50: 10, P95: 54, Max: 60},
+		// 0, 0, 10, 30, 60: p95 is at 3.8, 30 + 0.8 x 30, and p99 at 3.96
+		PendingSeconds: Distribution{Mean: 20, P50: 10, P95: 54, P99: 58.8, Max: 60},
+		Waits:          Waits{0: 2, 10: 1, 30: 1, 60: 1},
 		Churn:          1,
 	}
 	if diff := cmp.Diff(want, r.Result(), cmp.Comparer(near)); diff != "" {
@@ -48,8 +49,8 @@ func TestTotals(t *testing.T) {
 	if diff := cmp.Diff(want, r.Result(), cmp.Comparer(near)); diff != "" {
 		t.Errorf("second call: %s", diff)
 	}
-	if got := new(Totals).Result(); got != (Outcome{}) {
-		t.Errorf("empty totals: %+v", got)
+	if diff := cmp.Diff(Outcome{}, new(Totals).Result()); diff != "" {
+		t.Errorf("empty totals: %s", diff)
 	}
 }
 

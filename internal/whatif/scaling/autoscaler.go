@@ -27,6 +27,8 @@ type Config struct {
 	Spec Spec `json:"spec"`
 	// Slack is the policy whose placeholders the autoscaler maintains, nil for none.
 	Slack *v1alpha1.ResourceSlack `json:"slack,omitempty"`
+	// Mirrors are the workloads that the policy mirrors in addition to those of the input.
+	Mirrors []slack.Workload `json:"mirrors,omitempty"`
 }
 
 // Check returns an error if the configuration cannot be used with the nodes of an input. Otherwise it returns how many of them have
@@ -34,7 +36,7 @@ type Config struct {
 func (c *Config) Check(nodes []recording.Node) (unpriced int, hasPool bool, err error) {
 	groups, err := newGroups(c.Spec, nodes)
 	if err == nil && c.Slack != nil {
-		_, err = newPlaceholders(c.Slack, &recording.Input{})
+		_, err = newPlaceholders(c, &recording.Input{})
 	}
 	if err != nil {
 		return 0, false, err
@@ -44,7 +46,7 @@ func (c *Config) Check(nodes []recording.Node) (unpriced int, hasPool bool, err 
 	for i := range nodes {
 		node := nodes[i].Object
 		hasPool = hasPool || inPool(node)
-		if _, known := c.nodeCost(groups, groupOf(groups, node), allocatable(node)); !known {
+		if _, known := c.Spec.nodeCost(groups, groupOf(groups, node), allocatable(node)); !known {
 			unpriced++
 		}
 	}
@@ -53,9 +55,9 @@ func (c *Config) Check(nodes []recording.Node) (unpriced int, hasPool bool, err 
 
 // nodeCost returns the cost of a node per hour, and whether it is known. A node
 // without a group has the cost of the nodes of a group with equal allocatable.
-func (c *Config) nodeCost(groups []nodeGroup, group int, amounts resources.Amounts) (float64, bool) {
+func (s Spec) nodeCost(groups []nodeGroup, group int, amounts resources.Amounts) (float64, bool) {
 	switch {
-	case !c.Spec.Loop.Priced:
+	case !s.IsPriced:
 		return 1, true
 	case group != autoscaler.NoGroup:
 		return groups[group].spec.Cost, true
@@ -68,6 +70,16 @@ func (c *Config) nodeCost(groups []nodeGroup, group int, amounts resources.Amoun
 		}
 	}
 	return 0, false
+}
+
+// inputCost returns the cost of a node of the input per hour, and whether it is known.
+func (s Spec) inputCost(groups []nodeGroup, group int, node *v1.Node) (cost float64, known bool) {
+	amounts := allocatable(node)
+	cost, known = s.nodeCost(groups, group, amounts)
+	if s.IsPriced && group != autoscaler.NoGroup && groups[group].spec.AdoptOthers && !groups[group].contains(node) {
+		cost *= amounts.MaxFraction(allocatable(groups[group].template))
+	}
+	return cost, known
 }
 
 // Cluster is the state of a run that the autoscaler reads.
@@ -139,7 +151,7 @@ func New(config Config, in recording.Input) (*Autoscaler, error) {
 		podOutcomes: map[int32]autoscaler.PodOutcome{}, lastAdded: -recording.Never,
 	}
 	if config.Slack != nil {
-		if a.placeholders, err = newPlaceholders(config.Slack, &in); err != nil {
+		if a.placeholders, err = newPlaceholders(&config, &in); err != nil {
 			return nil, err
 		}
 	}
@@ -151,6 +163,7 @@ func New(config Config, in recording.Input) (*Autoscaler, error) {
 			groups[group].size++
 		}
 		a.addNodeInfo(group, in.Nodes[i].Appeared, allocatable(node))
+		a.nodes[i].costPerHour, a.nodes[i].priced = config.Spec.inputCost(groups, group, node)
 	}
 	for i := range groups {
 		groups[i].adoptDaemonPods(in.Pods)
@@ -184,7 +197,7 @@ func (a *Autoscaler) addNodeInfo(group int, added int64, amounts resources.Amoun
 	if group != autoscaler.NoGroup {
 		n.kind = a.groups[group].kind
 	}
-	n.costPerHour, n.priced = a.config.nodeCost(a.groups, group, amounts)
+	n.costPerHour, n.priced = a.config.Spec.nodeCost(a.groups, group, amounts)
 	a.nodes = append(a.nodes, n)
 }
 
@@ -271,13 +284,13 @@ func (a *Autoscaler) SlackKept() (float64, bool) {
 	return a.placeholders.kept.fraction, true
 }
 
-// Result returns the result of the autoscaler until a second.
-func (a *Autoscaler) Result(now int64) *result.Scaling {
+// Result returns the result of the autoscaler, with the cost of nodes from one second until another.
+func (a *Autoscaler) Result(start, now int64) *result.Scaling {
 	totals := a.totals
 	var added, removed []int64
 	for i := range a.nodes {
 		n := &a.nodes[i]
-		from, to := min(n.added, now), min(n.removed, max(now, 0))
+		from, to := min(max(n.added, start), now), min(n.removed, max(now, 0))
 		hours := float64(max(to-from, 0)) / 3600
 		totals.NodeHours += hours
 		totals.Cost += hours * n.costPerHour

@@ -97,7 +97,12 @@ func (g *nodeGroup) contains(node *v1.Node) bool {
 
 // groupOf returns the group of a node of the input, autoscaler.NoGroup if it belongs to none.
 func groupOf(groups []nodeGroup, node *v1.Node) int {
-	return slices.IndexFunc(groups, func(g nodeGroup) bool { return g.contains(node) }) // -1 is NoGroup
+	if i := slices.IndexFunc(groups, func(g nodeGroup) bool { return g.contains(node) }); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(groups, func(g nodeGroup) bool { // -1 is NoGroup
+		return g.spec.AdoptOthers && !resources.IsControlPlane(node) && !node.Spec.Unschedulable
+	})
 }
 
 // templateOfShape returns a node of the group's shape.

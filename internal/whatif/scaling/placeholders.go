@@ -28,12 +28,13 @@ type placeholders struct {
 	kept  slackKept
 }
 
-func newPlaceholders(policy *v1alpha1.ResourceSlack, in *recording.Input) (*placeholders, error) {
+func newPlaceholders(config *Config, in *recording.Input) (*placeholders, error) {
+	policy := config.Slack
 	loop, err := slack.NewLoop(policy, placeholderNamespace)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", v1alpha1.Kind, policy.Name, err)
 	}
-	loop.SetWorkloads(slack.WorkloadsOf(in.Workloads))
+	loop.SetWorkloads(append(slack.WorkloadsOf(in.Workloads), config.Mirrors...))
 	return &placeholders{loop: loop, bound: map[int32]*v1.Pod{}, clock: in.Clock}, nil
 }
 

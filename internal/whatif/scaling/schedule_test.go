@@ -33,7 +33,7 @@ func TestPlaceholdersFollowSchedules(t *testing.T) {
 		{time.Time{}, 8 * 3600, 0},        // Saturday, 1 January 2000
 		{time.Time{}, (48 + 8) * 3600, 8}, // Monday
 	} {
-		p, err := newPlaceholders(policy, &recording.Input{Start: tc.start})
+		p, err := newPlaceholders(&Config{Slack: policy}, &recording.Input{Start: tc.start})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,54 +9,65 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/slackpolicy"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
-// NodeType returns the nodes of the autoscaler, which must have one group, for slack.Simulate.
-func (s Spec) NodeType(in *recording.Input) (slack.NodeType, error) {
+// NodeType returns the nodes of the autoscaler, which must have one group, for slackpolicy.Search.
+func (s Spec) NodeType(in *recording.Input) (slackpolicy.NodeType, error) {
 	if len(s.Groups) != 1 {
-		return slack.NodeType{}, fmt.Errorf("found %d groups of nodes: must be 1 to recommend slack", len(s.Groups))
+		return slackpolicy.NodeType{}, fmt.Errorf("found %d groups of nodes: must be 1 to recommend slack", len(s.Groups))
 	}
 	groups, err := newGroups(s, in.Nodes)
 	if err != nil {
-		return slack.NodeType{}, err
+		return slackpolicy.NodeType{}, err
 	}
 	g := &groups[0]
 	g.adoptDaemonPods(in.Pods)
-	cost := g.spec.Cost
-	if !s.Loop.Priced {
-		cost = 1
-	}
-	return slack.NodeType{
-		MilliCPU: g.allocatable.CPU, Memory: g.allocatable.Memory, Slots: g.allocatable.Pods,
-		Boot: g.spec.Boot, Interval: s.Loop.Interval, Idle: s.Loop.Idle, AfterAdd: s.Loop.AfterAdd, Utilization: s.Loop.Utilization,
-		Cost: cost, Max: g.spec.Max,
+	cost, _ := s.nodeCost(groups, 0, g.allocatable)
+	return slackpolicy.NodeType{
+		Allocatable: g.allocatable, Boot: g.spec.Boot, Cost: cost, Min: g.spec.Min, Max: g.spec.Max, Loop: s.Loop,
 	}, nil
 }
 
-// HistoryOf returns the pods of an input for slack.Simulate, without pods that are bound to a node by their own constraints. Inputs
-// without an end last tail seconds after the last arrival. The nodes of the input are the pool: outside is the number of
+// History returns the nodes and pods of an input for slackpolicy.Search, without pods that are bound to a node by their own constraints.
+// Inputs without an end last tail seconds after the last arrival. The nodes of the input are the pool: outside is the number of
 // pods that ran on other nodes, or that did not run and may not run on any node of the pool. They are left out.
-func HistoryOf(in *recording.Input, tail int64) (h *slack.History, outside int) {
-	h = &slack.History{Start: in.Clock(0), Seconds: in.End}
-	nodes, workloads := map[string]bool{}, map[resources.Workload]int32{}
+func (s Spec) History(in *recording.Input, tail int64) (h *slackpolicy.History, outside int, err error) {
+	groups, err := newGroups(s, in.Nodes)
+	if err != nil {
+		return nil, 0, err
+	}
+	h = &slackpolicy.History{Start: in.Clock(0), Seconds: in.End}
+	inPool, numbers, workloads := map[string]bool{}, map[string]int32{}, map[resources.Workload]int32{}
 	for i := range in.Nodes {
-		nodes[in.Nodes[i].Object.Name] = true
+		node := in.Nodes[i].Object
+		inPool[node.Name] = true
+		if in.Nodes[i].Appeared > 0 { // the autoscaler replaces the recorded autoscaler
+			continue
+		}
+		group, amounts := groupOf(groups, node), allocatable(node)
+		cost, _ := s.inputCost(groups, group, node)
+		h.Nodes = append(h.Nodes, slackpolicy.Node{Allocatable: amounts, IsScaled: group != autoscaler.NoGroup, Cost: cost})
+		numbers[node.Name] = int32(len(h.Nodes))
 	}
 	for i := range in.Pods {
 		p := &in.Pods[i]
+		number := numbers[p.Object.Spec.NodeName]
 		if resources.IsNodeBound(p.Object) {
+			if number > 0 {
+				h.Nodes[number-1].Allocatable = h.Nodes[number-1].Allocatable.Minus(p.Requests)
+			}
 			continue
 		}
-		if !mayRun(p, in.Nodes, nodes) {
+		if !mayRun(p, in.Nodes, inPool) {
 			outside++
 			continue
 		}
-		pod := slack.HistoryPod{
-			Arrival: p.Arrival, Duration: p.Duration, MilliCPU: p.Requests.CPU, Memory: p.Requests.Memory,
-		}
+		pod := slackpolicy.Pod{Arrival: p.Arrival, Duration: p.Duration, Requests: p.Requests, Node: number}
 		if w, ok := mirrorable(p.Object); ok {
 			if workloads[w] == 0 {
 				h.Workloads = append(h.Workloads, slack.Workload{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name})
@@ -75,8 +86,8 @@ func HistoryOf(in *recording.Input, tail int64) (h *slack.History, outside int) 
 		}
 		h.Pods = append(h.Pods, pod)
 	}
-	slices.SortStableFunc(h.Pods, func(a, b slack.HistoryPod) int { return cmp.Compare(a.Arrival, b.Arrival) })
-	return h, outside
+	slices.SortStableFunc(h.Pods, func(a, b slackpolicy.Pod) int { return cmp.Compare(a.Arrival, b.Arrival) })
+	return h, outside, nil
 }
 
 // mayRun reports whether a pod ran on one of the nodes with a name, or did not run and may run on one of the nodes.

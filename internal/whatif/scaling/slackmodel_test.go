@@ -10,9 +10,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
-// TestHistoryOf checks which pods are in the pool of node general-1, which has the label pool=general and a taint, and which workloads can
+// TestHistory checks which pods are in the pool of node general-1, which has the label pool=general and a taint, and which workloads can
 // be mirrored.
-func TestHistoryOf(t *testing.T) {
+func TestHistory(t *testing.T) {
 	node := &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "general-1", Labels: map[string]string{"pool": "general"}},
 		Spec:       v1.NodeSpec{Taints: []v1.Taint{{Key: "team", Value: "shop", Effect: v1.TaintEffectNoSchedule}}},
@@ -47,7 +47,7 @@ func TestHistoryOf(t *testing.T) {
 		in.Pods[i].Arrival = int64(i + 1)
 		in.Pods[i].Duration = int64(i + 1)
 	}
-	h, outside := HistoryOf(&in, 0)
+	h, outside, err := Spec{}.History(&in, 0)
 	var got []string
 	for _, p := range h.Pods {
 		if p.Workload > 0 {
@@ -56,7 +56,7 @@ func TestHistoryOf(t *testing.T) {
 	}
 	// Pod 2 has a node at the start.
 	want := "[2 Deployment shop/web 1 Deployment shop/web 3 ReplicaSet shop/alone 4 StatefulSet shop/db]"
-	if fmt.Sprint(got) != want || outside != 4 || len(h.Pods) != 7 || len(h.Workloads) != 3 {
+	if err != nil || fmt.Sprint(got) != want || outside != 4 || len(h.Pods) != 7 || len(h.Workloads) != 3 {
 		t.Errorf("%v, %d pods, %d workloads, %d outside; want %v, 7, 3, 4", got, len(h.Pods), len(h.Workloads), outside, want)
 	}
 }

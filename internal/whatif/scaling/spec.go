@@ -8,15 +8,17 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/spec"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
-	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
 // Spec describes an autoscaler.
 type Spec struct {
-	Groups []GroupSpec `json:"groups"`
-	Loop   Loop        `json:"loop"`
+	Groups []GroupSpec     `json:"groups"`
+	Loop   autoscaler.Loop `json:"loop"`
+	// IsPriced is set if the groups have a cost. Otherwise each node costs 1 per hour.
+	IsPriced bool `json:"priced"`
 }
 
 // GroupSpec describes a group of equal nodes.
@@ -31,6 +33,9 @@ type GroupSpec struct {
 	// Label, KEY=VALUE, of the nodes. Nodes of the input with this label belong to the
 	// group.
 	Label string `json:"label,omitempty"`
+	// AdoptOthers makes all schedulable nodes of the input that belong to no group, except of the control plane, belong to the group. They
+	// cost in proportion to their size.
+	AdoptOthers bool `json:"adoptOthers,omitempty"`
 	// Min and Max are bounds of the number of nodes.
 	Min int `json:"min"`
 	Max int `json:"max"`
@@ -38,20 +43,6 @@ type GroupSpec struct {
 	Boot int64 `json:"boot"`
 	// Cost of a node per hour.
 	Cost float64 `json:"cost"`
-}
-
-// Loop has the settings that apply to all groups.
-type Loop struct {
-	// Interval between passes, in seconds.
-	Interval int64 `json:"interval"`
-	// Idle is how long a node must be unneeded before it is removed, in seconds.
-	Idle int64 `json:"idle"`
-	// AfterAdd is how long no node is removed after one was added, in seconds.
-	AfterAdd int64 `json:"afterAdd"`
-	// Utilization is the threshold below which a node can be unneeded.
-	Utilization float64 `json:"utilization"`
-	// Priced is set if the groups have a cost. Otherwise each node costs 1 per hour.
-	Priced bool `json:"priced"`
 }
 
 // Cluster Autoscaler has no default for boot and max. Cloud providers boot a machine in one to three minutes.
@@ -90,9 +81,7 @@ var loopKeys = []string{"interval", "idle", "after-add", "utilization"}
 //	after-add   seconds without removal after a node was added, 0 to 86400; 600
 //	utilization threshold below which a node can be unneeded, 0 to 1; 0.5
 func Parse(texts []string) (Spec, error) {
-	s := Spec{Loop: Loop{
-		Interval: slack.ScanInterval, Idle: slack.UnneededTime, AfterAdd: slack.DelayAfterAdd, Utilization: slack.Threshold,
-	}}
+	s := Spec{Loop: autoscaler.DefaultLoop}
 	if len(texts) > maxGroups {
 		return s, fmt.Errorf("found %d groups: must be at most %d", len(texts), maxGroups)
 	}
@@ -103,10 +92,10 @@ func Parse(texts []string) (Spec, error) {
 			return s, err
 		}
 		priced := fields.Has("cost")
-		if i > 0 && priced != s.Loop.Priced {
+		if i > 0 && priced != s.IsPriced {
 			fields.Fail("cost", fields.Text("cost", ""), "set for all groups or for none")
 		}
-		s.Loop.Priced = priced
+		s.IsPriced = priced
 		s.parseLoop(fields, loopKeysSeen)
 		group := parseGroup(fields, i)
 		if names[group.Name] {
@@ -202,7 +191,7 @@ func (s Spec) Texts() []string {
 			fmt.Fprintf(&b, ",label=%s", g.Label)
 		}
 		fmt.Fprintf(&b, ",min=%d,max=%d,boot=%d", g.Min, g.Max, g.Boot)
-		if s.Loop.Priced {
+		if s.IsPriced {
 			fmt.Fprintf(&b, ",cost=%s", strconv.FormatFloat(math.Abs(g.Cost), 'g', -1, 64))
 		}
 		if i == 0 {

@@ -6,6 +6,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
@@ -25,7 +26,8 @@ func TestParse(t *testing.T) {
 				Min: 1, Max: 5, Boot: 120, Cost: 3,
 			},
 		},
-		Loop: Loop{Interval: 30, Idle: 600, AfterAdd: 600, Utilization: 0.4, Priced: true},
+		Loop:     autoscaler.Loop{Interval: 30, Idle: 600, AfterAdd: 600, Utilization: 0.4},
+		IsPriced: true,
 	}
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -35,7 +37,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("%v, %v in %q", err, diff, got.Texts())
 	}
 	bare, err := Parse([]string{""})
-	if err != nil || bare.Groups[0].Max != 1000 || bare.Groups[0].Cost != 1 || bare.Loop.Priced || bare.Loop.Interval != 10 {
+	if err != nil || bare.Groups[0].Max != 1000 || bare.Groups[0].Cost != 1 || bare.IsPriced || bare.Loop.Interval != 10 {
 		t.Errorf("%+v, %v", bare, err)
 	}
 }

@@ -1,0 +1,332 @@
+package whatif
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recommend"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/report"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
+)
+
+// recommendOptions are the flags of plimsoll recommend.
+type recommendOptions struct {
+	recommend.Options
+
+	usage, wait, current, policy, zone, write string
+	autoscaler, change, profiles              []string
+	overload, killed                          float64
+	output                                    base.Output
+	report                                    base.NewFile
+}
+
+// levers are the values of --change.
+var levers = []string{"profile", "requests", "slack"}
+
+// triedProfiles are the profiles that are tried unless --profile names others.
+var triedProfiles = []string{"default", "most-allocated", "predicted", "packed"}
+
+// NewRecommendCommand returns the command plimsoll recommend.
+func NewRecommendCommand() *cobra.Command {
+	o := recommendOptions{report: base.NewFile{Flag: "--report", Mode: 0o644}}
+	cmd := &cobra.Command{
+		Use:   "recommend (--recording FILE | --generate SPEC) [--autoscaler SPEC] [--wait p99=5s]",
+		Short: "Recommend profile, requests and slack with the lowest cost that meets goals",
+		Long: `Find the configuration of a cluster with the lowest cost that meets the goals: the
+scheduler profile, the requests of each workload, and the slack.
+
+The goals are: nodes are not overloaded for longer and not more pods are killed than with
+the configuration in force (--overload and --killed set other bounds), and pods wait for
+a node at most --wait.
+
+The recording must have usage. Configurations are fitted on its first two thirds, and the
+best one is confirmed on the last third, which the search has not seen. All pairs of
+profile and requests are tried first; a fast model finds slack for the best pairs; a dozen
+is simulated with the code of kube-scheduler, and a paired test drops those that are worse.
+
+Requests are kept, or are a quantile or the maximum of what the pods of a workload used,
+or what the defaults of the Vertical Pod Autoscaler or of KRR give. Limits stay, but are
+at least the request. Workloads with less than a day of use keep their requests.
+
+Without --autoscaler, nodes are added and removed as if they were all like the most
+frequent node of the recording. Nothing is applied: -o yaml prints what to apply, and
+--write writes it to files.`,
+		Example: `  # What would the last week have cost, at no more overload and short waits?
+  plimsoll recommend --recording week.plrec --autoscaler shape=16x64,boot=120,cost=0.80 --wait p99=5s
+
+  # Only requests, with a report and one patch file for each workload.
+  plimsoll recommend --recording week.plrec --change requests --report report.html --write recommended
+
+  # Try it without a cluster: a generated day of 15 nodes.
+  plimsoll recommend --generate nodes=15,shapes=16x64,pods=600,fill=0.8,churn=86400,life=14400 --usage diurnal:mean=0.4 \
+    --autoscaler shape=16x64,boot=120,cost=0.80 --change profile,requests`,
+		Args: base.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *recommendOptions) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	input.AddRecordingFlag(cmd, &o.Source.Recording)
+	flags.StringVar(&o.Source.Generate, "generate", "", "cluster to generate and record, such as nodes=15,pods=600,churn=86400,life=14400")
+	flags.StringVar(&o.usage, "usage", "diurnal:mean=0.4", "with --generate: usage of pods, as for plimsoll compare")
+	flags.StringArrayVar(&o.autoscaler, "autoscaler", nil,
+		"nodes that an autoscaler adds, such as shape=16x64,max=100,boot=120,cost=0.80; may be repeated")
+	flags.StringVar(&o.wait, "wait", "", "percentage of pods and the time within which they must have a node "+
+		"(default p99=5s, or as in force if that is longer)")
+	flags.Float64Var(&o.overload, "overload", -1, "node minutes of overload a day that are allowed (default: as in force)")
+	flags.Float64Var(&o.killed, "killed", -1, "pods killed a day that are allowed (default: as in force)")
+	for _, name := range []string{"overload", "killed"} {
+		flags.Lookup(name).DefValue = "0" // not printed: the usage states the default
+	}
+	flags.StringSliceVar(&o.change, "change", levers, "what may be changed: profile, requests, slack")
+	flags.StringVar(&o.current, "current", "default", "profile in force: built-in profile, or file with a KubeSchedulerConfiguration")
+	flags.StringArrayVar(&o.profiles, "profile", triedProfiles, "profile to try, built-in or a file; may be repeated")
+	flags.StringVar(&o.policy, "policy", "", "file with the ResourceSlack in force: its rate, minimum, schedules and mirrors may be changed")
+	flags.StringVar(&o.zone, "time-zone", "UTC", "IANA time zone of schedules, such as Europe/Berlin")
+	flags.StringVar(&o.write, "write", "", "write Helm values, the ResourceSlack and a patch file for each workload to this new folder")
+	flags.StringVar(&o.report.Path, "report", "", "also write a self-contained HTML page to this file")
+	flags.BoolVar(&o.report.Force, "force", false, "replace an existing report")
+	o.output.AddFlag(cmd)
+	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json")
+	_ = cmd.MarkFlagDirname("write")
+	cmd.MarkFlagsMutuallyExclusive("recording", "generate")
+	cmd.MarkFlagsOneRequired("recording", "generate")
+	completeWith(cmd, "current", cobra.ShellCompDirectiveDefault, engine.BuiltInProfiles...)
+	completeWith(cmd, "profile", cobra.ShellCompDirectiveDefault, engine.BuiltInProfiles...)
+	completeWith(cmd, "change", cobra.ShellCompDirectiveNoFileComp, levers...)
+}
+
+func (o *recommendOptions) run(cmd *cobra.Command) error {
+	if err := o.parse(cmd); err != nil {
+		return err
+	}
+	command := commandLine(cmd)
+	if o.Source.Generate != "" {
+		file, err := o.recordGenerated()
+		if file != "" {
+			defer os.Remove(file)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	found, err := recommend.Find(cmd.Context(), o.Options)
+	if err != nil {
+		return base.Failure(err)
+	}
+	found.Command = command
+	if o.Source.Generate != "" {
+		found.Source = "generated: " + o.Source.Generate
+	}
+	if o.report.Path != "" {
+		if err := o.report.Write(func(out io.Writer) error { return report.WriteRecommendation(out, found) }); err != nil {
+			return base.Failure(err)
+		}
+	}
+	if o.write != "" {
+		if err := o.writeFolder(found); err != nil {
+			return base.Failure(err)
+		}
+	}
+	if o.output.Format == base.FormatYAML {
+		documents, err := found.Manifests()
+		if err != nil {
+			return base.Failure(err)
+		}
+		for _, d := range documents {
+			fmt.Fprintf(base.Escaped(cmd.OutOrStdout()), "---\n%s", d.Text)
+		}
+		return nil
+	}
+	return o.output.Print(cmd.OutOrStdout(), found, func(out io.Writer) { o.print(out, found) })
+}
+
+// parse parses and validates the flags.
+func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
+	if err := o.output.Validate(); err != nil {
+		return err
+	}
+	if o.report.Path != "" {
+		if err := o.report.Check(); err != nil {
+			return err
+		}
+	}
+	if _, err := os.Stat(o.write); o.write != "" && err == nil {
+		return fmt.Errorf("--write: %s already exists: must be a new folder", o.write)
+	}
+	o.Source.Pack, o.Run = -1, runJobs(cmd.ErrOrStderr())
+	o.Report = func(line string) { fmt.Fprintln(base.Escaped(cmd.ErrOrStderr()), "plimsoll:", line) }
+	if o.Metrics, err = replay.ParseMetrics(defaultMetrics); err != nil {
+		return err
+	}
+	for _, lever := range o.change {
+		switch lever {
+		case "profile":
+			o.Change.Profile = true
+		case "requests":
+			o.Change.Requests = true
+		case "slack":
+			o.Change.Slack = true
+		default:
+			return base.InvalidValue("change", lever, "profile, requests or slack"+format.Suggestion(lever, levers))
+		}
+	}
+	if err := o.parseGoals(cmd); err != nil {
+		return err
+	}
+	if o.Current, err = engine.ReadConfig(o.current); err != nil {
+		return fmt.Errorf("--current: %w", err)
+	}
+	for _, name := range o.profiles {
+		profile, err := engine.ReadConfig(name)
+		if err != nil {
+			return fmt.Errorf("--profile: %w", err)
+		}
+		o.Profiles = append(o.Profiles, profile)
+	}
+	if o.Zone, err = time.LoadLocation(o.zone); err != nil || o.zone == time.Local.String() {
+		return base.InvalidValue("time-zone", o.zone, "the name of an IANA time zone such as Europe/Berlin")
+	}
+	if o.Policy, err = input.SlackPolicy(o.policy, "policy", ""); err != nil {
+		return err
+	}
+	if o.IsInForce = o.policy != ""; !o.IsInForce {
+		o.Policy.Spec.Mirrors.NamespaceSelector = nil
+	}
+	return o.parseAutoscaler()
+}
+
+// parseGoals parses the flags of goals.
+func (o *recommendOptions) parseGoals(cmd *cobra.Command) (err error) {
+	if o.wait != "" {
+		o.Goals.HasWait = true
+		if o.Goals.Percent, o.Goals.Wait, err = v1alpha1.ParseWait(o.wait); err != nil {
+			return base.InvalidValue("wait", o.wait, err.Error())
+		}
+	}
+	for name, goal := range map[string]struct {
+		value *float64
+		set   **float64
+	}{"overload": {&o.overload, &o.Goals.Overload}, "killed": {&o.killed, &o.Goals.Killed}} {
+		if !cmd.Flags().Changed(name) {
+			continue
+		}
+		if *goal.value < 0 {
+			return base.InvalidValue(name, *goal.value, "0 or more")
+		}
+		*goal.set = goal.value
+	}
+	return nil
+}
+
+// parseAutoscaler parses --autoscaler. Without it, nodes are like the most frequent node.
+func (o *recommendOptions) parseAutoscaler() error {
+	texts := o.autoscaler
+	if len(texts) == 0 {
+		texts = []string{"boot=120"}
+	}
+	spec, err := scaling.Parse(texts)
+	if err != nil {
+		return fmt.Errorf("--autoscaler: %w", err)
+	}
+	if o.Change.Slack && len(spec.Groups) > 1 {
+		return errors.New("--autoscaler: found several groups: must be one unless --change is profile,requests")
+	}
+	spec.Groups[0].AdoptOthers = true
+	o.HasIdle = slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, "idle=") })
+	o.Autoscaler = &spec
+	return nil
+}
+
+// recordGenerated writes the recording of a generated cluster to a temporary file, and makes it the input.
+func (o *recommendOptions) recordGenerated() (name string, err error) {
+	usage, err := recording.ParseUsage(o.usage)
+	if err != nil {
+		return "", fmt.Errorf("--usage: %w", err)
+	}
+	model, err := recording.NewUsage(usage, 1)
+	if err != nil {
+		return "", err
+	}
+	limits, err := recording.ParseLimits("ratio=2")
+	if err != nil {
+		return "", err
+	}
+	in, err := o.Source.Input(1, limits[0])
+	if err != nil {
+		return "", err
+	}
+	file, err := os.CreateTemp("", "plimsoll-generated-*.plrec")
+	if err != nil {
+		return "", err
+	}
+	// A Monday.
+	start := time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC)
+	err = errors.Join(recording.RecordingOf(&in, model, start).Write(file), file.Close())
+	o.Source.Recording, o.Source.Generate = file.Name(), ""
+	return file.Name(), err
+}
+
+// writeFolder writes what to apply to a new folder.
+func (o *recommendOptions) writeFolder(found *recommend.Result) error {
+	documents, err := found.Manifests()
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(o.write, 0o755); err != nil {
+		return fmt.Errorf("--write: %w", err)
+	}
+	for _, d := range documents {
+		if err := os.WriteFile(filepath.Join(o.write, d.Name), d.Text, 0o644); err != nil {
+			return fmt.Errorf("--write: %w", err)
+		}
+	}
+	return nil
+}
+
+// print prints the verdict and the tables.
+func (o *recommendOptions) print(out io.Writer, r *recommend.Result) {
+	p := printer{out, &o.output}
+	p.paragraph(r.Verdict.Sentence)
+	p.paragraph("Goals: " + r.Goals + ".")
+	wait := fmt.Sprintf("wait p%g", r.WaitPercent)
+	table := func(title string, rows []recommend.Row) {
+		t := base.NewTable(title, "cost/day", "overload", "killed", wait, "nodes")
+		for i := range rows {
+			row := &rows[i]
+			name := row.Name
+			if row.Mark != "" {
+				name = row.Mark + ": " + name
+			}
+			if o.output.Format != base.FormatWide {
+				name = format.Shorten(name, 40)
+			}
+			t.AddRow(name, format.Plain(row.Cost), format.Plain(row.Overload), format.Plain(row.Killed),
+				fmt.Sprintf("%.0fs", row.WaitSeconds), row.NodesPeak)
+		}
+		t.Print(out, &o.output)
+		fmt.Fprintln(out)
+	}
+	table("on the last third", r.Confirmation)
+	table("frontier, on the first two thirds", r.Frontier)
+	p.paragraph("Overload in node minutes a day, killed pods a day, nodes at most; all simulated. -o wide has the whole names, -o yaml what to apply.")
+	p.assumptions(r.Assumed)
+}

@@ -1,0 +1,223 @@
+package recommend
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
+)
+
+// file returns the file of a recording of a generated cluster.
+func file(t *testing.T, generate, usage string) string {
+	t.Helper()
+	in, err := recording.Source{Generate: generate}.Input(1, recording.Limits{CPU: 2, Memory: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := recording.ParseUsage(usage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := recording.NewUsage(spec, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := recording.RecordingOf(&in, model, time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC)).Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "generated.plrec")
+	if err := os.WriteFile(name, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// options returns the options of a recommendation over a small generated cluster.
+func options(t *testing.T, run compare.Run) Options {
+	t.Helper()
+	spec, err := scaling.Parse([]string{"shape=8x32,boot=120,cost=0.80"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Groups[0].AdoptOthers = true
+	read := func(name string) engine.NamedConfig {
+		profile, err := engine.ReadConfig(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return profile
+	}
+	policy := &v1alpha1.ResourceSlack{}
+	policy.Spec.Default()
+	policy.Spec.Mirrors.NamespaceSelector = nil
+	return Options{
+		Source:  recording.Source{Recording: file(t, "nodes=6,shapes=8x32,pods=120,fill=0.7,churn=43200,life=7200", "diurnal:mean=0.3")},
+		Current: read("default"), Profiles: []engine.NamedConfig{read("default"), read("packed")}, Policy: policy, Autoscaler: &spec,
+		Change: Changes{Profile: true, Requests: true, Slack: true}, Run: run, Report: func(string) {},
+		Metrics: result.Metrics{IntervalSeconds: 60, DelaySeconds: 60, WindowSeconds: 900},
+	}
+}
+
+// inProcess runs jobs in this process.
+func inProcess(ctx context.Context, jobs []compare.Job) ([]*result.Run, error) {
+	runs := make([]*result.Run, len(jobs))
+	for i := range jobs {
+		run, err := jobs[i].Run(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		runs[i] = &run
+	}
+	return runs, nil
+}
+
+// TestFind verifies a recommendation by kube-scheduler's code: with requests of three times the use it is cheaper than what is in force, the
+// manifests are what was simulated, and the same input gives the same answer.
+func TestFind(t *testing.T) {
+	o := options(t, inProcess)
+	o.Profiles, o.Change.Slack = o.Profiles[1:], false
+	r, err := Find(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(r.Verdict.Sentence)
+	row := func(mark string) Row {
+		for _, row := range r.Confirmation {
+			if row.Mark == mark {
+				return row
+			}
+		}
+		t.Fatalf("no row %q in %+v", mark, r.Confirmation)
+		return Row{}
+	}
+	before, after := row("in force"), row("recommended")
+	if after.Cost >= before.Cost || after.CostDifference == nil || len(r.Requests) == 0 {
+		t.Errorf("cost %v in place of %v, %d workloads", after.Cost, before.Cost, len(r.Requests))
+	}
+	documents, err := r.Manifests()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range documents {
+		var object map[string]any
+		if err := yaml.UnmarshalStrict(d.Text, &object); err != nil {
+			t.Errorf("%s: %v", d.Name, err)
+		}
+	}
+	again, err := Find(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Verdict.Sentence != r.Verdict.Sentence {
+		t.Errorf("%q, then %q", r.Verdict.Sentence, again.Verdict.Sentence)
+	}
+}
+
+// fake returns the figures of a run by its job.
+func fake(outcome func(j *compare.Job) result.Run) compare.Run {
+	return func(_ context.Context, jobs []compare.Job) ([]*result.Run, error) {
+		runs := make([]*result.Run, len(jobs))
+		for i := range jobs {
+			run := outcome(&jobs[i])
+			run.Seconds = jobs[i].Settle + 3600
+			if run.Waits == nil {
+				run.Waits = result.Waits{0: 1000}
+			}
+			runs[i] = &run
+		}
+		return runs, nil
+	}
+}
+
+// cost returns a run with a cost, an overload and kills.
+func cost(cost, overload float64, killed int) result.Run {
+	return result.Run{
+		Scaling: &result.Scaling{Cost: cost}, Outcome: result.Outcome{OverloadMinutes: overload, Victims: killed},
+	}
+}
+
+// TestVerdict verifies the verdict for outcomes of the simulations, which are given: parts 0 to 3 are to fit, 4 and 5 to confirm.
+func TestVerdict(t *testing.T) {
+	isPacked := func(j *compare.Job) bool { return j.Profile.Name == "packed" }
+	for name, tc := range map[string]struct {
+		outcome   func(j *compare.Job) result.Run
+		confirmed bool
+		want      string
+	}{
+		"packed is cheaper and meets the goals": {func(j *compare.Job) result.Run {
+			if isPacked(j) {
+				return cost(8, 1, 0)
+			}
+			return cost(10, 1, 0)
+		}, true, "Use packed, requests as they are, no slack. Cost 192 in place of 240 a day (20 % less"},
+		"cheaper with more overload": {func(j *compare.Job) result.Run {
+			if isPacked(j) {
+				return cost(8, 2, 0)
+			}
+			return cost(10, 1, 0)
+		}, true, "Keep what is in force: of the configurations tried, no cheaper one meets the goals."},
+		"cheaper with a kill": {func(j *compare.Job) result.Run {
+			if isPacked(j) {
+				return cost(8, 0, 1)
+			}
+			return cost(10, 1, 0)
+		}, true, "Keep what is in force"},
+		"overloaded only where it is confirmed": {func(j *compare.Job) result.Run {
+			if isPacked(j) {
+				return cost(8, float64(j.Seed/4)*5, 0)
+			}
+			return cost(10, 1, 0)
+		}, false, "Not confirmed: packed, requests as they are, no slack meets the goals on the first two thirds, but misses on the last third: " +
+			"overload 120 node minutes a day, allowed 24."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options(t, fake(tc.outcome))
+			o.Change = Changes{Profile: true}
+			r, err := Find(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(r.Verdict.Sentence, tc.want) || r.Confirmed != tc.confirmed {
+				t.Errorf("confirmed %v: %s\nwant %s", r.Confirmed, r.Verdict.Sentence, tc.want)
+			}
+		})
+	}
+}
+
+// TestFindErrors verifies that a recording that cannot answer is refused with what to do.
+func TestFindErrors(t *testing.T) {
+	stop := errors.New("the search begins")
+	for name, tc := range map[string]struct {
+		change func(o *Options)
+		want   string
+	}{
+		"too few arrivals": {func(o *Options) { o.Goals = Goals{Percent: 99.9, Wait: time.Second, HasWait: true} },
+			"p99.9 requires at least 10000, as a recording of about"},
+		"pods larger than nodes": {func(o *Options) { o.Autoscaler.Groups[0].Shape = recording.NodeShape{Cores: 1, GiB: 1} },
+			"larger than its nodes, such as default/pod-"},
+		"a snapshot": {func(o *Options) { o.Source.Recording = "../../../examples/snapshot/low-risk.plrec" },
+			"found a snapshot: must be a recording over a time"},
+		"short":       {func(o *Options) { o.Source.Recording += ",to=20m" }, "must have at least an hour"},
+		"all is well": {func(*Options) {}, stop.Error()},
+	} {
+		o := options(t, func(context.Context, []compare.Job) ([]*result.Run, error) { return nil, stop })
+		tc.change(&o)
+		if _, err := Find(t.Context(), o); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+	}
+}

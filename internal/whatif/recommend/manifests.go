@@ -1,0 +1,134 @@
+package recommend
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+)
+
+// Manifest is a file to apply.
+type Manifest struct {
+	Name string
+	Text []byte
+}
+
+// Manifests returns what to apply: the Helm values of the profile, the ResourceSlack, and a patch of the pod template of each workload.
+// Comments state how each is applied. What is kept is left out.
+func (r *Result) Manifests() (out []Manifest, err error) {
+	if !r.profileIsKept {
+		out = append(out, Manifest{"values.yaml", fmt.Appendf(nil, "# Helm values: helm upgrade --reuse-values -f values.yaml plimsoll CHART\n"+
+			"scheduler:\n  profiles:\n  - {schedulerName: plimsoll-scheduler, use: %s}\n", r.Profile)})
+	}
+	if r.Policy != nil {
+		text, err := policyText(r.Policy, r.Annotate)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Manifest{"resourceslack.yaml", text})
+	}
+	for i := range r.Requests {
+		w := &r.Requests[i]
+		use := r.uses[(&workloadUse{Workload: resources.Workload{Namespace: w.Namespace, Kind: w.Kind, Name: w.Name}}).text()]
+		if use == nil {
+			continue
+		}
+		text, err := patchText(w, use)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Manifest{fileName(w) + ".yaml", text})
+	}
+	if len(out) == 0 {
+		out = append(out, Manifest{"README.yaml", []byte("# Nothing to apply: keep what is in force.\n")})
+	}
+	return out, nil
+}
+
+var notInNames = regexp.MustCompile(`[^a-z0-9.-]+`)
+
+// fileName returns the name of the patch file of a workload.
+func fileName(w *recording.WorkloadRequests) string {
+	return notInNames.ReplaceAllString(strings.ToLower(w.Namespace+"."+w.Kind+"."+w.Name), "-")
+}
+
+// patchText returns the patch of a workload, with its use as a comment.
+func patchText(w *recording.WorkloadRequests, u *workloadUse) ([]byte, error) {
+	pod := recording.SetRequests(u.pod.Object, w.CPU, w.Memory)
+	var containers []map[string]any
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		change := map[string]any{"requests": pick(c.Resources.Requests)}
+		if before := u.pod.Object.Spec.Containers[i].Resources.Limits; !reflect.DeepEqual(before, c.Resources.Limits) {
+			change["limits"] = pick(c.Resources.Limits)
+		}
+		containers = append(containers, map[string]any{"name": c.Name, "resources": change})
+	}
+	raw, err := yaml.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers}}}})
+	if err != nil {
+		return nil, err
+	}
+	kind, before := u.Kind, recording.PodAmounts(u.pod.Object)
+	if kind == "ReplicaSet" {
+		kind = "Deployment" // of which the workload has the name
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "# kubectl patch %s %s -n %s --patch-file %s.yaml\n", strings.ToLower(kind), u.Name, u.Namespace, fileName(w))
+	fmt.Fprintf(&out, "# %s of %s. CPU: p50 %s, p95 %s, maximum %s, requested %s.\n", format.Of(u.readings, "reading"), format.Of(u.pods, "pod"),
+		format.Cores(int64(u.cpu.quantile(0.5))), format.Cores(int64(u.cpu.quantile(0.95))), format.Cores(int64(u.cpu.quantile(1))),
+		format.Cores(before.CPU))
+	fmt.Fprintf(&out, "# Memory: p50 %s, p99 %s, maximum %s, requested %s.\n%s", format.Bytes(int64(u.memory.quantile(0.5))),
+		format.Bytes(int64(u.memory.quantile(0.99))), format.Bytes(int64(u.memory.quantile(1))), format.Bytes(before.Memory), raw)
+	return out.Bytes(), nil
+}
+
+// pick returns the CPU and memory of a list, with memory in whole mebibytes.
+func pick(list v1.ResourceList) map[string]any {
+	out := map[string]any{}
+	if cpu, ok := list[v1.ResourceCPU]; ok {
+		out["cpu"] = cpu.String()
+	}
+	if memory, ok := list[v1.ResourceMemory]; ok {
+		const mebibyte = 1 << 20
+		out["memory"] = resource.NewQuantity((memory.Value()+mebibyte-1)/mebibyte*mebibyte, resource.BinarySI).String()
+	}
+	return out
+}
+
+// policyText returns a policy without its status and without fields that have their default, and the commands that request its mirrors as
+// comments.
+func policyText(policy *v1alpha1.ResourceSlack, annotate []string) ([]byte, error) {
+	var defaults v1alpha1.ResourceSlackSpec
+	defaults.Default()
+	unset, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&defaults)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&policy.Spec)
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(spec, func(field string, value any) bool { return reflect.DeepEqual(value, unset[field]) })
+	raw, err := yaml.Marshal(map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind, "spec": spec,
+		"metadata": map[string]any{"name": cmp.Or(policy.Name, "default")},
+	})
+	if err != nil || len(annotate) == 0 {
+		return raw, err
+	}
+	return fmt.Appendf(raw, "# Request the placeholders of the mirrors:\n#   %s\n", strings.Join(slices.Sorted(slices.Values(annotate)), "\n#   ")), nil
+}

@@ -1,0 +1,311 @@
+// Package recommend finds the configuration of a cluster with the lowest cost that meets goals: which scheduler profile, which requests for
+// each workload, and how much slack.
+//
+// A recording is divided into parts of equal length. The configurations are fitted on the first two thirds of the parts, and the best is
+// confirmed on the last third, which the search has not seen. In each part, the pods that run at its start are scheduled again in a time
+// that does not count (Settle), so that profile and requests apply to all pods; from then on pods arrive as recorded, and an autoscaler adds
+// and removes nodes.
+//
+// The search begins with all pairs of profiles and rules of requests on the part with the highest use. For the best pairs, a fast model
+// (package slackpolicy) finds slack. The dozen that is left is simulated with the code of kube-scheduler on all parts to fit; a paired test
+// drops those that are clearly worse.
+package recommend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/slackpolicy"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+// Goals are what a configuration must reach. Overload, kills and unschedulable pods are at most those of the configuration in force.
+type Goals struct {
+	// Percent of the pods have a node within Wait. If HasWait is not set, it is DefaultWait or the time of the configuration in force,
+	// whichever is longer, and the percentage is the highest of 99, 95 and 90 for which the recording has enough arrivals.
+	Percent float64
+	Wait    time.Duration
+	HasWait bool
+	// Overload in node minutes, and Killed pods, both per day, are other bounds than those of the configuration in force, nil for these.
+	Overload, Killed *float64
+}
+
+func (g *Goals) overloadBound(base *figures) float64 {
+	return bound(g.Overload, base.overload, base.days)
+}
+func (g *Goals) killedBound(base *figures) float64 { return bound(g.Killed, base.killed, base.days) }
+
+// bound returns the bound of a figure over a number of days.
+func bound(perDay *float64, inForce, days float64) float64 {
+	if perDay == nil {
+		return inForce
+	}
+	return *perDay * days
+}
+
+// wait returns the time within which the percentage of the pods has a node.
+func (g *Goals) wait(f *figures) time.Duration { return f.waits.Percentile(g.Percent) }
+
+// DefaultWait is the time within which pods must have a node unless Goals has another.
+const DefaultWait = 5 * time.Second
+
+func (g *Goals) waitBound(base *figures) time.Duration {
+	if !g.HasWait {
+		return max(g.Wait, g.wait(base))
+	}
+	return g.Wait
+}
+
+// setDefaults sets the wait and its percentage for a number of arrivals, unless they are given. It reports whether waits can be judged.
+func (g *Goals) setDefaults(arrivals int64) bool {
+	if g.HasWait {
+		return true
+	}
+	g.Wait = DefaultWait
+	for _, g.Percent = range []float64{99, 95, 90} {
+		if arrivals >= g.minArrivals() {
+			return true
+		}
+	}
+	return false
+}
+
+// slackGoal returns the goal of the search of slack.
+func (g *Goals) slackGoal(policy *v1alpha1.ResourceSlack) slackpolicy.Goal {
+	return slackpolicy.Goal{Percent: g.Percent, Wait: g.Wait, Policy: policy}
+}
+
+// minArrivals returns the number of arrivals without which the percentage of waits says nothing: ten pods must wait longer.
+func (g *Goals) minArrivals() int64 { return int64(math.Ceil(10/(1-g.Percent/100) - 1e-6)) }
+
+// Changes are the levers that a recommendation may change.
+type Changes struct{ Profile, Requests, Slack bool }
+
+// Options describe a recommendation. Errors name the flag of each option.
+type Options struct {
+	// Source has the recording.
+	Source recording.Source
+	// Current is the profile in force. Profiles are the others to try, if Change has the profile.
+	Current  engine.NamedConfig
+	Profiles []engine.NamedConfig
+	// Policy is the policy to change: its pool and other fields remain. IsInForce is set if it is in force.
+	Policy    *v1alpha1.ResourceSlack
+	IsInForce bool
+	// Autoscaler adds and removes nodes. HasIdle is set if its time until an idle node is removed is known, and not measured.
+	Autoscaler *scaling.Spec
+	HasIdle    bool
+	Goals      Goals
+	Change     Changes
+	// Zone is the time zone of schedules, UTC if it is nil.
+	Zone    *time.Location
+	Metrics result.Metrics
+	Run     compare.Run
+	// Report is called with the progress, one line each.
+	Report func(line string)
+
+	// running is the number of pods that run at the start.
+	running int
+}
+
+// Parts of a recording: at most maxParts, each at least partSeconds long if there are more than minParts. The first part of each part is
+// not counted: settleShare of it, at most maxSettle seconds.
+const (
+	minParts    = 6
+	maxParts    = 12
+	partSeconds = 24 * 3600
+	settleShare = 0.2
+	maxSettle   = 2 * 3600
+)
+
+// Find finds and confirms a configuration. If ctx is canceled, it returns the error of ctx.
+func Find(ctx context.Context, o Options) (*Result, error) {
+	read, start, end, err := recording.OpenSpan(o.Source.Recording)
+	if err != nil {
+		return nil, err
+	}
+	s := &search{Options: &o, ctx: ctx, rules: newRules()[:1]}
+	s.parts = min(max(int((end-start)/partSeconds), minParts), maxParts) / 3 * 3
+	s.fit, s.seconds = s.parts/3*2, (end-start)/int64(s.parts)/60*60
+	s.settle = min(int64(settleShare*float64(s.seconds))/60*60, maxSettle)
+	if s.seconds < 600 {
+		return nil, fmt.Errorf("--recording: %s has %s: must have at least an hour", o.Source.Recording, time.Duration(end-start)*time.Second)
+	}
+	fitEnd := start + int64(s.fit)*s.seconds
+	uses := usesOf(read, start, fitEnd)
+	r := newResult(&o, read, start, fitEnd, start+int64(s.parts)*s.seconds)
+	for _, u := range uses {
+		r.uses[u.text()] = u
+	}
+	if err := s.check(read, uses, start, fitEnd, r); err != nil {
+		return nil, err
+	}
+	r.Goals, r.WaitPercent = o.Goals.text(), o.Goals.Percent
+	s.measureIdle(read, r)
+	if o.Change.Requests {
+		s.rules = newRules()
+		r.Kept = fillRules(s.rules, uses, largestNode(read))
+		s.rules = slices.DeleteFunc(s.rules, func(r rule) bool { return r.Name != keepRequests && len(r.table) == 0 })
+	}
+	s.order = byUse(read, s.fit, start, s.seconds)
+	s.history = func(r *rule) (*slackpolicy.History, slackpolicy.NodeType, error) {
+		source := o.Source
+		source.Recording, source.Requests = recording.WithSpan(o.Source.Recording, start, fitEnd), r.table
+		in, err := source.Input(1, recording.Limits{})
+		if err != nil {
+			return nil, slackpolicy.NodeType{}, err
+		}
+		in.Nodes = slices.DeleteFunc(in.Nodes, func(n recording.Node) bool { return !slack.InPool(n.Object, o.Policy.Spec.Pool) })
+		node, err := o.Autoscaler.NodeType(&in)
+		if err != nil {
+			return nil, node, fmt.Errorf("--autoscaler: %w", err)
+		}
+		history, _, err := o.Autoscaler.History(&in, 0)
+		return history, node, err
+	}
+	profiles := []engine.NamedConfig{o.Current}
+	if o.Change.Profile {
+		profiles = append(profiles, slices.DeleteFunc(slices.Clone(o.Profiles), func(p engine.NamedConfig) bool {
+			return p.Name == o.Current.Name
+		})...)
+	}
+	best, reached, err := s.run(profiles)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.confirm(r, best, reached); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// check returns an error for a recording that cannot answer.
+func (s *search) check(r *recording.Recording, uses []*workloadUse, start, end int64, out *Result) error {
+	readings, arrivals, tooLarge := 0, int64(0), []string{}
+	for _, u := range uses {
+		readings += u.readings
+	}
+	if readings == 0 {
+		return errors.New("--recording: found no usage of pods in the first two thirds: plimsoll record --prometheus URL records it, " +
+			"and plimsoll record --follow unless --prometheus is not set and metrics-server is missing")
+	}
+	var capacity resources.Amounts // zero if the nodes of the autoscaler are those of the recording
+	for _, g := range s.Autoscaler.Groups {
+		capacity = capacity.Max(resources.Amounts{CPU: int64(g.Shape.Cores) * 1000, Memory: int64(g.Shape.GiB) << 30})
+	}
+	pods := 0
+	for i := range r.Pods {
+		p := &r.Pods[i]
+		if resources.IsNodeBound(p.Object) || p.Created >= end {
+			continue
+		}
+		pods++
+		switch {
+		case p.Created >= start:
+			arrivals++
+		case p.Ended > start:
+			s.running++
+		}
+		if requests := recording.PodAmounts(p.Object); capacity.CPU > 0 && (requests.CPU > capacity.CPU || requests.Memory > capacity.Memory) {
+			tooLarge = append(tooLarge, resources.Name(p.Object))
+		}
+	}
+	if 100*len(tooLarge) > pods {
+		return fmt.Errorf("--autoscaler: %s larger than its nodes, such as %s: at most 1 %% may be", format.PartAre(len(tooLarge), pods, "pod"),
+			strings.Join(tooLarge[:min(3, len(tooLarge))], ", "))
+	}
+	if !s.Goals.setDefaults(arrivals) {
+		s.Change.Slack = false
+		out.assume("waits are not judged: %s in the first two thirds of the recording", format.Of(arrivals, "pod")+" arrive")
+		return nil
+	}
+	if need := s.Goals.minArrivals(); arrivals < need {
+		text := fmt.Sprintf("--wait: found %s in the first two thirds of the recording: p%g requires at least %d", format.Of(arrivals, "arrival"),
+			s.Goals.Percent, need)
+		if arrivals > 0 {
+			days := float64(end-start) / 86400 * 1.5 * float64(need) / float64(arrivals)
+			text += fmt.Sprintf(", as a recording of about %s has; or set a lower percentage", format.Of(int64(math.Ceil(days)), "day"))
+		}
+		return errors.New(text)
+	}
+	return nil
+}
+
+// largestNode returns the largest allocatable amounts of the recorded nodes.
+func largestNode(r *recording.Recording) (largest resources.Amounts) {
+	for i := range r.Nodes {
+		largest = largest.Max(recording.Amounts(r.Nodes[i].Object.Status.Allocatable))
+	}
+	return largest
+}
+
+// measureIdle sets the time until the autoscaler removes an idle node to the median of the recorded nodes that went, unless it is given.
+func (s *search) measureIdle(r *recording.Recording, out *Result) {
+	lastEnd := map[string]int64{}
+	for i := range r.Pods {
+		if p := &r.Pods[i]; p.Node != "" && !resources.IsNodeBound(p.Object) {
+			lastEnd[p.Node] = max(lastEnd[p.Node], p.Ended)
+		}
+	}
+	var idle []int64
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		if last, ok := lastEnd[n.Object.Name]; ok && n.Gone != recording.Never && last <= n.Gone {
+			idle = append(idle, n.Gone-last)
+		}
+	}
+	loop := &s.Autoscaler.Loop
+	switch {
+	case s.HasIdle:
+	case len(idle) >= 3:
+		slices.Sort(idle)
+		loop.Idle = idle[len(idle)/2]
+		loop.AfterAdd = min(loop.AfterAdd, loop.Idle)
+		out.assume("a node is removed after it was idle for %d s, the median of %s that went in the recording", loop.Idle, format.Of(len(idle), "node"))
+	default:
+		out.assume("a node is removed after it was idle for %d s, the default of Cluster Autoscaler: %s in the recording; idle= sets it",
+			loop.Idle, format.Of(len(idle), "idle node")+" went")
+	}
+}
+
+// byUse returns the parts to fit, the part with the highest use of CPU first.
+func byUse(r *recording.Recording, fit int, start, seconds int64) []int {
+	use := make([]float64, fit)
+	for i := range r.Pods {
+		p := &r.Pods[i]
+		for step := p.CPU.First; step < p.CPU.End(); step += 10 {
+			if part := (int64(step)*int64(r.About.Step) - start) / seconds; part >= 0 && part < int64(fit) {
+				if value, ok := p.CPU.At(step); ok {
+					use[part] += value
+				}
+			}
+		}
+	}
+	order := make([]int, fit)
+	for i := range order {
+		order[i] = i
+	}
+	highest := slices.Index(use, slices.Max(use))
+	order[0], order[highest] = order[highest], order[0]
+	return order
+}
+
+// slackInForce returns the slack of the policy in force.
+func (s *search) slackInForce() slackChoice {
+	if !s.IsInForce {
+		return slackChoice{name: noSlack}
+	}
+	return slackChoice{name: "slack in force", policy: s.Policy}
+}

@@ -1,0 +1,219 @@
+package recommend
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+)
+
+// A workload keeps its requests if its use was recorded for less than minUse seconds or minReadings times.
+const (
+	minUse      = 24 * 3600
+	minReadings = 100
+)
+
+// The smallest requests that are recommended: 25 millicores and 64 MiB.
+const (
+	minMilliCPU = 25
+	minMemory   = 64 << 20
+)
+
+// histogram counts readings of use in classes that grow by 2^(1/binsPerOctave), about 4.4 %, from 1 on. Class 0 has smaller readings.
+type histogram map[int16]float64
+
+const binsPerOctave = 16
+
+// add adds a reading with a weight.
+func (h histogram) add(value, weight float64) {
+	bin := 0
+	if value >= 1 {
+		bin = 1 + int(math.Log2(value)*binsPerOctave)
+	}
+	h[int16(bin)] += weight
+}
+
+// quantile returns the upper end of the class that has the quantile of the weights, 0 without readings.
+func (h histogram) quantile(q float64) float64 {
+	bins := slices.Sorted(maps.Keys(h))
+	var all, sum float64
+	for _, bin := range bins {
+		all += h[bin]
+	}
+	for i, bin := range bins {
+		if sum += h[bin]; sum >= q*all*(1-1e-12) || i == len(bins)-1 {
+			return math.Exp2(float64(bin) / binsPerOctave)
+		}
+	}
+	return 0
+}
+
+// workloadUse is the use of the pods of a workload.
+type workloadUse struct {
+	resources.Workload
+	pods, readings int
+	seconds        int64
+	// cpu in millicores and memory in bytes, each reading with weight 1.
+	cpu, memory histogram
+	// decayedCPU has the readings of CPU, and dailyMemory the daily peaks of memory of each pod, with weights that halve in a day before
+	// the end, as in the Vertical Pod Autoscaler.
+	decayedCPU, dailyMemory histogram
+	// pod is the last pod of the workload.
+	pod *recording.Pod
+}
+
+// usesOf returns the use of the workloads of a recording from one second until another, ordered by name. Pods of DaemonSets and mirror pods are left out:
+// their number does not depend on requests.
+func usesOf(r *recording.Recording, start, end int64) []*workloadUse {
+	const day = 24 * 3600
+	byWorkload := map[resources.Workload]*workloadUse{}
+	step := int64(r.About.Step)
+	for i := range r.Pods {
+		p := &r.Pods[i]
+		if p.Created >= end || p.Ended <= start || resources.IsNodeBound(p.Object) {
+			continue
+		}
+		w := resources.WorkloadOf(p.Object)
+		u := byWorkload[w]
+		if u == nil {
+			u = &workloadUse{
+				Workload: w, cpu: histogram{}, memory: histogram{}, decayedCPU: histogram{}, dailyMemory: histogram{},
+			}
+			byWorkload[w] = u
+		}
+		u.pod = p
+		u.pods++
+		peaks := map[int64]float64{}
+		for s := max(p.CPU.First, int(start/step)); s < p.CPU.End() && int64(s)*step < end; s++ {
+			cpu, hasCPU := p.CPU.At(s)
+			memory, hasMemory := p.Memory.At(s)
+			if !hasCPU || !hasMemory {
+				continue
+			}
+			u.readings++
+			u.seconds += step
+			u.cpu.add(cpu, 1)
+			u.memory.add(memory, 1)
+			before := float64(end-int64(s)*step) / day
+			u.decayedCPU.add(cpu, math.Exp2(-before))
+			peaks[int64(before)] = max(peaks[int64(before)], memory)
+		}
+		for before, peak := range peaks {
+			u.dailyMemory.add(peak, math.Exp2(-float64(before)))
+		}
+	}
+	return slices.SortedFunc(maps.Values(byWorkload), func(a, b *workloadUse) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
+	})
+}
+
+// rule states how requests follow from use.
+type rule struct {
+	// Name for people, such as "CPU p90, memory p99 + 15 %".
+	Name string
+	// cpu and memory are the quantiles, 1 for the maximum; cpuMargin and memoryMargin are added, as fractions.
+	cpu, memory, cpuMargin, memoryMargin float64
+	isVPA                                bool
+	// table has the requests of the workloads, empty to keep all.
+	table []recording.WorkloadRequests
+}
+
+// keepRequests is the rule that keeps all requests.
+const keepRequests = "requests as they are"
+
+// newRules returns the rules to try: to keep requests, the defaults of the Vertical Pod Autoscaler and of KRR (strategy simple), and
+// quantiles, from low to high. Memory begins at the 95th percentile: throttling is slow, a kill is a kill.
+func newRules() []rule {
+	rules := []rule{
+		{Name: keepRequests},
+		{Name: "VPA's defaults", isVPA: true},
+		{Name: "KRR's defaults", cpu: 0.95, memory: 1, memoryMargin: 0.15},
+	}
+	for _, q := range [][2]float64{{0.5, 0.95}, {0.5, 0.99}, {0.75, 0.99}, {0.9, 0.99}, {0.95, 0.99}, {0.99, 1}} {
+		r := rule{cpu: q[0], memory: q[1], memoryMargin: 0.15}
+		r.Name = fmt.Sprintf("requests of CPU %s, memory %s + 15 %%", quantileName(q[0]), quantileName(q[1]))
+		rules = append(rules, r)
+	}
+	return rules
+}
+
+// quantileName returns a quantile for people.
+func quantileName(q float64) string {
+	if q == 1 {
+		return "maximum"
+	}
+	return fmt.Sprintf("p%g", 100*q)
+}
+
+// requestsFor returns the requests of a pod of a workload by the rule, in millicores and bytes.
+func (r *rule) requestsFor(u *workloadUse) (cpu, memory int64) {
+	// vertical-pod-autoscaler/pkg/recommender: target-cpu-percentile 0.9, memory percentile 0.9 of daily peaks, margin 0.15.
+	q := *r
+	useCPU, useMemory := u.cpu, u.memory
+	if r.isVPA {
+		q.cpu, q.memory, q.cpuMargin, q.memoryMargin, useCPU, useMemory = 0.9, 0.9, 0.15, 0.15, u.decayedCPU, u.dailyMemory
+	}
+	return max(minMilliCPU, int64(math.Ceil(useCPU.quantile(q.cpu)*(1+q.cpuMargin)))),
+		max(minMemory, int64(math.Ceil(useMemory.quantile(q.memory)*(1+q.memoryMargin))))
+}
+
+// keptWorkloads are the workloads that keep their requests for one reason.
+type keptWorkloads struct {
+	Reason    string   `json:"reason"`
+	Workloads []string `json:"workloads"`
+}
+
+// fillRules sets the tables of rules, and returns the workloads that keep their requests. Nodes are the allocatable amounts of the largest
+// nodes: requests beyond them are not recommended.
+func fillRules(rules []rule, uses []*workloadUse, largest resources.Amounts) (kept []keptWorkloads) {
+	short := keptWorkloads{Reason: fmt.Sprintf("less than a day of use, or fewer than %d readings", minReadings)}
+	large := keptWorkloads{Reason: "the use exceeds every node"}
+	for _, u := range uses {
+		if u.seconds < minUse || u.readings < minReadings {
+			short.Workloads = append(short.Workloads, u.text())
+			continue
+		}
+		for i := range rules {
+			r := &rules[i]
+			if r.Name == keepRequests {
+				continue
+			}
+			cpu, memory := r.requestsFor(u)
+			if largest.CPU > 0 && (cpu > largest.CPU || memory > largest.Memory) {
+				if name := u.text(); !slices.Contains(large.Workloads, name) {
+					large.Workloads = append(large.Workloads, name)
+				}
+				continue
+			}
+			r.table = append(r.table, recording.WorkloadRequests{
+				Namespace: u.Namespace, Kind: u.Kind, Name: u.Name, CPU: cpu, Memory: memory,
+			})
+		}
+	}
+	for _, k := range []keptWorkloads{short, large} {
+		if len(k.Workloads) > 0 {
+			kept = append(kept, k)
+		}
+	}
+	return kept
+}
+
+// summary names at most three of the workloads.
+func (k *keptWorkloads) summary() string {
+	names := k.Workloads[:min(3, len(k.Workloads))]
+	text := strings.Join(names, ", ")
+	if more := len(k.Workloads) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%s %s requests, %s: %s", format.Of(len(k.Workloads), "workload"), format.Form(len(k.Workloads), "keeps its", "keep their"),
+		k.Reason, text)
+}
+
+// text returns the kind, namespace and name of the workload.
+func (u *workloadUse) text() string { return u.Kind + " " + u.Namespace + "/" + u.Name }

@@ -1,0 +1,114 @@
+package recommend
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+)
+
+// A quantile of a histogram is at least the quantile of the readings, and at most 4.5 % above.
+func TestHistogramQuantile(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		readings := rapid.SliceOfN(rapid.Float64Range(1, 1e12), 1, 50).Draw(t, "readings")
+		q := rapid.Float64Range(0.01, 1).Draw(t, "q")
+		h := histogram{}
+		for _, reading := range readings {
+			h.add(reading, 1)
+		}
+		slices.Sort(readings)
+		exact := readings[max(int(math.Ceil(q*float64(len(readings))*(1-1e-12)))-1, 0)]
+		if got := h.quantile(q); got < exact*(1-1e-9) || got > 1.045*exact {
+			t.Fatalf("%v-quantile of %v is %v, want %v", q, readings, got, exact)
+		}
+	})
+}
+
+// recordingOf returns a recording of one pod of a StatefulSet from second 0, with a reading of CPU in millicores and memory in MiB each minute.
+func recordingOf(cpu, memory []float64) *recording.Recording {
+	p := recording.Pod{Ended: recording.Never, Object: &v1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "db-0",
+		OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: "db", Controller: new(true)}},
+	}}}
+	for i := range cpu {
+		p.CPU.Set(i, cpu[i])
+		p.Memory.Set(i, memory[i]*(1<<20))
+	}
+	return &recording.Recording{About: recording.About{Step: 60}, Pods: []recording.Pod{p}}
+}
+
+func TestRules(t *testing.T) {
+	const minutes = 2 * 24 * 60
+	cpu, memory := make([]float64, minutes), make([]float64, minutes)
+	for i := range cpu {
+		// The first day uses 400m and 800Mi, the second 100m and 200Mi.
+		cpu[i], memory[i] = 400, 800
+		if i >= minutes/2 {
+			cpu[i], memory[i] = 100, 200
+		}
+	}
+	uses := usesOf(recordingOf(cpu, memory), 0, minutes*60)
+	if len(uses) != 1 || uses[0].readings != minutes || uses[0].pods != 1 {
+		t.Fatalf("%+v", uses)
+	}
+	for name, want := range map[string]struct{ cpu, memory float64 }{
+		// Readings of the first day have half of the weight or less: more than 0.1 in sum, so p90 is 400, with 15 %.
+		"VPA's defaults": {460, 920},
+		// p95 is 400; the maximum of memory with 15 %.
+		"KRR's defaults": {400, 920},
+		// Half of the readings are 100.
+		"requests of CPU p50, memory p95 + 15 %": {100, 920},
+	} {
+		rules := newRules()
+		i := slices.IndexFunc(rules, func(r rule) bool { return r.Name == name })
+		gotCPU, gotMemory := rules[i].requestsFor(uses[0])
+		if relative := float64(gotCPU) / want.cpu; relative < 1 || relative > 1.05 {
+			t.Errorf("%s: CPU %d, want %v", name, gotCPU, want.cpu)
+		}
+		if relative := float64(gotMemory) / (want.memory * (1 << 20)); relative < 0.99 || relative > 1.05 {
+			t.Errorf("%s: memory %d, want %v Mi", name, gotMemory, want.memory)
+		}
+	}
+}
+
+// Workloads with little use, or with more use than any node has, keep their requests, which the result says.
+func TestKeptWorkloads(t *testing.T) {
+	large := resources.Amounts{CPU: 8000, Memory: 1 << 40}
+	constant := func(minutes int, cpu float64) *recording.Recording {
+		return recordingOf(slices.Repeat([]float64{cpu}, minutes), slices.Repeat([]float64{1}, minutes))
+	}
+	for name, tc := range map[string]struct {
+		r    *recording.Recording
+		want string
+	}{
+		"a day":        {constant(1441, 100), ""},
+		"half a day":   {constant(720, 100), "1 workload keeps its requests, less than a day of use, or fewer than 100 readings: StatefulSet shop/db"},
+		"larger":       {constant(1441, 9000), "1 workload keeps its requests, the use exceeds every node: StatefulSet shop/db"},
+		"next to none": {constant(1441, 0), ""},
+	} {
+		rules := newRules()
+		kept := fillRules(rules, usesOf(tc.r, 0, 1<<30), large)
+		got := ""
+		for i := range kept {
+			got += kept[i].summary()
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+		if name == "next to none" { // floors
+			if r := rules[1].table[0]; r.CPU != minMilliCPU || r.Memory != minMemory {
+				t.Errorf("%+v, want at least 25m and 64Mi", r)
+			}
+		}
+		if len(rules[0].table) != 0 || !strings.Contains(rules[0].Name, "as they are") {
+			t.Errorf("%s: the first rule changes requests", name)
+		}
+	}
+}

@@ -1,0 +1,302 @@
+package recommend
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+// APIVersion and Kind identify the document.
+const (
+	APIVersion = "recommend.plimsoll.dev/v1"
+	Kind       = "Recommendation"
+)
+
+// Result is the document.
+type Result struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Command    string `json:"command,omitempty"`
+	Source     string `json:"source"`
+	// Goals states the goals in words. WaitPercent is the percentage of the pods whose wait counts.
+	Goals       string  `json:"goals"`
+	WaitPercent float64 `json:"waitPercent"`
+	// Verdict has one sentence: what to change, and the cost, overload, kills and waits before and after.
+	Verdict result.Verdict `json:"verdict"`
+	// Reached is set if the goals are reached on the parts to fit, and Confirmed if they are reached in sum on the parts to confirm.
+	Reached   bool `json:"reached"`
+	Confirmed bool `json:"confirmed"`
+	// Missed are the goals that are missed on the parts to fit, or else on those to confirm.
+	Missed []string `json:"missed,omitempty"`
+	// Fit and Confirm are the parts of the recording.
+	Fit     Span `json:"fit"`
+	Confirm Span `json:"confirm"`
+	// PartsReached is the number of parts of Confirm in which the goals are reached.
+	PartsReached int `json:"partsReached"`
+	// Confirmation has the configuration in force, the recommended one and the levers alone, on the parts to confirm.
+	Confirmation []Row `json:"confirmation"`
+	// Frontier has the configurations for which no cheaper one has neither more overload nor a longer wait, on the parts to fit.
+	Frontier  []Row `json:"frontier"`
+	Simulated int   `json:"simulations"`
+	// Profile is the name of the recommended profile. Requests and Policy are empty if they are kept.
+	Profile  string                       `json:"profile"`
+	Requests []recording.WorkloadRequests `json:"requests,omitempty"`
+	Policy   *v1alpha1.ResourceSlack      `json:"policy,omitempty"`
+	// Mirrors are the workloads to annotate with the number of placeholders.
+	Mirrors []slack.Workload `json:"-"`
+	// Annotate are the commands that request the mirrors.
+	Annotate []string        `json:"annotateCommands,omitempty"`
+	Kept     []keptWorkloads `json:"workloadsThatKeepTheirRequests,omitempty"`
+	Assumed  []string        `json:"assumed"`
+
+	// uses are the workloads by their text.
+	uses map[string]*workloadUse
+	// profileIsKept is set if the profile in force is recommended.
+	profileIsKept bool
+}
+
+// Span is a number of consecutive parts of the recording.
+type Span struct {
+	From  time.Time `json:"from"`
+	To    time.Time `json:"to"`
+	Parts int       `json:"parts"`
+}
+
+// Row is a configuration with its figures.
+type Row struct {
+	Name string `json:"name"`
+	// Mark is set for the configuration in force, the recommended one and others with a role.
+	Mark string `json:"mark,omitempty"`
+	// Cost, Overload in node minutes and Killed pods are per day.
+	Cost     float64 `json:"costPerDay"`
+	Overload float64 `json:"overloadMinutesPerDay"`
+	Killed   float64 `json:"killedPerDay"`
+	// WaitSeconds is the percentile of the wait.
+	WaitSeconds float64 `json:"waitSeconds"`
+	// NodesPeak is the highest number of nodes.
+	NodesPeak int `json:"nodesPeak"`
+	// CostDifference is the difference of the cost per day from the configuration in force, paired by part.
+	CostDifference *result.Difference `json:"costDifference,omitempty"`
+}
+
+// assume adds a sentence to the assumptions.
+func (r *Result) assume(text string, args ...any) {
+	r.Assumed = append(r.Assumed, fmt.Sprintf(text, args...))
+}
+
+// newResult returns a result without figures. Times are in seconds of the recording.
+func newResult(o *Options, r *recording.Recording, start, fitEnd, end int64) *Result {
+	at := func(second int64) time.Time { return r.About.From.Add(time.Duration(second) * time.Second) }
+	out := &Result{
+		APIVersion: APIVersion, Kind: Kind, Source: "recording: " + o.Source.Recording,
+		Fit: Span{From: at(start), To: at(fitEnd)}, Confirm: Span{From: at(fitEnd), To: at(end)}, uses: map[string]*workloadUse{},
+	}
+	for _, missing := range r.About.Missing {
+		out.assume("missing in the recording: %s: %s", missing.What, missing.Why)
+	}
+	return out
+}
+
+// text states the goals.
+func (g *Goals) text() string {
+	overload, killed := "nodes are not overloaded for longer than in force", "not more pods are killed"
+	if g.Overload != nil {
+		overload = fmt.Sprintf("nodes are overloaded for at most %s node minutes a day", format.Plain(*g.Overload))
+	}
+	if g.Killed != nil {
+		killed = fmt.Sprintf("at most %s pods are killed a day", format.Plain(*g.Killed))
+	}
+	wait := fmt.Sprintf("%g %% of the pods wait at most %s for a node", g.Percent, g.Wait)
+	if !g.HasWait {
+		wait += ", or not longer than in force"
+	}
+	return overload + ", " + killed + ", " + wait
+}
+
+// row returns the figures of a candidate on parts.
+func (s *search) row(c *candidate, mark string, parts []int) Row {
+	f := sum(partsOf(c, parts))
+	row := Row{
+		Name: c.name(), Mark: mark, Cost: f.cost / f.days, Overload: f.overload / f.days, Killed: f.killed / f.days,
+		WaitSeconds: s.Goals.wait(f).Seconds(), NodesPeak: f.nodesPeak,
+	}
+	if c != s.inForce {
+		costs := func(c *candidate) (values []float64) {
+			for _, p := range partsOf(c, parts) {
+				values = append(values, p.cost/p.days)
+			}
+			return values
+		}
+		row.CostDifference = result.PairedDifference(costs(s.inForce), costs(c))
+	}
+	return row
+}
+
+// confirm simulates the winner, the configuration in force, the levers alone and the defaults of the Vertical Pod Autoscaler on the parts
+// to confirm, and completes the result.
+func (s *search) confirm(r *Result, best *candidate, reached bool) error {
+	parts := make([]int, s.parts-s.fit)
+	for i := range parts {
+		parts[i] = s.fit + i
+	}
+	type marked struct {
+		*candidate
+		mark string
+	}
+	confirmed := []marked{{s.inForce, "in force"}}
+	add := func(c *candidate, mark string) {
+		for i := range confirmed {
+			if confirmed[i].isSame(c) {
+				return
+			}
+		}
+		confirmed = append(confirmed, marked{c, mark})
+	}
+	add(best, "recommended")
+	base := s.inForce
+	add(&candidate{profile: best.profile, requests: base.requests, slack: base.slack}, "profile alone")
+	add(&candidate{profile: base.profile, requests: best.requests, slack: base.slack}, "requests alone")
+	add(&candidate{profile: base.profile, requests: base.requests, slack: best.slack}, "slack alone")
+	for i := range s.rules {
+		if s.rules[i].isVPA {
+			add(&candidate{profile: base.profile, requests: &s.rules[i], slack: best.slack}, "VPA's requests")
+		}
+	}
+	var candidates []*candidate
+	for _, c := range confirmed {
+		candidates = append(candidates, c.candidate)
+	}
+	for i, part := range parts {
+		s.Report(fmt.Sprintf("part %d of %d to confirm: %s", i+1, len(parts), format.Of(len(candidates), "configuration")))
+		if err := s.simulate(candidates, part); err != nil {
+			return err
+		}
+	}
+	for _, c := range confirmed {
+		r.Confirmation = append(r.Confirmation, s.row(c.candidate, c.mark, parts))
+	}
+	for _, c := range s.frontier() {
+		mark := ""
+		if c == s.inForce {
+			mark = "in force"
+		} else if c == best {
+			mark = "recommended"
+		}
+		r.Frontier = append(r.Frontier, s.row(c, mark, s.order))
+	}
+	r.Reached, r.Simulated = reached, s.simulated
+	r.Fit.Parts, r.Confirm.Parts = s.fit, len(parts)
+	if !reached {
+		r.Missed = s.misses(sum(partsOf(best, s.order)), sum(partsOf(base, s.order)))
+	} else {
+		r.Missed = s.misses(sum(partsOf(best, parts)), sum(partsOf(base, parts)))
+	}
+	r.Confirmed = reached && len(r.Missed) == 0
+	for _, part := range parts {
+		if s.meets(best, []int{part}, true) {
+			r.PartsReached++
+		}
+	}
+	s.conclude(r, best, parts)
+	return nil
+}
+
+// conclude sets the verdict, what to apply, and the assumptions.
+func (s *search) conclude(r *Result, best *candidate, parts []int) {
+	r.Profile, r.profileIsKept = best.profile.Name, best.profile.Name == s.Current.Name
+	r.Requests, r.Mirrors = best.requests.table, best.slack.mirrors
+	if best.slack.name != s.inForce.slack.name {
+		r.Policy = best.slack.policy
+	}
+	for _, w := range r.Mirrors {
+		r.Annotate = append(r.Annotate, fmt.Sprintf("kubectl annotate --overwrite %s %s -n %s %s=%s",
+			strings.ToLower(w.Kind), w.Name, w.Namespace, v1alpha1.AnnotationSlack, w.Slack))
+	}
+	v := &r.Verdict
+	v.Candidate = best.name()
+	cost, before := s.row(best, "", parts), s.row(s.inForce, "", parts)
+	effect := s.effect(&before, &cost)
+	switch {
+	case best == s.inForce && r.Reached:
+		v.Answer = result.Equal
+		v.Sentence = "Keep what is in force: of the configurations tried, no cheaper one meets the goals. " + figuresText(s, &before)
+	case best == s.inForce:
+		v.Answer = result.CannotTell
+		v.Sentence = "Keep what is in force: no configuration meets the goals, and none comes nearer: " + strings.Join(r.Missed, "; ") + "."
+	case !r.Reached:
+		v.Answer = result.CannotTell
+		v.Sentence = fmt.Sprintf("No configuration meets the goals. The nearest is %s, which misses: %s. %s", v.Candidate,
+			strings.Join(r.Missed, "; "), effect)
+	case !r.Confirmed:
+		v.Answer = result.CannotTell
+		v.Sentence = fmt.Sprintf("Not confirmed: %s meets the goals on the first two thirds, but misses on the last third: %s. %s", v.Candidate,
+			strings.Join(r.Missed, "; "), effect)
+	default:
+		v.Answer = result.AnswerOf(result.Definition{}, cost.CostDifference, before.Cost)
+		v.Sentence = fmt.Sprintf("Use %s. %s", v.Candidate, effect)
+	}
+	if best != s.inForce {
+		v.Sentence += fmt.Sprintf(" Simulated on the last third of the recording, which the search has not seen; goals reached in %d of %s.",
+			r.PartsReached, format.Of(len(parts), "part"))
+	}
+	r.assume("each part begins with %s that %s not count, in which the pods that run are scheduled again", time.Duration(s.settle)*time.Second,
+		"do")
+	r.assume("pods use what they used in the recording: with lower requests they could be throttled where they were not, and with higher " +
+		"requests use more")
+	for i := range r.Kept {
+		r.assume("%s", r.Kept[i].summary())
+	}
+}
+
+// effect states the figures before and after.
+func (s *search) effect(before, after *Row) string {
+	text := fmt.Sprintf("Cost %s in place of %s a day", format.Plain(after.Cost), format.Plain(before.Cost))
+	if d := after.CostDifference; d != nil && before.Cost > 0 {
+		text += " (" + s.costChange(d, before.Cost) + ")"
+	}
+	change := func(figure, unit string, before, after float64) string {
+		switch {
+		case before == 0 && after == 0:
+			return "no " + figure + " with either"
+		case after == before:
+			return fmt.Sprintf("%s %s%s with either", figure, format.Plain(after), unit)
+		}
+		return fmt.Sprintf("%s %s in place of %s%s", figure, format.Plain(after), format.Plain(before), unit)
+	}
+	return fmt.Sprintf("%s, %s, %s, %s.", text, change("overload", " node minutes a day", before.Overload, after.Overload),
+		change("pods killed", " a day", before.Killed, after.Killed),
+		change(fmt.Sprintf("p%g of waits", s.Goals.Percent), " s", before.WaitSeconds, after.WaitSeconds))
+}
+
+// costChange states a difference of costs as a percentage of the cost before.
+func (s *search) costChange(d *result.Difference, before float64) string {
+	word, share := "less", -100*d.Mean/before
+	if share < 0 {
+		word, share = "more", -share
+	}
+	text := fmt.Sprintf("%.0f %% %s", share, word)
+	switch {
+	case d.Interval == nil:
+	case !d.Interval.ExcludesZero:
+		text += ", which can be chance"
+	case d.Constant():
+		text += " in all parts"
+	default:
+		low, high := 100*math.Abs(d.Interval.Low)/before, 100*math.Abs(d.Interval.High)/before
+		text += fmt.Sprintf(", interval %.0f to %.0f %%", min(low, high), max(low, high))
+	}
+	return text
+}
+
+// figuresText states the figures of a configuration.
+func figuresText(s *search, row *Row) string {
+	return fmt.Sprintf("It costs %s a day, with an overload of %s node minutes and %s pods killed a day, and p%g of waits is %.0f s.",
+		format.Plain(row.Cost), format.Plain(row.Overload), format.Plain(row.Killed), s.Goals.Percent, row.WaitSeconds)
+}

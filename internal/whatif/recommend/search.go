@@ -1,0 +1,373 @@
+package recommend
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/slackpolicy"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+// Sizes of the search: the pairs of profile and requests for which slack is searched, the candidates that are simulated on all parts, and
+// the rows of the frontier.
+const (
+	bestPairs     = 4
+	maxCandidates = 12
+	maxFrontier   = 10
+)
+
+// dropLevel is the level of the test by which candidates are dropped.
+const dropLevel = 0.05
+
+// slackChoice is an amount of slack: that in force if policy and mirrors are those of the options.
+type slackChoice struct {
+	name    string
+	policy  *v1alpha1.ResourceSlack // nil for none
+	mirrors []slack.Workload
+}
+
+// candidate is a configuration.
+type candidate struct {
+	profile  engine.NamedConfig
+	requests *rule
+	slack    slackChoice
+	// parts are the figures by part, nil for a part that was not simulated.
+	parts []*figures
+}
+
+// figures are the outcome of a part.
+type figures struct {
+	// days is the time that counts.
+	days, cost, overload, killed, unschedulable float64
+	waits                                       result.Waits
+	nodesPeak                                   int
+}
+
+// newFigures returns the figures of a run whose first seconds do not count.
+func newFigures(run *result.Run, settle int64) *figures {
+	return &figures{
+		days: float64(run.Seconds-settle) / 86400, cost: run.Scaling.Cost, overload: run.OverloadMinutes, killed: float64(run.Victims),
+		unschedulable: float64(run.Unschedulable), waits: run.Waits, nodesPeak: run.Scaling.NodesPeak,
+	}
+}
+
+// sum returns the sum of the figures of parts.
+func sum(parts []*figures) *figures {
+	s := &figures{waits: result.Waits{}}
+	for _, p := range parts {
+		s.days += p.days
+		s.cost += p.cost
+		s.overload += p.overload
+		s.killed += p.killed
+		s.unschedulable += p.unschedulable
+		s.waits.Add(p.waits)
+		s.nodesPeak = max(s.nodesPeak, p.nodesPeak)
+	}
+	return s
+}
+
+// name describes the candidate.
+func (c *candidate) name() string {
+	return fmt.Sprintf("%s, %s, %s", c.profile.Name, c.requests.Name, c.slack.name)
+}
+
+// isSame reports whether two candidates have the same configuration.
+func (c *candidate) isSame(other *candidate) bool {
+	return c.profile.Name == other.profile.Name && c.requests == other.requests && c.slack.name == other.slack.name
+}
+
+// search finds the cheapest candidate that meets the goals on the parts to fit.
+type search struct {
+	*Options
+	ctx   context.Context
+	rules []rule
+	// parts of the recording: the first fit ones to fit, the others to confirm. order are the parts to fit, the part with most use first.
+	parts, fit int
+	seconds    int64 // of a part
+	settle     int64
+	order      []int
+	history    func(r *rule) (*slackpolicy.History, slackpolicy.NodeType, error)
+	inForce    *candidate
+	raced      []*candidate
+	simulated  int
+}
+
+// simulate runs candidates on a part, except those with figures.
+func (s *search) simulate(candidates []*candidate, part int) error {
+	var jobs []compare.Job
+	var missing []*candidate
+	for _, c := range candidates {
+		if c.parts == nil {
+			c.parts = make([]*figures, s.parts)
+		}
+		if c.parts[part] == nil {
+			missing, jobs = append(missing, c), append(jobs, s.job(c, part))
+		}
+	}
+	runs, err := s.Run(s.ctx, jobs)
+	if err = cmp.Or(err, s.ctx.Err()); err != nil {
+		return err
+	}
+	for i, c := range missing {
+		c.parts[part] = newFigures(runs[i], s.settle)
+		s.simulated++
+	}
+	return nil
+}
+
+// job returns the simulation of a candidate on a part.
+func (s *search) job(c *candidate, part int) compare.Job {
+	source := s.Source
+	source.Parts, source.Reschedule, source.Pack, source.Requests = s.parts, true, s.pack(), c.requests.table
+	return compare.Job{
+		Source: source, Profile: c.profile, Metrics: s.Metrics, Seed: uint64(part), Settle: s.settle,
+		Autoscaler: &scaling.Config{Spec: *s.Autoscaler, Slack: c.slack.policy, Mirrors: c.slack.mirrors},
+	}
+}
+
+// pack returns the number of pods that are scheduled again per second, so that all are within half of the time to settle.
+func (s *search) pack() int { return int(2*int64(s.running)/max(s.settle, 1)) + 1 }
+
+// partsOf returns the figures of a candidate on parts.
+func partsOf(c *candidate, parts []int) []*figures {
+	out := make([]*figures, len(parts))
+	for i, part := range parts {
+		out[i] = c.parts[part]
+	}
+	return out
+}
+
+// misses returns the goals that figures miss, given those of the configuration in force.
+func (s *search) misses(f, base *figures) (missed []string) {
+	if bound := s.Goals.overloadBound(base); f.overload > bound {
+		missed = append(missed, fmt.Sprintf("overload %s node minutes a day, allowed %s", perDay(f.overload, f), perDay(bound, base)))
+	}
+	if bound := s.Goals.killedBound(base); f.killed > bound {
+		missed = append(missed, fmt.Sprintf("%s pods killed a day, allowed %s", perDay(f.killed, f), perDay(bound, base)))
+	}
+	if f.unschedulable > base.unschedulable {
+		missed = append(missed, fmt.Sprintf("%s unschedulable pods, %s in force", format.Plain(f.unschedulable), format.Plain(base.unschedulable)))
+	}
+	if wait, bound := s.Goals.wait(f), s.Goals.waitBound(base); wait > bound {
+		missed = append(missed, fmt.Sprintf("%g %% of the pods wait at most %s, allowed %s", s.Goals.Percent, wait, bound))
+	}
+	return missed
+}
+
+// perDay returns an amount per day of figures.
+func perDay(amount float64, f *figures) string { return format.Plain(amount / max(f.days, 1e-9)) }
+
+// meets reports whether a candidate meets the goals on parts, with or without the goal of waits.
+func (s *search) meets(c *candidate, parts []int, withWait bool) bool {
+	f, base := sum(partsOf(c, parts)), sum(partsOf(s.inForce, parts))
+	if !withWait {
+		f.waits = nil
+	}
+	return len(s.misses(f, base)) == 0
+}
+
+// run returns the cheapest candidate that meets the goals on the parts to fit, or the nearest and false. Only changed levers differ from
+// the configuration in force.
+func (s *search) run(profiles []engine.NamedConfig) (best *candidate, reached bool, err error) {
+	s.inForce = &candidate{profile: s.Current, requests: &s.rules[0], slack: s.slackInForce()}
+	pairs := []*candidate{s.inForce}
+	for _, profile := range profiles {
+		for i := range s.rules {
+			if c := (&candidate{profile: profile, requests: &s.rules[i], slack: s.inForce.slack}); !c.isSame(s.inForce) {
+				pairs = append(pairs, c)
+			}
+		}
+	}
+	first := s.order[:1]
+	s.Report(fmt.Sprintf("part %d of %d, which has the highest use: %s of profile and requests", first[0]+1, s.fit, format.Of(len(pairs), "pair")))
+	if err := s.simulate(pairs, first[0]); err != nil {
+		return nil, false, err
+	}
+	s.raced, err = s.withSlack(s.bestOf(pairs, first))
+	if err != nil {
+		return nil, false, err
+	}
+	if err := s.race(); err != nil {
+		return nil, false, err
+	}
+	return s.winner()
+}
+
+// bestOf returns the configuration in force and the cheapest pairs that meet the goals, except that of waits, on parts.
+func (s *search) bestOf(pairs []*candidate, parts []int) []*candidate {
+	good := slices.DeleteFunc(slices.Clone(pairs), func(c *candidate) bool { return c != s.inForce && !s.meets(c, parts, false) })
+	slices.SortStableFunc(good, func(a, b *candidate) int {
+		return cmp.Compare(sum(partsOf(a, parts)).cost, sum(partsOf(b, parts)).cost)
+	})
+	good = good[:min(bestPairs, len(good))]
+	if !slices.Contains(good, s.inForce) {
+		good = append(good, s.inForce)
+	}
+	return good
+}
+
+// withSlack returns pairs with the amounts of slack to try, at most maxCandidates.
+func (s *search) withSlack(pairs []*candidate) ([]*candidate, error) {
+	all := slices.Clone(pairs)
+	if !s.Change.Slack {
+		return all, nil
+	}
+	for i, pair := range pairs {
+		s.Report(fmt.Sprintf("slack for %s, %s (%d of %d)", pair.profile.Name, pair.requests.Name, i+1, len(pairs)))
+		choices, err := s.slackChoices(pair.requests)
+		if err != nil {
+			return nil, err
+		}
+		for _, choice := range choices {
+			c := &candidate{profile: pair.profile, requests: pair.requests, slack: choice}
+			if !slices.ContainsFunc(all, c.isSame) {
+				all = append(all, c)
+			}
+		}
+	}
+	return all[:min(len(all), maxCandidates+1)], nil
+}
+
+// slackChoices returns the amounts of slack to try with requests: the cheapest of the fast model that reaches the wait, the next more
+// expensive, and none.
+func (s *search) slackChoices(r *rule) ([]slackChoice, error) {
+	history, node, err := s.history(r)
+	if err != nil {
+		return nil, err
+	}
+	goal := s.Goals.slackGoal(s.Policy)
+	goal.Zone, goal.Parts = s.Zone, 1
+	found, err := slackpolicy.Search(s.ctx, history, node, goal)
+	if err != nil {
+		return nil, err
+	}
+	if found.Best == nil {
+		found.Best = found.Nearest
+	}
+	var choices []slackChoice
+	for i := range found.Frontier {
+		if c := &found.Frontier[i]; c.Cost >= found.Best.Cost && len(choices) < 2 {
+			choices = append(choices, slackChoice{slackName(c), c.Policy, c.Mirrors})
+		}
+	}
+	return append(choices, slackChoice{name: noSlack}), nil
+}
+
+// noSlack is the name of no slack.
+const noSlack = "no slack"
+
+// slackName returns the name of a policy of the fast model.
+func slackName(c *slackpolicy.Candidate) string {
+	if c.Policy == nil {
+		return noSlack
+	}
+	return "slack " + c.Name
+}
+
+// race simulates the candidates on the parts to fit, one after the other, and drops those that are clearly more expensive than the cheapest
+// candidate that meets the goals, or clearly overload nodes for longer than the goal, by a paired test over the parts.
+func (s *search) race() error {
+	running := s.raced
+	for i := range s.order {
+		s.Report(fmt.Sprintf("part %d of %d to fit: %s", i+1, s.fit, format.Of(len(running), "configuration")))
+		if err := s.simulate(running, s.order[i]); err != nil {
+			return err
+		}
+		if i == 0 {
+			continue
+		}
+		parts := s.order[:i+1]
+		values := func(c *candidate, of func(*figures) float64) []float64 {
+			out := make([]float64, len(parts))
+			for j, part := range parts {
+				out[j] = of(c.parts[part])
+			}
+			return out
+		}
+		cost, overload := func(f *figures) float64 { return f.cost }, func(f *figures) float64 { return f.overload }
+		leader := s.cheapest(running, parts)
+		running = slices.DeleteFunc(slices.Clone(running), func(c *candidate) bool {
+			return c != s.inForce && c != leader && (leader != nil && isWorse(values(leader, cost), values(c, cost)) ||
+				s.Goals.Overload == nil && isWorse(values(s.inForce, overload), values(c, overload)))
+		})
+	}
+	return nil
+}
+
+// isWorse reports whether values are larger than others by a one-sided paired t test (Student, The Probable Error of a Mean, 1908).
+func isWorse(others, values []float64) bool {
+	mean, deviation := stat.MeanStdDev(floats.SubTo(make([]float64, len(values)), values, others), nil)
+	if mean <= 0 {
+		return false
+	}
+	n := float64(len(values))
+	// With the same difference in every part, the statistic is infinite and the probability 0.
+	return distuv.StudentsT{Sigma: 1, Nu: n - 1}.Survival(mean/deviation*math.Sqrt(n)) < dropLevel
+}
+
+// cheapest returns the cheapest of the candidates that meet the goals on parts, nil if none does.
+func (s *search) cheapest(candidates []*candidate, parts []int) (best *candidate) {
+	lowest := math.Inf(1)
+	for _, c := range candidates {
+		if cost := sum(partsOf(c, parts)).cost; cost < lowest && s.meets(c, parts, true) {
+			best, lowest = c, cost
+		}
+	}
+	return best
+}
+
+// complete returns the raced candidates that were simulated on all parts to fit.
+func (s *search) complete() []*candidate {
+	return slices.DeleteFunc(slices.Clone(s.raced), func(c *candidate) bool { return slices.Contains(partsOf(c, s.order), nil) })
+}
+
+// winner returns the cheapest candidate that meets the goals or, if none does, the one that misses them least: by the number of missed
+// goals, then the wait, then the cost.
+func (s *search) winner() (*candidate, bool, error) {
+	candidates := s.complete()
+	if best := s.cheapest(candidates, s.order); best != nil {
+		return best, true, nil
+	}
+	base := sum(partsOf(s.inForce, s.order))
+	return slices.MinFunc(candidates, func(a, b *candidate) int {
+		x, y := sum(partsOf(a, s.order)), sum(partsOf(b, s.order))
+		return cmp.Or(cmp.Compare(len(s.misses(x, base)), len(s.misses(y, base))), cmp.Compare(s.Goals.wait(x), s.Goals.wait(y)),
+			cmp.Compare(x.cost, y.cost))
+	}), false, nil
+}
+
+// frontier returns the candidates for which no cheaper one has neither more overload nor a longer wait, by cost, and the configuration in
+// force.
+func (s *search) frontier() []*candidate {
+	all := s.complete()
+	total := func(c *candidate) *figures { return sum(partsOf(c, s.order)) }
+	slices.SortStableFunc(all, func(a, b *candidate) int { return cmp.Compare(total(a).cost, total(b).cost) })
+	var out []*candidate
+	for _, c := range all {
+		f := total(c)
+		if !slices.ContainsFunc(out, func(cheaper *candidate) bool {
+			other := total(cheaper)
+			return other.overload <= f.overload && other.killed <= f.killed && s.Goals.wait(other) <= s.Goals.wait(f)
+		}) {
+			out = append(out, c)
+		}
+	}
+	out = out[:min(len(out), maxFrontier-1)]
+	if !slices.Contains(out, s.inForce) {
+		out = append(out, s.inForce)
+	}
+	return out
+}

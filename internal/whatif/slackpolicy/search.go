@@ -1,0 +1,376 @@
+// Package slackpolicy searches the cheapest slack policy with which pods wait at most a given time, by simulating many policies over the
+// history of a pool.
+package slackpolicy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+// Goal is what a recommended policy must reach: a percentage of the pods have a node within a time.
+type Goal struct {
+	Percent float64
+	Wait    time.Duration
+	// Policy is the policy to change: its pool, granularity and other fields remain.
+	Policy *v1alpha1.ResourceSlack
+	// Zone is the time zone of schedules, UTC if it is nil.
+	Zone *time.Location
+	// Parts is the number of parts of the history for intervals, at least 1.
+	Parts int
+}
+
+// wait returns the time within which the percentage of the pods has a node with a candidate.
+func (g *Goal) wait(c *Candidate) time.Duration { return c.Waits.Percentile(g.Percent) }
+
+// Candidate is a policy and its simulated outcome.
+type Candidate struct {
+	// Name describes the policy, such as "rate 12%".
+	Name string
+	// Policy is nil for no slack.
+	Policy *v1alpha1.ResourceSlack
+	// Mirrors are the workloads that the policy mirrors, with the numbers of placeholders to request.
+	Mirrors []slack.Workload
+	Outcome
+}
+
+// Recommendation is the result of Search.
+type Recommendation struct {
+	// None is the outcome without slack.
+	None Candidate
+	// Best is the cheapest candidate that reaches the goal, nil if none does. Nearest is the candidate with the shortest wait, of
+	// several the cheapest. Rate is the cheapest candidate with a rate only that reaches the goal, nil if none does.
+	Best, Nearest, Rate *Candidate
+	// Frontier are the candidates for which no cheaper one has an equal or shorter wait, by cost.
+	Frontier []Candidate
+	// Simulated is the number of candidates.
+	Simulated int
+}
+
+// Search searches the cheapest policy that reaches a goal: rates, minimums, schedules of minimums by the hour of
+// working days and weekends, and mirrors of the workloads of the history. It simulates about 60 policies. It returns an
+// error if ctx is canceled or the input is invalid.
+func Search(ctx context.Context, h *History, node NodeType, goal Goal) (*Recommendation, error) {
+	s := &search{ctx: ctx, history: h, node: node, goal: goal}
+	s.countNeeds()
+	none := s.try("none", nil)
+	if s.err == nil && !s.reaches(&none) {
+		s.searchRates()
+		minimum := s.searchMinimums()
+		s.searchMirrors(&none, 0)
+		s.searchMirrors(&none, minimum/2)
+		costs := s.newScheduleCosts()
+		for _, segments := range []int{1, 2, 3, 5} {
+			s.searchSchedules(costs, segments)
+		}
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	return s.result(), nil
+}
+
+// search is the state of Search.
+type search struct {
+	ctx        context.Context
+	history    *History
+	node       NodeType
+	goal       Goal
+	candidates []Candidate
+	err        error
+
+	// unit is the mean requests of the arriving pods. needs are the units of slack with which each of these pods has a node at
+	// once, in the order of arrival; times has the hour of the week of each.
+	unit  resources.Amounts
+	needs []need
+	// mirrors are the needs of the workloads, by Pod.Workload.
+	mirrors []mirrorNeed
+	// hours is the number of hours of the history in each class.
+	hours [classes]float64
+}
+
+// need is the slack that a pod needs when it arrives.
+type need struct {
+	units float64
+	class int
+}
+
+// classes are the hours of working days and then those of weekends.
+const classes = 48
+
+// classOf returns the class of a second of the history.
+func (s *search) classOf(second int64) int {
+	t := s.history.Start.Add(time.Duration(second) * time.Second).In(cmp.Or(s.goal.Zone, time.UTC))
+	if day := t.Weekday(); day == time.Saturday || day == time.Sunday {
+		return 24 + t.Hour()
+	}
+	return t.Hour()
+}
+
+// countNeeds sets unit, needs, mirrors and hours. A pod needs the slack that it and the pods before it use until nodes for them
+// are ready.
+func (s *search) countNeeds() {
+	for second := int64(0); second < s.history.Seconds; second += 60 {
+		s.hours[s.classOf(second)] += float64(min(60, s.history.Seconds-second)) / 3600
+	}
+	pods := slices.DeleteFunc(slices.Clone(s.history.Pods), func(p Pod) bool {
+		return p.Arrival < 0 || !p.Requests.FitsIn(s.node.Allocatable)
+	})
+	if len(pods) == 0 {
+		return
+	}
+	for i := range pods {
+		s.unit = s.unit.Add(withoutSlots(pods[i].Requests))
+	}
+	s.unit = s.unit.DivideUp(int64(len(pods))).Max(resources.Amounts{CPU: 1, Memory: 1})
+	var used resources.Amounts
+	first := 0
+	s.mirrors = make([]mirrorNeed, len(s.history.Workloads)+1)
+	for i := range pods {
+		used = used.Add(withoutSlots(pods[i].Requests))
+		since := pods[i].Arrival - s.node.Boot - s.node.Interval
+		for pods[first].Arrival < since {
+			used = used.Minus(withoutSlots(pods[first].Requests))
+			first++
+		}
+		s.mirrors[pods[i].Workload].add(&pods[i], since)
+		s.needs = append(s.needs, need{used.MaxFraction(s.unit), s.classOf(pods[i].Arrival)})
+	}
+}
+
+// try simulates a policy with mirrors unless it is already a candidate, and returns its candidate, which has no outcome if the
+// policy is invalid, such as a rate of 100% of the allocatable resources.
+func (s *search) try(name string, policy *v1alpha1.ResourceSlack, mirrors ...slack.Workload) Candidate {
+	c := Candidate{Name: name, Policy: policy, Mirrors: mirrors}
+	isSame := func(other Candidate) bool {
+		return apiequality.Semantic.DeepEqual(policy, other.Policy) && reflect.DeepEqual(mirrors, other.Mirrors)
+	}
+	if i := slices.IndexFunc(s.candidates, isSame); i >= 0 {
+		return s.candidates[i]
+	}
+	if s.err = cmp.Or(s.err, s.ctx.Err()); s.err != nil || policy != nil && policy.Spec.Validate() != nil {
+		return c
+	}
+	c.Outcome, s.err = Simulate(s.history, s.node, policy, s.goal.Parts, mirrors...)
+	s.candidates = append(s.candidates, c)
+	return c
+}
+
+// reaches reports whether a candidate has an outcome and reaches the goal.
+func (s *search) reaches(c *Candidate) bool {
+	return c.Waits != nil && s.goal.wait(c) <= s.goal.Wait
+}
+
+// policy returns the policy to change, with a rate and without minimum and schedules.
+func (s *search) policy(rate string) *v1alpha1.ResourceSlack {
+	policy := s.goal.Policy.DeepCopy()
+	policy.Spec.MinRate, policy.Spec.Minimum, policy.Spec.Schedules = rate, nil, nil
+	policy.Spec.Default()
+	return policy
+}
+
+// geometricMean returns the number between two numbers that bisect tries.
+func geometricMean(a, b float64) float64 { return math.Sqrt(a * b) }
+
+// bisect calls try with numbers from low to high, at most steps times, to find the lowest that reaches the goal. It returns this
+// number, 0 if there is none.
+func (s *search) bisect(low, high float64, steps int, middle func(a, b float64) float64, try func(x float64) Candidate) float64 {
+	if c := try(high); !s.reaches(&c) {
+		return 0
+	}
+	for ; steps > 0; steps-- {
+		x := middle(low, high)
+		if x <= low || x >= high {
+			break
+		}
+		if c := try(x); s.reaches(&c) {
+			high = x
+		} else {
+			low = x
+		}
+	}
+	return high
+}
+
+// searchRates simulates rates up to the highest that is not a mistake, in whole percent.
+func (s *search) searchRates() {
+	rate := func(x float64) Candidate {
+		text := fmt.Sprintf("%d%%", int64(x))
+		return s.try("rate "+text, s.policy(text))
+	}
+	for _, x := range []float64{1, 2, 5, 10, 20, 50, 100, 200} {
+		if c := rate(x); s.reaches(&c) {
+			s.bisect(x/2.5, x, 6, func(a, b float64) float64 { return math.Floor((a + b) / 2) }, rate)
+			return
+		}
+	}
+}
+
+// searchMinimums simulates constant minimums, and returns the units of the lowest that reaches the goal, 0 if there is none.
+func (s *search) searchMinimums() float64 {
+	highest := 1.0
+	for _, n := range s.needs {
+		highest = max(highest, n.units)
+	}
+	return s.bisect(0.5, 2*highest, 9, geometricMean, func(x float64) Candidate {
+		policy := s.policy("0%")
+		policy.Spec.Minimum = s.amount(x)
+		return s.try("minimum "+amountText(policy.Spec.Minimum), policy)
+	})
+}
+
+// amount returns a number of units, rounded up to 100 millicores and 100 MiB, and at most the maximum of the policy.
+func (s *search) amount(units float64) *v1alpha1.Amount {
+	round := func(unit, step int64) int64 { return int64(math.Ceil(units*float64(unit)/float64(step))) * step }
+	a := &v1alpha1.Amount{
+		CPU:    resource.NewMilliQuantity(max(100, round(s.unit.CPU, 100)), resource.DecimalSI),
+		Memory: resource.NewQuantity(max(100<<20, round(s.unit.Memory, 100<<20)), resource.BinarySI),
+	}
+	if most := s.goal.Policy.Spec.Maximum; most != nil {
+		if most.CPU != nil && a.CPU.Cmp(*most.CPU) > 0 {
+			a.CPU = most.CPU
+		}
+		if most.Memory != nil && a.Memory.Cmp(*most.Memory) > 0 {
+			a.Memory = most.Memory
+		}
+	}
+	return a
+}
+
+// amountText describes an amount of CPU and memory.
+func amountText(a *v1alpha1.Amount) string {
+	return format.Cores(a.CPU.MilliValue()) + " CPU " + format.Bytes(a.Memory.Value())
+}
+
+// searchSchedules simulates schedules with a number of segments of each day. A weight is the price of a pod that waits, in
+// unit-hours: each segment holds the slack at which more of it costs more than the waits that it avoids.
+func (s *search) searchSchedules(costs *scheduleCosts, segments int) {
+	s.bisect(1e-4, 1e4, 10, geometricMean, func(weight float64) Candidate {
+		policy, units := s.policy("0%"), costs.days(weight, segments)
+		s.setSchedules(policy, units)
+		highest := slices.Max(units[:])
+		switch text := amountText(s.amount(highest)); {
+		case highest == 0:
+			return s.try("minimum 0", policy)
+		case len(policy.Spec.Schedules) == 0:
+			return s.try("minimum "+text, policy)
+		default:
+			return s.try(format.Of(len(policy.Spec.Schedules), "schedule")+" up to "+text, policy)
+		}
+	})
+}
+
+// setSchedules sets the minimums of the hours of working days and weekends. The lowest is the minimum outside of schedules.
+func (s *search) setSchedules(policy *v1alpha1.ResourceSlack, units [classes]float64) {
+	for class := range units { // without data, as on the other days
+		if s.hours[class] == 0 && s.hours[(class+24)%classes] > 0 {
+			units[class] = units[(class+24)%classes]
+		}
+	}
+	lowest := slices.Min(units[:])
+	if lowest > 0 {
+		policy.Spec.Minimum = s.amount(lowest)
+	}
+	zone := ""
+	if s.goal.Zone != nil && s.goal.Zone != time.UTC {
+		zone = s.goal.Zone.String()
+	}
+	for class := 0; class < classes; {
+		end := class + 1
+		for end%24 != 0 && units[end] == units[class] {
+			end++
+		}
+		days := "Mon-Fri"
+		if class >= 24 {
+			days = "Sat,Sun"
+		}
+		if units[class] > lowest {
+			policy.Spec.Schedules = append(policy.Spec.Schedules, v1alpha1.Schedule{
+				Days: days, From: fmt.Sprintf("%02d:00", class%24), To: fmt.Sprintf("%02d:00", (end-1)%24+1), TimeZone: zone,
+				Minimum: s.amount(units[class]),
+			})
+		}
+		class = end
+	}
+}
+
+// result returns the recommendation of the candidates so far.
+func (s *search) result() *Recommendation {
+	r := &Recommendation{None: s.candidates[0], Simulated: len(s.candidates)}
+	byCost := slices.SortedStableFunc(slices.Values(s.candidates), func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(s.goal.wait(&a), s.goal.wait(&b)))
+	})
+	for i := range byCost {
+		c := &byCost[i]
+		if r.Nearest == nil || s.goal.wait(c) < s.goal.wait(r.Nearest) {
+			r.Nearest, r.Frontier = c, append(r.Frontier, *c)
+		}
+		reaches := s.reaches(c)
+		if reaches && r.Best == nil {
+			r.Best = c
+		}
+		if reaches && r.Rate == nil && strings.HasPrefix(c.Name, "rate ") {
+			r.Rate = c
+		}
+	}
+	return r
+}
+
+// Summary states the recommendation for a goal, or the nearest policy and why none reaches the wait.
+func (r *Recommendation) Summary(goal *Goal) string {
+	switch {
+	case r.Best != nil && r.Best.Policy == nil:
+		return fmt.Sprintf("no slack is needed: without slack the wait p%v is %s, and %s longer than %s",
+			goal.Percent, goal.wait(&r.None), countWaited(&r.None, goal), goal.Wait)
+	case r.Best == nil:
+		reason := "in bursts larger than any slack up to a rate of 200% and twice the largest burst"
+		if r.Nearest.AtMaximum {
+			reason = "because the autoscaler adds no more nodes than its maximum"
+		}
+		return fmt.Sprintf("no policy reaches p%v=%s: nearest is %s with a wait p%[1]v of %[4]s; %[5]s longer than %[2]s, %[6]s",
+			goal.Percent, goal.Wait, r.Nearest.Name, goal.wait(r.Nearest), countWaited(r.Nearest, goal), reason)
+	}
+	text := fmt.Sprintf("recommended: %s. It costs %s, %s more than no slack; placeholders occupy nodes for %s",
+		r.Best.Name, format.Plain(r.Best.Cost), format.Plain(r.Best.Cost-r.None.Cost), format.Plain(r.Best.SlackCost))
+	if r.Rate == nil || r.Rate.Cost <= 0 {
+		return text + ". No rate up to 200% reaches the wait."
+	}
+	low, high := ratios(r.Best, r.Rate)
+	text += fmt.Sprintf(". The cheapest rate that reaches the wait, %s, costs %s: the recommended policy costs %.2f as much "+
+		"(%.2f to %.2f in parts)", r.Rate.Name, format.Plain(r.Rate.Cost), r.Best.Cost/r.Rate.Cost, low, high)
+	if extra := r.Rate.Cost - r.None.Cost; extra > 0 {
+		text += fmt.Sprintf(", and adds %.2f as much to the cost without slack", (r.Best.Cost-r.None.Cost)/extra)
+	}
+	return text + "."
+}
+
+// countWaited states how many pods wait longer than the goal.
+func countWaited(c *Candidate, goal *Goal) string {
+	n := c.Waits.Longer(goal.Wait)
+	return format.Part(n, c.Waits.Pods(), "pod") + " " + format.Form(n, "waits", "wait")
+}
+
+// ratios returns the lowest and highest ratio of the costs of two candidates over the parts.
+func ratios(a, b *Candidate) (low, high float64) {
+	low = math.Inf(1)
+	for i := range a.Parts {
+		if b.Parts[i].Cost > 0 {
+			ratio := a.Parts[i].Cost / b.Parts[i].Cost
+			low, high = min(low, ratio), max(high, ratio)
+		}
+	}
+	return low, high
+}

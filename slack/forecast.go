@@ -1,0 +1,81 @@
+package slack
+
+import (
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
+
+// Forecast computes the placeholders of a policy like a Tracker, from sums of a pool of equal nodes instead of its nodes and pods: for
+// simulations of many policies. The mirrored workloads do not change.
+type Forecast struct {
+	policy   *v1alpha1.ResourceSlack
+	schedule activeSchedule
+	planner  planner
+	// coolDownEnd is the end of the cool-down in seconds, 0 if there is none.
+	coolDownEnd int64
+	mirrored    []Workload
+	// mirrors are the placeholders that mirror the workloads beside a number of other placeholders.
+	mirrors []Placeholders
+	beside  int64
+}
+
+// Placeholders are a number of placeholders with equal requests for CPU and memory.
+type Placeholders struct {
+	Requests resources.Amounts
+	Count    int64
+}
+
+// PoolSums are the sums of a pool that a Forecast reads. Amounts are CPU and memory.
+type PoolSums struct {
+	// Requested is the sum and Largest the maximum of each resource of the requests of the pods with a node.
+	Requested, Largest resources.Amounts
+	// Node is the capacity of a node, and Nodes the number of nodes, at least 1.
+	Node  resources.Amounts
+	Nodes int
+}
+
+// NewForecast returns the forecast of a policy that mirrors workloads. It returns an error if the policy is invalid.
+func NewForecast(policy *v1alpha1.ResourceSlack, mirrored []Workload) (*Forecast, error) {
+	policy = policy.DeepCopy()
+	policy.Spec.Default()
+	schedule, err := newSchedule(policy)
+	return &Forecast{policy: policy, schedule: schedule, mirrored: mirrored, beside: -1}, err
+}
+
+// IsDue reports whether the placeholders may change at a time although the pool has not changed.
+func (f *Forecast) IsDue(now time.Time) bool {
+	return f.schedule.advance(now) || f.coolDownEnd != 0
+}
+
+// Next returns the placeholders at a time.
+func (f *Forecast) Next(now time.Time, pool PoolSums) (placeholders []Placeholders) {
+	f.schedule.advance(now)
+	plan := f.planner.Next(poolTotals{
+		Requested: pool.Requested, Allocatable: pool.Node.Multiply(int64(pool.Nodes)), Nodes: pool.Nodes, Matching: pool.Nodes,
+		MaxPodRequests: pool.Largest, LargestByCPU: pool.Largest, LargestByMemory: pool.Largest, Shapes: []resources.Amounts{pool.Node},
+	}, f.schedule.policy, now.Unix())
+	f.coolDownEnd = plan.CoolDownEnd
+	for _, head := range plan.Head {
+		placeholders = append(placeholders, Placeholders{head, 1})
+	}
+	if plan.Rest.Count > 0 {
+		placeholders = append(placeholders, Placeholders{plan.Rest.Size, plan.Rest.Count})
+	}
+	if others := int64(len(plan.Head)) + plan.Rest.Count; others != f.beside && len(f.mirrored) > 0 {
+		f.mirrors, f.beside = f.mirrors[:0], others
+		for _, group := range MirrorGroups(f.policy, f.mirrored, others) {
+			f.mirrors = append(f.mirrors, Placeholders{resources.CPUAndMemory(group.Requests), group.Count})
+		}
+	}
+	return append(placeholders, f.mirrors...)
+}
+
+// MirrorGroups returns the placeholders that a policy holds for workloads beside a number of other placeholders.
+func MirrorGroups(policy *v1alpha1.ResourceSlack, workloads []Workload, others int64) []Group {
+	t := Tracker{policy: policy, workloads: workloads}
+	plan := Plan{Groups: []Group{{Count: others}}}
+	t.addMirrors(&plan)
+	return plan.Groups[1:]
+}
