@@ -41,7 +41,7 @@ type plugin struct {
 	// target of mode Pack, 0 in mode Spread.
 	target  float64
 	weights termWeights
-	nodes      *cache.Derived[predict.Model, nodeUse]
+	nodes   *cache.Derived[predict.Model, nodeUse]
 }
 
 // cycleData is the data of one scheduling cycle.

@@ -39,6 +39,8 @@ type Goals struct {
 	Percent float64
 	Wait    time.Duration
 	HasWait bool
+	// NoWait is set if waits cannot be judged: too few pods arrive.
+	NoWait bool
 	// Overload in node minutes, and Killed pods, both per day, are other bounds than those of the configuration in force, nil for these.
 	Overload, Killed *float64
 }
@@ -227,7 +229,7 @@ func (s *search) check(r *recording.Recording, uses []*workloadUse, start, end i
 			strings.Join(tooLarge[:min(3, len(tooLarge))], ", "))
 	}
 	if !s.Goals.setDefaults(arrivals) {
-		s.Change.Slack = false
+		s.Change.Slack, s.Goals.NoWait = false, true
 		out.assume("waits are not judged: %s in the first two thirds of the recording", format.Of(arrivals, "pod")+" arrive")
 		return nil
 	}

@@ -135,7 +135,7 @@ func newRules() []rule {
 		{Name: "VPA's defaults", isVPA: true},
 		{Name: "KRR's defaults", cpu: 0.95, memory: 1, memoryMargin: 0.15},
 	}
-	for _, q := range [][2]float64{{0.5, 0.95}, {0.5, 0.99}, {0.75, 0.99}, {0.9, 0.99}, {0.95, 0.99}, {0.99, 1}} {
+	for _, q := range [][2]float64{{0.5, 0.95}, {0.5, 0.99}, {0.75, 0.99}, {0.9, 0.99}, {0.95, 0.99}, {0.95, 1}, {0.99, 1}, {1, 1}} {
 		r := rule{cpu: q[0], memory: q[1], memoryMargin: 0.15}
 		r.Name = fmt.Sprintf("requests of CPU %s, memory %s + 15 %%", quantileName(q[0]), quantileName(q[1]))
 		rules = append(rules, r)

@@ -114,7 +114,10 @@ func (g *Goals) text() string {
 		killed = fmt.Sprintf("at most %s pods are killed a day", format.Plain(*g.Killed))
 	}
 	wait := fmt.Sprintf("%g %% of the pods wait at most %s for a node", g.Percent, g.Wait)
-	if !g.HasWait {
+	switch {
+	case g.NoWait:
+		return overload + ", " + killed
+	case !g.HasWait:
 		wait += ", or not longer than in force"
 	}
 	return overload + ", " + killed + ", " + wait
@@ -270,9 +273,16 @@ func (s *search) effect(before, after *Row) string {
 		}
 		return fmt.Sprintf("%s %s in place of %s%s", figure, format.Plain(after), format.Plain(before), unit)
 	}
-	return fmt.Sprintf("%s, %s, %s, %s.", text, change("overload", " node minutes a day", before.Overload, after.Overload),
-		change("pods killed", " a day", before.Killed, after.Killed),
-		change(fmt.Sprintf("p%g of waits", s.Goals.Percent), " s", before.WaitSeconds, after.WaitSeconds))
+	text = fmt.Sprintf("%s, %s, %s", text, change("overload", " node minutes a day", before.Overload, after.Overload),
+		change("pods killed", " a day", before.Killed, after.Killed))
+	switch {
+	case s.Goals.NoWait:
+	case before.WaitSeconds+after.WaitSeconds == 0:
+		text += fmt.Sprintf(", p%g of waits 0 s with either", s.Goals.Percent)
+	default:
+		text += fmt.Sprintf(", p%g of waits %.0f s in place of %.0f s", s.Goals.Percent, after.WaitSeconds, before.WaitSeconds)
+	}
+	return text + "."
 }
 
 // costChange states a difference of costs as a percentage of the cost before.
@@ -297,6 +307,10 @@ func (s *search) costChange(d *result.Difference, before float64) string {
 
 // figuresText states the figures of a configuration.
 func figuresText(s *search, row *Row) string {
-	return fmt.Sprintf("It costs %s a day, with an overload of %s node minutes and %s pods killed a day, and p%g of waits is %.0f s.",
-		format.Plain(row.Cost), format.Plain(row.Overload), format.Plain(row.Killed), s.Goals.Percent, row.WaitSeconds)
+	text := fmt.Sprintf("It costs %s a day, with an overload of %s node minutes and %s pods killed a day", format.Plain(row.Cost),
+		format.Plain(row.Overload), format.Plain(row.Killed))
+	if s.Goals.NoWait {
+		return text + "."
+	}
+	return fmt.Sprintf("%s, and p%g of waits is %.0f s.", text, s.Goals.Percent, row.WaitSeconds)
 }

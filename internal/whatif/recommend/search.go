@@ -25,7 +25,7 @@ import (
 // the rows of the frontier.
 const (
 	bestPairs     = 4
-	maxCandidates = 12
+	maxCandidates = 16
 	maxFrontier   = 10
 )
 
@@ -161,7 +161,7 @@ func (s *search) misses(f, base *figures) (missed []string) {
 	if f.unschedulable > base.unschedulable {
 		missed = append(missed, fmt.Sprintf("%s unschedulable pods, %s in force", format.Plain(f.unschedulable), format.Plain(base.unschedulable)))
 	}
-	if wait, bound := s.Goals.wait(f), s.Goals.waitBound(base); wait > bound {
+	if wait, bound := s.Goals.wait(f), s.Goals.waitBound(base); !s.Goals.NoWait && wait > bound {
 		missed = append(missed, fmt.Sprintf("%g %% of the pods wait at most %s, allowed %s", s.Goals.Percent, wait, bound))
 	}
 	return missed
@@ -191,37 +191,56 @@ func (s *search) run(profiles []engine.NamedConfig) (best *candidate, reached bo
 			}
 		}
 	}
-	first := s.order[:1]
-	s.Report(fmt.Sprintf("part %d of %d, which has the highest use: %s of profile and requests", first[0]+1, s.fit, format.Of(len(pairs), "pair")))
-	if err := s.simulate(pairs, first[0]); err != nil {
+	first := s.order[0]
+	s.Report(fmt.Sprintf("part %d of %d, which has the highest use: %s of profile and requests", first+1, s.fit, format.Of(len(pairs), "pair")))
+	if err := s.simulate(pairs, first); err != nil {
 		return nil, false, err
 	}
-	s.raced, err = s.withSlack(s.bestOf(pairs, first))
+	for _, part := range s.order[1:] {
+		if err := s.simulate(pairs[:1], part); err != nil {
+			return nil, false, err
+		}
+	}
+	good, err := s.goodPairs(pairs[1:])
 	if err != nil {
 		return nil, false, err
 	}
-	if err := s.race(); err != nil {
+	if s.raced, err = s.withSlack(append(good, s.inForce)); err != nil {
+		return nil, false, err
+	}
+	if _, err := s.race(s.raced, true); err != nil {
 		return nil, false, err
 	}
 	return s.winner()
 }
 
-// bestOf returns the configuration in force and the cheapest pairs that meet the goals, except that of waits, on parts.
-func (s *search) bestOf(pairs []*candidate, parts []int) []*candidate {
-	good := slices.DeleteFunc(slices.Clone(pairs), func(c *candidate) bool { return c != s.inForce && !s.meets(c, parts, false) })
-	slices.SortStableFunc(good, func(a, b *candidate) int {
-		return cmp.Compare(sum(partsOf(a, parts)).cost, sum(partsOf(b, parts)).cost)
-	})
-	good = good[:min(bestPairs, len(good))]
-	if !slices.Contains(good, s.inForce) {
-		good = append(good, s.inForce)
+// goodPairs returns the cheapest pairs, by the first part, that meet the goals except that of waits on all parts to fit, at most bestPairs.
+func (s *search) goodPairs(pairs []*candidate) (good []*candidate, err error) {
+	first := s.order[:1]
+	slices.SortStableFunc(pairs, func(a, b *candidate) int { return cmp.Compare(a.parts[first[0]].cost, b.parts[first[0]].cost) })
+	pairs = slices.DeleteFunc(pairs, func(c *candidate) bool { return c.parts[first[0]].cost >= s.inForce.parts[first[0]].cost })
+	for tried := 0; len(pairs) > 0 && len(good) < bestPairs; {
+		batch := pairs[:min(bestPairs, len(pairs))]
+		pairs = pairs[len(batch):]
+		tried += len(batch)
+		s.Report(fmt.Sprintf("%s on %d parts", format.Part(tried, tried+len(pairs), "pair"), s.fit))
+		running, err := s.race(batch, false)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range running {
+			if s.meets(c, s.order, false) {
+				good = append(good, c)
+			}
+		}
+		s.raced = append(s.raced, running...)
 	}
-	return good
+	return good[:min(len(good), bestPairs)], nil
 }
 
 // withSlack returns pairs with the amounts of slack to try, at most maxCandidates.
 func (s *search) withSlack(pairs []*candidate) ([]*candidate, error) {
-	all := slices.Clone(pairs)
+	all := slices.Concat(pairs, slices.DeleteFunc(s.raced, func(c *candidate) bool { return slices.Contains(pairs, c) }))
 	if !s.Change.Slack {
 		return all, nil
 	}
@@ -233,12 +252,12 @@ func (s *search) withSlack(pairs []*candidate) ([]*candidate, error) {
 		}
 		for _, choice := range choices {
 			c := &candidate{profile: pair.profile, requests: pair.requests, slack: choice}
-			if !slices.ContainsFunc(all, c.isSame) {
+			if !slices.ContainsFunc(all, c.isSame) && len(all) < maxCandidates {
 				all = append(all, c)
 			}
 		}
 	}
-	return all[:min(len(all), maxCandidates+1)], nil
+	return all, nil
 }
 
 // slackChoices returns the amounts of slack to try with requests: the cheapest of the fast model that reaches the wait, the next more
@@ -249,7 +268,7 @@ func (s *search) slackChoices(r *rule) ([]slackChoice, error) {
 		return nil, err
 	}
 	goal := s.Goals.slackGoal(s.Policy)
-	goal.Zone, goal.Parts = s.Zone, 1
+	goal.Zone, goal.Parts, goal.MinDays = s.Zone, 1, 2
 	found, err := slackpolicy.Search(s.ctx, history, node, goal)
 	if err != nil {
 		return nil, err
@@ -277,34 +296,33 @@ func slackName(c *slackpolicy.Candidate) string {
 	return "slack " + c.Name
 }
 
-// race simulates the candidates on the parts to fit, one after the other, and drops those that are clearly more expensive than the cheapest
-// candidate that meets the goals, or clearly overload nodes for longer than the goal, by a paired test over the parts.
-func (s *search) race() error {
-	running := s.raced
-	for i := range s.order {
-		s.Report(fmt.Sprintf("part %d of %d to fit: %s", i+1, s.fit, format.Of(len(running), "configuration")))
-		if err := s.simulate(running, s.order[i]); err != nil {
-			return err
+// race simulates candidates on the parts to fit, one after the other, and returns those that were simulated on all. It drops candidates that
+// exceed the goals of all parts already, and those that are clearly more expensive than the cheapest candidate that meets the goals, by a
+// paired test over the parts.
+func (s *search) race(candidates []*candidate, withWait bool) ([]*candidate, error) {
+	running, base := slices.Clone(candidates), sum(partsOf(s.inForce, s.order))
+	cost := func(c *candidate, parts []int) (out []float64) {
+		for _, p := range partsOf(c, parts) {
+			out = append(out, p.cost)
 		}
-		if i == 0 {
-			continue
+		return out
+	}
+	for i, part := range s.order {
+		if withWait {
+			s.Report(fmt.Sprintf("part %d of %d to fit: %s", i+1, s.fit, format.Of(len(running), "configuration")))
+		}
+		if err := s.simulate(running, part); err != nil {
+			return nil, err
 		}
 		parts := s.order[:i+1]
-		values := func(c *candidate, of func(*figures) float64) []float64 {
-			out := make([]float64, len(parts))
-			for j, part := range parts {
-				out[j] = of(c.parts[part])
-			}
-			return out
-		}
-		cost, overload := func(f *figures) float64 { return f.cost }, func(f *figures) float64 { return f.overload }
 		leader := s.cheapest(running, parts)
-		running = slices.DeleteFunc(slices.Clone(running), func(c *candidate) bool {
-			return c != s.inForce && c != leader && (leader != nil && isWorse(values(leader, cost), values(c, cost)) ||
-				s.Goals.Overload == nil && isWorse(values(s.inForce, overload), values(c, overload)))
+		running = slices.DeleteFunc(running, func(c *candidate) bool {
+			f := sum(partsOf(c, parts))
+			return c != s.inForce && (f.overload > s.Goals.overloadBound(base) || f.killed > s.Goals.killedBound(base) ||
+				withWait && i > 0 && leader != nil && leader != c && isWorse(cost(leader, parts), cost(c, parts)))
 		})
 	}
-	return nil
+	return running, nil
 }
 
 // isWorse reports whether values are larger than others by a one-sided paired t test (Student, The Probable Error of a Mean, 1908).

@@ -43,9 +43,9 @@ var defaultLimits = limits{
 	freeValues: 1 << 23,
 }
 
-// Open reads a recording from a file. Errors name the file. If the file is cut off or its middle is damaged, the
+// openFile reads a recording from a file. Errors name the file. If the file is cut off or its middle is damaged, the
 // readable part is returned, and About.Missing names the missing part. A snapshot must be complete.
-func Open(name string) (*Recording, error) { return manifest.Open(name, Read) }
+func openFile(name string) (*Recording, error) { return manifest.Open(name, Read) }
 
 // Read reads a recording, see Open.
 func Read(in io.Reader) (*Recording, error) { return defaultLimits.read(in) }

@@ -468,7 +468,7 @@ func TestReadEarlierRelease(t *testing.T) {
 
 func TestOpen(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "week.plrec")
-	if _, err := Open(filepath.Dir(name)); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+	if _, err := Open(filepath.Dir(name)); err == nil || !strings.Contains(err.Error(), "found no recording") {
 		t.Errorf("error %v", err)
 	}
 	if err := os.WriteFile(name, []byte("PL"), 0o600); err != nil {

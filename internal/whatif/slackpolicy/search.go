@@ -29,6 +29,9 @@ type Goal struct {
 	Policy *v1alpha1.ResourceSlack
 	// Zone is the time zone of schedules, UTC if it is nil.
 	Zone *time.Location
+	// MinDays is how often the history must have an hour of the working days, or of weekends, for a schedule with it. Other hours are as on
+	// the other days.
+	MinDays float64
 	// Parts is the number of parts of the history for intervals, at least 1.
 	Parts int
 }
@@ -72,9 +75,11 @@ func Search(ctx context.Context, h *History, node NodeType, goal Goal) (*Recomme
 		minimum := s.searchMinimums()
 		s.searchMirrors(&none, 0)
 		s.searchMirrors(&none, minimum/2)
-		costs := s.newScheduleCosts()
-		for _, segments := range []int{1, 2, 3, 5} {
-			s.searchSchedules(costs, segments)
+		if s.seesDays() {
+			costs := s.newScheduleCosts()
+			for _, segments := range []int{1, 2, 3, 5} {
+				s.searchSchedules(costs, segments)
+			}
 		}
 	}
 	if s.err != nil {
@@ -149,6 +154,21 @@ func (s *search) countNeeds() {
 		s.mirrors[pods[i].Workload].add(&pods[i], since)
 		s.needs = append(s.needs, need{used.MaxFraction(s.unit), s.classOf(pods[i].Arrival)})
 	}
+}
+
+// isSeen reports whether the history has a class often enough for a schedule.
+func (s *search) isSeen(class int) bool {
+	return s.hours[class] > 0 && s.hours[class] >= s.goal.MinDays
+}
+
+// seesDays reports whether the history has each hour often enough, on working days or weekends.
+func (s *search) seesDays() bool {
+	for class := range 24 {
+		if s.goal.MinDays > 0 && !s.isSeen(class) && !s.isSeen(class+24) {
+			return false
+		}
+	}
+	return true
 }
 
 // try simulates a policy with mirrors unless it is already a candidate, and returns its candidate, which has no outcome if the
@@ -276,8 +296,8 @@ func (s *search) searchSchedules(costs *scheduleCosts, segments int) {
 // setSchedules sets the minimums of the hours of working days and weekends. The lowest is the minimum outside of schedules.
 func (s *search) setSchedules(policy *v1alpha1.ResourceSlack, units [classes]float64) {
 	for class := range units { // without data, as on the other days
-		if s.hours[class] == 0 && s.hours[(class+24)%classes] > 0 {
-			units[class] = units[(class+24)%classes]
+		if other := (class + 24) % classes; !s.isSeen(class) && s.isSeen(other) {
+			units[class] = units[other]
 		}
 	}
 	lowest := slices.Min(units[:])

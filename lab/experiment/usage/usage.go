@@ -55,8 +55,8 @@ type Machine struct {
 	Days []Day
 	// Before are the days of the month before, if they are known.
 	Before []Day
-	// Provisioned are the CPU and memory of the machine in the unit of its usage, 0 if unknown.
-	Provisioned struct{ CPU, Memory float64 }
+	// Provisioned are the CPU and memory of the machine in the unit of its usage, and its number of cores, 0 if unknown.
+	Provisioned struct{ CPU, Memory, Cores float64 }
 }
 
 // Day is the usage of a day. CPU and Memory have PerDay values of at least 0, in a unit that is the same for all days of a
