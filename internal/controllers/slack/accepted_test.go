@@ -138,6 +138,9 @@ func TestNotPlaced(t *testing.T) {
 		"the condition": {
 			statusOf(1, "ReadyForProvisioning=True", "Provisioning=False 1/1 required new capacity"), "web", 1, 0, "NotPlaced",
 		},
+		"the condition of a moment ago": {
+			statusOf(1, "ReadyForProvisioning=True", "Provisioning=False 1/1 required new capacity"), "web", 1, 5 * time.Minute, "Held",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
@@ -148,6 +151,9 @@ func TestNotPlaced(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.now = func() time.Time { return noon }
+			if tc.at > 0 { // all placeholders fit for less than a minute
+				c.now = func() time.Time { return noon.Add(-5 * time.Minute) }
+			}
 			answer(t, c, "web-head", runtime.DeepCopyJSON(accepted))
 			answer(t, c, "web-rate", runtime.DeepCopyJSON(tc.status))
 			reconcileOnce(t, c, "web")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -193,16 +194,25 @@ func acceptedCondition(answers []slack.Answer) metav1.Condition {
 	return condition
 }
 
+// staleTime is the time for which a condition of a buffer may be outdated: Karpenter evaluates buffers every 30 seconds.
+const staleTime = time.Minute
+
 // unplaced describes the accepted buffers for whose placeholders the autoscaler has no capacity, given the last condition Provisioned:
-// events before it became true are outdated. c.mu must be locked.
+// what the autoscaler reported before it became true is outdated. c.mu must be locked.
 func (c *Controller) unplaced(answers []slack.Answer, provisioned *metav1.Condition) (texts []string) {
+	if provisioned == nil || provisioned.Status != metav1.ConditionTrue {
+		return nil
+	}
+	now, since := c.now(), provisioned.LastTransitionTime.Time
 	for _, a := range answers {
 		r := c.refusals[types.NamespacedName{Namespace: a.Namespace, Name: a.Name}]
-		if provisioned != nil && provisioned.Status == metav1.ConditionTrue && !r.Time.Before(provisioned.LastTransitionTime.Time) &&
-			c.now().Sub(r.Time) < r.Valid {
-			a.ProvisioningMessage = r.Message
+		switch {
+		case !r.Time.Before(since) && now.Sub(r.Time) < r.Valid:
+			a.Message = r.Message
+		case now.Sub(since) >= staleTime:
+			a.Message = a.ProvisioningMessage
 		}
-		if a.Message = a.ProvisioningMessage; a.State == slack.AnswerAccepted && a.Message != "" {
+		if a.State == slack.AnswerAccepted && a.Message != "" {
 			texts = append(texts, a.String())
 		}
 	}
