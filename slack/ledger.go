@@ -217,12 +217,6 @@ func (a *account) addPod(pod ledgerPod, sign int) {
 	if pod.hasDevices() {
 		a.devices = a.devices.plus(pod.Devices.Value(), int64(sign))
 	}
-	if pod.Spare {
-		for _, pool := range a.pools {
-			pool.countPod(pod, sign)
-		}
-		return
-	}
 	if pod.Daemon { // changes the shape of the node
 		a.countNode(-1)
 		a.daemons = add(a.daemons, pod.Requests, sign)
@@ -230,7 +224,9 @@ func (a *account) addPod(pod ledgerPod, sign int) {
 		return
 	}
 	before := a.free()
-	a.others = add(a.others, pod.Requests, sign)
+	if !pod.Spare {
+		a.others = add(a.others, pod.Requests, sign)
+	}
 	for _, pool := range a.pools {
 		if a.Usable && !a.Booting {
 			pool.totals.Free = pool.totals.Free.Minus(before).Add(a.free())

@@ -326,10 +326,10 @@ func TestSparePods(t *testing.T) {
 		"default priority": {podsOf(1, nodes[:1], "x", "0", "0", priority(0)), ""},
 		"daemon":           {podsOf(1, nodes[:1], "x", "0", "0", priority(-1), daemon), ""},
 		"negative priority": {
-			podsOf(1, nodes, "x", "6", "20Gi", priority(-1000)), "4 pods with a negative priority count as free capacity: they request 24 CPU and 80Gi memory",
+			podsOf(1, nodes, "x", "6", "20Gi", priority(-1000)), "free capacity includes 4 pods with a negative priority: 24 CPU and 80Gi memory",
 		},
 		"one": {
-			podsOf(1, nodes[:1], "x", "9", "20Gi", priority(-1)), "1 pod with a negative priority counts as free capacity: it requests 9 CPU and 20Gi memory",
+			podsOf(1, nodes[:1], "x", "9", "20Gi", priority(-1)), "free capacity includes 1 pod with a negative priority: 9 CPU and 20Gi memory",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

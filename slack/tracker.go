@@ -211,9 +211,8 @@ func (t *Tracker) Next(now time.Time) Plan {
 		plan.NodeShape = listOf(t.lastNode)
 	}
 	if pool.SparePods > 0 {
-		plan.Reasons = append(plan.Reasons, fmt.Sprintf("%s with a negative priority %s as free capacity: %s %s",
-			format.Of(pool.SparePods, "pod"), format.Form(pool.SparePods, "counts", "count"),
-			format.Form(pool.SparePods, "it requests", "they request"), pool.Spare))
+		plan.Reasons = append(plan.Reasons, fmt.Sprintf("free capacity includes %s with a negative priority: %s",
+			format.Of(pool.SparePods, "pod"), pool.Spare))
 	}
 	plan.setSpread(spread, t.policy.Spec.Spread)
 	if len(t.policy.Spec.Schedules) > 0 {

@@ -67,19 +67,19 @@ func readBuffers(ctx context.Context, c client.Reader, policies []v1alpha1.Resou
 		return nil
 	}
 	events := readEvents(ctx, c, warn)
-	buffers := map[string][]bufferStatus{}
+	buffers, fitSince := map[string][]bufferStatus{}, map[string]time.Time{}
+	for _, p := range policies {
+		if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionProvisioned); c != nil && c.Status == metav1.ConditionTrue {
+			fitSince[p.Name] = c.LastTransitionTime.Time
+		}
+	}
 	for i := range list.Items {
 		answer := slack.AnswerOf(&list.Items[i])
 		status := newBufferStatus(answer)
 		policy := list.Items[i].GetLabels()[slack.PlaceholderLabel]
-		for _, e := range events[client.ObjectKeyFromObject(&list.Items[i])] {
-			if answer.State != slack.AnswerAccepted || !slices.ContainsFunc(policies, func(p v1alpha1.ResourceSlack) bool {
-				fits := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionProvisioned)
-				return p.Name == policy && fits != nil && fits.Status == metav1.ConditionTrue && e.Time.Before(fits.LastTransitionTime.Time)
-			}) {
-				status.Events = append(status.Events, e)
-			}
-		}
+		status.Events = slices.DeleteFunc(events[client.ObjectKeyFromObject(&list.Items[i])], func(e bufferEvent) bool {
+			return answer.State == slack.AnswerAccepted && e.Time.Before(fitSince[policy])
+		})
 		buffers[policy] = append(buffers[policy], status)
 	}
 	for _, list := range buffers {

@@ -59,10 +59,8 @@ func (c *Controller) reportInvalid(ctx context.Context, policy *v1alpha1.Resourc
 
 // reportDeleted reports that a policy that is being deleted, but has a finalizer, has no placeholders.
 func (c *Controller) reportDeleted(ctx context.Context, policy *v1alpha1.ResourceSlack) error {
-	status := &v1alpha1.ResourceSlackStatus{}
-	if ready := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
-		status.Conditions = []metav1.Condition{*ready}
-	}
+	status := &v1alpha1.ResourceSlackStatus{Conditions: slices.DeleteFunc(slices.Clone(policy.Status.Conditions),
+		func(c metav1.Condition) bool { return c.Type != v1alpha1.ConditionReady })}
 	setCondition(status, policy, metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reasonDeleted,
 		Message: "the policy is being deleted: it has no placeholders",

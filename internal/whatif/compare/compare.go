@@ -113,6 +113,12 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 	for _, warning := range in.Warnings {
 		o.Warn(warning)
 	}
+	hasSelector := func(p recording.InputPod) bool { return len(p.Object.Spec.NodeSelector) > 0 }
+	for _, s := range o.Slack {
+		if s.Policy != nil && len(s.Policy.Spec.Pool.NodeSelector) == 0 && slices.ContainsFunc(in.Pods, hasSelector) {
+			o.Warn(fmt.Sprintf("--slack %s: the slack may be on nodes that pods with a node selector may not use: set spec.pool.nodeSelector", s.Text))
+		}
+	}
 	if o.Source.Generate != "" && o.Seeds > 1 {
 		in.Assumptions = append(in.Assumptions,
 			"nodes and pods are generated for each seed; their numbers here are those of the first seed")

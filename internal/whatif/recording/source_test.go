@@ -81,7 +81,7 @@ spec: {priority: 0, containers: [{name: c}]}
 		t.Errorf("%d pods, want 2", len(all.Pods))
 	}
 	in := openInput(t, Source{Files: files, NoSpare: true})
-	const want = "1 of 2 pods with a negative priority is left out, which reserve capacity as slack does"
+	const want = "1 of 2 pods is left out: pods with a negative priority reserve capacity, as slack does"
 	if len(in.Pods) != 1 || in.Pods[0].Object.Name != "web" || !strings.Contains(strings.Join(in.Assumptions, "\n"), want) {
 		t.Errorf("%d pods, assumptions %q; want 1 and %q", len(in.Pods), in.Assumptions, want)
 	}
