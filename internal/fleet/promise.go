@@ -50,6 +50,15 @@ func (s *State) RestorePromises(key types.NamespacedName, promises map[string]po
 	}
 }
 
+// SetPromises sets the promises of a placement after a preview of its decision, so that later previews deduct them.
+func (s *State) SetPromises(key types.NamespacedName, promises map[string]podPromise) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.placements[key]; p != nil && p.workload != nil {
+		s.setPromises(p.workload, promises)
+	}
+}
+
 // setPromises sets the promises of a placement, nil for none, in the placement and in the clusters. If they release capacity, EvaluateNext
 // returns the placements whose workload did not fit.
 func (s *State) setPromises(w *placementWorkload, promises map[string]podPromise) {

@@ -39,7 +39,8 @@ func newDecideCommand() *cobra.Command {
 ManagedClusters, ManagedClusterSets, ManagedClusterSetBindings, Placements,
 AddOnPlacementScores, ClusterCapacities, and the objects that workloads refer to;
 PlacementDecisions are the previous decisions. Each placement is decided as if all
-others kept their decisions. The hub is not changed.
+others kept their decisions, beside what is promised to the workloads of the placements
+above it. The hub is not changed.
 
 The exit code is 0 even if a placement is invalid or cannot be satisfied: its
 conditions are printed.`,
@@ -78,6 +79,7 @@ func (o *decideOptions) run(in io.Reader, out io.Writer, warn func(string)) erro
 	for _, key := range state.Placements() {
 		if result, ok := state.Preview(key, now); ok {
 			outcomes = append(outcomes, outcome{key, result, selected[key]})
+			state.SetPromises(key, result.Promises)
 		}
 	}
 	return printOutcomes(out, &o.output, outcomes)

@@ -28,6 +28,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -37,6 +38,8 @@ type fitOptions struct {
 	replicas int64
 	clusters input.Objects
 	local    bool
+	scaling  []string
+	spec     scaling.Spec
 	hub      base.Cluster
 	output   base.Output
 }
@@ -70,6 +73,8 @@ Nothing is changed.`,
 	input.AddRecordingFlag(cmd, &o.clusters.Recording)
 	cmd.Flags().Lookup("recording").Usage = "recording of one cluster, or snapshot of a hub with ClusterCapacities"
 	cmd.Flags().BoolVar(&o.local, "local", false, "read the nodes and pods of the cluster of the kubeconfig, which is no hub")
+	cmd.Flags().StringArrayVar(&o.scaling, "autoscaler", nil, "for the nodes and pods of one cluster: group of nodes that an autoscaler "+
+		"scales, such as shape=16x64,max=100,boot=120,cost=0.80; may be repeated")
 	o.hub.AddFlags(cmd, "hub", 30*time.Second)
 	o.output.AddFlag(cmd)
 	return cmd
@@ -81,6 +86,10 @@ func (o *fitOptions) run(cmd *cobra.Command) error {
 	}
 	if len(o.workload) == 0 {
 		return errors.New("--filename: required: files or directories with manifests of a workload")
+	}
+	var err error
+	if o.spec, err = scaling.Parse(o.scaling); err != nil {
+		return fmt.Errorf("--autoscaler: %w", err)
 	}
 	given := len(o.clusters.Files) > 0 || o.clusters.Recording != ""
 	if o.clusters.Recording != "" && len(o.clusters.Files) > 0 || given && o.local {
@@ -106,11 +115,11 @@ func (o *fitOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return printFits(cmd.OutOrStdout(), &o.output, workload, objects, now)
+	return o.printFits(cmd.OutOrStdout(), workload, objects, now)
 }
 
-// readWorkload reads the workload in manifests, and counts the objects of other kinds. One replica of several objects has the pods of all of
-// them.
+// readWorkload reads the workload in manifests, and counts the objects of other kinds. One replica of several objects has the pods of all
+// of them.
 func readWorkload(paths []string, in io.Reader) (out *fit.Workload, ignored manifest.Ignored, err error) {
 	var all []*fit.Workload
 	err = manifest.EachObject(manifest.Files(paths, in), func(group, kind string, object map[string]any) error {
@@ -157,7 +166,7 @@ func (o *fitOptions) read(cmd *cobra.Command, workload *fit.Workload) (*fleet.Ob
 		if err != nil {
 			return nil, time.Time{}, err
 		}
-		return oneCluster(cmd.Context(), state.Objects, workload, state.Now)
+		return o.oneCluster(cmd.Context(), state.Objects, workload, state.Now)
 	}
 	hub, cluster, now, err := o.readInput(cmd.InOrStdin())
 	switch {
@@ -169,7 +178,7 @@ func (o *fitOptions) read(cmd *cobra.Command, workload *fit.Workload) (*fleet.Ob
 	if err := o.clusters.Warn(cluster.Warnings, warn); err != nil {
 		return nil, now, err
 	}
-	return oneCluster(cmd.Context(), cluster, workload, now)
+	return o.oneCluster(cmd.Context(), cluster, workload, now)
 }
 
 // readInput returns the hub in manifests or a recording if they have ClusterCapacities, or else the cluster in them, and the time.
@@ -198,7 +207,7 @@ func (o *fitOptions) readInput(in io.Reader) (hub *manifest.Hub, cluster *manife
 }
 
 // oneCluster returns the capacity of a cluster without a name.
-func oneCluster(
+func (o *fitOptions) oneCluster(
 	ctx context.Context, objects *manifest.Objects, workload *fit.Workload, now time.Time,
 ) (*fleet.Objects, time.Time, error) {
 	in := &summarize.Input{Now: now, Pods: summarize.Pods{}}
@@ -207,6 +216,20 @@ func oneCluster(
 	}
 	for _, p := range objects.Running {
 		in.Pods.Set(summarize.NewPod(p))
+	}
+	added, most, err := o.spec.NewNodes(objects.Nodes)
+	if err != nil {
+		return nil, now, fmt.Errorf("--autoscaler: %w", err)
+	}
+	for i, n := range added {
+		group, price := &o.spec.Groups[i], ""
+		if o.spec.Loop.Priced {
+			price = strconv.FormatFloat(group.Cost, 'f', -1, 64)
+		}
+		in.Pools = append(in.Pools, summarize.Pool{
+			Name: group.Name, Source: summarize.SourceClusterAutoscaler, Zone: n.Labels[v1.LabelTopologyZone], MaxNodes: most[i],
+			BootSeconds: int32(group.Boot), PricePerHour: price, Template: summarize.NewNode(n),
+		})
 	}
 	status := summarize.Summarize(in)
 	status.Recent = nil
@@ -303,7 +326,8 @@ type fitResult struct {
 	Cluster   string `json:"cluster"`
 	Now       int64  `json:"now"`
 	WithSlack int64  `json:"withSlack"`
-	ScaledUp  int64  `json:"scaledUp"`
+	// ScaledUp is null if the autoscaler is not known.
+	ScaledUp *int64 `json:"scaledUp"`
 	// WaitSeconds and CostPerHour are null if they are unknown, or if the replicas never fit.
 	WaitSeconds *int64   `json:"waitSeconds"`
 	NewNodes    int64    `json:"newNodes"`
@@ -313,7 +337,7 @@ type fitResult struct {
 }
 
 // printFits prints the fit of each cluster, by name.
-func printFits(out io.Writer, output *base.Output, w *fit.Workload, objects *fleet.Objects, now time.Time) error {
+func (o *fitOptions) printFits(out io.Writer, w *fit.Workload, objects *fleet.Objects, now time.Time) error {
 	result, state := fitsResult{Replicas: w.Replicas, Clusters: []fitResult{}}, objects.State()
 	slices.SortFunc(objects.Capacities, func(a, b *fleet.ClusterCapacity) int { return cmp.Compare(a.Namespace, b.Namespace) })
 	for _, c := range objects.Capacities {
@@ -323,8 +347,10 @@ func printFits(out io.Writer, output *base.Output, w *fit.Workload, objects *fle
 		}
 		count, limit := state.FitOf(w, c.Namespace, at)
 		row := fitResult{
-			Cluster: c.Namespace, Now: max(count.Now, 0), WithSlack: max(count.WithSlack, 0), ScaledUp: max(count.ScaledUp, 0),
-			NewNodes: count.NewNodes, Limit: limit,
+			Cluster: c.Namespace, Now: max(count.Now, 0), WithSlack: max(count.WithSlack, 0), NewNodes: count.NewNodes, Limit: limit,
+		}
+		if c.Namespace != "" || len(o.scaling) > 0 {
+			row.ScaledUp = new(max(count.ScaledUp, 0))
 		}
 		if count.Wait != fit.Unknown {
 			row.WaitSeconds = &count.Wait
@@ -334,23 +360,29 @@ func printFits(out io.Writer, output *base.Output, w *fit.Workload, objects *fle
 		}
 		result.Clusters = append(result.Clusters, row)
 	}
-	return output.Print(out, result, func(out io.Writer) {
+	return o.output.Print(out, result, func(out io.Writer) {
 		t := base.NewTable("cluster", "now", "with slack", "scaled up", "wait", "cost per hour")
 		for i := range result.Clusters {
 			c := &result.Clusters[i]
-			wait, cost := "-", "-"
+			scaledUp, wait, cost := "-", "-", "-"
+			if c.ScaledUp != nil {
+				scaledUp = strconv.FormatInt(*c.ScaledUp, 10)
+			}
 			if c.WaitSeconds != nil {
 				wait = format.Age(time.Duration(*c.WaitSeconds) * time.Second)
 			}
 			if c.CostPerHour != nil {
 				cost = strconv.FormatFloat(*c.CostPerHour, 'f', -1, 64)
 			}
-			t.AddRow(cmp.Or(c.Cluster, "this"), c.Now, c.WithSlack, c.ScaledUp, wait, cost)
+			t.AddRow(cmp.Or(c.Cluster, "this"), c.Now, c.WithSlack, scaledUp, wait, cost)
 		}
-		t.Print(out, output)
+		t.Print(out, &o.output)
 		for i := range result.Clusters {
 			c := &result.Clusters[i]
 			fmt.Fprintf(out, "%s: %s\n", base.Escape(cmp.Or(c.Cluster, "this")), base.Escape(c.Limit))
+			if c.ScaledUp == nil && c.WithSlack < w.Replicas {
+				fmt.Fprintln(out, "The nodes that an autoscaler can add are not known: --autoscaler adds a group of them.")
+			}
 		}
 	})
 }

@@ -190,7 +190,8 @@ func TestFitOracle(t *testing.T) {
 			t.Fatal(err)
 		}
 		workload := &fit.Workload{Parts: []fit.Part{{Template: converted, Pods: 1}}, Replicas: 1}
-		hub, _, err := oneCluster(t.Context(), &manifest.Objects{Nodes: cluster.Nodes, Running: cluster.Running}, workload, time.Now())
+		objects := &manifest.Objects{Nodes: cluster.Nodes, Running: cluster.Running}
+		hub, _, err := (&fitOptions{}).oneCluster(t.Context(), objects, workload, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

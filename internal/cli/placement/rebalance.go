@@ -64,16 +64,21 @@ func (o *rebalanceOptions) run(cmd *cobra.Command) error {
 	result := struct {
 		Moves []moveResult `json:"moves"`
 	}{Moves: []moveResult{}}
-	state, selected := objects.State(), objects.Selected()
+	state, selected, decided := objects.State(), objects.Selected(), 0
 	for _, key := range state.Placements() {
 		if r, ok := state.PreviewFromScratch(key, now); ok {
+			decided += len(selected[key])
 			if move := r.MoveTo(selected[key]); move != nil {
 				result.Moves = append(result.Moves, moveResult{key.Namespace, key.Name, *move})
 			}
 		}
 	}
 	return o.output.Print(cmd.OutOrStdout(), result, func(out io.Writer) {
-		if len(result.Moves) == 0 {
+		switch {
+		case decided == 0:
+			fmt.Fprintln(out, "no placement is decided yet")
+			return
+		case len(result.Moves) == 0:
 			fmt.Fprintln(out, "no decision would change")
 			return
 		}

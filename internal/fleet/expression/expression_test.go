@@ -180,9 +180,9 @@ func TestExpressionTypeErrors(t *testing.T) {
 func TestUnknownFields(t *testing.T) {
 	const status = "no cluster has the field Status; did you mean status?"
 	for text, want := range map[string][]string{
-		`managedCluster.Status.version.kubernetes == "v1.31.4"`:                                   {status},
-		`has(managedCluster.Status)`:                                                              {status},
-		`managedCluster.status.version.Kubernetes == managedCluster.spec.x`:                       {
+		`managedCluster.Status.version.kubernetes == "v1.31.4"`: {status},
+		`has(managedCluster.Status)`:                            {status},
+		`managedCluster.status.version.Kubernetes == managedCluster.spec.x`: {
 			"no cluster has the field Kubernetes; did you mean kubernetes?", "no cluster has the field x",
 		},
 		`managedCluster.kind == "ManagedCluster"`:                                                 {"no cluster has the field kind"},

@@ -40,6 +40,9 @@ type Pool struct {
 	BootSeconds int32
 	// PricePerHour is the price of each node, "" if nodes have their own.
 	PricePerHour string
+	// Template is a new node, nil if new nodes are like the ones with the label. The pods of DaemonSets on the node with its name are on
+	// each new node.
+	Template *Node
 }
 
 // addShapes adds a shape for each instance type of the nodes of a pool to the summary. The nodes are in the classes with their index.
@@ -50,6 +53,9 @@ func (s *summarizer) addShapes(out *v1alpha1.ClusterCapacityStatus, pool *Pool, 
 		price    string
 	}
 	members, taints := map[key][]*Node{}, map[string]int{}
+	if pool.Template != nil {
+		classes, members[key{price: cleanPrice(pool.PricePerHour)}] = nil, []*Node{pool.Template}
+	}
 	for class, c := range classes {
 		for _, n := range c.nodes {
 			if n.Label(pool.Label) != pool.Value || !n.usable || pool.Zone != "" && n.Label(v1.LabelTopologyZone) != pool.Zone {

@@ -95,6 +95,26 @@ func (g *nodeGroup) contains(node *v1.Node) bool {
 	return g.spec.Label != "" && ok && actual == value
 }
 
+// NewNodes returns a node that each group can add to nodes, with the name of the node that it is a copy of, and how many.
+func (s Spec) NewNodes(nodes []*v1.Node) (added []*v1.Node, most []int32, err error) {
+	var input []recording.Node
+	for _, n := range nodes {
+		input = append(input, recording.Node{Object: n})
+	}
+	groups, err := newGroups(s, input)
+	for i := range groups {
+		g := &groups[i]
+		for _, n := range nodes {
+			if groupOf(groups, n) == i {
+				g.size++
+			}
+		}
+		g.template.Name = g.model
+		added, most = append(added, g.template), append(most, int32(max(g.spec.Max-g.size, 0)))
+	}
+	return added, most, err
+}
+
 // groupOf returns the group of a node of the input, autoscaler.NoGroup if it belongs to none.
 func groupOf(groups []nodeGroup, node *v1.Node) int {
 	if i := slices.IndexFunc(groups, func(g nodeGroup) bool { return g.contains(node) }); i >= 0 {
