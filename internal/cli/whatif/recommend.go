@@ -28,7 +28,7 @@ import (
 type recommendOptions struct {
 	recommend.Options
 
-	usage, wait, current, policy, zone, write string
+	usage, wait, policy, zone, write string
 	autoscaler, change, profiles              []string
 	overload, killed                          float64
 	output                                    base.Output
@@ -45,8 +45,8 @@ var triedProfiles = []string{"default", "most-allocated", "predicted", "packed"}
 func NewRecommendCommand() *cobra.Command {
 	o := recommendOptions{report: base.NewFile{Flag: "--report", Mode: 0o644}}
 	cmd := &cobra.Command{
-		Use:   "recommend (--recording FILE | --generate SPEC) [--autoscaler SPEC] [--wait p99=5s]",
-		Short: "Recommend profile, requests and slack with the lowest cost that meets goals",
+		Use:   "recommend (--recording FILE | --generate SPEC) [--autoscaler SPEC] [--wait p95=5s]",
+		Short: "Recommend profile, requests and slack at the lowest cost",
 		Long: `Find the configuration of a cluster with the lowest cost that meets the goals: the
 scheduler profile, the requests of each workload, and the slack.
 
@@ -67,7 +67,7 @@ Without --autoscaler, nodes are added and removed as if they were all like the m
 frequent node of the recording. Nothing is applied: -o yaml prints what to apply, and
 --write writes it to files.`,
 		Example: `  # What would the last week have cost, at no more overload and short waits?
-  plimsoll recommend --recording week.plrec --autoscaler shape=16x64,boot=120,cost=0.80 --wait p99=5s
+  plimsoll recommend --recording week.plrec --autoscaler shape=16x64,boot=120,cost=0.80 --wait p95=5s
 
   # Only requests, with a report and one patch file for each workload.
   plimsoll recommend --recording week.plrec --change requests --report report.html --write recommended
@@ -97,8 +97,8 @@ func (o *recommendOptions) addFlags(cmd *cobra.Command) {
 		flags.Lookup(name).DefValue = "0" // not printed: the usage states the default
 	}
 	flags.StringSliceVar(&o.change, "change", levers, "what may be changed: profile, requests, slack")
-	flags.StringVar(&o.current, "current", "default", "profile in force: built-in profile, or file with a KubeSchedulerConfiguration")
-	flags.StringArrayVar(&o.profiles, "profile", triedProfiles, "profile to try, built-in or a file; may be repeated")
+	flags.StringArrayVar(&o.profiles, "profile", nil, "built-in profile, or file with a KubeSchedulerConfiguration; repeat it, the first is "+
+		"in force (default "+strings.Join(triedProfiles, ", ")+"; a single one is in force beside these)")
 	flags.StringVar(&o.policy, "policy", "", "file with the ResourceSlack in force: its rate, minimum, schedules and mirrors may be changed")
 	flags.StringVar(&o.zone, "time-zone", "UTC", "IANA time zone of schedules, such as Europe/Berlin")
 	flags.StringVar(&o.write, "write", "", "write Helm values, the ResourceSlack and a patch file for each workload to this new folder")
@@ -109,7 +109,6 @@ func (o *recommendOptions) addFlags(cmd *cobra.Command) {
 	_ = cmd.MarkFlagDirname("write")
 	cmd.MarkFlagsMutuallyExclusive("recording", "generate")
 	cmd.MarkFlagsOneRequired("recording", "generate")
-	completeWith(cmd, "current", cobra.ShellCompDirectiveDefault, engine.BuiltInProfiles...)
 	completeWith(cmd, "profile", cobra.ShellCompDirectiveDefault, engine.BuiltInProfiles...)
 	completeWith(cmd, "change", cobra.ShellCompDirectiveNoFileComp, levers...)
 }
@@ -192,8 +191,8 @@ func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
 	if err := o.parseGoals(cmd); err != nil {
 		return err
 	}
-	if o.Current, err = engine.ReadConfig(o.current); err != nil {
-		return fmt.Errorf("--current: %w", err)
+	if len(o.profiles) < 2 {
+		o.profiles = append(o.profiles, triedProfiles...)
 	}
 	for _, name := range o.profiles {
 		profile, err := engine.ReadConfig(name)
@@ -202,6 +201,7 @@ func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
 		}
 		o.Profiles = append(o.Profiles, profile)
 	}
+	o.Current, o.Source.NoSpare = o.Profiles[0], o.Change.Slack || o.policy != ""
 	if o.Zone, err = time.LoadLocation(o.zone); err != nil || o.zone == time.Local.String() {
 		return base.InvalidValue("time-zone", o.zone, "the name of an IANA time zone such as Europe/Berlin")
 	}
