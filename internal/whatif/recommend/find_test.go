@@ -182,7 +182,7 @@ func TestVerdict(t *testing.T) {
 			}
 			return cost(10, 1, 0)
 		}, false, "Not confirmed: packed, requests as they are, no slack meets the goals on the first two thirds, but misses on the last third: " +
-			"overload 120 node minutes a day, allowed 24."},
+			"overload 120 node minutes a day, allowed 25.20."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t, fake(tc.outcome))

@@ -32,7 +32,11 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
-// Goals are what a configuration must reach. Overload, kills and unschedulable pods are at most those of the configuration in force.
+// tolerance is how much more overload, or how many more killed pods, than in force count as equal, as a fraction: placements differ by chance.
+const tolerance = 0.05
+
+// Goals are what a configuration must reach. Overload, kills and unschedulable pods are at most those of the configuration in force, up to
+// tolerance.
 type Goals struct {
 	// Percent of the pods have a node within Wait. If HasWait is not set, it is DefaultWait or the time of the configuration in force,
 	// whichever is longer, and the percentage is the highest of 99, 95 and 90 for which the recording has enough arrivals.
@@ -53,7 +57,7 @@ func (g *Goals) killedBound(base *figures) float64 { return bound(g.Killed, base
 // bound returns the bound of a figure over a number of days.
 func bound(perDay *float64, inForce, days float64) float64 {
 	if perDay == nil {
-		return inForce
+		return inForce * (1 + tolerance)
 	}
 	return *perDay * days
 }
@@ -84,6 +88,9 @@ func (g *Goals) setDefaults(arrivals int64) bool {
 	}
 	return false
 }
+
+// isReached reports whether figures reach the goal of waits.
+func (g *Goals) isReached(f, base *figures) bool { return g.NoWait || g.wait(f) <= g.waitBound(base) }
 
 // slackGoal returns the goal of the search of slack.
 func (g *Goals) slackGoal(policy *v1alpha1.ResourceSlack) slackpolicy.Goal {
