@@ -49,6 +49,7 @@ var files = map[string]string{
 	"first.plrec":          "examples/snapshot/low-risk.plrec",
 	"demo.plrec":           "examples/snapshot/low-risk.plrec",
 	"week.plrec":           "examples/recording/week.plrec",
+	"bitbrains.plrec":      "examples/recording/week.plrec",
 	"deployment.yaml":      "examples/placement/fit/workload.yaml",
 	"pod.yaml":             "examples/placement/fit/workload.yaml",
 	"hub.yaml":             "examples/placement/prioritizers/fleet.yaml",
@@ -167,8 +168,11 @@ func runCommand(t *testing.T, input string, args []string) error {
 		// Two seeds suffice: the duration grows with the number of seeds.
 		args = append(args, "--seeds", "2")
 	}
-	if args[0] == "recommend" { // two profiles suffice
+	if args[0] == "recommend" { // two profiles suffice: TestFind of package recommend has a whole search
 		args = append(args, "--profile", "default", "--profile", "packed")
+		if !slices.Contains(args, "--change") {
+			args = append(args, "--change", "profile")
+		}
 	}
 	// Existing files are not replaced.
 	for i, arg := range args[:len(args)-1] {
