@@ -223,7 +223,7 @@ func (o *fitOptions) oneCluster(
 	}
 	for i, n := range added {
 		group, price := &o.spec.Groups[i], ""
-		if o.spec.Loop.Priced {
+		if o.spec.IsPriced {
 			price = strconv.FormatFloat(group.Cost, 'f', -1, 64)
 		}
 		in.Pools = append(in.Pools, summarize.Pool{
