@@ -89,7 +89,7 @@ func TestDoctor(t *testing.T) {
 	testcluster.ExpectFinding(t, found, "nodes", doctor.OK, "1 node, all ready")
 	testcluster.ExpectFinding(t, found, "components", doctor.Problem, "plimsoll-controller: 0 of 1 replica is ready")
 	testcluster.ExpectFinding(t, found, "leaders", doctor.Problem, "has no holder")
-	testcluster.ExpectFinding(t, found, "rights", doctor.Problem, "plimsoll-system/default of plimsoll-controller may not get namespaces;")
+	testcluster.ExpectFinding(t, found, "rights", doctor.Problem, "plimsoll-system/default of plimsoll-controller may not list events;")
 	testcluster.ExpectFinding(t, found, "rights", doctor.Problem, "create deployments.apps in "+testcluster.PodNamespace)
 	testcluster.ExpectFinding(t, found, "definitions", doctor.OK, "resourceslacks.plimsoll.dev is installed")
 	testcluster.ExpectFinding(t, found, "definitions", doctor.OK, "placements.cluster.open-cluster-management.io is installed")
