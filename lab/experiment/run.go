@@ -172,20 +172,18 @@ func seedJobs(o options, s *scenarios.Scenario, recordings *series, folder strin
 
 // newJob returns the job of a scenario without a profile and a seed.
 func newJob(s *scenarios.Scenario) (compare.Job, error) {
-	j := compare.Job{Source: recording.Source{Generate: s.Generate, Pack: -1}, Tail: tailSeconds}
+	j := compare.Job{Source: recording.Source{Generate: s.Generate}, Tail: tailSeconds}
+	j.Metrics = replay.DefaultMetrics
 	var err error
-	if j.Metrics, err = replay.ParseMetrics(""); err != nil {
-		return j, err
-	}
 	if s.Real != nil { // Limits and usage are recorded.
 		j.Usage, err = recording.ParseUsage("constant")
 		return j, err
 	}
-	limits, err := recording.ParseLimits(s.Limits)
-	if err != nil {
-		return j, err
+	var ratio float64
+	if _, err := fmt.Sscanf(s.Limits, "ratio=%g", &ratio); err != nil {
+		return j, fmt.Errorf("limits: %w", err)
 	}
-	j.Limits = limits[0]
+	j.Limits = recording.Limits{CPU: ratio, Memory: ratio}
 	j.Usage, err = recording.ParseUsage(s.Usage)
 	return j, err
 }

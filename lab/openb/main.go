@@ -27,15 +27,14 @@ func run() error {
 	flag.Int64Var(&o.Seconds, "over", 24*3600, "with -fill: length of the steady state in seconds")
 	flag.IntVar(&o.PerSecond, "pack", 1, "without -fill: number of pods that arrive per second and do not end, 0 for the times of the trace")
 	flag.Uint64Var(&o.Seed, "seed", 1, "seed of the drawn pods and limits")
-	limits := flag.String("limits", "ratio=2", "limits of pods, as for plimsoll compare --limits with one ratio")
+	ratio := flag.Float64("limit-ratio", 2, "limits of pods, as a multiple of their requests, at least 1")
 	flag.Parse()
 	if flag.NArg() != 3 {
 		return errors.New("usage: openb [flags] NODES.csv PODS.csv OUT.plrec")
 	}
-	parsed, err := recording.ParseLimits(*limits)
-	if err != nil {
-		return fmt.Errorf("-limits: %w", err)
+	o.Limits = recording.Limits{CPU: *ratio, Memory: *ratio}
+	if err := o.Limits.Validate(); err != nil {
+		return fmt.Errorf("-limit-ratio: %w", err)
 	}
-	o.Limits = parsed[0]
 	return trace.Convert(flag.Arg(0), flag.Arg(1), flag.Arg(2), o)
 }

@@ -45,7 +45,7 @@ func (f *Following) addFlags(cmd *cobra.Command, prometheusUsage, maxSize, maxSi
 	flags := cmd.Flags()
 	flags.StringVar(&f.config.Server.Address, "prometheus", "", prometheusUsage)
 	flags.StringVar(&f.config.Server.Selector, "selector", "", `matchers for all series, such as cluster="a"`)
-	flags.StringVar(&f.load, "load-source", "", "file with the address and credentials of the Prometheus server, in place of --prometheus")
+	flags.StringVar(&f.load, "load-source", "", "file with the Prometheus server, its credentials, rateWindow and queries, in place of --prometheus")
 	flags.DurationVar(&f.config.Step, "step", record.DefaultStep, "time between two samples of usage")
 	flags.StringVar(&f.maxSize, "max-size", maxSize, maxSizeUsage)
 	flags.BoolVar(&f.redact, "redact", false, "replace names by pseudonyms")
@@ -54,7 +54,7 @@ func (f *Following) addFlags(cmd *cobra.Command, prometheusUsage, maxSize, maxSi
 	f.access.AddFlags(cmd, "cluster to follow")
 }
 
-// readServer reads the file with the server, if one is set. Flags replace fields of the file.
+// readServer reads the file with the server, if one is set. The flag --selector replaces the field of the file.
 func (f *Following) readServer() error {
 	set := &f.config.Server
 	if f.load != "" {
@@ -65,10 +65,7 @@ func (f *Following) readServer() error {
 		if server.Type != "" && server.Type != metricprovider.Prometheus {
 			return fmt.Errorf("--load-source: %s: type: invalid value %q: must be %s", f.load, server.Type, metricprovider.Prometheus)
 		}
-		set.Selector, set.RateWindow = cmp.Or(set.Selector, server.Selector), cmp.Or(set.RateWindow, server.RateWindow)
-		set.Queries.PodCPU = cmp.Or(set.Queries.PodCPU, server.Queries.PodCPU)
-		set.Queries.PodMemory = cmp.Or(set.Queries.PodMemory, server.Queries.PodMemory)
-		server.Selector, server.RateWindow, server.Queries = set.Selector, set.RateWindow, set.Queries
+		server.Selector = cmp.Or(set.Selector, server.Selector)
 		*set = server
 	}
 	set.Type = metricprovider.Prometheus

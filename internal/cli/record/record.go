@@ -75,8 +75,6 @@ func (o *options) addAllFlags(cmd *cobra.Command) {
 	flags.DurationVar(&o.rotate, "rotate", 24*time.Hour, "with --follow: time after which another recording is started")
 	o.addFlags(cmd, "URL of the Prometheus server, such as http://localhost:9090", "10Gi",
 		"with --follow: size of all recordings in the directory, above which the oldest are removed")
-	flags.DurationVar(&c.Server.RateWindow.Duration, "rate-window", 0,
-		"time over which the CPU usage is averaged; must contain two scrapes (default two steps, at least 2m)")
 	flags.DurationVar(&c.Window, "chunk", record.DefaultWindow, "time that is read at once; shorter takes less memory")
 	flags.DurationVar(&c.Timeout, "timeout", record.DefaultTimeout, "longest time of a query")
 	flags.StringToStringVar(&c.Series, "series", nil,
@@ -84,13 +82,11 @@ func (o *options) addAllFlags(cmd *cobra.Command) {
 	flags.StringToStringVar(&c.Labels, "label", nil,
 		"names of labels of kube-state-metrics that differ, as NAME=OTHER (default exported_NAME if the server has these)")
 	flags.StringToStringVar(&c.UsageLabels, "usage-label", nil, "names of labels of cAdvisor that differ, such as pod=pod_name")
-	flags.StringVar(&c.Server.Queries.PodCPU, "cpu-query", "", "query for the CPU usage of pods in cores (default from cAdvisor)")
-	flags.StringVar(&c.Server.Queries.PodMemory, "memory-query", "", "query for the memory usage of pods in bytes (default from cAdvisor)")
 	flags.StringSliceVar(&c.LabelKeys, "label-key", nil,
 		"keys of labels of nodes and pods that kube-state-metrics exports with underscores, such as example.com/team")
 	_ = cmd.MarkFlagFilename("output", "plrec")
 	base.CompleteWith(cmd, "to", "now")
-	base.Rare(cmd, "rate-window", "chunk", "timeout", "series", "label", "usage-label", "cpu-query", "memory-query", "label-key")
+	base.Rare(cmd, "chunk", "timeout", "series", "label", "usage-label", "label-key")
 }
 
 // parseTime parses a time: now, a duration before now or a time. The flag is for the error.
@@ -113,7 +109,7 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 
 // fieldFlags are the flags of the fields that errors name.
 var fieldFlags = map[string]string{
-	"address": "--prometheus", "step": "--step", "window": "--chunk", "rateWindow": "--rate-window", "timeout": "--timeout",
+	"address": "--prometheus", "step": "--step", "window": "--chunk", "rateWindow": "--load-source: rateWindow", "timeout": "--timeout",
 	"maxBytes": "--max-size", "series": "--series", "label": "--label", "usageLabel": "--usage-label", "to": "--to",
 	"token": "--load-source: token", "tokenFile": "--load-source: tokenFile", "headersFile": "--load-source: headersFile",
 	"caFile":   "--load-source: caFile",

@@ -50,7 +50,7 @@ func TestFlagErrors(t *testing.T) {
 	}
 }
 
-// TestLoadSource reads files with a server: their matchers and queries hold unless flags replace them.
+// TestLoadSource reads files with a server: their matchers hold unless a flag replaces them.
 func TestLoadSource(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "server.yaml")
 	for name, tc := range map[string]struct{ content, args, want string }{
@@ -60,7 +60,7 @@ func TestLoadSource(t *testing.T) {
 		},
 		"flags": {
 			"address: http://x\nselector: a=\"b\"\nrateWindow: 3m\nqueries: {podCPU: q}",
-			"--selector c --rate-window 4m --cpu-query p --memory-query m", "Prometheus http://x c 4m0s p m",
+			"--selector c", "Prometheus http://x c 3m0s q ",
 		},
 		"type": {"type: SignalFx\naddress: http://x", "", `--load-source: ` + file + `: type: invalid value "SignalFx": must be Prometheus`},
 	} {

@@ -27,11 +27,14 @@ import (
 
 // decidedOptions are the flags of plimsoll explain pod --as-decided.
 type decidedOptions struct {
-	enabled                 bool
+	// from is the address of the scheduler or a file, empty without --as-decided.
 	from, tokenFile, caFile string
 }
 
 const (
+	// forwardedPort is the value of --as-decided for localAddress.
+	forwardedPort = "port"
+	localAddress  = "https://127.0.0.1:10259"
 	// decisionsTimeout bounds the request, decisionsLimit the size of the answer in bytes.
 	decisionsTimeout = time.Minute
 	decisionsLimit   = 4 << 30
@@ -39,18 +42,18 @@ const (
 
 func (d *decidedOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&d.enabled, "as-decided", false, "show the decision that plimsoll-scheduler made, from its last decisions")
-	flags.StringVar(&d.from, "decisions", "https://127.0.0.1:10259",
-		"with --as-decided: address of the scheduler, or a file with the content of its page /configz")
+	flags.StringVar(&d.from, "as-decided", "", "show the decision that plimsoll-scheduler made, from its last decisions: `FROM` its "+
+		"forwarded port 10259, an https address, or a file with its page /configz")
+	flags.Lookup("as-decided").NoOptDefVal = forwardedPort
 	flags.StringVar(&d.tokenFile, "scheduler-token-file", "",
 		"with --as-decided: file with a token that may get the URL /configz of the scheduler (default the token in the kubeconfig)")
 	flags.StringVar(&d.caFile, "scheduler-ca-file", "",
 		"with --as-decided: certificate authority of the scheduler; not verified on a loopback address without it")
-	base.Rare(cmd, "decisions", "scheduler-token-file", "scheduler-ca-file")
+	base.Rare(cmd, "scheduler-token-file", "scheduler-ca-file")
 }
 
 func (d *decidedOptions) validate(objects *input.Objects) error {
-	if d.enabled && objects.Given() {
+	if d.from != "" && objects.Given() {
 		return errors.New("--as-decided: must not be set with --filename or --recording")
 	}
 	return nil
@@ -66,7 +69,7 @@ func (o *explainOptions) explainDecided(cmd *cobra.Command, key types.Namespaced
 	}
 	raw, err := o.readDecisions(cmd.Context())
 	if err != nil {
-		return base.Failure(fmt.Errorf("--decisions: %w", err))
+		return base.Failure(fmt.Errorf("--as-decided: %w", err))
 	}
 	var pages map[string]json.RawMessage
 	list := decisions.List{}
@@ -77,7 +80,7 @@ func (o *explainOptions) explainDecided(cmd *cobra.Command, key types.Namespaced
 		err = fmt.Errorf("no %s: must be plimsoll-scheduler with --kept-decisions", decisions.ConfigzName)
 	}
 	if err != nil {
-		return base.Failure(fmt.Errorf("--decisions: %s: %w", o.decided.from, err))
+		return base.Failure(fmt.Errorf("--as-decided: %s: %w", o.decided.from, err))
 	}
 	i := slices.IndexFunc(list.Items, func(d decisions.Decision) bool { return d.Namespace == key.Namespace && d.Pod == key.Name })
 	if i < 0 {
@@ -91,6 +94,9 @@ func (o *explainOptions) explainDecided(cmd *cobra.Command, key types.Namespaced
 // readDecisions reads the file or the page.
 func (o *explainOptions) readDecisions(ctx context.Context) ([]byte, error) {
 	d := &o.decided
+	if d.from == forwardedPort {
+		d.from = localAddress
+	}
 	if !strings.HasPrefix(d.from, "https://") {
 		return os.ReadFile(d.from)
 	}

@@ -152,7 +152,7 @@ func (o *explainOptions) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	if o.decided.enabled {
+	if o.decided.from != "" {
 		return o.explainDecided(cmd, key)
 	}
 	read := o.readLive

@@ -18,10 +18,10 @@ import (
 
 // backtestOptions are the flags of plimsoll backtest.
 type backtestOptions struct {
-	recording, profile, usage, metrics string
-	seed                               uint64
-	strict                             bool
-	output                             base.Output
+	recording, profile, usage string
+	seed                      uint64
+	strict                    bool
+	output                    base.Output
 }
 
 // NewBacktestCommand returns the command plimsoll backtest.
@@ -55,7 +55,6 @@ that pods can be on other nodes than recorded even if the model is exact.`,
 		"profile that was in force: built-in profile, or file with a KubeSchedulerConfiguration",
 	)
 	flags.StringVar(&o.usage, "usage", "beta", "usage of pods without recorded usage, as in plimsoll simulate")
-	flags.StringVar(&o.metrics, "metrics", defaultMetrics, "measurement of the load, in seconds")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of generated usage")
 	input.AddStrictFlag(cmd, &o.strict)
 	o.output.AddFlag(cmd)
@@ -70,7 +69,9 @@ func (o *backtestOptions) run(cmd *cobra.Command) error {
 	if o.recording == "" {
 		return errors.New("--recording: required: a file written by plimsoll record")
 	}
-	job := compare.Job{Source: recording.Source{Recording: o.recording, Strict: o.strict}, Seed: o.seed}
+	job := compare.Job{
+		Source: recording.Source{Recording: o.recording, Strict: o.strict}, Seed: o.seed, Metrics: replay.DefaultMetrics,
+	}
 	var err error
 	if job.Profile, err = engine.ReadConfig(o.profile); err != nil {
 		return fmt.Errorf("--profile: %w", err)
@@ -80,9 +81,6 @@ func (o *backtestOptions) run(cmd *cobra.Command) error {
 	}
 	if job.Usage, err = recording.ParseUsage(o.usage); err != nil {
 		return fmt.Errorf("--usage: %w", err)
-	}
-	if job.Metrics, err = replay.ParseMetrics(o.metrics); err != nil {
-		return fmt.Errorf("--metrics: %w", err)
 	}
 	r, err := compare.Backtest(cmd.Context(), job, base.Warnings(cmd.ErrOrStderr()), runJobs(cmd.ErrOrStderr()))
 	switch {

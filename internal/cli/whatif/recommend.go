@@ -171,11 +171,8 @@ func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
 	if _, err := os.Stat(o.write); o.write != "" && err == nil {
 		return fmt.Errorf("--write: %s already exists: must be a new folder", o.write)
 	}
-	o.Source.Pack, o.Run = -1, runJobs(cmd.ErrOrStderr())
+	o.Source.Pack, o.Run, o.Metrics = -1, runJobs(cmd.ErrOrStderr()), replay.DefaultMetrics
 	o.Report = func(line string) { fmt.Fprintln(base.Escaped(cmd.ErrOrStderr()), "plimsoll:", line) }
-	if o.Metrics, err = replay.ParseMetrics(defaultMetrics); err != nil {
-		return err
-	}
 	for _, lever := range o.change {
 		switch lever {
 		case "profile":
@@ -266,11 +263,7 @@ func (o *recommendOptions) recordGenerated() (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	limits, err := recording.ParseLimits("ratio=2")
-	if err != nil {
-		return "", err
-	}
-	in, err := o.Source.Input(1, limits[0])
+	in, err := o.Source.Input(1, recording.DefaultLimits)
 	if err != nil {
 		return "", err
 	}

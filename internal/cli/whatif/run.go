@@ -104,12 +104,12 @@ func runJobs(progress io.Writer) compare.Run {
 // parse parses the flags, and reads standard input if it is the input.
 func (o *whatIfOptions) parse(cmd *cobra.Command) error {
 	o.TailSeconds, o.Warn = int64(o.tail.Seconds()), base.Warnings(cmd.ErrOrStderr())
-	var err error
-	if o.Metrics, err = replay.ParseMetrics(o.metrics); err != nil {
-		return fmt.Errorf("--metrics: %w", err)
-	}
-	if o.Limits, err = recording.ParseLimits(o.limits); err != nil {
-		return fmt.Errorf("--limits: %w", err)
+	o.Source.Pack = -1
+	o.Metrics, o.Limits = replay.DefaultMetrics, []recording.Limits{recording.DefaultLimits}
+	if o.scenario != "" {
+		if err := o.readScenario(cmd.Flags().Changed("usage")); err != nil {
+			return fmt.Errorf("--scenario: %w", err)
+		}
 	}
 	for _, text := range o.usage {
 		spec, err := recording.ParseUsage(text)

@@ -26,9 +26,8 @@ type whatIfOptions struct {
 	compare.Options
 	resultOptions
 
-	limits  string
-	usage   []string
-	metrics string
+	usage    []string
+	scenario string
 	// autoscaler has one entry for each group of nodes.
 	autoscaler []string
 	slack      []string
@@ -37,16 +36,11 @@ type whatIfOptions struct {
 	shard string
 }
 
-// defaultMetrics is the default of --metrics.
-const defaultMetrics = "interval=60,delay=60,window=900"
-
 const (
 	// reportSeeds is the default of --seeds if a report is written, for confidence intervals.
 	reportSeeds = 5
 	// maxSeeds is the maximum of --seeds.
 	maxSeeds = 1000
-	// maxPack is the maximum of --pack, in pods per second.
-	maxPack = 1_000_000
 )
 
 // inputHelp is the help text on the input of plimsoll compare.
@@ -57,10 +51,12 @@ const inputHelp = `The input is one of
                                 memory-cv, best-effort, guaranteed, gpu; over, life, bursts,
                                 burst-share; or churn, life, life-cv
 
+  --scenario FILE               YAML with the keys of --generate, limits and metrics
+
 docs/whatif.md explains these keys and those of --usage.
 
 Data that the input does not have is generated from the seed and listed as such in the
-result: the usage of pods (--usage), and the limits of generated pods (--limits).
+result: the usage of pods (--usage), and the limits of generated pods, twice their requests.
 Profiles are files with a KubeSchedulerConfiguration or built-in: default,
 most-allocated, limits, allocatable-least, allocatable-most, low-risk, predicted, packed,
 batch.
@@ -83,7 +79,7 @@ compare, whose help describes them.` + interruptHelp
 func NewSimulateCommand() *cobra.Command {
 	var o whatIfOptions
 	cmd := &cobra.Command{
-		Use:   "simulate (-f FILES | --recording FILE | --generate SPEC)",
+		Use:   "simulate (-f FILES | --recording FILE | --generate SPEC | --scenario FILE)",
 		Short: "Simulate a cluster with one scheduler profile",
 		Long: `Simulate a cluster over time with the code of kube-scheduler, on a virtual clock, and
 show the outcome.
@@ -119,7 +115,7 @@ func NewCompareCommand() *cobra.Command {
 	var o whatIfOptions
 	cmd := &cobra.Command{
 		Use: "compare (--profile A --profile B... | --slack A,B...) " +
-			"(-f FILES | --recording FILE | --generate SPEC)",
+			"(-f FILES | --recording FILE | --generate SPEC | --scenario FILE)",
 		Short: "Compare scheduler profiles in a simulated cluster",
 		Long: `Simulate a cluster over time with several scheduler profiles, and show how the others
 differ from the first. With --seeds, each difference has a 95 % confidence interval of
@@ -149,9 +145,7 @@ its mean over the seeds.
     --autoscaler shape=16x64,boot=120,cost=0.80 --seeds 3
 
   # Compare with several limits and usage shapes.
-  plimsoll compare --profile default --profile low-risk \
-    --generate nodes=50,pods=1500,fill=0.9,best-effort=0.1,over=7200 \
-    --limits ratio=1+4 --usage diurnal:mean=0.7 --usage bursts:mean=0.7 --seeds 5`,
+  plimsoll compare --profile default --profile low-risk --scenario examples/scenario.yaml --seeds 5`,
 		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(o.Profiles) == 0 && len(o.slack) > 1 {
@@ -173,7 +167,7 @@ its mean over the seeds.
 }
 
 // inputFlags are the flags of the input: exactly one must be set.
-var inputFlags = []string{"filename", "recording", "generate"}
+var inputFlags = []string{"filename", "recording", "generate", "scenario"}
 
 func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -184,15 +178,11 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&o.Source.Reschedule, "reschedule", false, "with -f or --recording: schedule all pods again in the order of "+
 		"their creation, except for mirror pods and pods of DaemonSets")
 	flags.StringVar(&o.Source.Generate, "generate", "", "cluster to generate, such as nodes=500,pods=15000")
-	flags.IntVar(&o.Source.Pack, "pack", -1, "with --reschedule: number of pods that arrive per second, 0 for all at once (default 1, "+
-		"or over an hour if there are fewer than 3600)")
-	flags.Lookup("pack").DefValue = "0" // not printed: the usage states the defaults
-	flags.StringVar(&o.limits, "limits", "ratio=2", "limits of pods without limits, as multiples of their requests: "+
-		"ratio=1+2+4, memory=1, unlimited=0.1")
+	flags.StringVar(&o.scenario, "scenario", "", "YAML file with a cluster to generate, limits of pods, and the measurement of the load")
+	_ = cmd.MarkFlagFilename("scenario", "yaml", "yml", "json")
 	flags.StringArrayVar(&o.usage, "usage", []string{"beta"},
 		"usage of pods: constant, beta, bursts or diurnal, "+
 			"with parameters as in beta:mean=0.4,cv=0.6, or cpu=SHAPE;memory=SHAPE; may be repeated")
-	flags.StringVar(&o.metrics, "metrics", defaultMetrics, "measurement of the load, in seconds")
 	o.addScaleFlags(cmd)
 	flags.DurationVar(&o.tail, "tail", time.Hour, "simulated time after the arrival of the last pod")
 	flags.Uint64Var(&o.Seed, "seed", 1, "first seed of generated data")
@@ -202,7 +192,7 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	o.resultOptions.addFlags(cmd)
 	cmd.MarkFlagsOneRequired(inputFlags...)
 	cmd.MarkFlagsMutuallyExclusive(inputFlags...)
-	base.Rare(cmd, "strict", "pack", "limits", "metrics", "tail", "seed")
+	base.Rare(cmd, "strict", "tail", "seed")
 	completeWith(cmd, "profile", cobra.ShellCompDirectiveDefault, engine.BuiltInProfiles...)
 	completeWith(cmd, "usage", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, recording.UsageKinds...)
 }
@@ -263,16 +253,8 @@ func (o *whatIfOptions) validateInput(cmd *cobra.Command) error {
 			return fmt.Errorf("--%s: must not be empty", name)
 		}
 	}
-	packSet := cmd.Flags().Changed("pack")
-	switch {
-	case cmd.Flags().Changed("limits") && o.hasObjects():
-		return errors.New("--limits: requires --generate: the limits of other input are those in the manifests")
-	case o.Source.Reschedule && !o.hasObjects():
+	if o.Source.Reschedule && !o.hasObjects() {
 		return errors.New("--reschedule: requires --filename or --recording: all pods of other input are scheduled anyway")
-	case packSet && !o.Source.Reschedule:
-		return errors.New("--pack: requires --reschedule")
-	case packSet && (o.Source.Pack < 0 || o.Source.Pack > maxPack):
-		return base.InvalidValue("pack", o.Source.Pack, fmt.Sprintf("between 0 and %d", maxPack))
 	}
 	return nil
 }

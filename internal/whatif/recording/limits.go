@@ -1,54 +1,37 @@
 package recording
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/spec"
 )
 
 // Limits generates the limits of pods without limits.
 type Limits struct {
 	// CPU and Memory are limits as multiples of the request, at least 1.
-	CPU, Memory float64
+	CPU    float64 `json:"cpu"`
+	Memory float64 `json:"memory"`
 	// Unlimited is the fraction of pods that get no limits.
-	Unlimited float64
+	Unlimited float64 `json:"unlimited"`
 }
 
 // maxRatio bounds limits over requests.
 const maxRatio = 100
 
-// ParseLimits parses the value of --limits. It returns several limits if there are
-// several ratios:
-//
-//	ratio=2                      limits are twice the requests
-//	ratio=1+1.5+2+4              several ratios
-//	ratio=2,memory=1             CPU limits twice, memory limits once the requests
-//	ratio=2,unlimited=0.1        a tenth of the pods without limits
-func ParseLimits(text string) ([]Limits, error) {
-	fields, err := spec.Parse(text)
-	if err != nil {
-		return nil, err
+// DefaultLimits are twice the requests.
+var DefaultLimits = Limits{CPU: 2, Memory: 2}
+
+// Validate returns an error that names the field of an invalid value.
+func (l Limits) Validate() error {
+	isRatio := func(ratio float64) bool { return ratio >= 1 && ratio <= maxRatio }
+	switch {
+	case !(l.Unlimited >= 0 && l.Unlimited <= 1):
+		return fmt.Errorf("unlimited: invalid value %v: must be a number from 0 to 1", l.Unlimited)
+	case l.Unlimited < 1 && !isRatio(l.CPU):
+		return fmt.Errorf("cpu: invalid value %v: must be a number from 1 to %d", l.CPU, maxRatio)
+	case l.Unlimited < 1 && !isRatio(l.Memory):
+		return fmt.Errorf("memory: invalid value %v: must be a number from 1 to %d", l.Memory, maxRatio)
 	}
-	ratios := fields.Floats("ratio", 1, maxRatio)
-	cpu := fields.Float("cpu", 0, 1, maxRatio)
-	memory := fields.Float("memory", 0, 1, maxRatio)
-	unlimited := fields.Float("unlimited", 0, 0, 1)
-	if ratios == nil {
-		if (cpu == 0 || memory == 0) && unlimited < 1 {
-			fields.Require("ratio", "numbers from 1 to 100 with + between them, unless cpu and memory are set")
-		}
-		ratios = []float64{1}
-	}
-	if err := fields.Err(); err != nil {
-		return nil, err
-	}
-	sweep := make([]Limits, len(ratios))
-	for i, ratio := range ratios {
-		sweep[i] = Limits{CPU: cmp.Or(cpu, ratio), Memory: cmp.Or(memory, ratio), Unlimited: unlimited}
-	}
-	return sweep, nil
+	return nil
 }
 
 // ForPod returns the limits of a pod with the given requests, 0 for no limit. There is no limit
@@ -70,7 +53,7 @@ func times(amount int64, ratio float64) int64 {
 	return max(int64(product), amount)
 }
 
-// String returns a text from which ParseLimits returns the same limits.
+// String describes the limits.
 func (l Limits) String() string {
 	text := fmt.Sprintf("cpu=%v,memory=%v", l.CPU, l.Memory)
 	if l.CPU == l.Memory {

@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 )
@@ -88,38 +87,19 @@ func TestParseUsageErrors(t *testing.T) {
 	}
 }
 
-func TestParseLimits(t *testing.T) {
-	tests := map[string]string{
-		"ratio=2":                "[ratio=2]",
-		"ratio=1+1.5+2+4":        "[ratio=1 ratio=1.5 ratio=2 ratio=4]",
-		"ratio=2,unlimited=0.25": "[ratio=2,unlimited=0.25]",
-		"ratio=2+3,memory=1":     "[cpu=2,memory=1 cpu=3,memory=1]",
-		"cpu=4,memory=1.5":       "[cpu=4,memory=1.5]",
-		"unlimited=1":            "[ratio=1,unlimited=1]",
-		"": `ratio: missing value: must be numbers from 1 to 100 with + between them, unless cpu and memory ` +
-			`are set`,
-		"cpu=2": `ratio: missing value: must be numbers from 1 to 100 with + between them, unless cpu and memory ` +
-			`are set`,
-		"ratio=0.5":             `ratio: invalid value "0.5": must be numbers from 1 to 100 in rising order, with + between them`,
-		"ratio=2,unlimited=1.1": `unlimited: invalid value "1.1": must be a number from 0 to 1`,
-		"ratio=2,gpu=1":         `unknown key "gpu": must be one of ratio, cpu, memory, unlimited`,
+func TestValidateLimits(t *testing.T) {
+	for want, limits := range map[string]Limits{
+		"": DefaultLimits, "unlimited: invalid value 1.1: must be a number from 0 to 1": {2, 2, 1.1},
+		"cpu: invalid value 0.5: must be a number from 1 to 100":    {0.5, 2, 0},
+		"memory: invalid value 0: must be a number from 1 to 100":   {2, 0, 0.5},
+		"cpu: invalid value 1e+300: must be a number from 1 to 100": {1e300, 2, 0},
+	} {
+		if err := limits.Validate(); err == nil && want != "" || err != nil && err.Error() != want {
+			t.Errorf("%+v: %v, want %q", limits, err, want)
+		}
 	}
-	for text, want := range tests {
-		t.Run(text, func(t *testing.T) {
-			limits, err := ParseLimits(text)
-			got := fmt.Sprint(limits)
-			if err != nil {
-				got = err.Error()
-			}
-			if got != want {
-				t.Errorf("%s, want %s", got, want)
-			}
-			for _, l := range limits {
-				if second, err := ParseLimits(l.String()); err != nil || len(second) != 1 || second[0] != l {
-					t.Errorf("%s is parsed as %v, %v", l, second, err)
-				}
-			}
-		})
+	if err := (Limits{Unlimited: 1}).Validate(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -175,21 +155,6 @@ func FuzzParseUsage(f *testing.F) {
 		}
 		if second, err := ParseUsage(s.String()); err != nil || second != s {
 			t.Errorf("%s is parsed as %+v, %v", s, second, err)
-		}
-	})
-}
-
-func FuzzParseLimits(f *testing.F) {
-	f.Add("ratio=1+2,unlimited=0.1")
-	f.Fuzz(func(t *testing.T, text string) {
-		sweep, err := ParseLimits(text)
-		if (err == nil) != (len(sweep) > 0) {
-			t.Errorf("%q: %v, %v", text, sweep, err)
-		}
-		for _, l := range sweep {
-			if l.CPU < 1 || l.Memory < 1 || l.Unlimited < 0 || l.Unlimited > 1 {
-				t.Errorf("%q: %+v", text, l)
-			}
 		}
 	})
 }

@@ -5,7 +5,6 @@ import (
 
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/spec"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
@@ -40,21 +39,19 @@ type Options struct {
 	Placed func(pod, node string)
 }
 
-// ParseMetrics parses a text such as interval=60,delay=60,window=900, which has the
-// defaults. The interval is a multiple of Step.
-func ParseMetrics(text string) (result.Metrics, error) {
-	fields, err := spec.Parse(text)
-	if err != nil {
-		return result.Metrics{}, err
-	}
+// DefaultMetrics is how the load is measured by default.
+var DefaultMetrics = result.Metrics{IntervalSeconds: Step, DelaySeconds: 60, WindowSeconds: 900}
+
+// ValidateMetrics returns an error that names the field of an invalid value.
+func ValidateMetrics(m result.Metrics) error {
 	const day = 24 * 3600
-	m := result.Metrics{
-		IntervalSeconds: int64(fields.Int("interval", Step, Step, day)),
-		DelaySeconds:    int64(fields.Int("delay", 60, 0, day)),
-		WindowSeconds:   int64(fields.Int("window", 900, Step, day)),
+	switch {
+	case m.IntervalSeconds < Step || m.IntervalSeconds > day || m.IntervalSeconds%Step != 0:
+		return fmt.Errorf("intervalSeconds: invalid value %d: must be a multiple of %d up to %d", m.IntervalSeconds, Step, day)
+	case m.DelaySeconds < 0 || m.DelaySeconds > day:
+		return fmt.Errorf("delaySeconds: invalid value %d: must be from 0 to %d", m.DelaySeconds, day)
+	case m.WindowSeconds < Step || m.WindowSeconds > day:
+		return fmt.Errorf("windowSeconds: invalid value %d: must be from %d to %d", m.WindowSeconds, Step, day)
 	}
-	if m.IntervalSeconds%Step != 0 {
-		fields.Fail("interval", fmt.Sprint(m.IntervalSeconds), fmt.Sprintf("a multiple of %d", Step))
-	}
-	return m, fields.Err()
+	return nil
 }

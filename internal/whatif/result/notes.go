@@ -26,8 +26,8 @@ func (r *Result) notes() []string {
 	if profiles, pods, of := r.unmeasured(); len(profiles) > 0 {
 		notes = append(
 			notes,
-			fmt.Sprintf("%s were placed before the first measurement of load, which %s %s. Spread the arrivals: with over= in "+
-				"--generate, or with a smaller --pack.", format.Part(pods, of, "pod"), strings.Join(profiles, " and "),
+			fmt.Sprintf("%s were placed before the first measurement of load, which %s %s. Spread the arrivals with over= in "+
+				"--generate.", format.Part(pods, of, "pod"), strings.Join(profiles, " and "),
 				format.Form(len(profiles), "reads", "read")),
 		)
 	}

@@ -37,9 +37,6 @@ func TestAll(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", s.Name, err)
 		}
-		if limits, err := recording.ParseLimits(s.Limits); err != nil || len(limits) != 1 {
-			t.Errorf("%s: %v, %v", s.Name, limits, err)
-		}
 	}
 	if counts[Tuning] != 20 || counts[Published] != 20 {
 		t.Errorf("numbers of scenarios %v", counts)
