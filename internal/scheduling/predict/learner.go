@@ -107,13 +107,13 @@ type Parts uint8
 
 // The parts that can be left out.
 const (
-	// fitFactor learns the means of all pods. Without it, pods are expected to use their requests or, without
+	// Fit learns the means of all pods. Without it, pods are expected to use their requests or, without
 	// a request, the amount that kube-scheduler assumes.
-	fitFactor Parts = 1 << iota
-	// correlationFactor is the correlation over time of the pods of one workload. Without it, they are independent.
-	correlationFactor
-	// blendingFactor adds the shift of a node to the expected usage of its pods.
-	blendingFactor
+	Fit Parts = 1 << iota
+	// Correlation is the correlation over time of the pods of one workload. Without it, they are independent.
+	Correlation
+	// Blending adds the shift of a node to the expected usage of its pods.
+	Blending
 )
 
 // Learner learns the usage of pods. It is not safe for concurrent use.
@@ -146,7 +146,7 @@ func NewLearner(options Options) *Learner {
 		nodes:     map[string]*nodeState{},
 	}
 	for r := range l.resources {
-		l.resources[r].reset(priors[r], options.Without&fitFactor != 0)
+		l.resources[r].reset(priors[r], options.Without&Fit != 0)
 	}
 	return l
 }
@@ -167,7 +167,7 @@ type resourceState struct {
 
 // withinWorkloadCorrelation returns the correlation over time of the pods of a workload, which is the same for all resources.
 func (l *Learner) withinWorkloadCorrelation() float64 {
-	if l.options.Without&correlationFactor != 0 {
+	if l.options.Without&Correlation != 0 {
 		return 0
 	}
 	return l.resources[CPU].withinWorkload.value(0, 1)

@@ -285,13 +285,13 @@ func TestWithout(t *testing.T) {
 	if unknown(all) > 0.5 || all.withinWorkload < 0.3 || shift(all) <= 0 {
 		t.Fatalf("ratio %.2f, correlation %.2f, shift %.0f", unknown(all), all.withinWorkload, shift(all))
 	}
-	if got := unknown(learn(fitFactor)); got != 1 {
+	if got := unknown(learn(Fit)); got != 1 {
 		t.Errorf("without fit, unknown pods use %.2f of their requests, want 1", got)
 	}
-	if got := learn(correlationFactor).withinWorkload; got != 0 {
+	if got := learn(Correlation).withinWorkload; got != 0 {
 		t.Errorf("without correlation, the correlation is %.2f", got)
 	}
-	if got := shift(learn(blendingFactor)); got != 0 {
+	if got := shift(learn(Blending)); got != 0 {
 		t.Errorf("without blending, the measured load adds %.0f", got)
 	}
 }

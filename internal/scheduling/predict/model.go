@@ -54,7 +54,7 @@ func (l *Learner) model() *Model {
 		return aside
 	}
 	shifts := make([][Resources]Shift, 0, len(l.nodes))
-	if l.options.Without&blendingFactor != 0 {
+	if l.options.Without&Blending != 0 {
 		return m
 	}
 	for name, state := range l.nodes {
