@@ -74,6 +74,9 @@ func printReport(out io.Writer, o *base.Output, r *shadow.Report) {
 	for _, v := range r.Verdicts {
 		printText(v.Sentence)
 	}
+	if r.Recommendation != nil {
+		printText(r.Recommendation.Verdict.Sentence)
+	}
 	printText(r.Basis())
 	for _, excluded := range r.Excluded {
 		printText("Not compared: " + excluded + ".")

@@ -9,18 +9,22 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	clirecord "github.com/plimsoll-k8s/plimsoll/internal/cli/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/whatif"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recommend"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 )
@@ -32,6 +36,7 @@ type options struct {
 	every      time.Duration
 	profile    string
 	candidates []string
+	autoscaler string
 	days, keep int
 	listen     string
 	output     base.Output
@@ -78,6 +83,9 @@ continues where the last process ended.`,
   # Compare two candidates with the configuration of the scheduler.
   plimsoll shadow --profile scheduler.yaml --candidate predicted --candidate low-risk --folder shadow
 
+  # Also recommend the configuration with the lowest cost, once a day.
+  plimsoll shadow --autoscaler shape=16x64,boot=120,cost=0.80
+
   # Print the result of the last days.
   plimsoll shadow report shadow`,
 		Args: base.NoArgs,
@@ -91,6 +99,8 @@ continues where the last process ended.`,
 		"(default from the cluster, or kube-scheduler's default)")
 	flags.StringArrayVar(&o.candidates, "candidate", []string{"predicted"},
 		"profile to compare: built-in profile, or file with a KubeSchedulerConfiguration; may be repeated")
+	flags.StringVar(&o.autoscaler, "autoscaler", "", "recommend profile, requests and slack once a day for these nodes, such as "+
+		"shape=16x64,boot=120,cost=0.80 (plimsoll recommend)")
 	addDaysFlag(cmd, &o.days)
 	flags.IntVar(&o.keep, "keep", 30, "days for which results are kept")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:7654", "address of the page and of the metrics")
@@ -165,6 +175,15 @@ func (o *options) start(cmd *cobra.Command) error {
 	if s.store, err = shadow.OpenStore(o.folder, time.Duration(o.keep)*24*time.Hour); err != nil {
 		return base.Failure(fmt.Errorf("--folder: %w", err))
 	}
+	for _, err := range s.store.Damaged {
+		s.settings.Log(err.Error())
+	}
+	if o.autoscaler != "" {
+		if s.scaled, err = scaling.Parse([]string{o.autoscaler}); err != nil {
+			return fmt.Errorf("--autoscaler: %w", err)
+		}
+		s.scaled.Groups[0].AdoptOthers = true
+	}
 	listener, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", o.listen)
 	if err != nil {
 		return base.Failure(fmt.Errorf("--listen: %w", err))
@@ -180,6 +199,9 @@ type server struct {
 	// profiles are the profile in force and the candidates.
 	profiles []engine.NamedConfig
 	store    *shadow.Store
+	// scaled is the autoscaler of recommendations, without groups for none, and recommended the time of the last attempt.
+	scaled      scaling.Spec
+	recommended time.Time
 	// prometheus has other outcomes in the series with matchers. It may be nil.
 	prometheus *prometheus.Client
 	matchers   string
@@ -207,10 +229,40 @@ func (s *server) run(ctx context.Context, listener net.Listener) error {
 				return nil
 			case <-s.wake:
 				s.replayPending(ctx)
+				s.recommend(ctx, time.Now())
 			}
 		}
 	})
 	return group.Wait()
+}
+
+// recommendEvery is the time between two recommendations.
+const recommendEvery = 24 * time.Hour
+
+// recommend computes a recommendation over all recordings once a day. A recording that is too short is reported, and tried again the next day.
+func (s *server) recommend(ctx context.Context, now time.Time) {
+	if len(s.scaled.Groups) == 0 || now.Sub(s.recommended) < recommendEvery || ctx.Err() != nil {
+		return
+	}
+	s.recommended = now
+	spec := s.scaled
+	policy, err := input.SlackPolicy("", "policy", "")
+	if err == nil {
+		policy.Spec.Mirrors.NamespaceSelector = nil
+		var found *recommend.Result
+		found, err = recommend.Find(ctx, recommend.Options{
+			Source: recording.Source{Recording: s.folder, Pack: -1, NoSpare: true}, Current: s.profiles[0], Profiles: s.profiles, Policy: policy,
+			Autoscaler: &spec, HasIdle: strings.Contains(s.autoscaler, "idle="), Change: recommend.Changes{Profile: true, Requests: true, Slack: true},
+			Metrics: shadow.Metrics, Run: s.options.run, Report: func(string) {},
+		})
+		if err == nil {
+			s.settings.Log(found.Verdict.Sentence)
+			err = s.store.SetRecommendation(found)
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		s.settings.Log("recommendation: " + err.Error())
+	}
 }
 
 // report returns the current report and its windows.
@@ -222,7 +274,9 @@ func (s *server) report() (*shadow.Report, []*shadow.Window) {
 func reportOf(store *shadow.Store, days int, now time.Time) (*shadow.Report, []*shadow.Window) {
 	from := now.AddDate(0, 0, -days)
 	windows := store.Windows(from)
-	return shadow.NewReport(windows, from, now), windows
+	r := shadow.NewReport(windows, from, now)
+	r.Recommendation = store.Recommendation()
+	return r, windows
 }
 
 // pending returns the recordings without a result among the last maxPending finished recordings, the newest first.

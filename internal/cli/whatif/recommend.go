@@ -29,10 +29,10 @@ type recommendOptions struct {
 	recommend.Options
 
 	usage, wait, policy, zone, write string
-	autoscaler, change, profiles              []string
-	overload, killed                          float64
-	output                                    base.Output
-	report                                    base.NewFile
+	autoscaler, change, profiles     []string
+	overload, killed                 float64
+	output                           base.Output
+	report                           base.NewFile
 }
 
 // levers are the values of --change.

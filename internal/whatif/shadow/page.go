@@ -100,6 +100,13 @@ func sampled(
 // Tables returns the tables of the report: the differences of other figures, and the nodes and workloads that it concerns.
 func (r *Report) Tables() []Table {
 	var tables []Table
+	if r.Recommendation != nil {
+		t := Table{Title: "Cost against overload and wait", Head: []string{"configuration", "cost a day", "overload", "killed", "wait, s"}}
+		for _, row := range r.Recommendation.Frontier {
+			t.Rows = append(t.Rows, []any{row.Name, number(row.Cost), number(row.Overload), number(row.Killed), number(row.WaitSeconds)})
+		}
+		tables = append(tables, t)
+	}
 	nodes, workloads := [][]result.OverloadTime{r.Nodes}, [][]result.OverloadTime{r.Workloads}
 	for _, v := range r.Verdicts {
 		nodes, workloads = append(nodes, v.Nodes), append(workloads, v.Workloads)

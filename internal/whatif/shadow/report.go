@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recommend"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
@@ -40,6 +41,8 @@ type Report struct {
 	Outcomes    MeasuredOutcomes `json:"further"`
 	// Missing lists data that recordings lack.
 	Missing []string `json:"missing"`
+	// Recommendation is the last recommendation over the recordings, nil if there is none.
+	Recommendation *recommend.Result `json:"recommendation,omitempty"`
 }
 
 // Estimate is a sum over windows. Half is half the width of its confidence interval, nil with fewer than two windows.

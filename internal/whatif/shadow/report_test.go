@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recommend"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
@@ -220,7 +221,18 @@ func TestStore(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"kind":"Other"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenStore(folder, keep); err == nil || !strings.Contains(err.Error(), path+`: found kind "Other"`) {
-		t.Errorf("error %v", err)
+	if err := s.SetRecommendation(&recommend.Result{Verdict: result.Verdict{Sentence: "Use packed."}}); err != nil {
+		t.Fatal(err)
+	}
+	// A damaged day is renamed, and the others are read.
+	s, err = OpenStore(folder, keep)
+	if err != nil || len(s.Damaged) != 1 || !strings.Contains(s.Damaged[0].Error(), path+`: found kind "Other"`) {
+		t.Fatalf("%v, damaged %v", err, s.Damaged)
+	}
+	if _, err := os.Stat(path + damagedSuffix); err != nil || !s.Has("/x/120.plrec") {
+		t.Errorf("%v, or the other days are lost", err)
+	}
+	if r := s.Recommendation(); r == nil || r.Verdict.Sentence != "Use packed." {
+		t.Errorf("recommendation %+v", r)
 	}
 }

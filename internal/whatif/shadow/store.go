@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recommend"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
@@ -44,11 +45,43 @@ type Store struct {
 	folder string
 	keep   time.Duration
 
-	mu      sync.Mutex
-	windows []*Window // in the order of their start
+	// Damaged are the errors of days that could not be read. Their files are renamed, so that they are not replaced.
+	Damaged []error
+
+	mu             sync.Mutex
+	windows        []*Window // in the order of their start
+	recommendation *recommend.Result
 }
 
-// OpenStore reads the results in a folder. Results that are older than keep are removed when others are added.
+// damagedSuffix is appended to the name of a day that cannot be read.
+const damagedSuffix = ".damaged"
+
+// recommendationFile has the last recommendation.
+const recommendationFile = "recommendation"
+
+// Recommendation returns the last recommendation, nil if there is none.
+func (s *Store) Recommendation() *recommend.Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.recommendation
+}
+
+// SetRecommendation writes a recommendation in place of the last one.
+func (s *Store) SetRecommendation(r *recommend.Result) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	raw, err := json.Marshal(r)
+	if err == nil {
+		err = os.MkdirAll(s.folder, 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	s.recommendation = r
+	return recording.ReplaceFile(filepath.Join(s.folder, recommendationFile), raw)
+}
+
+// OpenStore reads the results in a folder. A day that cannot be read is left out, see Damaged. Results that are older than keep are removed when others are added.
 func OpenStore(folder string, keep time.Duration) (*Store, error) {
 	s := &Store{folder: filepath.Join(folder, resultsFolder), keep: keep}
 	entries, err := os.ReadDir(s.folder)
@@ -61,11 +94,20 @@ func OpenStore(folder string, keep time.Duration) (*Store, error) {
 		}
 		day, err := readDay(filepath.Join(s.folder, entry.Name()))
 		if err != nil {
-			return nil, err
+			path := filepath.Join(s.folder, entry.Name())
+			s.Damaged = append(s.Damaged, errors.Join(fmt.Errorf("%w: renamed to %s%s", err, entry.Name(), damagedSuffix),
+				os.Rename(path, path+damagedSuffix)))
+			continue
 		}
 		s.windows = append(s.windows, day.Windows...)
 	}
 	s.sort()
+	if raw, err := os.ReadFile(filepath.Join(s.folder, recommendationFile)); err == nil {
+		var r recommend.Result
+		if json.Unmarshal(raw, &r) == nil { // else the next day replaces it
+			s.recommendation = &r
+		}
+	}
 	return s, nil
 }
 

@@ -37,8 +37,8 @@ type Profiled struct {
 	Run     result.Run `json:"run"`
 }
 
-// metrics measures the load in replays as kubelets and metrics-server do.
-var metrics = result.Metrics{IntervalSeconds: replay.Step, DelaySeconds: replay.Step, WindowSeconds: 15 * replay.Step}
+// Metrics measures the load in replays as kubelets and metrics-server do.
+var Metrics = result.Metrics{IntervalSeconds: replay.Step, DelaySeconds: replay.Step, WindowSeconds: 15 * replay.Step}
 
 // Replay replays a recording with the recorded placements and with all profiles. The first profile is the profile in force. Pods without
 // recorded usage get generated usage. It returns an error if ctx is canceled; a recording that cannot be replayed gives a window with an
@@ -51,7 +51,7 @@ func Replay(ctx context.Context, file string, profiles []engine.NamedConfig, run
 	jobs := make([]compare.Job, 1+len(profiles))
 	for i := range jobs {
 		jobs[i] = compare.Job{
-			Source: recording.Source{Recording: file, Measured: i == 0}, Profile: profiles[max(i-1, 0)], Usage: usage, Metrics: metrics,
+			Source: recording.Source{Recording: file, Measured: i == 0}, Profile: profiles[max(i-1, 0)], Usage: usage, Metrics: Metrics,
 			Seed: 1, Record: true,
 		}
 	}
