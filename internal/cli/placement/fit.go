@@ -29,7 +29,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
-	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
 // fitOptions are the flags of plimsoll placement fit.
@@ -231,87 +230,45 @@ func (o *fitOptions) oneCluster(
 			BootSeconds: int32(group.Boot), PricePerHour: price, Template: summarize.NewNode(n),
 		})
 	}
-	status := summarize.Summarize(in)
-	status.Recent = nil
-	summary, err := fit.NewSummary(status)
+	local, err := localOf(ctx, objects, workload)
 	if err != nil {
 		return nil, now, err
 	}
-	local, err := localOf(ctx, objects, workload)
-	summary.SetLocal(local)
+	summary, err := fit.NewLocalSummary(summarize.SummarizeNodes(in), local)
 	return &fleet.Objects{Capacities: []*fleet.ClusterCapacity{{Summary: summary}}}, now, err
 }
 
-// localOf returns a cluster for each template of a workload. The filters of kube-scheduler with its default profile decide which nodes
-// the pods fit.
+// localOf returns the nodes of a cluster for each template of a workload. The filters of kube-scheduler with its default profile decide
+// which nodes the pods fit.
 func localOf(ctx context.Context, objects *manifest.Objects, workload *fit.Workload) (map[*fit.Template]*fit.Local, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	isPlaceholder := func(p *v1.Pod) bool { return p.Labels[slack.PlaceholderLabel] != "" }
-	withoutSlack := *objects
-	withoutSlack.Running = slices.DeleteFunc(slices.Clone(objects.Running), isPlaceholder)
-	now, err := newFilter(ctx, objects)
-	if err != nil {
-		return nil, err
-	}
-	later, out := now, map[*fit.Template]*fit.Local{}
-	if len(withoutSlack.Running) < len(objects.Running) {
-		if later, err = newFilter(ctx, &withoutSlack); err != nil {
-			return nil, err
-		}
-	}
-	for _, part := range workload.Parts {
-		podsNow, err := now.podsFor(ctx, part.Template)
-		if err != nil {
-			return nil, err
-		}
-		podsLater, err := later.podsFor(ctx, part.Template)
-		if err != nil {
-			return nil, err
-		}
-		out[part.Template] = part.NewLocal(objects.Nodes, podsNow, podsLater)
-	}
-	return out, nil
-}
-
-// filter has the filters of kube-scheduler, for the nodes and pods of a cluster.
-type filter struct {
-	*engine.Engine
-
-	references manifest.References
-	pods       map[string][]*v1.Pod // by node
-}
-
-func newFilter(ctx context.Context, objects *manifest.Objects) (*filter, error) {
 	scheduler, err := (&input.Scheduler{}).Read("default", nil)
 	if err != nil {
 		return nil, err
 	}
-	f := &filter{references: manifest.NewReferences(objects.Others), pods: map[string][]*v1.Pod{}}
-	for _, p := range objects.Running {
-		f.pods[p.Spec.NodeName] = append(f.pods[p.Spec.NodeName], p)
+	filters, err := engine.State{Objects: objects}.Engine(ctx, scheduler)
+	if err != nil {
+		return nil, err
 	}
-	f.Engine, err = engine.State{Objects: objects}.Engine(ctx, scheduler)
-	return f, err
-}
-
-// podsFor returns the pods, and the nodes that a pod of a template does not fit.
-func (f *filter) podsFor(ctx context.Context, t *fit.Template) (fit.LocalPods, error) {
-	pod, rejected := t.Pod("replica"), map[string]string{}
-	manifest.SetPodDefaults(pod)
-	f.references.RemoveMissing(pod)
-	scores, err := f.Score(ctx, pod, "")
-	for _, n := range scores.Nodes {
-		if n.Feasible {
-			continue
+	references, out := manifest.NewReferences(objects.Others), map[*fit.Template]*fit.Local{}
+	for _, part := range workload.Parts {
+		pod, rejected := part.Pod("replica"), map[string]string{}
+		manifest.SetPodDefaults(pod)
+		references.RemoveMissing(pod)
+		scores, err := filters.Score(ctx, pod, "")
+		if err != nil {
+			return nil, err
 		}
-		rejected[n.Name] = n.Reason
-		switch n.Filter {
-		case names.NodeResourcesFit, names.TaintToleration, names.NodeAffinity, names.NodeUnschedulable, "":
-			rejected[n.Name] = "" // by the node
+		for _, n := range scores.Nodes {
+			// What depends on the node alone is also in the summary.
+			if !n.Feasible && !slices.Contains([]string{names.TaintToleration, names.NodeAffinity, names.NodeUnschedulable, ""}, n.Filter) {
+				rejected[n.Name] = n.Reason
+			}
 		}
+		out[part.Template] = part.NewLocal(objects.Nodes, objects.Running, rejected)
 	}
-	return fit.LocalPods{Pods: f.pods, Rejected: rejected}, err
+	return out, nil
 }
 
 // fitsResult is the result in JSON and YAML.

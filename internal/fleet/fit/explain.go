@@ -3,6 +3,7 @@ package fit
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
@@ -26,10 +27,12 @@ func (w *Workload) DescribeLimit(s *Summary, promised []Part, running int64) str
 	if len(w.Parts) > 1 && limiting.Workload.Name != "" {
 		text = limiting.Workload.Name + " " + text
 	}
-	switch local := s.local[limiting.Template]; {
-	case local != nil && local.rejection != "" && !strings.HasSuffix(text, local.rejection):
-		text += "; " + local.rejection
-	case local == nil && limiting.shared:
+	if local := s.local[limiting.Template]; local != nil {
+		reasons := slices.DeleteFunc(slices.Clone(local.rejected), func(reason string) bool { return reason == "" })
+		if len(reasons) > 0 {
+			text += fmt.Sprintf("; %s: %s", format.Part(len(reasons), len(local.rejected), "node"), reasons[0])
+		}
+	} else if limiting.shared {
 		text += "; other pods that its selectors match are not known"
 	}
 	if running > 0 && limiting.excludesItself() {
@@ -86,15 +89,9 @@ func (t *Template) describeLimitOn(s *Summary, feasible []classGroups, cluster s
 		}
 	}
 	n, quota, blocked := t.countOnGroups(s, t.amountsWithSlack(s), false), t.podsInQuota(s), t.blockedNodes(s)
-	rejection := ""
-	if local := s.local[t]; local != nil {
-		n, rejection = t.countOnGroups(local.withSlack, nil, false), local.rejection
-	}
 	switch {
 	case quota <= n:
 		return fmt.Sprintf("the quota of namespace %s leaves %s", t.Workload.Namespace, format.Of(quota, "pod"))
-	case n == 0 && rejection != "":
-		return rejection
 	case n == 0 && blocked > 0:
 		return fmt.Sprintf("other pods use its host ports on %s of %s", format.Of(blocked, "node"), cluster)
 	case n == 0 && len(t.spread) == 0:

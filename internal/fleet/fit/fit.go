@@ -134,16 +134,10 @@ func (t *Template) placesTaken(parts []Part) (pods int64) {
 // may take the place of some.
 func (t *Template) countPods(s *Summary, pods int64, others int) Fit {
 	limit := t.podsInQuota(s)
-	f := Fit{}
-	if local := s.local[t]; local != nil {
-		f.Now = min(t.countOnGroups(local.now, nil, others > 0), limit)
-		f.WithSlack = max(f.Now, min(t.countOnGroups(local.withSlack, nil, others > 0), limit))
-	} else {
-		f.Now = min(t.countOnGroups(s, s.free, others > 0), limit)
-		f.WithSlack = f.Now
-		if s.hasSlack {
-			f.WithSlack = min(t.countOnGroups(s, t.amountsWithSlack(s), others > 0), limit)
-		}
+	f := Fit{Now: min(t.countOnGroups(s, s.free, others > 0), limit)}
+	f.WithSlack = f.Now
+	if s.hasSlack {
+		f.WithSlack = min(t.countOnGroups(s, t.amountsWithSlack(s), others > 0), limit)
 	}
 	t.addScaleUp(s, &f, pods, limit, int64(others))
 	return f
@@ -176,13 +170,12 @@ func (t *Template) countOnGroups(s *Summary, free amounts, crowded bool) (total 
 	if cap(t.counts) < len(s.nodes) {
 		t.counts = make([]int64, 2*len(s.nodes))
 	}
-	counts := t.counts[:len(s.nodes)]
+	counts, local := t.counts[:len(s.nodes)], s.local[t]
 	for i := range s.classes {
 		c := &s.classes[i]
-		if s.pods != nil {
-			copy(c.groupsIn(counts), c.groupsIn(s.pods))
-		} else {
-			t.countPerNode(c.groupsIn(counts), c, free)
+		t.countPerNode(c.groupsIn(counts), c, free)
+		if local != nil && local.rejected[c.from] != "" {
+			clear(c.groupsIn(counts))
 		}
 		if len(t.spread) == 0 {
 			nodes := c.groupsIn(s.nodes)

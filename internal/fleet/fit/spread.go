@@ -49,13 +49,7 @@ func (t *Template) countSatisfying(s *Summary, constraint int, counts []int64, c
 		domains, pods, placed int64 // pods in each domain
 	}
 	var all []capacity
-	domains := int64(0)
-	placedOn := func(group int) int64 {
-		if s.placed == nil {
-			return 0
-		}
-		return s.placed[constraint][group]
-	}
+	domains, local := int64(0), s.local[t]
 	for i := range s.classes {
 		nodes, groups := s.classes[i].groupsIn(s.nodes), s.classes[i].groupsIn(counts)
 		d := t.matchClass(s.classes[i].key).domains[constraint]
@@ -64,7 +58,7 @@ func (t *Template) countSatisfying(s *Summary, constraint int, counts []int64, c
 			for j, n := range groups {
 				all, domains = append(all, capacity{"", nodes[j], n, 0}), domains+nodes[j]
 			}
-		case d.isNone || d.isUnknown || byHost && s.placed == nil:
+		case d.isNone || d.isUnknown || byHost && local == nil:
 			crowded = crowded || d.isUnknown
 			clear(groups) // such nodes take no pods
 		default:
@@ -74,7 +68,7 @@ func (t *Template) countSatisfying(s *Summary, constraint int, counts []int64, c
 			}
 			for j, n := range groups {
 				all[at].pods += n * nodes[j]
-				all[at].placed += placedOn(s.classes[i].from + j)
+				all[at].placed += local.placedOn(constraint, s.classes[i].from+j)
 			}
 		}
 	}
@@ -94,7 +88,7 @@ func (t *Template) countSatisfying(s *Summary, constraint int, counts []int64, c
 	}
 	for i := range counts {
 		if byHost {
-			counts[i] = min(counts[i], max(most-placedOn(i), 0))
+			counts[i] = min(counts[i], max(most-local.placedOn(constraint, i), 0))
 		}
 	}
 	return total

@@ -51,12 +51,8 @@ type Summary struct {
 	quotas    map[string]v1.ResourceList
 	recent    map[types.NamespacedName]int32
 
-	// local is the cluster for each template, nil if its pods are not known.
+	// local are the nodes of the groups for each template, nil if the pods of the cluster are not known.
 	local map[*Template]*Local
-	// pods and placed are the pods of a template that fit each group, and the pods there that each of its topology spread constraints
-	// selects. They are nil in summaries of clusters whose pods are not known.
-	pods   []int64
-	placed [][]int64
 }
 
 // Recent returns the number of recent pods of a workload, 0 if it is not in the summary.
@@ -94,6 +90,11 @@ func NewSummary(status *v1alpha1.ClusterCapacityStatus) (*Summary, error) {
 	if err := checkStatus(status); err != nil {
 		return nil, err
 	}
+	return newSummary(status)
+}
+
+// newSummary converts a status without checks.
+func newSummary(status *v1alpha1.ClusterCapacityStatus) (*Summary, error) {
 	s := &Summary{
 		Cluster: status.Cluster, ObservedAt: status.ObservedAt.Unix(), free: amounts{}, total: amounts{},
 		hostPorts: status.HostPorts, quotas: map[string]v1.ResourceList{}, recent: map[types.NamespacedName]int32{},

@@ -78,10 +78,16 @@ func NewTemplate(workload types.NamespacedName, pod *v1.PodTemplateSpec) (*Templ
 	return t, t.setSpread(pod)
 }
 
-// Pod returns a pod of the template with a name, without topology spread constraints.
+// Pod returns a pod of the template with a name, without topology spread constraints and requests.
 func (t *Template) Pod(name string) *v1.Pod {
 	out := &v1.Pod{ObjectMeta: *t.pod.ObjectMeta.DeepCopy(), Spec: *t.pod.Spec.DeepCopy()}
-	out.Namespace, out.Name, out.UID, out.Spec.TopologySpreadConstraints = t.Workload.Namespace, name, types.UID(name), nil
+	out.Namespace, out.Name, out.UID = t.Workload.Namespace, name, types.UID(name)
+	out.Spec.TopologySpreadConstraints, out.Spec.Resources, out.Spec.Overhead = nil, nil, nil
+	for _, containers := range [][]v1.Container{out.Spec.InitContainers, out.Spec.Containers} {
+		for i := range containers {
+			containers[i].Resources = v1.ResourceRequirements{}
+		}
+	}
 	return out
 }
 

@@ -115,7 +115,7 @@ func (s *summarizer) addClassOfNewNodes(out *v1alpha1.ClusterCapacityStatus, poo
 		slices.Sort(class.VariousLabels)
 	}
 	i := slices.IndexFunc(out.Classes, func(c v1alpha1.NodeClass) bool { return equality.Semantic.DeepEqual(c, class) })
-	if i < 0 && len(class.VariousLabels) <= v1alpha1.MaxVariousLabels && len(out.Classes) < v1alpha1.MaxClasses {
+	if i < 0 && len(class.VariousLabels) <= v1alpha1.MaxVariousLabels && (len(out.Classes) < v1alpha1.MaxClasses || pool.Template != nil) {
 		i, out.Classes = len(out.Classes), append(out.Classes, class)
 	}
 	return i

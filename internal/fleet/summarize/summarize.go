@@ -50,6 +50,26 @@ func Summarize(in *Input) *v1alpha1.ClusterCapacityStatus {
 	}
 }
 
+// SummarizeNodes returns the summary of a cluster with a class and a group for each node, in their order, without host ports.
+func SummarizeNodes(in *Input) *v1alpha1.ClusterCapacityStatus {
+	s, out := newSummarizer(in), &v1alpha1.ClusterCapacityStatus{ObservedAt: metav1.NewTime(in.Now), Nodes: int32(len(in.Nodes))}
+	var classes []nodeClass
+	for _, n := range in.Nodes {
+		class := nodeClass{NodeClass: v1alpha1.NodeClass{Labels: map[string]string{}, Taints: n.taints}, nodes: []*Node{n}}
+		for _, l := range n.labels {
+			class.Labels[l.Value().key] = l.Value().value
+		}
+		out.Classes, classes = append(out.Classes, class.NodeClass), append(classes, class)
+		group := s.groupsOf([]nodeClass{class}, 1)[0]
+		group.Class = int32(len(classes) - 1)
+		out.Groups = append(out.Groups, group)
+	}
+	for _, pool := range s.Pools {
+		s.addShapes(out, &pool, classes)
+	}
+	return out
+}
+
 // maxMetadata is the size that is left for the metadata of the object.
 const maxMetadata = 2000
 
