@@ -1,6 +1,8 @@
 package slack
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -40,15 +42,9 @@ func (c *Capacity) Placeable(plan Plan, pods []*v1.Pod) int64 {
 	demands := make([]demand, 0, len(plan.Groups))
 	exclusions, tooMany := c.exclusionsOf(plan, pods)
 	// Place the placeholders that mirror workloads first, then those of domains: they may have fewer nodes to choose from.
-	for _, isNext := range []func(*Group) bool{
-		func(g *Group) bool { return g.Mirror != nil },
-		func(g *Group) bool { return g.Mirror == nil && g.NodeSelector != nil },
-		func(g *Group) bool { return g.Mirror == nil && g.NodeSelector == nil },
-	} {
-		for i := range plan.Groups {
-			if group := &plan.Groups[i]; isNext(group) && !tooMany[group.Mirror] {
-				demands = append(demands, c.demandOf(group, exclusions))
-			}
+	for i := range slices.Backward(plan.Groups) {
+		if group := &plan.Groups[i]; !tooMany[group.Mirror] {
+			demands = append(demands, c.demandOf(group, exclusions))
 		}
 	}
 	return placeAll(c.nodes, demands)
