@@ -11,7 +11,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/internal/spec"
 )
 
 const gibibyte = 1 << 30
@@ -90,7 +89,7 @@ const maxFill = 10
 //	bursts      0 to 10000; 0
 //	burst-share 0 to 1; 0.2
 func ParseGenerated(text string) (Generated, error) {
-	fields, err := spec.Parse(text)
+	fields, err := ParseFields(text)
 	if err != nil {
 		return Generated{}, err
 	}
@@ -126,7 +125,7 @@ func ParseGenerated(text string) (Generated, error) {
 }
 
 // readBursts reads the fields of bursts.
-func (s *Generated) readBursts(fields *spec.Fields) {
+func (s *Generated) readBursts(fields *Fields) {
 	share := 0.0
 	if s.Bursts = fields.Int("bursts", 0, 0, 10_000); s.Bursts > 0 {
 		share = 0.2
@@ -141,7 +140,7 @@ func (s *Generated) readBursts(fields *spec.Fields) {
 }
 
 // readChurn reads the fields of churn.
-func (s *Generated) readChurn(fields *spec.Fields, longest int) {
+func (s *Generated) readChurn(fields *Fields, longest int) {
 	s.Churn = int64(fields.Int("churn", 0, 0, longest))
 	variation := 0.0
 	if s.Churn > 0 {
@@ -171,7 +170,7 @@ func (s Generated) totalPods() int {
 }
 
 // parseShapes reads the sizes of nodes.
-func parseShapes(fields *spec.Fields) []NodeShape {
+func parseShapes(fields *Fields) []NodeShape {
 	text := fields.Text("shapes", "16x64+32x128+64x256")
 	var shapes []NodeShape
 	for part := range strings.SplitSeq(text, "+") {

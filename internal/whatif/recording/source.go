@@ -10,7 +10,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/internal/spec"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -188,7 +187,7 @@ func OpenAt(text string, at time.Time) (*manifest.Objects, *load.Reading, time.T
 	case at.IsZero():
 		at = end
 	case at.Before(start) || at.After(end):
-		return nil, nil, at, spec.Invalid("--at", at.Format(time.RFC3339),
+		return nil, nil, at, invalidValue("--at", at.Format(time.RFC3339),
 			fmt.Sprintf("from %s to %s, the time of the recording", start.Format(time.RFC3339), end.Format(time.RFC3339)))
 	}
 	objects, reading := part.At(int64(at.Sub(start) / time.Second))
@@ -282,7 +281,7 @@ func (r *Recording) flagPart(text string, parts, number int64) (*Part, error) {
 
 // parseSpan parses from=DURATION,to=DURATION into seconds.
 func parseSpan(text string) (from, to int64, err error) {
-	fields, err := spec.Parse(text)
+	fields, err := ParseFields(text)
 	if err != nil {
 		return 0, 0, err
 	}

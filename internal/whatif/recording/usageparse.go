@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/spec"
 )
 
 // Bounds of values.
@@ -61,8 +59,8 @@ func ParseUsage(text string) (UsageSpec, error) {
 	for r := range s {
 		s[r] = usageWithDefaults(Beta, r)
 	}
-	if len(text) > spec.MaxLength {
-		return s, spec.Invalid("usage", text[:32]+"...", fmt.Sprintf("at most %d bytes", spec.MaxLength))
+	if len(text) > maxTextLength {
+		return s, invalidValue("usage", text[:32]+"...", fmt.Sprintf("at most %d bytes", maxTextLength))
 	}
 	var seen [usageResources]bool
 	for part := range strings.SplitSeq(text, ";") {
@@ -75,7 +73,7 @@ func ParseUsage(text string) (UsageSpec, error) {
 		}
 		for _, r := range resources {
 			if seen[r] {
-				return s, spec.Invalid("usage", part, "one shape for both resources, or cpu=SHAPE;memory=SHAPE")
+				return s, invalidValue("usage", part, "one shape for both resources, or cpu=SHAPE;memory=SHAPE")
 			}
 			seen[r] = true
 			var err error
@@ -104,11 +102,11 @@ func usageWithDefaults(kind string, resource int) UsageShape {
 
 // parseUsageShape parses and validates one shape.
 func parseUsageShape(text string, resource int) (UsageShape, error) {
-	name, rest := spec.Cut(text)
+	name, rest := cutName(text)
 	if !slices.Contains(UsageKinds, name) {
-		return UsageShape{}, spec.Invalid("shape", name, "one of "+strings.Join(UsageKinds, ", "))
+		return UsageShape{}, invalidValue("shape", name, "one of "+strings.Join(UsageKinds, ", "))
 	}
-	fields, err := spec.Parse(rest)
+	fields, err := ParseFields(rest)
 	if err != nil {
 		return UsageShape{}, err
 	}

@@ -5,8 +5,6 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mathext"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/spec"
 )
 
 // The names of families of shapes.
@@ -115,7 +113,7 @@ func (s UsageShape) check() error {
 }
 
 func (s UsageShape) invalidKey(key string, found float64, allowed string, args ...any) error {
-	return spec.Invalid(s.Kind+": "+key, fmt.Sprint(found), fmt.Sprintf(allowed, args...))
+	return invalidValue(s.Kind+": "+key, fmt.Sprint(found), fmt.Sprintf(allowed, args...))
 }
 
 // beta returns the quantiles of a beta distribution on [0, upper] with the mean of the

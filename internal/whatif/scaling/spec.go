@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/autoscaler"
-	"github.com/plimsoll-k8s/plimsoll/internal/spec"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
@@ -87,7 +86,7 @@ func Parse(texts []string) (Spec, error) {
 	}
 	names, loopKeysSeen := map[string]bool{}, map[string]bool{}
 	for i, text := range texts {
-		fields, err := spec.Parse(text)
+		fields, err := recording.ParseFields(text)
 		if err != nil {
 			return s, err
 		}
@@ -111,7 +110,7 @@ func Parse(texts []string) (Spec, error) {
 }
 
 // parseLoop parses the keys that apply to all groups. A key may be in one text only.
-func (s *Spec) parseLoop(fields *spec.Fields, seen map[string]bool) {
+func (s *Spec) parseLoop(fields *recording.Fields, seen map[string]bool) {
 	for _, key := range loopKeys {
 		if fields.Has(key) && seen[key] {
 			fields.Fail(key, fields.Text(key, ""), "set in one of the groups only")
@@ -126,7 +125,7 @@ func (s *Spec) parseLoop(fields *spec.Fields, seen map[string]bool) {
 }
 
 // parseGroup parses the keys of a group.
-func parseGroup(fields *spec.Fields, number int) GroupSpec {
+func parseGroup(fields *recording.Fields, number int) GroupSpec {
 	g := GroupSpec{
 		Name:     fields.Text("name", fmt.Sprintf("group-%d", number+1)),
 		Shape:    parseShape(fields),
@@ -153,7 +152,7 @@ func parseGroup(fields *spec.Fields, number int) GroupSpec {
 }
 
 // parseShape parses the capacity of the nodes of a group.
-func parseShape(fields *spec.Fields) recording.NodeShape {
+func parseShape(fields *recording.Fields) recording.NodeShape {
 	text := fields.Text("shape", "")
 	gpus := fields.Int("gpus", 0, 0, 1000)
 	if text == "" {

@@ -1,12 +1,4 @@
-// Package spec parses the syntax of the what-if's flags: an optional name, and keys with
-// values,
-//
-//	beta:mean=0.4,cv=0.5
-//	nodes=500,pods=15000
-//
-// The caller reads each key with its allowed range, and finally calls Err, which returns
-// the first error. Errors name the key, the value found, and the allowed values.
-package spec
+package recording
 
 import (
 	"fmt"
@@ -16,36 +8,42 @@ import (
 	"strings"
 )
 
-// MaxLength is the maximum length of a text in bytes.
-const MaxLength = 4096
+// maxTextLength is the maximum length of a text in bytes.
+const maxTextLength = 4096
 
-// Invalid returns the error of a value in a text, with its key unless the error concerns no single key, and a description of the
+// invalidValue returns the error of a value in a text, with its key unless the error concerns no single key, and a description of the
 // allowed values.
-func Invalid(key, found, allowed string) error {
+func invalidValue(key, found, allowed string) error {
 	if key != "" {
 		key += ": "
 	}
 	return fmt.Errorf("%sinvalid value %q: must be %s", key, found, allowed)
 }
 
-// Fields has the keys of a text with their values. A key that is never read is an error.
+// Fields has the keys of a text with their values, the syntax of --generate, --usage and --autoscaler:
+//
+//	beta:mean=0.4,cv=0.5
+//	nodes=500,pods=15000
+//
+// The caller reads each key with its allowed range, and finally calls Err, which returns the first error: it names the key, the value found,
+// and the allowed values. A key that is never read is an error.
 type Fields struct {
 	keys, values []string
 	read         []string
 	err          error
 }
 
-// Cut splits a text into the name before the first colon and the rest.
-func Cut(text string) (name, rest string) {
+// cutName splits a text into the name before the first colon and the rest.
+func cutName(text string) (name, rest string) {
 	name, rest, _ = strings.Cut(text, ":")
 	return strings.TrimSpace(name), rest
 }
 
-// Parse parses key=value pairs separated by commas. An empty text has none. A key must
+// ParseFields parses key=value pairs separated by commas. An empty text has none. A key must
 // not occur twice.
-func Parse(text string) (*Fields, error) {
-	if len(text) > MaxLength {
-		return nil, Invalid("", text[:32]+"...", fmt.Sprintf("at most %d bytes", MaxLength))
+func ParseFields(text string) (*Fields, error) {
+	if len(text) > maxTextLength {
+		return nil, invalidValue("", text[:32]+"...", fmt.Sprintf("at most %d bytes", maxTextLength))
 	}
 	f := &Fields{}
 	if strings.TrimSpace(text) == "" {
@@ -56,9 +54,9 @@ func Parse(text string) (*Fields, error) {
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		switch {
 		case !ok || key == "" || value == "":
-			return nil, Invalid("", pair, "key=value pairs separated by commas")
+			return nil, invalidValue("", pair, "key=value pairs separated by commas")
 		case slices.Contains(f.keys, key):
-			return nil, Invalid(key, value, "set once")
+			return nil, invalidValue(key, value, "set once")
 		}
 		f.keys, f.values = append(f.keys, key), append(f.values, value)
 	}
@@ -119,25 +117,6 @@ func (f *Fields) Int(key string, defaultValue, low, high int) int {
 	return value
 }
 
-// Floats returns the numbers of a key, separated by plus signs, each in [low, high] and
-// larger than the one before; nil if the key is missing.
-func (f *Fields) Floats(key string, low, high float64) []float64 {
-	text := f.Text(key, "")
-	if text == "" {
-		return nil
-	}
-	var values []float64
-	for part := range strings.SplitSeq(text, "+") {
-		value, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
-		if err != nil || math.IsNaN(value) || value < low || value > high || len(values) > 0 && value <= values[len(values)-1] {
-			f.Fail(key, text, fmt.Sprintf("numbers from %v to %v in rising order, with + between them", low, high))
-			return nil
-		}
-		values = append(values, value)
-	}
-	return values
-}
-
 // Require records an error if a key is missing.
 func (f *Fields) Require(key, allowed string) {
 	if !f.Has(key) && f.err == nil {
@@ -148,7 +127,7 @@ func (f *Fields) Require(key, allowed string) {
 // Fail records an error. Only the first one is kept.
 func (f *Fields) Fail(key, found, allowed string) {
 	if f.err == nil {
-		f.err = Invalid(key, found, allowed)
+		f.err = invalidValue(key, found, allowed)
 	}
 }
 
