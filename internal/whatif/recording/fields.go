@@ -25,8 +25,8 @@ func invalidValue(key, found, allowed string) error {
 //	beta:mean=0.4,cv=0.5
 //	nodes=500,pods=15000
 //
-// The caller reads each key with its allowed range, and finally calls Err, which returns the first error: it names the key, the value found,
-// and the allowed values. A key that is never read is an error.
+// The caller reads each key with its allowed range, and finally calls Err, which returns the first error: it names the key, the value
+// found, and the allowed values. A key that is never read is an error.
 type Fields struct {
 	keys, values []string
 	read         []string
