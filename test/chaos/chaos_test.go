@@ -33,7 +33,7 @@ import (
 
 var (
 	seed         = flag.Uint64("seed", 5, "seed of the schedule, 0 for the time")
-	rounds       = flag.Int("rounds", 6, "number of rounds")
+	rounds       = flag.Int("rounds", 3, "number of rounds")
 	scheduleFile = flag.String("schedule", "", "file with a schedule, in place of a random one")
 )
 

@@ -117,8 +117,8 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 	if err := o.parse(cmd); err != nil {
 		return err
 	}
-	command := commandLine(cmd)
-	if o.Source.Generate != "" {
+	command, generated := commandLine(cmd), o.Source.Generate
+	if generated != "" {
 		file, err := o.recordGenerated()
 		if file != "" {
 			defer os.Remove(file)
@@ -132,8 +132,8 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 		return base.Failure(err)
 	}
 	found.Command = command
-	if o.Source.Generate != "" {
-		found.Source = "generated: " + o.Source.Generate
+	if generated != "" {
+		found.Source = "generated: " + generated
 	}
 	if o.report.Path != "" {
 		if err := o.report.Write(func(out io.Writer) error { return report.WriteRecommendation(out, found) }); err != nil {
@@ -300,7 +300,10 @@ func (o *recommendOptions) print(out io.Writer, r *recommend.Result) {
 	p := printer{out, &o.output}
 	p.paragraph(r.Verdict.Sentence)
 	p.paragraph("Goals: " + r.Goals + ".")
-	wait := fmt.Sprintf("wait p%g", r.WaitPercent)
+	wait := "wait"
+	if r.WaitPercent > 0 {
+		wait = fmt.Sprintf("wait p%g", r.WaitPercent)
+	}
 	table := func(title string, rows []recommend.Row) {
 		t := base.NewTable(title, "cost/day", "overload", "killed", wait, "nodes")
 		for i := range rows {
@@ -312,8 +315,11 @@ func (o *recommendOptions) print(out io.Writer, r *recommend.Result) {
 			if o.output.Format != base.FormatWide {
 				name = format.Shorten(name, 40)
 			}
-			t.AddRow(name, format.Plain(row.Cost), format.Plain(row.Overload), format.Plain(row.Killed),
-				fmt.Sprintf("%.0fs", row.WaitSeconds), row.NodesPeak)
+			waited := "-"
+			if r.WaitPercent > 0 {
+				waited = fmt.Sprintf("%.0fs", row.WaitSeconds)
+			}
+			t.AddRow(name, format.Plain(row.Cost), format.Plain(row.Overload), format.Plain(row.Killed), waited, row.NodesPeak)
 		}
 		t.Print(out, &o.output)
 		fmt.Fprintln(out)

@@ -161,7 +161,9 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 	if err := s.check(read, uses, start, fitEnd, r); err != nil {
 		return nil, err
 	}
-	r.Goals, r.WaitPercent = o.Goals.text(), o.Goals.Percent
+	if r.Goals = o.Goals.text(); !o.Goals.NoWait {
+		r.WaitPercent = o.Goals.Percent
+	}
 	s.measureIdle(read, r)
 	if o.Change.Requests {
 		s.rules = newRules()

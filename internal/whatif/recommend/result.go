@@ -25,7 +25,8 @@ type Result struct {
 	Kind       string `json:"kind"`
 	Command    string `json:"command,omitempty"`
 	Source     string `json:"source"`
-	// Goals states the goals in words. WaitPercent is the percentage of the pods whose wait counts.
+	// Goals states the goals in words. WaitPercent is the percentage of the pods whose wait
+	// counts, 0 if waits are not judged.
 	Goals       string  `json:"goals"`
 	WaitPercent float64 `json:"waitPercent"`
 	// Verdict has one sentence: what to change, and the cost, overload, kills and waits before and after.

@@ -36,7 +36,10 @@ type namedChart struct {
 
 // WriteRecommendation writes the page of a recommendation.
 func WriteRecommendation(w io.Writer, r *recommend.Result) error {
-	wait := fmt.Sprintf("wait p%g", r.WaitPercent)
+	wait := "wait"
+	if r.WaitPercent > 0 {
+		wait = fmt.Sprintf("wait p%g", r.WaitPercent)
+	}
 	v := recommendationView{
 		Result: r, ConfirmationTable: rowsView{"On the last third of the recording", wait, r.Confirmation},
 		FrontierTable: rowsView{"Frontier", wait, r.Frontier},
@@ -48,6 +51,9 @@ func WriteRecommendation(w io.Writer, r *recommend.Result) error {
 		{"overload, node minutes a day", func(row *recommend.Row) float64 { return row.Overload }},
 		{wait + ", seconds", func(row *recommend.Row) float64 { return row.WaitSeconds }},
 	} {
+		if r.WaitPercent == 0 && len(v.Charts) > 0 {
+			break
+		}
 		v.Charts = append(v.Charts, namedChart{"cost a day against " + c.name, costChart(r.Frontier, c.name, c.value)})
 	}
 	documents, err := r.Manifests()

@@ -1,0 +1,36 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recommend"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+)
+
+// TestWriteRecommendation verifies that a page has the sentence, a chart for each figure that is judged, and all rows, with texts escaped.
+func TestWriteRecommendation(t *testing.T) {
+	r := &recommend.Result{
+		Verdict: result.Verdict{Sentence: "Use <packed>."}, WaitPercent: 99,
+		Frontier: []recommend.Row{
+			{Name: "packed", Mark: "recommended", Cost: 96, Overload: 1, WaitSeconds: 4}, {Name: "default", Mark: "in force", Cost: 192},
+		},
+	}
+	for percent, charts := range map[float64]int{99: 2, 0: 1} {
+		r.WaitPercent = percent
+		var out bytes.Buffer
+		if err := WriteRecommendation(&out, r); err != nil {
+			t.Fatal(err)
+		}
+		page := out.String()
+		if got := strings.Count(page, "<svg"); got != charts {
+			t.Errorf("p%v: %d charts, want %d", percent, got, charts)
+		}
+		for _, want := range []string{"Use &lt;packed&gt;.", `<td class="n">96</td>`, `<td class="n">192</td>`, ">recommended<"} {
+			if !strings.Contains(page, want) {
+				t.Errorf("p%v: the page lacks %s", percent, want)
+			}
+		}
+	}
+}
