@@ -2,7 +2,6 @@ package score
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -55,13 +54,11 @@ func NewExplainCommand() *cobra.Command {
 
 // explainOptions are the flags of plimsoll explain pod.
 type explainOptions struct {
-	objects   input.Objects
-	instant   input.Instant
-	live      input.LiveCluster
+	options
+
 	namespace string
 	top       int
 	decided   decidedOptions
-	output    base.Output
 }
 
 // defaultProfile is the profile of default-scheduler if its configuration is unknown.
@@ -122,25 +119,10 @@ were created since then change the scores.`,
 // addFlags adds the flags to a command.
 func (o *explainOptions) addFlags(cmd *cobra.Command) {
 	base.Pod.AddNamespaceFlag(cmd, &o.namespace, &o.live.LoadSource)
-	o.objects.AddFlags(cmd, " of nodes and pods")
-	o.objects.AddAtFlag(cmd)
-	o.instant.AddFlags(cmd)
-	o.live.LoadSource.AddShort(cmd)
-	addSchedulerFlags(cmd, &o.live.Scheduler)
+	o.options.addFlags(cmd)
 	cmd.Flags().IntVar(&o.top, "top", compared, "number of feasible nodes to show, the best first, a row each if more than 2; 0 for all")
 	o.decided.addFlags(cmd)
 	o.output.AddFlag(cmd)
-	configureInputFlags(cmd)
-}
-
-// configureInputFlags leaves rare flags out of the help, and makes those of live clusters and of files exclude each other.
-func configureInputFlags(cmd *cobra.Command) {
-	base.Rare(cmd, "strict", "now", "load", "scheduler-name")
-	for _, offline := range []string{"filename", "recording"} {
-		for _, live := range []string{"provider", "kubeconfig", "context"} {
-			cmd.MarkFlagsMutuallyExclusive(offline, live)
-		}
-	}
 }
 
 func (o *explainOptions) run(cmd *cobra.Command, arg string) error {
@@ -196,15 +178,7 @@ func (o *explainOptions) validate() error {
 	if o.top < 0 {
 		return base.InvalidValue("top", o.top, "at least 0")
 	}
-	return cmp.Or(o.decided.validate(&o.objects), validateInput(&o.objects, o.instant), o.output.Validate())
-}
-
-// validateInput returns an error for flags that exclude each other. Without an input, the live cluster is read.
-func validateInput(objects *input.Objects, instant input.Instant) error {
-	if !objects.Given() && (instant.Load != "" || instant.Now != "") {
-		return errors.New("--load, --now: require --filename or --recording")
-	}
-	return objects.ValidateExclusive()
+	return cmp.Or(o.decided.validate(&o.objects), o.options.validate())
 }
 
 // readFiles reads the cluster, its load and the pod from manifests or a recording.

@@ -5,6 +5,7 @@ package score
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"strings"
 
@@ -15,17 +16,42 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 )
 
-// scoreOptions are the flags of plimsoll score.
-type scoreOptions struct {
+// options are the flags of both commands.
+type options struct {
 	objects input.Objects
 	instant input.Instant
 	live    input.LiveCluster
 	output  base.Output
 }
 
+// addFlags adds the flags except --output. Rare flags are left out of the help; those of live clusters and of files exclude each other.
+func (o *options) addFlags(cmd *cobra.Command) {
+	o.objects.AddFlags(cmd, " of nodes and pods")
+	o.objects.AddAtFlag(cmd)
+	o.live.LoadSource.AddShort(cmd)
+	o.live.Scheduler.AddFlags(cmd, "file with a KubeSchedulerConfiguration (v1, v1beta3 or v1beta2)",
+		"profile to evaluate with (default the one in the pod's spec.schedulerName, or the only one)")
+	o.live.Scheduler.AddProfileFlag(cmd)
+	o.instant.AddFlags(cmd)
+	base.Rare(cmd, "strict", "now", "load", "scheduler-name")
+	for _, offline := range []string{"filename", "recording"} {
+		for _, live := range []string{"provider", "kubeconfig", "context"} {
+			cmd.MarkFlagsMutuallyExclusive(offline, live)
+		}
+	}
+}
+
+// validate returns an error for flags that are invalid or exclude each other. Without an input, the live cluster is read.
+func (o *options) validate() error {
+	if !o.objects.Given() && (o.instant.Load != "" || o.instant.Now != "") {
+		return errors.New("--load, --now: require --filename or --recording")
+	}
+	return cmp.Or(o.objects.ValidateExclusive(), o.output.Validate())
+}
+
 // NewScoreCommand returns the command plimsoll score.
 func NewScoreCommand() *cobra.Command {
-	var o scoreOptions
+	var o options
 	cmd := &cobra.Command{
 		Use:   "score [-f FILE_OR_DIR... | --recording FILE]",
 		Short: "Score all nodes for each pending pod",
@@ -57,33 +83,19 @@ at weight 1.`,
 			return o.run(cmd)
 		},
 	}
-	o.objects.AddFlags(cmd, " of nodes and pods")
-	o.objects.AddAtFlag(cmd)
-	o.live.LoadSource.AddShort(cmd)
-	addSchedulerFlags(cmd, &o.live.Scheduler)
-	o.instant.AddFlags(cmd)
+	o.addFlags(cmd)
 	o.output.AddFlag(cmd)
-	configureInputFlags(cmd)
 	return cmd
 }
-
-// addSchedulerFlags adds the flags that select the profile.
-func addSchedulerFlags(cmd *cobra.Command, scheduler *input.Scheduler) {
-	scheduler.AddFlags(cmd, "file with a KubeSchedulerConfiguration (v1, v1beta3 or v1beta2)", profileUsage)
-	scheduler.AddProfileFlag(cmd)
-}
-
-// profileUsage is the usage of --scheduler-name.
-const profileUsage = "profile to evaluate with (default the one in the pod's spec.schedulerName, or the only one)"
 
 // scoreResult is the result in JSON and YAML.
 type scoreResult struct {
 	Pods []engine.PodScores `json:"pods"`
 }
 
-func (o *scoreOptions) run(cmd *cobra.Command) error {
+func (o *options) run(cmd *cobra.Command) error {
 	warn := base.Warnings(cmd.ErrOrStderr())
-	if err := cmp.Or(o.output.Validate(), validateInput(&o.objects, o.instant)); err != nil {
+	if err := o.validate(); err != nil {
 		return err
 	}
 	var state *engine.State
