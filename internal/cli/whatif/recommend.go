@@ -128,7 +128,10 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 		}
 	}
 	found, err := recommend.Find(cmd.Context(), o.Options)
-	if err != nil {
+	switch {
+	case err != nil && strings.HasPrefix(err.Error(), "--"): // names the flag with invalid input
+		return err
+	case err != nil:
 		return base.Failure(err)
 	}
 	found.Command = command
