@@ -30,16 +30,6 @@ func (w Waits) Percentile(percent float64) time.Duration {
 	return 0
 }
 
-// Longer returns how many pods waited longer than a time.
-func (w Waits) Longer(than time.Duration) (sum int64) {
-	for seconds, n := range w {
-		if time.Duration(seconds)*time.Second > than {
-			sum += n
-		}
-	}
-	return sum
-}
-
 // Add adds the pods of other waits.
 func (w Waits) Add(other Waits) {
 	for seconds, n := range other {

@@ -18,7 +18,7 @@ func TestWaits(t *testing.T) {
 			t.Errorf("p99.9 of %d pods is %s, want 0s", waits.Pods(), got)
 		}
 	}
-	if got := (Waits{}).Percentile(99); got != 0 || w.Longer(7*time.Second) != 1 || w.Longer(6*time.Second) != 2 {
-		t.Errorf("p99 of nothing %s, longer %d and %d; want 0, 1 and 2", got, w.Longer(7*time.Second), w.Longer(6*time.Second))
+	if got := (Waits{}).Percentile(99); got != 0 {
+		t.Errorf("p99 of nothing %s, want 0", got)
 	}
 }

@@ -44,11 +44,6 @@ type Pod struct {
 	Node, Workload int32
 }
 
-// Requests returns the requests of a pod for CPU and memory, in bytes.
-func Requests(milliCPU, memory int64) resources.Amounts {
-	return resources.Amounts{CPU: milliCPU, Memory: memory, Pods: 1}
-}
-
 // NodeType is the nodes that an autoscaler adds to and removes from a pool.
 type NodeType struct {
 	// Allocatable is the capacity of a node without pods of DaemonSets.

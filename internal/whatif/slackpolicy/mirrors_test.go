@@ -48,7 +48,7 @@ func mirrorOf(name, placeholders string, units int64) slack.Workload {
 
 // burst returns four pods of 12 CPUs and 48 GiB of workload 1, which run for 300 s.
 func burst(at int64) []Pod {
-	return slices.Repeat([]Pod{{Arrival: at, Duration: 300, Requests: Requests(12_000, 48<<30), Workload: 1}}, 4)
+	return slices.Repeat([]Pod{{Arrival: at, Duration: 300, Requests: requestsOf(12_000, 48<<30), Workload: 1}}, 4)
 }
 
 // amountOf returns an amount of CPU and memory.
@@ -131,7 +131,7 @@ func TestScheduleLevels(t *testing.T) {
 func TestMirrorNeed(t *testing.T) {
 	var n mirrorNeed
 	for _, at := range []int64{0, 10, 20, 200, 205} {
-		n.add(&Pod{Arrival: at, Requests: Requests(at, 205-at)}, at-100)
+		n.add(&Pod{Arrival: at, Requests: requestsOf(at, 205-at)}, at-100)
 	}
 	if want := []int64{1, 2, 3, 1, 2}; !slices.Equal(n.counts, want) || n.requests != (resources.Amounts{CPU: 205, Memory: 205}) {
 		t.Errorf("counts %v, requests %v; want %v, the largest of each", n.counts, n.requests, want)
@@ -204,7 +204,7 @@ func TestRecommendMirrors(t *testing.T) {
 	h := &History{Seconds: 6 * 3600, Start: time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), Workloads: []slack.Workload{
 		{Kind: "Deployment", Namespace: "shop", Name: "web"}, {Kind: "Deployment", Namespace: "shop", Name: "base"},
 	}}
-	h.Pods = slices.Repeat([]Pod{{Arrival: -1, Duration: 9000, Requests: Requests(12_000, 48<<30), Workload: 2}}, 20)
+	h.Pods = slices.Repeat([]Pod{{Arrival: -1, Duration: 9000, Requests: requestsOf(12_000, 48<<30), Workload: 2}}, 20)
 	for at := int64(605); at < h.Seconds; at += 1800 {
 		h.Pods = append(h.Pods, burst(at)...)
 	}

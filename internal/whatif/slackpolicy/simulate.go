@@ -26,8 +26,6 @@ type Outcome struct {
 	Cost, SlackCost float64
 	// TooLarge is the number of pods that fit no node. They are left out.
 	TooLarge int
-	// AtMaximum is set if pods waited for nodes that the autoscaler did not add because of NodeType.Max.
-	AtMaximum bool
 	// Parts have the waits and the cost of consecutive parts of equal length.
 	Parts []Part
 }
@@ -399,9 +397,6 @@ func (s *simulation) scaleUp(placeholders []autoscaler.Item) (added int, hold bo
 		Allocatable: s.node.Allocatable, Headroom: max(0, s.node.Max-s.scaled-len(s.booting)), Cost: s.node.Cost,
 	}
 	plan := autoscaler.ScaleUp(context.Background(), s.items, make([]int, len(s.booting)), []autoscaler.Group{group}, autoscaler.NoConstraints{})
-	for i := range s.pending {
-		s.outcome.AtMaximum = s.outcome.AtMaximum || plan.Outcomes[i] == autoscaler.GroupsFull
-	}
 	return plan.Nodes[0], len(s.pending) > 0
 }
 

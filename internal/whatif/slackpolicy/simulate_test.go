@@ -30,7 +30,7 @@ var smallNode = NodeType{
 // arrive returns n pods of 1 CPU and 4 GiB that arrive at a second.
 func arrive(n int, at, duration int64) (pods []Pod) {
 	for range n {
-		pods = append(pods, Pod{Arrival: at, Duration: duration, Requests: Requests(1000, 4<<30)})
+		pods = append(pods, Pod{Arrival: at, Duration: duration, Requests: requestsOf(1000, 4<<30)})
 	}
 	return pods
 }
@@ -50,7 +50,7 @@ func TestSimulate(t *testing.T) {
 		// With 6 pods, 3 are required: 2 + 1 on a third node, from 10 on.
 		"with slack": {pods: append(arrive(4, -1, never), arrive(2, 5, never)...), rate: "50%", waits: result.Waits{0: 2}, cost: 3*1 - 10.0/3600},
 		"a pod that is larger than a node": {
-			pods: append(arrive(1, -1, never), Pod{Arrival: 5, Duration: never, Requests: Requests(5000, 1)}), waits: result.Waits{}, cost: 1, large: 1,
+			pods: append(arrive(1, -1, never), Pod{Arrival: 5, Duration: never, Requests: requestsOf(5000, 1)}), waits: result.Waits{}, cost: 1, large: 1,
 		},
 		// Node 2 is added at 10 and ready at 130, with a pod on a quarter of it, which fits on no other node, until 295: it is unneeded
 		// from the pass at 300 on, and removed 600 s later, at 900.
@@ -81,7 +81,7 @@ func TestSimulate(t *testing.T) {
 func TestSimulateSlots(t *testing.T) {
 	node := smallNode
 	node.Allocatable.Pods = 2
-	h := &History{Seconds: 3600, Pods: slices.Repeat([]Pod{{Arrival: 5, Duration: never, Requests: Requests(0, 0)}}, 4)}
+	h := &History{Seconds: 3600, Pods: slices.Repeat([]Pod{{Arrival: 5, Duration: never, Requests: requestsOf(0, 0)}}, 4)}
 	got, err := Simulate(h, node, nil, 1)
 	if want := (result.Waits{125: 4}); err != nil || fmt.Sprint(got.Waits) != fmt.Sprint(want) {
 		t.Errorf("waits %v, error %v; want %v", got.Waits, err, want)
@@ -101,7 +101,7 @@ func TestSimulateConserves(t *testing.T) {
 			h.Pods = append(h.Pods, Pod{
 				Arrival:  rapid.Int64Range(-1, 7199).Draw(t, "arrival"),
 				Duration: rapid.SampledFrom([]int64{0, 60, 900, 5000, never}).Draw(t, "duration"),
-				Requests: Requests(
+				Requests: requestsOf(
 					rapid.SampledFrom([]int64{0, 500, 1000, 4000, 5000}).Draw(t, "cpu"), rapid.Int64Range(0, 17).Draw(t, "memory")<<30,
 				),
 			})
@@ -221,9 +221,6 @@ func TestRecommendWithoutNeed(t *testing.T) {
 	if got, err = Search(t.Context(), full, limited, goal); err != nil || got.Best != nil || got.Nearest == nil {
 		t.Fatalf("best %+v, nearest %+v, error %v; want the nearest only", got.Best, got.Nearest, err)
 	}
-	if summary := got.Summary(&goal); !strings.HasSuffix(summary, "because the autoscaler adds no more nodes than its maximum") {
-		t.Errorf("got %s", summary)
-	}
 }
 
 // BenchmarkRecommend searches a policy for a week of 200 nodes.
@@ -253,4 +250,9 @@ func newPolicy(rate string, changes ...func(*v1alpha1.ResourceSlackSpec)) *v1alp
 		change(&policy.Spec)
 	}
 	return policy
+}
+
+// requestsOf returns the requests of a pod for CPU and memory, in bytes.
+func requestsOf(milliCPU, memory int64) resources.Amounts {
+	return resources.Amounts{CPU: milliCPU, Memory: memory, Pods: 1}
 }
