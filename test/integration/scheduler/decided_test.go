@@ -33,7 +33,7 @@ func expectDecision(t *testing.T, client kubernetes.Interface, port int) {
 		t.Fatal(err)
 	}
 	args := []string{
-		"explain", "pod", "by-load", "-o", "json", fmt.Sprintf("--as-decided=https://127.0.0.1:%d", port),
+		"explain", "pod", "by-load", fmt.Sprintf("--as-decided=https://127.0.0.1:%d", port), "-o", "json",
 		"--scheduler-token-file", testcluster.WriteFile(t, answer.Status.Token),
 	}
 	if _, stderr, code := testcluster.RunPlimsoll(
