@@ -140,7 +140,11 @@ func TestHeldGroups(t *testing.T) {
 			containers[0].(map[string]any)["resources"] = map[string]any{"requests": map[string]any{"cpu": "1e2147483647"}}
 			groups, err := HeldGroups([]unstructured.Unstructured{*template, list[0], list[2]})
 			if err != nil || len(groups) != 0 {
-				t.Errorf("a template with a quantity that cannot be added: %v, %v, want that its buffer is written again", read(groups), err)
+				t.Errorf(
+					"a template with a quantity that cannot be added: %v, %v, want that its buffer is written again",
+					read(groups),
+					err,
+				)
 			}
 		}
 	}

@@ -59,7 +59,7 @@ var deploymentBackend = &Backend{
 					Replicas: new(int32(min(group.Count, math.MaxInt32))),
 					Selector: &metav1.LabelSelector{MatchLabels: map[string]string{groupLabel: group.Name}},
 					Template: pod,
-					// Replace all placeholders at once: a rolling update waits for new pods, which stay pending until the autoscaler adds nodes.
+					// Replace all placeholders at once: a rolling update waits for new pods, which are pending until nodes are added.
 					Strategy: appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{
 						MaxUnavailable: new(intstr.FromString("100%")), MaxSurge: new(intstr.FromInt32(0)),
 					}},

@@ -127,11 +127,20 @@ func TestLedgerMatchesRecount(t *testing.T) {
 				delete(pods, id)
 				l.deletePod(id)
 			case 3:
-				node := testNode{rapid.Bool().Draw(t, "in pool"), ledgerNode{
-					rapid.Bool().Draw(t, "usable"), rapid.Bool().Draw(t, "booting"),
-					drawAmounts(t, "allocatable", resources.Amounts{CPU: 16_000, Memory: 64 * gib}), rapid.Int64Range(0, 5).Draw(t, "slots"),
-					deviceAmounts{rapid.Int64Range(0, 2).Draw(t, "gpus")},
-				}}
+				node := testNode{
+					rapid.Bool().Draw(t, "in pool"),
+					ledgerNode{
+						rapid.Bool().Draw(t, "usable"),
+						rapid.Bool().Draw(t, "booting"),
+						drawAmounts(
+							t,
+							"allocatable",
+							resources.Amounts{CPU: 16_000, Memory: 64 * gib},
+						),
+						rapid.Int64Range(0, 5).Draw(t, "slots"),
+						deviceAmounts{rapid.Int64Range(0, 2).Draw(t, "gpus")},
+					},
+				}
 				nodes[name] = node
 				l.SetNode(named(name), node.InPool, node.ledgerNode)
 				node.InPool = rapid.Bool().Draw(t, "in shared pool")

@@ -119,7 +119,10 @@ func placeExhaustively(nodes []nodeCapacity, demands []demand) int64 {
 func TestPlaceAgainstExhaustiveSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		small := func(name string) resources.Amounts {
-			return resources.Amounts{CPU: rapid.Int64Range(0, 6).Draw(t, name+" cpu"), Memory: rapid.Int64Range(0, 6).Draw(t, name+" memory")}
+			return resources.Amounts{
+				CPU:    rapid.Int64Range(0, 6).Draw(t, name+" cpu"),
+				Memory: rapid.Int64Range(0, 6).Draw(t, name+" memory"),
+			}
 		}
 		var free []resources.Amounts
 		var nodes []nodeCapacity

@@ -149,7 +149,11 @@ func TestComputeRate(t *testing.T) {
 		// Pods of 2^44 on a node of (0.001, 1): E = 10,000 times as much, in placeholders of 1m, at most
 		// maxCount.
 		"more than MaxCount": {
-			poolOf(map[resources.Amounts]int{{CPU: 1, Memory: gib}: 1}, resources.Amounts{CPU: 1 << 44, Memory: gib}, resources.Amounts{CPU: 1 << 44, Memory: gib}),
+			poolOf(
+				map[resources.Amounts]int{{CPU: 1, Memory: gib}: 1},
+				resources.Amounts{CPU: 1 << 44, Memory: gib},
+				resources.Amounts{CPU: 1 << 44, Memory: gib},
+			),
 			ratePolicy{Rate: 10_000 * resources.Millionth, Granularity: 1, MaxPlaceholders: maxCount},
 			nil,
 			sizeGroup{resources.Amounts{CPU: 1, Memory: gib}, maxCount},

@@ -275,7 +275,11 @@ func TestBadPolicies(t *testing.T) {
 		"negative granularity":            {"10%", []change{granularity(-1)}, []string{"spec.granularity"}},
 		"maxPlaceholders 0":               {"10%", []change{maxPlaceholders(0)}, []string{"spec.maxPlaceholders"}},
 		"negative maxPlaceholders":        {"10%", []change{maxPlaceholders(-5)}, []string{"spec.maxPlaceholders"}},
-		"an unknown base":                 {"10%", []change{func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }}, []string{"spec.base"}},
+		"an unknown base": {
+			"10%",
+			[]change{func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }},
+			[]string{"spec.base"},
+		},
 		"an unknown backend": {
 			"10%",
 			[]change{func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Job" }},

@@ -89,7 +89,8 @@ func TestSpread(t *testing.T) {
 			for _, group := range plan.Groups {
 				template := podTemplate(tc.policy, group)
 				if domain, ok := template.Spec.NodeSelector[tc.policy.Spec.Spread.TopologyKey]; ok == (group.Head || name == "an unknown label") ||
-					ok && group.Name != "web-rate-"+domain || template.Spec.NodeSelector["pool"] != "web" {
+					ok && group.Name != "web-rate-"+domain ||
+					template.Spec.NodeSelector["pool"] != "web" {
 					t.Errorf("%s: node selector %v", group.Name, template.Spec.NodeSelector)
 				}
 			}

@@ -81,8 +81,12 @@ func TestMinimumWithoutNodes(t *testing.T) {
 			{0, ready, "3 2334m true"}, {time.Minute, cordoned, "3 2334m true"}, {time.Hour, gone, "3 2334m true"},
 		}},
 		"a schedule": {scheduled, []step{
-			{0, ready, "0 true"}, {time.Minute, gone, "0 true"}, {2 * time.Minute, "", "0 true"}, {3 * time.Minute, "", "3 2334m true"},
-			{10*time.Minute - 1, "", "3 2334m true"}, {10 * time.Minute, "", "0 true"},
+			{0, ready, "0 true"},
+			{time.Minute, gone, "0 true"},
+			{2 * time.Minute, "", "0 true"},
+			{3 * time.Minute, "", "3 2334m true"},
+			{10*time.Minute - 1, "", "3 2334m true"},
+			{10 * time.Minute, "", "0 true"},
 		}},
 		"a rate": {newPolicy("50%"), []step{{0, ready, "1 2 true"}, {time.Minute, gone, "1 2 false"}, {time.Hour, "", "1 2 false"}}},
 	} {

@@ -1,6 +1,3 @@
-// Package autoscaler models a cluster autoscaler: it packs pods on nodes, adds nodes for pods and placeholders without a node, and removes
-// nodes that are not needed. It decides by amounts, and asks a Probe about other constraints. The what-if, the search of slack and the demo
-// run it with their own clusters.
 package autoscaler
 
 // Loop has the settings that apply to all groups. Times are in seconds.

@@ -239,7 +239,11 @@ func (e *examination) checkFeatureGate(d *appsv1.Deployment) {
 	switch fix := "set FEATURE_GATES=CapacityBuffer=true in the environment of " + name + " (settings.featureGates of its chart)"; {
 	case strings.Contains(text, "CapacityBuffer=true"):
 	case isElsewhere && !strings.Contains(text, "CapacityBuffer="):
-		e.add(Warning, name+" has environment variables from other objects: it is not known whether the feature gate CapacityBuffer is set", fix)
+		e.add(
+			Warning,
+			name+" has environment variables from other objects: it is not known whether the feature gate CapacityBuffer is set",
+			fix,
+		)
 	default:
 		e.add(Problem, name+" runs without the feature gate CapacityBuffer", fix)
 	}
@@ -273,8 +277,12 @@ func (e *examination) checkBuffers(buffers []unstructured.Unstructured) {
 	}
 	problem(unserved, "without conditions from an autoscaler, or with outdated ones", "check whether the autoscaler runs, and "+
 		"enable buffers in it: "+clusterAutoscalerFlags+" of Cluster Autoscaler, FEATURE_GATES=CapacityBuffer=true of Karpenter")
-	problem(outdated, "refused by the autoscaler before its last change, without a report since", "check whether the autoscaler runs; if it "+
-		"does, the cause in the message remains")
+	problem(
+		outdated,
+		"refused by the autoscaler before its last change, without a report since",
+		"check whether the autoscaler runs; if it "+
+			"does, the cause in the message remains",
+	)
 	problem(refused, "refused by the autoscaler", "resolve the cause in the message: \"forbidden\" means that the "+
 		"autoscaler may not create pods, or that the admission of the namespace refuses the pods of the buffer "+
 		"(docs/slack.md, Install); for others see kubectl describe capacitybuffer")

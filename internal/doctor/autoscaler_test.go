@@ -94,8 +94,10 @@ func TestFlags(t *testing.T) {
 	}{
 		"false": {v1.Container{Image: clusterAutoscaler, Args: append(strings.Split(clusterAutoscalerFlags, " "),
 			"--capacity-buffer-pod-injection-enabled=0")}, Problem, "runs without --capacity-buffer-pod-injection-enabled"},
-		"true": {v1.Container{Image: clusterAutoscaler, Command: []string{"sh", "-c",
-			"./cluster-autoscaler --v 4 --capacity_buffer_controller_enabled=T --capacity-buffer-pod-injection-enabled"}}, OK, ""},
+		"true": {v1.Container{Image: clusterAutoscaler, Command: []string{
+			"sh", "-c",
+			"./cluster-autoscaler --v 4 --capacity_buffer_controller_enabled=T --capacity-buffer-pod-injection-enabled",
+		}}, OK, ""},
 		"gate":         {v1.Container{Image: karpenter, Env: env("SpotToSpot=true,CapacityBuffer=true", nil)}, OK, ""},
 		"gate by flag": {v1.Container{Image: karpenter, Args: []string{"--feature-gates", "CapacityBuffer=true"}}, OK, ""},
 		"no gate":      {v1.Container{Image: karpenter}, Problem, "runs without the feature gate CapacityBuffer"},
@@ -187,9 +189,14 @@ func TestCheckSlack(t *testing.T) {
 		want   Level
 	}{{"Provisioning", 15 * time.Minute, Warning}, {"Provisioning", 16 * time.Minute, Problem}, {"PoolEmpty", time.Hour, Warning}} {
 		policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: "general"}}
-		policy.Status.Conditions = []metav1.Condition{{
-			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: tc.reason, LastTransitionTime: metav1.NewTime(noon.Add(-tc.since)),
-		}}
+		policy.Status.Conditions = []metav1.Condition{
+			{
+				Type:               v1alpha1.ConditionReady,
+				Status:             metav1.ConditionFalse,
+				Reason:             tc.reason,
+				LastTransitionTime: metav1.NewTime(noon.Add(-tc.since)),
+			},
+		}
 		c := crfake.NewClientBuilder().WithScheme(kube.Scheme()).WithObjects(policy).Build()
 		e := &examination{Cluster: &Cluster{client: c}, now: noon}
 		if err := e.checkSlack(t.Context()); err != nil {

@@ -128,8 +128,11 @@ func (o *Objects) removeMissing() {
 	}
 	add := func(pods, of int, where, outcome string) {
 		if pods > 0 {
-			o.Missing = append(o.Missing, fmt.Sprintf("%s %s node %s claims that the input lacks, or whose volumes or classes it lacks: %s. "+
-				"plimsoll snapshot writes them.", format.Part(pods, of, "pod"), where, format.Form(pods, "uses", "use"), outcome))
+			o.Missing = append(
+				o.Missing,
+				fmt.Sprintf("%s %s node %s claims that the input lacks, or whose volumes or classes it lacks: %s. "+
+					"plimsoll snapshot writes them.", format.Part(pods, of, "pod"), where, format.Form(pods, "uses", "use"), outcome),
+			)
 		}
 	}
 	add(running, len(o.Running), "with a", "scheduled without them")

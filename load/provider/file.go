@@ -9,8 +9,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
 
-// File reads a file in the format of package wire. Every read opens the file: write a new file and rename it, so that an incomplete file is never
-// read.
+// File reads a file in the format of package wire. Every read opens the file: write a new file and rename it, so that an incomplete file
+// is never read.
 type File struct {
 	path string
 }

@@ -129,7 +129,12 @@ func predictNode(sums *cache.NodeSums, model *predict.Model) nodeUse {
 	}
 	node := sums.Node()
 	return nodeUse{
-		model.Node(node.Name, pods), prediction.Predicted[predict.CPU].AllocatableOf(node), prediction.Predicted[predict.Memory].AllocatableOf(node),
+		model.Node(
+			node.Name,
+			pods,
+		),
+		prediction.Predicted[predict.CPU].AllocatableOf(node),
+		prediction.Predicted[predict.Memory].AllocatableOf(node),
 		sums.Requests(),
 	}
 }

@@ -102,7 +102,9 @@ func TestTermsEqualInTreePlugins(t *testing.T) {
 //	score: free: (5 x 53.5 + 86 + 68)/7 = 60.2. used: (5 x 19.6 + 73 + 69)/7 = 34.3.
 func TestWeightedTerms(t *testing.T) {
 	five, one := int64(5), int64(1)
-	args := &config.PredictedUtilizationArgs{TermWeights: config.TermWeights{Utilization: &five, LeastAllocated: &one, BalancedAllocation: &one}}
+	args := &config.PredictedUtilizationArgs{
+		TermWeights: config.TermWeights{Utilization: &five, LeastAllocated: &one, BalancedAllocation: &one},
+	}
 	cluster := schedtest.Cluster{
 		Nodes: []*v1.Node{schedtest.Node("free", "cpu", "4", "memory", "16Gi"), schedtest.Node("used", "cpu", "4", "memory", "16Gi")},
 		Pods:  []*v1.Pod{of("db", schedtest.CPU("1", "used", "1", ""))},

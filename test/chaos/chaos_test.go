@@ -153,7 +153,10 @@ func start(t *testing.T) *suite {
 // startWorld starts the control plane and the recorder.
 func startWorld(t *testing.T) *suite {
 	t.Helper()
-	cp, config := plane.Start(t, controlplane.Options{}, append(append(testcluster.ProjectCRDs(t), testcluster.OCMCRDs(t)...), testcluster.BuffersCRD(t))...)
+	cp, config := plane.Start(
+		t,
+		controlplane.Options{},
+		append(append(testcluster.ProjectCRDs(t), testcluster.OCMCRDs(t)...), testcluster.BuffersCRD(t))...)
 	api, err := client.New(config, client.Options{Scheme: kube.Scheme()})
 	if err != nil {
 		t.Fatal(err)

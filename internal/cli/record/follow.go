@@ -45,7 +45,12 @@ func (f *Following) addFlags(cmd *cobra.Command, prometheusUsage, maxSize, maxSi
 	flags := cmd.Flags()
 	flags.StringVar(&f.config.Server.Address, "prometheus", "", prometheusUsage)
 	flags.StringVar(&f.config.Server.Selector, "selector", "", `matchers for all series, such as cluster="a"`)
-	flags.StringVar(&f.load, "load-source", "", "file with the Prometheus server, its credentials, rateWindow and queries, in place of --prometheus")
+	flags.StringVar(
+		&f.load,
+		"load-source",
+		"",
+		"file with the Prometheus server, its credentials, rateWindow and queries, in place of --prometheus",
+	)
 	flags.DurationVar(&f.config.Step, "step", record.DefaultStep, "time between two samples of usage")
 	flags.StringVar(&f.maxSize, "max-size", maxSize, maxSizeUsage)
 	flags.BoolVar(&f.redact, "redact", false, "replace names by pseudonyms")

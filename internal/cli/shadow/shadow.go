@@ -239,7 +239,8 @@ func (s *server) run(ctx context.Context, listener net.Listener) error {
 // recommendEvery is the time between two recommendations.
 const recommendEvery = 24 * time.Hour
 
-// recommend computes a recommendation over all recordings once a day. A recording that is too short is reported, and tried again the next day.
+// recommend computes a recommendation over all recordings once a day. Recordings that are too short are reported, and tried again the next
+// day.
 func (s *server) recommend(ctx context.Context, now time.Time) {
 	if len(s.scaled.Groups) == 0 || now.Sub(s.recommended) < recommendEvery || ctx.Err() != nil {
 		return
@@ -251,9 +252,20 @@ func (s *server) recommend(ctx context.Context, now time.Time) {
 		policy.Spec.Mirrors.NamespaceSelector = nil
 		var found *recommend.Result
 		found, err = recommend.Find(ctx, recommend.Options{
-			Source: recording.Source{Recording: s.folder, Pack: -1, NoSpare: true}, Current: s.profiles[0], Profiles: s.profiles, Policy: policy,
-			Autoscaler: &spec, HasIdle: strings.Contains(s.autoscaler, "idle="), Change: recommend.Changes{Profile: true, Requests: true, Slack: true},
-			Metrics: shadow.Metrics, Run: s.options.run, Report: func(string) {},
+			Source: recording.Source{
+				Recording: s.folder,
+				Pack:      -1,
+				NoSpare:   true,
+			},
+			Current:    s.profiles[0],
+			Profiles:   s.profiles,
+			Policy:     policy,
+			Autoscaler: &spec,
+			HasIdle:    strings.Contains(s.autoscaler, "idle="),
+			Change:     recommend.Changes{Profile: true, Requests: true, Slack: true},
+			Metrics:    shadow.Metrics,
+			Run:        s.options.run,
+			Report:     func(string) {},
 		})
 		if err == nil {
 			s.settings.Log(found.Verdict.Sentence)

@@ -20,7 +20,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recommend"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/report"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 )
 
@@ -97,9 +96,19 @@ func (o *recommendOptions) addFlags(cmd *cobra.Command) {
 		flags.Lookup(name).DefValue = "0" // not printed: the usage states the default
 	}
 	flags.StringSliceVar(&o.change, "change", levers, "what may be changed: profile, requests, slack")
-	flags.StringArrayVar(&o.profiles, "profile", nil, "built-in profile, or file with a KubeSchedulerConfiguration; repeat it, the first is "+
-		"in force (default "+strings.Join(triedProfiles, ", ")+"; a single one is in force beside these)")
-	flags.StringVar(&o.policy, "policy", "", "file with the ResourceSlack in force: its rate, minimum, schedules and mirrors may be changed")
+	flags.StringArrayVar(
+		&o.profiles,
+		"profile",
+		nil,
+		"built-in profile, or file with a KubeSchedulerConfiguration; repeat it, the first is "+
+			"in force (default "+strings.Join(triedProfiles, ", ")+"; a single one is in force beside these)",
+	)
+	flags.StringVar(
+		&o.policy,
+		"policy",
+		"",
+		"file with the ResourceSlack in force: its rate, minimum, schedules and mirrors may be changed",
+	)
 	flags.StringVar(&o.zone, "time-zone", "UTC", "IANA time zone of schedules, such as Europe/Berlin")
 	flags.StringVar(&o.write, "write", "", "write Helm values, the ResourceSlack and a patch file for each workload to this new folder")
 	flags.StringVar(&o.report.Path, "report", "", "also write a self-contained HTML page to this file")
@@ -118,16 +127,7 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	command, generated := commandLine(cmd), o.Source.Generate
-	if generated != "" {
-		file, err := o.recordGenerated()
-		if file != "" {
-			defer os.Remove(file)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	found, err := recommend.Find(cmd.Context(), o.Options)
+	found, err := o.find(cmd)
 	switch {
 	case err != nil && strings.HasPrefix(err.Error(), "--"): // names the flag with invalid input
 		return err
@@ -139,7 +139,7 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 		found.Source = "generated: " + generated
 	}
 	if o.report.Path != "" {
-		if err := o.report.Write(func(out io.Writer) error { return report.WriteRecommendation(out, found) }); err != nil {
+		if err := o.report.Write(found.WritePage); err != nil {
 			return base.Failure(err)
 		}
 	}
@@ -161,6 +161,20 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 	return o.output.Print(cmd.OutOrStdout(), found, func(out io.Writer) { o.print(out, found) })
 }
 
+// find finds a configuration, over the recording of a generated cluster if one is to be generated.
+func (o *recommendOptions) find(cmd *cobra.Command) (_ *recommend.Result, err error) {
+	if o.Source.Generate != "" {
+		file, err := o.recordGenerated()
+		if file != "" {
+			defer func() { err = errors.Join(err, os.Remove(file)) }()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return recommend.Find(cmd.Context(), o.Options)
+}
+
 // parse parses and validates the flags.
 func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
 	if err := o.output.Validate(); err != nil {
@@ -176,6 +190,29 @@ func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
 	}
 	o.Source.Pack, o.Run, o.Metrics = -1, runJobs(cmd.ErrOrStderr()), replay.DefaultMetrics
 	o.Report = func(line string) { fmt.Fprintln(base.Escaped(cmd.ErrOrStderr()), "plimsoll:", line) }
+	if err := o.parseChange(); err != nil {
+		return err
+	}
+	if err := o.parseGoals(cmd); err != nil {
+		return err
+	}
+	if err := o.readProfiles(); err != nil {
+		return err
+	}
+	if o.Zone, err = time.LoadLocation(o.zone); err != nil || o.zone == time.Local.String() {
+		return base.InvalidValue("time-zone", o.zone, "the name of an IANA time zone such as Europe/Berlin")
+	}
+	if o.Policy, err = input.SlackPolicy(o.policy, "policy", ""); err != nil {
+		return err
+	}
+	if o.IsInForce = o.policy != ""; !o.IsInForce {
+		o.Policy.Spec.Mirrors.NamespaceSelector = nil
+	}
+	return o.parseAutoscaler()
+}
+
+// parseChange parses --change.
+func (o *recommendOptions) parseChange() error {
 	for _, lever := range o.change {
 		switch lever {
 		case "profile":
@@ -188,9 +225,11 @@ func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
 			return base.InvalidValue("change", lever, "profile, requests or slack"+format.Suggestion(lever, levers))
 		}
 	}
-	if err := o.parseGoals(cmd); err != nil {
-		return err
-	}
+	return nil
+}
+
+// readProfiles reads the profiles, of which the first is in force.
+func (o *recommendOptions) readProfiles() error {
 	if len(o.profiles) < 2 {
 		o.profiles = append(o.profiles, triedProfiles...)
 	}
@@ -202,16 +241,7 @@ func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
 		o.Profiles = append(o.Profiles, profile)
 	}
 	o.Current, o.Source.NoSpare = o.Profiles[0], o.Change.Slack || o.policy != ""
-	if o.Zone, err = time.LoadLocation(o.zone); err != nil || o.zone == time.Local.String() {
-		return base.InvalidValue("time-zone", o.zone, "the name of an IANA time zone such as Europe/Berlin")
-	}
-	if o.Policy, err = input.SlackPolicy(o.policy, "policy", ""); err != nil {
-		return err
-	}
-	if o.IsInForce = o.policy != ""; !o.IsInForce {
-		o.Policy.Spec.Mirrors.NamespaceSelector = nil
-	}
-	return o.parseAutoscaler()
+	return nil
 }
 
 // parseGoals parses the flags of goals.
@@ -329,6 +359,8 @@ func (o *recommendOptions) print(out io.Writer, r *recommend.Result) {
 	}
 	table("on the last third", r.Confirmation)
 	table("frontier, on the first two thirds", r.Frontier)
-	p.paragraph("Overload in node minutes a day, killed pods a day, nodes at most; all simulated. -o wide has the whole names, -o yaml what to apply.")
+	p.paragraph(
+		"Overload in node minutes a day, killed pods a day, nodes at most; all simulated. -o wide has the whole names, -o yaml what to apply.",
+	)
 	p.assumptions(r.Assumed)
 }

@@ -233,20 +233,24 @@ func autoscalerPools(text string, counts func(label string) map[string]int64) (o
 	}
 	for i, group := range status.NodeGroups {
 		left, of := group.Health.MaxSize-group.Health.CloudProviderTarget, found[i]
-		if left <= 0 || group.ScaleUp.Status == "Backoff" || group.Health.Status == "Unhealthy" || of.value == "" ||
-			ptr.Deref(group.Health.NodeCounts.Registered.Total, group.Health.CloudProviderTarget) == 0 || members[of] > known[of] {
-			continue
+		isHealthy := group.ScaleUp.Status != "Backoff" && group.Health.Status != "Unhealthy"
+		size := ptr.Deref(group.Health.NodeCounts.Registered.Total, group.Health.CloudProviderTarget)
+		if isHealthy && left > 0 && size > 0 && of.value != "" && members[of] <= known[of] {
+			out = append(out, summarize.Pool{
+				Name: group.Name, Source: summarize.SourceClusterAutoscaler, Label: of.label, Value: of.value, Zone: zoneOf(group.Name),
+				MaxNodes: int32(min(left, 100_000)), BootSeconds: -1,
+			})
 		}
-		pool := summarize.Pool{
-			Name: group.Name, Source: summarize.SourceClusterAutoscaler, Label: of.label, Value: of.value,
-			MaxNodes: int32(min(left, 100_000)), BootSeconds: -1,
-		}
-		if zone := zoneInName.FindStringSubmatch(group.Name); zone != nil {
-			pool.Zone = zone[1]
-		}
-		out = append(out, pool)
 	}
 	return out
+}
+
+// zoneOf returns the zone in the name of a group, "" if the name has none.
+func zoneOf(group string) string {
+	if zone := zoneInName.FindStringSubmatch(group); zone != nil {
+		return zone[1]
+	}
+	return ""
 }
 
 // zoneInName matches the zone in the name of a group of Google Cloud.

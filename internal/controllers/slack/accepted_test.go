@@ -145,8 +145,9 @@ func TestNotPlaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
 			policy := reconcileOnce(t, c, "web")
-			meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionProvisioned).LastTransitionTime =
-				metav1.NewTime(noon.Add(-5*time.Minute - 30*time.Second))
+			meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionProvisioned).LastTransitionTime = metav1.NewTime(
+				noon.Add(-5*time.Minute - 30*time.Second),
+			)
 			if err := c.client.Status().Update(t.Context(), policy); err != nil {
 				t.Fatal(err)
 			}

@@ -155,8 +155,10 @@ func (r *run) recommend(ctx context.Context) error {
 	const hour, period = 3600, 600
 	r.begin = time.Now().UTC().Add(2 * time.Minute).Truncate(time.Hour).Add(time.Hour)
 	r.end = r.begin.Add(8 * time.Hour)
-	r.progress(fmt.Sprintf("the search of plimsoll recommend finds the cheapest policy without waits for a day in which such a burst arrives "+
-		"every %d minutes from %s to %s UTC", period/60, clockTime(r.begin), clockTime(r.end)))
+	r.progress(
+		fmt.Sprintf("the search of plimsoll recommend finds the cheapest policy without waits for a day in which such a burst arrives "+
+			"every %d minutes from %s to %s UTC", period/60, clockTime(r.begin), clockTime(r.end)),
+	)
 	web := slackpolicy.Pod{Arrival: -1, Duration: math.MaxInt64, Requests: recording.PodAmounts(&v1.Pod{Spec: podSpec})}
 	h := &slackpolicy.History{Start: r.begin.Add(-8 * time.Hour), Seconds: 24 * hour, Pods: slices.Repeat([]slackpolicy.Pod{web}, webPods)}
 	for burst := web; ; {

@@ -374,7 +374,10 @@ func TestNodeGroups(t *testing.T) {
 	var nodes []*v1.Node
 	var pods []*v1.Pod
 	for _, zone := range []string{"za", "zb", "zc"} {
-		nodes = append(nodes, clustertest.Node("n-"+zone, 4000, 8192, map[string]string{"pool": "web", v1.LabelTopologyZone: zone, "disk": "ssd"}))
+		nodes = append(
+			nodes,
+			clustertest.Node("n-"+zone, 4000, 8192, map[string]string{"pool": "web", v1.LabelTopologyZone: zone, "disk": "ssd"}),
+		)
 		pods = append(pods, clustertest.Pod("p-"+zone, "n-"+zone, 4000, 1024))
 	}
 	selecting := func(key, value string) *Template {
@@ -398,7 +401,15 @@ func TestNodeGroups(t *testing.T) {
 		in := inputOf(test.nodes, pods)
 		for i, zone := range test.zones {
 			in.Pools = append(in.Pools, summarize.Pool{
-				Name: fmt.Sprint("group-", i), Source: summarize.SourceClusterAutoscaler, Zone: zone, Label: "pool", Value: "web", MaxNodes: 2,
+				Name: fmt.Sprint(
+					"group-",
+					i,
+				),
+				Source:   summarize.SourceClusterAutoscaler,
+				Zone:     zone,
+				Label:    "pool",
+				Value:    "web",
+				MaxNodes: 2,
 			})
 		}
 		if got := workload(test.template, 1).CountFit(summaryOf(t, in), 1, nil, 0).ScaledUp; got != test.want {

@@ -10,8 +10,8 @@ import (
 
 // Local are the nodes of a cluster whose pods are known, for the pods of one template.
 type Local struct {
-	// rejected are the reasons why other pods or volumes keep pods of the template from each node, "" if they do not. placed are the pods on
-	// each node that each topology spread constraint of the template selects.
+	// rejected are the reasons why other pods or volumes keep pods of the template from each node, "" if they do not. placed are the
+	// pods on each node that each topology spread constraint of the template selects.
 	rejected []string
 	placed   [][]int64
 }

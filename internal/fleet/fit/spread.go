@@ -36,42 +36,15 @@ func (t *Template) countSpread(s *Summary, counts []int64, crowded bool) (total 
 // isByHost reports whether a constraint spreads over hosts.
 func isByHost(c *v1.TopologySpreadConstraint) bool { return c.TopologyKey == v1.LabelHostname }
 
-// countSatisfying returns the number of pods that fit if they satisfy a constraint. For a constraint by host, it lowers the numbers of pods
-// of each node.
-//
-// Every order in which pods are scheduled ends when the domain with the fewest pods is full: a domain then has at most maxSkew pods
-// more than the domain with the fewest when it is full. No domain counts as filled if pods are crowded or domains are unknown.
-func (t *Template) countSatisfying(s *Summary, constraint int, counts []int64, crowded bool) (total int64) {
-	c := &t.spread[constraint]
-	byHost := isByHost(c)
-	type capacity struct {
-		value                 string
-		domains, pods, placed int64 // pods in each domain
-	}
-	var all []capacity
-	domains, local := int64(0), s.local[t]
-	for i := range s.classes {
-		nodes, groups := s.classes[i].groupsIn(s.nodes), s.classes[i].groupsIn(counts)
-		d := t.matchClass(s.classes[i].key).domains[constraint]
-		switch {
-		case byHost && d.isUnknown: // each host is a domain
-			for j, n := range groups {
-				all, domains = append(all, capacity{"", nodes[j], n, 0}), domains+nodes[j]
-			}
-		case d.isNone || d.isUnknown || byHost && local == nil:
-			crowded = crowded || d.isUnknown
-			clear(groups) // such nodes take no pods
-		default:
-			at := slices.IndexFunc(all, func(other capacity) bool { return other.value == d.value })
-			if at < 0 {
-				at, all, domains = len(all), append(all, capacity{d.value, 1, 0, 0}), domains+1
-			}
-			for j, n := range groups {
-				all[at].pods += n * nodes[j]
-				all[at].placed += local.placedOn(constraint, s.classes[i].from+j)
-			}
-		}
-	}
+// domainCapacity is a number of equal domains with the pods that fit in each and those that are placed in each.
+type domainCapacity struct {
+	value                 string
+	domains, pods, placed int64
+}
+
+// countWithinSkew returns the highest number of pods that a domain may have when the domain with the fewest is full, and the number of pods
+// that then fit.
+func countWithinSkew(c *v1.TopologySpreadConstraint, all []domainCapacity, domains int64, crowded bool) (most, total int64) {
 	least := int64(math.MaxInt64)
 	for _, d := range all {
 		if crowded {
@@ -82,10 +55,46 @@ func (t *Template) countSatisfying(s *Summary, constraint int, counts []int64, c
 	if domains < int64(ptr.Deref(c.MinDomains, 1)) {
 		least = 0
 	}
-	most := resources.Add(least, int64(max(c.MaxSkew, 1)))
+	most = resources.Add(least, int64(max(c.MaxSkew, 1)))
 	for _, d := range all {
 		total += d.domains * min(d.pods, max(most-d.placed, 0))
 	}
+	return most, total
+}
+
+// countSatisfying returns the number of pods that fit if they satisfy a constraint. For a constraint by host, it lowers the numbers of pods
+// of each node.
+//
+// Every order in which pods are scheduled ends when the domain with the fewest pods is full: a domain then has at most maxSkew pods
+// more than the domain with the fewest when it is full. No domain counts as filled if pods are crowded or domains are unknown.
+func (t *Template) countSatisfying(s *Summary, constraint int, counts []int64, crowded bool) int64 {
+	c := &t.spread[constraint]
+	byHost := isByHost(c)
+	var all []domainCapacity
+	domains, local := int64(0), s.local[t]
+	for i := range s.classes {
+		nodes, groups := s.classes[i].groupsIn(s.nodes), s.classes[i].groupsIn(counts)
+		d := t.matchClass(s.classes[i].key).domains[constraint]
+		switch {
+		case byHost && d.isUnknown: // each host is a domain
+			for j, n := range groups {
+				all, domains = append(all, domainCapacity{"", nodes[j], n, 0}), domains+nodes[j]
+			}
+		case d.isNone || d.isUnknown || byHost && local == nil:
+			crowded = crowded || d.isUnknown
+			clear(groups) // such nodes take no pods
+		default:
+			at := slices.IndexFunc(all, func(other domainCapacity) bool { return other.value == d.value })
+			if at < 0 {
+				at, all, domains = len(all), append(all, domainCapacity{d.value, 1, 0, 0}), domains+1
+			}
+			for j, n := range groups {
+				all[at].pods += n * nodes[j]
+				all[at].placed += local.placedOn(constraint, s.classes[i].from+j)
+			}
+		}
+	}
+	most, total := countWithinSkew(c, all, domains, crowded)
 	for i := range counts {
 		if byHost {
 			counts[i] = min(counts[i], max(most-local.placedOn(constraint, i), 0))

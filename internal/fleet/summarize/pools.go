@@ -45,6 +45,11 @@ type Pool struct {
 	Template *Node
 }
 
+// has reports whether a node is usable and in the pool.
+func (p *Pool) has(n *Node) bool {
+	return n.Label(p.Label) == p.Value && n.usable && (p.Zone == "" || n.Label(v1.LabelTopologyZone) == p.Zone)
+}
+
 // addShapes adds a shape for each instance type of the nodes of a pool to the summary. The nodes are in the classes with their index.
 func (s *summarizer) addShapes(out *v1alpha1.ClusterCapacityStatus, pool *Pool, classes []nodeClass) {
 	type key struct {
@@ -58,7 +63,7 @@ func (s *summarizer) addShapes(out *v1alpha1.ClusterCapacityStatus, pool *Pool, 
 	}
 	for class, c := range classes {
 		for _, n := range c.nodes {
-			if n.Label(pool.Label) != pool.Value || !n.usable || pool.Zone != "" && n.Label(v1.LabelTopologyZone) != pool.Zone {
+			if !pool.has(n) {
 				continue
 			}
 			k := key{n.Label(v1.LabelInstanceTypeStable), class, cleanPrice(cmp.Or(pool.PricePerHour, n.price))}
@@ -87,17 +92,22 @@ func (s *summarizer) addShapes(out *v1alpha1.ClusterCapacityStatus, pool *Pool, 
 		if pool.BootSeconds >= 0 {
 			shape.BootSeconds = new(pool.BootSeconds)
 		}
-		lowest := make([]int64, len(s.names))
-		for i, r := range s.names {
-			lowest[i] = math.MaxInt64
-			for _, n := range like {
-				lowest[i] = min(lowest[i], r.Amount(n.Allocatable[r.Name()])-s.Pods.sumsOn(n.Name).nodeBound.Get(r).Request)
-			}
-		}
-		if shape.Free = s.listOf(lowest); shape.MaxNodes > 0 && len(shape.Free) > 0 {
+		if shape.Free = s.listOf(s.lowestFree(like)); shape.MaxNodes > 0 && len(shape.Free) > 0 {
 			out.ScaleUp = append(out.ScaleUp, shape)
 		}
 	}
+}
+
+// lowestFree returns the lowest amount of each resource that the pods of DaemonSets leave on nodes.
+func (s *summarizer) lowestFree(nodes []*Node) []int64 {
+	lowest := make([]int64, len(s.names))
+	for i, r := range s.names {
+		lowest[i] = math.MaxInt64
+		for _, n := range nodes {
+			lowest[i] = min(lowest[i], r.Amount(n.Allocatable[r.Name()])-s.Pods.sumsOn(n.Name).nodeBound.Get(r).Request)
+		}
+	}
+	return lowest
 }
 
 // addClassOfNewNodes adds the class of new nodes that are like the given ones to the summary, unless it has the class, and returns its

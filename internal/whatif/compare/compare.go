@@ -110,15 +110,7 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, warning := range in.Warnings {
-		o.Warn(warning)
-	}
-	hasSelector := func(p recording.InputPod) bool { return len(p.Object.Spec.NodeSelector) > 0 }
-	for _, s := range o.Slack {
-		if s.Policy != nil && len(s.Policy.Spec.Pool.NodeSelector) == 0 && slices.ContainsFunc(in.Pods, hasSelector) {
-			o.Warn(fmt.Sprintf("--slack %s: the slack may be on nodes that pods with a node selector may not use: set spec.pool.nodeSelector", s.Text))
-		}
-	}
+	o.warnOf(&in)
 	if o.Source.Generate != "" && o.Seeds > 1 {
 		in.Assumptions = append(in.Assumptions,
 			"nodes and pods are generated for each seed; their numbers here are those of the first seed")
@@ -155,6 +147,24 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 		p.result.Settings.TailSeconds = 0
 	}
 	return p, nil
+}
+
+// warnOf warns about the input, and about slack on nodes that its pods may not use.
+func (o *Options) warnOf(in *recording.Input) {
+	for _, warning := range in.Warnings {
+		o.Warn(warning)
+	}
+	hasSelector := func(p recording.InputPod) bool { return len(p.Object.Spec.NodeSelector) > 0 }
+	for _, s := range o.Slack {
+		if s.Policy != nil && len(s.Policy.Spec.Pool.NodeSelector) == 0 && slices.ContainsFunc(in.Pods, hasSelector) {
+			o.Warn(
+				fmt.Sprintf(
+					"--slack %s: the slack may be on nodes that pods with a node selector may not use: set spec.pool.nodeSelector",
+					s.Text,
+				),
+			)
+		}
+	}
 }
 
 // Templates returns a job for each scenario, without a profile and an autoscaler, and with the first seed.

@@ -62,7 +62,14 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 		return result.Run{}, err
 	}
 	options := replay.Options{
-		Config: config, Usage: model, Metrics: j.Metrics, Tail: j.Tail, Settle: j.Settle, Autoscaler: j.Autoscaler, Record: j.Record, Progress: progress,
+		Config:     config,
+		Usage:      model,
+		Metrics:    j.Metrics,
+		Tail:       j.Tail,
+		Settle:     j.Settle,
+		Autoscaler: j.Autoscaler,
+		Record:     j.Record,
+		Progress:   progress,
 	}
 	run, err := replay.Run(ctx, in, options)
 	run.Seed = j.Seed

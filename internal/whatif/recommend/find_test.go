@@ -205,12 +205,18 @@ func TestFindErrors(t *testing.T) {
 		change func(o *Options)
 		want   string
 	}{
-		"too few arrivals": {func(o *Options) { o.Goals = Goals{Percent: 99.9, Wait: time.Second, HasWait: true} },
-			"p99.9 requires at least 10000, as a recording of about"},
-		"pods larger than nodes": {func(o *Options) { o.Autoscaler.Groups[0].Shape = recording.NodeShape{Cores: 1, GiB: 1} },
-			"larger than its nodes, such as default/pod-"},
-		"a snapshot": {func(o *Options) { o.Source.Recording = "../../../examples/snapshot/low-risk.plrec" },
-			"found a snapshot: must be a recording over a time"},
+		"too few arrivals": {
+			func(o *Options) { o.Goals = Goals{Percent: 99.9, Wait: time.Second, HasWait: true} },
+			"p99.9 requires at least 10000, as a recording of about",
+		},
+		"pods larger than nodes": {
+			func(o *Options) { o.Autoscaler.Groups[0].Shape = recording.NodeShape{Cores: 1, GiB: 1} },
+			"larger than its nodes, such as default/pod-",
+		},
+		"a snapshot": {
+			func(o *Options) { o.Source.Recording = "../../../examples/snapshot/low-risk.plrec" },
+			"found a snapshot: must be a recording over a time",
+		},
 		"short":       {func(o *Options) { o.Source.Recording += ",to=20m" }, "must have at least an hour"},
 		"all is well": {func(*Options) {}, stop.Error()},
 	} {

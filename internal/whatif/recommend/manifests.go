@@ -31,8 +31,11 @@ type Manifest struct {
 // Comments state how each is applied. What is kept is left out.
 func (r *Result) Manifests() (out []Manifest, err error) {
 	if !r.profileIsKept {
-		out = append(out, Manifest{"values.yaml", fmt.Appendf(nil, "# Helm values: helm upgrade --reuse-values -f values.yaml plimsoll CHART\n"+
-			"scheduler:\n  profiles:\n  - {schedulerName: plimsoll-scheduler, use: %s}\n", r.Profile)})
+		out = append(
+			out,
+			Manifest{"values.yaml", fmt.Appendf(nil, "# Helm values: helm upgrade --reuse-values -f values.yaml plimsoll CHART\n"+
+				"scheduler:\n  profiles:\n  - {schedulerName: plimsoll-scheduler, use: %s}\n", r.Profile)},
+		)
 	}
 	if r.Policy != nil {
 		text, err := policyText(r.Policy, r.Annotate)
@@ -78,7 +81,9 @@ func patchText(w *recording.WorkloadRequests, u *workloadUse) ([]byte, error) {
 		}
 		containers = append(containers, map[string]any{"name": c.Name, "resources": change})
 	}
-	raw, err := yaml.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers}}}})
+	raw, err := yaml.Marshal(
+		map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers}}}},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -88,9 +93,16 @@ func patchText(w *recording.WorkloadRequests, u *workloadUse) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "# kubectl patch %s %s -n %s --patch-file %s.yaml\n", strings.ToLower(kind), u.Name, u.Namespace, fileName(w))
-	fmt.Fprintf(&out, "# %s of %s. CPU: p50 %s, p95 %s, maximum %s, requested %s.\n", format.Of(u.readings, "reading"), format.Of(u.pods, "pod"),
-		format.Cores(int64(u.cpu.quantile(0.5))), format.Cores(int64(u.cpu.quantile(0.95))), format.Cores(int64(u.cpu.quantile(1))),
-		format.Cores(before.CPU))
+	fmt.Fprintf(
+		&out,
+		"# %s of %s. CPU: p50 %s, p95 %s, maximum %s, requested %s.\n",
+		format.Of(u.readings, "reading"),
+		format.Of(u.pods, "pod"),
+		format.Cores(int64(u.cpu.quantile(0.5))),
+		format.Cores(int64(u.cpu.quantile(0.95))),
+		format.Cores(int64(u.cpu.quantile(1))),
+		format.Cores(before.CPU),
+	)
 	fmt.Fprintf(&out, "# Memory: p50 %s, p99 %s, maximum %s, requested %s.\n%s", format.Bytes(int64(u.memory.quantile(0.5))),
 		format.Bytes(int64(u.memory.quantile(0.99))), format.Bytes(int64(u.memory.quantile(1))), format.Bytes(before.Memory), raw)
 	return out.Bytes(), nil
@@ -130,5 +142,9 @@ func policyText(policy *v1alpha1.ResourceSlack, annotate []string) ([]byte, erro
 	if err != nil || len(annotate) == 0 {
 		return raw, err
 	}
-	return fmt.Appendf(raw, "# Request the placeholders of the mirrors:\n#   %s\n", strings.Join(slices.Sorted(slices.Values(annotate)), "\n#   ")), nil
+	return fmt.Appendf(
+		raw,
+		"# Request the placeholders of the mirrors:\n#   %s\n",
+		strings.Join(slices.Sorted(slices.Values(annotate)), "\n#   "),
+	), nil
 }

@@ -3,8 +3,8 @@
 //
 // A recording is divided into parts of equal length. The configurations are fitted on the first two thirds of the parts, and the best is
 // confirmed on the last third, which the search has not seen. In each part, the pods that run at its start are scheduled again in a time
-// that does not count (Settle), so that profile and requests apply to all pods; from then on pods arrive as recorded, and an autoscaler adds
-// and removes nodes.
+// that does not count (Settle), so that profile and requests apply to all pods; from then on pods arrive as recorded, and an autoscaler
+// adds and removes nodes.
 //
 // The search begins with all pairs of profiles and rules of requests on the part with the highest use. For the best pairs, a fast model
 // (package slackpolicy) finds slack. The dozen that is left is simulated with the code of kube-scheduler on all parts to fit; a paired test
@@ -32,7 +32,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
-// tolerance is how much more overload, or how many more killed pods, than in force count as equal, as a fraction: placements differ by chance.
+// tolerance is how much more overload, or how many more killed pods, than in force count as equal, as a fraction: placements differ by
+// chance.
 const tolerance = 0.05
 
 // Goals are what a configuration must reach. Overload, kills and unschedulable pods are at most those of the configuration in force, up to
@@ -52,6 +53,7 @@ type Goals struct {
 func (g *Goals) overloadBound(base *figures) float64 {
 	return bound(g.Overload, base.overload, base.days)
 }
+
 func (g *Goals) killedBound(base *figures) float64 { return bound(g.Killed, base.killed, base.days) }
 
 // bound returns the bound of a figure over a number of days.
@@ -150,7 +152,11 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 	s.fit, s.seconds = s.parts/3*2, (end-start)/int64(s.parts)/60*60
 	s.settle = min(int64(settleShare*float64(s.seconds))/60*60, maxSettle)
 	if s.seconds < 600 {
-		return nil, fmt.Errorf("--recording: %s has %s: must have at least an hour", o.Source.Recording, time.Duration(end-start)*time.Second)
+		return nil, fmt.Errorf(
+			"--recording: %s has %s: must have at least an hour",
+			o.Source.Recording,
+			time.Duration(end-start)*time.Second,
+		)
 	}
 	fitEnd := start + int64(s.fit)*s.seconds
 	uses := usesOf(read, start, fitEnd)
@@ -204,7 +210,7 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 
 // check returns an error for a recording that cannot answer.
 func (s *search) check(r *recording.Recording, uses []*workloadUse, start, end int64, out *Result) error {
-	readings, arrivals, tooLarge := 0, int64(0), []string{}
+	readings := 0
 	for _, u := range uses {
 		readings += u.readings
 	}
@@ -212,11 +218,39 @@ func (s *search) check(r *recording.Recording, uses []*workloadUse, start, end i
 		return errors.New("--recording: found no usage of pods in the first two thirds: plimsoll record --prometheus URL records it, " +
 			"and plimsoll record --follow unless --prometheus is not set and metrics-server is missing")
 	}
+	arrivals, err := s.countPods(r, start, end)
+	if err != nil {
+		return err
+	}
+	if !s.Goals.setDefaults(arrivals) {
+		s.Change.Slack, s.Goals.NoWait = false, true
+		out.assume("waits are not judged: %s in the first two thirds of the recording", format.Of(arrivals, "pod")+" arrive")
+		return nil
+	}
+	if need := s.Goals.minArrivals(); arrivals < need {
+		text := fmt.Sprintf(
+			"--wait: found %s in the first two thirds of the recording: p%g requires at least %d",
+			format.Of(arrivals, "arrival"),
+			s.Goals.Percent,
+			need,
+		)
+		if arrivals > 0 {
+			days := float64(end-start) / 86400 * 1.5 * float64(need) / float64(arrivals)
+			text += fmt.Sprintf(", as a recording of about %s has; or set a lower percentage", format.Of(int64(math.Ceil(days)), "day"))
+		}
+		return errors.New(text)
+	}
+	return nil
+}
+
+// countPods returns the number of pods that arrive, and sets running. It returns an error if more than 1 % of the pods are larger than the
+// nodes of the autoscaler.
+func (s *search) countPods(r *recording.Recording, start, end int64) (arrivals int64, err error) {
 	var capacity resources.Amounts // zero if the nodes of the autoscaler are those of the recording
 	for _, g := range s.Autoscaler.Groups {
 		capacity = capacity.Max(resources.Amounts{CPU: int64(g.Shape.Cores) * 1000, Memory: int64(g.Shape.GiB) << 30})
 	}
-	pods := 0
+	pods, tooLarge := 0, []string{}
 	for i := range r.Pods {
 		p := &r.Pods[i]
 		if resources.IsNodeBound(p.Object) || p.Created >= end {
@@ -229,29 +263,18 @@ func (s *search) check(r *recording.Recording, uses []*workloadUse, start, end i
 		case p.Ended > start:
 			s.running++
 		}
-		if requests := recording.PodAmounts(p.Object); capacity.CPU > 0 && (requests.CPU > capacity.CPU || requests.Memory > capacity.Memory) {
+		if requests := recording.PodAmounts(
+			p.Object,
+		); capacity.CPU > 0 &&
+			(requests.CPU > capacity.CPU || requests.Memory > capacity.Memory) {
 			tooLarge = append(tooLarge, resources.Name(p.Object))
 		}
 	}
 	if 100*len(tooLarge) > pods {
-		return fmt.Errorf("--autoscaler: %s larger than its nodes, such as %s: at most 1 %% may be", format.PartAre(len(tooLarge), pods, "pod"),
-			strings.Join(tooLarge[:min(3, len(tooLarge))], ", "))
+		return 0, fmt.Errorf("--autoscaler: %s larger than its nodes, such as %s: at most 1 %% may be",
+			format.PartAre(len(tooLarge), pods, "pod"), strings.Join(tooLarge[:min(3, len(tooLarge))], ", "))
 	}
-	if !s.Goals.setDefaults(arrivals) {
-		s.Change.Slack, s.Goals.NoWait = false, true
-		out.assume("waits are not judged: %s in the first two thirds of the recording", format.Of(arrivals, "pod")+" arrive")
-		return nil
-	}
-	if need := s.Goals.minArrivals(); arrivals < need {
-		text := fmt.Sprintf("--wait: found %s in the first two thirds of the recording: p%g requires at least %d", format.Of(arrivals, "arrival"),
-			s.Goals.Percent, need)
-		if arrivals > 0 {
-			days := float64(end-start) / 86400 * 1.5 * float64(need) / float64(arrivals)
-			text += fmt.Sprintf(", as a recording of about %s has; or set a lower percentage", format.Of(int64(math.Ceil(days)), "day"))
-		}
-		return errors.New(text)
-	}
-	return nil
+	return arrivals, nil
 }
 
 // largestNode returns the largest allocatable amounts of the recorded nodes.
@@ -284,7 +307,11 @@ func (s *search) measureIdle(r *recording.Recording, out *Result) {
 		slices.Sort(idle)
 		loop.Idle = idle[len(idle)/2]
 		loop.AfterAdd = min(loop.AfterAdd, loop.Idle)
-		out.assume("a node is removed after it was idle for %d s, the median of %s that went in the recording", loop.Idle, format.Of(len(idle), "node"))
+		out.assume(
+			"a node is removed after it was idle for %d s, the median of %s that went in the recording",
+			loop.Idle,
+			format.Of(len(idle), "node"),
+		)
 	default:
 		out.assume("a node is removed after it was idle for %d s, the default of Cluster Autoscaler: %s in the recording; idle= sets it",
 			loop.Idle, format.Of(len(idle), "idle node")+" went")

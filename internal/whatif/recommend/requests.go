@@ -68,8 +68,8 @@ type workloadUse struct {
 	pod *recording.Pod
 }
 
-// usesOf returns the use of the workloads of a recording from one second until another, ordered by name. Pods of DaemonSets and mirror pods are left out:
-// their number does not depend on requests.
+// usesOf returns the use of the workloads of a recording from one second until another, ordered by name. Pods of DaemonSets and mirror pods
+// are left out: their number does not depend on requests.
 func usesOf(r *recording.Recording, start, end int64) []*workloadUse {
 	const day = 24 * 3600
 	byWorkload := map[resources.Workload]*workloadUse{}
@@ -211,8 +211,13 @@ func (k *keptWorkloads) summary() string {
 	if more := len(k.Workloads) - len(names); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("%s %s requests, %s: %s", format.Of(len(k.Workloads), "workload"), format.Form(len(k.Workloads), "keeps its", "keep their"),
-		k.Reason, text)
+	return fmt.Sprintf(
+		"%s %s requests, %s: %s",
+		format.Of(len(k.Workloads), "workload"),
+		format.Form(len(k.Workloads), "keeps its", "keep their"),
+		k.Reason,
+		text,
+	)
 }
 
 // text returns the kind, namespace and name of the workload.

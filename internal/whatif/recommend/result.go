@@ -3,6 +3,7 @@ package recommend
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -143,28 +144,23 @@ func (s *search) row(c *candidate, mark string, parts []int) Row {
 	return row
 }
 
-// confirm simulates the winner, the configuration in force, the levers alone and the defaults of the Vertical Pod Autoscaler on the parts
-// to confirm, and completes the result.
-func (s *search) confirm(r *Result, best *candidate, reached bool) error {
-	parts := make([]int, s.parts-s.fit)
-	for i := range parts {
-		parts[i] = s.fit + i
-	}
-	type marked struct {
-		*candidate
-		mark string
-	}
-	confirmed := []marked{{s.inForce, "in force"}}
+// markedCandidate is a candidate with its role.
+type markedCandidate struct {
+	*candidate
+	mark string
+}
+
+// toConfirm returns the configuration in force, the winner, each lever of the winner alone, and the defaults of the Vertical Pod Autoscaler
+// with its slack, each configuration once.
+func (s *search) toConfirm(best *candidate) []markedCandidate {
+	base := s.inForce
+	confirmed := []markedCandidate{{base, "in force"}}
 	add := func(c *candidate, mark string) {
-		for i := range confirmed {
-			if confirmed[i].isSame(c) {
-				return
-			}
+		if !slices.ContainsFunc(confirmed, func(other markedCandidate) bool { return other.isSame(c) }) {
+			confirmed = append(confirmed, markedCandidate{c, mark})
 		}
-		confirmed = append(confirmed, marked{c, mark})
 	}
 	add(best, "recommended")
-	base := s.inForce
 	add(&candidate{profile: best.profile, requests: base.requests, slack: base.slack}, "profile alone")
 	add(&candidate{profile: base.profile, requests: best.requests, slack: base.slack}, "requests alone")
 	add(&candidate{profile: base.profile, requests: base.requests, slack: best.slack}, "slack alone")
@@ -173,6 +169,17 @@ func (s *search) confirm(r *Result, best *candidate, reached bool) error {
 			add(&candidate{profile: base.profile, requests: &s.rules[i], slack: best.slack}, "VPA's requests")
 		}
 	}
+	return confirmed
+}
+
+// confirm simulates the winner, the configuration in force, the levers alone and the defaults of the Vertical Pod Autoscaler on the parts
+// to confirm, and completes the result.
+func (s *search) confirm(r *Result, best *candidate, reached bool) error {
+	parts := make([]int, s.parts-s.fit)
+	for i := range parts {
+		parts[i] = s.fit + i
+	}
+	confirmed := s.toConfirm(best)
 	var candidates []*candidate
 	for _, c := range confirmed {
 		candidates = append(candidates, c.candidate)
@@ -188,20 +195,21 @@ func (s *search) confirm(r *Result, best *candidate, reached bool) error {
 	}
 	for _, c := range s.frontier() {
 		mark := ""
-		if c == s.inForce {
+		switch c {
+		case s.inForce:
 			mark = "in force"
-		} else if c == best {
+		case best:
 			mark = "recommended"
 		}
 		r.Frontier = append(r.Frontier, s.row(c, mark, s.order))
 	}
 	r.Reached, r.Simulated = reached, s.simulated
 	r.Fit.Parts, r.Confirm.Parts = s.fit, len(parts)
-	if !reached {
-		r.Missed = s.misses(sum(partsOf(best, s.order)), sum(partsOf(base, s.order)))
-	} else {
-		r.Missed = s.misses(sum(partsOf(best, parts)), sum(partsOf(base, parts)))
+	judged := s.order
+	if reached {
+		judged = parts
 	}
+	r.Missed = s.misses(sum(partsOf(best, judged)), sum(partsOf(s.inForce, judged)))
 	r.Confirmed = reached && len(r.Missed) == 0
 	for _, part := range parts {
 		if s.meets(best, []int{part}, true) {
@@ -240,18 +248,28 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 			strings.Join(r.Missed, "; "), effect)
 	case !r.Confirmed:
 		v.Answer = result.CannotTell
-		v.Sentence = fmt.Sprintf("Not confirmed: %s meets the goals on the first two thirds, but misses on the last third: %s. %s", v.Candidate,
-			strings.Join(r.Missed, "; "), effect)
+		v.Sentence = fmt.Sprintf(
+			"Not confirmed: %s meets the goals on the first two thirds, but misses on the last third: %s. %s",
+			v.Candidate,
+			strings.Join(r.Missed, "; "),
+			effect,
+		)
 	default:
 		v.Answer = result.AnswerOf(result.Definition{}, cost.CostDifference, before.Cost)
 		v.Sentence = fmt.Sprintf("Use %s. %s", v.Candidate, effect)
 	}
 	if best != s.inForce {
-		v.Sentence += fmt.Sprintf(" Simulated on the last third of the recording, which the search has not seen; goals reached in %d of %s.",
-			r.PartsReached, format.Of(len(parts), "part"))
+		v.Sentence += fmt.Sprintf(
+			" Simulated on the last third of the recording, which the search has not seen; goals reached in %d of %s.",
+			r.PartsReached,
+			format.Of(len(parts), "part"),
+		)
 	}
-	r.assume("each part begins with %s that %s not count, in which the pods that run are scheduled again", time.Duration(s.settle)*time.Second,
-		"do")
+	r.assume(
+		"each part begins with %s that %s not count, in which the pods that run are scheduled again",
+		time.Duration(s.settle)*time.Second,
+		"do",
+	)
 	r.assume("pods use what they used in the recording: with lower requests they could be throttled where they were not, and with higher " +
 		"requests use more")
 	for i := range r.Kept {

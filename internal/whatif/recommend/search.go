@@ -159,7 +159,10 @@ func (s *search) misses(f, base *figures) (missed []string) {
 		missed = append(missed, fmt.Sprintf("%s pods killed a day, allowed %s", perDay(f.killed, f), perDay(bound, base)))
 	}
 	if f.unschedulable > base.unschedulable {
-		missed = append(missed, fmt.Sprintf("%s unschedulable pods, %s in force", format.Plain(f.unschedulable), format.Plain(base.unschedulable)))
+		missed = append(
+			missed,
+			fmt.Sprintf("%s unschedulable pods, %s in force", format.Plain(f.unschedulable), format.Plain(base.unschedulable)),
+		)
 	}
 	if wait, bound := s.Goals.wait(f), s.Goals.waitBound(base); !s.Goals.isReached(f, base) {
 		missed = append(missed, fmt.Sprintf("%g %% of the pods wait at most %s, allowed %s", s.Goals.Percent, wait, bound))
@@ -192,7 +195,9 @@ func (s *search) run(profiles []engine.NamedConfig) (best *candidate, reached bo
 		}
 	}
 	first := s.order[0]
-	s.Report(fmt.Sprintf("part %d of %d, which has the highest use: %s of profile and requests", first+1, s.fit, format.Of(len(pairs), "pair")))
+	s.Report(
+		fmt.Sprintf("part %d of %d, which has the highest use: %s of profile and requests", first+1, s.fit, format.Of(len(pairs), "pair")),
+	)
 	if err := s.simulate(pairs, first); err != nil {
 		return nil, false, err
 	}
@@ -324,8 +329,8 @@ func slackName(c *slackpolicy.Candidate) string {
 	return "slack " + c.Name
 }
 
-// race simulates candidates on the parts to fit, one after the other, and returns those that were simulated on all. It drops candidates that
-// exceed the goals of all parts already, and those that are clearly more expensive than the cheapest candidate that meets the goals, by a
+// race simulates candidates on the parts to fit, one after the other, and returns those that were simulated on all. It drops candidates
+// that exceed the goals of all parts already, and those that are clearly more expensive than the cheapest candidate that meets the goals, by a
 // paired test over the parts.
 func (s *search) race(candidates []*candidate, withWait bool) ([]*candidate, error) {
 	running, base := slices.Clone(candidates), sum(partsOf(s.inForce, s.order))

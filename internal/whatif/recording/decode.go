@@ -59,8 +59,8 @@ func (e *entries[T]) find(id int) *T {
 	return nil
 }
 
-// entryFor returns the entry of a record. It adds the entry if the record is the first and has an object, and returns nil if the first record
-// is damaged.
+// entryFor returns the entry of a record. It adds the entry if the record is the first and has an object, and returns nil if the first
+// record is damaged.
 func (e *entries[T]) entryFor(record *objectRecord, entry T) (*T, error) {
 	switch found := e.find(record.ID); {
 	case found != nil:

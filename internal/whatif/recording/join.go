@@ -44,83 +44,104 @@ func Open(name string) (*Recording, error) {
 	return openFile(name)
 }
 
+// podKey identifies a pod over recordings. Created is in seconds since the start of the first.
+type podKey struct {
+	namespace, name string
+	created         int64
+}
+
+// joiner joins recordings. A map has the indexes of nodes and pods in the joined recording, and seen those that the last recording has.
+type joiner struct {
+	*Recording
+	nodes               map[string]int
+	pods                map[podKey]int
+	seenNodes, seenPods map[int]bool
+}
+
 // Join joins recordings of one cluster with the same step that follow each other. Nodes and pods that one recording has at its end and the
 // next at its start are the same if their names and, of pods, their times of creation are. Between recordings, usage has a gap.
 func Join(parts []*Recording) (*Recording, error) {
 	slices.SortStableFunc(parts, func(a, b *Recording) int { return a.About.From.Compare(b.About.From) })
-	joined := &Recording{About: parts[0].About}
-	joined.About.Kills, joined.About.Missing = nil, nil
-	type podKey struct {
-		namespace, name string
-		created         int64
-	}
-	nodes, pods := map[string]int{}, map[podKey]int{}
+	j := joiner{Recording: &Recording{About: parts[0].About}, nodes: map[string]int{}, pods: map[podKey]int{}}
+	j.About.Kills, j.About.Missing = nil, nil
 	for _, r := range parts {
-		if r.About.Step != joined.About.Step {
-			return nil, fmt.Errorf("found recordings with steps of %d s and %d s: must be the same", joined.About.Step, r.About.Step)
+		if r.About.Step != j.About.Step {
+			return nil, fmt.Errorf("found recordings with steps of %d s and %d s: must be the same", j.About.Step, r.About.Step)
 		}
-		offset := int64(r.About.From.Sub(joined.About.From).Seconds())
-		at := func(second int64) int64 {
-			if second == Never {
-				return Never
-			}
-			return second + offset
-		}
-		seenNodes, seenPods := map[int]bool{}, map[int]bool{}
-		for _, n := range r.Nodes {
-			if i, known := nodes[n.Object.Name]; known && joined.Nodes[i].Gone == Never {
-				joined.Nodes[i].Object, joined.Nodes[i].Gone, seenNodes[i] = n.Object, at(n.Gone), true
-				continue
-			}
-			seenNodes[len(joined.Nodes)] = true
-			nodes[n.Object.Name] = len(joined.Nodes)
-			n.Appeared, n.Gone = at(n.Appeared), at(n.Gone)
-			joined.Nodes = append(joined.Nodes, n)
-		}
-		for i := range r.Pods {
-			p := r.Pods[i]
-			p.Created, p.Scheduled, p.Started, p.Ended = at(p.Created), at(p.Scheduled), at(p.Started), at(p.Ended)
-			shift := int(offset) / joined.About.Step
-			p.CPU.First += shift
-			p.Memory.First += shift
-			key := podKey{p.Object.Namespace, p.Object.Name, p.Created}
-			if number, known := pods[key]; known {
-				joined.Pods[number].continueWith(&p)
-				seenPods[number] = true
-				continue
-			}
-			seenPods[len(joined.Pods)] = true
-			pods[key] = len(joined.Pods)
-			joined.Pods = append(joined.Pods, p)
-		}
-		// What is not in the recording went between the recordings.
-		for i := range joined.Nodes {
-			if n := &joined.Nodes[i]; n.Gone == Never && !seenNodes[i] {
-				n.Gone = offset
-			}
-		}
-		for i := range joined.Pods {
-			if p := &joined.Pods[i]; p.Ended == Never && !seenPods[i] {
-				p.Ended = offset
-			}
-		}
-		for _, kill := range r.About.Kills[:min(len(r.About.Kills), MaxKills-len(joined.About.Kills))] {
-			kill.Second = at(kill.Second)
-			joined.About.Kills = append(joined.About.Kills, kill)
-		}
-		for _, missing := range r.About.Missing {
-			if !slices.Contains(joined.About.Missing, missing) {
-				joined.About.Missing = append(joined.About.Missing, missing)
-			}
-		}
-		joined.About.To, joined.About.Redacted = r.About.To, joined.About.Redacted || r.About.Redacted
-		joined.Objects = r.Objects // the newest
+		j.add(r, int64(r.About.From.Sub(j.About.From).Seconds()))
 	}
-	if err := joined.About.check(); err != nil {
+	if err := j.About.check(); err != nil {
 		return nil, err
 	}
-	joined.finish()
-	return joined, nil
+	j.finish()
+	return j.Recording, nil
+}
+
+// add adds a recording that starts an offset in seconds after the first.
+func (j *joiner) add(r *Recording, offset int64) {
+	j.seenNodes, j.seenPods = map[int]bool{}, map[int]bool{}
+	for _, n := range r.Nodes {
+		j.addNode(n, offset)
+	}
+	for i := range r.Pods {
+		j.addPod(r.Pods[i], offset)
+	}
+	// What is not in the recording went between the recordings.
+	for i := range j.Nodes {
+		if n := &j.Nodes[i]; n.Gone == Never && !j.seenNodes[i] {
+			n.Gone = offset
+		}
+	}
+	for i := range j.Pods {
+		if p := &j.Pods[i]; p.Ended == Never && !j.seenPods[i] {
+			p.Ended = offset
+		}
+	}
+	for _, kill := range r.About.Kills[:min(len(r.About.Kills), MaxKills-len(j.About.Kills))] {
+		kill.Second += offset
+		j.About.Kills = append(j.About.Kills, kill)
+	}
+	for _, missing := range r.About.Missing {
+		if !slices.Contains(j.About.Missing, missing) {
+			j.About.Missing = append(j.About.Missing, missing)
+		}
+	}
+	j.About.To, j.About.Redacted = r.About.To, j.About.Redacted || r.About.Redacted
+	j.Objects = r.Objects // the newest
+}
+
+// later returns a time an offset later, Never for Never.
+func later(second, offset int64) int64 {
+	if second == Never {
+		return Never
+	}
+	return second + offset
+}
+
+func (j *joiner) addNode(n Node, offset int64) {
+	if i, known := j.nodes[n.Object.Name]; known && j.Nodes[i].Gone == Never {
+		j.Nodes[i].Object, j.Nodes[i].Gone, j.seenNodes[i] = n.Object, later(n.Gone, offset), true
+		return
+	}
+	j.nodes[n.Object.Name], j.seenNodes[len(j.Nodes)] = len(j.Nodes), true
+	n.Appeared, n.Gone = later(n.Appeared, offset), later(n.Gone, offset)
+	j.Nodes = append(j.Nodes, n)
+}
+
+func (j *joiner) addPod(p Pod, offset int64) {
+	p.Created, p.Scheduled = later(p.Created, offset), later(p.Scheduled, offset)
+	p.Started, p.Ended = later(p.Started, offset), later(p.Ended, offset)
+	shift := int(offset) / j.About.Step
+	p.CPU.First += shift
+	p.Memory.First += shift
+	key := podKey{p.Object.Namespace, p.Object.Name, p.Created}
+	if number, known := j.pods[key]; known {
+		j.Pods[number].continueWith(&p)
+		j.seenPods[number] = true
+		return
+	}
+	j.pods[key], j.seenPods[len(j.Pods)] = len(j.Pods), true
+	j.Pods = append(j.Pods, p)
 }
 
 // continueWith adds what a later recording knows of the pod.

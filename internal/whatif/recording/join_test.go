@@ -60,7 +60,10 @@ func TestOpenFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), "found no recording: must be a file, or a folder with files NAME.plrec") {
+	if _, err := Open(
+		folder,
+	); err == nil ||
+		!strings.Contains(err.Error(), "found no recording: must be a file, or a folder with files NAME.plrec") {
 		t.Errorf("an empty folder: %v", err)
 	}
 	end := whole.About.Seconds()
@@ -72,8 +75,15 @@ func TestOpenFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(joined.Pods) != len(whole.Pods) || len(joined.Nodes) != len(whole.Nodes) || !joined.About.To.Equal(whole.About.To) {
-		t.Fatalf("%d pods and %d nodes until %s, want %d and %d until %s", len(joined.Pods), len(joined.Nodes), joined.About.To, len(whole.Pods),
-			len(whole.Nodes), whole.About.To)
+		t.Fatalf(
+			"%d pods and %d nodes until %s, want %d and %d until %s",
+			len(joined.Pods),
+			len(joined.Nodes),
+			joined.About.To,
+			len(whole.Pods),
+			len(whole.Nodes),
+			whole.About.To,
+		)
 	}
 	for i := range whole.Pods {
 		want, got := whole.Pods[i], joined.Pods[i]

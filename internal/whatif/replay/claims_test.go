@@ -219,8 +219,10 @@ func TestMissingClaims(t *testing.T) {
 			`volumes: [{name: data, persistentVolumeClaim: {claimName: unbound-%d}}]`, "pod has unbound immediate PersistentVolumeClaims",
 		},
 		"devices": {`resourceClaims: [{name: gpu, resourceClaimName: gpu-%d}]`, "could not find ResourceClaim"},
-		"ephemeral": {`volumes: [{name: data-%d, ephemeral: {volumeClaimTemplate: {spec: {}}}}]`,
-			"waiting for ephemeral volume controller to create the persistentvolumeclaim"},
+		"ephemeral": {
+			`volumes: [{name: data-%d, ephemeral: {volumeClaimTemplate: {spec: {}}}}]`,
+			"waiting for ephemeral volume controller to create the persistentvolumeclaim",
+		},
 		"template":     {`resourceClaims: [{name: gpu-%d, resourceClaimTemplateName: gone}]`, "pod: ResourceClaim not created yet"},
 		"device class": {`resourceClaims: [{name: gpu, resourceClaimName: classless-%d}]`, "request gpu: device class gone does not exist"},
 		"runtime":      {`runtimeClassName: gone-%d`, ""},

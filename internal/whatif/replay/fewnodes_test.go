@@ -153,8 +153,14 @@ func TestFewNodesAreAdded(t *testing.T) {
 		s := &packedState{}
 		for i := range rapid.IntRange(1, 2).Draw(rt, "workloads") {
 			w := packedWorkload{
-				constraint: rapid.SampledFrom([]string{"", "spread", "spread", "topology.kubernetes.io/zone", "kubernetes.io/hostname"}).Draw(rt, "constraint"),
-				skew:       rapid.IntRange(1, 2).Draw(rt, "skew"), pods: 12 - 9*i - rapid.IntRange(0, 8-7*i).Draw(rt, "fewer pods"),
+				constraint: rapid.SampledFrom(
+					[]string{"", "spread", "spread", "topology.kubernetes.io/zone", "kubernetes.io/hostname"},
+				).Draw(
+					rt,
+					"constraint",
+				),
+				skew: rapid.IntRange(1, 2).Draw(rt, "skew"),
+				pods: 12 - 9*i - rapid.IntRange(0, 8-7*i).Draw(rt, "fewer pods"),
 			}
 			if w.constraint == "topology.kubernetes.io/zone" {
 				w.pods = min(w.pods, zones)
@@ -168,7 +174,10 @@ func TestFewNodesAreAdded(t *testing.T) {
 			for range rapid.IntRange(1, 2).Draw(rt, "groups") {
 				cores := rapid.SampledFrom([]int{4, 2, 3}).Draw(rt, "cores")
 				groups = append(groups, [2]int{zone, cores})
-				specs = append(specs, fmt.Sprintf("name=g%d,shape=%dx64,boot=10,label=topology.kubernetes.io/zone=z%d", len(specs), cores, zone))
+				specs = append(
+					specs,
+					fmt.Sprintf("name=g%d,shape=%dx64,boot=10,label=topology.kubernetes.io/zone=z%d", len(specs), cores, zone),
+				)
 			}
 		}
 		for zone := range zones {
@@ -201,8 +210,16 @@ func TestFewNodesAreAdded(t *testing.T) {
 		}
 		got, _ := runManifests(t, autoscalerConfig(t, specs...), text.String())
 		if got.Unschedulable > 0 || got.Scaling.NodesAdded > fewest+len(groups)+late {
-			rt.Fatalf("%d nodes are added, %d pods unschedulable %v, %d are enough\nworkloads %+v, groups %v, running %v", got.Scaling.NodesAdded,
-				got.Unschedulable, got.Reasons, fewest, s.workloads, groups, s.nodes)
+			rt.Fatalf(
+				"%d nodes are added, %d pods unschedulable %v, %d are enough\nworkloads %+v, groups %v, running %v",
+				got.Scaling.NodesAdded,
+				got.Unschedulable,
+				got.Reasons,
+				fewest,
+				s.workloads,
+				groups,
+				s.nodes,
+			)
 		}
 	})
 }

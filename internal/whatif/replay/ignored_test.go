@@ -43,7 +43,10 @@ func TestIgnoredResources(t *testing.T) {
 			fitArgsOf(c).IgnoredResourceGroups = []string{"topolvm.io"}
 		}, 2},
 	} {
-		objects, err := manifest.Read([]string{"-"}, strings.NewReader(poolNode("a")+podOn("db-0", "", "db", spec)+podOn("db-1", "", "db", spec)))
+		objects, err := manifest.Read(
+			[]string{"-"},
+			strings.NewReader(poolNode("a")+podOn("db-0", "", "db", spec)+podOn("db-1", "", "db", spec)),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

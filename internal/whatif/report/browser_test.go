@@ -205,8 +205,17 @@ func TestLayoutFindsFaults(t *testing.T) {
 // windows of all sizes.
 func TestRecordedInBrowser(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.html")
-	_, stderr, code := program.Run(t, program.Path(t, "plimsoll"), "compare", "--profile=default", "--profile=limits", "--profile=predicted", "--seeds=4",
-		"--recording="+filepath.Join(project, "examples", "recording", "week.plrec"), "--report="+file)
+	_, stderr, code := program.Run(
+		t,
+		program.Path(t, "plimsoll"),
+		"compare",
+		"--profile=default",
+		"--profile=limits",
+		"--profile=predicted",
+		"--seeds=4",
+		"--recording="+filepath.Join(project, "examples", "recording", "week.plrec"),
+		"--report="+file,
+	)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-//go:embed page.html summary.html frontier.html recommendation.html
+//go:embed page.html summary.html frontier.html
 var files embed.FS
 
 // Style is the style sheet of reports: the colors, tables, cards, legends and drawings of pages of a what-if.
@@ -29,7 +29,7 @@ var Style template.CSS
 var page = template.Must(template.New("page.html").Funcs(template.FuncMap{
 	"class": func(a result.Answer) string { return classes[a] },
 	"style": func() template.CSS { return Style },
-}).ParseFS(files, "page.html", "summary.html", "frontier.html"))
+}).ParseFS(files, "*.html"))
 
 // MaxSize is the largest size of a report in bytes. Optional parts are omitted to stay within it,
 // and the report names them.

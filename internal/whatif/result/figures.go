@@ -84,7 +84,15 @@ var definitions = []Definition{
 	{"cpuLoadP50", "CPU load of nodes", "p50", Neutral, onlyBacktest, inBacktest, func(r *Run) float64 { return r.CPULoad.P50 }},
 	{"cpuLoadP95", "CPU load of nodes", "p95", Neutral, AnyRun, inBacktest | inSummary, func(r *Run) float64 { return r.CPULoad.P95 }},
 	{"cpuLoadMax", "CPU load of nodes", "max", Neutral, AnyRun, inBacktest, func(r *Run) float64 { return r.CPULoad.Max }},
-	{"memoryLoadMean", "memory load of nodes", "mean", Neutral, onlyBacktest, inBacktest, func(r *Run) float64 { return r.MemoryLoad.Mean }},
+	{
+		"memoryLoadMean",
+		"memory load of nodes",
+		"mean",
+		Neutral,
+		onlyBacktest,
+		inBacktest,
+		func(r *Run) float64 { return r.MemoryLoad.Mean },
+	},
 	{"memoryLoadP50", "memory load of nodes", "p50", Neutral, onlyBacktest, inBacktest, func(r *Run) float64 { return r.MemoryLoad.P50 }},
 	{
 		"memoryLoadP95", "memory load of nodes", "p95", Neutral, AnyRun, inBacktest | inSummary,

@@ -81,7 +81,8 @@ func (s *Store) SetRecommendation(r *recommend.Result) error {
 	return recording.ReplaceFile(filepath.Join(s.folder, recommendationFile), raw)
 }
 
-// OpenStore reads the results in a folder. A day that cannot be read is left out, see Damaged. Results that are older than keep are removed when others are added.
+// OpenStore reads the results in a folder. A day that cannot be read is left out, see Damaged. Results that are older than keep are removed
+// when others are added.
 func OpenStore(folder string, keep time.Duration) (*Store, error) {
 	s := &Store{folder: filepath.Join(folder, resultsFolder), keep: keep}
 	entries, err := os.ReadDir(s.folder)

@@ -30,7 +30,8 @@ var largeNode = func() NodeType {
 // mirrorOf returns a workload of namespace shop with pods of 1 CPU and 4 GiB per unit, which requests a number of placeholders.
 func mirrorOf(name, placeholders string, units int64) slack.Workload {
 	requests := v1.ResourceList{
-		v1.ResourceCPU: *resource.NewQuantity(units, resource.DecimalSI), v1.ResourceMemory: *resource.NewQuantity(units*4<<30, resource.BinarySI),
+		v1.ResourceCPU:    *resource.NewQuantity(units, resource.DecimalSI),
+		v1.ResourceMemory: *resource.NewQuantity(units*4<<30, resource.BinarySI),
 	}
 	deployment := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{
@@ -107,9 +108,12 @@ func TestSimulateMirrors(t *testing.T) {
 
 // TestScheduleLevels checks that schedules have no levels with equal amounts: of needs of 1 to 100 units, a maximum permits 10.
 func TestScheduleLevels(t *testing.T) {
-	s := &search{unit: resources.Amounts{CPU: 1000, Memory: 4 << 30}, goal: Goal{Policy: newPolicy("0%", func(spec *v1alpha1.ResourceSlackSpec) {
-		spec.Maximum = amountOf("10", "40Gi")
-	})}}
+	s := &search{
+		unit: resources.Amounts{CPU: 1000, Memory: 4 << 30},
+		goal: Goal{Policy: newPolicy("0%", func(spec *v1alpha1.ResourceSlackSpec) {
+			spec.Maximum = amountOf("10", "40Gi")
+		})},
+	}
 	for units := range 100 {
 		s.needs = append(s.needs, need{units: float64(units + 1)})
 	}
@@ -170,8 +174,10 @@ func TestMirrorsAsInPlan(t *testing.T) {
 			workloads = append(workloads, w)
 		}
 		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{"pool": "web"}}}
-		node.Status.Allocatable = v1.ResourceList{v1.ResourceCPU: resource.MustParse("16"), v1.ResourceMemory: resource.MustParse("64Gi"),
-			v1.ResourcePods: resource.MustParse("110")}
+		node.Status.Allocatable = v1.ResourceList{
+			v1.ResourceCPU: resource.MustParse("16"), v1.ResourceMemory: resource.MustParse("64Gi"),
+			v1.ResourcePods: resource.MustParse("110"),
+		}
 		plan, err := slack.Compute(policy, []*v1.Node{node}, nil, workloads, time.Unix(0, 0))
 		if err != nil {
 			t.Fatal(err)

@@ -396,7 +396,13 @@ func (s *simulation) scaleUp(placeholders []autoscaler.Item) (added int, hold bo
 	group := autoscaler.Group{
 		Allocatable: s.node.Allocatable, Headroom: max(0, s.node.Max-s.scaled-len(s.booting)), Cost: s.node.Cost,
 	}
-	plan := autoscaler.ScaleUp(context.Background(), s.items, make([]int, len(s.booting)), []autoscaler.Group{group}, autoscaler.NoConstraints{})
+	plan := autoscaler.ScaleUp(
+		context.Background(),
+		s.items,
+		make([]int, len(s.booting)),
+		[]autoscaler.Group{group},
+		autoscaler.NoConstraints{},
+	)
 	return plan.Nodes[0], len(s.pending) > 0
 }
 
@@ -409,7 +415,10 @@ func (s *simulation) removeNodes(now int64, hold bool) {
 	}
 	for i, n := range s.nodes {
 		node := autoscaler.PackedNode{
-			Name: n.name, Group: n.group, Free: s.free[i], Utilization: autoscaler.Utilization(n.allocatable.Minus(s.free[i]), n.allocatable),
+			Name:        n.name,
+			Group:       n.group,
+			Free:        s.free[i],
+			Utilization: autoscaler.Utilization(n.allocatable.Minus(s.free[i]), n.allocatable),
 		}
 		if n.isCandidate = in.IsCandidate(&node); n.isCandidate {
 			for _, pod := range n.pods {

@@ -111,7 +111,9 @@ func TestSimulateConserves(t *testing.T) {
 			s.Schedules = []v1alpha1.Schedule{{From: "08:30", To: "09:00", MinRate: "100%"}}
 		})
 		policy.Spec.Mirrors.NamespaceSelector = &metav1.LabelSelector{}
-		mirrored := []slack.Workload{mirrorOf("web", fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "mirrors")), rapid.Int64Range(1, 5).Draw(t, "size"))}
+		mirrored := []slack.Workload{
+			mirrorOf("web", fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "mirrors")), rapid.Int64Range(1, 5).Draw(t, "size")),
+		}
 		got, err := Simulate(h, smallNode, policy, 3, mirrored...)
 		again, _ := Simulate(h, smallNode, policy, 3, mirrored...)
 		if err != nil || fmt.Sprint(got) != fmt.Sprint(again) {

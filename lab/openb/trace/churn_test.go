@@ -121,7 +121,12 @@ func TestChurnErrors(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := churned(tc.capacity, tc.pods, Options{Fill: 0.5, Seconds: 1_000_000, Seed: 1}); err == nil || err.Error() != tc.want {
+			if _, err := churned(
+				tc.capacity,
+				tc.pods,
+				Options{Fill: 0.5, Seconds: 1_000_000, Seed: 1},
+			); err == nil ||
+				err.Error() != tc.want {
 				t.Errorf("%v, want %s", err, tc.want)
 			}
 		})

@@ -113,7 +113,10 @@ func convert(nodes []recording.Node, pods []pod, o Options) (*recording.Recordin
 	r.About = recording.About{
 		From: from, To: from.Add(time.Duration(last+tail) * time.Second), Step: 60, Sources: []string{"the openb trace"},
 		Missing: []recording.Missing{
-			{What: "workloads", Why: "equal pods of which each arrives within an hour of the one before are one, batch jobs those of class BE"},
+			{
+				What: "workloads",
+				Why:  "equal pods of which each arrives within an hour of the one before are one, batch jobs those of class BE",
+			},
 			{What: "the nodes of pods", Why: "the node with the least requested CPU"},
 			{What: "limits and usage", Why: "not in the trace: limits are generated"},
 			{What: "parts of GPUs", Why: "the GPUs of a node count as one device of which pods take parts"},

@@ -104,8 +104,14 @@ func (r *release) deployment(t *testing.T, component string) *appsv1.Deployment 
 func (r *release) access(t *testing.T, component string) (config *rest.Config, kubeconfig string) {
 	t.Helper()
 	account := r.deployment(t, component).Spec.Template.Spec.ServiceAccountName
-	request, err := r.kube.CoreV1().ServiceAccounts(testcluster.SystemNamespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{},
-		metav1.CreateOptions{})
+	request, err := r.kube.CoreV1().ServiceAccounts(
+		testcluster.SystemNamespace,
+	).CreateToken(
+		t.Context(),
+		account,
+		&authenticationv1.TokenRequest{},
+		metav1.CreateOptions{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,8 +258,16 @@ func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 	hubAccess := filepath.Join(t.TempDir(), "hub")
 	fleet.Credentials(t, "cluster1", hubAccess)
 	_, agentAccess := r.access(t, "agent")
-	agent := r.start(t, "agent", program.Path(t, "plimsoll-controller"), "--kubeconfig="+agentAccess, "--hub-kubeconfig="+hubAccess, "--interval=1s",
-		"--metrics-bind-address=0", "--health-probe-bind-address=0")
+	agent := r.start(
+		t,
+		"agent",
+		program.Path(t, "plimsoll-controller"),
+		"--kubeconfig="+agentAccess,
+		"--hub-kubeconfig="+hubAccess,
+		"--interval=1s",
+		"--metrics-bind-address=0",
+		"--health-probe-bind-address=0",
+	)
 
 	t.Run("the scheduler places pods that name it", func(t *testing.T) {
 		commands := regexp.MustCompile(`(?m)(?:^  .*\n)+`).FindString(r.notes)
@@ -264,7 +278,13 @@ func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 			pod, err := r.kube.CoreV1().Pods("default").Get(ctx, "try", metav1.GetOptions{})
 			return err == nil && pod.Status.Phase == v1.PodRunning, err
 		})
-		lease, err := r.kube.CoordinationV1().Leases(testcluster.SystemNamespace).Get(t.Context(), "plimsoll-scheduler", metav1.GetOptions{})
+		lease, err := r.kube.CoordinationV1().Leases(
+			testcluster.SystemNamespace,
+		).Get(
+			t.Context(),
+			"plimsoll-scheduler",
+			metav1.GetOptions{},
+		)
 		if err != nil || lease.Spec.HolderIdentity == nil || lease.Labels["app.kubernetes.io/managed-by"] != "Helm" {
 			t.Errorf("lease of the release: %+v, %v", lease, err)
 		}
@@ -343,7 +363,12 @@ func (r *release) keepsSlack(t *testing.T, machines []*machine, log fmt.Stringer
 		return buffers > 0, err
 	})
 	eventually.True(t, "the placeholder pods of policy real are not created", log, func(ctx context.Context) (bool, error) {
-		pods, err := r.kube.CoreV1().Pods(testcluster.PodNamespace).List(ctx, metav1.ListOptions{LabelSelector: slack.PlaceholderLabel + "=real"})
+		pods, err := r.kube.CoreV1().Pods(
+			testcluster.PodNamespace,
+		).List(
+			ctx,
+			metav1.ListOptions{LabelSelector: slack.PlaceholderLabel + "=real"},
+		)
 		return err == nil && len(pods.Items) > 0, err
 	})
 	var class schedulingv1.PriorityClass
@@ -360,7 +385,13 @@ func (r *release) keepsSlack(t *testing.T, machines []*machine, log fmt.Stringer
 // upgrade expects that an upgrade changes values and keeps the leader.
 func (r *release) upgrade(t *testing.T) {
 	leader := func() string {
-		lease, err := r.kube.CoordinationV1().Leases(testcluster.SystemNamespace).Get(t.Context(), "plimsoll-controller", metav1.GetOptions{})
+		lease, err := r.kube.CoordinationV1().Leases(
+			testcluster.SystemNamespace,
+		).Get(
+			t.Context(),
+			"plimsoll-controller",
+			metav1.GetOptions{},
+		)
 		if err != nil || lease.Spec.HolderIdentity == nil {
 			t.Fatal(lease, err)
 		}

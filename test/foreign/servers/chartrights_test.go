@@ -26,17 +26,36 @@ import (
 // deniedToAll are the actions that are denied to all components: verb, resource with group, namespace or
 // "*", and optionally a name.
 var deniedToAll = []string{
-	"get secrets " + testcluster.SystemNamespace, "list secrets *", "get secrets kube-system", "create secrets " + testcluster.SystemNamespace,
-	"create pods default", "create pods " + testcluster.SystemNamespace, "create pods/exec default", "update pods default",
-	"delete nodes *", "patch nodes *", "update nodes *", "get nodes/proxy *", "delete namespaces *",
-	"create clusterroles.rbac.authorization.k8s.io *", "escalate clusterroles.rbac.authorization.k8s.io *",
+	"get secrets " + testcluster.SystemNamespace,
+	"list secrets *",
+	"get secrets kube-system",
+	"create secrets " + testcluster.SystemNamespace,
+	"create pods default",
+	"create pods " + testcluster.SystemNamespace,
+	"create pods/exec default",
+	"update pods default",
+	"delete nodes *",
+	"patch nodes *",
+	"update nodes *",
+	"get nodes/proxy *",
+	"delete namespaces *",
+	"create clusterroles.rbac.authorization.k8s.io *",
+	"escalate clusterroles.rbac.authorization.k8s.io *",
 	"bind clusterroles.rbac.authorization.k8s.io *",
-	"create rolebindings.rbac.authorization.k8s.io " + testcluster.SystemNamespace, "impersonate users *", "create serviceaccounts/token " +
+	"create rolebindings.rbac.authorization.k8s.io " + testcluster.SystemNamespace,
+	"impersonate users *",
+	"create serviceaccounts/token " +
 		testcluster.SystemNamespace,
-	"create deployments.apps default", "delete deployments.apps default", "create daemonsets.apps kube-system",
-	"update configmaps kube-system", "create configmaps " + testcluster.SystemNamespace, "delete leases.coordination.k8s.io " + testcluster.SystemNamespace,
-	"create validatingwebhookconfigurations.admissionregistration.k8s.io *", "patch customresourcedefinitions.apiextensions.k8s.io *",
-	"delete resourceslacks.plimsoll.dev *", "update placements.cluster.open-cluster-management.io team",
+	"create deployments.apps default",
+	"delete deployments.apps default",
+	"create daemonsets.apps kube-system",
+	"update configmaps kube-system",
+	"create configmaps " + testcluster.SystemNamespace,
+	"delete leases.coordination.k8s.io " + testcluster.SystemNamespace,
+	"create validatingwebhookconfigurations.admissionregistration.k8s.io *",
+	"patch customresourcedefinitions.apiextensions.k8s.io *",
+	"delete resourceslacks.plimsoll.dev *",
+	"update placements.cluster.open-cluster-management.io team",
 	"patch managedclusters/status.cluster.open-cluster-management.io *",
 }
 
@@ -60,10 +79,15 @@ var grants = map[string]struct{ allowed, denied []string }{
 			"update leases.coordination.k8s.io " + testcluster.SystemNamespace + " plimsoll-controller",
 		},
 		[]string{
-			"update leases.coordination.k8s.io " + testcluster.SystemNamespace + " plimsoll-scheduler", "create deployments.apps " + testcluster.SystemNamespace,
+			"update leases.coordination.k8s.io " + testcluster.SystemNamespace + " plimsoll-scheduler",
+			"create deployments.apps " + testcluster.SystemNamespace,
 			"update leases.coordination.k8s.io kube-system plimsoll-controller",
-			"patch priorityclasses.scheduling.k8s.io * system-node-critical", "create pods/binding default", "delete pods default",
-			"patch resourceslacks.plimsoll.dev *", "patch statefulsets.apps default", "delete jobs.batch default",
+			"patch priorityclasses.scheduling.k8s.io * system-node-critical",
+			"create pods/binding default",
+			"delete pods default",
+			"patch resourceslacks.plimsoll.dev *",
+			"patch statefulsets.apps default",
+			"delete jobs.batch default",
 		},
 	},
 	"load-watcher": {
@@ -101,7 +125,14 @@ func (r *release) rights(t *testing.T) {
 				}
 			}
 			// Actual requests, and not only access reviews.
-			if _, err := as.CoreV1().Secrets(testcluster.SystemNamespace).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+			if _, err := as.CoreV1().Secrets(
+				testcluster.SystemNamespace,
+			).List(
+				t.Context(),
+				metav1.ListOptions{},
+			); !apierrors.IsForbidden(
+				err,
+			) {
 				t.Errorf("secrets: %v", err)
 			}
 			if err := as.CoreV1().Nodes().Delete(t.Context(), "node-0", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
@@ -221,8 +252,10 @@ func orphaned(object unstructured.Unstructured, uids map[string]bool, objects ma
 // the objects in these namespaces, and the fleet.
 func (r *release) added(t *testing.T, before map[string]bool) (added []string) {
 	t.Helper()
-	own := []string{" default/", " team/", " cluster1/", "namespaces ", "managedcluster", "plimsoll-agent:cluster1",
-		"ipaddresses.networking.k8s.io 10.0.0.1"} // of the service kubernetes, which the API server may create later than the first list
+	own := []string{
+		" default/", " team/", " cluster1/", "namespaces ", "managedcluster", "plimsoll-agent:cluster1",
+		"ipaddresses.networking.k8s.io 10.0.0.1",
+	} // of the service kubernetes, which the API server may create later than the first list
 	for object := range r.inventory(t) {
 		if !before[object] && !slices.ContainsFunc(own, func(part string) bool {
 			return strings.Contains(object, part) && !strings.HasPrefix(object, "customresource")

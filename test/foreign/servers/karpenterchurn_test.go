@@ -54,7 +54,12 @@ func startChurnCluster(t *testing.T, profile, consolidation string) (*testcluste
 		t.Fatal(err)
 	}
 	const access = "%s\nleaderElection: {leaderElect: false}\nclientConnection: {kubeconfig: %q}\n"
-	program.Start(t, program.Path(t, "plimsoll-scheduler"), "--config="+testcluster.WriteFile(t, fmt.Sprintf(access, config.Text, c.Kubeconfig)), "--secure-port=0")
+	program.Start(
+		t,
+		program.Path(t, "plimsoll-scheduler"),
+		"--config="+testcluster.WriteFile(t, fmt.Sprintf(access, config.Text, c.Kubeconfig)),
+		"--secure-port=0",
+	)
 	pool, err := karpenter.Pool("8", 0)
 	if err != nil {
 		t.Fatal(err)

@@ -182,7 +182,14 @@ func checkSnapshotUsage(t *testing.T, access string, machines []*machine) {
 // startMetricsServer starts metrics-server and registers it with the API server.
 func startMetricsServer(t *testing.T, cp *controlplane.ControlPlane, client kubernetes.Interface) *program.Process {
 	t.Helper()
-	path, port := program.Build(t, "metrics-server", "test/metricsserver", "sigs.k8s.io/metrics-server/cmd/metrics-server"), program.FreePort(t)
+	path, port := program.Build(
+		t,
+		"metrics-server",
+		"test/metricsserver",
+		"sigs.k8s.io/metrics-server/cmd/metrics-server",
+	), program.FreePort(
+		t,
+	)
 	// metrics-server requires it at start.
 	eventually.True(t, "the API server does not publish its authentication configuration", nil, func(ctx context.Context) (bool, error) {
 		published, err := client.CoreV1().ConfigMaps("kube-system").Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})

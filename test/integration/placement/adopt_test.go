@@ -126,18 +126,30 @@ func TestPlacementTypos(t *testing.T) {
 	}
 	all := []string{"cluster1", "cluster2", "cluster3", "cluster4", "cluster5", "cluster6"}
 	const setLabel = "cluster.open-cluster-management.io/clusterset"
-	h.Apply(t, testcluster.PlacementIn(testcluster.Team, "typo", selecting(setLabel)), testcluster.PlacementIn(testcluster.Team, "set", map[string]any{"clusterSets": []any{"fleet"}}))
+	h.Apply(
+		t,
+		testcluster.PlacementIn(testcluster.Team, "typo", selecting(setLabel)),
+		testcluster.PlacementIn(testcluster.Team, "set", map[string]any{"clusterSets": []any{"fleet"}}),
+	)
 	h.AwaitChosen(t, controller, "typo", all...)
 	h.AwaitChosen(t, controller, "set", all...)
 	decisions := h.RecordChanges(t, testcluster.DecisionKind)
 
-	h.Patch(t, testcluster.PlacementIn(testcluster.Team, "typo", nil), map[string]any{"spec": selecting("cluster.open-cluster-management.io/cluster-set")})
+	h.Patch(
+		t,
+		testcluster.PlacementIn(testcluster.Team, "typo", nil),
+		map[string]any{"spec": selecting("cluster.open-cluster-management.io/cluster-set")},
+	)
 	message := h.AwaitPlacement(t, controller, "typo", clusterv1beta1.PlacementConditionMisconfigured, "MatchesNothing")
 	if !strings.Contains(message, "spec.predicates") {
 		t.Errorf("message does not name the field: %s", message)
 	}
 	t.Logf("a typo in a selector: %s", message)
-	h.Patch(t, testcluster.PlacementIn(testcluster.Team, "set", nil), map[string]any{"spec": map[string]any{"clusterSets": []any{"fleeet"}}})
+	h.Patch(
+		t,
+		testcluster.PlacementIn(testcluster.Team, "set", nil),
+		map[string]any{"spec": map[string]any{"clusterSets": []any{"fleeet"}}},
+	)
 	message = h.AwaitPlacement(t, controller, "set", clusterv1beta1.PlacementConditionMisconfigured, "MatchesNothing")
 	if !strings.Contains(message, "spec.clusterSets") || !strings.Contains(message, "fleeet") {
 		t.Errorf("message does not name the field and the set: %s", message)

@@ -196,7 +196,10 @@ func TestPlacementFairness(t *testing.T) {
 	creators.SetLimit(16)
 	for i := range n {
 		creators.Go(func() error {
-			return h.Client.Create(t.Context(), testcluster.PlacementIn(testcluster.Team, fmt.Sprint("flood-", i), map[string]any{"numberOfClusters": int64(2)}))
+			return h.Client.Create(
+				t.Context(),
+				testcluster.PlacementIn(testcluster.Team, fmt.Sprint("flood-", i), map[string]any{"numberOfClusters": int64(2)}),
+			)
 		})
 	}
 	if err := creators.Wait(); err != nil {

@@ -67,7 +67,10 @@ func TestPlacementLeaderPaused(t *testing.T) {
 	var placements []string
 	for i := range 30 {
 		placements = append(placements, fmt.Sprint("follow-", i))
-		h.Apply(t, testcluster.PlacementIn(testcluster.Team, placements[i], testcluster.Exactly(2, map[string]int{"ResourceAllocatableCPU": 1})))
+		h.Apply(
+			t,
+			testcluster.PlacementIn(testcluster.Team, placements[i], testcluster.Exactly(2, map[string]int{"ResourceAllocatableCPU": 1})),
+		)
 	}
 	for _, name := range placements {
 		h.AwaitChosen(t, paused, name, "cluster1", "cluster4")
@@ -106,7 +109,11 @@ func TestPlacementLeaderPaused(t *testing.T) {
 func leader(t *testing.T, c *testcluster.Cluster) string {
 	t.Helper()
 	var lease coordinationv1.Lease
-	if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: "plimsoll-controller"}, &lease); err != nil {
+	if err := c.Client.Get(
+		t.Context(),
+		client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: "plimsoll-controller"},
+		&lease,
+	); err != nil {
 		t.Fatal(err)
 	}
 	return *lease.Spec.HolderIdentity

@@ -50,9 +50,16 @@ func TestHostilePlacements(t *testing.T) {
 		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", program.FreePort(t)))
 	decide := func(name string) time.Duration {
 		began := time.Now()
-		h.Apply(t, testcluster.PlacementIn(testcluster.Team, name, map[string]any{"numberOfClusters": int64(3), "prioritizerPolicy": map[string]any{
-			"configurations": []any{map[string]any{"name": "ResourceAllocatableCPU", "weight": int64(1)}},
-		}}))
+		h.Apply(
+			t,
+			testcluster.PlacementIn(
+				testcluster.Team,
+				name,
+				map[string]any{"numberOfClusters": int64(3), "prioritizerPolicy": map[string]any{
+					"configurations": []any{map[string]any{"name": "ResourceAllocatableCPU", "weight": int64(1)}},
+				}},
+			),
+		)
 		h.AwaitPlacement(t, controller, name, clusterv1beta1.PlacementConditionSatisfied, "AllDecisionsScheduled")
 		return time.Since(began)
 	}

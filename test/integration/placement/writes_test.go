@@ -68,7 +68,11 @@ func TestPlacementWrites(t *testing.T) {
 			h.AwaitChosen(t, controller, "first", "cluster1", "cluster2")
 			expect("a new placement", append(slices.Clone(hub.create), status)...)
 
-			h.Patch(t, testcluster.PlacementIn(testcluster.Team, "first", nil), map[string]any{"spec": map[string]any{"numberOfClusters": 3}})
+			h.Patch(
+				t,
+				testcluster.PlacementIn(testcluster.Team, "first", nil),
+				map[string]any{"spec": map[string]any{"numberOfClusters": 3}},
+			)
 			h.AwaitChosen(t, controller, "first", "cluster1", "cluster2", "cluster3")
 			expect("a change", "PUT v1beta1 placementdecisions/status", status)
 
@@ -97,7 +101,10 @@ func TestPlacementWrites(t *testing.T) {
 func startOCMHub(t *testing.T) *testcluster.Cluster {
 	t.Helper()
 	folder := t.TempDir()
-	files := append(testcluster.OCMCRDs(t), filepath.Join(testcluster.ModuleFolder(t, "open-cluster-management.io/api"), testcluster.OCMPlacementCRD))
+	files := append(
+		testcluster.OCMCRDs(t),
+		filepath.Join(testcluster.ModuleFolder(t, "open-cluster-management.io/api"), testcluster.OCMPlacementCRD),
+	)
 	for i, file := range files {
 		crd := testcluster.ReadCRD(t, file)
 		crd.Spec.Versions = slices.DeleteFunc(

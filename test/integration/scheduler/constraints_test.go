@@ -33,7 +33,12 @@ profiles:
 func startPlainScheduler(t *testing.T, cp *controlplane.ControlPlane) *program.Process {
 	t.Helper()
 	kubeconfig := testcluster.KubeconfigOf(t, cp, "system:kube-scheduler")
-	return program.Start(t, program.Path(t, "plimsoll-scheduler"), "--config="+testcluster.WriteFile(t, fmt.Sprintf(plainScheduler, kubeconfig)), "--secure-port=0")
+	return program.Start(
+		t,
+		program.Path(t, "plimsoll-scheduler"),
+		"--config="+testcluster.WriteFile(t, fmt.Sprintf(plainScheduler, kubeconfig)),
+		"--secure-port=0",
+	)
 }
 
 // createFor creates a pod of the plain scheduler.
@@ -80,7 +85,12 @@ func bound(ctx context.Context, client kubernetes.Interface, selector, label str
 func TestConstraintsAndRestart(t *testing.T) {
 	cp, _, client := testcluster.StartControlPlane(t)
 	for i := range 12 {
-		node := testcluster.ReadyNode(fmt.Sprintf("node-%02d", i), "16", "64Gi", map[string]string{v1.LabelTopologyZone: string("abc"[i%3])})
+		node := testcluster.ReadyNode(
+			fmt.Sprintf("node-%02d", i),
+			"16",
+			"64Gi",
+			map[string]string{v1.LabelTopologyZone: string("abc"[i%3])},
+		)
 		if _, err := client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +159,11 @@ func expectNoFailedLists(t *testing.T, schedulers ...*program.Process) {
 // request 2 each.
 func TestPreemption(t *testing.T) {
 	cp, _, client := testcluster.StartControlPlane(t)
-	if _, err := client.CoreV1().Nodes().Create(t.Context(), testcluster.ReadyNode("node", "4", "16Gi", nil), metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Nodes().Create(
+		t.Context(),
+		testcluster.ReadyNode("node", "4", "16Gi", nil),
+		metav1.CreateOptions{},
+	); err != nil {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]int32{"low": 1, "high": 1000} {

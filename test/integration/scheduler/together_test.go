@@ -100,10 +100,15 @@ func (k *kubelets) pod(request int64, node, scheduler string) *v1.Pod {
 	k.names++
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%04d", k.names), Namespace: "default"},
-		Spec: v1.PodSpec{NodeName: node, SchedulerName: scheduler, Containers: []v1.Container{{
-			Name: "c", Image: "i",
-			Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: *resource.NewMilliQuantity(request, resource.DecimalSI)}},
-		}}},
+		Spec: v1.PodSpec{NodeName: node, SchedulerName: scheduler, Containers: []v1.Container{
+			{
+				Name:  "c",
+				Image: "i",
+				Resources: v1.ResourceRequirements{
+					Requests: v1.ResourceList{v1.ResourceCPU: *resource.NewMilliQuantity(request, resource.DecimalSI)},
+				},
+			},
+		}},
 	}
 }
 
@@ -175,7 +180,10 @@ func (k *kubelets) admitBound(t *testing.T, waiting map[string]*v1.Pod) {
 		if err := k.Client.Get(t.Context(), client.ObjectKeyFromObject(object), pod); err != nil {
 			t.Fatal(err)
 		}
-		isUnschedulable := slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Reason == v1.PodReasonUnschedulable })
+		isUnschedulable := slices.ContainsFunc(
+			pod.Status.Conditions,
+			func(c v1.PodCondition) bool { return c.Reason == v1.PodReasonUnschedulable },
+		)
 		fits := used[pod.Spec.NodeName]+millicores(pod) <= nodeMillicores
 		switch {
 		case pod.Spec.NodeName == "" && !isUnschedulable:

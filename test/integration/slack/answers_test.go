@@ -118,7 +118,10 @@ func TestSlackAnswers(t *testing.T) {
 	c.Create(t, &v1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: testcluster.SystemNamespace, Name: "general-head.1"},
 		InvolvedObject: v1.ObjectReference{Kind: "CapacityBuffer", Namespace: testcluster.SystemNamespace, Name: "general-head"},
-		Reason:         "NotTriggerScaleUp", Message: event, Type: v1.EventTypeNormal, LastTimestamp: metav1.NewTime(time.Now().Add(-2 * time.Minute)),
+		Reason:         "NotTriggerScaleUp",
+		Message:        event,
+		Type:           v1.EventTypeNormal,
+		LastTimestamp:  metav1.NewTime(time.Now().Add(-2 * time.Minute)),
 	})
 	stdout, _, exitCode := testcluster.RunPlimsoll(t, "slack", "status", "--kubeconfig", c.Kubeconfig, "-o", "json")
 	for _, want := range []string{`"answer": "Refused"`, "violates PodSecurity", event} {
@@ -130,7 +133,13 @@ func TestSlackAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testcluster.ExpectFinding(t, testcluster.Examine(t, config, 0), "autoscaler", doctor.Problem, "1 of 1 buffer is refused by the autoscaler")
+	testcluster.ExpectFinding(
+		t,
+		testcluster.Examine(t, config, 0),
+		"autoscaler",
+		doctor.Problem,
+		"1 of 1 buffer is refused by the autoscaler",
+	)
 
 	answer(t, c, "general-head", 1, metav1.Condition{
 		Type: "ReadyForProvisioning", Status: metav1.ConditionTrue, Reason: "AttributesSetSuccessfully", Message: "ready",
@@ -145,6 +154,12 @@ func TestSlackAnswers(t *testing.T) {
 	if got := awaitSoon(v1alpha1.ConditionReady, "NotPlaced"); !strings.Contains(got.Message, event) {
 		t.Errorf("condition %+v", got)
 	}
-	testcluster.ExpectFinding(t, testcluster.Examine(t, config, 3*time.Minute), "autoscaler", doctor.Problem, "ready, but not provisioned, for over 2m0s")
+	testcluster.ExpectFinding(
+		t,
+		testcluster.Examine(t, config, 3*time.Minute),
+		"autoscaler",
+		doctor.Problem,
+		"ready, but not provisioned, for over 2m0s",
+	)
 	controller.Stop(t)
 }

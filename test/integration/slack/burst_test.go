@@ -123,7 +123,12 @@ func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 func placeholders(ctx context.Context, c *testcluster.Cluster, t *testing.T) []v1.Pod {
 	t.Helper()
 	var list v1.PodList
-	if err := c.Client.List(ctx, &list, client.InNamespace(testcluster.PodNamespace), client.HasLabels{slack.PlaceholderLabel}); err != nil {
+	if err := c.Client.List(
+		ctx,
+		&list,
+		client.InNamespace(testcluster.PodNamespace),
+		client.HasLabels{slack.PlaceholderLabel},
+	); err != nil {
 		t.Error(err)
 	}
 	return list.Items

@@ -62,7 +62,11 @@ func TestSlackDevices(t *testing.T) {
 		t.Errorf("status %+v", s)
 	}
 	var template v1.PodTemplate
-	if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: "gpus-d1-8"}, &template); err != nil {
+	if err := c.Client.Get(
+		t.Context(),
+		client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: "gpus-d1-8"},
+		&template,
+	); err != nil {
 		t.Fatal(err)
 	}
 	limit := template.Template.Spec.Containers[0].Resources.Limits[device]

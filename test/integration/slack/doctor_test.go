@@ -45,13 +45,16 @@ func TestDoctor(t *testing.T) {
 	testcluster.InstallCRDs(t, config, buffers...)
 	h.Create(t, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}})
 	h.Create(t, testcluster.Component("controller", v1.Container{
-		Image: "plimsoll-controller", Args: []string{"--controllers=slack,placement", "--placeholder-namespace=" + testcluster.PodNamespace},
+		Image: "plimsoll-controller",
+		Args:  []string{"--controllers=slack,placement", "--placeholder-namespace=" + testcluster.PodNamespace},
 	}))
 	h.Create(
 		t,
 		&coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: testcluster.SystemNamespace, Name: "plimsoll-controller", Labels: testcluster.Component("controller", v1.Container{}).Labels,
+				Namespace: testcluster.SystemNamespace,
+				Name:      "plimsoll-controller",
+				Labels:    testcluster.Component("controller", v1.Container{}).Labels,
 			},
 		},
 	)
@@ -60,7 +63,9 @@ func TestDoctor(t *testing.T) {
 		t,
 		&v1.Service{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: testcluster.SystemNamespace, Name: "load-watcher", Labels: testcluster.Component("load-watcher", v1.Container{}).Labels,
+				Namespace: testcluster.SystemNamespace,
+				Name:      "load-watcher",
+				Labels:    testcluster.Component("load-watcher", v1.Container{}).Labels,
 			},
 			Spec: v1.ServiceSpec{Ports: []v1.ServicePort{{Port: 2020}}},
 		},
@@ -111,7 +116,11 @@ func TestDoctor(t *testing.T) {
 	}
 	holder, seconds, renewed := "pod-1", int32(15), metav1.NowMicro()
 	lease := &coordinationv1.Lease{}
-	if err := h.Client.Get(t.Context(), client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: "plimsoll-controller"}, lease); err != nil {
+	if err := h.Client.Get(
+		t.Context(),
+		client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: "plimsoll-controller"},
+		lease,
+	); err != nil {
 		t.Fatal(err)
 	}
 	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &renewed}

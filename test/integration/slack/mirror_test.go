@@ -22,7 +22,9 @@ import (
 func TestSlackMirrors(t *testing.T) {
 	c := testcluster.Start(t, testcluster.BuffersCRD(t))
 	status := func(args ...string) (out string, exitCode int) {
-		stdout, stderr, exitCode := testcluster.RunPlimsoll(t, append([]string{"slack", "status", "--kubeconfig", c.Kubeconfig}, args...)...)
+		stdout, stderr, exitCode := testcluster.RunPlimsoll(
+			t,
+			append([]string{"slack", "status", "--kubeconfig", c.Kubeconfig}, args...)...)
 		return stdout + stderr, exitCode
 	}
 	if out, exitCode := status(); exitCode == 0 || !strings.Contains(out, "has no policies of kind ResourceSlack") {
@@ -89,7 +91,11 @@ func TestSlackMirrors(t *testing.T) {
 			t.Errorf("conditions %v", got.Status.Conditions)
 		}
 		var unmanaged v1.PodTemplate
-		if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: "general-head"}, &unmanaged); err != nil ||
+		if err := c.Client.Get(
+			t.Context(),
+			client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: "general-head"},
+			&unmanaged,
+		); err != nil ||
 			unmanaged.Labels[slack.PlaceholderLabel] != "" {
 			t.Errorf("%v, labels %v", err, unmanaged.Labels)
 		}

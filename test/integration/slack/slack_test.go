@@ -138,7 +138,11 @@ func TestResourceSlackValidation(t *testing.T) {
 		policy := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 		policy.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
 		policy.SetName("large")
-		if err := c.Client.Create(t.Context(), policy); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "with at most 15 digits") {
+		if err := c.Client.Create(
+			t.Context(),
+			policy,
+		); !apierrors.IsInvalid(err) ||
+			!strings.Contains(err.Error(), "with at most 15 digits") {
 			t.Errorf("%s: %v, want an invalid quantity", part, err)
 		}
 	}
@@ -150,7 +154,11 @@ func TestResourceSlackValidation(t *testing.T) {
 		if rate != 0.1 { // the API server refuses a number with decimals before it evaluates rules
 			want += `must be a percentage such as 10%, or a fraction of at most 1 in quotes such as "0.1"`
 		}
-		if err := c.Client.Create(t.Context(), number); !apierrors.IsInvalid(err) || !strings.Contains(testcluster.WithoutValue(err.Error()), want) {
+		if err := c.Client.Create(
+			t.Context(),
+			number,
+		); !apierrors.IsInvalid(err) ||
+			!strings.Contains(testcluster.WithoutValue(err.Error()), want) {
 			t.Errorf("%v: %v, want %s", rate, err, want)
 		}
 	}
@@ -320,7 +328,12 @@ func TestSlackWithoutBuffers(t *testing.T) {
 	// The controllers of the control plane create the pods of the Deployment.
 	eventually.True(t, "no placeholder pod has priority -10", controller, func(ctx context.Context) (bool, error) {
 		var pods v1.PodList
-		err := c.Client.List(ctx, &pods, client.InNamespace(testcluster.PodNamespace), client.MatchingLabels{slack.PlaceholderLabel: "default"})
+		err := c.Client.List(
+			ctx,
+			&pods,
+			client.InNamespace(testcluster.PodNamespace),
+			client.MatchingLabels{slack.PlaceholderLabel: "default"},
+		)
 		return len(pods.Items) == 1 && *pods.Items[0].Spec.Priority == -10, err
 	})
 	controller.Stop(t)

@@ -251,7 +251,20 @@ func TestSnapshotOfDemo(t *testing.T) {
 			t.Errorf("profile %s selects %s, want %s as in the demo: %s", profile, got.Selected, want, got.Reason)
 		}
 	}
-	stdout, _ := testcluster.MustPlimsoll(t, "compare", "--profile", "default", "--profile", "limits", "--recording", path, "--tail", "1m", "-o", "json")
+	stdout, _ := testcluster.MustPlimsoll(
+		t,
+		"compare",
+		"--profile",
+		"default",
+		"--profile",
+		"limits",
+		"--recording",
+		path,
+		"--tail",
+		"1m",
+		"-o",
+		"json",
+	)
 	var result struct {
 		Scenarios []struct {
 			Profiles []struct {

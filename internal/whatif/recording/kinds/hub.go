@@ -99,7 +99,9 @@ var placementRule = object("placement", fields{
 
 var decisionRule = object("placementdecision", fields{
 	"metadata": objectOf(metadata("placementdecision", fields{v1beta1.AnnotationReplicas: inJSON(byCluster)})),
-	"status":   objectOf(fields{"decisions": list(objectOf(fields{"clusterName": named("managedcluster"), "score": keep, "reason": reason}))}),
+	"status": objectOf(
+		fields{"decisions": list(objectOf(fields{"clusterName": named("managedcluster"), "score": keep, "reason": reason}))},
+	),
 })
 
 // reason is the rule for the reason of a decision, which may contain any names.

@@ -17,8 +17,10 @@ var volumeRule = object("persistentvolume", fields{
 	"spec": objectOf(fields{
 		"capacity": keep, "accessModes": keep, "volumeMode": keep, "persistentVolumeReclaimPolicy": keep,
 		"storageClassName": named("storageclass"),
-		"claimRef":         objectOf(fields{"kind": keep, "namespace": named("namespace"), "name": named("persistentvolumeclaim"), "uid": uid}),
-		"nodeAffinity":     objectOf(fields{"required": nodeSelector}),
+		"claimRef": objectOf(fields{
+			"kind": keep, "namespace": named("namespace"), "name": named("persistentvolumeclaim"), "uid": uid,
+		}),
+		"nodeAffinity": objectOf(fields{"required": nodeSelector}),
 		// Volumes with the same driver and handle count once.
 		"csi":                  objectOf(fields{"driver": keep, "volumeHandle": named("disk")}),
 		"gcePersistentDisk":    objectOf(fields{"pdName": named("disk")}),

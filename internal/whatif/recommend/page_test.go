@@ -1,26 +1,25 @@
-package report
+package recommend
 
 import (
 	"bytes"
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recommend"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// TestWriteRecommendation verifies that a page has the sentence, a chart for each figure that is judged, and all rows, with texts escaped.
-func TestWriteRecommendation(t *testing.T) {
-	r := &recommend.Result{
+// TestWritePage verifies that a page has the sentence, a chart for each figure that is judged, and all rows, with texts escaped.
+func TestWritePage(t *testing.T) {
+	r := &Result{
 		Verdict: result.Verdict{Sentence: "Use <packed>."}, WaitPercent: 99,
-		Frontier: []recommend.Row{
+		Frontier: []Row{
 			{Name: "packed", Mark: "recommended", Cost: 96, Overload: 1, WaitSeconds: 4}, {Name: "default", Mark: "in force", Cost: 192},
 		},
 	}
 	for percent, charts := range map[float64]int{99: 2, 0: 1} {
 		r.WaitPercent = percent
 		var out bytes.Buffer
-		if err := WriteRecommendation(&out, r); err != nil {
+		if err := r.WritePage(&out); err != nil {
 			t.Fatal(err)
 		}
 		page := out.String()

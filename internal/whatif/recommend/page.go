@@ -1,22 +1,36 @@
-package report
+package recommend
 
 import (
 	"bytes"
+	_ "embed"
 	"fmt"
 	"html/template"
 	"io"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recommend"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/report"
 )
 
-var recommendationPage = template.Must(template.New("recommendation.html").Funcs(template.FuncMap{
-	"style": func() template.CSS { return Style }, "plain": format.Plain,
-}).ParseFS(files, "recommendation.html"))
+//go:embed page.html
+var pageText string
 
-// recommendationView is the data of recommendation.html.
-type recommendationView struct {
-	*recommend.Result
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"style": func() template.CSS { return report.Style }, "plain": format.Plain,
+}).Parse(pageText))
+
+// maxManifests is the size in bytes from which on a page has no more of what to apply.
+const maxManifests = 500_000
+
+// Dimensions of charts.
+const (
+	chartWidth, chartHeight = 520.0, 300.0
+	chartLeft, chartRight   = 62.0, chartWidth - 70
+	chartTop, chartBottom   = 14.0, chartHeight - 40
+)
+
+// pageView is the data of page.html.
+type pageView struct {
+	*Result
 	ConfirmationTable, FrontierTable rowsView
 	Charts                           []namedChart
 	Text                             string
@@ -25,7 +39,7 @@ type recommendationView struct {
 // rowsView is a table of configurations.
 type rowsView struct {
 	Title, Wait string
-	Rows        []recommend.Row
+	Rows        []Row
 }
 
 // namedChart is a chart with its caption.
@@ -34,22 +48,22 @@ type namedChart struct {
 	SVG  template.HTML
 }
 
-// WriteRecommendation writes the page of a recommendation.
-func WriteRecommendation(w io.Writer, r *recommend.Result) error {
+// WritePage writes the result as a page.
+func (r *Result) WritePage(w io.Writer) error {
 	wait := "wait"
 	if r.WaitPercent > 0 {
 		wait = fmt.Sprintf("wait p%g", r.WaitPercent)
 	}
-	v := recommendationView{
+	v := pageView{
 		Result: r, ConfirmationTable: rowsView{"On the last third of the recording", wait, r.Confirmation},
 		FrontierTable: rowsView{"Frontier", wait, r.Frontier},
 	}
 	for _, c := range []struct {
 		name  string
-		value func(*recommend.Row) float64
+		value func(*Row) float64
 	}{
-		{"overload, node minutes a day", func(row *recommend.Row) float64 { return row.Overload }},
-		{wait + ", seconds", func(row *recommend.Row) float64 { return row.WaitSeconds }},
+		{"overload, node minutes a day", func(row *Row) float64 { return row.Overload }},
+		{wait + ", seconds", func(row *Row) float64 { return row.WaitSeconds }},
 	} {
 		if r.WaitPercent == 0 && len(v.Charts) > 0 {
 			break
@@ -62,33 +76,33 @@ func WriteRecommendation(w io.Writer, r *recommend.Result) error {
 	}
 	for _, d := range documents {
 		v.Text += "# " + d.Name + "\n" + string(d.Text) + "\n"
-		if len(v.Text) > MaxSize/10 {
+		if len(v.Text) > maxManifests {
 			v.Text += fmt.Sprintf("# %d files in all: plimsoll recommend --write FOLDER writes them.\n", len(documents))
 			break
 		}
 	}
-	var page bytes.Buffer
-	if err := recommendationPage.Execute(&page, v); err != nil {
+	var out bytes.Buffer
+	if err := page.Execute(&out, v); err != nil {
 		return err
 	}
-	_, err = page.WriteTo(w)
+	_, err = out.WriteTo(w)
 	return err
 }
 
 // costChart draws the cost of configurations against a figure. Both axes begin at 0.
-func costChart(rows []recommend.Row, name string, value func(*recommend.Row) float64) template.HTML {
+func costChart(rows []Row, name string, value func(*Row) float64) template.HTML {
 	highestX, highestY := 0.0, 0.0
 	for i := range rows {
 		highestX, highestY = max(highestX, value(&rows[i])), max(highestY, rows[i].Cost)
 	}
 	const margin = 1.08
-	d := New(frontierWidth, frontierHeight, "cost a day against "+name, "the table has the numbers")
-	x := NewScale(0, max(highestX*margin, 1), frontierLeft, frontierRight)
-	y := NewScale(0, max(highestY*margin, 1e-9), frontierBottom, frontierTop)
-	d.YAxis(y.Ticks(5), y, frontierLeft, frontierRight, 6, 4)
-	d.XAxis(x.Ticks(6), x, frontierTop, frontierBottom, frontierBottom+15)
-	d.Printf(`<text class="middle" x="%v" y="%v">%v</text>`, (frontierLeft+frontierRight)/2, frontierHeight-6, name)
-	d.Printf(`<text x="2" y="%v">cost</text>`, frontierTop-3)
+	d := report.New(chartWidth, chartHeight, "cost a day against "+name, "the table has the numbers")
+	x := report.NewScale(0, max(highestX*margin, 1), chartLeft, chartRight)
+	y := report.NewScale(0, max(highestY*margin, 1e-9), chartBottom, chartTop)
+	d.YAxis(y.Ticks(5), y, chartLeft, chartRight, 6, 4)
+	d.XAxis(x.Ticks(6), x, chartTop, chartBottom, chartBottom+15)
+	d.Printf(`<text class="middle" x="%v" y="%v">%v</text>`, (chartLeft+chartRight)/2, chartHeight-6, name)
+	d.Printf(`<text x="2" y="%v">cost</text>`, chartTop-3)
 	for i := range rows {
 		row := &rows[i]
 		fill, atX, atY := "card", x.At(value(row)), y.At(row.Cost)
