@@ -242,5 +242,5 @@ func integrationTests(t *testing.T, project string) map[string]string {
 // runs reports whether the source of a test contains a command as a list of words.
 func runs(source, path string) bool {
 	words := strings.Fields(path)[1:]
-	return strings.Contains(source, `"`+strings.Join(words, `", "`)+`"`)
+	return strings.Contains(strings.Join(strings.Fields(source), " "), `"`+strings.Join(words, `", "`)+`"`)
 }

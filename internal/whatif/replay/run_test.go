@@ -112,6 +112,7 @@ func TestRun(t *testing.T) {
 			CPULoad:    result.Distribution{Mean: 1.227, P50: 1, P95: 1.5, Max: 1.5},
 			MemoryLoad: result.Distribution{Mean: 0.727, P50: 0.5, P95: 1, Max: 1},
 			NodesUsed:  2, NodesUsedPeak: 2,
+			Waits: result.Waits{0: 3},
 		},
 		Scheduled: 3, Reasons: map[string]int{}, Seconds: 660,
 	}

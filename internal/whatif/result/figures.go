@@ -129,7 +129,7 @@ var definitions = []Definition{
 		"pendingSecondsP95", "pending", "p95 seconds", Lower, AnyRun, inBacktest | isHarm,
 		func(r *Run) float64 { return r.PendingSeconds.P95 },
 	},
-	{"pendingSecondsP99", "pending", "p99 seconds", Lower, AnyRun, 0, func(r *Run) float64 { return r.PendingSeconds.P99 }},
+	{"pendingSecondsP99", "pending", "p99 seconds", Lower, AnyRun, 0, func(r *Run) float64 { return r.Waits.Percentile(99).Seconds() }},
 	{"pendingSecondsMax", "pending", "max seconds", Lower, onlyBacktest, inBacktest, func(r *Run) float64 { return r.PendingSeconds.Max }},
 	{"churn", "rescheduled pods", "", Lower, AnyRun, 0, func(r *Run) float64 { return float64(r.Churn) }},
 	{"cost", "cost of nodes", "", Lower, WithAutoscaler, 0, func(r *Run) float64 { return r.Scaling.Cost }},

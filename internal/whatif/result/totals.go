@@ -94,7 +94,6 @@ type Distribution struct {
 	Mean float64 `json:"mean"`
 	P50  float64 `json:"p50"`
 	P95  float64 `json:"p95"`
-	P99  float64 `json:"p99"`
 	Max  float64 `json:"max"`
 }
 
@@ -175,7 +174,6 @@ func Describe(values []float64) Distribution {
 		Mean: sum / float64(len(values)),
 		P50:  quantile(values, 0.5),
 		P95:  quantile(values, 0.95),
-		P99:  quantile(values, 0.99),
 		Max:  values[len(values)-1],
 	}
 }
