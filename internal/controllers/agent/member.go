@@ -187,22 +187,38 @@ func (m *member) bootTimes(ctx context.Context) map[string]int32 {
 
 // autoscalerStatus is the status that Cluster Autoscaler writes since 1.30.
 type autoscalerStatus struct {
-	NodeGroups []struct {
-		Name   string `json:"name"`
-		Health struct {
-			Status              string `json:"status"`
-			CloudProviderTarget int64  `json:"cloudProviderTarget"`
-			MaxSize             int64  `json:"maxSize"`
-			NodeCounts          struct {
-				Registered struct {
-					Total *int64 `json:"total"`
-				} `json:"registered"`
-			} `json:"nodeCounts"`
-		} `json:"health"`
-		ScaleUp struct {
-			Status string `json:"status"`
-		} `json:"scaleUp"`
-	} `json:"nodeGroups"`
+	NodeGroups []nodeGroupStatus `json:"nodeGroups"`
+}
+
+// nodeGroupStatus is the status of a node group.
+type nodeGroupStatus struct {
+	Name   string `json:"name"`
+	Health struct {
+		Status              string `json:"status"`
+		CloudProviderTarget int64  `json:"cloudProviderTarget"`
+		MaxSize             int64  `json:"maxSize"`
+		NodeCounts          struct {
+			Registered struct {
+				Total *int64 `json:"total"`
+			} `json:"registered"`
+		} `json:"nodeCounts"`
+	} `json:"health"`
+	ScaleUp struct {
+		Status string `json:"status"`
+	} `json:"scaleUp"`
+}
+
+// size returns the number of registered nodes, the desired number if it is unknown.
+func (g *nodeGroupStatus) size() int64 {
+	return ptr.Deref(g.Health.NodeCounts.Registered.Total, g.Health.CloudProviderTarget)
+}
+
+// left returns how many nodes can be added, 0 for a group without nodes and for one that is not healthy.
+func (g *nodeGroupStatus) left() int64 {
+	if g.ScaleUp.Status == "Backoff" || g.Health.Status == "Unhealthy" || g.size() == 0 {
+		return 0
+	}
+	return g.Health.MaxSize - g.Health.CloudProviderTarget
 }
 
 // autoscalerPools returns the node groups that can be extended and whose nodes are known: the name of the group contains the value of a
@@ -229,13 +245,11 @@ func autoscalerPools(text string, counts func(label string) map[string]int64) (o
 				found[i] = next
 			}
 		}
-		members[found[i]] += ptr.Deref(group.Health.NodeCounts.Registered.Total, group.Health.CloudProviderTarget)
+		members[found[i]] += group.size()
 	}
-	for i, group := range status.NodeGroups {
-		left, of := group.Health.MaxSize-group.Health.CloudProviderTarget, found[i]
-		isHealthy := group.ScaleUp.Status != "Backoff" && group.Health.Status != "Unhealthy"
-		size := ptr.Deref(group.Health.NodeCounts.Registered.Total, group.Health.CloudProviderTarget)
-		if isHealthy && left > 0 && size > 0 && of.value != "" && members[of] <= known[of] {
+	for i := range status.NodeGroups {
+		group, of := &status.NodeGroups[i], found[i]
+		if left := group.left(); left > 0 && of.value != "" && members[of] <= known[of] {
 			out = append(out, summarize.Pool{
 				Name: group.Name, Source: summarize.SourceClusterAutoscaler, Label: of.label, Value: of.value, Zone: zoneOf(group.Name),
 				MaxNodes: int32(min(left, 100_000)), BootSeconds: -1,

@@ -330,8 +330,8 @@ func slackName(c *slackpolicy.Candidate) string {
 }
 
 // race simulates candidates on the parts to fit, one after the other, and returns those that were simulated on all. It drops candidates
-// that exceed the goals of all parts already, and those that are clearly more expensive than the cheapest candidate that meets the goals, by a
-// paired test over the parts.
+// that exceed the goals of all parts already, and those that are clearly more expensive than the cheapest candidate that meets the goals,
+// by a paired test over the parts.
 func (s *search) race(candidates []*candidate, withWait bool) ([]*candidate, error) {
 	running, base := slices.Clone(candidates), sum(partsOf(s.inForce, s.order))
 	cost := func(c *candidate, parts []int) (out []float64) {

@@ -41,8 +41,8 @@ func (in *Input) setRequests(list []WorkloadRequests) {
 }
 
 // SetRequests returns a copy of a pod whose containers request an amount of CPU, in millicores, and of memory, in bytes, together; 0 keeps
-// their own. They share the amount by what they requested, equally if they requested nothing. Sidecars keep their requests, which are a part
-// of the amount. Limits are raised to the requests.
+// their own. They share the amount by what they requested, equally if they requested nothing. Sidecars keep their requests, which are
+// a part of the amount. Limits are raised to the requests.
 func SetRequests(pod *v1.Pod, milliCPU, memory int64) *v1.Pod {
 	changed := *pod
 	changed.Spec.Containers = make([]v1.Container, len(pod.Spec.Containers))

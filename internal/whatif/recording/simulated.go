@@ -12,8 +12,8 @@ import (
 // recordingStep is the step of recordings of generated clusters in seconds.
 const recordingStep = 60
 
-// RecordingOf returns a recording of a generated input, from an instant on until the last pod arrives: pods run on the nodes in turn as soon
-// as they arrive, and use what a model generates.
+// RecordingOf returns a recording of a generated input, from an instant on until the last pod arrives: pods run on the nodes in turn as
+// soon as they arrive, and use what a model generates.
 func RecordingOf(in *Input, model *UsageModel, start time.Time) *Recording {
 	end := int64(0)
 	for i := range in.Pods {

@@ -24,8 +24,8 @@ type Options struct {
 	Metrics result.Metrics
 	// Tail is how many seconds the run continues after the last arrival.
 	Tail int64
-	// Settle is the number of seconds at the start that no figure counts, except unschedulable pods. Pods that arrive in them, such as those
-	// that ran before and are scheduled again, do not count as pods that wait.
+	// Settle is the number of seconds at the start that no figure counts, except unschedulable pods. Pods that arrive in them, such as
+	// pods that ran before and are scheduled again, do not count as pods that wait.
 	Settle int64
 	// Autoscaler configures the autoscaler, nil for none.
 	Autoscaler *scaling.Config
