@@ -1,5 +1,5 @@
-// Command provisioned converts the virtual machines of Bitbrains in July and August 2013 to a recording for plimsoll recommend, with requests
-// as provisioned: a machine is a pod of a StatefulSet of its own.
+// Command provisioned converts the virtual machines of Bitbrains in July and August 2013 to a recording for plimsoll recommend, with
+// requests as provisioned: a machine is a pod of a StatefulSet of its own.
 //
 //	provisioned FOLDER OUT.plrec
 //

@@ -96,7 +96,8 @@ func (m *Machine) readMonth(folder fs.FS, name string) ([]Day, error) {
 			return nil
 		}
 		last = at
-		m.Provisioned.CPU, m.Provisioned.Memory, m.Provisioned.Cores = row[columnCPUProvisioned], row[columnMemoryProvisioned], row[columnCores]
+		m.Provisioned.CPU, m.Provisioned.Memory = row[columnCPUProvisioned], row[columnMemoryProvisioned]
+		m.Provisioned.Cores = row[columnCores]
 		if day := time.Unix(int64(at), 0).UTC().Format(time.DateOnly); len(days) == 0 || days[len(days)-1].Name != day {
 			finish()
 			days, values = append(days, newDay(day)), 0

@@ -30,13 +30,13 @@ func churned(capacity resources.Amounts, pods []pod, c Options) (recording.Input
 func TestChurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const amount = 2_000_000
-		capacity := resources.Amounts{CPU: amount, Memory: amount, Extended: devices(OpenbGPU, amount)}
+		capacity := resources.Amounts{CPU: amount, Memory: amount, Extended: devices(amount)}
 		var pods []pod
 		requests := map[resources.Amounts]bool{}
 		for i := range rapid.IntRange(1, 20).Draw(t, "kinds") {
 			request := resources.Amounts{
 				CPU: rapid.Int64Range(500, 1000).Draw(t, "cpu"), Memory: rapid.Int64Range(500, 1000).Draw(t, "memory"),
-				Extended: devices(OpenbGPU, rapid.Int64Range(0, 1000).Draw(t, "gpu")), Pods: 1,
+				Extended: devices(rapid.Int64Range(0, 1000).Draw(t, "gpu")), Pods: 1,
 			}
 			start, runs := rapid.Int64Range(0, 1000).Draw(t, "start"), rapid.Int64Range(2000, 6000).Draw(t, "runs")
 			requests[request] = true
@@ -106,7 +106,7 @@ func TestChurnRunTimes(t *testing.T) {
 
 func TestChurnErrors(t *testing.T) {
 	cpu := resources.Amounts{CPU: 1}
-	pods := []pod{podOf("p", resources.Amounts{Extended: devices(OpenbGPU, 1000)}, 0, 1)}
+	pods := []pod{podOf("p", resources.Amounts{Extended: devices(1000)}, 0, 1)}
 	for name, tc := range map[string]struct {
 		capacity resources.Amounts
 		pods     []pod
@@ -115,7 +115,7 @@ func TestChurnErrors(t *testing.T) {
 		"no pods":   {cpu, nil, "the pods of the trace request nothing that its nodes have"},
 		"no device": {cpu, pods, "the pods of the trace request nothing that its nodes have"},
 		"too many": {
-			resources.Amounts{Extended: devices(OpenbGPU, maxGPU)},
+			resources.Amounts{Extended: devices(maxGPU)},
 			pods,
 			"the fill 0.5 for 1000000 s takes 500000500 pods: must be at most 1000000",
 		},

@@ -39,9 +39,9 @@ type pod struct {
 // groupGap is the longest time in seconds between the arrivals of two consecutive pods of a workload.
 const groupGap = 3600
 
-// arrange orders pods by their arrival, the first pod at second 0. It sets their workloads, as the trace does not name workloads, and
-// returns how many there are. A workload consists of equal pods, each of which arrives within groupGap of the pod before.
-func arrange(pods []pod) (workloads int) {
+// arrange orders pods by their arrival, the first pod at second 0. It sets their workloads, as the trace does not name
+// workloads. A workload consists of equal pods, each of which arrives within groupGap of the pod before.
+func arrange(pods []pod) {
 	slices.SortStableFunc(pods, func(a, b pod) int { return cmp.Compare(a.Arrival, b.Arrival) })
 	for i := len(pods) - 1; i >= 0; i-- {
 		pods[i].Arrival, pods[i].start = pods[i].Arrival-pods[0].Arrival, pods[i].start-pods[0].Arrival
@@ -50,7 +50,7 @@ func arrange(pods []pod) (workloads int) {
 		requests      resources.Amounts
 		class, models string
 	}
-	last := map[kind]*pod{}
+	last, workloads := map[kind]*pod{}, 0
 	for i := range pods {
 		p := &pods[i]
 		key := kind{p.Requests, p.class, p.models}
@@ -62,7 +62,6 @@ func arrange(pods []pod) (workloads int) {
 		}
 		last[key] = p
 	}
-	return workloads
 }
 
 // OpenbGPU is the resource name for thousandths of GPUs in the trace, summed over the devices of a node. kube-scheduler validates
@@ -70,8 +69,8 @@ func arrange(pods []pod) (workloads int) {
 const OpenbGPU v1.ResourceName = "kubernetes.io/gpu-thousandths"
 
 // devices returns an amount of GPUs in thousandths.
-func devices(name v1.ResourceName, n int64) resources.ExtendedAmounts {
-	return resources.ExtendedAmounts{}.With(name, n)
+func devices(n int64) resources.ExtendedAmounts {
+	return resources.ExtendedAmounts{}.With(OpenbGPU, n)
 }
 
 // readNodes reads the file of nodes.
@@ -85,7 +84,7 @@ func readNodes(source io.Reader) ([]recording.Node, error) {
 		n := recording.NewNode(t.unique("sn"), resources.Amounts{
 			CPU:      t.integer("cpu_milli", 1, maxCPU),
 			Memory:   t.integer("memory_mib", 1, maxMemory/mebibyte) * mebibyte,
-			Extended: devices(OpenbGPU, t.integer("gpu", 0, maxGPU/1000)*1000),
+			Extended: devices(t.integer("gpu", 0, maxGPU/1000) * 1000),
 		})
 		if t.text("model") != "" {
 			n.Object.Labels[recording.GPUModelLabel] = t.name("model")
@@ -123,7 +122,7 @@ func readPod(t *table) pod {
 		CPU:    t.integer("cpu_milli", 0, maxCPU),
 		Memory: t.integer("memory_mib", 0, maxMemory/mebibyte) * mebibyte,
 		// A pod with one device may request a part of the device.
-		Extended: devices(OpenbGPU, t.integer("num_gpu", 0, maxGPU/1000)*t.integer("gpu_milli", 0, 1000)),
+		Extended: devices(t.integer("num_gpu", 0, maxGPU/1000) * t.integer("gpu_milli", 0, 1000)),
 	}, t.second("creation_time", 0, ""), recording.Never)}
 	class, ok := classes[t.text("qos")]
 	if !ok {

@@ -33,7 +33,7 @@ func readOpenbText(nodes, pods string) (in recording.Input, read []pod, err erro
 
 // withRequests returns a pod of the trace with GPUs in thousandths, memory in MiB and a workload.
 func withRequests(name string, cpu, memory, gpu int64, workload string) pod {
-	requests := resources.Amounts{CPU: cpu, Memory: memory * mebibyte, Extended: devices(OpenbGPU, gpu)}
+	requests := resources.Amounts{CPU: cpu, Memory: memory * mebibyte, Extended: devices(gpu)}
 	p := pod{InputPod: recording.NewPod(name, requests, 0, recording.Never)}
 	p.Workload = &recording.Workload{Name: workload}
 	return p
@@ -51,7 +51,7 @@ func TestReadOpenb(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := recording.NewNode("a", resources.Amounts{CPU: 32000, Memory: 1 << 30})
-	b := recording.NewNode("b", resources.Amounts{CPU: 96000, Memory: 2 << 30, Extended: devices(OpenbGPU, 8000)})
+	b := recording.NewNode("b", resources.Amounts{CPU: 96000, Memory: 2 << 30, Extended: devices(8000)})
 	b.Object.Labels[recording.GPUModelLabel] = "G2"
 	if diff := cmp.Diff([]recording.Node{a, b}, in.Nodes); diff != "" {
 		t.Error(diff)
@@ -257,7 +257,7 @@ func TestOpenbRoundTrip(t *testing.T) {
 			p := podOf(fmt.Sprintf("pod-%d", i), resources.Amounts{
 				CPU:    rapid.Int64Range(0, maxCPU).Draw(t, "cpu"),
 				Memory: rapid.Int64Range(0, maxMemory>>20).Draw(t, "memory") << 20,
-				Extended: devices(OpenbGPU, rapid.OneOf(
+				Extended: devices(rapid.OneOf(
 					rapid.Int64Range(0, 1000),
 					rapid.SampledFrom([]int64{2000, 8000, 1_000_000}),
 				).Draw(t, "gpu")),
@@ -323,7 +323,7 @@ func FuzzReadNodes(f *testing.F) {
 // BenchmarkReadPods reads as many pods as the public trace has.
 func BenchmarkReadPods(b *testing.B) {
 	pods := make([]pod, 8152)
-	requests := resources.Amounts{CPU: 12000, Memory: 16 << 30, Extended: devices(OpenbGPU, 460)}
+	requests := resources.Amounts{CPU: 12000, Memory: 16 << 30, Extended: devices(460)}
 	for i := range pods {
 		pods[i] = podOf(fmt.Sprintf("openb-pod-%04d", i), requests, int64(i)*1000, 5000)
 	}
