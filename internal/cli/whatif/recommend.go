@@ -346,7 +346,7 @@ func (o *recommendOptions) print(out io.Writer, r *recommend.Result) {
 				name = row.Mark + ": " + name
 			}
 			if o.output.Format != base.FormatWide {
-				name = format.Shorten(name, 40)
+				name = format.Shorten(name, 32)
 			}
 			waited := "-"
 			if r.WaitPercent > 0 {
