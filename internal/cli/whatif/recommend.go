@@ -346,7 +346,7 @@ func (o *recommendOptions) print(out io.Writer, r *recommend.Result) {
 				name = row.Mark + ": " + name
 			}
 			if o.output.Format != base.FormatWide {
-				name = format.Shorten(name, 32)
+				name = format.Shorten(name, 28)
 			}
 			waited := "-"
 			if r.WaitPercent > 0 {
@@ -358,7 +358,7 @@ func (o *recommendOptions) print(out io.Writer, r *recommend.Result) {
 		fmt.Fprintln(out)
 	}
 	table("on the last third", r.Confirmation)
-	table("frontier, on the first two thirds", r.Frontier)
+	table("frontier, first two thirds", r.Frontier)
 	p.paragraph(
 		"Overload in node minutes a day, killed pods a day, nodes at most; all simulated. -o wide has the whole names, -o yaml what to apply.",
 	)
