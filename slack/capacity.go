@@ -41,7 +41,7 @@ const maxComparisons = 20_000_000
 func (c *Capacity) Placeable(plan Plan, pods []*v1.Pod) int64 {
 	demands := make([]demand, 0, len(plan.Groups))
 	exclusions, tooMany := c.exclusionsOf(plan, pods)
-	// Place the placeholders that mirror workloads first, then those of domains: they may have fewer nodes to choose from.
+	// Place the placeholders that mirror workloads first, then the placeholders of domains: they may have fewer nodes to choose from.
 	for i := range slices.Backward(plan.Groups) {
 		if group := &plan.Groups[i]; !tooMany[group.Mirror] {
 			demands = append(demands, c.demandOf(group, exclusions))

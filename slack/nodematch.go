@@ -77,8 +77,8 @@ func indexPods(pods []*v1.Pod) podIndex {
 	return index
 }
 
-// in returns the pods of the namespaces of a term.
-func (i podIndex) in(term *antiAffinityTerm) iter.Seq[[]*v1.Pod] {
+// podsFor returns the pods of the namespaces of a term.
+func (i podIndex) podsFor(term *antiAffinityTerm) iter.Seq[[]*v1.Pod] {
 	if term.namespaces == nil {
 		return maps.Values(i)
 	}
@@ -94,7 +94,7 @@ func (i podIndex) in(term *antiAffinityTerm) iter.Seq[[]*v1.Pod] {
 // comparisons returns the number of comparisons of a pod with a term that addPods makes.
 func (a antiAffinity) comparisons(index podIndex) (n int) {
 	for i := range a {
-		for pods := range index.in(&a[i]) {
+		for pods := range index.podsFor(&a[i]) {
 			n += len(pods)
 		}
 	}
@@ -104,7 +104,7 @@ func (a antiAffinity) comparisons(index podIndex) (n int) {
 // addPods adds the pods of an index on nodes.
 func (a antiAffinity) addPods(index podIndex, nodes map[string]*nodeCapacity) {
 	for i := range a {
-		for pods := range index.in(&a[i]) {
+		for pods := range index.podsFor(&a[i]) {
 			for _, pod := range pods {
 				if node := nodes[nodeOf(pod)]; node != nil {
 					a[i].add(pod.Labels, node.node)

@@ -22,8 +22,8 @@ type Spread struct {
 	PerDomain int64
 }
 
-// spread returns the domains of the spread of the policy, nil without a spread: those of the usable nodes of the pool, or else the last
-// ones.
+// spread returns the domains of the spread of the policy, nil without a spread: the domains of the usable nodes of the pool, or else the
+// last domains.
 func (t *Tracker) spread() *Spread {
 	if t.policy.Spec.Spread == nil {
 		return nil

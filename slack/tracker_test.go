@@ -53,7 +53,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestMinimumWithoutNodes checks which placeholders a pool without a usable node has: those of the minimum if the size of a node is known.
+// TestMinimumWithoutNodes checks which placeholders a pool without a usable node has: the minimum if the size of a node is known.
 // A node has 16 CPUs and a DaemonSet pod of 1, so a placeholder has at most 3 CPUs.
 func TestMinimumWithoutNodes(t *testing.T) {
 	minimum := &v1alpha1.Amount{CPU: new(resource.MustParse("7"))}

@@ -129,7 +129,7 @@ func spread(rng *rand.Rand, p *v1.PodTemplateSpec, key string, skew int32) {
 }
 
 // addRunning adds running pods to random nodes, wherever their constraints permit them or not: of the workload, some of them of an older
-// revision without host ports, and pods of another component of its release, some of which keep the workload from their nodes.
+// revision without host ports, and pods of another component of its release; some of these pods keep the workload from their nodes.
 func addRunning(rng *rand.Rand, cluster *engine.Cluster, template *v1.PodTemplateSpec, count, others int) {
 	for i := range count + others {
 		p := &v1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}

@@ -24,7 +24,7 @@ type options struct {
 	output  base.Output
 }
 
-// addFlags adds the flags except --output. Rare flags are left out of the help; those of live clusters and of files exclude each other.
+// addFlags adds the flags except --output. Rare flags are left out of the help; flags of live clusters and of files exclude each other.
 func (o *options) addFlags(cmd *cobra.Command) {
 	o.objects.AddFlags(cmd, " of nodes and pods")
 	o.objects.AddAtFlag(cmd)

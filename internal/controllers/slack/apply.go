@@ -93,8 +93,8 @@ func (c *Controller) apply(ctx context.Context, policy *v1alpha1.ResourceSlack, 
 // longer desired is then removed.
 const hashAnnotation = "plimsoll.dev/placeholder-hash"
 
-// setHash sets the annotation of a desired object of a policy. The PriorityClass, which is of no policy, has none: it may be that of
-// the chart, which the controller leaves as it is.
+// setHash sets the annotation of a desired object of a policy. The PriorityClass belongs to no policy and gets no
+// hash: the chart may have created it, and the controller then leaves it as it is.
 func setHash(object *unstructured.Unstructured) {
 	if object.GetNamespace() == "" {
 		return

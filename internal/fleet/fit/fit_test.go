@@ -284,7 +284,7 @@ func TestRunning(t *testing.T) {
 }
 
 // TestSharedSelectors checks that pods of one template count as one per node if pods of another one are kept from their nodes, and that the
-// limit says whether selectors can match pods of other workloads, of which a summary has none.
+// limit says whether selectors can match pods of other workloads: a summary has no pods.
 func TestSharedSelectors(t *testing.T) {
 	s := summaryOf(t, inputOf([]*v1.Node{clustertest.Node("a", 4000, 8192, nil), clustertest.Node("b", 4000, 8192, nil)}, nil))
 	const deployment = `{"kind": "Deployment", "metadata": {"name": %q}, "spec": {"selector": {"matchLabels": {"app": %[1]q}}, "template": {

@@ -28,7 +28,7 @@ const maxPoolNodes = 1000
 // Autoscaler says which shapes there are otherwise.
 type Pool struct {
 	Name, Source string
-	// Zone is the zone of new nodes. If it is empty, Karpenter selects the zone that pods need, and that of Cluster Autoscaler is unknown.
+	// Zone is the zone of new nodes. If it is empty, Karpenter selects the zone that pods need, and with Cluster Autoscaler it is unknown.
 	Zone string
 	// Nodes are the nodes of the pool: those with a label.
 	Label, Value string

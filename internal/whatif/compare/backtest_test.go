@@ -14,7 +14,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
@@ -153,25 +152,15 @@ func generated(tb testing.TB, generate string) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	const day = 24 * 3600
-	r := recording.Recording{
-		About: recording.About{From: recording.Time(0), To: recording.Time(day), Step: replay.Step}, Nodes: in.Nodes,
+	usage, err := recording.ParseUsage("constant:mean=1,max=1")
+	if err != nil {
+		tb.Fatal(err)
 	}
-	for i := range in.Pods {
-		p := &in.Pods[i]
-		recorded := recording.Pod{
-			Object: p.Object, Created: p.Arrival, Scheduled: p.Arrival, Started: p.Arrival, Ended: recording.Never,
-			Node: in.Nodes[i%len(in.Nodes)].Object.Name,
-		}
-		if p.Duration != recording.Never {
-			recorded.Ended = p.Arrival + p.Duration
-		}
-		for step := p.Arrival / replay.Step; step*replay.Step < min(recorded.Ended, day); step++ {
-			recorded.CPU.Set(int(step), p.Resources.CPURequest)
-			recorded.Memory.Set(int(step), p.Resources.MemoryRequest)
-		}
-		r.Pods = append(r.Pods, recorded)
+	model, err := recording.NewUsage(usage, 1)
+	if err != nil {
+		tb.Fatal(err)
 	}
+	r := recording.RecordingOf(&in, model, recording.Time(0))
 	file, err := os.Create(filepath.Join(tb.TempDir(), "generated.plrec"))
 	if err != nil {
 		tb.Fatal(err)

@@ -89,7 +89,7 @@ func patchText(w *recording.WorkloadRequests, u *workloadUse) ([]byte, error) {
 	}
 	kind, before := u.Kind, recording.PodAmounts(u.pod.Object)
 	if kind == "ReplicaSet" {
-		kind = "Deployment" // of which the workload has the name
+		kind = "Deployment" // the workload has the name of the Deployment
 	}
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "# kubectl patch %s %s -n %s --patch-file %s.yaml\n", strings.ToLower(kind), u.Name, u.Namespace, fileName(w))

@@ -46,7 +46,7 @@ type Goals struct {
 	HasWait bool
 	// NoWait is set if waits cannot be judged: too few pods arrive.
 	NoWait bool
-	// Overload in node minutes, and Killed pods, both per day, are other bounds than those of the configuration in force, nil for these.
+	// Overload in node minutes, and Killed pods, both per day, replace the bounds from the configuration in force, unless they are nil.
 	Overload, Killed *float64
 }
 
@@ -94,11 +94,6 @@ func (g *Goals) setDefaults(arrivals int64) bool {
 // isReached reports whether figures reach the goal of waits.
 func (g *Goals) isReached(f, base *figures) bool { return g.NoWait || g.wait(f) <= g.waitBound(base) }
 
-// slackGoal returns the goal of the search of slack.
-func (g *Goals) slackGoal(policy *v1alpha1.ResourceSlack) slackpolicy.Goal {
-	return slackpolicy.Goal{Percent: g.Percent, Wait: g.Wait, Policy: policy}
-}
-
 // minArrivals returns the number of arrivals without which the percentage of waits says nothing: ten pods must wait longer.
 func (g *Goals) minArrivals() int64 { return int64(math.Ceil(10/(1-g.Percent/100) - 1e-6)) }
 
@@ -126,9 +121,6 @@ type Options struct {
 	Run     compare.Run
 	// Report is called with the progress, one line each.
 	Report func(line string)
-
-	// running is the number of pods that run at the start.
-	running int
 }
 
 // Parts of a recording: at most maxParts, each at least partSeconds long if there are more than minParts. The first part of each part is
@@ -246,7 +238,7 @@ func (s *search) check(r *recording.Recording, uses []*workloadUse, start, end i
 // countPods returns the number of pods that arrive, and sets running. It returns an error if more than 1 % of the pods are larger than the
 // nodes of the autoscaler.
 func (s *search) countPods(r *recording.Recording, start, end int64) (arrivals int64, err error) {
-	var capacity resources.Amounts // zero if the nodes of the autoscaler are those of the recording
+	var capacity resources.Amounts // zero if the autoscaler adds nodes like the recorded nodes
 	for _, g := range s.Autoscaler.Groups {
 		capacity = capacity.Max(resources.Amounts{CPU: int64(g.Shape.Cores) * 1000, Memory: int64(g.Shape.GiB) << 30})
 	}
@@ -263,10 +255,8 @@ func (s *search) countPods(r *recording.Recording, start, end int64) (arrivals i
 		case p.Ended > start:
 			s.running++
 		}
-		if requests := recording.PodAmounts(
-			p.Object,
-		); capacity.CPU > 0 &&
-			(requests.CPU > capacity.CPU || requests.Memory > capacity.Memory) {
+		requests := recording.PodAmounts(p.Object)
+		if capacity.CPU > 0 && (requests.CPU > capacity.CPU || requests.Memory > capacity.Memory) {
 			tooLarge = append(tooLarge, resources.Name(p.Object))
 		}
 	}

@@ -265,11 +265,8 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 			format.Of(len(parts), "part"),
 		)
 	}
-	r.assume(
-		"each part begins with %s that %s not count, in which the pods that run are scheduled again",
-		time.Duration(s.settle)*time.Second,
-		"do",
-	)
+	r.assume("each part begins with %s that do not count, in which the pods that run are scheduled again",
+		time.Duration(s.settle)*time.Second)
 	r.assume("pods use what they used in the recording: with lower requests they could be throttled where they were not, and with higher " +
 		"requests use more")
 	for i := range r.Kept {

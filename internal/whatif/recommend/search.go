@@ -32,7 +32,7 @@ const (
 // dropLevel is the level of the test by which candidates are dropped.
 const dropLevel = 0.05
 
-// slackChoice is an amount of slack: that in force if policy and mirrors are those of the options.
+// slackChoice is an amount of slack.
 type slackChoice struct {
 	name    string
 	policy  *v1alpha1.ResourceSlack // nil for none
@@ -98,6 +98,7 @@ type search struct {
 	parts, fit int
 	seconds    int64 // of a part
 	settle     int64
+	running    int // number of pods that run at the start
 	order      []int
 	history    func(r *rule) (*slackpolicy.History, slackpolicy.NodeType, error)
 	inForce    *candidate
@@ -150,7 +151,7 @@ func partsOf(c *candidate, parts []int) []*figures {
 	return out
 }
 
-// misses returns the goals that figures miss, given those of the configuration in force.
+// misses returns the goals that figures miss, given the figures of the configuration in force.
 func (s *search) misses(f, base *figures) (missed []string) {
 	if bound := s.Goals.overloadBound(base); f.overload > bound {
 		missed = append(missed, fmt.Sprintf("overload %s node minutes a day, allowed %s", perDay(f.overload, f), perDay(bound, base)))
@@ -247,7 +248,7 @@ func (s *search) addRates(pair *candidate) error {
 	return nil
 }
 
-// goodPairs returns the cheapest pairs, by the first part, that meet the goals except that of waits on all parts to fit, at most bestPairs.
+// goodPairs returns the cheapest pairs, by the first part, that meet the goals other than the wait on all parts to fit, at most bestPairs.
 func (s *search) goodPairs(pairs []*candidate) (good []*candidate, err error) {
 	first := s.order[:1]
 	slices.SortStableFunc(pairs, func(a, b *candidate) int { return cmp.Compare(a.parts[first[0]].cost, b.parts[first[0]].cost) })
@@ -300,8 +301,7 @@ func (s *search) slackChoices(r *rule) ([]slackChoice, error) {
 	if err != nil {
 		return nil, err
 	}
-	goal := s.Goals.slackGoal(s.Policy)
-	goal.Zone, goal.Parts, goal.MinDays = s.Zone, 1, 2
+	goal := slackpolicy.Goal{Percent: s.Goals.Percent, Wait: s.Goals.Wait, Policy: s.Policy, Zone: s.Zone, Parts: 1, MinDays: 2}
 	found, err := slackpolicy.Search(s.ctx, history, node, goal)
 	if err != nil {
 		return nil, err

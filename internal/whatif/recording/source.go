@@ -166,8 +166,8 @@ func (s Source) inputOfRecording(seed uint64) (Input, error) {
 }
 
 // OpenAt reads the cluster in the recording that the value of --recording specifies, FILE with, after commas, from=DURATION and
-// to=DURATION since its start, and the load of its nodes, nil if it is unknown. It returns the time: that of a snapshot, else the end
-// unless at, the value of --at, is another.
+// to=DURATION since its start, and the load of its nodes, nil if it is unknown. It returns the time: a snapshot has its own, and a
+// recording its end, unless at, the value of --at, is another.
 func OpenAt(text string, at time.Time) (*manifest.Objects, *load.Reading, time.Time, error) {
 	file, read, err := openFlag(text)
 	if err != nil {

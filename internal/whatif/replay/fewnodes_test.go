@@ -202,8 +202,8 @@ func TestFewNodesAreAdded(t *testing.T) {
 		if fewest > 6 {
 			return // such as two pods of a core on nodes that exclude each other, of which one group is too small
 		}
-		// Pods of equal size are placed in their order, as by Cluster Autoscaler: those of the first workload may fill the nodes before
-		// pods of the second one that exclude each other, of which each then gets a node of its own.
+		// Pods of equal size are placed in their order, as by Cluster Autoscaler: pods of the first workload may fill the nodes before
+		// pods of the second one that exclude each other. Each of the latter then gets a node of its own.
 		late := 0
 		if len(s.workloads) > 1 && s.workloads[1].constraint == "kubernetes.io/hostname" {
 			late = s.workloads[1].pods

@@ -100,8 +100,8 @@ func axisRange(points []result.FrontierPoint, of func(*result.FrontierPoint) (fl
 	return low - margin, high + margin
 }
 
-// NewFrontierChart starts a chart of the costs of points against the time that pods wait, with the names of both, and returns its scales.
-func NewFrontierChart(points []result.FrontierPoint, timeName, costName string) (d *Drawing, x, y Scale) {
+// newFrontierChart starts a chart of the costs of points against the time that pods wait, with the names of both, and returns its scales.
+func newFrontierChart(points []result.FrontierPoint, timeName, costName string) (d *Drawing, x, y Scale) {
 	d = New(frontierWidth, frontierHeight, costName+" against "+timeName+", by slack", "the table has the numbers")
 	low, high := axisRange(points, func(p *result.FrontierPoint) (float64, *result.Interval) { return p.Pending, p.PendingInterval })
 	x = NewScale(low, high, frontierLeft, frontierRight)
@@ -116,7 +116,7 @@ func NewFrontierChart(points []result.FrontierPoint, timeName, costName string) 
 
 // frontierChart draws the cost of nodes against the mean time that pods are pending.
 func frontierChart(points []result.FrontierPoint, costName string) template.HTML {
-	d, x, y := NewFrontierChart(points, "pending, mean seconds", costName)
+	d, x, y := newFrontierChart(points, "pending, mean seconds", costName)
 	// A line connects the points of a profile in the order of the slack options.
 	profiles := map[string][]*result.FrontierPoint{}
 	var names []string

@@ -27,7 +27,7 @@ type Config struct {
 	Spec Spec `json:"spec"`
 	// Slack is the policy whose placeholders the autoscaler maintains, nil for none.
 	Slack *v1alpha1.ResourceSlack `json:"slack,omitempty"`
-	// Mirrors are the workloads that the policy mirrors in addition to those of the input.
+	// Mirrors are the workloads that the policy mirrors in addition to the workloads of the input.
 	Mirrors []slack.Workload `json:"mirrors,omitempty"`
 }
 

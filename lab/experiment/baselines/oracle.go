@@ -44,8 +44,8 @@ type use struct {
 	cpu, memory []float64
 }
 
-// of returns the usage of a pod that is placed at a second, up to its limits, and false if it is not known.
-func (f Future) of(pod types.UID, placed int64) (use, bool) {
+// usageOf returns the usage of a pod that is placed at a second, up to its limits, and false if it is not known.
+func (f Future) usageOf(pod types.UID, placed int64) (use, bool) {
 	p := f.pods[pod]
 	if p == nil || p.Usage == nil {
 		return use{}, false
@@ -135,7 +135,7 @@ func (o *oracle) Name() string { return Oracle }
 
 // PreScore computes the costs of all nodes.
 func (o *oracle) PreScore(_ context.Context, _ fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
-	pending, ok := o.future.of(pod.UID, o.now(pod))
+	pending, ok := o.future.usageOf(pod.UID, o.now(pod))
 	if !ok {
 		return fwk.NewStatus(fwk.Skip)
 	}
@@ -177,7 +177,7 @@ func (o *oracle) update(info fwk.NodeInfo) *use {
 		if _, known := n.pods[pod.UID]; known {
 			continue
 		}
-		if u, ok := o.future.of(pod.UID, boundAt(pod)); ok {
+		if u, ok := o.future.usageOf(pod.UID, boundAt(pod)); ok {
 			n.pods[pod.UID] = u
 			n.sum.add(u, 1)
 		}
