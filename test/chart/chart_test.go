@@ -134,6 +134,7 @@ func TestRenders(t *testing.T) {
 		"none":              {none, nil, map[string]int{"CustomResourceDefinition": 0, "Service": 0, "ClusterRole": 0}},
 		"the scheduler":     {alone("scheduler", ""), []string{"scheduler"}, map[string]int{"CustomResourceDefinition": 0, "ClusterRole": 1, "ClusterRoleBinding": 3, "RoleBinding": 3, "ConfigMap": 2}},
 		"no usage of pods":  {alone("scheduler", ", podUsage: null"), []string{"scheduler"}, map[string]int{"ClusterRole": 0, "ClusterRoleBinding": 2, "RoleBinding": 2, "ConfigMap": 1}},
+		"usage for packed":  {alone("scheduler", ", profiles: [{schedulerName: a, use: packed}]"), []string{"scheduler"}, map[string]int{"ClusterRole": 1, "ClusterRoleBinding": 3, "RoleBinding": 3, "ConfigMap": 2}},
 		"another profile":   {alone("scheduler", ", profiles: [{schedulerName: a, use: limits}]"), []string{"scheduler"}, map[string]int{"ClusterRole": 0, "ClusterRoleBinding": 2, "RoleBinding": 2, "ConfigMap": 1}},
 		"from Prometheus":   {alone("scheduler", ", podUsage: {type: Prometheus, address: 'http://p:9090'}"), []string{"scheduler"}, map[string]int{"ClusterRole": 0, "ClusterRoleBinding": 2, "RoleBinding": 2, "ConfigMap": 1}},
 		"the controller":    {alone("controller", ""), []string{"controller"}, map[string]int{"CustomResourceDefinition": 1, "PriorityClass": 0, "Role": 1, "ConfigMap": 0}},

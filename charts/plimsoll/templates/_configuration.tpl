@@ -3,10 +3,12 @@
 {{- if and .Values.loadWatcher.enabled (not .Values.scheduler.metricProvider) -}}true{{- end -}}
 {{- end -}}
 
-{{/* The type of the source of the usage of pods, if the scheduler may read it: with the profile predicted, or its own configuration. */}}
+{{/* The type of the source of the usage of pods, if the scheduler may read it: with PredictedUtilization, or its own configuration. */}}
 {{- define "plimsoll.podUsageType" -}}
 {{- $isUsed := not (empty .Values.scheduler.config) -}}
-{{- range .Values.scheduler.profiles -}}{{- $isUsed = or $isUsed (eq .use "predicted") -}}{{- end -}}
+{{- range .Values.scheduler.profiles -}}
+{{- $isUsed = or $isUsed (contains "name: PredictedUtilization" ($.Files.Get (printf "generated/profiles/%s.yaml" .use))) -}}
+{{- end -}}
 {{- if and $isUsed .Values.scheduler.podUsage -}}{{ .Values.scheduler.podUsage.type }}{{- end -}}
 {{- end -}}
 

@@ -12,13 +12,16 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 // Manifest is a file to apply.
@@ -31,11 +34,7 @@ type Manifest struct {
 // Comments state how each is applied. What is kept is left out.
 func (r *Result) Manifests() (out []Manifest, err error) {
 	if !r.profileIsKept {
-		out = append(
-			out,
-			Manifest{"values.yaml", fmt.Appendf(nil, "# Helm values: helm upgrade --reuse-values -f values.yaml plimsoll CHART\n"+
-				"scheduler:\n  profiles:\n  - {schedulerName: plimsoll-scheduler, use: %s}\n", r.Profile)},
-		)
+		out = append(out, profileManifest(r.profile))
 	}
 	if r.Policy != nil {
 		text, err := policyText(r.Policy, r.Annotate)
@@ -62,6 +61,20 @@ func (r *Result) Manifests() (out []Manifest, err error) {
 	return out, nil
 }
 
+// profileManifest returns what gives pods a profile: Helm values for a profile that the chart has, else the configuration itself.
+func profileManifest(profile engine.NamedConfig) Manifest {
+	switch {
+	case slices.Contains(result.ChartProfiles, profile.Name):
+		return Manifest{"values.yaml", fmt.Appendf(nil, "# Helm values: helm upgrade --reuse-values -f values.yaml plimsoll CHART\n"+
+			"scheduler:\n  profiles:\n  - {schedulerName: plimsoll-scheduler, use: %s}\n", profile.Name)}
+	case profile.Name == "default":
+		return Manifest{"values.yaml", []byte("# Pods need schedulerName: default-scheduler, whose profile is default, and no Helm value.\n")}
+	}
+	const file = "scheduler.yaml"
+	const command = "# helm upgrade --reuse-values --set-file scheduler.config=%s plimsoll CHART\n%s"
+	return Manifest{file, fmt.Appendf(nil, command, file, profile.Text)}
+}
+
 var notInNames = regexp.MustCompile(`[^a-z0-9.-]+`)
 
 // fileName returns the name of the patch file of a workload.
@@ -69,40 +82,58 @@ func fileName(w *recording.WorkloadRequests) string {
 	return notInNames.ReplaceAllString(strings.ToLower(w.Namespace+"."+w.Kind+"."+w.Name), "-")
 }
 
+// patchCommand returns the command that patches the pod template of a workload from a file, and the fields on the way to the template. The
+// command is empty if there is no object whose template can be changed: of Pods and Jobs it cannot, and kubectl knows no strategic merge
+// for kinds of others.
+func patchCommand(u *workloadUse, file string) (command string, path []string) {
+	kind := u.Kind
+	path = []string{"spec", "template", "spec"}
+	switch {
+	case kind == "ReplicaSet":
+		kind = "Deployment" // the workload has the name of the Deployment
+	case kind == "Job" && metav1.GetControllerOfNoCopy(u.pod.Object).Name != u.Name:
+		kind, path = "CronJob", append([]string{"spec", "jobTemplate"}, path...)
+	case kind != "StatefulSet" && kind != "ReplicationController":
+		return "", path
+	}
+	return fmt.Sprintf("kubectl patch %s %s -n %s --patch-file %s", strings.ToLower(kind), u.Name, u.Namespace, file), path
+}
+
 // patchText returns the patch of a workload, with its use as a comment.
 func patchText(w *recording.WorkloadRequests, u *workloadUse) ([]byte, error) {
 	pod := recording.SetRequests(u.pod.Object, w.CPU, w.Memory)
+	change := func(before, after *v1.ResourceRequirements) map[string]any {
+		out := map[string]any{"requests": pick(after.Requests)}
+		if !reflect.DeepEqual(before.Limits, after.Limits) {
+			out["limits"] = pick(after.Limits)
+		}
+		return out
+	}
 	var containers []map[string]any
 	for i := range pod.Spec.Containers {
-		c := &pod.Spec.Containers[i]
-		change := map[string]any{"requests": pick(c.Resources.Requests)}
-		if before := u.pod.Object.Spec.Containers[i].Resources.Limits; !reflect.DeepEqual(before, c.Resources.Limits) {
-			change["limits"] = pick(c.Resources.Limits)
-		}
-		containers = append(containers, map[string]any{"name": c.Name, "resources": change})
+		before, after := &u.pod.Object.Spec.Containers[i], &pod.Spec.Containers[i]
+		containers = append(containers, map[string]any{"name": after.Name, "resources": change(&before.Resources, &after.Resources)})
 	}
-	raw, err := yaml.Marshal(
-		map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers}}}},
-	)
+	patch := map[string]any{"containers": containers}
+	if pod.Spec.Resources != nil {
+		patch["resources"] = change(u.pod.Object.Spec.Resources, pod.Spec.Resources)
+	}
+	command, path := patchCommand(u, fileName(w)+".yaml")
+	for _, field := range slices.Backward(path) {
+		patch = map[string]any{field: patch}
+	}
+	raw, err := yaml.Marshal(patch)
 	if err != nil {
 		return nil, err
 	}
-	kind, before := u.Kind, recording.PodAmounts(u.pod.Object)
-	if kind == "ReplicaSet" {
-		kind = "Deployment" // the workload has the name of the Deployment
+	if command == "" {
+		command = fmt.Sprintf("%s %s of namespace %s: set these requests in its manifest.", u.Kind, u.Name, u.Namespace)
 	}
+	before := recording.PodAmounts(u.pod.Object)
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "# kubectl patch %s %s -n %s --patch-file %s.yaml\n", strings.ToLower(kind), u.Name, u.Namespace, fileName(w))
-	fmt.Fprintf(
-		&out,
-		"# %s of %s. CPU: p50 %s, p95 %s, maximum %s, requested %s.\n",
-		format.Of(u.readings, "reading"),
-		format.Of(u.pods, "pod"),
-		format.Cores(int64(u.cpu.quantile(0.5))),
-		format.Cores(int64(u.cpu.quantile(0.95))),
-		format.Cores(int64(u.cpu.quantile(1))),
-		format.Cores(before.CPU),
-	)
+	fmt.Fprintf(&out, "# %s\n# %s of %s. CPU: p50 %s, p95 %s, maximum %s, requested %s.\n", command,
+		format.Of(u.readings, "reading"), format.Of(u.pods, "pod"), format.Cores(int64(u.cpu.quantile(0.5))), format.Cores(int64(u.cpu.quantile(0.95))),
+		format.Cores(int64(u.cpu.quantile(1))), format.Cores(before.CPU))
 	fmt.Fprintf(&out, "# Memory: p50 %s, p99 %s, maximum %s, requested %s.\n%s", format.Bytes(int64(u.memory.quantile(0.5))),
 		format.Bytes(int64(u.memory.quantile(0.99))), format.Bytes(int64(u.memory.quantile(1))), format.Bytes(before.Memory), raw)
 	return out.Bytes(), nil

@@ -9,8 +9,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
@@ -109,6 +111,48 @@ func TestKeptWorkloads(t *testing.T) {
 		}
 		if len(rules[0].table) != 0 || !strings.Contains(rules[0].Name, "as they are") {
 			t.Errorf("%s: the first rule changes requests", name)
+		}
+	}
+}
+
+// TestManifests verifies what is written to apply a profile, and the requests of workloads of each kind.
+func TestManifests(t *testing.T) {
+	for name, want := range map[string]string{
+		"packed":           "use: packed}",
+		"default":          "# Pods need schedulerName: default-scheduler",
+		"allocatable-most": "# helm upgrade --reuse-values --set-file scheduler.config=scheduler.yaml plimsoll CHART\n# ", // not in the chart
+	} {
+		profile, err := engine.ReadConfig(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := profileManifest(profile); !strings.Contains(string(m.Text), want) {
+			t.Errorf("%s: %s: %s, want %q", name, m.Name, m.Text, want)
+		}
+	}
+	const inTemplate = `{"spec":{"template":{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"200m","memory":"100Mi"}}}]}}}}`
+	for name, tc := range map[string]struct{ kind, owner, command, patch string }{
+		"Deployment":  {"ReplicaSet", "web-7d4b9", "kubectl patch deployment web -n shop --patch-file", inTemplate},
+		"StatefulSet": {"StatefulSet", "web", "kubectl patch statefulset web -n shop --patch-file", inTemplate},
+		"CronJob": {
+			"Job", "web-29000000", "kubectl patch cronjob web -n shop --patch-file",
+			`{"spec":{"jobTemplate":` + inTemplate + `}}`,
+		},
+		"Job":     {"Job", "web", "Job web of namespace shop: set these requests in its manifest", inTemplate},
+		"Rollout": {"Rollout", "web", "Rollout web of namespace shop: set these requests in its manifest", inTemplate},
+	} {
+		r := recordingOf([]float64{100}, []float64{50})
+		pod := r.Pods[0].Object
+		pod.Labels = map[string]string{"pod-template-hash": "7d4b9"}
+		pod.OwnerReferences[0].Kind, pod.OwnerReferences[0].Name = tc.kind, tc.owner
+		pod.Spec.Containers = []v1.Container{{Name: "main"}}
+		u := usesOf(r, 0, 60)[0]
+		text, err := patchText(&recording.WorkloadRequests{Namespace: "shop", Kind: u.Kind, Name: u.Name, CPU: 200, Memory: 100 << 20}, u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if patch, err := yaml.YAMLToJSON(text); err != nil || string(patch) != tc.patch || !strings.HasPrefix(string(text), "# "+tc.command) {
+			t.Errorf("%s: %s\n%s, %v", name, text, patch, err)
 		}
 	}
 }

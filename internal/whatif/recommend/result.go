@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/slack"
@@ -60,7 +61,8 @@ type Result struct {
 
 	// uses are the workloads by their text.
 	uses map[string]*workloadUse
-	// profileIsKept is set if the profile in force is recommended.
+	// profile is the recommended profile, and profileIsKept is set if it is in force.
+	profile       engine.NamedConfig
 	profileIsKept bool
 }
 
@@ -222,7 +224,7 @@ func (s *search) confirm(r *Result, best *candidate, reached bool) error {
 
 // conclude sets the verdict, what to apply, and the assumptions.
 func (s *search) conclude(r *Result, best *candidate, parts []int) {
-	r.Profile, r.profileIsKept = best.profile.Name, best.profile.Name == s.Current.Name
+	r.Profile, r.profile, r.profileIsKept = best.profile.Name, best.profile, best.profile.Name == s.Current.Name
 	r.Requests, r.Mirrors = best.requests.table, best.slack.mirrors
 	if best.slack.name != s.inForce.slack.name {
 		r.Policy = best.slack.policy
