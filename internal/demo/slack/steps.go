@@ -176,7 +176,7 @@ func (r *run) recommend(ctx context.Context) error {
 		Loop: autoscaler.Loop{Interval: 1, Idle: standInIdleSeconds, Utilization: standInUtilization},
 	}
 	policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: policyName}, Spec: spec}
-	found, err := slackpolicy.Search(ctx, h, node, slackpolicy.Goal{Percent: 99, Wait: nodeBootTime / 2, Parts: 1, Policy: policy})
+	found, err := slackpolicy.Search(ctx, h, node, slackpolicy.Goal{Percent: 99, Wait: nodeBootTime / 2, Policy: policy})
 	if err != nil {
 		return err
 	}

@@ -301,7 +301,7 @@ func (s *search) slackChoices(r *rule) ([]slackChoice, error) {
 	if err != nil {
 		return nil, err
 	}
-	goal := slackpolicy.Goal{Percent: s.Goals.Percent, Wait: s.Goals.Wait, Policy: s.Policy, Zone: s.Zone, Parts: 1, MinDays: 2}
+	goal := slackpolicy.Goal{Percent: s.Goals.Percent, Wait: s.Goals.Wait, Policy: s.Policy, Zone: s.Zone, MinDays: 2}
 	found, err := slackpolicy.Search(s.ctx, history, node, goal)
 	if err != nil {
 		return nil, err

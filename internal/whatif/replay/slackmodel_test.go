@@ -29,7 +29,7 @@ func TestSlackModelAgrees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		simulated, err := slackpolicy.Simulate(history, node, config.Slack, 1)
+		simulated, err := slackpolicy.Simulate(history, node, config.Slack)
 		if err != nil {
 			t.Fatal(err)
 		}

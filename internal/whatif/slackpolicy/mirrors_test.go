@@ -88,7 +88,7 @@ func TestSimulateMirrors(t *testing.T) {
 			if tc.minimum != "" {
 				policy.Spec.Minimum = amountOf(tc.minimum, "180Gi")
 			}
-			got, err := Simulate(h, largeNode, policy, 1, tc.mirrors...)
+			got, err := Simulate(h, largeNode, policy, tc.mirrors...)
 			if err != nil || !reflect.DeepEqual(got.Waits, tc.waits) || !reflect.DeepEqual(got.Waited, tc.waited) ||
 				tc.cost > 0 && math.Abs(got.Cost-tc.cost) > 1e-9 {
 				t.Errorf(
@@ -214,7 +214,7 @@ func TestRecommendMirrors(t *testing.T) {
 	for at := int64(605); at < h.Seconds; at += 1800 {
 		h.Pods = append(h.Pods, burst(at)...)
 	}
-	goal := Goal{Percent: 100, Wait: 5 * time.Second, Policy: newPolicy("10%"), Parts: 1}
+	goal := Goal{Percent: 100, Wait: 5 * time.Second, Policy: newPolicy("10%")}
 	goal.Policy.Spec.Default()
 	got, err := Search(t.Context(), h, largeNode, goal)
 	if err != nil || got.Best == nil || got.Simulated > 80 {

@@ -9,7 +9,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -32,8 +31,6 @@ type Goal struct {
 	// MinDays is how often the history must have an hour of the working days, or of weekends, for a schedule with it. Other hours are as on
 	// the other days.
 	MinDays float64
-	// Parts is the number of parts of the history for intervals, at least 1.
-	Parts int
 }
 
 // wait returns the time within which the percentage of the pods has a node with a candidate.
@@ -55,8 +52,8 @@ type Recommendation struct {
 	// None is the outcome without slack.
 	None Candidate
 	// Best is the cheapest candidate that reaches the goal, nil if none does. Nearest is the candidate with the shortest wait, of
-	// several the cheapest. Rate is the cheapest candidate with a rate only that reaches the goal, nil if none does.
-	Best, Nearest, Rate *Candidate
+	// several the cheapest.
+	Best, Nearest *Candidate
 	// Frontier are the candidates for which no cheaper one has an equal or shorter wait, by cost.
 	Frontier []Candidate
 	// Simulated is the number of candidates.
@@ -184,7 +181,7 @@ func (s *search) try(name string, policy *v1alpha1.ResourceSlack, mirrors ...sla
 	if s.err = cmp.Or(s.err, s.ctx.Err()); s.err != nil || policy != nil && policy.Spec.Validate() != nil {
 		return c
 	}
-	c.Outcome, s.err = Simulate(s.history, s.node, policy, s.goal.Parts, mirrors...)
+	c.Outcome, s.err = Simulate(s.history, s.node, policy, mirrors...)
 	s.candidates = append(s.candidates, c)
 	return c
 }
@@ -338,12 +335,8 @@ func (s *search) result() *Recommendation {
 		if r.Nearest == nil || s.goal.wait(c) < s.goal.wait(r.Nearest) {
 			r.Nearest, r.Frontier = c, append(r.Frontier, *c)
 		}
-		reaches := s.reaches(c)
-		if reaches && r.Best == nil {
+		if r.Best == nil && s.reaches(c) {
 			r.Best = c
-		}
-		if reaches && r.Rate == nil && strings.HasPrefix(c.Name, "rate ") {
-			r.Rate = c
 		}
 	}
 	return r

@@ -21,30 +21,19 @@ type Outcome struct {
 	Waits result.Waits
 	// Waited has the number of pods that did not have a node at once, by Pod.Workload.
 	Waited map[int32]int64
-	// Cost of the nodes, and the part of it that placeholders hold on average: their share of CPU or memory,
-	// whichever is higher.
-	Cost, SlackCost float64
+	// Cost of the nodes.
+	Cost float64
 	// TooLarge is the number of pods that fit no node. They are left out.
 	TooLarge int
-	// Parts have the waits and the cost of consecutive parts of equal length.
-	Parts []Part
-}
-
-// Part is a part of an outcome.
-type Part struct {
-	Waits result.Waits
-	Cost  float64
 }
 
 // Simulate simulates a history with a policy, nil for none, that mirrors workloads, and the autoscaler of the what-if with one group of
 // nodes. It is a model for comparing many policies: a pod takes the node that is least allocated, as by default, and only amounts count.
 // The nodes for the slack exist at the start. It returns an error if the policy or the history is invalid.
-func Simulate(h *History, node NodeType, policy *v1alpha1.ResourceSlack, parts int, mirrored ...slack.Workload) (Outcome, error) {
+func Simulate(h *History, node NodeType, policy *v1alpha1.ResourceSlack, mirrored ...slack.Workload) (Outcome, error) {
 	size := node.Allocatable
-	if size.CPU <= 0 || size.Memory <= 0 || size.Pods <= 0 || node.Interval <= 0 || h.Seconds <= 0 ||
-		parts < 1 {
-		return Outcome{}, errors.New("a node type must have CPU, memory, pod slots and an interval, and a history a length and at least " +
-			"one part")
+	if size.CPU <= 0 || size.Memory <= 0 || size.Pods <= 0 || node.Interval <= 0 || h.Seconds <= 0 {
+		return Outcome{}, errors.New("a node type must have CPU, memory, pod slots and an interval, and a history a length")
 	}
 	s := &simulation{
 		history: h, node: node, shapes: map[resources.Amounts]int{}, ends: map[int64][]int32{}, nodeOf: make([]*simulatedNode, len(h.Pods)),
@@ -58,9 +47,6 @@ func Simulate(h *History, node NodeType, policy *v1alpha1.ResourceSlack, parts i
 		s.forecast = forecast
 	}
 	s.outcome.Waits, s.outcome.Waited = result.Waits{}, map[int32]int64{}
-	for range parts {
-		s.outcome.Parts = append(s.outcome.Parts, Part{Waits: result.Waits{}})
-	}
 	s.run()
 	return s.outcome, nil
 }
@@ -82,10 +68,9 @@ type simulation struct {
 	// last released.
 	pending []int32
 	failed  []resources.Amounts
-	// planned and placeholders are the placeholders of the last plan, and held their share of a node.
+	// planned and placeholders are the placeholders of the last plan.
 	planned      []slack.Placeholders
 	placeholders []placeholder
-	held         float64
 	// ends has the pods that end at a second, nodeOf the node of each pod.
 	ends   map[int64][]int32
 	nodeOf []*simulatedNode
@@ -189,11 +174,6 @@ func (s *simulation) isSmall(pod int32) bool {
 	return true
 }
 
-// partOf returns the part of a second.
-func (s *simulation) partOf(second int64) *Part {
-	return &s.outcome.Parts[second*int64(len(s.outcome.Parts))/s.history.Seconds]
-}
-
 // recordWait records that a pod waited until now, unless it was evicted or ran at the start.
 func (s *simulation) recordWait(pod int32, now int64) {
 	p := &s.history.Pods[pod]
@@ -201,7 +181,6 @@ func (s *simulation) recordWait(pod int32, now int64) {
 		return
 	}
 	s.outcome.Waits[now-p.Arrival]++
-	s.partOf(p.Arrival).Waits[now-p.Arrival]++
 	if now > p.Arrival {
 		s.outcome.Waited[p.Workload]++
 	}
@@ -313,11 +292,9 @@ func (s *simulation) plan(now int64) {
 		return
 	}
 	s.planned, s.changed = planned, true
-	var held resources.Amounts
 	before := s.placeholders
 	s.placeholders = make([]placeholder, 0, len(before)+8)
 	for _, group := range planned {
-		held = held.Add(group.Requests.Multiply(group.Count))
 		item := autoscaler.Item{Requests: group.Requests, Class: 1, Placeholder: true}
 		item.Requests.Pods = 1
 		for range group.Count {
@@ -328,7 +305,6 @@ func (s *simulation) plan(now int64) {
 			s.placeholders = append(s.placeholders, h)
 		}
 	}
-	s.held = held.MaxFraction(s.node.size())
 }
 
 // pass is a pass of the autoscaler.
@@ -343,10 +319,7 @@ func (s *simulation) pass(now int64) {
 		s.removeNodes(now, hold || now-s.lastAdded < s.node.AfterAdd)
 	}
 	hours := float64(min(s.node.Interval, s.history.Seconds-now)) / 3600
-	cost := hours * (s.costPerHour + s.node.Cost*float64(len(s.booting)))
-	s.outcome.Cost += cost
-	s.partOf(now).Cost += cost
-	s.outcome.SlackCost += hours * s.node.Cost * s.held
+	s.outcome.Cost += hours * (s.costPerHour + s.node.Cost*float64(len(s.booting)))
 }
 
 // placePlaceholders places placeholders on the ready nodes, and returns those that remain. It sets free.
