@@ -15,7 +15,7 @@ type Recommendation struct {
 	Headline string `json:"headline"`
 	// Profile is the name of the profile to use.
 	Profile string `json:"profile"`
-	// Of is the profile that Effect and Price describe if no profile is recommended: the alternative with the least overload.
+	// Of is the profile that Effect and Price describe if no profile is recommended: the alternative with the least cost or overload.
 	Of string `json:"of,omitempty"`
 	// Effect and Price have a sentence for each scenario that they differ in.
 	Effect   []string `json:"effect"`
@@ -41,14 +41,18 @@ func (r *Result) Conclude() {
 	r.setVerdicts()
 	s := &Recommendation{Profile: r.Profiles[0], Effect: []string{}, Price: []string{}, Evidence: evidence(r)}
 	r.Recommendation = s
-	best := least(improving(r), func(profile int) float64 { return sumOfMeans(r, profile, overload.figure.Name) })
+	topic, keep := r.topics()[0], "overloads nodes for clearly less time without"
+	if topic == &cost {
+		keep = "costs clearly less or overloads nodes for clearly less time, without"
+	}
+	best := least(improving(r), func(profile int) float64 { return sumOfMeans(r, profile, topic.figure.Name) })
 	switch {
 	case r.nothingScheduled():
 		s.Headline = "Cannot tell: no pod was scheduled with any profile."
 		return
 	case len(r.Seeds) < 2:
 		s.Headline = "Cannot tell: one pair of runs may differ by chance. Run with more seeds."
-	case r.topic() == &pending:
+	case topic == &pending:
 		s.recommendSlack(r)
 		return
 	case best > 0:
@@ -57,10 +61,10 @@ func (r *Result) Conclude() {
 		return
 	case r.Interrupted:
 		s.Headline = "Cannot tell: the runs were interrupted."
-	case r.neverOverloaded():
+	case topic == &overload && r.neverOverloaded():
 		s.Headline = "Cannot tell: no node was overloaded with any profile."
 	default:
-		s.Headline = "Keep " + r.Profiles[0] + ": no other profile overloads nodes for clearly less time without doing clear harm elsewhere."
+		s.Headline = "Keep " + r.Profiles[0] + ": no other profile " + keep + " doing clear harm elsewhere."
 	}
 	s.describeOther(r)
 }
@@ -92,13 +96,13 @@ func (s *Recommendation) use(r *Result, profile int, condition string) {
 // ChartProfiles are the profiles that the Helm chart has (scheduler.profiles).
 var ChartProfiles = []string{"allocatable-least", "batch", "limits", "low-risk", "most-allocated", "packed", "predicted"}
 
-// describeOther adds the effect and the price of the profile with the least overload, other than the first profile.
+// describeOther adds the effect and the price of the profile with the least cost or overload, other than the first profile.
 func (s *Recommendation) describeOther(r *Result) {
 	others := make([]int, len(r.Profiles)-1)
 	for i := range others {
 		others[i] = i + 1
 	}
-	other := least(others, func(profile int) float64 { return sumOfMeans(r, profile, overload.figure.Name) })
+	other := least(others, func(profile int) float64 { return sumOfMeans(r, profile, r.topics()[0].figure.Name) })
 	s.Of = r.Profiles[other]
 	s.describe(r, other)
 }

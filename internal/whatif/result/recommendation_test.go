@@ -78,6 +78,30 @@ func TestRecommendation(t *testing.T) {
 			7,
 			"Use other in place of default.", "No figure is clearly worse.",
 		},
+		"cheaper with an autoscaler": {
+			5,
+			map[string][3]float64{"cost": {200, 180, 1}, "overloadMinutes": {100, 110, 0}, "cpuLimitRatioMax": {1.5, 2, 1}},
+			0,
+			"Use other in place of default.", "Clearly worse: CPU limit ratio, max +0.5",
+		},
+		"cheaper with more overload": {
+			5,
+			map[string][3]float64{"cost": {200, 180, 1}, "overloadMinutes": {100, 110, 1}},
+			0,
+			"Keep default: no other profile costs clearly less or overloads", "Clearly worse: overload, node minutes +10",
+		},
+		"less overload at a higher cost": {
+			5,
+			map[string][3]float64{"cost": {180, 200, 1}, "overloadMinutes": {100, 10, 1}},
+			0,
+			"Keep default: ", "Clearly worse: cost of nodes +20",
+		},
+		"less overload at about the cost": {
+			5,
+			map[string][3]float64{"cost": {180, 181, 0}, "overloadMinutes": {100, 10, 1}},
+			0,
+			"Use other in place of default.", "No figure is clearly worse.",
+		},
 		"one seed": {1, map[string][3]float64{"overloadMinutes": {100, 10, 1}}, 0, "Cannot tell: one pair", "No figure is clearly worse."},
 	}
 	for name, tc := range tests {

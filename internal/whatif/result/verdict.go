@@ -3,6 +3,7 @@ package result
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
@@ -97,31 +98,46 @@ func NewComparison(r *Result, base, other *Profile) Comparison {
 	return c
 }
 
-// verdictOn returns the verdict on a profile in a scenario: better if the figure of the topic is clearly better and no harm figure is
-// clearly worse.
+// verdictOn returns the verdict on a profile in a scenario: better if the figure of a topic is clearly better, and no harm figure is clearly
+// worse. If one topic is clearly better and another worse, such as cost and overload, the profiles differ.
 func verdictOn(r *Result, base, other *Profile) Verdict {
-	topic := r.topic()
-	d, mean := other.Figures[topic.figure.Name].Difference, base.Figures[topic.figure.Name].Mean
-	v := Verdict{
-		Candidate: other.Name, Answer: AnswerOf(topic.figure, d, mean), Sentence: topic.headline(base.Figures, other.Figures),
+	v := Verdict{Candidate: other.Name}
+	answers, harm := map[Answer]bool{}, []string{}
+	for i, topic := range r.topics() {
+		d, mean := other.Figures[topic.figure.Name].Difference, base.Figures[topic.figure.Name].Mean
+		answers[AnswerOf(topic.figure, d, mean)] = true
+		v.Sentence = strings.TrimSpace(v.Sentence + " " + topic.headline(base.Figures, other.Figures))
+		switch {
+		case i > 0:
+		case d == nil:
+			v.Answer, v.Reason = CannotTell, "No pair of runs with the same seed completed: there is nothing to compare."
+			return v
+		case d.Interval == nil && answers[CannotTell]:
+			v.Reason = "There is only one pair of runs: a difference may be chance. Run with more seeds for confidence intervals."
+		}
 	}
 	switch {
-	case d == nil:
-		v.Reason = "No pair of runs with the same seed completed: there is nothing to compare."
-		return v
-	case d.Interval == nil && v.Answer == CannotTell:
-		v.Reason = "There is only one pair of runs: a difference may be chance. Run with more seeds for confidence intervals."
-		return v
+	case answers[Better] && answers[Worse]:
+		v.Answer = Different
+	case answers[Worse]:
+		v.Answer = Worse
+	case answers[Better]:
+		v.Answer = Better
+	case answers[CannotTell]:
+		v.Answer = CannotTell
+	default:
+		v.Answer = Equal
 	}
-	var harm []string
 	for _, figure := range Figures {
 		d, mean := other.Figures[figure.Name].Difference, base.Figures[figure.Name].Mean
-		if figure.HasUse(isHarm) && figure.Name != topic.figure.Name && AnswerOf(figure, d, mean) == Worse {
-			harm = append(harm, figure.Title()+DifferenceText(d, mean))
+		isTopic := slices.ContainsFunc(r.topics(), func(t *topic) bool { return t.figure.Name == figure.Name })
+		if figure.HasUse(isHarm) && AnswerOf(figure, d, mean) == Worse {
+			if v.Answer = Worse; !isTopic {
+				harm = append(harm, figure.Title()+DifferenceText(d, mean))
+			}
 		}
 	}
 	if len(harm) > 0 {
-		v.Answer = Worse
 		v.Sentence = strings.TrimSpace(v.Sentence + " Clear harm: " + strings.Join(harm, "; ") + ".")
 	}
 	return v
@@ -179,35 +195,45 @@ func IntervalText(d *Difference, decimals int) string {
 	return "[" + format.Signed(d.Interval.Low, decimals) + ", " + format.Signed(d.Interval.High, decimals) + "]"
 }
 
-// topic is a figure, the time in which nodes or pods are in a state, with the words of its headlines.
+// topic is a figure that a comparison is about, with the words of its headlines.
 type topic struct {
 	figure Definition
-	// state completes "for less time".
-	state string
+	// state is what the figure measures, completed by less, more or same and noun, or by a value.
+	state, less, more, same, noun string
 	// unit follows the value of a profile, baseUnit the value of the first profile.
 	unit, baseUnit string
-	// never is the headline if the time is 0 with both profiles, empty for a headline with the value.
+	// never is the headline if the figure is 0 with both profiles, empty for a headline with the value.
 	never string
 }
 
 var (
 	// overload is the topic of comparisons of profiles.
-	overload = newTopic("overloadMinutes", "nodes are overloaded", " node minutes", "", "No node is overloaded with either profile.")
+	overload = newTopic("overloadMinutes", "nodes are overloaded for", timeWords, " node minutes", "",
+		"No node is overloaded with either profile.")
+	// cost is the first topic of comparisons of profiles with an autoscaler.
+	cost = newTopic("cost", "the cost is", [4]string{"lower", "higher", "the same"}, "", "", "")
 	// pending is the topic of comparisons of slack, which reduces it.
-	pending = newTopic("pendingSecondsMean", "pods are pending", " s on average", " s", "")
+	pending = newTopic("pendingSecondsMean", "pods are pending for", timeWords, " s on average", " s", "")
 )
 
-// topic returns the topic of the comparison.
-func (r *Result) topic() *topic {
-	if r.Scenarios[0].Profiles[0].Slack != "" {
-		return &pending
+var timeWords = [4]string{"less", "more", "the same", " time"}
+
+// topics returns the topics of the comparison, the most important first.
+func (r *Result) topics() []*topic {
+	first := r.Scenarios[0].Profiles[0]
+	_, isScaled := first.Figures[cost.figure.Name]
+	switch {
+	case first.Slack != "":
+		return []*topic{&pending}
+	case isScaled:
+		return []*topic{&cost, &overload}
 	}
-	return &overload
+	return []*topic{&overload}
 }
 
-func newTopic(figure, state, unit, baseUnit, never string) topic {
+func newTopic(figure, state string, words [4]string, unit, baseUnit, never string) topic {
 	definition, _ := FigureByName(figure)
-	return topic{definition, state, unit, baseUnit, never}
+	return topic{definition, state, words[0], words[1], words[2], words[3], unit, baseUnit, never}
 }
 
 // headline compares two profiles in a sentence.
@@ -218,21 +244,21 @@ func (t *topic) headline(base, other map[string]Figure) string {
 		DifferenceText(after.Difference, before.Mean)
 	switch AnswerOf(t.figure, after.Difference, before.Mean) {
 	case Better:
-		return sentence(t.state) + " for less time: " + values + "; this is clear."
+		return sentence(t.state) + " " + t.less + t.noun + ": " + values + "; this is clear."
 	case Worse:
-		return sentence(t.state) + " for more time: " + values + "; this is clear."
+		return sentence(t.state) + " " + t.more + t.noun + ": " + values + "; this is clear."
 	case Equal:
 		if after.Mean == 0 && t.never != "" {
 			return t.never
 		}
-		return sentence(t.state) + " for the same time: " + value + "."
+		return sentence(t.state) + " " + t.same + t.noun + ": " + value + "."
 	default:
 	}
 	switch d := after.Difference; {
 	case d == nil:
 		return ""
 	case d.Interval == nil:
-		return "With one seed, " + t.state + " for " + values + "."
+		return "With one seed, " + t.state + " " + values + "."
 	}
-	return "Whether " + t.state + " for more or less time is not clear: " + values + "."
+	return "Whether " + t.state + " " + t.less + " or " + t.more + t.noun + " is not clear: " + values + "."
 }
