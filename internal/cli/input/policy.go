@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 // SlackPolicy returns the ResourceSlack in a file. If path is empty, it returns the default policy, which
@@ -82,9 +83,35 @@ func readBounded(path string, limit int64) ([]byte, error) {
 	defer file.Close()
 	raw, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err == nil && int64(len(raw)) > limit {
-		err = fmt.Errorf("%s: exceeds the limit of %d MiB for a policy", path, limit>>20)
+		err = fmt.Errorf("%s: exceeds the limit of %d MiB ", path, limit>>20)
 	}
 	return raw, err
+}
+
+// maxRecommendationBytes is the size of the largest recommendation.
+const maxRecommendationBytes = 64 << 20
+
+// Requests returns the requests of workloads in a file that plimsoll recommend -o json wrote.
+func Requests(path string) ([]recording.WorkloadRequests, error) {
+	raw, err := readBounded(path, maxRecommendationBytes)
+	if err != nil {
+		return nil, err
+	}
+	var found struct {
+		Requests []recording.WorkloadRequests `json:"requests"`
+	}
+	if err := yaml.Unmarshal(raw, &found); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(found.Requests) == 0 {
+		return nil, fmt.Errorf("%s: requests: found none: must be written by plimsoll recommend -o json", path)
+	}
+	for i, r := range found.Requests {
+		if r.Kind == "" || r.Name == "" || r.CPU < 0 || r.Memory < 0 || r.CPU+r.Memory == 0 {
+			return nil, fmt.Errorf("%s: requests[%d]: must have kind, name, and milliCPU or memory above 0", path, i)
+		}
+	}
+	return found.Requests, nil
 }
 
 // decodeStrict decodes one object. Unknown fields are errors.

@@ -19,7 +19,7 @@ func TestLargePolicy(t *testing.T) {
 		want string // part of the error, empty for none
 	}{
 		{int64(len(policy)), ""},
-		{1 << 30, "policy.yaml: exceeds the limit of 1 MiB for a policy"}, // sparse
+		{1 << 30, "policy.yaml: exceeds the limit of 1 MiB"}, // sparse
 	} {
 		if err := os.Truncate(path, tc.size); err != nil {
 			t.Fatal(err)

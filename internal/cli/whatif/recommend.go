@@ -62,8 +62,8 @@ Requests are kept, or are a quantile or the maximum of what the pods of a worklo
 or what the defaults of the Vertical Pod Autoscaler or of KRR give. Limits stay, but are
 at least the request. Workloads with less than a day of use keep their requests.
 
-Without --autoscaler, nodes are added and removed as if they were all like the most
-frequent node of the recording. Nothing is applied: -o yaml prints what to apply, and
+Without --autoscaler, the answer is how many nodes are not needed: nodes are added and
+removed as if all were like the most frequent node of the recording. Nothing is applied: -o yaml prints what to apply, and
 --write writes it to files.`,
 		Example: `  # What would the last week have cost, at no more overload and short waits?
   plimsoll recommend --recording week.plrec --autoscaler shape=16x64,boot=120,cost=0.80 --wait p95=5s
@@ -270,7 +270,7 @@ func (o *recommendOptions) parseGoals(cmd *cobra.Command) (err error) {
 // parseAutoscaler parses --autoscaler. Without it, nodes are like the most frequent node.
 func (o *recommendOptions) parseAutoscaler() error {
 	texts := o.autoscaler
-	if len(texts) == 0 {
+	if o.CountsNodes = len(texts) == 0; o.CountsNodes {
 		texts = []string{"boot=120"}
 	}
 	spec, err := scaling.Parse(texts)

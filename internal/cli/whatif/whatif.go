@@ -114,7 +114,7 @@ show the outcome.
 func NewCompareCommand() *cobra.Command {
 	var o whatIfOptions
 	cmd := &cobra.Command{
-		Use: "compare (--profile A --profile B... | --slack A,B...) " +
+		Use: "compare (--profile A --profile B... | --slack A,B... | --requests FILE) " +
 			"(-f FILES | --recording FILE | --generate SPEC | --scenario FILE)",
 		Short: "Compare scheduler profiles in a simulated cluster",
 		Long: `Simulate a cluster over time with several scheduler profiles, and show how the others
@@ -148,17 +148,24 @@ its mean over the seeds.
   plimsoll compare --profile default --profile low-risk --scenario examples/scenario.yaml --seeds 5`,
 		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if len(o.Profiles) == 0 && len(o.slack) > 1 {
+			if len(o.Profiles) == 0 && (len(o.slack) > 1 || o.RequestsName != "") {
 				o.Profiles = []string{"default"}
 			}
-			if len(o.Profiles)*max(len(o.slack), 1) < 2 {
-				return errors.New("--profile: must be set at least twice, or --slack to at least two rates")
+			if o.RequestsName != "" {
+				var err error
+				if o.Requests, err = input.Requests(o.RequestsName); err != nil {
+					return fmt.Errorf("--requests: %w", err)
+				}
+			} else if len(o.Profiles)*max(len(o.slack), 1) < 2 {
+				return errors.New("--profile: must be set at least twice, or --slack to at least two rates, or --requests")
 			}
 			return o.run(cmd)
 		},
 	}
 	cmd.Flags().StringArrayVar(&o.Profiles, "profile", nil, "built-in profile, or file with a KubeSchedulerConfiguration; "+
 		"repeat it, the first is the baseline")
+	cmd.Flags().StringVar(&o.RequestsName, "requests", "", "also compare each profile with the requests in this file, which plimsoll recommend "+
+		"-o json wrote")
 	cmd.Flags().StringVar(&o.shard, "shard", "", "run only one of N parts of the seeds: I/N with I from 0, or N in a pod of an "+
 		"Indexed Job; plimsoll merge merges the results")
 	o.addFlags(cmd)

@@ -22,6 +22,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/emulation"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
@@ -39,7 +40,10 @@ type Options struct {
 	// Slack is empty, no slack is maintained.
 	Autoscaler *scaling.Spec
 	Slack      []Slack
-	Source     recording.Source
+	// Requests, named by RequestsName, make each combination run once more, with these requests of workloads.
+	Requests     []recording.WorkloadRequests
+	RequestsName string
+	Source       recording.Source
 	// Limits and Usage: every combination is a scenario.
 	Limits  []recording.Limits
 	Usage   []recording.UsageSpec
@@ -85,6 +89,7 @@ type column struct {
 	name, slack string
 	profile     engine.NamedConfig
 	autoscaler  *scaling.Config
+	requests    []recording.WorkloadRequests
 }
 
 // Plan has the runs of a comparison.
@@ -115,7 +120,7 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 		in.Assumptions = append(in.Assumptions,
 			"nodes and pods are generated for each seed; their numbers here are those of the first seed")
 	}
-	p := &Plan{columns: newColumns(compared, o.Autoscaler, o.Slack), recorded: in.Part != nil, result: result.Result{
+	p := &Plan{columns: newColumns(compared, &o), recorded: in.Part != nil, result: result.Result{
 		APIVersion: result.APIVersion, Kind: result.Kind, Command: o.Command,
 		Source: sourceOf(&in), Assumed: in.Assumptions,
 		Settings: result.Settings{
@@ -126,6 +131,9 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 	p.result.Assumed = append(append(p.result.Assumed, known.assumptions(o)...), schedulerOf(&in))
 	if err := p.describeAutoscaler(in.Nodes); err != nil {
 		return nil, err
+	}
+	if n := missing(o.Requests, &in); n > 0 {
+		o.Warn("--requests: " + format.PartAre(n, len(o.Requests), "workload") + " not in the input")
 	}
 	for _, c := range p.columns {
 		p.result.Profiles = append(p.result.Profiles, c.name)
@@ -301,26 +309,47 @@ func seedText(first uint64, n int) string {
 	return fmt.Sprintf("seeds %d to %d", first, first+uint64(n)-1)
 }
 
-// newColumns returns every combination of a profile and slack.
-func newColumns(compared []engine.NamedConfig, spec *scaling.Spec, slacks []Slack) []column {
+// newColumns returns every combination of a profile, slack and requests.
+func newColumns(compared []engine.NamedConfig, o *Options) []column {
 	var columns []column
 	for _, profile := range compared {
 		c := column{name: profile.Name, profile: profile}
-		if spec == nil {
+		if o.Autoscaler == nil {
 			columns = append(columns, c)
 			continue
 		}
-		if len(slacks) == 0 {
-			c.autoscaler = &scaling.Config{Spec: *spec}
+		if len(o.Slack) == 0 {
+			c.autoscaler = &scaling.Config{Spec: *o.Autoscaler}
 			columns = append(columns, c)
 		}
-		for _, s := range slacks {
+		for _, s := range o.Slack {
 			c.name, c.slack = profile.Name+", slack "+s.Text, s.Text
-			c.autoscaler = &scaling.Config{Spec: *spec, Slack: s.Policy}
+			c.autoscaler = &scaling.Config{Spec: *o.Autoscaler, Slack: s.Policy}
+			columns = append(columns, c)
+		}
+	}
+	if len(o.Requests) > 0 {
+		for _, c := range columns {
+			c.name, c.requests = c.name+", requests of "+o.RequestsName, o.Requests
 			columns = append(columns, c)
 		}
 	}
 	return columns
+}
+
+// missing returns how many of the workloads with requests have no pod in the input.
+func missing(requests []recording.WorkloadRequests, in *recording.Input) int {
+	has := map[resources.Workload]bool{}
+	for i := range in.Pods {
+		has[resources.WorkloadOf(in.Pods[i].Object)] = true
+	}
+	n := 0
+	for _, r := range requests {
+		if !has[resources.Workload{Namespace: r.Namespace, Kind: r.Kind, Name: r.Name}] {
+			n++
+		}
+	}
+	return n
 }
 
 // readProfiles reads profiles, and validates that a scheduler can be created from each.
@@ -417,6 +446,7 @@ func (p *Plan) addJobs(template Job) {
 		for _, seed := range p.result.Seeds {
 			j := template
 			j.Profile, j.Autoscaler, j.Seed, j.Record = c.profile, c.autoscaler, seed, seed == template.Seed
+			j.Source.Requests = c.requests
 			p.jobs = append(p.jobs, j)
 		}
 	}

@@ -198,6 +198,23 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// TestCountsNodes expects the number of nodes that are not needed without an autoscaler.
+func TestCountsNodes(t *testing.T) {
+	o := options(t, fake(func(j *compare.Job) result.Run {
+		run := cost(10, 0, 0)
+		if run.Scaling.NodesPeak = 10; j.Profile.Name == "packed" {
+			run.Scaling.Cost, run.Scaling.NodesPeak = 8, 9
+		}
+		return run
+	}))
+	o.Change, o.CountsNodes = Changes{Profile: true}, true
+	r, err := Find(t.Context(), o)
+	const want = "no slack. 1 of 10 nodes is not needed. Node hours 192 in place of 240 a day (20 % less"
+	if err != nil || !strings.Contains(r.Verdict.Sentence, want) {
+		t.Errorf("%v, %v, want %s", r, err, want)
+	}
+}
+
 // TestFindErrors verifies that a recording that cannot answer is refused with what to do.
 func TestFindErrors(t *testing.T) {
 	stop := errors.New("the search begins")

@@ -113,8 +113,10 @@ type Options struct {
 	// Autoscaler adds and removes nodes. HasIdle is set if its time until an idle node is removed is known, and not measured.
 	Autoscaler *scaling.Spec
 	HasIdle    bool
-	Goals      Goals
-	Change     Changes
+	// CountsNodes is set if the answer is how many nodes are not needed, since no autoscaler is given: a node costs 1 per hour.
+	CountsNodes bool
+	Goals       Goals
+	Change      Changes
 	// Zone is the time zone of schedules, UTC if it is nil.
 	Zone    *time.Location
 	Metrics result.Metrics

@@ -278,7 +278,14 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 
 // effect states the figures before and after.
 func (s *search) effect(before, after *Row) string {
-	text := fmt.Sprintf("Cost %s in place of %s a day", format.Plain(after.Cost), format.Plain(before.Cost))
+	text := "Cost"
+	switch less := before.NodesPeak - after.NodesPeak; {
+	case s.CountsNodes && less > 0:
+		text = fmt.Sprintf("%d of %s %s not needed. Node hours", less, format.Of(before.NodesPeak, "node"), format.Form(less, "is", "are"))
+	case s.CountsNodes:
+		text = "Node hours"
+	}
+	text += fmt.Sprintf(" %s in place of %s a day", format.Plain(after.Cost), format.Plain(before.Cost))
 	if d := after.CostDifference; d != nil && before.Cost > 0 {
 		text += " (" + s.costChange(d, before.Cost) + ")"
 	}

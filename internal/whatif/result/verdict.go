@@ -260,5 +260,5 @@ func (t *topic) headline(base, other map[string]Figure) string {
 	case d.Interval == nil:
 		return "With one seed, " + t.state + " " + values + "."
 	}
-	return "Whether " + t.state + " " + t.less + " or " + t.more + t.noun + " is not clear: " + values + "."
+	return "Whether " + t.state + " " + t.more + " or " + t.less + t.noun + " is not clear: " + values + "."
 }
