@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // put is one reading stored.
@@ -87,9 +89,7 @@ func TestLostSeriesAreCarriedUntilTheyAreStale(t *testing.T) {
 			if p.node.HasCPU || p.node.HasMemory {
 				reading.Nodes["node"] = p.node
 			}
-			if err := store.Put(reading); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, store.Put(reading))
 			for range 3 {
 				before := c.at
 				c.at = c.at.Add(time.Duration(rapid.IntRange(0, 400).Draw(t, "seconds later")) * time.Second)

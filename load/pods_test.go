@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func podsAt(at time.Time) PodReading {
@@ -17,9 +19,7 @@ func podsAt(at time.Time) PodReading {
 // TestPodStoreRejectsOlderReadings checks that the previous reading is kept. The tests of Store check when readings are fresh.
 func TestPodStoreRejectsOlderReadings(t *testing.T) {
 	store := NewPodStore(time.Hour, (&clock{noon}).now)
-	if err := store.Put(podsAt(noon)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, store.Put(podsAt(noon)))
 	err := store.Put(podsAt(noon.Add(-time.Minute)))
 	if err == nil || !store.Fresh().Time.Equal(noon) || store.Stats().Failures[OutOfOrder] != 1 {
 		t.Errorf("error %v, reading of %s", err, store.Fresh().Time)
@@ -120,9 +120,7 @@ func TestPodStoreRunRejectsOldReadings(t *testing.T) {
 func BenchmarkPodStore(b *testing.B) {
 	store := NewPodStore(time.Hour, nil)
 	reading := PodReading{Time: time.Now(), Pods: make([]PodUsage, 150_000)}
-	if err := store.Put(reading); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, store.Put(reading))
 	b.Run("Fresh", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -132,9 +130,7 @@ func BenchmarkPodStore(b *testing.B) {
 	b.Run("Put", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := store.Put(reading); err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, store.Put(reading))
 		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // noon is the start time of the tests.
@@ -42,9 +44,7 @@ func TestPut(t *testing.T) {
 			var err error
 			want := noon.Add(tc.at[0])
 			for _, at := range tc.at {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				if err = store.Put(readingAt(noon.Add(at))); err == nil {
 					want = noon.Add(at)
 				}
@@ -79,9 +79,7 @@ func TestFresh(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := &clock{noon}
 			store := NewStore(maxAge, c.now)
-			if err := store.Put(readingAt(noon)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, store.Put(readingAt(noon)))
 			c.at = noon.Add(tc.age)
 			if got := store.Fresh() != nil; got != tc.want {
 				t.Errorf("aged %s: fresh %t, want %t", tc.age, got, tc.want)
@@ -97,17 +95,13 @@ func TestFreshAgain(t *testing.T) {
 	if store.Fresh() != nil {
 		t.Error("an empty store has a fresh reading")
 	}
-	if err := store.Put(readingAt(noon)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, store.Put(readingAt(noon)))
 	before := store.Fresh()
 	c.at = noon.Add(time.Hour)
 	if store.Fresh() != nil {
 		t.Error("a reading of an hour ago is fresh")
 	}
-	if err := store.Put(readingAt(c.at)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, store.Put(readingAt(c.at)))
 	if after := store.Fresh(); after == nil || !after.Reading().Time.Equal(c.at) {
 		t.Error("the new reading is not fresh")
 	}
@@ -159,13 +153,9 @@ func TestClockJumps(t *testing.T) {
 	// Series of a reading from the future are not carried over.
 	c := &clock{noon}
 	store := NewStore(maxAge, c.now)
-	if err := store.Put(readingAt(noon)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, store.Put(readingAt(noon)))
 	c.at = noon.Add(-time.Hour)
-	if err := store.Put(Reading{Time: c.at, Nodes: map[string]Node{}, Lost: map[Series]error{CPUMean: nil}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, store.Put(Reading{Time: c.at, Nodes: map[string]Node{}, Lost: map[Series]error{CPUMean: nil}}))
 	if _, known := store.Fresh().Node("node"); known {
 		t.Error("load of a reading from the future is carried over")
 	}

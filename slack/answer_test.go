@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // answered returns a buffer of three placeholders and generation 2 with a status in JSON.
@@ -19,9 +21,7 @@ func answered(t testing.TB, status string) *unstructured.Unstructured {
 		"spec":     map[string]any{"replicas": int64(3)},
 	}}
 	var content map[string]any
-	if err := json.Unmarshal([]byte(status), &content); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(status), &content))
 	buffer.Object["status"] = content
 	return buffer
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestBackends checks that each backend of the API has an implementation and the other way round.
@@ -51,9 +52,7 @@ func TestBackendObjects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			policy := newPolicy("10%", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = tc.backend }, tc.change)
 			objects, err := BackendOf(policy).Objects(policy, twoGroups(), "slack")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			var got []string
 			for _, object := range objects {
 				got = append(got, object.GetKind()+" "+object.GetNamespace()+"/"+object.GetName())
@@ -97,18 +96,14 @@ func nullIn(object map[string]any) string {
 func TestHeldGroups(t *testing.T) {
 	policy := newPolicy("10%")
 	objects, err := BackendOf(policy).Objects(policy, twoGroups(), "slack")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var list []unstructured.Unstructured
 	for _, object := range objects {
 		list = append(list, *object)
 	}
 	slices.Reverse(list)
 	groups, err := HeldGroups(list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	type held struct {
 		Name, CPU, Memory string
 		Count             int64

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 const gpuName, nicName = "nvidia.com/gpu", "example.com/nic"
@@ -110,9 +111,7 @@ func TestDevices(t *testing.T) {
 			tc.change(&policy.Spec)
 		}
 		plan, err := Compute(policy, nodes, tc.pods, nil, noon)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		text := func(list v1.ResourceList) string {
 			devices := list[gpuName]
 			return fmt.Sprintf("%s %s %s", list.Cpu(), list.Memory(), devices.String())
@@ -134,9 +133,7 @@ func TestDeviceShapesAreMerged(t *testing.T) {
 		pods = append(pods, gpuPods(1, amount+1, "1", "1Gi")...)
 	}
 	plan, err := Compute(gpuPolicy("100%"), nodesOf(1, "n", "64", "512Gi", gpus(16)), pods, nil, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var want []string
 	for amount := 3; amount <= 10; amount++ {
 		want = append(want, fmt.Sprintf("web-d1-%d: %d x 1 1Gi %d", amount, map[bool]int{true: 3, false: 1}[amount == 3], amount))
@@ -158,9 +155,7 @@ func TestSeveralDevices(t *testing.T) {
 	})
 	policy := gpuPolicy("100%")
 	plan, err := Compute(policy, nodes, pods, nil, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got []string
 	for _, group := range plan.Groups {
 		got = append(got, fmt.Sprintf("%d with %s", group.Count, group.Devices))
@@ -171,9 +166,7 @@ func TestSeveralDevices(t *testing.T) {
 		t.Errorf("feasible %t, -want +got:\n%s", plan.Feasible, diff)
 	}
 	restarted, err := NewTracker(policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	restarted.Resume(plan.Groups)
 	for _, node := range nodes {
 		restarted.SetNode(node, noon)
@@ -205,9 +198,7 @@ func TestDevicesBeyondTheCoolDown(t *testing.T) {
 	policy := gpuPolicy("100%", uncovered)
 	policy.Spec.MaxPlaceholders = new(int32(3))
 	tracker, err := NewTracker(policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	tracker.SetNode(newNode("n0", "64", "512Gi", gpus(8)), noon)
 	pods := gpuPods(3, 1, "1", "1Gi")
 	for _, pod := range pods {
@@ -243,9 +234,7 @@ func TestDevicesReachTarget(t *testing.T) {
 		}
 		rate := draw("rate", 1, 200)
 		plan, err := Compute(gpuPolicy(fmt.Sprint(rate, "%")), nodes, pods, nil, noon)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for name, target := range plan.Target {
 			if total := plan.Total[name]; plan.Feasible && total.Cmp(target) < 0 {
 				t.Fatalf("%s: total %s, target %s", name, total.String(), target.String())
@@ -276,9 +265,7 @@ func TestDevicesReachTarget(t *testing.T) {
 // restarted controller and a changed policy have the expected placeholders.
 func TestDevicesAreHeld(t *testing.T) {
 	tracker, err := NewTracker(gpuPolicy("50%"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	tracker.SetNode(newNode("n0", "64", "512Gi", gpus(8)), noon)
 	pods := gpuPods(4, 1, "10", "10Gi")
 	for _, pod := range pods {
@@ -308,17 +295,13 @@ func TestDevicesAreHeld(t *testing.T) {
 	held = after(3*time.Second, "web-d1-1: 2 x 10334m 10Gi 1")
 
 	restarted, err := NewTracker(gpuPolicy("50%"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	restarted.Resume(held.Groups)
 	restarted.SetNode(newNode("n0", "64", "512Gi", gpus(8)), noon)
 	if got := groupsOf(restarted.Next(noon.Add(4 * time.Second))); got != groupsOf(held) {
 		t.Errorf("after a restart without pods: %s", got)
 	}
-	if err := tracker.SetPolicy(gpuPolicy("10%")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, tracker.SetPolicy(gpuPolicy("10%")))
 	after(5*time.Second, "web-d1-1: 1 x 10334m 10Gi 1")
 	tracker.DeleteNode("n0") // placeholders remain: an empty pool is probably a typo in the selector
 	after(6*time.Second, "web-d1-1: 1 x 10334m 10Gi 1")
@@ -327,9 +310,7 @@ func TestDevicesAreHeld(t *testing.T) {
 // TestPlaceableDevices checks that placeholders with devices and mirrors with devices need free devices of a node.
 func TestPlaceableDevices(t *testing.T) {
 	tracker, err := NewTracker(gpuPolicy("100%"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, node := range append(nodesOf(2, "n", "64", "512Gi", gpus(8)), nodesOf(1, "cpu", "64", "512Gi")...) {
 		tracker.SetNode(node, noon)
 	}
@@ -353,9 +334,7 @@ func TestPlaceableDevices(t *testing.T) {
 func TestDeviceTemplates(t *testing.T) {
 	policy := gpuPolicy("100%", func(s *v1alpha1.ResourceSlackSpec) { s.Spread = &v1alpha1.Spread{TopologyKey: "zone"} })
 	plan, err := Compute(policy, nodesOf(1, "n", "64", "512Gi", gpus(8)), gpuPods(1, 8, "1", "1Gi"), nil, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	templates, _ := capacityBuffers(policy, plan, "slack")
 	if len(templates) != 1 {
 		t.Fatalf("groups %s", groupsOf(plan))

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // load is CPU in millicores, memory in bytes and the number of pods.
@@ -222,13 +223,9 @@ func TestLoopMatchesModel(t *testing.T) {
 			policy.Spec.MaxPlaceholders = new(4 * limit)
 		}
 		loop, err := NewLoop(policy, "slack")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		twin, err := NewLoop(policy, "slack")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		m, now := &model{nodes: map[string]*v1.Node{}, pods: map[string]*v1.Pod{}}, noon
 		for i := range 3 {
 			name := fmt.Sprint("node-", i)
@@ -272,9 +269,7 @@ func BenchmarkLoopNext(b *testing.B) {
 		}
 	}
 	loop, err := NewLoop(newPolicy("10%"), "slack")
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	placed, plan := loop.Next(nodes, pods, nil, noon)
 	// Distribute the placeholders: each node has some free cores.
 	for i, p := range placed {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // newLoop returns the loop of a policy of 100% whose placeholders are at most a quarter of a node and not
@@ -19,9 +20,7 @@ import (
 func newLoop(t testing.TB, changes ...func(*v1alpha1.ResourceSlackSpec)) *Loop {
 	t.Helper()
 	loop, err := NewLoop(newPolicy("100%", append([]func(*v1alpha1.ResourceSlackSpec){uncovered, granularity(4)}, changes...)...), "slack")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return loop
 }
 
@@ -248,9 +247,7 @@ func TestInputObjectsAreNotModified(t *testing.T) {
 	pods := append(podsOf(2, nodes, "p", "1", "4Gi"), newPod("d", "n0", "100m", "0", ownedBy("DaemonSet", true)))
 	policy := dedicatedPolicy()
 	loop, err := NewLoop(policy, "slack")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	first, _ := loop.Next(nodes, pods, nil, noon)
 	placed := placeOn(first, map[string]string{"web-head-0": "n1"})
 	pods = append(pods, newPod("q", "n1", "4", "16Gi")) // displaces the placeholder
@@ -279,9 +276,7 @@ func TestInputObjectsAreNotModified(t *testing.T) {
 func TestLoopKeepsItsPolicy(t *testing.T) {
 	policy := newPolicy("100%", uncovered, granularity(4))
 	loop, err := NewLoop(policy, "slack")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	policy.Spec.Pool.NodeSelector["pool"], policy.Name = "db", "db"
 	nodes := nodesOf(1, "n", "4", "16Gi")
 	got, plan := loop.Next(nodes, []*v1.Pod{smallPod("p", "n0")}, nil, noon)

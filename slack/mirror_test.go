@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // antiAffine adds required anti-affinity to pods with app=web on the same node.
@@ -32,9 +33,7 @@ func gpu(s *v1.PodSpec) {
 func mirrorsOf(t *testing.T, policy *v1alpha1.ResourceSlack, workloads ...Workload) Plan {
 	t.Helper()
 	plan, err := Compute(policy, nodesOf(1, "n", "4", "16Gi"), nil, workloads, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return plan
 }
 
@@ -45,9 +44,7 @@ func TestMirrorsAreAddedToTheRate(t *testing.T) {
 	other := newWorkload("1")
 	other.Name = "api"
 	plan, err := Compute(newPolicy("100%", granularity(4)), nodes, pods, []Workload{newWorkload("20%"), other}, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got []string
 	for _, group := range plan.Groups {
 		purpose := "rate"
@@ -235,9 +232,7 @@ func TestMirrorAsDeployment(t *testing.T) {
 // that a changed annotation takes effect at once, and that a tracker resumes from existing mirrors.
 func TestMirrorsShrinkAfterCoolDown(t *testing.T) {
 	tracker, err := NewTracker(newPolicy("0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	count := func(after time.Duration, w ...Workload) int64 {
 		tracker.SetWorkloads(w)
 		plan := tracker.Next(noon.Add(after))
@@ -318,9 +313,7 @@ func TestLoopKeepsMirrors(t *testing.T) {
 		}, [2]string{"", ""}},
 	} {
 		loop, err := NewLoop(newPolicy("0"), "slack")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		loop.SetWorkloads([]Workload{tc.workload})
 		first, _ := loop.Next(nodes, nil, nil, noon)
 		id := names(tc.workload)
@@ -376,9 +369,7 @@ func gpuPod(name, node string) *v1.Pod {
 // TestPlaceable checks that placeholders are counted node by node, and mirrors only on nodes that match.
 func TestPlaceable(t *testing.T) {
 	tracker, err := NewTracker(newPolicy("0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, node := range append(nodesOf(2, "n", "2", "64Gi"), newNode("ssd", "2", "64Gi", label("pool", "db"), label("disk", "ssd"))) {
 		tracker.SetNode(node, noon)
 	}
@@ -420,9 +411,7 @@ func TestPlaceableWithAntiAffinity(t *testing.T) {
 		"another mirror uses two of 5": {[]Workload{newWorkload("10", antiAffine), api}, nil, 5},
 	} {
 		tracker, err := NewTracker(newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.CoverBiggestPod = new(false) }))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for i, node := range nodesOf(5, "n", "16", "64Gi") {
 			node.Labels[v1.LabelHostname], node.Labels[v1.LabelTopologyZone] = node.Name, fmt.Sprint("zone-", i%2)
 			tracker.SetNode(node, noon)

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // workloadIn returns a workload of a namespace with the annotation and a number of replicas.
@@ -85,17 +86,13 @@ func TestMirrorLimits(t *testing.T) {
 // TestLimitsDuringCoolDown checks that a limit that is lowered applies to placeholders in a cool-down, too.
 func TestLimitsDuringCoolDown(t *testing.T) {
 	tracker, err := NewTracker(newPolicy("0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	tracker.SetWorkloads([]Workload{workloadIn("a", "x", "100%", 50)})
 	tracker.Next(noon)
 	tracker.SetWorkloads([]Workload{workloadIn("a", "x", "100%", 5)})
-	if err := tracker.SetPolicy(
+	must.Succeed(t, tracker.SetPolicy(
 		newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Mirrors.MaxPerNamespace = new(int32(10)) }),
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 	if plan := tracker.Next(
 		noon.Add(time.Second),
 	); plan.placeholders() != 10 ||
@@ -263,9 +260,7 @@ func requiredAffinity(values []string) *v1.Affinity {
 // mirrors of its own namespace. 150,000 pods and 134 terms make 20.1 million comparisons.
 func TestPlaceableIsBounded(t *testing.T) {
 	tracker, err := NewTracker(newPolicy("0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, node := range nodesOf(5, "n", "16", "64Gi") {
 		node.Labels[v1.LabelHostname] = node.Name
 		tracker.SetNode(node, noon)

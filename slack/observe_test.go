@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 const gib = 1 << 30
@@ -226,9 +227,7 @@ func TestBootingNode(t *testing.T) {
 		"not ready again, for 2 minutes": {5 * time.Minute, readySince(v1.ConditionUnknown, 2*time.Minute), false, false},
 	} {
 		tracker, err := NewTracker(newPolicy("50%"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		tracker.SetNode(newNode("old", "4", "16Gi"), noon)
 		tracker.SetPod(newPod("pod", "old", "4", "16Gi"))
 		tracker.SetNode(newNode("new", "4", "16Gi", createdAgo(tc.age), tc.change), noon)
@@ -334,9 +333,7 @@ func TestSparePods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tracker, err := NewTracker(newPolicy("50%"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for _, node := range nodes {
 				tracker.SetNode(node, noon)
 			}

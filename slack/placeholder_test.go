@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // twoGroups returns a plan with a head and a group of the rate.
@@ -124,9 +125,7 @@ func TestObjects(t *testing.T) {
 	}
 	for want, object := range map[string]any{wantTemplate: templates[1], wantBuffer: buffers[1]} {
 		got, err := yaml.Marshal(object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if diff := cmp.Diff(want, string(got)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}

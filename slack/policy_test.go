@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // newPolicy returns a policy for the nodes with label pool=web.
@@ -177,9 +178,7 @@ func TestCompute(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := tc.policy.DeepCopy()
 			got, err := Compute(tc.policy, tc.nodes, tc.pods, nil, noon)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if reasons := strings.Join(got.Reasons, "; "); !strings.Contains(reasons, tc.reasonContains) ||
 				(tc.reasonContains == "") != (reasons == "") {
 				t.Errorf("reasons %q, want %q", reasons, tc.reasonContains)
@@ -205,9 +204,7 @@ func TestComputeWithUnreadyNode(t *testing.T) {
 	policy := newPolicy("10%", baseAllocatable)
 	for after, want := range map[int64]string{59: "10", 60: "0"} {
 		plan, err := Compute(policy, []*v1.Node{node}, nil, nil, metav1.Unix(noon.Unix()+after, 0).Time)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got := plan.Base.Cpu().String(); got != want {
 			t.Errorf("not ready for %d s: base %s cores, want %s", after, got, want)
 		}
@@ -228,9 +225,7 @@ func TestOverflow(t *testing.T) {
 	} {
 		for _, most := range []int32{2, 100_000} {
 			plan, err := Compute(newPolicy("200%", maxPlaceholders(most)), []*v1.Node{tc.node}, tc.pods, nil, noon)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if sum := plan.placeholders(); sum < 0 || sum > int64(most) || plan.Target.Cpu().Sign() < 0 || plan.Total.Memory().Sign() < 0 {
 				t.Errorf("%s with at most %d placeholders: %d, target %v, total %v", name, most, sum, plan.Target, plan.Total)
 			}

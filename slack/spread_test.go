@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func spreadOver(key string, least int32) func(*v1alpha1.ResourceSlackSpec) {
@@ -59,9 +60,7 @@ func TestSpread(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tracker, err := NewTracker(tc.policy)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			now := time.Unix(1_800_000_000, 0)
 			for _, node := range tc.nodes {
 				tracker.SetNode(node, now)
@@ -98,9 +97,7 @@ func TestSpread(t *testing.T) {
 	}
 	// The 2 x 3 placeholders remain during the cool-down if a zone has no node for a while.
 	tracker, err := NewTracker(newPolicy("0", uncovered, spreadOver(zone, 2)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, node := range three {
 		tracker.SetNode(node, noon)
 	}
@@ -117,9 +114,7 @@ func TestSpread(t *testing.T) {
 	}
 	mirrored := newPolicy("20%", spreadOver(zone, 1))
 	plan, err := Compute(mirrored, three, pods, []Workload{newWorkload("2")}, time.Unix(1_800_000_000, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	i := slices.IndexFunc(plan.Groups, func(g Group) bool { return g.Mirror != nil })
 	if selector := podTemplate(mirrored, plan.Groups[i]).Spec.NodeSelector; selector[zone] != "" {
 		t.Errorf("mirrors have the node selector %v", selector)
@@ -132,9 +127,7 @@ func TestSpreadIsKept(t *testing.T) {
 		s.Minimum = &v1alpha1.Amount{Placeholders: new(int32(5))}
 	})
 	first, err := NewTracker(policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, zone := range []string{"a", "b"} {
 		first.SetNode(newNode("n-"+zone, "16", "64Gi", label(v1.LabelTopologyZone, zone)), noon)
 	}
@@ -150,9 +143,7 @@ func TestSpreadIsKept(t *testing.T) {
 	first.DeleteNode("n-b")
 	after := first.Next(noon.Add(time.Hour))
 	second, err := NewTracker(policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	second.Resume(before.Groups)
 	second.ResumePool(before.NodeShape, before.Spread.Domains)
 	for name, plan := range map[string]Plan{"first": before, "without nodes": after, "resumed": second.Next(noon)} {

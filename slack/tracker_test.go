@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestResume checks that a tracker resumes from groups with the names that it uses, and ignores other groups.
@@ -35,9 +36,7 @@ func TestResume(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tracker, err := NewTracker(newPolicy("20%"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			tracker.Resume(tc.existing)
 			for _, node := range nodes {
 				tracker.SetNode(node, noon)
@@ -92,9 +91,7 @@ func TestMinimumWithoutNodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tracker, err := NewTracker(tc.policy)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			nodes := nodesOf(1, "web-", "16", "64Gi")
 			daemon := podsOf(1, nodes, "daemon", "1", "1Gi")[0]
 			daemon.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", Controller: new(true)}}
@@ -123,9 +120,7 @@ func TestMinimumWithoutNodes(t *testing.T) {
 					t.Errorf("after %s: %s (%q), want %s", s.after, got, plan.Reasons, s.want)
 				}
 				restarted, err := NewTracker(tc.policy)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				restarted.ResumePool(plan.NodeShape, nil)
 				after := restarted.Next(now)
 				if s.node == gone && tc.policy.Spec.Minimum != nil && fmt.Sprint(after.Groups) != fmt.Sprint(plan.Groups) {
@@ -142,9 +137,7 @@ func TestResumeDuringSchedule(t *testing.T) {
 	tracker, err := NewTracker(newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) {
 		s.Schedules = []v1alpha1.Schedule{{From: "11:00", To: "13:00", MinRate: "20%"}}
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	tracker.Resume([]Group{
 		{Name: "web-head", Requests: list("1", "4Gi"), Count: 1},
 		{Name: "web-rate", Requests: list("1", "4Gi"), Count: 7},
@@ -184,9 +177,7 @@ func jumped(t *testing.T, now time.Time, seconds int64) time.Time {
 func TestClockJumps(t *testing.T) {
 	for _, jump := range []int64{3600, -3600} {
 		tracker, err := NewTracker(newPolicy("20%"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		start := time.Now()
 		nodes := nodesOf(2, "web-", "16", "64Gi")
 		for _, node := range nodes {

@@ -6,6 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func unknown(raw string) runtime.Object { return &runtime.Unknown{Raw: []byte(raw)} }
@@ -72,9 +74,7 @@ func TestArguments(t *testing.T) {
 func TestArgumentsAreACopy(t *testing.T) {
 	given := &LowRiskOverCommitmentArgs{RiskLimitWeights: map[string]float64{"cpu": 0.1}, RiskLimitWeight: new(0.2)}
 	args, err := Arguments[LowRiskOverCommitmentArgs](given)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	args.RiskLimitWeights["cpu"], *args.RiskLimitWeight = 0.8, 0.9
 	want := &LowRiskOverCommitmentArgs{RiskLimitWeights: map[string]float64{"cpu": 0.1}, RiskLimitWeight: new(0.2)}
 	if diff := cmp.Diff(want, given); diff != "" {

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestDocumentedArguments checks that the page of each plugin lists all of its arguments.
@@ -14,9 +16,7 @@ func TestDocumentedArguments(t *testing.T) {
 		kind := reflect.TypeOf(args).Elem()
 		plugin := strings.TrimSuffix(kind.Name(), "Args")
 		page, err := os.ReadFile(filepath.Join("../../docs/plugins", strings.ToLower(plugin)+".md"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for field := range kind.Fields() {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			if name != "" && !strings.Contains(string(page), "\n| `"+name) {

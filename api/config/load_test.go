@@ -19,6 +19,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // configFile writes a KubeSchedulerConfiguration and returns its path. head contains the fields before
@@ -35,9 +36,7 @@ func configFile(t *testing.T, version, head, plugins string) string {
 func writeConfig(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -45,9 +44,7 @@ func writeConfig(t *testing.T, text string) string {
 func loadBoth(t *testing.T, path string) *internalconfig.KubeSchedulerConfiguration {
 	t.Helper()
 	cfg, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	theirs, err := options.LoadConfigFromFile(klog.Background(), path)
 	if err != nil {
 		t.Fatalf("kube-scheduler cannot read it: %v", err)
@@ -316,9 +313,7 @@ func TestEncode(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			cfg := loadBoth(t, configFile(t, version, "", fmt.Sprintf(everyPlugin, "")))
 			text, err := runtime.Encode(encoder, cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			const want = `  - args:
       apiVersion: kubescheduler.config.k8s.io/v1
       kind: NodeResourcesAllocatableArgs

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 const selector = `
@@ -28,9 +30,7 @@ func crd(spec string) string {
 
 func TestComplete(t *testing.T) {
 	out, err := complete([]byte(crd(selector)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, want := range []string{"description: own", "maxItems: 256", "- DoesNotExist", "must have a value where operator is In or NotIn"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("%s is missing in %s", want, out)
@@ -102,9 +102,7 @@ func TestFilesAreComplete(t *testing.T) {
 		"cluster.open-cluster-management.io_placements.yaml", "ocm/cluster.open-cluster-management.io_placementdecisions.yaml",
 	} {
 		raw, err := os.ReadFile("../../config/crd/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		out, err := complete(raw)
 		if diff := cmp.Diff(string(raw), string(out)); diff != "" || err != nil {
 			t.Error(diff, err)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestPrintResults expects the output of failed tests and of builds only, and the slowest first.
@@ -20,15 +22,11 @@ not JSON
 {"Action":"skip","Package":"none"}
 {"Action":"pass","Package":"b","Elapsed":5}`
 	var out, durations, slowest bytes.Buffer
-	if err := printResults(&out, &durations, strings.NewReader(log)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, printResults(&out, &durations, strings.NewReader(log)))
 	if want := "p.go:1: undefined: x\nnot JSON\ngot 1, want 2\nFAIL\ta\nok  \tb\t5.0s\n"; out.String() != want {
 		t.Errorf("printed\n%s\nwant\n%s", &out, want)
 	}
-	if err := printSlowest(&slowest, &durations); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, printSlowest(&slowest, &durations))
 	if want := "    5.0s  b \n    4.0s  a \n\n    3.0s  a TestBad\n    1.0s  a TestGood\n\n"; slowest.String() != want {
 		t.Errorf("slowest\n%q\nwant\n%q", &slowest, want)
 	}

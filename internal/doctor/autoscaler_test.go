@@ -19,6 +19,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // newBuffer returns a buffer of three placeholders, created an hour before noon, with conditions of the form
@@ -199,9 +200,7 @@ func TestCheckSlack(t *testing.T) {
 		}
 		c := crfake.NewClientBuilder().WithScheme(kube.Scheme()).WithObjects(policy).Build()
 		e := &examination{Cluster: &Cluster{client: c}, now: noon}
-		if err := e.checkSlack(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, e.checkSlack(t.Context()))
 		onlyFinding(t, e, tc.want)
 	}
 }
@@ -270,9 +269,7 @@ func TestRightsOfClusterAutoscaler(t *testing.T) {
 				return true, review, nil
 			})
 			e := &examination{Cluster: &Cluster{kube: clientset, Autoscaler: tc.named}, now: noon}
-			if err := e.checkAutoscalers(t.Context(), 1); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, e.checkAutoscalers(t.Context(), 1))
 			if f := onlyFinding(t, e, tc.level); !strings.Contains(f.Message, tc.message) {
 				t.Errorf("message %q, want %q", f.Message, tc.message)
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -55,9 +56,7 @@ func TestVersionSkew(t *testing.T) {
 		{version.Info{GitVersion: "v2.0.0"}, Warning, "supports 1.34 to 1.38"},
 	} {
 		e := &examination{Cluster: &Cluster{kubernetesVersion: "v1.37.1"}, version: tc.server}
-		if err := e.checkVersion(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, e.checkVersion(t.Context()))
 		if f := onlyFinding(t, e, tc.level); !strings.HasSuffix(f.Message, tc.want) {
 			t.Errorf("finding %q, want its end to be %q", f.Message, tc.want)
 		}
@@ -105,9 +104,7 @@ func encoded(t *testing.T, at time.Time, nodes ...string) []byte {
 		reading.Nodes[name] = load.Node{CPU: load.Utilization{Mean: 0.4, StdDev: 0.1}, HasCPU: true}
 	}
 	var b bytes.Buffer
-	if err := wire.Encode(&b, reading); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, wire.Encode(&b, reading))
 	return b.Bytes()
 }
 
@@ -147,9 +144,7 @@ func TestSuspiciousLoad(t *testing.T) {
 		reading.Nodes[name] = load.Node{CPU: cpu, HasCPU: true}
 	}
 	var b bytes.Buffer
-	if err := wire.Encode(&b, reading); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, wire.Encode(&b, reading))
 	e.checkReading("ns/watcher", b.Bytes(), "kubectl logs")
 	var got []string
 	for _, f := range e.findings {
@@ -176,9 +171,7 @@ func TestNodesWithSwap(t *testing.T) {
 	e := &examination{Cluster: &Cluster{kube: fake.NewClientset(
 		node("a", nil), node("b", &v1.NodeSwapStatus{}), node("c", &v1.NodeSwapStatus{Capacity: new(int64(0))}),
 		node("d", &v1.NodeSwapStatus{Capacity: new(int64(1 << 30))}))}}
-	if err := e.checkNodes(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, e.checkNodes(t.Context()))
 	f := e.findings[0]
 	if len(e.findings) != 2 || f.Level != Warning || !strings.Contains(f.Message, "1 of 4 nodes is configured with swap: d: ") {
 		t.Errorf("%+v", e.findings)
@@ -209,9 +202,7 @@ func TestSchedulerNames(t *testing.T) {
 			},
 		})},
 	}
-	if err := e.checkSchedulers(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, e.checkSchedulers(t.Context()))
 	const want = "name of a running scheduler: default-scheduler, limits, plimsoll-scheduler"
 	if f := onlyFinding(t, e, Problem); !strings.HasSuffix(f.Fix, want) {
 		t.Errorf("remedy %q, want %q", f.Fix, want)
@@ -225,9 +216,7 @@ func TestNodesNotReady(t *testing.T) {
 	}
 	clientset := fake.NewClientset(node("a", v1.ConditionTrue), node("b", v1.ConditionUnknown), node("c", v1.ConditionFalse))
 	e := &examination{Cluster: &Cluster{kube: clientset}}
-	if err := e.checkNodes(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, e.checkNodes(t.Context()))
 	if f := onlyFinding(t, e, Warning); f.Message != "2 of 3 nodes are not ready: b, c" {
 		t.Error(f.Message)
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 const node = "apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\n"
@@ -27,9 +29,7 @@ func utf16(text string) string {
 func write(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
@@ -49,9 +49,7 @@ metadata: {name: node-2}
 status: {capacity: {cpu: "4"}, cpus: 3}
 `
 	objects, err := Read([]string{write(t, "all.yaml", content)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var names []string
 	for _, n := range objects.Nodes {
 		names = append(names, n.Name)
@@ -88,12 +86,8 @@ func TestReadFoldersAndStandardInput(t *testing.T) {
 		"b.yaml": node, "sub/a.json": `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}`, "README.md": "not a manifest",
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	objects, err := Read([]string{dir, "-"}, strings.NewReader(pod("q", "")))
 	if err != nil || len(objects.Nodes) != 1 || len(objects.Pending) != 2 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // Quantities that take hours to decode are refused before they are decoded, with object and field.
@@ -36,9 +37,7 @@ func TestAbsurdQuantities(t *testing.T) {
 		"escapes in text": {"kind: Job\nmetadata: {name: a}\nspec: {target: \"a\\u00e9\"}\n", ""},
 	} {
 		asJSON, err := toJSON([]byte(tc.document))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		start := time.Now()
 		err = resources.CheckQuantities(asJSON)
 		if took := time.Since(start); took > time.Minute {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestWorkloadsWithoutPods checks that workloads without pods are counted, and no others: pods may have their ReplicaSet in the input, or a
@@ -35,9 +37,7 @@ func TestWorkloadsWithoutPods(t *testing.T) {
 		"{apiVersion: batch/v1, kind: Job, metadata: {name: web}, status: {startTime: 2026-11-21T12:00:00Z}}": "",
 	} {
 		objects, err := Read([]string{"-"}, strings.NewReader(nodes+text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var missing []string
 		if want != "" {
 			missing = []string{"No pods are created from the templates of workloads without pods in the input: " + want + "."}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func TestParseQuantity(t *testing.T) {
@@ -68,9 +70,7 @@ func TestFromUnstructured(t *testing.T) {
 		{`{"template":{"spec":{"containers":[{"name":"c","resources":{"limits":{"memory":"1e9"}}}]}}}`, &v1.PodTemplate{}, ""},
 	} {
 		var object map[string]any
-		if err := json.Unmarshal([]byte(test.object), &object); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(test.object), &object))
 		switch err := FromUnstructured(object, test.into); {
 		case test.want == "" && err != nil:
 			t.Errorf("%s: %v", test.object, err)

@@ -25,6 +25,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 const maxBytes = 1 << 20
@@ -35,9 +36,7 @@ var testOptions = Options{Type: metricprovider.Prometheus, MaxBytes: maxBytes}
 func get(t *testing.T, config metricprovider.Config) (string, error) {
 	t.Helper()
 	e, err := New(config, testOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer e.Client().CloseIdleConnections()
 	return ask(t, e)
 }
@@ -45,9 +44,7 @@ func get(t *testing.T, config metricprovider.Config) (string, error) {
 func ask(t *testing.T, e *Endpoint) (string, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.URL.String(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	response, err := e.Do(request)
 	if err != nil {
 		return "", err
@@ -67,9 +64,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 func write(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
@@ -142,9 +137,7 @@ func TestCredentials(t *testing.T) {
 		options := testOptions
 		options.TokenHeader = "X-Token"
 		e, err := New(metricprovider.Config{Address: server.URL, Token: "abc"}, options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer e.Client().CloseIdleConnections()
 		if got, err := ask(t, e); err != nil || !strings.Contains(got, "|abc|") {
 			t.Errorf("%q, %v; want %q", got, err, "|abc|")
@@ -157,30 +150,22 @@ func TestTokenIsRotated(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Header.Get("Authorization")) })
 	path := write(t, "old")
 	e, err := New(metricprovider.Config{Address: server.URL, TokenFile: path}, testOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer e.Client().CloseIdleConnections()
 	for _, token := range []string{"old", "new"} {
-		if err := os.WriteFile(path, []byte(token), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(token), 0o600))
 		if got, err := ask(t, e); err != nil || got != "Bearer "+token {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
 	for content, want := range map[string]string{"": "is empty", " \n": "is empty", "a\nb": "spaces or control characters"} {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
 		if _, err := ask(t, e); load.ReasonOf(err) != load.Denied || !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("token %q: %v, want %s", content, err, want)
 		}
 	}
 	// Without the file no request is sent.
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(path))
 	if _, err := ask(t, e); load.ReasonOf(err) != load.Denied || !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
@@ -308,21 +293,15 @@ type authority struct {
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cert, err := x509.ParseCertificate(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return &authority{cert, key, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}))}
 }
 
@@ -330,9 +309,7 @@ func newAuthority(t *testing.T) *authority {
 func (a *authority) issue(t *testing.T, until time.Time) (pair tls.Certificate, certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	raw, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		SerialNumber: big.NewInt(2),
 		Subject:      pkix.Name{CommonName: "me"},
@@ -343,19 +320,13 @@ func (a *authority) issue(t *testing.T, until time.Time) (pair tls.Certificate, 
 		},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, a.cert, key.Public(), a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	rawKey, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})
 	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: rawKey})
 	pair, err = tls.X509KeyPair(certPEM, keyPEM)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return pair, write(t, string(certPEM)), write(t, string(keyPEM))
 }
 
@@ -452,16 +423,12 @@ func TestCertificates(t *testing.T) {
 	t.Run("the CA file changes", func(t *testing.T) {
 		path := write(t, theirs.pem)
 		e, err := New(metricprovider.Config{Address: open, CAFile: path}, testOptions)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer e.Client().CloseIdleConnections()
 		if _, err := ask(t, e); err == nil {
 			t.Error("an unknown authority is trusted")
 		}
-		if err := os.WriteFile(path, []byte(ours.pem), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(ours.pem), 0o600))
 		if _, err := ask(t, e); err != nil {
 			t.Error(err)
 		}
@@ -496,9 +463,7 @@ func TestHeaders(t *testing.T) {
 		"X-A:":                                   "line 1: must be a header",
 		strings.Repeat("X-A: hush-hush\n", 9000): "exceeds 64 KiB",
 	} {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
 		if _, err := get(t, config); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hush") {
 			t.Errorf("%.40q: %v, want %s", content, err, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // Errors name the flags, with their prefix.
@@ -47,9 +48,7 @@ func TestSourceErrors(t *testing.T) {
 			if f.Chosen() {
 				t.Error("a source is chosen without flags")
 			}
-			if err := cmd.ParseFlags(tc.args); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, cmd.ParseFlags(tc.args))
 			if _, err := f.Source(provider.Cluster{}); err == nil || err.Error() != tc.want {
 				t.Errorf("error %v, want %s", err, tc.want)
 			}
@@ -65,9 +64,7 @@ func TestReadFile(t *testing.T) {
 		strings.Repeat("# a comment\n", 100_000) + "type: Service\naddress: http://a\n": "",
 		"type: Service\naddress: http://a\nport: 80\n":                                  "unknown field \"port\"",
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(name, []byte(text), 0o600))
 		config, err := ReadFile(name)
 		switch {
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):

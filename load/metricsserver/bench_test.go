@@ -14,6 +14,7 @@ import (
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // BenchmarkRead30000Pods measures one reading of 30,000 pods with a sidecar each through the scheduler's client, into a
@@ -31,13 +32,9 @@ func BenchmarkRead30000Pods(b *testing.B) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }))
 	defer server.Close()
 	client, err := metricsclient.NewForConfig(&rest.Config{Host: server.URL})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	source, err := NewPods(OpenPods(client.MetricsV1beta1().RESTClient()))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	store := load.NewPodStore(time.Hour, nil)
 	before := heap()
 	began := cpuTime()
@@ -47,9 +44,7 @@ func BenchmarkRead30000Pods(b *testing.B) {
 		if err != nil || len(reading.Pods) != 30_000 {
 			b.Fatal(len(reading.Pods), err)
 		}
-		if err := store.Put(reading); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, store.Put(reading))
 	}
 	b.ReportMetric((cpuTime()-began).Seconds()/float64(b.N), "CPU-s/reading")
 	b.ReportMetric(float64(len(body))/(1<<20), "MiB-read")

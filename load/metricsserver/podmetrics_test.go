@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // sourceOf returns a source whose response is a body, at noon. TestMetricsServer in test/integration reads a real
@@ -21,9 +22,7 @@ import (
 func sourceOf(t testing.TB, body io.Reader) *PodSource {
 	t.Helper()
 	source, err := NewPods(func(context.Context) (io.ReadCloser, error) { return io.NopCloser(body), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	source.now = func() time.Time { return noon }
 	return source
 }
@@ -112,9 +111,7 @@ func TestReadPods(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			tc.want.Source, tc.want.Time, tc.want.Window = "KubernetesMetricsServer", noon, 15*time.Second
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
@@ -182,9 +179,7 @@ func TestPodErrors(t *testing.T) {
 		"deadline":      {context.DeadlineExceeded, load.Timeout, "deadline"},
 	} {
 		source, err := NewPods(func(context.Context) (io.ReadCloser, error) { return nil, tc.err })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err = source.ReadPods(t.Context()); load.ReasonOf(err) != tc.reason || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v (%s), want %s (%s)", name, err, load.ReasonOf(err), tc.want, tc.reason)
 		}

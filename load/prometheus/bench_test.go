@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // BenchmarkPoll5000Nodes measures one poll of 5,000 nodes, which are matched by address, into a store. Sending the
@@ -31,9 +32,7 @@ func BenchmarkPoll5000Nodes(b *testing.B) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }))
 	defer server.Close()
 	source, err := New(metricprovider.Config{Address: server.URL}, func() ([]*v1.Node, error) { return machines, nil })
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	defer source.server.Client().CloseIdleConnections()
 	store := load.NewStore(time.Hour, func() time.Time { return time.Unix(at, 0) })
 	var before, after runtime.MemStats
@@ -44,9 +43,7 @@ func BenchmarkPoll5000Nodes(b *testing.B) {
 		if err != nil || len(reading.Nodes) != 5000 {
 			b.Fatal(len(reading.Nodes), err)
 		}
-		if err := store.Put(reading); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, store.Put(reading))
 	}
 	runtime.ReadMemStats(&after)
 	b.ReportMetric((cpuTime()-began).Seconds()/float64(b.N), "CPU-s/poll")

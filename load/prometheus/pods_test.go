@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // podQueries identify the two queries of pods.
@@ -22,9 +23,7 @@ var podQueries = metricprovider.Queries{PodCPU: "cpu", PodMemory: "memory"}
 func newPodSource(t testing.TB, config metricprovider.Config) *PodSource {
 	t.Helper()
 	s, err := NewPods(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(s.server.Client().CloseIdleConnections)
 	return s
 }
@@ -210,9 +209,7 @@ func BenchmarkRead30000Pods(b *testing.B) {
 		if err != nil || len(reading.Pods) != 30_000 {
 			b.Fatal(len(reading.Pods), err)
 		}
-		if err := store.Put(reading); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, store.Put(reading))
 	}
 	b.ReportMetric((cpuTime()-began).Seconds()/float64(b.N), "CPU-s/reading")
 	b.ReportMetric(float64(2*len(body))/(1<<20), "MiB-read")

@@ -19,6 +19,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // server is a fake Prometheus server that responds from a table. TestRealPrometheus uses a real one.
@@ -56,9 +57,7 @@ var customQueries = metricprovider.Queries{CPUAvg: "cpu_mean", CPUStd: "cpu_std"
 func newSource(t *testing.T, config metricprovider.Config, nodes load.Inventory) *Source {
 	t.Helper()
 	s, err := New(config, nodes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(s.server.Client().CloseIdleConnections)
 	return s
 }
@@ -202,9 +201,7 @@ func TestRead(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(tc.want, got.Nodes); diff != "" {
 				t.Error(diff)
 			}
@@ -270,9 +267,7 @@ func TestNodeOfSeries(t *testing.T) {
 				return list(sample(tc.labels, 0.5), sample(`"node":"node-3","host":"node-3"`, 0.5))
 			}).URL
 			got, err := newSource(t, tc.config, tc.nodes).Read(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			delete(got.Nodes, "node-3")
 			if _, found := got.Nodes[tc.want]; found != (tc.want != "") || len(got.Nodes) > 1 {
 				t.Errorf("%v, want %q", got.Nodes, tc.want)
@@ -500,9 +495,7 @@ func FuzzRead(f *testing.F) {
 	}))
 	f.Cleanup(server.Close)
 	source, err := New(metricprovider.Config{Address: server.URL, Queries: customQueries}, nil)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	f.Fuzz(func(t *testing.T, text string) {
 		response.Store(text)
 		reading, err := source.Read(t.Context())

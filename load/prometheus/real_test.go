@@ -21,6 +21,7 @@ import (
 	prometheusserver "github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // settings are the arguments of prometheus.New.
@@ -94,9 +95,7 @@ func TestRealPrometheus(t *testing.T) {
 		Labels:  map[string]string{"instance": "192.0.2.1:9100", "cluster": "test"},
 	})
 	real, err := prometheusserver.Start(t.Context(), targets, 500*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer real.Stop()
 	source := func(change func(*settings)) *prometheus.Source {
 		t.Helper()
@@ -113,9 +112,7 @@ func TestRealPrometheus(t *testing.T) {
 		}
 		change(&s)
 		source, err := prometheus.New(s.Config, s.nodes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return source
 	}
 	asShipped := source(func(*settings) {})

@@ -19,6 +19,7 @@ import (
 	prometheusserver "github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // cadvisor exposes the container metrics of 20 pods as a kubelet does: pod i has a container that uses 0.1 i cores and i MiB,
@@ -53,9 +54,7 @@ func TestRealPrometheusPods(t *testing.T) {
 		{Address: address, Path: "/metrics/cadvisor", Labels: map[string]string{"instance": "node-1", "scraped": "first"}},
 		{Address: address, Path: "/metrics/cadvisor", Labels: map[string]string{"instance": "node-1", "scraped": "second"}},
 	}, 500*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer real.Stop()
 	config := metricprovider.Config{Address: real.Address, RateWindow: metav1.Duration{Duration: 10 * time.Second}}
 	for name, change := range map[string]func(*metricprovider.Config){
@@ -70,9 +69,7 @@ func TestRealPrometheusPods(t *testing.T) {
 			c := config
 			change(&c)
 			source, err := prometheus.NewPods(c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			var reading load.PodReading
 			var asked time.Time
 			var readErr error

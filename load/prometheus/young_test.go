@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // mixin is the recording rule of CPU of node-exporter's monitoring mixin.
@@ -82,13 +83,9 @@ func TestYoungNodesAndPods(t *testing.T) {
 		"rule_files": []string{"mixin.yaml"}, "evaluation_interval": "30s",
 		"tests": []map[string]any{{"interval": "30s", "input_series": young, "promql_expr_test": tests}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, content := range map[string][]byte{"mixin.yaml": []byte(mixin), "tests.yaml": file} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	out, err := exec.CommandContext(t.Context(), "promtool", "test", "rules", filepath.Join(dir, "tests.yaml")).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "SUCCESS") {

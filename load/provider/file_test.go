@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func messageAt(seconds int) string {
@@ -24,12 +25,8 @@ func messageAt(seconds int) string {
 // write replaces a file by renaming a new one.
 func write(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.WriteFile(path+".new", []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path+".new", []byte(content), 0o600))
+	must.Succeed(t, os.Rename(path+".new", path))
 }
 
 func TestRead(t *testing.T) {
@@ -38,9 +35,7 @@ func TestRead(t *testing.T) {
 	for _, seconds := range []int{1000, 2000} {
 		write(t, path, messageAt(seconds))
 		got, err := source.Read(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		want := load.Reading{
 			Time:  time.Unix(int64(seconds), 0),
 			Nodes: map[string]load.Node{"node-1": {CPU: load.Utilization{Mean: 0.4}, HasCPU: true}},
@@ -74,9 +69,7 @@ func TestReadErrors(t *testing.T) {
 			"%[1]s: timestamp: invalid value 0: must be Unix seconds",
 		},
 		"a folder": {func(t *testing.T, path string) {
-			if err := os.Mkdir(path, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.Mkdir(path, 0o700))
 		}, "%[1]s: not a regular file"},
 	}
 	for name, tc := range tests {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 const message = `{"timestamp": 1795239886, "window": {"duration": "15m"}, "source": "Test", "data": {"NodeMetricsMap": {
@@ -30,9 +31,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 func newSource(t *testing.T, address string) *Watcher {
 	t.Helper()
 	source, err := NewWatcher(metricprovider.Config{Address: address})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(source.server.Client().CloseIdleConnections)
 	return source
 }
@@ -61,9 +60,7 @@ func TestNewWatcher(t *testing.T) {
 				wantError(t, err, tc.wantErr)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if want := "the load watcher at " + tc.wantURL; source.String() != want {
 				t.Errorf("%q, want %q", source, want)
 			}
@@ -79,9 +76,7 @@ func TestReadWatcher(t *testing.T) {
 		fmt.Fprint(w, message)
 	})
 	got, err := newSource(t, server.URL).Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := load.Reading{
 		Source: "Test", Time: time.Unix(1795239886, 0), Window: 15 * time.Minute,
 		Nodes: map[string]load.Node{"node-1": {CPU: load.Utilization{Mean: 0.4}, HasCPU: true}},

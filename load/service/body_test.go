@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // manyNodes returns a reading of a number of nodes at a time.
@@ -30,35 +31,25 @@ func manyNodes(count int, at time.Time) load.Reading {
 func fetch(t *testing.T, s *served, path string, header map[string]string) (*http.Response, []byte) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	request.Header.Set("Accept-Encoding", "identity")
 	for name, value := range header {
 		request.Header.Set(name, value)
 	}
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return response, content
 }
 
 func TestEncodings(t *testing.T) {
 	s := serve(t)
 	reading := manyNodes(500, noon)
-	if err := s.store.Put(reading); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.store.Put(reading))
 	var want bytes.Buffer
-	if err := wire.Encode(&want, reading); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, wire.Encode(&want, reading))
 	for accepted, zipped := range map[string]bool{
 		"gzip": true, "br, GZIP;q=0.5": true, "gzip; q=1.0": true, "": false, "identity": false, "gzip;q=0": false, "gzip; q=0.0, br": false,
 	} {
@@ -71,9 +62,7 @@ func TestEncodings(t *testing.T) {
 		}
 		if zipped {
 			unzip, err := gzip.NewReader(bytes.NewReader(content))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if content, err = io.ReadAll(unzip); err != nil {
 				t.Fatal(err)
 			}
@@ -114,9 +103,7 @@ func TestETag(t *testing.T) {
 func TestReadingIsEncodedOnce(t *testing.T) {
 	store := load.NewStore(time.Hour, nil)
 	s := newServer(Config{Store: store, State: &State{}, Metrics: http.NotFoundHandler()})
-	if err := store.Put(manyNodes(2000, time.Now())); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, store.Put(manyNodes(2000, time.Now())))
 	one := httptest.NewRecorder()
 	s.serveLoad(one, httptest.NewRequest(http.MethodGet, "/watcher?host=node-00001.example.com", nil))
 	if one.Code != 200 || s.bodies.current != nil {
@@ -167,9 +154,7 @@ func BenchmarkEncode50000Nodes(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		encoded, err := newBody(reading)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		b.ReportMetric(float64(len(encoded.zipped)), "zipped-B")
 		b.SetBytes(encoded.size)
 	}
@@ -177,9 +162,7 @@ func BenchmarkEncode50000Nodes(b *testing.B) {
 
 func BenchmarkOneOf50000Nodes(b *testing.B) {
 	store := load.NewStore(time.Hour, nil)
-	if err := store.Put(manyNodes(50_000, time.Now())); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, store.Put(manyNodes(50_000, time.Now())))
 	handler := New(Config{Store: store, State: &State{}, Metrics: http.NotFoundHandler()})
 	b.ReportAllocs()
 	for b.Loop() {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // FuzzRequest checks that any request has a response with an expected status, that only the token permits
@@ -22,13 +23,9 @@ func FuzzRequest(f *testing.F) {
 	f.Add(`x"} or up{`, "gzip;q=0, *", "*", "Bearer ")
 	f.Add("", ",;q=,", `"`, "secret")
 	token := filepath.Join(f.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("secret\n"), 0o600); err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, os.WriteFile(token, []byte("secret\n"), 0o600))
 	store := load.NewStore(time.Hour, nil)
-	if err := store.Put(load.Reading{Source: "Test", Time: time.Now(), Nodes: nodes}); err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, store.Put(load.Reading{Source: "Test", Time: time.Now(), Nodes: nodes}))
 	handler := New(Config{Store: store, State: &State{}, Metrics: http.NotFoundHandler(), TokenFile: token})
 	f.Fuzz(func(t *testing.T, host, encoding, etag, authorization string) {
 		r := httptest.NewRequest(http.MethodGet, "/watcher?host="+url.QueryEscape(host), nil)

@@ -21,6 +21,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 	"github.com/plimsoll-k8s/plimsoll/load/telemetry"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -57,29 +58,21 @@ func (s *served) start(t *testing.T, tokenFile string) {
 
 func (s *served) put(t *testing.T, nodes map[string]load.Node) {
 	t.Helper()
-	if err := s.store.Put(
+	must.Succeed(t, s.store.Put(
 		load.Reading{Source: "Test", Time: s.now, Window: 15 * time.Minute, Nodes: nodes, Stale: 3, Rejected: 2},
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 }
 
 func (s *served) get(t *testing.T, path, authorization string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	request.Header.Set("Authorization", authorization)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return response.StatusCode, strings.TrimSpace(string(body))
 }
 
@@ -99,13 +92,9 @@ func TestClientReadsService(t *testing.T) {
 	s := serve(t)
 	s.put(t, nodes)
 	source, err := provider.NewWatcher(metricprovider.Config{Address: s.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got, err := source.Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := load.Reading{Source: "Test", Time: noon.Local(), Window: 15 * time.Minute, Nodes: nodes}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -157,9 +146,7 @@ func TestHealth(t *testing.T) {
 		t.Helper()
 		code, body := s.get(t, "/watcher/health", "")
 		var got health
-		if err := json.Unmarshal([]byte(body), &got); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(body), &got))
 		want.Source, want.MaxAgeSeconds = "Test at nowhere", 60
 		if diff := cmp.Diff(want, got); diff != "" || code != wantCode {
 			t.Errorf("%s: %d, want %d: %s", what, code, wantCode, diff)
@@ -201,15 +188,11 @@ func TestToken(t *testing.T) {
 	}
 	expect("Bearer secret", 500) // the token file does not exist yet
 	for _, content := range []string{"", "\n"} {
-		if err := os.WriteFile(s.token, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(s.token, []byte(content), 0o600))
 		expect("Bearer ", 500)
 	}
 	for _, token := range []string{"secret", "rotated"} {
-		if err := os.WriteFile(s.token, []byte(token+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(s.token, []byte(token+"\n"), 0o600))
 		expect("Bearer "+token, 200)
 		for _, wrong := range []string{"", "Bearer", "Bearer ", "Bearer wrong", "Bearer " + token + "x", "Basic " + token} {
 			expect(wrong, 401)
@@ -264,9 +247,7 @@ func BenchmarkWatcher5000Nodes(b *testing.B) {
 	}
 	store := load.NewStore(time.Hour, nil)
 	for b.Loop() {
-		if err := store.Put(load.Reading{Time: time.Now(), Nodes: many}); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, store.Put(load.Reading{Time: time.Now(), Nodes: many}))
 		answer := httptest.NewRecorder()
 		New(
 			Config{Store: store, State: &State{}, Metrics: http.NotFoundHandler()},

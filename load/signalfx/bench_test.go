@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // BenchmarkRead reads 5,000 nodes with 15 samples of both metrics from a server in the same process with
@@ -46,9 +47,7 @@ func BenchmarkRead(b *testing.B) {
 	}))
 	defer server.Close()
 	source, err := New(metricprovider.Config{Address: server.URL}, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	defer source.server.Client().CloseIdleConnections()
 	source.now = func() time.Time { return noon }
 	read := func(b *testing.B) {

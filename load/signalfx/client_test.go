@@ -16,6 +16,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestRequests checks the requests and their number.
@@ -256,9 +257,7 @@ func TestOneMetricFails(t *testing.T) {
 			f := newFake(t, host("c1", cpu, "node-1", 20), host("m1", memory, "node-1", 20))
 			f.intercept = forMetric(tc.metric, status(500, "oops"))
 			got, err := f.source(t, nil).Read(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			lost := map[load.Series]error{}
 			for _, series := range tc.lost {
 				lost[series] = &load.Error{Reason: load.ServerError, Err: fmt.Errorf("%s", said)}
@@ -307,9 +306,7 @@ func TestPages(t *testing.T) {
 	read := func() {
 		t.Helper()
 		got, err := source.Read(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		u := load.Utilization{Mean: 0.3, StdDev: 0.1}
 		if diff := cmp.Diff(load.Node{CPU: u, HasCPU: true, Memory: u, HasMemory: true}, got.Nodes["node-2499"], closeTo); diff != "" ||
 			len(got.Nodes) != 2500 || got.Rejected != 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func TestDecodeWindow(t *testing.T) {
@@ -45,9 +46,7 @@ func TestDecodeWindow(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := decodeWindow([]byte(tc.raw))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(sample{}), cmpopts.EquateNaNs()); diff != "" {
 				t.Error(diff)
 			}

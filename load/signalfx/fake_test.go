@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // noon is the time of the reads, a multiple of every resolution.
@@ -80,9 +81,7 @@ func (f *fake) source(tb testing.TB, change func(*metricprovider.Config)) *Sourc
 		change(&config)
 	}
 	source, err := New(config, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	source.now = func() time.Time { return noon }
 	tb.Cleanup(source.server.Client().CloseIdleConnections)
 	return source

@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 const (
@@ -103,9 +104,7 @@ func TestNew(t *testing.T) {
 				wantError(t, err, load.Invalid, tc.wantErr)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if want := "SignalFx at " + address; source.String() != want {
 				t.Errorf("%q, want %q", source, want)
 			}
@@ -146,9 +145,7 @@ func TestRead(t *testing.T) {
 		host("c2", cpu, "node-2", 12.5),
 	)
 	got, err := f.source(t, nil).Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := load.Reading{
 		Source: "SignalFx", Time: noon.Add(-time.Minute), Window: 15 * time.Minute,
 		Nodes: map[string]load.Node{
@@ -246,9 +243,7 @@ func TestNodes(t *testing.T) {
 				series[0].points, series[1].points = []any{at(tc.newest, 10)}, []any{at(tc.newest, 10)}
 			}
 			got, err := newFake(t, series...).source(t, nil).Read(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if tc.newest == 0 {
 				tc.newest = time.Minute
 			}
@@ -276,9 +271,7 @@ func TestWindowBegins(t *testing.T) {
 			})
 			source.now = func() time.Time { return noon.Add(resolution / 3) }
 			got, err := source.Read(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			// At a resolution of 1m the window is 11:59:00 to 12:00:20 and contains the samples of 11:59 and
 			// 12:00: (20+40)/2 = 30, sqrt((10^2+10^2)/2) = 10.
 			want := map[string]load.Node{"node-1": {CPU: load.Utilization{Mean: 0.3, StdDev: 0.1}, HasCPU: true}}
@@ -323,9 +316,7 @@ func TestHosts(t *testing.T) {
 				wantError(t, err, load.Invalid, tc.wantErr)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(tc.want, got.Nodes, closeTo); diff != "" || got.Rejected != tc.rejected {
 				t.Errorf("%s%d rejected, want %d", diff, got.Rejected, tc.rejected)
 			}
@@ -379,8 +370,6 @@ func TestEmpty(t *testing.T) {
 func mustResolve(t *testing.T, source *Source) func(string) (string, bool) {
 	t.Helper()
 	resolve, err := source.resolver()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return resolve
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestWatch checks that the metrics of a source are from the first store whose context is not done.
@@ -71,9 +72,7 @@ func TestWatchPods(t *testing.T) {
 		return family("age_seconds", "gauge", "Age of the newest reading of the usage of pods. Absent before the first reading.", value)
 	}
 	check(metrics("1", "0", "0"))
-	if err := store.Put(load.PodReading{Time: now, Pods: make([]load.PodUsage, 3), Rejected: 2}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, store.Put(load.PodReading{Time: now, Pods: make([]load.PodUsage, 3), Rejected: 2}))
 	now = now.Add(10 * time.Second)
 	check(age("10") + metrics("0", "3", "2"))
 	now = now.Add(time.Minute)

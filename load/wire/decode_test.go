@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // documented is the message in the package comment.
@@ -20,9 +21,7 @@ const documented = `{"timestamp": 1795239886,
 
 func TestDecode(t *testing.T) {
 	got, err := Decode(strings.NewReader(documented))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := load.Reading{
 		Source: "Prometheus", Time: time.Unix(1795239886, 0), Window: 15 * time.Minute,
 		Nodes: map[string]load.Node{"node-1": {CPU: load.Utilization{Mean: 0.4}, HasCPU: true}},
@@ -41,9 +40,7 @@ func TestDecodeManyDisks(t *testing.T) {
 	message := `{"timestamp": 1795239886, "data": {"NodeMetricsMap": {"a": {"metrics": [` + disks +
 		`{"type": "CPU", "operator": "AVG", "value": 40}]}}}}`
 	got, err := Decode(strings.NewReader(message))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if want := (load.Node{CPU: load.Utilization{Mean: 0.4}, HasCPU: true}); got.Nodes["a"] != want || got.Rejected != 0 {
 		t.Errorf("%+v, %d values rejected, want %+v", got.Nodes, got.Rejected, want)
 	}
@@ -118,9 +115,7 @@ func TestDecodeMetrics(t *testing.T) {
 			got, err := Decode(
 				strings.NewReader(`{"timestamp": 1795239886, "data": {"NodeMetricsMap": {"node-1": {"metrics": [` + tc.metrics + `]}}}}`),
 			)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			want := map[string]load.Node{}
 			if tc.want != nil {
 				want["node-1"] = *tc.want
@@ -154,9 +149,7 @@ func TestDecodeTimes(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := Decode(strings.NewReader(tc.message))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if got.Time.Unix() != tc.time || got.Window != tc.window {
 				t.Errorf("time %d, window %s, want %d, %s", got.Time.Unix(), got.Window, tc.time, tc.window)
 			}

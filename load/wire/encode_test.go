@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func drawUtilization(t *rapid.T, label string) load.Utilization {
@@ -52,16 +53,12 @@ func TestEncodeAndDecode(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		reading := drawReading(t)
 		var message, again bytes.Buffer
-		if err := Encode(&message, reading); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, Encode(&message, reading))
 		if err := Encode(&again, reading); err != nil || !bytes.Equal(message.Bytes(), again.Bytes()) {
 			t.Fatalf("encoded twice, it differs (error %v):\n%s%s", err, &message, &again)
 		}
 		got, err := Decode(&message)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		want := reading
 		want.Nodes = map[string]load.Node{}
 		for name, node := range reading.Nodes {
@@ -85,9 +82,7 @@ func TestEncode(t *testing.T) {
 		},
 	}
 	var got strings.Builder
-	if err := Encode(&got, reading); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Encode(&got, reading))
 	// 1000 - 60 = 940
 	want := `{"timestamp":1000,"window":{"duration":"1m","start":940,"end":1000},"source":"Test","data":{"NodeMetricsMap":{` +
 		`"a":{"metrics":[],"tags":{},"metadata":{"dataCenter":""}},` +
@@ -107,9 +102,7 @@ func TestEncodeSmallValues(t *testing.T) {
 	} {
 		nodes := map[string]load.Node{"a": {CPU: load.Utilization{Mean: 0.5, StdDev: fraction}, HasCPU: true}}
 		var got strings.Builder
-		if err := Encode(&got, load.Reading{Time: time.Unix(1000, 0), Nodes: nodes}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, Encode(&got, load.Reading{Time: time.Unix(1000, 0), Nodes: nodes}))
 		if want := `"operator":"STD","rollup":"0s","value":` + want + "}"; !strings.Contains(got.String(), want) {
 			t.Errorf("deviation %g: got %s, want %s", fraction, &got, want)
 		}
@@ -159,17 +152,11 @@ func TestEncodeIsJSON(t *testing.T) {
 			nodes[name] = node{metrics, map[string]any{}, map[string]string{"dataCenter": ""}}
 		}
 		var got bytes.Buffer
-		if err := Encode(&got, reading); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, Encode(&got, reading))
 		want, err := json.Marshal(nodes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		source, err := json.Marshal(reading.Source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if text := got.String(); !strings.HasSuffix(text, string(want)+"}}\n") || !strings.Contains(text, `,"source":`+string(source)+`,`) {
 			t.Fatalf("got\n%s, want\n%s", text, want)
 		}
@@ -219,13 +206,9 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		var passedOn bytes.Buffer
-		if err := Encode(&passedOn, reading); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, Encode(&passedOn, reading))
 		again, err := Decode(&passedOn)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if len(again.Nodes) != len(reading.Nodes) || !again.Time.Equal(reading.Time) || again.Window != reading.Window {
 			t.Errorf("encoded again: %d nodes, %s, %s; before: %d nodes, %s, %s",
 				len(again.Nodes), again.Time, again.Window, len(reading.Nodes), reading.Time, reading.Window)
@@ -241,9 +224,7 @@ func encoded(b *testing.B, n int) []byte {
 		reading.Nodes[fmt.Sprintf("node-%04d.example.com", i)] = load.Node{CPU: u, Memory: u, HasCPU: true, HasMemory: true}
 	}
 	var message bytes.Buffer
-	if err := Encode(&message, reading); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, Encode(&message, reading))
 	return message.Bytes()
 }
 

@@ -8,19 +8,16 @@ import (
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // recorded.json is what load-watcher v0.2.3 answered to GET /watcher, reading a
 // Prometheus server of three nodes.
 func TestDecodeARecordedAnswer(t *testing.T) {
 	raw, err := os.ReadFile("testdata/recorded.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	reading, err := Decode(bytes.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !reading.Time.Equal(time.Unix(1795259567, 0)) || reading.Window != 15*time.Minute || reading.Source != "Prometheus" ||
 		reading.Rejected != 0 {
 		t.Errorf("at %s over %s from %s, rejected %d", reading.Time, reading.Window, reading.Source, reading.Rejected)
@@ -43,9 +40,7 @@ func TestDecodeARecordedAnswer(t *testing.T) {
 	}
 	// The reading encoded again decodes to the same load.
 	var again bytes.Buffer
-	if err := Encode(&again, reading); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Encode(&again, reading))
 	if !bytes.Contains(again.Bytes(), []byte(`"window":{"duration":"15m","start":1795258667,"end":1795259567}`)) {
 		t.Errorf("the window differs: %.200s", &again)
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/plugins"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // Names of measured configurations in addition to profiles.Names.
@@ -82,25 +83,17 @@ func configurationOf(tb testing.TB, name string) *internalconfig.KubeSchedulerCo
 		}
 	default:
 		profile, err := engine.ReadConfig(name)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.Succeed(tb, err)
 		cfg, err := profile.Config()
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.Succeed(tb, err)
 		return cfg
 	}
 	file := filepath.Join(tb.TempDir(), "scheduler.yaml")
 	content := fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+
 		"profiles: [{plugins: {multiPoint: {enabled: [%s]}}}]\n", strings.Join(enabled, ", "))
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, os.WriteFile(file, []byte(content), 0o600))
 	cfg, err := config.Load(file)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	return cfg
 }
 
@@ -174,9 +167,7 @@ func newComparison(tb testing.TB, names []string, nodes, podsPerNode, equal int)
 			Config: configurationOf(tb, name), Load: reading, Clock: func() time.Time { return reading.Time },
 			ExtraPlugins: nothingRegistry(), Batches: equal > 1,
 		})
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.Succeed(tb, err)
 		c.engines[name] = e
 	}
 	return c
@@ -228,9 +219,7 @@ func (c *comparison) readLoad(tb testing.TB) {
 	tb.Helper()
 	c.reading.Time = c.reading.Time.Add(30 * time.Second)
 	for _, name := range c.names {
-		if err := c.engines[name].SetLoad(*c.reading); err != nil {
-			tb.Fatal(err)
-		}
+		must.Succeed(tb, c.engines[name].SetLoad(*c.reading))
 	}
 }
 
@@ -283,8 +272,6 @@ func newEstimate(values []float64) estimate {
 func processTime(tb testing.TB) float64 {
 	tb.Helper()
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/command"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func TestMain(m *testing.M) {
@@ -84,23 +85,15 @@ func BenchmarkControlPlane(b *testing.B) {
 	for b.Loop() {
 		began := time.Now()
 		cp, err := controlplane.Start(b.Context(), controlplane.Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		b.ReportMetric(time.Since(began).Seconds(), "s-to-ready")
 		config, err := cp.Config("bench", "system:masters")
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		config.ContentType = "application/vnd.kubernetes.protobuf"
 		client, err := kubernetes.NewForConfig(config)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		kubeconfig := filepath.Join(b.TempDir(), "kubeconfig")
-		if err := cp.WriteKubeconfig(kubeconfig, "system:kube-scheduler", "system:masters"); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, cp.WriteKubeconfig(kubeconfig, "system:kube-scheduler", "system:masters"))
 		began = time.Now()
 		inParallel(b, nodes, func(i int) error {
 			_, err := client.CoreV1().Nodes().Create(b.Context(), newNode(i), metav1.CreateOptions{})
@@ -181,9 +174,7 @@ func scheduleAll(b *testing.B, client kubernetes.Interface, kubeconfig string, b
 		b.Fatal("listing pods failed")
 	}
 	file := filepath.Join(b.TempDir(), "scheduler.yaml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, configuration, kubeconfig), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, os.WriteFile(file, fmt.Appendf(nil, configuration, kubeconfig), 0o600))
 	opts := options.NewOptions()
 	opts.ConfigFile, opts.SecureServing.BindPort = file, 0
 	ended := make(chan error, 1)
@@ -207,7 +198,5 @@ func inParallel(b *testing.B, n int, do func(int) error) {
 	for i := range n {
 		group.Go(func() error { return do(i) })
 	}
-	if err := group.Wait(); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, group.Wait())
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/emulation"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 	"github.com/plimsoll-k8s/plimsoll/test/support/helm"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 const project = "../.."
@@ -61,9 +62,7 @@ func valuesFile(t *testing.T, values string) string {
 	t.Helper()
 	// Not in t.TempDir(), which contains the name of the test: Helm splits file names at commas.
 	file, err := os.CreateTemp(home, "values-*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer file.Close()
 	if _, err := file.WriteString(values); err != nil {
 		t.Fatal(err)
@@ -75,9 +74,7 @@ func valuesFile(t *testing.T, values string) string {
 func render(t *testing.T, values string) []*unstructured.Unstructured {
 	t.Helper()
 	objects, err := tool.Template(t.Context(), valuesFile(t, values))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return objects
 }
 
@@ -303,13 +300,9 @@ func TestSchedulerConfiguration(t *testing.T) {
 					continue
 				}
 				file := filepath.Join(t.TempDir(), "scheduler.yaml")
-				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
 				read, err := config.Load(file)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				for _, plugin := range read.Profiles[0].PluginConfig {
 					if args, ok := plugin.Args.(*config.LowRiskOverCommitmentArgs); ok {
 						got := fmt.Sprintf(
@@ -336,9 +329,7 @@ func find[T any](t *testing.T, objects []*unstructured.Unstructured, kind, name 
 	var found T
 	for _, object := range objects {
 		if object.GetKind() == kind && object.GetName() == name {
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &found); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &found))
 			return found
 		}
 	}
@@ -357,9 +348,7 @@ func TestHistoryRights(t *testing.T) {
 			continue
 		}
 		var role rbacv1.Role
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role))
 		for _, rule := range role.Rules {
 			if !slices.Contains(rule.Resources, "configmaps") {
 				continue
@@ -469,13 +458,9 @@ func TestPriorityClass(t *testing.T) {
 func TestAgentRights(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(filepath.Join(project, "examples", "placement", "agent-member-rbac.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	example, err := helm.Objects(string(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	objects := render(t, all)
 	const name = "plimsoll-agent"
 	if args := find[appsv1.Deployment](t, objects, "Deployment", name).Spec.Template.Spec.Containers[0].Args; !slices.Contains(
@@ -500,26 +485,18 @@ func TestMonitoring(t *testing.T) {
 	t.Parallel()
 	other := *tool
 	other.Chart = filepath.Join(t.TempDir(), "plimsoll")
-	if err := os.CopyFS(other.Chart, os.DirFS(tool.Chart)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.CopyFS(other.Chart, os.DirFS(tool.Chart)))
 	const dashboard, alerts = `{"title": "{{instance}} of $node"}`, "groups:\n- name: try\n  rules: [{alert: Try, expr: 'a{b=\"c\"} > 0', annotations: {summary: '{{ $labels.b }}'}}]\n"
 	for file, content := range map[string]string{"dashboards/try.json": dashboard, "alerts/try.yaml": alerts} {
 		path := filepath.Join(other.Chart, "files", file)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	objects, err := other.Template(
 		t.Context(),
 		valuesFile(t, "dashboards: {enabled: true}\nalerts: {enabled: true, labels: {prometheus: main}}\n"),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if text := find[v1.ConfigMap](t, objects, "ConfigMap", "plimsoll-dashboard-try").Data["try.json"]; strings.TrimSpace(
 		text,
 	) != dashboard {

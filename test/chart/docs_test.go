@@ -14,6 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // document compares a table between two marks in docs/security.md with the expected one. With -update it
@@ -22,9 +24,7 @@ func document(t *testing.T, mark, want string) {
 	t.Helper()
 	file := filepath.Join(project, "docs", "security.md")
 	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	open, end := "<!-- "+mark+" -->\n", "<!-- end of "+mark+" -->"
 	before, rest, opened := strings.Cut(string(raw), open)
 	found, after, ended := strings.Cut(rest, end)
@@ -37,22 +37,16 @@ func document(t *testing.T, mark, want string) {
 	if !*update {
 		t.Fatalf("%s is not up to date (go test ./test/chart -update writes it); want\n%s", file, want)
 	}
-	if err := os.WriteFile(file, []byte(before+open+want+end+after), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(before+open+want+end+after), 0o600))
 }
 
 // TestValuesHaveComments expects a comment in values.yaml on each setting of the other components, except
 // settings that the scheduler has, too.
 func TestValuesHaveComments(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(tool.Chart, "values.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var file yaml.Node
-	if err := yaml.Unmarshal(raw, &file); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.Unmarshal(raw, &file))
 	common := map[string]bool{}
 	var check func(path string, node *yaml.Node)
 	check = func(path string, node *yaml.Node) {
@@ -92,15 +86,11 @@ func TestDocumentedRights(t *testing.T) {
 		switch object.GetKind() {
 		case "ClusterRole", "Role":
 			var role rbacv1.ClusterRole
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role))
 			roles[object.GetKind()+role.Name] = role.Rules
 		case "ClusterRoleBinding", "RoleBinding":
 			var bound rbacv1.RoleBinding
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &bound); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &bound))
 			where := "cluster"
 			switch bound.Namespace {
 			case "":

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestDocumentedCommands expects that Helm renders the documented install, upgrade and template
@@ -17,9 +18,7 @@ import (
 // cluster.
 func TestDocumentedCommands(t *testing.T) {
 	commands, err := doccheck.CommandsOf(project, "helm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	rendered := 0
 	for _, command := range commands {
 		verb, args := command.Words[1], command.Arguments()[1:]
@@ -59,9 +58,7 @@ func TestDocumentedCommands(t *testing.T) {
 // TestDocumentedValuesFiles expects that the chart renders with the values files in docs/install.md.
 func TestDocumentedValuesFiles(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(project, "docs", "install.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	blocks := strings.Split(string(raw), "\n```yaml\n")[1:]
 	if len(blocks) == 0 {
 		t.Error("docs/install.md has no values files")

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 var (
@@ -24,9 +25,7 @@ var (
 // a dry run and helm install as helm template: the pods run images that make pushes, also if the clone has local changes.
 func TestInstalledImagesArePushed(t *testing.T) {
 	pages, err := doccheck.Pages(project)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	blocks := 0
 	for _, page := range pages {
 		for _, block := range page.Blocks() {
@@ -69,14 +68,10 @@ func paste(t *testing.T, block string) string {
 		"helm": `[ "$1" = install ] && shift && exec "$HELM_PROGRAM" template "$@"`,
 		"git":  `case "$*" in *--dirty*) echo v1.0.0-dirty ;; *) echo v1.0.0 ;; esac`,
 	} {
-		if err := os.WriteFile(filepath.Join(programs, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(programs, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
 	}
 	make, err := exec.LookPath("make")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	shell := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", block)
 	shell.Dir = project
 	shell.Env = append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH"), "MAKE_PROGRAM="+make, "HELM_PROGRAM="+tool.Program)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // notes returns the notes that Helm prints after an installation with values.
@@ -15,9 +16,7 @@ func notes(t *testing.T, values string) string {
 	t.Helper()
 	out, err := tool.Run(t.Context(), "install", "plimsoll", tool.Chart, "--namespace=plimsoll-system", "--dry-run=client",
 		valuesFile(t, values))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, text, _ := strings.Cut(out, "NOTES:\n")
 	return strings.TrimSpace(text)
 }

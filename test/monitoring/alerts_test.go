@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 const (
@@ -40,9 +42,7 @@ func alerts(t *testing.T, name string) (all []alert) {
 func readYAML(t *testing.T, file string, into any) {
 	t.Helper()
 	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := yaml.Unmarshal(raw, into); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
@@ -99,9 +99,7 @@ func expectEveryAlertTested(t *testing.T, tests, rules string) {
 // only registered metrics.
 func TestAlertsAreDocumented(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/troubleshooting.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	names := known(t)
 	for _, a := range alerts(t, alertsFile) {
 		if severity := a.Labels["severity"]; severity != "critical" && severity != "warning" {

@@ -31,6 +31,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/service"
 	"github.com/plimsoll-k8s/plimsoll/load/telemetry"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
@@ -50,9 +51,7 @@ type section struct {
 var sections = []section{
 	{"scheduler", func(t *testing.T) []prometheus.Collector {
 		is := informers.NewSharedInformerFactory(nil, 0)
-		if err := is.Core().V1().Nodes().Informer().GetIndexer().Add(schedtest.Node("a", "cpu", "1", "memory", "1Gi")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, is.Core().V1().Nodes().Informer().GetIndexer().Add(schedtest.Node("a", "cpu", "1", "memory", "1Gi")))
 		c := &shared.Collector{}
 		c.Watch(t.Context(), is, v1.DefaultSchedulerName, noRisk{})
 		return []prometheus.Collector{c}
@@ -67,14 +66,10 @@ var sections = []section{
 	}},
 	{"load", func(t *testing.T) []prometheus.Collector {
 		store, c := load.NewStore(time.Hour, nil), &telemetry.Collector{}
-		if err := store.Put(load.Reading{Time: time.Now()}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, store.Put(load.Reading{Time: time.Now()}))
 		c.Watch(t.Context(), "test", store)
 		pods := load.NewPodStore(time.Hour, nil)
-		if err := pods.Put(load.PodReading{Time: time.Now()}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, pods.Put(load.PodReading{Time: time.Now()}))
 		c.Watch(t.Context(), "test", pods)
 		return []prometheus.Collector{c}
 	}},
@@ -166,9 +161,7 @@ func kindsOf(t *testing.T, collector prometheus.Collector) map[string]string {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(collector)
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	kinds := map[string]string{}
 	for _, family := range families {
 		kinds[family.GetName()] = strings.ToLower(family.GetType().String())
@@ -196,9 +189,7 @@ var update = flag.Bool("update", false, "write the metrics there are into docs/m
 func TestMetricsAreDocumented(t *testing.T) {
 	file := filepath.Join("..", "..", "docs", "metrics.md")
 	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	text := string(raw)
 	for _, s := range sections {
 		begin, end := "<!-- metrics of "+s.name+" -->\n", "<!-- end of "+s.name+" -->\n"
@@ -214,9 +205,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 		text = before + begin + want + end + after
 	}
 	if *update {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 }
 
@@ -230,17 +219,13 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 			if !strings.HasPrefix(m.name, "plimsoll_") || !strings.HasPrefix(m.help, "[ALPHA] ") {
 				t.Errorf("%s: %s: want the prefix plimsoll_ and a help text that starts with the stability level", m.name, m.help)
 			}
-			if err := encoder.Encode(
+			must.Succeed(t, encoder.Encode(
 				&dto.MetricFamily{Name: &m.name, Help: &m.help, Type: typeOf(t, m), Metric: []*dto.Metric{sampleOf(m)}},
-			); err != nil {
-				t.Fatal(err)
-			}
+			))
 		}
 	}
 	problems, err := promlint.New(strings.NewReader(text.String())).Lint()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, problem := range problems {
 		t.Errorf("%s: %s", problem.Metric, problem.Text)
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // dashboard has the fields of a dashboard that are tested.
@@ -41,9 +43,7 @@ func dashboards(t *testing.T) map[string]dashboard {
 	all := map[string]dashboard{}
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var d dashboard
 		if err := json.Unmarshal(raw, &d); err != nil {
 			t.Fatalf("%s: %v", file, err)

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // promtool runs promtool of Prometheus; without it the test fails.
@@ -135,12 +137,8 @@ func parse(t *testing.T, queries []string) {
 		rules = append(rules, rule{"query", query})
 	}
 	raw, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "queries", "rules": rules}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	file := filepath.Join(t.TempDir(), "queries.yaml")
-	if err := os.WriteFile(file, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, raw, 0o600))
 	promtool(t, "check", "rules", "--lint=none", file)
 }

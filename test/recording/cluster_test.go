@@ -23,6 +23,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 )
 
@@ -48,14 +49,10 @@ func startCluster(t *testing.T) *cluster {
 	t.Helper()
 	cp, config := plane.Start(t, controlplane.Options{})
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c := &cluster{ControlPlane: cp, client: client, pods: map[types.UID]*history{}}
 	events, err := client.CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	go func() {
 		for event := range events.ResultChan() {
 			c.observe(event)
@@ -100,9 +97,7 @@ func (c *cluster) bind(t *testing.T, name, node string) {
 	err := c.client.CoreV1().Pods("default").Bind(t.Context(), &v1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Target: v1.ObjectReference{Kind: "Node", Name: node},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 // run creates a pod and binds it unless the node is empty.
@@ -119,9 +114,7 @@ func (c *cluster) run(t *testing.T, pod *v1.Pod, node string) {
 // remove deletes a pod and waits until it is gone.
 func (c *cluster) remove(t *testing.T, name string) {
 	t.Helper()
-	if err := c.client.CoreV1().Pods("default").Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.CoreV1().Pods("default").Delete(t.Context(), name, metav1.DeleteOptions{}))
 	eventually.True(t, "pod "+name+" is not deleted", nil, func(ctx context.Context) (bool, error) {
 		_, err := c.client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
 		return err != nil, nil
@@ -279,9 +272,7 @@ func live(t *testing.T, c *cluster) (deleted time.Time) {
 	at(25)
 	c.remove(t, "early-1")
 	c.remove(t, "early-3")
-	if err := nodes.Delete(t.Context(), "node-b", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, nodes.Delete(t.Context(), "node-b", metav1.DeleteOptions{}))
 	deleted = time.Now()
 	at(48)
 	return deleted
@@ -298,9 +289,7 @@ func deploy(t *testing.T, c *cluster, nodes ...string) {
 			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: template()},
 		},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var pods *v1.PodList
 	eventually.True(t, "the pods of the Deployment", nil, func(ctx context.Context) (_ bool, err error) {
 		pods, err = c.client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "app=web"})

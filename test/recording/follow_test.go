@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/test/support/apiproxy"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
@@ -32,20 +33,14 @@ func (c *cluster) allow(t *testing.T) (*apiproxy.TCPProxy, string) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := c.WriteKubeconfig(path, user, groups...); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.WriteKubeconfig(path, user, groups...))
 	proxy := apiproxy.StartTCP(t, strings.TrimPrefix(c.Address(), "https://"))
 	config, err := clientcmd.LoadFromFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, cluster := range config.Clusters {
 		cluster.Server = "https://" + proxy.Address()
 	}
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, clientcmd.WriteToFile(*config, path))
 	return proxy, path
 }
 
@@ -116,9 +111,7 @@ func TestFollow(t *testing.T) {
 		t.Fatalf("files %v, error %v", files, err)
 	}
 	r, err := recording.Open(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, p := range r.Pods {
 		h := c.histories()[p.Object.UID]
 		if h.pod == nil || p.Created != h.pod.CreationTimestamp.Unix()-r.About.From.Unix() || p.Node != h.pod.Spec.NodeName ||

@@ -26,6 +26,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -64,9 +65,7 @@ func TestRealPrometheus(t *testing.T) {
 		}},
 		{Address: c.startCadvisor(t), Path: "/metrics/cadvisor", Labels: map[string]string{"cluster": "a"}},
 	}, interval)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer server.Stop()
 	config := record.Config{
 		Server: metricprovider.Config{Address: server.Address, RateWindow: metav1.Duration{Duration: rateWindow}}, Step: time.Second,
@@ -79,14 +78,10 @@ func TestRealPrometheus(t *testing.T) {
 	checkSeries(t, metrics)
 	var out bytes.Buffer
 	progress, err := record.Record(t.Context(), &out, config, record.Options{Log: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Logf("%d bytes, missing: %v", progress.Bytes, progress.Missing)
 	r, err := recording.Read(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	delay := slowestScrape(t, server.Address)
 	t.Logf("values are up to %.2f s late", delay)
 	checkNodes(t, r, deleted, delay)
@@ -101,9 +96,7 @@ var recorded = regexp.MustCompile(`[1-3] nodes, [1-9][0-9]* pods`)
 func runDocumented(t *testing.T, address string) {
 	t.Helper()
 	commands, err := doccheck.CommandsOf(filepath.Join("..", ".."), "plimsoll")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Chdir(t.TempDir())
 	// The newest sample of a recording in steps of a minute is a minute old.
 	eventually.TrueWithin(t, 2*time.Minute, time.Second, "Prometheus has no data of more than a minute ago", nil,
@@ -355,9 +348,7 @@ func checkRate(t *testing.T, pod *v1.Pod, age, millicores, delay float64) {
 func checkSeries(t *testing.T, address string) {
 	t.Helper()
 	text, err := program.Get(t.Context(), "http://"+address+"/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, name := range record.SeriesNames() {
 		if strings.HasPrefix(name, "kube_") && !strings.Contains(text, "# HELP "+name+" ") {
 			t.Errorf("kube-state-metrics does not export %s", name)

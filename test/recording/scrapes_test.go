@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -50,9 +51,7 @@ func (s *sample) UnmarshalJSON(raw []byte) (err error) {
 func query(t *testing.T, server, text string) []series {
 	t.Helper()
 	body, err := program.Get(t.Context(), server+"/api/v1/query?query="+url.QueryEscape(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var result struct {
 		Status string
 		Data   struct{ Result []series }

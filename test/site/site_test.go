@@ -22,6 +22,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/browser"
 	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // document is a page of the site: the identifiers of its elements, and the addresses of its links and resources.
@@ -82,9 +83,7 @@ func read(t *testing.T, folder string) map[string]document {
 		documents[name] = d
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return documents
 }
 
@@ -128,13 +127,9 @@ func TestCommandsAreBlocks(t *testing.T) {
 	folder := build(t)
 	for name := range read(t, folder) {
 		text, err := os.ReadFile(filepath.Join(folder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		root, err := html.Parse(strings.NewReader(string(text)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for node := range root.Descendants() {
 			if node.Type != html.ElementNode || node.Data != "p" || node.FirstChild == nil || node.FirstChild.Type != html.TextNode {
 				continue

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/goreleaser/goreleaser/v2/pkg/config"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestCheck runs goreleaser check.
@@ -25,13 +27,9 @@ func TestCheck(t *testing.T) {
 // pushed to the registry that the chart names.
 func TestPrograms(t *testing.T) {
 	c, err := config.Load("../../.goreleaser.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	entries, err := os.ReadDir("../../cmd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var programs, builds, archived, images []string
 	for _, entry := range entries {
 		programs = append(programs, entry.Name())
@@ -79,8 +77,6 @@ func TestPrograms(t *testing.T) {
 func read(t *testing.T, file string) string {
 	t.Helper()
 	raw, err := os.ReadFile("../../" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(raw)
 }

@@ -13,6 +13,8 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // document is a document of testdata. test/integration creates the same documents in an API
@@ -27,12 +29,8 @@ type document struct {
 func documents(t *testing.T, file string) (out []document) {
 	t.Helper()
 	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.UnmarshalStrict(raw, &out); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, yaml.UnmarshalStrict(raw, &out))
 	return out
 }
 
@@ -82,15 +80,13 @@ func TestValidateReturnsAllErrors(t *testing.T) {
 
 func TestDefault(t *testing.T) {
 	var got, want PlacementSpec
-	if err := yaml.UnmarshalStrict([]byte(`
+	must.Succeed(t, yaml.UnmarshalStrict([]byte(`
 prioritizerPolicy:
   configurations: [{name: Steady}, {scoreCoordinate: {builtIn: Balance}, weight: 0}]
 spreadPolicy: {spreadConstraints: [{topologyKey: zone, topologyKeyType: Label}]}
 tolerations: [{key: a}]
-`), &got); err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.UnmarshalStrict([]byte(`
+`), &got))
+	must.Succeed(t, yaml.UnmarshalStrict([]byte(`
 prioritizerPolicy:
   mode: Additive
   configurations: [{name: Steady, weight: 1}, {scoreCoordinate: {type: BuiltIn, builtIn: Balance}, weight: 0}]
@@ -99,9 +95,7 @@ tolerations: [{key: a, operator: Equal}]
 decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 100%}}
 sortBy: ClusterName
 scoreRateLimit: 1m
-`), &want); err != nil {
-		t.Fatal(err)
-	}
+`), &want))
 	got.Default()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -130,9 +124,7 @@ func TestAddToScheme(t *testing.T) {
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, clusterv1.Install, clusterv1beta2.Install, AddToScheme, clusterv1alpha1.Install,
 	} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, add(scheme))
 	}
 	for _, kind := range []string{"Placement", "PlacementList", "PlacementDecision", "PlacementDecisionList"} {
 		if !scheme.Recognizes(GroupVersion.WithKind(kind)) {

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func TestParseRate(t *testing.T) {
@@ -48,9 +50,7 @@ func errorText(err error) string {
 // TestRatePatternOfCRD expects the pattern of the parser in the CRD.
 func TestRatePatternOfCRD(t *testing.T) {
 	raw, err := os.ReadFile("../../../config/crd/plimsoll.dev_resourceslacks.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if want := "self.matches('" + ratePattern.String() + "')"; !strings.Contains(string(raw), want) {
 		t.Errorf("the CRD does not contain %s", want)
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func calendarOf(t *testing.T, schedules ...Schedule) Calendar {
@@ -55,9 +57,7 @@ func TestCalendar(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			at, err := time.Parse(time.RFC3339, tc.at)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			c := calendarOf(t, tc.schedules...)
 			next, index, ok := c.Next(at)
 			text := ""
@@ -167,9 +167,7 @@ func TestInvalidSchedules(t *testing.T) {
 	} {
 		spec := ResourceSlackSpec{MinRate: "10%", Schedules: []Schedule{valid}, Maximum: &Amount{Placeholders: new(int32(5))}}
 		spec.Default()
-		if err := spec.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, spec.Validate())
 		tc.change(&spec.Schedules[0])
 		if err := spec.Validate(); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("error %v, want %s", err, tc.want)

@@ -29,6 +29,7 @@ import (
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // fakeHub receives reports or returns errors.
@@ -312,13 +313,9 @@ func TestHubRequiresLease(t *testing.T) {
 	defer hub.Close()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	config := strings.Replace(fmt.Sprintf(kubeconfig, hub.Listener.Addr()), "https:", "http:", 1)
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(config), 0o600))
 	h, err := NewHub("c", path, "test", new(setup.Lease).RefuseWrites) // a lease that was never acquired
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, err := range []error{h.writeScores(t.Context(), nil, time.Now()), h.writeResources(t.Context(), nil, nil, true)} {
 		if reasonOf(err) != reasonMember || !strings.Contains(err.Error(), "the agent does not hold its lease in the cluster: ") {
 			t.Errorf("reason %s: %v", reasonOf(err), err)
@@ -338,21 +335,15 @@ func TestKubeconfigIsReloaded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	write(fmt.Sprintf(kubeconfig, "one"))
 	h, err := NewHub("c", path, "test", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	client := func() dynamic.Interface {
 		t.Helper()
 		got, err := h.connect()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return got
 	}
 	first := client()
@@ -376,9 +367,7 @@ func TestKubeconfigIsReloaded(t *testing.T) {
 			t.Errorf("%s: NewHub() returned no error", name)
 		}
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(path))
 	if _, err := h.connect(); reasonOf(h.explain(err, scoreKind)) != reasonKubeconfig {
 		t.Error(err)
 	}

@@ -22,6 +22,7 @@ import (
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/summarize"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestCapacityReports checks when the capacity is written: at the start, within 10 s after a change, and every 5 minutes.
@@ -30,9 +31,7 @@ func TestCapacityReports(t *testing.T) {
 		a, hub := newAgent(Never)
 		report := func(after time.Duration) []string {
 			<-time.After(after)
-			if err := a.reportCapacity(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, a.reportCapacity(t.Context()))
 			received := hub.received
 			hub.received = nil
 			return received
@@ -84,13 +83,11 @@ func TestCapacityInterval(t *testing.T) {
 // TestKarpenterPool checks what the limits of a NodePool leave: nothing if a limit cannot be read in a short time.
 func TestKarpenterPool(t *testing.T) {
 	var pool karpenterObject
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{
+	must.Succeed(t, runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{
 		"metadata": map[string]any{"name": "general", "annotations": map[string]any{capacityv1alpha1.AnnotationPrice: "0.2"}},
 		"spec":     map[string]any{"limits": map[string]any{"cpu": "100", "memory": "1000Gi", "nodes": int64(10), "bad": "1e-2147483647"}},
 		"status":   map[string]any{"resources": map[string]any{"cpu": "40", "nodes": "4"}},
-	}, &pool); err != nil {
-		t.Fatal(err)
-	}
+	}, &pool))
 	got := pool.pool(map[string]int32{"general": 45})
 	if bad, given := got.Left["bad"]; got.MaxNodes != 6 || got.Left.Cpu().String() != "60" || got.Left.Memory().String() != "1000Gi" ||
 		len(got.Left) != 3 || !given || !bad.IsZero() || got.BootSeconds != 45 || got.PricePerHour != "0.2" || got.Value != "general" {
@@ -125,9 +122,7 @@ func TestKarpenterPools(t *testing.T) {
 		claim := object("NodeClaim", fmt.Sprint("general-", i), map[string]any{"status": condition("Initialized", "True", at)})
 		claim.SetLabels(map[string]string{nodePoolLabel: "general"})
 		created, err := time.Parse(time.RFC3339, began)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		claim.SetCreationTimestamp(metav1.NewTime(created))
 		objects = append(objects, claim)
 	}

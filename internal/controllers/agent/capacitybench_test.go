@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/summarize"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // BenchmarkCapacity summarizes the observed nodes and pods of a cluster of 5,000 nodes with 30 pods each, and prints the memory of the
@@ -78,8 +79,6 @@ func benchPod(i, k int, node string) *v1.Pod {
 // cpuTime returns the CPU time of the process so far.
 func cpuTime(b *testing.B) time.Duration {
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

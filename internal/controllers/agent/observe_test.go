@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func list(cpu, memory string) v1.ResourceList {
@@ -169,9 +170,7 @@ func TestPodStore(t *testing.T) {
 				remaining[name] = p
 				err = store.Add(p)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			want := newObserver()
 			for _, p := range remaining {
 				want.set(p)

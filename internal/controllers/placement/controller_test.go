@@ -17,6 +17,8 @@ import (
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 const (
@@ -197,9 +199,7 @@ func TestUnmanagedPlacement(t *testing.T) {
 	if got := h.chosen("ours"); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("chosen %v, want b", got)
 	}
-	if err := h.client.Delete(t.Context(), theirs); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.client.Delete(t.Context(), theirs))
 	expectNoWrites("being deleted")
 	// With AdoptAll the annotation excludes a placement.
 	excluded := newPlacement(t, "excluded", `numberOfClusters: 1`)
@@ -272,9 +272,7 @@ func TestDeletedDecisionsDoNotCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.c.state.SetUnmanaged(keyOf("third"), []string{"a"})
-	if err := h.client.Create(t.Context(), newPlacement(t, "p", spec)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.client.Create(t.Context(), newPlacement(t, "p", spec)))
 	if h.settled("p"); !slices.Equal(h.chosen("p"), []string{"b"}) {
 		t.Errorf("chosen %v, want b: its decision has been deleted", h.chosen("p"))
 	}
@@ -287,9 +285,7 @@ func TestPlacementBeingDeleted(t *testing.T) {
 	p.Finalizers = []string{"orphan"}
 	h := newHub(t, AdoptAll, append(fleetOf("a", "b"), p, newPlacement(t, "q", `numberOfClusters: 1`))...)
 	h.settled("p")
-	if err := h.client.Delete(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.client.Delete(t.Context(), p))
 	h.relabel("a", "zone", "1")
 	if _, err := h.reconcile("p"); err != nil || len(h.writes) != 0 || !slices.Equal(h.chosen("p"), []string{"a", "b"}) {
 		t.Errorf("being deleted: writes %v, %v, %v", h.writes, h.slices("p"), err)
@@ -297,9 +293,7 @@ func TestPlacementBeingDeleted(t *testing.T) {
 	// The garbage collector orphans one decision, then ends the deletion. The cache has the
 	// old version of the decision.
 	cached := decisionOf("p", "p-decision-1")
-	if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(cached), cached); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.client.Get(t.Context(), client.ObjectKeyFromObject(cached), cached))
 	h.fail = func(write string) error {
 		if write == "delete p-decision-1" {
 			h.fail = nil
@@ -328,24 +322,18 @@ func TestDecisionsWithoutPlacement(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.c.state.SetUnmanaged(keyOf("third"), []string{"a"})
-	if err := h.client.Create(t.Context(), newPlacement(t, "p", spec)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.client.Create(t.Context(), newPlacement(t, "p", spec)))
 	h.settled("p")
 	if got := h.chosen("p"); !slices.Equal(got, []string{"b"}) {
 		t.Fatalf("chosen %v, want b: another placement has a decision for a", got)
 	}
 	h.c.state.DeletePlacement(keyOf("third"))
-	if err := h.client.Create(t.Context(), decision); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.client.Create(t.Context(), decision))
 	h.settled("other")
 	if h.settled("p"); !slices.Equal(h.chosen("p"), []string{"a"}) {
 		t.Errorf("chosen %v, want a: there is a decision for b", h.chosen("p"))
 	}
-	if err := h.client.Delete(t.Context(), decision); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.client.Delete(t.Context(), decision))
 	h.c.state.SetUnmanaged(keyOf("third"), []string{"a"})
 	h.settled("other")
 	if h.settled("p"); !slices.Equal(h.chosen("p"), []string{"b"}) {
@@ -382,9 +370,7 @@ func TestScoreRateLimit(t *testing.T) {
 		t.Errorf("lastScoreUpdateTime %s, want %s", status.LastScoreUpdateTime, h.now)
 	}
 	size("a", "6")
-	if err := h.client.Delete(t.Context(), managed("b")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.client.Delete(t.Context(), managed("b")))
 	if keys, err := h.c.read(t.Context(), managed("b")); err != nil || len(keys) != 1 {
 		t.Fatal(keys, err)
 	}
@@ -529,9 +515,7 @@ func TestOutdatedCache(t *testing.T) {
 	h.fail = func(write string) error {
 		if write == "create p-decision-1" {
 			h.fail = nil
-			if err := h.client.Create(t.Context(), decisionOf("p", "p-decision-1", "a")); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, h.client.Create(t.Context(), decisionOf("p", "p-decision-1", "a")))
 		}
 		return nil
 	}

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // The first decision creates PlacementDecisions with labels and owner, each with one write, then writes the
@@ -48,9 +50,7 @@ func testFirstDecision(t *testing.T, ocmCRDs bool, writes ...string) {
 		t.Errorf("numberOfSelectedClusters %d, %s, %s", status.NumberOfSelectedClusters, reason, diff)
 	}
 	object := decisionOf("p", "p-decision-1")
-	if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.client.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 	if owner := metav1.GetControllerOf(object); owner == nil || owner.Kind != "Placement" || owner.Name != "p" || owner.UID != "p" ||
 		!*owner.BlockOwnerDeletion {
 		t.Errorf("owner %+v", owner)
@@ -156,9 +156,7 @@ func TestAdoptedDecision(t *testing.T) {
 	old.OwnerReferences[0].UID = "old"
 	h := newHub(t, AdoptAll, append(fleetOf("a"), newPlacement(t, "p", "{}"), old)...)
 	h.settled("p")
-	if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(old), old); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.client.Get(t.Context(), client.ObjectKeyFromObject(old), old))
 	if owner := metav1.GetControllerOf(old); owner == nil || owner.UID != "p" || len(old.OwnerReferences) != 1 {
 		t.Errorf("owners %+v", old.OwnerReferences)
 	}

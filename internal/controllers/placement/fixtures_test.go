@@ -27,6 +27,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // hub is a fake API server with optional faults, and a controller that uses it.
@@ -327,9 +328,7 @@ func keyOf(name string) types.NamespacedName {
 func newPlacement(t *testing.T, name, spec string) *v1beta1.Placement {
 	t.Helper()
 	object := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Generation: 1}}
-	if err := yaml.UnmarshalStrict([]byte(spec), &object.Spec); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.UnmarshalStrict([]byte(spec), &object.Spec))
 	return object
 }
 

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // A new placement that is misconfigured has both conditions and one empty PlacementDecision.
@@ -115,9 +116,7 @@ func TestOnStatusChange(t *testing.T) {
 	h.settled("p")
 	get := func() *v1beta1.Placement {
 		object := newPlacement(t, "p", "{}")
-		if err := h.client.Get(t.Context(), keyOf("p"), object); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, h.client.Get(t.Context(), keyOf("p"), object))
 		return object
 	}
 	before, own := newPlacement(t, "p", "{}"), get()
@@ -150,9 +149,7 @@ func TestStatusWhileClustersArrive(t *testing.T) {
 	for i := range 19 {
 		h.now = h.now.Add(100 * time.Millisecond)
 		name := fmt.Sprintf("c%02d", i+1)
-		if err := h.client.Create(t.Context(), managed(name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, h.client.Create(t.Context(), managed(name)))
 		if _, err := h.c.read(t.Context(), managed(name)); err != nil {
 			t.Fatal(err)
 		}
@@ -174,9 +171,7 @@ func TestLastScoreUpdateTime(t *testing.T) {
 	h := newHub(t, AdoptAll, append(fleetOf("a"), newPlacement(t, "p", withoutScores))...)
 	h.now = h.now.Add(500 * time.Millisecond)
 	h.settled("p")
-	if err := h.client.Create(t.Context(), managed("b")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.client.Create(t.Context(), managed("b")))
 	if _, err := h.c.read(t.Context(), managed("b")); err != nil {
 		t.Fatal(err)
 	}
@@ -240,9 +235,7 @@ func TestEvents(t *testing.T) {
 	expect("no change")
 	h.relabel("a", "zone", "1")
 	expect("irrelevant change")
-	if err := h.client.Delete(t.Context(), managed("b")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.client.Delete(t.Context(), managed("b")))
 	if _, err := h.c.read(t.Context(), managed("b")); err != nil {
 		t.Fatal(err)
 	}

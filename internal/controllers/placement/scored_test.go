@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // Scores are rate limited also if the cache does not contain the last write of scores yet.
@@ -51,9 +52,7 @@ func TestLatency(t *testing.T) {
 	expect := func(step string, count uint64, pending bool) {
 		t.Helper()
 		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		latency := families[0].GetMetric()[0].GetHistogram()
 		_, waits := h.c.changes.Load(keyOf("p"))
 		if latency.GetSampleCount() != count || latency.GetSampleSum() < float64(count)*3600 || waits != pending {

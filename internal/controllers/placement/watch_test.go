@@ -29,6 +29,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func amount(cpu string) clusterv1.ResourceList {
@@ -143,9 +144,7 @@ func TestReadEveryKind(t *testing.T) {
 		if keys, err := h.c.read(t.Context(), object); err != nil || len(keys) != 0 {
 			t.Errorf("%T: unchanged, affects %v, %v", object, keys, err)
 		}
-		if err := h.client.Delete(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, h.client.Delete(t.Context(), object))
 		if keys, err := h.c.read(t.Context(), object); err != nil || len(keys) != 1 {
 			t.Errorf("%T: deleted, affects %v, %v", object, keys, err)
 		}
@@ -161,9 +160,7 @@ func TestInitialReadFails(t *testing.T) {
 		t.Errorf("writes %v, %v", h.writes, err)
 	}
 	h.listFails = nil
-	if err := h.client.Delete(t.Context(), managed("a")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.client.Delete(t.Context(), managed("a")))
 	h.c.onChange().Delete(t.Context(), event.DeleteEvent{Object: managed("a")}, &added{})
 	h.settled("p")
 	if got := h.chosen("p"); !slices.Equal(got, []string{"b"}) {
@@ -194,9 +191,7 @@ func TestPromisesAreNotReadFromCache(t *testing.T) {
 		object := &fleet.ClusterCapacity{}
 		text := fmt.Sprintf(`{"metadata": {"namespace": "a", "name": "plimsoll"}, "status": {"cluster": "a", "observedAt": %q,
 			"classes": [{}], "groups": [{"class": 0, "nodes": 1, "free": {"cpu": "10", "pods": "100"}}]}}`, h.now.UTC().Format(time.RFC3339))
-		if err := errors.Join(json.Unmarshal([]byte(text), object), object.Err, h.c.load(t.Context())); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, errors.Join(json.Unmarshal([]byte(text), object), object.Err, h.c.load(t.Context())))
 		h.c.state.SetCapacity(object)
 	}
 	report()
@@ -207,9 +202,7 @@ func TestPromisesAreNotReadFromCache(t *testing.T) {
 	h.restart()
 	h.c.client = outdated{h.client}
 	report()
-	if err := h.client.Create(t.Context(), withWorkload("q")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.client.Create(t.Context(), withWorkload("q")))
 	if _, err := h.reconcile("q"); err != nil {
 		t.Fatal(err)
 	}
@@ -230,9 +223,7 @@ func TestOnlyReplicasChange(t *testing.T) {
 		t.Errorf("writes %v, %v", h.writes, err)
 	}
 	var decision clusterv1beta1.PlacementDecision
-	if err := h.client.Get(t.Context(), keyOf("p-decision-1"), &decision); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.client.Get(t.Context(), keyOf("p-decision-1"), &decision))
 	if got := decision.Annotations[v1beta1.AnnotationReplicas]; !strings.HasPrefix(got, `{"a":{"replicas":3,`) {
 		t.Errorf("annotation %s", got)
 	}
@@ -242,10 +233,8 @@ func TestOnlyReplicasChange(t *testing.T) {
 // a cluster decides many placements.
 func TestReadingsOfWorkloads(t *testing.T) {
 	deployment := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(`{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: ns, name: web},
-		spec: {template: {spec: {containers: [{name: c}]}}}}`), &deployment.Object); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.Unmarshal([]byte(`{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: ns, name: web},
+		spec: {template: {spec: {containers: [{name: c}]}}}}`), &deployment.Object))
 	const spec = "{workload: {replicas: %d, ref: {kind: Deployment, name: web}}}"
 	h := newHub(t, AdoptAll, append(fleetOf("a"), newPlacement(t, "p", fmt.Sprintf(spec, 1)), deployment)...)
 	for _, step := range []struct {
@@ -299,9 +288,7 @@ func TestExpressionsAreEvaluatedAside(t *testing.T) {
 	}
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer q.ShutDown()
-	if err := h.c.evaluateExpressions(t.Context(), q); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.c.evaluateExpressions(t.Context(), q))
 	request, _ := q.Get()
 	if request.NamespacedName != keyOf("p") {
 		t.Fatalf("queued %v", request)

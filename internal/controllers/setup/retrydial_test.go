@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // roundTrip answers requests as a function does.
@@ -38,9 +40,7 @@ func TestRetryDial(t *testing.T) {
 				return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 			}), time.Microsecond}
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://plimsoll.invalid", tc.body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			response, err := p.RoundTrip(request)
 			if err == nil {
 				response.Body.Close()
@@ -57,9 +57,7 @@ func TestRetryDial(t *testing.T) {
 			return nil, refused
 		}), time.Hour}
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://plimsoll.invalid", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if response, err := p.RoundTrip(request); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("%v, %v", response, err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/browser"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // maxSize is the largest size of the page for the demo's cluster, in bytes.
@@ -21,9 +22,7 @@ const maxSize = 200_000
 func serve(t *testing.T, ctx context.Context, view func(context.Context) (Live, error)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	Serve(ctx, listener, view)
 	return "http://" + listener.Addr().String()
 }

@@ -3,6 +3,8 @@ package node
 import (
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // Values from the cluster are escaped, whatever they contain; bars are cut
@@ -31,9 +33,7 @@ func TestWriteLive(t *testing.T) {
 		Profiles:  []LiveProfile{{evil, evil}},
 		Decisions: []LiveDecision{{Pod: evil, Reason: evil, Default: evil, Scores: []LiveScore{{Node: evil}}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := strings.Count(page.String(), "<script"); got != 1 {
 		t.Errorf("%d scripts in the page, want its own only", got)
 	}

@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestProtect expects that requests under a foreign host name or from a foreign origin are refused, and
@@ -55,16 +57,12 @@ func TestProtect(t *testing.T) {
 // TestServe expects that the page is served under the address of the listener until the context ends.
 func TestServe(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	Serve(ctx, listener, func(context.Context) (Live, error) { return Live{}, nil })
 	url := "http://" + listener.Addr().String()
 	response, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_ = response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		t.Errorf("status %s", response.Status)

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func TestMain(m *testing.M) {
@@ -31,19 +32,13 @@ func start(t *testing.T) (*ControlPlane, kubernetes.Interface) {
 	t.Helper()
 	began := time.Now()
 	cp, err := Start(t.Context(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(cp.Stop)
 	t.Logf("ready after %s", time.Since(began).Round(time.Millisecond))
 	config, err := cp.Config("test", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return cp, client
 }
 
@@ -121,9 +116,7 @@ func runWorkloads(t *testing.T, client kubernetes.Interface) {
 		t.Fatalf("no pods of the job: %v", err)
 	}
 	name := pods.Items[0].Name
-	if err := client.CoreV1().Pods("default").Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.CoreV1().Pods("default").Delete(ctx, name, metav1.DeleteOptions{}))
 	eventually.True(t, "the deleted pod still exists", nil, func(ctx context.Context) (bool, error) {
 		_, err := client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), nil
@@ -133,13 +126,9 @@ func runWorkloads(t *testing.T, client kubernetes.Interface) {
 // installTwice expects that a CRD that exists is no error.
 func installTwice(t *testing.T, cp *ControlPlane) {
 	config, err := cp.Config("test", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	manifest, err := os.ReadFile("../../../config/crd/plimsoll.dev_resourceslacks.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for range 2 {
 		if err := InstallCRDs(t.Context(), config, manifest); err != nil {
 			t.Error(err)
@@ -149,13 +138,9 @@ func installTwice(t *testing.T, cp *ControlPlane) {
 
 // compact expects that etcd has no revision from before a compaction.
 func compact(t *testing.T, cp *ControlPlane) {
-	if err := cp.Compact(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cp.Compact(t.Context()))
 	client, err := cp.etcdClient(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer client.Close()
 	if _, err := client.Get(t.Context(), "/registry", clientv3.WithRev(1)); err == nil || !strings.Contains(err.Error(), "compacted") {
 		t.Errorf("reading revision 1: %v, want an error that it has been compacted", err)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestFreePort expects ports that no outgoing connection takes, and no port that is in use.
@@ -11,9 +13,7 @@ func TestFreePort(t *testing.T) {
 	used := map[int]bool{}
 	for range 50 {
 		port, err := FreePort()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if port < firstPort || port > lastPort || lastPort >= 32768 || used[port] {
 			t.Errorf("port %d, want a free one from %d to %d", port, firstPort, lastPort)
 		}

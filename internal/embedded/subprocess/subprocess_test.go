@@ -5,15 +5,15 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestProcess expects that a program has exited when Stop returns, also when called twice, and that Exited
 // is closed when a program exits by itself. A running program has a peak memory.
 func TestProcess(t *testing.T) {
 	long, err := Start(exec.Command("sleep", "1000"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	select {
 	case <-long.Exited():
 		t.Error("exited before Stop")
@@ -26,9 +26,7 @@ func TestProcess(t *testing.T) {
 		long.Stop()
 	}
 	short, err := Start(exec.Command("true"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	select {
 	case <-short.Exited():
 	case <-time.After(30 * time.Second):

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // scheduler is the part of kube-scheduler that keeps nodes and pods: its cache, the snapshot of each
@@ -49,9 +50,7 @@ func (s *scheduler) beginCycle(t *rapid.T) {
 	for len(s.assumed) > 0 {
 		s.forgetLast(t)
 	}
-	if err := s.cache.UpdateSnapshot(s.log, s.snapshot); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.cache.UpdateSnapshot(s.log, s.snapshot))
 	for _, c := range []*Cache{s.eager, s.lazy} {
 		c.dropDeleted(s.snapshot)
 		if nodes := len(s.list()); len(c.names()) > nodes {
@@ -62,9 +61,7 @@ func (s *scheduler) beginCycle(t *rapid.T) {
 
 func (s *scheduler) forgetLast(t *rapid.T) {
 	last := len(s.assumed) - 1
-	if err := s.snapshot.ForgetPod(s.log, s.assumed[last]); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.snapshot.ForgetPod(s.log, s.assumed[last]))
 	s.assumed = s.assumed[:last]
 }
 
@@ -129,9 +126,7 @@ func TestCacheWithScheduler(t *testing.T) {
 			},
 			"delete node, keep its pods": func(t *rapid.T) {
 				name := nodeName(t)
-				if err := s.cache.RemoveNode(s.log, s.nodes[name]); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, s.cache.RemoveNode(s.log, s.nodes[name]))
 				delete(s.nodes, name)
 			},
 			"update node": func(t *rapid.T) {
@@ -141,25 +136,19 @@ func TestCacheWithScheduler(t *testing.T) {
 			"add pod": func(t *rapid.T) {
 				pod := drawPod(t)
 				pod.Spec.NodeName = nodeName(t)
-				if err := s.cache.AddPod(s.log, pod); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, s.cache.AddPod(s.log, pod))
 				s.running = append(s.running, pod)
 			},
 			"replace pod": func(t *rapid.T) {
 				old := drawFrom(t, "pod", s.running)
 				pod := drawPod(t)
 				pod.Name, pod.UID, pod.Spec.NodeName = old.Name, old.UID, old.Spec.NodeName
-				if err := s.cache.UpdatePod(s.log, old, pod); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, s.cache.UpdatePod(s.log, old, pod))
 				s.running[slices.Index(s.running, old)] = pod
 			},
 			"remove pod": func(t *rapid.T) {
 				pod := drawFrom(t, "pod", s.running)
-				if err := s.cache.RemovePod(s.log, pod); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, s.cache.RemovePod(s.log, pod))
 				s.running = slices.DeleteFunc(s.running, func(p *v1.Pod) bool { return p == pod })
 			},
 			"begin a cycle": s.beginCycle,
@@ -167,12 +156,8 @@ func TestCacheWithScheduler(t *testing.T) {
 				pod := drawPod(t)
 				pod.Spec.NodeName = drawFrom(t, "node", s.list()).Node().Name
 				info, err := framework.NewPodInfo(pod)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := s.snapshot.AssumePod(info); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
+				must.Succeed(t, s.snapshot.AssumePod(info))
 				s.assumed = append(s.assumed, pod)
 			},
 			"remove the last pod of the group": func(t *rapid.T) {
@@ -193,16 +178,12 @@ func TestCacheWithPodGroups(t *testing.T) {
 		pod := podRequesting(name, request)
 		pod.Spec.NodeName = "node"
 		info, err := framework.NewPodInfo(pod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return info
 	}
 	snapshot := schedulercache.NewSnapshot(nil, []*v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "node"}}})
 	node, err := snapshot.Get("node")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cache, generation := New(), node.GetGeneration()
 	a, b, last := pod("a", 100), pod("b", 700), pod("last", 10)
 	for _, tc := range []struct {
@@ -215,9 +196,7 @@ func TestCacheWithPodGroups(t *testing.T) {
 		{[]*framework.PodInfo{a, last}, 110},
 	} {
 		for _, info := range tc.group {
-			if err := snapshot.AssumePod(info); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, snapshot.AssumePod(info))
 		}
 		if node.GetGeneration() != generation {
 			t.Fatal("the scheduler changes the generation for a group: the test does not cover the case")
@@ -226,9 +205,7 @@ func TestCacheWithPodGroups(t *testing.T) {
 			t.Errorf("with %d pods: %d, want %d", len(tc.group), got, tc.want)
 		}
 		for _, info := range slices.Backward(tc.group) {
-			if err := snapshot.ForgetPod(klog.Background(), info.Pod); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, snapshot.ForgetPod(klog.Background(), info.Pod))
 		}
 	}
 	// Without a group.
@@ -258,13 +235,9 @@ func TestSumsOfCopiedNodes(t *testing.T) {
 		return sums
 	}
 	before := read()
-	if err := snapshot.StartMutations(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, snapshot.StartMutations())
 	during := read()
-	if err := snapshot.EndMutations(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, snapshot.EndMutations())
 	for name, after := range read() {
 		if before[name] != during[name] || before[name] != after {
 			t.Errorf("%s: the sums were computed again", name)

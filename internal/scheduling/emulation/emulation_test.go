@@ -7,6 +7,8 @@ import (
 	kubecompatibility "k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/compatibility"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestFor expects the version of the API server, within the range that a scheduler of 1.37 emulates: 1.34, which is 3 versions older, to
@@ -83,9 +85,7 @@ func TestUse(t *testing.T) {
 	for _, tc := range []struct{ server, want string }{
 		{"v1.35.8", "1.35"}, {"", "1.35"}, {"unknown", "1.35"}, {"v1.31.2", "1.34"}, {"v1.37.1", "1.37"},
 	} {
-		if err := Use(tc.server); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, Use(tc.server))
 		if got := utilfeature.DefaultMutableFeatureGate.EmulationVersion().String(); got != tc.want {
 			t.Errorf("after %q, %s is emulated, want %s", tc.server, got, tc.want)
 		}

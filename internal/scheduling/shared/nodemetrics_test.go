@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
@@ -36,15 +37,11 @@ func newFakeInformers() *fakeInformers {
 func (f *fakeInformers) add(t testing.TB, nodes []*v1.Node, pods []*v1.Pod) {
 	t.Helper()
 	for _, node := range nodes {
-		if err := f.nodes.Add(node); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.nodes.Add(node))
 	}
 	for _, pod := range pods {
 		pod.UID = types.UID(pod.Name)
-		if err := f.pods.Add(pod); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.pods.Add(pod))
 	}
 }
 
@@ -108,9 +105,7 @@ plimsoll_scheduler_nodes_unbounded{resource="memory"} %d
 	if n := histogramOf(t, &c, "plimsoll_scheduler_node_limit_ratio", "memory").GetSampleCount(); n != 0 {
 		t.Errorf("%d nodes with memory", n)
 	}
-	if err := informers.pods.Delete(unlimited); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, informers.pods.Delete(unlimited))
 	expect("after the pod without a limit was deleted", "plimsoll_scheduler_nodes_unbounded", gauges(0, 1))
 	// The nodes of another scheduler replace these, until it stops.
 	other := newFakeInformers()
@@ -135,9 +130,7 @@ func gather(t testing.TB, c prometheus.Collector, name string) *dto.MetricFamily
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(c)
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, family := range families {
 		if family.GetName() == name {
 			return family

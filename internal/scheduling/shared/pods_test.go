@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // schedulerHandle is a handle with access to a cluster and nothing else.
@@ -43,9 +44,7 @@ func TestPodStore(t *testing.T) {
 		Provider: metricprovider.Config{Type: metricprovider.MetricsServer}, PollInterval: time.Hour, MaxAge: time.Hour,
 	}
 	store, err := state.PodStore(t.Context(), config, handle)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	eventually.True(t, "no reading", nil, func(context.Context) (bool, error) { return store.Fresh() != nil, nil })
 	if got, want := store.Fresh().Pods[0], (load.PodUsage{Namespace: "default", Name: "web", CPU: 250, Memory: 1 << 30}); got != want {
 		t.Errorf("%+v, want %+v", got, want)

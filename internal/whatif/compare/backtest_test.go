@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // pool runs jobs in processes of this program.
@@ -27,13 +28,9 @@ func ignore(string) {}
 func jobOver(t testing.TB, file, profile string) Job {
 	t.Helper()
 	read, err := engine.ReadConfig(profile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	use, err := recording.ParseUsage("bursts:mean=0.7")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return Job{
 		Source: recording.Source{Recording: file}, Profile: read, Usage: use, Seed: 1,
 		Metrics: result.Metrics{IntervalSeconds: 60, DelaySeconds: 60, WindowSeconds: 900},
@@ -59,9 +56,7 @@ func figure(t *testing.T, b *result.Backtest, name string) result.BacktestFigure
 // is placed on the same node after the same time, and the overload is the same.
 func TestSimulatedRecording(t *testing.T) {
 	got, err := Backtest(t.Context(), jobOver(t, simulated, "default"), ignore, pool.Run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got.Measured.OverloadMinutes == 0 || got.Measured.PendingSeconds.Max == 0 {
 		t.Fatalf("no overload or no pending pods: %+v", got.Measured.Outcome)
 	}
@@ -84,9 +79,7 @@ func TestSimulatedRecording(t *testing.T) {
 // TestOtherProfile verifies that the backtest of a profile that was not in force has an error.
 func TestOtherProfile(t *testing.T) {
 	got, err := Backtest(t.Context(), jobOver(t, simulated, "most-allocated"), ignore, pool.Run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got.Placements.Other == 0 || *figure(t, got.Backtest, "nodesUsed").Error >= 0 {
 		t.Errorf("%+v, want pods on other nodes, and fewer nodes", got.Backtest)
 	}
@@ -101,13 +94,9 @@ func TestSameBytes(t *testing.T) {
 	var documents []string
 	for range 2 {
 		got, err := Backtest(t.Context(), jobOver(t, simulated+",to=6h", "low-risk"), ignore, pool.Run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		document, err := json.Marshal(got)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		documents = append(documents, string(document))
 	}
 	if diff := cmp.Diff(documents[0], documents[1]); diff != "" {
@@ -149,24 +138,14 @@ func BenchmarkDay(b *testing.B) {
 func generated(tb testing.TB, generate string) string {
 	tb.Helper()
 	in, err := recording.Source{Generate: generate}.Input(1, recording.Limits{CPU: 2, Memory: 2})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	usage, err := recording.ParseUsage("constant:mean=1,max=1")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	model, err := recording.NewUsage(usage, 1)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	r := recording.RecordingOf(&in, model, recording.Time(0))
 	file, err := os.Create(filepath.Join(tb.TempDir(), "generated.plrec"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := errors.Join(r.Write(file), file.Close()); err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
+	must.Succeed(tb, errors.Join(r.Write(file), file.Close()))
 	return file.Name()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/emulation"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // taintedDevice is a node whose only device has a taint, and a pod that claims it without a toleration.
@@ -51,9 +52,7 @@ spec:
 func TestEmulatedVersion(t *testing.T) {
 	t.Cleanup(func() { _ = emulation.Use(emulation.Built().String()) })
 	documents := filepath.Join(t.TempDir(), "cluster.yaml")
-	if err := os.WriteFile(documents, []byte(taintedDevice), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(documents, []byte(taintedDevice), 0o600))
 	for _, tc := range []struct {
 		version   string
 		scheduled int
@@ -65,34 +64,22 @@ func TestEmulatedVersion(t *testing.T) {
 		{"v1.39.0", 0, "with the features of Kubernetes 1.37, the nearest to the version of the cluster, v1.39.0"},
 	} {
 		s, _, err := recording.ReadSnapshot(time.Now(), manifest.Files([]string{documents}, nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		s.About.Kubernetes = tc.version
 		path := filepath.Join(t.TempDir(), "snapshot.plrec")
 		file, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Write(file); err != nil {
-			t.Fatal(err)
-		}
-		if err := file.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
+		must.Succeed(t, s.Write(file))
+		must.Succeed(t, file.Close())
 		job := jobs(t, "", "default")[0]
 		job.Source = recording.Source{Recording: path}
 		run, err := job.Run(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if run.Scheduled != tc.scheduled {
 			t.Errorf("%s: %d pods scheduled, want %d; reasons %v", tc.version, run.Scheduled, tc.scheduled, run.Reasons)
 		}
 		in, err := job.Source.Input(0, job.Limits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if text := schedulerOf(&in); !strings.HasSuffix(text, tc.assumed) {
 			t.Errorf("%s: assumed %q, want its end to be %q", tc.version, text, tc.assumed)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestMain runs the processes of the tests: they are this program.
@@ -42,15 +43,11 @@ func processes(argument string) func(context.Context) *exec.Cmd {
 func jobs(t *testing.T, generate string, names ...string) []Job {
 	t.Helper()
 	use, err := recording.ParseUsage("bursts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var list []Job
 	for _, name := range names {
 		profile, err := engine.ReadConfig(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for seed := range uint64(2) {
 			list = append(list, Job{
 				Source: recording.Source{Generate: generate}, Profile: profile, Limits: recording.Limits{CPU: 2, Memory: 2}, Usage: use,
@@ -66,14 +63,10 @@ func jobs(t *testing.T, generate string, names ...string) []Job {
 func TestProcesses(t *testing.T) {
 	list := jobs(t, "nodes=10,pods=200,over=600,life=300", "default", "low-risk")
 	runs, err := Pool{Command: processes("serve"), Processes: 3}.Run(t.Context(), list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i, job := range list {
 		want, err := job.Run(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if diff := cmp.Diff(&want, runs[i]); diff != "" {
 			t.Errorf("job %d: %s", i, diff)
 		}
@@ -94,9 +87,7 @@ func TestInterrupted(t *testing.T) {
 		cancel()
 	}}
 	runs, err := pool.Run(ctx, list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if run := runs[0]; run == nil || !run.Interrupted || run.Scheduled == 0 || run.NotArrived == 0 {
 		t.Errorf("%+v, want an interrupted run", run)
 	}

@@ -10,18 +10,15 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestSlackOfAllNodes checks the warning that slack on any node may not help pods with a node selector.
 func TestSlackOfAllNodes(t *testing.T) {
 	spec, err := scaling.Parse([]string{"shape=4x16"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	usage, err := recording.ParseUsage("beta")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, tc := range []struct {
 		pods, pool string
 		warned     bool
@@ -37,9 +34,7 @@ kind: Pod
 metadata: {name: web}
 spec: {nodeSelector: %s, containers: [{name: c, resources: {requests: {cpu: "1"}}}]}
 `, tc.pods)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
 		policy := &v1alpha1.ResourceSlack{Spec: v1alpha1.ResourceSlackSpec{MinRate: "10%"}}
 		if tc.pool != "" {
 			policy.Spec.Pool.NodeSelector = map[string]string{"pool": tc.pool}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // lowRiskOnly is a profile with LowRiskOverCommitment as the only score plugin.
@@ -29,13 +30,9 @@ profiles:
 func burst(t *testing.T, countRecent bool, cpu func(i int) load.Utilization, running func(i int) string, request string) map[string]int {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "scheduler.yaml")
-	if err := os.WriteFile(path, fmt.Appendf(nil, lowRiskOnly, countRecent), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, fmt.Appendf(nil, lowRiskOnly, countRecent), 0o600))
 	cfg, err := config.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	reading := &load.Reading{Time: now.Add(-20 * time.Second), Window: 15 * time.Minute, Nodes: map[string]load.Node{}}
 	var cluster Cluster
@@ -58,9 +55,7 @@ func burst(t *testing.T, countRecent bool, cpu func(i int) load.Utilization, run
 			p.Spec.Containers[0].Resources = v1.ResourceRequirements{} // a request of 0 differs from no request
 		}
 		name, err := e.Schedule(t.Context(), p, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got[name]++
 	}
 	return got

@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	_ "github.com/plimsoll-k8s/plimsoll/plugins" // registers the arguments of the plugins
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // schedulers returns the configuration of a scheduler with the profiles of two schedulers.
@@ -24,9 +25,7 @@ func schedulers(t *testing.T, profiles ...string) Scheduler {
 		}
 	}
 	cfg, err := config.Decode("scheduler.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return Scheduler{Config: cfg, Source: "scheduler.yaml"}
 }
 
@@ -81,9 +80,7 @@ func TestProfile(t *testing.T) {
 // TestPod checks that a pod is evaluated with the profile that it names, without the pod itself.
 func TestPod(t *testing.T) {
 	objects, err := manifest.Read([]string{"../../../examples/limits/cluster.yaml"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	pending := objects.Pending[0]
 	scheduler := schedulers(t, v1.DefaultSchedulerName, "plimsoll-limits")
 	for name, want := range map[string]string{v1.DefaultSchedulerName: "node1", "plimsoll-limits": "node2"} {

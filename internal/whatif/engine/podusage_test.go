@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestSetPodUsage checks that the usage of pods reaches every profile that reads it, at the engine's time.
@@ -30,9 +31,7 @@ func TestSetPodUsage(t *testing.T) {
 		t.Error("no profile reads the usage of pods")
 	}
 	reading := load.PodReading{Time: now, Pods: []load.PodUsage{{Namespace: "default", Name: "p", CPU: 100, Memory: 1 << 20}}}
-	if err := e.SetPodUsage(reading); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, e.SetPodUsage(reading))
 	now = now.Add(time.Minute)
 	for i, store := range stores {
 		if got := store.Fresh(); got == nil || got.Pods[0] != reading.Pods[0] {

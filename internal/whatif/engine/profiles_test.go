@@ -13,15 +13,14 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 
 	"github.com/plimsoll-k8s/plimsoll/plugins"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
 // TestBuiltIn verifies that every built-in profile is listed and valid.
 func TestBuiltIn(t *testing.T) {
 	files, err := ready.ReadDir("ready")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(files) != len(BuiltInProfiles) {
 		t.Errorf("%d files, %d names", len(files), len(BuiltInProfiles))
 	}
@@ -44,13 +43,9 @@ func TestBuiltIn(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "scheduler.yaml")
-	if err := os.WriteFile(file, []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: Other\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: Other\n"), 0o600))
 	profile, err := ReadConfig(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := profile.Config(); err == nil || !strings.HasPrefix(err.Error(), file) {
 		t.Errorf("%v, want the file name as the prefix", err)
 	}
@@ -64,20 +59,14 @@ func TestRead(t *testing.T) {
 func TestBatch(t *testing.T) {
 	for name, want := range map[string]bool{"batch": true, "limits": false, "default": false} {
 		profile, err := ReadConfig(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		config, err := profile.Config()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		client := fake.NewClientset()
 		sched, err := scheduler.New(t.Context(), client, informers.NewSharedInformerFactory(client, 0), nil,
 			func(string) events.EventRecorderLogger { return events.NewFakeRecorder(0) },
 			scheduler.WithProfiles(config.Profiles...), scheduler.WithFrameworkOutOfTreeRegistry(plugins.Registry()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		pod := schedtest.CPU("p", "", "1", "2")
 		if got := sched.Profiles[v1.DefaultSchedulerName].SignPod(t.Context(), pod) != nil; got != want {
 			t.Errorf("%s: signs pods: %t, want %t", name, got, want)

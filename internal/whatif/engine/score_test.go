@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
@@ -25,15 +26,11 @@ func newEngine(t *testing.T, cluster Cluster, options Options) *Engine {
 	t.Helper()
 	if options.Config == nil {
 		cfg, err := DefaultConfig()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		options.Config = cfg
 	}
 	e, err := New(t.Context(), cluster, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return e
 }
 
@@ -41,9 +38,7 @@ func TestScore(t *testing.T) {
 	running := pod("running", "b", "1", "8")
 	e := newEngine(t, Cluster{Nodes: []*v1.Node{node("c", "1"), node("b", "8"), node("a", "8")}, Running: []*v1.Pod{running}}, Options{})
 	scores, err := e.Score(t.Context(), pod("p", "", "2", "4"), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if scores.Selected != "a" {
 		t.Errorf("selected %s, want a", scores.Selected)
 	}
@@ -157,15 +152,11 @@ func TestReason(t *testing.T) {
 // TestOrderOfNodes verifies that a node that was removed and added again keeps its position, and that a node that is added later is last.
 func TestOrderOfNodes(t *testing.T) {
 	e := newEngine(t, Cluster{Nodes: []*v1.Node{node("b", "8"), node("c", "8")}}, Options{})
-	if err := e.RemoveNode(t.Context(), node("b", "8")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, e.RemoveNode(t.Context(), node("b", "8")))
 	e.AddNode(t.Context(), node("b", "8"))
 	e.AddNode(t.Context(), node("a", "8"))
 	scores, err := e.Score(t.Context(), pod("p", "", "2", "4"), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var order []string
 	for _, n := range scores.Nodes {
 		order = append(order, n.Name)

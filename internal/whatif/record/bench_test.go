@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // fakeVariable makes the test binary serve a large cluster as a process of its own, so that its CPU time is not counted as the
@@ -84,24 +85,16 @@ func startLarge(b testing.TB, nodes, pods, hours int) string {
 	command := exec.CommandContext(b.Context(), os.Args[0])
 	command.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d %d", fakeVariable, nodes, pods, hours))
 	stdin, err := command.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	out, err := command.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
+	must.Succeed(b, command.Start())
 	b.Cleanup(func() {
 		_ = stdin.Close()
 		_ = command.Wait()
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	return strings.TrimSpace(line)
 }
 
@@ -124,9 +117,7 @@ func BenchmarkRecord(b *testing.B) {
 				config.To = start.Add(time.Duration(size.hours) * time.Hour)
 				path := filepath.Join(b.TempDir(), "r.plrec")
 				file, err := os.Create(path)
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.Succeed(b, err)
 				before, heap := cpuTime(), peakHeap(b)
 				progress, err := Record(b.Context(), file, config, Options{})
 				if err = errors.Join(err, file.Close()); err != nil {
@@ -177,9 +168,7 @@ func readBack(b *testing.B, path string) {
 	runtime.ReadMemStats(&before)
 	begin := cpuTime()
 	r, err := recording.Open(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	b.ReportMetric((cpuTime() - begin).Seconds(), "read-CPU-s/op")
 	runtime.GC()
 	runtime.ReadMemStats(&after)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // api is an API server that serves objects in pages.
@@ -116,9 +117,7 @@ func TestRead(t *testing.T) {
 			Warn: func(text string) { warnings = append(warnings, text) },
 		},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if n := len(read.List("pods")); n != 1201 {
 		t.Errorf("%d pods, want 1201", n)
 	}
@@ -179,9 +178,7 @@ func TestReadInvalidQuantities(t *testing.T) {
 	}
 	var warnings []string
 	read, err := ReadCluster(t.Context(), serve(t, a), ReadOptions{Warn: func(text string) { warnings = append(warnings, text) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if n := len(read.List("deployments")); n != 0 {
 		t.Errorf("%d deployments, want none", n)
 	}
@@ -200,9 +197,7 @@ func TestReadManifestWorks(t *testing.T) {
 		specs:   map[string]any{hub: map[string]any{"workload": map[string]any{"ref": ref}}},
 	}
 	read, err := ReadCluster(t.Context(), serve(t, a), ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var requests []string
 	for _, request := range a.requests {
 		if strings.Contains(request, "manifestworks") {

@@ -17,6 +17,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // finished returns a pod that failed without containers, as a pod that was evicted or refused by its kubelet.
@@ -50,17 +51,11 @@ func TestEnds(t *testing.T) {
 			r := newRecorder(t, path)
 			for i, v := range tc.views {
 				v.at = after(10 * i)
-				if err := r.observe(v); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, r.observe(v))
 			}
-			if err := errors.Join(r.commit(), r.file.Finish()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, errors.Join(r.commit(), r.file.Finish()))
 			got, err := recording.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if len(got.Pods) != 1 || got.Pods[0].Ended != tc.want {
 				t.Errorf("%d pods, the first ended at %d, want 1 pod that ended at %d", len(got.Pods), got.Pods[0].Ended, tc.want)
 			}
@@ -76,9 +71,7 @@ func TestRemovedWhileClockIsBack(t *testing.T) {
 	f.deleted(newPod("short", "a", after(9)))
 	f.at(t, 9)
 	f.at(t, 11)
-	if err := f.end(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.end())
 	if pods := f.recorded(t)[0].Pods; len(pods) != 1 || pods[0].Ended != 10 {
 		t.Errorf("pods %+v, want one that ended at 10 s", pods)
 	}
@@ -90,20 +83,14 @@ func TestHole(t *testing.T) {
 	r := newRecorder(t, path)
 	pods := []*v1.Pod{newPod("p", "a", after(0))}
 	for _, seconds := range []int{0, 1_000_000} {
-		if err := r.observe(view{at: after(seconds), pods: pods, usage: reading("p")}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, r.observe(view{at: after(seconds), pods: pods, usage: reading("p")}))
 	}
 	if u := r.usage["uid-p"]; u == nil || u.cpu.Len() != 1 || u.memory.Len() != 1 {
 		t.Errorf("usage in memory: %+v, want one value", u)
 	}
-	if err := errors.Join(r.commit(), r.file.Finish()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(r.commit(), r.file.Finish()))
 	got, err := recording.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for step, want := range map[int]bool{0: true, 50_000: false, 100_000: true} {
 		if _, ok := got.Pods[0].CPU.At(step); ok != want {
 			t.Errorf("step %d: usage %v, want %v", step, ok, want)
@@ -136,9 +123,7 @@ func TestRedactedErrors(t *testing.T) {
 		f.Redact = redact
 		f.Objects = func(context.Context) (*Cluster, error) { return nil, errors.New("dial secret.example.com") }
 		f.at(t, 0)
-		if err := f.end(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.end())
 		if missing := fmt.Sprint(f.recorded(t)[0].About.Missing); !strings.Contains(missing, want) {
 			t.Errorf("redact %v: %s, want %s", redact, missing, want)
 		}

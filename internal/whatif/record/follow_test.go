@@ -21,6 +21,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 var begin = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -60,9 +61,7 @@ func real(at time.Time) time.Time { return at }
 func newRecorder(t *testing.T, path string) *followRecorder {
 	t.Helper()
 	file, err := recording.Create(path, recording.About{From: begin, To: begin, Step: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return newFollowRecorder(file, &state{Pods: map[string]followObject{}, Nodes: map[string]followObject{}, Last: begin.Unix()}, real)
 }
 
@@ -82,20 +81,14 @@ func TestRecorder(t *testing.T) {
 	r := newRecorder(t, path)
 	observe := func(v view) {
 		t.Helper()
-		if err := r.observe(v); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, r.observe(v))
 	}
 	restart := func() {
 		t.Helper()
-		if err := r.file.Pause(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, r.file.Pause())
 		s := &state{}
 		file, err := recording.Continue(path, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		r = newFollowRecorder(file, s, real)
 	}
 	nodes := []*v1.Node{newNode("a", after(-100)), newNode("b", after(-100))}
@@ -111,9 +104,7 @@ func TestRecorder(t *testing.T) {
 			usage:   reading("old", "stranger"),
 		},
 	)
-	if err := r.commit(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.commit())
 	// A crash loses all data after the commit.
 	observe(view{at: after(30), nodes: nodes[:1], pods: []*v1.Pod{newPod("lost", "a", after(25))}})
 	restart()
@@ -126,13 +117,9 @@ func TestRecorder(t *testing.T) {
 		Terminated: &v1.ContainerStateTerminated{FinishedAt: metav1.NewTime(after(105))},
 	}}}
 	observe(view{at: after(110), nodes: nodes[:1], pods: []*v1.Pod{done}})
-	if err := errors.Join(r.commit(), r.file.Finish()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(r.commit(), r.file.Finish()))
 	got, err := recording.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	type times struct{ created, scheduled, started, ended int64 }
 	want := map[string]times{
 		"old":     {-50, -50, -50, 20}, // seen last at 20 s
@@ -188,20 +175,14 @@ func TestRotate(t *testing.T) {
 	folder := t.TempDir()
 	for i := range 4 {
 		name := filepath.Join(folder, after(3600*i).Format(nameFormat)+suffix)
-		if err := os.WriteFile(name, make([]byte, 300<<10), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(name, make([]byte, 300<<10), 0o600))
 	}
-	if err := os.WriteFile(filepath.Join(folder, "other.plrec"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(folder, "other.plrec"), nil, 0o600))
 	f := newFollower(folder, nil)
 	step := func(seconds int) {
 		t.Helper()
 		f.now = func() time.Time { return after(seconds) }
-		if err := f.step(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.step(t.Context()))
 	}
 	step(86400)
 	// Half of 2 MiB holds three of 300 KiB.
@@ -260,15 +241,11 @@ func TestAPIServerFails(t *testing.T) {
 		}
 	})
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	f.Client, f.Usage = client, &usageSource{}
 	for i := range 3 {
 		f.now = func() time.Time { return after(i) }
-		if err := f.step(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.step(t.Context()))
 	}
 	if reported != 1 {
 		t.Errorf("reported %d times", reported)

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // largePod returns a pod with the fields of a pod of a Deployment, as the API server returns it.
@@ -73,14 +74,10 @@ func BenchmarkFollow(b *testing.B) {
 		f := newFollower(b.TempDir(), nil)
 		f.Step, f.Rotate, f.MaxBytes, f.Usage = time.Minute, 2*time.Hour, 1<<30, usage
 		for i := range nodes {
-			if err := f.nodes.GetStore().Add(newNode(fmt.Sprintf("node-%04d", i), after(-7200))); err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, f.nodes.GetStore().Add(newNode(fmt.Sprintf("node-%04d", i), after(-7200))))
 		}
 		put := func(i, version int) {
-			if err := f.pods.GetStore().Add(largePod(i, fmt.Sprintf("node-%04d", i%nodes), version)); err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, f.pods.GetStore().Add(largePod(i, fmt.Sprintf("node-%04d", i%nodes), version)))
 		}
 		for i := range pods {
 			put(i, 1)
@@ -93,15 +90,11 @@ func BenchmarkFollow(b *testing.B) {
 			for i := range pods / 100 {
 				put((step*pods/100+i)%pods, step+2)
 			}
-			if err := f.step(b.Context()); err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, f.step(b.Context()))
 		}
 		b.ReportMetric(100*(cpuTime()-begun).Seconds()/3600, "%-of-a-core")
 		b.ReportMetric(float64(heap())/(1<<20), "peak-MiB")
 		b.ReportMetric(float64(f.current.file.Size())/(1<<20), "file-MiB")
-		if err := f.end(); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, f.end())
 	}
 }

@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 var never = math.Inf(1)
@@ -68,16 +69,12 @@ func record(t testing.TB, config Config, options Options) (*recording.Recording,
 	options.retryDelay = 1
 	var out bytes.Buffer
 	progress, err := Record(t.Context(), &out, config, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if progress.Bytes != int64(out.Len()) {
 		t.Errorf("%d bytes reported, %d written", progress.Bytes, out.Len())
 	}
 	r, err := recording.Read(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return r, lines
 }
 
@@ -250,9 +247,7 @@ func TestRecordRedacted(t *testing.T) {
 	server := startFake(t, pods, nodes)
 	r, _ := record(t, server.config(120), Options{Redact: true})
 	var file bytes.Buffer
-	if err := r.Write(&file); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.Write(&file))
 	text := fmt.Sprintf("%+v %s", r.Nodes, r.Objects)
 	names := map[string]bool{}
 	for _, n := range r.Nodes {

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // following is a follower whose clock the test sets.
@@ -33,23 +34,17 @@ func newFollowing(folder string) *following {
 func (f *following) at(t *testing.T, seconds int) {
 	t.Helper()
 	f.now = func() time.Time { return after(seconds) }
-	if err := f.recover(f.step(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.recover(f.step(t.Context())))
 }
 
 // recorded reads all recordings.
 func (f *following) recorded(t *testing.T) (all []*recording.Recording) {
 	t.Helper()
 	names, err := Recordings(f.Folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, name := range names {
 		r, err := recording.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		all = append(all, r)
 	}
 	return all
@@ -58,16 +53,12 @@ func (f *following) recorded(t *testing.T) (all []*recording.Recording) {
 // TestClock sets the clock: a recording never has times before its last step, and no recording replaces another.
 func TestClock(t *testing.T) {
 	f := newFollowing(t.TempDir())
-	if err := f.pods.GetStore().Add(newPod("p", "a", after(-5))); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.pods.GetStore().Add(newPod("p", "a", after(-5))))
 	// 31 s is one second back: no step. 2 s is 28 s back: another recording. 0 s is the name of the first recording.
 	for _, second := range []int{0, 10, 32, 31, 33, 2, 3, 0, 1, 900} {
 		f.at(t, second)
 	}
-	if err := f.end(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.end())
 	all := f.recorded(t)
 	var spans []string
 	for _, r := range all {
@@ -104,9 +95,7 @@ func TestKilled(t *testing.T) {
 			t.Errorf("%d steps: %d lost in %d recordings", steps, lost, len(all))
 		}
 		next := newFollowing(folder)
-		if err := recording.RemoveTemporary(folder); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, recording.RemoveTemporary(folder))
 		next.at(t, steps)
 		if files, err := filepath.Glob(filepath.Join(folder, "{*,.*}")); err != nil || len(files) > 2 ||
 			!strings.Contains(strings.Join(next.lines, "\n"), "continuing ") {
@@ -144,14 +133,10 @@ func TestMemoryKills(t *testing.T) {
 		return pod
 	}
 	for i, last := range []int{-3, 1, 1, 2, 3} {
-		if err := f.pods.GetStore().Add(killed(last)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.pods.GetStore().Add(killed(last)))
 		f.at(t, i)
 	}
-	if err := f.end(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.end())
 	if got := fmt.Sprint(f.recorded(t)[0].About.Kills); got != "[{1 default/p} {2 default/p} {3 default/p}]" {
 		t.Errorf("kills %s", got)
 	}
@@ -180,21 +165,15 @@ func TestFullVolume(t *testing.T) {
 
 // recordToFullVolume records while the volume is full, first with old recordings that can be removed, then without, and then with space.
 func recordToFullVolume(t *testing.T, folder string) {
-	if err := syscall.Mount("none", folder, "tmpfs", 0, "size=512k"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Mount("none", folder, "tmpfs", 0, "size=512k"))
 	for i := range 3 {
 		name := filepath.Join(folder, after(3600*(i-4)).Format(nameFormat)+suffix)
-		if err := os.WriteFile(name, make([]byte, 60<<10), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(name, make([]byte, 60<<10), 0o600))
 	}
 	ballast := filepath.Join(folder, "ballast")
 	fill := func() {
 		file, err := os.OpenFile(ballast, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for err == nil {
 			_, err = file.Write(make([]byte, 4<<10))
 		}
@@ -208,9 +187,7 @@ func recordToFullVolume(t *testing.T, folder string) {
 		if i == 5 {
 			fill()
 		}
-		if err := f.pods.GetStore().Add(newPod(fmt.Sprintf("p%d", i), "a", after(i))); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.pods.GetStore().Add(newPod(fmt.Sprintf("p%d", i), "a", after(i))))
 		f.at(t, i)
 	}
 	log := strings.Join(f.lines, "\n")
@@ -228,15 +205,11 @@ func recordToFullVolume(t *testing.T, folder string) {
 		strings.Count(log, "nothing is recorded until there is space") != 1 {
 		t.Errorf("log: %s", log)
 	}
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(ballast))
 	for i := 300; i < 320; i++ {
 		f.at(t, i)
 	}
-	if err := f.end(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.end())
 	all := f.recorded(t)
 	if r := all[len(all)-1]; len(r.Pods) != 30 || r.About.Seconds() != 319 ||
 		!strings.Contains(fmt.Sprint(r.About.Missing), "nothing was recorded") {

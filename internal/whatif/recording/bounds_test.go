@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func TestCountObjects(t *testing.T) {
@@ -73,9 +74,7 @@ func TestDecodedMemory(t *testing.T) {
 			}
 			before := live()
 			decoded, err := s.Cluster()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			each := (live() - before) / count
 			runtime.KeepAlive(decoded)
 			runtime.KeepAlive(s)

@@ -1,6 +1,10 @@
 package recording
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
+)
 
 // readFields parses a text with one key of each type.
 func readFields(text string) (float64, int, error) {
@@ -64,9 +68,7 @@ func TestFieldErrors(t *testing.T) {
 func TestShare(t *testing.T) {
 	for text, want := range map[string]float64{"": 0.7, "fill=0.9": 0.9, "fill=90%": 0.9, "fill=300%": 3, "fill=3": 3} {
 		f, err := ParseFields(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got := f.Share("fill", 0.7, 0.01, 10); got != want || f.Err() != nil {
 			t.Errorf("%q: %v, %v, want %v", text, got, f.Err(), want)
 		}

@@ -12,15 +12,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // generated returns the cluster of a valid specification.
 func generated(t testing.TB, text string, seed uint64) Input {
 	t.Helper()
 	s, err := ParseGenerated(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s.cluster(seed)
 }
 
@@ -148,9 +147,7 @@ func TestGeneratedChurn(t *testing.T) {
 			rapid.Float64Range(0, 3).Draw(t, "cv"),
 		)
 		s, err := ParseGenerated(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		c := s.cluster(rapid.Uint64().Draw(t, "seed"))
 		if len(c.Pods) != s.totalPods() || c.Pods[s.Pods-1].Arrival >= fillTime || c.Pods[s.Pods].Arrival < fillTime {
 			t.Fatalf("%d pods, want %d, %d of them while it fills", len(c.Pods), s.totalPods(), s.Pods)
@@ -176,9 +173,7 @@ func TestGeneratedChurn(t *testing.T) {
 // TestLifetimes checks the mean and the variation of the run times of pods that arrive during churn.
 func TestLifetimes(t *testing.T) {
 	s, err := ParseGenerated("nodes=10,pods=1000,churn=200000,life=1000,life-cv=1.5")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var lives []float64
 	for _, p := range s.cluster(1).Pods {
 		if p.Arrival > 0 {
@@ -225,9 +220,7 @@ func TestClusterProperties(t *testing.T) {
 			rapid.Float64Range(0, 0.5).Draw(t, "guaranteed"),
 			rapid.IntRange(0, 100).Draw(t, "over"), rapid.IntRange(0, 100).Draw(t, "life"))
 		s, err := ParseGenerated(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		seed := rapid.Uint64().Draw(t, "seed")
 		c := s.cluster(seed)
 		if diff := cmp.Diff(c, s.cluster(seed), cmp.AllowUnexported(Workload{})); diff != "" {
@@ -307,9 +300,7 @@ func FuzzParseGenerated(f *testing.F) {
 // BenchmarkCluster generates 5,000 nodes and 150,000 pods and measures their memory.
 func BenchmarkCluster(b *testing.B) {
 	s, err := ParseGenerated("nodes=5000,pods=150000")
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	b.ReportAllocs()
 	var c Input
 	for b.Loop() {
@@ -328,9 +319,7 @@ func BenchmarkCluster(b *testing.B) {
 // of the 30 % of pods that arrive in bursts.
 func TestBursts(t *testing.T) {
 	spec, err := ParseGenerated("nodes=3,pods=4000,over=1000,bursts=4,burst-share=0.3")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	counts := map[int64]int{}
 	for _, p := range spec.cluster(1).Pods {
 		counts[p.Arrival]++

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // split writes the recording of the examples from a second until another, as a recorder that starts and stops then does.
@@ -44,21 +46,15 @@ func split(t *testing.T, r *Recording, from, to int64, file string) {
 	}
 	part.Objects = r.Objects
 	out, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer out.Close()
-	if err := part.Write(out); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, part.Write(out))
 }
 
 // TestOpenFolder verifies that the recordings of a folder are read as the recording that was divided.
 func TestOpenFolder(t *testing.T) {
 	whole, err := Open("../../../examples/recording/week.plrec")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	folder := t.TempDir()
 	if _, err := Open(
 		folder,
@@ -71,9 +67,7 @@ func TestOpenFolder(t *testing.T) {
 	split(t, whole, 36000, 72000, filepath.Join(folder, "2.plrec"))
 	split(t, whole, 72000, end, filepath.Join(folder, "3.plrec"))
 	joined, err := Open(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(joined.Pods) != len(whole.Pods) || len(joined.Nodes) != len(whole.Nodes) || !joined.About.To.Equal(whole.About.To) {
 		t.Fatalf(
 			"%d pods and %d nodes until %s, want %d and %d until %s",

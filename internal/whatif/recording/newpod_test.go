@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestWorkloads verifies that the pods of a group belong to the same ReplicaSet or Job, that the ReplicaSet selects
@@ -46,9 +47,7 @@ func TestWorkloads(t *testing.T) {
 	for i, want := range []string{"a b", "e"} {
 		set := in.References[i].(*appsv1.ReplicaSet)
 		selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var selected []string
 		for _, p := range in.Pods {
 			if selector.Matches(labels.Set(p.Object.Labels)) && p.Object.Namespace == set.Namespace {

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 const never = Never
@@ -46,9 +47,7 @@ func prepare(t testing.TB, r Recording, from, to int64) *Part {
 	t.Helper()
 	r.About = About{From: testStart, To: testStart.Add(time.Hour), Step: 30, Missing: r.About.Missing}
 	in, err := r.Part(from, to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return in
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 var start = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -108,13 +109,9 @@ func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := draw(t)
 		var file bytes.Buffer
-		if err := want.Write(&file); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, want.Write(&file))
 		got, err := Read(bytes.NewReader(file.Bytes()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		want.finish()
 		if diff := equal(want, got); diff != "" {
 			t.Fatal(diff)
@@ -131,13 +128,9 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		var first, second bytes.Buffer
-		if err := got.Write(&first); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, got.Write(&first))
 		again, err := Read(bytes.NewReader(first.Bytes()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if err := again.Write(&second); err != nil || !bytes.Equal(first.Bytes(), second.Bytes()) {
 			t.Fatalf("the same recording gave other bytes (%v)", err)
 		}
@@ -151,16 +144,12 @@ func TestWriteInParts(t *testing.T) {
 		want := draw(t)
 		var file bytes.Buffer
 		w, err := NewWriter(&file, want.About)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		flush := func(err error) {
 			if err == nil && rapid.Bool().Draw(t, "flush") {
 				err = w.Flush()
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 		}
 		for _, object := range want.Objects {
 			flush(w.AddObject(object.JSON))
@@ -188,9 +177,7 @@ func TestWriteInParts(t *testing.T) {
 		flush(w.SetAbout(want.About))
 		flush(w.Close())
 		got, err := Read(&file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		want.finish()
 		if diff := equal(want, got); diff != "" {
 			t.Fatal(diff)
@@ -204,9 +191,7 @@ func sample(t *testing.T) (file []byte, prefixes []*Recording, ends []int) {
 	var out bytes.Buffer
 	about := newAbout(0)
 	w, err := NewWriter(&out, about)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := &Recording{}
 	if _, err := w.AddNode(Node{newNode("n"), -5, Never}); err != nil {
 		t.Fatal(err)
@@ -221,21 +206,15 @@ func sample(t *testing.T) (file []byte, prefixes []*Recording, ends []int) {
 		if _, err := w.AddPod(p); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.SetAbout(about); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, w.SetAbout(about))
+		must.Succeed(t, w.Flush())
 		want.About = w.About()
 		want.Pods = append(want.Pods, p)
 		clone := &Recording{About: want.About, Nodes: want.Nodes, Pods: append([]Pod{}, want.Pods...)}
 		clone.finish()
 		prefixes, ends = append(prefixes, clone), append(ends, out.Len())
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Close())
 	return out.Bytes(), append(prefixes, prefixes[len(prefixes)-1]), append(ends, out.Len())
 }
 
@@ -303,17 +282,11 @@ func chunked(t *testing.T, records ...[]byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := NewWriter(&out, newAbout(minutes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, record := range records {
-		if err := w.record(record[0], record[1:]); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, w.record(record[0], record[1:]))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Close())
 	return out.Bytes()
 }
 
@@ -324,9 +297,7 @@ const podText = `{"id":0,"object":{"metadata":{"name":"p","namespace":"x"}},"cre
 
 func TestReadInvalid(t *testing.T) {
 	huge, err := compress(append([]byte{recordObject}, binary.AppendUvarint(nil, 1<<40)...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	header := []byte(marker + "\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00")
 	binary.LittleEndian.PutUint32(header[12:], crc32.Checksum(header[:12], castagnoli))
 	pod := text(recordPod, podText)
@@ -438,9 +409,7 @@ func TestBounds(t *testing.T) {
 // recordings.
 func TestReadEarlierRelease(t *testing.T) {
 	got, err := Open("testdata/earlier.plrec")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	about := newAbout(minutes)
 	about.complete()
 	about.Missing = []Missing{{What: "services", Why: "listing is forbidden"}}
@@ -471,9 +440,7 @@ func TestOpen(t *testing.T) {
 	if _, err := Open(filepath.Dir(name)); err == nil || !strings.Contains(err.Error(), "found no recording") {
 		t.Errorf("error %v", err)
 	}
-	if err := os.WriteFile(name, []byte("PL"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(name, []byte("PL"), 0o600))
 	if _, err := Open(name); err == nil || !strings.Contains(err.Error(), name+": incomplete recording") {
 		t.Errorf("error %v", err)
 	}
@@ -499,9 +466,7 @@ func TestWriterErrors(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	w, err := NewWriter(&bytes.Buffer{}, newAbout(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := w.AddUsage(0, NewSeries(MaxSteps, 1), Series{}); err == nil || !strings.Contains(err.Error(), "usage at steps") {
 		t.Errorf("error %v", err)
 	}
@@ -511,25 +476,19 @@ func TestWriterErrors(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, newAbout(minutes))
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	if _, err := w.AddPod(Pod{Object: newPod("p"), Scheduled: Never, Started: Never, Ended: Never, CPU: NewSeries(0, 1, 2)}); err != nil {
 		f.Fatal(err)
 	}
 	records := bytes.Clone(w.records)
 	f.Add(records)
 	s := &Recording{Load: &load.Reading{Time: start, Nodes: map[string]load.Node{"a": {HasCPU: true}}}, Usage: usageReading()}
-	if err := w.addMeasured(s); err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, w.addMeasured(s))
 	f.Add(bytes.Clone(w.records))
 	f.Add(records[:len(records)/2])
 	f.Fuzz(func(t *testing.T, records []byte) {
 		chunk, err := compress(records)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		small := limits{chunk: 1 << 20, body: 1 << 20, nodes: 100, pods: 100, objects: 100, structs: 10_000, values: 1 << 21}
 		_, _ = small.read(bytes.NewReader(records))
 		r, err := small.read(bytes.NewReader(chunk))
@@ -537,13 +496,9 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		var file bytes.Buffer
-		if err := r.Write(&file); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, r.Write(&file))
 		again, err := Read(&file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if diff := equal(r, again); diff != "" {
 			t.Fatal(diff)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // decisions returns the scores of all nodes for all pending pods, without names.
@@ -24,25 +25,17 @@ func decisions(t *rapid.T, objects *manifest.Objects, reading *load.Reading) []s
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	config, err := engine.DefaultConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cluster := engine.Cluster{Nodes: objects.Nodes, Running: objects.Running, References: objects.Referred()}
 	engine, err := engine.New(ctx, cluster, engine.Options{Config: config, Load: reading, Clock: func() time.Time { return instant }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var out []string
 	for i, pod := range objects.Pending {
 		scores, err := engine.Score(ctx, pod, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for j, node := range scores.Nodes {
 			plugins, err := json.Marshal(node.Plugins)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			out = append(out, fmt.Sprintf("pod %d, node %d: selected %t, feasible %t, total %d, %s",
 				i, j, node.Name == scores.Selected, node.Feasible, node.Total, plugins))
 		}
@@ -51,23 +44,17 @@ func decisions(t *rapid.T, objects *manifest.Objects, reading *load.Reading) []s
 }
 
 // roundTrip writes and reads a snapshot. It returns the snapshot and all its contents.
-func roundTrip(t interface{ Fatal(...any) }, s *Recording) (*Recording, []byte) {
+func roundTrip(t must.TB, s *Recording) (*Recording, []byte) {
 	var file bytes.Buffer
-	if err := s.Write(&file); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Write(&file))
 	read, err := Read(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var content []byte
 	for _, object := range read.Objects {
 		content = append(content, object.JSON...)
 	}
 	about, err := json.Marshal(read.About)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if read.Load != nil {
 		for _, name := range slices.Sorted(maps.Keys(read.Load.Nodes)) {
 			content = append(content, name...)
@@ -83,20 +70,14 @@ func TestSnapshotPreservesDecisions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		generated, reading := cluster(t)
 		complete, err := manifest.ReadFrom(generated.source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		want := decisions(t, complete, &reading)
 
 		plain, _, err := ReadSnapshot(instant, generated.source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		plain.Load = &reading
 		redacted, err := plain.Redact([]byte{rapid.Byte().Draw(t, "key")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for name, s := range map[string]*Recording{"plain": plain, "redacted": redacted} {
 			read, content := roundTrip(t, s)
 			objects, err := read.Cluster()
@@ -124,15 +105,11 @@ func TestPseudonymsDependOnKey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		generated, reading := cluster(t)
 		plain, _, err := ReadSnapshot(instant, generated.source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		plain.Load = &reading
 		content := func(key string) string {
 			redacted, err := plain.Redact([]byte(key))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			_, all := roundTrip(t, redacted)
 			return string(all)
 		}
@@ -161,9 +138,7 @@ func TestSnapshotUsage(t *testing.T) {
 		t.Error(diff, got.Load)
 	}
 	redacted, err := s.Redact([]byte("key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got, _ = roundTrip(t, redacted)
 	if len(got.Usage.Pods) != 2 || got.Usage.Pods[0].Namespace == "shop" || got.Usage.Pods[0].Name == "p" || got.Usage.Pods[0].CPU != 12.5 {
 		t.Errorf("%+v", got.Usage.Pods)
@@ -190,12 +165,8 @@ func TestLargeSnapshot(t *testing.T) {
 func TestDamagedSnapshot(t *testing.T) {
 	var file bytes.Buffer
 	w, err := NewWriter(&file, NewSnapshot(instant, "", nil, nil).About)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, w.Flush())
 	if _, err := Read(&file); err == nil || !strings.HasPrefix(err.Error(), "incomplete snapshot: the end of the recording: ") {
 		t.Errorf("error %v", err)
 	}
@@ -218,9 +189,7 @@ func FuzzReadSnapshot(f *testing.F) {
 				}
 			}
 			var file bytes.Buffer
-			if err := s.Write(&file); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, s.Write(&file))
 			if _, err := Read(&file); err != nil {
 				t.Error(err)
 			}

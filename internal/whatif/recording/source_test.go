@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // files is a manifest.
@@ -31,12 +33,8 @@ func chdirToFiles(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	for name, text := range files {
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		must.Succeed(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 }
 
@@ -50,9 +48,7 @@ func openInput(t *testing.T, s Source) Input {
 func openInputOfSeed(t *testing.T, s Source, seed uint64) Input {
 	t.Helper()
 	in, err := s.Input(seed, Limits{CPU: 2, Memory: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return in
 }
 
@@ -74,9 +70,7 @@ kind: Pod
 metadata: {name: web}
 spec: {priority: 0, containers: [{name: c}]}
 `
-	if err := os.WriteFile(files[0], []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(files[0], []byte(text), 0o600))
 	if all := openInput(t, Source{Files: files}); len(all.Pods) != 2 {
 		t.Errorf("%d pods, want 2", len(all.Pods))
 	}
@@ -125,9 +119,7 @@ func TestSwapIsAssumed(t *testing.T) {
 	chdirToFiles(t)
 	for name, status := range map[string]string{"swap: {capacity: 1073741824}": "1 of 1 node has swap", "swap: {capacity: 0}": "", "osImage: x": ""} {
 		text := strings.Replace(files["cluster.yaml"], "status: {", "status: {nodeInfo: {"+name+"}, ", 1)
-		if err := os.WriteFile("swap.yaml", []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile("swap.yaml", []byte(text), 0o600))
 		assumed := strings.Join(openInput(t, Source{Files: []string{"swap.yaml"}}).Assumptions, "\n")
 		if strings.Contains(assumed, "swap") != (status != "") || !strings.Contains(assumed, status) {
 			t.Errorf("%s: assumed %q", name, assumed)

@@ -9,6 +9,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // hour writes a recording of an hour, in which a pod is created every ten minutes, and returns its name.
@@ -29,13 +31,9 @@ func hour(t *testing.T) string {
 	}
 	path := filepath.Join(t.TempDir(), "hour.plrec")
 	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer file.Close()
-	if err := r.Write(file); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.Write(file))
 	return path
 }
 
@@ -46,9 +44,7 @@ func TestPartsOfRecording(t *testing.T) {
 	s := Source{Recording: hour(t) + ",from=20m", Parts: 3}
 	for seed, want := range map[uint64]string{1: "p40m0s", 2: "p50m0s", 3: "p20m0s p30m0s", 4: "p40m0s"} {
 		in, err := s.Input(seed, Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var names []string
 		for i := range in.Pods {
 			names = append(names, in.Pods[i].Object.Name)

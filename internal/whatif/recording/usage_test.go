@@ -8,6 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // At returns the usage of a pod at a step, without a cursor.
@@ -20,13 +22,9 @@ func (m *UsageModel) At(pod, group uint64, step int64) (cpu, memory float64) {
 func model(t testing.TB, text string, seed uint64) *UsageModel {
 	t.Helper()
 	s, err := ParseUsage(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	m, err := NewUsage(s, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m
 }
 
@@ -76,9 +74,7 @@ func TestQuantiles(t *testing.T) {
 	// mean 0.2 and deviation 0.1 on [0, 1]: concentration 0.16/0.01 - 1 = 15
 	beta := distuv.Beta{Alpha: 3, Beta: 12}
 	table, err := s.quantiles()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c := usageCurve{table: table}
 	for z := -4.0; z <= 3.5; z += 0.013 {
 		p := distuv.UnitNormal.CDF(z)
@@ -256,9 +252,7 @@ func TestNextProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text, seed := drawSpec(t), rapid.Uint64().Draw(t, "seed")
 		s, err := ParseUsage(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if second, err := ParseUsage(s.String()); err != nil || second != s {
 			t.Fatalf("%s is parsed as %+v, %v, want %+v", s, second, err, s)
 		}
@@ -342,9 +336,7 @@ func BenchmarkNext(b *testing.B) {
 
 func BenchmarkNew(b *testing.B) {
 	s, err := ParseUsage("beta")
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	for b.Loop() {
 		if _, err := NewUsage(s, 1); err != nil {
 			b.Fatal(err)

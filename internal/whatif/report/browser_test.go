@@ -20,6 +20,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/test/support/browser"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -103,9 +104,7 @@ func TestInBrowser(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "report.html")
-			if err := os.WriteFile(file, []byte(write(t, r)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(file, []byte(write(t, r)), 0o600))
 			address := (&url.URL{Scheme: "file", Path: file}).String()
 			tested := browser.Windows
 			if name != "20 nodes" { // the desktop and the phone; the other windows differ in colors and little else
@@ -125,9 +124,7 @@ func check(t *testing.T, ctx context.Context, w browser.Window, address string) 
 	defer closeTab()
 	messages := chromedp.Console(tab)
 	var requested requests
-	if err := requested.listen(tab); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, requested.listen(tab))
 	limited, cancel := context.WithTimeout(tab, browser.Timeout)
 	defer cancel()
 	w.Open(t, limited, address)
@@ -161,9 +158,7 @@ func check(t *testing.T, ctx context.Context, w browser.Window, address string) 
 		t.Fatal(err)
 	}
 	for message, err := range messages {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if message.Text == end {
 			break
 		}
@@ -178,20 +173,16 @@ func check(t *testing.T, ctx context.Context, w browser.Window, address string) 
 // TestLayoutFindsFaults checks that the layout script finds each fault in a page that has all of them.
 func TestLayoutFindsFaults(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bad.html")
-	if err := os.WriteFile(file, []byte(`<!doctype html><html><body style="background:#fff">
+	must.Succeed(t, os.WriteFile(file, []byte(`<!doctype html><html><body style="background:#fff">
 <script>window.executed=1</script><p onclick="x()" style="color:#ccc">faint</p>
 <svg width="0" height="0"></svg><svg viewBox="0 0 100 20" width="100" height="20"><text x="0" y="15">one</text><text x="2" y="15">two</text><text x="95" y="15">three</text></svg>
 <details><summary>s</summary><div style="width:3000px">wide</div></details><img src="nowhere.png" alt="">
-<table><tr style="display:flex"><td>row</td></tr></table><table><tbody><tr><th>r</th></tr></tbody></table></body></html>`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+<table><tr style="display:flex"><td>row</td></tr></table><table><tbody><tr><th>r</th></tr></tbody></table></body></html>`), 0o600))
 	ctx := startBrowser(t)
 	limited, cancel := context.WithTimeout(ctx, browser.Timeout)
 	defer cancel()
 	var requested requests
-	if err := requested.listen(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, requested.listen(ctx))
 	browser.Windows[0].Open(t, limited, (&url.URL{Scheme: "file", Path: file}).String())
 	got := browser.Evaluate[layout](t, limited, layoutScript)
 	if got.Overflow < 1000 || len(got.Wide) == 0 || len(got.Rows) != 1 || len(got.Narrow) != 1 || got.Scripts != 1 || got.Handlers != 1 ||
@@ -220,9 +211,7 @@ func TestRecordedInBrowser(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	page, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !bytes.Contains(page, []byte("Error of the model")) {
 		t.Error("the report does not state the error of the backtest")
 	}

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // anyFloat generates numbers of all sizes, including NaN and infinities.
@@ -52,9 +53,7 @@ func TestReportIsFinite(t *testing.T) {
 			Scenarios: []result.Scenario{{Profiles: []result.Profile{p, p}}},
 		}
 		var b strings.Builder
-		if err := page.Execute(&b, newView(r, details[0])); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, page.Execute(&b, newView(r, details[0])))
 		if found := external.FindString(b.String()); found != "" {
 			t.Fatalf("found %q", found)
 		}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // mapTexts replaces every string in a value, except empty strings and the names of figures.
@@ -53,15 +54,11 @@ func resultWithPrefix(t *testing.T, prefix string) *result.Result {
 }
 
 // skeleton returns the elements of a report with their attributes, without texts.
-func skeleton(t interface{ Fatal(...any) }, r *result.Result) []string {
+func skeleton(t must.TB, r *result.Result) []string {
 	var b bytes.Buffer
-	if err := Write(&b, r); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Write(&b, r))
 	root, err := html.Parse(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var all []string
 	for node := range root.Descendants() {
 		if node.Type != html.TextNode {
@@ -85,11 +82,7 @@ var hostile = []string{
 }
 
 // requireEqual fails if the elements of two reports differ.
-func requireEqual(t interface {
-	Fatal(...any)
-	Fatalf(string, ...any)
-}, want, got []string, prefix string,
-) {
+func requireEqual(t must.TB, want, got []string, prefix string) {
 	if !slices.Equal(want, got) {
 		for i := range min(len(want), len(got)) {
 			if want[i] != got[i] {

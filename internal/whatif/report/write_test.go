@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // fileName returns the name of the files that a test keeps.
@@ -32,14 +33,10 @@ func emptyResult() *result.Result {
 func write(t *testing.T, r *result.Result) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, r); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Write(&b, r))
 	// Keep the report for visual inspection.
 	if folder := os.Getenv("PLIMSOLL_REPORTS"); folder != "" {
-		if err := os.WriteFile(filepath.Join(folder, fileName(t)+".html"), b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(folder, fileName(t)+".html"), b.Bytes(), 0o644))
 	}
 	return b.String()
 }
@@ -126,17 +123,11 @@ func TestSmall(t *testing.T) {
 	for _, nodes := range []int{6, 50} {
 		// Names as of real pods, not with markup.
 		raw, err := json.Marshal(sample(t, 1, 2, 5, nodes))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		escaped, err := json.Marshal(markup)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var r result.Result
-		if err := json.Unmarshal(bytes.ReplaceAll(raw, escaped[1:len(escaped)-1], nil), &r); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(bytes.ReplaceAll(raw, escaped[1:len(escaped)-1], nil), &r))
 		if page := write(t, &r); len(page) > maxSizeWithSeries {
 			t.Errorf("%d nodes: %d bytes, want at most %d", nodes, len(page), maxSizeWithSeries)
 		} else {
@@ -165,9 +156,7 @@ func TestRawData(t *testing.T) {
 	_, rest, _ := strings.Cut(page, `<pre id="result">`)
 	raw, _, ok := strings.Cut(rest, `</pre>`)
 	want, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !ok || raw != string(want) {
 		t.Errorf("raw data of %d bytes, want %d", len(raw), len(want))
 	}
@@ -179,9 +168,7 @@ func TestWriteWithin(t *testing.T) {
 	last := math.MaxInt
 	for _, size := range []int{5 << 20, 300 << 10, 200 << 10, 120 << 10, 100 << 10} {
 		var b bytes.Buffer
-		if err := writeWithin(&b, r, size); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, writeWithin(&b, r, size))
 		text(t, b.String())
 		t.Logf("within %d: %d", size, b.Len())
 		if b.Len() > size || b.Len() > last {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // comparison returns the result of two profiles for the seeds of a shard of seeds 10, 11, ...
@@ -42,9 +44,7 @@ func TestMerge(t *testing.T) {
 			shards = append(shards, comparison(seeds, Shard{i, count}))
 		}
 		got, err := Merge(rapid.Permutation(shards).Draw(t, "order"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		want := comparison(seeds, Shard{})
 		want.Conclude()
 		if diff := cmp.Diff(want, got); diff != "" {

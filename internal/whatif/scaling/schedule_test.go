@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestPlaceholdersFollowSchedules checks that placeholders have the schedule of the instant of a run: that of the recording, or the
@@ -34,9 +35,7 @@ func TestPlaceholdersFollowSchedules(t *testing.T) {
 		{time.Time{}, (48 + 8) * 3600, 8}, // Monday
 	} {
 		p, err := newPlaceholders(&Config{Slack: policy}, &recording.Input{Start: tc.start})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		_, plan := p.next(&Cluster{Now: tc.at, Nodes: []recording.Node{node}, Ready: []NodeState{{}}})
 		// The amounts of placeholders are rounded up.
 		if got := plan.Total[v1.ResourceCPU]; got.MilliValue()/1000 != tc.want {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func TestParse(t *testing.T) {
@@ -15,9 +16,7 @@ func TestParse(t *testing.T) {
 		"shape=16x64,max=100,boot=90,cost=0.80",
 		"name=gpu,shape=8x32,gpus=4,gpu-model=T4,label=pool=gpu,min=1,max=5,cost=3,interval=30,utilization=0.4",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := Spec{
 		Groups: []GroupSpec{
 			{Name: "group-1", Shape: recording.NodeShape{Cores: 16, GiB: 64}, Max: 100, Boot: 90, Cost: 0.8},

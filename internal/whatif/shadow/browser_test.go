@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/test/support/browser"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // sample returns a week of windows with two candidates, a hole of half a day, and long names.
@@ -53,9 +54,7 @@ func TestPage(t *testing.T) {
 			w.Resize(t, ctx)
 			browser.ExpectUsable(t, ctx, w, name)
 			text, err := chromedp.Run(ctx, chromedp.Evaluate[string]("document.body.innerText"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for _, want := range map[bool][]string{
 				true: {"No window is complete"},
 				false: {

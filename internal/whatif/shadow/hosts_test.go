@@ -6,15 +6,15 @@ import (
 	"net"
 	"net/http"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // serve serves windows and returns the address.
 func serve(t *testing.T, windows []*Window) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	go func() {
 		_ = Serve(t.Context(), listener, func() (*Report, []*Window) {
 			return NewReport(windows, begin, begin.AddDate(0, 0, 7)), windows
@@ -33,14 +33,10 @@ func TestHosts(t *testing.T) {
 		"10.0.0.1:80": http.StatusMisdirectedRequest,
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"/", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		request.Host = host
 		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		body, err := io.ReadAll(response.Body)
 		response.Body.Close()
 		if err != nil || response.StatusCode != status || bytes.Contains(body, []byte("<script>")) {

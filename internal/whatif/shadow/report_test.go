@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recommend"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 var begin = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -184,25 +185,17 @@ func TestStore(t *testing.T) {
 	folder := t.TempDir()
 	const keep = 4 * 24 * time.Hour
 	s, err := OpenStore(folder, keep)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	left := filepath.Join(folder, resultsFolder, ".plimsoll-123") // of a process that was killed
-	if err := errors.Join(os.Mkdir(filepath.Dir(left), 0o700), os.WriteFile(left, nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(os.Mkdir(filepath.Dir(left), 0o700), os.WriteFile(left, nil, 0o600)))
 	for _, hour := range []int{0, 30, 31, 29, 120} {
-		if err := s.Add(window(hour, run(1), run(2), run(3)), begin.Add(time.Duration(hour+1)*time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Add(window(hour, run(1), run(2), run(3)), begin.Add(time.Duration(hour+1)*time.Hour)))
 	}
 	if _, err := os.Stat(left); !os.IsNotExist(err) {
 		t.Errorf("the temporary file remains: error %v", err)
 	}
 	s, err = OpenStore(folder, keep)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var files []string
 	for _, w := range s.Windows(begin) {
 		files = append(files, w.File)
@@ -218,12 +211,8 @@ func TestStore(t *testing.T) {
 		t.Error(diff)
 	}
 	path := filepath.Join(folder, resultsFolder, "2026-03-02.json")
-	if err := os.WriteFile(path, []byte(`{"kind":"Other"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.SetRecommendation(&recommend.Result{Verdict: result.Verdict{Sentence: "Use packed."}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(`{"kind":"Other"}`), 0o600))
+	must.Succeed(t, s.SetRecommendation(&recommend.Result{Verdict: result.Verdict{Sentence: "Use packed."}}))
 	// A damaged day is renamed, and the others are read.
 	s, err = OpenStore(folder, keep)
 	if err != nil || len(s.Damaged) != 1 || !strings.Contains(s.Damaged[0].Error(), path+`: found kind "Other"`) {

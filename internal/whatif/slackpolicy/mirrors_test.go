@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // largeNode is a smallNode of 16 CPUs and 64 GiB.
@@ -179,9 +180,7 @@ func TestMirrorsAsInPlan(t *testing.T) {
 			v1.ResourcePods: resource.MustParse("110"),
 		}
 		plan, err := slack.Compute(policy, []*v1.Node{node}, nil, workloads, time.Unix(0, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		want, others := map[resources.Amounts]int64{}, int64(0)
 		for _, group := range plan.Groups {
 			if group.Mirror == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 const never = math.MaxInt64
@@ -66,9 +67,7 @@ func TestSimulate(t *testing.T) {
 				policy = newPolicy(tc.rate)
 			}
 			got, err := Simulate(&History{Seconds: 3600, Pods: tc.pods}, smallNode, policy)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if fmt.Sprint(got.Waits) != fmt.Sprint(tc.waits) || math.Abs(got.Cost-tc.cost) > 1e-9 || got.TooLarge != tc.large {
 				t.Errorf("waits %v, cost %v, %d too large; want %v, %v, %d", got.Waits, got.Cost, got.TooLarge, tc.waits, tc.cost, tc.large)
 			}
@@ -165,9 +164,7 @@ func TestRecommend(t *testing.T) {
 	node.Interval = 60
 	goal := Goal{Percent: 99, Wait: 5 * time.Second, Policy: newPolicy("10%")}
 	got, err := Search(t.Context(), h, node, goal)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got.Best == nil || len(got.Best.Policy.Spec.Schedules) == 0 {
 		t.Fatalf("best %+v", got.Best)
 	}
@@ -177,9 +174,7 @@ func TestRecommend(t *testing.T) {
 	cheapest := math.Inf(1) // of the rates
 	for rate := range 200 {
 		c, err := Simulate(h, node, newPolicy(fmt.Sprint(rate, "%")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if c.Waits.Percentile(99) <= goal.Wait {
 			cheapest = c.Cost
 			break

@@ -29,6 +29,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/slack"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/helm"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -60,9 +61,7 @@ agent: {enabled: true, clusterName: cluster1, hub: {kubeconfig: "the test has it
 func newRelease(t *testing.T, cp *controlplane.ControlPlane, config *rest.Config, kube *kubernetes.Clientset, values string) *release {
 	t.Helper()
 	tool, err := helm.Build(t.Context(), "../../..", t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r := &release{
 		Cluster: &testcluster.Cluster{ControlPlane: cp, Client: testcluster.AdminClient(t, config)},
 		config:  config,
@@ -83,9 +82,7 @@ func newRelease(t *testing.T, cp *controlplane.ControlPlane, config *rest.Config
 func (r *release) helmed(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := r.helm.Run(t.Context(), append(args, "--kubeconfig="+r.Kubeconfig, "--namespace="+testcluster.SystemNamespace)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return out
 }
 
@@ -93,9 +90,7 @@ func (r *release) helmed(t *testing.T, args ...string) string {
 func (r *release) deployment(t *testing.T, component string) *appsv1.Deployment {
 	t.Helper()
 	deployment, err := r.kube.AppsV1().Deployments(testcluster.SystemNamespace).Get(t.Context(), "plimsoll-"+component, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return deployment
 }
 
@@ -112,17 +107,13 @@ func (r *release) access(t *testing.T, component string) (config *rest.Config, k
 		&authenticationv1.TokenRequest{},
 		metav1.CreateOptions{},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	config = &rest.Config{
 		Host: r.config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: r.config.CAData},
 		BearerToken: request.Status.Token, QPS: -1,
 	}
-	if err := controlplane.WriteKubeconfig(kubeconfig, config); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, controlplane.WriteKubeconfig(kubeconfig, config))
 	return config, kubeconfig
 }
 
@@ -156,23 +147,17 @@ func (r *release) start(t *testing.T, name, path string, args ...string) release
 func (r *release) schedulerFile(t *testing.T, kubeconfig, watcher string) string {
 	t.Helper()
 	rendered, err := r.kube.CoreV1().ConfigMaps(testcluster.SystemNamespace).Get(t.Context(), "plimsoll-scheduler", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	const name = "http://plimsoll-load-watcher." + testcluster.SystemNamespace + ":2020"
 	text := rendered.Data["scheduler.yaml"]
 	if !strings.Contains(text, name) {
 		t.Fatalf("the scheduler configuration does not name %s:\n%s", name, text)
 	}
 	var configuration map[string]any
-	if err := yaml.Unmarshal([]byte(strings.ReplaceAll(text, name, watcher)), &configuration); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.Unmarshal([]byte(strings.ReplaceAll(text, name, watcher)), &configuration))
 	configuration["clientConnection"] = map[string]any{"kubeconfig": kubeconfig}
 	raw, err := yaml.Marshal(configuration)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return testcluster.WriteFile(t, string(raw))
 }
 
@@ -372,9 +357,7 @@ func (r *release) keepsSlack(t *testing.T, machines []*machine, log fmt.Stringer
 		return err == nil && len(pods.Items) > 0, err
 	})
 	var class schedulingv1.PriorityClass
-	if err := r.Client.Get(t.Context(), client.ObjectKey{Name: slack.PriorityClassName}, &class); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.Client.Get(t.Context(), client.ObjectKey{Name: slack.PriorityClassName}, &class))
 	for _, manager := range class.ManagedFields {
 		if manager.Manager == "plimsoll-slack" {
 			t.Error("the controller has changed the priority class of the chart")
@@ -417,9 +400,7 @@ func (r *release) upgrade(t *testing.T) {
 // uninstall deletes the policies, stops the components, uninstalls the release, and expects that only the
 // CRDs remain.
 func (r *release) uninstall(t *testing.T, before map[string]bool, end func()) {
-	if err := r.Client.DeleteAllOf(t.Context(), &v1alpha1.ResourceSlack{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.Client.DeleteAllOf(t.Context(), &v1alpha1.ResourceSlack{}))
 	eventually.True(t, "placeholders remain", nil, func(ctx context.Context) (bool, error) {
 		remaining := 0
 		for _, kind := range []string{"CapacityBuffer", "PodTemplate", "Deployment"} {

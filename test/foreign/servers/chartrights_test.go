@@ -20,6 +20,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/slack"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
@@ -112,9 +113,7 @@ func (r *release) rights(t *testing.T) {
 		t.Run(component, func(t *testing.T) {
 			config, _ := r.access(t, component)
 			as, err := kubernetes.NewForConfig(config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			// The authorizer observes new bindings with a delay.
 			for _, action := range grant.allowed {
 				eventually.True(t, "denied: "+action, nil, func(ctx context.Context) (bool, error) { return may(ctx, t, as, action), nil })
@@ -159,9 +158,7 @@ func may(ctx context.Context, t *testing.T, as kubernetes.Interface, action stri
 	}
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}
 	review, err := as.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return review.Status.Allowed
 }
 
@@ -182,13 +179,9 @@ func (r *release) held(ctx context.Context, kind, namespace, policy string) (int
 func (r *release) inventory(t *testing.T) map[string]bool {
 	t.Helper()
 	discoverer, err := discovery.NewDiscoveryClientForConfig(r.config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	dynamicClient, err := dynamic.NewForConfig(r.config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	// metrics-server may not serve its group yet, which has no objects of interest.
 	lists, err := discoverer.ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
@@ -197,9 +190,7 @@ func (r *release) inventory(t *testing.T) map[string]bool {
 	objects, uids := map[string]unstructured.Unstructured{}, map[string]bool{}
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, resource := range list.APIResources {
 			if !slices.Contains(resource.Verbs, "list") || resource.Kind == "Event" || version.Group == "metrics.k8s.io" {
 				continue

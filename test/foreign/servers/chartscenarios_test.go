@@ -28,6 +28,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -52,9 +53,7 @@ func valuesOfScenarios(t *testing.T, loadFile string) string {
 			"extraArgs": []string{"--provider=File", "--address=" + loadFile},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(values)
 }
 
@@ -78,13 +77,9 @@ func TestChartRunsTheScenarios(t *testing.T) {
 		})
 	}
 	configuration, err := config.Load(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	env, err := demo.Attach(access, configuration)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 
 	nodes := node.New(env, feed)
 	for _, s := range node.Scenarios {
@@ -122,9 +117,7 @@ func checkResults(t *testing.T, results []demo.Result, err error) {
 	for _, result := range results {
 		t.Log(result.Summary())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := demo.Check(results); err != nil || len(results) == 0 {
 		t.Errorf("%d results: %v", len(results), err)
 	}
@@ -197,9 +190,7 @@ type fileFeed struct {
 func (f *fileFeed) start(t *testing.T) {
 	t.Helper()
 	f.feed = node.Measurements{"none": {CPU: load.Utilization{Mean: 0.5}, HasCPU: true}}
-	if err := f.write(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.write())
 	ended := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {

@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
@@ -27,38 +28,28 @@ func TestDashboardOfLoad(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "load.json")
 	var message strings.Builder
 	busy := load.Utilization{Mean: 0.5, StdDev: 0.1}
-	if err := wire.Encode(&message, load.Reading{
+	must.Succeed(t, wire.Encode(&message, load.Reading{
 		Time: time.Now(), Window: time.Minute,
 		Nodes: map[string]load.Node{"a": {CPU: busy, HasCPU: true, Memory: busy, HasMemory: true}},
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(message.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	}))
+	must.Succeed(t, os.WriteFile(file, []byte(message.String()), 0o600))
 	port, watcher := testcluster.StartLoadWatcher(t, "--provider=File", "--address="+file, "--poll-interval=1s")
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	server, err := prometheus.Start(t.Context(), []prometheus.Target{{
 		Address: address, Path: "/metrics",
 		Labels: map[string]string{"job": "load-watcher"},
 	}}, 500*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(server.Stop)
 	raw, err := os.ReadFile("../../../charts/plimsoll/files/dashboards/load.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var dashboard struct {
 		Panels []struct {
 			Title   string
 			Targets []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal(raw, &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(raw, &dashboard))
 	asked := 0
 	for _, panel := range dashboard.Panels {
 		for _, target := range panel.Targets {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -23,9 +24,7 @@ func TestDemoPlayground(t *testing.T) {
 	dir, log := t.TempDir(), &program.Output{}
 	demo := exec.CommandContext(t.Context(), program.Path(t, "plimsoll-demo"), "--scenario", "limits,fleet")
 	demo.Env, demo.Stderr = append(os.Environ(), "TMPDIR="+dir), log
-	if err := demo.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, demo.Start())
 	eventually.True(t, "the demo does not print the commands to try", log, func(context.Context) (bool, error) {
 		return strings.Contains(log.String(), " load top --config "), nil
 	})
@@ -53,9 +52,7 @@ kubectl run lost --image=registry.k8s.io/pause:3.10 --overrides='{"spec":{"sched
 	const unknown = "no scheduler in this cluster has a profile"
 	awaitOnPage(t, match[1], unknown)
 
-	if err := demo.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, demo.Process.Signal(syscall.SIGINT))
 	if err := demo.Wait(); err != nil {
 		t.Errorf("exited with %v\n%s", err, log)
 	}

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 )
 
@@ -104,14 +105,10 @@ func (k *fakeKubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func startAggregatingPlane(t *testing.T, crds ...string) (*controlplane.ControlPlane, *rest.Config, *kubernetes.Clientset) {
 	t.Helper()
 	arguments, err := frontProxy()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cp, config := plane.Start(t, controlplane.Options{APIServerArgs: arguments}, crds...)
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return cp, config, client
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -31,9 +32,7 @@ import (
 func startKarpenterCluster(t *testing.T) (c *testcluster.Cluster, log *program.Output, pool []*unstructured.Unstructured) {
 	t.Helper()
 	crds, err := testcluster.KarpenterSource(t).CRDs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c = testcluster.Start(t, crds...)
 	log = startKarpenter(t, c)
 	c.StartDefaultScheduler(t)
@@ -58,9 +57,7 @@ func startKarpenter(t *testing.T, c *testcluster.Cluster) *program.Output {
 		Namespace:  testcluster.SystemNamespace,
 		Log:        log,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(process.Stop)
 	return log
 }
@@ -102,12 +99,8 @@ func checkMirrorWithKarpenter(t *testing.T, c *testcluster.Cluster, log fmt.Stri
 		},
 	)
 	existing, err := nodes(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Client.Patch(t.Context(), api, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":3}}`))); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, c.Client.Patch(t.Context(), api, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":3}}`))))
 	var nodes []string
 	eventually.True(t, "the pods of the mirrored workload are not running", log, func(ctx context.Context) (bool, error) {
 		nodes, err = runningNodes(ctx, c, "api")
@@ -121,22 +114,14 @@ func checkMirrorWithKarpenter(t *testing.T, c *testcluster.Cluster, log fmt.Stri
 	if slices.Sort(nodes); len(slices.Compact(nodes)) != 3 {
 		t.Errorf("pods of the mirrored workload are on nodes %v, want three different ones", nodes)
 	}
-	if err := c.Client.Delete(t.Context(), api, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Client.Delete(t.Context(), api, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	var pods v1.PodList
-	if err := c.Client.List(t.Context(), &pods, client.MatchingLabels{"app": "api"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Client.List(t.Context(), &pods, client.MatchingLabels{"app": "api"}))
 	// There is no garbage collector.
 	var sets appsv1.ReplicaSetList
-	if err := c.Client.List(t.Context(), &sets, client.MatchingLabels{"app": "api"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Client.List(t.Context(), &sets, client.MatchingLabels{"app": "api"}))
 	for i := range sets.Items {
-		if err := c.Client.Delete(t.Context(), &sets.Items[i]); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Client.Delete(t.Context(), &sets.Items[i]))
 	}
 	for i := range pods.Items {
 		if err := c.Client.Delete(t.Context(), &pods.Items[i], client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
@@ -168,18 +153,14 @@ func TestSlackWithKarpenter(t *testing.T) {
 	c.Scale(t, autoscaler, "web", 6)
 	controller := c.StartController(t)
 	before, err := nodes(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 
 	// 100% of (6, 6Gi): six placeholders of (1, 1Gi).
 	c.Create(t, testcluster.PolicyOf("general", "100%",
 		func(s *v1alpha1.ResourceSlackSpec) { s.Pool.NodeSelector = map[string]string{"pool": "general"} }))
 	c.AwaitCondition(t, autoscaler, "general", v1alpha1.ConditionReady, "Held")
 	with, err := nodes(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(with) <= len(before) {
 		t.Errorf("nodes %v, want more than before the policy: %v", with, before)
 	}
@@ -199,22 +180,16 @@ func TestSlackWithKarpenter(t *testing.T) {
 		})
 	}
 	most, err := nodes(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 
 	checkMirrorWithKarpenter(t, c, autoscaler)
 
 	// Without load and rate only the biggest pod is covered, and nodes are removed. Karpenter does not remove
 	// nodes that it has recently nominated for pods, and checks twice.
 	c.Scale(t, autoscaler, "web", 1)
-	if err := c.Client.Get(t.Context(), client.ObjectKey{Name: "general"}, policy); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Client.Get(t.Context(), client.ObjectKey{Name: "general"}, policy))
 	policy.Spec.MinRate = "0"
-	if err := c.Client.Update(t.Context(), policy); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Client.Update(t.Context(), policy))
 	c.AwaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 1Gi"})
 	var last []string
 	err = wait.PollUntilContextTimeout(t.Context(), time.Second, 3*time.Minute, true, func(ctx context.Context) (bool, error) {
@@ -226,9 +201,7 @@ func TestSlackWithKarpenter(t *testing.T) {
 		t.Fatalf("unused nodes remain: %v\n%s", err, autoscaler)
 	}
 	// All objects of a deleted policy are deleted.
-	if err := c.Client.Delete(t.Context(), policy); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Client.Delete(t.Context(), policy))
 	eventually.True(t, "objects of the policy remain", controller, func(ctx context.Context) (bool, error) {
 		var templates v1.PodTemplateList
 		err := c.Client.List(ctx, &templates, client.InNamespace(testcluster.SystemNamespace))

@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -44,15 +45,11 @@ func TestSlackChurnWithKarpenter(t *testing.T) {
 func startChurnCluster(t *testing.T, profile, consolidation string) (*testcluster.Cluster, *program.Output) {
 	t.Helper()
 	crds, err := testcluster.KarpenterSource(t).CRDs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c := testcluster.Start(t, crds...)
 	log := startKarpenter(t, c)
 	config, err := engine.ReadConfig(profile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	const access = "%s\nleaderElection: {leaderElect: false}\nclientConnection: {kubeconfig: %q}\n"
 	program.Start(
 		t,
@@ -61,14 +58,10 @@ func startChurnCluster(t *testing.T, profile, consolidation string) (*testcluste
 		"--secure-port=0",
 	)
 	pool, err := karpenter.Pool("8", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, object := range pool {
 		if object.GetKind() == "NodePool" {
-			if err := unstructured.SetNestedField(object.Object, consolidation, "spec", "disruption", "consolidationPolicy"); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, unstructured.SetNestedField(object.Object, consolidation, "spec", "disruption", "consolidationPolicy"))
 		}
 		c.Create(t, object)
 	}

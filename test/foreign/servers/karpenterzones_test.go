@@ -22,6 +22,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/slack"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
@@ -29,19 +30,13 @@ import (
 func runController(t *testing.T, c *testcluster.Cluster, now func() time.Time) {
 	t.Helper()
 	access, err := c.Config("plimsoll-controller", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	manager, err := setup.New(access, ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	recorder := manager.GetEventRecorder("plimsoll-controller")
 	controller := slack.New(manager.GetClient(), recorder, prometheus.NewRegistry(), testcluster.SystemNamespace, "")
 	controller.SetClock(now)
-	if err := controller.Register(manager); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, controller.Register(manager))
 	ctx, cancel := context.WithCancel(context.Background())
 	exited := make(chan error)
 	go func() { exited <- manager.Start(ctx) }()
@@ -73,9 +68,7 @@ func TestSlackZonesWithKarpenter(t *testing.T) {
 		if requirements, ok, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "requirements"); ok {
 			zone := map[string]any{"key": v1.LabelTopologyZone, "operator": "In", "values": zones}
 			requirements = append(requirements, zone)
-			if err := unstructured.SetNestedSlice(object.Object, requirements, "spec", "template", "spec", "requirements"); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, unstructured.SetNestedSlice(object.Object, requirements, "spec", "template", "spec", "requirements"))
 		}
 		c.Create(t, object)
 	}
@@ -109,9 +102,7 @@ func TestSlackZonesWithKarpenter(t *testing.T) {
 	setClock := func(text string) {
 		t.Helper()
 		instant, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		clock.Store(&instant)
 	}
 	setClock("2026-11-25T18:59:00Z")
@@ -145,9 +136,7 @@ func TestSlackZonesWithKarpenter(t *testing.T) {
 		t.Helper()
 		setClock(text)
 		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata": {"annotations": {"clock": %q}}}`, text))
-		if err := c.Client.Patch(t.Context(), policy, patch); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Client.Patch(t.Context(), policy, patch))
 	}
 	awaitPlan(1, begin)
 	change(begin)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
@@ -48,9 +49,7 @@ const assumed = `
 // server without Plimsoll.
 func TestDocumentedKubectl(t *testing.T) {
 	commands, err := doccheck.CommandsOf("../../..", "kubectl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var lines []string
 	known := map[string]bool{}
 	for _, command := range commands {
@@ -100,25 +99,17 @@ func readerShell(t *testing.T, cp *controlplane.ControlPlane) func(line string) 
 	t.Helper()
 	folder, programs := t.TempDir(), filepath.Dir(kubectl(t))
 	for _, name := range []string{"config", "examples"} {
-		if err := os.CopyFS(filepath.Join(folder, name), os.DirFS(filepath.Join("../../..", name))); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.CopyFS(filepath.Join(folder, name), os.DirFS(filepath.Join("../../..", name))))
 	}
 	for name, source := range map[string]string{
 		"scheduler.yaml": "profiles/limits.yaml", "policy.yaml": "slack/policy.yaml", "cluster/cluster.yaml": "slack/cluster.yaml",
 		"placement.yaml": "placement/prioritizers/placement.yaml",
 	} {
-		if err := os.MkdirAll(filepath.Join(folder, filepath.Dir(name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Link(filepath.Join(folder, "examples", source), filepath.Join(folder, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Join(folder, filepath.Dir(name)), 0o700))
+		must.Succeed(t, os.Link(filepath.Join(folder, "examples", source), filepath.Join(folder, name)))
 	}
 	for name, content := range map[string]string{"assumed.yaml": assumed, "kubeconfig": "of a hub"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
 	}
 	return func(line string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), "bash", "-o", "pipefail", "-c", line)

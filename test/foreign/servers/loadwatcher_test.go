@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -37,9 +38,7 @@ func scrapeMachines(t *testing.T) string {
 		})
 	}
 	server, err := prometheus.Start(t.Context(), targets, 200*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(server.Stop)
 	return server.Address
 }
@@ -53,9 +52,7 @@ func TestLoadWatcher(t *testing.T) {
 	port, watcher := testcluster.StartLoadWatcher(t, append(flags, "--poll-interval=1s")...)
 	address := fmt.Sprintf("http://127.0.0.1:%d", port)
 	source, err := provider.NewWatcher(metricprovider.Config{Address: address})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var reading load.Reading
 	isExpected := func(means map[string]float64) bool {
 		ok := len(means) == 3
@@ -80,9 +77,7 @@ func TestLoadWatcher(t *testing.T) {
 	t.Run("another client", func(t *testing.T) {
 		client := program.Build(t, "load-watcher-client", "test/loadwatcher", ".")
 		out, err := exec.CommandContext(t.Context(), client, address).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var decoded struct {
 			Window struct{ Duration string }
 			Source string

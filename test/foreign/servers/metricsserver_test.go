@@ -29,6 +29,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -108,19 +109,13 @@ func runPod(t *testing.T, client kubernetes.Interface, m *machine) {
 func checkPodUsage(t *testing.T, cp *controlplane.ControlPlane, client kubernetes.Interface, user string, machines []*machine) {
 	t.Helper()
 	config, err := cp.Config(user)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	// The client of a scheduler prefers the encoding that metrics-server does not support for all types.
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	metrics, err := metricsclient.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	source, err := metricsserver.NewPods(metricsserver.OpenPods(metrics.MetricsV1beta1().RESTClient()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, err = source.ReadPods(t.Context())
 	if load.ReasonOf(err) != load.Denied || !strings.Contains(err.Error(), "list of pods in the group metrics.k8s.io") {
 		t.Errorf("without permission: %v", err)
@@ -159,9 +154,7 @@ func checkSnapshotUsage(t *testing.T, access string, machines []*machine) {
 		t.Fatalf("plimsoll snapshot: %s%s", out, warnings)
 	}
 	s, err := recording.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	used := map[string]load.PodUsage{}
 	for _, pod := range s.Usage.Pods {
 		used[pod.Name] = pod
@@ -231,9 +224,7 @@ func register(t *testing.T, client kubernetes.Interface, port int) {
 			"insecureSkipTLSVerify": true, "service": {"namespace": "kube-system", "name": "metrics-server", "port": %d}}}`
 	err := client.CoreV1().RESTClient().Post().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices").
 		SetHeader("Content-Type", "application/json").Body(fmt.Appendf(nil, apiService, port)).Do(t.Context()).Error()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 // allowMetrics permits a user to list nodes or pods of the metrics API.
@@ -260,17 +251,11 @@ func allowMetrics(t *testing.T, client kubernetes.Interface, user, kind string) 
 func newMetricsSource(t *testing.T, cp *controlplane.ControlPlane, user string) *metricsserver.Source {
 	t.Helper()
 	config, err := cp.Config(user)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	metrics, err := metricsclient.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	lister := factory.Core().V1().Nodes().Lister()
 	factory.Start(t.Context().Done())
@@ -283,9 +268,7 @@ func newMetricsSource(t *testing.T, cp *controlplane.ControlPlane, user string) 
 		Metrics: metrics.MetricsV1beta1().NodeMetricses(), Nodes: load.FromLister(lister),
 		Window: metricsWindow, MaxAge: metricsMaxAge,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return source
 }
 
@@ -367,9 +350,7 @@ func TestMetricsServer(t *testing.T) {
 	checkPodUsage(t, cp, client, user, machines)
 
 	access := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := cp.WriteKubeconfig(access, user); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cp.WriteKubeconfig(access, user))
 	if table, _ := testcluster.MustPlimsoll(t, "load", "top", "--kubeconfig", access); !strings.Contains(table,
 		fmt.Sprintf("%d nodes; ", len(machines))) || !strings.Contains(table, metricprovider.MetricsServer) {
 		t.Errorf("plimsoll load top:\n%s", table)

@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // minutes is the length of the series: two windows of two hours.
@@ -33,9 +34,7 @@ func recorded(t *testing.T, w *world) *recording.Recording {
 		t.Fatal(err)
 	}
 	r, err := recording.Read(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return r
 }
 
@@ -195,9 +194,7 @@ func TestUsageLabels(t *testing.T) {
 				w.used(l, 0, minutes)
 			}
 			source, err := prometheus.NewPods(metricprovider.Config{Address: w.serve(t)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			reading, err := source.ReadPodsAt(t.Context(), start.Add(100*time.Minute))
 			if err != nil || len(reading.Pods) != 2 {
 				t.Fatalf("%+v, %v, want 2 pods", reading, err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -111,9 +112,7 @@ func (w *world) used(l labels, from, to int) {
 func (w *world) serve(t *testing.T) string {
 	t.Helper()
 	server, err := prometheus.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	folder := t.TempDir()
 	data, text := filepath.Join(folder, "data"), filepath.Join(folder, "series.txt")
 	var all strings.Builder
@@ -123,9 +122,7 @@ func (w *world) serve(t *testing.T) string {
 	all.WriteString("# EOF\n")
 	config := filepath.Join(folder, "prometheus.yaml")
 	for name, content := range map[string]string{text: all.String(), config: "global: {}\n"} {
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(name, []byte(content), 0o600))
 	}
 	if out, err := exec.Command("promtool", "tsdb", "create-blocks-from", "openmetrics", text, data).CombinedOutput(); err != nil {
 		t.Fatalf("promtool: %v: %s", err, out)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -126,9 +127,7 @@ func TestDemoOnce(t *testing.T) {
 func TestDemoBadInput(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer taken.Close()
 	port := fmt.Sprint(taken.Addr().(*net.TCPAddr).Port)
 	for _, tc := range []struct {
@@ -166,9 +165,7 @@ func TestDemoWithoutProjectSource(t *testing.T) {
 func compareAsInTutorial(t *testing.T, kubeconfig string) {
 	t.Helper()
 	commands, err := doccheck.CommandsOf("../../..", "plimsoll")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	i := slices.IndexFunc(commands, func(c doccheck.Command) bool {
 		return strings.HasSuffix(c.Page, "tutorial.md") && slices.Contains(c.Words, "--recording")
 	})
@@ -191,9 +188,7 @@ func compareAsInTutorial(t *testing.T, kubeconfig string) {
 			Profiles []struct{ Figures map[string]figure }
 		}
 	}
-	if err := json.Unmarshal([]byte(stdout), &result); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(stdout), &result))
 	for _, profile := range result.Scenarios[0].Profiles[1:] {
 		overload, unschedulable := profile.Figures["overloadMinutes"], profile.Figures["unschedulable"]
 		if !overload.Difference.Interval.Clear || overload.Difference.Mean >= -overload.Mean || unschedulable.Mean != 0 {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -43,9 +44,7 @@ func decideElsewhere(t *testing.T, c *testcluster.Cluster, placement string, clu
 	for _, cluster := range clusters {
 		decision.Status.Decisions = append(decision.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: cluster})
 	}
-	if err := c.Client.Status().Update(t.Context(), decision); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Client.Status().Update(t.Context(), decision))
 	return decision
 }
 
@@ -99,9 +98,7 @@ func TestPlacementAdoption(t *testing.T) {
 	h.AwaitChosen(t, controller, "ours", "cluster2")
 	h.AwaitChosen(t, controller, "followed", "cluster1", "cluster4")
 	var theirs v1beta1.Placement
-	if err := h.Client.Get(t.Context(), client.ObjectKey{Namespace: testcluster.Team, Name: "theirs"}, &theirs); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.Client.Get(t.Context(), client.ObjectKey{Namespace: testcluster.Team, Name: "theirs"}, &theirs))
 	if len(theirs.Status.Conditions) > 0 || len(decisions.History(t, "theirs")) > 0 {
 		t.Errorf("theirs was written: %+v, %v", theirs.Status, decisions.History(t, "theirs"))
 	}
@@ -182,13 +179,9 @@ func laxPlacementCRD(t *testing.T) string {
 		crd.Spec.Versions[i].Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
 	}
 	raw, err := yaml.Marshal(crd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	path := filepath.Join(t.TempDir(), "placements.yaml")
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, raw, 0o600))
 	return path
 }
 
@@ -242,9 +235,7 @@ func TestInvalidPlacements(t *testing.T) {
 		t.Errorf("name of %d characters: message %s", len(long), message)
 	}
 	var all clusterv1beta1.PlacementDecisionList
-	if err := h.Client.List(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.Client.List(t.Context(), &all))
 	// Each placement has one, except the placement with the long name, which cannot be the value of a label.
 	if len(all.Items) != len(bad)+1 {
 		t.Errorf("%d PlacementDecisions, want %d", len(all.Items), len(bad)+1)
@@ -387,9 +378,7 @@ func TestPlacementConflictingWriter(t *testing.T) {
 		for range 200 {
 			<-every.C
 			var decision clusterv1beta1.PlacementDecision
-			if err := h.Client.Get(t.Context(), key, &decision); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, h.Client.Get(t.Context(), key, &decision))
 			decision.Status.Decisions = []clusterv1beta1.ClusterDecision{{ClusterName: "cluster5", Reason: "because"}}
 			if err := h.Client.Status().Update(t.Context(), &decision); apierrors.IsConflict(err) {
 				lost++
@@ -408,12 +397,8 @@ func TestPlacementConflictingWriter(t *testing.T) {
 			t.Fatal(existing, err)
 		}
 		raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": nil}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := h.Client.Patch(t.Context(), &existing[0], client.RawPatch("application/merge-patch+json", raw)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
+		must.Succeed(t, h.Client.Patch(t.Context(), &existing[0], client.RawPatch("application/merge-patch+json", raw)))
 		h.AwaitChosen(t, controller, "fought-over", "cluster1", "cluster4")
 	})
 	t.Run("deletion", func(t *testing.T) {
@@ -421,9 +406,7 @@ func TestPlacementConflictingWriter(t *testing.T) {
 		if err != nil || len(existing) != 1 {
 			t.Fatal(existing, err)
 		}
-		if err := h.Client.Delete(t.Context(), &existing[0]); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, h.Client.Delete(t.Context(), &existing[0]))
 		h.AwaitChosen(t, controller, "fought-over", "cluster1", "cluster4")
 	})
 	t.Run("name in use", func(t *testing.T) { h.AwaitChosen(t, controller, "taken", "cluster1", "cluster4") })

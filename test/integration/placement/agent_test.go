@@ -20,6 +20,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -108,18 +109,12 @@ func TestAgent(t *testing.T) {
 	t.Run("changes of pods and nodes", func(t *testing.T) {
 		two.Create(t, limited("half", "only", "2", "8Gi", "4", "16Gi"))
 		t.Log("scores with the new pod after", h.AwaitScores(t, agentTwo, "cluster2", half))
-		if err := two.Client.Delete(t.Context(), testcluster.RunningPod("half", "", "0", "0"), client.GracePeriodSeconds(0)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, two.Client.Delete(t.Context(), testcluster.RunningPod("half", "", "0", "0"), client.GracePeriodSeconds(0)))
 		h.AwaitScores(t, agentTwo, "cluster2", empty)
 		var special v1.Node
-		if err := one.Client.Get(t.Context(), client.ObjectKey{Name: "special"}, &special); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, one.Client.Get(t.Context(), client.ObjectKey{Name: "special"}, &special))
 		special.Spec.Unschedulable = true
-		if err := one.Client.Update(t.Context(), &special); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, one.Client.Update(t.Context(), &special))
 		h.AwaitResources(t, agentOne, "cluster1", "cpu=16/80 memory=64Gi/576Gi pods=220/330")
 	})
 	t.Run("slack", func(t *testing.T) {
@@ -129,22 +124,16 @@ func TestAgent(t *testing.T) {
 			return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
 		}
 		policy.Status = v1alpha1.ResourceSlackStatus{Target: list("4", "8Gi"), Available: list("2", "16Gi")}
-		if err := one.Client.Status().Update(t.Context(), policy); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, one.Client.Status().Update(t.Context(), policy))
 		with := map[string]int32{"slackCPU": -50, "slackMemory": 50}
 		maps.Copy(with, example)
 		h.AwaitScores(t, agentOne, "cluster1", with)
-		if err := one.Client.Delete(t.Context(), policy); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, one.Client.Delete(t.Context(), policy))
 		h.AwaitScores(t, agentOne, "cluster1", example)
 	})
 	t.Run("scores deleted on the hub are written again", func(t *testing.T) {
 		score := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster2", Name: "plimsoll"}}
-		if err := h.Strict.Delete(t.Context(), score); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, h.Strict.Delete(t.Context(), score))
 		h.AwaitScores(t, agentTwo, "cluster2", empty)
 	})
 	t.Run("the hub is unreachable", func(t *testing.T) {
@@ -168,9 +157,7 @@ func TestAgent(t *testing.T) {
 		eventually.True(t, "the outage of the hub is not logged", agentTwo, func(context.Context) (bool, error) {
 			return strings.Count(agentTwo.String(), "the hub is unreachable") > before, nil
 		})
-		if err := two.Client.Delete(t.Context(), testcluster.RunningPod("half", "", "0", "0"), client.GracePeriodSeconds(0)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, two.Client.Delete(t.Context(), testcluster.RunningPod("half", "", "0", "0"), client.GracePeriodSeconds(0)))
 		h.Proxy.ForwardData()
 		took := h.AwaitScores(t, agentTwo, "cluster2", empty)
 		if t.Log("newest scores on the hub after", took); took > 30*time.Second {
@@ -179,16 +166,12 @@ func TestAgent(t *testing.T) {
 	})
 	t.Run("credentials are revoked and renewed", func(t *testing.T) {
 		account := &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster2", Name: "plimsoll-agent"}}
-		if err := h.Strict.Delete(t.Context(), account); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, h.Strict.Delete(t.Context(), account))
 		awaitLog(t, agentTwo, "they may have expired or been revoked; replace them in the file")
-		if err := h.Strict.Create(t.Context(), &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
+		must.Succeed(t, h.Strict.Create(t.Context(), &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "cluster2",
 			Name:      "plimsoll-agent",
-		}}); err != nil {
-			t.Fatal(err)
-		}
+		}}))
 		h.Credentials(t, "cluster2", at("cluster2"))
 		two.Create(t, limited("quarter", "only", "1", "4Gi", "2", "8Gi"))
 		h.AwaitScores(t, agentTwo, "cluster2", map[string]int32{
@@ -220,9 +203,7 @@ func TestAgent(t *testing.T) {
 	if strings.Contains(agentOne.String(), "orbidden") {
 		t.Error(agentOne)
 	}
-	if err := two.Client.Delete(t.Context(), testcluster.RunningPod("quarter", "", "0", "0"), client.GracePeriodSeconds(0)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, two.Client.Delete(t.Context(), testcluster.RunningPod("quarter", "", "0", "0"), client.GracePeriodSeconds(0)))
 	t.Run("a restarted agent", func(t *testing.T) {
 		two.Create(t, limited("half", "only", "2", "8Gi", "4", "16Gi"))
 		agent := two.StartController(t, append(flagsTwo, "--cluster-name=cluster2", "--hub-kubeconfig="+at("cluster2"))...)
@@ -238,15 +219,11 @@ func reportedByOthers(t *testing.T, h *testcluster.Hub, member *testcluster.Clus
 	h.Accept(t, "cluster3")
 	h.Credentials(t, "cluster3", at("cluster3"))
 	managed := &clusterv1.ManagedCluster{}
-	if err := h.Strict.Get(t.Context(), client.ObjectKey{Name: "cluster3"}, managed); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.Strict.Get(t.Context(), client.ObjectKey{Name: "cluster3"}, managed))
 	managed.Status.Conditions = []metav1.Condition{}
 	managed.Status.Capacity = clusterv1.ResourceList{"cpu": resource.MustParse("7"), "memory": resource.MustParse("7Gi")}
 	managed.Status.Allocatable = managed.Status.Capacity
-	if err := h.Strict.Status().Update(t.Context(), managed, client.FieldOwner("registration")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.Strict.Status().Update(t.Context(), managed, client.FieldOwner("registration")))
 	flags = append(flags, "--cluster-name=cluster3", "--hub-kubeconfig="+at("cluster3"))
 	agent := member.StartController(t, flags...)
 	awaitLog(t, agent, `the agent does not" cluster="cluster3"`)
@@ -260,13 +237,9 @@ func reportedByOthers(t *testing.T, h *testcluster.Hub, member *testcluster.Clus
 	agent.Stop(t)
 	// Another client changes resources that the agent has reported: the agent does not overwrite them.
 	managed = &clusterv1.ManagedCluster{}
-	if err := h.Strict.Get(t.Context(), client.ObjectKey{Name: "cluster2"}, managed); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.Strict.Get(t.Context(), client.ObjectKey{Name: "cluster2"}, managed))
 	managed.Status.Conditions, managed.Status.Allocatable["cpu"] = []metav1.Condition{}, resource.MustParse("3")
-	if err := h.Strict.Status().Update(t.Context(), managed, client.FieldOwner("registration")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.Strict.Status().Update(t.Context(), managed, client.FieldOwner("registration")))
 	agent = member.StartController(t, append(flags, "--cluster-name=cluster2", "--hub-kubeconfig="+at("cluster2"))...)
 	awaitLog(t, agent, `the agent does not" cluster="cluster2"`)
 	if got, err := h.Resources(t.Context(), "cluster2"); err != nil || got != "cpu=3/4 memory=16Gi/16Gi pods=110/110" {

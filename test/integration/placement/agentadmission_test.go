@@ -19,6 +19,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
@@ -32,9 +33,7 @@ func TestAgentAdmission(t *testing.T) {
 	testcluster.CreateAll(t, h.Strict, agentAdmission)
 	kubeconfig := filepath.Join(t.TempDir(), "hub")
 	attacker, err := client.New(h.Credentials(t, "cluster1", kubeconfig), client.Options{Scheme: kube.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cluster := &clusterv1.ManagedCluster{ObjectMeta: testcluster.RunningPod("cluster1", "", "0", "0").ObjectMeta}
 	cluster.Namespace = ""
 	patch := func(ctx context.Context, status string) error {
@@ -121,9 +120,7 @@ func checkCapacityAdmission(t *testing.T, h *testcluster.Hub, attacker client.Cl
 		config := rest.CopyConfig(h.Access)
 		config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append(groups, "system:masters")}
 		c, err := client.New(config, client.Options{Scheme: kube.Scheme()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return c
 	}
 	capacity := func(c client.Client, namespace, cluster string) error {
@@ -150,9 +147,7 @@ func checkCapacityAdmission(t *testing.T, h *testcluster.Hub, attacker client.Cl
 	eventually.True(t, "the policies of capacities have no effect", nil, func(context.Context) (bool, error) {
 		return capacity(attacker, "cluster1", "other") != nil && annotate(member, limit, "{}") != nil, nil
 	})
-	if err := annotate(h.Strict, limit, `{"cpu": "10"}`); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, annotate(h.Strict, limit, `{"cpu": "10"}`))
 	for what, tc := range map[string]struct {
 		err  error
 		want string

@@ -12,6 +12,7 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -60,11 +61,9 @@ func TestPlacementByAgents(t *testing.T) {
 		t.Logf(
 			"%s: the decision changed %.1f s after the pod was created; agents report every second", version, time.Since(began).Seconds(),
 		)
-		if err := members[1].Client.Delete(
+		must.Succeed(t, members[1].Client.Delete(
 			t.Context(), &v1.Pod{ObjectMeta: testcluster.RunningPod("busy", "", "0", "0").ObjectMeta}, client.GracePeriodSeconds(0),
-		); err != nil {
-			t.Fatal(err)
-		}
+		))
 		h.AwaitChosen(t, controller, "free-cores", "cluster2")
 		h.DeletePlacements(t, controller, placement...)
 	}

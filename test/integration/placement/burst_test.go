@@ -19,6 +19,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -78,9 +79,7 @@ func TestPlacementBurst(t *testing.T) {
 		// The API server ends a watch that is too slow; a new watch begins with all
 		// existing objects.
 		changes, err := h.Client.Watch(ctx, &v1beta1.PlacementList{}, client.InNamespace(testcluster.Team))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for event := range changes.ResultChan() {
 			object, ok := event.Object.(*v1beta1.Placement)
 			if !ok {
@@ -202,15 +201,11 @@ func TestPlacementFairness(t *testing.T) {
 			)
 		})
 	}
-	if err := creators.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, creators.Wait())
 	// The first decision of the flood shows that all its placements are in the queue.
 	late := testcluster.PlacementIn("other", "late", map[string]any{"numberOfClusters": int64(2)})
 	first := killAtFirst(t, h, func() {
-		if err := h.Client.Create(t.Context(), late); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, h.Client.Create(t.Context(), late))
 	})
 	controller := h.StartController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
 	first()
@@ -225,9 +220,7 @@ func TestPlacementFairness(t *testing.T) {
 		return len(own) > 0, err
 	})
 	flood, err := decisions(t.Context(), testcluster.Team)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	// Revisions of etcd have the order of the writes, however late this test sees them.
 	before := 0
 	for i := range flood {
@@ -246,9 +239,7 @@ func TestPlacementFairness(t *testing.T) {
 func revision(t *testing.T, object client.Object) uint64 {
 	t.Helper()
 	revision, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return revision
 }
 

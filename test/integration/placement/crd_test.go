@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -37,12 +38,8 @@ type placementDocument struct {
 func placementDocuments(t *testing.T, file string) (out []placementDocument) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("../../../api/placement/v1beta1/testdata", file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal(raw, &out); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, yaml.Unmarshal(raw, &out))
 	return out
 }
 
@@ -80,9 +77,7 @@ func TestPlacementCRD(t *testing.T) {
 		for _, version := range []string{"v1alpha1", "v1beta1"} {
 			t.Run(d.Name+" in "+version, func(t *testing.T) {
 				name := fmt.Sprintf("%s-%d", version, i)
-				if err := c.Create(t.Context(), testcluster.PlacementOf(version, name, runtime.DeepCopyJSON(d.Spec))); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, c.Create(t.Context(), testcluster.PlacementOf(version, name, runtime.DeepCopyJSON(d.Spec))))
 				readEverywhere(t, c, name, d.Spec)
 			})
 		}
@@ -109,9 +104,7 @@ func readEverywhere(t *testing.T, c client.Client, name string, spec map[string]
 	alpha, beta := testcluster.PlacementOf("v1alpha1", name, nil), testcluster.PlacementOf("v1beta1", name, nil)
 	var older, newer v1beta1.Placement
 	for _, object := range []client.Object{alpha, beta, &newer} {
-		if err := c.Get(t.Context(), key, object); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Get(t.Context(), key, object))
 	}
 	if diff := missing("spec", spec, beta.Object["spec"]); len(diff) != 0 {
 		t.Error(diff)
@@ -119,20 +112,14 @@ func readEverywhere(t *testing.T, c client.Client, name string, spec map[string]
 	if diff := cmp.Diff(alpha.Object["spec"], beta.Object["spec"]); diff != "" {
 		t.Error(diff)
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(alpha.Object, &older); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, runtime.DefaultUnstructuredConverter.FromUnstructured(alpha.Object, &older))
 	if diff := cmp.Diff(older.Spec, newer.Spec); diff != "" {
 		t.Error(diff)
 	}
 	// An update from Go types keeps the values of the document, including 0.
 	newer.Labels = map[string]string{"seen": "yes"}
-	if err := c.Update(t.Context(), &newer); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Get(t.Context(), key, beta); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Update(t.Context(), &newer))
+	must.Succeed(t, c.Get(t.Context(), key, beta))
 	newer.Spec.Default()
 	if errs := newer.Spec.Validate(); len(errs) != 0 {
 		t.Error(errs)
@@ -153,9 +140,7 @@ func readEverywhere(t *testing.T, c client.Client, name string, spec map[string]
 func writeStatus(t *testing.T, c client.Client) {
 	t.Helper()
 	placement := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Name: "status", Namespace: "default"}}
-	if err := c.Create(t.Context(), placement); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Create(t.Context(), placement))
 	want := clusterv1beta1.PlacementStatus{
 		NumberOfSelectedClusters: 3,
 		DecisionGroups: []clusterv1beta1.DecisionGroupStatus{
@@ -168,17 +153,11 @@ func writeStatus(t *testing.T, c client.Client) {
 		LastScoreUpdateTime: new(metav1.Unix(1_795_239_886, 0)),
 	}
 	placement.Status = want
-	if err := c.Status().Update(t.Context(), placement); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Status().Update(t.Context(), placement))
 	older := testcluster.PlacementOf("v1alpha1", "status", nil)
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(placement), older); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Get(t.Context(), client.ObjectKeyFromObject(placement), older))
 	var got v1beta1.Placement
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(older.Object, &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, runtime.DefaultUnstructuredConverter.FromUnstructured(older.Object, &got))
 	if diff := cmp.Diff(want, got.Status); diff != "" {
 		t.Error(diff)
 	}

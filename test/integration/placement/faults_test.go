@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -36,13 +37,9 @@ func startBigFleet(t *testing.T, n int) (h *testcluster.Cluster, names []string)
 func killAtFirst(t *testing.T, c *testcluster.Cluster, kill func()) (wait func()) {
 	t.Helper()
 	var list clusterv1beta1.PlacementDecisionList
-	if err := c.Client.List(t.Context(), &list); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Client.List(t.Context(), &list))
 	changes, err := c.Client.Watch(t.Context(), &clusterv1beta1.PlacementDecisionList{}, testcluster.WatchFrom(list.ResourceVersion))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return func() {
 		t.Helper()
 		defer changes.Stop()
@@ -109,13 +106,11 @@ func TestPlacementLeaderPaused(t *testing.T) {
 func leader(t *testing.T, c *testcluster.Cluster) string {
 	t.Helper()
 	var lease coordinationv1.Lease
-	if err := c.Client.Get(
+	must.Succeed(t, c.Client.Get(
 		t.Context(),
 		client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: "plimsoll-controller"},
 		&lease,
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 	return *lease.Spec.HolderIdentity
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
@@ -33,9 +34,7 @@ func TestPlacementByFit(t *testing.T) {
 	h.Apply(t, testcluster.Example(t, "fit/placement.yaml")...)
 	h.AwaitChosen(t, controller, "solver", "cluster2")
 	var decisions clusterv1beta1.PlacementDecisionList
-	if err := h.Client.List(t.Context(), &decisions, client.InNamespace("team")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.Client.List(t.Context(), &decisions, client.InNamespace("team")))
 	if got := decisions.Items[0].Annotations[v1beta1.AnnotationReplicas]; !strings.HasPrefix(got, `{"cluster2":{"replicas":1,"since":`) {
 		t.Errorf("annotation %q", got)
 	}
@@ -110,9 +109,7 @@ func checkSnapshot(t *testing.T, c *testcluster.Cluster, placements ...string) {
 	read := func(args ...string) (out ranked) {
 		t.Helper()
 		stdout, _ := testcluster.MustPlimsoll(t, append([]string{"placement"}, append(args, "-o", "json")...)...)
-		if err := json.Unmarshal([]byte(stdout), &out); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(stdout), &out))
 		return out
 	}
 	path := filepath.Join(t.TempDir(), "s.plrec")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/apiproxy"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
@@ -40,13 +41,9 @@ func TestPlacementWrites(t *testing.T) {
 				h.Apply(t, testcluster.ManagedCluster(cluster, "50"))
 			}
 			config, err := h.Config("test", "system:masters")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			proxy, kubeconfig := apiproxy.Start(t, config), filepath.Join(t.TempDir(), "kubeconfig")
-			if err := proxy.WriteKubeconfig(kubeconfig); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, proxy.WriteKubeconfig(kubeconfig))
 			flags := []string{"--kubeconfig=" + kubeconfig, "--controllers=placement", "--adopt=all", "--leader-elect=false"}
 			controller := h.StartController(t, flags...)
 			decisions := h.RecordChanges(t, testcluster.DecisionKind)
@@ -120,13 +117,9 @@ func startOCMHub(t *testing.T) *testcluster.Cluster {
 			}
 		}
 		raw, err := yaml.Marshal(crd)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		files[i] = filepath.Join(folder, fmt.Sprintf("%d.yaml", i))
-		if err := os.WriteFile(files[i], raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(files[i], raw, 0o600))
 	}
 	return testcluster.StartWithCRDs(t, files...)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -247,9 +248,7 @@ func TestClaims(t *testing.T) {
 		return placed == 6 && refused == 1, nil
 	})
 	claims, err := client.ResourceV1().ResourceClaims("default").List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	devices := map[string]int{}
 	for i := range claims.Items {
 		if allocation := claims.Items[i].Status.Allocation; allocation != nil {

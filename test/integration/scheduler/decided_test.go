@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/decisions"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
@@ -29,9 +30,7 @@ func expectDecision(t *testing.T, client kubernetes.Interface, port int) {
 	answer, err := client.CoreV1().ServiceAccounts(
 		"default",
 	).CreateToken(t.Context(), "reader", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	args := []string{
 		"explain", "pod", "by-load", fmt.Sprintf("--as-decided=https://127.0.0.1:%d", port), "-o", "json",
 		"--scheduler-token-file", testcluster.WriteFile(t, answer.Status.Token),
@@ -56,9 +55,7 @@ func expectDecision(t *testing.T, client kubernetes.Interface, port int) {
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "configz"},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "reader", Namespace: "default"}},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var stdout, stderr string
 	eventually.True(t, "the decision cannot be read", testcluster.TextOf{Text: &stderr}, func(context.Context) (bool, error) {
 		var code int
@@ -66,9 +63,7 @@ func expectDecision(t *testing.T, client kubernetes.Interface, port int) {
 		return code == 0, nil // the scheduler caches the refusal for seconds
 	})
 	var d decisions.Decision
-	if err := json.Unmarshal([]byte(stdout), &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(stdout), &d))
 	// hectic: 4 CPUs requested by a, which was there before; the load is 80 % and 20 %.
 	if d.Node.Name != "calm" || d.Scheduler != "trimaran" || d.Scored != 2 || d.Next == nil || d.Next.Name != "hectic" ||
 		d.Node.Total <= d.Next.Total || d.Node.Load == nil || d.Node.Load.CPU != 0.2 || d.Next.Load.CPU != 0.8 || d.Next.CPURequested != 4000 {

@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -29,9 +30,7 @@ func TestLoadWatcherWithTLSAndToken(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
 		return path
 	}
 	cert, key := selfSigned(t)
@@ -44,9 +43,7 @@ func TestLoadWatcherWithTLSAndToken(t *testing.T) {
 	read := func(config metricprovider.Config) error {
 		config.Address = address
 		source, err := provider.NewWatcher(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		_, err = source.Read(t.Context())
 		return err
 	}
@@ -82,9 +79,7 @@ func selfSigned(t *testing.T) (cert, key string) {
 	defer server.Close()
 	pair := server.TLS.Certificates[0]
 	raw, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})),
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))
 }

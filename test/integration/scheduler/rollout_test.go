@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -42,18 +43,14 @@ func TestRollout(t *testing.T) {
 		"plimsoll-system": nil, "selected": {"plimsoll.dev/rollout": "enabled"}, "other": nil,
 	} {
 		namespace := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
-		if err := admin.Create(t.Context(), namespace); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, admin.Create(t.Context(), namespace))
 	}
 	testcluster.CreateAll(t, admin, rolloutExamples+"policy.yaml")
 	share := func(below string) {
 		t.Helper()
 		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"data":{"below":%q}}`, below))
 		object := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "plimsoll-rollout", Namespace: "plimsoll-system"}}
-		if err := admin.Patch(t.Context(), object, patch); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, admin.Patch(t.Context(), object, patch))
 	}
 	await := func(pod *v1.Pod, want string) {
 		t.Helper()
@@ -100,9 +97,7 @@ func TestRollout(t *testing.T) {
 func expectOnlyUnboundSelected(t *testing.T, kube kubernetes.Interface) {
 	t.Helper()
 	page, err := os.ReadFile(program.File(t, "docs/rollout.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	commands := regexp.MustCompile(`kubectl (?:get|delete) pods -A --field-selector (\S+)`).FindAllSubmatch(page, -1)
 	if len(commands) != 2 {
 		t.Fatalf("docs/rollout.md has %d commands for pending pods, want 2", len(commands))
@@ -116,14 +111,10 @@ func expectOnlyUnboundSelected(t *testing.T, kube kubernetes.Interface) {
 		}
 	}
 	binding := &v1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "bound"}, Target: v1.ObjectReference{Kind: "Node", Name: "node"}}
-	if err := pods.Bind(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, pods.Bind(t.Context(), binding, metav1.CreateOptions{}))
 	for _, command := range commands {
 		list, err := kube.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{FieldSelector: string(command[1])})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if len(list.Items) != 1 || list.Items[0].Name != "unbound" {
 			t.Errorf("%s selects %d pods, want only the pod without a node", command[0], len(list.Items))
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -120,9 +121,7 @@ func TestScheduler(t *testing.T) {
 			strings.Contains(body, `plimsoll_scheduler_node_risk_ratio_count{profile="trimaran"} 2`), nil
 	})
 	body, err := get(t.Context(), "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	testcluster.ExpectMetrics(t, body, "scheduler", "load")
 	process.Stop(t)
 }
@@ -132,9 +131,7 @@ func serveLoad(t *testing.T, nodes map[string]load.Node) (string, *atomic.Int64)
 	t.Helper()
 	requests := &atomic.Int64{}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/watcher" {
 			http.NotFound(w, r)
@@ -172,9 +169,7 @@ func TestSchedulerInvalidInput(t *testing.T) {
 			"- pluginConfig: [{name: " + plugin + ", args: {" + args + "}}]\n"
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer listener.Close()
 	tests := map[string]struct {
 		config string

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -157,9 +158,7 @@ func (k *kubelets) replacePods(t *testing.T, schedulers []string) {
 
 func (k *kubelets) delete(t *testing.T, pod *v1.Pod) {
 	t.Helper()
-	if err := k.Client.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, k.Client.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
 }
 
 // admitBound admits or refuses the waiting pods that were bound since the last call. Refused pods are deleted, and so are pods that fit no
@@ -177,9 +176,7 @@ func (k *kubelets) admitBound(t *testing.T, waiting map[string]*v1.Pod) {
 			continue
 		}
 		pod := &v1.Pod{}
-		if err := k.Client.Get(t.Context(), client.ObjectKeyFromObject(object), pod); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, k.Client.Get(t.Context(), client.ObjectKeyFromObject(object), pod))
 		isUnschedulable := slices.ContainsFunc(
 			pod.Status.Conditions,
 			func(c v1.PodCondition) bool { return c.Reason == v1.PodReasonUnschedulable },

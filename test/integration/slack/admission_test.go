@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
@@ -23,13 +24,9 @@ func podOf(t *testing.T, object *unstructured.Unstructured) *v1.Pod {
 		return nil
 	}
 	content, _, err := unstructured.NestedMap(object.Object, path...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var template v1.PodTemplateSpec
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &template); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, runtime.DefaultUnstructuredConverter.FromUnstructured(content, &template))
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName(), Labels: template.Labels},
 		Spec:       template.Spec,
@@ -56,13 +53,9 @@ func TestPlaceholdersAreAdmitted(t *testing.T) {
 	for _, backend := range v1alpha1.Backends {
 		policy := testcluster.PolicyOf("general", "100%", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = backend })
 		plan, err := slack.Compute(policy, nodes, pods, []slack.Workload{workload}, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		objects, err := slack.BackendOf(policy).Objects(policy, plan, namespace)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		admitted := 0
 		for _, object := range objects {
 			pod := podOf(t, object)

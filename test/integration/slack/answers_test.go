@@ -19,6 +19,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/doctor"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
@@ -35,12 +36,8 @@ func answer(t *testing.T, c *testcluster.Cluster, name string, replicas int64, c
 	buffer.SetName(name)
 	condition.LastTransitionTime = metav1.Now()
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"replicas": replicas, "conditions": []metav1.Condition{condition}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Client.Status().Patch(t.Context(), buffer, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, c.Client.Status().Patch(t.Context(), buffer, client.RawPatch(types.MergePatchType, patch)))
 }
 
 // copyOfTemplate returns the copy that Cluster Autoscaler made of the template of a deleted buffer.
@@ -130,9 +127,7 @@ func TestSlackAnswers(t *testing.T) {
 		}
 	}
 	config, err := c.Config("test", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	testcluster.ExpectFinding(
 		t,
 		testcluster.Examine(t, config, 0),

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
@@ -20,9 +21,7 @@ import (
 func documentedObject(t *testing.T, kind, name string) *unstructured.Unstructured {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/slack-reference.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, block := range strings.Split(string(page), "\n```yaml\n")[1:] {
 		block, _, _ = strings.Cut(block, "```")
 		object := &unstructured.Unstructured{}
@@ -62,13 +61,11 @@ func TestSlackDevices(t *testing.T) {
 		t.Errorf("status %+v", s)
 	}
 	var template v1.PodTemplate
-	if err := c.Client.Get(
+	must.Succeed(t, c.Client.Get(
 		t.Context(),
 		client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: "gpus-d1-8"},
 		&template,
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 	limit := template.Template.Spec.Containers[0].Resources.Limits[device]
 	if len(template.Template.Spec.Tolerations) != 1 || limit.Value() != 8 {
 		t.Errorf("template %+v", template.Template.Spec)
@@ -77,9 +74,7 @@ func TestSlackDevices(t *testing.T) {
 	// Without devices, all pods are in the base of the rate: 10% of (23, 70Gi), of it the biggest pod (4, 16Gi).
 	change := client.MergeFrom(got.DeepCopy())
 	got.Spec.Pool.Devices = nil
-	if err := c.Client.Patch(t.Context(), got, change); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Client.Patch(t.Context(), got, change))
 	c.AwaitBuffers(t, controller, map[string]string{"gpus-head": "1 x 4 16Gi"})
 	controller.Stop(t)
 }

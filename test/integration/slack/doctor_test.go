@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/doctor"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
@@ -21,9 +22,7 @@ import (
 func TestDoctor(t *testing.T) {
 	h := testcluster.StartWithCRDs(t)
 	config, err := h.Config("test", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 
 	found := testcluster.Examine(t, config, 0)
 	testcluster.ExpectFinding(t, found, "api server", doctor.OK, "the scheduler is kube-scheduler v1.37.1")
@@ -39,9 +38,7 @@ func TestDoctor(t *testing.T) {
 
 	testcluster.InstallCRDs(t, config, testcluster.ProjectCRDs(t)...)
 	buffers, err := testcluster.KarpenterSource(t).CRDs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	testcluster.InstallCRDs(t, config, buffers...)
 	h.Create(t, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}})
 	h.Create(t, testcluster.Component("controller", v1.Container{
@@ -107,26 +104,18 @@ func TestDoctor(t *testing.T) {
 
 	// The CRD is outdated and the lease has expired.
 	var definition apiextensionsv1.CustomResourceDefinition
-	if err := h.Client.Get(t.Context(), client.ObjectKey{Name: "resourceslacks.plimsoll.dev"}, &definition); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.Client.Get(t.Context(), client.ObjectKey{Name: "resourceslacks.plimsoll.dev"}, &definition))
 	delete(definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties, "granularity")
-	if err := h.Client.Update(t.Context(), &definition); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.Client.Update(t.Context(), &definition))
 	holder, seconds, renewed := "pod-1", int32(15), metav1.NowMicro()
 	lease := &coordinationv1.Lease{}
-	if err := h.Client.Get(
+	must.Succeed(t, h.Client.Get(
 		t.Context(),
 		client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: "plimsoll-controller"},
 		lease,
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &renewed}
-	if err := h.Client.Update(t.Context(), lease); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.Client.Update(t.Context(), lease))
 	found = testcluster.Examine(t, config, 5*time.Minute)
 	testcluster.ExpectFinding(t, found, "definitions", doctor.Warning, "resourceslacks.plimsoll.dev differs from that of this version")
 	testcluster.ExpectFinding(t, found, "leaders", doctor.Problem, "was last renewed 5m")
@@ -134,9 +123,7 @@ func TestDoctor(t *testing.T) {
 
 	// A user without rights sees the version only, and warnings for the other checks.
 	unprivileged, err := h.Config("unprivileged")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	found = testcluster.Examine(t, unprivileged, 0)
 	testcluster.ExpectFinding(t, found, "nodes", doctor.Warning, "not checked")
 	if slices.ContainsFunc(found, func(f doctor.Finding) bool { return f.Level == doctor.Problem }) {

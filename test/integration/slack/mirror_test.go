@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
@@ -42,9 +43,7 @@ func TestSlackMirrors(t *testing.T) {
 	name := "web-deployment-" + suffixOf(t, c, controller)
 	c.AwaitBuffers(t, controller, map[string]string{name: "2 x 2 1Gi"})
 	var template v1.PodTemplate
-	if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name}, &template); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Client.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name}, &template))
 	spec := template.Template.Spec
 	if spec.Affinity == nil || spec.Affinity.PodAntiAffinity == nil || len(spec.Tolerations) != 1 ||
 		template.Template.Labels["app"] != "web" {
@@ -58,9 +57,7 @@ func TestSlackMirrors(t *testing.T) {
 
 	t.Run("scaled up", func(t *testing.T) {
 		scaled := testcluster.Mirrored("web", "20%", 21)
-		if err := c.Client.Update(t.Context(), scaled); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Client.Update(t.Context(), scaled))
 		c.AwaitBuffers(t, controller, map[string]string{name: "5 x 2 1Gi"})
 	})
 	t.Run("an invalid annotation is reported and does not affect the others", func(t *testing.T) {
@@ -74,9 +71,7 @@ func TestSlackMirrors(t *testing.T) {
 		if out, exitCode := status(); exitCode != 0 || !strings.Contains(out, "twenty") {
 			t.Errorf("exit code %d\n%s", exitCode, out)
 		}
-		if err := c.Client.Delete(t.Context(), testcluster.Mirrored("typo", "", 1)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Client.Delete(t.Context(), testcluster.Mirrored("typo", "", 1)))
 		c.AwaitCondition(t, controller, "general", v1alpha1.ConditionMirrorsFeasible, "Planned")
 	})
 	t.Run("an unmanaged object with the name of a placeholder object", func(t *testing.T) {
@@ -100,18 +95,14 @@ func TestSlackMirrors(t *testing.T) {
 			t.Errorf("%v, labels %v", err, unmanaged.Labels)
 		}
 		for _, object := range []client.Object{&unmanaged, testcluster.RunningPod("pod", "", "1", "1")} {
-			if err := c.Client.Delete(t.Context(), object, client.GracePeriodSeconds(0)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.Client.Delete(t.Context(), object, client.GracePeriodSeconds(0)))
 		}
 		c.AwaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
 	})
 	t.Run("the annotation is removed", func(t *testing.T) {
 		unannotated := testcluster.Mirrored("web", "", 10)
 		unannotated.Annotations = nil
-		if err := c.Client.Update(t.Context(), unannotated); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Client.Update(t.Context(), unannotated))
 		// The placeholder for the deleted biggest pod remains during the cool-down.
 		c.AwaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 1Gi"})
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -33,9 +34,7 @@ func TestSlackOutcome(t *testing.T) {
 		pod.Status.Conditions = []v1.PodCondition{{
 			Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(pod.CreationTimestamp.Add(wait)),
 		}}
-		if err := c.Client.Status().Patch(t.Context(), pod, client.MergeFrom(before)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Client.Status().Patch(t.Context(), pod, client.MergeFrom(before)))
 	}
 	schedule("slow", 90*time.Second)
 	policy := &v1alpha1.ResourceSlack{}

@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -248,12 +249,8 @@ plimsoll_slack_resource{amount="target",policy="general",resource="memory"} 8.58
 				buffer.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBuffer"))
 				var template v1.PodTemplate
 				key := client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: name}
-				if err := c.Client.Get(t.Context(), key, buffer); err != nil {
-					t.Fatal(err)
-				}
-				if err := c.Client.Get(t.Context(), key, &template); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, c.Client.Get(t.Context(), key, buffer))
+				must.Succeed(t, c.Client.Get(t.Context(), key, &template))
 				out += buffer.GetResourceVersion() + " " + template.ResourceVersion + " "
 			}
 			return out
@@ -262,10 +259,8 @@ plimsoll_slack_resource{amount="target",policy="general",resource="memory"} 8.58
 		controller.Stop(t)
 		// Pods are deleted while no controller runs: the cool-down starts.
 		for i := range 20 {
-			if err := c.Client.Delete(t.Context(), testcluster.RunningPod(fmt.Sprint("more-", i), "", "1", "1"),
-				client.GracePeriodSeconds(0)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.Client.Delete(t.Context(), testcluster.RunningPod(fmt.Sprint("more-", i), "", "1", "1"),
+				client.GracePeriodSeconds(0)))
 		}
 		controller = c.StartController(suite)
 		c.AwaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
@@ -276,28 +271,20 @@ plimsoll_slack_resource{amount="target",policy="general",resource="memory"} 8.58
 	t.Run("another policy on the same nodes", func(t *testing.T) {
 		c.Create(t, testcluster.PolicyOf("everything", "5%", nil))
 		c.AwaitCondition(t, controller, "everything", v1alpha1.ConditionReady, "PoolsOverlap")
-		if err := c.Client.Delete(t.Context(), testcluster.PolicyOf("everything", "", nil)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Client.Delete(t.Context(), testcluster.PolicyOf("everything", "", nil)))
 		c.AwaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "5 x 1 2Gi"})
 	})
 	t.Run("the definition of buffers is deleted for a while", func(t *testing.T) {
 		definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "capacitybuffers.autoscaling.x-k8s.io"}}
-		if err := c.Client.Delete(t.Context(), definition); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Client.Delete(t.Context(), definition))
 		c.AwaitCondition(t, controller, "general", v1alpha1.ConditionReady, "CapacityBufferMissing")
 		config, err := c.Config("system:admin", "system:masters")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		testcluster.InstallCRDs(t, config, testcluster.BuffersCRD(t))
 		c.AwaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "5 x 1 2Gi"})
 	})
 	t.Run("a deleted policy", func(t *testing.T) {
-		if err := c.Client.Delete(t.Context(), testcluster.PolicyOf("general", "", nil)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Client.Delete(t.Context(), testcluster.PolicyOf("general", "", nil)))
 		c.AwaitBuffers(t, controller, map[string]string{})
 		eventually.True(t, "templates remain", controller, func(ctx context.Context) (bool, error) {
 			var templates v1.PodTemplateList
@@ -321,9 +308,7 @@ func TestSlackWithoutBuffers(t *testing.T) {
 	}
 	// Deployments need no CRD.
 	policy.Spec.Backend = v1alpha1.BackendDeployment
-	if err := c.Client.Update(t.Context(), policy); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Client.Update(t.Context(), policy))
 	c.AwaitCondition(t, controller, "default", v1alpha1.ConditionReady, "Held")
 	// The controllers of the control plane create the pods of the Deployment.
 	eventually.True(t, "no placeholder pod has priority -10", controller, func(ctx context.Context) (bool, error) {

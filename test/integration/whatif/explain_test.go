@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
@@ -77,16 +78,12 @@ func TestExplainLive(t *testing.T) {
 
 	// A context with a namespace in which there is no such pod.
 	loaded, err := clientcmd.LoadFromFile(admin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	other := loaded.Contexts[loaded.CurrentContext].DeepCopy()
 	other.Namespace = "kube-system"
 	loaded.Contexts["other"] = other
 	file := filepath.Join(t.TempDir(), "config")
-	if err := clientcmd.WriteToFile(*loaded, file); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, clientcmd.WriteToFile(*loaded, file))
 	_, stderr, exitCode := testcluster.RunPlimsoll(t, "explain", "pod", "web", "--kubeconfig", file, "--context", "other")
 	if exitCode != 1 ||
 		!strings.Contains(stderr, `pods "web" not found in namespace "kube-system", or finished; did you mean default/web?`) {

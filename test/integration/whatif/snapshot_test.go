@@ -23,6 +23,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -75,9 +76,7 @@ func createManyPods(t *testing.T, client kubernetes.Interface, nodes int) {
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, group.Wait())
 	eventually.True(t, "some pods are not running", nil, func(ctx context.Context) (bool, error) {
 		list, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Running", Limit: 1})
 		return err == nil && len(list.Items) == 0, err
@@ -91,9 +90,7 @@ func TestSnapshot(t *testing.T) {
 	cp, config, _ := testcluster.StartControlPlane(t, testcluster.ProjectCRDs(t)...)
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := client.CoreV1().Secrets("default").Create(
 		t.Context(),
 		&v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "hush-hush"}, StringData: map[string]string{"hush-hush": "hush-hush"}},
@@ -118,9 +115,7 @@ func TestSnapshot(t *testing.T) {
 			t.Errorf("%s: warnings:\n%s", name, stderr)
 		}
 		s, err := recording.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return s
 	}
 	first, second := take("first.plrec"), take("second.plrec")
@@ -156,9 +151,7 @@ profiles:
 	}
 	stdout, _ := testcluster.MustPlimsoll(t, "score", "--recording", filepath.Join(dir, "first.plrec"), "-o", "json", "--config", scheduler)
 	var scored struct{ Pods []testcluster.Explanation }
-	if err := json.Unmarshal([]byte(stdout), &scored); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(stdout), &scored))
 	if len(scored.Pods) != 1 || scored.Pods[0].Selected != live.Selected || !cmp.Equal(scored.Pods[0].Nodes, live.Nodes) {
 		t.Errorf("score %+v, explain %+v", scored.Pods, live)
 	}
@@ -171,9 +164,7 @@ profiles:
 func bytesOf(t *testing.T, s *recording.Recording) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := s.Write(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Write(&out))
 	return out.Bytes()
 }
 
@@ -203,9 +194,7 @@ func checkPrivacy(t *testing.T, plain, redacted *recording.Recording) {
 func checkRefusals(t *testing.T, cp *controlplane.ControlPlane, kubeconfig, taken string) {
 	t.Helper()
 	before, err := os.ReadFile(taken)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, stderr, exitCode := testcluster.RunPlimsoll(t, "snapshot", "-o", taken, "--kubeconfig", kubeconfig)
 	if exitCode != 2 || !strings.Contains(stderr, "already exists; --force replaces it") {
 		t.Errorf("exit code %d, stderr %s", exitCode, stderr)
@@ -276,9 +265,7 @@ func TestSnapshotOfDemo(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(stdout), &result); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(stdout), &result))
 	for n, want := range []float64{14.0 / 8, 10.0 / 8} {
 		if run := result.Scenarios[0].Profiles[n].Runs[0]; run.Scheduled != 1 || run.CPULimitRatio.Max != want {
 			t.Errorf("profile %s: %+v, want a limit ratio of %v", result.Scenarios[0].Profiles[n].Name, run, want)

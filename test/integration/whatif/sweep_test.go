@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
@@ -28,13 +29,9 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	raw, err := os.ReadFile("../../../examples/sweep/job.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var job batchv1.Job
-	if err := yaml.UnmarshalStrict(raw, &job); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.UnmarshalStrict(raw, &job))
 	job.Spec.Template.Spec.NodeName = "node" // in place of a scheduler
 	if _, err := client.BatchV1().Jobs("sweeps").Create(t.Context(), &job, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -52,9 +49,7 @@ func TestSweep(t *testing.T) {
 		return err == nil && found.Status.Succeeded == *job.Spec.Completions, err
 	})
 	input, err := filepath.Abs("../../../examples/snapshot/low-risk.plrec")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	run := func(args []string, more ...string) string {
 		var replaced []string
 		for _, argument := range args {
@@ -77,9 +72,7 @@ func TestSweep(t *testing.T) {
 		}
 		file := filepath.Join(t.TempDir(), "log")
 		log := "plimsoll: warning: in the log before the result\n" + run(args, fmt.Sprintf("--shard=%d/%d", index, *job.Spec.Completions))
-		if err := os.WriteFile(file, []byte(log), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(log), 0o600))
 		merge = append(merge, file)
 	}
 	if merged, _ := testcluster.MustPlimsoll(t, merge...); merged != run(args) {

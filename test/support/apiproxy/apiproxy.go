@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // Fault is a kind of fault. It affects the requests of the client while it is active.
@@ -93,13 +94,9 @@ type Proxy struct {
 func Start(t testing.TB, config *rest.Config) *Proxy {
 	t.Helper()
 	transport, err := rest.TransportFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	target, err := url.Parse(config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p := &Proxy{transport: transport, faults: map[Fault]chan struct{}{}, watches: map[*context.CancelFunc]struct{}{}}
 	p.reverse = &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
@@ -108,9 +105,7 @@ func Start(t testing.TB, config *rest.Config) *Proxy {
 		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	server := &http.Server{Handler: p, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0)}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() {

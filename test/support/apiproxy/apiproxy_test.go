@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // server is an API server that counts writes and keeps watches open.
@@ -131,9 +133,7 @@ func TestWatches(t *testing.T) {
 		t.Run(string(fault), func(t *testing.T) {
 			p, _ := start(t)
 			response, err := http.Get(p.URL + "?watch=true")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer response.Body.Close()
 			if _, err := io.ReadFull(response.Body, make([]byte, len("event\n"))); err != nil {
 				t.Fatal(err)
@@ -157,9 +157,7 @@ func TestWatches(t *testing.T) {
 func TestHangingWatch(t *testing.T) {
 	p, s := start(t)
 	response, err := http.Get(p.URL + "?watch=true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer response.Body.Close()
 	if _, err := io.ReadFull(response.Body, make([]byte, len("event\n"))); err != nil {
 		t.Fatal(err)

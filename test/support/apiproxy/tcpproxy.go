@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -61,9 +62,7 @@ func (p *TCPProxy) Disconnect() {
 func (p *TCPProxy) Reconnect(t testing.TB) {
 	t.Helper()
 	listener, err := net.Listen("tcp", p.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p.mu.Lock()
 	p.listener, p.address = listener, listener.Addr().String()
 	p.mu.Unlock()

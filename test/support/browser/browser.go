@@ -17,6 +17,8 @@ import (
 	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // Timeout is the largest time to load and render a page, on a busy machine.
@@ -88,9 +90,7 @@ func awaitExit(t *testing.T, folder string) {
 func (w Window) Open(t *testing.T, ctx context.Context, address string) {
 	t.Helper()
 	w.Resize(t, ctx)
-	if err := chromedp.Do(ctx, chromedp.Navigate(address)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, chromedp.Do(ctx, chromedp.Navigate(address)))
 }
 
 // Resize shows the opened page in a window of this size and color scheme.
@@ -102,18 +102,14 @@ func (w Window) Resize(t *testing.T, ctx context.Context) {
 		})
 		return chromedp.Void{}, err
 	}
-	if err := chromedp.Do(ctx, chromedp.EmulateViewport(w.Width, 900), media); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, chromedp.Do(ctx, chromedp.EmulateViewport(w.Width, 900), media))
 }
 
 // Evaluate returns the value of an expression, or of the promise that it returns.
 func Evaluate[T any](t *testing.T, ctx context.Context, expression string) T {
 	t.Helper()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return value
 }
 
@@ -153,9 +149,7 @@ func processTime(t *testing.T, ctx context.Context) time.Duration {
 		}
 		return 0, fmt.Errorf("no ProcessTime in %v", result.Metrics)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return time.Duration(seconds * float64(time.Second))
 }
 
@@ -186,18 +180,14 @@ func KeepScreenshot(t *testing.T, ctx context.Context, w Window, name string) {
 		return
 	}
 	file := filepath.Join(folder, strings.ReplaceAll(name, "/", "-")+"-"+w.String()+".png")
-	if err := os.WriteFile(file, screenshot, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, screenshot, 0o644))
 }
 
 // Violations returns the violations of accessibility rules that axe-core finds in the page, with their elements.
 func Violations(t *testing.T, ctx context.Context) []string {
 	t.Helper()
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	script, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "test/browser/node_modules/axe-core/axe.min.js"))
 	if err != nil {
 		t.Fatalf("%v: `make test-all` installs it (npm ci in test/browser)", err)

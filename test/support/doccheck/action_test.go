@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestDocumentedAction expects that docs/whatif.md lists the inputs of the action for pull requests with their defaults, and
@@ -16,17 +18,13 @@ import (
 func TestDocumentedAction(t *testing.T) {
 	read := func(file string) string {
 		raw, err := os.ReadFile("../../../" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return string(raw)
 	}
 	var action struct {
 		Inputs, Outputs map[string]struct{ Default string }
 	}
-	if err := yaml.Unmarshal([]byte(read(".github/actions/compare/action.yaml")), &action); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.Unmarshal([]byte(read(".github/actions/compare/action.yaml")), &action))
 	_, section, found := strings.Cut(read("docs/whatif.md"), "### Pull requests\n")
 	example, table, block := strings.Cut(section, "\n```\n")
 	if _, example, _ = strings.Cut(example, "```yaml\n"); !found || !block {
@@ -36,9 +34,7 @@ func TestDocumentedAction(t *testing.T) {
 		Uses string
 		With map[string]string
 	}
-	if err := yaml.Unmarshal([]byte(example), &steps); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.Unmarshal([]byte(example), &steps))
 	for name := range steps[0].With {
 		if _, ok := action.Inputs[name]; !ok || !strings.HasPrefix(steps[0].Uses, "plimsoll-k8s/plimsoll/.github/actions/compare@v") {
 			t.Errorf("the example has the input %s of %s", name, steps[0].Uses)

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // Programs are the programs whose command lines are found.
@@ -250,13 +252,9 @@ func replaceRun(cmd *cobra.Command, ran *bool) {
 func CheckProgram(t testing.TB, project, name string, program func() *cobra.Command, pages, examples int) {
 	t.Helper()
 	inPages, err := CommandsOf(project, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	inHelp, err := Examples(name+" --help", program())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(inPages) < pages || len(inHelp) != examples {
 		t.Errorf("found %d commands in pages and %d examples, want at least %d and %d", len(inPages), len(inHelp), pages, examples)
 	}

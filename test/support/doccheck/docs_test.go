@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 const project = "../../.."
@@ -16,9 +18,7 @@ const project = "../../.."
 // TestLinks expects that the targets of all links and pictures in the pages exist.
 func TestLinks(t *testing.T) {
 	pages, err := Pages(project)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	links := 0
 	for _, page := range pages {
 		for _, link := range page.Links() {
@@ -36,9 +36,7 @@ func TestLinks(t *testing.T) {
 // TestEveryPageIsLinked expects that each page can be reached by links from docs/index.md.
 func TestEveryPageIsLinked(t *testing.T) {
 	pages, err := Pages(project)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	links := map[string][]Link{}
 	for _, page := range pages {
 		links[page.File] = page.Links()
@@ -70,9 +68,7 @@ func TestAdvisedProfilesAreInChart(t *testing.T) {
 	}
 	for _, page := range []string{"tuning.md", "slack.md", "slack-reference.md", "install.md", "shadow.md", "rollout.md", "load.md", "first-hour.md"} {
 		text, err := os.ReadFile(filepath.Join(project, "docs", page))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, file := range builtIn {
 			name := strings.TrimSuffix(filepath.Base(file), ".yaml")
 			if name == "default" || !strings.Contains(string(text), "`"+name+"`") && !strings.Contains(string(text), "--profile "+name) {
@@ -90,24 +86,18 @@ var target = regexp.MustCompile(`(?m)^([a-z-]+):[^=]`)
 // TestMakeTargets expects that the Makefile has all targets and variables in the pages.
 func TestMakeTargets(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(project, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	targets := map[string]bool{}
 	for _, found := range target.FindAllStringSubmatch(string(makefile), -1) {
 		targets[found[1]] = true
 	}
 	programs, err := filepath.Glob(filepath.Join(project, "cmd", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, program := range programs {
 		targets["bin/"+filepath.Base(program)] = true
 	}
 	commands, err := CommandsOf(project, "make")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(commands) < 10 {
 		t.Errorf("found %d commands, want at least 10", len(commands))
 	}
@@ -130,9 +120,7 @@ var created = map[string]bool{
 // TestFilesForKubectl expects that the files of kubectl -f in the pages exist.
 func TestFilesForKubectl(t *testing.T) {
 	commands, err := CommandsOf(project, "kubectl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	files := 0
 	for _, command := range commands {
 		for i, word := range command.Words[1:] {
@@ -173,13 +161,9 @@ func TestBrokenLinks(t *testing.T) {
 		{"docs/b.md", "# B\n"},
 	}
 	folder := t.TempDir()
-	if err := os.Mkdir(filepath.Join(folder, "docs"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(filepath.Join(folder, "docs"), 0o700))
 	for _, page := range pages {
-		if err := os.WriteFile(filepath.Join(folder, page.File), []byte(page.Text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(folder, page.File), []byte(page.Text), 0o600))
 	}
 	var got []string
 	for _, link := range pages[0].Links() {
@@ -222,9 +206,7 @@ func TestCommands(t *testing.T) {
 		"    load-watcher", // 21
 	}, "\n")}
 	commands, err := page.Commands()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got []string
 	for _, c := range commands {
 		got = append(got, fmt.Sprintf("%d %q inline=%t shown=%t", c.Line, c.Words, c.Inline, c.Shown))

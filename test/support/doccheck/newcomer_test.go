@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestPagesOfNewcomers expects that a reader who pastes the blocks of the README or the tutorial in their order has built
@@ -15,9 +17,7 @@ import (
 func TestPagesOfNewcomers(t *testing.T) {
 	for _, file := range []string{"README.md", "docs/tutorial.md"} {
 		text, err := os.ReadFile(filepath.Join(project, file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		built, inPath, lines := false, false, 0
 		for _, block := range (Page{file, string(text)}).Blocks() {
 			for line := range strings.Lines(block.Text) {
@@ -39,9 +39,7 @@ func TestPagesOfNewcomers(t *testing.T) {
 		}
 	}
 	tutorial, err := os.ReadFile(filepath.Join(project, "docs/tutorial.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	demo, snapshot := strings.Index(string(tutorial), "    make demo\n"), strings.Index(string(tutorial), "    plimsoll snapshot ")
 	if demo < 0 || demo > snapshot {
 		t.Error("the tutorial reads a cluster before make demo starts one")
@@ -52,9 +50,7 @@ func TestPagesOfNewcomers(t *testing.T) {
 // a reader of several pages is in the same folder.
 func TestSnapshotsHaveNamesOfTheirOwn(t *testing.T) {
 	pages, err := Pages(project)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	written, found := regexp.MustCompile(`(?m)^    plimsoll snapshot (?:.* )?-o (\S+)`), map[string]string{}
 	for _, page := range pages {
 		if strings.HasPrefix(page.File, "docs/cli/") {
@@ -79,9 +75,7 @@ func TestDemoIsBuiltAsAllPrograms(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "--dry-run", target, "VERSION=v", "COMMIT=c", "DATE=d")
 		cmd.Dir = project
 		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return regexp.MustCompile(`(?m)^.*go build .* -o `).FindString(string(out))
 	}
 	if demo, all := flags("demo"), flags("build"); demo != all || demo == "" {

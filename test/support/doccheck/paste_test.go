@@ -3,14 +3,14 @@ package doccheck
 import (
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestBlocksCanBePasted checks the blocks of all pages.
 func TestBlocksCanBePasted(t *testing.T) {
 	pages, err := Pages(project)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	blocks := 0
 	for _, page := range pages {
 		for _, block := range page.Blocks() {

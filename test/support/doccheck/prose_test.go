@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 const (
@@ -58,9 +60,7 @@ func (p Page) sentences() (all []string) {
 // TestLongSentences expects that few sentences of the pages are long, and lists them.
 func TestLongSentences(t *testing.T) {
 	pages, err := Pages(project)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var long []string
 	for _, page := range pages {
 		if strings.HasPrefix(page.File, "docs/cli/") {
@@ -80,9 +80,7 @@ func TestLongSentences(t *testing.T) {
 // TestPagesAreShort expects that the pages in docs do not grow beyond what a reader can read.
 func TestPagesAreShort(t *testing.T) {
 	pages, err := Pages(project)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	words := 0
 	for _, page := range pages {
 		if strings.HasPrefix(page.File, "docs/") && !strings.HasPrefix(page.File, "docs/cli/") {
@@ -98,9 +96,7 @@ func TestPagesAreShort(t *testing.T) {
 // from 7 spaces, the site from 8, and shows fewer as a sentence.
 func TestCommandsInLists(t *testing.T) {
 	pages, err := Pages(project)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, page := range pages {
 		for _, l := range page.lines() {
 			spaces := len(l.text) - len(strings.TrimLeft(l.text, " "))

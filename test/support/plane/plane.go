@@ -16,6 +16,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // ApplyRights creates the ServiceAccount and the RBAC objects in a file, waits until they apply to a user, and returns the rules of
@@ -23,14 +24,10 @@ import (
 func ApplyRights(t testing.TB, client kubernetes.Interface, file, user string, groups []string) (rules []rbacv1.PolicyRule) {
 	t.Helper()
 	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for document := range strings.SplitSeq(string(raw), "\n---\n") {
 		object, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(document), nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		switch object := object.(type) {
 		case *rbacv1.ClusterRole:
 			rules = object.Rules
@@ -40,9 +37,7 @@ func ApplyRights(t testing.TB, client kubernetes.Interface, file, user string, g
 		case *v1.ServiceAccount:
 			_, err = client.CoreV1().ServiceAccounts(object.Namespace).Create(t.Context(), object, metav1.CreateOptions{})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	AwaitRights(t, client, user, groups, "", rules)
 	return rules

@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func TestMain(m *testing.M) { os.Exit(Main(m)) }
@@ -30,9 +31,7 @@ func TestReset(t *testing.T) {
 	start := func(t *testing.T, crds ...string) client.Client {
 		_, config := Start(t, controlplane.Options{}, crds...)
 		c, err := client.New(config, client.Options{Scheme: kube.Scheme()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return c
 	}
 	slack := func(name string) *unstructured.Unstructured {
@@ -92,9 +91,7 @@ func TestReset(t *testing.T) {
 			t.Errorf("%d control planes, want 1", len(planes.all))
 		}
 		left, err := planes.all[0].objects(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, object := range left {
 			if !planes.all[0].base[object.key] && object.name != "resourceslacks.plimsoll.dev" {
 				t.Errorf("left: %v", object)

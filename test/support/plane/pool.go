@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // StartedMessage begins the line that is written to standard error for each control plane that is started.
@@ -50,9 +51,7 @@ func Main(m *testing.M) int {
 func Start(t testing.TB, options controlplane.Options, crds ...string) (*controlplane.ControlPlane, *rest.Config) {
 	t.Helper()
 	taken, err := planes.take(t.Context(), t.Name(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { planes.release(taken) })
 	if err := taken.reset(t.Context(), crds); err != nil {
 		t.Fatalf("preparing the control plane: %v", err)

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // modulePath is the module of the project.
@@ -35,9 +37,7 @@ func findProject() (string, error) {
 // File returns the path of a file or folder of the project.
 func File(t testing.TB, name string) string {
 	t.Helper()
-	if errProject != nil {
-		t.Fatal(errProject)
-	}
+	must.Succeed(t, errProject)
 	return filepath.Join(project, name)
 }
 
@@ -64,9 +64,7 @@ func Build(t testing.TB, name, module, pkg string) string {
 			return nil
 		})
 	}))
-	if err := build.(func() error)(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, build.(func() error)())
 	return path
 }
 

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/subprocess"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // stopTimeout is how long a process may take to exit after SIGTERM.
@@ -89,17 +90,13 @@ func Start(t testing.TB, path string, args ...string) *Process {
 // Pause stops the process as SIGSTOP does, until Resume is called.
 func (p *Process) Pause(t testing.TB) {
 	t.Helper()
-	if err := p.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Signal(syscall.SIGSTOP))
 }
 
 // Resume continues a paused process.
 func (p *Process) Resume(t testing.TB) {
 	t.Helper()
-	if err := p.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Signal(syscall.SIGCONT))
 }
 
 // Stop sends SIGTERM and fails the test unless the process then exits with code 0.
@@ -120,9 +117,7 @@ func (p *Process) Stop(t testing.TB) {
 func FreePort(t testing.TB) int {
 	t.Helper()
 	port, err := subprocess.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return port
 }
 
@@ -130,9 +125,7 @@ func FreePort(t testing.TB) int {
 func (p *Process) CPUTime(t testing.TB) time.Duration {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.ID()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	// The 14th and 15th fields are the time as a user and in the kernel; the second one is the name in parentheses.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	var ticks time.Duration

@@ -21,6 +21,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
@@ -66,18 +67,14 @@ func AdminClient(t *testing.T, config *rest.Config) client.WithWatch {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	c, err := client.NewWithWatch(config, client.Options{Scheme: kube.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return c
 }
 
 // Create creates an object.
 func (c *Cluster) Create(t *testing.T, object client.Object) {
 	t.Helper()
-	if err := c.Client.Create(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Client.Create(t.Context(), object))
 }
 
 // StartController starts the controller.
@@ -123,13 +120,9 @@ func (c *Cluster) RecordChanges(t *testing.T, kind schema.GroupVersionKind) *Cha
 	r := &ChangeRecorder{}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	if err := c.Client.List(t.Context(), list); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Client.List(t.Context(), list))
 	changes, err := c.Client.Watch(t.Context(), list, WatchFrom(list.GetResourceVersion()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(changes.Stop)
 	go func() {
 		for event := range changes.ResultChan() {
@@ -182,13 +175,9 @@ func (c *Cluster) Scale(t *testing.T, log fmt.Stringer, name string, replicas in
 	if err == nil {
 		patch, err = yaml.YAMLToJSON(patch)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := c.Client.Create(t.Context(), deployment); err != nil {
-		if err := c.Client.Patch(t.Context(), deployment, client.RawPatch("application/merge-patch+json", patch)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Client.Patch(t.Context(), deployment, client.RawPatch("application/merge-patch+json", patch)))
 	}
 	var nodes []string
 	eventually.True(t, fmt.Sprintf("%d pods are not running", replicas), log, func(ctx context.Context) (bool, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -20,14 +21,10 @@ func InstallCRDs(t *testing.T, config *rest.Config, files ...string) {
 	var manifests [][]byte
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		manifests = append(manifests, raw)
 	}
-	if err := controlplane.InstallCRDs(t.Context(), config, manifests...); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, controlplane.InstallCRDs(t.Context(), config, manifests...))
 }
 
 // ProjectCRDs returns the files of the project's CRDs.
@@ -44,9 +41,7 @@ func ProjectCRDs(t *testing.T) []string {
 func KarpenterSource(t *testing.T) *karpenter.Source {
 	t.Helper()
 	source, err := karpenter.Find(t.Context(), program.File(t, "."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return source
 }
 
@@ -56,8 +51,6 @@ func ModuleFolder(t *testing.T, module string) string {
 	list := exec.CommandContext(t.Context(), "go", "list", "-mod=mod", "-m", "-f", "{{.Dir}}", module)
 	list.Dir = program.File(t, ".")
 	out, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return strings.TrimSpace(string(out))
 }

@@ -11,19 +11,16 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/doctor"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // Examine examines a cluster at the current time plus later.
 func Examine(t *testing.T, config *rest.Config, later time.Duration) []doctor.Finding {
 	t.Helper()
 	cluster, err := doctor.New(config, "v1.37.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	findings, err := cluster.Examine(t.Context(), time.Now().Add(later))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return findings
 }
 

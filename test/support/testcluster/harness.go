@@ -26,6 +26,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
@@ -74,9 +75,7 @@ func MustPlimsoll(t *testing.T, args ...string) (stdout, stderr string) {
 func WriteFile(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file.yaml")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
@@ -84,9 +83,7 @@ func WriteFile(t *testing.T, content string) string {
 func LoadFile(t *testing.T, nodes map[string]load.Node) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := wire.Encode(&out, load.Reading{Source: "test", Time: time.Now(), Window: 15 * time.Minute, Nodes: nodes}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, wire.Encode(&out, load.Reading{Source: "test", Time: time.Now(), Window: 15 * time.Minute, Nodes: nodes}))
 	return WriteFile(t, out.String())
 }
 
@@ -95,9 +92,7 @@ func StartControlPlane(t *testing.T, crds ...string) (*controlplane.ControlPlane
 	t.Helper()
 	cp, config := plane.Start(t, controlplane.Options{}, crds...)
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return cp, config, client
 }
 
@@ -105,9 +100,7 @@ func StartControlPlane(t *testing.T, crds ...string) (*controlplane.ControlPlane
 func KubeconfigOf(t *testing.T, cp *controlplane.ControlPlane, user string, groups ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := cp.WriteKubeconfig(path, user, groups...); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cp.WriteKubeconfig(path, user, groups...))
 	return path
 }
 
@@ -166,9 +159,7 @@ func StartLoadWatcher(t *testing.T, args ...string) (port int, watcher *program.
 func SchedulerPages(t *testing.T, config *rest.Config, port int) func(ctx context.Context, path string) (string, error) {
 	t.Helper()
 	admin, err := tls.X509KeyPair(config.CertData, config.KeyData)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return func(ctx context.Context, path string) (string, error) {
 		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{admin}}}
 		defer transport.CloseIdleConnections()

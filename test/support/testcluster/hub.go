@@ -27,6 +27,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/apiproxy"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/helm"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -41,9 +42,7 @@ func TemplateOf(cpu, memory string) *v1.PodTemplateSpec {
 func (h *Hub) AwaitFit(t *testing.T, agent fmt.Stringer, cluster string, pod *v1.PodTemplateSpec, want int64) {
 	t.Helper()
 	template, err := fit.NewTemplate(types.NamespacedName{Namespace: "shop", Name: "web"}, pod)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	eventually.True(t, fmt.Sprintf("%d pods do not fit %s", want, cluster), agent, func(ctx context.Context) (bool, error) {
 		var object capacityv1alpha1.ClusterCapacity
 		err := h.Client.Get(ctx, client.ObjectKey{Namespace: cluster, Name: capacityv1alpha1.Name}, &object)
@@ -85,13 +84,9 @@ func StartFleetHub(t *testing.T) *Hub {
 func (c *Cluster) Hub(t *testing.T) *Hub {
 	t.Helper()
 	config, err := c.Config("test", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	kube, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return &Hub{c, config, PlacementClient(t, config), kube, apiproxy.StartTCP(t, strings.TrimPrefix(config.Host, "https://"))}
 }
 
@@ -102,9 +97,7 @@ func (h *Hub) Accept(t *testing.T, cluster string) {
 		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster}},
 		&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: cluster}, Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true}},
 	} {
-		if err := h.Strict.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, h.Strict.Create(t.Context(), object))
 	}
 	CreateAll(t, h.Strict, AgentHubRBAC, "cluster1", cluster)
 }
@@ -113,13 +106,9 @@ func (h *Hub) Accept(t *testing.T, cluster string) {
 func CreateAll(t *testing.T, c client.Client, file string, replaced ...string) {
 	t.Helper()
 	raw, err := os.ReadFile(program.File(t, file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	objects, err := helm.Objects(strings.NewReplacer(replaced...).Replace(string(raw)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, object := range objects {
 		if err := c.Create(t.Context(), object); err != nil {
 			t.Fatalf("%s: %v", file, err)
@@ -133,9 +122,7 @@ func (h *Hub) Credentials(t *testing.T, cluster, path string) *rest.Config {
 	t.Helper()
 	request, err := h.Kube.CoreV1().ServiceAccounts(cluster).CreateToken(t.Context(), "plimsoll-agent", &authenticationv1.TokenRequest{},
 		metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	config := &rest.Config{
 		Host: h.Access.Host, TLSClientConfig: rest.TLSClientConfig{CAData: h.Access.CAData},
 		BearerToken: request.Status.Token,
@@ -148,9 +135,7 @@ func (h *Hub) Credentials(t *testing.T, cluster, path string) *rest.Config {
 	if err == nil {
 		err = os.Rename(path+".new", path)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return config
 }
 
@@ -224,8 +209,6 @@ func (c *Cluster) AgentFlags(t *testing.T) []string {
 	t.Helper()
 	CreateAll(t, c.Client, agentMemberRBAC)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := c.WriteKubeconfig(kubeconfig, "system:serviceaccount:"+SystemNamespace+":plimsoll-agent"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.WriteKubeconfig(kubeconfig, "system:serviceaccount:"+SystemNamespace+":plimsoll-agent"))
 	return []string{"--agent", "--interval=1s", "--kubeconfig=" + kubeconfig}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -20,9 +21,7 @@ var documented = regexp.MustCompile("(?m)^\\| `(plimsoll_[a-z_]+)` \\|")
 func ExpectMetrics(t *testing.T, body string, sections ...string) {
 	t.Helper()
 	raw, err := os.ReadFile(program.File(t, "docs/metrics.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var want []string
 	for _, section := range sections {
 		_, rest, _ := strings.Cut(string(raw), "<!-- metrics of "+section+" -->\n")
@@ -68,9 +67,7 @@ func ExpectMetrics(t *testing.T, body string, sections ...string) {
 func Scrape(t *testing.T, address string, prefixes ...string) string {
 	t.Helper()
 	page, err := program.Get(t.Context(), "http://"+address+"/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var out []string
 	for line := range strings.Lines(page) {
 		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(line, prefix) }) {

@@ -28,6 +28,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/helm"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -62,9 +63,7 @@ func PlacementOf(version, name string, spec map[string]any) *unstructured.Unstru
 func PlacementClient(t *testing.T, config *rest.Config) client.Client {
 	t.Helper()
 	c, err := client.New(config, client.Options{Scheme: kube.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return client.WithFieldValidation(c, metav1.FieldValidationStrict)
 }
 
@@ -72,13 +71,9 @@ func PlacementClient(t *testing.T, config *rest.Config) client.Client {
 func ReadCRD(t *testing.T, file string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.UnmarshalStrict(raw, crd); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.UnmarshalStrict(raw, crd))
 	return crd
 }
 
@@ -98,9 +93,7 @@ func StartPlacementHub(t *testing.T) *Cluster {
 func Example(t *testing.T, file string) (objects []*unstructured.Unstructured) {
 	t.Helper()
 	raw, err := os.ReadFile(program.File(t, "examples/placement/"+file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if objects, err = helm.Objects(string(raw)); err != nil {
 		t.Fatal(err)
 	}
@@ -129,18 +122,14 @@ func (c *Cluster) Apply(t *testing.T, objects ...*unstructured.Unstructured) {
 func (c *Cluster) Patch(t *testing.T, object client.Object, change map[string]any, subresource ...string) {
 	t.Helper()
 	raw, err := json.Marshal(change)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	patch := client.RawPatch(types.MergePatchType, raw)
 	if len(subresource) > 0 {
 		err = c.Client.SubResource(subresource[0]).Patch(t.Context(), object, patch)
 	} else {
 		err = c.Client.Patch(t.Context(), object, patch)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 // moment is the clusters that a placement selects from a point in time on.
@@ -165,9 +154,7 @@ func (r *ChangeRecorder) History(t *testing.T, placement string) (history []mome
 			continue
 		}
 		var decision clusterv1beta1.PlacementDecision
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &decision); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &decision))
 		existing[object.GetName()] = clustersIn(decision)
 		if event.Type == watch.Deleted {
 			delete(existing, object.GetName())
@@ -279,9 +266,7 @@ func (c *Cluster) AwaitPlacement(t *testing.T, log fmt.Stringer, placement, cond
 func (c *Cluster) DeletePlacements(t *testing.T, log fmt.Stringer, placements ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, placement := range placements {
-		if err := c.Client.Delete(t.Context(), placement); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Client.Delete(t.Context(), placement))
 		eventually.True(t, "decisions of "+placement.GetName()+" are not deleted", log, func(ctx context.Context) (bool, error) {
 			existing, err := c.SlicesOf(ctx, placement.GetName())
 			return len(existing) == 0, err

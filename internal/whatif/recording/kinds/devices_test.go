@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // deviceManifests has the objects of dynamic resource allocation, with names that a redacted snapshot must not have.
@@ -61,20 +63,14 @@ func TestDevicesAreRedacted(t *testing.T) {
 	var objects []Object
 	for document := range strings.SplitSeq(deviceManifests, "\n---\n") {
 		var object map[string]any
-		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, yaml.Unmarshal([]byte(document), &object))
 		group, _, _ := strings.Cut(object["apiVersion"].(string), "/")
 		kept, err := Of(strings.TrimPrefix(group, "v1"), object["kind"].(string)).Trim(object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		objects = append(objects, kept)
 	}
 	redactor := NewRedactor([]byte("key"))
-	if err := redactor.Prepare(objects); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, redactor.Prepare(objects))
 	redacted := map[string][]byte{}
 	for _, object := range objects {
 		object, err := redactor.Redact(object)
@@ -107,9 +103,7 @@ func TestDevicesAreRedacted(t *testing.T) {
 		}
 	}
 	for resource, into := range map[string]any{"resourceslices": &slice, "resourceclaims": &claim} {
-		if err := json.Unmarshal(redacted[resource], into); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(redacted[resource], into))
 	}
 	device, result := slice.Spec.Devices[0], claim.Status.Allocation.Devices.Results[0]
 	if names := sets.New(slice.Spec.NodeName, slice.Spec.Pool.Name, result.Pool); len(names) != 1 || device.Name != result.Device {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func TestPseudonyms(t *testing.T) {
@@ -58,9 +60,7 @@ func TestReferencesHideKinds(t *testing.T) {
 			p.labelKey("team") + `"}]}`,
 	} {
 		var object map[string]any
-		if err := json.Unmarshal([]byte(text), &object); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(text), &object))
 		group, _, _ := strings.Cut(fmt.Sprint(object["apiVersion"]), "/")
 		if object["kind"] == "Node" {
 			group = ""

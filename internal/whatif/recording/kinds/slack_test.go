@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestSlackSpecIsKept checks that a snapshot has all fields of the spec of a ResourceSlack.
@@ -43,14 +44,10 @@ func TestSlackSpecIsKept(t *testing.T) {
 		}
 	}
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v1alpha1.ResourceSlack{Spec: spec})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	kept, _ := slackRule.rule(object, nil)
 	var got v1alpha1.ResourceSlack
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(kept.(map[string]any), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, runtime.DefaultUnstructuredConverter.FromUnstructured(kept.(map[string]any), &got))
 	if diff := cmp.Diff(spec, got.Spec); diff != "" {
 		t.Error(diff)
 	}
