@@ -29,11 +29,7 @@ func TestWindow(t *testing.T) {
 			Node{CPU: Utilization{Mean: 0.5, StdDev: 0.25}, Memory: Utilization{Mean: 0.5}},
 			2,
 		},
-		"the same again": {
-			[]sample{{0, 0.25, 0.5}, {0, 0.75, 0.5}},
-			Node{CPU: Utilization{Mean: 0.25}, Memory: Utilization{Mean: 0.5}},
-			1,
-		},
+		"the same again": {[]sample{{0, 0.25, 0.5}, {0, 0.75, 0.5}}, Node{CPU: Utilization{Mean: 0.25}, Memory: Utilization{Mean: 0.5}}, 1},
 		"an older one": {
 			[]sample{{30, 0.25, 0.5}, {15, 0.75, 0.5}},
 			Node{CPU: Utilization{Mean: 0.25}, Memory: Utilization{Mean: 0.5}},
@@ -45,11 +41,7 @@ func TestWindow(t *testing.T) {
 			Node{CPU: Utilization{Mean: 0.5}, Memory: Utilization{Mean: 0.5}},
 			3,
 		},
-		"all but one past": {
-			[]sample{{0, 1, 1}, {1000, 0.5, 0.5}},
-			Node{CPU: Utilization{Mean: 0.5}, Memory: Utilization{Mean: 0.5}},
-			2,
-		},
+		"all but one past": {[]sample{{0, 1, 1}, {1000, 0.5, 0.5}}, Node{CPU: Utilization{Mean: 0.5}, Memory: Utilization{Mean: 0.5}}, 2},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

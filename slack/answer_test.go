@@ -115,9 +115,7 @@ func TestAnswerOf(t *testing.T) {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
 		}
 	}
-	if got := AnswerOf(
-		answered(t, `{"conditions": "none"}`),
-	); got.State != AnswerMissing ||
+	if got := AnswerOf(answered(t, `{"conditions": "none"}`)); got.State != AnswerMissing ||
 		!strings.Contains(got.Message, "cannot be read") {
 		t.Errorf("a status of another type: %+v", got)
 	}

@@ -74,10 +74,7 @@ func TestFloorsAndCeilings(t *testing.T) {
 				t.Errorf("target %v, rest %+v, head %v, feasible %t; want %v, %d of %v, %d", got.Target, got.Rest, got.Head, got.Feasible,
 					tc.target, tc.count, tc.size, tc.head)
 			}
-			if reasons := strings.Join(
-				got.Reasons,
-				"; ",
-			); !strings.Contains(reasons, tc.reasonSubstr) ||
+			if reasons := strings.Join(got.Reasons, "; "); !strings.Contains(reasons, tc.reasonSubstr) ||
 				strings.Count(reasons, "limits") > 1 {
 				t.Errorf("reasons %q, want %q", reasons, tc.reasonSubstr)
 			}

@@ -132,11 +132,7 @@ func TestLedgerMatchesRecount(t *testing.T) {
 					ledgerNode{
 						rapid.Bool().Draw(t, "usable"),
 						rapid.Bool().Draw(t, "booting"),
-						drawAmounts(
-							t,
-							"allocatable",
-							resources.Amounts{CPU: 16_000, Memory: 64 * gib},
-						),
+						drawAmounts(t, "allocatable", resources.Amounts{CPU: 16_000, Memory: 64 * gib}),
 						rapid.Int64Range(0, 5).Draw(t, "slots"),
 						deviceAmounts{rapid.Int64Range(0, 2).Draw(t, "gpus")},
 					},

@@ -215,10 +215,7 @@ func TestNodeAtMaxPodsHoldsNoPlaceholder(t *testing.T) {
 	nodes := append(nodesOf(1, "n", "64", "256Gi"), newNode("few", "64", "256Gi", few))
 	loop := newLoop(t)
 	pods := slices.Concat(podsOf(3, nodes[:1], "p", "1", "4Gi"), []*v1.Pod{
-		smallPod(
-			"q",
-			"few",
-		),
+		smallPod("q", "few"),
 		newPod("d", "few", "0", "0", ownedBy("DaemonSet", true)),
 		newPod("done", "few", "1", "4Gi", phase(v1.PodFailed)),
 	})

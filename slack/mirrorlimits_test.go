@@ -72,10 +72,7 @@ func TestMirrorLimits(t *testing.T) {
 			if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" {
 				t.Errorf("groups: -want +got:\n%s", diff)
 			}
-			if diff := cmp.Diff(
-				tc.reasons,
-				strings.Join(plan.MirrorReasons, "; "),
-			); diff != "" ||
+			if diff := cmp.Diff(tc.reasons, strings.Join(plan.MirrorReasons, "; ")); diff != "" ||
 				plan.MirrorsFeasible != (tc.reasons == "") {
 				t.Errorf("feasible %t, reasons: -want +got:\n%s", plan.MirrorsFeasible, diff)
 			}
@@ -90,12 +87,8 @@ func TestLimitsDuringCoolDown(t *testing.T) {
 	tracker.SetWorkloads([]Workload{workloadIn("a", "x", "100%", 50)})
 	tracker.Next(noon)
 	tracker.SetWorkloads([]Workload{workloadIn("a", "x", "100%", 5)})
-	must.Succeed(t, tracker.SetPolicy(
-		newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Mirrors.MaxPerNamespace = new(int32(10)) }),
-	))
-	if plan := tracker.Next(
-		noon.Add(time.Second),
-	); plan.placeholders() != 10 ||
+	must.Succeed(t, tracker.SetPolicy(newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Mirrors.MaxPerNamespace = new(int32(10)) })))
+	if plan := tracker.Next(noon.Add(time.Second)); plan.placeholders() != 10 ||
 		!strings.Contains(plan.MirrorReasons[0], "are held until") {
 		t.Errorf("%d placeholders, reasons %q; want 10 during a cool-down", plan.placeholders(), plan.MirrorReasons)
 	}

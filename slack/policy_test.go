@@ -125,14 +125,7 @@ func TestCompute(t *testing.T) {
 			pods: slices.Concat(
 				podsOf(1, small, "p", "1", "4Gi"),
 				podsOf(1, small, "done", "2", "8Gi", phase(v1.PodSucceeded)),
-				podsOf(
-					1,
-					small,
-					"held",
-					"3",
-					"12Gi",
-					placeholderOf("web"),
-				),
+				podsOf(1, small, "held", "3", "12Gi", placeholderOf("web")),
 				[]*v1.Pod{newPod("waits", "", "4", "16Gi", phase(v1.PodPending))},
 			),
 			base: list("2", "8Gi"), target: list("2", "8Gi"), total: list("2", "8Gi"),
@@ -141,12 +134,7 @@ func TestCompute(t *testing.T) {
 		// A cordoned node has pods, but no capacity: base = (16, 64) of the other node,
 		// target 50% = (8, 32). s = min((16, 64)/2, (2, 8)) = (2, 8): 4 of them.
 		"a cordoned node": {
-			policy: newPolicy(
-				"50%",
-				baseAllocatable,
-				uncovered,
-				granularity(2),
-			),
+			policy: newPolicy("50%", baseAllocatable, uncovered, granularity(2)),
 			nodes:  append(nodesOf(1, "old-", "16", "64Gi", cordoned), large[0]),
 			pods:   []*v1.Pod{newPod("p", "old-0", "2", "8Gi")},
 			base:   list("16", "64Gi"),
@@ -275,11 +263,7 @@ func TestBadPolicies(t *testing.T) {
 			[]change{func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }},
 			[]string{"spec.base"},
 		},
-		"an unknown backend": {
-			"10%",
-			[]change{func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Job" }},
-			[]string{"spec.backend"},
-		},
+		"an unknown backend": {"10%", []change{func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Job" }}, []string{"spec.backend"}},
 		"several errors": {"x", []change{granularity(0), maxPlaceholders(0)}, []string{
 			"spec.granularity", "spec.maxPlaceholders",
 			"spec.minRate",

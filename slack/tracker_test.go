@@ -27,8 +27,7 @@ func TestResume(t *testing.T) {
 		"other groups, too": {[]Group{{Name: "trash-1", Requests: list("1", "1Gi"), Count: 1000}, head, {
 			Name:     "web-head-rate",
 			Requests: list("1", "4Gi"), Count: 50,
-		}, {Name: "web-head3", Head: true, Requests: list("1",
-			"4Gi"), Count: 1}, rest}, []Group{head, rest}},
+		}, {Name: "web-head3", Head: true, Requests: list("1", "4Gi"), Count: 1}, rest}, []Group{head, rest}},
 		"only other groups": {[]Group{{Name: "trash-1", Requests: list("1", "1Gi"), Count: 1000}}, []Group{
 			head,
 			{Name: "web-rate", Requests: list("1", "4Gi"), Count: 3},

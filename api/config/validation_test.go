@@ -58,9 +58,7 @@ func TestValidateNodeResourcesAllocatableArgs(t *testing.T) {
 		"misspelled name":     {weighted("memroy", 1), `resources[0].name: Invalid value: "memroy": ` + allowedNames},
 		"pods":                {weighted("pods", 1), `resources[0].name: Invalid value: "pods": ` + allowedNames},
 		"huge pages, no size": {weighted("hugepages-", 1), `resources[0].name: Invalid value: "hugepages-": ` + allowedNames},
-		"kubernetes.io": {
-			weighted("kubernetes.io/gpu", 1), `resources[0].name: Invalid value: "kubernetes.io/gpu": ` + allowedNames,
-		},
+		"kubernetes.io":       {weighted("kubernetes.io/gpu", 1), `resources[0].name: Invalid value: "kubernetes.io/gpu": ` + allowedNames},
 		"within kubernetes.io": {
 			weighted("requests.kubernetes.io/gpu", 1),
 			`resources[0].name: Invalid value: "requests.kubernetes.io/gpu": ` + allowedNames,
@@ -132,22 +130,16 @@ func TestValidateLowRiskOverCommitmentArgs(t *testing.T) {
 		args args
 		want string
 	}{
-		"no fields": {args{}, ""},
-		"window 1":  {args{SmoothingWindowSize: new(int64(1))}, ""},
-		"window 0": {
-			args{SmoothingWindowSize: new(int64(0))}, "smoothingWindowSize: Invalid value: 0: must be at least 1",
-		},
-		"a negative window": {
-			args{SmoothingWindowSize: new(int64(-5))}, "smoothingWindowSize: Invalid value: -5: must be at least 1",
-		},
+		"no fields":         {args{}, ""},
+		"window 1":          {args{SmoothingWindowSize: new(int64(1))}, ""},
+		"window 0":          {args{SmoothingWindowSize: new(int64(0))}, "smoothingWindowSize: Invalid value: 0: must be at least 1"},
+		"a negative window": {args{SmoothingWindowSize: new(int64(-5))}, "smoothingWindowSize: Invalid value: -5: must be at least 1"},
 		"limit weight 0":    {args{RiskLimitWeight: new(0.0)}, ""},
 		"limit weight 1":    {args{RiskLimitWeight: new(1.0)}, ""},
 		"a negative weight": {args{RiskLimitWeight: new(-0.1)}, "riskLimitWeight: Invalid value: -0.1: must be in [0, 1]"},
 		"a weight over one": {args{RiskLimitWeight: new(1.1)}, "riskLimitWeight: Invalid value: 1.1: must be in [0, 1]"},
-		"weight NaN": {
-			args{RiskLimitWeight: new(math.NaN())}, "riskLimitWeight: Invalid value: NaN: must be in [0, 1]",
-		},
-		"a weight for cpu": {weights("cpu", 0.3), ""},
+		"weight NaN":        {args{RiskLimitWeight: new(math.NaN())}, "riskLimitWeight: Invalid value: NaN: must be in [0, 1]"},
+		"a weight for cpu":  {weights("cpu", 0.3), ""},
 		"weight for another resource": {
 			weights("nvidia.com/gpu", 0.3),
 			`riskLimitWeights: Unsupported value: "nvidia.com/gpu": supported values: "cpu", "memory"`,
@@ -165,14 +157,10 @@ func TestValidateLowRiskOverCommitmentArgs(t *testing.T) {
 			args{MaxLoadAge: duration(time.Minute), PollInterval: duration(2 * time.Minute)},
 			`maxLoadAge: Invalid value: "1m0s": must be at least pollInterval (2m0s)`,
 		},
-		"negative maximum age": {
-			args{MaxLoadAge: duration(-time.Minute)}, `maxLoadAge: Invalid value: "-1m0s": must be at least 1s`,
-		},
-		"a service": {args{WatcherAddress: "https://load-watcher:2020/"}, ""},
-		"a service, no scheme": {
-			args{WatcherAddress: "load-watcher:2020"}, `watcherAddress: Invalid value: "load-watcher:2020"` + wantURL,
-		},
-		"a service, a path": {args{WatcherAddress: "/watcher"}, `watcherAddress: Invalid value: "/watcher"` + wantURL},
+		"negative maximum age": {args{MaxLoadAge: duration(-time.Minute)}, `maxLoadAge: Invalid value: "-1m0s": must be at least 1s`},
+		"a service":            {args{WatcherAddress: "https://load-watcher:2020/"}, ""},
+		"a service, no scheme": {args{WatcherAddress: "load-watcher:2020"}, `watcherAddress: Invalid value: "load-watcher:2020"` + wantURL},
+		"a service, a path":    {args{WatcherAddress: "/watcher"}, `watcherAddress: Invalid value: "/watcher"` + wantURL},
 		"a service, not a URL": {
 			args{WatcherAddress: "http://load watcher"}, `watcherAddress: Invalid value: "http://load watcher"` + wantURL,
 		},
@@ -185,9 +173,7 @@ func TestValidateLowRiskOverCommitmentArgs(t *testing.T) {
 			args{MetricProvider: metricprovider.Config{Type: "File"}},
 			`metricProvider.address: Invalid value: "": must be the absolute path of a file`,
 		},
-		"Prometheus": {
-			args{MetricProvider: metricprovider.Config{Type: "Prometheus", Address: "http://prometheus:9090"}}, "",
-		},
+		"Prometheus": {args{MetricProvider: metricprovider.Config{Type: "Prometheus", Address: "http://prometheus:9090"}}, ""},
 		"Prometheus, no scheme": {
 			args{MetricProvider: metricprovider.Config{Type: "Prometheus", Address: "p:9090"}},
 			`metricProvider.address: Invalid value: "p:9090": must be a URL like http://prometheus.monitoring:9090`,

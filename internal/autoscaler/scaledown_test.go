@@ -203,10 +203,7 @@ func TestUnneededEqualsNaive(t *testing.T) {
 			in.Nodes[node].Free = in.Nodes[node].Free.Minus(pods[pod].Requests) // may be negative
 		}
 		for i := range in.Nodes {
-			in.Nodes[i].Utilization = Utilization(
-				has.Minus(in.Nodes[i].Free),
-				resources.Amounts{CPU: 8, Memory: 8, Pods: 8},
-			)
+			in.Nodes[i].Utilization = Utilization(has.Minus(in.Nodes[i].Free), resources.Amounts{CPU: 8, Memory: 8, Pods: 8})
 		}
 		before := maps.Clone(probe.assigned)
 		got := in.unneeded(t.Context(), probe)

@@ -310,13 +310,7 @@ func TestScaleUpEqualsNaive(t *testing.T) {
 func BenchmarkScaleUp(b *testing.B) {
 	var pods []Item
 	for i := range int64(5000) {
-		pods = append(
-			pods,
-			Item{
-				Requests: resources.Amounts{CPU: 100 + 10*(i%50), Memory: 1 << 28 * (1 + i%10), Pods: 1},
-				Class:    1,
-			},
-		)
+		pods = append(pods, Item{Requests: resources.Amounts{CPU: 100 + 10*(i%50), Memory: 1 << 28 * (1 + i%10), Pods: 1}, Class: 1})
 	}
 	groups := []Group{
 		{Allocatable: resources.Amounts{CPU: 16000, Memory: 64 << 30, Pods: 110}, Headroom: 1000, Cost: 1},

@@ -46,9 +46,7 @@ func TestAccess(t *testing.T) {
 		"current context":  {"config", Access{}, "https://a.example.com", "shop", ""},
 		"another context":  {"config", Access{Context: "two"}, "https://b.example.com", "default", ""},
 		"an explicit file": {"", Access{Kubeconfig: "config"}, "https://a.example.com", "shop", ""},
-		"no file": {
-			"", Access{Kubeconfig: "none"}, "", "", "--kubeconfig: stat none: no such file or directory",
-		},
+		"no file":          {"", Access{Kubeconfig: "none"}, "", "", "--kubeconfig: stat none: no such file or directory"},
 		"an unknown context": {
 			"config", Access{Context: "three"}, "", "", `--context: invalid value "three": must be one of one, two (in config)`,
 		},

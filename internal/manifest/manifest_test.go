@@ -127,9 +127,7 @@ func TestReadErrors(t *testing.T) {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: n}\n",
 			"document 1: Pod metadata.name: found a value of type bool: must be a string (put it in quotes)",
 		},
-		"a snapshot": {
-			"\x1f\x8b\x08\x00", "document 1: found a compressed file: must be YAML or JSON",
-		},
+		"a snapshot":   {"\x1f\x8b\x08\x00", "document 1: found a compressed file: must be YAML or JSON"},
 		"a recording":  {"PLRC\x00", "document 1: found a recording: must be YAML or JSON; a recording is read with --recording"},
 		"random bytes": {"\x9a\x01a: b", "document 1: found bytes that are not text: must be YAML or JSON in UTF-8"},
 		"no number": {
@@ -173,12 +171,10 @@ func TestReadErrors(t *testing.T) {
 		"list in place of an object": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: c}\nspec: []", `document 1: Pod c: spec: invalid value []: must be an object`,
 		},
-		"no name":   {"apiVersion: v1\nkind: Node\nmetadata: {}", "document 1: a node without metadata.name"},
-		"duplicate": {node + "---\n" + node, "document 2: duplicate node node-1, first defined in "},
-		"duplicate field": {
-			"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nmetadata: {name: b}", `document 1: yaml: unmarshal errors:`,
-		},
-		"no nodes": {pod("p", ""), "found no nodes"},
+		"no name":         {"apiVersion: v1\nkind: Node\nmetadata: {}", "document 1: a node without metadata.name"},
+		"duplicate":       {node + "---\n" + node, "document 2: duplicate node node-1, first defined in "},
+		"duplicate field": {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nmetadata: {name: b}", `document 1: yaml: unmarshal errors:`},
+		"no nodes":        {pod("p", ""), "found no nodes"},
 		"no nodes, other kinds": {
 			pod("p", "") + "---\napiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: r}",
 			"found no nodes in the input: must have " +

@@ -53,17 +53,9 @@ func TestLoadRisk(t *testing.T) {
 	}{
 		// mean 0.5, variance 0.05: concentration 0.25/0.05 - 1 = 4, Beta(2, 2).
 		// F(x) = 3x^2 - 2x^3: F(0.25) = 0.15625, bound 1: 1 - 0.15625
-		"Beta(2, 2)": {
-			Resource{Capacity: 8, Machine: 8, Requests: 2, Limits: 8},
-			Load{0.5, math.Sqrt(0.01)},
-			window, 0.84375,
-		},
+		"Beta(2, 2)": {Resource{Capacity: 8, Machine: 8, Requests: 2, Limits: 8}, Load{0.5, math.Sqrt(0.01)}, window, 0.84375},
 		// the same with limits of 4 in 8: F(0.5) = 0.5, 1 - 0.15625/0.5
-		"limits bound the load": {
-			Resource{Capacity: 8, Machine: 8, Requests: 2, Limits: 4},
-			Load{0.5, math.Sqrt(0.01)},
-			window, 0.6875,
-		},
+		"limits bound the load": {Resource{Capacity: 8, Machine: 8, Requests: 2, Limits: 4}, Load{0.5, math.Sqrt(0.01)}, window, 0.6875},
 		// an unbounded pod: bound 1
 		"an unbounded pod": {
 			Resource{Capacity: 8, Machine: 8, Requests: 2, Limits: 4, Unbounded: true},
@@ -71,21 +63,13 @@ func TestLoadRisk(t *testing.T) {
 			window, 0.84375,
 		},
 		// mean 0.5, variance 1/12: concentration 0.25x12 - 1 = 2, Beta(1, 1), F(x) = x
-		"uniform": {
-			Resource{Capacity: 10, Machine: 10, Requests: 3, Limits: 20},
-			Load{0.5, math.Sqrt(1.0 / 12)},
-			1, 0.7,
-		},
+		"uniform": {Resource{Capacity: 10, Machine: 10, Requests: 3, Limits: 20}, Load{0.5, math.Sqrt(1.0 / 12)}, 1, 0.7},
 		// 0.4 of a machine of 10 is 0.5 of the allocatable 8; without deviation the step at 0.5 is above the
 		// threshold 3.9/8 = 0.4875
-		"allocatable less than the machine": {
-			Resource{Capacity: 8, Machine: 10, Requests: 3.9, Limits: 16},
-			Load{0.4, 0},
-			window, 1,
-		},
-		"no deviation, below the requests": {Resource{Capacity: 8, Machine: 8, Requests: 5, Limits: 8}, Load{0.5, 0}, window, 0},
-		"no deviation, above the requests": {Resource{Capacity: 8, Machine: 8, Requests: 3, Limits: 8}, Load{0.5, 0}, window, 1},
-		"certainly above the limits":       {Resource{Capacity: 8, Machine: 8, Requests: 1, Limits: 2}, Load{0.5, 0}, window, 1},
+		"allocatable less than the machine": {Resource{Capacity: 8, Machine: 10, Requests: 3.9, Limits: 16}, Load{0.4, 0}, window, 1},
+		"no deviation, below the requests":  {Resource{Capacity: 8, Machine: 8, Requests: 5, Limits: 8}, Load{0.5, 0}, window, 0},
+		"no deviation, above the requests":  {Resource{Capacity: 8, Machine: 8, Requests: 3, Limits: 8}, Load{0.5, 0}, window, 1},
+		"certainly above the limits":        {Resource{Capacity: 8, Machine: 8, Requests: 1, Limits: 2}, Load{0.5, 0}, window, 1},
 		// the variance is limited to 0.3 x 0.7: load 0 with probability 0.7, 1 with 0.3
 		"all or nothing":       {Resource{Capacity: 8, Machine: 8, Requests: 4, Limits: 8}, Load{0.3, 1}, window, 0.3},
 		"no load, no requests": {Resource{Capacity: 8, Machine: 8, PodUnbounded: true}, Load{0, 0}, window, 0},

@@ -207,14 +207,12 @@ func TestStatusErrors(t *testing.T) {
 		want       load.Reason
 		wantAfter  time.Duration
 	}{
-		"unauthorized":       {401, "", load.Denied, 0},
-		"forbidden":          {403, "", load.Denied, 0},
-		"throttled":          {429, "", load.Throttled, 0},
-		"throttled, seconds": {429, "30", load.Throttled, 30 * time.Second},
-		"throttled, date":    {429, soon, load.Throttled, time.Hour},
-		"throttled, past": {
-			429, "Mon, 02 Jan 2006 15:04:05 GMT", load.Throttled, 0,
-		},
+		"unauthorized":        {401, "", load.Denied, 0},
+		"forbidden":           {403, "", load.Denied, 0},
+		"throttled":           {429, "", load.Throttled, 0},
+		"throttled, seconds":  {429, "30", load.Throttled, 30 * time.Second},
+		"throttled, date":     {429, soon, load.Throttled, time.Hour},
+		"throttled, past":     {429, "Mon, 02 Jan 2006 15:04:05 GMT", load.Throttled, 0},
 		"throttled, invalid":  {429, "soon", load.Throttled, 0},
 		"throttled, negative": {429, "-5", load.Throttled, 0},
 		"unavailable, retry":  {503, "120", load.Throttled, 2 * time.Minute},
@@ -315,10 +313,8 @@ func (a *authority) issue(t *testing.T, until time.Time) (pair tls.Certificate, 
 		Subject:      pkix.Name{CommonName: "me"},
 		NotBefore:    until.Add(-time.Hour),
 		NotAfter:     until,
-		IPAddresses: []net.IP{
-			net.IPv4(127, 0, 0, 1),
-		},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, a.cert, key.Public(), a.key)
 	must.Succeed(t, err)
 	rawKey, err := x509.MarshalPKCS8PrivateKey(key)
@@ -358,13 +354,9 @@ func TestCertificates(t *testing.T) {
 		want   string
 		err    string
 	}{
-		"trusted":     {metricprovider.Config{Address: open, CAFile: ca}, "in", ""},
-		"not trusted": {metricprovider.Config{Address: open}, "", "certificate signed by unknown authority"},
-		"not trusted, with a token": {
-			metricprovider.Config{Address: open, Token: "a"},
-			"",
-			"certificate signed by unknown authority",
-		},
+		"trusted":                   {metricprovider.Config{Address: open, CAFile: ca}, "in", ""},
+		"not trusted":               {metricprovider.Config{Address: open}, "", "certificate signed by unknown authority"},
+		"not trusted, with a token": {metricprovider.Config{Address: open, Token: "a"}, "", "certificate signed by unknown authority"},
 		"another authority": {
 			metricprovider.Config{Address: open, CAFile: write(t, theirs.pem)},
 			"",
@@ -390,12 +382,8 @@ func TestCertificates(t *testing.T) {
 			"",
 			"certFile, keyFile: open /nowhere",
 		},
-		"missing CA file": {metricprovider.Config{Address: open, CAFile: "/nowhere"}, "", "caFile: open /nowhere"},
-		"CA file without a certificate": {
-			metricprovider.Config{Address: open, CAFile: write(t, "nothing")},
-			"",
-			"has no PEM certificate",
-		},
+		"missing CA file":               {metricprovider.Config{Address: open, CAFile: "/nowhere"}, "", "caFile: open /nowhere"},
+		"CA file without a certificate": {metricprovider.Config{Address: open, CAFile: write(t, "nothing")}, "", "has no PEM certificate"},
 		"plain HTTP to a server with TLS": {
 			metricprovider.Config{Address: strings.Replace(open, "https", "http", 1)},
 			"HTTP request to an HTTPS server",

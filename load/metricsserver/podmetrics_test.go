@@ -75,12 +75,7 @@ func TestReadPods(t *testing.T) {
 				item("no container", noon, "15s"),
 				item("half", noon, "15s", quarter, `"memory":"1"`),
 				item("", noon, "15s", quarter),
-				item(
-					"huge",
-					noon,
-					"15s",
-					`"cpu":"1e2147483647","memory":"1"`,
-				),
+				item("huge", noon, "15s", `"cpu":"1e2147483647","memory":"1"`),
 				item("tiny", noon, "15s", `"cpu":"1e-2147483647","memory":"1"`),
 				item("old", noon.Add(-3*time.Minute-time.Second), "15s", quarter),
 				item("future", noon.Add(2*time.Minute), "15s", quarter),

@@ -119,13 +119,10 @@ func TestRead(t *testing.T) {
 			"",
 		},
 		"slightly below zero": {all(-0.001), map[string]load.Node{"node-1": {HasCPU: true, HasMemory: true}}, 0, nil, ""},
-		"percent": {
-			all(43), nil, 0, nil,
-			"found 43 for node node-1: must be a fraction",
-		},
-		"negative":     {all(-0.5), nil, 0, nil, "such as -0.5"},
-		"infinite":     {all("+Inf"), nil, 0, nil, "such as +Inf"},
-		"not a number": {all("NaN"), nil, 0, nil, "all values are outside [0, 1], such as NaN"},
+		"percent":             {all(43), nil, 0, nil, "found 43 for node node-1: must be a fraction"},
+		"negative":            {all(-0.5), nil, 0, nil, "such as -0.5"},
+		"infinite":            {all("+Inf"), nil, 0, nil, "such as +Inf"},
+		"not a number":        {all("NaN"), nil, 0, nil, "all values are outside [0, 1], such as NaN"},
 		"no series": {
 			func(string) string { return "[]" },
 			nil,
@@ -275,11 +272,7 @@ func TestNodeOfSeries(t *testing.T) {
 		})
 	}
 	t.Run("the nodes cannot be listed", func(t *testing.T) {
-		s := newSource(
-			t,
-			metricprovider.Config{Address: "http://127.0.0.1:1"},
-			func() ([]*v1.Node, error) { return nil, errors.New("no") },
-		)
+		s := newSource(t, metricprovider.Config{Address: "http://127.0.0.1:1"}, func() ([]*v1.Node, error) { return nil, errors.New("no") })
 		if _, err := s.Read(t.Context()); err == nil || err.Error() != "no" {
 			t.Error(err)
 		}
@@ -421,17 +414,9 @@ func TestFaults(t *testing.T) {
 		"a scalar": {func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}`)
 		}, load.Invalid, "found result of type scalar: must be a vector"},
-		"a million series": {
-			send(million),
-			load.TooLarge,
-			"response has more than 1000000 values",
-		},
-		"one large series": {
-			send(large),
-			load.TooLarge,
-			"response is larger than 32 MiB",
-		},
-		"no data": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":"success"}`) }, load.Invalid, ""},
+		"a million series": {send(million), load.TooLarge, "response has more than 1000000 values"},
+		"one large series": {send(large), load.TooLarge, "response is larger than 32 MiB"},
+		"no data":          {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":"success"}`) }, load.Invalid, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

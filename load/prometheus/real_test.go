@@ -101,10 +101,8 @@ func TestRealPrometheus(t *testing.T) {
 		t.Helper()
 		s := settings{
 			Config: metricprovider.Config{
-				Address: real.Address,
-				Window: metav1.Duration{
-					Duration: window,
-				},
+				Address:    real.Address,
+				Window:     metav1.Duration{Duration: window},
 				Step:       metav1.Duration{Duration: time.Second},
 				RateWindow: metav1.Duration{Duration: rateWindow},
 			},

@@ -69,11 +69,7 @@ func TestNew(t *testing.T) {
 			Cluster{},
 			"the load watcher at http://load-watcher:2020/watcher",
 		},
-		"a file": {
-			metricprovider.Config{Type: metricprovider.File, Address: "/var/load.json"},
-			Cluster{},
-			"the file /var/load.json",
-		},
+		"a file": {metricprovider.Config{Type: metricprovider.File, Address: "/var/load.json"}, Cluster{}, "the file /var/load.json"},
 		"a file, no path": {
 			metricprovider.Config{Type: metricprovider.File},
 			Cluster{},
@@ -183,9 +179,7 @@ func TestNewPods(t *testing.T) {
 			metricprovider.Config{Type: metricprovider.MetricsServer}, Cluster{PodMetrics: open}, "the metrics API (metrics.k8s.io), pods",
 		},
 		"metrics-server, no access": {
-			metricprovider.Config{
-				Type: metricprovider.MetricsServer,
-			},
+			metricprovider.Config{Type: metricprovider.MetricsServer},
 			Cluster{},
 			"metrics-server: requires access to a cluster, for its metrics",
 		},

@@ -103,10 +103,7 @@ func TestReadWatcherErrors(t *testing.T) {
 			},
 			"status 502 Bad Gateway: " + strings.Repeat("a", 200),
 		},
-		"no content": {
-			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) },
-			"status 204 No Content: ",
-		},
+		"no content": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, "status 204 No Content: "},
 		"a page": {
 			func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
 			"decoding load-watcher message: line 1, column 1: invalid character '<' looking for beginning of value",

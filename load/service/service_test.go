@@ -58,9 +58,7 @@ func (s *served) start(t *testing.T, tokenFile string) {
 
 func (s *served) put(t *testing.T, nodes map[string]load.Node) {
 	t.Helper()
-	must.Succeed(t, s.store.Put(
-		load.Reading{Source: "Test", Time: s.now, Window: 15 * time.Minute, Nodes: nodes, Stale: 3, Rejected: 2},
-	))
+	must.Succeed(t, s.store.Put(load.Reading{Source: "Test", Time: s.now, Window: 15 * time.Minute, Nodes: nodes, Stale: 3, Rejected: 2}))
 }
 
 func (s *served) get(t *testing.T, path, authorization string) (int, string) {

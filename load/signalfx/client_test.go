@@ -387,10 +387,7 @@ func TestEndlessPages(t *testing.T) {
 			return `{"count":9000,"results":[` + strings.Repeat(one(1), max(0, 1-n)) +
 				`]}`
 		}, 2, ""},
-		"series of other metrics": {
-			func(int) string { return `{"count":9000,"results":[{"id":"x","metric":"disk.utilization"}]}` }, 1,
-			"",
-		},
+		"series of other metrics": {func(int) string { return `{"count":9000,"results":[{"id":"x","metric":"disk.utilization"}]}` }, 1, ""},
 		"a new series on every page": {
 			func(n int) string { return `{"count":9000,"results":[` + one(n) + `]}` }, maxPages,
 			"query " + query + ": more than 100 pages of series",

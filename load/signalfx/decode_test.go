@@ -34,10 +34,7 @@ func TestDecodeWindow(t *testing.T) {
 			`{"data":{"a":[[null,1],["2",1],[-3,1],[1e300,1],[1e999,1]]}}`,
 			map[string]samples{"a": {{0, nan}, {0, nan}, {0, nan}, {0, nan}, {0, nan}}},
 		},
-		"invalid series": {
-			`{"data":{"a":{"x":1},"b":7,"c":[[1,2]]}}`,
-			map[string]samples{"a": {{0, nan}}, "b": {{0, nan}}, "c": {{1, 2}}},
-		},
+		"invalid series": {`{"data":{"a":{"x":1},"b":7,"c":[[1,2]]}}`, map[string]samples{"a": {{0, nan}}, "b": {{0, nan}}, "c": {{1, 2}}}},
 		"brackets inside values": {
 			`{"data":{"a":[["[1","2]"],[[1,2],3],[1,2,3]]}}`,
 			map[string]samples{"a": {{0, nan}, {0, nan}, {1, nan}}},

@@ -100,11 +100,9 @@ func TestDecodeMetrics(t *testing.T) {
 		"invalid average, valid latest value": {
 			`{"type": "CPU", "operator": "AVG", "value": NaN}, {"type": "CPU", "operator": "Latest", "value": 70}`, cpu(0.7, 0), 1,
 		},
-		"node names like NaN": {
-			`{"name": "NaN", "type": "CPU", "operator": "AVG", "rollup": "\"-Infinity", "value": 40}`, cpu(0.4, 0), 0,
-		},
-		"another type":     {`{"type": "Bandwidth", "operator": "AVG", "value": 40}`, nil, 0},
-		"another operator": {`{"type": "CPU", "operator": "P99", "value": 40}`, nil, 0},
+		"node names like NaN": {`{"name": "NaN", "type": "CPU", "operator": "AVG", "rollup": "\"-Infinity", "value": 40}`, cpu(0.4, 0), 0},
+		"another type":        {`{"type": "Bandwidth", "operator": "AVG", "value": 40}`, nil, 0},
+		"another operator":    {`{"type": "CPU", "operator": "P99", "value": 40}`, nil, 0},
 		"fields of other services": {
 			`{"type": "CPU", "operator": "AVG", "value": 40, "unit": "%", "labels": {"a": [1]}}`, cpu(0.4, 0), 0,
 		},

@@ -461,10 +461,7 @@ func TestClockJumps(t *testing.T) {
 			} {
 				h.now = h.now.Add(step.by)
 				result := h.settled("p")
-				if got := strings.Join(
-					h.chosen("p"),
-					" ",
-				); got != step.want || result.RequeueAfter == 0 ||
+				if got := strings.Join(h.chosen("p"), " "); got != step.want || result.RequeueAfter == 0 ||
 					result.RequeueAfter > maxRequeue {
 					t.Errorf(
 						"step %d: chosen %s, next decision after %s; want %s, within %s",

@@ -22,8 +22,7 @@ func TestFirstDecision(t *testing.T) {
 		testFirstDecision(t, false, "create p-decision-1", "create p-decision-2", "status p")
 	})
 	t.Run("CRDs of Open Cluster Management", func(t *testing.T) {
-		testFirstDecision(t, true,
-			"create p-decision-1", "update p-decision-1", "create p-decision-2", "update p-decision-2", "status p")
+		testFirstDecision(t, true, "create p-decision-1", "update p-decision-1", "create p-decision-2", "update p-decision-2", "status p")
 	})
 }
 

@@ -81,14 +81,8 @@ func newHub(t *testing.T, adopt Adopt, objects ...client.Object) *hub {
 		}
 		return err
 	}
-	h.client = fake.NewClientBuilder().WithScheme(
-		kube.SchemeWith(fleet.InstallHub),
-	).WithObjects(
-		append(objects, set, binding)...).
-		WithStatusSubresource(
-			&v1beta1.Placement{},
-			&clusterv1beta1.PlacementDecision{},
-		).
+	h.client = fake.NewClientBuilder().WithScheme(kube.SchemeWith(fleet.InstallHub)).WithObjects(append(objects, set, binding)...).
+		WithStatusSubresource(&v1beta1.Placement{}, &clusterv1beta1.PlacementDecision{}).
 		WithIndex(
 			&clusterv1beta1.PlacementDecision{},
 			placementIndex,

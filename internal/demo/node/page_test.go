@@ -24,11 +24,9 @@ func TestWriteLive(t *testing.T) {
 	}
 	var page strings.Builder
 	err := writeLive(&page, Live{
-		Running:  evil,
-		Commands: []LiveCommand{{evil, evil}},
-		Nodes: []LiveNode{
-			{Name: evil, Bars: []LiveBar{bar, {Request: "1"}, {Request: "2", UnboundedPods: 2}}, Pods: []string{evil}},
-		},
+		Running:   evil,
+		Commands:  []LiveCommand{{evil, evil}},
+		Nodes:     []LiveNode{{Name: evil, Bars: []LiveBar{bar, {Request: "1"}, {Request: "2", UnboundedPods: 2}}, Pods: []string{evil}}},
 		Pending:   []LivePending{{evil, evil}},
 		Profiles:  []LiveProfile{{evil, evil}},
 		Decisions: []LiveDecision{{Pod: evil, Reason: evil, Default: evil, Scores: []LiveScore{{Node: evil}}}},

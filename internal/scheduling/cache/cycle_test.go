@@ -129,9 +129,7 @@ func TestSign(t *testing.T) {
 		"another request": {pod(amounts("cpu", "1100m", "memory", "1Gi"), amounts("cpu", "2", "nvidia.com/gpu", "1")), false},
 		"another limit":   {pod(amounts("cpu", "1", "memory", "1Gi"), amounts("cpu", "3", "nvidia.com/gpu", "1")), false},
 		"another device":  {pod(amounts("cpu", "1", "memory", "1Gi"), amounts("cpu", "2", "amd.com/gpu", "1")), false},
-		"a limit of zero": {
-			pod(amounts("cpu", "1", "memory", "1Gi"), amounts("cpu", "2", "nvidia.com/gpu", "1", "memory", "0")), true,
-		},
+		"a limit of zero": {pod(amounts("cpu", "1", "memory", "1Gi"), amounts("cpu", "2", "nvidia.com/gpu", "1", "memory", "0")), true},
 		"a container without a limit": {&v1.Pod{Spec: v1.PodSpec{Containers: containers(
 			container(amounts("cpu", "1", "memory", "1Gi"), amounts("cpu", "2", "nvidia.com/gpu", "1")), container(nil, nil))}}, false},
 	}

@@ -239,9 +239,7 @@ func TestForgets(t *testing.T) {
 	for minute := range 2000 {
 		p := PodReading{State: states.of(fmt.Sprint(minute)), Seen: 1, IsUsed: true}
 		p.Workload, p.Used = resources.Workload{Name: fmt.Sprint(minute)}.Key(), [Resources]float64{1, 1}
-		l.Observe(&Reading{
-			Second: float64(60 * minute), Nodes: []NodeReading{{Name: fmt.Sprint(minute), Pods: []PodReading{p}}},
-		})
+		l.Observe(&Reading{Second: float64(60 * minute), Nodes: []NodeReading{{Name: fmt.Sprint(minute), Pods: []PodReading{p}}}})
 	}
 	// A workload is forgotten when its one pod counts less than 0.05: after log2(20) = 4.3 hours.
 	if len(l.pods) != 1 || len(l.nodes) > 1 || len(l.workloads) > 265 {

@@ -112,11 +112,7 @@ func TestRead(t *testing.T) {
 	}
 	var warnings []string
 	before := time.Now().Truncate(time.Second)
-	read, err := ReadCluster(
-		t.Context(), serve(t, a), ReadOptions{
-			Warn: func(text string) { warnings = append(warnings, text) },
-		},
-	)
+	read, err := ReadCluster(t.Context(), serve(t, a), ReadOptions{Warn: func(text string) { warnings = append(warnings, text) }})
 	must.Succeed(t, err)
 	if n := len(read.List("pods")); n != 1201 {
 		t.Errorf("%d pods, want 1201", n)
@@ -129,8 +125,7 @@ func TestRead(t *testing.T) {
 	}
 	// Three pages; the second one expired twice, and each time reading restarted.
 	requests := slices.DeleteFunc(slices.Clone(a.requests), func(request string) bool {
-		return !strings.HasPrefix(request,
-			"GET "+pods+" ")
+		return !strings.HasPrefix(request, "GET "+pods+" ")
 	})
 	want := []string{
 		"GET /api/v1/pods 500 ", "GET /api/v1/pods 500 500", "GET /api/v1/pods 500 ", "GET /api/v1/pods 500 500", "GET /api/v1/pods 500 ",

@@ -42,9 +42,7 @@ func TestEnds(t *testing.T) {
 		"no removal, seen last at 10 s":       {[]view{{pods: existing}, {pods: existing}, {}, {}}, 10},
 		"failed at 10 s without containers":   {[]view{{pods: existing}, {pods: failed}, {pods: failed}}, 10},
 		"failed and changed later":            {[]view{{pods: existing}, {pods: failed}, {pods: []*v1.Pod{finished(pod, "3")}}}, 10},
-		"failed and removed one view later": {
-			[]view{{pods: existing}, {pods: failed}, {}, {removed: removed(failed[0], 17)}, {}}, 10,
-		},
+		"failed and removed one view later":   {[]view{{pods: existing}, {pods: failed}, {}, {removed: removed(failed[0], 17)}, {}}, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "r.plrec")

@@ -106,9 +106,7 @@ func TestFill(t *testing.T) {
 		want = want.Add(p.Requests)
 		sum, squares = sum+float64(p.Requests.CPU), squares+float64(p.Requests.CPU)*float64(p.Requests.CPU)
 	}
-	cpu, memory := float64(want.CPU)/float64(have.CPU), float64(want.Memory)/float64(
-		have.Memory,
-	)
+	cpu, memory := float64(want.CPU)/float64(have.CPU), float64(want.Memory)/float64(have.Memory)
 	if math.Abs(cpu-0.8) > 0.01 || math.Abs(memory-0.6) > 0.02 {
 		t.Errorf("CPU fill %v and memory fill %v, want 0.8 and 0.6", cpu, memory)
 	}

@@ -56,9 +56,7 @@ func TestOpenFolder(t *testing.T) {
 	whole, err := Open("../../../examples/recording/week.plrec")
 	must.Succeed(t, err)
 	folder := t.TempDir()
-	if _, err := Open(
-		folder,
-	); err == nil ||
+	if _, err := Open(folder); err == nil ||
 		!strings.Contains(err.Error(), "found no recording: must be a file, or a folder with files NAME.plrec") {
 		t.Errorf("an empty folder: %v", err)
 	}

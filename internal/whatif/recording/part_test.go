@@ -55,9 +55,7 @@ func prepare(t testing.TB, r Recording, from, to int64) *Part {
 // left out, and later events have not happened.
 func TestPartOfRecording(t *testing.T) {
 	in := prepare(t, Recording{
-		Nodes: []Node{
-			testNode("a", -1, never), testNode("gone", -1, 600), testNode("late", 900, 1100), testNode("later", 1200, never),
-		},
+		Nodes: []Node{testNode("a", -1, never), testNode("gone", -1, 600), testNode("late", 900, 1100), testNode("later", 1200, never)},
 		Pods: []Pod{
 			testPod("ended", -50, -40, 600, "a"), testPod("old", -50, -40, 1000, "a"), testPod("waited", 500, 700, 1900, "a"),
 			testPod("new", 950, 960, 1150, "late"), testPod("stuck", 1000, 1300, never, "a"), testPod("after", 1200, 1200, never, "a"),
@@ -182,9 +180,7 @@ func TestInstant(t *testing.T) {
 	}
 	objects, load := prepare(t, Recording{
 		Nodes: []Node{testNode("a", -1, never), testNode("late", 121, never)},
-		Pods: []Pod{
-			p, testPod("waits", 100, 130, never, "a"), testPod("after", 130, 130, never, "a"), testPod("ended", 0, 0, 120, "a"),
-		},
+		Pods:  []Pod{p, testPod("waits", 100, 130, never, "a"), testPod("after", 130, 130, never, "a"), testPod("ended", 0, 0, 120, "a")},
 	}, 0, 0).At(120)
 	if len(objects.Running) != 1 || objects.Running[0].Spec.NodeName != "a" || len(objects.Pending) != 1 ||
 		objects.Pending[0].Name != "waits" || len(objects.Nodes) != 1 {

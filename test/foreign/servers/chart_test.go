@@ -101,12 +101,7 @@ func (r *release) access(t *testing.T, component string) (config *rest.Config, k
 	account := r.deployment(t, component).Spec.Template.Spec.ServiceAccountName
 	request, err := r.kube.CoreV1().ServiceAccounts(
 		testcluster.SystemNamespace,
-	).CreateToken(
-		t.Context(),
-		account,
-		&authenticationv1.TokenRequest{},
-		metav1.CreateOptions{},
-	)
+	).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	must.Succeed(t, err)
 	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	config = &rest.Config{
@@ -265,11 +260,7 @@ func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 		})
 		lease, err := r.kube.CoordinationV1().Leases(
 			testcluster.SystemNamespace,
-		).Get(
-			t.Context(),
-			"plimsoll-scheduler",
-			metav1.GetOptions{},
-		)
+		).Get(t.Context(), "plimsoll-scheduler", metav1.GetOptions{})
 		if err != nil || lease.Spec.HolderIdentity == nil || lease.Labels["app.kubernetes.io/managed-by"] != "Helm" {
 			t.Errorf("lease of the release: %+v, %v", lease, err)
 		}
@@ -350,10 +341,7 @@ func (r *release) keepsSlack(t *testing.T, machines []*machine, log fmt.Stringer
 	eventually.True(t, "the placeholder pods of policy real are not created", log, func(ctx context.Context) (bool, error) {
 		pods, err := r.kube.CoreV1().Pods(
 			testcluster.PodNamespace,
-		).List(
-			ctx,
-			metav1.ListOptions{LabelSelector: slack.PlaceholderLabel + "=real"},
-		)
+		).List(ctx, metav1.ListOptions{LabelSelector: slack.PlaceholderLabel + "=real"})
 		return err == nil && len(pods.Items) > 0, err
 	})
 	var class schedulingv1.PriorityClass
@@ -370,11 +358,7 @@ func (r *release) upgrade(t *testing.T) {
 	leader := func() string {
 		lease, err := r.kube.CoordinationV1().Leases(
 			testcluster.SystemNamespace,
-		).Get(
-			t.Context(),
-			"plimsoll-controller",
-			metav1.GetOptions{},
-		)
+		).Get(t.Context(), "plimsoll-controller", metav1.GetOptions{})
 		if err != nil || lease.Spec.HolderIdentity == nil {
 			t.Fatal(lease, err)
 		}

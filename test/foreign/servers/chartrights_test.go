@@ -124,12 +124,7 @@ func (r *release) rights(t *testing.T) {
 				}
 			}
 			// Actual requests, and not only access reviews.
-			if _, err := as.CoreV1().Secrets(
-				testcluster.SystemNamespace,
-			).List(
-				t.Context(),
-				metav1.ListOptions{},
-			); !apierrors.IsForbidden(
+			if _, err := as.CoreV1().Secrets(testcluster.SystemNamespace).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(
 				err,
 			) {
 				t.Errorf("secrets: %v", err)

@@ -47,12 +47,7 @@ func startKarpenter(t *testing.T, c *testcluster.Cluster) *program.Output {
 	t.Helper()
 	log := &program.Output{}
 	process, err := karpenter.Start(karpenter.Options{
-		Program: program.Build(
-			t,
-			"karpenter",
-			"test/karpenter",
-			"sigs.k8s.io/karpenter/kwok",
-		),
+		Program:    program.Build(t, "karpenter", "test/karpenter", "sigs.k8s.io/karpenter/kwok"),
 		Kubeconfig: c.Kubeconfig,
 		Namespace:  testcluster.SystemNamespace,
 		Log:        log,

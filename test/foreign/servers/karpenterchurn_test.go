@@ -102,7 +102,6 @@ func countEvicted(t *testing.T, profile, consolidation string) int {
 			evicted++
 		}
 	}
-	t.Logf("nodes with the batch %d, %.0f s after it %d; %d pods evicted",
-		len(before), time.Since(start).Seconds(), len(after), evicted)
+	t.Logf("nodes with the batch %d, %.0f s after it %d; %d pods evicted", len(before), time.Since(start).Seconds(), len(after), evicted)
 	return evicted
 }

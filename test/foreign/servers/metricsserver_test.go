@@ -180,9 +180,7 @@ func startMetricsServer(t *testing.T, cp *controlplane.ControlPlane, client kube
 		"metrics-server",
 		"test/metricsserver",
 		"sigs.k8s.io/metrics-server/cmd/metrics-server",
-	), program.FreePort(
-		t,
-	)
+	), program.FreePort(t)
 	// metrics-server requires it at start.
 	eventually.True(t, "the API server does not publish its authentication configuration", nil, func(ctx context.Context) (bool, error) {
 		published, err := client.CoreV1().ConfigMaps("kube-system").Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})

@@ -269,15 +269,13 @@ func rights(t *testing.T, h *testcluster.Hub, member *testcluster.Cluster, flags
 		"create another name":             func(ctx context.Context) error { return c.Create(ctx, otherName.DeepCopy()) },
 		"patch scores of another cluster": func(ctx context.Context) error { return c.Status().Patch(ctx, otherCluster.DeepCopy(), patch) },
 		"read its cluster": func(ctx context.Context) error {
-			return c.Get(ctx, client.ObjectKey{Name: "cluster2"},
-				own.DeepCopy())
+			return c.Get(ctx, client.ObjectKey{Name: "cluster2"}, own.DeepCopy())
 		},
 		"label its cluster":     func(ctx context.Context) error { return c.Patch(ctx, own.DeepCopy(), patch) },
 		"patch another cluster": func(ctx context.Context) error { return c.Status().Patch(ctx, other.DeepCopy(), patch) },
 		"list clusters":         func(ctx context.Context) error { return c.List(ctx, &clusterv1.ManagedClusterList{}) },
 		"list secrets": func(ctx context.Context) error {
-			return c.List(ctx, &v1.SecretList{},
-				client.InNamespace("cluster2"))
+			return c.List(ctx, &v1.SecretList{}, client.InNamespace("cluster2"))
 		},
 	} {
 		if err := request(t.Context()); !apierrors.IsForbidden(err) {

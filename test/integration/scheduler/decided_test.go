@@ -35,9 +35,7 @@ func expectDecision(t *testing.T, client kubernetes.Interface, port int) {
 		"explain", "pod", "by-load", fmt.Sprintf("--as-decided=https://127.0.0.1:%d", port), "-o", "json",
 		"--scheduler-token-file", testcluster.WriteFile(t, answer.Status.Token),
 	}
-	if _, stderr, code := testcluster.RunPlimsoll(
-		t,
-		args...); code != 1 ||
+	if _, stderr, code := testcluster.RunPlimsoll(t, args...); code != 1 ||
 		!strings.Contains(stderr, "403 Forbidden: the token must permit get of the URL /configz") {
 		t.Errorf("without the right: exit code %d, %s", code, stderr)
 	}
@@ -49,11 +47,9 @@ func expectDecision(t *testing.T, client kubernetes.Interface, port int) {
 		t.Fatal(err)
 	}
 	_, err = client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "configz",
-		},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "configz"},
-		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "reader", Namespace: "default"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "configz"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "configz"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: "reader", Namespace: "default"}},
 	}, metav1.CreateOptions{})
 	must.Succeed(t, err)
 	var stdout, stderr string

@@ -103,10 +103,7 @@ func TestSlackAnswers(t *testing.T) {
 	answer(t, c, "general-head", 0, metav1.Condition{
 		Type: "ReadyForProvisioning", Status: metav1.ConditionFalse, Reason: "error", Message: refusal,
 	})
-	if got := awaitSoon(
-		v1alpha1.ConditionAccepted,
-		"Refused",
-	); got.Status != metav1.ConditionFalse ||
+	if got := awaitSoon(v1alpha1.ConditionAccepted, "Refused"); got.Status != metav1.ConditionFalse ||
 		!strings.Contains(got.Message, refusal) {
 		t.Errorf("condition %+v", got)
 	}

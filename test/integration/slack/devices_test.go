@@ -61,11 +61,7 @@ func TestSlackDevices(t *testing.T) {
 		t.Errorf("status %+v", s)
 	}
 	var template v1.PodTemplate
-	must.Succeed(t, c.Client.Get(
-		t.Context(),
-		client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: "gpus-d1-8"},
-		&template,
-	))
+	must.Succeed(t, c.Client.Get(t.Context(), client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: "gpus-d1-8"}, &template))
 	limit := template.Template.Spec.Containers[0].Resources.Limits[device]
 	if len(template.Template.Spec.Tolerations) != 1 || limit.Value() != 8 {
 		t.Errorf("template %+v", template.Template.Spec)

@@ -109,11 +109,7 @@ func TestDoctor(t *testing.T) {
 	must.Succeed(t, h.Client.Update(t.Context(), &definition))
 	holder, seconds, renewed := "pod-1", int32(15), metav1.NowMicro()
 	lease := &coordinationv1.Lease{}
-	must.Succeed(t, h.Client.Get(
-		t.Context(),
-		client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: "plimsoll-controller"},
-		lease,
-	))
+	must.Succeed(t, h.Client.Get(t.Context(), client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: "plimsoll-controller"}, lease))
 	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &renewed}
 	must.Succeed(t, h.Client.Update(t.Context(), lease))
 	found = testcluster.Examine(t, config, 5*time.Minute)

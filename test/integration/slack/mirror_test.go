@@ -50,8 +50,7 @@ func TestSlackMirrors(t *testing.T) {
 		t.Errorf("scheduling constraints differ from the workload: %+v", spec)
 	}
 	c.AwaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
-	if out, exitCode := status(); exitCode != 0 || !strings.Contains(out, "2 fit") || !strings.Contains(out,
-		"general Ready: true (Held)") {
+	if out, exitCode := status(); exitCode != 0 || !strings.Contains(out, "2 fit") || !strings.Contains(out, "general Ready: true (Held)") {
 		t.Errorf("exit code %d\n%s", exitCode, out)
 	}
 

@@ -123,10 +123,7 @@ func TestResourceSlackValidation(t *testing.T) {
 			`supported values: "CapacityBuffer", "Deployment"`,
 		},
 	} {
-		if err := c.Client.Create(
-			t.Context(),
-			tc.policy,
-		); !apierrors.IsInvalid(err) ||
+		if err := c.Client.Create(t.Context(), tc.policy); !apierrors.IsInvalid(err) ||
 			!strings.Contains(testcluster.WithoutValue(err.Error()), tc.want) {
 			t.Errorf("%s: %v, want %s", name, err, tc.want)
 		}
@@ -139,10 +136,7 @@ func TestResourceSlackValidation(t *testing.T) {
 		policy := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 		policy.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
 		policy.SetName("large")
-		if err := c.Client.Create(
-			t.Context(),
-			policy,
-		); !apierrors.IsInvalid(err) ||
+		if err := c.Client.Create(t.Context(), policy); !apierrors.IsInvalid(err) ||
 			!strings.Contains(err.Error(), "with at most 15 digits") {
 			t.Errorf("%s: %v, want an invalid quantity", part, err)
 		}
@@ -155,10 +149,7 @@ func TestResourceSlackValidation(t *testing.T) {
 		if rate != 0.1 { // the API server refuses a number with decimals before it evaluates rules
 			want += `must be a percentage such as 10%, or a fraction of at most 1 in quotes such as "0.1"`
 		}
-		if err := c.Client.Create(
-			t.Context(),
-			number,
-		); !apierrors.IsInvalid(err) ||
+		if err := c.Client.Create(t.Context(), number); !apierrors.IsInvalid(err) ||
 			!strings.Contains(testcluster.WithoutValue(err.Error()), want) {
 			t.Errorf("%v: %v, want %s", rate, err, want)
 		}

@@ -51,15 +51,7 @@ func TestExplainLive(t *testing.T) {
 			t.Errorf("%v: no %q in\n%s", args, want, stdout)
 		}
 	}
-	if stdout, _ := testcluster.MustPlimsoll(
-		t,
-		"__complete",
-		"explain",
-		"pod",
-		"--kubeconfig",
-		admin,
-		"w",
-	); !strings.HasPrefix(
+	if stdout, _ := testcluster.MustPlimsoll(t, "__complete", "explain", "pod", "--kubeconfig", admin, "w"); !strings.HasPrefix(
 		stdout,
 		"web\n",
 	) {

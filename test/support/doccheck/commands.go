@@ -16,10 +16,7 @@ import (
 )
 
 // Programs are the programs whose command lines are found.
-var Programs = []string{
-	"plimsoll", "plimsoll-scheduler", "plimsoll-controller", "plimsoll-demo", "load-watcher",
-	"make", "helm", "kubectl",
-}
+var Programs = []string{"plimsoll", "plimsoll-scheduler", "plimsoll-controller", "plimsoll-demo", "load-watcher", "make", "helm", "kubectl"}
 
 // Command is a command in a page: a program and its arguments as parsed by a shell.
 type Command struct {

@@ -45,9 +45,7 @@ func ApplyRights(t testing.TB, client kubernetes.Interface, file, user string, g
 
 // AwaitRights waits until the API server grants a user the rights of RBAC rules in a namespace, or in all namespaces if it is
 // empty. A busy API server refuses requests for a while after a role and its binding were created.
-func AwaitRights(
-	t testing.TB, client kubernetes.Interface, user string, groups []string, namespace string, rules []rbacv1.PolicyRule,
-) {
+func AwaitRights(t testing.TB, client kubernetes.Interface, user string, groups []string, namespace string, rules []rbacv1.PolicyRule) {
 	t.Helper()
 	for _, rule := range rules {
 		for _, attributes := range kube.RequestsOf(rule, namespace) {
