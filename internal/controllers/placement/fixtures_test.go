@@ -90,57 +90,55 @@ func newHub(t *testing.T, adopt Adopt, objects ...client.Object) *hub {
 				return []string{o.GetLabels()[clusterv1beta1.PlacementLabel]}
 			},
 		).
-		WithInterceptorFuncs(
-			interceptor.Funcs{
-				Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
-					if untyped, ok := object.(*unstructured.Unstructured); ok {
-						if h.ocmCRDs {
-							return &meta.NoKindMatchError{GroupKind: creationKind.GroupKind(), SearchedVersions: []string{creationVersion}}
-						}
-						return try("create", object, func() error { return h.createComplete(ctx, c, untyped) })
+		WithInterceptorFuncs(interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+				if untyped, ok := object.(*unstructured.Unstructured); ok {
+					if h.ocmCRDs {
+						return &meta.NoKindMatchError{GroupKind: creationKind.GroupKind(), SearchedVersions: []string{creationVersion}}
 					}
-					return try("create", object, func() error { return c.Create(ctx, object, options...) })
-				},
-				Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
-					return try("delete", object, func() error { return c.Delete(ctx, object, options...) })
-				},
-				SubResourceUpdate: func(
-					ctx context.Context, c client.Client, sub string, object client.Object,
-					options ...client.SubResourceUpdateOption,
-				) error {
-					return try("update", object, func() error {
-						if h.drop == nil {
-							return c.SubResource(sub).Update(ctx, object, options...)
-						}
-						// The object keeps the dropped fields, as with a real client.
-						stored := object.DeepCopyObject().(client.Object)
-						h.drop(stored)
-						err := c.SubResource(sub).Update(ctx, stored, options...)
-						object.SetResourceVersion(stored.GetResourceVersion())
-						return err
-					})
-				},
-				SubResourcePatch: func(
-					ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch,
-					options ...client.SubResourcePatchOption,
-				) error {
-					return try("status", object, func() error {
-						err := c.SubResource(sub).Patch(ctx, object, patch, options...)
-						if err == nil && h.drop != nil {
-							h.drop(object)
-							err = c.SubResource(sub).Update(ctx, object)
-						}
-						return err
-					})
-				},
-				List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-					if _, decisions := list.(*clusterv1beta1.PlacementDecisionList); decisions && h.listFails != nil {
-						return h.listFails
-					}
-					return c.List(ctx, list, options...)
-				},
+					return try("create", object, func() error { return h.createComplete(ctx, c, untyped) })
+				}
+				return try("create", object, func() error { return c.Create(ctx, object, options...) })
 			},
-		).Build()
+			Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+				return try("delete", object, func() error { return c.Delete(ctx, object, options...) })
+			},
+			SubResourceUpdate: func(
+				ctx context.Context, c client.Client, sub string, object client.Object,
+				options ...client.SubResourceUpdateOption,
+			) error {
+				return try("update", object, func() error {
+					if h.drop == nil {
+						return c.SubResource(sub).Update(ctx, object, options...)
+					}
+					// The object keeps the dropped fields, as with a real client.
+					stored := object.DeepCopyObject().(client.Object)
+					h.drop(stored)
+					err := c.SubResource(sub).Update(ctx, stored, options...)
+					object.SetResourceVersion(stored.GetResourceVersion())
+					return err
+				})
+			},
+			SubResourcePatch: func(
+				ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch,
+				options ...client.SubResourcePatchOption,
+			) error {
+				return try("status", object, func() error {
+					err := c.SubResource(sub).Patch(ctx, object, patch, options...)
+					if err == nil && h.drop != nil {
+						h.drop(object)
+						err = c.SubResource(sub).Update(ctx, object)
+					}
+					return err
+				})
+			},
+			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+				if _, decisions := list.(*clusterv1beta1.PlacementDecisionList); decisions && h.listFails != nil {
+					return h.listFails
+				}
+				return c.List(ctx, list, options...)
+			},
+		}).Build()
 	h.restart()
 	return h
 }

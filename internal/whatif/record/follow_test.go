@@ -95,15 +95,13 @@ func TestRecorder(t *testing.T) {
 	old, short, pending := newPod("old", "a", after(-50)), newPod("short", "a", after(11)), newPod("pending", "", after(12))
 	observe(view{at: after(0), nodes: nodes, pods: []*v1.Pod{old}, usage: reading("old")})
 	// The pod "short" was created and deleted between two steps.
-	observe(
-		view{
-			at:      after(20),
-			nodes:   nodes,
-			pods:    []*v1.Pod{old, pending},
-			removed: []removal{{short, after(18)}},
-			usage:   reading("old", "stranger"),
-		},
-	)
+	observe(view{
+		at:      after(20),
+		nodes:   nodes,
+		pods:    []*v1.Pod{old, pending},
+		removed: []removal{{short, after(18)}},
+		usage:   reading("old", "stranger"),
+	})
 	must.Succeed(t, r.commit())
 	// A crash loses all data after the commit.
 	observe(view{at: after(30), nodes: nodes[:1], pods: []*v1.Pod{newPod("lost", "a", after(25))}})

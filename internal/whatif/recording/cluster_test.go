@@ -143,14 +143,11 @@ func (g *generator) nodeAffinity() *v1.NodeAffinity {
 	}).Draw(g.T, "requirement")
 	terms := []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{requirement}}}
 	if g.sometimes("by name") {
-		terms = append(
-			terms,
-			v1.NodeSelectorTerm{
-				MatchFields: []v1.NodeSelectorRequirement{
-					{Key: "metadata.name", Operator: v1.NodeSelectorOpIn, Values: []string{g.oneOf("named", g.nodes...)}},
-				},
+		terms = append(terms, v1.NodeSelectorTerm{
+			MatchFields: []v1.NodeSelectorRequirement{
+				{Key: "metadata.name", Operator: v1.NodeSelectorOpIn, Values: []string{g.oneOf("named", g.nodes...)}},
 			},
-		)
+		})
 	}
 	if g.sometimes("required") {
 		return &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: terms}}
@@ -308,21 +305,17 @@ func cluster(t *rapid.T) (*generator, load.Reading) {
 		object.Labels = map[string]string{v1.LabelMetadataName: namespace}
 		g.add(object)
 		for _, name := range apps {
-			g.add(
-				&appsv1.ReplicaSet{
-					ObjectMeta: g.meta(namespace, name),
-					Spec:       appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{app: name}}},
-				},
-			)
+			g.add(&appsv1.ReplicaSet{
+				ObjectMeta: g.meta(namespace, name),
+				Spec:       appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{app: name}}},
+			})
 		}
-		g.add(
-			&v1.Service{
-				ObjectMeta: g.meta(namespace, "acme-service"), Spec: v1.ServiceSpec{
-					Selector:     map[string]string{app: apps[0]},
-					ExternalName: secret,
-				},
+		g.add(&v1.Service{
+			ObjectMeta: g.meta(namespace, "acme-service"), Spec: v1.ServiceSpec{
+				Selector:     map[string]string{app: apps[0]},
+				ExternalName: secret,
 			},
-		)
+		})
 	}
 	for i := range rapid.IntRange(0, 6).Draw(t, "running") {
 		g.pod(i, g.oneOf("node", g.nodes...))

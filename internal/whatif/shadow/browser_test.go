@@ -28,14 +28,11 @@ func sample() []*Window {
 		for i := range 12 {
 			w.Measured.Overloaded.Nodes = append(w.Measured.Overloaded.Nodes,
 				result.OverloadTime{Name: fmt.Sprintf("ip-10-0-%d-17.eu-central-1.compute.internal", i), Minutes: high * float64(i)})
-			w.Candidates[0].Run.Overloaded.Workloads = append(
-				w.Candidates[0].Run.Overloaded.Workloads,
-				result.OverloadTime{
-					Name:    fmt.Sprintf("a-long-namespace-of-a-team/checkout-service-with-a-long-name-%d", i),
-					Kind:    "StatefulSet",
-					Minutes: 7,
-				},
-			)
+			w.Candidates[0].Run.Overloaded.Workloads = append(w.Candidates[0].Run.Overloaded.Workloads, result.OverloadTime{
+				Name:    fmt.Sprintf("a-long-namespace-of-a-team/checkout-service-with-a-long-name-%d", i),
+				Kind:    "StatefulSet",
+				Minutes: 7,
+			})
 		}
 		w.MemoryKills = hour % 2
 		w.Missing = []string{"usage of pods: could not be read at 1 of 60 steps (1.7 %): gaps"}

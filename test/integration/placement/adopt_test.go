@@ -72,12 +72,9 @@ func TestPlacementAdoption(t *testing.T) {
 	h.Apply(t, ours)
 	h.AwaitChosen(t, controller, "ours", "cluster4")
 	annotate := func(name, annotation string) {
-		h.Patch(
-			t, testcluster.PlacementIn(testcluster.Team, name, nil),
-			map[string]any{
-				"metadata": map[string]any{"annotations": map[string]any{clusterv1beta1.PlacementDisableAnnotation: annotation}},
-			},
-		)
+		h.Patch(t, testcluster.PlacementIn(testcluster.Team, name, nil), map[string]any{
+			"metadata": map[string]any{"annotations": map[string]any{clusterv1beta1.PlacementDisableAnnotation: annotation}},
+		})
 	}
 	for _, name := range []string{"theirs", "handed-over", "followed"} {
 		if history := decisions.History(t, name); len(history) > 0 {

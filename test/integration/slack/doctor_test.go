@@ -45,47 +45,35 @@ func TestDoctor(t *testing.T) {
 		Image: "plimsoll-controller",
 		Args:  []string{"--controllers=slack,placement", "--placeholder-namespace=" + testcluster.PodNamespace},
 	}))
-	h.Create(
-		t,
-		&coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: testcluster.SystemNamespace,
-				Name:      "plimsoll-controller",
-				Labels:    testcluster.Component("controller", v1.Container{}).Labels,
-			},
+	h.Create(t, &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: testcluster.SystemNamespace,
+			Name:      "plimsoll-controller",
+			Labels:    testcluster.Component("controller", v1.Container{}).Labels,
 		},
-	)
+	})
 	h.Create(t, testcluster.Component("load-watcher", v1.Container{Image: "load-watcher"}))
-	h.Create(
-		t,
-		&v1.Service{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: testcluster.SystemNamespace,
-				Name:      "load-watcher",
-				Labels:    testcluster.Component("load-watcher", v1.Container{}).Labels,
-			},
-			Spec: v1.ServiceSpec{Ports: []v1.ServicePort{{Port: 2020}}},
+	h.Create(t, &v1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: testcluster.SystemNamespace,
+			Name:      "load-watcher",
+			Labels:    testcluster.Component("load-watcher", v1.Container{}).Labels,
 		},
-	)
+		Spec: v1.ServiceSpec{Ports: []v1.ServicePort{{Port: 2020}}},
+	})
 	rate := "10%"
 	policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: "general"}, Spec: v1alpha1.ResourceSlackSpec{MinRate: rate}}
 	h.Create(t, policy)
-	scaler := testcluster.Component(
-		"",
-		v1.Container{
-			Image: "registry.example/autoscaling/cluster-autoscaler:v1.37.0", Args: []string{"--capacity-buffer-controller-enabled"},
-		},
-	)
+	scaler := testcluster.Component("", v1.Container{
+		Image: "registry.example/autoscaling/cluster-autoscaler:v1.37.0", Args: []string{"--capacity-buffer-controller-enabled"},
+	})
 	scaler.Name, scaler.Labels = "cluster-autoscaler", nil
 	scaler.Spec.Template.Spec.Containers[0].Name = "cluster-autoscaler"
 	h.Create(t, scaler)
-	h.Create(
-		t,
-		&v1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "forgotten"},
-			Spec:       v1.PodSpec{SchedulerName: "plimsol", Containers: []v1.Container{{Name: "c", Image: "i"}}},
-		},
-	)
+	h.Create(t, &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "forgotten"},
+		Spec:       v1.PodSpec{SchedulerName: "plimsol", Containers: []v1.Container{{Name: "c", Image: "i"}}},
+	})
 
 	found = testcluster.Examine(t, config, 5*time.Minute)
 	testcluster.ExpectFinding(t, found, "nodes", doctor.OK, "1 node, all ready")
