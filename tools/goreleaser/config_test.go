@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"github.com/goreleaser/goreleaser/v2/pkg/config"
-
-	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestCheck runs goreleaser check.
@@ -27,9 +25,13 @@ func TestCheck(t *testing.T) {
 // pushed to the registry that the chart names.
 func TestPrograms(t *testing.T) {
 	c, err := config.Load("../../.goreleaser.yaml")
-	must.Succeed(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	entries, err := os.ReadDir("../../cmd")
-	must.Succeed(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var programs, builds, archived, images []string
 	for _, entry := range entries {
 		programs = append(programs, entry.Name())
@@ -77,6 +79,8 @@ func TestPrograms(t *testing.T) {
 func read(t *testing.T, file string) string {
 	t.Helper()
 	raw, err := os.ReadFile("../../" + file)
-	must.Succeed(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return string(raw)
 }

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // database has an example of a vulnerability, in a module that all programs contain.
@@ -60,8 +58,12 @@ func TestVulncheck(t *testing.T) {
 	folder := t.TempDir()
 	for name, content := range database {
 		file := filepath.Join(folder, filepath.FromSlash(name))
-		must.Succeed(t, os.MkdirAll(filepath.Dir(file), 0o700))
-		must.Succeed(t, os.WriteFile(file, []byte(content), 0o600))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	out, code := run(t, "go", "tool", "-modfile=tools/vulncheck/go.mod", "govulncheck", "-db", "file://"+folder, "-scan", "module",
 		"-C", "cmd/load-watcher")
