@@ -25,21 +25,15 @@ func TestWindow(t *testing.T) {
 		"one": {[]sample{{0, 0.5, 0.25}}, Node{CPU: Utilization{Mean: 0.5}, Memory: Utilization{Mean: 0.25}}, 1},
 		// (0.25 + 0.75) / 2 = 0.5, each differs by 0.25
 		"two": {
-			[]sample{{0, 0.25, 0.5}, {15, 0.75, 0.5}},
-			Node{CPU: Utilization{Mean: 0.5, StdDev: 0.25}, Memory: Utilization{Mean: 0.5}},
-			2,
+			[]sample{{0, 0.25, 0.5}, {15, 0.75, 0.5}}, Node{CPU: Utilization{Mean: 0.5, StdDev: 0.25}, Memory: Utilization{Mean: 0.5}}, 2,
 		},
 		"the same again": {[]sample{{0, 0.25, 0.5}, {0, 0.75, 0.5}}, Node{CPU: Utilization{Mean: 0.25}, Memory: Utilization{Mean: 0.5}}, 1},
 		"an older one": {
-			[]sample{{30, 0.25, 0.5}, {15, 0.75, 0.5}},
-			Node{CPU: Utilization{Mean: 0.25}, Memory: Utilization{Mean: 0.5}},
-			1,
+			[]sample{{30, 0.25, 0.5}, {15, 0.75, 0.5}}, Node{CPU: Utilization{Mean: 0.25}, Memory: Utilization{Mean: 0.5}}, 1,
 		},
 		// The first is 61 s before the last, in a window of 60 s.
 		"one that is past": {
-			[]sample{{0, 1, 1}, {31, 0.5, 0.5}, {61, 0.5, 0.5}},
-			Node{CPU: Utilization{Mean: 0.5}, Memory: Utilization{Mean: 0.5}},
-			3,
+			[]sample{{0, 1, 1}, {31, 0.5, 0.5}, {61, 0.5, 0.5}}, Node{CPU: Utilization{Mean: 0.5}, Memory: Utilization{Mean: 0.5}}, 3,
 		},
 		"all but one past": {[]sample{{0, 1, 1}, {1000, 0.5, 0.5}}, Node{CPU: Utilization{Mean: 0.5}, Memory: Utilization{Mean: 0.5}}, 2},
 	}

@@ -136,9 +136,7 @@ func TestHeldGroups(t *testing.T) {
 			groups, err := HeldGroups([]unstructured.Unstructured{*template, list[0], list[2]})
 			if err != nil || len(groups) != 0 {
 				t.Errorf(
-					"a template with a quantity that cannot be added: %v, %v, want that its buffer is written again",
-					read(groups),
-					err,
+					"a template with a quantity that cannot be added: %v, %v, want that its buffer is written again", read(groups), err,
 				)
 			}
 		}

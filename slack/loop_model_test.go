@@ -197,12 +197,7 @@ func (m *model) checkCapacity(t *rapid.T, kept map[string]load) {
 		for i, used := range m.used(node) {
 			if sum[i] > 0 && used+sum[i] > capacity[i] {
 				t.Fatalf(
-					"%s has capacity %v, pods of %v and placeholders of %v: resource %d is exceeded",
-					node,
-					capacity,
-					m.used(node),
-					sum,
-					i,
+					"%s has capacity %v, pods of %v and placeholders of %v: resource %d is exceeded", node, capacity, m.used(node), sum, i,
 				)
 			}
 		}

@@ -129,10 +129,7 @@ func TestObserveNode(t *testing.T) {
 		"another value of the label": {web, []change{label("pool", "db")}, false, true},
 		"without the label":          {web, []change{func(n *v1.Node) { n.Labels = nil }}, false, true},
 		"one label of two": {
-			v1alpha1.Pool{NodeSelector: map[string]string{"pool": "web", "disk": "ssd"}},
-			nil,
-			false,
-			true,
+			v1alpha1.Pool{NodeSelector: map[string]string{"pool": "web", "disk": "ssd"}}, nil, false, true,
 		},
 		"any node without a node selector": {all, []change{label("pool", "db")}, true, true},
 		"control plane":                    {all, []change{label(resources.ControlPlaneLabel, "")}, false, true},
@@ -149,16 +146,10 @@ func TestObserveNode(t *testing.T) {
 		"tolerated with another value":  {dedicated, []change{taint("dedicated", "db", noSchedule)}, false, true},
 		"tolerated with another effect": {dedicated, []change{taint("dedicated", "web", noExecute)}, false, true},
 		"one tolerated, one not": {
-			dedicated,
-			[]change{taint("dedicated", "web", noSchedule), taint("gpu", "", noSchedule)},
-			false,
-			true,
+			dedicated, []change{taint("dedicated", "web", noSchedule), taint("gpu", "", noSchedule)}, false, true,
 		},
 		"all taints tolerated": {
-			anything,
-			[]change{taint("gpu", "", noSchedule), taint("dedicated", "db", noExecute)},
-			true,
-			true,
+			anything, []change{taint("gpu", "", noSchedule), taint("dedicated", "db", noExecute)}, true, true,
 		},
 		"cordoned":                         {web, []change{cordoned}, true, false},
 		"deleting":                         {web, []change{deleting}, true, false},
@@ -170,14 +161,10 @@ func TestObserveNode(t *testing.T) {
 		"cordoned, not ready for a second": {web, []change{cordoned, readySince(v1.ConditionFalse, time.Second)}, true, false},
 		"no conditions, as in a manifest":  {web, []change{conditions()}, true, true},
 		"cordoned while it boots": {
-			web,
-			[]change{createdAgo(time.Minute), readySince(v1.ConditionFalse, time.Minute), cordoned},
-			true, false,
+			web, []change{createdAgo(time.Minute), readySince(v1.ConditionFalse, time.Minute), cordoned}, true, false,
 		},
 		"conditions without Ready": {
-			web,
-			[]change{conditions(v1.NodeCondition{Type: v1.NodeMemoryPressure, Status: v1.ConditionFalse})},
-			true, false,
+			web, []change{conditions(v1.NodeCondition{Type: v1.NodeMemoryPressure, Status: v1.ConditionFalse})}, true, false,
 		},
 	}
 	// Taints that describe the state of a node do not remove it from its pool, with any effect.

@@ -48,14 +48,10 @@ func TestPlace(t *testing.T) {
 		// The head of 3 costs two placeholders of size 2 on n0 (4 -> 1) and one on n1 (3 -> 0): it is
 		// placed on n1, and both placeholders of size 2 fit n0.
 		"head where the loss is least": {
-			ledgerWithFree(9, cores(4, 64), cores(3, 64)),
-			[]demand{demandOf(cores(3, 1), 1), demandOf(cores(2, 1), 2)},
-			3,
+			ledgerWithFree(9, cores(4, 64), cores(3, 64)), []demand{demandOf(cores(3, 1), 1), demandOf(cores(2, 1), 2)}, 3,
 		},
 		"allowed node": {
-			ledgerWithFree(9, cores(4, 64), cores(4, 64)),
-			[]demand{only("n1", demandOf(cores(3, 1), 2)), demandOf(cores(4, 1), 1)},
-			2,
+			ledgerWithFree(9, cores(4, 64), cores(4, 64)), []demand{only("n1", demandOf(cores(3, 1), 2)), demandOf(cores(4, 1), 1)}, 2,
 		},
 	} {
 		if got := placeAll(tc.ledger.Capacities(true), tc.demands); got != tc.want {

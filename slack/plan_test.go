@@ -61,10 +61,7 @@ func TestComputeRate(t *testing.T) {
 		// E = 10% of 80 x (1, 4) = (8, 32). H = (1, 4), rem = (7, 28).
 		// s = min((16, 64)/5 = (3.2, 12.8), (1, 4)) = (1, 4): N = 7, size (1, 4).
 		"equal pods": {
-			poolOf(tenNodes, times(80, cores(1, 4))...), usual,
-			[]resources.Amounts{cores(1, 4)},
-			sizeGroup{cores(1, 4), 7},
-			true, nil,
+			poolOf(tenNodes, times(80, cores(1, 4))...), usual, []resources.Amounts{cores(1, 4)}, sizeGroup{cores(1, 4), 7}, true, nil,
 		},
 		// E = 10% of 40 x (2, 4) + (8, 8) = (8.8, 16.8). H = (8, 8), rem = (0.8, 8.8).
 		// s = min((3.2, 12.8), (8, 8)) = (3.2, 8): N = max(1, ceil(8.8/8)) = 2,

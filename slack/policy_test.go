@@ -259,9 +259,7 @@ func TestBadPolicies(t *testing.T) {
 		"maxPlaceholders 0":               {"10%", []change{maxPlaceholders(0)}, []string{"spec.maxPlaceholders"}},
 		"negative maxPlaceholders":        {"10%", []change{maxPlaceholders(-5)}, []string{"spec.maxPlaceholders"}},
 		"an unknown base": {
-			"10%",
-			[]change{func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }},
-			[]string{"spec.base"},
+			"10%", []change{func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }}, []string{"spec.base"},
 		},
 		"an unknown backend": {"10%", []change{func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Job" }}, []string{"spec.backend"}},
 		"several errors": {"x", []change{granularity(0), maxPlaceholders(0)}, []string{

@@ -57,11 +57,7 @@ func TestAccess(t *testing.T) {
 			"unknown", Access{}, "", "", `current-context: invalid value "zz" in unknown: --context must be one of one, two`,
 		},
 		"no current context": {
-			"no-current",
-			Access{},
-			"",
-			"",
-			"--context: required: no-current has no current context; must be one of one",
+			"no-current", Access{}, "", "", "--context: required: no-current has no current context; must be one of one",
 		},
 		"nothing": {
 			"none", Access{}, "", "", "--kubeconfig: found no cluster in none, and no service account of a pod: " +

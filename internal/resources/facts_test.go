@@ -58,10 +58,7 @@ func TestNode(t *testing.T) {
 	}
 	if !IsControlPlane(node) || IsSchedulable(node) || ReadyStatus(node) != v1.ConditionUnknown {
 		t.Errorf(
-			"IsControlPlane() = %t, IsSchedulable() = %t, ReadyStatus() = %q",
-			IsControlPlane(node),
-			IsSchedulable(node),
-			ReadyStatus(node),
+			"IsControlPlane() = %t, IsSchedulable() = %t, ReadyStatus() = %q", IsControlPlane(node), IsSchedulable(node), ReadyStatus(node),
 		)
 	}
 	node = &v1.Node{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}

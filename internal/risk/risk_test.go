@@ -58,9 +58,7 @@ func TestLoadRisk(t *testing.T) {
 		"limits bound the load": {Resource{Capacity: 8, Machine: 8, Requests: 2, Limits: 4}, Load{0.5, math.Sqrt(0.01)}, window, 0.6875},
 		// an unbounded pod: bound 1
 		"an unbounded pod": {
-			Resource{Capacity: 8, Machine: 8, Requests: 2, Limits: 4, Unbounded: true},
-			Load{0.5, math.Sqrt(0.01)},
-			window, 0.84375,
+			Resource{Capacity: 8, Machine: 8, Requests: 2, Limits: 4, Unbounded: true}, Load{0.5, math.Sqrt(0.01)}, window, 0.84375,
 		},
 		// mean 0.5, variance 1/12: concentration 0.25x12 - 1 = 2, Beta(1, 1), F(x) = x
 		"uniform": {Resource{Capacity: 10, Machine: 10, Requests: 3, Limits: 20}, Load{0.5, math.Sqrt(1.0 / 12)}, 1, 0.7},

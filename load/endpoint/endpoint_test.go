@@ -358,24 +358,18 @@ func TestCertificates(t *testing.T) {
 		"not trusted":               {metricprovider.Config{Address: open}, "", "certificate signed by unknown authority"},
 		"not trusted, with a token": {metricprovider.Config{Address: open, Token: "a"}, "", "certificate signed by unknown authority"},
 		"another authority": {
-			metricprovider.Config{Address: open, CAFile: write(t, theirs.pem)},
-			"",
-			"certificate signed by unknown authority",
+			metricprovider.Config{Address: open, CAFile: write(t, theirs.pem)}, "", "certificate signed by unknown authority",
 		},
 		"not verified":               {metricprovider.Config{Address: open, InsecureSkipVerify: true}, "in", ""},
 		"not verified, with a token": {metricprovider.Config{Address: open, InsecureSkipVerify: true, Token: "a"}, "inBearer a", ""},
 		"expired":                    {metricprovider.Config{Address: old, CAFile: ca}, "", "certificate has expired"},
 		"expired, not verified":      {metricprovider.Config{Address: old, InsecureSkipVerify: true}, "in", ""},
 		"client certificate": {
-			metricprovider.Config{Address: closed, CAFile: ca, CertFile: certFile, KeyFile: keyFile},
-			"inme",
-			"",
+			metricprovider.Config{Address: closed, CAFile: ca, CertFile: certFile, KeyFile: keyFile}, "inme", "",
 		},
 		"no client certificate": {metricprovider.Config{Address: closed, CAFile: ca}, "", "certificate required"},
 		"unknown client certificate": {
-			metricprovider.Config{Address: closed, CAFile: ca, CertFile: unknownCert, KeyFile: unknownKey},
-			"",
-			"tls: ",
+			metricprovider.Config{Address: closed, CAFile: ca, CertFile: unknownCert, KeyFile: unknownKey}, "", "tls: ",
 		},
 		"missing client certificate": {
 			metricprovider.Config{Address: closed, CAFile: ca, CertFile: "/nowhere", KeyFile: keyFile},
@@ -385,9 +379,7 @@ func TestCertificates(t *testing.T) {
 		"missing CA file":               {metricprovider.Config{Address: open, CAFile: "/nowhere"}, "", "caFile: open /nowhere"},
 		"CA file without a certificate": {metricprovider.Config{Address: open, CAFile: write(t, "nothing")}, "", "has no PEM certificate"},
 		"plain HTTP to a server with TLS": {
-			metricprovider.Config{Address: strings.Replace(open, "https", "http", 1)},
-			"HTTP request to an HTTPS server",
-			"",
+			metricprovider.Config{Address: strings.Replace(open, "https", "http", 1)}, "HTTP request to an HTTPS server", "",
 		},
 		"TLS to a server with plain HTTP": {
 			metricprovider.Config{Address: strings.Replace(serve(t, func(http.ResponseWriter, *http.Request) {}).URL, "http", "https", 1)},

@@ -159,9 +159,7 @@ func TestErrors(t *testing.T) {
 			"check that metrics-server is running",
 		},
 		"forbidden": {
-			apierrors.NewForbidden(nodes, "", errors.New("no")),
-			load.Denied,
-			"list of nodes in the group metrics.k8s.io",
+			apierrors.NewForbidden(nodes, "", errors.New("no")), load.Denied, "list of nodes in the group metrics.k8s.io",
 		},
 		"too many requests": {apierrors.NewTooManyRequests("slow down", 7), load.Throttled, "slow down"},
 		"an internal error": {apierrors.NewInternalError(errors.New("boom")), load.ServerError, "boom"},

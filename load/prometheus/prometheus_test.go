@@ -124,11 +124,7 @@ func TestRead(t *testing.T) {
 		"infinite":            {all("+Inf"), nil, 0, nil, "such as +Inf"},
 		"not a number":        {all("NaN"), nil, 0, nil, "all values are outside [0, 1], such as NaN"},
 		"no series": {
-			func(string) string { return "[]" },
-			nil,
-			0,
-			nil,
-			"query cpu_mean: no data: check that node-exporter is scraped",
+			func(string) string { return "[]" }, nil, 0, nil, "query cpu_mean: no data: check that node-exporter is scraped",
 		},
 		"series of no node": {
 			func(string) string { return list(sample(`"pod":"a"`, 0.5)) },

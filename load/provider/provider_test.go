@@ -71,9 +71,7 @@ func TestNew(t *testing.T) {
 		},
 		"a file": {metricprovider.Config{Type: metricprovider.File, Address: "/var/load.json"}, Cluster{}, "the file /var/load.json"},
 		"a file, no path": {
-			metricprovider.Config{Type: metricprovider.File},
-			Cluster{},
-			"address: required: the path of the file",
+			metricprovider.Config{Type: metricprovider.File}, Cluster{}, "address: required: the path of the file",
 		},
 		"no type": {
 			metricprovider.Config{},

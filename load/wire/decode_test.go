@@ -136,9 +136,7 @@ func TestDecodeTimes(t *testing.T) {
 		window  time.Duration
 	}{
 		"both": {
-			`{"timestamp": 100, "window": {"duration": "15m", "start": 0, "end": 90}, ` + nodes + `}`,
-			100,
-			15 * time.Minute,
+			`{"timestamp": 100, "window": {"duration": "15m", "start": 0, "end": 90}, ` + nodes + `}`, 100, 15 * time.Minute,
 		},
 		"no timestamp, the window's end": {`{"window": {"duration": "1h30m", "end": 90}, ` + nodes + `}`, 90, 90 * time.Minute},
 		"no window":                      {`{"timestamp": 100, ` + nodes + `}`, 100, 0},

@@ -36,15 +36,7 @@ func build(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	cmd := exec.CommandContext(
-		t.Context(),
-		"mkdocs",
-		"build",
-		"--strict",
-		"--quiet",
-		"--config-file",
-		"../../mkdocs.yml",
-		"--site-dir",
-		folder,
+		t.Context(), "mkdocs", "build", "--strict", "--quiet", "--config-file", "../../mkdocs.yml", "--site-dir", folder,
 	)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v (`make test-all` installs mkdocs):\n%s", err, out)

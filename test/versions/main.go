@@ -120,10 +120,7 @@ func buildServer(ctx context.Context, dir, minor string) (program, release strin
 	const variables = "k8s.io/component-base/version."
 	program = filepath.Join(dir, "kube-apiserver-"+minor)
 	flags := fmt.Sprintf(
-		"-X %[1]sgitVersion=%[2]s -X %[1]sgitMajor=1 -X %[1]sgitMinor=%[3]s",
-		variables,
-		release,
-		strings.TrimPrefix(minor, "1."),
+		"-X %[1]sgitVersion=%[2]s -X %[1]sgitMajor=1 -X %[1]sgitMinor=%[3]s", variables, release, strings.TrimPrefix(minor, "1."),
 	)
 	return program, release, execute(ctx, module, []string{"CGO_ENABLED=0"}, os.Stdout,
 		"go", "build", "-o", program, "-ldflags", flags, "k8s.io/kubernetes/cmd/kube-apiserver")

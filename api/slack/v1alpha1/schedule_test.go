@@ -79,9 +79,7 @@ func TestCalendarAgreesWithOracle(t *testing.T) {
 			day := rapid.SliceOfNDistinct(rapid.SampledFrom(names), 1, 7, rapid.ID[string]).Draw(t, "days")
 			clock := func(name string) string {
 				return fmt.Sprintf(
-					"%02d:%02d",
-					rapid.IntRange(0, 23).Draw(t, name+" hour"),
-					rapid.SampledFrom([]int{0, 15, 59}).Draw(t, name),
+					"%02d:%02d", rapid.IntRange(0, 23).Draw(t, name+" hour"), rapid.SampledFrom([]int{0, 15, 59}).Draw(t, name),
 				)
 			}
 			s := Schedule{

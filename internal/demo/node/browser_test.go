@@ -104,9 +104,7 @@ func TestPageIsPatched(t *testing.T) {
 	})()`)
 	eventually.True(t, "the page is not updated", nil, func(context.Context) (bool, error) {
 		return browser.Evaluate[bool](
-			t,
-			ctx,
-			`document.getElementById("running").textContent !== window.was && !window.second.isConnected`,
+			t, ctx, `document.getElementById("running").textContent !== window.was && !window.second.isConnected`,
 		), nil
 	})
 	const kept = `window.first.isConnected + " " + document.activeElement.className`
@@ -126,9 +124,7 @@ func TestPageIsPatched(t *testing.T) {
 	end()
 	eventually.True(t, "no banner after the end", nil, func(context.Context) (bool, error) {
 		return browser.Evaluate[bool](
-			t,
-			ctx,
-			`!document.getElementById("ended").hidden && document.querySelectorAll("#part-nodes .node").length === 8`,
+			t, ctx, `!document.getElementById("ended").hidden && document.querySelectorAll("#part-nodes .node").length === 8`,
 		), nil
 	})
 }

@@ -69,9 +69,7 @@ func runWorkloads(t *testing.T, client kubernetes.Interface) {
 		t.Errorf("version %v, error %v, want v1.37.x", version, err)
 	}
 	if _, err := client.CoreV1().Nodes().Create(
-		ctx,
-		&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}},
-		metav1.CreateOptions{},
+		ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}, metav1.CreateOptions{},
 	); err != nil {
 		t.Fatal(err)
 	}

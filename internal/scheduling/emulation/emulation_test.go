@@ -33,13 +33,7 @@ func TestFor(t *testing.T) {
 		emulated, supported, err := For(tc.server)
 		if err != nil || emulated.String() != tc.emulated || supported != tc.supported {
 			t.Errorf(
-				"%s: emulated %v, supported %v, error %v, want %s and %v",
-				tc.server,
-				emulated,
-				supported,
-				err,
-				tc.emulated,
-				tc.supported,
+				"%s: emulated %v, supported %v, error %v, want %s and %v", tc.server, emulated, supported, err, tc.emulated, tc.supported,
 			)
 		}
 	}

@@ -244,10 +244,7 @@ func TestForgets(t *testing.T) {
 	// A workload is forgotten when its one pod counts less than 0.05: after log2(20) = 4.3 hours.
 	if len(l.pods) != 1 || len(l.nodes) > 1 || len(l.workloads) > 265 {
 		t.Errorf(
-			"%d pods, %d nodes and %d workloads are remembered, want 1, 1 and at most 265",
-			len(l.pods),
-			len(l.nodes),
-			len(l.workloads),
+			"%d pods, %d nodes and %d workloads are remembered, want 1, 1 and at most 265", len(l.pods), len(l.nodes), len(l.workloads),
 		)
 	}
 }

@@ -158,12 +158,7 @@ func TestEachPodCountsOnce(t *testing.T) {
 		after := c.observe(30).Estimate(c.key("app-3"), CPU, 1000)
 		if math.Abs(after.Pods-before.Pods) > 0.01*before.Pods || math.Abs(after.Mean/before.Mean-1) > 0.05 {
 			t.Fatalf(
-				"restart %d: %.2f pods that use %.0f, before %.2f and %.0f",
-				restart+1,
-				after.Pods,
-				after.Mean,
-				before.Pods,
-				before.Mean,
+				"restart %d: %.2f pods that use %.0f, before %.2f and %.0f", restart+1, after.Pods, after.Mean, before.Pods, before.Mean,
 			)
 		}
 	}

@@ -175,9 +175,7 @@ func TestCollectAfterChanges(t *testing.T) {
 			switch rapid.IntRange(0, 4).Draw(r, "step") {
 			case 0:
 				informers.add(
-					t,
-					[]*v1.Node{schedtest.Node(node, "cpu", fmt.Sprint(rapid.IntRange(0, 4).Draw(r, "cpu")), "memory", "1Gi")},
-					nil,
+					t, []*v1.Node{schedtest.Node(node, "cpu", fmt.Sprint(rapid.IntRange(0, 4).Draw(r, "cpu")), "memory", "1Gi")}, nil,
 				)
 			case 1:
 				_ = informers.nodes.Delete(schedtest.Node(node))

@@ -135,9 +135,7 @@ func TestReason(t *testing.T) {
 		},
 		"no nodes": {PodScores{}, "", "The pod fits on no node: there are no nodes."},
 		"fits none": {
-			PodScores{Nodes: []NodeScores{{Name: "c", Reason: "too small"}}},
-			"",
-			"The pod fits on no node: too small on 1 of 1.",
+			PodScores{Nodes: []NodeScores{{Name: "c", Reason: "too small"}}}, "", "The pod fits on no node: too small on 1 of 1.",
 		},
 	}
 	for name, tc := range tests {

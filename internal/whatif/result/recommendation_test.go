@@ -53,11 +53,7 @@ func TestRecommendation(t *testing.T) {
 		price     string
 	}{
 		"clearly better": {
-			5,
-			map[string][3]float64{"overloadMinutes": {100, 10, 1}},
-			0,
-			"Use other in place of default.",
-			"No figure is clearly worse.",
+			5, map[string][3]float64{"overloadMinutes": {100, 10, 1}}, 0, "Use other in place of default.", "No figure is clearly worse.",
 		},
 		"not clear": {5, map[string][3]float64{"overloadMinutes": {100, 90, 0}}, 0, "Keep default: ", "No figure is clearly worse."},
 		"clear harm": {

@@ -167,9 +167,7 @@ func TestMirrorsAsInPlan(t *testing.T) {
 		var workloads []slack.Workload
 		for i := range rapid.IntRange(0, 5).Draw(t, "workloads") {
 			w := mirrorOf(
-				fmt.Sprint("web-", i),
-				fmt.Sprint(rapid.IntRange(0, 15).Draw(t, "placeholders")),
-				rapid.Int64Range(1, 3).Draw(t, "size"),
+				fmt.Sprint("web-", i), fmt.Sprint(rapid.IntRange(0, 15).Draw(t, "placeholders")), rapid.Int64Range(1, 3).Draw(t, "size"),
 			)
 			w.Namespace = rapid.SampledFrom([]string{"shop", "bank"}).Draw(t, "namespace")
 			workloads = append(workloads, w)

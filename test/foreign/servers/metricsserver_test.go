@@ -176,10 +176,7 @@ func checkSnapshotUsage(t *testing.T, access string, machines []*machine) {
 func startMetricsServer(t *testing.T, cp *controlplane.ControlPlane, client kubernetes.Interface) *program.Process {
 	t.Helper()
 	path, port := program.Build(
-		t,
-		"metrics-server",
-		"test/metricsserver",
-		"sigs.k8s.io/metrics-server/cmd/metrics-server",
+		t, "metrics-server", "test/metricsserver", "sigs.k8s.io/metrics-server/cmd/metrics-server",
 	), program.FreePort(t)
 	// metrics-server requires it at start.
 	eventually.True(t, "the API server does not publish its authentication configuration", nil, func(ctx context.Context) (bool, error) {

@@ -140,9 +140,7 @@ func TestPlacementTypos(t *testing.T) {
 	}
 	t.Logf("a typo in a selector: %s", message)
 	h.Patch(
-		t,
-		testcluster.PlacementIn(testcluster.Team, "set", nil),
-		map[string]any{"spec": map[string]any{"clusterSets": []any{"fleeet"}}},
+		t, testcluster.PlacementIn(testcluster.Team, "set", nil), map[string]any{"spec": map[string]any{"clusterSets": []any{"fleeet"}}},
 	)
 	message = h.AwaitPlacement(t, controller, "set", clusterv1beta1.PlacementConditionMisconfigured, "MatchesNothing")
 	if !strings.Contains(message, "spec.clusterSets") || !strings.Contains(message, "fleeet") {

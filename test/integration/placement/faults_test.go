@@ -106,11 +106,9 @@ func TestPlacementLeaderPaused(t *testing.T) {
 func leader(t *testing.T, c *testcluster.Cluster) string {
 	t.Helper()
 	var lease coordinationv1.Lease
-	must.Succeed(t, c.Client.Get(
-		t.Context(),
-		client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: "plimsoll-controller"},
-		&lease,
-	))
+	must.Succeed(
+		t, c.Client.Get(t.Context(), client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: "plimsoll-controller"}, &lease),
+	)
 	return *lease.Spec.HolderIdentity
 }
 

@@ -51,13 +51,7 @@ func TestPlacementByFit(t *testing.T) {
 		"cluster1: 0 replicas fit of 1: needs 30 CPU on one node; the largest free node of cluster1 has 16",
 	)
 	table, _ := testcluster.MustPlimsoll(
-		t,
-		"placement",
-		"fit",
-		"-f",
-		"../../../examples/placement/fit/workload.yaml",
-		"--kubeconfig",
-		h.Kubeconfig,
+		t, "placement", "fit", "-f", "../../../examples/placement/fit/workload.yaml", "--kubeconfig", h.Kubeconfig,
 	)
 	if !strings.Contains(table, "cluster1") || !strings.Contains(table, "cluster2") {
 		t.Errorf("fit of the clusters of the hub:\n%s", table)
@@ -203,13 +197,7 @@ func checkDivided(t *testing.T, c *testcluster.Cluster, log fmt.Stringer) {
 		"cluster1: 0 replicas fit of 6: the limit of cluster1 on the hub leaves 0 replicas",
 	)
 	table, _ := testcluster.MustPlimsoll(
-		t,
-		"placement",
-		"fit",
-		"-f",
-		"../../../examples/placement/fit/divided.yaml",
-		"--kubeconfig",
-		c.Kubeconfig,
+		t, "placement", "fit", "-f", "../../../examples/placement/fit/divided.yaml", "--kubeconfig", c.Kubeconfig,
 	)
 	if !strings.Contains(table, "cluster1: the limit of cluster1 on the hub leaves 0 replicas") {
 		t.Errorf("fit of the clusters of the hub:\n%s", table)

@@ -91,11 +91,7 @@ func TestHostilePlacements(t *testing.T) {
 		t.Errorf("memory grows by %d MiB", grown)
 	}
 	t.Logf(
-		"slowest decision %s, during the attack %s; peak memory %d MiB, then %d MiB",
-		before,
-		during,
-		memory,
-		controller.PeakMemory()>>20,
+		"slowest decision %s, during the attack %s; peak memory %d MiB, then %d MiB", before, during, memory, controller.PeakMemory()>>20,
 	)
 
 	// All hostile placements get a result. The absurd quantity is only a value that is not valid.

@@ -66,9 +66,7 @@ func TestPlacementWrites(t *testing.T) {
 			expect("a new placement", append(slices.Clone(hub.create), status)...)
 
 			h.Patch(
-				t,
-				testcluster.PlacementIn(testcluster.Team, "first", nil),
-				map[string]any{"spec": map[string]any{"numberOfClusters": 3}},
+				t, testcluster.PlacementIn(testcluster.Team, "first", nil), map[string]any{"spec": map[string]any{"numberOfClusters": 3}},
 			)
 			h.AwaitChosen(t, controller, "first", "cluster1", "cluster2", "cluster3")
 			expect("a change", "PUT v1beta1 placementdecisions/status", status)

@@ -87,10 +87,7 @@ func TestConstraintsAndRestart(t *testing.T) {
 	cp, _, client := testcluster.StartControlPlane(t)
 	for i := range 12 {
 		node := testcluster.ReadyNode(
-			fmt.Sprintf("node-%02d", i),
-			"16",
-			"64Gi",
-			map[string]string{v1.LabelTopologyZone: string("abc"[i%3])},
+			fmt.Sprintf("node-%02d", i), "16", "64Gi", map[string]string{v1.LabelTopologyZone: string("abc"[i%3])},
 		)
 		if _, err := client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -161,9 +158,7 @@ func expectNoFailedLists(t *testing.T, schedulers ...*program.Process) {
 func TestPreemption(t *testing.T) {
 	cp, _, client := testcluster.StartControlPlane(t)
 	if _, err := client.CoreV1().Nodes().Create(
-		t.Context(),
-		testcluster.ReadyNode("node", "4", "16Gi", nil),
-		metav1.CreateOptions{},
+		t.Context(), testcluster.ReadyNode("node", "4", "16Gi", nil), metav1.CreateOptions{},
 	); err != nil {
 		t.Fatal(err)
 	}

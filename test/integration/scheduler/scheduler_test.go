@@ -222,9 +222,7 @@ func TestSchedulerInvalidInput(t *testing.T) {
 			"the API server has version v1.39.0: must be 1.34 to 1.38, which this scheduler supports",
 		},
 		"version is forbidden": {
-			"",
-			[]string{"--master=" + serveVersion(t, http.StatusForbidden, "v1.36.1")},
-			"(permit it, or set --emulated-version)",
+			"", []string{"--master=" + serveVersion(t, http.StatusForbidden, "v1.36.1")}, "(permit it, or set --emulated-version)",
 		},
 		"feature gate that the emulated version does not have": {
 			"",

@@ -124,10 +124,7 @@ func placeholders(ctx context.Context, c *testcluster.Cluster, t *testing.T) []v
 	t.Helper()
 	var list v1.PodList
 	if err := c.Client.List(
-		ctx,
-		&list,
-		client.InNamespace(testcluster.PodNamespace),
-		client.HasLabels{slack.PlaceholderLabel},
+		ctx, &list, client.InNamespace(testcluster.PodNamespace), client.HasLabels{slack.PlaceholderLabel},
 	); err != nil {
 		t.Error(err)
 	}

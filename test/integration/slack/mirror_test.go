@@ -86,9 +86,7 @@ func TestSlackMirrors(t *testing.T) {
 		}
 		var unmanaged v1.PodTemplate
 		if err := c.Client.Get(
-			t.Context(),
-			client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: "general-head"},
-			&unmanaged,
+			t.Context(), client.ObjectKey{Namespace: testcluster.SystemNamespace, Name: "general-head"}, &unmanaged,
 		); err != nil ||
 			unmanaged.Labels[slack.PlaceholderLabel] != "" {
 			t.Errorf("%v, labels %v", err, unmanaged.Labels)

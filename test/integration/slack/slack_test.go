@@ -305,10 +305,7 @@ func TestSlackWithoutBuffers(t *testing.T) {
 	eventually.True(t, "no placeholder pod has priority -10", controller, func(ctx context.Context) (bool, error) {
 		var pods v1.PodList
 		err := c.Client.List(
-			ctx,
-			&pods,
-			client.InNamespace(testcluster.PodNamespace),
-			client.MatchingLabels{slack.PlaceholderLabel: "default"},
+			ctx, &pods, client.InNamespace(testcluster.PodNamespace), client.MatchingLabels{slack.PlaceholderLabel: "default"},
 		)
 		return len(pods.Items) == 1 && *pods.Items[0].Spec.Priority == -10, err
 	})

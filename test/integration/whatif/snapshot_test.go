@@ -241,18 +241,7 @@ func TestSnapshotOfDemo(t *testing.T) {
 		}
 	}
 	stdout, _ := testcluster.MustPlimsoll(
-		t,
-		"compare",
-		"--profile",
-		"default",
-		"--profile",
-		"limits",
-		"--recording",
-		path,
-		"--tail",
-		"1m",
-		"-o",
-		"json",
+		t, "compare", "--profile", "default", "--profile", "limits", "--recording", path, "--tail", "1m", "-o", "json",
 	)
 	var result struct {
 		Scenarios []struct {

@@ -189,11 +189,7 @@ func (m *member) delete(ctx context.Context, objects []object) error {
 				}
 			case o.finalizers && o.resource != crdResource:
 				_, err = resource.Patch(
-					ctx,
-					o.name,
-					types.MergePatchType,
-					[]byte(`{"metadata":{"finalizers":null}}`),
-					metav1.PatchOptions{},
+					ctx, o.name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{},
 				)
 			}
 			if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
