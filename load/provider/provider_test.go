@@ -21,6 +21,19 @@ func (noMetrics) List(context.Context, metav1.ListOptions) (*metricsv1beta1.Node
 	return nil, nil
 }
 
+// at returns the configuration of a type of source with an address.
+func at(name, address string) metricprovider.Config {
+	return metricprovider.Config{Type: name, Address: address}
+}
+
+// nameOrError returns the name of a source, or the error in place of it.
+func nameOrError(source fmt.Stringer, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return source.String()
+}
+
 func TestNew(t *testing.T) {
 	t.Setenv(SignalFxTokenVariable, "")
 	access := Cluster{Nodes: func() ([]*v1.Node, error) { return nil, nil }, Metrics: noMetrics{}}
@@ -29,25 +42,15 @@ func TestNew(t *testing.T) {
 		access Cluster
 		want   string // the source's name, or the error
 	}{
-		"Prometheus": {
-			metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p:9090/sub/"},
-			Cluster{},
-			"Prometheus at http://p:9090/sub/",
-		},
-		"Prometheus, a password": {
-			metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://me:secret@p:9090"},
-			Cluster{},
-			"Prometheus at http://p:9090",
-		},
+		"Prometheus":             {at(metricprovider.Prometheus, "http://p:9090/sub/"), Cluster{}, "Prometheus at http://p:9090/sub/"},
+		"Prometheus, a password": {at(metricprovider.Prometheus, "http://me:secret@p:9090"), Cluster{}, "Prometheus at http://p:9090"},
 		"metrics-server": {
 			metricprovider.Config{Type: metricprovider.MetricsServer, Window: metav1.Duration{Duration: time.Minute}},
 			access,
 			"the metrics API (metrics.k8s.io)",
 		},
 		"metrics-server, no access": {
-			metricprovider.Config{Type: metricprovider.MetricsServer},
-			Cluster{},
-			"metrics-server: requires access to a cluster, for its metrics and nodes",
+			at(metricprovider.MetricsServer, ""), Cluster{}, "metrics-server: requires access to a cluster, for its metrics and nodes",
 		},
 		"SignalFx": {
 			metricprovider.Config{
@@ -60,19 +63,15 @@ func TestNew(t *testing.T) {
 			"SignalFx at https://api.us1.signalfx.com",
 		},
 		"SignalFx, no token": {
-			metricprovider.Config{Type: metricprovider.SignalFx, Address: "https://api.us1.signalfx.com"},
+			at(metricprovider.SignalFx, "https://api.us1.signalfx.com"),
 			Cluster{},
 			"tokenFile: required for SignalFx, or set the environment variable SIGNALFX_TOKEN",
 		},
 		"a service": {
-			metricprovider.Config{Type: metricprovider.Service, Address: "http://load-watcher:2020"},
-			Cluster{},
-			"the load watcher at http://load-watcher:2020/watcher",
+			at(metricprovider.Service, "http://load-watcher:2020"), Cluster{}, "the load watcher at http://load-watcher:2020/watcher",
 		},
-		"a file": {metricprovider.Config{Type: metricprovider.File, Address: "/var/load.json"}, Cluster{}, "the file /var/load.json"},
-		"a file, no path": {
-			metricprovider.Config{Type: metricprovider.File}, Cluster{}, "address: required: the path of the file",
-		},
+		"a file":          {at(metricprovider.File, "/var/load.json"), Cluster{}, "the file /var/load.json"},
+		"a file, no path": {at(metricprovider.File, ""), Cluster{}, "address: required: the path of the file"},
 		"no type": {
 			metricprovider.Config{},
 			Cluster{},
@@ -80,7 +79,7 @@ func TestNew(t *testing.T) {
 		},
 		"another type": {metricprovider.Config{Type: "Datadog"}, Cluster{}, `type: invalid value "Datadog": must be one of`},
 		"address of metrics-server": {
-			metricprovider.Config{Type: metricprovider.MetricsServer, Address: "http://p"},
+			at(metricprovider.MetricsServer, "http://p"),
 			access,
 			"address: not used by type KubernetesMetricsServer: only by Prometheus, SignalFx, Service, File",
 		},
@@ -118,13 +117,7 @@ func TestNew(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			source, err := New(tc.config, tc.access)
-			var got string
-			if err != nil {
-				got = err.Error()
-			} else {
-				got = source.String()
-			}
-			if !strings.HasPrefix(got, tc.want) {
+			if got := nameOrError(source, err); !strings.HasPrefix(got, tc.want) {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
 		})
@@ -132,7 +125,7 @@ func TestNew(t *testing.T) {
 	t.Run("every type has a source of its own", func(t *testing.T) {
 		sources := map[string]bool{}
 		for _, name := range metricprovider.Types {
-			config := metricprovider.Config{Type: name, Address: metricprovider.ExampleAddress(name)}
+			config := at(name, metricprovider.ExampleAddress(name))
 			switch name {
 			case metricprovider.SignalFx:
 				config.Token = "secret"
@@ -165,31 +158,14 @@ func TestNewPods(t *testing.T) {
 		access Cluster
 		want   string // the source's name, or the error
 	}{
-		"Prometheus": {
-			metricprovider.Config{
-				Type:    metricprovider.Prometheus,
-				Address: "http://p:9090",
-			},
-			Cluster{},
-			"Prometheus at http://p:9090, pods",
-		},
-		"metrics-server": {
-			metricprovider.Config{Type: metricprovider.MetricsServer}, Cluster{PodMetrics: open}, "the metrics API (metrics.k8s.io), pods",
-		},
+		"Prometheus":     {at(metricprovider.Prometheus, "http://p:9090"), Cluster{}, "Prometheus at http://p:9090, pods"},
+		"metrics-server": {at(metricprovider.MetricsServer, ""), Cluster{PodMetrics: open}, "the metrics API (metrics.k8s.io), pods"},
 		"metrics-server, no access": {
-			metricprovider.Config{Type: metricprovider.MetricsServer},
-			Cluster{},
-			"metrics-server: requires access to a cluster, for its metrics",
+			at(metricprovider.MetricsServer, ""), Cluster{}, "metrics-server: requires access to a cluster, for its metrics",
 		},
-		"SignalFx": {
-			metricprovider.Config{Type: metricprovider.SignalFx}, Cluster{}, "type: SignalFx does not provide the usage of pods: " + only,
-		},
-		"a service": {
-			metricprovider.Config{Type: metricprovider.Service}, Cluster{}, "type: Service does not provide the usage of pods: " + only,
-		},
-		"a file": {
-			metricprovider.Config{Type: metricprovider.File}, Cluster{}, "type: File does not provide the usage of pods: " + only,
-		},
+		"SignalFx":     {at(metricprovider.SignalFx, ""), Cluster{}, "type: SignalFx does not provide the usage of pods: " + only},
+		"a service":    {at(metricprovider.Service, ""), Cluster{}, "type: Service does not provide the usage of pods: " + only},
+		"a file":       {at(metricprovider.File, ""), Cluster{}, "type: File does not provide the usage of pods: " + only},
 		"another type": {metricprovider.Config{Type: "Datadog"}, Cluster{}, `type: invalid value "Datadog": ` + only},
 		"a window": {
 			metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p", Window: metav1.Duration{Duration: time.Minute}},
@@ -210,13 +186,7 @@ func TestNewPods(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			source, err := NewPods(tc.config, tc.access)
-			var got string
-			if err != nil {
-				got = err.Error()
-			} else {
-				got = source.String()
-			}
-			if got != tc.want {
+			if got := nameOrError(source, err); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
 		})
