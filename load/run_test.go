@@ -142,9 +142,7 @@ func TestRunReportsReadingsFromTheFuture(t *testing.T) {
 		}
 	})
 	equal(
-		t,
-		"reports",
-		reports,
+		t, "reports", reports,
 		[]string{"0s: <nil>", "1s: reading load from a test: reading is 2m0s ahead of the local clock, maximum is 1m0s"},
 	)
 }
@@ -247,9 +245,7 @@ func TestRunReportsPartialReadings(t *testing.T) {
 	})
 	got := run(t, s, time.Second, 5500*time.Millisecond, nil)
 	equal(
-		t,
-		"reports",
-		got,
+		t, "reports", got,
 		[]string{"0s: <nil>", "2s: reading load from a test: CPU deviation: timeout\nmemory mean: no such metric (partial)"},
 	)
 	if reads != 6 {

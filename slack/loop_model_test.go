@@ -169,15 +169,8 @@ func (m *model) check(t *rapid.T, plan Plan, before, after []*v1.Pod) {
 		fits := ok && capacity.fits(m.used(old).plus(kept[old]), loadOf(p))
 		if fits != (node != "") {
 			t.Fatalf(
-				"%s of %v was on %s with capacity %v (%t), pods %v and placeholders %v: it is on %q",
-				name,
-				loadOf(p),
-				old,
-				capacity,
-				ok,
-				m.used(old),
-				kept[old],
-				node,
+				"%s of %v was on %s with capacity %v (%t), pods %v and placeholders %v: it is on %q", name, loadOf(p), old, capacity, ok,
+				m.used(old), kept[old], node,
 			)
 		}
 		if node != "" {

@@ -123,8 +123,7 @@ func TestCompute(t *testing.T) {
 		"finished pods, pending pods and placeholders": {
 			policy: newPolicy("100%", granularity(4)), nodes: small,
 			pods: slices.Concat(
-				podsOf(1, small, "p", "1", "4Gi"),
-				podsOf(1, small, "done", "2", "8Gi", phase(v1.PodSucceeded)),
+				podsOf(1, small, "p", "1", "4Gi"), podsOf(1, small, "done", "2", "8Gi", phase(v1.PodSucceeded)),
 				podsOf(1, small, "held", "3", "12Gi", placeholderOf("web")),
 				[]*v1.Pod{newPod("waits", "", "4", "16Gi", phase(v1.PodPending))},
 			),

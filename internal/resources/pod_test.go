@@ -85,8 +85,7 @@ func TestNewPod(t *testing.T) {
 		"an init container between two sidecars": {
 			v1.PodSpec{
 				InitContainers: containers(
-					sidecar(container(amounts("cpu", "200m"), amounts("cpu", "1"))),
-					container(amounts("cpu", "900m"), amounts("cpu", "2")),
+					sidecar(container(amounts("cpu", "200m"), amounts("cpu", "1"))), container(amounts("cpu", "900m"), amounts("cpu", "2")),
 					sidecar(container(amounts("cpu", "300m"), amounts("cpu", "1"))),
 				),
 				Containers: containers(container(amounts("cpu", "500m"), amounts("cpu", "1"))),
@@ -127,10 +126,7 @@ func TestNewPod(t *testing.T) {
 			map[v1.ResourceName]Amount{"cpu": {Limit: 1000}},
 		},
 		"pod-level requests without a limit": {
-			v1.PodSpec{
-				Resources:  &v1.ResourceRequirements{Requests: amounts("cpu", "1")},
-				Containers: containers(container(nil, nil)),
-			},
+			v1.PodSpec{Resources: &v1.ResourceRequirements{Requests: amounts("cpu", "1")}, Containers: containers(container(nil, nil))},
 			map[v1.ResourceName]Amount{"cpu": {Request: 1000, Unbounded: true}},
 		},
 		"an init container without a limit": {
@@ -155,18 +151,14 @@ func TestNewPod(t *testing.T) {
 			map[v1.ResourceName]Amount{"cpu": {Unbounded: true}, "memory": {Limit: 1 << 30}},
 		},
 		"a pod-level limit of zero": {
-			v1.PodSpec{
-				Resources:  &v1.ResourceRequirements{Limits: amounts("cpu", "0")},
-				Containers: containers(container(nil, nil)),
-			},
+			v1.PodSpec{Resources: &v1.ResourceRequirements{Limits: amounts("cpu", "0")}, Containers: containers(container(nil, nil))},
 			map[v1.ResourceName]Amount{"cpu": {Unbounded: true}},
 		},
 		// 2 + 1 devices; 64 Mi of huge pages in one container of two
 		"devices and huge pages": {
 			v1.PodSpec{Containers: containers(
 				container(amounts("nvidia.com/gpu", "2", "hugepages-2Mi", "64Mi"), amounts("nvidia.com/gpu", "2", "hugepages-2Mi", "64Mi")),
-				container(amounts("nvidia.com/gpu", "1"), amounts("nvidia.com/gpu", "1")),
-				container(nil, nil),
+				container(amounts("nvidia.com/gpu", "1"), amounts("nvidia.com/gpu", "1")), container(nil, nil),
 			)},
 			map[v1.ResourceName]Amount{"nvidia.com/gpu": {Request: 3, Limit: 3}, "hugepages-2Mi": {Request: 64 << 20, Limit: 64 << 20}},
 		},

@@ -27,12 +27,7 @@ func TestSum(t *testing.T) {
 			Sum{PartialLimit: 80, FlooredLimit: 80, Unbounded: 2},
 		},
 		"sums that saturate": {
-			[]Amount{
-				{Request: most, Limit: most},
-				{Request: 1, Limit: 1},
-				{Limit: most, Unbounded: true},
-				{Limit: 1, Unbounded: true},
-			},
+			[]Amount{{Request: most, Limit: most}, {Request: 1, Limit: 1}, {Limit: most, Unbounded: true}, {Limit: 1, Unbounded: true}},
 			Sum{Request: most, Limit: most, PartialLimit: most, FlooredLimit: most, Unbounded: 2},
 		},
 	}

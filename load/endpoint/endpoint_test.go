@@ -372,8 +372,7 @@ func TestCertificates(t *testing.T) {
 			metricprovider.Config{Address: closed, CAFile: ca, CertFile: unknownCert, KeyFile: unknownKey}, "", "tls: ",
 		},
 		"missing client certificate": {
-			metricprovider.Config{Address: closed, CAFile: ca, CertFile: "/nowhere", KeyFile: keyFile},
-			"",
+			metricprovider.Config{Address: closed, CAFile: ca, CertFile: "/nowhere", KeyFile: keyFile}, "",
 			"certFile, keyFile: open /nowhere",
 		},
 		"missing CA file":               {metricprovider.Config{Address: open, CAFile: "/nowhere"}, "", "caFile: open /nowhere"},
@@ -383,8 +382,7 @@ func TestCertificates(t *testing.T) {
 		},
 		"TLS to a server with plain HTTP": {
 			metricprovider.Config{Address: strings.Replace(serve(t, func(http.ResponseWriter, *http.Request) {}).URL, "http", "https", 1)},
-			"",
-			"server gave HTTP response to HTTPS client",
+			"", "server gave HTTP response to HTTPS client",
 		},
 		"no server":    {metricprovider.Config{Address: "http://127.0.0.1:1"}, "", "connection refused"},
 		"unknown host": {metricprovider.Config{Address: "http://nowhere.invalid"}, "", "nowhere.invalid"},

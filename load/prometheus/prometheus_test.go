@@ -127,10 +127,7 @@ func TestRead(t *testing.T) {
 			func(string) string { return "[]" }, nil, 0, nil, "query cpu_mean: no data: check that node-exporter is scraped",
 		},
 		"series of no node": {
-			func(string) string { return list(sample(`"pod":"a"`, 0.5)) },
-			nil,
-			0,
-			nil,
+			func(string) string { return list(sample(`"pod":"a"`, 0.5)) }, nil, 0, nil,
 			`none of the 1 series belongs to a node, for example {pod="a"}: set nodeLabel`,
 		},
 		"one invalid value": {func(string) string {
@@ -152,15 +149,11 @@ func TestRead(t *testing.T) {
 		},
 		"two series of a node": {
 			func(string) string { return list(sample(node1+`,"job":"a"`, 0.5), sample(node1+`,"job":"b"`, 0.25)) },
-			map[string]load.Node{"node-1": {CPU: half, Memory: half, HasCPU: true, HasMemory: true}},
-			0,
-			nil,
-			"",
+			map[string]load.Node{"node-1": {CPU: half, Memory: half, HasCPU: true, HasMemory: true}}, 0, nil, "",
 		},
 		"a name of quotes and braces": {
 			func(string) string { return list(sample(`"node":"x\"} or up{"`, 0.5)) },
-			map[string]load.Node{`x"} or up{`: {CPU: half, Memory: half, HasCPU: true, HasMemory: true}},
-			0, nil, "",
+			map[string]load.Node{`x"} or up{`: {CPU: half, Memory: half, HasCPU: true, HasMemory: true}}, 0, nil, "",
 		},
 		"no memory": {
 			func(query string) string {

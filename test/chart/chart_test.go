@@ -306,9 +306,7 @@ func TestSchedulerConfiguration(t *testing.T) {
 				for _, plugin := range read.Profiles[0].PluginConfig {
 					if args, ok := plugin.Args.(*config.LowRiskOverCommitmentArgs); ok {
 						got := fmt.Sprintf(
-							"watcherAddress %s metricProvider %s %s",
-							args.WatcherAddress,
-							args.MetricProvider.Type,
+							"watcherAddress %s metricProvider %s %s", args.WatcherAddress, args.MetricProvider.Type,
 							args.MetricProvider.Address,
 						)
 						if !strings.Contains(got, tc.want) {

@@ -464,11 +464,7 @@ func TestClockJumps(t *testing.T) {
 				if got := strings.Join(h.chosen("p"), " "); got != step.want || result.RequeueAfter == 0 ||
 					result.RequeueAfter > maxRequeue {
 					t.Errorf(
-						"step %d: chosen %s, next decision after %s; want %s, within %s",
-						i,
-						got,
-						result.RequeueAfter,
-						step.want,
+						"step %d: chosen %s, next decision after %s; want %s, within %s", i, got, result.RequeueAfter, step.want,
 						maxRequeue,
 					)
 				}

@@ -248,8 +248,7 @@ func (h *hub) slices(name string) (out []string) {
 		}
 		head := strings.TrimSpace(
 			fmt.Sprintf(
-				"%s %s %s", object.Name,
-				object.Labels[clusterv1beta1.DecisionGroupIndexLabel],
+				"%s %s %s", object.Name, object.Labels[clusterv1beta1.DecisionGroupIndexLabel],
 				object.Labels[clusterv1beta1.DecisionGroupNameLabel],
 			),
 		)

@@ -246,13 +246,9 @@ func TestEvents(t *testing.T) {
 	h.respecify("p", canaries)
 	h.relabel("c", "canary", "1")
 	expect(
-		"groups",
-		"Normal DecisionCreate p-decision-2: selected 1 cluster",
-		"Normal DecisionCreate p-decision-3: selected 1 cluster",
-		"Normal DecisionDelete p-decision-1: deleted",
-		"Normal ScoreUpdate c:0 a:0",
-		"Normal DecisionCreate p-decision-1: selected 1 cluster",
-		"Normal DecisionDelete p-decision-3: deleted",
+		"groups", "Normal DecisionCreate p-decision-2: selected 1 cluster", "Normal DecisionCreate p-decision-3: selected 1 cluster",
+		"Normal DecisionDelete p-decision-1: deleted", "Normal ScoreUpdate c:0 a:0",
+		"Normal DecisionCreate p-decision-1: selected 1 cluster", "Normal DecisionDelete p-decision-3: deleted",
 		"Normal ScoreUpdate c:0 a:0",
 	)
 }

@@ -54,8 +54,7 @@ func TestEventsQueueAffectedPlacements(t *testing.T) {
 	h := newHub(
 		t, AdoptAll,
 		append(
-			fleetOf("a", "b"),
-			newPlacement(t, "plain", withoutScores),
+			fleetOf("a", "b"), newPlacement(t, "plain", withoutScores),
 			newPlacement(t, "cpu", `prioritizerPolicy: {configurations: [{name: ResourceAllocatableCPU}]}`),
 		)...,
 	)

@@ -217,10 +217,8 @@ func TestReadFails(t *testing.T) {
 			"reading nodes: ",
 		},
 		{
-			"always expired", &api{
-				objects: map[string][]string{pods: many("pod", 501), nodes: {"a"}},
-				expired: map[string]int{pods: readAttempts},
-			},
+			"always expired",
+			&api{objects: map[string][]string{pods: many("pod", 501), nodes: {"a"}}, expired: map[string]int{pods: readAttempts}},
 			"reading pods: ",
 		},
 		{

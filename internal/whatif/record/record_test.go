@@ -189,11 +189,7 @@ func TestRecord(t *testing.T) {
 		t.Errorf("objects %v", r.Objects)
 	}
 	checkMissing(
-		t,
-		r,
-		"values of usage: 20 of",
-		"keys of labels: ",
-		"series kube_replicaset_owner: no data",
+		t, r, "values of usage: 20 of", "keys of labels: ", "series kube_replicaset_owner: no data",
 		"series kube_pod_tolerations: no data: a pod tolerates",
 	)
 }

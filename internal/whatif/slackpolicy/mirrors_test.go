@@ -93,13 +93,7 @@ func TestSimulateMirrors(t *testing.T) {
 			if err != nil || !reflect.DeepEqual(got.Waits, tc.waits) || !reflect.DeepEqual(got.Waited, tc.waited) ||
 				tc.cost > 0 && math.Abs(got.Cost-tc.cost) > 1e-9 {
 				t.Errorf(
-					"waits %v, waited %v, cost %v, error %v; want %v, %v, %v",
-					got.Waits,
-					got.Waited,
-					got.Cost,
-					err,
-					tc.waits,
-					tc.waited,
+					"waits %v, waited %v, cost %v, error %v; want %v, %v, %v", got.Waits, got.Waited, got.Cost, err, tc.waits, tc.waited,
 					tc.cost,
 				)
 			}

@@ -239,14 +239,8 @@ func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 	fleet.Credentials(t, "cluster1", hubAccess)
 	_, agentAccess := r.access(t, "agent")
 	agent := r.start(
-		t,
-		"agent",
-		program.Path(t, "plimsoll-controller"),
-		"--kubeconfig="+agentAccess,
-		"--hub-kubeconfig="+hubAccess,
-		"--interval=1s",
-		"--metrics-bind-address=0",
-		"--health-probe-bind-address=0",
+		t, "agent", program.Path(t, "plimsoll-controller"), "--kubeconfig="+agentAccess, "--hub-kubeconfig="+hubAccess, "--interval=1s",
+		"--metrics-bind-address=0", "--health-probe-bind-address=0",
 	)
 
 	t.Run("the scheduler places pods that name it", func(t *testing.T) {

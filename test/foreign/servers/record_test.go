@@ -149,10 +149,7 @@ func TestDevices(t *testing.T) {
 	pod := w.pod("train", "n1", 0, minutes)
 	for name := range devices {
 		w.add(
-			"kube_pod_container_resource_requests",
-			pod.with(labels{"container": "main", "resource": name, "unit": "integer"}),
-			0,
-			minutes,
+			"kube_pod_container_resource_requests", pod.with(labels{"container": "main", "resource": name, "unit": "integer"}), 0, minutes,
 			constant(1),
 		)
 	}

@@ -121,8 +121,7 @@ func TestPlacementTypos(t *testing.T) {
 	all := []string{"cluster1", "cluster2", "cluster3", "cluster4", "cluster5", "cluster6"}
 	const setLabel = "cluster.open-cluster-management.io/clusterset"
 	h.Apply(
-		t,
-		testcluster.PlacementIn(testcluster.Team, "typo", selecting(setLabel)),
+		t, testcluster.PlacementIn(testcluster.Team, "typo", selecting(setLabel)),
 		testcluster.PlacementIn(testcluster.Team, "set", map[string]any{"clusterSets": []any{"fleet"}}),
 	)
 	h.AwaitChosen(t, controller, "typo", all...)
@@ -130,8 +129,7 @@ func TestPlacementTypos(t *testing.T) {
 	decisions := h.RecordChanges(t, testcluster.DecisionKind)
 
 	h.Patch(
-		t,
-		testcluster.PlacementIn(testcluster.Team, "typo", nil),
+		t, testcluster.PlacementIn(testcluster.Team, "typo", nil),
 		map[string]any{"spec": selecting("cluster.open-cluster-management.io/cluster-set")},
 	)
 	message := h.AwaitPlacement(t, controller, "typo", clusterv1beta1.PlacementConditionMisconfigured, "MatchesNothing")
@@ -263,9 +261,8 @@ func TestPlacementOfClustersWithInvalidResources(t *testing.T) {
 		return object
 	}
 	amounts := func(cpu string) map[string]any { return map[string]any{"cpu": cpu, "memory": "1Gi"} }
-	h.Apply(t,
-		cluster("a-missing", nil),
-		cluster("b-zero", map[string]any{"allocatable": amounts("0"), "capacity": amounts("0")}),
+	h.Apply(
+		t, cluster("a-missing", nil), cluster("b-zero", map[string]any{"allocatable": amounts("0"), "capacity": amounts("0")}),
 		cluster("c-negative", map[string]any{"allocatable": amounts("-8"), "capacity": amounts("-8")}),
 		cluster("d-no-capacity", map[string]any{"allocatable": amounts("8")}),
 		cluster("e-good", map[string]any{"allocatable": amounts("2"), "capacity": amounts("16")}),
@@ -273,8 +270,7 @@ func TestPlacementOfClustersWithInvalidResources(t *testing.T) {
 	)
 	controller := h.StartController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
 	h.Apply(
-		t,
-		testcluster.PlacementIn(testcluster.Team, "ratio", testcluster.Exactly(2, map[string]int{"ResourceRatioCPU": 1})),
+		t, testcluster.PlacementIn(testcluster.Team, "ratio", testcluster.Exactly(2, map[string]int{"ResourceRatioCPU": 1})),
 		testcluster.PlacementIn(testcluster.Team, "memory", testcluster.Exactly(2, map[string]int{"ResourceAllocatableMemory": 1})),
 	)
 	h.AwaitChosen(t, controller, "ratio", "e-good", "f-good")
@@ -307,8 +303,7 @@ func TestPlacementScoresExpire(t *testing.T) {
 	controller := h.StartController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
 	expiring := score("cluster2", 80, "2099-01-01T00:00:00Z")
 	h.Apply(
-		t, score("cluster1", 10, ""), expiring,
-		score("cluster3", 90, "2020-01-01T00:00:00Z"),
+		t, score("cluster1", 10, ""), expiring, score("cluster3", 90, "2020-01-01T00:00:00Z"),
 		testcluster.PlacementIn(testcluster.Team, "free", spec),
 	)
 	h.AwaitChosen(t, controller, "free", "cluster2")
@@ -360,8 +355,7 @@ func TestPlacementConflictingWriter(t *testing.T) {
 	h.Create(t, &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Name: "taken-decision-1", Namespace: testcluster.Team}})
 	controller := h.StartController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
 	h.Apply(
-		t,
-		testcluster.PlacementIn(testcluster.Team, "fought-over", testcluster.Exactly(2, map[string]int{"ResourceAllocatableCPU": 1})),
+		t, testcluster.PlacementIn(testcluster.Team, "fought-over", testcluster.Exactly(2, map[string]int{"ResourceAllocatableCPU": 1})),
 		testcluster.PlacementIn(testcluster.Team, "taken", testcluster.Exactly(2, map[string]int{"ResourceAllocatableCPU": 1})),
 	)
 	h.AwaitChosen(t, controller, "fought-over", "cluster1", "cluster4")

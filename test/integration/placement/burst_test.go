@@ -140,11 +140,7 @@ func TestPlacementBurst(t *testing.T) {
 	if final["update"] > more || final["status"] > float64(n)+more {
 		t.Errorf(
 			"decisions were updated %v times, the status of placements was written %v times, want at most %.0f and %.0f for %d placements",
-			final["update"],
-			final["status"],
-			more,
-			float64(n)+more,
-			n,
+			final["update"], final["status"], more, float64(n)+more, n,
 		)
 	}
 }

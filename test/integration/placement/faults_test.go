@@ -128,8 +128,7 @@ func TestPlacementHeartbeats(t *testing.T) {
 		},
 	}
 	h.Apply(
-		t,
-		testcluster.PlacementIn(testcluster.Team, "ratio", testcluster.Exactly(2, map[string]int{"ResourceRatioCPU": 1})),
+		t, testcluster.PlacementIn(testcluster.Team, "ratio", testcluster.Exactly(2, map[string]int{"ResourceRatioCPU": 1})),
 		testcluster.PlacementIn(testcluster.Team, "plain", map[string]any{}),
 		testcluster.PlacementIn(testcluster.Team, "expression", expression),
 		testcluster.PlacementIn(testcluster.Team, "follow", testcluster.Exactly(1, map[string]int{"ResourceAllocatableCPU": 1})),

@@ -42,12 +42,7 @@ func TestPlacementByFit(t *testing.T) {
 	second[0].SetName("second")
 	h.Apply(t, second...)
 	awaitMessage(
-		t,
-		h,
-		controller,
-		"second",
-		clusterv1beta1.PlacementConditionSatisfied,
-		"the workload does not fit 2 clusters",
+		t, h, controller, "second", clusterv1beta1.PlacementConditionSatisfied, "the workload does not fit 2 clusters",
 		"cluster1: 0 replicas fit of 1: needs 30 CPU on one node; the largest free node of cluster1 has 16",
 	)
 	table, _ := testcluster.MustPlimsoll(
@@ -167,11 +162,7 @@ func checkDivided(t *testing.T, c *testcluster.Cluster, log fmt.Stringer) {
 		"metadata": map[string]any{"annotations": map[string]any{"plimsoll.dev/capacity-limit": `{"cpu": "8"}`}},
 	})
 	awaitMessage(
-		t,
-		c,
-		log,
-		"render",
-		clusterv1beta1.PlacementConditionMisconfigured,
+		t, c, log, "render", clusterv1beta1.PlacementConditionMisconfigured,
 		"cluster1: selected for 10 replicas: the limit of cluster1 on the hub leaves 2 replicas",
 	)
 	var events eventsv1.EventList
@@ -188,12 +179,7 @@ func checkDivided(t *testing.T, c *testcluster.Cluster, log fmt.Stringer) {
 		c.Apply(t, object)
 	}
 	awaitMessage(
-		t,
-		c,
-		log,
-		"late",
-		clusterv1beta1.PlacementConditionSatisfied,
-		"selected 1 of 2 clusters",
+		t, c, log, "late", clusterv1beta1.PlacementConditionSatisfied, "selected 1 of 2 clusters",
 		"cluster1: 0 replicas fit of 6: the limit of cluster1 on the hub leaves 0 replicas",
 	)
 	table, _ := testcluster.MustPlimsoll(

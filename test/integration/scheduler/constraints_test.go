@@ -35,9 +35,7 @@ func startPlainScheduler(t *testing.T, cp *controlplane.ControlPlane) *program.P
 	t.Helper()
 	kubeconfig := testcluster.KubeconfigOf(t, cp, "system:kube-scheduler")
 	return program.Start(
-		t,
-		program.Path(t, "plimsoll-scheduler"),
-		"--config="+testcluster.WriteFile(t, fmt.Sprintf(plainScheduler, kubeconfig)),
+		t, program.Path(t, "plimsoll-scheduler"), "--config="+testcluster.WriteFile(t, fmt.Sprintf(plainScheduler, kubeconfig)),
 		"--secure-port=0",
 	)
 }

@@ -97,13 +97,8 @@ func TestSchedulerKeepsHistory(t *testing.T) {
 	start := func() *program.Process {
 		port := program.FreePort(t)
 		process := program.Start(
-			t,
-			program.Path(t, "plimsoll-scheduler"),
-			"--config="+file,
-			"--bind-address=127.0.0.1",
-			fmt.Sprintf("--secure-port=%d", port),
-			"--authentication-kubeconfig="+kubeconfig,
-			"--authorization-kubeconfig="+kubeconfig,
+			t, program.Path(t, "plimsoll-scheduler"), "--config="+file, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
+			"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
 		)
 		get := testcluster.SchedulerPages(t, config, port)
 		eventually.True(t, "the workload is not known", process, func(ctx context.Context) (bool, error) {

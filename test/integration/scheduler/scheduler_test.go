@@ -67,12 +67,8 @@ func TestScheduler(t *testing.T) {
 	// Only with the permissions of the default scheduler.
 	kubeconfig := testcluster.KubeconfigOf(t, cp, "system:kube-scheduler")
 	process := program.Start(
-		t,
-		program.Path(t, "plimsoll-scheduler"),
-		"--config="+testcluster.WriteFile(t, fmt.Sprintf(legacyConfig, kubeconfig, watcher)),
-		"--bind-address=127.0.0.1",
-		fmt.Sprintf("--secure-port=%d", port),
-		"--authentication-kubeconfig="+kubeconfig,
+		t, program.Path(t, "plimsoll-scheduler"), "--config="+testcluster.WriteFile(t, fmt.Sprintf(legacyConfig, kubeconfig, watcher)),
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--authentication-kubeconfig="+kubeconfig,
 		"--authorization-kubeconfig="+kubeconfig,
 	)
 	get := testcluster.SchedulerPages(t, config, port)
@@ -177,8 +173,7 @@ func TestSchedulerInvalidInput(t *testing.T) {
 		want   string
 	}{
 		"unknown field": {
-			args("LowRiskOverCommitment", "riskLimitWeigth: 1"),
-			nil,
+			args("LowRiskOverCommitment", "riskLimitWeigth: 1"), nil,
 			`unknown argument "riskLimitWeigth": must be one of smoothingWindowSize, `,
 		},
 		"weight over 1": {
@@ -207,18 +202,15 @@ func TestSchedulerInvalidInput(t *testing.T) {
 			"bind: address already in use",
 		},
 		"bad configuration while the API server does not respond": {
-			args("LowRiskOverCommitment", "riskLimitWeight: 1.5"),
-			[]string{"--master=http://127.0.0.1:1"},
+			args("LowRiskOverCommitment", "riskLimitWeight: 1.5"), []string{"--master=http://127.0.0.1:1"},
 			"riskLimitWeight: Invalid value: 1.5: must be in [0, 1]",
 		},
 		"API server too old": {
-			"",
-			[]string{"--master=" + serveVersion(t, http.StatusOK, "v1.33.9")},
+			"", []string{"--master=" + serveVersion(t, http.StatusOK, "v1.33.9")},
 			"the API server has version v1.33.9: must be 1.34 to 1.38, which this scheduler supports",
 		},
 		"API server too new": {
-			"",
-			[]string{"--master=" + serveVersion(t, http.StatusOK, "v1.39.0")},
+			"", []string{"--master=" + serveVersion(t, http.StatusOK, "v1.39.0")},
 			"the API server has version v1.39.0: must be 1.34 to 1.38, which this scheduler supports",
 		},
 		"version is forbidden": {

@@ -92,8 +92,7 @@ func TestSnapshot(t *testing.T) {
 	client, err := kubernetes.NewForConfig(config)
 	must.Succeed(t, err)
 	if _, err := client.CoreV1().Secrets("default").Create(
-		t.Context(),
-		&v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "hush-hush"}, StringData: map[string]string{"hush-hush": "hush-hush"}},
+		t.Context(), &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "hush-hush"}, StringData: map[string]string{"hush-hush": "hush-hush"}},
 		metav1.CreateOptions{},
 	); err != nil {
 		t.Fatal(err)
