@@ -162,13 +162,15 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 }
 
 // find finds a configuration, over the recording of a generated cluster if one is to be generated.
-func (o *recommendOptions) find(cmd *cobra.Command) (_ *recommend.Result, err error) {
-	if o.Source.Generate != "" {
-		file, err := o.recordGenerated()
-		if file != "" {
-			defer func() { err = errors.Join(err, os.Remove(file)) }()
-		}
+func (o *recommendOptions) find(cmd *cobra.Command) (*recommend.Result, error) {
+	if generate := o.Source.Generate; generate != "" {
+		folder, err := os.MkdirTemp("", "plimsoll-generated-")
 		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(folder)
+		o.Source.Recording, o.Source.Generate = filepath.Join(folder, "generated.plrec"), ""
+		if err := recording.RecordGenerated(o.Source.Recording, generate, o.usage, 1); err != nil {
 			return nil, err
 		}
 	}
@@ -284,31 +286,6 @@ func (o *recommendOptions) parseAutoscaler() error {
 	o.HasIdle = slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, "idle=") })
 	o.Autoscaler = &spec
 	return nil
-}
-
-// recordGenerated writes the recording of a generated cluster to a temporary file, and makes it the input.
-func (o *recommendOptions) recordGenerated() (name string, err error) {
-	usage, err := recording.ParseUsage(o.usage)
-	if err != nil {
-		return "", fmt.Errorf("--usage: %w", err)
-	}
-	model, err := recording.NewUsage(usage, 1)
-	if err != nil {
-		return "", err
-	}
-	in, err := o.Source.Input(1, recording.DefaultLimits)
-	if err != nil {
-		return "", err
-	}
-	file, err := os.CreateTemp("", "plimsoll-generated-*.plrec")
-	if err != nil {
-		return "", err
-	}
-	// A Monday.
-	start := time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC)
-	err = errors.Join(recording.RecordingOf(&in, model, start).Write(file), file.Close())
-	o.Source.Recording, o.Source.Generate = file.Name(), ""
-	return file.Name(), err
 }
 
 // writeFolder writes what to apply to a new folder.

@@ -3,7 +3,6 @@ package compare
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -125,27 +124,12 @@ func TestErrors(t *testing.T) {
 
 // BenchmarkDay replays a day of 200 nodes and 6,000 pods. The budget is 60 s.
 func BenchmarkDay(b *testing.B) {
-	job := jobOver(b, generated(b, "nodes=200,pods=6000,fill=0.8,over=86400,life=43200"), "default")
+	file := filepath.Join(b.TempDir(), "day.plrec")
+	must.Succeed(b, recording.RecordGenerated(file, "nodes=200,pods=6000,fill=0.8,over=86400,life=43200", "constant:mean=1,max=1", 1))
+	job := jobOver(b, file, "default")
 	for b.Loop() {
 		if _, err := job.Run(b.Context(), nil); err != nil {
 			b.Fatal(err)
 		}
 	}
-}
-
-// generated returns the file of a recording of a day of a generated cluster, in which pods run on the nodes in turn and use what they
-// request.
-func generated(tb testing.TB, generate string) string {
-	tb.Helper()
-	in, err := recording.Source{Generate: generate}.Input(1, recording.Limits{CPU: 2, Memory: 2})
-	must.Succeed(tb, err)
-	usage, err := recording.ParseUsage("constant:mean=1,max=1")
-	must.Succeed(tb, err)
-	model, err := recording.NewUsage(usage, 1)
-	must.Succeed(tb, err)
-	r := recording.RecordingOf(&in, model, recording.Time(0))
-	file, err := os.Create(filepath.Join(tb.TempDir(), "generated.plrec"))
-	must.Succeed(tb, err)
-	must.Succeed(tb, errors.Join(r.Write(file), file.Close()))
-	return file.Name()
 }

@@ -1,10 +1,8 @@
 package recommend
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,32 +17,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 )
-
-// file returns the file of a recording of a generated cluster.
-func file(t *testing.T, generate, usage string) string {
-	t.Helper()
-	in, err := recording.Source{Generate: generate}.Input(1, recording.Limits{CPU: 2, Memory: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := recording.ParseUsage(usage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := recording.NewUsage(spec, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	if err := recording.RecordingOf(&in, model, time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC)).Write(&out); err != nil {
-		t.Fatal(err)
-	}
-	name := filepath.Join(t.TempDir(), "generated.plrec")
-	if err := os.WriteFile(name, out.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return name
-}
 
 // options returns the options of a recommendation over a small generated cluster.
 func options(t *testing.T, run compare.Run) Options {
@@ -61,11 +33,16 @@ func options(t *testing.T, run compare.Run) Options {
 		}
 		return profile
 	}
+	generated := filepath.Join(t.TempDir(), "generated.plrec")
+	const generate = "nodes=6,shapes=8x32,pods=120,fill=0.7,churn=43200,life=7200"
+	if err := recording.RecordGenerated(generated, generate, "diurnal:mean=0.3", 1); err != nil {
+		t.Fatal(err)
+	}
 	policy := &v1alpha1.ResourceSlack{}
 	policy.Spec.Default()
 	policy.Spec.Mirrors.NamespaceSelector = nil
 	return Options{
-		Source:  recording.Source{Recording: file(t, "nodes=6,shapes=8x32,pods=120,fill=0.7,churn=43200,life=7200", "diurnal:mean=0.3")},
+		Source:  recording.Source{Recording: generated},
 		Current: read("default"), Profiles: []engine.NamedConfig{read("default"), read("packed")}, Policy: policy, Autoscaler: &spec,
 		Change: Changes{Profile: true, Requests: true, Slack: true}, Run: run, Report: func(string) {},
 		Metrics: result.Metrics{IntervalSeconds: 60, DelaySeconds: 60, WindowSeconds: 900},

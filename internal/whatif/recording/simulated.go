@@ -2,6 +2,9 @@ package recording
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,9 +15,32 @@ import (
 // recordingStep is the step of recordings of generated clusters in seconds.
 const recordingStep = 60
 
-// RecordingOf returns a recording of a generated input, from an instant on until the last pod arrives: pods run on the nodes in turn as
+// RecordGenerated writes the recording of a generated cluster with generated usage to a file. A text describes each, as for --generate and
+// --usage, which errors name. The recording begins on a Monday.
+func RecordGenerated(file, generate, use string, seed uint64) error {
+	spec, err := ParseUsage(use)
+	if err != nil {
+		return fmt.Errorf("--usage: %w", err)
+	}
+	model, err := NewUsage(spec, seed)
+	if err != nil {
+		return fmt.Errorf("--usage: %w", err)
+	}
+	in, err := Source{Generate: generate}.Input(seed, DefaultLimits)
+	if err != nil {
+		return err
+	}
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	monday := time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC)
+	return errors.Join(recordingOf(&in, model, monday).Write(out), out.Close())
+}
+
+// recordingOf returns a recording of a generated input, from an instant on until the last pod arrives: pods run on the nodes in turn as
 // soon as they arrive, and use what a model generates.
-func RecordingOf(in *Input, model *UsageModel, start time.Time) *Recording {
+func recordingOf(in *Input, model *UsageModel, start time.Time) *Recording {
 	end := int64(0)
 	for i := range in.Pods {
 		end = max(end, in.Pods[i].Arrival)

@@ -1,0 +1,173 @@
+// Command recommendations counts how often what plimsoll recommend confirms holds later. For each of five families of generated clusters
+// and each seed, it records two days, finds a recommendation on the first 32 hours, and simulates it on the last 16, which the
+// recommendation has not seen. It prints a table in Markdown.
+//
+//	recommendations [SEEDS]
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recommend"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
+)
+
+// families are the clusters: name, what is generated, and usage.
+var families = [][3]string{
+	{"requests of four times the use", "nodes=6,shapes=8x32,pods=160,fill=0.7,churn=172800,life=14400", "diurnal:mean=0.25"},
+	{"requests near the use", "nodes=6,shapes=8x32,pods=160,fill=0.85,churn=172800,life=14400", "beta:mean=0.65"},
+	{"bursts of use", "nodes=6,shapes=8x32,pods=160,fill=0.8,churn=172800,life=14400", "bursts:mean=0.4"},
+	{"pods without requests", "nodes=6,shapes=8x32,pods=160,fill=0.7,best-effort=0.2,churn=172800,life=14400", "bursts:mean=0.4"},
+	{"short pods", "nodes=6,shapes=8x32,pods=160,fill=0.6,churn=172800,life=1800", "diurnal:mean=0.4"},
+}
+
+func main() {
+	seeds := 4
+	if len(os.Args) > 1 {
+		seeds, _ = strconv.Atoi(os.Args[1])
+	}
+	if err := run(context.Background(), seeds); err != nil {
+		fmt.Fprintln(os.Stderr, "recommendations:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, seeds int) error {
+	if seeds < 1 {
+		return errors.New("usage: recommendations [SEEDS]")
+	}
+	fmt.Println("| family | changed | not confirmed, and said so | confirmed | of these, later in vain | cost, later, of these |")
+	fmt.Println("|---|---:|---:|---:|---:|---:|")
+	for _, family := range families {
+		var changed, unconfirmed, confirmed, failed int
+		var before, after float64
+		for seed := range uint64(seeds) {
+			t, err := try(ctx, family[1], family[2], seed+1)
+			if err != nil {
+				return fmt.Errorf("%s: %w", family[0], err)
+			}
+			fmt.Fprintf(os.Stderr, "%s, seed %d: %s\nlater: %+v\n", family[0], seed+1, t.sentence, t)
+			switch {
+			case !t.isChanged:
+			case !t.isConfirmed:
+				changed++
+				unconfirmed++
+			default:
+				changed++
+				confirmed++
+				before, after = before+t.inForce.cost, after+t.recommended.cost
+				if !t.recommended.isWithin(&t.inForce) {
+					failed++
+				}
+			}
+		}
+		cost := "-"
+		if before > 0 {
+			cost = fmt.Sprintf("%+.0f %%", 100*(after/before-1))
+		}
+		fmt.Printf("| %s | %d of %d | %d | %d | %d | %s |\n", family[0], changed, seeds, unconfirmed, confirmed, failed, cost)
+	}
+	return nil
+}
+
+// trial is a recommendation, and the outcome in force and as recommended in the hours after it.
+type trial struct {
+	sentence               string
+	isChanged, isConfirmed bool
+	inForce, recommended   outcome
+}
+
+type outcome struct {
+	cost, overload        float64
+	killed, unschedulable int
+	wait                  time.Duration // of 99 % of the pods
+}
+
+// isWithin reports whether the goals are reached, with the tolerance of the recommendation of 5 %.
+func (o *outcome) isWithin(base *outcome) bool {
+	return o.overload <= 1.05*base.overload && float64(o.killed) <= 1.05*float64(base.killed) && o.unschedulable <= base.unschedulable &&
+		o.wait <= max(base.wait, recommend.DefaultWait)
+}
+
+func try(ctx context.Context, generate, use string, seed uint64) (t trial, err error) {
+	folder, err := os.MkdirTemp("", "recommendations-")
+	if err != nil {
+		return t, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	file := filepath.Join(folder, "generated.plrec")
+	if err := recording.RecordGenerated(file, generate, use, seed); err != nil {
+		return t, err
+	}
+	spec, err := scaling.Parse([]string{"shape=8x32,boot=120,cost=0.40"})
+	if err != nil {
+		return t, err
+	}
+	spec.Groups[0].AdoptOthers = true
+	policy := &v1alpha1.ResourceSlack{}
+	policy.Spec.Default()
+	policy.Spec.Mirrors.NamespaceSelector = nil
+	o := recommend.Options{
+		Source: recording.Source{Recording: file + ",to=32h", NoSpare: true}, Policy: policy, Autoscaler: &spec,
+		Change: recommend.Changes{Profile: true, Requests: true, Slack: true}, Run: runJobs, Report: func(string) {}, Metrics: replay.DefaultMetrics,
+	}
+	for _, name := range []string{"default", "most-allocated", "predicted", "packed"} {
+		profile, err := engine.ReadConfig(name)
+		if err != nil {
+			return t, err
+		}
+		o.Profiles = append(o.Profiles, profile)
+	}
+	o.Current = o.Profiles[0]
+	r, err := recommend.Find(ctx, o)
+	if err != nil {
+		return t, err
+	}
+	t.sentence, t.isConfirmed = r.Verdict.Sentence, r.Confirmed
+	t.isChanged = r.Profile != o.Current.Name || len(r.Requests) > 0 || r.Policy != nil
+	const settle = 3600
+	job := compare.Job{
+		Source:  recording.Source{Recording: file + ",from=32h", Reschedule: true, Pack: 1, Parts: 1, NoSpare: true},
+		Profile: o.Current, Metrics: o.Metrics, Settle: settle, Autoscaler: &scaling.Config{Spec: *o.Autoscaler},
+	}
+	changed := job
+	if changed.Profile, err = engine.ReadConfig(r.Profile); err != nil {
+		return t, err
+	}
+	changed.Source.Requests = r.Requests
+	changed.Autoscaler = &scaling.Config{Spec: *o.Autoscaler, Slack: r.Policy, Mirrors: r.Mirrors}
+	runs, err := runJobs(ctx, []compare.Job{job, changed})
+	if err != nil {
+		return t, err
+	}
+	t.inForce, t.recommended = outcomeOf(runs[0]), outcomeOf(runs[1])
+	return t, nil
+}
+
+func runJobs(ctx context.Context, jobs []compare.Job) ([]*result.Run, error) {
+	runs := make([]*result.Run, len(jobs))
+	for i := range jobs {
+		run, err := jobs[i].Run(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		runs[i] = &run
+	}
+	return runs, nil
+}
+
+func outcomeOf(run *result.Run) outcome {
+	return outcome{run.Scaling.Cost, run.OverloadMinutes, run.Victims, run.Unschedulable, run.Waits.Percentile(99)}
+}
