@@ -31,6 +31,9 @@ type Node struct {
 	HasCPU, HasMemory bool
 }
 
+// HasNoUsage reports whether the node has a mean CPU utilization below that of any kubelet, so that its source is probably wrong.
+func (n Node) HasNoUsage() bool { return n.HasCPU && n.CPU.Mean < 0.0001 }
+
 // Series is one statistic of one resource for all nodes. A source may fail to read one series and
 // still read other series.
 type Series string

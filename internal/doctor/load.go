@@ -53,13 +53,9 @@ func (e *examination) checkWatcher(ctx context.Context, service *v1.Service) err
 	return nil
 }
 
-const (
-	// idleUtilization is the mean utilization below which a node reports no usage: a kubelet uses more of any node.
-	idleUtilization = 0.0001
-	// erraticDeviation is the standard deviation above which the load of a node jumps: a load that is 0 for half of
-	// the window and 100% for the rest has 0.5.
-	erraticDeviation = 0.3
-)
+// erraticDeviation is the standard deviation above which the load of a node jumps: a load that is 0 for half of
+// the window and 100% for the rest has 0.5.
+const erraticDeviation = 0.3
 
 // warnOfNodes adds a warning of nodes whose load is probably wrong.
 func (e *examination) warnOfNodes(watcher string, nodes []string, load string) {
@@ -88,7 +84,7 @@ func (e *examination) checkReading(name string, response []byte, logs string) {
 		switch node, known := reading.Nodes[e.nodes[i].Name]; {
 		case !known:
 			missing = append(missing, e.nodes[i].Name)
-		case node.HasCPU && node.CPU.Mean < idleUtilization:
+		case node.HasNoUsage():
 			idle = append(idle, e.nodes[i].Name)
 		case node.HasCPU && node.CPU.StdDev > erraticDeviation:
 			erratic = append(erratic, e.nodes[i].Name)

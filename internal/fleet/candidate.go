@@ -43,22 +43,57 @@ type candidate struct {
 	name string
 	// summary is the summary of the cluster, nil if it has no valid one.
 	summary *fit.Summary
-	// left is the number of replicas that the limit of the cluster leaves beside other placements.
-	left int64
+	// share is the percentage of the limit and of the free capacity that the placements of the namespace may have.
+	share int64
+	// left is the number of replicas that the limit of the cluster leaves beside other placements, and ofShare the number that it leaves
+	// to the namespace.
+	left, ofShare int64
 }
 
 // candidateFor returns a cluster as a candidate.
 func (d *workloadDecision) candidateFor(cluster string) *candidate {
-	c := &candidate{workloadDecision: d, entry: cmp.Or(d.state.entries[cluster], &entry{}), name: cluster, left: fit.MaxReplicas}
+	c := &candidate{
+		workloadDecision: d, entry: cmp.Or(d.state.entries[cluster], &entry{}), name: cluster, share: 100,
+		left: fit.MaxReplicas, ofShare: fit.MaxReplicas,
+	}
 	c.summary, _ = c.currentSummary(d.now)
+	if len(d.state.bindings) > 1 {
+		c.share = defaultShare
+		if c.limit != nil {
+			c.share = c.limit.share
+		}
+	}
 	switch {
 	case c.limit == nil:
 	case c.limit.err != nil:
 		c.left = 0
 	default:
-		c.left = c.workload.CountWithin(c.limit.amounts, c.unseenPromises(nil))
+		promised := c.unseenPromises(nil)
+		c.left = c.workload.CountWithin(c.limit.amounts, 100, promised)
+		if c.share < 100 {
+			c.ofShare = c.workload.CountWithin(c.limit.amounts, c.share, c.ofNamespace(promised))
+			c.left = min(c.left, c.ofShare)
+		}
 	}
 	return c
+}
+
+// ofNamespace returns the pods that were promised to placements of the same namespace.
+func (c *candidate) ofNamespace(promised []fit.Part) []fit.Part {
+	return slices.DeleteFunc(slices.Clone(promised), func(p fit.Part) bool {
+		return p.Workload.Namespace != c.workload.Parts[0].Workload.Namespace
+	})
+}
+
+// setAside returns how many of a number of replicas a new promise sets aside: the running replicas, and the ones that fit and are within the
+// share of the namespace.
+func (c *candidate) setAside(replicas, fitting int64) int64 {
+	if c.share < 100 {
+		all, promised := c.workload.CountFit(c.summary, replicas, nil, 0), c.ofNamespace(c.unseenPromises(c.summary))
+		own := all.ScaledUp - c.workload.CountFit(c.summary, replicas, promised, 0).ScaledUp
+		fitting = min(fitting, max(all.ScaledUp*c.share/100-own, 0)+c.running())
+	}
+	return min(replicas, max(fitting, 0))
 }
 
 // describeLeft returns in words what the limit of the cluster leaves.
@@ -66,7 +101,11 @@ func (c *candidate) describeLeft() string {
 	if err := c.limit.err; err != nil {
 		return fmt.Sprintf("annotation %s of ManagedCluster %s is not valid: %s", capacityv1alpha1.AnnotationLimit, c.name, err)
 	}
-	return fmt.Sprintf("the limit of %s on the hub leaves %s", c.name, format.Of(c.left, "replica"))
+	text := fmt.Sprintf("the limit of %s on the hub leaves %s", c.name, format.Of(c.left, "replica"))
+	if c.left == c.ofShare && c.share < 100 {
+		text += fmt.Sprintf(": the placements of a namespace may have %d%% of it", c.share)
+	}
+	return text
 }
 
 // cachedFit is a fit of replicas in a cluster beside the pods that were promised there and the running replicas.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -15,12 +16,20 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// limit has the amounts that the workloads of placements may request in a cluster. No replicas are within it if err is set.
+// limit has the amounts that the workloads of placements may request in a cluster, and the percentage that the placements of one namespace
+// may have of them and of the free capacity. No replicas are within it if err is set.
 type limit struct {
 	text    string
 	amounts v1.ResourceList
+	share   int64
 	err     error
 }
+
+const (
+	// shareKey is the key of the percentage in the annotation, and defaultShare its default.
+	shareKey     = "namespaceShare"
+	defaultShare = 50
+)
 
 // limitOf returns the limit in annotation capacityv1alpha1.AnnotationLimit of a cluster, nil if it has none.
 func limitOf(object *clusterv1.ManagedCluster) *limit {
@@ -28,8 +37,8 @@ func limitOf(object *clusterv1.ManagedCluster) *limit {
 	if !given {
 		return nil
 	}
-	amounts, err := parseLimit(text)
-	return &limit{text, amounts, err}
+	amounts, share, err := parseLimit(text)
+	return &limit{text, amounts, share, err}
 }
 
 // equals reports whether two limits, nil for none, have the same text.
@@ -37,27 +46,35 @@ func (l *limit) equals(other *limit) bool {
 	return l == other || l != nil && other != nil && l.text == other.text
 }
 
-// parseLimit returns the amounts in a text. The error names the resource.
-func parseLimit(text string) (v1.ResourceList, error) {
+// parseLimit returns the amounts and the percentage in a text. The error names the resource.
+func parseLimit(text string) (amounts v1.ResourceList, share int64, err error) {
 	var raw map[v1.ResourceName]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &raw); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if len(raw) == 0 {
-		return nil, errors.New("must have an amount")
+		return nil, 0, errors.New("must have an amount")
 	}
-	amounts := v1.ResourceList{}
+	amounts, share = v1.ResourceList{}, defaultShare
 	for _, name := range slices.Sorted(maps.Keys(raw)) {
-		quantity, err := resources.ParseQuantity(strings.Trim(string(raw[name]), `" `))
+		value := strings.Trim(string(raw[name]), `" `)
+		if name == shareKey {
+			number, isPercentage := strings.CutSuffix(value, "%")
+			if share, err = strconv.ParseInt(number, 10, 64); err != nil || !isPercentage || share < 1 || share > 100 {
+				return nil, 0, fmt.Errorf("%s: found %s: must be from 1%% to 100%%", name, value)
+			}
+			continue
+		}
+		quantity, err := resources.ParseQuantity(value)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, 0, fmt.Errorf("%s: %w", name, err)
 		case quantity.Sign() < 0:
-			return nil, fmt.Errorf("%s: found %s: must be at least 0", name, quantity.String())
+			return nil, 0, fmt.Errorf("%s: found %s: must be at least 0", name, quantity.String())
 		case resources.NewResource(name).Index() == resources.Extended && !strings.ContainsAny(string(name), "/-"):
-			return nil, fmt.Errorf("%s: must be cpu, memory, ephemeral-storage, pods, or the name of an extended resource", name)
+			return nil, 0, fmt.Errorf("%s: must be cpu, memory, ephemeral-storage, pods, %s, or the name of an extended resource", name, shareKey)
 		}
 		amounts[name] = quantity
 	}
-	return amounts, nil
+	return amounts, share, nil
 }

@@ -141,8 +141,9 @@ func TestBadLimits(t *testing.T) {
 	for text, want := range map[string]string{
 		``: "unexpected end of JSON input", `[]`: "cannot unmarshal array", `{}`: "must have an amount", `null`: "must have an amount",
 		`{"cpu": "many"}`: "cpu: quantities must match", `{"cpu": "-1"}`: "cpu: found -1: must be at least 0",
+		`{"namespaceShare": "0%"}`: "namespaceShare: found 0%: must be from 1% to 100%", `{"namespaceShare": 50}`: "must be from 1% to 100%",
 		`{"memory": "1e2147483647"}`: "the exponent must be from -30 to 30", `{"memory": {}}`: "memory: quantities must match",
-		`{"CPU": "1"}`: "CPU: must be cpu, memory, ephemeral-storage, pods, or the name of an extended resource",
+		`{"CPU": "1"}`: "CPU: must be cpu, memory, ephemeral-storage, pods, namespaceShare, or the name of an extended resource",
 	} {
 		s := hub("a")
 		s.SetCluster(limited("a", text))
@@ -249,7 +250,7 @@ func TestFitOnHub(t *testing.T) {
 	decideNow(t, s, "web")
 	w := s.placements[keyOf("web")].workload.workload
 	for cluster, want := range map[string]string{
-		"a": "90 limited by CPU; 10 pods of other placements not in the summary yet", "b": "20 the limit of b on the hub leaves 20 replicas",
+		"a": "90 limited by CPU; pods of other placements are not in the summary yet", "b": "20 the limit of b on the hub leaves 20 replicas",
 		"c": "-1 has no ClusterCapacity",
 	} {
 		if fit, limit := s.FitOf(w, cluster, now); fmt.Sprint(fit.Now, " ", limit) != want {
@@ -285,13 +286,16 @@ func TestNotes(t *testing.T) {
 
 // FuzzLimit checks that any annotation is read in a short time, as amounts of at least 0 or with an error.
 func FuzzLimit(f *testing.F) {
-	for _, text := range []string{`{"cpu": "10", "memory": "4Ti", "pods": 5000}`, `{"cpu": "1e2147483647"}`, `{"a.b/c": "-1"}`, `[`, `{"cpu": null}`} {
+	for _, text := range []string{
+		`{"cpu": "10", "memory": "4Ti", "pods": 5000}`, `{"cpu": "1e2147483647"}`, `{"a.b/c": "-1"}`, `[`, `{"cpu": null}`,
+		`{"namespaceShare": "30%"}`,
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		amounts, err := parseLimit(text)
-		if (err == nil) != (len(amounts) > 0) {
-			t.Errorf("amounts %v, error %v", amounts, err)
+		amounts, share, err := parseLimit(text)
+		if (err == nil) != (share >= 1 && share <= 100) {
+			t.Errorf("amounts %v, share %d, error %v", amounts, share, err)
 		}
 		for name, quantity := range amounts {
 			if quantity.Sign() < 0 {

@@ -25,6 +25,8 @@ const (
 	neverSeen
 	exceedsLimit
 	unknownCapacity
+	// exceedsShare means that some replicas wait, which may be because of the share of the namespace.
+	exceedsShare
 )
 
 // addNotes adds the notes about the promises of a decision as warnings. A note keeps its text while its kind lasts, so that it is
@@ -59,6 +61,10 @@ func (c *candidate) noteAbout(promise podPromise, before note) note {
 	case promise.Replicas == 0:
 	case c.summary == nil:
 		return note{unknownCapacity, c.name + ": selected, but " + c.describeLimit()}
+	case c.share < 100 && promise.Waiting > 0 && !promise.hasEnded(c.now):
+		return note{exceedsShare, fmt.Sprintf("%s: %d of %s wait: no capacity is set aside for replicas that do not fit, or that exceed "+
+			"the %d%% of the free capacity that the placements of a namespace may have", c.name, promise.Waiting,
+			format.Of(promise.Replicas, "replica"), c.share)}
 	case c.workload.Parts[0].Workload.Name == "":
 	case promise.hasEnded(c.now):
 		isRecent := c.now-promise.Since <= recentTime && c.summary.ObservedAt > promise.Since+promiseTime

@@ -63,11 +63,24 @@ func Read(list func(ObjectList) error) (*Objects, error) {
 	}
 	// The API permits further ClusterCapacities in the namespace of a cluster: they are not about it.
 	named := slices.DeleteFunc(capacities.Items, func(c ClusterCapacity) bool { return c.Name != capacityv1alpha1.Name })
+	uids := map[string]types.UID{}
+	for i := range placements.Items {
+		uids[placements.Items[i].Namespace+"/"+placements.Items[i].Name] = placements.Items[i].UID
+	}
 	return &Objects{
 		Clusters: managed, Sets: pointers(sets.Items), Bindings: pointers(bindings.Items),
-		Scores: pointers(scores.Items), Placements: pointers(placements.Items), Decisions: pointers(decisions.Items),
+		Scores: pointers(scores.Items), Placements: pointers(placements.Items),
+		Decisions: slices.DeleteFunc(pointers(decisions.Items), func(d *clusterv1beta1.PlacementDecision) bool {
+			return IsStale(d, uids[d.Namespace+"/"+d.Labels[clusterv1beta1.PlacementLabel]])
+		}),
 		Capacities: pointers(named),
 	}, nil
+}
+
+// IsStale reports whether a PlacementDecision belongs to a deleted placement, in place of which one with another UID exists now.
+func IsStale(d *clusterv1beta1.PlacementDecision, uid types.UID) bool {
+	owner := metav1.GetControllerOf(d)
+	return uid != "" && owner != nil && owner.Kind == v1beta1.Kind && owner.Name == d.Labels[clusterv1beta1.PlacementLabel] && owner.UID != uid
 }
 
 func pointers[T any](items []T) []*T {

@@ -54,6 +54,41 @@ func TestObjectsState(t *testing.T) {
 	}
 }
 
+// TestStaleDecisions checks that a PlacementDecision of a deleted placement is neither a decision nor a promise of a new placement of its
+// name, whether it is read at the start or the placement is replaced later.
+func TestStaleDecisions(t *testing.T) {
+	placement := withWorkload(t, "web", 1, 8, "{}")
+	placement.UID = "new"
+	decision := decisionOf("web", "web-decision-1", "a")
+	decision.Annotations = map[string]string{v1beta1.AnnotationReplicas: fmt.Sprintf(`{"a": {"replicas": 8, "since": %d}}`, now.Unix())}
+	for uid, want := range map[types.UID]int{"new": 1, "old": 0} {
+		decision.OwnerReferences = []metav1.OwnerReference{{Kind: v1beta1.Kind, Name: "web", UID: uid, Controller: new(true)}}
+		objects, err := Read(func(list ObjectList) error {
+			switch list := list.(type) {
+			case *v1beta1.PlacementList:
+				list.Items = []v1beta1.Placement{*placement}
+			case *clusterv1beta1.PlacementDecisionList:
+				list.Items = []clusterv1beta1.PlacementDecision{*decision}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := objects.State()
+		p := s.placements[keyOf("web")]
+		if got := [2]int{len(p.selected), len(p.workload.promises)}; got != [2]int{want, want} {
+			t.Errorf("decisions of %s: %d selected clusters and %d promises, want %d", uid, got[0], got[1], want)
+		}
+		replaced := placement.DeepCopy()
+		replaced.UID = "third"
+		s.SetWorkload(replaced, nil, nil)
+		if got := [2]int{len(p.selected), len(p.workload.promises)}; got != [2]int{} {
+			t.Errorf("the replaced placement has %d selected clusters and %d promises", got[0], got[1])
+		}
+	}
+}
+
 // Read leaves out ClusterCapacities that are not named plimsoll: they are not about the cluster of their namespace.
 func TestReadCapacities(t *testing.T) {
 	objects, err := Read(func(list ObjectList) error {

@@ -22,12 +22,8 @@ func (s *State) SetPlacement(object *v1beta1.Placement) bool {
 	policy, errs := compilePolicy(object)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.placement(key)
-	if p.uid != "" && p.uid != object.UID { // a new object of this name: the decisions belong to the deleted one
-		s.setSelected(p, nil)
-		p.decidedGeneration = 0
-	}
-	p.uid, p.generation, p.policy, p.errs = object.UID, object.Generation, policy, errs
+	p := s.placementOf(object)
+	p.generation, p.policy, p.errs = object.Generation, policy, errs
 	p.feasible, p.outcomes, p.uncompiled = nil, nil, nil
 	if policy != nil {
 		p.outcomes = make([]map[*decide.Cluster]expression.Outcome, len(policy.request.Predicates))

@@ -19,7 +19,8 @@ import (
 // podPromise is what a decision has promised to a workload: capacity for its replicas in a cluster.
 type podPromise struct {
 	Replicas int64 `json:"replicas"`
-	// Waiting are the replicas that did not fit at the time of the decision: no capacity is set aside for them.
+	// Waiting are the replicas that did not fit at the time of the decision, or exceeded the share of the namespace: no capacity is set aside
+	// for them.
 	Waiting int64 `json:"waiting,omitempty"`
 	// Since is the Unix time in seconds of the decision, and Before the number of recent pods of the workload at that time.
 	Since  int64 `json:"since"`
@@ -158,7 +159,7 @@ func (d *workloadDecision) promisesTo(fleet []*decide.Cluster, chosen []int32, f
 		if !known || promise.Replicas != shares[k] {
 			promise = podPromise{Replicas: shares[k], Since: d.now}
 			if c.summary != nil {
-				promise.Waiting = max(shares[k]-max(fits[i].ScaledUp, 0), 0)
+				promise.Waiting = shares[k] - c.setAside(shares[k], fits[i].ScaledUp)
 			}
 			for _, part := range d.workload.Parts { // if they differ, pods are deducted longer rather than too short
 				if c.summary != nil {

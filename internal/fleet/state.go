@@ -16,6 +16,7 @@ import (
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fairqueue"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/expression"
@@ -141,6 +142,18 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 		s.resetMembers()
 	}
 	return s.affected(cluster, old, fields, "")
+}
+
+// placementOf returns the state of a placement. A new object of its name has no decisions and promises: they belong to the deleted one.
+func (s *State) placementOf(object *v1beta1.Placement) *placementState {
+	p := s.placement(types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
+	if p.uid != "" && p.uid != object.UID {
+		s.deleteWorkload(p)
+		s.setSelected(p, nil)
+		p.generation, p.decidedGeneration = 0, 0
+	}
+	p.uid = object.UID
+	return p
 }
 
 // placement returns the state of a placement and adds it if it is missing.
@@ -324,6 +337,8 @@ func (s *State) changeBinding(namespace, set string, isBound bool) []types.Names
 	switch {
 	case bound[set] == isBound:
 		return nil
+	case !isBound && len(bound) == 1:
+		delete(s.bindings, namespace)
 	case !isBound:
 		delete(bound, set)
 	case bound == nil:

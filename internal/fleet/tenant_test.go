@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
@@ -91,6 +92,55 @@ func TestPromiseIsCapped(t *testing.T) {
 	add(s, withWorkload(t, "none", 1, 1, "{}"))
 	if r := decideNow(t, s, "none"); clustersOf(r) != "" {
 		t.Error("more is promised than fits")
+	}
+}
+
+// TestShareOfNamespace checks that the placements of tenant a, with as many replicas as they may ask for, leave tenant b half of the free
+// capacity and of the limit, unless the limit has another share or no other namespace has clusters; and that the status says so. Of 100
+// CPUs, pods use none: promises are by the capacity, limits without end.
+func TestShareOfNamespace(t *testing.T) {
+	const unlimited = ""
+	for _, tc := range []struct {
+		limit, fitsB, statusA string
+		alone                 bool
+	}{
+		{limit: unlimited, fitsB: "50", statusA: "wait: no capacity is set aside for replicas that do not fit, or that exceed the 50% of the"},
+		{limit: `{"namespaceShare": "80%"}`, fitsB: "20", statusA: "exceed the 80% of the free capacity"},
+		{limit: `{"namespaceShare": "100%"}`, fitsB: "0"},
+		{limit: unlimited, fitsB: "0", alone: true},
+		{limit: `{"cpu": "60"}`, fitsB: "30", statusA: "the limit of a on the hub leaves 0 replicas: the placements of a namespace may have 50% of it"},
+		{limit: `{"cpu": "60", "namespaceShare": "90%"}`, fitsB: "6", statusA: "leaves 0 replicas: the placements of a namespace may have 90% of it"},
+		{limit: `{"cpu": "60"}`, fitsB: "0", statusA: "999999940 of 1000000000 replicas are in no cluster", alone: true},
+	} {
+		s := hub("a")
+		if tc.limit != unlimited {
+			s.SetCluster(limited("a", tc.limit))
+		}
+		if !tc.alone {
+			s.SetBinding(binding("b", "web"))
+		}
+		s.SetCapacity(capacityOf(t, "a", now, 100, nil))
+		all := ""
+		for _, name := range []string{"first", "second"} {
+			p := withWorkload(t, name, 1, fit.MaxReplicas, "{}")
+			p.Annotations[v1beta1.AnnotationWorkload] = strings.Replace(p.Annotations[v1beta1.AnnotationWorkload], "true, ", `false, "divide": true, `, 1)
+			add(s, p)
+			r := decideNow(t, s, name)
+			all += fmt.Sprint(r.Warnings, r.Conditions) + ";"
+		}
+		if !strings.Contains(all, tc.statusA) {
+			t.Errorf("%+v: the status is %s", tc, all)
+		}
+		b := withWorkload(t, "b", 1, 1000, "{}")
+		b.Namespace = "b"
+		if tc.alone {
+			b.Namespace = "ns"
+		}
+		add(s, b)
+		r, _ := s.Preview(types.NamespacedName{Namespace: b.Namespace, Name: "b"}, now)
+		if reason := r.Ranking()[0].Reason; !strings.HasPrefix(reason, tc.fitsB+" replica") {
+			t.Errorf("%+v: %s fit tenant b", tc, reason)
+		}
 	}
 }
 

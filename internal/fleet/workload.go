@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
@@ -108,7 +107,7 @@ func (s *State) SetWorkload(p *v1beta1.Placement, object *unstructured.Unstructu
 	cause := fmt.Sprint(err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	state := s.placement(types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+	state := s.placementOf(p)
 	old := state.workload
 	if spec == nil {
 		s.deleteWorkload(state)

@@ -459,7 +459,7 @@ func TestRunningReplicas(t *testing.T) {
 		t.Errorf("got %d, want 7 and the 3 that run", fits[0].Now)
 	}
 	w := s.placements[keyOf("web")].workload.workload
-	if fit, limit := s.FitOf(w, "a", later); fit.Now != 6 || !strings.Contains(limit, "3 replicas of the workload run already; 1 pod of") {
+	if fit, limit := s.FitOf(w, "a", later); fit.Now != 6 || !strings.Contains(limit, "3 replicas of the workload run already; pods of") {
 		t.Errorf("got %d further ones, limited by %q", fit.Now, limit) // 3 run and one is promised
 	}
 	later = now.Add(time.Hour) // the pods are no longer recent, but 4 were promised

@@ -4,6 +4,7 @@ package telemetry
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -85,6 +86,8 @@ var (
 		duration: describe("pod_usage_read_duration_seconds", "Duration of reads of the usage of pods, failed ones included."),
 		rejected: describe("pod_usage_rejected_total", "Pods ignored because their usage is missing, invalid or too old."),
 	}
+	noUsage = describe("load_node_without_usage", "1 for a node whose reading has no CPU usage, for up to 100 nodes by name.", "node")
+
 	stale = describe("load_nodes_stale", "Nodes that the source has only old values for.")
 	lost  = describe("load_series_lost_total", "Readings without a series, by series.", "series")
 )
@@ -98,7 +101,11 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 	}
 	out <- stale
 	out <- lost
+	out <- noUsage
 }
+
+// maxNamed is the number of nodes without usage that have a metric.
+const maxNamed = 100
 
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
@@ -112,6 +119,11 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 			snapshot := store.Fresh()
 			reading := snapshot.Reading()
 			fresh, isFresh = len(reading.Nodes), snapshot != nil
+			names := slices.Sorted(maps.Keys(reading.Nodes))
+			names = slices.DeleteFunc(names, func(name string) bool { return !reading.Nodes[name].HasNoUsage() })
+			for _, name := range names[:min(len(names), maxNamed)] {
+				out <- prometheus.MustNewConstMetric(noUsage, prometheus.GaugeValue, 1, watched.source, name)
+			}
 			out <- prometheus.MustNewConstMetric(stale, prometheus.GaugeValue, float64(reading.Stale), watched.source)
 			stats := store.Stats()
 			for _, series := range load.AllSeries {

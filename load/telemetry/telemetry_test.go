@@ -78,3 +78,19 @@ func TestWatchPods(t *testing.T) {
 	now = now.Add(time.Minute)
 	check(age("70") + metrics("1", "0", "2"))
 }
+
+// TestNodesWithoutUsage checks that nodes that report no CPU usage have a metric with their name, but not nodes with usage or without CPU.
+func TestNodesWithoutUsage(t *testing.T) {
+	collector, store := &Collector{}, load.NewStore(time.Minute, nil)
+	collector.Watch(t.Context(), "s", store)
+	busy := load.Node{CPU: load.Utilization{Mean: 0.001}, HasCPU: true}
+	nodes := map[string]load.Node{"a": {HasCPU: true}, "b": busy, "c": {HasMemory: true}}
+	if err := store.Put(load.Reading{Time: time.Now(), Nodes: nodes}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "# HELP plimsoll_load_node_without_usage [ALPHA] 1 for a node whose reading has no CPU usage, for up to 100 nodes by name.\n" +
+		"# TYPE plimsoll_load_node_without_usage gauge\nplimsoll_load_node_without_usage{node=\"a\",source=\"s\"} 1\n"
+	if err := testutil.CollectAndCompare(collector, strings.NewReader(want), "plimsoll_load_node_without_usage"); err != nil {
+		t.Error(err)
+	}
+}

@@ -32,8 +32,8 @@ func (pl *plugin) ExplainPod(state fwk.CycleState, pod *v1.Pod) string {
 		parts[r] = fmt.Sprintf("%s %.2f %s (%s)", u.name, c.expected[r].Mean/u.size, u.unit, basis(&estimate, request, pod))
 	}
 	text := strings.Join(parts, ", ")
-	if c.model.ByRequestsOnly() {
-		text += "; by requests, because predictions by the learned usage had larger errors"
+	if c.model.IsWorse() {
+		text += "; the learned usage predicts the load of nodes worse than requests: check the source of podUsage"
 	}
 	return text
 }

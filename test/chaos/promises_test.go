@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -32,8 +33,8 @@ const (
 )
 
 var (
-	// fitNames are the placements that name a workload. Each time one is created, it gets a new number: a cluster may still run pods of
-	// the last one.
+	// fitNames are the placements that name a workload. Each time one is created, its workload gets a new number: a cluster may still run
+	// pods of the last one.
 	fitNames = []string{"fit-1", "fit-2", "fit-3", "fit-4"}
 	// memberNames are the clusters that report their capacity: the first ones, which conditions list first.
 	memberNames = clusterNames[:3]
@@ -82,7 +83,7 @@ func (p promise) String() string {
 // promises is the part of the world with promises.
 type promises struct {
 	members map[string]*member
-	// numbers are how often each placement has been created, and replicas the replicas of the present ones by full name.
+	// numbers are how often each placement has been created, and replicas the replicas of the present ones by workload.
 	numbers  map[string]int
 	replicas map[string]int64
 	// made are the promises in the decisions by cluster when they were last read, and madeFirst at the start of the round.
@@ -133,23 +134,22 @@ func (w *world) applyFit(ctx context.Context, s step) error {
 	return fmt.Errorf("unknown step %s", s)
 }
 
-// fitName returns the full name of the present placement of a name, which is also the name of its workload.
-func (w *world) fitName(name string) string { return fmt.Sprintf("%s-%d", name, w.numbers[name]) }
+// workloadOf returns the name of the workload of the present placement of a name.
+func (w *world) workloadOf(name string) string { return fmt.Sprintf("%s-%d", name, w.numbers[name]) }
 
 // createFit creates a placement with a workload of pods of 1 CPU, which excludes clusters that the replicas do not fit.
 func (w *world) createFit(ctx context.Context, name string, replicas int64) error {
 	w.numbers[name]++
-	full := w.fitName(name)
-	w.replicas[full] = replicas
+	w.replicas[w.workloadOf(name)] = replicas
 	clusters := 1
 	if name == fitNames[0] {
 		clusters = 2
 	}
-	return w.api.Create(ctx, placementFor(full, replicas, clusters))
+	return w.api.Create(ctx, placementFor(name, w.workloadOf(name), replicas, clusters))
 }
 
 // placementFor returns a placement with a workload.
-func placementFor(name string, replicas int64, clusters int) *v1beta1.Placement {
+func placementFor(name, workload string, replicas int64, clusters int) *v1beta1.Placement {
 	text := fmt.Sprintf(`
 metadata:
   name: %s
@@ -160,7 +160,7 @@ metadata:
 spec:
   numberOfClusters: %d
   prioritizerPolicy: {mode: Exact, configurations: [{scoreCoordinate: {type: BuiltIn, builtIn: FitReplicas}, weight: 1}]}`,
-		name, replicas, name, clusters)
+		name, replicas, workload, clusters)
 	p := &v1beta1.Placement{}
 	if err := yaml.Unmarshal([]byte(text), p); err != nil {
 		panic(err) // constant but for names and numbers
@@ -170,8 +170,8 @@ spec:
 
 // deleteFit deletes the present placement of a name.
 func (w *world) deleteFit(ctx context.Context, name string) error {
-	delete(w.replicas, w.fitName(name))
-	return w.delete(ctx, &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: w.fitName(name)}})
+	delete(w.replicas, w.workloadOf(name))
+	return w.delete(ctx, &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: name}})
 }
 
 // readPromises reads the promises in all PlacementDecisions. It returns why they do not match the decisions, "" if they do.
@@ -179,6 +179,14 @@ func (w *world) readPromises(ctx context.Context) (string, error) {
 	var list clusterv1beta1.PlacementDecisionList
 	if err := w.api.List(ctx, &list, client.InNamespace(team)); err != nil {
 		return "", err
+	}
+	var placements v1beta1.PlacementList
+	if err := w.api.List(ctx, &placements, client.InNamespace(team)); err != nil {
+		return "", err
+	}
+	uids := map[string]types.UID{}
+	for i := range placements.Items {
+		uids[placements.Items[i].Name] = placements.Items[i].UID
 	}
 	w.made = map[string][]promise{}
 	selected := map[string]int{}
@@ -188,8 +196,9 @@ func (w *world) readPromises(ctx context.Context) (string, error) {
 		if !strings.HasPrefix(name, "fit-") {
 			continue
 		}
-		if _, exists := w.replicas[name]; !exists {
-			return fmt.Sprintf("decision of the deleted placement %s", name), nil
+		workload := w.workloadOf(name)
+		if owner := metav1.GetControllerOf(d); owner == nil || owner.UID != uids[name] {
+			return fmt.Sprintf("decision of a deleted placement %s", name), nil
 		}
 		of := map[string]promise{}
 		if text := d.Annotations[v1beta1.AnnotationReplicas]; text != "" {
@@ -199,18 +208,18 @@ func (w *world) readPromises(ctx context.Context) (string, error) {
 		}
 		for _, c := range d.Status.Decisions {
 			p, known := of[c.ClusterName]
-			if !known || p.Replicas != w.replicas[name] {
+			if !known || p.Replicas != w.replicas[workload] {
 				return fmt.Sprintf("placement %s has a decision for %s with promise %+v", name, c.ClusterName, p), nil
 			}
-			p.workload = name
+			p.workload = workload
 			w.made[c.ClusterName] = append(w.made[c.ClusterName], p)
 			selected[name]++
 		}
 	}
-	for name := range w.replicas {
-		var p v1beta1.Placement
-		if err := w.api.Get(ctx, client.ObjectKey{Namespace: team, Name: name}, &p); err != nil {
-			return "", err
+	for i := range placements.Items {
+		p, name := &placements.Items[i], placements.Items[i].Name
+		if !slices.Contains(fitNames, name) {
+			continue
 		}
 		if got := p.Status.NumberOfSelectedClusters; len(p.Status.Conditions) == 0 || int(got) != selected[name] {
 			return fmt.Sprintf("the status of placement %s has %d clusters, its decisions have %d", name, got, selected[name]), nil
@@ -349,7 +358,7 @@ func (w *world) probe(ctx context.Context) (string, error) {
 		if client.IgnoreNotFound(err) != nil {
 			return "", err
 		}
-		return name + " is new", w.api.Create(ctx, placementFor(name, probeReplicas, 1))
+		return name + " is new", w.api.Create(ctx, placementFor(name, name, probeReplicas, 1))
 	}
 	c := meta.FindStatusCondition(p.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
 	if c == nil {

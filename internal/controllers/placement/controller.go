@@ -190,6 +190,13 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName, si
 		c.state.SetUnmanaged(key, fleet.ClustersIn(existing))
 		return result, true, nil
 	}
+	existing, err = c.deleteStale(ctx, object, existing)
+	if apierrors.IsConflict(err) { // the cache is stale
+		return reconcile.Result{RequeueAfter: changeDelay}, false, nil
+	}
+	if err != nil {
+		return result, false, fmt.Errorf("deleting decisions: %w", err)
+	}
 	began := time.Now()
 	now := c.now()
 	reread, err := c.readWorkload(ctx, object, now)

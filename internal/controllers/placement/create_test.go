@@ -11,6 +11,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -148,15 +149,33 @@ func TestHubDropsInitialStatus(t *testing.T) {
 	}
 }
 
-// TestAdoptedDecision checks that a PlacementDecision of a deleted placement that is decided under the same name gets the new placement as
-// its owner: a garbage collector would delete it with the old one.
-func TestAdoptedDecision(t *testing.T) {
-	old := decisionOf("p", "p-decision-1", "a")
-	old.OwnerReferences[0].UID = "old"
-	h := newHub(t, AdoptAll, append(fleetOf("a"), newPlacement(t, "p", "{}"), old)...)
-	h.settled("p")
-	must.Succeed(t, h.client.Get(t.Context(), client.ObjectKeyFromObject(old), old))
-	if owner := metav1.GetControllerOf(old); owner == nil || owner.UID != "p" || len(old.OwnerReferences) != 1 {
-		t.Errorf("owners %+v", old.OwnerReferences)
+// TestStaleDecision checks that a PlacementDecision of a deleted placement is deleted when a placement of the same name is decided, whose
+// workload does not fit beside what was promised to another one meanwhile: the selected cluster and the promise were of the deleted one.
+func TestStaleDecision(t *testing.T) {
+	stale := decisionOf("p", "p-decision-1", "a")
+	stale.OwnerReferences[0].UID = "old"
+	stale.Annotations = map[string]string{v1beta1.AnnotationReplicas: `{"a": {"replicas": 8, "since": 1795239886}}`}
+	workload := map[string]string{v1beta1.AnnotationWorkload: `{"requireFit": true, "replicas": 8, "template": {"kind": "Deployment",
+		"metadata": {"name": "w"}, "spec": {"template": {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}}}}`}
+	other, p := newPlacement(t, "other", "{}"), newPlacement(t, "p", "{}")
+	other.Annotations, p.Annotations = workload, workload
+	h := newHub(t, AdoptAll, append(fleetOf("a"), other, stale)...)
+	h.reportCapacity()
+	h.settled("other")
+	must.Succeed(t, h.client.Create(t.Context(), p))
+	for range 2 {
+		h.settled("p")
+		if got := h.chosen("p"); len(got) > 0 || !slices.Equal(h.chosen("other"), []string{"a"}) {
+			t.Errorf("p selects %q, other %q", got, h.chosen("other"))
+		}
+		var left clusterv1beta1.PlacementDecisionList
+		must.Succeed(t, h.client.List(t.Context(), &left, client.MatchingLabels{clusterv1beta1.PlacementLabel: "p"}))
+		for i := range left.Items {
+			if owner := metav1.GetControllerOf(&left.Items[i]); owner.UID != "p" || left.Items[i].Annotations[v1beta1.AnnotationReplicas] != "" {
+				t.Errorf("%s has owner %s and the promises %v", left.Items[i].Name, owner.UID, left.Items[i].Annotations)
+			}
+		}
+		h.restart()
+		h.reportCapacity()
 	}
 }

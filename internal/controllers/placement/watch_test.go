@@ -177,6 +177,18 @@ func (o outdated) List(ctx context.Context, list client.ObjectList, options ...c
 	return o.Client.List(ctx, list, options...)
 }
 
+// reportCapacity sets the capacity of cluster a, 10 CPUs on one node.
+func (h *hub) reportCapacity() {
+	h.Helper()
+	object := &fleet.ClusterCapacity{}
+	text := fmt.Sprintf(`{"metadata": {"namespace": "a", "name": "plimsoll"}, "status": {"cluster": "a", "observedAt": %q,
+		"classes": [{}], "groups": [{"class": 0, "nodes": 1, "free": {"cpu": "10", "pods": "100"}}]}}`, h.now.UTC().Format(time.RFC3339))
+	if err := errors.Join(json.Unmarshal([]byte(text), object), object.Err, h.c.load(h.Context())); err != nil {
+		h.Fatal(err)
+	}
+	h.c.state.SetCapacity(object)
+}
+
 // A controller decides a placement and is replaced. The cache of the next one lacks the decision: its promise of 8 of 10 CPUs must hold.
 func TestPromisesAreNotReadFromCache(t *testing.T) {
 	withWorkload := func(name string) *v1beta1.Placement {
@@ -186,21 +198,14 @@ func TestPromisesAreNotReadFromCache(t *testing.T) {
 		return p
 	}
 	h := newHub(t, AdoptAll, append(fleetOf("a"), withWorkload("p"))...)
-	report := func() {
-		object := &fleet.ClusterCapacity{}
-		text := fmt.Sprintf(`{"metadata": {"namespace": "a", "name": "plimsoll"}, "status": {"cluster": "a", "observedAt": %q,
-			"classes": [{}], "groups": [{"class": 0, "nodes": 1, "free": {"cpu": "10", "pods": "100"}}]}}`, h.now.UTC().Format(time.RFC3339))
-		must.Succeed(t, errors.Join(json.Unmarshal([]byte(text), object), object.Err, h.c.load(t.Context())))
-		h.c.state.SetCapacity(object)
-	}
-	report()
+	h.reportCapacity()
 	// The promise ends, and the summary becomes too old, although no object changes.
 	if result := h.settled("p"); !slices.Equal(h.chosen("p"), []string{"a"}) || result.RequeueAfter != maxRequeue {
 		t.Fatalf("chosen %v, decided again after %s, want a and %s", h.chosen("p"), result.RequeueAfter, maxRequeue)
 	}
 	h.restart()
 	h.c.client = outdated{h.client}
-	report()
+	h.reportCapacity()
 	must.Succeed(t, h.client.Create(t.Context(), withWorkload("q")))
 	if _, err := h.reconcile("q"); err != nil {
 		t.Fatal(err)

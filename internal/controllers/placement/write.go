@@ -20,6 +20,27 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 )
 
+// deleteStale deletes the PlacementDecisions of a deleted placement of the same name: their promises have ended, and a garbage collector
+// would delete them later. It returns the other ones.
+func (c *Controller) deleteStale(
+	ctx context.Context, object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision,
+) (remaining []clusterv1beta1.PlacementDecision, err error) {
+	for i := range existing {
+		if !fleet.IsStale(&existing[i], object.UID) {
+			remaining = append(remaining, existing[i])
+		} else if err := c.deleteDecision(ctx, &existing[i]); err != nil {
+			return nil, err
+		}
+	}
+	return remaining, nil
+}
+
+// deleteDecision deletes a PlacementDecision that is unchanged since it was read, if it exists.
+func (c *Controller) deleteDecision(ctx context.Context, d *clusterv1beta1.PlacementDecision) error {
+	c.metrics.countWrite("delete")
+	return client.IgnoreNotFound(c.client.Delete(ctx, d, client.Preconditions{ResourceVersion: &d.ResourceVersion}))
+}
+
 // decisions returns the cached PlacementDecisions of a placement, in the order of their groups.
 func (c *Controller) decisions(ctx context.Context, key types.NamespacedName) ([]clusterv1beta1.PlacementDecision, error) {
 	var list clusterv1beta1.PlacementDecisionList
@@ -46,9 +67,6 @@ func (c *Controller) write(
 ) (out writeResult, delay time.Duration, err error) {
 	if result.KeepDecisions {
 		return writeResult{decisions: existing}, 0, nil
-	}
-	if err = c.adoptDecisions(ctx, object, existing); err != nil {
-		return out, 0, err
 	}
 	if out.decisions, err = c.layout(ctx, object, existing, result.Groups); err != nil {
 		return out, 0, err
@@ -80,26 +98,6 @@ func ownerOf(object *v1beta1.Placement) metav1.OwnerReference {
 		APIVersion: v1beta1.GroupVersion.String(), Kind: v1beta1.Kind, Name: object.Name, UID: object.UID,
 		Controller: new(true), BlockOwnerDeletion: new(true),
 	}
-}
-
-// adoptDecisions makes the placement the owner of decisions of a deleted placement with the same name, with which a garbage collector would
-// delete them.
-func (c *Controller) adoptDecisions(
-	ctx context.Context, object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision,
-) error {
-	for i := range existing {
-		owner := metav1.GetControllerOf(&existing[i])
-		if owner == nil || owner.Kind != v1beta1.Kind || owner.Name != object.Name || owner.UID == object.UID {
-			continue
-		}
-		before := existing[i].DeepCopy()
-		existing[i].OwnerReferences = []metav1.OwnerReference{ownerOf(object)}
-		c.metrics.countWrite("update")
-		if err := c.client.Patch(ctx, &existing[i], client.MergeFrom(before)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // layout returns the PlacementDecisions of a placement for groups, see fleet.Layout. It does not use reserved names.
@@ -164,8 +162,7 @@ func (c *Controller) scoreDelay(object *v1beta1.Placement, now time.Time) time.D
 // applyStep writes one PlacementDecision, and sets step.After to the stored object.
 func (c *Controller) applyStep(ctx context.Context, object *v1beta1.Placement, step *fleet.Step) error {
 	if step.After == nil {
-		c.metrics.countWrite("delete")
-		return client.IgnoreNotFound(c.client.Delete(ctx, step.Before, client.Preconditions{ResourceVersion: &step.Before.ResourceVersion}))
+		return c.deleteDecision(ctx, step.Before)
 	}
 	decisions := step.After.Status.Decisions
 	decision := step.Before.DeepCopy()
@@ -223,13 +220,12 @@ func (c *Controller) remove(ctx context.Context, key types.NamespacedName) error
 			remaining = append(remaining, existing[i])
 			continue
 		}
-		c.metrics.countWrite("delete")
-		err := c.client.Delete(ctx, &existing[i], client.Preconditions{ResourceVersion: &existing[i].ResourceVersion})
+		err := c.deleteDecision(ctx, &existing[i])
 		if apierrors.IsConflict(err) {
 			remaining = append(remaining, existing[i]) // the decision has changed; its event follows
 			continue
 		}
-		if client.IgnoreNotFound(err) != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -82,7 +82,7 @@ var stories = []story{
 		{description: created, want: [][]string{{"cluster3"}}},
 		{
 			description: "a second placement right after", file: "second-solver", want: [][]string{{"cluster3"}, nil},
-			reason: "2 pods of other placements not in the summary yet",
+			reason: "pods of other placements are not in the summary yet",
 		},
 		{
 			description: "cluster2: one node of 64 CPUs more", want: [][]string{{"cluster3"}, {"cluster2"}},

@@ -14,9 +14,7 @@ type Model struct {
 	withinWorkload, betweenWorkloads float64
 	workloads                        map[resources.WorkloadKey]*[Resources]workloadEstimate
 	nodes                            map[string]*[Resources]Shift
-	// known is the number of workloads whose usage is known.
-	known          int
-	byRequestsOnly bool
+	worse                            bool
 }
 
 // Shift is the usage of the pods of a node minus the usage expected of their workloads.
@@ -36,6 +34,7 @@ func (l *Learner) model() *Model {
 		betweenWorkloads: l.betweenWorkloadCorrelation(),
 		workloads:        make(map[resources.WorkloadKey]*[Resources]workloadEstimate, len(l.workloads)),
 		nodes:            make(map[string]*[Resources]Shift, len(l.nodes)),
+		worse:            l.trial.worse,
 	}
 	for r := range l.resources {
 		m.classes[r] = l.resources[r].known
@@ -46,12 +45,6 @@ func (l *Learner) model() *Model {
 			estimates = append(estimates, w.estimate)
 			m.workloads[key] = &estimates[len(estimates)-1]
 		}
-	}
-	m.known = len(m.workloads)
-	if l.trial.byRequestsOnly {
-		aside := NewModel()
-		aside.known, aside.byRequestsOnly = m.known, true
-		return aside
 	}
 	shifts := make([][Resources]Shift, 0, len(l.nodes))
 	if l.options.Without&Blending != 0 {
@@ -70,10 +63,10 @@ func (l *Learner) model() *Model {
 }
 
 // Workloads returns the number of workloads whose usage is known.
-func (m *Model) Workloads() int { return m.known }
+func (m *Model) Workloads() int { return len(m.workloads) }
 
-// ByRequestsOnly reports whether the model predicts by requests alone, because what was learned had larger errors.
-func (m *Model) ByRequestsOnly() bool { return m.byRequestsOnly }
+// IsWorse reports whether the model has predicted the load of nodes worse than requests do, probably because of a wrong source.
+func (m *Model) IsWorse() bool { return m.worse }
 
 // Estimate returns the expected use of a pod of a workload with a request.
 func (m *Model) Estimate(key resources.WorkloadKey, r int, request float64) Estimate {

@@ -3,22 +3,24 @@ package predict
 const (
 	// stake is the part of the evidence that one comparison can add or take.
 	stake = 0.75
-	// threshold is the evidence at which the model steps aside or returns. If the model predicts no worse than requests, it steps
-	// aside at most once in 1,000 windows of load, on average.
+	// threshold is the evidence from which the model counts as worse. If it predicts no worse than requests, it does so at most once in
+	// 1,000 windows of load, on average.
 	threshold = 1000
 	// fewestNodes is the number of measured nodes below which there is nothing to compare.
 	fewestNodes = 2
 )
 
-// trial compares the errors of the model with the errors of predicting by requests, once per window of the load of nodes, and decides
-// whether the model is used.
+// trial compares the errors of the model with the errors of predicting by requests, once per window of the load of nodes, for an alarm. It
+// takes hours, too long to stop using the model: windows of 15 minutes are the fastest independent comparisons, because the errors on the
+// nodes of one window have common causes.
 //
-// The evidence against a side is multiplied by 1 + stake x d after each window, but does not fall below 1. d is the difference of
+// The evidence against the model is multiplied by 1 + stake x d after each window, but does not leave [1, threshold]. d is the difference of
 // the squared errors of both sides over their sum, in [-1, 1]. As long as the mean of d is at most 0, the evidence reaches the threshold
-// no sooner than after threshold windows on average, however often one looks at it (an e-detector: a restarted betting martingale).
+// no sooner than after threshold windows on average, however often one looks at it (an e-detector: a restarted betting martingale). The
+// alarm ends when the evidence is 1 again.
 type trial struct {
-	byRequestsOnly bool
-	evidence       float64
+	worse    bool
+	evidence float64
 	// last is the second of the last comparison.
 	last float64
 }
@@ -29,13 +31,8 @@ func (t *trial) bet(model, requests float64) {
 		return
 	}
 	d := (model - requests) / (model + requests)
-	if t.byRequestsOnly {
-		d = -d
-	}
-	t.evidence = max(t.evidence, 1) * (1 + stake*d)
-	if t.evidence >= threshold {
-		t.byRequestsOnly, t.evidence = !t.byRequestsOnly, 1
-	}
+	t.evidence = min(max(max(t.evidence, 1)*(1+stake*d), 1), threshold)
+	t.worse = t.evidence == threshold || t.worse && t.evidence > 1
 }
 
 // compare adds the comparison of a reading, once per window of the load of nodes.

@@ -39,7 +39,7 @@ type Learner interface {
 	Workloads() []predict.Past
 	// Known returns the number of workloads whose usage is known, the time of the newest usage, zero if there is none, and whether
 	// the model predicts by requests, because what it has learned had larger errors.
-	Known() (workloads int, newest time.Time, byRequestsOnly bool)
+	Known() (workloads int, newest time.Time, worse bool)
 	// Restore adds the history that a previous process saved at a time.
 	Restore(workloads []predict.Past, saved time.Time)
 }
@@ -84,7 +84,7 @@ func (k *HistoryKeeper) State() History {
 	if saved := k.saved.Load(); saved != nil {
 		state = *saved
 	}
-	state.Workloads, state.Updated, state.Aside = k.options.Learner.Known()
+	state.Workloads, state.Updated, state.Worse = k.options.Learner.Known()
 	return state
 }
 

@@ -43,7 +43,7 @@ func (l *learner) Workloads() []predict.Past {
 	return l.workloads
 }
 
-func (l *learner) Known() (workloads int, newest time.Time, byRequestsOnly bool) {
+func (l *learner) Known() (workloads int, newest time.Time, worse bool) {
 	return len(l.Workloads()), l.restored, false
 }
 

@@ -46,8 +46,8 @@ type Keeper struct {
 	nodes []*v1.Node
 	// missed is called with the predicted and the measured mean load of a node, as fractions of its allocatable amount.
 	missed func(resource v1.ResourceName, predicted, measured float64)
-	// changed is called when the model steps aside, and when it returns.
-	changed func(byRequestsOnly bool)
+	// changed is called when the model begins and when it ceases to predict worse than requests.
+	changed func(worse bool)
 }
 
 // knownPod has the declaration of a pod, which is valid as long as the object does not change, and the learner's state for the pod.
@@ -58,12 +58,12 @@ type knownPod struct {
 }
 
 // New returns a keeper with the model before the first reading. missed is called with the predicted and the measured mean load
-// of a node, as fractions of its allocatable amount; changed when the model steps aside in favor of requests, and when it returns.
+// of a node, as fractions of its allocatable amount; changed when the model begins and when it ceases to predict worse than requests.
 func New(
 	options predict.Options,
 	pods Pods,
 	missed func(resource v1.ResourceName, predicted, measured float64),
-	changed func(byRequestsOnly bool),
+	changed func(worse bool),
 ) *Keeper {
 	k := &Keeper{
 		pods: pods, missed: missed, changed: changed, learner: predict.NewLearner(options), known: map[types.UID]knownPod{},
@@ -101,13 +101,13 @@ func (k *Keeper) keepUsage(reading *load.PodReading) {
 	k.used, k.usedAt = used, reading.Time
 }
 
-// Known returns the number of workloads whose usage is known, the time of the newest usage of pods, and whether the model has
-// stepped aside.
-func (k *Keeper) Known() (workloads int, updated time.Time, byRequestsOnly bool) {
+// Known returns the number of workloads whose usage is known, the time of the newest usage of pods, and whether the model predicts worse
+// than requests.
+func (k *Keeper) Known() (workloads int, updated time.Time, worse bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	model := k.Model()
-	return model.Workloads(), k.usedAt, model.ByRequestsOnly()
+	return model.Workloads(), k.usedAt, model.IsWorse()
 }
 
 // Replay learns from past usage of pods: from a reading in which the load of all nodes is unknown.
@@ -162,8 +162,8 @@ func (k *Keeper) learn(measured load.Reading) {
 	}
 	k.known, k.used = known, nil
 	model := k.learner.Observe(&reading)
-	if previous := k.model.Swap(model); previous.ByRequestsOnly() != model.ByRequestsOnly() {
-		k.changed(model.ByRequestsOnly())
+	if previous := k.model.Swap(model); previous.IsWorse() != model.IsWorse() {
+		k.changed(model.IsWorse())
 	}
 	k.reportMissed(&reading)
 }

@@ -139,9 +139,9 @@ func TestMissed(t *testing.T) {
 	}
 }
 
-// TestReportsAside has usage of pods that has nothing to do with the load of their nodes, while their requests have: the model steps
-// aside, which is reported once.
-func TestReportsAside(t *testing.T) {
+// TestReportsWorse has usage of pods that has nothing to do with the load of their nodes, while their requests have, which is
+// reported once.
+func TestReportsWorse(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	nodes, usage := load.NewStore(time.Hour, clock), load.NewPodStore(time.Hour, clock)
@@ -151,7 +151,7 @@ func TestReportsAside(t *testing.T) {
 		for i, name := range names {
 			visit(schedtest.Node(name, "cpu", "4", "memory", "16Gi"), []*v1.Pod{schedtest.CPU(name, name, fmt.Sprint(1+2*i), "")})
 		}
-	}, func(v1.ResourceName, float64, float64) {}, func(byRequestsOnly bool) { changes = append(changes, byRequestsOnly) })
+	}, func(v1.ResourceName, float64, float64) {}, func(worse bool) { changes = append(changes, worse) })
 	keeper.Watch(nodes, usage)
 	for range 60 {
 		now = now.Add(time.Minute)
@@ -165,7 +165,7 @@ func TestReportsAside(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, byRequestsOnly := keeper.Known(); !byRequestsOnly || !keeper.Model().ByRequestsOnly() || len(changes) != 1 || !changes[0] {
-		t.Errorf("by requests: %t, changes %v; want one", byRequestsOnly, changes)
+	if _, _, worse := keeper.Known(); !worse || !keeper.Model().IsWorse() || len(changes) != 1 || !changes[0] {
+		t.Errorf("worse: %t, changes %v; want one", worse, changes)
 	}
 }

@@ -18,8 +18,8 @@ type History struct {
 	Workloads int
 	// Updated is the time of the newest usage, zero if there is none.
 	Updated time.Time
-	// Aside is set while predictions are by requests, because what was learned had larger errors.
-	Aside bool
+	// Worse is set while predictions by the learned usage have larger errors than predictions by requests.
+	Worse bool
 	// Saved is the time of the last save, zero if there was none. SavedBytes is the size of the saved history, and
 	// Dropped the number of workloads that did not fit.
 	Saved               time.Time
@@ -71,7 +71,7 @@ func describeMetric(name, help string) *prometheus.Desc {
 
 var (
 	workloads  = describeMetric("workloads", "Workloads whose usage is known from the usage of their pods.")
-	aside      = describeMetric("aside", "1 while predictions are by requests, because what was learned had larger errors; 0 otherwise.")
+	worse      = describeMetric("worse_than_requests", "1 while the learned usage predicts the load of nodes worse than requests; 0 otherwise.")
 	age        = describeMetric("history_age_seconds", "Age of the newest usage in the history of the workloads. Absent if there is none.")
 	saved      = describeMetric("history_saved_timestamp_seconds", "Time at which the history was saved last. Absent if it was not.")
 	savedBytes = describeMetric("history_saved_bytes", "Size of the history when it was saved last.")
@@ -81,7 +81,7 @@ var (
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
 	m.errors.Describe(out)
-	for _, desc := range []*prometheus.Desc{workloads, aside, age, saved, savedBytes, dropped} {
+	for _, desc := range []*prometheus.Desc{workloads, worse, age, saved, savedBytes, dropped} {
 		out <- desc
 	}
 }
@@ -98,10 +98,10 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	}
 	state := (*watched)()
 	gauge(workloads, float64(state.Workloads))
-	if state.Aside {
-		gauge(aside, 1)
+	if state.Worse {
+		gauge(worse, 1)
 	} else {
-		gauge(aside, 0)
+		gauge(worse, 0)
 	}
 	if !state.Updated.IsZero() {
 		gauge(age, m.now().Sub(state.Updated).Seconds())

@@ -50,7 +50,7 @@ func TestWatchHistory(t *testing.T) {
 			m,
 			expfmt.TypeTextPlain,
 			"plimsoll_prediction_workloads",
-			"plimsoll_prediction_aside",
+			"plimsoll_prediction_worse_than_requests",
 			"plimsoll_prediction_history_age_seconds",
 			"plimsoll_prediction_history_saved_timestamp_seconds",
 			"plimsoll_prediction_history_saved_bytes",
@@ -67,11 +67,11 @@ func TestWatchHistory(t *testing.T) {
 		}
 		return strings.Join(out, ", ")
 	}
-	if got, want := values(), "aside 0, workloads 7"; got != want {
+	if got, want := values(), "workloads 7, worse_than_requests 0"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	state = History{Workloads: 9, Updated: noon.Add(-time.Minute), Aside: true, Saved: noon, SavedBytes: 1234, Dropped: 2}
-	want := "aside 1, history_age_seconds 60, history_dropped_workloads 2, history_saved_bytes 1234, history_saved_timestamp_seconds 1.7723664e+09, workloads 9"
+	state = History{Workloads: 9, Updated: noon.Add(-time.Minute), Worse: true, Saved: noon, SavedBytes: 1234, Dropped: 2}
+	want := "history_age_seconds 60, history_dropped_workloads 2, history_saved_bytes 1234, history_saved_timestamp_seconds 1.7723664e+09, workloads 9, worse_than_requests 1"
 	if got := values(); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

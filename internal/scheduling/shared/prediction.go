@@ -49,9 +49,9 @@ func (s *State) Prediction(ctx context.Context, args *config.PredictedUtilizatio
 		return keeper, nil
 	}
 	options := predict.Options{HistoryWeight: *args.HistoryWeight, HalfLife: predict.DefaultHalfLife, Without: s.Without}
-	keeper := prediction.New(options, s.podsOf(h), s.PredictionMetrics().ObserveError, func(byRequestsOnly bool) {
+	keeper := prediction.New(options, s.podsOf(h), s.PredictionMetrics().ObserveError, func(worse bool) {
 		if s.newStore == nil { // not in a simulation
-			reportAside(klog.FromContext(ctx), h.EventRecorder(), args.HistoryConfigMap, byRequestsOnly)
+			reportWorse(klog.FromContext(ctx), h.EventRecorder(), args.HistoryConfigMap, worse)
 		}
 	})
 	if err := s.keepHistory(ctx, args, h, keeper, func() { keeper.Watch(store, podStore) }); err != nil {
@@ -61,13 +61,13 @@ func (s *State) Prediction(ctx context.Context, args *config.PredictedUtilizatio
 	return keeper, nil
 }
 
-// reportAside logs that the model has stepped aside or has returned, and creates an event of the ConfigMap with the history, if there
-// is one.
-func reportAside(logger klog.Logger, recorder events.EventRecorder, configMap string, byRequestsOnly bool) {
-	kind, reason, note := v1.EventTypeNormal, "PredictsByUsage", "Nodes are scored by what was learned of the usage of pods again"
-	if byRequestsOnly {
-		kind, reason = v1.EventTypeWarning, "PredictsByRequests"
-		note = "Nodes are scored by requests: predictions by the learned usage of pods had larger errors. Check the source of podUsage"
+// reportWorse logs that the model begins or ceases to predict worse than requests, and creates an event of the ConfigMap with the history,
+// if there is one.
+func reportWorse(logger klog.Logger, recorder events.EventRecorder, configMap string, worse bool) {
+	kind, reason, note := v1.EventTypeNormal, "PredictionsImproved", "The learned usage of pods predicts the load of nodes better again"
+	if worse {
+		kind, reason = v1.EventTypeWarning, "PredictionsWorse"
+		note = "The learned usage of pods predicts the load of nodes worse than requests. Check the source of podUsage"
 	}
 	logger.Info(note)
 	if namespace, name, found := strings.Cut(configMap, "/"); found && recorder != nil {

@@ -118,7 +118,7 @@ func TestDemoOnce(t *testing.T) {
 		t.Errorf("last result %q, want the verdict of scenario shadow", last)
 	}
 	wantFits := []string{"solver cluster3", "solver cluster3", "second-solver", "solver cluster3", "second-solver cluster2"}
-	const wantReason = "cluster3: 0 replicas fit of 1: limited by CPU; 2 pods of other placements not in the summary yet"
+	const wantReason = "cluster3: 0 replicas fit of 1: limited by CPU; pods of other placements are not in the summary yet"
 	if !slices.Equal(fits, wantFits) || !strings.Contains(reasons, wantReason) {
 		t.Errorf("placements with workloads %q, want %q; reasons %q", fits, wantFits, reasons)
 	}
