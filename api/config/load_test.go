@@ -361,3 +361,21 @@ func TestWarnings(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// FuzzDecode decodes configurations of any text: an error names the file, and a configuration has a profile.
+func FuzzDecode(f *testing.F) {
+	const head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+	for _, text := range []string{
+		head, head + "profiles:\n- pluginConfig:\n  - name: PredictedUtilization\n    args: {historyWeight: 1e999, pollInterval: -1s}\n",
+		head + "parallelism: -1", "kind: Secret", "{", head + "profiles: [&a [*a]]",
+		strings.Replace(head, "v1\n", "v1beta3\n", 1) + "profiles:\n- pluginConfig: [{name: NodeResourcesAllocatable, args: {mode: Most}}]\n",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		cfg, err := Decode("FILE", raw)
+		if err == nil && len(cfg.Profiles) == 0 || err != nil && !strings.HasPrefix(err.Error(), "FILE: ") {
+			t.Errorf("%v, error %v", cfg, err)
+		}
+	})
+}

@@ -7,7 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
@@ -151,5 +153,37 @@ func FuzzWorkload(f *testing.F) {
 			t.Errorf("got %+v", got)
 		}
 		w.workload.DescribeLimit(s.entries["a"].capacity.Summary, nil, 0)
+	})
+}
+
+// FuzzPromises reads promises of any text: no amount of them gives others more than the capacity, nor takes long.
+func FuzzPromises(f *testing.F) {
+	for _, text := range []string{
+		`{"a": {"replicas": 8, "since": 1795239886}}`, `{"a": {"replicas": 1000000000, "waiting": 999999999, "since": 9223372036854775807}}`,
+		`{"a": {"replicas": -1}}`, `{"a": {"replicas": 1, "waiting": 2, "before": -2147483648}}`, `[`, `{"a": null}`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		decision := decisionOf("p", "p-decision-1", "a")
+		decision.Annotations = map[string]string{v1beta1.AnnotationReplicas: text}
+		objects := &Objects{
+			Clusters: []*clusterv1.ManagedCluster{managed("a", "set=web")}, Sets: []*clusterv1beta2.ManagedClusterSet{bySet("web")},
+			Bindings:   []*clusterv1beta2.ManagedClusterSetBinding{binding("ns", "web"), binding("other", "web")},
+			Placements: []*v1beta1.Placement{withWorkload(t, "p", 1, 1, "{}")}, Decisions: []*clusterv1beta1.PlacementDecision{decision},
+			Capacities: []*ClusterCapacity{capacityOf(t, "a", now, 10, map[string]int32{"p": 2})},
+		}
+		s := objects.State()
+		decideNow(t, s, "p")
+		w := s.placements[keyOf("p")].workload
+		for cluster, promise := range w.promises {
+			if promise.Replicas < 0 || promise.Waiting < 0 || promise.Waiting > promise.Replicas {
+				t.Errorf("%s: %+v", cluster, promise)
+			}
+		}
+		checkFit(t, w.workload.CountFit(s.entries["a"].capacity.Summary, 1, nil, 0))
+		if got, _ := s.FitOf(w.workload, "a", now); got.ScaledUp > 10 {
+			t.Errorf("%d replicas fit 10 CPUs", got.ScaledUp)
+		}
 	})
 }

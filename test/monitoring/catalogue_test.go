@@ -66,7 +66,7 @@ var sections = []section{
 	}},
 	{"load", func(t *testing.T) []prometheus.Collector {
 		store, c := load.NewStore(time.Hour, nil), &telemetry.Collector{}
-		must.Succeed(t, store.Put(load.Reading{Time: time.Now()}))
+		must.Succeed(t, store.Put(load.Reading{Time: time.Now(), Nodes: map[string]load.Node{"idle": {HasCPU: true}}}))
 		c.Watch(t.Context(), "test", store)
 		pods := load.NewPodStore(time.Hour, nil)
 		must.Succeed(t, pods.Put(load.PodReading{Time: time.Now()}))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -207,4 +208,20 @@ func BenchmarkSummarize(b *testing.B) {
 			b.Fatal(len(got.Groups))
 		}
 	}
+}
+
+// FuzzPrice cleans prices of any text: the hub accepts the result.
+func FuzzPrice(f *testing.F) {
+	for _, text := range []string{"0.192", "1e-3", "NaN", "-0", "0x1p-2", "1_0", "99999999.9999999"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		clean := cleanPrice(text)
+		if clean == "" {
+			return
+		}
+		if _, err := v1alpha1.ParsePrice(clean); err != nil || len(clean) > 16 || strings.ContainsAny(clean, "eE-_xp") {
+			t.Errorf("%q: got %q, %v", text, clean, err)
+		}
+	})
 }

@@ -1,6 +1,8 @@
 package shadow
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -223,4 +225,31 @@ func TestStore(t *testing.T) {
 	if r := s.Recommendation(); r == nil || r.Verdict.Sentence != "Use packed." {
 		t.Errorf("recommendation %+v", r)
 	}
+}
+
+// FuzzDay starts with results of any text: the store opens, and the page is written from what it has.
+func FuzzDay(f *testing.F) {
+	day, err := json.Marshal(&Day{APIVersion: APIVersion, Kind: dayKind, Windows: []*Window{window(0, run(1), run(2), run(3))}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, text := range []string{string(day), "{", "null", strings.Replace(string(day), `"windows":[`, `"windows":[null,`, 1), `{"windows":[{}]}`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		folder := t.TempDir()
+		path := filepath.Join(folder, resultsFolder, "2026-03-01.json")
+		if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		s, err := OpenStore(folder, 24*time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		windows := s.Windows(time.Time{})
+		var page bytes.Buffer
+		if err := NewReport(windows, begin, begin.Add(24*time.Hour)).Write(&page, windows); err != nil {
+			t.Error(err)
+		}
+	})
 }
