@@ -85,8 +85,8 @@ func (c *candidate) ofNamespace(promised []fit.Part) []fit.Part {
 	})
 }
 
-// setAside returns how many of a number of replicas a new promise sets aside: the running replicas, and the ones that fit and are within the
-// share of the namespace.
+// setAside returns how many of a number of replicas a new promise sets aside: the running replicas, and the ones that fit and are within
+// the share of the namespace.
 func (c *candidate) setAside(replicas, fitting int64) int64 {
 	if c.share < 100 {
 		all, promised := c.workload.CountFit(c.summary, replicas, nil, 0), c.ofNamespace(c.unseenPromises(c.summary))

@@ -108,8 +108,8 @@ func TestShareOfNamespace(t *testing.T) {
 		{limit: `{"namespaceShare": "80%"}`, fitsB: "20", statusA: "exceed the 80% of the free capacity"},
 		{limit: `{"namespaceShare": "100%"}`, fitsB: "0"},
 		{limit: unlimited, fitsB: "0", alone: true},
-		{limit: `{"cpu": "60"}`, fitsB: "30", statusA: "the limit of a on the hub leaves 0 replicas: the placements of a namespace may have 50% of it"},
-		{limit: `{"cpu": "60", "namespaceShare": "90%"}`, fitsB: "6", statusA: "leaves 0 replicas: the placements of a namespace may have 90% of it"},
+		{limit: `{"cpu": "60"}`, fitsB: "30", statusA: "leaves 0 replicas: the placements of a namespace may have 50% of it"},
+		{limit: `{"cpu": "60", "namespaceShare": "90%"}`, fitsB: "6", statusA: "the placements of a namespace may have 90% of it"},
 		{limit: `{"cpu": "60"}`, fitsB: "0", statusA: "999999940 of 1000000000 replicas are in no cluster", alone: true},
 	} {
 		s := hub("a")
@@ -123,7 +123,8 @@ func TestShareOfNamespace(t *testing.T) {
 		all := ""
 		for _, name := range []string{"first", "second"} {
 			p := withWorkload(t, name, 1, fit.MaxReplicas, "{}")
-			p.Annotations[v1beta1.AnnotationWorkload] = strings.Replace(p.Annotations[v1beta1.AnnotationWorkload], "true, ", `false, "divide": true, `, 1)
+			text := strings.Replace(p.Annotations[v1beta1.AnnotationWorkload], "true, ", `false, "divide": true, `, 1)
+			p.Annotations[v1beta1.AnnotationWorkload] = text
 			add(s, p)
 			r := decideNow(t, s, name)
 			all += fmt.Sprint(r.Warnings, r.Conditions) + ";"

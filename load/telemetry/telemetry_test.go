@@ -88,7 +88,8 @@ func TestNodesWithoutUsage(t *testing.T) {
 	if err := store.Put(load.Reading{Time: time.Now(), Nodes: nodes}); err != nil {
 		t.Fatal(err)
 	}
-	const want = "# HELP plimsoll_load_node_without_usage [ALPHA] 1 for a node whose reading has no CPU usage, for up to 100 nodes by name.\n" +
+	const want = "# HELP plimsoll_load_node_without_usage " +
+		"[ALPHA] 1 for a node whose reading has no CPU usage, for up to 100 nodes by name.\n" +
 		"# TYPE plimsoll_load_node_without_usage gauge\nplimsoll_load_node_without_usage{node=\"a\",source=\"s\"} 1\n"
 	if err := testutil.CollectAndCompare(collector, strings.NewReader(want), "plimsoll_load_node_without_usage"); err != nil {
 		t.Error(err)

@@ -79,8 +79,8 @@ func (w *Workload) CountFit(s *Summary, wanted int64, promised []Part, running i
 	return out
 }
 
-// CountWithin returns the number of replicas of the workload that a percentage of amounts leaves after placed pods, by the requests of pods.
-// Resources without an amount do not limit it.
+// CountWithin returns the number of replicas of the workload that a percentage of amounts leaves after placed pods, by the requests of
+// pods. Resources without an amount do not limit it.
 func (w *Workload) CountWithin(amounts v1.ResourceList, percent int64, placed []Part) int64 {
 	replicas := int64(MaxReplicas)
 	for name, quantity := range amounts {

@@ -14,8 +14,8 @@ const (
 // takes hours, too long to stop using the model: windows of 15 minutes are the fastest independent comparisons, because the errors on the
 // nodes of one window have common causes.
 //
-// The evidence against the model is multiplied by 1 + stake x d after each window, but does not leave [1, threshold]. d is the difference of
-// the squared errors of both sides over their sum, in [-1, 1]. As long as the mean of d is at most 0, the evidence reaches the threshold
+// The evidence against the model is multiplied by 1 + stake x d after each window, but does not leave [1, threshold]. d is the difference
+// of the squared errors of both sides over their sum, in [-1, 1]. As long as the mean of d is at most 0, the evidence reaches the threshold
 // no sooner than after threshold windows on average, however often one looks at it (an e-detector: a restarted betting martingale). The
 // alarm ends when the evidence is 1 again.
 type trial struct {

@@ -8,8 +8,8 @@ import (
 )
 
 // TestTrialIsRarelyWrong has errors of the model that are no larger than those of requests: equal in distribution, with any
-// distribution. On average there is at most one alarm in 1,000 windows: 100 trials of 200 windows, 20,000 windows, may have 20 alarms. With 300 other
-// seeds each, they had at most 6.
+// distribution. On average there is at most one alarm in 1,000 windows: 100 trials of 200 windows, 20,000 windows, may have 20 alarms.
+// With 300 other seeds each, they had at most 6.
 func TestTrialIsRarelyWrong(t *testing.T) {
 	for name, draw := range map[string]func(r *rand.Rand) float64{
 		"similar errors": func(r *rand.Rand) float64 { return 0.9 + 0.2*r.Float64() },

@@ -71,7 +71,7 @@ func describeMetric(name, help string) *prometheus.Desc {
 
 var (
 	workloads  = describeMetric("workloads", "Workloads whose usage is known from the usage of their pods.")
-	worse      = describeMetric("worse_than_requests", "1 while the learned usage predicts the load of nodes worse than requests; 0 otherwise.")
+	worse      = describeMetric("worse_than_requests", "1 while the learned usage predicts node load worse than requests; 0 otherwise.")
 	age        = describeMetric("history_age_seconds", "Age of the newest usage in the history of the workloads. Absent if there is none.")
 	saved      = describeMetric("history_saved_timestamp_seconds", "Time at which the history was saved last. Absent if it was not.")
 	savedBytes = describeMetric("history_saved_bytes", "Size of the history when it was saved last.")
