@@ -87,6 +87,9 @@ func Plain(v float64) string {
 	return ToPlain(Format(v, decimals))
 }
 
+// Cost formats a cost with two decimals.
+func Cost(v float64) string { return ToPlain(Format(v, 2)) }
+
 // PlainSigned is Plain with a plus sign before positive values, and "0" for a value that rounds to zero.
 func PlainSigned(v float64) string {
 	text := Plain(v)

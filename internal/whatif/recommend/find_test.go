@@ -140,7 +140,7 @@ func TestVerdict(t *testing.T) {
 				return cost(8, 1, 0)
 			}
 			return cost(10, 1, 0)
-		}, true, "Use packed, requests as they are, no slack. Cost 192 in place of 240 a day (20 % less"},
+		}, true, "Use packed, requests as they are, no slack. Cost 192.00 in place of 240.00 a day (20 % less"},
 		"cheaper with more overload": {func(j *compare.Job) result.Run {
 			if isPacked(j) {
 				return cost(8, 2, 0)
@@ -186,7 +186,7 @@ func TestCountsNodes(t *testing.T) {
 	}))
 	o.Change, o.CountsNodes = Changes{Profile: true}, true
 	r, err := Find(t.Context(), o)
-	const want = "no slack. 1 of 10 nodes is not needed. Node hours 192 in place of 240 a day (20 % less"
+	const want = "no slack. 1 of 10 nodes is not needed. Node hours 192.00 in place of 240.00 a day (20 % less"
 	if err != nil || !strings.Contains(r.Verdict.Sentence, want) {
 		t.Errorf("%v, %v, want %s", r, err, want)
 	}

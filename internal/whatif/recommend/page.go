@@ -15,7 +15,7 @@ import (
 var pageText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"style": func() template.CSS { return report.Style }, "plain": format.Plain,
+	"style": func() template.CSS { return report.Style }, "plain": format.Plain, "cost": format.Cost,
 }).Parse(pageText))
 
 // maxManifests is the size in bytes from which on a page has no more of what to apply.

@@ -285,7 +285,7 @@ func (s *search) effect(before, after *Row) string {
 	case s.CountsNodes:
 		text = "Node hours"
 	}
-	text += fmt.Sprintf(" %s in place of %s a day", format.Plain(after.Cost), format.Plain(before.Cost))
+	text += fmt.Sprintf(" %s in place of %s a day", format.Cost(after.Cost), format.Cost(before.Cost))
 	if d := after.CostDifference; d != nil && before.Cost > 0 {
 		text += " (" + s.costChange(d, before.Cost) + ")"
 	}
@@ -332,7 +332,7 @@ func (s *search) costChange(d *result.Difference, before float64) string {
 
 // figuresText states the figures of a configuration.
 func figuresText(s *search, row *Row) string {
-	text := fmt.Sprintf("It costs %s a day, with an overload of %s node minutes and %s pods killed a day", format.Plain(row.Cost),
+	text := fmt.Sprintf("It costs %s a day, with an overload of %s node minutes and %s pods killed a day", format.Cost(row.Cost),
 		format.Plain(row.Overload), format.Plain(row.Killed))
 	if s.Goals.NoWait {
 		return text + "."
