@@ -92,7 +92,7 @@ type trial struct {
 type outcome struct {
 	cost, overload        float64
 	killed, unschedulable int
-	wait                  time.Duration // of 99 % of the pods
+	wait                  time.Duration // of the percentage of the pods of the goal
 }
 
 // isWithin reports whether the goals are reached, with the tolerance of the recommendation of 5 %.
@@ -152,7 +152,7 @@ func try(ctx context.Context, generate, use string, seed uint64) (t trial, err e
 	if err != nil {
 		return t, err
 	}
-	t.inForce, t.recommended = outcomeOf(runs[0]), outcomeOf(runs[1])
+	t.inForce, t.recommended = outcomeOf(runs[0], r.WaitPercent), outcomeOf(runs[1], r.WaitPercent)
 	return t, nil
 }
 
@@ -168,6 +168,6 @@ func runJobs(ctx context.Context, jobs []compare.Job) ([]*result.Run, error) {
 	return runs, nil
 }
 
-func outcomeOf(run *result.Run) outcome {
-	return outcome{run.Scaling.Cost, run.OverloadMinutes, run.Victims, run.Unschedulable, run.Waits.Percentile(99)}
+func outcomeOf(run *result.Run, percent float64) outcome {
+	return outcome{run.Scaling.Cost, run.OverloadMinutes, run.Victims, run.Unschedulable, run.Waits.Percentile(percent)}
 }

@@ -132,8 +132,8 @@ func patchText(w *recording.WorkloadRequests, u *workloadUse) ([]byte, error) {
 	before := recording.PodAmounts(u.pod.Object)
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "# %s\n# %s of %s. CPU: p50 %s, p95 %s, maximum %s, requested %s.\n", command,
-		format.Of(u.readings, "reading"), format.Of(u.pods, "pod"), format.Cores(int64(u.cpu.quantile(0.5))), format.Cores(int64(u.cpu.quantile(0.95))),
-		format.Cores(int64(u.cpu.quantile(1))), format.Cores(before.CPU))
+		format.Of(u.readings, "reading"), format.Of(u.pods, "pod"), format.Cores(int64(u.cpu.quantile(0.5))),
+		format.Cores(int64(u.cpu.quantile(0.95))), format.Cores(int64(u.cpu.quantile(1))), format.Cores(before.CPU))
 	fmt.Fprintf(&out, "# Memory: p50 %s, p99 %s, maximum %s, requested %s.\n%s", format.Bytes(int64(u.memory.quantile(0.5))),
 		format.Bytes(int64(u.memory.quantile(0.99))), format.Bytes(int64(u.memory.quantile(1))), format.Bytes(before.Memory), raw)
 	return out.Bytes(), nil

@@ -204,9 +204,12 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 
 // check returns an error for a recording that cannot answer.
 func (s *search) check(r *recording.Recording, uses []*workloadUse, start, end int64, out *Result) error {
-	readings := 0
+	readings, gaps := 0, 0
 	for _, u := range uses {
-		readings += u.readings
+		readings, gaps = readings+u.readings, gaps+u.gaps
+	}
+	if gaps > 0 {
+		out.assume("%s missing in the first two thirds: the value before each gap is repeated", format.PartAre(gaps, readings+gaps, "reading"))
 	}
 	if readings == 0 {
 		return errors.New("--recording: found no usage of pods in the first two thirds: plimsoll record --prometheus URL records it, " +

@@ -58,7 +58,9 @@ func (h histogram) quantile(q float64) float64 {
 type workloadUse struct {
 	resources.Workload
 	pods, readings int
-	seconds        int64
+	// gaps is the number of readings that are missing between others.
+	gaps    int
+	seconds int64
 	// cpu in millicores and memory in bytes, each reading with weight 1.
 	cpu, memory histogram
 	// decayedCPU has the readings of CPU, and dailyMemory the daily peaks of memory of each pod, with weights that halve in a day before
@@ -94,6 +96,7 @@ func usesOf(r *recording.Recording, start, end int64) []*workloadUse {
 			cpu, hasCPU := p.CPU.At(s)
 			memory, hasMemory := p.Memory.At(s)
 			if !hasCPU || !hasMemory {
+				u.gaps++
 				continue
 			}
 			u.readings++

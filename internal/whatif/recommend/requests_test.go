@@ -130,7 +130,8 @@ func TestManifests(t *testing.T) {
 			t.Errorf("%s: %s: %s, want %q", name, m.Name, m.Text, want)
 		}
 	}
-	const inTemplate = `{"spec":{"template":{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"200m","memory":"100Mi"}}}]}}}}`
+	const inTemplate = `{"spec":{"template":{"spec":{"containers":[` +
+		`{"name":"main","resources":{"requests":{"cpu":"200m","memory":"100Mi"}}}]}}}}`
 	for name, tc := range map[string]struct{ kind, owner, command, patch string }{
 		"Deployment":  {"ReplicaSet", "web-7d4b9", "kubectl patch deployment web -n shop --patch-file", inTemplate},
 		"StatefulSet": {"StatefulSet", "web", "kubectl patch statefulset web -n shop --patch-file", inTemplate},

@@ -224,10 +224,15 @@ func (s *search) confirm(r *Result, best *candidate, reached bool) error {
 
 // conclude sets the verdict, what to apply, and the assumptions.
 func (s *search) conclude(r *Result, best *candidate, parts []int) {
-	r.Profile, r.profile, r.profileIsKept = best.profile.Name, best.profile, best.profile.Name == s.Current.Name
-	r.Requests, r.Mirrors = best.requests.table, best.slack.mirrors
-	if best.slack.name != s.inForce.slack.name {
-		r.Policy = best.slack.policy
+	cost, before := s.row(best, "", parts), s.row(s.inForce, "", parts)
+	answer, use := result.AnswerOf(result.Definition{}, cost.CostDifference, before.Cost), best
+	if r.Confirmed && answer != result.Better { // a change must pay
+		use = s.inForce
+	}
+	r.Profile, r.profile, r.profileIsKept = use.profile.Name, use.profile, use.profile.Name == s.Current.Name
+	r.Requests, r.Mirrors = use.requests.table, use.slack.mirrors
+	if use.slack.name != s.inForce.slack.name {
+		r.Policy = use.slack.policy
 	}
 	for _, w := range r.Mirrors {
 		r.Annotate = append(r.Annotate, fmt.Sprintf("kubectl annotate --overwrite %s %s -n %s %s=%s",
@@ -235,7 +240,6 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 	}
 	v := &r.Verdict
 	v.Candidate = best.name()
-	cost, before := s.row(best, "", parts), s.row(s.inForce, "", parts)
 	effect := s.effect(&before, &cost)
 	switch {
 	case best == s.inForce && r.Reached:
@@ -256,8 +260,11 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 			strings.Join(r.Missed, "; "),
 			effect,
 		)
+	case use != best:
+		v.Answer = answer
+		v.Sentence = fmt.Sprintf("Keep what is in force: the cheapest that meets the goals, %s, is not clearly cheaper. %s", v.Candidate, effect)
 	default:
-		v.Answer = result.AnswerOf(result.Definition{}, cost.CostDifference, before.Cost)
+		v.Answer = answer
 		v.Sentence = fmt.Sprintf("Use %s. %s", v.Candidate, effect)
 	}
 	if best != s.inForce {
@@ -315,6 +322,9 @@ func (s *search) costChange(d *result.Difference, before float64) string {
 	word, share := "less", -100*d.Mean/before
 	if share < 0 {
 		word, share = "more", -share
+	}
+	if share < 0.5 {
+		return "about the same"
 	}
 	text := fmt.Sprintf("%.0f %% %s", share, word)
 	switch {
