@@ -69,7 +69,7 @@ func TestFloorsAndCeilings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := (&planner{}).Next(tenOf(100), tc.policy, 0)
-			if got.Target != tc.target || got.Rest != (sizeGroup{tc.size, tc.count}) || len(got.Head) != tc.head ||
+			if got.Target != tc.target || got.Rest != (Placeholders{tc.size, tc.count}) || len(got.Head) != tc.head ||
 				got.Feasible == tc.infeasible {
 				t.Errorf("target %v, rest %+v, head %v, feasible %t; want %v, %d of %v, %d", got.Target, got.Rest, got.Head, got.Feasible,
 					tc.target, tc.count, tc.size, tc.head)

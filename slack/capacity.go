@@ -80,13 +80,13 @@ func (c *Capacity) exclusionsOf(plan Plan, pods []*v1.Pod) (exclusions map[*Grou
 // on the nodes of the pool.
 func (c *Capacity) demandOf(group *Group, exclusions map[*Group]antiAffinity) demand {
 	d := demand{
-		sizeGroup: sizeGroup{Size: resources.CPUAndMemory(group.Requests), Count: group.Count},
-		Devices:   devicesOf(group.Requests, c.devices),
+		Placeholders: Placeholders{Requests: resources.CPUAndMemory(group.Requests), Count: group.Count},
+		Devices:      devicesOf(group.Requests, c.devices),
 		Allowed: func(node *nodeCapacity) bool {
 			return node.InPool && (group.NodeSelector == nil || includes(node.node.Labels, group.NodeSelector))
 		},
 	}
-	d.Size.Pods = 1
+	d.Requests.Pods = 1
 	if group.Mirror == nil {
 		return d
 	}

@@ -61,7 +61,7 @@ func (f *Forecast) Next(now time.Time, pool PoolSums) (placeholders []Placeholde
 		placeholders = append(placeholders, Placeholders{head, 1})
 	}
 	if plan.Rest.Count > 0 {
-		placeholders = append(placeholders, Placeholders{plan.Rest.Size, plan.Rest.Count})
+		placeholders = append(placeholders, plan.Rest)
 	}
 	if others := int64(len(plan.Head)) + plan.Rest.Count; others != f.beside && len(f.mirrored) > 0 {
 		f.mirrors, f.beside = f.mirrors[:0], others

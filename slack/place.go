@@ -11,7 +11,7 @@ import (
 
 // demand is a number of equal placeholders to be placed on nodes. The size of each includes one pod.
 type demand struct {
-	sizeGroup
+	Placeholders
 	// Devices are the amounts of devices that one placeholder requests.
 	Devices deviceAmounts
 	// Allowed reports whether the placeholders may be on a node.
@@ -83,7 +83,7 @@ func (c *nodeCapacity) permits(d *demand) bool {
 
 // count returns how many placeholders of a demand fit.
 func (c *nodeCapacity) count(d *demand) int64 {
-	n := d.Size.Copies(c.Free)
+	n := d.Requests.Copies(c.Free)
 	if d.Devices == (deviceAmounts{}) {
 		return n
 	}
@@ -105,7 +105,7 @@ func (c *nodeCapacity) assign(d *demand) {
 
 // subtract subtracts a placeholder of a demand.
 func (c *nodeCapacity) subtract(d *demand) {
-	c.Free, c.Devices = c.Free.Minus(d.Size), c.Devices.plus(d.Devices, -1)
+	c.Free, c.Devices = c.Free.Minus(d.Requests), c.Devices.plus(d.Devices, -1)
 }
 
 // loss returns how many fewer placeholders of another demand fit after one of a demand is assigned.

@@ -17,7 +17,7 @@ func named(name string) *v1.Node { return &v1.Node{ObjectMeta: metav1.ObjectMeta
 // demandOf returns a demand for placeholders of a size on nodes of the pool.
 func demandOf(size resources.Amounts, count int64) demand {
 	size.Pods = 1
-	return demand{sizeGroup: sizeGroup{size, count}, Allowed: func(node *nodeCapacity) bool { return node.InPool }}
+	return demand{Placeholders: Placeholders{size, count}, Allowed: func(node *nodeCapacity) bool { return node.InPool }}
 }
 
 // ledgerWithFree returns a ledger of usable nodes n0, n1, ... of the pool with free amounts.

@@ -238,7 +238,7 @@ func TestObjectsShareNoMemory(t *testing.T) {
 func TestGroupNamesAreUnique(t *testing.T) {
 	seen := map[string]string{}
 	for _, policy := range []string{"web", "web-head", "web-rate", "web-head2", "web-head-rate"} {
-		placeholders := ratePlaceholders{Head: []resources.Amounts{{}, {}}, Rest: sizeGroup{Count: 1}}
+		placeholders := ratePlaceholders{Head: []resources.Amounts{{}, {}}, Rest: Placeholders{Count: 1}}
 		for _, group := range planOf(policy, ratePlan{ratePlaceholders: placeholders}).Groups {
 			if other, exists := seen[group.Name]; exists {
 				t.Errorf("%s is a group of both %s and %s", group.Name, other, policy)

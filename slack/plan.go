@@ -59,23 +59,15 @@ func (p *ratePolicy) maxCount() int64 {
 	return p.MaxPlaceholders
 }
 
-// sizeGroup is a number of equal placeholders.
-type sizeGroup struct {
-	// Size is the requests of one placeholder.
-	Size resources.Amounts
-	// Count is the number of placeholders.
-	Count int64
-}
-
-// total returns the sum of the requests of the group.
-func (g sizeGroup) total() resources.Amounts { return g.Size.Multiply(g.Count) }
+// total returns the sum of the requests.
+func (p Placeholders) total() resources.Amounts { return p.Requests.Multiply(p.Count) }
 
 // ratePlaceholders are the placeholders of a plan.
 type ratePlaceholders struct {
 	// Head are the sizes of the placeholders for the biggest pod, at most two. Rest are the equal placeholders that complete the
 	// target.
 	Head []resources.Amounts
-	Rest sizeGroup
+	Rest Placeholders
 	// idealSize is the size that Rest would have if its number were not an integer; it changes continuously with the pool.
 	idealSize resources.Amounts
 }
@@ -248,7 +240,7 @@ func (p *ratePlan) addRest(pool poolTotals, policy ratePolicy) {
 		wanted := uint64(n) + uint64(len(p.Head))
 		p.fail("%s required, maxPlaceholders is %d", format.Are(wanted, "placeholder"), policy.MaxPlaceholders)
 		if limit > 0 {
-			p.Rest = sizeGroup{p.maxSize, limit}
+			p.Rest = Placeholders{p.maxSize, limit}
 		}
 		return
 	}
@@ -262,14 +254,14 @@ func (p *ratePlan) addRest(pool poolTotals, policy ratePolicy) {
 
 // sizeRest sets Rest to a number of placeholders that reach the remainder, as far as maxSize permits it.
 func (p *ratePlan) sizeRest(policy ratePolicy, n int64) {
-	p.Rest = sizeGroup{p.remainder.DivideUp(n).Min(p.maxSize), n}
+	p.Rest = Placeholders{p.remainder.DivideUp(n).Min(p.maxSize), n}
 	// Round memory up to MiB if allowed.
-	if rounded := resources.DivUp(p.Rest.Size.Memory, mebibyte) * mebibyte; rounded <= p.maxSize.Memory {
-		p.Rest.Size.Memory = rounded
+	if rounded := resources.DivUp(p.Rest.Requests.Memory, mebibyte) * mebibyte; rounded <= p.maxSize.Memory {
+		p.Rest.Requests.Memory = rounded
 	}
 	if policy.Ceiling.excludes(p.total(), n) {
 		roundDown := func(size, remainder int64) int64 { return min(size, remainder/n) }
-		p.Rest.Size = p.Rest.Size.Combine(p.remainder, roundDown)
+		p.Rest.Requests = p.Rest.Requests.Combine(p.remainder, roundDown)
 	}
 }
 
@@ -323,7 +315,7 @@ func (p *ratePlan) continuousSize() resources.Amounts {
 func (p *ratePlan) finish() {
 	p.Total = p.total()
 	for r := range p.Target.Subtract(p.Total).All() {
-		if p.Feasible || p.Rest.Size.Get(r) == 0 {
+		if p.Feasible || p.Rest.Requests.Get(r) == 0 {
 			name := strings.ReplaceAll(string(r.Name()), "cpu", "CPU")
 			p.fail("placeholders cannot hold %s: no pod that may be the biggest requests it, or no usable node has any", name)
 		}

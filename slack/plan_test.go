@@ -53,7 +53,7 @@ func TestComputeRate(t *testing.T) {
 		pool   poolTotals
 		policy ratePolicy
 		head   []resources.Amounts
-		rest   sizeGroup
+		rest   Placeholders
 		// reasons are parts of the reasons.
 		feasible bool
 		reasons  []string
@@ -61,7 +61,7 @@ func TestComputeRate(t *testing.T) {
 		// E = 10% of 80 x (1, 4) = (8, 32). H = (1, 4), rem = (7, 28).
 		// s = min((16, 64)/5 = (3.2, 12.8), (1, 4)) = (1, 4): N = 7, size (1, 4).
 		"equal pods": {
-			poolOf(tenNodes, times(80, cores(1, 4))...), usual, []resources.Amounts{cores(1, 4)}, sizeGroup{cores(1, 4), 7}, true, nil,
+			poolOf(tenNodes, times(80, cores(1, 4))...), usual, []resources.Amounts{cores(1, 4)}, Placeholders{cores(1, 4), 7}, true, nil,
 		},
 		// E = 10% of 40 x (2, 4) + (8, 8) = (8.8, 16.8). H = (8, 8), rem = (0.8, 8.8).
 		// s = min((3.2, 12.8), (8, 8)) = (3.2, 8): N = max(1, ceil(8.8/8)) = 2,
@@ -69,12 +69,12 @@ func TestComputeRate(t *testing.T) {
 		"a big pod": {
 			poolOf(tenNodes, append(times(40, cores(2, 4)), cores(8, 8))...), usual,
 			[]resources.Amounts{cores(8, 8)},
-			sizeGroup{resources.Amounts{CPU: 400, Memory: 4506 << 20}, 2},
+			Placeholders{resources.Amounts{CPU: 400, Memory: 4506 << 20}, 2},
 			true, nil, // 4.4 GiB, rounded up
 		},
 		// E = 10% of (10, 10) = (1, 1), less than the biggest pod: head only.
 		"biggest pod larger than the target": {
-			poolOf(tenNodes, times(5, cores(2, 2))...), usual, []resources.Amounts{cores(2, 2)}, sizeGroup{}, true,
+			poolOf(tenNodes, times(5, cores(2, 2))...), usual, []resources.Amounts{cores(2, 2)}, Placeholders{}, true,
 			[]string{"placeholders exceed the target by 1 CPU and 1Gi memory: they cover the biggest pod"},
 		},
 		// The pods request (12, 2) and (1, 48), the nodes have (10, 64) and (16, 32): (12, 48) fits neither,
@@ -82,43 +82,43 @@ func TestComputeRate(t *testing.T) {
 		// E = 10% of (13, 50) = (1.3, 5): no rest.
 		"mixed shapes": {
 			poolOf(map[resources.Amounts]int{cores(10, 64): 1, cores(16, 32): 1}, cores(12, 2), cores(1, 48)), usual,
-			[]resources.Amounts{cores(12, 2), cores(1, 48)}, sizeGroup{}, true, []string{"placeholders exceed the target by"},
+			[]resources.Amounts{cores(12, 2), cores(1, 48)}, Placeholders{}, true, []string{"placeholders exceed the target by"},
 		},
 		// No cover: E = (8, 32), s = (1, 4): N = 8.
 		"without the biggest pod": {
 			poolOf(tenNodes, times(80, cores(1, 4))...), ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: maxCount}, nil,
-			sizeGroup{cores(1, 4), 8}, true, nil,
+			Placeholders{cores(1, 4), 8}, true, nil,
 		},
 		// E = 10% of (160, 640) = (16, 64); s = (3.2, 12.8), no pods: N = 5.
 		"base Allocatable, no pods": {
 			poolOf(tenNodes),
 			ratePolicy{Rate: 100_000, OfAllocatable: true, Granularity: 5, CoverBiggest: true, MaxPlaceholders: maxCount},
 			nil,
-			sizeGroup{resources.Amounts{CPU: 3200, Memory: 13743895348}, 5},
+			Placeholders{resources.Amounts{CPU: 3200, Memory: 13743895348}, 5},
 			true, nil, // 12.8 GiB, rounded up
 		},
-		"no rate": {poolOf(tenNodes, cores(1, 1)), ratePolicy{Granularity: 5, MaxPlaceholders: maxCount}, nil, sizeGroup{}, true, nil},
-		"no pods": {poolOf(tenNodes), usual, nil, sizeGroup{}, true, nil},
+		"no rate": {poolOf(tenNodes, cores(1, 1)), ratePolicy{Granularity: 5, MaxPlaceholders: maxCount}, nil, Placeholders{}, true, nil},
+		"no pods": {poolOf(tenNodes), usual, nil, Placeholders{}, true, nil},
 		"no nodes": {
 			poolOf(nil, cores(1, 1)), ratePolicy{Rate: 100_000, Granularity: 5, CoverBiggest: true, MaxPlaceholders: maxCount}, nil,
-			sizeGroup{}, false, []string{"no node is in the pool: the size of placeholders cannot be determined"},
+			Placeholders{}, false, []string{"no node is in the pool: the size of placeholders cannot be determined"},
 		},
-		"no nodes, rate 0": {poolOf(nil, cores(1, 1)), ratePolicy{Granularity: 5, MaxPlaceholders: maxCount}, nil, sizeGroup{}, true, nil},
+		"no nodes, rate 0": {poolOf(nil, cores(1, 1)), ratePolicy{Granularity: 5, MaxPlaceholders: maxCount}, nil, Placeholders{}, true, nil},
 		// rem = (8, 0): no pod requests memory, and neither do placeholders.
 		"one resource only": {
 			poolOf(tenNodes, times(80, cores(1, 0))...), ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: maxCount}, nil,
-			sizeGroup{cores(1, 0), 8}, true, nil,
+			Placeholders{cores(1, 0), 8}, true, nil,
 		},
 		// E = (1, 4), and s = min((3.2, 0), (1, 4)) = (1, 0): the only node has no memory.
 		"no node has a resource": {
 			poolOf(map[resources.Amounts]int{cores(16, 0): 1}, times(10, cores(1, 4))...),
-			ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: maxCount}, nil, sizeGroup{cores(1, 0), 1}, false,
+			ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: maxCount}, nil, Placeholders{cores(1, 0), 1}, false,
 			[]string{"placeholders cannot hold memory: no pod that may be the biggest requests it, or no usable node has any"},
 		},
 		// 8 required, maximum 4: the maximum size is (1, 4), the biggest pod.
 		"too many": {
 			poolOf(tenNodes, times(80, cores(1, 4))...), ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: 4}, nil,
-			sizeGroup{cores(1, 4), 4}, false, []string{"8 placeholders are required, maxPlaceholders is 4"},
+			Placeholders{cores(1, 4), 4}, false, []string{"8 placeholders are required, maxPlaceholders is 4"},
 		},
 		// Pods of 2^44 on a node of (0.001, 1): E = 10,000 times as much, in placeholders of 1m, at most
 		// maxCount.
@@ -129,21 +129,21 @@ func TestComputeRate(t *testing.T) {
 			),
 			ratePolicy{Rate: 10_000 * resources.Millionth, Granularity: 1, MaxPlaceholders: maxCount},
 			nil,
-			sizeGroup{resources.Amounts{CPU: 1, Memory: gib}, maxCount},
+			Placeholders{resources.Amounts{CPU: 1, Memory: gib}, maxCount},
 			false,
 			[]string{"351843720888320000 placeholders are required, maxPlaceholders is 100000"},
 		},
 		// s = (16, 64)/80 = (0.2, 0.8): 40 required, maximum 10. The maximum size (1, 4) needs 8.
 		"fewer, larger placeholders": {
 			poolOf(tenNodes, times(80, cores(1, 4))...), ratePolicy{Rate: 100_000, Granularity: 80, MaxPlaceholders: 10}, nil,
-			sizeGroup{cores(1, 4), 8}, true, nil,
+			Placeholders{cores(1, 4), 8}, true, nil,
 		},
 		// No node fits the pod of (20, 4): it is not covered, but E = 10%
 		// of (100, 324) = (10, 32.4) can be held. s = (3.2, 4), N = max(4, 9) = 9,
 		// size (10/9, 3.6).
 		"a pod that fits no node": {
 			poolOf(tenNodes, append(times(80, cores(1, 4)), cores(20, 4))...), usual, nil,
-			sizeGroup{resources.Amounts{CPU: 1112, Memory: 3687 << 20}, 9}, false,
+			Placeholders{resources.Amounts{CPU: 1112, Memory: 3687 << 20}, 9}, false,
 			[]string{"a pod that requests 20 CPU and 4Gi memory does not fit any usable node of the pool: no placeholder covers it"},
 		},
 	}
@@ -206,9 +206,9 @@ func drawPolicy(t *rapid.T) ratePolicy {
 }
 
 // headOf returns the placeholders for the biggest pod.
-func headOf(plan ratePlan) (groups []sizeGroup) {
+func headOf(plan ratePlan) (groups []Placeholders) {
 	for _, size := range plan.Head {
-		groups = append(groups, sizeGroup{size, 1})
+		groups = append(groups, Placeholders{size, 1})
 	}
 	return groups
 }
@@ -224,19 +224,19 @@ func checkInvariants(t *rapid.T, plan ratePlan, pool poolTotals, policy ratePoli
 	for _, g := range groups {
 		fits := false
 		for _, shape := range pool.Shapes {
-			fits = fits || g.Size.CPU <= shape.CPU && g.Size.Memory <= shape.Memory
+			fits = fits || g.Requests.CPU <= shape.CPU && g.Requests.Memory <= shape.Memory
 		}
 		if !fits {
-			t.Fatalf("a placeholder of %v does not fit any node of %v", g.Size, pool.Shapes)
+			t.Fatalf("a placeholder of %v does not fit any node of %v", g.Requests, pool.Shapes)
 		}
-		if !pool.MaxPodRequests.IsZero() && !g.Size.FitsIn(pool.MaxPodRequests) {
-			t.Fatalf("a placeholder of %v is larger than the biggest pod, %v", g.Size, pool.MaxPodRequests)
+		if !pool.MaxPodRequests.IsZero() && !g.Requests.FitsIn(pool.MaxPodRequests) {
+			t.Fatalf("a placeholder of %v is larger than the biggest pod, %v", g.Requests, pool.MaxPodRequests)
 		}
-		if g.Size.IsZero() || g.Count < 1 {
+		if g.Requests.IsZero() || g.Count < 1 {
 			t.Fatalf("empty group: %v", g)
 		}
 		count += g.Count
-		total = total.Add(g.Size.Multiply(g.Count))
+		total = total.Add(g.Requests.Multiply(g.Count))
 	}
 	if total != plan.Total {
 		t.Fatalf("total %v, sum of the groups %v", plan.Total, total)

@@ -18,8 +18,8 @@ type planner struct {
 
 // Resume sets the groups that are held, such as the groups of the last plan before a restart. The next policy counts as the policy
 // of these groups.
-func (p *planner) Resume(head []resources.Amounts, rest sizeGroup) {
-	p.held.Set(ratePlaceholders{head, rest, rest.Size})
+func (p *planner) Resume(head []resources.Amounts, rest Placeholders) {
+	p.held.Set(ratePlaceholders{head, rest, rest.Requests})
 }
 
 // isChanged reports whether a policy is not the policy of the last plan.
@@ -68,17 +68,17 @@ func (p *planner) plansAhead(pool poolTotals, policy ratePolicy) bool {
 // enough.
 func (p *planner) keepSize(plan ratePlan, pool poolTotals, policy ratePolicy) ratePlaceholders {
 	computed, current := plan.ratePlaceholders, p.held.Current()
-	size := current.Rest.Size
+	size := current.Rest.Requests
 	if current.Rest.Count == 0 || plan.Rest.Count == 0 || !isAllowed(size, pool) || hasDrifted(current.idealSize, plan.idealSize) {
 		return computed
 	}
-	for r := range plan.Rest.Size.All() {
+	for r := range plan.Rest.Requests.All() {
 		if size.Get(r) == 0 {
 			return computed
 		}
 	}
 	n := max(plan.countOf(size), plan.minCount)
-	kept, count := ratePlaceholders{plan.Head, sizeGroup{size, n}, current.idealSize}, n+int64(len(plan.Head))
+	kept, count := ratePlaceholders{plan.Head, Placeholders{size, n}, current.idealSize}, n+int64(len(plan.Head))
 	if count > policy.maxCount() || policy.Ceiling.excludes(kept.total(), count) ||
 		isWasteful(kept.Rest.total(), plan.Rest.total(), plan.remainder) {
 		return computed
@@ -129,7 +129,7 @@ func (p *ratePlaceholders) exceed(wanted ratePlaceholders, pool poolTotals) bool
 			return false
 		}
 	}
-	return covers(p.Head, wanted.Head) && (p.Rest.Count == 0 || isAllowed(p.Rest.Size, pool))
+	return covers(p.Head, wanted.Head) && (p.Rest.Count == 0 || isAllowed(p.Rest.Requests, pool))
 }
 
 // covers reports whether each size in others fits in one of the sizes.

@@ -49,7 +49,7 @@ func TestPlannerGrowsAtOnceAndShrinksLater(t *testing.T) {
 		if (got.CoolDownEnd != 0) != coolingDown || reason != coolingDown || !got.Feasible {
 			t.Errorf("at %d: cool-down ends at %d, feasible %t, reasons %q", step.at, got.CoolDownEnd, got.Feasible, got.Reasons)
 		}
-		if got.Rest.Count != step.want || got.Rest.Size != cores(1, 4) {
+		if got.Rest.Count != step.want || got.Rest.Requests != cores(1, 4) {
 			t.Errorf("at %d with %d pods: %v, want %d of (1, 4)", step.at, step.pods, got.Rest, step.want)
 		}
 	}
@@ -92,14 +92,14 @@ func TestPlannerKeepsTheSize(t *testing.T) {
 	first := p.Next(tenOf(103), restOnly, 0).Rest
 	for pods := 104; pods < 160; pods++ {
 		got := p.Next(tenOf(pods), restOnly, int64(pods)).Rest
-		if got.Size != first.Size {
-			t.Fatalf("%d pods: size %v, first size %v", pods, got.Size, first.Size)
+		if got.Requests != first.Requests {
+			t.Fatalf("%d pods: size %v, first size %v", pods, got.Requests, first.Requests)
 		}
 	}
 	// Smaller nodes of (4, 16): s = (0.8, 3.2), a fifth less than (1, 4).
 	small := poolOf(map[resources.Amounts]int{cores(4, 16): 40}, times(160, cores(1, 4))...)
-	if got := p.Next(small, restOnly, 1000).Rest; got.Size == first.Size {
-		t.Errorf("smaller nodes: size %v did not change", got.Size)
+	if got := p.Next(small, restOnly, 1000).Rest; got.Requests == first.Requests {
+		t.Errorf("smaller nodes: size %v did not change", got.Requests)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestPlannerReplacesGroupsThatDoNotFit(t *testing.T) {
 	pool := poolOf(map[resources.Amounts]int{cores(4, 16): 30}, times(30, cores(2, 8))...)
 	got := p.Next(pool, usual, 1)
 	for _, g := range append(headOf(got), got.Rest) {
-		if !fitsAny(g.Size, pool.Shapes) {
+		if !fitsAny(g.Requests, pool.Shapes) {
 			t.Errorf("%v does not fit any node", g)
 		}
 	}
@@ -170,7 +170,7 @@ func checkHeld(t *rapid.T, plan ratePlan, pool poolTotals, policy ratePolicy) {
 		t.Fatalf("not feasible: %q, computed %v", plan.Reasons, computed.ratePlaceholders)
 	}
 	for _, g := range append(headOf(plan), plan.Rest) {
-		if g.Count > 0 && !fitsAny(g.Size, pool.Shapes) {
+		if g.Count > 0 && !fitsAny(g.Requests, pool.Shapes) {
 			t.Fatalf("%v does not fit any node", g)
 		}
 	}

@@ -127,7 +127,7 @@ func planOf(name string, plan ratePlan) Plan {
 		out.Groups = append(out.Groups, group)
 	}
 	if plan.Rest.Count > 0 {
-		out.Groups = append(out.Groups, Group{Name: name + rateSuffix, Requests: listOf(plan.Rest.Size), Count: plan.Rest.Count})
+		out.Groups = append(out.Groups, Group{Name: name + rateSuffix, Requests: listOf(plan.Rest.Requests), Count: plan.Rest.Count})
 	}
 	return out
 }

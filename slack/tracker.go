@@ -126,15 +126,15 @@ func (t *Tracker) SetWorkloads(workloads []Workload) { t.workloads = workloads }
 // controller. Groups with names that the tracker does not use are ignored.
 func (t *Tracker) Resume(groups []Group) {
 	var head []resources.Amounts
-	var rest sizeGroup
+	var rest Placeholders
 	for _, group := range groups {
-		held := sizeGroup{Size: resources.CPUAndMemory(group.Requests), Count: group.Count}
+		held := Placeholders{Requests: resources.CPUAndMemory(group.Requests), Count: group.Count}
 		rate := t.policy.Name + rateSuffix
 		switch name := group.Name; {
 		case name == rate || strings.HasPrefix(name, rate+"-"): // of a domain
-			rest = sizeGroup{held.Size, rest.Count + held.Count}
+			rest = Placeholders{held.Requests, rest.Count + held.Count}
 		case name == t.policy.Name+headSuffix || name == t.policy.Name+headSuffix+"2":
-			head = append(head, held.Size)
+			head = append(head, held.Requests)
 		default:
 			t.resumeDevices(group)
 			if !IsMirrorName(group.Name) {
