@@ -133,9 +133,6 @@ func (f *Following) usage(client *kubernetes.Clientset) (load.PodSource, error) 
 	return prometheus.NewPods(f.config.Server)
 }
 
-// folderMode makes a directory with recordings accessible to its owner only.
-const folderMode = 0o700
-
 // followCluster records the cluster until the command is interrupted.
 func (o *options) followCluster(cmd *cobra.Command) error {
 	if info, err := os.Stat(o.output); o.output == "" || err == nil && !info.IsDir() {
@@ -145,8 +142,10 @@ func (o *options) followCluster(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(o.output, folderMode); err != nil {
+	lock, err := record.LockFolder(o.output)
+	if err != nil {
 		return base.Failure(fmt.Errorf("--output: %w", err))
 	}
+	defer lock.Close()
 	return base.Failure(o.access.Explain(record.Follow(cmd.Context(), *settings)))
 }

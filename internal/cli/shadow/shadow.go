@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -169,9 +168,11 @@ func (o *options) start(cmd *cobra.Command) error {
 	if s.prometheus, s.matchers, err = o.following.Prometheus(); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(o.folder, 0o700); err != nil {
+	lock, err := record.LockFolder(o.folder)
+	if err != nil {
 		return base.Failure(fmt.Errorf("--folder: %w", err))
 	}
+	defer lock.Close()
 	if s.store, err = shadow.OpenStore(o.folder, time.Duration(o.keep)*24*time.Hour); err != nil {
 		return base.Failure(fmt.Errorf("--folder: %w", err))
 	}

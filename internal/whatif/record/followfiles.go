@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
@@ -110,6 +113,31 @@ func (f *follower) source() string {
 		return "a source of the usage of pods"
 	}
 	return f.Usage.String()
+}
+
+// lockName is the name of the file that the process that writes to a folder has locked.
+const lockName = "writer"
+
+// LockFolder creates a folder if it does not exist, and locks it until the file that it returns is closed or the process ends. The error
+// names the process that has locked it.
+func LockFolder(folder string) (*fileutil.LockedFile, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(folder, lockName)
+	file, err := fileutil.TryLockFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if errors.Is(err, fileutil.ErrLocked) {
+		holder, _ := os.ReadFile(path) // on Windows, a locked file cannot be read
+		return nil, fmt.Errorf("%s: %s: stop it, or use another directory", folder, cmp.Or(string(holder), "another process writes to it"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: cannot be locked: %w", folder, err)
+	}
+	host, _ := os.Hostname()
+	holder := fmt.Sprintf("process %d on %s has written to it since %s", os.Getpid(), host, time.Now().UTC().Format(time.RFC3339))
+	_ = file.Truncate(0)
+	_, _ = file.WriteAt([]byte(holder), 0) // the volume may be full
+	return file, nil
 }
 
 // Recordings returns the names of the recordings that Follow wrote to a folder, in the order of time.

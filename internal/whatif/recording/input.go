@@ -45,7 +45,7 @@ type Input struct {
 	Name string
 	// Warnings about probable mistakes in the input.
 	Warnings []string
-	// Missing are sentences about pods with claims that the input lacks.
+	// Missing are sentences about pods with claims or usage that the input lacks.
 	Missing []string
 	// HasLimits is set if the limits of pods are known, not generated.
 	HasLimits bool

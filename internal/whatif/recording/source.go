@@ -81,6 +81,9 @@ func (s Source) Input(seed uint64, limits Limits) (Input, error) {
 			format.PartAre(spare, all, "pod"),
 		)
 	}
+	if s.Generate == "" {
+		in.missUsage()
+	}
 	in.setRequests(s.Requests)
 	swapping := 0
 	for i := range in.Nodes {
@@ -92,6 +95,22 @@ func (s Source) Input(seed uint64, limits Limits) (Input, error) {
 		"%s %s swap, which is not simulated: more memory is in use than measured, and pods are killed that swap would save",
 		format.Part(swapping, len(in.Nodes), "node"), format.Form(swapping, "has", "have"))
 	return in, err
+}
+
+// missUsage states first in Missing how many pods have neither requests nor known usage, unless they are few: placing them by their usage
+// has no effect.
+func (in *Input) missUsage() {
+	unknown := 0
+	for i := range in.Pods {
+		if p := &in.Pods[i]; p.Usage == nil && (p.Resources.CPURequest == 0 || p.Resources.MemoryRequest == 0) {
+			unknown++
+		}
+	}
+	if all := len(in.Pods); 100*unknown >= max(all, 1) {
+		in.Missing = slices.Insert(slices.Clone(in.Missing), 0, fmt.Sprintf("%s %s no request for CPU or for memory, and %s usage is not in "+
+			"the input: it is taken as about 100m and 200Mi, so that placing by usage shows no gain. Read the usage with plimsoll snapshot "+
+			"or plimsoll record.", format.Part(unknown, all, "pod"), format.Form(unknown, "has", "have"), format.Form(unknown, "its", "their")))
+	}
 }
 
 // input reads the input.

@@ -1,11 +1,15 @@
 package recording
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -50,6 +54,55 @@ func openInputOfSeed(t *testing.T, s Source, seed uint64) Input {
 	in, err := s.Input(seed, Limits{CPU: 2, Memory: 2})
 	must.Succeed(t, err)
 	return in
+}
+
+// TestUsageMissing checks that an input states how many pods have no requests and no usage, unless the usage is known or few pods lack it.
+func TestUsageMissing(t *testing.T) {
+	chdirToFiles(t)
+	objects, err := manifest.Read([]string{"cluster.yaml"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, _, err := ReadSnapshot(time.Now(), manifest.Files([]string{"cluster.yaml"}, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string) string {
+		file, err := os.Create(name)
+		if err = errors.Join(err, kept.Write(file), file.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	for name, tc := range map[string]struct {
+		source Source
+		usage  []load.PodUsage
+		want   string
+	}{
+		"manifests":       {Source{Files: []string{"cluster.yaml"}}, nil, "1 of 2 pods has no request for CPU or for memory, and its"},
+		"generated":       {Source{Generate: "nodes=2,pods=10,best-effort=0.5"}, nil, ""},
+		"snapshot":        {Source{Recording: "s"}, []load.PodUsage{}, "1 of 2 pods has no request"},
+		"usage of others": {Source{Recording: "s"}, []load.PodUsage{{Namespace: "default", Name: "pending"}}, "1 of 2 pods has no request"},
+		"usage":           {Source{Recording: "s"}, []load.PodUsage{{Namespace: "default", Name: "running"}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.usage != nil {
+				kept.Usage = &load.PodReading{Time: time.Now(), Pods: tc.usage}
+				tc.source.Recording = write(filepath.Join(t.TempDir(), "s.plrec"))
+			}
+			missing := strings.Join(openInput(t, tc.source).Missing, "\n")
+			if !strings.HasPrefix(missing, tc.want) || tc.want == "" && missing != "" {
+				t.Errorf("%q, want %q", missing, tc.want)
+			}
+		})
+	}
+	few := Input{Pods: make([]InputPod, 101)}
+	for i := range few.Pods[1:] {
+		few.Pods[i].Resources = fromPod(objects.Pending[0]).Resources
+	}
+	if few.missUsage(); len(few.Missing) != 0 {
+		t.Errorf("1 of 101 pods: %q", few.Missing)
+	}
 }
 
 // TestNoSpare checks that pods with a negative priority are left out, with an assumption that has their number.

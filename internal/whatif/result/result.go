@@ -86,7 +86,7 @@ type Source struct {
 	UsageKnown int `json:"usageKnown,omitempty"`
 	// Unlimited counts the pods without a limit of CPU or memory, with the first seed.
 	Unlimited int `json:"unlimited,omitempty"`
-	// Missing are sentences about pods with claims that the input lacks.
+	// Missing are sentences about pods with claims or usage that the input lacks.
 	Missing []string `json:"missing,omitempty"`
 }
 
