@@ -4,8 +4,7 @@ package placement
 
 import "embed"
 
-// Files are the fleet, the placements of each story in both forms, and what
-// changes in the fleet meanwhile.
+// Files are the fleet, the placements of each story, and what changes in the fleet meanwhile.
 //
-//go:embed fleet.yaml changes/*.yaml */placement.v1alpha1.yaml */placement.v1beta1.yaml
+//go:embed fleet.yaml changes/*.yaml */placement.yaml
 var Files embed.FS

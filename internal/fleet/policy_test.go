@@ -213,6 +213,10 @@ func TestRepeatedPrioritizers(t *testing.T) {
 	if !slices.Equal(r.Warnings, []string{want}) {
 		t.Errorf("%q", r.Warnings)
 	}
+	s.SetPlacement(newPlacement(t, "q", `prioritizerPolicy: {configurations: [{name: Steady}, {name: FitReplicas}]}`))
+	if r := decideNow(t, s, "q"); len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0], "FitReplicas has no data without spec.workload") {
+		t.Errorf("%q", r.Warnings)
+	}
 }
 
 // The fields that can affect a placement follow from its spec. With too few fields, changes

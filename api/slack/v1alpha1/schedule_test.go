@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
@@ -159,6 +160,14 @@ func TestInvalidSchedules(t *testing.T) {
 		{
 			func(s *Schedule) { s.Minimum = &Amount{Placeholders: new(int32(9))} },
 			"spec.schedules[0].minimum.placeholders: Invalid value: 9: must be at most spec.maximum.placeholders, 5",
+		},
+		{
+			func(s *Schedule) { s.Minimum = &Amount{CPU: new(resource.MustParse("8Gi"))} },
+			`spec.schedules[0].minimum.cpu: Invalid value: "8Gi": must be a number of CPUs such as 8 or 500m`,
+		},
+		{
+			func(s *Schedule) { s.Minimum = &Amount{Memory: new(resource.MustParse("8"))} },
+			`spec.schedules[0].minimum.memory: Invalid value: "8": must be at least 1Mi; did you mean Gi?`,
 		},
 	} {
 		spec := ResourceSlackSpec{MinRate: "10%", Schedules: []Schedule{valid}, Maximum: &Amount{Placeholders: new(int32(5))}}

@@ -122,6 +122,10 @@ func (a *Amount) validate(path *field.Path, maximum *Amount) (errs field.ErrorLi
 		case q.most != nil && q.amount.Cmp(*q.most) > 0:
 			errs = append(errs, field.Invalid(path.Child(q.name), q.amount.String(),
 				fmt.Sprintf("must be at most spec.maximum.%s, %s", q.name, q.most)))
+		case q.name == "cpu" && q.amount.CmpInt64(1_000_000) > 0:
+			errs = append(errs, field.Invalid(path.Child(q.name), q.amount.String(), "must be a number of CPUs such as 8 or 500m"))
+		case q.name == "memory" && q.amount.CmpInt64(1<<20) < 0:
+			errs = append(errs, field.Invalid(path.Child(q.name), q.amount.String(), "must be at least 1Mi; did you mean Gi?"))
 		}
 	}
 	if a.Placeholders == nil {

@@ -172,7 +172,8 @@ func (l *LiveCluster) ReadUsage(ctx context.Context, read *record.Cluster, warn 
 	defer cancel()
 	reading, err := l.readUsage(ctx, config, read.Nodes)
 	if err != nil {
-		warn(fmt.Sprintf("usage of pods: %v; continuing without it", err))
+		warn(fmt.Sprintf("usage of pods: %v; continuing without it: install metrics-server, use --provider Prometheus --address URL, or "+
+			"set --usage=false", err))
 		read.About.Missing = append(read.About.Missing, recording.Missing{What: "usage of pods", Why: "it could not be read"})
 		return nil
 	}

@@ -27,7 +27,7 @@ func TestPlacementsOverSnapshots(t *testing.T) {
 	}
 	for _, example := range examples {
 		t.Run(filepath.Base(example), func(t *testing.T) {
-			files := []string{filepath.Join(example, "placement.v1beta1.yaml"), "../../../examples/placement/fleet.yaml"}
+			files := []string{example, "../../../examples/placement/fleet.yaml"}
 			now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 			plain, _, err := recording.ReadSnapshot(now, manifest.Files(files, nil))
 			if err != nil {
@@ -39,7 +39,7 @@ func TestPlacementsOverSnapshots(t *testing.T) {
 			}
 			args := []string{"--now", now.Format(time.RFC3339), "-f", files[1]}
 			decided := decide(t, append(args, "-f", files[0])...)
-			older := decide(t, append(args, "-f", filepath.Join(example, "placement.v1alpha1.yaml"))...)
+			older := decide(t, append(args, "-f", filepath.Join(filepath.Dir(example), "v1alpha1", filepath.Base(example)+".yaml"))...)
 			if diff := cmp.Diff(string(older), string(decided)); diff != "" {
 				t.Errorf("-v1alpha1 +v1beta1\n%s", diff)
 			}

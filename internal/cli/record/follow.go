@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -135,7 +136,10 @@ func (f *Following) usage(client *kubernetes.Clientset) (load.PodSource, error) 
 
 // followCluster records the cluster until the command is interrupted.
 func (o *options) followCluster(cmd *cobra.Command) error {
-	if info, err := os.Stat(o.output); o.output == "" || err == nil && !info.IsDir() {
+	if o.output == "" {
+		return errors.New("--output: required: a directory for recordings")
+	}
+	if info, err := os.Stat(o.output); err == nil && !info.IsDir() {
 		return fmt.Errorf("--output: invalid value %q: must be a directory, with --follow", o.output)
 	}
 	settings, err := o.Settings(cmd, o.output, "rotate", o.rotate)

@@ -147,7 +147,7 @@ func (o *options) run(cmd *cobra.Command) error {
 	}
 	switch {
 	case o.config.Server.Address == "":
-		return errors.New("--prometheus: required: the URL of a Prometheus server, such as http://localhost:9090")
+		return errors.New("--prometheus: required: the URL of a Prometheus server, such as http://localhost:9090, or --follow")
 	case o.output == "":
 		return errors.New("--output: required: the file to write, such as week.plrec")
 	}

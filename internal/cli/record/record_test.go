@@ -18,7 +18,7 @@ func TestFlagErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"":                                          "--prometheus: required: the URL of a Prometheus server, such as http://localhost:9090",
+		"":                                          "--prometheus: required: the URL of a Prometheus server, such as http://localhost:9090, or --follow",
 		"--prometheus http://x":                     "--output: required: the file to write, such as week.plrec",
 		"--prometheus x -o OUT":                     `--prometheus "x": must be a URL like`,
 		"--prometheus http://x -o OUT --from 7":     `--from: invalid value "7": must be now, a duration before now such as 7d or 12h, or a time`,
@@ -34,8 +34,9 @@ func TestFlagErrors(t *testing.T) {
 		"--prometheus http://x -o EXISTING --force --step 1ms": "--step: invalid value 1ms",
 		"--prometheus http://x -o OUT --rotate 1h":             "--rotate: requires --follow",
 		"--prometheus http://x -o OUT --context a":             "--context: requires --follow",
-		"--follow -o OUT --timeout 1m":                         "--timeout: not allowed together with --follow",
-		"--follow -o OUT --from 1d":                            "--from: not allowed together with --follow",
+		"--follow":                     "--output: required: a directory for recordings",
+		"--follow -o OUT --timeout 1m": "--timeout: not allowed together with --follow",
+		"--follow -o OUT --from 1d":    "--from: not allowed together with --follow",
 	} {
 		cmd := NewCommand()
 		args = strings.NewReplacer("OUT", filepath.Join(t.TempDir(), "x"), "EXISTING", existing).Replace(args)

@@ -43,9 +43,10 @@ unrelated annotations. With --redact, names of objects and images, and label key
 values except for well-known keys, are replaced by pseudonyms, which differ between
 snapshots.
 
-The load is read as by plimsoll load top, with the same flags: from metrics-server by
-default. With --usage, the snapshot also has the current usage of each pod, which plimsoll
-simulate and plimsoll compare then use in place of generated usage.
+The load of the nodes and the current usage of each pod are read as by plimsoll load top,
+with the same flags: from metrics-server by default. If they cannot be read, a warning
+says what to do, and the snapshot is written without them: simulations then generate
+usage. With --usage=false, the usage of pods is not read.
 
 With -f, the objects are read from manifests instead, for example to redact the output
 of kubectl.`,
@@ -67,7 +68,7 @@ of kubectl.`,
 		"of a cluster, - for standard input; may be repeated")
 	input.AddStrictFlag(cmd, &o.strict)
 	flags.StringVarP(&o.output, "output", "o", "", "file to write")
-	flags.BoolVar(&o.usage, "usage", false, "include what pods use, from metrics-server or Prometheus")
+	flags.BoolVar(&o.usage, "usage", true, "include what pods use, from metrics-server or Prometheus")
 	flags.BoolVar(&o.redact, "redact", false, "replace names by pseudonyms")
 	flags.BoolVar(&o.force, "force", false, "replace an existing file")
 	_ = cmd.MarkFlagFilename("output", "plrec")
@@ -113,7 +114,7 @@ func (o *snapshotOptions) run(cmd *cobra.Command) error {
 func (o *snapshotOptions) read(cmd *cobra.Command) (*recording.Recording, error) {
 	if len(o.files) == 0 {
 		read, err := o.live.Read(cmd, base.Warnings(cmd.ErrOrStderr()))
-		if err == nil && o.usage {
+		if err == nil && o.usage && len(read.Nodes) > 0 { // a hub has none
 			err = o.live.ReadUsage(cmd.Context(), read, base.Warnings(cmd.ErrOrStderr()))
 		}
 		if err != nil {

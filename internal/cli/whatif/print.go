@@ -210,7 +210,7 @@ func scenarioTitle(r *result.Result, s *result.Scenario, profile int) string {
 // differenceNote explains the column of differences.
 func differenceNote(seeds int) string {
 	if seeds == 1 {
-		return "Differences are of one seed; --seeds 5 shows whether they are significant."
+		return "Differences are of one seed, and may be chance."
 	}
 	return "Means over the seeds, differences with their 95 % interval; * is significant."
 }

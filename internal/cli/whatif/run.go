@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,11 +26,6 @@ func (o *whatIfOptions) run(cmd *cobra.Command) error {
 	}
 	if err := o.parse(cmd); err != nil {
 		return err
-	}
-	if o.Seeds > 1 { // also the default of reports, without which the command would run one seed
-		if err := cmd.Flags().Set("seeds", strconv.Itoa(o.Seeds)); err != nil {
-			return err
-		}
 	}
 	o.Command = commandLine(cmd)
 	if len(o.Profiles) > 1 {

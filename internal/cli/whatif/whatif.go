@@ -37,8 +37,8 @@ type whatIfOptions struct {
 }
 
 const (
-	// reportSeeds is the default of --seeds if a report is written, for confidence intervals.
-	reportSeeds = 5
+	// compareSeeds is the default of --seeds of comparisons, for confidence intervals.
+	compareSeeds = 5
 	// maxSeeds is the maximum of --seeds.
 	maxSeeds = 1000
 )
@@ -105,7 +105,7 @@ show the outcome.
 		},
 	}
 	cmd.Flags().StringArrayVar(&o.Profiles, "profile", []string{"default"}, "built-in profile, or file with a KubeSchedulerConfiguration")
-	o.addFlags(cmd)
+	o.addFlags(cmd, 1)
 	base.Rare(cmd, "fail-on")
 	return cmd
 }
@@ -118,14 +118,14 @@ func NewCompareCommand() *cobra.Command {
 			"(-f FILES | --recording FILE | --generate SPEC | --scenario FILE)",
 		Short: "Compare scheduler profiles in a simulated cluster",
 		Long: `Simulate a cluster over time with several scheduler profiles, and show how the others
-differ from the first. With --seeds, each difference has a 95 % confidence interval of
-its mean over the seeds.
+differ from the first. Each difference has a 95 % confidence interval of its mean over the
+seeds.
 
 ` + inputHelp,
 		Example: `  # Compare two profiles, and show whether the differences are significant.
   plimsoll compare --profile default --profile predicted \
     --generate nodes=50,pods=1500,fill=0.9,best-effort=0.1,over=7200 \
-    --usage bursts:mean=0.7 --seeds 5
+    --usage bursts:mean=0.7
 
   # Fail a pipeline with exit code 3 if the new profile overloads nodes for longer.
   plimsoll compare --profile old.yaml --profile new.yaml -f cluster.yaml --seeds 10 \
@@ -135,7 +135,7 @@ its mean over the seeds.
   plimsoll snapshot -o s.plrec
   plimsoll compare --profile default --profile predicted --recording s.plrec
 
-  # Write an HTML report, of 5 seeds.
+  # Write an HTML report.
   plimsoll compare --profile default --profile low-risk \
     --generate nodes=50,pods=1500,fill=0.9,best-effort=0.1,over=7200 --usage bursts:mean=0.7 --report report.html
 
@@ -145,7 +145,7 @@ its mean over the seeds.
     --autoscaler shape=16x64,boot=120,cost=0.80 --seeds 3
 
   # Compare with several limits and usage shapes.
-  plimsoll compare --profile default --profile low-risk --scenario examples/scenario.yaml --seeds 5`,
+  plimsoll compare --profile default --profile low-risk --scenario examples/scenario.yaml`,
 		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(o.Profiles) == 0 && (len(o.slack) > 1 || o.RequestsName != "") {
@@ -168,7 +168,7 @@ its mean over the seeds.
 		"-o json wrote")
 	cmd.Flags().StringVar(&o.shard, "shard", "", "run only one of N parts of the seeds: I/N with I from 0, or N in a pod of an "+
 		"Indexed Job; plimsoll merge merges the results")
-	o.addFlags(cmd)
+	o.addFlags(cmd, compareSeeds)
 	base.Rare(cmd, "shard")
 	return cmd
 }
@@ -176,7 +176,7 @@ its mean over the seeds.
 // inputFlags are the flags of the input: exactly one must be set.
 var inputFlags = []string{"filename", "recording", "generate", "scenario"}
 
-func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
+func (o *whatIfOptions) addFlags(cmd *cobra.Command, seeds int) {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&o.Source.Files, "filename", "f", nil, "file or directory with manifests of nodes and pods, - for standard "+
 		"input; may be repeated")
@@ -193,9 +193,7 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	o.addScaleFlags(cmd)
 	flags.DurationVar(&o.tail, "tail", time.Hour, "simulated time after the arrival of the last pod")
 	flags.Uint64Var(&o.Seed, "seed", 1, "first seed of generated data")
-	flags.IntVar(&o.Seeds, "seeds", 1, fmt.Sprintf("number of seeds, or of parts of a recording (default 1, "+
-		"or %d with --report or -o html of other input)", reportSeeds))
-	flags.Lookup("seeds").DefValue = "0" // not printed: the usage states the defaults
+	flags.IntVar(&o.Seeds, "seeds", seeds, "number of seeds, or of parts of a recording, which by default have at least an hour each")
 	o.resultOptions.addFlags(cmd)
 	cmd.MarkFlagsOneRequired(inputFlags...)
 	cmd.MarkFlagsMutuallyExclusive(inputFlags...)
@@ -217,8 +215,10 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	if err := o.validateScale(); err != nil {
 		return err
 	}
-	if !cmd.Flags().Changed("seeds") && !o.isOverTime() && (o.report != "" || o.output.Format == formatHTML) {
-		o.Seeds = reportSeeds
+	if !cmd.Flags().Changed("seeds") && o.Seeds > 1 && o.isOverTime() {
+		if _, from, to, err := recording.OpenSpan(o.Source.Recording); err == nil { // an error is found when it is read
+			o.Seeds = int(min(max((to-from)/3600, 1), compareSeeds))
+		}
 	}
 	if err := o.validateRun(cmd); err != nil {
 		return err

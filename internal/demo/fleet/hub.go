@@ -31,7 +31,7 @@ const team = "team"
 const fleetFile = "fleet.yaml"
 
 // placementFile returns the file in examples/placement with the placements of a story.
-func placementFile(folder string) string { return folder + "/placement." + version + ".yaml" }
+func placementFile(folder string) string { return folder + "/placement.yaml" }
 
 // hub is a hub of managed clusters.
 type hub struct {

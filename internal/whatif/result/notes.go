@@ -30,8 +30,7 @@ func (r *Result) notes() []string {
 				"--generate.", format.Part(pods, of, "pod"), strings.Join(profiles, " and "),
 				format.Form(len(profiles), "reads", "read")),
 		)
-	}
-	if r.neverOverloaded() {
+	} else if r.neverOverloaded() {
 		notes = append(notes, r.idleNote())
 	}
 	return notes
@@ -98,26 +97,28 @@ func (r *Result) idleNote() string {
 		}
 		usage, mean = usage || r.Scenarios[i].UsageMean > 0, max(mean, r.Scenarios[i].UsageMean)
 	}
+	mostKnown := 2*r.Source.UsageKnown > r.Source.Pods
 	note := fmt.Sprintf(
 		"No node was overloaded in any run: the CPU load of nodes was %s of their capacity at the 95th percentile, and no load "+
 			"of CPU or memory was above %s. ",
 		share(p95),
 		share(highest),
 	)
-	if !usage {
-		return note + "Use a busier part of the recording, or fewer nodes, to see how profiles differ."
-	}
-	if p95 == 0 {
-		return note + "Use more pods, or fewer nodes, to see how profiles differ."
-	}
 	// The usage at which the 95th percentile reaches the capacity, as the load is in proportion to it.
 	more := math.Ceil(10*max(mean/p95, mean+0.1)) / 10
-	return note + fmt.Sprintf(
-		"Simulate more usage, such as --usage bursts:mean=%.1f (now %.2g), or fewer nodes, to see how profiles differ.",
-		more,
-		mean,
-	)
+	switch {
+	case strings.HasPrefix(r.Scenarios[0].Usage, "measured") && mostKnown:
+		return note + "Take the snapshot at the busiest time of the day to see how profiles differ."
+	case !usage || mostKnown:
+		return note + "Use a busier part of the recording to see how profiles differ."
+	case p95 == 0 || more > maxMeanUsage:
+		return note + "Use more pods to see how profiles differ."
+	}
+	return note + fmt.Sprintf("Simulate more usage, such as --usage bursts:mean=%.1f (now %.2g), to see how profiles differ.", more, mean)
 }
+
+// maxMeanUsage is the largest mean usage, as a multiple of requests, that is worth a simulation.
+const maxMeanUsage = 2
 
 // share formats a fraction in percent.
 func share(fraction float64) string { return fmt.Sprintf("%.0f %%", 100*fraction) }

@@ -13,9 +13,11 @@ func TestNotes(t *testing.T) {
 	busy.OverloadMinutes, unmeasured.OverloadMinutes, unmeasured.Unmeasured = 0.5, 1, 6
 	few := unmeasured
 	few.Scheduled = 1000
+	nearlyIdle := idle
+	nearlyIdle.CPULoad.P95 = 0.1
 	for name, tc := range map[string]struct {
 		runs  []Run
-		mean  float64 // of the usage, 0 if it is recorded
+		mean  float64 // of the usage, 0 if it is recorded, -1 if it is measured
 		slack string
 		want  string
 	}{
@@ -26,8 +28,10 @@ func TestNotes(t *testing.T) {
 			"the CPU load of nodes was 60 % of their capacity at the 95th percentile, and no load of CPU or memory was above 90 %. " +
 				"Simulate more usage, such as --usage bursts:mean=1.2 (now 0.7)",
 		},
-		"idle, recorded usage":   {[]Run{idle, idle}, 0, "", "Use a busier part of the recording"},
-		"empty, generated usage": {[]Run{{Scheduled: 10}, {Scheduled: 10}}, 0.7, "", "Use more pods, or fewer nodes"},
+		"idle, recorded usage":   {[]Run{idle, idle}, 0, "", "Use a busier part of the recording to"},
+		"idle, measured usage":   {[]Run{idle, idle}, -1, "", "Take the snapshot at the busiest time"},
+		"nearly idle":            {[]Run{nearlyIdle, nearlyIdle}, 0.7, "", "Use more pods to see"},
+		"empty, generated usage": {[]Run{{Scheduled: 10}, {Scheduled: 10}}, 0.7, "", "Use more pods to see"},
 		"overloaded once":        {[]Run{idle, busy}, 0.7, "", ""},
 		"idle, with slack":       {[]Run{idle, idle}, 0.7, "5%", "Compare the pending time"},
 		"nothing scheduled":      {[]Run{placed, placed}, 0.7, "", "Nothing was scheduled: 10 of 10 pods have a node"},
@@ -38,6 +42,9 @@ func TestNotes(t *testing.T) {
 		"a few before the first reading": {[]Run{busy, few}, 0.7, "", ""},
 	} {
 		r := Result{Source: Source{Pods: 10}, Profiles: []string{"first", "second"}, Scenarios: []Scenario{{UsageMean: tc.mean}}}
+		if tc.mean < 0 {
+			r.Scenarios[0].Usage, r.Source.UsageKnown = "measured", 10
+		}
 		for i, profile := range r.Profiles {
 			p := Profile{Name: profile, Slack: tc.slack}
 			if i < len(tc.runs) {

@@ -50,6 +50,9 @@ func (r *Result) Conclude() {
 	case r.nothingScheduled():
 		s.Headline = "Cannot tell: no pod was scheduled with any profile."
 		return
+	case topic == &overload && r.neverOverloaded():
+		s.headline(r)
+		return
 	case len(r.Seeds) < 2:
 		s.Headline = "Cannot tell: one pair of runs may differ by chance. Run with more seeds."
 	case topic == &pending:
@@ -61,12 +64,19 @@ func (r *Result) Conclude() {
 		return
 	case r.Interrupted:
 		s.Headline = "Cannot tell: the runs were interrupted."
-	case topic == &overload && r.neverOverloaded():
-		s.Headline = "Cannot tell: no node was overloaded with any profile."
 	default:
 		s.Headline = "Keep " + r.Profiles[0] + ": no other profile " + keep + " doing clear harm elsewhere."
 	}
-	s.describeOther(r)
+	s.describeOther(r, topic.figure.Name)
+}
+
+// headline states that no node was overloaded, and which profile leaves clearly more headroom on the fullest node.
+func (s *Recommendation) headline(r *Result) {
+	s.describeOther(r, fullest[0])
+	s.Headline = "Cannot tell: no node was overloaded with any profile."
+	if strings.Contains(strings.Join(s.Effect, ""), moreHeadroom) {
+		s.Headline = "No node was overloaded with any profile; " + s.Of + " leaves more headroom on the fullest node."
+	}
 }
 
 // setVerdicts sets the verdict on each profile after the first, in each scenario.
@@ -96,13 +106,13 @@ func (s *Recommendation) use(r *Result, profile int, condition string) {
 // ChartProfiles are the profiles that the Helm chart has (scheduler.profiles).
 var ChartProfiles = []string{"allocatable-least", "batch", "limits", "low-risk", "most-allocated", "packed", "predicted"}
 
-// describeOther adds the effect and the price of the profile with the least cost or overload, other than the first profile.
-func (s *Recommendation) describeOther(r *Result) {
+// describeOther adds the effect and the price of the profile with the smallest value of a figure, other than the first profile.
+func (s *Recommendation) describeOther(r *Result, figure string) {
 	others := make([]int, len(r.Profiles)-1)
 	for i := range others {
 		others[i] = i + 1
 	}
-	other := least(others, func(profile int) float64 { return sumOfMeans(r, profile, r.topics()[0].figure.Name) })
+	other := least(others, func(profile int) float64 { return sumOfMeans(r, profile, figure) })
 	s.Of = r.Profiles[other]
 	s.describe(r, other)
 }

@@ -128,6 +128,41 @@ func TestRecommendationOfRejectedProfiles(t *testing.T) {
 	}
 }
 
+// TestHeadroom checks that clear differences in the load of the fullest node are the effect if no node is overloaded.
+func TestHeadroom(t *testing.T) {
+	for name, tc := range map[string]struct {
+		seeds        int
+		max, p95     [3]float64
+		want, effect string
+	}{
+		"lower maximum": {
+			5, [3]float64{0.8, 0.61, 1}, [3]float64{0.6, 0.6, 0}, "No node was overloaded with any profile; other leaves more headroom",
+			"No node is overloaded with either profile. CPU load of nodes, max: 61 % instead of 80 %, 19 points more headroom.",
+		},
+		"lower p95": {5, [3]float64{}, [3]float64{0.7, 0.6, 1}, "other leaves more headroom", "p95: 60 % instead of 70 %, 10 points more"},
+		"higher":    {5, [3]float64{0.7, 0.8, 1}, [3]float64{}, "Cannot tell: no node was", "max: 80 % instead of 70 %, 10 points less"},
+		"not clear": {5, [3]float64{0.8, 0.6, 0}, [3]float64{}, "Cannot tell: no node was", "No node is overloaded with either profile."},
+		"less than a point": {
+			5, [3]float64{0.8, 0.795, 1}, [3]float64{}, "Cannot tell: no node was", "No node is overloaded with either profile.",
+		},
+		"one seed": {1, [3]float64{0.8, 0.6, 0}, [3]float64{}, "Cannot tell: no node was", "No node is overloaded with either profile."},
+	} {
+		r := comparisonOf(tc.seeds, map[string][3]float64{"overloadMinutes": {}, "cpuLoadMax": tc.max, "cpuLoadP95": tc.p95})
+		for i := range r.Scenarios[0].Profiles {
+			r.Scenarios[0].Profiles[i].Runs = []Run{{Scheduled: 1}}
+			r.Scenarios[0].Profiles[i].Figures["overloadMinutes"] = Figure{Difference: &Difference{}}
+		}
+		s := concluded(r)
+		if !strings.Contains(s.Headline, tc.want) || len(s.Effect) != 1 || !strings.HasSuffix(s.Effect[0], tc.effect) &&
+			!strings.Contains(s.Effect[0], tc.effect+" headroom") {
+			t.Errorf("%s: %q, effect %q", name, s.Headline, s.Effect)
+		}
+		if strings.Contains(s.Headline, "seeds") {
+			t.Errorf("%s: more seeds do not help", name)
+		}
+	}
+}
+
 // TestCannotTell checks the verdicts on runs that show nothing, and that only a profile to use has an instruction.
 func TestCannotTell(t *testing.T) {
 	equal := map[string][3]float64{"overloadMinutes": {0, 0, 0}}

@@ -2,6 +2,7 @@ package result
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -107,6 +108,9 @@ func verdictOn(r *Result, base, other *Profile) Verdict {
 		d, mean := other.Figures[topic.figure.Name].Difference, base.Figures[topic.figure.Name].Mean
 		answers[AnswerOf(topic.figure, d, mean)] = true
 		v.Sentence = strings.TrimSpace(v.Sentence + " " + topic.headline(base.Figures, other.Figures))
+		if topic == &overload && strings.HasSuffix(v.Sentence, overload.never) {
+			v.Sentence += headroom(base, other)
+		}
 		switch {
 		case i > 0:
 		case d == nil:
@@ -141,6 +145,31 @@ func verdictOn(r *Result, base, other *Profile) Verdict {
 		v.Sentence = strings.TrimSpace(v.Sentence + " Clear harm: " + strings.Join(harm, "; ") + ".")
 	}
 	return v
+}
+
+// fullest are the figures of the fullest node; lower is better if no node is overloaded.
+var fullest = []string{"cpuLoadMax", "cpuLoadP95", "memoryLoadMax", "memoryLoadP95"}
+
+// moreHeadroom ends the sentence about a figure of the fullest node that is clearly lower.
+const moreHeadroom = " points more headroom"
+
+// headroom returns a sentence for each figure of the fullest node that clearly differs by a percentage point or more.
+func headroom(base, other *Profile) (text string) {
+	for _, name := range fullest {
+		definition, _ := FigureByName(name)
+		before, after := base.Figures[name].Mean, other.Figures[name]
+		d := after.Difference
+		if d == nil || AnswerOf(definition, d, before) != Different || math.Abs(d.Mean) < 0.01 {
+			continue
+		}
+		effect := moreHeadroom
+		if d.Mean > 0 {
+			effect = " points less headroom"
+		}
+		text += fmt.Sprintf(" %s: %s instead of %s, %.0f%s.", sentence(definition.Title()), share(after.Mean), share(before), 100*math.Abs(d.Mean),
+			effect)
+	}
+	return text
 }
 
 // DifferenceText formats a difference with its percentage and its interval.

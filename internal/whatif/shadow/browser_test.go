@@ -24,7 +24,7 @@ func sample() []*Window {
 		}
 		high := max(0, math.Round(4*math.Sin(float64(hour)*math.Pi/12)))
 		w := window(hour, run(high, high), run(high, high, math.Mod(float64(hour), 2)/5), run(0, high/4, 0, high/8))
-		w.Candidates = append(w.Candidates, Profiled{"low-risk", run(high, 0, math.Mod(float64(hour), 3))})
+		w.Candidates = append(w.Candidates, Profiled{Profile: "low-risk", Run: run(high, 0, math.Mod(float64(hour), 3))})
 		for i := range 12 {
 			w.Measured.Overloaded.Nodes = append(w.Measured.Overloaded.Nodes,
 				result.OverloadTime{Name: fmt.Sprintf("ip-10-0-%d-17.eu-central-1.compute.internal", i), Minutes: high * float64(i)})

@@ -67,7 +67,12 @@ func (r *Report) lines(windows []*Window, seconds float64, values func(*result.T
 	}
 	lines := []report.Line{line(0, "measured", func(w *Window) *result.Run { return &w.Measured })}
 	for i, v := range r.Verdicts {
-		lines = append(lines, line(i+1, v.Candidate, func(w *Window) *result.Run { return w.run(v.Candidate) }))
+		lines = append(lines, line(i+1, v.Candidate, func(w *Window) *result.Run {
+			if c := w.candidate(v.Candidate); c != nil {
+				return &c.Run
+			}
+			return nil
+		}))
 	}
 	return lines
 }

@@ -91,6 +91,9 @@ type Verdict struct {
 	Avoided    Estimate `json:"avoided"`
 	Caused     Estimate `json:"caused"`
 	Difference Estimate `json:"difference"`
+	// Placed is the number of pods that were created and placed, Elsewhere of those that the candidate places on other nodes.
+	Placed    int `json:"placed"`
+	Elsewhere int `json:"elsewhere"`
 	// Others are the differences of other figures.
 	Others []FigureDifference `json:"others"`
 	// Nodes and Workloads have the longest overload with the candidate.
@@ -177,10 +180,12 @@ func (r *Report) verdict(name string, compared []*Window, why string) Verdict {
 	var overloaded []*result.Overloaded
 	var current, candidate []*result.Run
 	for _, w := range compared {
-		a, b := &w.Current.Run, w.run(name)
-		if b == nil {
+		of := w.candidate(name)
+		if of == nil {
 			continue
 		}
+		a, b := &w.Current.Run, &of.Run
+		v.Placed, v.Elsewhere = v.Placed+of.Placed, v.Elsewhere+of.Elsewhere
 		less, more := byMinute(a, b)
 		avoided, caused, difference = append(avoided, less), append(caused, more), append(difference, b.OverloadMinutes-a.OverloadMinutes)
 		errors = append(errors, a.OverloadMinutes-w.Measured.OverloadMinutes)
@@ -229,6 +234,8 @@ func (r *Report) setAnswer(v *Verdict, windows int, modelError float64, why stri
 		v.Reason = "no window is complete"
 	case r.MeasuredMinutes == 0 && v.Avoided.Sum == 0 && v.Caused.Sum == 0:
 		v.Reason = "nothing was overloaded"
+	case v.Avoided.Sum == 0 && v.Caused.Sum == 0:
+		v.Reason = "no overload differs"
 	case windows == 1:
 		v.Reason = "one window has no interval"
 	case modelError > change:
@@ -243,10 +250,13 @@ func (r *Report) setAnswer(v *Verdict, windows int, modelError float64, why stri
 	}
 	if v.Answer == result.CannotTell {
 		v.Sentence = fmt.Sprintf("Cannot tell what %s would have changed in the last %s: %s.", v.Candidate, r.span(), v.Reason)
-		return
+	} else {
+		v.Sentence = fmt.Sprintf("In the last %s %s would have avoided %s node minutes of overload, and caused %s.",
+			r.span(), v.Candidate, v.Avoided, v.Caused)
 	}
-	v.Sentence = fmt.Sprintf("In the last %s %s would have avoided %s node minutes of overload, and caused %s.",
-		r.span(), v.Candidate, v.Avoided, v.Caused)
+	if v.Placed > 0 {
+		v.Sentence += " It would have placed " + format.Part(v.Elsewhere, v.Placed, "pod") + " elsewhere."
+	}
 }
 
 // span returns the time of the report in words.
@@ -262,8 +272,12 @@ func (r *Report) Basis() string {
 	if r.Windows == 0 {
 		return "No window is compared."
 	}
-	return fmt.Sprintf("%s of %s h in total, with %s in force: %s node minutes of overload measured, %s simulated. Error of the model: %s.",
-		format.Of(r.Windows, "window"), number(r.Hours), r.Profile, number(r.MeasuredMinutes),
+	length := number(r.Hours) + " h"
+	if r.Hours < 1 {
+		length = number(60*r.Hours) + " min"
+	}
+	return fmt.Sprintf("%s of %s in total, with %s in force: %s node minutes of overload measured, %s simulated. Error of the model: %s.",
+		format.Of(r.Windows, "window"), length, r.Profile, number(r.MeasuredMinutes),
 		number(r.ModelMinutes), r.Error)
 }
 

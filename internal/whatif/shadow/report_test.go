@@ -51,8 +51,8 @@ func window(hour int, measured, current, candidate result.Run) *Window {
 		},
 		File:       fmt.Sprintf("%02d.plrec", hour),
 		Measured:   measured,
-		Current:    Profiled{"default", current},
-		Candidates: []Profiled{{"predicted", candidate}},
+		Current:    Profiled{Profile: "default", Run: current},
+		Candidates: []Profiled{{Profile: "predicted", Run: candidate, Placed: 10, Elsewhere: 4}},
 	}
 }
 
@@ -72,7 +72,7 @@ func TestVerdicts(t *testing.T) {
 		// In each window 2 and 1 node are overloaded for 5 minutes, and 1 in another interval with the candidate: 15 avoided, 5 caused.
 		"better": {
 			many(4, func(i int) *Window { return window(i, run(2, 1), run(2, 1), run(0, 0, 1)) }), result.Better,
-			"In the last 7 days predicted would have avoided 60 node minutes of overload, and caused 20.",
+			"In the last 7 days predicted would have avoided 60 node minutes of overload, and caused 20. It would have placed 16 of 40 pods elsewhere.",
 		},
 		"worse": {
 			many(4, func(i int) *Window { return window(i, run(), run(), run(1)) }), result.Worse,
@@ -86,6 +86,10 @@ func TestVerdicts(t *testing.T) {
 		"error": {
 			many(4, func(i int) *Window { return window(i, run(5), run(2), run()) }), result.CannotTell,
 			"the error of the model, 60 node minutes, is larger than the difference, 40.",
+		},
+		"equal": {
+			many(2, func(i int) *Window { return window(i, run(2), run(2), run(2)) }), result.CannotTell,
+			"in the last 7 days: no overload differs. It would have placed 8 of 20 pods elsewhere.",
 		},
 		"calm":          {many(4, func(i int) *Window { return window(i, run(), run(), run()) }), result.CannotTell, "nothing was overloaded."},
 		"one":           {many(1, func(i int) *Window { return window(i, run(2), run(2), run()) }), result.CannotTell, "one window has no interval."},
@@ -128,6 +132,11 @@ func TestVerdicts(t *testing.T) {
 	if r := NewReport(failed, begin, begin.AddDate(0, 0, 1)); len(r.Excluded) != 2 || r.Basis() != "No window is compared." {
 		t.Errorf("%q, excluded %q", r.Basis(), r.Excluded)
 	}
+	short := window(0, run(2), run(2), run())
+	short.To = short.From.Add(2 * time.Minute)
+	if basis := NewReport([]*Window{short, short}, begin, begin.AddDate(0, 0, 1)).Basis(); !strings.HasPrefix(basis, "2 windows of 4 min in total") {
+		t.Error(basis)
+	}
 	if r := NewReport(nil, begin, begin.AddDate(0, 0, 1)); len(r.Verdicts) != 0 || r.Basis() != "No window is compared." {
 		t.Errorf("%+v", r)
 	}
@@ -161,7 +170,7 @@ func TestConcerned(t *testing.T) {
 	var windows []*Window
 	for hour := range 2 {
 		w := window(hour, run(1), run(1), run(1))
-		w.Candidates = append(w.Candidates, Profiled{"low-risk", run(1)})
+		w.Candidates = append(w.Candidates, Profiled{Profile: "low-risk", Run: run(1)})
 		for _, r := range []*result.Run{&w.Measured, &w.Candidates[0].Run, &w.Candidates[1].Run} {
 			r.Overloaded.Nodes = nil
 			for i := range 15 {

@@ -35,6 +35,9 @@ type Window struct {
 type Profiled struct {
 	Profile string     `json:"profile"`
 	Run     result.Run `json:"run"`
+	// Placed is the number of pods that the scheduler placed, Elsewhere of those that are not on the node on which they ran.
+	Placed    int `json:"placed,omitempty"`
+	Elsewhere int `json:"elsewhere,omitempty"`
 }
 
 // Metrics measures the load in replays as kubelets and metrics-server do.
@@ -69,19 +72,20 @@ func Replay(ctx context.Context, file string, profiles []engine.NamedConfig, run
 	}
 	w := &Window{Part: *runs[0].Recorded.Part, File: filepath.Base(file), Measured: reduced(runs[0])}
 	for i, profile := range profiles {
-		w.Candidates = append(w.Candidates, Profiled{profile.Name, reduced(runs[1+i])})
+		p := runs[1+i].Recorded.Placements
+		w.Candidates = append(w.Candidates, Profiled{profile.Name, reduced(runs[1+i]), p.Same + p.Other, p.Other})
 	}
 	w.Current, w.Candidates = w.Candidates[0], w.Candidates[1:]
 	return w, nil
 }
 
-// run returns the run with a candidate, nil if there is none.
-func (w *Window) run(candidate string) *result.Run {
-	i := slices.IndexFunc(w.Candidates, func(p Profiled) bool { return p.Profile == candidate })
+// candidate returns the run with a candidate, nil if there is none.
+func (w *Window) candidate(name string) *Profiled {
+	i := slices.IndexFunc(w.Candidates, func(p Profiled) bool { return p.Profile == name })
 	if i < 0 {
 		return nil
 	}
-	return &w.Candidates[i].Run
+	return &w.Candidates[i]
 }
 
 // reduced returns a run without what the shadow does not show.

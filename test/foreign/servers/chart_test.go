@@ -261,7 +261,7 @@ func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 	})
 	t.Run("the controller keeps slack", func(t *testing.T) { r.keepsSlack(t, machines, controller) })
 	t.Run("the controller decides placements", func(t *testing.T) {
-		r.Apply(t, testcluster.Example(t, "1-largest-ratios/placement.v1beta1.yaml")...)
+		r.Apply(t, testcluster.Example(t, "1-largest-ratios/placement.yaml")...)
 		r.AwaitChosen(t, controller, "largest-ratios", "cluster2", "cluster4", "cluster6")
 	})
 	t.Run("the agent reports", func(t *testing.T) {

@@ -50,8 +50,8 @@ func startAgents(t *testing.T, cores ...[]string) (controller *program.Process, 
 func TestPlacementByAgents(t *testing.T) {
 	controller, members := startAgents(t, []string{"8"}, []string{"16"})
 	h := members[0]
-	for _, version := range []string{"v1alpha1", "v1beta1"} {
-		placement := testcluster.Example(t, filepath.Join("6-addon-scores", "placement."+version+".yaml"))
+	for _, file := range []string{"v1alpha1/6-addon-scores.yaml", "6-addon-scores/placement.yaml"} {
+		placement := testcluster.Example(t, file)
 		h.Apply(t, placement...)
 		h.AwaitChosen(t, controller, "free-cores", "cluster2")
 		// 15 of the 16 cores of cluster2 are requested.
@@ -59,7 +59,7 @@ func TestPlacementByAgents(t *testing.T) {
 		began := time.Now()
 		h.AwaitChosen(t, controller, "free-cores", "cluster1")
 		t.Logf(
-			"%s: the decision changed %.1f s after the pod was created; agents report every second", version, time.Since(began).Seconds(),
+			"%s: the decision changed %.1f s after the pod was created; agents report every second", file, time.Since(began).Seconds(),
 		)
 		must.Succeed(t, members[1].Client.Delete(
 			t.Context(), &v1.Pod{ObjectMeta: testcluster.RunningPod("busy", "", "0", "0").ObjectMeta}, client.GracePeriodSeconds(0),
