@@ -130,6 +130,9 @@ func (d *demos) stay(ctx context.Context, url string, say func(string)) error {
 	if err := d.node.Play(ctx); err != nil {
 		return err
 	}
+	if err := d.node.ServeUsage(ctx); err != nil {
+		return fmt.Errorf("serving the usage of pods: %w", err)
+	}
 	if err := d.fleet.Play(ctx); err != nil {
 		return err
 	}

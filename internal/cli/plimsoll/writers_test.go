@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -18,16 +19,12 @@ import (
 // first one is killed, another one can start.
 func TestWriters(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	// The processes wait for an API server that does not exist.
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	err = os.WriteFile(kubeconfig, []byte("clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]\n"+
 		"contexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n"), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	writers := map[string][]string{
 		"record": {"record", "--follow", "-o"},
 		"shadow": {"shadow", "--listen", "127.0.0.1:0", "--profile", "default", "--folder"},
@@ -42,9 +39,7 @@ func TestWriters(t *testing.T) {
 					cmd, out := exec.CommandContext(ctx, self), &program.Output{}
 					cmd.Args = append([]string{"plimsoll"}, append(args, folder, "--kubeconfig", kubeconfig)...)
 					cmd.Stdout, cmd.Stderr = out, out
-					if err := cmd.Start(); err != nil {
-						t.Fatal(err)
-					}
+					must.Succeed(t, cmd.Start())
 					return cmd, out
 				}
 				lock := func(args []string) *exec.Cmd {

@@ -18,8 +18,10 @@ clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]}`
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"--every 1m":      "--every: invalid value 1m0s: must be from 2m0s to 24h",
-		"--every 5m":      "--every: invalid value 5m0s: must be at least ten steps, 10m0s",
+		"--every 1m":      "--every: invalid value 1m0s: must be at least 10m0s, ten steps of 1m0s",
+		"--every 25h":     "--every: invalid value 25h0m0s: must be at most 24h",
+		"--listen nope":   "--listen: address nope: missing port",
+		"--every 5m":      "--every: invalid value 5m0s: must be at least 10m0s, ten steps of 1m0s",
 		"--step 1ms":      "--step: invalid value 1ms",
 		"--max-size 1":    "--max-size: invalid value 1",
 		"--days 0":        "--days: invalid value 0: must be from 1 to 365",

@@ -43,8 +43,6 @@ type options struct {
 }
 
 const (
-	// minEvery is the shortest window.
-	minEvery = 2 * time.Minute
 	// maxCandidates bounds the time of the replays.
 	maxCandidates = 5
 	// maxDays is the largest number of days.
@@ -115,12 +113,15 @@ continues where the last process ended.`,
 // validate returns an error that names the flag with an invalid value.
 func (o *options) validate() error {
 	switch {
-	case o.every < minEvery || o.every > 24*time.Hour:
-		return base.InvalidValue("every", o.every, fmt.Sprintf("from %s to 24h", minEvery))
+	case o.every > 24*time.Hour:
+		return base.InvalidValue("every", o.every, "at most 24h")
 	case len(o.candidates) == 0 || len(o.candidates) > maxCandidates:
 		return fmt.Errorf("--candidate: found %d values: must be from 1 to %d", len(o.candidates), maxCandidates)
 	case o.keep < o.days || o.keep > maxDays:
 		return base.InvalidValue("keep", o.keep, fmt.Sprintf("from --days (%d) to %d", o.days, maxDays))
+	}
+	if _, _, err := net.SplitHostPort(o.listen); err != nil {
+		return fmt.Errorf("--listen: %w", err)
 	}
 	for i, name := range o.candidates {
 		if slices.Contains(o.candidates[:i], name) {

@@ -239,8 +239,8 @@ var playgroundLoad = Measurements{
 }
 
 // playgroundPods returns the pods of the playground in the order of their names: snapshots have pods that were created in
-// the same second in this order. Scheduled again by requests, the bursts of the jobs exceed the smaller nodes more often
-// than with Plimsoll.
+// the same second in this order. Scheduled again by requests, the logs, which request nothing, overload a smaller node, and
+// with Plimsoll none.
 func playgroundPods() []demo.Pod {
 	pods := slices.Clone(playground.Running)
 	for i := range 24 {
@@ -248,8 +248,8 @@ func playgroundPods() []demo.Pod {
 		job.Request, job.Limit, job.MemoryRequest, job.MemoryLimit = "1", "4", "1Gi", "1Gi"
 		pods = append(pods, job)
 	}
-	for i := range 4 {
-		pods = append(pods, demo.Pod{Name: fmt.Sprintf("log-%d", i+1), Node: "small-2"})
+	for i, node := range []string{"large-1", "large-2", "small-2", "small-2"} {
+		pods = append(pods, demo.Pod{Name: fmt.Sprintf("log-%d", i+1), Node: node})
 	}
 	slices.SortFunc(pods, func(a, b demo.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return pods

@@ -66,8 +66,8 @@ func (c *FollowConfig) Validate() error {
 	case c.Step < time.Second || c.Step%time.Second != 0 || c.Step > time.Hour:
 		return fmt.Errorf("step: invalid value %s: must be whole seconds, from 1s to 1h", c.Step)
 	case c.Rotate < 10*c.Step || c.Rotate/c.Step >= recording.MaxSteps:
-		return fmt.Errorf("rotate: invalid value %s: must be at least ten steps, %s, and less than %d",
-			c.Rotate, 10*c.Step, recording.MaxSteps)
+		return fmt.Errorf("rotate: invalid value %s: must be at least %s, ten steps of %s, and less than %d steps",
+			c.Rotate, 10*c.Step, c.Step, recording.MaxSteps)
 	case c.MaxBytes < 1<<20:
 		return fmt.Errorf("maxBytes: invalid value %d: must be at least 1 MiB", c.MaxBytes)
 	}

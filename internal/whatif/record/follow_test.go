@@ -253,7 +253,7 @@ func TestAPIServerFails(t *testing.T) {
 func TestFollowConfigErrors(t *testing.T) {
 	for want, config := range map[string]FollowConfig{
 		"step: invalid value 1ms":                              {Step: time.Millisecond},
-		"rotate: invalid value 1s: must be at least ten steps": {Step: time.Second, Rotate: time.Second},
+		"rotate: invalid value 1s: must be at least 10s, ten ": {Step: time.Second, Rotate: time.Second},
 		"maxBytes: invalid value 5: must be at least 1 MiB":    {Step: time.Second, Rotate: time.Hour, MaxBytes: 5},
 	} {
 		if err := config.Validate(); err == nil || !strings.Contains(err.Error(), want) {

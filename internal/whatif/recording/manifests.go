@@ -75,14 +75,12 @@ func fromManifests(objects *manifest.Objects, assumption string) Input {
 	for _, node := range objects.Nodes {
 		in.Nodes = append(in.Nodes, Node{Object: node, Gone: Never})
 	}
-	groups, noRequests := groups{}, false
+	groups := groups{}
 	for _, pod := range slices.Concat(objects.Running, objects.Pending) {
 		p := fromPod(pod)
-		noRequests = noRequests || p.Resources.CPURequest == 0 || p.Resources.MemoryRequest == 0
 		p.Group = groups.numberOf(pod)
 		in.Pods = append(in.Pods, p)
 	}
-	in.assumeIf(noRequests, noRequestsAssumption)
 	n := len(objects.Running)
 	in.assumeIf(n > 0, "%s with a node %s been running for a day", format.Of(n, "pod"), format.Form(n, "has", "have"))
 	in.References = releaseClaims(in.References, in.Pods)

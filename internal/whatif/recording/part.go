@@ -203,7 +203,6 @@ type partConverter struct {
 
 	running, rescheduled, neverScheduled, withoutNode, generated int
 	gaps, samples                                                int
-	noRequests                                                   bool
 }
 
 // pod converts a pod. It returns false if its node is not in the recording.
@@ -277,7 +276,6 @@ func (c *partConverter) end(p *Pod) (int64, bool) {
 func (c *partConverter) setUsage(out *InputPod, p *Pod) {
 	if p.CPU.Len() == 0 || p.Memory.Len() == 0 {
 		c.generated++
-		c.noRequests = c.noRequests || out.Resources.CPURequest == 0 || out.Resources.MemoryRequest == 0
 		return
 	}
 	c.samples += p.CPU.Len() + p.Memory.Len()
@@ -321,7 +319,6 @@ func (c *partConverter) assume(in *Input) {
 	in.assume("a pod uses what it used the same time after it was scheduled: what it got, not what it would have used on an idle node")
 	in.assumeIf(c.gaps > 0, "%s missing: the value before each gap is repeated", format.PartAre(c.gaps, c.samples, "usage sample"))
 	in.assumeIf(c.generated > 0, "the usage of %s is not recorded, and generated", format.Part(c.generated, len(in.Pods), "pod"))
-	in.assumeIf(c.noRequests, noRequestsAssumption)
 	in.assumeIf(c.withoutNode > 0, "%s left out: the node is not in the recording at the time at which the pod was scheduled",
 		format.Are(c.withoutNode, "pod"))
 	in.assumeIf(c.unclaimed > 0, "%s scheduled without volumes or devices whose claims are not in the recording",

@@ -60,18 +60,12 @@ func openInputOfSeed(t *testing.T, s Source, seed uint64) Input {
 func TestUsageMissing(t *testing.T) {
 	chdirToFiles(t)
 	objects, err := manifest.Read([]string{"cluster.yaml"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	kept, _, err := ReadSnapshot(time.Now(), manifest.Files([]string{"cluster.yaml"}, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	write := func(name string) string {
 		file, err := os.Create(name)
-		if err = errors.Join(err, kept.Write(file), file.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, errors.Join(err, kept.Write(file), file.Close()))
 		return name
 	}
 	for name, tc := range map[string]struct {

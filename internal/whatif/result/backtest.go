@@ -73,6 +73,9 @@ func (r *Run) recorded() Recorded {
 	return *r.Recorded
 }
 
+// fewPlaced is the number of placed pods below which a backtest says little.
+const fewPlaced = 50
+
 // NewBacktest compares the run with the recorded placements with a run in which a profile placed the pods.
 func NewBacktest(profile string, source Source, measured, simulated *Run) *Backtest {
 	b := &Backtest{Profile: profile, Figures: []BacktestFigure{}, Placements: simulated.recorded().Placements}
@@ -84,6 +87,8 @@ func NewBacktest(profile string, source Source, measured, simulated *Run) *Backt
 		return b
 	case source.UsageKnown == 0:
 		b.Note = "No backtest of usage: " + usage + "."
+	case placed < fewPlaced:
+		b.Note = "This says little about the model: the scheduler placed only " + format.Of(placed, "pod") + "."
 	}
 	for _, f := range definitions {
 		if !f.HasUse(inBacktest) || source.UsageKnown == 0 && strings.Contains(strings.ToLower(f.Name), "load") {
@@ -93,7 +98,9 @@ func NewBacktest(profile string, source Source, measured, simulated *Run) *Backt
 			Name: f.Name, Label: f.Label, Unit: f.Unit, Main: f.HasUse(inSummary),
 			Measured: f.Value(measured), Simulated: f.Value(simulated),
 		}
-		figure.Error = relativeError(figure.Measured, figure.Simulated)
+		if figure.Error = new(0.0); f.Unit != "mean seconds" || max(figure.Measured, figure.Simulated) >= 1 { // runs have whole seconds
+			figure.Error = relativeError(figure.Measured, figure.Simulated)
+		}
 		b.Figures = append(b.Figures, figure)
 	}
 	return b

@@ -18,14 +18,17 @@ func TestBacktestWithoutData(t *testing.T) {
 		"no pod":  {Source{Pods: 17, UsageKnown: 17}, Placements{NeverScheduled: 2}, 0, "usage was recorded for 17 of 17 pods."},
 		// 3 figures of overload and 8 of load are missing.
 		"no usage": {Source{Pods: 17}, Placements{Same: 3, Other: 1}, 6, "No backtest of usage: usage was recorded for 0 of 17 pods."},
-		"all":      {Source{Pods: 17, UsageKnown: 9}, Placements{Same: 3}, 17, "overload, node minutes 2 (measured 2, 0 %)"},
+		"all":      {Source{Pods: 17, UsageKnown: 9}, Placements{Same: 3}, 17, "pending, mean seconds 0 (measured 0.071, 0 %)"},
+		"few":      {Source{Pods: 17, UsageKnown: 9}, Placements{Same: 3}, 17, "This says little about the model: the scheduler placed only 3 pods."},
 	} {
 		run := Run{Outcome: Outcome{OverloadMinutes: 2, CPULoad: Distribution{P95: 0.3}}, Recorded: &Recorded{Placements: tc.placements}}
-		b := NewBacktest("default", tc.source, &run, &run)
+		measured := run
+		measured.PendingSeconds.Mean = 0.071
+		b := NewBacktest("default", tc.source, &measured, &run)
 		if len(b.Figures) != tc.figures || !strings.Contains(b.Summary(), tc.want) {
 			t.Errorf("%s: %d figures, %q; want %d, %q", name, len(b.Figures), b.Summary(), tc.figures, tc.want)
 		}
-		if strings.Contains(b.Summary(), "CPU load") != (name == "all") {
+		if strings.Contains(b.Summary(), "CPU load") != (tc.figures == 17) {
 			t.Errorf("%s: %q", name, b.Summary())
 		}
 	}

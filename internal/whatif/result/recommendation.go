@@ -100,6 +100,8 @@ func (s *Recommendation) use(r *Result, profile int, condition string) {
 		s.Apply = "Helm value scheduler.profiles: [{schedulerName: plimsoll-scheduler, use: " + s.Profile + "}]"
 	case strings.HasSuffix(s.Profile, ".yaml"):
 		s.Apply = "helm upgrade --set-file scheduler.config=" + s.Profile
+	case slack == "":
+		s.Apply = "Helm value scheduler.config, with the configuration of " + s.Profile
 	}
 }
 

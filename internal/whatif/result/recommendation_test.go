@@ -184,7 +184,10 @@ func TestCannotTell(t *testing.T) {
 			Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}}, better, "new.yaml", "Use new.yaml",
 			"--set-file scheduler.config=new.yaml",
 		},
-		"other": {Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}}, better, "allocatable-most", "Use allocatable-most", ""},
+		"other": {
+			Run{Scheduled: 1, Outcome: Outcome{OverloadMinutes: 1}},
+			better, "allocatable-most", "Use allocatable-most", "scheduler.config, with",
+		},
 	} {
 		r := comparisonOf(2, tc.figures)
 		r.Profiles[1], r.Scenarios[0].Profiles[1].Name = tc.name, tc.name

@@ -166,8 +166,8 @@ func headroom(base, other *Profile) (text string) {
 		if d.Mean > 0 {
 			effect = " points less headroom"
 		}
-		text += fmt.Sprintf(" %s: %s instead of %s, %.0f%s.", sentence(definition.Title()), share(after.Mean), share(before), 100*math.Abs(d.Mean),
-			effect)
+		text += fmt.Sprintf(" %s: %s instead of %s, %.0f%s.",
+			sentence(definition.Title()), share(after.Mean), share(before), 100*math.Abs(d.Mean), effect)
 	}
 	return text
 }

@@ -134,7 +134,8 @@ func TestVerdicts(t *testing.T) {
 	}
 	short := window(0, run(2), run(2), run())
 	short.To = short.From.Add(2 * time.Minute)
-	if basis := NewReport([]*Window{short, short}, begin, begin.AddDate(0, 0, 1)).Basis(); !strings.HasPrefix(basis, "2 windows of 4 min in total") {
+	basis := NewReport([]*Window{short, short}, begin, begin.AddDate(0, 0, 1)).Basis()
+	if !strings.HasPrefix(basis, "2 windows of 4 min in total") {
 		t.Error(basis)
 	}
 	if r := NewReport(nil, begin, begin.AddDate(0, 0, 1)); len(r.Verdicts) != 0 || r.Basis() != "No window is compared." {

@@ -147,7 +147,7 @@ func checkPodUsage(t *testing.T, cp *controlplane.ControlPlane, client kubernete
 func checkSnapshotUsage(t *testing.T, access string, machines []*machine) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "s.plrec")
-	if out, warnings := testcluster.MustPlimsoll(t, "snapshot", "-o", file, "--usage", "--kubeconfig", access); !strings.Contains(
+	if out, warnings := testcluster.MustPlimsoll(t, "snapshot", "-o", file, "--kubeconfig", access); !strings.Contains(
 		out,
 		"usage of 5 pods",
 	) {

@@ -174,7 +174,10 @@ func compareAsInTutorial(t *testing.T, kubeconfig string) {
 	}
 	file, args := filepath.Join(t.TempDir(), "s.plrec"), append(commands[i].Arguments(), "-o", "json")
 	args[slices.Index(args, "--recording")+1] = file
-	testcluster.MustPlimsoll(t, "snapshot", "-o", file, "--kubeconfig", kubeconfig)
+	if out, warnings := testcluster.MustPlimsoll(t, "snapshot", "-o", file, "--kubeconfig", kubeconfig); warnings != "" ||
+		!strings.Contains(out, ", usage of ") {
+		t.Errorf("snapshot: %s%s", out, warnings)
+	}
 	stdout, _ := testcluster.MustPlimsoll(t, args...)
 	type figure struct {
 		Mean       float64

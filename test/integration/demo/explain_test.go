@@ -13,11 +13,16 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
@@ -70,6 +75,25 @@ func TestToolsOverDemo(t *testing.T) {
 	page, kubeconfig := playground(t)
 	t.Run("tutorial", func(t *testing.T) { compareAsInTutorial(t, kubeconfig) })
 	t.Run("explain", func(t *testing.T) { explainAsOnPage(t, page, kubeconfig) })
+	t.Run("tutorial after the commands", func(t *testing.T) {
+		keepSlack(t, kubeconfig)
+		compareAsInTutorial(t, kubeconfig)
+	})
+}
+
+// keepSlack creates the policy that the demo advises to create, and waits until the autoscaler has added its node.
+func keepSlack(t *testing.T, kubeconfig string) {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	must.Succeed(t, err)
+	api, err := client.New(config, client.Options{Scheme: kube.Scheme()})
+	must.Succeed(t, err)
+	policy := testcluster.PolicyOf("general", "10%", testcluster.InPool("general"))
+	must.Succeed(t, api.Create(t.Context(), policy))
+	eventually.TrueWithin(t, 2*time.Minute, time.Second, "the slack is not available", nil, func(ctx context.Context) (bool, error) {
+		err := api.Get(ctx, client.ObjectKeyFromObject(policy), policy)
+		return meta.IsStatusConditionTrue(policy.Status.Conditions, v1alpha1.ConditionReady), err
+	})
 }
 
 // explainAsOnPage expects that explain has the scores of the live page for pods of the scheduler's
@@ -78,11 +102,11 @@ func explainAsOnPage(t *testing.T, page, kubeconfig string) {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	must.Succeed(t, err)
-	client, err := kubernetes.NewForConfig(config)
+	typed, err := kubernetes.NewForConfig(config)
 	must.Succeed(t, err)
 	for i, profile := range []string{"plimsoll-scheduler", v1.DefaultSchedulerName, "plimsoll-limits", "plimsoll-low-risk"} {
 		pod := fmt.Sprintf("pod-%d", i)
-		testcluster.CreatePod(t, client, pod, "", profile, "1", "3")
+		testcluster.CreatePod(t, typed, pod, "", profile, "1", "3")
 		pattern := regexp.MustCompile(fmt.Sprintf(decision, pod, profile))
 		var shown []string
 		eventually.True(t, "the page shows no decision on "+pod, nil, func(ctx context.Context) (bool, error) {

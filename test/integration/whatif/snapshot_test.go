@@ -110,7 +110,9 @@ func TestSnapshot(t *testing.T) {
 		_, stderr := testcluster.MustPlimsoll(
 			t, append([]string{"snapshot", "-o", path, "--kubeconfig", kubeconfig, "--provider", "File", "--address", busy}, args...)...,
 		)
-		if strings.Contains(stderr, "warning") {
+		// A file has no usage of pods.
+		if strings.Count(stderr, "warning: ") != 1 || !strings.Contains(stderr, "warning: usage of pods: ") ||
+			!strings.Contains(stderr, "continuing without it: install metrics-server, use --provider Prometheus") {
 			t.Errorf("%s: warnings:\n%s", name, stderr)
 		}
 		s, err := recording.Open(path)
