@@ -61,7 +61,7 @@ func (c *candidate) noteAbout(promise podPromise, before note) note {
 	case promise.Replicas == 0:
 	case c.summary == nil:
 		return note{unknownCapacity, c.name + ": selected, but " + c.describeLimit()}
-	case c.share < 100 && promise.Waiting > 0 && !promise.hasEnded(c.now):
+	case c.share < 100 && promise.Waiting > 0 && !promise.hasEnded(c.now) && c.running() < promise.Replicas:
 		return note{exceedsShare, fmt.Sprintf("%s: %d of %s wait: no capacity is set aside for replicas that do not fit, or that exceed "+
 			"the %d%% of the free capacity that the placements of a namespace may have", c.name, promise.Waiting,
 			format.Of(promise.Replicas, "replica"), c.share)}
