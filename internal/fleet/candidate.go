@@ -45,16 +45,16 @@ type candidate struct {
 	summary *fit.Summary
 	// share is the percentage of the limit and of the free capacity that the placements of the namespace may have.
 	share int64
-	// left is the number of replicas that the limit of the cluster leaves beside other placements, and ofShare the number that it leaves
-	// to the namespace.
-	left, ofShare int64
+	// left is the number of replicas that the limit of the cluster leaves beside other placements. shareLimits is set if it would be higher
+	// without the share.
+	left        int64
+	shareLimits bool
 }
 
 // candidateFor returns a cluster as a candidate.
 func (d *workloadDecision) candidateFor(cluster string) *candidate {
 	c := &candidate{
-		workloadDecision: d, entry: cmp.Or(d.state.entries[cluster], &entry{}), name: cluster, share: 100,
-		left: fit.MaxReplicas, ofShare: fit.MaxReplicas,
+		workloadDecision: d, entry: cmp.Or(d.state.entries[cluster], &entry{}), name: cluster, share: 100, left: fit.MaxReplicas,
 	}
 	c.summary, _ = c.currentSummary(d.now)
 	if len(d.state.bindings) > 1 {
@@ -71,8 +71,8 @@ func (d *workloadDecision) candidateFor(cluster string) *candidate {
 		promised := c.unseenPromises(nil)
 		c.left = c.workload.CountWithin(c.limit.amounts, 100, promised)
 		if c.share < 100 {
-			c.ofShare = c.workload.CountWithin(c.limit.amounts, c.share, c.ofNamespace(promised))
-			c.left = min(c.left, c.ofShare)
+			ofShare := c.workload.CountWithin(c.limit.amounts, c.share, c.ofNamespace(promised))
+			c.left, c.shareLimits = min(c.left, ofShare), ofShare < c.left
 		}
 	}
 	return c
@@ -102,7 +102,7 @@ func (c *candidate) describeLeft() string {
 		return fmt.Sprintf("annotation %s of ManagedCluster %s is not valid: %s", capacityv1alpha1.AnnotationLimit, c.name, err)
 	}
 	text := fmt.Sprintf("the limit of %s on the hub leaves %s", c.name, format.Of(c.left, "replica"))
-	if c.left == c.ofShare && c.share < 100 {
+	if c.shareLimits {
 		text += fmt.Sprintf(": the placements of a namespace may have %d%% of it", c.share)
 	}
 	return text

@@ -62,8 +62,8 @@ func (c *candidate) noteAbout(promise podPromise, before note) note {
 	case c.summary == nil:
 		return note{unknownCapacity, c.name + ": selected, but " + c.describeLimit()}
 	case c.share < 100 && promise.Waiting > 0 && !promise.hasEnded(c.now) && c.running() < promise.Replicas:
-		return note{exceedsShare, fmt.Sprintf("%s: %d of %s wait: no capacity is set aside for replicas that do not fit, or that exceed "+
-			"the %d%% of the free capacity that the placements of a namespace may have", c.name, promise.Waiting,
+		return note{exceedsShare, fmt.Sprintf("%s: capacity is set aside for %d of %s: the others do not fit, or exceed the %d%% of the free "+
+			"capacity that the placements of a namespace may have", c.name, promise.Replicas-promise.Waiting,
 			format.Of(promise.Replicas, "replica"), c.share)}
 	case c.workload.Parts[0].Workload.Name == "":
 	case promise.hasEnded(c.now):

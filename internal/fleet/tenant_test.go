@@ -104,7 +104,7 @@ func TestShareOfNamespace(t *testing.T) {
 		limit, fitsB, statusA string
 		alone                 bool
 	}{
-		{limit: unlimited, fitsB: "50", statusA: "wait: no capacity is set aside for replicas that do not fit, or that exceed the 50% of the"},
+		{limit: unlimited, fitsB: "50", statusA: "capacity is set aside for 50 of 1000000000 replicas: the others do not fit, or exceed the 50% of"},
 		{limit: `{"namespaceShare": "80%"}`, fitsB: "20", statusA: "exceed the 80% of the free capacity"},
 		{limit: `{"namespaceShare": "100%"}`, fitsB: "0"},
 		{limit: unlimited, fitsB: "0", alone: true},
