@@ -112,7 +112,7 @@ func (r *recorder) missing() []recording.Missing {
 			"window of %s contains two samples", r.config.Server.RateWindow.Duration)
 		add(!r.series[containerMemory], "memory usage", "no data: check that the kubelets' /metrics/cadvisor are scraped")
 	}
-	add(len(c.Classes) > 0, "values of priority classes", "not exported: pods of %s have priority 0",
+	add(len(c.Classes) > 0, "values of priority classes", "not exported: pods of %s have priority 0, and count as load",
 		r.listNames(slices.Sorted(maps.Keys(c.Classes)), "classes"))
 	add(len(doubtful) > 0, "keys of labels", "characters other than letters and digits are exported as underscores: %s may be other "+
 		"keys; name them with --label-key", r.listNames(doubtful, "keys"))

@@ -82,7 +82,8 @@ func TestRecording(t *testing.T) {
 		t.Errorf("measured: pending %+v, want a mean of %v", measured.PendingSeconds, want)
 	}
 	simulated := outcomeOf(t, inputOf(t, recording.Source{}, nodes, pods), o)
-	if simulated.OverloadMinutes != 0 || simulated.NodesUsedPeak != 2 || simulated.Unschedulable != 2 || simulated.Churn != 0 {
+	if simulated.OverloadMinutes != 0 || simulated.NodesUsedPeak != 2 || simulated.Unschedulable != 2 || simulated.Churn != 0 ||
+		simulated.Recorded.NodesChanged != 1 {
 		t.Errorf("simulated: %+v", simulated.Outcome)
 	}
 	if want := 480.0 / 3; simulated.PendingSeconds.Mean != want {
@@ -118,7 +119,7 @@ func TestRecordedNodes(t *testing.T) {
 	}
 	got := outcomeOf(t, inputOf(t, recording.Source{}, nodes, pods), options(t, "default", "constant:mean=1", 1))
 	// Scheduled on late at 120 s: a scrape saw the node after the first pod was scheduled on it. The daemon waited 2 s.
-	if got.PendingSeconds.Mean != (120+2)/2.0 || got.Unschedulable != 0 || got.Churn != 1 {
+	if got.PendingSeconds.Mean != (120+2)/2.0 || got.Unschedulable != 0 || got.Churn != 1 || got.Recorded.NodesChanged != 1 {
 		t.Errorf("%+v, want pending times of 120 s and 2 s and one eviction", got.Outcome)
 	}
 	if want := (result.Placements{Other: 1}); got.Recorded.Placements != want {

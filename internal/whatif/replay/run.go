@@ -399,6 +399,11 @@ func (r *run) result(interrupted bool) result.Run {
 	}
 	if r.input.End > 0 {
 		run.Recorded = &result.Recorded{CPULoad: run.CPULoad, MemoryLoad: run.MemoryLoad, Placements: r.placements}
+		for i := range r.input.Nodes {
+			if n := &r.input.Nodes[i]; n.Appeared > 0 || n.Gone < r.input.End {
+				run.Recorded.NodesChanged++
+			}
+		}
 	}
 	return run
 }

@@ -29,7 +29,7 @@ type BacktestFigure struct {
 	Unit      string  `json:"unit,omitempty"`
 	Measured  float64 `json:"measured"`
 	Simulated float64 `json:"simulated"`
-	// Error is the difference as a fraction of the measured value, nil if only that is 0.
+	// Error is the difference as a fraction of the measured value, nil if only that is 0 or the figure is not comparable.
 	Error *float64 `json:"error"`
 	// Main is set for the figures of the summary.
 	Main bool `json:"main"`
@@ -42,6 +42,8 @@ type Recorded struct {
 	MemoryLoad Distribution `json:"memoryLoad"`
 	// Placements counts the pods that the scheduler placed.
 	Placements Placements `json:"placements"`
+	// NodesChanged counts the nodes that appeared or were removed within the time.
+	NodesChanged int `json:"nodesChanged,omitempty"`
 	// Part is the part of the recording, in the run with the first seed.
 	Part *Part `json:"part,omitempty"`
 }
@@ -90,15 +92,26 @@ func NewBacktest(profile string, source Source, measured, simulated *Run) *Backt
 	case placed < fewPlaced:
 		b.Note = "This says little about the model: the scheduler placed only " + format.Of(placed, "pod") + "."
 	}
+	changed := measured.recorded().NodesChanged
+	if changed > 0 {
+		b.Note = strings.TrimSpace(fmt.Sprintf("%s No backtest of pending and unschedulable pods: %s %s or %s removed as recorded, for the "+
+			"recorded placements, not when the simulated pods need them.",
+			b.Note, format.Of(changed, "node"), format.Form(changed, "appears", "appear"), format.Form(changed, "is", "are")))
+	}
 	for _, f := range definitions {
 		if !f.HasUse(inBacktest) || source.UsageKnown == 0 && strings.Contains(strings.ToLower(f.Name), "load") {
 			continue // without usage, neither overload nor load of nodes is known
 		}
+		isComparable := changed == 0 || f.Name != "unschedulable" && f.Label != "pending"
 		figure := BacktestFigure{
-			Name: f.Name, Label: f.Label, Unit: f.Unit, Main: f.HasUse(inSummary),
+			Name: f.Name, Label: f.Label, Unit: f.Unit, Main: isComparable && f.HasUse(inSummary),
 			Measured: f.Value(measured), Simulated: f.Value(simulated),
 		}
-		if figure.Error = new(0.0); f.Unit != "mean seconds" || max(figure.Measured, figure.Simulated) >= 1 { // runs have whole seconds
+		switch {
+		case !isComparable:
+		case f.Unit == "mean seconds" && max(figure.Measured, figure.Simulated) < 1: // runs have whole seconds
+			figure.Error = new(0.0)
+		default:
 			figure.Error = relativeError(figure.Measured, figure.Simulated)
 		}
 		b.Figures = append(b.Figures, figure)
@@ -122,7 +135,7 @@ func relativeError(measured, simulated float64) *float64 {
 // Title returns the label and the unit.
 func (f *BacktestFigure) Title() string { return title(f.Label, f.Unit) }
 
-// ErrorText returns the error in percent, or a dash if it is infinite.
+// ErrorText returns the error in percent, or a dash if there is none.
 func (f *BacktestFigure) ErrorText() string {
 	switch {
 	case f.Error == nil:
