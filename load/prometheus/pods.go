@@ -57,11 +57,12 @@ func (s *PodSource) Queries() (cpu, memory string) { return s.queries("") }
 // queries returns Queries with a prefix of the labels, exported_ if the labels of the target replace those of the pods.
 func (s *PodSource) queries(prefix string) (cpu, memory string) {
 	pod, container := prefix+"pod", prefix+"container"
-	byPod := " by (" + prefix + "namespace, " + pod + ") "
+	labels := prefix + "namespace, " + pod + ", " + string(clusterLabel)
+	byPod := " by (" + labels + ") "
 	sum := func(metric, over string) string {
 		containers := selector(&s.config, metric, container+`!=""`, container+`!="POD"`, pod+`!=""`)
 		pods := selector(&s.config, metric, container+`=""`, pod+`!=""`)
-		return "sum" + byPod + "(max by (" + prefix + "namespace, " + pod + ", " + container + ") (" + fmt.Sprintf(
+		return "sum" + byPod + "(max by (" + labels + ", " + container + ") (" + fmt.Sprintf(
 			over,
 			containers,
 		) + "))" +
@@ -123,7 +124,10 @@ func (s *PodSource) ReadPodsAt(ctx context.Context, at time.Time) (load.PodReadi
 		return load.PodReading{}, err
 	}
 	reading := load.PodReading{Source: metricprovider.Prometheus, Window: s.config.RateWindow.Duration}
-	amounts := memoryByPod(vectors[1], prefix)
+	amounts, err := memoryByPod(vectors[1], prefix)
+	if err != nil {
+		return load.PodReading{}, err
+	}
 	reading.Pods = make([]load.PodUsage, 0, min(len(amounts), len(vectors[0])))
 	for _, sample := range vectors[0] {
 		key, isPod := keyOf(sample.Metric, prefix)
@@ -152,16 +156,23 @@ func (s *PodSource) ReadPodsAt(ctx context.Context, at time.Time) (load.PodReadi
 	return reading, nil
 }
 
-// memoryByPod returns the largest memory of each pod.
-func memoryByPod(samples model.Vector, prefix string) map[types.NamespacedName]float64 {
+// memoryByPod returns the largest memory of each pod, or an error if a pod has series of several clusters.
+func memoryByPod(samples model.Vector, prefix string) (map[types.NamespacedName]float64, error) {
 	amounts := make(map[types.NamespacedName]float64, len(samples))
+	found := clusters{}
 	for _, sample := range samples {
 		key, isPod := keyOf(sample.Metric, prefix)
-		if amount, known := amounts[key]; isPod && (!known || float64(sample.Value) > amount) {
+		if !isPod {
+			continue
+		}
+		if err := found.add("pod "+key.String(), sample.Metric); err != nil {
+			return nil, err
+		}
+		if amount, known := amounts[key]; !known || float64(sample.Value) > amount {
 			amounts[key] = float64(sample.Value)
 		}
 	}
-	return amounts
+	return amounts, nil
 }
 
 // queryPods returns the result of a query of pods at a time.

@@ -58,6 +58,10 @@ func TestReadPods(t *testing.T) {
 			list(podSample("a", 1), sample(`"namespace":"default","pod":"a","x":"y"`, 2)), list(podSample("a", 1)),
 			[]load.PodUsage{usage("a", 1000, 1)}, 0, "",
 		},
+		"two clusters": {
+			one, list(sample(`"namespace":"default","pod":"a","cluster":"a"`, 1), sample(`"namespace":"default","pod":"a","cluster":"b"`, 2)),
+			nil, 0, `pod default/a has series with cluster="a" and cluster="b": set selector to those of its cluster, such as cluster="a"`,
+		},
 		"invalid values": {
 			list(podSample("a", 1), podSample("nan", "NaN"), podSample("inf", "+Inf"), podSample("negative", -1), podSample("memory", 1),
 				sample(`"namespace":"default"`, 1)),
@@ -106,13 +110,14 @@ func TestPodQueries(t *testing.T) {
 	cpu, memory := newPodSource(t, config).Queries()
 	const matchers = `{container!="",container!="POD",pod!="",cluster="prod"}`
 	const podMatchers = `{container="",pod!="",cluster="prod"}`
-	if want := "(sum by (namespace, pod) (max by (namespace, pod, container) (rate(container_cpu_usage_seconds_total" + matchers +
-		"[1m30s]))) or max by (namespace, pod) (rate(container_cpu_usage_seconds_total" + podMatchers + "[1m30s]))) and group by (namespace, pod) " +
+	if want := "(sum by (namespace, pod, cluster) (max by (namespace, pod, cluster, container) (rate(container_cpu_usage_seconds_total" + matchers +
+		"[1m30s]))) or max by (namespace, pod, cluster) (rate(container_cpu_usage_seconds_total" + podMatchers +
+		"[1m30s]))) and group by (namespace, pod, cluster) " +
 		`(container_cpu_usage_seconds_total{pod!="",cluster="prod"} offset 1m30s)`; cpu != want {
 		t.Errorf("CPU: %s, want %s", cpu, want)
 	}
-	if want := "sum by (namespace, pod) (max by (namespace, pod, container) (container_memory_working_set_bytes" + matchers +
-		")) or max by (namespace, pod) (container_memory_working_set_bytes" + podMatchers + ")"; memory != want {
+	if want := "sum by (namespace, pod, cluster) (max by (namespace, pod, cluster, container) (container_memory_working_set_bytes" +
+		matchers + ")) or max by (namespace, pod, cluster) (container_memory_working_set_bytes" + podMatchers + ")"; memory != want {
 		t.Errorf("memory: %s, want %s", memory, want)
 	}
 }

@@ -127,9 +127,8 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 
 // nodeValues has the values of a series by node.
 type nodeValues struct {
-	byNode map[string]float64
-	// clusters has the label cluster of the value of each node.
-	clusters map[string]model.LabelValue
+	byNode   map[string]float64
+	clusters clusters
 	oldest   time.Time
 	rejected int
 	// invalid is a value of a node that is no fraction.
@@ -139,7 +138,7 @@ type nodeValues struct {
 // querySeries returns the values of a series. Each query completes the nodes that the queries before it lack, such as a recording rule that
 // covers some of the nodes.
 func (s *Source) querySeries(ctx context.Context, series load.Series, names nodeNames) (nodeValues, error) {
-	values := nodeValues{byNode: map[string]float64{}, clusters: map[string]model.LabelValue{}}
+	values := nodeValues{byNode: map[string]float64{}, clusters: clusters{}}
 	alternatives, samples, foreign := alternatives(&s.config, series), 0, "{}"
 	for _, query := range alternatives {
 		vector, err := s.vector(ctx, query, time.Time{})
@@ -216,12 +215,10 @@ func (v *nodeValues) add(s *Source, vector model.Vector, names nodeNames) error 
 
 // keepHighest keeps the highest value of a node. It returns an error if the node has series of several clusters.
 func (v *nodeValues) keepHighest(name string, value float64, sample *model.Sample) error {
-	last, found := v.byNode[name]
-	if cluster := sample.Metric[clusterLabel]; found && cluster != "" && v.clusters[name] != "" && cluster != v.clusters[name] {
-		return fmt.Errorf("node %s has series with %s=%q and %[2]s=%[4]q: set selector to those of its cluster, such as %[2]s=%[3]q",
-			name, clusterLabel, v.clusters[name], cluster)
+	if err := v.clusters.add("node "+name, sample.Metric); err != nil {
+		return err
 	}
-	v.byNode[name], v.clusters[name] = max(last, min(value, 1)), sample.Metric[clusterLabel]
+	v.byNode[name] = max(v.byNode[name], min(value, 1))
 	if at := sample.Timestamp.Time(); v.oldest.IsZero() || at.Before(v.oldest) {
 		v.oldest = at
 	}

@@ -1,6 +1,7 @@
 package prometheus
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -19,6 +20,20 @@ const instanceLabel model.LabelName = "instance"
 
 // clusterLabel tells clusters in one server apart.
 const clusterLabel model.LabelName = "cluster"
+
+// clusters has the label cluster of the series of nodes or pods.
+type clusters map[string]model.LabelValue
+
+// add adds the cluster of a series of an object, or returns an error if the object has series of another cluster.
+func (c clusters) add(object string, metric model.Metric) error {
+	cluster := metric[clusterLabel]
+	if earlier := c[object]; cluster != "" && earlier != "" && cluster != earlier {
+		return fmt.Errorf("%s has series with %s=%q and %[2]s=%[4]q: set selector to those of its cluster, such as %[2]s=%[3]q",
+			object, clusterLabel, earlier, cluster)
+	}
+	c[object] = cmp.Or(cluster, c[object])
+	return nil
+}
 
 // alternatives returns the queries for a series in the order of preference.
 //

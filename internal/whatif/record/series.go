@@ -118,7 +118,7 @@ var described = []series{
 		onNode(func(n *nodeState, s sample) { n.created = max(n.created, seconds(s.value)) }),
 	},
 	{nodeLabels, lastValue, nil, "", onNode(setNodeLabels)},
-	{"kube_node_role", lastValue, ofNode("role"), "", onNode(addNodeRole)},
+	{"kube_node_role", lastTime, ofNode("role"), "", onNode(addNodeRole)},
 	{"kube_node_spec_taint", lastTime, ofNode("key", "value", "effect"), "", onNode(addTaint)},
 	{
 		"kube_node_spec_unschedulable", lastValue, ofNode(), "all nodes are schedulable",

@@ -241,8 +241,9 @@ func onNode(set func(*nodeState, sample)) func(sample) {
 
 func setNodeLabels(n *nodeState, s sample) { n.object.Labels = s.prefixed("label_") }
 
+// addNodeRole adds a role that the node had when it was last exported.
 func addNodeRole(n *nodeState, s sample) {
-	if role := s.label("role"); role != "" {
+	if role := s.label("role"); role != "" && seconds(s.value) >= n.lastSeen {
 		n.object.Labels["node-role.kubernetes.io/"+role] = ""
 	}
 }

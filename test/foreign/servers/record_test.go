@@ -119,6 +119,7 @@ func TestNewestSeries(t *testing.T) {
 	w.node("n1", 2, moved+1, minutes, labels{"label_pool": "alpha"}, nil, after)
 	w.node("n2", 4, 0, moved, labels{"label_pool": "alpha"}, nil, before)
 	w.node("n2", 4, moved+1, minutes, labels{"label_pool": "zeta"}, nil, after)
+	w.add("kube_node_role", before.with(labels{"node": "n1", "role": "infra"}), 0, moved, constant(1))
 	w.add("kube_node_spec_unschedulable", before.with(labels{"node": "n3"}), 0, moved, constant(1))
 	w.node("n3", 4, moved+1, minutes, nil, nil, after)
 	pod := w.pod("resized", "n1", 0, minutes)
@@ -129,7 +130,8 @@ func TestNewestSeries(t *testing.T) {
 	w.add("kube_pod_container_resource_requests", request.with(after), moved+1, minutes, constant(1))
 	r := recorded(t, w)
 	n1, n2, n3 := nodeOf(t, r, "n1"), nodeOf(t, r, "n2"), nodeOf(t, r, "n3")
-	if n1.Labels["pool"] != "alpha" || n2.Labels["pool"] != "zeta" || n1.Labels["team"] != "" {
+	if _, hasRole := n1.Labels["node-role.kubernetes.io/infra"]; hasRole || n1.Labels["pool"] != "alpha" || n2.Labels["pool"] != "zeta" ||
+		n1.Labels["team"] != "" {
 		t.Errorf("labels %v and %v", n1.Labels, n2.Labels)
 	}
 	if n1.Status.Allocatable.Cpu().Value() != 2 || n3.Spec.Unschedulable {
@@ -214,14 +216,25 @@ func TestUsageLabels(t *testing.T) {
 	}
 }
 
-// TestTwoClusters has two clusters in one server: the recording names the label that tells them apart.
+// TestTwoClusters has two clusters in one server: the recording, and the error of a pod of both, name the label that tells them apart.
 func TestTwoClusters(t *testing.T) {
 	t.Parallel()
 	w := &world{}
 	for _, cluster := range []string{"a", "b"} {
 		w.node("n1", 4, 0, minutes, nil, nil, labels{"cluster": cluster})
+		w.used(labels{"cluster": cluster, "namespace": "shop", "pod": "web-0", "container": "main"}, 0, minutes)
 	}
 	if text := missing(recorded(t, w)); !strings.Contains(text, `2 values of the label cluster, such as a`) {
 		t.Errorf("missing %s", text)
+	}
+	for selector, want := range map[string]string{"": `pod shop/web-0 has series with cluster="a" and cluster="b"`, `cluster="b"`: ""} {
+		source, err := prometheus.NewPods(metricprovider.Config{Address: w.serve(t), Selector: selector})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reading, err := source.ReadPodsAt(t.Context(), start.Add(100*time.Minute))
+		if want == "" && (err != nil || len(reading.Pods) != 1) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("selector %q: %d pods, %v; want %q", selector, len(reading.Pods), err, want)
+		}
 	}
 }
