@@ -72,7 +72,7 @@ func Compile(path, text string) (*Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Expression{path, program, unknownFields(ast.NavigateAST(parsed.NativeRep()))}, nil
+	return &Expression{path, program, unknownFields(ast.NavigateAST(parsed.NativeRep()), variableTypes)}, nil
 }
 
 // firstLine returns the first line of an error of CEL, without its prefix. The other

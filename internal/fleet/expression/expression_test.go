@@ -191,8 +191,17 @@ func TestUnknownFields(t *testing.T) {
 		`managedCluster.metadata.annotations["nope"].parseJSON().x == 1`:                          nil,
 		`managedCluster.metadata.creationTimestamp < timestamp("2026-01-02T03:04:05Z")`:           nil,
 		`managedCluster.status.allocatable.cpu == "4" && managedCluster.status.capacity.x == "4"`: nil,
-		`managedCluster.status.conditions.exists(c, c.Type == "Available")`:                       nil,
-		`managedCluster.scores("usage").exists(s, s.name == "cpu" && s.value > 30)`:               nil,
+		`managedCluster["Status"].version.kubernetes == "v1.31.4"`:                                {status},
+		`managedCluster.status.?Version.hasValue()`:                                               {"no cluster has the field Version; did you mean version?"},
+		`managedCluster.status.conditions[0].Type == "x"`:                                         {"no cluster has the field Type; did you mean type?"},
+		`managedCluster.status.conditions.exists(c, c.Type == "Available")`:                       {"no cluster has the field Type; did you mean type?"},
+		`managedCluster.status.clusterClaims.exists(c, c.name == "a" && managedCluster.spec.taints.all(t, t.key != c.Value))`: {
+			"no cluster has the field Value; did you mean value?",
+		},
+		`managedCluster.exists(managedCluster, managedCluster == "status")`:         nil,
+		`managedCluster.metadata.labels.exists(l, l.size() > 3)`:                    nil,
+		`managedCluster.metadata["labels"]["nope"] == "1"`:                          nil,
+		`managedCluster.scores("usage").exists(s, s.name == "cpu" && s.value > 30)`: nil,
 	} {
 		e, err := Compile("field", text)
 		if err != nil {

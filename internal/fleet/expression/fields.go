@@ -8,34 +8,69 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
-// unknownFields returns sentences about the fields in an expression that no cluster has.
-func unknownFields(e ast.NavigableExpr) (unknown []string) {
-	for _, part := range e.Children() {
-		unknown = append(unknown, unknownFields(part)...)
+// variableTypes has the type of the variable of expressions.
+var variableTypes = map[string]reflect.Type{clusterVariable: reflect.TypeFor[clusterv1.ManagedCluster]()}
+
+// unknownFields returns sentences about the fields in an expression that no cluster has. types has the types of variables.
+func unknownFields(e ast.NavigableExpr, types map[string]reflect.Type) (unknown []string) {
+	for i, part := range e.Children() {
+		scope := types
+		if e.Kind() == ast.ComprehensionKind && i > 0 { // a macro such as exists, whose variable is an element of the first part
+			scope = maps.Clone(types)
+			scope[e.AsComprehension().IterVar()] = elementOf(typeOf(e.Children()[0], types))
+		}
+		unknown = append(unknown, unknownFields(part, scope)...)
 	}
-	if e.Kind() == ast.SelectKind {
-		fields, name := fieldsOf(typeOf(e.AsSelect().Operand())), e.AsSelect().FieldName()
-		if fields != nil && fields[name] == nil {
+	if operand, name := access(e); name != "" {
+		if fields := fieldsOf(typeOf(operand, types)); fields != nil && fields[name] == nil {
 			unknown = append(unknown, "no cluster has the field "+name+format.Suggestion(name, slices.Sorted(maps.Keys(fields))))
 		}
 	}
 	return unknown
 }
 
-// typeOf returns the type of a part of a cluster, nil for other expressions.
-func typeOf(e ast.Expr) reflect.Type {
-	switch {
-	case e.Kind() == ast.IdentKind && e.AsIdent() == clusterVariable:
-		return reflect.TypeFor[clusterv1.ManagedCluster]()
-	case e.Kind() == ast.SelectKind:
-		return fieldsOf(typeOf(e.AsSelect().Operand()))[e.AsSelect().FieldName()]
+// access returns the operand and the field of x.name, x.?name and x["name"], and the operand of x[i]; nil for other expressions.
+func access(e ast.NavigableExpr) (operand ast.NavigableExpr, name string) {
+	if e.Kind() == ast.SelectKind {
+		return e.Children()[0], e.AsSelect().FieldName()
 	}
-	return nil
+	functions := []string{operators.Index, operators.OptIndex, operators.OptSelect}
+	if e.Kind() != ast.CallKind || !slices.Contains(functions, e.AsCall().FunctionName()) {
+		return nil, ""
+	}
+	if index := e.Children()[1]; index.Kind() == ast.LiteralKind {
+		name, _ = index.AsLiteral().Value().(string)
+	}
+	return e.Children()[0], name
+}
+
+// typeOf returns the type of a variable or a part of one, nil for other expressions.
+func typeOf(e ast.NavigableExpr, types map[string]reflect.Type) reflect.Type {
+	if e.Kind() == ast.IdentKind {
+		return types[e.AsIdent()]
+	}
+	operand, name := access(e)
+	switch {
+	case operand == nil:
+		return nil
+	case name == "":
+		return elementOf(typeOf(operand, types))
+	}
+	return fieldsOf(typeOf(operand, types))[name]
+}
+
+// elementOf returns the type of the elements of a list, nil for other types.
+func elementOf(t reflect.Type) reflect.Type {
+	if t == nil || t.Kind() != reflect.Slice {
+		return nil
+	}
+	return t.Elem()
 }
 
 // fieldsOf returns the types of the fields of a type by name, nil if it has no fields. The variable has no type of the API.

@@ -124,8 +124,8 @@ func (e *Explanation) setReason(pod *v1.Pod) {
 		why = strings.ToLower(why[:1]) + why[1:] // continues the sentence
 	}
 	e.Reason += why
-	if gates := len(pod.Spec.SchedulingGates); gates > 0 && pod.Spec.NodeName == "" {
-		e.Reason += fmt.Sprintf(" It has %d scheduling gates, and is not scheduled until they are removed.", gates)
+	if len(pod.Spec.SchedulingGates) > 0 && pod.Spec.NodeName == "" {
+		e.Reason += " It is not scheduled until its scheduling gates are removed."
 	}
 }
 

@@ -351,7 +351,7 @@ func (c *partConverter) assumeNodes(in *Input) {
 // assumeNotSimulated adds actions of kube-scheduler for these pods that a run does not simulate:
 // preemption, the order of priorities, scheduling in groups, and claims for extended resources.
 func (in *Input) assumeNotSimulated() {
-	priorities, groups, arriving := map[int32]bool{}, 0, 0
+	priorities, groups, gated, arriving := map[int32]bool{}, 0, 0, 0
 	for i := range in.Pods {
 		spec := &in.Pods[i].Object.Spec
 		priority := int32(0)
@@ -366,11 +366,16 @@ func (in *Input) assumeNotSimulated() {
 		if spec.SchedulingGroup != nil {
 			groups++
 		}
+		if len(spec.SchedulingGates) > 0 {
+			gated++
+		}
 	}
 	in.assumeIf(len(priorities) > 1 && arriving > 0, "pods have %d different priorities; preemption is not simulated, and pending "+
 		"pods are attempted in the order of their arrival", len(priorities))
 	in.assumeIf(groups > 0, "%s of pod groups (spec.schedulingGroup) %s scheduled one by one",
 		format.Of(groups, "pod"), format.Form(groups, "is", "are"))
+	in.assumeIf(gated > 0, "%s with scheduling gates %s scheduled as if the gates were removed",
+		format.Of(gated, "pod"), format.Form(gated, "is", "are"))
 	in.assumeIf(mapsExtendedResources(in.References),
 		"devices are allocated for resource claims, but not for extended resources that a device class provides")
 }

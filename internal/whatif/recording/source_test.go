@@ -173,3 +173,16 @@ func TestSwapIsAssumed(t *testing.T) {
 		}
 	}
 }
+
+// TestGatesAreAssumed checks that the result names pending pods with scheduling gates, which are not simulated.
+func TestGatesAreAssumed(t *testing.T) {
+	const gates = "schedulingGates: [{name: kueue.x-k8s.io/admission}], "
+	for node, want := range map[string]bool{"": true, "nodeName: n1, ": false} {
+		text := strings.Replace(files["cluster.yaml"], "spec: {", "spec: {"+gates+node, 1)
+		in := openInput(t, Source{Files: []string{"-"}, Stdin: []byte(text)})
+		const sentence = "1 pod with scheduling gates is scheduled as if the gates were removed"
+		if assumed := strings.Join(in.Assumptions, "\n"); strings.Contains(assumed, sentence) != want {
+			t.Errorf("%q: assumed %q", node, assumed)
+		}
+	}
+}
