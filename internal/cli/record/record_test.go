@@ -56,12 +56,12 @@ func TestLoadSource(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "server.yaml")
 	for name, tc := range map[string]struct{ content, args, want string }{
 		"file": {
-			"address: http://x\nselector: a=\"b\"\nrateWindow: 3m\nqueries: {podCPU: q, podMemory: r}", "",
-			`Prometheus http://x a="b" 3m0s q r`,
+			"address: http://x\nselector: a=\"b\"\nrateWindow: 3m\nqueries: {podCPU: q, podMemory: r}\nheadersFile: h", "",
+			`Prometheus http://x a="b" 3m0s q r h`,
 		},
 		"flags": {
 			"address: http://x\nselector: a=\"b\"\nrateWindow: 3m\nqueries: {podCPU: q}",
-			"--selector c", "Prometheus http://x c 3m0s q ",
+			"--selector c", "Prometheus http://x c 3m0s q  ",
 		},
 		"type": {"type: SignalFx\naddress: http://x", "", `--load-source: ` + file + `: type: invalid value "SignalFx": must be Prometheus`},
 	} {
@@ -78,7 +78,7 @@ func TestLoadSource(t *testing.T) {
 			err := o.readServer()
 			c := &o.config.Server
 			got := strings.Join(
-				[]string{c.Type, c.Address, c.Selector, c.RateWindow.Duration.String(), c.Queries.PodCPU, c.Queries.PodMemory},
+				[]string{c.Type, c.Address, c.Selector, c.RateWindow.Duration.String(), c.Queries.PodCPU, c.Queries.PodMemory, c.HeadersFile},
 				" ",
 			)
 			if err != nil {

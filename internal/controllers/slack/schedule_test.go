@@ -27,22 +27,28 @@ import (
 func TestSchedule(t *testing.T) {
 	policy := newPolicy("web", "web", func(s *v1alpha1.ResourceSlackSpec) {
 		s.MinRate = "25%"
-		s.Schedules = []v1alpha1.Schedule{{Days: "Mon-Fri", From: "07:30", To: "19:00", MinRate: "100%"}}
+		s.Schedules = []v1alpha1.Schedule{{Days: "Mon-Fri", From: "07:30", To: "19:00", MinRate: "100%", Minimum: &v1alpha1.Amount{Placeholders: new(int32(3))}}}
 	})
 	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), policy)...)
+	placeholders := func(a *v1alpha1.Amount) int32 {
+		if a == nil {
+			return 0
+		}
+		return *a.Placeholders
+	}
 	writes := func() float64 { return testutil.ToFloat64(c.metrics.writes.WithLabelValues("CapacityBuffer", "apply")) }
 	for _, step := range []struct {
 		at      string
-		want    string // placeholders, rate, next change and rate
+		want    string // placeholders, rate, minimum of placeholders, next change, rate and minimum
 		requeue time.Duration
 		writes  float64
 	}{
 		// 25% of (4, 16Gi) is one pod, the biggest; 100% is four.
-		{"2026-01-05T07:00:00Z", "1 25% 2026-01-05T07:30:00Z 100%", resyncPeriod, 1},
-		{"2026-01-05T07:29:50Z", "1 25% 2026-01-05T07:30:00Z 100%", 10 * time.Second, 1},
-		{"2026-01-05T07:30:00Z", "4 100% 2026-01-05T19:00:00Z 25%", resyncPeriod, 2},
-		{"2026-01-05T12:00:00Z", "4 100% 2026-01-05T19:00:00Z 25%", resyncPeriod, 2},
-		{"2026-01-09T19:00:00Z", "1 25% 2026-01-12T07:30:00Z 100%", resyncPeriod, 2}, // Friday: the buffer is deleted
+		{"2026-01-05T07:00:00Z", "1 25% 0 2026-01-05T07:30:00Z 100% 3", resyncPeriod, 1},
+		{"2026-01-05T07:29:50Z", "1 25% 0 2026-01-05T07:30:00Z 100% 3", 10 * time.Second, 1},
+		{"2026-01-05T07:30:00Z", "4 100% 3 2026-01-05T19:00:00Z 25% 0", resyncPeriod, 2},
+		{"2026-01-05T12:00:00Z", "4 100% 3 2026-01-05T19:00:00Z 25% 0", resyncPeriod, 2},
+		{"2026-01-09T19:00:00Z", "1 25% 0 2026-01-12T07:30:00Z 100% 3", resyncPeriod, 2}, // Friday: the buffer is deleted
 	} {
 		now, err := time.Parse(time.RFC3339, step.at)
 		if err != nil {
@@ -60,9 +66,13 @@ func TestSchedule(t *testing.T) {
 			" ",
 			s.Schedule.MinRate,
 			" ",
+			placeholders(s.Schedule.Minimum),
+			" ",
 			s.Schedule.NextChange.UTC().Format(time.RFC3339),
 			" ",
 			s.Schedule.NextMinRate,
+			" ",
+			placeholders(s.Schedule.NextMinimum),
 		)
 		if got != step.want || result.RequeueAfter != step.requeue || writes() != step.writes {
 			t.Errorf(
