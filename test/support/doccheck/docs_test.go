@@ -231,3 +231,26 @@ func TestCommands(t *testing.T) {
 		t.Errorf("an open quote: %v", err)
 	}
 }
+
+// TestVersionsOfServers expects that the page about compatibility has the versions of the servers and clients that the tests run.
+func TestVersionsOfServers(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(project, "docs/compatibility.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for module, tc := range map[string]struct{ path, text string }{
+		"karpenter":        {"sigs.k8s.io/karpenter", "Karpenter %s"},
+		"kubestatemetrics": {"k8s.io/kube-state-metrics/v2", "| kube-state-metrics | %s"},
+		"loadwatcher":      {"github.com/paypal/load-watcher", "paypal/load-watcher %s"},
+		"metricsserver":    {"sigs.k8s.io/metrics-server", "| metrics-server | %s"},
+	} {
+		file, err := os.ReadFile(filepath.Join(project, "test", module, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		version := regexp.MustCompile(regexp.QuoteMeta(tc.path) + ` v(\S+)`).FindSubmatch(file)
+		if version == nil || !strings.Contains(string(page), fmt.Sprintf(tc.text, version[1])) {
+			t.Errorf("docs/compatibility.md lacks %q of test/%s/go.mod", fmt.Sprintf(tc.text, version), module)
+		}
+	}
+}
