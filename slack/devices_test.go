@@ -165,12 +165,8 @@ func TestSeveralDevices(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || plan.Feasible {
 		t.Errorf("feasible %t, -want +got:\n%s", plan.Feasible, diff)
 	}
-	restarted, err := NewTracker(policy)
-	must.Succeed(t, err)
+	restarted := newTracker(t, policy, nodes)
 	restarted.Resume(plan.Groups)
-	for _, node := range nodes {
-		restarted.SetNode(node, noon)
-	}
 	if after := restarted.Next(noon); groupsOf(after) != groupsOf(plan) {
 		t.Errorf("after a restart without pods: %s, want %s", groupsOf(after), groupsOf(plan))
 	}
@@ -197,13 +193,8 @@ func TestSeveralDevicesAreMerged(t *testing.T) {
 func TestDevicesBeyondTheCoolDown(t *testing.T) {
 	policy := gpuPolicy("100%", uncovered)
 	policy.Spec.MaxPlaceholders = new(int32(3))
-	tracker, err := NewTracker(policy)
-	must.Succeed(t, err)
-	tracker.SetNode(newNode("n0", "64", "512Gi", gpus(8)), noon)
 	pods := gpuPods(3, 1, "1", "1Gi")
-	for _, pod := range pods {
-		tracker.SetPod(pod)
-	}
+	tracker := newTracker(t, policy, nodesOf(1, "n", "64", "512Gi", gpus(8)), pods...)
 	tracker.Next(noon)
 	tracker.DeletePod(pods[0])
 	tracker.DeletePod(pods[1])
@@ -264,13 +255,8 @@ func TestDevicesReachTarget(t *testing.T) {
 // TestDevicesAreHeld checks that the size of placeholders changes rarely, that their number decreases after a cool-down, and that a
 // restarted controller and a changed policy have the expected placeholders.
 func TestDevicesAreHeld(t *testing.T) {
-	tracker, err := NewTracker(gpuPolicy("50%"))
-	must.Succeed(t, err)
-	tracker.SetNode(newNode("n0", "64", "512Gi", gpus(8)), noon)
-	pods := gpuPods(4, 1, "10", "10Gi")
-	for _, pod := range pods {
-		tracker.SetPod(pod)
-	}
+	nodes, pods := nodesOf(1, "n", "64", "512Gi", gpus(8)), gpuPods(4, 1, "10", "10Gi")
+	tracker := newTracker(t, gpuPolicy("50%"), nodes, pods...)
 	after := func(d time.Duration, want string) Plan {
 		t.Helper()
 		plan := tracker.Next(noon.Add(d))
@@ -294,10 +280,8 @@ func TestDevicesAreHeld(t *testing.T) {
 	tracker.SetPod(newPod("large", "n0", "12", "10Gi", requesting(gpuName, 1)))
 	held = after(3*time.Second, "web-d1-1: 2 x 10334m 10Gi 1")
 
-	restarted, err := NewTracker(gpuPolicy("50%"))
-	must.Succeed(t, err)
+	restarted := newTracker(t, gpuPolicy("50%"), nodes)
 	restarted.Resume(held.Groups)
-	restarted.SetNode(newNode("n0", "64", "512Gi", gpus(8)), noon)
 	if got := groupsOf(restarted.Next(noon.Add(4 * time.Second))); got != groupsOf(held) {
 		t.Errorf("after a restart without pods: %s", got)
 	}
@@ -309,14 +293,8 @@ func TestDevicesAreHeld(t *testing.T) {
 
 // TestPlaceableDevices checks that placeholders with devices and mirrors with devices need free devices of a node.
 func TestPlaceableDevices(t *testing.T) {
-	tracker, err := NewTracker(gpuPolicy("100%"))
-	must.Succeed(t, err)
-	for _, node := range append(nodesOf(2, "n", "64", "512Gi", gpus(8)), nodesOf(1, "cpu", "64", "512Gi")...) {
-		tracker.SetNode(node, noon)
-	}
-	for _, pod := range gpuPods(2, 3, "1", "1Gi") { // 2 of 8 devices are left on n0, 8 on n1
-		tracker.SetPod(pod)
-	}
+	nodes := append(nodesOf(2, "n", "64", "512Gi", gpus(8)), nodesOf(1, "cpu", "64", "512Gi")...)
+	tracker := newTracker(t, gpuPolicy("100%"), nodes, gpuPods(2, 3, "1", "1Gi")...) // 2 of 8 devices are left on n0, 8 on n1
 	if plan := tracker.Next(noon); plan.placeholders() != 2 || tracker.Capacity().Placeable(plan, nil) != 2 {
 		t.Errorf("%d of %d placeholders of 3 devices fit", tracker.Capacity().Placeable(plan, nil), plan.placeholders())
 	}

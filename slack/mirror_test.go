@@ -231,8 +231,7 @@ func TestMirrorAsDeployment(t *testing.T) {
 // TestMirrorsShrinkAfterCoolDown checks that mirrors increase at once and decrease after the cool-down,
 // that a changed annotation takes effect at once, and that a tracker resumes from existing mirrors.
 func TestMirrorsShrinkAfterCoolDown(t *testing.T) {
-	tracker, err := NewTracker(newPolicy("0"))
-	must.Succeed(t, err)
+	tracker := newTracker(t, newPolicy("0"), nil)
 	count := func(after time.Duration, w ...Workload) int64 {
 		tracker.SetWorkloads(w)
 		plan := tracker.Next(noon.Add(after))
@@ -368,11 +367,8 @@ func gpuPod(name, node string) *v1.Pod {
 
 // TestPlaceable checks that placeholders are counted node by node, and mirrors only on nodes that match.
 func TestPlaceable(t *testing.T) {
-	tracker, err := NewTracker(newPolicy("0"))
-	must.Succeed(t, err)
-	for _, node := range append(nodesOf(2, "n", "2", "64Gi"), newNode("ssd", "2", "64Gi", label("pool", "db"), label("disk", "ssd"))) {
-		tracker.SetNode(node, noon)
-	}
+	nodes := append(nodesOf(2, "n", "2", "64Gi"), newNode("ssd", "2", "64Gi", label("pool", "db"), label("disk", "ssd")))
+	tracker := newTracker(t, newPolicy("0"), nodes)
 	// Three placeholders of 2 CPUs: node ssd fits one.
 	tracker.SetWorkloads([]Workload{newWorkload("3", func(s *v1.PodSpec) {
 		s.NodeSelector = map[string]string{"disk": "ssd"}
@@ -410,8 +406,7 @@ func TestPlaceableWithAntiAffinity(t *testing.T) {
 		"one per zone":                 {[]Workload{newWorkload("10", zone)}, nil, 2},
 		"another mirror uses two of 5": {[]Workload{newWorkload("10", antiAffine), api}, nil, 5},
 	} {
-		tracker, err := NewTracker(newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.CoverBiggestPod = new(false) }))
-		must.Succeed(t, err)
+		tracker := newTracker(t, newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.CoverBiggestPod = new(false) }), nil)
 		for i, node := range nodesOf(5, "n", "16", "64Gi") {
 			node.Labels[v1.LabelHostname], node.Labels[v1.LabelTopologyZone] = node.Name, fmt.Sprint("zone-", i%2)
 			tracker.SetNode(node, noon)

@@ -81,8 +81,7 @@ func TestMirrorLimits(t *testing.T) {
 
 // TestLimitsDuringCoolDown checks that a limit that is lowered applies to placeholders in a cool-down, too.
 func TestLimitsDuringCoolDown(t *testing.T) {
-	tracker, err := NewTracker(newPolicy("0"))
-	must.Succeed(t, err)
+	tracker := newTracker(t, newPolicy("0"), nil)
 	tracker.SetWorkloads([]Workload{workloadIn("a", "x", "100%", 50)})
 	tracker.Next(noon)
 	tracker.SetWorkloads([]Workload{workloadIn("a", "x", "100%", 5)})
@@ -246,8 +245,7 @@ func requiredAffinity(values []string) *v1.Affinity {
 // TestPlaceableIsBounded checks that anti-affinity that would be compared with too many pods costs only the
 // mirrors of its own namespace. 150,000 pods and 134 terms make 20.1 million comparisons.
 func TestPlaceableIsBounded(t *testing.T) {
-	tracker, err := NewTracker(newPolicy("0"))
-	must.Succeed(t, err)
+	tracker := newTracker(t, newPolicy("0"), nil)
 	for _, node := range nodesOf(5, "n", "16", "64Gi") {
 		node.Labels[v1.LabelHostname] = node.Name
 		tracker.SetNode(node, noon)

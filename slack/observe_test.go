@@ -61,6 +61,20 @@ func newPod(name, node, cpu, memory string, changes ...func(*v1.Pod)) *v1.Pod {
 	return pod
 }
 
+// newTracker returns a tracker with nodes and pods at noon.
+func newTracker(t must.TB, policy *v1alpha1.ResourceSlack, nodes []*v1.Node, pods ...*v1.Pod) *Tracker {
+	t.Helper()
+	tracker, err := NewTracker(policy)
+	must.Succeed(t, err)
+	for _, node := range nodes {
+		tracker.SetNode(node, noon)
+	}
+	for _, pod := range pods {
+		tracker.SetPod(pod)
+	}
+	return tracker
+}
+
 func label(key, value string) func(*v1.Node) {
 	return func(n *v1.Node) { n.Labels[key] = value }
 }
@@ -213,11 +227,8 @@ func TestBootingNode(t *testing.T) {
 		"without Ready for 15 minutes":   {bootTime, conditions(pressure), false, false},
 		"not ready again, for 2 minutes": {5 * time.Minute, readySince(v1.ConditionUnknown, 2*time.Minute), false, false},
 	} {
-		tracker, err := NewTracker(newPolicy("50%"))
-		must.Succeed(t, err)
-		tracker.SetNode(newNode("old", "4", "16Gi"), noon)
-		tracker.SetPod(newPod("pod", "old", "4", "16Gi"))
-		tracker.SetNode(newNode("new", "4", "16Gi", createdAgo(tc.age), tc.change), noon)
+		nodes := []*v1.Node{newNode("old", "4", "16Gi"), newNode("new", "4", "16Gi", createdAgo(tc.age), tc.change)}
+		tracker := newTracker(t, newPolicy("50%"), nodes, newPod("pod", "old", "4", "16Gi"))
 		plan := tracker.Next(noon)
 		fit, freeCPU := tracker.Capacity().Placeable(plan, nil), tracker.ledger.Pool().Free.CPU
 		if pool := tracker.ledger.Pool(); (pool.Nodes == 2) != tc.usable {
@@ -302,15 +313,12 @@ func TestSparePods(t *testing.T) {
 	nodes := nodesOf(4, "web-", "16", "64Gi")
 	pods := podsOf(8, nodes, "p", "1", "2Gi")
 	priority := func(value int32) func(*v1.Pod) { return func(pod *v1.Pod) { pod.Spec.Priority = &value } }
-	daemon := func(pod *v1.Pod) {
-		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", Controller: new(true)}}
-	}
 	for name, tc := range map[string]struct {
 		pods   []*v1.Pod
 		reason string
 	}{
 		"default priority": {podsOf(1, nodes[:1], "x", "0", "0", priority(0)), ""},
-		"daemon":           {podsOf(1, nodes[:1], "x", "0", "0", priority(-1), daemon), ""},
+		"daemon":           {podsOf(1, nodes[:1], "x", "0", "0", priority(-1), ownedBy("DaemonSet", true)), ""},
 		"negative priority": {
 			podsOf(1, nodes, "x", "6", "20Gi", priority(-1000)), "free capacity includes 4 pods with a negative priority: 24 CPU and 80Gi memory",
 		},
@@ -319,14 +327,7 @@ func TestSparePods(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tracker, err := NewTracker(newPolicy("50%"))
-			must.Succeed(t, err)
-			for _, node := range nodes {
-				tracker.SetNode(node, noon)
-			}
-			for _, pod := range slices.Concat(pods, tc.pods) {
-				tracker.SetPod(pod)
-			}
+			tracker := newTracker(t, newPolicy("50%"), nodes, slices.Concat(pods, tc.pods)...)
 			plan := tracker.Next(noon)
 			// 32 pods of (1, 2): 16 placeholders, and 32 of 64 cores are free.
 			free := tracker.Free()

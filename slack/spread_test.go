@@ -59,16 +59,8 @@ func TestSpread(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tracker, err := NewTracker(tc.policy)
-			must.Succeed(t, err)
-			now := time.Unix(1_800_000_000, 0)
-			for _, node := range tc.nodes {
-				tracker.SetNode(node, now)
-			}
-			for _, pod := range pods {
-				tracker.SetPod(pod)
-			}
-			plan := tracker.Next(now)
+			tracker := newTracker(t, tc.policy, tc.nodes, pods...)
+			plan := tracker.Next(noon)
 			placed := tracker.Capacity().Placeable(plan, pods)
 			if plan.placeholders() != tc.count || plan.Spread.PerDomain != tc.perDomain || placed != tc.placed ||
 				plan.Feasible == (tc.reason != "") ||
@@ -89,12 +81,7 @@ func TestSpread(t *testing.T) {
 		})
 	}
 	// The 2 x 3 placeholders remain during the cool-down if a zone has no node for a while.
-	tracker, err := NewTracker(newPolicy("0", uncovered, spreadOver(zone, 2)))
-	must.Succeed(t, err)
-	for _, node := range three {
-		tracker.SetNode(node, noon)
-	}
-	tracker.SetPod(pods[0])
+	tracker := newTracker(t, newPolicy("0", uncovered, spreadOver(zone, 2)), three, pods[0])
 	tracker.Next(noon)
 	tracker.DeleteNode("n-c")
 	for _, step := range []struct {
@@ -119,11 +106,8 @@ func TestSpreadIsKept(t *testing.T) {
 	policy := newPolicy("0", uncovered, spreadOver(v1.LabelTopologyZone, 1), func(s *v1alpha1.ResourceSlackSpec) {
 		s.Minimum = &v1alpha1.Amount{Placeholders: new(int32(5))}
 	})
-	first, err := NewTracker(policy)
-	must.Succeed(t, err)
-	for _, zone := range []string{"a", "b"} {
-		first.SetNode(newNode("n-"+zone, "16", "64Gi", label(v1.LabelTopologyZone, zone)), noon)
-	}
+	in := func(zone string) *v1.Node { return newNode("n-"+zone, "16", "64Gi", label(v1.LabelTopologyZone, zone)) }
+	first := newTracker(t, policy, []*v1.Node{in("a"), in("b")})
 	const want = "[web-rate-a 3 web-rate-b 2]"
 	names := func(p Plan) (all []string) {
 		for _, group := range p.Groups {
@@ -135,8 +119,7 @@ func TestSpreadIsKept(t *testing.T) {
 	first.DeleteNode("n-a")
 	first.DeleteNode("n-b")
 	after := first.Next(noon.Add(time.Hour))
-	second, err := NewTracker(policy)
-	must.Succeed(t, err)
+	second := newTracker(t, policy)
 	second.Resume(before.Groups)
 	second.ResumePool(before.NodeShape, before.Spread.Domains)
 	for name, plan := range map[string]Plan{"first": before, "without nodes": after, "resumed": second.Next(noon)} {

@@ -34,15 +34,8 @@ func TestResume(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tracker, err := NewTracker(newPolicy("20%"))
-			must.Succeed(t, err)
+			tracker := newTracker(t, newPolicy("20%"), nodes, podsOf(10, nodes, "p", "1", "4Gi")...)
 			tracker.Resume(tc.existing)
-			for _, node := range nodes {
-				tracker.SetNode(node, noon)
-			}
-			for _, pod := range podsOf(10, nodes, "p", "1", "4Gi") {
-				tracker.SetPod(pod)
-			}
 			plan := tracker.Next(noon)
 			if diff := cmp.Diff(tc.want, plan.Groups); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -89,12 +82,8 @@ func TestMinimumWithoutNodes(t *testing.T) {
 		"a rate": {newPolicy("50%"), []step{{0, ready, "1 2 true"}, {time.Minute, gone, "1 2 false"}, {time.Hour, "", "1 2 false"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tracker, err := NewTracker(tc.policy)
-			must.Succeed(t, err)
 			nodes := nodesOf(1, "web-", "16", "64Gi")
-			daemon := podsOf(1, nodes, "daemon", "1", "1Gi")[0]
-			daemon.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", Controller: new(true)}}
-			tracker.SetPod(daemon)
+			tracker := newTracker(t, tc.policy, nil, newPod("daemon", "web-0", "1", "1Gi", ownedBy("DaemonSet", true)))
 			if tc.policy.Spec.MinRate != "0" {
 				tracker.SetPod(podsOf(1, nodes, "p", "2", "1Gi")[0])
 			}
@@ -118,8 +107,7 @@ func TestMinimumWithoutNodes(t *testing.T) {
 				if got != s.want {
 					t.Errorf("after %s: %s (%q), want %s", s.after, got, plan.Reasons, s.want)
 				}
-				restarted, err := NewTracker(tc.policy)
-				must.Succeed(t, err)
+				restarted := newTracker(t, tc.policy, nil)
 				restarted.ResumePool(plan.NodeShape, nil)
 				after := restarted.Next(now)
 				if s.node == gone && tc.policy.Spec.Minimum != nil && fmt.Sprint(after.Groups) != fmt.Sprint(plan.Groups) {
@@ -133,21 +121,14 @@ func TestMinimumWithoutNodes(t *testing.T) {
 // TestResumeDuringSchedule checks that a tracker that resumes while a schedule applies has a cool-down, as without schedules: 20% of
 // 20 x (1, 4) is (4, 16), and 8 of (1, 4) are held.
 func TestResumeDuringSchedule(t *testing.T) {
-	tracker, err := NewTracker(newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) {
+	nodes := nodesOf(2, "web-", "16", "64Gi")
+	tracker := newTracker(t, newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) {
 		s.Schedules = []v1alpha1.Schedule{{From: "11:00", To: "13:00", MinRate: "20%"}}
-	}))
-	must.Succeed(t, err)
+	}), nodes, podsOf(10, nodes, "p", "1", "4Gi")...)
 	tracker.Resume([]Group{
 		{Name: "web-head", Requests: list("1", "4Gi"), Count: 1},
 		{Name: "web-rate", Requests: list("1", "4Gi"), Count: 7},
 	})
-	nodes := nodesOf(2, "web-", "16", "64Gi")
-	for _, node := range nodes {
-		tracker.SetNode(node, noon)
-	}
-	for _, pod := range podsOf(10, nodes, "p", "1", "4Gi") {
-		tracker.SetPod(pod)
-	}
 	// The end of the schedule takes effect at once.
 	for _, tc := range []struct {
 		after time.Duration
@@ -175,17 +156,10 @@ func jumped(t *testing.T, now time.Time, seconds int64) time.Time {
 // the rate nor of a mirror, and that one that is set back does not extend it.
 func TestClockJumps(t *testing.T) {
 	for _, jump := range []int64{3600, -3600} {
-		tracker, err := NewTracker(newPolicy("20%"))
-		must.Succeed(t, err)
 		start := time.Now()
 		nodes := nodesOf(2, "web-", "16", "64Gi")
-		for _, node := range nodes {
-			tracker.SetNode(node, start)
-		}
 		pods := podsOf(20, nodes, "p", "1", "4Gi")
-		for _, pod := range pods {
-			tracker.SetPod(pod)
-		}
+		tracker := newTracker(t, newPolicy("20%"), nodes, pods...)
 		tracker.SetWorkloads([]Workload{workloadIn("shop", "web", "50%", 10)})
 		first := tracker.Next(start)
 		before := first.placeholders()
