@@ -25,10 +25,19 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
-// document is a page of the site: the identifiers of its elements, and the addresses of its links and resources.
+// document is a page of the site: the identifiers of its elements, the addresses of its links and resources, and its paragraphs
+// that begin with text.
 type document struct {
-	ids   map[string]bool
-	links []string
+	ids               map[string]bool
+	links, paragraphs []string
+}
+
+func TestSite(t *testing.T) {
+	folder := build(t)
+	documents := read(t, folder)
+	t.Run("links", func(t *testing.T) { checkLinks(t, folder, documents) })
+	t.Run("commands", func(t *testing.T) { checkCommands(t, documents) })
+	t.Run("browser", func(t *testing.T) { checkInBrowser(t, folder) })
 }
 
 // build builds the site and returns its folder.
@@ -63,6 +72,9 @@ func read(t *testing.T, folder string) map[string]document {
 		}
 		d := document{ids: map[string]bool{}}
 		for node := range root.Descendants() {
+			if first := node.FirstChild; node.Data == "p" && first != nil && first.Type == html.TextNode {
+				d.paragraphs = append(d.paragraphs, strings.TrimSpace(first.Data))
+			}
 			for _, attribute := range node.Attr {
 				switch attribute.Key {
 				case "id":
@@ -79,11 +91,10 @@ func read(t *testing.T, folder string) map[string]document {
 	return documents
 }
 
-// TestLinks checks that each link within the site leads to a file and to a section of it, and that pages load nothing
+// checkLinks checks that each link within the site leads to a file and to a section of it, and that pages load nothing
 // from other servers.
-func TestLinks(t *testing.T) {
-	folder := build(t)
-	documents := read(t, folder)
+func checkLinks(t *testing.T, folder string, documents map[string]document) {
+	t.Helper()
 	if len(documents) < 40 {
 		t.Errorf("%d pages, want those of docs", len(documents))
 	}
@@ -114,48 +125,43 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestCommandsAreBlocks checks that no paragraph begins with a command: a block in a list that is indented too little becomes one.
-func TestCommandsAreBlocks(t *testing.T) {
-	folder := build(t)
-	for name := range read(t, folder) {
-		text, err := os.ReadFile(filepath.Join(folder, name))
-		must.Succeed(t, err)
-		root, err := html.Parse(strings.NewReader(string(text)))
-		must.Succeed(t, err)
-		for node := range root.Descendants() {
-			if node.Type != html.ElementNode || node.Data != "p" || node.FirstChild == nil || node.FirstChild.Type != html.TextNode {
-				continue
-			}
-			program, rest, _ := strings.Cut(strings.TrimSpace(node.FirstChild.Data), " ")
-			if slices.Contains(doccheck.Programs, program) && rest != "" {
+// checkCommands checks that no paragraph begins with a command: a block in a list that is indented too little becomes one.
+func checkCommands(t *testing.T, documents map[string]document) {
+	t.Helper()
+	for name, d := range documents {
+		for _, paragraph := range d.paragraphs {
+			if program, rest, _ := strings.Cut(paragraph, " "); slices.Contains(doccheck.Programs, program) && rest != "" {
 				t.Errorf("%s: a paragraph begins with the command %s %s", name, program, rest)
 			}
 		}
 	}
 }
 
-// TestInBrowser opens pages of each kind in windows of a desktop, a tablet and a phone, light and dark: nothing is wider
+// checkInBrowser opens pages of each kind in windows of a desktop, a tablet and a phone, light and dark: nothing is wider
 // than the window, axe-core finds no violation, nothing is requested from other servers, and the search finds a page.
-func TestInBrowser(t *testing.T) {
+func checkInBrowser(t *testing.T, folder string) {
+	t.Helper()
 	var foreign []string
-	server := httptest.NewServer(http.FileServer(http.Dir(build(t))))
+	server := httptest.NewServer(http.FileServer(http.Dir(folder)))
 	defer server.Close()
 	ctx := browser.Start(t)
-	for _, w := range browser.Windows {
-		t.Run(w.String(), func(t *testing.T) {
+	for _, page := range []string{"index.html", "tutorial.html", "slack.html", "cli.html"} {
+		t.Run(page, func(t *testing.T) {
 			tab, closeTab := chromedp.NewContext(ctx)
 			defer closeTab()
 			limited, cancel := context.WithTimeout(tab, browser.Timeout)
 			defer cancel()
-			for _, page := range []string{"index.html", "tutorial.html", "slack.html", "cli.html"} {
-				w.Open(t, limited, server.URL+"/"+page)
-				// The theme keeps the colors of the window before.
-				browser.Evaluate[bool](t, limited, "localStorage.clear(), true")
-				w.Open(t, limited, server.URL+"/"+page)
+			browser.Windows[0].Open(t, limited, server.URL+"/"+page)
+			for _, w := range browser.Windows {
+				w.Resize(t, limited)
+				const scheme = `({default: "light", slate: "dark"})[document.body.dataset.mdColorScheme]`
+				if got := browser.Evaluate[string](t, limited, scheme); got != w.Scheme {
+					t.Errorf("%s: the page is %s", w, got)
+				}
 				browser.ExpectUsable(t, limited, w, "site-"+page)
-				foreign = append(foreign, browser.Evaluate[[]string](t, limited,
-					`performance.getEntriesByType("resource").map(r => r.name).filter(n => new URL(n).host !== location.host)`)...)
 			}
+			foreign = append(foreign, browser.Evaluate[[]string](t, limited,
+				`performance.getEntriesByType("resource").map(r => r.name).filter(n => new URL(n).host !== location.host)`)...)
 		})
 	}
 	if len(foreign) > 0 {

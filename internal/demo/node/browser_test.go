@@ -62,16 +62,22 @@ func sample() Live {
 	return live
 }
 
-// TestPageInBrowser opens the page in windows of a desktop, a tablet and a phone, light and dark: nothing is
+func TestInBrowser(t *testing.T) {
+	ctx, cancel := context.WithTimeout(browser.Start(t), browser.Timeout)
+	defer cancel()
+	t.Run("windows", func(t *testing.T) { checkWindows(t, ctx) })
+	t.Run("patches", func(t *testing.T) { checkPatches(t, ctx) })
+}
+
+// checkWindows opens the page in windows of a desktop, a tablet and a phone, light and dark: nothing is
 // wider than the window, and axe-core finds no violation.
-func TestPageInBrowser(t *testing.T) {
+func checkWindows(t *testing.T, ctx context.Context) {
+	t.Helper()
 	var page strings.Builder
 	if err := writeLive(&page, sample()); err != nil || page.Len() > maxSize {
 		t.Errorf("%d bytes, want at most %d (%v)", page.Len(), maxSize, err)
 	}
 	address := serve(t, t.Context(), func(context.Context) (Live, error) { return sample(), nil })
-	ctx, cancel := context.WithTimeout(browser.Start(t), browser.Timeout)
-	defer cancel()
 	browser.Windows[0].Open(t, ctx, address)
 	browser.ExpectFirstPaint(t, ctx, fmt.Sprintf("live page of %d bytes", page.Len()))
 	for _, w := range browser.Windows {
@@ -80,9 +86,10 @@ func TestPageInBrowser(t *testing.T) {
 	}
 }
 
-// TestPageIsPatched checks that only changed elements are replaced, so that focus and selection stay, and that a banner
+// checkPatches checks that only changed elements are replaced, so that focus and selection stay, and that a banner
 // is shown once the demo has ended.
-func TestPageIsPatched(t *testing.T) {
+func checkPatches(t *testing.T, ctx context.Context) {
+	t.Helper()
 	var requests atomic.Int64
 	serving, end := context.WithCancel(t.Context())
 	defer end()
@@ -92,8 +99,6 @@ func TestPageIsPatched(t *testing.T) {
 		live.Running = fmt.Sprint("scenario ", requests.Load())
 		return live, nil
 	})
-	ctx, cancel := context.WithTimeout(browser.Start(t), browser.Timeout)
-	defer cancel()
 	browser.Windows[0].Open(t, ctx, address)
 	// The first node does not change, the second does.
 	browser.Evaluate[bool](t, ctx, `(() => {

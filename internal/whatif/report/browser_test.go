@@ -102,24 +102,24 @@ func TestInBrowser(t *testing.T) {
 		"one seed":      sample(t, 1, 2, 1, 20),
 		"empty":         emptyResult(),
 	} {
-		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "report.html")
-			must.Succeed(t, os.WriteFile(file, []byte(write(t, r)), 0o600))
-			address := (&url.URL{Scheme: "file", Path: file}).String()
-			tested := browser.Windows
-			if name != "20 nodes" { // the desktop and the phone; the other windows differ in colors and little else
-				tested = []browser.Window{browser.Windows[0], browser.Windows[2]}
-			}
-			for _, w := range tested {
-				t.Run(w.String(), func(t *testing.T) { check(t, ctx, w, address) })
-			}
-		})
+		t.Run(name, func(t *testing.T) { check(t, ctx, write(t, r)) })
 	}
+	t.Run("faults", func(t *testing.T) { checkFaults(t, ctx) })
+	t.Run("recording", func(t *testing.T) { checkRecorded(t, ctx) })
 }
 
-// check opens a page, checks its layout, its console and its requests, and returns the layout.
-func check(t *testing.T, ctx context.Context, w browser.Window, address string) layout {
+// save writes a page to a file and returns its address.
+func save(t *testing.T, page string) string {
 	t.Helper()
+	file := filepath.Join(t.TempDir(), "report.html")
+	must.Succeed(t, os.WriteFile(file, []byte(page), 0o600))
+	return (&url.URL{Scheme: "file", Path: file}).String()
+}
+
+// check opens a page, checks its console, its requests, and its layout in all windows, and returns the layouts.
+func check(t *testing.T, ctx context.Context, page string) map[browser.Window]layout {
+	t.Helper()
+	address := save(t, page)
 	tab, closeTab := chromedp.NewContext(ctx)
 	defer closeTab()
 	messages := chromedp.Console(tab)
@@ -127,36 +127,33 @@ func check(t *testing.T, ctx context.Context, w browser.Window, address string) 
 	must.Succeed(t, requested.listen(tab))
 	limited, cancel := context.WithTimeout(tab, browser.Timeout)
 	defer cancel()
-	w.Open(t, limited, address)
+	browser.Windows[0].Open(t, limited, address)
 	browser.ExpectFirstPaint(t, limited, t.Name())
-	browser.ExpectUsable(t, limited, w, t.Name())
-	if width := browser.Evaluate[int64](t, limited, "innerWidth"); width != w.Width {
-		t.Errorf("the window is %d pixels wide, want %d", width, w.Width)
+	for _, w := range browser.Windows {
+		w.Resize(t, limited)
+		browser.ExpectUsable(t, limited, w, t.Name())
+		if width := browser.Evaluate[int64](t, limited, "innerWidth"); width != w.Width {
+			t.Errorf("the window is %d pixels wide, want %d", width, w.Width)
+		}
 	}
-	got := browser.Evaluate[layout](t, limited, layoutScript) // opens all details
-	if got.Drawings == 0 {
-		t.Error("the page has no drawings")
-	}
-	browser.KeepScreenshot(t, limited, w, t.Name()+"-unfolded")
-	want := layout{
-		Drawings:    got.Drawings,
-		Wide:        []string{},
-		Scrolling:   got.Scrolling,
-		Narrow:      []string{},
-		Rows:        []string{},
-		Empty:       []string{},
-		Clipped:     []string{},
-		Overlapping: []string{},
-		LowContrast: []string{},
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v", got)
+	layouts := map[browser.Window]layout{}
+	for _, w := range browser.Windows {
+		w.Resize(t, limited)
+		got := browser.Evaluate[layout](t, limited, layoutScript) // opens all details
+		browser.KeepScreenshot(t, limited, w, t.Name()+"-unfolded")
+		want := layout{
+			Drawings: got.Drawings, Scrolling: got.Scrolling, Wide: []string{}, Narrow: []string{}, Rows: []string{},
+			Empty: []string{}, Clipped: []string{}, Overlapping: []string{}, LowContrast: []string{},
+		}
+		if got.Drawings == 0 || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v", w, got)
+		}
+		layouts[w] = got
 	}
 	// The marker follows all messages of the page.
 	const end = "end of messages"
-	if _, err := chromedp.Run(limited, chromedp.Evaluate[chromedp.Void](`console.log("`+end+`")`)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := chromedp.Run(limited, chromedp.Evaluate[chromedp.Void](`console.log("`+end+`")`))
+	must.Succeed(t, err)
 	for message, err := range messages {
 		must.Succeed(t, err)
 		if message.Text == end {
@@ -167,23 +164,23 @@ func check(t *testing.T, ctx context.Context, w browser.Window, address string) 
 	if got := requested.list(); !slices.Equal(got, []string{address}) {
 		t.Errorf("requested %q, want only the page", got)
 	}
-	return got
+	return layouts
 }
 
-// TestLayoutFindsFaults checks that the layout script finds each fault in a page that has all of them.
-func TestLayoutFindsFaults(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "bad.html")
-	must.Succeed(t, os.WriteFile(file, []byte(`<!doctype html><html><body style="background:#fff">
+// checkFaults checks that the layout script finds each fault in a page that has all of them.
+func checkFaults(t *testing.T, ctx context.Context) {
+	address := save(t, `<!doctype html><html><body style="background:#fff">
 <script>window.executed=1</script><p onclick="x()" style="color:#ccc">faint</p>
 <svg width="0" height="0"></svg><svg viewBox="0 0 100 20" width="100" height="20"><text x="0" y="15">one</text><text x="2" y="15">two</text><text x="95" y="15">three</text></svg>
 <details><summary>s</summary><div style="width:3000px">wide</div></details><img src="nowhere.png" alt="">
-<table><tr style="display:flex"><td>row</td></tr></table><table><tbody><tr><th>r</th></tr></tbody></table></body></html>`), 0o600))
-	ctx := startBrowser(t)
-	limited, cancel := context.WithTimeout(ctx, browser.Timeout)
-	defer cancel()
+<table><tr style="display:flex"><td>row</td></tr></table><table><tbody><tr><th>r</th></tr></tbody></table></body></html>`)
+	tab, closeTab := chromedp.NewContext(ctx)
+	defer closeTab()
 	var requested requests
-	must.Succeed(t, requested.listen(ctx))
-	browser.Windows[0].Open(t, limited, (&url.URL{Scheme: "file", Path: file}).String())
+	must.Succeed(t, requested.listen(tab))
+	limited, cancel := context.WithTimeout(tab, browser.Timeout)
+	defer cancel()
+	browser.Windows[0].Open(t, limited, address)
 	got := browser.Evaluate[layout](t, limited, layoutScript)
 	if got.Overflow < 1000 || len(got.Wide) == 0 || len(got.Rows) != 1 || len(got.Narrow) != 1 || got.Scripts != 1 || got.Handlers != 1 ||
 		!got.Executed || len(requested.list()) != 2 || got.Drawings != 2 || len(got.Empty) != 1 || len(got.Clipped) != 1 ||
@@ -192,21 +189,11 @@ func TestLayoutFindsFaults(t *testing.T) {
 	}
 }
 
-// TestRecordedInBrowser renders the report that plimsoll compare writes for a recording, with the error of its backtest, in
-// windows of all sizes.
-func TestRecordedInBrowser(t *testing.T) {
+// checkRecorded checks the report that plimsoll compare writes for a recording, with the error of its backtest.
+func checkRecorded(t *testing.T, ctx context.Context) {
 	file := filepath.Join(t.TempDir(), "report.html")
-	_, stderr, code := program.Run(
-		t,
-		program.Path(t, "plimsoll"),
-		"compare",
-		"--profile=default",
-		"--profile=limits",
-		"--profile=predicted",
-		"--seeds=4",
-		"--recording="+filepath.Join(project, "examples", "recording", "week.plrec"),
-		"--report="+file,
-	)
+	_, stderr, code := program.Run(t, program.Path(t, "plimsoll"), "compare", "--profile=default", "--profile=limits", "--profile=predicted",
+		"--seeds=4", "--recording="+filepath.Join(project, "examples", "recording", "week.plrec"), "--report="+file)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
@@ -215,13 +202,9 @@ func TestRecordedInBrowser(t *testing.T) {
 	if !bytes.Contains(page, []byte("Error of the model")) {
 		t.Error("the report does not state the error of the backtest")
 	}
-	ctx := startBrowser(t)
-	for _, w := range browser.Windows[:4] { // one dark window: TestInBrowser has all
-		t.Run(w.String(), func(t *testing.T) {
-			got := check(t, ctx, w, (&url.URL{Scheme: "file", Path: file}).String())
-			if w.Width >= 1024 && len(got.Scrolling) > 0 {
-				t.Errorf("tables are wider than the page: %q", got.Scrolling)
-			}
-		})
+	for w, got := range check(t, ctx, string(page)) {
+		if w.Width >= 1024 && len(got.Scrolling) > 0 {
+			t.Errorf("%s: tables are wider than the page: %q", w, got.Scrolling)
+		}
 	}
 }
