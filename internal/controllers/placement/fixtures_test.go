@@ -208,9 +208,7 @@ func (h *hub) settled(name string) reconcile.Result {
 	h.Helper()
 	for range 10 {
 		result, err := h.reconcile(name)
-		if err != nil {
-			h.Fatal(err)
-		}
+		must.Succeed(h, err)
 		if len(h.writes) == 0 {
 			return result
 		}
@@ -223,9 +221,7 @@ func (h *hub) settled(name string) reconcile.Result {
 func (h *hub) status(name, condition string) (clusterv1beta1.PlacementStatus, string) {
 	h.Helper()
 	object := &v1beta1.Placement{}
-	if err := h.client.Get(h.Context(), keyOf(name), object); err != nil {
-		h.Fatal(err)
-	}
+	must.Succeed(h, h.client.Get(h.Context(), keyOf(name), object))
 	if c := meta.FindStatusCondition(object.Status.Conditions, condition); c != nil {
 		return object.Status, string(c.Status) + " " + c.Reason
 	}
@@ -237,9 +233,7 @@ func (h *hub) status(name, condition string) (clusterv1beta1.PlacementStatus, st
 func (h *hub) slices(name string) (out []string) {
 	h.Helper()
 	var list clusterv1beta1.PlacementDecisionList
-	if err := h.client.List(context.Background(), &list, client.MatchingLabels{clusterv1beta1.PlacementLabel: name}); err != nil {
-		h.Fatal(err)
-	}
+	must.Succeed(h, h.client.List(context.Background(), &list, client.MatchingLabels{clusterv1beta1.PlacementLabel: name}))
 	for i := range list.Items {
 		object := &list.Items[i]
 		var names []string
@@ -270,13 +264,9 @@ func (h *hub) chosen(name string) (clusters []string) {
 // change reads an object, modifies it and updates it in the API server.
 func (h *hub) change(object client.Object, modify func()) {
 	h.Helper()
-	if err := h.client.Get(h.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		h.Fatal(err)
-	}
+	must.Succeed(h, h.client.Get(h.Context(), client.ObjectKeyFromObject(object), object))
 	modify()
-	if err := h.client.Update(h.Context(), object); err != nil {
-		h.Fatal(err)
-	}
+	must.Succeed(h, h.client.Update(h.Context(), object))
 }
 
 // respecify replaces the spec of a placement.

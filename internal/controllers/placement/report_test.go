@@ -56,14 +56,10 @@ func TestNumbersAreReused(t *testing.T) {
 func (h *hub) overwrite(name string, modify func(*clusterv1beta1.PlacementStatus)) {
 	h.Helper()
 	object := newPlacement(h.T, name, "{}")
-	if err := h.client.Get(h.Context(), keyOf(name), object); err != nil {
-		h.Fatal(err)
-	}
+	must.Succeed(h, h.client.Get(h.Context(), keyOf(name), object))
 	modify(&object.Status)
 	h.wrote = nil
-	if err := h.client.Status().Update(h.Context(), object); err != nil {
-		h.Fatal(err)
-	}
+	must.Succeed(h, h.client.Status().Update(h.Context(), object))
 }
 
 // A status that another client has overwritten is restored, at most once per second.

@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // fakeLock is a lock in memory that several leases share.
@@ -65,9 +67,7 @@ func (l *leaseTest) renew(identity string) {
 func (l *leaseTest) send(method string) error {
 	l.Helper()
 	request, err := http.NewRequestWithContext(l.Context(), method, "http://plimsoll.invalid", strings.NewReader("body"))
-	if err != nil {
-		l.Fatal(err)
-	}
+	must.Succeed(l, err)
 	next := roundTrip(func(*http.Request) (*http.Response, error) {
 		l.passed++
 		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(""))}, nil

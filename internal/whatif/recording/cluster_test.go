@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // Values with secret must not be in any snapshot, values with private must not be in a redacted one.
@@ -47,9 +48,7 @@ type generator struct {
 
 func (g *generator) add(object runtime.Object) {
 	kinds, _, err := scheme.Scheme.ObjectKinds(object)
-	if err != nil {
-		g.Fatal(err)
-	}
+	must.Succeed(g, err)
 	object.GetObjectKind().SetGroupVersionKind(kinds[0])
 	g.objects = append(g.objects, object)
 }
@@ -58,9 +57,7 @@ func (g *generator) add(object runtime.Object) {
 func (g *generator) source(each func(string, []byte) error) error {
 	for i, object := range g.objects {
 		raw, err := json.Marshal(object)
-		if err != nil {
-			g.Fatal(err)
-		}
+		must.Succeed(g, err)
 		if err := each(fmt.Sprintf("object %d", i), raw); err != nil {
 			return err
 		}
