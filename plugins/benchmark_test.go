@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
@@ -42,14 +43,10 @@ func newBench(tb testing.TB, name string, nodes, podsPerNode int) *bench {
 		}
 	}
 	store := load.NewStore(time.Hour, nil)
-	if err := store.Put(load.Reading{Time: time.Now(), Nodes: measured}); err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, store.Put(load.Reading{Time: time.Now(), Nodes: measured}))
 	registry := RegistryWithLoad(func(time.Duration) (*load.Store, error) { return store, nil }, nil)
 	s, err := schedtest.New(tb.Context(), registry, schedtest.Plugin{Name: name}, cluster)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	b := &bench{s.Plugin.(fwk.ScorePlugin), s.Nodes, schedtest.CPU("p", "", "1", "2"), framework.NewCycleState(), store}
 	for i := range b.nodes {
 		b.score(tb, i)

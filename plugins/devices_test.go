@@ -25,6 +25,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/plugins/noderesourcesallocatable"
 	"github.com/plimsoll-k8s/plimsoll/plugins/noderesourceslimits"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
@@ -38,9 +39,7 @@ func manager(t *testing.T, objects ...runtime.Object) fwk.SharedDRAManager {
 	slices, err := tracker.StartTracker(t.Context(), tracker.Options{
 		SliceInformer: factory.Resource().V1().ResourceSlices(), KubeClient: client,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	claims := assumecache.NewAssumeCache(
 		klog.FromContext(t.Context()), factory.Resource().V1().ResourceClaims().Informer(), "resource claim", "", nil,
 	)
@@ -103,12 +102,10 @@ func TestDevices(t *testing.T) {
 		MatchExpressions: []v1.NodeSelectorRequirement{{Key: "rack", Operator: v1.NodeSelectorOpExists}},
 	}}}
 	devices := manager(
-		t, class,
-		slice("a", 4, "large", resourceapi.ResourceSliceSpec{NodeName: new("a")}),
+		t, class, slice("a", 4, "large", resourceapi.ResourceSliceSpec{NodeName: new("a")}),
 		slice("b", 8, "large", resourceapi.ResourceSliceSpec{NodeName: new("b")}),
 		slice("b-small", 3, "small", resourceapi.ResourceSliceSpec{NodeName: new("b")}),
-		slice("rack", 2, "large", resourceapi.ResourceSliceSpec{NodeSelector: rack}),
-		claim("a", "gpu-0"), claim("b", "gpu-0", "gpu-3"),
+		slice("rack", 2, "large", resourceapi.ResourceSliceSpec{NodeSelector: rack}), claim("a", "gpu-0"), claim("b", "gpu-0", "gpu-3"),
 	)
 	var nodes []*v1.Node
 	for _, name := range []string{"a", "b", "c", "d"} {
@@ -125,9 +122,7 @@ func TestDevices(t *testing.T) {
 		t.Helper()
 		plugin := schedtest.Plugin{Name: name, Args: args, ScoreOnly: true}
 		scores, err := schedtest.Run(t, registry, plugin, cluster, schedtest.Pod("p", "", one, one))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		raw := map[string]int64{}
 		for node, s := range scores {
 			raw[node] = s.Raw

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
@@ -30,9 +31,7 @@ func TestPodsAreSigned(t *testing.T) {
 	for _, plugin := range All {
 		name := plugin.Name
 		s, err := schedtest.New(t.Context(), Registry(), schedtest.Plugin{Name: name}, oneNode)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		signature := func(pod *v1.Pod) string {
 			if f, ok := any(s.Framework).(interface { // Kubernetes 1.35
 				SignPod(context.Context, *v1.Pod, bool) fwk.PodSignature

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
@@ -50,9 +51,7 @@ func TestScoresWithoutPreScore(t *testing.T) {
 		for _, plugin := range All {
 			name := plugin.Name
 			with, err := schedtest.Run(t, withLoad(measured, 0), schedtest.Plugin{Name: name}, cluster, pod)
-			if err != nil {
-				rt.Fatal(err)
-			}
+			must.Succeed(rt, err)
 			without, err := schedtest.Run(t, withLoad(measured, 0), schedtest.Plugin{Name: name, ScoreOnly: true}, cluster, pod)
 			if err != nil || !maps.Equal(with, without) {
 				rt.Fatalf("%s: %v with PreScore, %v without (%v)", name, with, without, err)
@@ -66,13 +65,9 @@ func TestRawScoresAgainstOracle(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		cluster, pod, _ := draw(rt)
 		limits, err := schedtest.Run(t, withLoad(nil, 0), schedtest.Plugin{Name: "NodeResourcesLimits"}, cluster, pod)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		must.Succeed(rt, err)
 		allocatable, err := schedtest.Run(t, withLoad(nil, 0), schedtest.Plugin{Name: "NodeResourcesAllocatable"}, cluster, pod)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		must.Succeed(rt, err)
 		for _, node := range cluster.Nodes {
 			cpu, memory := node.Status.Allocatable.Cpu().MilliValue(), node.Status.Allocatable.Memory().Value()
 			raw := headroom(node.Name, cpu, v1.ResourceCPU, cluster, pod) + headroom(node.Name, memory, v1.ResourceMemory, cluster, pod)

@@ -11,6 +11,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/expression"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 const (
@@ -93,9 +94,7 @@ func BenchmarkDecide(b *testing.B) {
 // before: it is compiled and evaluated for 5,000 clusters, and the placement is decided.
 // cpu-ms is the CPU time, which does not grow with the load of the machine.
 func BenchmarkNewExpression(b *testing.B) {
-	if err := expression.Prepare(); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, expression.Prepare())
 	for _, tc := range []struct {
 		name, text string
 	}{
@@ -131,9 +130,7 @@ func BenchmarkNewExpression(b *testing.B) {
 func cpuTime(b testing.TB) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // largeCapacity returns the ClusterCapacity of a large cluster in JSON, as an API server sends it: 300 groups of 10 classes, an autoscaler
@@ -50,9 +51,7 @@ func largeCapacity(b *testing.B, cluster string, seed uint64) []byte {
 		status.Recent = append(status.Recent, capacityv1alpha1.RecentWorkload{Namespace: "shop", Name: name, Pods: 3})
 	}
 	raw, err := json.Marshal(object)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	return raw
 }
 

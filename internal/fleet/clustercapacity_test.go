@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestBadCapacities checks that a ClusterCapacity that is of no use excludes its cluster, with a reason, and that a placement which has
@@ -39,9 +41,7 @@ func TestBadCapacities(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			object := &ClusterCapacity{}
-			if err := json.Unmarshal([]byte(tt.text), object); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.Unmarshal([]byte(tt.text), object))
 			object.Namespace = "a"
 			s := hub("a")
 			s.SetCapacity(capacityOf(t, "a", now, 4, nil))

@@ -11,6 +11,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // A type error is reported. If it concerns some clusters, the remaining clusters are selected;
@@ -278,9 +279,7 @@ func TestTryAddPlacement(t *testing.T) {
 	if !s.TryAddPlacement(version("free", one, 1), nil) || decideNow(t, s, "free").Selected() != 1 {
 		t.Error("not added although nothing is being evaluated")
 	}
-	if err := s.evaluators.Acquire(t.Context(), maxEvaluators()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.evaluators.Acquire(t.Context(), maxEvaluators()))
 	if !s.TryAddPlacement(version("labels", "", 1), nil) || decideNow(t, s, "labels").Selected() != 2 {
 		t.Error("a placement without expressions is not added at once")
 	}

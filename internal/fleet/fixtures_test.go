@@ -113,9 +113,7 @@ func hub(clusters ...string) *State {
 func addDecided(s *State, object *v1beta1.Placement, generation int64, clusters ...string) {
 	object = object.DeepCopy()
 	if generation > 0 {
-		object.Status.Conditions = []metav1.Condition{
-			{Type: clusterv1beta1.PlacementConditionSatisfied, ObservedGeneration: generation},
-		}
+		object.Status.Conditions = []metav1.Condition{{Type: clusterv1beta1.PlacementConditionSatisfied, ObservedGeneration: generation}}
 	}
 	s.AddPlacement(object, clusters)
 }

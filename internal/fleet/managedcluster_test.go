@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // absurdQuantities are quantities whose decoding or arithmetic takes hours.
@@ -24,9 +25,7 @@ var absurdQuantities = []string{
 // nor expressions; everything else is decoded as in Open Cluster Management.
 func TestManagedClusterDecoding(t *testing.T) {
 	scheme := runtime.NewScheme()
-	if err := InstallHub(scheme); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, InstallHub(scheme))
 	decoder := serializer.NewCodecFactory(scheme).UniversalDeserializer()
 	s := hub("a", "b")
 	s.SetPlacement(newPlacement(t, "p", "prioritizerPolicy: {configurations: [{name: ResourceAllocatableCPU}]}"))
@@ -52,16 +51,12 @@ func TestManagedClusterDecoding(t *testing.T) {
 		if v := decideNow(t, s, "q"); clustersOf(v) != "b" {
 			t.Errorf("%s: chosen %q by an expression", cpu, clustersOf(v))
 		}
-		if got := clusterOf(
-			&list.Items[0].ManagedCluster,
-		).Allocatable; got[resources.CPU] != decide.Missing ||
+		if got := clusterOf(&list.Items[0].ManagedCluster).Allocatable; got[resources.CPU] != decide.Missing ||
 			got[resources.Memory] != 1<<30 {
 			t.Errorf("%s: %v", cpu, got)
 		}
 		var want clusterv1.ManagedCluster
-		if err := json.Unmarshal(fmt.Appendf(nil, cluster, "b", `"4"`), &want); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(fmt.Appendf(nil, cluster, "b", `"4"`), &want))
 		if diff := cmp.Diff(want, list.Items[1].ManagedCluster); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
@@ -82,13 +77,9 @@ func FuzzManagedCluster(f *testing.F) {
 			return
 		}
 		encoded, err := json.Marshal(got.ManagedCluster)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var again ManagedCluster
-		if err := json.Unmarshal(encoded, &again); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(encoded, &again))
 		if encodedAgain, err := json.Marshal(again.ManagedCluster); err != nil || string(encodedAgain) != string(encoded) {
 			t.Errorf("%s became %s, %v", encoded, encodedAgain, err)
 		}

@@ -90,24 +90,18 @@ func TestResults(t *testing.T) {
 		"no bindings":             {`{}`, unbind, "", reasonNoBindings, "no cluster set is bound to namespace ns"},
 		"no bindings, set listed": {`clusterSets: [web]`, unbind, "", reasonNoBindings, "web"},
 		"bindings of deleted sets": {
-			`{}`,
-			func(s *State) { s.DeleteClusterSet("web"); s.DeleteClusterSet("empty") },
-			"", reasonNoBindings, "the cluster sets that are bound to namespace ns do not exist: empty, web",
+			`{}`, func(s *State) { s.DeleteClusterSet("web"); s.DeleteClusterSet("empty") }, "", reasonNoBindings,
+			"the cluster sets that are bound to namespace ns do not exist: empty, web",
 		},
 		"bindings of deleted sets, set listed": {
-			`clusterSets: [web]`,
-			func(s *State) { s.DeleteClusterSet("web"); s.DeleteClusterSet("empty") },
-			"", reasonNoBindings, "spec.clusterSets: web: no such ManagedClusterSet",
+			`clusterSets: [web]`, func(s *State) { s.DeleteClusterSet("web"); s.DeleteClusterSet("empty") }, "", reasonNoBindings,
+			"spec.clusterSets: web: no such ManagedClusterSet",
 		},
 		"all tainted": {
-			inZone1,
-			func(s *State) { taint(s, "NoSelect", "a", "b") },
-			"", reasonNoneMatched,
+			inZone1, func(s *State) { taint(s, "NoSelect", "a", "b") }, "", reasonNoneMatched,
 			"matching the predicates: 2, with tolerated taints: 0",
 		},
-		"one tainted": {
-			inZone1, func(s *State) { taint(s, "NoSelect", "b") }, "a", reasonAllScheduled, "with tolerated taints: 1",
-		},
+		"one tainted": {inZone1, func(s *State) { taint(s, "NoSelect", "b") }, "a", reasonAllScheduled, "with tolerated taints: 1"},
 		"one tainted with NoSelectIfNew": {
 			inZone1, func(s *State) { taint(s, "NoSelectIfNew", "b") }, "a", reasonAllScheduled, "selected 1 cluster (",
 		},
@@ -116,10 +110,7 @@ func TestResults(t *testing.T) {
 		},
 		// Without the constraint a and b are selected: 2 clusters in zone 1, none in zone
 		// 2, a skew of 2. a and c have a skew of 0.
-		"spread": {
-			"numberOfClusters: 2\n" + spreadZones,
-			nil, "a c", reasonAllScheduled, "selected 2 clusters",
-		},
+		"spread": {"numberOfClusters: 2\n" + spreadZones, nil, "a c", reasonAllScheduled, "selected 2 clusters"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := zonedHub()

@@ -141,9 +141,7 @@ func TestAffectedPlacements(t *testing.T) {
 		"taint": {
 			func(s *State) []types.NamespacedName { return tainted(s, "a") }, []string{"addOn", "cel", "cpu", "plain", "zone1"},
 		},
-		"CPU": {
-			func(s *State) []types.NamespacedName { return withCPU(s, "a", "set=web zone=1") }, []string{"cel", "cpu", "zone1"},
-		},
+		"CPU": {func(s *State) []types.NamespacedName { return withCPU(s, "a", "set=web zone=1") }, []string{"cel", "cpu", "zone1"}},
 		// c does not match the predicates of zone1, so its resources do not matter.
 		"CPU of another zone": {func(s *State) []types.NamespacedName { return withCPU(s, "c", "set=web zone=2") }, []string{"cel", "cpu"}},
 		"annotation": {func(s *State) []types.NamespacedName {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // world is the content of a hub's API server. Tests compare a State with it.
@@ -93,9 +94,7 @@ func drawCluster(t *rapid.T) *clusterv1.ManagedCluster {
 	object := managed(clusterNames.Draw(t, "cluster"), "set="+setNames.Draw(t, "set")+" zone="+zones.Draw(t, "zone"))
 	for _, list := range []*clusterv1.ResourceList{&object.Status.Allocatable, &object.Status.Capacity} {
 		text := fmt.Sprintf("{cpu: %q, memory: %q}", quantities.Draw(t, "cpu"), quantities.Draw(t, "memory"))
-		if err := yaml.Unmarshal([]byte(text), list); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, yaml.Unmarshal([]byte(text), list))
 	}
 	if effect := rapid.SampledFrom([]string{"", "", "", "NoSelect", "PreferNoSelect", "NoSelectIfNew"}).Draw(t, "effect"); effect != "" {
 		object.Spec.Taints = []clusterv1.Taint{
@@ -149,15 +148,11 @@ func drawSpec(t *rapid.T) string {
 		pick("policy", "", policy("{name: ResourceRatioCPU}"), policy("{name: ResourceAllocatableMemory, weight: -1}"),
 			policy(addOn), policy("{name: ResourceAllocatableCPU}, {name: Steady, weight: 3}")) +
 		pick(
-			"tolerations", "", "",
-			"tolerations: [{key: k, operator: Exists, tolerationSeconds: 100}]",
+			"tolerations", "", "", "tolerations: [{key: k, operator: Exists, tolerationSeconds: 100}]",
 			"tolerations: [{key: k, operator: Exists}]",
 		) +
 		pick("order", "", "sortBy: Score") +
-		pick(
-			"spread", "", "",
-			spreadZones,
-		) +
+		pick("spread", "", "", spreadZones) +
 		pick(
 			"groups", "",
 			`decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 50%, decisionGroups: [`+
@@ -267,9 +262,7 @@ func changes() map[string]change {
 			object := &v1beta1.Placement{
 				ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: types.UID(key.Name), Generation: w.versions},
 			}
-			if err := yaml.UnmarshalStrict([]byte(drawSpec(t)), &object.Spec); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, yaml.UnmarshalStrict([]byte(drawSpec(t)), &object.Spec))
 			w.placements[key] = object
 			if clusters, unmanaged := w.unmanaged[key]; unmanaged { // the placement is adopted
 				delete(w.unmanaged, key)

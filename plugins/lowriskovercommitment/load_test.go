@@ -22,6 +22,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
@@ -34,23 +35,15 @@ var oneNode = schedtest.Cluster{
 func message(t *testing.T) []byte {
 	t.Helper()
 	var buffer bytes.Buffer
-	if err := wire.Encode(
-		&buffer, load.Reading{Time: time.Now(), Nodes: map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1)}},
-	); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, wire.Encode(&buffer, load.Reading{Time: time.Now(), Nodes: map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1)}}))
 	return buffer.Bytes()
 }
 
 // awaitScore starts a scheduler and scores node a until it gets the wanted score.
-func awaitScore(
-	t *testing.T, ctx context.Context, registry frameworkruntime.Registry, args *config.LowRiskOverCommitmentArgs, want int64,
-) {
+func awaitScore(t *testing.T, ctx context.Context, registry frameworkruntime.Registry, args *config.LowRiskOverCommitmentArgs, want int64) {
 	t.Helper()
 	s, err := schedtest.New(ctx, registry, schedtest.Plugin{Name: Name, Args: args}, oneNode)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got int64
 	err = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		scores, status := s.RunScorePlugins(ctx, framework.NewCycleState(), schedtest.CPU("p", "", "1", "2"), s.Nodes)
@@ -93,9 +86,7 @@ func TestLoadFromService(t *testing.T) {
 
 func TestLoadFromFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "load.json")
-	if err := os.WriteFile(file, message(t), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, message(t), 0o600))
 	args := &config.LowRiskOverCommitmentArgs{MetricProvider: metricprovider.Config{Type: metricprovider.File, Address: file}}
 	awaitScore(t, t.Context(), frameworkruntime.Registry{Name: New}, args, 42)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
@@ -38,9 +39,7 @@ func newMeasuredCluster(t *testing.T, nodes int) *measuredCluster {
 	store := load.NewStore(time.Hour, nil)
 	state := shared.NewWithLoad(func(time.Duration) (*load.Store, error) { return store, nil }, nil)
 	s, err := schedtest.New(t.Context(), frameworkruntime.Registry{Name: state.Share(New)}, schedtest.Plugin{Name: Name}, cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return &measuredCluster{s.Plugin.(*plugin), store, s.Nodes}
 }
 

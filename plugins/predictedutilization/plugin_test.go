@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
@@ -58,9 +59,7 @@ func TestScoreWithoutLoad(t *testing.T) {
 			}
 			cluster := schedtest.Cluster{Nodes: four, Pods: []*v1.Pod{tc.on}}
 			scores, err := schedtest.Run(t, withLoad(nil), plugin, cluster, pod)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for node, want := range tc.want {
 				if got := scores[node].Normalized; got != want {
 					t.Errorf("%s scores %d, want %d", node, got, want)
@@ -77,9 +76,7 @@ func TestScoreFollowsLoad(t *testing.T) {
 	measured := map[string]load.Node{"hot": schedtest.CPULoad(0.75, 0.02), "cool": schedtest.CPULoad(0.125, 0.02)}
 	scores, err := schedtest.Run(t, withLoad(measured), schedtest.Plugin{Name: Name}, schedtest.Cluster{Nodes: nodes, Pods: pods},
 		of("c", schedtest.CPU("p", "", "1", "")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if scores["hot"].Normalized >= scores["cool"].Normalized {
 		t.Errorf("hot scores %d, cool %d: want less", scores["hot"].Normalized, scores["cool"].Normalized)
 	}
@@ -96,13 +93,11 @@ func TestExplain(t *testing.T) {
 	}{
 		// See TestScoreWithoutLoad: mean 2000 and variance 1480000 on the node, 740000 of the pod: 3000 + sqrt(2220000) = 4490.
 		"without load": {
-			nil,
-			[]string{"CPU 1.00 cores (1.00 of its request, as pods with a request)", "memory 0.20 GiB (as pods without a request)"},
+			nil, []string{"CPU 1.00 cores (1.00 of its request, as pods with a request)", "memory 0.20 GiB (as pods without a request)"},
 			[]string{"CPU 112 % of 4.00 cores: 2.00 on the node, 1.00 by the pod, +1.49 as deviation", "; memory "},
 		},
 		"with load": {
-			map[string]load.Node{"n": schedtest.CPULoad(0.2, 0.01)},
-			[]string{"CPU 0."},
+			map[string]load.Node{"n": schedtest.CPULoad(0.2, 0.01)}, []string{"CPU 0."},
 			[]string{" on the node (-0.", " by its measured load)"},
 		},
 	} {
@@ -111,9 +106,7 @@ func TestExplain(t *testing.T) {
 				of("db", schedtest.CPU("1", "n", "1", "")), of("api", schedtest.CPU("2", "n", "1", "")),
 			}}
 			s, err := schedtest.New(t.Context(), withLoad(tc.load), schedtest.Plugin{Name: Name}, cluster)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			pl := s.Plugin.(*plugin)
 			for text, wanted := range map[string][]string{
 				pl.ExplainPod(state.Clone(), pod): tc.wantPod, pl.ExplainNode(state.Clone(), pod, s.Nodes[0]): tc.wantCPU,

@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
@@ -50,9 +51,7 @@ func newMeasuredCluster(t *testing.T) *measuredCluster {
 	store := load.NewStore(100*time.Hour, func() time.Time { return start })
 	state := shared.NewWithLoad(func(time.Duration) (*load.Store, error) { return store, nil }, nil)
 	s, err := schedtest.New(t.Context(), frameworkruntime.Registry{Name: state.Share(New)}, schedtest.Plugin{Name: Name}, cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return &measuredCluster{s.Plugin.(*plugin), store, s.Nodes}
 }
 

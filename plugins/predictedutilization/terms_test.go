@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
@@ -78,13 +79,9 @@ func TestTermsEqualInTreePlugins(t *testing.T) {
 			}},
 		} {
 			got, err := schedtest.Run(t, withLoad(nil), schedtest.Plugin{Name: Name, Args: tc.args}, cluster, pod)
-			if err != nil {
-				rt.Fatal(err)
-			}
+			must.Succeed(rt, err)
 			want, err := schedtest.Run(t, nil, tc.other, cluster, pod)
-			if err != nil {
-				rt.Fatal(err)
-			}
+			must.Succeed(rt, err)
 			for node := range want {
 				if got[node].Normalized != want[node].Normalized {
 					rt.Errorf("%s on %s: got %d, want %d", tc.other.Name, node, got[node].Normalized, want[node].Normalized)

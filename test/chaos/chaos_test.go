@@ -27,6 +27,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/slack"
 	"github.com/plimsoll-k8s/plimsoll/test/support/apiproxy"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
@@ -111,9 +112,7 @@ func readSchedule(t *testing.T) schedule {
 	var plan schedule
 	if *scheduleFile != "" {
 		file, err := os.Open(*scheduleFile)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer file.Close()
 		if plan, err = parseSchedule(file); err != nil {
 			t.Fatalf("%s: %v", *scheduleFile, err)
@@ -158,14 +157,10 @@ func startWorld(t *testing.T) *suite {
 		controlplane.Options{},
 		append(append(testcluster.ProjectCRDs(t), testcluster.OCMCRDs(t)...), testcluster.BuffersCRD(t))...)
 	api, err := client.New(config, client.Options{Scheme: kube.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	// Decisions are checked over what the controllers read.
 	hub, err := client.New(config, client.Options{Scheme: kube.SchemeWith(fleet.InstallHub)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return &suite{world: newWorld(t, api), hub: hub, plane: cp, recorder: startRecorder(t, config), counts: map[string]int64{}}
 }
 
@@ -259,9 +254,7 @@ func (s *suite) target(name string) *replica {
 func (s *suite) awaitSettled(t *testing.T) time.Duration {
 	t.Helper()
 	began := time.Now()
-	if err := s.publishAll(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.publishAll(t.Context()))
 	reason := &reason{}
 	eventually.TrueWithin(t, settleLimit, 200*time.Millisecond, "the controllers are not up to date", reason,
 		func(ctx context.Context) (bool, error) {
@@ -419,19 +412,13 @@ func (s *suite) cleanUp(t *testing.T) {
 	t.Helper()
 	s.startRound()
 	for _, policy := range policyNames {
-		if err := s.apply(t.Context(), step{"unrate", []string{policy}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.apply(t.Context(), step{"unrate", []string{policy}}))
 	}
 	for _, placement := range placementNames {
-		if err := s.apply(t.Context(), step{"unplacement", []string{placement}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.apply(t.Context(), step{"unplacement", []string{placement}}))
 	}
 	for _, name := range fitNames {
-		if err := s.apply(t.Context(), step{"unfit", []string{name}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.apply(t.Context(), step{"unfit", []string{name}}))
 	}
 	s.awaitSettled(t)
 	var decisions clusterv1beta1.PlacementDecisionList

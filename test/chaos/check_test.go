@@ -92,10 +92,7 @@ func checkWrite(log replicaLog, w apiproxy.Write, others []replicaLog) error {
 	for _, other := range others {
 		if taken := firstAcquisition(other, renewed.Answered, w.Received.Add(-margin)); taken != nil {
 			return fmt.Errorf(
-				"%s has acquired the lease at %s, but %s writes",
-				other.name,
-				taken.Answered.Format(time.StampMilli),
-				log.name,
+				"%s has acquired the lease at %s, but %s writes", other.name, taken.Answered.Format(time.StampMilli), log.name,
 			)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // recorder records the changes of the decisions of each placement and of the number of placeholders of
@@ -39,9 +40,7 @@ func startRecorder(t *testing.T, config *rest.Config) *recorder {
 	r := &recorder{decisions: map[string][]string{}, replicas: map[string]int64{}, owners: map[string]string{}}
 	r.startRound()
 	informers, err := cache.New(config, cache.Options{Scheme: kube.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -68,9 +67,7 @@ func startRecorder(t *testing.T, config *rest.Config) *recorder {
 				AddFunc: r.set, UpdateFunc: func(_, object any) { r.set(object) }, DeleteFunc: r.delete,
 			})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	if !informers.WaitForCacheSync(ctx) {
 		t.Fatal("the recorder does not observe the objects")

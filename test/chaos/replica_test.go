@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/apiproxy"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -37,14 +38,10 @@ type replica struct {
 func startReplica(t *testing.T, cp *controlplane.ControlPlane, name string) *replica {
 	t.Helper()
 	config, err := cp.Config(name, "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r := &replica{name: name, proxy: apiproxy.Start(t, config)}
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := r.proxy.WriteKubeconfig(kubeconfig); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.proxy.WriteKubeconfig(kubeconfig))
 	r.args = []string{
 		program.Path(t, "plimsoll-controller"), "--kubeconfig=" + kubeconfig, "--placeholder-namespace=" + podNamespace, "--adopt=all",
 		"--metrics-bind-address=0", "--health-probe-bind-address=0",

@@ -19,6 +19,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/apiproxy"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -70,9 +71,7 @@ type soaked struct {
 func TestSoak(t *testing.T) {
 	s := startWorld(t)
 	for i := range 2 {
-		if err := s.api.Create(t.Context(), node(nodeName(soakPool, i), soakPool)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.api.Create(t.Context(), node(nodeName(soakPool, i), soakPool)))
 	}
 	feed := filepath.Join(t.TempDir(), "load.json")
 	writeLoad(t, feed, 0)
@@ -118,9 +117,7 @@ func (s *suite) soakScheduler(t *testing.T, feed string) *soaked {
 	t.Helper()
 	p := s.proxied(t, "plimsoll-scheduler", "system:masters")
 	config := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, soakConfig, p.kubeconfig(t), feed), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(config, fmt.Appendf(nil, soakConfig, p.kubeconfig(t), feed), 0o600))
 	port := program.FreePort(t)
 	p.metrics = fmt.Sprintf("https://127.0.0.1:%d/metrics", port)
 	p.Process = program.Start(t, program.Path(t, p.name), "--config="+config, "--bind-address=127.0.0.1",
@@ -132,9 +129,7 @@ func (s *suite) soakScheduler(t *testing.T, feed string) *soaked {
 func (s *suite) proxied(t *testing.T, name string, groups ...string) *soaked {
 	t.Helper()
 	config, err := s.plane.Config(name, groups...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return &soaked{name: name, proxy: apiproxy.Start(t, config)}
 }
 
@@ -142,9 +137,7 @@ func (s *suite) proxied(t *testing.T, name string, groups ...string) *soaked {
 func (p *soaked) kubeconfig(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := p.proxy.WriteKubeconfig(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.proxy.WriteKubeconfig(path))
 	return path
 }
 
@@ -176,9 +169,7 @@ func (s *suite) churn(t *testing.T, programs []*soaked, feed string, client *htt
 			after(ctx, &faults, g.seconds(1, 4), p.proxy.Inject(pick(g.random, apiproxy.Faults...)))
 		}
 		if g.random.IntN(200) == 0 {
-			if err := s.plane.Compact(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, s.plane.Compact(t.Context()))
 		}
 		for ; next <= 20 && time.Since(began) >= time.Duration(next)*(*soak/20); next++ {
 			for _, p := range programs {
@@ -195,9 +186,7 @@ func (s *suite) churn(t *testing.T, programs []*soaked, feed string, client *htt
 // churnPods creates a pod that the scheduler binds, and deletes the oldest one.
 func (s *suite) churnPods(t *testing.T, n int) {
 	t.Helper()
-	if err := s.api.Create(t.Context(), unbound(fmt.Sprint("soak-", n))); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.api.Create(t.Context(), unbound(fmt.Sprint("soak-", n))))
 	if n > soakPods {
 		old := unbound(fmt.Sprint("soak-", n-soakPods))
 		if err := s.api.Delete(t.Context(), old, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
@@ -218,9 +207,7 @@ func unbound(name string) *v1.Pod {
 func (s *suite) awaitBound(t *testing.T, scheduler *soaked, name string) {
 	t.Helper()
 	p := unbound(name)
-	if err := s.api.Create(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.api.Create(t.Context(), p))
 	eventually.TrueWithin(t, settleLimit, 200*time.Millisecond, "the pod is not bound", scheduler, func(ctx context.Context) (bool, error) {
 		err := s.api.Get(ctx, client.ObjectKeyFromObject(p), p)
 		return p.Spec.NodeName != "", err
@@ -236,12 +223,8 @@ func writeLoad(t *testing.T, path string, version int) {
 			nodeName(soakPool, i), (40*i+version)%100))
 	}
 	content := fmt.Sprintf(`{"timestamp":%d,"data":{"NodeMetricsMap":{%s}}}`, time.Now().Unix(), strings.Join(nodes, ","))
-	if err := os.WriteFile(path+".new", []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path+".new", []byte(content), 0o600))
+	must.Succeed(t, os.Rename(path+".new", path))
 }
 
 // record records the usage after a number of twentieths of the time. The first quarter is the warm-up.

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // hostile has an escape sequence, a C1 control character, newlines, characters that change the direction
@@ -63,16 +65,14 @@ func TestOutputIsEscaped(t *testing.T) {
 	for _, format := range []string{FormatTable, FormatJSON, FormatYAML} {
 		var out bytes.Buffer
 		output := Output{Format: format}
-		if err := output.Print(&out, map[string]string{"name": hostile}, func(out io.Writer) {
+		must.Succeed(t, output.Print(&out, map[string]string{"name": hostile}, func(out io.Writer) {
 			tab := NewTable(hostile, "name")
 			tab.AddRow(hostile, errors.New(hostile))
 			tab.AddRow(bytes.NewBufferString(hostile))
 			tab.Print(out, &output)
 			tab.Markdown(out)
 			fmt.Fprintln(out, hostile)
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		expectPrintable(t, format, out.String())
 		if format == FormatJSON {
 			var read map[string]string

@@ -18,10 +18,7 @@ func TestParseName(t *testing.T) {
 		"namespace and the same flag": {"shop/web", "shop", "shop/web", ""},
 		"type and namespace":          {"pod/shop/web", "", "shop/web", ""},
 		"namespace and another flag": {
-			"shop/web",
-			"pay",
-			"",
-			`--namespace: invalid value "pay": must be "shop" as in the argument shop/web, or unset`,
+			"shop/web", "pay", "", `--namespace: invalid value "pay": must be "shop" as in the argument shop/web, or unset`,
 		},
 		"empty name":                   {"shop/", "", "", `invalid argument "shop/": must be NAME, pod/NAME or NAMESPACE/NAME of a pod`},
 		"empty type":                   {"/web", "", "", `invalid argument "/web": must be NAME, pod/NAME or NAMESPACE/NAME of a pod`},

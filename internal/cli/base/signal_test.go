@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // childVariable makes TestMain run a program that ends by its context, or a program that ignores its context.
@@ -54,27 +56,19 @@ func TestSignalContext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			program, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			cmd := exec.CommandContext(t.Context(), program)
 			cmd.Env = append(os.Environ(), childVariable+"="+tc.child)
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
 			stdout, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
+			must.Succeed(t, cmd.Start())
 			if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
 				t.Fatalf("%v: %s", err, line)
 			}
 			start := time.Now()
-			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, cmd.Process.Signal(syscall.SIGTERM))
 			for range tc.signals - 1 {
 				_ = cmd.Process.Signal(os.Interrupt) // the process may have ended
 			}

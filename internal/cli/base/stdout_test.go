@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestStdout checks that standard output passes on text, and keeps the first error of functions that return none, such as
@@ -21,17 +23,13 @@ func TestStdout(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "out")
 		file, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		out := NewStdout(file)
 		print(out)
 		if text, err := os.ReadFile(path); err != nil || out.Err() != nil || !strings.Contains(string(text), "node-1") {
 			t.Errorf("%s: wrote %q, errors %v and %v", name, text, err, out.Err())
 		}
-		if err := file.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, file.Close())
 		print(out)
 		if out.Err() == nil || !strings.Contains(out.Err().Error(), "file already closed") {
 			t.Errorf("%s: error %v of a closed file", name, out.Err())

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // openTerminal returns both ends of a pseudo-terminal with a number of columns. Text that is written to the terminal can be read from
@@ -15,25 +17,15 @@ import (
 func openTerminal(t *testing.T, columns uint16) (terminal, other *os.File) {
 	t.Helper()
 	other, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { other.Close() })
 	fd := int(other.Fd())
 	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: 24}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	must.Succeed(t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: 24}))
 	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { terminal.Close() })
 	return terminal, other
 }
@@ -69,9 +61,7 @@ func TestRunProgressAtOnce(t *testing.T) {
 	terminal, other := openTerminal(t, 80)
 	p := NewRunProgress(terminal, 10)
 	defer p.End()
-	if err := other.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, other.SetReadDeadline(time.Now().Add(time.Minute)))
 	var shown []byte
 	for buffer := make([]byte, 256); !bytes.Contains(shown, []byte("running")); {
 		n, err := other.Read(buffer)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestHelp expects that the help fits 80 columns, and that errors of flags name what is allowed.
@@ -13,9 +15,7 @@ func TestHelp(t *testing.T) {
 	cmd := newCommand()
 	cmd.SetOut(&out)
 	cmd.SetArgs([]string{"--help"})
-	if err := cmd.ExecuteContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.ExecuteContext(t.Context()))
 	for line := range strings.Lines(out.String()) {
 		if columns := utf8.RuneCountInString(line) - 1; columns > 80 {
 			t.Errorf("a line of %d columns: %s", columns, line)

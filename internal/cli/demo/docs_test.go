@@ -5,18 +5,15 @@ import (
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // Each command line of the demo in the documentation (make demo ARGS='...') and in its help is valid.
 func TestDocumentedCommands(t *testing.T) {
 	made, err := doccheck.CommandsOf("../../..", "make")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	commands, err := doccheck.Examples("plimsoll-demo --help", newCommand())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	demos := 0
 	for _, command := range made {
 		if command.Words[1] != "demo" {

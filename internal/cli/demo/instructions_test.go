@@ -4,14 +4,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestKubectl verifies that printed commands use the kubectl in PATH, or else the one that make demo builds beside the program.
 func TestKubectl(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	folder := t.TempDir()
 	t.Setenv("PATH", folder)
 	if got := program("kubectl"); got != "kubectl" {
@@ -19,9 +19,7 @@ func TestKubectl(t *testing.T) {
 	}
 	built := filepath.Join(filepath.Dir(self), "kubectl")
 	for _, file := range []string{built, filepath.Join(folder, "kubectl")} {
-		if err := os.WriteFile(file, nil, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, nil, 0o700))
 		want := "kubectl"
 		if file == built {
 			want = built
@@ -30,7 +28,5 @@ func TestKubectl(t *testing.T) {
 			t.Errorf("with %s: %s", file, got)
 		}
 	}
-	if err := os.Remove(built); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(built))
 }

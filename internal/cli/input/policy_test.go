@@ -5,15 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestLargePolicy checks that a file that is too large is read only up to the limit.
 func TestLargePolicy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	policy := "apiVersion: plimsoll.dev/v1alpha1\nkind: ResourceSlack\nmetadata: {name: general}\nspec: {minRate: 10%}\n"
-	if err := os.WriteFile(path, []byte(policy), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(policy), 0o600))
 	for _, tc := range []struct {
 		size int64
 		want string // part of the error, empty for none
@@ -21,9 +21,7 @@ func TestLargePolicy(t *testing.T) {
 		{int64(len(policy)), ""},
 		{1 << 30, "policy.yaml: exceeds the limit of 1 MiB"}, // sparse
 	} {
-		if err := os.Truncate(path, tc.size); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Truncate(path, tc.size))
 		_, err := SlackPolicy(path, "rate", "")
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%d bytes: %v, want %q", tc.size, err, tc.want)
@@ -40,9 +38,7 @@ func TestSeveralPolicies(t *testing.T) {
 		{policy + policy, "policy.yaml: found 2 objects: must be one ResourceSlack"},
 		{"# comment\n", "policy.yaml: found 0 objects: must be one ResourceSlack"},
 	} {
-		if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(tc.text), 0o600))
 		_, err := SlackPolicy(path, "rate", "")
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%q: %v, want %q", tc.text, err, tc.want)

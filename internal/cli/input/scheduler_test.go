@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestLoadSource checks which plugin's arguments select the load source.
@@ -23,9 +25,7 @@ func TestLoadSource(t *testing.T) {
 		"another profile":       {predicted + neither, "c", ""},
 	} {
 		file := filepath.Join(t.TempDir(), "scheduler.yaml")
-		if err := os.WriteFile(file, []byte(head+tc.profiles), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(head+tc.profiles), 0o600))
 		source, err := (&Scheduler{Config: file, Name: tc.scheduler}).LoadSource()
 		if want := file + ": no profile configures a load source: set watcherAddress or metricProvider in the arguments of " +
 			"LowRiskOverCommitment or PredictedUtilization"; tc.want == "" && (err == nil || err.Error() != want) {

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestHostileFeed checks that names and errors of a load source cannot control the terminal, in any output
@@ -27,9 +28,7 @@ func TestHostileFeed(t *testing.T) {
 		},
 		"error": {`{"timestamp":1,"data":{"NodeMetricsMap":{"` + name + `":1}}}`, `data.NodeMetricsMap["node\x1b`},
 	} {
-		if err := os.WriteFile(feed, []byte(tc.content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(feed, []byte(tc.content), 0o600))
 		for _, format := range []string{base.FormatTable, base.FormatJSON, base.FormatYAML} {
 			var out bytes.Buffer
 			cmd := NewCommand()

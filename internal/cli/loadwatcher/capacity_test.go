@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -122,15 +123,9 @@ func writeFeed(t testing.TB, path string, version int) {
 		reading.Nodes[fmt.Sprintf("node-%05d", i)] = load.Node{CPU: u, Memory: u, HasCPU: true, HasMemory: true}
 	}
 	var message bytes.Buffer
-	if err := wire.Encode(&message, reading); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path+".new", message.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, wire.Encode(&message, reading))
+	must.Succeed(t, os.WriteFile(path+".new", message.Bytes(), 0o600))
+	must.Succeed(t, os.Rename(path+".new", path))
 }
 
 // readSlowly requests the load of all nodes and reads the response in small steps. open counts the

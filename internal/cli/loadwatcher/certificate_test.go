@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -28,21 +29,15 @@ import (
 func selfSigned(t *testing.T, serial int64) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(serial), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	rawKey, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})),
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: rawKey}))
 }
@@ -50,12 +45,8 @@ func selfSigned(t *testing.T, serial int64) (cert, key string) {
 // replace replaces a file as a whole.
 func replace(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.WriteFile(path+".new", []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path+".new", []byte(content), 0o600))
+	must.Succeed(t, os.Rename(path+".new", path))
 }
 
 func TestCertificate(t *testing.T) {
@@ -86,9 +77,7 @@ func TestCertificate(t *testing.T) {
 	expect("with the new certificate", 2)
 	replace(t, c.certFile, "text")
 	expect("with an invalid file", 2)
-	if err := os.Remove(c.keyFile); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(c.keyFile))
 	expect("without the key", 2)
 }
 
@@ -170,9 +159,7 @@ func TestRotationUnderLoad(t *testing.T) {
 	stop()
 	clients.Wait()
 	conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // the test reads the certificate
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer conn.Close()
 	if serial := conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64(); serial != 2 {
 		t.Errorf("certificate %d is served, want 2", serial)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -32,9 +33,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	ask := func() {
 		t.Helper()
 		conn, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		t.Cleanup(func() { conn.Close() })
 		fmt.Fprint(conn, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
 		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
@@ -55,29 +54,21 @@ func TestConnectionsAreLimited(t *testing.T) {
 // TestSendBuffer checks that the kernel holds little data for a client that does not read.
 func TestSendBuffer(t *testing.T) {
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	listener := smallBuffers{plain}
 	defer listener.Close()
 	client, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer client.Close()
 	server, err := listener.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer server.Close()
 	fmt.Fprintln(server, "hello")
 	if line, err := bufio.NewReader(client).ReadString('\n'); err != nil || line != "hello\n" {
 		t.Errorf("%q, %v", line, err)
 	}
 	raw, err := server.(*net.TCPConn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	// The kernel doubles the value for its own structures.
 	if size := sendBufferSize(t, raw); size > 2*sendBuffer {
 		t.Errorf("send buffer of %d bytes, want at most %d", size, 2*sendBuffer)

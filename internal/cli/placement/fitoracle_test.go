@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // amounts returns CPU in millicores and memory in MiB.
@@ -159,13 +160,9 @@ func addRunning(rng *rand.Rand, cluster *engine.Cluster, template *v1.PodTemplat
 // no node: on the nodes that its scores select, and on random ones. A fit is never higher and, in 95 % of the clusters, at most 10 % lower.
 func TestFitOracle(t *testing.T) {
 	config, err := engine.ReadConfig("default")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	scheduler, err := config.Config()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	const clusters = 300
 	low := 0
 	for seed := range uint64(clusters) {
@@ -186,15 +183,11 @@ func TestFitOracle(t *testing.T) {
 		}
 		addRunning(rng, &cluster, template, rng.IntN(9), rng.IntN(4))
 		converted, err := fit.NewTemplate(types.NamespacedName{Namespace: "shop", Name: "web"}, template)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		workload := &fit.Workload{Parts: []fit.Part{{Template: converted, Pods: 1}}, Replicas: 1}
 		objects := &manifest.Objects{Nodes: cluster.Nodes, Running: cluster.Running}
 		hub, _, err := (&fitOptions{}).oneCluster(t.Context(), objects, workload, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		count, limit := hub.State().FitOf(workload, "", time.Now())
 		best := scheduled(t, cluster, engine.Options{Config: scheduler}, template, nil)
 		want := min(best, scheduled(t, cluster, engine.Options{Config: scheduler}, template, rng))
@@ -216,9 +209,7 @@ func scheduled(t *testing.T, cluster engine.Cluster, options engine.Options, tem
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	e, err := engine.New(ctx, cluster, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for ; ; n++ {
 		p := &v1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
 		p.Namespace, p.Name, p.UID = "shop", fmt.Sprintf("web-%d", n), types.UID(fmt.Sprintf("web-%d", n))

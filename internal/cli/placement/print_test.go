@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 const (
@@ -63,9 +64,7 @@ func runDecide(t *testing.T, args ...string) string {
 	cmd.SetIn(strings.NewReader(wideHub()))
 	cmd.SetOut(&out)
 	cmd.SetArgs(append([]string{"-f", "-"}, args...))
-	if err := cmd.ExecuteContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.ExecuteContext(t.Context()))
 	return out.String()
 }
 
@@ -83,9 +82,7 @@ func TestOutcomes(t *testing.T) {
 // TestOutcomesInJSON checks that -o json has the complete names, and which scores have no data.
 func TestOutcomesInJSON(t *testing.T) {
 	var result placementsResult
-	if err := json.Unmarshal([]byte(runDecide(t, "-o", "json")), &result); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(runDecide(t, "-o", "json")), &result))
 	find := func(name string) *placementResult {
 		return &result.Placements[slices.IndexFunc(result.Placements, func(p placementResult) bool { return p.Name == name })]
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // run runs the command under the name of a program, and returns its output.
@@ -75,12 +77,8 @@ func TestYAMLEqualsJSON(t *testing.T) {
 		{"compare", "--profile=default", "--profile=limits", "--generate=nodes=2,pods=5", "--tail=1m"},
 	} {
 		var fromJSON, fromYAML any
-		if err := json.Unmarshal([]byte(run(t, "plimsoll", append(args, "-o", "json")...)), &fromJSON); err != nil {
-			t.Fatal(err)
-		}
-		if err := yaml.Unmarshal([]byte(run(t, "plimsoll", append(args, "-o", "yaml")...)), &fromYAML); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(run(t, "plimsoll", append(args, "-o", "json")...)), &fromJSON))
+		must.Succeed(t, yaml.Unmarshal([]byte(run(t, "plimsoll", append(args, "-o", "yaml")...)), &fromYAML))
 		// The load is older in the second run.
 		ignoreAge := cmpopts.IgnoreMapEntries(func(key string, _ any) bool { return key == "ageSeconds" })
 		if diff := cmp.Diff(fromJSON, fromYAML, ignoreAge); diff != "" || fromJSON == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 var update = flag.Bool("update", false, "update the output of commands in the documentation")
@@ -31,18 +32,14 @@ func TestDocumentation(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"docs/plugins/*.md", "docs/*.md"} {
 		found, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		files = append(files, found...)
 	}
 	run := 0
 	for _, file := range append(files, "README.md") {
 		t.Run(file, func(t *testing.T) {
 			before, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			after, commands := runCommands(t, string(before))
 			run += commands
 			if after == string(before) {
@@ -51,9 +48,7 @@ func TestDocumentation(t *testing.T) {
 			if !*update {
 				t.Fatalf("%s has outdated output (go test ./internal/cli/plimsoll -update writes it), want\n%s", file, after)
 			}
-			if err := os.WriteFile(file, []byte(after), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(file, []byte(after), 0o600))
 		})
 	}
 	if run < 5 {
@@ -96,9 +91,7 @@ func runCommands(t *testing.T, text string) (string, int) {
 func TestDocumentedConfigurations(t *testing.T) {
 	t.Setenv(provider.SignalFxTokenVariable, "")
 	text, err := os.ReadFile("../../../docs/load.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	blocks := strings.Split(string(text), "```yaml\n")[1:]
 	if len(blocks) < len(metricprovider.Types) {
 		t.Errorf("%d configurations, want one for each of %v", len(blocks), metricprovider.Types)
@@ -112,9 +105,7 @@ func TestDocumentedConfigurations(t *testing.T) {
 			block = plugin + strings.ReplaceAll(block, "\n", "\n      ")
 		}
 		file := filepath.Join(t.TempDir(), "scheduler.yaml")
-		if err := os.WriteFile(file, []byte(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(block), 0o600))
 		cfg, err := config.Load(file)
 		if err != nil {
 			t.Errorf("%v in\n%s", err, block)

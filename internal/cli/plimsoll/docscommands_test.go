@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // integrated maps each command that reads a cluster or a load source to the integration test that
@@ -77,13 +78,9 @@ var names = map[string]string{"shop/web-7d4b9c-x2x8p": "default/pod3"}
 // be run by an integration test.
 func TestDocumentedCommands(t *testing.T) {
 	project, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	commands, err := doccheck.CommandsOf(project, "plimsoll")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	integration := integrationTests(t, project)
 	changeToReaderDir(t, project)
 	checked, done := 0, map[string]bool{}
@@ -129,25 +126,17 @@ func TestDocumentedCommands(t *testing.T) {
 func changeToReaderDir(t *testing.T, project string) {
 	t.Helper()
 	folder := t.TempDir()
-	if err := os.CopyFS(filepath.Join(folder, "examples"), os.DirFS(filepath.Join(project, "examples"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.CopyFS(filepath.Join(folder, "examples"), os.DirFS(filepath.Join(project, "examples"))))
 	t.Chdir(folder)
 	for name, content := range written {
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(name, []byte(content), 0o600))
 	}
 	if err := os.Mkdir("shadow", 0o700); err != nil { // of plimsoll shadow
 		t.Fatal(err)
 	}
 	for name, source := range files {
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Link(filepath.FromSlash(source), name); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		must.Succeed(t, os.Link(filepath.FromSlash(source), name))
 	}
 }
 
@@ -155,9 +144,7 @@ func changeToReaderDir(t *testing.T, project string) {
 func runCommand(t *testing.T, input string, args []string) error {
 	t.Helper()
 	in, err := os.Open(input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer in.Close()
 	for i, arg := range args {
 		if name, ok := names[arg]; ok {
@@ -177,9 +164,7 @@ func runCommand(t *testing.T, input string, args []string) error {
 	// Existing files are not replaced.
 	for i, arg := range args[:len(args)-1] {
 		if slices.Contains([]string{"--report", "--write"}, arg) {
-			if err := os.RemoveAll(args[i+1]); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.RemoveAll(args[i+1]))
 		}
 	}
 	cmd := newCommand()
@@ -233,9 +218,7 @@ func integrationTests(t *testing.T, project string) map[string]string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return tests
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // showsGenerated reports whether a command is a complete simulation of a generated cluster, which shows an effect. A shard does not
@@ -26,13 +27,9 @@ func showsGenerated(command doccheck.Command) bool {
 // difference of the pending time, and a simulation of one profile some overload or a scale-up.
 func TestExamplesShowEffects(t *testing.T) {
 	project, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	commands, err := doccheck.CommandsOf(project, "plimsoll")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	done := map[string]bool{}
 	for _, command := range commands {
 		key := strings.Join(command.Words, " ")
@@ -67,13 +64,9 @@ func simulated(t *testing.T, args []string) *result.Result {
 	cmd.SetOut(&out)
 	cmd.SetErr(io.Discard)
 	cmd.SetArgs(append(args, "-o", base.FormatJSON))
-	if err := cmd.ExecuteContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.ExecuteContext(t.Context()))
 	var r result.Result
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(out.Bytes(), &r))
 	return &r
 }
 

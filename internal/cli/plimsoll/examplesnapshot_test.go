@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // The example snapshot has the objects and the load of the example cluster. -update writes it.
@@ -19,29 +20,21 @@ func TestExampleSnapshot(t *testing.T) {
 	t.Chdir("../../..")
 	const path = "examples/snapshot/low-risk.plrec"
 	reading, err := provider.NewFile("examples/low-risk/load.json").Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want, _, err := recording.ReadSnapshot(
 		reading.Time.Add(30*time.Second),
 		manifest.Files([]string{"examples/low-risk/cluster.yaml"}, nil),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want.Load = &reading
 	if *update {
 		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
-		if err := (base.NewFile{Path: path, Mode: 0o644}).Write(func(out io.Writer) error { return want.Write(out) }); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, (base.NewFile{Path: path, Mode: 0o644}).Write(func(out io.Writer) error { return want.Write(out) }))
 	}
 	got, err := recording.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(want.About, got.About); diff != "" {
 		t.Errorf("%s is outdated (go test ./internal/cli/plimsoll -run ExampleSnapshot -update):\n%s", path, diff)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/whatif"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func TestMain(m *testing.M) {
@@ -27,9 +28,7 @@ func main() { os.Exit(Run(context.Background())) }
 // The scripts run command lines and check their output.
 func TestScripts(t *testing.T) {
 	examples, err := filepath.Abs("../../../examples")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		// The scripts use the examples of the documentation.
@@ -55,9 +54,7 @@ func TestExitCode(t *testing.T) {
 // TestOutputError checks that output that cannot be written is a failure, for a command that prints a table.
 func TestOutputError(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	run := func() int {
 		cmd := newCommand()
 		cmd.SetArgs([]string{"version"})
@@ -66,9 +63,7 @@ func TestOutputError(t *testing.T) {
 	if got := run(); got != 0 {
 		t.Errorf("exit code %d", got)
 	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, file.Close())
 	if got := run(); got != base.ExitFailure {
 		t.Errorf("exit code %d with a closed output, want %d", got, base.ExitFailure)
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // docs/cli has a page for each command, generated from its help.
@@ -16,9 +18,7 @@ func TestPages(t *testing.T) {
 	folder, generated := filepath.Join("..", "..", "..", "docs", "cli"), t.TempDir()
 	cmd := newCommand()
 	walk(cmd, func(cmd *cobra.Command) { cmd.DisableAutoGenTag = true })
-	if err := doc.GenMarkdownTree(cmd, generated); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, doc.GenMarkdownTree(cmd, generated))
 	want := pages(t, generated)
 	for name, page := range want {
 		want[name] = formatPage(page)
@@ -35,16 +35,10 @@ func TestPages(t *testing.T) {
 	if !*update {
 		return
 	}
-	if err := os.RemoveAll(folder); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.RemoveAll(folder))
+	must.Succeed(t, os.Mkdir(folder, 0o755))
 	for name, page := range want {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(folder, name), []byte(page), 0o644))
 	}
 }
 
@@ -117,15 +111,11 @@ func TestFormatPage(t *testing.T) {
 func pages(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	out := map[string]string{}
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		out[filepath.Base(file)] = string(raw)
 	}
 	return out

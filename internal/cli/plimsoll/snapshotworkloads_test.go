@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // workloadHub has a hub of three clusters, two with a ClusterCapacity, and placements that name workloads in all ways. Texts with
@@ -171,17 +172,11 @@ func TestWorkloadsOverSnapshots(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	folder := t.TempDir()
 	hub := filepath.Join(folder, "hub.yaml")
-	if err := os.WriteFile(hub, []byte(workloadHub), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(hub, []byte(workloadHub), 0o600))
 	plain, _, err := recording.ReadSnapshot(now, manifest.Files([]string{hub}, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	redacted, err := plain.Redact([]byte("key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := ranked(t, decide(t, "--now", now.Format(time.RFC3339), "-f", hub))
 	got := strings.Join(want, "\n")
 	if len(want) != 7 || !strings.Contains(got, "[2]: Misconfigured") || !strings.Contains(got, "[1]: MatchesNothing") {
@@ -189,9 +184,7 @@ func TestWorkloadsOverSnapshots(t *testing.T) {
 	}
 	for name, s := range map[string]*recording.Recording{"plain": plain, "redacted": redacted} {
 		path := filepath.Join(folder, name)
-		if err := (base.NewFile{Path: path, Mode: 0o600}).Write(s.Write); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, (base.NewFile{Path: path, Mode: 0o600}).Write(s.Write))
 		if diff := cmp.Diff(want, ranked(t, decide(t, "--recording", path))); diff != "" {
 			t.Errorf("%s: -hub +snapshot\n%s", name, diff)
 		}
@@ -208,9 +201,7 @@ func TestWorkloadsOverSnapshots(t *testing.T) {
 	}
 	pod := filepath.Join(folder, "pod.yaml")
 	const workload = `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, resources: {requests: {cpu: "5"}}}]}}`
-	if err := os.WriteFile(pod, []byte(workload), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(pod, []byte(workload), 0o600))
 	fit := func(args ...string) string {
 		return string(output(t, append([]string{"placement", "fit", "-f", pod}, args...)...))
 	}
@@ -232,9 +223,7 @@ func TestMissingCapacities(t *testing.T) {
 	hub := filepath.Join(t.TempDir(), "hub.yaml")
 	text, _, _ := strings.Cut(workloadHub, "---\napiVersion: plimsoll.dev/v1alpha1\n")
 	_, workloads, _ := strings.Cut(workloadHub, "---\napiVersion: apps/v1\n")
-	if err := os.WriteFile(hub, []byte(text+"---\napiVersion: apps/v1\n"+workloads), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(hub, []byte(text+"---\napiVersion: apps/v1\n"+workloads), 0o600))
 	const want = "the input has no ClusterCapacities: how many replicas of workloads fit the clusters is unknown"
 	for _, args := range [][]string{{"placement", "decide"}, {"placement", "rebalance"}} {
 		if got := string(output(t, append(args, "-f", hub)...)); strings.Count(got, want) != 1 {
@@ -251,8 +240,6 @@ func output(t *testing.T, args ...string) []byte {
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
 	cmd.SetArgs(args)
-	if err := cmd.ExecuteContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.ExecuteContext(t.Context()))
 	return out.Bytes()
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/whatif"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // writeHour writes a recording of an hour of nodes and pods. One pod in ten is created in the hour, and runs until its end.
@@ -35,10 +36,8 @@ func writeHour(b *testing.B, path string, nodes, pods int) {
 		amounts := list("16", "64Gi")
 		r.Nodes = append(r.Nodes, recording.Node{
 			Object: &v1.Node{
-				ObjectMeta: metav1.ObjectMeta{
-					Name: fmt.Sprintf("node-%04d", i),
-				},
-				Status: v1.NodeStatus{Capacity: amounts, Allocatable: amounts},
+				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%04d", i)},
+				Status:     v1.NodeStatus{Capacity: amounts, Allocatable: amounts},
 			},
 			Appeared: -7200, Gone: recording.Never,
 		})
@@ -78,13 +77,9 @@ func writeHour(b *testing.B, path string, nodes, pods int) {
 		r.Pods = append(r.Pods, p)
 	}
 	file, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	defer file.Close()
-	if err := r.Write(file); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, r.Write(file))
 }
 
 // BenchmarkReplay replays an hour of 1,000 nodes and 30,000 pods, of which 3,000 are created in the hour, with two candidates, in processes of
@@ -93,9 +88,7 @@ func BenchmarkReplay(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "20260301T000000Z.plrec")
 	writeHour(b, path, 1000, 30_000)
 	profiles, err := read("profile", "default", "predicted", "low-risk")
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	for b.Loop() {
 		var before, used syscall.Rusage
 		_ = syscall.Getrusage(syscall.RUSAGE_CHILDREN, &before)

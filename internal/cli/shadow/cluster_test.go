@@ -36,6 +36,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
 	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
@@ -61,15 +62,11 @@ const speed = 60
 func startScheduler(t *testing.T, cp *controlplane.ControlPlane) {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := cp.WriteKubeconfig(kubeconfig, "system:kube-scheduler"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cp.WriteKubeconfig(kubeconfig, "system:kube-scheduler"))
 	config := filepath.Join(t.TempDir(), "scheduler.yaml")
 	content := fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+
 		"leaderElection: {leaderElect: false}\nclientConnection: {kubeconfig: %q}\n", kubeconfig)
-	if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(config, []byte(content), 0o600))
 	opts := scheduleroptions.NewOptions()
 	opts.ConfigFile, opts.SecureServing.BindPort = config, 0
 	ctx, stop := context.WithCancel(t.Context())
@@ -91,13 +88,9 @@ func access(t *testing.T, cp *controlplane.ControlPlane, client kubernetes.Inter
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "plimsoll-shadow"}}
 	for _, part := range []string{"shadow", "pod-metrics"} {
 		raw, err := os.ReadFile("../../../charts/plimsoll/generated/rbac/" + part + ".yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		object, _, err := scheme.Codecs.UniversalDeserializer().Decode(raw, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		role.Rules = append(role.Rules, object.(*rbacv1.ClusterRole).Rules...)
 	}
 	for _, rule := range role.Rules {
@@ -111,20 +104,14 @@ func access(t *testing.T, cp *controlplane.ControlPlane, client kubernetes.Inter
 		t.Fatal(err)
 	}
 	_, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: role.Name,
-		},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: role.Name, Namespace: "default"}},
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: role.Name, Namespace: "default"}},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	plane.AwaitRights(t, client, user, groups, "", role.Rules)
 	config, err := cp.Config(user, groups...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return config
 }
 
@@ -189,9 +176,7 @@ func work(t *testing.T, client kubernetes.Interface) {
 func TestCluster(t *testing.T) {
 	cp, config := plane.Start(t, controlplane.Options{})
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	amounts := v1.ResourceList{
 		v1.ResourceCPU: resource.MustParse("2"), v1.ResourceMemory: resource.MustParse("8Gi"), v1.ResourcePods: resource.MustParse("110"),
 	}
@@ -211,13 +196,9 @@ func TestCluster(t *testing.T) {
 
 	readOnly := access(t, cp, client)
 	reader, err := kubernetes.NewForConfig(readOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	usage, err := metricsserver.NewPods(metricsAPI(client))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	log, folder := &program.Output{}, t.TempDir()
 	o := &options{
 		folder: folder,
@@ -238,9 +219,7 @@ func TestCluster(t *testing.T) {
 		},
 	}
 	candidates, err := read("candidate", "predicted")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	current, err := o.current(t.Context(), reader, s.settings.Log)
 	if err != nil || current.Name != "default" {
 		t.Fatalf("profile %s, error %v", current.Name, err)
@@ -250,9 +229,7 @@ func TestCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.run(ctx, listener) }()
@@ -297,27 +274,19 @@ func TestCluster(t *testing.T) {
 func compared(t *testing.T, file string) float64 {
 	t.Helper()
 	usage, err := recording.ParseUsage("beta")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	plan, err := compare.NewPlan(t.Context(), compare.Options{
 		Profiles: []string{"default", "predicted"},
 		Source:   recording.Source{Recording: file},
 		Limits:   []recording.Limits{{}},
-		Usage: []recording.UsageSpec{
-			usage,
-		},
-		Metrics: result.Metrics{IntervalSeconds: 60, DelaySeconds: 60, WindowSeconds: 900},
-		Seed:    1,
-		Seeds:   1,
-		Warn:    func(string) {},
+		Usage:    []recording.UsageSpec{usage},
+		Metrics:  result.Metrics{IntervalSeconds: 60, DelaySeconds: 60, WindowSeconds: 900},
+		Seed:     1,
+		Seeds:    1,
+		Warn:     func(string) {},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r, err := plan.Run(t.Context(), whatif.RunLowPriority)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return r.Scenarios[0].Profiles[1].Figures["overloadMinutes"].Difference.Mean
 }

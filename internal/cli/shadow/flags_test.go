@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestFlagErrors checks that errors name the flag, also errors of the configuration of recordings.
@@ -14,9 +15,7 @@ func TestFlagErrors(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	content := `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c}}],
 clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]}`
-	if err := os.WriteFile(kubeconfig, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(kubeconfig, []byte(content), 0o600))
 	for args, want := range map[string]string{
 		"--every 1m":      "--every: invalid value 1m0s: must be at least 10m0s, ten steps of 1m0s",
 		"--every 25h":     "--every: invalid value 25h0m0s: must be at most 24h",

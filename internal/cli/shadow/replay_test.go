@@ -23,6 +23,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
 	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestPending has 30 finished recordings of an hour, an unfinished one, one that has only been created, and one that is older than the
@@ -33,37 +34,25 @@ func TestPending(t *testing.T) {
 		return start.Add(time.Duration(hour)*time.Hour).Format("20060102T150405Z") + ".plrec"
 	}
 	for hour := range 30 {
-		if err := os.WriteFile(filepath.Join(folder, name(hour)), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(folder, name(hour)), nil, 0o600))
 	}
-	if err := os.WriteFile(filepath.Join(folder, name(-500)), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(folder, name(-500)), nil, 0o600))
 	for hour, commit := range map[int]bool{30: true, 31: false} {
 		at := start.Add(time.Duration(hour) * time.Hour)
 		file, err := recording.Create(filepath.Join(folder, name(hour)), recording.About{From: at, To: at, Step: 60})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if commit {
 			err = file.Commit(0)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	store, err := shadow.OpenStore(folder, 365*24*time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s := &server{options: &options{folder: folder, keep: 7}, store: store}
 	pending := func() (files []string) {
 		t.Helper()
 		names, err := s.pending(start.Add(32 * time.Hour))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, name := range names {
 			files = append(files, filepath.Base(name))
 		}
@@ -78,9 +67,7 @@ func TestPending(t *testing.T) {
 	}
 	for i, file := range want[1:] {
 		w := &shadow.Window{Part: result.Part{From: start.Add(time.Duration(i) * time.Hour)}, File: file}
-		if err := store.Add(w, start); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, store.Add(w, start))
 	}
 	if got := pending(); !slices.Equal(got, want[:1]) {
 		t.Errorf("pending %s", fmt.Sprint(got))
@@ -108,13 +95,9 @@ func TestOutcomes(t *testing.T) {
 	}))
 	defer api.Close()
 	client, err := prometheus.NewClient(metricprovider.Config{Address: api.URL}, endpoint.Options{MaxBytes: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	store, err := shadow.OpenStore(t.TempDir(), 365*24*time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	from := time.Now().Add(-2 * time.Hour)
 	s := &server{
 		options: &options{days: 7, run: func(_ context.Context, jobs []compare.Job) ([]*result.Run, error) {
@@ -127,9 +110,7 @@ func TestOutcomes(t *testing.T) {
 		settings: &record.FollowConfig{Log: func(line string) { t.Error(line) }}, out: io.Discard, store: store,
 		profiles: []engine.NamedConfig{{Name: "default"}, {Name: "predicted"}}, prometheus: client, matchers: `cluster="a"`,
 	}
-	if err := s.replay(ctx, "first.plrec"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.replay(ctx, "first.plrec"))
 	outcomes := store.Windows(time.Time{})[0].Outcomes
 	if v := outcomes.ThrottledSeconds; v == nil || *v != 7 || outcomes.CPUPressureSeconds != nil || outcomes.MemoryPressureSeconds != nil ||
 		len(outcomes.Missing) != 2 || outcomes.Missing[0] != "container_pressure_cpu_waiting_seconds_total: the server has no such series" {

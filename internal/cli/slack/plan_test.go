@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // planOf returns the output of plimsoll slack plan for the manifests of a cluster and of a policy.
@@ -12,17 +14,13 @@ func planOf(t *testing.T, cluster, policy string) string {
 	t.Helper()
 	folder := t.TempDir()
 	for name, content := range map[string]string{"cluster.yaml": cluster, "policy.yaml": policy} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
 	}
 	var out strings.Builder
 	cmd := NewCommand()
 	cmd.SetOut(&out)
 	cmd.SetArgs([]string{"plan", "-f", filepath.Join(folder, "cluster.yaml"), "--policy", filepath.Join(folder, "policy.yaml")})
-	if err := cmd.Execute(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Execute())
 	return out.String()
 }
 

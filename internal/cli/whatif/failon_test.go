@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // twoProfiles has 1 and 2 minutes of overload with the first profile, and with the second 11 and 13: a mean of 12 and a difference of
@@ -31,9 +32,7 @@ func TestConditions(t *testing.T) {
 		"difference.victims>0": false, "victims>-1e9": true,
 	} {
 		c, err := parseCondition(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if profile, got, err := c.evaluate(twoProfiles()); err != nil || got != want || got && profile != "new" {
 			t.Errorf("%s is %t with %s (%v), want %t", text, got, profile, err, want)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func TestParseShard(t *testing.T) {
@@ -37,9 +38,7 @@ func TestReadResult(t *testing.T) {
 		"{\"kind\": \"What":  "found no complete result",
 		"{\"seeds\": \"a\"}": "found no complete result",
 	} {
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(content), 0o600))
 		r, err := readResult(file)
 		if want == "" && (err != nil || r.Kind != "WhatIf") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %s", content, err, want)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // priorityVariable makes the test binary print the nice values of its threads with a low priority.
@@ -14,9 +16,7 @@ const priorityVariable = "PLIMSOLL_LOW_PRIORITY"
 // TestLowPriority expects that all threads of a process yield, and not those of its parent.
 func TestLowPriority(t *testing.T) {
 	if os.Getenv(priorityVariable) != "" {
-		if err := lowerPriority(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, lowerPriority())
 		t.Log("nice", niceValues(t))
 		return
 	}
@@ -38,9 +38,7 @@ func TestLowPriority(t *testing.T) {
 func niceValues(t *testing.T) string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/self/task/*/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var b strings.Builder
 	for _, file := range files {
 		raw, err := os.ReadFile(file)

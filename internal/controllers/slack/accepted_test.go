@@ -27,6 +27,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // answer sets the status of a buffer, as an autoscaler does.
@@ -34,13 +35,9 @@ func answer(t *testing.T, c *Controller, name string, status map[string]any) {
 	t.Helper()
 	buffer := &unstructured.Unstructured{}
 	buffer.SetGroupVersionKind(slack.CapacityBufferKind)
-	if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: testNamespace, Name: name}, buffer); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.Get(t.Context(), client.ObjectKey{Namespace: testNamespace, Name: name}, buffer))
 	buffer.Object["status"] = status
-	if err := c.client.Update(t.Context(), buffer); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.Update(t.Context(), buffer))
 }
 
 // statusOf returns a status with conditions of the form "Type=Status message".
@@ -94,9 +91,7 @@ func TestAccepted(t *testing.T) {
 				}
 			}
 			policy := reconcileOnce(t, c, "web")
-			want := []string{
-				"Accepted=" + tc.accepted, "Feasible=True Planned", "Provisioned=True Available", "Ready=" + tc.ready,
-			}
+			want := []string{"Accepted=" + tc.accepted, "Feasible=True Planned", "Provisioned=True Available", "Ready=" + tc.ready}
 			if diff := cmp.Diff(want, conditionsOf(policy)); diff != "" {
 				t.Errorf("conditions: -want +got:\n%s", diff)
 			}
@@ -148,9 +143,7 @@ func TestNotPlaced(t *testing.T) {
 			meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionProvisioned).LastTransitionTime = metav1.NewTime(
 				noon.Add(-5*time.Minute - 30*time.Second),
 			)
-			if err := c.client.Status().Update(t.Context(), policy); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.client.Status().Update(t.Context(), policy))
 			c.now = func() time.Time { return noon }
 			if tc.at > 0 { // all placeholders fit for less than a minute
 				c.now = func() time.Time { return noon.Add(-5 * time.Minute) }
@@ -162,9 +155,7 @@ func TestNotPlaced(t *testing.T) {
 				InvolvedObject: v1.ObjectReference{Namespace: testNamespace, Name: tc.buffer}, Message: message,
 				Reason: slack.NotTriggered, Count: tc.count, LastTimestamp: metav1.NewTime(noon.Add(tc.at)),
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			q, event := &countingQueue{}, &unstructured.Unstructured{Object: content}
 			handleChange(t, c.eventHandler(), nil, event, q)
 			if len(q.added) != map[bool]int{true: 1}[tc.buffer == "web-rate"] {
@@ -220,9 +211,7 @@ func TestCopyOfTemplate(t *testing.T) {
 			// The copy of an existing buffer remains.
 			_ = c.client.Delete(t.Context(), copied)
 			copied.ResourceVersion = ""
-			if err := c.client.Create(t.Context(), copied); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.client.Create(t.Context(), copied))
 			if reconcileOnce(t, c, "web"); !exists(c.client) {
 				t.Error("the copy of an existing buffer is deleted")
 			}
@@ -383,19 +372,14 @@ func TestFailuresAreSeparate(t *testing.T) {
 				t.Fatalf("result %v, error %v, want retry %t", result, err, tc.retry)
 			}
 			policy := &v1alpha1.ResourceSlack{}
-			if err := c.client.Get(t.Context(), client.ObjectKey{Name: "web"}, policy); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.client.Get(t.Context(), client.ObjectKey{Name: "web"}, policy))
 			objects := managed(t, c)
 			for _, want := range webObjects {
 				if !slices.Contains(objects, want) {
 					t.Errorf("%s is missing in %v", want, objects)
 				}
 			}
-			if got := strings.Join(
-				objects,
-				" ",
-			); !strings.Contains(got, "CapacityBuffer shop/api-deployment-") ||
+			if got := strings.Join(objects, " "); !strings.Contains(got, "CapacityBuffer shop/api-deployment-") ||
 				strings.Contains(got, "tenant/") {
 				t.Errorf("objects %v, want those of api and not those of tenant", objects)
 			}
@@ -441,9 +425,7 @@ func TestEmptyPoolKeepsPlaceholders(t *testing.T) {
 	policy := reconcileOnce(t, c, "web")
 	policy.Spec.Pool.NodeSelector["pool"] = "typo"
 	update(t, c, policy)
-	if err := c.client.Delete(t.Context(), newMirrored("api", "1")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.Delete(t.Context(), newMirrored("api", "1")))
 	for _, later := range []time.Duration{0, 10 * time.Minute, time.Hour} {
 		now := time.Now().Add(later)
 		c.now = func() time.Time { return now }
@@ -496,9 +478,7 @@ func TestMirrorsExcludeEachOther(t *testing.T) {
 	}
 	pod := newPod("api-1", "a")
 	pod.Labels = labels
-	if err := c.client.Create(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.Create(t.Context(), pod))
 	if got := reconcileOnce(t, c, "web").Status; got.Placeholders != 2 || got.Placed != 1 {
 		t.Errorf("with a pod of the workload on node a: %d of %d placeholders fit, want 1 of 2", got.Placed, got.Placeholders)
 	}
@@ -515,9 +495,7 @@ func TestNamespacesAreSelected(t *testing.T) {
 		t.Errorf("%d mirrors in a namespace without the label, want 0", got)
 	}
 	namespace.Labels = map[string]string{"team": "a"}
-	if err := c.client.Update(t.Context(), namespace); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.Update(t.Context(), namespace))
 	if got := reconcileOnce(t, c, "web").Status.Mirrored; got != 1 {
 		t.Errorf("%d mirrors in a namespace with the label, want 1", got)
 	}

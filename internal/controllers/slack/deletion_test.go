@@ -24,6 +24,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // testNamespace is the namespace of the controller, podNamespace the namespace of placeholder pods.
@@ -120,9 +121,7 @@ func TestFaultsAndInvalidPolicies(t *testing.T) {
 		key := client.ObjectKey{Name: name}
 		_, err := c.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
 		policy := &v1alpha1.ResourceSlack{}
-		if err := c.client.Get(t.Context(), key, policy); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.client.Get(t.Context(), key, policy))
 		return policy, err
 	}
 	if policy, err := reconcileNamed("good"); err == nil || !strings.Contains(err.Error(), "connection refused") ||

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // slowCluster is a controller whose writes take the delay of the namespace. It must be used in a bubble of synctest.
@@ -62,9 +63,7 @@ func (s *slowCluster) attempt(t *testing.T) time.Duration {
 	t.Helper()
 	s.writes, s.start = map[string]time.Duration{}, time.Now()
 	result, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "web"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return result.RequeueAfter
 }
 
@@ -151,9 +150,7 @@ func TestMirrorsOfDeletedPolicy(t *testing.T) {
 		{"ccc", map[string]int64{"bbb": 0}},
 	} {
 		if step.deleted != "" {
-			if err := c.client.Delete(t.Context(), policies[step.deleted]); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.client.Delete(t.Context(), policies[step.deleted]))
 			request := reconcile.Request{NamespacedName: client.ObjectKey{Name: step.deleted}}
 			if _, err := c.Reconcile(t.Context(), request); err != nil {
 				t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // listedPods is a cache that has only pods.
@@ -96,9 +97,7 @@ func TestPodsOfPools(t *testing.T) {
 		policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: pool}}
 		policy.Spec.MinRate, policy.Spec.Pool.NodeSelector = "50%", map[string]string{"pool": pool}
 		tracker, err := c.trackerOf(t.Context(), policy)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var o observation
 		c.plan(tracker, nodes, nil, &o)
 		tracker.TakeChanged()
@@ -134,9 +133,7 @@ func TestOverlapIsStable(t *testing.T) {
 		}
 	}
 	tracker, err := c.trackerOf(t.Context(), newPolicy("web", "web"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for range 2 {
 		var o observation
 		if c.plan(tracker, nodes, nil, &o); o.overlap != "first" {
@@ -189,9 +186,7 @@ func TestClustersOfDevices(t *testing.T) {
 	} {
 		policy := policies[step.policy]
 		if step.device == "" {
-			if err := c.client.Delete(t.Context(), policy); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.client.Delete(t.Context(), policy))
 			if _, err := c.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(policy)}); err != nil {
 				t.Fatal(err)
 			}
@@ -211,14 +206,10 @@ func TestClustersOfDevices(t *testing.T) {
 // objects of the old one.
 func TestPolicyIsCreatedAgain(t *testing.T) {
 	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
-	if err := c.client.Delete(t.Context(), reconcileOnce(t, c, "web")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.Delete(t.Context(), reconcileOnce(t, c, "web")))
 	again := newPolicy("web", "web", func(s *v1alpha1.ResourceSlackSpec) { s.MinRate = "100%" })
 	again.UID = "again"
-	if err := c.client.Create(t.Context(), again); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.Create(t.Context(), again))
 	if got := reconcileOnce(t, c, "web").Status; got.Placeholders != 4 {
 		t.Errorf("%d placeholders, want 4 for 100%%", got.Placeholders)
 	}
@@ -247,9 +238,7 @@ func BenchmarkPolicies(b *testing.B) {
 			policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("policy-", i)}}
 			policy.Spec.MinRate, policy.Spec.Pool.NodeSelector = "10%", map[string]string{"pool": fmt.Sprint("pool-", i)}
 			t, err := c.trackerOf(b.Context(), policy)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, err)
 			var o observation
 			if c.plan(t, nodes, nil, &o); len(o.plan.Groups) == 0 || o.overlap != "" {
 				b.Fatalf("plan %+v, overlap %q", o.plan, o.overlap)

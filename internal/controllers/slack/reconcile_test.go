@@ -27,6 +27,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func list(cpu, memory string) v1.ResourceList {
@@ -95,9 +96,7 @@ func reconcileOnce(t *testing.T, c *Controller, name string) *v1alpha1.ResourceS
 		t.Fatal(err)
 	}
 	policy := &v1alpha1.ResourceSlack{}
-	if err := c.client.Get(t.Context(), key, policy); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.Get(t.Context(), key, policy))
 	return policy
 }
 
@@ -110,9 +109,7 @@ func managed(t *testing.T, c *Controller) (names []string) {
 		}
 		for _, kind := range backend.Kinds {
 			objects, err := c.list(t.Context(), backend, kind, client.HasLabels{slack.PlaceholderLabel})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for _, object := range objects {
 				names = append(names, fmt.Sprintf("%s %s/%s", object.GetKind(), object.GetNamespace(), object.GetName()))
 			}
@@ -154,14 +151,7 @@ func TestReconcile(t *testing.T) {
 	s := policy.Status
 	// base 4 x (1, 4Gi), target 50% of the base, free 8 - 4 CPUs.
 	got := fmt.Sprint(
-		s.Base.Cpu(),
-		s.Target.Cpu(),
-		s.Total.Cpu(),
-		s.Available.Cpu(),
-		s.Requests.Cpu(),
-		s.Placeholders,
-		s.Mirrored,
-		s.Placed,
+		s.Base.Cpu(), s.Target.Cpu(), s.Total.Cpu(), s.Available.Cpu(), s.Requests.Cpu(), s.Placeholders, s.Mirrored, s.Placed,
 	)
 	if want := "4 2 2 4 1 2 0 2"; got != want {
 		t.Errorf("base, target, total, available and requests in CPUs, placeholders, mirrored and placed: %s, want %s", got, want)
@@ -211,15 +201,11 @@ func TestObserve(t *testing.T) {
 	}{
 		"the pods fill the pool": {
 			append(webPool(), newPod("x-1", "a"), newPod("x-2", "a"), newPod("x-3", "a"), newPod("x-4", "a")), newPolicy("web", "web"), nil,
-			[]string{
-				"Accepted=Unknown NotAnswered", "Feasible=True Planned", "Provisioned=False Provisioning",
-				"Ready=False Provisioning",
-			},
+			[]string{"Accepted=Unknown NotAnswered", "Feasible=True Planned", "Provisioned=False Provisioning", "Ready=False Provisioning"},
 			"4 placeholders request 4 CPU and 16Gi memory, 0 fit",
 		},
 		"no pods": {
-			[]client.Object{newNode("a", "web")},
-			newPolicy("web", "web"), nil,
+			[]client.Object{newNode("a", "web")}, newPolicy("web", "web"), nil,
 			[]string{"Accepted=True NothingWanted", "Feasible=True Planned", "Provisioned=True NothingWanted", "Ready=True Held"},
 			"0 placeholders",
 		},
@@ -229,18 +215,13 @@ func TestObserve(t *testing.T) {
 			"spec.pool: no node matches (nodeSelector: pool=typo; tolerations: 0)",
 		},
 		"two policies select a node": {
-			append(webPool(), newPolicy("other", "web")), newPolicy("web", "web"),
-			[]string{"other"},
-			[]string{
-				"Accepted=Unknown NotAnswered", "Feasible=True Planned", "Provisioned=True Available",
-				"Ready=False PoolsOverlap",
-			},
+			append(webPool(), newPolicy("other", "web")), newPolicy("web", "web"), []string{"other"},
+			[]string{"Accepted=Unknown NotAnswered", "Feasible=True Planned", "Provisioned=True Available", "Ready=False PoolsOverlap"},
 			"policy other selects nodes of the same pool",
 		},
 		"an invalid policy": {
 			webPool(), newPolicy("web", "web", func(s *v1alpha1.ResourceSlackSpec) { s.MinRate = "much" }), nil,
-			[]string{"Feasible=False InvalidPolicy", "Ready=False InvalidPolicy"},
-			"spec.minRate",
+			[]string{"Feasible=False InvalidPolicy", "Ready=False InvalidPolicy"}, "spec.minRate",
 		},
 		"an invalid annotation": {
 			append(webPool(), newMirrored("api", "lots")), newPolicy("web", "web"), nil,
@@ -259,18 +240,14 @@ func TestObserve(t *testing.T) {
 			"3 placeholders",
 		},
 		"an object of the name exists": {
-			append(webPool(), &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "web-head", Namespace: testNamespace}}), newPolicy("web",
-				"web"), nil,
-			[]string{
-				"Accepted=Unknown NotAnswered", "Feasible=True Planned", "Provisioned=True Available",
-				"Ready=False NameTaken",
-			},
+			append(webPool(), &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "web-head", Namespace: testNamespace}}),
+			newPolicy("web", "web"), nil,
+			[]string{"Accepted=Unknown NotAnswered", "Feasible=True Planned", "Provisioned=True Available", "Ready=False NameTaken"},
 			"PodTemplate plimsoll-system/web-head exists, is not managed by Plimsoll",
 		},
 		"deployments": {
 			webPool(), newPolicy("web", "web", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = deployment }), nil,
-			[]string{"Feasible=True Planned", "Provisioned=True Available", "Ready=True Held"},
-			"2 placeholders",
+			[]string{"Feasible=True Planned", "Provisioned=True Available", "Ready=True Held"}, "2 placeholders",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -282,12 +259,8 @@ func TestObserve(t *testing.T) {
 			if diff := cmp.Diff(tc.conditions, conditionsOf(policy)); diff != "" {
 				t.Errorf("conditions: -want +got:\n%s", diff)
 			}
-			if ready := meta.FindStatusCondition(
-				policy.Status.Conditions,
-				v1alpha1.ConditionReady,
-			); ready == nil ||
-				!strings.Contains(ready.Message,
-					tc.message) {
+			if ready := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady); ready == nil ||
+				!strings.Contains(ready.Message, tc.message) {
 				t.Errorf("condition Ready %v, want message %q", ready, tc.message)
 			}
 		})
@@ -313,9 +286,7 @@ func TestMirrorsCondition(t *testing.T) {
 		t.Errorf("metric feasible is %v, want 1", got)
 	}
 	for _, name := range []string{"api", "big"} {
-		if err := c.client.Delete(t.Context(), newMirrored(name, "")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.client.Delete(t.Context(), newMirrored(name, "")))
 	}
 	policy = reconcileOnce(t, c, "web")
 	if meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionMirrorsFeasible) != nil {
@@ -381,10 +352,7 @@ func TestPrune(t *testing.T) {
 		change func(t *testing.T, c *Controller, policy *v1alpha1.ResourceSlack)
 		want   []string
 	}{
-		"nothing changed": {
-			func(*testing.T, *Controller, *v1alpha1.ResourceSlack) {},
-			append(slices.Clone(webObjects), mirrorObjects...),
-		},
+		"nothing changed": {func(*testing.T, *Controller, *v1alpha1.ResourceSlack) {}, append(slices.Clone(webObjects), mirrorObjects...)},
 		"rate 0 without the biggest pod": {
 			func(t *testing.T, c *Controller, policy *v1alpha1.ResourceSlack) {
 				policy.Spec.MinRate, policy.Spec.CoverBiggestPod = "0", new(false)
@@ -408,9 +376,7 @@ func TestPrune(t *testing.T) {
 		},
 		"the workload is no longer mirrored": {
 			func(t *testing.T, c *Controller, _ *v1alpha1.ResourceSlack) {
-				if err := c.client.Delete(t.Context(), newMirrored("api", "2")); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, c.client.Delete(t.Context(), newMirrored("api", "2")))
 			},
 			webObjects,
 		},
@@ -420,9 +386,7 @@ func TestPrune(t *testing.T) {
 					{ObjectMeta: metav1.ObjectMeta{Name: "web-rate2", Namespace: "shop", Labels: map[string]string{slack.PlaceholderLabel: "web"}}},
 					{ObjectMeta: metav1.ObjectMeta{Name: "unlabeled", Namespace: testNamespace}},
 				} {
-					if err := c.client.Create(t.Context(), template); err != nil {
-						t.Fatal(err)
-					}
+					must.Succeed(t, c.client.Create(t.Context(), template))
 				}
 			},
 			append(slices.Clone(webObjects), mirrorObjects...),
@@ -431,9 +395,7 @@ func TestPrune(t *testing.T) {
 			func(t *testing.T, c *Controller, _ *v1alpha1.ResourceSlack) {
 				outdated := template("web")
 				outdated.Name = "web-head2"
-				if err := c.client.Create(t.Context(), outdated); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, c.client.Create(t.Context(), outdated))
 			},
 			append(slices.Clone(webObjects), mirrorObjects...),
 		},
@@ -463,9 +425,7 @@ func TestPrune(t *testing.T) {
 func update(t *testing.T, c *Controller, policy *v1alpha1.ResourceSlack) {
 	t.Helper()
 	policy.Generation++
-	if err := c.client.Update(t.Context(), policy); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.Update(t.Context(), policy))
 }
 
 // TestDeletedPolicy checks that the objects, the tracker and the metrics of a deleted policy are
@@ -473,9 +433,7 @@ func update(t *testing.T, c *Controller, policy *v1alpha1.ResourceSlack) {
 func TestDeletedPolicy(t *testing.T) {
 	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
 	policy := reconcileOnce(t, c, "web")
-	if err := c.client.Delete(t.Context(), policy); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.Delete(t.Context(), policy))
 	if _, err := c.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(policy)}); err != nil {
 		t.Fatal(err)
 	}
@@ -492,9 +450,7 @@ func TestDeletedPolicyWithFinalizer(t *testing.T) {
 	policy := newPolicy("web", "web")
 	policy.Finalizers = []string{"example.com/other"}
 	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), policy)...)
-	if err := c.client.Delete(t.Context(), reconcileOnce(t, c, "web")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.Delete(t.Context(), reconcileOnce(t, c, "web")))
 	first := reconcileOnce(t, c, "web")
 	if diff := cmp.Diff([]string{"Ready=False Deleted"}, conditionsOf(first)); diff != "" || len(managed(t, c)) > 0 {
 		t.Errorf("objects %v; conditions: -want +got:\n%s", managed(t, c), diff)
@@ -510,9 +466,7 @@ func TestRestart(t *testing.T) {
 	first := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
 	reconcileOnce(t, first, "web")
 	for i := range 2 {
-		if err := first.client.Delete(t.Context(), newPod(fmt.Sprint("web-", i), "a")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, first.client.Delete(t.Context(), newPod(fmt.Sprint("web-", i), "a")))
 	}
 	// Two pods remain: 50% is (1, 4Gi), the placeholder for the biggest pod.
 	second := New(first.client, events.NewFakeRecorder(100), prometheus.NewRegistry(), testNamespace, podNamespace)
@@ -536,9 +490,7 @@ func TestMinimumWithoutNodes(t *testing.T) {
 		s.MinRate, s.Minimum = "0", &v1alpha1.Amount{CPU: new(resource.MustParse("3"))}
 	}))
 	reconcileOnce(t, first, "web")
-	if err := first.client.Delete(t.Context(), newNode("a", "web")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, first.client.Delete(t.Context(), newNode("a", "web")))
 	second := New(first.client, events.NewFakeRecorder(100), prometheus.NewRegistry(), testNamespace, podNamespace)
 	policy := reconcileOnce(t, second, "web")
 	ready := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)
@@ -566,18 +518,12 @@ func TestApplyWritesMissingFields(t *testing.T) {
 	buffer := &unstructured.Unstructured{}
 	buffer.SetGroupVersionKind(slack.CapacityBufferKind)
 	key := client.ObjectKey{Namespace: testNamespace, Name: "web-rate"}
-	if err := c.client.Get(t.Context(), key, buffer); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.Get(t.Context(), key, buffer))
 	buffer.Object["spec"].(map[string]any)["replicas"] = int64(99)
 	buffer.SetAnnotations(map[string]string{"example.com/note": "kept"})
-	if err := c.client.Update(t.Context(), buffer); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.Update(t.Context(), buffer))
 	reconcileOnce(t, c, "web")
-	if err := c.client.Get(t.Context(), key, buffer); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.Get(t.Context(), key, buffer))
 	if replicas, _, _ := unstructured.NestedInt64(buffer.Object, "spec", "replicas"); replicas != 1 ||
 		buffer.GetAnnotations()["example.com/note"] != "kept" {
 		t.Errorf("replicas %d, annotations %v; want 1 and the annotation", replicas, buffer.GetAnnotations())

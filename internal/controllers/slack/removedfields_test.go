@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // drawPolicy returns a policy of the pool web with random optional fields, and the affinity of the workload that it mirrors.
@@ -50,9 +51,7 @@ func drawPolicy(rt *rapid.T, backend v1alpha1.Backend) (*v1alpha1.ResourceSlack,
 func contents(t *testing.T, c *Controller) map[string]any {
 	t.Helper()
 	objects, err := c.existing(t.Context(), "web")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	all := map[string]any{}
 	for _, o := range objects {
 		unstructured.RemoveNestedField(o.Object, "status")
@@ -79,23 +78,15 @@ func TestRemovedFields(t *testing.T) {
 				}
 				policy = policy.DeepCopy()
 				if i == 0 {
-					if err := c.client.Create(t.Context(), workload); err != nil {
-						rt.Fatal(err)
-					}
-					if err := c.client.Create(t.Context(), policy); err != nil {
-						rt.Fatal(err)
-					}
+					must.Succeed(rt, c.client.Create(t.Context(), workload))
+					must.Succeed(rt, c.client.Create(t.Context(), policy))
 				} else {
 					for _, object := range []client.Object{policy, workload} {
 						existing := object.DeepCopyObject().(client.Object)
-						if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(object), existing); err != nil {
-							rt.Fatal(err)
-						}
+						must.Succeed(rt, c.client.Get(t.Context(), client.ObjectKeyFromObject(object), existing))
 						object.SetResourceVersion(existing.GetResourceVersion())
 						object.SetGeneration(existing.GetGeneration() + 1)
-						if err := c.client.Update(t.Context(), object); err != nil {
-							rt.Fatal(err)
-						}
+						must.Succeed(rt, c.client.Update(t.Context(), object))
 					}
 				}
 				reconcileOnce(t, c, "web")

@@ -31,8 +31,7 @@ func oneIn(n int) *rapid.Generator[bool] {
 // amounts generates mostly ties and the limits of int64, which are prone to overflow.
 func amounts() *rapid.Generator[int64] {
 	return rapid.OneOf(
-		rapid.Int64Range(-1, 4),
-		rapid.Int64Range(0, 1<<40),
+		rapid.Int64Range(-1, 4), rapid.Int64Range(0, 1<<40),
 		rapid.SampledFrom([]int64{math.MinInt64, Missing, math.MaxInt64 - 1, math.MaxInt64}),
 	)
 }
@@ -139,10 +138,7 @@ func tolerations() *rapid.Generator[clusterv1beta1.Toleration] {
 			Key: rapid.OneOf(keys, rapid.Just("")).Draw(t, "key"),
 			Operator: rapid.SampledFrom(
 				[]clusterv1beta1.TolerationOperator{"", clusterv1beta1.TolerationOpEqual, clusterv1beta1.TolerationOpExists},
-			).Draw(
-				t,
-				"operator",
-			),
+			).Draw(t, "operator"),
 			Value:  values.Draw(t, "value"),
 			Effect: effects("").Draw(t, "effect"),
 		}
@@ -179,8 +175,7 @@ func requests() *rapid.Generator[*Request] {
 		r.Spread = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) clusterv1beta1.SpreadConstraintsTerm {
 			return spreadConstraint(
 				keys.Draw(t, "key"), rapid.Bool().Draw(t, "claim"),
-				rapid.OneOf(rapid.Int32Range(-1, 3), rapid.Just(int32(math.MaxInt32))).Draw(t, "skew"),
-				rapid.Bool().Draw(t, "required"),
+				rapid.OneOf(rapid.Int32Range(-1, 3), rapid.Just(int32(math.MaxInt32))).Draw(t, "skew"), rapid.Bool().Draw(t, "required"),
 			)
 		}), 0, 3).Draw(t, "spread")
 		r.Groups = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) NamedGroup {

@@ -140,16 +140,12 @@ func TestSpread(t *testing.T) {
 		"required, all": {
 			"a1=9 a2=8 a3=7 b1=3 b2=3 b3=3 c1=2", terms{required("zone", 1)}, All, "a1 a2 b1 b2 c1", "a3 Skewed 0 b3 Skewed 0",
 		},
-		"preferred": {"a1=9 a2=8 a3=7 b1=3 c1=2", terms{preferred("zone", 1)}, 4, "a1 a2 b1 c1", "a3 Outranked"},
-		"preferred, not enough zones": {
-			"a1=9 a2=8 a3=7 b1=3", terms{preferred("zone", 1)}, 3, "a1 a2 b1", "a3 Outranked",
-		},
+		"preferred":                   {"a1=9 a2=8 a3=7 b1=3 c1=2", terms{preferred("zone", 1)}, 4, "a1 a2 b1 c1", "a3 Outranked"},
+		"preferred, not enough zones": {"a1=9 a2=8 a3=7 b1=3", terms{preferred("zone", 1)}, 3, "a1 a2 b1", "a3 Outranked"},
 		// After a1 and b1 the zones are even, and a2 has a higher score than b2.
-		"preferred, second round": {
-			"a1=9 a2=8 b1=3 b2=2", terms{preferred("zone", 1)}, 3, "a1 a2 b1", "b2 Outranked",
-		},
-		"one zone": {"a1=9 a2=8 a3=7", terms{required("zone", 1)}, 2, "a1 a2", "a3 Outranked"},
-		"no key":   {"a1=9 ?1=99 b1=1", terms{required("zone", 1)}, 3, "a1 b1", "?1 NoTopology 0"},
+		"preferred, second round": {"a1=9 a2=8 b1=3 b2=2", terms{preferred("zone", 1)}, 3, "a1 a2 b1", "b2 Outranked"},
+		"one zone":                {"a1=9 a2=8 a3=7", terms{required("zone", 1)}, 2, "a1 a2", "a3 Outranked"},
+		"no key":                  {"a1=9 ?1=99 b1=1", terms{required("zone", 1)}, 3, "a1 b1", "?1 NoTopology 0"},
 		// Clusters without the key are ranked after clusters that do not violate the preference.
 		"no key, preferred": {"a1=9 ?1=99 b1=1", terms{preferred("zone", 1)}, 2, "a1 b1", "?1 Outranked"},
 		// The first constraint has precedence: b1 is chosen before a2.

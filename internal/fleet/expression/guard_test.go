@@ -9,18 +9,14 @@ import (
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // hostileExpressions are expressions that take hours or more memory than a machine has
 // unless their compilation and each of their calls is bounded.
 var hostileExpressions = map[string]string{
-	"replace": `"` + strings.Repeat(
-		"a",
-		1000,
-	) + `"` + strings.Repeat(
-		`.replace("a", "`+strings.Repeat("a", 1000)+`")`,
-		4,
-	) + `.size() > 0`,
+	"replace": `"` + strings.Repeat("a", 1000) + `"` + strings.Repeat(`.replace("a", "`+strings.Repeat("a", 1000)+`")`, 4) + `.size() > 0`,
 	"replace of a label": `managedCluster.metadata.name` + strings.Repeat(
 		`.replace("a", "`+strings.Repeat("a", 500)+`")`,
 		9,
@@ -36,15 +32,9 @@ var hostileExpressions = map[string]string{
 	"nested list as a key":   nested(11, "[a, a, a, a, a, a, a, a]", "managedCluster[dyn(x)] == 1"),
 	"nested maps":            nested(11, `{"a": a, "b": a, "c": a, "d": a, "e": a, "f": a}`, "x == x"),
 	"sets of nested lists":   nested(11, "[a, a, a, a, a, a, a, a]", "sets.contains(x, x)"),
-	"sets": `[` + strings.Repeat(
-		"1,",
-		3000,
-	) + `1].all(i, sets.contains([` + strings.Repeat(
-		"2,",
-		900,
-	) + `1], [1, 2]))`,
-	"loops":   strings.Repeat("[1,2,3,4,5,6,7,8,9,10].all(a, ", 11) + "true" + strings.Repeat(")", 11),
-	"filters": strings.Repeat("[1,2,3,4,5,6,7,8,9,10].filter(a, ", 11) + "true" + strings.Repeat(").size() > 0", 11),
+	"sets":                   `[` + strings.Repeat("1,", 3000) + `1].all(i, sets.contains([` + strings.Repeat("2,", 900) + `1], [1, 2]))`,
+	"loops":                  strings.Repeat("[1,2,3,4,5,6,7,8,9,10].all(a, ", 11) + "true" + strings.Repeat(")", 11),
+	"filters":                strings.Repeat("[1,2,3,4,5,6,7,8,9,10].filter(a, ", 11) + "true" + strings.Repeat(").size() > 0", 11),
 	"size of a string in loops": `"` + strings.Repeat(
 		"a",
 		7000,
@@ -165,8 +155,6 @@ func FuzzExpression(f *testing.F) {
 func cpuTime(t testing.TB) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

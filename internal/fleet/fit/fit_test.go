@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/summarize"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 	"github.com/plimsoll-k8s/plimsoll/test/support/clustertest"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // inputOf returns the input of a summary.
@@ -34,9 +35,7 @@ func inputOf(nodes []*v1.Node, pods []*v1.Pod) *summarize.Input {
 func summaryOf(t testing.TB, in *summarize.Input) *Summary {
 	t.Helper()
 	s, err := NewSummary(summarize.Summarize(in))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 
@@ -50,9 +49,7 @@ func templateOf(t testing.TB, cpu, memory int64, changes ...func(*v1.PodTemplate
 		change(p)
 	}
 	out, err := NewTemplate(types.NamespacedName{Namespace: "shop", Name: "web"}, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return out
 }
 
@@ -76,12 +73,7 @@ func spreadOver(key string, skew int32) func(*v1.PodTemplateSpec) {
 func TestFit(t *testing.T) {
 	taint := v1.Taint{Key: "gpu", Effect: v1.TaintEffectNoSchedule}
 	nodes := []*v1.Node{
-		clustertest.Node(
-			"a1",
-			4000,
-			8192,
-			zoned("a"),
-		),
+		clustertest.Node("a1", 4000, 8192, zoned("a")),
 		clustertest.Node("a2", 4000, 8192, zoned("a")),
 		clustertest.Node("a3", 4000, 8192, zoned("a")),
 		clustertest.Node("b1", 8000, 8192, zoned("b"), taint),
@@ -226,12 +218,7 @@ func TestFit(t *testing.T) {
 // takes the place of one that excludes itself, and of none otherwise or if its host port blocks its node anyway.
 func TestRunning(t *testing.T) {
 	s := summaryOf(t, inputOf([]*v1.Node{
-		clustertest.Node(
-			"a1",
-			4000,
-			8192,
-			zoned("a"),
-		),
+		clustertest.Node("a1", 4000, 8192, zoned("a")),
 		clustertest.Node("a2", 4000, 8192, zoned("a")),
 		clustertest.Node("a3", 4000, 8192, zoned("a")),
 		clustertest.Node("b1", 4000, 8192, zoned("b")),
@@ -267,16 +254,7 @@ func TestRunning(t *testing.T) {
 		},
 	} {
 		w := workload(tt.pod, 1)
-		if fit, limit := w.CountFit(
-			s,
-			w.Replicas,
-			nil,
-			tt.running,
-		), w.DescribeLimit(
-			s,
-			nil,
-			tt.running,
-		); fit.Now != tt.want ||
+		if fit, limit := w.CountFit(s, w.Replicas, nil, tt.running), w.DescribeLimit(s, nil, tt.running); fit.Now != tt.want ||
 			limit != tt.limit {
 			t.Errorf("%s: got %d, %s; want %d, %s", tt.name, fit.Now, limit, tt.want, tt.limit)
 		}
@@ -294,9 +272,7 @@ func TestSharedSelectors(t *testing.T) {
 	const term = `{"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {%s}}}`
 	read := func(name, terms string) *Workload {
 		w, err := ReadWorkload(fmt.Appendf(nil, deployment, name, terms))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return w
 	}
 	release, own := fmt.Sprintf(term, `"release": "edge"`), fmt.Sprintf(term, `"app": "web", "release": "edge"`)
@@ -401,10 +377,7 @@ func TestNodeGroups(t *testing.T) {
 		in := inputOf(test.nodes, pods)
 		for i, zone := range test.zones {
 			in.Pools = append(in.Pools, summarize.Pool{
-				Name: fmt.Sprint(
-					"group-",
-					i,
-				),
+				Name:     fmt.Sprint("group-", i),
 				Source:   summarize.SourceClusterAutoscaler,
 				Zone:     zone,
 				Label:    "pool",
@@ -603,12 +576,9 @@ func BenchmarkFleet(b *testing.B) {
 		status := &v1alpha1.ClusterCapacityStatus{Cluster: fmt.Sprint(i), ObservedAt: metav1.NewTime(clustertest.Now)}
 		for c := range 10 {
 			status.Classes = append(status.Classes, v1alpha1.NodeClass{Labels: map[string]string{
-				v1.LabelTopologyRegion: fmt.Sprintf(
-					"region-%d",
-					i%30,
-				),
-				v1.LabelTopologyZone: fmt.Sprintf("zone-%d", c%3),
-				"pool":               fmt.Sprint(c),
+				v1.LabelTopologyRegion: fmt.Sprintf("region-%d", i%30),
+				v1.LabelTopologyZone:   fmt.Sprintf("zone-%d", c%3),
+				"pool":                 fmt.Sprint(c),
 			}})
 		}
 		for g := range 300 {
@@ -617,9 +587,7 @@ func BenchmarkFleet(b *testing.B) {
 			status.Groups = append(status.Groups, v1alpha1.NodeGroup{Class: int32(g % 10), Nodes: 1 + rng.Int32N(20), Free: free})
 		}
 		s, err := NewSummary(status)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		fleet[i] = s
 	}
 	total := int64(0)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // zipped returns a text as Encode would compress it.
@@ -70,9 +71,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatal(written, err)
 		}
 		got, err := decodeHistory(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		byName := map[string]predict.Past{}
 		for i, w := range got {
 			byName[w.Name] = w
@@ -98,9 +97,7 @@ func TestEncodeIsBounded(t *testing.T) {
 		workloads = append(workloads, w)
 	}
 	all, _, err := encodeHistory(workloads, math.MaxInt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	limit := len(all) / 3
 	data, written, err := encodeHistory(workloads, limit)
 	if err != nil || len(data) > limit || written < 700 || written > 1000 {
@@ -123,9 +120,7 @@ func TestEncodeIgnoresInvalidValues(t *testing.T) {
 	w := workload("a", math.NaN())
 	w.Memory.Mean = math.Inf(1)
 	data, _, err := encodeHistory([]predict.Past{w}, kube.MaxSaved)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got, err := decodeHistory(data); err != nil || got[0].CPU != (predict.PastUsage{}) || got[0].Memory != (predict.PastUsage{}) {
 		t.Errorf("%+v, %v; want no usage", got, err)
 	}
@@ -172,9 +167,7 @@ func TestDecodeErrors(t *testing.T) {
 // FuzzDecode checks that any data gives an error or valid workloads.
 func FuzzDecode(f *testing.F) {
 	data, _, err := encodeHistory([]predict.Past{workload("a", 3)}, kube.MaxSaved)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	f.Add(data, "")
 	f.Add([]byte{}, `{"version":2,"workloads":[{"namespace":"a","kind":"b","name":"c","cpu":{"pods":1e999}}]}`)
 	f.Fuzz(func(t *testing.T, data []byte, text string) {
@@ -205,9 +198,7 @@ func BenchmarkEncode(b *testing.B) {
 	}
 	for b.Loop() {
 		data, written, err := encodeHistory(workloads, kube.MaxSaved)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		b.ReportMetric(float64(len(data))/1024, "KiB")
 		b.ReportMetric(float64(kube.MaxSaved)*float64(written)/float64(len(data)), "workloads-fit")
 	}

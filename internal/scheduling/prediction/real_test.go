@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestRebuildFromRealPrometheus reads the past usage of a pod from a real Prometheus server: 0.5 cores, and as many MiB as
@@ -30,25 +31,19 @@ func TestRebuildFromRealPrometheus(t *testing.T) {
 		seconds, at := now.Sub(began).Seconds(), now.UnixMilli()
 		const labels = `{namespace="default",pod="web-1",container="app"}`
 		fmt.Fprintf(
-			w,
-			"container_cpu_usage_seconds_total%s %v %d\ncontainer_memory_working_set_bytes%s %v %d\n",
-			labels, 0.5*seconds, at,
-			labels, seconds*(1<<20), at,
+			w, "container_cpu_usage_seconds_total%s %v %d\ncontainer_memory_working_set_bytes%s %v %d\n", labels, 0.5*seconds, at, labels,
+			seconds*(1<<20), at,
 		)
 	}))
 	defer exporter.Close()
 	server, err := prometheusserver.Start(t.Context(),
 		[]prometheusserver.Target{{Address: strings.TrimPrefix(exporter.URL, "http://"), Path: "/metrics"}}, 500*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer server.Stop()
 	source, err := prometheus.NewPods(
 		metricprovider.Config{Address: server.Address, RateWindow: metav1.Duration{Duration: 4 * time.Second}},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	// The metrics of 20 seconds and more are known.
 	eventually.True(t, "no past readings", nil, func(ctx context.Context) (bool, error) {
 		_, err := source.ReadPodsAt(ctx, time.Now().Add(-20*time.Second))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestWritePage verifies that a page has the sentence, a chart for each figure that is judged, and all rows, with texts escaped.
@@ -19,9 +20,7 @@ func TestWritePage(t *testing.T) {
 	for percent, charts := range map[float64]int{99: 2, 0: 1} {
 		r.WaitPercent = percent
 		var out bytes.Buffer
-		if err := r.WritePage(&out); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, r.WritePage(&out))
 		page := out.String()
 		if got := strings.Count(page, "<svg"); got != charts {
 			t.Errorf("p%v: %d charts, want %d", percent, got, charts)

@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // A quantile of a histogram is at least the quantile of the readings, and at most 4.5 % above.
@@ -123,9 +124,7 @@ func TestManifests(t *testing.T) {
 		"allocatable-most": "# helm upgrade --reuse-values --set-file scheduler.config=scheduler.yaml plimsoll CHART\n# ", // not in the chart
 	} {
 		profile, err := engine.ReadConfig(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if m := profileManifest(profile); !strings.Contains(string(m.Text), want) {
 			t.Errorf("%s: %s: %s, want %q", name, m.Name, m.Text, want)
 		}
@@ -149,9 +148,7 @@ func TestManifests(t *testing.T) {
 		pod.Spec.Containers = []v1.Container{{Name: "main"}}
 		u := usesOf(r, 0, 60)[0]
 		text, err := patchText(&recording.WorkloadRequests{Namespace: "shop", Kind: u.Kind, Name: u.Name, CPU: 200, Memory: 100 << 20}, u)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if patch, err := yaml.YAMLToJSON(text); err != nil || string(patch) != tc.patch || !strings.HasPrefix(string(text), "# "+tc.command) {
 			t.Errorf("%s: %s\n%s, %v", name, text, patch, err)
 		}

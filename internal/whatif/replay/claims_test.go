@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // devices has two nodes with two GPUs each, of one driver; the second node has a faster model. One GPU of the first node
@@ -106,9 +107,7 @@ func deviceObjects(t *testing.T, pods ...string) *manifest.Objects {
 		text += fmt.Sprintf(devicePod, fmt.Sprintf("pod-%d", i), template)
 	}
 	objects, err := manifest.Read([]string{"-"}, strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return objects
 }
 
@@ -175,9 +174,7 @@ func TestRecordedDevices(t *testing.T) {
 		r.Pods = append(r.Pods, p)
 	}
 	in, err := r.Part(0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	run := outcomeOf(t, in.Input(recording.Source{}), options(t, "default", "constant:mean=1", 1))
 	if run.Recorded.Placements.Same != 4 || run.PendingSeconds.Max != 120 || run.Unschedulable != 0 {
 		t.Errorf("%+v, pending %+v, %d unschedulable", run.Recorded.Placements, run.PendingSeconds, run.Unschedulable)
@@ -188,15 +185,11 @@ func TestRecordedDevices(t *testing.T) {
 func encode(t *testing.T, object runtime.Object) kinds.Object {
 	t.Helper()
 	types, _, err := scheme.Scheme.ObjectKinds(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	object = object.DeepCopyObject()
 	object.GetObjectKind().SetGroupVersionKind(types[0])
 	raw, err := json.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return kinds.Object{Kind: kinds.Of(types[0].Group, types[0].Kind), JSON: raw}
 }
 
@@ -235,9 +228,7 @@ func TestMissingClaims(t *testing.T) {
 					`containers: [{name: main, image: x}], `+fmt.Sprintf(test.spec, i))
 			}
 			objects, err := manifest.Read([]string{"-"}, strings.NewReader(text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			in := recording.Source{Reschedule: true}.FromManifests(objects)
 			run := outcomeOf(t, in, options(t, "default", "constant:mean=1", 1))
 			want, missing := map[string]int{}, 0

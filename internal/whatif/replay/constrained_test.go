@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // poolNode returns the manifest of a node of the pool web with 4 cores and 16 GiB.
@@ -39,9 +40,7 @@ func podOn(name, node, app, spec string) string {
 func runManifests(t *testing.T, a *scaling.Config, text string) (result.Run, map[string]string) {
 	t.Helper()
 	objects, err := manifest.Read([]string{"-"}, strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	o := options(t, "default", "constant:mean=0.5", 1)
 	o.Tail, o.Autoscaler = 3600, a
 	r := &recorder{nodes: map[string]string{}}

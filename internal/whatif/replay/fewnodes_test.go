@@ -155,10 +155,7 @@ func TestFewNodesAreAdded(t *testing.T) {
 			w := packedWorkload{
 				constraint: rapid.SampledFrom(
 					[]string{"", "spread", "spread", "topology.kubernetes.io/zone", "kubernetes.io/hostname"},
-				).Draw(
-					rt,
-					"constraint",
-				),
+				).Draw(rt, "constraint"),
 				skew: rapid.IntRange(1, 2).Draw(rt, "skew"),
 				pods: 12 - 9*i - rapid.IntRange(0, 8-7*i).Draw(rt, "fewer pods"),
 			}
@@ -211,14 +208,8 @@ func TestFewNodesAreAdded(t *testing.T) {
 		got, _ := runManifests(t, autoscalerConfig(t, specs...), text.String())
 		if got.Unschedulable > 0 || got.Scaling.NodesAdded > fewest+len(groups)+late {
 			rt.Fatalf(
-				"%d nodes are added, %d pods unschedulable %v, %d are enough\nworkloads %+v, groups %v, running %v",
-				got.Scaling.NodesAdded,
-				got.Unschedulable,
-				got.Reasons,
-				fewest,
-				s.workloads,
-				groups,
-				s.nodes,
+				"%d nodes are added, %d pods unschedulable %v, %d are enough\nworkloads %+v, groups %v, running %v", got.Scaling.NodesAdded,
+				got.Unschedulable, got.Reasons, fewest, s.workloads, groups, s.nodes,
 			)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestIgnoredResources checks two pods of 3 CPU on a node of 4 CPU, with a resource that no node has and that kube-scheduler ignores: the
@@ -47,9 +48,7 @@ func TestIgnoredResources(t *testing.T) {
 			[]string{"-"},
 			strings.NewReader(poolNode("a")+podOn("db-0", "", "db", spec)+podOn("db-1", "", "db", spec)),
 		)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		in := recording.Source{}.FromManifests(objects)
 		in.Pods[0].Duration = 120
 		o := options(t, "default", "constant:mean=1", 1)

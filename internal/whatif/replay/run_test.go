@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 const gib = 1 << 30
@@ -23,21 +24,13 @@ const gib = 1 << 30
 func options(t testing.TB, profile, use string, seed uint64) Options {
 	t.Helper()
 	read, err := engine.ReadConfig(profile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	config, err := read.Config()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	spec, err := recording.ParseUsage(use)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	model, err := recording.NewUsage(spec, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	metrics := result.Metrics{IntervalSeconds: 60, DelaySeconds: 60, WindowSeconds: 900}
 	return Options{Config: config, Usage: model, Metrics: metrics, Tail: 600}
 }
@@ -67,9 +60,7 @@ func completed(in recording.Input, limits recording.Limits, seed uint64) recordi
 func outcomeOf(t *testing.T, in recording.Input, o Options) result.Run {
 	t.Helper()
 	run, err := Run(t.Context(), in, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return run
 }
 
@@ -195,17 +186,13 @@ func TestMetricsDelay(t *testing.T) {
 // same seed with every profile, and different bytes for different profiles.
 func TestSameSeedSameBytes(t *testing.T) {
 	spec, err := recording.ParseGenerated("nodes=30,pods=900,fill=1.1,over=1800,life=900,best-effort=0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	seen := map[string]string{}
 	for _, profile := range engine.BuiltInProfiles {
 		once := func(seed uint64) string {
 			in := spec.Input(seed, recording.Limits{CPU: 3, Memory: 2, Unlimited: 0.1})
 			raw, err := json.Marshal(outcomeOf(t, in, options(t, profile, "bursts:mean=0.8", seed)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			return string(raw)
 		}
 		first := once(7)
@@ -240,9 +227,7 @@ func TestInterrupted(t *testing.T) {
 		}
 	}
 	got, err := Run(ctx, completed(cluster, recording.Limits{CPU: 1, Memory: 1}, 1), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	// Pods arrived at 0, 100, 200 and 300 s.
 	if !got.Interrupted || got.Seconds != 300 || got.Scheduled != 4 || got.NotArrived != 6 {
 		t.Errorf("%+v", got)
@@ -305,14 +290,10 @@ func TestPodUsageIsMeasured(t *testing.T) {
 			input: completed(cluster, recording.Limits{CPU: 2, Memory: 2}, 1), options: o, stop: t.Context().Err,
 			nodeNumbers: map[string]int32{}, queue: newQueue(), monitoring: newMonitoring(o.Metrics),
 		}
-		if err := r.prepare(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, r.prepare(t.Context()))
 		r.monitoring.readsPods = reads
 		r.now = r.nextEvent()
-		if err := r.processEvents(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, r.processEvents(t.Context()))
 		if _, early := r.monitoring.receive(r.options.Metrics.DelaySeconds - 1); early {
 			t.Error("the reading is not delayed")
 		}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // BenchmarkAutoscaler measures three hours of a cluster of about 450 nodes in which 5,000 pods
@@ -17,9 +18,7 @@ func BenchmarkAutoscaler(b *testing.B) {
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			spec, err := recording.ParseGenerated(bench.cluster + "pods=5000,over=7200,bursts=4,life=3600")
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, err)
 			for b.Loop() {
 				o := options(b, "default", "beta", 1)
 				o.Tail = 3600

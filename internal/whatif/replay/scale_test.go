@@ -15,15 +15,14 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // autoscalerConfig returns the configuration of an autoscaler with groups.
 func autoscalerConfig(t testing.TB, groups ...string) *scaling.Config {
 	t.Helper()
 	spec, err := scaling.Parse(groups)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return &scaling.Config{Spec: spec}
 }
 
@@ -222,9 +221,7 @@ func TestAutoscalerReasons(t *testing.T) {
 // the same bytes, and that the input is not changed.
 func TestAutoscalerSameBytes(t *testing.T) {
 	spec, err := recording.ParseGenerated("nodes=3,shapes=16x64,fill=4,pods=400,over=3600,bursts=4,life=1200,best-effort=0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	in := spec.Input(7, recording.Limits{CPU: 2, Memory: 2})
 	before := len(in.Nodes) + len(in.Pods)
 	var first string
@@ -233,9 +230,7 @@ func TestAutoscalerSameBytes(t *testing.T) {
 		o.Autoscaler, o.Record = withSlack(autoscalerConfig(t, "shape=16x64,idle=120,after-add=60", "name=big,shape=64x256,max=2"),
 			"10%"), true
 		raw, err := json.Marshal(outcomeOf(t, in, o))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if first == "" {
 			first = string(raw)
 		}
@@ -257,9 +252,7 @@ func TestAutoscalerSameBytes(t *testing.T) {
 // a node of the input that belongs to the group.
 func TestAutoscalerWithManifests(t *testing.T) {
 	objects, err := manifest.Read([]string{"testdata/autoscaled.yaml"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	o := options(t, "default", "constant:mean=0.5", 1)
 	o.Tail = 3600
 	o.Autoscaler = withSlack(autoscalerConfig(t, "name=web,label=pool=web,boot=60,max=4"), "0")
