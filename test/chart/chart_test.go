@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,10 +71,16 @@ func valuesFile(t *testing.T, values string) string {
 	return "--values=" + file.Name()
 }
 
-// render returns the objects of the chart with values.
+// renders are the renders of the chart by their values.
+var renders sync.Map
+
+// render returns the objects of the chart with values. Tests with the same values share them.
 func render(t *testing.T, values string) []*unstructured.Unstructured {
 	t.Helper()
-	objects, err := tool.Template(t.Context(), valuesFile(t, values))
+	once, _ := renders.LoadOrStore(values, sync.OnceValues(func() ([]*unstructured.Unstructured, error) {
+		return tool.Template(context.WithoutCancel(t.Context()), valuesFile(t, values))
+	}))
+	objects, err := once.(func() ([]*unstructured.Unstructured, error))()
 	must.Succeed(t, err)
 	return objects
 }
