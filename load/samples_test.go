@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
 )
 
 var samplesNoon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -121,18 +123,14 @@ func TestMemoryIsBounded(t *testing.T) {
 // BenchmarkMemory measures the memory of 5,000 nodes with full windows.
 func BenchmarkMemory(b *testing.B) {
 	for b.Loop() {
-		var before, after runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&before)
+		before := measure.Heap()
 		w := NewSampleWindow(15 * time.Minute)
 		for i := range 2 * maxPerNode {
 			for n := range 5000 {
 				w.Add(names[n], samplesNoon.Add(time.Duration(i)*15*time.Second), Sample{0.5, 0.5})
 			}
 		}
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB/5000-nodes")
+		b.ReportMetric(float64(measure.Heap()-before)/(1<<20), "MiB/5000-nodes")
 		runtime.KeepAlive(w)
 	}
 }

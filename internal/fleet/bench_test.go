@@ -3,7 +3,6 @@ package fleet
 import (
 	"fmt"
 	"runtime"
-	"syscall"
 	"testing"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/expression"
+	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -111,27 +111,19 @@ func BenchmarkNewExpression(b *testing.B) {
 				object := newPlacement(b, "p", fourPrioritizers+celPredicate(fmt.Sprintf(tc.text, i)))
 				i++
 				object.Generation = int64(i)
-				before := cpuTime(b)
+				before := measure.CPU()
 				b.StartTimer()
 				s.SetPlacement(object)
 				if r, _ := s.Preview(keyOf("p"), now); r.Selected() != 10 {
 					b.Fatalf("%+v", r.Conditions)
 				}
 				b.StopTimer()
-				cpu += cpuTime(b) - before
+				cpu += measure.CPU() - before
 				b.StartTimer()
 			}
 			b.ReportMetric(float64(cpu.Microseconds())/1000/float64(b.N), "cpu-ms")
 		})
 	}
-}
-
-// cpuTime returns the CPU time of the process.
-func cpuTime(b testing.TB) time.Duration {
-	b.Helper()
-	var usage syscall.Rusage
-	must.Succeed(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // BenchmarkOneClusterChanges measures the decisions after a change of one cluster of
@@ -195,12 +187,7 @@ func BenchmarkHeartbeat(b *testing.B) {
 // with a CEL expression adds.
 func BenchmarkMemory(b *testing.B) {
 	const mebibyte = 1 << 20
-	used := func() float64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return float64(m.HeapAlloc) / mebibyte
-	}
+	used := func() float64 { return float64(measure.Heap()) / mebibyte }
 	b.Run("placements10000", func(b *testing.B) {
 		for b.Loop() {
 			before := used()

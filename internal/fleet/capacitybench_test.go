@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -64,20 +65,11 @@ func decodeCapacity(b *testing.B, raw []byte) *ClusterCapacity {
 	return object
 }
 
-// heap returns the size of the heap after a garbage collection.
-func heap() uint64 {
-	runtime.GC()
-	runtime.GC() // frees what the first one has finalized
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
-}
-
 // BenchmarkCapacityUpdate decides 100 placements after the capacity of one of 5,000 clusters has changed, each with 300 groups: long after
 // the placements were decided first, and while their promises hold, which are then deducted in 300 clusters. It also prints the memory of
 // the ClusterCapacities: the objects in the cache, and the state with all fits.
 func BenchmarkCapacityUpdate(b *testing.B) {
-	before := heap()
+	before := measure.Heap()
 	cache := map[string]*ClusterCapacity{}
 	for i := range 5000 {
 		name := fmt.Sprintf("cluster-%04d", i)
@@ -105,14 +97,14 @@ func BenchmarkCapacityUpdate(b *testing.B) {
 	if promised != 300 {
 		b.Fatalf("promises in %d clusters", promised)
 	}
-	total := heap() - before
+	total := measure.Heap() - before
 	raw := largeCapacity(b, "cluster-0007", 7)
 	for _, bb := range []struct {
 		name string
 		at   time.Time
 	}{{"promises", now}, {"later", now.Add((promiseTime + 1) * time.Second)}} {
 		b.Run(bb.name, func(b *testing.B) {
-			began := cpuTime(b)
+			began := measure.CPU()
 			for b.Loop() {
 				if keys := s.SetCapacity(decodeCapacity(b, raw)); len(keys) != 100 {
 					b.Fatal(len(keys))
@@ -123,7 +115,7 @@ func BenchmarkCapacityUpdate(b *testing.B) {
 					}
 				}
 			}
-			b.ReportMetric((cpuTime(b)-began).Seconds()*1000/float64(b.N), "cpu-ms")
+			b.ReportMetric((measure.CPU()-began).Seconds()*1000/float64(b.N), "cpu-ms")
 			b.ReportMetric(float64(total)/1e6, "MB")
 		})
 	}

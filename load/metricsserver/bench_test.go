@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
-	"syscall"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -36,8 +36,8 @@ func BenchmarkRead30000Pods(b *testing.B) {
 	source, err := NewPods(OpenPods(client.MetricsV1beta1().RESTClient()))
 	must.Succeed(b, err)
 	store := load.NewPodStore(time.Hour, nil)
-	before := heap()
-	began := cpuTime()
+	before := measure.Heap()
+	began := measure.CPU()
 	b.ReportAllocs()
 	for b.Loop() {
 		reading, err := source.ReadPods(context.Background())
@@ -46,25 +46,9 @@ func BenchmarkRead30000Pods(b *testing.B) {
 		}
 		must.Succeed(b, store.Put(reading))
 	}
-	b.ReportMetric((cpuTime()-began).Seconds()/float64(b.N), "CPU-s/reading")
+	b.ReportMetric((measure.CPU()-began).Seconds()/float64(b.N), "CPU-s/reading")
 	b.ReportMetric(float64(len(body))/(1<<20), "MiB-read")
-	b.ReportMetric(float64(heap()-before)/(1<<20), "kept-MiB")
+	b.ReportMetric(float64(measure.Heap()-before)/(1<<20), "kept-MiB")
 	runtime.KeepAlive(store)
 	runtime.KeepAlive(body)
-}
-
-// heap returns the bytes in use after a garbage collection.
-func heap() int64 {
-	runtime.GC()
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc)
-}
-
-func cpuTime() time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

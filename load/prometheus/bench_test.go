@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -37,7 +37,7 @@ func BenchmarkPoll5000Nodes(b *testing.B) {
 	store := load.NewStore(time.Hour, func() time.Time { return time.Unix(at, 0) })
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	began := cpuTime()
+	began := measure.CPU()
 	for b.Loop() {
 		reading, err := source.Read(b.Context())
 		if err != nil || len(reading.Nodes) != 5000 {
@@ -46,18 +46,10 @@ func BenchmarkPoll5000Nodes(b *testing.B) {
 		must.Succeed(b, store.Put(reading))
 	}
 	runtime.ReadMemStats(&after)
-	b.ReportMetric((cpuTime()-began).Seconds()/float64(b.N), "CPU-s/poll")
+	b.ReportMetric((measure.CPU()-began).Seconds()/float64(b.N), "CPU-s/poll")
 	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(b.N)/(1<<20), "MiB/poll")
 	b.ReportMetric(float64(4*len(body))/(1<<20), "MiB-read/poll")
 	if names := strings.Count(string(body), "instance"); names != 5000 {
 		b.Fatal(names)
 	}
-}
-
-func cpuTime() time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -202,7 +203,7 @@ func BenchmarkRead30000Pods(b *testing.B) {
 	defer server.Close()
 	source := newPodSource(b, metricprovider.Config{Address: server.URL})
 	store := load.NewPodStore(time.Hour, func() time.Time { return time.Unix(at, 0) })
-	began := cpuTime()
+	began := measure.CPU()
 	b.ReportAllocs()
 	for b.Loop() {
 		reading, err := source.ReadPods(b.Context())
@@ -211,6 +212,6 @@ func BenchmarkRead30000Pods(b *testing.B) {
 		}
 		must.Succeed(b, store.Put(reading))
 	}
-	b.ReportMetric((cpuTime()-began).Seconds()/float64(b.N), "CPU-s/reading")
+	b.ReportMetric((measure.CPU()-began).Seconds()/float64(b.N), "CPU-s/reading")
 	b.ReportMetric(float64(2*len(body))/(1<<20), "MiB-read")
 }

@@ -14,7 +14,6 @@ import (
 	"runtime/pprof"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -29,6 +28,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/plugins"
+	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -177,7 +177,7 @@ func newComparison(tb testing.TB, names []string, nodes, podsPerNode, equal int)
 func (c *comparison) schedule(tb testing.TB, name string, pods int) sample {
 	tb.Helper()
 	allocated := allocatedBytes()
-	e, cpu, began := c.engines[name], processTime(tb), time.Now()
+	e, cpu, began := c.engines[name], measure.CPU().Seconds(), time.Now()
 	for range pods {
 		c.pods++
 		pod := newPod(1_000_000+c.pods/c.equal, "")
@@ -187,7 +187,7 @@ func (c *comparison) schedule(tb testing.TB, name string, pods int) sample {
 			tb.Fatal(err)
 		}
 	}
-	return sample{processTime(tb) - cpu, time.Since(began).Seconds(), allocatedBytes() - allocated}
+	return sample{measure.CPU().Seconds() - cpu, time.Since(began).Seconds(), allocatedBytes() - allocated}
 }
 
 // run measures rounds. In each round every scheduler schedules one block of pods, in random order.
@@ -266,12 +266,4 @@ func newEstimate(values []float64) estimate {
 	n := len(values)
 	k := max(0, int(math.Floor(float64(n)/2-0.98*math.Sqrt(float64(n)))))
 	return estimate{low: values[k], median: (values[(n-1)/2] + values[n/2]) / 2, high: values[n-1-k]}
-}
-
-// processTime returns the CPU time of the process, in seconds.
-func processTime(tb testing.TB) float64 {
-	tb.Helper()
-	var usage syscall.Rusage
-	must.Succeed(tb, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
 }

@@ -2,8 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"runtime"
-	"syscall"
 	"testing"
 	"time"
 
@@ -14,20 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/summarize"
+	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // BenchmarkCapacity summarizes the observed nodes and pods of a cluster of 5,000 nodes with 30 pods each, and prints the memory of the
 // nodes and pods. One pod on each tenth node changes before each summary.
 func BenchmarkCapacity(b *testing.B) {
-	heap := func() uint64 {
-		runtime.GC()
-		runtime.GC() // frees what the first one has finalized
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	before := heap()
+	before := measure.Heap()
 	o := newFakeObserver()
 	nodeName := func(i int) string { return fmt.Sprintf("ip-10-0-%d-%d.eu-west-1.compute.internal", i/250, i%250) }
 	for i := range 5000 { // each object has its own texts
@@ -45,18 +37,18 @@ func BenchmarkCapacity(b *testing.B) {
 			o.set(benchPod(i, k, nodeName(i)))
 		}
 	}
-	total := heap() - before
+	total := measure.Heap() - before
 	in := summarize.Input{Cluster: "cluster1", Now: time.Unix(1_795_239_886, 0)}
 	var used time.Duration
 	for k := 0; b.Loop(); k++ {
 		for i := 0; i < 5000; i += 10 {
 			o.set(benchPod(i, k%30, nodeName(i)))
 		}
-		began := cpuTime(b)
+		began := measure.CPU()
 		if status := o.summarize(in); status.Nodes != 5000 {
 			b.Fatal(status.Nodes)
 		}
-		used += cpuTime(b) - began
+		used += measure.CPU() - began
 	}
 	b.ReportMetric(used.Seconds()*1000/float64(b.N), "cpu-ms")
 	b.ReportMetric(float64(total)/1e6, "MB")
@@ -74,11 +66,4 @@ func benchPod(i, k int, node string) *v1.Pod {
 	p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: fmt.Sprintf("web-%d-6d4cf56db6", i), Controller: new(true)}}
 	p.Labels = map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: "6d4cf56db6"}
 	return p
-}
-
-// cpuTime returns the CPU time of the process so far.
-func cpuTime(b *testing.B) time.Duration {
-	var usage syscall.Rusage
-	must.Succeed(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -246,19 +247,13 @@ func BenchmarkPolicies(b *testing.B) {
 		}
 		return c
 	}
-	heap := func() float64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return float64(m.HeapAlloc) / 1e6
-	}
 	b.Run("from scratch", func(b *testing.B) {
 		var c *Controller
-		before := heap()
+		before := measure.Heap()
 		for b.Loop() {
 			c = plan(b)
 		}
-		b.ReportMetric(heap()-before, "MB")
+		b.ReportMetric(float64(measure.Heap()-before)/1e6, "MB")
 		runtime.KeepAlive(c)
 	})
 	b.Run("pod created and deleted", func(b *testing.B) {

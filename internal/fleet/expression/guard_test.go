@@ -3,13 +3,13 @@ package expression
 import (
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 
+	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -115,15 +115,15 @@ func TestHostileExpressions(t *testing.T) {
 				runtime.ReadMemStats(&m)
 				return m.TotalAlloc
 			}
-			start, before := cpuTime(t), allocated()
+			start, before := measure.CPU(), allocated()
 			e, err := Compile("field", text)
-			compiled := cpuTime(t) - start
+			compiled := measure.CPU() - start
 			var o Outcome
 			if err == nil {
 				o = e.evaluate(cluster)
 				_, _, err = e.program.Eval(map[string]any{clusterVariable: cluster})
 			}
-			took, memory := cpuTime(t)-start, allocated()-before
+			took, memory := measure.CPU()-start, allocated()-before
 			t.Logf("compiled in %s, evaluated twice in %s, %d KiB: %v, %+v", compiled, took-compiled, memory>>10, err, o)
 			if took > 2*maxDuration || memory > 2*maxMemory || err == nil || o.Matches {
 				t.Errorf("compiled in %s, evaluated twice in %s, %d MiB: %v, %+v", compiled, took-compiled, memory>>20, err, o)
@@ -149,12 +149,4 @@ func FuzzExpression(f *testing.F) {
 			t.Errorf("took %s: %s", took, text)
 		}
 	})
-}
-
-// cpuTime returns the CPU time of the process.
-func cpuTime(t testing.TB) time.Duration {
-	t.Helper()
-	var usage syscall.Rusage
-	must.Succeed(t, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

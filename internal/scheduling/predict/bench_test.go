@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
 )
 
 // cluster returns a reading of a generated cluster.
@@ -45,18 +46,15 @@ func BenchmarkObserve(b *testing.B) {
 	for _, withPods := range []bool{false, true} {
 		b.Run(fmt.Sprintf("pods=%t", withPods), func(b *testing.B) {
 			reading := cluster(rand.New(rand.NewPCG(1, 2)), 5000, 30, 15_000, withPods)
-			var before, after runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&before)
+			before := measure.Heap()
 			l := NewLearner(Options{HistoryWeight: 1, HalfLife: DefaultHalfLife})
 			model := l.Observe(reading)
-			runtime.GC()
-			runtime.ReadMemStats(&after)
+			kept := measure.Heap() - before
 			for b.Loop() {
 				reading.Second += 60
 				model = l.Observe(reading)
 			}
-			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB-kept")
+			b.ReportMetric(float64(kept)/(1<<20), "MiB-kept")
 			runtime.KeepAlive(model)
 		})
 	}

@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -98,13 +98,6 @@ func startLarge(b testing.TB, nodes, pods, hours int) string {
 	return strings.TrimSpace(line)
 }
 
-// cpuTime returns the CPU time of this process.
-func cpuTime() time.Duration {
-	var usage syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
 // BenchmarkRecord records days of clusters in steps of a minute and reads the recordings. It prints the CPU time, the largest heap
 // while recording, the size of the file, and the memory of the recording that is read.
 func BenchmarkRecord(b *testing.B) {
@@ -118,12 +111,12 @@ func BenchmarkRecord(b *testing.B) {
 				path := filepath.Join(b.TempDir(), "r.plrec")
 				file, err := os.Create(path)
 				must.Succeed(b, err)
-				before, heap := cpuTime(), peakHeap(b)
+				before, heap := measure.CPU(), peakHeap(b)
 				progress, err := Record(b.Context(), file, config, Options{})
 				if err = errors.Join(err, file.Close()); err != nil {
 					b.Fatal(err)
 				}
-				b.ReportMetric((cpuTime() - before).Seconds(), "CPU-s/op")
+				b.ReportMetric((measure.CPU() - before).Seconds(), "CPU-s/op")
 				b.ReportMetric(float64(heap())/(1<<20), "peak-MiB")
 				b.ReportMetric(float64(progress.Bytes)/(1<<20), "file-MiB")
 				readBack(b, path)
@@ -163,16 +156,12 @@ func peakHeap(b testing.TB) func() uint64 {
 // readBack reads a recording and reports its memory and the number of its values.
 func readBack(b *testing.B, path string) {
 	b.Helper()
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	begin := cpuTime()
+	before := measure.Heap()
+	begin := measure.CPU()
 	r, err := recording.Open(path)
 	must.Succeed(b, err)
-	b.ReportMetric((cpuTime() - begin).Seconds(), "read-CPU-s/op")
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "read-MiB")
+	b.ReportMetric((measure.CPU() - begin).Seconds(), "read-CPU-s/op")
+	b.ReportMetric(float64(measure.Heap()-before)/(1<<20), "read-MiB")
 	values := 0
 	for i := range r.Pods {
 		values += r.Pods[i].CPU.Len() + r.Pods[i].Memory.Len()

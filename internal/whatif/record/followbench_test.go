@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -84,7 +85,7 @@ func BenchmarkFollow(b *testing.B) {
 			usage.pods = append(usage.pods, load.PodUsage{Namespace: "default", Name: fmt.Sprintf("app-%04d-7d4b9c8f6d-x%05d", i/20, i)})
 		}
 		debug.FreeOSMemory()
-		begun, heap := cpuTime(), peakHeap(b)
+		begun, heap := measure.CPU(), peakHeap(b)
 		for step := range steps {
 			f.now = func() time.Time { return after(60 * step) }
 			for i := range pods / 100 {
@@ -92,7 +93,7 @@ func BenchmarkFollow(b *testing.B) {
 			}
 			must.Succeed(b, f.step(b.Context()))
 		}
-		b.ReportMetric(100*(cpuTime()-begun).Seconds()/3600, "%-of-a-core")
+		b.ReportMetric(100*(measure.CPU()-begun).Seconds()/3600, "%-of-a-core")
 		b.ReportMetric(float64(heap())/(1<<20), "peak-MiB")
 		b.ReportMetric(float64(f.current.file.Size())/(1<<20), "file-MiB")
 		must.Succeed(b, f.end())

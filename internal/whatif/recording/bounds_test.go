@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
+	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -66,16 +67,10 @@ func TestDecodedMemory(t *testing.T) {
 				objects, count = append(objects, kinds.Object{Kind: kinds.All[i], JSON: item}), count+countObjects(item)
 			}
 			s := NewSnapshot(time.Unix(1_800_000_000, 0), "", objects, nil)
-			live := func() int64 {
-				var m runtime.MemStats
-				runtime.GC()
-				runtime.ReadMemStats(&m)
-				return int64(m.HeapAlloc)
-			}
-			before := live()
+			before := measure.Heap()
 			decoded, err := s.Cluster()
 			must.Succeed(t, err)
-			each := (live() - before) / count
+			each := (measure.Heap() - before) / count
 			runtime.KeepAlive(decoded)
 			runtime.KeepAlive(s)
 			t.Logf("%d bytes for each of %d JSON objects in %d objects", each, count, len(objects))

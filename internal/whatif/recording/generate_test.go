@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -301,13 +302,9 @@ func BenchmarkCluster(b *testing.B) {
 	for b.Loop() {
 		c = s.cluster(1)
 	}
-	var with, without runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&with)
+	with := measure.Heap()
 	runtime.KeepAlive(c)
-	runtime.GC()
-	runtime.ReadMemStats(&without)
-	b.ReportMetric(float64(with.HeapAlloc-without.HeapAlloc)/(1<<20), "MiB")
+	b.ReportMetric(float64(with-measure.Heap())/(1<<20), "MiB")
 }
 
 // TestBursts checks that 4 bursts in 1000 s are at 200, 400, 600 and 800 s, and that each has a quarter
