@@ -94,7 +94,6 @@ func read(t *testing.T, folder string) map[string]document {
 // checkLinks checks that each link within the site leads to a file and to a section of it, and that pages load nothing
 // from other servers.
 func checkLinks(t *testing.T, folder string, documents map[string]document) {
-	t.Helper()
 	if len(documents) < 40 {
 		t.Errorf("%d pages, want those of docs", len(documents))
 	}
@@ -127,7 +126,6 @@ func checkLinks(t *testing.T, folder string, documents map[string]document) {
 
 // checkCommands checks that no paragraph begins with a command: a block in a list that is indented too little becomes one.
 func checkCommands(t *testing.T, documents map[string]document) {
-	t.Helper()
 	for name, d := range documents {
 		for _, paragraph := range d.paragraphs {
 			if program, rest, _ := strings.Cut(paragraph, " "); slices.Contains(doccheck.Programs, program) && rest != "" {
@@ -140,28 +138,25 @@ func checkCommands(t *testing.T, documents map[string]document) {
 // checkInBrowser opens pages of each kind in windows of a desktop, a tablet and a phone, light and dark: nothing is wider
 // than the window, axe-core finds no violation, nothing is requested from other servers, and the search finds a page.
 func checkInBrowser(t *testing.T, folder string) {
-	t.Helper()
 	var foreign []string
 	server := httptest.NewServer(http.FileServer(http.Dir(folder)))
 	defer server.Close()
 	ctx := browser.Start(t)
-	for _, page := range []string{"index.html", "tutorial.html", "slack.html", "cli.html"} {
-		t.Run(page, func(t *testing.T) {
+	for _, w := range browser.Windows {
+		t.Run(w.String(), func(t *testing.T) {
 			tab, closeTab := chromedp.NewContext(ctx)
 			defer closeTab()
 			limited, cancel := context.WithTimeout(tab, browser.Timeout)
 			defer cancel()
-			browser.Windows[0].Open(t, limited, server.URL+"/"+page)
-			for _, w := range browser.Windows {
-				w.Resize(t, limited)
-				const scheme = `({default: "light", slate: "dark"})[document.body.dataset.mdColorScheme]`
-				if got := browser.Evaluate[string](t, limited, scheme); got != w.Scheme {
-					t.Errorf("%s: the page is %s", w, got)
-				}
+			for _, page := range []string{"index.html", "tutorial.html", "slack.html", "cli.html"} {
+				w.Open(t, limited, server.URL+"/"+page)
+				// The theme keeps the colors of the window before.
+				browser.Evaluate[bool](t, limited, "localStorage.clear(), true")
+				w.Open(t, limited, server.URL+"/"+page)
 				browser.ExpectUsable(t, limited, w, "site-"+page)
+				foreign = append(foreign, browser.Evaluate[[]string](t, limited,
+					`performance.getEntriesByType("resource").map(r => r.name).filter(n => new URL(n).host !== location.host)`)...)
 			}
-			foreign = append(foreign, browser.Evaluate[[]string](t, limited,
-				`performance.getEntriesByType("resource").map(r => r.name).filter(n => new URL(n).host !== location.host)`)...)
 		})
 	}
 	if len(foreign) > 0 {

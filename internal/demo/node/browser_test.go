@@ -72,7 +72,6 @@ func TestInBrowser(t *testing.T) {
 // checkWindows opens the page in windows of a desktop, a tablet and a phone, light and dark: nothing is
 // wider than the window, and axe-core finds no violation.
 func checkWindows(t *testing.T, ctx context.Context) {
-	t.Helper()
 	var page strings.Builder
 	if err := writeLive(&page, sample()); err != nil || page.Len() > maxSize {
 		t.Errorf("%d bytes, want at most %d (%v)", page.Len(), maxSize, err)
@@ -89,7 +88,6 @@ func checkWindows(t *testing.T, ctx context.Context) {
 // checkPatches checks that only changed elements are replaced, so that focus and selection stay, and that a banner
 // is shown once the demo has ended.
 func checkPatches(t *testing.T, ctx context.Context) {
-	t.Helper()
 	var requests atomic.Int64
 	serving, end := context.WithCancel(t.Context())
 	defer end()
