@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/clustertest"
 )
 
 // TestNamesOf checks that a node has its addresses and its host name.
 func TestNamesOf(t *testing.T) {
-	node := machine("node-1", "10.0.0.1", "node-1.internal")
+	node := clustertest.Addressed("node-1", "10.0.0.1", "node-1.internal")
 	node.Labels = map[string]string{v1.LabelHostname: "host-1"}
 	names := NamesOf([]*v1.Node{node})
 	for _, host := range []string{"node-1", "10.0.0.1", "node-1.internal", "host-1"} {
@@ -19,18 +20,9 @@ func TestNamesOf(t *testing.T) {
 	}
 }
 
-// machine returns a node with addresses.
-func machine(name string, addresses ...string) *v1.Node {
-	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	for _, address := range addresses {
-		node.Status.Addresses = append(node.Status.Addresses, v1.NodeAddress{Address: address})
-	}
-	return node
-}
-
 // TestResolve checks the cases that the tests of the load sources do not cover.
 func TestResolve(t *testing.T) {
-	names := NamesOf([]*v1.Node{machine("a", "b", "10.0.0.1"), machine("b", "10.0.0.2", "10.0.0.1")})
+	names := NamesOf([]*v1.Node{clustertest.Addressed("a", "b", "10.0.0.1"), clustertest.Addressed("b", "10.0.0.2", "10.0.0.1")})
 	for host, want := range map[string]string{
 		"a": "a", "b": "b", "10.0.0.2": "b", "10.0.0.1": "", "10.0.0.3": "", "": "", "c": "",
 		"a.example.com": "a", "10.example.com": "",
@@ -63,7 +55,7 @@ func FuzzResolve(f *testing.F) {
 	for _, instance := range []string{"10.0.0.1:9100", "[::1]:9100", "[::1", "node-1.example.com", ":", "a.", ".a"} {
 		f.Add(instance)
 	}
-	names := NamesOf([]*v1.Node{machine("node-1", "10.0.0.1", "::1"), machine("node-2", "10.0.0.1")})
+	names := NamesOf([]*v1.Node{clustertest.Addressed("node-1", "10.0.0.1", "::1"), clustertest.Addressed("node-2", "10.0.0.1")})
 	f.Fuzz(func(t *testing.T, instance string) {
 		node, known := names.Resolve(Host(instance))
 		if known != (node == "node-1" || node == "node-2") || !known && node != "" {

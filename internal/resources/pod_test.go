@@ -6,16 +6,12 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/clustertest"
 )
 
 // amounts returns a resource list from pairs of name and quantity.
-func amounts(pairs ...string) v1.ResourceList {
-	list := v1.ResourceList{}
-	for i := 0; i < len(pairs); i += 2 {
-		list[v1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
-	}
-	return list
-}
+var amounts = clustertest.Amounts
 
 // container returns a container with requests and limits.
 func container(requests, limits v1.ResourceList) v1.Container {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/clustertest"
 	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
@@ -25,7 +26,7 @@ func BenchmarkPoll5000Nodes(b *testing.B) {
 	var machines []*v1.Node
 	for i := range 5000 {
 		address := fmt.Sprintf("10.1.%d.%d", i/250, i%250)
-		machines = append(machines, machine(fmt.Sprintf("node-%04d.example.com", i), address))
+		machines = append(machines, clustertest.Addressed(fmt.Sprintf("node-%04d.example.com", i), address))
 		rows = append(rows, sample(fmt.Sprintf(`"instance":"%s:9100"`, address), 0.123456789012345))
 	}
 	body := []byte(`{"status":"success","data":{"resultType":"vector","result":` + list(rows...) + `}}`)

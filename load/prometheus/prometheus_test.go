@@ -19,6 +19,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/clustertest"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -203,21 +204,12 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// machine returns a node with addresses.
-func machine(name string, addresses ...string) *v1.Node {
-	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	for _, address := range addresses {
-		node.Status.Addresses = append(node.Status.Addresses, v1.NodeAddress{Address: address})
-	}
-	return node
-}
-
 func TestNodeOfSeries(t *testing.T) {
 	inventory := func() ([]*v1.Node, error) {
 		return []*v1.Node{
-			machine("node-1", "10.0.0.1", "fd00::1", "node-1.internal"),
-			machine("node-2", "10.0.0.2", "10.0.0.9"),
-			machine("node-3", "10.0.0.9"), // claims the address of another
+			clustertest.Addressed("node-1", "10.0.0.1", "fd00::1", "node-1.internal"),
+			clustertest.Addressed("node-2", "10.0.0.2", "10.0.0.9"),
+			clustertest.Addressed("node-3", "10.0.0.9"), // claims the address of another
 		}, nil
 	}
 	tests := map[string]struct {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/clustertest"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -42,15 +43,6 @@ func wantError(t *testing.T, err error, reason load.Reason, want string) {
 }
 
 func seconds(n int) metav1.Duration { return metav1.Duration{Duration: time.Duration(n) * time.Second} }
-
-// machine returns a node with addresses.
-func machine(name string, addresses ...string) *v1.Node {
-	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	for _, address := range addresses {
-		node.Status.Addresses = append(node.Status.Addresses, v1.NodeAddress{Address: address})
-	}
-	return node
-}
 
 func TestNew(t *testing.T) {
 	const address = "https://api.us1.signalfx.com"
@@ -302,7 +294,7 @@ func TestHosts(t *testing.T) {
 			"elsewhere": {CPU: load.Utilization{Mean: 0.3}, HasCPU: true},
 		}, 0, ""},
 		"known nodes": {func() ([]*v1.Node, error) {
-			return []*v1.Node{machine("node-1", "10.0.0.1"), machine("node-2")}, nil
+			return []*v1.Node{clustertest.Addressed("node-1", "10.0.0.1"), clustertest.Addressed("node-2")}, nil
 		}, map[string]load.Node{"node-1": node(10), "node-2": node(20)}, 1, ""},
 		"nodes cannot be listed": {func() ([]*v1.Node, error) { return nil, failure }, nil, 0, failure.Error()},
 	}
@@ -358,7 +350,7 @@ func TestEmpty(t *testing.T) {
 			f := newFake(t, append(tc.series, host("m1", memory, "node-1", 10))...)
 			source := f.source(t, tc.change)
 			if name == "no nodes" {
-				source.nodes = func() ([]*v1.Node, error) { return []*v1.Node{machine("other")}, nil }
+				source.nodes = func() ([]*v1.Node, error) { return []*v1.Node{clustertest.Addressed("other")}, nil }
 			}
 			_, err := source.read(t.Context(), source.metrics[0], mustResolve(t, source), noon)
 			wantError(t, err, tc.reason, tc.want)

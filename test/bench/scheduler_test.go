@@ -6,22 +6,17 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/clustertest"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
 func newNode(i int) *v1.Node {
-	amounts := v1.ResourceList{
-		v1.ResourceCPU:    resource.MustParse("64"),
-		v1.ResourceMemory: resource.MustParse("256Gi"),
-		v1.ResourcePods:   resource.MustParse("250"),
-	}
-	name := fmt.Sprintf("node-%04d", i)
-	return &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}},
-		Status:     v1.NodeStatus{Capacity: amounts, Allocatable: amounts},
-	}
+	node := schedtest.Node(fmt.Sprintf("node-%04d", i), "cpu", "64", "memory", "256Gi", "pods", "250")
+	node.Labels = map[string]string{v1.LabelHostname: node.Name}
+	return node
 }
 
 // workloads is the number of workloads that pods belong to.
@@ -30,20 +25,14 @@ const workloads = 1000
 // newPod returns the i-th pod, of one of the workloads. Pods have several sizes, so that nodes differ.
 func newPod(i int, node string) *v1.Pod {
 	name, owner := fmt.Sprintf("pod-%06d", i), fmt.Sprint("app-", i%workloads)
-	list := func(cpu, memory int) v1.ResourceList {
-		return v1.ResourceList{
-			v1.ResourceCPU:    *resource.NewMilliQuantity(int64(cpu), resource.DecimalSI),
-			v1.ResourceMemory: *resource.NewQuantity(int64(memory)<<20, resource.BinarySI),
-		}
-	}
-	request := 250 + 250*(i%5)
+	request := int64(250 + 250*(i%5))
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name), OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: "apps/v1", Kind: "ReplicaSet", Name: owner, UID: types.UID(owner), Controller: new(true),
 		}}},
 		Spec: v1.PodSpec{NodeName: node, SchedulerName: v1.DefaultSchedulerName, Containers: []v1.Container{{
 			Name: "c", Image: "app",
-			Resources: v1.ResourceRequirements{Requests: list(request, 1024), Limits: list(request*(1+i%4), 1024*(1+i%3))},
+			Resources: v1.ResourceRequirements{Requests: clustertest.List(request, 1024), Limits: clustertest.List(request*int64(1+i%4), 1024*int64(1+i%3))},
 		}}},
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,6 +24,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
 const (
@@ -433,23 +433,10 @@ func nodeName(pool string, i int) string { return fmt.Sprintf("%s-%d", pool, i) 
 
 // node returns a node of a pool.
 func node(name, pool string) *v1.Node {
-	amounts := v1.ResourceList{
-		v1.ResourceCPU: resource.MustParse("16"), v1.ResourceMemory: resource.MustParse("64Gi"), v1.ResourcePods: resource.MustParse("110"),
-	}
-	return &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pool": pool}},
-		Status:     v1.NodeStatus{Capacity: amounts, Allocatable: amounts},
-	}
+	return testcluster.ReadyNode(name, "16", "64Gi", map[string]string{"pool": pool})
 }
 
 // pod returns a pod of 1 CPU and 2Gi on a node of a pool.
 func pod(pool string, i int) *v1.Pod {
-	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("2Gi")}
-	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: v1.NamespaceDefault, Name: fmt.Sprintf("%s-%d", pool, i)},
-		Spec: v1.PodSpec{
-			NodeName:   nodeName(pool, i%nodesPerPool),
-			Containers: []v1.Container{{Name: "main", Image: "main", Resources: v1.ResourceRequirements{Requests: requests}}},
-		},
-	}
+	return testcluster.RunningPod(fmt.Sprintf("%s-%d", pool, i), nodeName(pool, i%nodesPerPool), "1", "2Gi")
 }

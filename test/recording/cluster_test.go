@@ -15,7 +15,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -25,6 +24,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(plane.Main(m)) }
@@ -189,26 +189,15 @@ const (
 
 // node returns a node.
 func node(name, cpu, zone string, taints ...v1.Taint) *v1.Node {
-	amounts := v1.ResourceList{
-		v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse("16Gi"), v1.ResourcePods: resource.MustParse("110"),
-		"example.com/gpu": resource.MustParse("2"),
-	}
-	return &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelTopologyZone: zone, "pool": "general"}},
-		Spec:       v1.NodeSpec{Taints: taints},
-		Status:     v1.NodeStatus{Capacity: amounts, Allocatable: amounts},
-	}
+	node := schedtest.Node(name, "cpu", cpu, "memory", "16Gi", "pods", "110", "example.com/gpu", "2")
+	node.Labels, node.Spec.Taints = map[string]string{v1.LabelTopologyZone: zone, "pool": "general"}, taints
+	return node
 }
 
 // template returns the spec of a pod with requests, limits and constraints.
 func template() v1.PodSpec {
-	amounts := func(cpu, memory string) v1.ResourceList {
-		return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
-	}
-	limits := amounts("1500m", "3Gi")
-	limits["example.com/gpu"] = resource.MustParse("1")
-	requests := amounts("250m", "1Gi")
-	requests["example.com/gpu"] = resource.MustParse("1")
+	limits := schedtest.Amounts("cpu", "1500m", "memory", "3Gi", "example.com/gpu", "1")
+	requests := schedtest.Amounts("cpu", "250m", "memory", "1Gi", "example.com/gpu", "1")
 	return v1.PodSpec{
 		Containers: []v1.Container{
 			{Name: "main", Image: "registry.example/main:1", Resources: v1.ResourceRequirements{Requests: requests, Limits: limits}},

@@ -17,16 +17,12 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/test/support/clustertest"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // amounts returns CPU in millicores and memory in MiB.
-func amounts(cpu, memory int64) v1.ResourceList {
-	return v1.ResourceList{
-		v1.ResourceCPU:    *resource.NewMilliQuantity(cpu, resource.DecimalSI),
-		v1.ResourceMemory: *resource.NewQuantity(memory<<20, resource.BinarySI),
-	}
-}
+var amounts = clustertest.List
 
 // generatedCluster returns nodes in zones and pools, some tainted or cordoned, with running pods.
 func generatedCluster(rng *rand.Rand, count int) engine.Cluster {

@@ -15,7 +15,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -39,6 +38,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
+	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
 func TestMain(m *testing.M) {
@@ -142,14 +143,9 @@ func metricsAPI(client kubernetes.Interface) metricsserver.PodOpener {
 
 // newPod returns a pod with a request and a usage of CPU. It is bound if the node is not empty.
 func newPod(name, node, requests, uses string) *v1.Pod {
-	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: map[string]string{"uses": uses}},
-		Spec: v1.PodSpec{NodeName: node, Containers: []v1.Container{{
-			Name: "c", Image: "image", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{
-				v1.ResourceCPU: resource.MustParse(requests), v1.ResourceMemory: resource.MustParse("64Mi"),
-			}},
-		}}},
-	}
+	pod := testcluster.RunningPod(name, node, requests, "64Mi")
+	pod.Annotations = map[string]string{"uses": uses}
+	return pod
 }
 
 // work creates a pod every two seconds, each of which runs for six seconds, until the test ends.
@@ -177,11 +173,8 @@ func TestCluster(t *testing.T) {
 	cp, config := plane.Start(t, controlplane.Options{})
 	client, err := kubernetes.NewForConfig(config)
 	must.Succeed(t, err)
-	amounts := v1.ResourceList{
-		v1.ResourceCPU: resource.MustParse("2"), v1.ResourceMemory: resource.MustParse("8Gi"), v1.ResourcePods: resource.MustParse("110"),
-	}
 	for _, name := range []string{"busy", "idle"} {
-		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Capacity: amounts, Allocatable: amounts}}
+		node := schedtest.Node(name, "cpu", "2", "memory", "8Gi", "pods", "110")
 		if _, err := client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/summarize"
 	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
-	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // BenchmarkCapacity summarizes the observed nodes and pods of a cluster of 5,000 nodes with 30 pods each, and prints the memory of the

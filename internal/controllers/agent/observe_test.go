@@ -18,11 +18,12 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/clustertest"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func list(cpu, memory string) v1.ResourceList {
-	return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
+	return clustertest.Amounts("cpu", cpu, "memory", memory)
 }
 
 func node(name string, change func(*v1.Node)) *v1.Node {

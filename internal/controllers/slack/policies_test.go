@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/clustertest"
 	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
@@ -42,26 +43,20 @@ func (l *listedPods) List(_ context.Context, list client.ObjectList, _ ...client
 
 // largeCluster has 5,000 nodes with 30 pods each. Each pool has an equal part of the nodes.
 func largeCluster(pools int) (nodes []v1.Node, pods []v1.Pod) {
-	amounts := func(cpu, memory int64) v1.ResourceList {
-		return v1.ResourceList{
-			v1.ResourceCPU:    *resource.NewMilliQuantity(cpu, resource.DecimalSI),
-			v1.ResourceMemory: *resource.NewQuantity(memory<<20, resource.BinarySI),
-		}
-	}
 	for n := range int64(5000) {
 		size := 1 + n%4
 		node := v1.Node{ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprint("node-", n), ResourceVersion: fmt.Sprint(n),
 			Labels: map[string]string{"pool": fmt.Sprint("pool-", n%int64(pools)), "kubernetes.io/os": "linux"},
 		}}
-		node.Status.Allocatable = amounts(16000*size, 65536*size)
+		node.Status.Allocatable = clustertest.List(16000*size, 65536*size)
 		node.Status.Allocatable[v1.ResourcePods] = resource.MustParse("110")
 		node.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
 		nodes = append(nodes, node)
 		for p := range int64(30) {
 			pod := v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("pod-%d-%d", n, p)}}
 			pod.Spec.NodeName = node.Name
-			pod.Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: amounts(100+10*(p%50), 256+50*(p%20))}}}
+			pod.Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: clustertest.List(100+10*(p%50), 256+50*(p%20))}}}
 			pods = append(pods, pod)
 		}
 	}

@@ -27,11 +27,12 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/clustertest"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 func list(cpu, memory string) v1.ResourceList {
-	return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
+	return clustertest.Amounts("cpu", cpu, "memory", memory)
 }
 
 // newNode returns a ready node of 8 CPUs and 32Gi in a pool.

@@ -10,7 +10,6 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/measure"
-	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // hostileExpressions are expressions that take hours or more memory than a machine has

@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
 const never = Never
@@ -24,12 +25,9 @@ var testStart = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // testNode returns a node with 4 cores, of a machine with 5.
 func testNode(name string, appeared, gone int64) Node {
-	amounts := func(cpu string) v1.ResourceList {
-		return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse("10Gi")}
-	}
-	return Node{Appeared: appeared, Gone: gone, Object: &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Capacity: amounts("5"), Allocatable: amounts("4")},
-	}}
+	node := schedtest.Node(name, "cpu", "5", "memory", "10Gi")
+	node.Status.Allocatable = schedtest.Amounts("cpu", "4", "memory", "10Gi")
+	return Node{Appeared: appeared, Gone: gone, Object: node}
 }
 
 // testPod returns a pod with a limit of a core.

@@ -22,6 +22,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
@@ -35,10 +36,7 @@ const loadOfExample = `{"timestamp":%d,"window":{"duration":"15m","start":%d,"en
 func limited(name, node, cpu, memory, cpuLimit, memoryLimit string) *v1.Pod {
 	pod := testcluster.RunningPod(name, node, cpu, memory)
 	if cpuLimit != "" {
-		pod.Spec.Containers[0].Resources.Limits = v1.ResourceList{
-			v1.ResourceCPU:    resource.MustParse(cpuLimit),
-			v1.ResourceMemory: resource.MustParse(memoryLimit),
-		}
+		pod.Spec.Containers[0].Resources.Limits = schedtest.Amounts("cpu", cpuLimit, "memory", memoryLimit)
 	}
 	return pod
 }
@@ -120,9 +118,7 @@ func TestAgent(t *testing.T) {
 	t.Run("slack", func(t *testing.T) {
 		policy := testcluster.PolicyOf("general", "10%", nil)
 		one.Create(t, policy)
-		list := func(cpu, memory string) v1.ResourceList {
-			return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
-		}
+		list := func(cpu, memory string) v1.ResourceList { return schedtest.Amounts("cpu", cpu, "memory", memory) }
 		policy.Status = v1alpha1.ResourceSlackStatus{Target: list("4", "8Gi"), Available: list("2", "16Gi")}
 		must.Succeed(t, one.Client.Status().Update(t.Context(), policy))
 		with := map[string]int32{"slackCPU": -50, "slackMemory": 50}

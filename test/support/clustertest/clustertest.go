@@ -1,4 +1,4 @@
-// Package clustertest has nodes and pods for tests of summaries of clusters and of fits.
+// Package clustertest has amounts, nodes and pods for tests.
 package clustertest
 
 import (
@@ -14,6 +14,24 @@ import (
 
 // Now is the time of the cluster: its pods were bound an hour before.
 var Now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// Amounts returns a resource list from pairs of name and quantity.
+func Amounts(pairs ...string) v1.ResourceList {
+	list := v1.ResourceList{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		list[v1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return list
+}
+
+// Addressed returns a node with addresses.
+func Addressed(name string, addresses ...string) *v1.Node {
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	for _, address := range addresses {
+		node.Status.Addresses = append(node.Status.Addresses, v1.NodeAddress{Address: address})
+	}
+	return node
+}
 
 // List returns amounts: cpu in millicores, memory in MiB.
 func List(cpu, memory int64) v1.ResourceList {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,16 +22,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/clustertest"
 )
 
 // Amounts returns a resource list from pairs of name and quantity.
-func Amounts(pairs ...string) v1.ResourceList {
-	list := v1.ResourceList{}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		list[v1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
-	}
-	return list
-}
+func Amounts(pairs ...string) v1.ResourceList { return clustertest.Amounts(pairs...) }
 
 // Node returns a node whose capacity and allocatable are these amounts.
 func Node(name string, pairs ...string) *v1.Node {

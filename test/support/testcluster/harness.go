@@ -16,7 +16,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -115,9 +114,7 @@ func CreateNode(t *testing.T, client kubernetes.Interface, name string) {
 // CreatePod creates a pod with a CPU request and limit, and 1Gi of memory for both.
 func CreatePod(t *testing.T, client kubernetes.Interface, name, node, schedulerName, request, limit string) {
 	t.Helper()
-	list := func(cpu string) v1.ResourceList {
-		return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse("1Gi")}
-	}
+	list := func(cpu string) v1.ResourceList { return schedtest.Amounts("cpu", cpu, "memory", "1Gi") }
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1.PodSpec{NodeName: node, SchedulerName: schedulerName, Containers: []v1.Container{{
@@ -138,14 +135,9 @@ func ReadyNode(name, cpu, memory string, labels map[string]string) *v1.Node {
 
 // RunningPod returns a pod of a node, which the embedded control plane makes Running.
 func RunningPod(name, node, cpu, memory string) *v1.Pod {
-	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
-	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
-		Spec: v1.PodSpec{NodeName: node, Containers: []v1.Container{{
-			Name: "c", Image: "i",
-			Resources: v1.ResourceRequirements{Requests: requests},
-		}}},
-	}
+	pod := schedtest.Pod(name, node, schedtest.Amounts("cpu", cpu, "memory", memory), nil)
+	pod.Spec.Containers[0].Image = "i"
+	return pod
 }
 
 // StartLoadWatcher starts load-watcher and returns its port and process.
