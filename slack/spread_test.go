@@ -119,7 +119,7 @@ func TestSpreadIsKept(t *testing.T) {
 	first.DeleteNode("n-a")
 	first.DeleteNode("n-b")
 	after := first.Next(noon.Add(time.Hour))
-	second := newTracker(t, policy)
+	second := newTracker(t, policy, nil)
 	second.Resume(before.Groups)
 	second.ResumePool(before.NodeShape, before.Spread.Domains)
 	for name, plan := range map[string]Plan{"first": before, "without nodes": after, "resumed": second.Next(noon)} {

@@ -204,7 +204,10 @@ func template() v1.PodSpec {
 			{Name: "sidecar", Image: "registry.example/sidecar:2"},
 		},
 		InitContainers: []v1.Container{
-			{Name: "init", Image: "registry.example/init:3", Resources: v1.ResourceRequirements{Requests: amounts("1", "64Mi")}},
+			{
+				Name: "init", Image: "registry.example/init:3",
+				Resources: v1.ResourceRequirements{Requests: schedtest.Amounts("cpu", "1", "memory", "64Mi")},
+			},
 		},
 		NodeSelector: map[string]string{"pool": "general"},
 		Tolerations: []v1.Toleration{
