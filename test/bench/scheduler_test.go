@@ -26,13 +26,14 @@ const workloads = 1000
 func newPod(i int, node string) *v1.Pod {
 	name, owner := fmt.Sprintf("pod-%06d", i), fmt.Sprint("app-", i%workloads)
 	request := int64(250 + 250*(i%5))
+	limits := clustertest.List(request*int64(1+i%4), 1024*int64(1+i%3))
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name), OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: "apps/v1", Kind: "ReplicaSet", Name: owner, UID: types.UID(owner), Controller: new(true),
 		}}},
 		Spec: v1.PodSpec{NodeName: node, SchedulerName: v1.DefaultSchedulerName, Containers: []v1.Container{{
 			Name: "c", Image: "app",
-			Resources: v1.ResourceRequirements{Requests: clustertest.List(request, 1024), Limits: clustertest.List(request*int64(1+i%4), 1024*int64(1+i%3))},
+			Resources: v1.ResourceRequirements{Requests: clustertest.List(request, 1024), Limits: limits},
 		}}},
 	}
 }

@@ -56,7 +56,8 @@ func largeCluster(pools int) (nodes []v1.Node, pods []v1.Pod) {
 		for p := range int64(30) {
 			pod := v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("pod-%d-%d", n, p)}}
 			pod.Spec.NodeName = node.Name
-			pod.Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: clustertest.List(100+10*(p%50), 256+50*(p%20))}}}
+			requests := clustertest.List(100+10*(p%50), 256+50*(p%20))
+			pod.Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: requests}}}
 			pods = append(pods, pod)
 		}
 	}
