@@ -86,7 +86,7 @@ func TestRunReadsAtOnceAndThenEveryInterval(t *testing.T) {
 
 func TestRunReportsTransitions(t *testing.T) {
 	refused, noAnswer := errors.New("connection refused"), errors.New("no answer")
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		// reads are the errors of consecutive reads, one second apart, or two after a second failure.
 		reads []error
 		want  []string
@@ -107,8 +107,7 @@ func TestRunReportsTransitions(t *testing.T) {
 				"2s: reading load from a test: connection refused",
 			},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			i := 0
 			s := source(func(context.Context) (Reading, error) {

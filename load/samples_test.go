@@ -19,7 +19,7 @@ func TestWindow(t *testing.T) {
 		seconds     int
 		cpu, memory float64
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		samples []sample
 		want    Node
 		fresh   int // samples that were new
@@ -38,8 +38,7 @@ func TestWindow(t *testing.T) {
 			[]sample{{0, 1, 1}, {31, 0.5, 0.5}, {61, 0.5, 0.5}}, Node{CPU: Utilization{Mean: 0.5}, Memory: Utilization{Mean: 0.5}}, 3,
 		},
 		"all but one past": {[]sample{{0, 1, 1}, {1000, 0.5, 0.5}}, Node{CPU: Utilization{Mean: 0.5}, Memory: Utilization{Mean: 0.5}}, 2},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			w, fresh := NewSampleWindow(time.Minute), 0
 			for _, s := range tc.samples {

@@ -22,7 +22,7 @@ func readingAt(at time.Time) Reading {
 }
 
 func TestPut(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		// at are the times of consecutive readings, relative to noon; the last one is checked.
 		at      []time.Duration
 		wantErr string
@@ -37,8 +37,7 @@ func TestPut(t *testing.T) {
 			[]time.Duration{0, 365 * 24 * time.Hour},
 			"reading is 8760h0m0s ahead of the local clock, maximum is 1m0s",
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			store := NewStore(time.Hour, (&clock{noon}).now)
 			var err error
@@ -64,7 +63,7 @@ func TestPut(t *testing.T) {
 
 func TestFresh(t *testing.T) {
 	const maxAge = 5 * time.Minute
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		age  time.Duration
 		want bool
 	}{
@@ -74,8 +73,7 @@ func TestFresh(t *testing.T) {
 		"a day old":        {24 * time.Hour, false},
 		"clock ahead":      {-30 * time.Second, true},
 		"half maximum age": {maxAge / 2, true},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			c := &clock{noon}
 			store := NewStore(maxAge, c.now)

@@ -55,7 +55,7 @@ func TestPodsAreSigned(t *testing.T) {
 
 // Invalid arguments are an error of the constructor that names the field.
 func TestInvalidArguments(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		plugin schedtest.Plugin
 		want   string
 	}{
@@ -78,8 +78,7 @@ func TestInvalidArguments(t *testing.T) {
 			schedtest.Plugin{Name: "LowRiskOverCommitment", Args: &config.NodeResourcesLimitsArgs{}},
 			"args of LowRiskOverCommitment: found a *config.NodeResourcesLimitsArgs: must be a *config.LowRiskOverCommitmentArgs",
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := schedtest.New(t.Context(), Registry(), tc.plugin, schedtest.Cluster{})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {

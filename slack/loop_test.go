@@ -103,7 +103,7 @@ func TestPlaceholderKeepsNode(t *testing.T) {
 	first, _ := loop.Next(nodes, base, nil, noon)
 	checkAssignments(t, first, "web-rate-0=", "web-rate-1=", "web-rate-2=")
 	placed := placeOn(first, map[string]string{"web-rate-0": "n1", "web-rate-1": "n2", "web-rate-2": "n2"})
-	iterations := []struct {
+	for i, it := range []struct {
 		pods []*v1.Pod
 		// more are the placeholders after the first three.
 		more []string
@@ -114,8 +114,7 @@ func TestPlaceholderKeepsNode(t *testing.T) {
 		{[]*v1.Pod{smallPod("f", "n3")}, []string{"web-rate-3=", "web-rate-4=", "web-rate-5="}}, // cool-down
 		{[]*v1.Pod{smallPod("g", "n1")}, []string{"web-rate-3=", "web-rate-4=", "web-rate-5="}}, // both fit the node
 		{nil, []string{"web-rate-3=", "web-rate-4=", "web-rate-5="}},
-	}
-	for i, it := range iterations {
+	} {
 		got, _ := loop.Next(nodes, slices.Concat(base, it.pods), placed, noon.Add(time.Duration(i+1)*10*time.Second))
 		checkAssignments(t, got, append([]string{"web-rate-0=n1", "web-rate-1=n2", "web-rate-2=n2"}, it.more...)...)
 		for j := range first {
@@ -178,7 +177,7 @@ func TestPlaceholdersAreRemovedFromHighestIndex(t *testing.T) {
 }
 
 func TestPlaceholdersOfDeletedNodeLoseTheirNode(t *testing.T) {
-	tests := map[string]func(*v1.Node){
+	for name, change := range map[string]func(*v1.Node){
 		"removed":                nil,
 		"cordoned":               cordoned,
 		"deleting":               deleting,
@@ -187,8 +186,7 @@ func TestPlaceholdersOfDeletedNodeLoseTheirNode(t *testing.T) {
 		"tainted":                taint("drain", "", v1.TaintEffectNoSchedule),
 		"less memory":            func(n *v1.Node) { n.Status.Allocatable[v1.ResourceMemory] = resource.MustParse("1Gi") },
 		"no pods":                func(n *v1.Node) { delete(n.Status.Allocatable, v1.ResourcePods) },
-	}
-	for name, change := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			nodes, loop := nodesOf(3, "n", "4", "16Gi"), newLoop(t)
 			pods := podsOf(3, nodes[:1], "p", "1", "4Gi")

@@ -261,7 +261,7 @@ func TestObservePod(t *testing.T) {
 	plain := ledgerPod{Node: "a", Requests: resources.Amounts{CPU: 500, Memory: gib}}
 	daemon, optedOut, pending := plain, plain, plain
 	daemon.Daemon, optedOut.OptedOut, pending.Node = true, true, ""
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		changes []change
 		want    ledgerPod
 	}{
@@ -297,8 +297,7 @@ func TestObservePod(t *testing.T) {
 			}},
 			ledgerPod{Node: "a", Requests: resources.Amounts{CPU: 2250, Memory: 7 * gib / 2}},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got := observePod(newPod("p", "a", "500m", "1Gi", tc.changes...), nil)
 			if diff := cmp.Diff(tc.want, got, cmpopts.EquateComparable(tc.want.Devices)); diff != "" {

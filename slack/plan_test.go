@@ -49,7 +49,7 @@ var usual = ratePolicy{Rate: 100_000, Granularity: 5, CoverBiggest: true, MaxPla
 
 func TestComputeRate(t *testing.T) {
 	tenNodes := map[resources.Amounts]int{cores(16, 64): 10}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		pool   poolTotals
 		policy ratePolicy
 		head   []resources.Amounts
@@ -146,8 +146,7 @@ func TestComputeRate(t *testing.T) {
 			Placeholders{resources.Amounts{CPU: 1112, Memory: 3687 << 20}, 9}, false,
 			[]string{"a pod that requests 20 CPU and 4Gi memory does not fit any usable node of the pool: no placeholder covers it"},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got := (&planner{}).Next(tc.pool, tc.policy, 0)
 			if name == "a pod that fits no node" {

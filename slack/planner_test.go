@@ -20,7 +20,7 @@ var restOnly = ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: maxCou
 
 func TestPlannerGrowsAtOnceAndShrinksLater(t *testing.T) {
 	p := &planner{}
-	steps := []struct {
+	for _, step := range []struct {
 		at   int64
 		pods int
 		want int64 // placeholders
@@ -40,8 +40,7 @@ func TestPlannerGrowsAtOnceAndShrinksLater(t *testing.T) {
 		{1800, 10, 9},  // 90 pods ran until 1700
 		{2300, 10, 8},
 		{2399, 10, 1},
-	}
-	for _, step := range steps {
+	} {
 		got := p.Next(tenOf(step.pods), restOnly, step.at)
 		// Exactly while more is held than required, the cool-down is the reason.
 		coolingDown := step.want*10 > int64(step.pods)

@@ -67,7 +67,7 @@ func TestCompute(t *testing.T) {
 	rest := func(n int64, cpu, memory string) Group {
 		return Group{Name: "web-rate", Requests: list(cpu, memory), Count: n}
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		policy         *v1alpha1.ResourceSlack
 		nodes          []*v1.Node
 		pods           []*v1.Pod
@@ -160,8 +160,7 @@ func TestCompute(t *testing.T) {
 			policy: newPolicy("10%"), base: list("0", "0"), target: list("0", "0"), total: list("0", "0"),
 			infeasible: true, reasonContains: "spec.pool: no node matches (nodeSelector: ",
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			before := tc.policy.DeepCopy()
 			got, err := Compute(tc.policy, tc.nodes, tc.pods, nil, noon)

@@ -14,7 +14,7 @@ func unknown(raw string) runtime.Object { return &runtime.Unknown{Raw: []byte(ra
 
 func TestArguments(t *testing.T) {
 	cpu, memory := ResourceWeight{"cpu", new(int64(1))}, ResourceWeight{"memory", new(int64(1))}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		given   runtime.Object
 		want    *NodeResourcesLimitsArgs
 		wantErr string
@@ -49,8 +49,7 @@ func TestArguments(t *testing.T) {
 			&NodeResourcesAllocatableArgs{}, nil,
 			"found a *config.NodeResourcesAllocatableArgs: must be a *config.NodeResourcesLimitsArgs",
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			var before runtime.Object
 			if tc.given != nil {

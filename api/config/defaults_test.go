@@ -18,7 +18,7 @@ func TestDefault(t *testing.T) {
 		Default()
 		Validate() error
 	}
-	tests := map[string]struct{ given, want args }{
+	for name, tc := range map[string]struct{ given, want args }{
 		"NodeResourcesAllocatable": {
 			&NodeResourcesAllocatableArgs{},
 			&NodeResourcesAllocatableArgs{
@@ -61,8 +61,7 @@ func TestDefault(t *testing.T) {
 				WatcherAddress: "http://load-watcher:2020", PollInterval: seconds(1), MaxLoadAge: seconds(2), CountRecentPods: new(false),
 			},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			tc.given.Default()
 			if diff := cmp.Diff(tc.want, tc.given); diff != "" {

@@ -10,7 +10,7 @@ import (
 
 func TestValidatePodUsage(t *testing.T) {
 	const supported = `: supported values: "Prometheus", "KubernetesMetricsServer"`
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		config metricprovider.Config
 		want   string
 	}{
@@ -24,8 +24,7 @@ func TestValidatePodUsage(t *testing.T) {
 		"SignalFx": {metricprovider.Config{Type: "SignalFx"}, `podUsage.type: Unsupported value: "SignalFx"` + supported},
 		"Service":  {metricprovider.Config{Type: "Service"}, `podUsage.type: Unsupported value: "Service"` + supported},
 		"no type":  {metricprovider.Config{Token: "a"}, `podUsage.type: Unsupported value: ""` + supported},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
 			if err := validateProvider(field.NewPath("podUsage"), tc.config, metricprovider.PodTypes).ToAggregate(); err != nil {

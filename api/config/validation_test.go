@@ -33,7 +33,7 @@ func TestValidateNodeResourcesAllocatableArgs(t *testing.T) {
 	weighted := func(name string, weight int64) NodeResourcesAllocatableArgs {
 		return NodeResourcesAllocatableArgs{Resources: []ResourceWeight{{name, &weight}}}
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		args NodeResourcesAllocatableArgs
 		want string
 	}{
@@ -74,8 +74,7 @@ func TestValidateNodeResourcesAllocatableArgs(t *testing.T) {
 			`[resources[1].name: Invalid value: "disk": ` + allowedNames + `, resources[1].weight: Invalid value: 0: ` + allowedWeights +
 				`, mode: Unsupported value: "Both": supported values: "Least", "Most"]`,
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) { checkArgs(t, tc.args, tc.want) })
 	}
 }
@@ -84,7 +83,7 @@ func TestValidateNodeResourcesLimitsArgs(t *testing.T) {
 	byDefault := func(name, quantity string) NodeResourcesLimitsArgs {
 		return NodeResourcesLimitsArgs{DefaultLimits: map[string]resource.Quantity{name: resource.MustParse(quantity)}}
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		args NodeResourcesLimitsArgs
 		want string
 	}{
@@ -109,8 +108,7 @@ func TestValidateNodeResourcesLimitsArgs(t *testing.T) {
 			NodeResourcesLimitsArgs{Resources: []ResourceWeight{{Name: "disk"}}},
 			`resources[0].name: Invalid value: "disk": ` + allowedNames,
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) { checkArgs(t, tc.args, tc.want) })
 	}
 }
@@ -126,7 +124,7 @@ func TestValidateLowRiskOverCommitmentArgs(t *testing.T) {
 		wantType = `: supported values: "Prometheus", "KubernetesMetricsServer", "SignalFx", "Service", "File"`
 	)
 	file := metricprovider.Config{Type: "File", Address: "/var/load.json"}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		args args
 		want string
 	}{
@@ -210,8 +208,7 @@ func TestValidateLowRiskOverCommitmentArgs(t *testing.T) {
 				`riskLimitWeights[disk]: Invalid value: 7: must be in [0, 1], riskLimitWeights[memory]: Invalid value: ` +
 				`-1: must be in [0, 1]]`,
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) { checkArgs(t, tc.args, tc.want) })
 	}
 }

@@ -38,7 +38,7 @@ func TestAccess(t *testing.T) {
 	} {
 		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		variable                 string
 		access                   Access
 		server, namespace, error string
@@ -63,8 +63,7 @@ func TestAccess(t *testing.T) {
 			"none", Access{}, "", "", "--kubeconfig: found no cluster in none, and no service account of a pod: " +
 				"set $KUBECONFIG or --kubeconfig to a kubeconfig file",
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", tc.variable)
 			config, err := tc.access.Config()

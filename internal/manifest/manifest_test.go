@@ -96,7 +96,7 @@ func TestReadFoldersAndStandardInput(t *testing.T) {
 }
 
 func TestReadErrors(t *testing.T) {
-	tests := map[string]struct{ content, want string }{
+	for name, tc := range map[string]struct{ content, want string }{
 		"unsupported version": {
 			"apiVersion: apps/v1beta1\nkind: Deployment\nmetadata: {name: c}",
 			`document 1: Deployment c: apiVersion: invalid value "apps/v1beta1": must be apps/v1`,
@@ -192,8 +192,7 @@ func TestReadErrors(t *testing.T) {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: '{{ .Values.name }}'}\n",
 			"document 1: looks like a Helm template (found {{ .Values.name }})",
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			path := write(t, "x.yaml", tc.content)
 			_, err := Read([]string{path}, nil)

@@ -28,7 +28,7 @@ func sidecar(c v1.Container) v1.Container {
 func containers(c ...v1.Container) []v1.Container { return c }
 
 func TestNewPod(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		spec v1.PodSpec
 		// want has the amounts to compare; other resources are ignored.
 		want map[v1.ResourceName]Amount
@@ -180,8 +180,7 @@ func TestNewPod(t *testing.T) {
 			))},
 			map[v1.ResourceName]Amount{"cpu": {Unbounded: true}, "memory": {Unbounded: true}, "nvidia.com/gpu": {}},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			pod := NewPod(&v1.Pod{Spec: tc.spec})
 			for name, want := range tc.want {
@@ -202,7 +201,7 @@ func TestNewPodDuringResize(t *testing.T) {
 	}
 	infeasible := status("1", "2")
 	infeasible.Conditions = []v1.PodCondition{{Type: v1.PodResizePending, Reason: v1.PodReasonInfeasible}}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		request, limit string
 		status         v1.PodStatus
 		want           Amount
@@ -213,8 +212,7 @@ func TestNewPodDuringResize(t *testing.T) {
 		"up, not yet accepted": {"3", "4", status("1", "2"), Amount{Request: 3000, Limit: 4000}},
 		// infeasible: the allocated amount counts
 		"up, infeasible": {"30", "40", infeasible, Amount{Request: 1000, Limit: 2000}},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			spec := v1.PodSpec{Containers: containers(container(amounts("cpu", tc.request), amounts("cpu", tc.limit)))}
 			pod := NewPod(&v1.Pod{Spec: spec, Status: tc.status})
@@ -226,7 +224,7 @@ func TestNewPodDuringResize(t *testing.T) {
 }
 
 func TestAmount(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		resource v1.ResourceName
 		quantity string
 		want     int64
@@ -249,8 +247,7 @@ func TestAmount(t *testing.T) {
 		"8E of memory":  {"memory", "8E", 8e18},
 		// 2^63 bytes do not fit; the parser of quantities already saturates
 		"8Ei of memory": {"memory", "8Ei", math.MaxInt64},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got := NewResource(tc.resource).Amount(resource.MustParse(tc.quantity)); got != tc.want {
 				t.Errorf("%s of %s: %d, want %d", tc.quantity, tc.resource, got, tc.want)

@@ -7,7 +7,7 @@ import (
 
 func TestSum(t *testing.T) {
 	const most = math.MaxInt64
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		amounts []Amount
 		want    Sum
 	}{
@@ -30,8 +30,7 @@ func TestSum(t *testing.T) {
 			[]Amount{{Request: most, Limit: most}, {Request: 1, Limit: 1}, {Limit: most, Unbounded: true}, {Limit: 1, Unbounded: true}},
 			Sum{Request: most, Limit: most, PartialLimit: most, FlooredLimit: most, Unbounded: 2},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			var got Sum
 			for _, a := range tc.amounts {
@@ -46,7 +45,7 @@ func TestSum(t *testing.T) {
 
 func TestLimitWithDefault(t *testing.T) {
 	const most = math.MaxInt64
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		sum                       Sum
 		defaultLimit, allocatable int64
 		want                      int64
@@ -61,8 +60,7 @@ func TestLimitWithDefault(t *testing.T) {
 		"allocatable that saturates":   {Sum{Limit: 500, Unbounded: 2}, 0, most, most},
 		"default limit that saturates": {Sum{Limit: 500, Unbounded: 2}, most, 8000, most},
 		"limits that saturate":         {Sum{Limit: most, PartialLimit: most, Unbounded: 1}, 1, 8000, most},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.sum.LimitWithDefault(tc.defaultLimit, tc.allocatable); got != tc.want {
 				t.Errorf("%+v with %d of %d: %d, want %d", tc.sum, tc.defaultLimit, tc.allocatable, got, tc.want)

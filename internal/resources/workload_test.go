@@ -8,7 +8,7 @@ import (
 )
 
 func TestWorkloadOf(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		kind, owner, hash string
 		notController     bool
 		want              Workload
@@ -36,8 +36,7 @@ func TestWorkloadOf(t *testing.T) {
 		"Job, nine digits":          {kind: "Job", owner: "backup-129402345", want: Workload{"ns", "Job", "backup-129402345"}},
 		"a controller of a CRD":     {kind: "Rollout", owner: "web", hash: "web", want: Workload{"ns", "Rollout", "web"}},
 		"name shorter than a digit": {kind: "Job", owner: "", want: Workload{"ns", "Job", ""}},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}
 			if tc.hash != "" {

@@ -12,7 +12,7 @@ import (
 func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
 
 func TestLimitRisk(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		resource Resource
 		want     float64
 	}{
@@ -33,8 +33,7 @@ func TestLimitRisk(t *testing.T) {
 		// request 0, limit 1, excess 1, allowed 0
 		"no capacity":              {Resource{PodRequest: 1, PodLimit: 1}, 1},
 		"no capacity, nothing set": {Resource{PodUnbounded: true}, 0},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.resource.LimitRisk(); !near(got, tc.want, 1e-12) {
 				t.Errorf("%+v: limit risk %v, want %v", tc.resource, got, tc.want)
@@ -45,7 +44,7 @@ func TestLimitRisk(t *testing.T) {
 
 func TestLoadRisk(t *testing.T) {
 	const window = 5
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		resource Resource
 		load     Load
 		window   float64
@@ -79,8 +78,7 @@ func TestLoadRisk(t *testing.T) {
 		},
 		"guaranteed pods":        {Resource{Capacity: 8, Machine: 8, Requests: 4, Limits: 4}, Load{0.5, 0.1}, window, 0},
 		"no capacity, some load": {Resource{Machine: 8}, Load{0.5, 0.1}, window, 1},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.resource.LoadRisk(tc.load, tc.window); !near(got, tc.want, 1e-9) {
 				t.Errorf("%+v under %+v: load risk %v, want %v", tc.resource, tc.load, got, tc.want)

@@ -69,7 +69,7 @@ func write(t *testing.T, content string) string {
 }
 
 func TestNewErrors(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		config metricprovider.Config
 		want   string
 	}{
@@ -100,8 +100,7 @@ func TestNewErrors(t *testing.T) {
 		},
 		"certificate only": {metricprovider.Config{Address: "http://server", CertFile: "a"}, "certFile, keyFile: must be set together"},
 		"key only":         {metricprovider.Config{Address: "http://server", KeyFile: "a"}, "certFile, keyFile: must be set together"},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := New(tc.config, testOptions); err == nil || err.Error() != tc.want {
 				t.Errorf("error %v, want %s", err, tc.want)
@@ -116,7 +115,7 @@ func TestCredentials(t *testing.T) {
 		fmt.Fprint(w, r.Header.Get("Authorization"), "|", r.Header.Get("X-Token"), "|", user, "|", password)
 	})
 	withUser := strings.Replace(server.URL, "http://", "http://me:secret@", 1)
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		config metricprovider.Config
 		want   string
 	}{
@@ -125,8 +124,7 @@ func TestCredentials(t *testing.T) {
 		"from a file":         {metricprovider.Config{Address: server.URL, TokenFile: write(t, " abc\n")}, "Bearer abc||"},
 		"a user":              {metricprovider.Config{Address: withUser}, "|me|secret"},
 		"a token over a user": {metricprovider.Config{Address: withUser, Token: "abc"}, "Bearer abc||"},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got, err := get(t, tc.config); err != nil || !strings.Contains(got, tc.want) {
 				t.Errorf("%q, %v; want %q", got, err, tc.want)
@@ -201,7 +199,7 @@ func TestRedirects(t *testing.T) {
 
 func TestStatusErrors(t *testing.T) {
 	soon := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		status     int
 		retryAfter string
 		want       load.Reason
@@ -218,8 +216,7 @@ func TestStatusErrors(t *testing.T) {
 		"unavailable, retry":  {503, "120", load.Throttled, 2 * time.Minute},
 		"unavailable":         {503, "", load.ServerError, 0},
 		"internal error":      {500, "", load.ServerError, 0},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Retry-After", tc.retryAfter)
@@ -241,7 +238,7 @@ func TestStatusErrors(t *testing.T) {
 func TestLargeResponses(t *testing.T) {
 	zeros := make([]byte, 1<<20)
 	var sent int
-	tests := map[string]http.HandlerFunc{
+	for name, handler := range map[string]http.HandlerFunc{
 		"a gigabyte": func(w http.ResponseWriter, _ *http.Request) {
 			for sent = 0; sent < 1<<30; sent += len(zeros) {
 				if _, err := w.Write(zeros); err != nil {
@@ -259,8 +256,7 @@ func TestLargeResponses(t *testing.T) {
 			}
 			_ = packer.Close()
 		},
-	}
-	for name, handler := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			done := make(chan struct{})
 			server := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -349,7 +345,7 @@ func TestCertificates(t *testing.T) {
 	}
 	open, old, closed := start(good, tls.NoClientCert), start(expired, tls.NoClientCert), start(good, tls.RequireAndVerifyClientCert)
 	ca := write(t, ours.pem)
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		config metricprovider.Config
 		want   string
 		err    string
@@ -386,8 +382,7 @@ func TestCertificates(t *testing.T) {
 		},
 		"no server":    {metricprovider.Config{Address: "http://127.0.0.1:1"}, "", "connection refused"},
 		"unknown host": {metricprovider.Config{Address: "http://nowhere.invalid"}, "", "nowhere.invalid"},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := get(t, tc.config)
 			if !strings.Contains(got, tc.want) || (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {

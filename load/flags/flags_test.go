@@ -14,7 +14,7 @@ import (
 
 // Errors name the flags, with their prefix.
 func TestSourceErrors(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		args []string
 		want string
 	}{
@@ -39,8 +39,7 @@ func TestSourceErrors(t *testing.T) {
 			[]string{"--load-provider=SignalFx", "--load-address=http://a", "--load-token-file=/a", "--load-step=2s"},
 			"--load-step: invalid value 2s: must be one of 1s, 1m, 5m, 1h",
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			var f Flags
 			cmd := &cobra.Command{}

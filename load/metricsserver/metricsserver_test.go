@@ -65,7 +65,7 @@ func newSource(t *testing.T, a *api, now *time.Time) *Source {
 func TestRead(t *testing.T) {
 	a, now := &api{}, noon
 	s := newSource(t, a, &now)
-	steps := []struct {
+	for _, step := range []struct {
 		what            string
 		after           time.Duration
 		items           []metricsv1beta1.NodeMetrics
@@ -114,8 +114,7 @@ func TestRead(t *testing.T) {
 			0,
 			1,
 		},
-	}
-	for _, step := range steps {
+	} {
 		a.items, now = step.items, noon.Add(step.after)
 		got, err := s.Read(t.Context())
 		if err != nil {
@@ -145,7 +144,7 @@ func node(cpu, cpuDeviation, memory, memoryDeviation float64) load.Node {
 
 func TestErrors(t *testing.T) {
 	nodes := schema.GroupResource{Group: "metrics.k8s.io", Resource: "nodes"}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		err    error
 		reason load.Reason
 		want   string
@@ -164,8 +163,7 @@ func TestErrors(t *testing.T) {
 		"no server":         {&net.OpError{Op: "dial", Err: errors.New("connection refused")}, load.Unreachable, "connection refused"},
 		"context deadline":  {context.DeadlineExceeded, load.Timeout, "deadline"},
 		"other":             {errors.New("what"), load.Invalid, "what"},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			now := noon
 			_, err := newSource(t, &api{err: tc.err}, &now).Read(t.Context())

@@ -47,7 +47,7 @@ func pod(name string, cpu, memory float64) load.PodUsage {
 
 func TestReadPods(t *testing.T) {
 	const quarter = `"cpu":"250m","memory":"1Gi"`
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		body string
 		want load.PodReading
 		err  string
@@ -89,8 +89,7 @@ func TestReadPods(t *testing.T) {
 		"truncated":  {strings.TrimSuffix(listOf(item("a", noon, "15s", quarter)), "]}"), load.PodReading{}, "list of pod metrics: "},
 		"empty":      {"", load.PodReading{}, "list of pod metrics: unexpected end of JSON input"},
 		"a number":   {listOf("7"), load.PodReading{}, "list of pod metrics: json: cannot unmarshal number"},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := sourceOf(t, strings.NewReader(tc.body)).ReadPods(t.Context())
 			if tc.err != "" {

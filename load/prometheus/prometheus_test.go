@@ -78,7 +78,7 @@ func TestRead(t *testing.T) {
 		return func(string) string { return list(sample(node1, value)) }
 	}
 	half := load.Utilization{Mean: 0.5, StdDev: 0.5}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		answer func(query string) string
 		want   map[string]load.Node
 		// rejected values, and lost series with a part of the reason.
@@ -177,8 +177,7 @@ func TestRead(t *testing.T) {
 			},
 			nil, 0, nil, "query cpu_mean: no data: check that node-exporter is scraped",
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSource(t, metricprovider.Config{Address: serve(t, tc.answer).URL, Queries: customQueries}, nil)
 			got, err := s.Read(t.Context())
@@ -212,7 +211,7 @@ func TestNodeOfSeries(t *testing.T) {
 			clustertest.Addressed("node-3", "10.0.0.9"), // claims the address of another
 		}, nil
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		labels string
 		config metricprovider.Config
 		nodes  load.Inventory
@@ -234,8 +233,7 @@ func TestNodeOfSeries(t *testing.T) {
 		"address from node_uname_info": {`"instance":"10.0.0.7:9100"`, metricprovider.Config{}, nil, "node-7"},
 		"name, nodes unknown":          {`"instance":"node-1:9100"`, metricprovider.Config{}, nil, "node-1"},
 		"no label":                     {`"job":"a"`, metricprovider.Config{}, nil, ""},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			tc.config.Queries = customQueries
 			tc.config.Address = serve(t, func(query string) string {
@@ -326,7 +324,7 @@ func TestQueries(t *testing.T) {
 }
 
 func TestNewErrors(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		config metricprovider.Config
 		want   string
 	}{
@@ -344,8 +342,7 @@ func TestNewErrors(t *testing.T) {
 			metricprovider.Config{NodeLabel: `a) or up by (b`},
 			`nodeLabel: invalid value "a) or up by (b": must be a label name such as node`,
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if name != "address" {
 				tc.config.Address = "http://p"
@@ -375,7 +372,7 @@ func TestFaults(t *testing.T) {
 	send := func(text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		handler http.HandlerFunc
 		reason  load.Reason
 		want    string
@@ -398,8 +395,7 @@ func TestFaults(t *testing.T) {
 		"a million series": {send(million), load.TooLarge, "response has more than 1000000 values"},
 		"one large series": {send(large), load.TooLarge, "response is larger than 32 MiB"},
 		"no data":          {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":"success"}`) }, load.Invalid, ""},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(tc.handler)
 			defer server.Close()

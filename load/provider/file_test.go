@@ -50,7 +50,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadErrors(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		prepare func(t *testing.T, path string)
 		// want contains %[1]s in place of the path.
 		want string
@@ -71,8 +71,7 @@ func TestReadErrors(t *testing.T) {
 		"a folder": {func(t *testing.T, path string) {
 			must.Succeed(t, os.Mkdir(path, 0o700))
 		}, "%[1]s: not a regular file"},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "load.json")
 			tc.prepare(t, path)

@@ -143,7 +143,7 @@ func TestNew(t *testing.T) {
 func TestNewPods(t *testing.T) {
 	open := func(context.Context) (io.ReadCloser, error) { return nil, nil }
 	const only = "must be one of Prometheus, KubernetesMetricsServer"
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		config metricprovider.Config
 		access Cluster
 		want   string // the source's name, or the error
@@ -169,8 +169,7 @@ func TestNewPods(t *testing.T) {
 			metricprovider.Config{Type: metricprovider.MetricsServer, Queries: metricprovider.Queries{PodCPU: "a"}},
 			Cluster{PodMetrics: open}, "queries.podCPU: not used by type KubernetesMetricsServer: only by Prometheus",
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			source, err := NewPods(tc.config, tc.access)
 			if got := nameOrError(source, err); got != tc.want {

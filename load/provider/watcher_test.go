@@ -44,7 +44,7 @@ func wantError(t *testing.T, err error, want string) {
 }
 
 func TestNewWatcher(t *testing.T) {
-	tests := map[string]struct{ address, wantURL, wantErr string }{
+	for name, tc := range map[string]struct{ address, wantURL, wantErr string }{
 		"a service":       {"http://load-watcher:2020", "http://load-watcher:2020/watcher", ""},
 		"trailing slash":  {"https://load-watcher:2020/", "https://load-watcher:2020/watcher", ""},
 		"under a path":    {"http://proxy/load", "http://proxy/load/watcher", ""},
@@ -52,8 +52,7 @@ func TestNewWatcher(t *testing.T) {
 		"with a slash":    {"http://proxy/load/watcher/", "http://proxy/load/watcher", ""},
 		"an IPv6 address": {"http://[::1]:2020", "http://[::1]:2020/watcher", ""},
 		"empty":           {"", "", `address "": must be a URL like http://load-watcher.kube-system:2020`},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			source, err := NewWatcher(metricprovider.Config{Address: tc.address})
 			if tc.wantErr != "" {
@@ -87,7 +86,7 @@ func TestReadWatcher(t *testing.T) {
 }
 
 func TestReadWatcherErrors(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		handler http.HandlerFunc
 		want    string
 	}{
@@ -126,8 +125,7 @@ func TestReadWatcherErrors(t *testing.T) {
 			},
 			"unexpected EOF",
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := newSource(t, serve(t, tc.handler).URL).Read(t.Context())
 			wantError(t, err, tc.want)
@@ -139,14 +137,13 @@ func TestReadWatcherErrors(t *testing.T) {
 }
 
 func TestReadEndsWithItsContext(t *testing.T) {
-	tests := map[string]func(http.ResponseWriter){
+	for name, begin := range map[string]func(http.ResponseWriter){
 		"before the answer": func(http.ResponseWriter) {},
 		"in the middle of the answer": func(w http.ResponseWriter) {
 			fmt.Fprint(w, message[:20])
 			w.(http.Flusher).Flush()
 		},
-	}
-	for name, begin := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			asked, left := make(chan struct{}), make(chan struct{})
 			server := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -94,7 +94,7 @@ func say(body string) http.HandlerFunc {
 }
 
 func TestFaults(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		path       string
 		answer     http.HandlerFunc
 		reason     load.Reason
@@ -174,8 +174,7 @@ func TestFaults(t *testing.T) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, `{"data":`)
 		}, load.Invalid, 0, "v1/timeserieswindow: unexpected EOF"},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t, host("c1", cpu, "node-1", 10), host("m1", memory, "node-1", 10))
 			f.intercept = fail(tc.path, tc.answer)
@@ -244,15 +243,14 @@ func forMetric(name string, answer http.HandlerFunc) func(http.ResponseWriter, *
 func TestOneMetricFails(t *testing.T) {
 	const said = `v1/timeserieswindow: status 500 Internal Server Error: {"code":500,"message":"oops","type":"error"}`
 	u := load.Utilization{Mean: 0.2}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		metric string
 		node   load.Node
 		lost   []load.Series
 	}{
 		"CPU":    {cpu, load.Node{Memory: u, HasMemory: true}, []load.Series{load.CPUMean, load.CPUStdDev}},
 		"memory": {memory, load.Node{CPU: u, HasCPU: true}, []load.Series{load.MemoryMean, load.MemoryStdDev}},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t, host("c1", cpu, "node-1", 20), host("m1", memory, "node-1", 20))
 			f.intercept = forMetric(tc.metric, status(500, "oops"))
@@ -332,7 +330,7 @@ func TestCatalog(t *testing.T) {
 	source := f.source(t, nil)
 	now := noon
 	source.now = func() time.Time { return now }
-	steps := []struct {
+	for _, step := range []struct {
 		name                   string
 		change                 func()
 		asked, nodes, rejected int
@@ -350,8 +348,7 @@ func TestCatalog(t *testing.T) {
 		{"a series is gone", func() { f.series = f.series[:len(f.series)-2] }, 0, 1, 0},
 		{"ten minutes later", func() { now = now.Add(refreshAfter) }, 2, 1, 0},
 		{"and a little", func() { now = now.Add(time.Second) }, 0, 1, 0},
-	}
-	for _, step := range steps {
+	} {
 		f.change(step.change)
 		f.change(func() {
 			for i := range f.series {
@@ -376,7 +373,7 @@ func TestEndlessPages(t *testing.T) {
 	one := func(id int) string {
 		return fmt.Sprintf(`{"id":"c%d","metric":"cpu.utilization","dimensions":{"host":"node-%d"}}`, id, id)
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		page    func(n int) string
 		asked   int
 		wantErr string
@@ -407,8 +404,7 @@ func TestEndlessPages(t *testing.T) {
 		"partial count":  {func(int) string { return `{"count":10000,"isPartialCount":true,"results":[` + one(1) + `]}` }, 1, tooMany},
 		"no count":       {func(int) string { return `{"results":[` + one(1) + `]}` }, 1, ""},
 		"negative count": {func(int) string { return `{"count":-1,"results":[` + one(1) + `]}` }, 1, ""},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
 			n := 0

@@ -14,7 +14,7 @@ import (
 
 func TestDecodeWindow(t *testing.T) {
 	nan := math.NaN()
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		raw  string
 		want map[string]samples
 	}{
@@ -39,8 +39,7 @@ func TestDecodeWindow(t *testing.T) {
 			`{"data":{"a":[["[1","2]"],[[1,2],3],[1,2,3]]}}`,
 			map[string]samples{"a": {{0, nan}, {0, nan}, {1, nan}}},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := decodeWindow([]byte(tc.raw))
 			must.Succeed(t, err)

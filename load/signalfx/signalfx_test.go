@@ -50,7 +50,7 @@ func TestNew(t *testing.T) {
 	metric := func(field, found string) string {
 		return fmt.Sprintf("%s: invalid value %q: must be the name of one metric without wildcards, at most 256 characters", field, found)
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		config  metricprovider.Config
 		wantErr string
 	}{
@@ -85,8 +85,7 @@ func TestNew(t *testing.T) {
 			metricprovider.Config{Address: "api.signalfx.com"},
 			`address "api.signalfx.com": must be a URL like https://api.us1.signalfx.com`,
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.config.Address == "" {
 				tc.config.Address = address
@@ -105,7 +104,7 @@ func TestNew(t *testing.T) {
 }
 
 func TestQuery(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		config metricprovider.Config
 		metric string
 		want   string
@@ -117,8 +116,7 @@ func TestQuery(t *testing.T) {
 		},
 		"quotes":      {metricprovider.Config{HostDimension: "host.name"}, `a" OR "b`, `sf_metric:"a\" OR \"b" AND host.name:*`},
 		"a backslash": {metricprovider.Config{HostDimension: "host"}, `a\`, `sf_metric:"a\\" AND host:*`},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got := query(&tc.config, tc.metric); got != tc.want {
 				t.Errorf("%s\nwant %s", got, tc.want)
@@ -161,7 +159,7 @@ func TestNodes(t *testing.T) {
 	raw := func(points ...any) []fakeSeries {
 		return []fakeSeries{{id: "c1", metric: cpu, dimensions: map[string]any{"host": "node-1"}, points: points}}
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		series []fakeSeries
 		want   map[string]load.Node
 		// rejected samples and stale nodes
@@ -225,8 +223,7 @@ func TestNodes(t *testing.T) {
 				fakeSeries{id: "m1", metric: memory, dimensions: map[string]any{"host": "node-1"}, points: []any{at(8*time.Minute, 1)}}),
 			stale: 1,
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			good := load.Node{CPU: load.Utilization{Mean: 0.1}, HasCPU: true, Memory: load.Utilization{Mean: 0.1}, HasMemory: true}
 			series := append([]fakeSeries{host("goodc", cpu, "good", 10), host("goodm", memory, "good", 10)}, tc.series...)
@@ -283,7 +280,7 @@ func TestHosts(t *testing.T) {
 		return load.Node{CPU: u, HasCPU: true, Memory: u, HasMemory: true}
 	}
 	failure := errors.New("listing nodes: no cluster")
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		nodes    load.Inventory
 		want     map[string]load.Node
 		rejected int
@@ -297,8 +294,7 @@ func TestHosts(t *testing.T) {
 			return []*v1.Node{clustertest.Addressed("node-1", "10.0.0.1"), clustertest.Addressed("node-2")}, nil
 		}, map[string]load.Node{"node-1": node(10), "node-2": node(20)}, 1, ""},
 		"nodes cannot be listed": {func() ([]*v1.Node, error) { return nil, failure }, nil, 0, failure.Error()},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			source := newFake(t, series...).source(t, nil)
 			source.nodes = tc.nodes
@@ -319,7 +315,7 @@ func TestEmpty(t *testing.T) {
 	const query = `sf_metric:"cpu.utilization" AND host:*`
 	old := host("c1", cpu, "node-1")
 	old.points = []any{at(9*time.Minute, 10)}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		series []fakeSeries
 		change func(*metricprovider.Config)
 		reason load.Reason
@@ -344,8 +340,7 @@ func TestEmpty(t *testing.T) {
 		"all stale": {[]fakeSeries{old}, nil, load.Empty, "query " + query + ": the newest samples of all nodes (1) are older than 5m0s"},
 		"invalid": {[]fakeSeries{host("c1", cpu, "node-1", -1)}, nil, load.Invalid, "query " + query +
 			": no valid samples: must be percent, 0 to 100, in the last 15m0s"},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t, append(tc.series, host("m1", memory, "node-1", 10))...)
 			source := f.source(t, tc.change)

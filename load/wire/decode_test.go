@@ -50,7 +50,7 @@ func TestDecodeMetrics(t *testing.T) {
 	cpu := func(mean, stdDev float64) *load.Node {
 		return &load.Node{CPU: load.Utilization{Mean: mean, StdDev: stdDev}, HasCPU: true}
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		metrics string
 		// want is nil if the load of the node is unknown.
 		want     *load.Node
@@ -107,8 +107,7 @@ func TestDecodeMetrics(t *testing.T) {
 			`{"type": "CPU", "operator": "AVG", "value": 40, "unit": "%", "labels": {"a": [1]}}`, cpu(0.4, 0), 0,
 		},
 		"no metrics": {``, nil, 0},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Decode(
 				strings.NewReader(`{"timestamp": 1795239886, "data": {"NodeMetricsMap": {"node-1": {"metrics": [` + tc.metrics + `]}}}}`),
@@ -130,7 +129,7 @@ func TestDecodeMetrics(t *testing.T) {
 
 func TestDecodeTimes(t *testing.T) {
 	const nodes = `"data": {"NodeMetricsMap": {}}`
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		message string
 		time    int64
 		window  time.Duration
@@ -141,8 +140,7 @@ func TestDecodeTimes(t *testing.T) {
 		"no timestamp, the window's end": {`{"window": {"duration": "1h30m", "end": 90}, ` + nodes + `}`, 90, 90 * time.Minute},
 		"no window":                      {`{"timestamp": 100, ` + nodes + `}`, 100, 0},
 		"invalid duration of the window": {`{"timestamp": 100, "window": {"duration": "15 minutes"}, ` + nodes + `}`, 100, 0},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Decode(strings.NewReader(tc.message))
 			must.Succeed(t, err)

@@ -13,7 +13,7 @@ import (
 )
 
 func TestDecodeErrors(t *testing.T) {
-	tests := map[string]struct{ message, want string }{
+	for name, tc := range map[string]struct{ message, want string }{
 		"nothing": {"", "decoding load-watcher message: unexpected end of JSON input"},
 		"cut off": {"{\n \"timestamp\": 1", "decoding load-watcher message: line 2, column 15: unexpected end of JSON input"},
 		"a page":  {"<html>", "decoding load-watcher message: line 1, column 1: invalid character '<' looking for beginning of value"},
@@ -49,8 +49,7 @@ func TestDecodeErrors(t *testing.T) {
 		},
 		"no nodes": {`{"timestamp": 1795239886, "data": {}}`, "data.NodeMetricsMap: required"},
 		"no data":  {`{"timestamp": 1795239886}`, "data.NodeMetricsMap: required"},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Decode(strings.NewReader(tc.message))
 			if err == nil || err.Error() != tc.want {

@@ -26,7 +26,7 @@ func TestScore(t *testing.T) {
 	eight := []*v1.Node{schedtest.Node("a", "cpu", "8", "memory", "32Gi"), schedtest.Node("b", "cpu", "8", "memory", "32Gi")}
 	same := schedtest.Cluster{Nodes: eight, Pods: []*v1.Pod{schedtest.CPU("1", "a", "4", "12"), schedtest.CPU("2", "b", "4", "12")}}
 	pod := schedtest.CPU("p", "", "1", "2")
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		args    *config.LowRiskOverCommitmentArgs
 		cluster schedtest.Cluster
 		pod     *v1.Pod
@@ -99,8 +99,7 @@ func TestScore(t *testing.T) {
 			nil, 0,
 			map[string]int64{"a": 17},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			plugin := schedtest.Plugin{Name: Name}
 			if tc.args != nil {

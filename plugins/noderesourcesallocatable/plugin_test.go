@@ -18,7 +18,7 @@ func weight(name string, w int64) config.ResourceWeight {
 func TestScore(t *testing.T) {
 	nodes := []*v1.Node{schedtest.Node("small", "cpu", "10"), schedtest.Node("middle", "cpu", "50"), schedtest.Node("large", "cpu", "200")}
 	cpuOnly := []config.ResourceWeight{weight("cpu", 1)}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		args    runtime.Object
 		cluster schedtest.Cluster
 		pod     *v1.Pod
@@ -55,8 +55,7 @@ func TestScore(t *testing.T) {
 			nil, schedtest.Cluster{Nodes: []*v1.Node{schedtest.Node("a"), schedtest.Node("b", "cpu", "0", "memory", "0")}},
 			schedtest.CPU("5", "", "1", "1"), map[string][2]int64{"a": {0, 0}, "b": {0, 0}},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			schedtest.CheckScores(
 				t, frameworkruntime.Registry{Name: New}, schedtest.Plugin{Name: Name, Args: tc.args}, tc.cluster, tc.pod,

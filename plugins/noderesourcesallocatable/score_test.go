@@ -19,7 +19,7 @@ func meanOf(all []weighted) int64 {
 }
 
 func TestMean(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		resources []weighted
 		want      int64
 	}{
@@ -33,8 +33,7 @@ func TestMean(t *testing.T) {
 		"the default weights": {[]weighted{{4000, 1 << 20}, {16 << 30, 1}}, 20383},
 		// (2^31 x max + 2^31 x max) / 2^32 = max
 		"the largest amounts": {[]weighted{{math.MaxInt64, 1 << 31}, {math.MaxInt64, 1 << 31}}, math.MaxInt64},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got := meanOf(tc.resources); got != tc.want {
 				t.Errorf("mean of %v is %d, want %d", tc.resources, got, tc.want)

@@ -20,7 +20,7 @@ func weight(name string, w int64) config.ResourceWeight {
 func TestScore(t *testing.T) {
 	cpuOnly := &config.NodeResourcesLimitsArgs{Resources: []config.ResourceWeight{weight("cpu", 1)}}
 	eight := []*v1.Node{schedtest.Node("node1", "cpu", "8"), schedtest.Node("node2", "cpu", "8")}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		args    runtime.Object
 		cluster schedtest.Cluster
 		pod     *v1.Pod
@@ -79,8 +79,7 @@ func TestScore(t *testing.T) {
 			cpuOnly, schedtest.Cluster{Nodes: []*v1.Node{schedtest.Node("node1", "cpu", "1m"), schedtest.Node("node2", "memory", "1Gi")}},
 			schedtest.CPU("5", "", "1m", "9E"), map[string][2]int64{"node1": {-math.MaxInt64, 0}, "node2": {0, 100}},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			schedtest.CheckScores(
 				t, frameworkruntime.Registry{Name: New}, schedtest.Plugin{Name: Name, Args: tc.args}, tc.cluster, tc.pod,

@@ -9,7 +9,7 @@ import (
 )
 
 func TestHeadroom(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		allocatable, limits, weight int64
 		want                        int64
 	}{
@@ -27,8 +27,7 @@ func TestHeadroom(t *testing.T) {
 		"negative allocatable": {-1, 4000, 1, 0},
 		// (1 - max) x 100 / 1 does not fit
 		"saturates": {1, math.MaxInt64, 1, -math.MaxInt64},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got := headroom(tc.allocatable, tc.limits, tc.weight); got != tc.want {
 				t.Errorf("headroom(%d, %d, %d) = %d, want %d", tc.allocatable, tc.limits, tc.weight, got, tc.want)

@@ -8,7 +8,7 @@ import (
 
 // TestParseName checks the forms of kubectl and NAMESPACE/NAME.
 func TestParseName(t *testing.T) {
-	tests := map[string]struct{ arg, flag, want, err string }{
+	for name, tc := range map[string]struct{ arg, flag, want, err string }{
 		"name":                        {"web", "", "/web", ""},
 		"name and flag":               {"web", "shop", "shop/web", ""},
 		"type":                        {"pod/web", "", "/web", ""},
@@ -26,8 +26,7 @@ func TestParseName(t *testing.T) {
 		"empty":                        {"", "", "", `invalid argument "": must be NAME, pod/NAME or NAMESPACE/NAME of a pod`},
 		"a namespace that is no type":  {"pods-1/web", "", "pods-1/web", ""},
 		"a pod that is called as type": {"pod", "", "/pod", ""},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Pod.ParseName(tc.arg, tc.flag)
 			switch {

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 // TestSignalContext checks that a program ends by its context, and that a program that ignores its
 // context is terminated after the grace period, or at once by a second signal.
 func TestSignalContext(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		child         string
 		signals, code int
 		atLeast       time.Duration
@@ -51,8 +51,7 @@ func TestSignalContext(t *testing.T) {
 		"graceful":      {"graceful", 1, 7, 0, ""},
 		"computing":     {"computing", 1, ExitFailure, gracePeriod, "child: terminated: it has not ended within 900ms of a signal\n"},
 		"second signal": {"computing", 2, ExitFailure, 0, ""},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			program, err := os.Executable()

@@ -81,7 +81,7 @@ func testEveryWriteFails(t *testing.T, ocmCRDs bool) {
 		t.Fatalf("writes %v, %d clusters", writes, len(wanted))
 	}
 	decisions := schema.GroupResource{Resource: "placementdecisions"}
-	faults := map[string]struct {
+	for name, fault := range map[string]struct {
 		err     error
 		retried bool // Reconcile returns no error
 		killed  bool
@@ -89,8 +89,7 @@ func testEveryWriteFails(t *testing.T, ocmCRDs bool) {
 		"fails":    {errors.New("connection refused"), false, false},
 		"conflict": {apierrors.NewConflict(decisions, "p", errors.New("changed")), true, false},
 		"killed":   {errors.New("connection refused"), false, true},
-	}
-	for name, fault := range faults {
+	} {
 		for k, write := range writes {
 			t.Run(fmt.Sprint(name, " ", k, " ", write), func(t *testing.T) {
 				h := start(t)

@@ -44,7 +44,7 @@ var byCPU = []Prioritizer{{Kind: v1beta1.ResourceAllocatableCPU, Weight: 1}}
 
 func TestRanking(t *testing.T) {
 	avoid := []clusterv1.Taint{taintOf("slow", "", clusterv1.TaintEffectPreferNoSelect, 0)}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		fleet  []*Cluster
 		chosen []int32
 		rules  []Prioritizer
@@ -72,8 +72,7 @@ func TestRanking(t *testing.T) {
 		"PreferNoSelect, needed": {
 			append(named("a=1 b=2"), &Cluster{Name: "c", Taints: avoid, Allocatable: Amounts{9000, 0}}), nil, byCPU, 3, "a b c", 0,
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Request{
 				Fleet: tc.fleet, Members: Indexes(len(tc.fleet)), Prioritizers: tc.rules, Number: tc.number, Chosen: tc.chosen,
@@ -104,7 +103,7 @@ func TestSteadyPins(t *testing.T) {
 
 func TestTaints(t *testing.T) {
 	const now = 1000
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		taint       clusterv1.Taint
 		tolerations []clusterv1beta1.Toleration
 		before      bool
@@ -252,8 +251,7 @@ func TestTaints(t *testing.T) {
 			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(-150))}},
 			false, Tainted, false, Forever,
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Request{
 				Fleet: []*Cluster{{Name: "a", Taints: []clusterv1.Taint{tc.taint}}}, Members: []int32{0}, Number: All,

@@ -55,7 +55,7 @@ func inProd() []Predicate {
 }
 
 func BenchmarkDecision(b *testing.B) {
-	tests := []struct {
+	for _, tc := range []struct {
 		name   string
 		change func(*Request)
 	}{
@@ -94,8 +94,7 @@ func BenchmarkDecision(b *testing.B) {
 			r.Number = 4999
 			r.Spread = terms{preferred("region", 1), preferred("unique", 1)}
 		}},
-	}
-	for _, tc := range tests {
+	} {
 		b.Run(tc.name, func(b *testing.B) {
 			r := benchFleet()
 			tc.change(r)

@@ -12,7 +12,7 @@ import (
 )
 
 func TestGroupLimit(t *testing.T) {
-	tests := []struct {
+	for _, tc := range []struct {
 		size      intstr.IntOrString
 		decisions int
 		want      int
@@ -30,8 +30,7 @@ func TestGroupLimit(t *testing.T) {
 		{intstr.FromString("50%"), 0, 1},
 		{intstr.FromString("-5%"), 25, 25},
 		{intstr.FromString("many"), 25, 25},
-	}
-	for _, tc := range tests {
+	} {
 		if got := groupLimit(tc.size, tc.decisions); got != tc.want {
 			t.Errorf("groups of %s have at most %d of %d decisions, want %d", &tc.size, got, tc.decisions, tc.want)
 		}
@@ -56,7 +55,7 @@ func TestGroups(t *testing.T) {
 	for i, tier := range map[int]string{0: "canary", 3: "canary", 1: "gold", 4: "gold"} {
 		fleet[i].Labels = map[string]string{"tier": tier}
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		groups  []NamedGroup
 		size    intstr.IntOrString
 		byScore bool
@@ -73,8 +72,7 @@ func TestGroups(t *testing.T) {
 		"everything matches":   {[]NamedGroup{{"all", Selector{}}, canary}, intstr.IntOrString{}, false, All, "all:abcdefg"},
 		"chosen clusters only": {[]NamedGroup{canary}, intstr.FromString("50%"), false, 4, "canary:a :cf :g"}, // a c f g
 		"none chosen":          {[]NamedGroup{canary}, intstr.FromString("50%"), false, 0, ":"},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Request{
 				Fleet: fleet, Members: Indexes(len(fleet)), Prioritizers: byCPU, Number: tc.number,
@@ -123,7 +121,7 @@ func spreadConstraint(key string, claim bool, skew int32, required bool) cluster
 }
 
 func TestSpread(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		fleet  string // name=cores, with the zone as the first letter
 		spread []clusterv1beta1.SpreadConstraintsTerm
 		number int64
@@ -153,8 +151,7 @@ func TestSpread(t *testing.T) {
 			"a1=9 a2=8 b1=3", terms{preferred("zone", 1), preferred("name", 1)}, 2, "a1 b1", "a2 Outranked",
 		},
 		"skew of 0 is 1": {"a1=9 a2=8 b1=3", terms{required("zone", 0)}, 2, "a1 b1", "a2 Outranked"},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Request{Fleet: named(tc.fleet), Prioritizers: byCPU, Number: tc.number, Spread: tc.spread}
 			slices.SortFunc(r.Fleet, func(a, b *Cluster) int { return strings.Compare(a.Name, b.Name) })

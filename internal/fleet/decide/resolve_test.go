@@ -13,7 +13,7 @@ func addOn(resource, score string, weight int32) Prioritizer {
 }
 
 func TestEnabledPrioritizers(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		additive   bool
 		configured []Prioritizer
 		want       []string // name x weight
@@ -49,8 +49,7 @@ func TestEnabledPrioritizers(t *testing.T) {
 			false, []Prioritizer{addOn("plimsoll", "cpu", 1), addOn("plimsoll", "memory", 2)},
 			[]string{"AddOn/plimsoll/cpu x 1", "AddOn/plimsoll/memory x 2"},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for _, p := range EnabledPrioritizers(tc.additive, tc.configured) {

@@ -8,7 +8,7 @@ import (
 )
 
 func TestBalanceScore(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		n, most int64
 		want    int8
 	}{
@@ -29,8 +29,7 @@ func TestBalanceScore(t *testing.T) {
 		"no decisions anywhere": {0, 0, 100},
 		// 100 x (0.5 - (2^31-2)/(2^31-1)) = -49.99...
 		"largest counts": {math.MaxInt32 - 1, math.MaxInt32, -98},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got := balance(tc.n, tc.most); got != tc.want {
 				t.Errorf("%d of at most %d decisions score %d, want %d", tc.n, tc.most, got, tc.want)
@@ -41,7 +40,7 @@ func TestBalanceScore(t *testing.T) {
 
 func TestScale(t *testing.T) {
 	const huge = math.MaxInt64
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		part, whole uint64
 		want        int8
 	}{
@@ -63,8 +62,7 @@ func TestScale(t *testing.T) {
 		"maximum minus one":   {huge - 1, huge, 99},
 		"zero of the maximum": {0, huge, -100},
 		"one of the maximum":  {1, huge, -99},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got := scale(tc.part, tc.whole); got != tc.want {
 				t.Errorf("%d of %d is %d, want %d", tc.part, tc.whole, got, tc.want)
@@ -104,7 +102,7 @@ func TestPrioritizerScores(t *testing.T) {
 	} {
 		fleet[i].Scores = scores
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		request Request
 		want    []given
 	}{
@@ -191,8 +189,7 @@ func TestPrioritizerScores(t *testing.T) {
 				has(-100), has(100),
 			},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			r := tc.request
 			r.Fleet, r.Members, r.Number = fleet, Indexes(len(fleet)), All

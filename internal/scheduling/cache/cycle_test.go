@@ -119,7 +119,7 @@ func TestSign(t *testing.T) {
 		return &v1.Pod{Spec: v1.PodSpec{Containers: containers(container(requests, limits))}}
 	}
 	base := pod(amounts("cpu", "1", "memory", "1Gi"), amounts("cpu", "2", "nvidia.com/gpu", "1"))
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		pod  *v1.Pod
 		same bool
 	}{
@@ -132,8 +132,7 @@ func TestSign(t *testing.T) {
 		"a limit of zero": {pod(amounts("cpu", "1", "memory", "1Gi"), amounts("cpu", "2", "nvidia.com/gpu", "1", "memory", "0")), true},
 		"a container without a limit": {&v1.Pod{Spec: v1.PodSpec{Containers: containers(
 			container(amounts("cpu", "1", "memory", "1Gi"), amounts("cpu", "2", "nvidia.com/gpu", "1")), container(nil, nil))}}, false},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(Sign(base), Sign(tc.pod)); (diff == "") != tc.same {
 				t.Errorf("the same: %t, want %t\n%s", diff == "", tc.same, diff)

@@ -19,7 +19,7 @@ func TestAllocatable(t *testing.T) {
 		Capacity:    amounts("cpu", "8", "memory", "16Gi", "hugepages-2Mi", "1Gi", "nvidia.com/gpu", "1"),
 		Allocatable: amounts("cpu", "7500m", "memory", "15Gi", "ephemeral-storage", "10Gi", "hugepages-2Mi", "1Gi", "nvidia.com/gpu", "2"),
 	}})
-	tests := map[v1.ResourceName]struct{ allocatable, capacity int64 }{
+	for name, want := range map[v1.ResourceName]struct{ allocatable, capacity int64 }{
 		"cpu":    {7500, 8000},
 		"memory": {15 << 30, 16 << 30},
 		// the node reports no capacity
@@ -28,8 +28,7 @@ func TestAllocatable(t *testing.T) {
 		// the node reports less capacity than allocatable
 		gpu:                  {2, 2},
 		"example.com/dongle": {0, 0},
-	}
-	for name, want := range tests {
+	} {
 		t.Run(string(name), func(t *testing.T) {
 			r := resources.NewResource(name)
 			if got := Allocatable(r, node); got != want.allocatable {
@@ -46,7 +45,7 @@ func TestAllocatable(t *testing.T) {
 }
 
 func TestNormalize(t *testing.T) {
-	tests := map[string]struct{ raw, want []int64 }{
+	for name, tc := range map[string]struct{ raw, want []int64 }{
 		"no nodes":  {nil, nil},
 		"one node":  {[]int64{42}, []int64{0}},
 		"all equal": {[]int64{-7, -7, -7}, []int64{0, 0, 0}},
@@ -54,8 +53,7 @@ func TestNormalize(t *testing.T) {
 		"between the lowest and the highest": {[]int64{-12, -75, -40}, []int64{100, 0, 55}},
 		"the whole range of int64":           {[]int64{math.MinInt64, 0, math.MaxInt64}, []int64{0, 50, 100}},
 		"the ends of the range":              {[]int64{math.MinInt64, math.MinInt64 + 1}, []int64{0, 100}},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			scores := fwk.NodeScoreList{}
 			for _, raw := range tc.raw {

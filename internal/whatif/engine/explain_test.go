@@ -33,7 +33,7 @@ func schedulers(t *testing.T, profiles ...string) Scheduler {
 // warning if that profile is unknown.
 func TestProfile(t *testing.T) {
 	const unknown = `the profile of scheduler "other" is unknown: evaluated with profile `
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		profiles         []string
 		set              func(*Scheduler)
 		pod              string
@@ -53,8 +53,7 @@ func TestProfile(t *testing.T) {
 			profiles: []string{"a"}, set: func(s *Scheduler) { s.ProfileName = "b" },
 			problem: `--scheduler-name: invalid value "b": must be one of a, the profiles of scheduler.yaml`,
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			scheduler := schedulers(t, tc.profiles...)
 			if tc.set != nil {

@@ -121,7 +121,7 @@ func TestReason(t *testing.T) {
 	}
 	only := scores(1, 2)
 	only.Nodes = only.Nodes[1:]
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		scores       PodScores
 		chosen, want string
 	}{
@@ -137,8 +137,7 @@ func TestReason(t *testing.T) {
 		"fits none": {
 			PodScores{Nodes: []NodeScores{{Name: "c", Reason: "too small"}}}, "", "The pod fits on no node: too small on 1 of 1.",
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.scores.Reason(tc.chosen); got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)

@@ -17,7 +17,7 @@ func readFields(text string) (float64, int, error) {
 }
 
 func TestFields(t *testing.T) {
-	tests := map[string]struct {
+	for text, want := range map[string]struct {
 		mean float64
 		pods int
 	}{
@@ -26,8 +26,7 @@ func TestFields(t *testing.T) {
 		"mean=0.25":             {0.25, 7},
 		" pods = 3 , mean=1e-1": {0.1, 3},
 		"mean=0,pods=100":       {0, 100},
-	}
-	for text, want := range tests {
+	} {
 		t.Run(text, func(t *testing.T) {
 			mean, pods, err := readFields(text)
 			if err != nil || mean != want.mean || pods != want.pods {
@@ -38,7 +37,7 @@ func TestFields(t *testing.T) {
 }
 
 func TestFieldErrors(t *testing.T) {
-	tests := map[string]string{
+	for text, want := range map[string]string{
 		"mean":              `invalid value "mean": must be key=value pairs separated by commas`,
 		"mean=1,":           `invalid value "": must be key=value pairs separated by commas`,
 		"=1":                `invalid value "=1": must be key=value pairs separated by commas`,
@@ -52,8 +51,7 @@ func TestFieldErrors(t *testing.T) {
 		"node=3":            `unknown key "node": must be one of mean, pods`,
 		"mean=much,node=3":  `unknown key "node": must be one of mean, pods`,
 		"mean=much,pods=no": `mean: invalid value "much": must be a number from 0 to 10`,
-	}
-	for text, want := range tests {
+	} {
 		t.Run(text, func(t *testing.T) {
 			if _, _, err := readFields(text); err == nil || err.Error() != want {
 				t.Errorf("error %v, want %s", err, want)

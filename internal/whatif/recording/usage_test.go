@@ -42,7 +42,7 @@ func usageSample(m *UsageModel, pods, steps int) []float64 {
 }
 
 func TestMeanAndDeviation(t *testing.T) {
-	tests := map[string]struct{ mean, deviation float64 }{
+	for text, want := range map[string]struct{ mean, deviation float64 }{
 		"constant:mean=0.7":    {0.7, 0},
 		"beta:mean=0.4,cv=0.5": {0.4, 0.2},
 		// the variance of the uniform distribution over [0, 1] is 1/12
@@ -56,8 +56,7 @@ func TestMeanAndDeviation(t *testing.T) {
 		"bursts:mean=0.3,cv=0.8":                                     {0.3, 0.24},
 		"diurnal:mean=0.5,cv=0.5,phases=1":                           {0.5, 0.25},
 		"diurnal:mean=0.5,cv=0.36,phases=1":                          {0.5, 0.18},
-	}
-	for text, want := range tests {
+	} {
 		t.Run(text, func(t *testing.T) {
 			values := usageSample(model(t, text, 1), 20_000, 10)
 			mean, deviation := stat.MeanStdDev(values, nil)

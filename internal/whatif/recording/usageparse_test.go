@@ -7,7 +7,7 @@ import (
 
 func TestParseUsage(t *testing.T) {
 	const cpu, memory = "max=4,between=0.5,together=0,hold=5", "max=2,between=0.97,together=0.01,hold=60"
-	tests := map[string][2]string{
+	for text, want := range map[string][2]string{
 		"beta":                 {"beta:mean=0.4," + cpu + ",cv=0.6", "beta:mean=0.49," + memory + ",cv=0.56"},
 		"beta:mean=0.2,cv=0.5": {"beta:mean=0.2," + cpu + ",cv=0.5", "beta:mean=0.2," + memory + ",cv=0.5"},
 		// Missing keys have their defaults.
@@ -22,8 +22,7 @@ func TestParseUsage(t *testing.T) {
 		" memory=constant ; cpu=bursts:between=0.75": {
 			"bursts:mean=0.4,max=4,between=0.75,together=0.25,hold=10,cv=0.8,share=0.05", "constant:mean=0.49," + memory,
 		},
-	}
-	for text, want := range tests {
+	} {
 		t.Run(text, func(t *testing.T) {
 			s, err := ParseUsage(text)
 			got := [2]string{s[usageCPU].String(), s[usageMemory].String()}
@@ -53,7 +52,7 @@ func TestDefaultsAreValid(t *testing.T) {
 }
 
 func TestParseUsageErrors(t *testing.T) {
-	tests := map[string]string{
+	for text, want := range map[string]string{
 		"":             `usage of cpu: shape: invalid value "": must be one of constant, beta, bursts, diurnal`,
 		"gamma:mean=1": `usage of cpu: shape: invalid value "gamma": must be one of constant, beta, bursts, diurnal`,
 		"beta:mean=-1": `usage of cpu: mean: invalid value "-1": must be a number from 0 to 1000`,
@@ -74,8 +73,7 @@ func TestParseUsageErrors(t *testing.T) {
 		"diurnal:cv=0.5,amplitude=0.8": `usage of cpu: diurnal: cv: invalid value "0.5": must be at least 0.5657, the coefficient of ` +
 			`variation of the amplitude 0.8 alone`,
 		"diurnal:mean=3,cv=1": `usage of cpu: diurnal: mean: invalid value "3": must be at most 2.667`,
-	}
-	for text, want := range tests {
+	} {
 		t.Run(text, func(t *testing.T) {
 			if _, err := ParseUsage(text); err == nil || err.Error() != want {
 				t.Errorf("error %v, want %s", err, want)

@@ -18,7 +18,7 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), 
 func allNear(a, b []float64) bool { return slices.EqualFunc(a, b, near) }
 
 func TestShare(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		capacity     float64
 		want, weight []float64
 		got          []float64
@@ -35,8 +35,7 @@ func TestShare(t *testing.T) {
 		// third pod, of weight 3, gets 1100-430 = 670.
 		"several rounds": {1200, []float64{100, 430, 900}, []float64{1, 2, 3}, []float64{100, 430, 670}, 670.0 / 3},
 		"no CPU":         {0, []float64{100, 0}, []float64{1, 1}, []float64{0, 0}, 0},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got, rest := make([]float64, len(tc.want)), make([]int32, len(tc.want))
 			level := outcomeShare(tc.capacity, tc.want, tc.weight, got, rest)
@@ -106,7 +105,7 @@ func TestShareIsFair(t *testing.T) {
 }
 
 func TestOOMScoreAdjustment(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		class            v1.PodQOSClass
 		request, machine float64
 		want             int
@@ -124,8 +123,7 @@ func TestOOMScoreAdjustment(t *testing.T) {
 		"no machine":      {v1.PodQOSBurstable, 1, 0, 3},
 		"nearly all":      {v1.PodQOSBurstable, 15.99 * gib, 16 * gib, 3},
 		"all but a tenth": {v1.PodQOSBurstable, 9, 10, 100},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got := oomScoreAdjustment(tc.class, tc.request, tc.machine); got != tc.want {
 				t.Errorf("%d, want %d", got, tc.want)
@@ -136,7 +134,7 @@ func TestOOMScoreAdjustment(t *testing.T) {
 
 func TestStep(t *testing.T) {
 	node := Capacity{CPU: 4000, Memory: 10 * gib, MachineMemory: 10 * gib}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		pods    []Demand
 		want    Step
 		got     []float64
@@ -208,8 +206,7 @@ func TestStep(t *testing.T) {
 			[]Demand{{Memory: 16 * gib, Class: v1.PodQOSGuaranteed, MemoryRequest: 16 * gib}, {Class: v1.PodQOSBestEffort}},
 			Step{MemoryDemand: 16 * gib, MemoryKept: 0, MemoryLimits: 16 * gib, Victims: 1}, []float64{0, 0}, []int{0},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			var e Evaluator
 			step, got, victims := e.Step(node, tc.pods)

@@ -167,7 +167,7 @@ func TestSchedulerInvalidInput(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must.Succeed(t, err)
 	defer listener.Close()
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		config string
 		flags  []string
 		want   string
@@ -231,8 +231,7 @@ func TestSchedulerInvalidInput(t *testing.T) {
 		"emulated version": {
 			"", []string{"--emulated-version=1.33", "--master=http://127.0.0.1:1"}, "emulation version 1.33 is not between [1.34, 1.37.0]",
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			flags := tc.flags
 			if tc.config != "" {
