@@ -88,7 +88,7 @@ const everyPlugin = `  pluginConfig:
 func TestLoad(t *testing.T) {
 	const addresses = "healthzBindAddress: 0.0.0.0:10251\nmetricsBindAddress: 0.0.0.0:10251\n"
 	const versioned = "apiVersion: kubescheduler.config.k8s.io/%s, kind: NodeResourcesAllocatableArgs,"
-	tests := map[string]struct{ version, head, args string }{
+	for name, tc := range map[string]struct{ version, head, args string }{
 		"v1":                         {"v1", "", ""},
 		"v1, versioned arguments":    {"v1", "", fmt.Sprintf(versioned, "v1")},
 		"v1, v1beta3 arguments":      {"v1", "", fmt.Sprintf(versioned, "v1beta3")},
@@ -97,8 +97,7 @@ func TestLoad(t *testing.T) {
 		"v1beta2, with addresses":    {"v1beta2", addresses, ""},
 		"v1beta2, v1beta3 arguments": {"v1beta2", addresses, fmt.Sprintf(versioned, "v1beta3")},
 		"v1beta2, v1 arguments":      {"v1beta2", addresses, fmt.Sprintf(versioned, "v1")},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := loadBoth(t, configFile(t, tc.version, tc.head+"parallelism: 7\n", fmt.Sprintf(everyPlugin, tc.args)))
 			if want := "kubescheduler.config.k8s.io/" + tc.version; cfg.APIVersion != want || cfg.Parallelism != 7 {
@@ -199,7 +198,7 @@ func TestLoadErrors(t *testing.T) {
 		return "  pluginConfig:\n  - name: " + name + "\n    args: {" + args + "}\n"
 	}
 	const where = "decoding .profiles[0].pluginConfig[0]: "
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		version, head, plugins string
 		// want follows the path of the file.
 		want string
@@ -253,8 +252,7 @@ func TestLoadErrors(t *testing.T) {
 			"[parallelism: Invalid value: -1: should be an integer value greater than zero, podMaxBackoffSeconds: Invalid value: 1: " +
 				"must be greater than or equal to PodInitialBackoffSeconds]",
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			path := configFile(t, tc.version, tc.head, tc.plugins)
 			if _, err := Load(path); errorText(err) != path+": "+tc.want {
@@ -265,7 +263,7 @@ func TestLoadErrors(t *testing.T) {
 }
 
 func TestLoadOtherFiles(t *testing.T) {
-	tests := map[string]struct{ text, want string }{
+	for name, tc := range map[string]struct{ text, want string }{
 		"arguments only": {
 			"apiVersion: kubescheduler.config.k8s.io/v1\nkind: NodeResourcesLimitsArgs\n",
 			`kind: invalid value "NodeResourcesLimitsArgs" of apiVersion "kubescheduler.config.k8s.io/v1": must be KubeSchedulerConfiguration of ` +
@@ -287,8 +285,7 @@ func TestLoadOtherFiles(t *testing.T) {
 		"too large":     {strings.Repeat("#", MaxFileBytes+1), "exceeds the limit of 4 MiB"},
 		"not yaml":      {"a: b: c", "yaml: "},
 		"not an object": {"[]", "json: cannot unmarshal array"},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			path := writeConfig(t, tc.text)
 			if _, err := Load(path); !strings.HasPrefix(errorText(err), path+": ") || !strings.Contains(errorText(err), tc.want) {

@@ -13,6 +13,7 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // decisionOf returns a PlacementDecision of a placement in namespace ns.
@@ -72,9 +73,7 @@ func TestStaleDecisions(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		s := objects.State()
 		p := s.placements[keyOf("web")]
 		if got := [2]int{len(p.selected), len(p.workload.promises)}; got != [2]int{want, want} {
@@ -99,9 +98,7 @@ func TestReadCapacities(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if e := objects.State().entries["a"]; e.capacity.Err != nil {
 		t.Errorf("the capacity of a is replaced by an object with another name: %v", e.capacity.Err)
 	}

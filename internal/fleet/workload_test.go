@@ -22,6 +22,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // capacityOf returns the capacity of a cluster with one node that has cores free, and recent pods of workloads.
@@ -42,9 +43,7 @@ func capacityOf(t testing.TB, cluster string, at time.Time, cores int64, recent 
 		object.Status.Recent = append(object.Status.Recent, capacityv1alpha1.RecentWorkload{Namespace: "ns", Name: name, Pods: pods})
 	}
 	raw, err := json.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	out := &ClusterCapacity{}
 	if err := json.Unmarshal(raw, out); err != nil || out.Err != nil {
 		t.Fatal(err, out.Err)
@@ -94,10 +93,7 @@ func TestRequireFit(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", cluster, reasons[cluster], want)
 		}
 	}
-	if _, message := reasonOf(
-		t,
-		r,
-	); !strings.Contains(
+	if _, message := reasonOf(t, r); !strings.Contains(
 		message,
 		"the workload does not fit 5 clusters (cluster1: 0 replicas fit of 1: needs 30 CPU",
 	) {

@@ -85,9 +85,7 @@ func TestNodesWithoutUsage(t *testing.T) {
 	collector.Watch(t.Context(), "s", store)
 	busy := load.Node{CPU: load.Utilization{Mean: 0.001}, HasCPU: true}
 	nodes := map[string]load.Node{"a": {HasCPU: true}, "b": busy, "c": {HasMemory: true}}
-	if err := store.Put(load.Reading{Time: time.Now(), Nodes: nodes}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, store.Put(load.Reading{Time: time.Now(), Nodes: nodes}))
 	const want = "# HELP plimsoll_load_node_without_usage " +
 		"[ALPHA] 1 for a node whose reading has no CPU usage, for up to 100 nodes by name.\n" +
 		"# TYPE plimsoll_load_node_without_usage gauge\nplimsoll_load_node_without_usage{node=\"a\",source=\"s\"} 1\n"

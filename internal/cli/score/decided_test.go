@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // FuzzDecided explains decisions of any text, as another scheduler may serve them: the output has no control characters.
@@ -20,9 +22,7 @@ func FuzzDecided(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, page string) {
 		path := filepath.Join(t.TempDir(), "configz")
-		if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(page), 0o600))
 		var out bytes.Buffer
 		cmd := &cobra.Command{}
 		cmd.SetOut(&out)

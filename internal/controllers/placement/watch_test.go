@@ -183,9 +183,7 @@ func (h *hub) reportCapacity() {
 	object := &fleet.ClusterCapacity{}
 	text := fmt.Sprintf(`{"metadata": {"namespace": "a", "name": "plimsoll"}, "status": {"cluster": "a", "observedAt": %q,
 		"classes": [{}], "groups": [{"class": 0, "nodes": 1, "free": {"cpu": "10", "pods": "100"}}]}}`, h.now.UTC().Format(time.RFC3339))
-	if err := errors.Join(json.Unmarshal([]byte(text), object), object.Err, h.c.load(h.Context())); err != nil {
-		h.Fatal(err)
-	}
+	must.Succeed(h, errors.Join(json.Unmarshal([]byte(text), object), object.Err, h.c.load(h.Context())))
 	h.c.state.SetCapacity(object)
 }
 

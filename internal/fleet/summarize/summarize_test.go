@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 	"github.com/plimsoll-k8s/plimsoll/test/support/clustertest"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // inputOf returns the input of a summary.
@@ -33,9 +34,7 @@ func inputOf(nodes []*v1.Node, pods []*v1.Pod) *Input {
 func asJSON(t testing.TB, status *v1alpha1.ClusterCapacityStatus) []byte {
 	t.Helper()
 	raw, err := json.Marshal(status)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return raw
 }
 
@@ -47,12 +46,7 @@ func TestSummarize(t *testing.T) {
 	cordoned := clustertest.Node("b2", 8000, 8192, zone("b"))
 	cordoned.Spec.Unschedulable = true
 	nodes := []*v1.Node{
-		clustertest.Node(
-			"a1",
-			4000,
-			8192,
-			zone("a"),
-		),
+		clustertest.Node("a1", 4000, 8192, zone("a")),
 		clustertest.Node("a2", 4000, 8192, zone("a")),
 		clustertest.Node("a3", 4000, 8192, zone("a")),
 		clustertest.Node("b1", 8000, 8192, zone("b"), v1.Taint{Key: "gpu", Effect: v1.TaintEffectNoSchedule}),
@@ -104,9 +98,7 @@ func TestSummaryIsDeterministic(t *testing.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		nodes, pods := clustertest.Random(rng, rapid.IntRange(1, 400).Draw(t, "nodes"))
 		first, err := json.Marshal(Summarize(inputOf(nodes, pods)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		rng.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
 		rng.Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
 		for _, n := range nodes {

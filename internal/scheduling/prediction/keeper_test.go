@@ -23,6 +23,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -120,9 +121,7 @@ func TestSaveAndRestore(t *testing.T) {
 	first := &learner{workloads: []predict.Past{workload("a", 3), workload("b", 5)}}
 	k, client := keeperOf(t, first, &now, map[string][]byte{"other": []byte("kept")}, nil)
 	k.Start(ctx)
-	if err := k.save(ctx, logger, saveInterval); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, k.save(ctx, logger, saveInterval))
 	if saved := k.State(); !saved.Saved.Equal(noon) || saved.SavedBytes == 0 || saved.Dropped != 0 {
 		t.Errorf("%+v", saved)
 	}
@@ -162,9 +161,7 @@ func TestSaveInterval(t *testing.T) {
 	} {
 		now := noon
 		k, client := keeperOf(t, &learner{}, &now, nil, tc.annotations)
-		if err := k.save(ctx, logger, tc.interval); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, k.save(ctx, logger, tc.interval))
 		updates := 0
 		for _, action := range client.Actions() {
 			if action.GetVerb() == "update" {
@@ -187,9 +184,7 @@ func TestSavedDoesNotWait(t *testing.T) {
 		during = k.State()
 		return false, nil, nil
 	})
-	if err := k.save(ctx, logger, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, k.save(ctx, logger, 0))
 	if after := k.State(); !during.Saved.IsZero() || !after.Saved.Equal(noon) {
 		t.Errorf("saved at %s during the first save, at %s after it", during.Saved, after.Saved)
 	}
@@ -198,9 +193,7 @@ func TestSavedDoesNotWait(t *testing.T) {
 // TestInvalidContentIsIgnored checks that invalid content is logged, and replaced by the next save.
 func TestInvalidContentIsIgnored(t *testing.T) {
 	good, _, err := encodeHistory([]predict.Past{workload("a", 3)}, kube.MaxSaved)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, tc := range map[string]struct {
 		data        []byte
 		annotations map[string]string
@@ -220,13 +213,9 @@ func TestInvalidContentIsIgnored(t *testing.T) {
 			t.Errorf("%s: not logged", name)
 		}
 		l.workloads = []predict.Past{workload("b", 1)}
-		if err := k.save(ctx, logger, saveInterval); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, k.save(ctx, logger, saveInterval))
 		object, err := client.CoreV1().ConfigMaps("kube-system").Get(ctx, "history", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got, err := decodeHistory(object.BinaryData[dataKey]); err != nil || len(got) != 1 || got[0].Name != "b" {
 			t.Errorf("%s: saved %+v, %v", name, got, err)
 		}
@@ -238,16 +227,10 @@ func TestInvalidContentIsIgnored(t *testing.T) {
 func TestHistoryIsNotOverwrittenUnread(t *testing.T) {
 	logger, ctx := ktesting.NewTestContext(t)
 	data, _, err := encodeHistory([]predict.Past{workload("a", 3)}, kube.MaxSaved)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	now, l := noon, &learner{workloads: []predict.Past{workload("b", 1)}}
 	k, client := keeperOf(
-		t,
-		l,
-		&now,
-		map[string][]byte{dataKey: data},
-		map[string]string{kube.SavedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)},
+		t, l, &now, map[string][]byte{dataKey: data}, map[string]string{kube.SavedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)},
 	)
 	failing := true
 	client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -258,13 +241,9 @@ func TestHistoryIsNotOverwrittenUnread(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	failing = false
-	if err := k.save(ctx, logger, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, k.save(ctx, logger, 0))
 	object, err := client.CoreV1().ConfigMaps("kube-system").Get(ctx, "history", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got, err := decodeHistory(object.BinaryData[dataKey]); err != nil || len(got) != 2 {
 		t.Errorf("saved %+v, %v; want both workloads", got, err)
 	}
@@ -274,9 +253,7 @@ func TestHistoryIsNotOverwrittenUnread(t *testing.T) {
 func TestPastComesFirst(t *testing.T) {
 	_, ctx := ktesting.NewTestContext(t)
 	data, _, err := encodeHistory([]predict.Past{workload("a", 3)}, kube.MaxSaved)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, tc := range map[string]struct {
 		source              past
 		replayed, workloads int
@@ -287,10 +264,7 @@ func TestPastComesFirst(t *testing.T) {
 	} {
 		now, l := noon, &learner{}
 		k, _ := keeperOf(
-			t,
-			l,
-			&now,
-			map[string][]byte{dataKey: data},
+			t, l, &now, map[string][]byte{dataKey: data},
 			map[string]string{kube.SavedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)},
 		)
 		k.options.Past = tc.source

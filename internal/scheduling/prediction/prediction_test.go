@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
@@ -55,18 +56,14 @@ func (r *rig) usage(t *testing.T, millicores float64) {
 	for _, name := range []string{"web-1", "web-2"} {
 		reading.Pods = append(reading.Pods, load.PodUsage{Namespace: "default", Name: name, CPU: millicores, Memory: 1 << 30})
 	}
-	if err := r.pods.Put(reading); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.pods.Put(reading))
 }
 
 // load stores the utilization of the node.
 func (r *rig) load(t *testing.T, mean float64) {
 	t.Helper()
 	reading := load.Reading{Time: r.now, Window: time.Minute, Nodes: map[string]load.Node{"n": schedtest.CPULoad(mean, 0.01)}}
-	if err := r.nodes.Put(reading); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.nodes.Put(reading))
 }
 
 // ratio returns the expected usage of the workload, as a multiple of its request.
@@ -161,9 +158,7 @@ func TestReportsWorse(t *testing.T) {
 			used.Pods = append(used.Pods, load.PodUsage{Namespace: "default", Name: name, CPU: 2000 - 1000*float64(i), Memory: 1 << 30})
 			measured.Nodes[name] = schedtest.CPULoad(0.25+0.5*float64(i), 0.01)
 		}
-		if err := errors.Join(usage.Put(used), nodes.Put(measured)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, errors.Join(usage.Put(used), nodes.Put(measured)))
 	}
 	if _, _, worse := keeper.Known(); !worse || !keeper.Model().IsWorse() || len(changes) != 1 || !changes[0] {
 		t.Errorf("worse: %t, changes %v; want one", worse, changes)

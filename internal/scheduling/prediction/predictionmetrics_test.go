@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // TestObserveError checks the buckets: 0.55 - 0.5 = 0.05 is a small, 0.3 - 0.7 = -0.4 a large error.
@@ -47,18 +48,11 @@ func TestWatchHistory(t *testing.T) {
 	m.WatchHistory(ctx, func() History { return state })
 	values := func() string {
 		text, err := testutil.CollectAndFormat(
-			m,
-			expfmt.TypeTextPlain,
-			"plimsoll_prediction_workloads",
-			"plimsoll_prediction_worse_than_requests",
-			"plimsoll_prediction_history_age_seconds",
-			"plimsoll_prediction_history_saved_timestamp_seconds",
-			"plimsoll_prediction_history_saved_bytes",
-			"plimsoll_prediction_history_dropped_workloads",
+			m, expfmt.TypeTextPlain, "plimsoll_prediction_workloads", "plimsoll_prediction_worse_than_requests",
+			"plimsoll_prediction_history_age_seconds", "plimsoll_prediction_history_saved_timestamp_seconds",
+			"plimsoll_prediction_history_saved_bytes", "plimsoll_prediction_history_dropped_workloads",
 		)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var out []string
 		for line := range strings.Lines(string(text)) {
 			if !strings.HasPrefix(line, "#") {

@@ -16,28 +16,23 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // options returns the options of a recommendation over a small generated cluster.
 func options(t *testing.T, run compare.Run) Options {
 	t.Helper()
 	spec, err := scaling.Parse([]string{"shape=8x32,boot=120,cost=0.80"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	spec.Groups[0].AdoptOthers = true
 	read := func(name string) engine.NamedConfig {
 		profile, err := engine.ReadConfig(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return profile
 	}
 	generated := filepath.Join(t.TempDir(), "generated.plrec")
 	const generate = "nodes=6,shapes=8x32,pods=120,fill=0.7,churn=43200,life=7200"
-	if err := recording.RecordGenerated(generated, generate, "diurnal:mean=0.3", 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, recording.RecordGenerated(generated, generate, "diurnal:mean=0.3", 1))
 	policy := &v1alpha1.ResourceSlack{}
 	policy.Spec.Default()
 	policy.Spec.Mirrors.NamespaceSelector = nil
@@ -68,9 +63,7 @@ func TestFind(t *testing.T) {
 	o := options(t, inProcess)
 	o.Profiles, o.Change.Slack = o.Profiles[1:], false
 	r, err := Find(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Log(r.Verdict.Sentence)
 	row := func(mark string) Row {
 		for _, row := range r.Confirmation {
@@ -86,9 +79,7 @@ func TestFind(t *testing.T) {
 		t.Errorf("cost %v in place of %v, %d workloads", after.Cost, before.Cost, len(r.Requests))
 	}
 	documents, err := r.Manifests()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, d := range documents {
 		var object map[string]any
 		if err := yaml.UnmarshalStrict(d.Text, &object); err != nil {
@@ -96,9 +87,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	again, err := Find(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if again.Verdict.Sentence != r.Verdict.Sentence {
 		t.Errorf("%q, then %q", r.Verdict.Sentence, again.Verdict.Sentence)
 	}
@@ -172,9 +161,7 @@ func TestVerdict(t *testing.T) {
 			o := options(t, fake(tc.outcome))
 			o.Change = Changes{Profile: true}
 			r, err := Find(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if !strings.HasPrefix(r.Verdict.Sentence, tc.want) || r.Confirmed != tc.confirmed {
 				t.Errorf("confirmed %v: %s\nwant %s", r.Confirmed, r.Verdict.Sentence, tc.want)
 			}
