@@ -3,7 +3,6 @@ package fleet
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -76,16 +75,6 @@ func compilePolicy(p *v1beta1.Placement) (*placementPolicy, field.ErrorList) {
 	}
 	out.setFields()
 	return out, errs
-}
-
-// readsFits returns the first prioritizer that scores the fits of a workload, empty if there is none.
-func (p *placementPolicy) readsFits() string {
-	for i := range p.request.Prioritizers {
-		if kind := string(p.request.Prioritizers[i].Kind); strings.HasPrefix(kind, "Fit") {
-			return kind
-		}
-	}
-	return ""
 }
 
 // setFields adds the fields of clusters that prioritizers and expressions read, and sets addOns.

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
@@ -162,8 +161,9 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 	r := &Result{Generation: p.generation, Policy: p.policy, Fleet: s.fleet, Groups: noGroups}
 	if p.policy != nil {
 		r.Warnings = slices.Clip(p.policy.warnings) // the slice is shared
-		if kind := p.policy.readsFits(); kind != "" && p.workload == nil {
-			r.Warnings = append(r.Warnings, kind+" has no data without spec.workload or the annotation "+v1beta1.AnnotationWorkload)
+		isFit := func(p decide.Prioritizer) bool { return strings.HasPrefix(string(p.Kind), "Fit") }
+		if p.workload == nil && slices.ContainsFunc(p.policy.request.Prioritizers, isFit) {
+			r.Warnings = append(r.Warnings, "FitReplicas, FitWait and FitCost have no data without spec.workload or its annotation")
 		}
 	}
 	if len(p.errs) > 0 {

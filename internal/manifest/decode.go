@@ -44,6 +44,9 @@ func toJSON(document []byte) ([]byte, error) {
 	if number, ok := errors.AsType[*json.UnsupportedValueError](err); ok {
 		return nil, fmt.Errorf("found the number %s: numbers must be finite", number.Str)
 	}
+	if strings.HasSuffix(err.Error(), "found character that cannot start any token") {
+		err = fmt.Errorf("%w, such as a tab: indent with spaces", err)
+	}
 	return nil, err
 }
 

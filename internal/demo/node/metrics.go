@@ -11,22 +11,25 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
-	metrics "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 )
 
-// usedCPUs is what the pods of the playground use by the start of their name. The sums are the loads of playgroundLoad.
-var usedCPUs = map[string]string{
-	"batch-1": "10500m", "batch-2": "8900m", "cache-": "800m", "job-": "600m", "log-": "1500m", "report-": "400m", "web-1": "3400m",
-	"web-2": "2200m", "web-3": "800m",
+// usedCPUs is what the pods of the playground use by the start of their name, in millicores. The sums are the loads of playgroundLoad.
+var usedCPUs = map[string]int{
+	"batch-1": 10500, "batch-2": 8900, "cache-": 800, "job-": 600, "log-": 1500, "report-": 400, "web-1": 3400, "web-2": 2200, "web-3": 800,
 }
 
-// apiService makes the API server forward requests for the metrics API to a port of this machine.
-const apiService = `{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": "v1beta1.metrics.k8s.io"},
+const (
+	metricsGroup = "/apis/metrics.k8s.io/v1beta1"
+	metricsKinds = `{"kind": "APIResourceList", "groupVersion": "metrics.k8s.io/v1beta1", "resources": [
+{"name": "pods", "kind": "PodMetrics", "namespaced": true, "verbs": ["list"]},
+{"name": "nodes", "kind": "NodeMetrics", "namespaced": false, "verbs": ["list"]}]}`
+	// apiService makes the API server forward requests for the metrics API to a port of this machine.
+	apiService = `{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": "v1beta1.metrics.k8s.io"},
 "spec": {"group": "metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
 "insecureSkipTLSVerify": true, "service": {"namespace": "kube-system", "name": "metrics-server", "port": %d}}}`
+)
 
 // ServeUsage serves the usage of nodes and pods as metrics-server does, until ctx ends.
 func (d *Demo) ServeUsage(ctx context.Context) error {
@@ -42,16 +45,7 @@ func (d *Demo) ServeUsage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /apis/metrics.k8s.io/v1beta1", answer(func(context.Context) (any, error) {
-		return metav1.APIResourceList{GroupVersion: metrics.SchemeGroupVersion.String(), APIResources: []metav1.APIResource{
-			{Name: "pods", Kind: "PodMetrics", Namespaced: true, Verbs: metav1.Verbs{"list"}},
-			{Name: "nodes", Kind: "NodeMetrics", Verbs: metav1.Verbs{"list"}},
-		}}, nil
-	}))
-	mux.HandleFunc("GET /apis/metrics.k8s.io/v1beta1/pods", answer(d.podUsage))
-	mux.HandleFunc("GET /apis/metrics.k8s.io/v1beta1/nodes", answer(d.nodeUsage))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Handler: http.HandlerFunc(d.answer), ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = server.Serve(listener) }()
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	port := listener.Addr().(*net.TCPAddr).Port
@@ -65,60 +59,40 @@ func (d *Demo) ServeUsage(ctx context.Context) error {
 		SetHeader("Content-Type", "application/json").Body(fmt.Appendf(nil, apiService, port)).Do(ctx).Error()
 }
 
-// answer returns a handler that writes a value as JSON.
-func answer(value func(context.Context) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		v, err := value(r.Context())
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(v) // the client has gone
-	}
-}
-
-// nodeUsage returns the metrics of the nodes.
-func (d *Demo) nodeUsage(ctx context.Context) (any, error) {
-	nodes, err := d.env.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	list := metrics.NodeMetricsList{Items: []metrics.NodeMetrics{}}
-	for i := range nodes.Items {
-		n := &nodes.Items[i]
-		cpu := playgroundLoad[n.Name].CPU.Mean * float64(n.Status.Capacity.Cpu().MilliValue())
-		list.Items = append(list.Items, metrics.NodeMetrics{
-			ObjectMeta: metav1.ObjectMeta{Name: n.Name}, Timestamp: metav1.Now(), Window: metav1.Duration{Duration: time.Minute},
-			Usage: v1.ResourceList{v1.ResourceCPU: *resource.NewMilliQuantity(int64(cpu), resource.DecimalSI), v1.ResourceMemory: usedMemory},
+// answer sends the metrics of the nodes or of the pods that have a node, or the kinds of metrics.
+func (d *Demo) answer(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	items := []any{}
+	add := func(namespace, name string, cpu int) {
+		usage := map[string]string{"cpu": fmt.Sprintf("%dm", cpu), "memory": "512Mi"}
+		items = append(items, map[string]any{
+			"metadata":  map[string]string{"namespace": namespace, "name": name},
+			"timestamp": metav1.Now(), "window": "1m0s", "usage": usage, "containers": []any{map[string]any{"name": "main", "usage": usage}},
 		})
 	}
-	return list, nil
-}
-
-// usedMemory is what each pod and, so that it counts as measured, each node uses.
-var usedMemory = resource.MustParse("512Mi")
-
-// podUsage returns the metrics of the pods that have a node.
-func (d *Demo) podUsage(ctx context.Context) (any, error) {
-	pods, err := d.env.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName!="})
-	if err != nil {
-		return nil, err
-	}
-	list := metrics.PodMetricsList{Items: []metrics.PodMetrics{}}
-	for i := range pods.Items {
-		cpu := "100m"
-		for prefix, used := range usedCPUs {
-			if strings.HasPrefix(pods.Items[i].Name, prefix) {
-				cpu = used
+	switch r.URL.Path {
+	case metricsGroup + "/pods":
+		pods, err := d.env.Client.CoreV1().Pods("").List(r.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName!="})
+		for i := 0; err == nil && i < len(pods.Items); i++ {
+			cpu := 100
+			for prefix, used := range usedCPUs {
+				if strings.HasPrefix(pods.Items[i].Name, prefix) {
+					cpu = used
+				}
 			}
+			add(pods.Items[i].Namespace, pods.Items[i].Name, cpu)
 		}
-		used := v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: usedMemory}
-		list.Items = append(list.Items, metrics.PodMetrics{
-			ObjectMeta: metav1.ObjectMeta{Namespace: pods.Items[i].Namespace, Name: pods.Items[i].Name},
-			Timestamp:  metav1.Now(), Window: metav1.Duration{Duration: time.Minute},
-			Containers: []metrics.ContainerMetrics{{Name: "main", Usage: used}},
-		})
+	case metricsGroup + "/nodes":
+		for _, n := range playground.Nodes {
+			cpu := n.Object().Status.Capacity.Cpu().MilliValue()
+			add("", n.Name, int(playgroundLoad[n.Name].CPU.Mean*float64(cpu)))
+		}
+	case metricsGroup:
+		_, _ = w.Write([]byte(metricsKinds))
+		return
+	default:
+		http.NotFound(w, r)
+		return
 	}
-	return list, nil
+	_ = json.NewEncoder(w).Encode(map[string]any{"items": items}) // an error is that the client has gone
 }

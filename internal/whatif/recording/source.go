@@ -82,7 +82,7 @@ func (s Source) Input(seed uint64, limits Limits) (Input, error) {
 		)
 	}
 	if s.Generate == "" {
-		in.missUsage()
+		in.noteMissingUsage()
 	}
 	in.setRequests(s.Requests)
 	swapping := 0
@@ -97,9 +97,9 @@ func (s Source) Input(seed uint64, limits Limits) (Input, error) {
 	return in, err
 }
 
-// missUsage states first in Missing how many pods have neither requests nor known usage, unless they are few: placing them by their usage
+// noteMissingUsage states first in Missing how many pods have neither requests nor known usage, unless they are few: placing them by their usage
 // has no effect.
-func (in *Input) missUsage() {
+func (in *Input) noteMissingUsage() {
 	unknown := 0
 	for i := range in.Pods {
 		if p := &in.Pods[i]; p.Usage == nil && (p.Resources.CPURequest == 0 || p.Resources.MemoryRequest == 0) {

@@ -94,7 +94,7 @@ func TestUsageMissing(t *testing.T) {
 	for i := range few.Pods[1:] {
 		few.Pods[i].Resources = fromPod(objects.Pending[0]).Resources
 	}
-	if few.missUsage(); len(few.Missing) != 0 {
+	if few.noteMissingUsage(); len(few.Missing) != 0 {
 		t.Errorf("1 of 101 pods: %q", few.Missing)
 	}
 }

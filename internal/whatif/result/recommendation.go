@@ -51,7 +51,7 @@ func (r *Result) Conclude() {
 		s.Headline = "Cannot tell: no pod was scheduled with any profile."
 		return
 	case topic == &overload && r.neverOverloaded():
-		s.headline(r)
+		s.describeIdle(r)
 		return
 	case len(r.Seeds) < 2:
 		s.Headline = "Cannot tell: one pair of runs may differ by chance. Run with more seeds."
@@ -70,8 +70,8 @@ func (r *Result) Conclude() {
 	s.describeOther(r, topic.figure.Name)
 }
 
-// headline states that no node was overloaded, and which profile leaves clearly more headroom on the fullest node.
-func (s *Recommendation) headline(r *Result) {
+// describeIdle states that no node was overloaded, and which profile leaves clearly more headroom on the fullest node.
+func (s *Recommendation) describeIdle(r *Result) {
 	s.describeOther(r, fullest[0])
 	s.Headline = "Cannot tell: no node was overloaded with any profile."
 	if strings.Contains(strings.Join(s.Effect, ""), moreHeadroom) {

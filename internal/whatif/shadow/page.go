@@ -1,7 +1,6 @@
 package shadow
 
 import (
-	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -115,7 +114,7 @@ func (r *Report) Tables() []Table {
 	nodes, workloads := [][]result.OverloadTime{r.Nodes}, [][]result.OverloadTime{r.Workloads}
 	for _, v := range r.Verdicts {
 		nodes, workloads = append(nodes, v.Nodes), append(workloads, v.Workloads)
-		t := Table{Title: v.Candidate + " besides overload", Head: []string{"figure", cmp.Or(r.Profile, "current"), "change"}}
+		t := Table{Title: v.Candidate + " besides overload", Head: []string{"figure", "in force", "change"}}
 		for _, f := range v.Others {
 			t.Rows = append(t.Rows, []any{f.Label, number(f.Current), f.Change})
 		}
