@@ -238,15 +238,24 @@ func TestRightsOfClusterAutoscaler(t *testing.T) {
 			deployment("scaler", image, "--capacity-buffer-pod-dry-run-enabled=false"), types.NamespacedName{}, []string{"create pods"}, OK, "has the",
 		},
 		"no status": {
-			deployment("scaler", image), types.NamespacedName{}, []string{"update capacitybuffers/status"}, Problem,
+			deployment("scaler", image),
+			types.NamespacedName{},
+			[]string{"update capacitybuffers/status"},
+			Problem,
 			"may not update capacitybuffers/status.autoscaling.x-k8s.io",
 		},
 		"named": {
-			deployment("scaler", custom), types.NamespacedName{Namespace: "kube-system", Name: "scaler"}, []string{"create pods"}, Problem,
+			deployment("scaler", custom),
+			types.NamespacedName{Namespace: "kube-system", Name: "scaler"},
+			[]string{"create pods"},
+			Problem,
 			"may not create pods",
 		},
 		"named, but not there": {
-			deployment("scaler", image), types.NamespacedName{Namespace: "kube-system", Name: "other"}, []string{"create pods"}, Problem,
+			deployment("scaler", image),
+			types.NamespacedName{Namespace: "kube-system", Name: "other"},
+			[]string{"create pods"},
+			Problem,
 			"there is no Deployment kube-system/other",
 		},
 	} {

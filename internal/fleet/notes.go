@@ -47,6 +47,18 @@ func (d *workloadDecision) addNotes(r *Result) {
 	}
 }
 
+// isLimited reports whether replicas of a promise wait because they do not fit, or exceed the share of the namespace.
+func (c *candidate) isLimited(promise podPromise) bool {
+	return c.share < 100 && promise.Waiting > 0 && !promise.hasEnded(c.now) && c.running() < promise.Replicas
+}
+
+// isUnseen reports whether a promise ended recently, and no pod of the workload was seen.
+func (c *candidate) isUnseen(promise podPromise) bool {
+	isRecent := c.now-promise.Since <= recentTime && c.summary.ObservedAt > promise.Since+promiseTime
+	isSeen := func(part fit.Part) bool { return promise.podsShown(c.summary, part.Template) > 0 }
+	return isRecent && !slices.ContainsFunc(c.workload.Parts, isSeen)
+}
+
 // noteAbout returns the note about a promise in the cluster, the zero value for none.
 func (c *candidate) noteAbout(promise podPromise, before note) note {
 	wanted := promise.Replicas
@@ -61,15 +73,13 @@ func (c *candidate) noteAbout(promise podPromise, before note) note {
 	case promise.Replicas == 0:
 	case c.summary == nil:
 		return note{unknownCapacity, c.name + ": selected, but " + c.describeLimit()}
-	case c.share < 100 && promise.Waiting > 0 && !promise.hasEnded(c.now) && c.running() < promise.Replicas:
+	case c.isLimited(promise):
 		return note{exceedsShare, fmt.Sprintf("%s: capacity is set aside for %d of %s: the others do not fit, or exceed the %d%% of the free "+
 			"capacity that the placements of a namespace may have", c.name, promise.Replicas-promise.Waiting,
 			format.Of(promise.Replicas, "replica"), c.share)}
 	case c.workload.Parts[0].Workload.Name == "":
 	case promise.hasEnded(c.now):
-		isRecent := c.now-promise.Since <= recentTime && c.summary.ObservedAt > promise.Since+promiseTime
-		isSeen := func(part fit.Part) bool { return promise.podsShown(c.summary, part.Template) > 0 }
-		if isRecent && !slices.ContainsFunc(c.workload.Parts, isSeen) {
+		if c.isUnseen(promise) {
 			replicas := format.Of(promise.Replicas, "replica")
 			return note{neverSeen, fmt.Sprintf("%s: no pod of %s was seen within %d minutes", c.name, replicas, promiseTime/60)}
 		}

@@ -19,8 +19,8 @@ import (
 // podPromise is what a decision has promised to a workload: capacity for its replicas in a cluster.
 type podPromise struct {
 	Replicas int64 `json:"replicas"`
-	// Waiting are the replicas that did not fit at the time of the decision, or exceeded the share of the namespace: no capacity is set aside
-	// for them.
+	// Waiting are the replicas that did not fit at the time of the decision, or exceeded the share of the namespace: no capacity is set
+	// aside for them.
 	Waiting int64 `json:"waiting,omitempty"`
 	// Since is the Unix time in seconds of the decision, and Before the number of recent pods of the workload at that time.
 	Since  int64 `json:"since"`

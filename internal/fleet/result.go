@@ -160,11 +160,7 @@ var noGroups = []decide.Group{{}}
 func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.Time, attempt *pass) *Result {
 	r := &Result{Generation: p.generation, Policy: p.policy, Fleet: s.fleet, Groups: noGroups}
 	if p.policy != nil {
-		r.Warnings = slices.Clip(p.policy.warnings) // the slice is shared
-		isFit := func(p decide.Prioritizer) bool { return strings.HasPrefix(string(p.Kind), "Fit") }
-		if p.workload == nil && slices.ContainsFunc(p.policy.request.Prioritizers, isFit) {
-			r.Warnings = append(r.Warnings, "FitReplicas, FitWait and FitCost have no data without spec.workload or its annotation")
-		}
+		r.Warnings = p.warnings()
 	}
 	if len(p.errs) > 0 {
 		r.setMisconfigured(p, reasonMisconfigured, joinErrors(p.errs))
@@ -209,6 +205,16 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 	}
 	r.setDecision(p.policy.request.Number, unbound, attempt.failure(false))
 	return r
+}
+
+// warnings returns the warnings about the policy of a placement.
+func (p *placementState) warnings() []string {
+	warnings := slices.Clip(p.policy.warnings) // the slice is shared
+	isFit := func(p decide.Prioritizer) bool { return strings.HasPrefix(string(p.Kind), "Fit") }
+	if p.workload == nil && slices.ContainsFunc(p.policy.request.Prioritizers, isFit) {
+		warnings = append(warnings, "FitReplicas, FitWait and FitCost have no data without spec.workload or its annotation")
+	}
+	return warnings
 }
 
 // misconfiguration returns why the expressions of a placement cannot be used, "" if

@@ -25,8 +25,8 @@ const (
 	// AnnotationPrice on a Node or a NodePool is the price of one node for an hour, as a decimal number such as "0.192".
 	AnnotationPrice = "plimsoll.dev/price-per-hour"
 	// AnnotationLimit on a ManagedCluster has the amounts that the workloads of placements may request in the cluster, as JSON such
-	// as {"cpu": "1000", "memory": "4Ti", "pods": "5000", "namespaceShare": "50%"}. namespaceShare is the share of these amounts, and of the
-	// free capacity, that the placements of one namespace get if other namespaces are bound to cluster sets. The default is 50%.
+	// as {"cpu": "1000", "memory": "4Ti", "pods": "5000", "namespaceShare": "50%"}. namespaceShare is the share of these amounts, and of
+	// the free capacity, that the placements of one namespace get if other namespaces are bound to cluster sets. The default is 50%.
 	AnnotationLimit = "plimsoll.dev/capacity-limit"
 )
 

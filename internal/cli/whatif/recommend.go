@@ -168,7 +168,7 @@ func (o *recommendOptions) find(cmd *cobra.Command) (*recommend.Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer os.RemoveAll(folder)
+		defer func() { _ = os.RemoveAll(folder) }()
 		o.Source.Recording, o.Source.Generate = filepath.Join(folder, "generated.plrec"), ""
 		if err := recording.RecordGenerated(o.Source.Recording, generate, o.usage, 1); err != nil {
 			return nil, err

@@ -121,12 +121,14 @@ func TestPods(t *testing.T) {
 		"on another node": {pod: pod("p", "m")},
 		"placeholder":     {pod: placeholder},
 		"running": {
-			pod("p", "n"), resources.Sum{Request: 1000, Limit: 2000, FlooredLimit: 2000},
+			pod("p", "n"),
+			resources.Sum{Request: 1000, Limit: 2000, FlooredLimit: 2000},
 			resources.Sum{Request: 4 << 30, Limit: 8 << 30, FlooredLimit: 8 << 30},
 		},
 		// requests: resized to 2 cores, sidecar 1, overhead 0.5; limits: the sidecar has none
 		"with a sidecar, resized": {
-			resized, resources.Sum{Request: 3500, PartialLimit: 2500, FlooredLimit: 3500, Unbounded: 1},
+			resized,
+			resources.Sum{Request: 3500, PartialLimit: 2500, FlooredLimit: 3500, Unbounded: 1},
 			resources.Sum{Request: 6 << 30, PartialLimit: 9 << 30, FlooredLimit: 9 << 30, Unbounded: 1},
 		},
 	} {

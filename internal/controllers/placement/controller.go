@@ -197,7 +197,14 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName, si
 	if err != nil {
 		return result, false, fmt.Errorf("deleting decisions: %w", err)
 	}
-	began := time.Now()
+	return c.decide(ctx, object, existing, since)
+}
+
+// decide decides a placement with existing decisions, and writes its decisions and status.
+func (c *Controller) decide(
+	ctx context.Context, object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, since any,
+) (result reconcile.Result, done bool, err error) {
+	began, key := time.Now(), client.ObjectKeyFromObject(object)
 	now := c.now()
 	reread, err := c.readWorkload(ctx, object, now)
 	if err != nil {

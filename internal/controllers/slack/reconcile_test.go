@@ -206,7 +206,8 @@ func TestObserve(t *testing.T) {
 			"4 placeholders request 4 CPU and 16Gi memory, 0 fit",
 		},
 		"no pods": {
-			[]client.Object{newNode("a", "web")}, newPolicy("web", "web"), nil,
+			[]client.Object{newNode("a", "web")},
+			newPolicy("web", "web"), nil,
 			[]string{"Accepted=True NothingWanted", "Feasible=True Planned", "Provisioned=True NothingWanted", "Ready=True Held"},
 			"0 placeholders",
 		},
@@ -216,13 +217,15 @@ func TestObserve(t *testing.T) {
 			"spec.pool: no node matches (nodeSelector: pool=typo; tolerations: 0)",
 		},
 		"two policies select a node": {
-			append(webPool(), newPolicy("other", "web")), newPolicy("web", "web"), []string{"other"},
+			append(webPool(), newPolicy("other", "web")), newPolicy("web", "web"),
+			[]string{"other"},
 			[]string{"Accepted=Unknown NotAnswered", "Feasible=True Planned", "Provisioned=True Available", "Ready=False PoolsOverlap"},
 			"policy other selects nodes of the same pool",
 		},
 		"an invalid policy": {
 			webPool(), newPolicy("web", "web", func(s *v1alpha1.ResourceSlackSpec) { s.MinRate = "much" }), nil,
-			[]string{"Feasible=False InvalidPolicy", "Ready=False InvalidPolicy"}, "spec.minRate",
+			[]string{"Feasible=False InvalidPolicy", "Ready=False InvalidPolicy"},
+			"spec.minRate",
 		},
 		"an invalid annotation": {
 			append(webPool(), newMirrored("api", "lots")), newPolicy("web", "web"), nil,
@@ -248,7 +251,8 @@ func TestObserve(t *testing.T) {
 		},
 		"deployments": {
 			webPool(), newPolicy("web", "web", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = deployment }), nil,
-			[]string{"Feasible=True Planned", "Provisioned=True Available", "Ready=True Held"}, "2 placeholders",
+			[]string{"Feasible=True Planned", "Provisioned=True Available", "Ready=True Held"},
+			"2 placeholders",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -67,7 +67,8 @@ func (d *Demo) answer(w http.ResponseWriter, r *http.Request) {
 		usage := map[string]string{"cpu": fmt.Sprintf("%dm", cpu), "memory": "512Mi"}
 		items = append(items, map[string]any{
 			"metadata":  map[string]string{"namespace": namespace, "name": name},
-			"timestamp": metav1.Now(), "window": "1m0s", "usage": usage, "containers": []any{map[string]any{"name": "main", "usage": usage}},
+			"timestamp": metav1.Now(), "window": "1m0s", "usage": usage,
+			"containers": []any{map[string]any{"name": "main", "usage": usage}},
 		})
 	}
 	switch r.URL.Path {

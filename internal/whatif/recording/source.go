@@ -97,8 +97,8 @@ func (s Source) Input(seed uint64, limits Limits) (Input, error) {
 	return in, err
 }
 
-// noteMissingUsage states first in Missing how many pods have neither requests nor known usage, unless they are few: placing them by their usage
-// has no effect.
+// noteMissingUsage states first in Missing how many pods have neither requests nor known usage, unless they are few: placing them by their
+// usage has no effect.
 func (in *Input) noteMissingUsage() {
 	unknown := 0
 	for i := range in.Pods {
@@ -110,7 +110,8 @@ func (in *Input) noteMissingUsage() {
 	if all := len(in.Pods); 100*unknown >= max(all, 1) {
 		in.Missing = slices.Insert(slices.Clone(in.Missing), 0, fmt.Sprintf("%s %s no request for CPU or for memory, and %s usage is not in "+
 			"the input: it is taken as about 100m and 200Mi, so that placing by usage shows no gain. Read the usage with plimsoll snapshot "+
-			"or plimsoll record.", format.Part(unknown, all, "pod"), format.Form(unknown, "has", "have"), format.Form(unknown, "its", "their")))
+			"or plimsoll record.",
+			format.Part(unknown, all, "pod"), format.Form(unknown, "has", "have"), format.Form(unknown, "its", "their")))
 	}
 }
 

@@ -99,11 +99,11 @@ func NewComparison(r *Result, base, other *Profile) Comparison {
 	return c
 }
 
-// verdictOn returns the verdict on a profile in a scenario: better if the figure of a topic is clearly better, and no harm figure is clearly
-// worse. If one topic is clearly better and another worse, such as cost and overload, the profiles differ.
+// verdictOn returns the verdict on a profile in a scenario: better if the figure of a topic is clearly better, and no harm figure is
+// clearly worse. If one topic is clearly better and another worse, such as cost and overload, the profiles differ.
 func verdictOn(r *Result, base, other *Profile) Verdict {
 	v := Verdict{Candidate: other.Name}
-	answers, harm := map[Answer]bool{}, []string{}
+	answers := map[Answer]bool{}
 	for i, topic := range r.topics() {
 		d, mean := other.Figures[topic.figure.Name].Difference, base.Figures[topic.figure.Name].Mean
 		answers[AnswerOf(topic.figure, d, mean)] = true
@@ -132,6 +132,13 @@ func verdictOn(r *Result, base, other *Profile) Verdict {
 	default:
 		v.Answer = Equal
 	}
+	v.addHarm(r, base, other)
+	return v
+}
+
+// addHarm makes the verdict Worse if a harm figure is clearly worse.
+func (v *Verdict) addHarm(r *Result, base, other *Profile) {
+	var harm []string
 	for _, figure := range Figures {
 		d, mean := other.Figures[figure.Name].Difference, base.Figures[figure.Name].Mean
 		isTopic := slices.ContainsFunc(r.topics(), func(t *topic) bool { return t.figure.Name == figure.Name })
@@ -144,7 +151,6 @@ func verdictOn(r *Result, base, other *Profile) Verdict {
 	if len(harm) > 0 {
 		v.Sentence = strings.TrimSpace(v.Sentence + " Clear harm: " + strings.Join(harm, "; ") + ".")
 	}
-	return v
 }
 
 // fullest are the figures of the fullest node; lower is better if no node is overloaded.
