@@ -57,7 +57,7 @@ func (d *workloadDecision) candidateFor(cluster string) *candidate {
 		workloadDecision: d, entry: cmp.Or(d.state.entries[cluster], &entry{}), name: cluster, share: 100, left: fit.MaxReplicas,
 	}
 	c.summary, _ = c.currentSummary(d.now)
-	if len(d.state.bindings) > 1 {
+	if d.state.isShared() {
 		c.share = defaultShare
 		if c.limit != nil {
 			c.share = c.limit.share

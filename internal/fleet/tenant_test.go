@@ -116,7 +116,9 @@ func TestShareOfNamespace(t *testing.T) {
 		if tc.limit != unlimited {
 			s.SetCluster(limited("a", tc.limit))
 		}
-		if !tc.alone {
+		if tc.alone { // Open Cluster Management binds the set of all clusters to a namespace of its own
+			s.SetBinding(binding(globalSetNamespace, "web"))
+		} else {
 			s.SetBinding(binding("b", "web"))
 		}
 		s.SetCapacity(capacityOf(t, "a", now, 100, nil))
