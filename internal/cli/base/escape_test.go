@@ -6,10 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
@@ -88,6 +92,23 @@ func TestOutputIsEscaped(t *testing.T) {
 	if lines := strings.Count(errOut.String(), "\n"); lines != 2 {
 		t.Errorf("%d lines, want 2: %s", lines, errOut.String())
 	}
+}
+
+// A document has the same texts in YAML as in JSON, whatever their characters, and all are printable.
+func TestTextsInYAML(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{hostile, "95\u202f% of", "'\u00a0: #", "- \u2066"})).Draw(t, "text")
+		document := map[string]any{text: []string{text, "plain"}}
+		var asJSON, asYAML bytes.Buffer
+		must.Succeed(t, writeJSON(&asJSON, document))
+		must.Succeed(t, writeYAML(&asYAML, document))
+		var want, got map[string]any
+		must.Succeed(t, json.Unmarshal(asJSON.Bytes(), &want))
+		must.Succeed(t, yaml.Unmarshal(asYAML.Bytes(), &got))
+		if !reflect.DeepEqual(got, want) || Escape(strings.ReplaceAll(asYAML.String(), "\n", "")) != strings.ReplaceAll(asYAML.String(), "\n", "") {
+			t.Errorf("%q in YAML, want %q: %s", got, want, asYAML.String())
+		}
+	})
 }
 
 func expectPrintable(t *testing.T, what, text string) {

@@ -3,12 +3,15 @@ package base
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 )
 
@@ -77,18 +80,58 @@ func writeJSON(out io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// writeYAML writes a value as YAML. It is converted from escaped JSON: package yaml rejects control
-// characters.
+// writeYAML writes a value as YAML. It is converted from JSON with the escapes of YAML: package yaml rejects control characters.
 func writeYAML(out io.Writer, value any) error {
-	var asJSON bytes.Buffer
-	if err := writeJSON(&asJSON, value); err != nil {
+	asJSON, err := json.Marshal(value)
+	if err != nil {
 		return err
 	}
-	raw, err := yaml.JSONToYAML(asJSON.Bytes())
+	raw, err := yaml.JSONToYAML([]byte(escapeYAML(asJSON)))
+	if err == nil && EscapeLines(string(raw)) != string(raw) {
+		raw, err = quoteUnprintable(raw)
+	}
 	if err == nil {
-		_, err = Escaped(out).Write(raw)
+		_, err = out.Write(raw)
 	}
 	return err
+}
+
+// quoteUnprintable returns a YAML document in which texts with characters that are not printable have double quotes, and escapes in place
+// of these characters.
+func quoteUnprintable(raw []byte) ([]byte, error) {
+	var document yamlv3.Node
+	if err := yamlv3.Unmarshal(raw, &document); err != nil {
+		return nil, err
+	}
+	quoteNode(&document)
+	var quoted bytes.Buffer
+	encoder := yamlv3.NewEncoder(&quoted)
+	encoder.SetIndent(2)
+	encoder.CompactSeqIndent()
+	err := errors.Join(encoder.Encode(&document), encoder.Close())
+	return []byte(escapeYAML(quoted.Bytes())), err
+}
+
+// escapeYAML replaces the characters in quoted texts that are not printable. YAML has no pairs of surrogates.
+func escapeYAML(text []byte) string {
+	var b strings.Builder
+	for _, r := range string(text) {
+		if r == '\n' || strconv.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	return b.String()
+}
+
+func quoteNode(node *yamlv3.Node) {
+	if node.Kind == yamlv3.ScalarNode && EscapeLines(node.Value) != node.Value {
+		node.Style = yamlv3.DoubleQuotedStyle
+	}
+	for _, child := range node.Content {
+		quoteNode(child)
+	}
 }
 
 // Warnings returns a function that prints warnings, each on one line.
