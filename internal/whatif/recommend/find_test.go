@@ -135,7 +135,7 @@ func TestVerdict(t *testing.T) {
 				return cost(9.5, 1, 0)
 			}
 			return cost(10, 1, 0)
-		}, true, "Keep what is in force: the cheapest that meets the goals, packed, requests as they are, no slack, is not clearly cheaper. " +
+		}, true, "Keep what is in force: the cheapest that meets the goals, packed, requests as they are, no slack, is not cheaper in each part. " +
 			"Cost 234.00 in place of 240.00 a day (2 % less, which can be chance)"},
 		"cheaper with more overload": {func(j *compare.Job) result.Run {
 			if isPacked(j) {

@@ -25,7 +25,7 @@ func TestWritePage(t *testing.T) {
 		if got := strings.Count(page, "<svg"); got != charts {
 			t.Errorf("p%v: %d charts, want %d", percent, got, charts)
 		}
-		for _, want := range []string{"Use &lt;packed&gt;.", `<td class="n">96</td>`, `<td class="n">192</td>`, ">recommended<"} {
+		for _, want := range []string{"Use &lt;packed&gt;.", `<td class="n">96.00</td>`, `<td class="n">192.00</td>`, ">recommended<"} {
 			if !strings.Contains(page, want) {
 				t.Errorf("p%v: the page lacks %s", percent, want)
 			}

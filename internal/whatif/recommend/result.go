@@ -226,7 +226,7 @@ func (s *search) confirm(r *Result, best *candidate, reached bool) error {
 func (s *search) conclude(r *Result, best *candidate, parts []int) {
 	cost, before := s.row(best, "", parts), s.row(s.inForce, "", parts)
 	answer, use := result.AnswerOf(result.Definition{}, cost.CostDifference, before.Cost), best
-	if r.Confirmed && answer != result.Better { // a change must pay
+	if d := cost.CostDifference; r.Confirmed && answer != result.Better && (d == nil || d.Less < len(parts)) { // a change must pay
 		use = s.inForce
 	}
 	r.Profile, r.profile, r.profileIsKept = use.profile.Name, use.profile, use.profile.Name == s.Current.Name
@@ -262,7 +262,7 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 		)
 	case use != best:
 		v.Answer = answer
-		v.Sentence = fmt.Sprintf("Keep what is in force: the cheapest that meets the goals, %s, is not clearly cheaper. %s", v.Candidate, effect)
+		v.Sentence = fmt.Sprintf("Keep what is in force: the cheapest that meets the goals, %s, is not cheaper in each part. %s", v.Candidate, effect)
 	default:
 		v.Answer = answer
 		v.Sentence = fmt.Sprintf("Use %s. %s", v.Candidate, effect)
