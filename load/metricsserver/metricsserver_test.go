@@ -75,12 +75,14 @@ func TestRead(t *testing.T) {
 		{
 			"the first sample has no deviation", 0,
 			[]metricsv1beta1.NodeMetrics{metrics("a", noon, "1", "4Gi"), metrics("b", noon, "500m", "8Gi")},
-			map[string]load.Node{"a": node(0.25, 0, 0.25, 0), "b": node(0.125, 0, 0.5, 0)}, 0, 0,
+			map[string]load.Node{"a": node(0.25, 0, 0.25, 0), "b": node(0.125, 0, 0.5, 0)},
+			0, 0,
 		},
 		{
 			"the same sample once more changes nothing", 5 * time.Second,
 			[]metricsv1beta1.NodeMetrics{metrics("a", noon, "1", "4Gi"), metrics("b", noon, "500m", "8Gi")},
-			map[string]load.Node{"a": node(0.25, 0, 0.25, 0), "b": node(0.125, 0, 0.5, 0)}, 0, 0,
+			map[string]load.Node{"a": node(0.25, 0, 0.25, 0), "b": node(0.125, 0, 0.5, 0)},
+			0, 0,
 		},
 		{ // (0.25 + 0.75) / 2 = 0.5, each 0.25 away
 			"a second sample",

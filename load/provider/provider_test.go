@@ -45,7 +45,8 @@ func TestNew(t *testing.T) {
 		"Prometheus":             {at(metricprovider.Prometheus, "http://p:9090/sub/"), Cluster{}, "Prometheus at http://p:9090/sub/"},
 		"Prometheus, a password": {at(metricprovider.Prometheus, "http://me:secret@p:9090"), Cluster{}, "Prometheus at http://p:9090"},
 		"metrics-server": {
-			metricprovider.Config{Type: metricprovider.MetricsServer, Window: metav1.Duration{Duration: time.Minute}}, access,
+			metricprovider.Config{Type: metricprovider.MetricsServer, Window: metav1.Duration{Duration: time.Minute}},
+			access,
 			"the metrics API (metrics.k8s.io)",
 		},
 		"metrics-server, no access": {
@@ -62,7 +63,8 @@ func TestNew(t *testing.T) {
 			"SignalFx at https://api.us1.signalfx.com",
 		},
 		"SignalFx, no token": {
-			at(metricprovider.SignalFx, "https://api.us1.signalfx.com"), Cluster{},
+			at(metricprovider.SignalFx, "https://api.us1.signalfx.com"),
+			Cluster{},
 			"tokenFile: required for SignalFx, or set the environment variable SIGNALFX_TOKEN",
 		},
 		"a service": {
@@ -71,7 +73,8 @@ func TestNew(t *testing.T) {
 		"a file":          {at(metricprovider.File, "/var/load.json"), Cluster{}, "the file /var/load.json"},
 		"a file, no path": {at(metricprovider.File, ""), Cluster{}, "address: required: the path of the file"},
 		"no type": {
-			metricprovider.Config{}, Cluster{},
+			metricprovider.Config{},
+			Cluster{},
 			`type: invalid value "": must be one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`,
 		},
 		"another type": {metricprovider.Config{Type: "Datadog"}, Cluster{}, `type: invalid value "Datadog": must be one of`},
@@ -80,27 +83,33 @@ func TestNew(t *testing.T) {
 			"address: not used by type KubernetesMetricsServer: only by Prometheus, SignalFx, Service, File",
 		},
 		"a token for a file": {
-			metricprovider.Config{Type: metricprovider.File, Address: "/a", Token: "b"}, Cluster{},
+			metricprovider.Config{Type: metricprovider.File, Address: "/a", Token: "b"},
+			Cluster{},
 			"token: not used by type File: only by Prometheus, SignalFx, Service",
 		},
 		"a window of a service": {
 			metricprovider.Config{Type: metricprovider.Service, Address: "http://p", Window: metav1.Duration{Duration: time.Minute}},
-			Cluster{}, "window: not used by type Service: only by Prometheus, KubernetesMetricsServer, SignalFx",
+			Cluster{},
+			"window: not used by type Service: only by Prometheus, KubernetesMetricsServer, SignalFx",
 		},
 		"a step of metrics-server": {
-			metricprovider.Config{Type: metricprovider.MetricsServer, Step: metav1.Duration{Duration: time.Minute}}, access,
+			metricprovider.Config{Type: metricprovider.MetricsServer, Step: metav1.Duration{Duration: time.Minute}},
+			access,
 			"step: not used by type KubernetesMetricsServer: only by Prometheus, SignalFx",
 		},
 		"a label for SignalFx": {
-			metricprovider.Config{Type: metricprovider.SignalFx, Address: "https://s", NodeLabel: "a"}, Cluster{},
+			metricprovider.Config{Type: metricprovider.SignalFx, Address: "https://s", NodeLabel: "a"},
+			Cluster{},
 			"nodeLabel: not used by type SignalFx: only by Prometheus",
 		},
 		"queries for a service": {
 			metricprovider.Config{Type: metricprovider.Service, Address: "http://p", Queries: metricprovider.Queries{CPUAvg: "a"}},
-			Cluster{}, "queries.cpuAvg: not used by type Service: only by Prometheus",
+			Cluster{},
+			"queries.cpuAvg: not used by type Service: only by Prometheus",
 		},
 		"a filter for Prometheus": {
-			metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p", Filter: "a"}, Cluster{},
+			metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p", Filter: "a"},
+			Cluster{},
 			"filter: not used by type Prometheus: only by SignalFx",
 		},
 	}
@@ -159,15 +168,18 @@ func TestNewPods(t *testing.T) {
 		"another type": {metricprovider.Config{Type: "Datadog"}, Cluster{}, `type: invalid value "Datadog": ` + only},
 		"a window": {
 			metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p", Window: metav1.Duration{Duration: time.Minute}},
-			Cluster{}, "window: not used for the usage of pods",
+			Cluster{},
+			"window: not used for the usage of pods",
 		},
 		"a query of nodes": {
 			metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p", Queries: metricprovider.Queries{CPUAvg: "a"}},
-			Cluster{}, "queries.cpuAvg: not used for the usage of pods",
+			Cluster{},
+			"queries.cpuAvg: not used for the usage of pods",
 		},
 		"a query for metrics-server": {
 			metricprovider.Config{Type: metricprovider.MetricsServer, Queries: metricprovider.Queries{PodCPU: "a"}},
-			Cluster{PodMetrics: open}, "queries.podCPU: not used by type KubernetesMetricsServer: only by Prometheus",
+			Cluster{PodMetrics: open},
+			"queries.podCPU: not used by type KubernetesMetricsServer: only by Prometheus",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -111,7 +111,8 @@ func TestQuery(t *testing.T) {
 	}{
 		"a metric": {metricprovider.Config{HostDimension: "host"}, "cpu.utilization", `sf_metric:"cpu.utilization" AND host:*`},
 		"a filter": {
-			metricprovider.Config{HostDimension: "host", Filter: `a:"b" OR a:"c"`}, "cpu",
+			metricprovider.Config{HostDimension: "host", Filter: `a:"b" OR a:"c"`},
+			"cpu",
 			`sf_metric:"cpu" AND host:* AND (a:"b" OR a:"c")`,
 		},
 		"quotes":      {metricprovider.Config{HostDimension: "host.name"}, `a" OR "b`, `sf_metric:"a\" OR \"b" AND host.name:*`},
