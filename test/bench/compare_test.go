@@ -54,9 +54,6 @@ var selection = flag.String("configurations", strings.Join(configurationNames(),
 // rounds is the number of blocks of pods that each configuration schedules.
 var rounds = flag.Int("rounds", 300, "the number of rounds of BenchmarkScheduler")
 
-// gogc is the garbage collection percentage while pods are scheduled.
-var gogc = flag.Int("gogc", -1, "GOGC while pods are scheduled, -1 for no collection; with one configuration, the heap is that of a scheduler")
-
 // selectedNames returns the names of the selected configurations, the default profile first.
 func selectedNames() []string {
 	names := []string{byDefault}
@@ -194,12 +191,12 @@ func (c *comparison) schedule(tb testing.TB, name string, pods int) sample {
 }
 
 // run measures rounds. In each round every scheduler schedules one block of pods, in random order.
-// Unless -gogc is set, the garbage collector runs between the blocks only: its cost depends on the memory of all
+// The garbage collector runs between the blocks only: its cost depends on the memory of all
 // schedulers together. The first pods of a block, which fill the cache of the processor with the
 // nodes of the scheduler, are not measured.
 func (c *comparison) run(tb testing.TB, rounds, warmUp, pods int) {
 	tb.Helper()
-	defer debug.SetGCPercent(debug.SetGCPercent(*gogc))
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	order, random := slices.Clone(c.names), rand.New(rand.NewPCG(1, 2))
 	for round := range rounds {
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })

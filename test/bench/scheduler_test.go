@@ -3,6 +3,8 @@ package bench
 
 import (
 	"fmt"
+	"runtime"
+	"runtime/debug"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -94,6 +96,37 @@ func BenchmarkBatches(b *testing.B) {
 		if name == "batch" && ratio.high < 1.3 {
 			b.Errorf("batch relative to default: %v, want at least 1.3", ratio)
 		}
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkGarbage schedules pods with the default profile and the garbage collector on, in turn with GOGC=100, the default of Go, and
+// GOGC=400, in blocks that are long enough for several collections. It reports the throughput with 400 relative to 100, and the heap.
+func BenchmarkGarbage(b *testing.B) {
+	const rounds, warmUp, podsPerRound = 7, 100, 3000
+	c := newComparison(b, []string{byDefault}, 5000, 30, 1)
+	for b.Loop() {
+		ratios, heap := map[string][]float64{}, map[int]float64{}
+		for range rounds {
+			taken := map[int]sample{}
+			for _, percent := range []int{100, 400} {
+				before := debug.SetGCPercent(percent)
+				runtime.GC()
+				c.schedule(b, byDefault, warmUp)
+				taken[percent] = c.schedule(b, byDefault, podsPerRound)
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				heap[percent] = max(heap[percent], float64(m.NextGC)/(1<<20))
+				debug.SetGCPercent(before)
+			}
+			ratios["cpu"] = append(ratios["cpu"], byCPU(taken[100])/byCPU(taken[400]))
+			ratios["elapsed"] = append(ratios["elapsed"], byWall(taken[100])/byWall(taken[400]))
+		}
+		for name, values := range ratios {
+			b.ReportMetric(newEstimate(values).median, "ratio-"+name)
+			b.Logf("GOGC=400 relative to 100, %s: %v", name, newEstimate(values))
+		}
+		b.Logf("heap at which the collector runs, MiB: %.0f", heap)
 	}
 	b.ReportMetric(0, "ns/op")
 }

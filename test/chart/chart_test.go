@@ -396,6 +396,32 @@ func TestLoadSourceEgress(t *testing.T) {
 	}
 }
 
+// TestGarbageCollector expects that the collector of Go knows the memory limit, that the scheduler collects less often below it, and that
+// extraEnv comes first.
+func TestGarbageCollector(t *testing.T) {
+	t.Parallel()
+	for values, want := range map[string]string{
+		"scheduler: {}": "GOMEMLIMIT=3686MiB GOGC=400", // 0.9 x 4 GiB
+		"scheduler: {resources: {limits: {memory: 500Mi}}}":                            "GOMEMLIMIT=450MiB GOGC=400",
+		"scheduler: {resources: {limits: null}}":                                       "",
+		"scheduler: {extraEnv: [{name: GOGC, value: '100'}]}":                          "GOMEMLIMIT=3686MiB GOGC=100",
+		"scheduler: {extraEnv: [{name: GOMEMLIMIT, value: 'off'}, {name: A, value: b}]}": "GOGC=400 GOMEMLIMIT=off A=b",
+	} {
+		var got []string
+		for _, env := range find[appsv1.Deployment](t, render(t, values), "Deployment", "plimsoll-scheduler").Spec.Template.Spec.Containers[0].Env {
+			got = append(got, env.Name+"="+env.Value)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %s, want %s", values, got, want)
+		}
+	}
+	for _, env := range find[appsv1.Deployment](t, render(t, ""), "Deployment", "plimsoll-controller").Spec.Template.Spec.Containers[0].Env {
+		if env.Name == "GOGC" {
+			t.Error("the controller has GOGC")
+		}
+	}
+}
+
 // TestWatcherProbes expects that the probes of the load-watcher use TLS if it serves TLS.
 func TestWatcherProbes(t *testing.T) {
 	t.Parallel()

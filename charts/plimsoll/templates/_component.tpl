@@ -1,4 +1,24 @@
 {{/*
+Environment of the garbage collector, without what extraEnv sets: its limit is 0.9 of the memory limit. Below the limit, the scheduler
+collects less often, which lets it place more pods a second (docs/benchmarks.md).
+*/}}
+{{- define "plimsoll.goEnv" }}
+{{- $set := dict }}
+{{- range .values.extraEnv }}{{ $_ := set $set .name true }}{{ end }}
+{{- $memory := dig "limits" "memory" "" (.values.resources | default dict) | toString }}
+{{- range $suffix, $factor := dict "Gi" 921.6 "Mi" 0.9 }}
+{{- if hasSuffix $suffix $memory }}
+{{- if not $set.GOMEMLIMIT }}
+- {name: GOMEMLIMIT, value: {{ printf "%.0fMiB" (mulf (trimSuffix $suffix $memory | float64) $factor) }}}
+{{- end }}
+{{- if and (eq $.name "scheduler") (not $set.GOGC) }}
+- {name: GOGC, value: "400"}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/*
 The Deployment of a component. Further arguments: args, ports, probes (path and port), and
 optionally volumes, mounts, the strategy, and annotations of the pods.
 */}}
@@ -42,7 +62,7 @@ spec:
         imagePullPolicy: {{ .root.Values.image.pullPolicy }}
         args:
           {{- concat .args .values.extraArgs | toYaml | nindent 10 }}
-        {{- with .values.extraEnv }}
+        {{- with concat (include "plimsoll.goEnv" . | fromYamlArray) (.values.extraEnv | default list) }}
         env:
           {{- toYaml . | nindent 10 }}
         {{- end }}
