@@ -41,7 +41,8 @@ func TestMirrorLimits(t *testing.T) {
 				"Deployment a/more requires 9999 placeholders, spec.mirrors.maxPerNamespace permits 99 more in namespace a",
 		},
 		"per namespace": {
-			limits(10, 3, 100), []Workload{workloadIn("a", "x", "2", 1), workloadIn("a", "y", "2", 1), workloadIn("b", "z", "2", 1)},
+			limits(10, 3, 100),
+			[]Workload{workloadIn("a", "x", "2", 1), workloadIn("a", "y", "2", 1), workloadIn("b", "z", "2", 1)},
 			"a/x=2 a/y=1 b/z=2", "Deployment a/y requires 2 placeholders, spec.mirrors.maxPerNamespace permits 1 more in namespace a",
 		},
 		"all": {

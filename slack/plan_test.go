@@ -74,7 +74,10 @@ func TestComputeRate(t *testing.T) {
 		},
 		// E = 10% of (10, 10) = (1, 1), less than the biggest pod: head only.
 		"biggest pod larger than the target": {
-			poolOf(tenNodes, times(5, cores(2, 2))...), usual, []resources.Amounts{cores(2, 2)}, Placeholders{}, true,
+			poolOf(tenNodes, times(5, cores(2, 2))...), usual,
+			[]resources.Amounts{cores(2, 2)},
+			Placeholders{},
+			true,
 			[]string{"placeholders exceed the target by 1 CPU and 1Gi memory: they cover the biggest pod"},
 		},
 		// The pods request (12, 2) and (1, 48), the nodes have (10, 64) and (16, 32): (12, 48) fits neither,
@@ -82,12 +85,18 @@ func TestComputeRate(t *testing.T) {
 		// E = 10% of (13, 50) = (1.3, 5): no rest.
 		"mixed shapes": {
 			poolOf(map[resources.Amounts]int{cores(10, 64): 1, cores(16, 32): 1}, cores(12, 2), cores(1, 48)), usual,
-			[]resources.Amounts{cores(12, 2), cores(1, 48)}, Placeholders{}, true, []string{"placeholders exceed the target by"},
+			[]resources.Amounts{cores(12, 2), cores(1, 48)},
+			Placeholders{},
+			true,
+			[]string{"placeholders exceed the target by"},
 		},
 		// No cover: E = (8, 32), s = (1, 4): N = 8.
 		"without the biggest pod": {
-			poolOf(tenNodes, times(80, cores(1, 4))...), ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: maxCount}, nil,
-			Placeholders{cores(1, 4), 8}, true, nil,
+			poolOf(tenNodes, times(80, cores(1, 4))...),
+			ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: maxCount},
+			nil,
+			Placeholders{cores(1, 4), 8},
+			true, nil,
 		},
 		// E = 10% of (160, 640) = (16, 64); s = (3.2, 12.8), no pods: N = 5.
 		"base Allocatable, no pods": {
@@ -100,25 +109,39 @@ func TestComputeRate(t *testing.T) {
 		"no rate": {poolOf(tenNodes, cores(1, 1)), ratePolicy{Granularity: 5, MaxPlaceholders: maxCount}, nil, Placeholders{}, true, nil},
 		"no pods": {poolOf(tenNodes), usual, nil, Placeholders{}, true, nil},
 		"no nodes": {
-			poolOf(nil, cores(1, 1)), ratePolicy{Rate: 100_000, Granularity: 5, CoverBiggest: true, MaxPlaceholders: maxCount}, nil,
-			Placeholders{}, false, []string{"no node is in the pool: the size of placeholders cannot be determined"},
+			poolOf(nil, cores(1, 1)),
+			ratePolicy{Rate: 100_000, Granularity: 5, CoverBiggest: true, MaxPlaceholders: maxCount},
+			nil,
+			Placeholders{},
+			false,
+			[]string{"no node is in the pool: the size of placeholders cannot be determined"},
 		},
 		"no nodes, rate 0": {poolOf(nil, cores(1, 1)), ratePolicy{Granularity: 5, MaxPlaceholders: maxCount}, nil, Placeholders{}, true, nil},
 		// rem = (8, 0): no pod requests memory, and neither do placeholders.
 		"one resource only": {
-			poolOf(tenNodes, times(80, cores(1, 0))...), ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: maxCount}, nil,
-			Placeholders{cores(1, 0), 8}, true, nil,
+			poolOf(tenNodes, times(80, cores(1, 0))...),
+			ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: maxCount},
+			nil,
+			Placeholders{cores(1, 0), 8},
+			true, nil,
 		},
 		// E = (1, 4), and s = min((3.2, 0), (1, 4)) = (1, 0): the only node has no memory.
 		"no node has a resource": {
 			poolOf(map[resources.Amounts]int{cores(16, 0): 1}, times(10, cores(1, 4))...),
-			ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: maxCount}, nil, Placeholders{cores(1, 0), 1}, false,
+			ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: maxCount},
+			nil,
+			Placeholders{cores(1, 0), 1},
+			false,
 			[]string{"placeholders cannot hold memory: no pod that may be the biggest requests it, or no usable node has any"},
 		},
 		// 8 required, maximum 4: the maximum size is (1, 4), the biggest pod.
 		"too many": {
-			poolOf(tenNodes, times(80, cores(1, 4))...), ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: 4}, nil,
-			Placeholders{cores(1, 4), 4}, false, []string{"8 placeholders are required, maxPlaceholders is 4"},
+			poolOf(tenNodes, times(80, cores(1, 4))...),
+			ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: 4},
+			nil,
+			Placeholders{cores(1, 4), 4},
+			false,
+			[]string{"8 placeholders are required, maxPlaceholders is 4"},
 		},
 		// Pods of 2^44 on a node of (0.001, 1): E = 10,000 times as much, in placeholders of 1m, at most
 		// maxCount.
@@ -135,15 +158,19 @@ func TestComputeRate(t *testing.T) {
 		},
 		// s = (16, 64)/80 = (0.2, 0.8): 40 required, maximum 10. The maximum size (1, 4) needs 8.
 		"fewer, larger placeholders": {
-			poolOf(tenNodes, times(80, cores(1, 4))...), ratePolicy{Rate: 100_000, Granularity: 80, MaxPlaceholders: 10}, nil,
-			Placeholders{cores(1, 4), 8}, true, nil,
+			poolOf(tenNodes, times(80, cores(1, 4))...),
+			ratePolicy{Rate: 100_000, Granularity: 80, MaxPlaceholders: 10},
+			nil,
+			Placeholders{cores(1, 4), 8},
+			true, nil,
 		},
 		// No node fits the pod of (20, 4): it is not covered, but E = 10%
 		// of (100, 324) = (10, 32.4) can be held. s = (3.2, 4), N = max(4, 9) = 9,
 		// size (10/9, 3.6).
 		"a pod that fits no node": {
 			poolOf(tenNodes, append(times(80, cores(1, 4)), cores(20, 4))...), usual, nil,
-			Placeholders{resources.Amounts{CPU: 1112, Memory: 3687 << 20}, 9}, false,
+			Placeholders{resources.Amounts{CPU: 1112, Memory: 3687 << 20}, 9},
+			false,
 			[]string{"a pod that requests 20 CPU and 4Gi memory does not fit any usable node of the pool: no placeholder covers it"},
 		},
 	} {

@@ -46,7 +46,8 @@ func TestVersionSkew(t *testing.T) {
 		{version.Info{GitVersion: "v1.36.4-gke.12"}, OK, "v1.36.4-gke.12; the scheduler is kube-scheduler v1.37.1 and emulates 1.36"},
 		{version.Info{GitVersion: "v1.37.4-gke.1200"}, OK, "v1.37.4-gke.1200; the scheduler is kube-scheduler v1.37.1"},
 		{
-			version.Info{GitVersion: "v1.37.1", Major: "1", Minor: "37", EmulationMajor: "1", EmulationMinor: "36"}, OK,
+			version.Info{GitVersion: "v1.37.1", Major: "1", Minor: "37", EmulationMajor: "1", EmulationMinor: "36"},
+			OK,
 			"1.36; the scheduler is kube-scheduler v1.37.1 and emulates 1.36",
 		},
 		{version.Info{GitVersion: "v1.38.0"}, OK, "v1.38.0; the scheduler is kube-scheduler v1.37.1"},

@@ -74,9 +74,12 @@ func (c *candidate) noteAbout(promise podPromise, before note) note {
 	case c.summary == nil:
 		return note{unknownCapacity, c.name + ": selected, but " + c.describeLimit()}
 	case c.isLimited(promise):
-		return note{exceedsShare, fmt.Sprintf("%s: capacity is set aside for %d of %s: the others do not fit, or exceed the %d%% of the free "+
-			"capacity that the placements of a namespace may have", c.name, promise.Replicas-promise.Waiting,
-			format.Of(promise.Replicas, "replica"), c.share)}
+		return note{
+			exceedsShare,
+			fmt.Sprintf("%s: capacity is set aside for %d of %s: the others do not fit, or exceed the %d%% of the free "+
+				"capacity that the placements of a namespace may have", c.name, promise.Replicas-promise.Waiting,
+				format.Of(promise.Replicas, "replica"), c.share),
+		}
 	case c.workload.Parts[0].Workload.Name == "":
 	case promise.hasEnded(c.now):
 		if c.isUnseen(promise) {

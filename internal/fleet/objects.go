@@ -80,7 +80,8 @@ func Read(list func(ObjectList) error) (*Objects, error) {
 // IsStale reports whether a PlacementDecision belongs to a deleted placement, in place of which one with another UID exists now.
 func IsStale(d *clusterv1beta1.PlacementDecision, uid types.UID) bool {
 	owner := metav1.GetControllerOf(d)
-	return uid != "" && owner != nil && owner.Kind == v1beta1.Kind && owner.Name == d.Labels[clusterv1beta1.PlacementLabel] && owner.UID != uid
+	return uid != "" && owner != nil && owner.Kind == v1beta1.Kind && owner.Name == d.Labels[clusterv1beta1.PlacementLabel] &&
+		owner.UID != uid
 }
 
 func pointers[T any](items []T) []*T {

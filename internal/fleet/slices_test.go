@@ -84,7 +84,8 @@ func TestLayout(t *testing.T) {
 			[]string{"x 0: a", "old-name 1: b"}, []decide.Group{groupOf("", "a"), groupOf("", "b", "c")}, []string{"x 0: a", "old-name 1: b c"},
 		},
 		"lowest free number": {
-			[]string{"p-decision-2 0: a", "p-decision-1 5: z"}, []decide.Group{groupOf("", "a"), groupOf("", "b")},
+			[]string{"p-decision-2 0: a", "p-decision-1 5: z"},
+			[]decide.Group{groupOf("", "a"), groupOf("", "b")},
 			[]string{"p-decision-2 0: a", "p-decision-3 1: b"},
 		},
 		// A PlacementDecision with a missing or invalid index label belongs to no group.
@@ -94,12 +95,14 @@ func TestLayout(t *testing.T) {
 		"surplus slice, by number": {[]string{"x-10 0: a", "x-9 0: b"}, []decide.Group{groupOf("", "a", "b")}, []string{"x-9 0: a b"}},
 		// The number of a new slice is its position, even if a lower number is unused.
 		"number of the position": {
-			[]string{"x 0: a"}, []decide.Group{groupOf("", "a"), groupOf("one", "b"), groupOf("", "c")},
+			[]string{"x 0: a"},
+			[]decide.Group{groupOf("", "a"), groupOf("one", "b"), groupOf("", "c")},
 			[]string{"x 0: a", "p-decision-2 1 one: b", "p-decision-3 2: c"},
 		},
 		// There are two slices, so that the numbers should be 1 and 2.
 		"number too high": {
-			[]string{"p-decision-1 0: a", "p-decision-4 1: b"}, []decide.Group{groupOf("", "a"), groupOf("", "b")},
+			[]string{"p-decision-1 0: a", "p-decision-4 1: b"},
+			[]decide.Group{groupOf("", "a"), groupOf("", "b")},
 			[]string{"p-decision-1 0: a", "p-decision-2 1: b"},
 		},
 		"number too high, lower ones in use": {

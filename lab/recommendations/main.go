@@ -120,8 +120,17 @@ func try(ctx context.Context, generate, use string, seed uint64) (t trial, err e
 	policy.Spec.Default()
 	policy.Spec.Mirrors.NamespaceSelector = nil
 	o := recommend.Options{
-		Source: recording.Source{Recording: file + ",to=32h", NoSpare: true}, Policy: policy, Autoscaler: &spec,
-		Change: recommend.Changes{Profile: true, Requests: true, Slack: true}, Run: runJobs, Report: func(string) {}, Metrics: replay.DefaultMetrics,
+		Source:     recording.Source{Recording: file + ",to=32h", NoSpare: true},
+		Policy:     policy,
+		Autoscaler: &spec,
+		Change: recommend.Changes{
+			Profile:  true,
+			Requests: true,
+			Slack:    true,
+		},
+		Run:     runJobs,
+		Report:  func(string) {},
+		Metrics: replay.DefaultMetrics,
 	}
 	for _, name := range []string{"default", "most-allocated", "predicted", "packed"} {
 		profile, err := engine.ReadConfig(name)

@@ -368,7 +368,8 @@ func TestCertificates(t *testing.T) {
 			metricprovider.Config{Address: closed, CAFile: ca, CertFile: unknownCert, KeyFile: unknownKey}, "", "tls: ",
 		},
 		"missing client certificate": {
-			metricprovider.Config{Address: closed, CAFile: ca, CertFile: "/nowhere", KeyFile: keyFile}, "",
+			metricprovider.Config{Address: closed, CAFile: ca, CertFile: "/nowhere", KeyFile: keyFile},
+			"",
 			"certFile, keyFile: open /nowhere",
 		},
 		"missing CA file":               {metricprovider.Config{Address: open, CAFile: "/nowhere"}, "", "caFile: open /nowhere"},

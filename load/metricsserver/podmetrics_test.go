@@ -56,11 +56,13 @@ func TestReadPods(t *testing.T) {
 		// 250 + 1500.000001 millicores, 1 GiB + 500,000 KiB
 		"containers are summed": {
 			listOf(item("a", noon, "15s", quarter, `"cpu":"1500000001n","memory":"500000Ki"`)),
-			load.PodReading{Pods: []load.PodUsage{pod("a", 1750.000001, 1<<30+500_000*1024)}}, "",
+			load.PodReading{Pods: []load.PodUsage{pod("a", 1750.000001, 1<<30+500_000*1024)}},
+			"",
 		},
 		"sorted, each pod once": {
 			listOf(item("b", noon, "15s", quarter), item("a", noon, "15s", quarter), item("b", noon, "15s", `"cpu":"9","memory":"9"`)),
-			load.PodReading{Pods: []load.PodUsage{pod("a", 250, 1<<30), pod("b", 250, 1<<30)}}, "",
+			load.PodReading{Pods: []load.PodUsage{pod("a", 250, 1<<30), pod("b", 250, 1<<30)}},
+			"",
 		},
 		"an idle pod": {
 			listOf(item("a", noon, "15s", `"cpu":"0","memory":"0"`)), load.PodReading{Pods: []load.PodUsage{pod("a", 0, 0)}}, "",
@@ -79,7 +81,8 @@ func TestReadPods(t *testing.T) {
 		},
 		"items first": {
 			`{"items":[` + item("a", noon, "15s", quarter) + `],"metadata":{"continue":""}}`,
-			load.PodReading{Pods: []load.PodUsage{pod("a", 250, 1<<30)}}, "",
+			load.PodReading{Pods: []load.PodUsage{pod("a", 250, 1<<30)}},
+			"",
 		},
 		"no pod":     {listOf(), load.PodReading{}, "no pod has fresh metrics: 0 listed, 0 of them invalid or older than 3m0s"},
 		"none fresh": {listOf(item("old", noon.Add(-time.Hour), "15s", quarter)), load.PodReading{}, "1 listed, 1 of them"},

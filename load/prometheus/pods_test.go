@@ -48,20 +48,26 @@ func TestReadPods(t *testing.T) {
 		"a pod": {one, list(podSample("a", 1<<30)), []load.PodUsage{usage("a", 250, 1<<30)}, 0, ""},
 		"sorted": {
 			list(podSample("b", 2), podSample("a", 1)), list(podSample("a", 3), podSample("b", 4)),
-			[]load.PodUsage{usage("a", 1000, 3), usage("b", 2000, 4)}, 0, "",
+			[]load.PodUsage{usage("a", 1000, 3), usage("b", 2000, 4)},
+			0, "",
 		},
 		// The rate of a new pod is unknown until the second scrape, and a pod that ended has a rate for some time.
 		"only one of the values": {
 			list(podSample("a", 1), podSample("ended", 1)), list(podSample("a", 1), podSample("new", 1)),
-			[]load.PodUsage{usage("a", 1000, 1)}, 0, "",
+			[]load.PodUsage{usage("a", 1000, 1)},
+			0, "",
 		},
 		"two series of a pod": {
 			list(podSample("a", 1), sample(`"namespace":"default","pod":"a","x":"y"`, 2)), list(podSample("a", 1)),
-			[]load.PodUsage{usage("a", 1000, 1)}, 0, "",
+			[]load.PodUsage{usage("a", 1000, 1)},
+			0, "",
 		},
 		"two clusters": {
-			one, list(sample(`"namespace":"default","pod":"a","cluster":"a"`, 1), sample(`"namespace":"default","pod":"a","cluster":"b"`, 2)),
-			nil, 0, `pod default/a has series with cluster="a" and cluster="b": set selector to those of its cluster, such as cluster="a"`,
+			one,
+			list(sample(`"namespace":"default","pod":"a","cluster":"a"`, 1), sample(`"namespace":"default","pod":"a","cluster":"b"`, 2)),
+			nil,
+			0,
+			`pod default/a has series with cluster="a" and cluster="b": set selector to those of its cluster, such as cluster="a"`,
 		},
 		"invalid values": {
 			list(podSample("a", 1), podSample("nan", "NaN"), podSample("inf", "+Inf"), podSample("negative", -1), podSample("memory", 1),

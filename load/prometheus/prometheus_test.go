@@ -150,11 +150,13 @@ func TestRead(t *testing.T) {
 		},
 		"two series of a node": {
 			func(string) string { return list(sample(node1+`,"job":"a"`, 0.5), sample(node1+`,"job":"b"`, 0.25)) },
-			map[string]load.Node{"node-1": {CPU: half, Memory: half, HasCPU: true, HasMemory: true}}, 0, nil, "",
+			map[string]load.Node{"node-1": {CPU: half, Memory: half, HasCPU: true, HasMemory: true}},
+			0, nil, "",
 		},
 		"a name of quotes and braces": {
 			func(string) string { return list(sample(`"node":"x\"} or up{"`, 0.5)) },
-			map[string]load.Node{`x"} or up{`: {CPU: half, Memory: half, HasCPU: true, HasMemory: true}}, 0, nil, "",
+			map[string]load.Node{`x"} or up{`: {CPU: half, Memory: half, HasCPU: true, HasMemory: true}},
+			0, nil, "",
 		},
 		"no memory": {
 			func(query string) string {

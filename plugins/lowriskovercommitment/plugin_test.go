@@ -37,18 +37,24 @@ func TestScore(t *testing.T) {
 		// a: request 5, limit 14, excess 9, allowed 3: 1 - 3/9 = 0.67.
 		// b: request 5, limit 7, allowed 2 of 2: 0. Memory has no limits: 0.
 		"limits only": {
-			nil, schedtest.Cluster{Nodes: eight, Pods: []*v1.Pod{schedtest.CPU("1", "a", "4", "12"), schedtest.CPU("2", "b", "4", "5")}},
-			pod, nil, 0, map[string]int64{"a": 33, "b": 100},
+			nil,
+			schedtest.Cluster{Nodes: eight, Pods: []*v1.Pod{schedtest.CPU("1", "a", "4", "12"), schedtest.CPU("2", "b", "4", "5")}},
+			pod, nil, 0,
+			map[string]int64{"a": 33, "b": 100},
 		},
 		// a: the mean is at the requests, load risk 0.5: 1 - (0.67 + 0.5) / 2 = 0.42
 		// b: far below, load risk 0: 1 - 0.67 / 2 = 0.67
 		"load": {
-			nil, same, pod, map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1), "b": schedtest.CPULoad(0.25, 0.02)}, 0,
+			nil, same, pod,
+			map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1), "b": schedtest.CPULoad(0.25, 0.02)},
+			0,
 			map[string]int64{"a": 42, "b": 67},
 		},
 		// 1 - 0.67 on both
 		"stale load": {
-			nil, same, pod, map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1), "b": schedtest.CPULoad(0.25, 0.02)}, 5*time.Minute + 1,
+			nil, same, pod,
+			map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1), "b": schedtest.CPULoad(0.25, 0.02)},
+			5*time.Minute + 1,
 			map[string]int64{"a": 33, "b": 33},
 		},
 		"load at the maximum age": {
@@ -56,21 +62,29 @@ func TestScore(t *testing.T) {
 		},
 		"only limits count": {
 			&config.LowRiskOverCommitmentArgs{RiskLimitWeight: &limitsOnly}, same, pod,
-			map[string]load.Node{"a": schedtest.CPULoad(0.9, 0.1)}, 0, map[string]int64{"a": 33, "b": 33},
+			map[string]load.Node{"a": schedtest.CPULoad(0.9, 0.1)},
+			0,
+			map[string]int64{"a": 33, "b": 33},
 		},
 		"only load of CPU": {
 			&config.LowRiskOverCommitmentArgs{RiskLimitWeights: map[string]float64{"cpu": 0}}, same, pod,
-			map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1), "b": schedtest.CPULoad(0.25, 0.02)}, 0,
+			map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1), "b": schedtest.CPULoad(0.25, 0.02)},
+			0,
 			map[string]int64{"a": 50, "b": 100},
 		},
 		"invalid load": {
-			nil, same, pod, map[string]load.Node{"a": schedtest.CPULoad(-1, 0.1), "b": schedtest.CPULoad(0.25, -1)}, 0,
+			nil, same, pod,
+			map[string]load.Node{"a": schedtest.CPULoad(-1, 0.1), "b": schedtest.CPULoad(0.25, -1)},
+			0,
 			map[string]int64{"a": 33, "b": 33},
 		},
 		// a runs best-effort pods at 90 %: load risk 1. b is idle and empty: load risk 0. No limit risk.
 		"a best-effort pod": {
-			nil, schedtest.Cluster{Nodes: eight, Pods: []*v1.Pod{schedtest.Pod("1", "a", nil, nil)}}, schedtest.Pod("p", "", nil, nil),
-			map[string]load.Node{"a": schedtest.CPULoad(0.9, 0.01), "b": schedtest.CPULoad(0.03, 0.002)}, 0,
+			nil,
+			schedtest.Cluster{Nodes: eight, Pods: []*v1.Pod{schedtest.Pod("1", "a", nil, nil)}},
+			schedtest.Pod("p", "", nil, nil),
+			map[string]load.Node{"a": schedtest.CPULoad(0.9, 0.01), "b": schedtest.CPULoad(0.03, 0.002)},
+			0,
 			map[string]int64{"a": 50, "b": 100},
 		},
 		// capacity 10, allocatable 8. a: 0.48 of 10 is 0.6 of 8, more than the requests of 4.4 (0.55): load

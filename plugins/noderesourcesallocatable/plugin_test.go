@@ -28,13 +28,16 @@ func TestScore(t *testing.T) {
 		// middle: (-50000 + 200000) x 100 / 190000 = 78.9
 		"least": {
 			&config.NodeResourcesAllocatableArgs{Resources: cpuOnly},
-			schedtest.Cluster{Nodes: nodes, Pods: []*v1.Pod{schedtest.CPU("1", "small", "9", "9")}}, schedtest.CPU("5", "", "1", "1"),
+			schedtest.Cluster{Nodes: nodes, Pods: []*v1.Pod{schedtest.CPU("1", "small", "9", "9")}},
+			schedtest.CPU("5", "", "1", "1"),
 			map[string][2]int64{"small": {-10000, 100}, "middle": {-50000, 78}, "large": {-200000, 0}},
 		},
 		// middle: (50000 - 10000) x 100 / 190000 = 21.05
 		"most": {
-			&config.NodeResourcesAllocatableArgs{Mode: config.Most, Resources: cpuOnly}, schedtest.Cluster{Nodes: nodes},
-			schedtest.CPU("5", "", "1", "1"), map[string][2]int64{"small": {10000, 0}, "middle": {50000, 21}, "large": {200000, 100}},
+			&config.NodeResourcesAllocatableArgs{Mode: config.Most, Resources: cpuOnly},
+			schedtest.Cluster{Nodes: nodes},
+			schedtest.CPU("5", "", "1", "1"),
+			map[string][2]int64{"small": {10000, 0}, "middle": {50000, 21}, "large": {200000, 100}},
 		},
 		// (1048576 x 4000 + 16 Gi) / 1048577 = 20383.9
 		"the default weights": {
@@ -49,11 +52,14 @@ func TestScore(t *testing.T) {
 		"large weights and amounts": {
 			&config.NodeResourcesAllocatableArgs{Mode: config.Most, Resources: []config.ResourceWeight{weight("memory", config.MaxWeight)}},
 			schedtest.Cluster{Nodes: []*v1.Node{schedtest.Node("a", "memory", "7Ei"), schedtest.Node("b", "memory", "1")}},
-			schedtest.CPU("5", "", "1", "1"), map[string][2]int64{"a": {7 << 60, 100}, "b": {1, 0}},
+			schedtest.CPU("5", "", "1", "1"),
+			map[string][2]int64{"a": {7 << 60, 100}, "b": {1, 0}},
 		},
 		"nothing allocatable": {
-			nil, schedtest.Cluster{Nodes: []*v1.Node{schedtest.Node("a"), schedtest.Node("b", "cpu", "0", "memory", "0")}},
-			schedtest.CPU("5", "", "1", "1"), map[string][2]int64{"a": {0, 0}, "b": {0, 0}},
+			nil,
+			schedtest.Cluster{Nodes: []*v1.Node{schedtest.Node("a"), schedtest.Node("b", "cpu", "0", "memory", "0")}},
+			schedtest.CPU("5", "", "1", "1"),
+			map[string][2]int64{"a": {0, 0}, "b": {0, 0}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

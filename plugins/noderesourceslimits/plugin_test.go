@@ -42,7 +42,8 @@ func TestScore(t *testing.T) {
 		"a pod without a limit counts with the whole node": {
 			cpuOnly,
 			schedtest.Cluster{Nodes: eight, Pods: []*v1.Pod{schedtest.CPU("1", "node1", "1", ""), schedtest.CPU("2", "node2", "1", "4")}},
-			schedtest.CPU("5", "", "1", "2"), map[string][2]int64{"node1": {-25, 0}, "node2": {25, 100}},
+			schedtest.CPU("5", "", "1", "2"),
+			map[string][2]int64{"node1": {-25, 0}, "node2": {25, 100}},
 		},
 		// node1: (8 - (1+2)) x 100 / 8 = 62.5
 		"a pod without a limit counts with the default": {
@@ -76,8 +77,10 @@ func TestScore(t *testing.T) {
 		},
 		// node1: (1 - 2^63) x 100 / 1 does not fit an int64
 		"a raw score that saturates": {
-			cpuOnly, schedtest.Cluster{Nodes: []*v1.Node{schedtest.Node("node1", "cpu", "1m"), schedtest.Node("node2", "memory", "1Gi")}},
-			schedtest.CPU("5", "", "1m", "9E"), map[string][2]int64{"node1": {-math.MaxInt64, 0}, "node2": {0, 100}},
+			cpuOnly,
+			schedtest.Cluster{Nodes: []*v1.Node{schedtest.Node("node1", "cpu", "1m"), schedtest.Node("node2", "memory", "1Gi")}},
+			schedtest.CPU("5", "", "1m", "9E"),
+			map[string][2]int64{"node1": {-math.MaxInt64, 0}, "node2": {0, 100}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

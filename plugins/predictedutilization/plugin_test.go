@@ -93,11 +93,13 @@ func TestExplain(t *testing.T) {
 	}{
 		// See TestScoreWithoutLoad: mean 2000 and variance 1480000 on the node, 740000 of the pod: 3000 + sqrt(2220000) = 4490.
 		"without load": {
-			nil, []string{"CPU 1.00 cores (1.00 of its request, as pods with a request)", "memory 0.20 GiB (as pods without a request)"},
+			nil,
+			[]string{"CPU 1.00 cores (1.00 of its request, as pods with a request)", "memory 0.20 GiB (as pods without a request)"},
 			[]string{"CPU 112 % of 4.00 cores: 2.00 on the node, 1.00 by the pod, +1.49 as deviation", "; memory "},
 		},
 		"with load": {
-			map[string]load.Node{"n": schedtest.CPULoad(0.2, 0.01)}, []string{"CPU 0."},
+			map[string]load.Node{"n": schedtest.CPULoad(0.2, 0.01)},
+			[]string{"CPU 0."},
 			[]string{" on the node (-0.", " by its measured load)"},
 		},
 	} {

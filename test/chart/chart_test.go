@@ -402,9 +402,9 @@ func TestGarbageCollector(t *testing.T) {
 	t.Parallel()
 	for values, want := range map[string]string{
 		"scheduler: {}": "GOMEMLIMIT=3686MiB GOGC=400", // 0.9 x 4 GiB
-		"scheduler: {resources: {limits: {memory: 500Mi}}}":                            "GOMEMLIMIT=450MiB GOGC=400",
-		"scheduler: {resources: {limits: null}}":                                       "",
-		"scheduler: {extraEnv: [{name: GOGC, value: '100'}]}":                          "GOMEMLIMIT=3686MiB GOGC=100",
+		"scheduler: {resources: {limits: {memory: 500Mi}}}":                              "GOMEMLIMIT=450MiB GOGC=400",
+		"scheduler: {resources: {limits: null}}":                                         "",
+		"scheduler: {extraEnv: [{name: GOGC, value: '100'}]}":                            "GOMEMLIMIT=3686MiB GOGC=100",
 		"scheduler: {extraEnv: [{name: GOMEMLIMIT, value: 'off'}, {name: A, value: b}]}": "GOGC=400 GOMEMLIMIT=off A=b",
 	} {
 		var got []string

@@ -105,7 +105,8 @@ func TestTextsInYAML(t *testing.T) {
 		var want, got map[string]any
 		must.Succeed(t, json.Unmarshal(asJSON.Bytes(), &want))
 		must.Succeed(t, yaml.Unmarshal(asYAML.Bytes(), &got))
-		if !reflect.DeepEqual(got, want) || Escape(strings.ReplaceAll(asYAML.String(), "\n", "")) != strings.ReplaceAll(asYAML.String(), "\n", "") {
+		if !reflect.DeepEqual(got, want) ||
+			Escape(strings.ReplaceAll(asYAML.String(), "\n", "")) != strings.ReplaceAll(asYAML.String(), "\n", "") {
 			t.Errorf("%q in YAML, want %q: %s", got, want, asYAML.String())
 		}
 	})

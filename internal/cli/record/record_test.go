@@ -78,7 +78,15 @@ func TestLoadSource(t *testing.T) {
 			err := o.readServer()
 			c := &o.config.Server
 			got := strings.Join(
-				[]string{c.Type, c.Address, c.Selector, c.RateWindow.Duration.String(), c.Queries.PodCPU, c.Queries.PodMemory, c.HeadersFile},
+				[]string{
+					c.Type,
+					c.Address,
+					c.Selector,
+					c.RateWindow.Duration.String(),
+					c.Queries.PodCPU,
+					c.Queries.PodMemory,
+					c.HeadersFile,
+				},
 				" ",
 			)
 			if err != nil {

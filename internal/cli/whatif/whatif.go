@@ -164,8 +164,8 @@ seeds.
 	}
 	cmd.Flags().StringArrayVar(&o.Profiles, "profile", nil, "built-in profile, or file with a KubeSchedulerConfiguration; "+
 		"repeat it, the first is the baseline")
-	cmd.Flags().StringVar(&o.RequestsName, "requests", "", "also compare each profile with the requests in this file, which plimsoll recommend "+
-		"-o json wrote")
+	cmd.Flags().StringVar(&o.RequestsName, "requests", "", "also compare each profile with the requests in this file, which plimsoll "+
+		"recommend -o json wrote")
 	cmd.Flags().StringVar(&o.shard, "shard", "", "run only one of N parts of the seeds: I/N with I from 0, or N in a pod of an "+
 		"Indexed Job; plimsoll merge merges the results")
 	o.addFlags(cmd, compareSeeds)

@@ -171,8 +171,9 @@ func TestStaleDecision(t *testing.T) {
 		var left clusterv1beta1.PlacementDecisionList
 		must.Succeed(t, h.client.List(t.Context(), &left, client.MatchingLabels{clusterv1beta1.PlacementLabel: "p"}))
 		for i := range left.Items {
-			if owner := metav1.GetControllerOf(&left.Items[i]); owner.UID != "p" || left.Items[i].Annotations[v1beta1.AnnotationReplicas] != "" {
-				t.Errorf("%s has owner %s and the promises %v", left.Items[i].Name, owner.UID, left.Items[i].Annotations)
+			d := &left.Items[i]
+			if owner := metav1.GetControllerOf(d); owner.UID != "p" || d.Annotations[v1beta1.AnnotationReplicas] != "" {
+				t.Errorf("%s has owner %s and the promises %v", d.Name, owner.UID, d.Annotations)
 			}
 		}
 		h.restart()

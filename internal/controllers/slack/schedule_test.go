@@ -27,7 +27,9 @@ import (
 func TestSchedule(t *testing.T) {
 	policy := newPolicy("web", "web", func(s *v1alpha1.ResourceSlackSpec) {
 		s.MinRate = "25%"
-		s.Schedules = []v1alpha1.Schedule{{Days: "Mon-Fri", From: "07:30", To: "19:00", MinRate: "100%", Minimum: &v1alpha1.Amount{Placeholders: new(int32(3))}}}
+		s.Schedules = []v1alpha1.Schedule{
+			{Days: "Mon-Fri", From: "07:30", To: "19:00", MinRate: "100%", Minimum: &v1alpha1.Amount{Placeholders: new(int32(3))}},
+		}
 	})
 	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), policy)...)
 	placeholders := func(a *v1alpha1.Amount) int32 {

@@ -118,30 +118,39 @@ func TestTaints(t *testing.T) {
 		"NoSelectIfNew, chosen before": {taintOf("k", "v", clusterv1.TaintEffectNoSelectIfNew, 900), nil, true, Chosen, false, Forever},
 		"unknown effect":               {taintOf("k", "v", "", 900), nil, true, Tainted, false, Forever},
 		"key and value": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900), []clusterv1beta1.Toleration{{Key: "k", Value: "v"}}, false, Chosen,
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
+			[]clusterv1beta1.Toleration{{Key: "k", Value: "v"}},
+			false, Chosen,
 			false, Forever,
 		},
 		"another value": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900), []clusterv1beta1.Toleration{{Key: "k", Value: "w"}}, false, Tainted,
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
+			[]clusterv1beta1.Toleration{{Key: "k", Value: "w"}},
+			false, Tainted,
 			false, Forever,
 		},
 		"another key": {
 			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
-			[]clusterv1beta1.Toleration{{Key: "l", Operator: clusterv1beta1.TolerationOpExists}}, false, Tainted, false, Forever,
+			[]clusterv1beta1.Toleration{{Key: "l", Operator: clusterv1beta1.TolerationOpExists}},
+			false, Tainted, false, Forever,
 		},
 		"any value": {
 			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
-			[]clusterv1beta1.Toleration{{Key: "k", Operator: clusterv1beta1.TolerationOpExists}}, false, Chosen, false, Forever,
+			[]clusterv1beta1.Toleration{{Key: "k", Operator: clusterv1beta1.TolerationOpExists}},
+			false, Chosen, false, Forever,
 		},
 		"any key": {
 			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists}}, false, Chosen, false, Forever,
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists}},
+			false, Chosen, false, Forever,
 		},
 		"Equal without key": {
 			taintOf("k", "", clusterv1.TaintEffectNoSelect, 900), []clusterv1beta1.Toleration{{}}, false, Tainted, false, Forever,
 		},
 		"unknown operator": {
-			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900), []clusterv1beta1.Toleration{{Key: "k", Operator: "unknown"}}, false,
+			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
+			[]clusterv1beta1.Toleration{{Key: "k", Operator: "unknown"}},
+			false,
 			Tainted, false, Forever,
 		},
 		"same effect": {
@@ -151,17 +160,20 @@ func TestTaints(t *testing.T) {
 		},
 		"another effect": {
 			taintOf("k", "v", clusterv1.TaintEffectPreferNoSelect, 900),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, Effect: clusterv1.TaintEffectNoSelect}}, false,
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, Effect: clusterv1.TaintEffectNoSelect}},
+			false,
 			Chosen, true, Forever,
 		},
 		"for a limited time": {
 			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}}, false, Chosen,
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
+			false, Chosen,
 			false, 1200,
 		},
 		"to the last second": {
 			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 900),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(101))}}, false, Chosen,
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(101))}},
+			false, Chosen,
 			false, 1001,
 		},
 		"expired this second": {
@@ -238,12 +250,14 @@ func TestTaints(t *testing.T) {
 		},
 		"added in the near future": {
 			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 1100),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}}, false, Chosen,
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
+			false, Chosen,
 			false, 1400,
 		},
 		"added later, negative seconds": {
 			taintOf("k", "v", clusterv1.TaintEffectNoSelect, 1100),
-			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(-50))}}, false, Chosen,
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(-50))}},
+			false, Chosen,
 			false, 1050,
 		},
 		"added later, expired": {

@@ -26,7 +26,8 @@ func TestEnabledPrioritizers(t *testing.T) {
 		"exact":       {false, []Prioritizer{{Kind: v1beta1.ResourceRatioCPU, Weight: 2}}, []string{"ResourceRatioCPU x 2"}},
 		"default off": {true, []Prioritizer{{Kind: v1beta1.Balance}}, []string{"Steady x 1"}},
 		"default changed": {
-			true, []Prioritizer{{Kind: v1beta1.ResourceAllocatableMemory, Weight: -10}, {Kind: v1beta1.Steady, Weight: 3}},
+			true,
+			[]Prioritizer{{Kind: v1beta1.ResourceAllocatableMemory, Weight: -10}, {Kind: v1beta1.Steady, Weight: 3}},
 			[]string{"Balance x 1", "ResourceAllocatableMemory x -10", "Steady x 3"},
 		},
 		"all kinds": {
@@ -46,7 +47,8 @@ func TestEnabledPrioritizers(t *testing.T) {
 			},
 		},
 		"two scores of one resource": {
-			false, []Prioritizer{addOn("plimsoll", "cpu", 1), addOn("plimsoll", "memory", 2)},
+			false,
+			[]Prioritizer{addOn("plimsoll", "cpu", 1), addOn("plimsoll", "memory", 2)},
 			[]string{"AddOn/plimsoll/cpu x 1", "AddOn/plimsoll/memory x 2"},
 		},
 	} {

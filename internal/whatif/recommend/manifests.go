@@ -68,7 +68,8 @@ func profileManifest(profile engine.NamedConfig) Manifest {
 		return Manifest{"values.yaml", fmt.Appendf(nil, "# Helm values: helm upgrade --reuse-values -f values.yaml plimsoll CHART\n"+
 			"scheduler:\n  profiles:\n  - {schedulerName: plimsoll-scheduler, use: %s}\n", profile.Name)}
 	case profile.Name == "default":
-		return Manifest{"values.yaml", []byte("# Pods need schedulerName: default-scheduler, whose profile is default, and no Helm value.\n")}
+		const text = "# Pods need schedulerName: default-scheduler, whose profile is default, and no Helm value.\n"
+		return Manifest{"values.yaml", []byte(text)}
 	}
 	const file = "scheduler.yaml"
 	const command = "# helm upgrade --reuse-values --set-file scheduler.config=%s plimsoll CHART\n%s"

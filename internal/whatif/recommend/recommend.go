@@ -209,7 +209,10 @@ func (s *search) check(r *recording.Recording, uses []*workloadUse, start, end i
 		readings, gaps = readings+u.readings, gaps+u.gaps
 	}
 	if gaps > 0 {
-		out.assume("%s missing in the first two thirds: the value before each gap is repeated", format.PartAre(gaps, readings+gaps, "reading"))
+		out.assume(
+			"%s missing in the first two thirds: the value before each gap is repeated",
+			format.PartAre(gaps, readings+gaps, "reading"),
+		)
 	}
 	if readings == 0 {
 		return errors.New("--recording: found no usage of pods in the first two thirds: plimsoll record --prometheus URL records it, " +

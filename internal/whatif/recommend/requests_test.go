@@ -149,7 +149,8 @@ func TestManifests(t *testing.T) {
 		u := usesOf(r, 0, 60)[0]
 		text, err := patchText(&recording.WorkloadRequests{Namespace: "shop", Kind: u.Kind, Name: u.Name, CPU: 200, Memory: 100 << 20}, u)
 		must.Succeed(t, err)
-		if patch, err := yaml.YAMLToJSON(text); err != nil || string(patch) != tc.patch || !strings.HasPrefix(string(text), "# "+tc.command) {
+		patch, err := yaml.YAMLToJSON(text)
+		if err != nil || string(patch) != tc.patch || !strings.HasPrefix(string(text), "# "+tc.command) {
 			t.Errorf("%s: %s\n%s, %v", name, text, patch, err)
 		}
 	}

@@ -262,7 +262,11 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 		)
 	case use != best:
 		v.Answer = answer
-		v.Sentence = fmt.Sprintf("Keep what is in force: the cheapest that meets the goals, %s, is not cheaper in each part. %s", v.Candidate, effect)
+		v.Sentence = fmt.Sprintf(
+			"Keep what is in force: the cheapest that meets the goals, %s, is not cheaper in each part. %s",
+			v.Candidate,
+			effect,
+		)
 	default:
 		v.Answer = answer
 		v.Sentence = fmt.Sprintf("Use %s. %s", v.Candidate, effect)

@@ -108,8 +108,8 @@ func (in *Input) noteMissingUsage() {
 	}
 	in.assumeIf(unknown > 0, noRequestsAssumption)
 	if all := len(in.Pods); 100*unknown >= max(all, 1) {
-		in.Missing = slices.Insert(slices.Clone(in.Missing), 0, fmt.Sprintf("%s %s no request for CPU or for memory, and %s usage is not in "+
-			"the input: it is taken as about 100m and 200Mi, so that placing by usage shows no gain. Read the usage with plimsoll snapshot "+
+		in.Missing = slices.Insert(slices.Clone(in.Missing), 0, fmt.Sprintf("%s %s no request for CPU or for memory, and %s usage is not "+
+			"in the input: it is taken as about 100m and 200Mi, so that placing by usage shows no gain. Read the usage with plimsoll snapshot "+
 			"or plimsoll record.",
 			format.Part(unknown, all, "pod"), format.Form(unknown, "has", "have"), format.Form(unknown, "its", "their")))
 	}

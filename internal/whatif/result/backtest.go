@@ -94,9 +94,11 @@ func NewBacktest(profile string, source Source, measured, simulated *Run) *Backt
 	}
 	changed := measured.recorded().NodesChanged
 	if changed > 0 {
-		b.Note = strings.TrimSpace(fmt.Sprintf("%s No backtest of pending and unschedulable pods: %s %s or %s removed as recorded, for the "+
-			"recorded placements, not when the simulated pods need them.",
-			b.Note, format.Of(changed, "node"), format.Form(changed, "appears", "appear"), format.Form(changed, "is", "are")))
+		b.Note = strings.TrimSpace(
+			fmt.Sprintf("%s No backtest of pending and unschedulable pods: %s %s or %s removed as recorded, for the "+
+				"recorded placements, not when the simulated pods need them.",
+				b.Note, format.Of(changed, "node"), format.Form(changed, "appears", "appear"), format.Form(changed, "is", "are")),
+		)
 	}
 	for _, f := range definitions {
 		if !f.HasUse(inBacktest) || source.UsageKnown == 0 && strings.Contains(strings.ToLower(f.Name), "load") {

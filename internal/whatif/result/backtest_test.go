@@ -22,7 +22,9 @@ func TestBacktestWithoutData(t *testing.T) {
 		"all":      {Source{Pods: 17, UsageKnown: 9}, Placements{Same: 3}, 0, 17, "pending, mean seconds 0 (measured 0.071, 0 %)"},
 		"few":      {Source{Pods: 17, UsageKnown: 9}, Placements{Same: 3}, 0, 17, "This says little about the model: the scheduler placed only 3 pods."},
 		"nodes come and go": {
-			Source{Pods: 170, UsageKnown: 90}, Placements{Same: 100}, 5, 17,
+			Source{Pods: 170, UsageKnown: 90},
+			Placements{Same: 100},
+			5, 17,
 			"100 of 100 pods on the recorded node. No backtest of pending and unschedulable pods: 5 nodes appear or are removed as recorded, " +
 				"for the recorded placements, not when the simulated pods need them.",
 		},

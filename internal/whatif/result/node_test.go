@@ -144,7 +144,8 @@ func TestStep(t *testing.T) {
 		"all fits": {
 			[]Demand{{CPURequest: 1000, MemoryRequest: gib, CPU: 1500, Memory: 2 * gib, Class: v1.PodQOSBurstable}},
 			Step{CPUDemand: 1500, CPUGranted: 1500, MemoryDemand: 2 * gib, MemoryKept: 2 * gib, CPULimits: 1000, MemoryLimits: gib},
-			[]float64{1500}, []int{},
+			[]float64{1500},
+			[]int{},
 		},
 		// The demand is 3000 and 5 GiB, the limits are 2000 and 4 GiB.
 		"limited": {
@@ -163,12 +164,15 @@ func TestStep(t *testing.T) {
 		// pods get 1000 and 3000, 2000 are missing.
 		"by requests": {
 			[]Demand{{CPURequest: 1000, CPU: 3000}, {CPURequest: 3000, CPU: 3000}},
-			Step{CPUDemand: 6000, CPUGranted: 4000, ThrottledByNode: 2000, CPULimits: 4000}, []float64{1000, 3000}, []int{},
+			Step{CPUDemand: 6000, CPUGranted: 4000, ThrottledByNode: 2000, CPULimits: 4000},
+			[]float64{1000, 3000},
+			[]int{},
 		},
 		// With the weights 1.953125 and 1998.046875 the pods get 3.90625 and 3996.09375 of 4000.
 		"a pod without a request": {
 			[]Demand{{CPU: 5000}, {CPURequest: 1998.046875, CPU: 5000}},
-			Step{CPUDemand: 10000, CPUGranted: 4000, ThrottledByNode: 6000, CPULimits: 1998.046875}, []float64{3.90625, 3996.09375},
+			Step{CPUDemand: 10000, CPUGranted: 4000, ThrottledByNode: 6000, CPULimits: 1998.046875},
+			[]float64{3.90625, 3996.09375},
 			[]int{},
 		},
 		// 4 + 1 + 7 of 10 GiB. In GiB the badness of the guaranteed pod is 4 - 9.97, of the
@@ -200,11 +204,15 @@ func TestStep(t *testing.T) {
 		// Of pods with equal badness the first is the victim.
 		"equal pods": {
 			[]Demand{{Memory: 6 * gib, Class: v1.PodQOSBestEffort}, {Memory: 6 * gib, Class: v1.PodQOSBestEffort}},
-			Step{MemoryDemand: 12 * gib, MemoryKept: 6 * gib, Victims: 1}, []float64{0, 0}, []int{0},
+			Step{MemoryDemand: 12 * gib, MemoryKept: 6 * gib, Victims: 1},
+			[]float64{0, 0},
+			[]int{0},
 		},
 		"a pod too large for the node": {
 			[]Demand{{Memory: 16 * gib, Class: v1.PodQOSGuaranteed, MemoryRequest: 16 * gib}, {Class: v1.PodQOSBestEffort}},
-			Step{MemoryDemand: 16 * gib, MemoryKept: 0, MemoryLimits: 16 * gib, Victims: 1}, []float64{0, 0}, []int{0},
+			Step{MemoryDemand: 16 * gib, MemoryKept: 0, MemoryLimits: 16 * gib, Victims: 1},
+			[]float64{0, 0},
+			[]int{0},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -202,15 +202,18 @@ func TestSchedulerInvalidInput(t *testing.T) {
 			"bind: address already in use",
 		},
 		"bad configuration while the API server does not respond": {
-			args("LowRiskOverCommitment", "riskLimitWeight: 1.5"), []string{"--master=http://127.0.0.1:1"},
+			args("LowRiskOverCommitment", "riskLimitWeight: 1.5"),
+			[]string{"--master=http://127.0.0.1:1"},
 			"riskLimitWeight: Invalid value: 1.5: must be in [0, 1]",
 		},
 		"API server too old": {
-			"", []string{"--master=" + serveVersion(t, http.StatusOK, "v1.33.9")},
+			"",
+			[]string{"--master=" + serveVersion(t, http.StatusOK, "v1.33.9")},
 			"the API server has version v1.33.9: must be 1.34 to 1.38, which this scheduler supports",
 		},
 		"API server too new": {
-			"", []string{"--master=" + serveVersion(t, http.StatusOK, "v1.39.0")},
+			"",
+			[]string{"--master=" + serveVersion(t, http.StatusOK, "v1.39.0")},
 			"the API server has version v1.39.0: must be 1.34 to 1.38, which this scheduler supports",
 		},
 		"version is forbidden": {
