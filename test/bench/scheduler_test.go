@@ -126,7 +126,7 @@ func BenchmarkGarbage(b *testing.B) {
 			b.ReportMetric(newEstimate(values).median, "ratio-"+name)
 			b.Logf("GOGC=400 relative to 100, %s: %v", name, newEstimate(values))
 		}
-		b.Logf("heap at which the collector runs, MiB: %.0f", heap)
+		b.Logf("heap at which the collector runs: %.0f MiB, %.0f MiB with 400", heap[100], heap[400])
 	}
 	b.ReportMetric(0, "ns/op")
 }
