@@ -128,7 +128,7 @@ func try(ctx context.Context, generate, use string, seed uint64) (t trial, err e
 			Requests: true,
 			Slack:    true,
 		},
-		Run:     runJobs,
+		Run:     compare.InProcess,
 		Report:  func(string) {},
 		Metrics: replay.DefaultMetrics,
 	}
@@ -157,24 +157,12 @@ func try(ctx context.Context, generate, use string, seed uint64) (t trial, err e
 	}
 	changed.Source.Requests = r.Requests
 	changed.Autoscaler = &scaling.Config{Spec: *o.Autoscaler, Slack: r.Policy, Mirrors: r.Mirrors}
-	runs, err := runJobs(ctx, []compare.Job{job, changed})
+	runs, err := compare.InProcess(ctx, []compare.Job{job, changed})
 	if err != nil {
 		return t, err
 	}
 	t.inForce, t.recommended = outcomeOf(runs[0], r.WaitPercent), outcomeOf(runs[1], r.WaitPercent)
 	return t, nil
-}
-
-func runJobs(ctx context.Context, jobs []compare.Job) ([]*result.Run, error) {
-	runs := make([]*result.Run, len(jobs))
-	for i := range jobs {
-		run, err := jobs[i].Run(ctx, nil)
-		if err != nil {
-			return nil, err
-		}
-		runs[i] = &run
-	}
-	return runs, nil
 }
 
 func outcomeOf(run *result.Run, percent float64) outcome {

@@ -83,7 +83,7 @@ func readBounded(path string, limit int64) ([]byte, error) {
 	defer file.Close()
 	raw, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err == nil && int64(len(raw)) > limit {
-		err = fmt.Errorf("%s: exceeds the limit of %d MiB ", path, limit>>20)
+		err = fmt.Errorf("%s: exceeds the limit of %d MiB", path, limit>>20)
 	}
 	return raw, err
 }

@@ -38,7 +38,7 @@ type Learner interface {
 	// Workloads returns the history of all workloads, in any order.
 	Workloads() []predict.Past
 	// Known returns the number of workloads whose usage is known, the time of the newest usage, zero if there is none, and whether
-	// the model predicts by requests, because what it has learned had larger errors.
+	// the model predicts worse than requests.
 	Known() (workloads int, newest time.Time, worse bool)
 	// Restore adds the history that a previous process saved at a time.
 	Restore(workloads []predict.Past, saved time.Time)

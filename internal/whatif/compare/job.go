@@ -84,6 +84,19 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 // or interrupted.
 type Run func(ctx context.Context, jobs []Job) ([]*result.Run, error)
 
+// InProcess is a Run in this process, one job after the other.
+func InProcess(ctx context.Context, jobs []Job) ([]*result.Run, error) {
+	runs := make([]*result.Run, len(jobs))
+	for i := range jobs {
+		run, err := jobs[i].Run(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		runs[i] = &run
+	}
+	return runs, nil
+}
+
 // message is written by a process: its progress, and finally the run or the error.
 type message struct {
 	Done  int64       `json:"done,omitempty"`

@@ -44,23 +44,10 @@ func options(t *testing.T, run compare.Run) Options {
 	}
 }
 
-// inProcess runs jobs in this process.
-func inProcess(ctx context.Context, jobs []compare.Job) ([]*result.Run, error) {
-	runs := make([]*result.Run, len(jobs))
-	for i := range jobs {
-		run, err := jobs[i].Run(ctx, nil)
-		if err != nil {
-			return nil, err
-		}
-		runs[i] = &run
-	}
-	return runs, nil
-}
-
 // TestFind verifies a recommendation by kube-scheduler's code: with requests of three times the use it is cheaper than what is in force, the
 // manifests are what was simulated, and the same input gives the same answer.
 func TestFind(t *testing.T) {
-	o := options(t, inProcess)
+	o := options(t, compare.InProcess)
 	o.Profiles, o.Change.Slack = o.Profiles[1:], false
 	r, err := Find(t.Context(), o)
 	must.Succeed(t, err)
