@@ -6,6 +6,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,6 +47,8 @@ type Environment struct {
 	// external.
 	Registry *prometheus.Registry
 	Plane    *controlplane.ControlPlane
+	// SchedulerAddress is where the scheduler serves its decisions and metrics, empty if the cluster is external.
+	SchedulerAddress string
 
 	stop            context.CancelFunc
 	schedulerExited chan error
@@ -110,7 +113,13 @@ func (e *Environment) startScheduler(ctx context.Context, loadArguments string) 
 	}
 	opts := options.NewOptions()
 	opts.ConfigFile = file
-	opts.SecureServing.BindPort = 0 // do not serve metrics
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	e.SchedulerAddress = "https://" + listener.Addr().String()
+	opts.SecureServing.Listener = listener
+	opts.Authentication.RemoteKubeConfigFile, opts.Authorization.RemoteKubeConfigFile = kubeconfig, kubeconfig
 	started := make(chan struct{})
 	go func() {
 		e.schedulerExited <- command.Run(ctx, opts, func(*scheduler.Scheduler) { close(started) })
@@ -120,7 +129,6 @@ func (e *Environment) startScheduler(ctx context.Context, loadArguments string) 
 	case err := <-e.schedulerExited:
 		return err
 	}
-	var err error
 	e.Scheduler, err = config.Load(file) // with the defaults for the version that the scheduler emulates
 	return err
 }

@@ -52,6 +52,10 @@ func (d *demos) commands() []node.LiveCommand {
 			Purpose: "Show the load of the nodes as the scheduler reads it.",
 			Text:    program("plimsoll") + " load top --config " + d.env.SchedulerConfig(),
 		},
+		{
+			Purpose: "Show the scores and the load by which the scheduler placed the pod, as it keeps them.",
+			Text:    program("plimsoll") + " explain pod try --as-decided=" + d.env.SchedulerAddress,
+		},
 	}
 	if !d.fleet.HasRun() {
 		return commands

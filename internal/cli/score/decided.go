@@ -46,7 +46,7 @@ func (d *decidedOptions) addFlags(cmd *cobra.Command) {
 		"forwarded port 10259, an https address, or a file with its page /configz")
 	flags.Lookup("as-decided").NoOptDefVal = forwardedPort
 	flags.StringVar(&d.tokenFile, "scheduler-token-file", "",
-		"with --as-decided: file with a token that may get the URL /configz of the scheduler (default the token in the kubeconfig)")
+		"with --as-decided: file with a token that may get the URL /configz of the scheduler (default the access in the kubeconfig)")
 	flags.StringVar(&d.caFile, "scheduler-ca-file", "",
 		"with --as-decided: certificate authority of the scheduler; not verified on a loopback address without it")
 	base.Rare(cmd, "scheduler-token-file", "scheduler-ca-file")
@@ -115,7 +115,8 @@ func (o *explainOptions) readDecisions(ctx context.Context) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		config.BearerToken, config.BearerTokenFile = cluster.BearerToken, cluster.BearerTokenFile
+		config.BearerToken, config.BearerTokenFile, config.ExecProvider = cluster.BearerToken, cluster.BearerTokenFile, cluster.ExecProvider
+		config.CertFile, config.KeyFile, config.CertData, config.KeyData = cluster.CertFile, cluster.KeyFile, cluster.CertData, cluster.KeyData
 	}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -136,7 +137,7 @@ func (o *explainOptions) readDecisions(ctx context.Context) ([]byte, error) {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s: the token must permit get of the URL /configz", request.URL, response.Status)
+		return nil, fmt.Errorf("%s: %s: the token or certificate must permit get of the URL /configz", request.URL, response.Status)
 	}
 	return io.ReadAll(io.LimitReader(response.Body, decisionsLimit))
 }
@@ -159,7 +160,15 @@ func printDecided(out io.Writer, o *base.Output, d *decisions.Decision) {
 	}
 	t := base.NewTable(head...)
 	row := rowsOf(t, nodes)
+	if d.Scored > 0 {
+		row("total", func(n *decisions.Node) string { return fmt.Sprint(n.Total) })
+	}
+	var equal []string
 	for i, s := range d.Node.Scores {
+		if d.Next != nil && i < len(d.Next.Scores) && d.Next.Scores[i] == s {
+			equal = append(equal, s.Plugin)
+			continue
+		}
 		row(s.Plugin, func(n *decisions.Node) string {
 			if i >= len(n.Scores) {
 				return "-"
@@ -182,4 +191,7 @@ func printDecided(out io.Writer, o *base.Output, d *decisions.Decision) {
 		return fmt.Sprintf("CPU %.0f %%, memory %.0f %%, %s old", 100*n.Load.CPU, 100*n.Load.Memory, age)
 	})
 	t.Print(out, o)
+	if len(equal) > 0 {
+		fmt.Fprintln(out, "the same on both nodes:", base.Escape(strings.Join(equal, ", ")))
+	}
 }

@@ -36,7 +36,7 @@ func expectDecision(t *testing.T, client kubernetes.Interface, port int) {
 		"--scheduler-token-file", testcluster.WriteFile(t, answer.Status.Token),
 	}
 	if _, stderr, code := testcluster.RunPlimsoll(t, args...); code != 1 ||
-		!strings.Contains(stderr, "403 Forbidden: the token must permit get of the URL /configz") {
+		!strings.Contains(stderr, "403 Forbidden: the token or certificate must permit get of the URL /configz") {
 		t.Errorf("without the right: exit code %d, %s", code, stderr)
 	}
 	role := &rbacv1.ClusterRole{
