@@ -151,7 +151,7 @@ func (p printer) scenario(r *result.Result, s *result.Scenario) {
 	}
 	p.paragraph(describeScenario(s))
 	p.frontier(s)
-	differing, equal := foldEqual(s, p.o.Format == base.FormatWide)
+	differing, equal := foldEqual(r, s, p.o.Format == base.FormatWide)
 	for i := range s.Profiles {
 		if i == 0 && len(s.Profiles) > 1 {
 			continue
@@ -173,17 +173,18 @@ func (p printer) scenario(r *result.Result, s *result.Scenario) {
 
 // foldEqual returns the figures of a scenario that differ between profiles, and a sentence with the others. The load of nodes and the
 // overload, which are about the purpose of a comparison, and the figures of a single profile are never folded. Some figures are left out
-// unless wide is set.
-func foldEqual(s *result.Scenario, wide bool) (differing []result.Definition, equal string) {
+// unless wide is set, or they are clearly worse with a profile: its price names them.
+func foldEqual(r *result.Result, s *result.Scenario, wide bool) (differing []result.Definition, equal string) {
 	var folded []string
 	for _, d := range s.Definitions() {
-		if d.HasUse(result.OnlyWide) && !wide {
-			continue
-		}
 		base := s.Profiles[0].Figures[d.Name]
-		differs := func(p result.Profile) bool {
-			difference := p.Figures[d.Name].Difference
-			return difference == nil || result.AnswerOf(d, difference, base.Mean) != result.Equal
+		answer := func(p result.Profile) result.Answer {
+			return result.AnswerOf(r.Source.Directed(d), p.Figures[d.Name].Difference, base.Mean)
+		}
+		differs := func(p result.Profile) bool { return answer(p) != result.Equal }
+		isWorse := func(p result.Profile) bool { return answer(p) == result.Worse }
+		if d.HasUse(result.OnlyWide) && !wide && !slices.ContainsFunc(s.Profiles[1:], isWorse) {
+			continue
 		}
 		if len(s.Profiles) == 1 || d.Name == "overloadMinutes" || strings.Contains(d.Name, "Load") ||
 			slices.ContainsFunc(s.Profiles[1:], differs) {

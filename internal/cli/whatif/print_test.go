@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,27 @@ func TestSameContent(t *testing.T) {
 			if !strings.Contains(strings.ToLower(out.String()), strings.ToLower(want)) {
 				t.Errorf("%s: %q is missing in\n%s", output, want, out.String())
 			}
+		}
+	}
+}
+
+// TestWorseFigures expects a row for a figure of -o wide if it is clearly worse with a profile, because the price names it.
+func TestWorseFigures(t *testing.T) {
+	s := &result.Scenario{Profiles: []result.Profile{{Figures: map[string]result.Figure{}}, {Figures: map[string]result.Figure{}}}}
+	for name, difference := range map[string]float64{"cpuLimitRatioP95": 1, "cpuLimitRatioMax": -1, "cpuLimitRatioP50": 1} {
+		s.Profiles[1].Figures[name] = result.Figure{Difference: &result.Difference{
+			Mean: difference, More: 1, Interval: &result.Interval{Low: difference, High: difference, ExcludesZero: true},
+		}}
+	}
+	for unlimited, want := range map[int]bool{0: true, 7: false} {
+		differing, _ := foldEqual(&result.Result{Source: result.Source{Unlimited: unlimited}}, s, false)
+		var names []string
+		for _, d := range differing {
+			names = append(names, d.Name)
+		}
+		if slices.Contains(names, "cpuLimitRatioP95") != want || slices.Contains(names, "cpuLimitRatioMax") ||
+			slices.Contains(names, "cpuLimitRatioP50") {
+			t.Errorf("%d pods without limits: %q", unlimited, names)
 		}
 	}
 }

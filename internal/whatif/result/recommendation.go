@@ -93,15 +93,18 @@ func (r *Result) setVerdicts() {
 func (s *Recommendation) use(r *Result, profile int, condition string) {
 	s.Profile = r.Profiles[profile]
 	s.Headline = "Use " + s.Profile + " in place of " + r.Profiles[0] + condition
-	switch slack := r.Scenarios[0].Profiles[profile].Slack; {
-	case strings.HasSuffix(slack, "%"):
+	slack := r.Scenarios[0].Profiles[profile].Slack
+	name := strings.TrimSuffix(s.Profile, ", slack "+slack)
+	switch isSlack := r.comparesSlack(); {
+	case isSlack && strings.HasSuffix(slack, "%"):
 		s.Apply = `spec.minRate: "` + slack + `" of the ResourceSlack`
-	case slices.Contains(ChartProfiles, s.Profile):
-		s.Apply = "Helm value scheduler.profiles: [{schedulerName: plimsoll-scheduler, use: " + s.Profile + "}]"
-	case strings.HasSuffix(s.Profile, ".yaml"):
-		s.Apply = "helm upgrade --set-file scheduler.config=" + s.Profile
-	case slack == "":
-		s.Apply = "Helm value scheduler.config, with the configuration of " + s.Profile
+	case isSlack:
+	case slices.Contains(ChartProfiles, name):
+		s.Apply = "Helm value scheduler.profiles: [{schedulerName: plimsoll-scheduler, use: " + name + "}]"
+	case strings.HasSuffix(name, ".yaml"):
+		s.Apply = "helm upgrade --set-file scheduler.config=" + name
+	default:
+		s.Apply = "Helm value scheduler.config, with the configuration of " + name
 	}
 }
 

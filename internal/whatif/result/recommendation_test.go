@@ -304,3 +304,15 @@ func TestSlackRecommendation(t *testing.T) {
 		})
 	}
 }
+
+// TestEqualSlack expects that profiles with the same slack are compared by their cost, as without slack.
+func TestEqualSlack(t *testing.T) {
+	r := comparisonOf(5, map[string][3]float64{"cost": {36, 31, 1}, "overloadMinutes": {0, 0, 0}, "pendingSecondsMean": {1, 2, 0}})
+	for i, name := range []string{"default, slack 20%", "packed, slack 20%"} {
+		r.Profiles[i], r.Scenarios[0].Profiles[i].Name, r.Scenarios[0].Profiles[i].Slack = name, name, "20%"
+	}
+	s := concluded(r)
+	if s.Headline != "Use packed, slack 20% in place of default, slack 20%." || !strings.HasSuffix(s.Apply, "use: packed}]") {
+		t.Errorf("%+v", s)
+	}
+}
