@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Capacity is the capacity that the pods of a tracker's nodes leave at one time. It does not change with
@@ -80,8 +78,7 @@ func (c *Capacity) exclusionsOf(plan Plan, pods []*v1.Pod) (exclusions map[*Grou
 // on the nodes of the pool.
 func (c *Capacity) demandOf(group *Group, exclusions map[*Group]antiAffinity) demand {
 	d := demand{
-		Placeholders: Placeholders{Requests: resources.CPUAndMemory(group.Requests), Count: group.Count},
-		Devices:      devicesOf(group.Requests, c.devices),
+		Placeholders: Placeholders{Requests: amountsOf(group.Requests, c.devices), Count: group.Count},
 		Allowed: func(node *nodeCapacity) bool {
 			return node.InPool && (group.NodeSelector == nil || includes(node.node.Labels, group.NodeSelector))
 		},

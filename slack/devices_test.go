@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unique"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -178,12 +177,12 @@ func TestSeveralDevicesAreMerged(t *testing.T) {
 	l := newPoolLedger()
 	l.SetNode(named("n"), true, ledgerNode{})
 	for i := range int64(10) {
-		l.setPod(fmt.Sprint(i), ledgerPod{Node: "n", Requests: cores(1, 1), Devices: unique.Make(deviceAmounts{i + 1, 10 - i})})
+		l.setPod(fmt.Sprint(i), ledgerPod{Node: "n", Requests: withDevices(cores(1, 1), i+1, 10-i)})
 	}
-	pods := l.DevicePods()
+	pods := l.mergedDevicePods()
 	// (1, 10) and (2, 9) are (2, 10), and with (3, 8) (3, 10); the sums are over the pods.
-	want := devicePods{3, cores(3, 3), deviceAmounts{1 + 2 + 3, 10 + 9 + 8}}
-	if got := pods[deviceAmounts{3, 10}]; len(pods) != maxDeviceShapes || got != want {
+	want := devicePods{3, withDevices(cores(3, 3), 1+2+3, 10+9+8)}
+	if got := pods[withDevices(resources.Amounts{}, 3, 10).Extended]; len(pods) != maxDeviceShapes || got != want {
 		t.Errorf("%d amounts, (3, 10) has %+v, want %+v", len(pods), got, want)
 	}
 }
@@ -242,8 +241,8 @@ func TestDevicesReachTarget(t *testing.T) {
 		for _, group := range plan.Groups {
 			fits := false
 			for _, node := range nodes {
-				fits = fits || resources.CPUAndMemory(group.Requests).FitsIn(resources.CPUAndMemory(node.Status.Allocatable)) &&
-					devicesOf(group.Requests, []string{gpuName})[0] <= devicesOf(node.Status.Allocatable, []string{gpuName})[0]
+				gpu := []string{gpuName}
+				fits = fits || amountsOf(group.Requests, gpu).FitsIn(amountsOf(node.Status.Allocatable, gpu))
 			}
 			if !fits {
 				t.Fatalf("%s does not fit any node", group.Name)

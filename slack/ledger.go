@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"unique"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -15,7 +14,7 @@ import (
 type ledgerPod struct {
 	// Node is the name of the pod's node. A pod without a node is not counted.
 	Node string
-	// Requests are the resource requests of the pod.
+	// Requests are the CPU, memory and devices of the pool that the pod requests.
 	Requests resources.Amounts
 	// Daemon reports whether the pod runs on every node. Daemon pods reduce the capacity of their
 	// node and are not part of the requests that slack is computed from.
@@ -24,13 +23,7 @@ type ledgerPod struct {
 	Spare bool
 	// OptedOut reports whether the pod is ignored when the biggest pod is determined.
 	OptedOut bool
-	// Devices are the amounts of the devices of the pool that the pod requests, the zero value for pods without devices. A handle is
-	// smaller than the amounts.
-	Devices unique.Handle[deviceAmounts]
 }
-
-// hasDevices reports whether the pod requests devices of the pool.
-func (p *ledgerPod) hasDevices() bool { return p.Devices != unique.Handle[deviceAmounts]{} }
 
 // ledgerNode is the part of a node that the ledger counts.
 type ledgerNode struct {
@@ -40,18 +33,22 @@ type ledgerNode struct {
 	// Booting reports whether the node has never been ready. A usable node that boots counts in the size and
 	// number of nodes, so that plans do not change when it is ready, and has no free capacity until then.
 	Booting bool
-	// Allocatable is the capacity for pods, Slots the maximum number of pods.
+	// Allocatable is the CPU, memory and devices of the pool for pods, Slots the maximum number of pods.
 	Allocatable resources.Amounts
 	Slots       int64
-	// Devices are the amounts of the devices of the pool.
-	Devices deviceAmounts
 }
 
 // maxAmount is the highest amount that one pod or node is counted with: 16 TiB of memory or 17
 // billion cores. Sums over 500,000 of them do not overflow.
 const maxAmount = 1 << 44
 
-var maxAmounts = resources.Amounts{CPU: maxAmount, Memory: maxAmount}
+// bounded returns amounts of at most maxAmount.
+func bounded(a resources.Amounts) resources.Amounts {
+	if !a.Extended.IsZero() {
+		return a.Apply(func(amount int64) int64 { return min(amount, maxAmount) })
+	}
+	return a.Min(resources.Amounts{CPU: maxAmount, Memory: maxAmount})
+}
 
 // account is a node with the pods on it. The node is the zero value while it is not known: pods may be
 // set before their node.
@@ -63,8 +60,6 @@ type account struct {
 	node *v1.Node
 	// daemons and others are the requests of the pods.
 	daemons, others resources.Amounts
-	// devices are the amounts of devices that the pods request.
-	devices deviceAmounts
 	// pods are the IDs of the pods. A slice is smaller than a map and, for about one hundred pods, as fast.
 	pods []string
 }
@@ -99,10 +94,8 @@ type poolLedger struct {
 	// podShapes counts the pods that may be the biggest by their requests, nodeShapes the usable
 	// nodes by their capacity after daemon pods.
 	podShapes, nodeShapes map[resources.Amounts]int
-	// devicePods are the pods with devices, which are not part of the sum and podShapes, by their devices. deviceNodes counts
-	// the usable nodes with devices.
-	devicePods  map[deviceAmounts]devicePods
-	deviceNodes map[deviceNode]int
+	// devicePods are the pods with devices, which are not part of the sum and podShapes, by their devices.
+	devicePods map[resources.ExtendedAmounts]devicePods
 	// isChanged reports whether a node or pod of the pool changed since it was last read.
 	isChanged bool
 }
@@ -111,7 +104,7 @@ type poolLedger struct {
 func (c *Cluster) newPool() *poolLedger {
 	return &poolLedger{
 		Cluster: c, members: map[string]*account{}, podShapes: map[resources.Amounts]int{}, nodeShapes: map[resources.Amounts]int{},
-		devicePods: map[deviceAmounts]devicePods{}, deviceNodes: map[deviceNode]int{},
+		devicePods: map[resources.ExtendedAmounts]devicePods{},
 	}
 }
 
@@ -122,7 +115,7 @@ func (l *poolLedger) SetNode(node *v1.Node, inPool bool, observed ledgerNode) {
 	if (l.members[node.Name] != nil) != inPool {
 		l.setMember(node.Name, a, inPool)
 	}
-	observed.Allocatable = observed.Allocatable.Min(maxAmounts)
+	observed.Allocatable = bounded(observed.Allocatable)
 	if a.ledgerNode != observed {
 		a.countNode(-1)
 		a.ledgerNode = observed
@@ -143,7 +136,7 @@ func (c *Cluster) DeleteNode(name string) {
 
 // setPod adds or updates the pod with an ID. An unchanged pod costs one comparison.
 func (c *Cluster) setPod(id string, pod ledgerPod) {
-	pod.Requests = pod.Requests.Min(maxAmounts)
+	pod.Requests = bounded(pod.Requests)
 	if before, exists := c.pods[id]; exists {
 		if before == pod {
 			return
@@ -214,9 +207,6 @@ func (a *account) countNode(sign int) {
 
 // addPod adds a pod to an account and the sums of its pools, or removes it if sign is -1.
 func (a *account) addPod(pod ledgerPod, sign int) {
-	if pod.hasDevices() {
-		a.devices = a.devices.plus(pod.Devices.Value(), int64(sign))
-	}
 	if pod.Daemon { // changes the shape of the node
 		a.countNode(-1)
 		a.daemons = add(a.daemons, pod.Requests, sign)
@@ -244,8 +234,8 @@ func (l *poolLedger) countPod(pod ledgerPod, sign int) {
 	if pod.Daemon || pod.Spare {
 		return
 	}
-	if pod.hasDevices() {
-		l.countDevices(pod, int64(sign))
+	if !pod.Requests.Extended.IsZero() {
+		l.countDevices(pod.Requests, sign)
 		return
 	}
 	l.totals.Requested = add(l.totals.Requested, pod.Requests, sign)
@@ -265,11 +255,7 @@ func (l *poolLedger) countNode(a *account, sign int) {
 	if !a.Booting {
 		l.totals.Free = add(l.totals.Free, a.free(), sign)
 	}
-	shape := a.Allocatable.Subtract(a.daemons)
-	count(l.nodeShapes, shape, sign)
-	if a.Devices != (deviceAmounts{}) {
-		count(l.deviceNodes, deviceNode{shape, a.Devices}, sign)
-	}
+	count(l.nodeShapes, a.Allocatable.Subtract(a.daemons), sign)
 }
 
 // add adds amounts to a sum, or subtracts them if sign is -1.
@@ -298,13 +284,13 @@ func (l *poolLedger) Capacities(all bool) []nodeCapacity {
 		if a := accounts[name]; a.node != nil {
 			free := a.free()
 			free.Pods = a.Slots - int64(len(a.pods))
-			nodes = append(nodes, nodeCapacity{a.node, l.members[name] != nil, a.Usable, a.Booting, free, a.Devices.plus(a.devices, -1)})
+			nodes = append(nodes, nodeCapacity{a.node, l.members[name] != nil, a.Usable, a.Booting, free})
 		}
 	}
 	return nodes
 }
 
-// poolTotals is the input of a plan.
+// poolTotals is the input of a plan. Only the ledger's own totals have devices.
 type poolTotals struct {
 	// Requested is the sum of the requests of all pods, without daemon pods and pods with devices.
 	Requested resources.Amounts
@@ -351,7 +337,12 @@ func (l *poolLedger) Pool() poolTotals {
 			p.LargestByMemory = shape
 		}
 	}
-	p.Shapes = maximalShapes(slices.AppendSeq(make([]resources.Amounts, 0, len(l.nodeShapes)), maps.Keys(l.nodeShapes)))
+	p.Allocatable.Extended, p.Free.Extended = resources.ExtendedAmounts{}, resources.ExtendedAmounts{}
+	p.Shapes = make([]resources.Amounts, 0, len(l.nodeShapes))
+	for shape := range l.nodeShapes {
+		p.Shapes = append(p.Shapes, resources.Amounts{CPU: shape.CPU, Memory: shape.Memory})
+	}
+	p.Shapes = maximalShapes(p.Shapes)
 	return p
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
-	"unique"
 
 	"pgregory.net/rapid"
 
@@ -12,7 +11,7 @@ import (
 )
 
 // newPoolLedger returns an empty ledger of its own cluster.
-func newPoolLedger() *poolLedger { return NewCluster().newPool() }
+func newPoolLedger() *poolLedger { return NewCluster(gpuName, nicName).newPool() }
 
 // testNode is a node that may be in the pool.
 type testNode struct {
@@ -50,7 +49,7 @@ func recount(nodes map[string]testNode, pods map[string]ledgerPod) poolTotals {
 				continue
 			}
 			used = used.Add(pod.Requests)
-			if pod.hasDevices() {
+			if !pod.Requests.Extended.IsZero() {
 				continue // see recountDevices
 			}
 			p.Requested = p.Requested.Add(pod.Requests)
@@ -69,35 +68,41 @@ func recount(nodes map[string]testNode, pods map[string]ledgerPod) poolTotals {
 		p.Matching++
 		if node.Usable {
 			p.Nodes++
-			p.Allocatable = p.Allocatable.Add(node.Allocatable)
+			p.Allocatable = p.Allocatable.Add(withDevices(node.Allocatable, 0, 0))
 			if !node.Booting {
-				p.Free = p.Free.Add(left.Subtract(used))
+				p.Free = p.Free.Add(withDevices(left.Subtract(used), 0, 0))
 			}
-			shapes = append(shapes, left)
+			shapes = append(shapes, withDevices(left, 0, 0))
 		}
 	}
 	p.Shapes = maximalShapes(shapes)
 	return p
 }
 
+// withDevices returns amounts with other amounts of two devices.
+func withDevices(a resources.Amounts, gpus, nics int64) resources.Amounts {
+	a.Extended = resources.ExtendedAmounts{}.With(gpuName, gpus).With(nicName, nics)
+	return a
+}
+
 // recountDevices computes the pods with devices and the free devices of nodes without a ledger.
-func recountDevices(nodes map[string]testNode, pods map[string]ledgerPod) (map[deviceAmounts]devicePods, map[string]deviceAmounts) {
-	shapes, free := map[deviceAmounts]devicePods{}, map[string]deviceAmounts{}
+func recountDevices(
+	nodes map[string]testNode, pods map[string]ledgerPod,
+) (map[resources.ExtendedAmounts]devicePods, map[string]resources.ExtendedAmounts) {
+	shapes, free := map[resources.ExtendedAmounts]devicePods{}, map[string]resources.ExtendedAmounts{}
 	for name, node := range nodes {
-		left := node.Devices
+		var used resources.Amounts
 		for _, pod := range pods {
-			if pod.Node != name || !pod.hasDevices() {
+			devices := pod.Requests.Extended
+			if pod.Node != name || devices.IsZero() {
 				continue
 			}
-			devices := pod.Devices.Value()
-			for i := range left {
-				left[i] -= devices[i]
-			}
+			used = used.Add(pod.Requests)
 			if node.InPool && !pod.Daemon {
-				shapes[devices] = shapes[devices].plus(devicePods{1, pod.Requests, devices}, 1)
+				shapes[devices] = devicePods{shapes[devices].pods + 1, shapes[devices].requests.Add(pod.Requests)}
 			}
 		}
-		free[name] = left
+		free[name] = node.Allocatable.Subtract(used).Extended
 	}
 	return shapes, free
 }
@@ -119,7 +124,8 @@ func TestLedgerMatchesRecount(t *testing.T) {
 					Daemon:   rapid.Bool().Draw(t, "daemon"), OptedOut: rapid.Bool().Draw(t, "opted out"),
 				}
 				if pod := pods[id]; rapid.Bool().Draw(t, "device") {
-					pod.Devices = unique.Make(deviceAmounts{rapid.Int64Range(1, 3).Draw(t, "gpus"), rapid.Int64Range(0, 1).Draw(t, "nics")})
+					pod.Requests = withDevices(
+						pod.Requests, rapid.Int64Range(1, 3).Draw(t, "gpus"), rapid.Int64Range(0, 1).Draw(t, "nics"))
 					pods[id] = pod
 				}
 				l.setPod(id, pods[id])
@@ -132,9 +138,9 @@ func TestLedgerMatchesRecount(t *testing.T) {
 					ledgerNode{
 						rapid.Bool().Draw(t, "usable"),
 						rapid.Bool().Draw(t, "booting"),
-						drawAmounts(t, "allocatable", resources.Amounts{CPU: 16_000, Memory: 64 * gib}),
+						withDevices(drawAmounts(t, "allocatable", resources.Amounts{CPU: 16_000, Memory: 64 * gib}),
+							rapid.Int64Range(0, 2).Draw(t, "gpus"), 0),
 						rapid.Int64Range(0, 5).Draw(t, "slots"),
-						deviceAmounts{rapid.Int64Range(0, 2).Draw(t, "gpus")},
 					},
 				}
 				nodes[name] = node
@@ -155,12 +161,12 @@ func TestLedgerMatchesRecount(t *testing.T) {
 				t.Fatalf("shared: %+v\nwant\n%+v", got, want)
 			}
 			shapes, free := recountDevices(nodes, pods)
-			if !reflect.DeepEqual(l.DevicePods(), shapes) {
+			if !reflect.DeepEqual(l.mergedDevicePods(), shapes) {
 				t.Fatalf("pods with devices %+v, want %+v", l.devicePods, shapes)
 			}
 			for _, node := range l.Capacities(true) {
-				if node.Devices != free[node.node.Name] {
-					t.Fatalf("%s: free devices %v, want %v", node.node.Name, node.Devices, free[node.node.Name])
+				if node.Free.Extended != free[node.node.Name] {
+					t.Fatalf("%s: free %+v, want devices %+v", node.node.Name, node.Free, free[node.node.Name])
 				}
 			}
 			if fresh := newLedgerOf(nodes, pods).Pool(); !reflect.DeepEqual(fresh, want) {
@@ -173,7 +179,7 @@ func TestLedgerMatchesRecount(t *testing.T) {
 		for name := range nodes {
 			l.DeleteNode(name)
 		}
-		if got := l.Pool(); len(l.accounts)+len(l.pods)+len(l.podShapes)+len(l.nodeShapes)+len(l.devicePods)+len(l.deviceNodes) > 0 ||
+		if got := l.Pool(); len(l.accounts)+len(l.pods)+len(l.podShapes)+len(l.nodeShapes)+len(l.devicePods) > 0 ||
 			!reflect.DeepEqual(got, newPoolLedger().Pool()) || !reflect.DeepEqual(shared.Pool(), got) {
 			t.Fatalf("not empty: %+v, %+v", l, got)
 		}
@@ -184,7 +190,7 @@ func TestLedgerMatchesRecount(t *testing.T) {
 // and that its deletion restores the capacity.
 func TestDaemonPodLargerThanNode(t *testing.T) {
 	l := newPoolLedger()
-	l.SetNode(named("a"), true, ledgerNode{true, false, cores(4, 16), 110, deviceAmounts{}})
+	l.SetNode(named("a"), true, ledgerNode{true, false, cores(4, 16), 110})
 	l.setPod("d", ledgerPod{Node: "a", Requests: cores(8, 4), Daemon: true})
 	if got := l.Pool().Shapes; !reflect.DeepEqual(got, []resources.Amounts{cores(0, 12)}) {
 		t.Errorf("with the daemon pod: %v", got)
@@ -210,7 +216,7 @@ var nodeNames, podIDs = func() (nodes [5000]string, pods [150_000]string) {
 func largeLedger() *poolLedger {
 	l := newPoolLedger()
 	for n, name := range nodeNames {
-		l.SetNode(named(name), true, ledgerNode{true, false, cores(float64(16*(1+n%4)), float64(64*(1+n%4))), 110, deviceAmounts{}})
+		l.SetNode(named(name), true, ledgerNode{true, false, cores(float64(16*(1+n%4)), float64(64*(1+n%4))), 110})
 		for p := range 30 {
 			i := n*30 + p
 			l.setPod(podIDs[i], ledgerPod{Node: name, Requests: cores(0.1+0.01*float64(i%50), 0.25+0.05*float64(i%20)), Daemon: p < 3})

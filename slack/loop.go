@@ -138,7 +138,7 @@ func (l *Loop) placeholders(plan Plan, placed, pods []*v1.Pod) []*v1.Pod {
 }
 
 // capacity returns the capacity for the placeholders of a plan. If they request resources beside CPU, memory and the devices of the
-// pool, such as ephemeral storage, these count as devices, too, at most v1alpha1.MaxDevices by name.
+// pool, such as ephemeral storage, these count as devices, too.
 func (l *Loop) capacity(plan Plan, pods []*v1.Pod) *Capacity {
 	c, others := l.tracker.Capacity(), sets.New[string]()
 	for _, group := range plan.Groups {
@@ -152,14 +152,13 @@ func (l *Loop) capacity(plan Plan, pods []*v1.Pod) *Capacity {
 		return c
 	}
 	c.devices = slices.Concat(c.devices, sets.List(others))
-	c.devices = c.devices[:min(len(c.devices), v1alpha1.MaxDevices)]
 	for i := range c.nodes {
-		c.nodes[i].Devices = devicesOf(c.nodes[i].node.Status.Allocatable, c.devices)
+		c.nodes[i].Free.Extended = amountsOf(c.nodes[i].node.Status.Allocatable, c.devices).Extended
 	}
 	nodes := c.byName()
 	for _, pod := range pods {
 		if node := nodes[nodeOf(pod)]; node != nil && isCounted(pod) {
-			node.Devices = node.Devices.plus(devicesOf(resources.Requests(pod), c.devices), -1)
+			node.Free = node.Free.Minus(resources.Amounts{Extended: amountsOf(resources.Requests(pod), c.devices).Extended})
 		}
 	}
 	return c

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"time"
-	"unique"
 
 	v1 "k8s.io/api/core/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
@@ -28,7 +27,7 @@ const (
 
 // observeNode returns the planner's view of a node at a time.
 func observeNode(node *v1.Node, devices []string, now time.Time) ledgerNode {
-	allocatable := resources.CPUAndMemory(node.Status.Allocatable)
+	allocatable := amountsOf(node.Status.Allocatable, devices)
 	// A node without allocatable resources, whose kubelet has not reported them yet, would reduce
 	// the size of the average node and increase the number of placeholders.
 	usable := isUsable(node, now) && !allocatable.IsZero()
@@ -37,7 +36,6 @@ func observeNode(node *v1.Node, devices []string, now time.Time) ledgerNode {
 		Booting:     usable && isBooting(node, now),
 		Allocatable: allocatable,
 		Slots:       node.Status.Allocatable.Pods().Value(),
-		Devices:     devicesOf(node.Status.Allocatable, devices),
 	}
 }
 
@@ -122,12 +120,20 @@ func observePod(pod *v1.Pod, devices []string) ledgerPod {
 	case resources.IsSpare(pod):
 		return ledgerPod{Node: nodeOf(pod), Requests: resources.CPUAndMemory(requests), Spare: true}
 	}
-	observed := ledgerPod{
-		Node: nodeOf(pod), Requests: resources.CPUAndMemory(requests), Daemon: resources.IsNodeBound(pod),
+	return ledgerPod{
+		Node: nodeOf(pod), Requests: amountsOf(requests, devices), Daemon: resources.IsNodeBound(pod),
 		OptedOut: pod.Annotations[v1alpha1.AnnotationBiggest] == v1alpha1.BiggestIgnore,
 	}
-	if amounts := devicesOf(requests, devices); amounts != (deviceAmounts{}) {
-		observed.Devices = unique.Make(amounts)
+}
+
+// amountsOf returns the CPU, memory and devices of a list.
+func amountsOf(list v1.ResourceList, devices []string) resources.Amounts {
+	amounts := resources.CPUAndMemory(list)
+	for _, name := range devices {
+		if quantity, ok := list[v1.ResourceName(name)]; ok {
+			resource := resources.NewResource(v1.ResourceName(name))
+			amounts.Extended = amounts.Extended.With(resource.Name(), resource.Amount(quantity))
+		}
 	}
-	return observed
+	return amounts
 }

@@ -300,7 +300,7 @@ func TestObservePod(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := observePod(newPod("p", "a", "500m", "1Gi", tc.changes...), nil)
-			if diff := cmp.Diff(tc.want, got, cmpopts.EquateComparable(tc.want.Devices)); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateComparable(tc.want.Requests)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

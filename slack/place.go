@@ -12,8 +12,6 @@ import (
 // demand is a number of equal placeholders to be placed on nodes. The size of each includes one pod.
 type demand struct {
 	Placeholders
-	// Devices are the amounts of devices that one placeholder requests.
-	Devices deviceAmounts
 	// Allowed reports whether the placeholders may be on a node.
 	Allowed func(*nodeCapacity) bool
 	// Assigned, if it is not nil, is called with the node of each placeholder of the demand. Nodes may
@@ -26,10 +24,8 @@ type nodeCapacity struct {
 	node *v1.Node
 	// InPool reports whether the node is in the pool. Usable and Booting are copied from the ledger.
 	InPool, Usable, Booting bool
-	// Free is the free capacity, with the number of pods that can be added.
+	// Free is the free capacity, with devices and the number of pods that can be added.
 	Free resources.Amounts
-	// Devices are the free amounts of devices.
-	Devices deviceAmounts
 }
 
 // placeAll returns how many placeholders of the demands fit the nodes at the same time. Demands are
@@ -82,30 +78,14 @@ func (c *nodeCapacity) permits(d *demand) bool {
 }
 
 // count returns how many placeholders of a demand fit.
-func (c *nodeCapacity) count(d *demand) int64 {
-	n := d.Requests.Copies(c.Free)
-	if d.Devices == (deviceAmounts{}) {
-		return n
-	}
-	for i, amount := range d.Devices {
-		if amount > 0 {
-			n = min(n, c.Devices[i]/amount)
-		}
-	}
-	return max(0, n)
-}
+func (c *nodeCapacity) count(d *demand) int64 { return d.Requests.Copies(c.Free) }
 
 // assign assigns a placeholder of a demand to the node.
 func (c *nodeCapacity) assign(d *demand) {
-	c.subtract(d)
+	c.Free = c.Free.Minus(d.Requests)
 	if d.Assigned != nil {
 		d.Assigned(c)
 	}
-}
-
-// subtract subtracts a placeholder of a demand.
-func (c *nodeCapacity) subtract(d *demand) {
-	c.Free, c.Devices = c.Free.Minus(d.Requests), c.Devices.plus(d.Devices, -1)
 }
 
 // loss returns how many fewer placeholders of another demand fit after one of a demand is assigned.
@@ -113,7 +93,5 @@ func (c *nodeCapacity) loss(d, other *demand) int64 {
 	if other == d {
 		return 0
 	}
-	after := *c
-	after.subtract(d)
-	return c.count(other) - after.count(other)
+	return c.count(other) - other.Requests.Copies(c.Free.Minus(d.Requests))
 }

@@ -103,7 +103,7 @@ func boundOf(amount *v1alpha1.Amount) (b bound) {
 	}
 	b.Amounts.CPU = resources.CPUResource.Amount(ptr.Deref(amount.CPU, resource.Quantity{}))
 	b.Amounts.Memory = resources.MemoryResource.Amount(ptr.Deref(amount.Memory, resource.Quantity{}))
-	return bound{b.Amounts.Min(maxAmounts), int64(ptr.Deref(amount.Placeholders, 0))}
+	return bound{bounded(b.Amounts), int64(ptr.Deref(amount.Placeholders, 0))}
 }
 
 // Suffixes of the names of groups.
@@ -140,8 +140,12 @@ func (p *Plan) fail(format string, args ...any) {
 
 // listOf returns amounts as a resource list.
 func listOf(a resources.Amounts) v1.ResourceList {
-	return v1.ResourceList{
+	list := v1.ResourceList{
 		v1.ResourceCPU:    *resource.NewMilliQuantity(a.CPU, resource.DecimalSI),
 		v1.ResourceMemory: *resource.NewQuantity(a.Memory, resource.BinarySI),
 	}
+	for name, amount := range a.Extended.All() {
+		list[name] = *resource.NewQuantity(amount, resource.DecimalSI)
+	}
+	return list
 }

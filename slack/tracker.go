@@ -36,7 +36,7 @@ type Tracker struct {
 	// domains are the domains of spec.spread that the pool had last, nil if they are not known.
 	domains *Spread
 	// devices are the placeholders for pods with devices.
-	devices map[deviceAmounts]*heldDevices
+	devices map[resources.ExtendedAmounts]*heldDevices
 	// start is the time of the first plan. now is the time of the last plan in seconds, by which cool-downs are measured, and jump
 	// what must be added for the time of the wall clock.
 	start     time.Time
@@ -59,7 +59,7 @@ func NewTracker(policy *v1alpha1.ResourceSlack) (*Tracker, error) {
 // invalid.
 func (c *Cluster) NewTracker(policy *v1alpha1.ResourceSlack) (*Tracker, error) {
 	t := &Tracker{
-		Cluster: c, ledger: c.newPool(), mirrors: map[string]*mirrorCount{}, devices: map[deviceAmounts]*heldDevices{},
+		Cluster: c, ledger: c.newPool(), mirrors: map[string]*mirrorCount{}, devices: map[resources.ExtendedAmounts]*heldDevices{},
 	}
 	return t, t.SetPolicy(policy)
 }
@@ -238,4 +238,4 @@ func describeEmptyPool(pool v1alpha1.Pool) string {
 }
 
 // Free returns the capacity that the pods of the pool's usable nodes leave free.
-func (t *Tracker) Free() v1.ResourceList { return listOf(t.ledger.totals.Free) }
+func (t *Tracker) Free() v1.ResourceList { return listOf(t.ledger.Pool().Free) }
