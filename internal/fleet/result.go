@@ -33,7 +33,7 @@ const (
 type Result struct {
 	Generation int64
 	// Policy and Fleet are the input of Decision, which has the results of single clusters. Decision is nil if nothing could be
-	// decided.
+	// decided, and in results of Decide, whose memory the next decision uses.
 	Policy   *placementPolicy
 	Fleet    []*decide.Cluster
 	Decision *decide.Decision
@@ -117,6 +117,7 @@ func (s *State) tryDecide(key types.NamespacedName, now time.Time, preview, from
 	r.shortenMessages()
 	if !preview {
 		s.commit(p, r)
+		r.Decision = nil
 	}
 	return r, nil
 }
@@ -186,7 +187,10 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 	if attempt.fromScratch {
 		dropChosen(request)
 	}
-	r.Decision = decide.Decide(request)
+	if r.Decision = s.decision; attempt.preview {
+		r.Decision = new(decide.Decision)
+	}
+	r.Decision.Decide(request)
 	if message := attempt.misconfiguration(s.maxCost); message != "" {
 		r.Decision = nil
 		r.setMisconfigured(p, reasonMisconfigured, message)

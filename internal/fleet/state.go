@@ -32,7 +32,9 @@ type State struct {
 	entries map[string]*entry
 	// counts has the number of decisions for each cluster of the fleet.
 	counts []int32
-	sets   map[string]*set
+	// decision is the memory for the next decision.
+	decision *decide.Decision
+	sets     map[string]*set
 	// bindings has the names of bound sets by namespace.
 	bindings   map[string]map[string]bool
 	placements map[types.NamespacedName]*placementState
@@ -98,6 +100,7 @@ func NewState() *State {
 		placements: map[types.NamespacedName]*placementState{},
 		queue:      fairqueue.NewLevels[string, types.NamespacedName](1), queued: make(chan struct{}, 1),
 		evaluators: semaphore.NewWeighted(maxEvaluators()), maxCost: maxTotalCost,
+		decision: new(decide.Decision),
 	}
 }
 

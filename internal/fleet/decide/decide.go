@@ -135,6 +135,8 @@ type Decision struct {
 
 	prioritizers []Prioritizer
 	scores       []int8 // one column for each prioritizer
+	// feasible are the indexes of the feasible clusters, others the number of decisions of other placements by cluster.
+	feasible, others []int32
 }
 
 // Score returns the score in [-100, 100] of a feasible cluster by a prioritizer,
@@ -148,14 +150,19 @@ func (d *Decision) Score(prioritizer, cluster int) (score int64, hasData bool) {
 }
 
 // Decide returns the decision of a request. It is deterministic.
-func Decide(r *Request) *Decision {
+func Decide(r *Request) *Decision { return new(Decision).Decide(r) }
+
+// Decide replaces the decision by the decision of a request. It uses the memory again, which would be most of
+// the allocations of a placement controller with many clusters.
+func (d *Decision) Decide(r *Request) *Decision {
 	n := len(r.Fleet)
-	d := &Decision{
-		Members: len(r.Members), ChangesAt: Forever, Clusters: make([]ClusterResult, n),
-		prioritizers: r.Prioritizers, scores: make([]int8, len(r.Prioritizers)*n),
+	*d = Decision{
+		Members: len(r.Members), ChangesAt: Forever, Clusters: slices.Grow(d.Clusters[:0], n)[:n],
+		prioritizers: r.Prioritizers, scores: slices.Grow(d.scores[:0], len(r.Prioritizers)*n)[:len(r.Prioritizers)*n],
+		feasible: slices.Grow(d.feasible[:0], len(r.Members)), others: slices.Grow(d.others[:0], n)[:n],
 	}
 	for i := range d.Clusters {
-		d.Clusters[i].Outcome = NotMember
+		d.Clusters[i] = ClusterResult{Outcome: NotMember}
 	}
 	for _, i := range r.Chosen {
 		d.Clusters[i].WasChosen = true
@@ -176,7 +183,7 @@ func Decide(r *Request) *Decision {
 // filterMembers returns the feasible clusters, ascending. It marks them as Outranked; the
 // following steps change that.
 func (r *Request) filterMembers(d *Decision) (feasible []int32) {
-	feasible = make([]int32, 0, len(r.Members))
+	feasible = d.feasible
 	for _, i := range r.Members {
 		result := &d.Clusters[i]
 		if !r.isMatched(r.Fleet[i]) {

@@ -39,7 +39,8 @@ func scoreBalance(_ *Prioritizer, s *scoring) {
 
 // decisionsOfOthers returns the number of decisions of other placements by cluster.
 func (s *scoring) decisionsOfOthers() []int32 {
-	others := make([]int32, len(s.request.Fleet))
+	others := s.decision.others
+	clear(others)
 	for i, n := range s.request.Counts[:min(len(s.request.Counts), len(others))] {
 		others[i] = max(n, 0)
 	}
