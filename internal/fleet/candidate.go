@@ -206,13 +206,16 @@ func (d *workloadDecision) addPromises(r *Result, request *decide.Request, previ
 		r.Warnings = append(r.Warnings, "the template of the workload: "+format.Abbreviate(unknown, maxUnfit, ", "))
 	}
 	d.addNotes(r)
-	missing := d.workload.Replicas
-	for _, promise := range r.Promises {
-		missing -= promise.Replicas
+	if !d.spec.Divide || len(r.Promises) == 0 {
+		return
 	}
-	if d.spec.Divide && missing > 0 && len(r.Promises) > 0 {
+	r.missing = d.workload.Replicas
+	for _, promise := range r.Promises {
+		r.missing -= promise.Replicas
+	}
+	if r.missing > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf(
-			"%d of %d replicas are in no cluster: the limits of the selected clusters leave no more", missing, d.workload.Replicas))
+			"%d of %d replicas are in no cluster: the limits of the selected clusters leave no more", r.missing, d.workload.Replicas))
 	}
 }
 

@@ -114,11 +114,6 @@ func (s *State) affected(cluster, old *decide.Cluster, fields fieldMask, addOn s
 	})
 }
 
-// placementsIn returns the placements in a namespace.
-func (s *State) placementsIn(namespace string) []types.NamespacedName {
-	return s.placementsWhere(func(key types.NamespacedName, _ *placementState) bool { return key.Namespace == namespace })
-}
-
 // placementsBoundTo returns the placements in the namespaces that a set is bound to.
 func (s *State) placementsBoundTo(set string) []types.NamespacedName {
 	return s.placementsWhere(func(key types.NamespacedName, _ *placementState) bool { return s.bindings[key.Namespace][set] })

@@ -49,6 +49,8 @@ type Result struct {
 	// Promises are the promises to the workload by selected cluster, nil if the placement names none.
 	Promises map[string]podPromise
 	notes    map[string]note
+	// missing are the divided replicas that are in no selected cluster.
+	missing int64
 	// Conditions are conditions without times. Conditions of other types do not change.
 	Conditions []metav1.Condition
 	// Warnings are about parts of the spec that are valid but probably a mistake, and
@@ -136,7 +138,8 @@ func (s *State) commit(p *placementState, r *Result) {
 		if w := p.workload; w != nil {
 			s.setPromises(w, r.Promises)
 			w.notes = r.notes
-			p.lacksRoom = r.Decision != nil && r.Decision.Unfit > 0 && (r.Decision.Shortfall > 0 || p.policy.request.Number == decide.All)
+			p.lacksRoom = r.missing > 0 || r.Decision != nil && r.Decision.Unfit > 0 &&
+				(r.Decision.Shortfall > 0 || p.policy.request.Number == decide.All)
 		}
 		p.decidedGeneration = p.generation
 	}

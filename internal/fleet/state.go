@@ -336,7 +336,7 @@ func (s *State) DeleteBinding(namespace, name string) []types.NamespacedName {
 func (s *State) changeBinding(namespace, set string, isBound bool) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	bound := s.bindings[namespace]
+	bound, isShared := s.bindings[namespace], s.isShared()
 	switch {
 	case bound[set] == isBound:
 		return nil
@@ -349,5 +349,7 @@ func (s *State) changeBinding(namespace, set string, isBound bool) []types.Names
 	default:
 		bound[set] = true
 	}
-	return s.placementsIn(namespace)
+	return s.placementsWhere(func(key types.NamespacedName, p *placementState) bool {
+		return key.Namespace == namespace || s.isShared() != isShared && p.workload != nil // the shares of all namespaces change
+	})
 }

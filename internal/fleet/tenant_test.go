@@ -3,13 +3,16 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
@@ -156,13 +159,21 @@ func TestReleasedCapacityWakes(t *testing.T) {
 			s.SetWorkload(withWorkload(t, "first", 1, 2, "{}"), nil, nil)
 			decideNow(t, s, "first")
 		},
+		"deleted, while a part of the second is in no cluster": func(s *State) { s.DeletePlacement(keyOf("first")) },
 	} {
 		s := hub("a")
 		s.SetCapacity(capacityOf(t, "a", now, 10, nil))
 		add(s, withWorkload(t, "first", 1, 8, "{}"))
-		add(s, withWorkload(t, "second", 1, 8, "{}"))
+		second, want := withWorkload(t, "second", 1, 8, "{}"), ""
+		if strings.Contains(name, "part") {
+			s.SetCluster(limited("a", `{"cpu": "10"}`))
+			text := &second.Annotations
+			(*text)[v1beta1.AnnotationWorkload] = strings.Replace((*text)[v1beta1.AnnotationWorkload], "true", `true, "divide": true`, 1)
+			want = "a"
+		}
+		add(s, second)
 		decideNow(t, s, "first")
-		if got := clustersOf(decideNow(t, s, "second")); got != "" {
+		if got := clustersOf(decideNow(t, s, "second")); got != want {
 			t.Fatalf("selected %s", got)
 		}
 		release(s)
@@ -171,5 +182,44 @@ func TestReleasedCapacityWakes(t *testing.T) {
 			t.Errorf("%s: woke %v, %t", name, key, ok)
 		}
 		cancel()
+	}
+}
+
+// TestShareWakes checks that the placements with a workload of all namespaces are decided again when a second namespace is bound to a
+// cluster set, and when it no longer is: their shares change. A third namespace changes nothing for the others.
+func TestShareWakes(t *testing.T) {
+	s := hub("a")
+	s.SetCluster(limited("a", `{"cpu": "60"}`))
+	s.SetCapacity(capacityOf(t, "a", now, 100, nil))
+	p := withWorkload(t, "p", 1, 100, "{}")
+	text := strings.Replace(p.Annotations[v1beta1.AnnotationWorkload], "true, ", `false, "divide": true, `, 1)
+	p.Annotations[v1beta1.AnnotationWorkload] = text
+	add(s, p)
+	add(s, newPlacement(t, "without-workload", "{}"))
+	for _, step := range []struct {
+		change func() []types.NamespacedName
+		wakes  bool
+		want   int64
+	}{
+		{func() []types.NamespacedName { return nil }, false, 60},
+		{func() []types.NamespacedName { return s.SetBinding(binding("b", "web")) }, true, 30},
+		{func() []types.NamespacedName { return s.SetBinding(binding("c", "web")) }, false, 30},
+		{func() []types.NamespacedName { return s.DeleteBinding("b", "web") }, false, 30},
+		{func() []types.NamespacedName { return s.SetBinding(binding(globalSetNamespace, "web")) }, false, 30},
+		{func() []types.NamespacedName { return s.DeleteBinding("c", "web") }, true, 60},
+		{func() []types.NamespacedName { return s.SetBinding(binding("b", "none")) }, true, 30},
+		{func() []types.NamespacedName {
+			return s.SetBinding(&clusterv1beta2.ManagedClusterSetBinding{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "none"},
+			})
+		}, true, 60},
+	} {
+		keys := step.change()
+		if woken := slices.Equal(keys, []types.NamespacedName{keyOf("p")}); woken != step.wakes || !woken && len(keys) > 0 {
+			t.Errorf("%+v: woke %v", step, keys)
+		}
+		if got := decideNow(t, s, "p").Promises["a"].Replicas; got != step.want {
+			t.Errorf("%+v: %d replicas", step, got)
+		}
 	}
 }
