@@ -19,6 +19,8 @@ const (
 	maxWorkloads = 100_000
 	// maxName is the length of the longest name of an object.
 	maxName = 253
+	// maxPods is the maximum number of pods of a restored workload, more than any cluster has.
+	maxPods = 1_000_000
 	// maxValue bounds numbers, so that sums of them are finite.
 	maxValue = 1e18
 )

@@ -27,6 +27,8 @@ const (
 	rebuildStep = 30 * time.Minute
 	// requestTimeout is the longest duration of one reading, and of one save.
 	requestTimeout = 10 * time.Second
+	// maxSkew is the largest difference of the clocks of replicas: a history of the future would outweigh the pods that run.
+	maxSkew = 5 * time.Minute
 	// margin is subtracted from the interval when the age of another replica's save is checked.
 	margin = 30 * time.Second
 )
@@ -40,8 +42,8 @@ type Learner interface {
 	// Known returns the number of workloads whose usage is known, the time of the newest usage, zero if there is none, and whether
 	// the model predicts worse than requests.
 	Known() (workloads int, newest time.Time, worse bool)
-	// Restore adds the history that a previous process saved at a time.
-	Restore(workloads []predict.Past, saved time.Time)
+	// Restore adds the history that a previous process saved at a time, and returns how many impossible workloads it has ignored.
+	Restore(workloads []predict.Past, saved time.Time) (ignored int)
 }
 
 // HistoryOptions configure a HistoryKeeper.
@@ -68,6 +70,8 @@ type HistoryKeeper struct {
 
 	// saved has the time, the size and the number of omitted workloads of the last save.
 	saved atomic.Pointer[History]
+	// ignored is the number of impossible workloads of the restored history.
+	ignored atomic.Int64
 }
 
 // NewHistoryKeeper returns a keeper.
@@ -85,6 +89,7 @@ func (k *HistoryKeeper) State() History {
 		state = *saved
 	}
 	state.Workloads, state.Updated, state.Worse = k.options.Learner.Known()
+	state.Ignored = int(k.ignored.Load())
 	return state
 }
 
@@ -180,15 +185,20 @@ func (k *HistoryKeeper) restored(ctx context.Context, logger klog.Logger) (*v1.C
 	}
 	workloads, err := decodeHistory(data)
 	at, isTime := kube.SavedAt(object)
-	if err == nil && !isTime {
-		err = fmt.Errorf("annotation %s: invalid value %q: must be a time", kube.SavedAnnotation,
+	if err == nil && (!isTime || at.After(k.options.Now().Add(maxSkew))) {
+		err = fmt.Errorf("annotation %s: invalid value %q: must be a past time", kube.SavedAnnotation,
 			object.Annotations[kube.SavedAnnotation])
 	}
 	if err != nil {
 		logger.Error(err, "The saved history of the usage of workloads is invalid and is ignored", "configMap", k.options.Name)
 		return object, nil
 	}
-	k.options.Learner.Restore(workloads, at)
+	ignored := k.options.Learner.Restore(workloads, at)
+	k.ignored.Store(int64(ignored))
+	if ignored > 0 {
+		logger.Error(nil, "Workloads of the saved history are ignored: their pods would use more than the largest node has, or are too many",
+			"configMap", k.options.Name, "ignored", ignored)
+	}
 	logger.Info("Restored the history of the usage of workloads", "workloads", len(workloads), "saved", at)
 	return object, nil
 }

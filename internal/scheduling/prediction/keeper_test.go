@@ -48,10 +48,11 @@ func (l *learner) Known() (workloads int, newest time.Time, worse bool) {
 	return len(l.Workloads()), l.restored, false
 }
 
-func (l *learner) Restore(workloads []predict.Past, saved time.Time) {
+func (l *learner) Restore(workloads []predict.Past, saved time.Time) (ignored int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.workloads, l.restored = append(l.workloads, workloads...), saved
+	return 0
 }
 
 // past is a source that has readings from a time on.
@@ -200,6 +201,7 @@ func TestInvalidContentIsIgnored(t *testing.T) {
 	}{
 		"not a history": {[]byte("hello"), map[string]string{kube.SavedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)}},
 		"no time":       {good, nil},
+		"of the future": {good, map[string]string{kube.SavedAnnotation: noon.Add(time.Hour).Format(time.RFC3339)}},
 	} {
 		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 		ctx := klog.NewContext(t.Context(), logger)

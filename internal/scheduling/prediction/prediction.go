@@ -14,6 +14,7 @@ package prediction
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -123,11 +124,22 @@ func (k *Keeper) Workloads() []predict.Past {
 	return k.learner.Export()
 }
 
-// Restore adds a history that was saved at an earlier time. Predictions use it before the first reading.
-func (k *Keeper) Restore(workloads []predict.Past, saved time.Time) {
+// Restore adds a history that was saved at an earlier time, without the ignored workloads, whose pods cannot have used what it says.
+// Predictions use it before the first reading.
+func (k *Keeper) Restore(workloads []predict.Past, saved time.Time) (ignored int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.model.Store(k.learner.Import(workloads, second(saved), second(time.Now())))
+	var largest [predict.Resources]float64
+	k.pods(func(node *v1.Node, _ []*v1.Pod) {
+		for r, resource := range Predicted {
+			largest[r] = max(largest[r], float64(resource.CapacityOf(node)))
+		}
+	})
+	possible := slices.DeleteFunc(slices.Clone(workloads), func(w predict.Past) bool {
+		return pods(&w) > maxPods || w.CPU.Mean > largest[predict.CPU] || w.Memory.Mean > largest[predict.Memory]
+	})
+	k.model.Store(k.learner.Import(possible, second(saved), second(time.Now())))
+	return len(workloads) - len(possible)
 }
 
 // learn passes a reading of the load of nodes to the learner, and publishes the model.

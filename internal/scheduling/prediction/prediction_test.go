@@ -164,3 +164,28 @@ func TestReportsWorse(t *testing.T) {
 		t.Errorf("worse: %t, changes %v; want one", worse, changes)
 	}
 }
+
+// TestRestoreIgnoresImpossible checks that histories of workloads whose pods use more than the largest node has, or more pods than any
+// cluster has, are ignored: whoever may write the ConfigMap could make each workload seem to fill nodes.
+func TestRestoreIgnoresImpossible(t *testing.T) {
+	usage := func(mean, pods float64) predict.PastUsage {
+		return predict.PastUsage{Pods: pods, Seconds: 1e6, Mean: mean, Request: 1000}
+	}
+	for _, tc := range []struct {
+		cpu, memory predict.PastUsage
+		ignored     int
+	}{
+		{usage(4000, 10), usage(16<<30, 10), 0},
+		{usage(4001, 10), usage(1<<30, 10), 1},
+		{usage(1000, 10), usage(17<<30, 10), 1},
+		{usage(1e18, 1e18), predict.PastUsage{}, 1},
+		{usage(1000, 1e7), predict.PastUsage{}, 1},
+	} {
+		r := newRig()
+		forged := predict.Past{Namespace: "default", Kind: "ReplicaSet", Name: "web", CPU: tc.cpu, Memory: tc.memory}
+		ignored := r.keeper.Restore([]predict.Past{forged}, time.Now().Add(-time.Hour))
+		if workloads, _, _ := r.keeper.Known(); ignored != tc.ignored || workloads != 1-tc.ignored {
+			t.Errorf("%+v: ignored %d, known %d", tc, ignored, workloads)
+		}
+	}
+}

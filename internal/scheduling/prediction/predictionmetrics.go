@@ -24,6 +24,8 @@ type History struct {
 	// Dropped the number of workloads that did not fit.
 	Saved               time.Time
 	SavedBytes, Dropped int
+	// Ignored is the number of impossible workloads in the restored history.
+	Ignored int
 }
 
 // Metrics are the metrics of the predictions of one process. A nil Metrics ignores everything.
@@ -76,12 +78,13 @@ var (
 	saved      = describeMetric("history_saved_timestamp_seconds", "Time at which the history was saved last. Absent if it was not.")
 	savedBytes = describeMetric("history_saved_bytes", "Size of the history when it was saved last.")
 	dropped    = describeMetric("history_dropped_workloads", "Workloads that did not fit when the history was saved last.")
+	ignored    = describeMetric("history_ignored_workloads", "Workloads of the restored history whose pods cannot have used what it says.")
 )
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
 	m.errors.Describe(out)
-	for _, desc := range []*prometheus.Desc{workloads, worse, age, saved, savedBytes, dropped} {
+	for _, desc := range []*prometheus.Desc{workloads, worse, age, saved, savedBytes, dropped, ignored} {
 		out <- desc
 	}
 }
@@ -98,6 +101,7 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	}
 	state := (*watched)()
 	gauge(workloads, float64(state.Workloads))
+	gauge(ignored, float64(state.Ignored))
 	if state.Worse {
 		gauge(worse, 1)
 	} else {
