@@ -175,7 +175,7 @@ test-library: ## test the plugins as a library with Kubernetes VERSION (1.36 or 
 fuzz: ## run every fuzz target for FUZZTIME (10s)
 	@for package in $$(go list -f '{{.Dir}}' ./...) $$(go list -C lab -f '{{.Dir}}' ./...); do \
 	  for target in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(f .*/\1/p' $$package/*_test.go 2>/dev/null); do \
-	    echo "== $$package $$target"; go test -C $$package -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) . || exit 1; \
+	    echo "== $$package $$target"; go test -C $$package -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x . || exit 1; \
 	  done; \
 	done
 

@@ -78,7 +78,7 @@ var (
 	saved      = describeMetric("history_saved_timestamp_seconds", "Time at which the history was saved last. Absent if it was not.")
 	savedBytes = describeMetric("history_saved_bytes", "Size of the history when it was saved last.")
 	dropped    = describeMetric("history_dropped_workloads", "Workloads that did not fit when the history was saved last.")
-	ignored    = describeMetric("history_ignored_workloads", "Workloads of the restored history whose pods cannot have used what it says.")
+	ignored    = describeMetric("history_ignored_workloads", "Impossible workloads of the restored history.")
 )
 
 // Describe implements prometheus.Collector.
