@@ -150,6 +150,22 @@ func TestUnreadableQuotas(t *testing.T) {
 	}
 }
 
+// TestInvalidQuota checks that a quota with an amount that takes hours to compute with is left out, and that the others count.
+func TestInvalidQuota(t *testing.T) {
+	quota := func(name, hard string) runtime.Object {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ResourceQuota", "metadata": map[string]any{"namespace": "shop", "name": name},
+			"status": map[string]any{"hard": map[string]any{"cpu": hard}, "used": map[string]any{"cpu": "4"}},
+		}}
+	}
+	a, _ := newAgent(Never, quota("good", "10"), quota("bad", "1e2147483647"), quota("tiny", "1e-2147483647"))
+	got, err := a.member.quotas(t.Context(), []string{"shop"})
+	must.Succeed(t, err)
+	if len(got) != 1 || got[0].Left.Cpu().String() != "6" {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // TestAutoscalerPools checks the node groups in a status of Cluster Autoscaler: general can grow by 3 nodes, full is full, broken backs
 // off, Cluster Autoscaler does not extend ill, and the nodes of other are unknown. web-small and web-large have no nodes: none of the nodes
 // of web is theirs. Of the groups with the word db one is not like the nodes of db, as they have more nodes.
