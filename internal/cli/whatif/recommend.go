@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,6 +35,8 @@ type recommendOptions struct {
 	output                           base.Output
 	report                           base.NewFile
 }
+
+const defaultUsage = "diurnal:mean=0.4"
 
 // levers are the values of --change.
 var levers = []string{"profile", "requests", "slack"}
@@ -85,7 +89,7 @@ func (o *recommendOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	input.AddRecordingFlag(cmd, &o.Source.Recording)
 	flags.StringVar(&o.Source.Generate, "generate", "", "cluster to generate and record, such as nodes=15,pods=600,churn=86400,life=14400")
-	flags.StringVar(&o.usage, "usage", "diurnal:mean=0.4", "with --generate: usage of pods, as for plimsoll compare")
+	flags.StringVar(&o.usage, "usage", defaultUsage, "with --generate: usage of pods, as for plimsoll compare")
 	flags.StringArrayVar(&o.autoscaler, "autoscaler", nil,
 		"nodes that an autoscaler adds, such as shape=16x64,max=100,boot=120,cost=0.80; may be repeated")
 	flags.StringVar(&o.wait, "wait", "", "percentage of pods and the time within which they must have a node "+
@@ -131,12 +135,18 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 	switch {
 	case err != nil && strings.HasPrefix(err.Error(), "--"): // names the flag with invalid input
 		return err
+	case cmd.Context().Err() != nil:
+		return base.Failure(errors.New("interrupted: no recommendation"))
 	case err != nil:
 		return base.Failure(err)
 	}
 	found.Command = command
 	if generated != "" {
 		found.Source = "generated: " + generated
+	}
+	// Files are written last: the result is printed even if they cannot be written.
+	if err := o.printResult(cmd.OutOrStdout(), found); err != nil {
+		return err
 	}
 	if o.report.Path != "" {
 		if err := o.report.Write(found.WritePage); err != nil {
@@ -148,17 +158,22 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 			return base.Failure(err)
 		}
 	}
-	if o.output.Format == base.FormatYAML {
-		documents, err := found.Manifests()
-		if err != nil {
-			return base.Failure(err)
-		}
-		for _, d := range documents {
-			fmt.Fprintf(base.Escaped(cmd.OutOrStdout()), "---\n%s", d.Text)
-		}
-		return nil
+	return nil
+}
+
+// printResult prints the result in the format of --output. In YAML it is what to apply.
+func (o *recommendOptions) printResult(out io.Writer, found *recommend.Result) error {
+	if o.output.Format != base.FormatYAML {
+		return o.output.Print(out, found, func(out io.Writer) { o.print(out, found) })
 	}
-	return o.output.Print(cmd.OutOrStdout(), found, func(out io.Writer) { o.print(out, found) })
+	documents, err := found.Manifests()
+	if err != nil {
+		return base.Failure(err)
+	}
+	for _, d := range documents {
+		fmt.Fprintf(base.Escaped(out), "---\n%s", d.Text)
+	}
+	return nil
 }
 
 // find finds a configuration, over the recording of a generated cluster if one is to be generated.
@@ -187,8 +202,16 @@ func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
 			return err
 		}
 	}
-	if _, err := os.Stat(o.write); o.write != "" && err == nil {
-		return fmt.Errorf("--write: %s already exists: must be a new folder", o.write)
+	if o.usage != defaultUsage && o.Source.Generate == "" {
+		return errors.New("--usage: needs --generate: a recording has the usage of its pods")
+	}
+	if o.write != "" {
+		if err := os.Mkdir(o.write, 0o755); errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("--write: %s already exists: must be a new folder", o.write)
+		} else if err != nil {
+			return fmt.Errorf("--write: %w", err)
+		}
+		defer func() { _ = os.Remove(o.write) }() // written when the result is known
 	}
 	o.Source.Pack, o.Run, o.Metrics = -1, runJobs(cmd.ErrOrStderr()), replay.DefaultMetrics
 	o.Report = func(line string) { fmt.Fprintln(base.Escaped(cmd.ErrOrStderr()), "plimsoll:", line) }
@@ -215,6 +238,9 @@ func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
 
 // parseChange parses --change.
 func (o *recommendOptions) parseChange() error {
+	if len(o.change) == 0 {
+		return errors.New("--change: must be one or more of profile, requests, slack")
+	}
 	for _, lever := range o.change {
 		switch lever {
 		case "profile":
@@ -261,7 +287,7 @@ func (o *recommendOptions) parseGoals(cmd *cobra.Command) (err error) {
 		if !cmd.Flags().Changed(name) {
 			continue
 		}
-		if *goal.value < 0 {
+		if !(*goal.value >= 0 && *goal.value <= math.MaxInt32) { // or not a number
 			return base.InvalidValue(name, *goal.value, "0 or more")
 		}
 		*goal.set = goal.value

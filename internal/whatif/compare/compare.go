@@ -401,14 +401,13 @@ func (p *Plan) describeAutoscaler(nodes []recording.Node) error {
 	if first == nil {
 		return nil
 	}
-	withoutSlack, unpriced := false, 0
+	withoutSlack := false
 	var withoutPool []string
 	for _, c := range p.columns {
-		n, hasPool, err := c.autoscaler.Check(nodes)
+		hasPool, err := c.autoscaler.Check(nodes)
 		if err != nil {
 			return fmt.Errorf("--autoscaler: %w", err)
 		}
-		unpriced = n // the columns have the same groups
 		withoutSlack = withoutSlack || c.slack != "" && c.autoscaler.Slack == nil
 		if c.autoscaler.Slack != nil && !hasPool && !slices.Contains(withoutPool, c.slack) {
 			withoutPool = append(withoutPool, c.slack)
@@ -420,10 +419,6 @@ func (p *Plan) describeAutoscaler(nodes []recording.Node) error {
 	p.result.Settings.Autoscaler = &result.Autoscaler{Groups: first.Spec.Texts(), Priced: first.Spec.IsPriced}
 	for _, text := range p.result.Settings.Autoscaler.Groups {
 		assume("an autoscaler adds and removes nodes: %s", strings.ReplaceAll(text, ",", ", "))
-	}
-	if unpriced > 0 {
-		assume("%s of the input %s nothing: not in a group, and not like the nodes of one",
-			format.Of(unpriced, "node"), format.Form(unpriced, "costs", "cost"))
 	}
 	if p.recorded {
 		assume("nodes that appear or go in the recording are left to the autoscaler: the input has those of its start")

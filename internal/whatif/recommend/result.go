@@ -247,7 +247,8 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 		v.Sentence = "Keep what is in force: of the configurations tried, no cheaper one meets the goals. " + figuresText(s, &before)
 	case best == s.inForce:
 		v.Answer = result.CannotTell
-		v.Sentence = "Keep what is in force: no configuration meets the goals, and none comes nearer: " + strings.Join(r.Missed, "; ") + "."
+		v.Sentence = "Keep what is in force: no configuration meets the goals, and none comes nearer: " + strings.Join(r.Missed, "; ") + "." +
+			s.shortWait()
 	case !r.Reached:
 		v.Answer = result.CannotTell
 		v.Sentence = fmt.Sprintf("No configuration meets the goals. The nearest is %s, which misses: %s. %s", v.Candidate,
@@ -267,16 +268,17 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 			v.Candidate,
 			effect,
 		)
-	default:
-		v.Answer = answer
+	default: // cheaper in each part
+		v.Answer = result.Better
 		v.Sentence = fmt.Sprintf("Use %s. %s", v.Candidate, effect)
 	}
 	if best != s.inForce {
-		v.Sentence += fmt.Sprintf(
-			" Simulated on the last third of the recording, which the search has not seen; goals reached in %d of %s.",
-			r.PartsReached,
-			format.Of(len(parts), "part"),
-		)
+		reached := "goals reached"
+		if r.Confirmed && r.PartsReached < len(parts) {
+			reached = "the goals are reached over the whole third, but alone"
+		}
+		v.Sentence += fmt.Sprintf(" Simulated on the last third of the recording, which the search has not seen; %s in %d of %s.",
+			reached, r.PartsReached, format.Of(len(parts), "part"))
 	}
 	r.assume("each part begins with %s that do not count, in which the pods that run are scheduled again",
 		time.Duration(s.settle)*time.Second)
@@ -285,6 +287,21 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 	for i := range r.Kept {
 		r.assume("%s", r.Kept[i].summary())
 	}
+}
+
+// shortWait names the configuration with the fewest misses, and then the lowest cost, that reaches the goal of waits, with what it misses.
+func (s *search) shortWait() string {
+	base := sum(partsOf(s.inForce, s.order))
+	text, fewest, lowest := "", math.MaxInt, 0.0
+	for _, c := range s.complete() {
+		f := sum(partsOf(c, s.order))
+		missed := s.misses(f, base)
+		if s.Goals.isReached(f, base) && (len(missed) < fewest || len(missed) == fewest && f.cost < lowest) {
+			text, fewest, lowest = fmt.Sprintf(" %s reaches the wait, for %s in place of %s a day, but misses: %s.", c.name(),
+				format.Cost(f.cost/f.days), format.Cost(base.cost/base.days), strings.Join(missed, "; ")), len(missed), f.cost
+		}
+	}
+	return text
 }
 
 // effect states the figures before and after.
@@ -333,10 +350,10 @@ func (s *search) costChange(d *result.Difference, before float64) string {
 	text := fmt.Sprintf("%.0f %% %s", share, word)
 	switch {
 	case d.Interval == nil:
+	case d.Less > 0 && d.Equal+d.More == 0 && (d.Constant() || !d.Interval.ExcludesZero):
+		text += " in all parts"
 	case !d.Interval.ExcludesZero:
 		text += ", which can be chance"
-	case d.Constant():
-		text += " in all parts"
 	default:
 		low, high := 100*math.Abs(d.Interval.Low)/before, 100*math.Abs(d.Interval.High)/before
 		text += fmt.Sprintf(", interval %.0f to %.0f %%", min(low, high), max(low, high))

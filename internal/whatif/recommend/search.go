@@ -234,7 +234,7 @@ func (s *search) addRates(pair *candidate) error {
 		policy := s.Policy.DeepCopy()
 		policy.Spec.MinRate, policy.Spec.Minimum, policy.Spec.Schedules = rate, nil, nil
 		c := &candidate{profile: pair.profile, requests: pair.requests, slack: slackChoice{name: "slack rate " + rate, policy: policy}}
-		s.Report("no configuration reaches the wait: " + c.name())
+		s.Report("no configuration meets the goals yet, trying " + c.name())
 		for _, part := range s.order {
 			if err := s.simulate([]*candidate{c}, part); err != nil {
 				return err

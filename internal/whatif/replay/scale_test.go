@@ -211,7 +211,7 @@ func TestAutoscalerReasons(t *testing.T) {
 		})
 	}
 	a := autoscalerConfig(t, "max=3")
-	if _, _, err := a.Check(nil); err == nil ||
+	if _, err := a.Check(nil); err == nil ||
 		err.Error() != "group-1: shape: required, as the input has no schedulable node to copy it from" {
 		t.Errorf("%v", err)
 	}

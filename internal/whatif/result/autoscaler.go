@@ -11,11 +11,9 @@ type Autoscaler struct {
 
 // Scaling is the result of an autoscaler in a run.
 type Scaling struct {
-	// Cost and NodeHours of all nodes, including the time to boot. Unpriced counts the
-	// nodes of the input whose cost is unknown and counted as 0.
+	// Cost and NodeHours of all nodes, including the time to boot.
 	Cost      float64 `json:"cost"`
 	NodeHours float64 `json:"nodeHours"`
-	Unpriced  int     `json:"unpriced,omitempty"`
 	// ScaleUps counts the passes that added nodes. NodesPeak is the highest number of
 	// nodes at any time.
 	ScaleUps     int `json:"scaleUps"`

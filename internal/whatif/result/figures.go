@@ -130,6 +130,10 @@ var definitions = []Definition{
 		func(r *Run) float64 { return r.PendingSeconds.P95 },
 	},
 	{"pendingSecondsP99", "pending", "p99 seconds", Lower, AnyRun, 0, func(r *Run) float64 { return r.Waits.Percentile(99).Seconds() }},
+	{
+		"pendingLonger", "pods pending for more than 5 s", "", Lower, WithAutoscaler, 0, // the default goal of plimsoll recommend
+		func(r *Run) float64 { return float64(r.Waits.Longer(5)) },
+	},
 	{"pendingSecondsMax", "pending", "max seconds", Lower, onlyBacktest, inBacktest, func(r *Run) float64 { return r.PendingSeconds.Max }},
 	{"churn", "rescheduled pods", "", Lower, AnyRun, 0, func(r *Run) float64 { return float64(r.Churn) }},
 	{"cost", "cost of nodes", "", Lower, WithAutoscaler, 0, func(r *Run) float64 { return r.Scaling.Cost }},

@@ -18,6 +18,16 @@ func (w Waits) Pods() (sum int64) {
 	return sum
 }
 
+// Longer returns the number of pods that waited longer than some seconds.
+func (w Waits) Longer(seconds int64) (sum int64) {
+	for waited, n := range w {
+		if waited > seconds {
+			sum += n
+		}
+	}
+	return sum
+}
+
 // Percentile returns the shortest time within which a percentage of the pods has a node, 0 without pods.
 func (w Waits) Percentile(percent float64) time.Duration {
 	// Rounding errors of the product are less than a millionth of a pod, and percentages have at most three decimals.

@@ -31,55 +31,43 @@ type Config struct {
 	Mirrors []slack.Workload `json:"mirrors,omitempty"`
 }
 
-// Check returns an error if the configuration cannot be used with the nodes of an input. Otherwise it returns how many of them have
-// an unknown cost, and whether one of them, or a node of a group, is in the pool of the slack policy, which else reserves nothing.
-func (c *Config) Check(nodes []recording.Node) (unpriced int, hasPool bool, err error) {
+// Check returns an error if the configuration cannot be used with the nodes of an input. Otherwise it returns whether one of them, or a
+// node of a group, is in the pool of the slack policy, which else reserves nothing.
+func (c *Config) Check(nodes []recording.Node) (hasPool bool, err error) {
 	groups, err := newGroups(c.Spec, nodes)
 	if err == nil && c.Slack != nil {
 		_, err = newPlaceholders(c, &recording.Input{})
 	}
 	if err != nil {
-		return 0, false, err
+		return false, err
 	}
 	inPool := func(node *v1.Node) bool { return c.Slack != nil && slack.InPool(node, c.Slack.Spec.Pool) }
 	hasPool = slices.ContainsFunc(groups, func(g nodeGroup) bool { return inPool(g.template) })
 	for i := range nodes {
-		node := nodes[i].Object
-		hasPool = hasPool || inPool(node)
-		if _, known := c.Spec.nodeCost(groups, groupOf(groups, node), allocatable(node)); !known {
-			unpriced++
-		}
+		hasPool = hasPool || inPool(nodes[i].Object)
 	}
-	return unpriced, hasPool, nil
+	return hasPool, nil
 }
 
-// nodeCost returns the cost of a node per hour, and whether it is known. A node
-// without a group has the cost of the nodes of a group with equal allocatable.
-func (s Spec) nodeCost(groups []nodeGroup, group int, amounts resources.Amounts) (float64, bool) {
-	switch {
-	case !s.IsPriced:
-		return 1, true
-	case group != autoscaler.NoGroup:
-		return groups[group].spec.Cost, true
+// inputCost returns the cost of a node of the input per hour. A node that is in no group costs as much as the nodes of a group with equal
+// allocatable or, if there is none, in proportion to those of the first group.
+func (s Spec) inputCost(groups []nodeGroup, group int, node *v1.Node) float64 {
+	if !s.IsPriced {
+		return 1
 	}
+	if group != autoscaler.NoGroup && groups[group].contains(node) {
+		return groups[group].spec.Cost
+	}
+	amounts := allocatable(node)
 	for i := range groups {
 		other := allocatable(groups[i].template)
 		other.Pods = amounts.Pods
 		if other == amounts {
-			return groups[i].spec.Cost, true
+			return groups[i].spec.Cost
 		}
 	}
-	return 0, false
-}
-
-// inputCost returns the cost of a node of the input per hour, and whether it is known.
-func (s Spec) inputCost(groups []nodeGroup, group int, node *v1.Node) (cost float64, known bool) {
-	amounts := allocatable(node)
-	cost, known = s.nodeCost(groups, group, amounts)
-	if s.IsPriced && group != autoscaler.NoGroup && groups[group].spec.AdoptOthers && !groups[group].contains(node) {
-		cost *= amounts.MaxFraction(allocatable(groups[group].template))
-	}
-	return cost, known
+	amounts.Pods = 0
+	return groups[0].spec.Cost * amounts.MaxFraction(allocatable(groups[0].template))
 }
 
 // Cluster is the state of a run that the autoscaler reads.
@@ -137,7 +125,6 @@ type nodeInfo struct {
 	// added and removed are the seconds at which the node was added and removed.
 	added, removed int64
 	costPerHour    float64
-	priced         bool
 }
 
 // New returns an autoscaler for an input.
@@ -163,7 +150,7 @@ func New(config Config, in recording.Input) (*Autoscaler, error) {
 			groups[group].size++
 		}
 		a.addNodeInfo(group, in.Nodes[i].Appeared, allocatable(node))
-		a.nodes[i].costPerHour, a.nodes[i].priced = config.Spec.inputCost(groups, group, node)
+		a.nodes[i].costPerHour = config.Spec.inputCost(groups, group, node)
 	}
 	for i := range groups {
 		groups[i].adoptDaemonPods(in.Pods)
@@ -195,9 +182,8 @@ func (a *Autoscaler) newNode(group int, added, boot int64) recording.Node {
 func (a *Autoscaler) addNodeInfo(group int, added int64, amounts resources.Amounts) {
 	n := nodeInfo{group: group, added: added, removed: recording.Never, allocatable: amounts}
 	if group != autoscaler.NoGroup {
-		n.kind = a.groups[group].kind
+		n.kind, n.costPerHour = a.groups[group].kind, a.groups[group].spec.Cost
 	}
-	n.costPerHour, n.priced = a.config.Spec.nodeCost(a.groups, group, amounts)
 	a.nodes = append(a.nodes, n)
 }
 
@@ -294,9 +280,6 @@ func (a *Autoscaler) Result(start, now int64) *result.Scaling {
 		hours := float64(max(to-from, 0)) / 3600
 		totals.NodeHours += hours
 		totals.Cost += hours * n.costPerHour
-		if !n.priced {
-			totals.Unpriced++
-		}
 		added, removed = append(added, from), append(removed, to)
 	}
 	totals.NodesPeak = peak(added, removed)

@@ -27,9 +27,8 @@ func (s Spec) NodeType(in *recording.Input) (slackpolicy.NodeType, error) {
 	}
 	g := &groups[0]
 	g.adoptDaemonPods(in.Pods)
-	cost, _ := s.nodeCost(groups, 0, g.allocatable)
 	return slackpolicy.NodeType{
-		Allocatable: g.allocatable, Boot: g.spec.Boot, Cost: cost, Min: g.spec.Min, Max: g.spec.Max, Loop: s.Loop,
+		Allocatable: g.allocatable, Boot: g.spec.Boot, Cost: g.spec.Cost, Min: g.spec.Min, Max: g.spec.Max, Loop: s.Loop,
 	}, nil
 }
 
@@ -50,8 +49,7 @@ func (s Spec) History(in *recording.Input, tail int64) (h *slackpolicy.History, 
 			continue
 		}
 		group, amounts := groupOf(groups, node), allocatable(node)
-		cost, _ := s.inputCost(groups, group, node)
-		h.Nodes = append(h.Nodes, slackpolicy.Node{Allocatable: amounts, IsScaled: group != autoscaler.NoGroup, Cost: cost})
+		h.Nodes = append(h.Nodes, slackpolicy.Node{Allocatable: amounts, IsScaled: group != autoscaler.NoGroup, Cost: s.inputCost(groups, group, node)})
 		numbers[node.Name] = int32(len(h.Nodes))
 	}
 	for i := range in.Pods {

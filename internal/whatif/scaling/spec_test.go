@@ -7,6 +7,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/autoscaler"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
@@ -89,4 +90,30 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%v, %s in %q", err, diff, s.Texts())
 		}
 	})
+}
+
+// A node that is in no group costs as much as the nodes of a group of its size or, if there is none, in proportion to the first group:
+// 16 of its 4 CPUs, or 128 of its 16 GiB. Without costs each node costs 1.
+func TestInputCost(t *testing.T) {
+	for name, tc := range map[string]struct {
+		specs, label     string
+		cores, gibibytes int64
+		want             float64
+	}{
+		"in the group":           {"shape=4x16,label=pool=a,cost=0.5", "a", 16, 64, 0.5},
+		"as large as a group":    {"shape=4x16,label=pool=a,cost=0.5;shape=8x32,name=b,cost=1.1", "", 8, 32, 1.1},
+		"four times the CPU":     {"shape=4x16,cost=0.5", "", 16, 32, 2},
+		"eight times the memory": {"shape=4x16,cost=0.5", "", 4, 128, 4},
+		"without costs":          {"shape=4x16", "", 16, 64, 1},
+	} {
+		spec, err := Parse(strings.Split(tc.specs, ";"))
+		must.Succeed(t, err)
+		node := recording.NewNode("n", resources.Amounts{CPU: tc.cores * 1000, Memory: tc.gibibytes << 30}).Object
+		node.Labels = map[string]string{"pool": tc.label}
+		groups, err := newGroups(spec, []recording.Node{{Object: node}})
+		must.Succeed(t, err)
+		if got := spec.inputCost(groups, groupOf(groups, node), node); got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
 }
