@@ -38,14 +38,14 @@ func (l *LiveCluster) AddFlags(cmd *cobra.Command, configUsage, nameUsage string
 
 // Read reads the cluster, and its load if it is available.
 func (l *LiveCluster) Read(cmd *cobra.Command, warn func(string)) (*record.Cluster, error) {
-	if err := l.UseConfig(cmd); err != nil {
+	if err := l.useConfig(cmd); err != nil {
 		return nil, err
 	}
 	read, config, err := readObjects(cmd, &l.LoadSource, nil, warn)
 	if err != nil {
 		return nil, err
 	}
-	l.ReadLoad(cmd.Context(), config, read, warn)
+	l.readLoad(cmd.Context(), config, read, warn)
 	return read, nil
 }
 
@@ -54,7 +54,7 @@ func (l *LiveCluster) Read(cmd *cobra.Command, warn func(string)) (*record.Clust
 func (l *LiveCluster) ReadState(
 	cmd *cobra.Command, warn func(string), sources func(*rest.Config, *manifest.Objects) ([]metricprovider.Config, error),
 ) (*engine.State, error) {
-	if err := l.UseConfig(cmd); err != nil {
+	if err := l.useConfig(cmd); err != nil {
 		return nil, err
 	}
 	read, config, state, err := readState(cmd, &l.LoadSource, warn)
@@ -67,7 +67,7 @@ func (l *LiveCluster) ReadState(
 			return nil, base.Failure(err)
 		}
 	}
-	l.ReadLoad(cmd.Context(), config, read, warn, first...)
+	l.readLoad(cmd.Context(), config, read, warn, first...)
 	state.Load = read.Load
 	return state, nil
 }
@@ -117,8 +117,8 @@ func readObjects(
 	return read, config, emulation.Use(read.About.Kubernetes)
 }
 
-// UseConfig selects the load source in --config unless flags select another.
-func (l *LiveCluster) UseConfig(cmd *cobra.Command) error {
+// useConfig selects the load source in --config unless flags select another.
+func (l *LiveCluster) useConfig(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("load-source") {
 		return l.LoadSource.ReadFile()
 	}
@@ -133,9 +133,9 @@ func (l *LiveCluster) UseConfig(cmd *cobra.Command) error {
 	return err
 }
 
-// ReadLoad reads the load of the nodes and adds it to a snapshot. The sources are tried in order, the
+// readLoad reads the load of the nodes and adds it to a snapshot. The sources are tried in order, the
 // source of the flags last. If it cannot be read from any source, the snapshot lists it as missing.
-func (l *LiveCluster) ReadLoad(
+func (l *LiveCluster) readLoad(
 	ctx context.Context, config *rest.Config, read *record.Cluster, warn func(string), sources ...metricprovider.Config,
 ) {
 	attempts := []flags.Flags{}

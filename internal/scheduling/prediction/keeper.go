@@ -98,7 +98,7 @@ func (k *HistoryKeeper) State() History {
 func (k *HistoryKeeper) Start(ctx context.Context) {
 	logger := klog.FromContext(ctx).WithName("history")
 	if k.options.ConfigMaps != nil {
-		defer BeforeShutdown(ctx, func(ctx context.Context) { k.trySave(ctx, logger, 0) })
+		defer beforeShutdown(ctx, func(ctx context.Context) { k.trySave(ctx, logger, 0) })
 	}
 	if k.options.Past != nil {
 		readings, err := rebuild(ctx, k.options.Past, k.options.Now(), rebuildSpan, rebuildStep, k.options.Learner.Replay)

@@ -34,9 +34,9 @@ func WithShutdown(ctx context.Context) (_ context.Context, stop context.CancelFu
 	}
 }
 
-// BeforeShutdown registers a function that is called when the scheduler of a context is about to stop, with a context that bounds its
+// beforeShutdown registers a function that is called when the scheduler of a context is about to stop, with a context that bounds its
 // time. It returns false, and never calls the function, if ctx does not come from WithShutdown.
-func BeforeShutdown(ctx context.Context, function func(context.Context)) bool {
+func beforeShutdown(ctx context.Context, function func(context.Context)) bool {
 	h, ok := ctx.Value(key{}).(*hooks)
 	if !ok {
 		return false

@@ -23,7 +23,7 @@ func TestContext(t *testing.T) {
 				defer stop()
 				type name string
 				child := context.WithValue(ctx, name("a"), "b")
-				if !BeforeShutdown(child, func(ctx context.Context) {
+				if !beforeShutdown(child, func(ctx context.Context) {
 					select {
 					case <-time.After(tc.takes):
 					case <-ctx.Done():
@@ -47,11 +47,11 @@ func TestContext(t *testing.T) {
 }
 
 func TestOtherContexts(t *testing.T) {
-	if BeforeShutdown(t.Context(), func(context.Context) { t.Error("called") }) {
+	if beforeShutdown(t.Context(), func(context.Context) { t.Error("called") }) {
 		t.Error("registered with a context of another kind")
 	}
 	ctx, stop := WithShutdown(t.Context())
-	BeforeShutdown(ctx, func(context.Context) { t.Error("called by stop") })
+	beforeShutdown(ctx, func(context.Context) { t.Error("called by stop") })
 	stop()
 	<-ctx.Done()
 }

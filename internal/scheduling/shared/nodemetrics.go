@@ -141,7 +141,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 // scrape.
 func (c *cluster) update() {
 	states := make(map[string]*nodeState, len(c.states))
-	VisitNodes(c.nodes, c.pods, func(node *v1.Node, pods []*v1.Pod) {
+	visitNodes(c.nodes, c.pods, func(node *v1.Node, pods []*v1.Pod) {
 		state := c.states[node.Name]
 		if state == nil || !state.isCurrent(node, pods) {
 			state = newNodeState(node, pods)
@@ -151,8 +151,8 @@ func (c *cluster) update() {
 	c.states, c.names = states, slices.Sorted(maps.Keys(states))
 }
 
-// VisitNodes calls visit with every node and the pods that occupy it, in any order.
-func VisitNodes(nodes corev1listers.NodeLister, pods corev1listers.PodLister, visit func(*v1.Node, []*v1.Pod)) {
+// visitNodes calls visit with every node and the pods that occupy it, in any order.
+func visitNodes(nodes corev1listers.NodeLister, pods corev1listers.PodLister, visit func(*v1.Node, []*v1.Pod)) {
 	allNodes, _ := nodes.List(labels.Everything()) // from memory, without an error
 	allPods, _ := pods.List(labels.Everything())
 	byNode := make(map[string][]*v1.Pod, len(allNodes))

@@ -132,7 +132,7 @@ func (s *State) podsOf(h fwk.Handle) prediction.Pods {
 	}
 	informers := factory.Core().V1()
 	nodes, pods := informers.Nodes().Lister(), informers.Pods().Lister()
-	return func(visit func(*v1.Node, []*v1.Pod)) { VisitNodes(nodes, pods, visit) }
+	return func(visit func(*v1.Node, []*v1.Pod)) { visitNodes(nodes, pods, visit) }
 }
 
 // visitSnapshot visits the nodes of a snapshot.

@@ -36,8 +36,8 @@ const GPU v1.ResourceName = "nvidia.com/gpu"
 // GPUModelLabel is the node label with the model of the node's GPUs.
 const GPUModelLabel = "plimsoll.dev/gpu-model"
 
-// MaxPodsPerNode is the pod capacity of generated nodes, the kubelet's default.
-const MaxPodsPerNode = 110
+// maxPodsPerNode is the pod capacity of generated nodes, the kubelet's default.
+const maxPodsPerNode = 110
 
 // Input is the input of a run: the nodes and the pods of a cluster over time.
 type Input struct {

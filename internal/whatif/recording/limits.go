@@ -34,10 +34,10 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// ForPod returns the limits of a pod with the given requests, 0 for no limit. There is no limit
+// forPod returns the limits of a pod with the given requests, 0 for no limit. There is no limit
 // without a request. Which pods get no limits depends on the seed and the pod alone, so that a
 // larger fraction includes the pods of a smaller fraction.
-func (l Limits) ForPod(seed, pod uint64, cpu, memory int64) (cpuLimit, memoryLimit int64) {
+func (l Limits) forPod(seed, pod uint64, cpu, memory int64) (cpuLimit, memoryLimit int64) {
 	if uniform(seed, limitStream, pod, 0) < l.Unlimited {
 		return 0, 0
 	}

@@ -133,8 +133,8 @@ type constantUsage struct{ cpu, memory float64 }
 // At implements Usage.
 func (u constantUsage) At(int64) (cpu, memory float64) { return u.cpu, u.memory }
 
-// SetUsage sets the usage of pods to their measured usage. The usage of other pods remains generated.
-func (in *Input) SetUsage(reading *load.PodReading) {
+// setUsage sets the usage of pods to their measured usage. The usage of other pods remains generated.
+func (in *Input) setUsage(reading *load.PodReading) {
 	used := make(map[string]load.PodUsage, len(reading.Pods))
 	for _, pod := range reading.Pods {
 		used[pod.Namespace+"/"+pod.Name] = pod

@@ -39,7 +39,7 @@ const fillTime = 3600
 // NewNode returns a node with allocatable amounts that exists from the start.
 func NewNode(name string, allocatable resources.Amounts) Node {
 	amounts := resourceList(allocatable)
-	amounts[v1.ResourcePods] = *resource.NewQuantity(MaxPodsPerNode, resource.DecimalSI)
+	amounts[v1.ResourcePods] = *resource.NewQuantity(maxPodsPerNode, resource.DecimalSI)
 	return Node{Gone: Never, Object: &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Labels: map[string]string{v1.LabelHostname: name}, CreationTimestamp: metav1.NewTime(Time(0)),
@@ -66,7 +66,7 @@ func sortByArrival(pods []InputPod) {
 
 // Complete completes pods that NewPod returned, and adds the assumptions about them. Generated limits depend on the seed.
 func (in *Input) Complete(limits Limits, seed uint64) {
-	in.assume("each node has a capacity of %d pods, the kubelet's default", MaxPodsPerNode)
+	in.assume("each node has a capacity of %d pods, the kubelet's default", maxPodsPerNode)
 	generated, noRequests := 0, false
 	for i := range in.Pods {
 		p := &in.Pods[i]
@@ -91,7 +91,7 @@ func (p *InputPod) complete(number int, limits Limits, seed uint64) {
 	case v1.PodQOSBestEffort:
 		limit.CPU, limit.Memory = 0, 0
 	case v1.PodQOSBurstable:
-		limit.CPU, limit.Memory = limits.ForPod(
+		limit.CPU, limit.Memory = limits.forPod(
 			seed, uint64(number), p.Requests.CPU, p.Requests.Memory)
 	case v1.PodQOSGuaranteed: // the limits are the requests
 	}

@@ -20,11 +20,11 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// APIVersion and AboutKind identify the format. Later releases may add fields and kinds of records but do not
+// APIVersion and aboutKind identify the format. Later releases may add fields and kinds of records but do not
 // change the meaning of existing fields and kinds.
 const (
 	APIVersion = "recording.plimsoll.dev/v1"
-	AboutKind  = "Recording"
+	aboutKind  = "Recording"
 )
 
 // Never is the time of an event that did not happen until the end of a recording.
@@ -113,7 +113,7 @@ func (a *About) Seconds() int64 { return a.To.Unix() - a.From.Unix() }
 
 // complete sets the type and removes fractions of seconds.
 func (a *About) complete() {
-	a.APIVersion, a.Kind = APIVersion, AboutKind
+	a.APIVersion, a.Kind = APIVersion, aboutKind
 	a.From, a.To = a.From.UTC().Truncate(time.Second), a.To.UTC().Truncate(time.Second)
 	a.Sources = append([]string{}, a.Sources...)
 	a.Missing = append([]Missing{}, a.Missing...)
@@ -125,8 +125,8 @@ const maxStep = 24 * 60 * 60
 // check returns an error if a field is invalid.
 func (a *About) check() error {
 	switch {
-	case a.Kind != AboutKind || a.APIVersion != APIVersion:
-		return fmt.Errorf("found kind %q of apiVersion %q: must be kind %s of apiVersion %s", a.Kind, a.APIVersion, AboutKind, APIVersion)
+	case a.Kind != aboutKind || a.APIVersion != APIVersion:
+		return fmt.Errorf("found kind %q of apiVersion %q: must be kind %s of apiVersion %s", a.Kind, a.APIVersion, aboutKind, APIVersion)
 	case a.Step < 0 || a.Step > maxStep || a.Step == 0 && !a.To.Equal(a.From):
 		return fmt.Errorf("stepSeconds: invalid value %d: must be from 1 to %d, or 0 if to is from", a.Step, maxStep)
 	case a.From.IsZero():

@@ -167,7 +167,7 @@ func (s Source) inputOfRecording(seed uint64) (Input, error) {
 		}
 		in, err := s.inputOfObjects(fmt.Sprintf("snapshot: %s, of %s", file, read.About.From.Format(time.RFC3339)), objects)
 		if err == nil && read.Usage != nil {
-			in.SetUsage(read.Usage)
+			in.setUsage(read.Usage)
 		}
 		return in, err
 	}

@@ -19,7 +19,7 @@ func hour(t *testing.T) string {
 	from := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	r := Recording{
 		About: About{
-			APIVersion: APIVersion, Kind: AboutKind, From: from, To: from.Add(time.Hour + 30*time.Second), Step: 60,
+			APIVersion: APIVersion, Kind: aboutKind, From: from, To: from.Add(time.Hour + 30*time.Second), Step: 60,
 		},
 		Nodes: []Node{{Object: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, Appeared: -1, Gone: Never}},
 	}

@@ -9,8 +9,8 @@ import (
 
 // Bounds of values.
 const (
-	// MaxMultiple is the highest multiple of a request.
-	MaxMultiple = 1000
+	// maxMultiple is the highest multiple of a request.
+	maxMultiple = 1000
 	maxCV       = 20
 	// maxSteps is the maximum of hold and period: two weeks of minutes.
 	maxSteps = 20160
@@ -111,8 +111,8 @@ func parseUsageShape(text string, resource int) (UsageShape, error) {
 		return UsageShape{}, err
 	}
 	s := usageWithDefaults(name, resource)
-	s.Mean = fields.Float("mean", s.Mean, 0, MaxMultiple)
-	s.Max = fields.Float("max", s.Max, 0.001, MaxMultiple)
+	s.Mean = fields.Float("mean", s.Mean, 0, maxMultiple)
+	s.Max = fields.Float("max", s.Max, 0.001, maxMultiple)
 	s.Workload = fields.Float("workload", 0, 0, 1)
 	s.Between = fields.Float("between", min(s.Between, 1-s.Workload), 0, 1)
 	s.Together = fields.Float("together", max(min(s.Together, 1-s.Workload-s.Between), 0), 0, 1)
@@ -124,7 +124,7 @@ func parseUsageShape(text string, resource int) (UsageShape, error) {
 	case Bursts:
 		s.Share = fields.Float("share", s.Share, 0.0001, 0.9999)
 		if _, high, half := s.levels(); !fields.Has("max") {
-			s.Max = max(s.Max, min(math.Ceil(high+half), MaxMultiple))
+			s.Max = max(s.Max, min(math.Ceil(high+half), maxMultiple))
 		}
 	case Diurnal:
 		s.Amplitude = fields.Float("amplitude", s.Amplitude, 0, 1)

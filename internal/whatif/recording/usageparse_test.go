@@ -103,20 +103,20 @@ func TestValidateLimits(t *testing.T) {
 
 func TestForPod(t *testing.T) {
 	// 1.5 x 1001 = 1501.5, rounded up
-	if cpu, memory := (Limits{CPU: 1.5, Memory: 1}).ForPod(1, 1, 1001, 4096); cpu != 1502 || memory != 4096 {
+	if cpu, memory := (Limits{CPU: 1.5, Memory: 1}).forPod(1, 1, 1001, 4096); cpu != 1502 || memory != 4096 {
 		t.Errorf("limits %d and %d", cpu, memory)
 	}
-	if cpu, memory := (Limits{CPU: 2, Memory: 2}).ForPod(1, 1, 0, 1<<62); cpu != 0 || memory != 1<<63-1 {
+	if cpu, memory := (Limits{CPU: 2, Memory: 2}).forPod(1, 1, 0, 1<<62); cpu != 0 || memory != 1<<63-1 {
 		t.Errorf("limits %d and %d", cpu, memory)
 	}
 	// An amount that float64 cannot represent is not reduced.
-	if cpu, _ := (Limits{CPU: 1, Memory: 1}).ForPod(1, 1, 1<<53+1, 1); cpu < 1<<53+1 {
+	if cpu, _ := (Limits{CPU: 1, Memory: 1}).forPod(1, 1, 1<<53+1, 1); cpu < 1<<53+1 {
 		t.Errorf("limit %d", cpu)
 	}
 	few, more, count := Limits{2, 2, 0.1}, Limits{4, 4, 0.3}, 0
 	for pod := range uint64(10_000) {
-		a, _ := few.ForPod(9, pod, 100, 100)
-		b, _ := more.ForPod(9, pod, 100, 100)
+		a, _ := few.forPod(9, pod, 100, 100)
+		b, _ := more.forPod(9, pod, 100, 100)
 		if a == 0 && b != 0 {
 			t.Fatalf("pod %d has limits with a share of 0.3 without, but none with 0.1", pod)
 		}
@@ -147,7 +147,7 @@ func FuzzParseUsage(f *testing.F) {
 		}
 		for step := range int64(20) {
 			cpu, memory := m.At(1, 2, step*step*step)
-			if !(cpu >= 0 && cpu <= MaxMultiple*1.01) || !(memory >= 0 && memory <= MaxMultiple*1.01) {
+			if !(cpu >= 0 && cpu <= maxMultiple*1.01) || !(memory >= 0 && memory <= maxMultiple*1.01) {
 				t.Fatalf("%q: %v, %v", text, cpu, memory)
 			}
 		}

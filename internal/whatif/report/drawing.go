@@ -23,8 +23,8 @@ func New(width, height float64, title, description string) *Drawing {
 	return d
 }
 
-// NewHidden starts a drawing that is hidden from screen readers.
-func NewHidden(width, height float64, class string) *Drawing {
+// newHidden starts a drawing that is hidden from screen readers.
+func newHidden(width, height float64, class string) *Drawing {
 	d := &Drawing{}
 	d.Printf(`<svg class="%v" viewBox="0 0 %v %v" width="%v" height="%v" aria-hidden="true">`, class, width, height, width, height)
 	return d

@@ -44,7 +44,7 @@ type Tick struct {
 // Ticks returns round values within the scale, at most about the given number of them.
 func (s Scale) Ticks(parts int) []Tick {
 	step := Step(s.high-s.low, parts)
-	decimals := StepDecimals(step)
+	decimals := stepDecimals(step)
 	first := math.Ceil(s.low/step - 1e-9)
 	if first == 0 {
 		first = 0 // Replaces -0.
@@ -77,8 +77,8 @@ func Step(span float64, parts int) float64 {
 	return 10 * power
 }
 
-// StepDecimals returns the number of decimals that multiples of a step need.
-func StepDecimals(step float64) int {
+// stepDecimals returns the number of decimals that multiples of a step need.
+func stepDecimals(step float64) int {
 	decimals := 0
 	for decimals < format.MaxDecimals && math.Abs(step-math.Round(step)) > 1e-9 {
 		step *= 10

@@ -97,7 +97,7 @@ func NewTimeChart(title string, start time.Time, duration float64, lines []Line)
 	d := New(chartWidth, chartHeight, title+" over time, by profile", description)
 	y := NewScale(0, highest, chartBottom, chartTop)
 	parts := 4
-	for isWhole(lines) && parts > 1 && StepDecimals(Step(max(highest, 1), parts)) > 0 {
+	for isWhole(lines) && parts > 1 && stepDecimals(Step(max(highest, 1), parts)) > 0 {
 		parts-- // half a node is no tick
 	}
 	d.YAxis(y.Ticks(parts), y, chartLeft, chartRight, 6, 4)

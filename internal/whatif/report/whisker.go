@@ -45,7 +45,7 @@ var classes = map[result.Answer]string{
 // whisker draws a difference as a dot and its interval as a line. It is hidden from screen readers:
 // the table has the numbers.
 func whisker(scale Scale, d *result.Difference, v result.Answer) template.HTML {
-	g := NewHidden(whiskerWidth, whiskerHeight, "whisker "+classes[v])
+	g := newHidden(whiskerWidth, whiskerHeight, "whisker "+classes[v])
 	middle := whiskerHeight / 2
 	g.Printf(`<path class="zero" d="M%v 0V%v"/>`, scale.At(0), whiskerHeight)
 	if d == nil || !format.IsFinite(d.Mean) {

@@ -47,13 +47,13 @@ type Step struct {
 // Overloaded reports whether the pods demanded more than the node has, of CPU or
 // of memory. Time of overload is summed over nodes: two nodes that are overloaded
 // for one minute are two minutes.
-func (s Step) Overloaded() bool { return s.CPUOverloaded() || s.MemoryOverrun() }
+func (s Step) Overloaded() bool { return s.cpuOverloaded() || s.memoryOverrun() }
 
-// CPUOverloaded reports whether the node throttled pods.
-func (s Step) CPUOverloaded() bool { return s.ThrottledByNode > 0 }
+// cpuOverloaded reports whether the node throttled pods.
+func (s Step) cpuOverloaded() bool { return s.ThrottledByNode > 0 }
 
-// MemoryOverrun reports whether the node was out of memory.
-func (s Step) MemoryOverrun() bool { return s.Victims > 0 }
+// memoryOverrun reports whether the node was out of memory.
+func (s Step) memoryOverrun() bool { return s.Victims > 0 }
 
 // minWeight is the weight of a pod without a CPU request, in millicores: two
 // shares of 1024.

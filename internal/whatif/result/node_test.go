@@ -221,8 +221,8 @@ func TestStep(t *testing.T) {
 			if step != tc.want || !allNear(got, tc.got) || !slices.Equal(victims, tc.victims) {
 				t.Errorf("%+v\n%v, victims %v, want\n%+v\n%v, victims %v", step, got, victims, tc.want, tc.got, tc.victims)
 			}
-			if step.Overloaded() != (step.CPUOverloaded() || step.MemoryOverrun()) {
-				t.Error("Overloaded differs from CPUOverloaded or MemoryOverrun")
+			if step.Overloaded() != (step.cpuOverloaded() || step.memoryOverrun()) {
+				t.Error("Overloaded differs from cpuOverloaded or memoryOverrun")
 			}
 		})
 	}

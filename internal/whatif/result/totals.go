@@ -46,10 +46,10 @@ func (t *Totals) AddStep(number int, node Capacity, pods int, seconds float64, s
 	if step.Overloaded() {
 		o.OverloadMinutes += seconds
 	}
-	if step.CPUOverloaded() {
+	if step.cpuOverloaded() {
 		o.CPUOverloadMinutes += seconds
 	}
-	if step.MemoryOverrun() {
+	if step.memoryOverrun() {
 		o.MemoryOverloadMinutes += seconds
 		o.MemoryOverruns++
 		o.Victims += step.Victims

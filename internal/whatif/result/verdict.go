@@ -78,7 +78,7 @@ func NewComparison(r *Result, base, other *Profile) Comparison {
 	c := Comparison{Verdict: verdictOn(r, base, other), Base: base.Name}
 	for _, figure := range Figures {
 		d, mean := other.Figures[figure.Name].Difference, base.Figures[figure.Name].Mean
-		text := figure.Title() + DifferenceText(d, mean)
+		text := figure.Title() + differenceText(d, mean)
 		switch AnswerOf(r.Source.Directed(figure), d, mean) {
 		case Better:
 			c.Better = append(c.Better, text)
@@ -144,7 +144,7 @@ func (v *Verdict) addHarm(r *Result, base, other *Profile) {
 		isTopic := slices.ContainsFunc(r.topics(), func(t *topic) bool { return t.figure.Name == figure.Name })
 		if figure.HasUse(isHarm) && AnswerOf(figure, d, mean) == Worse {
 			if v.Answer = Worse; !isTopic {
-				harm = append(harm, figure.Title()+DifferenceText(d, mean))
+				harm = append(harm, figure.Title()+differenceText(d, mean))
 			}
 		}
 	}
@@ -178,8 +178,8 @@ func headroom(base, other *Profile) (text string) {
 	return text
 }
 
-// DifferenceText formats a difference with its percentage and its interval.
-func DifferenceText(d *Difference, base float64) string {
+// differenceText formats a difference with its percentage and its interval.
+func differenceText(d *Difference, base float64) string {
 	if d == nil {
 		return ""
 	}
@@ -282,7 +282,7 @@ func (t *topic) headline(base, other map[string]Figure) string {
 	before, after := base[t.figure.Name], other[t.figure.Name]
 	value := format.Auto(after.Mean) + t.unit
 	values := value + " instead of " + format.Auto(before.Mean) + t.baseUnit + ", a difference of" +
-		DifferenceText(after.Difference, before.Mean)
+		differenceText(after.Difference, before.Mean)
 	switch AnswerOf(t.figure, after.Difference, before.Mean) {
 	case Better:
 		return sentence(t.state) + " " + t.less + t.noun + ": " + values + "; this is clear."

@@ -71,7 +71,7 @@ func TestFigureLabel(t *testing.T) {
 // TestConstantDifference checks that a difference that does not depend on the seed has no interval.
 func TestConstantDifference(t *testing.T) {
 	d := PairedDifference([]float64{0.3, 0.7, 1.1}, []float64{0.2, 0.6, 1.0}) // -0.1 with each seed, but for rounding
-	if got, want := DifferenceText(d, 0), " "+format.Minus+"0.100, in all seeds"; got != want || !d.Constant() {
+	if got, want := differenceText(d, 0), " "+format.Minus+"0.100, in all seeds"; got != want || !d.Constant() {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -113,11 +113,11 @@ func Evaluate[T any](t *testing.T, ctx context.Context, expression string) T {
 	return value
 }
 
-// MaxFirstPaint is the largest CPU time of the process of a page until its first content is painted, start of the process included.
+// maxFirstPaint is the largest CPU time of the process of a page until its first content is painted, start of the process included.
 // Other programs hardly affect it; the tests also print the time that passes.
-const MaxFirstPaint = 3 * time.Second
+const maxFirstPaint = 3 * time.Second
 
-// ExpectFirstPaint fails the test if the page that was opened in a new tab took more than MaxFirstPaint to paint its first content.
+// ExpectFirstPaint fails the test if the page that was opened in a new tab took more than maxFirstPaint to paint its first content.
 func ExpectFirstPaint(t *testing.T, ctx context.Context, name string) {
 	t.Helper()
 	milliseconds := Evaluate[float64](t, ctx, `new Promise(resolve => new PerformanceObserver(list => {
@@ -126,8 +126,8 @@ func ExpectFirstPaint(t *testing.T, ctx context.Context, name string) {
 	painted := time.Duration(milliseconds * float64(time.Millisecond))
 	used := processTime(t, ctx)
 	t.Logf("%s: first paint after %s, %s of CPU time", name, painted.Round(time.Millisecond), used.Round(time.Millisecond))
-	if painted <= 0 || used > MaxFirstPaint {
-		t.Errorf("%s: first paint after %s, %s of CPU time, want at most %s", name, painted, used, MaxFirstPaint)
+	if painted <= 0 || used > maxFirstPaint {
+		t.Errorf("%s: first paint after %s, %s of CPU time, want at most %s", name, painted, used, maxFirstPaint)
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
-// StartedMessage begins the line that is written to standard error for each control plane that is started.
-const StartedMessage = "started a control plane for "
+// startedMessage begins the line that is written to standard error for each control plane that is started.
+const startedMessage = "started a control plane for "
 
 // pool has the control planes of a test binary. A test takes one that no other test uses, so that a package whose tests do not run in
 // parallel starts as many as its most demanding test uses at once.
@@ -70,7 +70,7 @@ func (p *pool) take(ctx context.Context, test string, options controlplane.Optio
 		return taken, nil
 	}
 	p.mu.Unlock()
-	fmt.Fprintln(os.Stderr, StartedMessage+test, strings.Join(options.APIServerArgs, " "))
+	fmt.Fprintln(os.Stderr, startedMessage+test, strings.Join(options.APIServerArgs, " "))
 	// The control plane outlives the test.
 	cp, err := controlplane.Start(context.WithoutCancel(ctx), options)
 	if err != nil {

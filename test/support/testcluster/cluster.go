@@ -47,11 +47,11 @@ func Start(t *testing.T, crds ...string) *Cluster {
 // StartWithCRDs starts a cluster with these CRDs only.
 func StartWithCRDs(t *testing.T, crds ...string) *Cluster {
 	t.Helper()
-	return StartWithOptions(t, controlplane.Options{}, crds...)
+	return startWithOptions(t, controlplane.Options{}, crds...)
 }
 
-// StartWithOptions starts a cluster with these options and CRDs only.
-func StartWithOptions(t *testing.T, options controlplane.Options, crds ...string) *Cluster {
+// startWithOptions starts a cluster with these options and CRDs only.
+func startWithOptions(t *testing.T, options controlplane.Options, crds ...string) *Cluster {
 	t.Helper()
 	cp, config := plane.Start(t, options, crds...)
 	c := &Cluster{cp, AdminClient(t, config)}
