@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -72,7 +73,7 @@ func Decode(file string, raw []byte) (*internalconfig.KubeSchedulerConfiguration
 	case err == nil && !ok, runtime.IsMissingKind(err), runtime.IsMissingVersion(err), runtime.IsNotRegisteredError(err):
 		return nil, fmt.Errorf("%s: %w", file, kindError(raw))
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", file, explainArgument(err))
+		return nil, fmt.Errorf("%s: %w", file, explain(err))
 	}
 	cfg.APIVersion = version.GroupVersion().String()
 	if err := validate(cfg); err != nil {
@@ -84,10 +85,22 @@ func Decode(file string, raw []byte) (*internalconfig.KubeSchedulerConfiguration
 // unknownArgument matches the error for an argument that a plugin does not have.
 var unknownArgument = regexp.MustCompile(`\.(profiles\[\d+\]\.pluginConfig\[\d+\]): .* plugin (\w+): .*unknown field "(\w+)"$`)
 
-// explainArgument returns an error that lists the arguments of a plugin if the argument is unknown.
-func explainArgument(err error) error {
+// wrongType matches the error for a field that has a value of another type: the value, the field and the type.
+var wrongType = regexp.MustCompile(`json: cannot unmarshal (\w+(?: \S+)?) into Go struct field \w+\.(\S+) of type (\S+)`)
+
+// goTypes are the types of fields in words.
+var goTypes = strings.NewReplacer("int32", "an integer of 32 bits", "int64", "an integer", "float64", "a number", "bool", "true or false",
+	"string", "a string")
+
+// explain returns an error that lists the arguments of a plugin if the argument is unknown, and names the field, the value and what it
+// may be if it has another type.
+func explain(err error) error {
 	found := unknownArgument.FindStringSubmatch(err.Error())
 	if found == nil {
+		if match := wrongType.FindStringSubmatch(err.Error()); match != nil {
+			explained := fmt.Sprintf("%s: found a value of type %s: must be %s", match[2], match[1], goTypes.Replace(match[3]))
+			return errors.New(strings.Replace(err.Error(), match[0], explained, 1))
+		}
 		return err
 	}
 	args, unknown := scheme.Scheme.New(configv1.SchemeGroupVersion.WithKind(found[2] + "Args"))

@@ -230,8 +230,7 @@ func TestLoadErrors(t *testing.T) {
 		},
 		"a field of another type": {
 			"v1", "", plugin("LowRiskOverCommitment", "smoothingWindowSize: five"),
-			where + "decoding args for plugin LowRiskOverCommitment: json: cannot unmarshal string into Go struct field " +
-				"LowRiskOverCommitmentArgs.smoothingWindowSize of type int64",
+			where + "decoding args for plugin LowRiskOverCommitment: smoothingWindowSize: found a value of type string: must be an integer",
 		},
 		"arguments of another plugin": {
 			"v1", "", plugin("NodeResourcesLimits", "apiVersion: kubescheduler.config.k8s.io/v1, kind: LowRiskOverCommitmentArgs"),
@@ -281,9 +280,14 @@ func TestLoadOtherFiles(t *testing.T) {
 			"kind: KubeSchedulerConfiguration\n",
 			`kind: invalid value "KubeSchedulerConfiguration" of apiVersion "": must be`,
 		},
-		"empty":         {"", `kind: invalid value "" of apiVersion "": must be KubeSchedulerConfiguration of`},
-		"too large":     {strings.Repeat("#", MaxFileBytes+1), "exceeds the limit of 4 MiB"},
-		"not yaml":      {"a: b: c", "yaml: "},
+		"empty":     {"", `kind: invalid value "" of apiVersion "": must be KubeSchedulerConfiguration of`},
+		"too large": {strings.Repeat("#", MaxFileBytes+1), "exceeds the limit of 4 MiB"},
+		"not yaml":  {"a: b: c", "yaml: "},
+		"a large weight": {
+			"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n" +
+				"profiles: [{plugins: {score: {enabled: [{name: ImageLocality, weight: 1000000000000}]}}}]",
+			"profiles.plugins.score.enabled.weight: found a value of type number 1000000000000: must be an integer of 32 bits",
+		},
 		"not an object": {"[]", "json: cannot unmarshal array"},
 	} {
 		t.Run(name, func(t *testing.T) {

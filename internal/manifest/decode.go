@@ -44,10 +44,7 @@ func toJSON(document []byte) ([]byte, error) {
 	if number, ok := errors.AsType[*json.UnsupportedValueError](err); ok {
 		return nil, fmt.Errorf("found the number %s: numbers must be finite", number.Str)
 	}
-	if strings.HasSuffix(err.Error(), "found character that cannot start any token") {
-		err = fmt.Errorf("%w, such as a tab: indent with spaces", err)
-	}
-	return nil, err
+	return nil, resources.ExplainYAML(err)
 }
 
 // eachChecked calls a function for each object in documents, after the quantities of its document have been checked.

@@ -150,6 +150,10 @@ func TestReadErrors(t *testing.T) {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {initContainers: [{name: a, resources: {limits: {memory: 1e30}}}]}",
 			`document 1: Pod p: spec.initContainers[0].resources.limits.memory: invalid value "1e+30": must be from 0 to`,
 		},
+		"unknown resource": {
+			`{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: m, resources: {requests: {cpu: 0,5}}}]}}`,
+			`document 1: Pod a: spec.containers[0].resources: unknown resource "5": must be cpu, memory, `,
+		},
 		"negative requests of the pod": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {resources: {requests: {cpu: -1m}}}",
 			`document 1: Pod p: spec.resources.requests.cpu: invalid value "-1m": must be from 0 to`,

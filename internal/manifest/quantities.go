@@ -6,8 +6,11 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/apis/core/helper"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
@@ -33,8 +36,17 @@ func CheckPod(pod *v1.Pod) error {
 	return err
 }
 
-// checkRequirements checks the requests and limits of a container or of a pod.
+// checkRequirements checks the requests and limits of a container or of a pod. Names that the API server refuses are errors, such as 5 in
+// "cpu: 0,5".
 func checkRequirements(field string, resources *v1.ResourceRequirements) error {
+	for _, amounts := range []v1.ResourceList{resources.Requests, resources.Limits} {
+		for _, name := range slices.Sorted(maps.Keys(amounts)) {
+			if !strings.Contains(string(name), "/") && !helper.IsStandardContainerResourceName(core.ResourceName(name)) {
+				return fmt.Errorf("%s: unknown resource %q: must be cpu, memory, ephemeral-storage, hugepages-SIZE, or have a domain "+
+					"such as nvidia.com/gpu", field, name)
+			}
+		}
+	}
 	return cmp.Or(checkAmounts(field+".requests", resources.Requests), checkAmounts(field+".limits", resources.Limits))
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	kubejson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
 )
 
 // ExplainDecoding returns the error of decoding an object with the field and its value, such as
@@ -29,6 +30,49 @@ func ExplainDecoding(asJSON []byte, object any, err error) error {
 		}
 		return kubejson.UnmarshalCaseSensitivePreserveInts(raw, reflect.New(reflect.TypeOf(object).Elem()).Interface())
 	}), err)
+}
+
+// DecodeStrict decodes an object in YAML or JSON. Unknown fields are errors. Errors name the field and what it may be.
+func DecodeStrict(raw []byte, into any) error {
+	asJSON, err := yaml.YAMLToJSONStrict(raw)
+	if err != nil {
+		return ExplainYAML(err)
+	}
+	if err := CheckQuantities(asJSON); err != nil {
+		return err
+	}
+	unknown, err := kubejson.UnmarshalStrict(asJSON, into)
+	if err != nil {
+		err = ExplainDecoding(asJSON, into, err)
+	}
+	for i, field := range unknown {
+		if name, ok := strings.CutPrefix(field.Error(), "unknown field "); ok && !strings.ContainsAny(name, ".[") {
+			unknown[i] = fmt.Errorf("%w: must be one of %s", field, strings.Join(fieldNames(reflect.TypeOf(into).Elem()), ", "))
+		}
+	}
+	return errors.Join(append(unknown, err)...)
+}
+
+// fieldNames returns the names of the fields of a struct in JSON.
+func fieldNames(object reflect.Type) (names []string) {
+	for field := range object.Fields() {
+		switch name, _, _ := strings.Cut(field.Tag.Get("json"), ","); {
+		case field.Anonymous && name == "":
+			names = append(names, fieldNames(field.Type)...)
+		case name != "" && name != "-":
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// ExplainYAML returns an error of the YAML decoder with its line and, where the line has a tab, what to do.
+func ExplainYAML(err error) error {
+	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
+	if strings.HasSuffix(text, "found character that cannot start any token") {
+		text += ", such as a tab: indent with spaces"
+	}
+	return errors.New(text)
 }
 
 // invalidField returns the error of the first field in a value, in the order of the names, that cannot be decoded, nil if this is the
@@ -79,7 +123,11 @@ func fieldError(path string, value any, decoding error) error {
 	if path != "" {
 		path = strings.TrimPrefix(path, ".") + ": "
 	}
-	return fmt.Errorf("%sinvalid value %s: must be %s", path, text, allowedValue(decoding))
+	allowed := allowedValue(decoding)
+	if strings.HasSuffix(path, "Rate: ") {
+		allowed = "a percentage such as 10%"
+	}
+	return fmt.Errorf("%sinvalid value %s: must be %s", path, text, allowed)
 }
 
 // allowedValue describes the values of a field that cannot be decoded.

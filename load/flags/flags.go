@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 )
@@ -76,7 +76,7 @@ func ReadFile(name string) (metricprovider.Config, error) {
 	if err != nil {
 		return config, err
 	}
-	if err := yaml.UnmarshalStrict(raw, &config); err != nil {
+	if err := resources.DecodeStrict(raw, &config); err != nil {
 		return config, fmt.Errorf("%s: %w", name, err)
 	}
 	return config, nil

@@ -3,13 +3,11 @@ package input
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	kubejson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -58,7 +56,7 @@ func readPolicy(path string, policy *v1alpha1.ResourceSlack) error {
 	case len(documents) != 1:
 		return fmt.Errorf("%s: found %d objects: must be one %s", path, len(documents), v1alpha1.Kind)
 	}
-	if err := decodeStrict(documents[0], policy); err != nil {
+	if err := resources.DecodeStrict(documents[0], policy); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if policy.Kind != v1alpha1.Kind || policy.APIVersion != v1alpha1.GroupVersion.String() {
@@ -101,7 +99,7 @@ func Requests(path string) ([]recording.WorkloadRequests, error) {
 		Requests []recording.WorkloadRequests `json:"requests"`
 	}
 	if err := yaml.Unmarshal(raw, &found); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, resources.ExplainYAML(err))
 	}
 	if len(found.Requests) == 0 {
 		return nil, fmt.Errorf("%s: requests: found none: must be written by plimsoll recommend -o json", path)
@@ -112,20 +110,4 @@ func Requests(path string) ([]recording.WorkloadRequests, error) {
 		}
 	}
 	return found.Requests, nil
-}
-
-// decodeStrict decodes one object. Unknown fields are errors.
-func decodeStrict(raw []byte, into any) error {
-	asJSON, err := yaml.YAMLToJSONStrict(raw)
-	if err == nil {
-		err = resources.CheckQuantities(asJSON)
-	}
-	if err != nil {
-		return err
-	}
-	unknown, err := kubejson.UnmarshalStrict(asJSON, into)
-	if err != nil {
-		err = resources.ExplainDecoding(asJSON, into, err)
-	}
-	return errors.Join(append(unknown, err)...)
 }

@@ -29,13 +29,17 @@ func TestLargePolicy(t *testing.T) {
 	}
 }
 
-// TestSeveralPolicies checks that a file with several policies is refused: one of them would be ignored.
-func TestSeveralPolicies(t *testing.T) {
+// TestInvalidPolicy checks that errors name the field, and what it may be. A file with several policies is refused: one of them would be
+// ignored.
+func TestInvalidPolicy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	policy := "---\napiVersion: plimsoll.dev/v1alpha1\nkind: ResourceSlack\nmetadata: {name: general}\nspec: {minRate: 10%}\n"
 	for _, tc := range []struct{ text, want string }{
 		{"# comment\n" + policy + "---\n# comment\n", ""},
 		{policy + policy, "policy.yaml: found 2 objects: must be one ResourceSlack"},
+		{strings.ReplaceAll(policy, "10%", "10"), "policy.yaml: spec.minRate: invalid value 10: must be a percentage such as 10%"},
+		{strings.ReplaceAll(policy, "{minRate", "\n\t{minRate"), "line 6: found character that cannot start any token, such as a tab: indent"},
+		{policy + "image: x", `unknown field "image": must be one of kind, apiVersion, metadata, spec, status`},
 		{"# comment\n", "policy.yaml: found 0 objects: must be one ResourceSlack"},
 	} {
 		must.Succeed(t, os.WriteFile(path, []byte(tc.text), 0o600))

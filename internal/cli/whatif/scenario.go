@@ -8,8 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
@@ -27,14 +26,22 @@ type scenario struct {
 	Metrics result.Metrics `json:"metrics"`
 }
 
-// readScenario sets the options that a scenario file has. Unknown fields are errors.
+// readScenario sets the options that a scenario file has. Errors in it name the file.
 func (o *whatIfOptions) readScenario(usageIsSet bool) error {
 	raw, err := os.ReadFile(o.scenario)
 	if err != nil {
 		return err
 	}
+	if err := o.setScenario(raw, usageIsSet); err != nil {
+		return fmt.Errorf("%s: %w", o.scenario, err)
+	}
+	return nil
+}
+
+// setScenario sets the options that the content of a scenario file has. Unknown fields are errors.
+func (o *whatIfOptions) setScenario(raw []byte, usageIsSet bool) error {
 	s := scenario{Metrics: replay.DefaultMetrics}
-	if err := yaml.UnmarshalStrict(raw, &s); err != nil {
+	if err := resources.DecodeStrict(raw, &s); err != nil {
 		return err
 	}
 	if err := replay.ValidateMetrics(s.Metrics); err != nil {
@@ -51,6 +58,11 @@ func (o *whatIfOptions) readScenario(usageIsSet bool) error {
 	}
 	if len(s.Usage) > 0 && !usageIsSet {
 		o.usage = s.Usage
+		for i, text := range s.Usage {
+			if _, err := recording.ParseUsage(text); err != nil {
+				return fmt.Errorf("usage[%d]: %w", i, err)
+			}
+		}
 	}
 	var pairs []string
 	for _, key := range slices.Sorted(maps.Keys(s.Generate)) {
@@ -58,5 +70,8 @@ func (o *whatIfOptions) readScenario(usageIsSet bool) error {
 		pairs = append(pairs, key+"="+value)
 	}
 	o.Source.Generate = strings.Join(pairs, ",")
+	if _, err := recording.ParseGenerated(o.Source.Generate); err != nil {
+		return fmt.Errorf("generate: %w", err)
+	}
 	return nil
 }

@@ -1,0 +1,28 @@
+package whatif
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
+)
+
+// TestInvalidScenario expects errors that name the file and the field in it, not the flag that it replaces.
+func TestInvalidScenario(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "scenario.yaml")
+	for text, want := range map[string]string{
+		"":                               "generate: nodes: missing value",
+		"generate: {nodes: 3, podz: 20}": `generate: unknown key "podz"`,
+		"generate: {nodes: 3, pods: 5}\nusage: [burst]": "usage[0]: ",
+		"image: x":              `unknown field "image": must be one of generate, usage, limits, metrics`,
+		"generate:\n\tnodes: 3": "yaml: line 2: found character that cannot start any token, such as a tab: indent with spaces",
+	} {
+		must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
+		err := (&whatIfOptions{scenario: file}).readScenario(false)
+		if err == nil || !strings.HasPrefix(err.Error(), file+": "+want) {
+			t.Errorf("%q: error %v, want %s", text, err, want)
+		}
+	}
+}
