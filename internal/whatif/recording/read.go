@@ -141,5 +141,8 @@ func notRecording(start int64, err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("incomplete recording: cut off within its first chunk")
 	}
+	if errors.Is(err, errDamaged) {
+		return fmt.Errorf("damaged recording: first chunk: %w: nothing can be read", err)
+	}
 	return fmt.Errorf("not a recording: %w", err)
 }

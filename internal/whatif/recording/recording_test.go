@@ -301,11 +301,14 @@ func TestReadInvalid(t *testing.T) {
 	header := []byte(marker + "\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00")
 	binary.LittleEndian.PutUint32(header[12:], crc32.Checksum(header[:12], castagnoli))
 	pod := text(recordPod, podText)
+	damaged := chunked(t, pod)
+	damaged[len(damaged)-1] ^= 1
 	for _, tc := range []struct {
 		name string
 		file []byte
 		want string
 	}{
+		{"damaged", damaged, "damaged recording: first chunk: checksum mismatch: nothing can be read"},
 		{"empty", nil, "not a recording: empty file"},
 		{"another file", []byte("kind: Pod\nmetadata:\n"), "not a recording: must be a file of plimsoll record or plimsoll snapshot"},
 		{"long chunk", header, "chunk of 4294967295 bytes: must have at most 67108864"},
