@@ -64,7 +64,11 @@ func (e *explanation) print(out io.Writer, o *base.Output, top int) {
 
 // compare prints a table with a row for each plugin whose scores differ, and a column for each of the nodes.
 func (e *explanation) compare(out io.Writer, o *base.Output, nodes, all []engine.NodeScores) {
-	t := base.NewTable("plugin", "best", "next")
+	next := "next"
+	if len(nodes) > 1 && nodes[1].Name == e.Node {
+		next = "current"
+	}
+	t := base.NewTable("plugin", "best", next)
 	row := rowsOf(t, nodes)
 	row("node", func(node engine.NodeScores) string { return format.Shorten(node.Name, maxName) })
 	row("total", func(node engine.NodeScores) string { return fmt.Sprint(node.Total) })

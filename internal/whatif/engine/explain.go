@@ -103,7 +103,7 @@ func (e *Explanation) total(name string) int64 {
 
 // setReason compares the node of the pod with the selected node.
 func (e *Explanation) setReason(pod *v1.Pod) {
-	subject := e.Selected
+	subject, rival := e.Selected, ""
 	switch {
 	case e.Node == "" && e.Selected == "":
 	case e.Node == "":
@@ -117,9 +117,10 @@ func (e *Explanation) setReason(pod *v1.Pod) {
 			e.Reason = fmt.Sprintf("It is on %s, which would be selected again: ", e.Node)
 		}
 	default:
+		rival = e.Node
 		e.Reason = fmt.Sprintf("It is on %s, and %s would be selected now: ", e.Node, e.Selected)
 	}
-	why := e.Scores.Reason(subject)
+	why := e.Scores.ReasonAgainst(subject, rival)
 	if e.Reason != "" && !strings.HasPrefix(why, subject+" ") {
 		why = strings.ToLower(why[:1]) + why[1:] // continues the sentence
 	}

@@ -111,3 +111,17 @@ func TestEngineErrors(t *testing.T) {
 		t.Errorf("error %v, want the configuration and the plugin", err)
 	}
 }
+
+// TestReasonOfAnotherNode expects that the best node is compared with the node of the pod, not with the next best.
+func TestReasonOfAnotherNode(t *testing.T) {
+	e := Explanation{Node: "c", Selected: "a"}
+	for name, total := range map[string]int64{"a": 88, "b": 79, "c": 44} {
+		e.Scores.Nodes = append(e.Scores.Nodes, NodeScores{
+			Name: name, Total: total, Feasible: true, Plugins: map[string]PluginScore{"Fit": {Score: total, Raw: total, Weight: 1}},
+		})
+	}
+	e.setReason(&v1.Pod{})
+	if want := "It is on c, and a would be selected now: a scores 88, c scores 44: Fit +44 "; !strings.HasPrefix(e.Reason, want) {
+		t.Errorf("%q, want %q", e.Reason, want)
+	}
+}
