@@ -17,15 +17,16 @@ func TestFlagErrors(t *testing.T) {
 clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]}`
 	must.Succeed(t, os.WriteFile(kubeconfig, []byte(content), 0o600))
 	for args, want := range map[string]string{
-		"--every 1m":      "--every: invalid value 1m0s: must be at least 10m0s, ten steps of 1m0s",
-		"--every 25h":     "--every: invalid value 25h0m0s: must be at most 24h",
-		"--listen nope":   "--listen: address nope: missing port",
-		"--every 5m":      "--every: invalid value 5m0s: must be at least 10m0s, ten steps of 1m0s",
-		"--step 1ms":      "--step: invalid value 1ms",
-		"--max-size 1":    "--max-size: invalid value 1",
-		"--days 0":        "--days: invalid value 0: must be from 1 to 365",
-		"--keep 1":        "--keep: invalid value 1: must be from --days (7) to 365",
-		"--candidate low": "--candidate: ",
+		"--every 1m":         "--every: invalid value 1m0s: must be at least 10m0s, ten steps of 1m0s",
+		"--every 25h":        "--every: invalid value 25h0m0s: must be at most 24h",
+		"--folder shadow.go": `--folder: invalid value "shadow.go": must be a directory`,
+		"--listen nope":      "--listen: address nope: missing port",
+		"--every 5m":         "--every: invalid value 5m0s: must be at least 10m0s, ten steps of 1m0s",
+		"--step 1ms":         "--step: invalid value 1ms",
+		"--max-size 1":       "--max-size: invalid value 1",
+		"--days 0":           "--days: invalid value 0: must be from 1 to 365",
+		"--keep 1":           "--keep: invalid value 1: must be from --days (7) to 365",
+		"--candidate low":    "--candidate: ",
 		"--candidate predicted --candidate predicted": "--candidate: found predicted twice",
 	} {
 		cmd := NewCommand()

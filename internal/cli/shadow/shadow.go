@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -112,6 +113,9 @@ continues where the last process ended.`,
 
 // validate returns an error that names the flag with an invalid value.
 func (o *options) validate() error {
+	if info, err := os.Stat(o.folder); err == nil && !info.IsDir() {
+		return base.InvalidValue("folder", o.folder, "a directory")
+	}
 	switch {
 	case o.every > 24*time.Hour:
 		return base.InvalidValue("every", o.every, "at most 24h")

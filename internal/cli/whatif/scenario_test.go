@@ -26,3 +26,13 @@ func TestInvalidScenario(t *testing.T) {
 		}
 	}
 }
+
+// TestInvalidSlack expects the error of a value before the error that one value is too few.
+func TestInvalidSlack(t *testing.T) {
+	cmd := NewCompareCommand()
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs(strings.Fields("--slack 10 --generate nodes=5,pods=50 --autoscaler shape=16x64"))
+	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.HasPrefix(err.Error(), `--slack: invalid value "10": `) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -156,7 +156,13 @@ seeds.
 				if o.Requests, err = input.Requests(o.RequestsName); err != nil {
 					return fmt.Errorf("--requests: %w", err)
 				}
-			} else if len(o.Profiles)*max(len(o.slack), 1) < 2 {
+			}
+			for _, text := range o.slack {
+				if _, err := slackPolicy(text); err != nil {
+					return err
+				}
+			}
+			if o.RequestsName == "" && len(o.Profiles)*max(len(o.slack), 1) < 2 {
 				return errors.New("--profile: must be set at least twice, or --slack to at least two rates, or --requests")
 			}
 			return o.run(cmd)
