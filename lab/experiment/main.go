@@ -71,7 +71,7 @@ type options struct {
 	part, profiles, openb, usage, folder string
 	names                                *regexp.Regexp
 	seed, seeds, processes               int
-	list                                 bool
+	list, record                         bool
 }
 
 // tuningSeed is the first seed of -quick: no seed of the published results.
@@ -92,6 +92,7 @@ func parse(arguments []string) (options, error) {
 	flags.IntVar(&o.seeds, "seeds", 10, "number of seeds")
 	flags.IntVar(&o.processes, "processes", 2, "parallel processes")
 	flags.BoolVar(&o.list, "list", false, "print the scenarios and the expected CPU time, and run nothing")
+	flags.BoolVar(&o.record, "record", false, "write the recordings of the scenarios on real usage and the first seed to FOLDER, and run nothing")
 	flags.BoolVar(&quick, "quick", false, "2 seeds of the tuning half, unless -part, -seed and -seeds are set")
 	if err := flags.Parse(arguments); err != nil {
 		return o, err
@@ -182,6 +183,9 @@ func start(ctx context.Context, arguments []string) error {
 		len(chosen), len(compared), o.seeds, expected/60)
 	if o.list {
 		return nil
+	}
+	if o.record {
+		return record(o, chosen)
 	}
 	return run(ctx, o, chosen, compared)
 }

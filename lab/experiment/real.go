@@ -42,6 +42,25 @@ func (s *series) read(name string, part scenarios.Part) (*usage.Set, error) {
 	return set, nil
 }
 
+// record writes the recordings of the scenarios on real usage, for plimsoll recommend.
+func record(o options, chosen []scenarios.Scenario) error {
+	if err := os.MkdirAll(o.folder, 0o755); err != nil {
+		return err
+	}
+	s := &series{folder: o.usage}
+	for i := range chosen {
+		if chosen[i].Real == nil {
+			continue
+		}
+		file, err := s.draw(&chosen[i], uint64(o.seed), o.folder)
+		if err != nil {
+			return err
+		}
+		fmt.Println(file)
+	}
+	return nil
+}
+
 // draw writes the recording of a scenario and a seed, and returns its file.
 func (s *series) draw(scenario *scenarios.Scenario, seed uint64, temporary string) (file string, err error) {
 	set, err := s.read(scenario.Real.Set, scenario.Part)
@@ -52,7 +71,7 @@ func (s *series) draw(scenario *scenarios.Scenario, seed uint64, temporary strin
 	if err != nil {
 		return "", err
 	}
-	out, err := os.Create(filepath.Join(temporary, fmt.Sprintf("%s-%d.rec", scenario.Name, seed)))
+	out, err := os.Create(filepath.Join(temporary, fmt.Sprintf("%s-%d.plrec", scenario.Name, seed)))
 	if err != nil {
 		return "", err
 	}
