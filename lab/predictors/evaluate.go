@@ -173,22 +173,43 @@ func (c *cluster) predict(i, r int) map[string]float64 {
 	return predicted
 }
 
-// tableOf returns the tables of the resources of all sets or, if it is short, one table of those with a month of history.
-func tableOf(outcomes []outcome, short bool) string {
-	const header = "| %s | missed | severity | ratio | missed at 1.5 | severity at 1.5 | missed at 2 | severity at 2 |\n|---%s\n"
+// tableOf returns the tables of the resources of all sets.
+func tableOf(outcomes []outcome) string {
 	var out strings.Builder
 	for i := range outcomes {
 		o := &outcomes[i]
-		if short && historyDays[o.set] < 28 {
-			continue
-		}
 		if i == 0 || outcomes[i-1].set != o.set || outcomes[i-1].resource != o.resource {
 			fmt.Fprintf(&out, "\n%s, %s, %d predictions:\n\n", o.set, o.resource, len(o.ratios))
-			fmt.Fprintf(&out, header, "predictor", strings.Repeat("|---:", 7)+"|")
+			out.WriteString("| predictor | missed | severity | ratio | missed at 1.5 | severity at 1.5 | missed at 2 | severity at 2 |\n")
+			out.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|\n")
 		}
 		as, low, high := o.at(1), o.scaledTo(1.5), o.scaledTo(2)
 		fmt.Fprintf(&out, "| %s | %.1f %% | %.3f | %.2f | %.1f %% | %.3f | %.1f %% | %.3f |\n",
 			o.name, 100*as.missed, as.severity, as.ratio, 100*low.missed, low.severity, 100*high.missed, high.severity)
 	}
 	return strings.TrimPrefix(out.String(), "\n")
+}
+
+// monthTable returns one table of the sets with a month of history: what is missed at the same ratio.
+func monthTable(outcomes []outcome) string {
+	var out strings.Builder
+	columns, rows, order := "", map[string]string{}, []string{}
+	for i := range outcomes {
+		o := &outcomes[i]
+		if historyDays[o.set] < 28 {
+			continue
+		}
+		if column := fmt.Sprintf(" %s at 1.5 | at 2 |", o.resource); !strings.HasSuffix(columns, column) {
+			columns += column
+		}
+		if rows[o.name] == "" {
+			order = append(order, o.name)
+		}
+		rows[o.name] += fmt.Sprintf(" %.1f %% | %.1f %% |", 100*o.scaledTo(1.5).missed, 100*o.scaledTo(2).missed)
+	}
+	fmt.Fprintf(&out, "| peaks missed |%s\n|---|%s\n", columns, strings.Repeat("---:|", strings.Count(columns, "|")))
+	for _, name := range order {
+		fmt.Fprintf(&out, "| %s |%s\n", name, rows[name])
+	}
+	return out.String()
 }

@@ -58,7 +58,7 @@ func run(folder, part, pages string) error {
 		outcomes = append(outcomes, evaluate(name, pool, historyDays[name]*perDay)...)
 	}
 	if pages == "" {
-		fmt.Print(tableOf(outcomes, false))
+		fmt.Print(tableOf(outcomes))
 		return nil
 	}
 	for _, page := range strings.Split(pages, ",") {
@@ -75,13 +75,15 @@ func write(page string, outcomes []outcome) error {
 	if err != nil {
 		return err
 	}
-	for marker, short := range map[string]bool{"<!-- predictors -->\n": false, "<!-- predictors: a month -->\n": true} {
+	for marker, table := range map[string]func([]outcome) string{
+		"<!-- predictors -->\n": tableOf, "<!-- predictors: a month -->\n": monthTable,
+	} {
 		if before, rest, begins := strings.Cut(string(text), marker); begins {
 			_, after, ends := strings.Cut(rest, end)
 			if !ends {
 				return fmt.Errorf("%s: must have %q after %q", page, end, marker)
 			}
-			text = []byte(before + marker + tableOf(outcomes, short) + end + after)
+			text = []byte(before + marker + table(outcomes) + end + after)
 		}
 	}
 	return os.WriteFile(page, text, 0o644)
