@@ -116,7 +116,8 @@ func (o *explainOptions) readDecisions(ctx context.Context) ([]byte, error) {
 			return nil, err
 		}
 		config.BearerToken, config.BearerTokenFile, config.ExecProvider = cluster.BearerToken, cluster.BearerTokenFile, cluster.ExecProvider
-		config.CertFile, config.KeyFile, config.CertData, config.KeyData = cluster.CertFile, cluster.KeyFile, cluster.CertData, cluster.KeyData
+		config.CertFile, config.KeyFile = cluster.CertFile, cluster.KeyFile
+		config.CertData, config.KeyData = cluster.CertData, cluster.KeyData
 	}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {

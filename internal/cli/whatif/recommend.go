@@ -197,21 +197,11 @@ func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
 	if err := o.output.Validate(); err != nil {
 		return err
 	}
-	if o.report.Path != "" {
-		if err := o.report.Check(); err != nil {
-			return err
-		}
+	if err := o.checkFiles(); err != nil {
+		return err
 	}
 	if o.usage != defaultUsage && o.Source.Generate == "" {
 		return errors.New("--usage: needs --generate: a recording has the usage of its pods")
-	}
-	if o.write != "" {
-		if err := os.Mkdir(o.write, 0o755); errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("--write: %s already exists: must be a new folder", o.write)
-		} else if err != nil {
-			return fmt.Errorf("--write: %w", err)
-		}
-		defer func() { _ = os.Remove(o.write) }() // written when the result is known
 	}
 	o.Source.Pack, o.Run, o.Metrics = -1, runJobs(cmd.ErrOrStderr()), replay.DefaultMetrics
 	o.Report = func(line string) { fmt.Fprintln(base.Escaped(cmd.ErrOrStderr()), "plimsoll:", line) }
@@ -234,6 +224,25 @@ func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
 		o.Policy.Spec.Mirrors.NamespaceSelector = nil
 	}
 	return o.parseAutoscaler()
+}
+
+// checkFiles verifies that the files and folders to write can be created.
+func (o *recommendOptions) checkFiles() error {
+	if o.report.Path != "" {
+		if err := o.report.Check(); err != nil {
+			return err
+		}
+	}
+	if o.write == "" {
+		return nil
+	}
+	switch err := os.Mkdir(o.write, 0o755); {
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("--write: %s already exists: must be a new folder", o.write)
+	case err != nil:
+		return fmt.Errorf("--write: %w", err)
+	}
+	return os.Remove(o.write) // created again when the result is known
 }
 
 // parseChange parses --change.

@@ -196,7 +196,7 @@ func (k *HistoryKeeper) restored(ctx context.Context, logger klog.Logger) (*v1.C
 	ignored := k.options.Learner.Restore(workloads, at)
 	k.ignored.Store(int64(ignored))
 	if ignored > 0 {
-		logger.Error(nil, "Workloads of the saved history are ignored: their pods would use more than the largest node has, or are too many",
+		logger.Error(nil, "Workloads of the saved history are ignored: they use more than the largest node has, or have too many pods",
 			"configMap", k.options.Name, "ignored", ignored)
 	}
 	logger.Info("Restored the history of the usage of workloads", "workloads", len(workloads), "saved", at)

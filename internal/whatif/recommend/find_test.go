@@ -175,7 +175,8 @@ func TestVerdict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t, fake(tc.outcome))
-			o.Change, o.Goals = Changes{Profile: true, Slack: strings.Contains(tc.want, "slack rate")}, Goals{Percent: 95, Wait: 5 * time.Second, HasWait: true}
+			o.Change = Changes{Profile: true, Slack: strings.Contains(tc.want, "slack rate")}
+			o.Goals = Goals{Percent: 95, Wait: 5 * time.Second, HasWait: true}
 			r, err := Find(t.Context(), o)
 			must.Succeed(t, err)
 			isUsed := strings.HasPrefix(r.Verdict.Sentence, "Use")

@@ -247,8 +247,8 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 		v.Sentence = "Keep what is in force: of the configurations tried, no cheaper one meets the goals. " + figuresText(s, &before)
 	case best == s.inForce:
 		v.Answer = result.CannotTell
-		v.Sentence = "Keep what is in force: no configuration meets the goals, and none comes nearer: " + strings.Join(r.Missed, "; ") + "." +
-			s.shortWait()
+		v.Sentence = fmt.Sprintf("Keep what is in force: no configuration meets the goals, and none comes nearer: %s.%s",
+			strings.Join(r.Missed, "; "), s.shortWait())
 	case !r.Reached:
 		v.Answer = result.CannotTell
 		v.Sentence = fmt.Sprintf("No configuration meets the goals. The nearest is %s, which misses: %s. %s", v.Candidate,
@@ -273,12 +273,7 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 		v.Sentence = fmt.Sprintf("Use %s. %s", v.Candidate, effect)
 	}
 	if best != s.inForce {
-		reached := "goals reached"
-		if r.Confirmed && r.PartsReached < len(parts) {
-			reached = "the goals are reached over the whole third, but alone"
-		}
-		v.Sentence += fmt.Sprintf(" Simulated on the last third of the recording, which the search has not seen; %s in %d of %s.",
-			reached, r.PartsReached, format.Of(len(parts), "part"))
+		v.Sentence += confirmedText(r, len(parts))
 	}
 	r.assume("each part begins with %s that do not count, in which the pods that run are scheduled again",
 		time.Duration(s.settle)*time.Second)
@@ -287,6 +282,16 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 	for i := range r.Kept {
 		r.assume("%s", r.Kept[i].summary())
 	}
+}
+
+// confirmedText states in how many of the parts to confirm the goals are reached.
+func confirmedText(r *Result, parts int) string {
+	reached := "goals reached"
+	if r.Confirmed && r.PartsReached < parts {
+		reached = "the goals are reached over the whole third, but alone"
+	}
+	return fmt.Sprintf(" Simulated on the last third of the recording, which the search has not seen; %s in %d of %s.",
+		reached, r.PartsReached, format.Of(parts, "part"))
 }
 
 // shortWait names the configuration with the fewest misses, and then the lowest cost, that reaches the goal of waits, with what it misses.
