@@ -92,7 +92,12 @@ func parse(arguments []string) (options, error) {
 	flags.IntVar(&o.seeds, "seeds", 10, "number of seeds")
 	flags.IntVar(&o.processes, "processes", 2, "parallel processes")
 	flags.BoolVar(&o.list, "list", false, "print the scenarios and the expected CPU time, and run nothing")
-	flags.BoolVar(&o.record, "record", false, "write the recordings of the scenarios on real usage and the first seed to FOLDER, and run nothing")
+	flags.BoolVar(
+		&o.record,
+		"record",
+		false,
+		"write the recordings of the scenarios on real usage and the first seed to FOLDER, and run nothing",
+	)
 	flags.BoolVar(&quick, "quick", false, "2 seeds of the tuning half, unless -part, -seed and -seeds are set")
 	if err := flags.Parse(arguments); err != nil {
 		return o, err

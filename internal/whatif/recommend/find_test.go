@@ -180,7 +180,8 @@ func TestVerdict(t *testing.T) {
 			r, err := Find(t.Context(), o)
 			must.Succeed(t, err)
 			isUsed := strings.HasPrefix(r.Verdict.Sentence, "Use")
-			if !strings.HasPrefix(r.Verdict.Sentence, tc.want) || r.Confirmed != tc.confirmed || isUsed != (r.Verdict.Answer == result.Better) {
+			if !strings.HasPrefix(r.Verdict.Sentence, tc.want) || r.Confirmed != tc.confirmed ||
+				isUsed != (r.Verdict.Answer == result.Better) {
 				t.Errorf("confirmed %v: %s\nwant %s", r.Confirmed, r.Verdict.Sentence, tc.want)
 			}
 			if isKept := strings.HasPrefix(tc.want, "Keep"); isKept != (r.Profile == "default") {
