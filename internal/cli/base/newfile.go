@@ -23,6 +23,9 @@ type NewFile struct {
 // Check returns an error if the file cannot be written. Commands call it before they compute
 // the content, which may take long.
 func (f NewFile) Check() error {
+	if f.Path == "-" {
+		return fmt.Errorf(`%s: invalid value "-": must be the name of a file`, f.Flag)
+	}
 	folder := filepath.Dir(f.Path)
 	if info, err := os.Stat(folder); err != nil {
 		return fmt.Errorf("%s: %w", f.Flag, err)

@@ -99,7 +99,7 @@ func Requests(path string) ([]recording.WorkloadRequests, error) {
 		Requests []recording.WorkloadRequests `json:"requests"`
 	}
 	if err := yaml.Unmarshal(raw, &found); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, resources.ExplainYAML(err))
+		return nil, fmt.Errorf("%s: must be written by plimsoll recommend -o json: %w", path, resources.ExplainYAML(err))
 	}
 	if len(found.Requests) == 0 {
 		return nil, fmt.Errorf("%s: requests: found none: must be written by plimsoll recommend -o json", path)

@@ -163,6 +163,9 @@ func (o *options) run(cmd *cobra.Command) error {
 	if o.config.To, err = parseTime("to", o.to, now); err != nil {
 		return err
 	}
+	if cmd.Flags().Changed("step") && o.config.Step == 0 {
+		return base.InvalidValue("step", o.config.Step, "whole seconds, at least 1s")
+	}
 	if err := o.config.Validate(); err != nil {
 		return flagNames(err)
 	}

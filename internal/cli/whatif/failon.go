@@ -42,8 +42,8 @@ func parseCondition(text string) (condition, error) {
 			format.Suggestion(c.figure, names),
 		)
 	}
-	if c.number, err = strconv.ParseFloat(strings.TrimSpace(text[operator+1:]), 64); err != nil || math.IsNaN(c.number) {
-		return c, fmt.Errorf("invalid condition %.60q: must have a number after %c", text, text[operator])
+	if c.number, err = strconv.ParseFloat(strings.TrimSpace(text[operator+1:]), 64); err != nil || math.IsNaN(c.number-c.number) {
+		return c, fmt.Errorf("invalid condition %.60q: must have a finite number after %c", text, text[operator])
 	}
 	return c, nil
 }

@@ -80,6 +80,9 @@ func (c *Config) validate() error {
 	if !c.To.After(c.From) {
 		return fmt.Errorf("to: invalid value %s: must be after from, %s", c.To.Format(time.RFC3339), c.From.Format(time.RFC3339))
 	}
+	if span := c.To.Sub(c.From); c.Step > span {
+		return fmt.Errorf("step: invalid value %s: must be at most the time to record, %s", c.Step, span)
+	}
 	if c.To.Sub(c.From)/c.Step >= recording.MaxSteps {
 		return fmt.Errorf("step: invalid value %s: must be more than %s, so that there are at most %d steps from %s to %s", c.Step,
 			c.To.Sub(c.From)/recording.MaxSteps, recording.MaxSteps, c.From.Format(time.RFC3339), c.To.Format(time.RFC3339))

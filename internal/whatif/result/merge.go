@@ -58,9 +58,9 @@ func inOrder(shards []*Result) ([]*Result, error) {
 			return nil, fmt.Errorf("found the result of all seeds: must be that of a shard (--shard)")
 		case r.Shard.Count != len(shards):
 			return nil, fmt.Errorf(
-				"found one of %d shards among %d results: must be all shards of one comparison",
-				r.Shard.Count,
+				"found %d results: must be each of the %d shards of a comparison once",
 				len(shards),
+				r.Shard.Count,
 			)
 		}
 	}
