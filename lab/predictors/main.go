@@ -61,7 +61,7 @@ func run(folder, part, pages string) error {
 		fmt.Print(tableOf(outcomes))
 		return nil
 	}
-	for _, page := range strings.Split(pages, ",") {
+	for page := range strings.SplitSeq(pages, ",") {
 		if err := write(page, outcomes); err != nil {
 			return err
 		}
