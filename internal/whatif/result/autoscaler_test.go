@@ -54,7 +54,7 @@ func TestDefinitions(t *testing.T) {
 		want int
 	}{
 		"none":       {[]Run{{Seed: 1}}, len(CommonFigures())},
-		"autoscaler": {[]Run{scaled}, len(CommonFigures()) + 6},
+		"autoscaler": {[]Run{scaled}, len(CommonFigures()) + 7},
 		"slack":      {[]Run{scaledRun(1, 7, 1)}, len(Figures)},
 	} {
 		s := &Scenario{Profiles: []Profile{{Runs: tc.runs}}}
