@@ -205,9 +205,9 @@ func monthTable(outcomes []outcome) string {
 		if rows[o.name] == "" {
 			order = append(order, o.name)
 		}
-		rows[o.name] += fmt.Sprintf(" %.1f %% | %.1f %% |", 100*o.scaledTo(1.5).missed, 100*o.scaledTo(2).missed)
+		rows[o.name] += fmt.Sprintf(" %.1f | %.1f |", 100*o.scaledTo(1.5).missed, 100*o.scaledTo(2).missed)
 	}
-	fmt.Fprintf(&out, "| peaks missed |%s\n|---|%s\n", columns, strings.Repeat("---:|", strings.Count(columns, "|")))
+	fmt.Fprintf(&out, "| peaks missed, percent |%s\n|---|%s\n", columns, strings.Repeat("---:|", strings.Count(columns, "|")))
 	for _, name := range order {
 		fmt.Fprintf(&out, "| %s |%s\n", name, rows[name])
 	}
