@@ -25,7 +25,7 @@ import (
 )
 
 // own are the profiles of this project that are compared. The first is the baseline.
-var own = []string{"default", "limits", "low-risk", "low-risk+limits", "predicted"}
+var own = []string{"default", "limits", "low-risk", "predicted"}
 
 //go:embed profiles
 var labProfiles embed.FS
