@@ -26,8 +26,8 @@ type result struct {
 	missed, severity, ratio float64
 }
 
-// at returns the result of predictions that are multiplied by a factor.
-func (o *outcome) at(factor float64) (r result) {
+// scaledBy returns the result of predictions that are multiplied by a factor.
+func (o *outcome) scaledBy(factor float64) (r result) {
 	for _, ratio := range o.ratios {
 		ratio *= factor
 		if ratio < 1 {
@@ -40,7 +40,7 @@ func (o *outcome) at(factor float64) (r result) {
 }
 
 // scaledTo returns the result of predictions that are scaled to a mean ratio.
-func (o *outcome) scaledTo(ratio float64) result { return o.at(ratio / o.at(1).ratio) }
+func (o *outcome) scaledTo(ratio float64) result { return o.scaledBy(ratio / o.scaledBy(1).ratio) }
 
 // ours are the model of this project: the mean and the wave of the day and k deviations, as the profile predicted uses it.
 const ours = "Plimsoll, mean of each hour and %g deviations"
@@ -183,7 +183,7 @@ func tableOf(outcomes []outcome) string {
 			out.WriteString("| predictor | missed | severity | ratio | missed at 1.5 | severity at 1.5 | missed at 2 | severity at 2 |\n")
 			out.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|\n")
 		}
-		as, low, high := o.at(1), o.scaledTo(1.5), o.scaledTo(2)
+		as, low, high := o.scaledBy(1), o.scaledTo(1.5), o.scaledTo(2)
 		fmt.Fprintf(&out, "| %s | %.1f %% | %.3f | %.2f | %.1f %% | %.3f | %.1f %% | %.3f |\n",
 			o.name, 100*as.missed, as.severity, as.ratio, 100*low.missed, low.severity, 100*high.missed, high.severity)
 	}

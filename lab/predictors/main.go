@@ -6,7 +6,7 @@
 // USAGE is the folder that usage.sh downloads. A node has 20 machines of a set, drawn so that no two nodes of a draw share a machine; a
 // set is drawn until there are 30 nodes. Each hour with at least a day of history and a day that follows is predicted. -write
 // replaces the tables of a page between <!-- predictors --> or, for the sets with a month of history, <!-- predictors: a month -->, and
-// <!-- end of predictors -->. It may be given several times, separated by commas.
+// <!-- end of predictors -->.
 package main
 
 import (
@@ -23,9 +23,9 @@ import (
 
 func main() {
 	part := flag.String("part", string(scenarios.Published), "half of the workloads, by the hash of their names: tuning or published")
-	pages := flag.String("write", "", "pages whose tables are replaced, separated by commas")
+	page := flag.String("write", "", "page whose tables are replaced")
 	flag.Parse()
-	if err := run(flag.Arg(0), *part, *pages); err != nil {
+	if err := run(flag.Arg(0), *part, *page); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
@@ -36,7 +36,7 @@ const (
 	machinesPerNode = 20
 )
 
-func run(folder, part, pages string) error {
+func run(folder, part, page string) error {
 	half := slices.Index([]string{string(scenarios.Tuning), string(scenarios.Published)}, part)
 	if half < 0 {
 		return fmt.Errorf("-part: invalid value %q: must be tuning or published", part)
@@ -57,16 +57,11 @@ func run(folder, part, pages string) error {
 		fmt.Fprintf(os.Stderr, "%s: %d machines, %d days\n", name, len(pool), len(pool[0].usage[0])/perDay)
 		outcomes = append(outcomes, evaluate(name, pool, historyDays[name]*perDay)...)
 	}
-	if pages == "" {
+	if page == "" {
 		fmt.Print(tableOf(outcomes))
 		return nil
 	}
-	for page := range strings.SplitSeq(pages, ",") {
-		if err := write(page, outcomes); err != nil {
-			return err
-		}
-	}
-	return nil
+	return write(page, outcomes)
 }
 
 // write replaces the tables of a page.

@@ -65,7 +65,7 @@ func TestDecayedQuantile(t *testing.T) {
 // TestOutcome has predictions 1 for 2, 3 for 2 and 8 for 4: one of three is missed, by half of the peak; the ratio is 12 / 8.
 func TestOutcome(t *testing.T) {
 	o := outcome{ratios: []float64{0.5, 1.5, 2}, predicted: 12, peaks: 8}
-	if got, want := o.at(1), (result{1.0 / 3, 0.5 / 3, 1.5}); got != want {
+	if got, want := o.scaledBy(1), (result{1.0 / 3, 0.5 / 3, 1.5}); got != want {
 		t.Errorf("%v, want %v", got, want)
 	}
 	// Twice as much: 1, 3 and 4 times the peak.
