@@ -136,7 +136,8 @@ func (k *Keeper) Restore(workloads []predict.Past, saved time.Time) (ignored int
 		}
 	})
 	possible := slices.DeleteFunc(slices.Clone(workloads), func(w predict.Past) bool {
-		return pods(&w) > maxPods || w.CPU.Mean > largest[predict.CPU] || w.Memory.Mean > largest[predict.Memory]
+		return pods(&w) > maxPods || largest[predict.CPU] > 0 && // there are nodes
+			(w.CPU.Mean > largest[predict.CPU] || w.Memory.Mean > largest[predict.Memory])
 	})
 	k.model.Store(k.learner.Import(possible, second(saved), second(time.Now())))
 	return len(workloads) - len(possible)

@@ -189,3 +189,13 @@ func TestRestoreIgnoresImpossible(t *testing.T) {
 		}
 	}
 }
+
+// A cluster without nodes, such as one that is scaled to zero, says nothing of what pods can use: the history is kept.
+func TestRestoreWithoutNodes(t *testing.T) {
+	keeper := New(predict.Options{HistoryWeight: 1, HalfLife: 3600}, func(func(*v1.Node, []*v1.Pod)) {},
+		func(v1.ResourceName, float64, float64) {}, func(bool) {})
+	past := predict.Past{Namespace: "default", Kind: "ReplicaSet", Name: "web", CPU: predict.PastUsage{Pods: 1, Seconds: 1e6, Mean: 1000}}
+	if ignored := keeper.Restore([]predict.Past{past}, time.Now().Add(-time.Hour)); ignored != 0 {
+		t.Errorf("%d workloads are ignored", ignored)
+	}
+}
