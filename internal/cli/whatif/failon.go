@@ -42,7 +42,8 @@ func parseCondition(text string) (condition, error) {
 			format.Suggestion(c.figure, names),
 		)
 	}
-	if c.number, err = strconv.ParseFloat(strings.TrimSpace(text[operator+1:]), 64); err != nil || math.IsNaN(c.number) || math.IsInf(c.number, 0) {
+	c.number, err = strconv.ParseFloat(strings.TrimSpace(text[operator+1:]), 64)
+	if err != nil || math.IsNaN(c.number) || math.IsInf(c.number, 0) {
 		return c, fmt.Errorf("invalid condition %.60q: must have a finite number after %c", text, text[operator])
 	}
 	return c, nil
