@@ -2,7 +2,7 @@
 // schedulers (package baselines) in all scenarios (package scenarios) with the same seeds. It writes one result per
 // scenario, as plimsoll compare -o json does, which lab/tables turns into tables.
 //
-//	experiment [flags] FOLDER
+//	experiment -usage USAGE [flags] FOLDER
 //
 // Scenarios whose result is in FOLDER already are not run again. -quick runs two seeds of the tuning half, to choose
 // arguments. Profiles may also be files with a KubeSchedulerConfiguration.
@@ -19,7 +19,6 @@ import (
 	"os/signal"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
@@ -68,10 +67,11 @@ func serve(ctx context.Context, in io.Reader, out io.Writer) error {
 
 // options are the flags.
 type options struct {
-	part, profiles, openb, usage, folder string
-	names                                *regexp.Regexp
-	seed, seeds, processes               int
-	list, record                         bool
+	part, profiles, usage, folder string
+	names                         *regexp.Regexp
+	seed, seeds, processes        int
+	use                           float64
+	list, record                  bool
 }
 
 // tuningSeed is the first seed of -quick: no seed of the published results.
@@ -82,22 +82,16 @@ func parse(arguments []string) (options, error) {
 	var names string
 	var quick bool
 	flags := flag.NewFlagSet("experiment", flag.ContinueOnError)
-	flags.StringVar(&o.part, "part", "published",
-		"part of the scenarios: published, tuning, all, or generated, the published ones on generated usage")
+	flags.StringVar(&o.part, "part", "published", "part of the scenarios: published, tuning or all")
 	flags.StringVar(&names, "scenarios", "", "regular expression of the names of scenarios")
 	flags.StringVar(&o.profiles, "profiles", "", "names and files of profiles separated by commas, the baseline first; all if empty")
-	flags.StringVar(&o.openb, "openb", "", "folder of the openb trace; its scenarios are left out if it is empty")
-	flags.StringVar(&o.usage, "usage", "", "folder of the public usage of real machines; its scenarios are left out if it is empty")
+	flags.StringVar(&o.usage, "usage", "", "folder of the public usage of real machines")
+	flags.Float64Var(&o.use, "use", 0, "mean usage of the pods as a multiple of their requests, that of the scenario if 0")
 	flags.IntVar(&o.seed, "seed", 1, "first seed")
 	flags.IntVar(&o.seeds, "seeds", 10, "number of seeds")
 	flags.IntVar(&o.processes, "processes", 2, "parallel processes")
 	flags.BoolVar(&o.list, "list", false, "print the scenarios and the expected CPU time, and run nothing")
-	flags.BoolVar(
-		&o.record,
-		"record",
-		false,
-		"write the recordings of the scenarios on real usage and the first seed to FOLDER, and run nothing",
-	)
+	flags.BoolVar(&o.record, "record", false, "write the recordings of the scenarios and the first seed to FOLDER, and run nothing")
 	flags.BoolVar(&quick, "quick", false, "2 seeds of the tuning half, unless -part, -seed and -seeds are set")
 	if err := flags.Parse(arguments); err != nil {
 		return o, err
@@ -119,11 +113,11 @@ func parse(arguments []string) (options, error) {
 // complete validates the flags and the argument.
 func (o *options) complete(flags *flag.FlagSet, names string) (err error) {
 	switch o.part {
-	case "published", "tuning", "all", "generated":
+	case "published", "tuning", "all":
 	default:
-		return fmt.Errorf("-part: invalid value %q: must be published, tuning, all or generated", o.part)
+		return fmt.Errorf("-part: invalid value %q: must be published, tuning or all", o.part)
 	}
-	if o.usage != "" {
+	if !o.list {
 		if err := checkFolder(o.usage); err != nil {
 			return err
 		}
@@ -145,23 +139,15 @@ func (o *options) complete(flags *flag.FlagSet, names string) (err error) {
 	return nil
 }
 
-// selected returns the scenarios to run and, if the openb trace or real usage is missing, the names of the scenarios that need it.
-func (o *options) selected() (chosen []scenarios.Scenario, missing []string) {
-	for _, s := range slices.Concat(scenarios.Real(), scenarios.All()) {
-		part := s.Part
-		if o.part == "generated" && s.Real == nil && part == scenarios.Published {
-			part = "generated"
-		}
-		if o.part != "all" && o.part != string(part) || !o.names.MatchString(s.Name) {
-			continue
-		}
-		if s.Real != nil && o.usage == "" || s.Real == nil && s.Generate == "" && o.openb == "" {
-			missing = append(missing, s.Name)
-			continue
-		}
-		chosen = append(chosen, s)
+// selected returns the scenarios to run.
+func (o *options) selected() []scenarios.Scenario {
+	chosen := slices.DeleteFunc(scenarios.All(), func(s scenarios.Scenario) bool {
+		return o.part != "all" && o.part != string(s.Part) || !o.names.MatchString(s.Name)
+	})
+	for i := range chosen {
+		chosen[i].Cluster.Use = o.use
 	}
-	return chosen, missing
+	return chosen
 }
 
 func start(ctx context.Context, arguments []string) error {
@@ -173,16 +159,13 @@ func start(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	chosen, missing := o.selected()
+	chosen := o.selected()
 	expected := 0.0
 	for _, s := range chosen {
 		expected += s.CPUSeconds * float64(len(compared)*o.seeds)
 		if o.list {
-			fmt.Printf("%-22s %-9s %-8s %s\n", s.Name, s.Part, s.Limits, s.Usage)
+			fmt.Printf("%-32s %s\n", s.Name, s.Part)
 		}
-	}
-	if len(missing) > 0 {
-		fmt.Printf("left out, as -openb or -usage is not set: %s\n", strings.Join(missing, ", "))
 	}
 	fmt.Printf("%d scenarios x %d profiles x %d seeds, expected CPU time %.0f minutes on an idle machine\n",
 		len(chosen), len(compared), o.seeds, expected/60)

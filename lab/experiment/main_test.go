@@ -8,8 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/baselines"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/cluster"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/scenarios"
@@ -33,32 +37,50 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestRun runs one scenario with two profiles and a seed, and continues with the result in the folder.
-func TestRun(t *testing.T) {
-	folder := t.TempDir()
-	arguments := []string{"-scenarios", "^static-be30-beta$", "-seeds", "1", "-profiles", "default,koordinator", folder}
-	if err := start(t.Context(), arguments); err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(folder, "static-be30-beta.json")
-	r, err := readResult(file)
+// TestGenerated runs two profiles on five generated clusters: predicted has at most the overload of default, and less if pods have no
+// requests.
+func TestGenerated(t *testing.T) {
+	const (
+		static = "nodes=60,pods=900,fill=0.95,over=3600,guaranteed=0.2"
+		churn  = "nodes=60,pods=900,fill=0.9,churn=7200,life=3600,batch=0.3,guaranteed=0.2"
+		mixed  = "nodes=60,shapes=16x64+32x128+64x256x8,zones=3,pods=900,replicas=5,fill=0.85,gpu=0.05,churn=7200,life=3600"
+		differ = "cpu=beta:mean=0.7,cv=0.7,workload=0.6,between=0.1;memory=beta:mean=0.7,cv=0.5,workload=0.7,between=0.2"
+	)
+	profiles, err := readProfiles("default,predicted")
 	if err != nil {
 		t.Fatal(err)
 	}
-	profiles := r.Scenarios[0].Profiles
-	if len(profiles) != 2 || r.Source.Pods != 900 || profiles[0].Figures["overloadMinutes"].Mean == 0 ||
-		profiles[1].Figures["overloadMinutes"].Mean >= profiles[0].Figures["overloadMinutes"].Mean {
-		t.Errorf("%+v", r)
-	}
-	before, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := start(t.Context(), arguments); err != nil {
-		t.Fatal(err)
-	}
-	if after, err := os.Stat(file); err != nil || !after.ModTime().Equal(before.ModTime()) {
-		t.Errorf("the scenario was run again: %v", err)
+	for name, test := range map[string]struct {
+		generate, use string
+		most          float64 // of the overload of default
+	}{
+		"static":                   {static, "beta:mean=0.85", 1},
+		"static, 10 % best effort": {static + ",best-effort=0.1", "bursts:mean=0.7,max=6", 0.2},
+		"static, 30 % best effort": {static + ",best-effort=0.3", differ, 0.1},
+		"churn, 10 % best effort":  {churn + ",best-effort=0.1", "diurnal:mean=0.7,period=480,phases=0,workload-phases=1", 0.2},
+		"mixed nodes":              {mixed, "beta:mean=0.85", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := compare.Job{
+				Source: recording.Source{Generate: test.generate}, Limits: recording.Limits{CPU: 2, Memory: 2}, Tail: tailSeconds, Seed: 1,
+				Metrics: replay.DefaultMetrics,
+			}
+			if job.Usage, err = recording.ParseUsage(test.use); err != nil {
+				t.Fatal(err)
+			}
+			var overload [2]float64
+			for i := range overload {
+				job.Profile = profiles[i]
+				run, err := job.Run(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				overload[i] = run.OverloadMinutes
+			}
+			if overload[0] == 0 || overload[1] > test.most*overload[0] {
+				t.Errorf("overload of %v with predicted, %v with default: want at most %v of it", overload[1], overload[0], test.most)
+			}
+		})
 	}
 }
 
@@ -88,18 +110,18 @@ func TestProfiles(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	for arguments, want := range map[string]string{
-		"out":                               "published 1 10",
-		"-quick out":                        "tuning 1001 2",
-		"-quick -part all -seed 7 out":      "all 7 2",
-		"-list":                             "published 1 10",
-		"":                                  "found 0 arguments: must be the folder for the results",
-		"a b":                               "found 2 arguments: must be the folder for the results",
-		"-part generated out":               "generated 1 10",
-		"-part half out":                    `-part: invalid value "half": must be published, tuning, all or generated`,
-		"-usage none out":                   `-usage: found no folder "none": must be a folder with the public files, ` + usage.Sources,
-		"-seeds 0 out":                      "-seeds: invalid value 0: must be at least 1",
-		"-scenarios ( out":                  "-scenarios: error parsing regexp: missing closing ): `(`",
-		"-profiles default,none.yaml -list": "published 1 10",
+		"-usage . out":                          "published 1 10",
+		"out":                                   `-usage: found no folder "": must be a folder with the public files, ` + usage.Sources,
+		"-usage . -quick out":                   "tuning 1001 2",
+		"-usage . -quick -part all -seed 7 out": "all 7 2",
+		"-list":                                 "published 1 10",
+		"-usage .":                              "found 0 arguments: must be the folder for the results",
+		"-usage . a b":                          "found 2 arguments: must be the folder for the results",
+		"-part half out":                        `-part: invalid value "half": must be published, tuning or all`,
+		"-usage none out":                       `-usage: found no folder "none": must be a folder with the public files, ` + usage.Sources,
+		"-usage . -seeds 0 out":                 "-seeds: invalid value 0: must be at least 1",
+		"-usage . -scenarios ( out":             "-scenarios: error parsing regexp: missing closing ): `(`",
+		"-profiles default,none.yaml -list":     "published 1 10",
 	} {
 		o, err := parse(strings.Fields(arguments))
 		got := fmt.Sprint(o.part, " ", o.seed, " ", o.seeds)
@@ -113,28 +135,6 @@ func TestParse(t *testing.T) {
 	if _, err := readProfiles("default,none.yaml"); err == nil ||
 		!strings.HasPrefix(err.Error(), "-profiles: open none.yaml: no such file") {
 		t.Errorf("a profile that does not exist: %v", err)
-	}
-}
-
-// TestSelected verifies that the scenarios on the trace and on real usage are left out and named without their folders.
-func TestSelected(t *testing.T) {
-	for arguments, want := range map[string]string{
-		"out":                             "16 chosen, 31 missing: google-stay-be0",
-		"-part generated out":             "16 chosen, 4 missing: openb-churn-beta",
-		"-part generated -openb . out":    "20 chosen, 0 missing: ",
-		"-part tuning -usage . out":       "43 chosen, 4 missing: openb-churn-bursts",
-		"-usage . -scenarios be10$ out":   "9 chosen, 0 missing: ",
-		"-scenarios ^bitbrains-churn out": "0 chosen, 3 missing: bitbrains-churn-be0",
-	} {
-		o, err := parse(strings.Fields(arguments))
-		if err != nil {
-			t.Fatal(err)
-		}
-		chosen, missing := o.selected()
-		first := strings.Join(missing[:min(len(missing), 1)], "")
-		if got := fmt.Sprintf("%d chosen, %d missing: %s", len(chosen), len(missing), first); got != want {
-			t.Errorf("%s: %s, want %s", arguments, got, want)
-		}
 	}
 }
 
@@ -165,19 +165,30 @@ func writePlanetLab(t *testing.T) string {
 	return folder
 }
 
-// TestRunReal runs a scenario on real usage: the oracle, which knows the usage, has less overload. It runs without the oracle, whose
-// profile is not for generated usage, on a generated one.
-func TestRunReal(t *testing.T) {
+// TestRun runs a scenario: the oracle, which knows the usage, has less overload. It continues with the result in the folder.
+func TestRun(t *testing.T) {
 	files, folder := writePlanetLab(t), t.TempDir()
 	run := func(scenarios string) error {
 		return start(t.Context(), []string{
 			"-usage", files, "-scenarios", scenarios, "-seeds", "1", "-profiles", "default,oracle", folder,
 		})
 	}
-	if err := run("^(planetlab-stay-be30|static-be30-beta)$"); err != nil {
-		t.Fatal(err)
+	file := filepath.Join(folder, "planetlab-stay-be30.json")
+	var written [2]time.Time
+	for i := range written {
+		if err := run("^planetlab-stay-be30$"); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written[i] = info.ModTime()
 	}
-	r, err := readResult(filepath.Join(folder, "planetlab-stay-be30.json"))
+	if written[0] != written[1] {
+		t.Error("the scenario was run again")
+	}
+	r, err := readResult(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,29 +197,8 @@ func TestRunReal(t *testing.T) {
 	if len(profiles) != 2 || r.Source.Pods != cluster.Pods || r.Scenarios[0].Usage != "recorded" || bound >= before/2 {
 		t.Errorf("%s: overload of %v and %v", line("planetlab-stay-be30", r), before, bound)
 	}
-	if r, err = readResult(filepath.Join(folder, "static-be30-beta.json")); err != nil || !slices.Equal(r.Profiles, []string{"default"}) {
-		t.Errorf("generated usage: %v, %v", r, err)
-	}
 	want := "google-stay-be0: -usage " + files + ": found no files of google: the public files are " + usage.Sources
 	if err := run("^google-stay-be0$"); err == nil || err.Error() != want {
 		t.Errorf("without files: %v, want %s", err, want)
-	}
-}
-
-// TestThin keeps one of two blocks of two lines.
-func TestThin(t *testing.T) {
-	folder := t.TempDir()
-	from, to := filepath.Join(folder, "from"), filepath.Join(folder, "to")
-	if err := os.WriteFile(from, []byte("header\n1\n2\n3\n4\n5\n6\n7"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := thin(from, to, 2, 2); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := os.ReadFile(to); err != nil || string(got) != "header\n1\n2\n5\n6\n" {
-		t.Errorf("%q, %v", got, err)
-	}
-	if err := thin(filepath.Join(folder, "none"), to, 2, 2); err == nil || !strings.HasPrefix(err.Error(), "-openb: ") {
-		t.Errorf("a file that does not exist: %v", err)
 	}
 }

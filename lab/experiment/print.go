@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
@@ -23,7 +22,7 @@ func line(name string, r *result.Result) string {
 
 // printSums prints the overload of each profile summed over each family, relative to the first profile.
 func printSums(chosen []scenarios.Scenario, results map[string]*result.Result) {
-	for _, family := range slices.Concat(scenarios.RealFamilies, scenarios.Families) {
+	for _, family := range scenarios.Families {
 		var order []string
 		sums, count := map[string]float64{}, 0
 		for i := range chosen {

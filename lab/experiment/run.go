@@ -21,7 +21,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/scenarios"
-	"github.com/plimsoll-k8s/plimsoll/lab/openb/trace"
 )
 
 // own are the profiles of this project that are compared. The first is the baseline.
@@ -92,9 +91,6 @@ func run(ctx context.Context, o options, chosen []scenarios.Scenario, compared [
 func runScenario(
 	ctx context.Context, o options, s *scenarios.Scenario, compared []engine.NamedConfig, recordings *series, temporary string,
 ) (*result.Result, error) {
-	if s.Real == nil { // The oracle knows recorded usage only.
-		compared = slices.DeleteFunc(slices.Clone(compared), func(c engine.NamedConfig) bool { return c.Name == scenarios.Oracle })
-	}
 	folder, err := os.MkdirTemp(temporary, "scenario")
 	if err != nil {
 		return nil, err
@@ -128,10 +124,7 @@ func runScenario(
 	if err != nil {
 		return nil, err
 	}
-	scenario := result.Scenario{Limits: s.Limits, Usage: seeded[0].Usage.String()}
-	if s.Real != nil {
-		scenario.Usage = s.Usage
-	}
+	scenario := result.Scenario{Limits: "recorded", Usage: "recorded"}
 	for i, profile := range compared {
 		p := result.Profile{Name: profile.Name}
 		for _, run := range runs[i*o.seeds : (i+1)*o.seeds] {
@@ -147,45 +140,20 @@ func runScenario(
 	return r, nil
 }
 
-// seedJobs returns a job for each seed, without a profile. Recordings and parts of traces are in a folder.
+// seedJobs returns a job for each seed, without a profile. The recordings are in a folder.
 func seedJobs(o options, s *scenarios.Scenario, recordings *series, folder string) ([]compare.Job, error) {
-	template, err := newJob(s)
+	use, err := recording.ParseUsage("constant") // Limits and usage are recorded.
 	if err != nil {
 		return nil, err
 	}
 	jobs := make([]compare.Job, o.seeds)
 	for i := range jobs {
-		jobs[i] = template
-		jobs[i].Seed = uint64(o.seed + i)
-		switch {
-		case s.Real != nil:
-			jobs[i].Source.Recording, err = recordings.draw(s, jobs[i].Seed, folder)
-		case s.Generate == "":
-			jobs[i].Source.Recording, err = openbRecording(o.openb, folder, s, &jobs[i])
-		}
-		if err != nil {
+		jobs[i] = compare.Job{Tail: tailSeconds, Usage: use, Metrics: replay.DefaultMetrics, Seed: uint64(o.seed + i)}
+		if jobs[i].Source.Recording, err = recordings.draw(s, jobs[i].Seed, folder); err != nil {
 			return nil, err
 		}
 	}
 	return jobs, nil
-}
-
-// newJob returns the job of a scenario without a profile and a seed.
-func newJob(s *scenarios.Scenario) (compare.Job, error) {
-	j := compare.Job{Source: recording.Source{Generate: s.Generate}, Tail: tailSeconds}
-	j.Metrics = replay.DefaultMetrics
-	var err error
-	if s.Real != nil { // Limits and usage are recorded.
-		j.Usage, err = recording.ParseUsage("constant")
-		return j, err
-	}
-	var ratio float64
-	if _, err := fmt.Sscanf(s.Limits, "ratio=%g", &ratio); err != nil {
-		return j, fmt.Errorf("limits: %w", err)
-	}
-	j.Limits = recording.Limits{CPU: ratio, Memory: ratio}
-	j.Usage, err = recording.ParseUsage(s.Usage)
-	return j, err
 }
 
 // describe adds the source and the settings to a result.
@@ -200,46 +168,6 @@ func describe(r *result.Result, s *scenarios.Scenario, j *compare.Job) error {
 		StepSeconds: replay.Step, TailSeconds: j.Tail, Level: result.Level, Metrics: j.Metrics,
 	}
 	return nil
-}
-
-// blockLines is the number of pods in a block of the openb trace. Blocks keep pods of a workload together.
-const blockLines = 8
-
-// openbRecording writes the recording of a part of the openb trace for a job to a folder, and returns its file.
-func openbRecording(folder, temporary string, s *scenarios.Scenario, j *compare.Job) (string, error) {
-	nodes, pods := filepath.Join(temporary, s.Name+"-nodes.csv"), filepath.Join(temporary, s.Name+"-pods.csv")
-	if err := thin(filepath.Join(folder, "openb_node_list_all_node.csv"), nodes, 1, s.OpenbNodes); err != nil {
-		return "", err
-	}
-	if err := thin(filepath.Join(folder, "openb_pod_list_default.csv"), pods, blockLines, s.OpenbPods); err != nil {
-		return "", err
-	}
-	options, err := trace.ParseOptions(s.OpenbOptions)
-	if err != nil {
-		return "", err
-	}
-	options.Limits, options.Seed = j.Limits, j.Seed
-	out := filepath.Join(temporary, fmt.Sprintf("%s-%d.plrec", s.Name, j.Seed))
-	return out, trace.Convert(nodes, pods, out, options)
-}
-
-// thin copies the header and one of n blocks of lines.
-func thin(from, to string, block, n int) error {
-	content, err := os.ReadFile(from)
-	if err != nil {
-		return fmt.Errorf("-openb: %w", err)
-	}
-	header, rest, _ := strings.Cut(string(content), "\n")
-	var kept strings.Builder
-	kept.WriteString(header + "\n")
-	i := 0
-	for line := range strings.Lines(rest) {
-		if i/block%n == 0 {
-			kept.WriteString(line)
-		}
-		i++
-	}
-	return os.WriteFile(to, []byte(kept.String()), 0o600)
 }
 
 func readResult(file string) (*result.Result, error) {

@@ -23,15 +23,8 @@ func main() {
 
 func run() error {
 	var o trace.Options
-	flag.Float64Var(&o.Fill, "fill", 0, "draw pods that arrive and end in a steady state, in which they request a fraction of the capacity")
-	flag.Int64Var(&o.Seconds, "over", 24*3600, "with -fill: length of the steady state in seconds")
-	flag.IntVar(
-		&o.PerSecond,
-		"pack",
-		1,
-		"without -fill: number of pods that arrive per second and do not end, 0 for the times of the trace",
-	)
-	flag.Uint64Var(&o.Seed, "seed", 1, "seed of the drawn pods and limits")
+	flag.IntVar(&o.PerSecond, "pack", 1, "number of pods that arrive per second and do not end, 0 for the times of the trace")
+	flag.Uint64Var(&o.Seed, "seed", 1, "seed of the limits")
 	ratio := flag.Float64("limit-ratio", 2, "limits of pods, as a multiple of their requests, at least 1")
 	flag.Parse()
 	if flag.NArg() != 3 {

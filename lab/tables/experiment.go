@@ -35,32 +35,16 @@ type experiment struct {
 	scenarios []scenario
 	profiles  []string
 	seeds     []uint64
-	// families are summed.
-	families []scenarios.Family
 	// missing are the names of published scenarios without a result.
 	missing []string
-	// variants has the results of variants of the profiles in scenarios of the tuning half, ablations the results of the
-	// profile predicted with parts of its model left out; nil if they were not run.
-	variants, ablations *experiment
+	// ablations has the results of the profile predicted with parts of its model left out, in the tuning half; nil if they were not run.
+	ablations *experiment
 }
 
-// errNone is the error for a folder without results.
-var errNone = errors.New("found no results")
-
-// readExperiment reads the results of the scenarios on generated usage of a part in a folder.
-func readExperiment(folder string, part scenarios.Part) (*experiment, error) {
-	return read(folder, part, scenarios.All(), scenarios.Families)
-}
-
-// readReal reads the results of the scenarios on real usage of a part in a folder.
-func readReal(folder string, part scenarios.Part) (*experiment, error) {
-	return read(folder, part, scenarios.Real(), scenarios.RealFamilies)
-}
-
-// read reads the results of those of the scenarios that belong to a part.
-func read(folder string, part scenarios.Part, all []scenarios.Scenario, families []scenarios.Family) (*experiment, error) {
-	e := &experiment{families: families}
-	for _, s := range all {
+// read reads the results of the scenarios of a part in a folder.
+func read(folder string, part scenarios.Part) (*experiment, error) {
+	e := &experiment{}
+	for _, s := range scenarios.All() {
 		if s.Part != part {
 			continue
 		}
@@ -82,7 +66,7 @@ func read(folder string, part scenarios.Part, all []scenarios.Scenario, families
 		}
 	}
 	if len(e.scenarios) == 0 {
-		return nil, fmt.Errorf("%s: %w of %s scenarios: must be written by lab/experiment", folder, errNone, part)
+		return nil, fmt.Errorf("%s: found no results of %s scenarios: must be written by lab/experiment", folder, part)
 	}
 	return e, nil
 }
@@ -135,16 +119,6 @@ func sum(of []*scenario, profile string, figure result.Definition) (total float6
 		total += s.mean(profile, figure)
 	}
 	return total
-}
-
-// bestBaseline returns the formula of another scheduler with the lowest sum of a figure over scenarios, "" if none was run.
-func (e *experiment) bestBaseline(of []*scenario, figure result.Definition) (best string) {
-	for _, name := range e.profiles {
-		if slices.Contains(scenarios.Baselines, name) && (best == "" || sum(of, name, figure) < sum(of, best, figure)) {
-			best = name
-		}
-	}
-	return best
 }
 
 // values returns a figure of a profile for each seed.

@@ -13,36 +13,21 @@ type part struct {
 	write func(io.Writer) error
 }
 
-// parts returns the tables of all experiments that were run.
-func (r results) parts() (all []part) {
-	if e := r.real; e != nil {
-		all = append(
-			all,
-			part{"real-targets", e.realTargetTable},
-			part{"real-sums", e.realSums},
-			part{"real-losses", e.lossTable},
-			part{"real-gains", e.gainTable},
-			part{"real-families", e.familyTable},
-			part{"real-counts", e.countTable},
-			part{"real-scenarios", e.realTable},
-			part{"real-committed", e.committedTable},
-			part{"real-setup", e.runTable},
-			part{"real-ablations", e.ablations.sumsTable},
-		)
+// parts returns the tables of an experiment.
+func (e *experiment) parts() []part {
+	all := []part{
+		{"targets", e.targetTable},
+		{"sums", e.sumTable},
+		{"losses", e.lossTable},
+		{"gains", e.gainTable},
+		{"families", e.familyTable},
+		{"counts", e.countTable},
+		{"scenarios", e.scenarioTable},
+		{"committed", e.committedTable},
+		{"setup", e.runTable},
 	}
-	if e := r.generated; e != nil {
-		all = append(
-			all,
-			part{"targets", e.targetTable},
-			part{"counts", e.countTable},
-			part{"families", e.familyTable},
-			part{"best", e.bestTable},
-			part{"scenarios", e.scenarioTable},
-			part{"committed", e.committedTable},
-			part{"setup", e.setupTable},
-			part{"variants", e.variants.sumsTable},
-			part{"ablations", e.ablations.sumsTable},
-		)
+	if e.ablations != nil {
+		all = append(all, part{"ablations", e.ablations.profileTable})
 	}
 	return all
 }
@@ -56,8 +41,8 @@ func marker(name string) string { return "<!-- results: " + name + " -->" }
 //	<!-- end of results -->
 //
 // A complete page must have all tables.
-func (r results) fill(page string, complete bool) (string, error) {
-	for _, p := range r.parts() {
+func (e *experiment) fill(page string, complete bool) (string, error) {
+	for _, p := range e.parts() {
 		if !complete && !strings.Contains(page, marker(p.name)) {
 			continue
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -48,7 +47,7 @@ func (e *experiment) figureTable(w io.Writer, figure result.Definition) {
 	fmt.Fprintf(w, "\n| %s | %s |\n|---|%s\n", figure.Title(), strings.Join(e.profiles, " | "), strings.Repeat("---:|", len(e.profiles)))
 	for i := range e.scenarios {
 		s := &e.scenarios[i]
-		fmt.Fprintf(w, "| %s, %s |", s.Name, strings.ReplaceAll(s.Limits, "=", " "))
+		fmt.Fprintf(w, "| %s |", s.Name)
 		for _, name := range e.profiles {
 			f := s.profile(name).Figures[figure.Name]
 			text := format.Auto(f.Mean)
@@ -109,25 +108,6 @@ func (v *verdict) text() string {
 	return "-"
 }
 
-// scenarioTable writes the figures of the subject in each scenario.
-func (e *experiment) scenarioTable(w io.Writer) error {
-	for _, figure := range testedFigures {
-		verdicts, err := e.verdicts(e.subject(), figure)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(w, "| %s | %s | %s | difference [95 %% interval] | after Holm's correction |\n|---|---:|---:|---:|---|\n",
-			figure.Title(), e.baseline(), e.subject())
-		for i := range verdicts {
-			v := &verdicts[i]
-			fmt.Fprintf(w, "| %s | %s | %s | %s [%s, %s] | %s |\n", e.scenarios[i].Name, format.Auto(v.before), format.Auto(v.after),
-				signed(v.after-v.before), signed(v.interval.Low), signed(v.interval.High), v.text())
-		}
-		fmt.Fprintln(w)
-	}
-	return nil
-}
-
 func signed(v float64) string { return format.Signed(v, format.Decimals(v)) }
 
 // familyTable writes the overload of all profiles, summed over families and relative to the baseline.
@@ -140,7 +120,7 @@ func (e *experiment) familyTable(w io.Writer) error {
 		fmt.Fprintf(w, " %s |", name)
 	}
 	fmt.Fprintf(w, "\n|---|---:|%s\n", strings.Repeat("---:|", len(e.profiles)))
-	for _, family := range e.families {
+	for _, family := range scenarios.Families {
 		in := e.family(family)
 		if len(in) == 0 {
 			continue
@@ -164,25 +144,6 @@ func ratio(a, b float64) string {
 		return fmt.Sprintf("%.3f", q)
 	}
 	return fmt.Sprintf("%.2f", a/b)
-}
-
-// bestTable writes the overload of the subject relative to the best formula of another scheduler in each family.
-func (e *experiment) bestTable(w io.Writer) error {
-	fmt.Fprintf(
-		w,
-		"| overload minutes, summed over scenarios | best other scheduler | its overload | %s | relative |\n|---|---|---:|---:|---:|\n",
-		e.subject(),
-	)
-	for _, family := range scenarios.Families {
-		in := e.family(family)
-		best := e.bestBaseline(in, overload)
-		if len(in) == 0 || best == "" {
-			continue
-		}
-		other, own := sum(in, best, overload), sum(in, e.subject(), overload)
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %s |\n", family, best, format.Auto(other), format.Auto(own), ratio(own, other))
-	}
-	return nil
 }
 
 // committedTable writes the means of limit ratios and of nodes used over all scenarios.
@@ -242,67 +203,9 @@ func (t targets) row(name, value string, met bool) {
 	fmt.Fprintf(t, "| %s | %s | %s |\n", name, value, map[bool]string{false: "no", true: "yes"}[met])
 }
 
-// startTargets writes the start of a table of targets: no figure is worse in any scenario.
-func (e *experiment) startTargets(w io.Writer) (targets, error) {
-	t := targets{w}
-	fmt.Fprintf(w, "| target of %s | value | met |\n|---|---:|---|\n", e.subject())
-	for _, figure := range testedFigures {
-		verdicts, err := e.verdicts(e.subject(), figure)
-		if err != nil {
-			return t, err
-		}
-		worse := 0
-		for i := range verdicts {
-			if verdicts[i].worse < level {
-				worse++
-			}
-		}
-		name := fmt.Sprintf("%s: worse than %s in no scenario, at 95 %% after Holm's correction", figure.Title(), e.baseline())
-		if !e.testable() {
-			fmt.Fprintf(w, "| %s | %d of %d | unknown: too few seeds, %d |\n", name, worse, len(verdicts), len(e.seeds))
-			continue
-		}
-		t.row(name, fmt.Sprintf("%d of %d", worse, len(verdicts)), worse == 0)
-	}
-	return t, nil
-}
-
-// targetTable writes the targets of the plugin and whether they are met.
-func (e *experiment) targetTable(w io.Writer) error {
-	t, err := e.startTargets(w)
-	if err != nil {
-		return err
-	}
-	for _, target := range []struct {
-		family scenarios.Family
-		most   float64
-	}{{scenarios.BestEffort, 0.15}, {scenarios.NoBestEffort, 0.75}, {scenarios.Differ, 0.5}} {
-		in := e.family(target.family)
-		before, after := sum(in, e.baseline(), overload), sum(in, e.subject(), overload)
-		t.row(fmt.Sprintf("overload (%s): at most %v of that of %s", target.family, target.most, e.baseline()),
-			ratio(after, before), len(in) > 0 && after <= target.most*before)
-	}
-	for _, family := range scenarios.Families {
-		in := e.family(family)
-		if best := e.bestBaseline(in, overload); best != "" && len(in) > 0 {
-			other, own := sum(in, best, overload), sum(in, e.subject(), overload)
-			t.row(
-				fmt.Sprintf("overload (%s): at most 0.7 of that of the best other scheduler, %s", family, best),
-				ratio(own, other),
-				own <= 0.7*other,
-			)
-		}
-	}
-	return nil
-}
-
-// sumsTable writes the overload of all profiles. The experiment is nil if it was not run.
-func (e *experiment) sumsTable(w io.Writer) error {
-	if e == nil {
-		fmt.Fprintln(w, "Not run.")
-		return nil
-	}
-	with, without := e.family(e.families[0]), e.family(e.families[1])
+// profileTable writes the overload of all profiles.
+func (e *experiment) profileTable(w io.Writer) error {
+	with, without := e.family(scenarios.BestEffort), e.family(scenarios.NoBestEffort)
 	fmt.Fprintf(
 		w,
 		"| overload minutes, summed over %d and %d scenarios, %d seeds | no best-effort pods | best-effort pods |\n|---|---:|---:|\n",
@@ -323,43 +226,10 @@ func (e *experiment) runTable(w io.Writer) error {
 	return err
 }
 
-// setupTable writes the scenarios.
-func (e *experiment) setupTable(w io.Writer) error {
-	if err := e.runTable(w); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	fmt.Fprint(w, "| scenario | nodes, pods | input | limits | usage |\n|---|---|---|---|---|\n")
-	for i := range e.scenarios {
-		s := &e.scenarios[i]
-		input := "`--generate " + s.Generate + "`"
-		if s.Generate == "" {
-			input = fmt.Sprintf("one of %d nodes and one of %d blocks of 8 pods of openb", s.OpenbNodes, s.OpenbPods)
-			if s.OpenbOptions != "" {
-				input += ", `" + strings.TrimPrefix(s.OpenbOptions, ",") + "`"
-			}
-		}
-		fmt.Fprintf(
-			w,
-			"| %s | %d, %s | %s | `%s` | `%s` |\n",
-			s.Name,
-			s.result.Source.Nodes,
-			format.Count(s.result.Source.Pods),
-			input,
-			s.Limits,
-			s.Usage,
-		)
-	}
-	for _, name := range e.missing {
-		fmt.Fprintf(w, "| %s | not run | | | |\n", name)
-	}
-	return nil
-}
-
 // writeRuns writes all figures of all runs as CSV.
 func (e *experiment) writeRuns(w io.Writer) error {
 	out := csv.NewWriter(w)
-	header := []string{"scenario", "limits", "usage", "profile", "seed"}
+	header := []string{"scenario", "profile", "seed"}
 	for _, figure := range result.CommonFigures() {
 		header = append(header, figure.Name)
 	}
@@ -371,7 +241,7 @@ func (e *experiment) writeRuns(w io.Writer) error {
 		for _, name := range e.profiles {
 			for k := range s.profile(name).Runs {
 				run := &s.profile(name).Runs[k]
-				row := slices.Concat([]string{s.Name, s.Limits, s.Usage, name}, []string{strconv.FormatUint(run.Seed, 10)})
+				row := []string{s.Name, name, strconv.FormatUint(run.Seed, 10)}
 				for _, figure := range result.CommonFigures() {
 					row = append(row, strconv.FormatFloat(figure.Value(run), 'g', 5, 64))
 				}

@@ -76,12 +76,17 @@ type Options struct {
 	Kind Kind
 	// BestEffort is the share of pods without requests and limits.
 	BestEffort float64
+	// Use replaces the mean usage unless it is 0.
+	Use float64
 }
 
-// Level is the mean usage of concurrent pods as a multiple of their requests. It is higher without best-effort pods, as of
-// generated clusters. It does not apply to Bitbrains, whose requests are set by the month before.
+// Level is the mean usage of concurrent pods as a multiple of their requests. It is higher without best-effort pods, which cause overload
+// at any level. It does not apply to Bitbrains, whose requests are set by the month before.
 func (o Options) Level() float64 {
-	if o.BestEffort > 0 {
+	switch {
+	case o.Use > 0:
+		return o.Use
+	case o.BestEffort > 0:
 		return 0.7
 	}
 	return 0.85

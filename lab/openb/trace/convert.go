@@ -9,7 +9,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -34,18 +33,12 @@ const (
 // validName matches a name of 1 to maxName letters, digits and . _ - = + / only.
 var validName = regexp.MustCompile(fmt.Sprintf(`^[a-zA-Z0-9._=+/-]{1,%d}$`, maxName))
 
-// fillTime is the time in seconds during which a cluster fills before its pods arrive and end in a steady state.
-const fillTime = 3600
-
 // tail is the time in seconds after the last arrival at which a recording ends.
 const tail = 3600
 
 // Options select the pods of a recording.
 type Options struct {
-	// Fill draws pods that arrive and end in a steady state for a number of seconds, in which they request this fraction of the capacity.
-	Fill    float64
-	Seconds int64
-	// PerSecond is the number of pods that arrive per second and do not end, without Fill; 0 keeps the times of the trace.
+	// PerSecond is the number of pods that arrive per second and do not end; 0 keeps the times of the trace.
 	PerSecond int
 	Limits    recording.Limits
 	Seed      uint64
@@ -79,13 +72,7 @@ func Convert(nodeFile, podFile, out string, o Options) error {
 // convert returns the recording of nodes and pods.
 func convert(nodes []recording.Node, pods []pod, o Options) (*recording.Recording, error) {
 	in := recording.Input{Nodes: nodes}
-	if o.Fill > 0 {
-		if err := addChurn(&in, pods, o); err != nil {
-			return nil, err
-		}
-	} else {
-		addPods(&in, pods, o.PerSecond)
-	}
+	addPods(&in, pods, o.PerSecond)
 	in.Complete(o.Limits, o.Seed)
 	from, last := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), int64(0)
 	r := &recording.Recording{Nodes: nodes}
@@ -203,13 +190,4 @@ func hasModel(node *recording.Node, p *recording.InputPod) bool {
 	}
 	models := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[0].Values
 	return slices.Contains(models, node.Object.Labels[recording.GPUModelLabel])
-}
-
-// ParseOptions parses the options of a scenario: fill=F,over=SECONDS, or none.
-func ParseOptions(text string) (o Options, err error) {
-	o.PerSecond = 1
-	if text = strings.TrimPrefix(text, ","); text != "" {
-		_, err = fmt.Sscanf(text, "fill=%g,over=%d", &o.Fill, &o.Seconds)
-	}
-	return o, err
 }

@@ -68,6 +68,11 @@ func TestReadOpenb(t *testing.T) {
 	}
 }
 
+// podOf returns a pod of a trace that starts when the pod arrives.
+func podOf(name string, requests resources.Amounts, arrival, duration int64) pod {
+	return pod{InputPod: recording.NewPod(name, requests, arrival, duration), start: arrival}
+}
+
 // TestAddPods adds three pods with the times of the trace, and with two arrivals per second.
 func TestAddPods(t *testing.T) {
 	none := resources.Amounts{}

@@ -42,16 +42,13 @@ func (s *series) read(name string, part scenarios.Part) (*usage.Set, error) {
 	return set, nil
 }
 
-// record writes the recordings of the scenarios on real usage, for plimsoll recommend.
+// record writes the recordings of the scenarios, for plimsoll recommend.
 func record(o options, chosen []scenarios.Scenario) error {
 	if err := os.MkdirAll(o.folder, 0o755); err != nil {
 		return err
 	}
 	s := &series{folder: o.usage}
 	for i := range chosen {
-		if chosen[i].Real == nil {
-			continue
-		}
 		file, err := s.draw(&chosen[i], uint64(o.seed), o.folder)
 		if err != nil {
 			return err
@@ -63,11 +60,11 @@ func record(o options, chosen []scenarios.Scenario) error {
 
 // draw writes the recording of a scenario and a seed, and returns its file.
 func (s *series) draw(scenario *scenarios.Scenario, seed uint64, temporary string) (file string, err error) {
-	set, err := s.read(scenario.Real.Set, scenario.Part)
+	set, err := s.read(scenario.Cluster.Set, scenario.Part)
 	if err != nil {
 		return "", err
 	}
-	drawn, err := cluster.Draw(set, *scenario.Real, seed)
+	drawn, err := cluster.Draw(set, scenario.Cluster, seed)
 	if err != nil {
 		return "", err
 	}
