@@ -1,12 +1,12 @@
-// Command arrivals converts the arrivals of virtual machines of the Azure public trace of 2017, as processed in
-// huaweicloud/trace_generation_rnn, to a recording for plimsoll recommend and plimsoll compare.
+// Command arrivals converts one of two traces of arrivals to a recording for lab/policies and plimsoll compare.
 //
 //	arrivals FOLDER OUT.plrec
 //
-// A machine is a pod, with the cores and the memory of its size. A tenant's batch arrives in one second, which is drawn within
-// its 300 s with a fixed seed. Machines run for the middle of the bin of their run time, and machines that still ran when the
-// trace ended run on. The first day fills the cluster and is not part of the recording: machines of it that still
-// run have a node at the start.
+// With the file services.csv.gz, FOLDER has the instances of Alibaba's cluster-trace-gpu-v2025 (services.go). Otherwise it has the virtual
+// machines of the Azure public trace of 2017, as processed in huaweicloud/trace_generation_rnn. A machine is a pod, with the cores and the
+// memory of its size. A tenant's batch arrives in one second, which is drawn within its 300 s with a fixed seed. Machines run for the middle
+// of the bin of their run time, and machines that still ran when the trace ended run on. The first day fills the cluster and is not part of
+// the recording: machines of it that still run have a node at the start.
 package main
 
 import (
@@ -29,13 +29,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 func main() {
-	share := flag.Float64("share", 1, "share of the tenants' batches, drawn with a fixed seed")
+	share := flag.Float64("share", 1, "share of the tenants' batches of the Azure trace, drawn with a fixed seed")
+	turnover := flag.Float64("turnover", 0, "least number of instances of a service that are created, per instance that runs on average")
 	flag.Parse()
-	if err := run(flag.Arg(0), flag.Arg(1), *share); err != nil {
+	if err := run(flag.Arg(0), flag.Arg(1), *share, *turnover); err != nil {
 		fmt.Fprintln(os.Stderr, "arrivals:", err)
 		os.Exit(1)
 	}
@@ -50,28 +52,39 @@ const (
 // epoch is the instant of second 0 of the trace: its days are counted from a Monday.
 var epoch = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 
-func run(folder, out string, share float64) error {
+func run(folder, out string, share, turnover float64) error {
 	if folder == "" || out == "" {
 		return errors.New("usage: arrivals FOLDER OUT.plrec")
 	}
-	machines, first, last, err := read(folder, share)
+	read := func() (*recording.Recording, error) { return azure(folder, share) }
+	if _, err := os.Stat(filepath.Join(folder, servicesFile)); err == nil {
+		read = func() (*recording.Recording, error) { return services(folder, turnover) }
+	}
+	r, err := read()
 	if err != nil {
 		return err
 	}
+	r.About.Step = step
+	r.About.Missing = []recording.Missing{{What: "usage and nodes", Why: "not in the trace"}}
+	file, err := os.Create(out)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.Write(file), file.Close())
+}
+
+// azure returns the recording of the virtual machines.
+func azure(folder string, share float64) (*recording.Recording, error) {
+	machines, first, last, err := read(folder, share)
+	if err != nil {
+		return nil, err
+	}
 	start := first + day
-	r := recording.Recording{About: recording.About{
-		From: epoch.Add(time.Duration(start) * time.Second), To: epoch.Add(time.Duration(last+step) * time.Second), Step: step,
+	r := &recording.Recording{About: recording.About{
+		From: epoch.Add(time.Duration(start) * time.Second), To: epoch.Add(time.Duration(last+step) * time.Second),
 		Sources: []string{"Azure public trace V1 (CC-BY 4.0), as processed in huaweicloud/trace_generation_rnn"},
-		Missing: []recording.Missing{{What: "usage and nodes", Why: "not in the trace"}},
 	}}
-	node := recording.NewNode("azure-0", recording.Amounts(v1.ResourceList{
-		v1.ResourceCPU: resource.MustParse(
-			"16",
-		),
-		v1.ResourceMemory: resource.MustParse("112Gi"),
-		v1.ResourcePods:   resource.MustParse("110"),
-	}))
-	r.Nodes = append(r.Nodes, node)
+	r.Nodes = append(r.Nodes, recording.NewNode(node, resources.Amounts{CPU: 16_000, Memory: 112 << 30}))
 	for i := range machines {
 		m := &machines[i]
 		if m.end <= start {
@@ -79,18 +92,29 @@ func run(folder, out string, share float64) error {
 		}
 		pod := recording.Pod{
 			Object: m.pod(i), Created: m.created - start, Scheduled: m.created - start, Started: m.created - start,
-			Ended: m.end - start, Node: node.Object.Name,
+			Ended: m.end - start, Node: node,
 		}
 		if m.end == recording.Never {
 			pod.Ended = recording.Never
 		}
 		r.Pods = append(r.Pods, pod)
 	}
-	file, err := os.Create(out)
-	if err != nil {
-		return err
+	return r, nil
+}
+
+// node is the node of all pods of a recording: the what-if schedules them again.
+const node = "node-0"
+
+// newPod returns a pod with an owner and requests.
+func newPod(namespace, name string, owner metav1.OwnerReference, cores, gib float64) *v1.Pod {
+	owner.UID, owner.Controller = "1", new(true)
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, OwnerReferences: []metav1.OwnerReference{owner}},
+		Spec: v1.PodSpec{Containers: []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{
+			v1.ResourceCPU:    *resource.NewMilliQuantity(int64(cores*1000), resource.DecimalSI),
+			v1.ResourceMemory: *resource.NewQuantity(int64(gib*(1<<30)), resource.BinarySI),
+		}}}}},
 	}
-	return errors.Join(r.Write(file), file.Close())
 }
 
 // machine is a virtual machine. Times are seconds of the trace.
@@ -102,30 +126,22 @@ type machine struct {
 
 // pod returns the pod of a machine.
 func (m *machine) pod(number int) *v1.Pod {
-	owner := fmt.Sprintf("batch-%d", m.batch)
-	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "azure", Name: fmt.Sprintf("machine-%d", number),
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: owner, UID: "1", Controller: new(true)}},
-		},
-		Spec: v1.PodSpec{Containers: []v1.Container{{Name: "machine", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{
-			v1.ResourceCPU:    *resource.NewMilliQuantity(int64(m.cores*1000), resource.DecimalSI),
-			v1.ResourceMemory: *resource.NewQuantity(int64(m.gib*(1<<30)), resource.BinarySI),
-		}}}}},
-	}
+	owner := metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: fmt.Sprintf("batch-%d", m.batch)}
+	return newPod("azure", fmt.Sprintf("machine-%d", number), owner, m.cores, m.gib)
 }
 
 // readArrivals reads the lines of arrivals, and the lines of the run times of the same machines.
 func readArrivals(folder string) (created, ended []string, err error) {
-	created, err = readLines(filepath.Join(folder, "v1.dev.txt.gz"))
+	arrivals, err := readZipped(filepath.Join(folder, "v1.dev.txt.gz"))
 	if err != nil {
 		return nil, nil, err
 	}
-	ended, err = readLines(filepath.Join(folder, "v1.dev.c2100000.txt.gz"))
+	times, err := readZipped(filepath.Join(folder, "v1.dev.c2100000.txt.gz"))
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(created) == 0 || len(created) != len(ended) {
+	created, ended = strings.Split(arrivals, "\n"), strings.Split(times, "\n")
+	if arrivals == "" || len(created) != len(ended) {
 		return nil, nil, fmt.Errorf("%s: found %d lines of arrivals and %d of run times: must be equal and more than 0",
 			folder, len(created), len(ended))
 	}
@@ -215,22 +231,22 @@ func split(line string) (second int64, entries []string, err error) {
 	return second, strings.FieldsFunc(rest, func(r rune) bool { return r == ',' }), nil
 }
 
-// readLines returns the lines of a compressed file.
-func readLines(path string) (lines []string, err error) {
+// readZipped returns the text of a compressed file.
+func readZipped(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer file.Close()
 	unzipped, err := gzip.NewReader(file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	raw, err := io.ReadAll(unzipped)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return "", fmt.Errorf("%s: %w", path, err)
 	}
-	return strings.Split(strings.TrimSpace(string(raw)), "\n"), nil
+	return strings.TrimSpace(string(raw)), nil
 }
 
 // readSizes returns the cores and GiB of each letter.

@@ -43,7 +43,7 @@ func TestArrivals(t *testing.T) {
 		"v1.dev.c2100000.txt.gz": "0 U1,C2,|,C7,|,\n86400 U2,|,\n172500 U0,C0,|,\n",
 	}
 	out := filepath.Join(t.TempDir(), "out.plrec")
-	if err := run(write(t, files), out, 1); err != nil {
+	if err := run(write(t, files), out, 1, 0); err != nil {
 		t.Fatal(err)
 	}
 	read, err := recording.Open(out)
@@ -71,7 +71,40 @@ func TestArrivals(t *testing.T) {
 	}
 	files["v1.dev.c2100000.txt.gz"] = "0 U1,C2,|,C7,|,\n86400 U9,|,\n172500 U0,C0,|,\n"
 	const want = `run times, line 2: found run time "U9": must be U or C and a bin from 0 to 2`
-	if err := run(write(t, files), out, 1); err == nil || err.Error() != want {
+	if err := run(write(t, files), out, 1, 0); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// TestServices converts four instances: one that stays, one of a GPU node, one that is created, and one that ends before it has a node.
+func TestServices(t *testing.T) {
+	const header = "role,app_name,cpu_request,memory_request,creation_time,scheduled_time,deletion_time\n"
+	files := map[string]string{servicesFile: header +
+		"CN,app_0,64,320.0,,,\nHN,app_0,8,40,,,\nCN,app_1,96,480,100,159,3600\nCN,app_1,96,480,100,900,800\n"}
+	out := filepath.Join(t.TempDir(), "out.plrec")
+	if err := run(write(t, files), out, 1, 0); err != nil {
+		t.Fatal(err)
+	}
+	read, err := recording.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(read.Pods) != 2 || read.About.Seconds() != servicesDays*day {
+		t.Fatalf("%d pods in %d s, want 2", len(read.Pods), read.About.Seconds())
+	}
+	stays, created := read.Pods[0], read.Pods[1]
+	if requests := recording.PodAmounts(stays.Object); stays.Created >= 0 || stays.Ended != recording.Never || requests.CPU != 8000 ||
+		requests.Memory != 40<<30 || created.Created != 100 || created.Scheduled != 159 || created.Ended != 3600 {
+		t.Errorf("%+v, %+v", stays, created)
+	}
+	if err := run(write(t, files), out, 1, 5); err != nil { // app_0 stays, app_1 runs for 0.002 of the time
+		t.Fatal(err)
+	}
+	if read, err = recording.Open(out); err != nil || len(read.Pods) != 1 || read.Pods[0].Object.Namespace != "app-1" {
+		t.Errorf("with turnover: %d pods, %v", len(read.Pods), err)
+	}
+	files[servicesFile] = header + "CN,app_0,many,320.0,,,\n"
+	if err := run(write(t, files), out, 1, 0); err == nil || !strings.Contains(err.Error(), "line 2, cpu_request: ") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -208,8 +208,8 @@ func TestRecommendMirrors(t *testing.T) {
 	goal := Goal{Percent: 100, Wait: 5 * time.Second, Policy: newPolicy("10%")}
 	goal.Policy.Spec.Default()
 	got, err := Search(t.Context(), h, largeNode, goal)
-	if err != nil || got.Best == nil || got.Simulated > 80 {
-		t.Fatalf("best %+v of %d, error %v", got.Best, got.Simulated, err)
+	if err != nil || got.Best == nil || len(got.Candidates) > 80 {
+		t.Fatalf("best %+v of %d, error %v", got.Best, len(got.Candidates), err)
 	}
 	want := v1alpha1.Mirrors{
 		NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{

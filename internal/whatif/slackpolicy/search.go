@@ -54,10 +54,8 @@ type Recommendation struct {
 	// Best is the cheapest candidate that reaches the goal, nil if none does. Nearest is the candidate with the shortest wait, of
 	// several the cheapest.
 	Best, Nearest *Candidate
-	// Frontier are the candidates for which no cheaper one has an equal or shorter wait, by cost.
-	Frontier []Candidate
-	// Simulated is the number of candidates.
-	Simulated int
+	// Candidates are all by cost, and Frontier those for which no cheaper one has an equal or shorter wait.
+	Candidates, Frontier []Candidate
 }
 
 // Search searches the cheapest policy that reaches a goal: rates, minimums, schedules of minimums by the hour of
@@ -326,12 +324,12 @@ func (s *search) setSchedules(policy *v1alpha1.ResourceSlack, units [classes]flo
 
 // result returns the recommendation of the candidates so far.
 func (s *search) result() *Recommendation {
-	r := &Recommendation{None: s.candidates[0], Simulated: len(s.candidates)}
-	byCost := slices.SortedStableFunc(slices.Values(s.candidates), func(a, b Candidate) int {
+	r := &Recommendation{None: s.candidates[0]}
+	r.Candidates = slices.SortedStableFunc(slices.Values(s.candidates), func(a, b Candidate) int {
 		return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(s.goal.wait(&a), s.goal.wait(&b)))
 	})
-	for i := range byCost {
-		c := &byCost[i]
+	for i := range r.Candidates {
+		c := &r.Candidates[i]
 		if r.Nearest == nil || s.goal.wait(c) < s.goal.wait(r.Nearest) {
 			r.Nearest, r.Frontier = c, append(r.Frontier, *c)
 		}

@@ -205,7 +205,7 @@ func TestRecommendWithoutNeed(t *testing.T) {
 	goal := Goal{Percent: 99, Wait: 5 * time.Second, Policy: newPolicy("10%")}
 	quiet := &History{Seconds: 3600, Pods: append(arrive(2, -1, never), arrive(1, 60, never)...)}
 	got, err := Search(t.Context(), quiet, smallNode, goal)
-	if err != nil || got.Best == nil || got.Best.Policy != nil || got.Simulated != 1 {
+	if err != nil || got.Best == nil || got.Best.Policy != nil || len(got.Candidates) != 1 {
 		t.Errorf("best %+v, error %v; want no slack", got.Best, err)
 	}
 	limited := smallNode
