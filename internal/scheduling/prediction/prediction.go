@@ -13,6 +13,7 @@
 package prediction
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -41,8 +42,10 @@ type Keeper struct {
 	// used is the usage by pod, from the newest reading that the learner has not received.
 	used   map[types.NamespacedName]load.PodUsage
 	usedAt time.Time
-	known  map[types.UID]knownPod
-	buffer []predict.PodReading
+	known  map[types.UID]*knownPod
+	// readings is the number of readings of the load of nodes.
+	readings uint64
+	buffer   []predict.PodReading
 	// nodes are the nodes of the reading, in its order.
 	nodes []*v1.Node
 	// missed is called with the predicted and the measured mean load of a node, as fractions of its allocatable amount.
@@ -51,11 +54,16 @@ type Keeper struct {
 	changed func(worse bool)
 }
 
-// knownPod has the declaration of a pod, which is valid as long as the object does not change, and the learner's state for the pod.
+// knownPod has what follows from the object of a pod, which is valid as long as the object does not change, and the learner's state for
+// the pod.
 type knownPod struct {
 	pod      *v1.Pod
 	declared predict.Declared
-	state    *predict.PodState
+	created  float64
+	arrival  resources.Arrival
+	state    predict.PodState
+	// reading is the number of the newest reading with the pod.
+	reading uint64
 }
 
 // New returns a keeper with the model before the first reading. missed is called with the predicted and the measured mean load
@@ -67,7 +75,8 @@ func New(
 	changed func(worse bool),
 ) *Keeper {
 	k := &Keeper{
-		pods: pods, missed: missed, changed: changed, learner: predict.NewLearner(options), known: map[types.UID]knownPod{},
+		pods: pods, missed: missed, changed: changed, learner: predict.NewLearner(options), known: map[types.UID]*knownPod{},
+		used: map[types.NamespacedName]load.PodUsage{},
 	}
 	k.model.Store(predict.NewModel())
 	return k
@@ -93,13 +102,13 @@ func (k *Keeper) Watch(nodes *load.Store, pods *load.PodStore) {
 
 // keepUsage keeps the usage of pods for the next reading of the load of nodes.
 func (k *Keeper) keepUsage(reading *load.PodReading) {
-	used := make(map[types.NamespacedName]load.PodUsage, len(reading.Pods))
-	for _, p := range reading.Pods {
-		used[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = p
-	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.used, k.usedAt = used, reading.Time
+	clear(k.used)
+	for _, p := range reading.Pods {
+		k.used[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = p
+	}
+	k.usedAt = reading.Time
 }
 
 // Known returns the number of workloads whose usage is known, the time of the newest usage of pods, and whether the model predicts worse
@@ -148,7 +157,7 @@ func (k *Keeper) learn(measured load.Reading) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	reading := predict.Reading{Second: second(measured.Time), Window: measured.Window.Seconds()}
-	known := make(map[types.UID]knownPod, len(k.known))
+	k.readings++
 	k.buffer, k.nodes = k.buffer[:0], k.nodes[:0]
 	var ends []int
 	k.pods(func(node *v1.Node, pods []*v1.Pod) {
@@ -163,7 +172,7 @@ func (k *Keeper) learn(measured load.Reading) {
 		// The load of a young node is an average since its creation.
 		window := min(measured.Window, max(measured.Time.Sub(node.CreationTimestamp.Time), 0))
 		for _, pod := range pods {
-			k.buffer = append(k.buffer, k.podReading(pod, known, measured.Time, window))
+			k.buffer = append(k.buffer, k.podReading(pod, measured.Time, window))
 		}
 		k.nodes = append(k.nodes, node)
 		reading.Nodes, ends = append(reading.Nodes, n), append(ends, len(k.buffer))
@@ -173,7 +182,10 @@ func (k *Keeper) learn(measured load.Reading) {
 		reading.Nodes[i].Pods = k.buffer[begin:end]
 		begin = end
 	}
-	k.known, k.used = known, nil
+	clear(k.used)
+	if len(k.known) > len(k.buffer) {
+		maps.DeleteFunc(k.known, func(_ types.UID, p *knownPod) bool { return p.reading != k.readings })
+	}
 	model := k.learner.Observe(&reading)
 	if previous := k.model.Swap(model); previous.IsWorse() != model.IsWorse() {
 		k.changed(model.IsWorse())
@@ -205,20 +217,21 @@ func amounts(u load.Utilization, known bool, capacity float64) predict.Measured 
 	return predict.Measured{Mean: u.Mean * capacity, StdDev: u.StdDev * capacity, Known: known && u.Valid()}
 }
 
-// podReading returns the reading of a pod, and adds the pod to known.
-func (k *Keeper) podReading(pod *v1.Pod, known map[types.UID]knownPod, end time.Time, window time.Duration) predict.PodReading {
-	entry, ok := k.known[pod.UID]
-	if !ok {
-		entry.state = &predict.PodState{}
+// podReading returns the reading of a pod, and adds the pod to the known pods.
+func (k *Keeper) podReading(pod *v1.Pod, end time.Time, window time.Duration) predict.PodReading {
+	known := k.known[pod.UID]
+	if known == nil {
+		known = &knownPod{}
+		k.known[pod.UID] = known
 	}
-	if entry.pod != pod {
+	known.reading = k.readings
+	if known.pod != pod {
 		amounts := resources.NewPod(pod)
-		entry.pod, entry.declared = pod, Declared(&amounts)
+		known.pod, known.declared = pod, Declared(&amounts)
+		known.created, known.arrival = second(pod.CreationTimestamp.Time), resources.ArrivalOf(pod)
 	}
-	known[pod.UID] = entry
 	p := predict.PodReading{
-		Declared: entry.declared, State: entry.state, Created: second(pod.CreationTimestamp.Time),
-		Seen: 1 - resources.ArrivalOf(pod).MissingFraction(end, window),
+		Declared: known.declared, State: &known.state, Created: known.created, Seen: 1 - known.arrival.MissingFraction(end, window),
 	}
 	if used, ok := k.used[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]; ok {
 		p.Used, p.IsUsed = [predict.Resources]float64{used.CPU, used.Memory}, used.Valid()
