@@ -92,7 +92,7 @@ func patchCommand(u *workloadUse, file string) (command string, path []string) {
 	switch {
 	case kind == "ReplicaSet":
 		kind = "Deployment" // the workload has the name of the Deployment
-	case kind == "Job" && metav1.GetControllerOfNoCopy(u.pod.Object).Name != u.Name:
+	case kind == "Job" && metav1.GetControllerOfNoCopy(u.pod).Name != u.Name:
 		kind, path = "CronJob", append([]string{"spec", "jobTemplate"}, path...)
 	case kind != "StatefulSet" && kind != "ReplicationController":
 		return "", path
@@ -102,7 +102,7 @@ func patchCommand(u *workloadUse, file string) (command string, path []string) {
 
 // patchText returns the patch of a workload, with its use as a comment.
 func patchText(w *recording.WorkloadRequests, u *workloadUse) ([]byte, error) {
-	pod := recording.SetRequests(u.pod.Object, w.CPU, w.Memory)
+	pod := recording.SetRequests(u.pod, w.CPU, w.Memory)
 	change := func(before, after *v1.ResourceRequirements) map[string]any {
 		out := map[string]any{"requests": pick(after.Requests)}
 		if !reflect.DeepEqual(before.Limits, after.Limits) {
@@ -112,12 +112,12 @@ func patchText(w *recording.WorkloadRequests, u *workloadUse) ([]byte, error) {
 	}
 	var containers []map[string]any
 	for i := range pod.Spec.Containers {
-		before, after := &u.pod.Object.Spec.Containers[i], &pod.Spec.Containers[i]
+		before, after := &u.pod.Spec.Containers[i], &pod.Spec.Containers[i]
 		containers = append(containers, map[string]any{"name": after.Name, "resources": change(&before.Resources, &after.Resources)})
 	}
 	patch := map[string]any{"containers": containers}
 	if pod.Spec.Resources != nil {
-		patch["resources"] = change(u.pod.Object.Spec.Resources, pod.Spec.Resources)
+		patch["resources"] = change(u.pod.Spec.Resources, pod.Spec.Resources)
 	}
 	command, path := patchCommand(u, fileName(w)+".yaml")
 	for _, field := range slices.Backward(path) {
@@ -130,7 +130,7 @@ func patchText(w *recording.WorkloadRequests, u *workloadUse) ([]byte, error) {
 	if command == "" {
 		command = fmt.Sprintf("%s %s of namespace %s: set these requests in its manifest.", u.Kind, u.Name, u.Namespace)
 	}
-	before := recording.PodAmounts(u.pod.Object)
+	before := recording.PodAmounts(u.pod)
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "# %s\n# %s of %s. CPU: p50 %s, p95 %s, maximum %s, requested %s.\n", command,
 		format.Of(u.readings, "reading"), format.Of(u.pods, "pod"), format.Cores(int64(u.cpu.quantile(0.5))),

@@ -16,6 +16,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -102,8 +104,10 @@ type Changes struct{ Profile, Requests, Slack bool }
 
 // Options describe a recommendation. Errors name the flag of each option.
 type Options struct {
-	// Source has the recording.
+	// Source has the recording. Folder is where the parts of the recording are written while it is searched, the folder of the system for
+	// temporary files if it is empty.
 	Source recording.Source
+	Folder string
 	// Current is the profile in force. Profiles are the others to try, if Change has the profile.
 	Current  engine.NamedConfig
 	Profiles []engine.NamedConfig
@@ -171,6 +175,11 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 		s.rules = slices.DeleteFunc(s.rules, func(r rule) bool { return r.Name != keepRequests && len(r.table) == 0 })
 	}
 	s.order = byUse(read, s.fit, start, s.seconds)
+	folder, err := s.writeParts(read, start)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
 	s.history = func(r *rule) (*slackpolicy.History, slackpolicy.NodeType, error) {
 		source := o.Source
 		source.Recording, source.Requests = recording.WithSpan(o.Source.Recording, start, fitEnd), r.table
@@ -200,6 +209,22 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// writeParts writes each part of the recording to a file in a new folder: a run takes the time and memory of its part only.
+func (s *search) writeParts(r *recording.Recording, start int64) (folder string, err error) {
+	if folder, err = os.MkdirTemp(s.Folder, recording.TemporaryPattern); err != nil {
+		return "", err
+	}
+	s.recordings = make([]string, s.parts)
+	for i := range s.recordings {
+		from := start + int64(i)*s.seconds
+		s.recordings[i], err = r.WriteSpan(filepath.Join(folder, fmt.Sprint(i, recording.Extension)), from, from+s.seconds)
+		if err != nil {
+			return "", errors.Join(err, os.RemoveAll(folder))
+		}
+	}
+	return folder, nil
 }
 
 // check returns an error for a recording that cannot answer.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
@@ -67,7 +69,7 @@ type workloadUse struct {
 	// the end, as in the Vertical Pod Autoscaler.
 	decayedCPU, dailyMemory histogram
 	// pod is the last pod of the workload.
-	pod *recording.Pod
+	pod *v1.Pod
 }
 
 // usesOf returns the use of the workloads of a recording from one second until another, ordered by name. Pods of DaemonSets and mirror pods
@@ -89,7 +91,7 @@ func usesOf(r *recording.Recording, start, end int64) []*workloadUse {
 			}
 			byWorkload[w] = u
 		}
-		u.pod = p
+		u.pod = p.Object
 		u.pods++
 		peaks := map[int64]float64{}
 		for s := max(p.CPU.First, int(start/step)); s < p.CPU.End() && int64(s)*step < end; s++ {

@@ -94,8 +94,9 @@ type search struct {
 	*Options
 	ctx   context.Context
 	rules []rule
-	// parts of the recording: the first fit ones to fit, the others to confirm. order are the parts to fit, the part with most use first.
+	// parts of the recording, each with a value of --recording: the first fit ones to fit, the others to confirm. order are the parts to fit, the part with most use first.
 	parts, fit int
+	recordings []string
 	seconds    int64 // of a part
 	settle     int64
 	running    int // number of pods that run at the start
@@ -132,7 +133,7 @@ func (s *search) simulate(candidates []*candidate, part int) error {
 // job returns the simulation of a candidate on a part.
 func (s *search) job(c *candidate, part int) compare.Job {
 	source := s.Source
-	source.Parts, source.Reschedule, source.Pack, source.Requests = s.parts, true, s.pack(), c.requests.table
+	source.Recording, source.Reschedule, source.Pack, source.Requests = s.recordings[part], true, s.pack(), c.requests.table
 	return compare.Job{
 		Source: source, Profile: c.profile, Metrics: s.Metrics, Seed: uint64(part), Settle: s.settle,
 		Autoscaler: &scaling.Config{Spec: *s.Autoscaler, Slack: c.slack.policy, Mirrors: c.slack.mirrors},

@@ -140,21 +140,21 @@ func (f *File) Commit(writer any) error {
 	return ReplaceFile(f.path+StateSuffix, content)
 }
 
-// temporaryPattern matches the names of the temporary files of ReplaceFile.
-const temporaryPattern = ".plimsoll-*"
+// TemporaryPattern matches the names of temporary files and folders.
+const TemporaryPattern = ".plimsoll-*"
 
-// RemoveTemporary removes the temporary files in a folder that a killed process has left. No process may write to the folder.
+// RemoveTemporary removes the temporary files and folders in a folder that a killed process has left. No process may write to the folder.
 func RemoveTemporary(folder string) error {
-	names, err := filepath.Glob(filepath.Join(folder, temporaryPattern))
+	names, err := filepath.Glob(filepath.Join(folder, TemporaryPattern))
 	for _, name := range names {
-		err = errors.Join(err, os.Remove(name))
+		err = errors.Join(err, os.RemoveAll(name))
 	}
 	return err
 }
 
 // ReplaceFile replaces a file, completely or not at all.
 func ReplaceFile(path string, content []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), temporaryPattern)
+	file, err := os.CreateTemp(filepath.Dir(path), TemporaryPattern)
 	if err != nil {
 		return err
 	}
