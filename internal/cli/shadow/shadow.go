@@ -263,7 +263,7 @@ func (s *server) recommend(ctx context.Context, now time.Time) {
 				Pack:      -1,
 				NoSpare:   true,
 			},
-			Folder:     s.folder,
+			Folder:     s.store.Folder(),
 			Current:    s.profiles[0],
 			Profiles:   s.profiles,
 			Policy:     policy,

@@ -213,6 +213,11 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 
 // writeParts writes each part of the recording to a file in a new folder: a run takes the time and memory of its part only.
 func (s *search) writeParts(r *recording.Recording, start int64) (folder string, err error) {
+	if s.Folder != "" {
+		if err := os.MkdirAll(s.Folder, 0o700); err != nil {
+			return "", err
+		}
+	}
 	if folder, err = os.MkdirTemp(s.Folder, recording.TemporaryPattern); err != nil {
 		return "", err
 	}

@@ -199,12 +199,12 @@ func TestStore(t *testing.T) {
 	s, err := OpenStore(folder, keep)
 	must.Succeed(t, err)
 	left := filepath.Join(folder, resultsFolder, ".plimsoll-123") // of a process that was killed
-	must.Succeed(t, errors.Join(os.Mkdir(filepath.Dir(left), 0o700), os.WriteFile(left, nil, 0o600)))
+	must.Succeed(t, errors.Join(os.MkdirAll(left, 0o700), os.WriteFile(filepath.Join(left, "part"), nil, 0o600)))
 	for _, hour := range []int{0, 30, 31, 29, 120} {
 		must.Succeed(t, s.Add(window(hour, run(1), run(2), run(3)), begin.Add(time.Duration(hour+1)*time.Hour)))
 	}
 	if _, err := os.Stat(left); !os.IsNotExist(err) {
-		t.Errorf("the temporary file remains: error %v", err)
+		t.Errorf("the temporary folder remains: error %v", err)
 	}
 	s, err = OpenStore(folder, keep)
 	must.Succeed(t, err)

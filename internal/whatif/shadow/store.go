@@ -59,6 +59,9 @@ const damagedSuffix = ".damaged"
 // recommendationFile has the last recommendation.
 const recommendationFile = "recommendation"
 
+// Folder returns the folder with the results. Only the goroutine that adds results may use it for temporary files.
+func (s *Store) Folder() string { return s.folder }
+
 // Recommendation returns the last recommendation, nil if there is none.
 func (s *Store) Recommendation() *recommend.Result {
 	s.mu.Lock()
