@@ -4,9 +4,9 @@
 //
 // With the file services.csv.gz, FOLDER has the instances of Alibaba's cluster-trace-gpu-v2025 (services.go). Otherwise it has the virtual
 // machines of the Azure public trace of 2017, as processed in huaweicloud/trace_generation_rnn. A machine is a pod, with the cores and the
-// memory of its size. A tenant's batch arrives in one second, which is drawn within its 300 s with a fixed seed. Machines run for the middle
-// of the bin of their run time, and machines that still ran when the trace ended run on. The first day fills the cluster and is not part of
-// the recording: machines of it that still run have a node at the start.
+// memory of its size. A tenant's batch arrives in one second, which is drawn within its 300 s with a fixed seed. Machines run for the
+// middle of the bin of their run time, and machines that still ran when the trace ended run on. The first day fills the cluster and is not
+// part of the recording: machines of it that still run have a node at the start.
 package main
 
 import (

@@ -37,7 +37,7 @@ func services(folder string, turnover float64) (*recording.Recording, error) {
 	}
 	r := &recording.Recording{About: recording.About{
 		From: epoch, To: epoch.Add(servicesDays * day * time.Second),
-		Sources: []string{fmt.Sprintf("alibaba/clusterdata, cluster-trace-gpu-v2025, instances on CPU nodes, 1/%d of their requests", scale)},
+		Sources: []string{fmt.Sprintf("Alibaba's cluster-trace-gpu-v2025, instances on CPU nodes, 1/%d of their requests", scale)},
 	}}
 	r.Nodes = append(r.Nodes, recording.NewNode(node, resources.Amounts{CPU: 32_000, Memory: 160 << 30}))
 	column, created, running := map[string]int{}, map[string]float64{}, map[string]float64{}

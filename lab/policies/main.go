@@ -58,7 +58,7 @@ func run(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	print(none, none, "", "none", "")
+	printRow(none, none, "", "none", "")
 	for _, wait := range waits {
 		found, err := f.find(ctx, wait)
 		if err != nil {
@@ -75,7 +75,7 @@ func run(ctx context.Context, arguments []string) error {
 			if err != nil {
 				return err
 			}
-			print(runs, none, wait.String(), kind, c.Name)
+			printRow(runs, none, wait.String(), kind, c.Name)
 		}
 	}
 	return nil
@@ -163,8 +163,8 @@ func simulate(ctx context.Context, file string, spec *scaling.Spec, c *slackpoli
 	return compare.InProcess(ctx, jobs)
 }
 
-// print prints a row.
-func print(runs, none []*result.Run, wait, kind, policy string) {
+// printRow prints a row.
+func printRow(runs, none []*result.Run, wait, kind, policy string) {
 	reached, seconds := result.Waits{}, int64(0)
 	var cost, before float64
 	var relative []string

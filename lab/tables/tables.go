@@ -195,14 +195,6 @@ func (e *experiment) testable() bool {
 	return math.Ldexp(float64(len(e.scenarios)), -len(e.seeds)) < level
 }
 
-// targets writes rows of a table of targets.
-type targets struct{ io.Writer }
-
-// row writes a target, its value and whether it is met.
-func (t targets) row(name, value string, met bool) {
-	fmt.Fprintf(t, "| %s | %s | %s |\n", name, value, map[bool]string{false: "no", true: "yes"}[met])
-}
-
 // profileTable writes the overload of all profiles.
 func (e *experiment) profileTable(w io.Writer) error {
 	with, without := e.family(scenarios.BestEffort), e.family(scenarios.NoBestEffort)
