@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -77,6 +78,9 @@ const (
 // checkAutoscaler checks whether an autoscaler serves the buffers of the policies, by their conditions
 // and by the flags and rights of autoscalers that run as Deployments.
 func (e *examination) checkAutoscaler(ctx context.Context) error {
+	if err := e.checkNamed(ctx); err != nil {
+		return err
+	}
 	if !slices.ContainsFunc(e.policies, func(p v1alpha1.ResourceSlack) bool { return slack.BackendOf(&p).Virtual }) {
 		e.absent("no policy uses the buffers of an autoscaler")
 		return nil
@@ -104,11 +108,9 @@ func (e *examination) checkAutoscalers(ctx context.Context, buffers int) error {
 	if err != nil {
 		return err
 	}
-	named := false
 	for i := range list.Items {
 		d := &list.Items[i]
 		isNamed := d.Namespace == e.Autoscaler.Namespace && d.Name == e.Autoscaler.Name
-		named = named || isNamed
 		if e.Autoscaler.Name != "" && !isNamed {
 			continue
 		}
@@ -119,10 +121,20 @@ func (e *examination) checkAutoscalers(ctx context.Context, buffers int) error {
 			}
 		}
 	}
-	if e.Autoscaler.Name != "" && !named {
-		e.add(Problem, fmt.Sprintf("there is no Deployment %s", e.Autoscaler), "name the Deployment of the autoscaler with --autoscaler")
-	}
 	return nil
+}
+
+// checkNamed checks whether the Deployment that is named as the autoscaler exists.
+func (e *examination) checkNamed(ctx context.Context) error {
+	if e.Autoscaler.Name == "" {
+		return nil
+	}
+	_, err := e.kube.AppsV1().Deployments(e.Autoscaler.Namespace).Get(ctx, e.Autoscaler.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		e.add(Problem, fmt.Sprintf("there is no Deployment %s", e.Autoscaler), "name the Deployment of the autoscaler with --autoscaler")
+		return nil
+	}
+	return err
 }
 
 // Parts of the names of the images by which autoscalers are recognized.

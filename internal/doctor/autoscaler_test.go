@@ -269,6 +269,7 @@ func TestRightsOfClusterAutoscaler(t *testing.T) {
 				return true, review, nil
 			})
 			e := &examination{Cluster: &Cluster{kube: clientset, Autoscaler: tc.named}, now: noon}
+			must.Succeed(t, e.checkNamed(t.Context()))
 			must.Succeed(t, e.checkAutoscalers(t.Context(), 1))
 			if f := onlyFinding(t, e, tc.level); !strings.Contains(f.Message, tc.message) {
 				t.Errorf("message %q, want %q", f.Message, tc.message)

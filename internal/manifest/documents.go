@@ -70,6 +70,9 @@ func Buffer(in io.Reader) ([]byte, error) {
 // fileOrFolder reads the documents of a file, or of all files in a folder.
 func fileOrFolder(path string, each func(string, []byte) error) error {
 	info, err := os.Stat(path)
+	if err != nil && strings.Contains(path, "://") {
+		return fmt.Errorf("%s: URLs are not read: pass the content to standard input, as in curl -s URL | plimsoll ... -f -", path)
+	}
 	if err != nil {
 		return err
 	}

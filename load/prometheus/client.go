@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/api"
@@ -15,6 +17,10 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 )
 
+// matchers matches the part of a selector between its braces.
+var matchers = regexp.MustCompile("^(?:\\s*(?:\\w+|\"[^\"]*\")\\s*(?:=|!=|=~|!~)\\s*" +
+	"(?:\"(?:[^\"\\\\]|\\\\.)*\"|'(?:[^'\\\\]|\\\\.)*'|`[^`]*`)\\s*(?:,\\s*|$))+$")
+
 // Client sends queries to a Prometheus server, or another server with its query API. It returns the errors of the API's
 // client, except that a *load.Error is returned without the URL that the client adds.
 type Client struct {
@@ -24,6 +30,9 @@ type Client struct {
 
 // NewClient returns the client of a configuration, or an error that names the field. The options bound the responses.
 func NewClient(config metricprovider.Config, options endpoint.Options) (*Client, error) {
+	if config.Selector != "" && !matchers.MatchString(config.Selector) {
+		return nil, fmt.Errorf(`selector: invalid value %q: must be matchers such as cluster="prod"`, config.Selector)
+	}
 	options.Type = metricprovider.Prometheus
 	server, err := endpoint.New(config, options)
 	if err != nil {
@@ -42,7 +51,7 @@ func (c *Client) String() string { return "Prometheus at " + c.server.URL.String
 // Query evaluates a query at a time, the current time of the server if it is zero.
 func (c *Client) Query(ctx context.Context, query string, at time.Time, options ...promv1.Option) (model.Vector, promv1.Warnings, error) {
 	value, warnings, err := c.api.Query(ctx, query, at, options...)
-	return result[model.Vector](query, value, warnings, err)
+	return result[model.Vector](c, query, value, warnings, err)
 }
 
 // QueryRange evaluates a query at all steps of a range.
@@ -50,18 +59,21 @@ func (c *Client) QueryRange(
 	ctx context.Context, query string, over promv1.Range, options ...promv1.Option,
 ) (model.Matrix, promv1.Warnings, error) {
 	value, warnings, err := c.api.QueryRange(ctx, query, over, options...)
-	return result[model.Matrix](query, value, warnings, err)
+	return result[model.Matrix](c, query, value, warnings, err)
 }
 
 // result returns the result of a query, or an error if it has another type.
-func result[T model.Value](query string, value model.Value, warnings promv1.Warnings, err error) (T, promv1.Warnings, error) {
+func result[T model.Value](
+	c *Client, query string, value model.Value, warnings promv1.Warnings, err error,
+) (T, promv1.Warnings, error) {
 	var found T
 	if loadErr, ok := errors.AsType[*load.Error](err); ok {
 		return found, nil, loadErr
 	}
 	switch apiErr, ok := errors.AsType[*promv1.Error](err); {
-	case ok && apiErr.Type == promv1.ErrBadResponse:
-		err = &load.Error{Reason: load.Invalid, Err: fmt.Errorf("found no response of Prometheus: is the address correct? %w", err)}
+	case ok && (apiErr.Type == promv1.ErrBadResponse || apiErr.Type == promv1.ErrClient && strings.HasSuffix(apiErr.Msg, ": 404")):
+		const format = "found no %s: is the address correct, such as http://localhost:9090? %w: %.100s"
+		err = &load.Error{Reason: load.Invalid, Err: fmt.Errorf(format, c, err, strings.TrimSpace(apiErr.Detail))}
 	case ok && apiErr.Detail != "":
 		err = fmt.Errorf("%w: %.200s", err, apiErr.Detail)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 	"github.com/plimsoll-k8s/plimsoll/test/support/clustertest"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
@@ -475,4 +476,17 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestSelector checks that a selector that Prometheus cannot parse is refused before the first request.
+func TestSelector(t *testing.T) {
+	for selector, isValid := range map[string]bool{
+		`cluster="prod"`: true, `cluster=~"a|\"b", zone!='c',`: true, "a=`b`,\"x.y\"!~\"\"": true,
+		"cluster=a": false, `{cluster="a"}`: false, `a="b" c="d"`: false, `cluster="a`: false, "prod": false, ",": false,
+	} {
+		_, err := NewClient(metricprovider.Config{Address: "http://p", Selector: selector}, endpoint.Options{})
+		if (err == nil) != isValid || err != nil && !strings.Contains(err.Error(), `must be matchers such as cluster="prod"`) {
+			t.Errorf("%s: error %v", selector, err)
+		}
+	}
 }

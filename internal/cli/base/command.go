@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
@@ -72,6 +73,9 @@ var allowedValues = map[string]string{
 // FlagError returns an error of parsing flags with the value that is allowed, or with the most similar flag.
 func FlagError(cmd *cobra.Command, err error) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		if problem, ok := errors.AsType[valueError](err); ok {
+			return fmt.Errorf("--%s: %w", invalid.GetFlag().Name, problem)
+		}
 		if allowed := allowedValues[invalid.GetFlag().Value.Type()]; allowed != "" {
 			return InvalidValue(invalid.GetFlag().Name, invalid.GetValue(), allowed)
 		}
@@ -86,8 +90,67 @@ func FlagError(cmd *cobra.Command, err error) error {
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, "--"+flag.Name) })
 		return fmt.Errorf("%w%s", err, format.Suggestion("--"+name, names))
 	}
-	return err
+	return fmt.Errorf("%w: the command is %s", err, cmd.UseLine())
 }
+
+// valueError is the problem of a value of a flag, without the name of the flag.
+type valueError string
+
+// Error implements error.
+func (e valueError) Error() string { return string(e) }
+
+// onceValue is the value of a flag that may be set once: a second value is an error, not ignored.
+type onceValue struct {
+	pflag.Value
+
+	first *string
+}
+
+// Set implements pflag.Value.
+func (v *onceValue) Set(text string) error {
+	if v.first != nil {
+		return valueError(fmt.Sprintf("found 2 values, %q and %q: must be one", *v.first, text))
+	}
+	v.first = &text
+	return v.Value.Set(text)
+}
+
+// SetFlagsOnce makes a second value of a flag that is not a list an error, for a command and its subcommands.
+func SetFlagsOnce(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if _, ok := flag.Value.(pflag.SliceValue); !ok {
+			flag.Value = &onceValue{Value: flag.Value}
+		}
+	})
+	for _, subcommand := range cmd.Commands() {
+		SetFlagsOnce(subcommand)
+	}
+}
+
+// checkedValue is the value of a flag with a condition.
+type checkedValue struct {
+	pflag.Value
+
+	isValid func(text string) bool
+	allowed string
+}
+
+// Set implements pflag.Value.
+func (v *checkedValue) Set(text string) error {
+	if !v.isValid(text) {
+		return valueError(fmt.Sprintf("invalid value %s: must be %s", text, v.allowed))
+	}
+	return v.Value.Set(text)
+}
+
+// CheckFlag makes values of a flag that are not valid errors, which state what is allowed.
+func CheckFlag(cmd *cobra.Command, name, allowed string, isValid func(text string) bool) {
+	flag := cmd.Flags().Lookup(name)
+	flag.Value = &checkedValue{flag.Value, isValid, allowed}
+}
+
+// IsNamespace reports whether a namespace can have a name.
+func IsNamespace(name string) bool { return len(validation.IsDNS1123Label(name)) == 0 }
 
 // CompleteWith sets the values that complete a flag.
 func CompleteWith(cmd *cobra.Command, flag string, values ...string) {
@@ -105,4 +168,8 @@ type Cluster struct {
 func (c *Cluster) AddFlags(cmd *cobra.Command, name string, timeout time.Duration) {
 	c.Access.AddFlags(cmd, name)
 	cmd.Flags().DurationVar(&c.Timeout, "timeout", timeout, "maximum time to wait for the "+name)
+	CheckFlag(cmd, "timeout", "more than 0s", func(text string) bool {
+		d, err := time.ParseDuration(text)
+		return err != nil || d > 0 // an error is that of the flag
+	})
 }

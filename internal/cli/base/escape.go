@@ -54,10 +54,13 @@ func Escaped(out io.Writer) io.Writer { return escapedWriter{out} }
 
 type escapedWriter struct{ out io.Writer }
 
-// unwrap returns the writer behind Escaped.
+// unwrap returns the writer behind Escaped and wrappedWriter.
 func unwrap(out io.Writer) io.Writer {
-	if escaped, ok := out.(escapedWriter); ok {
-		return unwrap(escaped.out)
+	switch out := out.(type) {
+	case escapedWriter:
+		return unwrap(out.out)
+	case wrappedWriter:
+		return unwrap(out.out)
 	}
 	return out
 }

@@ -34,15 +34,20 @@ var (
 // Has reports whether a word is a name of the type.
 func (r Resource) Has(word string) bool { return word == r.Singular || slices.Contains(r.Others, word) }
 
+// otherTypes are types that users of kubectl write before a name, and that no command takes.
+var otherTypes = strings.Fields("deploy deployment deployments rs replicaset replicasets sts statefulset statefulsets " +
+	"ds daemonset daemonsets job jobs cj cronjob cronjobs no node nodes svc service services ns namespace namespaces")
+
 // ParseName returns the object in an argument: NAME, TYPE/NAME as with kubectl, or NAMESPACE/NAME. The
 // namespace is empty if neither the argument nor the flag --namespace sets it.
 func (r Resource) ParseName(arg, namespaceFlag string) (types.NamespacedName, error) {
 	parts := strings.Split(arg, "/")
-	if len(parts) > 1 && r.Has(parts[0]) {
+	isTyped := len(parts) > 1 && r.Has(parts[0])
+	if isTyped {
 		parts = parts[1:]
 	}
 	key := types.NamespacedName{Namespace: namespaceFlag, Name: parts[len(parts)-1]}
-	if len(parts) > 2 || slices.Contains(parts, "") {
+	if len(parts) > 2 || slices.Contains(parts, "") || len(parts) > 1 && !isTyped && slices.Contains(otherTypes, parts[0]) {
 		return key, fmt.Errorf("invalid argument %q: must be NAME, %s/NAME or NAMESPACE/NAME of a %s", arg, r.Singular, r.Singular)
 	}
 	if len(parts) == 1 {
@@ -66,6 +71,7 @@ func (r Resource) ExactlyOne(cmd *cobra.Command, args []string) error {
 // AddNamespaceFlag adds the flag --namespace to a command that reads an object of the type in a cluster.
 func (r Resource) AddNamespaceFlag(cmd *cobra.Command, namespace *string, cluster ClusterAccess) {
 	cmd.Flags().StringVarP(namespace, "namespace", "n", "", "namespace of the "+r.Singular+" (default that of the context, or default)")
+	CheckFlag(cmd, "namespace", "the name of a namespace", IsNamespace)
 	namespaces := v1.SchemeGroupVersion.WithResource("namespaces")
 	_ = cmd.RegisterFlagCompletionFunc("namespace", CompleteNames(cluster, namespaces, nil))
 }

@@ -61,13 +61,16 @@ func (o *Output) Validate() error {
 }
 
 // Print prints a result as JSON or YAML, which have the same fields, or else calls table. The output of
-// table is always escaped as by EscapeLines.
+// table is always escaped as by EscapeLines. On a terminal, lines outside of tables are wrapped.
 func (o *Output) Print(out io.Writer, result any, table func(io.Writer)) error {
 	switch o.Format {
 	case FormatJSON:
 		return writeJSON(out, result)
 	case FormatYAML:
 		return writeYAML(out, result)
+	}
+	if isTerminal(out) {
+		out = wrappedWriter{out}
 	}
 	table(Escaped(out))
 	return nil

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/term"
 )
@@ -22,6 +23,23 @@ func widthOf(out io.Writer) int {
 		}
 	}
 	return DefaultWidth
+}
+
+// wrappedWriter wraps lines to the width of the terminal that out writes to, except for lines with a command, which users copy.
+type wrappedWriter struct{ out io.Writer }
+
+// Write implements io.Writer. It returns the length of p if all of it is written.
+func (w wrappedWriter) Write(p []byte) (int, error) {
+	lines := strings.Split(string(p), "\n")
+	for i, line := range lines {
+		if text := strings.TrimLeft(line, " "); !strings.Contains(text, "kubectl ") {
+			lines[i] = Wrap(line[:len(line)-len(text)], text, widthOf(w.out))
+		}
+	}
+	if _, err := io.WriteString(w.out, strings.Join(lines, "\n")); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // isTerminal reports whether a writer writes to a terminal.

@@ -3,6 +3,7 @@ package base
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"testing"
 	"time"
@@ -53,6 +54,25 @@ func TestWidth(t *testing.T) {
 	t.Setenv("COLUMNS", "")
 	if got := widthOf(&bytes.Buffer{}); got != DefaultWidth {
 		t.Errorf("%d for output that is no terminal", got)
+	}
+}
+
+// TestPrintOnTerminal checks that lines outside of tables are wrapped on a terminal, but not those with a command.
+func TestPrintOnTerminal(t *testing.T) {
+	terminal, other := openTerminal(t, 20)
+	t.Setenv("COLUMNS", "")
+	must.Succeed(t, (&Output{Format: FormatTable}).Print(terminal, nil, func(out io.Writer) {
+		table := NewTable("a")
+		table.AddRow("a cell that is never wrapped")
+		table.Print(out, &Output{})
+		fmt.Fprintln(out, "  a sentence of several words")
+		fmt.Fprintln(out, "remedy: kubectl get nodes -o wide")
+	}))
+	must.Succeed(t, other.SetReadDeadline(time.Now().Add(time.Minute)))
+	const want = "A\r\na cell that is never wrapped\r\n  a sentence of\r\n  several words\r\nremedy: kubectl get nodes -o wide\r\n"
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(other, got); string(got) != want {
+		t.Errorf("%v, got\n%q, want\n%q", err, got, want)
 	}
 }
 

@@ -148,9 +148,14 @@ func readWorkload(paths []string, in io.Reader) (out *fit.Workload, ignored mani
 	return out, ignored, nil
 }
 
+var errWithHub = errors.New("--autoscaler: requires the nodes and pods of one cluster: ClusterCapacities have node pools of their own")
+
 // read returns the capacities of clusters with the objects of their hub, and the time: zero for the time of each observation.
 func (o *fitOptions) read(cmd *cobra.Command, workload *fit.Workload) (*fleet.Objects, time.Time, error) {
 	if !o.local && o.clusters.Recording == "" && len(o.clusters.Files) == 0 {
+		if len(o.scaling) > 0 {
+			return nil, time.Time{}, errWithHub
+		}
 		hub, err := readLiveHub(cmd.Context(), &o.hub, nil)
 		if err == nil && len(hub.Capacities) == 0 {
 			err = base.Failure(
@@ -171,6 +176,8 @@ func (o *fitOptions) read(cmd *cobra.Command, workload *fit.Workload) (*fleet.Ob
 	switch {
 	case err != nil:
 		return nil, now, err
+	case hub != nil && len(o.scaling) > 0:
+		return nil, now, errWithHub
 	case hub != nil:
 		return &hub.Objects, now, o.clusters.Warn(hub.Warnings, warn)
 	}
@@ -188,7 +195,9 @@ func (o *fitOptions) readInput(in io.Reader) (hub *manifest.Hub, cluster *manife
 		if err != nil || len(hub.Capacities) > 0 {
 			return hub, nil, time.Time{}, err
 		}
-		cluster, err = manifest.Read(o.clusters.Files, &stdin)
+		if cluster, err = manifest.Read(o.clusters.Files, &stdin); err != nil {
+			err = fmt.Errorf("--clusters: no ClusterCapacities, and as one cluster: %w", err)
+		}
 		return nil, cluster, time.Now(), err
 	}
 	read, err := recording.OpenFlag(o.clusters.Recording)

@@ -32,10 +32,30 @@ func Run(ctx context.Context) int {
 // execute runs the command. Output that cannot be written is always an error.
 func execute(ctx context.Context, cmd *cobra.Command, out *base.Stdout) error {
 	cmd.SetOut(out)
+	refuseUnknownTopics(cmd)
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		return err
 	}
 	return base.Failure(out.Err())
+}
+
+// refuseUnknownTopics makes unknown arguments of the commands help and completion, which cobra adds, errors.
+func refuseUnknownTopics(cmd *cobra.Command) {
+	cmd.InitDefaultHelpCmd()
+	cmd.InitDefaultCompletionCmd()
+	for _, added := range cmd.Commands() {
+		switch added.Name() {
+		case "help":
+			added.Args = func(_ *cobra.Command, args []string) error {
+				if found, rest, _ := cmd.Find(args); len(rest) > 0 {
+					return base.UnknownCommand(found, rest[0])
+				}
+				return nil
+			}
+		case "completion":
+			base.ConfigureGroup(added)
+		}
+	}
 }
 
 // report prints an error and returns the exit code. Errors are usage errors unless they say
@@ -77,6 +97,7 @@ they are made, and inspects slack, placements and load.`,
 		load.NewCommand(), slack.NewCommand(), placement.NewCommand(), doctor.NewCommand(), newVersionCommand(),
 	)
 	base.ConfigureHelp(cmd)
+	base.SetFlagsOnce(cmd)
 	cmd.SetFlagErrorFunc(base.FlagError)
 	return cmd
 }

@@ -37,27 +37,28 @@ var integrated = map[string]string{
 
 // files maps the files of readers in the documentation to files of the project.
 var files = map[string]string{
-	"cluster.yaml":         "examples/limits/cluster.yaml",
-	"cluster/cluster.yaml": "examples/low-risk/cluster.yaml",
-	"cluster/pools.yaml":   "examples/slack/cluster.yaml",
-	"load.json":            "examples/low-risk/load.json",
-	"scheduler.yaml":       "examples/profiles/limits.yaml",
-	"old.yaml":             "examples/profiles/allocatable-least.yaml",
-	"new.yaml":             "examples/profiles/limits.yaml",
-	"policy.yaml":          "examples/slack/policy.yaml",
-	"s.plrec":              "examples/snapshot/low-risk.plrec",
-	"mine.plrec":           "examples/snapshot/low-risk.plrec",
-	"first.plrec":          "examples/snapshot/low-risk.plrec",
-	"demo.plrec":           "examples/snapshot/low-risk.plrec",
-	"week.plrec":           "examples/recording/week.plrec",
-	"bitbrains.plrec":      "examples/recording/week.plrec",
-	"deployment.yaml":      "examples/placement/fit/workload.yaml",
-	"pod.yaml":             "examples/placement/fit/workload.yaml",
-	"hub.yaml":             "examples/placement/prioritizers/fleet.yaml",
-	"capacities.yaml":      "examples/placement/fit/clusters.yaml",
-	"hub/fleet.yaml":       "examples/placement/prioritizers/fleet.yaml",
-	"hub/placement.yaml":   "examples/placement/prioritizers/placement.yaml",
-	"placement.yaml":       "examples/placement/prioritizers/placement.yaml",
+	"cluster.yaml":                  "examples/limits/cluster.yaml",
+	"cluster/cluster.yaml":          "examples/low-risk/cluster.yaml",
+	"cluster/pools.yaml":            "examples/slack/cluster.yaml",
+	"load.json":                     "examples/low-risk/load.json",
+	"scheduler.yaml":                "examples/profiles/limits.yaml",
+	"old.yaml":                      "examples/profiles/allocatable-least.yaml",
+	"new.yaml":                      "examples/profiles/limits.yaml",
+	"policy.yaml":                   "examples/slack/policy.yaml",
+	"s.plrec":                       "examples/snapshot/low-risk.plrec",
+	"mine.plrec":                    "examples/snapshot/low-risk.plrec",
+	"first.plrec":                   "examples/snapshot/low-risk.plrec",
+	"demo.plrec":                    "examples/snapshot/low-risk.plrec",
+	"shadow/20261121T120000Z.plrec": "examples/recording/week.plrec",
+	"week.plrec":                    "examples/recording/week.plrec",
+	"bitbrains.plrec":               "examples/recording/week.plrec",
+	"deployment.yaml":               "examples/placement/fit/workload.yaml",
+	"pod.yaml":                      "examples/placement/fit/workload.yaml",
+	"hub.yaml":                      "examples/placement/prioritizers/fleet.yaml",
+	"capacities.yaml":               "examples/placement/fit/clusters.yaml",
+	"hub/fleet.yaml":                "examples/placement/prioritizers/fleet.yaml",
+	"hub/placement.yaml":            "examples/placement/prioritizers/placement.yaml",
+	"placement.yaml":                "examples/placement/prioritizers/placement.yaml",
 }
 
 // written are further files of readers, with their content.
@@ -131,9 +132,6 @@ func changeToReaderDir(t *testing.T, project string) {
 	for name, content := range written {
 		must.Succeed(t, os.WriteFile(name, []byte(content), 0o600))
 	}
-	if err := os.Mkdir("shadow", 0o700); err != nil { // of plimsoll shadow
-		t.Fatal(err)
-	}
 	for name, source := range files {
 		must.Succeed(t, os.MkdirAll(filepath.Dir(name), 0o700))
 		must.Succeed(t, os.Link(filepath.FromSlash(source), name))
@@ -153,6 +151,9 @@ func runCommand(t *testing.T, input string, args []string) error {
 	}
 	if args[0] == "compare" || args[0] == "simulate" {
 		// Two seeds suffice: the duration grows with the number of seeds.
+		if i := slices.Index(args, "--seeds"); i >= 0 {
+			args = slices.Delete(args, i, i+2)
+		}
 		args = append(args, "--seeds", "2")
 	}
 	if args[0] == "recommend" { // two profiles suffice: TestFind of package recommend has a whole search

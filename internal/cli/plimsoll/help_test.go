@@ -26,6 +26,11 @@ func TestFlags(t *testing.T) {
 				shown++
 			}
 		})
+		cmd.NonInheritedFlags().VisitAll(func(flag *pflag.Flag) {
+			if flag.Hidden && strings.Contains(cmd.Example, "--"+flag.Name+" ") {
+				t.Errorf("%s has an example with --%s, which its help does not have", cmd.CommandPath(), flag.Name)
+			}
+		})
 		if all > maxFlags || shown > maxShownFlags {
 			t.Errorf("%s has %d flags, %d in its help: must have at most %d and %d", cmd.CommandPath(), all, shown, maxFlags, maxShownFlags)
 		}

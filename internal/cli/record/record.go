@@ -110,7 +110,7 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 // fieldFlags are the flags of the fields that errors name.
 var fieldFlags = map[string]string{
 	"address": "--prometheus", "step": "--step", "window": "--chunk", "rateWindow": "--load-source: rateWindow", "timeout": "--timeout",
-	"maxBytes": "--max-size", "series": "--series", "label": "--label", "usageLabel": "--usage-label", "to": "--to",
+	"selector": "--selector", "maxBytes": "--max-size", "series": "--series", "label": "--label", "usageLabel": "--usage-label", "to": "--to",
 	"token": "--load-source: token", "tokenFile": "--load-source: tokenFile", "headersFile": "--load-source: headersFile",
 	"caFile":   "--load-source: caFile",
 	"certFile": "--load-source: certFile",
@@ -197,7 +197,7 @@ func (o *options) record(cmd *cobra.Command, file base.NewFile) error {
 	case recordErr != nil && cmd.Context().Err() != nil:
 		return errors.New("interrupted: no recording was written")
 	case recordErr != nil:
-		return recordErr // without the flag for the file
+		return fmt.Errorf("--prometheus: %w", recordErr)
 	case err != nil:
 		return err
 	}

@@ -85,6 +85,7 @@ at weight 1.`,
 	}
 	o.addFlags(cmd)
 	o.output.AddFlag(cmd)
+	cmd.Flags().Lookup("load").Hidden, cmd.Flags().Lookup("now").Hidden = false, false
 	return cmd
 }
 

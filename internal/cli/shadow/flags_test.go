@@ -37,3 +37,13 @@ clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]}`
 		}
 	}
 }
+
+// TestReportOfAnotherFolder checks that a folder of another program is not a shadow without results.
+func TestReportOfAnotherFolder(t *testing.T) {
+	cmd := newReportCommand()
+	cmd.SetArgs([]string{t.TempDir()})
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "found no recordings in /") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -56,7 +56,10 @@ the difference can be chance, if nothing was overloaded, or if usage is missing.
 			if err != nil {
 				return base.Failure(err)
 			}
-			r, _ := reportOf(store, days, time.Now())
+			r, _ := reportOf(store, folder, days, time.Now())
+			if r.Began.IsZero() && len(store.Windows(time.Time{})) == 0 {
+				return fmt.Errorf("found no recordings in %s: must be the --folder of plimsoll shadow, which writes it", folder)
+			}
 			return output.Print(cmd.OutOrStdout(), r, func(out io.Writer) { printReport(out, &output, r) })
 		},
 	}

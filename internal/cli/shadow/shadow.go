@@ -286,15 +286,18 @@ func (s *server) recommend(ctx context.Context, now time.Time) {
 
 // report returns the current report and its windows.
 func (s *server) report() (*shadow.Report, []*shadow.Window) {
-	return reportOf(s.store, s.days, time.Now())
+	return reportOf(s.store, s.folder, s.days, time.Now())
 }
 
-// reportOf returns the report on the last days before a time.
-func reportOf(store *shadow.Store, days int, now time.Time) (*shadow.Report, []*shadow.Window) {
+// reportOf returns the report on the last days before a time, and its windows. The recordings are in a folder.
+func reportOf(store *shadow.Store, folder string, days int, now time.Time) (*shadow.Report, []*shadow.Window) {
 	from := now.AddDate(0, 0, -days)
 	windows := store.Windows(from)
 	r := shadow.NewReport(windows, from, now)
 	r.Recommendation = store.Recommendation()
+	if names, _ := record.Recordings(folder); len(names) > 0 {
+		r.Began = record.StartOf(names[len(names)-1])
+	}
 	return r, windows
 }
 

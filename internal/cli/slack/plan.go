@@ -81,6 +81,7 @@ the field "feasible".`,
 	flags.StringVar(&o.rate, "rate", "", "rate of the requests to reserve, such as 10% or 0.1; replaces that of the policy "+
 		"(default "+v1alpha1.DefaultRate+")")
 	flags.StringVarP(&o.namespace, "namespace", "n", "plimsoll-system", "namespace of the objects with -o yaml")
+	base.CheckFlag(cmd, "namespace", "the name of a namespace", base.IsNamespace)
 	o.output.AddFlag(cmd)
 	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json")
 	return cmd

@@ -166,7 +166,7 @@ func (p printer) scenario(r *result.Result, s *result.Scenario) {
 		p.paragraph(equal)
 	}
 	if len(s.Profiles) > 1 {
-		p.paragraph(differenceNote(len(r.Seeds)))
+		p.paragraph(differenceNote(r))
 	}
 	p.reasons(s)
 }
@@ -209,8 +209,11 @@ func scenarioTitle(r *result.Result, s *result.Scenario, profile int) string {
 }
 
 // differenceNote explains the column of differences.
-func differenceNote(seeds int) string {
-	if seeds == 1 {
+func differenceNote(r *result.Result) string {
+	switch {
+	case r.Source.Exact:
+		return "One run with each profile: the usage of all pods is " + r.Scenarios[0].Usage + ", nothing is sampled, other seeds give the same."
+	case len(r.Seeds) == 1:
 		return "Differences are of one seed, and may be chance."
 	}
 	return "Means over the seeds, differences with their 95 % interval; * is significant."
@@ -259,6 +262,8 @@ func formatDifference(d *result.Difference) string {
 		return format.PlainSigned(d.Mean)
 	case d.Less+d.More == 0:
 		return "0"
+	case d.Constant() && d.Less+d.Equal+d.More == 1:
+		return format.PlainSigned(d.Mean)
 	case d.Constant():
 		return format.PlainSigned(d.Mean) + " in all seeds"
 	}

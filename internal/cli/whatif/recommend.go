@@ -178,7 +178,8 @@ func (o *recommendOptions) printResult(out io.Writer, found *recommend.Result) e
 
 // find finds a configuration, over the recording of a generated cluster if one is to be generated.
 func (o *recommendOptions) find(cmd *cobra.Command) (*recommend.Result, error) {
-	if generate := o.Source.Generate; generate != "" {
+	generate := o.Source.Generate
+	if generate != "" {
 		folder, err := os.MkdirTemp("", "plimsoll-generated-")
 		if err != nil {
 			return nil, err
@@ -189,7 +190,11 @@ func (o *recommendOptions) find(cmd *cobra.Command) (*recommend.Result, error) {
 			return nil, err
 		}
 	}
-	return recommend.Find(cmd.Context(), o.Options)
+	found, err := recommend.Find(cmd.Context(), o.Options)
+	if rest, ok := strings.CutPrefix(fmt.Sprint(err), "--recording: "+o.Source.Recording+" "); ok && generate != "" {
+		err = fmt.Errorf("--generate: the cluster %s: over= or churn= (seconds) and life= make pods arrive for longer", rest)
+	}
+	return found, err
 }
 
 // parse parses and validates the flags.

@@ -175,7 +175,7 @@ seeds.
 	cmd.Flags().StringVar(&o.shard, "shard", "", "run only one of N parts of the seeds: I/N with I from 0, or N in a pod of an "+
 		"Indexed Job; plimsoll merge merges the results")
 	o.addFlags(cmd, compareSeeds)
-	base.Rare(cmd, "shard")
+	base.Rare(cmd, "force") // its error names it
 	return cmd
 }
 

@@ -77,8 +77,15 @@ func (t *Template) describeLimitOn(s *Summary, feasible []classGroups, cluster s
 	for _, r := range t.requests {
 		largest, pods := s.largestFree(feasible, t.amountsWithSlack(s), r)
 		if largest < r.amount {
-			return fmt.Sprintf("needs %s on one node; the largest free node of %s has %s", amountOf(r.Resource, r.amount), cluster,
-				strings.TrimSuffix(amountOf(r.Resource, largest), " "+nameOf(r.Resource)))
+			without := func(amount int64) string {
+				return strings.TrimSuffix(amountOf(r.Resource, amount), " "+nameOf(r.Resource))
+			}
+			text := fmt.Sprintf("needs %s on one node; the largest free node of %s has %s", amountOf(r.Resource, r.amount), cluster,
+				without(largest))
+			if added := s.largestAdded(t, r); added >= 0 && added < r.amount {
+				text += ", the largest that its autoscaler adds " + without(added)
+			}
+			return text
 		}
 		if fewest < 0 || pods < fewest {
 			binding, fewest = nameOf(r.Resource), pods
@@ -110,6 +117,21 @@ func (s *Summary) largestFree(feasible []classGroups, of amounts, r request) (la
 		}
 	}
 	return largest, pods
+}
+
+// largestAdded returns the largest amount of a resource on a node that the autoscaler can add for pods of the template, -1 if there is none.
+func (s *Summary) largestAdded(t *Template, r request) int64 {
+	largest := int64(-1)
+	for _, shapes := range s.pools {
+		for i := range shapes {
+			if m := t.matchClass(shapes[i].key); m.selected && m.tolerated {
+				for _, amount := range s.free.byGroup(r.Name(), &shapes[i].classGroups) {
+					largest = max(largest, amount)
+				}
+			}
+		}
+	}
+	return largest
 }
 
 // nameOf returns the name of a resource in a message.

@@ -128,6 +128,9 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 		},
 	}}
 	known := knownUsageOf(&in, p.result.Source.UsageKnown)
+	if known.all && !p.recorded && o.Source.Generate == "" && o.Shard.Count == 0 {
+		p.result.Source.Exact, o.Seeds = true, 1
+	}
 	p.result.Assumed = append(append(p.result.Assumed, known.assumptions(o)...), schedulerOf(&in))
 	if err := p.describeAutoscaler(in.Nodes); err != nil {
 		return nil, err
@@ -163,6 +166,14 @@ func (o *Options) warnOf(in *recording.Input) {
 		o.Warn(warning)
 	}
 	hasSelector := func(p recording.InputPod) bool { return len(p.Object.Spec.NodeSelector) > 0 }
+	isTooLarge := func(p recording.InputPod) bool {
+		return o.Autoscaler != nil && !resources.IsNodeBound(p.Object) && !o.Autoscaler.Fits(p.Requests)
+	}
+	if i := slices.IndexFunc(in.Pods, isTooLarge); i >= 0 {
+		n := len(in.Pods) - len(slices.DeleteFunc(slices.Clone(in.Pods), isTooLarge))
+		o.Warn(fmt.Sprintf("--autoscaler: %s larger than its nodes, such as %s: no node is added for them",
+			format.PartAre(n, len(in.Pods), "pod"), resources.Name(in.Pods[i].Object)))
+	}
 	for _, s := range o.Slack {
 		if s.Policy != nil && len(s.Policy.Spec.Pool.NodeSelector) == 0 && slices.ContainsFunc(in.Pods, hasSelector) {
 			o.Warn(
@@ -470,6 +481,9 @@ func (p *Plan) Run(ctx context.Context, run Run) (*result.Result, error) {
 			scenario.Profiles = append(scenario.Profiles, profile)
 		}
 		scenario.Compare()
+		if r.Source.Exact {
+			scenario.SetExact()
+		}
 	}
 	r.Conclude()
 	return &r, nil

@@ -101,7 +101,11 @@ func TestFatal(t *testing.T) {
 		"another server": {func(w http.ResponseWriter, _ string, _, _, _ float64) bool {
 			fmt.Fprint(w, "<html>")
 			return true
-		}, "kube_pod_info: found no response of Prometheus: is the address correct?"},
+		}, "kube_pod_info: found no Prometheus at http://127.0.0.1:"},
+		"a path that is not found": {func(w http.ResponseWriter, _ string, _, _, _ float64) bool {
+			http.NotFound(w, nil)
+			return true
+		}, ": is the address correct, such as http://localhost:9090? client_error: client error: 404: 404 page not found"},
 		"another API": {func(w http.ResponseWriter, _ string, _, _, _ float64) bool {
 			fmt.Fprint(w, `{"status":"ok"}`)
 			return true

@@ -82,6 +82,17 @@ func difference(baseline, runs []Run, value func(*Run) float64) *Difference {
 	return PairedDifference(before, after)
 }
 
+// SetExact sets the intervals of the only pair of runs, in which nothing is sampled: they have no width.
+func (s *Scenario) SetExact() {
+	for i := range s.Profiles {
+		for _, f := range s.Profiles[i].Figures {
+			if d := f.Difference; d != nil && d.Interval == nil {
+				d.Interval = &Interval{Low: d.Mean, High: d.Mean, ExcludesZero: d.Less+d.More > 0}
+			}
+		}
+	}
+}
+
 // PairedDifference compares after[i] with before[i], two values of the same seed. There must be at least one pair. The interval is the
 // interval of the paired t test (Student, The Probable Error of a Mean, 1908): mean +- t(n-1) s / sqrt(n), with the standard deviation
 // s of the n differences. With few seeds and heavily skewed differences it contains the true mean less often than Level says.

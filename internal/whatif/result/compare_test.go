@@ -42,6 +42,29 @@ func TestCompareOneSeed(t *testing.T) {
 	if got, want := s.Profiles[1].Figures["victims"], (Figure{Mean: 6, Difference: &Difference{Mean: 1, More: 1}}); !cmp.Equal(got, want) {
 		t.Error(cmp.Diff(want, got))
 	}
+	s.SetExact()
+	if d := s.Profiles[1].Figures["victims"].Difference; AnswerOf(Definition{}, d, 5) != Worse ||
+		IntervalText(d, 0) != "in the only run" {
+		t.Errorf("%+v, %+v", d, d.Interval)
+	}
+	if d := s.Profiles[1].Figures["churn"].Difference; AnswerOf(Definition{}, d, 0) != Equal {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestFullestNode checks that a lower load of the fullest node is better, and that a higher one only differs.
+func TestFullestNode(t *testing.T) {
+	loaded := func(seed uint64, load float64) Run {
+		return Run{Seed: seed, Outcome: Outcome{CPULoad: Distribution{Max: load}}}
+	}
+	low, high := []Run{loaded(1, 0.85), loaded(2, 0.85)}, []Run{loaded(1, 1.15), loaded(2, 1.15)}
+	for i, runs := range [][2][]Run{{high, low}, {low, high}} {
+		r := &Result{Scenarios: []Scenario{*scenario(t, runs[0], runs[1])}}
+		c := NewComparison(r, &r.Scenarios[0].Profiles[0], &r.Scenarios[0].Profiles[1])
+		if len(c.Better) != 1-i || len(c.Differs) != i || len(c.Worse) != 0 {
+			t.Errorf("%d: better %q, differs %q, worse %q", i, c.Better, c.Differs, c.Worse)
+		}
+	}
 }
 
 // TestCompareInterrupted verifies that interrupted runs count in a mean only if there are no

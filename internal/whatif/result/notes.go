@@ -30,6 +30,10 @@ func (r *Result) notes() []string {
 				"--generate.", format.Part(pods, of, "pod"), strings.Join(profiles, " and "),
 				format.Form(len(profiles), "reads", "read")),
 		)
+	} else if r.neverOverloaded() && r.allRuns(func(run *Run) bool { return run.Unschedulable > 0 }) {
+		run := &r.Scenarios[0].Profiles[0].Runs[0]
+		notes = append(notes, fmt.Sprintf("No node was overloaded, but %s no node: %s. See the reasons below.",
+			format.Of(run.Unschedulable, "pod")+" "+format.Form(run.Unschedulable, "has", "have"), MostFrequent(run.Reasons)[0]))
 	} else if r.neverOverloaded() {
 		notes = append(notes, r.idleNote())
 	}

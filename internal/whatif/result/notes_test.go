@@ -15,6 +15,8 @@ func TestNotes(t *testing.T) {
 	few.Scheduled = 1000
 	nearlyIdle := idle
 	nearlyIdle.CPULoad.P95 = 0.1
+	unplaced := idle
+	unplaced.Unschedulable, unplaced.Reasons = 1, map[string]int{"Insufficient cpu": 1}
 	for name, tc := range map[string]struct {
 		runs  []Run
 		mean  float64 // of the usage, 0 if it is recorded, -1 if it is measured
@@ -33,8 +35,11 @@ func TestNotes(t *testing.T) {
 		"nearly idle":            {[]Run{nearlyIdle, nearlyIdle}, 0.7, "", "Use more pods to see"},
 		"empty, generated usage": {[]Run{{Scheduled: 10}, {Scheduled: 10}}, 0.7, "", "Use more pods to see"},
 		"overloaded once":        {[]Run{idle, busy}, 0.7, "", ""},
-		"idle, with slack":       {[]Run{idle, idle}, 0.7, "5%", "Compare the pending time"},
-		"nothing scheduled":      {[]Run{placed, placed}, 0.7, "", "Nothing was scheduled: 10 of 10 pods have a node"},
+		"idle, with a pod that no node fits": {
+			[]Run{unplaced, unplaced}, 0.7, "", "No node was overloaded, but 1 pod has no node: Insufficient cpu. See",
+		},
+		"idle, with slack":  {[]Run{idle, idle}, 0.7, "5%", "Compare the pending time"},
+		"nothing scheduled": {[]Run{placed, placed}, 0.7, "", "Nothing was scheduled: 10 of 10 pods have a node"},
 		"before the first reading": {
 			[]Run{busy, unmeasured},
 			0.7, "",

@@ -53,7 +53,7 @@ func (r *Result) Conclude() {
 	case topic == &overload && r.neverOverloaded():
 		s.describeIdle(r)
 		return
-	case len(r.Seeds) < 2:
+	case len(r.Seeds) < 2 && !r.Source.Exact:
 		s.Headline = "Cannot tell: one pair of runs may differ by chance. Run with more seeds."
 	case topic == &pending:
 		s.recommendSlack(r)
@@ -209,6 +209,9 @@ func evidence(r *Result) []string {
 	if len(r.Seeds) == 1 {
 		out[0] = fmt.Sprintf("One pair of simulated runs, %s, %s.",
 			format.Things(r.Source.Nodes, "node"), format.Things(r.Source.Pods, "pod"))
+	}
+	if r.Source.Exact {
+		out[0] += " Nothing is sampled: another run would be the same."
 	}
 	if usage := r.Scenarios[0].Usage; usage == "recorded" || usage == "measured" {
 		out = append(out, "The usage of pods is "+usage+".")

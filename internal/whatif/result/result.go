@@ -84,6 +84,8 @@ type Source struct {
 	Pods  int `json:"pods"`
 	// UsageKnown counts the pods whose usage is recorded or measured, with the first seed.
 	UsageKnown int `json:"usageKnown,omitempty"`
+	// Exact is set if nothing is sampled: another run would be the same, so that there is one, whose differences are no chance.
+	Exact bool `json:"exact,omitempty"`
 	// Unlimited counts the pods without a limit of CPU or memory, with the first seed.
 	Unlimited int `json:"unlimited,omitempty"`
 	// Missing are sentences about pods with claims or usage that the input lacks.

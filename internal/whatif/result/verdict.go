@@ -65,7 +65,7 @@ type Comparison struct {
 	Base string
 	// Overload is the difference of the overload time.
 	Overload string
-	// Better, Worse and Differs describe the figures with these answers.
+	// Better, Worse and Differs describe the figures with these answers. A lower load of the fullest node is better, a higher one differs.
 	Better  []string
 	Worse   []string
 	Differs []string
@@ -79,14 +79,14 @@ func NewComparison(r *Result, base, other *Profile) Comparison {
 	for _, figure := range Figures {
 		d, mean := other.Figures[figure.Name].Difference, base.Figures[figure.Name].Mean
 		text := figure.Title() + differenceText(d, mean)
-		switch AnswerOf(r.Source.Directed(figure), d, mean) {
-		case Better:
+		switch answer := AnswerOf(r.Source.Directed(figure), d, mean); {
+		case answer == Better, answer == Different && d.Mean < 0 && slices.Contains(fullest, figure.Name):
 			c.Better = append(c.Better, text)
-		case Worse:
+		case answer == Worse:
 			c.Worse = append(c.Worse, text)
-		case Different:
+		case answer == Different:
 			c.Differs = append(c.Differs, text)
-		case Equal:
+		case answer == Equal:
 			c.Equal++
 		default:
 			c.Unclear++
@@ -224,7 +224,10 @@ func EnoughDecimals(d *Difference, decimals int) int {
 
 // IntervalText formats the interval of a difference, which has no width if the difference does not depend on the seed.
 func IntervalText(d *Difference, decimals int) string {
-	if d.Constant() {
+	switch {
+	case d.Less+d.Equal+d.More == 1:
+		return "in the only run"
+	case d.Constant():
 		return "in all seeds"
 	}
 	return "[" + format.Signed(d.Interval.Low, decimals) + ", " + format.Signed(d.Interval.High, decimals) + "]"

@@ -3,12 +3,14 @@ package scaling
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/autoscaler"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
@@ -42,6 +44,14 @@ type GroupSpec struct {
 	Boot int64 `json:"boot"`
 	// Cost of a node per hour.
 	Cost float64 `json:"cost"`
+}
+
+// Fits reports whether a pod with requests is not larger than the nodes of all groups.
+func (s Spec) Fits(requests resources.Amounts) bool {
+	return slices.ContainsFunc(s.Groups, func(g GroupSpec) bool {
+		isLike := g.Shape.Cores == 0 // a recorded node
+		return isLike || requests.CPU <= int64(g.Shape.Cores)*1000 && requests.Memory <= int64(g.Shape.GiB)<<30
+	})
 }
 
 // Cluster Autoscaler has no default for boot and max. Cloud providers boot a machine in one to three minutes.

@@ -53,7 +53,7 @@ func TestPage(t *testing.T) {
 			text, err := chromedp.Run(ctx, chromedp.Evaluate[string]("document.body.innerText"))
 			must.Succeed(t, err)
 			for _, want := range map[bool][]string{
-				true: {"No window is complete"},
+				true: {"Cannot tell: no window is complete. The first result follows after one window, an hour unless --every is set."},
 				false: {
 					"predicted: better", "would have avoided", "Overloaded nodes", "checkout-service-with-a-long-name-3", "Containers killed",
 					"they need --prometheus", "Error of the model",

@@ -22,6 +22,8 @@ type Report struct {
 	To         time.Time `json:"to"`
 	// Profile is the profile in force in the last window.
 	Profile string `json:"profile"`
+	// Began is the start of the window that is being recorded, zero if it is not known.
+	Began time.Time `json:"-"`
 	// Windows counts the windows that are compared, Hours is their length.
 	Windows int     `json:"windows"`
 	Hours   float64 `json:"hours"`
@@ -269,8 +271,15 @@ func (r *Report) span() string {
 
 // Basis states what the verdicts compare, and the error of the model.
 func (r *Report) Basis() string {
-	if r.Windows == 0 {
+	switch {
+	case r.Windows == 0 && len(r.Excluded) > 0:
 		return "No window is compared."
+	case r.Windows == 0:
+		began := "The first result follows"
+		if !r.Began.IsZero() {
+			began = "The current window began at " + r.Began.UTC().Format("2006-01-02 15:04") + " UTC: its result follows"
+		}
+		return "Cannot tell: no window is complete. " + began + " after one window, an hour unless --every is set."
 	}
 	length := number(r.Hours) + " h"
 	if r.Hours < 1 {
