@@ -34,6 +34,16 @@ type Node struct {
 // HasNoUsage reports whether the node has a mean CPU utilization below that of any kubelet, so that its source is probably wrong.
 func (n Node) HasNoUsage() bool { return n.HasCPU && n.CPU.Mean < 0.0001 }
 
+// IsCurrent reports whether no node has a deviation: the reading is one sample of each, as that of metrics-server is at first.
+func (r *Reading) IsCurrent() bool {
+	for _, n := range r.Nodes {
+		if n.CPU.StdDev > 0 || n.Memory.StdDev > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // Series is one statistic of one resource for all nodes. A source may fail to read one series and
 // still read other series.
 type Series string

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Capacity is the capacity that the pods of a tracker's nodes leave at one time. It does not change with
@@ -25,6 +27,16 @@ func (c *Capacity) byName() map[string]*nodeCapacity {
 		nodes[c.nodes[i].node.Name] = &c.nodes[i]
 	}
 	return nodes
+}
+
+// LargestFree returns the largest amounts of CPU and memory that are free on a usable node, after those of Placeable if it was called.
+func (c *Capacity) LargestFree() (largest resources.Amounts) {
+	for i := range c.nodes {
+		if n := &c.nodes[i]; n.Usable && !n.Booting {
+			largest = largest.Max(resources.Amounts{CPU: n.Free.CPU, Memory: n.Free.Memory})
+		}
+	}
+	return largest
 }
 
 // maxComparisons is the number of comparisons of pods with terms of anti-affinity that are made for

@@ -118,6 +118,8 @@ func (a *Access) explain(err error) error {
 	}
 	contexts, selected, files, loadErr := a.contexts()
 	switch where := strings.Join(files, ", "); {
+	case loadErr != nil && strings.Contains(loadErr.Error(), `no kind "`):
+		return fmt.Errorf("--kubeconfig: %w: must be a file of kind Config, apiVersion v1", err)
 	case loadErr != nil:
 		return fmt.Errorf("--kubeconfig: %w", err)
 	case a.Context != "" && !slices.Contains(contexts, a.Context) && len(contexts) == 0:

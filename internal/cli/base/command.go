@@ -99,54 +99,58 @@ type valueError string
 // Error implements error.
 func (e valueError) Error() string { return string(e) }
 
-// onceValue is the value of a flag that may be set once: a second value is an error, not ignored.
-type onceValue struct {
+// checkedValue is the value of a flag that check may refuse.
+type checkedValue struct {
 	pflag.Value
 
-	first *string
+	check func(text string) error
 }
 
 // Set implements pflag.Value.
-func (v *onceValue) Set(text string) error {
-	if v.first != nil {
-		return valueError(fmt.Sprintf("found 2 values, %q and %q: must be one", *v.first, text))
+func (v *checkedValue) Set(text string) error {
+	if err := v.check(text); err != nil {
+		return valueError(err.Error())
 	}
-	v.first = &text
 	return v.Value.Set(text)
 }
 
 // SetFlagsOnce makes a second value of a flag that is not a list an error, for a command and its subcommands.
 func SetFlagsOnce(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-		if _, ok := flag.Value.(pflag.SliceValue); !ok {
-			flag.Value = &onceValue{Value: flag.Value}
+		if _, ok := flag.Value.(pflag.SliceValue); ok {
+			return
 		}
+		var first *string
+		flag.Value = &checkedValue{flag.Value, func(text string) error {
+			if first != nil {
+				return fmt.Errorf("found 2 values, %q and %q: must be one", *first, text)
+			}
+			first = &text
+			return nil
+		}}
 	})
 	for _, subcommand := range cmd.Commands() {
 		SetFlagsOnce(subcommand)
 	}
 }
 
-// checkedValue is the value of a flag with a condition.
-type checkedValue struct {
-	pflag.Value
-
-	isValid func(text string) bool
-	allowed string
-}
-
-// Set implements pflag.Value.
-func (v *checkedValue) Set(text string) error {
-	if !v.isValid(text) {
-		return valueError(fmt.Sprintf("invalid value %s: must be %s", text, v.allowed))
-	}
-	return v.Value.Set(text)
-}
-
 // CheckFlag makes values of a flag that are not valid errors, which state what is allowed.
 func CheckFlag(cmd *cobra.Command, name, allowed string, isValid func(text string) bool) {
 	flag := cmd.Flags().Lookup(name)
-	flag.Value = &checkedValue{flag.Value, isValid, allowed}
+	flag.Value = &checkedValue{flag.Value, func(text string) error {
+		if isValid(text) {
+			return nil
+		}
+		return fmt.Errorf("invalid value %q: must be %s", text, allowed)
+	}}
+}
+
+// isAtLeast returns the check of a flag for a duration. A text that is no duration is an error of the flag.
+func isAtLeast(least time.Duration) func(text string) bool {
+	return func(text string) bool {
+		d, err := time.ParseDuration(text)
+		return err != nil || d >= least
+	}
 }
 
 // IsNamespace reports whether a namespace can have a name.
@@ -168,8 +172,5 @@ type Cluster struct {
 func (c *Cluster) AddFlags(cmd *cobra.Command, name string, timeout time.Duration) {
 	c.Access.AddFlags(cmd, name)
 	cmd.Flags().DurationVar(&c.Timeout, "timeout", timeout, "maximum time to wait for the "+name)
-	CheckFlag(cmd, "timeout", "more than 0s", func(text string) bool {
-		d, err := time.ParseDuration(text)
-		return err != nil || d > 0 // an error is that of the flag
-	})
+	CheckFlag(cmd, "timeout", "more than 0s", isAtLeast(1))
 }

@@ -38,6 +38,7 @@ type Output struct {
 func (o *Output) AddFlag(cmd *cobra.Command, additional ...string) {
 	o.formats = append([]string{FormatTable, FormatWide, FormatJSON, FormatYAML}, additional...)
 	cmd.Flags().StringVarP(&o.Format, "output", "o", FormatTable, o.choice())
+	CheckFlag(cmd, "output", o.choice(), func(text string) bool { return slices.Contains(o.formats, text) })
 	CompleteWith(cmd, "output", o.formats...)
 }
 
@@ -50,14 +51,6 @@ func (o *Output) AddNoHeadersFlag(cmd *cobra.Command) {
 func (o *Output) choice() string {
 	last := len(o.formats) - 1
 	return strings.Join(o.formats[:last], ", ") + " or " + o.formats[last]
-}
-
-// Validate returns an error if the command does not have the format.
-func (o *Output) Validate() error {
-	if !slices.Contains(o.formats, o.Format) {
-		return InvalidValue("output", o.Format, o.choice())
-	}
-	return nil
 }
 
 // Print prints a result as JSON or YAML, which have the same fields, or else calls table. The output of

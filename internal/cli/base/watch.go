@@ -21,14 +21,7 @@ type Watch struct {
 func (w *Watch) AddFlags(cmd *cobra.Command, interval time.Duration) {
 	cmd.Flags().BoolVarP(&w.Enabled, "watch", "w", false, "read repeatedly until interrupted")
 	cmd.Flags().DurationVar(&w.Interval, "interval", interval, "time between reads with --watch, at least 1s")
-}
-
-// Validate returns an error if the interval is too short.
-func (w *Watch) Validate() error {
-	if w.Interval < time.Second {
-		return InvalidValue("interval", w.Interval, "at least 1s")
-	}
-	return nil
+	CheckFlag(cmd, "interval", "at least 1s", isAtLeast(time.Second))
 }
 
 // Run calls show once and returns its error. With --watch it calls show repeatedly until the context ends, and

@@ -75,12 +75,7 @@ processes are removed at the end.`,
   plimsoll-demo --scenario fleet
   plimsoll-demo --scenario shadow`,
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
-		PreRunE: func(*cobra.Command, []string) (err error) {
-			if err = o.output.Validate(); err == nil {
-				err = o.selectScenarios()
-			}
-			return err
-		},
+		PreRunE: func(*cobra.Command, []string) error { return o.selectScenarios() },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},

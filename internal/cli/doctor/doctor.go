@@ -2,7 +2,6 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -90,9 +89,6 @@ server cannot be reached; 2 for invalid flags.`,
 }
 
 func (o *options) run(ctx context.Context, out io.Writer, warn func(string)) error {
-	if err := cmp.Or(o.watch.Validate(), o.output.Validate()); err != nil {
-		return err
-	}
 	autoscaler, err := parseName(o.autoscaler)
 	if err != nil {
 		return err

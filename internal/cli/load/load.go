@@ -101,6 +101,8 @@ type topResult struct {
 	Stale    int `json:"stale"`
 	// Lost has the error of each series that could not be read.
 	Lost map[string]string `json:"lost,omitempty"`
+
+	isCurrent bool
 }
 
 // topNode is the load of a node. A resource with unknown load is null.
@@ -114,7 +116,7 @@ func (o *topOptions) validate() error {
 	if o.sortBy != sortByCPU && o.sortBy != sortByMemory && o.sortBy != sortByName {
 		return base.InvalidValue("sort-by", o.sortBy, "cpu, memory or name")
 	}
-	return cmp.Or(o.watch.Validate(), o.output.Validate())
+	return nil
 }
 
 func (o *topOptions) run(ctx context.Context, out, errOut io.Writer) error {
@@ -206,6 +208,7 @@ func newTopResult(reading load.Reading, now time.Time) topResult {
 	result := topResult{
 		Source: reading.Source, Time: reading.Time.UTC(), AgeSeconds: now.Sub(reading.Time).Round(time.Millisecond).Seconds(),
 		WindowSeconds: reading.Window.Seconds(), Nodes: []topNode{}, Rejected: reading.Rejected, Stale: reading.Stale,
+		isCurrent: reading.IsCurrent(),
 	}
 	for _, name := range slices.Sorted(maps.Keys(reading.Nodes)) {
 		node := topNode{Name: name}
@@ -230,13 +233,20 @@ func (r *topResult) print(out io.Writer, o *base.Output) {
 				row = append(row, "-", "-")
 				continue
 			}
-			row = append(row, fmt.Sprintf("%.1f", 100*u.Mean), fmt.Sprintf("%.1f", 100*u.StdDev))
+			deviation := fmt.Sprintf("%.1f", 100*u.StdDev)
+			if r.isCurrent {
+				deviation = "-"
+			}
+			row = append(row, fmt.Sprintf("%.1f", 100*u.Mean), deviation)
 		}
 		t.AddRow(row...)
 	}
 	t.Print(out, o)
-	fmt.Fprintf(out, "%s; means and deviations over %s, from %s, read %s ago\n", format.Of(len(r.Nodes), "node"),
-		format.Age(seconds(r.WindowSeconds)), base.Escape(r.Source), format.Age(seconds(r.AgeSeconds)))
+	over := "means and deviations over " + format.Age(seconds(r.WindowSeconds))
+	if r.isCurrent {
+		over = "current use"
+	}
+	fmt.Fprintf(out, "%s; %s, from %s, read %s ago\n", format.Of(len(r.Nodes), "node"), over, base.Escape(r.Source), format.Age(seconds(r.AgeSeconds)))
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

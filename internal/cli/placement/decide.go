@@ -64,9 +64,6 @@ conditions are printed.`,
 }
 
 func (o *decideOptions) run(in io.Reader, out io.Writer, warn func(string)) error {
-	if err := o.output.Validate(); err != nil {
-		return err
-	}
 	if err := o.objects.Validate("placements and clusters"); err != nil {
 		return err
 	}

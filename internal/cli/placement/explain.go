@@ -48,9 +48,6 @@ current objects of the hub. The hub is not changed.`,
 }
 
 func (o *explainOptions) run(ctx context.Context, arg string, out io.Writer, warn func(string)) error {
-	if err := o.output.Validate(); err != nil {
-		return err
-	}
 	key, err := base.Placement.ParseName(arg, o.namespace)
 	if err != nil {
 		return err

@@ -80,9 +80,6 @@ Nothing is changed.`,
 }
 
 func (o *fitOptions) run(cmd *cobra.Command) error {
-	if err := o.output.Validate(); err != nil {
-		return err
-	}
 	if len(o.workload) == 0 {
 		return errors.New("--filename: required: files or directories with manifests of a workload")
 	}

@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -54,7 +53,7 @@ type moveResult struct {
 }
 
 func (o *rebalanceOptions) run(cmd *cobra.Command) error {
-	if err := errors.Join(o.output.Validate(), o.objects.ValidateExclusive()); err != nil {
+	if err := o.objects.ValidateExclusive(); err != nil {
 		return err
 	}
 	objects, now, err := o.read(cmd)

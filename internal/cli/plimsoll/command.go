@@ -111,9 +111,6 @@ func newVersionCommand() *cobra.Command {
   plimsoll version -o json`,
 		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := output.Validate(); err != nil {
-				return err
-			}
 			return output.Print(cmd.OutOrStdout(), version.Get(), func(out io.Writer) { fmt.Fprintln(out, "plimsoll", version.String()) })
 		},
 	}

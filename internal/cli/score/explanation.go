@@ -34,6 +34,8 @@ type loadInfo struct {
 	Time          time.Time `json:"time"`
 	AgeSeconds    float64   `json:"ageSeconds"`
 	WindowSeconds float64   `json:"windowSeconds"`
+
+	isCurrent bool
 }
 
 // explainedNode is the evaluation of a node.
@@ -63,7 +65,7 @@ func newExplanation(explained *engine.Explanation, state engine.State) *explanat
 	if state.Load != nil {
 		e.Load = &loadInfo{
 			Source: state.Load.Source, Time: state.Load.Time.UTC(), WindowSeconds: state.Load.Window.Seconds(),
-			AgeSeconds: state.Now.Sub(state.Load.Time).Round(time.Millisecond).Seconds(),
+			isCurrent: state.Load.IsCurrent(), AgeSeconds: state.Now.Sub(state.Load.Time).Round(time.Millisecond).Seconds(),
 		}
 	}
 	for _, node := range explained.Scores.Nodes {

@@ -54,8 +54,11 @@ func (e *explanation) print(out io.Writer, o *base.Output, top int) {
 		fmt.Fprintln(out, base.Escape(line))
 	}
 	if e.Load != nil {
-		fmt.Fprintf(out, "load: mean ± deviation over %s, from %s, %s old\n",
-			format.Age(seconds(e.Load.WindowSeconds)), base.Escape(e.Load.Source), format.Age(seconds(e.Load.AgeSeconds)))
+		over := "mean ± deviation over " + format.Age(seconds(e.Load.WindowSeconds))
+		if e.Load.isCurrent {
+			over = "current use"
+		}
+		fmt.Fprintf(out, "load: %s, from %s, %s old\n", over, base.Escape(e.Load.Source), format.Age(seconds(e.Load.AgeSeconds)))
 	} else {
 		fmt.Fprintln(out, "load: unknown")
 	}
@@ -112,14 +115,17 @@ func (e *explanation) table(shown, feasible []engine.NodeScores) scoreTable {
 	t.extraColumns = []string{"CPU %", "memory %"}
 	t.extraCells = func(name string) []string {
 		i := slices.IndexFunc(e.Nodes, func(n explainedNode) bool { return n.Name == name })
-		return []string{formatUtilization(e.Nodes[i].CPU), formatUtilization(e.Nodes[i].Memory)}
+		return []string{formatUtilization(e.Nodes[i].CPU, e.Load.isCurrent), formatUtilization(e.Nodes[i].Memory, e.Load.isCurrent)}
 	}
 	return t
 }
 
-func formatUtilization(u *input.Utilization) string {
-	if u == nil {
+func formatUtilization(u *input.Utilization, isCurrent bool) string {
+	switch {
+	case u == nil:
 		return "-"
+	case isCurrent:
+		return fmt.Sprintf("%.0f", 100*u.Mean)
 	}
 	return fmt.Sprintf("%.0f ± %.0f", 100*u.Mean, 100*u.StdDev)
 }

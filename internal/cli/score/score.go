@@ -3,7 +3,6 @@
 package score
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -46,7 +45,7 @@ func (o *options) validate() error {
 	if !o.objects.Given() && (o.instant.Load != "" || o.instant.Now != "") {
 		return errors.New("--load, --now: require --filename or --recording")
 	}
-	return cmp.Or(o.objects.ValidateExclusive(), o.output.Validate())
+	return o.objects.ValidateExclusive()
 }
 
 // NewScoreCommand returns the command plimsoll score.

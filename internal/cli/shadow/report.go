@@ -1,7 +1,6 @@
 package shadow
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -42,7 +41,7 @@ the difference can be chance, if nothing was overloaded, or if usage is missing.
   plimsoll shadow report shadow --days 30 -o json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(validateDays(days), output.Validate()); err != nil {
+			if err := validateDays(days); err != nil {
 				return err
 			}
 			folder := defaultFolder

@@ -3,7 +3,6 @@ package shadow
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -132,7 +131,7 @@ func (o *options) validate() error {
 			return fmt.Errorf("--candidate: found %s twice", name)
 		}
 	}
-	return errors.Join(validateDays(o.days), o.output.Validate())
+	return validateDays(o.days)
 }
 
 // read reads profiles, and validates their configuration.

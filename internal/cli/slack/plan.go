@@ -2,7 +2,6 @@
 package slack
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -121,7 +120,7 @@ func (o *planOptions) run(cmd *cobra.Command, warn func(string)) error {
 	if o.objects.Recording == "" || recording.IsSnapshot(o.objects.Recording) {
 		o.objects.At = ""
 	}
-	if err := cmp.Or(o.output.Validate(), o.objects.ValidateExclusive()); err != nil {
+	if err := o.objects.ValidateExclusive(); err != nil {
 		return err
 	}
 	policy, err := input.SlackPolicy(o.policy, "rate", o.rate)

@@ -47,9 +47,6 @@ it adds no nodes for it (event NotTriggerScaleUp). The exit code is 1 if a polic
   # Wait until a policy is ready.
   until plimsoll slack status general; do sleep 5; done`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(o.watch.Validate(), o.output.Validate()); err != nil {
-				return err
-			}
 			warn := base.Warnings(cmd.ErrOrStderr())
 			return o.watch.Run(cmd.Context(), cmd.OutOrStdout(), warn, func(ctx context.Context, out io.Writer) error {
 				return o.run(ctx, args, out, warn)

@@ -63,9 +63,6 @@ that pods can be on other nodes than recorded even if the model is exact.`,
 }
 
 func (o *backtestOptions) run(cmd *cobra.Command) error {
-	if err := o.output.Validate(); err != nil {
-		return err
-	}
 	if o.recording == "" {
 		return errors.New("--recording: required: a file written by plimsoll record")
 	}

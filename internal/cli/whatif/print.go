@@ -131,7 +131,11 @@ func conclusionParts(s *result.Recommendation) []conclusionPart {
 
 // sizes returns the numbers of nodes, pods and seeds.
 func sizes(r *result.Result) string {
-	return format.Of(r.Source.Nodes, "node") + ", " + format.Of(r.Source.Pods, "pod") + ", " + format.Of(len(r.Seeds), "seed")
+	pods, seeds := format.Of(r.Source.Pods, "pod"), format.Of(len(r.Seeds), "seed")
+	if r.Backtest != nil && len(r.Seeds) > 1 { // of a recording, whose parts are the runs
+		pods, seeds = pods+" in the first part", format.Of(len(r.Seeds), "part")
+	}
+	return format.Of(r.Source.Nodes, "node") + ", " + pods + ", " + seeds
 }
 
 // describeScenario returns the limits and usage of a scenario.

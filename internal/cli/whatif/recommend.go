@@ -199,9 +199,6 @@ func (o *recommendOptions) find(cmd *cobra.Command) (*recommend.Result, error) {
 
 // parse parses and validates the flags.
 func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
-	if err := o.output.Validate(); err != nil {
-		return err
-	}
 	if err := o.checkFiles(); err != nil {
 		return err
 	}

@@ -50,9 +50,6 @@ func (o *resultOptions) reportFile() base.NewFile {
 // validate returns an error for an invalid flag, for a figure that requires more than met, or if the report cannot be written. It is
 // called before any run.
 func (o *resultOptions) validate(met result.Requirement) error {
-	if err := o.output.Validate(); err != nil {
-		return err
-	}
 	for _, text := range o.failOn {
 		c, err := parseCondition(text)
 		if err != nil {

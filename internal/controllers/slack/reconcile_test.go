@@ -203,7 +203,7 @@ func TestObserve(t *testing.T) {
 		"the pods fill the pool": {
 			append(webPool(), newPod("x-1", "a"), newPod("x-2", "a"), newPod("x-3", "a"), newPod("x-4", "a")), newPolicy("web", "web"), nil,
 			[]string{"Accepted=Unknown NotAnswered", "Feasible=True Planned", "Provisioned=False Provisioning", "Ready=False Provisioning"},
-			"4 placeholders request 4 CPU and 16Gi memory, 0 fit",
+			"4 placeholders request 4 CPU and 16Gi memory, 0 fit, 0 CPU and 0 memory are free, on one node at most 0 CPU and 0 memory",
 		},
 		"no pods": {
 			[]client.Object{newNode("a", "web")},

@@ -177,8 +177,8 @@ type keptWorkloads struct {
 // fillRules sets the tables of rules, and returns the workloads that keep their requests. Nodes are the allocatable amounts of the largest
 // nodes: requests beyond them are not recommended.
 func fillRules(rules []rule, uses []*workloadUse, largest resources.Amounts) (kept []keptWorkloads) {
-	short := keptWorkloads{Reason: fmt.Sprintf("they have less than a day of use, or fewer than %d readings", minReadings)}
-	large := keptWorkloads{Reason: "their use exceeds every node"}
+	short := keptWorkloads{Reason: fmt.Sprintf("less than a day of use, or fewer than %d readings, are recorded", minReadings)}
+	large := keptWorkloads{Reason: "the use exceeds every node"}
 	for _, u := range uses {
 		if u.seconds < minUse || u.readings < minReadings {
 			short.Workloads = append(short.Workloads, u.text())

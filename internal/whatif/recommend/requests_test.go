@@ -92,8 +92,8 @@ func TestKeptWorkloads(t *testing.T) {
 		want string
 	}{
 		"a day":        {constant(1441, 100), ""},
-		"half a day":   {constant(720, 100), "1 workload keeps its requests, because they have less than a day of use, or fewer than 100 readings: StatefulSet shop/db"},
-		"larger":       {constant(1441, 9000), "1 workload keeps its requests, because their use exceeds every node: StatefulSet shop/db"},
+		"half a day":   {constant(720, 100), "1 workload keeps its requests, because less than a day of use, or fewer than 100 readings, are recorded: StatefulSet shop/db"},
+		"larger":       {constant(1441, 9000), "1 workload keeps its requests, because the use exceeds every node: StatefulSet shop/db"},
 		"next to none": {constant(1441, 0), ""},
 	} {
 		rules := newRules()

@@ -114,10 +114,10 @@ func NewTimeChart(title string, start time.Time, duration float64, lines []Line)
 	return Chart{title, d.End()}
 }
 
-// isWhole reports whether all values of lines are whole numbers, such as numbers of nodes.
+// isWhole reports whether all known values of lines are whole numbers, such as numbers of nodes.
 func isWhole(lines []Line) bool {
 	return !slices.ContainsFunc(lines, func(l Line) bool {
-		return slices.ContainsFunc(l.Values, func(v float64) bool { return v != math.Trunc(v) })
+		return slices.ContainsFunc(l.Values, func(v float64) bool { return !math.IsNaN(v) && v != math.Trunc(v) })
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
@@ -86,12 +87,16 @@ type NamedValue struct{ Name, Value string }
 // Measurements returns what was measured besides overload, and why the rest is missing.
 func (r *Report) Measurements() []NamedValue {
 	out := []NamedValue{{"Containers killed for their memory", number(float64(r.MemoryKills))}}
+	var unknown []string
 	for _, o := range outcomes {
-		text := "not measured"
 		if value := *o.field(&r.Outcomes); value != nil {
-			text = number(math.Round(*value))
+			out = append(out, NamedValue{o.name, number(math.Round(*value))})
+		} else {
+			unknown = append(unknown, o.name)
 		}
-		out = append(out, NamedValue{o.name, text})
+	}
+	if len(unknown) > 0 {
+		out = append(out, NamedValue{"Not measured", strings.Join(unknown, ", ")})
 	}
 	for _, missing := range r.Outcomes.Missing {
 		out = append(out, NamedValue{"Not measured", missing})
