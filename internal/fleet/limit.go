@@ -50,7 +50,7 @@ func (l *limit) equals(other *limit) bool {
 func parseLimit(text string) (amounts v1.ResourceList, share int64, err error) {
 	var raw map[v1.ResourceName]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &raw); err != nil {
-		return nil, 0, err
+		return nil, 0, fmt.Errorf("must be JSON: %w", err)
 	}
 	if len(raw) == 0 {
 		return nil, 0, errors.New("must have an amount")

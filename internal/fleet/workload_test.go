@@ -130,9 +130,10 @@ func TestBadWorkloads(t *testing.T) {
 		`{"replicas": 1}`: "must have exactly one of template and ref",
 		`{"ref": {"kind": "Secret", "name": "a"}}`:        `ref.kind: Unsupported value: "Secret": supported values: "PodTemplate", "Deployment", "ManifestWork"`,
 		`{"ref": {"kind": "Deployment", "name": "../a"}}`: `ref.name: Invalid value: "../a": may not contain '/'`,
-		`{"template": {"spec": {}}}`:                      "metadata.annotations[plimsoll.dev/workload]: template.spec.containers: required",
-		`{"template": {"kind": "Pod", "spec": {}}}`:       "metadata.annotations[plimsoll.dev/workload].template: spec.containers: required",
-		`{"template": {"kind": "Job", "spec": {}}}`:       "metadata.annotations[plimsoll.dev/workload].template: spec.template: required",
+		`replicas: 2`:                               "metadata.annotations[plimsoll.dev/workload]: must be JSON: invalid character 'r'",
+		`{"template": {"spec": {}}}`:                "metadata.annotations[plimsoll.dev/workload]: template.spec.containers: required",
+		`{"template": {"kind": "Pod", "spec": {}}}`: "metadata.annotations[plimsoll.dev/workload].template: spec.containers: required",
+		`{"template": {"kind": "Job", "spec": {}}}`: "metadata.annotations[plimsoll.dev/workload].template: spec.template: required",
 		`{"template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}}}`: "metadata.annotations[plimsoll.dev/workload]: " +
 			`template.spec.containers[0].resources.requests.cpu: invalid value "lots": must be a quantity such as 500m, 2 or 4Gi`,
 		`{"template": {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": -1}}}]}}}`: "" +

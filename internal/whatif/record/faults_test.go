@@ -127,7 +127,11 @@ func TestFatal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := startFake(t, pods, nodes)
 			server.intercept = tc.intercept
-			_, err := Record(t.Context(), io.Discard, server.config(60), Options{retryDelay: 1})
+			_, err := Record(t.Context(), io.Discard, server.config(60), Options{retryDelay: 1, Progress: func(p Progress) {
+				if p.Pods+p.Nodes == 0 {
+					t.Errorf("progress without nodes and pods: %+v", p)
+				}
+			}})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %s", err, tc.want)
 			}

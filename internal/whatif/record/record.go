@@ -179,7 +179,7 @@ func (r *recorder) windows(ctx context.Context) error {
 		if err := errors.Join(r.out.SetAbout(r.description(to)), r.out.Flush()); err != nil {
 			return err
 		}
-		if r.Progress != nil {
+		if r.Progress != nil && r.counts.Pods+r.counts.Nodes > 0 { // a server without kube-state-metrics has neither
 			r.Progress(r.progress(to))
 		}
 	}
