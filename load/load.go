@@ -10,6 +10,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/risk"
 )
 
@@ -34,14 +35,14 @@ type Node struct {
 // HasNoUsage reports whether the node has a mean CPU utilization below that of any kubelet, so that its source is probably wrong.
 func (n Node) HasNoUsage() bool { return n.HasCPU && n.CPU.Mean < 0.0001 }
 
-// IsCurrent reports whether no node has a deviation: the reading is one sample of each, as that of metrics-server is at first.
+// IsCurrent reports whether the reading is one sample of each node, as that of metrics-server is at first: no node has a deviation.
 func (r *Reading) IsCurrent() bool {
 	for _, n := range r.Nodes {
 		if n.CPU.StdDev > 0 || n.Memory.StdDev > 0 {
 			return false
 		}
 	}
-	return true
+	return r.Source == metricprovider.MetricsServer
 }
 
 // Series is one statistic of one resource for all nodes. A source may fail to read one series and

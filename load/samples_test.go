@@ -161,7 +161,7 @@ func TestDropAfter(t *testing.T) {
 // TestIsCurrent checks that one sample of each node has no deviation.
 func TestIsCurrent(t *testing.T) {
 	for deviation, want := range map[float64]bool{0: true, 0.1: false} {
-		r := Reading{Nodes: map[string]Node{"a": {CPU: Utilization{Mean: 0.5, StdDev: deviation}}}}
+		r := Reading{Source: "KubernetesMetricsServer", Nodes: map[string]Node{"a": {CPU: Utilization{Mean: 0.5, StdDev: deviation}}}}
 		if r.IsCurrent() != want {
 			t.Errorf("deviation %g: %t, want %t", deviation, !want, want)
 		}

@@ -24,11 +24,11 @@ func TestShadowCommand(t *testing.T) {
 		return strings.Contains(process.String(), "recording "+folder), nil
 	})
 	if page, err := program.Get(t.Context(), fmt.Sprintf("http://127.0.0.1:%d/", port)); err != nil ||
-		!strings.Contains(page, "No window is complete") {
+		!strings.Contains(page, "no window is complete. The current window began at ") {
 		t.Errorf("%s, %v", page, err)
 	}
 	process.Stop(t)
-	if out, _ := testcluster.MustPlimsoll(t, "shadow", "report", folder); !strings.Contains(out, "No window is compared.") {
+	if out, _ := testcluster.MustPlimsoll(t, "shadow", "report", folder); !strings.Contains(out, "no window is complete.") {
 		t.Errorf("report: %s", out)
 	}
 }
