@@ -8,17 +8,12 @@ import (
 )
 
 // Forecast computes the placeholders of a policy like a Tracker, from sums of a pool of equal nodes instead of its nodes and pods: for
-// simulations of many policies. The mirrored workloads do not change.
+// simulations of many policies. Mirrors of workloads are left out.
 type Forecast struct {
-	policy   *v1alpha1.ResourceSlack
 	schedule activeSchedule
 	planner  planner
 	// coolDownEnd is the end of the cool-down in seconds, 0 if there is none.
 	coolDownEnd int64
-	mirrored    []Workload
-	// mirrors are the placeholders that mirror the workloads beside a number of other placeholders.
-	mirrors []Placeholders
-	beside  int64
 }
 
 // Placeholders are a number of placeholders with equal requests for CPU and memory.
@@ -36,12 +31,12 @@ type PoolSums struct {
 	Nodes int
 }
 
-// NewForecast returns the forecast of a policy that mirrors workloads. It returns an error if the policy is invalid.
-func NewForecast(policy *v1alpha1.ResourceSlack, mirrored []Workload) (*Forecast, error) {
+// NewForecast returns the forecast of a policy. It returns an error if the policy is invalid.
+func NewForecast(policy *v1alpha1.ResourceSlack) (*Forecast, error) {
 	policy = policy.DeepCopy()
 	policy.Spec.Default()
 	schedule, err := newSchedule(policy)
-	return &Forecast{policy: policy, schedule: schedule, mirrored: mirrored, beside: -1}, err
+	return &Forecast{schedule: schedule}, err
 }
 
 // IsDue reports whether the placeholders may change at a time although the pool has not changed.
@@ -63,19 +58,5 @@ func (f *Forecast) Next(now time.Time, pool PoolSums) (placeholders []Placeholde
 	if plan.Rest.Count > 0 {
 		placeholders = append(placeholders, plan.Rest)
 	}
-	if others := int64(len(plan.Head)) + plan.Rest.Count; others != f.beside && len(f.mirrored) > 0 {
-		f.mirrors, f.beside = f.mirrors[:0], others
-		for _, group := range MirrorGroups(f.policy, f.mirrored, others) {
-			f.mirrors = append(f.mirrors, Placeholders{resources.CPUAndMemory(group.Requests), group.Count})
-		}
-	}
-	return append(placeholders, f.mirrors...)
-}
-
-// MirrorGroups returns the placeholders that a policy holds for workloads beside a number of other placeholders.
-func MirrorGroups(policy *v1alpha1.ResourceSlack, workloads []Workload, others int64) []Group {
-	t := Tracker{policy: policy, workloads: workloads}
-	plan := Plan{Groups: []Group{{Count: others}}}
-	t.addMirrors(&plan)
-	return plan.Groups[1:]
+	return placeholders
 }

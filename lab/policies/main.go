@@ -1,5 +1,5 @@
 // Command policies compares kinds of slack over the arrivals of a recording: the cheapest rate and constant minimum with which 99 % of the
-// pods wait at most 5 and 60 s, and the cheapest policies without and with mirrors. They are found on the first two thirds with the fast
+// pods wait at most 5 and 60 s, and the cheapest policies. They are found on the first two thirds with the fast
 // model of plimsoll recommend, and simulated on the last third with the code of kube-scheduler. It prints a table in Markdown.
 //
 //	policies RECORDING AUTOSCALER
@@ -117,7 +117,7 @@ func newFit(file string, spec *scaling.Spec) (*fit, error) {
 	return f, nil
 }
 
-var kinds = []string{"best rate", "best minimum", "best without mirrors", "best with mirrors"}
+var kinds = []string{"best rate", "best minimum", "best of all"}
 
 // find returns the cheapest policy of each kind that reaches a wait, nil if none does.
 func (f *fit) find(ctx context.Context, wait time.Duration) ([]*slackpolicy.Candidate, error) {
@@ -132,7 +132,7 @@ func (f *fit) find(ctx context.Context, wait time.Duration) ([]*slackpolicy.Cand
 	for i := range r.Candidates {
 		c := &r.Candidates[i]
 		for kind, matches := range []bool{
-			strings.HasPrefix(c.Name, "rate"), strings.HasPrefix(c.Name, "minimum"), len(c.Mirrors) == 0, true,
+			strings.HasPrefix(c.Name, "rate"), strings.HasPrefix(c.Name, "minimum"), true,
 		} {
 			if matches && found[kind] == nil && c.Waits.Percentile(percent) <= wait {
 				found[kind] = c
@@ -157,7 +157,7 @@ func simulate(ctx context.Context, file string, spec *scaling.Spec, c *slackpoli
 		jobs = append(jobs, compare.Job{
 			Source:  recording.Source{Recording: file, Reschedule: true, Pack: 2, Parts: parts, NoSpare: true},
 			Profile: profile, Usage: use, Metrics: replay.DefaultMetrics, Seed: part, Settle: settle,
-			Autoscaler: &scaling.Config{Spec: *spec, Slack: c.Policy, Mirrors: c.Mirrors},
+			Autoscaler: &scaling.Config{Spec: *spec, Slack: c.Policy},
 		})
 	}
 	return compare.InProcess(ctx, jobs)

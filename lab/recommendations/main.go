@@ -156,7 +156,7 @@ func try(ctx context.Context, generate, use string, seed uint64) (t trial, err e
 		return t, err
 	}
 	changed.Source.Requests = r.Requests
-	changed.Autoscaler = &scaling.Config{Spec: *o.Autoscaler, Slack: r.Policy, Mirrors: r.Mirrors}
+	changed.Autoscaler = &scaling.Config{Spec: *o.Autoscaler, Slack: r.Policy}
 	runs, err := compare.InProcess(ctx, []compare.Job{job, changed})
 	if err != nil {
 		return t, err

@@ -111,7 +111,7 @@ func (o *recommendOptions) addFlags(cmd *cobra.Command) {
 		&o.policy,
 		"policy",
 		"",
-		"file with the ResourceSlack in force: its rate, minimum, schedules and mirrors may be changed",
+		"file with the ResourceSlack in force: its rate, minimum and schedules may be changed",
 	)
 	flags.StringVar(&o.zone, "time-zone", "UTC", "IANA time zone of schedules, such as Europe/Berlin")
 	flags.StringVar(&o.write, "write", "", "write Helm values, the ResourceSlack and a patch file for each workload to this new folder")

@@ -37,7 +37,7 @@ func (r *Result) Manifests() (out []Manifest, err error) {
 		out = append(out, profileManifest(r.profile))
 	}
 	if r.Policy != nil {
-		text, err := policyText(r.Policy, r.Annotate)
+		text, err := policyText(r.Policy)
 		if err != nil {
 			return nil, err
 		}
@@ -153,9 +153,8 @@ func pick(list v1.ResourceList) map[string]any {
 	return out
 }
 
-// policyText returns a policy without its status and without fields that have their default, and the commands that request its mirrors as
-// comments.
-func policyText(policy *v1alpha1.ResourceSlack, annotate []string) ([]byte, error) {
+// policyText returns a policy without its status and without fields that have their default.
+func policyText(policy *v1alpha1.ResourceSlack) ([]byte, error) {
 	var defaults v1alpha1.ResourceSlackSpec
 	defaults.Default()
 	unset, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&defaults)
@@ -167,16 +166,8 @@ func policyText(policy *v1alpha1.ResourceSlack, annotate []string) ([]byte, erro
 		return nil, err
 	}
 	maps.DeleteFunc(spec, func(field string, value any) bool { return reflect.DeepEqual(value, unset[field]) })
-	raw, err := yaml.Marshal(map[string]any{
+	return yaml.Marshal(map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind, "spec": spec,
 		"metadata": map[string]any{"name": cmp.Or(policy.Name, "default")},
 	})
-	if err != nil || len(annotate) == 0 {
-		return raw, err
-	}
-	return fmt.Appendf(
-		raw,
-		"# Request the placeholders of the mirrors:\n#   %s\n",
-		strings.Join(slices.Sorted(slices.Values(annotate)), "\n#   "),
-	), nil
 }

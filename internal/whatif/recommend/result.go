@@ -12,7 +12,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
-	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
 // APIVersion and Kind identify the document.
@@ -52,12 +51,8 @@ type Result struct {
 	Profile  string                       `json:"profile"`
 	Requests []recording.WorkloadRequests `json:"requests,omitempty"`
 	Policy   *v1alpha1.ResourceSlack      `json:"policy,omitempty"`
-	// Mirrors are the workloads to annotate with the number of placeholders.
-	Mirrors []slack.Workload `json:"-"`
-	// Annotate are the commands that request the mirrors.
-	Annotate []string        `json:"annotateCommands,omitempty"`
-	Kept     []keptWorkloads `json:"workloadsThatKeepTheirRequests,omitempty"`
-	Assumed  []string        `json:"assumed"`
+	Kept     []keptWorkloads              `json:"workloadsThatKeepTheirRequests,omitempty"`
+	Assumed  []string                     `json:"assumed"`
 
 	// uses are the workloads by their text.
 	uses map[string]*workloadUse
@@ -230,13 +225,9 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 		use = s.inForce
 	}
 	r.Profile, r.profile, r.profileIsKept = use.profile.Name, use.profile, use.profile.Name == s.Current.Name
-	r.Requests, r.Mirrors = use.requests.table, use.slack.mirrors
+	r.Requests = use.requests.table
 	if use.slack.name != s.inForce.slack.name {
 		r.Policy = use.slack.policy
-	}
-	for _, w := range r.Mirrors {
-		r.Annotate = append(r.Annotate, fmt.Sprintf("kubectl annotate --overwrite %s %s -n %s %s=%s",
-			strings.ToLower(w.Kind), w.Name, w.Namespace, v1alpha1.AnnotationSlack, w.Slack))
 	}
 	v := &r.Verdict
 	v.Candidate = best.name()

@@ -18,7 +18,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/slackpolicy"
-	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
 // Sizes of the search: the pairs of profile and requests for which slack is searched, the candidates that are simulated on all parts, and
@@ -34,9 +33,8 @@ const dropLevel = 0.05
 
 // slackChoice is an amount of slack.
 type slackChoice struct {
-	name    string
-	policy  *v1alpha1.ResourceSlack // nil for none
-	mirrors []slack.Workload
+	name   string
+	policy *v1alpha1.ResourceSlack // nil for none
 }
 
 // candidate is a configuration.
@@ -136,7 +134,7 @@ func (s *search) job(c *candidate, part int) compare.Job {
 	source.Recording, source.Reschedule, source.Pack, source.Requests = s.recordings[part], true, s.pack(), c.requests.table
 	return compare.Job{
 		Source: source, Profile: c.profile, Metrics: s.Metrics, Seed: uint64(part), Settle: s.settle,
-		Autoscaler: &scaling.Config{Spec: *s.Autoscaler, Slack: c.slack.policy, Mirrors: c.slack.mirrors},
+		Autoscaler: &scaling.Config{Spec: *s.Autoscaler, Slack: c.slack.policy},
 	}
 }
 
@@ -313,7 +311,7 @@ func (s *search) slackChoices(r *rule) ([]slackChoice, error) {
 	var choices []slackChoice
 	for i := range found.Frontier {
 		if c := &found.Frontier[i]; c.Cost >= found.Best.Cost && len(choices) < 2 {
-			choices = append(choices, slackChoice{slackName(c), c.Policy, c.Mirrors})
+			choices = append(choices, slackChoice{slackName(c), c.Policy})
 		}
 	}
 	return append(choices, slackChoice{name: noSlack}), nil

@@ -27,8 +27,6 @@ type Config struct {
 	Spec Spec `json:"spec"`
 	// Slack is the policy whose placeholders the autoscaler maintains, nil for none.
 	Slack *v1alpha1.ResourceSlack `json:"slack,omitempty"`
-	// Mirrors are the workloads that the policy mirrors in addition to the workloads of the input.
-	Mirrors []slack.Workload `json:"mirrors,omitempty"`
 }
 
 // Check returns an error if the configuration cannot be used with the nodes of an input. Otherwise it returns whether one of them, or a

@@ -34,7 +34,7 @@ func newPlaceholders(config *Config, in *recording.Input) (*placeholders, error)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", v1alpha1.Kind, policy.Name, err)
 	}
-	loop.SetWorkloads(append(slack.WorkloadsOf(in.Workloads), config.Mirrors...))
+	loop.SetWorkloads(slack.WorkloadsOf(in.Workloads))
 	return &placeholders{loop: loop, bound: map[int32]*v1.Pod{}, clock: in.Clock}, nil
 }
 

@@ -5,10 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	"github.com/plimsoll-k8s/plimsoll/internal/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
@@ -41,7 +37,7 @@ func (s Spec) History(in *recording.Input, tail int64) (h *slackpolicy.History, 
 		return nil, 0, err
 	}
 	h = &slackpolicy.History{Start: in.Clock(0), Seconds: in.End}
-	inPool, numbers, workloads := map[string]bool{}, map[string]int32{}, map[resources.Workload]int32{}
+	inPool, numbers := map[string]bool{}, map[string]int32{}
 	for i := range in.Nodes {
 		node := in.Nodes[i].Object
 		inPool[node.Name] = true
@@ -69,13 +65,6 @@ func (s Spec) History(in *recording.Input, tail int64) (h *slackpolicy.History, 
 			continue
 		}
 		pod := slackpolicy.Pod{Arrival: p.Arrival, Duration: p.Duration, Requests: p.Requests, Node: number}
-		if w, ok := mirrorable(p.Object); ok {
-			if workloads[w] == 0 {
-				h.Workloads = append(h.Workloads, slack.Workload{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name})
-				workloads[w] = int32(len(h.Workloads))
-			}
-			pod.Workload = workloads[w]
-		}
 		if p.Object.Spec.NodeName != "" {
 			pod.Arrival = -1
 		}
@@ -102,17 +91,4 @@ func mayRun(p *recording.InputPod, nodes []recording.Node, names map[string]bool
 	}
 	matches := slack.NodeMatches(&p.Object.Spec)
 	return slices.ContainsFunc(nodes, func(n recording.Node) bool { return matches(n.Object) })
-}
-
-// mirrorable returns the workload of a pod as kubectl knows it. It returns false unless the workload exists, and is the object to
-// annotate, before and after its pods: not for Jobs and pods without a controller.
-func mirrorable(pod *v1.Pod) (w resources.Workload, ok bool) {
-	w = resources.WorkloadOf(pod)
-	switch {
-	case w.Kind == "ReplicaSet" && w.Name != metav1.GetControllerOfNoCopy(pod).Name: // without the hash of a Deployment
-		w.Kind = "Deployment"
-	case w.Kind != "ReplicaSet" && w.Kind != "StatefulSet":
-		return w, false
-	}
-	return w, len(validation.IsDNS1123Subdomain(w.Name)) == 0 && len(validation.IsDNS1123Label(w.Namespace)) == 0
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
 // History is the pods of a pool over time. Seconds are counted from its start. Amounts are CPU, memory and pod slots.
@@ -17,8 +16,6 @@ type History struct {
 	Nodes []Node
 	// Pods are ordered by Arrival. Pods of DaemonSets are left out: the nodes are without them.
 	Pods []Pod
-	// Workloads are the workloads for which Search searches mirrors, with their kind, namespace and name.
-	Workloads []slack.Workload
 }
 
 // Node is a node at the start of a history.
@@ -39,9 +36,8 @@ type Pod struct {
 	// does not end.
 	Duration int64
 	Requests resources.Amounts
-	// Node is the number of the pod's node in History.Nodes at the start, and Workload the number of its workload in
-	// History.Workloads, from 1, or 0 if it has none.
-	Node, Workload int32
+	// Node is the number of the pod's node in History.Nodes at the start, from 1, or 0 if it has none.
+	Node int32
 }
 
 // NodeType is the nodes that an autoscaler adds to and removes from a pool.

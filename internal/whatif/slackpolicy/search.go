@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
 // Goal is what a recommended policy must reach: a percentage of the pods have a node within a time.
@@ -42,8 +40,6 @@ type Candidate struct {
 	Name string
 	// Policy is nil for no slack.
 	Policy *v1alpha1.ResourceSlack
-	// Mirrors are the workloads that the policy mirrors, with the numbers of placeholders to request.
-	Mirrors []slack.Workload
 	Outcome
 }
 
@@ -58,18 +54,15 @@ type Recommendation struct {
 	Candidates, Frontier []Candidate
 }
 
-// Search searches the cheapest policy that reaches a goal: rates, minimums, schedules of minimums by the hour of
-// working days and weekends, and mirrors of the workloads of the history. It simulates about 60 policies. It returns an
-// error if ctx is canceled or the input is invalid.
+// Search searches the cheapest policy that reaches a goal: rates, minimums, and schedules of minimums by the hour of working days and
+// weekends. It simulates about 40 policies. It returns an error if ctx is canceled or the input is invalid.
 func Search(ctx context.Context, h *History, node NodeType, goal Goal) (*Recommendation, error) {
 	s := &search{ctx: ctx, history: h, node: node, goal: goal}
 	s.countNeeds()
 	none := s.try("none", nil)
 	if s.err == nil && !s.reaches(&none) {
 		s.searchRates()
-		minimum := s.searchMinimums()
-		s.searchMirrors(&none, 0)
-		s.searchMirrors(&none, minimum/2)
+		s.searchMinimums()
 		if s.seesDays() {
 			costs := s.newScheduleCosts()
 			for _, segments := range []int{1, 2, 3, 5} {
@@ -96,8 +89,6 @@ type search struct {
 	// once, in the order of arrival; times has the hour of the week of each.
 	unit  resources.Amounts
 	needs []need
-	// mirrors are the needs of the workloads, by Pod.Workload.
-	mirrors []mirrorNeed
 	// hours is the number of hours of the history in each class.
 	hours [classes]float64
 }
@@ -120,7 +111,7 @@ func (s *search) classOf(second int64) int {
 	return t.Hour()
 }
 
-// countNeeds sets unit, needs, mirrors and hours. A pod needs the slack that it and the pods before it use until nodes for them
+// countNeeds sets unit, needs and hours. A pod needs the slack that it and the pods before it use until nodes for them
 // are ready.
 func (s *search) countNeeds() {
 	for second := int64(0); second < s.history.Seconds; second += 60 {
@@ -138,7 +129,6 @@ func (s *search) countNeeds() {
 	s.unit = s.unit.DivideUp(int64(len(pods))).Max(resources.Amounts{CPU: 1, Memory: 1})
 	var used resources.Amounts
 	first := 0
-	s.mirrors = make([]mirrorNeed, len(s.history.Workloads)+1)
 	for i := range pods {
 		used = used.Add(withoutSlots(pods[i].Requests))
 		since := pods[i].Arrival - s.node.Boot - s.node.Interval
@@ -146,7 +136,6 @@ func (s *search) countNeeds() {
 			used = used.Minus(withoutSlots(pods[first].Requests))
 			first++
 		}
-		s.mirrors[pods[i].Workload].add(&pods[i], since)
 		s.needs = append(s.needs, need{used.MaxFraction(s.unit), s.classOf(pods[i].Arrival)})
 	}
 }
@@ -166,20 +155,17 @@ func (s *search) seesDays() bool {
 	return true
 }
 
-// try simulates a policy with mirrors unless it is already a candidate, and returns its candidate, which has no outcome if the
-// policy is invalid, such as a rate of 100% of the allocatable resources.
-func (s *search) try(name string, policy *v1alpha1.ResourceSlack, mirrors ...slack.Workload) Candidate {
-	c := Candidate{Name: name, Policy: policy, Mirrors: mirrors}
-	isSame := func(other Candidate) bool {
-		return apiequality.Semantic.DeepEqual(policy, other.Policy) && reflect.DeepEqual(mirrors, other.Mirrors)
-	}
+// try simulates a policy unless it is already a candidate, and returns its candidate, which has no outcome if the policy is invalid, such as a rate of 100% of the allocatable resources.
+func (s *search) try(name string, policy *v1alpha1.ResourceSlack) Candidate {
+	c := Candidate{Name: name, Policy: policy}
+	isSame := func(other Candidate) bool { return apiequality.Semantic.DeepEqual(policy, other.Policy) }
 	if i := slices.IndexFunc(s.candidates, isSame); i >= 0 {
 		return s.candidates[i]
 	}
 	if s.err = cmp.Or(s.err, s.ctx.Err()); s.err != nil || policy != nil && policy.Spec.Validate() != nil {
 		return c
 	}
-	c.Outcome, s.err = Simulate(s.history, s.node, policy, mirrors...)
+	c.Outcome, s.err = Simulate(s.history, s.node, policy)
 	s.candidates = append(s.candidates, c)
 	return c
 }
@@ -200,11 +186,10 @@ func (s *search) policy(rate string) *v1alpha1.ResourceSlack {
 // geometricMean returns the number between two numbers that bisect tries.
 func geometricMean(a, b float64) float64 { return math.Sqrt(a * b) }
 
-// bisect calls try with numbers from low to high, at most steps times, to find the lowest that reaches the goal. It returns this
-// number, 0 if there is none.
-func (s *search) bisect(low, high float64, steps int, middle func(a, b float64) float64, try func(x float64) Candidate) float64 {
+// bisect calls try with numbers from low to high, at most steps times, to find the lowest that reaches the goal.
+func (s *search) bisect(low, high float64, steps int, middle func(a, b float64) float64, try func(x float64) Candidate) {
 	if c := try(high); !s.reaches(&c) {
-		return 0
+		return
 	}
 	for ; steps > 0; steps-- {
 		x := middle(low, high)
@@ -217,7 +202,6 @@ func (s *search) bisect(low, high float64, steps int, middle func(a, b float64) 
 			low = x
 		}
 	}
-	return high
 }
 
 // searchRates simulates rates up to the highest that is not a mistake, in whole percent.
@@ -234,13 +218,13 @@ func (s *search) searchRates() {
 	}
 }
 
-// searchMinimums simulates constant minimums, and returns the units of the lowest that reaches the goal, 0 if there is none.
-func (s *search) searchMinimums() float64 {
+// searchMinimums simulates constant minimums.
+func (s *search) searchMinimums() {
 	highest := 1.0
 	for _, n := range s.needs {
 		highest = max(highest, n.units)
 	}
-	return s.bisect(0.5, 2*highest, 9, geometricMean, func(x float64) Candidate {
+	s.bisect(0.5, 2*highest, 9, geometricMean, func(x float64) Candidate {
 		policy := s.policy("0%")
 		policy.Spec.Minimum = s.amount(x)
 		return s.try("minimum "+amountText(policy.Spec.Minimum), policy)

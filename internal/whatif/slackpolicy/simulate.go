@@ -19,18 +19,16 @@ import (
 type Outcome struct {
 	// Waits of the pods that arrive.
 	Waits result.Waits
-	// Waited has the number of pods that did not have a node at once, by Pod.Workload.
-	Waited map[int32]int64
 	// Cost of the nodes.
 	Cost float64
 	// TooLarge is the number of pods that fit no node. They are left out.
 	TooLarge int
 }
 
-// Simulate simulates a history with a policy, nil for none, that mirrors workloads, and the autoscaler of the what-if with one group of
+// Simulate simulates a history with a policy, nil for none, without its mirrors, and the autoscaler of the what-if with one group of
 // nodes. It is a model for comparing many policies: a pod takes the node that is least allocated, as by default, and only amounts count.
 // The nodes for the slack exist at the start. It returns an error if the policy or the history is invalid.
-func Simulate(h *History, node NodeType, policy *v1alpha1.ResourceSlack, mirrored ...slack.Workload) (Outcome, error) {
+func Simulate(h *History, node NodeType, policy *v1alpha1.ResourceSlack) (Outcome, error) {
 	size := node.Allocatable
 	if size.CPU <= 0 || size.Memory <= 0 || size.Pods <= 0 || node.Interval <= 0 || h.Seconds <= 0 {
 		return Outcome{}, errors.New("a node type must have CPU, memory, pod slots and an interval, and a history a length")
@@ -40,13 +38,13 @@ func Simulate(h *History, node NodeType, policy *v1alpha1.ResourceSlack, mirrore
 		lastAdded: -node.AfterAdd,
 	}
 	if policy != nil {
-		forecast, err := slack.NewForecast(policy, mirrored)
+		forecast, err := slack.NewForecast(policy)
 		if err != nil {
 			return Outcome{}, err
 		}
 		s.forecast = forecast
 	}
-	s.outcome.Waits, s.outcome.Waited = result.Waits{}, map[int32]int64{}
+	s.outcome.Waits = result.Waits{}
 	s.run()
 	return s.outcome, nil
 }
@@ -181,9 +179,6 @@ func (s *simulation) recordWait(pod int32, now int64) {
 		return
 	}
 	s.outcome.Waits[now-p.Arrival]++
-	if now > p.Arrival {
-		s.outcome.Waited[p.Workload]++
-	}
 }
 
 // addNode adds a ready node.

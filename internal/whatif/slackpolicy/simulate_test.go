@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
@@ -16,7 +17,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
-	"github.com/plimsoll-k8s/plimsoll/slack"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -109,12 +109,8 @@ func TestSimulateConserves(t *testing.T) {
 		policy := newPolicy(rapid.SampledFrom([]string{"0%", "30%", "200%"}).Draw(t, "rate"), func(s *v1alpha1.ResourceSlackSpec) {
 			s.Schedules = []v1alpha1.Schedule{{From: "08:30", To: "09:00", MinRate: "100%"}}
 		})
-		policy.Spec.Mirrors.NamespaceSelector = &metav1.LabelSelector{}
-		mirrored := []slack.Workload{
-			mirrorOf("web", fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "mirrors")), rapid.Int64Range(1, 5).Draw(t, "size")),
-		}
-		got, err := Simulate(h, smallNode, policy, mirrored...)
-		again, _ := Simulate(h, smallNode, policy, mirrored...)
+		got, err := Simulate(h, smallNode, policy)
+		again, _ := Simulate(h, smallNode, policy)
 		if err != nil || fmt.Sprint(got) != fmt.Sprint(again) {
 			t.Fatalf("error %v, %v and then %v", err, got, again)
 		}
@@ -135,7 +131,7 @@ func TestSimulateConserves(t *testing.T) {
 }
 
 // week returns a week of a cluster of about a number of nodes of (16, 64 GiB): pods that stay, and on working days from 8 to 9 h,
-// every ten minutes, bursts of a tenth of the pods that live ten minutes, and few pods otherwise. Pods that arrive are of 50 workloads.
+// every ten minutes, bursts of a tenth of the pods that live ten minutes, and few pods otherwise.
 func week(nodes int) (*History, NodeType) {
 	random := rand.New(rand.NewPCG(1, 1))
 	h := &History{Seconds: 7 * 86400, Start: time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)}
@@ -148,13 +144,9 @@ func week(nodes int) (*History, NodeType) {
 		}
 		h.Pods = append(h.Pods, arrive(n, minute*60+random.Int64N(60), 600)...)
 	}
-	for i := range h.Pods[stay:] {
-		h.Pods[stay+i].Workload = 1 + random.Int32N(50)
-	}
-	for i := range 50 {
-		h.Workloads = append(h.Workloads, slack.Workload{Kind: "Deployment", Namespace: "shop", Name: fmt.Sprint("web-", i)})
-	}
-	return h, largeNode
+	node := smallNode
+	node.Allocatable.CPU, node.Allocatable.Memory = 16_000, 64<<30
+	return h, node
 }
 
 // TestRecommend checks that the schedule of the bursts is found, reaches the goal in a simulation of its own, and costs less than
@@ -243,4 +235,33 @@ func newPolicy(rate string, changes ...func(*v1alpha1.ResourceSlackSpec)) *v1alp
 // requestsOf returns the requests of a pod for CPU and memory, in bytes.
 func requestsOf(milliCPU, memory int64) resources.Amounts {
 	return resources.Amounts{CPU: milliCPU, Memory: memory, Pods: 1}
+}
+
+// amountOf returns an amount of CPU and memory.
+func amountOf(cpu, memory string) *v1alpha1.Amount {
+	return &v1alpha1.Amount{CPU: new(resource.MustParse(cpu)), Memory: new(resource.MustParse(memory))}
+}
+
+// TestScheduleLevels checks that schedules have no levels with equal amounts: of needs of 1 to 100 units, a maximum permits 10.
+func TestScheduleLevels(t *testing.T) {
+	s := &search{
+		unit: resources.Amounts{CPU: 1000, Memory: 4 << 30},
+		goal: Goal{Policy: newPolicy("0%", func(spec *v1alpha1.ResourceSlackSpec) {
+			spec.Maximum = amountOf("10", "40Gi")
+		})},
+	}
+	for units := range 100 {
+		s.needs = append(s.needs, need{units: float64(units + 1)})
+	}
+	costs, amounts := s.newScheduleCosts(), map[string]bool{}
+	for _, units := range costs.units[1:] {
+		text := amountText(s.amount(units))
+		if amounts[text] {
+			t.Errorf("several levels of %s: %v", text, costs.units)
+		}
+		amounts[text] = true
+	}
+	if !amounts[amountText(s.amount(10))] {
+		t.Errorf("levels %v, want one of the maximum", costs.units)
+	}
 }
