@@ -276,10 +276,6 @@ func (s *search) check(r *recording.Recording, uses []*workloadUse, start, end i
 // countPods returns the number of pods that arrive, and sets running. It returns an error if more than 1 % of the pods are larger than the
 // nodes of the autoscaler.
 func (s *search) countPods(r *recording.Recording, start, end int64) (arrivals int64, err error) {
-	var capacity resources.Amounts // zero if the autoscaler adds nodes like the recorded nodes
-	for _, g := range s.Autoscaler.Groups {
-		capacity = capacity.Max(resources.Amounts{CPU: int64(g.Shape.Cores) * 1000, Memory: int64(g.Shape.GiB) << 30})
-	}
 	pods, tooLarge := 0, []string{}
 	for i := range r.Pods {
 		p := &r.Pods[i]
@@ -293,8 +289,7 @@ func (s *search) countPods(r *recording.Recording, start, end int64) (arrivals i
 		case p.Ended > start:
 			s.running++
 		}
-		requests := recording.PodAmounts(p.Object)
-		if capacity.CPU > 0 && (requests.CPU > capacity.CPU || requests.Memory > capacity.Memory) {
+		if !s.Autoscaler.Fits(recording.PodAmounts(p.Object)) {
 			tooLarge = append(tooLarge, resources.Name(p.Object))
 		}
 	}
