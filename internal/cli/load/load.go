@@ -246,7 +246,8 @@ func (r *topResult) print(out io.Writer, o *base.Output) {
 	if r.isCurrent {
 		over = "current use"
 	}
-	fmt.Fprintf(out, "%s; %s, from %s, read %s ago\n", format.Of(len(r.Nodes), "node"), over, base.Escape(r.Source), format.Age(seconds(r.AgeSeconds)))
+	age := format.Age(seconds(r.AgeSeconds))
+	fmt.Fprintf(out, "%s; %s, from %s, read %s ago\n", format.Of(len(r.Nodes), "node"), over, base.Escape(r.Source), age)
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -110,8 +110,8 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 // fieldFlags are the flags of the fields that errors name.
 var fieldFlags = map[string]string{
 	"address": "--prometheus", "step": "--step", "window": "--chunk", "rateWindow": "--load-source: rateWindow", "timeout": "--timeout",
-	"selector": "--selector", "maxBytes": "--max-size", "series": "--series", "label": "--label", "usageLabel": "--usage-label", "to": "--to",
-	"token": "--load-source: token", "tokenFile": "--load-source: tokenFile", "headersFile": "--load-source: headersFile",
+	"selector": "--selector", "maxBytes": "--max-size", "series": "--series", "label": "--label", "usageLabel": "--usage-label",
+	"to": "--to", "token": "--load-source: token", "tokenFile": "--load-source: tokenFile", "headersFile": "--load-source: headersFile",
 	"caFile":   "--load-source: caFile",
 	"certFile": "--load-source: certFile",
 	"keyFile":  "--load-source: keyFile", "certFile, keyFile": "--load-source: certFile, keyFile",

@@ -35,7 +35,8 @@ func TestScaleIsFinite(t *testing.T) {
 // TestTicksOfCounts expects whole ticks of numbers of nodes: 0 and 5 for up to 9, 0 and 1 if there are none, 0 to 4 in steps of 1 for 4.
 func TestTicksOfCounts(t *testing.T) {
 	for highest, want := range map[float64][]string{9: {">0<", ">5<"}, 0: {">0<", ">1<"}, 4: {">0<", ">1<", ">2<", ">3<", ">4<"}} {
-		svg := string(NewTimeChart("Nodes", time.Time{}, 0, []Line{{Name: "default", Interval: 60, Values: []float64{0, highest, math.NaN()}}}).SVG)
+		line := Line{Name: "default", Interval: 60, Values: []float64{0, highest, math.NaN()}}
+		svg := string(NewTimeChart("Nodes", time.Time{}, 0, []Line{line}).SVG)
 		axis, _, _ := strings.Cut(svg, " min<")
 		for _, tick := range want {
 			if !strings.Contains(axis, tick) {
