@@ -114,7 +114,8 @@ func (v *checkedValue) Set(text string) error {
 	return v.Value.Set(text)
 }
 
-// SetFlagsOnce makes a second value of a flag that is not a list an error, for a command and its subcommands.
+// SetFlagsOnce makes a second, different value of a flag that is not a list an error, for a command and its subcommands. Completion parses
+// the same flags twice.
 func SetFlagsOnce(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		if _, ok := flag.Value.(pflag.SliceValue); ok {
@@ -122,7 +123,7 @@ func SetFlagsOnce(cmd *cobra.Command) {
 		}
 		var first *string
 		flag.Value = &checkedValue{flag.Value, func(text string) error {
-			if first != nil {
+			if first != nil && *first != text {
 				return fmt.Errorf("found 2 values, %q and %q: must be one", *first, text)
 			}
 			first = &text
