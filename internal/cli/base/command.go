@@ -54,6 +54,12 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	if cmd.HasAvailableSubCommands() {
+		return UnknownCommand(cmd, args[0])
+	}
+	if flag := strings.TrimLeft(args[0], "–—"); flag != args[0] { // of a text processor
+		return fmt.Errorf("unexpected argument %q: begins with a long dash; did you mean --%s?", args[0], flag)
+	}
 	text := fmt.Sprintf("unexpected argument %q: %s has flags only, with one value each, without spaces", args[0], cmd.CommandPath())
 	if cmd.Flags().Lookup("profile") != nil && !strings.Contains(args[0], "=") {
 		text += ": a profile is set by --profile " + args[0]
@@ -114,16 +120,20 @@ func (v *checkedValue) Set(text string) error {
 	return v.Value.Set(text)
 }
 
-// SetFlagsOnce makes a second, different value of a flag that is not a list an error, for a command and its subcommands. Completion parses
-// the same flags twice.
-func SetFlagsOnce(cmd *cobra.Command) {
+// emptyFlags may be empty, as those of kubectl.
+var emptyFlags = []string{"kubeconfig", "context", "namespace"}
+
+// CheckFlags makes an empty value of a flag an error, such as that of an unset variable of a shell, and a second, different value of a flag
+// that is not a list, for a command and its subcommands. Completion parses the same flags twice.
+func CheckFlags(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-		if _, ok := flag.Value.(pflag.SliceValue); ok {
-			return
-		}
 		var first *string
+		_, isList := flag.Value.(pflag.SliceValue)
 		flag.Value = &checkedValue{flag.Value, func(text string) error {
-			if first != nil && *first != text {
+			if text == "" && !slices.Contains(emptyFlags, flag.Name) {
+				return errors.New("must not be empty")
+			}
+			if first != nil && *first != text && !isList {
 				return fmt.Errorf("found 2 values, %q and %q: must be one", *first, text)
 			}
 			first = &text
@@ -131,7 +141,7 @@ func SetFlagsOnce(cmd *cobra.Command) {
 		}}
 	})
 	for _, subcommand := range cmd.Commands() {
-		SetFlagsOnce(subcommand)
+		CheckFlags(subcommand)
 	}
 }
 

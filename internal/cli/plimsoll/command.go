@@ -97,7 +97,7 @@ they are made, and inspects slack, placements and load.`,
 		load.NewCommand(), slack.NewCommand(), placement.NewCommand(), doctor.NewCommand(), newVersionCommand(),
 	)
 	base.ConfigureHelp(cmd)
-	base.SetFlagsOnce(cmd)
+	base.CheckFlags(cmd)
 	cmd.SetFlagErrorFunc(base.FlagError)
 	return cmd
 }

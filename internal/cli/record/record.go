@@ -163,6 +163,9 @@ func (o *options) run(cmd *cobra.Command) error {
 	if o.config.To, err = parseTime("to", o.to, now); err != nil {
 		return err
 	}
+	if o.config.To.After(now) {
+		return base.InvalidValue("to", o.to, "at the latest now, "+now.UTC().Format(time.RFC3339))
+	}
 	if cmd.Flags().Changed("step") && o.config.Step == 0 {
 		return base.InvalidValue("step", o.config.Step, "whole seconds, at least 1s")
 	}

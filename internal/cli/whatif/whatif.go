@@ -215,8 +215,8 @@ func completeWith(cmd *cobra.Command, flag string, directive cobra.ShellCompDire
 
 // validate returns an error for an invalid flag or combination of flags.
 func (o *whatIfOptions) validate(cmd *cobra.Command) error {
-	if err := o.validateInput(cmd); err != nil {
-		return err
+	if o.Source.Reschedule && !o.hasObjects() {
+		return errors.New("--reschedule: requires --filename or --recording: all pods of other input are scheduled anyway")
 	}
 	if err := o.validateScale(); err != nil {
 		return err
@@ -255,19 +255,6 @@ func (o *whatIfOptions) validateRun(cmd *cobra.Command) error {
 		return errors.New("--tail: must not be set with a recording over a time: a run ends where the recording ends")
 	case o.tail < step || o.tail > 30*24*time.Hour || o.tail%step != 0:
 		return base.InvalidValue("tail", o.tail, "a multiple of 1m between 1m and 720h")
-	}
-	return nil
-}
-
-// validateInput returns an error unless the input is not empty, with flags that fit it.
-func (o *whatIfOptions) validateInput(cmd *cobra.Command) error {
-	for _, name := range inputFlags {
-		if flag := cmd.Flags().Lookup(name); flag.Changed && flag.Value.String() == "" {
-			return fmt.Errorf("--%s: must not be empty", name)
-		}
-	}
-	if o.Source.Reschedule && !o.hasObjects() {
-		return errors.New("--reschedule: requires --filename or --recording: all pods of other input are scheduled anyway")
 	}
 	return nil
 }
