@@ -112,6 +112,12 @@ type checkedValue struct {
 	check func(text string) error
 }
 
+// checkedList is a checkedValue of a flag that is a list.
+type checkedList struct {
+	*checkedValue
+	pflag.SliceValue
+}
+
 // Set implements pflag.Value.
 func (v *checkedValue) Set(text string) error {
 	if err := v.check(text); err != nil {
@@ -128,8 +134,11 @@ var emptyFlags = []string{"kubeconfig", "context", "namespace"}
 func CheckFlags(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		var first *string
-		_, isList := flag.Value.(pflag.SliceValue)
-		flag.Value = &checkedValue{flag.Value, func(text string) error {
+		list, isList := flag.Value.(pflag.SliceValue)
+		if flag.DefValue == "[]" { // which help leaves out for the type of lists only
+			flag.DefValue = ""
+		}
+		checked := &checkedValue{flag.Value, func(text string) error {
 			if text == "" && !slices.Contains(emptyFlags, flag.Name) {
 				return errors.New("must not be empty")
 			}
@@ -139,6 +148,9 @@ func CheckFlags(cmd *cobra.Command) {
 			first = &text
 			return nil
 		}}
+		if flag.Value = checked; isList {
+			flag.Value = &checkedList{checked, list}
+		}
 	})
 	for _, subcommand := range cmd.Commands() {
 		CheckFlags(subcommand)
