@@ -111,6 +111,14 @@ func (a *Access) Explain(err error) error {
 	return fmt.Errorf(format, err, server, selected)
 }
 
+// explainFile returns the error of a kubeconfig that cannot be read.
+func explainFile(loadErr, err error) error {
+	if strings.Contains(loadErr.Error(), `no kind "`) {
+		return fmt.Errorf("--kubeconfig: %w: must be a file of kind Config, apiVersion v1", err)
+	}
+	return fmt.Errorf("--kubeconfig: %w", err)
+}
+
 // explain returns the error of a kubeconfig with the flag to change.
 func (a *Access) explain(err error) error {
 	if path, ok := errors.AsType[*os.PathError](err); ok && a.Kubeconfig != "" {
@@ -118,10 +126,8 @@ func (a *Access) explain(err error) error {
 	}
 	contexts, selected, files, loadErr := a.contexts()
 	switch where := strings.Join(files, ", "); {
-	case loadErr != nil && strings.Contains(loadErr.Error(), `no kind "`):
-		return fmt.Errorf("--kubeconfig: %w: must be a file of kind Config, apiVersion v1", err)
 	case loadErr != nil:
-		return fmt.Errorf("--kubeconfig: %w", err)
+		return explainFile(loadErr, err)
 	case a.Context != "" && !slices.Contains(contexts, a.Context) && len(contexts) == 0:
 		return fmt.Errorf("--context: invalid value %q: found no contexts in %s", a.Context, where)
 	case a.Context != "" && !slices.Contains(contexts, a.Context):

@@ -216,7 +216,8 @@ func scenarioTitle(r *result.Result, s *result.Scenario, profile int) string {
 func differenceNote(r *result.Result) string {
 	switch {
 	case r.Source.Exact:
-		return "One run with each profile: the usage of all pods is " + r.Scenarios[0].Usage + ", nothing is sampled, other seeds give the same."
+		return "One run with each profile: the usage of all pods is " + r.Scenarios[0].Usage +
+			", nothing is sampled, other seeds give the same."
 	case len(r.Seeds) == 1:
 		return "Differences are of one seed, and may be chance."
 	}

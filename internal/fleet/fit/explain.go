@@ -77,15 +77,7 @@ func (t *Template) describeLimitOn(s *Summary, feasible []classGroups, cluster s
 	for _, r := range t.requests {
 		largest, pods := s.largestFree(feasible, t.amountsWithSlack(s), r)
 		if largest < r.amount {
-			without := func(amount int64) string {
-				return strings.TrimSuffix(amountOf(r.Resource, amount), " "+nameOf(r.Resource))
-			}
-			text := fmt.Sprintf("needs %s on one node; the largest free node of %s has %s", amountOf(r.Resource, r.amount), cluster,
-				without(largest))
-			if added := s.largestAdded(t, r); added >= 0 && added < r.amount {
-				text += ", the largest that its autoscaler adds " + without(added)
-			}
-			return text
+			return t.describeTooLarge(s, r, largest, cluster)
 		}
 		if fewest < 0 || pods < fewest {
 			binding, fewest = nameOf(r.Resource), pods
@@ -107,6 +99,18 @@ func (t *Template) describeLimitOn(s *Summary, feasible []classGroups, cluster s
 	return "limited by " + binding
 }
 
+// describeTooLarge returns in words by what an amount is larger than the largest free node and the nodes that the autoscaler adds.
+func (t *Template) describeTooLarge(s *Summary, r request, largest int64, cluster string) string {
+	without := func(amount int64) string {
+		return strings.TrimSuffix(amountOf(r.Resource, amount), " "+nameOf(r.Resource))
+	}
+	text := fmt.Sprintf("needs %s on one node; the largest free node of %s has %s", amountOf(r.Resource, r.amount), cluster, without(largest))
+	if added := s.largestAdded(t, r); added >= 0 && added < r.amount {
+		text += ", the largest that its autoscaler adds " + without(added)
+	}
+	return text
+}
+
 // largestFree returns the largest of the amounts of a requested resource on nodes, and the number of pods that fit if they request nothing
 // else.
 func (s *Summary) largestFree(feasible []classGroups, of amounts, r request) (largest, pods int64) {
@@ -119,7 +123,7 @@ func (s *Summary) largestFree(feasible []classGroups, of amounts, r request) (la
 	return largest, pods
 }
 
-// largestAdded returns the largest amount of a resource on a node that the autoscaler can add for pods of the template, -1 if there is none.
+// largestAdded returns the largest amount of a resource on a node that the autoscaler can add for pods of the template, -1 without one.
 func (s *Summary) largestAdded(t *Template, r request) int64 {
 	largest := int64(-1)
 	for _, shapes := range s.pools {

@@ -128,15 +128,10 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 		},
 	}}
 	known := knownUsageOf(&in, p.result.Source.UsageKnown)
-	if known.all && !p.recorded && o.Source.Generate == "" && o.Shard.Count == 0 {
-		p.result.Source.Exact, o.Seeds = true, 1
-	}
+	p.setExact(&o, known)
 	p.result.Assumed = append(append(p.result.Assumed, known.assumptions(o)...), schedulerOf(&in))
 	if err := p.describeAutoscaler(in.Nodes); err != nil {
 		return nil, err
-	}
-	if n := missing(o.Requests, &in); n > 0 {
-		o.Warn("--requests: " + format.PartAre(n, len(o.Requests), "workload") + " not in the input")
 	}
 	for _, c := range p.columns {
 		p.result.Profiles = append(p.result.Profiles, c.name)
@@ -160,10 +155,20 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 	return p, nil
 }
 
+// setExact makes one run enough if nothing is sampled.
+func (p *Plan) setExact(o *Options, known knownUsage) {
+	if known.all && !p.recorded && o.Source.Generate == "" && o.Shard.Count == 0 {
+		p.result.Source.Exact, o.Seeds = true, 1
+	}
+}
+
 // warnOf warns about the input, and about slack on nodes that its pods may not use.
 func (o *Options) warnOf(in *recording.Input) {
 	for _, warning := range in.Warnings {
 		o.Warn(warning)
+	}
+	if n := missing(o.Requests, in); n > 0 {
+		o.Warn("--requests: " + format.PartAre(n, len(o.Requests), "workload") + " not in the input")
 	}
 	hasSelector := func(p recording.InputPod) bool { return len(p.Object.Spec.NodeSelector) > 0 }
 	isTooLarge := func(p recording.InputPod) bool {

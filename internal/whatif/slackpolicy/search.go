@@ -155,7 +155,8 @@ func (s *search) seesDays() bool {
 	return true
 }
 
-// try simulates a policy unless it is already a candidate, and returns its candidate, which has no outcome if the policy is invalid, such as a rate of 100% of the allocatable resources.
+// try simulates a policy unless it is already a candidate, and returns its candidate, which has no outcome if the policy is invalid, such
+// as a rate of 100% of the allocatable resources.
 func (s *search) try(name string, policy *v1alpha1.ResourceSlack) Candidate {
 	c := Candidate{Name: name, Policy: policy}
 	isSame := func(other Candidate) bool { return apiequality.Semantic.DeepEqual(policy, other.Policy) }
