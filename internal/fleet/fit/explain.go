@@ -104,7 +104,8 @@ func (t *Template) describeTooLarge(s *Summary, r request, largest int64, cluste
 	without := func(amount int64) string {
 		return strings.TrimSuffix(amountOf(r.Resource, amount), " "+nameOf(r.Resource))
 	}
-	text := fmt.Sprintf("needs %s on one node; the largest free node of %s has %s", amountOf(r.Resource, r.amount), cluster, without(largest))
+	needed := amountOf(r.Resource, r.amount)
+	text := fmt.Sprintf("needs %s on one node; the largest free node of %s has %s", needed, cluster, without(largest))
 	if added := s.largestAdded(t, r); added >= 0 && added < r.amount {
 		text += ", the largest that its autoscaler adds " + without(added)
 	}

@@ -92,8 +92,8 @@ type search struct {
 	*Options
 	ctx   context.Context
 	rules []rule
-	// parts of the recording, each with a value of --recording: the first fit ones to fit, the others to confirm. order are the parts to fit,
-	// the part with most use first.
+	// parts of the recording, each with a value of --recording: the first fit ones to fit, the others to confirm. order are the parts to
+	// fit, the part with most use first.
 	parts, fit int
 	recordings []string
 	seconds    int64 // of a part

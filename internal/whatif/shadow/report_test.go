@@ -139,10 +139,12 @@ func TestVerdicts(t *testing.T) {
 	if !strings.HasPrefix(basis, "2 windows of 4 min in total") {
 		t.Error(basis)
 	}
-	if r := NewReport(nil, begin, begin.AddDate(0, 0, 1)); len(r.Verdicts) != 0 || !strings.HasPrefix(r.Basis(), "Cannot tell: no window is complete. The first") {
+	r := NewReport(nil, begin, begin.AddDate(0, 0, 1))
+	if len(r.Verdicts) != 0 || !strings.HasPrefix(r.Basis(), "Cannot tell: no window is complete. The first") {
 		t.Errorf("%+v", r)
 	}
-	if basis := (&Report{Began: begin}).Basis(); !strings.Contains(basis, begin.Format("The current window began at 2006-01-02 15:04 UTC: its")) {
+	basis = (&Report{Began: begin}).Basis()
+	if !strings.Contains(basis, begin.Format("The current window began at 2006-01-02 15:04 UTC: its")) {
 		t.Error(basis)
 	}
 }
