@@ -35,7 +35,7 @@ type Node struct {
 // HasNoUsage reports whether the node has a mean CPU utilization below that of any kubelet, so that its source is probably wrong.
 func (n Node) HasNoUsage() bool { return n.HasCPU && n.CPU.Mean < 0.0001 }
 
-// IsCurrent reports whether the reading is one sample of each node, as that of metrics-server is at first: no node has a deviation.
+// IsCurrent reports whether the reading is one sample of each node, as metrics-server gives at first: no node has a deviation.
 func (r *Reading) IsCurrent() bool {
 	for _, n := range r.Nodes {
 		if n.CPU.StdDev > 0 || n.Memory.StdDev > 0 {

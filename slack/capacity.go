@@ -29,7 +29,7 @@ func (c *Capacity) byName() map[string]*nodeCapacity {
 	return nodes
 }
 
-// LargestFree returns the largest amounts of CPU and memory that are free on a usable node, after those of Placeable if it was called.
+// LargestFree returns the largest amounts of CPU and memory that are free on a usable node, after Placeable if it was called.
 func (c *Capacity) LargestFree() (largest resources.Amounts) {
 	for i := range c.nodes {
 		if n := &c.nodes[i]; n.Usable && !n.Booting {

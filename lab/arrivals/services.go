@@ -22,9 +22,9 @@ const (
 	scale = 8
 )
 
-// services returns the recording of the instances on CPU nodes, of the services of which at least turnover instances are created for each
-// one that runs on average. A service is a StatefulSet in a namespace of its own. How many instances of a service may share a node is left
-// out. The days are counted from a Monday.
+// services returns the recording of the instances on CPU nodes. A service is left out if fewer than turnover of its instances are created
+// for each that runs on average. A service is a StatefulSet in a namespace of its own. How many instances of a service may share a node is
+// left out. The days are counted from a Monday.
 func services(folder string, turnover float64) (*recording.Recording, error) {
 	path := filepath.Join(folder, servicesFile)
 	text, err := readZipped(path)

@@ -86,7 +86,7 @@ func parse(arguments []string) (options, error) {
 	flags.StringVar(&names, "scenarios", "", "regular expression of the names of scenarios")
 	flags.StringVar(&o.profiles, "profiles", "", "names and files of profiles separated by commas, the baseline first; all if empty")
 	flags.StringVar(&o.usage, "usage", "", "folder of the public usage of real machines")
-	flags.Float64Var(&o.use, "use", 0, "mean usage of the pods as a multiple of their requests, that of the scenario if 0")
+	flags.Float64Var(&o.use, "use", 0, "mean usage of the pods as a multiple of their requests, as in the scenario if 0")
 	flags.IntVar(&o.seed, "seed", 1, "first seed")
 	flags.IntVar(&o.seeds, "seeds", 10, "number of seeds")
 	flags.IntVar(&o.processes, "processes", 2, "parallel processes")

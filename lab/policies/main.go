@@ -1,6 +1,6 @@
 // Command policies compares kinds of slack over the arrivals of a recording: the cheapest rate and constant minimum with which 99 % of the
-// pods wait at most 5 and 60 s, and the cheapest policies. They are found on the first two thirds with the fast
-// model of plimsoll recommend, and simulated on the last third with the code of kube-scheduler. It prints a table in Markdown.
+// pods wait at most 5 and 60 s, and the cheapest policies. They are found on the first two thirds with the fast model of plimsoll
+// recommend, and simulated on the last third with the code of kube-scheduler. It prints a table in Markdown.
 //
 //	policies RECORDING AUTOSCALER
 package main
@@ -32,7 +32,7 @@ func main() {
 }
 
 const (
-	parts   = 15 // of which the last third is simulated
+	parts   = 15 // the last third is simulated
 	percent = 99
 	settle  = 2 * 3600 // seconds of a part that do not count
 )
@@ -58,7 +58,7 @@ func run(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	printRow(none, none, "", "none", "")
+	printRow(none, none, "-", "none", "-")
 	for _, wait := range waits {
 		found, err := f.find(ctx, wait)
 		if err != nil {
@@ -113,7 +113,7 @@ func newFit(file string, spec *scaling.Spec) (*fit, error) {
 			arrivals++
 		}
 	}
-	fmt.Fprintf(os.Stderr, "%d pods, %d of which arrive, in the first two thirds\n", len(f.history.Pods), arrivals)
+	fmt.Fprintf(os.Stderr, "%d pods in the first two thirds, %d arrive\n", len(f.history.Pods), arrivals)
 	return f, nil
 }
 

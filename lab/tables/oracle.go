@@ -178,7 +178,7 @@ func (e *experiment) targetTable(w io.Writer) error {
 			ok && share >= target.gain)
 		if best := e.bestOther(in, overload); best != "" {
 			own, other := sum(in, e.subject(), overload), sum(in, best, overload)
-			row(fmt.Sprintf("overload, %s: at most %v of that of the best other formula, %s", target.family, target.best, best),
+			row(fmt.Sprintf("overload, %s: at most %v times the best other formula, %s", target.family, target.best, best),
 				ratio(own, other), own <= target.best*other)
 		}
 	}

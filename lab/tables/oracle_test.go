@@ -49,8 +49,8 @@ func TestGenerate(t *testing.T) {
 	}
 	for _, want := range []string{
 		"| overload, node minutes: worse than default in no scenario, at 95 % after Holm's correction | 1 of 2 | no |",
-		"| overload, with best-effort pods: at most 0.5 of that of the best other formula, koordinator | 0.70 | no |",
-		"| overload, without best-effort pods: at most 0.85 of that of the best other formula, crane | 2.00 | no |",
+		"| overload, with best-effort pods: at most 0.5 times the best other formula, koordinator | 0.70 | no |",
+		"| overload, without best-effort pods: at most 0.85 times the best other formula, crane | 2.00 | no |",
 		"| share of the oracle's gain, with best-effort pods: at least 90 % | 90 % | yes |",
 		"| share of the oracle's gain, without best-effort pods: at least 60 % | -25 % | no |",
 		"| overload, node minutes | 1 / 0 / 1 | 2 / 0 / 0 | 1 / 0 / 1 | 2 / 0 / 0 |",

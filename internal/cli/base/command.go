@@ -126,10 +126,10 @@ func (v *checkedValue) Set(text string) error {
 	return v.Value.Set(text)
 }
 
-// emptyFlags may be empty, as those of kubectl.
-var emptyFlags = []string{"kubeconfig", "context", "namespace"}
+// emptyFlags may be empty, as in kubectl.
+var emptyFlags = []string{"kubeconfig", "context"}
 
-// CheckFlags makes an empty value of a flag an error, such as that of an unset variable of a shell, and a second, different value of a flag
+// CheckFlags makes an empty value of a flag an error, such as an unset variable of a shell, and a second, different value of a flag
 // that is not a list, for a command and its subcommands. Completion parses the same flags twice.
 func CheckFlags(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {

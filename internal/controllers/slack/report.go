@@ -96,7 +96,8 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 	summary := fmt.Sprintf("target %s: %s %s %s, %d %s, %s are free", resources.CPUAndMemory(plan.Target),
 		format.Of(status.Placeholders, "placeholder"), format.Form(status.Placeholders, "requests", "request"),
 		resources.CPUAndMemory(plan.Total), o.placeable, format.Form(o.placeable, "fits", "fit"), resources.CPUAndMemory(o.free))
-	if left := o.capacity.LargestFree(); o.placeable < status.Placeholders {
+	if o.placeable < status.Placeholders {
+		left := o.capacity.LargestFree()
 		summary += fmt.Sprintf(", on one node at most %s CPU and %s memory", format.Cores(left.CPU), format.Bytes(left.Memory))
 	}
 	backend := slack.BackendOf(policy)

@@ -171,13 +171,15 @@ func (o *Options) warnOf(in *recording.Input) {
 		o.Warn("--requests: " + format.PartAre(n, len(o.Requests), "workload") + " not in the input")
 	}
 	hasSelector := func(p recording.InputPod) bool { return len(p.Object.Spec.NodeSelector) > 0 }
-	isTooLarge := func(p recording.InputPod) bool {
-		return o.Autoscaler != nil && !resources.IsNodeBound(p.Object) && !o.Autoscaler.Fits(p.Requests)
+	var tooLarge []string
+	for i := range in.Pods {
+		if p := &in.Pods[i]; o.Autoscaler != nil && !resources.IsNodeBound(p.Object) && !o.Autoscaler.Fits(p.Requests) {
+			tooLarge = append(tooLarge, resources.Name(p.Object))
+		}
 	}
-	if i := slices.IndexFunc(in.Pods, isTooLarge); i >= 0 {
-		n := len(in.Pods) - len(slices.DeleteFunc(slices.Clone(in.Pods), isTooLarge))
+	if len(tooLarge) > 0 {
 		o.Warn(fmt.Sprintf("--autoscaler: %s larger than its nodes, such as %s: no node is added for them",
-			format.PartAre(n, len(in.Pods), "pod"), resources.Name(in.Pods[i].Object)))
+			format.PartAre(len(tooLarge), len(in.Pods), "pod"), tooLarge[0]))
 	}
 	for _, s := range o.Slack {
 		if s.Policy != nil && len(s.Policy.Spec.Pool.NodeSelector) == 0 && slices.ContainsFunc(in.Pods, hasSelector) {

@@ -45,8 +45,8 @@ func (r *Recording) WriteSpan(name string, from, to int64) (text string, err err
 	return WithSpan(name, from-offset, to-offset), errors.Join(out.Write(file), file.Close())
 }
 
-// between returns the series from a step, which becomes step 0, until another. If it has no value at the first step, the value before is
-// that of the step.
+// between returns the series from a step, which becomes step 0, until another. If it has no value at the first step, the value before
+// is repeated there.
 func (s *Series) between(from, to int) Series {
 	codes := s.codes[:min(len(s.codes), max(to-s.First, 0)+1)]
 	if from <= s.First || len(codes) == 0 {

@@ -46,7 +46,7 @@ type GroupSpec struct {
 	Cost float64 `json:"cost"`
 }
 
-// Fits reports whether a pod with requests is not larger than the nodes of all groups.
+// Fits reports whether the nodes of a group have the CPU and memory that a pod requests.
 func (s Spec) Fits(requests resources.Amounts) bool {
 	return slices.ContainsFunc(s.Groups, func(g GroupSpec) bool {
 		isLike := g.Shape.Cores == 0 // a recorded node

@@ -55,7 +55,7 @@ type Recommendation struct {
 }
 
 // Search searches the cheapest policy that reaches a goal: rates, minimums, and schedules of minimums by the hour of working days and
-// weekends. It simulates about 40 policies. It returns an error if ctx is canceled or the input is invalid.
+// weekends. It returns an error if ctx is canceled or the input is invalid.
 func Search(ctx context.Context, h *History, node NodeType, goal Goal) (*Recommendation, error) {
 	s := &search{ctx: ctx, history: h, node: node, goal: goal}
 	s.countNeeds()
