@@ -3,9 +3,7 @@ package fleet
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
@@ -51,12 +49,36 @@ type candidate struct {
 	shareLimits bool
 }
 
+// FitOf returns the fit of a workload in a cluster beside the workloads of all placements and its own pods, and in words what limits it.
+// Amounts are negative without a valid ClusterCapacity.
+func (s *State) FitOf(w *fit.Workload, cluster string, now time.Time) (fit.Fit, string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := &placementState{workload: &placementWorkload{workload: w, fits: map[*fit.Summary]cachedFit{}}}
+	c := s.workloadDecisionFor(p, now.Unix()).candidateFor(cluster)
+	return c.fitWithPromise(c.runningThatExclude()), c.describeLimit()
+}
+
+// addFits adds the fits to a request with its members, and sets the replicas of each cluster.
+func (d *workloadDecision) addFits(r *decide.Request) {
+	if replicas := d.workload.Replicas; d.spec.Divide {
+		clusters := min(max(r.Number, 1), int64(max(len(r.Members), 1)))
+		d.perCluster, d.needed = resources.DivUp(replicas, clusters), min(replicas, 1)
+	}
+	r.Replicas, r.Fits, r.Unfit = d.perCluster, make([]fit.Fit, len(r.Fleet)), make([]bool, len(r.Fleet))
+	for _, i := range r.Members {
+		c := d.candidateFor(r.Fleet[i].Name)
+		r.Fits[i] = c.fitWithPromise(c.runningThatExclude())
+		r.Unfit[i] = c.left < d.needed || d.spec.RequireFit && r.Fits[i].ScaledUp < d.needed
+	}
+}
+
 // candidateFor returns a cluster as a candidate.
 func (d *workloadDecision) candidateFor(cluster string) *candidate {
 	c := &candidate{
 		workloadDecision: d, entry: cmp.Or(d.state.entries[cluster], &entry{}), name: cluster, share: 100, left: fit.MaxReplicas,
 	}
-	c.summary, _ = c.currentSummary(d.now)
+	c.summary, _ = c.capacity.currentSummary(d.now)
 	if d.state.isShared() {
 		c.share = defaultShare
 		if c.limit != nil {
@@ -96,27 +118,6 @@ func (c *candidate) setAside(replicas, fitting int64) int64 {
 	return min(replicas, max(fitting, 0))
 }
 
-// describeLeft returns in words what the limit of the cluster leaves.
-func (c *candidate) describeLeft() string {
-	if err := c.limit.err; err != nil {
-		return fmt.Sprintf("annotation %s of ManagedCluster %s is not valid: %s", capacityv1alpha1.AnnotationLimit, c.name, err)
-	}
-	text := fmt.Sprintf("the limit of %s on the hub leaves %s", c.name, format.Of(c.left, "replica"))
-	if c.shareLimits {
-		text += fmt.Sprintf(": the placements of a namespace may have %d%% of it", c.share)
-	}
-	return text
-}
-
-// cachedFit is a fit of replicas in a cluster beside the pods that were promised there and the running replicas.
-type cachedFit struct {
-	fit.Fit
-
-	replicas int64
-	promised []fit.Part
-	running  int64
-}
-
 // fitWithoutLimit returns the fit of the workload in addition to running replicas, without the limit of the cluster, which has a summary.
 func (c *candidate) fitWithoutLimit(running int64) fit.Fit {
 	promised := c.unseenPromises(c.summary)
@@ -145,24 +146,83 @@ func (c *candidate) fitWithPromise(excluding int64) fit.Fit {
 	return out
 }
 
-// addFits adds the fits to a request with its members, and sets the replicas of each cluster.
-func (d *workloadDecision) addFits(r *decide.Request) {
-	if replicas := d.workload.Replicas; d.spec.Divide {
-		clusters := min(max(r.Number, 1), int64(max(len(r.Members), 1)))
-		d.perCluster, d.needed = resources.DivUp(replicas, clusters), min(replicas, 1)
+// unseenPromises returns the promised pods of other placements in the cluster that a summary of the cluster does not show, without promises
+// that have ended. Without a summary it returns all.
+func (c *candidate) unseenPromises(summary *fit.Summary) (parts []fit.Part) {
+	for _, to := range c.promised {
+		promise := to.promises[c.name]
+		if to == c.placementWorkload || to.workload == nil || summary != nil && promise.hasEnded(c.now) {
+			continue
+		}
+		for _, part := range to.workload.Parts {
+			pods := resources.Multiply(part.Pods, promise.Replicas)
+			if summary != nil {
+				pods = resources.Multiply(part.Pods, promise.Replicas-promise.Waiting)
+			}
+			if summary != nil && summary.ObservedAt > promise.Since {
+				pods -= promise.podsShown(summary, part.Template)
+			}
+			if pods > 0 {
+				parts = append(parts, fit.Part{Template: part.Template, Pods: pods})
+			}
+		}
 	}
-	r.Replicas, r.Fits, r.Unfit = d.perCluster, make([]fit.Fit, len(r.Fleet)), make([]bool, len(r.Fleet))
-	for _, i := range r.Members {
-		c := d.candidateFor(r.Fleet[i].Name)
-		r.Fits[i] = c.fitWithPromise(c.runningThatExclude())
-		r.Unfit[i] = c.left < d.needed || d.spec.RequireFit && r.Fits[i].ScaledUp < d.needed
+	return parts
+}
+
+// runningOf returns how many replicas of the promise to a workload the summary shows; all when its time is over.
+func (c *candidate) runningOf(to *placementWorkload) int64 {
+	promise := to.promises[c.name]
+	if promise.hasEnded(c.now) {
+		return promise.Replicas - promise.Waiting
 	}
+	part := &to.workload.Parts[0]
+	return min(promise.podsShown(c.summary, part.Template)/part.Pods, promise.Replicas)
+}
+
+// running returns how many replicas of the placement's own promise run in the cluster, which has a summary.
+func (c *candidate) running() int64 {
+	if _, known := c.promises[c.name]; !known {
+		return 0
+	}
+	return c.runningOf(c.placementWorkload)
+}
+
+// runningThatExclude returns how many replicas of the workload are known to run in the cluster, 0 if they exclude no further ones: the
+// recent ones, or the ones that were promised to placements of the workload.
+func (c *candidate) runningThatExclude() (replicas int64) {
+	if c.summary == nil || !c.workload.ExcludesItself() {
+		return 0
+	}
+	for _, part := range c.workload.Parts {
+		replicas = max(replicas, resources.DivUp(int64(c.summary.Recent(part.Workload)), part.Pods))
+	}
+	name := c.workload.Parts[0].Workload
+	for _, to := range c.promised {
+		isSame := to.workload != nil && name.Name != "" && to.workload.Parts[0].Workload == name
+		if isSame || to == c.placementWorkload {
+			replicas = max(replicas, c.runningOf(to))
+		}
+	}
+	return replicas
+}
+
+// describeLeft returns in words what the limit of the cluster leaves.
+func (c *candidate) describeLeft() string {
+	if err := c.limit.err; err != nil {
+		return fmt.Sprintf("annotation %s of ManagedCluster %s is not valid: %s", capacityv1alpha1.AnnotationLimit, c.name, err)
+	}
+	text := fmt.Sprintf("the limit of %s on the hub leaves %s", c.name, format.Of(c.left, "replica"))
+	if c.shareLimits {
+		text += fmt.Sprintf(": the placements of a namespace may have %d%% of it", c.share)
+	}
+	return text
 }
 
 // describeLimit returns in words what limits the replicas of the workload in the cluster.
 func (c *candidate) describeLimit() string {
 	if c.summary == nil {
-		_, absent := c.currentSummary(c.now)
+		_, absent := c.capacity.currentSummary(c.now)
 		return absent
 	}
 	running := c.runningThatExclude()
@@ -178,55 +238,4 @@ func (c *candidate) describeFit(fits, replicas int64) string {
 		return c.describeLimit()
 	}
 	return fmt.Sprintf("%s %s of %d: %s", format.Of(fits, "replica"), format.Form(fits, "fits", "fit"), replicas, c.describeLimit())
-}
-
-// FitOf returns the fit of a workload in a cluster beside the workloads of all placements and its own pods, and in words what limits it.
-// Amounts are negative without a valid ClusterCapacity.
-func (s *State) FitOf(w *fit.Workload, cluster string, now time.Time) (fit.Fit, string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := &placementState{workload: &placementWorkload{workload: w, fits: map[*fit.Summary]cachedFit{}}}
-	c := s.workloadDecisionFor(p, now.Unix()).candidateFor(cluster)
-	return c.fitWithPromise(c.runningThatExclude()), c.describeLimit()
-}
-
-// maxUnfit is the number of clusters whose reasons are in the condition of a placement.
-const maxUnfit = 3
-
-// addPromises adds the promises of a decision to its result, with warnings, and the reasons why the workload does not fit clusters: of all
-// clusters in a preview, else of the first ones.
-func (d *workloadDecision) addPromises(r *Result, request *decide.Request, preview bool) {
-	r.Promises, r.unfit = d.promisesTo(r.Fleet, r.Decision.Chosen, request.Fits), map[int32]string{}
-	for _, i := range request.Members {
-		if r.Decision.Clusters[i].Outcome == decide.Unfit && (preview || len(r.unfit) < maxUnfit) {
-			r.unfit[i] = d.candidateFor(r.Fleet[i].Name).describeFit(request.Fits[i].ScaledUp, d.perCluster)
-		}
-	}
-	if unknown := d.workload.Unknown; len(unknown) > 0 {
-		r.Warnings = append(r.Warnings, "the template of the workload: "+format.Abbreviate(unknown, maxUnfit, ", "))
-	}
-	d.addNotes(r)
-	if !d.spec.Divide || len(r.Promises) == 0 {
-		return
-	}
-	r.missing = d.workload.Replicas
-	for _, promise := range r.Promises {
-		r.missing -= promise.Replicas
-	}
-	if r.missing > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf(
-			"%d of %d replicas are in no cluster: the limits of the selected clusters leave no more", r.missing, d.workload.Replicas))
-	}
-}
-
-// unfitText returns the reasons why the workload does not fit clusters, "" if it fits all.
-func (r *Result) unfitText() string {
-	if r.Decision.Unfit == 0 {
-		return ""
-	}
-	var reasons []string
-	for _, i := range slices.Sorted(maps.Keys(r.unfit))[:min(len(r.unfit), maxUnfit)] {
-		reasons = append(reasons, r.Fleet[i].Name+": "+r.unfit[i])
-	}
-	return fmt.Sprintf("; the workload does not fit %s (%s)", format.Of(r.Decision.Unfit, "cluster"), strings.Join(reasons, "; "))
 }

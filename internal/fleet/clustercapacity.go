@@ -8,7 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
@@ -72,37 +71,6 @@ func (c *ClusterCapacity) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// SetCapacity sets the capacity of a cluster, and returns the placements whose decisions can change.
-func (s *State) SetCapacity(object *ClusterCapacity) []types.NamespacedName {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.changeCapacity(object.Namespace, object)
-}
-
-// DeleteCapacity removes the capacity of a cluster.
-func (s *State) DeleteCapacity(cluster string) []types.NamespacedName {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.changeCapacity(cluster, nil)
-}
-
-func (s *State) changeCapacity(cluster string, object *ClusterCapacity) (keys []types.NamespacedName) {
-	e := s.entry(cluster)
-	if e.capacity != nil {
-		for _, p := range s.placements {
-			if p.workload != nil {
-				delete(p.workload.fits, e.capacity.Summary)
-			}
-		}
-	}
-	e.capacity = object
-	s.dropIfEmpty(cluster)
-	if i, known := s.indexOf(cluster); known {
-		keys = s.affected(s.fleet[i], nil, capacityFields, "")
-	}
-	return keys
-}
-
 // Bounds of the age in seconds of summaries.
 const (
 	maxSummaryAge   = 15 * 60
@@ -114,20 +82,19 @@ func ageOf(seconds int64) string {
 	return format.Age(time.Duration(min(seconds, math.MaxInt64/int64(time.Second))) * time.Second)
 }
 
-// currentSummary returns the summary of the cluster, or why there is none.
-func (e *entry) currentSummary(now int64) (*fit.Summary, string) {
-	object := e.capacity
+// currentSummary returns the summary of the cluster, or why there is none. The receiver is nil if the cluster has no ClusterCapacity.
+func (c *ClusterCapacity) currentSummary(now int64) (*fit.Summary, string) {
 	switch {
-	case object == nil:
+	case c == nil:
 		return nil, "has no ClusterCapacity"
-	case object.Err != nil:
-		return nil, "has a ClusterCapacity that is not valid: " + object.Err.Error()
-	case now-object.Summary.ObservedAt > maxSummaryAge:
+	case c.Err != nil:
+		return nil, "has a ClusterCapacity that is not valid: " + c.Err.Error()
+	case now-c.Summary.ObservedAt > maxSummaryAge:
 		return nil, fmt.Sprintf("has a ClusterCapacity that is %s old: must be at most %dm",
-			ageOf(now-object.Summary.ObservedAt), maxSummaryAge/60)
-	case object.Summary.ObservedAt-now > maxSummaryAhead:
+			ageOf(now-c.Summary.ObservedAt), maxSummaryAge/60)
+	case c.Summary.ObservedAt-now > maxSummaryAhead:
 		return nil, fmt.Sprintf("has a ClusterCapacity that is %s in the future: must be at most %dm",
-			ageOf(object.Summary.ObservedAt-now), maxSummaryAhead/60)
+			ageOf(c.Summary.ObservedAt-now), maxSummaryAhead/60)
 	}
-	return object.Summary, ""
+	return c.Summary, ""
 }

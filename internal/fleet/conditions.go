@@ -2,8 +2,11 @@ package fleet
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +14,31 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
+
+// Reasons of conditions. All are reasons of Open Cluster Management, except
+// MatchesNothing and ExpressionFails.
+const (
+	reasonConfigured      = "Succeedconfigured"
+	reasonMisconfigured   = "Misconfigured"
+	reasonMatchesNothing  = "MatchesNothing"
+	reasonExpressionFails = "ExpressionFails"
+	reasonAllScheduled    = "AllDecisionsScheduled"
+	reasonNotAllScheduled = "NotAllDecisionsScheduled"
+	reasonNoBindings      = "NoManagedClusterSetBindings"
+	reasonNoIntersection  = "NoIntersection"
+	reasonSetsEmpty       = "AllManagedClusterSetsEmpty"
+	reasonNoneMatched     = "NoManagedClusterMatched"
+)
+
+// maxSetNames is the maximum number of names of cluster sets in a message.
+const maxSetNames = 5
+
+// maxUnfit is the number of clusters whose reasons are in the condition of a placement.
+const maxUnfit = 3
+
+// maxConditionLength is the maximum length in bytes of the message of a condition. The API permits
+// 32,768, and messages contain values of specs, which can be longer.
+const maxConditionLength = 4096
 
 // setDecision sets groups, time and conditions from the decision about a number of clusters. Clusters for which an expression failed, if
 // there are any, do not match.
@@ -60,6 +88,18 @@ func (r *Result) withCounts(text string, unbound []string) string {
 	return string(append(out, ')'))
 }
 
+// unfitText returns the reasons why the workload does not fit clusters, "" if it fits all.
+func (r *Result) unfitText() string {
+	if r.Decision.Unfit == 0 {
+		return ""
+	}
+	var reasons []string
+	for _, i := range slices.Sorted(maps.Keys(r.unfit))[:min(len(r.unfit), maxUnfit)] {
+		reasons = append(reasons, r.Fleet[i].Name+": "+r.unfit[i])
+	}
+	return fmt.Sprintf("; the workload does not fit %s (%s)", format.Of(r.Decision.Unfit, "cluster"), strings.Join(reasons, "; "))
+}
+
 // setConditions sets the conditions of a valid placement.
 func (r *Result) setConditions(satisfied bool, reason, message string) {
 	valid := "the spec is valid"
@@ -95,5 +135,12 @@ func (r *Result) setMisconfigured(p *placementState, reason, message string) {
 	}
 	r.Conditions = []metav1.Condition{
 		r.condition(clusterv1beta1.PlacementConditionMisconfigured, true, reason, message), satisfied,
+	}
+}
+
+// shortenMessages shortens the messages of the conditions, so that the hub accepts them.
+func (r *Result) shortenMessages() {
+	for i := range r.Conditions {
+		r.Conditions[i].Message = format.Shorten(r.Conditions[i].Message, maxConditionLength)
 	}
 }

@@ -11,21 +11,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/expression"
 )
 
-// Bounds of the evaluation of expressions, in units of CEL. A unit takes 0.1 to 1 microseconds.
-const (
-	// maxTotalCost is the cost limit of all expressions of a placement for all clusters.
-	maxTotalCost = 10_000_000
-	// sliceCost is the cost after which the evaluation for a placement is interrupted in
-	// favor of other placements.
-	sliceCost = 50_000
-)
-
-// evaluation is an evaluation of the expressions of a predicate for a cluster.
-type evaluation struct {
-	predicate int
-	cluster   *decide.Cluster
-	value     *expression.Cluster
-}
+// sliceCost is the cost after which the evaluation for a placement is interrupted in favor of other placements.
+const sliceCost = 50_000
 
 // pass is one attempt to decide a placement. It holds the lock, and therefore evaluates
 // no expressions: it collects missing evaluations.
@@ -131,14 +118,6 @@ func (s *State) keepOutcomes(p *placementState, list []evaluation, outcomes []ex
 	}
 }
 
-// waiting is a placement that waits for its expressions.
-type waiting struct {
-	policy *placementPolicy
-	list   []evaluation
-	// cost is the cost of the outcomes that are known.
-	cost int64
-}
-
 // evaluateMissing evaluates the expressions that a decision misses. It reports whether the
 // evaluation is complete or too expensive. A long evaluation is left to EvaluateNext.
 func (s *State) evaluateMissing(key types.NamespacedName, missing *waiting, preview bool) bool {
@@ -226,13 +205,4 @@ func (s *State) evaluateWaiting(ctx context.Context, key types.NamespacedName, w
 	p.waiting = work
 	s.enqueue(key)
 	return false
-}
-
-// enqueue adds a placement for EvaluateNext. It must be called with the lock held.
-func (s *State) enqueue(key types.NamespacedName) {
-	s.queue.Push(0, key.Namespace, key)
-	select {
-	case s.queued <- struct{}{}:
-	default:
-	}
 }

@@ -82,15 +82,3 @@ func parseLimit(text string) (amounts v1.ResourceList, share int64, err error) {
 	}
 	return amounts, share, nil
 }
-
-// globalSetNamespace is the namespace to which Open Cluster Management itself binds the set of all clusters.
-const globalSetNamespace = "open-cluster-management-global-set"
-
-// isShared reports whether several namespaces are bound to cluster sets.
-func (s *State) isShared() bool {
-	n := len(s.bindings)
-	if _, isBound := s.bindings[globalSetNamespace]; isBound {
-		n--
-	}
-	return n > 1
-}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -189,64 +188,4 @@ func clustersIn(decision *clusterv1beta1.PlacementDecision) (clusters []string) 
 		}
 	}
 	return clusters
-}
-
-// AddPlacement adds a placement or its new spec. clusters are the clusters in its
-// PlacementDecisions; they are used until the placement is first decided here.
-func (s *State) AddPlacement(object *v1beta1.Placement, clusters []string) {
-	if !s.SetPlacement(object) {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.placements[types.NamespacedName{Namespace: object.Namespace, Name: object.Name}]
-	if p != nil && p.decidedGeneration == 0 {
-		s.setSelected(p, sorted(clusters))
-		p.decidedGeneration = observedGeneration(object)
-	}
-}
-
-// TryAddPlacement is AddPlacement unless the spec has expressions and too many other expressions are being compiled or
-// evaluated: it then returns false, and EvaluateNext adds the placement and returns it.
-func (s *State) TryAddPlacement(object *v1beta1.Placement, clusters []string) bool {
-	key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
-	if s.isCompiled(key, object) {
-		return true
-	}
-	if !hasExpressions(object) {
-		s.AddPlacement(object, clusters)
-		return true
-	}
-	if s.evaluators.TryAcquire(1) {
-		defer s.evaluators.Release(1)
-		s.AddPlacement(object, clusters)
-		return true
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.placement(key).uncompiled = &uncompiled{object, clusters}
-	s.enqueue(key)
-	return false
-}
-
-// uncompiled is a placement that EvaluateNext adds.
-type uncompiled struct {
-	object   *v1beta1.Placement
-	clusters []string
-}
-
-// hasExpressions reports whether a placement has CEL expressions, which take long to compile.
-func hasExpressions(object *v1beta1.Placement) bool {
-	return slices.ContainsFunc(object.Spec.Predicates, func(p clusterv1beta1.ClusterPredicate) bool {
-		return len(p.RequiredClusterSelector.CelSelector.CelExpressions) > 0
-	})
-}
-
-// observedGeneration returns the generation of the spec that the decisions of a
-// placement were made for, as its status reports it; 0 if it does not.
-func observedGeneration(object *v1beta1.Placement) int64 {
-	if c := meta.FindStatusCondition(object.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied); c != nil {
-		return c.ObservedGeneration
-	}
-	return 0
 }

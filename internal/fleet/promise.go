@@ -2,152 +2,38 @@ package fleet
 
 import (
 	"cmp"
-	"encoding/json"
-	"maps"
+	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
-
-	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
-// podPromise is what a decision has promised to a workload: capacity for its replicas in a cluster.
-type podPromise struct {
-	Replicas int64 `json:"replicas"`
-	// Waiting are the replicas that did not fit at the time of the decision, or exceeded the share of the namespace: no capacity is set
-	// aside for them.
-	Waiting int64 `json:"waiting,omitempty"`
-	// Since is the Unix time in seconds of the decision, and Before the number of recent pods of the workload at that time.
-	Since  int64 `json:"since"`
-	Before int32 `json:"before,omitempty"`
-}
-
-const (
-	// promiseTime is the time in seconds after which a promise ends although no summary shows its pods.
-	promiseTime = 10 * 60
-	// recentTime is the time in seconds for which summaries show pods as recent.
-	recentTime = 15 * 60
-)
-
-// hasEnded reports whether the time of the promise is over, or has not begun because the clock was set back since.
-func (p *podPromise) hasEnded(now int64) bool { return max(now-p.Since, p.Since-now) > promiseTime }
-
-// podsShown returns how many pods of a template, beyond the ones before the promise, a summary shows.
-func (p *podPromise) podsShown(summary *fit.Summary, template *fit.Template) int64 {
-	return int64(max(summary.Recent(template.Workload)-p.Before, 0))
-}
-
-// RestorePromises sets the promises of a placement, which its PlacementDecisions have.
-func (s *State) RestorePromises(key types.NamespacedName, promises map[string]podPromise) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.placements[key]; p != nil && p.workload != nil && len(p.workload.promises) == 0 {
-		s.setPromises(p.workload, promises)
-	}
-}
-
-// SetPromises sets the promises of a placement after a preview of its decision, so that later previews deduct them.
-func (s *State) SetPromises(key types.NamespacedName, promises map[string]podPromise) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.placements[key]; p != nil && p.workload != nil {
-		s.setPromises(p.workload, promises)
-	}
-}
-
-// setPromises sets the promises of a placement, nil for none, in the placement and in the clusters. If they release capacity, EvaluateNext
-// returns the placements whose workload did not fit.
-func (s *State) setPromises(w *placementWorkload, promises map[string]podPromise) {
-	released := false
-	for cluster, promise := range w.promises {
-		released = released || promises[cluster].Replicas < promise.Replicas
-		if _, remains := promises[cluster]; !remains {
-			e := s.entry(cluster)
-			e.promised = slices.DeleteFunc(e.promised, func(other *placementWorkload) bool { return other == w })
-			s.dropIfEmpty(cluster)
+// addPromises adds the promises of a decision to its result, with warnings, and the reasons why the workload does not fit clusters: of all
+// clusters in a preview, else of the first ones.
+func (d *workloadDecision) addPromises(r *Result, request *decide.Request, preview bool) {
+	r.Promises, r.unfit = d.promisesTo(r.Fleet, r.Decision.Chosen, request.Fits), map[int32]string{}
+	for _, i := range request.Members {
+		if r.Decision.Clusters[i].Outcome == decide.Unfit && (preview || len(r.unfit) < maxUnfit) {
+			r.unfit[i] = d.candidateFor(r.Fleet[i].Name).describeFit(request.Fits[i].ScaledUp, d.perCluster)
 		}
 	}
-	for cluster := range promises {
-		if _, known := w.promises[cluster]; !known {
-			e := s.entry(cluster)
-			e.promised = append(e.promised, w)
-		}
+	if unknown := d.workload.Unknown; len(unknown) > 0 {
+		r.Warnings = append(r.Warnings, "the template of the workload: "+format.Abbreviate(unknown, maxUnfit, ", "))
 	}
-	w.promises = promises
-	if !released {
+	d.addNotes(r)
+	if !d.spec.Divide || len(r.Promises) == 0 {
 		return
 	}
-	for key, p := range s.placements {
-		if p.lacksRoom && p.workload != w {
-			s.enqueue(key)
-		}
+	r.missing = d.workload.Replicas
+	for _, promise := range r.Promises {
+		r.missing -= promise.Replicas
 	}
-}
-
-// unseenPromises returns the promised pods of other placements in the cluster that a summary of the cluster does not show, without promises
-// that have ended. Without a summary it returns all.
-func (c *candidate) unseenPromises(summary *fit.Summary) (parts []fit.Part) {
-	for _, to := range c.promised {
-		promise := to.promises[c.name]
-		if to == c.placementWorkload || to.workload == nil || summary != nil && promise.hasEnded(c.now) {
-			continue
-		}
-		for _, part := range to.workload.Parts {
-			pods := resources.Multiply(part.Pods, promise.Replicas)
-			if summary != nil {
-				pods = resources.Multiply(part.Pods, promise.Replicas-promise.Waiting)
-			}
-			if summary != nil && summary.ObservedAt > promise.Since {
-				pods -= promise.podsShown(summary, part.Template)
-			}
-			if pods > 0 {
-				parts = append(parts, fit.Part{Template: part.Template, Pods: pods})
-			}
-		}
+	if r.missing > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf(
+			"%d of %d replicas are in no cluster: the limits of the selected clusters leave no more", r.missing, d.workload.Replicas))
 	}
-	return parts
-}
-
-// runningOf returns how many replicas of the promise to a workload the summary shows; all when its time is over.
-func (c *candidate) runningOf(to *placementWorkload) int64 {
-	promise := to.promises[c.name]
-	if promise.hasEnded(c.now) {
-		return promise.Replicas - promise.Waiting
-	}
-	part := &to.workload.Parts[0]
-	return min(promise.podsShown(c.summary, part.Template)/part.Pods, promise.Replicas)
-}
-
-// running returns how many replicas of the placement's own promise run in the cluster, which has a summary.
-func (c *candidate) running() int64 {
-	if _, known := c.promises[c.name]; !known {
-		return 0
-	}
-	return c.runningOf(c.placementWorkload)
-}
-
-// runningThatExclude returns how many replicas of the workload are known to run in the cluster, 0 if they exclude no further ones: the
-// recent ones, or the ones that were promised to placements of the workload.
-func (c *candidate) runningThatExclude() (replicas int64) {
-	if c.summary == nil || !c.workload.ExcludesItself() {
-		return 0
-	}
-	for _, part := range c.workload.Parts {
-		replicas = max(replicas, resources.DivUp(int64(c.summary.Recent(part.Workload)), part.Pods))
-	}
-	name := c.workload.Parts[0].Workload
-	for _, to := range c.promised {
-		isSame := to.workload != nil && name.Name != "" && to.workload.Parts[0].Workload == name
-		if isSame || to == c.placementWorkload {
-			replicas = max(replicas, c.runningOf(to))
-		}
-	}
-	return replicas
 }
 
 // promisesTo returns the promises of a decision by selected cluster. Clusters whose replicas do not change keep their promise.
@@ -218,20 +104,69 @@ func fillShares(shares []int64, replicas int64, bounds []int64) int64 {
 	return replicas
 }
 
-// setReplicas sets annotation v1beta1.AnnotationReplicas of a PlacementDecision to the promises in its clusters, and removes it if there
-// are none.
-func (r *Result) setReplicas(decision *clusterv1beta1.PlacementDecision) {
-	promises := map[string]podPromise{}
-	for _, d := range decision.Status.Decisions {
-		if promise, known := r.Promises[d.ClusterName]; known {
-			promises[d.ClusterName] = promise
+// addNotes adds the notes about the promises of a decision as warnings. A note keeps its text while its kind lasts, so that it is
+// one event.
+func (d *workloadDecision) addNotes(r *Result) {
+	r.notes = make(map[string]note, len(r.Decision.Chosen))
+	for _, i := range r.Decision.Chosen {
+		c := d.candidateFor(r.Fleet[i].Name)
+		before := d.notes[c.name]
+		n := c.noteAbout(r.Promises[c.name], before)
+		if n.kind == before.kind {
+			n = before
+		}
+		r.notes[c.name] = n
+		if n.text != "" && len(r.Warnings) < maxWarnings {
+			r.Warnings = append(r.Warnings, n.text)
 		}
 	}
-	decision.Annotations = maps.Clone(decision.Annotations) // an existing PlacementDecision has the same map
-	if len(promises) == 0 {
-		delete(decision.Annotations, v1beta1.AnnotationReplicas)
-		return
+}
+
+// noteAbout returns the note about a promise in the cluster, the zero value for none.
+func (c *candidate) noteAbout(promise podPromise, before note) note {
+	wanted := promise.Replicas
+	if !c.spec.Divide { // each selected cluster is to have all
+		wanted = max(wanted, c.workload.Replicas)
 	}
-	text, _ := json.Marshal(promises) // of strings and numbers
-	metav1.SetMetaDataAnnotation(&decision.ObjectMeta, v1beta1.AnnotationReplicas, string(text))
+	fits := c.fitWithPromise(0).ScaledUp // at most: only replicas that surely fit no longer are a warning
+	switch {
+	case c.left < wanted:
+		text := fmt.Sprintf("%s: selected for %s: %s", c.name, format.Of(wanted, "replica"), c.describeLeft())
+		return note{exceedsLimit, text}
+	case promise.Replicas == 0:
+	case c.summary == nil:
+		return note{unknownCapacity, c.name + ": selected, but " + c.describeLimit()}
+	case c.isLimited(promise):
+		return note{
+			exceedsShare,
+			fmt.Sprintf("%s: capacity is set aside for %d of %s: the others do not fit, or exceed the %d%% of the free "+
+				"capacity that the placements of a namespace may have", c.name, promise.Replicas-promise.Waiting,
+				format.Of(promise.Replicas, "replica"), c.share),
+		}
+	case c.workload.Parts[0].Workload.Name == "":
+	case promise.hasEnded(c.now):
+		if c.isUnseen(promise) {
+			replicas := format.Of(promise.Replicas, "replica")
+			return note{neverSeen, fmt.Sprintf("%s: no pod of %s was seen within %d minutes", c.name, replicas, promiseTime/60)}
+		}
+	case fits >= promise.Replicas:
+		return note{kind: fitted}
+	case before.kind == noLongerFits: // its text takes long
+		return before
+	case before.kind == fitted || c.spec.RequireFit && !c.spec.Divide:
+		return note{noLongerFits, c.name + ": no longer fits: " + c.describeFit(fits, promise.Replicas)}
+	}
+	return note{}
+}
+
+// isLimited reports whether replicas of a promise wait because they do not fit, or exceed the share of the namespace.
+func (c *candidate) isLimited(promise podPromise) bool {
+	return c.share < 100 && promise.Waiting > 0 && !promise.hasEnded(c.now) && c.running() < promise.Replicas
+}
+
+// isUnseen reports whether a promise ended recently, and no pod of the workload was seen.
+func (c *candidate) isUnseen(promise podPromise) bool {
+	isRecent := c.now-promise.Since <= recentTime && c.summary.ObservedAt > promise.Since+promiseTime
+	isSeen := func(part fit.Part) bool { return promise.podsShown(c.summary, part.Template) > 0 }
+	return isRecent && !slices.ContainsFunc(c.workload.Parts, isSeen)
 }

@@ -54,39 +54,6 @@ func (s *set) clusters(fleet []*decide.Cluster) []int32 {
 	return s.members
 }
 
-// setsOf returns the cluster sets of a policy in a namespace, and the names in its
-// clusterSets of sets that do not exist or are not bound to the namespace.
-func (s *State) setsOf(namespace string, policy *placementPolicy) (sets []*set, unbound []string) {
-	if len(policy.sets) == 0 {
-		return s.boundSets(namespace), nil
-	}
-	for _, name := range policy.sets {
-		if set := s.sets[name]; set != nil && s.bindings[namespace][name] {
-			sets = append(sets, set)
-		} else {
-			unbound = append(unbound, name)
-		}
-	}
-	return sets, unbound
-}
-
-// boundSets returns the cluster sets that are bound to a namespace, in no order. Bindings
-// of sets that do not exist do not count.
-func (s *State) boundSets(namespace string) (sets []*set) {
-	for name := range s.bindings[namespace] {
-		if set := s.sets[name]; set != nil {
-			sets = append(sets, set)
-		}
-	}
-	return sets
-}
-
-// contains reports whether a cluster is in a cluster set of a policy.
-func (s *State) contains(namespace string, policy *placementPolicy, c *decide.Cluster) bool {
-	sets, _ := s.setsOf(namespace, policy)
-	return slices.ContainsFunc(sets, func(set *set) bool { return set.selects(c) })
-}
-
 // union returns the clusters in any of the sets, ascending.
 func union(fleet []*decide.Cluster, sets []*set) []int32 {
 	if len(sets) == 1 {

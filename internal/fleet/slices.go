@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 )
 
@@ -222,4 +224,22 @@ func sameDecisions(a, b []clusterv1beta1.ClusterDecision, ignoreScores bool) boo
 	return slices.EqualFunc(a, b, func(a, b clusterv1beta1.ClusterDecision) bool {
 		return a.ClusterName == b.ClusterName && (ignoreScores || a.Score == b.Score)
 	})
+}
+
+// setReplicas sets annotation v1beta1.AnnotationReplicas of a PlacementDecision to the promises in its clusters, and removes it if there
+// are none.
+func (r *Result) setReplicas(decision *clusterv1beta1.PlacementDecision) {
+	promises := map[string]podPromise{}
+	for _, d := range decision.Status.Decisions {
+		if promise, known := r.Promises[d.ClusterName]; known {
+			promises[d.ClusterName] = promise
+		}
+	}
+	decision.Annotations = maps.Clone(decision.Annotations) // an existing PlacementDecision has the same map
+	if len(promises) == 0 {
+		delete(decision.Annotations, v1beta1.AnnotationReplicas)
+		return
+	}
+	text, _ := json.Marshal(promises) // of strings and numbers
+	metav1.SetMetaDataAnnotation(&decision.ObjectMeta, v1beta1.AnnotationReplicas, string(text))
 }

@@ -1,20 +1,15 @@
 package fleet
 
 import (
-	"maps"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
-	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
-	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
-	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fairqueue"
@@ -87,8 +82,32 @@ type placementState struct {
 	lacksRoom bool
 }
 
+// evaluation is an evaluation of the expressions of a predicate for a cluster.
+type evaluation struct {
+	predicate int
+	cluster   *decide.Cluster
+	value     *expression.Cluster
+}
+
+// waiting is a placement that waits for its expressions.
+type waiting struct {
+	policy *placementPolicy
+	list   []evaluation
+	// cost is the cost of the outcomes that are known.
+	cost int64
+}
+
+// uncompiled is a placement that EvaluateNext adds.
+type uncompiled struct {
+	object   *v1beta1.Placement
+	clusters []string
+}
+
 // unmanaged reports whether another controller decides the placement.
 func (p *placementState) unmanaged() bool { return p.policy == nil && len(p.errs) == 0 }
+
+// maxTotalCost is the cost limit of all expressions of a placement for all clusters, in units of CEL of 0.1 to 1 microseconds.
+const maxTotalCost = 10_000_000
 
 // maxEvaluators returns the number of goroutines that may compile or evaluate expressions.
 func maxEvaluators() int64 { return int64(max(1, runtime.GOMAXPROCS(0)/2)) }
@@ -107,56 +126,6 @@ func NewState() *State {
 // indexOf returns the index of a cluster in the fleet, or the index to insert it at.
 func (s *State) indexOf(name string) (int, bool) {
 	return slices.BinarySearchFunc(s.fleet, name, func(c *decide.Cluster, name string) int { return strings.Compare(c.Name, name) })
-}
-
-// SetCluster adds or updates a cluster. A cluster with a deletion timestamp is removed.
-// An update of heartbeat times has no effect.
-func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedName {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if object.DeletionTimestamp != nil {
-		return s.deleteCluster(object.Name)
-	}
-	cluster := clusterOf(object)
-	i, known := s.indexOf(object.Name)
-	e := s.entry(object.Name)
-	cluster.Scores = e.scores
-	limit := limitOf(object)
-	if !known {
-		e.object, e.limit = object, limit
-		s.fleet = slices.Insert(slices.Clone(s.fleet), i, cluster)
-		s.counts = slices.Insert(s.counts, i, s.countOf(object.Name))
-		s.resetIndexes()
-		return s.affected(cluster, nil, existence, "")
-	}
-	old := s.fleet[i]
-	fields := changedFields(old, cluster)
-	if !e.limit.equals(limit) {
-		fields |= capacityFields
-	}
-	if fields == 0 && sameForExpressions(e.object, object) {
-		return nil
-	}
-	fields |= otherFields
-	e.object, e.limit, e.value = object, limit, nil
-	s.fleet = slices.Clone(s.fleet)
-	s.fleet[i] = cluster
-	if fields&labelFields != 0 {
-		s.resetMembers()
-	}
-	return s.affected(cluster, old, fields, "")
-}
-
-// placementOf returns the state of a placement. A new object of its name has no decisions and promises: they belong to the deleted one.
-func (s *State) placementOf(object *v1beta1.Placement) *placementState {
-	p := s.placement(types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
-	if p.uid != "" && p.uid != object.UID {
-		s.deleteWorkload(p)
-		s.setSelected(p, nil)
-		p.generation, p.decidedGeneration = 0, 0
-	}
-	p.uid = object.UID
-	return p
 }
 
 // placement returns the state of a placement and adds it if it is missing.
@@ -186,170 +155,21 @@ func (s *State) dropIfEmpty(name string) {
 	}
 }
 
-// countOf returns the number of placements that selected a cluster.
-func (s *State) countOf(name string) (n int32) {
-	for _, p := range s.placements {
-		if _, has := slices.BinarySearch(p.selected, name); has {
-			n++
+// placementsWhere returns the placements for which a function returns true.
+func (s *State) placementsWhere(isTrue func(types.NamespacedName, *placementState) bool) (keys []types.NamespacedName) {
+	for key, p := range s.placements {
+		if isTrue(key, p) {
+			keys = append(keys, key)
 		}
 	}
-	return n
+	return keys
 }
 
-// sameForExpressions reports whether two versions of a cluster are equal for
-// expressions: metadata of the API server and heartbeat times are ignored.
-func sameForExpressions(a, b *clusterv1.ManagedCluster) bool {
-	return maps.Equal(a.Annotations, b.Annotations) && equality.Semantic.DeepEqual(a.Spec, b.Spec) &&
-		a.Status.Version == b.Status.Version && equality.Semantic.DeepEqual(a.Status.Allocatable, b.Status.Allocatable) &&
-		equality.Semantic.DeepEqual(a.Status.Capacity, b.Status.Capacity) &&
-		equality.Semantic.DeepEqual(a.Status.ManagedNamespaces, b.Status.ManagedNamespaces) &&
-		slices.EqualFunc(a.Status.Conditions, b.Status.Conditions, func(a, b metav1.Condition) bool {
-			return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason
-		})
-}
-
-// DeleteCluster removes a cluster.
-func (s *State) DeleteCluster(name string) []types.NamespacedName {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.deleteCluster(name)
-}
-
-// deleteCluster is DeleteCluster for callers that hold the lock.
-func (s *State) deleteCluster(name string) []types.NamespacedName {
-	i, known := s.indexOf(name)
-	if !known {
-		return nil
-	}
-	affected := s.affected(s.fleet[i], nil, existence, "")
-	s.fleet = slices.Delete(slices.Clone(s.fleet), i, i+1)
-	s.counts = slices.Delete(s.counts, i, i+1)
-	e := s.entries[name]
-	e.object, e.limit, e.value = nil, nil, nil
-	s.dropIfEmpty(name)
-	s.resetIndexes()
-	return affected
-}
-
-// resetIndexes drops everything that has indexes of the fleet.
-func (s *State) resetIndexes() {
-	s.resetMembers()
-	for _, p := range s.placements {
-		p.feasible = nil
-	}
-}
-
-// resetMembers drops the members of all sets.
-func (s *State) resetMembers() {
-	for _, set := range s.sets {
-		set.members = nil
-	}
-}
-
-// SetScores adds or updates the scores of an add-on for the cluster with the name of
-// its namespace.
-func (s *State) SetScores(object *clusterv1alpha1.AddOnPlacementScore) []types.NamespacedName {
-	score := &decide.AddOnScores{Values: make(map[string]int32, len(object.Status.Scores)), Until: decide.Forever}
-	for _, item := range object.Status.Scores {
-		score.Values[item.Name] = item.Value
-	}
-	if object.Status.ValidUntil != nil {
-		score.Until = object.Status.ValidUntil.Unix()
-	}
-	return s.changeScores(object.Namespace, object.Name, score)
-}
-
-// DeleteScores removes an AddOnPlacementScore.
-func (s *State) DeleteScores(cluster, name string) []types.NamespacedName {
-	return s.changeScores(cluster, name, nil)
-}
-
-// changeScores sets or, if score is nil, removes an AddOnPlacementScore.
-func (s *State) changeScores(cluster, name string, score *decide.AddOnScores) []types.NamespacedName {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if score == nil && s.entries[cluster] == nil {
-		return nil
-	}
-	e := s.entry(cluster)
-	before := e.scores[name]
-	if before == score || before != nil && score != nil && before.Until == score.Until && maps.Equal(before.Values, score.Values) {
-		return nil
-	}
-	scores := maps.Clone(e.scores)
-	switch {
-	case score == nil && len(scores) <= 1:
-		scores = nil
-	case score == nil:
-		delete(scores, name)
-	case scores == nil:
-		scores = map[string]*decide.AddOnScores{name: score}
+// enqueue adds a placement for EvaluateNext. It must be called with the lock held.
+func (s *State) enqueue(key types.NamespacedName) {
+	s.queue.Push(0, key.Namespace, key)
+	select {
+	case s.queued <- struct{}{}:
 	default:
-		scores[name] = score
 	}
-	e.scores, e.value = scores, nil
-	i, known := s.indexOf(cluster)
-	if !known {
-		s.dropIfEmpty(cluster)
-		return nil
-	}
-	// A new pointer, because outcomes are by pointer: expressions are evaluated again.
-	updated := *s.fleet[i]
-	updated.Scores = scores
-	s.fleet = slices.Clone(s.fleet)
-	s.fleet[i] = &updated
-	return s.affected(&updated, nil, scoreFields, name)
-}
-
-// SetClusterSet adds or updates a cluster set.
-func (s *State) SetClusterSet(object *clusterv1beta2.ManagedClusterSet) []types.NamespacedName {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	updated := newSet(object)
-	if old := s.sets[object.Name]; old != nil && old.equals(updated) {
-		return nil
-	}
-	s.sets[object.Name] = updated
-	return s.placementsBoundTo(object.Name)
-}
-
-// DeleteClusterSet removes a cluster set.
-func (s *State) DeleteClusterSet(name string) []types.NamespacedName {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.sets, name)
-	return s.placementsBoundTo(name)
-}
-
-// SetBinding adds or updates the binding of a cluster set to a namespace.
-func (s *State) SetBinding(object *clusterv1beta2.ManagedClusterSetBinding) []types.NamespacedName {
-	// The API requires that a binding has the name of its set: a binding with another name is invalid.
-	return s.changeBinding(object.Namespace, object.Name, object.Name == object.Spec.ClusterSet)
-}
-
-// DeleteBinding removes the binding of a cluster set to a namespace.
-func (s *State) DeleteBinding(namespace, name string) []types.NamespacedName {
-	return s.changeBinding(namespace, name, false)
-}
-
-// changeBinding sets whether a cluster set is bound to a namespace.
-func (s *State) changeBinding(namespace, set string, isBound bool) []types.NamespacedName {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	bound, isShared := s.bindings[namespace], s.isShared()
-	switch {
-	case bound[set] == isBound:
-		return nil
-	case !isBound && len(bound) == 1:
-		delete(s.bindings, namespace)
-	case !isBound:
-		delete(bound, set)
-	case bound == nil:
-		s.bindings[namespace] = map[string]bool{set: true}
-	default:
-		bound[set] = true
-	}
-	return s.placementsWhere(func(key types.NamespacedName, p *placementState) bool {
-		return key.Namespace == namespace || s.isShared() != isShared && p.workload != nil // the shares of all namespaces change
-	})
 }

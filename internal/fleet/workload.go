@@ -1,14 +1,12 @@
 package fleet
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -95,51 +93,61 @@ type placementWorkload struct {
 	notes    map[string]note
 }
 
-// SetWorkload sets the workload of a placement, from its spec or annotation and the object that the workload refers to, nil if it refers
-// to none. err is why the object could not be read. It reports whether the workload is new.
-func (s *State) SetWorkload(p *v1beta1.Placement, object *unstructured.Unstructured, err error) bool {
-	spec, invalid := WorkloadOf(p)
-	raw := contentOf(object)
-	if err != nil {
-		err = fmt.Errorf("%s: %w", workloadPath(p).Child("ref"), err)
-	}
-	err = errors.Join(invalid, err)
-	cause := fmt.Sprint(err)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	state := s.placementOf(p)
-	old := state.workload
-	if spec == nil {
-		s.deleteWorkload(state)
-		return old != nil
-	}
-	if old != nil && old.cause == cause && bytes.Equal(old.object, raw) && equality.Semantic.DeepEqual(old.spec, spec) {
-		return false
-	}
-	next := placementWorkload{spec: spec, object: raw, cause: cause, err: err, fits: map[*fit.Summary]cachedFit{}}
-	if old == nil {
-		old = &placementWorkload{}
-		state.workload = old
-	}
-	// The promises of a workload that is no longer valid count.
-	next.workload, next.promises = old.workload, old.promises
-	if err == nil {
-		var w *fit.Workload
-		if w, next.err = compileWorkload(p, spec, raw); next.err == nil {
-			next.workload = w
-		}
-	}
-	*old = next
-	return true
+// cachedFit is a fit of replicas in a cluster beside the pods that were promised there and the running replicas.
+type cachedFit struct {
+	fit.Fit
+
+	replicas int64
+	promised []fit.Part
+	running  int64
 }
 
-// deleteWorkload removes the workload of a placement with its promises, if it names one.
-func (s *State) deleteWorkload(p *placementState) {
-	if p.workload != nil {
-		s.setPromises(p.workload, nil)
-		p.workload = nil
-	}
+// podPromise is what a decision has promised to a workload: capacity for its replicas in a cluster.
+type podPromise struct {
+	Replicas int64 `json:"replicas"`
+	// Waiting are the replicas that did not fit at the time of the decision, or exceeded the share of the namespace: no capacity is set
+	// aside for them.
+	Waiting int64 `json:"waiting,omitempty"`
+	// Since is the Unix time in seconds of the decision, and Before the number of recent pods of the workload at that time.
+	Since  int64 `json:"since"`
+	Before int32 `json:"before,omitempty"`
 }
+
+const (
+	// promiseTime is the time in seconds after which a promise ends although no summary shows its pods.
+	promiseTime = 10 * 60
+	// recentTime is the time in seconds for which summaries show pods as recent.
+	recentTime = 15 * 60
+)
+
+// hasEnded reports whether the time of the promise is over, or has not begun because the clock was set back since.
+func (p *podPromise) hasEnded(now int64) bool { return max(now-p.Since, p.Since-now) > promiseTime }
+
+// podsShown returns how many pods of a template, beyond the ones before the promise, a summary shows.
+func (p *podPromise) podsShown(summary *fit.Summary, template *fit.Template) int64 {
+	return int64(max(summary.Recent(template.Workload)-p.Before, 0))
+}
+
+// note is a warning about a promise in a cluster. The text is empty for kind fitted.
+type note struct {
+	kind noteKind
+	text string
+}
+
+type noteKind uint8
+
+const (
+	// fitted means that the replicas of the promise fit before they run, noLongerFits that they did, neverSeen that they did not run
+	// until the promise ended, exceedsLimit that they exceed the limit of the cluster, and unknownCapacity that the cluster has no valid
+	// ClusterCapacity.
+	fitted noteKind = 1 + iota
+	noLongerFits
+	neverSeen
+	exceedsLimit
+	unknownCapacity
+	// exceedsShare means that some replicas wait, which may be because of the share of the namespace.
+	exceedsShare
+)
 
 // contentOf returns the fields of an object that matter for its pods as JSON, nil without an object.
 func contentOf(object *unstructured.Unstructured) []byte {
