@@ -164,3 +164,15 @@ func (a *Answer) setProvisioning(ready, provisioning *metav1.Condition) {
 func messageOf(condition *metav1.Condition) string {
 	return format.Shorten(cmp.Or(condition.Message, condition.Reason), maxAnswerLength)
 }
+
+// Answers returns the answers of an autoscaler about existing objects of the backend, in the order of the
+// objects. It returns none for backends whose placeholders are pods.
+func (b *Backend) Answers(objects []unstructured.Unstructured) []Answer {
+	var answers []Answer
+	for i := range objects {
+		if b.Virtual && objects[i].GetKind() == CapacityBufferKind.Kind {
+			answers = append(answers, AnswerOf(&objects[i]))
+		}
+	}
+	return answers
+}

@@ -55,15 +55,3 @@ func (b *Backend) Objects(policy *v1alpha1.ResourceSlack, plan Plan, namespace s
 	}
 	return out, nil
 }
-
-// Answers returns the answers of an autoscaler about existing objects of the backend, in the order of the
-// objects. It returns none for backends whose placeholders are pods.
-func (b *Backend) Answers(objects []unstructured.Unstructured) []Answer {
-	var answers []Answer
-	for i := range objects {
-		if b.Virtual && objects[i].GetKind() == CapacityBufferKind.Kind {
-			answers = append(answers, AnswerOf(&objects[i]))
-		}
-	}
-	return answers
-}

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -109,4 +110,21 @@ func (c *Capacity) demandOf(group *Group, exclusions map[*Group]antiAffinity) de
 		}
 	}
 	return d
+}
+
+// Capacities returns the capacity left on each node of the pool, or of the cluster, by name. It does not change with the ledger.
+func (l *poolLedger) Capacities(all bool) []nodeCapacity {
+	accounts := l.members
+	if all {
+		accounts = l.accounts
+	}
+	nodes := make([]nodeCapacity, 0, len(accounts))
+	for _, name := range slices.Sorted(maps.Keys(accounts)) {
+		if a := accounts[name]; a.node != nil {
+			free := a.free()
+			free.Pods = a.Slots - int64(len(a.pods))
+			nodes = append(nodes, nodeCapacity{a.node, l.members[name] != nil, a.Usable, a.Booting, free})
+		}
+	}
+	return nodes
 }

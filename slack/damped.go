@@ -45,3 +45,6 @@ func (d *damped[T]) Next(wanted T, now int64, exceeds func(held, wanted T) bool)
 	}
 	return d.Current(), coolDownEnd
 }
+
+// isMore reports whether a held number is higher than the wanted number.
+func isMore(held, wanted int64) bool { return held > wanted }

@@ -3,6 +3,7 @@ package slack
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
@@ -79,5 +80,32 @@ func PriorityClass() *schedulingv1.PriorityClass {
 		Value:            -10,
 		Description:      "Placeholders of resource slack: any other pod preempts them.",
 		PreemptionPolicy: new(v1.PreemptNever),
+	}
+}
+
+// addNamespace adds a namespace to the pod affinity terms that include the workload's namespace.
+func addNamespace(affinity *v1.Affinity, workload, added string) {
+	extend := func(term *v1.PodAffinityTerm) {
+		if len(term.Namespaces) == 0 && term.NamespaceSelector == nil {
+			term.Namespaces = []string{workload}
+		}
+		if slices.Contains(term.Namespaces, workload) && !slices.Contains(term.Namespaces, added) {
+			term.Namespaces = append(term.Namespaces, added)
+		}
+	}
+	var kinds []v1.PodAffinity
+	if affinity != nil && affinity.PodAffinity != nil {
+		kinds = append(kinds, *affinity.PodAffinity)
+	}
+	if affinity != nil && affinity.PodAntiAffinity != nil {
+		kinds = append(kinds, v1.PodAffinity(*affinity.PodAntiAffinity))
+	}
+	for _, kind := range kinds {
+		for i := range kind.RequiredDuringSchedulingIgnoredDuringExecution {
+			extend(&kind.RequiredDuringSchedulingIgnoredDuringExecution[i])
+		}
+		for i := range kind.PreferredDuringSchedulingIgnoredDuringExecution {
+			extend(&kind.PreferredDuringSchedulingIgnoredDuringExecution[i].PodAffinityTerm)
+		}
 	}
 }

@@ -24,21 +24,6 @@ const (
 	maxDeviceSuffix = 63 - v1alpha1.MaxNameLength
 )
 
-// devicePods are pods that request devices: their number, and the sum of their requests.
-type devicePods struct {
-	pods     int64
-	requests resources.Amounts
-}
-
-// countDevices adds a pod with devices to the pods with equal devices, or removes it if sign is -1.
-func (l *poolLedger) countDevices(requests resources.Amounts, sign int) {
-	sum := l.devicePods[requests.Extended]
-	sum = devicePods{sum.pods + int64(sign), add(sum.requests, requests, sign)}
-	if l.devicePods[requests.Extended] = sum; sum.pods == 0 {
-		delete(l.devicePods, requests.Extended)
-	}
-}
-
 // firstDevice returns the index of the first of the devices with an amount.
 func firstDevice(devices []string, amounts resources.ExtendedAmounts) int {
 	return slices.IndexFunc(devices, func(name string) bool { return amounts.Get(v1.ResourceName(name)) > 0 })
@@ -86,14 +71,6 @@ func (l *poolLedger) fits(size resources.Amounts) (fits bool, largest resources.
 		}
 	}
 	return fits, largest
-}
-
-// heldDevices are the placeholders for pods with equal devices. As long as they cover the wanted size and it has not drifted, their
-// size stays the same, because an autoscaler drops placeholders for a moment when their template changes. Their number grows at once
-// and shrinks after a cool-down.
-type heldDevices struct {
-	size  resources.Amounts
-	count damped[int64]
 }
 
 // addDevices appends the groups of placeholders for pods with devices, as far as maxPlaceholders permits. For n pods with equal

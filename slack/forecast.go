@@ -16,12 +16,6 @@ type Forecast struct {
 	coolDownEnd int64
 }
 
-// Placeholders are a number of placeholders with equal requests for CPU and memory.
-type Placeholders struct {
-	Requests resources.Amounts
-	Count    int64
-}
-
 // PoolSums are the sums of a pool that a Forecast reads. Amounts are CPU and memory.
 type PoolSums struct {
 	// Requested is the sum and Largest the maximum of each resource of the requests of the pods with a node.

@@ -68,9 +68,6 @@ func (t *Tracker) addMirrors(p *Plan) {
 	}
 }
 
-// isMore reports whether a held number is higher than the wanted number.
-func isMore(held, wanted int64) bool { return held > wanted }
-
 // mirrorCountOf returns the count of a workload. A changed annotation sets it to the wanted number.
 func (t *Tracker) mirrorCountOf(w *Workload, wanted int64) *mirrorCount {
 	count := t.mirrors[w.groupName()]
@@ -207,80 +204,3 @@ func (w *Workload) droppedClaims() string {
 
 // maxNames is the number of names in a reason.
 const maxNames = 3
-
-// placeholders returns the number of placeholders.
-func (p *Plan) placeholders() (sum int64) {
-	for _, group := range p.Groups {
-		sum += group.Count
-	}
-	return sum
-}
-
-// mirrorTemplate returns a template whose pods are scheduled like the workload's pods: it has their
-// requests, node selection, affinity, topology spread constraints, host ports, RuntimeClass and priority, but not
-// their containers, volumes and resource claims: a claim can be used by one pod only, or would be
-// created for each placeholder. It shares no memory with the workload.
-func mirrorTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateSpec {
-	workload := group.Mirror.Template.DeepCopy()
-	t := podTemplate(policy, Group{Name: group.Name, Requests: group.Requests})
-	t.Labels = workload.Labels
-	if t.Labels == nil {
-		t.Labels = map[string]string{}
-	}
-	t.Labels[PlaceholderLabel] = policy.Name
-	container := &t.Spec.Containers[0]
-	container.Ports = resources.HostPorts(&workload.Spec) // which exclude other pods with the same ones
-	t.Spec.NodeSelector = workload.Spec.NodeSelector
-	t.Spec.Affinity = workload.Spec.Affinity
-	t.Spec.Tolerations = workload.Spec.Tolerations
-	t.Spec.TopologySpreadConstraints = workload.Spec.TopologySpreadConstraints
-	if len(workload.Spec.Overhead) == 0 { // else the requests include the overhead, which admission would add
-		t.Spec.RuntimeClassName = workload.Spec.RuntimeClassName
-	}
-	t.Spec.PriorityClassName = workload.Spec.PriorityClassName
-	return t
-}
-
-// addNamespace adds a namespace to the pod affinity terms that include the workload's namespace.
-func addNamespace(affinity *v1.Affinity, workload, added string) {
-	extend := func(term *v1.PodAffinityTerm) {
-		if len(term.Namespaces) == 0 && term.NamespaceSelector == nil {
-			term.Namespaces = []string{workload}
-		}
-		if slices.Contains(term.Namespaces, workload) && !slices.Contains(term.Namespaces, added) {
-			term.Namespaces = append(term.Namespaces, added)
-		}
-	}
-	var kinds []v1.PodAffinity
-	if affinity != nil && affinity.PodAffinity != nil {
-		kinds = append(kinds, *affinity.PodAffinity)
-	}
-	if affinity != nil && affinity.PodAntiAffinity != nil {
-		kinds = append(kinds, v1.PodAffinity(*affinity.PodAntiAffinity))
-	}
-	for _, kind := range kinds {
-		for i := range kind.RequiredDuringSchedulingIgnoredDuringExecution {
-			extend(&kind.RequiredDuringSchedulingIgnoredDuringExecution[i])
-		}
-		for i := range kind.PreferredDuringSchedulingIgnoredDuringExecution {
-			extend(&kind.PreferredDuringSchedulingIgnoredDuringExecution[i].PodAffinityTerm)
-		}
-	}
-}
-
-// addTimes returns the sum of a list and n times another list.
-func addTimes(list, added v1.ResourceList, n int64) v1.ResourceList {
-	sum := list.DeepCopy()
-	if sum == nil {
-		sum = v1.ResourceList{}
-	}
-	for name, quantity := range added {
-		quantity = quantity.DeepCopy()
-		quantity.Mul(n)
-		if before, ok := sum[name]; ok {
-			quantity.Add(before)
-		}
-		sum[name] = quantity
-	}
-	return sum
-}

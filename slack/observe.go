@@ -137,3 +137,7 @@ func amountsOf(list v1.ResourceList, devices []string) resources.Amounts {
 	}
 	return amounts
 }
+
+// PlaceholderLabel is a label of placeholder pods and of the objects of backends. Its value is the
+// policy's name.
+const PlaceholderLabel = "plimsoll.dev/placeholder"

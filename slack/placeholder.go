@@ -9,11 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
-
-// PlaceholderLabel is a label of placeholder pods and of the objects of backends. Its value is the
-// policy's name.
-const PlaceholderLabel = "plimsoll.dev/placeholder"
 
 // pauseImage is the image of placeholder pods.
 const pauseImage = "registry.k8s.io/pause:3.10"
@@ -110,4 +107,29 @@ func placeholderPod(policy *v1alpha1.ResourceSlack, group Group, index int64, na
 		Spec:   template.Spec,
 		Status: v1.PodStatus{Phase: v1.PodPending},
 	}
+}
+
+// mirrorTemplate returns a template whose pods are scheduled like the workload's pods: it has their
+// requests, node selection, affinity, topology spread constraints, host ports, RuntimeClass and priority, but not
+// their containers, volumes and resource claims: a claim can be used by one pod only, or would be
+// created for each placeholder. It shares no memory with the workload.
+func mirrorTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateSpec {
+	workload := group.Mirror.Template.DeepCopy()
+	t := podTemplate(policy, Group{Name: group.Name, Requests: group.Requests})
+	t.Labels = workload.Labels
+	if t.Labels == nil {
+		t.Labels = map[string]string{}
+	}
+	t.Labels[PlaceholderLabel] = policy.Name
+	container := &t.Spec.Containers[0]
+	container.Ports = resources.HostPorts(&workload.Spec) // which exclude other pods with the same ones
+	t.Spec.NodeSelector = workload.Spec.NodeSelector
+	t.Spec.Affinity = workload.Spec.Affinity
+	t.Spec.Tolerations = workload.Spec.Tolerations
+	t.Spec.TopologySpreadConstraints = workload.Spec.TopologySpreadConstraints
+	if len(workload.Spec.Overhead) == 0 { // else the requests include the overhead, which admission would add
+		t.Spec.RuntimeClassName = workload.Spec.RuntimeClassName
+	}
+	t.Spec.PriorityClassName = workload.Spec.PriorityClassName
+	return t
 }

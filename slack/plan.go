@@ -10,6 +10,15 @@ import (
 
 const mebibyte = 1 << 20
 
+// Placeholders are a number of placeholders with equal requests for CPU and memory.
+type Placeholders struct {
+	Requests resources.Amounts
+	Count    int64
+}
+
+// total returns the sum of the requests.
+func (p Placeholders) total() resources.Amounts { return p.Requests.Multiply(p.Count) }
+
 // ratePolicy states how much slack is wanted.
 type ratePolicy struct {
 	// Rate is in millionths of the base and not negative.
@@ -58,9 +67,6 @@ func (p *ratePolicy) maxCount() int64 {
 	}
 	return p.MaxPlaceholders
 }
-
-// total returns the sum of the requests.
-func (p Placeholders) total() resources.Amounts { return p.Requests.Multiply(p.Count) }
 
 // ratePlaceholders are the placeholders of a plan.
 type ratePlaceholders struct {

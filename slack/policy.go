@@ -3,7 +3,6 @@ package slack
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -64,22 +63,28 @@ type Group struct {
 	Mirror *Workload
 }
 
-// Compute returns the plan of a policy for the current state of a cluster, as if no placeholders were
-// held already. Workloads are the workloads that the policy mirrors. Defaults of the policy are
-// applied. It returns an error if the policy is invalid.
-func Compute(policy *v1alpha1.ResourceSlack, nodes []*v1.Node, pods []*v1.Pod, workloads []Workload, now time.Time) (Plan, error) {
-	tracker, err := NewTracker(policy)
-	if err != nil {
-		return Plan{}, err
+// Spread is the promise of a plan per domain.
+type Spread struct {
+	// TopologyKey is the label whose values are the domains.
+	TopologyKey string
+	// Domains are the values of the usable nodes of the pool, sorted.
+	Domains []string
+	// PerDomain is the number of placeholders of the rate that each domain has at least, without those for the biggest pod.
+	PerDomain int64
+}
+
+// placeholders returns the number of placeholders.
+func (p *Plan) placeholders() (sum int64) {
+	for _, group := range p.Groups {
+		sum += group.Count
 	}
-	for _, node := range nodes {
-		tracker.SetNode(node, now)
-	}
-	for _, pod := range pods {
-		tracker.SetPod(pod)
-	}
-	tracker.SetWorkloads(workloads)
-	return tracker.Next(now), nil
+	return sum
+}
+
+// fail marks the plan as not feasible for a reason.
+func (p *Plan) fail(format string, args ...any) {
+	p.Feasible = false
+	p.Reasons = append(p.Reasons, fmt.Sprintf(format, args...))
 }
 
 // ratePolicyOf returns a valid policy with the rate and minimum that apply, in the terms of the planner.
@@ -132,12 +137,6 @@ func planOf(name string, plan ratePlan) Plan {
 	return out
 }
 
-// fail marks the plan as not feasible for a reason.
-func (p *Plan) fail(format string, args ...any) {
-	p.Feasible = false
-	p.Reasons = append(p.Reasons, fmt.Sprintf(format, args...))
-}
-
 // listOf returns amounts as a resource list.
 func listOf(a resources.Amounts) v1.ResourceList {
 	list := v1.ResourceList{
@@ -148,4 +147,21 @@ func listOf(a resources.Amounts) v1.ResourceList {
 		list[name] = *resource.NewQuantity(amount, resource.DecimalSI)
 	}
 	return list
+}
+
+// addTimes returns the sum of a list and n times another list.
+func addTimes(list, added v1.ResourceList, n int64) v1.ResourceList {
+	sum := list.DeepCopy()
+	if sum == nil {
+		sum = v1.ResourceList{}
+	}
+	for name, quantity := range added {
+		quantity = quantity.DeepCopy()
+		quantity.Mul(n)
+		if before, ok := sum[name]; ok {
+			quantity.Add(before)
+		}
+		sum[name] = quantity
+	}
+	return sum
 }

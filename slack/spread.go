@@ -12,16 +12,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
-// Spread is the promise of a plan per domain.
-type Spread struct {
-	// TopologyKey is the label whose values are the domains.
-	TopologyKey string
-	// Domains are the values of the usable nodes of the pool, sorted.
-	Domains []string
-	// PerDomain is the number of placeholders of the rate that each domain has at least, without those for the biggest pod.
-	PerDomain int64
-}
-
 // spread returns the domains of the spread of the policy, nil without a spread: the domains of the usable nodes of the pool, or else the
 // last domains.
 func (t *Tracker) spread() *Spread {
