@@ -46,7 +46,7 @@ func ReadHubFrom(source Source, requirePlacements bool) (*Hub, error) {
 	); err != nil {
 		return nil, err
 	}
-	r.hub.Warnings = r.warnings
+	r.hub.Warnings = r.allWarnings()
 	return &r.hub, nil
 }
 

@@ -67,13 +67,14 @@ func (o *Objects) Referred() []runtime.Object {
 }
 
 // Read reads the objects of a cluster from files and folders, see Files.
+// Fields that the API server would refuse are warnings.
 func Read(paths []string, stdin io.Reader) (*Objects, error) {
-	return ReadFrom(Files(paths, stdin))
+	return ReadFrom(Files(paths, stdin), true)
 }
 
-// ReadFrom reads the objects of a cluster from documents.
-func ReadFrom(source Source) (*Objects, error) {
-	r := &clusterReader{reader: newReader(kinds)}
+// ReadFrom reads the objects of a cluster from documents, and may validate them as the API server does.
+func ReadFrom(source Source, validate bool) (*Objects, error) {
+	r := &clusterReader{reader: newReader(kinds), isValidating: validate}
 	if err := eachChecked(source, r.read); err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func ReadFrom(source Source) (*Objects, error) {
 			r.warn("pod %s/%s is ignored: its node %s is not in the input", pod.Namespace, pod.Name, pod.Spec.NodeName)
 		}
 	}
-	r.objects.Warnings = r.warnings
+	r.objects.Warnings = r.allWarnings()
 	r.objects.Others = GenerateClaims(slices.Concat(r.objects.Running, r.objects.Pending), r.objects.Others)
 	r.objects.removeMissing()
 	r.objects.addUnused()
@@ -101,7 +102,7 @@ func ReadReferred(source Source) (*Objects, error) {
 		return nil, err
 	}
 	err := r.finish(false, "")
-	r.objects.Warnings = r.warnings
+	r.objects.Warnings = r.allWarnings()
 	return &r.objects, err
 }
 
@@ -118,7 +119,8 @@ func SetNodeDefaults(node *v1.Node) { defaults.SetObjectDefaults_Node(node) }
 type clusterReader struct {
 	reader
 
-	objects Objects
+	objects      Objects
+	isValidating bool
 }
 
 // read reads an object in JSON.
@@ -143,6 +145,9 @@ func (r *clusterReader) read(where string, asJSON []byte, head *header) error {
 		r.objects.Workloads = append(r.objects.Workloads, obj)
 	default:
 		r.objects.Others = append(r.objects.Others, obj)
+	}
+	if r.isValidating {
+		r.validate(where, head, empty.(object))
 	}
 	return nil
 }

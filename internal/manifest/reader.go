@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kubejson "sigs.k8s.io/json"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
@@ -34,6 +35,8 @@ type reader struct {
 	kinds    map[string][]string
 	ignored  Ignored
 	warnings []string
+	// more is the number of warnings beyond maxWarnings.
+	more int
 	// seen has the location of each object by kind and name.
 	seen map[string]string
 }
@@ -42,9 +45,24 @@ func newReader(kinds map[string][]string) reader {
 	return reader{kinds: kinds, seen: map[string]string{}}
 }
 
+// maxWarnings is the number of warnings that are kept; others are counted.
+const maxWarnings = 20
+
 // warn adds a warning.
-func (r *reader) warn(format string, args ...any) {
-	r.warnings = append(r.warnings, fmt.Sprintf(format, args...))
+func (r *reader) warn(text string, args ...any) {
+	if len(r.warnings) >= maxWarnings {
+		r.more++
+		return
+	}
+	r.warnings = append(r.warnings, fmt.Sprintf(text, args...))
+}
+
+// allWarnings returns the warnings, and the number of those that are not kept.
+func (r *reader) allWarnings() []string {
+	if r.more == 0 {
+		return r.warnings
+	}
+	return append(r.warnings, format.Of(r.more, "more warning")+" about the manifests")
 }
 
 // isRead reports whether objects of a kind are read, and counts ignored objects. It returns an error for a version that is
@@ -120,7 +138,7 @@ func (r *reader) finish(isMissing bool, message string) error {
 	case isMissing:
 		return errors.New(message)
 	case ignored != "":
-		r.warn("%s", ignored)
+		r.warnings = append(r.warnings, ignored)
 	}
 	return nil
 }

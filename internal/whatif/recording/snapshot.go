@@ -54,7 +54,7 @@ func IsSnapshot(text string) bool {
 
 // Cluster returns the objects of a snapshot that affect scheduling.
 func (r *Recording) Cluster() (*manifest.Objects, error) {
-	objects, err := manifest.ReadFrom(r.documents(func(k *kinds.Kind) bool { return k.Area == kinds.AreaCluster }))
+	objects, err := manifest.ReadFrom(r.documents(func(k *kinds.Kind) bool { return k.Area == kinds.AreaCluster }), false)
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func roundTrip(t must.TB, s *Recording) (*Recording, []byte) {
 func TestSnapshotPreservesDecisions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		generated, reading := cluster(t)
-		complete, err := manifest.ReadFrom(generated.source)
+		complete, err := manifest.ReadFrom(generated.source, true)
 		must.Succeed(t, err)
 		want := decisions(t, complete, &reading)
 

@@ -1,0 +1,182 @@
+package manifest
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubernetes/pkg/apis/core"
+	defaults "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/pkg/apis/core/validation"
+)
+
+// validationOptions accept what any supported version of Kubernetes accepts.
+var validationOptions = validation.PodValidationOptions{
+	AllowInvalidPodDeletionCost: true, AllowNonLocalProjectedTokenPath: true, AllowRelaxedEnvironmentVariableValidation: true,
+	PodLevelResourcesEnabled: true, InPlacePodLevelResourcesVerticalScalingEnabled: true, AllowSidecarResizePolicy: true,
+	InPlacePodVerticalScalingMemoryBackedVolumesEnabled: true, AllowMatchLabelKeysInPodTopologySpread: true,
+	OldPodViolatesMatchLabelKeysValidation: true, OldPodViolatesLegacyMatchLabelKeysValidation: true, AllowEnvFilesValidation: true,
+	AllowContainerRestartPolicyRules: true, AllowExistingRestartContainerForNonSidecarInitContainer: true,
+	AllowUserNamespacesWithVolumeDevices: true, AllowTaintTolerationComparisonOperators: true,
+	AllowUserNamespacesHostNetworkSupport: true, AllowRestartAllContainers: true, AllowEmptyImageVolumeReference: true,
+	AllowSysAdminWhenPrivilegeEscalationFalse: true, AllowNamespacedSysctlsForHostNetAndHostIPC: true,
+}
+
+// lacking matches the fields that manifests often lack, and that only the API server and admission plugins set or require.
+var lacking = regexp.MustCompile(`\.image$|\.volumeMounts\[\d+\]\.name$|\.ephemeralContainers|serviceAccount|nodeSwapStatus|declaredFeatures`)
+
+// phrases are texts of the validation of Kubernetes in the words of other messages.
+var phrases = strings.NewReplacer(
+	"not a valid selector operator", "must be In, NotIn, Exists or DoesNotExist, or Gt or Lt of nodes", ", inclusive", "",
+	"metadata.taints", "spec.taints", "less than or equal to ", "at most the ", "greater than zero", "at least 1",
+	"Limit must be set for non overcommitable resources", "must have the same amount as the requests",
+)
+
+// maxValidated bounds the time of validation. Nobody writes more objects by hand, and an API server has validated others.
+const maxValidated = 20_000
+
+// validate adds warnings about the fields of an object that the API server would refuse.
+func (r *clusterReader) validate(where string, head *header, obj object) {
+	if len(r.seen) > maxValidated {
+		return
+	}
+	var problems []string
+	switch obj := obj.(type) {
+	case *v1.Node:
+		problems = nodeProblems(obj)
+	case *v1.Pod:
+		problems = podProblems(&obj.Spec, obj, "")
+	default:
+		if template := templateOf(obj); template != nil {
+			pod := &v1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
+			SetPodDefaults(pod)
+			problems = podProblems(&template.Spec, pod, "spec.template.")
+		}
+	}
+	for _, problem := range problems {
+		r.warn("%s: %s: %s", where, head, problem)
+	}
+}
+
+// templateOf returns the template of the pods of a workload, nil for other objects.
+func templateOf(obj object) *v1.PodTemplateSpec {
+	switch obj := obj.(type) {
+	case *appsv1.Deployment:
+		return &obj.Spec.Template
+	case *appsv1.ReplicaSet:
+		return &obj.Spec.Template
+	case *appsv1.StatefulSet:
+		return &obj.Spec.Template
+	case *appsv1.DaemonSet:
+		return &obj.Spec.Template
+	case *batchv1.Job:
+		return &obj.Spec.Template
+	}
+	return nil
+}
+
+// podProblems returns the problems of a pod that has its defaults. path is the place of a template.
+func podProblems(given *v1.PodSpec, pod *v1.Pod, path string) []string {
+	var internal core.Pod
+	if err := defaults.Convert_v1_Pod_To_core_Pod(pod, &internal, nil); err != nil {
+		return []string{err.Error()}
+	}
+	internal.Namespace = orDefault(internal.Namespace)
+	options := validationOptions
+	options.ResourceIsPod = path == ""
+	problems := problemTexts(path, validation.ValidatePodCreate(&internal, options))
+	for i := range given.Containers {
+		c, at := &given.Containers[i], fmt.Sprintf("%sspec.containers[%d].resources.", path, i)
+		problems = append(problems, memoryProblem(at+"limits", c.Resources.Limits)...)
+		if c.Resources.Requests.Memory().Cmp(*c.Resources.Limits.Memory()) != 0 { // not the default
+			problems = append(problems, memoryProblem(at+"requests", c.Resources.Requests)...)
+		}
+	}
+	return problems
+}
+
+// leastMemory is less than any container or node has.
+const leastMemory = 4096
+
+// memoryProblem returns the problem of an amount of memory that lacks its unit.
+func memoryProblem(path string, amounts v1.ResourceList) []string {
+	memory := amounts[v1.ResourceMemory]
+	if memory.Sign() <= 0 || memory.Value() >= leastMemory || memory.MilliValue()%1000 != 0 { // another warning
+		return nil
+	}
+	return []string{fmt.Sprintf("%s.memory: %s is in bytes; did you mean %[2]sMi or %[2]sGi?", path, memory.String())}
+}
+
+// nodeProblems returns the problems of a node.
+func nodeProblems(node *v1.Node) []string {
+	var internal core.Node
+	if err := defaults.Convert_v1_Node_To_core_Node(node, &internal, nil); err != nil {
+		return []string{err.Error()}
+	}
+	problems := problemTexts("", validation.ValidateNode(&internal))
+	problems = append(problems, memoryProblem("status.allocatable", node.Status.Allocatable)...)
+	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage, v1.ResourcePods} {
+		capacity, isKnown := node.Status.Capacity[name]
+		if allocatable := node.Status.Allocatable[name]; isKnown && allocatable.Cmp(capacity) > 0 {
+			problems = append(problems, fmt.Sprintf("status.allocatable.%s: invalid value %s: must be at most the capacity, %s",
+				name, allocatable.String(), capacity.String()))
+		}
+	}
+	return problems
+}
+
+// problemTexts returns errors of validation as texts, one for each field, without those about fields that manifests lack.
+func problemTexts(path string, errs field.ErrorList) (texts []string) {
+	for i, err := range errs {
+		isName := strings.HasPrefix(err.Field, "metadata") && err.Type == field.ErrorTypeRequired
+		isKnown := slices.ContainsFunc(errs[:i], func(e *field.Error) bool { return e.Field == err.Field })
+		if !isName && !isKnown && !lacking.MatchString(err.Field) {
+			texts = append(texts, phrases.Replace(path+problemText(err)))
+		}
+	}
+	return texts
+}
+
+// problemText returns an error of validation as "field: invalid value X: must be Y". Values that are no scalars are left out.
+func problemText(err *field.Error) string {
+	value := err.BadValue
+	if v := reflect.ValueOf(value); v.Kind() == reflect.Pointer && !v.IsNil() {
+		value = v.Elem().Interface()
+	}
+	text := ""
+	switch v := reflect.ValueOf(value); {
+	case err.Type == field.ErrorTypeRequired || !v.IsValid():
+	case v.Type() == reflect.TypeFor[resource.Quantity]():
+		amount := value.(resource.Quantity)
+		text = " " + amount.String()
+	case v.Kind() == reflect.String:
+		text = fmt.Sprintf(" %q", v.String())
+	case v.CanInt(), v.CanUint(), v.CanFloat(), v.Kind() == reflect.Bool:
+		text = fmt.Sprintf(" %v", value)
+	}
+	detail, _, _ := strings.Cut(err.Detail, " (e.g.")
+	problem := "invalid value"
+	switch err.Type {
+	case field.ErrorTypeRequired:
+		problem = "required"
+		if strings.Contains(detail, "empty") {
+			detail = ""
+		}
+	case field.ErrorTypeNotSupported:
+		detail = "must be one of " + strings.ReplaceAll(strings.TrimPrefix(detail, "supported values: "), `"`, "")
+	case field.ErrorTypeDuplicate:
+		problem, detail = "found twice:", ""
+	case field.ErrorTypeForbidden:
+		problem = "not allowed"
+	case field.ErrorTypeNotFound:
+		problem, detail = "found no", ""
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%s: %s%s: %s", err.Field, problem, text, detail), ": ")
+}
