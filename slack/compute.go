@@ -95,7 +95,10 @@ func (t *Tracker) Next(now time.Time) Plan {
 	plan.setSpread(spread, t.policy.Spec.Spread)
 	if len(t.policy.Spec.Schedules) > 0 {
 		plan.Schedule = t.schedule.status.DeepCopy()
-		plan.Reasons = append(plan.Reasons, t.schedule.calendar.Overlaps...)
+		plan.Reasons = append(plan.Reasons, t.schedule.calendar.Warnings...)
+	}
+	if spec := &t.policy.Spec; spec.ProvisioningStrategy != "" && spec.Backend != v1alpha1.BackendCapacityBuffer {
+		plan.Reasons = append(plan.Reasons, fmt.Sprintf("spec.provisioningStrategy has no effect with backend %s", spec.Backend))
 	}
 	t.addDevices(&plan, changed)
 	t.addMirrors(&plan)

@@ -127,7 +127,7 @@ func TestNamespaceSelector(t *testing.T) {
 			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}},
 		}
 	})
-	if _, err := NewTracker(invalid); err == nil || !strings.Contains(err.Error(), "spec.mirrors.namespaceSelector: Invalid value") {
+	if _, err := NewTracker(invalid); err == nil || !strings.Contains(err.Error(), "matchExpressions[0].operator: Invalid value") {
 		t.Errorf("an invalid selector: %v", err)
 	}
 }

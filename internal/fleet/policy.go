@@ -196,5 +196,5 @@ func joinErrors(errs field.ErrorList) string {
 	for i, err := range errs {
 		texts[i] = err.Error()
 	}
-	return format.Abbreviate(texts, 5, "; ")
+	return format.WithoutPattern(format.Abbreviate(texts, 5, "; "))
 }

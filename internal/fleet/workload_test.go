@@ -508,8 +508,8 @@ func TestUnknownFields(t *testing.T) {
 	s := hub("cluster1")
 	s.SetCapacity(capacityOf(t, "cluster1", now, 10, nil))
 	for template, want := range map[string]string{
-		`{"spec": {"containers": [{"resource": {"requests": {"cpu": "1"}}}]}}`: `unknown field "spec.containers[0].resource"`,
-		`{"kind": "Pod", "spec": {"containers": [{}], "nodeSelectors": {}}}`:   `unknown field "spec.nodeSelectors"`,
+		`{"spec": {"containers": [{"resource": {"requests": {"cpu": "1"}}}]}}`: `unknown field "spec.containers[0].resource"; did you mean resources?`,
+		`{"kind": "Pod", "spec": {"containers": [{}], "nodeSelectors": {}}}`:   `unknown field "spec.nodeSelectors"; did you mean nodeSelector?`,
 		`{"kind": "Deployment", "spec": {"selector": {}, "template": {"spec": {"containers": [{"cpu": 1}]}}}}`: "" +
 			`unknown field "spec.containers[0].cpu"`,
 		`{"kind": "Deployment", "spec": {"selector": {}, "template": {"spec": {"containers": [{}]}}}}`: "",

@@ -1,6 +1,9 @@
 package format
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // Suggestion returns the end of an error about an unknown name: "; did you mean NAME?" with the most similar known name, or with a
 // name that it begins, "" if no name is similar.
@@ -36,4 +39,14 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// pattern matches the part of an error of Kubernetes with a regular expression.
+var pattern = regexp.MustCompile(` \(regex used for validation is '[^']*'\)|,? ?regex used for validation is '[^']*'`)
+
+// WithoutPattern returns errors of Kubernetes about names and labels without regular expressions, which the rest describes in words, and
+// with the operators that selectors may have.
+func WithoutPattern(text string) string {
+	const operators = "must be In, NotIn, Exists or DoesNotExist"
+	return strings.ReplaceAll(pattern.ReplaceAllString(text, ""), "not a valid selector operator", operators)
 }

@@ -92,7 +92,7 @@ func (r *reader) decode(where string, asJSON []byte, head *header, into object) 
 	if err := cmp.Or(err, checkAmountsOf(into)); err != nil {
 		return fmt.Errorf("%s: %w", head, err)
 	}
-	for _, field := range unknown {
+	for _, field := range resources.ExplainUnknown(unknown, into) {
 		r.warn("%s: %s: %v", where, head, field)
 	}
 	into.GetObjectKind().SetGroupVersionKind(head.groupVersionKind())

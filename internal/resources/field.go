@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	kubejson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
 // ExplainDecoding returns the error of decoding an object with the field and its value, such as
@@ -45,25 +47,54 @@ func DecodeStrict(raw []byte, into any) error {
 	if err != nil {
 		err = ExplainDecoding(asJSON, into, err)
 	}
-	for i, field := range unknown {
-		if name, ok := strings.CutPrefix(field.Error(), "unknown field "); ok && !strings.ContainsAny(name, ".[") {
-			unknown[i] = fmt.Errorf("%w: must be one of %s", field, strings.Join(fieldNames(reflect.TypeOf(into).Elem()), ", "))
-		}
-	}
-	return errors.Join(append(unknown, err)...)
+	return errors.Join(append(ExplainUnknown(unknown, into), err)...)
 }
 
-// fieldNames returns the names of the fields of a struct in JSON.
-func fieldNames(object reflect.Type) (names []string) {
-	for field := range object.Fields() {
-		switch name, _, _ := strings.Cut(field.Tag.Get("json"), ","); {
-		case field.Anonymous && name == "":
-			names = append(names, fieldNames(field.Type)...)
+// maxFields is the largest number of fields that an error lists.
+const maxFields = 20
+
+// ExplainUnknown adds the most similar field of the same level, or else all of them, to the errors of unknown fields of an object.
+func ExplainUnknown(unknown []error, object any) []error {
+	for i, err := range unknown {
+		path, ok := strings.CutPrefix(err.Error(), "unknown field ")
+		if !ok {
+			continue
+		}
+		level, parts := reflect.TypeOf(object), strings.Split(strings.Trim(path, `"`), ".")
+		last := len(parts) - 1
+		for _, part := range parts[:last] {
+			name, _, _ := strings.Cut(part, "[")
+			level = FieldsOf(level)[name]
+		}
+		names := slices.Sorted(maps.Keys(FieldsOf(level)))
+		hint := format.Suggestion(parts[last], names)
+		if hint == "" && len(names) > 0 && len(names) <= maxFields {
+			hint = ": must be one of " + strings.Join(names, ", ")
+		}
+		unknown[i] = fmt.Errorf("%w%s", err, hint)
+	}
+	return unknown
+}
+
+// FieldsOf returns the types of the fields in JSON of a struct, or of the elements of a list or map of structs, by name. It returns nil
+// for other types, and for a type with a form of its own.
+func FieldsOf(t reflect.Type) map[string]reflect.Type {
+	for t != nil && slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map}, t.Kind()) {
+		t = t.Elem()
+	}
+	if t == nil || t.Kind() != reflect.Struct || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) {
+		return nil
+	}
+	fields := map[string]reflect.Type{}
+	for f := range t.Fields() {
+		switch name, _, _ := strings.Cut(f.Tag.Get("json"), ","); {
+		case f.Anonymous && name == "":
+			maps.Copy(fields, FieldsOf(f.Type))
 		case name != "" && name != "-":
-			names = append(names, name)
+			fields[name] = f.Type
 		}
 	}
-	return names
+	return fields
 }
 
 // ExplainYAML returns an error of the YAML decoder with its line and, where the line has a tab, what to do.

@@ -18,8 +18,8 @@ import (
 // +kubebuilder:object:generate=false
 type Calendar struct {
 	schedules []parsedSchedule
-	// Overlaps describes schedules that apply at the same time as an earlier one.
-	Overlaps []string
+	// Warnings describe schedules that apply at the same time as an earlier one, and times that are rounded.
+	Warnings []string
 }
 
 // parsedSchedule is a schedule in the terms of a clock. from and to are minutes of the day, lead the minutes before from in which the
@@ -46,6 +46,10 @@ func (s *ResourceSlackSpec) Calendar() (Calendar, field.ErrorList) {
 	for i := range s.Schedules {
 		parsed, invalid := s.Schedules[i].parse(path.Index(i))
 		c.schedules, errs = append(c.schedules, parsed), append(errs, invalid...)
+		if lead := ptr.Deref(s.Schedules[i].LeadSeconds, 0); lead%60 != 0 {
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %d is rounded up to whole minutes, %d",
+				path.Index(i).Child("leadSeconds"), lead, 60*parsed.lead))
+		}
 	}
 	if len(errs) == 0 {
 		errs = c.compare(s.Schedules, path)
@@ -77,7 +81,7 @@ func (s *Schedule) parse(path *field.Path) (p parsedSchedule, errs field.ErrorLi
 	if p.to, ok = parseMinutes(s.To); !ok {
 		errs = append(errs, field.Invalid(path.Child("to"), s.To, "must be a time of day from 00:00 to 24:00"))
 	}
-	if s.From == s.To || p.from == 0 && p.to == 0 {
+	if len(errs) == 0 && (s.From == s.To || p.from == 0 && p.to == 0) {
 		errs = append(errs, field.Invalid(path.Child("to"), s.To, "must differ from from: the schedule never applies; a day ends at 24:00"))
 	}
 	var err error
@@ -204,7 +208,7 @@ func (c *Calendar) compare(schedules []Schedule, path *field.Path) (errs field.E
 			errs = append(errs, field.Invalid(path.Index(i), schedules[i].String(),
 				"never applies: earlier schedules apply at all of its times; put it before them or remove it"))
 		case other != NoSchedule:
-			c.Overlaps = append(c.Overlaps, fmt.Sprintf("spec.schedules[%d] (%s) overlaps spec.schedules[%d] (%s), which applies then: "+
+			c.Warnings = append(c.Warnings, fmt.Sprintf("spec.schedules[%d] (%s) overlaps spec.schedules[%d] (%s), which applies then: "+
 				"the first in the list applies", i, schedules[i], other, schedules[other]))
 		}
 	}

@@ -187,7 +187,7 @@ func TestInvalidSchedules(t *testing.T) {
 	}
 	c := calendarOf(t, valid, all)
 	if want := []string{"spec.schedules[1] (every day 00:00-24:00 UTC) overlaps spec.schedules[0] (every day 07:00-19:00 UTC), " +
-		"which applies then: the first in the list applies"}; !slices.Equal(c.Overlaps, want) {
-		t.Errorf("overlaps %q, want %q", c.Overlaps, want)
+		"which applies then: the first in the list applies"}; !slices.Equal(c.Warnings, want) {
+		t.Errorf("warnings %q, want %q", c.Warnings, want)
 	}
 }

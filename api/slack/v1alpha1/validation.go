@@ -6,8 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -38,6 +39,12 @@ func (s *ResourceSlackSpec) Validate() error {
 	errs = append(errs, validateRange(path.Child("granularity"), s.Granularity, 100)...)
 	errs = append(errs, validateRange(path.Child("maxPlaceholders"), s.MaxPlaceholders, 100_000)...)
 	errs = append(errs, s.validateDevices(path)...)
+	errs = append(errs, s.Pool.validateScheduling(path.Child("pool"))...)
+	if name := s.PriorityClassName; name != "" {
+		for _, problem := range validation.IsDNS1123Subdomain(name) {
+			errs = append(errs, field.Invalid(path.Child("priorityClassName"), name, problem))
+		}
+	}
 	shape := s.Pool.NodeShape
 	errs = append(errs, shape.validate(path.Child("pool", "nodeShape"), nil)...)
 	if shape != nil && (shape.CPU == nil || shape.Memory == nil || shape.Placeholders != nil) {
@@ -54,13 +61,43 @@ func (s *ResourceSlackSpec) Validate() error {
 	mirrors := path.Child("mirrors")
 	errs = append(errs, validateRange(mirrors.Child("maxPerWorkload"), s.Mirrors.MaxPerWorkload, 10_000)...)
 	errs = append(errs, validateRange(mirrors.Child("maxPerNamespace"), s.Mirrors.MaxPerNamespace, 100_000)...)
-	if _, err := metav1.LabelSelectorAsSelector(s.Mirrors.NamespaceSelector); err != nil {
-		errs = append(errs, field.Invalid(mirrors.Child("namespaceSelector"), s.Mirrors.NamespaceSelector, err.Error()))
-	}
+	errs = append(errs, metav1validation.ValidateLabelSelector(s.Mirrors.NamespaceSelector,
+		metav1validation.LabelSelectorValidationOptions{}, mirrors.Child("namespaceSelector"))...)
 	if !slices.Contains(Backends, s.Backend) {
 		errs = append(errs, field.NotSupported(path.Child("backend"), s.Backend, Backends))
 	}
 	return errs.ToAggregate()
+}
+
+// validateScheduling returns errors for a node selector and tolerations that the API server refuses in the placeholders.
+func (p *Pool) validateScheduling(path *field.Path) field.ErrorList {
+	errs := metav1validation.ValidateLabels(p.NodeSelector, path.Child("nodeSelector"))
+	for i, t := range p.Tolerations {
+		at := path.Child("tolerations").Index(i)
+		switch exists := t.Operator == v1.TolerationOpExists; {
+		case t.Operator != "" && t.Operator != v1.TolerationOpEqual && !exists:
+			operators := []v1.TolerationOperator{v1.TolerationOpEqual, v1.TolerationOpExists}
+			errs = append(errs, field.NotSupported(at.Child("operator"), t.Operator, operators))
+		case t.Key == "" && !exists:
+			errs = append(errs, field.Invalid(at.Child("operator"), t.Operator, "must be Exists if key is empty"))
+		case t.Value != "" && exists:
+			errs = append(errs, field.Invalid(at.Child("value"), t.Value, "must be empty if operator is Exists"))
+		}
+		if t.Key != "" {
+			errs = append(errs, metav1validation.ValidateLabelName(t.Key, at.Child("key"))...)
+		}
+		for _, problem := range validation.IsValidLabelValue(t.Value) {
+			errs = append(errs, field.Invalid(at.Child("value"), t.Value, problem))
+		}
+		effects := []v1.TaintEffect{v1.TaintEffectNoSchedule, v1.TaintEffectPreferNoSchedule, v1.TaintEffectNoExecute}
+		if t.Effect != "" && !slices.Contains(effects, t.Effect) {
+			errs = append(errs, field.NotSupported(at.Child("effect"), t.Effect, effects))
+		}
+		if t.TolerationSeconds != nil && t.Effect != v1.TaintEffectNoExecute {
+			errs = append(errs, field.Invalid(at.Child("effect"), t.Effect, "must be NoExecute if tolerationSeconds is set"))
+		}
+	}
+	return errs
 }
 
 // extendedResource matches the names of extended resources, and of resources of Kubernetes that have a domain.

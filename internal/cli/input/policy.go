@@ -7,10 +7,13 @@ import (
 	"io"
 	"os"
 
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
@@ -35,7 +38,7 @@ func SlackPolicy(path, flag, rate string) (*v1alpha1.ResourceSlack, error) {
 	}
 	policy.Spec.Default()
 	if err := policy.Spec.Validate(); err != nil {
-		return nil, fmt.Errorf("%s: %w", cmp.Or(path, "--"+flag), err)
+		return nil, fmt.Errorf("%s: %s", cmp.Or(path, "--"+flag), format.WithoutPattern(err.Error()))
 	}
 	return policy, nil
 }
@@ -63,8 +66,10 @@ func readPolicy(path string, policy *v1alpha1.ResourceSlack) error {
 		return fmt.Errorf("%s: found kind %q of apiVersion %q: must be %s of %s", path, policy.Kind, policy.APIVersion, v1alpha1.Kind,
 			v1alpha1.GroupVersion)
 	}
-	if policy.Name == "" {
-		return fmt.Errorf("%s: metadata.name: required", path)
+	metadata := &policy.ObjectMeta
+	metadata.Namespace, metadata.GenerateName = "", "" // the API server ignores the namespace
+	if errs := apivalidation.ValidateObjectMeta(metadata, false, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata")); len(errs) > 0 {
+		return fmt.Errorf("%s: %s", path, format.WithoutPattern(errs.ToAggregate().Error()))
 	}
 	return nil
 }

@@ -1,21 +1,25 @@
 package expression
 
 import (
-	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// variableTypes has the type of the variable of expressions.
-var variableTypes = map[string]reflect.Type{clusterVariable: reflect.TypeFor[clusterv1.ManagedCluster]()}
+// variableTypes has the type of the variable of expressions: a ManagedCluster without kind and apiVersion.
+var variableTypes = map[string]reflect.Type{clusterVariable: reflect.TypeFor[struct {
+	Metadata metav1.ObjectMeta              `json:"metadata"`
+	Spec     clusterv1.ManagedClusterSpec   `json:"spec"`
+	Status   clusterv1.ManagedClusterStatus `json:"status"`
+}]()}
 
 // unknownFields returns sentences about the fields in an expression that no cluster has. types has the types of variables.
 func unknownFields(e ast.NavigableExpr, types map[string]reflect.Type) (unknown []string) {
@@ -28,7 +32,7 @@ func unknownFields(e ast.NavigableExpr, types map[string]reflect.Type) (unknown 
 		unknown = append(unknown, unknownFields(part, scope)...)
 	}
 	if operand, name := access(e); name != "" {
-		if fields := fieldsOf(typeOf(operand, types)); fields != nil && fields[name] == nil {
+		if fields := resources.FieldsOf(typeOf(operand, types)); fields != nil && fields[name] == nil {
 			unknown = append(unknown, "no cluster has the field "+name+format.Suggestion(name, slices.Sorted(maps.Keys(fields))))
 		}
 	}
@@ -62,7 +66,7 @@ func typeOf(e ast.NavigableExpr, types map[string]reflect.Type) reflect.Type {
 	case name == "":
 		return elementOf(typeOf(operand, types))
 	}
-	return fieldsOf(typeOf(operand, types))[name]
+	return resources.FieldsOf(typeOf(operand, types))[name]
 }
 
 // elementOf returns the type of the elements of a list, nil for other types.
@@ -71,21 +75,4 @@ func elementOf(t reflect.Type) reflect.Type {
 		return nil
 	}
 	return t.Elem()
-}
-
-// fieldsOf returns the types of the fields of a type by name, nil if it has no fields. The variable has no type of the API.
-func fieldsOf(t reflect.Type) map[string]reflect.Type {
-	if t != nil && t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t == nil || t.Kind() != reflect.Struct || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) {
-		return nil
-	}
-	fields := map[string]reflect.Type{}
-	for f := range t.Fields() {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
-			fields[name] = f.Type
-		}
-	}
-	return fields
 }

@@ -116,7 +116,7 @@ func unknownFields(object []byte, path string) (fields []string) {
 		}
 	}
 	unknown, _ := kubejson.UnmarshalStrict(object, into) // decoded before
-	for _, err := range unknown {
+	for _, err := range resources.ExplainUnknown(unknown, into) {
 		fields = append(fields, err.Error())
 	}
 	return fields
