@@ -61,7 +61,7 @@ func parseLimit(text string) (amounts v1.ResourceList, share int64, err error) {
 		if name == shareKey {
 			number, isPercentage := strings.CutSuffix(value, "%")
 			if share, err = strconv.ParseInt(number, 10, 64); err != nil || !isPercentage || share < 1 || share > 100 {
-				return nil, 0, fmt.Errorf("%s: found %s: must be from 1%% to 100%%", name, value)
+				return nil, 0, fmt.Errorf("%s: invalid value %s: must be from 1%% to 100%%", name, value)
 			}
 			continue
 		}
@@ -70,7 +70,7 @@ func parseLimit(text string) (amounts v1.ResourceList, share int64, err error) {
 		case err != nil:
 			return nil, 0, fmt.Errorf("%s: %w", name, err)
 		case quantity.Sign() < 0:
-			return nil, 0, fmt.Errorf("%s: found %s: must be at least 0", name, quantity.String())
+			return nil, 0, fmt.Errorf("%s: invalid value %s: must be at least 0", name, quantity.String())
 		case resources.NewResource(name).Index() == resources.Extended && !strings.ContainsAny(string(name), "/-"):
 			return nil, 0, fmt.Errorf(
 				"%s: must be cpu, memory, ephemeral-storage, pods, %s, or the name of an extended resource",

@@ -24,7 +24,11 @@ func ParseQuantity(text string) (resource.Quantity, error) {
 	if err := CheckQuantity(text); err != nil {
 		return resource.Quantity{}, err
 	}
-	return resource.ParseQuantity(text)
+	quantity, err := resource.ParseQuantity(text)
+	if err != nil {
+		err = fmt.Errorf("invalid value %q: must be a quantity such as 500m, 2, 4G or 4Gi", text)
+	}
+	return quantity, err
 }
 
 // CheckQuantity returns an error for a text whose length or exponent exceeds the bounds

@@ -16,7 +16,7 @@ func TestInvalidScenario(t *testing.T) {
 		"":                               "generate: nodes: missing value",
 		"generate: {nodes: 3, podz: 20}": `generate: unknown key "podz"`,
 		"generate: {nodes: 3, pods: 5}\nusage: [burst]": "usage[0]: ",
-		"image: x":              `unknown field "image": must be one of generate, usage, limits, metrics`,
+		"picture: x":            `unknown field "picture": must be one of generate, limits, metrics, usage`,
 		"generate:\n\tnodes: 3": "yaml: line 2: found character that cannot start any token, such as a tab: indent with spaces",
 	} {
 		must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))

@@ -53,15 +53,18 @@ func Compile(path, text string) (*Expression, error) {
 		return nil, err
 	}
 	parsed, issues := env.cel.Parse(text)
-	if err := issues.Err(); err != nil {
-		return nil, firstLine(err)
+	if issues.Err() != nil {
+		return nil, env.explain(text, issues)
 	}
 	if err := shapeOf(ast.NavigateAST(parsed.NativeRep())).check(); err != nil {
 		return nil, err
 	}
 	checked, issues := env.cel.Check(parsed)
-	if err := issues.Err(); err != nil {
-		return nil, firstLine(err)
+	if issues.Err() != nil {
+		return nil, env.explain(text, issues)
+	}
+	if err := env.checkConstants(ast.NavigateAST(checked.NativeRep()), checked.NativeRep().ReferenceMap()); err != nil {
+		return nil, err
 	}
 	if t := checked.OutputType(); t != cel.BoolType && t != cel.DynType {
 		return nil, fmt.Errorf("must be true or false, is of type %s", t)
@@ -73,13 +76,6 @@ func Compile(path, text string) (*Expression, error) {
 		return nil, err
 	}
 	return &Expression{path, program, unknownFields(ast.NavigateAST(parsed.NativeRep()), variableTypes)}, nil
-}
-
-// firstLine returns the first line of an error of CEL, without its prefix. The other
-// lines repeat the expression.
-func firstLine(err error) error {
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	return errors.New(format.Shorten(strings.TrimPrefix(first, "ERROR: <input>:"), maxMessage))
 }
 
 // maxMessage is the maximum length of the part of a message that comes from CEL, in

@@ -212,3 +212,36 @@ func TestUnknownFields(t *testing.T) {
 		}
 	}
 }
+
+// TestInvalidExpressions checks that errors have the place, what was found and what CEL has instead, without words of its parser.
+func TestInvalidExpressions(t *testing.T) {
+	for text, want := range map[string]string{
+		" ":                                 "must not be empty",
+		`managedCluster.metadata.name = ""`: `1:30: found "=": compare with ==`,
+		"true\n and true":                   `2:2: found "and": use &&`,
+		`true & true`:                       `1:6: found "&": use &&`,
+		`not true`:                          `1:5: found "not": use !`,
+		`"a" LIKE "b"`:                      `1:5: found "LIKE": use text.matches(pattern)`,
+		`true == "a`:                        `1:9: found "\"": the text has no closing quote`,
+		`true == “a”`:                       `1:9: found "“": use plain quotes, "`,
+		`true && (`:                         "1:10: ends too early: a value or a closing bracket is missing",
+		`true)`:                             `1:5: found ")": is not expected here`,
+		`cluster.metadata.name == "a"`:      `1:1: undeclared reference to "cluster": must be managedCluster, or a text in quotes`,
+		`quantity("1").isGreater(quantity("64"))`:    `unknown function "isGreater"; did you mean isGreaterThan?`,
+		`managedCluster.score("a").size() > 0`:       `unknown function "score"; did you mean scores?`,
+		`[1].exist(x, true)`:                         `unknown function "exist"; did you mean exists?`,
+		`len("a") > 0`:                               `unknown function "len": use size`,
+		`"a" > 4`:                                    `1:5: > is not defined for (string, int): convert a value, as in int(...) or string(...)`,
+		`quantity("1").isLessThan(quantity("64GB"))`: `quantity: invalid value "64GB": must be a quantity such as 500m, 2, 4G or 4Gi`,
+		`semver("1.31").major() == 1`:                `semver: invalid value "1.31": must be a version of three numbers such as 1.31.0`,
+		`int("four") == 4`:                           `int: invalid value "four": must be a whole number`,
+		`duration("5") < duration("1h")`:             `duration: invalid value "5": must be a duration such as 90s or 2h`,
+		`timestamp("2026-01-02") < timestamp(0)`:     `timestamp: invalid value "2026-01-02": must be a time such as`,
+		`semver("v1.31", true).major() == 1 && quantity("1e30") == quantity("4Gi")`: "",
+	} {
+		_, err := Compile("field", text)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}

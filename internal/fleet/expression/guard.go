@@ -94,16 +94,14 @@ func invoke(call interpreter.InterpretableCall, b *functions.Overload, args []re
 	case call.Function() == operators.NotEquals:
 		return types.Bool(types.Equal(args[0], args[1]) != types.True)
 	case b == nil, b.OperandTrait != 0 && !args[0].Type().HasTrait(b.OperandTrait):
-	case b.Unary != nil && len(args) == 1:
-		return b.Unary(args[0])
-	case b.Binary != nil && len(args) == 2:
-		result := b.Binary(args[0], args[1])
+	default:
+		result := apply(b, args)
 		if list, ok := result.(traits.Lister); ok && call.Function() == operators.Add && !accumulator {
 			return copied(list)
 		}
-		return result
-	case b.Function != nil:
-		return b.Function(args...)
+		if result != nil {
+			return result
+		}
 	}
 	if receiver, ok := args[0].(traits.Receiver); ok {
 		return receiver.Receive(call.Function(), call.OverloadID(), args[1:])

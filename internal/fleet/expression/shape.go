@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -38,6 +39,9 @@ func CheckAll(texts []string) error {
 
 // checkText checks the bounds of an expression that apply before it is parsed.
 func checkText(text string) error {
+	if strings.TrimSpace(text) == "" {
+		return errors.New("must not be empty")
+	}
 	if len(text) > maxTextLength {
 		return fmt.Errorf("has %d bytes, at most %d are allowed", len(text), maxTextLength)
 	}
