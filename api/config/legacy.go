@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/conversion"
@@ -10,6 +11,9 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	internalv1 "k8s.io/kubernetes/pkg/scheduler/apis/config/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
 // legacyVersions are the versions of the scheduler configuration that Kubernetes no longer reads.
@@ -57,7 +61,8 @@ func addLegacyToScheme(s *runtime.Scheme) error {
 		})
 }
 
-// Warnings returns the warnings about a configuration: of a legacy version, and of plugins with negative weights.
+// Warnings returns the warnings about a configuration: of a legacy version, plugins with negative weights,
+// unknown disabled plugins, and arguments of plugins that are not enabled.
 func Warnings(cfg *internalconfig.KubeSchedulerConfiguration) (warnings []string) {
 	for _, version := range legacyVersions {
 		if version.String() == cfg.APIVersion {
@@ -69,19 +74,43 @@ func Warnings(cfg *internalconfig.KubeSchedulerConfiguration) (warnings []string
 			)
 		}
 	}
-	for _, profile := range cfg.Profiles {
-		if profile.Plugins == nil {
-			continue
+	for i, profile := range cfg.Profiles {
+		enabled := map[string]bool{}
+		for point, set := range pluginSets(profile) {
+			for _, plugin := range set.Enabled {
+				enabled[plugin.Name] = true
+				if plugin.Weight < 0 {
+					warnings = append(
+						warnings,
+						fmt.Sprintf("profile %s: the weight of %s is %d: must be at least 0, or the plugin prefers the worst node",
+							profile.SchedulerName, plugin.Name, plugin.Weight),
+					)
+				}
+			}
+			for j, plugin := range set.Disabled {
+				if known := pluginNames(); plugin.Name != "*" && !slices.Contains(known, plugin.Name) {
+					warnings = append(warnings, fmt.Sprintf("profiles[%d].plugins.%s.disabled[%d]: unknown plugin %q%s",
+						i, point, j, plugin.Name, format.Suggestion(plugin.Name, known)))
+				}
+			}
 		}
-		for _, plugin := range slices.Concat(profile.Plugins.MultiPoint.Enabled, profile.Plugins.Score.Enabled) {
-			if plugin.Weight < 0 {
-				warnings = append(
-					warnings,
-					fmt.Sprintf("profile %s: the weight of %s is %d: must be at least 0, or the plugin prefers the worst node",
-						profile.SchedulerName, plugin.Name, plugin.Weight),
-				)
+		for j, plugin := range profile.PluginConfig {
+			if !enabled[plugin.Name] {
+				warnings = append(warnings, fmt.Sprintf("profiles[%d].pluginConfig[%d]: plugin %s is not enabled: its arguments have no effect%s",
+					i, j, plugin.Name, format.Suggestion(plugin.Name, slices.Sorted(maps.Keys(enabled)))))
 			}
 		}
 	}
 	return warnings
+}
+
+// pluginNames returns the names of the plugins of kube-scheduler and of Plimsoll.
+func pluginNames() []string {
+	return append(slices.Sorted(maps.Keys(Defaults())),
+		names.PrioritySort, names.DefaultBinder, names.DefaultPreemption, names.DynamicResources, names.GangScheduling, names.ImageLocality,
+		names.InterPodAffinity, names.NodeAffinity, names.NodeDeclaredFeatures, names.NodeName, names.NodePorts,
+		names.NodeResourcesBalancedAllocation, names.NodeResourcesFit, names.NodeUnschedulable, names.NodeVolumeLimits,
+		names.PodTopologySpread, names.DeferredPodScheduling, names.SchedulingGates, names.TaintToleration, names.VolumeBinding,
+		names.VolumeRestrictions, names.VolumeZone, names.TopologyPlacementGenerator, names.PodGroupPodsCount,
+		"EBSLimits", "GCEPDLimits", "AzureDiskLimits", "CinderLimits") // of former versions
 }

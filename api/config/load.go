@@ -1,22 +1,32 @@
 package config
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Load reads a KubeSchedulerConfiguration of v1 or of a legacy version from a file, with all defaults.
@@ -67,13 +77,16 @@ func ReadFile(name string) ([]byte, error) {
 
 // Decode is Load for the content of a file.
 func Decode(file string, raw []byte) (*internalconfig.KubeSchedulerConfiguration, error) {
+	if err := cmp.Or(resources.CheckText(raw), checkDocuments(raw)); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
 	obj, version, err := scheme.Codecs.UniversalDecoder().Decode(raw, nil, nil)
 	cfg, ok := obj.(*internalconfig.KubeSchedulerConfiguration)
 	switch {
 	case err == nil && !ok, runtime.IsMissingKind(err), runtime.IsMissingVersion(err), runtime.IsNotRegisteredError(err):
 		return nil, fmt.Errorf("%s: %w", file, kindError(raw))
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", file, explain(err))
+		return nil, fmt.Errorf("%s: %w", file, explain(raw, err))
 	}
 	cfg.APIVersion = version.GroupVersion().String()
 	if err := validate(cfg); err != nil {
@@ -82,38 +95,63 @@ func Decode(file string, raw []byte) (*internalconfig.KubeSchedulerConfiguration
 	return cfg, nil
 }
 
-// unknownArgument matches the error for an argument that a plugin does not have.
-var unknownArgument = regexp.MustCompile(`\.(profiles\[\d+\]\.pluginConfig\[\d+\]): .* plugin (\w+): .*unknown field "(\w+)"$`)
-
-// wrongType matches the error for a field that has a value of another type: the value, the field and the type.
-var wrongType = regexp.MustCompile(`json: cannot unmarshal (\w+(?: \S+)?) into Go struct field \w+\.(\S+) of type (\S+)`)
-
-// goTypes are the types of fields in words.
-var goTypes = strings.NewReplacer("int32", "an integer of 32 bits", "int64", "an integer", "float64", "a number", "bool", "true or false",
-	"string", "a string")
-
-// explain returns an error that lists the arguments of a plugin if the argument is unknown, and names the field, the value and what it
-// may be if it has another type.
-func explain(err error) error {
-	found := unknownArgument.FindStringSubmatch(err.Error())
-	if found == nil {
-		if match := wrongType.FindStringSubmatch(err.Error()); match != nil {
-			explained := fmt.Sprintf("%s: found a value of type %s: must be %s", match[2], match[1], goTypes.Replace(match[3]))
-			return errors.New(strings.Replace(err.Error(), match[0], explained, 1))
+// checkDocuments returns an error unless a file has one object: kube-scheduler would read only the first one.
+func checkDocuments(raw []byte) error {
+	found := 0
+	for documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(raw))); ; {
+		document, err := documents.Read()
+		if err != nil {
+			break
 		}
-		return err
+		var object any
+		if err := yaml.Unmarshal(document, &object); err != nil {
+			return resources.ExplainYAML(err)
+		}
+		if _, isObject := object.(map[string]any); !isObject && object != nil {
+			return errors.New("found a text or a list: must be a KubeSchedulerConfiguration")
+		} else if isObject {
+			found++
+		}
 	}
-	args, unknown := scheme.Scheme.New(configv1.SchemeGroupVersion.WithKind(found[2] + "Args"))
+	if found != 1 {
+		return fmt.Errorf("found %d documents: must be one KubeSchedulerConfiguration", found)
+	}
+	return nil
+}
+
+// pluginError matches the error about the arguments of a plugin.
+var pluginError = regexp.MustCompile(`decoding \.profiles\[(\d+)\]\.pluginConfig\[(\d+)\]: .*args for plugin (\w+): `)
+
+// explain returns an error of the decoder with the field, what was found, and what is allowed, or err if it is about something else.
+func explain(raw []byte, err error) error {
+	var cfg struct {
+		metav1.TypeMeta `json:",inline"`
+		Profiles        []struct {
+			PluginConfig []struct{ Args json.RawMessage }
+		}
+	}
+	asJSON, invalid := yaml.YAMLToJSON(raw)
+	if invalid != nil {
+		return resources.ExplainYAML(invalid)
+	}
+	match := pluginError.FindStringSubmatch(err.Error())
+	if match == nil || yaml.Unmarshal(raw, &cfg) != nil {
+		_ = yaml.Unmarshal(raw, &cfg.TypeMeta)
+		if cfg.APIVersion == configv1.SchemeGroupVersion.String() {
+			return cmp.Or(resources.DecodeJSON(asJSON, &configv1.KubeSchedulerConfiguration{}), err)
+		}
+		return cmp.Or(resources.DecodeJSON(asJSON, &LegacyKubeSchedulerConfiguration{}), err)
+	}
+	args, unknown := scheme.Scheme.New(configv1.SchemeGroupVersion.WithKind(match[3] + "Args"))
+	profile, _ := strconv.Atoi(match[1])
+	plugin, _ := strconv.Atoi(match[2])
 	if unknown != nil {
 		return err
 	}
-	var names []string
-	for field := range reflect.TypeOf(args).Elem().Fields() {
-		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
-			names = append(names, name)
-		}
+	if found := resources.DecodeJSON(cfg.Profiles[profile].PluginConfig[plugin].Args, args); found != nil {
+		return fmt.Errorf("profiles[%d].pluginConfig[%d].args of %s: %w", profile, plugin, match[3], found)
 	}
-	return fmt.Errorf("%s.args of %s: unknown argument %q: must be one of %s", found[1], found[2], found[3], strings.Join(names, ", "))
+	return err
 }
 
 // kindError returns the error for an object that is no KubeSchedulerConfiguration.
@@ -131,7 +169,19 @@ func kindError(raw []byte) error {
 }
 
 func validate(cfg *internalconfig.KubeSchedulerConfiguration) error {
+	seen := map[string]bool{}
 	for i, profile := range cfg.Profiles {
+		if name := profile.SchedulerName; seen[name] && name != "" {
+			return fmt.Errorf("profiles[%d].schedulerName: found %q twice", i, name)
+		}
+		seen[profile.SchedulerName] = true
+		for point, set := range pluginSets(profile) {
+			for j, plugin := range set.Enabled {
+				if slices.ContainsFunc(set.Enabled[:j], func(p internalconfig.Plugin) bool { return p.Name == plugin.Name }) {
+					return fmt.Errorf("profiles[%d].plugins.%s.enabled: found %s twice", i, point, plugin.Name)
+				}
+			}
+		}
 		for j, plugin := range profile.PluginConfig {
 			args, ok := plugin.Args.(interface{ Validate() error })
 			if !ok {
@@ -144,4 +194,18 @@ func validate(cfg *internalconfig.KubeSchedulerConfiguration) error {
 		}
 	}
 	return validation.ValidateKubeSchedulerConfiguration(cfg)
+}
+
+// pluginSets returns the extension points of a profile by their names.
+func pluginSets(profile internalconfig.KubeSchedulerProfile) iter.Seq2[string, internalconfig.PluginSet] {
+	return func(yield func(string, internalconfig.PluginSet) bool) {
+		if profile.Plugins == nil {
+			return
+		}
+		for point, value := range reflect.ValueOf(*profile.Plugins).Fields() {
+			if set, ok := value.Interface().(internalconfig.PluginSet); ok && !yield(strings.ToLower(point.Name[:1])+point.Name[1:], set) {
+				return
+			}
+		}
+	}
 }

@@ -205,37 +205,56 @@ func TestLoadErrors(t *testing.T) {
 	}{
 		"an unknown field": {
 			"v1", "", plugin("NodeResourcesAllocatable", "modus: Most"),
-			`profiles[0].pluginConfig[0].args of NodeResourcesAllocatable: unknown argument "modus": must be one of mode, resources`,
+			`profiles[0].pluginConfig[0].args of NodeResourcesAllocatable: unknown field "modus"; did you mean mode?`,
 		},
 		"an unknown nested field, in v1beta3": {
 			"v1beta3", "", plugin("NodeResourcesLimits", "resources: [{name: cpu, wait: 1}]"),
-			"strict decoding error: " + where + `strict decoding error: decoding args for plugin NodeResourcesLimits: strict ` +
-				`decoding error: unknown field "resources[0].wait"`,
+			`profiles[0].pluginConfig[0].args of NodeResourcesLimits: unknown field "resources[0].wait": must be one of name, weight`,
 		},
 		"a field of the wrong case": {
 			"v1", "", plugin("LowRiskOverCommitment", "watcheraddress: x"),
-			`profiles[0].pluginConfig[0].args of LowRiskOverCommitment: unknown argument "watcheraddress": must be one of ` +
-				"smoothingWindowSize, riskLimitWeight, riskLimitWeights, watcherAddress, metricProvider, pollInterval, maxLoadAge, countRecentPods",
+			`profiles[0].pluginConfig[0].args of LowRiskOverCommitment: unknown field "watcheraddress"; did you mean watcherAddress?`,
 		},
 		"an unknown field of an in-tree plugin, in v1beta3": {
 			"v1beta3", "", plugin("NodeResourcesFit", "strategy: x"),
-			`profiles[0].pluginConfig[0].args of NodeResourcesFit: unknown argument "strategy": must be one of ` +
-				"ignoredResources, ignoredResourceGroups, scoringStrategy",
+			`profiles[0].pluginConfig[0].args of NodeResourcesFit: unknown field "strategy": must be one of apiVersion, ` +
+				"ignoredResourceGroups, ignoredResources, kind, scoringStrategy",
 		},
 		"an unknown field of the configuration, in v1beta2": {
-			"v1beta2", "healthBindAddress: x\n", "", `strict decoding error: unknown field "healthBindAddress"`,
+			"v1beta2", "healthBindAddress: x\n", "", `unknown field "healthBindAddress"; did you mean healthzBindAddress?`,
 		},
 		"an address that v1 does not have": {
-			"v1", "healthzBindAddress: x\n", "", `strict decoding error: unknown field "healthzBindAddress"`,
+			"v1", "healthzBindAddress: x\n", "", `unknown field "healthzBindAddress": must be one of ` +
+				"apiVersion, clientConnection, delayCacheUntilActive, enableContentionProfiling, enableProfiling, extenders, kind, leaderElection, " +
+				"parallelism, percentageOfNodesToScore, podInitialBackoffSeconds, podMaxBackoffSeconds, profiles",
 		},
 		"a field of another type": {
 			"v1", "", plugin("LowRiskOverCommitment", "smoothingWindowSize: five"),
-			where + "decoding args for plugin LowRiskOverCommitment: smoothingWindowSize: found a value of type string: must be an integer",
+			`profiles[0].pluginConfig[0].args of LowRiskOverCommitment: smoothingWindowSize: invalid value "five": must be an integer`,
 		},
 		"arguments of another plugin": {
 			"v1", "", plugin("NodeResourcesLimits", "apiVersion: kubescheduler.config.k8s.io/v1, kind: LowRiskOverCommitmentArgs"),
 			where + "args for plugin NodeResourcesLimits were not of type NodeResourcesLimitsArgs.kubescheduler.config.k8s.io, got " +
 				"LowRiskOverCommitmentArgs.kubescheduler.config.k8s.io",
+		},
+		"a number for a duration": {
+			"v1", "", plugin("LowRiskOverCommitment", "pollInterval: 30"), "profiles[0].pluginConfig[0].args of LowRiskOverCommitment: " +
+				`pollInterval: invalid value 30: must be a duration in quotes, such as "30s"`,
+		},
+		"a percentage for a number": {
+			"v1", "percentageOfNodesToScore: 50%\n", "", `percentageOfNodesToScore: invalid value "50%": must be an integer`,
+		},
+		"a plugin listed twice": {
+			"v1", "", "  plugins: {score: {enabled: [{name: NodeResourcesLimits}, {name: NodeResourcesLimits}]}}\n",
+			"profiles[0].plugins.score.enabled: found NodeResourcesLimits twice",
+		},
+		"a profile listed twice": {"v1", "", "- schedulerName: test\n", `profiles[1].schedulerName: found "test" twice`},
+		"a target of another mode": {
+			"v1", "", plugin("PredictedUtilization", "target: 0.7"),
+			"profiles[0].pluginConfig[0].args of PredictedUtilization: target: Forbidden: must only be set with mode Pack",
+		},
+		"two documents": {
+			"v1", "", "---\nkind: KubeSchedulerConfiguration\n", "found 2 documents: must be one KubeSchedulerConfiguration",
 		},
 		"invalid arguments": {
 			"v1", "", plugin("LowRiskOverCommitment", "riskLimitWeight: 7"),
@@ -280,15 +299,15 @@ func TestLoadOtherFiles(t *testing.T) {
 			"kind: KubeSchedulerConfiguration\n",
 			`kind: invalid value "KubeSchedulerConfiguration" of apiVersion "": must be`,
 		},
-		"empty":     {"", `kind: invalid value "" of apiVersion "": must be KubeSchedulerConfiguration of`},
+		"empty":     {"", "found 0 documents: must be one KubeSchedulerConfiguration"},
 		"too large": {strings.Repeat("#", MaxFileBytes+1), "exceeds the limit of 4 MiB"},
 		"not yaml":  {"a: b: c", "yaml: "},
 		"a large weight": {
 			"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n" +
 				"profiles: [{plugins: {score: {enabled: [{name: ImageLocality, weight: 1000000000000}]}}}]",
-			"profiles.plugins.score.enabled.weight: found a value of type number 1000000000000: must be an integer of 32 bits",
+			"profiles[0].plugins.score.enabled[0].weight: invalid value 1000000000000: must be an integer",
 		},
-		"not an object": {"[]", "json: cannot unmarshal array"},
+		"not an object": {"[]", "found a text or a list: must be a KubeSchedulerConfiguration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := writeConfig(t, tc.text)
@@ -356,8 +375,13 @@ func TestWarnings(t *testing.T) {
 			t.Errorf("%s: %q, want nothing", version, got)
 		}
 	}
-	cfg := loadBoth(t, configFile(t, "v1", "", "  plugins:\n    multiPoint: {enabled: [{name: NodeResourcesLimits, weight: -5}]}\n"))
-	want := []string{"profile test: the weight of NodeResourcesLimits is -5: must be at least 0, or the plugin prefers the worst node"}
+	cfg := loadBoth(t, configFile(t, "v1", "", "  plugins:\n    multiPoint: {enabled: [{name: NodeResourcesLimits, weight: -5}]}\n"+
+		"    score: {disabled: [{name: NodeResourceFit}, {name: ImageLocality}]}\n  pluginConfig: [{name: LowRiskOverCommitment, args: {}}]\n"))
+	want := []string{
+		`profiles[0].plugins.score.disabled[0]: unknown plugin "NodeResourceFit"; did you mean NodeResourcesFit?`,
+		"profile test: the weight of NodeResourcesLimits is -5: must be at least 0, or the plugin prefers the worst node",
+		"profiles[0].pluginConfig[0]: plugin LowRiskOverCommitment is not enabled: its arguments have no effect",
+	}
 	if diff := cmp.Diff(want, Warnings(cfg)); diff != "" {
 		t.Error(diff)
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 )
@@ -103,7 +104,9 @@ func (a *PredictedUtilizationArgs) Default() {
 	if a.Mode == "" {
 		a.Mode = ModeSpread
 	}
-	setDefault(&a.Target, DefaultTarget)
+	if a.Mode != ModeSpread {
+		setDefault(&a.Target, DefaultTarget)
+	}
 	setDefault(&a.Deviations, DefaultDeviations)
 	setDefault(&a.HistoryWeight, DefaultHistoryWeight)
 	setDefault(&a.TermWeights.Utilization, DefaultTermWeight)
@@ -119,7 +122,9 @@ func (a *PredictedUtilizationArgs) Validate() error {
 	if a.Mode != ModeSpread && a.Mode != ModePack {
 		errs = append(errs, field.NotSupported(field.NewPath("mode"), a.Mode, []string{ModeSpread, ModePack}))
 	}
-	if t := *a.Target; !(t > 0 && t < 1) {
+	if a.Mode == ModeSpread && a.Target != nil {
+		errs = append(errs, field.Forbidden(field.NewPath("target"), "must only be set with mode Pack"))
+	} else if t := ptr.Deref(a.Target, DefaultTarget); !(t > 0 && t < 1) {
 		errs = append(errs, field.Invalid(field.NewPath("target"), t, "must be more than 0 and less than 1"))
 	}
 	if d := *a.Deviations; !(d >= 0 && d <= maxDeviations) {

@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,15 +23,8 @@ func toJSON(document []byte) ([]byte, error) {
 	if trimmed := bytes.TrimSpace(document); isFlow(trimmed) && json.Valid(trimmed) {
 		return trimmed, nil
 	}
-	switch {
-	case bytes.HasPrefix(document, []byte("\xff\xfe")), bytes.HasPrefix(document, []byte("\xfe\xff")):
-		return nil, errors.New("found text in UTF-16: must be in UTF-8")
-	case bytes.HasPrefix(document, []byte("\x1f\x8b")):
-		return nil, errors.New("found a compressed file: must be YAML or JSON")
-	case bytes.HasPrefix(document, []byte("PLRC")):
-		return nil, errors.New("found a recording: must be YAML or JSON; a recording is read with --recording")
-	case !utf8.Valid(document), bytes.IndexByte(document, 0) >= 0:
-		return nil, errors.New("found bytes that are not text: must be YAML or JSON in UTF-8")
+	if err := resources.CheckText(document); err != nil {
+		return nil, err
 	}
 	asJSON, err := yaml.YAMLToJSONStrict(document)
 	if err == nil {

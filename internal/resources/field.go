@@ -1,14 +1,17 @@
 package resources
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	kubejson "sigs.k8s.io/json"
@@ -36,6 +39,9 @@ func ExplainDecoding(asJSON []byte, object any, err error) error {
 
 // DecodeStrict decodes an object in YAML or JSON. Unknown fields are errors. Errors name the field and what it may be.
 func DecodeStrict(raw []byte, into any) error {
+	if err := CheckText(raw); err != nil {
+		return err
+	}
 	asJSON, err := yaml.YAMLToJSONStrict(raw)
 	if err != nil {
 		return ExplainYAML(err)
@@ -43,11 +49,33 @@ func DecodeStrict(raw []byte, into any) error {
 	if err := CheckQuantities(asJSON); err != nil {
 		return err
 	}
+	return DecodeJSON(asJSON, into)
+}
+
+// DecodeJSON is DecodeStrict for JSON.
+func DecodeJSON(asJSON []byte, into any) error {
 	unknown, err := kubejson.UnmarshalStrict(asJSON, into)
 	if err != nil {
 		err = ExplainDecoding(asJSON, into, err)
 	}
 	return errors.Join(append(ExplainUnknown(unknown, into), err)...)
+}
+
+// CheckText returns an error for a file that is neither YAML nor JSON, such as a page of a web server or a recording.
+func CheckText(document []byte) error {
+	switch start := bytes.TrimSpace(document[:min(len(document), 64)]); {
+	case bytes.HasPrefix(document, []byte("\xff\xfe")), bytes.HasPrefix(document, []byte("\xfe\xff")):
+		return errors.New("found text in UTF-16: must be in UTF-8")
+	case bytes.HasPrefix(document, []byte("\x1f\x8b")):
+		return errors.New("found a compressed file: must be YAML or JSON")
+	case bytes.HasPrefix(document, []byte("PLRC")):
+		return errors.New("found a recording: must be YAML or JSON; a recording is read with --recording")
+	case bytes.HasPrefix(start, []byte("<")):
+		return errors.New("found HTML or XML: must be YAML or JSON")
+	case !utf8.Valid(document), bytes.IndexByte(document, 0) >= 0:
+		return errors.New("found bytes that are not text: must be YAML or JSON in UTF-8")
+	}
+	return nil
 }
 
 // maxFields is the largest number of fields that an error lists.
@@ -138,6 +166,9 @@ func invalidField(value any, path string, decode func(part any) error) error {
 	return fieldError(path, value, err)
 }
 
+// durationField matches the path of a field that is a duration.
+var durationField = regexp.MustCompile(`(Interval|Age|Duration|Timeout|Period|Deadline): $`)
+
 // maxValue is the length to which values are cut in errors.
 const maxValue = 60
 
@@ -157,6 +188,8 @@ func fieldError(path string, value any, decoding error) error {
 	allowed := allowedValue(decoding)
 	if strings.HasSuffix(path, "Rate: ") {
 		allowed = "a percentage such as 10%"
+	} else if _, isNumber := value.(json.Number); isNumber && durationField.MatchString(path) {
+		allowed = fmt.Sprintf(`a duration in quotes, such as "%ss"`, text)
 	}
 	return fmt.Errorf("%sinvalid value %s: must be %s", path, text, allowed)
 }
@@ -169,6 +202,9 @@ func allowedValue(decoding error) string {
 		}
 	}
 	typed, ok := errors.AsType[*json.UnmarshalTypeError](decoding)
+	if strings.HasPrefix(decoding.Error(), "time: ") {
+		return "a duration such as 30s"
+	}
 	if !ok {
 		return "valid: " + decoding.Error()
 	}
