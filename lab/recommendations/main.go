@@ -108,7 +108,7 @@ func try(ctx context.Context, generate, use string, seed uint64) (t trial, err e
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	file := filepath.Join(folder, "generated.plrec")
-	if err := recording.RecordGenerated(file, generate, use, seed); err != nil {
+	if err := recording.RecordSimulated(file, recording.Source{Generate: generate}, use, seed); err != nil {
 		return t, err
 	}
 	spec, err := scaling.Parse([]string{"shape=8x32,boot=120,cost=0.40"})

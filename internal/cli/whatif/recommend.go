@@ -32,6 +32,7 @@ type recommendOptions struct {
 	usage, wait, policy, zone, write string
 	autoscaler, change, profiles     []string
 	overload, killed                 float64
+	isSnapshot                       bool
 	output                           base.Output
 	report                           base.NewFile
 }
@@ -57,7 +58,8 @@ The goals are: nodes are not overloaded for longer and not more pods are killed 
 the configuration in force (--overload and --killed set other bounds), and pods wait for
 a node at most --wait.
 
-The recording must have usage. Configurations are fitted on its first two thirds, and the
+The recording must have usage; a snapshot gives a first look, with two days of usage that
+are generated around its one reading. Configurations are fitted on its first two thirds, and the
 best one is confirmed on the last third, which the search has not seen. All pairs of
 profile and requests are tried first; a fast model finds slack for the best pairs; a dozen
 is simulated with the code of kube-scheduler, and a paired test drops those that are worse.
@@ -89,7 +91,7 @@ func (o *recommendOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	input.AddRecordingFlag(cmd, &o.Source.Recording)
 	flags.StringVar(&o.Source.Generate, "generate", "", "cluster to generate and record, such as nodes=15,pods=600,churn=86400,life=14400")
-	flags.StringVar(&o.usage, "usage", defaultUsage, "with --generate: usage of pods, as for plimsoll compare")
+	flags.StringVar(&o.usage, "usage", defaultUsage, "with --generate or a snapshot: usage of pods, as for plimsoll compare")
 	flags.StringArrayVar(&o.autoscaler, "autoscaler", nil,
 		"nodes that an autoscaler adds, such as shape=16x64,max=100,boot=120,cost=0.80; may be repeated")
 	flags.StringVar(&o.wait, "wait", "", "percentage of pods and the time within which they must have a node "+
@@ -130,7 +132,7 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 	if err := o.parse(cmd); err != nil {
 		return err
 	}
-	command, generated := commandLine(cmd), o.Source.Generate
+	command, source := commandLine(cmd), o.Source
 	found, err := o.find(cmd)
 	switch {
 	case err != nil && strings.HasPrefix(err.Error(), "--"): // names the flag with invalid input
@@ -141,8 +143,10 @@ func (o *recommendOptions) run(cmd *cobra.Command) error {
 		return base.Failure(err)
 	}
 	found.Command = command
-	if generated != "" {
-		found.Source = "generated: " + generated
+	if source.Generate != "" {
+		found.Source = "generated: " + source.Generate
+	} else {
+		found.Source = "recording: " + source.Recording
 	}
 	// Files are written last: the result is printed even if they cannot be written.
 	if err := o.printResult(cmd.OutOrStdout(), found); err != nil {
@@ -176,21 +180,26 @@ func (o *recommendOptions) printResult(out io.Writer, found *recommend.Result) e
 	return nil
 }
 
-// find finds a configuration, over the recording of a generated cluster if one is to be generated.
+// find finds a configuration, over the recording of a generated cluster if one is to be generated, or of days that begin with a snapshot.
 func (o *recommendOptions) find(cmd *cobra.Command) (*recommend.Result, error) {
 	generate := o.Source.Generate
-	if generate != "" {
+	if generate != "" || o.isSnapshot {
 		folder, err := os.MkdirTemp("", "plimsoll-generated-")
 		if err != nil {
 			return nil, err
 		}
 		defer func() { _ = os.RemoveAll(folder) }()
-		o.Source.Recording, o.Source.Generate = filepath.Join(folder, "generated.plrec"), ""
-		if err := recording.RecordGenerated(o.Source.Recording, generate, o.usage, 1); err != nil {
+		file := filepath.Join(folder, "generated.plrec")
+		if err := recording.RecordSimulated(file, o.Source, o.usage, 1); err != nil {
 			return nil, err
 		}
+		o.Source.Recording, o.Source.Generate = file, ""
 	}
 	found, err := recommend.Find(cmd.Context(), o.Options)
+	if err == nil && o.isSnapshot {
+		found.Verdict.Sentence = "A first look, with two days of usage generated around one reading: " + found.Verdict.Sentence +
+			" Record a day at least before you change anything."
+	}
 	if rest, ok := strings.CutPrefix(fmt.Sprint(err), "--recording: "+o.Source.Recording+" "); ok && generate != "" {
 		err = fmt.Errorf("--generate: the cluster %s: over= or churn= (seconds) and life= make pods arrive for longer", rest)
 	}
@@ -202,8 +211,12 @@ func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
 	if err := o.checkFiles(); err != nil {
 		return err
 	}
-	if o.usage != defaultUsage && o.Source.Generate == "" {
-		return errors.New("--usage: needs --generate: a recording has the usage of its pods")
+	o.isSnapshot = recording.IsSnapshot(o.Source.Recording)
+	switch {
+	case o.usage != defaultUsage && o.Source.Generate == "" && !o.isSnapshot:
+		return errors.New("--usage: needs --generate or a snapshot: a recording has the usage of its pods")
+	case o.isSnapshot && (o.write != "" || o.output.Format == base.FormatYAML):
+		return errors.New("--recording: found a snapshot, whose usage is one reading: what to apply needs a recording of a day at least")
 	}
 	o.Source.Pack, o.Run, o.Metrics = -1, runJobs(cmd.ErrOrStderr()), replay.DefaultMetrics
 	o.Report = func(line string) { fmt.Fprintln(base.Escaped(cmd.ErrOrStderr()), "plimsoll:", line) }

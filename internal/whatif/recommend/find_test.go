@@ -32,7 +32,7 @@ func options(t *testing.T, run compare.Run) Options {
 	}
 	generated := filepath.Join(t.TempDir(), "generated.plrec")
 	const generate = "nodes=6,shapes=8x32,pods=120,fill=0.7,churn=43200,life=7200"
-	must.Succeed(t, recording.RecordGenerated(generated, generate, "diurnal:mean=0.3", 1))
+	must.Succeed(t, recording.RecordSimulated(generated, recording.Source{Generate: generate}, "diurnal:mean=0.3", 1))
 	policy := &v1alpha1.ResourceSlack{}
 	policy.Spec.Default()
 	policy.Spec.Mirrors.NamespaceSelector = nil

@@ -161,7 +161,7 @@ func TestDemoWithoutProjectSource(t *testing.T) {
 }
 
 // compareAsInTutorial runs the comparison of the tutorial over the cluster of the demo, and expects that nodes are overloaded
-// for clearly less time than with the default profile.
+// for clearly less time than with the default profile, and that the snapshot gives a first recommendation.
 func compareAsInTutorial(t *testing.T, kubeconfig string) {
 	t.Helper()
 	commands, err := doccheck.CommandsOf("../../..", "plimsoll")
@@ -177,6 +177,9 @@ func compareAsInTutorial(t *testing.T, kubeconfig string) {
 	if out, warnings := testcluster.MustPlimsoll(t, "snapshot", "-o", file, "--kubeconfig", kubeconfig); warnings != "" ||
 		!strings.Contains(out, ", usage of ") {
 		t.Errorf("snapshot: %s%s", out, warnings)
+	}
+	if out, _ := testcluster.MustPlimsoll(t, "recommend", "--recording", file); !strings.HasPrefix(out, "A first look, ") {
+		t.Errorf("recommend over the snapshot: %s", out)
 	}
 	stdout, _ := testcluster.MustPlimsoll(t, args...)
 	type figure struct {
