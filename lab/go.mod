@@ -59,7 +59,6 @@ require (
 	github.com/felixge/httpsnoop v1.0.4 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
-	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/go-openapi/jsonpointer v1.0.0 // indirect
 	github.com/go-openapi/jsonreference v1.0.0 // indirect
@@ -161,6 +160,7 @@ require (
 )
 
 require (
+	github.com/go-logr/logr v1.4.3
 	github.com/plimsoll-k8s/plimsoll v0.0.0
 	sigs.k8s.io/controller-runtime v0.25.2
 )

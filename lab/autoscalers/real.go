@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
@@ -130,19 +132,19 @@ func (p *programs) start(ctx context.Context, c *cluster, profile string) (sched
 		return nil, nil, err
 	}
 	command := exec.Command(p.scheduler, "--config="+file, "--secure-port=0")
-	log, err := os.Create(filepath.Join(c.plane.Dir, "scheduler.log"))
+	out, err := os.Create(filepath.Join(c.plane.Dir, "scheduler.log"))
 	if err != nil {
 		return nil, nil, err
 	}
-	command.Stdout, command.Stderr = log, log
+	command.Stdout, command.Stderr = out, out
 	if scheduler, err = subprocess.Start(command); err != nil {
 		return nil, nil, err
 	}
-	if log, err = os.Create(filepath.Join(c.plane.Dir, "karpenter.log")); err != nil {
+	if out, err = os.Create(filepath.Join(c.plane.Dir, "karpenter.log")); err != nil {
 		return scheduler, nil, err
 	}
 	autoscaler, err = karpenter.Start(karpenter.Options{
-		Program: p.karpenter, Kubeconfig: c.plane.Kubeconfig, Namespace: metav1.NamespaceSystem, InstanceTypes: types, Log: log,
+		Program: p.karpenter, Kubeconfig: c.plane.Kubeconfig, Namespace: metav1.NamespaceSystem, InstanceTypes: types, Log: out,
 	})
 	return scheduler, autoscaler, err
 }
@@ -154,25 +156,11 @@ func (p *programs) configuration(c *cluster, profile string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := string(config.Text)
-	if strings.Contains(text, "PredictedUtilization") {
-		var source string
-		for line := range strings.Lines(text) {
-			if strings.Contains(line, "watcherAddress:") {
-				indent := line[:strings.Index(line, "watcherAddress:")]
-				source = line
-				text = strings.Replace(text, line, indent+"metricProvider: {type: KubernetesMetricsServer}\n"+indent+"pollInterval: 10s\n"+
-					indent+"historyConfigMap: "+metav1.NamespaceDefault+"/"+historyName+"\n", 1)
-			}
-		}
-		if source == "" {
-			return "", fmt.Errorf("profile %s: found no watcherAddress to replace", profile)
-		}
-	}
-	for line := range strings.Lines(text) {
-		if name, found := strings.CutPrefix(strings.TrimPrefix(strings.TrimSpace(line), "- "), "schedulerName: "); found {
-			text = strings.Replace(text, name, v1.DefaultSchedulerName, 1)
-		}
+	const source = "podUsage: {type: KubernetesMetricsServer}\n"
+	text := strings.Replace(string(config.Text), source,
+		source+"      historyConfigMap: "+metav1.NamespaceDefault+"/"+historyName+"\n      pollInterval: 10s\n", 1)
+	if strings.Contains(text, "PredictedUtilization") && !strings.Contains(text, "pollInterval") {
+		return "", fmt.Errorf("profile %s: found no %s to add to", profile, source)
 	}
 	text += fmt.Sprintf("\nleaderElection: {leaderElect: false}\nclientConnection: {kubeconfig: %q, qps: 1000, burst: 2000}\n", c.plane.Kubeconfig)
 	file := filepath.Join(c.plane.Dir, "scheduler.yaml")
@@ -213,6 +201,7 @@ func newCluster(ctx context.Context, plane *controlplane.ControlPlane, in *recor
 		return nil, err
 	}
 	access.QPS, access.Burst = 1000, 2000
+	log.SetLogger(logr.Discard())
 	c := &cluster{plane: plane, in: in, model: model, pods: map[string]*running{}, waits: result.Waits{}}
 	if c.clock, err = kubernetes.NewForConfig(access); err != nil {
 		return nil, err

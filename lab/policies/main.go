@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ import (
 )
 
 func main() {
-	if err := run(context.Background(), os.Args[1:]); err != nil {
+	if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "policies:", err)
 		os.Exit(1)
 	}
@@ -39,7 +40,7 @@ const (
 
 var waits = []time.Duration{5 * time.Second, time.Minute}
 
-func run(ctx context.Context, arguments []string) error {
+func run(ctx context.Context, arguments []string, out io.Writer) error {
 	if len(arguments) != 2 {
 		return errors.New("usage: policies RECORDING AUTOSCALER")
 	}
@@ -52,13 +53,13 @@ func run(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("| p99 of waits to reach | slack | policy | p99 reached | cost a day | cost, relative to none | in parts |")
-	fmt.Println("|---|---|---|---:|---:|---:|---|")
+	fmt.Fprintln(out, "| p99 of waits to reach | slack | policy | p99 reached | cost a day | cost, relative to none | in parts |")
+	fmt.Fprintln(out, "|---|---|---|---:|---:|---:|---|")
 	none, err := simulate(ctx, arguments[0], &spec, &slackpolicy.Candidate{})
 	if err != nil {
 		return err
 	}
-	printRow(none, none, "-", "none", "-")
+	printRow(out, none, none, "-", "none", "-")
 	for _, wait := range waits {
 		found, err := f.find(ctx, wait)
 		if err != nil {
@@ -67,7 +68,7 @@ func run(ctx context.Context, arguments []string) error {
 		for i, kind := range kinds {
 			c := found[i]
 			if c == nil {
-				fmt.Printf("| %s | %s | none reaches it | | | | |\n", wait, kind)
+				fmt.Fprintf(out, "| %s | %s | none reaches it | | | | |\n", wait, kind)
 				continue
 			}
 			fmt.Fprintf(os.Stderr, "%s %s: %s, cost when fitted %.0f, p99 %s\n", wait, kind, c.Name, c.Cost, c.Waits.Percentile(percent))
@@ -75,7 +76,7 @@ func run(ctx context.Context, arguments []string) error {
 			if err != nil {
 				return err
 			}
-			printRow(runs, none, wait.String(), kind, c.Name)
+			printRow(out, runs, none, wait.String(), kind, c.Name)
 		}
 	}
 	return nil
@@ -91,6 +92,9 @@ func newFit(file string, spec *scaling.Spec) (*fit, error) {
 	_, from, to, err := recording.OpenSpan(file)
 	if err != nil {
 		return nil, err
+	}
+	if part := (to - from) / parts; part < 2*settle {
+		return nil, fmt.Errorf("%s has %d s: must have at least %d, so that half of each part counts", file, to-from, 2*settle*parts)
 	}
 	source := recording.Source{Recording: recording.WithSpan(file, from, from+(to-from)/parts/60*60*(parts/3*2)), NoSpare: true}
 	in, err := source.Input(1, recording.Limits{})
@@ -164,7 +168,7 @@ func simulate(ctx context.Context, file string, spec *scaling.Spec, c *slackpoli
 }
 
 // printRow prints a row.
-func printRow(runs, none []*result.Run, wait, kind, policy string) {
+func printRow(out io.Writer, runs, none []*result.Run, wait, kind, policy string) {
 	reached, seconds := result.Waits{}, int64(0)
 	var cost, before float64
 	var relative []string
@@ -174,6 +178,6 @@ func printRow(runs, none []*result.Run, wait, kind, policy string) {
 		relative = append(relative, fmt.Sprintf("%.2f", r.Scaling.Cost/none[i].Scaling.Cost))
 	}
 	slices.Sort(relative)
-	fmt.Printf("| %s | %s | %s | %s | %.0f | %.3f | %s |\n", wait, kind, policy, reached.Percentile(percent),
+	fmt.Fprintf(out, "| %s | %s | %s | %s | %.0f | %.3f | %s |\n", wait, kind, policy, reached.Percentile(percent),
 		cost/float64(seconds)*86400, cost/before, strings.Join([]string{relative[0], relative[len(relative)-1]}, " to "))
 }
