@@ -6,7 +6,8 @@
 // that does not count (Settle), so that profile and requests apply to all pods; from then on pods arrive as recorded, and an autoscaler
 // adds and removes nodes.
 //
-// The search begins with all pairs of profiles and rules of requests on the part with the highest use. For the best pairs, a fast model
+// The search begins on the part with the highest use, with all rules of requests, and with the other profiles and the best of these rules.
+// For the best pairs, a fast model
 // (package slackpolicy) finds slack. The dozen that is left is simulated with the code of kube-scheduler on all parts to fit; a paired test
 // drops those that are clearly worse.
 package recommend

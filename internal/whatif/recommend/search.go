@@ -20,7 +20,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/slackpolicy"
 )
 
-// Sizes of the search: the pairs of profile and requests for which slack is searched, the candidates that are simulated on all parts, and
+// Sizes of the search: the kinds of requests that are tried with other profiles, and the pairs for which slack is searched, the candidates that are simulated on all parts, and
 // the rows of the frontier.
 const (
 	bestPairs     = 4
@@ -188,17 +188,16 @@ func (s *search) meets(c *candidate, parts []int, withWait bool) bool {
 func (s *search) run(profiles []engine.NamedConfig) (best *candidate, reached bool, err error) {
 	s.inForce = &candidate{profile: s.Current, requests: &s.rules[0], slack: s.slackInForce()}
 	pairs := []*candidate{s.inForce}
-	for _, profile := range profiles {
-		for i := range s.rules {
-			if c := (&candidate{profile: profile, requests: &s.rules[i], slack: s.inForce.slack}); !c.isSame(s.inForce) {
-				pairs = append(pairs, c)
-			}
-		}
+	for i := range s.rules[1:] {
+		pairs = append(pairs, &candidate{profile: s.Current, requests: &s.rules[i+1], slack: s.inForce.slack})
 	}
 	first := s.order[0]
-	s.Report(
-		fmt.Sprintf("part %d of %d, which has the highest use: %s of profile and requests", first+1, s.fit, format.Of(len(pairs), "pair")),
-	)
+	s.Report(fmt.Sprintf("part %d of %d, which has the highest use: %s of requests", first+1, s.fit, format.Of(len(pairs), "kind")))
+	if err := s.simulate(pairs, first); err != nil {
+		return nil, false, err
+	}
+	pairs = append(pairs, s.withProfiles(pairs, profiles)...)
+	s.Report(fmt.Sprintf("the same part: %s of profile and requests", format.Of(len(pairs), "pair")))
 	if err := s.simulate(pairs, first); err != nil {
 		return nil, false, err
 	}
@@ -221,6 +220,33 @@ func (s *search) run(profiles []engine.NamedConfig) (best *candidate, reached bo
 		return nil, false, err
 	}
 	return s.winner()
+}
+
+// withProfiles returns the pairs of the profiles that are not in force with the kinds of requests that can win: those in force, the cheapest
+// that meet the goals other than the wait on the first part with the profile in force, and the most expensive of those that miss them, which
+// another profile may meet.
+func (s *search) withProfiles(pairs []*candidate, profiles []engine.NamedConfig) (more []*candidate) {
+	first := s.order[:1]
+	byCost := slices.SortedStableFunc(slices.Values(pairs[1:]), func(a, b *candidate) int {
+		return cmp.Compare(a.parts[first[0]].cost, b.parts[first[0]].cost)
+	})
+	rules, met, missed := []*rule{s.inForce.requests}, 0, []*rule{}
+	for _, c := range byCost {
+		if !s.meets(c, first, false) {
+			missed = append(missed, c.requests)
+		} else if met++; met <= bestPairs {
+			rules = append(rules, c.requests)
+		}
+	}
+	rules = append(rules, missed[max(0, len(missed)-max(1, bestPairs-met)):]...)
+	for _, profile := range profiles {
+		for _, r := range rules {
+			if profile.Name != s.Current.Name {
+				more = append(more, &candidate{profile: profile, requests: r, slack: s.inForce.slack})
+			}
+		}
+	}
+	return more
 }
 
 // addRates simulates increasing rates of slack with a pair until the goal of waits is reached, if no candidate reaches it: the fast model
