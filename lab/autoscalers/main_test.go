@@ -92,7 +92,7 @@ func TestPage(t *testing.T) {
 	}
 	// Nodes: 90 and 45 minutes in 10 minutes are 9 and 4.5, on average 6.75 and 6.8 when rounded; both are 0.9 of the default.
 	// 4 of 200 pods are 2 of 100; the overload is a fiftieth, 2 %, of both.
-	want := "| model | jobs | packed | 2 | 6.8 | 0.90 (0.90 to 0.90) | 2.0 | 2.0 | 9 | 2.0 | +0.0 (+0.0 to +0.0) |\n"
+	want := "| model (2), packed | 6.8 | 0.90 (0.90 to 0.90) | 2.0 | 2.0, 9 | 2.0 | +0.0 (+0.0 to +0.0) |\n"
 	if page := read.page(); !strings.Contains(page, want) {
 		t.Errorf("%s\nwant %s", page, want)
 	}

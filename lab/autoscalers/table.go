@@ -24,6 +24,9 @@ type figures struct {
 	OverloadMinutes   float64
 }
 
+// overload returns the percentage of node time with overload.
+func (f figures) overload() float64 { return 100 * f.OverloadMinutes / f.NodeMinutes }
+
 var header = []string{
 	"autoscaler", "arrivals", "profile", "seed", "node minutes", "pods", "evicted", "mean wait", "p99 of waits", "overload minutes",
 }
@@ -88,26 +91,25 @@ func (r *runs) add(k key, f figures) error {
 // page returns a page with the tables.
 func (r *runs) page() string {
 	var b strings.Builder
-	b.WriteString("# Profiles beside autoscalers\n\nWritten by `go run ./autoscalers results`; ")
-	b.WriteString("[the program](../autoscalers/main.go) describes the runs, `autoscalers.csv` has them.\n\n")
-	b.WriteString(tableHeader)
+	b.WriteString("# Profiles beside autoscalers\n\nWritten by `go run ./autoscalers results` in `lab`; [the program](../autoscalers/main.go) ")
+	b.WriteString("describes the runs, `autoscalers.csv` has them.\n\n## All arrivals\n\n")
 	all := make([]string, len(kinds))
 	for i, kind := range kinds {
 		all[i] = kind.name
 	}
-	r.rows(&b, all, "all")
-	b.WriteString("\n## By kind of arrivals\n\n" + tableHeader)
+	r.table(&b, all)
 	for _, name := range all {
-		r.rows(&b, []string{name}, name)
+		b.WriteString("\n## Arrivals: " + name + "\n\n")
+		r.table(&b, []string{name})
 	}
 	return b.String()
 }
 
-const tableHeader = "| autoscaler | arrivals | profile | runs | nodes | relative to default (95 %) | evicted of 100 pods | mean wait, s | " +
-	"p99, s | overload, % of node minutes | less that of default (95 %) |\n|---|---|---|---:|---:|---|---:|---:|---:|---:|---|\n"
-
-// rows writes a row for each autoscaler and profile, over the runs of some kinds of arrivals of which all profiles have one.
-func (r *runs) rows(b *strings.Builder, arrivals []string, name string) {
+// table writes a row for each autoscaler and profile, over the runs of some kinds of arrivals. Differences from the first profile are those
+// between runs of the same arrivals and seed.
+func (r *runs) table(b *strings.Builder, arrivals []string) {
+	b.WriteString("| autoscaler (runs), profile | nodes | relative to default (95 %) | evicted of 100 pods | wait, mean and p99, s | " +
+		"overload, % of node time | more than default (95 %) |\n|---|---:|---|---:|---:|---:|---|\n")
 	for _, autoscaler := range autoscalers {
 		for _, profile := range profiles {
 			var nodes, ratios, evicted, waits, p99, overload, more []float64
@@ -120,8 +122,7 @@ func (r *runs) rows(b *strings.Builder, arrivals []string, name string) {
 				ratios = append(ratios, math.Log(f.NodeMinutes/base.NodeMinutes))
 				evicted = append(evicted, 100*float64(f.Evicted)/float64(f.Pods))
 				waits, p99 = append(waits, f.WaitMean), append(p99, f.WaitP99)
-				share := func(f figures) float64 { return 100 * f.OverloadMinutes / f.NodeMinutes }
-				overload, more = append(overload, share(f)), append(more, share(f)-share(base))
+				overload, more = append(overload, f.overload()), append(more, f.overload()-base.overload())
 			}
 			if len(nodes) < 2 {
 				continue
@@ -134,7 +135,7 @@ func (r *runs) rows(b *strings.Builder, arrivals []string, name string) {
 				low, high = interval(more)
 				change = fmt.Sprintf("%+.1f (%+.1f to %+.1f)", mean(more), low, high)
 			}
-			fmt.Fprintf(b, "| %s | %s | %s | %d | %.1f | %s | %.1f | %.1f | %.0f | %.1f | %s |\n", autoscaler, name, profile, len(nodes), mean(nodes),
+			fmt.Fprintf(b, "| %s (%d), %s | %.1f | %s | %.1f | %.1f, %.0f | %.1f | %s |\n", autoscaler, len(nodes), profile, mean(nodes),
 				relative, mean(evicted), mean(waits), mean(p99), mean(overload), change)
 		}
 	}
