@@ -37,7 +37,7 @@ func runModel(ctx context.Context, k key) (figures, error) {
 		return figures{}, err
 	}
 	return figures{
-		NodeMinutes: r.Scaling.NodeHours * 60, Pods: r.Scheduled, Evicted: r.Churn, WaitMean: r.PendingSeconds.Mean,
+		NodeMinutes: r.Scaling.NodeHours * 60, Pods: int(r.Waits.Pods()), Evicted: r.Churn, WaitMean: r.PendingSeconds.Mean,
 		WaitP99: r.Waits.Percentile(99).Seconds(), OverloadMinutes: r.OverloadMinutes,
 	}, nil
 }
