@@ -95,6 +95,14 @@ func (r *reader) decode(where string, asJSON []byte, head *header, into object) 
 	for _, field := range resources.ExplainUnknown(unknown, into) {
 		r.warn("%s: %s: %v", where, head, field)
 	}
+	for _, problem := range keyProblems(head.Kind, into) {
+		r.warn("%s: %s: %s", where, head, problem)
+	}
+	if template := templateOf(into); template != nil {
+		for _, problem := range keyProblems("Pod", template) {
+			r.warn("%s: %s: spec.template: %s", where, head, problem)
+		}
+	}
 	into.GetObjectKind().SetGroupVersionKind(head.groupVersionKind())
 	kind, key := head.Kind, into.GetName()
 	if kinds[kind] != nil { // as kubectl names objects

@@ -24,6 +24,9 @@ import (
 // Prometheus and SignalFx match addresses with nodes if --kubeconfig or --context is set or the process runs in a
 // pod. Nodes are watched until ctx is done.
 func (f *Flags) Access(ctx context.Context) (provider.Cluster, error) {
+	if err := provider.Validate(f.config); err != nil { // before a missing kubeconfig
+		return provider.Cluster{}, errors.New(f.flagNames(err.Error()))
+	}
 	switch f.config.Type {
 	case metricprovider.MetricsServer:
 	case metricprovider.Prometheus, metricprovider.SignalFx:

@@ -30,13 +30,21 @@ type Cluster struct {
 	PodMetrics metricsserver.PodOpener
 }
 
-// New returns the source of a configuration, or an error that names the field.
-func New(config metricprovider.Config, access Cluster) (load.Source, error) {
+// Validate returns an error for an unknown type and for a field that the type does not use.
+func Validate(config metricprovider.Config) error {
 	if !slices.Contains(metricprovider.Types, config.Type) {
-		return nil, fmt.Errorf("type: invalid value %q: must be one of %s", config.Type, strings.Join(metricprovider.Types, ", "))
+		return fmt.Errorf("type: invalid value %q: must be one of %s", config.Type, strings.Join(metricprovider.Types, ", "))
 	}
 	if field, found := config.UnusedField(func(f metricprovider.Field) []string { return f.Types }); found {
-		return nil, unusedError(field, config.Type, field.Types, "the load of nodes")
+		return unusedError(field, config.Type, field.Types, "the load of nodes")
+	}
+	return nil
+}
+
+// New returns the source of a configuration, or an error that names the field.
+func New(config metricprovider.Config, access Cluster) (load.Source, error) {
+	if err := Validate(config); err != nil {
+		return nil, err
 	}
 	switch config.Type {
 	case metricprovider.Prometheus:

@@ -105,7 +105,7 @@ func TestReadWatcherErrors(t *testing.T) {
 		"no content": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, "status 204 No Content: "},
 		"a page": {
 			func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
-			"decoding load-watcher message: line 1, column 1: invalid character '<' looking for beginning of value",
+			"found HTML: must be the message of a load watcher in JSON",
 		},
 		"too much": {
 			func(w http.ResponseWriter, _ *http.Request) {

@@ -16,7 +16,7 @@ func TestDecodeErrors(t *testing.T) {
 	for name, tc := range map[string]struct{ message, want string }{
 		"nothing": {"", "decoding load-watcher message: unexpected end of JSON input"},
 		"cut off": {"{\n \"timestamp\": 1", "decoding load-watcher message: line 2, column 15: unexpected end of JSON input"},
-		"a page":  {"<html>", "decoding load-watcher message: line 1, column 1: invalid character '<' looking for beginning of value"},
+		"a page":  {"<html>", "found HTML: must be the message of a load watcher in JSON"},
 		// the x is the tenth character of the third line
 		"a bare word": {
 			"{\n \"timestamp\": 12,\n \"data\": x}",
@@ -39,8 +39,11 @@ func TestDecodeErrors(t *testing.T) {
 		// the word ends with the 19th
 		"a timestamp in quotes": {
 			`{"timestamp": "abc"}`,
-			"decoding load-watcher message: line 1, column 19: json: cannot unmarshal string into Go struct field message.timestamp of type int64",
+			"decoding load-watcher message: line 1, column 19: timestamp: found string: must be a number",
 		},
+		"a list": {"[1]", "decoding load-watcher message: line 1, column 1: found array: must be an object such as " +
+			`{"timestamp": 1795239886, "data": {"NodeMetricsMap": {}}}`},
+		"a recording":          {"PLRC1", "found a recording: must be the message of a load watcher; use --recording"},
 		"no timestamp":         {`{"data": {"NodeMetricsMap": {}}}`, "timestamp: invalid value 0: must be Unix seconds"},
 		"a negative timestamp": {`{"timestamp": -1, "data": {"NodeMetricsMap": {}}}`, "timestamp: invalid value -1: must be Unix seconds"},
 		"milliseconds": {
@@ -72,9 +75,9 @@ func TestDecodeBadNodes(t *testing.T) {
 	for nodes, want := range map[string]string{
 		`[]`:                          `data.NodeMetricsMap: found "[]": must be an object`,
 		`"text"`:                      `data.NodeMetricsMap: found "\"text\"": must be an object`,
-		`{"a": 1}`:                    `data.NodeMetricsMap["a"]: json: cannot unmarshal number`,
+		`{"a": 1}`:                    `data.NodeMetricsMap["a"]: found number: must be an object`,
 		`{"a": {"metrics": {}}}`:      `data.NodeMetricsMap["a"]: metrics: found "{}": must be a list`,
-		`{"a": {"metrics": [{}, 1]}}`: `data.NodeMetricsMap["a"]: metrics[1]: json: cannot unmarshal number`,
+		`{"a": {"metrics": [{}, 1]}}`: `data.NodeMetricsMap["a"]: metrics[1]: found number: must be an object`,
 	} {
 		_, err := Decode(strings.NewReader(messageOf(nodes)))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -16,6 +16,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -76,7 +78,11 @@ type data struct {
 type nodeMap struct {
 	nodes    map[string]load.Node
 	rejected int
+	problems []string
 }
+
+// maxProblems is the number of nodes whose invalid values are described.
+const maxProblems = 5
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (n *nodeMap) UnmarshalJSON(raw []byte) error {
@@ -97,7 +103,7 @@ func (n *nodeMap) UnmarshalJSON(raw []byte) error {
 		}
 		var node nodeMetrics
 		if err := dec.Decode(&node); err != nil {
-			return fmt.Errorf("data.NodeMetricsMap[%.260q]: %v", key, err) //nolint:errorlint // offsets in it are relative to the node
+			return fmt.Errorf("data.NodeMetricsMap[%.260q]: %v", key, problemOf(err)) //nolint:errorlint // offsets are relative to the node
 		}
 		if err := n.add(key.(string), &node.Metrics); err != nil {
 			return err
@@ -109,6 +115,9 @@ func (n *nodeMap) UnmarshalJSON(raw []byte) error {
 // add adds the load of a node.
 func (n *nodeMap) add(name string, metrics *metricList) error {
 	n.rejected += metrics.rejected
+	if metrics.problem != "" && len(n.problems) < maxProblems {
+		n.problems = append(n.problems, fmt.Sprintf("%.260s: %s", name, metrics.problem))
+	}
 	cpu, memory := &metrics.cpu, &metrics.memory
 	if len(name) > maxName {
 		n.rejected++
@@ -133,6 +142,8 @@ type nodeMetrics struct {
 type metricList struct {
 	cpu, memory resourceValues
 	rejected    int
+	// problem is the last invalid value.
+	problem string
 }
 
 type metric struct {
@@ -156,7 +167,7 @@ func (l *metricList) UnmarshalJSON(raw []byte) error {
 		}
 		var m metric
 		if err := dec.Decode(&m); err != nil {
-			return fmt.Errorf("metrics[%d]: %w", i, err)
+			return fmt.Errorf("metrics[%d]: %w", i, problemOf(err))
 		}
 		switch m.Type {
 		case typeCPU:
@@ -174,9 +185,10 @@ func (l *metricList) add(to *resourceValues, m metric) {
 		l.rejected++
 		return
 	}
-	fraction := float64(*m.Value) / 100
+	fraction := m.Value.number / 100
 	if !(fraction >= 0) || math.IsInf(fraction, 1) {
 		l.rejected++
+		l.problem = fmt.Sprintf("%.20s %.20s: invalid value %s: must be a number of percent", m.Type, m.Operator, m.Value.text)
 		return
 	}
 	fraction = min(fraction, 1)
@@ -205,16 +217,20 @@ func (r *resourceValues) utilization() load.Utilization {
 	return load.Utilization{Mean: r.latest}
 }
 
-// percent is a value in percent. It is NaN if the message has anything but a number.
-type percent float64
+// percent is a value in percent. The number is NaN if the message has anything but a number. text is the value if it is not valid.
+type percent struct {
+	number float64
+	text   string
+}
 
 // UnmarshalJSON implements json.Unmarshaler. It does not fail.
 func (p *percent) UnmarshalJSON(raw []byte) error {
-	var value float64
-	if err := json.Unmarshal(raw, &value); err != nil {
-		value = math.NaN()
+	if err := json.Unmarshal(raw, &p.number); err != nil {
+		p.number = math.NaN()
 	}
-	*p = percent(value)
+	if !(p.number >= 0) {
+		p.text = string(raw[:min(len(raw), 20)])
+	}
 	return nil
 }
 
@@ -245,7 +261,7 @@ func Decode(r io.Reader) (load.Reading, error) {
 	}
 	return load.Reading{
 		Source: m.Source, Time: time.Unix(at, 0), Window: m.Window.length(),
-		Nodes: m.Data.NodeMetricsMap.nodes, Rejected: m.Data.NodeMetricsMap.rejected,
+		Nodes: m.Data.NodeMetricsMap.nodes, Rejected: m.Data.NodeMetricsMap.rejected, Problems: m.Data.NodeMetricsMap.problems,
 	}, nil
 }
 
@@ -284,6 +300,12 @@ func nonNumber(raw []byte) int {
 
 // describe adds line and column of the message to an error of the JSON decoder.
 func describe(err error, raw []byte) error {
+	switch start := bytes.TrimSpace(raw[:min(len(raw), 64)]); {
+	case bytes.HasPrefix(raw, []byte("PLRC")):
+		return errors.New("found a recording: must be the message of a load watcher; use --recording")
+	case bytes.HasPrefix(start, []byte("<")):
+		return errors.New("found HTML: must be the message of a load watcher in JSON")
+	}
 	offset := int64(-1)
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		offset = syntax.Offset
@@ -296,5 +318,23 @@ func describe(err error, raw []byte) error {
 	before := raw[:offset-1]
 	line := bytes.Count(before, []byte("\n")) + 1
 	column := len(before) - bytes.LastIndexByte(before, '\n')
-	return fmt.Errorf("decoding load-watcher message: line %d, column %d: %w", line, column, err)
+	return fmt.Errorf("decoding load-watcher message: line %d, column %d: %w", line, column, problemOf(err))
+}
+
+// problemOf returns an error of the JSON decoder without types of Go.
+func problemOf(err error) error {
+	wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return err
+	}
+	field, allowed := wrongType.Field+": ", "a number"
+	switch {
+	case wrongType.Type == reflect.TypeFor[message]():
+		field, allowed = "", `an object such as {"timestamp": 1795239886, "data": {"NodeMetricsMap": {}}}`
+	case wrongType.Type.Kind() == reflect.String:
+		allowed = "a string"
+	case wrongType.Type.Kind() == reflect.Struct:
+		allowed = "an object"
+	}
+	return fmt.Errorf("%sfound %s: must be %s", strings.TrimPrefix(field, ": "), wrongType.Value, allowed)
 }

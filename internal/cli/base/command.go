@@ -60,6 +60,11 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	if flag := strings.TrimLeft(args[0], "–—"); flag != args[0] { // of a text processor
 		return fmt.Errorf("unexpected argument %q: begins with a long dash; did you mean --%s?", args[0], flag)
 	}
+	for _, flag := range []string{"prometheus", "address"} {
+		if cmd.Flags().Lookup(flag) != nil && strings.Contains(args[0], "://") {
+			return fmt.Errorf("unexpected argument %q; did you mean --%s %s?", args[0], flag, args[0])
+		}
+	}
 	text := fmt.Sprintf("unexpected argument %q: %s has flags only, with one value each, without spaces", args[0], cmd.CommandPath())
 	if cmd.Flags().Lookup("profile") != nil && !strings.Contains(args[0], "=") {
 		text += ": a profile is set by --profile " + args[0]
@@ -89,6 +94,9 @@ func FlagError(cmd *cobra.Command, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
 		return err
+	}
+	if args := cmd.Flags().Args(); cmd.HasAvailableSubCommands() && len(args) > 0 { // the flag may be one of the subcommand that is meant
+		return UnknownCommand(cmd, args[0])
 	}
 	name := cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName()) // -seeds are short names
 	if len(name) > 1 {

@@ -3,6 +3,7 @@ package base
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -22,6 +23,12 @@ func (w *Watch) AddFlags(cmd *cobra.Command, interval time.Duration) {
 	cmd.Flags().BoolVarP(&w.Enabled, "watch", "w", false, "read repeatedly until interrupted")
 	cmd.Flags().DurationVar(&w.Interval, "interval", interval, "time between reads with --watch, at least 1s")
 	CheckFlag(cmd, "interval", "at least 1s", isAtLeast(time.Second))
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if cmd.Flags().Changed("interval") && !w.Enabled {
+			return errors.New("--interval: requires --watch")
+		}
+		return nil
+	}
 }
 
 // Run calls show once and returns its error. With --watch it calls show repeatedly until the context ends, and

@@ -84,6 +84,9 @@ func readBounded(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s: found a directory: must be a file", path)
+	}
 	raw, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err == nil && int64(len(raw)) > limit {
 		err = fmt.Errorf("%s: exceeds the limit of %d MiB", path, limit>>20)

@@ -4,6 +4,7 @@ package load
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -66,6 +67,9 @@ there are enough samples.`,
   plimsoll load top --recording s.plrec`,
 		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("scheduler-name") && o.scheduler.Config == "" {
+				return errors.New("--scheduler-name: requires --config")
+			}
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -81,8 +85,11 @@ there are enough samples.`,
 	flags.StringVar(&o.sortBy, "sort-by", sortByCPU, "cpu, memory (highest first) or name")
 	o.output.AddFlag(cmd)
 	o.watch.AddFlags(cmd, 15*time.Second)
-	for _, flag := range []string{"provider", "config", "kubeconfig", "watch"} {
+	for _, flag := range []string{"provider", "address", "load-source", "config", "kubeconfig", "context", "watch"} {
 		cmd.MarkFlagsMutuallyExclusive("recording", flag)
+	}
+	for _, flag := range []string{"provider", "address", "load-source"} {
+		cmd.MarkFlagsMutuallyExclusive("config", flag)
 	}
 	base.CompleteWith(cmd, "sort-by", sortByCPU, sortByMemory, sortByName)
 	return cmd
@@ -179,6 +186,9 @@ func (o *topOptions) print(reading load.Reading, now time.Time, out io.Writer, w
 	o.watch.Begin(out, o.output.Format)
 	if err := o.output.Print(out, result, func(out io.Writer) { result.print(out, &o.output) }); err != nil {
 		return err
+	}
+	for _, problem := range reading.Problems {
+		warn(problem)
 	}
 	if result.Rejected > 0 || result.Stale > 0 {
 		warn(fmt.Sprintf("ignored %s, invalid or of no node, and %s with outdated values only",

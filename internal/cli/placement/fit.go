@@ -61,7 +61,7 @@ Nothing is changed.`,
 		Example: `  plimsoll placement fit -f deployment.yaml
   plimsoll placement fit -f pod.yaml --replicas 20 --recording s.plrec
   plimsoll placement fit -f pod.yaml --local`,
-		Args: cobra.NoArgs,
+		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	cmd.Flags().StringArrayVarP(&o.workload, "filename", "f", nil,
@@ -135,7 +135,8 @@ func readWorkload(paths []string, in io.Reader) (out *fit.Workload, ignored mani
 	case err != nil:
 		return nil, ignored, err
 	case len(all) == 0:
-		return nil, ignored, fmt.Errorf("--filename: found no workload: must be one of %s", strings.Join(fit.Kinds, ", "))
+		return nil, ignored, fmt.Errorf("--filename: found no workload: must be one of %s%s", strings.Join(fit.Kinds, ", "),
+			strings.TrimSuffix("; "+ignored.String(), "; "))
 	}
 	out = all[0]
 	if len(all) > 1 {

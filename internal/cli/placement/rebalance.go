@@ -31,7 +31,7 @@ difference of the totals of the clusters. Nothing moves by itself, and this comm
 changes nothing either: to move a workload, exclude the cluster in its placement.`,
 		Example: `  plimsoll placement rebalance
   plimsoll placement rebalance -f hub/ -o json`,
-		Args: cobra.NoArgs,
+		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.objects.AddFlags(cmd, "")

@@ -54,6 +54,9 @@ func refuseUnknownTopics(cmd *cobra.Command) {
 			}
 		case "completion":
 			base.ConfigureGroup(added)
+			for _, shell := range added.Commands() {
+				shell.Args = base.NoArgs
+			}
 		}
 	}
 }

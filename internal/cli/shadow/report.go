@@ -1,12 +1,14 @@
 package shadow
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
@@ -39,7 +41,12 @@ The verdict is "cannot tell" if the error of the model is larger than the differ
 the difference can be chance, if nothing was overloaded, or if usage is missing.`,
 		Example: `  plimsoll shadow report
   plimsoll shadow report shadow --days 30 -o json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("found %d arguments: must be at most one, the --folder of plimsoll shadow", len(args))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := validateDays(days); err != nil {
 				return err
@@ -64,6 +71,12 @@ the difference can be chance, if nothing was overloaded, or if usage is missing.
 	}
 	addDaysFlag(cmd, &days)
 	output.AddFlag(cmd)
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedName() == "folder" {
+			return fmt.Errorf("%w: the folder is an argument: %s FOLDER", err, cmd.CommandPath())
+		}
+		return base.FlagError(cmd, err)
+	})
 	return cmd
 }
 

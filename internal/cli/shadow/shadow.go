@@ -167,6 +167,11 @@ func (o *options) start(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	for _, candidate := range candidates {
+		if candidate.Name == current.Name {
+			return fmt.Errorf("--candidate: %s is the profile in force: must be another", candidate.Name)
+		}
+	}
 	s := &server{options: o, settings: settings, out: cmd.OutOrStdout(), wake: make(chan struct{}, 1)}
 	s.profiles = append([]engine.NamedConfig{current}, candidates...)
 	if s.prometheus, s.matchers, err = o.following.Prometheus(); err != nil {

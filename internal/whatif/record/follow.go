@@ -127,9 +127,8 @@ func Follow(ctx context.Context, config FollowConfig) error {
 		return err
 	}
 	factory.Start(ctx.Done())
-	defer factory.Shutdown()
 	if !cache.WaitForCacheSync(ctx.Done(), f.pods.HasSynced, f.nodes.HasSynced) {
-		return nil
+		return errors.New("interrupted: nothing was recorded: the API server did not respond")
 	}
 	return f.loop(ctx)
 }
@@ -144,7 +143,8 @@ func (c *FollowConfig) checkAccess(ctx context.Context) error {
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 			return err
 		case err != nil && ctx.Err() == nil:
-			c.Log(fmt.Sprintf("waiting for the API server: %v", err))
+			c.Log(fmt.Sprintf("waiting for the API server: %v: trying again until interrupted; check the kubeconfig and the network", err))
+			return nil
 		}
 	}
 	return nil
