@@ -2,9 +2,14 @@ package fleet
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
 // ClusterRanking is the result of a placement for one cluster.
@@ -68,6 +73,75 @@ func (r *Result) Ranking() []ClusterRanking {
 		ranking = append(ranking, c)
 	}
 	return ranking
+}
+
+// Absent returns sentences about labels and claims that a placement requires and no cluster has, if it matches no cluster, and about
+// scores that no cluster has, if there are others.
+func (r *Result) Absent() (absent []string) {
+	if r.Decision == nil {
+		return nil
+	}
+	claims := func(c *decide.Cluster) map[string]string { return c.Claims }
+	ofLabels := func(c *decide.Cluster) map[string]string { return c.Labels }
+	for i := 0; r.Decision.Matched == 0 && i < len(r.Policy.request.Predicates); i++ {
+		p := &r.Policy.request.Predicates[i]
+		absent = append(append(absent, r.absent("label", p.Labels, ofLabels)...), r.absent("claim", p.Claims, claims)...)
+		for _, e := range r.Policy.expressions[i] {
+			for _, key := range e.Labels {
+				absent = append(absent, r.absent("label", labels.SelectorFromSet(labels.Set{key: ""}), ofLabels)...)
+			}
+		}
+	}
+	for _, p := range r.Policy.request.Prioritizers {
+		found := map[string]bool{}
+		for _, c := range r.Fleet {
+			for name, scores := range c.Scores {
+				for score := range scores.Values {
+					found[name+"/"+score] = true
+				}
+			}
+		}
+		if name := p.Coordinate.ResourceName + "/" + p.Coordinate.ScoreName; p.Kind == decide.KindAddOn && len(found) > 0 && !found[name] {
+			absent = append(absent, "no cluster has the score "+name+" of an AddOnPlacementScore"+describeFound(found))
+		}
+	}
+	return absent
+}
+
+// absent returns sentences about the requirements of a selector that no cluster meets. An empty value means any.
+func (r *Result) absent(word string, selector labels.Selector, of func(*decide.Cluster) map[string]string) (absent []string) {
+	if selector == nil {
+		return nil
+	}
+	requirements, _ := selector.Requirements()
+	for _, q := range requirements {
+		keys, values, isMet := map[string]bool{}, map[string]bool{}, false
+		for _, c := range r.Fleet {
+			for key, value := range of(c) {
+				keys[key] = true
+				if key == q.Key() {
+					values[key+"="+value] = true
+				}
+			}
+			isMet = isMet || q.Matches(labels.Set(of(c)))
+		}
+		switch text := strings.TrimSuffix(q.String(), "="); {
+		case isMet:
+		case len(values) > 0:
+			absent = append(absent, "no cluster has "+word+" "+text+describeFound(values))
+		default:
+			absent = append(absent, "no cluster has "+word+" "+text+describeFound(keys))
+		}
+	}
+	return absent
+}
+
+// describeFound returns the end of a sentence with the names that were found.
+func describeFound(found map[string]bool) string {
+	if len(found) == 0 {
+		return ""
+	}
+	return "; found " + format.Abbreviate(slices.Sorted(maps.Keys(found)), 5, ", ")
 }
 
 // reason returns why a cluster is not selected, "" if it is.

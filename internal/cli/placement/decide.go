@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
@@ -76,10 +77,18 @@ func (o *decideOptions) run(in io.Reader, out io.Writer, warn func(string)) erro
 	for _, key := range state.Placements() {
 		if result, ok := state.Preview(key, now); ok {
 			outcomes = append(outcomes, outcome{key, result, selected[key]})
+			warnOfAbsent(key, result, warn)
 			state.SetPromises(key, result.Promises)
 		}
 	}
 	return printOutcomes(out, &o.output, outcomes)
+}
+
+// warnOfAbsent warns of labels and scores that no cluster has.
+func warnOfAbsent(key types.NamespacedName, result *fleet.Result, warn func(string)) {
+	for _, absent := range result.Absent() {
+		warn(fmt.Sprintf("placement %s: %s", key, absent))
+	}
 }
 
 // readHub returns the objects of the hub and the time of the decision.

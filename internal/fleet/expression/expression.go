@@ -26,6 +26,8 @@ type Expression struct {
 	program cel.Program
 	// Unknown are sentences about the fields in the expression that no cluster has.
 	Unknown []string
+	// Labels are the keys of the labels that the expression reads.
+	Labels []string
 }
 
 // Outcome is the result of an expression, or of all expressions of a predicate, for a
@@ -75,7 +77,8 @@ func Compile(path, text string) (*Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Expression{path, program, unknownFields(ast.NavigateAST(parsed.NativeRep()), variableTypes)}, nil
+	root := ast.NavigateAST(parsed.NativeRep())
+	return &Expression{path, program, unknownFields(root, variableTypes), labelKeys(root)}, nil
 }
 
 // maxMessage is the maximum length of the part of a message that comes from CEL, in

@@ -39,6 +39,19 @@ func unknownFields(e ast.NavigableExpr, types map[string]reflect.Type) (unknown 
 	return unknown
 }
 
+// labelKeys returns the keys of labels in an expression.
+func labelKeys(e ast.NavigableExpr) (keys []string) {
+	for _, part := range e.Children() {
+		keys = append(keys, labelKeys(part)...)
+	}
+	if operand, key := access(e); operand != nil && key != "" {
+		if _, field := access(operand); field == "labels" {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // access returns the operand and the field of x.name, x.?name and x["name"], and the operand of x[i]; nil for other expressions.
 func access(e ast.NavigableExpr) (operand ast.NavigableExpr, name string) {
 	if e.Kind() == ast.SelectKind {
