@@ -212,7 +212,7 @@ func (p Pool) run(ctx context.Context, number int, job Job) (*result.Run, error)
 		return nil, fmt.Errorf("profile %s, seed %d: %s", job.Profile.Name, job.Seed, last.Error)
 	case last.Run == nil && ctx.Err() == nil:
 		return nil, fmt.Errorf("profile %s, seed %d: the run ended without a result (%w) %s",
-			job.Profile.Name, job.Seed, exit, lastLine(stderr.String()))
+			job.Profile.Name, job.Seed, exit, reasonOf(stderr.String()))
 	default:
 		return last.Run, nil
 	}
@@ -235,8 +235,13 @@ func (p Pool) readMessages(number int, stdout io.Reader) message {
 	}
 }
 
-// lastLine returns the last non-empty line.
-func lastLine(text string) string {
+// reasonOf returns why a process ended: the line of its standard error that a crash begins with, otherwise the last line.
+func reasonOf(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for _, line := range lines {
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return line
+		}
+	}
 	return lines[len(lines)-1]
 }

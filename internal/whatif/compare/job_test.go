@@ -112,3 +112,17 @@ func TestFailures(t *testing.T) {
 		t.Errorf("%v, want a start error", err)
 	}
 }
+
+// TestReasonOf verifies that a crash is named by its first line, not by the last line of its stack.
+func TestReasonOf(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                         "",
+		"warning\nout of disk\n\n": "out of disk",
+		"warning\npanic: index out of range [3]\n\ngoroutine 1 [running]:\n\tmain.go:13 +0x2f\n": "panic: index out of range [3]",
+		"fatal error: all goroutines are asleep\n\tmain.go:13\n":                                 "fatal error: all goroutines are asleep",
+	} {
+		if got := reasonOf(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
