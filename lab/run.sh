@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the experiment and writes its tables and list of runs to lab/results, and its figures to docs/results.md. It prints the
-# expected and the used CPU time, about five hours, and continues where it was interrupted.
+# expected and the used CPU time, about five hours, and continues where it was interrupted. The runs beside autoscalers in
+# lab/results/autoscalers.csv are not repeated; without the file, they take 90 minutes more.
 #
 #   lab/run.sh USAGE [RESULTS]
 #
@@ -17,3 +18,4 @@ go build -o "$program/experiment" ./experiment
 "$program/experiment" -usage "$usage" -part tuning -scenarios '^tuning-.*-churn-' -seed 1001 -seeds 2 \
   -profiles default,predicted,without-fit,without-history,without-correlation,without-blending,oracle "$results/ablations"
 go run ./tables "$results" results ../docs/results.md
+go run ./autoscalers results

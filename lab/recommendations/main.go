@@ -147,9 +147,13 @@ func try(ctx context.Context, generate, use string, seed uint64) (t trial, err e
 	t.sentence, t.isConfirmed = r.Verdict.Sentence, r.Confirmed
 	t.isChanged = r.Profile != o.Current.Name || len(r.Requests) > 0 || r.Policy != nil
 	const settle = 3600
+	usage, err := recording.ParseUsage(recording.Beta)
+	if err != nil {
+		return t, err
+	}
 	job := compare.Job{
 		Source:  recording.Source{Recording: file + ",from=32h", Reschedule: true, Pack: 1, Parts: 1, NoSpare: true},
-		Profile: o.Current, Metrics: o.Metrics, Settle: settle, Autoscaler: &scaling.Config{Spec: *o.Autoscaler},
+		Profile: o.Current, Usage: usage, Metrics: o.Metrics, Settle: settle, Autoscaler: &scaling.Config{Spec: *o.Autoscaler},
 	}
 	changed := job
 	if changed.Profile, err = engine.ReadConfig(r.Profile); err != nil {

@@ -89,7 +89,7 @@ func TestSummary(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all []byte
-	for _, page := range []string{"../results/README.md", "../results/predictors.md"} {
+	for _, page := range []string{"../results/README.md", "../results/predictors.md", "../results/autoscalers.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

@@ -3,7 +3,9 @@ package recommend
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +79,28 @@ func TestFind(t *testing.T) {
 	must.Succeed(t, err)
 	if again.Verdict.Sentence != r.Verdict.Sentence {
 		t.Errorf("%q, then %q", r.Verdict.Sentence, again.Verdict.Sentence)
+	}
+}
+
+// TestFindWithoutSomeUsage verifies that pods whose usage was not recorded are simulated and named.
+func TestFindWithoutSomeUsage(t *testing.T) {
+	o := options(t, compare.InProcess)
+	o.Profiles, o.Change.Slack = o.Profiles[:1], false
+	r, _, _, err := recording.OpenSpan(o.Source.Recording)
+	must.Succeed(t, err)
+	for i := range 5 {
+		r.Pods[i].CPU, r.Pods[i].Memory = recording.Series{}, recording.Series{}
+	}
+	o.Source.Recording = filepath.Join(t.TempDir(), "without.plrec")
+	out, err := os.Create(o.Source.Recording)
+	must.Succeed(t, err)
+	must.Succeed(t, r.Write(out))
+	must.Succeed(t, out.Close())
+	found, err := Find(t.Context(), o)
+	must.Succeed(t, err)
+	want := "the usage of 5 pods of the first two thirds was not recorded: it is generated around 0.4 of their requests"
+	if !slices.Contains(found.Assumed, want) {
+		t.Errorf("assumed %q, want %q", found.Assumed, want)
 	}
 }
 

@@ -147,6 +147,9 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	s := &search{Options: &o, ctx: ctx, rules: newRules()[:1]}
+	if s.usage, err = recording.ParseUsage(recording.Beta); err != nil {
+		return nil, err
+	}
 	s.parts = min(max(int((end-start)/partSeconds), minParts), maxParts) / 3 * 3
 	s.fit, s.seconds = s.parts/3*2, (end-start)/int64(s.parts)/60*60
 	s.settle = min(int64(settleShare*float64(s.seconds))/60*60, maxSettle)
@@ -249,9 +252,13 @@ func (s *search) check(r *recording.Recording, uses []*workloadUse, start, end i
 		return errors.New("--recording: found no usage of pods in the first two thirds: plimsoll record --prometheus URL records it, " +
 			"and plimsoll record --follow unless --prometheus is not set and metrics-server is missing")
 	}
-	arrivals, err := s.countPods(r, start, end)
+	arrivals, unknown, err := s.countPods(r, start, end)
 	if err != nil {
 		return err
+	}
+	if unknown > 0 {
+		out.assume("the usage of %s of the first two thirds was not recorded: it is generated around 0.4 of their requests",
+			format.Of(unknown, "pod"))
 	}
 	if !s.Goals.setDefaults(arrivals) {
 		s.Change.Slack, s.Goals.NoWait = false, true
@@ -274,9 +281,9 @@ func (s *search) check(r *recording.Recording, uses []*workloadUse, start, end i
 	return nil
 }
 
-// countPods returns the number of pods that arrive, and sets running. It returns an error if more than 1 % of the pods are larger than the
-// nodes of the autoscaler.
-func (s *search) countPods(r *recording.Recording, start, end int64) (arrivals int64, err error) {
+// countPods returns the number of pods that arrive and of those whose usage is unknown, and sets running. It returns an error if more than
+// 1 % of the pods are larger than the nodes of the autoscaler.
+func (s *search) countPods(r *recording.Recording, start, end int64) (arrivals, unknown int64, err error) {
 	pods, tooLarge := 0, []string{}
 	for i := range r.Pods {
 		p := &r.Pods[i]
@@ -284,6 +291,9 @@ func (s *search) countPods(r *recording.Recording, start, end int64) (arrivals i
 			continue
 		}
 		pods++
+		if p.Node != "" && p.Ended > start && p.CPU.Len()+p.Memory.Len() == 0 {
+			unknown++
+		}
 		switch {
 		case p.Created >= start:
 			arrivals++
@@ -295,10 +305,10 @@ func (s *search) countPods(r *recording.Recording, start, end int64) (arrivals i
 		}
 	}
 	if 100*len(tooLarge) > pods {
-		return 0, fmt.Errorf("--autoscaler: %s larger than its nodes, such as %s: at most 1 %% may be",
+		return 0, 0, fmt.Errorf("--autoscaler: %s larger than its nodes, such as %s: at most 1 %% may be",
 			format.PartAre(len(tooLarge), pods, "pod"), strings.Join(tooLarge[:min(3, len(tooLarge))], ", "))
 	}
-	return arrivals, nil
+	return arrivals, unknown, nil
 }
 
 // largestNode returns the largest allocatable amounts of the recorded nodes.

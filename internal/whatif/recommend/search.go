@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/slackpolicy"
@@ -99,6 +100,8 @@ type search struct {
 	seconds    int64 // of a part
 	settle     int64
 	running    int // number of pods that run at the start
+	// usage is generated for pods without recorded usage.
+	usage      recording.UsageSpec
 	order      []int
 	history    func(r *rule) (*slackpolicy.History, slackpolicy.NodeType, error)
 	inForce    *candidate
@@ -134,7 +137,7 @@ func (s *search) job(c *candidate, part int) compare.Job {
 	source := s.Source
 	source.Recording, source.Reschedule, source.Pack, source.Requests = s.recordings[part], true, s.pack(), c.requests.table
 	return compare.Job{
-		Source: source, Profile: c.profile, Metrics: s.Metrics, Seed: uint64(part), Settle: s.settle,
+		Source: source, Profile: c.profile, Usage: s.usage, Metrics: s.Metrics, Seed: uint64(part), Settle: s.settle,
 		Autoscaler: &scaling.Config{Spec: *s.Autoscaler, Slack: c.slack.policy},
 	}
 }

@@ -102,6 +102,8 @@ func (s UsageShape) quantile() (func(below, above float64) float64, error) {
 // check returns an error for fields that exclude each other; ParseUsage checks the range of each.
 func (s UsageShape) check() error {
 	switch {
+	case s.Hold < 1:
+		return s.invalidKey("hold", float64(s.Hold), "at least 1")
 	case s.Between+s.Together > 1:
 		return s.invalidKey("between", s.Between, "at most 1 in total with together, %v", s.Together)
 	case s.Workload+s.Between+s.Together > 1+rounding:
