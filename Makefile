@@ -124,15 +124,14 @@ test-servers: mkdocs
 
 # Tests that need servers or tools of other projects have the build tag foreign. make test runs all others, and test-foreign only these.
 FOREIGN  := $(shell grep -rl --include='*_test.go' '^//go:build foreign' internal load test)
-TIMES    := bin/test-times.json
-TESTLOG  := go run ./hack/testlog $(TIMES)
-GO_TEST  := go test -vet=off -timeout 30m -json
+TIMES    := bin/test-times
+GO_TEST  := go test -vet=off -timeout 30m
 
 .PHONY: test
 test: ## run the tests that need Go only: unit, fuzz corpora, command line, integration on the embedded control plane
 	@echo "== tests (a first build of the Kubernetes parts takes about 5 minutes on 2 cores)"
 	@mkdir -p bin && rm -f $(TIMES)
-	@$(GO_TEST) $$(go list ./... | grep -v /test/bench$$) | $(TESTLOG)
+	@$(GO_TEST) $$(go list ./... | grep -v /test/bench$$) | tee -a $(TIMES)
 	@echo "== passed the tests that need Go only; not run: the tests with servers and tools of other projects ($(words $(FOREIGN)) files" \
 	  "with the build tag foreign) and those of tools and lab, see make test-all"
 
@@ -143,14 +142,14 @@ test-all: test test-foreign ## run all tests; installs Prometheus, Chromium, npm
 test-foreign: test-servers ## run the tests of test-all that are not in test
 	@mkdir -p bin
 	@$(GO_TEST) -tags=foreign -run "^($$(sed -nE 's/^func (Test[A-Za-z0-9_]+)\(t .*/\1/p' $(FOREIGN) | paste -sd'|'))$$" \
-	  $(sort $(dir $(FOREIGN:%=./%))) | $(TESTLOG)
+	  $(sort $(dir $(FOREIGN:%=./%))) | tee -a $(TIMES)
 	cd tools/goreleaser && go test -vet=off -timeout 20m ./...
 	cd tools/vulncheck && go test -vet=off ./...
 	@$(MAKE) --no-print-directory lab
 
 .PHONY: test-times
-test-times: ## print the twenty slowest packages and tests of the last make test or test-all
-	@go run ./hack/testlog -slowest $(TIMES)
+test-times: ## print the twenty slowest packages of the last make test or test-all
+	@sort -k3 -rn $(TIMES) | sed -n '/^ok/p' | head -20
 
 .PHONY: race
 race: ## run the tests of packages with goroutines under the race detector

@@ -27,15 +27,15 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/emulation"
 	"github.com/plimsoll-k8s/plimsoll/slack"
-	"github.com/plimsoll-k8s/plimsoll/test/support/helm"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
 const project = "../.."
 
 var (
 	update = flag.Bool("update", false, "write the table of docs/security.md")
-	tool   *helm.Helm
+	tool   *program.Helm
 	home   string
 )
 
@@ -49,7 +49,7 @@ func run(m *testing.M) int {
 	var err error
 	if home, err = os.MkdirTemp("", "plimsoll-helm-"); err == nil {
 		defer os.RemoveAll(home)
-		tool, err = helm.Build(context.Background(), project, home)
+		tool, err = program.BuildHelm(context.Background(), project, home)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -490,7 +490,7 @@ func TestAgentRights(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(filepath.Join(project, "examples", "placement", "agent-member-rbac.yaml"))
 	must.Succeed(t, err)
-	example, err := helm.Objects(string(raw))
+	example, err := program.ObjectsOf(string(raw))
 	must.Succeed(t, err)
 	objects := render(t, all)
 	const name = "plimsoll-agent"

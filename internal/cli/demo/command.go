@@ -23,7 +23,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
-	"github.com/plimsoll-k8s/plimsoll/internal/demo/shadow"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
 )
@@ -81,7 +80,7 @@ processes are removed at the end.`,
 		},
 	}
 	cmd.AddCommand(whatif.NewRunCommand())
-	names := append(scenarioNames(), shadow.Scenario)
+	names := append(scenarioNames(), node.Shadow)
 	version.AddFlag(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.once, "once", false, "exit after the scenarios")
@@ -93,7 +92,7 @@ processes are removed at the end.`,
 		&o.scenarios,
 		"scenario",
 		nil,
-		"scenarios to run: "+strings.Join(names, ", ")+" (default all but "+shadow.Scenario+")",
+		"scenarios to run: "+strings.Join(names, ", ")+" (default all but "+node.Shadow+")",
 	)
 	base.CompleteWith(cmd, "autoscaler", slack.StandIn, slack.Karpenter)
 	base.CompleteWith(cmd, "scenario", names...)
@@ -114,8 +113,8 @@ func (o *options) selectScenarios() error {
 		o.scenarios = scenarioNames()
 	}
 	for _, name := range o.scenarios {
-		if name != shadow.Scenario && !slices.Contains(scenarioNames(), name) {
-			return base.InvalidValue("scenario", name, "one of "+strings.Join(append(scenarioNames(), shadow.Scenario), ", "))
+		if name != node.Shadow && !slices.Contains(scenarioNames(), name) {
+			return base.InvalidValue("scenario", name, "one of "+strings.Join(append(scenarioNames(), node.Shadow), ", "))
 		}
 	}
 	if o.autoscaler != slack.StandIn && !slices.Contains(o.scenarios, slack.Scenario) {

@@ -11,7 +11,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
-	"github.com/plimsoll-k8s/plimsoll/internal/demo/shadow"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
 )
@@ -90,9 +89,9 @@ func (d *demos) runScenario(ctx context.Context, name string) (all []demo.Result
 	case fleet.Scenario:
 		progress(fleet.Shows)
 		return d.fleet.Run(ctx, progress)
-	case shadow.Scenario:
-		progress(shadow.Shows)
-		return shadow.Run(ctx, d.env, whatif.RunLowPriority, progress)
+	case node.Shadow:
+		progress(node.ShadowShows)
+		return node.RunShadow(ctx, d.env, whatif.RunLowPriority, progress)
 	}
 	s, _ := node.Find(name)
 	for _, profile := range []string{demo.DefaultProfile, s.Profile} {

@@ -10,7 +10,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
-	"github.com/plimsoll-k8s/plimsoll/internal/demo/shadow"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
 )
 
@@ -29,7 +28,7 @@ func summary(name string, results []demo.Result) string {
 		return summarizeSlack(results)
 	case fleet.Scenario:
 		return summarizeFleet(results)
-	case shadow.Scenario:
+	case node.Shadow:
 		return results[0].Pod
 	}
 	s, _ := node.Find(name)

@@ -28,7 +28,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
-	"github.com/plimsoll-k8s/plimsoll/test/support/helm"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
@@ -39,7 +38,7 @@ type release struct {
 	*testcluster.Cluster
 	config *rest.Config
 	kube   *kubernetes.Clientset
-	helm   *helm.Helm
+	helm   *program.Helm
 	values string
 	// notes are the notes that Helm prints after the installation.
 	notes string
@@ -60,7 +59,7 @@ agent: {enabled: true, clusterName: cluster1, hub: {kubeconfig: "the test has it
 // security standard. It does not install the release.
 func newRelease(t *testing.T, cp *controlplane.ControlPlane, config *rest.Config, kube *kubernetes.Clientset, values string) *release {
 	t.Helper()
-	tool, err := helm.Build(t.Context(), "../../..", t.TempDir())
+	tool, err := program.BuildHelm(t.Context(), "../../..", t.TempDir())
 	must.Succeed(t, err)
 	r := &release{
 		Cluster: &testcluster.Cluster{ControlPlane: cp, Client: testcluster.AdminClient(t, config)},

@@ -1,2 +1,2 @@
-// Package whatif runs the command line tool against control planes.
+// Package whatif runs the command line tool against control planes, and compares recordings with what real servers measured.
 package whatif

@@ -26,7 +26,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/fit"
 	"github.com/plimsoll-k8s/plimsoll/test/support/apiproxy"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
-	"github.com/plimsoll-k8s/plimsoll/test/support/helm"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
@@ -107,7 +106,7 @@ func CreateAll(t *testing.T, c client.Client, file string, replaced ...string) {
 	t.Helper()
 	raw, err := os.ReadFile(program.File(t, file))
 	must.Succeed(t, err)
-	objects, err := helm.Objects(strings.NewReplacer(replaced...).Replace(string(raw)))
+	objects, err := program.ObjectsOf(strings.NewReplacer(replaced...).Replace(string(raw)))
 	must.Succeed(t, err)
 	for _, object := range objects {
 		if err := c.Create(t.Context(), object); err != nil {

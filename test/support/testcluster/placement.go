@@ -27,7 +27,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
-	"github.com/plimsoll-k8s/plimsoll/test/support/helm"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
@@ -94,7 +93,7 @@ func Example(t *testing.T, file string) (objects []*unstructured.Unstructured) {
 	t.Helper()
 	raw, err := os.ReadFile(program.File(t, "examples/placement/"+file))
 	must.Succeed(t, err)
-	if objects, err = helm.Objects(string(raw)); err != nil {
+	if objects, err = program.ObjectsOf(string(raw)); err != nil {
 		t.Fatal(err)
 	}
 	return objects

@@ -1,4 +1,4 @@
-package recording
+package whatif
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func (c *cluster) allow(t *testing.T) (*apiproxy.TCPProxy, string) {
 	t.Helper()
 	const user = "system:serviceaccount:default:plimsoll-record"
 	groups := []string{"system:serviceaccounts", "system:authenticated"}
-	for _, rule := range plane.ApplyRights(t, c.client, "../../examples/recording/rbac.yaml", user, groups) {
+	for _, rule := range plane.ApplyRights(t, c.client, "../../../examples/recording/rbac.yaml", user, groups) {
 		verbs := strings.Join(rule.Verbs, " ")
 		if verbs != "list" && verbs != "list watch" || strings.Contains(fmt.Sprint(rule), "secrets") {
 			t.Errorf("rule %v: want only the verbs list and watch, and no secrets", rule)
@@ -55,7 +55,7 @@ func single(r *recording.Recording) *recording.Pod {
 func TestFollow(t *testing.T) {
 	c := startCluster(t)
 	proxy, kubeconfig := c.allow(t)
-	if _, err := c.client.CoreV1().Nodes().Create(t.Context(), node("node-a", "4", "zone-a"), metav1.CreateOptions{}); err != nil {
+	if _, err := c.client.CoreV1().Nodes().Create(t.Context(), newNode("node-a", "4", "zone-a"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	deploy(t, c, "node-a")

@@ -1,4 +1,4 @@
-package recording
+package whatif
 
 import (
 	"encoding/json"

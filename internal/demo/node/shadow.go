@@ -1,6 +1,4 @@
-// Package shadow is the demo of plimsoll shadow: it follows the demo's cluster, in which kube-scheduler's default profile places pods, with
-// a minute recorded as an hour, and ends with the verdict.
-package shadow
+package node
 
 import (
 	"context"
@@ -26,14 +24,15 @@ import (
 )
 
 const (
-	// Scenario is the name of the scenario.
-	Scenario = "shadow"
-	// Shows describes the scenario.
-	Shows = "what predicted would have avoided, while the default profile places pods; a minute counts as an hour"
+	// Shadow is the name of the scenario of plimsoll shadow: it follows the demo's cluster, in which kube-scheduler's default profile places
+	// pods, with a minute recorded as an hour, and ends with the verdict.
+	Shadow = "shadow"
+	// ShadowShows describes the scenario.
+	ShadowShows = "what predicted would have avoided, while the default profile places pods; a minute counts as an hour"
 
-	// speed is the number of recorded seconds for each second, window the recorded length of a window.
-	speed  = 60
-	window = 10 * time.Minute
+	// shadowSpeed is the number of recorded seconds for each second, shadowWindow the recorded length of a window.
+	shadowSpeed  = 60
+	shadowWindow = 10 * time.Minute
 	// maxWindows bounds the demo.
 	maxWindows = 12
 )
@@ -44,8 +43,8 @@ var (
 	idlePod = demo.Pod{Name: "idle-app", Node: "idle", Request: "1200m"}
 )
 
-// usage is what a pod uses, in millicores, by the start of its name.
-func usage(name string) float64 {
+// usageOf is what a pod uses, in millicores, by the start of its name.
+func usageOf(name string) float64 {
 	switch name {
 	case busyPod.Name:
 		return 1700
@@ -70,14 +69,14 @@ func (m meter) ReadPods(ctx context.Context) (load.PodReading, error) {
 	}
 	for i := range pods.Items {
 		if p := &pods.Items[i]; p.Status.Phase == v1.PodRunning {
-			r.Pods = append(r.Pods, load.PodUsage{Namespace: p.Namespace, Name: p.Name, CPU: usage(p.Name), Memory: 64 << 20})
+			r.Pods = append(r.Pods, load.PodUsage{Namespace: p.Namespace, Name: p.Name, CPU: usageOf(p.Name), Memory: 64 << 20})
 		}
 	}
 	return r, nil
 }
 
-// Run runs the scenario, and returns its verdict as the result. run runs the replays in processes.
-func Run(ctx context.Context, env *demo.Environment, run compare.Run, progress func(string)) ([]demo.Result, error) {
+// RunShadow runs the scenario, and returns its verdict as the result. run runs the replays in processes.
+func RunShadow(ctx context.Context, env *demo.Environment, run compare.Run, progress func(string)) ([]demo.Result, error) {
 	if err := env.Clear(ctx); err != nil {
 		return nil, err
 	}
@@ -103,11 +102,11 @@ func Run(ctx context.Context, env *demo.Environment, run compare.Run, progress f
 		_ = os.RemoveAll(folder)
 	}()
 	files, ended := make(chan string, maxWindows), make(chan error, 2)
-	running.Go(func() { ended <- work(ctx, env) })
+	running.Go(func() { ended <- createJobs(ctx, env) })
 	running.Go(func() {
 		ended <- record.Follow(ctx, record.FollowConfig{
-			Folder: folder, Step: time.Minute, Rotate: window, MaxBytes: 1 << 30, Client: env.Client, Usage: meter{env.Client},
-			Speed: speed, Epoch: time.Now().Add(-time.Minute), Log: func(string) {},
+			Folder: folder, Step: time.Minute, Rotate: shadowWindow, MaxBytes: 1 << 30, Client: env.Client, Usage: meter{env.Client},
+			Speed: shadowSpeed, Epoch: time.Now().Add(-time.Minute), Log: func(string) {},
 			Objects: func(ctx context.Context) (*record.Cluster, error) {
 				return record.ReadCluster(ctx, env.Access, record.ReadOptions{Areas: []string{kinds.AreaCluster}})
 			},
@@ -119,11 +118,11 @@ func Run(ctx context.Context, env *demo.Environment, run compare.Run, progress f
 			},
 		})
 	})
-	return verdict(ctx, files, ended, run, progress)
+	return shadowVerdict(ctx, files, ended, run, progress)
 }
 
-// work creates a pod every two seconds, each of which runs for six seconds.
-func work(ctx context.Context, env *demo.Environment) error {
+// createJobs creates a pod every two seconds, each of which runs for six seconds.
+func createJobs(ctx context.Context, env *demo.Environment) error {
 	ticker := time.NewTicker(2 * time.Second)
 	defer ticker.Stop()
 	for i := 0; ; i++ {
@@ -143,8 +142,8 @@ func work(ctx context.Context, env *demo.Environment) error {
 	}
 }
 
-// verdict replays windows until the answer is known.
-func verdict(
+// shadowVerdict replays windows until the answer is known.
+func shadowVerdict(
 	ctx context.Context, files <-chan string, ended <-chan error, run compare.Run, progress func(string),
 ) ([]demo.Result, error) {
 	current, err := engine.ReadConfig("default")
@@ -155,7 +154,7 @@ func verdict(
 	if err != nil {
 		return nil, err
 	}
-	shown := demo.Result{Scenario: Scenario, Profile: demo.DefaultProfile, Want: string(result.Better)}
+	shown := demo.Result{Scenario: Shadow, Profile: demo.DefaultProfile, Want: string(result.Better)}
 	var windows []*shadow.Window
 	for len(windows) < maxWindows {
 		select {

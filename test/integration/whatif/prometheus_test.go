@@ -1,6 +1,6 @@
 //go:build foreign
 
-package recording
+package whatif
 
 import (
 	"bytes"
@@ -52,7 +52,7 @@ func TestRealPrometheus(t *testing.T) {
 	c := startCluster(t)
 	_, metrics := startKubeStateMetrics(t, c.ControlPlane)
 	taint := v1.Taint{Key: "example.com/dedicated", Value: "a", Effect: v1.TaintEffectNoSchedule}
-	for _, n := range []*v1.Node{node("node-a", "4", "zone-a"), node("node-b", "4", "zone-a", taint)} {
+	for _, n := range []*v1.Node{newNode("node-a", "4", "zone-a"), newNode("node-b", "4", "zone-a", taint)} {
 		if _, err := c.client.CoreV1().Nodes().Create(t.Context(), n, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}

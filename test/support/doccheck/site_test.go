@@ -1,7 +1,6 @@
 //go:build foreign
 
-// Package site tests the documentation site as mkdocs builds it.
-package site
+package doccheck
 
 import (
 	"context"
@@ -21,7 +20,6 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/browser"
-	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
@@ -32,20 +30,21 @@ type document struct {
 	links, paragraphs []string
 }
 
+// TestSite tests the site as mkdocs builds it.
 func TestSite(t *testing.T) {
-	folder := build(t)
-	documents := read(t, folder)
+	folder := buildSite(t)
+	documents := readSite(t, folder)
 	t.Run("links", func(t *testing.T) { checkLinks(t, folder, documents) })
 	t.Run("commands", func(t *testing.T) { checkCommands(t, documents) })
 	t.Run("browser", func(t *testing.T) { checkInBrowser(t, folder) })
 }
 
-// build builds the site and returns its folder.
-func build(t *testing.T) string {
+// buildSite builds the site and returns its folder.
+func buildSite(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	cmd := exec.CommandContext(
-		t.Context(), "mkdocs", "build", "--strict", "--quiet", "--config-file", "../../mkdocs.yml", "--site-dir", folder,
+		t.Context(), "mkdocs", "build", "--strict", "--quiet", "--config-file", project+"/mkdocs.yml", "--site-dir", folder,
 	)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v (`make test-all` installs mkdocs):\n%s", err, out)
@@ -53,8 +52,8 @@ func build(t *testing.T) string {
 	return folder
 }
 
-// read returns the documents of a site by their paths.
-func read(t *testing.T, folder string) map[string]document {
+// readSite returns the documents of a site by their paths.
+func readSite(t *testing.T, folder string) map[string]document {
 	t.Helper()
 	documents := map[string]document{}
 	err := fs.WalkDir(os.DirFS(folder), ".", func(name string, _ fs.DirEntry, err error) error {
@@ -128,7 +127,7 @@ func checkLinks(t *testing.T, folder string, documents map[string]document) {
 func checkCommands(t *testing.T, documents map[string]document) {
 	for name, d := range documents {
 		for _, paragraph := range d.paragraphs {
-			if program, rest, _ := strings.Cut(paragraph, " "); slices.Contains(doccheck.Programs, program) && rest != "" {
+			if program, rest, _ := strings.Cut(paragraph, " "); slices.Contains(Programs, program) && rest != "" {
 				t.Errorf("%s: a paragraph begins with the command %s %s", name, program, rest)
 			}
 		}

@@ -1,4 +1,4 @@
-package recording
+package whatif
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -26,8 +25,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
-
-func TestMain(m *testing.M) { os.Exit(plane.Main(m)) }
 
 // history is what happened to a pod: its last state, and when it was deleted, zero if it was not.
 type history struct {
@@ -187,8 +184,8 @@ const (
 	rateWindow = 6 * time.Second
 )
 
-// node returns a node.
-func node(name, cpu, zone string, taints ...v1.Taint) *v1.Node {
+// newNode returns a node.
+func newNode(name, cpu, zone string, taints ...v1.Taint) *v1.Node {
 	node := schedtest.Node(name, "cpu", cpu, "memory", "16Gi", "pods", "110", "example.com/gpu", "2")
 	node.Labels, node.Spec.Taints = map[string]string{v1.LabelTopologyZone: zone, "pool": "general"}, taints
 	return node
@@ -248,7 +245,7 @@ func live(t *testing.T, c *cluster) (deleted time.Time) {
 	c.run(t, newPod("late"), "")
 	c.run(t, newPod("db-0"), "node-a")
 	at(8)
-	if _, err := nodes.Create(t.Context(), node("node-c", "8", "zone-b"), metav1.CreateOptions{}); err != nil {
+	if _, err := nodes.Create(t.Context(), newNode("node-c", "8", "zone-b"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	c.run(t, newPod("batch", func(pod *v1.Pod) {

@@ -1,5 +1,4 @@
-// Package helm builds and runs the version of Helm in the module tools/helm for tests of the chart.
-package helm
+package program
 
 import (
 	"bytes"
@@ -16,7 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 )
 
-// Helm is a built Helm.
+// Helm is the version of Helm in the module tools/helm, built for tests of the chart.
 type Helm struct {
 	// Chart is the folder of the project's chart.
 	Chart string
@@ -26,9 +25,9 @@ type Helm struct {
 	home string
 }
 
-// Build builds Helm, unless Go has cached it, for the project in a folder. Helm keeps its cache,
+// BuildHelm builds Helm, unless Go has cached it, for the project in a folder. Helm keeps its cache,
 // configuration and data in the folder home.
-func Build(ctx context.Context, project, home string) (*Helm, error) {
+func BuildHelm(ctx context.Context, project, home string) (*Helm, error) {
 	// -n builds the program and prints its path.
 	command := exec.CommandContext(ctx, "go", "tool", "-modfile="+filepath.Join("tools", "helm", "go.mod"), "-n", "helm")
 	command.Dir = project
@@ -63,11 +62,11 @@ func (h *Helm) Template(ctx context.Context, args ...string) ([]*unstructured.Un
 	if err != nil {
 		return nil, err
 	}
-	return Objects(out)
+	return ObjectsOf(out)
 }
 
-// Objects returns the objects in YAML documents.
-func Objects(text string) (objects []*unstructured.Unstructured, err error) {
+// ObjectsOf returns the objects in YAML documents.
+func ObjectsOf(text string) (objects []*unstructured.Unstructured, err error) {
 	err = manifest.Files([]string{"-"}, strings.NewReader(text))(func(where string, document []byte) error {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal(document, &object.Object); err != nil {
