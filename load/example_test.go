@@ -12,10 +12,8 @@ import (
 
 // Read the load of nodes from a source into a store, and look up a node.
 func Example() {
-	source, err := provider.New(
-		metricprovider.Config{Type: metricprovider.File, Address: "wire/testdata/recorded.json"},
-		provider.Cluster{},
-	)
+	source, err := provider.New(metricprovider.Config{Type: metricprovider.File, Address: "wire/testdata/recorded.json"},
+		provider.Cluster{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -140,10 +140,8 @@ func TestRunReportsReadingsFromTheFuture(t *testing.T) {
 			t.Error("the first reading is not kept")
 		}
 	})
-	equal(
-		t, "reports", reports,
-		[]string{"0s: <nil>", "1s: reading load from a test: reading is 2m0s ahead of the local clock, maximum is 1m0s"},
-	)
+	equal(t, "reports", reports,
+		[]string{"0s: <nil>", "1s: reading load from a test: reading is 2m0s ahead of the local clock, maximum is 1m0s"})
 }
 
 // TestRunTimesOut checks that a read without a response is canceled, and repeated.
@@ -243,10 +241,8 @@ func TestRunReportsPartialReadings(t *testing.T) {
 		return reading, nil
 	})
 	got := run(t, s, time.Second, 5500*time.Millisecond, nil)
-	equal(
-		t, "reports", got,
-		[]string{"0s: <nil>", "2s: reading load from a test: CPU deviation: timeout\nmemory mean: no such metric (partial)"},
-	)
+	equal(t, "reports", got,
+		[]string{"0s: <nil>", "2s: reading load from a test: CPU deviation: timeout\nmemory mean: no such metric (partial)"})
 	if reads != 6 {
 		t.Errorf("%d reads, want 6", reads)
 	}

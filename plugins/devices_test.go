@@ -101,12 +101,10 @@ func TestDevices(t *testing.T) {
 	rack := &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
 		MatchExpressions: []v1.NodeSelectorRequirement{{Key: "rack", Operator: v1.NodeSelectorOpExists}},
 	}}}
-	devices := manager(
-		t, class, slice("a", 4, "large", resourceapi.ResourceSliceSpec{NodeName: new("a")}),
+	devices := manager(t, class, slice("a", 4, "large", resourceapi.ResourceSliceSpec{NodeName: new("a")}),
 		slice("b", 8, "large", resourceapi.ResourceSliceSpec{NodeName: new("b")}),
 		slice("b-small", 3, "small", resourceapi.ResourceSliceSpec{NodeName: new("b")}),
-		slice("rack", 2, "large", resourceapi.ResourceSliceSpec{NodeSelector: rack}), claim("a", "gpu-0"), claim("b", "gpu-0", "gpu-3"),
-	)
+		slice("rack", 2, "large", resourceapi.ResourceSliceSpec{NodeSelector: rack}), claim("a", "gpu-0"), claim("b", "gpu-0", "gpu-3"))
 	var nodes []*v1.Node
 	for _, name := range []string{"a", "b", "c", "d"} {
 		nodes = append(nodes, schedtest.Node(name, "cpu", "64"))

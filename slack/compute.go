@@ -79,10 +79,8 @@ func (t *Tracker) Next(now time.Time) Plan {
 	if plan.NoNodes {
 		plan.Reasons = []string{describeEmptyPool(t.policy.Spec.Pool)}
 		if t.schedule.policy.Floor != (bound{}) {
-			plan.Reasons = append(
-				plan.Reasons,
-				"the size of a node is not known: set spec.pool.nodeShape to hold the minimum before the first node",
-			)
+			plan.Reasons = append(plan.Reasons,
+				"the size of a node is not known: set spec.pool.nodeShape to hold the minimum before the first node")
 		}
 	}
 	if !t.lastNode.IsZero() {

@@ -168,10 +168,8 @@ func (m *model) check(t *rapid.T, plan Plan, before, after []*v1.Pod) {
 		capacity, ok := m.capacity(old)
 		fits := ok && capacity.fits(m.used(old).plus(kept[old]), loadOf(p))
 		if fits != (node != "") {
-			t.Fatalf(
-				"%s of %v was on %s with capacity %v (%t), pods %v and placeholders %v: it is on %q", name, loadOf(p), old, capacity, ok,
-				m.used(old), kept[old], node,
-			)
+			t.Fatalf("%s of %v was on %s with capacity %v (%t), pods %v and placeholders %v: it is on %q", name, loadOf(p), old, capacity,
+				ok, m.used(old), kept[old], node)
 		}
 		if node != "" {
 			kept[node] = kept[node].plus(loadOf(p))

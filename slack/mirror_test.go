@@ -265,10 +265,8 @@ func TestMirrorsShrinkAfterCoolDown(t *testing.T) {
 	tracker.Next(noon.Add(604 * time.Second))
 	tracker.SetWorkloads([]Workload{scaled("100%", 2)})
 	plan := tracker.Next(noon.Add(605 * time.Second))
-	want := fmt.Sprintf(
-		"Deployment shop/web requires 2 placeholders, 5 are held until %s",
-		noon.Add(1205*time.Second).UTC().Format(time.RFC3339),
-	)
+	want := fmt.Sprintf("Deployment shop/web requires 2 placeholders, 5 are held until %s",
+		noon.Add(1205*time.Second).UTC().Format(time.RFC3339))
 	// The pool has no nodes, which is the first reason.
 	if plan.CoolDown || len(plan.MirrorReasons) != 1 || plan.MirrorReasons[0] != want {
 		t.Errorf("cool-down of the rate %t, reasons %q, want false and %q", plan.CoolDown, plan.MirrorReasons, want)

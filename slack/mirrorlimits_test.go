@@ -116,10 +116,8 @@ func TestNamespaceSelector(t *testing.T) {
 		plan := mirrorsOf(t, policy, labeled, newWorkload("1"))
 		if reasons := strings.Join(plan.MirrorReasons, "; "); plan.placeholders() != tc.want || !strings.Contains(reasons, tc.reason) ||
 			(reasons == "") != (tc.reason == "") || !plan.MirrorsFeasible {
-			t.Errorf(
-				"%s: %d placeholders, feasible %t, reasons %q; want %d, %q", name, plan.placeholders(), plan.MirrorsFeasible, reasons,
-				tc.want, tc.reason,
-			)
+			t.Errorf("%s: %d placeholders, feasible %t, reasons %q; want %d, %q", name, plan.placeholders(), plan.MirrorsFeasible, reasons,
+				tc.want, tc.reason)
 		}
 	}
 	invalid := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) {

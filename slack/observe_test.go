@@ -289,10 +289,8 @@ func TestObservePod(t *testing.T) {
 		"init containers and overhead": {
 			[]change{func(p *v1.Pod) {
 				p.Spec.InitContainers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: list("2", "1Gi")}}}
-				p.Spec.Containers = append(
-					p.Spec.Containers,
-					v1.Container{Resources: v1.ResourceRequirements{Requests: list("500m", "2Gi")}},
-				)
+				p.Spec.Containers = append(p.Spec.Containers,
+					v1.Container{Resources: v1.ResourceRequirements{Requests: list("500m", "2Gi")}})
 				p.Spec.Overhead = list("250m", "512Mi")
 			}},
 			ledgerPod{Node: "a", Requests: resources.Amounts{CPU: 2250, Memory: 7 * gib / 2}},

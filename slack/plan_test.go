@@ -146,10 +146,8 @@ func TestComputeRate(t *testing.T) {
 		// Pods of 2^44 on a node of (0.001, 1): E = 10,000 times as much, in placeholders of 1m, at most
 		// maxCount.
 		"more than MaxCount": {
-			poolOf(
-				map[resources.Amounts]int{{CPU: 1, Memory: gib}: 1}, resources.Amounts{CPU: 1 << 44, Memory: gib},
-				resources.Amounts{CPU: 1 << 44, Memory: gib},
-			),
+			poolOf(map[resources.Amounts]int{{CPU: 1, Memory: gib}: 1}, resources.Amounts{CPU: 1 << 44, Memory: gib},
+				resources.Amounts{CPU: 1 << 44, Memory: gib}),
 			ratePolicy{Rate: 10_000 * resources.Millionth, Granularity: 1, MaxPlaceholders: maxCount},
 			nil,
 			Placeholders{resources.Amounts{CPU: 1, Memory: gib}, maxCount},
@@ -209,10 +207,8 @@ func drawPool(t *rapid.T) (*poolLedger, poolTotals) {
 	}), 1, 4).Draw(t, "shapes")
 	nodes := rapid.IntRange(0, 12).Draw(t, "nodes")
 	for i := range nodes {
-		l.SetNode(
-			named(fmt.Sprint(i)),
-			true, ledgerNode{Usable: rapid.Bool().Draw(t, "usable") || i == 0, Allocatable: shapes[i%len(shapes)]},
-		)
+		l.SetNode(named(fmt.Sprint(i)), true,
+			ledgerNode{Usable: rapid.Bool().Draw(t, "usable") || i == 0, Allocatable: shapes[i%len(shapes)]})
 	}
 	for i := range rapid.IntRange(0, 30).Draw(t, "pods") {
 		l.setPod(fmt.Sprint(i), ledgerPod{

@@ -122,11 +122,9 @@ func TestCompute(t *testing.T) {
 		// Base = 2 x (1, 4) of the running pods. Target 100% = (2, 8), head (1, 4), 1 of (1, 4).
 		"finished pods, pending pods and placeholders": {
 			policy: newPolicy("100%", granularity(4)), nodes: small,
-			pods: slices.Concat(
-				podsOf(1, small, "p", "1", "4Gi"), podsOf(1, small, "done", "2", "8Gi", phase(v1.PodSucceeded)),
+			pods: slices.Concat(podsOf(1, small, "p", "1", "4Gi"), podsOf(1, small, "done", "2", "8Gi", phase(v1.PodSucceeded)),
 				podsOf(1, small, "held", "3", "12Gi", placeholderOf("web")),
-				[]*v1.Pod{newPod("waits", "", "4", "16Gi", phase(v1.PodPending))},
-			),
+				[]*v1.Pod{newPod("waits", "", "4", "16Gi", phase(v1.PodPending))}),
 			base: list("2", "8Gi"), target: list("2", "8Gi"), total: list("2", "8Gi"),
 			groups: []Group{head("1", "4Gi"), rest(1, "1", "4Gi")},
 		},

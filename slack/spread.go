@@ -62,13 +62,8 @@ func (p *Plan) setSpread(s *Spread, spec *v1alpha1.Spread) {
 		}
 	}
 	if least := int64(*spec.MinPerDomain); s.PerDomain < least {
-		p.fail(
-			"spec.spread.minPerDomain is %d: %s divided among %s of %s",
-			least,
-			format.Are(rate.Count, "placeholder"),
-			format.Of(n, "domain"),
-			s.TopologyKey,
-		)
+		p.fail("spec.spread.minPerDomain is %d: %s divided among %s of %s", least, format.Are(rate.Count, "placeholder"),
+			format.Of(n, "domain"), s.TopologyKey)
 	}
 }
 

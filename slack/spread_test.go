@@ -65,10 +65,8 @@ func TestSpread(t *testing.T) {
 			if plan.placeholders() != tc.count || plan.Spread.PerDomain != tc.perDomain || placed != tc.placed ||
 				plan.Feasible == (tc.reason != "") ||
 				!strings.Contains(strings.Join(plan.Reasons, "; "), tc.reason) {
-				t.Errorf(
-					"%d placeholders, %d per domain, %d fit, reasons %q; want %d, %d, %d, %q", plan.placeholders(), plan.Spread.PerDomain,
-					placed, plan.Reasons, tc.count, tc.perDomain, tc.placed, tc.reason,
-				)
+				t.Errorf("%d placeholders, %d per domain, %d fit, reasons %q; want %d, %d, %d, %q", plan.placeholders(),
+					plan.Spread.PerDomain, placed, plan.Reasons, tc.count, tc.perDomain, tc.placed, tc.reason)
 			}
 			for _, group := range plan.Groups {
 				template := podTemplate(tc.policy, group)

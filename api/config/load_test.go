@@ -172,10 +172,8 @@ func TestLoadSchedulerPlugins(t *testing.T) {
 func TestLoadDefaults(t *testing.T) {
 	for _, version := range []string{"v1", "v1beta3", "v1beta2"} {
 		t.Run(version, func(t *testing.T) {
-			path := configFile(
-				t, version, "",
-				"  plugins: {score: {enabled: [{name: NodeResourcesAllocatable}]}}\n  pluginConfig: [{name: LowRiskOverCommitment}]\n",
-			)
+			path := configFile(t, version, "",
+				"  plugins: {score: {enabled: [{name: NodeResourcesAllocatable}]}}\n  pluginConfig: [{name: LowRiskOverCommitment}]\n")
 			cfg := loadBoth(t, path)
 			allocatable, risk := &NodeResourcesAllocatableArgs{}, &LowRiskOverCommitmentArgs{}
 			allocatable.Default()

@@ -251,11 +251,8 @@ func (e *examination) checkFeatureGate(d *appsv1.Deployment) {
 	switch fix := "set FEATURE_GATES=CapacityBuffer=true in the environment of " + name + " (settings.featureGates of its chart)"; {
 	case strings.Contains(text, "CapacityBuffer=true"):
 	case isElsewhere && !strings.Contains(text, "CapacityBuffer="):
-		e.add(
-			Warning,
-			name+" has environment variables from other objects: it is not known whether the feature gate CapacityBuffer is set",
-			fix,
-		)
+		e.add(Warning, name+" has environment variables from other objects: it is not known whether the feature gate CapacityBuffer is set",
+			fix)
 	default:
 		e.add(Problem, name+" runs without the feature gate CapacityBuffer", fix)
 	}

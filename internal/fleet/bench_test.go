@@ -24,10 +24,8 @@ const (
 // benchCluster returns cluster i. Clusters have many sizes and are in three environments
 // and ten regions.
 func benchCluster(i int) *clusterv1.ManagedCluster {
-	object := managed(
-		fmt.Sprintf("cluster-%04d", i),
-		fmt.Sprintf("set=web environment=%s region=region-%d vendor=OpenShift", []string{"prod", "stage", "dev"}[i%3], i%10),
-	)
+	object := managed(fmt.Sprintf("cluster-%04d", i),
+		fmt.Sprintf("set=web environment=%s region=region-%d vendor=OpenShift", []string{"prod", "stage", "dev"}[i%3], i%10))
 	withAmounts(object, fmt.Sprint(4+i*7919%997), fmt.Sprint(16+i*104729%4001, "Gi"))
 	object.Status.Version.Kubernetes = fmt.Sprintf("v1.%d.0", 28+i%10)
 	object.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "platform", Value: []string{"AWS", "GCP"}[i%2]}}

@@ -74,10 +74,8 @@ func TestCostKeepsDecisions(t *testing.T) {
 		for range 3 {
 			v := decideNow(t, s, "p")
 			if v.KeepDecisions != keeps || !keeps && clustersOf(v) != clusters || v.Conditions[0].Reason != reason ||
-				!strings.Contains(
-					v.Conditions[0].Message,
-					"spec.predicates[0]",
-				) || !strings.Contains(v.Conditions[0].Message, "costs more than 1000000 for one cluster") {
+				!strings.Contains(v.Conditions[0].Message,
+					"spec.predicates[0]") || !strings.Contains(v.Conditions[0].Message, "costs more than 1000000 for one cluster") {
 				t.Fatalf("keeps %t, chosen %q, %+v", v.KeepDecisions, clustersOf(v), v.Conditions)
 			}
 		}

@@ -78,11 +78,8 @@ func parseLimit(text string) (amounts v1.ResourceList, share int64, err error) {
 		case quantity.Sign() < 0:
 			return nil, 0, fmt.Errorf("%s: invalid value %s: must be at least 0", name, quantity.String())
 		case resources.NewResource(name).Index() == resources.Extended && !strings.ContainsAny(string(name), "/-"):
-			return nil, 0, fmt.Errorf(
-				"%s: must be cpu, memory, ephemeral-storage, pods, %s, or the name of an extended resource",
-				name,
-				shareKey,
-			)
+			return nil, 0, fmt.Errorf("%s: must be cpu, memory, ephemeral-storage, pods, %s, or the name of an extended resource", name,
+				shareKey)
 		}
 		amounts[name] = quantity
 	}

@@ -172,10 +172,8 @@ func prioritizersOf(policy *v1beta1.PrioritizerPolicy) (enabled []decide.Priorit
 			warnings = append(warnings, fmt.Sprintf("%s: %s is listed repeatedly: its weights are added", path, p.Name()))
 		} else {
 			configured[first].Weight = p.Weight
-			warnings = append(
-				warnings,
-				fmt.Sprintf("%s: %s is listed repeatedly: its last weight counts, which is %d", path, p.Name(), p.Weight),
-			)
+			warnings = append(warnings,
+				fmt.Sprintf("%s: %s is listed repeatedly: its last weight counts, which is %d", path, p.Name(), p.Weight))
 		}
 	}
 	return decide.EnabledPrioritizers(policy.Mode != v1beta1.Exact, configured), warnings

@@ -214,11 +214,7 @@ func TestRepeatedPrioritizers(t *testing.T) {
 		t.Errorf("%q", r.Warnings)
 	}
 	s.SetPlacement(newPlacement(t, "q", `prioritizerPolicy: {configurations: [{name: Steady}, {name: FitReplicas}]}`))
-	if r := decideNow(
-		t,
-		s,
-		"q",
-	); len(r.Warnings) != 1 ||
+	if r := decideNow(t, s, "q"); len(r.Warnings) != 1 ||
 		!strings.HasPrefix(r.Warnings[0], "FitReplicas, FitWait and FitCost have no data") {
 		t.Errorf("%q", r.Warnings)
 	}

@@ -134,10 +134,8 @@ func TestResults(t *testing.T) {
 func taint(s *State, effect string, names ...string) {
 	for _, name := range names {
 		object := s.entries[name].object.DeepCopy()
-		object.Spec.Taints = append(
-			object.Spec.Taints,
-			clusterv1.Taint{Key: "k", Effect: clusterv1.TaintEffect(effect), TimeAdded: metav1.NewTime(now.Add(-time.Minute))},
-		)
+		object.Spec.Taints = append(object.Spec.Taints,
+			clusterv1.Taint{Key: "k", Effect: clusterv1.TaintEffect(effect), TimeAdded: metav1.NewTime(now.Add(-time.Minute))})
 		s.SetCluster(object)
 	}
 }

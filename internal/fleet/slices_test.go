@@ -312,10 +312,8 @@ func checkLayout(t *rapid.T, wanted []clusterv1beta1.PlacementDecision, groups [
 		count[index]++
 		at := -1
 		for _, d := range s.Status.Decisions {
-			next := slices.IndexFunc(
-				groups[index].Clusters,
-				func(c clusterv1beta1.ClusterDecision) bool { return c.ClusterName == d.ClusterName },
-			)
+			next := slices.IndexFunc(groups[index].Clusters,
+				func(c clusterv1beta1.ClusterDecision) bool { return c.ClusterName == d.ClusterName })
 			if next <= at || seen[d.ClusterName] {
 				t.Fatalf("cluster %s is out of order, duplicate or not in the group", d.ClusterName)
 			}

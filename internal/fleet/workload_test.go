@@ -93,10 +93,8 @@ func TestRequireFit(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", cluster, reasons[cluster], want)
 		}
 	}
-	if _, message := reasonOf(t, r); !strings.Contains(
-		message,
-		"the workload does not fit 5 clusters (cluster1: 0 replicas fit of 1: needs 30 CPU",
-	) {
+	if _, message := reasonOf(t, r); !strings.Contains(message,
+		"the workload does not fit 5 clusters (cluster1: 0 replicas fit of 1: needs 30 CPU") {
 		t.Errorf("got %s", message)
 	}
 }

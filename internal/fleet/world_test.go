@@ -147,10 +147,8 @@ func drawSpec(t *rapid.T) string {
 			cel(`managedCluster.metadata.labels.zone ==`)) +
 		pick("policy", "", policy("{name: ResourceRatioCPU}"), policy("{name: ResourceAllocatableMemory, weight: -1}"),
 			policy(addOn), policy("{name: ResourceAllocatableCPU}, {name: Steady, weight: 3}")) +
-		pick(
-			"tolerations", "", "", "tolerations: [{key: k, operator: Exists, tolerationSeconds: 100}]",
-			"tolerations: [{key: k, operator: Exists}]",
-		) +
+		pick("tolerations", "", "", "tolerations: [{key: k, operator: Exists, tolerationSeconds: 100}]",
+			"tolerations: [{key: k, operator: Exists}]") +
 		pick("order", "", "sortBy: Score") +
 		pick("spread", "", "", spreadZones) +
 		pick(

@@ -133,12 +133,8 @@ func (a *Access) explain(err error) error {
 	case a.Context != "" && !slices.Contains(contexts, a.Context):
 		return fmt.Errorf("--context: invalid value %q: must be one of %s (in %s)", a.Context, strings.Join(contexts, ", "), where)
 	case selected != "" && !slices.Contains(contexts, selected):
-		return fmt.Errorf(
-			"current-context: invalid value %q in %s: --context must be one of %s",
-			selected,
-			where,
-			strings.Join(contexts, ", "),
-		)
+		return fmt.Errorf("current-context: invalid value %q in %s: --context must be one of %s", selected, where,
+			strings.Join(contexts, ", "))
 	case clientcmd.IsEmptyConfig(err) && len(contexts) > 0:
 		return fmt.Errorf("--context: required: %s has no current context; must be one of %s", where, strings.Join(contexts, ", "))
 	case clientcmd.IsEmptyConfig(err):

@@ -172,9 +172,7 @@ func (a Amounts) Compare(b Amounts) int {
 	case a.Memory != b.Memory:
 		return cmp.Compare(a.Memory, b.Memory)
 	}
-	return cmp.Or(
-		cmp.Compare(a.EphemeralStorage, b.EphemeralStorage), cmp.Compare(a.Pods, b.Pods), a.Extended.Compare(b.Extended),
-	)
+	return cmp.Or(cmp.Compare(a.EphemeralStorage, b.EphemeralStorage), cmp.Compare(a.Pods, b.Pods), a.Extended.Compare(b.Extended))
 }
 
 // Millionth is the unit of rates: a rate of 100,000 is 10%.

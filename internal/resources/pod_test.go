@@ -35,10 +35,8 @@ func TestNewPod(t *testing.T) {
 	}{
 		// 500m + 250m = 750m, limits 1 + 2 = 3; memory 1 Gi + 2 Gi, one of two with a limit
 		"the sum of the containers": {
-			v1.PodSpec{Containers: containers(
-				container(amounts("cpu", "500m", "memory", "1Gi"), amounts("cpu", "1", "memory", "4Gi")),
-				container(amounts("cpu", "250m", "memory", "2Gi"), amounts("cpu", "2")),
-			)},
+			v1.PodSpec{Containers: containers(container(amounts("cpu", "500m", "memory", "1Gi"), amounts("cpu", "1", "memory", "4Gi")),
+				container(amounts("cpu", "250m", "memory", "2Gi"), amounts("cpu", "2")))},
 			map[v1.ResourceName]Amount{
 				"cpu":               {Request: 750, Limit: 3000},
 				"memory":            {Request: 3 << 30, Limit: 4 << 30, Unbounded: true},
@@ -49,20 +47,16 @@ func TestNewPod(t *testing.T) {
 		"an init container with larger amounts": {
 			v1.PodSpec{
 				InitContainers: containers(container(amounts("cpu", "1"), amounts("cpu", "3"))),
-				Containers: containers(
-					container(amounts("cpu", "100m"), amounts("cpu", "1")),
-					container(amounts("cpu", "200m"), amounts("cpu", "1")),
-				),
+				Containers: containers(container(amounts("cpu", "100m"), amounts("cpu", "1")),
+					container(amounts("cpu", "200m"), amounts("cpu", "1"))),
 			},
 			map[v1.ResourceName]Amount{"cpu": {Request: 1000, Limit: 3000}},
 		},
 		// init containers run sequentially: max(400m, 300m), not 700m
 		"init containers with smaller amounts": {
 			v1.PodSpec{
-				InitContainers: containers(
-					container(amounts("cpu", "400m"), amounts("cpu", "400m")),
-					container(amounts("cpu", "300m"), amounts("cpu", "300m")),
-				),
+				InitContainers: containers(container(amounts("cpu", "400m"), amounts("cpu", "400m")),
+					container(amounts("cpu", "300m"), amounts("cpu", "300m"))),
 				Containers: containers(container(amounts("cpu", "500m"), amounts("cpu", "500m"))),
 			},
 			map[v1.ResourceName]Amount{"cpu": {Request: 500, Limit: 500}},
@@ -165,10 +159,8 @@ func TestNewPod(t *testing.T) {
 		},
 		// 8 x 10^18 + 8 x 10^18 bytes do not fit
 		"a sum that saturates": {
-			v1.PodSpec{Containers: containers(
-				container(amounts("memory", "8E", "cpu", "8E"), amounts("memory", "8E", "cpu", "8E")),
-				container(amounts("memory", "8E", "cpu", "8E"), amounts("memory", "8E", "cpu", "8E")),
-			)},
+			v1.PodSpec{Containers: containers(container(amounts("memory", "8E", "cpu", "8E"), amounts("memory", "8E", "cpu", "8E")),
+				container(amounts("memory", "8E", "cpu", "8E"), amounts("memory", "8E", "cpu", "8E")))},
 			map[v1.ResourceName]Amount{
 				"memory": {Request: math.MaxInt64, Limit: math.MaxInt64},
 				"cpu":    {Request: math.MaxInt64, Limit: math.MaxInt64},

@@ -42,12 +42,8 @@ func (f *Flags) AddShort(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.config.Type, "provider", f.config.Type, "where load is read from: "+strings.Join(metricprovider.Types, ", "))
 	flags.StringVar(&f.config.Address, "address", "", "URL of the server, or path of a File")
-	flags.StringVar(
-		&f.file,
-		"load-source",
-		"",
-		"file with the source of load: type, address, credentials and all other fields of a metricProvider",
-	)
+	flags.StringVar(&f.file, "load-source", "",
+		"file with the source of load: type, address, credentials and all other fields of a metricProvider")
 	_ = cmd.MarkFlagFilename("load-source", "yaml", "yml", "json")
 	cmd.MarkFlagsMutuallyExclusive("load-source", "provider")
 	cmd.MarkFlagsMutuallyExclusive("load-source", "address")

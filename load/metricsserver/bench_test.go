@@ -23,10 +23,8 @@ func BenchmarkRead30000Pods(b *testing.B) {
 	var items []string
 	for i := range 30_000 {
 		name := fmt.Sprintf("service-%d-5d9c7b8f6d-x%04d", i%500, i)
-		items = append(
-			items,
-			item(name, time.Now(), "15.04s", `"cpu":"123456789n","memory":"123456Ki"`, `"cpu":"1234n","memory":"12345Ki"`),
-		)
+		items = append(items,
+			item(name, time.Now(), "15.04s", `"cpu":"123456789n","memory":"123456Ki"`, `"cpu":"1234n","memory":"12345Ki"`))
 	}
 	body := []byte(listOf(items...))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }))

@@ -68,14 +68,12 @@ func TestReadPods(t *testing.T) {
 			listOf(item("a", noon, "15s", `"cpu":"0","memory":"0"`)), load.PodReading{Pods: []load.PodUsage{pod("a", 0, 0)}}, "",
 		},
 		"invalid and old pods are rejected": {
-			listOf(
-				item("a", noon, "15s", quarter), item("negative", noon, "15s", `"cpu":"-1","memory":"1"`),
+			listOf(item("a", noon, "15s", quarter), item("negative", noon, "15s", `"cpu":"-1","memory":"1"`),
 				item("no memory", noon, "15s", `"cpu":"1"`), item("no container", noon, "15s"),
 				item("half", noon, "15s", quarter, `"memory":"1"`), item("", noon, "15s", quarter),
 				item("huge", noon, "15s", `"cpu":"1e2147483647","memory":"1"`),
 				item("tiny", noon, "15s", `"cpu":"1e-2147483647","memory":"1"`),
-				item("old", noon.Add(-3*time.Minute-time.Second), "15s", quarter), item("future", noon.Add(2*time.Minute), "15s", quarter),
-			),
+				item("old", noon.Add(-3*time.Minute-time.Second), "15s", quarter), item("future", noon.Add(2*time.Minute), "15s", quarter)),
 			load.PodReading{Pods: []load.PodUsage{pod("a", 250, 1<<30)}, Rejected: 9},
 			"",
 		},

@@ -62,25 +62,13 @@ func (s *PodSource) queries(prefix string) (cpu, memory string) {
 	sum := func(metric, over string) string {
 		containers := selector(&s.config, metric, container+`!=""`, container+`!="POD"`, pod+`!=""`)
 		pods := selector(&s.config, metric, container+`=""`, pod+`!=""`)
-		return "sum" + byPod + "(max by (" + labels + ", " + container + ") (" + fmt.Sprintf(
-			over,
-			containers,
-		) + "))" +
-			" or max" + byPod + "(" + fmt.Sprintf(
-			over,
-			pods,
-		) + ")"
+		return "sum" + byPod + "(max by (" + labels + ", " + container + ") (" + fmt.Sprintf(over, containers) + "))" +
+			" or max" + byPod + "(" + fmt.Sprintf(over, pods) + ")"
 	}
 	const used = "container_cpu_usage_seconds_total"
 	window := promDuration(s.config.RateWindow)
-	cpu = "(" + sum(
-		used,
-		"rate(%s["+window+"])",
-	) + ") and group" + byPod + "(" + selector(
-		&s.config,
-		used,
-		pod+`!=""`,
-	) + " offset " + window + ")"
+	cpu = "(" + sum(used, "rate(%s["+window+"])") + ") and group" + byPod + "(" + selector(&s.config, used,
+		pod+`!=""`) + " offset " + window + ")"
 	return cmp.Or(s.config.Queries.PodCPU, cpu), cmp.Or(s.config.Queries.PodMemory, sum("container_memory_working_set_bytes", "%s"))
 }
 

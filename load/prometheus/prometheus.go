@@ -159,10 +159,8 @@ func (s *Source) querySeries(ctx context.Context, series load.Series, names node
 	case len(values.byNode) > 0:
 		return values, nil
 	case values.invalid != nil:
-		return values, fmt.Errorf(
-			"all values are outside [0, 1], such as %v: must be fractions of the node's capacity",
-			values.invalid.Value,
-		)
+		return values, fmt.Errorf("all values are outside [0, 1], such as %v: must be fractions of the node's capacity",
+			values.invalid.Value)
 	case samples == 0:
 		return values, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
 			"query %s: no data: check that node-exporter is scraped and that the labels match", alternatives[len(alternatives)-1])}

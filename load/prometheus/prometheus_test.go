@@ -366,9 +366,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	million := `{"status":"success","data":{"resultType":"vector","result":[` + strings.Repeat(
-		sample(`"instance":"10.0.0.1:9100","cpu":"0"`, 0.5)+",",
-		1_000_000,
-	) + `]}}`
+		sample(`"instance":"10.0.0.1:9100","cpu":"0"`, 0.5)+",", 1_000_000) + `]}}`
 	large := `{"status":"success","data":{"resultType":"vector","result":` +
 		list(sample(`"node":"`+strings.Repeat("x", maxBytes)+`"`, 0.5)) + `}}`
 	// send sends a text from its first byte on: formatting a large one takes longer than the client waits on a busy machine.

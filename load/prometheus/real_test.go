@@ -79,10 +79,8 @@ func TestRealPrometheus(t *testing.T) {
 		case 2:
 			labels["node"] = name // Helm charts
 		}
-		targets = append(
-			targets,
-			prometheusserver.Target{Address: strings.TrimPrefix(server.URL, "http://"), Path: "/" + name, Labels: labels},
-		)
+		targets = append(targets,
+			prometheusserver.Target{Address: strings.TrimPrefix(server.URL, "http://"), Path: "/" + name, Labels: labels})
 		machines = append(machines, &v1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Addresses: []v1.NodeAddress{{Address: address}}},
 		})

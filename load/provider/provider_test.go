@@ -189,10 +189,8 @@ func TestNewPods(t *testing.T) {
 			}
 		})
 	}
-	_, err := New(
-		metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p", Queries: metricprovider.Queries{PodCPU: "a"}},
-		Cluster{},
-	)
+	_, err := New(metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p", Queries: metricprovider.Queries{PodCPU: "a"}},
+		Cluster{})
 	if want := "queries.podCPU: not used for the load of nodes"; err == nil || err.Error() != want {
 		t.Errorf("load of nodes: %v, want %s", err, want)
 	}

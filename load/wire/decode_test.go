@@ -33,10 +33,8 @@ func TestDecode(t *testing.T) {
 
 // TestDecodeManyDisks checks a node with hundreds of disks: existing services send two metrics for each disk.
 func TestDecodeManyDisks(t *testing.T) {
-	disks := strings.Repeat(
-		`{"type": "Storage", "operator": "AVG", "value": 1}, {"type": "Storage", "operator": "STD", "value": NaN},`,
-		300,
-	)
+	disks := strings.Repeat(`{"type": "Storage", "operator": "AVG", "value": 1}, {"type": "Storage", "operator": "STD", "value": NaN},`,
+		300)
 	message := `{"timestamp": 1795239886, "data": {"NodeMetricsMap": {"a": {"metrics": [` + disks +
 		`{"type": "CPU", "operator": "AVG", "value": 40}]}}}}`
 	got, err := Decode(strings.NewReader(message))

@@ -25,10 +25,8 @@ func drawUtilization(t *rapid.T, label string) load.Utilization {
 }
 
 func drawReading(t *rapid.T) load.Reading {
-	name := rapid.OneOf(
-		rapid.StringMatching(`[a-z][a-z0-9.-]{0,20}`),
-		rapid.SampledFrom([]string{"NaN", `say "Infinity"`, `a\`, "-Inf", "{}", "ö\n"}),
-	)
+	name := rapid.OneOf(rapid.StringMatching(`[a-z][a-z0-9.-]{0,20}`),
+		rapid.SampledFrom([]string{"NaN", `say "Infinity"`, `a\`, "-Inf", "{}", "ö\n"}))
 	node := rapid.Custom(func(t *rapid.T) load.Node {
 		var n load.Node
 		if n.HasCPU = rapid.Bool().Draw(t, "hasCPU"); n.HasCPU {

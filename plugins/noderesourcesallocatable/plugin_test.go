@@ -63,10 +63,8 @@ func TestScore(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			schedtest.CheckScores(
-				t, frameworkruntime.Registry{Name: New}, schedtest.Plugin{Name: Name, Args: tc.args}, tc.cluster, tc.pod,
-				tc.want,
-			)
+			schedtest.CheckScores(t, frameworkruntime.Registry{Name: New}, schedtest.Plugin{Name: Name, Args: tc.args}, tc.cluster, tc.pod,
+				tc.want)
 		})
 	}
 }

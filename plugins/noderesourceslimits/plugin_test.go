@@ -60,10 +60,8 @@ func TestScore(t *testing.T) {
 			schedtest.Cluster{Nodes: []*v1.Node{
 				schedtest.Node("node1", "cpu", "8", "nvidia.com/gpu", "4"), schedtest.Node("node2", "cpu", "8"),
 			}},
-			schedtest.Pod(
-				"5", "", schedtest.Amounts("cpu", "2", "nvidia.com/gpu", "2"),
-				schedtest.Amounts("cpu", "2", "nvidia.com/gpu", "2"),
-			),
+			schedtest.Pod("5", "", schedtest.Amounts("cpu", "2", "nvidia.com/gpu", "2"),
+				schedtest.Amounts("cpu", "2", "nvidia.com/gpu", "2")),
 			map[string][2]int64{"node1": {225, 100}, "node2": {75, 0}},
 		},
 		// cpu (8-2) x 100 / 8 = 75; memory without a limit (n-n) = 0: 75 on both
@@ -84,10 +82,8 @@ func TestScore(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			schedtest.CheckScores(
-				t, frameworkruntime.Registry{Name: New}, schedtest.Plugin{Name: Name, Args: tc.args}, tc.cluster, tc.pod,
-				tc.want,
-			)
+			schedtest.CheckScores(t, frameworkruntime.Registry{Name: New}, schedtest.Plugin{Name: Name, Args: tc.args}, tc.cluster, tc.pod,
+				tc.want)
 		})
 	}
 }

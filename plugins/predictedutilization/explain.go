@@ -95,10 +95,8 @@ func (pl *plugin) explainTerms(t terms) (parts []string) {
 	for i, value := range []float64{t.utilization, float64(t.least), float64(t.balanced)} {
 		weight := [...]float64{pl.weights.utilization, pl.weights.least, pl.weights.balanced}[i]
 		if weight > 0 {
-			parts = append(
-				parts,
-				fmt.Sprintf("%s %.0f x%.0f", [...]string{"utilization", "least-allocated", "balanced-allocation"}[i], value, weight),
-			)
+			parts = append(parts,
+				fmt.Sprintf("%s %.0f x%.0f", [...]string{"utilization", "least-allocated", "balanced-allocation"}[i], value, weight))
 		}
 	}
 	if len(parts) == 1 {

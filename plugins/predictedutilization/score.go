@@ -129,10 +129,7 @@ func predictNode(sums *cache.NodeSums, model *predict.Model) nodeUse {
 	}
 	node := sums.Node()
 	return nodeUse{
-		model.Node(
-			node.Name,
-			pods,
-		),
+		model.Node(node.Name, pods),
 		prediction.Predicted[predict.CPU].AllocatableOf(node),
 		prediction.Predicted[predict.Memory].AllocatableOf(node),
 		sums.Requests(),

@@ -42,10 +42,8 @@ func newMeasuredCluster(t *testing.T) *measuredCluster {
 			cluster.Pods = append(cluster.Pods, of(fmt.Sprint("app-", (3*i+7*j)%15), pod))
 		}
 		for j := range 40 * (i / 38) {
-			cluster.Pods = append(
-				cluster.Pods,
-				of(fmt.Sprint("small-", j), schedtest.CPU(fmt.Sprint("small-", i, "-", j), name, "10m", "20m")),
-			)
+			cluster.Pods = append(cluster.Pods,
+				of(fmt.Sprint("small-", j), schedtest.CPU(fmt.Sprint("small-", i, "-", j), name, "10m", "20m")))
 		}
 	}
 	store := load.NewStore(100*time.Hour, func() time.Time { return start })

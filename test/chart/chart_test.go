@@ -312,10 +312,8 @@ func TestSchedulerConfiguration(t *testing.T) {
 				must.Succeed(t, err)
 				for _, plugin := range read.Profiles[0].PluginConfig {
 					if args, ok := plugin.Args.(*config.LowRiskOverCommitmentArgs); ok {
-						got := fmt.Sprintf(
-							"watcherAddress %s metricProvider %s %s", args.WatcherAddress, args.MetricProvider.Type,
-							args.MetricProvider.Address,
-						)
+						got := fmt.Sprintf("watcherAddress %s metricProvider %s %s", args.WatcherAddress, args.MetricProvider.Type,
+							args.MetricProvider.Address)
 						if !strings.Contains(got, tc.want) {
 							t.Errorf("found %s, want %s", got, tc.want)
 						}
@@ -499,10 +497,8 @@ func TestAgentRights(t *testing.T) {
 	) {
 		t.Errorf("arguments %q", args)
 	}
-	if diff := cmp.Diff(
-		find[rbacv1.ClusterRole](t, example, "ClusterRole", name).Rules,
-		find[rbacv1.ClusterRole](t, objects, "ClusterRole", name).Rules,
-	); diff != "" {
+	if diff := cmp.Diff(find[rbacv1.ClusterRole](t, example, "ClusterRole", name).Rules,
+		find[rbacv1.ClusterRole](t, objects, "ClusterRole", name).Rules); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(find[rbacv1.Role](t, example, "Role", name).Rules, find[rbacv1.Role](t, objects, "Role", name).Rules); diff != "" {
@@ -523,10 +519,8 @@ func TestMonitoring(t *testing.T) {
 		must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
 	}
-	objects, err := other.Template(
-		t.Context(),
-		valuesFile(t, "dashboards: {enabled: true}\nalerts: {enabled: true, labels: {prometheus: main}}\n"),
-	)
+	objects, err := other.Template(t.Context(),
+		valuesFile(t, "dashboards: {enabled: true}\nalerts: {enabled: true, labels: {prometheus: main}}\n"))
 	must.Succeed(t, err)
 	if text := find[v1.ConfigMap](t, objects, "ConfigMap", "plimsoll-dashboard-try").Data["try.json"]; strings.TrimSpace(
 		text,

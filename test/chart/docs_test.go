@@ -102,10 +102,8 @@ func TestDocumentedRights(t *testing.T) {
 				where = bound.Namespace
 			}
 			for _, subject := range bound.Subjects {
-				bindings = append(
-					bindings,
-					binding{strings.TrimPrefix(subject.Name, "plimsoll-"), where, bound.RoleRef.Kind + bound.RoleRef.Name},
-				)
+				bindings = append(bindings,
+					binding{strings.TrimPrefix(subject.Name, "plimsoll-"), where, bound.RoleRef.Kind + bound.RoleRef.Name})
 			}
 		}
 	}

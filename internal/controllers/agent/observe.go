@@ -108,11 +108,9 @@ func (o *observer) start(ctx context.Context, config *rest.Config, group *wait.G
 	if err != nil {
 		return err
 	}
-	occupiesNode := fields.AndSelectors(
-		fields.OneTermNotEqualSelector("spec.nodeName", ""),
+	occupiesNode := fields.AndSelectors(fields.OneTermNotEqualSelector("spec.nodeName", ""),
 		fields.OneTermNotEqualSelector("status.phase", string(v1.PodSucceeded)),
-		fields.OneTermNotEqualSelector("status.phase", string(v1.PodFailed)),
-	)
+		fields.OneTermNotEqualSelector("status.phase", string(v1.PodFailed)))
 	list := func(resource string, selector fields.Selector) *toolscache.ListWatch {
 		return toolscache.NewListWatchFromClient(client.RESTClient(), resource, metav1.NamespaceAll, selector)
 	}

@@ -213,10 +213,8 @@ func TestUnmanagedPlacement(t *testing.T) {
 		t.Errorf("chosen %v, want b", got)
 	}
 	// An adopted placement keeps its PlacementDecision; only scores and status are written.
-	h = newHub(
-		t, AdoptAll,
-		append(fleetOf("a", "b", "c"), newPlacement(t, "p", withoutScores+"numberOfClusters: 1"), decisionOf("p", "any-name", "c"))...,
-	)
+	h = newHub(t, AdoptAll,
+		append(fleetOf("a", "b", "c"), newPlacement(t, "p", withoutScores+"numberOfClusters: 1"), decisionOf("p", "any-name", "c"))...)
 	h.settled("p")
 	if got := h.slices("p"); !slices.Equal(got, []string{"any-name 0: c"}) {
 		t.Errorf("%v", got)
@@ -243,10 +241,8 @@ func TestDeletionNeedsConfirmation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			orphan := decisionOf("p", "p-decision-2", "b")
 			orphan.OwnerReferences = nil // created by a user: must not be deleted
-			h := newHub(
-				t, AdoptAll,
-				append(fleetOf("a", "b"), decisionOf("p", "p-decision-1", "a"), decisionOf("other", "other-decision-1", "a"), orphan)...,
-			)
+			h := newHub(t, AdoptAll,
+				append(fleetOf("a", "b"), decisionOf("p", "p-decision-1", "a"), decisionOf("other", "other-decision-1", "a"), orphan)...)
 			h.liveFails = tc.err
 			if _, err := h.reconcile("p"); (err != nil) != tc.fails {
 				t.Errorf("error %v", err)
@@ -462,10 +458,8 @@ func TestClockJumps(t *testing.T) {
 				result := h.settled("p")
 				if got := strings.Join(h.chosen("p"), " "); got != step.want || result.RequeueAfter == 0 ||
 					result.RequeueAfter > maxRequeue {
-					t.Errorf(
-						"step %d: chosen %s, next decision after %s; want %s, within %s", i, got, result.RequeueAfter, step.want,
-						maxRequeue,
-					)
+					t.Errorf("step %d: chosen %s, next decision after %s; want %s, within %s", i, got, result.RequeueAfter, step.want,
+						maxRequeue)
 				}
 			}
 		})

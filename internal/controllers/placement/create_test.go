@@ -137,10 +137,8 @@ func TestHubDropsInitialStatus(t *testing.T) {
 		if _, err := h.reconcile(name); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(
-			[]string{"create " + name + "-decision-1", "update " + name + "-decision-1", "status " + name},
-			h.writes,
-		); diff != "" {
+		if diff := cmp.Diff([]string{"create " + name + "-decision-1", "update " + name + "-decision-1", "status " + name},
+			h.writes); diff != "" {
 			t.Error(diff)
 		}
 		if got := h.chosen(name); !slices.Equal(got, []string{"a"}) {

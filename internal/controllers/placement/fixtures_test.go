@@ -241,10 +241,8 @@ func (h *hub) slices(name string) (out []string) {
 			names = append(names, d.ClusterName)
 		}
 		head := strings.TrimSpace(
-			fmt.Sprintf(
-				"%s %s %s", object.Name, object.Labels[clusterv1beta1.DecisionGroupIndexLabel],
-				object.Labels[clusterv1beta1.DecisionGroupNameLabel],
-			),
+			fmt.Sprintf("%s %s %s", object.Name, object.Labels[clusterv1beta1.DecisionGroupIndexLabel],
+				object.Labels[clusterv1beta1.DecisionGroupNameLabel]),
 		)
 		out = append(out, head+": "+strings.Join(names, " "))
 	}

@@ -241,12 +241,10 @@ func TestEvents(t *testing.T) {
 	expect("repeated prioritizer", "Warning PlacementWarning spec.prioritizerPolicy.configurations[1]")
 	h.respecify("p", canaries)
 	h.relabel("c", "canary", "1")
-	expect(
-		"groups", "Normal DecisionCreate p-decision-2: selected 1 cluster", "Normal DecisionCreate p-decision-3: selected 1 cluster",
+	expect("groups", "Normal DecisionCreate p-decision-2: selected 1 cluster", "Normal DecisionCreate p-decision-3: selected 1 cluster",
 		"Normal DecisionDelete p-decision-1: deleted", "Normal ScoreUpdate c:0 a:0",
 		"Normal DecisionCreate p-decision-1: selected 1 cluster", "Normal DecisionDelete p-decision-3: deleted",
-		"Normal ScoreUpdate c:0 a:0",
-	)
+		"Normal ScoreUpdate c:0 a:0")
 }
 
 // The list of scores of an event has a bounded length.

@@ -53,10 +53,8 @@ func (a *added) AddAfter(request reconcile.Request, after time.Duration) {
 func TestEventsQueueAffectedPlacements(t *testing.T) {
 	h := newHub(
 		t, AdoptAll,
-		append(
-			fleetOf("a", "b"), newPlacement(t, "plain", withoutScores),
-			newPlacement(t, "cpu", `prioritizerPolicy: {configurations: [{name: ResourceAllocatableCPU}]}`),
-		)...,
+		append(fleetOf("a", "b"), newPlacement(t, "plain", withoutScores),
+			newPlacement(t, "cpu", `prioritizerPolicy: {configurations: [{name: ResourceAllocatableCPU}]}`))...,
 	)
 	onChange := h.c.onChange()
 	update := func(object *fleet.ManagedCluster) string {
@@ -129,10 +127,8 @@ func TestReadEveryKind(t *testing.T) {
 		t, AdoptAll,
 		append(
 			fleetOf("a"), score,
-			newPlacement(
-				t, "p",
-				`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: usage, scoreName: cpu}}}]}`,
-			),
+			newPlacement(t, "p",
+				`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: usage, scoreName: cpu}}}]}`),
 		)...,
 	)
 	h.settled("p")

@@ -143,10 +143,8 @@ func TestReconcile(t *testing.T) {
 	if diff := cmp.Diff(webObjects, managed(t, c)); diff != "" {
 		t.Errorf("objects: -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(
-		[]string{"Accepted=Unknown NotAnswered", "Feasible=True Planned", "Provisioned=True Available", "Ready=True Held"},
-		conditionsOf(policy),
-	); diff != "" {
+	if diff := cmp.Diff([]string{"Accepted=Unknown NotAnswered", "Feasible=True Planned", "Provisioned=True Available", "Ready=True Held"},
+		conditionsOf(policy)); diff != "" {
 		t.Errorf("conditions: -want +got:\n%s", diff)
 	}
 	s := policy.Status

@@ -63,30 +63,11 @@ func TestSchedule(t *testing.T) {
 		}
 		before := reconcileOnce(t, c, "web")
 		s := before.Status
-		got := fmt.Sprint(
-			s.Placeholders,
-			" ",
-			s.Schedule.MinRate,
-			" ",
-			placeholders(s.Schedule.Minimum),
-			" ",
-			s.Schedule.NextChange.UTC().Format(time.RFC3339),
-			" ",
-			s.Schedule.NextMinRate,
-			" ",
-			placeholders(s.Schedule.NextMinimum),
-		)
+		got := fmt.Sprint(s.Placeholders, " ", s.Schedule.MinRate, " ", placeholders(s.Schedule.Minimum), " ",
+			s.Schedule.NextChange.UTC().Format(time.RFC3339), " ", s.Schedule.NextMinRate, " ", placeholders(s.Schedule.NextMinimum))
 		if got != step.want || result.RequeueAfter != step.requeue || writes() != step.writes {
-			t.Errorf(
-				"%s: %s after %s and %v writes, want %s, %s and %v",
-				step.at,
-				got,
-				result.RequeueAfter,
-				writes(),
-				step.want,
-				step.requeue,
-				step.writes,
-			)
+			t.Errorf("%s: %s after %s and %v writes, want %s, %s and %v", step.at, got, result.RequeueAfter, writes(), step.want,
+				step.requeue, step.writes)
 		}
 		if after := reconcileOnce(t, c, "web"); after.ResourceVersion != before.ResourceVersion {
 			t.Errorf("%s: the status is written although nothing changed", step.at)

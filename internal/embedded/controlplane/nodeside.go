@@ -235,13 +235,6 @@ func (k *kubelets) setStatus(ctx context.Context, pod *v1.Pod, phase v1.PodPhase
 	}
 	_, err = k.client.CoreV1().Pods(
 		pod.Namespace,
-	).Patch(
-		ctx,
-		pod.Name,
-		types.StrategicMergePatchType,
-		patch,
-		metav1.PatchOptions{},
-		"status",
-	)
+	).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	return err
 }

@@ -30,18 +30,14 @@ func oneIn(n int) *rapid.Generator[bool] {
 
 // amounts generates mostly ties and the limits of int64, which are prone to overflow.
 func amounts() *rapid.Generator[int64] {
-	return rapid.OneOf(
-		rapid.Int64Range(-1, 4), rapid.Int64Range(0, 1<<40),
-		rapid.SampledFrom([]int64{math.MinInt64, Missing, math.MaxInt64 - 1, math.MaxInt64}),
-	)
+	return rapid.OneOf(rapid.Int64Range(-1, 4), rapid.Int64Range(0, 1<<40),
+		rapid.SampledFrom([]int64{math.MinInt64, Missing, math.MaxInt64 - 1, math.MaxInt64}))
 }
 
 // instants generates times near 0 and at the limits of int64.
 func instants() *rapid.Generator[int64] {
-	return rapid.OneOf(
-		rapid.Int64Range(-20, 20),
-		rapid.SampledFrom([]int64{math.MinInt64, math.MinInt64 + 1, 1e18, math.MaxInt64 - 1, math.MaxInt64}),
-	)
+	return rapid.OneOf(rapid.Int64Range(-20, 20),
+		rapid.SampledFrom([]int64{math.MinInt64, math.MinInt64 + 1, 1e18, math.MaxInt64 - 1, math.MaxInt64}))
 }
 
 // selectorOf returns a selector of labels or claims in the syntax of kubectl.
@@ -173,10 +169,8 @@ func requests() *rapid.Generator[*Request] {
 		r.Prioritizers = rapid.SliceOfN(prioritizers(), 0, 4).Draw(t, "prioritizers")
 		r.Number = rapid.OneOf(rapid.Int64Range(-1, 12), rapid.Just(All)).Draw(t, "number")
 		r.Spread = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) clusterv1beta1.SpreadConstraintsTerm {
-			return spreadConstraint(
-				keys.Draw(t, "key"), rapid.Bool().Draw(t, "claim"),
-				rapid.OneOf(rapid.Int32Range(-1, 3), rapid.Just(int32(math.MaxInt32))).Draw(t, "skew"), rapid.Bool().Draw(t, "required"),
-			)
+			return spreadConstraint(keys.Draw(t, "key"), rapid.Bool().Draw(t, "claim"),
+				rapid.OneOf(rapid.Int32Range(-1, 3), rapid.Just(int32(math.MaxInt32))).Draw(t, "skew"), rapid.Bool().Draw(t, "required"))
 		}), 0, 3).Draw(t, "spread")
 		r.Groups = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) NamedGroup {
 			return NamedGroup{rapid.SampledFrom([]string{"canary", "rest"}).Draw(t, "name"), selectors().Draw(t, "selector")}

@@ -350,10 +350,8 @@ func TestNodeGroups(t *testing.T) {
 	var nodes []*v1.Node
 	var pods []*v1.Pod
 	for _, zone := range []string{"za", "zb", "zc"} {
-		nodes = append(
-			nodes,
-			clustertest.Node("n-"+zone, 4000, 8192, map[string]string{"pool": "web", v1.LabelTopologyZone: zone, "disk": "ssd"}),
-		)
+		nodes = append(nodes,
+			clustertest.Node("n-"+zone, 4000, 8192, map[string]string{"pool": "web", v1.LabelTopologyZone: zone, "disk": "ssd"}))
 		pods = append(pods, clustertest.Pod("p-"+zone, "n-"+zone, 4000, 1024))
 	}
 	selecting := func(key, value string) *Template {

@@ -265,10 +265,8 @@ func TestPastComesFirst(t *testing.T) {
 		"failing": {past{noon.Add(-48 * time.Hour), errors.New("refused")}, 0, 1},
 	} {
 		now, l := noon, &learner{}
-		k, _ := keeperOf(
-			t, l, &now, map[string][]byte{dataKey: data},
-			map[string]string{kube.SavedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)},
-		)
+		k, _ := keeperOf(t, l, &now, map[string][]byte{dataKey: data},
+			map[string]string{kube.SavedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)})
 		k.options.Past = tc.source
 		k.Start(ctx)
 		if len(l.replayed) != tc.replayed || len(l.workloads) != tc.workloads {

@@ -47,12 +47,10 @@ func TestWatchHistory(t *testing.T) {
 	state := History{Workloads: 7}
 	m.WatchHistory(ctx, func() History { return state })
 	values := func() string {
-		text, err := testutil.CollectAndFormat(
-			m, expfmt.TypeTextPlain, "plimsoll_prediction_workloads", "plimsoll_prediction_worse_than_requests",
-			"plimsoll_prediction_history_age_seconds", "plimsoll_prediction_history_saved_timestamp_seconds",
-			"plimsoll_prediction_history_saved_bytes", "plimsoll_prediction_history_dropped_workloads",
-			"plimsoll_prediction_history_ignored_workloads",
-		)
+		text, err := testutil.CollectAndFormat(m, expfmt.TypeTextPlain, "plimsoll_prediction_workloads",
+			"plimsoll_prediction_worse_than_requests", "plimsoll_prediction_history_age_seconds",
+			"plimsoll_prediction_history_saved_timestamp_seconds", "plimsoll_prediction_history_saved_bytes",
+			"plimsoll_prediction_history_dropped_workloads", "plimsoll_prediction_history_ignored_workloads")
 		must.Succeed(t, err)
 		var out []string
 		for line := range strings.Lines(string(text)) {

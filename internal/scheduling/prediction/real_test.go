@@ -30,10 +30,8 @@ func TestRebuildFromRealPrometheus(t *testing.T) {
 		now := time.Now().Truncate(time.Millisecond)
 		seconds, at := now.Sub(began).Seconds(), now.UnixMilli()
 		const labels = `{namespace="default",pod="web-1",container="app"}`
-		fmt.Fprintf(
-			w, "container_cpu_usage_seconds_total%s %v %d\ncontainer_memory_working_set_bytes%s %v %d\n", labels, 0.5*seconds, at, labels,
-			seconds*(1<<20), at,
-		)
+		fmt.Fprintf(w, "container_cpu_usage_seconds_total%s %v %d\ncontainer_memory_working_set_bytes%s %v %d\n", labels, 0.5*seconds, at,
+			labels, seconds*(1<<20), at)
 	}))
 	defer exporter.Close()
 	server, err := prometheusserver.Start(t.Context(),

@@ -182,10 +182,8 @@ func TestCollectAfterChanges(t *testing.T) {
 			case 2:
 				_ = informers.pods.Delete(schedtest.CPU(name, "", "1", "1"))
 			default:
-				informers.add(t, nil, []*v1.Pod{schedtest.CPU(
-					name, node, fmt.Sprint(rapid.IntRange(0, 3).Draw(r, "request")),
-					fmt.Sprint(rapid.IntRange(1, 9).Draw(r, "limit")),
-				)})
+				informers.add(t, nil, []*v1.Pod{schedtest.CPU(name, node, fmt.Sprint(rapid.IntRange(0, 3).Draw(r, "request")),
+					fmt.Sprint(rapid.IntRange(1, 9).Draw(r, "limit")))})
 			}
 			var fresh Collector
 			fresh.Watch(ctx, informers, "p", podCountRisk{})

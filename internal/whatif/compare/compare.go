@@ -184,10 +184,8 @@ func (o *Options) warnOf(in *recording.Input) {
 	for _, s := range o.Slack {
 		if s.Policy != nil && len(s.Policy.Spec.Pool.NodeSelector) == 0 && slices.ContainsFunc(in.Pods, hasSelector) {
 			o.Warn(
-				fmt.Sprintf(
-					"--slack %s: the slack may be on nodes that pods with a node selector may not use: set spec.pool.nodeSelector",
-					s.Text,
-				),
+				fmt.Sprintf("--slack %s: the slack may be on nodes that pods with a node selector may not use: set spec.pool.nodeSelector",
+					s.Text),
 			)
 		}
 	}

@@ -181,12 +181,8 @@ func (s Scheduler) ProfileOf(pod *v1.Pod) (Profile, error) {
 	}
 	allowed := strings.Join(names, ", ")
 	if s.ProfileName != "" {
-		return profile, fmt.Errorf(
-			"--scheduler-name: invalid value %q: must be one of %s, the profiles of %s",
-			s.ProfileName,
-			allowed,
-			s.Source,
-		)
+		return profile, fmt.Errorf("--scheduler-name: invalid value %q: must be one of %s, the profiles of %s", s.ProfileName, allowed,
+			s.Source)
 	}
 	return profile, fmt.Errorf("pod %s/%s: %s has no profile for spec.schedulerName %q: --scheduler-name must be one of %s",
 		pod.Namespace, pod.Name, s.Source, profile.SchedulerName, allowed)
@@ -222,10 +218,8 @@ func Limitations(pod *v1.Pod, selected string, running []*v1.Pod) []string {
 		}
 	}
 	if lower > 0 {
-		list = append(
-			list,
-			fmt.Sprintf("pod %s: preemption is not evaluated; %d running pods have a lower priority", resources.Name(pod), lower),
-		)
+		list = append(list,
+			fmt.Sprintf("pod %s: preemption is not evaluated; %d running pods have a lower priority", resources.Name(pod), lower))
 	}
 	return list
 }

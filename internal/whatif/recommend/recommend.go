@@ -154,11 +154,8 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 	s.fit, s.seconds = s.parts/3*2, (end-start)/int64(s.parts)/60*60
 	s.settle = min(int64(settleShare*float64(s.seconds))/60*60, maxSettle)
 	if s.seconds < 600 {
-		return nil, fmt.Errorf(
-			"--recording: %s has %s: must have at least an hour",
-			o.Source.Recording,
-			time.Duration(end-start)*time.Second,
-		)
+		return nil, fmt.Errorf("--recording: %s has %s: must have at least an hour", o.Source.Recording,
+			time.Duration(end-start)*time.Second)
 	}
 	fitEnd := start + int64(s.fit)*s.seconds
 	uses := usesOf(read, start, fitEnd)
@@ -243,10 +240,8 @@ func (s *search) check(r *recording.Recording, uses []*workloadUse, start, end i
 		readings, gaps = readings+u.readings, gaps+u.gaps
 	}
 	if gaps > 0 {
-		out.assume(
-			"%s missing in the first two thirds: the value before each gap is repeated",
-			format.PartAre(gaps, readings+gaps, "reading"),
-		)
+		out.assume("%s missing in the first two thirds: the value before each gap is repeated",
+			format.PartAre(gaps, readings+gaps, "reading"))
 	}
 	if readings == 0 {
 		return errors.New("--recording: found no usage of pods in the first two thirds: plimsoll record --prometheus URL records it, " +
@@ -266,12 +261,8 @@ func (s *search) check(r *recording.Recording, uses []*workloadUse, start, end i
 		return nil
 	}
 	if need := s.Goals.minArrivals(); arrivals < need {
-		text := fmt.Sprintf(
-			"--wait: found %s in the first two thirds of the recording: p%g requires at least %d",
-			format.Of(arrivals, "arrival"),
-			s.Goals.Percent,
-			need,
-		)
+		text := fmt.Sprintf("--wait: found %s in the first two thirds of the recording: p%g requires at least %d",
+			format.Of(arrivals, "arrival"), s.Goals.Percent, need)
 		if arrivals > 0 {
 			days := float64(end-start) / 86400 * 1.5 * float64(need) / float64(arrivals)
 			text += fmt.Sprintf(", as a recording of about %s has; or set a lower percentage", format.Of(int64(math.Ceil(days)), "day"))
@@ -341,11 +332,8 @@ func (s *search) measureIdle(r *recording.Recording, out *Result) {
 		slices.Sort(idle)
 		loop.Idle = idle[len(idle)/2]
 		loop.AfterAdd = min(loop.AfterAdd, loop.Idle)
-		out.assume(
-			"a node is removed after it was idle for %d s, the median of %s that went in the recording",
-			loop.Idle,
-			format.Of(len(idle), "node"),
-		)
+		out.assume("a node is removed after it was idle for %d s, the median of %s that went in the recording", loop.Idle,
+			format.Of(len(idle), "node"))
 	default:
 		out.assume("a node is removed after it was idle for %d s, the default of Cluster Autoscaler: %s in the recording; idle= sets it",
 			loop.Idle, format.Of(len(idle), "idle node")+" went")

@@ -216,13 +216,8 @@ func (k *keptWorkloads) summary() string {
 	if more := len(k.Workloads) - len(names); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf(
-		"%s %s requests, because %s: %s",
-		format.Of(len(k.Workloads), "workload"),
-		format.Form(len(k.Workloads), "keeps its", "keep their"),
-		k.Reason,
-		text,
-	)
+	return fmt.Sprintf("%s %s requests, because %s: %s", format.Of(len(k.Workloads), "workload"),
+		format.Form(len(k.Workloads), "keeps its", "keep their"), k.Reason, text)
 }
 
 // text returns the kind, namespace and name of the workload.

@@ -246,19 +246,12 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 			strings.Join(r.Missed, "; "), effect)
 	case !r.Confirmed:
 		v.Answer = result.CannotTell
-		v.Sentence = fmt.Sprintf(
-			"Not confirmed: %s meets the goals on the first two thirds, but misses on the last third: %s. %s",
-			v.Candidate,
-			strings.Join(r.Missed, "; "),
-			effect,
-		)
+		v.Sentence = fmt.Sprintf("Not confirmed: %s meets the goals on the first two thirds, but misses on the last third: %s. %s",
+			v.Candidate, strings.Join(r.Missed, "; "), effect)
 	case use != best:
 		v.Answer = answer
-		v.Sentence = fmt.Sprintf(
-			"Keep what is in force: the cheapest that meets the goals, %s, is not cheaper in each part. %s",
-			v.Candidate,
-			effect,
-		)
+		v.Sentence = fmt.Sprintf("Keep what is in force: the cheapest that meets the goals, %s, is not cheaper in each part. %s",
+			v.Candidate, effect)
 	default: // cheaper in each part
 		v.Answer = result.Better
 		v.Sentence = fmt.Sprintf("Use %s. %s", v.Candidate, effect)

@@ -163,10 +163,8 @@ func (s *search) misses(f, base *figures) (missed []string) {
 		missed = append(missed, fmt.Sprintf("%s pods killed a day, allowed %s", perDay(f.killed, f), perDay(bound, base)))
 	}
 	if f.unschedulable > base.unschedulable {
-		missed = append(
-			missed,
-			fmt.Sprintf("%s unschedulable pods, %s in force", format.Plain(f.unschedulable), format.Plain(base.unschedulable)),
-		)
+		missed = append(missed,
+			fmt.Sprintf("%s unschedulable pods, %s in force", format.Plain(f.unschedulable), format.Plain(base.unschedulable)))
 	}
 	if wait, bound := s.Goals.wait(f), s.Goals.waitBound(base); !s.Goals.isReached(f, base) {
 		missed = append(missed, fmt.Sprintf("%g %% of the pods wait at most %s, allowed %s", s.Goals.Percent, wait, bound))

@@ -219,10 +219,8 @@ func (f *fakeServer) podSeries(out *result, name, query string, from, to float64
 		}
 		switch name {
 		case podInfo:
-			add(
-				unixOf(seen), "node", node, "created_by_kind", cmp.Or(kindOf(p.owner), "<none>"), "created_by_name",
-				cmp.Or(nameOf(p.owner), "<none>"), "host_network", "false", "priority_class", "",
-			)
+			add(unixOf(seen), "node", node, "created_by_kind", cmp.Or(kindOf(p.owner), "<none>"), "created_by_name",
+				cmp.Or(nameOf(p.owner), "<none>"), "host_network", "false", "priority_class", "")
 		case podCreated:
 			add(unixOf(p.created))
 		case podScheduledTime, podStartTime:

@@ -41,10 +41,8 @@ func largePod(i int, node string, version int) *v1.Pod {
 			container.Env = append(container.Env, v1.EnvVar{Name: fmt.Sprint("VARIABLE_", e), Value: "a value of some length"})
 		}
 		pod.Spec.Containers = append(pod.Spec.Containers, container)
-		pod.Status.ContainerStatuses = append(
-			pod.Status.ContainerStatuses,
-			v1.ContainerStatus{Name: container.Name, Image: container.Image, Ready: true},
-		)
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses,
+			v1.ContainerStatus{Name: container.Name, Image: container.Image, Ready: true})
 	}
 	kept, _ := strip(pod)
 	return kept.(*v1.Pod)

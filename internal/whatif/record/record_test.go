@@ -188,10 +188,8 @@ func TestRecord(t *testing.T) {
 	if len(r.Objects) != 3 || !strings.Contains(string(r.Objects[0].JSON), OwnerLabel) {
 		t.Errorf("objects %v", r.Objects)
 	}
-	checkMissing(
-		t, r, "values of usage: 20 of", "keys of labels: ", "series kube_replicaset_owner: no data",
-		"series kube_pod_tolerations: no data: a pod tolerates",
-	)
+	checkMissing(t, r, "values of usage: 20 of", "keys of labels: ", "series kube_replicaset_owner: no data",
+		"series kube_pod_tolerations: no data: a pod tolerates")
 }
 
 // TestNodeChanges gives all nodes 32 cores after an hour: a node has its last recorded amounts, and is not recorded twice.

@@ -71,10 +71,8 @@ func TestClock(t *testing.T) {
 	if got := strings.Join(spans, ", "); got != "0s to 33s, 0s to 1s, 2s to 3s, 15m0s to 15m0s" {
 		t.Errorf("recordings %s", got)
 	}
-	if missing := fmt.Sprint(all[0].About.Missing); !strings.Contains(
-		missing,
-		"the time from 2026-03-01T00:00:10Z to 2026-03-01T00:00:32Z",
-	) {
+	if missing := fmt.Sprint(all[0].About.Missing); !strings.Contains(missing,
+		"the time from 2026-03-01T00:00:10Z to 2026-03-01T00:00:32Z") {
 		t.Errorf("the hole of 22 s is not noted: %s", missing)
 	}
 }

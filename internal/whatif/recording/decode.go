@@ -270,10 +270,8 @@ func (d *decoder) readPod(record *objectRecord) error {
 	if record.Node != "" {
 		p.Node = record.Node
 	}
-	err = errors.Join(
-		setTime("created", &p.Created, record.Created), setTime("scheduled", &p.Scheduled, record.Scheduled),
-		setTime("started", &p.Started, record.Started), setTime("ended", &p.Ended, record.Ended),
-	)
+	err = errors.Join(setTime("created", &p.Created, record.Created), setTime("scheduled", &p.Scheduled, record.Scheduled),
+		setTime("started", &p.Started, record.Started), setTime("ended", &p.Ended, record.Ended))
 	if err != nil {
 		return fmt.Errorf("pod %s/%s: %w", p.Object.Namespace, p.Object.Name, err)
 	}

@@ -138,10 +138,8 @@ func TestFillOfConcurrentPods(t *testing.T) {
 func TestGeneratedChurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fill, memory := rapid.Float64Range(0.5, 0.95).Draw(t, "fill"), rapid.Float64Range(0.5, 0.95).Draw(t, "memory")
-		text := fmt.Sprintf(
-			"nodes=300,pods=3000,fill=%v,memory-fill=%v,cpu-cv=0.5,memory-cv=0.2,churn=40000,life=%d,life-cv=%v", fill, memory,
-			rapid.IntRange(4000, 20000).Draw(t, "life"), rapid.Float64Range(0, 3).Draw(t, "cv"),
-		)
+		text := fmt.Sprintf("nodes=300,pods=3000,fill=%v,memory-fill=%v,cpu-cv=0.5,memory-cv=0.2,churn=40000,life=%d,life-cv=%v", fill,
+			memory, rapid.IntRange(4000, 20000).Draw(t, "life"), rapid.Float64Range(0, 3).Draw(t, "cv"))
 		s, err := ParseGenerated(text)
 		must.Succeed(t, err)
 		c := s.cluster(rapid.Uint64().Draw(t, "seed"))

@@ -67,10 +67,8 @@ func TestOpenFolder(t *testing.T) {
 	joined, err := Open(folder)
 	must.Succeed(t, err)
 	if len(joined.Pods) != len(whole.Pods) || len(joined.Nodes) != len(whole.Nodes) || !joined.About.To.Equal(whole.About.To) {
-		t.Fatalf(
-			"%d pods and %d nodes until %s, want %d and %d until %s", len(joined.Pods), len(joined.Nodes), joined.About.To, len(whole.Pods),
-			len(whole.Nodes), whole.About.To,
-		)
+		t.Fatalf("%d pods and %d nodes until %s, want %d and %d until %s", len(joined.Pods), len(joined.Nodes), joined.About.To,
+			len(whole.Pods), len(whole.Nodes), whole.About.To)
 	}
 	for i := range whole.Pods {
 		want, got := whole.Pods[i], joined.Pods[i]

@@ -95,10 +95,8 @@ func draw(t *rapid.T) *Recording {
 		})
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "objects") {
-		r.Objects = append(
-			r.Objects,
-			kinds.Object{Kind: kinds.Of("apps", "ReplicaSet"), JSON: []byte(`{"apiVersion":"apps/v1","kind":"ReplicaSet"}`)},
-		)
+		r.Objects = append(r.Objects,
+			kinds.Object{Kind: kinds.Of("apps", "ReplicaSet"), JSON: []byte(`{"apiVersion":"apps/v1","kind":"ReplicaSet"}`)})
 	}
 	return r
 }

@@ -75,11 +75,8 @@ func (s Source) Input(seed uint64, limits Limits) (Input, error) {
 	if all := len(in.Pods); s.NoSpare {
 		in.Pods = slices.DeleteFunc(in.Pods, func(p InputPod) bool { return resources.IsSpare(p.Object) })
 		spare := all - len(in.Pods)
-		in.assumeIf(
-			spare > 0,
-			"%s left out: pods with a negative priority reserve capacity, as slack does",
-			format.PartAre(spare, all, "pod"),
-		)
+		in.assumeIf(spare > 0, "%s left out: pods with a negative priority reserve capacity, as slack does",
+			format.PartAre(spare, all, "pod"))
 	}
 	if s.Generate == "" {
 		in.noteMissingUsage()

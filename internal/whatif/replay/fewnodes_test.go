@@ -171,10 +171,8 @@ func TestFewNodesAreAdded(t *testing.T) {
 			for range rapid.IntRange(1, 2).Draw(rt, "groups") {
 				cores := rapid.SampledFrom([]int{4, 2, 3}).Draw(rt, "cores")
 				groups = append(groups, [2]int{zone, cores})
-				specs = append(
-					specs,
-					fmt.Sprintf("name=g%d,shape=%dx64,boot=10,label=topology.kubernetes.io/zone=z%d", len(specs), cores, zone),
-				)
+				specs = append(specs,
+					fmt.Sprintf("name=g%d,shape=%dx64,boot=10,label=topology.kubernetes.io/zone=z%d", len(specs), cores, zone))
 			}
 		}
 		for zone := range zones {
@@ -207,10 +205,8 @@ func TestFewNodesAreAdded(t *testing.T) {
 		}
 		got, _ := runManifests(t, autoscalerConfig(t, specs...), text.String())
 		if got.Unschedulable > 0 || got.Scaling.NodesAdded > fewest+len(groups)+late {
-			rt.Fatalf(
-				"%d nodes are added, %d pods unschedulable %v, %d are enough\nworkloads %+v, groups %v, running %v", got.Scaling.NodesAdded,
-				got.Unschedulable, got.Reasons, fewest, s.workloads, groups, s.nodes,
-			)
+			rt.Fatalf("%d nodes are added, %d pods unschedulable %v, %d are enough\nworkloads %+v, groups %v, running %v",
+				got.Scaling.NodesAdded, got.Unschedulable, got.Reasons, fewest, s.workloads, groups, s.nodes)
 		}
 	})
 }

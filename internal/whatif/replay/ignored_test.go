@@ -44,10 +44,8 @@ func TestIgnoredResources(t *testing.T) {
 			fitArgsOf(c).IgnoredResourceGroups = []string{"topolvm.io"}
 		}, 2},
 	} {
-		objects, err := manifest.Read(
-			[]string{"-"},
-			strings.NewReader(poolNode("a")+podOn("db-0", "", "db", spec)+podOn("db-1", "", "db", spec)),
-		)
+		objects, err := manifest.Read([]string{"-"},
+			strings.NewReader(poolNode("a")+podOn("db-0", "", "db", spec)+podOn("db-1", "", "db", spec)))
 		must.Succeed(t, err)
 		in := recording.Source{}.FromManifests(objects)
 		in.Pods[0].Duration = 120

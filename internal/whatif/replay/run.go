@@ -360,10 +360,8 @@ func (r *run) nodeRisks() []float64 {
 			memory.AddPod(p.MemoryRequest, p.MemoryLimit, p.MemoryLimit == 0)
 		}
 		measured := r.monitoring.newest.Nodes[n.name]
-		risks = append(risks, max(
-			risk.DefaultModel.Risk(cpu, risk.Load(measured.CPU), measured.HasCPU),
-			risk.DefaultModel.Risk(memory, risk.Load(measured.Memory), measured.HasMemory),
-		))
+		risks = append(risks, max(risk.DefaultModel.Risk(cpu, risk.Load(measured.CPU), measured.HasCPU),
+			risk.DefaultModel.Risk(memory, risk.Load(measured.Memory), measured.HasMemory)))
 	}
 	return risks
 }

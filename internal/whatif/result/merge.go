@@ -57,11 +57,7 @@ func inOrder(shards []*Result) ([]*Result, error) {
 		case r.Shard == nil:
 			return nil, fmt.Errorf("found the result of all seeds: must be that of a shard (--shard)")
 		case r.Shard.Count != len(shards):
-			return nil, fmt.Errorf(
-				"found %d results: must be each of the %d shards of a comparison once",
-				len(shards),
-				r.Shard.Count,
-			)
+			return nil, fmt.Errorf("found %d results: must be each of the %d shards of a comparison once", len(shards), r.Shard.Count)
 		}
 	}
 	slices.SortFunc(shards, func(a, b *Result) int { return a.Shard.Index - b.Shard.Index })

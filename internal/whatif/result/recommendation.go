@@ -200,11 +200,9 @@ func nodes(base, other *Profile) string {
 // evidence returns the evidence of a result: its runs, input, backtest and assumptions.
 func evidence(r *Result) []string {
 	out := []string{
-		fmt.Sprintf(
-			"%d pairs of simulated runs for each scenario, %s, %s. Intervals are for %s of the mean over seeds.",
-			len(r.Seeds), format.Things(r.Source.Nodes, "node"), format.Things(r.Source.Pods, "pod"),
-			format.Format(100*r.Settings.Level, 0)+format.ThinSpace+"%",
-		),
+		fmt.Sprintf("%d pairs of simulated runs for each scenario, %s, %s. Intervals are for %s of the mean over seeds.", len(r.Seeds),
+			format.Things(r.Source.Nodes, "node"), format.Things(r.Source.Pods, "pod"),
+			format.Format(100*r.Settings.Level, 0)+format.ThinSpace+"%"),
 	}
 	if len(r.Seeds) == 1 {
 		out[0] = fmt.Sprintf("One pair of simulated runs, %s, %s.",

@@ -45,10 +45,8 @@ func (s Spec) History(in *recording.Input, tail int64) (h *slackpolicy.History, 
 			continue
 		}
 		group, amounts := groupOf(groups, node), allocatable(node)
-		h.Nodes = append(
-			h.Nodes,
-			slackpolicy.Node{Allocatable: amounts, IsScaled: group != autoscaler.NoGroup, Cost: s.inputCost(groups, group, node)},
-		)
+		h.Nodes = append(h.Nodes,
+			slackpolicy.Node{Allocatable: amounts, IsScaled: group != autoscaler.NoGroup, Cost: s.inputCost(groups, group, node)})
 		numbers[node.Name] = int32(len(h.Nodes))
 	}
 	for i := range in.Pods {

@@ -364,13 +364,8 @@ func (s *simulation) scaleUp(placeholders []autoscaler.Item) (added int, hold bo
 	group := autoscaler.Group{
 		Allocatable: s.node.Allocatable, Headroom: max(0, s.node.Max-s.scaled-len(s.booting)), Cost: s.node.Cost,
 	}
-	plan := autoscaler.ScaleUp(
-		context.Background(),
-		s.items,
-		make([]int, len(s.booting)),
-		[]autoscaler.Group{group},
-		autoscaler.NoConstraints{},
-	)
+	plan := autoscaler.ScaleUp(context.Background(), s.items, make([]int, len(s.booting)), []autoscaler.Group{group},
+		autoscaler.NoConstraints{})
 	return plan.Nodes[0], len(s.pending) > 0
 }
 

@@ -237,10 +237,8 @@ func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 	hubAccess := filepath.Join(t.TempDir(), "hub")
 	fleet.Credentials(t, "cluster1", hubAccess)
 	_, agentAccess := r.access(t, "agent")
-	agent := r.start(
-		t, "agent", program.Path(t, "plimsoll-controller"), "--kubeconfig="+agentAccess, "--hub-kubeconfig="+hubAccess, "--interval=1s",
-		"--metrics-bind-address=0", "--health-probe-bind-address=0",
-	)
+	agent := r.start(t, "agent", program.Path(t, "plimsoll-controller"), "--kubeconfig="+agentAccess, "--hub-kubeconfig="+hubAccess,
+		"--interval=1s", "--metrics-bind-address=0", "--health-probe-bind-address=0")
 
 	t.Run("the scheduler places pods that name it", func(t *testing.T) {
 		commands := regexp.MustCompile(`(?m)(?:^  .*\n)+`).FindString(r.notes)

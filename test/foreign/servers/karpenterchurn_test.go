@@ -51,10 +51,8 @@ func startChurnCluster(t *testing.T, profile, consolidation string) (*testcluste
 	config, err := engine.ReadConfig(profile)
 	must.Succeed(t, err)
 	const access = "%s\nleaderElection: {leaderElect: false}\nclientConnection: {kubeconfig: %q}\n"
-	program.Start(
-		t, program.Path(t, "plimsoll-scheduler"), "--config="+testcluster.WriteFile(t, fmt.Sprintf(access, config.Text, c.Kubeconfig)),
-		"--secure-port=0",
-	)
+	program.Start(t, program.Path(t, "plimsoll-scheduler"),
+		"--config="+testcluster.WriteFile(t, fmt.Sprintf(access, config.Text, c.Kubeconfig)), "--secure-port=0")
 	pool, err := karpenter.Pool("8", 0)
 	must.Succeed(t, err)
 	for _, object := range pool {

@@ -147,10 +147,8 @@ func checkPodUsage(t *testing.T, cp *controlplane.ControlPlane, client kubernete
 func checkSnapshotUsage(t *testing.T, access string, machines []*machine) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "s.plrec")
-	if out, warnings := testcluster.MustPlimsoll(t, "snapshot", "-o", file, "--kubeconfig", access); !strings.Contains(
-		out,
-		"usage of 5 pods",
-	) {
+	if out, warnings := testcluster.MustPlimsoll(t, "snapshot", "-o", file, "--kubeconfig", access); !strings.Contains(out,
+		"usage of 5 pods") {
 		t.Fatalf("plimsoll snapshot: %s%s", out, warnings)
 	}
 	s, err := recording.Open(file)

@@ -150,10 +150,8 @@ func TestDevices(t *testing.T) {
 	w.node("n1", 4, 0, minutes, nil, devices, labels{})
 	pod := w.pod("train", "n1", 0, minutes)
 	for name := range devices {
-		w.add(
-			"kube_pod_container_resource_requests", pod.with(labels{"container": "main", "resource": name, "unit": "integer"}), 0, minutes,
-			constant(1),
-		)
+		w.add("kube_pod_container_resource_requests", pod.with(labels{"container": "main", "resource": name, "unit": "integer"}), 0,
+			minutes, constant(1))
 	}
 	r := recorded(t, w)
 	requests := resources.Requests(podOf(t, r, "train").Object)

@@ -120,18 +120,14 @@ func TestPlacementTypos(t *testing.T) {
 	}
 	all := []string{"cluster1", "cluster2", "cluster3", "cluster4", "cluster5", "cluster6"}
 	const setLabel = "cluster.open-cluster-management.io/clusterset"
-	h.Apply(
-		t, testcluster.PlacementIn(testcluster.Team, "typo", selecting(setLabel)),
-		testcluster.PlacementIn(testcluster.Team, "set", map[string]any{"clusterSets": []any{"fleet"}}),
-	)
+	h.Apply(t, testcluster.PlacementIn(testcluster.Team, "typo", selecting(setLabel)),
+		testcluster.PlacementIn(testcluster.Team, "set", map[string]any{"clusterSets": []any{"fleet"}}))
 	h.AwaitChosen(t, controller, "typo", all...)
 	h.AwaitChosen(t, controller, "set", all...)
 	decisions := h.RecordChanges(t, testcluster.DecisionKind)
 
-	h.Patch(
-		t, testcluster.PlacementIn(testcluster.Team, "typo", nil),
-		map[string]any{"spec": selecting("cluster.open-cluster-management.io/cluster-set")},
-	)
+	h.Patch(t, testcluster.PlacementIn(testcluster.Team, "typo", nil),
+		map[string]any{"spec": selecting("cluster.open-cluster-management.io/cluster-set")})
 	message := h.AwaitPlacement(t, controller, "typo", clusterv1beta1.PlacementConditionMisconfigured, "MatchesNothing")
 	if !strings.Contains(message, "spec.predicates") {
 		t.Errorf("message does not name the field: %s", message)
@@ -261,18 +257,14 @@ func TestPlacementOfClustersWithInvalidResources(t *testing.T) {
 		return object
 	}
 	amounts := func(cpu string) map[string]any { return map[string]any{"cpu": cpu, "memory": "1Gi"} }
-	h.Apply(
-		t, cluster("a-missing", nil), cluster("b-zero", map[string]any{"allocatable": amounts("0"), "capacity": amounts("0")}),
+	h.Apply(t, cluster("a-missing", nil), cluster("b-zero", map[string]any{"allocatable": amounts("0"), "capacity": amounts("0")}),
 		cluster("c-negative", map[string]any{"allocatable": amounts("-8"), "capacity": amounts("-8")}),
 		cluster("d-no-capacity", map[string]any{"allocatable": amounts("8")}),
 		cluster("e-good", map[string]any{"allocatable": amounts("2"), "capacity": amounts("16")}),
-		cluster("f-good", map[string]any{"allocatable": amounts("2"), "capacity": amounts("16")}),
-	)
+		cluster("f-good", map[string]any{"allocatable": amounts("2"), "capacity": amounts("16")}))
 	controller := h.StartController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
-	h.Apply(
-		t, testcluster.PlacementIn(testcluster.Team, "ratio", testcluster.Exactly(2, map[string]int{"ResourceRatioCPU": 1})),
-		testcluster.PlacementIn(testcluster.Team, "memory", testcluster.Exactly(2, map[string]int{"ResourceAllocatableMemory": 1})),
-	)
+	h.Apply(t, testcluster.PlacementIn(testcluster.Team, "ratio", testcluster.Exactly(2, map[string]int{"ResourceRatioCPU": 1})),
+		testcluster.PlacementIn(testcluster.Team, "memory", testcluster.Exactly(2, map[string]int{"ResourceAllocatableMemory": 1})))
 	h.AwaitChosen(t, controller, "ratio", "e-good", "f-good")
 	// All clusters with memory have the same amount: the first by name are selected.
 	h.AwaitChosen(t, controller, "memory", "b-zero", "c-negative")
@@ -302,10 +294,8 @@ func TestPlacementScoresExpire(t *testing.T) {
 	decisions := h.RecordChanges(t, testcluster.DecisionKind)
 	controller := h.StartController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
 	expiring := score("cluster2", 80, "2099-01-01T00:00:00Z")
-	h.Apply(
-		t, score("cluster1", 10, ""), expiring, score("cluster3", 90, "2020-01-01T00:00:00Z"),
-		testcluster.PlacementIn(testcluster.Team, "free", spec),
-	)
+	h.Apply(t, score("cluster1", 10, ""), expiring, score("cluster3", 90, "2020-01-01T00:00:00Z"),
+		testcluster.PlacementIn(testcluster.Team, "free", spec))
 	h.AwaitChosen(t, controller, "free", "cluster2")
 	until := time.Now().Add(5 * time.Second).Truncate(time.Second)
 	h.Patch(t, expiring, map[string]any{"status": map[string]any{"validUntil": until.UTC().Format(time.RFC3339)}}, "status")

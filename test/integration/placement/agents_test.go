@@ -58,9 +58,7 @@ func TestPlacementByAgents(t *testing.T) {
 		members[1].Create(t, testcluster.RunningPod("busy", "node-0", "15", "1Gi"))
 		began := time.Now()
 		h.AwaitChosen(t, controller, "free-cores", "cluster1")
-		t.Logf(
-			"%s: the decision changed %.1f s after the pod was created; agents report every second", file, time.Since(began).Seconds(),
-		)
+		t.Logf("%s: the decision changed %.1f s after the pod was created; agents report every second", file, time.Since(began).Seconds())
 		must.Succeed(t, members[1].Client.Delete(
 			t.Context(), &v1.Pod{ObjectMeta: testcluster.RunningPod("busy", "", "0", "0").ObjectMeta}, client.GracePeriodSeconds(0),
 		))

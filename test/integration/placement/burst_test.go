@@ -113,10 +113,8 @@ func TestPlacementBurst(t *testing.T) {
 			now[verb] = count - before[verb]
 			total += now[verb]
 		}
-		t.Logf(
-			"%s: writes by verb %v, %.2f for each placement; peak memory of the controller %d MiB",
-			when, now, total/float64(n), controller.PeakMemory()>>20,
-		)
+		t.Logf("%s: writes by verb %v, %.2f for each placement; peak memory of the controller %d MiB", when, now, total/float64(n),
+			controller.PeakMemory()>>20)
 		return now
 	}
 	report("after all decisions")
@@ -191,10 +189,8 @@ func TestPlacementFairness(t *testing.T) {
 	creators.SetLimit(16)
 	for i := range n {
 		creators.Go(func() error {
-			return h.Client.Create(
-				t.Context(),
-				testcluster.PlacementIn(testcluster.Team, fmt.Sprint("flood-", i), map[string]any{"numberOfClusters": int64(2)}),
-			)
+			return h.Client.Create(t.Context(),
+				testcluster.PlacementIn(testcluster.Team, fmt.Sprint("flood-", i), map[string]any{"numberOfClusters": int64(2)}))
 		})
 	}
 	must.Succeed(t, creators.Wait())

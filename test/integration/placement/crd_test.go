@@ -189,10 +189,8 @@ func createOthers(t *testing.T, c client.Client) {
 func TestPlacementCRDIsASuperset(t *testing.T) {
 	t.Parallel()
 	ours := testcluster.ReadCRD(t, program.File(t, testcluster.PlacementCRD))
-	theirs := testcluster.ReadCRD(
-		t,
-		filepath.Join(testcluster.ModuleFolder(t, "open-cluster-management.io/api"), testcluster.OCMPlacementCRD),
-	)
+	theirs := testcluster.ReadCRD(t,
+		filepath.Join(testcluster.ModuleFolder(t, "open-cluster-management.io/api"), testcluster.OCMPlacementCRD))
 	if diff := cmp.Diff(theirs.Spec.Names, ours.Spec.Names); diff != "" {
 		t.Error(diff)
 	}

@@ -64,10 +64,8 @@ func TestPlacementLeaderPaused(t *testing.T) {
 	var placements []string
 	for i := range 30 {
 		placements = append(placements, fmt.Sprint("follow-", i))
-		h.Apply(
-			t,
-			testcluster.PlacementIn(testcluster.Team, placements[i], testcluster.Exactly(2, map[string]int{"ResourceAllocatableCPU": 1})),
-		)
+		h.Apply(t,
+			testcluster.PlacementIn(testcluster.Team, placements[i], testcluster.Exactly(2, map[string]int{"ResourceAllocatableCPU": 1})))
 	}
 	for _, name := range placements {
 		h.AwaitChosen(t, paused, name, "cluster1", "cluster4")
@@ -127,12 +125,10 @@ func TestPlacementHeartbeats(t *testing.T) {
 			},
 		},
 	}
-	h.Apply(
-		t, testcluster.PlacementIn(testcluster.Team, "ratio", testcluster.Exactly(2, map[string]int{"ResourceRatioCPU": 1})),
+	h.Apply(t, testcluster.PlacementIn(testcluster.Team, "ratio", testcluster.Exactly(2, map[string]int{"ResourceRatioCPU": 1})),
 		testcluster.PlacementIn(testcluster.Team, "plain", map[string]any{}),
 		testcluster.PlacementIn(testcluster.Team, "expression", expression),
-		testcluster.PlacementIn(testcluster.Team, "follow", testcluster.Exactly(1, map[string]int{"ResourceAllocatableCPU": 1})),
-	)
+		testcluster.PlacementIn(testcluster.Team, "follow", testcluster.Exactly(1, map[string]int{"ResourceAllocatableCPU": 1})))
 	h.AwaitChosen(t, controller, "follow", "cluster4")
 	h.AwaitChosen(t, controller, "ratio", "cluster1", "cluster6")
 	h.AwaitChosen(t, controller, "plain", "cluster1", "cluster2", "cluster3", "cluster4", "cluster5", "cluster6")

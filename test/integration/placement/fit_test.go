@@ -41,10 +41,8 @@ func TestPlacementByFit(t *testing.T) {
 	second := testcluster.Example(t, "fit/placement.yaml")
 	second[0].SetName("second")
 	h.Apply(t, second...)
-	awaitMessage(
-		t, h, controller, "second", clusterv1beta1.PlacementConditionSatisfied, "the workload does not fit 2 clusters",
-		"cluster1: 0 replicas fit of 1: needs 30 CPU on one node; the largest free node of cluster1 has 16",
-	)
+	awaitMessage(t, h, controller, "second", clusterv1beta1.PlacementConditionSatisfied, "the workload does not fit 2 clusters",
+		"cluster1: 0 replicas fit of 1: needs 30 CPU on one node; the largest free node of cluster1 has 16")
 	table, _ := testcluster.MustPlimsoll(
 		t, "placement", "fit", "-f", "../../../examples/placement/fit/workload.yaml", "--kubeconfig", h.Kubeconfig,
 	)
@@ -161,10 +159,8 @@ func checkDivided(t *testing.T, c *testcluster.Cluster, log fmt.Stringer) {
 	c.Patch(t, &clusterv1.ManagedCluster{ObjectMeta: testcluster.RunningPod("cluster1", "", "0", "0").ObjectMeta}, map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{"plimsoll.dev/capacity-limit": `{"cpu": "8"}`}},
 	})
-	awaitMessage(
-		t, c, log, "render", clusterv1beta1.PlacementConditionMisconfigured,
-		"cluster1: selected for 10 replicas: the limit of cluster1 on the hub leaves 2 replicas",
-	)
+	awaitMessage(t, c, log, "render", clusterv1beta1.PlacementConditionMisconfigured,
+		"cluster1: selected for 10 replicas: the limit of cluster1 on the hub leaves 2 replicas")
 	var events eventsv1.EventList
 	eventually.True(t, "no event about the limit", log, func(ctx context.Context) (bool, error) {
 		err := c.Client.List(ctx, &events, client.InNamespace("team"))
@@ -178,10 +174,8 @@ func checkDivided(t *testing.T, c *testcluster.Cluster, log fmt.Stringer) {
 		spec["numberOfClusters"], spec["workload"].(map[string]any)["requireFit"] = int64(2), false
 		c.Apply(t, object)
 	}
-	awaitMessage(
-		t, c, log, "late", clusterv1beta1.PlacementConditionSatisfied, "selected 1 of 2 clusters",
-		"cluster1: 0 replicas fit of 6: the limit of cluster1 on the hub leaves 0 replicas",
-	)
+	awaitMessage(t, c, log, "late", clusterv1beta1.PlacementConditionSatisfied, "selected 1 of 2 clusters",
+		"cluster1: 0 replicas fit of 6: the limit of cluster1 on the hub leaves 0 replicas")
 	table, _ := testcluster.MustPlimsoll(
 		t, "placement", "fit", "-f", "../../../examples/placement/fit/divided.yaml", "--kubeconfig", c.Kubeconfig,
 	)

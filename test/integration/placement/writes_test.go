@@ -96,16 +96,12 @@ func TestPlacementWrites(t *testing.T) {
 func startOCMHub(t *testing.T) *testcluster.Cluster {
 	t.Helper()
 	folder := t.TempDir()
-	files := append(
-		testcluster.OCMCRDs(t),
-		filepath.Join(testcluster.ModuleFolder(t, "open-cluster-management.io/api"), testcluster.OCMPlacementCRD),
-	)
+	files := append(testcluster.OCMCRDs(t),
+		filepath.Join(testcluster.ModuleFolder(t, "open-cluster-management.io/api"), testcluster.OCMPlacementCRD))
 	for i, file := range files {
 		crd := testcluster.ReadCRD(t, file)
-		crd.Spec.Versions = slices.DeleteFunc(
-			crd.Spec.Versions,
-			func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return !v.Storage },
-		)
+		crd.Spec.Versions = slices.DeleteFunc(crd.Spec.Versions,
+			func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return !v.Storage })
 		for v := range crd.Spec.Versions {
 			schema := crd.Spec.Versions[v].Schema.OpenAPIV3Schema
 			for _, path := range [][]string{

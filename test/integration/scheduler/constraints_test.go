@@ -34,10 +34,8 @@ profiles:
 func startPlainScheduler(t *testing.T, cp *controlplane.ControlPlane) *program.Process {
 	t.Helper()
 	kubeconfig := testcluster.KubeconfigOf(t, cp, "system:kube-scheduler")
-	return program.Start(
-		t, program.Path(t, "plimsoll-scheduler"), "--config="+testcluster.WriteFile(t, fmt.Sprintf(plainScheduler, kubeconfig)),
-		"--secure-port=0",
-	)
+	return program.Start(t, program.Path(t, "plimsoll-scheduler"),
+		"--config="+testcluster.WriteFile(t, fmt.Sprintf(plainScheduler, kubeconfig)), "--secure-port=0")
 }
 
 // createFor creates a pod of the plain scheduler.

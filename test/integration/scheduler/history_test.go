@@ -96,10 +96,8 @@ func TestSchedulerKeepsHistory(t *testing.T) {
 	file := testcluster.WriteFile(t, fmt.Sprintf(historyConfig, kubeconfig, prometheus.URL))
 	start := func() *program.Process {
 		port := program.FreePort(t)
-		process := program.Start(
-			t, program.Path(t, "plimsoll-scheduler"), "--config="+file, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
-			"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
-		)
+		process := program.Start(t, program.Path(t, "plimsoll-scheduler"), "--config="+file, "--bind-address=127.0.0.1",
+			fmt.Sprintf("--secure-port=%d", port), "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig)
 		get := testcluster.SchedulerPages(t, config, port)
 		eventually.True(t, "the workload is not known", process, func(ctx context.Context) (bool, error) {
 			body, err := get(ctx, "/metrics")

@@ -66,11 +66,9 @@ func TestScheduler(t *testing.T) {
 	port := program.FreePort(t)
 	// Only with the permissions of the default scheduler.
 	kubeconfig := testcluster.KubeconfigOf(t, cp, "system:kube-scheduler")
-	process := program.Start(
-		t, program.Path(t, "plimsoll-scheduler"), "--config="+testcluster.WriteFile(t, fmt.Sprintf(legacyConfig, kubeconfig, watcher)),
-		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--authentication-kubeconfig="+kubeconfig,
-		"--authorization-kubeconfig="+kubeconfig,
-	)
+	process := program.Start(t, program.Path(t, "plimsoll-scheduler"),
+		"--config="+testcluster.WriteFile(t, fmt.Sprintf(legacyConfig, kubeconfig, watcher)), "--bind-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", port), "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig)
 	get := testcluster.SchedulerPages(t, config, port)
 	eventually.True(t, "the scheduler is not ready", process, func(ctx context.Context) (bool, error) {
 		_, err := get(ctx, "/readyz")

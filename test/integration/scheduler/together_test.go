@@ -177,10 +177,8 @@ func (k *kubelets) admitBound(t *testing.T, waiting map[string]*v1.Pod) {
 		}
 		pod := &v1.Pod{}
 		must.Succeed(t, k.Client.Get(t.Context(), client.ObjectKeyFromObject(object), pod))
-		isUnschedulable := slices.ContainsFunc(
-			pod.Status.Conditions,
-			func(c v1.PodCondition) bool { return c.Reason == v1.PodReasonUnschedulable },
-		)
+		isUnschedulable := slices.ContainsFunc(pod.Status.Conditions,
+			func(c v1.PodCondition) bool { return c.Reason == v1.PodReasonUnschedulable })
 		fits := used[pod.Spec.NodeName]+millicores(pod) <= nodeMillicores
 		switch {
 		case pod.Spec.NodeName == "" && !isUnschedulable:

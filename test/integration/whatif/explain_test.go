@@ -51,10 +51,8 @@ func TestExplainLive(t *testing.T) {
 			t.Errorf("%v: no %q in\n%s", args, want, stdout)
 		}
 	}
-	if stdout, _ := testcluster.MustPlimsoll(t, "__complete", "explain", "pod", "--kubeconfig", admin, "w"); !strings.HasPrefix(
-		stdout,
-		"web\n",
-	) {
+	if stdout, _ := testcluster.MustPlimsoll(t, "__complete", "explain", "pod", "--kubeconfig", admin, "w"); !strings.HasPrefix(stdout,
+		"web\n") {
 		t.Errorf("the completion of the name of a pod is %q", stdout)
 	}
 	if _, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), schedulerConfigMap(), metav1.CreateOptions{}); err != nil {
