@@ -18,7 +18,7 @@ type Capacity struct {
 
 // Capacity returns the present capacity: of the pool or, if the policy may have mirrors, of the cluster.
 func (t *Tracker) Capacity() *Capacity {
-	return &Capacity{nodes: t.ledger.Capacities(t.mayMirror()), devices: t.policy.Spec.Pool.Devices}
+	return &Capacity{nodes: t.ledger.capacities(t.mayMirror()), devices: t.policy.Spec.Pool.Devices}
 }
 
 // byName returns the nodes by name.
@@ -112,8 +112,8 @@ func (c *Capacity) demandOf(group *Group, exclusions map[*Group]antiAffinity) de
 	return d
 }
 
-// Capacities returns the capacity left on each node of the pool, or of the cluster, by name. It does not change with the ledger.
-func (l *poolLedger) Capacities(all bool) []nodeCapacity {
+// capacities returns the capacity left on each node of the pool, or of the cluster, by name. It does not change with the ledger.
+func (l *poolLedger) capacities(all bool) []nodeCapacity {
 	accounts := l.members
 	if all {
 		accounts = l.accounts

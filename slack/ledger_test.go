@@ -164,7 +164,7 @@ func TestLedgerMatchesRecount(t *testing.T) {
 			if !reflect.DeepEqual(l.mergedDevicePods(), shapes) {
 				t.Fatalf("pods with devices %+v, want %+v", l.devicePods, shapes)
 			}
-			for _, node := range l.Capacities(true) {
+			for _, node := range l.capacities(true) {
 				if node.Free.Extended != free[node.node.Name] {
 					t.Fatalf("%s: free %+v, want devices %+v", node.node.Name, node.Free, free[node.node.Name])
 				}

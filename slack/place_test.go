@@ -54,7 +54,7 @@ func TestPlace(t *testing.T) {
 			ledgerWithFree(9, cores(4, 64), cores(4, 64)), []demand{only("n1", demandOf(cores(3, 1), 2)), demandOf(cores(4, 1), 1)}, 2,
 		},
 	} {
-		if got := placeAll(tc.ledger.Capacities(true), tc.demands); got != tc.want {
+		if got := placeAll(tc.ledger.capacities(true), tc.demands); got != tc.want {
 			t.Errorf("%s: %d placed, want %d", name, got, tc.want)
 		}
 	}
@@ -81,7 +81,7 @@ func TestPlaceOneByOne(t *testing.T) {
 		"where the loss is least": {[]demand{exclusive(cores(1, 1), 2), demandOf(cores(2, 1), 3)}, 3},
 	} {
 		clear(used)
-		if got := placeAll(ledgerWithFree(9, cores(4, 64), cores(2, 64)).Capacities(true), tc.demands); got != tc.want {
+		if got := placeAll(ledgerWithFree(9, cores(4, 64), cores(2, 64)).capacities(true), tc.demands); got != tc.want {
 			t.Errorf("%s: %d placed, want %d", name, got, tc.want)
 		}
 	}
@@ -131,17 +131,17 @@ func TestPlaceAgainstExhaustiveSearch(t *testing.T) {
 		}
 		ledger := ledgerWithFree(slots, free...)
 		rest := demandOf(small("rest"), rapid.Int64Range(0, 4).Draw(t, "count"))
-		if got, want := placeAll(ledger.Capacities(true), []demand{rest}), placeExhaustively(nodes, []demand{rest}); got != want {
+		if got, want := placeAll(ledger.capacities(true), []demand{rest}), placeExhaustively(nodes, []demand{rest}); got != want {
 			t.Fatalf("%v on %v: %d placed, want %d", rest, free, got, want)
 		}
 		// With one placeholder before it.
 		demands := []demand{demandOf(small("head"), 1), rest}
-		if got, want := placeAll(ledger.Capacities(true), demands), placeExhaustively(nodes, demands); got > want ||
+		if got, want := placeAll(ledger.capacities(true), demands), placeExhaustively(nodes, demands); got > want ||
 			(got == 1+rest.Count) != (want == 1+rest.Count) {
 			t.Fatalf("%v on %v: %d placed, at most %d fit", demands, free, got, want)
 		}
 		mixed := []demand{demandOf(small("other"), 2), demands[0], rest}
-		if got, want := placeAll(ledger.Capacities(true), mixed), placeExhaustively(nodes, mixed); got > want {
+		if got, want := placeAll(ledger.capacities(true), mixed), placeExhaustively(nodes, mixed); got > want {
 			t.Fatalf("%v on %v: %d placed, at most %d fit", mixed, free, got, want)
 		}
 	})
@@ -154,6 +154,6 @@ func BenchmarkPlace(b *testing.B) {
 	}
 	demands := []demand{demandOf(cores(4, 16), 1), demandOf(cores(1, 4), 3000)}
 	for b.Loop() {
-		placeAll(l.Capacities(true), demands)
+		placeAll(l.capacities(true), demands)
 	}
 }

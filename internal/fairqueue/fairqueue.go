@@ -2,10 +2,10 @@
 // delay an entry of another group by one entry at most.
 package fairqueue
 
-// Queue is a queue of values that takes them from their groups in turn. Values of one group
+// queue is a queue of values that takes them from their groups in turn. Values of one group
 // keep their order. Every operation takes constant time for any number of groups. The zero value
 // is empty and ready to use. It is not safe for concurrent use.
-type Queue[G comparable, T any] struct {
+type queue[G comparable, T any] struct {
 	// groups are the groups with values, the next one first.
 	groups []G
 	values map[G][]T
@@ -13,7 +13,7 @@ type Queue[G comparable, T any] struct {
 }
 
 // Push adds a value at the end of its group.
-func (q *Queue[G, T]) Push(group G, value T) {
+func (q *queue[G, T]) Push(group G, value T) {
 	if q.values == nil {
 		q.values = map[G][]T{}
 	}
@@ -25,11 +25,11 @@ func (q *Queue[G, T]) Push(group G, value T) {
 }
 
 // Len returns the number of values.
-func (q *Queue[G, T]) Len() int { return q.length }
+func (q *queue[G, T]) Len() int { return q.length }
 
 // Pop removes and returns the first value of the next group, and moves the group to the end.
 // ok is false if the queue is empty.
-func (q *Queue[G, T]) Pop() (value T, ok bool) {
+func (q *queue[G, T]) Pop() (value T, ok bool) {
 	if q.length == 0 {
 		return value, false
 	}

@@ -9,14 +9,14 @@ import (
 )
 
 // push adds values such as "a1", whose group is the first letter.
-func push(q *Queue[byte, string], values string) {
+func push(q *queue[byte, string], values string) {
 	for value := range strings.FieldsSeq(values) {
 		q.Push(value[0], value)
 	}
 }
 
 // pop removes n values.
-func pop(q *Queue[byte, string], n int) string {
+func pop(q *queue[byte, string], n int) string {
 	var got []string
 	for range n {
 		value, _ := q.Pop()
@@ -38,7 +38,7 @@ func TestQueue(t *testing.T) {
 		"a new group waits one turn": {"a1 a2 a3", 1, "b1", "a2 b1 a3"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var q Queue[byte, string]
+			var q queue[byte, string]
 			push(&q, tc.first)
 			pop(&q, tc.pops)
 			push(&q, tc.then)
@@ -54,7 +54,7 @@ func TestQueue(t *testing.T) {
 
 // A value of another group is the second one after 4,000 of one group.
 func TestQueueAfterFlood(t *testing.T) {
-	var q Queue[string, int]
+	var q queue[string, int]
 	for i := range 4000 {
 		q.Push("flood", i)
 	}
@@ -70,7 +70,7 @@ func TestQueueAfterFlood(t *testing.T) {
 // group. The model is a list of lists.
 func TestQueueIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var q Queue[int, string]
+		var q queue[int, string]
 		model := map[int][]string{} // by group
 		waits := map[string]int{}   // how many values were taken since the value was the first of its group
 		n := 0

@@ -5,7 +5,7 @@ package fairqueue
 // less urgent level, if one has values, so that no level waits forever. It is not safe for
 // concurrent use.
 type Levels[G, T comparable] struct {
-	queues []Queue[G, T]
+	queues []queue[G, T]
 	// entries has the values in each queue. A value that became more urgent remains in the queue of
 	// its previous level until it is at the head of that queue.
 	entries []map[T]bool
@@ -19,7 +19,7 @@ const share = 4
 
 // NewLevels returns an empty queue with the given number of levels, at least 1.
 func NewLevels[G, T comparable](levels int) *Levels[G, T] {
-	l := &Levels[G, T]{queues: make([]Queue[G, T], levels), entries: make([]map[T]bool, levels), level: map[T]int{}}
+	l := &Levels[G, T]{queues: make([]queue[G, T], levels), entries: make([]map[T]bool, levels), level: map[T]int{}}
 	for i := range l.entries {
 		l.entries[i] = map[T]bool{}
 	}

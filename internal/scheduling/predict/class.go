@@ -216,7 +216,7 @@ func (s *classState) estimateWorkload(w *workloadState, r int, correlation, hist
 	if e.pods > 0 {
 		e.wave = w.day[r].estimate(mean, s.scales.varianceOver(dayScale)*e.volatility*e.square, correlation)
 		// The variance of a wave is half of its squared amplitude.
-		e.time = max(e.time-e.wave.Amplitude()*e.wave.Amplitude()/2, e.time/2)
+		e.time = max(e.time-e.wave.amplitude()*e.wave.amplitude()/2, e.time/2)
 	}
 	return e
 }

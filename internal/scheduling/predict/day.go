@@ -42,8 +42,8 @@ func (d *day) add(t *daytime, deviation, seconds float64, reading uint64) {
 // Wave is how much usage is above its mean at the time of the day 0:00 and at 6:00 UTC, as far as it follows a wave of a day.
 type Wave struct{ Cosine, Sine float64 }
 
-// Amplitude returns how much usage is above its mean at its peak.
-func (w Wave) Amplitude() float64 { return math.Sqrt(w.Cosine*w.Cosine + w.Sine*w.Sine) }
+// amplitude returns how much usage is above its mean at its peak.
+func (w Wave) amplitude() float64 { return math.Sqrt(w.Cosine*w.Cosine + w.Sine*w.Sine) }
 
 // deviationAt returns how much usage is above its mean at a time of the day.
 func (w Wave) deviationAt(t *daytime) float64 { return w.Cosine*t.cosine + w.Sine*t.sine }

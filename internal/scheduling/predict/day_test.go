@@ -45,11 +45,11 @@ func TestOppositePeaksBelongTogether(t *testing.T) {
 		model, c := daily(tc.days)
 		for workload, sign := range map[string]float64{"day": -1, "night": 1} {
 			wave := model.Estimate(c.key(workload), CPU, 1000).Wave
-			if wave.Amplitude() < tc.low || wave.Amplitude() > tc.high || wave.Cosine*sign < 0 {
+			if wave.amplitude() < tc.low || wave.amplitude() > tc.high || wave.Cosine*sign < 0 {
 				t.Errorf("%v days: wave %+v of %s, want %v to %v", tc.days, wave, workload, tc.low, tc.high)
 			}
 		}
-		if wave := model.Estimate(c.key("none"), CPU, 1000).Wave; wave.Amplitude() > 30 {
+		if wave := model.Estimate(c.key("none"), CPU, 1000).Wave; wave.amplitude() > 30 {
 			t.Errorf("%v days: wave %+v of a workload without days", tc.days, wave)
 		}
 		if tc.high == 0 {

@@ -257,5 +257,5 @@ func (m *Model) Peak(sum *Sum, share *[Resources]Share, pod *Expected, r int, k 
 	variance += 2 * m.betweenWorkloads * max(others, 0) * pod.Deviation
 	wave := sum.Wave
 	wave.add(pod.Wave)
-	return min(sum.Mean+pod.Mean+wave.Amplitude()+k*math.Sqrt(variance), sum.Limit+pod.Limit)
+	return min(sum.Mean+pod.Mean+wave.amplitude()+k*math.Sqrt(variance), sum.Limit+pod.Limit)
 }

@@ -84,7 +84,7 @@ func peakOracle(m *Model, name string, pods []Declared, r int, k float64) float6
 	if shift, ok := m.nodes[name]; ok {
 		mean, unknown = mean+shift[r].Mean, unknown-shift[r].Known
 	}
-	return min(mean+wave.Amplitude()+k*math.Sqrt(time+unknown), limit)
+	return min(mean+wave.amplitude()+k*math.Sqrt(time+unknown), limit)
 }
 
 // TestPeak compares the peak of a node and a pending pod, which is computed from sums per workload, with the sum over

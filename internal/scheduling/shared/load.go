@@ -107,10 +107,10 @@ func logState(logger klog.Logger, source load.Source, store *load.Store, state l
 	}
 }
 
-// PodStore returns the store of the usage of pods for a configuration, nil if it has no Provider. WatcherAddress must be
+// podStore returns the store of the usage of pods for a configuration, nil if it has no Provider. WatcherAddress must be
 // empty: load-watcher services do not provide the usage of pods. Plugins with the same configuration share one store. It is
 // filled until ctx is done.
-func (s *State) PodStore(ctx context.Context, c LoadConfig, h fwk.Handle) (*load.PodStore, error) {
+func (s *State) podStore(ctx context.Context, c LoadConfig, h fwk.Handle) (*load.PodStore, error) {
 	if c.Provider == (metricprovider.Config{}) {
 		return nil, nil
 	}

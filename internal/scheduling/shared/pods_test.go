@@ -43,17 +43,17 @@ func TestPodStore(t *testing.T) {
 	config := LoadConfig{
 		Provider: metricprovider.Config{Type: metricprovider.MetricsServer}, PollInterval: time.Hour, MaxAge: time.Hour,
 	}
-	store, err := state.PodStore(t.Context(), config, handle)
+	store, err := state.podStore(t.Context(), config, handle)
 	must.Succeed(t, err)
 	eventually.True(t, "no reading", nil, func(context.Context) (bool, error) { return store.Fresh() != nil, nil })
 	if got, want := store.Fresh().Pods[0], (load.PodUsage{Namespace: "default", Name: "web", CPU: 250, Memory: 1 << 30}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if again, err := state.PodStore(t.Context(), config, handle); again != store || err != nil {
+	if again, err := state.podStore(t.Context(), config, handle); again != store || err != nil {
 		t.Errorf("another store for the same configuration, or error %v", err)
 	}
 	config.Provider = metricprovider.Config{Type: metricprovider.Prometheus, Address: server.URL}
-	if other, err := state.PodStore(t.Context(), config, handle); other == store || other == nil || err != nil {
+	if other, err := state.podStore(t.Context(), config, handle); other == store || other == nil || err != nil {
 		t.Errorf("the same store for another configuration, or error %v", err)
 	}
 }
@@ -72,7 +72,7 @@ func TestPodStoreErrors(t *testing.T) {
 			"podUsage.metrics-server: requires access to a cluster, for its metrics",
 		},
 	} {
-		_, err := New().PodStore(t.Context(), LoadConfig{Provider: tc.config, PollInterval: time.Hour}, schedulerHandle{})
+		_, err := New().podStore(t.Context(), LoadConfig{Provider: tc.config, PollInterval: time.Hour}, schedulerHandle{})
 		if err == nil || err.Error() != tc.want {
 			t.Errorf("%s: %v, want %s", name, err, tc.want)
 		}
@@ -97,7 +97,7 @@ func TestPodStoreOfSimulation(t *testing.T) {
 		{state, configured, true},
 		{NewWithLoad(newStore, nil), configured, false},
 	} {
-		store, err := tc.state.PodStore(t.Context(), tc.config, nil)
+		store, err := tc.state.podStore(t.Context(), tc.config, nil)
 		if err != nil || (store != nil) != tc.want {
 			t.Errorf("%+v: store: %t, error %v; want a store: %t", tc.config, store != nil, err, tc.want)
 		}

@@ -38,7 +38,7 @@ func (s *State) Prediction(ctx context.Context, args *config.PredictedUtilizatio
 	}
 	usage := nodes
 	usage.WatcherAddress, usage.Provider = "", args.PodUsage
-	podStore, err := s.PodStore(ctx, usage, h)
+	podStore, err := s.podStore(ctx, usage, h)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (s *State) Prediction(ctx context.Context, args *config.PredictedUtilizatio
 		return keeper, nil
 	}
 	options := predict.Options{HistoryWeight: *args.HistoryWeight, HalfLife: predict.DefaultHalfLife, Without: s.Without}
-	keeper := prediction.New(options, s.podsOf(h), s.PredictionMetrics().ObserveError, func(worse bool) {
+	keeper := prediction.New(options, s.podsOf(h), s.predictionMetrics().ObserveError, func(worse bool) {
 		if s.newStore == nil { // not in a simulation
 			reportWorse(klog.FromContext(ctx), h.EventRecorder(), args.HistoryConfigMap, worse)
 		}
@@ -101,7 +101,7 @@ func (s *State) keepHistory(
 		options.Past, _ = source.(load.PastPodSource)
 	}
 	keeper := prediction.NewHistoryKeeper(options)
-	s.PredictionMetrics().WatchHistory(ctx, keeper.State)
+	s.predictionMetrics().WatchHistory(ctx, keeper.State)
 	if options.Past == nil && options.ConfigMaps == nil {
 		ready()
 		return nil

@@ -97,9 +97,9 @@ var predictionMetrics = sync.OnceValue(func() *prediction.Metrics {
 	return m
 })
 
-// PredictionMetrics returns the metrics of predictions, which are exposed with the metrics of the process; nil if the load is
+// predictionMetrics returns the metrics of predictions, which are exposed with the metrics of the process; nil if the load is
 // not read from the configured sources, as in a simulation.
-func (s *State) PredictionMetrics() *prediction.Metrics {
+func (s *State) predictionMetrics() *prediction.Metrics {
 	if s.newStore != nil {
 		return nil
 	}

@@ -137,7 +137,7 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 		p.result.Profiles = append(p.result.Profiles, c.name)
 	}
 	p.setSeeds(o)
-	for _, template := range o.Templates() {
+	for _, template := range o.templates() {
 		scenario := result.Scenario{Usage: known.text(template.Usage), Profiles: []result.Profile{}}
 		if !known.all {
 			scenario.UsageMean = template.Usage.CPUMean()
@@ -191,8 +191,8 @@ func (o *Options) warnOf(in *recording.Input) {
 	}
 }
 
-// Templates returns a job for each scenario, without a profile and an autoscaler, and with the first seed.
-func (o *Options) Templates() []Job {
+// templates returns a job for each scenario, without a profile and an autoscaler, and with the first seed.
+func (o *Options) templates() []Job {
 	var jobs []Job
 	for _, limits := range o.Limits {
 		for _, usage := range o.Usage {

@@ -117,8 +117,8 @@ func (f *Fields) Int(key string, defaultValue, low, high int) int {
 	return value
 }
 
-// Require records an error if a key is missing.
-func (f *Fields) Require(key, allowed string) {
+// require records an error if a key is missing.
+func (f *Fields) require(key, allowed string) {
 	if !f.Has(key) && f.err == nil {
 		f.err = fmt.Errorf("%s: missing value: must be %s", key, allowed)
 	}

@@ -94,8 +94,8 @@ func ParseGenerated(text string) (Generated, error) {
 		return Generated{}, err
 	}
 	const year = 365 * 24 * 3600
-	fields.Require("nodes", fmt.Sprintf("a whole number from 1 to %d", maxNodes))
-	fields.Require("pods", fmt.Sprintf("a whole number from 0 to %d", maxPods))
+	fields.require("nodes", fmt.Sprintf("a whole number from 1 to %d", maxNodes))
+	fields.require("pods", fmt.Sprintf("a whole number from 0 to %d", maxPods))
 	s := Generated{
 		Nodes:      fields.Int("nodes", 1, 1, maxNodes),
 		Pods:       fields.Int("pods", 0, 0, maxPods),

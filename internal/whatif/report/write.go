@@ -31,9 +31,9 @@ var page = template.Must(template.New("page.html").Funcs(template.FuncMap{
 	"style": func() template.CSS { return Style },
 }).ParseFS(files, "*.html"))
 
-// MaxSize is the largest size of a report in bytes. Optional parts are omitted to stay within it,
+// maxSize is the largest size of a report in bytes. Optional parts are omitted to stay within it,
 // and the report names them.
-const MaxSize = 5 << 20
+const maxSize = 5 << 20
 
 // maxSizeWithSeries is the largest size in bytes of a report whose raw data has the time series. They are the largest
 // part of a report, and the charts show them.
@@ -68,7 +68,7 @@ func (d *detail) limit(maxSize int) int {
 
 // Write writes the report of a result.
 func Write(w io.Writer, r *result.Result) error {
-	return writeWithin(w, r, MaxSize)
+	return writeWithin(w, r, maxSize)
 }
 
 // writeWithin writes the report with the highest level of detail whose size is at most maxSize, or

@@ -81,8 +81,8 @@ func TestLarge(t *testing.T) {
 	r := sample(t, 4, 7, 5, 1500)
 	page := write(t, r)
 	t.Logf("%d bytes", len(page))
-	if len(page) > MaxSize {
-		t.Errorf("%d bytes, want at most %d", len(page), MaxSize)
+	if len(page) > maxSize {
+		t.Errorf("%d bytes, want at most %d", len(page), maxSize)
 	}
 	if found := external.FindString(page); found != "" {
 		t.Errorf("found %q", found)
@@ -140,9 +140,9 @@ func TestSmall(t *testing.T) {
 func TestLargest(t *testing.T) {
 	r := sample(t, 12, 6, 10, 1500)
 	page := write(t, r)
-	t.Logf("1,500 nodes, 6 profiles, 10 seeds, 12 scenarios: %d bytes, at most %d", len(page), MaxSize)
-	if len(page) > MaxSize {
-		t.Errorf("%d bytes, want at most %d", len(page), MaxSize)
+	t.Logf("1,500 nodes, 6 profiles, 10 seeds, 12 scenarios: %d bytes, at most %d", len(page), maxSize)
+	if len(page) > maxSize {
+		t.Errorf("%d bytes, want at most %d", len(page), maxSize)
 	}
 	if n := strings.Count(page, "Over time"); n != 12 {
 		t.Errorf("%d times charts over time, want them in every scenario", n)

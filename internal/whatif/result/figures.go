@@ -132,7 +132,7 @@ var definitions = []Definition{
 	{"pendingSecondsP99", "pending", "p99 seconds", Lower, AnyRun, 0, func(r *Run) float64 { return r.Waits.Percentile(99).Seconds() }},
 	{
 		"pendingLonger", "pods pending for more than 5 s", "", Lower, WithAutoscaler, 0, // the default goal of plimsoll recommend
-		func(r *Run) float64 { return float64(r.Waits.Longer(5)) },
+		func(r *Run) float64 { return float64(r.Waits.longer(5)) },
 	},
 	{"pendingSecondsMax", "pending", "max seconds", Lower, onlyBacktest, inBacktest, func(r *Run) float64 { return r.PendingSeconds.Max }},
 	{"churn", "rescheduled pods", "", Lower, AnyRun, 0, func(r *Run) float64 { return float64(r.Churn) }},

@@ -155,13 +155,13 @@ func (t *Totals) Result() Outcome {
 			cpu, memory = append(cpu, n.cpuRatio/n.seconds), append(memory, n.memoryRatio/n.seconds)
 		}
 	}
-	result.CPULimitRatio, result.MemoryLimitRatio = Describe(cpu), Describe(memory)
+	result.CPULimitRatio, result.MemoryLimitRatio = describe(cpu), describe(memory)
 	return result
 }
 
-// Describe returns the distribution of values, which it sorts; all zero if there
+// describe returns the distribution of values, which it sorts; all zero if there
 // are none. Quantiles are interpolated linearly (type 7 of Hyndman and Fan).
-func Describe(values []float64) Distribution {
+func describe(values []float64) Distribution {
 	if len(values) == 0 {
 		return Distribution{}
 	}

@@ -18,8 +18,8 @@ func (w Waits) Pods() (sum int64) {
 	return sum
 }
 
-// Longer returns the number of pods that waited longer than some seconds.
-func (w Waits) Longer(seconds int64) (sum int64) {
+// longer returns the number of pods that waited longer than some seconds.
+func (w Waits) longer(seconds int64) (sum int64) {
 	for waited, n := range w {
 		if waited > seconds {
 			sum += n
@@ -53,5 +53,5 @@ func (w Waits) distribution() Distribution {
 	for seconds, n := range w {
 		values = append(values, slices.Repeat([]float64{float64(seconds)}, int(n))...)
 	}
-	return Describe(values)
+	return describe(values)
 }
