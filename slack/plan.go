@@ -74,7 +74,7 @@ type ratePlaceholders struct {
 	// target.
 	Head []resources.Amounts
 	Rest Placeholders
-	// idealSize is the size that Rest would have if its number were not an integer; it changes continuously with the pool.
+	// idealSize is the size of Rest before its number is rounded; it changes continuously with the pool.
 	idealSize resources.Amounts
 }
 

@@ -149,7 +149,7 @@ func printDecided(out io.Writer, o *base.Output, d *decisions.Decision) {
 	if d.Scored == 0 {
 		fmt.Fprintln(out, "No node was scored: only one was feasible, or the scheduler used the scores of an equal pod.")
 	}
-	nodes := []*decisions.Node{&d.Node}
+	nodes := []*decisions.ScoredNode{&d.Node}
 	if d.Next != nil {
 		nodes = append(nodes, d.Next)
 		fmt.Fprintf(out, "%s scored %d, the next best of %s, %s, scored %d.\n",
@@ -162,7 +162,7 @@ func printDecided(out io.Writer, o *base.Output, d *decisions.Decision) {
 	t := base.NewTable(head...)
 	row := rowsOf(t, nodes)
 	if d.Scored > 0 {
-		row("total", func(n *decisions.Node) string { return fmt.Sprint(n.Total) })
+		row("total", func(n *decisions.ScoredNode) string { return fmt.Sprint(n.Total) })
 	}
 	var equal []string
 	for i, s := range d.Node.Scores {
@@ -170,21 +170,21 @@ func printDecided(out io.Writer, o *base.Output, d *decisions.Decision) {
 			equal = append(equal, s.Plugin)
 			continue
 		}
-		row(s.Plugin, func(n *decisions.Node) string {
+		row(s.Plugin, func(n *decisions.ScoredNode) string {
 			if i >= len(n.Scores) {
 				return "-"
 			}
 			return fmt.Sprintf("%d (%d)", n.Scores[i].Weighted, n.Scores[i].Raw)
 		})
 	}
-	row("CPU requested", func(n *decisions.Node) string {
+	row("CPU requested", func(n *decisions.ScoredNode) string {
 		return format.Cores(n.CPURequested) + " of " + format.Cores(n.CPUAllocatable)
 	})
-	row("memory requested", func(n *decisions.Node) string {
+	row("memory requested", func(n *decisions.ScoredNode) string {
 		return format.Bytes(n.MemoryRequested) + " of " + format.Bytes(n.MemoryAllocatable)
 	})
-	row("pods", func(n *decisions.Node) string { return fmt.Sprint(n.Pods) })
-	row("load known", func(n *decisions.Node) string {
+	row("pods", func(n *decisions.ScoredNode) string { return fmt.Sprint(n.Pods) })
+	row("load known", func(n *decisions.ScoredNode) string {
 		if n.Load == nil {
 			return "none"
 		}

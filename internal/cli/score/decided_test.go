@@ -17,8 +17,8 @@ import (
 
 // TestPrintDecided expects the totals in the table, and the plugins with equal scores in one line below it.
 func TestPrintDecided(t *testing.T) {
-	node := func(name string, total, load int64) decisions.Node {
-		return decisions.Node{Name: name, Total: total, Scores: []decisions.Score{
+	node := func(name string, total, load int64) decisions.ScoredNode {
+		return decisions.ScoredNode{Name: name, Total: total, Scores: []decisions.Score{
 			{Plugin: "TaintToleration", Weighted: 300}, {Plugin: "PredictedUtilization", Raw: load, Weighted: 5 * load},
 		}}
 	}

@@ -45,13 +45,13 @@ func (c *Controller) recordStep(object *v1beta1.Placement, existing []clusterv1b
 		return
 	}
 	before := existing[at].Status.Decisions
-	is, was := namesOf(after), namesOf(before)
-	if !is.Equal(was) {
+	selected, previous := namesOf(after), namesOf(before)
+	if !selected.Equal(previous) {
 		note := fmt.Sprintf("selected %s (was %d)", format.Of(len(after), "cluster"), len(before))
-		if added := is.Difference(was); len(added) > 0 {
+		if added := selected.Difference(previous); len(added) > 0 {
 			note += "; added " + format.Abbreviate(sets.List(added), maxNames, ", ")
 		}
-		if removed := was.Difference(is); len(removed) > 0 {
+		if removed := previous.Difference(selected); len(removed) > 0 {
 			note += "; removed " + format.Abbreviate(sets.List(removed), maxNames, ", ")
 		}
 		normal("Update", note)

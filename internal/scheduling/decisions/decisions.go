@@ -43,14 +43,14 @@ type Decision struct {
 	UID       types.UID `json:"uid"`
 	Scheduler string    `json:"scheduler"`
 	// Scored is the number of nodes that were scored. It is 0 if only one node was feasible, or the node of an equal pod was used.
-	Scored int  `json:"scored"`
-	Node   Node `json:"node"`
+	Scored int        `json:"scored"`
+	Node   ScoredNode `json:"node"`
 	// Next is the node with the next highest score, nil if no other node was scored.
-	Next *Node `json:"next,omitempty"`
+	Next *ScoredNode `json:"next,omitempty"`
 }
 
-// Node is a node as it was scored, before the pod was added.
-type Node struct {
+// ScoredNode is a node as it was scored, before the pod was added.
+type ScoredNode struct {
 	Name   string  `json:"name"`
 	Total  int64   `json:"total"`
 	Scores []Score `json:"scores,omitempty"`
@@ -114,7 +114,7 @@ func (r *Recorder) setScored(uid types.UID, nodes []fwk.NodePluginScores) {
 // add records the node of a pod.
 func (r *Recorder) add(pod *v1.Pod, node string, nodes fwk.NodeInfoLister) {
 	d := Decision{
-		Time: time.Now(), Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Scheduler: pod.Spec.SchedulerName, Node: Node{Name: node},
+		Time: time.Now(), Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Scheduler: pod.Spec.SchedulerName, Node: ScoredNode{Name: node},
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,7 +133,7 @@ func (r *Recorder) add(pod *v1.Pod, node string, nodes fwk.NodeInfoLister) {
 	}
 	r.describe(&d.Node, nodes)
 	if best != nil {
-		d.Next = &Node{Name: best.Name}
+		d.Next = &ScoredNode{Name: best.Name}
 		d.Next.setScores(best)
 		r.describe(d.Next, nodes)
 	}
@@ -147,7 +147,7 @@ func (r *Recorder) add(pod *v1.Pod, node string, nodes fwk.NodeInfoLister) {
 }
 
 // setScores copies the scores of a node.
-func (n *Node) setScores(scores *fwk.NodePluginScores) {
+func (n *ScoredNode) setScores(scores *fwk.NodePluginScores) {
 	n.Total, n.Scores = scores.TotalScore, make([]Score, 0, len(scores.Scores))
 	for i, s := range scores.Scores {
 		score := Score{Plugin: s.Name, Weighted: s.Score}
@@ -159,7 +159,7 @@ func (n *Node) setScores(scores *fwk.NodePluginScores) {
 }
 
 // describe sets what was known of a node.
-func (r *Recorder) describe(n *Node, nodes fwk.NodeInfoLister) {
+func (r *Recorder) describe(n *ScoredNode, nodes fwk.NodeInfoLister) {
 	n.Load = r.load(n.Name)
 	info, err := nodes.Get(n.Name)
 	if err != nil {

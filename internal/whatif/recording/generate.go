@@ -206,7 +206,7 @@ const allDevicesShare = 0.1
 
 // generatedGroup is a workload with equal pods.
 type generatedGroup struct {
-	Workload
+	Owner
 	cpu, memory float64 // millicores and bytes, before scaling
 	class       v1.PodQOSClass
 	gpu         int64 // number of devices
@@ -272,7 +272,7 @@ func (s Generated) nodes() (nodes []Node, capacity, smallest resources.Amounts) 
 
 // group generates the group with a number.
 func (s Generated) group(r *rand.Rand, number int, smallest resources.Amounts) generatedGroup {
-	g := generatedGroup{Workload: Workload{Name: fmt.Sprintf("group-%05d", number)}, cpu: lognormal(r, s.CPUCV)}
+	g := generatedGroup{Owner: Owner{Name: fmt.Sprintf("group-%05d", number)}, cpu: lognormal(r, s.CPUCV)}
 	g.memory = g.cpu * lognormal(r, s.PerCoreCV)
 	switch u := r.Float64(); {
 	case u < s.BestEffort:
@@ -333,7 +333,7 @@ func (s Generated) pod(r *rand.Rand, number int, g *generatedGroup, smallest res
 		Extended: devices(GPU, g.gpu),
 	}
 	p := NewPod(fmt.Sprintf("pod-%06d", number), size, 0, Never)
-	p.Workload, p.Resources.Class = &g.Workload, g.class
+	p.Owner, p.Resources.Class = &g.Owner, g.class
 	if g.class == v1.PodQOSBestEffort {
 		p.Requests = resources.Amounts{Pods: 1}
 	}

@@ -217,7 +217,7 @@ func TestClusterProperties(t *testing.T) {
 		must.Succeed(t, err)
 		seed := rapid.Uint64().Draw(t, "seed")
 		c := s.cluster(seed)
-		if diff := cmp.Diff(c, s.cluster(seed), cmp.AllowUnexported(Workload{})); diff != "" {
+		if diff := cmp.Diff(c, s.cluster(seed), cmp.AllowUnexported(Owner{})); diff != "" {
 			t.Fatal(diff)
 		}
 		if len(c.Nodes) != s.Nodes || len(c.Pods) != s.Pods {
@@ -227,7 +227,7 @@ func TestClusterProperties(t *testing.T) {
 		for _, n := range c.Nodes {
 			smallest = smallest.Min(Amounts(n.Object.Status.Allocatable))
 		}
-		groups, last := map[*Workload]InputPod{}, int64(0)
+		groups, last := map[*Owner]InputPod{}, int64(0)
 		for _, p := range c.Pods {
 			if p.BaseCPU < 10 || p.BaseCPU > float64(smallest.CPU/2) || p.BaseMemory < 1<<20 ||
 				p.BaseMemory > float64(smallest.Memory/2) {
@@ -237,12 +237,12 @@ func TestClusterProperties(t *testing.T) {
 				t.Fatalf("%+v after second %d", p, last)
 			}
 			last = p.Arrival
-			other, ok := groups[p.Workload]
+			other, ok := groups[p.Owner]
 			if ok && (other.Requests != p.Requests || other.BaseCPU != p.BaseCPU || other.BaseMemory != p.BaseMemory ||
 				other.Resources != p.Resources) {
 				t.Fatalf("%+v and %+v", other, p)
 			}
-			groups[p.Workload] = p
+			groups[p.Owner] = p
 		}
 	})
 }
@@ -251,7 +251,7 @@ func TestClusterProperties(t *testing.T) {
 func TestBatch(t *testing.T) {
 	groups := map[string]bool{}
 	for _, p := range generated(t, "nodes=10,pods=20000,replicas=2,batch=0.3", 1).Pods {
-		groups[p.Workload.Name] = p.Workload.IsJob
+		groups[p.Owner.Name] = p.Owner.IsJob
 	}
 	jobs := 0
 	for _, batch := range groups {
@@ -263,14 +263,14 @@ func TestBatch(t *testing.T) {
 		t.Errorf("%v of the groups are jobs, want 0.3", share)
 	}
 	without, zero := generated(t, "nodes=10,pods=200", 1), generated(t, "nodes=10,pods=200,batch=0", 1)
-	if diff := cmp.Diff(without, zero, cmp.AllowUnexported(Workload{})); diff != "" {
+	if diff := cmp.Diff(without, zero, cmp.AllowUnexported(Owner{})); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestSeedsDiffer(t *testing.T) {
 	a, b := generated(t, "nodes=1,pods=100", 1), generated(t, "nodes=1,pods=100", 2)
-	if cmp.Equal(a.Pods, b.Pods, cmp.AllowUnexported(Workload{})) {
+	if cmp.Equal(a.Pods, b.Pods, cmp.AllowUnexported(Owner{})) {
 		t.Error("different seeds give the same pods")
 	}
 }

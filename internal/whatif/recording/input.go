@@ -82,8 +82,8 @@ type InputPod struct {
 	Object *v1.Pod
 	// Group is equal for pods of one workload.
 	Group uint64
-	// Workload of a generated pod, nil for a pod without a workload. Pods of one workload have the same pointer.
-	Workload *Workload
+	// Owner of a generated pod, nil for a pod without an owner. Pods of one workload have the same pointer.
+	Owner *Owner
 	// Resources has the requests, limits and class; the demand is set at every step.
 	Resources result.Demand
 	// BaseCPU and BaseMemory, in millicores and bytes, are the amounts of which usage

@@ -125,12 +125,12 @@ func resourceList(a resources.Amounts) v1.ResourceList {
 	return list
 }
 
-// Workload owns generated pods, as the controllers of Kubernetes do: a ReplicaSet of a Deployment, or a Job.
+// Owner owns generated pods, as the controllers of Kubernetes do: a ReplicaSet of a Deployment, or a Job.
 //
 // kube-scheduler spreads the pods of a ReplicaSet over nodes and zones by default (PodTopologySpread with its
 // system defaults). It finds them by the selector of the ReplicaSet that the owner reference names. A Service
 // would select the same pods and change nothing. kube-scheduler reads no selector of Jobs.
-type Workload struct {
+type Owner struct {
 	Name string
 	// IsJob is set if the pods run to completion, and kube-scheduler does not spread them.
 	IsJob bool
@@ -147,7 +147,7 @@ func (in *Input) addWorkloads() {
 	group, workloads := uint64(0), 0
 	for i := range in.Pods {
 		p := &in.Pods[i]
-		w := p.Workload
+		w := p.Owner
 		if w == nil {
 			p.Group = group
 			group++
@@ -169,7 +169,7 @@ func (in *Input) addWorkloads() {
 }
 
 // create sets the labels and the owner of the pods of the workload with a number. It returns the ReplicaSet, nil for a Job.
-func (w *Workload) create(number int) runtime.Object {
+func (w *Owner) create(number int) runtime.Object {
 	app := w.Name
 	if len(validation.IsValidLabelValue(app)) > 0 {
 		app = fmt.Sprintf("group-%d", number)

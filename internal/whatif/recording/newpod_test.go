@@ -17,12 +17,12 @@ import (
 // TestWorkloads verifies that the pods of a group belong to the same ReplicaSet or Job, that the ReplicaSet selects
 // only them, and that pods without a group have no owner.
 func TestWorkloads(t *testing.T) {
-	web := &Workload{Name: "web"}
-	workloads := []*Workload{web, web, {Name: "task/with+a name", IsJob: true}, nil, {Name: "task/with+another name"}}
+	web := &Owner{Name: "web"}
+	workloads := []*Owner{web, web, {Name: "task/with+a name", IsJob: true}, nil, {Name: "task/with+another name"}}
 	var in Input
 	for i, w := range workloads {
 		p := NewPod(string(rune('a'+i)), resources.Amounts{}, 0, Never)
-		p.Workload = w
+		p.Owner = w
 		in.Pods = append(in.Pods, p)
 	}
 	in.Complete(Limits{CPU: 2, Memory: 2}, 1)

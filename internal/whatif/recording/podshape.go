@@ -18,7 +18,7 @@ func setShapes(pods []InputPod) {
 	}
 	shapes := map[string]int{}
 	for i := range pods {
-		spec, w := &pods[i].Object.Spec, pods[i].Workload
+		spec, w := &pods[i].Object.Spec, pods[i].Owner
 		if w != nil && w.shape != 0 {
 			pods[i].Shape = w.shape
 			continue

@@ -33,8 +33,8 @@ func (in *Input) setRequests(list []WorkloadRequests) {
 			p.Object = SetRequests(p.Object, r.CPU, r.Memory)
 			p.Requests, p.Resources, p.Shape = PodAmounts(p.Object), demandOf(p.Object), 0
 		}
-		if p.Workload != nil {
-			p.Workload.shape = 0
+		if p.Owner != nil {
+			p.Owner.shape = 0
 		}
 	}
 	setShapes(in.Pods)

@@ -24,10 +24,10 @@ func TestDefaultSpreading(t *testing.T) {
 			cluster := recording.Input{
 				Nodes: []recording.Node{machine("big", 64, 256), machine("a", 8, 32), machine("b", 8, 32), machine("c", 8, 32)},
 			}
-			web := &recording.Workload{Name: "web", IsJob: tc.batch}
+			web := &recording.Owner{Name: "web", IsJob: tc.batch}
 			for i := range 4 {
 				pod := needs(fmt.Sprintf("p%d", i), 1, 4, 0, recording.Never)
-				pod.Workload = web
+				pod.Owner = web
 				cluster.Pods = append(cluster.Pods, pod)
 			}
 			o := options(t, "default", "constant:mean=1", 1)

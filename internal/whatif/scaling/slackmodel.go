@@ -46,7 +46,7 @@ func (s Spec) History(in *recording.Input, tail int64) (h *slackpolicy.History, 
 		}
 		group, amounts := groupOf(groups, node), allocatable(node)
 		h.Nodes = append(h.Nodes,
-			slackpolicy.Node{Allocatable: amounts, IsScaled: group != autoscaler.NoGroup, Cost: s.inputCost(groups, group, node)})
+			slackpolicy.InitialNode{Allocatable: amounts, IsScaled: group != autoscaler.NoGroup, Cost: s.inputCost(groups, group, node)})
 		numbers[node.Name] = int32(len(h.Nodes))
 	}
 	for i := range in.Pods {

@@ -13,13 +13,13 @@ type History struct {
 	Start   time.Time
 	Seconds int64
 	// Nodes are the nodes at the start. Pods without a node at the start get additional nodes.
-	Nodes []Node
+	Nodes []InitialNode
 	// Pods are ordered by Arrival. Pods of DaemonSets are left out: the nodes are without them.
 	Pods []Pod
 }
 
-// Node is a node at the start of a history.
-type Node struct {
+// InitialNode is a node at the start of a history.
+type InitialNode struct {
 	// Allocatable is without the pods of DaemonSets.
 	Allocatable resources.Amounts
 	// IsScaled is set if the autoscaler may remove the node.

@@ -55,9 +55,9 @@ func arrange(pods []pod) {
 		p := &pods[i]
 		key := kind{p.Requests, p.class, p.models}
 		if previous := last[key]; previous != nil && p.Arrival-previous.Arrival <= groupGap {
-			p.Workload = previous.Workload
+			p.Owner = previous.Owner
 		} else {
-			p.Workload = &recording.Workload{Name: fmt.Sprintf("group-%05d", workloads), IsJob: p.class == classBestEffort}
+			p.Owner = &recording.Owner{Name: fmt.Sprintf("group-%05d", workloads), IsJob: p.class == classBestEffort}
 			workloads++
 		}
 		last[key] = p

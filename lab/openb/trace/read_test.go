@@ -35,7 +35,7 @@ func readOpenbText(nodes, pods string) (in recording.Input, read []pod, err erro
 func withRequests(name string, cpu, memory, gpu int64, workload string) pod {
 	requests := resources.Amounts{CPU: cpu, Memory: memory * mebibyte, Extended: devices(gpu)}
 	p := pod{InputPod: recording.NewPod(name, requests, 0, recording.Never)}
-	p.Workload = &recording.Workload{Name: workload}
+	p.Owner = &recording.Owner{Name: workload}
 	return p
 }
 
@@ -59,11 +59,11 @@ func TestReadOpenb(t *testing.T) {
 	// By arrival, from second 0.
 	first, second, third := withRequests("never-placed", 1000, 256, 460, "group-00000"), withRequests("stays", 0, 0, 2000, "group-00001"),
 		withRequests("late", 2000, 512, 0, "group-00002")
-	first.Duration, first.class, first.models, first.Workload.IsJob = 20, "BE", "V100M16|V100M32", true
+	first.Duration, first.class, first.models, first.Owner.IsJob = 20, "BE", "V100M16|V100M32", true
 	requireGPUModels(first.Object, []string{"V100M16", "V100M32"}, first.Requests)
 	second.class = "Guaranteed"
 	third.class, third.Arrival, third.start, third.Duration = "LS", 50, 60, 240
-	if diff := cmp.Diff([]pod{first, second, third}, pods, cmp.AllowUnexported(pod{}, recording.Workload{})); diff != "" {
+	if diff := cmp.Diff([]pod{first, second, third}, pods, cmp.AllowUnexported(pod{}, recording.Owner{})); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -129,8 +129,8 @@ func TestGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []string{"group-00000", "group-00001", "group-00002", "group-00000", "group-00000", "group-00003"} {
-		if p := pods[i]; p.Workload.Name != want || p.Workload.IsJob != (i == 2) {
-			t.Errorf("%s is in %+v, want %s", p.Object.Name, p.Workload, want)
+		if p := pods[i]; p.Owner.Name != want || p.Owner.IsJob != (i == 2) {
+			t.Errorf("%s is in %+v, want %s", p.Object.Name, p.Owner, want)
 		}
 	}
 }
