@@ -50,8 +50,8 @@ func TestDampedIsMaximum(t *testing.T) {
 			if got, _ := d.Next(values[last], now, isMore); got != want {
 				t.Fatalf("times %v, wanted %v: %d, want %d", times, values, got, want)
 			}
-			if len(d.levels) > 10 {
-				t.Fatalf("%d levels of 10 numbers", len(d.levels))
+			if len(d.candidates) > 10 {
+				t.Fatalf("%d candidates of 10 numbers", len(d.candidates))
 			}
 		}
 	})
