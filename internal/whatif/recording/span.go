@@ -46,11 +46,11 @@ func (r *Recording) WriteSpan(name string, from, to int64) (text string, err err
 }
 
 // between returns the series from a step, which becomes step 0, until another. If it has no value at the first step, the value before
-// is repeated there.
+// is repeated there; if it has none until the end, its first value is at the end. So the nearest values remain.
 func (s *Series) between(from, to int) Series {
 	codes := s.codes[:min(len(s.codes), max(to-s.First, 0)+1)]
 	if from <= s.First || len(codes) == 0 {
-		return Series{First: s.First - from, codes: codes}
+		return Series{First: min(s.First, to) - from, codes: codes}
 	}
 	skipped := min(from-s.First, len(codes)-1)
 	last := skipped

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"testing"
 	"time"
@@ -34,6 +35,30 @@ func TestWriteSpan(t *testing.T) {
 		source := Source{Pack: 1, Reschedule: rapid.Bool().Draw(t, "reschedule")}
 		if a, b := describe(want.Input(source)), describe(got.Input(source)); a != b {
 			t.Errorf("from the recording:\n%s\nfrom the span:\n%s", a, b)
+		}
+	})
+}
+
+// TestPartOfSeries checks that each step of a part of a series has the same nearest value as in the series, also if the series begins after the
+// part or ends before it.
+func TestPartOfSeries(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.SampledFrom([]float64{1, 2, math.NaN()}), 1, 20).Draw(t, "values")
+		s := NewSeries(rapid.IntRange(0, 40).Draw(t, "first"), values...)
+		s.clip(s.End())
+		from := rapid.IntRange(0, 40).Draw(t, "from")
+		to := from + rapid.IntRange(1, 20).Draw(t, "steps")
+		part := s.between(from, to)
+		part.clip(to - from + 1)
+		if (part.Len() == 0) != (s.Len() == 0) {
+			t.Fatalf("%d values from %d to %d of %d values from %d on", part.Len(), from, to, s.Len(), s.First)
+		}
+		whole, _ := s.withoutGaps()
+		filled, _ := part.withoutGaps()
+		for step := from; s.Len() > 0 && step <= to; step++ {
+			if want, got := whole.nearest(step), filled.nearest(step-from); got != want {
+				t.Errorf("step %d: %v, want %v", step, got, want)
+			}
 		}
 	})
 }
