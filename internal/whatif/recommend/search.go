@@ -101,12 +101,12 @@ type search struct {
 	settle     int64
 	running    int // number of pods that run at the start
 	// usage is generated for pods without recorded usage.
-	usage      recording.UsageSpec
-	order      []int
-	history    func(r *rule) (*slackpolicy.History, slackpolicy.NodeType, error)
-	inForce    *candidate
-	raced      []*candidate
-	simulated  int
+	usage     recording.UsageSpec
+	order     []int
+	history   func(r *rule) (*slackpolicy.History, slackpolicy.NodeType, error)
+	inForce   *candidate
+	raced     []*candidate
+	simulated int
 }
 
 // simulate runs candidates on a part, except those with figures.
