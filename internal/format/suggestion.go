@@ -8,7 +8,7 @@ import (
 // Suggestion returns the end of an error about an unknown name: "; did you mean NAME?" with the most similar known name, or with a
 // name that it begins, "" if no name is similar.
 func Suggestion(name string, known []string) string {
-	hint, least := "", min(len(name)/3+1, 3)+1
+	hint, least := "", min((len(name)+2)/3, 3)+1
 	for _, other := range known {
 		edits := distance(strings.ToLower(name), strings.ToLower(other))
 		if len(name) > 2 && strings.HasPrefix(other, name) {

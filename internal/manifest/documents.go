@@ -38,10 +38,16 @@ type Source func(each func(where string, document []byte) error) error
 // errors name the file and the number of the document in it. Empty documents are skipped.
 func Files(paths []string, stdin io.Reader) Source {
 	return func(each func(where string, document []byte) error) error {
-		for _, path := range paths {
+		for i, path := range paths {
 			var err error
 			if path == "-" {
-				err = stream("standard input", stdin, each)
+				in := bufio.NewReader(stdin)
+				if _, empty := in.Peek(1); empty != nil && slices.Contains(paths[:i], "-") {
+					return errors.New("--filename: found - twice: standard input can be read once")
+				} else if errors.Is(empty, io.EOF) {
+					return errors.New("standard input is empty: must have manifests; did the command before the pipe fail?")
+				}
+				err = stream("standard input", in, each)
 			} else {
 				err = fileOrFolder(path, each)
 			}

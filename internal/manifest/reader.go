@@ -73,6 +73,10 @@ func (r *reader) isRead(head *header) (bool, error) {
 		return schema.FromAPIVersionAndKind(version, head.Kind).Group == found.Group
 	})
 	switch {
+	case !isKnown && (strings.EqualFold(head.APIVersion, "v1") || !strings.Contains(head.APIVersion, ".")) && r.similarKind(head) != "":
+		kind := r.similarKind(head)
+		return false, fmt.Errorf("%s: found kind %q of apiVersion %q; did you mean %s of %s?", head, head.Kind, head.APIVersion, kind,
+			r.kinds[kind][0])
 	case !isKnown: // such as a Service of Knative
 		r.ignored.Add(found.GroupKind())
 		return false, nil
@@ -80,6 +84,16 @@ func (r *reader) isRead(head *header) (bool, error) {
 		return false, fmt.Errorf("%s: apiVersion: invalid value %q: must be %s", head, head.APIVersion, strings.Join(versions, " or "))
 	}
 	return true, nil
+}
+
+// similarKind returns the kind that is read and differs from the kind of an object in the case of letters only, "" if there is none.
+func (r *reader) similarKind(head *header) string {
+	for kind := range r.kinds {
+		if strings.EqualFold(kind, head.Kind) {
+			return kind
+		}
+	}
+	return ""
 }
 
 // decode decodes an object, checks its amounts and sets its default namespace. Unknown fields are warnings. It returns an error

@@ -179,6 +179,9 @@ func (l *metricList) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// maxFraction is the largest utilization that is valid: measurements exceed the capacity for a short time.
+const maxFraction = 10
+
 // add adds a metric to the values of its resource.
 func (l *metricList) add(to *resourceValues, m metric) {
 	if m.Value == nil {
@@ -186,7 +189,7 @@ func (l *metricList) add(to *resourceValues, m metric) {
 		return
 	}
 	fraction := m.Value.number / 100
-	if !(fraction >= 0) || math.IsInf(fraction, 1) {
+	if !(fraction >= 0 && fraction <= maxFraction) {
 		l.rejected++
 		l.problem = fmt.Sprintf("%.20s %.20s: invalid value %s: must be a number of percent", m.Type, m.Operator, m.Value.text)
 		return

@@ -66,8 +66,11 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 		}
 	}
 	text := fmt.Sprintf("unexpected argument %q: %s has flags only, with one value each, without spaces", args[0], cmd.CommandPath())
-	if cmd.Flags().Lookup("profile") != nil && !strings.Contains(args[0], "=") {
-		text += ": a profile is set by --profile " + args[0]
+	for _, flag := range []string{"recording", "profile"} {
+		isMeant := strings.HasSuffix(args[0], ".plrec") == (flag == "recording")
+		if cmd.Flags().Lookup(flag) != nil && !strings.Contains(args[0], "=") && isMeant {
+			return fmt.Errorf("%s; did you mean --%s %s?", text, flag, args[0])
+		}
 	}
 	return errors.New(text)
 }
@@ -79,6 +82,7 @@ var allowedValues = map[string]string{
 	"uint64":   "a whole number of at least 0",
 	"duration": "a duration such as 90s or 2h",
 	"bool":     "true or false",
+	"float64":  "a number such as 10 or 0.5",
 }
 
 // FlagError returns an error of parsing flags with the value that is allowed, or with the most similar flag.
@@ -101,8 +105,11 @@ func FlagError(cmd *cobra.Command, err error) error {
 	name := cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName()) // -seeds are short names
 	if len(name) > 1 {
 		var names []string
-		cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, "--"+flag.Name) })
-		return fmt.Errorf("%w%s", err, format.Suggestion("--"+name, names))
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+		return fmt.Errorf("%w%s", err, strings.Replace(format.Suggestion(name, names), "mean ", "mean --", 1))
+	}
+	if name == "v" && cmd.Flags().Lookup("version") != nil {
+		return fmt.Errorf("%w; did you mean --version?", err)
 	}
 	return fmt.Errorf("%w: the command is %s", err, cmd.UseLine())
 }

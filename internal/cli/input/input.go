@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -148,6 +150,7 @@ func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(
 			return nil, err
 		}
 		s.Load = &reading
+		warnUnknown(at.Load, s, warn)
 	}
 	return s, validateLoad(s, loadFile, warn)
 }
@@ -165,13 +168,25 @@ func (o *Objects) readRecording(s *engine.State, at Instant) error {
 	return err
 }
 
+// warnUnknown warns about load of nodes that the input does not have.
+func warnUnknown(path string, s *engine.State, warn func(string)) {
+	unknown, names := maps.Clone(s.Load.Nodes), []string{}
+	for _, node := range s.Objects.Nodes {
+		delete(unknown, node.Name)
+		names = append(names, node.Name)
+	}
+	if list := slices.Sorted(maps.Keys(unknown)); len(list) > 0 {
+		warn(fmt.Sprintf("%s: no node of the input has the name %s%s", path, format.Abbreviate(list, 3, ", "), format.Suggestion(list[0], names)))
+	}
+}
+
 // validateLoad warns about invalid and old load, and returns an error for load from the future.
 func validateLoad(s *engine.State, path string, warn func(string)) error {
 	if s.Load == nil {
 		return nil
 	}
 	if s.Load.Rejected > 0 {
-		warn(fmt.Sprintf("%s: ignored %s that %s no valid percentage", path,
+		warn(fmt.Sprintf("%s: ignored %s that %s no valid percentage: must be a number of percent such as 50", path,
 			format.Of(s.Load.Rejected, "value"), format.Form(s.Load.Rejected, "is", "are")))
 	}
 	age := s.Now.Sub(s.Load.Time)

@@ -49,7 +49,7 @@ func readPolicy(path string, policy *v1alpha1.ResourceSlack) error {
 		return err
 	}
 	var documents [][]byte
-	err = manifest.Files([]string{"-"}, bytes.NewReader(raw))(func(_ string, document []byte) error {
+	err = manifest.Files([]string{"-"}, bytes.NewReader(append(raw, '\n')))(func(_ string, document []byte) error {
 		documents = append(documents, document)
 		return nil
 	})

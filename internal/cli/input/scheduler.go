@@ -64,6 +64,9 @@ func (s *Scheduler) Read(builtIn string, warn func(string)) (engine.Scheduler, e
 	if err != nil {
 		return engine.Scheduler{}, fmt.Errorf("--profile: %w", err)
 	}
+	for _, warning := range config.Warnings(cfg) {
+		warn(profile.Name + ": " + warning)
+	}
 	source := "built-in profile " + profile.Name
 	if profile.Name == s.Profile && !engine.IsBuiltIn(profile.Name) {
 		source = profile.Name

@@ -1,10 +1,13 @@
 package record
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -122,14 +125,22 @@ func (o *snapshotOptions) read(cmd *cobra.Command) (*recording.Recording, error)
 		}
 		return read.Recording, nil
 	}
-	s, ignored, err := recording.ReadSnapshot(time.Now(), manifest.Files(o.files, cmd.InOrStdin()))
+	var stdin []byte
+	if slices.Contains(o.files, "-") {
+		var err error
+		if stdin, err = manifest.Buffer(cmd.InOrStdin()); err != nil {
+			return nil, err
+		}
+	}
+	s, ignored, err := recording.ReadSnapshot(time.Now(), manifest.Files(o.files, bytes.NewReader(stdin)))
 	if err != nil {
 		return nil, err
 	}
-	warnings, err := validate(s)
+	warnings, err := validate(s, manifest.Files(o.files, bytes.NewReader(stdin)))
 	if err != nil {
 		return nil, err
 	}
+	warnings = slices.DeleteFunc(warnings, func(text string) bool { return strings.HasPrefix(text, "ignored: ") }) // kinds of the other reader
 	if text := ignored.String(); text != "" {
 		warnings = append(warnings, text)
 	}
@@ -137,16 +148,16 @@ func (o *snapshotOptions) read(cmd *cobra.Command) (*recording.Recording, error)
 	return s, given.Warn(warnings, base.Warnings(cmd.ErrOrStderr()))
 }
 
-// validate decodes the objects of a cluster, or of a hub without nodes, and returns warnings.
-func validate(s *recording.Recording) ([]string, error) {
+// validate decodes the manifests of a cluster, or of a hub without nodes, and returns warnings, such as about fields that are unknown.
+func validate(s *recording.Recording, source manifest.Source) ([]string, error) {
 	if len(s.List("nodes")) == 0 && len(s.List("placements")) > 0 {
-		hub, err := s.Hub(true)
+		hub, err := manifest.ReadHubFrom(source, true)
 		if err != nil {
 			return nil, err
 		}
 		return hub.Warnings, nil
 	}
-	objects, err := s.Cluster()
+	objects, err := manifest.ReadFrom(source, true)
 	if err != nil {
 		return nil, err
 	}

@@ -6,13 +6,16 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/plugins/lowriskovercommitment"
 )
 
 // options are the flags of both commands.
@@ -113,6 +116,7 @@ func (o *options) run(cmd *cobra.Command) error {
 		return err
 	}
 	warnIncomplete(state, &scheduler, warn)
+	o.warnUnknown(state, &scheduler, warn)
 	result, err := score(cmd.Context(), *state, scheduler)
 	if err != nil {
 		return err
@@ -134,6 +138,28 @@ func (o *options) run(cmd *cobra.Command) error {
 			printScores(out, &o.output, pod)
 		}
 	})
+}
+
+// warnUnknown warns about schedulers of pods whose profiles are unknown, and about load that a selected profile reads and the input lacks.
+func (o *options) warnUnknown(state *engine.State, scheduler *engine.Scheduler, warn func(string)) {
+	warned := map[string]bool{"": true}
+	for _, pod := range state.Objects.Pending {
+		profile, err := scheduler.ProfileOf(pod)
+		if err != nil {
+			return // the error of score
+		}
+		if text := scheduler.Warning(profile); !warned[text] {
+			warned[text] = true
+			warn(text)
+		}
+	}
+	for _, profile := range scheduler.Config.Profiles {
+		if o.live.Scheduler.Given() && state.Load == nil && slices.ContainsFunc(profile.Plugins.MultiPoint.Enabled,
+			func(p internalconfig.Plugin) bool { return p.Name == lowriskovercommitment.Name }) {
+			warn("the load of the nodes is unknown, which " + lowriskovercommitment.Name + " scores: set --load, or use a --recording with load")
+			return
+		}
+	}
 }
 
 // warnIncomplete warns about claims that the input lacks, and about extenders.

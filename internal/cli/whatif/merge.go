@@ -9,9 +9,11 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
@@ -34,6 +36,9 @@ func parseShard(text string) (result.Shard, error) {
 	var err error
 	if s.Index, err = strconv.Atoi(index); err == nil {
 		s.Count, err = strconv.Atoi(count)
+	}
+	if n, invalid := strconv.Atoi(count); !found && index != "" && invalid == nil && n > 0 && (err != nil || s.Index < 0 || s.Index >= n) {
+		return s, fmt.Errorf("--shard: $%s: invalid value %q: must be from 0 to %d with --shard %d", indexVariable, index, n-1, n)
 	}
 	if err != nil || s.Index < 0 || s.Index >= s.Count {
 		return s, fmt.Errorf("--shard: invalid value %q: must be I/N with I from 0 to N-1, or N with I in $%s", text, indexVariable)
@@ -74,6 +79,12 @@ log of a pod, are ignored.`,
 				if shards[i], err = readResult(name); err != nil {
 					return fmt.Errorf("%s: %w", name, err)
 				}
+				if found, first := shards[i].Shard, shards[0].Shard; found == nil {
+					return fmt.Errorf("%s: found the result of all seeds: must be that of a shard (--shard)", name)
+				} else if found.Count != first.Count {
+					return fmt.Errorf("%s: found shard %d of %d, while %s is shard %d of %d: must be of one comparison",
+						name, found.Index, found.Count, args[0], first.Index, first.Count)
+				}
 			}
 			merged, err := result.Merge(shards)
 			if err != nil {
@@ -94,9 +105,16 @@ func readResult(name string) (*result.Result, error) {
 	}
 	defer file.Close()
 	in := bufio.NewReader(io.LimitReader(file, maxResult))
+	if start, err := in.Peek(1 << 10); err == nil || errors.Is(err, io.EOF) {
+		if err := resources.CheckText(start); err != nil && !utf8.Valid(start) {
+			return nil, fmt.Errorf("%w; plimsoll merge reads the output of plimsoll compare --shard with -o json", err)
+		}
+	}
 	for {
 		start, err := in.Peek(1)
-		if err != nil {
+		if err != nil && !errors.Is(err, io.EOF) { // such as a directory
+			return nil, err
+		} else if err != nil {
 			return nil, errors.New("found no result: must be the output of plimsoll compare --shard with -o json")
 		}
 		if start[0] == '{' {

@@ -17,11 +17,15 @@ func TestParseShard(t *testing.T) {
 			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"3", "8/8", "-1/8", "1/", "/8", "a/b", "1/2/3", "0/0"} {
+	for _, text := range []string{"8/8", "-1/8", "1/", "/8", "a/b", "1/2/3", "0/0"} {
 		if _, err := parseShard(text); err == nil ||
 			!strings.Contains(err.Error(), "must be I/N with I from 0 to N-1, or N with I in $JOB_COMPLETION_INDEX") {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+	const want = `--shard: $JOB_COMPLETION_INDEX: invalid value "3": must be from 0 to 2 with --shard 3`
+	if _, err := parseShard("3"); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 	t.Setenv(indexVariable, "")
 	if _, err := parseShard("4"); err == nil {

@@ -213,7 +213,7 @@ func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
 	}
 	o.isSnapshot = recording.IsSnapshot(o.Source.Recording)
 	switch {
-	case o.usage != defaultUsage && o.Source.Generate == "" && !o.isSnapshot:
+	case cmd.Flags().Changed("usage") && o.Source.Generate == "" && !o.isSnapshot:
 		return errors.New("--usage: needs --generate or a snapshot: a recording has the usage of its pods")
 	case o.isSnapshot && (o.write != "" || o.output.Format == base.FormatYAML):
 		return errors.New("--recording: found a snapshot, whose usage is one reading: what to apply needs a recording of a day at least")
@@ -282,6 +282,11 @@ func (o *recommendOptions) parseChange() error {
 
 // readProfiles reads the profiles, of which the first is in force.
 func (o *recommendOptions) readProfiles() error {
+	for i, name := range o.profiles {
+		if slices.Contains(o.profiles[:i], name) {
+			return fmt.Errorf("--profile: found %s twice", name)
+		}
+	}
 	if len(o.profiles) < 2 {
 		o.profiles = append(o.profiles, triedProfiles...)
 	}

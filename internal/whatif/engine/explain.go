@@ -208,6 +208,10 @@ func Limitations(pod *v1.Pod, selected string, running []*v1.Pod) []string {
 		list = append(list, fmt.Sprintf("pod %s: evaluated alone, while kube-scheduler schedules its pod group %s as a whole",
 			resources.Name(pod), *group.PodGroupName))
 	}
+	for _, gate := range pod.Spec.SchedulingGates {
+		list = append(list, fmt.Sprintf("pod %s: has the scheduling gate %s: kube-scheduler does not schedule it",
+			resources.Name(pod), gate.Name))
+	}
 	if selected != "" || pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == v1.PreemptNever {
 		return list
 	}

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
 // maxTextLength is the maximum length of a text in bytes.
@@ -53,14 +56,24 @@ func ParseFields(text string) (*Fields, error) {
 		key, value, ok := strings.Cut(pair, "=")
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		switch {
+		case !ok && len(f.keys) > 0 && isShape(pair):
+			return nil, fmt.Errorf("%s: found %q after a comma: values are separated by +", f.keys[len(f.keys)-1], pair)
 		case !ok || key == "" || value == "":
 			return nil, invalidValue("", pair, "key=value pairs separated by commas")
+		case strings.Contains(value, ";"):
+			return nil, fmt.Errorf("%s: invalid value %q: keys are separated by commas", key, value)
 		case slices.Contains(f.keys, key):
 			return nil, invalidValue(key, value, "set once")
 		}
 		f.keys, f.values = append(f.keys, key), append(f.values, value)
 	}
 	return f, nil
+}
+
+// isShape reports whether a text is a part of a list of shapes.
+func isShape(text string) bool {
+	_, ok := ParseNodeShape(strings.TrimSpace(text))
+	return ok
 }
 
 // Text returns the value of a key, or the default.
@@ -103,6 +116,9 @@ func (f *Fields) number(key string, defaultValue, low, high float64, allowed str
 	return value
 }
 
+// durations are the keys whose values are a time.
+var durations = []string{"over", "life", "churn", "boot", "period"}
+
 // Int returns the whole number of a key, which must be in [low, high], or the default.
 func (f *Fields) Int(key string, defaultValue, low, high int) int {
 	text := f.Text(key, "")
@@ -111,7 +127,15 @@ func (f *Fields) Int(key string, defaultValue, low, high int) int {
 	}
 	value, err := strconv.Atoi(text)
 	if err != nil || value < low || value > high {
-		f.Fail(key, text, fmt.Sprintf("a whole number from %d to %d", low, high))
+		allowed := fmt.Sprintf("a whole number from %d to %d", low, high)
+		if d, invalid := time.ParseDuration(text); invalid == nil && slices.Contains(durations, key) {
+			unit, name := time.Second, "seconds"
+			if key == "period" {
+				unit, name = time.Minute, "minutes"
+			}
+			allowed += fmt.Sprintf(" %s, such as %d for %s", name, d/unit, text)
+		}
+		f.Fail(key, text, allowed)
 		return defaultValue
 	}
 	return value
@@ -135,7 +159,10 @@ func (f *Fields) Fail(key, found, allowed string) {
 func (f *Fields) Err() error {
 	for _, key := range f.keys {
 		if !slices.Contains(f.read, key) {
-			return fmt.Errorf("unknown key %q: must be one of %s", key, strings.Join(f.read, ", "))
+			if isShape(key) {
+				return fmt.Errorf("shapes: found %q after a comma: shapes are separated by +", key)
+			}
+			return fmt.Errorf("unknown key %q: must be one of %s%s", key, strings.Join(f.read, ", "), format.Suggestion(key, f.read))
 		}
 	}
 	return f.err

@@ -39,6 +39,8 @@ func TestFields(t *testing.T) {
 func TestFieldErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"mean":              `invalid value "mean": must be key=value pairs separated by commas`,
+		"mean=1;pods=2":     `mean: invalid value "1;pods=2": keys are separated by commas`,
+		"mean=1,2x4":        `mean: found "2x4" after a comma: values are separated by +`,
 		"mean=1,":           `invalid value "": must be key=value pairs separated by commas`,
 		"=1":                `invalid value "=1": must be key=value pairs separated by commas`,
 		"mean=1,mean=2":     `mean: invalid value "2": must be set once`,
@@ -48,8 +50,8 @@ func TestFieldErrors(t *testing.T) {
 		"mean=1e999":        `mean: invalid value "1e999": must be a number from 0 to 10`,
 		"pods=1.5":          `pods: invalid value "1.5": must be a whole number from 1 to 100`,
 		"pods=0":            `pods: invalid value "0": must be a whole number from 1 to 100`,
-		"node=3":            `unknown key "node": must be one of mean, pods`,
-		"mean=much,node=3":  `unknown key "node": must be one of mean, pods`,
+		"node=3":            `unknown key "node": must be one of mean, pods; did you mean pods?`,
+		"mean=much,node=3":  `unknown key "node": must be one of mean, pods; did you mean pods?`,
 		"mean=much,pods=no": `mean: invalid value "much": must be a number from 0 to 10`,
 	} {
 		t.Run(text, func(t *testing.T) {
