@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
@@ -147,6 +148,9 @@ func (o *options) warnUnknown(state *engine.State, scheduler *engine.Scheduler, 
 		profile, err := scheduler.ProfileOf(pod)
 		if err != nil {
 			return // the error of score
+		}
+		if profile.Requested == v1.DefaultSchedulerName {
+			continue // the pod may name none: a configuration can be tried with it
 		}
 		if text := scheduler.Warning(profile); !warned[text] {
 			warned[text] = true
