@@ -47,6 +47,7 @@ var files = map[string]string{
 	"policy.yaml":                   "examples/slack/policy.yaml",
 	"s.plrec":                       "examples/snapshot/low-risk.plrec",
 	"mine.plrec":                    "examples/snapshot/low-risk.plrec",
+	"look.plrec":                    "examples/snapshot/low-risk.plrec",
 	"first.plrec":                   "examples/snapshot/low-risk.plrec",
 	"demo.plrec":                    "examples/snapshot/low-risk.plrec",
 	"shadow/20261121T120000Z.plrec": "examples/recording/week.plrec",

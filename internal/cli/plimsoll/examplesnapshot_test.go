@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
@@ -27,6 +28,9 @@ func TestExampleSnapshot(t *testing.T) {
 	)
 	must.Succeed(t, err)
 	want.Load = &reading
+	want.Usage = &load.PodReading{Source: "metrics-server", Time: reading.Time, Window: time.Minute, Pods: []load.PodUsage{
+		{Namespace: "default", Name: "pod1", CPU: 2000, Memory: 9 << 30}, {Namespace: "default", Name: "pod2", CPU: 2000, Memory: 9 << 30},
+	}}
 	if *update {
 		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
@@ -43,7 +47,7 @@ func TestExampleSnapshot(t *testing.T) {
 			t.Errorf("%s: %s (go test ./internal/cli/plimsoll -run ExampleSnapshot -update):\n%s", path, kind, diff)
 		}
 	}
-	if diff := cmp.Diff(want.Load.Nodes, got.Load.Nodes); diff != "" {
-		t.Errorf("%s: load:\n%s", path, diff)
+	if diff := cmp.Diff(want.Load.Nodes, got.Load.Nodes) + cmp.Diff(want.Usage.Pods, got.Usage.Pods); diff != "" {
+		t.Errorf("%s: load and usage:\n%s", path, diff)
 	}
 }

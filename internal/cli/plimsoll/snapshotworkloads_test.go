@@ -2,6 +2,7 @@ package plimsoll
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -238,7 +239,9 @@ func output(t *testing.T, args ...string) []byte {
 	var out bytes.Buffer
 	cmd := newCommand()
 	cmd.SetOut(&out)
-	cmd.SetErr(&out)
+	if cmd.SetErr(&out); slices.Contains(args, "json") {
+		cmd.SetErr(io.Discard) // warnings
+	}
 	cmd.SetArgs(args)
 	must.Succeed(t, cmd.ExecuteContext(t.Context()))
 	return out.Bytes()
