@@ -96,8 +96,11 @@ func Warnings(cfg *internalconfig.KubeSchedulerConfiguration) (warnings []string
 		}
 		for j, plugin := range profile.PluginConfig {
 			if !enabled[plugin.Name] {
-				warnings = append(warnings, fmt.Sprintf("profiles[%d].pluginConfig[%d]: plugin %s is not enabled: its arguments have no effect%s",
-					i, j, plugin.Name, format.Suggestion(plugin.Name, slices.Sorted(maps.Keys(enabled)))))
+				warnings = append(
+					warnings,
+					fmt.Sprintf("profiles[%d].pluginConfig[%d]: plugin %s is not enabled: its arguments have no effect%s",
+						i, j, plugin.Name, format.Suggestion(plugin.Name, slices.Sorted(maps.Keys(enabled)))),
+				)
 			}
 		}
 	}

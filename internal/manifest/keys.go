@@ -81,5 +81,6 @@ func keyProblems(kind string, meta metav1.Object) (problems []string) {
 // isUnknown reports whether a key is of the domain, or of one that is spelled almost like it, and not known.
 func isUnknown(key string) bool {
 	name, isOwn := strings.CutPrefix(key, domain)
-	return isOwn && !slices.Contains(otherKeys, name) || !isOwn && format.Suggestion(key[:strings.Index(key, "/")+1], []string{domain}) != ""
+	return isOwn && !slices.Contains(otherKeys, name) ||
+		!isOwn && format.Suggestion(key[:strings.Index(key, "/")+1], []string{domain}) != ""
 }

@@ -30,7 +30,9 @@ var validationOptions = validation.PodValidationOptions{
 }
 
 // lacking matches the fields that manifests often lack, and that only the API server and admission plugins set or require.
-var lacking = regexp.MustCompile(`\.image$|\.volumeMounts\[\d+\]\.name$|\.ephemeralContainers|serviceAccount|nodeSwapStatus|declaredFeatures`)
+var lacking = regexp.MustCompile(
+	`\.image$|\.volumeMounts\[\d+\]\.name$|\.ephemeralContainers|serviceAccount|nodeSwapStatus|declaredFeatures`,
+)
 
 // phrases are texts of the validation of Kubernetes in the words of other messages.
 var phrases = strings.NewReplacer(

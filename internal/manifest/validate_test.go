@@ -28,8 +28,10 @@ func TestValidate(t *testing.T) {
 		{node("allocatable: {cpu: 8}, capacity: {cpu: 7}"), "status.allocatable.cpu: invalid value 8: must be at most the capacity, 7"},
 		{node("capacity: {cpu: 8, memory: 32}"), "status.allocatable.memory: 32 is in bytes; did you mean 32Mi or 32Gi?"},
 		{strings.Replace(node(""), "NoSchedule", "NoSchedul", 1), `n2: spec.taints[0].effect: invalid value "NoSchedul": must be one of`},
-		{"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {template: {spec: {restartPolicy: Allways, " + short + "}}}",
-			"Deployment d: spec.template.spec.restartPolicy: invalid value"},
+		{
+			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {template: {spec: {restartPolicy: Allways, " + short + "}}}",
+			"Deployment d: spec.template.spec.restartPolicy: invalid value",
+		},
 	} {
 		if !strings.HasPrefix(tc.spec, "api") {
 			tc.spec = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {" + tc.spec + "}"

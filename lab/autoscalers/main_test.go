@@ -27,7 +27,14 @@ func TestInput(t *testing.T) {
 			case p.Arrival < past:
 				earlier[p.Workload]++
 			case p.Arrival >= past+seconds || p.Duration <= 0 || p.Requests.CPU > node.CPU || p.Requests.Memory > node.Memory:
-				t.Errorf("%s: pod %s: arrival %d, duration %d, requests %+v", kind.name, p.Object.Name, p.Arrival-past, p.Duration, p.Requests)
+				t.Errorf(
+					"%s: pod %s: arrival %d, duration %d, requests %+v",
+					kind.name,
+					p.Object.Name,
+					p.Arrival-past,
+					p.Duration,
+					p.Requests,
+				)
 			default:
 				later++
 			}

@@ -117,7 +117,9 @@ func (p *programs) start(ctx context.Context, c *cluster, profile string) (sched
 	for _, object := range pool {
 		if object.GetKind() == "NodePool" {
 			disruption := map[string]any{
-				"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "15s", "budgets": []any{map[string]any{"nodes": "100%"}},
+				"consolidationPolicy": "WhenEmptyOrUnderutilized",
+				"consolidateAfter":    "15s",
+				"budgets":             []any{map[string]any{"nodes": "100%"}},
 			}
 			if err := unstructured.SetNestedField(object.Object, disruption, "spec", "disruption"); err != nil {
 				return nil, nil, err
@@ -162,7 +164,10 @@ func (p *programs) configuration(c *cluster, profile string) (string, error) {
 	if strings.Contains(text, "PredictedUtilization") && !strings.Contains(text, "pollInterval") {
 		return "", fmt.Errorf("profile %s: found no %s to add to", profile, source)
 	}
-	text += fmt.Sprintf("\nleaderElection: {leaderElect: false}\nclientConnection: {kubeconfig: %q, qps: 1000, burst: 2000}\n", c.plane.Kubeconfig)
+	text += fmt.Sprintf(
+		"\nleaderElection: {leaderElect: false}\nclientConnection: {kubeconfig: %q, qps: 1000, burst: 2000}\n",
+		c.plane.Kubeconfig,
+	)
 	file := filepath.Join(c.plane.Dir, "scheduler.yaml")
 	return file, os.WriteFile(file, []byte(text), 0o600)
 }

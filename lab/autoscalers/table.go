@@ -55,7 +55,16 @@ func readRuns(file string) (*runs, error) {
 		var k key
 		var f figures
 		k.Autoscaler, k.Arrivals, k.Profile = row[0], row[1], row[2]
-		_, err := fmt.Sscan(strings.Join(row[3:], " "), &k.Seed, &f.NodeMinutes, &f.Pods, &f.Evicted, &f.WaitMean, &f.WaitP99, &f.OverloadMinutes)
+		_, err := fmt.Sscan(
+			strings.Join(row[3:], " "),
+			&k.Seed,
+			&f.NodeMinutes,
+			&f.Pods,
+			&f.Evicted,
+			&f.WaitMean,
+			&f.WaitP99,
+			&f.OverloadMinutes,
+		)
 		if err != nil {
 			return nil, fmt.Errorf("%s, line %d: %w", file, i+2, err)
 		}
@@ -91,7 +100,9 @@ func (r *runs) add(k key, f figures) error {
 // page returns a page with the tables.
 func (r *runs) page() string {
 	var b strings.Builder
-	b.WriteString("# Profiles beside autoscalers\n\nWritten by `go run ./autoscalers results` in `lab`; [the program](../autoscalers/main.go) ")
+	b.WriteString(
+		"# Profiles beside autoscalers\n\nWritten by `go run ./autoscalers results` in `lab`; [the program](../autoscalers/main.go) ",
+	)
 	b.WriteString("describes the runs, `autoscalers.csv` has them.\n\n## All arrivals\n\n")
 	all := make([]string, len(kinds))
 	for i, kind := range kinds {

@@ -36,7 +36,12 @@ func TestRun(t *testing.T) {
 	if relative["- none"] != 1 || relative["1m0s best rate"] < 1 || relative["1m0s best of all"] < 0.9 || len(relative) < 4 {
 		t.Errorf("%s", out.String())
 	}
-	if err := run(t.Context(), []string{file + ",to=50h", "shape=16x64"}, &out); err == nil || !strings.Contains(err.Error(), "at least 216000") {
+	if err := run(
+		t.Context(),
+		[]string{file + ",to=50h", "shape=16x64"},
+		&out,
+	); err == nil ||
+		!strings.Contains(err.Error(), "at least 216000") {
 		t.Errorf("50 hours: %v", err)
 	}
 	if err := run(t.Context(), []string{file}, &out); err == nil || !strings.HasPrefix(err.Error(), "usage: ") {

@@ -68,7 +68,8 @@ func readPolicy(path string, policy *v1alpha1.ResourceSlack) error {
 	}
 	metadata := &policy.ObjectMeta
 	metadata.Namespace, metadata.GenerateName = "", "" // the API server ignores the namespace
-	if errs := apivalidation.ValidateObjectMeta(metadata, false, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata")); len(errs) > 0 {
+	errs := apivalidation.ValidateObjectMeta(metadata, false, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	if len(errs) > 0 {
 		return fmt.Errorf("%s: %s", path, format.WithoutPattern(errs.ToAggregate().Error()))
 	}
 	return nil

@@ -59,7 +59,8 @@ func TestInvalidPolicy(t *testing.T) {
 	} {
 		must.Succeed(t, os.WriteFile(path, []byte(tc.text), 0o600))
 		_, err := SlackPolicy(path, "rate", "")
-		if (err == nil) != (tc.want == "") || err != nil && (!strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "regex")) {
+		if (err == nil) != (tc.want == "") ||
+			err != nil && (!strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "regex")) {
 			t.Errorf("%q: %v, want %q", tc.text, err, tc.want)
 		}
 	}

@@ -140,7 +140,10 @@ func (o *snapshotOptions) read(cmd *cobra.Command) (*recording.Recording, error)
 	if err != nil {
 		return nil, err
 	}
-	warnings = slices.DeleteFunc(warnings, func(text string) bool { return strings.HasPrefix(text, "ignored: ") }) // kinds of the other reader
+	warnings = slices.DeleteFunc(
+		warnings,
+		func(text string) bool { return strings.HasPrefix(text, "ignored: ") },
+	) // kinds of the other reader
 	if text := ignored.String(); text != "" {
 		warnings = append(warnings, text)
 	}

@@ -114,7 +114,12 @@ func (r *Recorder) setScored(uid types.UID, nodes []fwk.NodePluginScores) {
 // add records the node of a pod.
 func (r *Recorder) add(pod *v1.Pod, node string, nodes fwk.NodeInfoLister) {
 	d := Decision{
-		Time: time.Now(), Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Scheduler: pod.Spec.SchedulerName, Node: ScoredNode{Name: node},
+		Time:      time.Now(),
+		Namespace: pod.Namespace,
+		Pod:       pod.Name,
+		UID:       pod.UID,
+		Scheduler: pod.Spec.SchedulerName,
+		Node:      ScoredNode{Name: node},
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -125,7 +125,15 @@ func TestErrors(t *testing.T) {
 // BenchmarkDay replays a day of 200 nodes and 6,000 pods. The budget is 60 s.
 func BenchmarkDay(b *testing.B) {
 	file := filepath.Join(b.TempDir(), "day.plrec")
-	must.Succeed(b, recording.RecordSimulated(file, recording.Source{Generate: "nodes=200,pods=6000,fill=0.8,over=86400,life=43200"}, "constant:mean=1,max=1", 1))
+	must.Succeed(
+		b,
+		recording.RecordSimulated(
+			file,
+			recording.Source{Generate: "nodes=200,pods=6000,fill=0.8,over=86400,life=43200"},
+			"constant:mean=1,max=1",
+			1,
+		),
+	)
 	job := jobOver(b, file, "default")
 	for b.Loop() {
 		if _, err := job.Run(b.Context(), nil); err != nil {

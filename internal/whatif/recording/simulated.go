@@ -64,7 +64,9 @@ const (
 // around the usage of the snapshot or, if that is unknown, around what the shape says.
 func (r *Recording) overDays(spec *UsageSpec, model *UsageModel) (*Recording, error) {
 	if r.Usage == nil || len(r.Usage.Pods) == 0 {
-		return nil, errors.New("the snapshot has no usage of pods: plimsoll snapshot reads it from metrics-server or, with --provider Prometheus, Prometheus")
+		return nil, errors.New(
+			"the snapshot has no usage of pods: plimsoll snapshot reads it from metrics-server or, with --provider Prometheus, Prometheus",
+		)
 	}
 	cluster, err := r.Cluster()
 	if err != nil {

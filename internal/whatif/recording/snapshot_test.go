@@ -155,10 +155,16 @@ func TestSnapshotOverDays(t *testing.T) {
 		`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "8", "memory": "32Gi", "pods": "110"}}}`,
 	}
 	for _, pod := range []string{"measured", "other"} {
-		objects = append(objects, `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "`+pod+`", "namespace": "shop"}, "spec": {"nodeName": "n",
-			"containers": [{"name": "main", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]}, "status": {"phase": "Running"}}`)
+		objects = append(
+			objects,
+			`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "`+pod+`", "namespace": "shop"}, "spec": {"nodeName": "n",
+			"containers": [{"name": "main", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]}, "status": {"phase": "Running"}}`,
+		)
 	}
-	objects = append(objects, `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "waits", "namespace": "shop"}, "spec": {"containers": [{}]}}`)
+	objects = append(
+		objects,
+		`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "waits", "namespace": "shop"}, "spec": {"containers": [{}]}}`,
+	)
 	file := filepath.Join(t.TempDir(), "cluster.json")
 	must.Succeed(t, os.WriteFile(file, []byte(`{"apiVersion": "v1", "kind": "List", "items": [`+strings.Join(objects, ",")+`]}`), 0o600))
 	s, _, err := ReadSnapshot(instant, manifest.Files([]string{file}, nil))
@@ -185,7 +191,14 @@ func TestSnapshotOverDays(t *testing.T) {
 			cpu, memory = cpu+c/float64(got.About.Steps()), memory+m/float64(got.About.Steps())
 		}
 		if math.Abs(cpu/want.cpu-1) > 0.2 || math.Abs(memory/want.memory-1) > 0.2 {
-			t.Errorf("%s uses %.0f and %.0f on average, want about %.0f and %.0f", got.Pods[i].Object.Name, cpu, memory, want.cpu, want.memory)
+			t.Errorf(
+				"%s uses %.0f and %.0f on average, want about %.0f and %.0f",
+				got.Pods[i].Object.Name,
+				cpu,
+				memory,
+				want.cpu,
+				want.memory,
+			)
 		}
 	}
 	if read, _ := roundTrip(t, got); read.About.Seconds() != 2*24*3600 {

@@ -75,7 +75,11 @@ func ParseUsage(text string) (UsageSpec, error) {
 		if kind, _ := cutName(value); len(resources) > 1 && slices.Contains(UsageKinds, kind) {
 			return s, fmt.Errorf("unknown resource %q: must be cpu or memory", name)
 		}
-		if at := strings.IndexByte(part, ','); at >= 0 && len(resources) == 1 && strings.Contains(part[at:], usageNames[1-resources[0]]+"=") {
+		if at := strings.IndexByte(
+			part,
+			',',
+		); at >= 0 && len(resources) == 1 &&
+			strings.Contains(part[at:], usageNames[1-resources[0]]+"=") {
 			return s, fmt.Errorf("invalid value %q: resources are separated by a semicolon, as in cpu=SHAPE;memory=SHAPE", part)
 		}
 		for _, r := range resources {

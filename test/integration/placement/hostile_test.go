@@ -210,10 +210,14 @@ func TestDecisionsDuringAttacks(t *testing.T) {
 		"1,000 terms of anti-affinity":   workload(`"replicas":1000000000`, "terms", fmt.Sprintf(pod, fmt.Sprintf(apart, terms))),
 		"800 spread constraints":         workload(`"replicas":1000000000`, "spread", fmt.Sprintf(pod, spread)),
 		"4,500 containers":               workload(`"replicas":9`, "wide", `{"containers":[{}`+strings.Repeat(`,{"name":"c"}`, 4500)+`]}`),
-		"an absurd amount":               workload(`"replicas":9`, "huge", strings.Replace(fmt.Sprintf(pod, ""), `"1"`, `"1e2147483647"`, 1)),
-		"replicas out of range":          workload(`"replicas":9223372036854775808`, "huge", fmt.Sprintf(pod, "")),
-		"deep JSON":                      `{"template":` + strings.Repeat("[", 50_000) + strings.Repeat("]", 49_000) + `}`,
-		"a Secret":                       `{"ref":{"kind":"Secret","name":"token"}}`,
+		"an absurd amount": workload(
+			`"replicas":9`,
+			"huge",
+			strings.Replace(fmt.Sprintf(pod, ""), `"1"`, `"1e2147483647"`, 1),
+		),
+		"replicas out of range": workload(`"replicas":9223372036854775808`, "huge", fmt.Sprintf(pod, "")),
+		"deep JSON":             `{"template":` + strings.Repeat("[", 50_000) + strings.Repeat("]", 49_000) + `}`,
+		"a Secret":              `{"ref":{"kind":"Secret","name":"token"}}`,
 	}
 	for name, text := range hostilePlacements() {
 		texts["CEL "+name] = text

@@ -9,9 +9,11 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // annotations has the rules for annotations that kube-scheduler or Plimsoll read. Other annotations are dropped.
 var annotations = fields{
-	"plimsoll.dev/slack":                                                 keep,
-	"plimsoll.dev/slack-biggest":                                         keep,
-	"kubernetes.io/config.mirror":                                        text(func(p *pseudonyms, value string) string { return p.hash("uid", value) }),
+	"plimsoll.dev/slack":         keep,
+	"plimsoll.dev/slack-biggest": keep,
+	"kubernetes.io/config.mirror": text(
+		func(p *pseudonyms, value string) string { return p.hash("uid", value) },
+	),
 	"volume.kubernetes.io/selected-node":                                 named("node"),
 	"volume.beta.kubernetes.io/storage-class":                            named("storageclass"),
 	"pv.kubernetes.io/bind-completed":                                    keep,
