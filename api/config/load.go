@@ -203,7 +203,7 @@ func pluginSets(profile internalconfig.KubeSchedulerProfile) iter.Seq2[string, i
 			return
 		}
 		for point, value := range reflect.ValueOf(*profile.Plugins).Fields() {
-			if set, ok := value.Interface().(internalconfig.PluginSet); ok && !yield(strings.ToLower(point.Name[:1])+point.Name[1:], set) {
+			if set, ok := reflect.TypeAssert[internalconfig.PluginSet](value); ok && !yield(strings.ToLower(point.Name[:1])+point.Name[1:], set) {
 				return
 			}
 		}

@@ -179,6 +179,7 @@ func problemText(err *field.Error) string {
 		problem = "not allowed"
 	case field.ErrorTypeNotFound:
 		problem, detail = "found no", ""
+	default: // an invalid value
 	}
 	return strings.TrimSuffix(fmt.Sprintf("%s: %s%s: %s", err.Field, problem, text, detail), ": ")
 }

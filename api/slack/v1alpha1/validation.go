@@ -21,16 +21,7 @@ func (s *ResourceSlackSpec) Validate() error {
 	errs = append(errs, s.validateRate(path, s.MinRate)...)
 	errs = append(errs, s.Minimum.validate(path.Child("minimum"), s.Maximum)...)
 	errs = append(errs, s.Maximum.validate(path.Child("maximum"), nil)...)
-	for i := range s.Schedules {
-		schedule := path.Child("schedules").Index(i)
-		if s.Schedules[i].MinRate != "" {
-			errs = append(errs, s.validateRate(schedule, s.Schedules[i].MinRate)...)
-		}
-		errs = append(errs, s.Schedules[i].Minimum.validate(schedule.Child("minimum"), s.Maximum)...)
-		if lead := ptr.Deref(s.Schedules[i].LeadSeconds, 0); lead < 0 || lead > 3600 {
-			errs = append(errs, field.Invalid(schedule.Child("leadSeconds"), lead, "must be in [0, 3600]"))
-		}
-	}
+	errs = append(errs, s.validateSchedules(path.Child("schedules"))...)
 	_, invalid := s.Calendar()
 	errs = append(errs, invalid...)
 	if s.Base != BaseRequested && s.Base != BaseAllocatable {
@@ -67,6 +58,20 @@ func (s *ResourceSlackSpec) Validate() error {
 		errs = append(errs, field.NotSupported(path.Child("backend"), s.Backend, Backends))
 	}
 	return errs.ToAggregate()
+}
+
+func (s *ResourceSlackSpec) validateSchedules(path *field.Path) (errs field.ErrorList) {
+	for i := range s.Schedules {
+		schedule := path.Index(i)
+		if s.Schedules[i].MinRate != "" {
+			errs = append(errs, s.validateRate(schedule, s.Schedules[i].MinRate)...)
+		}
+		errs = append(errs, s.Schedules[i].Minimum.validate(schedule.Child("minimum"), s.Maximum)...)
+		if lead := ptr.Deref(s.Schedules[i].LeadSeconds, 0); lead < 0 || lead > 3600 {
+			errs = append(errs, field.Invalid(schedule.Child("leadSeconds"), lead, "must be in [0, 3600]"))
+		}
+	}
+	return errs
 }
 
 // validateScheduling returns errors for a node selector and tolerations that the API server refuses in the placeholders.

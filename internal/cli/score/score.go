@@ -161,7 +161,7 @@ func (o *options) warnUnknown(state *engine.State, scheduler *engine.Scheduler, 
 		if o.live.Scheduler.Given() && state.Load == nil && slices.ContainsFunc(profile.Plugins.MultiPoint.Enabled,
 			func(p internalconfig.Plugin) bool { return p.Name == lowriskovercommitment.Name }) {
 			warn(
-				"the load of the nodes is unknown, which " + lowriskovercommitment.Name + " scores: set --load, or use a --recording with load",
+				"the load of the nodes is unknown, which " + lowriskovercommitment.Name + " scores: set --load or a --recording with load",
 			)
 			return
 		}

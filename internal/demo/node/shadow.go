@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// Shadow is the name of the scenario of plimsoll shadow: it follows the demo's cluster, in which kube-scheduler's default profile places
-	// pods, with a minute recorded as an hour, and ends with the verdict.
+	// Shadow is the name of the scenario of plimsoll shadow: it follows the demo's cluster, in which kube-scheduler's default profile
+	// places pods, with a minute recorded as an hour, and ends with the verdict.
 	Shadow = "shadow"
 	// ShadowShows describes the scenario.
 	ShadowShows = "what predicted would have avoided, while the default profile places pods; a minute counts as an hour"

@@ -21,8 +21,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/slackpolicy"
 )
 
-// Sizes of the search: the kinds of requests that are tried with other profiles, and the pairs for which slack is searched, the candidates that are simulated on all parts, and
-// the rows of the frontier.
+// Sizes of the search: the kinds of requests that are tried with other profiles, and the pairs for which slack is searched, the candidates
+// that are simulated on all parts, and the rows of the frontier.
 const (
 	bestPairs     = 4
 	maxCandidates = 16
@@ -223,8 +223,8 @@ func (s *search) run(profiles []engine.NamedConfig) (best *candidate, reached bo
 	return s.winner()
 }
 
-// withProfiles returns the pairs of the profiles that are not in force with the kinds of requests that can win: those in force, the cheapest
-// that meet the goals other than the wait on the first part with the profile in force, and the most expensive of those that miss them, which
+// withProfiles returns the pairs of the profiles that are not in force with the kinds of requests that can win: the requests in force, the
+// cheapest that meet the goals other than the wait on the first part with the profile in force, and the most expensive that miss them, which
 // another profile may meet.
 func (s *search) withProfiles(pairs []*candidate, profiles []engine.NamedConfig) (more []*candidate) {
 	first := s.order[:1]

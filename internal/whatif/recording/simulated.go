@@ -19,8 +19,8 @@ import (
 // recordingStep is the step of recordings of generated clusters in seconds.
 const recordingStep = 60
 
-// RecordSimulated writes a recording with generated usage to a file: of a generated cluster, or of two days of the cluster of a snapshot. Its
-// usage is described by a text as for --usage, which errors name. The recording of a generated cluster begins on a Monday.
+// RecordSimulated writes a recording with generated usage to a file: of a generated cluster, or of two days of the cluster of a snapshot. A
+// text describes its usage as for --usage, which errors name. The recording of a generated cluster begins on a Monday.
 func RecordSimulated(file string, source Source, use string, seed uint64) error {
 	spec, err := ParseUsage(use)
 	if err != nil {
