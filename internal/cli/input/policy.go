@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recommend"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
@@ -59,12 +60,17 @@ func readPolicy(path string, policy *v1alpha1.ResourceSlack) error {
 	case len(documents) != 1:
 		return fmt.Errorf("%s: found %d objects: must be one %s", path, len(documents), v1alpha1.Kind)
 	}
+	var found metav1.TypeMeta // of another kind, all fields are unknown
+	isObject := yaml.Unmarshal(documents[0], &found) == nil && found.Kind+found.APIVersion != ""
+	if isObject && (found.Kind != v1alpha1.Kind || found.APIVersion != v1alpha1.GroupVersion.String()) {
+		return fmt.Errorf("%s: found kind %q of apiVersion %q: must be %s of %s", path, found.Kind, found.APIVersion, v1alpha1.Kind,
+			v1alpha1.GroupVersion)
+	}
 	if err := resources.DecodeStrict(documents[0], policy); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if policy.Kind != v1alpha1.Kind || policy.APIVersion != v1alpha1.GroupVersion.String() {
-		return fmt.Errorf("%s: found kind %q of apiVersion %q: must be %s of %s", path, policy.Kind, policy.APIVersion, v1alpha1.Kind,
-			v1alpha1.GroupVersion)
+	if !isObject {
+		return fmt.Errorf("%s: kind, apiVersion: required: must be %s of %s", path, v1alpha1.Kind, v1alpha1.GroupVersion)
 	}
 	metadata := &policy.ObjectMeta
 	metadata.Namespace, metadata.GenerateName = "", "" // the API server ignores the namespace
@@ -105,10 +111,14 @@ func Requests(path string) ([]recording.WorkloadRequests, error) {
 		return nil, err
 	}
 	var found struct {
+		Kind     string                       `json:"kind"`
 		Requests []recording.WorkloadRequests `json:"requests"`
 	}
 	if err := yaml.Unmarshal(raw, &found); err != nil {
 		return nil, fmt.Errorf("%s: must be written by plimsoll recommend -o json: %w", path, resources.ExplainYAML(err))
+	}
+	if len(found.Requests) == 0 && found.Kind == recommend.Kind {
+		return nil, fmt.Errorf("%s: the recommendation keeps all requests: there is nothing to compare", path)
 	}
 	if len(found.Requests) == 0 {
 		return nil, fmt.Errorf("%s: requests: found none: must be written by plimsoll recommend -o json", path)

@@ -149,7 +149,7 @@ type markedCandidate struct {
 
 // toConfirm returns the configuration in force, the winner, each lever of the winner alone, and the defaults of the Vertical Pod Autoscaler
 // with its slack, each configuration once.
-func (s *search) toConfirm(best *candidate) []markedCandidate {
+func (s *search) toConfirm(best *candidate, mark string) []markedCandidate {
 	base := s.inForce
 	confirmed := []markedCandidate{{base, "in force"}}
 	add := func(c *candidate, mark string) {
@@ -157,7 +157,7 @@ func (s *search) toConfirm(best *candidate) []markedCandidate {
 			confirmed = append(confirmed, markedCandidate{c, mark})
 		}
 	}
-	add(best, "recommended")
+	add(best, mark)
 	add(&candidate{profile: best.profile, requests: base.requests, slack: base.slack}, "profile alone")
 	add(&candidate{profile: base.profile, requests: best.requests, slack: base.slack}, "requests alone")
 	add(&candidate{profile: base.profile, requests: base.requests, slack: best.slack}, "slack alone")
@@ -176,7 +176,11 @@ func (s *search) confirm(r *Result, best *candidate, reached bool) error {
 	for i := range parts {
 		parts[i] = s.fit + i
 	}
-	confirmed := s.toConfirm(best)
+	bestMark := "recommended"
+	if !reached {
+		bestMark = "nearest"
+	}
+	confirmed := s.toConfirm(best, bestMark)
 	var candidates []*candidate
 	for _, c := range confirmed {
 		candidates = append(candidates, c.candidate)
@@ -196,7 +200,7 @@ func (s *search) confirm(r *Result, best *candidate, reached bool) error {
 		case s.inForce:
 			mark = "in force"
 		case best:
-			mark = "recommended"
+			mark = bestMark
 		}
 		r.Frontier = append(r.Frontier, s.row(c, mark, s.order))
 	}
