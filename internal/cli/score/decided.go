@@ -56,6 +56,11 @@ func (d *decidedOptions) validate(objects *input.Objects) error {
 	if d.from != "" && objects.Given() {
 		return errors.New("--as-decided: must not be set with --filename or --recording")
 	}
+	for flag, value := range map[string]string{"--scheduler-token-file": d.tokenFile, "--scheduler-ca-file": d.caFile} {
+		if value != "" && d.from == "" {
+			return errors.New(flag + ": requires --as-decided")
+		}
+	}
 	return nil
 }
 
