@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -126,5 +127,19 @@ func TestNextOutcome(t *testing.T) {
 	}
 	if got := w.nextOutcome(first, after(3+300).Time); got.AtOnce != 2 || !got.To.Equal(new(after(303))) {
 		t.Errorf("after 300 s: %+v", got)
+	}
+}
+
+// TestInMebibytes verifies that memory in a status is in whole mebibytes: a tenth of 16 GiB is 1638.4 MiB, rounded up.
+func TestInMebibytes(t *testing.T) {
+	for memory, want := range map[string]string{"1717986919": "1639Mi", "2Gi": "2Gi", "0": "0"} {
+		list := v1.ResourceList{v1.ResourceCPU: resource.MustParse("800m"), v1.ResourceMemory: resource.MustParse(memory)}
+		got := inMebibytes(list)
+		if got.Memory().String() != want || got.Cpu().String() != "800m" || list.Memory().String() != memory {
+			t.Errorf("%s: %s, %s, want %s", memory, got.Memory(), got.Cpu(), want)
+		}
+	}
+	if got := inMebibytes(v1.ResourceList{}); len(got) != 0 {
+		t.Errorf("no memory: %v", got)
 	}
 }

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -68,6 +70,18 @@ func (c *Controller) reportDeleted(ctx context.Context, policy *v1alpha1.Resourc
 	return c.writeStatus(ctx, policy, status)
 }
 
+// inMebibytes returns amounts with the memory rounded up to whole mebibytes: a tenth of 16Gi is 1639Mi, not 1717986919.
+func inMebibytes(list v1.ResourceList) v1.ResourceList {
+	memory, found := list[v1.ResourceMemory]
+	if !found {
+		return list
+	}
+	const mebibyte = 1 << 20
+	list = maps.Clone(list)
+	list[v1.ResourceMemory] = *resource.NewQuantity((memory.Value()+mebibyte-1)/mebibyte*mebibyte, resource.BinarySI)
+	return list
+}
+
 // report writes the status of a policy after an observation.
 func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack, t *policyTracker, o observation) error {
 	status := policy.Status.DeepCopy()
@@ -77,7 +91,12 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 	unplaced := c.unplaced(o.answers, meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProvisioned))
 	c.mu.Unlock()
 	plan := o.plan
-	status.Base, status.Target, status.Total, status.Available = plan.Base, plan.Target, plan.Total, o.free
+	for _, amount := range []struct {
+		to   *v1.ResourceList
+		from v1.ResourceList
+	}{{&status.Base, plan.Base}, {&status.Target, plan.Target}, {&status.Total, plan.Total}, {&status.Available, o.free}} {
+		*amount.to = inMebibytes(amount.from)
+	}
 	status.Schedule, status.NodeShape = plan.Schedule, plan.NodeShape
 	status.Domains, status.PerDomain = nil, 0
 	if plan.Spread != nil {
