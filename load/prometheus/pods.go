@@ -171,7 +171,7 @@ func (s *PodSource) queryPods(ctx context.Context, query string, at time.Time) (
 		return nil, err
 	case len(vector) == 0:
 		return nil, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
-			"query %s: no data: check that the metrics of containers are scraped from the kubelets (/metrics/cadvisor)", query)}
+			"%s: no data: check that the metrics of containers are scraped from the kubelets (/metrics/cadvisor)", nameOf(query))}
 	case len(vector) > load.MaxPods:
 		return nil, &load.Error{Reason: load.TooLarge, Err: fmt.Errorf(
 			"query %s: found %d series, maximum is %d", query, len(vector), load.MaxPods)}

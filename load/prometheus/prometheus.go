@@ -163,13 +163,24 @@ func (s *Source) querySeries(ctx context.Context, series load.Series, names node
 			values.invalid.Value)
 	case samples == 0:
 		return values, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
-			"query %s: no data: check that node-exporter is scraped and that the labels match", alternatives[len(alternatives)-1])}
+			"%s: no data: check that node-exporter is scraped and that the labels match", nameOf(alternatives[len(alternatives)-1]))}
 	}
 	return values, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
 		"none of the %d series belongs to a node, for example %s: set nodeLabel to the label with the node's name or address",
 		samples,
 		foreign,
 	)}
+}
+
+// exported matches the names of the metrics of node-exporter and of the kubelet.
+var exported = regexp.MustCompile(`\b(node|container)_\w+`)
+
+// nameOf returns the name of a query in errors: a long one is named by its first metric.
+func nameOf(query string) string {
+	if metric := exported.FindString(query); len(query) > 100 && metric != "" {
+		return metric
+	}
+	return "query " + query
 }
 
 // vector returns the result of a query at a time, the current time of the server if it is zero.

@@ -488,3 +488,15 @@ func TestSelector(t *testing.T) {
 		}
 	}
 }
+
+// TestNameOf verifies that a long query is named by its first metric in errors.
+func TestNameOf(t *testing.T) {
+	long := `(1 - sum by (instance, kubernetes_node) (rate(node_cpu_seconds_total{mode="idle"}[15m])) / sum(rate(node_cpu_seconds_total[15m])))`
+	for query, want := range map[string]string{
+		long: "node_cpu_seconds_total", "cpu_mean": "query cpu_mean", strings.Repeat("x", 200): "query " + strings.Repeat("x", 200),
+	} {
+		if got := nameOf(query); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+}
