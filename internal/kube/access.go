@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -111,12 +112,21 @@ func (a *Access) Explain(err error) error {
 	return fmt.Errorf(format, err, server, selected)
 }
 
+// otherFile matches the errors of client-go for a file that is no kubeconfig: its path, and its kind and version if it has them.
+var otherFile = regexp.MustCompile(
+	`error loading config file "(.*?)": (?:no kind "(.*?)" is registered for version "(.*?)"|couldn't get version/kind)`)
+
 // explainFile returns the error of a kubeconfig that cannot be read.
-func explainFile(loadErr, err error) error {
-	if strings.Contains(loadErr.Error(), `no kind "`) {
-		return fmt.Errorf("--kubeconfig: %w: must be a file of kind Config, apiVersion v1", err)
+func explainFile(err error) error {
+	const allowed = "must be a kubeconfig, of kind Config and apiVersion v1"
+	switch found := otherFile.FindStringSubmatch(err.Error()); {
+	case found == nil:
+		return fmt.Errorf("--kubeconfig: %w", err)
+	case found[2] != "":
+		return fmt.Errorf("--kubeconfig: %s: found kind %q of apiVersion %q: %s", found[1], found[2], found[3], allowed)
+	default:
+		return fmt.Errorf("--kubeconfig: %s: found no kind and apiVersion: %s", found[1], allowed)
 	}
-	return fmt.Errorf("--kubeconfig: %w", err)
 }
 
 // explain returns the error of a kubeconfig with the flag to change.
@@ -127,7 +137,7 @@ func (a *Access) explain(err error) error {
 	contexts, selected, files, loadErr := a.contexts()
 	switch where := strings.Join(files, ", "); {
 	case loadErr != nil:
-		return explainFile(loadErr, err)
+		return explainFile(err)
 	case a.Context != "" && !slices.Contains(contexts, a.Context) && len(contexts) == 0:
 		return fmt.Errorf("--context: invalid value %q: found no contexts in %s", a.Context, where)
 	case a.Context != "" && !slices.Contains(contexts, a.Context):

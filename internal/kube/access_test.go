@@ -34,6 +34,7 @@ func TestAccess(t *testing.T) {
 	t.Chdir(dir)
 	for name, content := range map[string]string{
 		"config": kubeconfig, "no-current": "apiVersion: v1\nkind: Config\ncontexts:\n- {name: one, context: {cluster: a}}\n", "bad": "{",
+		"page":        "<html>\n",
 		"node":        "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n",
 		"no-contexts": "apiVersion: v1\nkind: Config\n", "unknown": strings.Replace(kubeconfig, "current-context: one", "current-context: zz", 1),
 	} {
@@ -61,8 +62,12 @@ func TestAccess(t *testing.T) {
 			"no-current", Access{}, "", "", "--context: required: no-current has no current context; must be one of one",
 		},
 		"a manifest": {
-			"", Access{Kubeconfig: "node"}, "", "", `--kubeconfig: error loading config file "node": no kind "Node" is registered for version "v1" ` +
-				`in scheme "pkg/runtime/scheme.go:111": must be a file of kind Config, apiVersion v1`,
+			"", Access{Kubeconfig: "node"}, "", "",
+			`--kubeconfig: node: found kind "Node" of apiVersion "v1": must be a kubeconfig, of kind Config and apiVersion v1`,
+		},
+		"a page": {
+			"", Access{Kubeconfig: "page"}, "", "",
+			"--kubeconfig: page: found no kind and apiVersion: must be a kubeconfig, of kind Config and apiVersion v1",
 		},
 		"nothing": {
 			"none", Access{}, "", "", "--kubeconfig: found no cluster in none, and no service account of a pod: " +
