@@ -172,7 +172,7 @@ func TestSchedulerInvalidInput(t *testing.T) {
 	}{
 		"unknown field": {
 			args("LowRiskOverCommitment", "riskLimitWeigth: 1"), nil,
-			`unknown argument "riskLimitWeigth": must be one of smoothingWindowSize, `,
+			`unknown field "riskLimitWeigth"; did you mean riskLimitWeight?`,
 		},
 		"weight over 1": {
 			args("LowRiskOverCommitment", "riskLimitWeight: 1.5"), nil, "riskLimitWeight: Invalid value: 1.5: must be in [0, 1]",
