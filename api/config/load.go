@@ -203,7 +203,8 @@ func pluginSets(profile internalconfig.KubeSchedulerProfile) iter.Seq2[string, i
 			return
 		}
 		for point, value := range reflect.ValueOf(*profile.Plugins).Fields() {
-			if set, ok := reflect.TypeAssert[internalconfig.PluginSet](value); ok && !yield(strings.ToLower(point.Name[:1])+point.Name[1:], set) {
+			set, ok := reflect.TypeAssert[internalconfig.PluginSet](value)
+			if ok && !yield(strings.ToLower(point.Name[:1])+point.Name[1:], set) {
 				return
 			}
 		}

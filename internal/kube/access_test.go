@@ -62,11 +62,15 @@ func TestAccess(t *testing.T) {
 			"no-current", Access{}, "", "", "--context: required: no-current has no current context; must be one of one",
 		},
 		"a manifest": {
-			"", Access{Kubeconfig: "node"}, "", "",
+			"",
+			Access{Kubeconfig: "node"},
+			"", "",
 			`--kubeconfig: node: found kind "Node" of apiVersion "v1": must be a kubeconfig, of kind Config and apiVersion v1`,
 		},
 		"a page": {
-			"", Access{Kubeconfig: "page"}, "", "",
+			"",
+			Access{Kubeconfig: "page"},
+			"", "",
 			"--kubeconfig: page: found no kind and apiVersion: must be a kubeconfig, of kind Config and apiVersion v1",
 		},
 		"nothing": {

@@ -224,8 +224,8 @@ func (s *search) run(profiles []engine.NamedConfig) (best *candidate, reached bo
 }
 
 // withProfiles returns the pairs of the profiles that are not in force with the kinds of requests that can win: the requests in force, the
-// cheapest that meet the goals other than the wait on the first part with the profile in force, and the most expensive that miss them, which
-// another profile may meet.
+// cheapest that meet the goals other than the wait on the first part with the profile in force, and the most expensive that miss them,
+// which another profile may meet.
 func (s *search) withProfiles(pairs []*candidate, profiles []engine.NamedConfig) (more []*candidate) {
 	first := s.order[:1]
 	byCost := slices.SortedStableFunc(slices.Values(pairs[1:]), func(a, b *candidate) int {
