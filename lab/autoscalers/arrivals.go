@@ -35,7 +35,7 @@ type pods struct {
 
 // workload is a workload with the requests of its pods.
 type workload struct {
-	*recording.Workload
+	*recording.Owner
 	requests resources.Amounts
 }
 
@@ -46,7 +46,7 @@ func (p *pods) workload(name string, isJob bool) workload {
 	}
 	cpu := min(max(lognormal(0.6), 0.25), 4)
 	memory := min(3*cpu*lognormal(0.3), nodeGiB/2)
-	return workload{&recording.Workload{Name: name, IsJob: isJob}, resources.Amounts{
+	return workload{&recording.Owner{Name: name, IsJob: isJob}, resources.Amounts{
 		CPU: int64(cpu*20) * 50, Memory: int64(memory*1024) << 20,
 	}}
 }
@@ -54,7 +54,7 @@ func (p *pods) workload(name string, isJob bool) workload {
 // add adds a pod that is created at a second of the run and runs for some time.
 func (p *pods) add(w workload, arrival, duration int64) {
 	pod := recording.NewPod(fmt.Sprintf("%s-%d", w.Name, len(p.list)), w.requests, arrival, max(duration, 1))
-	pod.Workload = w.Workload
+	pod.Owner = w.Owner
 	p.list = append(p.list, pod)
 }
 
@@ -131,14 +131,14 @@ func input(arrivals string, seed uint64) (recording.Input, *recording.UsageModel
 			kind.add(p)
 		}
 	}
-	known := map[*recording.Workload]bool{}
+	known := map[*recording.Owner]bool{}
 	earlier := &pods{}
 	for i := range p.list {
 		pod := &p.list[i]
-		if pod.Arrival += past; !known[pod.Workload] {
-			known[pod.Workload] = true
+		if pod.Arrival += past; !known[pod.Owner] {
+			known[pod.Owner] = true
 			for range pastPods {
-				earlier.add(workload{pod.Workload, pod.Requests}, 0, past-1800)
+				earlier.add(workload{pod.Owner, pod.Requests}, 0, past-1800)
 				earlier.list[len(earlier.list)-1].Object.Name += "-past"
 			}
 		}

@@ -20,12 +20,12 @@ func TestInput(t *testing.T) {
 			t.Fatal(err)
 		}
 		node := resources.Amounts{CPU: nodeCores * 1000, Memory: nodeGiB << 30}
-		earlier, later := map[*recording.Workload]int{}, 0
+		earlier, later := map[*recording.Owner]int{}, 0
 		for i := range in.Pods {
 			p := &in.Pods[i]
 			switch {
 			case p.Arrival < past:
-				earlier[p.Workload]++
+				earlier[p.Owner]++
 			case p.Arrival >= past+seconds || p.Duration <= 0 || p.Requests.CPU > node.CPU || p.Requests.Memory > node.Memory:
 				t.Errorf(
 					"%s: pod %s: arrival %d, duration %d, requests %+v",

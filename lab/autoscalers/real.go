@@ -241,7 +241,7 @@ func newCluster(ctx context.Context, plane *controlplane.ControlPlane, in *recor
 func (c *cluster) createServices(ctx context.Context) error {
 	created := map[string]bool{}
 	for i := range c.in.Pods {
-		w := c.in.Pods[i].Workload
+		w := c.in.Pods[i].Owner
 		if w.IsJob || created[w.Name] {
 			continue
 		}
