@@ -23,8 +23,8 @@ const (
 	bootSeconds = 10
 )
 
-// usage is higher than in most clusters, so that packing can overload nodes: pods use 80 % of the CPU that they request on average, with large
-// differences between workloads.
+// usage is higher than in most clusters, so that packing can overload nodes: pods use 80 % of the CPU that they request on average, with
+// large differences between workloads.
 const usage = "cpu=beta:mean=0.8,max=3,cv=0.6,workload=0.6,between=0.1,hold=3;memory=beta:mean=0.6,max=1.5,cv=0.3,workload=0.8,between=0.1,hold=30"
 
 // pods adds pods to a list.

@@ -87,9 +87,9 @@ func run(ctx context.Context) error {
 func runAll(ctx context.Context, runs *runs, missing []key, parallel int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	real, modelled := slices.Clone(missing), slices.Clone(missing)
-	real = slices.DeleteFunc(real, func(k key) bool { return k.Autoscaler == "model" })
-	modelled = slices.DeleteFunc(modelled, func(k key) bool { return k.Autoscaler != "model" })
+	beside, model := slices.Clone(missing), slices.Clone(missing)
+	beside = slices.DeleteFunc(beside, func(k key) bool { return k.Autoscaler == "model" })
+	model = slices.DeleteFunc(model, func(k key) bool { return k.Autoscaler != "model" })
 	work := func(todo <-chan key, do func(context.Context, key) (figures, error)) {
 		for k := range todo {
 			f, err := do(ctx, k)
@@ -104,14 +104,14 @@ func runAll(ctx context.Context, runs *runs, missing []key, parallel int) error 
 		}
 	}
 	var wait sync.WaitGroup
-	wait.Go(func() { work(queue(ctx, modelled), runModel) })
-	if len(real) > 0 {
+	wait.Go(func() { work(queue(ctx, model), runModel) })
+	if len(beside) > 0 {
 		p, err := build(ctx)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = os.RemoveAll(p.folder) }()
-		todo := queue(ctx, real)
+		todo := queue(ctx, beside)
 		for range parallel {
 			wait.Go(func() { work(todo, p.run) })
 		}

@@ -85,23 +85,7 @@ func (p *programs) run(ctx context.Context, k key) (_ figures, err error) {
 
 // start starts the scheduler and Karpenter.
 func (p *programs) start(ctx context.Context, c *cluster, profile string) (scheduler, autoscaler *subprocess.Process, err error) {
-	crds, err := p.source.CRDs()
-	if err != nil {
-		return nil, nil, err
-	}
-	var manifests [][]byte
-	for _, file := range crds {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, nil, err
-		}
-		manifests = append(manifests, text)
-	}
-	access, err := c.plane.Config("admin", "system:masters")
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := controlplane.InstallCRDs(ctx, access, manifests...); err != nil {
+	if err := p.installCRDs(ctx, c); err != nil {
 		return nil, nil, err
 	}
 	// Karpenter subtracts 100m and 10Mi.
@@ -149,6 +133,27 @@ func (p *programs) start(ctx context.Context, c *cluster, profile string) (sched
 		Program: p.karpenter, Kubeconfig: c.plane.Kubeconfig, Namespace: metav1.NamespaceSystem, InstanceTypes: types, Log: out,
 	})
 	return scheduler, autoscaler, err
+}
+
+// installCRDs installs the CRDs of Karpenter.
+func (p *programs) installCRDs(ctx context.Context, c *cluster) error {
+	crds, err := p.source.CRDs()
+	if err != nil {
+		return err
+	}
+	var manifests [][]byte
+	for _, file := range crds {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		manifests = append(manifests, text)
+	}
+	access, err := c.plane.Config("admin", "system:masters")
+	if err != nil {
+		return err
+	}
+	return controlplane.InstallCRDs(ctx, access, manifests...)
 }
 
 // configuration writes the configuration of the scheduler with a profile, which reads usage from the metrics API of the control plane and
