@@ -95,7 +95,7 @@ var recorded = regexp.MustCompile(`[1-3] nodes, [1-9][0-9]* pods`)
 // runDocumented runs the documented commands that record from a server.
 func runDocumented(t *testing.T, address string) {
 	t.Helper()
-	commands, err := doccheck.CommandsOf(filepath.Join("..", ".."), "plimsoll")
+	commands, err := doccheck.CommandsOf(filepath.Join("..", "..", ".."), "plimsoll")
 	must.Succeed(t, err)
 	t.Chdir(t.TempDir())
 	// The newest sample of a recording in steps of a minute is a minute old.
