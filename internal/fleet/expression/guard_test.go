@@ -140,11 +140,11 @@ func FuzzExpression(f *testing.F) {
 	f.Add(`managedCluster.scores("usage").exists(s, s.name == "cpu" && s.value > 39)`)
 	cluster := hostileCluster()
 	f.Fuzz(func(t *testing.T, text string) {
-		start := time.Now()
+		start := measure.CPU() // not the time that other processes take
 		if e, err := Compile("field", text); err == nil {
 			e.evaluate(cluster)
 		}
-		if took := time.Since(start); took > 10*time.Second {
+		if took := measure.CPU() - start; took > 10*time.Second {
 			t.Errorf("took %s: %s", took, text)
 		}
 	})
