@@ -45,42 +45,48 @@ var annotations = map[string]struct {
 var otherKeys = strings.Fields("gpu-model node-group owner packed placeholder placeholder-group placeholder-hash probe history-saved " +
 	"rollout run-for")
 
-// keyProblems returns the problems of the annotations and labels of Plimsoll of an object of a kind.
+// knownAnnotations are the keys of annotations, sorted.
+var knownAnnotations = slices.Sorted(maps.Keys(annotations))
+
+// keyProblems returns the problems of the annotations and labels of Plimsoll of an object of a kind, sorted.
 func keyProblems(kind string, meta metav1.Object) (problems []string) {
-	known := slices.Sorted(maps.Keys(annotations))
 	add := func(word, key string, err error) {
 		problems = append(problems, fmt.Sprintf("%s %s: %v", word, key, err))
 	}
-	for _, key := range slices.Sorted(maps.Keys(meta.GetAnnotations())) {
+	for key, value := range meta.GetAnnotations() {
 		a, isKnown := annotations[key]
 		switch {
 		case isKnown && !slices.Contains(a.kinds, kind):
 			add("annotation", key, fmt.Errorf("has no effect on a %s: must be on a %s", kind, strings.Join(a.kinds, ", ")))
 		case isKnown && a.check != nil:
-			if err := a.check(meta.GetAnnotations()[key]); err != nil {
+			if err := a.check(value); err != nil {
 				add("annotation", key, err)
 			}
 		case !isKnown && isUnknown(key):
-			hint := format.Suggestion(key, known)
+			hint := format.Suggestion(key, knownAnnotations)
 			if hint == "" {
-				hint = ": must be one of " + strings.Join(known, ", ")
+				hint = ": must be one of " + strings.Join(knownAnnotations, ", ")
 			}
 			add("annotation", key, errors.New("unknown"+hint))
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(meta.GetLabels())) {
+	for key := range meta.GetLabels() {
 		if _, isAnnotation := annotations[key]; isAnnotation {
 			add("label", key, errors.New("has no effect: must be an annotation"))
 		} else if isUnknown(key) {
 			add("label", key, errors.New("unknown"+format.Suggestion(strings.TrimPrefix(key, domain), otherKeys)))
 		}
 	}
+	slices.Sort(problems)
 	return problems
 }
 
 // isUnknown reports whether a key is of the domain, or of one that is spelled almost like it, and not known.
 func isUnknown(key string) bool {
-	name, isOwn := strings.CutPrefix(key, domain)
-	return isOwn && !slices.Contains(otherKeys, name) ||
-		!isOwn && format.Suggestion(key[:strings.Index(key, "/")+1], []string{domain}) != ""
+	if name, isOwn := strings.CutPrefix(key, domain); isOwn {
+		return !slices.Contains(otherKeys, name)
+	}
+	// Names whose lengths differ by more than 3 are not similar: most keys are excluded without computing a distance.
+	slash := strings.Index(key, "/")
+	return max(len(domain)-1-slash, slash-len(domain)+1) <= 3 && format.Suggestion(key[:slash+1], []string{domain}) != ""
 }

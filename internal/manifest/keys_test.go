@@ -2,6 +2,10 @@ package manifest
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -36,5 +40,26 @@ func TestKeys(t *testing.T) {
 		if (found == "") != (tc.want == "") || !strings.Contains(found, tc.want) {
 			t.Errorf("%s: warnings %q, want %q", text, found, tc.want)
 		}
+	}
+}
+
+// TestKnownKeys checks that every annotation and label that the programs name is known, so that manifests with it have no warning.
+func TestKnownKeys(t *testing.T) {
+	named, found := regexp.MustCompile(`"(plimsoll\.dev/[a-z-]+)"`), 0
+	must.Succeed(t, filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, match := range named.FindAllStringSubmatch(string(text), -1) {
+			found++
+			if _, isAnnotation := annotations[match[1]]; !isAnnotation && isUnknown(match[1]) {
+				t.Errorf("%s: %s is neither in annotations nor in otherKeys", path, match[1])
+			}
+		}
+		return err
+	}))
+	if found < 15 {
+		t.Errorf("found %d keys", found)
 	}
 }

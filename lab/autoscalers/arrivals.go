@@ -40,12 +40,8 @@ type workload struct {
 }
 
 func (p *pods) workload(name string, isJob bool) workload {
-	lognormal := func(cv float64) float64 {
-		variance := math.Log1p(cv * cv)
-		return math.Exp(math.Sqrt(variance)*p.random.NormFloat64() - variance/2)
-	}
-	cpu := min(max(lognormal(0.6), 0.25), 4)
-	memory := min(3*cpu*lognormal(0.3), nodeGiB/2)
+	cpu := min(max(recording.Lognormal(p.random, 0.6), 0.25), 4)
+	memory := min(3*cpu*recording.Lognormal(p.random, 0.3), nodeGiB/2)
 	return workload{&recording.Owner{Name: name, IsJob: isJob}, resources.Amounts{
 		CPU: int64(cpu*20) * 50, Memory: int64(memory*1024) << 20,
 	}}

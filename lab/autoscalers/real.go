@@ -28,6 +28,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/subprocess"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
@@ -43,7 +44,6 @@ const (
 	tick = time.Second
 	// historyName is the ConfigMap of the history of the usage of workloads.
 	historyName = "history"
-	historyKey  = "history.json.gz"
 )
 
 // run runs a profile beside Karpenter, which consolidates underutilized nodes.
@@ -180,7 +180,7 @@ func (p *programs) configuration(c *cluster, profile string) (string, error) {
 // cluster is the cluster of a run.
 type cluster struct {
 	plane  *controlplane.ControlPlane
-	clock  kubernetes.Interface
+	core   kubernetes.Interface
 	client client.Client
 	model  *recording.UsageModel
 	in     *recording.Input
@@ -213,7 +213,7 @@ func newCluster(ctx context.Context, plane *controlplane.ControlPlane, in *recor
 	access.QPS, access.Burst = 1000, 2000
 	log.SetLogger(logr.Discard())
 	c := &cluster{plane: plane, in: in, model: model, pods: map[string]*running{}, waits: result.Waits{}}
-	if c.clock, err = kubernetes.NewForConfig(access); err != nil {
+	if c.core, err = kubernetes.NewForConfig(access); err != nil {
 		return nil, err
 	}
 	if c.client, err = client.New(access, client.Options{}); err != nil {
@@ -226,16 +226,16 @@ func newCluster(ctx context.Context, plane *controlplane.ControlPlane, in *recor
 			return slices.Clone(*list)
 		}
 	}
-	if err := controlplane.ServeMetrics(ctx, c.clock, locked(&c.load), locked(&c.used)); err != nil {
+	if err := controlplane.ServeMetrics(ctx, c.core, locked(&c.load), locked(&c.used)); err != nil {
 		return nil, err
 	}
-	data, err := kube.Compress(map[string]any{"version": 2, "workloads": history(in, model)})
+	data, _, err := prediction.EncodeHistory(history(in, model), kube.MaxSaved)
 	if err != nil {
 		return nil, err
 	}
-	saved := &v1.ConfigMap{BinaryData: map[string][]byte{historyKey: data}}
+	saved := &v1.ConfigMap{BinaryData: map[string][]byte{prediction.HistoryKey: data}}
 	saved.Name, saved.Annotations = historyName, map[string]string{kube.SavedAnnotation: time.Now().UTC().Format(time.RFC3339)}
-	if _, err := c.clock.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, saved, metav1.CreateOptions{}); err != nil {
+	if _, err := c.core.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, saved, metav1.CreateOptions{}); err != nil {
 		return nil, err
 	}
 	return c, c.createServices(ctx)
@@ -255,7 +255,7 @@ func (c *cluster) createServices(ctx context.Context) error {
 			ClusterIP: v1.ClusterIPNone, Selector: map[string]string{"app": c.in.Pods[i].Object.Labels["app"]},
 		}}
 		service.Name = w.Name
-		if _, err := c.clock.CoreV1().Services(metav1.NamespaceDefault).Create(ctx, service, metav1.CreateOptions{}); err != nil {
+		if _, err := c.core.CoreV1().Services(metav1.NamespaceDefault).Create(ctx, service, metav1.CreateOptions{}); err != nil {
 			return err
 		}
 	}
@@ -271,7 +271,7 @@ func (c *cluster) create(ctx context.Context, number int, name string) error {
 		pod.Spec.Containers[i].Image = "example.com/none"
 	}
 	c.pods[name] = &running{number: number, created: time.Now(), cursor: c.model.Cursor(uint64(number), c.in.Pods[number].Group)}
-	_, err := c.clock.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, pod, metav1.CreateOptions{})
+	_, err := c.core.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, pod, metav1.CreateOptions{})
 	return err
 }
 
@@ -326,11 +326,11 @@ func (c *cluster) observe(ctx context.Context, now time.Time, minutes float64) e
 		return err
 	}
 	c.NodeMinutes += float64(len(claims.Items)) * minutes
-	nodes, err := c.clock.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	nodes, err := c.core.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		return err
 	}
-	pods, err := c.clock.CoreV1().Pods(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	pods, err := c.core.CoreV1().Pods(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		return err
 	}
@@ -378,7 +378,7 @@ func (c *cluster) observePods(ctx context.Context, pods []v1.Pod, load map[strin
 		}
 		if !state.end.After(now) {
 			delete(c.pods, pod.Name)
-			err := c.clock.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+			err := c.core.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
 			if err != nil && !apierrors.IsNotFound(err) {
 				return nil, err
 			}

@@ -13,7 +13,8 @@ import (
 	"sync"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 // figures are the figures of a run. Waits are in seconds.
@@ -123,17 +124,17 @@ func (r *runs) table(b *strings.Builder, arrivals []string) {
 		"overload, % of node time | more than default (95 %) |\n|---|---:|---|---:|---:|---:|---|\n")
 	for _, autoscaler := range autoscalers {
 		for _, profile := range profiles {
-			var nodes, ratios, evicted, waits, p99, overload, more []float64
+			var nodes, size, baseSize, evicted, waits, p99, overload, baseOverload []float64
 			for k, f := range r.done {
 				base, found := r.done[key{k.Autoscaler, k.Arrivals, profiles[0], k.Seed}]
 				if k.Autoscaler != autoscaler || k.Profile != profile || !slices.Contains(arrivals, k.Arrivals) || !found {
 					continue
 				}
 				nodes = append(nodes, f.NodeMinutes*60/seconds)
-				ratios = append(ratios, math.Log(f.NodeMinutes/base.NodeMinutes))
+				size, baseSize = append(size, math.Log(f.NodeMinutes)), append(baseSize, math.Log(base.NodeMinutes))
 				evicted = append(evicted, 100*float64(f.Evicted)/float64(f.Pods))
 				waits, p99 = append(waits, f.WaitMean), append(p99, f.WaitP99)
-				overload, more = append(overload, f.overload()), append(more, f.overload()-base.overload())
+				overload, baseOverload = append(overload, f.overload()), append(baseOverload, base.overload())
 			}
 			if len(nodes) < 2 {
 				continue
@@ -141,22 +142,13 @@ func (r *runs) table(b *strings.Builder, arrivals []string) {
 			mean := func(list []float64) float64 { return stat.Mean(list, nil) }
 			relative, change := "1", "0"
 			if profile != profiles[0] {
-				low, high := interval(ratios)
-				relative = fmt.Sprintf("%.2f (%.2f to %.2f)", math.Exp(mean(ratios)), math.Exp(low), math.Exp(high))
-				low, high = interval(more)
-				change = fmt.Sprintf("%+.1f (%+.1f to %+.1f)", mean(more), low, high)
+				d := result.PairedDifference(baseSize, size)
+				relative = fmt.Sprintf("%.2f (%.2f to %.2f)", math.Exp(d.Mean), math.Exp(d.Interval.Low), math.Exp(d.Interval.High))
+				d = result.PairedDifference(baseOverload, overload)
+				change = fmt.Sprintf("%+.1f (%+.1f to %+.1f)", d.Mean, d.Interval.Low, d.Interval.High)
 			}
 			fmt.Fprintf(b, "| %s (%d), %s | %.1f | %s | %.1f | %.1f, %.0f | %.1f | %s |\n", autoscaler, len(nodes), profile, mean(nodes),
 				relative, mean(evicted), mean(waits), mean(p99), mean(overload), change)
 		}
 	}
-}
-
-// interval returns the 95 % confidence interval of the mean of a normal sample, by Student's t distribution.
-func interval(sample []float64) (low, high float64) {
-	mean, deviation := stat.MeanStdDev(sample, nil)
-	n := float64(len(sample))
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975)
-	half := t * deviation / math.Sqrt(n)
-	return mean - half, mean + half
 }

@@ -176,14 +176,8 @@ func warnUnknown(path string, s *engine.State, warn func(string)) {
 		names = append(names, node.Name)
 	}
 	if list := slices.Sorted(maps.Keys(unknown)); len(list) > 0 {
-		warn(
-			fmt.Sprintf(
-				"%s: no node of the input has the name %s%s",
-				path,
-				format.Abbreviate(list, 3, ", "),
-				format.Suggestion(list[0], names),
-			),
-		)
+		hint := format.Suggestion(list[0], names)
+		warn(fmt.Sprintf("%s: no node of the input has the name %s%s", path, format.Abbreviate(list, 3, ", "), hint))
 	}
 }
 

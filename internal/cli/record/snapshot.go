@@ -140,10 +140,8 @@ func (o *snapshotOptions) read(cmd *cobra.Command) (*recording.Recording, error)
 	if err != nil {
 		return nil, err
 	}
-	warnings = slices.DeleteFunc(
-		warnings,
-		func(text string) bool { return strings.HasPrefix(text, "ignored: ") },
-	) // kinds of the other reader
+	isOfReader := func(text string) bool { return strings.HasPrefix(text, "ignored: ") } // a snapshot has more kinds
+	warnings = slices.DeleteFunc(warnings, isOfReader)
 	if text := ignored.String(); text != "" {
 		warnings = append(warnings, text)
 	}

@@ -59,10 +59,11 @@ the configuration in force (--overload and --killed set other bounds), and pods 
 a node at most --wait.
 
 The recording must have usage; a snapshot gives a first look, with two days of usage that
-are generated around its one reading. Configurations are fitted on its first two thirds, and the
-best one is confirmed on the last third, which the search has not seen. All kinds of
-requests are tried first, then the best with each profile; a fast model finds slack for the
-best pairs; a dozen is simulated with the code of kube-scheduler, and a paired test drops those that are worse.
+are generated around its one reading. Configurations are fitted on the first two thirds,
+and the best one is confirmed on the last third, which the search has not seen. All kinds
+of requests are tried first, then the best with each profile; a fast model finds slack for
+the best pairs; a dozen is simulated with the code of kube-scheduler, and a paired test
+drops those that are worse.
 
 Requests are kept, or are a quantile or the maximum of what the pods of a workload used,
 or what the defaults of the Vertical Pod Autoscaler or of KRR give. Limits stay, but are

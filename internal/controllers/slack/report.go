@@ -91,12 +91,8 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 	unplaced := c.unplaced(o.answers, meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProvisioned))
 	c.mu.Unlock()
 	plan := o.plan
-	for _, amount := range []struct {
-		to   *v1.ResourceList
-		from v1.ResourceList
-	}{{&status.Base, plan.Base}, {&status.Target, plan.Target}, {&status.Total, plan.Total}, {&status.Available, o.free}} {
-		*amount.to = inMebibytes(amount.from)
-	}
+	status.Base, status.Target = inMebibytes(plan.Base), inMebibytes(plan.Target)
+	status.Total, status.Available = inMebibytes(plan.Total), inMebibytes(o.free)
 	status.Schedule, status.NodeShape = plan.Schedule, plan.NodeShape
 	status.Domains, status.PerDomain = nil, 0
 	if plan.Spread != nil {

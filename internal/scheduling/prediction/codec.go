@@ -31,10 +31,10 @@ type document struct {
 	Workloads []predict.Past `json:"workloads"`
 }
 
-// encodeHistory returns the workloads in at most limit bytes. If they need more, the workloads with the fewest pods are left out.
+// EncodeHistory returns the workloads in at most limit bytes. If they need more, the workloads with the fewest pods are left out.
 // Workloads that Decode would reject are left out, too: a pod may have an owner of any name. written is the number of workloads
 // in data.
-func encodeHistory(workloads []predict.Past, limit int) (data []byte, written int, err error) {
+func EncodeHistory(workloads []predict.Past, limit int) (data []byte, written int, err error) {
 	sorted := slices.Clone(workloads)
 	for i := range sorted {
 		round(&sorted[i].CPU)

@@ -66,7 +66,7 @@ func TestRoundTrip(t *testing.T) {
 		for i := range want {
 			want[i].Namespace = strings.ToValidUTF8(want[i].Namespace, "x")
 		}
-		data, written, err := encodeHistory(want, kube.MaxSaved)
+		data, written, err := EncodeHistory(want, kube.MaxSaved)
 		if err != nil || written != n {
 			t.Fatal(written, err)
 		}
@@ -96,10 +96,10 @@ func TestEncodeIsBounded(t *testing.T) {
 		w.CPU.Mean = math.Sqrt(float64(i + 1))
 		workloads = append(workloads, w)
 	}
-	all, _, err := encodeHistory(workloads, math.MaxInt)
+	all, _, err := EncodeHistory(workloads, math.MaxInt)
 	must.Succeed(t, err)
 	limit := len(all) / 3
-	data, written, err := encodeHistory(workloads, limit)
+	data, written, err := EncodeHistory(workloads, limit)
 	if err != nil || len(data) > limit || written < 700 || written > 1000 {
 		t.Fatalf("%d of 3000 workloads in %d bytes, %v; want nearly 1000 in at most %d", written, len(data), err, limit)
 	}
@@ -111,7 +111,7 @@ func TestEncodeIsBounded(t *testing.T) {
 	if got[0].CPU.Pods != 3000 || got[written-1].CPU.Pods != float64(3001-written) {
 		t.Errorf("workloads with %v to %v pods, want those with the most", got[0].CPU.Pods, got[written-1].CPU.Pods)
 	}
-	if _, _, err := encodeHistory(workloads, 10); err == nil {
+	if _, _, err := EncodeHistory(workloads, 10); err == nil {
 		t.Error("an empty history in 10 bytes")
 	}
 }
@@ -119,7 +119,7 @@ func TestEncodeIsBounded(t *testing.T) {
 func TestEncodeIgnoresInvalidValues(t *testing.T) {
 	w := workload("a", math.NaN())
 	w.Memory.Mean = math.Inf(1)
-	data, _, err := encodeHistory([]predict.Past{w}, kube.MaxSaved)
+	data, _, err := EncodeHistory([]predict.Past{w}, kube.MaxSaved)
 	must.Succeed(t, err)
 	if got, err := decodeHistory(data); err != nil || got[0].CPU != (predict.PastUsage{}) || got[0].Memory != (predict.PastUsage{}) {
 		t.Errorf("%+v, %v; want no usage", got, err)
@@ -131,7 +131,7 @@ func TestEncodeLeavesOutInvalidWorkloads(t *testing.T) {
 	long, unnamed, huge := workload("long", 7), workload("", 6), workload("huge", 5)
 	long.Kind = strings.Repeat("x", maxName+1)
 	huge.Memory.Mean = 1e300
-	data, written, err := encodeHistory([]predict.Past{long, workload("a", 1), unnamed, huge}, kube.MaxSaved)
+	data, written, err := EncodeHistory([]predict.Past{long, workload("a", 1), unnamed, huge}, kube.MaxSaved)
 	if err != nil || written != 1 {
 		t.Fatalf("%d workloads, want 1, error %v", written, err)
 	}
@@ -166,7 +166,7 @@ func TestDecodeErrors(t *testing.T) {
 
 // FuzzDecode checks that any data gives an error or valid workloads.
 func FuzzDecode(f *testing.F) {
-	data, _, err := encodeHistory([]predict.Past{workload("a", 3)}, kube.MaxSaved)
+	data, _, err := EncodeHistory([]predict.Past{workload("a", 3)}, kube.MaxSaved)
 	must.Succeed(f, err)
 	f.Add(data, "")
 	f.Add([]byte{}, `{"version":2,"workloads":[{"namespace":"a","kind":"b","name":"c","cpu":{"pods":1e999}}]}`)
@@ -197,7 +197,7 @@ func BenchmarkEncode(b *testing.B) {
 		workloads = append(workloads, w)
 	}
 	for b.Loop() {
-		data, written, err := encodeHistory(workloads, kube.MaxSaved)
+		data, written, err := EncodeHistory(workloads, kube.MaxSaved)
 		must.Succeed(b, err)
 		b.ReportMetric(float64(len(data))/1024, "KiB")
 		b.ReportMetric(float64(kube.MaxSaved)*float64(written)/float64(len(data)), "workloads-fit")

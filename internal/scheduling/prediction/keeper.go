@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// dataKey is the key of the history in the binary data of the ConfigMap.
-	dataKey = "history.json.gz"
+	// HistoryKey is the key of the history in the binary data of the ConfigMap.
+	HistoryKey = "history.json.gz"
 	// saveInterval is the shortest time between two saves. All replicas of a scheduler together save once within it.
 	saveInterval = 5 * time.Minute
 	// rebuildSpan is the length of the period before the start whose usage of pods is read again, and rebuildStep the time
@@ -179,7 +179,7 @@ func (k *HistoryKeeper) restored(ctx context.Context, logger klog.Logger) (*v1.C
 		return object, err
 	}
 	k.isRestored = true
-	data, found := object.BinaryData[dataKey]
+	data, found := object.BinaryData[HistoryKey]
 	if !found {
 		return object, nil
 	}
@@ -222,11 +222,11 @@ func (k *HistoryKeeper) save(ctx context.Context, logger klog.Logger, interval t
 		return nil
 	}
 	workloads := k.options.Learner.Workloads()
-	data, written, err := encodeHistory(workloads, kube.MaxSaved)
+	data, written, err := EncodeHistory(workloads, kube.MaxSaved)
 	if err != nil {
 		return err
 	}
-	isSaved, err := k.configMap().Update(ctx, object, map[string][]byte{dataKey: data}, now, "plimsoll-scheduler")
+	isSaved, err := k.configMap().Update(ctx, object, map[string][]byte{HistoryKey: data}, now, "plimsoll-scheduler")
 	if err != nil || !isSaved {
 		return err
 	}

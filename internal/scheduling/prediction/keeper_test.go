@@ -193,7 +193,7 @@ func TestSavedDoesNotWait(t *testing.T) {
 
 // TestInvalidContentIsIgnored checks that invalid content is logged, and replaced by the next save.
 func TestInvalidContentIsIgnored(t *testing.T) {
-	good, _, err := encodeHistory([]predict.Past{workload("a", 3)}, kube.MaxSaved)
+	good, _, err := EncodeHistory([]predict.Past{workload("a", 3)}, kube.MaxSaved)
 	must.Succeed(t, err)
 	for name, tc := range map[string]struct {
 		data        []byte
@@ -206,7 +206,7 @@ func TestInvalidContentIsIgnored(t *testing.T) {
 		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 		ctx := klog.NewContext(t.Context(), logger)
 		now, l := noon, &learner{}
-		k, client := keeperOf(t, l, &now, map[string][]byte{dataKey: tc.data}, tc.annotations)
+		k, client := keeperOf(t, l, &now, map[string][]byte{HistoryKey: tc.data}, tc.annotations)
 		k.Start(ctx)
 		if l.workloads != nil {
 			t.Errorf("%s: restored %+v", name, l.workloads)
@@ -218,7 +218,7 @@ func TestInvalidContentIsIgnored(t *testing.T) {
 		must.Succeed(t, k.save(ctx, logger, saveInterval))
 		object, err := client.CoreV1().ConfigMaps("kube-system").Get(ctx, "history", metav1.GetOptions{})
 		must.Succeed(t, err)
-		if got, err := decodeHistory(object.BinaryData[dataKey]); err != nil || len(got) != 1 || got[0].Name != "b" {
+		if got, err := decodeHistory(object.BinaryData[HistoryKey]); err != nil || len(got) != 1 || got[0].Name != "b" {
 			t.Errorf("%s: saved %+v, %v", name, got, err)
 		}
 	}
@@ -228,11 +228,11 @@ func TestInvalidContentIsIgnored(t *testing.T) {
 // saves.
 func TestHistoryIsNotOverwrittenUnread(t *testing.T) {
 	logger, ctx := ktesting.NewTestContext(t)
-	data, _, err := encodeHistory([]predict.Past{workload("a", 3)}, kube.MaxSaved)
+	data, _, err := EncodeHistory([]predict.Past{workload("a", 3)}, kube.MaxSaved)
 	must.Succeed(t, err)
 	now, l := noon, &learner{workloads: []predict.Past{workload("b", 1)}}
 	k, client := keeperOf(
-		t, l, &now, map[string][]byte{dataKey: data}, map[string]string{kube.SavedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)},
+		t, l, &now, map[string][]byte{HistoryKey: data}, map[string]string{kube.SavedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)},
 	)
 	failing := true
 	client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -246,7 +246,7 @@ func TestHistoryIsNotOverwrittenUnread(t *testing.T) {
 	must.Succeed(t, k.save(ctx, logger, 0))
 	object, err := client.CoreV1().ConfigMaps("kube-system").Get(ctx, "history", metav1.GetOptions{})
 	must.Succeed(t, err)
-	if got, err := decodeHistory(object.BinaryData[dataKey]); err != nil || len(got) != 2 {
+	if got, err := decodeHistory(object.BinaryData[HistoryKey]); err != nil || len(got) != 2 {
 		t.Errorf("saved %+v, %v; want both workloads", got, err)
 	}
 }
@@ -254,7 +254,7 @@ func TestHistoryIsNotOverwrittenUnread(t *testing.T) {
 // TestPastComesFirst checks that the ConfigMap is read only if the source has no past readings.
 func TestPastComesFirst(t *testing.T) {
 	_, ctx := ktesting.NewTestContext(t)
-	data, _, err := encodeHistory([]predict.Past{workload("a", 3)}, kube.MaxSaved)
+	data, _, err := EncodeHistory([]predict.Past{workload("a", 3)}, kube.MaxSaved)
 	must.Succeed(t, err)
 	for name, tc := range map[string]struct {
 		source              past
@@ -265,7 +265,7 @@ func TestPastComesFirst(t *testing.T) {
 		"failing": {past{noon.Add(-48 * time.Hour), errors.New("refused")}, 0, 1},
 	} {
 		now, l := noon, &learner{}
-		k, _ := keeperOf(t, l, &now, map[string][]byte{dataKey: data},
+		k, _ := keeperOf(t, l, &now, map[string][]byte{HistoryKey: data},
 			map[string]string{kube.SavedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)})
 		k.options.Past = tc.source
 		k.Start(ctx)

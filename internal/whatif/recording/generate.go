@@ -272,8 +272,8 @@ func (s Generated) nodes() (nodes []Node, capacity, smallest resources.Amounts) 
 
 // group generates the group with a number.
 func (s Generated) group(r *rand.Rand, number int, smallest resources.Amounts) generatedGroup {
-	g := generatedGroup{Owner: Owner{Name: fmt.Sprintf("group-%05d", number)}, cpu: lognormal(r, s.CPUCV)}
-	g.memory = g.cpu * lognormal(r, s.PerCoreCV)
+	g := generatedGroup{Owner: Owner{Name: fmt.Sprintf("group-%05d", number)}, cpu: Lognormal(r, s.CPUCV)}
+	g.memory = g.cpu * Lognormal(r, s.PerCoreCV)
 	switch u := r.Float64(); {
 	case u < s.BestEffort:
 		g.class = v1.PodQOSBestEffort
@@ -294,9 +294,9 @@ func (s Generated) group(r *rand.Rand, number int, smallest resources.Amounts) g
 	return g
 }
 
-// lognormal returns a random number of a log-normal distribution with mean 1 and a coefficient of
+// Lognormal returns a random number of a log-normal distribution with mean 1 and a coefficient of
 // variation.
-func lognormal(r *rand.Rand, cv float64) float64 {
+func Lognormal(r *rand.Rand, cv float64) float64 {
 	variance := math.Log1p(cv * cv)
 	return math.Exp(math.Sqrt(variance)*r.NormFloat64() - variance/2)
 }

@@ -206,8 +206,7 @@ func (d *draw) chooseBestEffort(slots []*workload) {
 
 // lognormal returns a random number of a log-normal distribution with mean 1 and a coefficient of variation.
 func (d *draw) lognormal(cv float64) float64 {
-	variance := math.Log1p(cv * cv)
-	return math.Exp(math.Sqrt(variance)*d.random.NormFloat64() - variance/2)
+	return recording.Lognormal(d.random, cv)
 }
 
 // typical returns the usage of a workload by which its requests are set: the percentile of the month before, or the mean if that
