@@ -228,7 +228,8 @@ func differenceNote(r *result.Result) string {
 func scenarioTable(s *result.Scenario, profile int, figures []result.Definition) *base.Table {
 	t := base.NewTable("figure", "value")
 	if profile > 0 {
-		t = base.NewTable("figure", "baseline", "profile", "difference")
+		name := func(of int) string { return format.Shorten(s.Profiles[of].Name, 14) }
+		t = base.NewTable("figure", name(0), name(profile), "difference")
 	}
 	value := func(of int, name string) string {
 		if figure, ok := s.Profiles[of].Figures[name]; ok {

@@ -361,6 +361,9 @@ func (o *recommendOptions) writeFolder(found *recommend.Result) error {
 	return nil
 }
 
+// letter returns the name of the configuration with an index in a table: at most twenty are shown.
+func letter(index int) string { return string(rune('A' + index)) }
+
 // print prints the verdict and the tables.
 func (o *recommendOptions) print(out io.Writer, r *recommend.Result) {
 	p := printer{out, &o.output}
@@ -370,6 +373,7 @@ func (o *recommendOptions) print(out io.Writer, r *recommend.Result) {
 	if r.WaitPercent > 0 {
 		wait = fmt.Sprintf("wait p%g", r.WaitPercent)
 	}
+	var names []string // in the order of their letters, which fit 80 columns
 	table := func(title string, rows []recommend.Row) {
 		t := base.NewTable(title, "cost/day", "overload", "killed", wait, "nodes")
 		for i := range rows {
@@ -379,7 +383,10 @@ func (o *recommendOptions) print(out io.Writer, r *recommend.Result) {
 				name = row.Mark + ": " + name
 			}
 			if o.output.Format != base.FormatWide {
-				name = format.Shorten(name, 28)
+				if !slices.Contains(names, row.Name) {
+					names = append(names, row.Name)
+				}
+				name = strings.TrimSpace(letter(slices.Index(names, row.Name)) + " " + row.Mark)
 			}
 			waited := "-"
 			if r.WaitPercent > 0 {
@@ -392,8 +399,9 @@ func (o *recommendOptions) print(out io.Writer, r *recommend.Result) {
 	}
 	table("on the last third", r.Confirmation)
 	table("frontier, first two thirds", r.Frontier)
-	p.paragraph(
-		"Overload in node minutes a day, killed pods a day, nodes at most; all simulated. -o wide has the whole names, -o yaml what to apply.",
-	)
+	for i, name := range names {
+		p.paragraph(letter(i) + " is " + name + ".")
+	}
+	p.paragraph("Overload in node minutes a day, killed pods a day, nodes at most; all simulated. -o yaml has what to apply.")
 	p.assumptions(r.Assumed)
 }

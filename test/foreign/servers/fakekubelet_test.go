@@ -104,42 +104,26 @@ func (k *fakeKubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // servers of APIServices expect.
 func startAggregatingPlane(t *testing.T, crds ...string) (*controlplane.ControlPlane, *rest.Config, *kubernetes.Clientset) {
 	t.Helper()
-	arguments, err := frontProxy()
-	must.Succeed(t, err)
-	cp, config := plane.Start(t, controlplane.Options{APIServerArgs: arguments}, crds...)
+	cp, config := plane.Start(t, controlplane.Options{APIServerArgs: frontProxy(t)}, crds...)
 	client, err := kubernetes.NewForConfig(config)
 	must.Succeed(t, err)
 	return cp, config, client
 }
 
-// frontProxy creates the self-signed client certificate of the aggregation layer once, and returns the flags of kube-apiserver for it.
-var frontProxy = sync.OnceValues(func() ([]string, error) {
+// frontProxy creates the self-signed client certificate of the aggregation layer, and returns the flags of kube-apiserver for it.
+func frontProxy(t *testing.T) []string {
+	t.Helper()
 	const name = "front-proxy-client"
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
+	must.Succeed(t, err)
 	keyPEM, err := keyutil.MarshalPrivateKeyToPEM(key)
-	if err != nil {
-		return nil, err
-	}
+	must.Succeed(t, err)
 	signed, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name}, key)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp("", "plimsoll-front-proxy-")
-	if err != nil {
-		return nil, err
-	}
+	must.Succeed(t, err)
+	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "front-proxy.crt"), filepath.Join(dir, "front-proxy.key")
-	for file, content := range map[string][]byte{
-		certFile: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed.Raw}),
-		keyFile:  keyPEM,
-	} {
-		if err := os.WriteFile(file, content, 0o600); err != nil {
-			return nil, err
-		}
-	}
+	must.Succeed(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed.Raw}), 0o600))
+	must.Succeed(t, os.WriteFile(keyFile, keyPEM, 0o600))
 	return []string{
 		"--requestheader-client-ca-file=" + certFile,
 		"--requestheader-allowed-names=" + name,
@@ -148,5 +132,5 @@ var frontProxy = sync.OnceValues(func() ([]string, error) {
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--proxy-client-cert-file=" + certFile,
 		"--proxy-client-key-file=" + keyFile,
-	}, nil
-})
+	}
+}
