@@ -40,13 +40,16 @@ func ConfigureGroup(cmd *cobra.Command) {
 func UnknownCommand(cmd *cobra.Command, name string) error {
 	var names []string
 	for _, subcommand := range cmd.Commands() {
-		if subcommand.IsAvailableCommand() && subcommand.Name() != "completion" {
+		if subcommand.IsAvailableCommand() {
 			names = append(names, subcommand.Name())
 		}
 	}
 	slices.Sort(names)
-	return fmt.Errorf("unknown command %q for %q%s", name, cmd.CommandPath(),
-		cmp.Or(format.Suggestion(name, names), ": must be one of "+strings.Join(names, ", ")))
+	hint := ": must be one of " + strings.Join(names, ", ")
+	if cmd.Name() != "completion" { // shells have short, similar names
+		hint = cmp.Or(format.Suggestion(name, names), hint)
+	}
+	return fmt.Errorf("unknown command %q for %q%s", name, cmd.CommandPath(), hint)
 }
 
 // NoArgs is the check for a command without arguments.
@@ -104,14 +107,56 @@ func FlagError(cmd *cobra.Command, err error) error {
 	}
 	name := cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName()) // -seeds are short names
 	if len(name) > 1 {
-		var names []string
-		cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
-		return fmt.Errorf("%w%s", err, strings.Replace(format.Suggestion(name, names), "mean ", "mean --", 1))
+		return fmt.Errorf("%w%s", err, flagHint(cmd, name))
 	}
 	if name == "v" && cmd.Flags().Lookup("version") != nil {
 		return fmt.Errorf("%w; did you mean --version?", err)
 	}
 	return fmt.Errorf("%w: the command is %s", err, cmd.UseLine())
+}
+
+// synonyms are flags of other commands and programs, with the flags that have their meaning.
+var synonyms = map[string]string{
+	"config": "profile", "candidate": "profile", "policy": "slack", "slack": "policy", "file": "filename", "format": "output",
+	"json": "output", "yaml": "output", "url": "prometheus", "server": "kubeconfig", "dir": "folder", "cluster": "context",
+}
+
+// flagHint returns the end of the error about an unknown flag: the flag that is meant, or the commands that have the flag.
+func flagHint(cmd *cobra.Command, name string) string {
+	var names []string
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	first, _, _ := strings.Cut(name, "-")
+	for _, meant := range []string{name, synonyms[name], first} {
+		if hint := format.Suggestion(meant, names); hint != "" {
+			return strings.Replace(hint, "mean ", "mean --", 1)
+		}
+	}
+	if !cmd.HasParent() {
+		return ""
+	}
+	owners := commandsWith(cmd.Root(), name)
+	switch parent := cmd.Parent().CommandPath(); {
+	case slices.Contains(owners, parent):
+		return "; it is a flag of " + parent
+	case strings.Contains(cmd.Use, " ") && !strings.Contains(cmd.Use, "--"): // with arguments
+		return ": the command is " + cmd.UseLine()
+	case len(owners) > 0:
+		return "; it is a flag of " + format.Abbreviate(owners, 3, ", ")
+	}
+	return fmt.Sprintf(": %s --help lists the flags", cmd.CommandPath())
+}
+
+// commandsWith returns the paths of the command and its subcommands that have a flag.
+func commandsWith(cmd *cobra.Command, flag string) (paths []string) {
+	if cmd.Flags().Lookup(flag) != nil {
+		paths = append(paths, cmd.CommandPath())
+	}
+	for _, subcommand := range cmd.Commands() {
+		if subcommand.IsAvailableCommand() {
+			paths = append(paths, commandsWith(subcommand, flag)...)
+		}
+	}
+	return paths
 }
 
 // valueError is the problem of a value of a flag, without the name of the flag.

@@ -51,7 +51,7 @@ func TestUnknownCommand(t *testing.T) {
 	for arg, want := range map[string]string{
 		"scroe": `unknown command "scroe" for "plimsoll"; did you mean score?`,
 		"exp":   `unknown command "exp" for "plimsoll"; did you mean explain?`,
-		"get":   `unknown command "get" for "plimsoll": must be one of explain, score`,
+		"get":   `unknown command "get" for "plimsoll": must be one of completion, explain, score`,
 	} {
 		group.SetArgs([]string{arg})
 		if err := group.Execute(); err == nil || err.Error() != want {
