@@ -18,8 +18,9 @@ import (
 type Loop struct {
 	tracker   *Tracker
 	namespace string
-	// pods are the pods of the last iteration.
+	// pods are the pods of the last iteration by name, and by object, which most pods keep: a pointer is found in a fraction of the time.
 	pods      map[types.NamespacedName]*observedPod
+	objects   map[*v1.Pod]*observedPod
 	iteration int
 }
 
@@ -43,7 +44,9 @@ func NewLoop(policy *v1alpha1.ResourceSlack, namespace string) (*Loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Loop{tracker: tracker, namespace: namespace, pods: map[types.NamespacedName]*observedPod{}}, nil
+	return &Loop{
+		tracker: tracker, namespace: namespace, pods: map[types.NamespacedName]*observedPod{}, objects: map[*v1.Pod]*observedPod{},
+	}, nil
 }
 
 // SetWorkloads sets the workloads that the policy mirrors. GoverningPolicy selects the policy of a
@@ -84,11 +87,9 @@ func (l *Loop) observe(nodes []*v1.Node, pods []*v1.Pod, now time.Time) {
 	}
 	distinct := 0
 	for _, pod := range pods {
-		key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-		observed := l.pods[key]
+		observed := l.objects[pod]
 		if observed == nil {
-			observed = &observedPod{}
-			l.pods[key] = observed
+			observed = l.observed(pod)
 		}
 		if observed.iteration != l.iteration {
 			distinct++
@@ -104,9 +105,23 @@ func (l *Loop) observe(nodes []*v1.Node, pods []*v1.Pod, now time.Time) {
 	for key, observed := range l.pods {
 		if observed.iteration != l.iteration {
 			delete(l.pods, key)
+			delete(l.objects, observed.pod)
 			l.tracker.DeletePod(observed.pod)
 		}
 	}
+}
+
+// observed returns the pod with the name of an object, which becomes its object.
+func (l *Loop) observed(pod *v1.Pod) *observedPod {
+	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+	observed := l.pods[key]
+	if observed == nil {
+		observed = &observedPod{}
+		l.pods[key] = observed
+	}
+	delete(l.objects, observed.pod)
+	l.objects[pod] = observed
+	return observed
 }
 
 // placeholders returns the placeholders of a plan. Placed ones keep their node if possible.

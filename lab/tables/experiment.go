@@ -39,6 +39,8 @@ type experiment struct {
 	missing []string
 	// ablations has the results of the profile predicted with parts of its model left out, in the tuning half; nil if they were not run.
 	ablations *experiment
+	// levels have the results at other levels of use, the lowest first; empty if they were not run.
+	levels []levelOfUse
 }
 
 // read reads the results of the scenarios of a part in a folder.

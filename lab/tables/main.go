@@ -3,8 +3,9 @@
 //
 //	tables RESULTS FOLDER [PAGE...]
 //
-// RESULTS is the folder that lab/experiment wrote, with the results of the parts of the model, in the tuning half, in RESULTS/ablations;
-// without these, their table remains as it is. FOLDER is the folder of the tables.
+// RESULTS is the folder that lab/experiment wrote, with the results of the parts of the model, in the tuning half, in RESULTS/ablations, and
+// of each level of use in a folder below RESULTS/levels, such as RESULTS/levels/0.45; without these, their tables remain as they are. FOLDER
+// is the folder of the tables.
 package main
 
 import (
@@ -48,10 +49,12 @@ func readResults(from string) (*experiment, error) {
 	}
 	folder := filepath.Join(from, "ablations")
 	if _, err := os.Stat(folder); err == nil {
-		e.ablations, err = read(folder, scenarios.Tuning)
-		return e, err
+		if e.ablations, err = read(folder, scenarios.Tuning); err != nil {
+			return nil, err
+		}
 	}
-	return e, nil
+	e.levels, err = readLevels(filepath.Join(from, "levels"))
+	return e, err
 }
 
 // generate reads the results and writes all files.

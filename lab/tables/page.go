@@ -29,6 +29,9 @@ func (e *experiment) parts() []part {
 	if e.ablations != nil {
 		all = append(all, part{"ablations", e.ablations.profileTable})
 	}
+	if e.levels != nil {
+		all = append(all, part{"levels", e.levelTable})
+	}
 	return all
 }
 

@@ -218,31 +218,38 @@ func (e *experiment) runTable(w io.Writer) error {
 	return err
 }
 
-// writeRuns writes all figures of all runs as CSV.
+// writeRuns writes all figures of all runs as CSV. Scenarios at another level of use end with it, as in google-stay-be0@0.45.
 func (e *experiment) writeRuns(w io.Writer) error {
 	out := csv.NewWriter(w)
 	header := []string{"scenario", "profile", "seed"}
 	for _, figure := range result.CommonFigures() {
 		header = append(header, figure.Name)
 	}
-	if err := out.Write(header); err != nil {
-		return err
+	_ = out.Write(header) // Error returns the first error of all writes
+	e.addRuns(out, "")
+	if e.ablations != nil {
+		e.ablations.addRuns(out, "")
 	}
+	for _, l := range e.levels {
+		l.addRuns(out, fmt.Sprintf("@%.2f", l.use))
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// addRuns writes a row for each run. Names of scenarios get a suffix.
+func (e *experiment) addRuns(out *csv.Writer, suffix string) {
 	for i := range e.scenarios {
 		s := &e.scenarios[i]
 		for _, name := range e.profiles {
 			for k := range s.profile(name).Runs {
 				run := &s.profile(name).Runs[k]
-				row := []string{s.Name, name, strconv.FormatUint(run.Seed, 10)}
+				row := []string{s.Name + suffix, name, strconv.FormatUint(run.Seed, 10)}
 				for _, figure := range result.CommonFigures() {
 					row = append(row, strconv.FormatFloat(figure.Value(run), 'g', 5, 64))
 				}
-				if err := out.Write(row); err != nil {
-					return err
-				}
+				_ = out.Write(row)
 			}
 		}
 	}
-	out.Flush()
-	return out.Error()
 }

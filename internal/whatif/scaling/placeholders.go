@@ -23,7 +23,7 @@ type placeholders struct {
 	previous []*v1.Pod
 	// bound are the pods with a node, by number. A pod keeps its object as long as it is on the
 	// same node.
-	bound map[int32]*v1.Pod
+	bound []*v1.Pod
 	clock func(second int64) time.Time
 	kept  slackKept
 }
@@ -35,7 +35,7 @@ func newPlaceholders(config *Config, in *recording.Input) (*placeholders, error)
 		return nil, fmt.Errorf("%s %s: %w", v1alpha1.Kind, policy.Name, err)
 	}
 	loop.SetWorkloads(slack.WorkloadsOf(in.Workloads))
-	return &placeholders{loop: loop, bound: map[int32]*v1.Pod{}, clock: in.Clock}, nil
+	return &placeholders{loop: loop, clock: in.Clock}, nil
 }
 
 // next returns the placeholders of a pass. A placeholder that remains on its node has spec.nodeName
@@ -43,6 +43,7 @@ func newPlaceholders(config *Config, in *recording.Input) (*placeholders, error)
 func (p *placeholders) next(c *Cluster) ([]*v1.Pod, slack.Plan) {
 	var nodes []*v1.Node
 	var pods []*v1.Pod
+	p.bound = append(p.bound, make([]*v1.Pod, max(0, len(c.Pods)-len(p.bound)))...)
 	for i := range c.Ready {
 		node := c.Nodes[c.Ready[i].Number].Object
 		nodes = append(nodes, node)
