@@ -215,6 +215,24 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// TestSlackIsTriedWhereItHelps expects no search for slack where pods do not wait without it.
+func TestSlackIsTriedWhereItHelps(t *testing.T) {
+	for wait, want := range map[int64]bool{0: false, 1: true} {
+		o, searched := options(t, fake(func(*compare.Job) result.Run {
+			run := cost(10, 0, 0)
+			run.Waits = result.Waits{wait: 1000}
+			return run
+		})), false
+		o.Report = func(line string) { searched = searched || strings.HasPrefix(line, "slack for ") }
+		o.Change.Requests, o.Goals = false, Goals{Percent: 95, Wait: 5 * time.Second, HasWait: true}
+		_, err := Find(t.Context(), o)
+		must.Succeed(t, err)
+		if searched != want {
+			t.Errorf("pods wait %d s without slack: slack is searched: %v", wait, searched)
+		}
+	}
+}
+
 // TestCountsNodes expects the number of nodes that are not needed without an autoscaler.
 func TestCountsNodes(t *testing.T) {
 	o := options(t, fake(func(j *compare.Job) result.Run {

@@ -299,12 +299,15 @@ func (s *search) goodPairs(pairs []*candidate) (good []*candidate, err error) {
 	return good[:min(len(good), bestPairs)], nil
 }
 
-// withSlack returns pairs with the amounts of slack to try, at most maxCandidates.
+// withSlack returns pairs with the amounts of slack to try, at most maxCandidates. Where pods do not wait without slack, it can only cost.
 func (s *search) withSlack(pairs []*candidate) ([]*candidate, error) {
 	all := slices.Concat(pairs, slices.DeleteFunc(s.raced, func(c *candidate) bool { return slices.Contains(pairs, c) }))
 	if !s.Change.Slack {
 		return all, nil
 	}
+	pairs = slices.DeleteFunc(pairs, func(c *candidate) bool {
+		return c.slack.policy == nil && s.Goals.wait(sum(partsOf(c, s.order))) == 0
+	})
 	for i, pair := range pairs {
 		s.Report(fmt.Sprintf("slack for %s, %s (%d of %d)", pair.profile.Name, pair.requests.Name, i+1, len(pairs)))
 		choices, err := s.slackChoices(pair.requests)
