@@ -1,9 +1,13 @@
 package manifest
 
 import (
+	"fmt"
 	"io"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
 // Hub has the objects of a hub that affect placements.
@@ -35,14 +39,16 @@ func ReadHub(paths []string, stdin io.Reader) (*Hub, error) {
 }
 
 // ReadHubFrom reads the objects of a hub from documents, which may be required to have placements.
+// Fields that the API server would refuse are warnings.
 func ReadHubFrom(source Source, requirePlacements bool) (*Hub, error) {
-	r := &hubReader{reader: newReader(hubKinds)}
+	r := &hubReader{reader: newReader(hubKinds), schemas: map[metav1.TypeMeta]*hubSchema{}}
 	if err := eachChecked(source, r.read); err != nil {
 		return nil, err
 	}
 	if err := r.finish(
 		requirePlacements && len(r.hub.Placements) == 0,
-		"found no placements in the input: must have at least one",
+		fmt.Sprintf("found no placements in the input, but %s and %s: must have at least one",
+			format.Of(len(r.hub.Clusters), "ManagedCluster"), format.Of(len(r.hub.Workloads), "workload")),
 	); err != nil {
 		return nil, err
 	}
@@ -54,7 +60,9 @@ func ReadHubFrom(source Source, requirePlacements bool) (*Hub, error) {
 type hubReader struct {
 	reader
 
-	hub Hub
+	hub       Hub
+	schemas   map[metav1.TypeMeta]*hubSchema
+	validated int // bytes
 }
 
 // read reads an object in JSON.
@@ -92,5 +100,8 @@ func add[T any, P interface {
 ) error {
 	into := P(new(T))
 	*to = append(*to, into)
-	return r.decode(where, asJSON, head, into)
+	if err := r.decode(where, asJSON, head, into); err != nil {
+		return err
+	}
+	return r.validate(where, asJSON, head, into)
 }

@@ -31,7 +31,7 @@ var validationOptions = validation.PodValidationOptions{
 
 // lacking matches the fields that manifests often lack, and that only the API server and admission plugins set or require.
 var lacking = regexp.MustCompile(
-	`\.image$|\.volumeMounts\[\d+\]\.name$|\.ephemeralContainers|serviceAccount|nodeSwapStatus|declaredFeatures`,
+	`\.image$|^status\.conditions|\.reason$|\.volumeMounts\[\d+\]\.name$|\.ephemeralContainers|serviceAccount|nodeSwapStatus|declaredFeatures`,
 )
 
 // phrases are texts of the validation of Kubernetes in the words of other messages.

@@ -43,3 +43,40 @@ func TestValidate(t *testing.T) {
 		}
 	}
 }
+
+// TestValidateHub checks that fields of hub objects which the API server would refuse are warnings, and that valid objects have none.
+func TestValidateHub(t *testing.T) {
+	const score = "v1alpha1 AddOnPlacementScore {name: a} status: {scores: [{name: b, value: "
+	const cluster, capacity = "v1 ManagedCluster {name: c} spec: ", "v1alpha1 ClusterCapacity {name: plimsoll, namespace: c} status: "
+	const status = `cluster: c, observedAt: "2026-11-21T12:00:00Z", classes: [{}], groups: [{class: 0, nodes: 1, free: {cpu: 1}}]`
+	for _, tc := range []struct{ object, want string }{
+		{cluster + "{taints: [{key: a, effect: NoSelect}]}\nstatus: {conditions: [{type: a, status: 'True'}], capacity: {cpu: 1}}", ""},
+		{"v1beta2 ManagedClusterSet {name: s} spec: {clusterSelector: {labelSelector: {}}}", ""},
+		{"v1beta1 PlacementDecision {name: d} status: {decisions: [{clusterName: c}]}", ""},
+		{capacity + "{" + status + "}", ""},
+		{cluster + "{taints: [{key: a, effect: NoSchedule}]}", `spec.taints[0].effect: invalid value "NoSchedule": must be one of NoSelect`},
+		{cluster + "{taints: [{key: a b, effect: NoSelect}]}", `spec.taints[0].key: invalid value "a b": must be a name such as spot`},
+		{cluster + "{}\nstatus: {capacity: {cpu: -1}}", "status.capacity.cpu: invalid value -1: must be at least 0"},
+		{cluster + "{}\nstatus: {capacity: {cpu: -1m}}", `status.capacity.cpu: invalid value "-1m": must be a quantity of at least 0`},
+		{"v1 ManagedCluster {name: C_1} spec: {}", `metadata.name: invalid value "C_1": a lowercase`},
+		{"v1 ManagedCluster {name: c, labels: {a: b c}} spec: {}", `metadata.labels: invalid value "b c": a valid label`},
+		{"v1beta2 ManagedClusterSet {name: s} spec: {clusterSelector: {selectorType: Label}}", `selectorType: invalid value "Label": must be`},
+		{"v1beta2 ManagedClusterSetBinding {name: s} spec: {clusterSet: t}", `invalid value "t": must be the name of the binding, s`},
+		{score + "140}]}", "scores[0].value: invalid value 140: must be at most 100"},
+		{score + "1}, {name: b, value: 2}]}", "status.scores[1]: found twice"},
+		{capacity + "{free: {}, " + status + "}", `unknown field "status.free": must be one of classes`},
+		{capacity + "{" + strings.Replace(status, "cpu: 1", "cpu: -1", 1) + "}", "groups[0].free.cpu: invalid value -1: must be at least 0"},
+		{capacity + "{" + strings.Replace(status, "2026", "today", 1) + "}", `"today-11-21T12:00:00Z": must be a time such as 2026`},
+		{"v1beta2 ManagedClusterSetBindings {name: s} spec: {}", "ignored: 1 ManagedClusterSetBindings (did you mean ManagedClusterSetBinding?)"},
+		{"v1 MangedCluster {name: s} spec: {}", "ignored: 1 MangedCluster (did you mean ManagedCluster?)"},
+	} {
+		parts := strings.SplitN(tc.object, " ", 3)
+		group := map[bool]string{true: "plimsoll.dev/", false: clusterGroup}[parts[1] == "ClusterCapacity"]
+		text := "apiVersion: " + group + parts[0] + "\nkind: " + parts[1] + "\nmetadata: " + strings.Replace(parts[2], "} ", "}\n", 1)
+		hub, err := ReadHubFrom(Files([]string{"-"}, strings.NewReader(text)), false)
+		must.Succeed(t, err)
+		if got := strings.Join(hub.Warnings, "; "); (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
+			t.Errorf("%s: %q, want %q", tc.object, got, tc.want)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -204,6 +205,9 @@ func allowedValue(decoding error) string {
 	typed, ok := errors.AsType[*json.UnmarshalTypeError](decoding)
 	if strings.HasPrefix(decoding.Error(), "time: ") {
 		return "a duration such as 30s"
+	}
+	if _, isTime := errors.AsType[*time.ParseError](decoding); isTime {
+		return "a time such as 2026-11-21T12:00:00Z"
 	}
 	if !ok {
 		return "valid: " + decoding.Error()

@@ -1,0 +1,130 @@
+package manifest
+
+import (
+	"regexp"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	kubejson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/config/crd"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
+
+// hubSchema is the schema of a kind of a hub.
+type hubSchema struct {
+	structure *schema.Structural
+	fields    validation.SchemaValidator
+}
+
+// newHubSchema returns the schema of a kind in a version, nil for kinds whose objects are validated elsewhere, such as Placement.
+func newHubSchema(kind, version string) (*hubSchema, error) {
+	manifest := crd.ClusterCapacities
+	if kind != "ClusterCapacity" {
+		manifest, _ = crd.OCM.ReadFile("ocm/cluster.open-cluster-management.io_" + strings.ToLower(kind) + "s.yaml")
+	}
+	var definition apiextensionsv1.CustomResourceDefinition
+	manifest = anyOf.ReplaceAll(sign.ReplaceAll(manifest, []byte("$1")), []byte("${1}minimum: 0${1}anyOf:"))
+	if err := yaml.Unmarshal(manifest, &definition); err != nil {
+		return nil, err
+	}
+	for _, v := range definition.Spec.Versions {
+		var properties apiextensions.JSONSchemaProps
+		if v.Name != version {
+			continue
+		}
+		err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, &properties, nil)
+		if err != nil {
+			return nil, err
+		}
+		out := &hubSchema{}
+		if out.structure, err = schema.NewStructural(&properties); err != nil {
+			return nil, err
+		}
+		out.fields, _, err = validation.NewSchemaValidator(&properties)
+		return out, err
+	}
+	return nil, nil
+}
+
+// anyOf and sign match the parts of the schemas of quantities that permit negative amounts, which no cluster has.
+var (
+	anyOf = regexp.MustCompile(`(\n +)anyOf:`)
+	sign  = regexp.MustCompile(`(pattern: \^)(\(\\\+\|-\)\?|\[\+-\]\?)`)
+)
+
+// bodyPhrases are texts of the validation of schemas in the words of other messages.
+var bodyPhrases = strings.NewReplacer("should be at most the", "must be at most", "should be greater than or equal to", "must be at least",
+	"should be at least", "must have at least", "chars long", "characters", "should", "must")
+
+// inBody matches the repetition of a field, and the others a quantity or a name, in a text of the validation of schemas.
+var (
+	inBody    = regexp.MustCompile(`: \S+ in body `)
+	ofAmounts = regexp.MustCompile(`should match '.*KMGTPE.*'`)
+	ofNames   = regexp.MustCompile(`should match '.*'`)
+)
+
+// validate returns what an API server with the schema would refuse in an object.
+func (s *hubSchema) validate(asJSON []byte) field.ErrorList {
+	var object map[string]any
+	_ = json.Unmarshal(asJSON, &object) // decoded before
+	defaulting.Default(object, s.structure)
+	errs := validation.ValidateCustomResource(nil, object, s.fields)
+	return append(errs, listtype.ValidateListSetsAndMaps(nil, s.structure, object)...)
+}
+
+// maxHubBytes is the size of the objects of a hub that are validated, in half a second. An API server has validated those of larger hubs.
+const maxHubBytes = 1 << 19
+
+// validate adds warnings about the fields of an object that the API server of a hub would refuse.
+func (r *hubReader) validate(where string, asJSON []byte, head *header, obj object) (err error) {
+	if r.validated += len(asJSON); r.validated > maxHubBytes {
+		return nil
+	}
+	s, isLoaded := r.schemas[head.TypeMeta]
+	if !isLoaded {
+		if s, err = newHubSchema(head.Kind, head.groupVersionKind().Version); err != nil {
+			return err
+		}
+		r.schemas[head.TypeMeta] = s
+	}
+	isName, isValid := apivalidation.NameIsDNSSubdomain, true
+	switch obj := obj.(type) {
+	case *clusterv1.ManagedCluster:
+		isName = apivalidation.NameIsDNSLabel // of its namespace
+	case *fleet.ClusterCapacity:
+		var whole capacityv1alpha1.ClusterCapacity
+		unknown, _ := kubejson.UnmarshalStrict(asJSON, &whole) // see Err
+		for _, problem := range resources.ExplainUnknown(unknown, &whole) {
+			r.warn("%s: %s: %v", where, head, problem)
+		}
+		if isValid = obj.Err == nil; !isValid {
+			r.warn("%s: %s: %v", where, head, obj.Err)
+		}
+	}
+	errs := apivalidation.ValidateObjectMetaAccessor(obj, obj.GetNamespace() != "", isName, field.NewPath("metadata"))
+	if s != nil && isValid {
+		errs = append(errs, s.validate(asJSON)...)
+	}
+	if b, ok := obj.(*clusterv1beta2.ManagedClusterSetBinding); ok && b.Spec.ClusterSet != b.Name {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "clusterSet"), b.Spec.ClusterSet, "must be the name of the binding, "+b.Name))
+	}
+	for _, text := range problemTexts("", errs) {
+		text = ofAmounts.ReplaceAllString(inBody.ReplaceAllString(text, ": "), "must be a quantity of at least 0, such as 2 or 4Gi")
+		r.warn("%s: %s: %s", where, head, bodyPhrases.Replace(ofNames.ReplaceAllString(text, "must be a name such as spot")))
+	}
+	return nil
+}
