@@ -6,15 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"regexp"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
@@ -26,17 +25,14 @@ func toJSON(document []byte) ([]byte, error) {
 	if err := resources.CheckText(document); err != nil {
 		return nil, err
 	}
-	asJSON, err := yaml.YAMLToJSONStrict(document)
+	asJSON, err := resources.ToJSON(document)
 	if err == nil {
 		return asJSON, checkEnd(document)
 	}
 	if line := action.Find(document); line != nil {
 		return nil, templateError(line)
 	}
-	if number, ok := errors.AsType[*json.UnsupportedValueError](err); ok {
-		return nil, fmt.Errorf("found the number %s: numbers must be finite", number.Str)
-	}
-	return nil, resources.ExplainYAML(err)
+	return nil, err
 }
 
 // eachChecked calls a function for each object in documents, after the quantities of its document have been checked.
@@ -114,6 +110,9 @@ type header struct {
 	Items []json.RawMessage `json:"items"`
 }
 
+// maxShown is the length to which a value that is no object is cut in an error.
+const maxShown = 60
+
 // headerOf returns the header of an object. An item of a typed list may have no type: it then has the
 // type in defaults.
 func headerOf(asJSON []byte, defaults metav1.TypeMeta) (header, error) {
@@ -121,14 +120,10 @@ func headerOf(asJSON []byte, defaults metav1.TypeMeta) (header, error) {
 	if err := json.Unmarshal(asJSON, &head); err != nil {
 		if typeError, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			if typeError.Field == "" {
-				return head, fmt.Errorf("found a value of type %s: must be an object with apiVersion and kind", typeError.Value)
+				return head, fmt.Errorf("found %s: must be an object with apiVersion and kind", format.Shorten(string(asJSON), maxShown))
 			}
-			field := strings.TrimPrefix(typeError.Field, "TypeMeta.")
-			if typeError.Type.Kind() == reflect.String {
-				field = strings.TrimSpace(head.Kind + " " + field)
-				return head, fmt.Errorf("%s: found a value of type %s: must be a string (put it in quotes)", field, typeError.Value)
-			}
-			return head, fmt.Errorf("%s: found a value of type %s: must be a %s", field, typeError.Value, typeError.Type)
+			field := strings.TrimSpace(head.Kind + " " + strings.TrimPrefix(typeError.Field, "TypeMeta."))
+			return head, fmt.Errorf("%s: found a value of type %s: must be %s", field, typeError.Value, resources.AllowedValue(typeError))
 		}
 		return head, err
 	}

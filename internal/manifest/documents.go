@@ -129,7 +129,8 @@ func stream(name string, in io.Reader, each func(string, []byte) error) error {
 		}
 		where := fmt.Sprintf("%s, document %d", name, i)
 		if err != nil {
-			return fmt.Errorf("%s: %w", where, err)
+			_, text, _ := strings.Cut(err.Error(), "separator: ")
+			return fmt.Errorf("%s: found %q after ---: must be on the next line", where, text)
 		}
 		if len(bytes.TrimSpace(dropComments(document))) == 0 {
 			continue

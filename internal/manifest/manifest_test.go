@@ -104,11 +104,25 @@ func TestReadErrors(t *testing.T) {
 		"no kind":         {"apiVersion: v1\nmetadata: {name: c}", "document 1: kind: required: must be the kind of an object"},
 		"no version":      {"kind: Node\nmetadata: {name: c}", "document 1: apiVersion: required: must be the version of Node"},
 		"an empty object": {"{}", "document 1: kind: required"},
-		"a text":          {"hello", "document 1: found a value of type string: must be an object with apiVersion and kind"},
-		"not YAML":        {"a: [", "document 1: "},
+		"a text":          {"hello", `document 1: found "hello": must be an object with apiVersion and kind`},
+		"open bracket":    {"a:\n  [", `document 1: line 2, "[": a value or a closing bracket is missing`},
+		"open quote":      {"a: 1\nb: \"x\nc: d\n", `document 1: line 2, "b: \"x": a quote is not closed`},
+		"open quote above another": {
+			"a: \"x\nb: \"y\"\n", `document 1: line 1, "a: \"x": a quote is not closed`,
+		},
+		"indentation": {"a:\n- b: c\n d: e\n", `document 1: line 3, "d: e": wrong indentation: the `},
+		"two colons":  {"a: b: c\n", `document 1: line 1, "a: b: c": wrong indentation, or a value with a colon`},
+		"a tab":       {"a:\n\tb: c\n", `document 1: line 2, "b: c": found a tab: indent with spaces`},
+		"no separator": {
+			node + pod("p", ""), `document 1: line 4, "apiVersion: v1": found twice: objects must be separated by a line with ---`,
+		},
+		"a table":       {"NAME   STATUS\nn1     Ready\n", `document 1: found "NAME   STATUS": must be YAML or JSON, as from kubectl get -o yaml`},
+		"items":         {"apiVersion: v1\nkind: List\nitems: {}", "document 1: List items: found a value of type object: must be a list"},
+		"separator":     {node + "--- a\n", `document 1: found "a" after ---: must be on the next line`},
+		"an empty file": {"# only a comment\n", "found no nodes in the input: must have at least one (export with kubectl get nodes,pods -A -o yaml); the input is empty"},
 		"wrong type": {
 			"apiVersion: v1\nkind: Node\nmetadata: {name: [1]}",
-			"document 1: Node metadata.name: found a value of type array: must be a string",
+			"document 1: Node metadata.name: found a value of type array: must be a string (put it in quotes)",
 		},
 		"bad quantity": {
 			"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {allocatable: {cpu: many}}",
@@ -177,12 +191,12 @@ func TestReadErrors(t *testing.T) {
 		},
 		"no name":         {"apiVersion: v1\nkind: Node\nmetadata: {}", "document 1: a node without metadata.name"},
 		"duplicate":       {node + "---\n" + node, "document 2: duplicate node node-1, first defined in "},
-		"duplicate field": {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nmetadata: {name: b}", `document 1: yaml: unmarshal errors:`},
-		"no nodes":        {pod("p", ""), "found no nodes"},
+		"duplicate field": {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nmetadata: {name: b}", `line 4, "metadata: {name: b}": metadata: found twice: must be`},
+		"no nodes":        {pod("p", "") + "---\n" + pod("q", ""), "-o yaml); ignored: 2 Pod"},
 		"no nodes, other kinds": {
 			pod("p", "") + "---\napiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: r}",
 			"found no nodes in the input: must have " +
-				"at least one (export with kubectl get nodes,pods -A -o yaml); ignored: 1 Rollout",
+				"at least one (export with kubectl get nodes,pods -A -o yaml); ignored: 1 Pod, 1 Rollout",
 		},
 		"Helm template": {
 			"apiVersion: v1\nkind: Pod\nmetadata:\n  name: {{ .Release.Name }}\n",
@@ -203,7 +217,7 @@ func TestReadErrors(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
-			if err != nil && !strings.HasPrefix(name, "no nodes") && !strings.HasPrefix(err.Error(), path) {
+			if err != nil && !strings.HasPrefix(tc.want, "found no nodes") && !strings.HasPrefix(name, "no nodes") && !strings.HasPrefix(err.Error(), path) {
 				t.Errorf("error %v does not start with the file", err)
 			}
 		})

@@ -32,9 +32,10 @@ type object interface {
 // reader has the common state of the readers of clusters and hubs.
 type reader struct {
 	// kinds are the kinds that are read, with their versions. Objects of other kinds are ignored.
-	kinds    map[string][]string
-	ignored  Ignored
-	warnings []string
+	kinds map[string][]string
+	// all counts all objects, ignored those of kinds that are not read.
+	all, ignored Ignored
+	warnings     []string
 	// more is the number of warnings beyond maxWarnings.
 	more int
 	// seen has the location of each object by kind and name.
@@ -69,6 +70,7 @@ func (r *reader) allWarnings() []string {
 // not supported.
 func (r *reader) isRead(head *header) (bool, error) {
 	found, versions := head.groupVersionKind(), r.kinds[head.Kind]
+	r.all.Add(found.GroupKind())
 	isKnown := slices.ContainsFunc(versions, func(version string) bool {
 		return schema.FromAPIVersionAndKind(version, head.Kind).Group == found.Group
 	})
@@ -155,10 +157,8 @@ func checkAmountsOf(obj runtime.Object) error {
 func (r *reader) finish(isMissing bool, message string) error {
 	ignored := r.ignored.String()
 	switch {
-	case isMissing && ignored != "":
-		return errors.New(message + "; " + ignored)
 	case isMissing:
-		return errors.New(message)
+		return errors.New(message + "; " + cmp.Or(r.all.String(), "the input is empty"))
 	case ignored != "":
 		r.warnings = append(r.warnings, ignored)
 	}

@@ -15,8 +15,8 @@ import (
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubejson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
@@ -43,9 +43,14 @@ func DecodeStrict(raw []byte, into any) error {
 	if err := CheckText(raw); err != nil {
 		return err
 	}
-	asJSON, err := yaml.YAMLToJSONStrict(raw)
+	asJSON, err := ToJSON(raw)
 	if err != nil {
-		return ExplainYAML(err)
+		return err
+	}
+	var found metav1.TypeMeta
+	fields := FieldsOf(reflect.TypeOf(into))
+	if json.Unmarshal(asJSON, &found) == nil && found.Kind != "" && fields["kind"] == nil {
+		return WrongKind(found, "an object with "+strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
 	}
 	if err := CheckQuantities(asJSON); err != nil {
 		return err
@@ -75,6 +80,9 @@ func CheckText(document []byte) error {
 		return errors.New("found HTML or XML: must be YAML or JSON")
 	case !utf8.Valid(document), bytes.IndexByte(document, 0) >= 0:
 		return errors.New("found bytes that are not text: must be YAML or JSON in UTF-8")
+	}
+	if found := forPeople.Find(document); found != nil {
+		return fmt.Errorf("found %q: must be YAML or JSON, as from kubectl get -o yaml", format.Shorten(string(found), maxValue))
 	}
 	return nil
 }
@@ -124,15 +132,6 @@ func FieldsOf(t reflect.Type) map[string]reflect.Type {
 		}
 	}
 	return fields
-}
-
-// ExplainYAML returns an error of the YAML decoder with its line and, where the line has a tab, what to do.
-func ExplainYAML(err error) error {
-	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
-	if strings.HasSuffix(text, "found character that cannot start any token") {
-		text += ", such as a tab: indent with spaces"
-	}
-	return errors.New(text)
 }
 
 // invalidField returns the error of the first field in a value, in the order of the names, that cannot be decoded, nil if this is the
@@ -186,7 +185,7 @@ func fieldError(path string, value any, decoding error) error {
 	if path != "" {
 		path = strings.TrimPrefix(path, ".") + ": "
 	}
-	allowed := allowedValue(decoding)
+	allowed := AllowedValue(decoding)
 	if strings.HasSuffix(path, "Rate: ") {
 		allowed = "a percentage such as 10%"
 	} else if _, isNumber := value.(json.Number); isNumber && durationField.MatchString(path) {
@@ -195,8 +194,8 @@ func fieldError(path string, value any, decoding error) error {
 	return fmt.Errorf("%sinvalid value %s: must be %s", path, text, allowed)
 }
 
-// allowedValue describes the values of a field that cannot be decoded.
-func allowedValue(decoding error) string {
+// AllowedValue describes the values of a field that cannot be decoded.
+func AllowedValue(decoding error) string {
 	for _, invalid := range []error{resource.ErrFormatWrong, resource.ErrNumeric, resource.ErrSuffix} {
 		if errors.Is(decoding, invalid) {
 			return "a quantity such as 500m, 2 or 4Gi"

@@ -3,6 +3,8 @@ package input
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -63,8 +65,7 @@ func readPolicy(path string, policy *v1alpha1.ResourceSlack) error {
 	var found metav1.TypeMeta // of another kind, all fields are unknown
 	isObject := yaml.Unmarshal(documents[0], &found) == nil && found.Kind+found.APIVersion != ""
 	if isObject && (found.Kind != v1alpha1.Kind || found.APIVersion != v1alpha1.GroupVersion.String()) {
-		return fmt.Errorf("%s: found kind %q of apiVersion %q: must be %s of %s", path, found.Kind, found.APIVersion, v1alpha1.Kind,
-			v1alpha1.GroupVersion)
+		return fmt.Errorf("%s: %w", path, resources.WrongKind(found, v1alpha1.Kind+" of "+v1alpha1.GroupVersion.String()))
 	}
 	if err := resources.DecodeStrict(documents[0], policy); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -111,16 +112,21 @@ func Requests(path string) ([]recording.WorkloadRequests, error) {
 		return nil, err
 	}
 	var found struct {
-		Kind     string                       `json:"kind"`
-		Requests []recording.WorkloadRequests `json:"requests"`
+		metav1.TypeMeta `json:",inline"`
+		Requests        []recording.WorkloadRequests `json:"requests"`
 	}
-	if err := yaml.Unmarshal(raw, &found); err != nil {
-		return nil, fmt.Errorf("%s: must be written by plimsoll recommend -o json: %w", path, resources.ExplainYAML(err))
+	asJSON, err := resources.ToJSON(raw)
+	if err = cmp.Or(resources.CheckText(raw), err); err == nil && json.Unmarshal(asJSON, &found) != nil {
+		err = resources.ExplainDecoding(asJSON, &found, errors.New("found no object"))
 	}
-	if len(found.Requests) == 0 && found.Kind == recommend.Kind {
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: must be written by plimsoll recommend -o json: %w", path, err)
+	case found.Kind != "" && found.Kind != recommend.Kind:
+		return nil, fmt.Errorf("%s: %w", path, resources.WrongKind(found.TypeMeta, recommend.Kind+", written by plimsoll recommend -o json"))
+	case len(found.Requests) == 0 && found.Kind != "":
 		return nil, fmt.Errorf("%s: the recommendation keeps all requests: there is nothing to compare", path)
-	}
-	if len(found.Requests) == 0 {
+	case len(found.Requests) == 0:
 		return nil, fmt.Errorf("%s: requests: found none: must be written by plimsoll recommend -o json", path)
 	}
 	for i, r := range found.Requests {

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
@@ -85,6 +87,11 @@ log of a pod, are ignored.`,
 					return fmt.Errorf("%s: found shard %d of %d, while %s is shard %d of %d: must be of one comparison",
 						name, found.Index, found.Count, args[0], first.Index, first.Count)
 				}
+				isSame := func(other *result.Result) bool { return *other.Shard == *shards[i].Shard }
+				if first := slices.IndexFunc(shards[:i], isSame); first >= 0 {
+					return fmt.Errorf("%s: found shard %d of %d, as in %s: must be each shard once", name, shards[i].Shard.Index,
+						shards[i].Shard.Count, args[first])
+				}
 			}
 			merged, err := result.Merge(shards)
 			if err != nil {
@@ -110,12 +117,13 @@ func readResult(name string) (*result.Result, error) {
 			return nil, fmt.Errorf("%w; plimsoll merge reads the output of plimsoll compare --shard with -o json", err)
 		}
 	}
+	const allowed = "the output of plimsoll compare --shard with -o json"
 	for {
 		start, err := in.Peek(1)
 		if err != nil && !errors.Is(err, io.EOF) { // such as a directory
 			return nil, err
 		} else if err != nil {
-			return nil, errors.New("found no result: must be the output of plimsoll compare --shard with -o json")
+			return nil, errors.New("found no result: must be " + allowed)
 		}
 		if start[0] == '{' {
 			break
@@ -125,8 +133,16 @@ func readResult(name string) (*result.Result, error) {
 		}
 	}
 	var r result.Result
-	if err := json.NewDecoder(in).Decode(&r); err != nil {
-		return nil, fmt.Errorf("found no complete result: %w", err)
+	err = json.NewDecoder(in).Decode(&r)
+	switch typeError, isType := errors.AsType[*json.UnmarshalTypeError](err); {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, errors.New("is cut off: run this shard again")
+	case (err == nil || isType) && r.Kind != "" && r.Kind != result.Kind:
+		return nil, resources.WrongKind(metav1.TypeMeta{Kind: r.Kind, APIVersion: r.APIVersion}, allowed)
+	case isType && r.Kind != "":
+		return nil, fmt.Errorf("%s: found a value of type %s: must be written by this version", typeError.Field, typeError.Value)
+	case err != nil || r.Kind == "":
+		return nil, errors.New("found no result: must be " + allowed)
 	}
 	return &r, nil
 }

@@ -234,7 +234,7 @@ func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
 		return base.InvalidValue("time-zone", o.zone, "the name of an IANA time zone such as Europe/Berlin")
 	}
 	if o.Policy, err = input.SlackPolicy(o.policy, "policy", ""); err != nil {
-		return err
+		return fmt.Errorf("--policy: %w", err)
 	}
 	if o.IsInForce = o.policy != ""; !o.IsInForce {
 		o.Policy.Spec.Mirrors.NamespaceSelector = nil

@@ -13,11 +13,12 @@ import (
 func TestInvalidScenario(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "scenario.yaml")
 	for text, want := range map[string]string{
-		"":                               "generate: nodes: missing value",
+		"":                               "found an empty file: must be YAML or JSON",
+		"apiVersion: v1\nkind: Pod\n":    `found kind "Pod" of apiVersion "v1": must be an object with generate, limits, metrics, usage; --filename takes`,
 		"generate: {nodes: 3, podz: 20}": `generate: unknown key "podz"`,
 		"generate: {nodes: 3, pods: 5}\nusage: [burst]": "usage[0]: ",
 		"picture: x":            `unknown field "picture": must be one of generate, limits, metrics, usage`,
-		"generate:\n\tnodes: 3": "yaml: line 2: found character that cannot start any token, such as a tab: indent with spaces",
+		"generate:\n\tnodes: 3": `line 2, "nodes: 3": found a tab: indent with spaces`,
 	} {
 		must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
 		err := (&whatIfOptions{scenario: file}).readScenario(false)
