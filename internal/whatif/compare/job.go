@@ -142,7 +142,7 @@ func tuneRuntime(saveMemory bool) {
 	if saveMemory {
 		debug.SetGCPercent(30)
 	} else {
-		debug.SetGCPercent(400)
+		debug.SetGCPercent(200)
 	}
 	debug.SetMemoryLimit(memoryLimit)
 	klog.EnableContextualLogging(false)
