@@ -158,8 +158,9 @@ func (o *options) warnUnknown(state *engine.State, scheduler *engine.Scheduler, 
 		}
 	}
 	for _, profile := range scheduler.Config.Profiles {
-		if o.live.Scheduler.Given() && state.Load == nil && slices.ContainsFunc(profile.Plugins.MultiPoint.Enabled,
-			func(p internalconfig.Plugin) bool { return p.Name == lowriskovercommitment.Name }) {
+		enabled := slices.Concat(profile.Plugins.MultiPoint.Enabled, profile.Plugins.Score.Enabled)
+		if o.live.Scheduler.Given() && state.Load == nil &&
+			slices.ContainsFunc(enabled, func(p internalconfig.Plugin) bool { return p.Name == lowriskovercommitment.Name }) {
 			warn("the load of the nodes is unknown, which " + lowriskovercommitment.Name +
 				" scores: set --load or a --recording with load")
 			return
