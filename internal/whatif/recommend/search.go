@@ -276,11 +276,13 @@ func (s *search) addRates(pair *candidate) error {
 }
 
 // goodPairs returns the cheapest pairs, by the first part, that meet the goals other than the wait on all parts to fit, at most bestPairs.
+// It tries bestPairs at a time, until so many are good or one also meets the goal of waits, so that no slack is needed.
 func (s *search) goodPairs(pairs []*candidate) (good []*candidate, err error) {
 	first := s.order[:1]
 	slices.SortStableFunc(pairs, func(a, b *candidate) int { return cmp.Compare(a.parts[first[0]].cost, b.parts[first[0]].cost) })
 	pairs = slices.DeleteFunc(pairs, func(c *candidate) bool { return c.parts[first[0]].cost >= s.inForce.parts[first[0]].cost })
-	for tried := 0; len(pairs) > 0 && len(good) < bestPairs; {
+	isBest := func(c *candidate) bool { return s.meets(c, s.order, true) }
+	for tried := 0; len(pairs) > 0 && len(good) < bestPairs && !slices.ContainsFunc(good, isBest); {
 		batch := pairs[:min(bestPairs, len(pairs))]
 		pairs = pairs[len(batch):]
 		tried += len(batch)
