@@ -12,7 +12,7 @@ const (
 	// maxWords is the number of words above which a sentence is long, maxLong the number of long sentences in all pages.
 	maxWords, maxLong = 35, 20
 	// maxPagesWords is the number of words in docs, without the generated pages of the command line.
-	maxPagesWords = 37_000
+	maxPagesWords = 34_000
 )
 
 var (
