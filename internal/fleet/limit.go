@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
@@ -56,6 +58,7 @@ func CheckLimit(text string) error {
 func parseLimit(text string) (amounts v1.ResourceList, share int64, err error) {
 	var raw map[v1.ResourceName]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &raw); err != nil {
+		err = cmp.Or(format.ExplainJSON([]byte(text)), errors.New(`must be an object such as {"cpu": "100"}`))
 		return nil, 0, fmt.Errorf("must be JSON: %w", err)
 	}
 	if len(raw) == 0 {

@@ -27,7 +27,7 @@ import (
 func ExplainDecoding(asJSON []byte, object any, err error) error {
 	value, invalid := decodeAny(asJSON)
 	if invalid != nil {
-		return fmt.Errorf("must be JSON: %w", err)
+		return fmt.Errorf("must be JSON: %w", cmp.Or(format.ExplainJSON(asJSON), err))
 	}
 	return cmp.Or(invalidField(value, "", func(part any) error {
 		raw, err := json.Marshal(part)

@@ -14,34 +14,33 @@ import (
 
 func TestDecodeErrors(t *testing.T) {
 	for name, tc := range map[string]struct{ message, want string }{
-		"nothing": {"", "decoding load-watcher message: unexpected end of JSON input"},
-		"cut off": {"{\n \"timestamp\": 1", "decoding load-watcher message: line 2, column 15: unexpected end of JSON input"},
+		"nothing": {"", "must be JSON in the format of a load watcher: found nothing"},
+		"cut off": {"{\n \"timestamp\": 1", "must be JSON in the format of a load watcher: ends too early: a closing quote or bracket is missing"},
 		"a page":  {"<html>", "found HTML: must be the message of a load watcher in JSON"},
 		// the x is the tenth character of the third line
 		"a bare word": {
 			"{\n \"timestamp\": 12,\n \"data\": x}",
-			"decoding load-watcher message: line 3, column 10: invalid character 'x' looking for beginning of value",
+			`must be JSON in the format of a load watcher: line 3, column 10: found "x": texts must be in double quotes`,
 		},
 		// the x is the 17th; quotes put around NaN do not count
 		"a bare word after NaN": {
 			`{"a": NaN, "b": x}`,
-			"decoding load-watcher message: line 1, column 17: invalid character 'x' looking for beginning of value",
+			`must be JSON in the format of a load watcher: line 1, column 17: found "x": texts must be in double quotes`,
 		},
 		// the line break is the 14th of the first line
 		"a line break in a string": {
 			"{\"source\": \"a\nb\"}",
-			"decoding load-watcher message: line 1, column 14: invalid character '\\n' in string literal",
+			`must be JSON in the format of a load watcher: line 1, column 14: found "\n": the text has no closing quote`,
 		},
 		"two messages": {
 			documented + "\n{}",
-			"decoding load-watcher message: line 7, column 1: invalid character '{' after top-level value",
+			`must be JSON in the format of a load watcher: line 7, column 1: found "{": must be one value`,
 		},
-		// the word ends with the 19th
 		"a timestamp in quotes": {
 			`{"timestamp": "abc"}`,
-			"decoding load-watcher message: line 1, column 19: timestamp: found string: must be a number",
+			"timestamp: found string: must be seconds since 1970 such as 1795239886",
 		},
-		"a list": {"[1]", "decoding load-watcher message: line 1, column 1: found array: must be an object such as " +
+		"a list": {"[1]", "found array: must be an object such as " +
 			`{"timestamp": 1795239886, "data": {"NodeMetricsMap": {}}}`},
 		"a recording":          {"PLRC1", "found a recording: must be the message of a load watcher; use --recording"},
 		"no timestamp":         {`{"data": {"NodeMetricsMap": {}}}`, "timestamp: invalid value 0: must be Unix seconds"},

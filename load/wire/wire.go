@@ -17,9 +17,11 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -142,7 +144,7 @@ type nodeMetrics struct {
 type metricList struct {
 	cpu, memory resourceValues
 	rejected    int
-	// problem is the last invalid value.
+	// problem is that of the last metric that is ignored.
 	problem string
 }
 
@@ -174,6 +176,10 @@ func (l *metricList) UnmarshalJSON(raw []byte) error {
 			l.add(&l.cpu, m)
 		case typeMemory:
 			l.add(&l.memory, m)
+		default: // services send other types
+			if m.Type == "" || format.Suggestion(m.Type, []string{typeCPU, typeMemory}) != "" {
+				l.ignore(m, fmt.Sprintf("type: invalid value %.20q: must be %s or %s", m.Type, typeCPU, typeMemory))
+			}
 		}
 	}
 	return nil
@@ -186,12 +192,13 @@ const maxFraction = 10
 func (l *metricList) add(to *resourceValues, m metric) {
 	if m.Value == nil {
 		l.rejected++
+		l.ignore(m, "value: required: must be a number of percent")
 		return
 	}
 	fraction := m.Value.number / 100
 	if !(fraction >= 0 && fraction <= maxFraction) {
 		l.rejected++
-		l.problem = fmt.Sprintf("%.20s %.20s: invalid value %s: must be a number of percent", m.Type, m.Operator, m.Value.text)
+		l.ignore(m, "invalid value "+m.Value.text+": must be a number of percent")
 		return
 	}
 	fraction = min(fraction, 1)
@@ -202,7 +209,16 @@ func (l *metricList) add(to *resourceValues, m metric) {
 		to.latest, to.hasLatest = fraction, true
 	case operatorDeviation:
 		to.deviation = fraction
+	case "Unknown": // of services
+	default:
+		l.ignore(m, fmt.Sprintf("operator: invalid value %.20q: must be %s, %s or %s", m.Operator, operatorAverage, operatorDeviation,
+			operatorLatest))
 	}
+}
+
+// ignore sets the problem of a metric that is ignored.
+func (l *metricList) ignore(m metric, problem string) {
+	l.problem = strings.TrimSpace(fmt.Sprintf("%.20s %.20s", m.Type, m.Operator)) + ": " + problem
 }
 
 // resourceValues are the values of one resource of a node, as fractions.
@@ -268,40 +284,24 @@ func Decode(r io.Reader) (load.Reading, error) {
 	}, nil
 }
 
-// quoteNonNumbers returns a message in which bare NaN and Infinity, which some services send and JSON does not allow, are
-// strings of the same length: quotes replace their first and last letters.
+// nonNumbers matches the strings of a message, and bare NaN and Infinity, which some services send and JSON does not allow.
+var nonNumbers = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"|NaN|[-+]?Inf(?:inity)?`)
+
+// quoteNonNumbers returns a message in which bare NaN and Infinity are strings of the same length: quotes replace their first and last
+// letters.
 func quoteNonNumbers(raw []byte) []byte {
 	if !bytes.Contains(raw, []byte("NaN")) && !bytes.Contains(raw, []byte("Inf")) {
 		return raw
 	}
-	out, inString := bytes.Clone(raw), false
-	for i := 0; i < len(out); i++ {
-		switch c := out[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case !inString && (c == 'N' || c == 'I' || c == '+' || c == '-'):
-			if n := nonNumber(out[i:]); n > 0 {
-				out[i], out[i+n-1] = '"', '"'
-				i += n - 1
-			}
+	return nonNumbers.ReplaceAllFunc(raw, func(found []byte) []byte {
+		if found[0] != '"' {
+			found = []byte(`"` + string(found[1:len(found)-1]) + `"`)
 		}
-	}
-	return out
+		return found
+	})
 }
 
-// nonNumber returns the length of the prefix that is NaN or Infinity, 0 if there is none.
-func nonNumber(raw []byte) int {
-	for _, word := range []string{"NaN", "Infinity", "-Infinity", "+Infinity", "-Inf", "+Inf", "Inf"} {
-		if bytes.HasPrefix(raw, []byte(word)) {
-			return len(word)
-		}
-	}
-	return 0
-}
-
-// describe adds line and column of the message to an error of the JSON decoder.
+// describe returns an error of the JSON decoder with its place in the message.
 func describe(err error, raw []byte) error {
 	switch start := bytes.TrimSpace(raw[:min(len(raw), 64)]); {
 	case bytes.HasPrefix(raw, []byte("PLRC")):
@@ -309,19 +309,10 @@ func describe(err error, raw []byte) error {
 	case bytes.HasPrefix(start, []byte("<")):
 		return errors.New("found HTML: must be the message of a load watcher in JSON")
 	}
-	offset := int64(-1)
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		offset = syntax.Offset
-	} else if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		offset = wrongType.Offset
+	if invalid := format.ExplainJSON(quoteNonNumbers(raw)); invalid != nil {
+		return fmt.Errorf("must be JSON in the format of a load watcher: %w", invalid)
 	}
-	if offset < 1 || offset > int64(len(raw)) {
-		return fmt.Errorf("decoding load-watcher message: %w", err)
-	}
-	before := raw[:offset-1]
-	line := bytes.Count(before, []byte("\n")) + 1
-	column := len(before) - bytes.LastIndexByte(before, '\n')
-	return fmt.Errorf("decoding load-watcher message: line %d, column %d: %w", line, column, problemOf(err))
+	return problemOf(err)
 }
 
 // problemOf returns an error of the JSON decoder without types of Go.
@@ -335,7 +326,9 @@ func problemOf(err error) error {
 	case wrongType.Type == reflect.TypeFor[message]():
 		field, allowed = "", `an object such as {"timestamp": 1795239886, "data": {"NodeMetricsMap": {}}}`
 	case wrongType.Type.Kind() == reflect.String:
-		allowed = "a string"
+		allowed = "a text in double quotes"
+	case wrongType.Type.Kind() == reflect.Int64:
+		allowed = "seconds since 1970 such as 1795239886"
 	case wrongType.Type.Kind() == reflect.Struct:
 		allowed = "an object"
 	}

@@ -147,10 +147,13 @@ func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(
 		loadFile = at.Load
 		reading, err := provider.NewFile(at.Load).Read(ctx)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--load: %w", err)
 		}
 		s.Load = &reading
 		warnUnknown(at.Load, s, warn)
+		for _, problem := range reading.Problems {
+			warn("--load: " + at.Load + ": ignored " + problem)
+		}
 	}
 	return s, validateLoad(s, loadFile, warn)
 }

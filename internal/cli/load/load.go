@@ -19,6 +19,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/flags"
+	"github.com/plimsoll-k8s/plimsoll/load/provider"
 )
 
 // NewCommand returns the command plimsoll load.
@@ -172,6 +173,9 @@ func (o *topOptions) printRecorded(out io.Writer, warn func(string)) error {
 // readAndPrint reads once and prints. It returns an error if part of the load could not be read.
 func (o *topOptions) readAndPrint(ctx context.Context, source load.Source, out io.Writer, warn func(string)) error {
 	reading, err := source.Read(ctx)
+	if _, isFile := source.(*provider.File); isFile && err != nil {
+		return err // names the file
+	}
 	if err != nil {
 		return base.Failure(fmt.Errorf("reading load from %s: %w", source, err))
 	}
@@ -188,7 +192,7 @@ func (o *topOptions) print(reading load.Reading, now time.Time, out io.Writer, w
 		return err
 	}
 	for _, problem := range reading.Problems {
-		warn(problem)
+		warn("ignored " + problem)
 	}
 	if result.Rejected > 0 || result.Stale > 0 {
 		warn(fmt.Sprintf("ignored %s, invalid or of no node, and %s with outdated values only",

@@ -27,8 +27,8 @@ func (e *env) explain(text string, issues *cel.Issues) error {
 	} else if match := undeclared.FindStringSubmatch(message); match != nil {
 		message = e.explainName(text, match[1])
 	} else if match := overload.FindStringSubmatch(message); match != nil {
-		message = fmt.Sprintf("%s is not defined for %s: convert a value, as in int(...) or string(...)",
-			strings.NewReplacer("@", "", "_", "").Replace(match[1]), match[2])
+		message = fmt.Sprintf("%s is not defined for %s", strings.NewReplacer("@", "", "_", "").Replace(match[1]), match[2])
+		message += ": " + conversionOf(message)
 	}
 	return errors.New(format.Shorten(fmt.Sprintf("%d:%d: %s", line, column+1, message), maxMessage))
 }
@@ -40,6 +40,21 @@ var (
 	token = regexp.MustCompile(`^\s*(\w+|\S)`)
 	name  = regexp.MustCompile(`^[a-zA-Z][\w.]*$`)
 )
+
+var (
+	inText = regexp.MustCompile(`\bin (?:is not defined for )?\(.*, string\)`)
+	ofText = regexp.MustCompile(`kubernetes\.(Quantity|IP|CIDR|Semver)(?:, |\.\().*string\)`)
+)
+
+// conversionOf returns what to do about a value of a type that a function does not accept, as a message of CEL describes it.
+func conversionOf(message string) string {
+	if inText.MatchString(message) {
+		return "in needs a list on the right; a text has text.contains(part)"
+	} else if match := ofText.FindStringSubmatch(message); match != nil {
+		return fmt.Sprintf("convert the text, as in %s(...)", strings.ToLower(match[1]))
+	}
+	return "convert a value, as in int(...) or string(...)"
+}
 
 // replacements are parts of other languages, with what CEL has in place of them.
 var replacements = map[string]string{

@@ -121,7 +121,7 @@ func (e *Expression) failure(err error) error {
 	text := err.Error()
 	for _, sign := range typeErrors {
 		if strings.Contains(text, sign) {
-			return fmt.Errorf("%s: %s: convert the value, as in int(...) or string(...)", e.field, format.Shorten(text, maxMessage))
+			return fmt.Errorf("%s: %s: %s", e.field, format.Shorten(text, maxMessage), conversionOf(text))
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package expression
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
@@ -93,6 +94,8 @@ func invoke(call interpreter.InterpretableCall, b *functions.Overload, args []re
 		return types.Equal(args[0], args[1])
 	case call.Function() == operators.NotEquals:
 		return types.Bool(types.Equal(args[0], args[1]) != types.True)
+	case call.Function() == operators.In && args[1].Type() == types.StringType:
+		return types.NewErr("no such overload: in (%s, string)", args[0].Type().TypeName())
 	case b == nil, b.OperandTrait != 0 && !args[0].Type().HasTrait(b.OperandTrait):
 	default:
 		result := apply(b, args)
@@ -226,8 +229,9 @@ func weigh(value ref.Val, limit int64) int64 {
 // patternSize returns the number of instructions of a regular expression, or an error if it is too large.
 func patternSize(pattern types.String) (int64, error) {
 	parsed, err := syntax.Parse(string(pattern), syntax.Perl)
-	if err != nil {
-		return 0, err
+	if invalid, ok := errors.AsType[*syntax.Error](err); ok {
+		return 0, fmt.Errorf("invalid pattern %.60q: %s in %.60q (a character of its own needs two backslashes before it)",
+			string(pattern), invalid.Code, invalid.Expr)
 	}
 	size := instructions(parsed)
 	if size > maxPattern {
