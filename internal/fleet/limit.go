@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,8 +57,10 @@ func CheckLimit(text string) error {
 func parseLimit(text string) (amounts v1.ResourceList, share int64, err error) {
 	var raw map[v1.ResourceName]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &raw); err != nil {
-		err = cmp.Or(format.ExplainJSON([]byte(text)), errors.New(`must be an object such as {"cpu": "100"}`))
-		return nil, 0, fmt.Errorf("must be JSON: %w", err)
+		if invalid := format.ExplainJSON([]byte(text)); invalid != nil {
+			return nil, 0, fmt.Errorf("must be JSON: %w", invalid)
+		}
+		return nil, 0, errors.New(`must be an object such as {"cpu": "100"}`)
 	}
 	if len(raw) == 0 {
 		return nil, 0, errors.New("must have an amount")

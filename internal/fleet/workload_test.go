@@ -124,11 +124,11 @@ func TestFitPrioritizers(t *testing.T) {
 // TestBadWorkloads checks that the decisions are kept, with a condition that names the field.
 func TestBadWorkloads(t *testing.T) {
 	for text, want := range map[string]string{
-		`{`:               "unexpected EOF",
+		`{`:               "ends too early",
 		`{"replicas": 1}`: "must have exactly one of template and ref",
 		`{"ref": {"kind": "Secret", "name": "a"}}`:        `ref.kind: Unsupported value: "Secret": supported values: "PodTemplate", "Deployment", "ManifestWork"`,
 		`{"ref": {"kind": "Deployment", "name": "../a"}}`: `ref.name: Invalid value: "../a": may not contain '/'`,
-		`replicas: 2`:                               "metadata.annotations[plimsoll.dev/workload]: must be JSON: invalid character 'r'",
+		`replicas: 2`:                               "metadata.annotations[plimsoll.dev/workload]: must be JSON: line 1, column 1: found \"replicas\"",
 		`{"template": {"spec": {}}}`:                "metadata.annotations[plimsoll.dev/workload]: template.spec.containers: required",
 		`{"template": {"kind": "Pod", "spec": {}}}`: "metadata.annotations[plimsoll.dev/workload].template: spec.containers: required",
 		`{"template": {"kind": "Job", "spec": {}}}`: "metadata.annotations[plimsoll.dev/workload].template: spec.template: required",

@@ -85,6 +85,25 @@ func TestDecodeBadNodes(t *testing.T) {
 	}
 }
 
+// TestDecodeIgnored checks that metrics that are ignored are described with their node, and that those of other services are not.
+func TestDecodeIgnored(t *testing.T) {
+	for metric, want := range map[string]string{
+		`"type": "CPU", "operator": "AVG", "value": 50`:     "[]",
+		`"type": "Storage", "operator": "AVG", "value": 50`: "[]",
+		`"type": "CPU", "operator": "Unknown", "value": 50`: "[]",
+		`"type": "cpu", "operator": "AVG", "value": 50`:     `[a: cpu AVG: type: invalid value "cpu": must be CPU or Memory]`,
+		`"operator": "AVG", "value": 50`:                    `[a: AVG: type: invalid value "": must be CPU or Memory]`,
+		`"type": "CPU", "operator": "MEAN", "value": 50`:    `[a: CPU MEAN: operator: invalid value "MEAN": must be AVG, STD or Latest]`,
+		`"type": "CPU", "operator": "AVG", "valeu": 50`:     "[a: CPU AVG: value: required: must be a number of percent]",
+		`"type": "CPU", "operator": "AVG", "value": "50%"`:  `[a: CPU AVG: invalid value "50%": must be a number of percent]`,
+	} {
+		got, err := Decode(strings.NewReader(messageOf(`{"a": {"metrics": [{` + metric + `}]}}`)))
+		if text := fmt.Sprint(got.Problems); err != nil || text != want {
+			t.Errorf("%s: %s, %v, want %s", metric, text, err, want)
+		}
+	}
+}
+
 // TestDecodeIsBounded checks that small messages that would decode to much memory are rejected without
 // taking that memory, and that the error states the bound.
 func TestDecodeIsBounded(t *testing.T) {
