@@ -1,13 +1,11 @@
 package manifest
 
 import (
-	"fmt"
 	"io"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
-	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
 // Hub has the objects of a hub that affect placements.
@@ -47,8 +45,7 @@ func ReadHubFrom(source Source, requirePlacements bool) (*Hub, error) {
 	}
 	if err := r.finish(
 		requirePlacements && len(r.hub.Placements) == 0,
-		fmt.Sprintf("found no placements in the input, but %s and %s: must have at least one",
-			format.Of(len(r.hub.Clusters), "ManagedCluster"), format.Of(len(r.hub.Workloads), "workload")),
+		"found no placements in the input: must have at least one",
 	); err != nil {
 		return nil, err
 	}

@@ -290,7 +290,7 @@ func TestReadHubKinds(t *testing.T) {
 		t.Errorf("%+v, %v", hub, err)
 	}
 	for content, want := range map[string]string{
-		other[4:]: "found no placements in the input, but 0 ManagedClusters and 0 workloads: must have at least one; ignored: 1 Secret",
+		other[4:]: "found no placements in the input: must have at least one; ignored: 1 Secret",
 		strings.Replace(placement, "v1beta1", "v1", 1): `standard input, document 1: Placement shop/p: apiVersion: invalid value ` +
 			`"cluster.open-cluster-management.io/v1": must be cluster.open-cluster-management.io/v1beta1 or cluster.open-cluster-management.io/v1alpha1`,
 		placement + "spec: {numberOfClusters: many}\n": `standard input, document 1: Placement shop/p: spec.numberOfClusters: ` +
