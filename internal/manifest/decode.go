@@ -95,9 +95,8 @@ var action = regexp.MustCompile(`\{\{[^\n]*\}\}`)
 
 // templateError returns the error for a document with an action.
 func templateError(found []byte) error {
-	const length = 60
-	text := string(found[:min(len(found), length)])
-	return fmt.Errorf("looks like a Helm template (found %s): render it first, as with helm template NAME CHART, and read the output", text)
+	return fmt.Errorf("looks like a Helm template (found %s): render it first, as with helm template NAME CHART, and read the output",
+		format.Shorten(string(found), maxShown))
 }
 
 // header has the fields that all objects have in common.
@@ -110,7 +109,7 @@ type header struct {
 	Items []json.RawMessage `json:"items"`
 }
 
-// maxShown is the length to which a value that is no object is cut in an error.
+// maxShown is the length to which a text is cut in an error.
 const maxShown = 60
 
 // headerOf returns the header of an object. An item of a typed list may have no type: it then has the
@@ -194,21 +193,15 @@ func eachObject(
 // EachObject calls each for every object of any kind in documents, and for each item of Lists, with the
 // group and the kind of the object.
 func EachObject(source Source, each func(group, kind string, object map[string]any) error) error {
-	return source(func(where string, document []byte) error {
-		asJSON, err := toJSON(document)
-		if err != nil {
+	return eachChecked(source, func(_ string, asJSON []byte, head *header) error {
+		var object map[string]any
+		if err := json.Unmarshal(asJSON, &object); err != nil {
 			return err
 		}
-		return eachObject(where, asJSON, metav1.TypeMeta{}, 0, func(_ string, asJSON []byte, head *header) error {
-			var object map[string]any
-			if err := json.Unmarshal(asJSON, &object); err != nil {
-				return err
-			}
-			object["apiVersion"], object["kind"] = head.APIVersion, head.Kind
-			if err := each(head.groupVersionKind().Group, head.Kind, object); err != nil {
-				return fmt.Errorf("%s: %w", head, err)
-			}
-			return nil
-		})
+		object["apiVersion"], object["kind"] = head.APIVersion, head.Kind
+		if err := each(head.groupVersionKind().Group, head.Kind, object); err != nil {
+			return fmt.Errorf("%s: %w", head, err)
+		}
+		return nil
 	})
 }

@@ -138,6 +138,12 @@ func (r *clusterReader) read(where string, asJSON []byte, head *header) error {
 	switch obj := empty.(type) {
 	case *v1.Node:
 		SetNodeDefaults(obj)
+		if r.isValidating && len(obj.Status.Allocatable) == 0 {
+			r.warn("%s: %s: status.allocatable: required: no pod fits a node without it", where, head)
+		}
+		if i := slices.IndexFunc(obj.Spec.Taints, func(taint v1.Taint) bool { return taint.Effect == "" }); i >= 0 {
+			r.warn("%s: %s: spec.taints[%d].effect: required: must be NoSchedule, PreferNoSchedule or NoExecute", where, head, i)
+		}
 		r.objects.Nodes = append(r.objects.Nodes, obj)
 	case *v1.Pod:
 		r.pod(obj)

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
-const node = "apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\n"
+const node = "apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {allocatable: {pods: 5}}\n"
 
 // pod returns the manifest of a pod.
 func pod(name, nodeName string) string {
@@ -112,9 +112,9 @@ func TestReadErrors(t *testing.T) {
 		},
 		"indentation": {"a:\n- b: c\n d: e\n", `document 1: line 3, "d: e": wrong indentation: the `},
 		"two colons":  {"a: b: c\n", `document 1: line 1, "a: b: c": wrong indentation, or a value with a colon`},
-		"a tab":       {"a:\n\tb: c\n", `document 1: line 2, "b: c": found a tab: indent with spaces`},
+		"a tab":       {"a:\n\tb: c\n", `document 1: line 2, "b: c": found a tab or a special character: indent with spaces`},
 		"no separator": {
-			node + pod("p", ""), `document 1: line 4, "apiVersion: v1": found twice: objects must be separated by a line with ---`,
+			node + pod("p", ""), `document 1: line 5, "apiVersion: v1": found twice: objects must be separated by a line with ---`,
 		},
 		"a table":       {"NAME   STATUS\nn1     Ready\n", `document 1: found "NAME   STATUS": must be YAML or JSON, as from kubectl get -o yaml`},
 		"items":         {"apiVersion: v1\nkind: List\nitems: {}", "document 1: List items: found a value of type object: must be a list"},
@@ -150,19 +150,19 @@ func TestReadErrors(t *testing.T) {
 		},
 		"negative amount of a node": {
 			"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {capacity: {cpu: 4}, allocatable: {cpu: -1}}",
-			`document 1: Node node-1: status.allocatable.cpu: invalid value "-1": must be from 0 to 9223372036854775807`,
+			`document 1: Node node-1: status.allocatable.cpu: invalid value "-1": must be at least 0, and below 8Ei`,
 		},
 		"negative capacity": {
 			"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {capacity: {pods: -1}}",
-			`document 1: Node node-1: status.capacity.pods: invalid value "-1": must be from 0 to`,
+			`document 1: Node node-1: status.capacity.pods: invalid value "-1": must be at least 0`,
 		},
 		"negative request": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a}, {name: b, resources: {requests: {memory: -5Gi}}}]}",
-			`document 1: Pod p: spec.containers[1].resources.requests.memory: invalid value "-5Gi": must be from 0 to`,
+			`document 1: Pod p: spec.containers[1].resources.requests.memory: invalid value "-5Gi": must be at least 0`,
 		},
 		"large limit": { // a quantity with this value is 0 as an integer
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {initContainers: [{name: a, resources: {limits: {memory: 1e30}}}]}",
-			`document 1: Pod p: spec.initContainers[0].resources.limits.memory: invalid value "1e+30": must be from 0 to`,
+			`document 1: Pod p: spec.initContainers[0].resources.limits.memory: invalid value "1e+30": must be at least 0`,
 		},
 		"unknown resource": {
 			`{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: m, resources: {requests: {cpu: 0,5}}}]}}`,
@@ -170,11 +170,11 @@ func TestReadErrors(t *testing.T) {
 		},
 		"negative requests of the pod": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {resources: {requests: {cpu: -1m}}}",
-			`document 1: Pod p: spec.resources.requests.cpu: invalid value "-1m": must be from 0 to`,
+			`document 1: Pod p: spec.resources.requests.cpu: invalid value "-1m": must be at least 0`,
 		},
 		"negative overhead": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {overhead: {cpu: -1m}}",
-			`document 1: Pod p: spec.overhead.cpu: invalid value "-1m": must be from 0 to`,
+			`document 1: Pod p: spec.overhead.cpu: invalid value "-1m": must be at least 0`,
 		},
 		"JSON values with a comma": {
 			`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "b"}}`,
@@ -191,7 +191,7 @@ func TestReadErrors(t *testing.T) {
 		},
 		"no name":         {"apiVersion: v1\nkind: Node\nmetadata: {}", "document 1: a node without metadata.name"},
 		"duplicate":       {node + "---\n" + node, "document 2: duplicate node node-1, first defined in "},
-		"duplicate field": {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nmetadata: {name: b}", `line 4, "metadata: {name: b}": metadata: found twice: must be`},
+		"duplicate field": {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nmetadata: {name: b}", `line 4, "metadata: {name: b}": found twice: must be set once`},
 		"no nodes":        {pod("p", "") + "---\n" + pod("q", ""), "-o yaml); ignored: 2 Pod"},
 		"no nodes, other kinds": {
 			pod("p", "") + "---\napiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: r}",
@@ -264,7 +264,7 @@ func TestReadFlow(t *testing.T) {
 		"end of a document":   strings.Replace(node, "node-1", "a", 1) + "...\n---\n" + strings.Replace(node, "node-1", "b", 1) + "...\n",
 		"typed list":          `{apiVersion: v1, kind: NodeList, items: [{metadata: {name: a}}, {metadata: {name: b}}]}`,
 	} {
-		objects, err := Read([]string{"-"}, strings.NewReader(content))
+		objects, err := ReadFrom(Files([]string{"-"}, strings.NewReader(content)), false)
 		if err != nil || len(objects.Nodes) != 2 || objects.Nodes[0].Name != "a" || objects.Nodes[1].Name != "b" ||
 			len(objects.Warnings) > 0 {
 			t.Errorf("%s: %+v, %v", name, objects, err)

@@ -83,6 +83,7 @@ func TestFractionalMemory(t *testing.T) {
 apiVersion: v1
 kind: Node
 metadata: {name: a}
+status: {allocatable: {pods: 5}}
 ---
 apiVersion: v1
 kind: Pod

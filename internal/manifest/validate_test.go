@@ -28,6 +28,8 @@ func TestValidate(t *testing.T) {
 		{node("allocatable: {cpu: 8}, capacity: {cpu: 7}"), "status.allocatable.cpu: invalid value 8: must be at most the capacity, 7"},
 		{node("capacity: {cpu: 8, memory: 32}"), "status.allocatable.memory: 32 is in bytes; did you mean 32Mi or 32Gi?"},
 		{strings.Replace(node(""), "NoSchedule", "NoSchedul", 1), `n2: spec.taints[0].effect: invalid value "NoSchedul": must be one of`},
+		{node(""), "Node n2: status.allocatable: required: no pod fits a node without it"},
+		{strings.Replace(node("allocatable: {cpu: 8}"), ", effect: NoSchedule", "", 1), "Node n2: spec.taints[0].effect: required: must be NoSchedule"},
 		{
 			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {template: {spec: {restartPolicy: Allways, " + short + "}}}",
 			"Deployment d: spec.template.spec.restartPolicy: invalid value",
@@ -36,7 +38,7 @@ func TestValidate(t *testing.T) {
 		if !strings.HasPrefix(tc.spec, "api") {
 			tc.spec = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {" + tc.spec + "}"
 		}
-		read, err := Read([]string{"-"}, strings.NewReader("apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n---\n"+tc.spec))
+		read, err := Read([]string{"-"}, strings.NewReader("apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {pods: 5}}\n---\n"+tc.spec))
 		must.Succeed(t, err)
 		if text := strings.Join(read.Warnings, "; "); (text == "") != (tc.want == "") || !strings.Contains(text, tc.want) {
 			t.Errorf("%s: %q, want %q", tc.spec, text, tc.want)

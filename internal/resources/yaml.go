@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -25,10 +24,7 @@ func ToJSON(document []byte) ([]byte, error) {
 	if number, ok := errors.AsType[*json.UnsupportedValueError](err); ok {
 		return nil, fmt.Errorf("found the number %s: numbers must be finite", number.Str)
 	}
-	if err != nil {
-		return nil, explainYAML(err, document)
-	}
-	return asJSON, nil
+	return asJSON, explainYAML(err, document)
 }
 
 // ExplainYAML returns an error of the YAML decoder with its line and what is wrong, for a document that is not at hand.
@@ -37,12 +33,11 @@ func ExplainYAML(err error) error { return explainYAML(err, nil) }
 var (
 	// yamlError matches the first problem in an error of the YAML decoder, and its line.
 	yamlError = regexp.MustCompile(`(?s)^(?:error converting YAML to JSON: )?yaml: (?:unmarshal errors:\s+)?(?:line (\d+): )?([^\n]*)`)
-	duplicate = regexp.MustCompile(`^key "?(.*?)"? already set in map`)
 	// openQuote matches the beginning of a quoted value.
 	openQuote = regexp.MustCompile(`(?:^\s*|[:,\[{-]\s*)(["'])`)
 )
 
-// problems are the problems that the YAML decoder reports, with what is wrong in a file. The decoder numbers the lines of some from 0.
+// problems are the problems that the YAML decoder reports, what is wrong in a file, and the number that it gives to the first line.
 var problems = []struct {
 	reported, meaning string
 	first             int
@@ -51,60 +46,46 @@ var problems = []struct {
 	{"did not find expected '-'", "wrong indentation: the items of a list must begin with - in the same column", 0},
 	{"did not find expected ','", "a comma or bracket is missing, or the file is cut off", 0},
 	{"did not find expected node", "a value or a closing bracket is missing", 0},
-	{"did not find expected <doc", "text after the end of the object", 0},
 	{"could not find expected ':'", "must be FIELD: VALUE", 1},
 	{"mapping values are not allowed", "wrong indentation, or a value with a colon: put such a value in quotes", 1},
 	{"block sequence entries", "a list must begin on a line of its own, with - before each item", 1},
 	{"found unexpected", "a quote is not closed", 1},
-	{"found character that cannot", "found a tab or a special character: indent with spaces, put values in quotes", 1},
-	{"found a tab", "found a tab: indent with spaces", 1},
 	{"found unknown escape", `found \ between double quotes: use single quotes`, 1},
+	{"found ", "found a tab or a special character: indent with spaces, put values in quotes", 1},
 	{"did not find expected alphabetic", "a value with * or & must be in quotes", 1},
 	{"unknown anchor", "a value with * must be in quotes", 1},
-	{"control characters", "found a control character: must be text", 1},
+	{`key "apiVersion" already set`, "found twice: objects must be separated by a line with ---", 1},
+	{`key "`, "found twice: must be set once in an object", 1},
 }
 
 // explainYAML is ExplainYAML for a document, whose line is part of the error.
 func explainYAML(err error, document []byte) error {
-	match := yamlError.FindStringSubmatch(err.Error())
+	match := yamlError.FindStringSubmatch(fmt.Sprint(err))
 	if match == nil {
 		return err
 	}
-	number, text := 0, match[2]
-	if match[1] != "" {
-		number, _ = strconv.Atoi(match[1])
-	}
-	if key := duplicate.FindStringSubmatch(text); key != nil {
-		text = key[1] + ": found twice: must be set once"
-		if slices.Contains([]string{"apiVersion", "kind"}, key[1]) {
-			text = "found twice: objects must be separated by a line with ---"
+	number, _ := strconv.Atoi(match[1]) // 0 if the decoder has none
+	text := match[2]
+	for i := 0; i < len(problems) && text == match[2]; i++ {
+		if strings.HasPrefix(text, problems[i].reported) {
+			text, number = problems[i].meaning, number+1-problems[i].first
 		}
-	}
-	for _, p := range problems {
-		if strings.HasPrefix(text, p.reported) {
-			text, number = p.meaning, number+1-p.first
-		}
-	}
-	if document == nil {
-		return fmt.Errorf("line %d: %s", max(number, 1), text)
 	}
 	lines := strings.Split(string(bytes.TrimRight(document, "\n ")), "\n")
-	number = min(max(number, 1), len(lines))
-	if open := unclosedQuote(lines[:number]); open > 0 && (open+2 >= number || text == "a quote is not closed") {
-		number, text = open, "a quote is not closed"
+	if number = max(number, 1); document == nil {
+		return fmt.Errorf("line %d: %s", number, text)
 	}
-	return fmt.Errorf("line %d, %q: %s", number, format.Shorten(strings.TrimSpace(lines[number-1]), maxValue), text)
-}
-
-// unclosedQuote returns the number of the first line with a quote that is not closed in it, 0 if there is none.
-func unclosedQuote(lines []string) int {
-	for i, line := range lines {
+	number = min(number, len(lines))
+	for i, line := range lines[:number] {
 		line = strings.ReplaceAll(line, `\"`, "")
-		if match := openQuote.FindStringSubmatchIndex(line); match != nil && strings.Count(line[match[2]:], line[match[2]:match[3]])%2 == 1 {
-			return i + 1
+		quote := openQuote.FindStringSubmatchIndex(line)
+		isOpen := quote != nil && strings.Count(line[quote[2]:], line[quote[2]:quote[3]])%2 == 1
+		if isOpen && (i+3 >= number || text == "a quote is not closed") {
+			number, text = i+1, "a quote is not closed"
+			break
 		}
 	}
-	return 0
+	return fmt.Errorf("line %d, %q: %s", number, format.Shorten(strings.TrimSpace(lines[number-1]), maxValue), text)
 }
 
 // forPeople matches what kubectl prints for people: tables, descriptions and errors.
@@ -114,7 +95,7 @@ var forPeople = regexp.MustCompile(
 // takers are the flags that take files with objects of a kind.
 var takers = map[string]string{
 	"KubeSchedulerConfiguration": "--profile", "ResourceSlack": "--slack or --policy", "Recommendation": "--requests",
-	"Node": "--filename", "Pod": "--filename", "List": "--filename", "Comparison": "plimsoll merge",
+	"Node": "--filename", "Pod": "--filename", "List": "--filename", "WhatIf": "plimsoll merge",
 }
 
 // WrongKind returns the error about a file with an object of a type that is not allowed, with the flag that takes it.

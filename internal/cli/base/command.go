@@ -105,20 +105,14 @@ func FlagError(cmd *cobra.Command, err error) error {
 	if args := cmd.Flags().Args(); cmd.HasAvailableSubCommands() && len(args) > 0 { // the flag may be one of the subcommand that is meant
 		return UnknownCommand(cmd, args[0])
 	}
-	name := cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName()) // -seeds are short names
-	if len(name) > 1 {
-		return fmt.Errorf("%w%s", err, flagHint(cmd, name))
-	}
-	if name == "v" && cmd.Flags().Lookup("version") != nil {
-		return fmt.Errorf("%w; did you mean --version?", err)
-	}
-	return fmt.Errorf("%w: the command is %s", err, cmd.UseLine())
+	// -seeds are short names.
+	return fmt.Errorf("%w%s", err, flagHint(cmd, cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName())))
 }
 
 // synonyms are flags of other commands and programs, with the flags that have their meaning.
 var synonyms = map[string]string{
 	"config": "profile", "candidate": "profile", "policy": "slack", "slack": "policy", "file": "filename", "format": "output",
-	"json": "output", "yaml": "output", "url": "prometheus", "server": "kubeconfig", "dir": "folder", "cluster": "context",
+	"json": "output", "yaml": "output", "url": "prometheus", "server": "kubeconfig", "dir": "folder", "cluster": "context", "v": "version",
 }
 
 // flagHint returns the end of the error about an unknown flag: the flag that is meant, or the commands that have the flag.
@@ -131,32 +125,17 @@ func flagHint(cmd *cobra.Command, name string) string {
 			return strings.Replace(hint, "mean ", "mean --", 1)
 		}
 	}
-	if !cmd.HasParent() {
-		return ""
-	}
-	owners := commandsWith(cmd.Root(), name)
-	switch parent := cmd.Parent().CommandPath(); {
-	case slices.Contains(owners, parent):
-		return "; it is a flag of " + parent
-	case strings.Contains(cmd.Use, " ") && !strings.Contains(cmd.Use, "--"): // with arguments
-		return ": the command is " + cmd.UseLine()
-	case len(owners) > 0:
-		return "; it is a flag of " + format.Abbreviate(owners, 3, ", ")
-	}
-	return fmt.Sprintf(": %s --help lists the flags", cmd.CommandPath())
-}
-
-// commandsWith returns the paths of the command and its subcommands that have a flag.
-func commandsWith(cmd *cobra.Command, flag string) (paths []string) {
-	if cmd.Flags().Lookup(flag) != nil {
-		paths = append(paths, cmd.CommandPath())
-	}
-	for _, subcommand := range cmd.Commands() {
-		if subcommand.IsAvailableCommand() {
-			paths = append(paths, commandsWith(subcommand, flag)...)
+	var owners []string
+	for _, other := range append(cmd.Root().Commands(), cmd.Commands()...) {
+		if other.IsAvailableCommand() && other.Flags().Lookup(name) != nil {
+			owners = append(owners, other.CommandPath())
 		}
 	}
-	return paths
+	hint := ": the command is " + cmd.UseLine()
+	if len(owners) > 0 {
+		hint = "; it is a flag of " + format.Abbreviate(owners, 3, ", ") + hint
+	}
+	return hint
 }
 
 // valueError is the problem of a value of a flag, without the name of the flag.

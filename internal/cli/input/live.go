@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,6 +35,8 @@ type LiveCluster struct {
 // AddFlags adds the flags.
 func (l *LiveCluster) AddFlags(cmd *cobra.Command, configUsage, nameUsage string) {
 	l.LoadSource.AddShort(cmd)
+	isType := func(text string) bool { return slices.Contains(metricprovider.Types, text) }
+	base.CheckFlag(cmd, "provider", "one of "+strings.Join(metricprovider.Types, ", "), isType)
 	l.Scheduler.AddFlags(cmd, configUsage, nameUsage)
 }
 

@@ -63,15 +63,12 @@ func readPolicy(path string, policy *v1alpha1.ResourceSlack) error {
 		return fmt.Errorf("%s: found %d objects: must be one %s", path, len(documents), v1alpha1.Kind)
 	}
 	var found metav1.TypeMeta // of another kind, all fields are unknown
-	isObject := yaml.Unmarshal(documents[0], &found) == nil && found.Kind+found.APIVersion != ""
+	isObject := yaml.Unmarshal(documents[0], &found) == nil
 	if isObject && (found.Kind != v1alpha1.Kind || found.APIVersion != v1alpha1.GroupVersion.String()) {
 		return fmt.Errorf("%s: %w", path, resources.WrongKind(found, v1alpha1.Kind+" of "+v1alpha1.GroupVersion.String()))
 	}
 	if err := resources.DecodeStrict(documents[0], policy); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
-	}
-	if !isObject {
-		return fmt.Errorf("%s: kind, apiVersion: required: must be %s of %s", path, v1alpha1.Kind, v1alpha1.GroupVersion)
 	}
 	metadata := &policy.ObjectMeta
 	metadata.Namespace, metadata.GenerateName = "", "" // the API server ignores the namespace
@@ -117,17 +114,15 @@ func Requests(path string) ([]recording.WorkloadRequests, error) {
 	}
 	asJSON, err := resources.ToJSON(raw)
 	if err = cmp.Or(resources.CheckText(raw), err); err == nil && json.Unmarshal(asJSON, &found) != nil {
-		err = resources.ExplainDecoding(asJSON, &found, errors.New("found no object"))
+		err = resources.ExplainDecoding(asJSON, &found, errors.New("must be written by plimsoll recommend -o json"))
 	}
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s: must be written by plimsoll recommend -o json: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	case found.Kind != "" && found.Kind != recommend.Kind:
 		return nil, fmt.Errorf("%s: %w", path, resources.WrongKind(found.TypeMeta, recommend.Kind+", written by plimsoll recommend -o json"))
-	case len(found.Requests) == 0 && found.Kind != "":
-		return nil, fmt.Errorf("%s: the recommendation keeps all requests: there is nothing to compare", path)
 	case len(found.Requests) == 0:
-		return nil, fmt.Errorf("%s: requests: found none: must be written by plimsoll recommend -o json", path)
+		return nil, fmt.Errorf("%s: requests: found none: the recommendation keeps all requests, there is nothing to compare", path)
 	}
 	for i, r := range found.Requests {
 		if r.Kind == "" || r.Name == "" || r.CPU < 0 || r.Memory < 0 || r.CPU+r.Memory == 0 {

@@ -48,10 +48,9 @@ func TestUnknownFlags(t *testing.T) {
 	for line, want := range map[string]string{
 		"explain pod a --output-format json": "did you mean --output?",
 		"simulate --config x.yaml":           "did you mean --profile?",
-		"shadow report x --candidate packed": "unknown flag: --candidate; it is a flag of plimsoll shadow",
-		"merge --recording x.plrec":          "unknown flag: --recording: the command is plimsoll merge FILE... [flags]",
+		"shadow report x --candidate packed": "; it is a flag of plimsoll shadow: the command is plimsoll shadow report [FOLDER]",
+		"merge --recording x.plrec":          " and 6 more: the command is plimsoll merge FILE... [flags]",
 		"version --profile default":          "; it is a flag of plimsoll backtest, plimsoll compare, plimsoll explain and ",
-		"compare --verbose":                  "unknown flag: --verbose: plimsoll compare --help lists the flags",
 		"completions zsh":                    "did you mean completion?",
 		"completion tcsh":                    `unknown command "tcsh" for "plimsoll completion": must be one of bash, fish, powershell, zsh`,
 	} {

@@ -56,6 +56,9 @@ func (d *decidedOptions) validate(objects *input.Objects) error {
 	if d.from != "" && objects.Given() {
 		return errors.New("--as-decided: must not be set with --filename or --recording")
 	}
+	if strings.HasPrefix(d.from, "http://") {
+		return base.InvalidValue("as-decided", d.from, "an address with https://, or a file")
+	}
 	for flag, value := range map[string]string{"--scheduler-token-file": d.tokenFile, "--scheduler-ca-file": d.caFile} {
 		if value != "" && d.from == "" {
 			return errors.New(flag + ": requires --as-decided")
@@ -78,10 +81,11 @@ func (o *explainOptions) explainDecided(cmd *cobra.Command, key types.Namespaced
 	}
 	var pages map[string]json.RawMessage
 	list := decisions.List{}
-	err = json.Unmarshal(raw, &pages)
-	if page, ok := pages[decisions.ConfigzName]; err == nil && ok {
+	if json.Unmarshal(raw, &pages) != nil {
+		err = errors.New("must be the page /configz of plimsoll-scheduler, in JSON")
+	} else if page, ok := pages[decisions.ConfigzName]; ok {
 		err = json.Unmarshal(page, &list)
-	} else if err == nil {
+	} else {
 		err = fmt.Errorf("no %s: must be plimsoll-scheduler with --kept-decisions", decisions.ConfigzName)
 	}
 	if err != nil {

@@ -1,14 +1,12 @@
 package shadow
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/shadow"
@@ -71,12 +69,6 @@ the difference can be chance, if nothing was overloaded, or if usage is missing.
 	}
 	addDaysFlag(cmd, &days)
 	output.AddFlag(cmd)
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedName() == "folder" {
-			return fmt.Errorf("%w: the folder is an argument: %s FOLDER", err, cmd.CommandPath())
-		}
-		return base.FlagError(cmd, err)
-	})
 	return cmd
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -123,8 +124,9 @@ func (o *options) validate() error {
 	case o.keep < o.days || o.keep > maxDays:
 		return base.InvalidValue("keep", o.keep, fmt.Sprintf("from --days (%d) to %d", o.days, maxDays))
 	}
-	if _, _, err := net.SplitHostPort(o.listen); err != nil {
-		return fmt.Errorf("--listen: %w", err)
+	_, port, err := net.SplitHostPort(o.listen)
+	if _, invalid := strconv.ParseUint(port, 10, 16); err != nil || invalid != nil {
+		return base.InvalidValue("listen", o.listen, "HOST:PORT with a port from 0 to 65535")
 	}
 	for i, name := range o.candidates {
 		if slices.Contains(o.candidates[:i], name) {
@@ -159,6 +161,13 @@ func (o *options) start(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	s := &server{options: o, out: cmd.OutOrStdout(), wake: make(chan struct{}, 1)}
+	if o.autoscaler != "" {
+		if s.scaled, err = scaling.Parse([]string{o.autoscaler}); err != nil {
+			return fmt.Errorf("--autoscaler: %w", err)
+		}
+		s.scaled.Groups[0].AdoptOthers = true
+	}
 	settings, err := o.following.Settings(cmd, o.folder, "every", o.every)
 	if err != nil {
 		return err
@@ -172,7 +181,7 @@ func (o *options) start(cmd *cobra.Command) error {
 			return fmt.Errorf("--candidate: %s is the profile in force: must be another", candidate.Name)
 		}
 	}
-	s := &server{options: o, settings: settings, out: cmd.OutOrStdout(), wake: make(chan struct{}, 1)}
+	s.settings = settings
 	s.profiles = append([]engine.NamedConfig{current}, candidates...)
 	if s.prometheus, s.matchers, err = o.following.Prometheus(); err != nil {
 		return err
@@ -187,12 +196,6 @@ func (o *options) start(cmd *cobra.Command) error {
 	}
 	for _, err := range s.store.Damaged {
 		s.settings.Log(err.Error())
-	}
-	if o.autoscaler != "" {
-		if s.scaled, err = scaling.Parse([]string{o.autoscaler}); err != nil {
-			return fmt.Errorf("--autoscaler: %w", err)
-		}
-		s.scaled.Groups[0].AdoptOthers = true
 	}
 	listener, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", o.listen)
 	if err != nil {

@@ -89,8 +89,7 @@ log of a pod, are ignored.`,
 				}
 				isSame := func(other *result.Result) bool { return *other.Shard == *shards[i].Shard }
 				if first := slices.IndexFunc(shards[:i], isSame); first >= 0 {
-					return fmt.Errorf("%s: found shard %d of %d, as in %s: must be each shard once", name, shards[i].Shard.Index,
-						shards[i].Shard.Count, args[first])
+					return fmt.Errorf("%s: found shard %d, as in %s: must be each shard once", name, shards[i].Shard.Index, args[first])
 				}
 			}
 			merged, err := result.Merge(shards)
@@ -134,15 +133,15 @@ func readResult(name string) (*result.Result, error) {
 	}
 	var r result.Result
 	err = json.NewDecoder(in).Decode(&r)
-	switch typeError, isType := errors.AsType[*json.UnmarshalTypeError](err); {
+	switch _, isOfType := errors.AsType[*json.UnmarshalTypeError](err); {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, errors.New("is cut off: run this shard again")
-	case (err == nil || isType) && r.Kind != "" && r.Kind != result.Kind:
-		return nil, resources.WrongKind(metav1.TypeMeta{Kind: r.Kind, APIVersion: r.APIVersion}, allowed)
-	case isType && r.Kind != "":
-		return nil, fmt.Errorf("%s: found a value of type %s: must be written by this version", typeError.Field, typeError.Value)
-	case err != nil || r.Kind == "":
+	case r.Kind == "" || err != nil && !isOfType:
 		return nil, errors.New("found no result: must be " + allowed)
+	case r.Kind != result.Kind:
+		return nil, resources.WrongKind(metav1.TypeMeta{Kind: r.Kind, APIVersion: r.APIVersion}, allowed)
+	case err != nil:
+		return nil, errors.New("found the result of another version: must be " + allowed + " of this version")
 	}
 	return &r, nil
 }

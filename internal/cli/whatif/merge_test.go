@@ -41,7 +41,7 @@ func TestReadResult(t *testing.T) {
 		"no document":                      "found no result",
 		"{\"kind\": \"What":                "is cut off: run this shard again",
 		"{\"seeds\": \"a\"}":               "found no result",
-		`{"kind": "WhatIf", "seeds": "a"}`: "seeds: found a value of type string",
+		`{"kind": "WhatIf", "seeds": "a"}`: "found the result of another version",
 		`{"kind": "Recommendation", "apiVersion": "v1", "source": "a"}`: `found kind "Recommendation" of apiVersion "v1": must be the output`,
 		"<html>":      "found no result",
 		"{kind: list": "found no result: must be the output",

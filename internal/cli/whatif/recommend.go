@@ -201,6 +201,9 @@ func (o *recommendOptions) find(cmd *cobra.Command) (*recommend.Result, error) {
 		found.Verdict.Sentence = "A first look, with two days of usage generated around one reading: " + found.Verdict.Sentence +
 			" Record a day at least before you change anything."
 	}
+	if err == nil && generate == "" && !o.isSnapshot && found.Confirm.To.Sub(found.Fit.From) < 24*time.Hour {
+		found.Verdict.Sentence = "Less than a day is recorded: record a day at least before you change anything. " + found.Verdict.Sentence
+	}
 	if rest, ok := strings.CutPrefix(fmt.Sprint(err), "--recording: "+o.Source.Recording+" "); ok && generate != "" {
 		err = fmt.Errorf("--generate: the cluster %s: over= or churn= (seconds) and life= make pods arrive for longer", rest)
 	}
@@ -255,6 +258,8 @@ func (o *recommendOptions) checkFiles() error {
 	switch err := os.Mkdir(o.write, 0o755); {
 	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("--write: %s already exists: must be a new folder", o.write)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("--write: folder %s does not exist: create it first", filepath.Dir(o.write))
 	case err != nil:
 		return fmt.Errorf("--write: %w", err)
 	}

@@ -58,7 +58,9 @@ func ParseFields(text string) (*Fields, error) {
 		switch {
 		case !ok && len(f.keys) > 0 && isShape(pair):
 			return nil, fmt.Errorf("%s: found %q after a comma: values are separated by +", f.keys[len(f.keys)-1], pair)
-		case !ok || key == "" || value == "":
+		case ok && key != "" && value == "":
+			return nil, fmt.Errorf("%s: missing value: must be %s=VALUE", key, key)
+		case !ok || key == "":
 			return nil, invalidValue("", pair, "key=value pairs separated by commas")
 		case strings.Contains(value, ";"):
 			return nil, fmt.Errorf("%s: invalid value %q: keys are separated by commas", key, value)
@@ -110,14 +112,14 @@ func (f *Fields) number(key string, defaultValue, low, high float64, allowed str
 		value /= 100
 	}
 	if err != nil || math.IsNaN(value) || value < low || value > high {
-		f.Fail(key, text, fmt.Sprintf("%s from %v to %v", allowed, low, high))
+		f.Fail(key, text, fmt.Sprintf("%s from %v to %s", allowed, low, format.Plain(high)))
 		return defaultValue
 	}
 	return value
 }
 
 // durations are the keys whose values are a time.
-var durations = []string{"over", "life", "churn", "boot", "period"}
+var durations = []string{"over", "life", "churn", "boot", "period", "hold", "interval", "idle", "after-add"}
 
 // Int returns the whole number of a key, which must be in [low, high], or the default.
 func (f *Fields) Int(key string, defaultValue, low, high int) int {
@@ -130,7 +132,7 @@ func (f *Fields) Int(key string, defaultValue, low, high int) int {
 		allowed := fmt.Sprintf("a whole number from %d to %d", low, high)
 		if d, invalid := time.ParseDuration(text); invalid == nil && slices.Contains(durations, key) {
 			unit, name := time.Second, "seconds"
-			if key == "period" {
+			if key == "period" || key == "hold" {
 				unit, name = time.Minute, "minutes"
 			}
 			allowed += fmt.Sprintf(" %s, such as %d for %s", name, d/unit, text)

@@ -316,12 +316,12 @@ func TestReadInvalid(t *testing.T) {
 		{
 			"negative amount of a node",
 			chunked(t, text(recordNode, `{"id":1,"object":{"metadata":{"name":"n"},"status":{"allocatable":{"cpu":"-1"}}}}`)),
-			`node n: status.allocatable.cpu: invalid value "-1": must be from 0 to`,
+			`node n: status.allocatable.cpu: invalid value "-1": must be at least 0`,
 		},
 		{
 			"negative request",
 			chunked(t, text(recordPod, `{"id":1,"object":{"metadata":{"name":"p","namespace":"a"},"spec":{"overhead":{"cpu":"-1"}}}}`)),
-			`pod a/p: spec.overhead.cpu: invalid value "-1": must be from 0 to`,
+			`pod a/p: spec.overhead.cpu: invalid value "-1": must be at least 0`,
 		},
 		{"node without name", chunked(t, text(recordNode, `{"id":1,"object":{}}`)), "node 1: metadata.name: required value"},
 		{"pod without namespace", chunked(t, text(recordPod, `{"id":1,"object":{"metadata":{"name":"p"}}}`)), "metadata.namespace"},

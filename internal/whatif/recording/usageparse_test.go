@@ -55,7 +55,7 @@ func TestParseUsageErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":             `usage of cpu: shape: invalid value "": must be one of constant, beta, bursts, diurnal`,
 		"gamma:mean=1": `usage of cpu: shape: invalid value "gamma": must be one of constant, beta, bursts, diurnal`,
-		"beta:mean=-1": `usage of cpu: mean: invalid value "-1": must be a number from 0 to 1000`,
+		"beta:mean=-1": `usage of cpu: mean: invalid value "-1": must be a number from 0 to 1,000`,
 		"beta:tail=2":  `usage of cpu: unknown key "tail": must be one of mean, max, workload, between, together, hold, cv`,
 		"beta:workload=0.3,between=0.5,together=0.3": `usage of cpu: beta: workload: invalid value "0.3": must be at most 1 in total with ` +
 			`between, 0.5, and together, 0.3`,
