@@ -112,14 +112,14 @@ func TestReadErrors(t *testing.T) {
 		},
 		"indentation": {"a:\n- b: c\n d: e\n", `document 1: line 3, "d: e": wrong indentation: the `},
 		"two colons":  {"a: b: c\n", `document 1: line 1, "a: b: c": wrong indentation, or a value with a colon`},
-		"a tab":       {"a:\n\tb: c\n", `document 1: line 2, "b: c": found a tab or a special character: indent with spaces`},
+		"a tab":       {"a:\n\tb: c\n", `document 1: line 2, "b: c": found a tab: indent with spaces`},
 		"no separator": {
 			node + pod("p", ""), `document 1: line 5, "apiVersion: v1": found twice: objects must be separated by a line with ---`,
 		},
 		"a table":       {"NAME   STATUS\nn1     Ready\n", `document 1: found "NAME   STATUS": must be YAML or JSON, as from kubectl get -o yaml`},
 		"items":         {"apiVersion: v1\nkind: List\nitems: {}", "document 1: List items: found a value of type object: must be a list"},
 		"separator":     {node + "--- a\n", `document 1: found "a" after ---: must be on the next line`},
-		"an empty file": {"# only a comment\n", "found no nodes in the input: must have at least one (export with kubectl get nodes,pods -A -o yaml); the input is empty"},
+		"an empty file": {"# only a comment\n", "found no nodes in the input: must have at least one (export with kubectl get nodes,pods -A -o yaml)"},
 		"wrong type": {
 			"apiVersion: v1\nkind: Node\nmetadata: {name: [1]}",
 			"document 1: Node metadata.name: found a value of type array: must be a string (put it in quotes)",

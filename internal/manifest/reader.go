@@ -158,7 +158,7 @@ func (r *reader) finish(isMissing bool, message string) error {
 	ignored := r.ignored.String()
 	switch {
 	case isMissing:
-		return errors.New(message + "; " + cmp.Or(r.all.String(), "the input is empty"))
+		return errors.New(strings.TrimSuffix(message+"; "+r.all.String(), "; "))
 	case ignored != "":
 		r.warnings = append(r.warnings, ignored)
 	}
