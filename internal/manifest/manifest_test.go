@@ -112,7 +112,7 @@ func TestReadErrors(t *testing.T) {
 		},
 		"indentation": {"a:\n- b: c\n d: e\n", `document 1: line 3, "d: e": wrong indentation: the `},
 		"two colons":  {"a: b: c\n", `document 1: line 1, "a: b: c": wrong indentation, or a value with a colon`},
-		"a tab":       {"a:\n\tb: c\n", `document 1: line 2, "b: c": found a tab: indent with spaces`},
+		"a tab":       {"a:\n\tb: c\n", `document 1: line 2, "b: c": found a tab or a special character: indent with spaces, put values in quotes`},
 		"no separator": {
 			node + pod("p", ""), `document 1: line 5, "apiVersion: v1": found twice: objects must be separated by a line with ---`,
 		},

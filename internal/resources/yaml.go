@@ -51,7 +51,6 @@ var problems = []struct {
 	{"block sequence entries", "a list must begin on a line of its own, with - before each item", 1},
 	{"found unexpected", "a quote is not closed", 1},
 	{"found unknown escape", `found \ between double quotes: use single quotes`, 1},
-	{"found a tab", "found a tab: indent with spaces", 1},
 	{"found ", "found a tab or a special character: indent with spaces, put values in quotes", 1},
 	{"did not find expected alphabetic", "a value with * or & must be in quotes", 1},
 	{"unknown anchor", "a value with * must be in quotes", 1},

@@ -105,7 +105,6 @@ func FlagError(cmd *cobra.Command, err error) error {
 	if args := cmd.Flags().Args(); cmd.HasAvailableSubCommands() && len(args) > 0 { // the flag may be one of the subcommand that is meant
 		return UnknownCommand(cmd, args[0])
 	}
-	// -seeds are short names.
 	return fmt.Errorf("%w%s", err, flagHint(cmd, cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName())))
 }
 

@@ -119,10 +119,10 @@ func Requests(path string) ([]recording.WorkloadRequests, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, err)
-	case found.Kind != "" && found.Kind != recommend.Kind:
+	case found.Kind != recommend.Kind && (found.Kind != "" || len(found.Requests) == 0):
 		return nil, fmt.Errorf("%s: %w", path, resources.WrongKind(found.TypeMeta, recommend.Kind+", written by plimsoll recommend -o json"))
 	case len(found.Requests) == 0:
-		return nil, fmt.Errorf("%s: requests: found none: the recommendation keeps all requests, there is nothing to compare", path)
+		return nil, fmt.Errorf("%s: the recommendation keeps all requests: there is nothing to compare", path)
 	}
 	for i, r := range found.Requests {
 		if r.Kind == "" || r.Name == "" || r.CPU < 0 || r.Memory < 0 || r.CPU+r.Memory == 0 {

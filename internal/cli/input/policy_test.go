@@ -39,7 +39,7 @@ func TestInvalidPolicy(t *testing.T) {
 		{"# comment\n" + policy + "---\n# comment\n", ""},
 		{policy + policy, "policy.yaml: found 2 objects: must be one ResourceSlack"},
 		{strings.ReplaceAll(policy, "10%", "10"), "policy.yaml: spec.minRate: invalid value 10: must be a percentage such as 10%"},
-		{strings.ReplaceAll(policy, "{minRate", "\n\t{minRate"), `line 6, "{minRate: 10%}": found a tab: indent with spaces`},
+		{strings.ReplaceAll(policy, "{minRate", "\n\t{minRate"), `line 6, "{minRate: 10%}": found a tab or a special character: indent with spaces, put values in quotes`},
 		{policy + "image: x", `unknown field "image": must be one of apiVersion, kind, metadata, spec, status`},
 		{with("minimum: {cpus: 8}"), `unknown field "spec.minimum.cpus"; did you mean cpu?`},
 		{with("pool: {pool: gpu}"), `unknown field "spec.pool.pool": must be one of devices, nodeSelector, nodeShape, tolerations`},

@@ -18,7 +18,7 @@ func TestInvalidScenario(t *testing.T) {
 		"generate: {nodes: 3, podz: 20}": `generate: unknown key "podz"`,
 		"generate: {nodes: 3, pods: 5}\nusage: [burst]": "usage[0]: ",
 		"picture: x":            `unknown field "picture": must be one of generate, limits, metrics, usage`,
-		"generate:\n\tnodes: 3": `line 2, "nodes: 3": found a tab: indent with spaces`,
+		"generate:\n\tnodes: 3": `line 2, "nodes: 3": found a tab or a special character: indent with spaces, put values in quotes`,
 	} {
 		must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
 		err := (&whatIfOptions{scenario: file}).readScenario(false)
