@@ -39,7 +39,16 @@ func ReadHub(paths []string, stdin io.Reader) (*Hub, error) {
 // ReadHubFrom reads the objects of a hub from documents, which may be required to have placements.
 // Fields that the API server would refuse are warnings.
 func ReadHubFrom(source Source, requirePlacements bool) (*Hub, error) {
-	r := &hubReader{reader: newReader(hubKinds), schemas: map[metav1.TypeMeta]*hubSchema{}}
+	return readHub(source, requirePlacements, map[metav1.TypeMeta]*hubSchema{})
+}
+
+// ReadRecordedHub is ReadHubFrom for a recording, whose objects are not validated: an API server did it, and redaction removes fields.
+func ReadRecordedHub(source Source, requirePlacements bool) (*Hub, error) {
+	return readHub(source, requirePlacements, nil)
+}
+
+func readHub(source Source, requirePlacements bool, schemas map[metav1.TypeMeta]*hubSchema) (*Hub, error) {
+	r := &hubReader{reader: newReader(hubKinds), schemas: schemas}
 	if err := eachChecked(source, r.read); err != nil {
 		return nil, err
 	}
@@ -57,7 +66,8 @@ func ReadHubFrom(source Source, requirePlacements bool) (*Hub, error) {
 type hubReader struct {
 	reader
 
-	hub       Hub
+	hub Hub
+	// schemas are the schemas of the kinds that were read, nil if objects are not validated.
 	schemas   map[metav1.TypeMeta]*hubSchema
 	validated int // bytes
 }

@@ -91,7 +91,7 @@ const maxHubBytes = 1 << 19
 
 // validate adds warnings about the fields of an object that the API server of a hub would refuse.
 func (r *hubReader) validate(where string, asJSON []byte, head *header, obj object) (err error) {
-	if r.validated += len(asJSON); r.validated > maxHubBytes {
+	if r.validated += len(asJSON); r.schemas == nil || r.validated > maxHubBytes {
 		return nil
 	}
 	s, isLoaded := r.schemas[head.TypeMeta]

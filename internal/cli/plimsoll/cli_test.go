@@ -197,7 +197,7 @@ func TestCompareMarkdown(t *testing.T) {
 	for _, want := range []string{
 		"### Cannot tell: no node was overloaded with any profile.\n\n- **effect of limits:** ",
 		"\ngenerated: nodes=2,pods=5: 2 nodes, 5 pods, 2 seeds\n",
-		"\nlimits compared with default\n\n| figure | baseline | profile | difference |\n| --- | --- | --- | --- |\n| overload, node minutes | 0 | 0 | 0 |\n",
+		"\nlimits compared with default\n\n| figure | default | limits | difference |\n| --- | --- | --- | --- |\n| overload, node minutes | 0 | 0 | 0 |\n",
 		"\n<details><summary>Assumptions</summary>\n\n- nodes and pods are generated with the seed 1\n",
 	} {
 		if !strings.Contains(out, want) {

@@ -65,7 +65,7 @@ func (r *Recording) Cluster() (*manifest.Objects, error) {
 // Hub returns the objects that affect placements, and the objects that workloads of placements can refer to. The snapshot may be
 // required to have placements.
 func (r *Recording) Hub(requirePlacements bool) (*manifest.Hub, error) {
-	return manifest.ReadHubFrom(r.documents(func(k *kinds.Kind) bool {
+	return manifest.ReadRecordedHub(r.documents(func(k *kinds.Kind) bool {
 		return k.Area == kinds.AreaHub || k.Resource == "deployments" || k.Resource == "podtemplates"
 	}), requirePlacements)
 }
