@@ -217,7 +217,8 @@ func TestReadErrors(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
-			if err != nil && !strings.HasPrefix(tc.want, "found no nodes") && !strings.HasPrefix(name, "no nodes") && !strings.HasPrefix(err.Error(), path) {
+			if err != nil && !strings.HasPrefix(tc.want, "found no nodes") && !strings.HasPrefix(name, "no nodes") &&
+				!strings.HasPrefix(err.Error(), path) {
 				t.Errorf("error %v does not start with the file", err)
 			}
 		})

@@ -55,7 +55,11 @@ func checkAmounts(field string, amounts v1.ResourceList) error {
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {
 		amount := amounts[name]
 		if amount.Sign() < 0 || amount.CmpInt64(math.MaxInt64) > 0 {
-			return fmt.Errorf("%s: invalid value %q: must be at least 0, and below 8Ei", resources.ChildPath(field, string(name)), amount.String())
+			return fmt.Errorf(
+				"%s: invalid value %q: must be at least 0, and below 8Ei",
+				resources.ChildPath(field, string(name)),
+				amount.String(),
+			)
 		}
 	}
 	return nil

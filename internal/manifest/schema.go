@@ -120,7 +120,10 @@ func (r *hubReader) validate(where string, asJSON []byte, head *header, obj obje
 		errs = append(errs, s.validate(asJSON)...)
 	}
 	if b, ok := obj.(*clusterv1beta2.ManagedClusterSetBinding); ok && b.Spec.ClusterSet != b.Name {
-		errs = append(errs, field.Invalid(field.NewPath("spec", "clusterSet"), b.Spec.ClusterSet, "must be the name of the binding, "+b.Name))
+		errs = append(
+			errs,
+			field.Invalid(field.NewPath("spec", "clusterSet"), b.Spec.ClusterSet, "must be the name of the binding, "+b.Name),
+		)
 	}
 	for _, text := range problemTexts("", errs) {
 		text = ofAmounts.ReplaceAllString(inBody.ReplaceAllString(text, ": "), "must be a quantity of at least 0, such as 2 or 4Gi")

@@ -38,7 +38,10 @@ func TestValidate(t *testing.T) {
 		if !strings.HasPrefix(tc.spec, "api") {
 			tc.spec = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {" + tc.spec + "}"
 		}
-		read, err := Read([]string{"-"}, strings.NewReader("apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {pods: 5}}\n---\n"+tc.spec))
+		read, err := Read(
+			[]string{"-"},
+			strings.NewReader("apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {pods: 5}}\n---\n"+tc.spec),
+		)
 		must.Succeed(t, err)
 		if text := strings.Join(read.Warnings, "; "); (text == "") != (tc.want == "") || !strings.Contains(text, tc.want) {
 			t.Errorf("%s: %q, want %q", tc.spec, text, tc.want)

@@ -120,7 +120,11 @@ func Requests(path string) ([]recording.WorkloadRequests, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, err)
 	case found.Kind != recommend.Kind && (found.Kind != "" || len(found.Requests) == 0):
-		return nil, fmt.Errorf("%s: %w", path, resources.WrongKind(found.TypeMeta, recommend.Kind+", written by plimsoll recommend -o json"))
+		return nil, fmt.Errorf(
+			"%s: %w",
+			path,
+			resources.WrongKind(found.TypeMeta, recommend.Kind+", written by plimsoll recommend -o json"),
+		)
 	case len(found.Requests) == 0:
 		return nil, fmt.Errorf("%s: the recommendation keeps all requests: there is nothing to compare", path)
 	}

@@ -116,20 +116,8 @@ func readResult(name string) (*result.Result, error) {
 			return nil, fmt.Errorf("%w; plimsoll merge reads the output of plimsoll compare --shard with -o json", err)
 		}
 	}
-	const allowed = "the output of plimsoll compare --shard with -o json"
-	for {
-		start, err := in.Peek(1)
-		if err != nil && !errors.Is(err, io.EOF) { // such as a directory
-			return nil, err
-		} else if err != nil {
-			return nil, errors.New("found no result: must be " + allowed)
-		}
-		if start[0] == '{' {
-			break
-		}
-		if _, err := in.ReadString('\n'); err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
+	if err := skipToObject(in); err != nil {
+		return nil, err
 	}
 	var r result.Result
 	err = json.NewDecoder(in).Decode(&r)
@@ -137,11 +125,32 @@ func readResult(name string) (*result.Result, error) {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, errors.New("is cut off: run this shard again")
 	case r.Kind == "" || err != nil && !isOfType:
-		return nil, errors.New("found no result: must be " + allowed)
+		return nil, errors.New("found no result: must be " + shardOutput)
 	case r.Kind != result.Kind:
-		return nil, resources.WrongKind(metav1.TypeMeta{Kind: r.Kind, APIVersion: r.APIVersion}, allowed)
+		return nil, resources.WrongKind(metav1.TypeMeta{Kind: r.Kind, APIVersion: r.APIVersion}, shardOutput)
 	case err != nil:
-		return nil, errors.New("found the result of another version: must be " + allowed + " of this version")
+		return nil, errors.New("found the result of another version: must be " + shardOutput + " of this version")
 	}
 	return &r, nil
+}
+
+// shardOutput is what plimsoll merge reads.
+const shardOutput = "the output of plimsoll compare --shard with -o json"
+
+// skipToObject skips the lines before the one that begins with an object.
+func skipToObject(in *bufio.Reader) error {
+	for {
+		start, err := in.Peek(1)
+		switch {
+		case errors.Is(err, io.EOF):
+			return errors.New("found no result: must be " + shardOutput)
+		case err != nil: // such as a directory
+			return err
+		case start[0] == '{':
+			return nil
+		}
+		if _, err := in.ReadString('\n'); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+	}
 }
