@@ -43,7 +43,10 @@ func TestLevels(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(from, "high"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readLevels(from); err == nil || !strings.Contains(err.Error(), `invalid name "high": must be a level of use such as 0.45`) {
+	if _, err := readLevels(
+		from,
+	); err == nil ||
+		!strings.Contains(err.Error(), `invalid name "high": must be a level of use such as 0.45`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -3,9 +3,9 @@
 //
 //	tables RESULTS FOLDER [PAGE...]
 //
-// RESULTS is the folder that lab/experiment wrote, with the results of the parts of the model, in the tuning half, in RESULTS/ablations, and
-// of each level of use in a folder below RESULTS/levels, such as RESULTS/levels/0.45; without these, their tables remain as they are. FOLDER
-// is the folder of the tables.
+// RESULTS is the folder that lab/experiment wrote, with the results of the parts of the model, in the tuning half, in RESULTS/ablations,
+// and of each level of use in a folder below RESULTS/levels, such as RESULTS/levels/0.45; without these, their tables remain as they are.
+// FOLDER is the folder of the tables.
 package main
 
 import (
