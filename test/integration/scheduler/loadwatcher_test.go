@@ -90,7 +90,7 @@ func TestLoadWatcherBadInput(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--nothing"}, "unknown flag: --nothing (see load-watcher --help)"},
+		{[]string{"--nothing"}, "unknown flag: --nothing: the command is load-watcher [flags] (see load-watcher --help)"},
 		{
 			[]string{"--provider=Datadog"},
 			`--provider: invalid value "Datadog": must be one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`,
