@@ -33,7 +33,7 @@ type object interface {
 type reader struct {
 	// kinds are the kinds that are read, with their versions. Objects of other kinds are ignored.
 	kinds map[string][]string
-	// all counts all objects, ignored those of kinds that are not read.
+	// all counts all objects, ignored the objects of kinds that are not read.
 	all, ignored Ignored
 	warnings     []string
 	// more is the number of warnings beyond maxWarnings.

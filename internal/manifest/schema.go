@@ -86,7 +86,8 @@ func (s *hubSchema) validate(asJSON []byte) field.ErrorList {
 	return append(errs, listtype.ValidateListSetsAndMaps(nil, s.structure, object)...)
 }
 
-// maxHubBytes is the size of the objects of a hub that are validated, in half a second. An API server has validated those of larger hubs.
+// maxHubBytes is the size of the objects of a hub that are validated, in half a second. A larger hub comes from an API server, which has
+// validated its objects.
 const maxHubBytes = 1 << 19
 
 // validate adds warnings about the fields of an object that the API server of a hub would refuse.

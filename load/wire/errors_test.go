@@ -85,7 +85,7 @@ func TestDecodeBadNodes(t *testing.T) {
 	}
 }
 
-// TestDecodeIgnored checks that metrics that are ignored are described with their node, and that those of other services are not.
+// TestDecodeIgnored checks that metrics that are ignored are described with their node, and that metrics of other services are not.
 func TestDecodeIgnored(t *testing.T) {
 	for metric, want := range map[string]string{
 		`"type": "CPU", "operator": "AVG", "value": 50`:     "[]",

@@ -17,7 +17,6 @@ import (
 	"io"
 	"math"
 	"reflect"
-	"regexp"
 	"strings"
 	"time"
 
@@ -144,7 +143,7 @@ type nodeMetrics struct {
 type metricList struct {
 	cpu, memory resourceValues
 	rejected    int
-	// problem is that of the last metric that is ignored.
+	// problem describes the last metric that is ignored.
 	problem string
 }
 
@@ -284,21 +283,37 @@ func Decode(r io.Reader) (load.Reading, error) {
 	}, nil
 }
 
-// nonNumbers matches the strings of a message, and bare NaN and Infinity, which some services send and JSON does not allow.
-var nonNumbers = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"|NaN|[-+]?Inf(?:inity)?`)
-
-// quoteNonNumbers returns a message in which bare NaN and Infinity are strings of the same length: quotes replace their first and last
-// letters.
+// quoteNonNumbers returns a message in which bare NaN and Infinity, which some services send and JSON does not allow, are
+// strings of the same length: quotes replace their first and last letters.
 func quoteNonNumbers(raw []byte) []byte {
 	if !bytes.Contains(raw, []byte("NaN")) && !bytes.Contains(raw, []byte("Inf")) {
 		return raw
 	}
-	return nonNumbers.ReplaceAllFunc(raw, func(found []byte) []byte {
-		if found[0] != '"' {
-			found = []byte(`"` + string(found[1:len(found)-1]) + `"`)
+	out, inString := bytes.Clone(raw), false
+	for i := 0; i < len(out); i++ {
+		switch c := out[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case !inString && (c == 'N' || c == 'I' || c == '+' || c == '-'):
+			if n := nonNumber(out[i:]); n > 0 {
+				out[i], out[i+n-1] = '"', '"'
+				i += n - 1
+			}
 		}
-		return found
-	})
+	}
+	return out
+}
+
+// nonNumber returns the length of the prefix that is NaN or Infinity, 0 if there is none.
+func nonNumber(raw []byte) int {
+	for _, word := range []string{"NaN", "Infinity", "-Infinity", "+Infinity", "-Inf", "+Inf", "Inf"} {
+		if bytes.HasPrefix(raw, []byte(word)) {
+			return len(word)
+		}
+	}
+	return 0
 }
 
 // describe returns an error of the JSON decoder with its place in the message.
