@@ -8,7 +8,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
@@ -83,6 +87,9 @@ func (p *pool) take(ctx context.Context, test string, options controlplane.Optio
 	if started.config, err = cp.Config("test", "system:masters"); err != nil {
 		return nil, err
 	}
+	if err := started.awaitService(ctx); err != nil {
+		return nil, err
+	}
 	objects, err := started.objects(ctx)
 	if err != nil {
 		return nil, err
@@ -92,6 +99,19 @@ func (p *pool) take(ctx context.Context, test string, options controlplane.Optio
 		started.base[object.key] = true
 	}
 	return started, nil
+}
+
+// awaitService waits until the API server has created its own service, which it does only after it has become ready: a snapshot that a
+// test takes before has one object fewer than the next.
+func (m *member) awaitService(ctx context.Context) error {
+	client, err := kubernetes.NewForConfig(m.unlimited())
+	if err != nil {
+		return err
+	}
+	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, resetTimeout, true, func(ctx context.Context) (bool, error) {
+		_, err := client.CoreV1().Services(metav1.NamespaceDefault).Get(ctx, ownService, metav1.GetOptions{})
+		return err == nil, nil
+	})
 }
 
 // release makes a control plane available to other tests, unless its servers have exited.

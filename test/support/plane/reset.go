@@ -141,6 +141,9 @@ func appendObjects(ctx context.Context, all []object, client metadata.Interface,
 	return all, nil
 }
 
+// ownService is the name of the service in the namespace default with which pods find the API server.
+const ownService = "kubernetes"
+
 // isOfServer reports whether the API server itself creates an object, at any time.
 func isOfServer(resource schema.GroupVersionResource, item *metav1.PartialObjectMetadata) bool {
 	switch resource.Resource {
@@ -148,6 +151,8 @@ func isOfServer(resource schema.GroupVersionResource, item *metav1.PartialObject
 		return true
 	case "configmaps", "leases":
 		return item.Namespace == metav1.NamespaceSystem
+	case "services", "endpoints", "endpointslices":
+		return item.Namespace == metav1.NamespaceDefault && item.Name == ownService
 	case "namespaces":
 		return item.Name == metav1.NamespaceDefault || strings.HasPrefix(item.Name, "kube-")
 	case "apiservices":
