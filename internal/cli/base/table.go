@@ -1,10 +1,12 @@
 package base
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -64,14 +66,30 @@ func (t *Table) withoutEmpty() *metav1.Table {
 	return out
 }
 
-// Print prints the table.
+// widestGap is the number of spaces between the columns of a table, as kubectl's.
+const widestGap = 3
+
+// Print prints the table. The columns of a table that does not fit DefaultWidth are closer together.
 func (t *Table) Print(out io.Writer, o *Output) {
+	lines := t.lines(o, widestGap)
+	for gap := widestGap - 1; gap > 0 && slices.ContainsFunc(lines, isTooWide); gap-- {
+		lines = t.lines(o, gap)
+	}
+	_, _ = io.WriteString(unwrap(out), strings.Join(lines, "")) // Stdout keeps the error
+}
+
+func isTooWide(line string) bool { return utf8.RuneCountInString(line) > DefaultWidth+len("\n") }
+
+// lines returns the lines of the table with spaces between its columns.
+func (t *Table) lines(o *Output, gap int) (lines []string) {
 	printer := printers.NewTablePrinter(printers.PrintOptions{Wide: o.Format == FormatWide, NoHeaders: o.noHeaders})
 	var text strings.Builder
-	_ = printer.PrintObj(t.withoutEmpty(), &text) // a Builder does not fail
+	columns := printers.GetNewTabWriter(&text).Init(&text, 6, 4, gap, ' ', 0)
+	_ = errors.Join(printer.PrintObj(t.withoutEmpty(), columns), columns.Flush()) // a Builder does not fail
 	for line := range strings.Lines(text.String()) {
-		_, _ = io.WriteString(unwrap(out), strings.TrimRight(line, " \n")+"\n") // Stdout keeps the error
+		lines = append(lines, strings.TrimRight(line, " \n")+"\n")
 	}
+	return lines
 }
 
 // Markdown prints all columns of the table as GitHub renders it.

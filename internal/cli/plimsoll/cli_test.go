@@ -179,6 +179,10 @@ func TestTablesFit(t *testing.T) {
 			"compare", "--profile=default", "--profile=limits", "--profile=low-risk", "--profile=predicted",
 			"--generate=nodes=3,pods=20", "--tail=1m", "--seeds=2", "--usage=bursts:mean=0.7",
 		},
+		{ // a long name of a profile, and long differences
+			"compare", "--profile=default", "--profile=most-allocated",
+			"--generate=nodes=6,pods=90,shapes=8x32", "--tail=1m", "--seeds=2", "--usage=bursts:mean=0.6",
+		},
 	} {
 		out := run(t, "plimsoll", args...)
 		for line := range strings.Lines(out) {
