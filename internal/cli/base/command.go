@@ -78,6 +78,14 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return errors.New(text)
 }
 
+// Requires returns an error if a flag is set without any of the flags that it needs.
+func Requires(cmd *cobra.Command, flag string, needed ...string) error {
+	if !cmd.Flags().Changed(flag) || slices.ContainsFunc(needed, cmd.Flags().Changed) {
+		return nil
+	}
+	return fmt.Errorf("--%s: requires --%s", flag, strings.Join(needed, " or --"))
+}
+
 // allowedValues describes the values of flags by their type.
 var allowedValues = map[string]string{
 	"int":      "a whole number",

@@ -8,6 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // NewFile is a file that a command writes, completely or not at all.
@@ -20,11 +25,42 @@ type NewFile struct {
 	Mode  fs.FileMode
 }
 
-// Check returns an error if the file cannot be written. Commands call it before they compute
+// CheckFileName returns an error for the name of a new file or directory that is a format of --output in other commands.
+func CheckFileName(flag, path string) error {
+	if slices.Contains([]string{"-", "name", "html", FormatTable, FormatWide, FormatJSON, FormatYAML, FormatMarkdown}, path) {
+		return fmt.Errorf("%s: invalid value %q: must be the name of a file, not a format or -; ./%s is a file", flag, path, path)
+	}
+	return nil
+}
+
+// isInput reports whether an existing file is one that the other flags or the arguments of a command name, or its standard input.
+func (f NewFile) isInput(existing fs.FileInfo, cmd *cobra.Command) bool {
+	names := slices.Clone(cmd.Flags().Args())
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		values := []string{flag.Value.String()}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			if before, _, _ := strings.Cut(value, ","); "--"+flag.Name != f.Flag { // a recording can have options
+				names = append(names, value, before)
+			}
+		}
+	})
+	return slices.ContainsFunc(names, func(name string) bool {
+		input, err := os.Stat(name)
+		if name == "-" {
+			input, err = os.Stdin.Stat()
+		}
+		return err == nil && os.SameFile(existing, input)
+	})
+}
+
+// Check returns an error if the file cannot be written, or is an input of the command. Commands call it before they compute
 // the content, which may take long.
-func (f NewFile) Check() error {
-	if f.Path == "-" {
-		return fmt.Errorf(`%s: invalid value "-": must be the name of a file`, f.Flag)
+func (f NewFile) Check(cmd *cobra.Command) error {
+	if err := CheckFileName(f.Flag, f.Path); err != nil {
+		return err
 	}
 	folder := filepath.Dir(f.Path)
 	if info, err := os.Stat(folder); err != nil {
@@ -39,6 +75,8 @@ func (f NewFile) Check() error {
 		return fmt.Errorf("%s: %w", f.Flag, err)
 	case !existing.Mode().IsRegular():
 		return fmt.Errorf("%s: %s is not a regular file", f.Flag, f.Path)
+	case f.isInput(existing, cmd):
+		return fmt.Errorf("%s: %s is also an input: must be another file", f.Flag, f.Path)
 	case !f.Force:
 		return fmt.Errorf("%s: %s already exists; --force replaces it", f.Flag, f.Path)
 	}

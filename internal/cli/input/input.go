@@ -47,6 +47,29 @@ func AddStrictFlag(cmd *cobra.Command, strict *bool) {
 		"refuse input that is otherwise ignored with a warning: objects of other kinds, unknown fields, pods of missing nodes")
 }
 
+// AddArguments makes arguments of a command values of --filename.
+func AddArguments(cmd *cobra.Command) {
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		for _, file := range args {
+			if err := cmd.Flags().Set("filename", file); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// ExcludeLive makes flags of files and flags of a live cluster exclude each other. It must be called after these flags are added.
+func ExcludeLive(cmd *cobra.Command, files ...string) {
+	for _, live := range []string{"kubeconfig", "context", "timeout", "provider", "address", "load-source", "as-decided"} {
+		for _, file := range files {
+			if cmd.Flags().Lookup(live) != nil {
+				cmd.MarkFlagsMutuallyExclusive(file, live)
+			}
+		}
+	}
+}
+
 // Warn passes warnings about ignored input to warn, or returns them as an error if --strict is set.
 func (o *Objects) Warn(warnings []string, warn func(string)) error {
 	if o.Strict {
@@ -90,6 +113,8 @@ func (o *Objects) ValidateExclusive() error {
 		return errors.New("--filename, --recording: only one of them may be set")
 	case o.At != "" && o.Recording == "":
 		return errors.New("--at: requires --recording")
+	case o.Strict && !o.Given():
+		return errors.New("--strict: requires --filename or --recording")
 	}
 	return nil
 }

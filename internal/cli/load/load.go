@@ -4,7 +4,6 @@ package load
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -68,8 +67,8 @@ there are enough samples.`,
   plimsoll load top --recording s.plrec`,
 		Args: base.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("scheduler-name") && o.scheduler.Config == "" {
-				return errors.New("--scheduler-name: requires --config")
+			if err := base.Requires(cmd, "scheduler-name", "config"); err != nil {
+				return err
 			}
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -86,7 +85,8 @@ there are enough samples.`,
 	flags.StringVar(&o.sortBy, "sort-by", sortByCPU, "cpu, memory (highest first) or name")
 	o.output.AddFlag(cmd)
 	o.watch.AddFlags(cmd, 15*time.Second)
-	for _, flag := range []string{"provider", "address", "load-source", "config", "kubeconfig", "context", "watch"} {
+	input.ExcludeLive(cmd, "recording")
+	for _, flag := range []string{"config", "watch"} {
 		cmd.MarkFlagsMutuallyExclusive("recording", flag)
 	}
 	for _, flag := range []string{"provider", "address", "load-source"} {

@@ -52,12 +52,12 @@ conditions are printed.`,
   kubectl get placementdecisions,addonplacementscores -A -o yaml > decisions.yaml
   kubectl get clustercapacities -A -o yaml > capacities.yaml
   plimsoll placement decide -f hub.yaml -f decisions.yaml -f capacities.yaml -f placement.yaml`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.objects.Files = append(o.objects.Files, args...)
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.InOrStdin(), cmd.OutOrStdout(), base.Warnings(cmd.ErrOrStderr()))
 		},
 	}
 	o.objects.AddFlags(cmd, "")
+	input.AddArguments(cmd)
 	cmd.Flags().StringVar(&o.now, "now", "", "time of the decision, such as 2026-01-31T12:00:00Z, for tolerations and scores "+
 		"that expire (default the time of the recording, or the current time)")
 	o.output.AddFlag(cmd)

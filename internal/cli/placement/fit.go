@@ -75,6 +75,8 @@ Nothing is changed.`,
 	cmd.Flags().StringArrayVar(&o.scaling, "autoscaler", nil, "for the nodes and pods of one cluster: group of nodes that an autoscaler "+
 		"scales, such as shape=16x64,max=100,boot=120,cost=0.80; may be repeated")
 	o.hub.AddFlags(cmd, "hub", 30*time.Second)
+	input.ExcludeLive(cmd, "clusters", "recording")
+	cmd.MarkFlagsMutuallyExclusive("local", "timeout")
 	o.output.AddFlag(cmd)
 	return cmd
 }

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
@@ -38,6 +40,7 @@ changes nothing either: to move a workload, exclude the cluster in its placement
 	cmd.Flags().StringVar(&o.now, "now", "", "time of the decisions, such as 2026-01-31T12:00:00Z (default the time of the recording, "+
 		"or the current time)")
 	o.hub.AddFlags(cmd, "hub", 30*time.Second)
+	input.ExcludeLive(cmd, "filename", "recording")
 	o.output.AddFlag(cmd)
 	return cmd
 }
@@ -53,7 +56,7 @@ type moveResult struct {
 }
 
 func (o *rebalanceOptions) run(cmd *cobra.Command) error {
-	if err := o.objects.ValidateExclusive(); err != nil {
+	if err := cmp.Or(base.Requires(cmd, "now", "filename", "recording"), o.objects.ValidateExclusive()); err != nil {
 		return err
 	}
 	objects, now, err := o.read(cmd)

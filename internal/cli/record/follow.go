@@ -74,7 +74,9 @@ func (f *Following) readServer() error {
 		server.Selector = cmp.Or(set.Selector, server.Selector)
 		*set = server
 	}
-	set.Type = metricprovider.Prometheus
+	if set.Type = metricprovider.Prometheus; set.Address == "" && set.Selector != "" {
+		return errors.New("--selector: requires --prometheus or --load-source")
+	}
 	return nil
 }
 
@@ -138,6 +140,9 @@ func (f *Following) usage(client *kubernetes.Clientset) (load.PodSource, error) 
 func (o *options) followCluster(cmd *cobra.Command) error {
 	if o.output == "" {
 		return errors.New("--output: required: a directory for recordings")
+	}
+	if err := base.CheckFileName("--output", o.output); err != nil {
+		return err
 	}
 	if info, err := os.Stat(o.output); err == nil && !info.IsDir() {
 		return fmt.Errorf("--output: invalid value %q: must be a directory, with --follow", o.output)

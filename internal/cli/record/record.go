@@ -152,7 +152,7 @@ func (o *options) run(cmd *cobra.Command) error {
 		return errors.New("--output: required: the file to write, such as week.plrec")
 	}
 	file := base.NewFile{Flag: "--output", Path: o.output, Force: o.force, Mode: fileMode}
-	err := file.Check()
+	err := file.Check(cmd)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func TestFlagErrors(t *testing.T) {
 		"--prometheus http://x -o OUT --step 0s":           "--step: invalid value 0s: must be whole seconds, at least 1s",
 		"--prometheus http://x -o OUT --from 1h --step 2h": "--step: invalid value 2h0m0s: must be at most the time to record, ",
 		"--prometheus http://x -o OUT --selector a=b":      `--selector: invalid value "a=b": must be matchers such as cluster="prod"`,
-		"--prometheus http://x -o -":                       `--output: invalid value "-": must be the name of a file`,
+		"--prometheus http://x -o -":                       `--output: invalid value "-": must be the name of a file, not a format or -; ./- is a file`,
 		"--prometheus http://x -o OUT --chunk 1ms":         "--chunk: invalid value",
 		"--prometheus http://x -o OUT --series a=b":        `--series: unknown name "a": must be one of kube_pod_info`,
 		"--prometheus http://x -o OUT --label a=.":         "--label: invalid value a=.: must be two names of labels",

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -75,9 +76,11 @@ of kubectl.`,
 	flags.BoolVar(&o.redact, "redact", false, "replace names by pseudonyms")
 	flags.BoolVar(&o.force, "force", false, "replace an existing file")
 	_ = cmd.MarkFlagFilename("output", "plrec")
-	for _, flag := range []string{"kubeconfig", "context", "provider", "config", "usage"} {
-		cmd.MarkFlagsMutuallyExclusive("filename", flag)
+	for _, flag := range []string{"filename", "provider", "address", "load-source"} {
+		cmd.MarkFlagsMutuallyExclusive("config", flag)
 	}
+	cmd.MarkFlagsMutuallyExclusive("filename", "usage")
+	input.ExcludeLive(cmd, "filename")
 	return cmd
 }
 
@@ -88,8 +91,11 @@ func (o *snapshotOptions) run(cmd *cobra.Command) error {
 	if o.output == "" {
 		return errors.New("--output: required: the file to write, such as s.plrec")
 	}
+	if err := cmp.Or(base.Requires(cmd, "scheduler-name", "config"), base.Requires(cmd, "strict", "filename")); err != nil {
+		return err
+	}
 	file := base.NewFile{Flag: "--output", Path: o.output, Force: o.force, Mode: snapshotMode}
-	if err := file.Check(); err != nil {
+	if err := file.Check(cmd); err != nil {
 		return err
 	}
 	s, err := o.read(cmd)

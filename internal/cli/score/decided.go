@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
-	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/decisions"
 )
@@ -50,12 +49,12 @@ func (d *decidedOptions) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&d.caFile, "scheduler-ca-file", "",
 		"with --as-decided: certificate authority of the scheduler; not verified on a loopback address without it")
 	base.Rare(cmd, "scheduler-token-file", "scheduler-ca-file")
+	for _, flag := range []string{"provider", "address", "load-source", "config", "profile", "scheduler-name", "top"} {
+		cmd.MarkFlagsMutuallyExclusive("as-decided", flag)
+	}
 }
 
-func (d *decidedOptions) validate(objects *input.Objects) error {
-	if d.from != "" && objects.Given() {
-		return errors.New("--as-decided: must not be set with --filename or --recording")
-	}
+func (d *decidedOptions) validate() error {
 	if strings.HasPrefix(d.from, "http://") {
 		return base.InvalidValue("as-decided", d.from, "an address with https://, or a file")
 	}

@@ -122,6 +122,7 @@ func (o *explainOptions) addFlags(cmd *cobra.Command) {
 	o.options.addFlags(cmd)
 	cmd.Flags().IntVar(&o.top, "top", compared, "number of feasible nodes to show, the best first, a row each if more than 2; 0 for all")
 	o.decided.addFlags(cmd)
+	input.ExcludeLive(cmd, "filename", "recording")
 	o.output.AddFlag(cmd)
 }
 
@@ -178,7 +179,7 @@ func (o *explainOptions) validate() error {
 	if o.top < 0 {
 		return base.InvalidValue("top", o.top, "at least 0")
 	}
-	return cmp.Or(o.decided.validate(&o.objects), o.options.validate())
+	return cmp.Or(o.decided.validate(), o.options.validate())
 }
 
 // readFiles reads the cluster, its load and the pod from manifests or a recording.

@@ -27,7 +27,7 @@ type options struct {
 	output  base.Output
 }
 
-// addFlags adds the flags except --output. Rare flags are left out of the help; flags of live clusters and of files exclude each other.
+// addFlags adds the flags except --output. Rare flags are left out of the help.
 func (o *options) addFlags(cmd *cobra.Command) {
 	o.objects.AddFlags(cmd, " of nodes and pods")
 	o.objects.AddAtFlag(cmd)
@@ -37,11 +37,6 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	o.live.Scheduler.AddProfileFlag(cmd)
 	o.instant.AddFlags(cmd)
 	base.Rare(cmd, "strict", "now", "load", "scheduler-name")
-	for _, offline := range []string{"filename", "recording"} {
-		for _, live := range []string{"provider", "kubeconfig", "context"} {
-			cmd.MarkFlagsMutuallyExclusive(offline, live)
-		}
-	}
 }
 
 // validate returns an error for flags that are invalid or exclude each other. Without an input, the live cluster is read.
@@ -81,12 +76,11 @@ at weight 1.`,
 
   # Use a snapshot, which includes the load.
   plimsoll score --recording s.plrec --config scheduler.yaml`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.objects.Files = append(o.objects.Files, args...)
-			return o.run(cmd)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.addFlags(cmd)
+	input.AddArguments(cmd)
+	input.ExcludeLive(cmd, "filename", "recording")
 	o.output.AddFlag(cmd)
 	cmd.Flags().Lookup("load").Hidden, cmd.Flags().Lookup("now").Hidden = false, false
 	return cmd

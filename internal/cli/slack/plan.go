@@ -2,6 +2,7 @@
 package slack
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -61,20 +62,15 @@ the field "feasible".`,
 
   # Create the objects of a policy.
   plimsoll slack plan -f cluster/ --policy policy.yaml -o yaml | kubectl apply -f -`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.objects.Files = append(o.objects.Files, args...)
-			return o.run(cmd, base.Warnings(cmd.ErrOrStderr()))
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd, base.Warnings(cmd.ErrOrStderr())) },
 	}
 	o.objects.AddFlags(cmd, " of nodes and pods")
 	o.objects.AddAtFlag(cmd)
 	cmd.Flags().Lookup("at").Usage = "time of the plan, by which schedules apply, such as 2026-11-21T12:00:00Z; with --recording also " +
 		"the time at which the cluster is read (default now, or the end of the recording)"
 	o.cluster.AddFlags(cmd, "cluster")
-	for _, offline := range []string{"filename", "recording"} {
-		cmd.MarkFlagsMutuallyExclusive(offline, "kubeconfig")
-		cmd.MarkFlagsMutuallyExclusive(offline, "context")
-	}
+	input.AddArguments(cmd)
+	input.ExcludeLive(cmd, "filename", "recording")
 	flags := cmd.Flags()
 	flags.StringVar(&o.policy, "policy", "", "file with a ResourceSlack")
 	flags.StringVar(&o.rate, "rate", "", "rate of the requests to reserve, such as 10% or 0.1; replaces that of the policy "+
@@ -122,6 +118,9 @@ func (o *planOptions) run(cmd *cobra.Command, warn func(string)) error {
 	}
 	if err := o.objects.ValidateExclusive(); err != nil {
 		return err
+	}
+	if cmd.Flags().Changed("namespace") && o.output.Format != base.FormatYAML {
+		return errors.New("--namespace: requires -o yaml: the plan covers the pods of all namespaces")
 	}
 	policy, err := input.SlackPolicy(o.policy, "rate", o.rate)
 	if err != nil {

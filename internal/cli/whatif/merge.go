@@ -72,7 +72,7 @@ log of a pod, are ignored.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.validate(result.WithSlack); err != nil {
+			if err := o.validate(cmd, result.WithSlack); err != nil {
 				return err
 			}
 			shards := make([]*result.Result, len(args))

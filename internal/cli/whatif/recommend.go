@@ -212,7 +212,7 @@ func (o *recommendOptions) find(cmd *cobra.Command) (*recommend.Result, error) {
 
 // parse parses and validates the flags.
 func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
-	if err := o.checkFiles(); err != nil {
+	if err := o.checkFiles(cmd); err != nil {
 		return err
 	}
 	o.isSnapshot = recording.IsSnapshot(o.Source.Recording)
@@ -246,14 +246,17 @@ func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
 }
 
 // checkFiles verifies that the files and folders to write can be created.
-func (o *recommendOptions) checkFiles() error {
+func (o *recommendOptions) checkFiles(cmd *cobra.Command) error {
 	if o.report.Path != "" {
-		if err := o.report.Check(); err != nil {
+		if err := o.report.Check(cmd); err != nil {
 			return err
 		}
 	}
 	if o.write == "" {
 		return nil
+	}
+	if err := base.CheckFileName("--write", o.write); err != nil {
+		return err
 	}
 	switch err := os.Mkdir(o.write, 0o755); {
 	case errors.Is(err, fs.ErrExist):

@@ -49,7 +49,7 @@ func (o *resultOptions) reportFile() base.NewFile {
 
 // validate returns an error for an invalid flag, for a figure that requires more than met, or if the report cannot be written. It is
 // called before any run.
-func (o *resultOptions) validate(met result.Requirement) error {
+func (o *resultOptions) validate(cmd *cobra.Command, met result.Requirement) error {
 	for _, text := range o.failOn {
 		c, err := parseCondition(text)
 		if err != nil {
@@ -63,7 +63,7 @@ func (o *resultOptions) validate(met result.Requirement) error {
 	if o.report == "" {
 		return nil
 	}
-	return o.reportFile().Check()
+	return o.reportFile().Check(cmd)
 }
 
 // finish writes the report of a result that was printed, with an error or nil. It returns an error if the result is incomplete or a
