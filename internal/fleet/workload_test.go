@@ -501,7 +501,7 @@ func TestMoreReplicasThanFit(t *testing.T) {
 }
 
 // TestUnknownFields checks that a field that a template does not have, which no API server checks, is a warning: without its request, the
-// pod would fit anywhere.
+// pod would fit anywhere. So is a selector that does not match the template, which an API server refuses only later.
 func TestUnknownFields(t *testing.T) {
 	s := hub("cluster1")
 	s.SetCapacity(capacityOf(t, "cluster1", now, 10, nil))
@@ -511,6 +511,8 @@ func TestUnknownFields(t *testing.T) {
 		`{"kind": "Deployment", "spec": {"selector": {}, "template": {"spec": {"containers": [{"cpu": 1}]}}}}`: "" +
 			`unknown field "spec.containers[0].cpu"`,
 		`{"kind": "Deployment", "spec": {"selector": {}, "template": {"spec": {"containers": [{}]}}}}`: "",
+		`{"kind": "Deployment", "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"spec": {"containers": [{}]}}}}`: "" +
+			"metadata.labels: must have the labels of the selector, a=b",
 	} {
 		p := newPlacement(t, "web", "{}")
 		p.Annotations = map[string]string{v1beta1.AnnotationWorkload: `{"template": ` + template + "}"}

@@ -114,7 +114,7 @@ func (r *reader) decode(where string, asJSON []byte, head *header, into object) 
 	for _, problem := range keyProblems(head.Kind, into) {
 		r.warn("%s: %s: %s", where, head, problem)
 	}
-	if template := templateOf(into); template != nil {
+	if template, _ := templateOf(into); template != nil {
 		for _, problem := range keyProblems("Pod", template) {
 			r.warn("%s: %s: spec.template: %s", where, head, problem)
 		}

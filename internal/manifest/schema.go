@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	kubejson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -37,7 +38,6 @@ func newHubSchema(kind, version string) (*hubSchema, error) {
 		manifest, _ = crd.OCM.ReadFile("ocm/cluster.open-cluster-management.io_" + strings.ToLower(kind) + "s.yaml")
 	}
 	var definition apiextensionsv1.CustomResourceDefinition
-	manifest = anyOf.ReplaceAll(sign.ReplaceAll(manifest, []byte("$1")), []byte("${1}minimum: 0${1}anyOf:"))
 	if err := yaml.Unmarshal(manifest, &definition); err != nil {
 		return nil, err
 	}
@@ -50,6 +50,7 @@ func newHubSchema(kind, version string) (*hubSchema, error) {
 		if err != nil {
 			return nil, err
 		}
+		requirePositive(&properties)
 		out := &hubSchema{}
 		if out.structure, err = schema.NewStructural(&properties); err != nil {
 			return nil, err
@@ -60,11 +61,27 @@ func newHubSchema(kind, version string) (*hubSchema, error) {
 	return nil, nil
 }
 
-// anyOf and sign match the parts of the schemas of quantities that permit negative amounts, which no cluster has.
-var (
-	anyOf = regexp.MustCompile(`(\n +)anyOf:`)
-	sign  = regexp.MustCompile(`(pattern: \^)(\(\\\+\|-\)\?|\[\+-\]\?)`)
-)
+// requirePositive changes the quantities in a schema: no cluster has a negative amount.
+func requirePositive(s *apiextensions.JSONSchemaProps) {
+	if s.XIntOrString {
+		s.Minimum = new(0.0)
+		for _, sign := range []string{`^(\+|-)?`, "^[+-]?"} {
+			if amount, isSigned := strings.CutPrefix(s.Pattern, sign); isSigned {
+				s.Pattern = "^" + amount
+			}
+		}
+	}
+	for name, property := range s.Properties {
+		requirePositive(&property)
+		s.Properties[name] = property
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		requirePositive(s.Items.Schema)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		requirePositive(s.AdditionalProperties.Schema)
+	}
+}
 
 // bodyPhrases are texts of the validation of schemas in the words of other messages.
 var bodyPhrases = strings.NewReplacer("should be at most the", "must be at most", "should be greater than or equal to", "must be at least",
@@ -106,6 +123,11 @@ func (r *hubReader) validate(where string, asJSON []byte, head *header, obj obje
 	switch obj := obj.(type) {
 	case *clusterv1.ManagedCluster:
 		isName = apivalidation.NameIsDNSLabel // of its namespace
+	case *clusterv1beta1.PlacementDecision:
+		if obj.Labels[clusterv1beta1.PlacementLabel] == "" {
+			r.warn("%s: %s: metadata.labels[%s]: required: the placement; without it, the decision is ignored", where, head,
+				clusterv1beta1.PlacementLabel)
+		}
 	case *fleet.ClusterCapacity:
 		var whole capacityv1alpha1.ClusterCapacity
 		unknown, _ := kubejson.UnmarshalStrict(asJSON, &whole) // see Err

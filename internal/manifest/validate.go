@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -11,7 +12,11 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/kubernetes/pkg/apis/core"
 	defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
@@ -56,10 +61,17 @@ func (r *clusterReader) validate(where string, head *header, obj object) {
 	case *v1.Pod:
 		problems = podProblems(&obj.Spec, obj, "")
 	default:
-		if template := templateOf(obj); template != nil {
+		if template, given := templateOf(obj); template != nil {
 			pod := &v1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
 			SetPodDefaults(pod)
 			problems = podProblems(&template.Spec, pod, "spec.template.")
+			selector, err := metav1.LabelSelectorAsSelector(given)
+			if err == nil && given != nil && !selector.Matches(labels.Set(template.Labels)) {
+				problems = append(
+					problems,
+					fmt.Sprintf("spec.template.metadata.labels: must have the labels of the selector, %s", selector),
+				)
+			}
 		}
 	}
 	for _, problem := range problems {
@@ -67,21 +79,22 @@ func (r *clusterReader) validate(where string, head *header, obj object) {
 	}
 }
 
-// templateOf returns the template of the pods of a workload, nil for other objects.
-func templateOf(obj object) *v1.PodTemplateSpec {
+// templateOf returns the template and the selector of the pods of a workload, nil for other objects and for selectors that an API server
+// sets.
+func templateOf(obj object) (*v1.PodTemplateSpec, *metav1.LabelSelector) {
 	switch obj := obj.(type) {
 	case *appsv1.Deployment:
-		return &obj.Spec.Template
+		return &obj.Spec.Template, obj.Spec.Selector
 	case *appsv1.ReplicaSet:
-		return &obj.Spec.Template
+		return &obj.Spec.Template, obj.Spec.Selector
 	case *appsv1.StatefulSet:
-		return &obj.Spec.Template
+		return &obj.Spec.Template, obj.Spec.Selector
 	case *appsv1.DaemonSet:
-		return &obj.Spec.Template
+		return &obj.Spec.Template, obj.Spec.Selector
 	case *batchv1.Job:
-		return &obj.Spec.Template
+		return &obj.Spec.Template, nil
 	}
-	return nil
+	return nil, nil
 }
 
 // podProblems returns the problems of a pod that has its defaults. path is the place of a template.
@@ -93,7 +106,7 @@ func podProblems(given *v1.PodSpec, pod *v1.Pod, path string) []string {
 	internal.Namespace = orDefault(internal.Namespace)
 	options := validationOptions
 	options.ResourceIsPod = path == ""
-	problems := problemTexts(path, validation.ValidatePodCreate(&internal, options))
+	problems := problemTexts(path, append(validation.ValidatePodCreate(&internal, options), unmatched(pod.Spec.Affinity)...))
 	for i := range given.Containers {
 		c, at := &given.Containers[i], fmt.Sprintf("%sspec.containers[%d].resources.", path, i)
 		problems = append(problems, memoryProblem(at+"limits", c.Resources.Limits)...)
@@ -102,6 +115,29 @@ func podProblems(given *v1.PodSpec, pod *v1.Pod, path string) []string {
 		}
 	}
 	return problems
+}
+
+// unmatched returns the errors of a node affinity that an API server accepts, and kube-scheduler matches with no node, such as Gt 64Gi.
+func unmatched(affinity *v1.Affinity) (errs field.ErrorList) {
+	if affinity == nil || affinity.NodeAffinity == nil {
+		return nil
+	}
+	collect := func(_ any, err error) {
+		if all, ok := errors.AsType[utilerrors.Aggregate](err); ok {
+			for _, problem := range utilerrors.Flatten(all).Errors() {
+				if problem, ok := errors.AsType[*field.Error](problem); ok {
+					errs = append(errs, problem)
+				}
+			}
+		}
+	}
+	path := field.NewPath("spec", "affinity", "nodeAffinity")
+	if required := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
+		collect(nodeaffinity.NewNodeSelector(required, field.WithPath(path.Child("requiredDuringSchedulingIgnoredDuringExecution"))))
+	}
+	collect(nodeaffinity.NewPreferredSchedulingTerms(affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution,
+		field.WithPath(path.Child("preferredDuringSchedulingIgnoredDuringExecution"))))
+	return errs
 }
 
 // leastMemory is less than any container or node has.

@@ -11,6 +11,14 @@ import (
 func TestValidate(t *testing.T) {
 	const short = "containers: [{name: c, volumeMounts: [{name: v, mountPath: /v}], resources: {requests: {cpu: 1, memory: 1Gi}}}]"
 	container := func(fields string) string { return "containers: [{name: c, " + fields + "}]" }
+	affinity := func(requirement string) string {
+		const required = "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: "
+		return required + requirement + "}]}]}}}, " + short
+	}
+	deployment := func(labels string) string {
+		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: " +
+			labels + "}, spec: {" + short + "}}}"
+	}
 	node := func(status string) string {
 		return "apiVersion: v1\nkind: Node\nmetadata: {name: n2}\nspec: {taints: [{key: a, effect: NoSchedule}]}\nstatus: {" + status + "}"
 	}
@@ -24,6 +32,9 @@ func TestValidate(t *testing.T) {
 		{container("resources: {limits: {nvidia.com/gpu: 500m}}"), "limits[nvidia.com/gpu]: invalid value 500m: must be an integer"},
 		{container("resources: {requests: {memory: 512}}"), "requests.memory: 512 is in bytes; did you mean 512Mi or 512Gi?"},
 		{"tolerations: [{key: a, operator: Exist}], " + short, `operator: invalid value "Exist": must be one of Equal, Exists`},
+		{affinity("memory, operator: Gt, values: ['64']"), ""},
+		{affinity("memory, operator: Gt, values: [64Gi]"), `matchExpressions[0].values[0]: invalid value "64Gi": for 'Gt', 'Lt' operators, the value must be an integer`},
+		{affinity("memory, operator: In"), "matchExpressions[0].values: required: must be specified when `operator` is 'In' or 'NotIn'"},
 		{"containers: [{name: c}, {name: c}]", `spec.containers[1].name: found twice: "c"`},
 		{node("allocatable: {cpu: 8}, capacity: {cpu: 7}"), "status.allocatable.cpu: invalid value 8: must be at most the capacity, 7"},
 		{node("capacity: {cpu: 8, memory: 32}"), "status.allocatable.memory: 32 is in bytes; did you mean 32Mi or 32Gi?"},
@@ -34,6 +45,8 @@ func TestValidate(t *testing.T) {
 			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {template: {spec: {restartPolicy: Allways, " + short + "}}}",
 			"Deployment d: spec.template.spec.restartPolicy: invalid value",
 		},
+		{deployment("{app: web, tier: front}"), ""},
+		{deployment("{app: api}"), "Deployment d: spec.template.metadata.labels: must have the labels of the selector, app=web"},
 	} {
 		if !strings.HasPrefix(tc.spec, "api") {
 			tc.spec = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {" + tc.spec + "}"
@@ -55,9 +68,10 @@ func TestValidateHub(t *testing.T) {
 	const cluster, capacity = "v1 ManagedCluster {name: c} spec: ", "v1alpha1 ClusterCapacity {name: plimsoll, namespace: c} status: "
 	const status = `cluster: c, observedAt: "2026-11-21T12:00:00Z", classes: [{}], groups: [{class: 0, nodes: 1, free: {cpu: 1}}]`
 	for _, tc := range []struct{ object, want string }{
-		{cluster + "{taints: [{key: a, effect: NoSelect}]}\nstatus: {conditions: [{type: a, status: 'True'}], capacity: {cpu: 1}}", ""},
+		{cluster + "{taints: [{key: a, effect: NoSelect}]}\nstatus: {conditions: [{type: a, status: 'True'}], capacity: {cpu: 1, memory: 1e+9}}", ""},
 		{"v1beta2 ManagedClusterSet {name: s} spec: {clusterSelector: {labelSelector: {}}}", ""},
-		{"v1beta1 PlacementDecision {name: d} status: {decisions: [{clusterName: c}]}", ""},
+		{"v1beta1 PlacementDecision {name: d, labels: {cluster.open-cluster-management.io/placement: p}} status: {decisions: [{clusterName: c}]}", ""},
+		{"v1beta1 PlacementDecision {name: d} status: {decisions: [{clusterName: c}]}", "metadata.labels[cluster.open-cluster-management.io/placement]: required"},
 		{capacity + "{" + status + "}", ""},
 		{cluster + "{taints: [{key: a, effect: NoSchedule}]}", `spec.taints[0].effect: invalid value "NoSchedule": must be one of NoSelect`},
 		{cluster + "{taints: [{key: a b, effect: NoSelect}]}", `spec.taints[0].key: invalid value "a b": must be a name such as spot`},

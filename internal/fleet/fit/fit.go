@@ -23,7 +23,7 @@ const MaxReplicas = 1_000_000_000
 type Workload struct {
 	Parts    []Part
 	Replicas int64
-	// Unknown are fields of the templates that pod templates do not have: probably typos.
+	// Unknown are fields of the templates that pod templates do not have, probably typos, and labels that a selector requires.
 	Unknown []string
 }
 

@@ -79,13 +79,17 @@ func ReadWorkload(object []byte) (*Workload, error) {
 		own = template.Labels
 	}
 	t.setShared(own)
+	unknown := unknownFields(object, path)
+	if selector := labels.SelectorFromSet(own); !selector.Matches(labels.Set(template.Labels)) {
+		unknown = append(unknown, fmt.Sprintf("metadata.labels: must have the labels of the selector, %s", selector))
+	}
 	replicas := int64(1)
 	for _, given := range []*int64{o.Spec.Replicas, o.Spec.Parallelism} {
 		if given != nil {
 			replicas = *given
 		}
 	}
-	return &Workload{Parts: []Part{{t, 1}}, Replicas: replicas, Unknown: unknownFields(object, path)}, CheckReplicas(replicas)
+	return &Workload{Parts: []Part{{t, 1}}, Replicas: replicas, Unknown: unknown}, CheckReplicas(replicas)
 }
 
 // SetDefaultNamespace sets the namespace of the objects of the workload that have none.
