@@ -69,9 +69,12 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 		}
 	}
 	text := fmt.Sprintf("unexpected argument %q: %s has flags only, with one value each, without spaces", args[0], cmd.CommandPath())
-	for _, flag := range []string{"recording", "profile"} {
-		isMeant := strings.HasSuffix(args[0], ".plrec") == (flag == "recording")
-		if cmd.Flags().Lookup(flag) != nil && !strings.Contains(args[0], "=") && isMeant {
+	if cmd.Flags().Lookup("filename") != nil && isObject(args[0]) {
+		return fmt.Errorf("%s; -f needs a file with its manifest: kubectl get %s -o yaml", text, args[0])
+	}
+	for _, flag := range []string{"recording", "profile", "output", "filename"} {
+		isMeant := strings.HasSuffix(args[0], ".plrec") == (flag == "recording" || flag == "output")
+		if found := cmd.Flags().Lookup(flag); found != nil && found.DefValue != FormatTable && !strings.Contains(args[0], "=") && isMeant {
 			return fmt.Errorf("%s; did you mean --%s %s?", text, flag, args[0])
 		}
 	}
@@ -126,16 +129,12 @@ var synonyms = map[string]string{
 func flagHint(cmd *cobra.Command, name string) string {
 	var names []string
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	owners := ownersOf(cmd.Root(), name)
 	first, _, _ := strings.Cut(name, "-")
 	for _, meant := range []string{name, synonyms[name], first} {
-		if hint := format.Suggestion(meant, names); hint != "" {
+		isOwned := meant == name && len(owners) > 0 && !slices.Contains(names, name) // no typing error
+		if hint := format.Suggestion(meant, names); hint != "" && !isOwned {
 			return strings.Replace(hint, "mean ", "mean --", 1)
-		}
-	}
-	var owners []string
-	for _, other := range append(cmd.Root().Commands(), cmd.Commands()...) {
-		if other.IsAvailableCommand() && other.Flags().Lookup(name) != nil {
-			owners = append(owners, other.CommandPath())
 		}
 	}
 	hint := ": the command is " + cmd.UseLine()
@@ -143,6 +142,31 @@ func flagHint(cmd *cobra.Command, name string) string {
 		hint = "; it is a flag of " + format.Abbreviate(owners, 3, ", ") + hint
 	}
 	return hint
+}
+
+// ownersOf returns the command and its subcommands that have a flag.
+func ownersOf(cmd *cobra.Command, flag string) (owners []string) {
+	if cmd.IsAvailableCommand() && cmd.Flags().Lookup(flag) != nil {
+		owners = append(owners, cmd.CommandPath())
+	}
+	for _, subcommand := range cmd.Commands() {
+		owners = append(owners, ownersOf(subcommand, flag)...)
+	}
+	return owners
+}
+
+// refuseValues returns an error for an argument that is the value of a flag, which takes its value only after "=".
+func refuseValues(cmd *cobra.Command, args []string) (err error) {
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if flag.NoOptDefVal == "" || flag.Value.String() != flag.NoOptDefVal || len(args) == 0 {
+			return
+		}
+		value := args[len(args)-1]
+		if isBool := flag.Value.Type() == "bool"; isBool && (value == "true" || value == "false") || !isBool && len(args) > 1 {
+			err = fmt.Errorf("unexpected argument %q: a flag that can be without value takes it after =, as in --%s=%s", value, flag.Name, value)
+		}
+	})
+	return err
 }
 
 // valueError is the problem of a value of a flag, without the name of the flag.
@@ -175,8 +199,8 @@ func (v *checkedValue) Set(text string) error {
 // emptyFlags may be empty, as in kubectl.
 var emptyFlags = []string{"kubeconfig", "context"}
 
-// CheckFlags makes an empty value of a flag an error, such as an unset variable of a shell, and a second, different value of a flag
-// that is not a list, for a command and its subcommands. Completion parses the same flags twice.
+// CheckFlags makes an empty value of a flag an error, such as an unset variable of a shell, a second, different value of a flag
+// that is not a list, and a value that is an argument, for a command and its subcommands. Completion parses the same flags twice.
 func CheckFlags(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		var first *string
@@ -198,6 +222,13 @@ func CheckFlags(cmd *cobra.Command) {
 			flag.Value = &checkedList{checked, list}
 		}
 	})
+	check := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := refuseValues(cmd, args); err != nil || check == nil {
+			return err
+		}
+		return check(cmd, args)
+	}
 	for _, subcommand := range cmd.Commands() {
 		CheckFlags(subcommand)
 	}

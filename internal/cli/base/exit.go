@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"regexp"
@@ -70,8 +71,27 @@ func Report(program string, err error, otherwise int) int {
 // report prints an error, nothing if it is nil.
 func report(out io.Writer, program string, err error) {
 	if err != nil {
-		fmt.Fprintf(out, "%s: %s\n", program, oneLine(explainFlags(strings.TrimSpace(err.Error()))))
+		fmt.Fprintf(out, "%s: %s%s\n", program, oneLine(explainFlags(strings.TrimSpace(err.Error()))), missingHint(err))
 	}
+}
+
+// missingHint returns the end of an error about a file that does not exist: what is wrong with its name, if it is known.
+func missingHint(err error) string {
+	missing, ok := errors.AsType[*fs.PathError](err)
+	if !ok || !errors.Is(missing, fs.ErrNotExist) {
+		return ""
+	}
+	switch path := missing.Path; {
+	case strings.HasPrefix(path, "~"), strings.Contains(path, "/~/"):
+		return "; the shell did not expand ~: write $HOME in its place"
+	case isObject(path):
+		return "; must be a file with its manifest: kubectl get " + Escape(path) + " -o yaml"
+	case strings.Contains(path, ","):
+		return "; a comma does not separate files: repeat the flag, or separate arguments by spaces"
+	case strings.Contains(path, "from=") || strings.Contains(path, "to="):
+		return "; must be FILE,from=24h,to=48h, with commas"
+	}
+	return ""
 }
 
 // flagGroup matches the errors of cobra about groups of flags, which have no type.

@@ -38,6 +38,12 @@ func (r Resource) Has(word string) bool { return word == r.Singular || slices.Co
 var otherTypes = strings.Fields("deploy deployment deployments rs replicaset replicasets sts statefulset statefulsets " +
 	"ds daemonset daemonsets job jobs cj cronjob cronjobs no node nodes svc service services ns namespace namespaces")
 
+// isObject reports whether a word is TYPE/NAME, as with kubectl.
+func isObject(word string) bool {
+	kind, name, found := strings.Cut(word, "/")
+	return found && name != "" && (Pod.Has(kind) || slices.Contains(otherTypes, kind))
+}
+
 // ParseName returns the object in an argument: NAME, TYPE/NAME as with kubectl, or NAMESPACE/NAME. The
 // namespace is empty if neither the argument nor the flag --namespace sets it.
 func (r Resource) ParseName(arg, namespaceFlag string) (types.NamespacedName, error) {

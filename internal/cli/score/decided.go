@@ -55,8 +55,10 @@ func (d *decidedOptions) addFlags(cmd *cobra.Command) {
 }
 
 func (d *decidedOptions) validate() error {
-	if strings.HasPrefix(d.from, "http://") {
-		return base.InvalidValue("as-decided", d.from, "an address with https://, or a file")
+	port := d.from[strings.LastIndexByte(d.from, ':')+1:]
+	if isPort := d.from != "" && strings.Trim(port, "0123456789") == ""; strings.HasPrefix(d.from, "http://") ||
+		isPort && !strings.HasPrefix(d.from, "https://") {
+		return base.InvalidValue("as-decided", d.from, "an address with https:// such as "+localAddress+", or a file")
 	}
 	for flag, value := range map[string]string{"--scheduler-token-file": d.tokenFile, "--scheduler-ca-file": d.caFile} {
 		if value != "" && d.from == "" {

@@ -60,9 +60,11 @@ func ParseFields(text string) (*Fields, error) {
 			return nil, fmt.Errorf("%s: found %q after a comma: values are separated by +", f.keys[len(f.keys)-1], pair)
 		case ok && key != "" && value == "":
 			return nil, fmt.Errorf("%s: missing value: must be %s=VALUE", key, key)
+		case !ok && isShape(pair):
+			return nil, invalidValue("", pair, "key=value pairs separated by commas, such as shape="+key)
 		case !ok || key == "":
 			return nil, invalidValue("", pair, "key=value pairs separated by commas")
-		case strings.Contains(value, ";"):
+		case strings.Contains(value, ";"), strings.Contains(value, " ") && strings.Contains(value, "="):
 			return nil, fmt.Errorf("%s: invalid value %q: keys are separated by commas", key, value)
 		case slices.Contains(f.keys, key):
 			return nil, invalidValue(key, value, "set once")

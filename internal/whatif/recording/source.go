@@ -257,6 +257,9 @@ func WithSpan(text string, from, to int64) string {
 // openFlag returns the name of the file, too. A snapshot must have no span.
 func openFlag(text string) (file string, read *Recording, err error) {
 	file, span, _ := strings.Cut(text, ",")
+	if _, _, err := parseSpan(span); err != nil {
+		return file, nil, fmt.Errorf("--recording: %w; must be one FILE, or FILE,from=24h,to=48h", err)
+	}
 	if read, err = Open(file); err == nil && span != "" && read.About.isSnapshot() {
 		err = fmt.Errorf("%s: invalid value %q: not allowed for a snapshot", file, span)
 	}
