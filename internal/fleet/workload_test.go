@@ -133,7 +133,7 @@ func TestBadWorkloads(t *testing.T) {
 		`{"template": {"kind": "Pod", "spec": {}}}`: "metadata.annotations[plimsoll.dev/workload].template: spec.containers: required",
 		`{"template": {"kind": "Job", "spec": {}}}`: "metadata.annotations[plimsoll.dev/workload].template: spec.template: required",
 		`{"template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}}}`: "metadata.annotations[plimsoll.dev/workload]: " +
-			`template.spec.containers[0].resources.requests.cpu: invalid value "lots": must be a quantity such as 500m, 2 or 4Gi`,
+			`template.spec.containers[0].resources.requests.cpu: invalid value "lots": must be a quantity such as 500m, 2.5 or 4Gi`,
 		`{"template": {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": -1}}}]}}}`: "" +
 			"template.spec.containers[0].resources: found -1 cpu: must be at least 0",
 		`{"template": "a"}`: `metadata.annotations[plimsoll.dev/workload].template: invalid value "a": must be an object`,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -39,6 +40,8 @@ func ExplainJSON(document []byte) error {
 		problem = "a colon is missing before it"
 	case strings.Contains(text, "after top-level"):
 		problem = "must be one value"
+	case slices.Contains([]string{"true", "false", "null", "none"}, strings.ToLower(found)):
+		problem = "must be true, false or null"
 	case strings.Contains("'“”‘’", found), len(found) > 1, found[0]|0x20 >= 'a' && found[0]|0x20 <= 'z':
 		problem = "texts must be in double quotes"
 	}

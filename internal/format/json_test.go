@@ -10,6 +10,7 @@ func TestExplainJSON(t *testing.T) {
 		"{\"a\": 1,\n}":    `line 2, column 1: found "}": remove the comma before it`,
 		`{"a": 1,, "b"}`:   `line 1, column 9: found ",": remove the comma before it`,
 		`{"a": AVG}`:       `line 1, column 7: found "AVG": texts must be in double quotes`,
+		`{"a": True}`:      `line 1, column 7: found "True": must be true, false or null`,
 		`{a: 1}`:           `line 1, column 2: found "a": texts must be in double quotes`,
 		`{'a': 1}`:         `line 1, column 2: found "'": texts must be in double quotes`,
 		`{“a”: 1}`:         `line 1, column 2: found "“": texts must be in double quotes`,

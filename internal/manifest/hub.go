@@ -58,7 +58,10 @@ func readHub(source Source, requirePlacements bool, schemas map[metav1.TypeMeta]
 	); err != nil {
 		return nil, err
 	}
-	r.hub.Warnings = r.allWarnings()
+	if r.hub.Warnings = r.allWarnings(); requirePlacements && len(r.hub.Clusters) == 0 {
+		r.hub.Warnings = append(r.hub.Warnings, "found no ManagedClusters in the input (export the hub with "+
+			"kubectl get managedclusters,managedclustersets,managedclustersetbindings,placements -A -o yaml)")
+	}
 	return &r.hub, nil
 }
 

@@ -122,11 +122,11 @@ func TestReadErrors(t *testing.T) {
 		"an empty file": {"# only a comment\n", "found no nodes in the input: must have at least one (export with kubectl get nodes,pods -A -o yaml)"},
 		"wrong type": {
 			"apiVersion: v1\nkind: Node\nmetadata: {name: [1]}",
-			"document 1: Node metadata.name: found a value of type array: must be a string (put it in quotes)",
+			"document 1: Node metadata.name: found a value of type array: must be one string, not a list",
 		},
 		"bad quantity": {
 			"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {allocatable: {cpu: many}}",
-			`document 1: Node node-1: status.allocatable.cpu: invalid value "many": must be a quantity such as 500m, 2 or 4Gi`,
+			`document 1: Node node-1: status.allocatable.cpu: invalid value "many": must be a quantity such as 500m, 2.5 or 4Gi`,
 		},
 		"bad quantity in a list": {
 			`{"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {"namespace": "shop", "name": "web"}, "spec": {"containers": [
@@ -166,7 +166,8 @@ func TestReadErrors(t *testing.T) {
 		},
 		"unknown resource": {
 			`{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: m, resources: {requests: {cpu: 0,5}}}]}}`,
-			`document 1: Pod a: spec.containers[0].resources: unknown resource "5": must be cpu, memory, `,
+			`document 1: Pod a: spec.containers[0].resources: unknown resource "5": must be cpu, memory, ephemeral-storage, hugepages-SIZE, or have ` +
+				"a domain such as nvidia.com/gpu; a decimal has a point, as in 2.5",
 		},
 		"negative requests of the pod": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {resources: {requests: {cpu: -1m}}}",
@@ -287,7 +288,9 @@ func TestReadHubKinds(t *testing.T) {
 	const placement = "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata: {name: p, namespace: shop}\n"
 	const other = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
 	hub, err := ReadHub([]string{"-"}, strings.NewReader(placement+other))
-	if err != nil || len(hub.Placements) != 1 || !slices.Equal(hub.Warnings, []string{"ignored: 1 Secret"}) {
+	const warnings = "ignored: 1 Secret; found no ManagedClusters in the input (export the hub with " +
+		"kubectl get managedclusters,managedclustersets,managedclustersetbindings,placements -A -o yaml)"
+	if err != nil || len(hub.Placements) != 1 || strings.Join(hub.Warnings, "; ") != warnings {
 		t.Errorf("%+v, %v", hub, err)
 	}
 	for content, want := range map[string]string{
@@ -297,7 +300,7 @@ func TestReadHubKinds(t *testing.T) {
 		placement + "spec: {numberOfClusters: many}\n": `standard input, document 1: Placement shop/p: spec.numberOfClusters: ` +
 			`invalid value "many": must be an integer`,
 		"apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata: {name: c}\nstatus: {allocatable: {cpu: x}}\n": "standard " +
-			`input, document 1: ManagedCluster c: status.allocatable.cpu: invalid value "x": must be a quantity such as 500m, 2 or 4Gi`,
+			`input, document 1: ManagedCluster c: status.allocatable.cpu: invalid value "x": must be a quantity such as 500m, 2.5 or 4Gi`,
 	} {
 		if _, err := ReadHub([]string{"-"}, strings.NewReader(content)); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)

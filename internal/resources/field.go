@@ -188,6 +188,8 @@ func fieldError(path string, value any, decoding error) error {
 	allowed := AllowedValue(decoding)
 	if strings.HasSuffix(path, "Rate: ") {
 		allowed = "a percentage such as 10%"
+	} else if strings.HasSuffix(path, "matchLabels: ") {
+		allowed = "a string: labels stand here without matchLabels"
 	} else if _, isNumber := value.(json.Number); isNumber && durationField.MatchString(path) {
 		allowed = fmt.Sprintf(`a duration in quotes, such as "%ss"`, text)
 	}
@@ -198,7 +200,7 @@ func fieldError(path string, value any, decoding error) error {
 func AllowedValue(decoding error) string {
 	for _, invalid := range []error{resource.ErrFormatWrong, resource.ErrNumeric, resource.ErrSuffix} {
 		if errors.Is(decoding, invalid) {
-			return "a quantity such as 500m, 2 or 4Gi"
+			return "a quantity such as 500m, 2.5 or 4Gi"
 		}
 	}
 	typed, ok := errors.AsType[*json.UnmarshalTypeError](decoding)
@@ -213,6 +215,12 @@ func AllowedValue(decoding error) string {
 	}
 	switch typed.Type.Kind() {
 	case reflect.String:
+		switch {
+		case typed.Value == "array":
+			return "one string, not a list"
+		case typed.Value == "object":
+			return "one string, not an object"
+		}
 		return "a string (put it in quotes)"
 	case reflect.Bool:
 		return "true or false"

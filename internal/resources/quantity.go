@@ -26,7 +26,7 @@ func ParseQuantity(text string) (resource.Quantity, error) {
 	}
 	quantity, err := resource.ParseQuantity(text)
 	if err != nil {
-		err = fmt.Errorf("invalid value %q: must be a quantity such as 500m, 2, 4G or 4Gi", text)
+		err = fmt.Errorf("invalid value %q: must be a quantity such as 500m, 2.5, 4G or 4Gi", text)
 	}
 	return quantity, err
 }

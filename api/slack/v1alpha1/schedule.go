@@ -76,10 +76,10 @@ func (s *Schedule) parse(path *field.Path) (p parsedSchedule, errs field.ErrorLi
 		errs = append(errs, field.Invalid(path.Child("days"), s.Days, "must be days and ranges such as Mon-Fri or Sat,Sun"))
 	}
 	if p.from, ok = parseMinutes(s.From); !ok || p.from == minutesPerDay {
-		errs = append(errs, field.Invalid(path.Child("from"), s.From, "must be a time of day from 00:00 to 23:59"))
+		errs = append(errs, field.Invalid(path.Child("from"), s.From, "must be a time of day such as 07:30, from 00:00 to 23:59"))
 	}
 	if p.to, ok = parseMinutes(s.To); !ok {
-		errs = append(errs, field.Invalid(path.Child("to"), s.To, "must be a time of day from 00:00 to 24:00"))
+		errs = append(errs, field.Invalid(path.Child("to"), s.To, "must be a time of day such as 19:30, up to 24:00"))
 	}
 	if len(errs) == 0 && (s.From == s.To || p.from == 0 && p.to == 0) {
 		errs = append(errs, field.Invalid(path.Child("to"), s.To, "must differ from from: the schedule never applies; a day ends at 24:00"))

@@ -149,8 +149,8 @@ func TestInvalidSchedules(t *testing.T) {
 		want   string
 	}{
 		{func(s *Schedule) { s.Days = "Mo" }, `spec.schedules[0].days: Invalid value: "Mo": must be days and ranges such as Mon-Fri or Sat,Sun`},
-		{func(s *Schedule) { s.From = "24:00" }, `spec.schedules[0].from: Invalid value: "24:00": must be a time of day from 00:00 to 23:59`},
-		{func(s *Schedule) { s.To = "7pm" }, `spec.schedules[0].to: Invalid value: "7pm": must be a time of day from 00:00 to 24:00`},
+		{func(s *Schedule) { s.From = "24:00" }, `spec.schedules[0].from: Invalid value: "24:00": must be a time of day such as 07:30, from 00:00 to 23:59`},
+		{func(s *Schedule) { s.To = "7pm" }, `spec.schedules[0].to: Invalid value: "7pm": must be a time of day such as 19:30, up to 24:00`},
 		{func(s *Schedule) { s.To = s.From }, `spec.schedules[0].to: Invalid value: "07:00": must differ from from: the schedule never applies`},
 		{func(s *Schedule) { s.TimeZone = "Mars/Olympus" }, `spec.schedules[0].timeZone: Invalid value: "Mars/Olympus": must be the name of an IANA`},
 		{func(s *Schedule) { s.TimeZone = "Local" }, `spec.schedules[0].timeZone: Invalid value: "Local"`},

@@ -163,7 +163,12 @@ func refuseValues(cmd *cobra.Command, args []string) (err error) {
 		}
 		value := args[len(args)-1]
 		if isBool := flag.Value.Type() == "bool"; isBool && (value == "true" || value == "false") || !isBool && len(args) > 1 {
-			err = fmt.Errorf("unexpected argument %q: a flag that can be without value takes it after =, as in --%s=%s", value, flag.Name, value)
+			err = fmt.Errorf(
+				"unexpected argument %q: a flag that can be without value takes it after =, as in --%s=%s",
+				value,
+				flag.Name,
+				value,
+			)
 		}
 	})
 	return err

@@ -232,7 +232,7 @@ func TestInvalidExpressions(t *testing.T) {
 		`[1].exist(x, true)`:                         `unknown function "exist"; did you mean exists?`,
 		`len("a") > 0`:                               `unknown function "len": use size`,
 		`"a" > 4`:                                    `1:5: > is not defined for (string, int): convert a value, as in int(...) or string(...)`,
-		`quantity("1").isLessThan(quantity("64GB"))`: `quantity: invalid value "64GB": must be a quantity such as 500m, 2, 4G or 4Gi`,
+		`quantity("1").isLessThan(quantity("64GB"))`: `quantity: invalid value "64GB": must be a quantity such as 500m, 2.5, 4G or 4Gi`,
 		`quantity("1").isLessThan("2")`:              `(string): convert the text, as in quantity(...)`,
 		`"a" in "b"`:                                 `in is not defined for (string, string): in needs a list on the right`,
 		`"a".matches("[")`:                           `invalid pattern "[": missing closing ] in "["`,
