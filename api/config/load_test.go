@@ -242,6 +242,10 @@ func TestLoadErrors(t *testing.T) {
 		"a percentage for a number": {
 			"v1", "percentageOfNodesToScore: 50%\n", "", `percentageOfNodesToScore: invalid value "50%": must be an integer`,
 		},
+		"a plugin as text": {
+			"v1", "", "  plugins: {score: {enabled: [NodeResourcesFit]}}\n", "profiles[0].plugins.score.enabled[0]: invalid value " +
+				`"NodeResourcesFit": must be an object such as {name: NodeResourcesFit}`,
+		},
 		"a plugin listed twice": {
 			"v1", "", "  plugins: {score: {enabled: [{name: NodeResourcesLimits}, {name: NodeResourcesLimits}]}}\n",
 			"profiles[0].plugins.score.enabled: found NodeResourcesLimits twice",

@@ -72,8 +72,11 @@ func validateObjectName(path *field.Path, value string) field.ErrorList {
 
 func validateURL(path *field.Path, address, example string) field.ErrorList {
 	u, err := url.Parse(address)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return field.ErrorList{field.Invalid(path, address, "must be a URL like "+example)}
+	if err != nil {
+		u = &url.URL{}
+	}
+	if problem := metricprovider.URLProblem(u, example); problem != "" {
+		return field.ErrorList{field.Invalid(path, address, problem)}
 	}
 	return nil
 }

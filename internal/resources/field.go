@@ -190,6 +190,8 @@ func fieldError(path string, value any, decoding error) error {
 		allowed = "a percentage such as 10%"
 	} else if strings.HasSuffix(path, "matchLabels: ") {
 		allowed = "a string: labels stand here without matchLabels"
+	} else if name, isText := value.(string); isText && len(text) <= maxValue {
+		allowed = strings.Replace(allowed, "{name: NAME}", "{name: "+name+"}", 1)
 	} else if _, isNumber := value.(json.Number); isNumber && durationField.MatchString(path) {
 		allowed = fmt.Sprintf(`a duration in quotes, such as "%ss"`, text)
 	}
@@ -225,6 +227,9 @@ func AllowedValue(decoding error) string {
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Struct, reflect.Map:
+		if typed.Value == "string" && FieldsOf(typed.Type)["name"] != nil {
+			return "an object such as {name: NAME}"
+		}
 		return "an object"
 	case reflect.Slice:
 		return "a list"

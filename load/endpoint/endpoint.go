@@ -63,7 +63,9 @@ func New(config metricprovider.Config, options Options) (*Endpoint, error) {
 		}
 		return nil, fmt.Errorf("address: invalid URL: %w; must be a URL like %s", err, example)
 	}
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+	if problem := metricprovider.URLProblem(u, example); problem != "" {
+		return nil, fmt.Errorf("address %q: %s", u.Redacted(), problem)
+	} else if u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("address %q: must be a URL like %s", u.Redacted(), example)
 	}
 	if config.Token != "" && config.TokenFile != "" {

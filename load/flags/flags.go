@@ -129,6 +129,18 @@ func (f *Flags) Source(access provider.Cluster) (load.Source, error) {
 	return source, nil
 }
 
+// Validate returns an error for flags that select no valid source. It needs no access to a cluster.
+func (f *Flags) Validate() error {
+	if f.config.Type == metricprovider.MetricsServer { // which needs access
+		if err := provider.Validate(f.config); err != nil {
+			return errors.New(f.flagNames(err.Error()))
+		}
+		return nil
+	}
+	_, err := f.Source(provider.Cluster{})
+	return err
+}
+
 // Pods returns the source of the usage of pods that the flags select. Its errors name flags.
 func (f *Flags) Pods(access provider.Cluster) (load.PodSource, error) {
 	source, err := provider.NewPods(f.config, access)

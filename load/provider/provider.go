@@ -101,6 +101,9 @@ func newFile(config metricprovider.Config) (load.Source, error) {
 	if config.Address == "" {
 		return nil, errors.New("address: required: the path of the file")
 	}
+	if strings.Contains(config.Address, "://") {
+		return nil, fmt.Errorf("address: invalid value %q: must be the path of a file, not a URL", config.Address)
+	}
 	path, err := filepath.Abs(config.Address)
 	return NewFile(path), err
 }

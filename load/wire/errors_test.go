@@ -51,6 +51,12 @@ func TestDecodeErrors(t *testing.T) {
 		},
 		"no nodes": {`{"timestamp": 1795239886, "data": {}}`, "data.NodeMetricsMap: required"},
 		"no data":  {`{"timestamp": 1795239886}`, "data.NodeMetricsMap: required"},
+		"a misspelled timestamp": {
+			`{"timestmp": 1795239886, "data": {"NodeMetricsMap": {}}}`, `unknown field "timestmp"; did you mean timestamp?`,
+		},
+		"misspelled nodes": {
+			`{"timestamp": 1795239886, "data": {"NodeMetricMap": {}}}`, `unknown field "NodeMetricMap"; did you mean NodeMetricsMap?`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Decode(strings.NewReader(tc.message))
@@ -94,7 +100,9 @@ func TestDecodeIgnored(t *testing.T) {
 		`"type": "cpu", "operator": "AVG", "value": 50`:     `[a: cpu AVG: type: invalid value "cpu": must be CPU or Memory]`,
 		`"operator": "AVG", "value": 50`:                    `[a: AVG: type: invalid value "": must be CPU or Memory]`,
 		`"type": "CPU", "operator": "MEAN", "value": 50`:    `[a: CPU MEAN: operator: invalid value "MEAN": must be AVG, STD or Latest]`,
-		`"type": "CPU", "operator": "AVG", "valeu": 50`:     "[a: CPU AVG: value: required: must be a number of percent]",
+		`"type": "CPU", "operator": "AVG", "valeu": 50`:     `[a: CPU AVG: unknown field "valeu"; did you mean value?]`,
+		`"type": "CPU", "oprator": "AVG", "value": 50`:      `[a: CPU: unknown field "oprator"; did you mean operator?]`,
+		`"type": "CPU", "operator": "AVG"`:                  "[a: CPU AVG: value: required: must be a number of percent]",
 		`"type": "CPU", "operator": "AVG", "value": "50%"`:  `[a: CPU AVG: invalid value "50%": must be a number of percent]`,
 	} {
 		got, err := Decode(strings.NewReader(messageOf(`{"a": {"metrics": [{` + metric + `}]}}`)))

@@ -11,12 +11,15 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -167,8 +170,16 @@ func (l *metricList) UnmarshalJSON(raw []byte) error {
 			return fmt.Errorf("metrics: found more than %d: must have at most %d", maxMetrics, maxMetrics)
 		}
 		var m metric
+		start := dec.InputOffset()
 		if err := dec.Decode(&m); err != nil {
 			return fmt.Errorf("metrics[%d]: %w", i, problemOf(err))
+		}
+		if m.Type == "" || m.Operator == "" || m.Value == nil {
+			if problem := misspelled(bytes.TrimLeft(raw[start:dec.InputOffset()], ", \t\r\n"), "type", "operator", "value"); problem != "" {
+				l.rejected++
+				l.ignore(m, problem)
+				continue
+			}
 		}
 		switch m.Type {
 		case typeCPU:
@@ -182,6 +193,21 @@ func (l *metricList) UnmarshalJSON(raw []byte) error {
 		}
 	}
 	return nil
+}
+
+// misspelled returns the problem of the first field of an object that is similar to a known field that the object lacks, empty for none.
+func misspelled(object []byte, known ...string) string {
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(object, &fields) // no fields if it is no object
+	has := func(name string) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Keys(fields)), func(found string) bool { return strings.EqualFold(found, name) })
+	}
+	for _, found := range slices.Sorted(maps.Keys(fields)) {
+		if hint := format.Suggestion(found, slices.DeleteFunc(slices.Clone(known), has)); hint != "" {
+			return fmt.Sprintf("unknown field %.40q%s", found, hint)
+		}
+	}
+	return ""
 }
 
 // maxFraction is the largest utilization that is valid: measurements exceed the capacity for a short time.
@@ -270,6 +296,14 @@ func Decode(r io.Reader) (load.Reading, error) {
 	at := m.Timestamp
 	if at == 0 {
 		at = m.Window.End
+	}
+	if at <= 0 || m.Data.NodeMetricsMap.nodes == nil {
+		var inner struct{ Data json.RawMessage }
+		_ = json.Unmarshal(quoteNonNumbers(raw), &inner) // decoded above
+		problem := cmp.Or(misspelled(quoteNonNumbers(raw), "timestamp", "data"), misspelled(inner.Data, "NodeMetricsMap"))
+		if problem != "" {
+			return load.Reading{}, errors.New(problem)
+		}
 	}
 	switch {
 	case at <= 0 || at > math.MaxInt32*4:

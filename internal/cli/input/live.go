@@ -123,10 +123,13 @@ func readObjects(
 
 // useConfig selects the load source in --config unless flags select another.
 func (l *LiveCluster) useConfig(cmd *cobra.Command) error {
-	if cmd.Flags().Changed("load-source") {
-		return l.LoadSource.ReadFile()
+	if err := l.LoadSource.ReadFile(); err != nil {
+		return err
 	}
-	if l.Scheduler.Config == "" || cmd.Flags().Changed("provider") {
+	if slices.ContainsFunc([]string{"load-source", "provider", "address"}, cmd.Flags().Changed) {
+		return l.LoadSource.Validate()
+	}
+	if l.Scheduler.Config == "" {
 		return nil
 	}
 	source, err := l.Scheduler.LoadSource()

@@ -142,7 +142,7 @@ func (o *topOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		}
 		o.source.Use(source)
 	}
-	if err := o.source.ReadFile(); err != nil {
+	if err := cmp.Or(o.source.ReadFile(), o.source.Validate()); err != nil {
 		return err
 	}
 	access, err := o.source.Access(ctx)

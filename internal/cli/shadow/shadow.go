@@ -126,7 +126,7 @@ func (o *options) validate() error {
 	}
 	_, port, err := net.SplitHostPort(o.listen)
 	if _, invalid := strconv.ParseUint(port, 10, 16); err != nil || invalid != nil {
-		return base.InvalidValue("listen", o.listen, "HOST:PORT with a port from 0 to 65535")
+		return base.InvalidValue("listen", o.listen, "HOST:PORT with a port from 0 to 65535, such as 127.0.0.1:7654")
 	}
 	for i, name := range o.candidates {
 		if slices.Contains(o.candidates[:i], name) {

@@ -60,7 +60,8 @@ func (c condition) evaluate(s *result.Scenario) (profile string, isTrue bool, er
 	for i := range profiles {
 		figure, found := profiles[i].Figures[c.figure]
 		if !found {
-			return "", false, fmt.Errorf("found no %s with the profile %s: requires --autoscaler or --slack", c.figure, profiles[i].Name)
+			d, _ := result.FigureByName(c.figure)
+			return "", false, fmt.Errorf("found no %s with the profile %s: requires %s", c.figure, profiles[i].Name, requirements[d.Requires])
 		}
 		value := figure.Mean
 		if d := figure.Difference; c.difference {

@@ -42,6 +42,9 @@ func (o *resultOptions) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&o.force, "force", false, "replace existing files")
 }
 
+// requirements are the flags with which runs have figures.
+var requirements = map[result.Requirement]string{result.WithAutoscaler: "--autoscaler", result.WithSlack: "--autoscaler and --slack"}
+
 // reportFile returns the file in --report.
 func (o *resultOptions) reportFile() base.NewFile {
 	return base.NewFile{Flag: "--report", Path: o.report, Force: o.force, Mode: reportMode}
@@ -56,7 +59,7 @@ func (o *resultOptions) validate(cmd *cobra.Command, met result.Requirement) err
 			return fmt.Errorf("--fail-on: %w", err)
 		}
 		if d, _ := result.FigureByName(c.figure); d.Requires > met {
-			return fmt.Errorf("--fail-on: %s: requires --autoscaler and --slack", c.figure)
+			return fmt.Errorf("--fail-on: %s: requires %s", c.figure, requirements[d.Requires])
 		}
 		o.conditions = append(o.conditions, c)
 	}

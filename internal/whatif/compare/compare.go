@@ -130,7 +130,7 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 	known := knownUsageOf(&in, p.result.Source.UsageKnown)
 	p.setExact(&o, known)
 	p.result.Assumed = append(append(p.result.Assumed, known.assumptions(o)...), schedulerOf(&in))
-	if err := p.describeAutoscaler(in.Nodes); err != nil {
+	if err := p.describeAutoscaler(in.Nodes, o.Warn); err != nil {
 		return nil, err
 	}
 	for _, c := range p.columns {
@@ -412,7 +412,7 @@ func validateProfile(ctx context.Context, profile engine.NamedConfig, warn func(
 
 // describeAutoscaler validates the autoscaler for the nodes of the input, and adds it
 // to the settings and assumptions of the result.
-func (p *Plan) describeAutoscaler(nodes []recording.Node) error {
+func (p *Plan) describeAutoscaler(nodes []recording.Node, warn func(string)) error {
 	first := p.columns[0].autoscaler
 	if first == nil {
 		return nil
@@ -444,6 +444,7 @@ func (p *Plan) describeAutoscaler(nodes []recording.Node) error {
 	}
 	for _, text := range withoutPool {
 		assume("slack %s reserves nothing: no node is in the pool of its policy", text)
+		warn("--slack " + text + " reserves nothing: spec.pool of its policy selects no node: set another pool, or label= in --autoscaler")
 	}
 	if withoutSlack {
 		assume("with a slack of 0%% no capacity is reserved, not even for the biggest pod")
