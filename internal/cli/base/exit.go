@@ -2,6 +2,7 @@
 package base
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,6 +76,9 @@ func report(out io.Writer, program string, err error) {
 	}
 }
 
+// unexpandedHint is the end of an error about a path that begins with ~.
+const unexpandedHint = "; the shell did not expand ~: write $HOME in its place"
+
 // missingHint returns the end of an error about a file that does not exist: what is wrong with its name, if it is known.
 func missingHint(err error) string {
 	missing, ok := errors.AsType[*fs.PathError](err)
@@ -83,7 +87,7 @@ func missingHint(err error) string {
 	}
 	switch path := missing.Path; {
 	case strings.HasPrefix(path, "~"), strings.Contains(path, "/~/"):
-		return "; the shell did not expand ~: write $HOME in its place"
+		return unexpandedHint
 	case isObject(path):
 		return "; must be a file with its manifest: kubectl get " + Escape(path) + " -o yaml"
 	case strings.Contains(path, ","):
@@ -128,7 +132,9 @@ func RunService(cmd *cobra.Command) int {
 // errors of validate are usage errors.
 func ConfigureService(cmd *cobra.Command, validate func(*cobra.Command) error) {
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
-	cmd.Args = func(cmd *cobra.Command, args []string) error { return UsageError(NoArgs(cmd, args)) }
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		return UsageError(cmp.Or(refuseValues(cmd, args), NoArgs(cmd, args)))
+	}
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return UsageError(validate(cmd)) }
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return UsageError(fmt.Errorf("%w (see %s --help)", FlagError(cmd, err), cmd.Name()))

@@ -113,6 +113,9 @@ continues where the last process ended.`,
 
 // validate returns an error that names the flag with an invalid value.
 func (o *options) validate() error {
+	if err := base.CheckFileName("--folder", o.folder); err != nil {
+		return err
+	}
 	if info, err := os.Stat(o.folder); err == nil && !info.IsDir() {
 		return base.InvalidValue("folder", o.folder, "a directory")
 	}
