@@ -513,6 +513,10 @@ func TestUnknownFields(t *testing.T) {
 		`{"kind": "Deployment", "spec": {"selector": {}, "template": {"spec": {"containers": [{}]}}}}`: "",
 		`{"kind": "Deployment", "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"spec": {"containers": [{}]}}}}`: "" +
 			"metadata.labels: must have the labels of the selector, a=b",
+		`{"kind": "ReplicaSet", "spec": {"selector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}, "template": {"spec": {"containers": [{}]}}}}`: "" +
+			"metadata.labels: must have the labels of the selector, a",
+		`{"kind": "Deployment", "spec": {"selector": {"matchExpressions": [{"key": "a", "operator": "Has"}]}, "template": {"spec": {"containers": [{}]}}}}`: "" +
+			`spec.selector: "Has" is not a valid label selector operator`,
 	} {
 		p := newPlacement(t, "web", "{}")
 		p.Annotations = map[string]string{v1beta1.AnnotationWorkload: `{"template": ` + template + "}"}

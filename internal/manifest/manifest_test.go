@@ -287,7 +287,7 @@ func TestReadChart(t *testing.T) {
 func TestReadHubKinds(t *testing.T) {
 	const placement = "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata: {name: p, namespace: shop}\n"
 	const other = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
-	hub, err := ReadHub([]string{"-"}, strings.NewReader(placement+other))
+	hub, err := ReadHub([]string{"-"}, strings.NewReader(placement+"spec: {}\n"+other))
 	const warnings = "ignored: 1 Secret; found no ManagedClusters in the input (export the hub with " +
 		"kubectl get managedclusters,managedclustersets,managedclustersetbindings,placements -A -o yaml)"
 	if err != nil || len(hub.Placements) != 1 || strings.Join(hub.Warnings, "; ") != warnings {

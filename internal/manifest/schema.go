@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
+	placementv1beta1 "github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/config/crd"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -31,10 +32,15 @@ type hubSchema struct {
 	fields    validation.SchemaValidator
 }
 
-// newHubSchema returns the schema of a kind in a version, nil for kinds whose objects are validated elsewhere, such as Placement.
+// newHubSchema returns the schema of a kind in a version, nil for kinds and versions without one.
 func newHubSchema(kind, version string) (*hubSchema, error) {
-	manifest := crd.ClusterCapacities
-	if kind != "ClusterCapacity" {
+	var manifest []byte
+	switch kind {
+	case "ClusterCapacity":
+		manifest = crd.ClusterCapacities
+	case "Placement":
+		manifest = crd.Placements
+	default:
 		manifest, _ = crd.OCM.ReadFile("ocm/cluster.open-cluster-management.io_" + strings.ToLower(kind) + "s.yaml")
 	}
 	var definition apiextensionsv1.CustomResourceDefinition
@@ -128,6 +134,10 @@ func (r *hubReader) validate(where string, asJSON []byte, head *header, obj obje
 			r.warn("%s: %s: metadata.labels[%s]: required: the placement; without it, the decision is ignored", where, head,
 				clusterv1beta1.PlacementLabel)
 		}
+	case *placementv1beta1.Placement: // a condition has other errors; the schema has values that the defaults replace, such as maxSkew 0
+		spec := obj.Spec.DeepCopy()
+		spec.Default()
+		isValid = len(spec.Validate()) == 0
 	case *fleet.ClusterCapacity:
 		var whole capacityv1alpha1.ClusterCapacity
 		unknown, _ := kubejson.UnmarshalStrict(asJSON, &whole) // see Err

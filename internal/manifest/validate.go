@@ -174,7 +174,9 @@ func nodeProblems(node *v1.Node) []string {
 func problemTexts(path string, errs field.ErrorList) (texts []string) {
 	for i, err := range errs {
 		isName := strings.HasPrefix(err.Field, "metadata") && err.Type == field.ErrorTypeRequired
-		isKnown := slices.ContainsFunc(errs[:i], func(e *field.Error) bool { return e.Field == err.Field })
+		isKnown := slices.ContainsFunc(errs[:i], func(e *field.Error) bool {
+			return e.Field == err.Field || strings.HasPrefix(err.Field, e.Field+"[")
+		})
 		if !isName && !isKnown && !lacking.MatchString(err.Field) {
 			texts = append(texts, phrases.Replace(path+problemText(err)))
 		}

@@ -188,10 +188,14 @@ func fieldError(path string, value any, decoding error) error {
 	allowed := AllowedValue(decoding)
 	if strings.HasSuffix(path, "Rate: ") {
 		allowed = "a percentage such as 10%"
-	} else if strings.HasSuffix(path, "matchLabels: ") {
-		allowed = "a string: labels stand here without matchLabels"
 	} else if name, isText := value.(string); isText && len(text) <= maxValue {
 		allowed = strings.Replace(allowed, "{name: NAME}", "{name: "+name+"}", 1)
+	} else if strings.HasSuffix(path, ".days: ") {
+		allowed = "days and ranges such as Mon-Fri or Sat,Sun"
+	} else if strings.HasSuffix(path, ".nodeSelector.matchLabels: ") {
+		allowed = "a string: write the labels without matchLabels"
+	} else if strings.HasSuffix(path, ".nodeSelector.matchExpressions: ") {
+		allowed = "a string: only labels are allowed, as in {pool: general}"
 	} else if _, isNumber := value.(json.Number); isNumber && durationField.MatchString(path) {
 		allowed = fmt.Sprintf(`a duration in quotes, such as "%ss"`, text)
 	}

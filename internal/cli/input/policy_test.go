@@ -55,8 +55,10 @@ func TestInvalidPolicy(t *testing.T) {
 		{with("pool: {tolerations: [{key: a/b/c, value: b c}]}"), `tolerations[0].key: Invalid value: "a/b/c"`},
 		{with("pool: {tolerations: [{key: a, tolerationSeconds: 5}]}"), `effect: Invalid value: "": must be NoExecute if`},
 		{with("schedules: [{from: 7 AM, to: 7 AM, minRate: 20%}]"), `spec.schedules[0].to: Invalid value: "7 AM": must be a time of day`},
-		{with("schedules: [{days: [Mon], from: 07:30, to: 09:00}]"), `spec.schedules[0].days: invalid value ["Mon"]: must be one string, not a list`},
-		{with("pool: {nodeSelector: {matchLabels: {a: b}}}"), "must be a string: labels stand here without matchLabels"},
+		{with("schedules: [{days: [Mon], from: 07:30, to: 09:00}]"), `spec.schedules[0].days: invalid value ["Mon"]: must be days and ranges such as Mon-Fri or Sat,Sun`},
+		{with("pool: {nodeSelector: {matchLabels: {a: b}}}"), "must be a string: write the labels without matchLabels"},
+		{with("pool: {nodeSelector: {matchExpressions: []}}"), "must be a string: only labels are allowed, as in {pool: general}"},
+		{with("mirrors: {namespaceSelector: {matchLabels: a}}"), "namespaceSelector.matchLabels: invalid value \"a\": must be an object"},
 		{"# comment\n", "policy.yaml: found 0 objects: must be one ResourceSlack"},
 	} {
 		must.Succeed(t, os.WriteFile(path, []byte(tc.text), 0o600))

@@ -26,13 +26,11 @@ type workloadObject struct {
 	// Template is the template of a PodTemplate.
 	Template *v1.PodTemplateSpec `json:"template"`
 	Spec     struct {
-		Replicas    *int64              `json:"replicas"`
-		Parallelism *int64              `json:"parallelism"`
-		Template    *v1.PodTemplateSpec `json:"template"`
-		Selector    struct {
-			MatchLabels map[string]string `json:"matchLabels"`
-		} `json:"selector"`
-		Workload struct {
+		Replicas    *int64               `json:"replicas"`
+		Parallelism *int64               `json:"parallelism"`
+		Template    *v1.PodTemplateSpec  `json:"template"`
+		Selector    metav1.LabelSelector `json:"selector"`
+		Workload    struct {
 			Manifests []json.RawMessage `json:"manifests"`
 		} `json:"workload"`
 	} `json:"spec"`
@@ -80,7 +78,9 @@ func ReadWorkload(object []byte) (*Workload, error) {
 	}
 	t.setShared(own)
 	unknown := unknownFields(object, path)
-	if selector := labels.SelectorFromSet(own); !selector.Matches(labels.Set(template.Labels)) {
+	if selector, err := metav1.LabelSelectorAsSelector(&o.Spec.Selector); err != nil {
+		unknown = append(unknown, fmt.Sprintf("spec.selector: %v", err))
+	} else if !selector.Matches(labels.Set(template.Labels)) {
 		unknown = append(unknown, fmt.Sprintf("metadata.labels: must have the labels of the selector, %s", selector))
 	}
 	replicas := int64(1)
