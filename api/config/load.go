@@ -183,11 +183,14 @@ func validate(cfg *internalconfig.KubeSchedulerConfiguration) error {
 			}
 		}
 		for j, plugin := range profile.PluginConfig {
-			args, ok := plugin.Args.(interface{ Validate() error })
-			if !ok {
-				continue
+			var err error
+			switch args := plugin.Args.(type) {
+			case interface{ Validate() error }:
+				err = args.Validate()
+			case *internalconfig.NodeResourcesFitArgs: // kube-scheduler validates them only when the plugin is built
+				err = validation.ValidateNodeResourcesFitArgs(nil, args)
 			}
-			if err := args.Validate(); err != nil {
+			if err != nil {
 				path := field.NewPath("profiles").Index(i).Child("pluginConfig").Index(j).Child("args")
 				return fmt.Errorf("%s of %s: %w", path, plugin.Name, err)
 			}

@@ -230,6 +230,11 @@ func TestLoadErrors(t *testing.T) {
 			"v1", "", plugin("LowRiskOverCommitment", "smoothingWindowSize: five"),
 			`profiles[0].pluginConfig[0].args of LowRiskOverCommitment: smoothingWindowSize: invalid value "five": must be an integer`,
 		},
+		"arguments of a plugin of kube-scheduler": {
+			"v1", "", plugin("NodeResourcesFit", "scoringStrategy: {type: RequestedToCapacityRatio, requestedToCapacityRatio: {}}"),
+			"profiles[0].pluginConfig[0].args of NodeResourcesFit: scoringStrategy.requestedToCapacityRatio.shape: " +
+				"Required value: at least one point must be specified",
+		},
 		"arguments of another plugin": {
 			"v1", "", plugin("NodeResourcesLimits", "apiVersion: kubescheduler.config.k8s.io/v1, kind: LowRiskOverCommitmentArgs"),
 			where + "args for plugin NodeResourcesLimits were not of type NodeResourcesLimitsArgs.kubescheduler.config.k8s.io, got " +

@@ -62,9 +62,7 @@ func (r *clusterReader) validate(where string, head *header, obj object) {
 		problems = podProblems(&obj.Spec, obj, "")
 	default:
 		if template, given := templateOf(obj); template != nil {
-			pod := &v1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
-			SetPodDefaults(pod)
-			problems = podProblems(&template.Spec, pod, "spec.template.")
+			problems = TemplateProblems(template, "spec.template.")
 			selector, err := metav1.LabelSelectorAsSelector(given)
 			if err == nil && given != nil && !selector.Matches(labels.Set(template.Labels)) {
 				problems = append(
@@ -77,6 +75,13 @@ func (r *clusterReader) validate(where string, head *header, obj object) {
 	for _, problem := range problems {
 		r.warn("%s: %s: %s", where, head, problem)
 	}
+}
+
+// TemplateProblems returns what the API server would refuse in a template of pods. path is the place of the template and ends with a point.
+func TemplateProblems(template *v1.PodTemplateSpec, path string) []string {
+	pod := &v1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
+	SetPodDefaults(pod)
+	return podProblems(&template.Spec, pod, path)
 }
 
 // templateOf returns the template and the selector of the pods of a workload, nil for other objects and for selectors that an API server

@@ -100,8 +100,12 @@ func (o *fitOptions) run(cmd *cobra.Command) error {
 	if text := ignored.String(); text != "" {
 		base.Warnings(cmd.ErrOrStderr())("--filename: " + text)
 	}
-	for _, unknown := range workload.Unknown {
-		base.Warnings(cmd.ErrOrStderr())("--filename: the template of the workload: " + unknown)
+	problems := workload.Unknown
+	for _, part := range workload.Parts {
+		problems = append(problems, manifest.TemplateProblems(part.Given(), "")...)
+	}
+	for _, problem := range problems {
+		base.Warnings(cmd.ErrOrStderr())("--filename: the template of the workload: " + problem)
 	}
 	if cmd.Flags().Changed("replicas") {
 		if err := fit.CheckReplicas(o.replicas); err != nil {

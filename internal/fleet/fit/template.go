@@ -78,6 +78,9 @@ func NewTemplate(workload types.NamespacedName, pod *v1.PodTemplateSpec) (*Templ
 	return t, t.setSpread(pod)
 }
 
+// Given returns the template as it was given.
+func (t *Template) Given() *v1.PodTemplateSpec { return t.pod }
+
 // Pod returns a pod of the template with a name, without topology spread constraints and requests.
 func (t *Template) Pod(name string) *v1.Pod {
 	out := &v1.Pod{ObjectMeta: *t.pod.ObjectMeta.DeepCopy(), Spec: *t.pod.Spec.DeepCopy()}
