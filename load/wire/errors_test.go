@@ -103,7 +103,9 @@ func TestDecodeIgnored(t *testing.T) {
 		`"type": "CPU", "operator": "AVG", "valeu": 50`:     `[a: CPU AVG: unknown field "valeu"; did you mean value?]`,
 		`"type": "CPU", "oprator": "AVG", "value": 50`:      `[a: CPU: unknown field "oprator"; did you mean operator?]`,
 		`"type": "CPU", "operator": "AVG"`:                  "[a: CPU AVG: value: required: must be a number of percent]",
-		`"type": "CPU", "operator": "AVG", "value": "50%"`:  `[a: CPU AVG: invalid value "50%": must be a number of percent]`,
+		`"type": "CPU", "operator": "AVG", "value": "50%"`:  `[a: CPU AVG: invalid value "50%": must be a number of percent, from 0 to 1000]`,
+		`"type": "CPU", "operator": "AVG", "value": 5000`:   "[a: CPU AVG: invalid value 5000: must be a number of percent, from 0 to 1000]",
+		`"type": "CPU", "operator": "AVG", "value": -5`:     "[a: CPU AVG: invalid value -5: must be a number of percent, from 0 to 1000]",
 	} {
 		got, err := Decode(strings.NewReader(messageOf(`{"a": {"metrics": [{` + metric + `}]}}`)))
 		if text := fmt.Sprint(got.Problems); err != nil || text != want {

@@ -20,6 +20,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -223,7 +224,8 @@ func (l *metricList) add(to *resourceValues, m metric) {
 	fraction := m.Value.number / 100
 	if !(fraction >= 0 && fraction <= maxFraction) {
 		l.rejected++
-		l.ignore(m, "invalid value "+m.Value.text+": must be a number of percent")
+		text := cmp.Or(m.Value.text, strconv.FormatFloat(m.Value.number, 'g', -1, 64))
+		l.ignore(m, fmt.Sprintf("invalid value %s: must be a number of percent, from 0 to %d", text, 100*maxFraction))
 		return
 	}
 	fraction = min(fraction, 1)

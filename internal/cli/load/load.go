@@ -260,8 +260,10 @@ func (r *topResult) print(out io.Writer, o *base.Output) {
 	if r.isCurrent {
 		over = "current use"
 	}
-	age := format.Age(seconds(r.AgeSeconds))
-	fmt.Fprintf(out, "%s; %s, from %s, read %s ago\n", format.Of(len(r.Nodes), "node"), over, base.Escape(r.Source), age)
+	if r.Source != "" { // a file may lack it
+		over += ", from " + base.Escape(r.Source)
+	}
+	fmt.Fprintf(out, "%s; %s, read %s ago\n", format.Of(len(r.Nodes), "node"), over, format.Age(seconds(r.AgeSeconds)))
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
