@@ -109,21 +109,28 @@ func (s *hubSchema) validate(asJSON []byte) field.ErrorList {
 	return append(errs, listtype.ValidateListSetsAndMaps(nil, s.structure, object)...)
 }
 
+// schemaOf returns the schema of the kind of an object, nil if there is none.
+func (r *hubReader) schemaOf(head *header) (s *hubSchema, err error) {
+	s, isLoaded := r.schemas[head.TypeMeta]
+	if !isLoaded {
+		s, err = newHubSchema(head.Kind, head.groupVersionKind().Version)
+		r.schemas[head.TypeMeta] = s
+	}
+	return s, err
+}
+
 // maxHubBytes is the size of the objects of a hub that are validated, in half a second. A larger hub comes from an API server, which has
 // validated its objects.
 const maxHubBytes = 1 << 19
 
 // validate adds warnings about the fields of an object that the API server of a hub would refuse.
-func (r *hubReader) validate(where string, asJSON []byte, head *header, obj object) (err error) {
+func (r *hubReader) validate(where string, asJSON []byte, head *header, obj object) error {
 	if r.validated += len(asJSON); r.schemas == nil || r.validated > maxHubBytes {
 		return nil
 	}
-	s, isLoaded := r.schemas[head.TypeMeta]
-	if !isLoaded {
-		if s, err = newHubSchema(head.Kind, head.groupVersionKind().Version); err != nil {
-			return err
-		}
-		r.schemas[head.TypeMeta] = s
+	s, err := r.schemaOf(head)
+	if err != nil {
+		return err
 	}
 	isName, isValid := apivalidation.NameIsDNSSubdomain, true
 	switch obj := obj.(type) {

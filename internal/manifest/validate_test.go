@@ -57,7 +57,11 @@ func TestValidate(t *testing.T) {
 			strings.NewReader("apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {pods: 5}}\n---\n"+tc.spec),
 		)
 		must.Succeed(t, err)
-		if text := strings.Join(read.Warnings, "; "); (text == "") != (tc.want == "") || tc.want != "" && strings.Count(text, tc.want) != 1 {
+		if text := strings.Join(
+			read.Warnings,
+			"; ",
+		); (text == "") != (tc.want == "") ||
+			tc.want != "" && strings.Count(text, tc.want) != 1 {
 			t.Errorf("%s: %q, want %q", tc.spec, text, tc.want)
 		}
 	}

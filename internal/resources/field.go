@@ -221,10 +221,10 @@ func AllowedValue(decoding error) string {
 	}
 	switch typed.Type.Kind() {
 	case reflect.String:
-		switch {
-		case typed.Value == "array":
+		switch typed.Value {
+		case "array":
 			return "one string, not a list"
-		case typed.Value == "object":
+		case "object":
 			return "one string, not an object"
 		}
 		return "a string (put it in quotes)"

@@ -236,7 +236,11 @@ func (o *explainOptions) usePublished(
 	published.ProfileName = o.live.Scheduler.Name
 	*scheduler = published
 	profile, err := scheduler.ProfileOf(pod)
-	if source, ok := input.LoadSourceOf(*scheduler, profile); ok && !cmd.Flags().Changed("provider") && !cmd.Flags().Changed("load-source") {
+	if source, ok := input.LoadSourceOf(
+		*scheduler,
+		profile,
+	); ok && !cmd.Flags().Changed("provider") &&
+		!cmd.Flags().Changed("load-source") {
 		return []metricprovider.Config{source}, err
 	}
 	return nil, err

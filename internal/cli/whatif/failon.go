@@ -61,7 +61,12 @@ func (c condition) evaluate(s *result.Scenario) (profile string, isTrue bool, er
 		figure, found := profiles[i].Figures[c.figure]
 		if !found {
 			d, _ := result.FigureByName(c.figure)
-			return "", false, fmt.Errorf("found no %s with the profile %s: requires %s", c.figure, profiles[i].Name, requirements[d.Requires])
+			return "", false, fmt.Errorf(
+				"found no %s with the profile %s: requires %s",
+				c.figure,
+				profiles[i].Name,
+				requirements[d.Requires],
+			)
 		}
 		value := figure.Mean
 		if d := figure.Difference; c.difference {

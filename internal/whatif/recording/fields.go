@@ -53,25 +53,33 @@ func ParseFields(text string) (*Fields, error) {
 		return f, nil
 	}
 	for pair := range strings.SplitSeq(text, ",") {
-		key, value, ok := strings.Cut(pair, "=")
-		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
-		switch {
-		case !ok && len(f.keys) > 0 && isShape(pair):
-			return nil, fmt.Errorf("%s: found %q after a comma: values are separated by +", f.keys[len(f.keys)-1], pair)
-		case ok && key != "" && value == "":
-			return nil, fmt.Errorf("%s: missing value: must be %s=VALUE", key, key)
-		case !ok && isShape(pair):
-			return nil, invalidValue("", pair, "key=value pairs separated by commas, such as shape="+key)
-		case !ok || key == "":
-			return nil, invalidValue("", pair, "key=value pairs separated by commas")
-		case strings.Contains(value, ";"), strings.Contains(value, " ") && strings.Contains(value, "="):
-			return nil, fmt.Errorf("%s: invalid value %q: keys are separated by commas", key, value)
-		case slices.Contains(f.keys, key):
-			return nil, invalidValue(key, value, "set once")
+		if err := f.add(pair); err != nil {
+			return nil, err
 		}
-		f.keys, f.values = append(f.keys, key), append(f.values, value)
 	}
 	return f, nil
+}
+
+// add adds a pair of a key and its value.
+func (f *Fields) add(pair string) error {
+	key, value, ok := strings.Cut(pair, "=")
+	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+	switch {
+	case !ok && len(f.keys) > 0 && isShape(pair):
+		return fmt.Errorf("%s: found %q after a comma: values are separated by +", f.keys[len(f.keys)-1], pair)
+	case ok && key != "" && value == "":
+		return fmt.Errorf("%s: missing value: must be %s=VALUE", key, key)
+	case !ok && isShape(pair):
+		return invalidValue("", pair, "key=value pairs separated by commas, such as shape="+key)
+	case !ok || key == "":
+		return invalidValue("", pair, "key=value pairs separated by commas")
+	case strings.Contains(value, ";"), strings.Contains(value, " ") && strings.Contains(value, "="):
+		return fmt.Errorf("%s: invalid value %q: keys are separated by commas", key, value)
+	case slices.Contains(f.keys, key):
+		return invalidValue(key, value, "set once")
+	}
+	f.keys, f.values = append(f.keys, key), append(f.values, value)
+	return nil
 }
 
 // isShape reports whether a text is a part of a list of shapes.
