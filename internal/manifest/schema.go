@@ -146,14 +146,7 @@ func (r *hubReader) validate(where string, asJSON []byte, head *header, obj obje
 		spec.Default()
 		isValid = len(spec.Validate()) == 0
 	case *fleet.ClusterCapacity:
-		var whole capacityv1alpha1.ClusterCapacity
-		unknown, _ := kubejson.UnmarshalStrict(asJSON, &whole) // see Err
-		for _, problem := range resources.ExplainUnknown(unknown, &whole) {
-			r.warn("%s: %s: %v", where, head, problem)
-		}
-		if isValid = obj.Err == nil; !isValid {
-			r.warn("%s: %s: %v", where, head, obj.Err)
-		}
+		isValid = r.validateCapacity(where, asJSON, head, obj)
 	}
 	errs := apivalidation.ValidateObjectMetaAccessor(obj, obj.GetNamespace() != "", isName, field.NewPath("metadata"))
 	if s != nil && isValid {
@@ -170,4 +163,17 @@ func (r *hubReader) validate(where string, asJSON []byte, head *header, obj obje
 		r.warn("%s: %s: %s", where, head, bodyPhrases.Replace(ofNames.ReplaceAllString(text, "must be a name such as spot")))
 	}
 	return nil
+}
+
+// validateCapacity adds warnings about unknown fields and the error of a ClusterCapacity, and reports whether it has no error.
+func (r *hubReader) validateCapacity(where string, asJSON []byte, head *header, c *fleet.ClusterCapacity) bool {
+	var whole capacityv1alpha1.ClusterCapacity
+	unknown, _ := kubejson.UnmarshalStrict(asJSON, &whole) // see Err
+	for _, problem := range resources.ExplainUnknown(unknown, &whole) {
+		r.warn("%s: %s: %v", where, head, problem)
+	}
+	if c.Err != nil {
+		r.warn("%s: %s: %v", where, head, c.Err)
+	}
+	return c.Err == nil
 }
