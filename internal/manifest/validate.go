@@ -77,7 +77,8 @@ func (r *clusterReader) validate(where string, head *header, obj object) {
 	}
 }
 
-// TemplateProblems returns what the API server would refuse in a template of pods. path is the place of the template and ends with a point.
+// TemplateProblems returns what the API server would refuse in a template of pods. path is the place of the template, such as
+// "spec.template.", empty for the object itself.
 func TemplateProblems(template *v1.PodTemplateSpec, path string) []string {
 	pod := &v1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
 	SetPodDefaults(pod)
