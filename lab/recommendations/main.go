@@ -39,19 +39,22 @@ var families = [][3]string{
 var week = recording.Source{Generate: "nodes=200,shapes=16x64,pods=4000,fill=0.7,churn=604800,life=67200"}
 
 func main() {
-	seeds, err := 4, error(nil)
-	if len(os.Args) > 1 {
-		seeds, _ = strconv.Atoi(os.Args[1])
-	}
-	if len(os.Args) > 1 && filepath.Ext(os.Args[1]) == ".plrec" {
-		err = recording.RecordSimulated(os.Args[1], week, "diurnal:mean=0.35", 1)
-	} else {
-		err = run(context.Background(), seeds)
-	}
-	if err != nil {
+	if err := runArgument(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "recommendations:", err)
 		os.Exit(1)
 	}
+}
+
+// runArgument writes the week to a file, or counts over a number of seeds.
+func runArgument(args []string) error {
+	seeds := 4
+	if len(args) > 0 {
+		if filepath.Ext(args[0]) == ".plrec" {
+			return recording.RecordSimulated(args[0], week, "diurnal:mean=0.35", 1)
+		}
+		seeds, _ = strconv.Atoi(args[0])
+	}
+	return run(context.Background(), seeds)
 }
 
 func run(ctx context.Context, seeds int) error {
