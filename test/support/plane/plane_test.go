@@ -28,7 +28,7 @@ const (
 
 // TestReset expects that a test finds nothing of the test before: objects with finalizers, namespaces, pods of controllers, webhooks and
 // APIServices without a server, and CRDs that it does not need. The service of the API server stays, also if the server created it after
-// the objects of the start were listed: it would create it anew ten seconds later, in the middle of a test.
+// the objects of the start were listed: it would create it again ten seconds later, in the middle of a test.
 func TestReset(t *testing.T) {
 	start := func(t *testing.T, crds ...string) client.Client {
 		_, config := Start(t, controlplane.Options{}, crds...)
