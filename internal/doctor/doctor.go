@@ -120,7 +120,7 @@ func (c *Cluster) Examine(ctx context.Context, now time.Time) ([]Finding, error)
 	e := &examination{Cluster: c, now: now}
 	raw, err := c.kube.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("the API server at %s does not respond: %w", c.host, err)
+		return nil, err
 	}
 	if err := json.Unmarshal(raw, &e.version); err != nil {
 		return nil, fmt.Errorf("the server at %s is not an API server: %w", c.host, err)

@@ -6,7 +6,7 @@ import (
 )
 
 // Suggestion returns the end of an error about an unknown name: "; did you mean NAME?" with the most similar known name, or with a
-// name that it begins, "" if no name is similar.
+// name that it begins, "" if no name is similar. A name that differs in half of its letters is similar only if it begins with the same.
 func Suggestion(name string, known []string) string {
 	hint, least := "", min((len(name)+2)/3, 3)+1
 	for _, other := range known {
@@ -14,7 +14,7 @@ func Suggestion(name string, known []string) string {
 		if len(name) > 2 && strings.HasPrefix(other, name) {
 			edits = min(edits, 1)
 		}
-		if edits < least {
+		if edits < least && (2*edits < len(name) || strings.EqualFold(name[:1], other[:min(1, len(other))])) {
 			hint, least = "; did you mean "+other+"?", edits
 		}
 	}

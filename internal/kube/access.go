@@ -3,9 +3,12 @@ package kube
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"net"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -98,16 +101,24 @@ func (a *Access) contexts() (names []string, selected string, files []string, er
 	return slices.Sorted(maps.Keys(config.Contexts)), cmp.Or(a.Context, config.CurrentContext), files, nil
 }
 
-// Explain returns the error of a request to the cluster. It names the server and the context if the server rejects the credentials.
+// Explain returns the error of a request to the cluster. It names the server if it does not respond, and the context, too, if the server
+// rejects the credentials.
 func (a *Access) Explain(err error) error {
-	if !apierrors.IsUnauthorized(err) {
-		return err
-	}
-	_, selected, _, _ := a.contexts()
 	server := "the API server"
 	if config, configErr := a.Config(); configErr == nil {
 		server = config.Host
 	}
+	if request, ok := errors.AsType[*url.Error](err); ok && !errors.Is(err, context.Canceled) {
+		if _, noConnection := errors.AsType[*net.OpError](err); noConnection {
+			return fmt.Errorf("%s does not respond: %w: check --kubeconfig and --context, and that the server runs", server, request.Err)
+		}
+		problem, _, _ := strings.Cut(request.Err.Error(), "\n") // advice of client-go follows
+		return fmt.Errorf("no access to %s: %s", server, problem)
+	}
+	if !apierrors.IsUnauthorized(err) {
+		return err
+	}
+	_, selected, _, _ := a.contexts()
 	const format = "%w: %s rejects the credentials of context %q: check the user in the kubeconfig, or set --context"
 	return fmt.Errorf(format, err, server, selected)
 }
@@ -121,6 +132,9 @@ func explainFile(err error) error {
 	const allowed = "must be a kubeconfig, of kind Config and apiVersion v1"
 	switch found := otherFile.FindStringSubmatch(err.Error()); {
 	case found == nil:
+		if strings.Contains(err.Error(), "illegal base64 data") {
+			return fmt.Errorf("--kubeconfig: %w: a field that ends in -data must be base64; the same without -data takes a file", err)
+		}
 		return fmt.Errorf("--kubeconfig: %w", err)
 	case found[2] != "":
 		return fmt.Errorf("--kubeconfig: %s: found kind %q of apiVersion %q: %s", found[1], found[2], found[3], allowed)
@@ -145,6 +159,8 @@ func (a *Access) explain(err error) error {
 	case selected != "" && !slices.Contains(contexts, selected):
 		return fmt.Errorf("current-context: invalid value %q in %s: --context must be one of %s", selected, where,
 			strings.Join(contexts, ", "))
+	case clientcmd.IsEmptyConfig(err) && selected != "":
+		return fmt.Errorf("context %q in %s has no cluster with a server: must be one of clusters, in the field cluster", selected, where)
 	case clientcmd.IsEmptyConfig(err) && len(contexts) > 0:
 		return fmt.Errorf("--context: required: %s has no current context; must be one of %s", where, strings.Join(contexts, ", "))
 	case clientcmd.IsEmptyConfig(err):

@@ -1,10 +1,14 @@
 package kube
 
 import (
+	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,6 +40,8 @@ func TestAccess(t *testing.T) {
 		"config": kubeconfig, "no-current": "apiVersion: v1\nkind: Config\ncontexts:\n- {name: one, context: {cluster: a}}\n", "bad": "{",
 		"page":        "<html>\n",
 		"node":        "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n",
+		"no-cluster":  strings.Replace(kubeconfig, "cluster: a,", "cluster: aa,", 1),
+		"not-base64":  strings.Replace(kubeconfig, "server:", "certificate-authority-data: abc, server:", 1),
 		"no-contexts": "apiVersion: v1\nkind: Config\n", "unknown": strings.Replace(kubeconfig, "current-context: one", "current-context: zz", 1),
 	} {
 		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
@@ -57,6 +63,14 @@ func TestAccess(t *testing.T) {
 		},
 		"an unknown current context": {
 			"unknown", Access{}, "", "", `current-context: invalid value "zz" in unknown: --context must be one of one, two`,
+		},
+		"a context without a cluster": {
+			"no-cluster", Access{}, "", "",
+			`context "one" in no-cluster has no cluster with a server: must be one of clusters, in the field cluster`,
+		},
+		"a certificate that is not base64": {
+			"not-base64", Access{}, "", "", `--kubeconfig: error loading config file "not-base64": illegal base64 data at input byte 0: ` +
+				"a field that ends in -data must be base64; the same without -data takes a file",
 		},
 		"no current context": {
 			"no-current", Access{}, "", "", "--context: required: no-current has no current context; must be one of one",
@@ -99,6 +113,17 @@ func TestAccess(t *testing.T) {
 	got := (&Access{}).Explain(fmt.Errorf("reading pods: %w", apierrors.NewUnauthorized("Unauthorized"))).Error()
 	if want := `reading pods: Unauthorized: https://a.example.com rejects the credentials of context "one": ` +
 		"check the user in the kubeconfig, or set --context"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	refused := &url.Error{Op: "Get", URL: "https://a.example.com/api", Err: &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}}
+	got = (&Access{}).Explain(fmt.Errorf("reading pods: %w", refused)).Error()
+	if want := "https://a.example.com does not respond: dial tcp: connection refused: check --kubeconfig and --context, and that the server " +
+		"runs"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	plugin := &url.Error{Op: "Get", URL: "https://a.example.com/api", Err: errors.New("getting credentials: no plugin\n\nIt looks like")}
+	got = (&Access{}).Explain(plugin).Error()
+	if want := "no access to https://a.example.com: getting credentials: no plugin"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	t.Setenv("KUBECONFIG", "bad")

@@ -93,7 +93,7 @@ func TestValidateHub(t *testing.T) {
 		{"v1beta2 ManagedClusterSetBinding {name: s} spec: {clusterSet: t}", `invalid value "t": must be the name of the binding, s`},
 		{score + "140}]}", "scores[0].value: invalid value 140: must be at most 100"},
 		{score + "1}, {name: b, value: 2}]}", "status.scores[1]: found twice"},
-		{capacity + "{free: {}, " + status + "}", `unknown field "status.free": must be one of classes`},
+		{capacity + "{free: {}, " + status + "}", `unknown field "status.free"; did you mean status.groups[].free?`},
 		{capacity + "{" + strings.Replace(status, "cpu: 1", "cpu: -1", 1) + "}", "groups[0].free.cpu: invalid value -1: must be at least 0"},
 		{capacity + "{" + strings.Replace(status, "2026", "today", 1) + "}", `"today-11-21T12:00:00Z": must be a time such as 2026`},
 		{"v1beta2 ManagedClusterSetBindings {name: s} spec: {}", "ignored: 1 ManagedClusterSetBindings (did you mean ManagedClusterSetBinding?)"},

@@ -90,7 +90,8 @@ func CheckText(document []byte) error {
 // maxFields is the largest number of fields that an error lists.
 const maxFields = 20
 
-// ExplainUnknown adds the most similar field of the same level, or else all of them, to the errors of unknown fields of an object.
+// ExplainUnknown adds the place of the object where a field of the same name is, or the most similar field of the same level, or else all
+// of them, to the errors of unknown fields of an object.
 func ExplainUnknown(unknown []error, object any) []error {
 	for i, err := range unknown {
 		path, ok := strings.CutPrefix(err.Error(), "unknown field ")
@@ -104,13 +105,65 @@ func ExplainUnknown(unknown []error, object any) []error {
 			level = FieldsOf(level)[name]
 		}
 		names := slices.Sorted(maps.Keys(FieldsOf(level)))
-		hint := format.Suggestion(parts[last], names)
+		hint := misplaced(reflect.TypeOf(object), level, parts)
+		if hint == "" {
+			hint = format.Suggestion(parts[last], names)
+		}
 		if hint == "" && len(names) > 0 && len(names) <= maxFields {
 			hint = ": must be one of " + strings.Join(names, ", ")
 		}
 		unknown[i] = fmt.Errorf("%w%s", err, hint)
 	}
 	return unknown
+}
+
+// misplaced returns the end of an error about an unknown field of a type that another part of the root has, empty if none has.
+func misplaced(root, level reflect.Type, parts []string) string {
+	last := len(parts) - 1
+	path := ""
+	if _, ok := FieldsOf(FieldsOf(root)["metadata"])[parts[last]]; ok && last < 2 {
+		path = "metadata." + parts[last]
+	} else if !slices.Contains([]string{"name", "key", "value", "type"}, parts[last]) { // fields of many objects
+		if path = fieldBelow(level, parts[last]); path == "" {
+			path = fieldBelow(root, parts[last])
+		} else if strings.Contains(path, ".") {
+			path = strings.Join(append(parts[:last:last], path), ".")
+		}
+	}
+	if path == "" || strings.HasPrefix(strings.Join(parts, "."), path+".") {
+		return ""
+	}
+	return "; did you mean " + path + "?"
+}
+
+// maxLevels is the depth to which a misplaced field is searched.
+const maxLevels = 4
+
+// fieldBelow returns the path to the nearest field of a name, in singular or plural, below the fields of a type, empty if there is none.
+func fieldBelow(t reflect.Type, name string) string {
+	type place struct {
+		path string
+		t    reflect.Type
+	}
+	level := []place{{t: t}}
+	for range maxLevels {
+		var next []place
+		for _, at := range level {
+			fields := FieldsOf(at.t)
+			for _, field := range slices.Sorted(maps.Keys(fields)) {
+				path := strings.TrimPrefix(at.path+"."+field, ".")
+				if strings.EqualFold(strings.TrimSuffix(field, "s"), strings.TrimSuffix(name, "s")) {
+					return path
+				}
+				if fields[field].Kind() == reflect.Slice {
+					path += "[]"
+				}
+				next = append(next, place{path, fields[field]})
+			}
+		}
+		level = next
+	}
+	return ""
 }
 
 // FieldsOf returns the types of the fields in JSON of a struct, or of the elements of a list or map of structs, by name. It returns nil

@@ -6,6 +6,7 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -90,7 +91,7 @@ ManagedCluster (docs/agent.md).`,
 			if o.agent.enabled {
 				return o.serveAgent(cmd.Context(), config)
 			}
-			return o.serve(cmd.Context(), config)
+			return o.access.Explain(o.serve(cmd.Context(), config))
 		},
 	}
 	base.ConfigureService(cmd, func(cmd *cobra.Command) error {
@@ -127,6 +128,20 @@ func (o *options) complete() error {
 	}
 	if o.adopt != string(placement.AdoptAnnotated) && o.adopt != string(placement.AdoptAll) {
 		return base.InvalidValue("adopt", o.adopt, fmt.Sprintf("%s or %s", placement.AdoptAnnotated, placement.AdoptAll))
+	}
+	for flag, address := range map[string]string{"metrics-bind-address": o.metrics, "health-probe-bind-address": o.probes} {
+		if address == "0" {
+			continue
+		}
+		if err := base.CheckAddress(flag, address); err != nil {
+			return err
+		}
+	}
+	if _, port, err := net.SplitHostPort(o.metrics); err == nil && port != "0" && o.metrics == o.probes {
+		return base.InvalidValue("health-probe-bind-address", o.probes, "another address than that of --metrics-bind-address, or 0")
+	}
+	if len(validation.IsDNS1123Label(o.namespace)) > 0 {
+		return base.InvalidValue("namespace", o.namespace, "the name of a namespace")
 	}
 	if o.podNamespace != "" && (len(validation.IsDNS1123Label(o.podNamespace)) > 0 || o.podNamespace == o.namespace) {
 		return base.InvalidValue(podNamespaceFlag, o.podNamespace, "the name of a namespace other than that of --namespace")

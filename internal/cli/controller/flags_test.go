@@ -5,15 +5,27 @@ import (
 	"testing"
 )
 
-// TestPlaceholderNamespace checks the values of --placeholder-namespace: none, or a namespace other than the
-// namespace of the controller.
-func TestPlaceholderNamespace(t *testing.T) {
-	for value, valid := range map[string]bool{"": true, "placeholders": true, "plimsoll-system": false, "A_b": false} {
-		o := options{namespace: "plimsoll-system", adopt: "all", podNamespace: value}
-		err := o.complete()
-		if (err == nil) != valid ||
-			err != nil && !strings.HasPrefix(err.Error(), `--placeholder-namespace: invalid value "`+value+`": must be`) {
-			t.Errorf("%q: %v", value, err)
+// TestFlags has values of flags that are refused before the cluster is read.
+func TestFlags(t *testing.T) {
+	const address = "must be HOST:PORT with a port from 0 to 65535, such as 127.0.0.1:7654"
+	for flags, want := range map[string]string{
+		"":                                     "",
+		"--placeholder-namespace=placeholders": "",
+		"--metrics-bind-address=0":             "",
+		"--placeholder-namespace=plimsoll-system":                  `--placeholder-namespace: invalid value "plimsoll-system": must be`,
+		"--placeholder-namespace=A_b":                              `--placeholder-namespace: invalid value "A_b": must be`,
+		"--namespace=A_b":                                          `--namespace: invalid value "A_b": must be the name of a namespace`,
+		"--metrics-bind-address=8080":                              `--metrics-bind-address: invalid value "8080": ` + address,
+		"--health-probe-bind-address=:99999":                       `--health-probe-bind-address: invalid value ":99999": ` + address,
+		"--metrics-bind-address=:1 --health-probe-bind-address=:1": `--health-probe-bind-address: invalid value ":1": must be another`,
+	} {
+		cmd := NewCommand()
+		err := cmd.ParseFlags(strings.Fields(flags))
+		if err == nil {
+			err = cmd.PreRunE(cmd, nil)
+		}
+		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%s: %v, want %s", flags, err, want)
 		}
 	}
 }

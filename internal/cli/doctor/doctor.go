@@ -113,7 +113,7 @@ func (o *options) examine(ctx context.Context, cluster *doctor.Cluster, out io.W
 	defer cancel()
 	findings, err := cluster.Examine(ctx, time.Now())
 	if err != nil {
-		return base.Failure(err)
+		return base.Failure(o.cluster.Explain(err))
 	}
 	o.watch.Begin(out, o.output.Format)
 	if o.output.Format == base.FormatMarkdown {

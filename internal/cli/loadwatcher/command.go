@@ -86,8 +86,6 @@ func (o *options) validate() error {
 		return base.InvalidValue("max-age", o.maxAge, fmt.Sprintf("at least --poll-interval, %s", o.pollInterval))
 	case (o.tlsCertFile == "") != (o.tlsKeyFile == ""):
 		return errors.New("--tls-cert-file, --tls-private-key-file: must be set together")
-	case o.listen == "":
-		return base.InvalidValue("listen", o.listen, "an address such as :2020")
 	}
-	return nil
+	return base.CheckAddress("listen", o.listen)
 }

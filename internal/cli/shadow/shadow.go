@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -127,9 +126,8 @@ func (o *options) validate() error {
 	case o.keep < o.days || o.keep > maxDays:
 		return base.InvalidValue("keep", o.keep, fmt.Sprintf("from --days (%d) to %d", o.days, maxDays))
 	}
-	_, port, err := net.SplitHostPort(o.listen)
-	if _, invalid := strconv.ParseUint(port, 10, 16); err != nil || invalid != nil {
-		return base.InvalidValue("listen", o.listen, "HOST:PORT with a port from 0 to 65535, such as 127.0.0.1:7654")
+	if err := base.CheckAddress("listen", o.listen); err != nil {
+		return err
 	}
 	for i, name := range o.candidates {
 		if slices.Contains(o.candidates[:i], name) {

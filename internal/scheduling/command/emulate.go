@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -70,7 +71,13 @@ func serverVersion(ctx context.Context, opts *options.Options) (*apimachineryver
 	// Without both, the configuration of a pod's ServiceAccount.
 	access, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig},
 		&clientcmd.ConfigOverrides{ClusterInfo: clientcmdapi.Cluster{Server: opts.Master}}).ClientConfig()
-	if err != nil {
+	switch {
+	case clientcmd.IsEmptyConfig(err) && opts.ConfigFile != "":
+		return nil, fmt.Errorf("%s: clientConnection.kubeconfig: required: the kubeconfig of the cluster, as this is no pod; "+
+			"--kubeconfig is ignored with --config", opts.ConfigFile)
+	case clientcmd.IsEmptyConfig(err):
+		return nil, errors.New("--kubeconfig: required: the kubeconfig of the cluster, as this is no pod")
+	case err != nil:
 		return nil, err
 	}
 	client, err := discovery.NewDiscoveryClientForConfig(access)
