@@ -160,11 +160,16 @@ func kindError(raw []byte) error {
 	if err := yaml.Unmarshal(raw, &found); err != nil {
 		return err
 	}
+	hint := ""
+	if found.Kind == "ConfigMap" {
+		hint = "; write the value of its key to a file"
+	}
 	return fmt.Errorf(
-		"kind: invalid value %q of apiVersion %q: must be KubeSchedulerConfiguration of %s, or of the legacy v1beta3 or v1beta2",
+		"kind: invalid value %q of apiVersion %q: must be KubeSchedulerConfiguration of %s, or of the legacy v1beta3 or v1beta2%s",
 		found.Kind,
 		found.APIVersion,
 		configv1.SchemeGroupVersion,
+		hint,
 	)
 }
 

@@ -312,7 +312,7 @@ func TestLoadOtherFiles(t *testing.T) {
 		"a large weight": {
 			"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n" +
 				"profiles: [{plugins: {score: {enabled: [{name: ImageLocality, weight: 1000000000000}]}}}]",
-			"profiles[0].plugins.score.enabled[0].weight: invalid value 1000000000000: must be an integer",
+			"profiles[0].plugins.score.enabled[0].weight: invalid value 1000000000000: must be an integer of at most 2147483647",
 		},
 		"not an object": {"[]", "found a text or a list: must be a KubeSchedulerConfiguration"},
 	} {

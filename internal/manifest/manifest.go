@@ -140,6 +140,8 @@ func (r *clusterReader) read(where string, asJSON []byte, head *header) error {
 		SetNodeDefaults(obj)
 		if r.isValidating && len(obj.Status.Allocatable) == 0 {
 			r.warn("%s: %s: status.allocatable: required: no pod fits a node without it", where, head)
+		} else if _, ok := obj.Status.Allocatable[v1.ResourcePods]; r.isValidating && !ok {
+			r.warn("%s: %s: status.allocatable.pods: required: no pod fits a node without it, such as \"110\"", where, head)
 		}
 		if i := slices.IndexFunc(obj.Spec.Taints, func(taint v1.Taint) bool { return taint.Effect == "" }); i >= 0 {
 			r.warn("%s: %s: spec.taints[%d].effect: required: must be NoSchedule, PreferNoSchedule or NoExecute", where, head, i)

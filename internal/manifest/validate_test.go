@@ -25,7 +25,7 @@ func TestValidate(t *testing.T) {
 	for _, tc := range []struct{ spec, want string }{
 		{short, ""},
 		{"ephemeralContainers: [{name: d, image: i}], " + short, ""},
-		{node("allocatable: {cpu: 7, memory: 1Gi}, capacity: {cpu: 8, memory: 2Gi}"), ""},
+		{node("allocatable: {cpu: 7, memory: 1Gi, pods: 9}, capacity: {cpu: 8, memory: 2Gi, pods: 9}"), ""},
 		{"containers: []", "spec.containers: required"},
 		{"restartPolicy: Allways, " + short, `spec.restartPolicy: invalid value "Allways": must be one of Always, OnFailure, Never`},
 		{container("resources: {requests: {cpu: 2}, limits: {cpu: 1}}"), `resources.requests: invalid value "2": must be at most the cpu limit of 1`},
@@ -38,6 +38,7 @@ func TestValidate(t *testing.T) {
 		{affinity("memory, operator: In"), "matchExpressions[0].values: required: must be specified when `operator` is 'In' or 'NotIn'"},
 		{"containers: [{name: c}, {name: c}]", `spec.containers[1].name: found twice: "c"`},
 		{node("allocatable: {cpu: 8}, capacity: {cpu: 7}"), "status.allocatable.cpu: invalid value 8: must be at most the capacity, 7"},
+		{node("capacity: {cpu: 8, memory: 32Gi}"), `status.allocatable.pods: required: no pod fits a node without it, such as "110"`},
 		{node("capacity: {cpu: 8, memory: 32}"), "status.allocatable.memory: 32 is in bytes; did you mean 32Mi or 32Gi?"},
 		{strings.Replace(node(""), "NoSchedule", "NoSchedul", 1), `n2: spec.taints[0].effect: invalid value "NoSchedul": must be one of`},
 		{node(""), "Node n2: status.allocatable: required: no pod fits a node without it"},

@@ -293,6 +293,9 @@ func AllowedValue(decoding error) string {
 	case reflect.Float32, reflect.Float64:
 		return "a number"
 	default:
+		if number, isNumber := strings.CutPrefix(typed.Value, "number "); isNumber && !strings.ContainsAny(number, ".eE") {
+			return fmt.Sprintf("an integer of at most %d", uint64(1)<<(typed.Type.Bits()-1)-1)
+		}
 		return "an integer"
 	}
 }

@@ -56,10 +56,16 @@ const connectTimeout = 10 * time.Second
 // yet.
 func New(config metricprovider.Config, options Options) (*Endpoint, error) {
 	example := metricprovider.ExampleAddress(options.Type)
+	if config.Address == "" {
+		return nil, fmt.Errorf("address: required: must be a URL like %s", example)
+	}
 	u, err := url.Parse(config.Address)
 	if err != nil {
 		if parse, ok := errors.AsType[*url.Error](err); ok {
 			err = parse.Err // without the address, which may contain a password
+		}
+		if strings.HasPrefix(err.Error(), "first path segment") {
+			return nil, fmt.Errorf("address: has no http:// or https://: must be a URL like %s", example)
 		}
 		return nil, fmt.Errorf("address: invalid URL: %w; must be a URL like %s", err, example)
 	}

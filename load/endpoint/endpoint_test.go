@@ -73,7 +73,7 @@ func TestNewErrors(t *testing.T) {
 		config metricprovider.Config
 		want   string
 	}{
-		"no address": {metricprovider.Config{}, `address "": must be a URL like http://prometheus.monitoring:9090`},
+		"no address": {metricprovider.Config{}, `address: required: must be a URL like http://prometheus.monitoring:9090`},
 		"no scheme": {
 			metricprovider.Config{Address: "server:9090"},
 			`address "server:9090": must be a URL like http://prometheus.monitoring:9090`,

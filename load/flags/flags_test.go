@@ -18,7 +18,7 @@ func TestSourceErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"address": {[]string{"--load-provider=Service"}, `--load-address "": must be a URL like http://load-watcher.kube-system:2020`},
+		"address": {[]string{"--load-provider=Service"}, `--load-address: required: must be a URL like http://load-watcher.kube-system:2020`},
 		"type": {
 			[]string{"--load-provider=Datadog"},
 			`--load-provider: invalid value "Datadog": must be one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`,

@@ -134,7 +134,7 @@ func TestNewPodsErrors(t *testing.T) {
 		config metricprovider.Config
 		want   string
 	}{
-		"no address":   {metricprovider.Config{}, `address "": must be a URL like http://prometheus.monitoring:9090`},
+		"no address":   {metricprovider.Config{}, `address: required: must be a URL like http://prometheus.monitoring:9090`},
 		"short window": {metricprovider.Config{Address: "http://p", RateWindow: metav1.Duration{Duration: 1}}, "rateWindow: invalid value 1ns: must be at least 1s"},
 	} {
 		if _, err := NewPods(tc.config); err == nil || err.Error() != tc.want {

@@ -331,7 +331,7 @@ func TestNewErrors(t *testing.T) {
 		config metricprovider.Config
 		want   string
 	}{
-		"address": {metricprovider.Config{}, `address "": must be a URL like http://prometheus.monitoring:9090`},
+		"address": {metricprovider.Config{}, `address: required: must be a URL like http://prometheus.monitoring:9090`},
 		"window": {
 			metricprovider.Config{Window: metav1.Duration{Duration: time.Millisecond}},
 			"window: invalid value 1ms: must be at least 1s",

@@ -51,7 +51,7 @@ func TestNewWatcher(t *testing.T) {
 		"complete path":   {"http://proxy/load/watcher", "http://proxy/load/watcher", ""},
 		"with a slash":    {"http://proxy/load/watcher/", "http://proxy/load/watcher", ""},
 		"an IPv6 address": {"http://[::1]:2020", "http://[::1]:2020/watcher", ""},
-		"empty":           {"", "", `address "": must be a URL like http://load-watcher.kube-system:2020`},
+		"empty":           {"", "", `address: required: must be a URL like http://load-watcher.kube-system:2020`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			source, err := NewWatcher(metricprovider.Config{Address: tc.address})

@@ -54,6 +54,10 @@ func TestDecodeErrors(t *testing.T) {
 		"a misspelled timestamp": {
 			`{"timestmp": 1795239886, "data": {"NodeMetricsMap": {}}}`, `unknown field "timestmp"; did you mean timestamp?`,
 		},
+		"a list of metrics-server": {
+			`{"kind": "NodeMetricsList", "items": []}`,
+			`found kind "NodeMetricsList": must be the message of a load watcher, with timestamp and data.NodeMetricsMap`,
+		},
 		"misspelled nodes": {
 			`{"timestamp": 1795239886, "data": {"NodeMetricMap": {}}}`, `unknown field "NodeMetricMap"; did you mean NodeMetricsMap?`,
 		},
@@ -111,6 +115,14 @@ func TestDecodeIgnored(t *testing.T) {
 		if text := fmt.Sprint(got.Problems); err != nil || text != want {
 			t.Errorf("%s: %s, %v, want %s", metric, text, err, want)
 		}
+	}
+}
+
+// TestDecodeMisspelledList has a node whose list of metrics has another name.
+func TestDecodeMisspelledList(t *testing.T) {
+	got, err := Decode(strings.NewReader(messageOf(`{"a": {"metric": []}, "b": {"tags": {}}}`)))
+	if text := fmt.Sprint(got.Problems); err != nil || text != `[a: unknown field "metric"; did you mean metrics?]` {
+		t.Errorf("%s, %v", text, err)
 	}
 }
 

@@ -51,6 +51,8 @@ const (
 )
 
 type message struct {
+	// Kind is set in objects of Kubernetes only.
+	Kind      string `json:"kind,omitempty"`
 	Timestamp int64  `json:"timestamp"`
 	Window    window `json:"window"`
 	Source    string `json:"source"`
@@ -107,8 +109,12 @@ func (n *nodeMap) UnmarshalJSON(raw []byte) error {
 			return err
 		}
 		var node nodeMetrics
+		start := dec.InputOffset()
 		if err := dec.Decode(&node); err != nil {
 			return fmt.Errorf("data.NodeMetricsMap[%.260q]: %v", key, problemOf(err)) //nolint:errorlint // offsets are relative to the node
+		}
+		if list := &node.Metrics; list.problem == "" && !list.cpu.known() && !list.memory.known() {
+			list.problem = misspelled(bytes.TrimLeft(raw[start:dec.InputOffset()], ": \t\r\n"), "metrics")
 		}
 		if err := n.add(key.(string), &node.Metrics); err != nil {
 			return err
@@ -308,6 +314,8 @@ func Decode(r io.Reader) (load.Reading, error) {
 		}
 	}
 	switch {
+	case m.Kind != "" && at <= 0:
+		return load.Reading{}, fmt.Errorf("found kind %.40q: must be the message of a load watcher, with timestamp and data.NodeMetricsMap", m.Kind)
 	case at <= 0 || at > math.MaxInt32*4:
 		return load.Reading{}, fmt.Errorf("timestamp: invalid value %d: must be Unix seconds", at)
 	case m.Data.NodeMetricsMap.nodes == nil:

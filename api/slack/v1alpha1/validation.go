@@ -134,6 +134,8 @@ func (s *ResourceSlackSpec) validateRate(path *field.Path, rate string) field.Er
 	path = path.Child("minRate")
 	parsed, err := ParseRate(rate)
 	switch {
+	case rate == "":
+		return field.ErrorList{field.Required(path, "must be "+RateForm)}
 	case err != nil:
 		return field.ErrorList{field.Invalid(path, rate, "must be "+RateForm)}
 	case s.Base == BaseAllocatable && parsed >= Millionth:

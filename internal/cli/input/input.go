@@ -175,7 +175,7 @@ func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(
 			return nil, fmt.Errorf("--load: %w", err)
 		}
 		s.Load = &reading
-		warnUnknown(at.Load, s, warn)
+		warnNodes(at.Load, s, warn)
 		for _, problem := range reading.Problems {
 			warn("--load: " + at.Load + ": ignored " + problem)
 		}
@@ -196,12 +196,23 @@ func (o *Objects) readRecording(s *engine.State, at Instant) error {
 	return err
 }
 
-// warnUnknown warns about load of nodes that the input does not have.
-func warnUnknown(path string, s *engine.State, warn func(string)) {
-	unknown, names := maps.Clone(s.Load.Nodes), []string{}
+// warnNodes warns about nodes that only one of the load and the input has, and about load that seems to be in fractions.
+func warnNodes(path string, s *engine.State, warn func(string)) {
+	unknown, names, missing, highest := maps.Clone(s.Load.Nodes), []string{}, []string{}, 0.0
 	for _, node := range s.Objects.Nodes {
+		found, ok := unknown[node.Name]
+		if !ok {
+			missing = append(missing, node.Name)
+		}
+		highest = max(highest, found.CPU.Mean, found.Memory.Mean)
 		delete(unknown, node.Name)
 		names = append(names, node.Name)
+	}
+	if len(missing) > 0 {
+		warn(fmt.Sprintf("%s: has no load of %s: %s", path, format.Part(len(missing), len(names), "node"), format.Abbreviate(missing, 3, ", ")))
+	}
+	if highest > 0 && highest <= 0.01 {
+		warn(fmt.Sprintf("%s: no load is above 1 %%: values must be percent, such as 50 for half of a node", path))
 	}
 	if list := slices.Sorted(maps.Keys(unknown)); len(list) > 0 {
 		hint := format.Suggestion(list[0], names)

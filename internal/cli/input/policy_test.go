@@ -38,6 +38,7 @@ func TestInvalidPolicy(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"# comment\n" + policy + "---\n# comment\n", ""},
 		{policy + policy, "policy.yaml: found 2 objects: must be one ResourceSlack"},
+		{strings.ReplaceAll(policy, "minRate: 10%", ""), "policy.yaml: spec.minRate: Required value: must be a percentage such as 10%"},
 		{strings.ReplaceAll(policy, "10%", "10"), "policy.yaml: spec.minRate: invalid value 10: must be a percentage such as 10%"},
 		{strings.ReplaceAll(policy, "{minRate", "\n\t{minRate"), `line 6, "{minRate: 10%}": found a tab or a special character: indent with spaces, put values in quotes`},
 		{policy + "image: x", `unknown field "image": must be one of apiVersion, kind, metadata, spec, status`},

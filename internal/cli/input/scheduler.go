@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
@@ -15,6 +18,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
@@ -48,7 +52,10 @@ func (s *Scheduler) Given() bool { return s.Config != "" || s.Profile != "" }
 func (s *Scheduler) Read(builtIn string, warn func(string)) (engine.Scheduler, error) {
 	if s.Config != "" {
 		cfg, err := config.Load(s.Config)
-		if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && engine.IsBuiltIn(s.Config):
+			return engine.Scheduler{}, fmt.Errorf("--config: %w: --profile %s is the built-in profile", err, s.Config)
+		case err != nil:
 			return engine.Scheduler{}, err
 		}
 		for _, warning := range config.Warnings(cfg) {
@@ -96,6 +103,14 @@ func (s *Scheduler) LoadSource() (metricprovider.Config, error) {
 	}
 	if source, ok := loadSourceOf(cfg, s.Name); ok {
 		return source, nil
+	}
+	var names []string
+	for _, profile := range cfg.Profiles {
+		names = append(names, profile.SchedulerName)
+	}
+	if s.Name != "" && !slices.Contains(names, s.Name) {
+		return metricprovider.Config{}, base.InvalidValue("scheduler-name", s.Name, "one of "+strings.Join(names, ", ")+
+			", the profiles of "+s.Config)
 	}
 	return metricprovider.Config{}, fmt.Errorf("%s: %w", s.Config, errNoLoadSource)
 }

@@ -125,7 +125,7 @@ func (o *options) run(cmd *cobra.Command) error {
 		switch {
 		case len(result.Pods) > 0:
 		case len(state.Objects.Running) == 0:
-			warn("found no pods in the input")
+			warn("found no pods in the input: score takes Pods; plimsoll placement fit says how many replicas of a workload fit")
 		default:
 			warn("no pending pods in the input: all pods have spec.nodeName; plimsoll explain pod NAME explains one of them")
 		}

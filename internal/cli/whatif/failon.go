@@ -30,6 +30,9 @@ func parseCondition(text string) (condition, error) {
 	c := condition{text: text, below: text[operator] == '<'}
 	var err error
 	c.figure, c.difference = strings.CutPrefix(strings.TrimSpace(text[:operator]), "difference.")
+	if strings.ContainsAny(text[:operator]+text[operator+1:], "<>=") {
+		return c, fmt.Errorf("invalid condition %.60q: must have > or <, without =", text)
+	}
 	if _, found := result.FigureByName(c.figure); !found {
 		var names []string
 		for _, d := range result.Figures {

@@ -46,6 +46,7 @@ func TestConditions(t *testing.T) {
 
 func TestConditionErrors(t *testing.T) {
 	for text, want := range map[string]string{
+		"overloadMinutes=>1":  `invalid condition "overloadMinutes=>1": must have > or <, without =`,
 		"overload > 1":        `unknown figure "overload": must be one of overloadMinutes, `,
 		"overloadMinutes":     `invalid condition "overloadMinutes": must be a figure, > or <, and a number`,
 		"overloadMinutes>":    "must have a finite number after >",

@@ -171,8 +171,20 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 // unknownPlugin matches the error for a plugin that does not exist.
 var unknownPlugin = regexp.MustCompile(`"([^"]*)" does not exist$`)
 
-// explainPlugin returns an error with the most similar plugin, or with all plugins, if a profile has a plugin that does not exist.
+// profileError matches the errors of kube-scheduler about the plugins of a profile: the profile, and what follows.
+var profileError = regexp.MustCompile(`creating profile for scheduler name (\S+): (?:` +
+	`plugin "([^"]*)" does not extend (\w+)Plugin plugin|only one queue sort plugin required .* but got (\d+))$`)
+
+// explainPlugin returns an error with the most similar plugin, or with all plugins, if a profile has a plugin that does not exist, and an
+// error about the plugins of a profile in the words of its file.
 func explainPlugin(err error, registry frameworkruntime.Registry) error {
+	if found := profileError.FindStringSubmatch(err.Error()); found != nil && found[4] != "" {
+		return fmt.Errorf("profile %s: plugins.queueSort: found %s plugins: must be one, such as PrioritySort", found[1], found[4])
+	} else if found != nil {
+		point := strings.ToLower(found[3][:1]) + found[3][1:]
+		return fmt.Errorf("profile %s: plugins.%s.enabled: %s does not implement it: must be a plugin with this extension point", found[1], point,
+			found[2])
+	}
 	found := unknownPlugin.FindStringSubmatch(err.Error())
 	if found == nil {
 		return err

@@ -110,6 +110,22 @@ func TestEngineErrors(t *testing.T) {
 		!strings.Contains(err.Error(), `unknown plugin "Other": must be one of `) {
 		t.Errorf("error %v, want the configuration and the plugin", err)
 	}
+	for want, change := range map[string]func(*internalconfig.Plugins){
+		"profile a: plugins.filter.enabled: NodeResourcesLimits does not implement it: must be a plugin with this extension point": func(
+			p *internalconfig.Plugins) {
+			p.Filter.Enabled = []internalconfig.Plugin{{Name: "NodeResourcesLimits"}}
+		},
+		"profile a: plugins.queueSort: found 0 plugins: must be one, such as PrioritySort": func(p *internalconfig.Plugins) {
+			p.QueueSort.Disabled = []internalconfig.Plugin{{Name: "*"}}
+		},
+	} {
+		scheduler := schedulers(t, "a")
+		change(scheduler.Config.Profiles[0].Plugins)
+		_, err := State{Objects: &manifest.Objects{}}.Engine(t.Context(), scheduler)
+		if err == nil || err.Error() != "scheduler.yaml: "+want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
 }
 
 // TestReasonOfAnotherNode expects that the best node is compared with the node of the pod, not with the next best.

@@ -166,6 +166,12 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 	if err := s.check(read, uses, start, fitEnd, r); err != nil {
 		return nil, err
 	}
+	if o.IsInForce {
+		scaled := scaling.Config{Spec: *o.Autoscaler, Slack: o.Policy}
+		if hasPool, err := scaled.Check(read.Nodes); err == nil && !hasPool {
+			return nil, errors.New("--policy: spec.pool selects no node of the input: set another pool, or label= in --autoscaler")
+		}
+	}
 	if r.Goals = o.Goals.text(); !o.Goals.NoWait {
 		r.WaitPercent = o.Goals.Percent
 	}

@@ -11,7 +11,9 @@ import (
 const (
 	// maxMultiple is the highest multiple of a request.
 	maxMultiple = 1000
-	maxCV       = 20
+	// maxMean is the highest mean multiple of a request; more is a percentage without its sign.
+	maxMean = 10
+	maxCV   = 20
 	// maxSteps is the maximum of hold and period: two weeks of minutes.
 	maxSteps = 20160
 	// minConcentration is the minimum of alpha + beta, below which a beta distribution
@@ -122,7 +124,7 @@ func parseUsageShape(text string, resource int) (UsageShape, error) {
 		return UsageShape{}, err
 	}
 	s := usageWithDefaults(name, resource)
-	s.Mean = fields.Float("mean", s.Mean, 0, maxMultiple)
+	s.Mean = fields.number("mean", s.Mean, 0, maxMean, "a multiple of the request such as 0.7 or 70%,")
 	s.Max = fields.Float("max", s.Max, 0.001, maxMultiple)
 	s.Workload = fields.Float("workload", 0, 0, 1)
 	s.Between = fields.Float("between", min(s.Between, 1-s.Workload), 0, 1)

@@ -55,11 +55,12 @@ func TestParseUsageErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":             `usage of cpu: shape: invalid value "": must be one of constant, beta, bursts, diurnal`,
 		"gamma:mean=1": `usage of cpu: shape: invalid value "gamma": must be one of constant, beta, bursts, diurnal`,
-		"beta:mean=-1": `usage of cpu: mean: invalid value "-1": must be a number from 0 to 1,000`,
+		"beta:mean=-1": `usage of cpu: mean: invalid value "-1": must be a multiple of the request such as 0.7 or 70%, from 0 to 10`,
 		"beta:tail=2":  `usage of cpu: unknown key "tail": must be one of mean, max, workload, between, together, hold, cv`,
 		"beta:workload=0.3,between=0.5,together=0.3": `usage of cpu: beta: workload: invalid value "0.3": must be at most 1 in total with ` +
 			`between, 0.5, and together, 0.3`,
 		"beta:between=0.7,together=0.4": `usage of cpu: beta: between: invalid value "0.7": must be at most 1 in total with together, 0.4`,
+		"bursts:mean=70":                `usage of cpu: mean: invalid value "70": must be a multiple of the request such as 0.7 or 70%, from 0 to 10`,
 		"memory=beta:mean=3":            `usage of memory: beta: mean: invalid value "3": must be at most max, 2`,
 		"beta;beta":                     `usage: invalid value "beta": must be one shape for both resources, or cpu=SHAPE;memory=SHAPE`,
 		"beta;cpu=beta":                 `usage: invalid value "cpu=beta": must be one shape for both resources, or cpu=SHAPE;memory=SHAPE`,

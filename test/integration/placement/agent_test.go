@@ -307,7 +307,7 @@ func TestAgentBadInput(t *testing.T) {
 		"--extra-capacity-min-rate: not with --agent":                   all("--extra-capacity-min-rate=10%"),
 		"--interval, --load-address: requires --agent":                  {"--interval=3s", "--load-address=x"},
 		`--load-provider: invalid value "x": must be one of Prometheus`: all("--load-provider=x"),
-		`--load-address "": must be a URL`:                              all("--load-provider=Prometheus"),
+		`--load-address: required: must be a URL`:                       all("--load-provider=Prometheus"),
 		`--load-provider: invalid value "": must be one of`:             all("--load-window=3m"),
 	} {
 		_, stderr, exitCode := program.Run(t, program.Path(t, "plimsoll-controller"), args...)

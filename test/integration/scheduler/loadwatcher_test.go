@@ -95,7 +95,7 @@ func TestLoadWatcherBadInput(t *testing.T) {
 			[]string{"--provider=Datadog"},
 			`--provider: invalid value "Datadog": must be one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`,
 		},
-		{[]string{"--provider=Prometheus"}, `--address "": must be a URL like http://prometheus.monitoring:9090`},
+		{[]string{"--provider=Prometheus"}, `--address: required: must be a URL like http://prometheus.monitoring:9090`},
 		{[]string{"--provider=Prometheus", "--address=p:9090"}, `--address "p:9090": must be a URL like http://prometheus.monitoring:9090`},
 		{
 			[]string{"--provider=Prometheus", "--address=http://p", "--node-label=a b"},
