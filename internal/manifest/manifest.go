@@ -88,6 +88,7 @@ func ReadFrom(source Source, validate bool) (*Objects, error) {
 			r.warn("pod %s/%s is ignored: its node %s is not in the input", pod.Namespace, pod.Name, pod.Spec.NodeName)
 		}
 	}
+	r.setPriorities()
 	r.objects.Warnings = r.allWarnings()
 	r.objects.Others = GenerateClaims(slices.Concat(r.objects.Running, r.objects.Pending), r.objects.Others)
 	r.objects.removeMissing()

@@ -1,13 +1,16 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -181,4 +184,40 @@ func expectsPods(workload runtime.Object) bool {
 		return w.Status.StartTime == nil && !ptr.Deref(w.Spec.Suspend, false)
 	}
 	return false
+}
+
+// setPriorities sets the priority of pods as the API server does: that of their class, or of the global default.
+func (r *clusterReader) setPriorities() {
+	classes := map[string]*schedulingv1.PriorityClass{ // these exist in every cluster
+		"system-cluster-critical": {Value: 2_000_000_000}, "system-node-critical": {Value: 2_000_001_000},
+	}
+	var global *schedulingv1.PriorityClass
+	for _, object := range r.objects.Others {
+		if class, ok := object.(*schedulingv1.PriorityClass); ok {
+			classes[class.Name] = class
+			if class.GlobalDefault {
+				global = class
+			}
+		}
+	}
+	missing := map[string]int{}
+	for _, pod := range slices.Concat(r.objects.Running, r.objects.Pending) {
+		class, name := global, pod.Spec.PriorityClassName
+		if pod.Spec.Priority != nil {
+			continue
+		}
+		if name != "" {
+			if class = classes[name]; class == nil {
+				missing[name]++
+			}
+		}
+		if class != nil {
+			pod.Spec.Priority, pod.Spec.PreemptionPolicy = &class.Value, cmp.Or(pod.Spec.PreemptionPolicy, class.PreemptionPolicy)
+		}
+	}
+	names := slices.Sorted(maps.Keys(classes))
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		r.warn("spec.priorityClassName of %s: found no PriorityClass %q in the input: the priority is taken as 0%s",
+			format.Of(missing[name], "pod"), name, format.Suggestion(name, names))
+	}
 }

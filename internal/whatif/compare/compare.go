@@ -19,6 +19,9 @@ import (
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
+	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
@@ -383,15 +386,15 @@ func readProfiles(ctx context.Context, o Options) ([]engine.NamedConfig, error) 
 	}
 	read = append(read, o.Given...)
 	for _, profile := range read {
-		if err := validateProfile(ctx, profile, o.Warn); err != nil {
+		if err := validateProfile(ctx, profile, o.Source.Recording == "" && len(o.Source.Files) == 0, o.Warn); err != nil {
 			return nil, fmt.Errorf("--profile: %w", err)
 		}
 	}
 	return read, nil
 }
 
-// validateProfile validates that a scheduler can be created from a profile.
-func validateProfile(ctx context.Context, profile engine.NamedConfig, warn func(string)) error {
+// validateProfile validates that a scheduler can be created from a profile and, if pods are generated, that it schedules them.
+func validateProfile(ctx context.Context, profile engine.NamedConfig, isGenerated bool, warn func(string)) error {
 	cfg, err := profile.Config()
 	if err != nil {
 		return err
@@ -401,6 +404,11 @@ func validateProfile(ctx context.Context, profile engine.NamedConfig, warn func(
 	}
 	if len(cfg.Extenders) > 0 {
 		warn(profile.Name + ": its extenders are ignored")
+	}
+	isDefault := func(p internalconfig.KubeSchedulerProfile) bool { return p.SchedulerName == v1.DefaultSchedulerName }
+	if isGenerated && len(cfg.Profiles) > 1 && !slices.ContainsFunc(cfg.Profiles, isDefault) {
+		return fmt.Errorf("%s: profiles: found %d, and none with the schedulerName %s, which generated pods have: keep one profile, which "+
+			"takes all pods, or add one of this name", profile.Name, len(cfg.Profiles), v1.DefaultSchedulerName)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

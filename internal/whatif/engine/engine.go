@@ -261,7 +261,7 @@ func (e *Engine) profile(pod *v1.Pod, name string) (framework.Framework, error) 
 	}
 	profile, ok := e.scheduler.Profiles[name]
 	if !ok {
-		return nil, fmt.Errorf("no profile for scheduler name %q: must be one of %s",
+		return nil, fmt.Errorf("no profile for scheduler name %q: must be one of %s; keep one profile, which takes all pods, or add one of this name",
 			name, strings.Join(slices.Sorted(maps.Keys(e.scheduler.Profiles)), ", "))
 	}
 	return profile, nil
