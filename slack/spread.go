@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"hash/fnv"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -42,8 +41,8 @@ func (p *Plan) setSpread(s *Spread, spec *v1alpha1.Spread) {
 	}
 	n := len(s.Domains)
 	if n == 0 {
-		p.fail("spec.spread.topologyKey: no usable node of the pool has label %s: must be a label of the nodes such as %s",
-			s.TopologyKey, v1.LabelTopologyZone)
+		p.fail("spec.spread.topologyKey: no usable node of the pool has label %s: must be a label that the nodes have; without it, leave out "+
+			"spread", s.TopologyKey)
 		return
 	}
 	rate := Group{}

@@ -55,7 +55,7 @@ func TestSpread(t *testing.T) {
 		},
 		"an unknown label": {
 			policy: newPolicy("20%", spreadOver("rack", 2)), nodes: three, count: 2, placed: 2,
-			reason: "spec.spread.topologyKey: no usable node of the pool has label rack: must be a label of the nodes such as",
+			reason: "spec.spread.topologyKey: no usable node of the pool has label rack: must be a label that the nodes have",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

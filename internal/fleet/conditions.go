@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
@@ -119,6 +120,12 @@ func (r *Result) condition(kind string, isTrue bool, reason, message string) met
 		c.Status = metav1.ConditionTrue
 	}
 	return c
+}
+
+// IsMisconfigured reports whether the spec of the placement is invalid.
+func (r *Result) IsMisconfigured() bool {
+	c := meta.FindStatusCondition(r.Conditions, clusterv1beta1.PlacementConditionMisconfigured)
+	return c != nil && c.Reason == reasonMisconfigured
 }
 
 // setMisconfigured sets the conditions of an invalid placement. The selected clusters

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
+	labelselection "k8s.io/apimachinery/pkg/selection"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
@@ -75,8 +77,8 @@ func (r *Result) Ranking() []ClusterRanking {
 	return ranking
 }
 
-// Absent returns sentences about labels and claims that a placement requires and no cluster has, if it matches no cluster, and about
-// scores that no cluster has, if there are others.
+// Absent returns sentences about labels and claims that a placement requires and no cluster has, if it matches no cluster or spreads over
+// their values, and about scores that no cluster has.
 func (r *Result) Absent() (absent []string) {
 	if r.Decision == nil {
 		return nil
@@ -92,6 +94,16 @@ func (r *Result) Absent() (absent []string) {
 			}
 		}
 	}
+	for _, term := range r.Policy.request.Spread {
+		word, of := "label", ofLabels
+		if term.TopologyKeyType == clusterv1beta1.TopologyKeyTypeClaim {
+			word, of = "claim", claims
+		}
+		exists, err := labels.NewRequirement(term.TopologyKey, labelselection.Exists, nil)
+		if err == nil && term.WhenUnsatisfiable == clusterv1beta1.DoNotSchedule {
+			absent = append(absent, r.absent(word, labels.NewSelector().Add(*exists), of)...)
+		}
+	}
 	for _, p := range r.Policy.request.Prioritizers {
 		found := map[string]bool{}
 		for _, c := range r.Fleet {
@@ -101,7 +113,7 @@ func (r *Result) Absent() (absent []string) {
 				}
 			}
 		}
-		if name := p.Coordinate.ResourceName + "/" + p.Coordinate.ScoreName; p.Kind == decide.KindAddOn && len(found) > 0 && !found[name] {
+		if name := p.Coordinate.ResourceName + "/" + p.Coordinate.ScoreName; p.Kind == decide.KindAddOn && !found[name] {
 			absent = append(absent, "no cluster has the score "+name+" of an AddOnPlacementScore"+describeFound(found))
 		}
 	}

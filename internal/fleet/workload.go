@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,10 +47,8 @@ func WorkloadOf(p *v1beta1.Placement) (*v1beta1.WorkloadSpec, error) {
 		return &v1beta1.WorkloadSpec{}, fmt.Errorf("%s: found %d bytes, at most %d are allowed", path, len(text), maxWorkloadLength)
 	case given:
 		spec = &v1beta1.WorkloadSpec{}
-		decoder := json.NewDecoder(strings.NewReader(text))
-		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(spec); err != nil {
-			return spec, fmt.Errorf("%s: %w", path, resources.ExplainDecoding([]byte(text), spec, err))
+		if err := resources.DecodeJSON([]byte(text), spec); err != nil {
+			return spec, fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	if errs := spec.Validate(path); len(errs) > 0 {

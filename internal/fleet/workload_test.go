@@ -141,7 +141,8 @@ func TestBadWorkloads(t *testing.T) {
 		`{"template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "1e-2147483647"}}}]}}}`: "the exponent must be from -30 to 30",
 		`{"replicas": -1, "template": {"spec": {"containers": [{}]}}}`:                                    "replicas: Invalid value: -1: must be in [0, 1000000000]",
 		`{"replicas": 1000000001, "template": {"spec": {"containers": [{}]}}}`:                            "replicas: Invalid value: 1000000001",
-		`{"typo": 1}`:                `unknown field "typo"`,
+		`{"typo": 1}`:                `unknown field "typo": must be one of divide, ref, replicas, requireFit, template`,
+		`{"requiresFit": true}`:      `unknown field "requiresFit"; did you mean requireFit?`,
 		strings.Repeat(" ", 200_000): "found 200000 bytes, at most 100000 are allowed",
 	} {
 		s := hub("cluster1")

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -174,6 +175,11 @@ func (r *hubReader) validateCapacity(where string, asJSON []byte, head *header, 
 	}
 	if c.Err != nil {
 		r.warn("%s: %s: %v", where, head, c.Err)
+	}
+	for i, group := range whole.Status.Groups {
+		for _, problem := range memoryProblem(fmt.Sprintf("status.groups[%d].free", i), group.Free) {
+			r.warn("%s: %s: %s", where, head, problem)
+		}
 	}
 	return c.Err == nil
 }

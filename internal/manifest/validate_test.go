@@ -96,6 +96,10 @@ func TestValidateHub(t *testing.T) {
 		{score + "1}, {name: b, value: 2}]}", "status.scores[1]: found twice"},
 		{capacity + "{free: {}, " + status + "}", `unknown field "status.free"; did you mean status.groups[].free?`},
 		{capacity + "{" + strings.Replace(status, "cpu: 1", "cpu: -1", 1) + "}", "groups[0].free.cpu: invalid value -1: must be at least 0"},
+		{
+			capacity + "{" + strings.Replace(status, "cpu: 1", "memory: 48", 1) + "}",
+			"status.groups[0].free.memory: 48 is in bytes; did you mean 48Mi or 48Gi?",
+		},
 		{capacity + "{" + strings.Replace(status, "2026", "today", 1) + "}", `"today-11-21T12:00:00Z": must be a time such as 2026`},
 		{"v1beta2 ManagedClusterSetBindings {name: s} spec: {}", "ignored: 1 ManagedClusterSetBindings (did you mean ManagedClusterSetBinding?)"},
 		{"v1 MangedCluster {name: s} spec: {}", "ignored: 1 MangedCluster (did you mean ManagedCluster?)"},

@@ -32,6 +32,10 @@ func (s *ResourceSlackSpec) Validate() error {
 	errs = append(errs, s.validateDevices(path)...)
 	errs = append(errs, s.Pool.validateScheduling(path.Child("pool"))...)
 	if name := s.PriorityClassName; name != "" {
+		if strings.HasPrefix(name, "system-") {
+			errs = append(errs, field.Invalid(path.Child("priorityClassName"), name,
+				"must be a class with a value from -10 to -1: placeholders of this class would evict pods"))
+		}
 		for _, problem := range validation.IsDNS1123Subdomain(name) {
 			errs = append(errs, field.Invalid(path.Child("priorityClassName"), name, problem))
 		}

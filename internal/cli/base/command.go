@@ -123,7 +123,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 var synonyms = map[string]string{
 	"config": "profile", "candidate": "profile", "policy": "slack", "slack": "policy", "file": "filename", "format": "output",
 	"json": "output", "yaml": "output", "url": "prometheus", "server": "kubeconfig", "dir": "folder", "cluster": "context", "v": "version",
-	"since": "from", "window": "from", "start": "from", "until": "to", "end": "to", "interval": "every", "period": "every",
+	"f": "recording", "filename": "recording", "since": "from", "window": "from", "start": "from", "until": "to", "end": "to", "interval": "every", "period": "every",
 }
 
 // flagHint returns the end of the error about an unknown flag: the flag that is meant, or the commands that have the flag.

@@ -48,6 +48,7 @@ func TestInvalidPolicy(t *testing.T) {
 		{strings.ReplaceAll(policy, "general", "My_Policy"), `metadata.name: Invalid value: "My_Policy": a lowercase RFC 1123 subdomain`},
 		{strings.ReplaceAll(policy, "general", "a, labels: {a: b c}"), `metadata.labels: Invalid value: "b c": a valid label must be`},
 		{with("mirrors: {namespaceSelector: {matchExpressions: [{key: a, operator: Like}]}}"), "must be In, NotIn, Exists or DoesNotExist"},
+		{with("priorityClassName: system-node-critical"), `spec.priorityClassName: Invalid value: "system-node-critical": must be a class`},
 		{with("priorityClassName: High_Prio"), `spec.priorityClassName: Invalid value: "High_Prio": a lowercase`},
 		{with("pool: {nodeSelector: {a: b c}}"), `spec.pool.nodeSelector: Invalid value: "b c"`},
 		{with("pool: {tolerations: [{key: a, operator: Equals}]}"), `tolerations[0].operator: Unsupported value: "Equals"`},

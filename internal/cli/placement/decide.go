@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
@@ -74,14 +75,22 @@ func (o *decideOptions) run(in io.Reader, out io.Writer, warn func(string)) erro
 	}
 	state, selected := hub.State(), hub.Selected()
 	var outcomes []outcome
+	var misconfigured []string
 	for _, key := range state.Placements() {
 		if result, ok := state.Preview(key, now); ok {
 			outcomes = append(outcomes, outcome{key, result, selected[key]})
 			warnOfAbsent(key, result, warn)
 			state.SetPromises(key, result.Promises)
+			if result.IsMisconfigured() {
+				misconfigured = append(misconfigured, key.String())
+			}
 		}
 	}
-	return printOutcomes(out, &o.output, outcomes)
+	if err := printOutcomes(out, &o.output, outcomes); err != nil || len(misconfigured) == 0 {
+		return err
+	}
+	return fmt.Errorf("%s misconfigured: %s: see PlacementMisconfigured above", format.PartAre(len(misconfigured), len(outcomes), "placement"),
+		format.Abbreviate(misconfigured, 3, ", "))
 }
 
 // warnOfAbsent warns of labels and scores that no cluster has.

@@ -26,6 +26,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/summarize"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
@@ -102,7 +103,11 @@ func (o *fitOptions) run(cmd *cobra.Command) error {
 	}
 	problems := workload.Unknown
 	for _, part := range workload.Parts {
-		problems = append(problems, manifest.TemplateProblems(part.Given(), "")...)
+		given := part.Given()
+		problems = append(problems, manifest.TemplateProblems(given, "")...)
+		if requests := resources.Requests(&v1.Pod{Spec: given.Spec}); requests.Cpu().IsZero() && requests.Memory().IsZero() {
+			problems = append(problems, "has no requests for CPU or memory, so that neither limits the replicas")
+		}
 	}
 	for _, problem := range problems {
 		base.Warnings(cmd.ErrOrStderr())("--filename: the template of the workload: " + problem)

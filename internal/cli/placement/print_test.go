@@ -61,10 +61,14 @@ func runDecide(t *testing.T, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
 	cmd := newDecideCommand()
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
 	cmd.SetIn(strings.NewReader(wideHub()))
 	cmd.SetOut(&out)
 	cmd.SetArgs(append([]string{"-f", "-"}, args...))
-	must.Succeed(t, cmd.ExecuteContext(t.Context()))
+	const want = "1 of 5 placements is misconfigured: shop/invalid: see PlacementMisconfigured above"
+	if err := cmd.ExecuteContext(t.Context()); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
 	return out.String()
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -139,6 +140,9 @@ func (o *planOptions) run(cmd *cobra.Command, warn func(string)) error {
 	if err != nil {
 		return err
 	}
+	if err := checkClass(policy, state.Objects.Others); err != nil {
+		return err
+	}
 	workloads := slack.WorkloadsOf(state.Objects.Workloads)
 	for i := range workloads {
 		workloads[i].NamespaceLabels = labelsOf(state.Objects.Others, workloads[i].Namespace)
@@ -157,6 +161,18 @@ func (o *planOptions) run(cmd *cobra.Command, warn func(string)) error {
 		printPlan(out, &o.output, plan)
 		printSchedule(out, policy, plan.Schedule)
 	})
+}
+
+// checkClass returns an error if a policy names a PriorityClass of the input whose pods would evict other pods.
+func checkClass(policy *v1alpha1.ResourceSlack, objects []runtime.Object) error {
+	for _, object := range objects {
+		class, ok := object.(*schedulingv1.PriorityClass)
+		if ok && class.Name == policy.Spec.PriorityClassName && (class.Value < -10 || class.Value > -1) {
+			return fmt.Errorf("spec.priorityClassName: PriorityClass %s has the value %d: must be from -10 to -1: placeholders of a higher value "+
+				"evict pods, and autoscalers add no nodes for a lower one", class.Name, class.Value)
+		}
+	}
+	return nil
 }
 
 // labelsOf returns the labels of a namespace in the input, nil if it is not in the input.

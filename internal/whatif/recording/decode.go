@@ -188,7 +188,7 @@ func (d *decoder) readAbout(body []byte) error {
 		return fmt.Errorf("description: %w", err)
 	}
 	if d.described && (!about.From.Equal(d.about.From) || about.Step != d.about.Step) {
-		return errors.New("description: from and stepSeconds must not change within a file")
+		return errors.New("description: from and stepSeconds must not change within a file: recordings cannot be joined by appending one")
 	}
 	about.complete()
 	d.about, d.described, d.ended = about, true, false
