@@ -59,6 +59,9 @@ func (a *Access) Config() (*rest.Config, error) {
 	if err != nil {
 		return nil, a.explain(err)
 	}
+	if _, err := rest.TLSConfigFor(config); err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w: certificates and keys must be PEM, in base64 in a field that ends in -data", err)
+	}
 	config.QPS, config.Burst = requestsPerSecond, requestBurst
 	return config, nil
 }

@@ -38,11 +38,12 @@ func TestAccess(t *testing.T) {
 	t.Chdir(dir)
 	for name, content := range map[string]string{
 		"config": kubeconfig, "no-current": "apiVersion: v1\nkind: Config\ncontexts:\n- {name: one, context: {cluster: a}}\n", "bad": "{",
-		"page":        "<html>\n",
-		"node":        "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n",
-		"no-cluster":  strings.Replace(kubeconfig, "cluster: a,", "cluster: aa,", 1),
-		"not-base64":  strings.Replace(kubeconfig, "server:", "certificate-authority-data: abc, server:", 1),
-		"no-contexts": "apiVersion: v1\nkind: Config\n", "unknown": strings.Replace(kubeconfig, "current-context: one", "current-context: zz", 1),
+		"page":           "<html>\n",
+		"node":           "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n",
+		"no-cluster":     strings.Replace(kubeconfig, "cluster: a,", "cluster: aa,", 1),
+		"no-certificate": strings.Replace(kubeconfig, "server:", "certificate-authority-data: abcd, server:", 1),
+		"not-base64":     strings.Replace(kubeconfig, "server:", "certificate-authority-data: abc, server:", 1),
+		"no-contexts":    "apiVersion: v1\nkind: Config\n", "unknown": strings.Replace(kubeconfig, "current-context: one", "current-context: zz", 1),
 	} {
 		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
@@ -71,6 +72,10 @@ func TestAccess(t *testing.T) {
 		"a certificate that is not base64": {
 			"not-base64", Access{}, "", "", `--kubeconfig: error loading config file "not-base64": illegal base64 data at input byte 0: ` +
 				"a field that ends in -data must be base64; the same without -data takes a file",
+		},
+		"a certificate that is no certificate": {
+			"no-certificate", Access{}, "", "", "--kubeconfig: unable to load root certificates: unable to parse bytes as PEM block: " +
+				"certificates and keys must be PEM, in base64 in a field that ends in -data",
 		},
 		"no current context": {
 			"no-current", Access{}, "", "", "--context: required: no-current has no current context; must be one of one",

@@ -128,6 +128,9 @@ var synonyms = map[string]string{
 
 // flagHint returns the end of the error about an unknown flag: the flag that is meant, or the commands that have the flag.
 func flagHint(cmd *cobra.Command, name string) string {
+	if name == "A" || name == "all-namespaces" {
+		return ": all namespaces are read unless --namespace is a flag and is set"
+	}
 	var names []string
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
 	owners := ownersOf(cmd.Root(), name)
@@ -163,12 +166,13 @@ func refuseValues(cmd *cobra.Command, args []string) (err error) {
 			return
 		}
 		value := args[len(args)-1]
-		if isBool := flag.Value.Type() == "bool"; isBool && (value == "true" || value == "false") || !isBool && len(args) > 1 {
+		truth := map[string]string{"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}[value]
+		if isBool := flag.Value.Type() == "bool"; isBool && truth != "" || !isBool && len(args) > 1 {
 			err = fmt.Errorf(
 				"unexpected argument %q: a flag that can be without value takes it after =, as in --%s=%s",
 				value,
 				flag.Name,
-				value,
+				cmp.Or(truth, value),
 			)
 		}
 	})

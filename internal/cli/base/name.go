@@ -31,6 +31,7 @@ type Resource struct {
 var (
 	Pod       = Resource{"pod", []string{"pods", "po"}}
 	Placement = Resource{"placement", []string{"placements"}}
+	Policy    = Resource{"resourceslack", []string{"resourceslacks", "slack"}}
 )
 
 // Has reports whether a word is a name of the type.

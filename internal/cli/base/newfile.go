@@ -90,6 +90,9 @@ func (f NewFile) Check(cmd *cobra.Command) error {
 // complete.
 func (f NewFile) Write(content func(io.Writer) error) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(f.Path), ".plimsoll-*")
+	if path, ok := errors.AsType[*fs.PathError](err); ok { // of a name that nobody gave
+		return fmt.Errorf("%s: %s: %w in %s", f.Flag, f.Path, path.Err, filepath.Dir(f.Path))
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Flag, err)
 	}

@@ -128,7 +128,20 @@ func (o *decideOptions) readHub(in io.Reader, warn func(string)) (objects *fleet
 	if len(hub.Capacities) == 0 && slices.ContainsFunc(hub.Placements, namesWorkload) {
 		warn("the input has no ClusterCapacities: " + unknownFits)
 	}
+	if newest := newestObservation(hub.Capacities); o.now == "" && newest > 0 && now.Unix()-newest > 3600 {
+		warn("the newest ClusterCapacity is of " + time.Unix(newest, 0).UTC().Format(time.RFC3339) + ": --now sets the time of the decision")
+	}
 	return &hub.Objects, now, nil
+}
+
+// newestObservation returns the Unix time of the latest observation, 0 if there is none.
+func newestObservation(capacities []*fleet.ClusterCapacity) (newest int64) {
+	for _, c := range capacities {
+		if c.Summary != nil {
+			newest = max(newest, c.Summary.ObservedAt)
+		}
+	}
+	return newest
 }
 
 // unknownFits is the part of a warning about missing ClusterCapacities that states their effect.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -124,6 +125,9 @@ func (o *planOptions) run(cmd *cobra.Command, warn func(string)) error {
 		return errors.New("--namespace: requires -o yaml: the plan covers the pods of all namespaces")
 	}
 	policy, err := input.SlackPolicy(o.policy, "rate", o.rate)
+	if _, noFile := errors.AsType[*fs.PathError](err); noFile {
+		return fmt.Errorf("--policy: %w: must be a file with a ResourceSlack; --rate sets a rate", err)
+	}
 	if err != nil {
 		return err
 	}

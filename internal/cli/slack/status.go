@@ -130,6 +130,15 @@ func (o *statusOptions) read(ctx context.Context, names []string, warn func(stri
 		}
 		return nil, base.Failure(fmt.Errorf("listing policies: %w", o.cluster.Explain(err)))
 	}
+	for i, name := range names {
+		key, err := base.Policy.ParseName(name, "")
+		if err != nil {
+			return nil, err
+		}
+		if key.Namespace == "" { // policies have none
+			names[i] = key.Name
+		}
+	}
 	results := []statusResult{}
 	buffers := readBuffers(ctx, c, list.Items, warn)
 	for _, policy := range list.Items {
@@ -141,7 +150,11 @@ func (o *statusOptions) read(ctx context.Context, names []string, warn func(stri
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(results, func(r statusResult) bool { return r.Policy == name }) {
-			return nil, base.Failure(fmt.Errorf("policy %q not found", name))
+			var known []string
+			for i := range list.Items {
+				known = append(known, list.Items[i].Name)
+			}
+			return nil, base.Failure(fmt.Errorf("policy %q not found%s", name, format.Suggestion(name, known)))
 		}
 	}
 	if len(results) == 0 {

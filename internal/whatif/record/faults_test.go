@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -115,7 +116,7 @@ func TestFatal(t *testing.T) {
 		}, "kube_node_info: bad_data: parse error: unknown function"},
 		"no access": {func(w http.ResponseWriter, _ string, _, _, _ float64) bool {
 			return answer(w, http.StatusUnauthorized, "", "no token")
-		}, "401"},
+		}, "401 Unauthorized: no token: tokenFile, certFile or headersFile in the file of --load-source has the credentials"},
 		"always failing": {func(w http.ResponseWriter, query string, _, _, _ float64) bool {
 			return strings.Contains(query, "container_") && answer(w, http.StatusInternalServerError, "internal", "disk on fire")
 		}, "failed 9 times"},
@@ -145,6 +146,13 @@ func TestRefusedConnection(t *testing.T) {
 	config.Server.Address = "http://127.0.0.1:1"
 	_, err := Record(t.Context(), io.Discard, config, Options{Log: func(line string) { t.Error(line) }})
 	if err == nil || !strings.Contains(err.Error(), "Prometheus at http://127.0.0.1:1: no connection: check the address: ") {
+		t.Errorf("error %v", err)
+	}
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	config.Server.Address = strings.Replace(plain.URL, "http:", "https:", 1)
+	_, err = Record(t.Context(), io.Discard, config, Options{Log: func(line string) { t.Error(line) }})
+	if err == nil || !strings.HasSuffix(err.Error(), ": the server has no TLS: must begin with http://") {
 		t.Errorf("error %v", err)
 	}
 }

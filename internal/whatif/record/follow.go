@@ -2,8 +2,10 @@ package record
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -140,7 +142,7 @@ func (c *FollowConfig) checkAccess(ctx context.Context) error {
 	_, nodeErr := c.Client.CoreV1().Nodes().List(ctx, one)
 	for _, err := range []error{podErr, nodeErr} {
 		switch {
-		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), err != nil && isLasting(err):
 			return err
 		case err != nil && ctx.Err() == nil:
 			c.Log(fmt.Sprintf("waiting for the API server: %v: trying again until interrupted; check the kubeconfig and the network", err))
@@ -148,6 +150,12 @@ func (c *FollowConfig) checkAccess(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// isLasting reports whether an error is one of the client: credentials that it cannot get, or a certificate that it does not trust.
+func isLasting(err error) bool {
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	return untrusted || strings.Contains(err.Error(), "getting credentials: ")
 }
 
 // packed is the annotation with the pod as JSON, in a pod that is kept in memory.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -247,6 +249,18 @@ func TestAPIServerFails(t *testing.T) {
 	}
 	if reported != 1 {
 		t.Errorf("reported %d times", reported)
+	}
+}
+
+// TestLastingErrors has a server that the client does not trust: trying again would not help.
+func TestLastingErrors(t *testing.T) {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+	must.Succeed(t, err)
+	f := FollowConfig{Client: client, Log: func(line string) { t.Error(line) }}
+	if err := f.checkAccess(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("error %v", err)
 	}
 }
 
