@@ -220,7 +220,7 @@ func invalidField(value any, path string, decode func(part any) error) error {
 }
 
 // durationField matches the path of a field that is a duration.
-var durationField = regexp.MustCompile(`(Interval|Window|Age|Duration|Timeout|Period|Deadline): $`)
+var durationField = regexp.MustCompile(`(Interval|Window|Age|Duration|Timeout|Period|Deadline|^window|^step): $`)
 
 // maxValue is the length to which values are cut in errors.
 const maxValue = 60

@@ -82,6 +82,8 @@ func (a *agentOptions) complete(flags *pflag.FlagSet, o *options) error {
 		a.validFor = 3 * a.interval
 	}
 	switch {
+	case a.load.Chosen() && !flags.Changed(loadPrefix+"provider"):
+		return fmt.Errorf("--%sprovider: required with the other flags of the load source", loadPrefix)
 	case o.defaultRate != "":
 		return errors.New("--extra-capacity-min-rate: not with --agent, which does not maintain slack")
 	case a.cluster == "":

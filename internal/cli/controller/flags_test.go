@@ -14,6 +14,7 @@ func TestFlags(t *testing.T) {
 		"--metrics-bind-address=0":             "",
 		"--placeholder-namespace=plimsoll-system":                  `--placeholder-namespace: invalid value "plimsoll-system": must be`,
 		"--placeholder-namespace=A_b":                              `--placeholder-namespace: invalid value "A_b": must be`,
+		"--agent --load-address=http://a":                          "--load-provider: required with the other flags of the load source",
 		"--namespace=A_b":                                          `--namespace: invalid value "A_b": must be the name of a namespace`,
 		"--metrics-bind-address=8080":                              `--metrics-bind-address: invalid value "8080": ` + address,
 		"--health-probe-bind-address=:99999":                       `--health-probe-bind-address: invalid value ":99999": ` + address,

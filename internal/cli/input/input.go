@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -171,6 +172,9 @@ func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(
 	if at.Load != "" {
 		loadFile = at.Load
 		reading, err := provider.NewFile(at.Load).Read(ctx)
+		if err != nil && strings.Contains(at.Load, "://") {
+			return nil, base.InvalidValue("load", at.Load, "a file with the message of a load watcher, as curl writes it")
+		}
 		if err != nil {
 			return nil, fmt.Errorf("--load: %w", err)
 		}

@@ -296,19 +296,19 @@ func TestAgentBadInput(t *testing.T) {
 		return append([]string{"--agent", "--cluster-name=a", "--kubeconfig=" + good, "--hub-kubeconfig=" + good}, more...)
 	}
 	for want, args := range map[string][]string{
-		"--cluster-name: required":                                      {"--agent"},
-		`--cluster-name: invalid value "A_b"`:                           all("--cluster-name=A_b"),
-		"--hub-kubeconfig: required":                                    {"--agent", "--cluster-name=a"},
-		"--hub-kubeconfig: open /nonexistent":                           all("--hub-kubeconfig=/nonexistent"),
-		"--hub-kubeconfig: " + empty:                                    all("--hub-kubeconfig=" + empty),
-		"--interval: invalid value 1ms: must be at least 1s":            all("--interval=1ms"),
-		"--valid-for: invalid value 59s: must be at least twice":        all("--valid-for=59s"),
-		`--report-resources: invalid value "x": must be auto, always`:   all("--report-resources=x"),
-		"--extra-capacity-min-rate: not with --agent":                   all("--extra-capacity-min-rate=10%"),
-		"--interval, --load-address: requires --agent":                  {"--interval=3s", "--load-address=x"},
-		`--load-provider: invalid value "x": must be one of Prometheus`: all("--load-provider=x"),
-		`--load-address: required: must be a URL`:                       all("--load-provider=Prometheus"),
-		`--load-provider: invalid value "": must be one of`:             all("--load-window=3m"),
+		"--cluster-name: required":                                          {"--agent"},
+		`--cluster-name: invalid value "A_b"`:                               all("--cluster-name=A_b"),
+		"--hub-kubeconfig: required":                                        {"--agent", "--cluster-name=a"},
+		"--hub-kubeconfig: open /nonexistent":                               all("--hub-kubeconfig=/nonexistent"),
+		"--hub-kubeconfig: " + empty:                                        all("--hub-kubeconfig=" + empty),
+		"--interval: invalid value 1ms: must be at least 1s":                all("--interval=1ms"),
+		"--valid-for: invalid value 59s: must be at least twice":            all("--valid-for=59s"),
+		`--report-resources: invalid value "x": must be auto, always`:       all("--report-resources=x"),
+		"--extra-capacity-min-rate: not with --agent":                       all("--extra-capacity-min-rate=10%"),
+		"--interval, --load-address: requires --agent":                      {"--interval=3s", "--load-address=x"},
+		`--load-provider: invalid value "x": must be one of Prometheus`:     all("--load-provider=x"),
+		`--load-address: required: must be a URL`:                           all("--load-provider=Prometheus"),
+		`--load-provider: required with the other flags of the load source`: all("--load-window=3m"),
 	} {
 		_, stderr, exitCode := program.Run(t, program.Path(t, "plimsoll-controller"), args...)
 		if exitCode != 2 || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "plimsoll-controller: "+want) {
