@@ -3,6 +3,7 @@ package whatif
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -221,7 +222,7 @@ func differenceNote(r *result.Result) string {
 	case len(r.Seeds) == 1:
 		return "Differences are of one seed, and may be chance."
 	}
-	return "Means over the seeds, differences with their 95 % interval; * is significant."
+	return "Means over the seeds, differences with their 95 % interval; * is significant, and 0.5 % at least."
 }
 
 // scenarioTable returns the table of figures of a profile and, unless it is the first, of the differences from the first.
@@ -242,7 +243,8 @@ func scenarioTable(s *result.Scenario, profile int, figures []result.Definition)
 			t.AddRow(d.Title(), value(0, d.Name))
 			continue
 		}
-		t.AddRow(d.Title(), value(0, d.Name), value(profile, d.Name), formatDifference(s.Profiles[profile].Figures[d.Name].Difference))
+		t.AddRow(d.Title(), value(0, d.Name), value(profile, d.Name),
+			formatDifference(s.Profiles[profile].Figures[d.Name].Difference, s.Profiles[0].Figures[d.Name].Mean))
 	}
 	return t
 }
@@ -259,8 +261,12 @@ func profileLabel(p *result.Profile, seeds int) string {
 	return name
 }
 
-// formatDifference returns a difference, its confidence interval and whether it is significant.
-func formatDifference(d *result.Difference) string {
+// leastMarked is the smallest difference, as a fraction of the first profile's value, that is marked: with equal pods, less can be
+// significant and is of no use, such as the minutes in which the first pods start.
+const leastMarked = 0.005
+
+// formatDifference returns a difference from a value, its confidence interval and whether it is significant.
+func formatDifference(d *result.Difference, from float64) string {
 	switch {
 	case d == nil:
 		return "-"
@@ -274,7 +280,7 @@ func formatDifference(d *result.Difference) string {
 		return format.PlainSigned(d.Mean) + " in all seeds"
 	}
 	mark := ""
-	if d.Interval.ExcludesZero {
+	if d.Interval.ExcludesZero && math.Abs(d.Mean) >= leastMarked*math.Abs(from) {
 		mark = " *"
 	}
 	return fmt.Sprintf(
