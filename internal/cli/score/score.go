@@ -106,6 +106,9 @@ func (o *options) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if o.objects.Given() && len(state.Objects.Running)+len(state.Objects.Pending) == 0 {
+		return errors.New("found no pods in the input: score takes Pods; plimsoll placement fit says how many replicas of a workload fit")
+	}
 	scheduler, err := o.live.Scheduler.ReadWithPlugins(warn)
 	if err != nil {
 		return err
@@ -125,7 +128,7 @@ func (o *options) run(cmd *cobra.Command) error {
 		switch {
 		case len(result.Pods) > 0:
 		case len(state.Objects.Running) == 0:
-			warn("found no pods in the input: score takes Pods; plimsoll placement fit says how many replicas of a workload fit")
+			warn("found no pods in the cluster")
 		default:
 			warn("no pending pods in the input: all pods have spec.nodeName; plimsoll explain pod NAME explains one of them")
 		}

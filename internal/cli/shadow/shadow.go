@@ -159,6 +159,9 @@ func (o *options) start(cmd *cobra.Command) error {
 		return err
 	}
 	candidates, err := read("candidate", o.candidates...)
+	if err == nil && o.profile != "" {
+		_, err = read("profile", o.profile)
+	}
 	if err != nil {
 		return err
 	}
