@@ -2,8 +2,10 @@ package prometheus
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strings"
 	"time"
@@ -38,11 +40,11 @@ func NewClient(config metricprovider.Config, options endpoint.Options) (*Client,
 	if err != nil {
 		return nil, err
 	}
-	http, err := api.NewClient(api.Config{Address: server.URL.String(), Client: server.Client()})
+	client, err := api.NewClient(api.Config{Address: server.URL.String(), Client: server.Client()})
 	if err != nil {
 		return nil, err
 	}
-	return &Client{server: server, api: promv1.NewAPI(http)}, nil
+	return &Client{server: server, api: promv1.NewAPI(client)}, nil
 }
 
 // String returns the URL of the server, for messages.
@@ -68,10 +70,19 @@ func result[T model.Value](
 ) (T, promv1.Warnings, error) {
 	var found T
 	if loadErr, ok := errors.AsType[*load.Error](err); ok {
+		if loadErr.Reason == load.Denied {
+			const format = "%w: credentials are in tokenFile, certFile or headersFile of the load source"
+			loadErr = &load.Error{Reason: load.Denied, RetryAfter: loadErr.RetryAfter, Err: fmt.Errorf(format, loadErr)}
+		}
 		return found, nil, loadErr
 	}
+	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
 	switch apiErr, ok := errors.AsType[*promv1.Error](err); {
-	case ok && (apiErr.Type == promv1.ErrBadResponse || apiErr.Type == promv1.ErrClient && strings.HasSuffix(apiErr.Msg, ": 404")):
+	case noTLS, errors.Is(err, http.ErrSchemeMismatch):
+		err = &load.Error{Reason: load.Untrusted, Err: fmt.Errorf("%s has no TLS: the address must begin with http://", c)}
+	case ok && apiErr.Type == promv1.ErrBadResponse: // in words of a parser
+		err = &load.Error{Reason: load.Invalid, Err: fmt.Errorf("found no %s: is the address correct, such as http://localhost:9090?", c)}
+	case ok && apiErr.Type == promv1.ErrClient && strings.HasSuffix(apiErr.Msg, ": 404"):
 		const format = "found no %s: is the address correct, such as http://localhost:9090? %w: %.100s"
 		err = &load.Error{Reason: load.Invalid, Err: fmt.Errorf(format, c, err, strings.TrimSpace(apiErr.Detail))}
 	case ok && apiErr.Detail != "":
@@ -82,7 +93,8 @@ func result[T model.Value](
 	}
 	found, ok := value.(T)
 	if !ok {
-		return found, nil, fmt.Errorf("query %s: found result of type %s: must be a %s", query, value.Type(), found.Type())
+		err := fmt.Errorf("query %s: found result of type %s: must be a %s", query, value.Type(), found.Type())
+		return found, nil, &load.Error{Reason: load.Invalid, Err: err}
 	}
 	return found, warnings, nil
 }

@@ -389,7 +389,7 @@ func TestFaults(t *testing.T) {
 			},
 			load.Redirected, "redirect to another server: http://other",
 		},
-		"a page": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, load.Invalid, "bad_response: "},
+		"a page": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, load.Invalid, "found no Prometheus at "},
 		"a scalar": {func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}`)
 		}, load.Invalid, "found result of type scalar: must be a vector"},

@@ -116,7 +116,7 @@ func TestFatal(t *testing.T) {
 		}, "kube_node_info: bad_data: parse error: unknown function"},
 		"no access": {func(w http.ResponseWriter, _ string, _, _, _ float64) bool {
 			return answer(w, http.StatusUnauthorized, "", "no token")
-		}, "401 Unauthorized: no token: tokenFile, certFile or headersFile in the file of --load-source has the credentials"},
+		}, "no token\"}: credentials are in tokenFile, certFile or headersFile of the load source"},
 		"always failing": {func(w http.ResponseWriter, query string, _, _, _ float64) bool {
 			return strings.Contains(query, "container_") && answer(w, http.StatusInternalServerError, "internal", "disk on fire")
 		}, "failed 9 times"},
@@ -152,7 +152,7 @@ func TestRefusedConnection(t *testing.T) {
 	defer plain.Close()
 	config.Server.Address = strings.Replace(plain.URL, "http:", "https:", 1)
 	_, err = Record(t.Context(), io.Discard, config, Options{Log: func(line string) { t.Error(line) }})
-	if err == nil || !strings.HasSuffix(err.Error(), ": the server has no TLS: must begin with http://") {
+	if err == nil || !strings.HasSuffix(err.Error(), " has no TLS: the address must begin with http://") {
 		t.Errorf("error %v", err)
 	}
 }

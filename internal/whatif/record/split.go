@@ -3,7 +3,6 @@ package record
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -64,12 +63,6 @@ func isDial(err error) bool {
 	return ok && network.Op == "dial" && !network.Timeout()
 }
 
-// isPlain reports whether an error is that a server answers in plain text where TLS is expected.
-func isPlain(err error) bool {
-	_, ok := errors.AsType[tls.RecordHeaderError](err)
-	return ok || errors.Is(err, http.ErrSchemeMismatch)
-}
-
 // clientError is the message of an error with an HTTP status for which the server's API defines no message.
 func clientError(status int) string { return fmt.Sprintf("client error: %d", status) }
 
@@ -107,10 +100,6 @@ func (r *recorder) run(
 		switch kind := classify(err); {
 		case !r.connected && isDial(err):
 			return fmt.Errorf("%s: no connection: check the address: %w", r.client, err)
-		case !r.connected && isPlain(err):
-			return fmt.Errorf("%s: %w: the server has no TLS: must begin with http://", r.client, err)
-		case !r.connected && load.ReasonOf(err) == load.Denied:
-			return fmt.Errorf("%s: %w: tokenFile, certFile or headersFile in the file of --load-source has the credentials", r.client, err)
 		case kind == fatal:
 			return fmt.Errorf("%s: %w", what, err)
 		case kind == tooLarge && to.Sub(from) > r.config.Step:
