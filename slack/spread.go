@@ -41,8 +41,11 @@ func (p *Plan) setSpread(s *Spread, spec *v1alpha1.Spread) {
 	}
 	n := len(s.Domains)
 	if n == 0 {
-		p.fail("spec.spread.topologyKey: no usable node of the pool has label %s: must be a label that the nodes have; without it, leave out "+
-			"spread", s.TopologyKey)
+		p.fail(
+			"spec.spread.topologyKey: no usable node of the pool has label %s: must be a label that the nodes have; without it, leave out "+
+				"spread",
+			s.TopologyKey,
+		)
 		return
 	}
 	rate := Group{}

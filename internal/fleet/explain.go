@@ -83,8 +83,6 @@ func (r *Result) Absent() (absent []string) {
 	if r.Decision == nil {
 		return nil
 	}
-	claims := func(c *decide.Cluster) map[string]string { return c.Claims }
-	ofLabels := func(c *decide.Cluster) map[string]string { return c.Labels }
 	for i := 0; r.Decision.Matched == 0 && i < len(r.Policy.request.Predicates); i++ {
 		p := &r.Policy.request.Predicates[i]
 		absent = append(append(absent, r.absent("label", p.Labels, ofLabels)...), r.absent("claim", p.Claims, claims)...)
@@ -94,16 +92,7 @@ func (r *Result) Absent() (absent []string) {
 			}
 		}
 	}
-	for _, term := range r.Policy.request.Spread {
-		word, of := "label", ofLabels
-		if term.TopologyKeyType == clusterv1beta1.TopologyKeyTypeClaim {
-			word, of = "claim", claims
-		}
-		exists, err := labels.NewRequirement(term.TopologyKey, labelselection.Exists, nil)
-		if err == nil && term.WhenUnsatisfiable == clusterv1beta1.DoNotSchedule {
-			absent = append(absent, r.absent(word, labels.NewSelector().Add(*exists), of)...)
-		}
-	}
+	absent = append(absent, r.absentTopologies()...)
 	for _, p := range r.Policy.request.Prioritizers {
 		found := map[string]bool{}
 		for _, c := range r.Fleet {
@@ -115,6 +104,24 @@ func (r *Result) Absent() (absent []string) {
 		}
 		if name := p.Coordinate.ResourceName + "/" + p.Coordinate.ScoreName; p.Kind == decide.KindAddOn && !found[name] {
 			absent = append(absent, "no cluster has the score "+name+" of an AddOnPlacementScore"+describeFound(found))
+		}
+	}
+	return absent
+}
+
+func claims(c *decide.Cluster) map[string]string   { return c.Claims }
+func ofLabels(c *decide.Cluster) map[string]string { return c.Labels }
+
+// absentTopologies returns sentences about the labels and claims that clusters must have to be spread, and none has.
+func (r *Result) absentTopologies() (absent []string) {
+	for _, term := range r.Policy.request.Spread {
+		word, of := "label", ofLabels
+		if term.TopologyKeyType == clusterv1beta1.TopologyKeyTypeClaim {
+			word, of = "claim", claims
+		}
+		exists, err := labels.NewRequirement(term.TopologyKey, labelselection.Exists, nil)
+		if err == nil && term.WhenUnsatisfiable == clusterv1beta1.DoNotSchedule {
+			absent = append(absent, r.absent(word, labels.NewSelector().Add(*exists), of)...)
 		}
 	}
 	return absent

@@ -14,7 +14,8 @@ func Suggestion(name string, known []string) string {
 		if len(name) > 2 && strings.HasPrefix(other, name) {
 			edits = min(edits, 1)
 		}
-		if edits < least && (len(name) != 1 || edits == 0) && (2*edits < len(name) || strings.EqualFold(name[:1], other[:min(1, len(other))])) {
+		if edits < least && (len(name) != 1 || edits == 0) &&
+			(2*edits < len(name) || strings.EqualFold(name[:1], other[:min(1, len(other))])) {
 			hint, least = "; did you mean "+other+"?", edits
 		}
 	}

@@ -3,7 +3,17 @@ package format
 import "testing"
 
 func TestSuggestion(t *testing.T) {
-	known := []string{"default", "limits", "low-risk", "NodeResourcesLimits", "overloadMinutes", "cpuOverloadMinutes", "--seed", "--seeds", "from"}
+	known := []string{
+		"default",
+		"limits",
+		"low-risk",
+		"NodeResourcesLimits",
+		"overloadMinutes",
+		"cpuOverloadMinutes",
+		"--seed",
+		"--seeds",
+		"from",
+	}
 	for name, want := range map[string]string{
 		"limts": "; did you mean limits?", "NodeResourceLimits": "; did you mean NodeResourcesLimits?", "LIMITS": "; did you mean limits?",
 		"overload": "; did you mean overloadMinutes?", "ol": "", "prod": "", "": "", "lowrisk": "; did you mean low-risk?",

@@ -155,9 +155,10 @@ func (a *Access) explain(err error) error {
 	switch where := strings.Join(files, ", "); {
 	case loadErr != nil:
 		return explainFile(err)
-	case a.Context != "" && !slices.Contains(contexts, a.Context) && len(contexts) == 0:
-		return fmt.Errorf("--context: invalid value %q: found no contexts in %s", a.Context, where)
 	case a.Context != "" && !slices.Contains(contexts, a.Context):
+		if len(contexts) == 0 {
+			return fmt.Errorf("--context: invalid value %q: found no contexts in %s", a.Context, where)
+		}
 		return fmt.Errorf("--context: invalid value %q: must be one of %s (in %s)", a.Context, strings.Join(contexts, ", "), where)
 	case selected != "" && !slices.Contains(contexts, selected):
 		return fmt.Errorf("current-context: invalid value %q in %s: --context must be one of %s", selected, where,

@@ -66,7 +66,9 @@ func TestAccess(t *testing.T) {
 			"unknown", Access{}, "", "", `current-context: invalid value "zz" in unknown: --context must be one of one, two`,
 		},
 		"a context without a cluster": {
-			"no-cluster", Access{}, "", "",
+			"no-cluster",
+			Access{},
+			"", "",
 			`context "one" in no-cluster has no cluster with a server: must be one of clusters, in the field cluster`,
 		},
 		"a certificate that is not base64": {

@@ -54,7 +54,10 @@ spec: {containers: [{name: c, image: i}]}
 		if pod.Spec.PreemptionPolicy != nil {
 			policy = string(*pod.Spec.PreemptionPolicy)
 		}
-		if got := corev1helpers.PodPriority(pod); got != want.priority || policy != want.policy || strings.Join(objects.Warnings, " ") != want.warnings {
+		if got := corev1helpers.PodPriority(
+			pod,
+		); got != want.priority || policy != want.policy ||
+			strings.Join(objects.Warnings, " ") != want.warnings {
 			t.Errorf("%s: priority %d, %s, %q, want %+v", spec, got, policy, objects.Warnings, want)
 		}
 	}

@@ -293,11 +293,16 @@ func AllowedValue(decoding error) string {
 	case reflect.Float32, reflect.Float64:
 		return "a number"
 	default:
-		if number, isNumber := strings.CutPrefix(typed.Value, "number "); isNumber && !strings.ContainsAny(number, ".eE") {
-			return fmt.Sprintf("an integer of at most %d", uint64(1)<<(typed.Type.Bits()-1)-1)
-		}
-		return "an integer"
+		return allowedInteger(typed)
 	}
+}
+
+// allowedInteger describes the integers of a field that cannot be decoded, with the largest one if it is one.
+func allowedInteger(typed *json.UnmarshalTypeError) string {
+	if number, isNumber := strings.CutPrefix(typed.Value, "number "); isNumber && !strings.ContainsAny(number, ".eE") {
+		return fmt.Sprintf("an integer of at most %d", uint64(1)<<(typed.Type.Bits()-1)-1)
+	}
+	return "an integer"
 }
 
 // ChildPath returns the path of a field or a key.

@@ -3,7 +3,7 @@ package resources
 import (
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
+	v1 "k8s.io/api/core/v1"
 )
 
 // TestDecodeStrictUnknown has fields that a pod has elsewhere, or in another form.
@@ -21,7 +21,7 @@ func TestDecodeStrictUnknown(t *testing.T) {
 		"spec: {containers: [{resources: {cpu: 1}}]}": `unknown field "spec.containers[0].resources.cpu": ` +
 			"must be one of claims, limits, requests",
 	} {
-		if err := DecodeStrict([]byte(document), &corev1.Pod{}); err == nil || err.Error() != want {
+		if err := DecodeStrict([]byte(document), &v1.Pod{}); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", document, err, want)
 		}
 	}

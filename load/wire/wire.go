@@ -315,7 +315,10 @@ func Decode(r io.Reader) (load.Reading, error) {
 	}
 	switch {
 	case m.Kind != "" && at <= 0:
-		return load.Reading{}, fmt.Errorf("found kind %.40q: must be the message of a load watcher, with timestamp and data.NodeMetricsMap", m.Kind)
+		return load.Reading{}, fmt.Errorf(
+			"found kind %.40q: must be the message of a load watcher, with timestamp and data.NodeMetricsMap",
+			m.Kind,
+		)
 	case at == 0 && m.Data.NodeMetricsMap.nodes == nil:
 		return load.Reading{}, errors.New("timestamp, data.NodeMetricsMap: required: must be the message of a load watcher")
 	case at <= 0 || at > math.MaxInt32*4:

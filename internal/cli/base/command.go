@@ -121,9 +121,28 @@ func FlagError(cmd *cobra.Command, err error) error {
 
 // synonyms are flags of other commands and programs, with the flags that have their meaning.
 var synonyms = map[string]string{
-	"config": "profile", "candidate": "profile", "policy": "slack", "slack": "policy", "file": "filename", "format": "output",
-	"json": "output", "yaml": "output", "url": "prometheus", "server": "kubeconfig", "dir": "folder", "cluster": "context", "v": "version",
-	"f": "recording", "filename": "recording", "since": "from", "window": "from", "start": "from", "until": "to", "end": "to", "interval": "every", "period": "every",
+	"config":    "profile",
+	"candidate": "profile",
+	"policy":    "slack",
+	"slack":     "policy",
+	"file":      "filename",
+	"format":    "output",
+	"json":      "output",
+	"yaml":      "output",
+	"url":       "prometheus",
+	"server":    "kubeconfig",
+	"dir":       "folder",
+	"cluster":   "context",
+	"v":         "version",
+	"f":         "recording",
+	"filename":  "recording",
+	"since":     "from",
+	"window":    "from",
+	"start":     "from",
+	"until":     "to",
+	"end":       "to",
+	"interval":  "every",
+	"period":    "every",
 }
 
 // flagHint returns the end of the error about an unknown flag: the flag that is meant, or the commands that have the flag.

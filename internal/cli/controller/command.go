@@ -129,16 +129,8 @@ func (o *options) complete() error {
 	if o.adopt != string(placement.AdoptAnnotated) && o.adopt != string(placement.AdoptAll) {
 		return base.InvalidValue("adopt", o.adopt, fmt.Sprintf("%s or %s", placement.AdoptAnnotated, placement.AdoptAll))
 	}
-	for flag, address := range map[string]string{"metrics-bind-address": o.metrics, "health-probe-bind-address": o.probes} {
-		if address == "0" {
-			continue
-		}
-		if err := base.CheckAddress(flag, address); err != nil {
-			return err
-		}
-	}
-	if _, port, err := net.SplitHostPort(o.metrics); err == nil && port != "0" && o.metrics == o.probes {
-		return base.InvalidValue("health-probe-bind-address", o.probes, "another address than that of --metrics-bind-address, or 0")
+	if err := o.checkAddresses(); err != nil {
+		return err
 	}
 	if len(validation.IsDNS1123Label(o.namespace)) > 0 {
 		return base.InvalidValue("namespace", o.namespace, "the name of a namespace")
@@ -156,6 +148,22 @@ func (o *options) complete() error {
 	o.defaultPolicy.Name = "default"
 	o.defaultPolicy.Spec.MinRate = o.defaultRate
 	o.defaultPolicy.Spec.Default()
+	return nil
+}
+
+// checkAddresses returns an error for an address that cannot be served, or is used twice.
+func (o *options) checkAddresses() error {
+	for flag, address := range map[string]string{"metrics-bind-address": o.metrics, "health-probe-bind-address": o.probes} {
+		if address == "0" {
+			continue
+		}
+		if err := base.CheckAddress(flag, address); err != nil {
+			return err
+		}
+	}
+	if _, port, err := net.SplitHostPort(o.metrics); err == nil && port != "0" && o.metrics == o.probes {
+		return base.InvalidValue("health-probe-bind-address", o.probes, "another address than that of --metrics-bind-address, or 0")
+	}
 	return nil
 }
 

@@ -213,7 +213,14 @@ func warnNodes(path string, s *engine.State, warn func(string)) {
 		names = append(names, node.Name)
 	}
 	if len(missing) > 0 {
-		warn(fmt.Sprintf("%s: has no load of %s: %s", path, format.Part(len(missing), len(names), "node"), format.Abbreviate(missing, 3, ", ")))
+		warn(
+			fmt.Sprintf(
+				"%s: has no load of %s: %s",
+				path,
+				format.Part(len(missing), len(names), "node"),
+				format.Abbreviate(missing, 3, ", "),
+			),
+		)
 	}
 	if highest > 0 && highest <= 0.01 {
 		warn(fmt.Sprintf("%s: no load is above 1 %%: values must be percent, such as 50 for half of a node", path))

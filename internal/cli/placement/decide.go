@@ -89,8 +89,11 @@ func (o *decideOptions) run(in io.Reader, out io.Writer, warn func(string)) erro
 	if err := printOutcomes(out, &o.output, outcomes); err != nil || len(misconfigured) == 0 {
 		return err
 	}
-	return fmt.Errorf("%s misconfigured: %s: see PlacementMisconfigured above", format.PartAre(len(misconfigured), len(outcomes), "placement"),
-		format.Abbreviate(misconfigured, 3, ", "))
+	return fmt.Errorf(
+		"%s misconfigured: %s: see PlacementMisconfigured above",
+		format.PartAre(len(misconfigured), len(outcomes), "placement"),
+		format.Abbreviate(misconfigured, 3, ", "),
+	)
 }
 
 // warnOfAbsent warns of labels and scores that no cluster has.
@@ -129,7 +132,9 @@ func (o *decideOptions) readHub(in io.Reader, warn func(string)) (objects *fleet
 		warn("the input has no ClusterCapacities: " + unknownFits)
 	}
 	if newest := newestObservation(hub.Capacities); o.now == "" && newest > 0 && now.Unix()-newest > 3600 {
-		warn("the newest ClusterCapacity is of " + time.Unix(newest, 0).UTC().Format(time.RFC3339) + ": --now sets the time of the decision")
+		warn(
+			"the newest ClusterCapacity is of " + time.Unix(newest, 0).UTC().Format(time.RFC3339) + ": --now sets the time of the decision",
+		)
 	}
 	return &hub.Objects, now, nil
 }

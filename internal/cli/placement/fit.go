@@ -101,17 +101,7 @@ func (o *fitOptions) run(cmd *cobra.Command) error {
 	if text := ignored.String(); text != "" {
 		base.Warnings(cmd.ErrOrStderr())("--filename: " + text)
 	}
-	problems := workload.Unknown
-	for _, part := range workload.Parts {
-		given := part.Given()
-		problems = append(problems, manifest.TemplateProblems(given, "")...)
-		if requests := resources.Requests(&v1.Pod{Spec: given.Spec}); requests.Cpu().IsZero() && requests.Memory().IsZero() {
-			problems = append(problems, "has no requests for CPU or memory, so that neither limits the replicas")
-		}
-	}
-	for _, problem := range problems {
-		base.Warnings(cmd.ErrOrStderr())("--filename: the template of the workload: " + problem)
-	}
+	warnOfTemplates(workload, base.Warnings(cmd.ErrOrStderr()))
 	if cmd.Flags().Changed("replicas") {
 		if err := fit.CheckReplicas(o.replicas); err != nil {
 			return fmt.Errorf("--%w", err)
@@ -123,6 +113,21 @@ func (o *fitOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	return o.printFits(cmd.OutOrStdout(), workload, objects, now)
+}
+
+// warnOfTemplates warns of fields and values of templates that an API server would refuse, and of missing requests.
+func warnOfTemplates(workload *fit.Workload, warn func(string)) {
+	problems := workload.Unknown
+	for _, part := range workload.Parts {
+		given := part.Given()
+		problems = append(problems, manifest.TemplateProblems(given, "")...)
+		if requests := resources.Requests(&v1.Pod{Spec: given.Spec}); requests.Cpu().IsZero() && requests.Memory().IsZero() {
+			problems = append(problems, "has no requests for CPU or memory, so that neither limits the replicas")
+		}
+	}
+	for _, problem := range problems {
+		warn("--filename: the template of the workload: " + problem)
+	}
 }
 
 // readWorkload reads the workload in manifests, and counts the objects of other kinds. One replica of several objects has the pods of all

@@ -129,6 +129,11 @@ func (o *options) validate() error {
 	if err := base.CheckAddress("listen", o.listen); err != nil {
 		return err
 	}
+	if o.profile != "" {
+		if _, err := read("profile", o.profile); err != nil {
+			return err
+		}
+	}
 	for i, name := range o.candidates {
 		if slices.Contains(o.candidates[:i], name) {
 			return fmt.Errorf("--candidate: found %s twice", name)
@@ -159,9 +164,6 @@ func (o *options) start(cmd *cobra.Command) error {
 		return err
 	}
 	candidates, err := read("candidate", o.candidates...)
-	if err == nil && o.profile != "" {
-		_, err = read("profile", o.profile)
-	}
 	if err != nil {
 		return err
 	}

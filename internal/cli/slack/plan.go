@@ -124,10 +124,7 @@ func (o *planOptions) run(cmd *cobra.Command, warn func(string)) error {
 	if cmd.Flags().Changed("namespace") && o.output.Format != base.FormatYAML {
 		return errors.New("--namespace: requires -o yaml: the plan covers the pods of all namespaces")
 	}
-	policy, err := input.SlackPolicy(o.policy, "rate", o.rate)
-	if _, noFile := errors.AsType[*fs.PathError](err); noFile {
-		return fmt.Errorf("--policy: %w: must be a file with a ResourceSlack; --rate sets a rate", err)
-	}
+	policy, err := o.readPolicy()
 	if err != nil {
 		return err
 	}
@@ -167,13 +164,26 @@ func (o *planOptions) run(cmd *cobra.Command, warn func(string)) error {
 	})
 }
 
+// readPolicy returns the policy of the flags.
+func (o *planOptions) readPolicy() (*v1alpha1.ResourceSlack, error) {
+	policy, err := input.SlackPolicy(o.policy, "rate", o.rate)
+	if _, noFile := errors.AsType[*fs.PathError](err); noFile {
+		return nil, fmt.Errorf("--policy: %w: must be a file with a ResourceSlack; --rate sets a rate", err)
+	}
+	return policy, err
+}
+
 // checkClass returns an error if a policy names a PriorityClass of the input whose pods would evict other pods.
 func checkClass(policy *v1alpha1.ResourceSlack, objects []runtime.Object) error {
 	for _, object := range objects {
 		class, ok := object.(*schedulingv1.PriorityClass)
 		if ok && class.Name == policy.Spec.PriorityClassName && (class.Value < -10 || class.Value > -1) {
-			return fmt.Errorf("spec.priorityClassName: PriorityClass %s has the value %d: must be from -10 to -1: placeholders of a higher value "+
-				"evict pods, and autoscalers add no nodes for a lower one", class.Name, class.Value)
+			return fmt.Errorf(
+				"spec.priorityClassName: PriorityClass %s has the value %d: must be from -10 to -1: placeholders of a higher value "+
+					"evict pods, and autoscalers add no nodes for a lower one",
+				class.Name,
+				class.Value,
+			)
 		}
 	}
 	return nil

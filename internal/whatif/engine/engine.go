@@ -182,8 +182,12 @@ func explainPlugin(err error, registry frameworkruntime.Registry) error {
 		return fmt.Errorf("profile %s: plugins.queueSort: found %s plugins: must be one, such as PrioritySort", found[1], found[4])
 	} else if found != nil {
 		point := strings.ToLower(found[3][:1]) + found[3][1:]
-		return fmt.Errorf("profile %s: plugins.%s.enabled: %s does not implement it: must be a plugin with this extension point", found[1], point,
-			found[2])
+		return fmt.Errorf(
+			"profile %s: plugins.%s.enabled: %s does not implement it: must be a plugin with this extension point",
+			found[1],
+			point,
+			found[2],
+		)
 	}
 	found := unknownPlugin.FindStringSubmatch(err.Error())
 	if found == nil {
@@ -261,8 +265,11 @@ func (e *Engine) profile(pod *v1.Pod, name string) (framework.Framework, error) 
 	}
 	profile, ok := e.scheduler.Profiles[name]
 	if !ok {
-		return nil, fmt.Errorf("no profile for scheduler name %q: must be one of %s; keep one profile, which takes all pods, or add one of this name",
-			name, strings.Join(slices.Sorted(maps.Keys(e.scheduler.Profiles)), ", "))
+		return nil, fmt.Errorf(
+			"no profile for scheduler name %q: must be one of %s; keep one profile, which takes all pods, or add one of this name",
+			name,
+			strings.Join(slices.Sorted(maps.Keys(e.scheduler.Profiles)), ", "),
+		)
 	}
 	return profile, nil
 }

@@ -112,7 +112,8 @@ func TestEngineErrors(t *testing.T) {
 	}
 	for want, change := range map[string]func(*internalconfig.Plugins){
 		"profile a: plugins.filter.enabled: NodeResourcesLimits does not implement it: must be a plugin with this extension point": func(
-			p *internalconfig.Plugins) {
+			p *internalconfig.Plugins,
+		) {
 			p.Filter.Enabled = []internalconfig.Plugin{{Name: "NodeResourcesLimits"}}
 		},
 		"profile a: plugins.queueSort: found 0 plugins: must be one, such as PrioritySort": func(p *internalconfig.Plugins) {

@@ -104,7 +104,8 @@ func TestScoreUnknownProfile(t *testing.T) {
 	e := newEngine(t, Cluster{Nodes: []*v1.Node{node("a", "1")}}, Options{})
 	_, err := e.Score(t.Context(), pod("p", "", "1", "1"), "other")
 	if want := `pod default/p: no profile for scheduler name "other": must be one of default-scheduler; keep one profile, which takes all pods, ` +
-		"or add one of this name"; err == nil || err.Error() != want {
+		"or add one of this name"; err == nil ||
+		err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

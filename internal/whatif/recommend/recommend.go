@@ -166,12 +166,6 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 	if err := s.check(read, uses, start, fitEnd, r); err != nil {
 		return nil, err
 	}
-	if o.IsInForce {
-		scaled := scaling.Config{Spec: *o.Autoscaler, Slack: o.Policy}
-		if hasPool, err := scaled.Check(read.Nodes); err == nil && !hasPool {
-			return nil, errors.New("--policy: spec.pool selects no node of the input: set another pool, or label= in --autoscaler")
-		}
-	}
 	if r.Goals = o.Goals.text(); !o.Goals.NoWait {
 		r.WaitPercent = o.Goals.Percent
 	}
@@ -241,6 +235,12 @@ func (s *search) writeParts(r *recording.Recording, start int64) (folder string,
 
 // check returns an error for a recording that cannot answer.
 func (s *search) check(r *recording.Recording, uses []*workloadUse, start, end int64, out *Result) error {
+	if s.IsInForce {
+		scaled := scaling.Config{Spec: *s.Autoscaler, Slack: s.Policy}
+		if hasPool, err := scaled.Check(r.Nodes); err == nil && !hasPool {
+			return errors.New("--policy: spec.pool selects no node of the input: set another pool, or label= in --autoscaler")
+		}
+	}
 	readings, gaps := 0, 0
 	for _, u := range uses {
 		readings, gaps = readings+u.readings, gaps+u.gaps
