@@ -12,6 +12,7 @@ import (
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	internalv1 "k8s.io/kubernetes/pkg/scheduler/apis/config/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
@@ -101,6 +102,29 @@ func Warnings(cfg *internalconfig.KubeSchedulerConfiguration) (warnings []string
 					fmt.Sprintf("profiles[%d].pluginConfig[%d]: plugin %s is not enabled: its arguments have no effect%s",
 						i, j, plugin.Name, format.Suggestion(plugin.Name, slices.Sorted(maps.Keys(enabled)))),
 				)
+			}
+		}
+	}
+	return warnings
+}
+
+// ZeroWeights returns a warning for each plugin whose weight is 0 in the text of a configuration: kube-scheduler takes 0 as 1.
+func ZeroWeights(text []byte) (warnings []string) {
+	var cfg struct {
+		Profiles []struct {
+			Plugins map[string]struct {
+				Enabled []configv1.Plugin `json:"enabled"`
+			} `json:"plugins"`
+		} `json:"profiles"`
+	}
+	_ = yaml.Unmarshal(text, &cfg) // the text was decoded before
+	for i, profile := range cfg.Profiles {
+		for _, point := range slices.Sorted(maps.Keys(profile.Plugins)) {
+			for j, plugin := range profile.Plugins[point].Enabled {
+				if plugin.Weight != nil && *plugin.Weight == 0 {
+					warnings = append(warnings, fmt.Sprintf("profiles[%d].plugins.%s.enabled[%d].weight: 0 counts as 1: list %s in "+
+						"plugins.score.disabled to switch its score off", i, point, j, plugin.Name))
+				}
 			}
 		}
 	}

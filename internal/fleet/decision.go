@@ -211,8 +211,11 @@ func (s *State) describeUnbound(namespace string, names []string) string {
 		parts = append(parts, fmt.Sprintf("spec.clusterSets: %s: no such ManagedClusterSet", format.Abbreviate(missing, maxSetNames, ", ")))
 	}
 	if len(unbound) > 0 {
-		parts = append(parts, fmt.Sprintf("spec.clusterSets: %s: not bound to namespace %s",
-			format.Abbreviate(unbound, maxSetNames, ", "), namespace))
+		text := fmt.Sprintf("spec.clusterSets: %s: not bound to namespace %s", format.Abbreviate(unbound, maxSetNames, ", "), namespace)
+		if bound := slices.Sorted(maps.Keys(s.bindings[namespace])); len(bound) > 0 {
+			text += ", which is bound to " + format.Abbreviate(bound, maxSetNames, ", ")
+		}
+		parts = append(parts, text)
 	}
 	return strings.Join(parts, "; ")
 }

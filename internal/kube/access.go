@@ -118,6 +118,9 @@ func (a *Access) Explain(err error) error {
 		problem, _, _ := strings.Cut(request.Err.Error(), "\n") // advice of client-go follows
 		return fmt.Errorf("no access to %s: %s", server, problem)
 	}
+	if apierrors.IsBadRequest(err) && strings.HasPrefix(server, "http://") {
+		return fmt.Errorf("--kubeconfig: %w: the address of the cluster is %s: servers with TLS need https://", err, server)
+	}
 	if !apierrors.IsUnauthorized(err) {
 		return err
 	}

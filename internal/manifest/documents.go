@@ -82,6 +82,9 @@ func fileOrFolder(path string, each func(string, []byte) error) error {
 	if err != nil {
 		return err
 	}
+	if info.Mode().IsRegular() && info.Size() == 0 {
+		return fmt.Errorf("%s: found an empty file: must have manifests", path)
+	}
 	if !info.IsDir() {
 		return file(path, each)
 	}

@@ -114,7 +114,7 @@ func TestReadErrors(t *testing.T) {
 		"two colons":  {"a: b: c\n", `document 1: line 1, "a: b: c": wrong indentation, or a value with a colon`},
 		"a tab":       {"a:\n\tb: c\n", `document 1: line 2, "b: c": found a tab or a special character: indent with spaces, put values in quotes`},
 		"no separator": {
-			node + pod("p", ""), `document 1: line 5, "apiVersion: v1": found twice: objects must be separated by a line with ---`,
+			node + pod("p", ""), `document 1: line 5, "apiVersion: v1": found "apiVersion" twice: objects must be separated by a line with ---`,
 		},
 		"a table":       {"NAME   STATUS\nn1     Ready\n", `document 1: found "NAME   STATUS": must be YAML or JSON, as from kubectl get -o yaml`},
 		"items":         {"apiVersion: v1\nkind: List\nitems: {}", "document 1: List items: found a value of type object: must be a list"},
@@ -192,7 +192,7 @@ func TestReadErrors(t *testing.T) {
 		},
 		"no name":         {"apiVersion: v1\nkind: Node\nmetadata: {}", "document 1: a node without metadata.name"},
 		"duplicate":       {node + "---\n" + node, "document 2: duplicate node node-1, first defined in "},
-		"duplicate field": {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nmetadata: {name: b}", `line 4, "metadata: {name: b}": found twice: must be set once`},
+		"duplicate field": {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nmetadata: {name: b}", `line 4, "metadata: {name: b}": found "metadata" twice: must be set once`},
 		"no nodes":        {pod("p", "") + "---\n" + pod("q", ""), "-o yaml); ignored: 2 Pod"},
 		"no nodes, other kinds": {
 			pod("p", "") + "---\napiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: r}",

@@ -176,10 +176,15 @@ func (r *hubReader) validateCapacity(where string, asJSON []byte, head *header, 
 	if c.Err != nil {
 		r.warn("%s: %s: %v", where, head, c.Err)
 	}
+	counted := int32(0)
 	for i, group := range whole.Status.Groups {
+		counted += group.Nodes
 		for _, problem := range memoryProblem(fmt.Sprintf("status.groups[%d].free", i), group.Free) {
 			r.warn("%s: %s: %s", where, head, problem)
 		}
+	}
+	if all := whole.Status.Nodes; all > 0 && counted > all {
+		r.warn("%s: %s: status.groups: found %d nodes: must be at most status.nodes, %d", where, head, counted, all)
 	}
 	return c.Err == nil
 }

@@ -20,6 +20,8 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 	defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
 // validationOptions accept what any supported version of Kubernetes accepts.
@@ -43,7 +45,7 @@ var lacking = regexp.MustCompile(
 var phrases = strings.NewReplacer(
 	"not a valid selector operator", "must be In, NotIn, Exists or DoesNotExist, or Gt or Lt of nodes", ", inclusive", "",
 	"metadata.taints", "spec.taints", "less than or equal to ", "at most the ", "greater than zero", "at least 1",
-	"Limit must be set for non overcommitable resources", "must have the same amount as the requests",
+	"Limit must be set for non overcommitable resources", "must have the same amount of extended resources as the requests",
 )
 
 // maxValidated bounds the time of validation. Nobody writes more objects by hand, and an API server has validated others.
@@ -116,6 +118,7 @@ func podProblems(given *v1.PodSpec, pod *v1.Pod, path string) []string {
 	for i := range given.Containers {
 		c, at := &given.Containers[i], fmt.Sprintf("%sspec.containers[%d].resources.", path, i)
 		problems = append(problems, memoryProblem(at+"limits", c.Resources.Limits)...)
+		problems = append(problems, cpuProblem(at+"requests", c.Resources.Requests)...)
 		if c.Resources.Requests.Memory().Cmp(*c.Resources.Limits.Memory()) != 0 { // not the default
 			problems = append(problems, memoryProblem(at+"requests", c.Resources.Requests)...)
 		}
@@ -156,6 +159,16 @@ func memoryProblem(path string, amounts v1.ResourceList) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s.memory: %s is in bytes; did you mean %[2]sMi or %[2]sGi?", path, memory.String())}
+}
+
+// cpuProblem returns the problem of an amount of CPU with a unit of memory.
+func cpuProblem(path string, amounts v1.ResourceList) []string {
+	cpu := amounts[v1.ResourceCPU]
+	if cpu.Format != resource.BinarySI || cpu.Value() < 1024 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s.cpu: %s are %s cores; did you mean %[2]s of memory, or 500m?", path, cpu.String(),
+		format.Plain(float64(cpu.Value())))}
 }
 
 // nodeProblems returns the problems of a node.

@@ -29,6 +29,7 @@ func TestValidate(t *testing.T) {
 		{"containers: []", "spec.containers: required"},
 		{"restartPolicy: Allways, " + short, `spec.restartPolicy: invalid value "Allways": must be one of Always, OnFailure, Never`},
 		{container("resources: {requests: {cpu: 2}, limits: {cpu: 1}}"), `resources.requests: invalid value "2": must be at most the cpu limit of 1`},
+		{container("resources: {requests: {cpu: 500Mi}}"), "requests.cpu: 500Mi are 524,288,000 cores; did you mean 500Mi of memory, or 500m?"},
 		{container("resources: {limits: {nvidia.com/gpu: 500m}}"), "limits[nvidia.com/gpu]: invalid value 500m: must be an integer"},
 		{container("resources: {requests: {memory: 512}}"), "requests.memory: 512 is in bytes; did you mean 512Mi or 512Gi?"},
 		{"tolerations: [{key: a, operator: Exist}], " + short, `operator: invalid value "Exist": must be one of Equal, Exists`},

@@ -44,8 +44,8 @@ PlacementDecisions are the previous decisions. Each placement is decided as if a
 others kept their decisions, beside what is promised to the workloads of the placements
 above it. The hub is not changed.
 
-The exit code is 0 even if a placement is invalid or cannot be satisfied: its
-conditions are printed.`,
+The exit code is 2 if the spec of a placement is invalid, and 0 if a placement cannot be
+satisfied: its conditions are printed.`,
 		Example: `  plimsoll placement decide -f examples/placement/prioritizers
 
   # Decide a changed placement over the clusters of this hub.

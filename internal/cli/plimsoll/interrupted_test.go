@@ -27,7 +27,7 @@ func (i interrupting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Results of interrupted runs are printed and marked, in a table and in JSON. The exit code is 2, and
+// Results of interrupted runs are printed and marked, in a table and in JSON. The exit code is 1, and
 // the condition of --fail-on is not evaluated.
 func TestInterrupted(t *testing.T) {
 	for _, output := range []string{"table", "json"} {
@@ -42,7 +42,7 @@ func TestInterrupted(t *testing.T) {
 			"--fail-on", "victims>-1",
 		})
 		err := cmd.ExecuteContext(ctx)
-		if err == nil || !strings.HasPrefix(err.Error(), "interrupted: ") || report(err) != base.ExitUsage {
+		if err == nil || !strings.HasPrefix(err.Error(), "interrupted: ") || report(err) != base.ExitFailure {
 			t.Errorf("error %v, want interrupted", err)
 		}
 		if output == "table" {

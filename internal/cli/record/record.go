@@ -198,7 +198,7 @@ func (o *options) record(cmd *cobra.Command, file base.NewFile) error {
 	})
 	switch {
 	case recordErr != nil && cmd.Context().Err() != nil:
-		return errors.New("interrupted: no recording was written")
+		return base.Failure(errors.New("interrupted: no recording was written"))
 	case recordErr != nil && o.load != "":
 		return fmt.Errorf("--load-source: %s: %w", o.load, recordErr)
 	case recordErr != nil:

@@ -69,8 +69,9 @@ Requests are kept, or are a quantile or the maximum of what the pods of a worklo
 or what the defaults of the Vertical Pod Autoscaler or of KRR give. Limits stay, but are
 at least the request. Workloads with less than a day of use keep their requests.
 
-Without --autoscaler, the answer is how many nodes are not needed: nodes are added and
-removed as if all were like the most frequent node of the recording. Nothing is applied:
+Without --autoscaler, the answer is how many nodes are not needed, or CPUs of nodes if
+they differ in size: nodes are added and removed as if all new ones were like the most
+frequent node of the recording. Nothing is applied:
 -o yaml prints what to apply, and --write writes it to files.`,
 		Example: `  # What would the last week have cost, at no more overload and short waits?
   plimsoll recommend --recording week.plrec --autoscaler shape=16x64,boot=120,cost=0.80 --wait p95=5s

@@ -76,7 +76,7 @@ func (o *resultOptions) finish(r *result.Result, printed error) error {
 		return base.Failure(err)
 	}
 	if r.Interrupted {
-		return errors.New("interrupted: the results are incomplete and marked")
+		return base.Failure(errors.New("interrupted: the results are incomplete and marked"))
 	}
 	return o.checkFailOn(r)
 }

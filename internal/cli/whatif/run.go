@@ -42,7 +42,23 @@ func (o *whatIfOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return base.Failure(err)
 	}
+	o.warnOfUsage(cmd, r)
 	return o.finish(r, o.print(cmd.OutOrStdout(), r))
+}
+
+// warnOfUsage warns if --usage is set and most usage is recorded, to which the flag does not apply.
+func (o *whatIfOptions) warnOfUsage(cmd *cobra.Command, r *result.Result) {
+	if !cmd.Flags().Changed("usage") || len(r.Scenarios) == 0 || !strings.HasPrefix(r.Scenarios[0].Usage, "recorded") {
+		return
+	}
+	const rest = "the others use what was recorded"
+	for _, text := range r.Assumed {
+		if strings.HasSuffix(text, " is not recorded, and generated") {
+			o.Warn("--usage: " + strings.Replace(text, ", and generated", "", 1) + ": " + rest)
+			return
+		}
+	}
+	o.Warn("--usage: has no effect: the usage of all pods is recorded")
 }
 
 // rescheduleIfPlaced makes all pods of manifests and recordings arrive again if all have a node, unless --reschedule is set.

@@ -154,7 +154,8 @@ func run(ctx context.Context, opts *options.Options, kept int, started func(*sch
 		if err != nil {
 			return &StartError{err}
 		}
-		for _, warning := range config.Warnings(cfg) {
+		text, _ := config.ReadFile(opts.ConfigFile) // read before
+		for _, warning := range append(config.Warnings(cfg), config.ZeroWeights(text)...) {
 			klog.FromContext(ctx).Info("Warning: " + warning)
 		}
 	}

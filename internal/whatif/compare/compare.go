@@ -23,6 +23,7 @@ import (
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -399,8 +400,13 @@ func validateProfile(ctx context.Context, profile engine.NamedConfig, isGenerate
 	if err != nil {
 		return err
 	}
-	for _, warning := range config.Warnings(cfg) {
+	for _, warning := range slices.Concat(config.Warnings(cfg), config.ZeroWeights(profile.Text)) {
 		warn(profile.Name + ": " + warning)
+	}
+	for _, p := range cfg.Profiles {
+		if name := unfed(p); name != "" && !engine.IsBuiltIn(profile.Name) {
+			warn(fmt.Sprintf("%s: %s has no source of load: it is given that of the simulation, which it has not in a cluster", profile.Name, name))
+		}
 	}
 	if len(cfg.Extenders) > 0 {
 		warn(profile.Name + ": its extenders are ignored")
@@ -416,6 +422,31 @@ func validateProfile(ctx context.Context, profile engine.NamedConfig, isGenerate
 		return fmt.Errorf("%s: %w", profile.Name, err)
 	}
 	return nil
+}
+
+// unfed returns the name of a plugin of a profile that reads load and has no source, empty if there is none.
+func unfed(profile internalconfig.KubeSchedulerProfile) string {
+	for _, c := range profile.PluginConfig {
+		switch args := c.Args.(type) {
+		case *config.LowRiskOverCommitmentArgs:
+			if args.WatcherAddress == "" && args.MetricProvider == (metricprovider.Config{}) && isEnabled(profile, c.Name) {
+				return c.Name
+			}
+		case *config.PredictedUtilizationArgs:
+			none := metricprovider.Config{}
+			if args.WatcherAddress == "" && args.MetricProvider == none && args.PodUsage == none && isEnabled(profile, c.Name) {
+				return c.Name
+			}
+		}
+	}
+	return ""
+}
+
+// isEnabled reports whether a plugin is enabled in a profile.
+func isEnabled(profile internalconfig.KubeSchedulerProfile, name string) bool {
+	has := func(p internalconfig.Plugin) bool { return p.Name == name }
+	return profile.Plugins != nil && (slices.ContainsFunc(profile.Plugins.MultiPoint.Enabled, has) ||
+		slices.ContainsFunc(profile.Plugins.Score.Enabled, has))
 }
 
 // describeAutoscaler validates the autoscaler for the nodes of the input, and adds it

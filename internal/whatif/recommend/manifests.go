@@ -65,14 +65,14 @@ func (r *Result) Manifests() (out []Manifest, err error) {
 func profileManifest(profile engine.NamedConfig) Manifest {
 	switch {
 	case slices.Contains(result.ChartProfiles, profile.Name):
-		return Manifest{"values.yaml", fmt.Appendf(nil, "# Helm values: helm upgrade --reuse-values -f values.yaml plimsoll CHART\n"+
+		return Manifest{"values.yaml", fmt.Appendf(nil, "# Helm values: helm upgrade -n plimsoll-system --reuse-values -f values.yaml plimsoll CHART\n"+
 			"scheduler:\n  profiles:\n  - {schedulerName: plimsoll-scheduler, use: %s}\n", profile.Name)}
 	case profile.Name == "default":
 		const text = "# Pods need schedulerName: default-scheduler, whose profile is default, and no Helm value.\n"
 		return Manifest{"values.yaml", []byte(text)}
 	}
 	const file = "scheduler.yaml"
-	const command = "# helm upgrade --reuse-values --set-file scheduler.config=%s plimsoll CHART\n%s"
+	const command = "# helm upgrade -n plimsoll-system --reuse-values --set-file scheduler.config=%s plimsoll CHART\n%s"
 	return Manifest{file, fmt.Appendf(nil, command, file, profile.Text)}
 }
 
@@ -80,7 +80,11 @@ var notInNames = regexp.MustCompile(`[^a-z0-9.-]+`)
 
 // fileName returns the name of the patch file of a workload.
 func fileName(w *recording.WorkloadRequests) string {
-	return notInNames.ReplaceAllString(strings.ToLower(w.Namespace+"."+w.Kind+"."+w.Name), "-")
+	kind := w.Kind
+	if kind == "ReplicaSet" {
+		kind = "Deployment" // see patchCommand
+	}
+	return notInNames.ReplaceAllString(strings.ToLower(w.Namespace+"."+kind+"."+w.Name), "-")
 }
 
 // patchCommand returns the command that patches the pod template of a workload from a file, and the fields on the way to the template. The

@@ -23,6 +23,8 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
@@ -118,7 +120,8 @@ type Options struct {
 	// Autoscaler adds and removes nodes. HasIdle is set if its time until an idle node is removed is known, and not measured.
 	Autoscaler *scaling.Spec
 	HasIdle    bool
-	// CountsNodes is set if the answer is how many nodes are not needed, since no autoscaler is given: a node costs 1 per hour.
+	// CountsNodes is set if the answer is how many nodes are not needed, since no autoscaler is given: a node costs 1 per hour or, if nodes
+	// differ in size, as much as it has CPUs.
 	CountsNodes bool
 	Goals       Goals
 	Change      Changes
@@ -166,6 +169,7 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 	if err := s.check(read, uses, start, fitEnd, r); err != nil {
 		return nil, err
 	}
+	s.countCPUs(read, r)
 	if r.Goals = o.Goals.text(); !o.Goals.NoWait {
 		r.WaitPercent = o.Goals.Percent
 	}
@@ -314,6 +318,31 @@ func largestNode(r *recording.Recording) (largest resources.Amounts) {
 		largest = largest.Max(recording.Amounts(r.Nodes[i].Object.Status.Allocatable))
 	}
 	return largest
+}
+
+// countCPUs makes nodes cost as much as they have CPUs if they have no cost and differ in size: one large node is worth several small ones.
+func (s *search) countCPUs(r *recording.Recording, out *Result) {
+	sizes, nodes := map[resources.Amounts]bool{}, make([]*v1.Node, 0, len(r.Nodes))
+	for i := range r.Nodes {
+		nodes = append(nodes, r.Nodes[i].Object)
+		sizes[recording.Amounts(r.Nodes[i].Object.Status.Allocatable)] = true
+	}
+	added, _, err := s.Autoscaler.NewNodes(nodes)
+	if !s.CountsNodes || len(sizes) < 2 || err != nil || len(added) != 1 { // the error is found by the first run
+		return
+	}
+	spec := *s.Autoscaler
+	spec.Groups, spec.IsPriced, s.countsCPUs = slices.Clone(spec.Groups), true, true
+	spec.Groups[0].Cost = added[0].Status.Allocatable.Cpu().AsApproximateFloat64()
+	s.Autoscaler = &spec
+	out.assume("nodes differ in size: a node counts as many hours as it has CPUs, or more if it has more memory for each than %s",
+		nodeText(added[0]))
+}
+
+// nodeText returns the CPUs and memory of a node.
+func nodeText(node *v1.Node) string {
+	a := node.Status.Allocatable
+	return fmt.Sprintf("%s CPUs and %s", a.Cpu(), format.Bytes(a.Memory().Value()))
 }
 
 // measureIdle sets the time until the autoscaler removes an idle node to the median of the recorded nodes that went, unless it is given.

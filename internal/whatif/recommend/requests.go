@@ -125,8 +125,9 @@ type rule struct {
 	// cpu and memory are the quantiles, 1 for the maximum; cpuMargin and memoryMargin are added, as fractions.
 	cpu, memory, cpuMargin, memoryMargin float64
 	isVPA                                bool
-	// table has the requests of the workloads, empty to keep all.
-	table []recording.WorkloadRequests
+	// table has the requests of the workloads, empty to keep all. tooLarge are the workloads that it leaves out: no node has that much.
+	table    []recording.WorkloadRequests
+	tooLarge []string
 }
 
 // keepRequests is the rule that keeps all requests.
@@ -174,11 +175,13 @@ type keptWorkloads struct {
 	Workloads []string `json:"workloads"`
 }
 
-// fillRules sets the tables of rules, and returns the workloads that keep their requests. Nodes are the allocatable amounts of the largest
-// nodes: requests beyond them are not recommended.
+// reasonTooLarge is why workloads keep their requests if a rule gives them more than a node has.
+const reasonTooLarge = "no node has as much as these requests would be"
+
+// fillRules sets the tables of rules, and returns the workloads that keep their requests with all rules. largest are the allocatable amounts
+// of the largest nodes: requests beyond them are not recommended.
 func fillRules(rules []rule, uses []*workloadUse, largest resources.Amounts) (kept []keptWorkloads) {
 	short := keptWorkloads{Reason: fmt.Sprintf("less than a day of use, or fewer than %d readings, are recorded", minReadings)}
-	large := keptWorkloads{Reason: "the use exceeds every node"}
 	for _, u := range uses {
 		if u.seconds < minUse || u.readings < minReadings {
 			short.Workloads = append(short.Workloads, u.text())
@@ -191,9 +194,7 @@ func fillRules(rules []rule, uses []*workloadUse, largest resources.Amounts) (ke
 			}
 			cpu, memory := r.requestsFor(u)
 			if largest.CPU > 0 && (cpu > largest.CPU || memory > largest.Memory) {
-				if name := u.text(); !slices.Contains(large.Workloads, name) {
-					large.Workloads = append(large.Workloads, name)
-				}
+				r.tooLarge = append(r.tooLarge, u.text())
 				continue
 			}
 			r.table = append(r.table, recording.WorkloadRequests{
@@ -201,10 +202,8 @@ func fillRules(rules []rule, uses []*workloadUse, largest resources.Amounts) (ke
 			})
 		}
 	}
-	for _, k := range []keptWorkloads{short, large} {
-		if len(k.Workloads) > 0 {
-			kept = append(kept, k)
-		}
+	if len(short.Workloads) > 0 {
+		kept = append(kept, short)
 	}
 	return kept
 }

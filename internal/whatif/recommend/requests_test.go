@@ -93,12 +93,15 @@ func TestKeptWorkloads(t *testing.T) {
 	}{
 		"a day":        {constant(1441, 100), ""},
 		"half a day":   {constant(720, 100), "1 workload keeps its requests, because less than a day of use, or fewer than 100 readings, are recorded: StatefulSet shop/db"},
-		"larger":       {constant(1441, 9000), "1 workload keeps its requests, because the use exceeds every node: StatefulSet shop/db"},
+		"larger":       {constant(1441, 9000), "1 workload keeps its requests, because no node has as much as these requests would be: StatefulSet shop/db"},
 		"next to none": {constant(1441, 0), ""},
 	} {
 		rules := newRules()
 		kept := fillRules(rules, usesOf(tc.r, 0, 1<<30), large)
 		got := ""
+		if large := rules[1].tooLarge; len(large) > 0 {
+			kept = append(kept, keptWorkloads{reasonTooLarge, large})
+		}
 		for i := range kept {
 			got += kept[i].summary()
 		}
@@ -121,7 +124,7 @@ func TestManifests(t *testing.T) {
 	for name, want := range map[string]string{
 		"packed":           "use: packed}",
 		"default":          "# Pods need schedulerName: default-scheduler",
-		"allocatable-most": "# helm upgrade --reuse-values --set-file scheduler.config=scheduler.yaml plimsoll CHART\n# ", // not in the chart
+		"allocatable-most": "# helm upgrade -n plimsoll-system --reuse-values --set-file scheduler.config=scheduler.yaml plimsoll CHART\n# ", // not in the chart
 	} {
 		profile, err := engine.ReadConfig(name)
 		must.Succeed(t, err)

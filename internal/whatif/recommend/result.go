@@ -112,6 +112,9 @@ func (g *Goals) text() string {
 	if g.Killed != nil {
 		killed = fmt.Sprintf("at most %s pods are killed a day", format.Plain(*g.Killed))
 	}
+	if g.Overload == nil || g.Killed == nil {
+		killed += fmt.Sprintf(" (%g %% more counts as equal)", 100*tolerance)
+	}
 	wait := fmt.Sprintf("%g %% of the pods wait at most %s for a node", g.Percent, g.Wait)
 	switch {
 	case g.NoWait:
@@ -230,6 +233,9 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 	}
 	r.Profile, r.profile, r.profileIsKept = use.profile.Name, use.profile, use.profile.Name == s.Current.Name
 	r.Requests = use.requests.table
+	if large := use.requests.tooLarge; len(large) > 0 {
+		r.Kept = append(r.Kept, keptWorkloads{Reason: reasonTooLarge, Workloads: large})
+	}
 	if use.slack.name != s.inForce.slack.name {
 		r.Policy = use.slack.policy
 	}
@@ -297,14 +303,22 @@ func (s *search) shortWait() string {
 	return text
 }
 
+// hours returns what a cost is without prices.
+func (s *search) hours() string {
+	if s.countsCPUs {
+		return "CPU hours of nodes"
+	}
+	return "node hours"
+}
+
 // effect states the figures before and after.
 func (s *search) effect(before, after *Row) string {
 	text := "Cost"
 	switch less := before.NodesPeak - after.NodesPeak; {
-	case s.CountsNodes && less > 0:
+	case s.CountsNodes && less > 0 && !s.countsCPUs:
 		text = fmt.Sprintf("%d of %s %s not needed. Node hours", less, format.Of(before.NodesPeak, "node"), format.Form(less, "is", "are"))
 	case s.CountsNodes:
-		text = "Node hours"
+		text = strings.ToUpper(s.hours()[:1]) + s.hours()[1:]
 	}
 	text += fmt.Sprintf(" %s in place of %s a day", format.Cost(after.Cost), format.Cost(before.Cost))
 	if d := after.CostDifference; d != nil && before.Cost > 0 {
@@ -356,7 +370,11 @@ func (s *search) costChange(d *result.Difference, before float64) string {
 
 // figuresText states the figures of a configuration.
 func figuresText(s *search, row *Row) string {
-	text := fmt.Sprintf("It costs %s a day, with an overload of %s node minutes and %s pods killed a day", format.Cost(row.Cost),
+	costs := "It costs %s a day"
+	if s.CountsNodes {
+		costs = "It has %s " + s.hours() + " a day"
+	}
+	text := fmt.Sprintf(costs+", with an overload of %s node minutes and %s pods killed a day", format.Cost(row.Cost),
 		format.Plain(row.Overload), format.Plain(row.Killed))
 	if s.Goals.NoWait {
 		return text + "."

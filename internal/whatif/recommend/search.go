@@ -107,6 +107,8 @@ type search struct {
 	inForce   *candidate
 	raced     []*candidate
 	simulated int
+	// countsCPUs is set if nodes, which have no cost, cost as much as they have CPUs.
+	countsCPUs bool
 }
 
 // simulate runs candidates on a part, except those with figures.

@@ -117,6 +117,9 @@ func usageWithDefaults(kind string, resource int) UsageShape {
 func parseUsageShape(text string, resource int) (UsageShape, error) {
 	name, rest := cutName(text)
 	if !slices.Contains(UsageKinds, name) {
+		if kind, keys, _ := strings.Cut(name, ","); slices.Contains(UsageKinds, kind) {
+			return UsageShape{}, invalidValue("shape", name, "followed by a colon, as in "+kind+":"+keys)
+		}
 		return UsageShape{}, invalidValue("shape", name, "one of "+strings.Join(UsageKinds, ", "))
 	}
 	fields, err := ParseFields(rest)

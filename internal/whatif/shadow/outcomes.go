@@ -96,7 +96,7 @@ func (r *Report) Measurements() []NamedValue {
 		}
 	}
 	if len(unknown) > 0 {
-		out = append(out, NamedValue{"Not measured", strings.Join(unknown, ", ")})
+		out = append(out, NamedValue{"Not measured", strings.Join(unknown, "; ")})
 	}
 	for _, missing := range r.Outcomes.Missing {
 		out = append(out, NamedValue{"Not measured", missing})
