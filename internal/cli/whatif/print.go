@@ -229,7 +229,13 @@ func differenceNote(r *result.Result) string {
 func scenarioTable(s *result.Scenario, profile int, figures []result.Definition) *base.Table {
 	t := base.NewTable("figure", "value")
 	if profile > 0 {
-		name := func(of int) string { return format.Shorten(s.Profiles[of].Name, 14) }
+		name := func(of int) string {
+			_, slack, _ := strings.Cut(s.Profiles[0].Name, ",")
+			if text, ok := strings.CutSuffix(s.Profiles[of].Name, ","+slack); ok && strings.HasSuffix(s.Profiles[profile].Name, ","+slack) {
+				return format.Shorten(text, 14) // with the same slack
+			}
+			return format.Shorten(s.Profiles[of].Name, 14)
+		}
 		t = base.NewTable("figure", name(0), name(profile), "difference")
 	}
 	value := func(of int, name string) string {

@@ -199,6 +199,7 @@ func (o *recommendOptions) find(cmd *cobra.Command) (*recommend.Result, error) {
 	}
 	found, err := recommend.Find(cmd.Context(), o.Options)
 	if err == nil && o.isSnapshot {
+		found.FirstLook = true
 		found.Verdict.Sentence = "A first look, with two days of usage generated around one reading: " + found.Verdict.Sentence +
 			" Record a day at least before you change anything."
 	}
@@ -411,6 +412,10 @@ func (o *recommendOptions) print(out io.Writer, r *recommend.Result) {
 	for i, name := range names {
 		p.paragraph(letter(i) + " is " + name + ".")
 	}
-	p.paragraph("Overload in node minutes a day, killed pods a day, nodes at most; all simulated. -o yaml has what to apply.")
+	text := "Overload in node minutes a day, killed pods a day, nodes at most; all simulated."
+	if !r.FirstLook {
+		text += " -o yaml has what to apply."
+	}
+	p.paragraph(text)
 	p.assumptions(r.Assumed)
 }

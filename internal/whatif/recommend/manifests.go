@@ -96,6 +96,8 @@ func patchCommand(u *workloadUse, file string) (command string, path []string) {
 	switch {
 	case kind == "ReplicaSet":
 		kind = "Deployment" // the workload has the name of the Deployment
+	case kind == "Pod":
+		return "", []string{"spec"}
 	case kind == "Job" && metav1.GetControllerOfNoCopy(u.pod).Name != u.Name:
 		kind, path = "CronJob", append([]string{"spec", "jobTemplate"}, path...)
 	case kind != "StatefulSet" && kind != "ReplicationController":

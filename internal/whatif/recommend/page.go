@@ -74,6 +74,9 @@ func (r *Result) WritePage(w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if r.FirstLook {
+		documents = nil // of readings that were generated
+	}
 	for _, d := range documents {
 		v.Text += "# " + d.Name + "\n" + string(d.Text) + "\n"
 		if len(v.Text) > maxManifests {

@@ -56,6 +56,9 @@ type Result struct {
 
 	// uses are the workloads by their text.
 	uses map[string]*workloadUse
+	// FirstLook is set if all usage is generated around one reading, so that there is nothing to apply.
+	FirstLook bool `json:"firstLook,omitempty"`
+
 	// profile is the recommended profile, and profileIsKept is set if it is in force.
 	profile       engine.NamedConfig
 	profileIsKept bool
@@ -252,8 +255,8 @@ func (s *search) conclude(r *Result, best *candidate, parts []int) {
 			strings.Join(r.Missed, "; "), s.shortWait())
 	case !r.Reached:
 		v.Answer = result.CannotTell
-		v.Sentence = fmt.Sprintf("No configuration meets the goals. The nearest is %s, which misses: %s. %s", v.Candidate,
-			strings.Join(r.Missed, "; "), effect)
+		v.Sentence = fmt.Sprintf("No configuration meets the goals. The nearest is %s, which misses on the first two thirds: %s. "+
+			"On the last third: %s", v.Candidate, strings.Join(r.Missed, "; "), effect)
 	case !r.Confirmed:
 		v.Answer = result.CannotTell
 		v.Sentence = fmt.Sprintf("Not confirmed: %s meets the goals on the first two thirds, but misses on the last third: %s. %s",

@@ -201,6 +201,24 @@ func TestSnapshotOverDays(t *testing.T) {
 			)
 		}
 	}
+	// With limits, no reading exceeds them: a wave around 200m and 3 GiB reaches 300m and 4.5 GiB.
+	limited := *s
+	limited.Objects = slices.Clone(s.Objects)
+	for i := range limited.Objects {
+		limited.Objects[i].JSON = bytes.ReplaceAll(s.Objects[i].JSON, []byte(`"requests":{"cpu":"1","memory":"1Gi"}`),
+			[]byte(`"limits":{"cpu":"250m","memory":"4Gi"},"requests":{"cpu":"100m","memory":"1Gi"}`))
+	}
+	got, err = limited.overDays(&spec, model)
+	must.Succeed(t, err)
+	highest, most := 0.0, 0.0
+	for step := range got.About.Steps() {
+		c, _ := got.Pods[0].CPU.At(step)
+		m, _ := got.Pods[0].Memory.At(step)
+		highest, most = max(highest, c), max(most, m)
+	}
+	if highest > 250 || highest < 249 || most != 4<<30 { // stored in 16 bits
+		t.Errorf("%s uses up to %v and %v, want about 250 and 4 GiB", got.Pods[0].Object.Name, highest, most)
+	}
 	if read, _ := roundTrip(t, got); read.About.Seconds() != 2*24*3600 {
 		t.Errorf("the recording has %d seconds, want two days", read.About.Seconds())
 	}

@@ -59,6 +59,15 @@ func Negligible(d *Difference, base float64) bool {
 	return largest <= tolerance*math.Abs(base)
 }
 
+// AnswerShown is AnswerOf in tables and lists, where a clearly lower load of the fullest node is better, too.
+func AnswerShown(figure Definition, d *Difference, base float64) Answer {
+	answer := AnswerOf(figure, d, base)
+	if answer == Different && d.Mean < 0 && slices.Contains(fullest, figure.Name) {
+		return Better
+	}
+	return answer
+}
+
 // Comparison compares a profile with the first profile in a scenario.
 type Comparison struct {
 	Verdict
@@ -79,8 +88,8 @@ func NewComparison(r *Result, base, other *Profile) Comparison {
 	for _, figure := range Figures {
 		d, mean := other.Figures[figure.Name].Difference, base.Figures[figure.Name].Mean
 		text := figure.Title() + differenceText(d, mean)
-		switch answer := AnswerOf(r.Source.Directed(figure), d, mean); {
-		case answer == Better, answer == Different && d.Mean < 0 && slices.Contains(fullest, figure.Name):
+		switch answer := AnswerShown(r.Source.Directed(figure), d, mean); {
+		case answer == Better:
 			c.Better = append(c.Better, text)
 		case answer == Worse:
 			c.Worse = append(c.Worse, text)

@@ -95,11 +95,8 @@ func (r *Report) Measurements() []NamedValue {
 			unknown = append(unknown, o.name)
 		}
 	}
-	if len(unknown) > 0 {
+	if unknown = append(unknown, r.Outcomes.Missing...); len(unknown) > 0 {
 		out = append(out, NamedValue{"Not measured", strings.Join(unknown, "; ")})
-	}
-	for _, missing := range r.Outcomes.Missing {
-		out = append(out, NamedValue{"Not measured", missing})
 	}
 	return out
 }
