@@ -69,7 +69,11 @@ func explainYAML(err error, document []byte) error {
 	for i := 0; i < len(problems) && text == match[2]; i++ {
 		if strings.HasPrefix(text, problems[i].reported) {
 			text, number = problems[i].meaning, number+1-problems[i].first
-			if key, _, ok := strings.Cut(strings.TrimPrefix(match[2], `key "`), `" already set`); ok && strings.HasPrefix(text, "found twice") {
+			if key, _, ok := strings.Cut(
+				strings.TrimPrefix(match[2], `key "`),
+				`" already set`,
+			); ok &&
+				strings.HasPrefix(text, "found twice") {
 				text = fmt.Sprintf("found %q twice", key) + strings.TrimPrefix(text, "found twice")
 			}
 		}

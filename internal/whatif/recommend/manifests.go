@@ -65,8 +65,11 @@ func (r *Result) Manifests() (out []Manifest, err error) {
 func profileManifest(profile engine.NamedConfig) Manifest {
 	switch {
 	case slices.Contains(result.ChartProfiles, profile.Name):
-		return Manifest{"values.yaml", fmt.Appendf(nil, "# Helm values: helm upgrade -n plimsoll-system --reuse-values -f values.yaml plimsoll CHART\n"+
-			"scheduler:\n  profiles:\n  - {schedulerName: plimsoll-scheduler, use: %s}\n", profile.Name)}
+		return Manifest{
+			"values.yaml",
+			fmt.Appendf(nil, "# Helm values: helm upgrade -n plimsoll-system --reuse-values -f values.yaml plimsoll CHART\n"+
+				"scheduler:\n  profiles:\n  - {schedulerName: plimsoll-scheduler, use: %s}\n", profile.Name),
+		}
 	case profile.Name == "default":
 		const text = "# Pods need schedulerName: default-scheduler, whose profile is default, and no Helm value.\n"
 		return Manifest{"values.yaml", []byte(text)}
