@@ -128,20 +128,12 @@ func (o *planOptions) run(cmd *cobra.Command, warn func(string)) error {
 	if err != nil {
 		return err
 	}
-	var state *engine.State
-	if o.objects.Given() {
-		state, err = o.objects.Read(cmd.Context(), cmd.InOrStdin(), input.Instant{}, warn)
-	} else {
-		state, err = input.ReadObjects(cmd, &o.cluster, warn)
-	}
+	state, err := o.read(cmd, policy, warn)
 	if err != nil {
 		return err
 	}
 	now, err := input.ParseTime("at", at, state.Now)
 	if err != nil {
-		return err
-	}
-	if err := checkClass(policy, state.Objects.Others); err != nil {
 		return err
 	}
 	workloads := slack.WorkloadsOf(state.Objects.Workloads)
@@ -162,6 +154,19 @@ func (o *planOptions) run(cmd *cobra.Command, warn func(string)) error {
 		printPlan(out, &o.output, plan)
 		printSchedule(out, policy, plan.Schedule)
 	})
+}
+
+// read returns the objects of the input or the cluster, or an error if their PriorityClasses exclude the policy.
+func (o *planOptions) read(cmd *cobra.Command, policy *v1alpha1.ResourceSlack, warn func(string)) (state *engine.State, err error) {
+	if o.objects.Given() {
+		state, err = o.objects.Read(cmd.Context(), cmd.InOrStdin(), input.Instant{}, warn)
+	} else {
+		state, err = input.ReadObjects(cmd, &o.cluster, warn)
+	}
+	if err == nil {
+		err = checkClass(policy, state.Objects.Others)
+	}
+	return state, err
 }
 
 // readPolicy returns the policy of the flags.

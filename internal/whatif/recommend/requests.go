@@ -178,8 +178,8 @@ type keptWorkloads struct {
 // reasonTooLarge is why workloads keep their requests if a rule gives them more than a node has.
 const reasonTooLarge = "no node has as much as these requests would be"
 
-// fillRules sets the tables of rules, and returns the workloads that keep their requests with all rules. largest are the allocatable amounts
-// of the largest nodes: requests beyond them are not recommended.
+// fillRules sets the tables of rules, and returns the workloads that keep their requests with all rules. Requests beyond the largest
+// allocatable amounts are not recommended.
 func fillRules(rules []rule, uses []*workloadUse, largest resources.Amounts) (kept []keptWorkloads) {
 	short := keptWorkloads{Reason: fmt.Sprintf("less than a day of use, or fewer than %d readings, are recorded", minReadings)}
 	for _, u := range uses {

@@ -88,16 +88,16 @@ func NewComparison(r *Result, base, other *Profile) Comparison {
 	for _, figure := range Figures {
 		d, mean := other.Figures[figure.Name].Difference, base.Figures[figure.Name].Mean
 		text := figure.Title() + differenceText(d, mean)
-		switch answer := AnswerShown(r.Source.Directed(figure), d, mean); {
-		case answer == Better:
+		switch AnswerShown(r.Source.Directed(figure), d, mean) {
+		case Better:
 			c.Better = append(c.Better, text)
-		case answer == Worse:
+		case Worse:
 			c.Worse = append(c.Worse, text)
-		case answer == Different:
+		case Different:
 			c.Differs = append(c.Differs, text)
-		case answer == Equal:
+		case Equal:
 			c.Equal++
-		default:
+		case CannotTell:
 			c.Unclear++
 		}
 	}
