@@ -250,6 +250,33 @@ func TestCountsNodes(t *testing.T) {
 	}
 }
 
+// TestCountsCPUs expects hours of CPUs if nodes differ in size: the autoscaler gives each of its nodes as many as it has.
+func TestCountsCPUs(t *testing.T) {
+	for generate, want := range map[string]string{"shapes=8x32": "of 10 nodes", "shapes=8x32+2x8": "CPU hours of nodes"} {
+		cost10, paid := cost(10, 0, 0), 0.0
+		o := options(t, fake(func(j *compare.Job) result.Run {
+			paid = j.Autoscaler.Spec.Groups[0].Cost
+			run := cost10
+			scaled := *run.Scaling
+			run.Scaling = &scaled
+			if run.Scaling.NodesPeak = 10; j.Profile.Name == "packed" {
+				run.Scaling.Cost, run.Scaling.NodesPeak = 8, 9
+			}
+			return run
+		}))
+		spec, err := scaling.Parse([]string{"boot=120"})
+		must.Succeed(t, err)
+		o.Autoscaler, o.Change, o.CountsNodes = &spec, Changes{Profile: true}, true
+		o.Source.Recording = filepath.Join(t.TempDir(), "mixed.plrec")
+		source := recording.Source{Generate: "nodes=6,pods=120,fill=0.7,churn=43200,life=7200," + generate}
+		must.Succeed(t, recording.RecordSimulated(o.Source.Recording, source, "diurnal:mean=0.3", 1))
+		r, err := Find(t.Context(), o)
+		if err != nil || !strings.Contains(r.Verdict.Sentence, want) || strings.Contains(want, "CPU") != (paid > 1) {
+			t.Errorf("%s: cost %v, %v, %v, want %s", generate, paid, r, err, want)
+		}
+	}
+}
+
 // TestFindErrors verifies that a recording that cannot answer is refused with what to do.
 func TestFindErrors(t *testing.T) {
 	stop := errors.New("the search begins")
