@@ -110,7 +110,10 @@ func TestLoadWatcherBadInput(t *testing.T) {
 		{[]string{"--max-age=1s"}, "--max-age: invalid value 1s: must be at least --poll-interval, 30s"},
 		{[]string{"--tls-cert-file=a"}, "--tls-cert-file, --tls-private-key-file: must be set together"},
 		{[]string{"--provider=File", "--address=/a", "--auth-token-file=/nonexistent"}, "open /nonexistent: no such file or directory"},
-		{[]string{"--provider=File", "--address=/a", "--listen=127.0.0.1:99999"}, "--listen: listen tcp: address 99999: invalid port"},
+		{
+			[]string{"--provider=File", "--address=/a", "--listen=127.0.0.1:99999"},
+			`--listen: invalid value "127.0.0.1:99999": must be HOST:PORT with a port from 0 to 65535, such as 127.0.0.1:7654`,
+		},
 		{[]string{"now"}, `unexpected argument "now": load-watcher has flags only, with one value each, without spaces`},
 	} {
 		cmd := exec.CommandContext(t.Context(), program.Path(t, "load-watcher"), tc.args...)
