@@ -49,6 +49,9 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 	if cmd.Name() != "completion" { // shells have short, similar names
 		hint = cmp.Or(format.Suggestion(name, names), hint)
 	}
+	if kind, _, _ := strings.Cut(name, "/"); len(names) == 1 && Pod.Has(names[0]) && Pod.Has(kind) { // pods/NAME of explain
+		hint = fmt.Sprintf("; did you mean %s %s %s?", cmd.CommandPath(), names[0], name)
+	}
 	return fmt.Errorf("unknown command %q for %q%s", name, cmd.CommandPath(), hint)
 }
 

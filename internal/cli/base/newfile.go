@@ -66,7 +66,9 @@ func (f NewFile) Check(cmd *cobra.Command) error {
 		return err
 	}
 	folder := filepath.Dir(f.Path)
-	if info, err := os.Stat(folder); err != nil {
+	if info, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: folder %s does not exist: create it first", f.Flag, folder)
+	} else if err != nil {
 		return fmt.Errorf("%s: %w", f.Flag, err)
 	} else if !info.IsDir() {
 		return fmt.Errorf("%s: %s is not a directory", f.Flag, folder)

@@ -33,7 +33,7 @@ func TestFlagErrors(t *testing.T) {
 		"--prometheus http://x -o OUT --series a=b":        `--series: unknown name "a": must be one of kube_pod_info`,
 		"--prometheus http://x -o OUT --label a=.":         "--label: invalid value a=.: must be two names of labels",
 		"--prometheus http://x -o EXISTING":                "--output: " + existing + " already exists; --force replaces it",
-		"--prometheus http://x -o /nowhere/x":              "--output: stat /nowhere",
+		"--prometheus http://x -o /nowhere/x":              "--output: folder /nowhere does not exist",
 
 		"--prometheus http://x -o EXISTING --force --step 1ms": "--step: invalid value 1ms",
 		"--prometheus http://x -o OUT --rotate 1h":             "--rotate: requires --follow",

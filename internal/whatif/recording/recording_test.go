@@ -339,7 +339,7 @@ func TestReadInvalid(t *testing.T) {
 			"usage of pod a/b: invalid usage of -1 millicores",
 		},
 		{"usage in a snapshot", chunked(t, text(recordMeasured, `{"pods":`)), "usage: unexpected end of JSON input"},
-		{"load", chunked(t, text(recordLoad, `{}`)), "load: timestamp: invalid value 0"},
+		{"load", chunked(t, text(recordLoad, `{}`)), "load: timestamp, data.NodeMetricsMap: required"},
 		{"usage that is cut off", chunked(t, pod, usage(0, 0, 1, 1, "")), "1 values from step 1 on"},
 		{"usage after the end", chunked(t, pod, usage(0, 0, MaxSteps, 1, "\x02")), "must be before step 1048576"},
 		{"usage out of order", chunked(t, pod, usage(0, 0, 2, 1, "\x02"), usage(0, 0, 1, 1, "\x02")), "found step 1 after step 2"},

@@ -117,6 +117,9 @@ func NewReport(windows []*Window, from, to time.Time) *Report {
 		APIVersion: APIVersion, Kind: reportKind, From: from.UTC(), To: to.UTC(), Excluded: []string{}, Verdicts: []Verdict{},
 		Missing: []string{},
 	}
+	if len(windows) > 0 && windows[0].From.After(from) { // nothing was watched before
+		r.From = windows[0].From.UTC()
+	}
 	var last *Window // that was replayed
 	for _, w := range windows {
 		if w.Error == "" {
