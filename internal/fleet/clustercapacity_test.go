@@ -34,7 +34,7 @@ func TestBadCapacities(t *testing.T) {
 		{"another name", replace(`"plimsoll"`, `"other"`), `not valid: metadata.name: found "other": must be "plimsoll"`},
 		{"malformed", replace(`[{}]`, `7`), "not valid: status.classes: invalid value 7: must be a list"},
 		{"no quantity", replace(`"4"`, `"many"`), `not valid: status.groups[0].free.cpu: invalid value "many": must be a quantity such as`},
-		{"no such class", replace(`"class":0`, `"class":1`), "not valid: status.groups[0].class: found 1: must be the index of one of 1 classes"},
+		{"no such class", replace(`"class":0`, `"class":1`), "not valid: status.groups[0].class: found 1: must be the index of one of 1 classes, counted from 0"},
 		{"too large", replace(`"4"`, `"4"`+strings.Repeat(" ", 200_000)), "bytes, at most 100000 are allowed"},
 		{"too many groups", replace(`"groups":[`, `"groups":[`+strings.Repeat("{},", 300)), "status.groups: found 301, at most 300 are allowed"},
 		{"quantity", replace(`"4"`, `"1e-2147483647"`), "not valid: ClusterCapacity plimsoll: status.groups[0].free.cpu: invalid quantity"},

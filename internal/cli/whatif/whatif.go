@@ -226,6 +226,9 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 			o.Seeds = int(min(max((to-from)/3600, 1), compareSeeds))
 		}
 	}
+	if cmd.Flags().Changed("seed") && !cmd.Flags().Changed("seeds") && o.Seeds > 1 {
+		base.Warnings(cmd.ErrOrStderr())(fmt.Sprintf("--seed is the first of %d seeds: --seeds sets their number", o.Seeds))
+	}
 	if err := o.validateRun(cmd); err != nil {
 		return err
 	}

@@ -550,7 +550,7 @@ func TestBadSummaries(t *testing.T) {
 		want   string
 	}{
 		{func(s *v1alpha1.ClusterCapacityStatus) { s.ObservedAt = metav1.Time{} }, "status.observedAt: required"},
-		{func(s *v1alpha1.ClusterCapacityStatus) { s.Groups[0].Class = 7 }, "status.groups[0].class: found 7: must be the index of one of 1 classes"},
+		{func(s *v1alpha1.ClusterCapacityStatus) { s.Groups[0].Class = 7 }, "status.groups[0].class: found 7: must be the index of one of 1 classes, counted from 0"},
 		{func(s *v1alpha1.ClusterCapacityStatus) { s.Groups[0].Class = -1 }, "found -1"},
 		{func(s *v1alpha1.ClusterCapacityStatus) { s.Groups[0].Nodes = 0 }, "status.groups[0].nodes: found 0: must be in [1, 100000]"},
 		{func(s *v1alpha1.ClusterCapacityStatus) { s.Groups = make([]v1alpha1.NodeGroup, 301) }, "found 301, at most 300 are allowed"},
