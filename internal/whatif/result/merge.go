@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Shard selects seeds of a comparison: each Count-th seed, from position Index on.
@@ -66,8 +67,12 @@ func inOrder(shards []*Result) ([]*Result, error) {
 		if r.Shard.Index != i {
 			return nil, fmt.Errorf("found no shard %d of %d", i, len(shards))
 		}
+		if !slices.Equal(r.Profiles, common.Profiles) {
+			return nil, fmt.Errorf("shard 0 has the profiles %s, shard %d %s: must be of one comparison", strings.Join(common.Profiles, ", "), i,
+				strings.Join(r.Profiles, ", "))
+		}
 		if !reflect.DeepEqual(withoutRuns(r), common) {
-			return nil, fmt.Errorf("shards 0 and %d differ in their cluster, settings or profiles: must be of one comparison", i)
+			return nil, fmt.Errorf("shards 0 and %d differ in their cluster or settings: must be of one comparison", i)
 		}
 	}
 	return shards, nil
