@@ -221,10 +221,8 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	if err := o.validateScale(); err != nil {
 		return err
 	}
-	if !cmd.Flags().Changed("seeds") && o.Seeds > 1 && o.isOverTime() {
-		if _, from, to, err := recording.OpenSpan(o.Source.Recording); err == nil { // an error is found when it is read
-			o.Seeds = int(min(max((to-from)/3600, 1), compareSeeds))
-		}
+	if o.Seeds > 1 && o.isOverTime() {
+		o.checkParts(cmd)
 	}
 	if cmd.Flags().Changed("seed") && !cmd.Flags().Changed("seeds") && o.Seeds > 1 {
 		base.Warnings(cmd.ErrOrStderr())(fmt.Sprintf("--seed is the first of %d seeds: --seeds sets their number", o.Seeds))
@@ -240,6 +238,20 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 		met = result.WithAutoscaler
 	}
 	return o.resultOptions.validate(cmd, met)
+}
+
+// checkParts sets the number of parts of a recording to as many as have an hour, and warns if --seeds sets more.
+func (o *whatIfOptions) checkParts(cmd *cobra.Command) {
+	_, from, to, err := recording.OpenSpan(o.Source.Recording)
+	if err != nil { // it is found when it is read
+		return
+	}
+	if hours := max((to-from)/3600, 1); !cmd.Flags().Changed("seeds") {
+		o.Seeds = int(min(hours, compareSeeds))
+	} else if part := (to - from) / int64(o.Seeds); part < 900 {
+		base.Warnings(cmd.ErrOrStderr())(fmt.Sprintf("--seeds: %d parts of the recording have %s each: one hour for each allows %d", o.Seeds,
+			time.Duration(part)*time.Second, hours))
+	}
 }
 
 // validateRun returns an error for an invalid number of seeds, time or file.
