@@ -165,8 +165,11 @@ func (o *topOptions) printRecorded(out io.Writer, warn func(string)) error {
 	case err != nil:
 		return err
 	case reading == nil:
-		return fmt.Errorf("--recording: %s has no load: plimsoll snapshot reads it from a cluster with metrics-server, or with --provider and "+
-			"--address", o.recording)
+		return fmt.Errorf(
+			"--recording: %s has no load: plimsoll snapshot reads it from a cluster with metrics-server, or with --provider and "+
+				"--address",
+			o.recording,
+		)
 	}
 	return o.print(*reading, at, out, warn)
 }

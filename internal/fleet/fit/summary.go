@@ -203,7 +203,12 @@ func checkStatus(status *v1alpha1.ClusterCapacityStatus) error {
 	checkNodes := func(field string, class int32, name string, nodes int32) error {
 		switch {
 		case class < 0 || int(class) >= len(status.Classes):
-			return fmt.Errorf("%s.class: found %d: must be the index of one of %d classes, counted from 0", field, class, len(status.Classes))
+			return fmt.Errorf(
+				"%s.class: found %d: must be the index of one of %d classes, counted from 0",
+				field,
+				class,
+				len(status.Classes),
+			)
 		case nodes < 1 || nodes > maxNodes:
 			return fmt.Errorf("%s.%s: found %d: must be in [1, %d]", field, name, nodes, maxNodes)
 		}

@@ -335,8 +335,11 @@ func (s *search) countCPUs(r *recording.Recording, out *Result) {
 	spec.Groups, spec.IsPriced, s.countsCPUs = slices.Clone(spec.Groups), true, true
 	spec.Groups[0].Cost = added[0].Status.Allocatable.Cpu().AsApproximateFloat64()
 	s.Autoscaler = &spec
-	out.assume("nodes differ in size: an hour of a node of %s counts %s, of others in proportion to their CPUs or memory, whichever is more",
-		nodeText(added[0]), format.Plain(spec.Groups[0].Cost))
+	out.assume(
+		"nodes differ in size: an hour of a node of %s counts %s, of others in proportion to their CPUs or memory, whichever is more",
+		nodeText(added[0]),
+		format.Plain(spec.Groups[0].Cost),
+	)
 }
 
 // nodeText returns the CPUs and memory of a node.
