@@ -42,6 +42,7 @@ func TestAccess(t *testing.T) {
 		"node":           "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n",
 		"no-cluster":     strings.Replace(kubeconfig, "cluster: a,", "cluster: aa,", 1),
 		"no-certificate": strings.Replace(kubeconfig, "server:", "certificate-authority-data: abcd, server:", 1),
+		"plain":          strings.Replace(kubeconfig, "https://a.", "http://a.", 1),
 		"not-base64":     strings.Replace(kubeconfig, "server:", "certificate-authority-data: abc, server:", 1),
 		"no-contexts":    "apiVersion: v1\nkind: Config\n", "unknown": strings.Replace(kubeconfig, "current-context: one", "current-context: zz", 1),
 	} {
@@ -131,6 +132,11 @@ func TestAccess(t *testing.T) {
 	plugin := &url.Error{Op: "Get", URL: "https://a.example.com/api", Err: errors.New("getting credentials: no plugin\n\nIt looks like")}
 	got = (&Access{}).Explain(plugin).Error()
 	if want := "no access to https://a.example.com: getting credentials: no plugin"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	t.Setenv("KUBECONFIG", "plain")
+	got = (&Access{}).Explain(apierrors.NewBadRequest("unknown reason")).Error()
+	if want := "--kubeconfig: unknown reason: the address of the cluster is http://a.example.com: servers with TLS need https://"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	t.Setenv("KUBECONFIG", "bad")
