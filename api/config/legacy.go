@@ -62,9 +62,9 @@ func addLegacyToScheme(s *runtime.Scheme) error {
 		})
 }
 
-// Warnings returns the warnings about a configuration: of a legacy version, plugins with negative weights,
+// Warnings returns the warnings about a configuration and its text: of a legacy version, plugins with negative weights or a weight of 0,
 // unknown disabled plugins, and arguments of plugins that are not enabled.
-func Warnings(cfg *internalconfig.KubeSchedulerConfiguration) (warnings []string) {
+func Warnings(cfg *internalconfig.KubeSchedulerConfiguration, text []byte) (warnings []string) {
 	for _, version := range legacyVersions {
 		if version.String() == cfg.APIVersion {
 			warnings = append(
@@ -105,11 +105,12 @@ func Warnings(cfg *internalconfig.KubeSchedulerConfiguration) (warnings []string
 			}
 		}
 	}
-	return warnings
+	return append(warnings, zeroWeights(text)...)
 }
 
-// ZeroWeights returns a warning for each plugin whose weight is 0 in the text of a configuration: kube-scheduler takes 0 as 1.
-func ZeroWeights(text []byte) (warnings []string) {
+// zeroWeights returns a warning for each plugin whose weight is 0 in the text of a configuration: kube-scheduler takes 0 as 1, and the
+// decoded configuration has 0 for plugins without a weight, too.
+func zeroWeights(text []byte) (warnings []string) {
 	var cfg struct {
 		Profiles []struct {
 			Plugins map[string]struct {

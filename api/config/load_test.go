@@ -366,7 +366,7 @@ func TestEncode(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	legacy := func(version string) string {
-		return strings.Join(Warnings(&internalconfig.KubeSchedulerConfiguration{TypeMeta: metav1.TypeMeta{APIVersion: version}}), "; ")
+		return strings.Join(Warnings(&internalconfig.KubeSchedulerConfiguration{TypeMeta: metav1.TypeMeta{APIVersion: version}}, nil), "; ")
 	}
 	for _, version := range []string{"v1beta2", "v1beta3"} {
 		version = "kubescheduler.config.k8s.io/" + version
@@ -389,7 +389,7 @@ func TestWarnings(t *testing.T) {
 		"profile test: the weight of NodeResourcesLimits is -5: must be at least 0, or the plugin prefers the worst node",
 		"profiles[0].pluginConfig[0]: plugin LowRiskOverCommitment is not enabled: its arguments have no effect",
 	}
-	if diff := cmp.Diff(want, Warnings(cfg)); diff != "" {
+	if diff := cmp.Diff(want, Warnings(cfg, nil)); diff != "" {
 		t.Error(diff)
 	}
 }

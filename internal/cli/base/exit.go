@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"os/signal"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -148,6 +150,15 @@ func InvalidValue(flag string, value any, allowed string) error {
 		format = "--%s: invalid value %q: must be %s"
 	}
 	return fmt.Errorf(format, flag, value, allowed)
+}
+
+// CheckAddress returns an error for the value of a flag that is no address to listen on.
+func CheckAddress(flag, value string) error {
+	_, port, err := net.SplitHostPort(value)
+	if _, invalid := strconv.ParseUint(port, 10, 16); err != nil || invalid != nil {
+		return InvalidValue(flag, value, "HOST:PORT with a port from 0 to 65535, such as 127.0.0.1:7654")
+	}
+	return nil
 }
 
 // gracePeriod is how long a program may take to end after a signal before it is terminated. It ensures

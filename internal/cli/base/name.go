@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -118,13 +116,4 @@ func CompleteNames(cluster ClusterAccess, resource schema.GroupVersionResource, 
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
-}
-
-// CheckAddress returns an error for the value of a flag that is no address to listen on.
-func CheckAddress(flag, value string) error {
-	_, port, err := net.SplitHostPort(value)
-	if _, invalid := strconv.ParseUint(port, 10, 16); err != nil || invalid != nil {
-		return InvalidValue(flag, value, "HOST:PORT with a port from 0 to 65535, such as 127.0.0.1:7654")
-	}
-	return nil
 }

@@ -59,7 +59,7 @@ func (s *Scheduler) Read(builtIn string, warn func(string)) (engine.Scheduler, e
 			return engine.Scheduler{}, err
 		}
 		text, _ := config.ReadFile(s.Config) // read before
-		for _, warning := range slices.Concat(config.Warnings(cfg), config.ZeroWeights(text)) {
+		for _, warning := range config.Warnings(cfg, text) {
 			warn(warning)
 		}
 		return engine.Scheduler{Config: cfg, Source: s.Config, ProfileName: s.Name}, nil
@@ -72,7 +72,7 @@ func (s *Scheduler) Read(builtIn string, warn func(string)) (engine.Scheduler, e
 	if err != nil {
 		return engine.Scheduler{}, fmt.Errorf("--profile: %w", err)
 	}
-	for _, warning := range slices.Concat(config.Warnings(cfg), config.ZeroWeights(profile.Text)) {
+	for _, warning := range config.Warnings(cfg, profile.Text) {
 		warn(profile.Name + ": " + warning)
 	}
 	source := "built-in profile " + profile.Name

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
@@ -46,19 +47,18 @@ func (o *whatIfOptions) run(cmd *cobra.Command) error {
 	return o.finish(r, o.print(cmd.OutOrStdout(), r))
 }
 
-// warnOfUsage warns if --usage is set and most usage is recorded, to which the flag does not apply.
+// warnOfUsage warns if --usage is set and usage is recorded, to which the flag does not apply.
 func (o *whatIfOptions) warnOfUsage(cmd *cobra.Command, r *result.Result) {
-	if !cmd.Flags().Changed("usage") || len(r.Scenarios) == 0 || !strings.HasPrefix(r.Scenarios[0].Usage, "recorded") {
-		return
+	pods, known := r.Source.Pods, r.Source.UsageKnown
+	switch {
+	case !cmd.Flags().Changed("usage") || known == 0 || !o.isOverTime():
+	case known == pods:
+		o.Warn("--usage: has no effect: the usage of all pods is recorded")
+	default:
+		o.Warn(
+			fmt.Sprintf("--usage: the usage of %s is not recorded: the others use what was recorded", format.Part(pods-known, pods, "pod")),
+		)
 	}
-	const rest = "the others use what was recorded"
-	for _, text := range r.Assumed {
-		if strings.HasSuffix(text, " is not recorded, and generated") {
-			o.Warn("--usage: " + strings.Replace(text, ", and generated", "", 1) + ": " + rest)
-			return
-		}
-	}
-	o.Warn("--usage: has no effect: the usage of all pods is recorded")
 }
 
 // rescheduleIfPlaced makes all pods of manifests and recordings arrive again if all have a node, unless --reschedule is set.

@@ -248,13 +248,10 @@ func (o *whatIfOptions) checkParts(cmd *cobra.Command) {
 	}
 	if hours := max((to-from)/3600, 1); !cmd.Flags().Changed("seeds") {
 		o.Seeds = int(min(hours, compareSeeds))
-	} else if part := (to - from) / int64(o.Seeds); part < 900 {
-		base.Warnings(
-			cmd.ErrOrStderr(),
-		)(
-			fmt.Sprintf("--seeds: %d parts of the recording have %s each: one hour for each allows %d", o.Seeds,
-				time.Duration(part)*time.Second, hours),
-		)
+	} else if part := (to - from) / int64(o.Seeds); part < replay.DefaultMetrics.WindowSeconds {
+		warn := base.Warnings(cmd.ErrOrStderr())
+		warn(fmt.Sprintf("--seeds: %d parts of the recording have %s each: one hour for each allows %d", o.Seeds,
+			time.Duration(part)*time.Second, hours))
 	}
 }
 

@@ -155,7 +155,7 @@ func run(ctx context.Context, opts *options.Options, kept int, started func(*sch
 			return &StartError{err}
 		}
 		text, _ := config.ReadFile(opts.ConfigFile) // read before
-		for _, warning := range append(config.Warnings(cfg), config.ZeroWeights(text)...) {
+		for _, warning := range config.Warnings(cfg, text) {
 			klog.FromContext(ctx).Info("Warning: " + warning)
 		}
 	}

@@ -322,13 +322,16 @@ func largestNode(r *recording.Recording) (largest resources.Amounts) {
 
 // countCPUs makes nodes cost as much as they have CPUs if they have no cost and differ in size: one large node is worth several small ones.
 func (s *search) countCPUs(r *recording.Recording, out *Result) {
+	if !s.CountsNodes {
+		return
+	}
 	sizes, nodes := map[resources.Amounts]bool{}, make([]*v1.Node, 0, len(r.Nodes))
 	for i := range r.Nodes {
 		nodes = append(nodes, r.Nodes[i].Object)
 		sizes[recording.Amounts(r.Nodes[i].Object.Status.Allocatable)] = true
 	}
 	added, _, err := s.Autoscaler.NewNodes(nodes)
-	if !s.CountsNodes || len(sizes) < 2 || err != nil || len(added) != 1 { // the error is found by the first run
+	if len(sizes) < 2 || err != nil || len(added) != 1 { // the error is found by the first run
 		return
 	}
 	spec := *s.Autoscaler

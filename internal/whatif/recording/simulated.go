@@ -10,9 +10,7 @@ import (
 	"slices"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
@@ -102,39 +100,18 @@ func (r *Recording) overDays(spec *UsageSpec, model *UsageModel) (*Recording, er
 		if used, ok := measured[resources.Name(pod)]; ok && used.Valid() {
 			cpu, memory = used.CPU/spec[usageCPU].Mean, used.Memory/spec[usageMemory].Mean
 		}
-		most := mostUse(pod)
+		demand := demandOf(pod)
+		mostCPU, mostMemory := cmp.Or(demand.CPULimit, math.MaxFloat64), cmp.Or(demand.MemoryLimit, math.MaxFloat64)
 		cursor := model.Cursor(uint64(i), numbers.numberOf(pod))
 		for step := range out.About.Steps() {
 			c, m := model.Next(&cursor, int64(step)*snapshotStep/recordingStep)
-			recorded.CPU.Set(step, min(c*cpu, most.cpu))
-			recorded.Memory.Set(step, min(m*memory, most.memory))
+			recorded.CPU.Set(step, min(c*cpu, mostCPU))
+			recorded.Memory.Set(step, min(m*memory, mostMemory))
 		}
 		out.Pods = append(out.Pods, recorded)
 	}
 	slices.SortStableFunc(out.Pods, func(a, b Pod) int { return cmp.Compare(resources.Name(a.Object), resources.Name(b.Object)) })
 	return out, nil
-}
-
-// use is CPU in millicores and memory in bytes.
-type use struct{ cpu, memory float64 }
-
-// mostUse returns the most that a pod can use: its limits, if all of its containers have them.
-func mostUse(pod *v1.Pod) use {
-	most := use{cpu: math.MaxFloat64, memory: math.MaxFloat64}
-	limits := resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{})
-	has := func(name v1.ResourceName) bool {
-		return !slices.ContainsFunc(pod.Spec.Containers, func(c v1.Container) bool {
-			_, ok := c.Resources.Limits[name]
-			return !ok
-		})
-	}
-	if has(v1.ResourceCPU) {
-		most.cpu = float64(limits.Cpu().MilliValue())
-	}
-	if has(v1.ResourceMemory) {
-		most.memory = limits.Memory().AsApproximateFloat64()
-	}
-	return most
 }
 
 // recordingOf returns a recording of a generated input, from an instant on until the last pod arrives: pods run on the nodes in turn as
