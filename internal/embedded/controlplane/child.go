@@ -40,6 +40,7 @@ const APIServerVariable = "PLIMSOLL_KUBE_APISERVER"
 type assignment struct {
 	Dir           string   `json:"dir"`
 	APIServerArgs []string `json:"apiServerArgs,omitempty"`
+	RealNodes     bool     `json:"realNodes,omitempty"`
 }
 
 // RunIfChild runs the servers of a control plane and does not return if this process was started for
@@ -102,7 +103,7 @@ func runChild(raw string) error {
 		go func() { serverEnded <- runAPIServer(ctx, args, listener) }()
 	}
 
-	go runNodeSide(ctx, clientConfig(assigned.Dir, address))
+	go runNodeSide(ctx, clientConfig(assigned.Dir, address), assigned.RealNodes)
 	if err := json.NewEncoder(os.Stdout).Encode(hello{Address: address, Etcd: endpoint}); err != nil {
 		return err
 	}
@@ -152,6 +153,8 @@ func apiServerArgs(assigned assignment, etcdEndpoint string) []string {
 		"--etcd-cafile=" + file(caFile), "--etcd-certfile=" + file(clientCert), "--etcd-keyfile=" + file(clientKey),
 		"--tls-cert-file=" + file(serverCert), "--tls-private-key-file=" + file(serverKey),
 		"--client-ca-file=" + file(caFile),
+		"--kubelet-client-certificate=" + file(clientCert), "--kubelet-client-key=" + file(clientKey),
+		"--kubelet-preferred-address-types=InternalIP",
 		"--service-account-issuer=https://plimsoll.invalid",
 		"--service-account-key-file=" + file(tokenKey), "--service-account-signing-key-file=" + file(tokenKey),
 		"--service-cluster-ip-range=10.0.0.0/24",

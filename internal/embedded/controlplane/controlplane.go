@@ -1,5 +1,5 @@
 // Package controlplane runs a Kubernetes control plane on this machine for the demo and the tests:
-// etcd, kube-apiserver, the controllers of Deployments, ReplicaSets and Jobs, and simulated kubelets.
+// etcd, kube-apiserver, the controllers of Deployments, ReplicaSets and Jobs, and, unless nodes are real, simulated kubelets.
 // Nothing has to be installed.
 //
 // All servers listen on free ports of 127.0.0.1 with generated certificates. They run in a child process,
@@ -40,6 +40,8 @@ const startTimeout = 3 * time.Minute
 type Options struct {
 	// APIServerArgs are additional flags of kube-apiserver, such as --feature-gates=A=true.
 	APIServerArgs []string
+	// RealNodes leaves nodes and their pods to real kubelets: none are simulated.
+	RealNodes bool
 }
 
 // ControlPlane is a running control plane.
@@ -109,7 +111,7 @@ func (cp *ControlPlane) startChild(options Options) (<-chan hello, error) {
 		return nil, err
 	}
 	defer logFile.Close()
-	assignment, err := json.Marshal(assignment{Dir: cp.Dir, APIServerArgs: options.APIServerArgs})
+	assignment, err := json.Marshal(assignment{Dir: cp.Dir, APIServerArgs: options.APIServerArgs, RealNodes: options.RealNodes})
 	if err != nil {
 		return nil, err
 	}

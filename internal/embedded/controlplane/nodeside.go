@@ -31,20 +31,20 @@ const RunForAnnotation = "plimsoll.dev/run-for"
 // workers is the number of workers of each controller.
 const workers = 4
 
-// runNodeSide runs the workload controllers and the simulated kubelets until ctx ends.
-func runNodeSide(ctx context.Context, config *rest.Config) {
+// runNodeSide runs the workload controllers and, unless nodes are real, the simulated kubelets until ctx ends.
+func runNodeSide(ctx context.Context, config *rest.Config, realNodes bool) {
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	client, err := kubernetes.NewForConfig(config)
 	if err == nil {
-		err = startNodeSide(ctx, client)
+		err = startNodeSide(ctx, client, realNodes)
 	}
 	if err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(err, "Starting the controllers of the control plane failed")
 	}
 }
 
-// startNodeSide starts the controllers and runs the kubelets until ctx ends.
-func startNodeSide(ctx context.Context, client kubernetes.Interface) error {
+// startNodeSide starts the controllers and runs the simulated kubelets, if any, until ctx ends.
+func startNodeSide(ctx context.Context, client kubernetes.Interface, realNodes bool) error {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	pods, replicaSets := factory.Core().V1().Pods(), factory.Apps().V1().ReplicaSets()
 	deployments, err := deployment.NewDeploymentController(ctx, factory.Apps().V1().Deployments(), replicaSets, pods, client)
@@ -69,6 +69,10 @@ func startNodeSide(ctx context.Context, client kubernetes.Interface) error {
 	go deployments.Run(ctx, workers)
 	go replicas.Run(ctx, workers)
 	go jobs.Run(ctx, workers)
+	if realNodes {
+		<-ctx.Done()
+		return nil
+	}
 	kubelets.run(ctx)
 	return nil
 }

@@ -1,0 +1,116 @@
+// Command nodes runs a cluster with real kubelets on this machine until it is interrupted.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/lab/nodes/realnodes"
+)
+
+const usage = `Runs a Kubernetes cluster with real kubelets on this machine, in namespaces of its own, until it is interrupted (Ctrl-C).
+It needs root, and changes nothing outside of its namespaces.
+
+Usage:
+  nodes [flags]                run a cluster
+  nodes enter [COMMAND ...]    run a command, or a shell, in the namespaces of the running cluster, with its kubeconfig
+
+Examples:
+  nodes -nodes 4 -cpu 300
+  nodes enter kubectl get nodes
+  nodes enter kubectl run try --image=localhost/work:1 --image-pull-policy=Never -- burn -cpu 120
+
+Flags:
+`
+
+func main() {
+	options := realnodes.Options{}
+	flags := flag.NewFlagSet("nodes", flag.ExitOnError)
+	flags.IntVar(&options.Nodes, "nodes", 4, "number of nodes")
+	flags.IntVar(&options.CPU, "cpu", 300, "millicores of each node for pods")
+	flags.IntVar(&options.Memory, "memory", 1024, "MiB of each node for pods")
+	flags.StringVar(&options.Bin, "bin", "bin/nodes", "folder of the programs")
+	flags.Usage = func() { fmt.Fprint(os.Stderr, usage); flags.PrintDefaults() }
+	if len(os.Args) > 1 && os.Args[1] == "enter" {
+		exit(enter(os.Args[2:]))
+	}
+	_ = flags.Parse(os.Args[1:])
+	if flags.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "error: unknown argument %q\nRun 'nodes -h' for usage.\n", flags.Arg(0))
+		os.Exit(2)
+	}
+	var err error
+	if options.Bin, err = filepath.Abs(options.Bin); err != nil {
+		exit(err)
+	}
+	controlplane.RunIfChild()
+	realnodes.Enter()
+	exit(up(options))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// up runs a cluster until a signal arrives.
+func up(options realnodes.Options) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	start := time.Now()
+	fmt.Printf("starting %d nodes of %d millicores and %d MiB ...\n", options.Nodes, options.CPU, options.Memory)
+	c, err := realnodes.Start(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer c.Stop()
+	// Read by enter.
+	if err := os.Symlink(c.Kubeconfig, filepath.Join(c.Dir, "kubeconfig")); err != nil {
+		return err
+	}
+	fmt.Printf("ready after %.1f s. In another terminal, as root:\n\n  %s enter kubectl get nodes\n\nCtrl-C stops everything.\n",
+		time.Since(start).Seconds(), os.Args[0])
+	<-ctx.Done()
+	return nil
+}
+
+// enter replaces this process by a command in the namespaces of a cluster.
+func enter(command []string) error {
+	if len(command) == 0 {
+		command = []string{"bash"}
+	}
+	for pid, dir := range realnodes.Inside() {
+		path, err := exec.LookPath("nsenter")
+		if err != nil {
+			return err
+		}
+		self, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		args := append([]string{"nsenter", "--target", strconv.Itoa(pid), "--net", "--mount", "--pid", "--wdns=" + mustGetwd()}, command...)
+		return syscall.Exec(path, args, append(os.Environ(), "KUBECONFIG="+filepath.Join(dir, "kubeconfig"),
+			"PATH="+filepath.Dir(self)+":"+os.Getenv("PATH")))
+	}
+	return fmt.Errorf("no cluster runs: start one with %s", os.Args[0])
+}
+
+func mustGetwd() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "/"
+	}
+	return dir
+}

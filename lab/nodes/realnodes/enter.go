@@ -1,0 +1,244 @@
+package realnodes
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Environment variables that tell a process of this program what to be.
+const (
+	roleVariable = "PLIMSOLL_NODES_ROLE"
+	dirVariable  = "PLIMSOLL_NODES_DIR"
+)
+
+// Values of roleVariable.
+const (
+	insideRole  = "inside"
+	nodeRole    = "node"
+	cleanerRole = "cleaner"
+)
+
+// stateDir is the parent of the folders of all clusters. Its file system must be able to hold the upper layers of an overlay.
+const stateDir = "/var/tmp/plimsoll-nodes"
+
+// Files in the folder of a cluster.
+const (
+	lockFile   = "lock"
+	insideFile = "inside" // the process ID of the process inside, as seen by the machine
+)
+
+// The main goroutine stays on the main thread: namespaces belong to threads, and a process ends with the thread that started it.
+func init() { runtime.LockOSThread() }
+
+// Enter moves this program into namespaces of its own, in which it can start clusters. It must be the first call of main or TestMain.
+//
+// The program starts again as the first process of new network, mount and process namespaces; Enter returns in that process only, with
+// the standard streams, arguments and folder of the first one, whose exit code is the one of the process inside. No address, route, mount
+// or process appears on the machine outside of these namespaces. When the first process ends, even by kill -9, the kernel kills the process inside
+// and with it all its descendants, and the network and the mounts end with their namespaces. Then a third process, the
+// cleaner, removes the control groups and the folder of the cluster. What is left if that is killed, too, the next program removes.
+//
+// Requirements that are missing are printed, and the exit code is 2.
+func Enter() {
+	switch os.Getenv(roleVariable) {
+	case insideRole:
+		if err := setUpInside(); err != nil {
+			fail(1, err)
+		}
+	case nodeRole:
+		fail(1, runNode())
+	case cleanerRole:
+		clean()
+		os.Exit(0)
+	default:
+		if err := CheckMachine(); err != nil {
+			fail(2, err)
+		}
+		runInside()
+	}
+}
+
+// fail prints an error and exits.
+func fail(code int, err error) {
+	fmt.Fprintf(os.Stderr, "error: %v\n", err)
+	os.Exit(code)
+}
+
+// runInside runs this program inside and exits with its exit code.
+func runInside() {
+	removeStale()
+	dir := filepath.Join(stateDir, strconv.Itoa(os.Getpid()))
+	err := os.MkdirAll(filepath.Join(dir, "tmp"), 0o755)
+	var lock *os.File
+	if err == nil {
+		lock, err = os.Create(filepath.Join(dir, lockFile))
+	}
+	if err == nil {
+		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		fail(1, err)
+	}
+	cleaner, isAlive, err := startCleaner(dir, lock)
+	if err != nil {
+		fail(1, err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		fail(1, err)
+	}
+	inside := exec.Command(program, os.Args[1:]...)
+	inside.Env = append(os.Environ(), roleVariable+"="+insideRole, dirVariable+"="+dir, "TMPDIR="+filepath.Join(dir, "tmp"))
+	inside.Stdin, inside.Stdout, inside.Stderr = os.Stdin, os.Stdout, os.Stderr
+	inside.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL,
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	code := 0
+	if err = inside.Start(); err == nil {
+		_ = os.WriteFile(filepath.Join(dir, insideFile), []byte(strconv.Itoa(inside.Process.Pid)), 0o644)
+		go func() {
+			// Ctrl-C goes to both processes. The process inside is the first of its namespace, for which a signal without a handler is
+			// ignored, so that a second one has to kill it.
+			<-signals
+			_ = inside.Process.Signal(syscall.SIGTERM)
+			<-signals
+			_ = inside.Process.Kill()
+		}()
+		_ = inside.Wait()
+		code = max(inside.ProcessState.ExitCode(), 0)
+		if !inside.ProcessState.Exited() {
+			code = 1
+		}
+	}
+	isAlive.Close()
+	_ = cleaner.Wait()
+	if err != nil {
+		fail(1, fmt.Errorf("new namespaces: %w", err))
+	}
+	os.Exit(code)
+}
+
+// startCleaner starts the process that cleans up when isAlive is closed, which the kernel does if this process is killed.
+func startCleaner(dir string, lock *os.File) (cleaner *exec.Cmd, isAlive io.Closer, err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, nil, err
+	}
+	cleaner = exec.Command(program)
+	cleaner.Env = append(os.Environ(), roleVariable+"="+cleanerRole, dirVariable+"="+dir)
+	cleaner.Stderr = os.Stderr
+	cleaner.ExtraFiles = []*os.File{lock} // stays locked until the cleaner ends
+	cleaner.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	isAlive, err = cleaner.StdinPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	return cleaner, isAlive, cleaner.Start()
+}
+
+// clean removes what a cluster leaves, after standard input was closed and the processes of the cluster have ended.
+func clean() {
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	if err := removeCluster(os.Getenv(dirVariable)); err != nil {
+		fmt.Fprintln(os.Stderr, "error: cleaning up:", err)
+	}
+}
+
+// removeStale removes what killed programs have left.
+func removeStale() {
+	dirs, _ := filepath.Glob(filepath.Join(stateDir, "*"))
+	for _, dir := range dirs {
+		lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR, 0)
+		if err == nil {
+			err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		}
+		if err == nil || errors.Is(err, os.ErrNotExist) {
+			_ = removeCluster(dir)
+		}
+		lock.Close()
+	}
+}
+
+// cleanTimeout bounds the time until the kernel has ended killed processes.
+const cleanTimeout = 15 * time.Second
+
+// removeCluster removes the control groups and the folder of a cluster whose process inside has been killed.
+func removeCluster(dir string) error {
+	groups, err := findCgroups()
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(cgroupTop, filepath.Base(dir))
+	for end := time.Now().Add(cleanTimeout); ; time.Sleep(20 * time.Millisecond) {
+		if err = groups.remove(path); err == nil || time.Now().After(end) {
+			break
+		}
+	}
+	// The parent stays while another cluster uses it.
+	_ = groups.remove(cgroupTop)
+	err = errors.Join(err, os.RemoveAll(dir))
+	_ = os.Remove(stateDir)
+	return err
+}
+
+// setUpInside makes the mounts private, mounts /proc, starts the loopback device, and enters the control group of the cluster.
+func setUpInside() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("private mounts: %w", err)
+	}
+	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+		return fmt.Errorf("mounting /proc: %w", err)
+	}
+	groups, err := findCgroups()
+	if err != nil {
+		return err
+	}
+	path := clusterGroup()
+	if err := errors.Join(groups.create(path+"/"+daemons), groups.enter(path+"/"+daemons)); err != nil {
+		return err
+	}
+	// Everything of the cluster has precedence over other work on this machine, which could otherwise take the CPU time of nodes.
+	if err := errors.Join(groups.setShares(cgroupTop, 200000), groups.setShares(path+"/"+daemons, 20000)); err != nil {
+		return err
+	}
+	return run("ip", "link", "set", "lo", "up")
+}
+
+// clusterGroup returns the control group of the cluster of this process.
+func clusterGroup() string { return cgroupTop + "/" + filepath.Base(os.Getenv(dirVariable)) }
+
+// run runs a program. An error contains its output.
+func run(name string, args ...string) error {
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// Inside returns the process IDs, as seen by this machine, of the programs that run inside of their namespaces, and their folders.
+func Inside() map[int]string {
+	found := map[int]string{}
+	files, _ := filepath.Glob(filepath.Join(stateDir, "*", insideFile))
+	for _, file := range files {
+		raw, _ := os.ReadFile(file)
+		if pid, err := strconv.Atoi(string(raw)); err == nil && unix.Kill(pid, 0) == nil {
+			found[pid] = filepath.Dir(file)
+		}
+	}
+	return found
+}
