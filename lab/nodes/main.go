@@ -33,6 +33,8 @@ Flags:
 `
 
 func main() {
+	controlplane.RunIfChild()
+	realnodes.RunIfChild()
 	options := realnodes.Options{}
 	flags := flag.NewFlagSet("nodes", flag.ExitOnError)
 	flags.IntVar(&options.Nodes, "nodes", 4, "number of nodes")
@@ -52,7 +54,6 @@ func main() {
 	if options.Bin, err = filepath.Abs(options.Bin); err != nil {
 		exit(err)
 	}
-	controlplane.RunIfChild()
 	realnodes.Enter()
 	exit(up(options))
 }

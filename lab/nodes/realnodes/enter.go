@@ -42,7 +42,19 @@ const (
 // The main goroutine stays on the main thread: namespaces belong to threads, and a process ends with the thread that started it.
 func init() { runtime.LockOSThread() }
 
-// Enter moves this program into namespaces of its own, in which it can start clusters. It must be the first call of main or TestMain.
+// RunIfChild runs a node, or cleans up, and does not return if this process was started for that. Otherwise it does nothing. It must be the
+// first call of main or TestMain.
+func RunIfChild() {
+	switch os.Getenv(roleVariable) {
+	case nodeRole:
+		fail(1, runNode())
+	case cleanerRole:
+		clean()
+		os.Exit(0)
+	}
+}
+
+// Enter moves this program into namespaces of its own, in which it can start clusters.
 //
 // The program starts again as the first process of new network, mount and process namespaces; Enter returns in that process only, with
 // the standard streams, arguments and folder of the first one, whose exit code is the one of the process inside. No address, route, mount
@@ -52,21 +64,14 @@ func init() { runtime.LockOSThread() }
 //
 // Requirements that are missing are printed, and the exit code is 2.
 func Enter() {
-	switch os.Getenv(roleVariable) {
-	case insideRole:
-		if err := setUpInside(); err != nil {
-			fail(1, err)
-		}
-	case nodeRole:
-		fail(1, runNode())
-	case cleanerRole:
-		clean()
-		os.Exit(0)
-	default:
+	if os.Getenv(roleVariable) != insideRole {
 		if err := CheckMachine(); err != nil {
 			fail(2, err)
 		}
 		runInside()
+	}
+	if err := setUpInside(); err != nil {
+		fail(1, err)
 	}
 }
 
