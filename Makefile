@@ -147,6 +147,37 @@ test-foreign: test-servers ## run the tests of test-all that are not in test
 	cd tools/vulncheck && go test -vet=off ./...
 	@$(MAKE) --no-print-directory lab
 
+# Real nodes: kubelets in namespaces of this machine (lab/nodes). They need root, and programs of other projects in bin/nodes.
+NODES := bin/nodes
+KUBELET_VERSION := $(shell sed -nE 's/^\sk8s.io\/kubernetes (v\S+).*/\1/p' lab/nodes/kubelet/go.mod)
+VERSION_FLAGS = -X k8s.io/component-base/version.gitVersion=$(KUBELET_VERSION) $(shell echo $(KUBELET_VERSION) | \
+  sed -E 's/v([0-9]+)\.([0-9]+).*/-X k8s.io\/component-base\/version.gitMajor=\1 -X k8s.io\/component-base\/version.gitMinor=\2/')
+
+.PHONY: nodes-programs
+nodes-programs:
+	@command -v containerd runc ip prometheus >/dev/null && [ -x /usr/lib/cni/bridge ] || { \
+	  echo "== installing containerd, runc, the plugins of container networks, iproute2 and Prometheus, which real nodes need (Debian packages)"; \
+	  sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
+	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends \
+	    containerd runc containernetworking-plugins iproute2 prometheus >/dev/null; } || { \
+	  echo "real nodes need containerd, runc, containernetworking-plugins, iproute2 and prometheus: install them"; exit 1; }
+	@echo "== building kubelet, metrics-server, kube-state-metrics, kubectl and the programs of Plimsoll for real nodes (about 5 minutes the first time)"
+	@cd lab/nodes/kubelet && go build -ldflags '-s -w $(VERSION_FLAGS)' -o ../../../$(NODES)/kubelet k8s.io/kubernetes/cmd/kubelet
+	@cd test/metricsserver && go build -ldflags '-s -w' -o ../../$(NODES)/metrics-server sigs.k8s.io/metrics-server/cmd/metrics-server
+	@cd test/kubestatemetrics && go build -ldflags '-s -w' -o ../../$(NODES)/kube-state-metrics k8s.io/kube-state-metrics/v2
+	@cd test/kubectl && go build -ldflags '-s -w' -o ../../$(NODES)/kubectl .
+	@go tool -modfile=tools/helm/go.mod -n helm >/dev/null
+	@$(BUILD) -o $(NODES)/ ./cmd/plimsoll ./cmd/plimsoll-scheduler ./cmd/plimsoll-controller
+	@cd lab && go build -ldflags '-s -w' -o ../$(NODES)/ ./nodes ./nodes/work ./nodes/experiment
+
+.PHONY: nodes
+nodes: nodes-programs ## run a cluster with real kubelets on this machine, in namespaces of its own (Linux, root)
+	@$(NODES)/nodes -bin $(NODES) $(ARGS)
+
+.PHONY: test-nodes
+test-nodes: nodes-programs ## run the tests on real nodes (Linux, root)
+	cd lab && go test -vet=off -count=1 -timeout 15m -v -tags nodes ./nodes/...
+
 .PHONY: test-times
 test-times: ## print the twenty slowest packages of the last make test or test-all
 	@sort -k3 -rn $(TIMES) | sed -n '/^ok/p' | head -20
