@@ -81,9 +81,9 @@ func main() {
 	flags.IntVar(&s.Pods, "pods", 36, "number of pods, an even number")
 	flags.Float64Var(&s.Level, "level", 0.8, "demand as a fraction of the CPU of all nodes")
 	flags.Float64Var(&s.Compression, "compression", 15, "seconds of recorded usage in one second")
-	flags.DurationVar(&s.Every, "every", 800*time.Millisecond, "time between two pods")
-	flags.DurationVar(&s.Settle, "settle", 12*time.Second, "time from the last pod to the measurement")
-	flags.DurationVar(&s.Measure, "measure", 60*time.Second, "length of the measurement")
+	flags.DurationVar(&s.Every, "every", 700*time.Millisecond, "time between two pods")
+	flags.DurationVar(&s.Settle, "settle", 10*time.Second, "time from the last pod to the measurement")
+	flags.DurationVar(&s.Measure, "measure", 45*time.Second, "length of the measurement")
 	bin := flags.String("bin", "bin/nodes", "folder of the programs that make nodes-programs builds")
 	project := flags.String("project", ".", "folder of the project")
 	usageDir := flags.String("usage", "", "folder of the public usage of real machines (lab/usage.sh)")
@@ -229,9 +229,11 @@ func (e *experiment) prepare(ctx context.Context, r run) error {
 		e.seenAll = true
 		fmt.Println("a run that is not measured, for the history of the scheduler ...")
 		for seed := 101; seed <= 102; seed++ {
-			if _, err := e.measure(ctx, run{warm, seed, defaultArm}); err != nil {
+			result, err := e.measure(ctx, run{warm, seed, defaultArm})
+			if err != nil {
 				return err
 			}
+			result.print(os.Stdout)
 		}
 	}
 	return nil

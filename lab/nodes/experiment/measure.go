@@ -44,9 +44,10 @@ type Result struct {
 	Arm      string    `json:"arm"`
 	Start    time.Time `json:"start"`
 	Settings settings  `json:"settings"`
-	// Pressure is the time that a program with small work waited for a processor of the machine, relative to the time that it ran,
-	// outside of the quotas of nodes. A run with more than 5 % is void.
+	// Pressure is the share of the time in which a program with the work of a latency service waited for a processor of the machine, outside of
+	// the quotas of nodes. A run with more than 5 % is void. Floor is the share of its requests that were late.
 	Pressure float64 `json:"pressure"`
+	Floor    float64 `json:"floor"`
 	Void     bool    `json:"void"`
 	// Pending is the number of pods that did not run, WaitSeconds the longest time from the creation of a pod to its binding.
 	Pending     int          `json:"pending"`
@@ -301,11 +302,12 @@ func (e *experiment) observe(ctx context.Context, result *Result, s *scenario, c
 		clients[i].take()
 	}
 	start := time.Now()
-	pressure := startPressure()
+	stopReference := startReference()
 	if err := sleep(ctx, e.Measure); err != nil {
 		return err
 	}
-	result.Pressure = pressure()
+	outside := stopReference()
+	result.Pressure, result.Floor = outside.Pressure, outside.Late
 	result.Void = result.Pressure > maxPressure
 	seconds := time.Since(start).Seconds()
 	var all []time.Duration
@@ -442,34 +444,47 @@ func readAccounts(ctx context.Context, pods []v1.Pod) (map[string]float64, error
 	return wanted, failed
 }
 
-// startPressure starts a thread that works for a millisecond every 20 ms, outside of the quotas of nodes. The returned function stops it and
-// returns the time that it waited for a processor, relative to the time that it ran.
-func startPressure() (stop func() float64) {
-	ended, result := make(chan struct{}), make(chan float64)
+// reference is a program with the work of the latency services, on a schedule of its own, outside of the quotas of nodes.
+type reference struct {
+	// Pressure is the share of the time in which it waited for a processor of the machine.
+	Pressure float64
+	// Late is the share of its requests that ended late.
+	Late float64
+}
+
+// startReference starts the reference. The returned function stops it.
+func startReference() (stop func() reference) {
+	ended, result := make(chan struct{}), make(chan reference)
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		ran, waited := schedstat()
-		sink := 0.0
-		for {
+		const interval = time.Second / serviceRate
+		_, waited := schedstat()
+		begin := time.Now()
+		sink, n, lateRequests := 0.0, 0, 0
+		for next := begin; ; next = next.Add(interval) {
 			select {
 			case <-ended:
-				r, w := schedstat()
+				_, w := schedstat()
+				result <- reference{(w - waited) / float64(time.Since(begin)), float64(lateRequests) / float64(max(n, 1))}
 				if math.IsNaN(sink) {
-					fmt.Print()
+					panic(sink)
 				}
-				result <- (w - waited) / max(r-ran, 1)
 				return
-			case <-time.After(20 * time.Millisecond):
+			case <-time.After(time.Until(next)):
 			}
-			for end := threadTime() + time.Millisecond; threadTime() < end; {
+			for end := threadTime() + serviceWork; threadTime() < end; {
 				for i := range 500 {
 					sink += math.Sqrt(float64(i))
 				}
 			}
+			n++
+			if time.Since(next) > late {
+				lateRequests++
+			}
 		}
 	}()
-	return func() float64 { close(ended); return <-result }
+	return func() reference { close(ended); return <-result }
 }
 
 func threadTime() time.Duration {
@@ -506,8 +521,8 @@ func (r *Result) print(w io.Writer) {
 	if r.Void {
 		void = " VOID"
 	}
-	fmt.Fprintf(w, "%-20s late %5.2f %% p99 %6.1f ms throttled %4.1f %% of the periods, pressure %.1f %%, pending %d%s\n", r.Run,
-		100*float64(late)/float64(max(requests, 1)), r.LatencyMS["p99"], 100*float64(throttled)/float64(max(periods, 1)), 100*r.Pressure, r.Pending, void)
+	fmt.Fprintf(w, "%-20s late %5.2f %% p99 %6.1f ms throttled %4.1f %% of the periods, pressure %.1f %%, floor %.2f %%, pending %d%s\n", r.Run,
+		100*float64(late)/float64(max(requests, 1)), r.LatencyMS["p99"], 100*float64(throttled)/float64(max(periods, 1)), 100*r.Pressure, 100*r.Floor, r.Pending, void)
 	for _, n := range r.Nodes {
 		fmt.Fprintf(w, "  %s demand %3.0fm used %3.0fm peak %3.0fm predicted %3.0fm throttled %3d/%3d late %4d/%4d p99 %5.1f ms  %s\n", n.Node, n.Demand,
 			n.Used, n.Peak, n.Predicted, n.ThrottledPeriods, n.Periods, n.Late, n.Requests, n.P99MS, strings.Join(n.Pods, " "))

@@ -121,7 +121,7 @@ func (s *settings) draw(sources []source, seed int) *scenario {
 	for i := range s.Pods / perWorkload {
 		source := sources[i%len(sources)]
 		w := &workload{name: fmt.Sprintf("%s-%d", source.name, i/len(sources)+1)}
-		size := lognormal(fixed, 0.8)
+		size := min(lognormal(fixed, 0.6), 2.5)
 		scale := size / source.mean
 		noise := lognormal(fixed, 0.4)
 		if i%2 == 0 {
