@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/lab/experiment/baselines"
 )
 
 // chartValues are the Helm values of the release whose rights the scheduler has.
@@ -22,8 +24,8 @@ const (
 	loadWindow   = "60s"
 )
 
-// schedulerConfiguration returns the configuration of a scheduler with the default profile and the published ones, which read the
-// metrics-server.
+// schedulerConfiguration returns the configuration of a scheduler with the default profile, the published ones and Crane's formula (lab/experiment/profiles), which
+// read the metrics-server.
 func (e *experiment) schedulerConfiguration() (string, error) {
 	profiles := []any{map[string]any{"schedulerName": "default-scheduler"}}
 	for _, name := range []string{"predicted", "low-risk", "packed"} {
@@ -56,6 +58,10 @@ func (e *experiment) schedulerConfiguration() (string, error) {
 		}
 		profiles = append(profiles, file.Profiles[0])
 	}
+	profiles = append(profiles, map[string]any{
+		"schedulerName": craneArm,
+		"plugins":       map[string]any{"score": map[string]any{"enabled": []any{map[string]any{"name": baselines.Dynamic, "weight": 3}}}},
+	})
 	text, err := yaml.Marshal(map[string]any{
 		"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
 		"leaderElection":   map[string]any{"leaderElect": false},

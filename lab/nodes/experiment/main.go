@@ -248,7 +248,7 @@ func (e *experiment) restartScheduler(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if e.scheduler, err = e.cluster.StartScheduler(ctx, "scheduler", configuration); err != nil {
+	if e.scheduler, err = e.cluster.StartScheduler(ctx, "scheduler", e.cluster.Program("scheduler"), configuration); err != nil {
 		return err
 	}
 	if e.observer != nil {

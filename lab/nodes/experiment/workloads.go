@@ -89,7 +89,8 @@ func meanOf(w *usage.Workload) float64 {
 
 // workload is a Deployment of a run.
 type workload struct {
-	name string
+	name   string
+	source *source
 	// request is the CPU request of a pod in millicores, 0 without one.
 	request int
 	// values are what its pods use, in millicores by step.
@@ -109,48 +110,62 @@ type scenario struct {
 }
 
 // draw draws the workloads of a seed. The size and the request of a workload are the same for all seeds, so that what was learned of it
-// holds; the time of the recorded usage and the order of arrivals differ.
+// holds; the time of the recorded usage and the order of arrivals differ. Times are drawn until the demand of the measurement is near the
+// level.
 func (s *settings) draw(sources []source, seed int) *scenario {
 	fixed, random := rand.New(rand.NewPCG(7, 0x73697a65)), rand.New(rand.NewPCG(uint64(seed), 0x74696d65))
 	drawn := &scenario{}
+	sizes := make([]float64, s.Pods/perWorkload)
 	sum := 0.0
-	step := stepSeconds / s.Compression
-	// The values that the measurement covers.
-	from := int((float64(s.Pods)*s.Every.Seconds() + s.Settle.Seconds()) / step)
-	to := from + max(int(s.Measure.Seconds()/step), 1)
-	for i := range s.Pods / perWorkload {
-		source := sources[i%len(sources)]
-		w := &workload{name: fmt.Sprintf("%s-%d", source.name, i/len(sources)+1)}
-		size := min(lognormal(fixed, 0.6), 2.5)
-		scale := size / source.mean
-		noise := lognormal(fixed, 0.4)
-		if i%2 == 0 {
-			w.request = max(int(math.Round(size*noise*10)), 1) // scaled below
-		}
-		for replica := range w.values {
-			w.values[replica] = slice(source.workload, random, scale)
-			for _, x := range w.values[replica][from:to] {
-				sum += x / float64(to-from)
-			}
+	for i := range sizes {
+		sizes[i] = min(lognormal(fixed, 0.6), 2.5)
+		sum += perWorkload * sizes[i]
+		source := &sources[i%len(sources)]
+		w := &workload{name: fmt.Sprintf("%s-%d", source.name, i/len(sources)+1), source: source}
+		if noise := lognormal(fixed, 0.4); i%2 == 0 {
+			w.request = max(int(math.Round(1000*sizes[i]*noise)), 1) // scaled below
 		}
 		drawn.workloads = append(drawn.workloads, w)
-	}
-	// What the services and the overhead of pods leave of the level.
-	available := s.Level*float64(s.Nodes*s.CPU) - float64(s.Nodes)*serviceDemand - overhead*float64(s.Pods)
-	factor := available / sum
-	for _, w := range drawn.workloads {
-		for _, values := range w.values {
-			for i := range values {
-				values[i] *= factor
-			}
-		}
 		for replica := range w.values {
 			drawn.order = append(drawn.order, pod{w, replica})
 		}
 	}
 	s.setRequests(drawn.workloads)
+	// What the services and the overhead of pods leave of the level.
+	available := s.Level*float64(s.Nodes*s.CPU) - float64(s.Nodes)*serviceDemand - overhead*float64(s.Pods)
+	for range maxDraws {
+		demand := 0.0
+		for i, w := range drawn.workloads {
+			for replica := range w.values {
+				w.values[replica] = slice(w.source.workload, random, sizes[i]/w.source.mean*available/sum)
+				demand += s.meanOf(w.values[replica])
+			}
+		}
+		if math.Abs(demand-available) <= maxDifference*float64(s.Nodes*s.CPU) {
+			break
+		}
+	}
 	random.Shuffle(len(drawn.order), func(i, j int) { drawn.order[i], drawn.order[j] = drawn.order[j], drawn.order[i] })
 	return drawn
+}
+
+const (
+	// maxDifference is the largest difference of the demand from the level, as a fraction of the CPU of all nodes, and maxDraws the number of
+	// draws after which any demand is taken.
+	maxDifference = 0.03
+	maxDraws      = 1000
+)
+
+// meanOf returns the mean of the values that the measurement covers.
+func (s *settings) meanOf(values []float64) float64 {
+	step := stepSeconds / s.Compression
+	from := int((float64(s.Pods)*s.Every.Seconds() + s.Settle.Seconds()) / step)
+	to := from + max(int(math.Ceil(s.Measure.Seconds()/step)), 1)
+	sum := 0.0
+	for _, x := range values[from:to] {
+		sum += x
+	}
+	return sum / float64(to-from)
 }
 
 // setRequests scales requests to half of what the nodes have left by the requests of the services.

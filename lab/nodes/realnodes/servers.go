@@ -159,9 +159,9 @@ type Scheduler struct {
 	Address string
 }
 
-// StartScheduler starts a plimsoll-scheduler with the rights of the chart and the profiles of a scheduler configuration, in which
+// StartScheduler starts a scheduler, such as Program("plimsoll-scheduler"), with the rights of the chart and the profiles of a scheduler configuration, in which
 // KUBECONFIG is replaced by the path of its kubeconfig.
-func (c *Cluster) StartScheduler(ctx context.Context, name, configuration string) (*Scheduler, error) {
+func (c *Cluster) StartScheduler(ctx context.Context, name, path, configuration string) (*Scheduler, error) {
 	_, kubeconfig, err := c.ChartConfig(ctx, "scheduler")
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (c *Cluster) StartScheduler(ctx context.Context, name, configuration string
 	if err != nil {
 		return nil, err
 	}
-	process, err := c.StartServer(name, c.Program("plimsoll-scheduler"), "--config="+file, "--authentication-kubeconfig="+kubeconfig,
+	process, err := c.StartServer(name, path, "--config="+file, "--authentication-kubeconfig="+kubeconfig,
 		"--authorization-kubeconfig="+kubeconfig, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--v=2")
 	if err != nil {
 		return nil, err
