@@ -64,9 +64,10 @@ type NodeResult struct {
 	// Demand is the mean of what the pods had to use by their own accounts, Used the mean of what they used by the kernel's.
 	Demand float64 `json:"demand"`
 	Used   float64 `json:"used"`
-	// Peak is the highest demand of a step of recorded usage, with the overhead of pods; Predicted is the peak that the model predicted at
-	// the beginning of the measurement, 0 without a prediction.
+	// Peak is the highest demand of a step of recorded usage, with the overhead of pods; PredictedMean and Predicted are the mean and the
+	// peak that the model predicted at the beginning of the measurement.
 	Peak             float64 `json:"peak"`
+	PredictedMean    float64 `json:"predictedMean"`
 	Predicted        float64 `json:"predicted"`
 	Periods          int64   `json:"periods"`
 	ThrottledPeriods int64   `json:"throttledPeriods"`
@@ -295,7 +296,7 @@ func (e *experiment) observe(ctx context.Context, result *Result, s *scenario, c
 	for i, node := range e.cluster.Nodes {
 		n := &result.Nodes[i]
 		n.Node = node.Name
-		n.Predicted = e.observer.peak(list.Items, node.Name)
+		n.PredictedMean, n.Predicted = e.observer.predict(list.Items, node.Name)
 		if before[i], err = e.cluster.Usage(node); err != nil {
 			return err
 		}
@@ -524,7 +525,7 @@ func (r *Result) print(w io.Writer) {
 	fmt.Fprintf(w, "%-20s late %5.2f %% p99 %6.1f ms throttled %4.1f %% of the periods, pressure %.1f %%, floor %.2f %%, pending %d%s\n", r.Run,
 		100*float64(late)/float64(max(requests, 1)), r.LatencyMS["p99"], 100*float64(throttled)/float64(max(periods, 1)), 100*r.Pressure, 100*r.Floor, r.Pending, void)
 	for _, n := range r.Nodes {
-		fmt.Fprintf(w, "  %s demand %3.0fm used %3.0fm peak %3.0fm predicted %3.0fm throttled %3d/%3d late %4d/%4d p99 %5.1f ms  %s\n", n.Node, n.Demand,
-			n.Used, n.Peak, n.Predicted, n.ThrottledPeriods, n.Periods, n.Late, n.Requests, n.P99MS, strings.Join(n.Pods, " "))
+		fmt.Fprintf(w, "  %s demand %3.0fm used %3.0fm peak %3.0fm predicted %3.0f/%3.0fm throttled %3d/%3d late %4d/%4d p99 %5.1f ms  %s\n", n.Node, n.Demand,
+			n.Used, n.Peak, n.PredictedMean, n.Predicted, n.ThrottledPeriods, n.Periods, n.Late, n.Requests, n.P99MS, strings.Join(n.Pods, " "))
 	}
 }

@@ -71,8 +71,8 @@ func newObserver(ctx context.Context, c *realnodes.Cluster) (*observer, error) {
 
 func (o *observer) stop() { o.cancel() }
 
-// peak returns the predicted peak of the CPU use of a node in millicores.
-func (o *observer) peak(pods []v1.Pod, node string) float64 {
+// predict returns the predicted mean and peak of the CPU use of a node in millicores.
+func (o *observer) predict(pods []v1.Pod, node string) (mean, peak float64) {
 	model := o.keeper.Model()
 	var declared []predict.Declared
 	for i := range pods {
@@ -82,7 +82,7 @@ func (o *observer) peak(pods []v1.Pod, node string) float64 {
 		}
 	}
 	use := model.Node(node, declared)
-	return model.Peak(&use.Sums[predict.CPU], nil, &predict.Expected{Limit: math.Inf(1)}, predict.CPU, 1)
+	return use.Sums[predict.CPU].Mean, model.Peak(&use.Sums[predict.CPU], nil, &predict.Expected{Limit: math.Inf(1)}, predict.CPU, 1)
 }
 
 // schedstat returns how long the current thread has run and has waited for a processor, in nanoseconds.
