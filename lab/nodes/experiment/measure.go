@@ -321,6 +321,9 @@ func (e *experiment) observe(ctx context.Context, result *Result, s *scenario, c
 		n.Used = 1000 * (after.CPUSeconds - before[i].CPUSeconds) / seconds
 		n.Periods, n.ThrottledPeriods = after.Periods-before[i].Periods, after.ThrottledPeriods-before[i].ThrottledPeriods
 		n.ThrottledSeconds = after.ThrottledSeconds - before[i].ThrottledSeconds
+		if n.Periods == 0 {
+			return fmt.Errorf("%s: the kernel does not enforce its size", n.Node)
+		}
 		latency, failed := clients[i].take()
 		n.addLatency(latency, failed)
 		all = append(all, latency...)

@@ -194,8 +194,10 @@ func removeCluster(dir string) error {
 			break
 		}
 	}
-	// The parent stays while another cluster uses it.
-	_ = groups.remove(cgroupTop)
+	// The parent stays while another cluster uses it, whose groups without processes must stay, too.
+	for _, h := range groups.hierarchies {
+		_ = unix.Rmdir(filepath.Join(h.mount, cgroupTop))
+	}
 	err = errors.Join(err, os.RemoveAll(dir))
 	_ = os.Remove(stateDir)
 	return err
