@@ -87,7 +87,7 @@ func (l *load) at(now time.Time, since time.Duration) float64 {
 
 const (
 	// tick is the time between two pieces of work. Work that is late by more than backlog is dropped, as clients that wait in vain give up.
-	tick    = 200 * time.Millisecond
+	tick    = 100 * time.Millisecond
 	backlog = 2 * time.Second
 )
 
