@@ -19,7 +19,7 @@ import (
 	"sync"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
-	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
+	"github.com/plimsoll-k8s/plimsoll/test/support/karpenter"
 )
 
 func main() {

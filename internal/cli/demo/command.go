@@ -19,7 +19,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
-	"github.com/plimsoll-k8s/plimsoll/internal/cli/whatif"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
@@ -39,11 +38,10 @@ func Run(ctx context.Context) int {
 
 // options are the flags.
 type options struct {
-	once       bool
-	output     base.Output
-	port       int
-	autoscaler string
-	scenarios  []string
+	once      bool
+	output    base.Output
+	port      int
+	scenarios []string
 }
 
 func newCommand() *cobra.Command {
@@ -56,12 +54,9 @@ small scenarios through the API, each with the default profile and with a profil
 Plimsoll, and print one line for each: the outcome, and the pods that Plimsoll places on
 another node.
 
-In the scenario slack, the controller reserves capacity on nodes that an autoscaler adds:
-a model in the demo, or Karpenter with simulated machines, which is built from the
-project's directory. In the scenario fleet, the controller decides placements over managed
-clusters (objects, with the capacity of generated nodes). The scenario shadow runs only
-if it is selected: plimsoll shadow watches the default profile for one or two minutes,
-which count as hours.
+In the scenario slack, the controller reserves capacity on nodes that an autoscaler adds,
+a model in the demo. In the scenario fleet, the controller decides placements over managed
+clusters (objects, with the capacity of generated nodes).
 
 Afterwards, a cluster of simulated nodes keeps running until the demo is interrupted, with
 the slack controller, the autoscaler, a live page and a kubeconfig. All files and
@@ -70,55 +65,38 @@ processes are removed at the end.`,
   plimsoll-demo --once -o json
   plimsoll-demo --scenario predicted,limits
   plimsoll-demo --scenario slack
-  plimsoll-demo --scenario slack --autoscaler karpenter
-  plimsoll-demo --scenario fleet
-  plimsoll-demo --scenario shadow`,
+  plimsoll-demo --scenario fleet`,
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		PreRunE: func(*cobra.Command, []string) error { return o.selectScenarios() },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	cmd.AddCommand(whatif.NewRunCommand())
-	names := append(scenarioNames(), node.Shadow)
+	names := scenarioNames()
 	version.AddFlag(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.once, "once", false, "exit after the scenarios")
 	o.output.AddFlag(cmd)
 	flags.IntVar(&o.port, "port", 0, "port of the live page on 127.0.0.1 (default any free port)")
-	flags.StringVar(&o.autoscaler, "autoscaler", slack.StandIn, "autoscaler of the scenario slack: stand-in (built into the demo) "+
-		"or karpenter (Karpenter with simulated machines, built from the project's directory; its metrics port listens on all addresses)")
-	flags.StringSliceVar(
-		&o.scenarios,
-		"scenario",
-		nil,
-		"scenarios to run: "+strings.Join(names, ", ")+" (default all but "+node.Shadow+")",
-	)
-	base.CompleteWith(cmd, "autoscaler", slack.StandIn, slack.Karpenter)
+	flags.StringSliceVar(&o.scenarios, "scenario", nil, "scenarios to run: "+strings.Join(names, ", ")+" (default all)")
 	base.CompleteWith(cmd, "scenario", names...)
 	cmd.SetFlagErrorFunc(base.FlagError)
 	base.ConfigureHelp(cmd)
 	return cmd
 }
 
-// scenarioNames returns the names of the scenarios that run by default.
+// scenarioNames returns the names of the scenarios.
 func scenarioNames() []string { return append(node.Names(), slack.Scenario, fleet.Scenario) }
 
 // selectScenarios sets the scenarios to run, by default all. It returns an error for an invalid flag.
 func (o *options) selectScenarios() error {
-	if o.autoscaler != slack.StandIn && o.autoscaler != slack.Karpenter {
-		return base.InvalidValue("autoscaler", o.autoscaler, slack.StandIn+" or "+slack.Karpenter)
-	}
 	if len(o.scenarios) == 0 {
 		o.scenarios = scenarioNames()
 	}
 	for _, name := range o.scenarios {
-		if name != node.Shadow && !slices.Contains(scenarioNames(), name) {
-			return base.InvalidValue("scenario", name, "one of "+strings.Join(append(scenarioNames(), node.Shadow), ", "))
+		if !slices.Contains(scenarioNames(), name) {
+			return base.InvalidValue("scenario", name, "one of "+strings.Join(scenarioNames(), ", "))
 		}
-	}
-	if o.autoscaler != slack.StandIn && !slices.Contains(o.scenarios, slack.Scenario) {
-		return fmt.Errorf("--autoscaler: requires the scenario %s", slack.Scenario)
 	}
 	return nil
 }
@@ -131,15 +109,15 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 		return fmt.Errorf("--port: %w", err)
 	}
 	defer listener.Close()
-	start := time.Now()
-	say := func(message string) { fmt.Fprintf(progress, "[%4.1fs] %s\n", time.Since(start).Seconds(), message) }
+	began := time.Now()
+	say := func(message string) { fmt.Fprintf(progress, "[%4.1fs] %s\n", time.Since(began).Seconds(), message) }
 	log, err := redirectLogs()
 	if err != nil {
 		return err
 	}
 	defer func() { closeLogs(log, err, say) }()
 
-	d, err := o.start(ctx, log, say)
+	d, err := start(ctx, say)
 	if err != nil {
 		return err
 	}
@@ -204,5 +182,5 @@ func closeLogs(file *os.File, err error, say func(string)) {
 		_ = os.Remove(file.Name())
 		return
 	}
-	say("the logs of the scheduler, the controller and the autoscaler are in " + file.Name())
+	say("the logs of the scheduler and the controller are in " + file.Name())
 }

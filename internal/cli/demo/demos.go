@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync/atomic"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/cli/whatif"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
-	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
 )
 
 // demos are the three demos in one environment.
@@ -26,15 +23,8 @@ type demos struct {
 	isReady atomic.Bool
 }
 
-// start starts the load source, the control plane and the scheduler, and builds Karpenter if it is
-// selected.
-func (o *options) start(ctx context.Context, log io.Writer, progress func(string)) (_ *demos, err error) {
-	var source *karpenter.Source
-	if o.autoscaler == slack.Karpenter {
-		if source, err = karpenter.Find(ctx, "."); err != nil {
-			return nil, fmt.Errorf("--autoscaler: %w", err)
-		}
-	}
+// start starts the load source, the control plane and the scheduler.
+func start(ctx context.Context, progress func(string)) (*demos, error) {
 	load, err := node.StartService(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("starting the load watcher: %w", err)
@@ -43,15 +33,7 @@ func (o *options) start(ctx context.Context, log io.Writer, progress func(string
 	if err != nil {
 		return nil, err
 	}
-	d := &demos{env: env, node: node.New(env, load), slack: slack.New(env, source, log), fleet: fleet.New(env)}
-	if source != nil {
-		progress("building Karpenter (about 2 minutes the first time)")
-		if err := d.slack.BuildKarpenter(ctx); err != nil {
-			env.Stop()
-			return nil, err
-		}
-	}
-	return d, nil
+	return &demos{env: env, node: node.New(env, load), slack: slack.New(env), fleet: fleet.New(env)}, nil
 }
 
 // stop stops everything that start and run have started.
@@ -89,9 +71,6 @@ func (d *demos) runScenario(ctx context.Context, name string) (all []demo.Result
 	case fleet.Scenario:
 		progress(fleet.Shows)
 		return d.fleet.Run(ctx, progress)
-	case node.Shadow:
-		progress(node.ShadowShows)
-		return node.RunShadow(ctx, d.env, whatif.RunLowPriority, progress)
 	}
 	s, _ := node.Find(name)
 	for _, profile := range []string{demo.DefaultProfile, s.Profile} {

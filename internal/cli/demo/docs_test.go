@@ -27,7 +27,7 @@ func TestDocumentedCommands(t *testing.T) {
 		command.Words = words
 		commands = append(commands, command)
 	}
-	if demos < 6 || len(commands) != demos+7 {
+	if demos < 5 || len(commands) != demos+5 {
 		t.Errorf("found %d commands make demo and %d examples", demos, len(commands)-demos)
 	}
 	for _, command := range commands {

@@ -21,7 +21,7 @@ func (d *demos) instructions(url string) string {
   live page:  ` + url + `
   profiles:   ` + strings.Join(profiles, ", ") + `
               (a pod selects one with spec.schedulerName)
-  autoscaler: ` + d.slack.Autoscaler() + `
+  autoscaler: built-in stand-in for an autoscaler
 
 Commands to try, in another terminal in the project's folder:
 `)

@@ -28,8 +28,6 @@ func summary(name string, results []demo.Result) string {
 		return summarizeSlack(results)
 	case fleet.Scenario:
 		return summarizeFleet(results)
-	case node.Shadow:
-		return results[0].Pod
 	}
 	s, _ := node.Find(name)
 	return fmt.Sprintf("%s (%s)", s.Shows, summarizePods(results))
@@ -62,17 +60,14 @@ func summarizePods(results []demo.Result) string {
 	return strings.Join(moves, "; ")
 }
 
-// summarizeSlack returns how long the pods of the burst waited, and the recommended slack.
+// summarizeSlack returns how long the pods of the burst waited.
 func summarizeSlack(results []demo.Result) string {
-	slowest, recommended := map[string]float64{}, ""
+	slowest := map[string]float64{}
 	for _, r := range results {
 		slowest[r.Profile] = max(slowest[r.Profile], r.Seconds)
-		if r.Slack != nil && strings.HasPrefix(r.Slack.Step, slack.Recommended) {
-			recommended = r.Slack.Step
-		}
 	}
-	return fmt.Sprintf("pods of a burst wait up to %.2f s %s, up to %.2f s %s (%s)",
-		slowest[slack.WithoutSlack], slack.WithoutSlack, slowest[slack.WithSlack], slack.WithSlack, recommended)
+	return fmt.Sprintf("pods of a burst wait up to %.2f s %s, up to %.2f s %s",
+		slowest[slack.WithoutSlack], slack.WithoutSlack, slowest[slack.WithSlack], slack.WithSlack)
 }
 
 // summarizeFleet returns the number of decisions, and the time of the slowest decision.

@@ -8,14 +8,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -23,14 +21,11 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
-// cluster is the cluster of the scenario, whose nodes an autoscaler adds and removes, with the autoscaler and, unless the cluster is
+// cluster is the cluster of the scenario, whose nodes an autoscaler adds and removes, with the stand-in and, unless the cluster is
 // external, the slack controller.
 type cluster struct {
 	*demo.Cluster
-	autoscaler *runningAutoscaler
-	// ahead is the time in nanoseconds by which the clock of the controller is ahead, nil if the cluster is external.
-	ahead *atomic.Int64
-	// ctx ends when the autoscaler and the controller stop. If one of them has exited by itself, the reason is its cause.
+	// ctx ends when the stand-in and the controller stop. If the controller has exited by itself, the reason is the cause.
 	ctx     context.Context
 	stop    context.CancelCauseFunc
 	running sync.WaitGroup
@@ -78,15 +73,10 @@ func (c *cluster) state(ctx context.Context) (state, error) {
 
 // awaitState waits until a condition on the state is true.
 func (c *cluster) awaitState(ctx context.Context, what string, condition func(state) bool) error {
-	return c.await(ctx, what, func(ctx context.Context) (bool, error) {
+	return c.Await(ctx, what, func(ctx context.Context) (bool, error) {
 		now, err := c.state(ctx)
 		return err == nil && condition(now), err
 	})
-}
-
-// await polls a condition, up to the timeout of the autoscaler.
-func (c *cluster) await(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
-	return demo.Await(ctx, 50*time.Millisecond, c.autoscaler.timeout, what, condition)
 }
 
 // podSpec is the spec of all pods.
@@ -115,7 +105,7 @@ func (c *cluster) deletePods(ctx context.Context, name string) error {
 	if _, err := apps.Deployments(demo.Namespace).Patch(ctx, name, types.MergePatchType, none, metav1.PatchOptions{}); err != nil {
 		return err
 	}
-	err := c.await(ctx, "the pods of "+name+" to be deleted", func(ctx context.Context) (bool, error) {
+	err := c.Await(ctx, "the pods of "+name+" to be deleted", func(ctx context.Context) (bool, error) {
 		pods, err := c.Client.CoreV1().Pods(demo.Namespace).List(ctx, selector)
 		return err == nil && len(pods.Items) == 0, err
 	})
@@ -137,7 +127,7 @@ type boundPod struct {
 // createPods creates a deployment with a node selector and waits until its pods are bound. The times are
 // when this process observed the changes, because API timestamps are in seconds.
 func (c *cluster) createPods(ctx context.Context, name string, replicas int32, selector map[string]string) ([]boundPod, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.autoscaler.timeout)
+	ctx, cancel := context.WithTimeout(ctx, demo.Timeout)
 	defer cancel()
 	events, err := c.Client.CoreV1().Pods(demo.Namespace).Watch(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
 	if err != nil {

@@ -3,11 +3,10 @@ package slack
 import (
 	"context"
 	"errors"
-	"sync/atomic"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/plimsoll-k8s/plimsoll/config/crd"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/slack"
@@ -30,22 +29,13 @@ func (d *Demo) start(ctx context.Context) (err error) {
 			err = d.startController(c)
 		}
 	}
-	if err == nil {
-		c.autoscaler, err = d.startAutoscaler(c.ctx)
-	}
 	if err != nil {
 		c.stop(err)
 		c.running.Wait()
 		return err
 	}
-	c.running.Go(func() {
-		defer c.autoscaler.stop()
-		select {
-		case <-c.autoscaler.exited:
-			c.stop(errors.New("the autoscaler has exited"))
-		case <-c.ctx.Done():
-		}
-	})
+	autoscaler := &standIn{client: d.env.API}
+	c.running.Go(func() { wait.UntilWithContext(c.ctx, autoscaler.run, standInInterval) })
 	d.cluster = c
 	return nil
 }
@@ -58,7 +48,7 @@ func (d *Demo) Stop() {
 	}
 }
 
-// Await waits until ctx ends and returns nil, or until the controller or the autoscaler exits by
+// Await waits until ctx ends and returns nil, or until the controller exits by
 // itself, and returns the reason. It must be called after Run or Play.
 func (d *Demo) Await(ctx context.Context) error {
 	select {
@@ -73,15 +63,11 @@ func (d *Demo) Await(ctx context.Context) error {
 
 // install installs the CRDs and the namespace of placeholders.
 func (d *Demo) install(ctx context.Context) error {
-	manifests, err := d.autoscalerCRDs()
-	if err != nil {
-		return err
-	}
-	if err := controlplane.InstallCRDs(ctx, d.env.Access, append(manifests, crd.ResourceSlacks)...); err != nil {
+	if err := controlplane.InstallCRDs(ctx, d.env.Access, buffers, crd.ResourceSlacks); err != nil {
 		return err
 	}
 	namespace := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}}
-	_, err = d.env.Client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+	_, err := d.env.Client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
 	return err
 }
 
@@ -93,8 +79,6 @@ func (d *Demo) startController(c *cluster) error {
 	}
 	recorder := m.GetEventRecorder("plimsoll-controller")
 	controller := slack.New(m.GetClient(), recorder, d.env.Registry, systemNamespace, "")
-	c.ahead = &atomic.Int64{}
-	controller.SetClock(func() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) })
 	if err := controller.Register(m); err != nil {
 		return err
 	}
@@ -103,12 +87,4 @@ func (d *Demo) startController(c *cluster) error {
 		c.stop(errors.Join(errors.New("the slack controller has exited"), err))
 	})
 	return nil
-}
-
-// startAutoscaler starts the autoscaler.
-func (d *Demo) startAutoscaler(ctx context.Context) (*runningAutoscaler, error) {
-	if d.karpenter == nil {
-		return startStandIn(ctx, d.env.API), nil
-	}
-	return d.startKarpenter(ctx)
 }

@@ -5,10 +5,8 @@ package slack
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
-	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
 )
 
 // playName is the name of the web service that Play creates.
@@ -17,25 +15,12 @@ const playName = "shop"
 // Demo runs the slack scenario in an environment, and keeps the slack controller and an autoscaler
 // running after it.
 type Demo struct {
-	env       *demo.Environment
-	karpenter *karpenter.Source // nil for the stand-in
-	log       io.Writer
-	cluster   *cluster // nil before its autoscaler and controller are started
+	env     *demo.Environment
+	cluster *cluster // nil before its autoscaler and controller are started
 }
 
-// New returns the demo for an environment. The autoscaler is Karpenter, which must be built with BuildKarpenter
-// and writes to log, or the stand-in if the source is nil.
-func New(env *demo.Environment, source *karpenter.Source, log io.Writer) *Demo {
-	return &Demo{env: env, karpenter: source, log: log}
-}
-
-// Autoscaler describes the autoscaler.
-func (d *Demo) Autoscaler() string {
-	if d.karpenter != nil {
-		return karpenterName
-	}
-	return standInName
-}
+// New returns the demo for an environment.
+func New(env *demo.Environment) *Demo { return &Demo{env: env} }
 
 // Run clears the cluster and runs the scenario. It calls progress before each step. The controller
 // and the autoscaler run until Stop is called or ctx ends.

@@ -3,6 +3,7 @@ package slack
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,6 +29,22 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
+// Shape and boot time of the nodes that the stand-in adds. The boot time is much shorter than in a cloud, so that the demo does not wait.
+const (
+	nodeCPU      = "4"
+	nodeMemory   = "16Gi"
+	nodePods     = 110
+	nodeBootTime = 3 * time.Second
+)
+
+// poolLabels are the labels of these nodes.
+var poolLabels = map[string]string{"pool": "general"}
+
+// buffers is the CRD that the stand-in reads.
+//
+//go:embed capacitybuffers.yaml
+var buffers []byte
+
 const (
 	// standInInterval is the interval of the passes of the stand-in.
 	standInInterval = 200 * time.Millisecond
@@ -41,7 +58,7 @@ const (
 
 // standIn is an autoscaler with the model of the what-if, package autoscaler. It adds nodes of one
 // shape for the unschedulable pods and for the placeholders of all buffers, and respects node
-// selectors only. --autoscaler karpenter runs a real autoscaler.
+// selectors only.
 type standIn struct {
 	client client.Client
 	// booting are the nodes that are not created yet, in the order of their ready times.
@@ -196,15 +213,15 @@ type capacityBuffer struct {
 // placeholders returns the placeholders of all buffers. It acknowledges each buffer in its status, as
 // autoscalers do.
 func (s *standIn) placeholders(ctx context.Context, now time.Time) ([]autoscaler.Item, error) {
-	var buffers unstructured.UnstructuredList
-	buffers.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBufferList"))
-	if err := s.client.List(ctx, &buffers); err != nil {
+	var list unstructured.UnstructuredList
+	list.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBufferList"))
+	if err := s.client.List(ctx, &list); err != nil {
 		return nil, err
 	}
 	var out []autoscaler.Item
-	for i := range buffers.Items {
+	for i := range list.Items {
 		var b capacityBuffer
-		object := &buffers.Items[i]
+		object := &list.Items[i]
 		if err := resources.FromUnstructured(object.Object, &b); err != nil {
 			return nil, err
 		}

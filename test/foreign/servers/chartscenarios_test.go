@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,7 +91,7 @@ func TestChartRunsTheScenarios(t *testing.T) {
 		}
 	}
 	t.Run(slackdemo.Scenario, func(t *testing.T) {
-		d := slackdemo.New(env, nil, io.Discard)
+		d := slackdemo.New(env)
 		defer d.Stop()
 		results, err := d.Run(t.Context(), func(text string) { t.Log(text) })
 		checkResults(t, results, err)

@@ -51,8 +51,7 @@ func results(t *testing.T, args ...string) (results []demo.Result) {
 	return results
 }
 
-// expectSlack expects that the pods of a burst wait for a node without slack, and do not wait with the recommended slack while its schedule
-// applies.
+// expectSlack expects that the pods of a burst wait for a node without slack, and do not wait with it.
 func expectSlack(t *testing.T, results []demo.Result) {
 	t.Helper()
 	slowest, pods := map[string]float64{}, 0
@@ -60,9 +59,6 @@ func expectSlack(t *testing.T, results []demo.Result) {
 	for _, r := range results {
 		switch {
 		case r.Slack != nil:
-			if strings.HasPrefix(r.Slack.Step, "recommended: ") && !strings.HasPrefix(r.Slack.Step, "recommended: 4 CPU 8.01Gi from ") {
-				t.Errorf("step %q, want a minimum as large as the burst", r.Slack.Step)
-			}
 			steps = append(steps, fmt.Sprintf("%s of %s on %d nodes", r.Slack.Available, r.Slack.Target, r.Slack.Nodes))
 		case r.Scenario == "slack":
 			pods++
@@ -70,8 +66,7 @@ func expectSlack(t *testing.T, results []demo.Result) {
 		}
 	}
 	wantSteps := []string{
-		"0 of 0 on 2 nodes", "0 of 0 on 3 nodes", "0 of 0 on 2 nodes", "0 of 0 on 2 nodes", "4 of 4 on 3 nodes", "0 of 4 on 3 nodes",
-		"4 of 4 on 4 nodes", "0 of 0 on 2 nodes",
+		"0 of 0 on 2 nodes", "0 of 0 on 3 nodes", "4 of 4 on 3 nodes", "0 of 4 on 3 nodes", "4 of 4 on 4 nodes",
 	}
 	if !slices.Equal(steps, wantSteps) {
 		t.Errorf("steps %q, want %q", steps, wantSteps)
@@ -83,10 +78,10 @@ func expectSlack(t *testing.T, results []demo.Result) {
 	t.Logf("slowest pods of a burst: %v", slowest)
 }
 
-// TestDemoOnce expects the results of a scenario in which load is learned, of one without load, of one whose load source fails, of slack, of
-// placements: a workload goes where it fits, and another one does not get the same CPUs, and of the one that follows the cluster.
+// TestDemoOnce expects the results of a scenario in which load is learned, of one without load, of one whose load source fails, of slack, and of
+// placements: a workload goes where it fits, and another one does not get the same CPUs.
 func TestDemoOnce(t *testing.T) {
-	all := results(t, "predicted,limits,risk-load,slack,fleet,shadow")
+	all := results(t, "predicted,limits,risk-load,slack,fleet")
 	expectSlack(t, all)
 	var selected, fits []string
 	reasons := ""
@@ -111,11 +106,8 @@ func TestDemoOnce(t *testing.T) {
 		"risk-load: default-scheduler, pod3", "risk-load: default-scheduler, pod4",
 		"risk-load: plimsoll-low-risk, pod3 -> calm", "risk-load: plimsoll-low-risk, pod4 -> hectic",
 	}
-	if !slices.Equal(selected[:min(len(selected), len(wantSelected))], wantSelected) {
+	if !slices.Equal(selected, wantSelected) {
 		t.Errorf("results %q, want %q", selected, wantSelected)
-	}
-	if last := selected[len(selected)-1]; !strings.HasPrefix(last, "shadow: ") || !strings.HasSuffix(last, " -> better") {
-		t.Errorf("last result %q, want the verdict of scenario shadow", last)
 	}
 	wantFits := []string{"solver cluster3", "solver cluster3", "second-solver", "solver cluster3", "second-solver cluster2"}
 	const wantReason = "cluster3: 0 replicas fit of 1: limited by CPU; pods of other placements are not in the summary yet"
@@ -137,8 +129,7 @@ func TestDemoBadInput(t *testing.T) {
 		{[]string{"--scenario", "none"}, `--scenario: invalid value "none": must be one of predicted, limits, `},
 		{[]string{"-o", "xml"}, `--output: invalid value "xml": must be table, wide, json or yaml`},
 		{[]string{"--port", port}, "--port: listen tcp 127.0.0.1:" + port + ": bind: address already in use"},
-		{[]string{"--autoscaler", "guess"}, `--autoscaler: invalid value "guess": must be stand-in or karpenter`},
-		{[]string{"--autoscaler", "karpenter", "--scenario", "limits"}, "--autoscaler: requires the scenario slack"},
+		{[]string{"--autoscaler", "karpenter"}, "unknown flag: --autoscaler"},
 		{[]string{"--nothing"}, "unknown flag: --nothing"},
 	} {
 		_, stderr, exitCode := runDemo(t, tc.args...)
@@ -146,17 +137,6 @@ func TestDemoBadInput(t *testing.T) {
 		if last := lines[len(lines)-1]; exitCode != 2 || !strings.HasPrefix(last, "plimsoll-demo: "+tc.want) {
 			t.Errorf("%v: exit code %d, last line %q, want %q", tc.args, exitCode, last, tc.want)
 		}
-	}
-}
-
-// TestDemoWithoutProjectSource expects that the demo exits before it starts anything if the source of Karpenter
-// is missing.
-func TestDemoWithoutProjectSource(t *testing.T) {
-	t.Chdir(t.TempDir())
-	_, stderr, exitCode := runDemo(t, "--autoscaler", "karpenter")
-	if want := "plimsoll-demo: --autoscaler: Karpenter is built from the folder test/karpenter of the project: run the command in the " +
-		"project's folder\n"; exitCode != 2 || stderr != want {
-		t.Errorf("exit code %d, last line %q, want %q", exitCode, stderr, want)
 	}
 }
 

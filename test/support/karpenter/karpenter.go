@@ -1,4 +1,4 @@
-// Package karpenter builds and runs Karpenter with its simulated provider (kwok) for tests and the demo.
+// Package karpenter builds and runs Karpenter with its simulated provider (kwok) for tests and experiments.
 // The module test/karpenter in the project's folder defines its version.
 package karpenter
 
