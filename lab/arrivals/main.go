@@ -1,4 +1,4 @@
-// Command arrivals converts one of two traces of arrivals to a recording for lab/policies and plimsoll compare.
+// Command arrivals converts one of two traces of arrivals to a recording for plimsoll compare.
 //
 //	arrivals FOLDER OUT.plrec
 //

@@ -29,12 +29,12 @@ import (
 type recommendOptions struct {
 	recommend.Options
 
-	usage, wait, policy, zone, write string
-	autoscaler, change, profiles     []string
-	overload, killed                 float64
-	isSnapshot                       bool
-	output                           base.Output
-	report                           base.NewFile
+	usage, wait, policy, write   string
+	autoscaler, change, profiles []string
+	overload, killed             float64
+	isSnapshot                   bool
+	output                       base.Output
+	report                       base.NewFile
 }
 
 const defaultUsage = "diurnal:mean=0.4"
@@ -61,9 +61,8 @@ a node at most --wait.
 The recording must have usage; a snapshot gives a first look, with two days of usage that
 are generated around its one reading. Configurations are fitted on the first two thirds,
 and the best one is confirmed on the last third, which the search has not seen. All kinds
-of requests are tried first, then the best with each profile; a fast model finds slack for
-the best pairs; a dozen is simulated with the code of kube-scheduler, and a paired test
-drops those that are worse.
+of requests are tried first, then the best with each profile; where pods wait, rates of
+slack are bisected and a minimum is tried. A paired test drops those that are worse.
 
 Requests are kept, or are a quantile or the maximum of what the pods of a workload used,
 or what the defaults of the Vertical Pod Autoscaler or of KRR give. Limits stay, but are
@@ -117,7 +116,6 @@ func (o *recommendOptions) addFlags(cmd *cobra.Command) {
 		"",
 		"file with the ResourceSlack in force: its rate, minimum and schedules may be changed",
 	)
-	flags.StringVar(&o.zone, "time-zone", "UTC", "IANA time zone of schedules, such as Europe/Berlin")
 	flags.StringVar(&o.write, "write", "", "write Helm values, the ResourceSlack and a patch file for each workload to this new folder")
 	flags.StringVar(&o.report.Path, "report", "", "also write a self-contained HTML page to this file")
 	flags.BoolVar(&o.report.Force, "force", false, "replace an existing report")
@@ -234,9 +232,6 @@ func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
 	}
 	if err := o.readProfiles(); err != nil {
 		return err
-	}
-	if o.Zone, err = time.LoadLocation(o.zone); err != nil || o.zone == time.Local.String() {
-		return base.InvalidValue("time-zone", o.zone, "the name of an IANA time zone such as Europe/Berlin")
 	}
 	if o.Policy, err = input.SlackPolicy(o.policy, "policy", ""); err != nil {
 		return fmt.Errorf("--policy: %w", err)

@@ -3,6 +3,7 @@ package recommend
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -168,7 +171,7 @@ func TestVerdict(t *testing.T) {
 			run.Waits = result.Waits{9: 1000}
 			return run
 		}, false, "Keep what is in force: no configuration meets the goals, and none comes nearer: 95 % of the pods wait at most 9s, allowed 5s. " +
-			"default, requests as they are, slack rate 10% reaches the wait, for 264.00 in place of 240.00 a day, but misses: overload 48 node " +
+			"default, requests as they are, slack rate 1% reaches the wait, for 264.00 in place of 240.00 a day, but misses: overload 48 node " +
 			"minutes a day, allowed 25.20; 24 pods killed a day, allowed 0."},
 		"cheaper by chance": {func(j *compare.Job) result.Run {
 			if isPacked(j) && j.Seed != 5 {
@@ -215,9 +218,9 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestSlackIsTriedWhereItHelps expects no search for slack where pods do not wait without it.
+// TestSlackIsTriedWhereItHelps expects no search for slack where pods wait no longer than the goal without it.
 func TestSlackIsTriedWhereItHelps(t *testing.T) {
-	for wait, want := range map[int64]bool{0: false, 1: true} {
+	for wait, want := range map[int64]bool{5: false, 6: true} {
 		o, searched := options(t, fake(func(*compare.Job) result.Run {
 			run := cost(10, 0, 0)
 			run.Waits = result.Waits{wait: 1000}
@@ -229,6 +232,70 @@ func TestSlackIsTriedWhereItHelps(t *testing.T) {
 		must.Succeed(t, err)
 		if searched != want {
 			t.Errorf("pods wait %d s without slack: slack is searched: %v", wait, searched)
+		}
+	}
+}
+
+// TestSearchRate verifies the rates that are tried, for the lowest rate with which pods have nodes in time, in whole percent.
+func TestSearchRate(t *testing.T) {
+	for need, want := range map[int]string{
+		1:   "1%",
+		3:   "1% 4% 2% 3%",
+		7:   "1% 4% 16% 8% 6% 7%",
+		90:  "1% 4% 16% 64% 200% 113% 85% 98%",
+		300: "1% 4% 16% 64% 200%", // none is enough
+	} {
+		var rates []string
+		o := options(t, fake(func(j *compare.Job) result.Run {
+			run, percent := cost(10, 0, 0), 0
+			if p := j.Autoscaler.Slack; p != nil && p.Spec.Minimum == nil {
+				_, err := fmt.Sscanf(p.Spec.MinRate, "%d%%", &percent)
+				must.Succeed(t, err)
+				if j.Profile.Name == "default" && !slices.Contains(rates, p.Spec.MinRate) {
+					rates = append(rates, p.Spec.MinRate)
+				}
+			}
+			if percent < need {
+				run.Waits = result.Waits{9: 1000}
+			}
+			return run
+		}))
+		o.Change, o.Goals = Changes{Slack: true}, Goals{Percent: 95, Wait: 5 * time.Second, HasWait: true}
+		_, err := Find(t.Context(), o)
+		must.Succeed(t, err)
+		if got := strings.Join(rates, " "); got != want {
+			t.Errorf("%d%% is needed: tried %s, want %s", need, got, want)
+		}
+	}
+}
+
+// TestMinimum verifies a minimum over arrivals of 1 CPU and 4 GiB each, of which nodes take 130 s: three arrive within this time.
+//
+//	seconds   10  60  140  600
+//	CPUs       1   2    3    1   the 50th percentile is 1, the 100th 3
+func TestMinimum(t *testing.T) {
+	o := options(t, nil)
+	r, _, _, err := recording.OpenSpan(o.Source.Recording)
+	must.Succeed(t, err)
+	pods := slices.DeleteFunc(r.Pods, func(p recording.Pod) bool { return p.Created <= 0 || p.Node == "" })[:4]
+	for i, at := range []int64{10, 60, 140, 600} {
+		pods[i].Created, pods[i].Scheduled, pods[i].Started, pods[i].Ended = at, at, at, at+3600
+		pods[i].Object = pods[i].Object.DeepCopy()
+		pods[i].Object.Spec.Containers[0].Resources.Requests = v1.ResourceList{
+			v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("4Gi"),
+		}
+	}
+	r.Pods = pods
+	file := filepath.Join(t.TempDir(), "arrivals.plrec")
+	out, err := os.Create(file)
+	must.Succeed(t, err)
+	must.Succeed(t, errors.Join(r.Write(out), out.Close()))
+	for percent, want := range map[float64]string{50: "slack minimum 1 CPU 4Gi", 100: "slack minimum 3 CPU 12Gi"} {
+		o.Goals.Percent = percent
+		s := &search{Options: &o, fitted: file}
+		got, err := s.minimum(&newRules()[0])
+		if err != nil || got.name != want {
+			t.Errorf("%g %%: %s, %v, want %s", percent, got.name, err, want)
 		}
 	}
 }

@@ -7,9 +7,8 @@
 // adds and removes nodes.
 //
 // The search begins on the part with the highest use, with all rules of requests, and with the other profiles and the best of these rules.
-// For the best pairs, a fast model
-// (package slackpolicy) finds slack. The dozen that is left is simulated with the code of kube-scheduler on all parts to fit; a paired test
-// drops those that are clearly worse.
+// Where pods wait, rates of slack are bisected and one minimum is tried. What is left is simulated on all parts to fit; a paired test drops
+// those that are clearly worse.
 package recommend
 
 import (
@@ -33,8 +32,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/slackpolicy"
-	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
 // tolerance is how much more overload, or how many more killed pods, than in force count as equal, as a fraction: placements differ by
@@ -125,10 +122,8 @@ type Options struct {
 	CountsNodes bool
 	Goals       Goals
 	Change      Changes
-	// Zone is the time zone of schedules, UTC if it is nil.
-	Zone    *time.Location
-	Metrics result.Metrics
-	Run     compare.Run
+	Metrics     result.Metrics
+	Run         compare.Run
 	// Report is called with the progress, one line each.
 	Report func(line string)
 }
@@ -185,21 +180,7 @@ func Find(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	s.history = func(r *rule) (*slackpolicy.History, slackpolicy.NodeType, error) {
-		source := o.Source
-		source.Recording, source.Requests = recording.WithSpan(o.Source.Recording, start, fitEnd), r.table
-		in, err := source.Input(1, recording.Limits{})
-		if err != nil {
-			return nil, slackpolicy.NodeType{}, err
-		}
-		in.Nodes = slices.DeleteFunc(in.Nodes, func(n recording.Node) bool { return !slack.InPool(n.Object, o.Policy.Spec.Pool) })
-		node, err := o.Autoscaler.NodeType(&in)
-		if err != nil {
-			return nil, node, fmt.Errorf("--autoscaler: %w", err)
-		}
-		history, _, err := o.Autoscaler.History(&in, 0)
-		return history, node, err
-	}
+	s.fitted = recording.WithSpan(o.Source.Recording, start, fitEnd)
 	profiles := []engine.NamedConfig{o.Current}
 	if o.Change.Profile {
 		profiles = append(profiles, slices.DeleteFunc(slices.Clone(o.Profiles), func(p engine.NamedConfig) bool {
@@ -401,12 +382,4 @@ func byUse(r *recording.Recording, fit int, start, seconds int64) []int {
 	highest := slices.Index(use, slices.Max(use))
 	order[0], order[highest] = order[highest], order[0]
 	return order
-}
-
-// slackInForce returns the slack of the policy in force.
-func (s *search) slackInForce() slackChoice {
-	if !s.IsInForce {
-		return slackChoice{name: noSlack}
-	}
-	return slackChoice{name: "slack in force", policy: s.Policy}
 }

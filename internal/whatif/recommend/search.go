@@ -11,32 +11,23 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/slackpolicy"
 )
 
-// Sizes of the search: the kinds of requests that are tried with other profiles, and the pairs for which slack is searched, the candidates
-// that are simulated on all parts, and the rows of the frontier.
+// Sizes of the search: the kinds of requests that are tried with other profiles, and the pairs for which slack is searched, and the rows of
+// the frontier.
 const (
-	bestPairs     = 4
-	maxCandidates = 16
-	maxFrontier   = 10
+	bestPairs   = 4
+	maxFrontier = 10
 )
 
 // dropLevel is the level of the test by which candidates are dropped.
 const dropLevel = 0.05
-
-// slackChoice is an amount of slack.
-type slackChoice struct {
-	name   string
-	policy *v1alpha1.ResourceSlack // nil for none
-}
 
 // candidate is a configuration.
 type candidate struct {
@@ -103,7 +94,7 @@ type search struct {
 	// usage is generated for pods without recorded usage.
 	usage     recording.UsageSpec
 	order     []int
-	history   func(r *rule) (*slackpolicy.History, slackpolicy.NodeType, error)
+	fitted    string // the parts to fit, a value of --recording
 	inForce   *candidate
 	raced     []*candidate
 	simulated int
@@ -111,24 +102,26 @@ type search struct {
 	countsCPUs bool
 }
 
-// simulate runs candidates on a part, except those with figures.
-func (s *search) simulate(candidates []*candidate, part int) error {
+// simulate runs candidates on parts, except those with figures.
+func (s *search) simulate(candidates []*candidate, parts ...int) error {
 	var jobs []compare.Job
-	var missing []*candidate
+	var missing []**figures
 	for _, c := range candidates {
 		if c.parts == nil {
 			c.parts = make([]*figures, s.parts)
 		}
-		if c.parts[part] == nil {
-			missing, jobs = append(missing, c), append(jobs, s.job(c, part))
+		for _, part := range parts {
+			if c.parts[part] == nil {
+				missing, jobs = append(missing, &c.parts[part]), append(jobs, s.job(c, part))
+			}
 		}
 	}
 	runs, err := s.Run(s.ctx, jobs)
 	if err = cmp.Or(err, s.ctx.Err()); err != nil {
 		return err
 	}
-	for i, c := range missing {
-		c.parts[part] = newFigures(runs[i], s.settle)
+	for i, f := range missing {
+		*f = newFigures(runs[i], s.settle)
 		s.simulated++
 	}
 	return nil
@@ -204,10 +197,8 @@ func (s *search) run(profiles []engine.NamedConfig) (best *candidate, reached bo
 	if err := s.simulate(pairs, first); err != nil {
 		return nil, false, err
 	}
-	for _, part := range s.order[1:] {
-		if err := s.simulate(pairs[:1], part); err != nil {
-			return nil, false, err
-		}
+	if err := s.simulate(pairs[:1], s.order[1:]...); err != nil {
+		return nil, false, err
 	}
 	good, err := s.goodPairs(pairs[1:])
 	if err != nil {
@@ -217,9 +208,6 @@ func (s *search) run(profiles []engine.NamedConfig) (best *candidate, reached bo
 		return nil, false, err
 	}
 	if _, err := s.race(s.raced, true); err != nil {
-		return nil, false, err
-	}
-	if err := s.addRates(s.raced[0]); err != nil {
 		return nil, false, err
 	}
 	return s.winner()
@@ -252,31 +240,6 @@ func (s *search) withProfiles(pairs []*candidate, profiles []engine.NamedConfig)
 	return more
 }
 
-// addRates simulates increasing rates of slack with a pair until the goal of waits is reached, if no candidate reaches it: the fast model
-// finds slack that is too small where constraints other than amounts count.
-func (s *search) addRates(pair *candidate) error {
-	if !s.Change.Slack || s.cheapest(s.complete(), s.order) != nil {
-		return nil
-	}
-	base := sum(partsOf(s.inForce, s.order))
-	for _, rate := range []string{"10%", "20%", "40%", "80%"} {
-		policy := s.Policy.DeepCopy()
-		policy.Spec.MinRate, policy.Spec.Minimum, policy.Spec.Schedules = rate, nil, nil
-		c := &candidate{profile: pair.profile, requests: pair.requests, slack: slackChoice{name: "slack rate " + rate, policy: policy}}
-		s.Report("no configuration meets the goals yet, trying " + c.name())
-		for _, part := range s.order {
-			if err := s.simulate([]*candidate{c}, part); err != nil {
-				return err
-			}
-		}
-		s.raced = append(s.raced, c)
-		if s.Goals.isReached(sum(partsOf(c, s.order)), base) {
-			return nil
-		}
-	}
-	return nil
-}
-
 // goodPairs returns the cheapest pairs, by the first part, that meet the goals other than the wait on all parts to fit, at most bestPairs.
 // It tries bestPairs at a time, until so many are good or one also meets the goal of waits, so that no slack is needed.
 func (s *search) goodPairs(pairs []*candidate) (good []*candidate, err error) {
@@ -301,66 +264,6 @@ func (s *search) goodPairs(pairs []*candidate) (good []*candidate, err error) {
 		s.raced = append(s.raced, running...)
 	}
 	return good[:min(len(good), bestPairs)], nil
-}
-
-// withSlack returns pairs with the amounts of slack to try, at most maxCandidates. Where pods do not wait without slack, it can only cost.
-func (s *search) withSlack(pairs []*candidate) ([]*candidate, error) {
-	all := slices.Concat(pairs, slices.DeleteFunc(s.raced, func(c *candidate) bool { return slices.Contains(pairs, c) }))
-	if !s.Change.Slack {
-		return all, nil
-	}
-	pairs = slices.DeleteFunc(pairs, func(c *candidate) bool {
-		return c.slack.policy == nil && s.Goals.wait(sum(partsOf(c, s.order))) == 0
-	})
-	for i, pair := range pairs {
-		s.Report(fmt.Sprintf("slack for %s, %s (%d of %d)", pair.profile.Name, pair.requests.Name, i+1, len(pairs)))
-		choices, err := s.slackChoices(pair.requests)
-		if err != nil {
-			return nil, err
-		}
-		for _, choice := range choices {
-			c := &candidate{profile: pair.profile, requests: pair.requests, slack: choice}
-			if !slices.ContainsFunc(all, c.isSame) && len(all) < maxCandidates {
-				all = append(all, c)
-			}
-		}
-	}
-	return all, nil
-}
-
-// slackChoices returns the amounts of slack to try with requests: the cheapest of the fast model that reaches the wait, the next more
-// expensive, and none.
-func (s *search) slackChoices(r *rule) ([]slackChoice, error) {
-	history, node, err := s.history(r)
-	if err != nil {
-		return nil, err
-	}
-	goal := slackpolicy.Goal{Percent: s.Goals.Percent, Wait: s.Goals.Wait, Policy: s.Policy, Zone: s.Zone, MinDays: 2}
-	found, err := slackpolicy.Search(s.ctx, history, node, goal)
-	if err != nil {
-		return nil, err
-	}
-	if found.Best == nil {
-		found.Best = found.Nearest
-	}
-	var choices []slackChoice
-	for i := range found.Frontier {
-		if c := &found.Frontier[i]; c.Cost >= found.Best.Cost && len(choices) < 2 {
-			choices = append(choices, slackChoice{slackName(c), c.Policy})
-		}
-	}
-	return append(choices, slackChoice{name: noSlack}), nil
-}
-
-// noSlack is the name of no slack.
-const noSlack = "no slack"
-
-// slackName returns the name of a policy of the fast model.
-func slackName(c *slackpolicy.Candidate) string {
-	if c.Policy == nil {
-		return noSlack
-	}
-	return "slack " + c.Name
 }
 
 // race simulates candidates on the parts to fit, one after the other, and returns those that were simulated on all. It drops candidates
