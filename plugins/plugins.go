@@ -82,11 +82,8 @@ func registry(state *shared.State, extra ...runtime.Registry) runtime.Registry {
 }
 
 // Options returns the plugins as options of the kube-scheduler command.
-func Options() []app.Option { return OptionsWith(shared.New()) }
-
-// OptionsWith is Options for a scheduler whose plugins share a state.
-func OptionsWith(state *shared.State) []app.Option {
-	registry := registry(state)
+func Options() []app.Option {
+	registry := registry(shared.New())
 	options := make([]app.Option, 0, len(All))
 	for _, plugin := range All {
 		options = append(options, app.WithPlugin(plugin.Name, registry[plugin.Name]))

@@ -47,8 +47,6 @@ type Environment struct {
 	// external.
 	Registry *prometheus.Registry
 	Plane    *controlplane.ControlPlane
-	// SchedulerAddress is where the scheduler serves its decisions and metrics, empty if the cluster is external.
-	SchedulerAddress string
 
 	stop            context.CancelFunc
 	schedulerExited chan error
@@ -117,7 +115,6 @@ func (e *Environment) startScheduler(ctx context.Context, loadArguments string) 
 	if err != nil {
 		return err
 	}
-	e.SchedulerAddress = "https://" + listener.Addr().String()
 	opts.SecureServing.Listener = listener
 	opts.Authentication.RemoteKubeConfigFile, opts.Authorization.RemoteKubeConfigFile = kubeconfig, kubeconfig
 	started := make(chan struct{})

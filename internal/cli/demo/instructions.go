@@ -53,8 +53,8 @@ func (d *demos) commands() []node.LiveCommand {
 			Text:    program("plimsoll") + " load top --config " + d.env.SchedulerConfig(),
 		},
 		{
-			Purpose: "Show the scores and the load by which the scheduler placed the pod, as it keeps them; without the flag, those of now.",
-			Text:    program("plimsoll") + " explain pod try --as-decided=" + d.env.SchedulerAddress,
+			Purpose: "Show the scores and the load by which the scheduler places the pod.",
+			Text:    program("plimsoll") + " explain pod try",
 		},
 	}
 	if !d.fleet.HasRun() {

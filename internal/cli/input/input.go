@@ -62,7 +62,7 @@ func AddArguments(cmd *cobra.Command) {
 
 // ExcludeLive makes flags of files and flags of a live cluster exclude each other. It must be called after these flags are added.
 func ExcludeLive(cmd *cobra.Command, files ...string) {
-	for _, live := range []string{"kubeconfig", "context", "timeout", "provider", "address", "load-source", "as-decided"} {
+	for _, live := range []string{"kubeconfig", "context", "timeout", "provider", "address", "load-source"} {
 		for _, file := range files {
 			if cmd.Flags().Lookup(live) != nil {
 				cmd.MarkFlagsMutuallyExclusive(file, live)

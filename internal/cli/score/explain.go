@@ -58,7 +58,6 @@ type explainOptions struct {
 
 	namespace string
 	top       int
-	decided   decidedOptions
 }
 
 // defaultProfile is the profile of default-scheduler if its configuration is unknown.
@@ -90,9 +89,6 @@ kube-scheduler. With --profile, every pod is evaluated with that profile. Built-
 The load of a live cluster is read from the source in the configuration, or else as by
 plimsoll load top, with the same flags.
 
-With --as-decided, the decision itself is read from plimsoll-scheduler, which keeps its last
-decisions.
-
 The result can differ from the decision of the scheduler: it stops when it has found
 enough feasible nodes, it selects one of several best nodes at random, and pods that
 were created since then change the scores.`,
@@ -101,10 +97,6 @@ were created since then change the scores.`,
 
   # Show which node another profile would select.
   plimsoll explain pod shop/web-7d4b9c-x2x8p --profile low-risk
-
-  # Show the decision itself, from the port of the scheduler that is the leader.
-  kubectl port-forward -n plimsoll-system deployment/plimsoll-scheduler 10259
-  plimsoll explain pod shop/web-7d4b9c-x2x8p --as-decided
 
   # Use a snapshot, and print all nodes as JSON.
   plimsoll explain pod shop/web-7d4b9c-x2x8p --recording s.plrec -o json`,
@@ -121,7 +113,6 @@ func (o *explainOptions) addFlags(cmd *cobra.Command) {
 	base.Pod.AddNamespaceFlag(cmd, &o.namespace, &o.live.LoadSource)
 	o.options.addFlags(cmd)
 	cmd.Flags().IntVar(&o.top, "top", compared, "number of feasible nodes to show, the best first, a row each if more than 2; 0 for all")
-	o.decided.addFlags(cmd)
 	input.ExcludeLive(cmd, "filename", "recording")
 	o.output.AddFlag(cmd)
 }
@@ -134,9 +125,6 @@ func (o *explainOptions) run(cmd *cobra.Command, arg string) error {
 	key, err := base.Pod.ParseName(arg, o.namespace)
 	if err != nil {
 		return err
-	}
-	if o.decided.from != "" {
-		return o.explainDecided(cmd, key)
 	}
 	read := o.readLive
 	if o.objects.Given() {
@@ -179,7 +167,7 @@ func (o *explainOptions) validate() error {
 	if o.top < 0 {
 		return base.InvalidValue("top", o.top, "at least 0")
 	}
-	return cmp.Or(o.decided.validate(), o.options.validate())
+	return o.options.validate()
 }
 
 // readFiles reads the cluster, its load and the pod from manifests or a recording.

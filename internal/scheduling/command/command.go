@@ -21,18 +21,10 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/decisions"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/emulation"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
 	"github.com/plimsoll-k8s/plimsoll/plugins"
-)
-
-// keptDecisions is the flag with the number of decisions that are kept, maxKept its largest value.
-const (
-	keptDecisions = "kept-decisions"
-	maxKept       = 1_000_000
 )
 
 // configzName is the name under which kube-scheduler registers its configuration for /configz.
@@ -51,9 +43,6 @@ func (e *StartError) Unwrap() error { return e.err }
 // NewCommand returns the scheduler as a command with a name.
 func NewCommand(name string) *cobra.Command {
 	opts := options.NewOptions()
-	kept := 0
-	opts.Flags.FlagSet("plimsoll").IntVar(&kept, keptDecisions, decisions.DefaultKept,
-		"number of the last decisions that /configz serves for plimsoll explain pod --as-decided; 0 for none")
 	cmd := &cobra.Command{
 		Use:   name,
 		Short: "kube-scheduler with Plimsoll's plugins",
@@ -84,10 +73,7 @@ is set.`,
 				return &StartError{err}
 			}
 			cliflag.PrintFlags(cmd.Flags())
-			if kept < 0 || kept > maxKept {
-				return &StartError{fmt.Errorf("--%s: invalid value %d: must be from 0 to %d", keptDecisions, kept, maxKept)}
-			}
-			return run(server.SetupSignalContext(), opts, kept, nil)
+			return Run(server.SetupSignalContext(), opts, nil)
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
@@ -129,11 +115,6 @@ var running atomic.Bool
 // Schedulers can run one after the other in a process, but not at the same time: their metrics and
 // /configz are global to the process.
 func Run(ctx context.Context, opts *options.Options, started func(*scheduler.Scheduler)) error {
-	return run(ctx, opts, decisions.DefaultKept, started)
-}
-
-// run runs a scheduler that keeps a number of decisions.
-func run(ctx context.Context, opts *options.Options, kept int, started func(*scheduler.Scheduler)) error {
 	if !running.CompareAndSwap(false, true) {
 		return &StartError{errors.New("another kube-scheduler runs in this process: wait until it has ended, or start a process for each")}
 	}
@@ -159,15 +140,10 @@ func run(ctx context.Context, opts *options.Options, kept int, started func(*sch
 			klog.FromContext(ctx).Info("Warning: " + warning)
 		}
 	}
-	state := shared.New()
-	completed, sched, err := app.Setup(ctx, opts, plugins.OptionsWith(state)...)
+	completed, sched, err := app.Setup(ctx, opts, plugins.Options()...)
 	if err != nil {
 		return &StartError{err}
 	}
-	if err := keepDecisions(sched, state, kept); err != nil {
-		return &StartError{err}
-	}
-	defer configz.Delete(decisions.ConfigzName)
 	if started != nil {
 		started(sched)
 	}
@@ -176,28 +152,6 @@ func run(ctx context.Context, opts *options.Options, kept int, started func(*sch
 		return nil // a requested shutdown; app.Run returns an error even then
 	}
 	return err
-}
-
-// keepDecisions makes a scheduler keep a number of decisions, and serve them on its page /configz to clients that may get it.
-func keepDecisions(sched *scheduler.Scheduler, state *shared.State, kept int) error {
-	if kept == 0 {
-		return nil
-	}
-	recorder := decisions.New(kept, func(node string) *decisions.Load {
-		known, age, ok := state.KnownLoad(node)
-		if !ok {
-			return nil
-		}
-		return &decisions.Load{CPU: known.CPU.Mean, Memory: known.Memory.Mean, AgeSeconds: age.Seconds()}
-	})
-	for name, profile := range sched.Profiles {
-		sched.Profiles[name] = recorder.Wrap(profile)
-	}
-	page, err := configz.New(decisions.ConfigzName)
-	if err != nil {
-		return err
-	}
-	return page.Set(recorder)
 }
 
 // ExitCode returns the exit code for an error of the command: 2 if the scheduler could not start, 1

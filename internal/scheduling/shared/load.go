@@ -76,23 +76,6 @@ func (s *State) LoadStore(ctx context.Context, c LoadConfig, h fwk.Handle) (*loa
 	return store, nil
 }
 
-// KnownLoad returns the newest fresh load of a node in any store, and its age.
-func (s *State) KnownLoad(node string) (known load.Node, age time.Duration, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, store := range s.stores {
-		fresh := store.Fresh()
-		if fresh == nil {
-			continue
-		}
-		found, has := fresh.Node(node)
-		if a, _ := store.Age(); has && (!ok || a < age) {
-			known, age, ok = found, a, true
-		}
-	}
-	return known, age, ok
-}
-
 // logState logs a change of the state of a load store.
 func logState(logger klog.Logger, source load.Source, store *load.Store, state load.State) {
 	switch {
