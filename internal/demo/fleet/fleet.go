@@ -111,7 +111,7 @@ func (d *Demo) Play(ctx context.Context) error {
 		return nil
 	}
 	for _, s := range stories {
-		if err := d.hub.apply(ctx, placementFile(s.folder)); err != nil {
+		if err := d.hub.apply(ctx, placementFile(s.Folder)); err != nil {
 			return fmt.Errorf("setting up the fleet: %w", err)
 		}
 	}

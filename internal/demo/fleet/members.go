@@ -16,8 +16,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/summarize"
 )
 
-// nodePool is a number of nodes of one size, each with one to three pods of 2 CPUs.
-type nodePool struct{ nodes, cpus int }
+// nodePool is a number of nodes and their CPUs. Each node has one to three pods of 2 CPUs.
+type nodePool [2]int
 
 // members are the nodes of the clusters of examples/placement/7-fit.
 var members = map[string][]nodePool{
@@ -29,9 +29,9 @@ var members = map[string][]nodePool{
 func (h *hub) publish(ctx context.Context, cluster string, pools []nodePool) error {
 	in := &summarize.Input{Cluster: cluster, Now: time.Now(), Pods: summarize.Pods{}}
 	for _, pool := range pools {
-		for i := range pool.nodes {
-			name := fmt.Sprintf("node-%d-%d", pool.cpus, i)
-			in.Nodes = append(in.Nodes, summarize.NewNode(demo.Node{Name: name, CPU: fmt.Sprint(pool.cpus)}.Object()))
+		for i := range pool[0] {
+			name := fmt.Sprintf("node-%d-%d", pool[1], i)
+			in.Nodes = append(in.Nodes, summarize.NewNode(demo.Node{Name: name, CPU: fmt.Sprint(pool[1])}.Object()))
 			for k := range 1 + i%3 {
 				in.Pods.Set(summarize.NewPod(demo.Pod{Name: fmt.Sprint(name, "-", k), Node: name, Request: "2"}.Object("")))
 			}

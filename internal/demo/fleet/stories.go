@@ -2,10 +2,13 @@ package fleet
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 )
@@ -32,63 +35,36 @@ const (
 
 // story is one of the folders in examples/placement, whose files explain the expected clusters.
 type story struct {
-	folder     string
-	placements []string
-	changes    []change
+	Folder     string
+	Placements []string
+	Changes    []change
 }
 
 // change is a change of the fleet and the decisions that follow.
 type change struct {
-	description string
-	// file is a file in examples/placement/changes, empty for the creation of the placements.
-	file string
-	// want are the names of the clusters that each placement of the story so far should select.
-	want [][]string
-	// cluster is a cluster whose nodes are then pools, "" for none.
-	cluster string
-	pools   []nodePool
-	// reason is a part of the reason why the last placement so far selects fewer clusters than requested, "" if it does not.
-	reason string
+	Description string
+	// File is a file in examples/placement/changes, empty for the creation of the placements.
+	File string
+	// Want are the names of the clusters that each placement of the story so far should select.
+	Want [][]string
+	// Cluster is a cluster whose nodes are then Pools, "" for none.
+	Cluster string
+	Pools   []nodePool
+	// Reason is a part of the reason why the last placement so far selects fewer clusters than requested, "" if it does not.
+	Reason string
 }
 
-// created is the description of the change that creates the placements.
-const created = "created"
+//go:embed stories.yaml
+var storiesFile []byte
 
-var stories = []story{
-	{"1-largest-ratios", []string{"largest-ratios"}, []change{
-		{description: created, want: [][]string{{"cluster2", "cluster4", "cluster6"}}},
-	}},
-	{"2-most-memory", []string{"most-memory"}, []change{
-		{description: created, want: [][]string{{"cluster3"}}},
-	}},
-	{"3-follow", []string{"follow"}, []change{
-		{description: created, want: [][]string{{"cluster3", "cluster4"}}},
-		{description: "cluster2: from 8 to 50 CPUs", file: "cluster2-grows", want: [][]string{{"cluster2", "cluster4"}}},
-	}},
-	{"4-steady", []string{"steady"}, []change{
-		{description: created, want: [][]string{{"cluster1", "cluster3", "cluster4", "cluster6"}}},
-		{
-			description: "cluster2: from 8 to 50 CPUs", file: "cluster2-grows",
-			want: [][]string{{"cluster1", "cluster3", "cluster4", "cluster6"}},
-		},
-	}},
-	{"5-scaling", []string{"where-most-is", "where-it-was"}, []change{
-		{description: created, want: [][]string{{"cluster4"}, {"cluster4"}}},
-		{description: "cluster1: from 18 to 34 CPUs", file: "cluster1-two-nodes-more", want: [][]string{{"cluster1"}, {"cluster4"}}},
-		{description: "cluster1: from 34 to 26 CPUs", file: "cluster1-one-node-less", want: [][]string{{"cluster1"}, {"cluster4"}}},
-		{description: "cluster1: from 26 to 18 CPUs", file: "cluster1-two-nodes-less", want: [][]string{{"cluster4"}, {"cluster4"}}},
-	}},
-	{"7-fit", []string{"solver", "second-solver"}, []change{
-		{description: created, want: [][]string{{"cluster3"}}},
-		{
-			description: "a second placement right after", file: "second-solver", want: [][]string{{"cluster3"}, nil},
-			reason: "pods of other placements are not in the summary yet",
-		},
-		{
-			description: "cluster2: one node of 64 CPUs more", want: [][]string{{"cluster3"}, {"cluster2"}},
-			cluster: "cluster2", pools: append(slices.Clone(members["cluster2"]), nodePool{1, 64}),
-		},
-	}},
+// stories are the stories of stories.yaml.
+var stories = readStories()
+
+func readStories() (list []story) {
+	if err := yaml.UnmarshalStrict(storiesFile, &list); err != nil {
+		panic(err) // the file is part of the program
+	}
+	return list
 }
 
 // run is one run of the scenario.
@@ -102,7 +78,7 @@ type run struct {
 func (r *run) runStories(ctx context.Context) error {
 	for _, s := range stories {
 		if err := r.runStory(ctx, s); err != nil {
-			return fmt.Errorf("story %s: %w", s.folder, err)
+			return fmt.Errorf("story %s: %w", s.Folder, err)
 		}
 	}
 	return nil
@@ -111,33 +87,33 @@ func (r *run) runStories(ctx context.Context) error {
 // runStory runs a story and restores the fleet. It waits until the controller has observed the
 // restored fleet, because the first decision of the next story depends on it.
 func (r *run) runStory(ctx context.Context, s story) error {
-	before := make([][]string, len(s.placements))
-	for _, change := range s.changes {
+	before := make([][]string, len(s.Placements))
+	for _, change := range s.Changes {
 		began := time.Now()
 		if err := r.change(ctx, s, change); err != nil {
 			return err
 		}
-		steps, err := r.follow(ctx, s.placements[:len(change.want)], began, before, change.want)
+		steps, err := r.follow(ctx, s.Placements[:len(change.Want)], began, before, change.Want)
 		if err != nil {
 			return err
 		}
 		for i := range steps {
 			step := &steps[i]
-			step.Story, step.Step = s.folder, change.description
+			step.Story, step.Step = s.Folder, change.Description
 			result := demo.Result{
-				Scenario: Scenario, Profile: version, Want: strings.Join(change.want[i], ", "),
-				OK: slices.Equal(step.Chosen, change.want[i]), Fleet: step,
+				Scenario: Scenario, Profile: version, Want: strings.Join(change.Want[i], ", "),
+				OK: slices.Equal(step.Chosen, change.Want[i]), Fleet: step,
 			}
 			if len(step.Chosen) == 0 {
 				if step.Reason, err = r.unsatisfied(ctx, step.Placement); err != nil {
 					return err
 				}
-				result.OK = result.OK && strings.Contains(step.Reason, change.reason)
+				result.OK = result.OK && strings.Contains(step.Reason, change.Reason)
 			}
 			r.results = append(r.results, result)
 			r.progress(result.Summary())
 		}
-		copy(before, change.want)
+		copy(before, change.Want)
 	}
 	return r.reset(ctx)
 }
@@ -145,12 +121,12 @@ func (r *run) runStory(ctx context.Context, s story) error {
 // change makes a change of a story.
 func (r *run) change(ctx context.Context, s story, c change) error {
 	switch {
-	case c.cluster != "":
-		return r.publish(ctx, c.cluster, c.pools)
-	case c.file != "":
-		return r.apply(ctx, "changes/"+c.file+".yaml")
+	case c.Cluster != "":
+		return r.publish(ctx, c.Cluster, c.Pools)
+	case c.File != "":
+		return r.apply(ctx, "changes/"+c.File+".yaml")
 	}
-	return r.apply(ctx, placementFile(s.folder))
+	return r.apply(ctx, placementFile(s.Folder))
 }
 
 // follow waits until each placement has selected the expected clusters. It observes placements whose

@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 )
 
-// usedCPUs is what the pods of the playground use by the start of their name, in millicores. The sums are the loads of playgroundLoad.
+// usedCPUs is what the pods of the playground use by the start of their name, in millicores. The sums are the loads of the playground.
 var usedCPUs = map[string]int64{
 	"batch-1": 10500, "batch-2": 8900, "cache-": 800, "job-": 600, "log-": 1500, "report-": 400, "web-1": 3400, "web-2": 2200, "web-3": 800,
 }
@@ -24,7 +24,7 @@ func (d *Demo) ServeUsage(ctx context.Context) error {
 
 func nodeUsage(context.Context) (used []controlplane.Usage) {
 	for _, n := range playground.Nodes {
-		cpu := playgroundLoad[n.Name].CPU.Mean * float64(n.Object().Status.Capacity.Cpu().MilliValue())
+		cpu := playground.Steps[0].Load[n.Name][0] * float64(n.Object().Status.Capacity.Cpu().MilliValue())
 		used = append(used, controlplane.Usage{Name: n.Name, CPU: int64(cpu), Memory: usedMemory})
 	}
 	return used

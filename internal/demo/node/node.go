@@ -108,8 +108,8 @@ func (d *Demo) run(ctx context.Context, s Scenario, profile string) ([]demo.Resu
 			if err := d.env.DeletePod(ctx, step.Delete); err != nil {
 				return results, err
 			}
-		case profile == s.Profile: // Load, or nil with StopLoad
-			if err := d.load.Set(ctx, step.Load); err != nil {
+		case profile == s.Profile: // Load or StopLoad
+			if err := d.load.Set(ctx, step.measurements()); err != nil {
 				return results, err
 			}
 		}
