@@ -56,9 +56,6 @@ type Answer struct {
 	// Message is the reason for the state in the words of the autoscaler, at most 400 bytes. It is empty
 	// if the buffer is accepted or the answer is missing.
 	Message string
-	// RefusedSince is the time since which the autoscaler refuses the buffer. Cluster Autoscaler does not state the version that it
-	// refuses: if the buffer was changed later, the refusal may be outdated.
-	RefusedSince time.Time
 	// Provisioned reports whether condition Provisioning is true: Cluster Autoscaler has added the
 	// placeholders to its pending pods, or they fit existing nodes according to Karpenter. It does not
 	// prove that there is capacity, and may be outdated.
@@ -127,7 +124,7 @@ func (a *Answer) setState(conditions []metav1.Condition, generation int64) {
 
 // setRefused sets the fields of a refusal. A quota that is used up refuses the pod of a dry run.
 func (a *Answer) setRefused(condition *metav1.Condition) {
-	a.State, a.Message, a.RefusedSince = AnswerRefused, messageOf(condition), condition.LastTransitionTime.Time
+	a.State, a.Message = AnswerRefused, messageOf(condition)
 	if strings.Contains(condition.Message, "exceeded quota") {
 		a.State = AnswerLimited
 	}

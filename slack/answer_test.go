@@ -55,13 +55,13 @@ func TestAnswerOf(t *testing.T) {
 		"accepted, but Cluster Autoscaler has lost its copy of the template": {
 			`{"replicas": 3, "conditions": [{"type": "ReadyForProvisioning", "status": "True"}, {"type": "Provisioning", "status": "False",
 				"reason": "FailedToGetPodTemplate", "lastTransitionTime": "` + noonText + `", "message": "failed to get pod template"}]}`,
-			Answer{State: AnswerRefused, Replicas: 3, Message: "failed to get pod template", RefusedSince: since},
+			Answer{State: AnswerRefused, Replicas: 3, Message: "failed to get pod template"},
 		},
 		"a quota that is used up": {
 			`{"conditions": [{"type": "ReadyForProvisioning", "status": "False", "lastTransitionTime": "` + noonText + `",
 				"message": "pods \"web\" is forbidden: exceeded quota: team, requested: cpu=1"}]}`,
 			Answer{
-				State: AnswerLimited, Replicas: -1, RefusedSince: since,
+				State: AnswerLimited, Replicas: -1,
 				Message: `pods "web" is forbidden: exceeded quota: team, requested: cpu=1`,
 			},
 		},

@@ -260,49 +260,28 @@ func (e *examination) checkFeatureGate(d *appsv1.Deployment) {
 
 // checkBuffers checks the status that an autoscaler reports for all buffers, also for buffers that belong to no policy.
 func (e *examination) checkBuffers(buffers []unstructured.Unstructured) {
-	var unserved, outdated, refused, limited, unprovisioned []slack.Answer
+	var failing []string
 	for i := range buffers {
-		answer := slack.AnswerOf(&buffers[i])
-		switch age := e.now.Sub(changedAt(&buffers[i])); {
-		case answer.State == slack.AnswerRefused && age > bufferStatusTimeout && answer.RefusedSince.Before(changedAt(&buffers[i])):
-			outdated = append(outdated, answer)
-		case answer.State == slack.AnswerRefused:
-			refused = append(refused, answer)
-		case answer.State == slack.AnswerLimited:
-			limited = append(limited, answer)
-		case answer.State == slack.AnswerMissing && age > bufferStatusTimeout:
-			unserved = append(unserved, answer)
+		answer, what := slack.AnswerOf(&buffers[i]), ""
+		switch since := answer.UnprovisionedSince; {
+		case answer.State == slack.AnswerMissing && e.now.Sub(changedAt(&buffers[i])) > bufferStatusTimeout:
+			what = "no answer"
+		case answer.State == slack.AnswerRefused || answer.State == slack.AnswerLimited:
+			what = strings.ToLower(string(answer.State)) + ": " + answer.Message
+		case !since.IsZero() && e.now.Sub(since) > provisioningTimeout:
+			what = "not provisioned: " + cmp.Or(answer.ProvisioningMessage, "no reason")
+		default:
+			continue
 		}
-		if since := answer.UnprovisionedSince; !since.IsZero() && e.now.Sub(since) > provisioningTimeout {
-			answer.Message = cmp.Or(answer.ProvisioningMessage, "no reason")
-			unprovisioned = append(unprovisioned, answer)
-		}
+		failing = append(failing, fmt.Sprintf("%s/%s (%s)", answer.Namespace, answer.Name, what))
 	}
-	problem := func(found []slack.Answer, what, fix string) {
-		if len(found) > 0 {
-			subject := format.PartAre(len(found), len(buffers), "buffer")
-			e.add(Problem, fmt.Sprintf("%s %s: %s", subject, what, abbreviate(describeAnswers(found))), fix)
-		}
-	}
-	problem(unserved, "without conditions from an autoscaler, or with outdated ones", "check whether the autoscaler runs, and "+
-		"enable buffers in it: "+clusterAutoscalerFlags+" of Cluster Autoscaler, FEATURE_GATES=CapacityBuffer=true of Karpenter")
-	problem(
-		outdated,
-		"refused by the autoscaler before its last change, without a report since",
-		"check whether the autoscaler runs; if it "+
-			"does, the cause in the message remains",
-	)
-	problem(refused, "refused by the autoscaler", "resolve the cause in the message: \"forbidden\" means that the "+
-		"autoscaler may not create pods, or that the admission of the namespace refuses the pods of the buffer "+
-		"(docs/slack.md, Install); for others see kubectl describe capacitybuffer")
-	problem(limited, "limited by the autoscaler", "raise the ResourceQuota in the message, or lower minRate or the annotation "+
-		"plimsoll.dev/slack of the workload")
-	problem(unprovisioned, fmt.Sprintf("ready, but not provisioned, for over %s", provisioningTimeout),
-		"see the events in plimsoll slack status and the log of the autoscaler: its maximum number of nodes, the quota of the cloud, or "+
-			"--capacity-buffer-pod-injection-enabled of Cluster Autoscaler")
-	if len(unserved)+len(outdated)+len(refused)+len(limited)+len(unprovisioned) == 0 {
+	if len(failing) == 0 {
 		e.ok("%s, all new or accepted and provisioned by an autoscaler", format.Of(len(buffers), "buffer"))
+		return
 	}
+	e.add(Problem, fmt.Sprintf("%s without capacity from the autoscaler: %s", format.PartAre(len(failing), len(buffers), "buffer"),
+		abbreviate(failing)), "plimsoll slack status and docs/slack.md, Install; without an answer, check whether the autoscaler runs, and "+
+		"enable buffers in it: "+clusterAutoscalerFlags+" of Cluster Autoscaler, FEATURE_GATES=CapacityBuffer=true of Karpenter")
 }
 
 // changedAt returns the time of the last change of a buffer, apart from its status.
@@ -314,16 +293,4 @@ func changedAt(buffer *unstructured.Unstructured) time.Time {
 		}
 	}
 	return changed
-}
-
-// describeAnswers returns the names of buffers, with the messages of the autoscaler.
-func describeAnswers(answers []slack.Answer) (texts []string) {
-	for _, answer := range answers {
-		text := answer.Namespace + "/" + answer.Name
-		if answer.Message != "" {
-			text += " (" + answer.Message + ")"
-		}
-		texts = append(texts, text)
-	}
-	return texts
 }

@@ -134,42 +134,34 @@ func TestCheckBuffers(t *testing.T) {
 	}{
 		"provisioned":       {newBuffer("web", 3, hourAgo, "ReadyForProvisioning=True", "Provisioning=True"), OK, "1 buffer, all new or accepted"},
 		"accepted just now": {newBuffer("web", 3, minuteAgo, "ReadyForProvisioning=True"), OK, "1 buffer"},
-		"no answer":         {newBuffer("web", 3, hourAgo), Problem, "1 of 1 buffer is without conditions from an autoscaler, or with outdated ones: shop/web"},
+		"no answer":         {newBuffer("web", 3, hourAgo), Problem, "1 of 1 buffer is without capacity from the autoscaler: shop/web (no answer)"},
 		"refused": {
 			newBuffer("web", 3, hourAgo, "ReadyForProvisioning=False pods is forbidden"), Problem,
-			"1 of 1 buffer is refused by the autoscaler: shop/web (pods is forbidden)",
-		},
-		"refused before the last change": {
-			changedAgo(newBuffer("web", 3, hourAgo, "ReadyForProvisioning=False pods is forbidden"), "", 3*time.Minute), Problem,
-			"refused by the autoscaler before its last change, without a report since: shop/web (pods is forbidden)",
-		},
-		"refused, and changed just now": {
-			changedAgo(newBuffer("web", 3, hourAgo, "ReadyForProvisioning=False pods is forbidden"), "", time.Minute), Problem,
-			"is refused by the autoscaler: shop/web",
+			"shop/web (refused: pods is forbidden)",
 		},
 		"a quota that is used up": {
 			newBuffer("web", 3, hourAgo, "ReadyForProvisioning=False exceeded quota: team"), Problem,
-			"is limited by the autoscaler: shop/web (exceeded quota: team)",
+			"shop/web (limited: exceeded quota: team)",
 		},
 		"limited": {
 			newBuffer("web", 1, hourAgo, "ReadyForProvisioning=True", "LimitedByQuotas=True limited from 3 to 1", "Provisioning=True"), Problem,
-			"is limited by the autoscaler: shop/web (limited from 3 to 1)",
+			"shop/web (limited: limited from 3 to 1)",
 		},
 		"not added to the pending pods": {
 			newBuffer("web", 3, hourAgo, "ReadyForProvisioning=True"), Problem,
-			"is ready, but not provisioned, for over 2m0s: shop/web (no reason)",
+			"shop/web (not provisioned: no reason)",
 		},
 		"changed just now, no answer": {changedAgo(newBuffer("web", 3, hourAgo), "", time.Minute), OK, "1 buffer, all new"},
 		"status written just now, no answer": {
-			changedAgo(newBuffer("web", 3, hourAgo), "status", time.Minute), Problem, "is without conditions from an autoscaler",
+			changedAgo(newBuffer("web", 3, hourAgo), "status", time.Minute), Problem, "shop/web (no answer)",
 		},
 		"accepted, but the template is lost": {
 			newBuffer("web", 3, hourAgo, "ReadyForProvisioning=True", "Provisioning=False failed FailedToGetPodTemplate"), Problem,
-			"is refused by the autoscaler: shop/web (failed",
+			"shop/web (refused: failed",
 		},
 		"no room for three minutes": {
 			newBuffer("web", 3, noon.Add(-3*time.Minute), "ReadyForProvisioning=True", "Provisioning=False 3/3 required new capacity"), Problem,
-			"not provisioned, for over 2m0s: shop/web (3/3 required new capacity)",
+			"shop/web (not provisioned: 3/3 required new capacity)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
