@@ -412,10 +412,6 @@ type ResourceSlackStatus struct {
 	//
 	// +optional
 	NodeShape v1.ResourceList `json:"nodeShape,omitempty"`
-	// Outcome states what the slack has achieved within the last 24 hours. It is missing while there were no new pods.
-	//
-	// +optional
-	Outcome *Outcome `json:"outcome,omitempty"`
 	// Conditions are Ready, Feasible, MirrorsFeasible, Accepted and Provisioned.
 	//
 	// +listType=map

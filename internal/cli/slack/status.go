@@ -212,7 +212,6 @@ func printStatus(out io.Writer, o *base.Output, results []statusResult) {
 		} else if r.Minimum != nil {
 			fmt.Fprintf(out, "%s: %s\n", r.Policy, describeSlack(r.Rate, r.Minimum))
 		}
-		printOutcome(out, r.Policy, r.Status.Outcome)
 	}
 	printBuffers(out, o, results)
 	for _, r := range results {
@@ -247,17 +246,6 @@ func describeSlack(rate string, minimum *v1alpha1.Amount) string {
 		parts = append(parts, format.Of(*minimum.Placeholders, "placeholder"))
 	}
 	return text + ", minimum " + strings.Join(parts, " and ")
-}
-
-// printOutcome prints how long pods have waited, if it is known.
-func printOutcome(out io.Writer, policy string, o *v1alpha1.Outcome) {
-	if o == nil {
-		return
-	}
-	text := fmt.Sprintf("%s: since %s %s got a node at once, %d waited (p99 of all %s, longest %s)", policy,
-		o.From.UTC().Format(time.RFC3339), format.Of(o.AtOnce, "pod"), o.Waited, time.Duration(o.P99WaitSeconds)*time.Second,
-		time.Duration(o.LongestWaitSeconds)*time.Second)
-	fmt.Fprintln(out, base.Wrap("", base.Escape(text), base.DefaultWidth))
 }
 
 // readyFirst orders conditions: Ready, which states the first cause for which slack is not available, is before others.

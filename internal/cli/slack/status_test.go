@@ -25,9 +25,6 @@ func TestStatusFitsTerminal(t *testing.T) {
 			Policy: "general-purpose", Rate: "12.5%",
 			Status: v1alpha1.ResourceSlackStatus{
 				Base: amounts, Target: amounts, Total: amounts, Available: amounts, Placeholders: 1234, Placed: 1233,
-				Outcome: &v1alpha1.Outcome{
-					From: metav1.Unix(1772438400, 0), AtOnce: 12345, Waited: 1, P99WaitSeconds: 1, LongestWaitSeconds: 90,
-				},
 				Conditions: []metav1.Condition{
 					{Type: v1alpha1.ConditionFeasible, Status: metav1.ConditionTrue, Reason: "Planned", Message: "target 100 CPU"},
 					{Type: v1alpha1.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: "Available", Message: "target 100 CPU"},
@@ -57,9 +54,8 @@ func TestStatusFitsTerminal(t *testing.T) {
 	words := strings.Join(strings.Fields(out.String()), " ")
 	for want, count := range map[string]int{
 		"12.5%": 1, "1233 fit": 1, "refused no": 1, message: 1, "target 100 CPU": 1, "new: no controller has": 1,
-		"since 2026-03-02T08:00:00Z 12345 pods got a node at once, 1 waited (p99 of all 1s, longest 1m30s)": 1,
-		"scheduled: rate 0 until 2026-03-02T08:00:00Z, then rate 5%, minimum 2.5 CPU and 10Gi memory":       1,
-		"constant: rate 0, minimum 3 placeholders":                                                          1,
+		"scheduled: rate 0 until 2026-03-02T08:00:00Z, then rate 5%, minimum 2.5 CPU and 10Gi memory": 1,
+		"constant: rate 0, minimum 3 placeholders":                                                    1,
 		"MEMORY PLACEHOLDERS": 1, "Accepted: false (Refused)": 1, "false (Refused) the autoscaler": 1,
 	} {
 		if got := strings.Count(words, want); got != count {

@@ -86,7 +86,6 @@ func inMebibytes(list v1.ResourceList) v1.ResourceList {
 func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack, t *policyTracker, o observation) error {
 	status := policy.Status.DeepCopy()
 	c.mu.Lock()
-	status.Outcome = t.waits.nextOutcome(status.Outcome, c.now())
 	t.answers = o.answers
 	unplaced := c.unplaced(o.answers, meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProvisioned))
 	c.mu.Unlock()

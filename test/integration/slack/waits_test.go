@@ -17,8 +17,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
-// TestSlackOutcome checks that pods that waited, and pods that did not, are in the status and in the metrics.
-func TestSlackOutcome(t *testing.T) {
+// TestSlackWaits checks that pods that waited, and pods that did not, are in the metrics.
+func TestSlackWaits(t *testing.T) {
 	c := testcluster.Start(t, testcluster.BuffersCRD(t))
 	c.Create(t, testcluster.ReadyNode("node-0", "16", "64Gi", map[string]string{"pool": "general"}))
 	metrics := fmt.Sprintf("127.0.0.1:%d", program.FreePort(t))
@@ -37,17 +37,11 @@ func TestSlackOutcome(t *testing.T) {
 		must.Succeed(t, c.Client.Status().Patch(t.Context(), pod, client.MergeFrom(before)))
 	}
 	schedule("slow", 90*time.Second)
-	policy := &v1alpha1.ResourceSlack{}
-	eventually.True(t, "no pod waited", controller, func(ctx context.Context) (bool, error) {
-		err := c.Client.Get(ctx, client.ObjectKey{Name: "general"}, policy)
-		o := policy.Status.Outcome
-		return err == nil && o != nil && o.Waited == 1 && o.LongestWaitSeconds == 90, nil
-	})
 	schedule("fast", time.Second)
 	series := func(suffix string, want int) string {
 		return fmt.Sprintf("plimsoll_slack_pod_wait_seconds%s %d\n", suffix, want)
 	}
-	eventually.True(t, "the metrics have no second pod", controller, func(context.Context) (bool, error) {
+	eventually.True(t, "the metrics do not have both pods", controller, func(context.Context) (bool, error) {
 		return testcluster.Scrape(t, metrics, `plimsoll_slack_pod_wait_seconds_count`) == series(`_count{policy="general"}`, 2), nil
 	})
 	atOnce := `_bucket{policy="general",le="10"}`

@@ -6,23 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
-
-// Outcome states how long pods of the pool waited for a node. It changes at most once in five minutes.
-type Outcome struct {
-	// From and To are the period: at most the last 24 hours, and at most the time for which the controller runs.
-	From metav1.Time `json:"from"`
-	To   metav1.Time `json:"to"`
-	// AtOnce is the number of pods that got a node of the pool within 10 seconds of their creation, Waited the number
-	// of pods that got one later.
-	AtOnce int64 `json:"atOnce"`
-	Waited int64 `json:"waited"`
-	// P99WaitSeconds is the time within which 99% of all these pods had a node, LongestWaitSeconds the longest wait.
-	P99WaitSeconds     int64 `json:"p99WaitSeconds"`
-	LongestWaitSeconds int64 `json:"longestWaitSeconds"`
-}
 
 // ParseWait parses a percentage of pods and the time within which they must have a node, such as p99=5s. The error is a
 // description of valid values.

@@ -4,7 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 )
 
 // counted is a time, at the begin of an hour, from which tests count waits.
@@ -39,9 +40,9 @@ func at(c *Controller, seconds int) {
 	c.now = func() time.Time { return after(seconds).Time }
 }
 
-// TestOutcome checks which pods count, once each and also if their node is known late, and how long they waited: since their creation,
+// TestWaits checks which pods count, once each and also if their node is known late, and how long they waited: since their creation,
 // or since their last scheduling gate was removed.
-func TestOutcome(t *testing.T) {
+func TestWaits(t *testing.T) {
 	c := controllerOf(t, interceptor.Funcs{}, newNode("a", "web"), newNode("b", "other"), newPolicy("web", "web"))
 	at(c, 0)
 	reconcileOnce(t, c, "web")
@@ -79,54 +80,24 @@ func TestOutcome(t *testing.T) {
 	again.UID = "again"
 	update(scheduledPod("at-once", "a", 5, 15), again)
 	waits := &c.trackers["web"].waits
-	want := &v1alpha1.Outcome{From: after(0), To: after(400), AtOnce: 4, Waited: 2, P99WaitSeconds: 120, LongestWaitSeconds: 120}
-	if diff := cmp.Diff(want, waits.outcome(after(400).Time)); diff != "" {
-		t.Errorf("outcome: -want +got:\n%s", diff)
-	}
+	// Waits of 120, 10, 0, 11, 5 and 2 s.
+	expectWaits(t, c, 6, 148)
 	c.podHandler().Delete(t.Context(), event.DeleteEvent{Object: pod}, &countingQueue{})
 	if len(c.ungated) != 0 || waits.counted.Has(pod.UID) {
 		t.Errorf("a deleted pod is kept: %v, %v", c.ungated, waits.counted)
 	}
 	next := scheduledPod("next", "a", 24*3600, 24*3600+5)
 	update(next, next)
-	want = &v1alpha1.Outcome{From: after(3600), To: after(24*3600 + 6), AtOnce: 1, P99WaitSeconds: 5, LongestWaitSeconds: 5}
-	if diff := cmp.Diff(want, waits.outcome(after(24*3600+6).Time)); diff != "" {
-		t.Errorf("outcome after a day: -want +got:\n%s", diff)
-	}
+	expectWaits(t, c, 7, 153)
 }
 
-// TestPercentile checks that 99% of the pods waited at most p99WaitSeconds: of 200 pods that waited 1 to 200 s, 198.
-func TestPercentile(t *testing.T) {
-	w := newPodWaits(counted)
-	for i := range 200 {
-		w.count(scheduledPod(string(rune('a'+i)), "a", 0, i+1), time.Time{})
-	}
-	if o := w.outcome(after(300).Time); o.P99WaitSeconds != 198 || o.LongestWaitSeconds != 200 || o.AtOnce != 10 {
-		t.Errorf("outcome %+v", o)
-	}
-}
-
-// TestNextOutcome checks that an outcome changes at most once in five minutes, and not if only the period changed.
-func TestNextOutcome(t *testing.T) {
-	w := newPodWaits(counted)
-	add := func(name string, at int) { w.count(scheduledPod(name, "web", at, at), time.Time{}) }
-	if got := w.nextOutcome(nil, after(1).Time); got != nil {
-		t.Errorf("without pods: %+v", got)
-	}
-	add("a", 2)
-	first := w.nextOutcome(nil, after(3).Time)
-	if first == nil || first.AtOnce != 1 {
-		t.Fatalf("first outcome %+v", first)
-	}
-	if got := w.nextOutcome(first, after(1000).Time); got != first {
-		t.Errorf("only the period changed: %+v", got)
-	}
-	add("b", 4)
-	if got := w.nextOutcome(first, after(3+299).Time); got != first {
-		t.Errorf("after 299 s: %+v", got)
-	}
-	if got := w.nextOutcome(first, after(3+300).Time); got.AtOnce != 2 || !got.To.Equal(new(after(303))) {
-		t.Errorf("after 300 s: %+v", got)
+// expectWaits expects a number of pods and the sum of their waits in seconds in the histogram of the policy web.
+func expectWaits(t *testing.T, c *Controller, pods uint64, seconds float64) {
+	t.Helper()
+	var m dto.Metric
+	must.Succeed(t, c.metrics.waits.WithLabelValues("web").(prometheus.Histogram).Write(&m))
+	if h := m.GetHistogram(); h.GetSampleCount() != pods || h.GetSampleSum() != seconds {
+		t.Errorf("%d pods waited %v s in sum, want %d and %v", h.GetSampleCount(), h.GetSampleSum(), pods, seconds)
 	}
 }
 
