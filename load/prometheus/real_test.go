@@ -18,10 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	prometheusserver "github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
+	prometheusserver "github.com/plimsoll-k8s/plimsoll/test/support/prometheus"
 )
 
 // settings are the arguments of prometheus.New.

@@ -16,10 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	prometheusserver "github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
+	prometheusserver "github.com/plimsoll-k8s/plimsoll/test/support/prometheus"
 )
 
 // cadvisor exposes the container metrics of 20 pods as a kubelet does: pod i has a container that uses 0.1 i cores and i MiB,

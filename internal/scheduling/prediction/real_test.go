@@ -14,11 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	prometheusserver "github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
+	prometheusserver "github.com/plimsoll-k8s/plimsoll/test/support/prometheus"
 )
 
 // TestRebuildFromRealPrometheus reads the past usage of a pod from a real Prometheus server: 0.5 cores, and as many MiB as

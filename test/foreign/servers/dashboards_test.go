@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
+	"github.com/plimsoll-k8s/plimsoll/test/support/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 

@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	"github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
+	"github.com/plimsoll-k8s/plimsoll/test/support/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 

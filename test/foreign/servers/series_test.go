@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
+	"github.com/plimsoll-k8s/plimsoll/test/support/prometheus"
 )
 
 // start is the time of the first samples.

@@ -21,13 +21,13 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	clirecord "github.com/plimsoll-k8s/plimsoll/internal/cli/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
-	prometheusserver "github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
+	prometheusserver "github.com/plimsoll-k8s/plimsoll/test/support/prometheus"
 )
 
 // startKubeStateMetrics builds and starts kube-state-metrics and returns its address.

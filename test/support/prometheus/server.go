@@ -1,4 +1,4 @@
-// Package prometheus runs a Prometheus server on 127.0.0.1 for tests and the demo, and simulates node-exporters.
+// Package prometheus runs a Prometheus server on 127.0.0.1 for tests, and simulates node-exporters.
 package prometheus
 
 import (
