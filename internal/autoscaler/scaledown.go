@@ -3,7 +3,6 @@ package autoscaler
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 	"strings"
 
@@ -86,16 +85,6 @@ func (s *ScaleDown) Next(ctx context.Context, now int64, in ScaleDownInput, prob
 	}
 	s.unneededSince = unneededSince
 	return removed
-}
-
-// NextRemoval returns the first second at which a node that is unneeded has been unneeded for a number of seconds, math.MaxInt64 if no
-// node is.
-func (s *ScaleDown) NextRemoval(unneededSeconds int64) int64 {
-	next := int64(math.MaxInt64)
-	for _, since := range s.unneededSince {
-		next = min(next, since+unneededSeconds)
-	}
-	return next
 }
 
 // IsCandidate reports whether a node can be unneeded.

@@ -2,7 +2,10 @@ package kube
 
 import (
 	"errors"
+	"strings"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -35,4 +38,34 @@ func SchemeWith(hub func(*runtime.Scheme) error) *runtime.Scheme {
 		utilruntime.Must(add(scheme))
 	}
 	return scheme
+}
+
+// The ConfigMap in which the chart stores the configuration of plimsoll-scheduler.
+const (
+	// SchedulerConfigurationSelector selects the ConfigMaps by their labels.
+	SchedulerConfigurationSelector = "app.kubernetes.io/part-of=plimsoll,app.kubernetes.io/component=scheduler"
+	// SchedulerConfigurationKey is the key of the KubeSchedulerConfiguration in the data.
+	SchedulerConfigurationKey = "scheduler.yaml"
+)
+
+// RequestsOf returns each request that a rule permits in a namespace, or in the cluster if the namespace is empty: one for each combination
+// of the values of the rule.
+func RequestsOf(rule rbacv1.PolicyRule, namespace string) (all []*authorizationv1.ResourceAttributes) {
+	names := rule.ResourceNames
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	for _, group := range rule.APIGroups {
+		for _, resource := range rule.Resources {
+			resource, subresource, _ := strings.Cut(resource, "/")
+			for _, verb := range rule.Verbs {
+				for _, name := range names {
+					all = append(all, &authorizationv1.ResourceAttributes{
+						Namespace: namespace, Verb: verb, Group: group, Resource: resource, Subresource: subresource, Name: name,
+					})
+				}
+			}
+		}
+	}
+	return all
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path"
 	"strings"
 	"sync/atomic"
@@ -76,4 +77,33 @@ func (s *Watcher) Read(ctx context.Context) (load.Reading, error) {
 		s.last.Store(nil)
 	}
 	return reading, err
+}
+
+// File reads a file in the format of package wire. Every read opens the file: write a new file and rename it, so that an incomplete file
+// is never read.
+type File struct {
+	path string
+}
+
+// NewFile returns the source of a path.
+func NewFile(path string) *File { return &File{path} }
+
+// String returns the path of the file, for messages.
+func (s *File) String() string { return "the file " + s.path }
+
+// Read reads the file.
+func (s *File) Read(context.Context) (load.Reading, error) {
+	f, err := os.Open(s.path)
+	if err != nil {
+		return load.Reading{}, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return load.Reading{}, fmt.Errorf("%s: not a regular file", s.path)
+	}
+	reading, err := wire.Decode(f)
+	if err != nil {
+		return load.Reading{}, fmt.Errorf("%s: %w", s.path, err)
+	}
+	return reading, nil
 }

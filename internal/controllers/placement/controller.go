@@ -10,7 +10,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
@@ -19,7 +21,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -267,4 +271,70 @@ func (c *Controller) forget(key client.ObjectKey) {
 	c.scored.Delete(key)
 	c.reports.Delete(key)
 	c.readings.Delete(key)
+}
+
+// metrics are the metrics of the controller.
+type metrics struct {
+	decisions prometheus.Histogram
+	latency   prometheus.Histogram
+	writes    *prometheus.CounterVec
+}
+
+// newMetrics returns metrics that are registered.
+func newMetrics(registry prometheus.Registerer) *metrics {
+	m := &metrics{
+		decisions: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "plimsoll", Subsystem: "placement", Name: "decision_duration_seconds",
+			Help:    "[ALPHA] Duration of decisions, including the wait for other decisions, without reading and writing objects.",
+			Buckets: prometheus.ExponentialBuckets(1e-5, 4, 10),
+		}),
+		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "plimsoll", Subsystem: "placement", Name: "latency_seconds",
+			Help:    "[ALPHA] Time from receiving a change to having written the decisions that take it into account.",
+			Buckets: prometheus.ExponentialBuckets(0.05, 2, 12),
+		}),
+		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "plimsoll", Subsystem: "placement", Name: "writes_total",
+			Help: "[ALPHA] Attempted writes by verb: create, update (decisions in the status) and delete of PlacementDecisions, " +
+				"and status of placements.",
+		}, []string{"verb"}),
+	}
+	registry.MustRegister(m.decisions, m.latency, m.writes)
+	return m
+}
+
+func (m *metrics) countWrite(verb string) { m.writes.WithLabelValues(verb).Inc() }
+
+// servedInterval is the time between two checks whether the kinds are served.
+const servedInterval = 10 * time.Second
+
+// waitUntilServed waits until all kinds of the controller are served, or the context ends. A
+// cluster that is not a hub serves none of them, which is not an error.
+func waitUntilServed(ctx context.Context, m ctrl.Manager) error {
+	logged := false
+	return wait.PollUntilContextCancel(ctx, servedInterval, true, func(context.Context) (bool, error) {
+		missing := checkServed(m, &v1beta1.Placement{}, &clusterv1beta1.PlacementDecision{}, &fleet.ManagedCluster{},
+			&clusterv1beta2.ManagedClusterSet{}, &clusterv1beta2.ManagedClusterSetBinding{}, &clusterv1alpha1.AddOnPlacementScore{})
+		if missing != nil && !logged {
+			log.FromContext(ctx).Info(
+				"Placements are not decided because the cluster does not serve all kinds of an Open Cluster Management hub",
+				"missing", missing.Error())
+			logged = true
+		}
+		return missing == nil, nil
+	})
+}
+
+// checkServed returns an error that names the first kind of the objects that the API server does not serve.
+func checkServed(m ctrl.Manager, objects ...runtime.Object) error {
+	for _, object := range objects {
+		kind, err := apiutil.GVKForObject(object, m.GetScheme())
+		if err == nil {
+			_, err = m.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -8,7 +8,10 @@ import (
 	"strings"
 	"time"
 
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording/kinds"
@@ -140,4 +143,39 @@ func (r *Recording) Redact(key []byte) (*Recording, error) {
 		out.Usage = &reading
 	}
 	return out, nil
+}
+
+// releaseClaims returns the objects, with resource claims that are allocated only if a pod that runs from the start uses
+// them.
+func releaseClaims(objects []runtime.Object, pods []InputPod) []runtime.Object {
+	running := map[types.UID]bool{}
+	for i := range pods {
+		if object := pods[i].Object; object.Spec.NodeName != "" {
+			running[object.UID] = true
+		}
+	}
+	objects = slices.Clone(objects)
+	for i, object := range objects {
+		claim, ok := object.(*resourcev1.ResourceClaim)
+		if !ok {
+			continue
+		}
+		claim = claim.DeepCopy()
+		claim.Status.ReservedFor = slices.DeleteFunc(claim.Status.ReservedFor,
+			func(r resourcev1.ResourceClaimConsumerReference) bool { return !running[r.UID] })
+		if len(claim.Status.ReservedFor) == 0 {
+			claim.Status.Allocation = nil
+		}
+		objects[i] = claim
+	}
+	return objects
+}
+
+// mapsExtendedResources reports whether a device class provides an extended resource, for which kube-scheduler creates
+// resource claims.
+func mapsExtendedResources(objects []runtime.Object) bool {
+	return slices.ContainsFunc(objects, func(object runtime.Object) bool {
+		class, ok := object.(*resourcev1.DeviceClass)
+		return ok && class.Spec.ExtendedResourceName != nil
+	})
 }
