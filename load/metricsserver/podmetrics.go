@@ -22,12 +22,8 @@ import (
 // maxPodAge is the maximum age of a pod's metrics. It allows for some failed scrapes of its node.
 const maxPodAge = 3 * time.Minute
 
-// maxBytes is the size of the largest list of pods; a list of 30,000 pods with one container has 10 MiB. The list is
-// decoded pod by pod, because metrics-server has no pages: its text is never in memory as a whole.
+// maxBytes is the size of the largest list of pods; a list of 30,000 pods with one container has 10 MiB.
 const maxBytes = 256 << 20
-
-// maxValueBytes is the size of the largest value in such a list: one pod, or a field that is ignored.
-const maxValueBytes = 1 << 20
 
 // PodOpener opens the metrics of the pods of all namespaces: a PodMetricsList of metrics.k8s.io/v1beta1 in JSON.
 type PodOpener func(ctx context.Context) (io.ReadCloser, error)
@@ -64,32 +60,28 @@ func (s *PodSource) ReadPods(ctx context.Context) (load.PodReading, error) {
 		return load.PodReading{}, Describe(err, "pods")
 	}
 	defer body.Close()
+	pods, err := decodePods(body)
+	if err != nil {
+		return load.PodReading{}, err
+	}
 	reading := load.PodReading{Source: metricprovider.MetricsServer}
 	now := s.now()
-	listed := 0
-	err = decodePods(body, func(pod *podMetrics) error {
-		if listed++; listed > load.MaxPods {
-			return &load.Error{Reason: load.TooLarge, Err: fmt.Errorf("list has more than %d pods", load.MaxPods)}
-		}
-		at := pod.Timestamp.Time
-		usage, valid := pod.usage()
+	for i := range pods {
+		at := pods[i].Timestamp.Time
+		usage, valid := pods[i].usage()
 		if !valid || at.After(now.Add(load.MaxAhead)) || now.Sub(at) > maxPodAge {
 			reading.Rejected++
-			return nil
+			continue
 		}
 		if at.After(reading.Time) {
 			reading.Time = at
 		}
-		reading.Window = max(reading.Window, pod.Window.Duration)
+		reading.Window = max(reading.Window, pods[i].Window.Duration)
 		reading.Pods = append(reading.Pods, usage)
-		return nil
-	})
-	if err != nil {
-		return load.PodReading{}, err
 	}
 	if len(reading.Pods) == 0 {
 		return load.PodReading{}, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
-			"no pod has fresh metrics: %d listed, %d of them invalid or older than %s", listed, reading.Rejected, maxPodAge)}
+			"no pod has fresh metrics: %d listed, %d of them invalid or older than %s", len(pods), reading.Rejected, maxPodAge)}
 	}
 	slices.SortStableFunc(reading.Pods, load.PodUsage.Compare)
 	reading.Pods = slices.CompactFunc(reading.Pods, func(a, b load.PodUsage) bool { return a.Compare(b) == 0 })
@@ -128,30 +120,23 @@ func (p *podMetrics) usage() (load.PodUsage, bool) {
 	return usage, usage.Name != "" && usage.Namespace != "" && len(p.Containers) > 0 && usage.Valid()
 }
 
-// decodePods calls visit for each item of a PodMetricsList, and returns its error.
-func decodePods(body io.ReadCloser, visit func(*podMetrics) error) error {
-	err := readList(http.MaxBytesReader(nil, body, maxBytes), maxValueBytes, func(name string, value *json.Decoder) error {
-		if name != itemsField {
-			return value.Decode(&json.RawMessage{})
-		}
-		var pod podMetrics
-		if err := value.Decode(&pod); err != nil {
-			return err
-		}
-		return visit(&pod)
-	})
-	if typed, ok := errors.AsType[*load.Error](err); ok {
-		return typed
-	}
+// decodePods decodes a PodMetricsList.
+func decodePods(body io.ReadCloser) ([]podMetrics, error) {
+	var list struct{ Items *[]podMetrics }
+	raw, err := io.ReadAll(http.MaxBytesReader(nil, body, maxBytes))
 	if err == nil {
-		return nil
+		err = json.Unmarshal(raw, &list)
 	}
-	reason := load.ReasonOf(err)
-	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		reason, err = load.TooLarge, fmt.Errorf("response is larger than %d MiB", large.Limit>>20)
+	switch large, ok := errors.AsType[*http.MaxBytesError](err); {
+	case ok:
+		return nil, &load.Error{Reason: load.TooLarge, Err: fmt.Errorf("list of pod metrics: response is larger than %d MiB", large.Limit>>20)}
+	case err == nil && list.Items == nil:
+		err = errors.New("no field items")
+		fallthrough
+	case err != nil:
+		return nil, &load.Error{Reason: load.ReasonOf(err), Err: fmt.Errorf("list of pod metrics: %w", err)}
+	case len(*list.Items) > load.MaxPods:
+		return nil, &load.Error{Reason: load.TooLarge, Err: fmt.Errorf("list has more than %d pods", load.MaxPods)}
 	}
-	if errors.Is(err, errTooLarge) {
-		reason = load.TooLarge
-	}
-	return &load.Error{Reason: reason, Err: fmt.Errorf("list of pod metrics: %w", err)}
+	return *list.Items, nil
 }

@@ -257,3 +257,21 @@ func TestVersionsOfServers(t *testing.T) {
 		}
 	}
 }
+
+// TestCommandsInLists expects that commands in items of lists are indented as the documentation site needs it: Markdown of GitHub has a block
+// from 7 spaces, the site from 8, and shows fewer as a sentence.
+func TestCommandsInLists(t *testing.T) {
+	pages, err := Pages(project)
+	must.Succeed(t, err)
+	for _, page := range pages {
+		for _, l := range page.lines() {
+			spaces := len(l.text) - len(strings.TrimLeft(l.text, " "))
+			if l.kind == indented && spaces > 4 && spaces < 8 && starts.MatchString(strings.TrimSpace(l.text)) {
+				previous := strings.TrimRight(strings.Split(page.Text, "\n")[l.number-2], " ")
+				if previous == "" || !strings.HasSuffix(previous, "\\") {
+					t.Errorf("%s:%d: a command in a list with %d spaces, want at least 8", page.File, l.number, spaces)
+				}
+			}
+		}
+	}
+}
