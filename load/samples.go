@@ -108,6 +108,16 @@ func (w *SampleWindow) Newest(node string) time.Time {
 	return time.Time{}
 }
 
+// Covered returns the time that the samples of a node cover, at most the length of the window, if each covers one resolution before
+// its time. It is 0 without a sample.
+func (w *SampleWindow) Covered(node string, resolution time.Duration) time.Duration {
+	h := w.nodes[node]
+	if h == nil || len(h.samples) == 0 {
+		return 0
+	}
+	return min(time.Duration(h.newest.UnixMilli()-h.samples[0].at)*time.Millisecond+resolution, w.length)
+}
+
 // Load returns the load of a node over the window that ends with its newest sample, and whether there
 // is a sample. The standard deviation of a single sample is 0.
 func (w *SampleWindow) Load(node string) (Node, bool) {

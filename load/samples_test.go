@@ -158,6 +158,20 @@ func TestDropAfter(t *testing.T) {
 	}
 }
 
+// TestCovered checks the time that samples cover: one sample, two, and more than the window has.
+func TestCovered(t *testing.T) {
+	w := NewSampleWindow(time.Minute)
+	if got := w.Covered("a", time.Second); got != 0 {
+		t.Errorf("no sample: %s", got)
+	}
+	for _, step := range []struct{ second, want int }{{0, 10}, {20, 30}, {50, 60}, {70, 60}, {75, 60}, {500, 10}} {
+		w.Add("a", samplesNoon.Add(time.Duration(step.second)*time.Second), Sample{})
+		if got, want := w.Covered("a", 10*time.Second), time.Duration(step.want)*time.Second; got != want {
+			t.Errorf("at %d s: %s, want %s", step.second, got, want)
+		}
+	}
+}
+
 // TestIsCurrent checks that one sample of each node has no deviation.
 func TestIsCurrent(t *testing.T) {
 	for deviation, want := range map[float64]bool{0: true, 0.1: false} {

@@ -25,6 +25,8 @@ const (
 	// defaultMaxAge is the maximum age of a node's newest sample. It allows for some failed scrapes:
 	// metrics-server omits the nodes whose kubelet does not respond.
 	defaultMaxAge = 3 * time.Minute
+	// defaultResolution is the time that a sample covers if the API does not report it: the resolution of metrics-server.
+	defaultResolution = 15 * time.Second
 )
 
 // Lister lists the metrics of nodes. NodeMetricses() of k8s.io/metrics implements it.
@@ -39,7 +41,7 @@ type Config struct {
 	Metrics Lister
 	// Nodes are the nodes of the cluster; usage is a fraction of their capacity.
 	Nodes load.Inventory
-	// Window is the time that means and standard deviations cover; 15m if 0.
+	// Window is the time that means and standard deviations cover once the source has read for that long; 15m if 0.
 	Window time.Duration
 	// MaxAge is the maximum age of a node's newest sample; 3m if 0.
 	MaxAge time.Duration
@@ -92,9 +94,9 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	s.window.DropAfter(now.Add(load.MaxAhead))
 	reading := load.Reading{
 		Source: metricprovider.MetricsServer,
-		Window: s.config.Window,
 		Nodes:  make(map[string]load.Node, len(list.Items)),
 	}
+	resolution := time.Duration(0)
 	for i := range list.Items {
 		metrics := &list.Items[i]
 		sample, valid := fractions(metrics, capacity[metrics.Name])
@@ -104,6 +106,7 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 			continue
 		}
 		s.window.Add(metrics.Name, at, sample)
+		resolution = max(resolution, metrics.Window.Duration)
 	}
 	for name := range capacity {
 		newest := s.window.Newest(name)
@@ -118,6 +121,7 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 			reading.Time = newest
 		}
 		reading.Nodes[name], _ = s.window.Load(name)
+		reading.Window = max(reading.Window, s.window.Covered(name, cmp.Or(resolution, defaultResolution)))
 	}
 	if len(reading.Nodes) == 0 {
 		return load.Reading{}, &load.Error{Reason: load.Empty, Err: fmt.Errorf(

@@ -126,14 +126,49 @@ func TestRead(t *testing.T) {
 		if diff := cmp.Diff(step.want, got.Nodes, near); diff != "" {
 			t.Errorf("%s: %s", step.what, diff)
 		}
-		if got.Rejected != step.rejected || got.Stale != step.stale || got.Window != defaultWindow {
-			t.Errorf("%s: rejected %d, stale %d, window %s", step.what, got.Rejected, got.Stale, got.Window)
+		if got.Rejected != step.rejected || got.Stale != step.stale {
+			t.Errorf("%s: rejected %d, stale %d", step.what, got.Rejected, got.Stale)
 		}
 	}
 	now = noon.Add(time.Hour)
 	if _, err := s.Read(t.Context()); load.ReasonOf(err) != load.Empty ||
 		!strings.Contains(err.Error(), "no node has fresh metrics: 2 listed, 0 of them invalid or of unknown nodes, 2 older than 3m0s") {
 		t.Error(err)
+	}
+}
+
+// TestWindow checks that a reading covers what its samples cover: each the time that the API reports, at most the configured window.
+func TestWindow(t *testing.T) {
+	a, now := &api{}, noon
+	s := newSource(t, a, &now)
+	for _, step := range []struct {
+		at           time.Duration
+		sample, want time.Duration
+	}{
+		{0, 0, 15 * time.Second}, // metrics-server's resolution by default
+		{20 * time.Second, 10 * time.Second, 30 * time.Second},
+		{80 * time.Second, 10 * time.Second, 90 * time.Second},
+		{16 * time.Minute, 10 * time.Second, 14*time.Minute + 50*time.Second}, // since 80 s
+		{17 * time.Minute, 10 * time.Second, 70 * time.Second},                // since 16 min
+		{40 * time.Minute, 10 * time.Second, 10 * time.Second},
+	} {
+		now = noon.Add(step.at)
+		a.items = []metricsv1beta1.NodeMetrics{metrics("a", now, "1", "4Gi")}
+		a.items[0].Window.Duration = step.sample
+		got, err := s.Read(t.Context())
+		if must.Succeed(t, err); got.Window != step.want {
+			t.Errorf("after %s: the window is %s, want %s", step.at, got.Window, step.want)
+		}
+	}
+	for i := range 120 {
+		now = noon.Add(time.Hour + time.Duration(i)*15*time.Second)
+		a.items = []metricsv1beta1.NodeMetrics{metrics("a", now, "1", "4Gi")}
+		if _, err := s.Read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := s.Read(t.Context()); err != nil || got.Window != defaultWindow {
+		t.Errorf("a full window is %s, %v, want %s", got.Window, err, defaultWindow)
 	}
 }
 

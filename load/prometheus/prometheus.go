@@ -48,6 +48,8 @@ type Source struct {
 	*Client
 	config metricprovider.Config
 	nodes  load.Inventory
+	// isWindowFull is set once the server has samples of the whole window.
+	isWindowFull bool
 }
 
 var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
@@ -96,7 +98,7 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	}
 	group.Wait()
 	reading := load.Reading{
-		Source: metricprovider.Prometheus, Window: s.config.Window.Duration,
+		Source: metricprovider.Prometheus, Window: s.covered(ctx),
 		Nodes: map[string]load.Node{}, Lost: map[load.Series]error{},
 	}
 	for i, series := range load.AllSeries {
@@ -123,6 +125,25 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 		}
 	}
 	return reading, nil
+}
+
+// covered returns the time that the samples of the window cover, which is less than the window while the server is young: the age of
+// the oldest sample of memory, unless the queries are configured.
+func (s *Source) covered(ctx context.Context) time.Duration {
+	window := s.config.Window.Duration
+	if s.isWindowFull || s.config.Queries != (metricprovider.Queries{}) {
+		return window
+	}
+	ages, err := s.vector(ctx, fmt.Sprintf("time() - min(min_over_time(timestamp(%s)[%s:%s]))",
+		selector(&s.config, "node_memory_MemAvailable_bytes"), promDuration(s.config.Window), promDuration(s.config.Step)), time.Time{})
+	if err != nil || len(ages) != 1 {
+		return window
+	}
+	covered := time.Duration(float64(ages[0].Value) * float64(time.Second))
+	if s.isWindowFull = covered > window-s.config.Step.Duration; s.isWindowFull {
+		return window
+	}
+	return max(covered, s.config.Step.Duration)
 }
 
 // nodeValues has the values of a series by node.

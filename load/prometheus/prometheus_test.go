@@ -274,12 +274,36 @@ func TestAlternatives(t *testing.T) {
 	for i, want := range []struct {
 		recorded bool
 		queries  int
-	}{{false, 9}, {true, 5}} { // four series, or twice as many, and the names
+	}{{false, 10}, {true, 6}} { // four series, or twice as many, the names and the age of the oldest sample
 		recorded, s.asked = want.recorded, nil
 		reading, err := source.Read(t.Context())
 		if err != nil || len(reading.Nodes) != 1 || len(reading.Lost) != 0 || len(s.asked) != want.queries {
 			t.Errorf("read %d: %v, lost %v, %d queries, want %d: %v", i, reading.Nodes, reading.Lost, len(s.asked), want.queries, err)
 		}
+	}
+}
+
+// TestYoungServer checks that the window is the time that the server has scraped for, which it is not asked for once that is the whole
+// window.
+func TestYoungServer(t *testing.T) {
+	age, asked := 0.0, 0
+	s := serve(t, func(query string) string {
+		if strings.HasPrefix(query, "time() - ") {
+			asked++
+			return list(sample("", age))
+		}
+		return list(sample(`"node":"node-1"`, 0.5))
+	})
+	source := newSource(t, metricprovider.Config{Address: s.URL}, nil)
+	for _, step := range []struct{ age, want float64 }{{10, 60}, {150, 150}, {850, 900}, {5, 900}} {
+		age = step.age
+		reading, err := source.Read(t.Context())
+		if must.Succeed(t, err); reading.Window.Seconds() != step.want {
+			t.Errorf("oldest sample %v s old: the window is %s, want %v s", step.age, reading.Window, step.want)
+		}
+	}
+	if asked != 3 {
+		t.Errorf("asked %d times, want 3", asked)
 	}
 }
 

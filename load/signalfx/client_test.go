@@ -264,7 +264,7 @@ func TestOneMetricFails(t *testing.T) {
 				}
 			}
 			want := load.Reading{
-				Source: "SignalFx", Time: noon.Add(-time.Minute), Window: 15 * time.Minute,
+				Source: "SignalFx", Time: noon.Add(-time.Minute), Window: time.Minute,
 				Nodes: map[string]load.Node{"node-1": tc.node}, Lost: lost,
 			}
 			if diff := cmp.Diff(want, got, closeTo, texts); diff != "" {

@@ -31,8 +31,8 @@ type metricResult struct {
 // summary is the utilization from the samples of one series.
 type summary struct {
 	load.Utilization
-	// newest is the time of the newest valid sample, zero if there is none.
-	newest time.Time
+	// oldest and newest are the times of the oldest and newest valid samples, zero if there is none.
+	oldest, newest time.Time
 }
 
 // collect computes the utilization of nodes from the samples of series. If several series belong to a
@@ -73,13 +73,13 @@ func summarize(list samples, limits limits) (summary, int) {
 		return s.value >= 0 && !math.IsInf(s.value, 1) && s.at >= start && s.at <= end
 	}
 	var sum float64
-	var newest int64
+	oldest, newest := int64(math.MaxInt64), int64(0)
 	n := 0
 	for _, s := range list {
 		if isValid(s) {
 			n++
 			sum += min(s.value, 100)
-			newest = max(newest, s.at)
+			oldest, newest = min(oldest, s.at), max(newest, s.at)
 		}
 	}
 	rejected := len(list) - n
@@ -97,7 +97,7 @@ func summarize(list samples, limits limits) (summary, int) {
 	deviation := math.Sqrt(squares / float64(n))
 	// Rounding errors may exceed the valid range.
 	utilization := load.Utilization{Mean: min(mean/100, 1), StdDev: min(deviation/100, 0.5)}
-	return summary{Utilization: utilization, newest: time.UnixMilli(newest)}, rejected
+	return summary{Utilization: utilization, oldest: time.UnixMilli(oldest), newest: time.UnixMilli(newest)}, rejected
 }
 
 // add adds the result of the metric to a reading.

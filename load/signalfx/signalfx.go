@@ -140,8 +140,8 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	}
 	group.Wait()
 	reading := load.Reading{
-		Source: metricprovider.SignalFx, Window: s.config.Window.Duration,
-		Nodes: map[string]load.Node{}, Lost: map[load.Series]error{},
+		Source: metricprovider.SignalFx,
+		Nodes:  map[string]load.Node{}, Lost: map[load.Series]error{},
 	}
 	for i, m := range s.metrics {
 		if errs[i] != nil {
@@ -149,6 +149,10 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 			continue
 		}
 		m.add(&reading, results[i])
+		for _, series := range results[i].nodes {
+			covered := series.newest.Sub(series.oldest) + s.config.Step.Duration
+			reading.Window = min(max(reading.Window, covered), s.config.Window.Duration)
+		}
 	}
 	if errs[0] != nil && errs[1] != nil {
 		return load.Reading{}, load.JoinErrors(errs[0], errs[1])

@@ -137,7 +137,7 @@ func TestRead(t *testing.T) {
 	got, err := f.source(t, nil).Read(t.Context())
 	must.Succeed(t, err)
 	want := load.Reading{
-		Source: "SignalFx", Time: noon.Add(-time.Minute), Window: 15 * time.Minute,
+		Source: "SignalFx", Time: noon.Add(-time.Minute), Window: 3 * time.Minute,
 		Nodes: map[string]load.Node{
 			"node-1": {
 				CPU: load.Utilization{Mean: 0.4, StdDev: math.Sqrt(800.0/3) / 100}, HasCPU: true,
@@ -167,18 +167,20 @@ func TestNodes(t *testing.T) {
 		rejected, stale int
 		// newest is the age of the newest sample at noon; 0 if the other node has the newest sample
 		newest time.Duration
+		// covered is the time that the samples of the node cover if it is more than the minute of one sample.
+		covered time.Duration
 	}{
 		// mean 10, sqrt(0)
 		"one sample": {series: raw(at(time.Minute, 10)), want: mean(0.1, 0)},
 		// (0+100)/2 = 50, sqrt((50^2+50^2)/2) = 50, the maximum
-		"0 and 100": {series: raw(at(2*time.Minute, 0), at(time.Minute, 100)), want: mean(0.5, 0.5)},
+		"0 and 100": {series: raw(at(2*time.Minute, 0), at(time.Minute, 100)), want: mean(0.5, 0.5), covered: 2 * time.Minute},
 		// 350 counts as 100: (100+0)/2 = 50
-		"over 100": {series: raw(at(2*time.Minute, 350), at(time.Minute, 0)), want: mean(0.5, 0.5)},
+		"over 100": {series: raw(at(2*time.Minute, 350), at(time.Minute, 0)), want: mean(0.5, 0.5), covered: 2 * time.Minute},
 		// (30+50)/2 = 40, sqrt((10^2+10^2)/2) = 10; the other four are ignored
 		"invalid values": {
 			series: raw(at(6*time.Minute, nil), at(5*time.Minute, "NaN"), at(4*time.Minute, -1), at(3*time.Minute, "Infinity"),
 				at(2*time.Minute, 30), at(time.Minute, 50)),
-			want: mean(0.4, 0.1), rejected: 4,
+			want: mean(0.4, 0.1), rejected: 4, covered: 2 * time.Minute,
 		},
 		// 1e999 is a valid JSON number, beyond the range of float64
 		"too large a number": {
@@ -190,19 +192,21 @@ func TestNodes(t *testing.T) {
 				[]any{-5, 1}, at(time.Minute, 20)),
 			want: mean(0.2, 0), rejected: 9,
 		},
-		"one invalid sample":   {series: raw(at(time.Minute, -1)), rejected: 1},
-		"no samples":           {series: raw()},
-		"host without a name":  {series: []fakeSeries{host("c1", cpu, "")}, rejected: 1},
-		"host is a number":     {series: []fakeSeries{{id: "c1", metric: cpu, dimensions: map[string]any{"host": 7}}}, rejected: 1},
-		"bounds of the window": {series: raw(at(15*time.Minute, 20), at(-time.Minute, 40)), want: mean(0.3, 0.1), newest: -time.Minute},
+		"one invalid sample":  {series: raw(at(time.Minute, -1)), rejected: 1},
+		"no samples":          {series: raw()},
+		"host without a name": {series: []fakeSeries{host("c1", cpu, "")}, rejected: 1},
+		"host is a number":    {series: []fakeSeries{{id: "c1", metric: cpu, dimensions: map[string]any{"host": 7}}}, rejected: 1},
+		"bounds of the window": {
+			series: raw(at(15*time.Minute, 20), at(-time.Minute, 40)), want: mean(0.3, 0.1), newest: -time.Minute, covered: 15 * time.Minute,
+		},
 		"outside of the window": {
 			series: raw(at(15*time.Minute+1, 20), at(-time.Minute-time.Millisecond, 40), at(time.Minute, 10)),
 			want:   mean(0.1, 0), rejected: 2,
 		},
-		"5 minutes old":          {series: raw(at(6*time.Minute, 20), at(5*time.Minute, 40)), want: mean(0.3, 0.1)},
+		"5 minutes old":          {series: raw(at(6*time.Minute, 20), at(5*time.Minute, 40)), want: mean(0.3, 0.1), covered: 2 * time.Minute},
 		"older than 5 minutes":   {series: raw(at(5*time.Minute+time.Millisecond, 20)), stale: 1},
 		"the newest is rejected": {series: raw(at(6*time.Minute, 20), at(time.Minute, "NaN")), stale: 1, rejected: 1},
-		"unordered":              {series: raw(at(time.Minute, 20), at(9*time.Minute, 40)), want: mean(0.3, 0.1)},
+		"unordered":              {series: raw(at(time.Minute, 20), at(9*time.Minute, 40)), want: mean(0.3, 0.1), covered: 9 * time.Minute},
 		"the newer of two series": {series: []fakeSeries{
 			{id: "a", metric: cpu, dimensions: map[string]any{"host": "node-1"}, points: []any{at(2*time.Minute, 10)}},
 			{id: "b", metric: cpu, dimensions: map[string]any{"host": "node-1"}, points: []any{at(time.Minute, 20)}},
@@ -237,7 +241,8 @@ func TestNodes(t *testing.T) {
 				tc.newest = time.Minute
 			}
 			want := load.Reading{
-				Source: "SignalFx", Time: noon.Add(-max(0, tc.newest)), Window: 15 * time.Minute, Rejected: tc.rejected, Stale: tc.stale,
+				Source: "SignalFx", Time: noon.Add(-max(0, tc.newest)), Window: max(tc.covered, time.Minute), Rejected: tc.rejected,
+				Stale: tc.stale,
 				Nodes: map[string]load.Node{"good": good}, Lost: map[load.Series]error{},
 			}
 			maps.Copy(want.Nodes, tc.want)

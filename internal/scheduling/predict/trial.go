@@ -8,11 +8,13 @@ const (
 	threshold = 1000
 	// fewestNodes is the number of measured nodes below which there is nothing to compare.
 	fewestNodes = 2
+	// betInterval is the shortest time in seconds between two comparisons.
+	betInterval = 900
 )
 
-// trial compares the errors of the model with the errors of predicting by requests, once per window of the load of nodes, for an alarm. It
-// takes hours, too long to stop using the model: windows of 15 minutes are the fastest independent comparisons, because the errors on the
-// nodes of one window have common causes.
+// trial compares the errors of the model with the errors of predicting by requests, once per window of the load of nodes and at most once in
+// 15 minutes, for an alarm. It takes hours, too long to stop using the model: windows of 15 minutes are the fastest independent
+// comparisons, because the errors on the nodes of one window have common causes.
 //
 // The evidence against the model is multiplied by 1 + stake x d after each window, but does not leave [1, threshold]. d is the difference
 // of the squared errors of both sides over their sum, in [-1, 1]. As long as the mean of d is at most 0, the evidence reaches the threshold
@@ -35,9 +37,9 @@ func (t *trial) bet(model, requests float64) {
 	t.worse = t.evidence == threshold || t.worse && t.evidence > 1
 }
 
-// compare adds the comparison of a reading, once per window of the load of nodes.
+// compare adds the comparison of a reading, once per window of the load of nodes and at most once per betInterval.
 func (t *trial) compare(reading *Reading, model, requests float64) {
-	if reading.Second >= t.last+reading.Window {
+	if reading.Second >= t.last+max(reading.Window, betInterval) {
 		t.last = reading.Second
 		t.bet(model, requests)
 	}

@@ -53,6 +53,17 @@ func TestTrialDecides(t *testing.T) {
 	})
 }
 
+// TestComparisonsAreIndependent has readings every 15 seconds with a window of a minute: one comparison in 15 minutes.
+func TestComparisonsAreIndependent(t *testing.T) {
+	var trial trial
+	for second := 0.0; second <= 1800; second += 15 {
+		trial.compare(&Reading{Second: 1e6 + second, Window: 60}, 3, 1)
+	}
+	if want := 1.375 * 1.375 * 1.375; trial.evidence != want {
+		t.Errorf("evidence %v, want %v after three comparisons", trial.evidence, want)
+	}
+}
+
 // TestWorse has exporters that report the same usage for all pods, of 500, while the pods use what they request, 200 or
 // 1,800: by the model all nodes are equal, by requests they are as they are measured. The alarm
 // begins, and ends when the exporters are right and all pods use 500.

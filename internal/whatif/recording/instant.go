@@ -77,12 +77,12 @@ func (in *Part) load(second int64, nodes map[string]*v1.Node) load.Reading {
 		}
 	}
 	reading := load.Reading{
-		Source: "recording", Time: in.about.From.Add(time.Duration(last*step) * time.Second), Window: loadWindow * time.Second,
-		Nodes: map[string]load.Node{},
+		Source: "recording", Time: in.about.From.Add(time.Duration(last*step) * time.Second), Nodes: map[string]load.Node{},
 	}
 	for name := range nodes {
 		if measured, ok := window.Load(name); ok {
 			reading.Nodes[name] = measured
+			reading.Window = max(reading.Window, window.Covered(name, time.Duration(step)*time.Second))
 		}
 	}
 	return reading

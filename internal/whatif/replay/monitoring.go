@@ -47,12 +47,13 @@ func (m *monitoring) addPod(pod *v1.Pod, cpu, memory float64) {
 // takeReading takes a reading of the given nodes, and of the pods.
 func (m *monitoring) takeReading(nodes []string, second int64) {
 	reading := load.Reading{
-		Source: "simulation", Time: recording.Time(second), Window: time.Duration(m.metrics.WindowSeconds) * time.Second,
+		Source: "simulation", Time: recording.Time(second),
 		Nodes: make(map[string]load.Node, len(nodes)),
 	}
 	for _, name := range nodes {
 		if node, ok := m.window.Load(name); ok {
 			reading.Nodes[name] = node
+			reading.Window = max(reading.Window, m.window.Covered(name, Step*time.Second))
 		}
 	}
 	next := readings{nodes: reading}
