@@ -131,7 +131,8 @@ type observation struct {
 	sums
 }
 
-// observe computes the sums of all nodes whose resource was measured, and of the nodes for which it was measured earlier.
+// observe computes the sums of all nodes, and keeps those of the nodes whose resource was measured, and of the nodes for which it was
+// measured earlier.
 func (l *Learner) observe(reading *Reading, r int) []observation {
 	l.observations, l.unmeasured = l.observations[:0], l.unmeasured[:0]
 	found := l.found
@@ -140,14 +141,11 @@ func (l *Learner) observe(reading *Reading, r int) []observation {
 		pods := found[:len(node.Pods)]
 		found = found[len(node.Pods):]
 		m, state := &node.Measured[r], l.node(node.Name)
-		if !m.Known && state.filters[r].expected == 0 {
-			continue
-		}
 		use := l.sums(node, pods, state, r)
 		state.own[r] = use.own
 		if m.Known {
 			l.observations = append(l.observations, observation{node, state, *m, use})
-		} else {
+		} else if state.filters[r].expected > 0 {
 			l.unmeasured = append(l.unmeasured, observation{node, state, *m, use})
 		}
 	}
