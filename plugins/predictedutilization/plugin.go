@@ -1,11 +1,11 @@
 // Package predictedutilization scores nodes by their predicted utilization with the pending pod, for which the higher of CPU and memory
 // decides, and by requests, as the in-tree plugins do: one plugin that computes all three terms costs less than three plugins.
 //
-//	utilization = 100 x (1 - min(1, predicted peak / allocatable)), in mode Pack highest at a target
-//	score       = round(weighted mean of utilization and of the scores of NodeResourcesFit and NodeResourcesBalancedAllocation)
+//	utilization = 100 x (1 - predicted peak / allocatable), in mode Pack highest at a target
+//	raw score   = weighted mean of utilization and of the scores of NodeResourcesFit and NodeResourcesBalancedAllocation
+//	score       = 100 - 7/3 x (highest raw score - raw score), at least 0
 //
-// Package internal/scheduling/predict computes the prediction. Scores are not normalized. Without load, pods are expected to use their
-// requests.
+// Package internal/scheduling/predict computes the prediction. Without load, pods are expected to use their requests.
 package predictedutilization
 
 import (
@@ -121,11 +121,17 @@ func (pl *plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	return nil
 }
 
-// Score returns the score of a node.
+// Score returns the raw score of a node.
 func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
 	c := pl.Data(state, pod)
-	return pl.weights.score(pl.terms(c, pl.nodes.NodeValue(node, c.pending, c.model))), nil
+	return pl.weights.rawScore(pl.terms(c, pl.nodes.NodeValue(node, c.pending, c.model))), nil
 }
 
-// ScoreExtensions returns nil: scores are not normalized.
-func (pl *plugin) ScoreExtensions() fwk.ScoreExtensions { return nil }
+// ScoreExtensions returns the plugin.
+func (pl *plugin) ScoreExtensions() fwk.ScoreExtensions { return pl }
+
+// NormalizeScore replaces raw scores with scores in [0, 100].
+func (pl *plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, nodes fwk.NodeScoreList) *fwk.Status {
+	normalize(nodes)
+	return nil
+}

@@ -1,6 +1,7 @@
 package predictedutilization
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -42,10 +43,10 @@ func TestScoreWithoutLoad(t *testing.T) {
 		"another workload": {nil, of("db", schedtest.CPU("1", "used", "1", "")), map[string]int64{"free": 53, "used": 20}},
 		// used: 1480000 + 2 x 0.5 x 400^2 + 2 x 700^2 = 2620000: 2000 + 1619 = 3619: 1 - 0.905 = 0.095.
 		"the same workload": {nil, of("web", schedtest.CPU("1", "used", "1", "")), map[string]int64{"free": 53, "used": 10}},
-		// free: 1000 + 2 x 860 = 2720: 1 - 0.68. used: 2000 + 2 x 1217 = 4433: more than the node has.
+		// free: 1000 + 2 x 860 = 2720: 1 - 0.68. used: 2000 + 2 x 1217 = 4433, more than the node has: 1 - 1.108.
 		"two deviations": {
 			&config.PredictedUtilizationArgs{Deviations: &deviations}, of("db", schedtest.CPU("1", "used", "1", "")),
-			map[string]int64{"free": 32, "used": 0},
+			map[string]int64{"free": 32, "used": -11},
 		},
 		// No request: mean 100, variance 100^2 + 50^2 + 50^2 = 15000; with the pending pod 755000: 1100 + 869 = 1969.
 		"without a request": {
@@ -61,7 +62,7 @@ func TestScoreWithoutLoad(t *testing.T) {
 			scores, err := schedtest.Run(t, withLoad(nil), plugin, cluster, pod)
 			must.Succeed(t, err)
 			for node, want := range tc.want {
-				if got := scores[node].Normalized; got != want {
+				if got := int64(math.Round(float64(scores[node].Raw) / pointUnits)); got != want {
 					t.Errorf("%s scores %d, want %d", node, got, want)
 				}
 			}

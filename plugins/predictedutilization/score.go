@@ -3,15 +3,17 @@ package predictedutilization
 import (
 	"math"
 
+	fwk "k8s.io/kube-scheduler/framework"
+
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
 )
 
-// terms are the terms of the score of a node with the pending pod, in [0, 100].
+// terms are the terms of the score of a node with the pending pod, at most 100.
 type terms struct {
-	// utilization is the score of u = min(1, predicted peak / allocatable) for the resource with the highest ratio:
+	// utilization is the score of u = predicted peak / allocatable for the resource with the highest ratio, below 0 if u is above 1:
 	//
 	//	Spread: 100 x (1 - u)
 	//	Pack:   50 + 50 u/target up to the target, 50 x (1 - u)/(1 - target) above
@@ -27,10 +29,39 @@ func termWeightsOf(w *config.TermWeights) termWeights {
 	return termWeights{float64(*w.Utilization), float64(*w.LeastAllocated), float64(*w.BalancedAllocation)}
 }
 
-// score returns the weighted mean of the terms.
-func (w *termWeights) score(t terms) int64 {
+const (
+	// pointUnits is the number of units of a raw score in a point of a term.
+	pointUnits = 1000
+	// maxUtilization bounds raw scores.
+	maxUtilization = 1e6
+)
+
+// rawScore returns the weighted mean of the terms in units.
+func (w *termWeights) rawScore(t terms) int64 {
 	sum := w.utilization*t.utilization + w.least*float64(t.least) + w.balanced*float64(t.balanced)
-	return int64(math.Round(sum / (w.utilization + w.least + w.balanced)))
+	return int64(math.Round(pointUnits * sum / (w.utilization + w.least + w.balanced)))
+}
+
+// stretch is the number of scores of a point of difference from the best node, as a fraction: with weight 3, a point counts as much as with
+// weight 7 without stretching, and the scores are as fine as possible while a node can lose more by the score than by a soft constraint of
+// an in-tree plugin, whose weights are at most 3.
+const stretchNumerator, stretchDenominator = 7, 3
+
+// normalize replaces the raw scores of nodes with
+//
+//	100 - stretch x difference from the highest raw score, at least 0, rounded down
+//
+// so that only nodes with the highest raw score have 100.
+func normalize(nodes fwk.NodeScoreList) {
+	best := int64(math.MinInt64)
+	for i := range nodes {
+		best = max(best, nodes[i].Score)
+	}
+	const unit = stretchDenominator * pointUnits
+	for i := range nodes {
+		lost := (stretchNumerator*(best-nodes[i].Score) + unit - 1) / unit
+		nodes[i].Score = max(cache.MaxScore-lost, 0)
+	}
 }
 
 // terms returns the terms of a node that have a weight.
@@ -64,9 +95,10 @@ func utilization(c *cycleData, node *nodeUse, deviations float64) float64 {
 // utilizationTerm returns the term of a utilization.
 func (pl *plugin) utilizationTerm(u float64) float64 {
 	const half = float64(cache.MaxScore) / 2
+	if !(u < maxUtilization) { // or not a number
+		u = maxUtilization
+	}
 	switch {
-	case !(u < 1): // or not a number: the scheduler fails pods whose scores are out of range
-		return 0
 	case pl.target == 0:
 		return float64(cache.MaxScore) * (1 - u)
 	case u <= pl.target:

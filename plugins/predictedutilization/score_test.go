@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
@@ -96,7 +97,7 @@ func (c *measuredCluster) want(pod *v1.Pod) []int64 {
 	cycle := newCycleData(&cache.Pending{Pod: resources.NewPod(pod)}, c.Data(framework.NewCycleState(), pod).model)
 	for i, node := range c.infos {
 		use := predictNode(cache.NewSums(node), cycle.model)
-		scores[i] = c.weights.score(c.terms(&cycle, &use))
+		scores[i] = c.weights.rawScore(c.terms(&cycle, &use))
 	}
 	return scores
 }
@@ -111,17 +112,64 @@ func (c *measuredCluster) compare(t *testing.T, when string) {
 	}
 }
 
-// TestScoreIsInRange checks the scores of predictions that are above the allocatable amount or not numbers.
-func TestScoreIsInRange(t *testing.T) {
-	cycle, pl := &cycleData{model: predict.NewModel()}, &plugin{deviations: 1, weights: termWeights{utilization: 5}}
-	for _, tc := range []struct {
-		mean float64
-		want int64
-	}{{0, 100}, {250, 75}, {1000, 0}, {2000, 0}, {math.Inf(1), 0}, {math.NaN(), 0}} {
-		node := &nodeUse{allocatableCPU: 1000, allocatableMemory: 1000}
-		node.Sums[predict.CPU] = predict.Sum{Mean: tc.mean, Limit: math.Inf(1)}
-		if got := pl.weights.score(pl.terms(cycle, node)); got != tc.want {
-			t.Errorf("mean %v of 1000: score %d, want %d", tc.mean, got, tc.want)
+// TestScoreFallsWithLoad checks that the score of a node is the lower the higher its predicted peak is, also above its allocatable amount,
+// in both modes, and that peaks that are not numbers are the worst.
+func TestScoreFallsWithLoad(t *testing.T) {
+	cycle := &cycleData{model: predict.NewModel()}
+	for _, target := range []float64{0, 0.75} {
+		pl, last := &plugin{deviations: 1, target: target, weights: termWeights{utilization: 5}}, int64(math.MaxInt64)
+		for _, mean := range []float64{750, 751, 990, 1000, 1001, 1050, 2000, 2001, 30_000, math.NaN()} {
+			node := &nodeUse{allocatableCPU: 1000, allocatableMemory: 1000}
+			node.Sums[predict.CPU] = predict.Sum{Mean: mean, Limit: math.Inf(1)}
+			got := pl.weights.rawScore(pl.terms(cycle, node))
+			if got >= last {
+				t.Errorf("target %v, mean %v of 1000: score %d, want less than %d", target, mean, got, last)
+			}
+			last = got
+		}
+	}
+}
+
+// TestFullNodes has three nodes whose pods request less the busier the node is, and use more than the node has: the least busy node has the
+// highest score.
+func TestFullNodes(t *testing.T) {
+	five, one := int64(5), int64(1)
+	args := &config.PredictedUtilizationArgs{
+		TermWeights: config.TermWeights{Utilization: &five, LeastAllocated: &one, BalancedAllocation: &one},
+	}
+	var cluster schedtest.Cluster
+	measured := map[string]load.Node{}
+	for i, name := range []string{"a", "b", "c"} {
+		cluster.Nodes = append(cluster.Nodes, schedtest.Node(name, "cpu", "4", "memory", "16Gi"))
+		cluster.Pods = append(cluster.Pods, of(name, schedtest.CPU("on-"+name, name, fmt.Sprint(3-i), "")))
+		measured[name] = schedtest.CPULoad(0.9+0.05*float64(i), 0.3)
+	}
+	scores, err := schedtest.Run(t, withLoad(measured), schedtest.Plugin{Name: Name, Args: args}, cluster,
+		of("new", schedtest.CPU("p", "", "2", "")))
+	must.Succeed(t, err)
+	if scores["a"].Normalized != 100 || scores["b"].Normalized > 99 || scores["c"].Normalized >= scores["b"].Normalized {
+		t.Errorf("scores %v, want a before b before c", scores)
+	}
+}
+
+// TestNormalize checks that scores are in [0, 100] and in the order of raw scores, that only the best nodes have 100, and that each point
+// less costs 7/3.
+func TestNormalize(t *testing.T) {
+	for _, tc := range []struct{ raw, want []int64 }{
+		{[]int64{53_500}, []int64{100}},
+		{[]int64{-9_000_000_000_000, 20_000}, []int64{0, 100}},
+		// Differences of 0.001 points: 100 - 0.002, rounded down. 3 points: 100 - 7. 15 points: 100 - 35.
+		{[]int64{50_000, 49_999, 50_000, 47_000, 35_000, 7_000}, []int64{100, 99, 100, 93, 65, 0}},
+	} {
+		var nodes fwk.NodeScoreList
+		for _, raw := range tc.raw {
+			nodes = append(nodes, fwk.NodeScore{Score: raw})
+		}
+		normalize(nodes)
+		for i, node := range nodes {
+			if node.Score != tc.want[i] {
+				t.Errorf("raw scores %v: node %d has %d, want %d", tc.raw, i, node.Score, tc.want[i])
+			}
 		}
 	}
 }
@@ -166,7 +214,7 @@ func TestModelsArriveWhileScoring(t *testing.T) {
 	c.compare(t, "afterwards")
 }
 
-// In mode Pack with target 0.75, the score rises from 50 to 100 at the target, and falls from 50 to 0 above.
+// In mode Pack with target 0.75, the score rises from 50 to 100 at the target, and falls from 50 above, to 0 for a full node.
 func TestPack(t *testing.T) {
 	pl := &plugin{target: 0.75}
 	for u, want := range map[float64]float64{
@@ -175,7 +223,7 @@ func TestPack(t *testing.T) {
 		0.75:  100,
 		0.875: 25, // 50 x (1 - 0.875) / (1 - 0.75)
 		1:     0,
-		1.5:   0,
+		1.5:   -100,
 	} {
 		if got := pl.utilizationTerm(u); got != want {
 			t.Errorf("utilization %v: %v, want %v", u, got, want)

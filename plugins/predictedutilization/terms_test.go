@@ -83,8 +83,8 @@ func TestTermsEqualInTreePlugins(t *testing.T) {
 			want, err := schedtest.Run(t, nil, tc.other, cluster, pod)
 			must.Succeed(rt, err)
 			for node := range want {
-				if got[node].Normalized != want[node].Normalized {
-					rt.Errorf("%s on %s: got %d, want %d", tc.other.Name, node, got[node].Normalized, want[node].Normalized)
+				if got[node].Raw != pointUnits*want[node].Normalized {
+					rt.Errorf("%s on %s: got %d/1000, want %d", tc.other.Name, node, got[node].Raw, want[node].Normalized)
 				}
 			}
 		}
@@ -96,7 +96,7 @@ func TestTermsEqualInTreePlugins(t *testing.T) {
 //
 //	least allocated: free: CPU 75, memory 98 (200 MiB of 16 GiB): 86. used: CPU 50, memory 97: 73.
 //	balanced: free: 100 - 25/2 = 87 after and 100 before: 50 + (50 - 13)/2 = 68. used: 75 after and 87 before: 50 + (50 - 12)/2 = 69.
-//	score: free: (5 x 53.5 + 86 + 68)/7 = 60.2. used: (5 x 19.6 + 73 + 69)/7 = 34.3.
+//	score: free: (5 x 53.494 + 86 + 68)/7 = 60.210. used: (5 x 19.586 + 73 + 69)/7 = 34.276: 25.934 less, 100 - 60.5 after stretching.
 func TestWeightedTerms(t *testing.T) {
 	five, one := int64(5), int64(1)
 	args := &config.PredictedUtilizationArgs{
@@ -107,5 +107,5 @@ func TestWeightedTerms(t *testing.T) {
 		Pods:  []*v1.Pod{of("db", schedtest.CPU("1", "used", "1", ""))},
 	}
 	schedtest.CheckScores(t, withLoad(nil), schedtest.Plugin{Name: Name, Args: args}, cluster, of("web", schedtest.CPU("p", "", "1", "")),
-		map[string][2]int64{"free": {60, 60}, "used": {34, 34}})
+		map[string][2]int64{"free": {60_210, 100}, "used": {34_276, 39}})
 }

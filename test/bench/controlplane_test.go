@@ -47,7 +47,7 @@ profiles:
 - schedulerName: predicted
   plugins:
     multiPoint:
-      enabled: [{name: PredictedUtilization, weight: 7}]
+      enabled: [{name: PredictedUtilization, weight: 3}]
     score:
       disabled: [{name: NodeResourcesFit}, {name: NodeResourcesBalancedAllocation}]
   pluginConfig:
