@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 	labelselection "k8s.io/apimachinery/pkg/selection"
@@ -86,11 +85,6 @@ func (r *Result) Absent() (absent []string) {
 	for i := 0; r.Decision.Matched == 0 && i < len(r.Policy.request.Predicates); i++ {
 		p := &r.Policy.request.Predicates[i]
 		absent = append(append(absent, r.absent("label", p.Labels, ofLabels)...), r.absent("claim", p.Claims, claims)...)
-		for _, e := range r.Policy.expressions[i] {
-			for _, key := range e.Labels {
-				absent = append(absent, r.absent("label", labels.SelectorFromSet(labels.Set{key: ""}), ofLabels)...)
-			}
-		}
 	}
 	absent = append(absent, r.absentTopologies()...)
 	for _, p := range r.Policy.request.Prioritizers {
@@ -127,7 +121,7 @@ func (r *Result) absentTopologies() (absent []string) {
 	return absent
 }
 
-// absent returns sentences about the requirements of a selector that no cluster meets. An empty value means any.
+// absent returns sentences about the requirements of a selector that no cluster meets.
 func (r *Result) absent(word string, selector labels.Selector, of func(*decide.Cluster) map[string]string) (absent []string) {
 	if selector == nil {
 		return nil
@@ -144,7 +138,7 @@ func (r *Result) absent(word string, selector labels.Selector, of func(*decide.C
 			}
 			isMet = isMet || q.Matches(labels.Set(of(c)))
 		}
-		switch text := strings.TrimSuffix(q.String(), "="); {
+		switch text := q.String(); {
 		case isMet:
 		case len(values) > 0:
 			absent = append(absent, "no cluster has "+word+" "+text+describeFound(values))

@@ -119,9 +119,6 @@ func (p *placementPolicy) compilePredicates(predicates []clusterv1beta1.ClusterP
 				continue
 			}
 			compiled = append(compiled, e)
-			for _, unknown := range e.Unknown {
-				p.warnings = append(p.warnings, fmt.Sprintf("%s: %s", path.Index(j), unknown))
-			}
 		}
 		p.expressions = append(p.expressions, compiled)
 		p.request.Predicates = append(p.request.Predicates, decide.Predicate{

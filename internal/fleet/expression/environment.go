@@ -36,6 +36,7 @@ var environment = sync.OnceValues(func() (*env, error) {
 	built, err := cel.NewEnv(
 		cel.Variable(clusterVariable, object),
 		cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true), cel.DefaultUTCTimeZone(true), cel.EagerlyValidateDeclarations(true),
+		cel.ASTValidators(cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(), cel.ValidateRegexLiterals()),
 		cel.ParserRecursionLimit(maxParseDepth), cel.ParserExpressionSizeLimit(maxTextLength),
 		ext.Strings(ext.StringsVersion(4)), ext.Sets(),
 		library.Quantity(), library.SemverLib(library.SemverVersion(1)), library.Lists(), library.Regex(), library.URLs(), library.IP(),

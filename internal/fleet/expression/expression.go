@@ -24,10 +24,6 @@ type Expression struct {
 	// field is the path of the expression in its placement.
 	field   string
 	program cel.Program
-	// Unknown are sentences about the fields in the expression that no cluster has.
-	Unknown []string
-	// Labels are the keys of the labels that the expression reads.
-	Labels []string
 }
 
 // Outcome is the result of an expression, or of all expressions of a predicate, for a
@@ -56,17 +52,14 @@ func Compile(path, text string) (*Expression, error) {
 	}
 	parsed, issues := env.cel.Parse(text)
 	if issues.Err() != nil {
-		return nil, env.explain(text, issues)
+		return nil, firstOf(issues)
 	}
 	if err := shapeOf(ast.NavigateAST(parsed.NativeRep())).check(); err != nil {
 		return nil, err
 	}
 	checked, issues := env.cel.Check(parsed)
 	if issues.Err() != nil {
-		return nil, env.explain(text, issues)
-	}
-	if err := env.checkConstants(ast.NavigateAST(checked.NativeRep()), checked.NativeRep().ReferenceMap()); err != nil {
-		return nil, err
+		return nil, firstOf(issues)
 	}
 	if t := checked.OutputType(); t != cel.BoolType && t != cel.DynType {
 		return nil, fmt.Errorf("must be true or false, is of type %s", t)
@@ -77,8 +70,13 @@ func Compile(path, text string) (*Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	root := ast.NavigateAST(parsed.NativeRep())
-	return &Expression{path, program, unknownFields(root, variableTypes), labelKeys(root)}, nil
+	return &Expression{path, program}, nil
+}
+
+// firstOf returns the first problem of an expression, with its line and column.
+func firstOf(issues *cel.Issues) error {
+	first := issues.Errors()[0]
+	return errors.New(format.Shorten(fmt.Sprintf("%d:%d: %s", first.Location.Line(), first.Location.Column()+1, first.Message), maxMessage))
 }
 
 // maxMessage is the maximum length of the part of a message that comes from CEL, in
@@ -121,7 +119,7 @@ func (e *Expression) failure(err error) error {
 	text := err.Error()
 	for _, sign := range typeErrors {
 		if strings.Contains(text, sign) {
-			return fmt.Errorf("%s: %s: %s", e.field, format.Shorten(text, maxMessage), conversionOf(text))
+			return fmt.Errorf("%s: %s", e.field, format.Shorten(text, maxMessage))
 		}
 	}
 	return nil

@@ -251,3 +251,18 @@ func instructions(re *syntax.Regexp) int64 {
 	}
 	return n
 }
+
+// apply calls a function, and returns nil if it has no implementation for the number of values.
+func apply(b *functions.Overload, args []ref.Val) ref.Val {
+	switch {
+	case b == nil:
+		return nil
+	case b.Unary != nil && len(args) == 1:
+		return b.Unary(args[0])
+	case b.Binary != nil && len(args) == 2:
+		return b.Binary(args[0], args[1])
+	case b.Function != nil:
+		return b.Function(args...)
+	}
+	return nil
+}
