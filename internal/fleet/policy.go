@@ -10,6 +10,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/config/crd"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/decide"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet/expression"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
@@ -49,7 +50,11 @@ func compilePolicy(p *v1beta1.Placement) (*placementPolicy, field.ErrorList) {
 	if len(p.Name) > maxNameLength {
 		errs = append(errs, field.TooLong(field.NewPath("metadata", "name"), p.Name, maxNameLength))
 	}
-	errs = append(errs, spec.Validate()...)
+	meta := metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}
+	errs = append(errs, crd.ValidatePlacement(&v1beta1.Placement{ObjectMeta: meta, Spec: *spec})...)
+	if len(errs) == 0 {
+		errs = spec.Validate()
+	}
 	if len(errs) > 0 {
 		return nil, errs
 	}
@@ -191,5 +196,5 @@ func joinErrors(errs field.ErrorList) string {
 	for i, err := range errs {
 		texts[i] = err.Error()
 	}
-	return format.WithoutPattern(format.Abbreviate(texts, 5, "; "))
+	return format.Abbreviate(texts, 5, "; ")
 }

@@ -45,7 +45,7 @@ func TestInvalidSpecs(t *testing.T) {
 		},
 		"both name and coordinate": {
 			`prioritizerPolicy: {configurations: [{name: Steady, scoreCoordinate: {builtIn: Balance}}]}`,
-			"spec.prioritizerPolicy.configurations[0].name",
+			"spec.prioritizerPolicy.configurations[0]: Invalid value: must have exactly one of",
 		},
 		"unknown operator of a label selector": {
 			`predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [` +
@@ -146,10 +146,10 @@ numberOfClusters: -1
 sortBy: Size
 scoreRateLimit: often
 tolerations:
-- {key: a, tolerationSeconds: -1}
-- {key: b, tolerationSeconds: -1}
-- {key: c, tolerationSeconds: -1}
-- {key: d, tolerationSeconds: -1}
+- {key: a, effect: x}
+- {key: b, effect: x}
+- {key: c, effect: x}
+- {key: d, effect: x}
 `)
 	_, errs := compilePolicy(p)
 	if got := joinErrors(errs); len(errs) != 7 || !strings.HasSuffix(got, "and 2 more") ||
