@@ -16,15 +16,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
-	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -109,12 +105,8 @@ func (n *nodeMap) UnmarshalJSON(raw []byte) error {
 			return err
 		}
 		var node nodeMetrics
-		start := dec.InputOffset()
 		if err := dec.Decode(&node); err != nil {
-			return fmt.Errorf("data.NodeMetricsMap[%.260q]: %v", key, problemOf(err)) //nolint:errorlint // offsets are relative to the node
-		}
-		if list := &node.Metrics; list.problem == "" && !list.cpu.known() && !list.memory.known() {
-			list.problem = misspelled(bytes.TrimLeft(raw[start:dec.InputOffset()], ": \t\r\n"), "metrics")
+			return fmt.Errorf("data.NodeMetricsMap[%.260q]: %v", key, err) //nolint:errorlint // offsets are relative to the node
 		}
 		if err := n.add(key.(string), &node.Metrics); err != nil {
 			return err
@@ -177,16 +169,8 @@ func (l *metricList) UnmarshalJSON(raw []byte) error {
 			return fmt.Errorf("metrics: found more than %d: must have at most %d", maxMetrics, maxMetrics)
 		}
 		var m metric
-		start := dec.InputOffset()
 		if err := dec.Decode(&m); err != nil {
-			return fmt.Errorf("metrics[%d]: %w", i, problemOf(err))
-		}
-		if m.Type == "" || m.Operator == "" || m.Value == nil {
-			if problem := misspelled(bytes.TrimLeft(raw[start:dec.InputOffset()], ", \t\r\n"), "type", "operator", "value"); problem != "" {
-				l.rejected++
-				l.ignore(m, problem)
-				continue
-			}
+			return fmt.Errorf("metrics[%d]: %w", i, err)
 		}
 		switch m.Type {
 		case typeCPU:
@@ -194,27 +178,12 @@ func (l *metricList) UnmarshalJSON(raw []byte) error {
 		case typeMemory:
 			l.add(&l.memory, m)
 		default: // services send other types
-			if m.Type == "" || format.Suggestion(m.Type, []string{typeCPU, typeMemory}) != "" {
+			if m.Type == "" || strings.EqualFold(m.Type, typeCPU) || strings.EqualFold(m.Type, typeMemory) {
 				l.ignore(m, fmt.Sprintf("type: invalid value %.20q: must be %s or %s", m.Type, typeCPU, typeMemory))
 			}
 		}
 	}
 	return nil
-}
-
-// misspelled returns the problem of the first field of an object that is similar to a known field that the object lacks, empty for none.
-func misspelled(object []byte, known ...string) string {
-	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(object, &fields) // no fields if it is no object
-	has := func(name string) bool {
-		return slices.ContainsFunc(slices.Collect(maps.Keys(fields)), func(found string) bool { return strings.EqualFold(found, name) })
-	}
-	for _, found := range slices.Sorted(maps.Keys(fields)) {
-		if hint := format.Suggestion(found, slices.DeleteFunc(slices.Clone(known), has)); hint != "" {
-			return fmt.Sprintf("unknown field %.40q%s", found, hint)
-		}
-	}
-	return ""
 }
 
 // maxFraction is the largest utilization that is valid: measurements exceed the capacity for a short time.
@@ -299,19 +268,11 @@ func Decode(r io.Reader) (load.Reading, error) {
 	}
 	var m message
 	if err := json.Unmarshal(quoteNonNumbers(raw), &m); err != nil {
-		return load.Reading{}, describe(err, raw)
+		return load.Reading{}, fmt.Errorf("must be JSON in the format of a load watcher: %w", err)
 	}
 	at := m.Timestamp
 	if at == 0 {
 		at = m.Window.End
-	}
-	if at <= 0 || m.Data.NodeMetricsMap.nodes == nil {
-		var inner struct{ Data json.RawMessage }
-		_ = json.Unmarshal(quoteNonNumbers(raw), &inner) // decoded above
-		problem := cmp.Or(misspelled(quoteNonNumbers(raw), "timestamp", "data"), misspelled(inner.Data, "NodeMetricsMap"))
-		if problem != "" {
-			return load.Reading{}, errors.New(problem)
-		}
 	}
 	switch {
 	case m.Kind != "" && at <= 0:
@@ -363,38 +324,4 @@ func nonNumber(raw []byte) int {
 		}
 	}
 	return 0
-}
-
-// describe returns an error of the JSON decoder with its place in the message.
-func describe(err error, raw []byte) error {
-	switch start := bytes.TrimSpace(raw[:min(len(raw), 64)]); {
-	case bytes.HasPrefix(raw, []byte("PLRC")):
-		return errors.New("found a recording: must be the message of a load watcher; use --recording")
-	case bytes.HasPrefix(start, []byte("<")):
-		return errors.New("found HTML: must be the message of a load watcher in JSON")
-	}
-	if invalid := format.ExplainJSON(quoteNonNumbers(raw)); invalid != nil {
-		return fmt.Errorf("must be JSON in the format of a load watcher: %w", invalid)
-	}
-	return problemOf(err)
-}
-
-// problemOf returns an error of the JSON decoder without types of Go.
-func problemOf(err error) error {
-	wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	if !ok {
-		return err
-	}
-	field, allowed := wrongType.Field+": ", "a number"
-	switch {
-	case wrongType.Type == reflect.TypeFor[message]():
-		field, allowed = "", `an object such as {"timestamp": 1795239886, "data": {"NodeMetricsMap": {}}}`
-	case wrongType.Type.Kind() == reflect.String:
-		allowed = "a text in double quotes"
-	case wrongType.Type.Kind() == reflect.Int64:
-		allowed = "seconds since 1970 such as 1795239886"
-	case wrongType.Type.Kind() == reflect.Struct:
-		allowed = "an object"
-	}
-	return fmt.Errorf("%sfound %s: must be %s", strings.TrimPrefix(field, ": "), wrongType.Value, allowed)
 }
