@@ -43,7 +43,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Namespace: "plimsoll", Subsystem: "slack", Name: "pod_wait_seconds",
 			Help: "[ALPHA] Time from the creation of a pod, or the removal of its last scheduling gate, to its node in the pool. " +
 				"Pods with more than 10 seconds waited in spite of slack.",
-			Buckets: []float64{1, 2, 5, atOnce.Seconds(), 30, 60, 120, 300, 600, 1800},
+			Buckets: []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800},
 		}, []string{"policy"}),
 		plans: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "plimsoll", Subsystem: "slack", Name: "plan_duration_seconds",
