@@ -35,7 +35,7 @@ const (
 	serviceWork = time.Millisecond
 	serviceRate = 20
 	// overhead is what a pod uses beside its work in millicores, measured with idle pods.
-	overhead = 3
+	overhead = 4
 )
 
 // serviceDemand is what a service uses in millicores.
