@@ -193,10 +193,12 @@ func (o *Objects) readRecording(s *engine.State, at Instant) error {
 	if err != nil {
 		return err
 	}
-	if s.Objects, s.Load, instant, err = recording.OpenAt(o.Recording, instant); err != nil {
+	read, err := recording.OpenAt(o.Recording, instant)
+	if err != nil {
 		return err
 	}
-	s.Now, err = ParseTime("now", at.Now, instant)
+	s.Objects, s.Load, s.Usage = read.Objects, read.Load, read.Usage
+	s.Now, err = ParseTime("now", at.Now, read.Time)
 	return err
 }
 

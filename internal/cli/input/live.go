@@ -73,6 +73,12 @@ func (l *LiveCluster) ReadState(
 	}
 	l.readLoad(cmd.Context(), config, read, warn, first...)
 	state.Load = read.Load
+	ctx, cancel := context.WithTimeout(cmd.Context(), loadTimeout)
+	defer cancel()
+	// Not every source of load has the usage of pods, nor every profile reads it: without it, expectations state their basis.
+	if usage, err := l.readUsage(ctx, config, read.Nodes); err == nil {
+		state.Usage = &usage
+	}
 	return state, nil
 }
 

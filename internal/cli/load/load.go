@@ -160,18 +160,18 @@ func (o *topOptions) run(ctx context.Context, out, errOut io.Writer) error {
 
 // printRecorded prints the load in a recording.
 func (o *topOptions) printRecorded(out io.Writer, warn func(string)) error {
-	_, reading, at, err := recording.OpenAt(o.recording, time.Time{})
+	instant, err := recording.OpenAt(o.recording, time.Time{})
 	switch {
 	case err != nil:
 		return err
-	case reading == nil:
+	case instant.Load == nil:
 		return fmt.Errorf(
 			"--recording: %s has no load: plimsoll snapshot reads it from a cluster with metrics-server, or with --provider and "+
 				"--address",
 			o.recording,
 		)
 	}
-	return o.print(*reading, at, out, warn)
+	return o.print(*instant.Load, instant.Time, out, warn)
 }
 
 // readAndPrint reads once and prints. It returns an error if part of the load could not be read.

@@ -216,8 +216,8 @@ func (o *fitOptions) readInput(in io.Reader) (hub *manifest.Hub, cluster *manife
 	}
 	read, err := recording.OpenFlag(o.clusters.Recording)
 	if err == nil && len(read.List(v1alpha1.Resource)) == 0 {
-		cluster, _, now, err = recording.OpenAt(o.clusters.Recording, now)
-		return nil, cluster, now, err
+		instant, err := recording.OpenAt(o.clusters.Recording, now)
+		return nil, instant.Objects, instant.Time, err
 	}
 	if err != nil {
 		return nil, nil, now, err

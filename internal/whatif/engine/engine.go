@@ -55,6 +55,8 @@ type Options struct {
 	Config *internalconfig.KubeSchedulerConfiguration
 	// Load of the nodes, nil if unknown.
 	Load *load.Reading
+	// Usage of the pods, nil if unknown.
+	Usage *load.PodReading
 	// Clock returns the time at which the age of the load is computed, time.Now if nil. It is called by the goroutine that
 	// uses the engine.
 	Clock func() time.Time
@@ -162,7 +164,12 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	if err := sched.Cache.UpdateSnapshot(logger, snapshot); err != nil {
 		return nil, err
 	}
-	if options.Load != nil { // plugins learn the usage of the snapshot's pods from the load
+	if options.Usage != nil { // plugins learn the usage of the snapshot's pods from it and from the load
+		if err := e.SetPodUsage(*options.Usage); err != nil {
+			return nil, err
+		}
+	}
+	if options.Load != nil {
 		return e, e.SetLoad(*options.Load)
 	}
 	return e, nil

@@ -22,6 +22,8 @@ type State struct {
 	Objects *manifest.Objects
 	// Load is nil if the load is unknown.
 	Load *load.Reading
+	// Usage is nil if the usage of pods is unknown.
+	Usage *load.PodReading
 	// Now is the time from which the age of the load is computed, the current time if zero.
 	Now time.Time
 }
@@ -29,7 +31,7 @@ type State struct {
 // Engine returns a scheduler over the cluster. It runs until ctx ends.
 func (s State) Engine(ctx context.Context, scheduler Scheduler) (*Engine, error) {
 	cluster := Cluster{Nodes: s.Objects.Nodes, Running: s.Objects.Running, References: s.Objects.Referred()}
-	options := Options{Config: scheduler.Config, Load: s.Load}
+	options := Options{Config: scheduler.Config, Load: s.Load, Usage: s.Usage}
 	if !s.Now.IsZero() {
 		options.Clock = func() time.Time { return s.Now }
 	}
@@ -67,14 +69,16 @@ func Pod(ctx context.Context, state State, scheduler Scheduler, pod *v1.Pod) (*E
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	others := *state.Objects
-	others.Running = slices.DeleteFunc(slices.Clone(others.Running), func(other *v1.Pod) bool {
-		return other.Namespace == pod.Namespace && other.Name == pod.Name
-	})
-	state.Objects = &others
 	nodes, err := state.Engine(ctx, scheduler)
 	if err != nil {
 		return nil, err
+	}
+	for _, other := range state.Objects.Running { // after the plugins have learned its usage
+		if _, known := nodes.position[other.Spec.NodeName]; known && other.Namespace == pod.Namespace && other.Name == pod.Name {
+			if _, err := nodes.UnassignPod(ctx, other); err != nil {
+				return nil, err
+			}
+		}
 	}
 	pending := pod.DeepCopy()
 	pending.Spec.NodeName = ""

@@ -1,17 +1,22 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/load"
 	_ "github.com/plimsoll-k8s/plimsoll/plugins" // registers the arguments of the plugins
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
 // schedulers returns the configuration of a scheduler with the profiles of two schedulers.
@@ -97,6 +102,45 @@ func TestPod(t *testing.T) {
 		again, err := Pod(t.Context(), State{Objects: &with}, scheduler, bound)
 		if err != nil || !again.Stays || again.Scores.Nodes[0].Total != e.Scores.Nodes[0].Total {
 			t.Errorf("scheduler %s, with a node: %+v, %v, want the same scores as without", name, again, err)
+		}
+	}
+}
+
+// TestPodHasItsUsage explains a pod without a request that runs for two minutes and uses 40m, in a cluster of constant pods that use 20m
+// of 8 cores: it is expected to use what it uses, and its node, without it, what the others use.
+func TestPodHasItsUsage(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	objects := &manifest.Objects{Nodes: []*v1.Node{node("a", "8"), node("b", "8")}}
+	usage := &load.PodReading{Time: now, Window: 15 * time.Second}
+	for i := range 20 {
+		pod := schedtest.Pod(fmt.Sprint("p", i), []string{"a", "b"}[i%2], schedtest.Amounts(), schedtest.Amounts())
+		pod.CreationTimestamp = metav1.NewTime(now.Add(-2 * time.Minute))
+		pod.Status.Conditions = []v1.PodCondition{
+			{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: pod.CreationTimestamp},
+		}
+		objects.Running = append(objects.Running, pod)
+		used := load.PodUsage{Namespace: pod.Namespace, Name: pod.Name, CPU: 20, Memory: 20 << 20}
+		if i == 0 {
+			used.CPU = 40
+		}
+		usage.Pods = append(usage.Pods, used)
+	}
+	reading := &load.Reading{Time: now, Window: 15 * time.Second, Nodes: map[string]load.Node{
+		"a": {CPU: load.Utilization{Mean: 220.0 / 8000}, HasCPU: true}, "b": {CPU: load.Utilization{Mean: 200.0 / 8000}, HasCPU: true},
+	}}
+	profile, err := ReadConfig("predicted")
+	must.Succeed(t, err)
+	cfg, err := profile.Config()
+	must.Succeed(t, err)
+	state := State{Objects: objects, Load: reading, Usage: usage, Now: now}
+	e, err := Pod(t.Context(), state, Scheduler{Config: cfg, Source: "predicted"}, objects.Running[0])
+	must.Succeed(t, err)
+	if got := e.Scores.Expected["PredictedUtilization"]; !strings.HasPrefix(got, "CPU 0.04 cores (as 1 pod of ") {
+		t.Errorf("expected %s", got)
+	}
+	for _, n := range e.Scores.Nodes {
+		if why := n.Plugins["PredictedUtilization"].Why; !strings.Contains(why, " of 8.00 cores: 0.2") && !strings.Contains(why, " of 8.00 cores: 0.1") {
+			t.Errorf("%s: %s, want about 0.18 on a and 0.2 on b", n.Name, why)
 		}
 	}
 }

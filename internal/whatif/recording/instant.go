@@ -16,9 +16,18 @@ import (
 // loadWindow is the window in seconds over which the load of nodes is averaged.
 const loadWindow = 15 * 60
 
-// At returns the cluster at a second of the part, and the load of the nodes that pods cause: the sum of their usage, as a fraction of the
-// machine.
-func (in *Part) At(second int64) (*manifest.Objects, load.Reading) {
+// Instant is a cluster at one time.
+type Instant struct {
+	Objects *manifest.Objects
+	// Load and Usage are nil if the load of nodes or the usage of pods is unknown.
+	Load  *load.Reading
+	Usage *load.PodReading
+	Time  time.Time
+}
+
+// At returns the cluster at a second of the part, with the usage of its pods, and the load of the nodes that pods cause: the sum of their
+// usage, as a fraction of the machine.
+func (in *Part) At(second int64) Instant {
 	objects := &manifest.Objects{
 		Workloads: in.objects.Workloads, Others: in.objects.Others, Warnings: append([]string{}, in.objects.Warnings...),
 		Kubernetes: in.objects.Kubernetes,
@@ -54,7 +63,24 @@ func (in *Part) At(second int64) (*manifest.Objects, load.Reading) {
 	if unknown > 0 {
 		objects.Warnings = append(objects.Warnings, format.Are(unknown, "pod")+" ignored: the node is not in the recording at that time")
 	}
-	return objects, in.load(second, nodes)
+	reading, usage := in.load(second, nodes), in.podUsage(second)
+	return Instant{objects, &reading, &usage, in.Time(second)}
+}
+
+// podUsage returns the usage of pods at a second of the part.
+func (in *Part) podUsage(second int64) load.PodReading {
+	step := time.Duration(in.about.Step) * time.Second
+	last := int(time.Duration(in.from+second) * time.Second / step)
+	reading := load.PodReading{Source: "recording", Time: in.about.From.Add(time.Duration(last) * step), Window: step}
+	for i := range in.pods {
+		p := &in.pods[i]
+		cpu, hasCPU := p.CPU.At(last)
+		memory, hasMemory := p.Memory.At(last)
+		if hasCPU && hasMemory && p.Scheduled <= second && second < p.Ended {
+			reading.Pods = append(reading.Pods, load.PodUsage{Namespace: p.Object.Namespace, Name: p.Object.Name, CPU: cpu, Memory: memory})
+		}
+	}
+	return reading
 }
 
 // load returns the load of nodes at a second of the part.

@@ -176,20 +176,28 @@ func TestInstant(t *testing.T) {
 		p.CPU.Set(step, map[bool]float64{true: 2000, false: 1000}[step == 4])
 		p.Memory.Set(step, 1<<30)
 	}
-	objects, load := prepare(t, Recording{
+	instant := prepare(t, Recording{
 		Nodes: []Node{testNode("a", -1, never), testNode("late", 121, never)},
 		Pods:  []Pod{p, testPod("waits", 100, 130, never, "a"), testPod("after", 130, 130, never, "a"), testPod("ended", 0, 0, 120, "a")},
 	}, 0, 0).At(120)
+	objects, reading := instant.Objects, instant.Load
 	if len(objects.Running) != 1 || objects.Running[0].Spec.NodeName != "a" || len(objects.Pending) != 1 ||
 		objects.Pending[0].Name != "waits" || len(objects.Nodes) != 1 {
 		t.Errorf("%+v", objects)
 	}
 	// Steps 0 to 4: (4 x 0.2 + 0.4) / 5.
-	if a := load.Nodes["a"]; math.Abs(a.CPU.Mean-0.24) > 0.001 || math.Abs(a.Memory.Mean-0.1) > 0.001 {
+	if a := reading.Nodes["a"]; math.Abs(a.CPU.Mean-0.24) > 0.001 || math.Abs(a.Memory.Mean-0.1) > 0.001 {
 		t.Errorf("load %+v", a)
 	}
-	if !load.Time.Equal(testStart.Add(2 * time.Minute)) {
-		t.Errorf("load at %s", load.Time)
+	if !reading.Time.Equal(testStart.Add(2 * time.Minute)) {
+		t.Errorf("load at %s", reading.Time)
+	}
+	if used := instant.Usage; len(used.Pods) != 1 || used.Pods[0].Name != "p" || math.Abs(used.Pods[0].CPU-2000) > 2 ||
+		used.Pods[0].Memory != 1<<30 || !used.Time.Equal(reading.Time) {
+		t.Errorf("usage %+v, want 2000 and 1 GiB of p", used)
+	}
+	if reading.Window != 5*30*time.Second {
+		t.Errorf("the load covers %s, want the five steps since the start", reading.Window)
 	}
 }
 

@@ -275,3 +275,23 @@ func FuzzReadSnapshot(f *testing.F) {
 		}
 	})
 }
+
+// TestWindowOfEarlierSnapshots checks that one sample of metrics-server does not count as the configured window, which earlier versions
+// wrote, and that other loads keep their window.
+func TestWindowOfEarlierSnapshots(t *testing.T) {
+	for source, want := range map[string]time.Duration{"KubernetesMetricsServer": time.Minute, "Prometheus": 15 * time.Minute} {
+		s, _, err := ReadSnapshot(testStart, manifest.Files([]string{"../../../examples/limits/cluster.yaml"}, nil))
+		must.Succeed(t, err)
+		s.Load = &load.Reading{
+			Source: source, Time: testStart, Window: 15 * time.Minute, Nodes: map[string]load.Node{"a": {HasCPU: true}},
+		}
+		file := filepath.Join(t.TempDir(), "s.plrec")
+		var content bytes.Buffer
+		must.Succeed(t, s.Write(&content))
+		must.Succeed(t, os.WriteFile(file, content.Bytes(), 0o600))
+		instant, err := OpenAt(file, time.Time{})
+		if must.Succeed(t, err); instant.Load.Window != want {
+			t.Errorf("%s: the load covers %s, want %s", source, instant.Load.Window, want)
+		}
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
 // Source specifies the input of runs. Exactly one of Files, Recording and Generate is set.
@@ -183,13 +182,16 @@ func (s Source) inputOfRecording(seed uint64) (Input, error) {
 	return in, nil
 }
 
+// longestSample is the longest time that one sample of metrics-server covers: earlier versions wrote the configured window to snapshots.
+const longestSample = time.Minute
+
 // OpenAt reads the cluster in the recording that the value of --recording specifies, FILE with, after commas, from=DURATION and
 // to=DURATION since its start, and the load of its nodes, nil if it is unknown. It returns the time: a snapshot has its own, and a
 // recording its end, unless at, the value of --at, is another.
-func OpenAt(text string, at time.Time) (*manifest.Objects, *load.Reading, time.Time, error) {
+func OpenAt(text string, at time.Time) (Instant, error) {
 	file, read, err := openFlag(text)
 	if err != nil {
-		return nil, nil, at, err
+		return Instant{}, err
 	}
 	if read.About.isSnapshot() {
 		objects, err := read.Cluster()
@@ -198,22 +200,24 @@ func OpenAt(text string, at time.Time) (*manifest.Objects, *load.Reading, time.T
 		} else if !at.IsZero() {
 			err = fmt.Errorf("--at: not allowed: %s is a snapshot", file)
 		}
-		return objects, read.Load, read.measuredUntil(), err
+		if read.Load != nil && read.Load.IsCurrent() {
+			read.Load.Window = min(read.Load.Window, longestSample)
+		}
+		return Instant{objects, read.Load, read.Usage, read.measuredUntil()}, err
 	}
 	part, err := read.flagPart(text, 1, 0)
 	if err != nil {
-		return nil, nil, at, err
+		return Instant{}, err
 	}
 	start, end := part.Time(0), part.Time(part.seconds)
 	switch {
 	case at.IsZero():
 		at = end
 	case at.Before(start) || at.After(end):
-		return nil, nil, at, invalidValue("--at", at.Format(time.RFC3339),
+		return Instant{}, invalidValue("--at", at.Format(time.RFC3339),
 			fmt.Sprintf("from %s to %s, the time of the recording", start.Format(time.RFC3339), end.Format(time.RFC3339)))
 	}
-	objects, reading := part.At(int64(at.Sub(start) / time.Second))
-	return objects, &reading, at, nil
+	return part.At(int64(at.Sub(start) / time.Second)), nil
 }
 
 // measuredUntil returns the time at which a snapshot was complete. The load is read last.
