@@ -148,10 +148,16 @@ func TestHeldGroups(t *testing.T) {
 	}
 }
 
-// TestDeploymentGroups checks that Deployments are not resumed from.
+// TestDeploymentGroups checks that the groups of a plan are read back from Deployments.
 func TestDeploymentGroups(t *testing.T) {
-	object := unstructured.Unstructured{Object: map[string]any{"kind": "Deployment", "metadata": map[string]any{"name": "web-rate"}}}
-	if groups, err := HeldGroups([]unstructured.Unstructured{object}); err != nil || groups != nil {
-		t.Errorf("groups %v, error %v", groups, err)
+	policy := newPolicy("10%", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = v1alpha1.BackendDeployment })
+	objects, err := BackendOf(policy).Objects(policy, twoGroups(), "slack")
+	must.Succeed(t, err)
+	groups, err := HeldGroups([]unstructured.Unstructured{*objects[2], *objects[1]})
+	must.Succeed(t, err)
+	plan, held := twoGroups(), Plan{Groups: groups}
+	slices.Reverse(plan.Groups) // by name
+	if diff := cmp.Diff(groupsOf(plan), groupsOf(held)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

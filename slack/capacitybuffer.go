@@ -71,35 +71,39 @@ type capacityBuffer struct {
 	} `json:"status"`
 }
 
-// HeldGroups returns the groups of placeholders that existing buffers hold, sorted by name. A buffer without
-// its template is skipped: it is written again. Other objects, such as Deployments, are skipped, too: a restarted controller
-// applies its first plan to them at once, without a cool-down.
+// HeldGroups returns the groups of placeholders that existing buffers and Deployments hold, sorted by name. A buffer without
+// its template is skipped: it is written again.
 func HeldGroups(objects []unstructured.Unstructured) ([]Group, error) {
 	requests := map[string]v1.ResourceList{}
 	for i := range objects {
-		if objects[i].GetKind() != "PodTemplate" {
+		content := objects[i].Object
+		switch objects[i].GetKind() {
+		case "Deployment":
+			content, _ = content["spec"].(map[string]any)
+		case "PodTemplate":
+		default:
 			continue
 		}
 		var template v1.PodTemplate
-		if resources.FromUnstructured(objects[i].Object, &template) != nil {
+		if resources.FromUnstructured(content, &template) != nil {
 			continue // another client changed it: it is written again
 		}
 		if containers := template.Template.Spec.Containers; len(containers) > 0 {
-			requests[resources.Name(&template)] = containers[0].Resources.Requests
+			requests[resources.Name(&objects[i])] = containers[0].Resources.Requests
 		}
 	}
 	var groups []Group
 	for i := range objects {
-		buffer := &objects[i]
-		list, hasTemplate := requests[resources.Name(buffer)]
-		if buffer.GetKind() != CapacityBufferKind.Kind || !hasTemplate {
+		holder := &objects[i]
+		list, hasTemplate := requests[resources.Name(holder)]
+		if holder.GetKind() == "PodTemplate" || !hasTemplate {
 			continue
 		}
-		replicas, _, err := unstructured.NestedInt64(buffer.Object, "spec", "replicas")
+		replicas, _, err := unstructured.NestedInt64(holder.Object, "spec", "replicas")
 		if err != nil {
-			return nil, fmt.Errorf("CapacityBuffer %s: %w", resources.Name(buffer), err)
+			return nil, fmt.Errorf("%s %s: %w", holder.GetKind(), resources.Name(holder), err)
 		}
-		groups = append(groups, Group{Name: buffer.GetName(), Requests: list, Count: replicas})
+		groups = append(groups, Group{Name: holder.GetName(), Requests: list, Count: replicas})
 	}
 	slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(a.Name, b.Name) })
 	return groups, nil

@@ -60,9 +60,9 @@ var deploymentBackend = &Backend{
 					Replicas: new(int32(min(group.Count, math.MaxInt32))),
 					Selector: &metav1.LabelSelector{MatchLabels: map[string]string{groupLabel: group.Name}},
 					Template: pod,
-					// Replace all placeholders at once: a rolling update waits for new pods, which are pending until nodes are added.
+					// A placeholder stops after its replacement runs. A surge of one adds at most one node where none has the capacity for it.
 					Strategy: appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{
-						MaxUnavailable: new(intstr.FromString("100%")), MaxSurge: new(intstr.FromInt32(0)),
+						MaxUnavailable: new(intstr.FromInt32(0)), MaxSurge: new(intstr.FromInt32(1)),
 					}},
 				},
 			})

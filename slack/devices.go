@@ -115,6 +115,12 @@ func (t *Tracker) nextDevices(p *Plan, held *heldDevices, pods devicePods, chang
 		size := pods.requests.DivideUp(pods.pods)
 		size.Extended = held.size.Extended
 		if fits, _ := t.ledger.fits(held.size); !fits || !size.FitsIn(held.size) || hasDrifted(size, held.size) {
+			// Size that grows does so by a tenth more: each further pod may change the mean.
+			larger := size.Add(size.DivideUp(10))
+			larger.Extended = size.Extended
+			if fits, _ := t.ledger.fits(larger); fits && held.count.Current() > 0 && !size.FitsIn(held.size) {
+				size = larger
+			}
 			held.size = size
 		}
 	}

@@ -7,19 +7,18 @@ import (
 )
 
 // planner computes successive plans that change rarely. An autoscaler drops placeholders for a
-// moment when their template changes, and removes nodes when there are fewer. Therefore the size
-// of placeholders stays the same while its ideal size drifts by, and it wastes, less than a fifth;
-// capacity grows at once and shrinks after a cool-down. The zero value holds no placeholders. It is not safe for
-// concurrent use.
+// moment when their template changes, a Deployment starts other pods, and nodes are removed when there are fewer.
+// Therefore the size of placeholders stays the same while its ideal size drifts by less than a fifth; capacity grows
+// at once and shrinks after a cool-down. The zero value holds no placeholders. It is not safe for concurrent use.
 type planner struct {
 	held   damped[ratePlaceholders]
 	policy ratePolicy
 }
 
 // Resume sets the groups that are held, such as the groups of the last plan before a restart. The next policy counts as the policy
-// of these groups.
+// of these groups. Their ideal size is not known.
 func (p *planner) Resume(head []resources.Amounts, rest Placeholders) {
-	p.held.Set(ratePlaceholders{head, rest, rest.Requests})
+	p.held.Set(ratePlaceholders{Head: head, Rest: rest})
 }
 
 // isChanged reports whether a policy is not the policy of the last plan.
@@ -69,6 +68,10 @@ func (p *planner) plansAhead(pool poolTotals, policy ratePolicy) bool {
 func (p *planner) keepSize(plan ratePlan, pool poolTotals, policy ratePolicy) ratePlaceholders {
 	computed, current := plan.ratePlaceholders, p.held.Current()
 	size := current.Rest.Requests
+	// The size of n placeholders, rounded, is the ideal size or up to a half less.
+	if current.idealSize.IsZero() && plan.idealSize.FitsIn(size.Multiply(2)) && !hasDrifted(size.Max(plan.idealSize), plan.idealSize) {
+		current.idealSize = plan.idealSize
+	}
 	if current.Rest.Count == 0 || plan.Rest.Count == 0 || !isAllowed(size, pool) || hasDrifted(current.idealSize, plan.idealSize) {
 		return computed
 	}
@@ -79,8 +82,7 @@ func (p *planner) keepSize(plan ratePlan, pool poolTotals, policy ratePolicy) ra
 	}
 	n := max(plan.countOf(size), plan.minCount)
 	kept, count := ratePlaceholders{plan.Head, Placeholders{size, n}, current.idealSize}, n+int64(len(plan.Head))
-	if count > policy.maxCount() || policy.Ceiling.excludes(kept.total(), count) ||
-		isWasteful(kept.Rest.total(), plan.Rest.total(), plan.remainder) {
+	if count > policy.maxCount() || policy.Ceiling.excludes(kept.total(), count) {
 		return computed
 	}
 	return kept
@@ -101,19 +103,6 @@ func hasDrifted(before, now resources.Amounts) bool {
 		return 0
 	})
 	return !drift.IsZero()
-}
-
-// isWasteful reports whether a total exceeds the remainder by a fifth, and the computed total, in
-// every resource of the remainder.
-func isWasteful(total, computed, remainder resources.Amounts) bool {
-	wasteful := false
-	for r, amount := range remainder.All() {
-		if total.Get(r)-amount < amount/5 || total.Get(r) <= computed.Get(r) {
-			return false
-		}
-		wasteful = true
-	}
-	return wasteful
 }
 
 // exceed reports whether the placeholders have more capacity than the wanted ones, are allowed and cover the wanted head.

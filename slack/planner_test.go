@@ -102,6 +102,27 @@ func TestPlannerKeepsTheSize(t *testing.T) {
 	}
 }
 
+// TestPlannerKeepsSizeInSmallPools checks with few placeholders that pods that are added one by one change the number of placeholders and not
+// their size: the fifth pod requires 2.3 placeholders of a fifth of a node, and the first plan has two of three quarters of this size.
+func TestPlannerKeepsSizeInSmallPools(t *testing.T) {
+	node, pods := resources.Amounts{CPU: 300, Memory: 4 * gib}, times(4, resources.Amounts{CPU: 150, Memory: 16 << 20})
+	policy := ratePolicy{Rate: 400_000, Granularity: 5, CoverBiggest: true, MaxPlaceholders: maxCount}
+	p, restarted := &planner{}, &planner{}
+	pool := func() poolTotals { return poolOf(map[resources.Amounts]int{node: 4}, pods...) }
+	first := p.Next(pool(), policy, 0)
+	restarted.Resume(first.Head, first.Rest)
+	for i := range 8 {
+		pods = append(pods, resources.Amounts{CPU: 120, Memory: 16 << 20})
+		plan := p.Next(pool(), policy, int64(60*i))
+		if plan.Rest.Requests != first.Rest.Requests || !plan.Target.FitsIn(plan.Total) {
+			t.Errorf("%d pods: %v of %v, want the size of the first plan, %v", len(pods), plan.Rest, plan.Target, first.Rest.Requests)
+		}
+		if again := restarted.Next(pool(), policy, int64(60*i)); again.Rest != plan.Rest {
+			t.Errorf("%d pods: %v, after Resume %v", len(pods), plan.Rest, again.Rest)
+		}
+	}
+}
+
 // TestPlannerReplacesGroupsThatDoNotFit checks that groups that no longer fit a node are replaced at once.
 func TestPlannerReplacesGroupsThatDoNotFit(t *testing.T) {
 	p := &planner{}
