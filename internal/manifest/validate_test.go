@@ -84,7 +84,7 @@ func TestValidateHub(t *testing.T) {
 		{spread + "maxSkew: 1}]}}", ""},
 		{spread + "maxSkew: 0}]}}", "Placement p: spec.spreadPolicy.spreadConstraints[0].maxSkew: invalid value 0: must be at least 1"},
 		{spread + "whenUnsatisfiable: DoNotSchedule}]}, decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 5}}}", ""},
-		{"v1beta1 Placement {name: p} spec: {numberOfClusters: -1}", ""}, // its condition
+		{"v1beta1 Placement {name: p} spec: {numberOfClusters: -1}", "spec.numberOfClusters: invalid value -1: must be at least 0"},
 		{cluster + "{taints: [{key: a, effect: NoSchedule}]}", `spec.taints[0].effect: invalid value "NoSchedule": must be one of NoSelect`},
 		{cluster + "{taints: [{key: a b, effect: NoSelect}]}", `spec.taints[0].key: invalid value "a b": must be a name such as spot`},
 		{cluster + "{}\nstatus: {capacity: {cpu: -1}}", "status.capacity.cpu: invalid value -1: must be at least 0"},

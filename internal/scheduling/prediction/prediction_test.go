@@ -151,9 +151,9 @@ func TestReportsWorse(t *testing.T) {
 	}, func(v1.ResourceName, float64, float64) {}, func(worse bool) { changes = append(changes, worse) })
 	keeper.Watch(nodes, usage)
 	for range 60 {
-		now = now.Add(time.Minute)
-		used := load.PodReading{Time: now, Window: time.Minute}
-		measured := load.Reading{Time: now, Window: time.Minute, Nodes: map[string]load.Node{}}
+		now = now.Add(15 * time.Minute) // the shortest time between two comparisons
+		used := load.PodReading{Time: now, Window: 15 * time.Minute}
+		measured := load.Reading{Time: now, Window: 15 * time.Minute, Nodes: map[string]load.Node{}}
 		for i, name := range names {
 			used.Pods = append(used.Pods, load.PodUsage{Namespace: "default", Name: name, CPU: 2000 - 1000*float64(i), Memory: 1 << 30})
 			measured.Nodes[name] = schedtest.CPULoad(0.25+0.5*float64(i), 0.01)
