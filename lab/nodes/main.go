@@ -51,17 +51,24 @@ func main() {
 		os.Exit(2)
 	}
 	var err error
-	if options.Bin, err = filepath.Abs(options.Bin); err != nil {
-		exit(err)
+	if options.Bin, err = filepath.Abs(options.Bin); err == nil {
+		err = options.Check()
+	}
+	if err != nil {
+		fail(2, err)
 	}
 	realnodes.Enter()
 	exit(up(options))
 }
 
+func fail(code int, err error) {
+	fmt.Fprintln(os.Stderr, "error:", err)
+	os.Exit(code)
+}
+
 func exit(err error) {
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
+		fail(1, err)
 	}
 	os.Exit(0)
 }

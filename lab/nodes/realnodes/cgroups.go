@@ -31,7 +31,9 @@ type hierarchy struct {
 	options string
 }
 
-func (h *hierarchy) has(controller string) bool { return slices.Contains(strings.Split(h.options, ","), controller) }
+func (h *hierarchy) has(controller string) bool {
+	return slices.Contains(strings.Split(h.options, ","), controller)
+}
 
 // cgroups are the hierarchies of this machine: one for each set of controllers (version 1), or a single one (version 2).
 type cgroups struct {
@@ -42,9 +44,13 @@ type cgroups struct {
 // controllers are the controllers of version 1 that nodes use.
 var controllers = []string{"cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids", "name=systemd"}
 
-// findCgroups reads the mounted hierarchies. It returns an error if there is no controller of CPU time.
-func findCgroups() (*cgroups, error) {
-	mounts, err := os.ReadFile("/proc/self/mounts")
+// findCgroups reads the hierarchies that this process sees.
+func findCgroups() (*cgroups, error) { return readCgroups("/") }
+
+// readCgroups reads the mounted hierarchies of a machine, whose files are in the folder root. It returns an error if there is no controller
+// of CPU time.
+func readCgroups(root string) (*cgroups, error) {
+	mounts, err := os.ReadFile(filepath.Join(root, "proc/self/mounts"))
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +69,7 @@ func findCgroups() (*cgroups, error) {
 				found.hierarchies = append(found.hierarchies, hierarchy{fields[1], strings.Join(options, ",")})
 			}
 		case fields[2] == "cgroup2" && fields[1] == cgroupMount:
-			return &cgroups{hierarchies: []hierarchy{{mount: cgroupMount}}, isVersion2: true}, hasController(cgroupMount)
+			return &cgroups{hierarchies: []hierarchy{{mount: cgroupMount}}, isVersion2: true}, hasController(filepath.Join(root, cgroupMount))
 		}
 	}
 	if found.of("cpu") == nil || found.of("memory") == nil {

@@ -5,51 +5,82 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
-// programs are the programs that must be installed, by the Debian package that has them.
-var programs = map[string][]string{
-	"containerd":                  {"containerd", "containerd-shim-runc-v2", "ctr"},
-	"runc":                        {"runc"},
-	"iproute2":                    {"ip"},
-	"containernetworking-plugins": {"/usr/lib/cni/bridge", "/usr/lib/cni/host-local", "/usr/lib/cni/loopback"},
-	"prometheus":                  {"prometheus"},
+// packages are the programs that must be installed, by the Debian package that has them.
+var packages = []struct {
+	name     string
+	programs []string
+}{
+	{"containerd", []string{"containerd", "containerd-shim-runc-v2", "ctr"}},
+	{"runc", []string{"runc"}},
+	{"iproute2", []string{"ip"}},
+	{"containernetworking-plugins", []string{"/usr/lib/cni/bridge", "/usr/lib/cni/host-local", "/usr/lib/cni/loopback"}},
+	{"prometheus", []string{"prometheus"}},
 }
 
 // CheckMachine returns what this machine lacks to run real nodes, nil if it lacks nothing.
-func CheckMachine() error {
-	var missing []error
-	if os.Geteuid() != 0 {
-		missing = append(missing, errors.New("real nodes need root: run the command with sudo"))
+func CheckMachine() error { return missing("/", os.Geteuid(), exec.LookPath) }
+
+// missing returns what a machine lacks: root is the folder with its files, user the ID of the user, and find finds programs.
+func missing(root string, user int, find func(program string) (string, error)) error {
+	var all []error
+	if user != 0 {
+		all = append(all, errors.New("real nodes need root: run the command with sudo"))
 	}
-	if _, err := findCgroups(); err != nil {
-		missing = append(missing, err)
+	if _, err := readCgroups(root); err != nil {
+		all = append(all, err)
 	}
-	if systems, err := os.ReadFile("/proc/filesystems"); err != nil || !strings.Contains(string(systems), "\toverlay\n") {
-		missing = append(missing, errors.New("the kernel has no overlay file system, which containers need: load the module overlay"))
+	systems, err := os.ReadFile(filepath.Join(root, "proc/filesystems"))
+	if err != nil || !strings.Contains(string(systems), "\toverlay\n") {
+		all = append(all, errors.New("the kernel has no overlay file system, which containers need: load the module overlay"))
 	}
-	for name, files := range programs {
-		for _, file := range files {
-			if _, err := exec.LookPath(file); err != nil {
-				missing = append(missing, fmt.Errorf("%s is not installed: apt-get install %s", file, name))
+	for _, p := range packages {
+		var absent []string
+		for _, program := range p.programs {
+			if _, err := find(program); err != nil {
+				absent = append(absent, program)
 			}
 		}
+		if len(absent) > 0 {
+			all = append(all, fmt.Errorf("not installed: %s: apt-get install %s", strings.Join(absent, ", "), p.name))
+		}
 	}
-	return errors.Join(missing...)
+	return errors.Join(all...)
 }
 
-// check returns an error if the machine is too small for the nodes.
-func (o *Options) check() error {
+// Check returns an error if the programs are missing, or if this machine is too small for the nodes.
+func (o *Options) Check() error {
+	for _, name := range []string{"kubelet", "metrics-server", "work"} {
+		if _, err := os.Stat(filepath.Join(o.Bin, name)); err != nil {
+			return fmt.Errorf("%w: build the programs with make nodes-programs", err)
+		}
+	}
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return err
+	}
+	return o.fits(runtime.NumCPU(), int(info.Totalram*uint64(info.Unit)>>20))
+}
+
+// fits returns an error if a machine is too small for the nodes. memory is in MiB.
+func (o *Options) fits(cpus, memory int) error {
 	// The control plane and the daemons of nodes need about a third of a core.
 	const reserved = 400
 	if o.Nodes < 1 || o.Nodes > 99 || o.CPU < 50 || o.Memory < 128 {
 		return fmt.Errorf("%d nodes of %d millicores and %d MiB: must be 1 to 99 nodes of at least 50 millicores and 128 MiB", o.Nodes, o.CPU, o.Memory)
 	}
-	if available := 1000*runtime.NumCPU() - reserved; o.Nodes*o.CPU > available {
+	if available := 1000*cpus - reserved; o.Nodes*o.CPU > available {
 		return fmt.Errorf("%d nodes of %d millicores: this machine has %d cores, which leave %d millicores for nodes",
-			o.Nodes, o.CPU, runtime.NumCPU(), available)
+			o.Nodes, o.CPU, cpus, available)
+	}
+	if o.Memory > memory {
+		return fmt.Errorf("nodes of %d MiB: this machine has %d MiB", o.Memory, memory)
 	}
 	return nil
 }

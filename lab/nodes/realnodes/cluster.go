@@ -76,7 +76,7 @@ const (
 
 // Start starts a cluster and waits until its nodes are ready. The program must be inside (see Enter). One cluster runs at a time.
 func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
-	if err := options.check(); err != nil {
+	if err := options.Check(); err != nil {
 		return nil, err
 	}
 	c := &Cluster{Dir: os.Getenv(dirVariable), options: options}
