@@ -85,11 +85,12 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	if err != nil {
 		return load.Reading{}, err
 	}
-	capacity := make(map[string]v1.ResourceList, len(nodes))
+	capacity, created := make(map[string]v1.ResourceList, len(nodes)), make(map[string]time.Time, len(nodes))
 	for _, node := range nodes {
-		capacity[node.Name] = node.Status.Capacity
+		capacity[node.Name], created[node.Name] = node.Status.Capacity, node.CreationTimestamp.Time
 	}
-	s.window.Retain(func(node string) bool { _, known := capacity[node]; return known })
+	// Samples from before a node was created belong to another node of the same name.
+	s.window.Retain(func(node string) bool { at, known := created[node]; return known && !s.window.Newest(node).Before(at) })
 	now := s.config.Now()
 	s.window.DropAfter(now.Add(load.MaxAhead))
 	reading := load.Reading{
@@ -101,7 +102,7 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 		metrics := &list.Items[i]
 		sample, valid := fractions(metrics, capacity[metrics.Name])
 		at := metrics.Timestamp.Time
-		if !valid || at.After(now.Add(load.MaxAhead)) {
+		if !valid || at.After(now.Add(load.MaxAhead)) || at.Before(created[metrics.Name]) {
 			reading.Rejected++
 			continue
 		}

@@ -172,6 +172,41 @@ func TestWindow(t *testing.T) {
 	}
 }
 
+// TestRecreatedNode expects no samples of an earlier node of the same name, which a reader misses if it reads rarely.
+func TestRecreatedNode(t *testing.T) {
+	a, now, created := &api{}, noon, noon.Add(-time.Hour)
+	s := newSource(t, a, &now)
+	nodes := s.config.Nodes
+	s.config.Nodes = func() ([]*v1.Node, error) {
+		all, err := nodes()
+		for _, n := range all {
+			if n.Name == "a" {
+				n.CreationTimestamp = metav1.NewTime(created)
+			}
+		}
+		return all, err
+	}
+	read := func(samples ...metricsv1beta1.NodeMetrics) load.Reading {
+		a.items = samples
+		reading, err := s.Read(t.Context())
+		must.Succeed(t, err)
+		return reading
+	}
+	b := metrics("b", noon, "1", "4Gi")
+	if got := read(metrics("a", noon, "4", "16Gi"), b); got.Nodes["a"].CPU.Mean != 1 {
+		t.Errorf("before: %+v", got)
+	}
+	// The metrics API still has the sample of the earlier node.
+	now, created = noon.Add(30*time.Second), noon.Add(20*time.Second)
+	if got := read(metrics("a", noon.Add(15*time.Second), "4", "16Gi"), b); got.Nodes["a"].HasCPU || got.Rejected != 1 {
+		t.Errorf("without samples since the node was created: %+v", got)
+	}
+	now = noon.Add(45 * time.Second)
+	if got := read(metrics("a", now, "1", "4Gi"), b); got.Nodes["a"] != node(0.25, 0, 0.25, 0) {
+		t.Errorf("after: %+v", got)
+	}
+}
+
 func node(cpu, cpuDeviation, memory, memoryDeviation float64) load.Node {
 	return load.Node{
 		CPU: load.Utilization{Mean: cpu, StdDev: cpuDeviation}, HasCPU: true,
