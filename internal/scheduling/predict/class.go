@@ -114,7 +114,7 @@ const (
 	// priorWorkloads and priorPods are the weights of the variances of the prior: with this number of workloads or pods, the
 	// measured variance has the same weight.
 	priorWorkloads = 4
-	priorPods      = 10
+	priorPods      = 5
 	// leastMean is the lowest mean of a class in relation to the mean of its prior.
 	leastMean = 1e-4
 	// minimumVariance keeps precisions finite, maximumVariance bounds what a few workloads or pods can do to the others.

@@ -21,6 +21,9 @@ type decays struct {
 	history, recent float64
 }
 
+// volatilityPairs is the weight of the variance of the class in the volatility of a workload, in pairs of periods.
+const volatilityPairs = 20
+
 // recentHalfLife is the time in seconds after which a reading counts half in the recent usage of a pod.
 const recentHalfLife = 3600
 
@@ -210,7 +213,7 @@ func (l *Learner) workload(key resources.WorkloadKey) *workloadState {
 	if !ok {
 		w = &workloadState{key: key}
 		for r := range w.volatility {
-			w.volatility[r] = ratio{prior: 1, weight: priorPairs}
+			w.volatility[r] = ratio{prior: 1, weight: volatilityPairs}
 		}
 		l.workloads[key] = w
 	}

@@ -59,6 +59,11 @@ func (l *Learner) sums(node *NodeReading, found []*PodState, state *nodeState, r
 			s.own.Known += o.known * e.square
 			mean += change
 			variance = max(e.Pod-o.known*e.square, 0)
+			// The error of the mean of the workload remains in the part of the expectation that the history does not replace:
+			// (1 - gain)^2 x Unknown.
+			explained := o.gain * (2 - o.gain) * e.Unknown
+			s.own.Known += explained
+			e.Unknown -= explained
 		}
 		seen := p.Seen
 		s.mean += max(mean+wave, 0) * seen

@@ -7,7 +7,10 @@ const (
 	levels   = 12
 	shortest = 60.0
 	// priorPairs is the weight of the prior at each level, in pairs of periods.
-	priorPairs = 20
+	priorPairs = 10
+	// continuation is how much a level that was not measured follows the level before it: with 1 it is expected to vary as much, with 0
+	// as much as before the first measurement.
+	continuation = 0.65
 	// extreme is the multiple of the variance of its level above which a difference counts as this multiple.
 	extreme = 30
 	// longestGap is the time in seconds between two readings above which the usage between them is unknown.
@@ -35,14 +38,14 @@ func (s *scales) decay(factor float64) {
 }
 
 // usePrior computes the variances. The prior has the same part of variance at each level. The prior of a level is the lower, the
-// less the level before it varies.
+// less the level before it varies: prior(j+1) = flat x (level(j) / flat)^continuation.
 func (s *scales) usePrior(variance float64) {
 	flat := variance / (levels + 1)
 	var level [levels]float64
 	prior := flat
 	for j := range level {
 		level[j] = (s.above[j] + priorPairs*prior) / (s.below[j] + priorPairs)
-		prior = math.Sqrt(flat * level[j])
+		prior = flat * math.Pow(level[j]/flat, continuation)
 	}
 	s.after[levels] = level[levels-1] // as much as the longest level, for all longer ones
 	for j := levels - 1; j >= 0; j-- {
