@@ -58,11 +58,11 @@ func TestReadErrors(t *testing.T) {
 		"missing": {func(*testing.T, string) {}, "open %[1]s: no such file or directory"},
 		"empty": {
 			func(t *testing.T, path string) { write(t, path, "") },
-			"%[1]s: must be JSON in the format of a load watcher: found nothing",
+			"%[1]s: must be JSON in the format of a load watcher: unexpected end of JSON input",
 		},
 		"malformed": {
 			func(t *testing.T, path string) { write(t, path, "{\n x}") },
-			`%[1]s: must be JSON in the format of a load watcher: line 2, column 2: found "x": texts must be in double quotes`,
+			`%[1]s: must be JSON in the format of a load watcher: invalid character 'x' looking for beginning of object key string`,
 		},
 		"undated": {
 			func(t *testing.T, path string) { write(t, path, messageAt(0)) },

@@ -105,7 +105,7 @@ func TestReadWatcherErrors(t *testing.T) {
 		"no content": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, "status 204 No Content: "},
 		"a page": {
 			func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
-			"found HTML: must be the message of a load watcher in JSON",
+			"must be JSON in the format of a load watcher: invalid character '<' looking for beginning of value",
 		},
 		"too much": {
 			func(w http.ResponseWriter, _ *http.Request) {

@@ -69,8 +69,8 @@ func TestDeviationsAreLearned(t *testing.T) {
 		podLow, podHigh float64 // of a pod of an unknown workload
 	}{
 		{"constant", 0, constant, 0.15, 0.3, 0.4, 0.6},
-		{"constant", 6, constant, 0, 0.08, 0, 0.35},
-		{"constant", 60, constant, 0, 0.02, 0, 0.1},
+		{"constant", 6, constant, 0, 0.08, 0, 0.4},
+		{"constant", 60, constant, 0, 0.02, 0, 0.25},
 		{"quick", 6, quick, 0.08, 0.2, 0.3, 0.6},
 		{"quick", 60, quick, 0.06, 0.15, 0.2, 0.5},
 		{"slow", 6 * 60, slow, 0.08, 0.2, 0.2, 0.6},
