@@ -274,7 +274,7 @@ verify: lint ## run lint and check that generated files are up to date
 	@before=$$(git status --porcelain; git diff); $(MAKE) --no-print-directory generate; go mod tidy; (cd lab && go mod tidy); \
 	  after=$$(git status --porcelain; git diff); \
 	  if [ "$$before" != "$$after" ]; then echo "generated files or go.mod are out of date; run 'make generate' and 'go mod tidy', also in lab:"; git status --short; exit 1; fi
-	@for module in tools tools/actionlint tools/helm tools/goreleaser tools/vulncheck test/metricsserver test/kubestatemetrics test/loadwatcher test/karpenter test/kubectl lab/ocm/suite lab/peers/released test/versions/1.34 test/versions/1.35 test/versions/1.36; do (cd $$module && go mod verify >/dev/null) || exit 1; done
+	@for module in tools tools/actionlint tools/helm tools/goreleaser tools/vulncheck test/metricsserver test/kubestatemetrics test/loadwatcher test/karpenter test/kubectl lab/nodes/kubelet lab/ocm/suite lab/peers/released test/versions/1.34 test/versions/1.35 test/versions/1.36; do (cd $$module && go mod verify >/dev/null) || exit 1; done
 
 .PHONY: fmt
 fmt: ## format the code
