@@ -22,6 +22,7 @@ It needs root, and changes nothing outside of its namespaces.
 
 Usage:
   nodes [flags]                run a cluster
+  nodes check                  print what this machine lacks to run one; the exit code is 2 if it lacks anything
   nodes enter [COMMAND ...]    run a command, or a shell, in the namespaces of the running cluster, with its kubeconfig
 
 Examples:
@@ -42,8 +43,16 @@ func main() {
 	flags.IntVar(&options.Memory, "memory", 1024, "MiB of each node for pods")
 	flags.StringVar(&options.Bin, "bin", "bin/nodes", "folder of the programs")
 	flags.Usage = func() { fmt.Fprint(os.Stderr, usage); flags.PrintDefaults() }
-	if len(os.Args) > 1 && os.Args[1] == "enter" {
-		exit(enter(os.Args[2:]))
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "check":
+			if err := realnodes.CheckMachine(); err != nil {
+				fail(2, err)
+			}
+			exit(nil)
+		case "enter":
+			exit(enter(os.Args[2:]))
+		}
 	}
 	_ = flags.Parse(os.Args[1:])
 	if flags.NArg() > 0 {

@@ -60,6 +60,8 @@ type Cluster struct {
 	Config *rest.Config
 	Client *kubernetes.Clientset
 	Nodes  []*Node
+	// MetricsServer is the running metrics-server.
+	MetricsServer *subprocess.Process
 
 	options Options
 	groups  *cgroups
@@ -106,7 +108,7 @@ func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
 			return nil, err
 		}
 	}
-	if err := c.startMetricsServer(); err != nil {
+	if err := c.StartMetricsServer(); err != nil {
 		return nil, err
 	}
 	ready, cancel := context.WithTimeout(ctx, readyTimeout)

@@ -83,9 +83,17 @@ func fail(code int, err error) {
 
 // runInside runs this program inside and exits with its exit code.
 func runInside() {
+	// One program at a time: another one would remove the folder of this one, which is not locked yet.
+	parent, err := os.Open(filepath.Dir(stateDir))
+	if err == nil {
+		err = unix.Flock(int(parent.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		fail(1, err)
+	}
 	removeStale()
 	dir := filepath.Join(stateDir, strconv.Itoa(os.Getpid()))
-	err := os.MkdirAll(filepath.Join(dir, "tmp"), 0o755)
+	err = os.MkdirAll(filepath.Join(dir, "tmp"), 0o755)
 	var lock *os.File
 	if err == nil {
 		lock, err = os.Create(filepath.Join(dir, lockFile))
@@ -93,6 +101,7 @@ func runInside() {
 	if err == nil {
 		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX)
 	}
+	parent.Close()
 	if err != nil {
 		fail(1, err)
 	}

@@ -42,9 +42,9 @@ func (c *Cluster) StartServer(name, path string, args ...string) (*subprocess.Pr
 	return server, nil
 }
 
-// startMetricsServer starts the metrics-server.
-func (c *Cluster) startMetricsServer() error {
-	_, err := c.StartServer("metrics-server", c.Program("metrics-server"), "--bind-address=127.0.0.1", "--secure-port=4443",
+// StartMetricsServer starts the metrics-server, as Start does.
+func (c *Cluster) StartMetricsServer() (err error) {
+	c.MetricsServer, err = c.StartServer("metrics-server", c.Program("metrics-server"), "--bind-address=127.0.0.1", "--secure-port=4443",
 		"--cert-dir="+filepath.Join(c.Dir, "metrics-server"), "--kubeconfig="+c.Kubeconfig, "--authentication-kubeconfig="+c.Kubeconfig,
 		"--authorization-kubeconfig="+c.Kubeconfig, "--kubelet-insecure-tls", "--kubelet-use-node-status-port",
 		"--kubelet-client-certificate="+filepath.Join(c.plane.Dir, "client.crt"), "--kubelet-client-key="+filepath.Join(c.plane.Dir, "client.key"),
@@ -141,13 +141,22 @@ func (c *Cluster) ApplyChart(ctx context.Context, project, values string) error 
 	return c.Apply(ctx, append(types, others...))
 }
 
+// Token returns a token of a service account.
+func (c *Cluster) Token(ctx context.Context, namespace, account string) (string, error) {
+	token, err := c.Client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		return "", err
+	}
+	return token.Status.Token, nil
+}
+
 // ChartConfig returns a client configuration of the service account of a component of the chart, and writes it as a kubeconfig.
 func (c *Cluster) ChartConfig(ctx context.Context, component string) (config *rest.Config, kubeconfig string, err error) {
-	token, err := c.Client.CoreV1().ServiceAccounts(chartNamespace).CreateToken(ctx, "plimsoll-"+component, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := c.Token(ctx, chartNamespace, "plimsoll-"+component)
 	if err != nil {
 		return nil, "", err
 	}
-	config = &rest.Config{Host: c.Config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: c.Config.CAData}, BearerToken: token.Status.Token, QPS: -1}
+	config = &rest.Config{Host: c.Config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: c.Config.CAData}, BearerToken: token, QPS: -1}
 	kubeconfig = filepath.Join(c.Dir, component+".kubeconfig")
 	return config, kubeconfig, controlplane.WriteKubeconfig(kubeconfig, config)
 }
