@@ -136,7 +136,7 @@ test: ## run the tests that need Go only: unit, fuzz corpora, command line, inte
 	  "with the build tag foreign) and those of tools and lab, see make test-all"
 
 .PHONY: test-all
-test-all: test test-foreign test-nodes-if-possible ## run all tests; installs Prometheus, Chromium, npm and mkdocs if they are missing, and builds other servers
+test-all: test test-foreign ## run all tests; installs Prometheus, Chromium, npm and mkdocs if they are missing, and builds other servers
 
 .PHONY: test-foreign
 test-foreign: test-servers ## run the tests of test-all that are not in test
@@ -178,15 +178,6 @@ nodes: nodes-programs ## run a cluster with real kubelets on this machine, in na
 test-nodes: nodes-programs ## run the tests on real nodes (Linux, root)
 	@$(NODES)/nodes check
 	cd lab && go test -vet=off -count=1 -timeout 15m -p 1 -v -tags nodes ./nodes/lifecycle ./nodes/tests
-
-# The tests on real nodes where they can run, and what is missing elsewhere.
-.PHONY: test-nodes-if-possible
-test-nodes-if-possible:
-	@if [ "$$(uname)" != Linux ] || [ "$$(id -u)" != 0 ]; then \
-	  echo "== not run: the tests on real nodes, which need Linux and root: sudo make test-nodes"; \
-	elif $(MAKE) --no-print-directory nodes-programs && ! missing=$$($(NODES)/nodes check 2>&1); then \
-	  echo "== not run: the tests on real nodes: $$missing"; \
-	else $(MAKE) --no-print-directory test-nodes; fi
 
 .PHONY: test-times
 test-times: ## print the twenty slowest packages of the last make test or test-all
