@@ -277,7 +277,14 @@ func (c *Cluster) Restart(ctx context.Context, n *Node) error {
 		return err
 	}
 	none := int64(0)
-	err := c.Client.CoreV1().Pods("").DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &none}, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name})
+	pods, err := c.Client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name})
+	if err != nil {
+		return err
+	}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		err = errors.Join(err, c.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &none}))
+	}
 	if err := errors.Join(err, c.groups.remove(n.spec.Group), os.RemoveAll(n.spec.NodeDir+"/root"), c.groups.create(n.spec.Group)); err != nil {
 		return err
 	}
