@@ -219,8 +219,8 @@ func (n *nodes) hasNamespaces() bool {
 func (n *nodes) expectNothing(t *testing.T, before machine, limit time.Duration) {
 	t.Helper()
 	end := time.Now()
-	var left []string
-	eventually.TrueWithin(t, 20*time.Second, 20*time.Millisecond, "waiting until nothing is left", text(&left), func(context.Context) (bool, error) {
+	var left lines
+	eventually.TrueWithin(t, 20*time.Second, 20*time.Millisecond, "waiting until nothing is left", &left, func(context.Context) (bool, error) {
 		left = n.leftovers()
 		return len(left) == 0, nil
 	})
@@ -242,13 +242,11 @@ func (n *nodes) expectNothing(t *testing.T, before machine, limit time.Duration)
 	}
 }
 
-// lines are printed one in a line.
-type lines struct{ of *[]string }
-
-func text(of *[]string) lines { return lines{of} }
+// lines is printed with an element in a line.
+type lines []string
 
 // String implements fmt.Stringer.
-func (l lines) String() string { return strings.Join(*l.of, "\n") }
+func (l *lines) String() string { return strings.Join(*l, "\n") }
 
 // role returns the process of a role of a program.
 func (n *nodes) role(t *testing.T, role string) *os.Process {

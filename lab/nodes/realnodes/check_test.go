@@ -13,7 +13,8 @@ import (
 
 // Files of machines.
 const (
-	version1   = "proc /proc proc rw 0 0\ncgroup /sys/fs/cgroup/cpu cgroup rw,cpu,cpuacct 0 0\ncgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0\n"
+	version1 = "proc /proc proc rw 0 0\ncgroup /sys/fs/cgroup/cpu cgroup rw,cpu,cpuacct 0 0\n" +
+		"cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0\n"
 	withoutCPU = "cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0\n"
 	version2   = "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"
 	overlay    = "nodev\tproc\n\text4\nnodev\toverlay\n"

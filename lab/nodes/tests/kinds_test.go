@@ -95,13 +95,15 @@ func startKinds(t *testing.T) {
 	manifest, err := yaml.Marshal(static)
 	must.Succeed(t, err)
 	must.Succeed(t, os.WriteFile(filepath.Join(cluster.Nodes[3].StaticPods, "static.yaml"), manifest, 0o644))
+	// The scheduler knows the static pod by its mirror pod. It would give the kubelet more pods than it admits.
+	await(t, staticPod, "runs", isRunning)
 
 	limited := newPod("limits-only", kindsPool, "burn", "-cpu", "5")
 	limited.Spec.Containers[0].Resources.Limits = v1.ResourceList{
 		v1.ResourceCPU: *resource.NewMilliQuantity(kindsCPU["limits-only"], resource.DecimalSI), v1.ResourceMemory: resource.MustParse("64Mi"),
 	}
 	keep(t, limited)
-	finished := request(newPod("finished", kindsPool, "pause", "-for", "1s"), 100)
+	finished := request(newPod("finished", kindsPool, "pause", "-for", "1s"), 60)
 	finished.Spec.RestartPolicy = v1.RestartPolicyNever
 	keep(t, finished)
 	keep(t, request(newPod("crashing", kindsPool, "pause", "-for", "1s", "-code", "1"), kindsCPU["crashing"]))
@@ -110,7 +112,6 @@ func startKinds(t *testing.T) {
 	greedy.Spec.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceMemory: resource.MustParse("32Mi")}
 	keep(t, greedy)
 
-	await(t, staticPod, "runs", isRunning)
 	await(t, limited.Name, "runs", isRunning)
 	await(t, finished.Name, "has finished", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodSucceeded })
 	await(t, "crashing", "has crashed", func(pod *v1.Pod) bool { return restarts(pod) > 0 })

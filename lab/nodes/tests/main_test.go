@@ -16,6 +16,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/lab/nodes/realnodes"
@@ -68,6 +70,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	log.SetLogger(klog.Background())
 	controlplane.RunIfChild()
 	realnodes.RunIfChild()
 	bin, err := filepath.Abs(filepath.Join(project, "bin", "nodes"))
@@ -111,7 +114,8 @@ func startCluster(ctx context.Context, options realnodes.Options) (err error) {
 		}
 	}
 	for _, name := range []string{placeholders, "cluster1"} {
-		if _, err := client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		created := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if _, err := client.CoreV1().Namespaces().Create(ctx, created, metav1.CreateOptions{}); err != nil {
 			return err
 		}
 	}
@@ -150,7 +154,8 @@ func setPool(ctx context.Context, number int) error {
 // addToken creates a token with the rights of an administrator, for the metrics of the scheduler.
 func addToken(ctx context.Context) error {
 	const name = "reader"
-	_, err := cluster.Client.CoreV1().ServiceAccounts(namespace).Create(ctx, &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	account := &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	_, err := cluster.Client.CoreV1().ServiceAccounts(namespace).Create(ctx, account, metav1.CreateOptions{})
 	if err != nil {
 		return err
 	}

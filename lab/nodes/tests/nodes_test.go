@@ -21,6 +21,7 @@ func TestNodes(t *testing.T) {
 	})
 	t.Run("agent", testAgent)
 	t.Run("metrics stop", testMetricsStop)
+	t.Run("recording of the past", testRecordPast)
 	t.Run("node is recreated", testRecreatedNode)
 	t.Run("recording", func(t *testing.T) { testRecording(t, followed) })
 	t.Run("shadow", func(t *testing.T) { testShadow(t, watched) })

@@ -5,7 +5,6 @@ package tests
 import (
 	"context"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -41,7 +40,7 @@ spec:
     nodeSelector: {pool: slack}
 `
 
-// graces are the grace periods in seconds of preempted pods. The program work ends at once when it is told to.
+// graces are the grace periods in seconds of preempted pods. The program work ends at once after SIGTERM.
 var graces = []int64{0, 30}
 
 // testSlack expects that placeholder pods give way to pods with and without grace periods about as fast as an ordinary pod of the same
@@ -120,17 +119,19 @@ func startSlack(t *testing.T) {
 func awaitPlaceholders(t *testing.T) {
 	t.Helper()
 	var running int64
-	eventually.True(t, "waiting for placeholders", printer(func() string { return fmt.Sprintf("%d millicores run\n%s", running, endOf("controller")) }),
-		func(ctx context.Context) (bool, error) {
-			list, err := cluster.Client.CoreV1().Pods(placeholders).List(ctx, metav1.ListOptions{})
-			if err != nil {
-				return false, nil
+	eventually.True(t, "waiting for placeholders", printer(func() string {
+		return fmt.Sprintf("%d millicores run\n%s", running, endOf("controller"))
+	}), func(ctx context.Context) (bool, error) {
+		list, err := cluster.Client.CoreV1().Pods(placeholders).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, nil
+		}
+		running = 0
+		for i := range list.Items {
+			if pod := &list.Items[i]; isRunning(pod) && pod.DeletionTimestamp == nil {
+				running += pod.Spec.Containers[0].Resources.Requests.Cpu().MilliValue()
 			}
-			running = 0
-			pods := slices.DeleteFunc(list.Items, func(pod v1.Pod) bool { return !isRunning(&pod) || pod.DeletionTimestamp != nil })
-			for i := range pods {
-				running += pods[i].Spec.Containers[0].Resources.Requests.Cpu().MilliValue()
-			}
-			return running >= heldCPU, nil
-		})
+		}
+		return running >= heldCPU, nil
+	})
 }

@@ -194,10 +194,10 @@ func metrics(ctx context.Context, url string) (map[string]float64, error) {
 	defer response.Body.Close()
 	found := map[string]float64{}
 	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-		if name, text, ok := strings.Cut(lines.Text(), " "); ok {
-			if value, err := strconv.ParseFloat(text, 64); err == nil {
-				found[name] = value
-			}
+		line := lines.Text()
+		last := strings.LastIndexByte(line, ' ')
+		if value, err := strconv.ParseFloat(line[last+1:], 64); err == nil {
+			found[line[:max(last, 0)]] = value
 		}
 	}
 	if response.StatusCode != http.StatusOK {
@@ -211,7 +211,7 @@ func awaitMetrics(t *testing.T, what string, meets func(m map[string]float64) bo
 	t.Helper()
 	var last map[string]float64
 	var failed error
-	eventually.True(t, "waiting until the metrics of the scheduler have "+what, printer(func() string {
+	eventually.TrueWithin(t, eventually.Limit, 500*time.Millisecond, "waiting until the metrics of the scheduler have "+what, printer(func() string {
 		var text strings.Builder
 		for name, value := range last {
 			if strings.HasPrefix(name, "plimsoll_load") || strings.HasPrefix(name, "plimsoll_pod_usage") {
@@ -220,7 +220,11 @@ func awaitMetrics(t *testing.T, what string, meets func(m map[string]float64) bo
 		}
 		return fmt.Sprint(text.String(), failed)
 	}), func(ctx context.Context) (bool, error) {
-		last, failed = metrics(ctx, scheduler.Address)
+		found, err := metrics(ctx, scheduler.Address)
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		last, failed = found, err
 		return failed == nil && meets(last), nil
 	})
 }
