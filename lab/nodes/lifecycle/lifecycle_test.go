@@ -220,10 +220,17 @@ func (n *nodes) expectNothing(t *testing.T, before machine, limit time.Duration)
 	t.Helper()
 	end := time.Now()
 	var left lines
-	eventually.TrueWithin(t, 20*time.Second, 20*time.Millisecond, "waiting until nothing is left", &left, func(context.Context) (bool, error) {
-		left = n.leftovers()
-		return len(left) == 0, nil
-	})
+	eventually.TrueWithin(
+		t,
+		20*time.Second,
+		20*time.Millisecond,
+		"waiting until nothing is left",
+		&left,
+		func(context.Context) (bool, error) {
+			left = n.leftovers()
+			return len(left) == 0, nil
+		},
+	)
 	if took := time.Since(end); took > limit {
 		t.Errorf("cleaned up after %s, want at most %s", took, limit)
 	} else {
@@ -321,9 +328,16 @@ func TestKillAll(t *testing.T) {
 	must.Succeed(t, cleaner.Kill())
 	must.Succeed(t, n.command.Process.Kill())
 	<-n.ended
-	eventually.TrueWithin(t, 20*time.Second, 20*time.Millisecond, "waiting for the end of all processes", nil, func(context.Context) (bool, error) {
-		return len(processes(n.pid())) == 0 && !n.hasNamespaces(), nil
-	})
+	eventually.TrueWithin(
+		t,
+		20*time.Second,
+		20*time.Millisecond,
+		"waiting for the end of all processes",
+		nil,
+		func(context.Context) (bool, error) {
+			return len(processes(n.pid())) == 0 && !n.hasNamespaces(), nil
+		},
+	)
 	n.own = nil // the kernel reuses their numbers
 	if _, err := os.Stat(filepath.Join(state, strconv.Itoa(n.pid()))); err != nil {
 		t.Errorf("nothing is left for the next program to remove: %v", err)
@@ -354,8 +368,10 @@ func TestRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			command := exec.Command(filepath.Join(bin, "nodes"), append([]string{"-bin", bin}, tc.args...)...)
 			if tc.user != 0 {
-				command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER,
-					UidMappings: []syscall.SysProcIDMap{{ContainerID: int(tc.user), HostID: 0, Size: 1}}}
+				command.SysProcAttr = &syscall.SysProcAttr{
+					Cloneflags:  syscall.CLONE_NEWUSER,
+					UidMappings: []syscall.SysProcIDMap{{ContainerID: int(tc.user), HostID: 0, Size: 1}},
+				}
 			}
 			out, _ := command.CombinedOutput()
 			if command.ProcessState == nil {

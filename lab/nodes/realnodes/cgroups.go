@@ -69,11 +69,14 @@ func readCgroups(root string) (*cgroups, error) {
 				found.hierarchies = append(found.hierarchies, hierarchy{fields[1], strings.Join(options, ",")})
 			}
 		case fields[2] == "cgroup2" && fields[1] == cgroupMount:
-			return &cgroups{hierarchies: []hierarchy{{mount: cgroupMount}}, isVersion2: true}, hasController(filepath.Join(root, cgroupMount))
+			found = &cgroups{hierarchies: []hierarchy{{mount: cgroupMount}}, isVersion2: true}
+			return found, hasController(filepath.Join(root, cgroupMount))
 		}
 	}
 	if found.of("cpu") == nil || found.of("memory") == nil {
-		return nil, errors.New("control groups: the hierarchies in " + cgroupMount + " lack the controllers cpu and memory, which limit nodes")
+		return nil, errors.New(
+			"control groups: the hierarchies in " + cgroupMount + " lack the controllers cpu and memory, which limit nodes",
+		)
 	}
 	return found, nil
 }
@@ -106,7 +109,8 @@ func (c *cgroups) create(path string) error {
 			below = filepath.Join(below, name)
 			dir := filepath.Join(h.mount, below)
 			if c.isVersion2 {
-				if err := os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("+cpu +memory +pids +cpuset +io"), 0o644); err != nil {
+				control := filepath.Join(parent, "cgroup.subtree_control")
+				if err := os.WriteFile(control, []byte("+cpu +memory +pids +cpuset +io"), 0o644); err != nil {
 					return err
 				}
 			}
@@ -163,25 +167,26 @@ func (c *cgroups) remove(path string) error {
 func (c *cgroups) setShares(path string, shares int) error {
 	if c.isVersion2 {
 		// The conversion of runc for weights of version 2.
-		return c.write("cpu", path, "cpu.weight", strconv.Itoa(1+(shares-2)*9999/262142))
+		return c.writeCPU(path, "cpu.weight", strconv.Itoa(1+(shares-2)*9999/262142))
 	}
-	return c.write("cpu", path, "cpu.shares", strconv.Itoa(shares))
+	return c.writeCPU(path, "cpu.shares", strconv.Itoa(shares))
 }
 
 // setQuota limits the CPU time of a control group.
 func (c *cgroups) setQuota(path string, millicores int) error {
 	quota := millicores * cpuPeriod / 1000
 	if c.isVersion2 {
-		return c.write("cpu", path, "cpu.max", fmt.Sprintf("%d %d", quota, cpuPeriod))
+		return c.writeCPU(path, "cpu.max", fmt.Sprintf("%d %d", quota, cpuPeriod))
 	}
-	if err := c.write("cpu", path, "cpu.cfs_period_us", strconv.Itoa(cpuPeriod)); err != nil {
+	if err := c.writeCPU(path, "cpu.cfs_period_us", strconv.Itoa(cpuPeriod)); err != nil {
 		return err
 	}
-	return c.write("cpu", path, "cpu.cfs_quota_us", strconv.Itoa(quota))
+	return c.writeCPU(path, "cpu.cfs_quota_us", strconv.Itoa(quota))
 }
 
-func (c *cgroups) write(controller, path, file, value string) error {
-	return os.WriteFile(filepath.Join(c.of(controller).mount, path, file), []byte(value), 0o644)
+// writeCPU writes a file of the controller of CPU time.
+func (c *cgroups) writeCPU(path, file, value string) error {
+	return os.WriteFile(filepath.Join(c.of("cpu").mount, path, file), []byte(value), 0o644)
 }
 
 // Usage is what the kernel has counted for the pods of a node since its start.

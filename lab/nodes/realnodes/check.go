@@ -73,7 +73,12 @@ func (o *Options) fits(cpus, memory int) error {
 	// The control plane and the daemons of nodes need about a third of a core.
 	const reserved = 400
 	if o.Nodes < 1 || o.Nodes > 99 || o.CPU < 50 || o.Memory < 128 {
-		return fmt.Errorf("%d nodes of %d millicores and %d MiB: must be 1 to 99 nodes of at least 50 millicores and 128 MiB", o.Nodes, o.CPU, o.Memory)
+		return fmt.Errorf(
+			"%d nodes of %d millicores and %d MiB: must be 1 to 99 nodes of at least 50 millicores and 128 MiB",
+			o.Nodes,
+			o.CPU,
+			o.Memory,
+		)
 	}
 	if available := 1000*cpus - reserved; o.Nodes*o.CPU > available {
 		return fmt.Errorf("%d nodes of %d millicores: this machine has %d cores, which leave %d millicores for nodes",

@@ -43,8 +43,10 @@ func TestMissing(t *testing.T) {
 		"a package":          {mounts: version1, systems: overlay, absent: []string{"runc"}, want: []string{"not installed: runc: apt-get install runc"}},
 		"programs of packages": {
 			mounts: version1, systems: overlay, absent: []string{"ctr", "containerd", "/usr/lib/cni/bridge"},
-			want: []string{"not installed: containerd, ctr: apt-get install containerd",
-				"not installed: /usr/lib/cni/bridge: apt-get install containernetworking-plugins"},
+			want: []string{
+				"not installed: containerd, ctr: apt-get install containerd",
+				"not installed: /usr/lib/cni/bridge: apt-get install containernetworking-plugins",
+			},
 		},
 		"all": {user: 1, mounts: withoutCPU, absent: []string{"ip"}, want: []string{root, noGroups, noSystem, "not installed: ip: apt-get install iproute2"}},
 	} {
@@ -100,7 +102,8 @@ func TestFits(t *testing.T) {
 // TestMissingPrograms expects an error that names the program and how to build it.
 func TestMissingPrograms(t *testing.T) {
 	options := Options{Nodes: 1, CPU: 50, Memory: 128, Bin: t.TempDir()}
-	if err := options.Check(); err == nil || !strings.Contains(err.Error(), "/kubelet: no such file or directory: build the programs with make nodes-programs") {
+	if err := options.Check(); err == nil ||
+		!strings.Contains(err.Error(), "/kubelet: no such file or directory: build the programs with make nodes-programs") {
 		t.Errorf("no error about the missing kubelet: %v", err)
 	}
 }

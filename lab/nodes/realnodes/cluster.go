@@ -141,7 +141,10 @@ func (c *Cluster) startControlPlane(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.plane, err = controlplane.Start(ctx, controlplane.Options{RealNodes: true, APIServerArgs: append(frontProxy, "--advertise-address=10.77.0.1")}); err != nil {
+	if c.plane, err = controlplane.Start(
+		ctx,
+		controlplane.Options{RealNodes: true, APIServerArgs: append(frontProxy, "--advertise-address=10.77.0.1")},
+	); err != nil {
 		return err
 	}
 	c.Kubeconfig = c.plane.Kubeconfig
@@ -192,7 +195,8 @@ func (c *Cluster) frontProxy() ([]string, error) {
 	return []string{
 		"--requestheader-client-ca-file=" + certFile, "--requestheader-allowed-names=" + name,
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
-		"--requestheader-extra-headers-prefix=X-Remote-Extra-", "--proxy-client-cert-file=" + certFile, "--proxy-client-key-file=" + keyFile,
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file=" + certFile, "--proxy-client-key-file=" + keyFile,
 	}, errors.Join(os.WriteFile(certFile, certPEM, 0o600), os.WriteFile(keyFile, keyPEM, 0o600))
 }
 
@@ -203,7 +207,12 @@ func (c *Cluster) Apply(ctx context.Context, objects []*unstructured.Unstructure
 		return err
 	}
 	for _, object := range objects {
-		if err := applier.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("real-nodes"), client.ForceOwnership); err != nil {
+		if err := applier.Apply(
+			ctx,
+			client.ApplyConfigurationFromUnstructured(object),
+			client.FieldOwner("real-nodes"),
+			client.ForceOwnership,
+		); err != nil {
 			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
@@ -216,8 +225,8 @@ func (c *Cluster) addNode(number int, image string) error {
 	cpu, memory := reserved(&c.options)
 	n := &Node{Name: name, Address: addressOf(number), spec: nodeSpec{
 		Name: name, Address: addressOf(number), Subnet: number, Dir: c.plane.Dir, NodeDir: filepath.Join(c.Dir, name),
-		Group: clusterGroup() + "/" + name, Kubeconfig: filepath.Join(c.Dir, name, "kubeconfig"), Kubelet: c.Program("kubelet"), Image: image,
-		CPU: c.options.CPU, ReservedCPU: cpu, ReservedMemory: memory,
+		Group: clusterGroup() + "/" + name, Kubeconfig: filepath.Join(c.Dir, name, "kubeconfig"), Kubelet: c.Program("kubelet"),
+		Image: image, CPU: c.options.CPU, ReservedCPU: cpu, ReservedMemory: memory,
 	}}
 	n.StaticPods = filepath.Join(n.spec.NodeDir, "static")
 	if err := errors.Join(os.MkdirAll(n.spec.NodeDir, 0o755), c.groups.create(n.spec.Group),
@@ -285,7 +294,12 @@ func (c *Cluster) Restart(ctx context.Context, n *Node) error {
 		p := &pods.Items[i]
 		err = errors.Join(err, c.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &none}))
 	}
-	if err := errors.Join(err, c.groups.remove(n.spec.Group), os.RemoveAll(n.spec.NodeDir+"/root"), c.groups.create(n.spec.Group)); err != nil {
+	if err := errors.Join(
+		err,
+		c.groups.remove(n.spec.Group),
+		os.RemoveAll(n.spec.NodeDir+"/root"),
+		c.groups.create(n.spec.Group),
+	); err != nil {
 		return err
 	}
 	if err := n.start(); err != nil {

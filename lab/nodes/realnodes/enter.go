@@ -39,7 +39,7 @@ const (
 	insideFile = "inside" // the process ID of the process inside, as seen by the machine
 )
 
-// The main goroutine stays on the main thread: namespaces belong to threads, and a process ends with the thread that started it.
+// init keeps the main goroutine on the main thread: namespaces belong to threads, and a process ends with the thread that started it.
 func init() { runtime.LockOSThread() }
 
 // RunIfChild runs a node, or cleans up, and does not return if this process was started for that. Otherwise it does nothing. It must be the
@@ -58,9 +58,9 @@ func RunIfChild() {
 //
 // The program starts again as the first process of new network, mount and process namespaces; Enter returns in that process only, with
 // the standard streams, arguments and folder of the first one, whose exit code is the one of the process inside. No address, route, mount
-// or process appears on the machine outside of these namespaces. When the first process ends, even by kill -9, the kernel kills the process inside
-// and with it all its descendants, and the network and the mounts end with their namespaces. Then a third process, the
-// cleaner, removes the control groups and the folder of the cluster. What is left if that is killed, too, the next program removes.
+// or process appears on the machine outside of these namespaces. When the first process ends, even by kill -9, the kernel kills the process
+// inside and with it all its descendants, and the network and the mounts end with their namespaces. Then a third process, the cleaner,
+// removes the control groups and the folder of the cluster. What is left if that is killed, too, the next program removes.
 //
 // Requirements that are missing are printed, and the exit code is 2.
 func Enter() {
@@ -198,7 +198,7 @@ func removeCluster(dir string) error {
 		return err
 	}
 	path := filepath.Join(cgroupTop, filepath.Base(dir))
-	for end := time.Now().Add(cleanTimeout); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(cleanTimeout); ; time.Sleep(20 * time.Millisecond) { //nolint:forbidigo // until all have ended
 		if err = groups.remove(path); err == nil || time.Now().After(end) {
 			break
 		}

@@ -107,7 +107,7 @@ func (n *nodeSpec) importImage() error {
 		if err = run("ctr", "version"); err == nil {
 			break
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) //nolint:forbidigo // until containerd listens
 	}
 	if err == nil {
 		err = run("ctr", "--namespace", "k8s.io", "images", "import", n.Image)

@@ -47,7 +47,8 @@ func (c *Cluster) StartMetricsServer() (err error) {
 	c.MetricsServer, err = c.StartServer("metrics-server", c.Program("metrics-server"), "--bind-address=127.0.0.1", "--secure-port=4443",
 		"--cert-dir="+filepath.Join(c.Dir, "metrics-server"), "--kubeconfig="+c.Kubeconfig, "--authentication-kubeconfig="+c.Kubeconfig,
 		"--authorization-kubeconfig="+c.Kubeconfig, "--kubelet-insecure-tls", "--kubelet-use-node-status-port",
-		"--kubelet-client-certificate="+filepath.Join(c.plane.Dir, "client.crt"), "--kubelet-client-key="+filepath.Join(c.plane.Dir, "client.key"),
+		"--kubelet-client-certificate="+filepath.Join(c.plane.Dir, "client.crt"),
+		"--kubelet-client-key="+filepath.Join(c.plane.Dir, "client.key"),
 		"--kubelet-request-timeout=5s", "--kubelet-preferred-address-types=InternalIP", "--metric-resolution="+Resolution.String())
 	return err
 }
@@ -67,7 +68,14 @@ func (c *Cluster) StartPrometheus(ctx context.Context) (string, error) {
 		return "", err
 	}
 	text, err := rendered("prometheus.yml", map[string]any{
-		"Paths": []string{"/metrics/resource", "/metrics/cadvisor", "/metrics/probes"}, "Dir": c.plane.Dir, "Nodes": c.Nodes, "StatePort": ports[1],
+		"Paths": []string{
+			"/metrics/resource",
+			"/metrics/cadvisor",
+			"/metrics/probes",
+		},
+		"Dir":       c.plane.Dir,
+		"Nodes":     c.Nodes,
+		"StatePort": ports[1],
 	})
 	config := filepath.Join(c.Dir, "prometheus.yml")
 	if err == nil {
@@ -76,8 +84,13 @@ func (c *Cluster) StartPrometheus(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := c.StartServer("prometheus", "prometheus", "--config.file="+config, "--storage.tsdb.path="+filepath.Join(c.Dir, "prometheus"),
-		fmt.Sprintf("--web.listen-address=127.0.0.1:%d", ports[0])); err != nil {
+	if _, err := c.StartServer(
+		"prometheus",
+		"prometheus",
+		"--config.file="+config,
+		"--storage.tsdb.path="+filepath.Join(c.Dir, "prometheus"),
+		fmt.Sprintf("--web.listen-address=127.0.0.1:%d", ports[0]),
+	); err != nil {
 		return "", err
 	}
 	url := fmt.Sprintf("http://127.0.0.1:%d", ports[0])
@@ -103,8 +116,8 @@ func AwaitHTTP(ctx context.Context, url string) error {
 // chartNamespace is the namespace of the release of the chart.
 const chartNamespace = "plimsoll-system"
 
-// ApplyChart applies the objects of the project's chart, with Helm values in YAML, but for its pods, which run as processes (see StartChart).
-// project is the folder of the project.
+// ApplyChart applies the objects of the project's chart, with Helm values in YAML, but for its pods, which run as processes. project is the
+// folder of the project.
 func (c *Cluster) ApplyChart(ctx context.Context, project, values string) error {
 	helm, err := program.BuildHelm(ctx, project, filepath.Join(c.Dir, "helm"))
 	if err != nil {
@@ -143,7 +156,8 @@ func (c *Cluster) ApplyChart(ctx context.Context, project, values string) error 
 
 // Token returns a token of a service account.
 func (c *Cluster) Token(ctx context.Context, namespace, account string) (string, error) {
-	token, err := c.Client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	accounts := c.Client.CoreV1().ServiceAccounts(namespace)
+	token, err := accounts.CreateToken(ctx, account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		return "", err
 	}
@@ -168,8 +182,8 @@ type Scheduler struct {
 	Address string
 }
 
-// StartScheduler starts a scheduler, such as Program("plimsoll-scheduler"), with the rights of the chart and the profiles of a scheduler configuration, in which
-// KUBECONFIG is replaced by the path of its kubeconfig.
+// StartScheduler starts a scheduler, such as Program("plimsoll-scheduler"), with the rights of the chart and the profiles of a scheduler
+// configuration, in which KUBECONFIG is replaced by the path of its kubeconfig.
 func (c *Cluster) StartScheduler(ctx context.Context, name, path, configuration string) (*Scheduler, error) {
 	_, kubeconfig, err := c.ChartConfig(ctx, "scheduler")
 	if err != nil {

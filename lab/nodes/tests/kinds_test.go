@@ -100,7 +100,8 @@ func startKinds(t *testing.T) {
 
 	limited := newPod("limits-only", kindsPool, "burn", "-cpu", "5")
 	limited.Spec.Containers[0].Resources.Limits = v1.ResourceList{
-		v1.ResourceCPU: *resource.NewMilliQuantity(kindsCPU["limits-only"], resource.DecimalSI), v1.ResourceMemory: resource.MustParse("64Mi"),
+		v1.ResourceCPU:    *resource.NewMilliQuantity(kindsCPU["limits-only"], resource.DecimalSI),
+		v1.ResourceMemory: resource.MustParse("64Mi"),
 	}
 	keep(t, limited)
 	finished := request(newPod("finished", kindsPool, "pause", "-for", "1s"), 60)

@@ -5,6 +5,7 @@ package tests
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -89,14 +90,15 @@ type amount struct {
 	value, low, high float64
 }
 
-// outside returns the amounts that are outside of their ranges.
-func outside(amounts []amount) (all []amount) {
+// check returns an error about the amounts that are outside of their ranges.
+func check(amounts []amount) error {
+	var wrong []error
 	for _, a := range amounts {
 		if !(a.value >= a.low && a.value <= a.high) {
-			all = append(all, a)
+			wrong = append(wrong, fmt.Errorf("%s: %.5g, want %.5g to %.5g", a.what, a.value, a.low, a.high))
 		}
 	}
-	return all
+	return errors.Join(wrong...)
 }
 
 // awaitPods waits until a source has the usage of the pods of startLoad in millicores and bytes. Its first readings may be from before a pod.
@@ -104,26 +106,22 @@ func awaitPods(t *testing.T, config metricprovider.Config) {
 	t.Helper()
 	source, err := provider.NewPods(config, access(t))
 	must.Succeed(t, err)
-	var wrong []amount
-	eventually.TrueWithin(t, settleLimit, 500*time.Millisecond, "waiting for the usage of pods from "+source.String(), printer(func() string {
-		return fmt.Sprint(wrong, err)
-	}), func(ctx context.Context) (bool, error) {
-		var reading load.PodReading
-		if reading, err = source.ReadPods(ctx); err != nil {
-			return false, nil
+	retry(t, settleLimit, "waiting for the usage of pods from "+source.String(), func(ctx context.Context) error {
+		reading, err := source.ReadPods(ctx)
+		if err != nil {
+			return err
 		}
 		used := map[string]load.PodUsage{}
 		for _, pod := range reading.Pods {
 			used[pod.Name] = pod
 		}
-		wrong = outside([]amount{
+		return check([]amount{
 			{"millicores of busy", used["busy"].CPU, busyCPU, busyCPU + overhead},
 			{"millicores of calm", used["calm"].CPU, calmCPU, calmCPU + overhead},
 			{"millicores of memory", used["memory"].CPU, 0, overhead},
 			{"bytes of memory", used["memory"].Memory, heldMiB << 20, (heldMiB + 16) << 20},
 			{"bytes of busy", used["busy"].Memory, 1 << 20, 32 << 20},
 		})
-		return len(wrong) == 0, nil
 	})
 }
 
@@ -143,21 +141,19 @@ func loadOf(reading load.Reading) []amount {
 // awaitNodes waits until a source has the load of all nodes. Its first readings may be from before the pods, or from the start of a node.
 func awaitNodes(t *testing.T, config metricprovider.Config) {
 	t.Helper()
-	var wrong []amount
-	var err error
-	eventually.TrueWithin(t, settleLimit, 500*time.Millisecond, "waiting for the load of nodes from "+config.Type, printer(func() string {
-		return fmt.Sprint(wrong, err)
-	}), func(ctx context.Context) (bool, error) {
-		var source load.Source
-		if source, err = provider.New(config, access(t)); err != nil {
-			return false, err
+	retry(t, settleLimit, "waiting for the load of nodes from "+config.Type, func(ctx context.Context) error {
+		source, err := provider.New(config, access(t))
+		if err != nil {
+			return err
 		}
-		var reading load.Reading
-		if reading, err = source.Read(ctx); err != nil || len(reading.Lost) > 0 || len(reading.Nodes) != len(cluster.Nodes) {
-			return false, nil
+		reading, err := source.Read(ctx)
+		if err == nil && (len(reading.Lost) > 0 || len(reading.Nodes) != len(cluster.Nodes)) {
+			err = fmt.Errorf("%d nodes, and lost %v", len(reading.Nodes), reading.Lost)
 		}
-		wrong = outside(loadOf(reading))
-		return len(wrong) == 0, nil
+		if err != nil {
+			return err
+		}
+		return check(loadOf(reading))
 	})
 }
 
@@ -165,20 +161,19 @@ func testMetricsServer(t *testing.T) {
 	awaitPods(t, metricprovider.Config{Type: metricprovider.MetricsServer})
 	awaitNodes(t, metricprovider.Config{Type: metricprovider.MetricsServer})
 
-	// A single sample is what the metrics API says, as a fraction of the capacity of the node.
-	var wrong []amount
-	eventually.True(t, "comparing the metrics API with the load", printer(func() string { return fmt.Sprint(wrong) }), func(ctx context.Context) (bool, error) {
+	// A single sample is what the metrics API says, as a fraction of the capacity of the node, unless metrics-server reads between both.
+	retry(t, settleLimit, "comparing the metrics API with the load", func(ctx context.Context) error {
 		source, err := provider.New(metricprovider.Config{Type: metricprovider.MetricsServer}, access(t))
 		if err != nil {
-			return false, err
+			return err
 		}
 		list, err := access(t).Metrics.List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return false, nil
+			return err
 		}
 		nodes, err := access(t).Nodes()
 		if err != nil {
-			return false, nil
+			return err
 		}
 		capacity := map[string]v1.ResourceList{}
 		for _, node := range nodes {
@@ -186,7 +181,7 @@ func testMetricsServer(t *testing.T) {
 		}
 		reading, err := source.Read(ctx)
 		if err != nil {
-			return false, nil
+			return err
 		}
 		var amounts []amount
 		for _, item := range list.Items {
@@ -196,8 +191,10 @@ func testMetricsServer(t *testing.T) {
 			amounts = append(amounts, amount{"CPU of " + item.Name, node.CPU.Mean, cpu - 1e-6, cpu + 1e-6},
 				amount{"memory of " + item.Name, node.Memory.Mean, memory - 1e-6, memory + 1e-6})
 		}
-		wrong = outside(amounts) // if there was a scrape between both
-		return len(wrong) == 0 && len(amounts) == 2*len(cluster.Nodes), nil
+		if len(list.Items) != len(cluster.Nodes) {
+			return fmt.Errorf("metrics of %d nodes", len(list.Items))
+		}
+		return check(amounts)
 	})
 
 	// The same for users, in percent.
@@ -212,8 +209,8 @@ func testMetricsServer(t *testing.T) {
 	for _, node := range top.Nodes {
 		shown.Nodes[node.Name] = load.Node{CPU: load.Utilization{Mean: node.CPU.Mean}, Memory: load.Utilization{Mean: node.Memory.Mean}}
 	}
-	if wrong := outside(loadOf(shown)); len(wrong) > 0 {
-		t.Errorf("plimsoll load top: %v", wrong)
+	if err := check(loadOf(shown)); err != nil {
+		t.Errorf("plimsoll load top: %v", err)
 	}
 
 	// The same through a load watcher.
@@ -255,7 +252,10 @@ func testPrometheus(t *testing.T) {
 	address, err := cluster.StartPrometheus(t.Context())
 	must.Succeed(t, err)
 	prometheus = address
-	awaitPods(t, metricprovider.Config{Type: metricprovider.Prometheus, Address: address, RateWindow: metav1.Duration{Duration: 30 * time.Second}})
+	awaitPods(
+		t,
+		metricprovider.Config{Type: metricprovider.Prometheus, Address: address, RateWindow: metav1.Duration{Duration: 30 * time.Second}},
+	)
 	awaitNodes(t, prometheusConfig(t, address))
 }
 
@@ -265,20 +265,17 @@ var prometheus string
 // testRecordPast records the past from Prometheus. The rate of a pod that is younger than two minutes is too low: wait until it is older.
 func testRecordPast(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "prometheus.plrec")
-	var wrong []amount
-	eventually.TrueWithin(t, eventually.Limit, 3*time.Second, "recording from Prometheus", printer(func() string { return fmt.Sprint(wrong) }),
-		func(context.Context) (bool, error) {
-			plimsoll(t, "record", "--prometheus", prometheus, "--from=1m", "--step=5s", "--force", "-o", file)
-			r := readRecording(t, file)
-			var amounts []amount
-			for _, want := range []amount{{"busy", busyCPU, 1 << 20, 32 << 20}, {"calm", calmCPU, 1 << 20, 32 << 20}, {"memory", 0, heldMiB << 20, (heldMiB + 16) << 20}} {
-				pod := r.pod(t, want.what)
-				amounts = append(amounts, amount{"millicores of " + want.what, lastOf(&pod.CPU), 0.95 * want.value, want.value + overhead},
-					amount{"bytes of " + want.what, lastOf(&pod.Memory), want.low, want.high})
-			}
-			wrong = outside(amounts)
-			return len(wrong) == 0, nil
+	retry(t, eventually.Limit, "recording from Prometheus", func(context.Context) error {
+		plimsoll(t, "record", "--prometheus", prometheus, "--from=1m", "--step=5s", "--force", "-o", file)
+		r := readRecording(t, file)
+		busy, calm, held := r.pod(t, "busy"), r.pod(t, "calm"), r.pod(t, "memory")
+		return check([]amount{
+			{"millicores of busy", lastOf(&busy.CPU), 0.95 * busyCPU, busyCPU + overhead},
+			{"millicores of calm", lastOf(&calm.CPU), 0.95 * calmCPU, calmCPU + overhead},
+			{"bytes of busy", lastOf(&busy.Memory), 1 << 20, 32 << 20},
+			{"bytes of memory", lastOf(&held.Memory), heldMiB << 20, (heldMiB + 16) << 20},
 		})
+	})
 }
 
 // Nodes of startLoad.
@@ -342,8 +339,16 @@ func testRecreatedNode(t *testing.T) {
 	must.Succeed(t, cluster.Restart(t.Context(), cluster.Nodes[0]))
 	t.Logf("%s was ready again after %.1f s", busyNode, time.Since(began).Seconds())
 	must.Succeed(t, setPool(t.Context(), 0))
-	awaitMetrics(t, "no load of the recreated node", func(m map[string]float64) bool { return m[nodesWithLoad] < float64(len(cluster.Nodes)) })
-	awaitMetrics(t, "the load of the recreated node", func(m map[string]float64) bool { return m[nodesWithLoad] == float64(len(cluster.Nodes)) })
+	awaitMetrics(
+		t,
+		"no load of the recreated node",
+		func(m map[string]float64) bool { return m[nodesWithLoad] < float64(len(cluster.Nodes)) },
+	)
+	awaitMetrics(
+		t,
+		"the load of the recreated node",
+		func(m map[string]float64) bool { return m[nodesWithLoad] == float64(len(cluster.Nodes)) },
+	)
 	// The source has not read while the node did not exist, and still has its earlier samples.
 	reading, err = source.Read(t.Context())
 	must.Succeed(t, err)

@@ -106,8 +106,16 @@ func startSlack(t *testing.T) {
 	t.Helper()
 	_, kubeconfig, err := cluster.ChartConfig(t.Context(), "controller")
 	must.Succeed(t, err)
-	controller, err := cluster.StartServer("controller", cluster.Program("plimsoll-controller"), "--kubeconfig="+kubeconfig, "--controllers=slack",
-		"--leader-elect=false", "--placeholder-namespace="+placeholders, "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	controller, err := cluster.StartServer(
+		"controller",
+		cluster.Program("plimsoll-controller"),
+		"--kubeconfig="+kubeconfig,
+		"--controllers=slack",
+		"--leader-elect=false",
+		"--placeholder-namespace="+placeholders,
+		"--metrics-bind-address=0",
+		"--health-probe-bind-address=0",
+	)
 	must.Succeed(t, err)
 	t.Cleanup(controller.Stop)
 	policy, err := program.ObjectsOf(slackPolicy)
@@ -118,20 +126,20 @@ func startSlack(t *testing.T) {
 // awaitPlaceholders waits until all placeholders run.
 func awaitPlaceholders(t *testing.T) {
 	t.Helper()
-	var running int64
-	eventually.True(t, "waiting for placeholders", printer(func() string {
-		return fmt.Sprintf("%d millicores run\n%s", running, endOf("controller"))
-	}), func(ctx context.Context) (bool, error) {
+	retry(t, eventually.Limit, "waiting for placeholders", func(ctx context.Context) error {
 		list, err := cluster.Client.CoreV1().Pods(placeholders).List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return false, nil
+			return err
 		}
-		running = 0
+		running := int64(0)
 		for i := range list.Items {
 			if pod := &list.Items[i]; isRunning(pod) && pod.DeletionTimestamp == nil {
 				running += pod.Spec.Containers[0].Resources.Requests.Cpu().MilliValue()
 			}
 		}
-		return running >= heldCPU, nil
+		if running < heldCPU {
+			return fmt.Errorf("%d millicores run\n%s", running, endOf("controller"))
+		}
+		return nil
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -103,17 +104,30 @@ func create(t *testing.T, pod *v1.Pod) {
 	})
 }
 
+// retry repeats an attempt until it returns no error. After the limit the test fails with the last error.
+func retry(t *testing.T, limit time.Duration, what string, attempt func(ctx context.Context) error) {
+	t.Helper()
+	var last error
+	eventually.TrueWithin(t, limit, 200*time.Millisecond, what, printer(func() string { return fmt.Sprint(last) }),
+		func(ctx context.Context) (bool, error) {
+			err := attempt(ctx)
+			if ctx.Err() == nil {
+				last = err // not the error of a canceled request
+			}
+			return err == nil, nil
+		})
+}
+
 // await waits until a pod meets a condition, and returns it.
 func await(t *testing.T, name, what string, meets func(pod *v1.Pod) bool) *v1.Pod {
 	t.Helper()
 	var pod *v1.Pod
-	eventually.True(t, "waiting until pod "+name+" "+what, printer(func() string { return podStatus(pod) }), func(ctx context.Context) (bool, error) {
-		found, err := cluster.Client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return false, nil
+	retry(t, eventually.Limit, "waiting until pod "+name+" "+what, func(ctx context.Context) (err error) {
+		pod, err = cluster.Client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err == nil && !meets(pod) {
+			err = errors.New(podStatus(pod))
 		}
-		pod = found
-		return meets(pod), nil
+		return err
 	})
 	return pod
 }
@@ -125,9 +139,6 @@ type printer func() string
 func (p printer) String() string { return p() }
 
 func podStatus(pod *v1.Pod) string {
-	if pod == nil {
-		return "the pod does not exist"
-	}
 	text, err := yaml.Marshal(pod.Status)
 	return fmt.Sprintf("node %q\n%s%v", pod.Spec.NodeName, text, err)
 }
@@ -209,23 +220,18 @@ func metrics(ctx context.Context, url string) (map[string]float64, error) {
 // awaitMetrics waits until the metrics of the scheduler meet a condition.
 func awaitMetrics(t *testing.T, what string, meets func(m map[string]float64) bool) {
 	t.Helper()
-	var last map[string]float64
-	var failed error
-	eventually.TrueWithin(t, eventually.Limit, 500*time.Millisecond, "waiting until the metrics of the scheduler have "+what, printer(func() string {
+	retry(t, eventually.Limit, "waiting until the metrics of the scheduler have "+what, func(ctx context.Context) error {
+		found, err := metrics(ctx, scheduler.Address)
+		if err != nil || meets(found) {
+			return err
+		}
 		var text strings.Builder
-		for name, value := range last {
+		for name, value := range found {
 			if strings.HasPrefix(name, "plimsoll_load") || strings.HasPrefix(name, "plimsoll_pod_usage") {
 				fmt.Fprintln(&text, name, value)
 			}
 		}
-		return fmt.Sprint(text.String(), failed)
-	}), func(ctx context.Context) (bool, error) {
-		found, err := metrics(ctx, scheduler.Address)
-		if ctx.Err() != nil {
-			return false, ctx.Err()
-		}
-		last, failed = found, err
-		return failed == nil && meets(last), nil
+		return errors.New(text.String())
 	})
 }
 

@@ -187,9 +187,20 @@ func startAgent(t *testing.T) {
 	t.Helper()
 	_, kubeconfig, err := cluster.ChartConfig(t.Context(), "agent")
 	must.Succeed(t, err)
-	agent, err := cluster.StartServer("agent", cluster.Program("plimsoll-controller"), "--agent", "--cluster-name=cluster1",
-		"--kubeconfig="+kubeconfig, "--hub-kubeconfig="+cluster.Kubeconfig, "--interval=2s", "--report-resources=never", "--leader-elect=false",
-		"--load-provider=KubernetesMetricsServer", "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	agent, err := cluster.StartServer(
+		"agent",
+		cluster.Program("plimsoll-controller"),
+		"--agent",
+		"--cluster-name=cluster1",
+		"--kubeconfig="+kubeconfig,
+		"--hub-kubeconfig="+cluster.Kubeconfig,
+		"--interval=2s",
+		"--report-resources=never",
+		"--leader-elect=false",
+		"--load-provider=KubernetesMetricsServer",
+		"--metrics-bind-address=0",
+		"--health-probe-bind-address=0",
+	)
 	must.Succeed(t, err)
 	t.Cleanup(agent.Stop)
 }
@@ -200,15 +211,12 @@ func testAgent(t *testing.T) {
 	must.Succeed(t, capacityv1alpha1.AddToScheme(scheme))
 	reader, err := client.New(cluster.Config, client.Options{Scheme: scheme})
 	must.Succeed(t, err)
-	var free, want []int64
-	eventually.True(t, "waiting for the capacity", printer(func() string {
-		return fmt.Sprintf("free millicores by node: %v, want %v\n%s", free, want, endOf("agent"))
-	}), func(ctx context.Context) (bool, error) {
+	retry(t, eventually.Limit, "waiting for the capacity", func(ctx context.Context) error {
 		var capacity capacityv1alpha1.ClusterCapacity
 		if err := reader.Get(ctx, client.ObjectKey{Namespace: "cluster1", Name: "plimsoll"}, &capacity); err != nil {
-			return false, nil
+			return fmt.Errorf("%w\n%s", err, endOf("agent"))
 		}
-		free = nil
+		var free, want []int64
 		for _, group := range capacity.Status.Groups {
 			for range group.Nodes {
 				free = append(free, group.Free.Cpu().MilliValue())
@@ -216,7 +224,7 @@ func testAgent(t *testing.T) {
 		}
 		pods, err := cluster.Client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return false, nil
+			return err
 		}
 		var all []*v1.Pod
 		for i := range pods.Items {
@@ -224,13 +232,15 @@ func testAgent(t *testing.T) {
 				all = append(all, pod)
 			}
 		}
-		want = nil
 		for _, node := range cluster.Nodes {
 			sum, _ := requestsOn(all, node.Name)
 			want = append(want, nodeCPU-sum)
 		}
 		slices.Sort(free)
 		slices.Sort(want)
-		return capacity.Status.Nodes == int32(len(cluster.Nodes)) && slices.Equal(free, want), nil
+		if !slices.Equal(free, want) {
+			return fmt.Errorf("free millicores by node: %v, want %v\n%s", free, want, endOf("agent"))
+		}
+		return nil
 	})
 }

@@ -45,7 +45,8 @@ var account struct {
 	Account
 }
 
-var sink float64
+// sink keeps the compiler from removing work without a result.
+var sink float64 //nolint:unused // see above
 
 // threadTime returns the CPU time that the current thread has used.
 func threadTime() time.Duration {
@@ -98,7 +99,7 @@ func (l *load) run() {
 	last := start
 	var owed time.Duration
 	for {
-		time.Sleep(tick)
+		time.Sleep(tick) //nolint:forbidigo // the load is by the clock
 		now := time.Now()
 		rate := l.at(now, now.Sub(start)) / 1000
 		wanted := time.Duration(rate * float64(now.Sub(last)))
@@ -198,5 +199,5 @@ func main() {
 		go func() { fmt.Println(http.ListenAndServe(":8080", nil)); os.Exit(1) }()
 	}
 	<-stop
-	time.Sleep(*grace)
+	time.Sleep(*grace) //nolint:forbidigo // the time is an argument
 }
