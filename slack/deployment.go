@@ -60,7 +60,7 @@ var deploymentBackend = &Backend{
 					Replicas: new(int32(min(group.Count, math.MaxInt32))),
 					Selector: &metav1.LabelSelector{MatchLabels: map[string]string{groupLabel: group.Name}},
 					Template: pod,
-					// A placeholder stops after its replacement runs. A surge of one adds at most one node where none has the capacity for it.
+					// A placeholder stops after its replacement runs. A surge of one adds at most one node.
 					Strategy: appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{
 						MaxUnavailable: new(intstr.FromInt32(0)), MaxSurge: new(intstr.FromInt32(1)),
 					}},

@@ -33,12 +33,11 @@ func newSchedule(policy *v1alpha1.ResourceSlack) (s activeSchedule, err error) {
 	return activeSchedule{spec: &policy.Spec, calendar: calendar}, nil
 }
 
-// advance evaluates the schedules at a time, and reports whether it did: an earlier evaluation remains valid until the next change.
-// The clock may be set back.
-func (s *activeSchedule) advance(now time.Time) bool {
+// advance evaluates the schedules at a time, unless an earlier evaluation remains valid until the next change. The clock may be set back.
+func (s *activeSchedule) advance(now time.Time) {
 	now = now.Round(0) // schedules follow the wall clock
 	if !s.from.IsZero() && !now.Before(s.from) && (s.until.IsZero() || now.Before(s.until)) {
-		return false
+		return
 	}
 	active := s.calendar.At(now)
 	until, next, changes := s.calendar.Next(now)
@@ -52,5 +51,4 @@ func (s *activeSchedule) advance(now time.Time) bool {
 		s.status.NextMinRate, s.status.NextMinimum = s.spec.Effective(next)
 	}
 	s.policy = ratePolicyOf(s.spec, s.status.MinRate, s.status.Minimum)
-	return true
 }

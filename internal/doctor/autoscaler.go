@@ -262,7 +262,8 @@ func (e *examination) checkFeatureGate(d *appsv1.Deployment) {
 func (e *examination) checkBuffers(buffers []unstructured.Unstructured) {
 	var failing []string
 	for i := range buffers {
-		answer, what := slack.AnswerOf(&buffers[i]), ""
+		answer := slack.AnswerOf(&buffers[i])
+		var what string
 		switch since := answer.UnprovisionedSince; {
 		case answer.State == slack.AnswerMissing && e.now.Sub(changedAt(&buffers[i])) > bufferStatusTimeout:
 			what = "no answer"
@@ -279,8 +280,13 @@ func (e *examination) checkBuffers(buffers []unstructured.Unstructured) {
 		e.ok("%s, all new or accepted and provisioned by an autoscaler", format.Of(len(buffers), "buffer"))
 		return
 	}
-	e.add(Problem, fmt.Sprintf("%s without capacity from the autoscaler: %s", format.PartAre(len(failing), len(buffers), "buffer"),
-		abbreviate(failing)), "plimsoll slack status and docs/slack.md, Install; without an answer, check whether the autoscaler runs, and "+
+	e.add(Problem, fmt.Sprintf(
+		"%s without capacity from the autoscaler: %s",
+		format.PartAre(len(failing), len(buffers), "buffer"),
+		abbreviate(
+			failing,
+		),
+	), "plimsoll slack status and docs/slack.md, Install; without an answer, check whether the autoscaler runs, and "+
 		"enable buffers in it: "+clusterAutoscalerFlags+" of Cluster Autoscaler, FEATURE_GATES=CapacityBuffer=true of Karpenter")
 }
 

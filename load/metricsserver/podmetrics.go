@@ -129,7 +129,10 @@ func decodePods(body io.ReadCloser) ([]podMetrics, error) {
 	}
 	switch large, ok := errors.AsType[*http.MaxBytesError](err); {
 	case ok:
-		return nil, &load.Error{Reason: load.TooLarge, Err: fmt.Errorf("list of pod metrics: response is larger than %d MiB", large.Limit>>20)}
+		return nil, &load.Error{
+			Reason: load.TooLarge,
+			Err:    fmt.Errorf("list of pod metrics: response is larger than %d MiB", large.Limit>>20),
+		}
 	case err == nil && list.Items == nil:
 		err = errors.New("no field items")
 		fallthrough

@@ -71,19 +71,6 @@ const (
 	AnnotationReplicas = "plimsoll.dev/replicas"
 )
 
-// prioritizers are all names, in the order in which error messages list them.
-var prioritizers = []Prioritizer{
-	Balance,
-	Steady,
-	ResourceRatioCPU,
-	ResourceRatioMemory,
-	ResourceAllocatableCPU,
-	ResourceAllocatableMemory,
-	FitReplicas,
-	FitWait,
-	FitCost,
-}
-
 // Mode defines the weight of prioritizers that a policy does not list. The empty
 // mode is Additive.
 //

@@ -12,8 +12,8 @@ const (
 	betInterval = 900
 )
 
-// trial compares the errors of the model with the errors of predicting by requests, once per window of the load of nodes and at most once in
-// 15 minutes, for an alarm. It takes hours, too long to stop using the model: windows of 15 minutes are the fastest independent
+// trial compares the errors of the model with the errors of predicting by requests, once per window of the load of nodes and at most once
+// in 15 minutes, for an alarm. It takes hours, too long to stop using the model: windows of 15 minutes are the fastest independent
 // comparisons, because the errors on the nodes of one window have common causes.
 //
 // The evidence against the model is multiplied by 1 + stake x d after each window, but does not leave [1, threshold]. d is the difference

@@ -59,7 +59,14 @@ func testShift(t *testing.T, isMeasuredFirst bool) {
 		{"no pod remains", 0, false, 0, 1},
 	} {
 		if got := observe(60, step.hot, step.isMeasured); got < step.low || got > step.high {
-			t.Errorf("measured first: %t, %s: expected to use %.0f, want from %.0f to %.0f", isMeasuredFirst, step.name, got, step.low, step.high)
+			t.Errorf(
+				"measured first: %t, %s: expected to use %.0f, want from %.0f to %.0f",
+				isMeasuredFirst,
+				step.name,
+				got,
+				step.low,
+				step.high,
+			)
 		}
 	}
 }

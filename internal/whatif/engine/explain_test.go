@@ -139,7 +139,8 @@ func TestPodHasItsUsage(t *testing.T) {
 		t.Errorf("expected %s", got)
 	}
 	for _, n := range e.Scores.Nodes {
-		if why := n.Plugins["PredictedUtilization"].Why; !strings.Contains(why, " of 8.00 cores: 0.2") && !strings.Contains(why, " of 8.00 cores: 0.1") {
+		if why := n.Plugins["PredictedUtilization"].Why; !strings.Contains(why, " of 8.00 cores: 0.2") &&
+			!strings.Contains(why, " of 8.00 cores: 0.1") {
 			t.Errorf("%s: %s, want about 0.18 on a and 0.2 on b", n.Name, why)
 		}
 	}

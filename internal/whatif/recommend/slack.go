@@ -73,8 +73,8 @@ func (s *search) isInTime(c *candidate) bool {
 	return s.Goals.wait(sum(partsOf(c, s.order))) <= s.Goals.Wait
 }
 
-// searchRate simulates a pair with rates of slack in whole percent, at most nine, and returns these candidates and the lowest rate with which
-// pods have nodes in time, nil if none does: it increases the rate fourfold, and then bisects the last step up to a fifth.
+// searchRate simulates a pair with rates of slack in whole percent, at most nine, and returns these candidates and the lowest rate with
+// which pods have nodes in time, nil if none does: it increases the rate fourfold, and then bisects the last step up to a fifth.
 func (s *search) searchRate(pair *candidate) (tried []*candidate, found *slackChoice, err error) {
 	try := func(percent int) (bool, error) {
 		c := &candidate{profile: pair.profile, requests: pair.requests, slack: s.rate(percent)}

@@ -216,7 +216,11 @@ func TestInvalidPlacements(t *testing.T) {
 	h.AwaitChosen(t, controller, "good", "cluster4")
 	for i, d := range bad {
 		message := h.AwaitPlacement(t, controller, fmt.Sprint("bad-", i), clusterv1beta1.PlacementConditionMisconfigured, "Misconfigured")
-		if want := cmp.Or(d.CRD, d.Validate); !strings.Contains(testcluster.WithoutValue(message), want) || !strings.HasPrefix(message, "spec.") {
+		if want := cmp.Or(
+			d.CRD,
+			d.Validate,
+		); !strings.Contains(testcluster.WithoutValue(message), want) ||
+			!strings.HasPrefix(message, "spec.") {
 			t.Errorf("%s: %s, want %s", d.Name, message, want)
 		}
 	}
