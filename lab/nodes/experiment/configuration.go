@@ -24,8 +24,8 @@ const (
 	loadWindow   = "60s"
 )
 
-// schedulerConfiguration returns the configuration of a scheduler with the default profile, the published ones and Crane's formula (lab/experiment/profiles), which
-// read the metrics-server.
+// schedulerConfiguration returns the configuration of a scheduler with the default profile, the published ones and Crane's
+// formula (lab/experiment/profiles), which read the metrics-server.
 func (e *experiment) schedulerConfiguration() (string, error) {
 	profiles := []any{map[string]any{"schedulerName": "default-scheduler"}}
 	for _, name := range []string{"predicted", "low-risk", "packed"} {

@@ -4,8 +4,8 @@
 //
 //	experiment -usage FOLDER RESULTS
 //
-// RESULTS is a folder with a file for each run. Runs that have a file are not repeated, so that the experiment can be continued at any time,
-// on a machine that is free for some minutes or for days. It needs root.
+// RESULTS is a folder with a file for each run. Runs that have a file are not repeated, so that the experiment can be continued at any
+// time, on a machine that is free for some minutes or for days. It needs root.
 package main
 
 import (

@@ -44,8 +44,8 @@ type Result struct {
 	Arm      string    `json:"arm"`
 	Start    time.Time `json:"start"`
 	Settings settings  `json:"settings"`
-	// Pressure is the share of the time in which a program with the work of a latency service waited for a processor of the machine, outside of
-	// the quotas of nodes. A run with more than 5 % is void. Floor is the share of its requests that were late.
+	// Pressure is the share of the time in which a program with the work of a latency service waited for a processor of the machine,
+	// outside of the quotas of nodes. A run with more than 5 % is void. Floor is the share of its requests that were late.
 	Pressure float64 `json:"pressure"`
 	Floor    float64 `json:"floor"`
 	Void     bool    `json:"void"`
@@ -141,15 +141,25 @@ func podSpec(arguments []string, request int, scheduler string) v1.PodSpec {
 
 // startServices creates the latency service of each node, which no scheduler places, and sends requests to them.
 func (e *experiment) startServices(ctx context.Context, scheduler string) (clients []*client, err error) {
-	_, _ = e.cluster.Client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	space := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	_, _ = e.cluster.Client.CoreV1().Namespaces().Create(ctx, space, metav1.CreateOptions{})
 	controller := true
 	for _, node := range e.cluster.Nodes {
 		spec := podSpec([]string{"serve", "-work", serviceWork.String()}, int(serviceDemand), scheduler)
 		spec.NodeName = node.Name
 		name := "service-" + node.Name
-		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}, OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: "apps/v1", Kind: "DaemonSet", Name: "service", UID: "d0000000-0000-0000-0000-000000000000", Controller: &controller,
-		}}}, Spec: spec}
+		p := &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}, OwnerReferences: []metav1.OwnerReference{
+				{
+					APIVersion: "apps/v1",
+					Kind:       "DaemonSet",
+					Name:       "service",
+					UID:        "d0000000-0000-0000-0000-000000000000",
+					Controller: &controller,
+				},
+			}},
+			Spec: spec,
+		}
 		if _, err := e.cluster.Client.CoreV1().Pods(namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
 			return nil, err
 		}
@@ -189,7 +199,7 @@ func startClient(url string, phase time.Duration) *client {
 	go func() {
 		next := time.Now().Add(phase)
 		for ctx.Err() == nil {
-			time.Sleep(time.Until(next))
+			<-time.After(time.Until(next))
 			intended := next
 			next = next.Add(time.Second / serviceRate)
 			go func() {
@@ -245,7 +255,10 @@ func (e *experiment) createPods(ctx context.Context, s *scenario, scheduler stri
 			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: w.name}, Spec: appsv1.DeploymentSpec{
 				Replicas: &one, Selector: &metav1.LabelSelector{MatchLabels: labels},
 				Template: v1.PodTemplateSpec{
-					ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: podSpec(w.arguments(values, &e.settings, epoch), w.request, scheduler),
+					ObjectMeta: metav1.ObjectMeta{
+						Labels: labels,
+					},
+					Spec: podSpec(w.arguments(values, &e.settings, epoch), w.request, scheduler),
 				},
 			}}
 			if _, err := deployments.Create(ctx, d, metav1.CreateOptions{}); err != nil {
@@ -508,7 +521,13 @@ func (e *experiment) deletePods(ctx context.Context) {
 		list, err := e.cluster.Client.CoreV1().Pods(namespace).List(ctx, everything)
 		for i := range list.Items {
 			if list.Items[i].DeletionTimestamp == nil {
-				_ = e.cluster.Client.CoreV1().Pods(namespace).Delete(ctx, list.Items[i].Name, metav1.DeleteOptions{GracePeriodSeconds: &zero})
+				_ = e.cluster.Client.CoreV1().Pods(
+					namespace,
+				).Delete(
+					ctx,
+					list.Items[i].Name,
+					metav1.DeleteOptions{GracePeriodSeconds: &zero},
+				)
 			}
 		}
 		return err == nil && len(list.Items) == 0, nil
@@ -525,10 +544,35 @@ func (r *Result) print(w io.Writer) {
 	if r.Void {
 		void = " VOID"
 	}
-	fmt.Fprintf(w, "%-20s late %5.2f %% p99 %6.1f ms throttled %4.1f %% of the periods, pressure %.1f %%, floor %.2f %%, pending %d%s\n", r.Run,
-		100*float64(late)/float64(max(requests, 1)), r.LatencyMS["p99"], 100*float64(throttled)/float64(max(periods, 1)), 100*r.Pressure, 100*r.Floor, r.Pending, void)
+	share := func(part, whole int64) float64 { return 100 * float64(part) / float64(max(whole, 1)) }
+	fmt.Fprintf(
+		w,
+		"%-20s late %5.2f %% p99 %6.1f ms throttled %4.1f %% of the periods, pressure %.1f %%, floor %.2f %%, pending %d%s\n",
+		r.Run,
+		share(int64(late), int64(requests)),
+		r.LatencyMS["p99"],
+		share(throttled, periods),
+		100*r.Pressure,
+		100*r.Floor,
+		r.Pending,
+		void,
+	)
 	for _, n := range r.Nodes {
-		fmt.Fprintf(w, "  %s demand %3.0fm used %3.0fm peak %3.0fm predicted %3.0f/%3.0fm throttled %3d/%3d late %4d/%4d p99 %5.1f ms  %s\n", n.Node, n.Demand,
-			n.Used, n.Peak, n.PredictedMean, n.Predicted, n.ThrottledPeriods, n.Periods, n.Late, n.Requests, n.P99MS, strings.Join(n.Pods, " "))
+		fmt.Fprintf(
+			w,
+			"  %s demand %3.0fm used %3.0fm peak %3.0fm predicted %3.0f/%3.0fm throttled %3d/%3d late %4d/%4d p99 %5.1f ms  %s\n",
+			n.Node,
+			n.Demand,
+			n.Used,
+			n.Peak,
+			n.PredictedMean,
+			n.Predicted,
+			n.ThrottledPeriods,
+			n.Periods,
+			n.Late,
+			n.Requests,
+			n.P99MS,
+			strings.Join(n.Pods, " "),
+		)
 	}
 }

@@ -71,7 +71,8 @@ func printTable(w io.Writer, dir string) error {
 		}
 		byRun[r.Run] = r
 	}
-	fmt.Fprintln(w, "| history, profile | pairs | requests later than 50 ms | default in the same pairs | relative [95 % interval] | p | pairs better / equal / worse |"+
+	fmt.Fprintln(w, "| history, profile | pairs | requests later than 50 ms | default in the same pairs | relative [95 % interval] | p |"+
+		" pairs better / equal / worse |"+
 		" throttled periods | default | saturated nodes | default |")
 	fmt.Fprintln(w, "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
 	for _, h := range []history{warm, cold} {
@@ -116,9 +117,26 @@ func printRow(w io.Writer, h history, arm string, pairs [][2]figures) {
 	}
 	low, high := ratioInterval(pairs)
 	nodes := float64(len(pairs))
-	fmt.Fprintf(w, "| %s, %s | %d | %.2f %% | %.2f %% | %.2f [%.2f, %.2f] | %.3f | %d / %d / %d | %.1f %% | %.1f %% | %.1f | %.1f |\n", h, arm, len(pairs),
-		100*a.late/a.requests, 100*b.late/b.requests, a.late/math.Max(b.late, 1), low, high, randomization(differences), better,
-		len(pairs)-better-worse, worse, 100*a.throttled/a.periods, 100*b.throttled/b.periods, a.saturated/nodes, b.saturated/nodes)
+	fmt.Fprintf(
+		w,
+		"| %s, %s | %d | %.2f %% | %.2f %% | %.2f [%.2f, %.2f] | %.3f | %d / %d / %d | %.1f %% | %.1f %% | %.1f | %.1f |\n",
+		h,
+		arm,
+		len(pairs),
+		100*a.late/a.requests,
+		100*b.late/b.requests,
+		a.late/math.Max(b.late, 1),
+		low,
+		high,
+		randomization(differences),
+		better,
+		len(pairs)-better-worse,
+		worse,
+		100*a.throttled/a.periods,
+		100*b.throttled/b.periods,
+		a.saturated/nodes,
+		b.saturated/nodes,
+	)
 }
 
 // ratioInterval returns the 95 % interval of the ratio of the sums of late requests, by the jackknife over pairs on its logarithm.
@@ -156,8 +174,8 @@ func ratioInterval(pairs [][2]figures) (low, high float64) {
 	return math.Exp(logarithm(-1) - half), math.Exp(logarithm(-1) + half)
 }
 
-// randomization returns the two-sided p value of the exact randomization test of paired differences: the share of changes of signs whose sum is
-// at least as far from 0.
+// randomization returns the two-sided p value of the exact randomization test of paired differences: the share of changes of signs whose
+// sum is at least as far from 0.
 func randomization(differences []float64) float64 {
 	n := min(len(differences), 22)
 	sum := 0.0
@@ -197,6 +215,11 @@ func printPredictions(w io.Writer, results []*Result) {
 		return
 	}
 	slices.Sort(errs)
-	fmt.Fprintf(w, "Predicted peaks of nodes against the peaks that their pods had, %d nodes with a history: error %.0f %% in the median, %.0f %% in the 90th percentile.\n",
-		len(errs), 100*errs[len(errs)/2], 100*errs[len(errs)*9/10])
+	fmt.Fprintf(
+		w,
+		"Predicted peaks of nodes against the peaks that their pods had, %d nodes with a history: error %.0f %% in the median, %.0f %% in the 90th percentile.\n",
+		len(errs),
+		100*errs[len(errs)/2],
+		100*errs[len(errs)*9/10],
+	)
 }

@@ -150,8 +150,8 @@ func (s *settings) draw(sources []source, seed int) *scenario {
 }
 
 const (
-	// maxDifference is the largest difference of the demand from the level, as a fraction of the CPU of all nodes, and maxDraws the number of
-	// draws after which any demand is taken.
+	// maxDifference is the largest difference of the demand from the level, as a fraction of the CPU of all nodes, and maxDraws the number
+	// of draws after which any demand is taken.
 	maxDifference = 0.03
 	maxDraws      = 1000
 )
@@ -206,8 +206,10 @@ func (w *workload) arguments(values []float64, s *settings, epoch time.Time) []s
 	for i, x := range values {
 		texts[i] = strconv.FormatFloat(x, 'f', 1, 64)
 	}
-	return []string{"burn", "-values", strings.Join(texts, ","), "-step",
-		time.Duration(float64(stepSeconds*time.Second) / s.Compression).String(), "-epoch", strconv.FormatInt(epoch.Unix(), 10)}
+	return []string{
+		"burn", "-values", strings.Join(texts, ","), "-step",
+		time.Duration(float64(stepSeconds*time.Second) / s.Compression).String(), "-epoch", strconv.FormatInt(epoch.Unix(), 10),
+	}
 }
 
 // at returns the value of a time after the epoch.
