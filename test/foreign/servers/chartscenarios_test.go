@@ -146,12 +146,9 @@ func checkSlackSteps(t *testing.T, results []demo.Result) {
 	want := []string{
 		"0 of 0 with 0 placeholders on 2 nodes", // the web service
 		"0 of 0 with 0 placeholders on 3 nodes", // the burst without slack
-		"0 of 0 with 0 placeholders on 2 nodes", // the recommendation
-		"0 of 0 with 0 placeholders on 2 nodes", // the policy before its schedule
-		"4 of 4 with 5 placeholders on 3 nodes", // the schedule starts
-		"0 of 4 with 5 placeholders on 3 nodes", // the burst with slack
-		"4 of 4 with 5 placeholders on 4 nodes", // the slack is refilled
-		"0 of 0 with 0 placeholders on 2 nodes", // the schedule ends
+		"4 of 4 with 4 placeholders on 3 nodes", // the policy
+		"0 of 4 with 4 placeholders on 3 nodes", // the burst with slack
+		"4 of 4 with 4 placeholders on 4 nodes", // the slack is refilled
 	}
 	if !slices.Equal(steps, want) {
 		t.Errorf("steps %q, want %q", steps, want)

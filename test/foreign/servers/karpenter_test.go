@@ -182,9 +182,9 @@ func TestSlackWithKarpenter(t *testing.T) {
 	// Without load and rate only the biggest pod is covered, and nodes are removed. Karpenter does not remove
 	// nodes that it has recently nominated for pods, and checks twice.
 	c.Scale(t, autoscaler, "web", 1)
-	must.Succeed(t, c.Client.Get(t.Context(), client.ObjectKey{Name: "general"}, policy))
+	unchanged := policy.DeepCopy()
 	policy.Spec.MinRate = "0"
-	must.Succeed(t, c.Client.Update(t.Context(), policy))
+	must.Succeed(t, c.Client.Patch(t.Context(), policy, client.MergeFrom(unchanged))) // the controller writes the status meanwhile
 	c.AwaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 1Gi"})
 	var last []string
 	err = wait.PollUntilContextTimeout(t.Context(), time.Second, 3*time.Minute, true, func(ctx context.Context) (bool, error) {

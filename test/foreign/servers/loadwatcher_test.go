@@ -70,7 +70,7 @@ func TestLoadWatcher(t *testing.T) {
 		}
 		return err == nil && isExpected(means) && time.Since(reading.Time) < 10*time.Second, nil
 	})
-	if reading.Source != "Prometheus" || reading.Window != 4*time.Second {
+	if reading.Source != "Prometheus" || !(reading.Window > 0 && reading.Window <= 4*time.Second) {
 		t.Errorf("load of %s over %s at %s", reading.Source, reading.Window, reading.Time)
 	}
 
