@@ -143,7 +143,7 @@ func (s *Source) covered(ctx context.Context) time.Duration {
 	if s.isWindowFull = covered > window-s.config.Step.Duration; s.isWindowFull {
 		return window
 	}
-	return max(covered, s.config.Step.Duration)
+	return max(covered, s.config.Step.Duration).Round(time.Second)
 }
 
 // nodeValues has the values of a series by node.
