@@ -17,6 +17,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,6 +28,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/must"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 	"github.com/plimsoll-k8s/plimsoll/test/support/testcluster"
 )
 
@@ -106,7 +109,18 @@ func explainAsOnPage(t *testing.T, page, kubeconfig string) {
 	must.Succeed(t, err)
 	for i, profile := range []string{"plimsoll-scheduler", v1.DefaultSchedulerName, "plimsoll-limits", "plimsoll-low-risk"} {
 		pod := fmt.Sprintf("pod-%d", i)
-		testcluster.CreatePod(t, typed, pod, "", profile, "1", "3")
+		pods := typed.CoreV1().Pods(v1.NamespaceDefault)
+		// Before its gate is removed, explain reads the cluster that the scheduler then decides by: the load that the demo serves does not
+		// change with the pod.
+		gated := schedtest.Pod(pod, "", schedtest.Amounts("cpu", "1", "memory", "1Gi"), schedtest.Amounts("cpu", "3", "memory", "1Gi"))
+		gated.Spec.Containers[0].Image = "i"
+		gated.Spec.SchedulerName = profile
+		gated.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "plimsoll.example/explained"}}
+		_, err := pods.Create(t.Context(), gated, metav1.CreateOptions{})
+		must.Succeed(t, err)
+		explained := testcluster.ExplainPod(t, "po/"+pod, "--kubeconfig", kubeconfig)
+		_, err = pods.Patch(t.Context(), pod, types.MergePatchType, []byte(`{"spec":{"schedulingGates":null}}`), metav1.PatchOptions{})
+		must.Succeed(t, err)
 		pattern := regexp.MustCompile(fmt.Sprintf(decision, pod, profile))
 		var shown []string
 		eventually.True(t, "the page shows no decision on "+pod, nil, func(ctx context.Context) (bool, error) {
@@ -114,9 +128,8 @@ func explainAsOnPage(t *testing.T, page, kubeconfig string) {
 			shown = pattern.FindStringSubmatch(content)
 			return shown != nil, err
 		})
-		explained := testcluster.ExplainPod(t, "po/"+pod, "--kubeconfig", kubeconfig)
 		if explained.Profile.SchedulerName != profile || explained.Profile.Source != "ConfigMap kube-system/plimsoll-scheduler" ||
-			explained.Load == nil || explained.Node != shown[1] {
+			explained.Load == nil || explained.Selected != shown[1] {
 			t.Errorf("%s: explained %+v, the page has node %s", pod, explained, shown[1])
 		}
 		var totals, wanted []string
