@@ -24,12 +24,12 @@ func (r *Result) notes() []string {
 			format.Part(r.Source.Pods, r.Source.Pods, "pod"), format.Form(r.Source.Pods, "has", "have")))
 	}
 	if profiles, pods, of := r.unmeasured(); len(profiles) > 0 {
-		notes = append(
-			notes,
-			fmt.Sprintf("%s were placed before the first measurement of load, which %s %s. Spread the arrivals with over= in "+
-				"--generate.", format.Part(pods, of, "pod"), strings.Join(profiles, " and "),
-				format.Form(len(profiles), "reads", "read")),
-		)
+		note := fmt.Sprintf("%s were placed before the first measurement of load, which %s %s.", format.Part(pods, of, "pod"),
+			strings.Join(profiles, " and "), format.Form(len(profiles), "reads", "read"))
+		if strings.HasPrefix(r.Source.Name, "generated: ") {
+			note += " Spread the arrivals with over= in --generate."
+		}
+		notes = append(notes, note)
 	} else if r.neverOverloaded() && r.allRuns(func(run *Run) bool { return run.Unschedulable > 0 }) {
 		run := &r.Scenarios[0].Profiles[0].Runs[0]
 		notes = append(notes, fmt.Sprintf("No node was overloaded, but %s no node: %s. See the reasons below.",

@@ -21,7 +21,7 @@ func TestNotes(t *testing.T) {
 		runs  []Run
 		mean  float64 // of the usage, 0 if it is recorded, -1 if it is measured
 		slack string
-		want  string
+		want  string // the end of the notes if it ends with a full stop, else a part of them
 	}{
 		"no runs": {nil, 0.7, "", ""},
 		"idle": {
@@ -43,11 +43,17 @@ func TestNotes(t *testing.T) {
 		"before the first reading": {
 			[]Run{busy, unmeasured},
 			0.7, "",
-			"6 of 10 pods were placed before the first measurement of load, which second reads. Spread the arrivals",
+			"6 of 10 pods were placed before the first measurement of load, which second reads. Spread the arrivals with over= in --generate.",
+		},
+		"recorded, before the first reading": {
+			[]Run{busy, unmeasured}, 0, "", "6 of 10 pods were placed before the first measurement of load, which second reads.",
 		},
 		"a few before the first reading": {[]Run{busy, few}, 0.7, "", ""},
 	} {
 		r := Result{Source: Source{Pods: 10}, Profiles: []string{"first", "second"}, Scenarios: []Scenario{{UsageMean: tc.mean}}}
+		if tc.mean > 0 {
+			r.Source.Name = "generated: pods=10"
+		}
 		if tc.mean < 0 {
 			r.Scenarios[0].Usage, r.Source.UsageKnown = "measured", 10
 		}
@@ -59,7 +65,7 @@ func TestNotes(t *testing.T) {
 			r.Scenarios[0].Profiles = append(r.Scenarios[0].Profiles, p)
 		}
 		got := strings.Join(r.notes(), " ")
-		if !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
+		if !strings.Contains(got, tc.want) || strings.HasSuffix(tc.want, ".") && !strings.HasSuffix(got, tc.want) || (got == "") != (tc.want == "") {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 		r.Interrupted = true // says nothing about overload
