@@ -40,6 +40,7 @@ type options struct {
 	listen     string
 	output     base.Output
 	run        compare.Run
+	saturation float64
 }
 
 const (
@@ -98,6 +99,7 @@ continues where the last process ended.`,
 		"profile to compare: built-in profile, or file with a KubeSchedulerConfiguration; may be repeated")
 	flags.StringVar(&o.autoscaler, "autoscaler", "", "recommend profile, requests and slack once a day for these nodes, such as "+
 		"shape=16x64,boot=120,cost=0.80 (plimsoll recommend)")
+	whatif.AddSaturationFlag(cmd, &o.saturation)
 	addDaysFlag(cmd, &o.days)
 	flags.IntVar(&o.keep, "keep", 30, "days for which results are kept")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:7654", "address of the page and of the metrics")
@@ -167,6 +169,7 @@ func (o *options) start(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	o.run = compare.WithSaturation(o.saturation, o.run)
 	s := &server{options: o, out: cmd.OutOrStdout(), wake: make(chan struct{}, 1)}
 	if o.autoscaler != "" {
 		if s.scaled, err = scaling.Parse([]string{o.autoscaler}); err != nil {

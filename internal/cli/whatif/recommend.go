@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recommend"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
@@ -31,7 +32,7 @@ type recommendOptions struct {
 
 	usage, wait, policy, write   string
 	autoscaler, change, profiles []string
-	overload, killed             float64
+	overload, killed, saturation float64
 	isSnapshot                   bool
 	output                       base.Output
 	report                       base.NewFile
@@ -102,6 +103,7 @@ func (o *recommendOptions) addFlags(cmd *cobra.Command) {
 	for _, name := range []string{"overload", "killed"} {
 		flags.Lookup(name).DefValue = "0" // not printed: the usage states the default
 	}
+	AddSaturationFlag(cmd, &o.saturation)
 	flags.StringSliceVar(&o.change, "change", levers, "what may be changed: profile, requests, slack")
 	flags.StringArrayVar(
 		&o.profiles,
@@ -222,7 +224,8 @@ func (o *recommendOptions) parse(cmd *cobra.Command) (err error) {
 	case o.isSnapshot && (o.write != "" || o.output.Format == base.FormatYAML):
 		return errors.New("--recording: found a snapshot, whose usage is one reading: what to apply needs a recording of a day at least")
 	}
-	o.Source.Pack, o.Run, o.Metrics = -1, runJobs(cmd.ErrOrStderr()), replay.DefaultMetrics
+	o.Source.Pack, o.Metrics = -1, replay.DefaultMetrics
+	o.Run = compare.WithSaturation(o.saturation, runJobs(cmd.ErrOrStderr()))
 	o.Report = func(line string) { fmt.Fprintln(base.Escaped(cmd.ErrOrStderr()), "plimsoll:", line) }
 	if err := o.parseChange(); err != nil {
 		return err
@@ -380,7 +383,7 @@ func (o *recommendOptions) print(out io.Writer, r *recommend.Result) {
 	}
 	var names []string // in the order of their letters, which fit 80 columns
 	table := func(title string, rows []recommend.Row) {
-		t := base.NewTable(title, "cost/day", "overload", "killed", wait, "nodes")
+		t := base.NewTable(title, "cost/day", "overload", "saturation", "killed", wait, "nodes")
 		for i := range rows {
 			row := &rows[i]
 			name := row.Name
@@ -397,7 +400,8 @@ func (o *recommendOptions) print(out io.Writer, r *recommend.Result) {
 			if r.WaitPercent > 0 {
 				waited = fmt.Sprintf("%.0fs", row.WaitSeconds)
 			}
-			t.AddRow(name, format.Cost(row.Cost), format.Plain(row.Overload), format.Plain(row.Killed), waited, row.NodesPeak)
+			t.AddRow(name, format.Cost(row.Cost), format.Plain(row.Overload), format.Plain(row.Saturation), format.Plain(row.Killed), waited,
+				row.NodesPeak)
 		}
 		t.Print(out, &o.output)
 		fmt.Fprintln(out)
@@ -407,7 +411,7 @@ func (o *recommendOptions) print(out io.Writer, r *recommend.Result) {
 	for i, name := range names {
 		p.paragraph(letter(i) + " is " + name + ".")
 	}
-	text := "Overload in node minutes a day, killed pods a day, nodes at most; all simulated."
+	text := "Overload and CPU saturation in node minutes a day, killed pods a day, nodes at most; all simulated."
 	if !r.FirstLook {
 		text += " -o yaml has what to apply."
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -203,9 +204,36 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command, seeds int) {
 	o.resultOptions.addFlags(cmd)
 	cmd.MarkFlagsOneRequired(inputFlags...)
 	cmd.MarkFlagsMutuallyExclusive(inputFlags...)
+	AddSaturationFlag(cmd, &o.Saturation)
 	base.Rare(cmd, "strict", "tail", "seed")
 	completeWith(cmd, "profile", cobra.ShellCompDirectiveDefault, engine.BuiltInProfiles...)
 	completeWith(cmd, "usage", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, recording.UsageKinds...)
+}
+
+// fraction is the value of a flag: above 0 and at most 1.
+type fraction float64
+
+// String implements pflag.Value.
+func (f *fraction) String() string { return strconv.FormatFloat(float64(*f), 'g', -1, 64) }
+
+// Type implements pflag.Value.
+func (*fraction) Type() string { return "fraction" }
+
+// Set implements pflag.Value.
+func (f *fraction) Set(text string) error {
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(value > 0 && value <= 1) { // or not a number
+		return errors.New("must be above 0 and at most 1, such as 0.85")
+	}
+	*f = fraction(value)
+	return nil
+}
+
+// AddSaturationFlag adds the flag --saturation.
+func AddSaturationFlag(cmd *cobra.Command, value *float64) {
+	*value = result.DefaultSaturation
+	cmd.Flags().Var((*fraction)(value), "saturation", "fraction of its allocatable CPU above which a node counts as saturated")
+	base.Rare(cmd, "saturation")
 }
 
 // completeWith sets the completion of a flag.

@@ -47,6 +47,8 @@ type Options struct {
 	Limits  []recording.Limits
 	Usage   []recording.UsageSpec
 	Metrics result.Metrics
+	// Saturation is the fraction of its allocatable CPU above which a node is saturated.
+	Saturation float64
 	// TailSeconds is how long runs continue after the last arrival.
 	TailSeconds int64
 	// Seeds is the number of seeds, from Seed on.
@@ -123,7 +125,7 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 		APIVersion: result.APIVersion, Kind: result.Kind, Command: o.Command,
 		Source: sourceOf(&in), Assumed: in.Assumptions,
 		Settings: result.Settings{
-			StepSeconds: replay.Step, TailSeconds: o.TailSeconds, Level: result.Level, Metrics: o.Metrics,
+			StepSeconds: replay.Step, TailSeconds: o.TailSeconds, Level: result.Level, Metrics: o.Metrics, Saturation: o.Saturation,
 		},
 	}}
 	known := knownUsageOf(&in, p.result.Source.UsageKnown)
@@ -196,7 +198,7 @@ func (o *Options) templates() []Job {
 	for _, limits := range o.Limits {
 		for _, usage := range o.Usage {
 			jobs = append(jobs, Job{
-				Source: o.Source, Metrics: o.Metrics, Tail: o.TailSeconds, Limits: limits, Usage: usage, Seed: o.Seed,
+				Source: o.Source, Metrics: o.Metrics, Saturation: o.Saturation, Tail: o.TailSeconds, Limits: limits, Usage: usage, Seed: o.Seed,
 			})
 		}
 	}
@@ -261,7 +263,7 @@ func (p *Plan) addBacktest(o Options) {
 	}
 	jobs := backtestJobs(Job{
 		Source:  recording.Source{Recording: o.Source.Recording, Strict: o.Source.Strict},
-		Profile: p.columns[0].profile, Usage: o.Usage[0], Seed: o.Seed, Metrics: o.Metrics,
+		Profile: p.columns[0].profile, Usage: o.Usage[0], Seed: o.Seed, Metrics: o.Metrics, Saturation: o.Saturation,
 	})
 	if !o.Source.Reschedule && o.Source.Parts < 2 && p.columns[0].autoscaler == nil {
 		jobs = jobs[:1]

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os/exec"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,8 @@ type Job struct {
 	Metrics result.Metrics      `json:"metrics"`
 	Tail    int64               `json:"tail"`
 	Seed    uint64              `json:"seed"`
+	// Saturation is as in replay.Options.
+	Saturation float64 `json:"saturation,omitempty"`
 	// Settle is the number of seconds at the start that figures do not count.
 	Settle int64 `json:"settle,omitempty"`
 	// Autoscaler is nil for none.
@@ -65,6 +68,7 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 		Config:     config,
 		Usage:      model,
 		Metrics:    j.Metrics,
+		Saturation: j.Saturation,
 		Tail:       j.Tail,
 		Settle:     j.Settle,
 		Autoscaler: j.Autoscaler,
@@ -83,6 +87,17 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 // Run runs jobs, as Pool.Run does, and returns their runs in the same order. If ctx is canceled, runs that were not completed are nil
 // or interrupted.
 type Run func(ctx context.Context, jobs []Job) ([]*result.Run, error)
+
+// WithSaturation returns a Run of jobs with a fraction in place of their Saturation.
+func WithSaturation(fraction float64, run Run) Run {
+	return func(ctx context.Context, jobs []Job) ([]*result.Run, error) {
+		jobs = slices.Clone(jobs)
+		for i := range jobs {
+			jobs[i].Saturation = fraction
+		}
+		return run(ctx, jobs)
+	}
+}
 
 // InProcess is a Run in this process, one job after the other.
 func InProcess(ctx context.Context, jobs []Job) ([]*result.Run, error) {

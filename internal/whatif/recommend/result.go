@@ -76,10 +76,11 @@ type Row struct {
 	Name string `json:"name"`
 	// Mark is set for the configuration in force, the recommended one and others with a role.
 	Mark string `json:"mark,omitempty"`
-	// Cost, Overload in node minutes and Killed pods are per day.
-	Cost     float64 `json:"costPerDay"`
-	Overload float64 `json:"overloadMinutesPerDay"`
-	Killed   float64 `json:"killedPerDay"`
+	// Cost, Overload and Saturation of CPU in node minutes, and Killed pods are per day.
+	Cost       float64 `json:"costPerDay"`
+	Overload   float64 `json:"overloadMinutesPerDay"`
+	Saturation float64 `json:"cpuSaturationMinutesPerDay"`
+	Killed     float64 `json:"killedPerDay"`
 	// WaitSeconds is the percentile of the wait.
 	WaitSeconds float64 `json:"waitSeconds"`
 	// NodesPeak is the highest number of nodes.
@@ -132,7 +133,7 @@ func (g *Goals) text() string {
 func (s *search) row(c *candidate, mark string, parts []int) Row {
 	f := sum(partsOf(c, parts))
 	row := Row{
-		Name: c.name(), Mark: mark, Cost: f.cost / f.days, Overload: f.overload / f.days, Killed: f.killed / f.days,
+		Name: c.name(), Mark: mark, Cost: f.cost / f.days, Overload: f.overload / f.days, Saturation: f.saturation / f.days, Killed: f.killed / f.days,
 		WaitSeconds: s.Goals.wait(f).Seconds(), NodesPeak: f.nodesPeak,
 	}
 	if c != s.inForce {

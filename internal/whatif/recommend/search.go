@@ -41,16 +41,16 @@ type candidate struct {
 // figures are the outcome of a part.
 type figures struct {
 	// days is the time that counts.
-	days, cost, overload, killed, unschedulable float64
-	waits                                       result.Waits
-	nodesPeak                                   int
+	days, cost, overload, saturation, killed, unschedulable float64
+	waits                                                   result.Waits
+	nodesPeak                                               int
 }
 
 // newFigures returns the figures of a run whose first seconds do not count.
 func newFigures(run *result.Run, settle int64) *figures {
 	return &figures{
 		days: float64(run.Seconds-settle) / 86400, cost: run.Scaling.Cost, overload: run.OverloadMinutes, killed: float64(run.Victims),
-		unschedulable: float64(run.Unschedulable), waits: run.Waits, nodesPeak: run.Scaling.NodesPeak,
+		saturation: run.CPUSaturationMinutes, unschedulable: float64(run.Unschedulable), waits: run.Waits, nodesPeak: run.Scaling.NodesPeak,
 	}
 }
 
@@ -61,6 +61,7 @@ func sum(parts []*figures) *figures {
 		s.days += p.days
 		s.cost += p.cost
 		s.overload += p.overload
+		s.saturation += p.saturation
 		s.killed += p.killed
 		s.unschedulable += p.unschedulable
 		s.waits.Add(p.waits)

@@ -102,7 +102,7 @@ func newPod(model *recording.UsageModel, number int32, p *recording.InputPod) po
 func Run(ctx context.Context, in recording.Input, options Options) (result.Run, error) {
 	r := &run{
 		input: in, options: options, stop: ctx.Err, nodeNumbers: map[string]int32{}, queue: newQueue(),
-		reasons: map[string]int{}, monitoring: newMonitoring(options.Metrics),
+		reasons: map[string]int{}, monitoring: newMonitoring(options.Metrics), totals: result.Totals{Saturation: options.Saturation},
 	}
 	r.input.Pods = slices.Clone(in.Pods) // evictions change pods
 	// An interrupted scheduling cycle considers fewer nodes: cycles are not canceled.
@@ -420,6 +420,8 @@ type Options struct {
 	Usage *recording.UsageModel
 	// Metrics is how the load is measured.
 	Metrics result.Metrics
+	// Saturation is the fraction of its allocatable CPU above which a node is saturated, result.DefaultSaturation if it is 0.
+	Saturation float64
 	// Tail is how many seconds the run continues after the last arrival.
 	Tail int64
 	// Settle is the number of seconds at the start that no figure counts, except unschedulable pods. Pods that arrive in them, such as

@@ -96,7 +96,7 @@ func TestRun(t *testing.T) {
 				Max: 10.5 / 11,
 			},
 			MemoryLimitRatioPeak: 1,
-			OverloadMinutes:      10, CPUOverloadMinutes: 10,
+			OverloadMinutes:      10, CPUOverloadMinutes: 10, CPUSaturationMinutes: 22, // of all steps
 			ThrottledCoreSeconds: 2 * 600,
 			LimitedCoreSeconds:   2*2*660 + 1*600,
 			// Of 22 steps of a node, 12 demand 4 of 4 cores and 10 demand 6; 12 use 8 of 16 GiB and 10 use 16.

@@ -101,8 +101,8 @@ func NewBacktest(profile string, source Source, measured, simulated *Run) *Backt
 		)
 	}
 	for _, f := range definitions {
-		if !f.HasUse(inBacktest) || source.UsageKnown == 0 && strings.Contains(strings.ToLower(f.Name), "load") {
-			continue // without usage, neither overload nor load of nodes is known
+		if !f.HasUse(inBacktest) || source.UsageKnown == 0 && (f.Unit == "node minutes" || strings.Contains(f.Name, "Load")) {
+			continue // without usage, neither overload, saturation nor load of nodes is known
 		}
 		isComparable := changed == 0 || f.Name != "unschedulable" && f.Label != "pending"
 		figure := BacktestFigure{

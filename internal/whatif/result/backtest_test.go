@@ -17,15 +17,15 @@ func TestBacktestWithoutData(t *testing.T) {
 	}{
 		"nothing": {Source{Pods: 17}, Placements{}, 0, 0, "No backtest: the scheduler placed no pod in the recording, and usage was recorded for 0 of 17 pods."},
 		"no pod":  {Source{Pods: 17, UsageKnown: 17}, Placements{NeverScheduled: 2}, 0, 0, "usage was recorded for 17 of 17 pods."},
-		// 3 figures of overload and 8 of load are missing.
+		// 3 figures of overload, one of saturation and 8 of load are missing.
 		"no usage": {Source{Pods: 17}, Placements{Same: 3, Other: 1}, 0, 6, "No backtest of usage: usage was recorded for 0 of 17 pods."},
-		"all":      {Source{Pods: 17, UsageKnown: 9}, Placements{Same: 3}, 0, 17, "pending, mean seconds 0 (measured 0.071, 0 %)"},
-		"few":      {Source{Pods: 17, UsageKnown: 9}, Placements{Same: 3}, 0, 17, "This says little about the model: the scheduler placed only 3 pods."},
+		"all":      {Source{Pods: 17, UsageKnown: 9}, Placements{Same: 3}, 0, 18, "pending, mean seconds 0 (measured 0.071, 0 %)"},
+		"few":      {Source{Pods: 17, UsageKnown: 9}, Placements{Same: 3}, 0, 18, "This says little about the model: the scheduler placed only 3 pods."},
 		"nodes come and go": {
 			Source{Pods: 170, UsageKnown: 90},
 			Placements{Same: 100},
-			5, 17,
-			"100 of 100 pods on the recorded node. No backtest of pending and unschedulable pods: 5 nodes appear or are removed as recorded, " +
+			5, 18,
+			"100 of 100 pods on the recorded kind of node. No backtest of pending and unschedulable pods: 5 nodes appear or are removed as recorded, " +
 				"for the recorded placements, not when the simulated pods need them.",
 		},
 	} {
@@ -39,7 +39,7 @@ func TestBacktestWithoutData(t *testing.T) {
 		if len(b.Figures) != tc.figures || !strings.Contains(b.Summary(), tc.want) {
 			t.Errorf("%s: %d figures, %q; want %d, %q", name, len(b.Figures), b.Summary(), tc.figures, tc.want)
 		}
-		if strings.Contains(b.Summary(), "CPU load") != (tc.figures == 17) {
+		if strings.Contains(b.Summary(), "CPU load") != (tc.figures == 18) {
 			t.Errorf("%s: %q", name, b.Summary())
 		}
 		for _, f := range b.Figures {

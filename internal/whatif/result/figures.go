@@ -1,6 +1,9 @@
 package result
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Direction is the direction in which a figure improves.
 type Direction uint8
@@ -64,7 +67,7 @@ func title(label, unit string) string {
 }
 
 // IsPart reports whether the figure is a part of the overload, which precedes it in display order.
-func (d *Definition) IsPart() bool { return d.Unit == "node minutes" && d.Name != "overloadMinutes" }
+func (d *Definition) IsPart() bool { return strings.HasSuffix(d.Name, "OverloadMinutes") }
 
 // HasUse reports whether the figure has a use.
 func (d *Definition) HasUse(use Use) bool { return d.Uses&use != 0 }
@@ -79,6 +82,10 @@ var definitions = []Definition{
 	{
 		"memoryOverloadMinutes", "memory overload", "node minutes", Lower, AnyRun, inBacktest,
 		func(r *Run) float64 { return r.MemoryOverloadMinutes },
+	},
+	{
+		"cpuSaturationMinutes", "CPU saturation", "node minutes", Lower, AnyRun, inBacktest | InShadow,
+		func(r *Run) float64 { return r.CPUSaturationMinutes },
 	},
 	{"cpuLoadMean", "CPU load of nodes", "mean", Neutral, onlyBacktest, inBacktest, func(r *Run) float64 { return r.CPULoad.Mean }},
 	{"cpuLoadP50", "CPU load of nodes", "p50", Neutral, onlyBacktest, inBacktest, func(r *Run) float64 { return r.CPULoad.P50 }},

@@ -109,6 +109,8 @@ type Settings struct {
 	StepSeconds int64   `json:"stepSeconds"`
 	TailSeconds int64   `json:"tailSeconds"`
 	Metrics     Metrics `json:"metrics"`
+	// Saturation is the fraction of its allocatable CPU above which a node is saturated.
+	Saturation float64 `json:"saturation,omitempty"`
 	// Level is the confidence level of the intervals.
 	Level float64 `json:"level"`
 	// Autoscaler is nil without one.

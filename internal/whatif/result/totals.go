@@ -1,12 +1,20 @@
 package result
 
 import (
+	"cmp"
 	"slices"
 )
+
+// DefaultSaturation is the fraction of its allocatable CPU above which a node is saturated: nodes throttle pods within their periods, and
+// requests are served late.
+const DefaultSaturation = 0.85
 
 // Totals accumulates the steps of a run. The zero value is ready to use. Its size
 // grows with nodes and pods, not with time.
 type Totals struct {
+	// Saturation replaces DefaultSaturation unless it is 0.
+	Saturation float64
+
 	nodes       []nodeTotals
 	cpu, memory loads
 	waits       Waits
@@ -48,6 +56,9 @@ func (t *Totals) AddStep(number int, node Capacity, pods int, seconds float64, s
 	}
 	if step.cpuOverloaded() {
 		o.CPUOverloadMinutes += seconds
+	}
+	if step.CPUDemand > cmp.Or(t.Saturation, DefaultSaturation)*node.CPU {
+		o.CPUSaturationMinutes += seconds
 	}
 	if step.memoryOverrun() {
 		o.MemoryOverloadMinutes += seconds
@@ -106,6 +117,8 @@ type Outcome struct {
 	OverloadMinutes       float64 `json:"overloadMinutes"`
 	CPUOverloadMinutes    float64 `json:"cpuOverloadMinutes"`
 	MemoryOverloadMinutes float64 `json:"memoryOverloadMinutes"`
+	// CPUSaturationMinutes is the time that pods used or demanded more than a fraction of the CPU of nodes, summed over nodes.
+	CPUSaturationMinutes float64 `json:"cpuSaturationMinutes"`
 	// ThrottledCoreSeconds is the CPU that pods demanded within their limits and did not get;
 	// LimitedCoreSeconds is the CPU that they demanded above their limits.
 	ThrottledCoreSeconds float64 `json:"throttledCoreSeconds"`
@@ -139,7 +152,9 @@ type Outcome struct {
 // Result returns the outcome of the steps so far.
 func (t *Totals) Result() Outcome {
 	result := t.outcome
-	for _, seconds := range []*float64{&result.OverloadMinutes, &result.CPUOverloadMinutes, &result.MemoryOverloadMinutes} {
+	for _, seconds := range []*float64{
+		&result.OverloadMinutes, &result.CPUOverloadMinutes, &result.MemoryOverloadMinutes, &result.CPUSaturationMinutes,
+	} {
 		*seconds /= 60
 	}
 	result.ThrottledCoreSeconds /= 1000

@@ -54,6 +54,20 @@ func TestTotals(t *testing.T) {
 	}
 }
 
+// TestSaturation has a minute in which two nodes of 4 cores have demands of 3.4 cores, 85 %, and a little more.
+func TestSaturation(t *testing.T) {
+	node := Capacity{CPU: 4000, Memory: 8 * gib}
+	for fraction, want := range map[float64]float64{0: 1, 0.5: 2, 1: 0} {
+		totals := Totals{Saturation: fraction}
+		for i, demand := range []float64{3400, 3401} {
+			totals.AddStep(i, node, 1, 60, Step{CPUDemand: demand})
+		}
+		if got := totals.Result().CPUSaturationMinutes; got != want {
+			t.Errorf("above %g of the CPU: %g node minutes, want %g", fraction, got, want)
+		}
+	}
+}
+
 func TestQuantile(t *testing.T) {
 	values := []float64{1, 2, 4, 8}
 	// at 3p: 0.5 is at 1.5, between 2 and 4
