@@ -1,6 +1,9 @@
 package resources
 
 import (
+	"slices"
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -32,6 +35,14 @@ func IsNodeBound(pod *v1.Pod) bool {
 	}
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
+}
+
+// HasFixedNode reports whether the creator of a pod chose its node. A binding by a scheduler is not among the managed fields, which
+// informers of controllers strip.
+func HasFixedNode(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
+		return f.FieldsV1 != nil && strings.Contains(f.FieldsV1.GetRawString(), `"f:nodeName"`)
+	})
 }
 
 // IsSpare reports whether a pod only reserves capacity, for example a pause pod of an overprovisioner: it has a negative priority, so that

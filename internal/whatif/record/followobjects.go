@@ -6,6 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // strip removes what is not recorded from a node, and packs a pod: as JSON it takes a third of the memory.
@@ -33,7 +35,10 @@ func strip(object any) (any, error) {
 	light.Status.InitContainerStatuses = terminated(pod.Status.InitContainerStatuses)
 	light.Status.ContainerStatuses = terminated(pod.Status.ContainerStatuses)
 	full := &v1.Pod{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
-	full.ManagedFields, full.Spec.EphemeralContainers = nil, nil
+	full.Spec.EphemeralContainers = nil
+	if !resources.HasFixedNode(pod) {
+		full.ManagedFields = nil
+	}
 	full.Spec.Containers, full.Spec.InitContainers = withoutLargeFields(pod.Spec.Containers), withoutLargeFields(pod.Spec.InitContainers)
 	raw, err := json.Marshal(full)
 	if err != nil {

@@ -34,14 +34,14 @@ func (s Source) FromManifests(objects *manifest.Objects) Input {
 const arrivalSeconds = 3600
 
 // rescheduled converts manifests so that all pods are scheduled again: they arrive in the order of
-// their creation. Pods that are bound to their node, such as DaemonSet pods and mirror pods, run
+// their creation. Pods that are bound to their node, such as DaemonSet pods, mirror pods and pods whose creator chose it, run
 // there from the start. No pod ends.
 func (s Source) rescheduled(objects *manifest.Objects) Input {
 	var arriving []*v1.Pod
 	kept := *objects
 	kept.Running, kept.Pending = nil, nil
 	for _, pod := range objects.Running {
-		if resources.IsNodeBound(pod) {
+		if resources.IsNodeBound(pod) || resources.HasFixedNode(pod) {
 			kept.Running = append(kept.Running, pod)
 		} else {
 			arriving = append(arriving, Bind(pod, ""))
@@ -56,7 +56,7 @@ func (s Source) rescheduled(objects *manifest.Objects) Input {
 		arrival, rate = func(i int) int64 { return int64(i) * arrivalSeconds / n }, "spread over an hour"
 	}
 	in := fromManifests(&kept, fmt.Sprintf(
-		"%s removed from %s (all but %d of DaemonSets and mirror pods) and %s again, "+
+		"%s removed from %s (all but %d of DaemonSets, mirror pods and pods created on a node) and %s again, "+
 			"together with %s: in the order of creation, %s; no pod ends",
 		format.PartAre(removed, len(objects.Running), "running pod"), format.Form(removed, "its node", "their nodes"), len(kept.Running),
 		format.Form(removed, "arrives", "arrive"), format.Of(len(objects.Pending), "pending pod"), rate))

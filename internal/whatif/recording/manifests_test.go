@@ -28,10 +28,12 @@ func TestRescheduled(t *testing.T) {
 	}
 	mirror := pod("mirror", "a", 1, "")
 	mirror.Annotations = map[string]string{v1.MirrorPodAnnotationKey: "x"}
+	chosen := pod("chosen", "a", 1, "ReplicaSet")
+	chosen.ManagedFields = []metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:nodeName":{}}}`)}}
 	objects := &manifest.Objects{
 		Nodes: []*v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}},
 		Running: []*v1.Pod{
-			pod("late", "a", 30, "ReplicaSet"), pod("daemon", "a", 1, "DaemonSet"), pod("static", "a", 1, "Node"), mirror,
+			pod("late", "a", 30, "ReplicaSet"), pod("daemon", "a", 1, "DaemonSet"), pod("static", "a", 1, "Node"), mirror, chosen,
 			pod("early", "a", 10, ""),
 		},
 		Pending: []*v1.Pod{pod("waits", "", 20, ""), pod("waits-too", "", 10, "")},
@@ -40,10 +42,10 @@ func TestRescheduled(t *testing.T) {
 		rate int
 		want string
 	}{
-		{-1, "daemon@a static@a mirror@a early+0 waits-too+900 waits+1800 late+2700"}, // over an hour
-		{0, "daemon@a static@a mirror@a early+0 waits-too+0 waits+0 late+0"},
-		{1, "daemon@a static@a mirror@a early+0 waits-too+1 waits+2 late+3"},
-		{2, "daemon@a static@a mirror@a early+0 waits-too+0 waits+1 late+1"},
+		{-1, "daemon@a static@a mirror@a chosen@a early+0 waits-too+900 waits+1800 late+2700"}, // over an hour
+		{0, "daemon@a static@a mirror@a chosen@a early+0 waits-too+0 waits+0 late+0"},
+		{1, "daemon@a static@a mirror@a chosen@a early+0 waits-too+1 waits+2 late+3"},
+		{2, "daemon@a static@a mirror@a chosen@a early+0 waits-too+0 waits+1 late+1"},
 	} {
 		in := Source{Reschedule: true, Pack: tc.rate}.FromManifests(objects)
 		var got []string
@@ -58,7 +60,7 @@ func TestRescheduled(t *testing.T) {
 			t.Errorf("rate %d: %q, want %q", tc.rate, got, tc.want)
 		}
 		if !slices.ContainsFunc(in.Assumptions, func(text string) bool {
-			return strings.HasPrefix(text, "2 of 5 running pods are removed from their nodes (all but 3 of DaemonSets and mirror pods) "+
+			return strings.HasPrefix(text, "2 of 6 running pods are removed from their nodes (all but 4 of DaemonSets, mirror pods and pods created on a node) "+
 				"and arrive again, together with 2 pending pods")
 		}) {
 			t.Errorf("rate %d: assumptions %q", tc.rate, in.Assumptions)

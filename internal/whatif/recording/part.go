@@ -110,7 +110,7 @@ func (in *Part) addNodes(r *Recording) {
 		if second, ok := first[p.Node]; !ok || p.Scheduled < second {
 			first[p.Node] = p.Scheduled
 		}
-		if p.Scheduled >= 0 && !resources.IsNodeBound(p.Object) {
+		if p.Scheduled >= 0 && !resources.IsNodeBound(p.Object) && !resources.HasFixedNode(p.Object) {
 			chosen[p.Node] = true
 		}
 	}
@@ -216,7 +216,7 @@ func (c *partConverter) pod(p *Pod) (InputPod, bool) {
 	out.Group = c.groups.numberOf(p.Object)
 	out.Object.CreationTimestamp = metav1.NewTime(Time(p.Created))
 	out.Recorded = &Recorded{Node: p.Node}
-	bound := resources.IsNodeBound(p.Object)
+	bound := resources.IsNodeBound(p.Object) || resources.HasFixedNode(p.Object)
 	switch {
 	case p.Scheduled < 0 && (bound || !c.source.Reschedule):
 		c.running++

@@ -110,6 +110,19 @@ func TestMeasured(t *testing.T) {
 	}
 }
 
+// TestFixedNode verifies that a pod whose creator chose its node stays on it, whether it runs at the start or arrives later.
+func TestFixedNode(t *testing.T) {
+	old, fixed := testPod("old", -30, -30, never, "a"), testPod("new", 60, 61, never, "a")
+	for _, p := range []*Pod{&old, &fixed} {
+		p.Object = p.Object.DeepCopy()
+		p.Object.ManagedFields = []metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:nodeName":{}}}`)}}
+	}
+	in := prepare(t, Recording{Nodes: []Node{testNode("a", -1, never)}, Pods: []Pod{old, fixed}}, 0, 0).Input(Source{Reschedule: true})
+	if first, second := in.Pods[0], in.Pods[1]; first.Object.Spec.NodeName != "a" || !second.Recorded.Fixed || second.Arrival != 61 {
+		t.Errorf("first on %q, second %+v at %d; want both on a", first.Object.Spec.NodeName, *second.Recorded, second.Arrival)
+	}
+}
+
 // TestScheduledAfterPart has a pod that was scheduled after the end of the part: it waits, in measured runs too.
 func TestScheduledAfterPart(t *testing.T) {
 	r := Recording{Nodes: []Node{testNode("a", -1, never)}, Pods: []Pod{testPod("p", 60, 700, never, "a")}}

@@ -3,6 +3,7 @@ package replay
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
 )
 
 // prepare sets up the scheduler and the initial state.
@@ -105,6 +107,7 @@ func newNode(object *v1.Node) node {
 	capacity := allocatable.Max(recording.Amounts(object.Status.Capacity))
 	return node{
 		name: object.Name,
+		kind: fmt.Sprintf("%d %.2g %v %s", allocatable.CPU, float64(allocatable.Memory), allocatable.Extended, scaling.NodeKind(object)),
 		allocatable: result.Capacity{
 			CPU: float64(allocatable.CPU), Memory: float64(allocatable.Memory),
 			MachineMemory: float64(capacity.Memory),

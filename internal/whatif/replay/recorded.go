@@ -7,12 +7,14 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
-// addPlacement adds the first node that the scheduler selected for a pod, and the recorded node of the pod.
+// addPlacement adds the first node that the scheduler selected for a pod, and the recorded node of the pod. Nodes of one kind are
+// interchangeable: kube-scheduler selects one of them at random.
 func (r *run) addPlacement(node, recorded string) {
-	switch recorded {
-	case "":
+	number, found := r.nodeNumbers[recorded]
+	switch {
+	case recorded == "":
 		r.placements.NeverScheduled++
-	case node:
+	case found && r.nodes[number].kind == r.nodes[r.nodeNumbers[node]].kind:
 		r.placements.Same++
 	default:
 		r.placements.Other++

@@ -59,8 +59,10 @@ type run struct {
 
 // node is the state of a node.
 type node struct {
-	name        string
-	ready       bool
+	name  string
+	ready bool
+	// kind is equal for interchangeable nodes. The memory that the kubelet reports differs a little between equal machines.
+	kind        string
 	allocatable result.Capacity
 	// machineCPU is the capacity in millicores, by which load is measured.
 	machineCPU float64

@@ -100,7 +100,7 @@ func (r *run) removeNode(ctx context.Context, number int32) error {
 			return err
 		}
 		p, state := &r.input.Pods[podNumber], &r.pods[podNumber]
-		if resources.IsNodeBound(p.Object) {
+		if resources.IsNodeBound(p.Object) || resources.HasFixedNode(p.Object) {
 			continue
 		}
 		p.Object = recording.Unbind(p.Object)

@@ -59,7 +59,8 @@ type Part struct {
 	Missing []string `json:"missing"`
 }
 
-// Placements compares the first node of pods with the node on which they were recorded.
+// Placements compares the first node of pods with the node on which they were recorded: whether they are of the same kind, with equal
+// amounts, labels and taints.
 type Placements struct {
 	Same  int `json:"same"`
 	Other int `json:"other"`
@@ -163,7 +164,7 @@ func (b *Backtest) Summary() string {
 	}
 	placements := ""
 	if n := b.Placements.Same + b.Placements.Other; n > 0 {
-		placements = "; " + format.Part(b.Placements.Same, n, "pod") + " on the recorded node"
+		placements = "; " + format.Part(b.Placements.Same, n, "pod") + " on the recorded kind of node"
 	}
 	return strings.TrimSpace(fmt.Sprintf("Error of the model, if %s was the profile in force: %s%s. %s",
 		b.Profile, strings.Join(parts, "; "), placements, b.Note))

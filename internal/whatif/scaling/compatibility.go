@@ -50,8 +50,8 @@ func newCompatibility(e *engine.Engine, pods []recording.InputPod) *compatibilit
 	return c
 }
 
-// nodeKind returns the number of a node's kind: its labels and taints.
-func (c *compatibility) nodeKind(node *v1.Node) int {
+// NodeKind describes what distinguishes a node from others of its size: its labels without its name, and its taints.
+func NodeKind(node *v1.Node) string {
 	var b strings.Builder
 	set := maps.Clone(node.Labels)
 	delete(set, v1.LabelHostname)
@@ -60,7 +60,12 @@ func (c *compatibility) nodeKind(node *v1.Node) int {
 		fmt.Fprintf(&b, ";%s=%s:%s", taint.Key, taint.Value, taint.Effect)
 	}
 	fmt.Fprint(&b, node.Spec.Unschedulable)
-	key := b.String()
+	return b.String()
+}
+
+// nodeKind returns the number of a node's kind: its labels and taints.
+func (c *compatibility) nodeKind(node *v1.Node) int {
+	key := NodeKind(node)
 	if c.kinds[key] == 0 {
 		c.kinds[key] = len(c.kinds) + 1
 	}

@@ -266,7 +266,7 @@ func (p *pass) removeUnneeded(ctx context.Context, hold bool) error {
 func (p *pass) addEvictablePods(state *NodeState, node *autoscaler.PackedNode, in *autoscaler.ScaleDownInput, probe *schedulerProbe) {
 	for _, number := range state.Pods {
 		object := p.cluster.Pods[number].Object
-		if resources.IsNodeBound(object) {
+		if resources.IsNodeBound(object) || resources.HasFixedNode(object) {
 			continue
 		}
 		node.Fixed = node.Fixed || isFixed(object)

@@ -93,7 +93,7 @@ type Verdict struct {
 	Avoided    Estimate `json:"avoided"`
 	Caused     Estimate `json:"caused"`
 	Difference Estimate `json:"difference"`
-	// Placed is the number of pods that were created and placed, Elsewhere of those that the candidate places on other nodes.
+	// Placed is the number of pods that were created and placed, Elsewhere of those that the candidate places on nodes of another kind.
 	Placed    int `json:"placed"`
 	Elsewhere int `json:"elsewhere"`
 	// Others are the differences of other figures.
@@ -260,7 +260,7 @@ func (r *Report) setAnswer(v *Verdict, windows int, modelError float64, why stri
 			r.span(), v.Candidate, v.Avoided, v.Caused)
 	}
 	if v.Placed > 0 {
-		v.Sentence += " It would have placed " + format.Part(v.Elsewhere, v.Placed, "pod") + " elsewhere."
+		v.Sentence += " It would have placed " + format.Part(v.Elsewhere, v.Placed, "pod") + " on another kind of node."
 	}
 }
 

@@ -72,7 +72,7 @@ func TestVerdicts(t *testing.T) {
 		// In each window 2 and 1 node are overloaded for 5 minutes, and 1 in another interval with the candidate: 15 avoided, 5 caused.
 		"better": {
 			many(4, func(i int) *Window { return window(i, run(2, 1), run(2, 1), run(0, 0, 1)) }), result.Better,
-			"In the last 7 days predicted would have avoided 60 node minutes of overload, and caused 20. It would have placed 16 of 40 pods elsewhere.",
+			"In the last 7 days predicted would have avoided 60 node minutes of overload, and caused 20. It would have placed 16 of 40 pods on another kind of node.",
 		},
 		"worse": {
 			many(4, func(i int) *Window { return window(i, run(), run(), run(1)) }), result.Worse,
@@ -90,7 +90,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		"equal": {
 			many(2, func(i int) *Window { return window(i, run(2), run(2), run(2)) }), result.CannotTell,
-			"in the last 7 days: no overload differs. It would have placed 8 of 20 pods elsewhere.",
+			"in the last 7 days: no overload differs. It would have placed 8 of 20 pods on another kind of node.",
 		},
 		"calm":          {many(4, func(i int) *Window { return window(i, run(), run(), run()) }), result.CannotTell, "nothing was overloaded."},
 		"one":           {many(1, func(i int) *Window { return window(i, run(2), run(2), run()) }), result.CannotTell, "one window has no interval."},

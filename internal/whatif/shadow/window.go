@@ -35,7 +35,7 @@ type Window struct {
 type Profiled struct {
 	Profile string     `json:"profile"`
 	Run     result.Run `json:"run"`
-	// Placed is the number of pods that the scheduler placed, Elsewhere of those that are not on the node on which they ran.
+	// Placed is the number of pods that the scheduler placed, Elsewhere of those that are not on a node of the kind on which they ran.
 	Placed    int `json:"placed,omitempty"`
 	Elsewhere int `json:"elsewhere,omitempty"`
 }

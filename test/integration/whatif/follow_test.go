@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/record"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/test/support/apiproxy"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
@@ -89,7 +90,9 @@ func TestFollow(t *testing.T) {
 	})
 	proxy.Disconnect()
 	c.remove(t, "single")
-	c.run(t, newPod("meanwhile"), "node-a")
+	fixed := newPod("meanwhile")
+	fixed.Spec.NodeName = "node-a"
+	c.run(t, fixed, "")
 	eventually.True(t, "the outage is not noticed", out, func(context.Context) (bool, error) {
 		return strings.Contains(out.String(), "the API server does not respond"), nil
 	})
@@ -115,7 +118,8 @@ func TestFollow(t *testing.T) {
 	for _, p := range r.Pods {
 		h := c.histories()[p.Object.UID]
 		if h.pod == nil || p.Created != h.pod.CreationTimestamp.Unix()-r.About.From.Unix() || p.Node != h.pod.Spec.NodeName ||
-			(p.Ended != recording.Never) != !h.deleted.IsZero() || len(p.Object.Spec.Containers) != 2 {
+			(p.Ended != recording.Never) != !h.deleted.IsZero() || len(p.Object.Spec.Containers) != 2 ||
+			resources.HasFixedNode(p.Object) != (p.Object.Name == fixed.Name) { // the node of the others was bound
 			t.Errorf("pod %s: %+v", p.Object.Name, p)
 		}
 	}

@@ -32,6 +32,15 @@ var uid = text(func(p *pseudonyms, value string) string { return "uid-" + p.hash
 // owner is the rule for owner references.
 var owner = reference("apiVersion", fields{"uid": uid, "controller": keep})
 
+// fixedNode is the rule for managed fields: it keeps that the creator of a pod set spec.nodeName.
+func fixedNode(value any, p *pseudonyms) (any, bool) {
+	spec := only(objectOf(fields{"f:nodeName": keep}), "f:nodeName")
+	entry := only(objectOf(fields{"fieldsV1": only(objectOf(fields{"f:spec": spec}), "f:spec")}), "fieldsV1")
+	kept, _ := list(entry)(value, p)
+	entries, _ := kept.([]any)
+	return kept, len(entries) > 0
+}
+
 // object returns the rules for an object of a kind (in lower case): its metadata and further fields.
 func object(kind string, f fields) fields {
 	return fields{"apiVersion": keep, "kind": keep, "metadata": objectOf(metadata(kind, nil))}.plus(f)
@@ -137,7 +146,7 @@ var (
 	)
 
 	podRule = object("pod", fields{
-		"spec": podSpec,
+		"metadata": objectOf(metadata("pod", fields{}).plus(fields{"managedFields": fixedNode})), "spec": podSpec,
 		"status": objectOf(fields{
 			"phase": keep, "qosClass": keep, "startTime": keep, "nominatedNodeName": named("node"),
 			"conditions":            condition("PodScheduled", "Ready", "DisruptionTarget", "PodResizePending", "PodResizeInProgress"),
