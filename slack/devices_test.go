@@ -328,7 +328,7 @@ func TestDeviceTemplates(t *testing.T) {
 
 func TestInvalidDevices(t *testing.T) {
 	const name = "must be the name of an extended resource such as nvidia.com/gpu"
-	const base = `spec.base: Invalid value: "Allocatable": must be Requested if pool.devices is set: devices are counted by the requests`
+	const base = `spec.base: Invalid value: must be Requested if pool.devices is set: devices are counted by the requests`
 	for want, devices := range map[string][]string{
 		`spec.pool.devices[0]: Invalid value: "cpu": ` + name:                     {"cpu"},
 		`spec.pool.devices[1]: Invalid value: "pods": ` + name:                    {gpuName, "pods"},

@@ -2,7 +2,6 @@ package slack
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -245,10 +244,10 @@ func TestBadPolicies(t *testing.T) {
 		"a percentage without a sign":     {"10", nil, []string{"spec.minRate"}},
 		"a fraction above 1":              {"1.5", nil, []string{"spec.minRate"}},
 		"less than a resources.Millionth": {"0.00001%", nil, []string{"spec.minRate"}},
-		"more than 200%":                  {"200.0001%", nil, []string{"spec.minRate"}},
-		"100% of allocatable":             {"100%", []change{baseAllocatable}, []string{"spec.minRate"}},
-		"1 of allocatable":                {"1", []change{baseAllocatable}, []string{"spec.minRate"}},
-		"more than 100% of allocatable":   {"1000%", []change{baseAllocatable}, []string{"spec.minRate"}},
+		"more than 200%":                  {"200.0001%", nil, []string{"minRate must be at most 200%"}},
+		"100% of allocatable":             {"100%", []change{baseAllocatable}, []string{"minRate must be less than 100%"}},
+		"1 of allocatable":                {"1", []change{baseAllocatable}, []string{"minRate must be less than 100%"}},
+		"more than 100% of allocatable":   {"1000%", []change{baseAllocatable}, []string{"minRate must be less than 100%"}},
 		"granularity 0":                   {"10%", []change{granularity(0)}, []string{"spec.granularity"}},
 		"granularity 101":                 {"10%", []change{granularity(101)}, []string{"spec.granularity"}},
 		"negative granularity":            {"10%", []change{granularity(-1)}, []string{"spec.granularity"}},
@@ -257,18 +256,14 @@ func TestBadPolicies(t *testing.T) {
 		"an unknown base": {
 			"10%", []change{func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }}, []string{"spec.base"},
 		},
-		"an unknown backend": {"10%", []change{func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Job" }}, []string{"spec.backend"}},
-		"several errors": {"x", []change{granularity(0), maxPlaceholders(0)}, []string{
-			"spec.granularity", "spec.maxPlaceholders",
-			"spec.minRate",
-		}},
+		"an unknown backend":            {"10%", []change{func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Job" }}, []string{"spec.backend"}},
+		"several errors":                {"10%", []change{granularity(0), maxPlaceholders(0)}, []string{"spec.granularity", "spec.maxPlaceholders"}},
 		"minimum values":                {"0", []change{granularity(1), maxPlaceholders(1)}, nil},
 		"maximum values":                {"200%", []change{granularity(100)}, nil},
 		"100% as a fraction":            {"1.0", nil, nil},
 		"less than 100% of allocatable": {"99.9999%", []change{baseAllocatable}, nil},
 		"more than 100% of requests":    {"200%", nil, nil},
 	}
-	names := regexp.MustCompile(`spec\.[a-zA-Z]+`)
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			policy := newPolicy(tc.rate, tc.changes...)
@@ -281,10 +276,10 @@ func TestBadPolicies(t *testing.T) {
 				if err == nil {
 					continue
 				}
-				got := names.FindAllString(err.Error(), -1)
-				slices.Sort(got)
-				if diff := cmp.Diff(tc.fields, got); diff != "" {
-					t.Errorf("%s: %v: fields -want +got:\n%s", caller, err, diff)
+				for _, field := range tc.fields {
+					if !strings.Contains(err.Error(), field) {
+						t.Errorf("%s: %v, want %s", caller, err, field)
+					}
 				}
 			}
 		})

@@ -1,12 +1,12 @@
 package slack
 
 import (
-	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/config/crd"
 )
 
 // activeSchedule is the schedule of a policy, or none, that applies from one time to another.
@@ -20,14 +20,20 @@ type activeSchedule struct {
 	policy ratePolicy
 }
 
+// Validate returns the errors of a policy with defaults: what the API server refuses by the CRD, or else what the CRD cannot express.
+func Validate(policy *v1alpha1.ResourceSlack) error {
+	object := *policy
+	object.Status, object.ManagedFields = v1alpha1.ResourceSlackStatus{}, nil
+	if errs := crd.ValidateResourceSlack(&object); len(errs) > 0 {
+		return errs.ToAggregate()
+	}
+	return policy.Spec.Validate()
+}
+
 // newSchedule returns the schedule of a policy with defaults, which must be advanced. It returns an error if the policy is invalid.
 func newSchedule(policy *v1alpha1.ResourceSlack) (s activeSchedule, err error) {
-	if err := policy.Spec.Validate(); err != nil {
+	if err := Validate(policy); err != nil {
 		return s, err
-	}
-	if len(policy.Name) > v1alpha1.MaxNameLength {
-		return s, fmt.Errorf("metadata.name: invalid length %d: must be at most %d characters: "+
-			"labels and names of placeholders contain it", len(policy.Name), v1alpha1.MaxNameLength)
 	}
 	calendar, _ := policy.Spec.Calendar() // valid
 	return activeSchedule{spec: &policy.Spec, calendar: calendar}, nil

@@ -81,9 +81,6 @@ func (s *Schedule) parse(path *field.Path) (p parsedSchedule, errs field.ErrorLi
 	if p.to, ok = parseMinutes(s.To); !ok {
 		errs = append(errs, field.Invalid(path.Child("to"), s.To, "must be a time of day such as 19:30, up to 24:00"))
 	}
-	if len(errs) == 0 && (s.From == s.To || p.from == 0 && p.to == 0) {
-		errs = append(errs, field.Invalid(path.Child("to"), s.To, "must differ from from: the schedule never applies; a day ends at 24:00"))
-	}
 	var err error
 	p.lead = int(ptr.Deref(s.LeadSeconds, 0)+59) / 60
 	if p.zone, err = time.LoadLocation(s.TimeZone); err != nil || s.TimeZone == time.Local.String() {
@@ -91,9 +88,6 @@ func (s *Schedule) parse(path *field.Path) (p parsedSchedule, errs field.ErrorLi
 			errs,
 			field.Invalid(path.Child("timeZone"), s.TimeZone, "must be the name of an IANA time zone such as Europe/Berlin"),
 		)
-	}
-	if s.MinRate == "" && s.Minimum == nil {
-		errs = append(errs, field.Required(path.Child("minRate"), "minRate or minimum must be set"))
 	}
 	return p, errs
 }

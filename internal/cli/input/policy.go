@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recommend"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
 // SlackPolicy returns the ResourceSlack in a file. If path is empty, it returns the default policy, which
@@ -40,8 +40,8 @@ func SlackPolicy(path, flag, rate string) (*v1alpha1.ResourceSlack, error) {
 		policy.Spec.MinRate = rate
 	}
 	policy.Spec.Default()
-	if err := policy.Spec.Validate(); err != nil {
-		return nil, fmt.Errorf("%s: %s", cmp.Or(path, "--"+flag), format.WithoutPattern(err.Error()))
+	if err := slack.Validate(policy); err != nil {
+		return nil, fmt.Errorf("%s: %w", cmp.Or(path, "--"+flag), err)
 	}
 	return policy, nil
 }
@@ -74,7 +74,7 @@ func readPolicy(path string, policy *v1alpha1.ResourceSlack) error {
 	metadata.Namespace, metadata.GenerateName = "", "" // the API server ignores the namespace
 	errs := apivalidation.ValidateObjectMeta(metadata, false, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	if len(errs) > 0 {
-		return fmt.Errorf("%s: %s", path, format.WithoutPattern(errs.ToAggregate().Error()))
+		return fmt.Errorf("%s: %w", path, errs.ToAggregate())
 	}
 	return nil
 }
@@ -112,10 +112,7 @@ func Requests(path string) ([]recording.WorkloadRequests, error) {
 		metav1.TypeMeta `json:",inline"`
 		Requests        []recording.WorkloadRequests `json:"requests"`
 	}
-	asJSON, err := resources.ToJSON(raw)
-	if err = cmp.Or(resources.CheckText(raw), err); err == nil && json.Unmarshal(asJSON, &found) != nil {
-		err = resources.ExplainDecoding(asJSON, &found, errors.New("must be written by plimsoll recommend -o json"))
-	}
+	err = yaml.Unmarshal(raw, &found)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, err)
