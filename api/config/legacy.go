@@ -39,7 +39,6 @@ type LegacyKubeSchedulerConfiguration struct {
 // addLegacyToScheme registers the legacy versions of the configuration and of the arguments of in-tree
 // plugins.
 func addLegacyToScheme(s *runtime.Scheme) error {
-	const kind = "KubeSchedulerConfiguration"
 	for _, version := range legacyVersions {
 		s.AddKnownTypeWithName(version.WithKind(kind), &LegacyKubeSchedulerConfiguration{})
 		for name := range s.KnownTypes(configv1.SchemeGroupVersion) {

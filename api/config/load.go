@@ -3,21 +3,15 @@ package config
 import (
 	"bufio"
 	"bytes"
-	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"os"
 	"reflect"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	configv1 "k8s.io/kube-scheduler/config/v1"
@@ -25,8 +19,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	"sigs.k8s.io/yaml"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Load reads a KubeSchedulerConfiguration of v1 or of a legacy version from a file, with all defaults.
@@ -77,16 +69,16 @@ func ReadFile(name string) ([]byte, error) {
 
 // Decode is Load for the content of a file.
 func Decode(file string, raw []byte) (*internalconfig.KubeSchedulerConfiguration, error) {
-	if err := cmp.Or(resources.CheckText(raw), checkDocuments(raw)); err != nil {
+	if err := checkDocuments(raw); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	obj, version, err := scheme.Codecs.UniversalDecoder().Decode(raw, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
 	cfg, ok := obj.(*internalconfig.KubeSchedulerConfiguration)
-	switch {
-	case err == nil && !ok, runtime.IsMissingKind(err), runtime.IsMissingVersion(err), runtime.IsNotRegisteredError(err):
-		return nil, fmt.Errorf("%s: %w", file, kindError(raw))
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", file, explain(raw, err))
+	if !ok {
+		return nil, fmt.Errorf("%s: found kind %q: must be %s", file, version.Kind, kind)
 	}
 	cfg.APIVersion = version.GroupVersion().String()
 	if err := validate(cfg); err != nil {
@@ -95,82 +87,36 @@ func Decode(file string, raw []byte) (*internalconfig.KubeSchedulerConfiguration
 	return cfg, nil
 }
 
-// checkDocuments returns an error unless a file has one object: kube-scheduler would read only the first one.
+// kind is the kind of configurations.
+const kind = "KubeSchedulerConfiguration"
+
+// checkDocuments returns an error unless a file has one object, which has a kind: kube-scheduler reads only the first one, and prints an
+// object without a kind.
 func checkDocuments(raw []byte) error {
-	found := 0
+	found, kinds := 0, 0
 	for documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(raw))); ; {
 		document, err := documents.Read()
 		if err != nil {
 			break
 		}
-		var object any
-		if err := yaml.Unmarshal(document, &object); err != nil {
-			return resources.ExplainYAML(err)
+		var head *metav1.TypeMeta
+		if err := yaml.Unmarshal(document, &head); err != nil {
+			return err
 		}
-		if _, isObject := object.(map[string]any); !isObject && object != nil {
-			return errors.New("found a text or a list: must be a KubeSchedulerConfiguration")
-		} else if isObject {
+		if head != nil {
 			found++
 		}
+		if head != nil && head.Kind != "" && head.APIVersion != "" {
+			kinds++
+		}
 	}
-	if found != 1 {
-		return fmt.Errorf("found %d documents: must be one KubeSchedulerConfiguration", found)
+	switch {
+	case found != 1:
+		return fmt.Errorf("found %d documents: must be one %s", found, kind)
+	case kinds == 0:
+		return fmt.Errorf("kind, apiVersion: required: must be %s and %s", kind, configv1.SchemeGroupVersion)
 	}
 	return nil
-}
-
-// pluginError matches the error about the arguments of a plugin.
-var pluginError = regexp.MustCompile(`decoding \.profiles\[(\d+)\]\.pluginConfig\[(\d+)\]: .*args for plugin (\w+): `)
-
-// explain returns an error of the decoder with the field, what was found, and what is allowed, or err if it is about something else.
-func explain(raw []byte, err error) error {
-	var cfg struct {
-		metav1.TypeMeta `json:",inline"`
-		Profiles        []struct {
-			PluginConfig []struct{ Args json.RawMessage }
-		}
-	}
-	asJSON, invalid := yaml.YAMLToJSON(raw)
-	if invalid != nil {
-		return resources.ExplainYAML(invalid)
-	}
-	match := pluginError.FindStringSubmatch(err.Error())
-	if match == nil || yaml.Unmarshal(raw, &cfg) != nil {
-		_ = yaml.Unmarshal(raw, &cfg.TypeMeta)
-		if cfg.APIVersion == configv1.SchemeGroupVersion.String() {
-			return cmp.Or(resources.DecodeJSON(asJSON, &configv1.KubeSchedulerConfiguration{}), err)
-		}
-		return cmp.Or(resources.DecodeJSON(asJSON, &LegacyKubeSchedulerConfiguration{}), err)
-	}
-	args, unknown := scheme.Scheme.New(configv1.SchemeGroupVersion.WithKind(match[3] + "Args"))
-	profile, _ := strconv.Atoi(match[1])
-	plugin, _ := strconv.Atoi(match[2])
-	if unknown != nil {
-		return err
-	}
-	if found := resources.DecodeJSON(cfg.Profiles[profile].PluginConfig[plugin].Args, args); found != nil {
-		return fmt.Errorf("profiles[%d].pluginConfig[%d].args of %s: %w", profile, plugin, match[3], found)
-	}
-	return err
-}
-
-// kindError returns the error for an object that is no KubeSchedulerConfiguration.
-func kindError(raw []byte) error {
-	var found metav1.TypeMeta
-	if err := yaml.Unmarshal(raw, &found); err != nil {
-		return err
-	}
-	hint := ""
-	if found.Kind == "ConfigMap" {
-		hint = "; write the value of its key to a file"
-	}
-	return fmt.Errorf(
-		"kind: invalid value %q of apiVersion %q: must be KubeSchedulerConfiguration of %s, or of the legacy v1beta3 or v1beta2%s",
-		found.Kind,
-		found.APIVersion,
-		configv1.SchemeGroupVersion,
-		hint,
-	)
 }
 
 func validate(cfg *internalconfig.KubeSchedulerConfiguration) error {

@@ -6,7 +6,6 @@ package metricprovider
 import (
 	"cmp"
 	"net/url"
-	"path"
 	"reflect"
 	"slices"
 	"strconv"
@@ -55,19 +54,14 @@ var exampleAddresses = map[string]string{
 // an HTTP server.
 func ExampleAddress(providerType string) string { return exampleAddresses[providerType] }
 
-// URLProblem returns what is wrong with the URL of an HTTP server, empty if it can be its address: paths of proxies are allowed, paths of
-// pages and of the API are not.
+// URLProblem returns what is wrong with the URL of an HTTP server, empty if it can be its address.
 func URLProblem(u *url.URL, example string) string {
 	_, err := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16)
-	page := path.Base(u.Path)
 	switch {
 	case (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
 		return "must be a URL like " + example
 	case err != nil:
 		return "must be a URL like " + example + ", with a port up to 65535"
-	case slices.Contains([]string{"graph", "query", "query_range", "metrics", "targets"}, page),
-		strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/api/v1"):
-		return "must be a URL like " + example + ", without the path of a page or of the API (" + page + ")"
 	}
 	return ""
 }

@@ -53,7 +53,7 @@ func (c *ClusterCapacity) decode(text []byte) (*fit.Summary, error) {
 	}
 	var object v1alpha1.ClusterCapacity
 	if err := json.Unmarshal(text, &object); err != nil {
-		return nil, resources.ExplainDecoding(text, &object, err)
+		return nil, resources.DecodingError(text, &object, err)
 	}
 	switch {
 	case object.Name != v1alpha1.Name:

@@ -13,7 +13,6 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	capacityv1alpha1 "github.com/plimsoll-k8s/plimsoll/api/capacity/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
@@ -57,10 +56,7 @@ func CheckLimit(text string) error {
 func parseLimit(text string) (amounts v1.ResourceList, share int64, err error) {
 	var raw map[v1.ResourceName]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &raw); err != nil {
-		if invalid := format.ExplainJSON([]byte(text)); invalid != nil {
-			return nil, 0, fmt.Errorf("must be JSON: %w", invalid)
-		}
-		return nil, 0, errors.New(`must be an object such as {"cpu": "100"}`)
+		return nil, 0, fmt.Errorf(`must be an object such as {"cpu": "100"}: %w`, err)
 	}
 	if len(raw) == 0 {
 		return nil, 0, errors.New("must have an amount")

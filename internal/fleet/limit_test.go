@@ -139,7 +139,7 @@ func TestUnmanagedPromises(t *testing.T) {
 // TestBadLimits checks that a cluster whose limit is not valid fits nothing, with a reason that names the resource.
 func TestBadLimits(t *testing.T) {
 	for text, want := range map[string]string{
-		``: "must be JSON: found nothing", `[]`: "must be an object such as", `{}`: "must have an amount", `null`: "must have an amount",
+		``: "must be an object such as {\"cpu\": \"100\"}: unexpected end of JSON input", `[]`: "must be an object such as", `{}`: "must have an amount", `null`: "must have an amount",
 		`{"cpu": "many"}`: "cpu: invalid value \"many\": must be a quantity", `{"cpu": "-1"}`: "cpu: invalid value -1: must be at least 0",
 		`{"namespaceShare": "0%"}`: "namespaceShare: invalid value 0%: must be from 1% to 100%", `{"namespaceShare": 50}`: "must be from 1% to 100%",
 		`{"memory": "1e2147483647"}`: "the exponent must be from -30 to 30", `{"memory": {}}`: "memory: invalid value \"{}\": must be a quantity",

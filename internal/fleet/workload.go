@@ -166,7 +166,7 @@ func compileWorkload(p *v1beta1.Placement, spec *v1beta1.WorkloadSpec, object []
 		path, object = workloadPath(p).Child("template"), spec.Template.Raw
 		var head metav1.PartialObjectMetadata
 		if err := json.Unmarshal(object, &head); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, resources.ExplainDecoding(object, &head, err))
+			return nil, fmt.Errorf("%s: %w", path, resources.DecodingError(object, &head, err))
 		}
 		if head.Kind == "" { // metadata and spec
 			path = workloadPath(p)

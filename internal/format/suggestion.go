@@ -1,9 +1,6 @@
 package format
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // Suggestion returns the end of an error about an unknown name: "; did you mean NAME?" with the most similar known name, or with a
 // name that it begins, "" if no name is similar. A name that differs in half of its letters is similar only if it begins with the same.
@@ -40,14 +37,4 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
-}
-
-// pattern matches the part of an error of Kubernetes with a regular expression.
-var pattern = regexp.MustCompile(` \(regex used for validation is '[^']*'\)|,? ?regex used for validation is '[^']*'`)
-
-// WithoutPattern returns errors of Kubernetes about names and labels without regular expressions, which the rest describes in words, and
-// with the operators that selectors may have.
-func WithoutPattern(text string) string {
-	const operators = "must be In, NotIn, Exists or DoesNotExist"
-	return strings.ReplaceAll(pattern.ReplaceAllString(text, ""), "not a valid selector operator", operators)
 }

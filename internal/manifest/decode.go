@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
@@ -22,17 +21,11 @@ func toJSON(document []byte) ([]byte, error) {
 	if trimmed := bytes.TrimSpace(document); isFlow(trimmed) && json.Valid(trimmed) {
 		return trimmed, nil
 	}
-	if err := resources.CheckText(document); err != nil {
+	asJSON, err := yaml.YAMLToJSONStrict(document)
+	if err != nil {
 		return nil, err
 	}
-	asJSON, err := resources.ToJSON(document)
-	if err == nil {
-		return asJSON, checkEnd(document)
-	}
-	if line := action.Find(document); line != nil {
-		return nil, templateError(line)
-	}
-	return nil, err
+	return asJSON, checkEnd(document)
 }
 
 // eachChecked calls a function for each object in documents, after the quantities of its document have been checked.
@@ -90,15 +83,6 @@ func split(document []byte) [][]byte {
 	}
 }
 
-// action matches an action of a Go template, as in the templates of Helm charts.
-var action = regexp.MustCompile(`\{\{[^\n]*\}\}`)
-
-// templateError returns the error for a document with an action.
-func templateError(found []byte) error {
-	return fmt.Errorf("looks like a Helm template (found %s): render it first, as with helm template NAME CHART, and read the output",
-		format.Shorten(string(found), maxShown))
-}
-
 // header has the fields that all objects have in common.
 type header struct {
 	metav1.TypeMeta `json:",inline"`
@@ -109,21 +93,11 @@ type header struct {
 	Items []json.RawMessage `json:"items"`
 }
 
-// maxShown is the length to which a text is cut in an error.
-const maxShown = 60
-
 // headerOf returns the header of an object. An item of a typed list may have no type: it then has the
 // type in defaults.
 func headerOf(asJSON []byte, defaults metav1.TypeMeta) (header, error) {
 	var head header
 	if err := json.Unmarshal(asJSON, &head); err != nil {
-		if typeError, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			if typeError.Field == "" {
-				return head, fmt.Errorf("found %s: must be an object with apiVersion and kind", format.Shorten(string(asJSON), maxShown))
-			}
-			field := strings.TrimSpace(head.Kind + " " + strings.TrimPrefix(typeError.Field, "TypeMeta."))
-			return head, fmt.Errorf("%s: found a value of type %s: must be %s", field, typeError.Value, resources.AllowedValue(typeError))
-		}
 		return head, err
 	}
 	if head.Kind == "" && head.APIVersion == "" {
@@ -134,11 +108,6 @@ func headerOf(asJSON []byte, defaults metav1.TypeMeta) (header, error) {
 		return head, errors.New("kind: required: must be the kind of an object, such as Node or Pod")
 	case head.APIVersion == "":
 		return head, fmt.Errorf("apiVersion: required: must be the version of %s, such as v1", head.Kind)
-	}
-	for _, text := range []string{head.Kind, head.Metadata.Name, head.Metadata.Namespace} {
-		if found := action.FindString(text); found != "" {
-			return head, templateError([]byte(found))
-		}
 	}
 	return head, nil
 }

@@ -24,9 +24,6 @@ const maxNesting = 3
 
 var errNesting = fmt.Errorf("found more than %d Lists in each other: must have at most %d", maxNesting, maxNesting)
 
-// chartFile describes a Helm chart, whose templates are no manifests.
-const chartFile = "Chart.yaml"
-
 // extensions has the extensions of the files that are read from a folder.
 var extensions = []string{".yaml", ".yml", ".json"}
 
@@ -93,12 +90,6 @@ func fileOrFolder(path string, each func(string, []byte) error) error {
 		if err != nil || entry.IsDir() || !slices.Contains(extensions, filepath.Ext(path)) {
 			return err
 		}
-		if entry.Name() == chartFile {
-			return fmt.Errorf(
-				"%s is a Helm chart: render it first, as with helm template NAME %[1]s, and read the output",
-				filepath.Dir(path),
-			)
-		}
 		found = true
 		return file(path, each)
 	})
@@ -132,8 +123,7 @@ func stream(name string, in io.Reader, each func(string, []byte) error) error {
 		}
 		where := fmt.Sprintf("%s, document %d", name, i)
 		if err != nil {
-			_, text, _ := strings.Cut(err.Error(), "separator: ")
-			return fmt.Errorf("%s: found %q after ---: must be on the next line", where, text)
+			return fmt.Errorf("%s: %w", where, err)
 		}
 		if len(bytes.TrimSpace(dropComments(document))) == 0 {
 			continue

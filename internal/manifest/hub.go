@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/config/crd"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
 
@@ -39,7 +40,7 @@ func ReadHub(paths []string, stdin io.Reader) (*Hub, error) {
 // ReadHubFrom reads the objects of a hub from documents, which may be required to have placements.
 // Fields that the API server would refuse are warnings.
 func ReadHubFrom(source Source, requirePlacements bool) (*Hub, error) {
-	return readHub(source, requirePlacements, map[metav1.TypeMeta]*hubSchema{})
+	return readHub(source, requirePlacements, map[metav1.TypeMeta]*crd.Validator{})
 }
 
 // ReadRecordedHub is ReadHubFrom for a recording, whose objects are not validated: an API server did it, and redaction removes fields.
@@ -47,8 +48,8 @@ func ReadRecordedHub(source Source, requirePlacements bool) (*Hub, error) {
 	return readHub(source, requirePlacements, nil)
 }
 
-func readHub(source Source, requirePlacements bool, schemas map[metav1.TypeMeta]*hubSchema) (*Hub, error) {
-	r := &hubReader{reader: newReader(hubKinds), schemas: schemas}
+func readHub(source Source, requirePlacements bool, validators map[metav1.TypeMeta]*crd.Validator) (*Hub, error) {
+	r := &hubReader{reader: newReader(hubKinds), validators: validators}
 	if err := eachChecked(source, r.read); err != nil {
 		return nil, err
 	}
@@ -70,9 +71,9 @@ type hubReader struct {
 	reader
 
 	hub Hub
-	// schemas are the schemas of the kinds that were read, nil if objects are not validated.
-	schemas   map[metav1.TypeMeta]*hubSchema
-	validated int // bytes
+	// validators are those of the kinds that were read, nil if objects are not validated.
+	validators map[metav1.TypeMeta]*crd.Validator
+	validated  int // bytes
 }
 
 // read reads an object in JSON.

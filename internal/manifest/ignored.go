@@ -51,17 +51,9 @@ func (i *Ignored) list() string {
 		}) {
 			name = kind.String()
 		}
-		texts = append(texts, fmt.Sprintf("%d %s%s", i.counts[kind], name, cmp.Or(hintOf(kind), places[kind.Kind])))
+		texts = append(texts, fmt.Sprintf("%d %s%s", i.counts[kind], name, hintOf(kind)))
 	}
 	return format.Abbreviate(texts, maxKinds, ", ")
-}
-
-// places says how objects that are no part of a cluster are given to commands.
-var places = map[string]string{
-	"ResourceSlack":              " (give it with --policy to slack plan, with --slack to compare)",
-	"KubeSchedulerConfiguration": " (give it with --config, or to compare with --profile)",
-	"Placement":                  " (give it to plimsoll placement)",
-	"Config":                     " (give it with --kubeconfig)",
 }
 
 // hintOf returns the kind that is read and that a kind which is ignored resembles, or its group; "" if there is none.

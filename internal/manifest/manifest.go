@@ -164,14 +164,6 @@ func (r *clusterReader) read(where string, asJSON []byte, head *header) error {
 // pod adds a pod, unless it is finished.
 func (r *clusterReader) pod(pod *v1.Pod) {
 	SetPodDefaults(pod)
-	for _, container := range pod.Spec.Containers {
-		for i, list := range []v1.ResourceList{container.Resources.Requests, container.Resources.Limits} {
-			if amount := list[v1.ResourceMemory]; amount.MilliValue()%1000 != 0 {
-				r.warn("Pod %s/%s: container %s: resources.%s.memory: invalid value %q: must be whole bytes; did you mean Mi?",
-					pod.Namespace, pod.Name, container.Name, []string{"requests", "limits"}[i], amount.String())
-			}
-		}
-	}
 	if pod.UID == "" {
 		pod.UID = types.UID(resources.Name(pod))
 	}

@@ -17,15 +17,6 @@ func pod(name, nodeName string) string {
 	return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec: {nodeName: \"" + nodeName + "\", containers: [{name: c}]}\n"
 }
 
-// utf16 returns an ASCII text in UTF-16 with a byte order mark, as shells of Windows write it.
-func utf16(text string) string {
-	out := []byte("\xff\xfe")
-	for _, c := range []byte(text) {
-		out = append(out, c, 0)
-	}
-	return string(out)
-}
-
 func write(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -104,49 +95,30 @@ func TestReadErrors(t *testing.T) {
 		"no kind":         {"apiVersion: v1\nmetadata: {name: c}", "document 1: kind: required: must be the kind of an object"},
 		"no version":      {"kind: Node\nmetadata: {name: c}", "document 1: apiVersion: required: must be the version of Node"},
 		"an empty object": {"{}", "document 1: kind: required"},
-		"a text":          {"hello", `document 1: found "hello": must be an object with apiVersion and kind`},
-		"open bracket":    {"a:\n  [", `document 1: line 2, "[": a value or a closing bracket is missing`},
-		"open quote":      {"a: 1\nb: \"x\nc: d\n", `document 1: line 2, "b: \"x": a quote is not closed`},
-		"open quote above another": {
-			"a: \"x\nb: \"y\"\n", `document 1: line 1, "a: \"x": a quote is not closed`,
-		},
-		"indentation": {"a:\n- b: c\n d: e\n", `document 1: line 3, "d: e": wrong indentation: the `},
-		"two colons":  {"a: b: c\n", `document 1: line 1, "a: b: c": wrong indentation, or a value with a colon`},
-		"a tab":       {"a:\n\tb: c\n", `document 1: line 2, "b: c": found a tab or a special character: indent with spaces, put values in quotes`},
-		"no separator": {
-			node + pod("p", ""), `document 1: line 5, "apiVersion: v1": found "apiVersion" twice: objects must be separated by a line with ---`,
-		},
-		"a table":       {"NAME   STATUS\nn1     Ready\n", `document 1: found "NAME   STATUS": must be YAML or JSON, as from kubectl get -o yaml`},
-		"items":         {"apiVersion: v1\nkind: List\nitems: {}", "document 1: List items: found a value of type object: must be a list"},
-		"separator":     {node + "--- a\n", `document 1: found "a" after ---: must be on the next line`},
-		"an empty file": {"# only a comment\n", "found no nodes in the input: must have at least one (export with kubectl get nodes,pods -A -o yaml)"},
+		"a text":          {"hello", "document 1: json: cannot unmarshal string into Go value"},
+		"open bracket":    {"a:\n  [", "document 1: yaml: line 2: did not find expected node content"},
+		"a tab":           {"a:\n\tb: c\n", "document 1: yaml: line 2: found character that cannot start any token"},
+		"no separator":    {node + pod("p", ""), `line 5: key "apiVersion" already set in map`},
+		"items":           {"apiVersion: v1\nkind: List\nitems: {}", "document 1: json: cannot unmarshal object into Go struct field header.items"},
+		"separator":       {node + "--- a\n", "document 1: invalid Yaml document separator: a"},
+		"an empty file":   {"# only a comment\n", "found no nodes in the input: must have at least one (export with kubectl get nodes,pods -A -o yaml)"},
 		"wrong type": {
 			"apiVersion: v1\nkind: Node\nmetadata: {name: [1]}",
-			"document 1: Node metadata.name: found a value of type array: must be one string, not a list",
+			"document 1: json: cannot unmarshal array into Go struct field .metadata.name of type string",
 		},
 		"bad quantity": {
 			"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {allocatable: {cpu: many}}",
-			`document 1: Node node-1: status.allocatable.cpu: invalid value "many": must be a quantity such as 500m, 2.5 or 4Gi`,
+			`document 1: Node node-1: status.allocatable.cpu: quantities must match the regular expression`,
 		},
 		"bad quantity in a list": {
 			`{"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {"namespace": "shop", "name": "web"}, "spec": {"containers": [
 {"name": "a"}, {"name": "b", "resources": {"limits": {"nvidia.com/gpu": "1O"}}}]}}]}`,
-			`document 1: item 1: Pod shop/web: spec.containers[1].resources.limits[nvidia.com/gpu]: invalid value "1O": must be a quantity`,
+			`document 1: item 1: Pod shop/web: spec.containers[1].resources.limits[nvidia.com/gpu]: quantities must match the regular expression`,
 		},
-		"wrong type of the kind": {
-			"apiVersion: v1\nkind: 5\n",
-			"document 1: kind: found a value of type number: must be a string (put it in quotes)",
-		},
-		"a name that is a boolean": {
-			"apiVersion: v1\nkind: Pod\nmetadata: {name: n}\n",
-			"document 1: Pod metadata.name: found a value of type bool: must be a string (put it in quotes)",
-		},
-		"a snapshot":   {"\x1f\x8b\x08\x00", "document 1: found a compressed file: must be YAML or JSON"},
-		"a recording":  {"PLRC\x00", "document 1: found a recording: must be YAML or JSON; a recording is read with --recording"},
-		"random bytes": {"\x9a\x01a: b", "document 1: found bytes that are not text: must be YAML or JSON in UTF-8"},
+		"random bytes": {"\x9a\x01a: b", "document 1: yaml: invalid leading UTF-8 octet"},
 		"no number": {
 			"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {allocatable: {cpu: .nan}}",
-			"document 1: found the number NaN: numbers must be finite",
+			"document 1: json: unsupported value: NaN",
 		},
 		"negative amount of a node": {
 			"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {capacity: {cpu: 4}, allocatable: {cpu: -1}}",
@@ -167,7 +139,7 @@ func TestReadErrors(t *testing.T) {
 		"unknown resource": {
 			`{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: m, resources: {requests: {cpu: 0,5}}}]}}`,
 			`document 1: Pod a: spec.containers[0].resources: unknown resource "5": must be cpu, memory, ephemeral-storage, hugepages-SIZE, or have ` +
-				"a domain such as nvidia.com/gpu; a decimal has a point, as in 2.5",
+				"a domain such as nvidia.com/gpu",
 		},
 		"negative requests of the pod": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {resources: {requests: {cpu: -1m}}}",
@@ -182,34 +154,21 @@ func TestReadErrors(t *testing.T) {
 			"document 1: found text after the end of the object: objects must be separated by lines with ---",
 		},
 		"text after the end of a document": {node + "...\n" + pod("p", ""), "document 1: found text after the end of the object"},
-		"UTF-16":                           {utf16(node), "document 1: found text in UTF-16: must be in UTF-8"},
 		"bad number": {
 			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: c}\nspec: {replicas: two}",
-			`document 1: Deployment c: spec.replicas: invalid value "two": must be an integer`,
+			`document 1: Deployment c: spec.replicas: json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32`,
 		},
 		"list in place of an object": {
-			"apiVersion: v1\nkind: Pod\nmetadata: {name: c}\nspec: []", `document 1: Pod c: spec: invalid value []: must be an object`,
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: c}\nspec: []", `document 1: Pod c: spec: json: cannot unmarshal array`,
 		},
 		"no name":         {"apiVersion: v1\nkind: Node\nmetadata: {}", "document 1: a node without metadata.name"},
 		"duplicate":       {node + "---\n" + node, "document 2: duplicate node node-1, first defined in "},
-		"duplicate field": {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nmetadata: {name: b}", `line 4, "metadata: {name: b}": found "metadata" twice: must be set once`},
+		"duplicate field": {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nmetadata: {name: b}", `line 4: key "metadata" already set in map`},
 		"no nodes":        {pod("p", "") + "---\n" + pod("q", ""), "-o yaml); ignored: 2 Pod"},
 		"no nodes, other kinds": {
 			pod("p", "") + "---\napiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: r}",
 			"found no nodes in the input: must have " +
 				"at least one (export with kubectl get nodes,pods -A -o yaml); ignored: 1 Pod, 1 Rollout",
-		},
-		"Helm template": {
-			"apiVersion: v1\nkind: Pod\nmetadata:\n  name: {{ .Release.Name }}\n",
-			"document 1: looks like a Helm template (found {{ .Release.Name }}): render it first, as with helm template NAME CHART",
-		},
-		"Helm template with a condition": {
-			"{{- if .Values.enabled }}\napiVersion: v1\n{{- end }}\n",
-			"document 1: looks like a Helm template (found {{- if .Values.enabled }})",
-		},
-		"Helm template that is YAML": {
-			"apiVersion: v1\nkind: Pod\nmetadata: {name: '{{ .Values.name }}'}\n",
-			"document 1: looks like a Helm template (found {{ .Values.name }})",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -274,15 +233,6 @@ func TestReadFlow(t *testing.T) {
 	}
 }
 
-// TestReadChart checks that the folder of a Helm chart is recognized.
-func TestReadChart(t *testing.T) {
-	chart := filepath.Dir(write(t, "Chart.yaml", "apiVersion: v2\nname: c\n"))
-	want := chart + " is a Helm chart: render it first, as with helm template NAME " + chart + ", and read the output"
-	if _, err := Read([]string{chart}, nil); err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
-	}
-}
-
 // TestReadHubKinds checks the kinds of a hub: other kinds are ignored, wrong versions and values are errors.
 func TestReadHubKinds(t *testing.T) {
 	const placement = "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata: {name: p, namespace: shop}\n"
@@ -298,9 +248,9 @@ func TestReadHubKinds(t *testing.T) {
 		strings.Replace(placement, "v1beta1", "v1", 1): `standard input, document 1: Placement shop/p: apiVersion: invalid value ` +
 			`"cluster.open-cluster-management.io/v1": must be cluster.open-cluster-management.io/v1beta1 or cluster.open-cluster-management.io/v1alpha1`,
 		placement + "spec: {numberOfClusters: many}\n": `standard input, document 1: Placement shop/p: spec.numberOfClusters: ` +
-			`invalid value "many": must be an integer`,
+			`json: cannot unmarshal string into Go struct field PlacementSpec.spec.numberOfClusters of type int32`,
 		"apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata: {name: c}\nstatus: {allocatable: {cpu: x}}\n": "standard " +
-			`input, document 1: ManagedCluster c: status.allocatable.cpu: invalid value "x": must be a quantity such as 500m, 2.5 or 4Gi`,
+			`input, document 1: ManagedCluster c: status.allocatable.cpu: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`,
 	} {
 		if _, err := ReadHub([]string{"-"}, strings.NewReader(content)); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -43,12 +42,8 @@ func checkRequirements(field string, resources *v1.ResourceRequirements) error {
 	for _, amounts := range []v1.ResourceList{resources.Requests, resources.Limits} {
 		for _, name := range slices.Sorted(maps.Keys(amounts)) {
 			if !strings.Contains(string(name), "/") && !helper.IsStandardContainerResourceName(core.ResourceName(name)) {
-				hint := ""
-				if _, err := strconv.Atoi(string(name)); err == nil {
-					hint = "; a decimal has a point, as in 2.5"
-				}
 				return fmt.Errorf("%s: unknown resource %q: must be cpu, memory, ephemeral-storage, hugepages-SIZE, or have a domain "+
-					"such as nvidia.com/gpu%s", field, name, hint)
+					"such as nvidia.com/gpu", field, name)
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,24 +74,4 @@ func FuzzQuantities(f *testing.F) {
 			t.Errorf("took %s", took)
 		}
 	})
-}
-
-// TestFractionalMemory checks that memory in milli, a typo for mebibytes, is a warning.
-func TestFractionalMemory(t *testing.T) {
-	const container = `
-apiVersion: v1
-kind: Node
-metadata: {name: a}
-status: {allocatable: {pods: 5}}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: p}
-spec: {containers: [{name: c, resources: {requests: {cpu: 500m, memory: 500m}, limits: {memory: 1Gi}}}]}
-`
-	read, err := Read([]string{"-"}, strings.NewReader(container))
-	want := []string{`Pod default/p: container c: resources.requests.memory: invalid value "500m": must be whole bytes; did you mean Mi?`}
-	if err != nil || !slices.Equal(read.Warnings, want) {
-		t.Errorf("%v, %q, want %q", err, read.Warnings, want)
-	}
 }

@@ -102,22 +102,11 @@ func (r *reader) similarKind(head *header) string {
 // if the object has no name, or if another object of the kind has the same name.
 func (r *reader) decode(where string, asJSON []byte, head *header, into object) error {
 	unknown, err := kubejson.UnmarshalStrict(asJSON, into)
-	if err != nil {
-		err = resources.ExplainDecoding(asJSON, into, err)
-	}
-	if err := cmp.Or(err, checkAmountsOf(into)); err != nil {
+	if err := cmp.Or(resources.DecodingError(asJSON, into, err), checkAmountsOf(into)); err != nil {
 		return fmt.Errorf("%s: %w", head, err)
 	}
-	for _, field := range resources.ExplainUnknown(unknown, into) {
+	for _, field := range resources.SuggestFields(unknown, into) {
 		r.warn("%s: %s: %v", where, head, field)
-	}
-	for _, problem := range keyProblems(head.Kind, into) {
-		r.warn("%s: %s: %s", where, head, problem)
-	}
-	if template, _ := templateOf(into); template != nil {
-		for _, problem := range keyProblems("Pod", template) {
-			r.warn("%s: %s: spec.template: %s", where, head, problem)
-		}
 	}
 	into.GetObjectKind().SetGroupVersionKind(head.groupVersionKind())
 	kind, key := head.Kind, into.GetName()

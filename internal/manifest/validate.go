@@ -3,7 +3,6 @@ package manifest
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -20,8 +18,6 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 	defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
 // validationOptions accept what any supported version of Kubernetes accepts.
@@ -41,13 +37,6 @@ var lacking = regexp.MustCompile(
 	`\.image$|^status\.conditions|\.reason$|\.volumeMounts\[\d+\]\.name$|\.ephemeralContainers|serviceAccount|nodeSwapStatus|declaredFeatures`,
 )
 
-// phrases are texts of the validation of Kubernetes in the words of other messages.
-var phrases = strings.NewReplacer(
-	"not a valid selector operator", "must be In, NotIn, Exists or DoesNotExist, or Gt or Lt of nodes", ", inclusive", "",
-	"metadata.taints", "spec.taints", "less than or equal to ", "at most the ", "greater than zero", "at least 1",
-	"Limit must be set for non overcommitable resources", "must have the same amount of extended resources as the requests",
-)
-
 // maxValidated bounds the time of validation. Nobody writes more objects by hand, and an API server has validated others.
 const maxValidated = 20_000
 
@@ -61,7 +50,7 @@ func (r *clusterReader) validate(where string, head *header, obj object) {
 	case *v1.Node:
 		problems = nodeProblems(obj)
 	case *v1.Pod:
-		problems = podProblems(&obj.Spec, obj, "")
+		problems = podProblems(obj, "")
 	default:
 		if template, given := templateOf(obj); template != nil {
 			problems = TemplateProblems(template, "spec.template.")
@@ -84,7 +73,7 @@ func (r *clusterReader) validate(where string, head *header, obj object) {
 func TemplateProblems(template *v1.PodTemplateSpec, path string) []string {
 	pod := &v1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
 	SetPodDefaults(pod)
-	return podProblems(&template.Spec, pod, path)
+	return podProblems(pod, path)
 }
 
 // templateOf returns the template and the selector of the pods of a workload, nil for other objects and for selectors that an API server
@@ -106,7 +95,7 @@ func templateOf(obj object) (*v1.PodTemplateSpec, *metav1.LabelSelector) {
 }
 
 // podProblems returns the problems of a pod that has its defaults. path is the place of a template.
-func podProblems(given *v1.PodSpec, pod *v1.Pod, path string) []string {
+func podProblems(pod *v1.Pod, path string) []string {
 	var internal core.Pod
 	if err := defaults.Convert_v1_Pod_To_core_Pod(pod, &internal, nil); err != nil {
 		return []string{err.Error()}
@@ -114,16 +103,7 @@ func podProblems(given *v1.PodSpec, pod *v1.Pod, path string) []string {
 	internal.Namespace = orDefault(internal.Namespace)
 	options := validationOptions
 	options.ResourceIsPod = path == ""
-	problems := problemTexts(path, append(validation.ValidatePodCreate(&internal, options), unmatched(pod.Spec.Affinity)...))
-	for i := range given.Containers {
-		c, at := &given.Containers[i], fmt.Sprintf("%sspec.containers[%d].resources.", path, i)
-		problems = append(problems, memoryProblem(at+"limits", c.Resources.Limits)...)
-		problems = append(problems, cpuProblem(at+"requests", c.Resources.Requests)...)
-		if c.Resources.Requests.Memory().Cmp(*c.Resources.Limits.Memory()) != 0 { // not the default
-			problems = append(problems, memoryProblem(at+"requests", c.Resources.Requests)...)
-		}
-	}
-	return problems
+	return problemTexts(path, append(validation.ValidatePodCreate(&internal, options), unmatched(pod.Spec.Affinity)...))
 }
 
 // unmatched returns the errors of a node affinity that an API server accepts, and kube-scheduler matches with no node, such as Gt 64Gi.
@@ -149,28 +129,6 @@ func unmatched(affinity *v1.Affinity) (errs field.ErrorList) {
 	return errs
 }
 
-// leastMemory is less than any container or node has.
-const leastMemory = 4096
-
-// memoryProblem returns the problem of an amount of memory that lacks its unit.
-func memoryProblem(path string, amounts v1.ResourceList) []string {
-	memory := amounts[v1.ResourceMemory]
-	if memory.Sign() <= 0 || memory.Value() >= leastMemory || memory.MilliValue()%1000 != 0 { // another warning
-		return nil
-	}
-	return []string{fmt.Sprintf("%s.memory: %s is in bytes; did you mean %[2]sMi or %[2]sGi?", path, memory.String())}
-}
-
-// cpuProblem returns the problem of an amount of CPU with a unit of memory.
-func cpuProblem(path string, amounts v1.ResourceList) []string {
-	cpu := amounts[v1.ResourceCPU]
-	if cpu.Format != resource.BinarySI || cpu.Value() < 1024 {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s.cpu: %s are %s cores; did you mean %[2]s of memory, or 500m?", path, cpu.String(),
-		format.Plain(float64(cpu.Value())))}
-}
-
 // nodeProblems returns the problems of a node.
 func nodeProblems(node *v1.Node) []string {
 	var internal core.Node
@@ -178,7 +136,6 @@ func nodeProblems(node *v1.Node) []string {
 		return []string{err.Error()}
 	}
 	problems := problemTexts("", validation.ValidateNode(&internal))
-	problems = append(problems, memoryProblem("status.allocatable", node.Status.Allocatable)...)
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage, v1.ResourcePods} {
 		capacity, isKnown := node.Status.Capacity[name]
 		if allocatable := node.Status.Allocatable[name]; isKnown && allocatable.Cmp(capacity) > 0 {
@@ -197,46 +154,8 @@ func problemTexts(path string, errs field.ErrorList) (texts []string) {
 			return e.Field == err.Field || strings.HasPrefix(err.Field, e.Field+"[")
 		})
 		if !isName && !isKnown && !lacking.MatchString(err.Field) {
-			texts = append(texts, phrases.Replace(path+problemText(err)))
+			texts = append(texts, path+err.Error())
 		}
 	}
 	return texts
-}
-
-// problemText returns an error of validation as "field: invalid value X: must be Y". Values that are no scalars are left out.
-func problemText(err *field.Error) string {
-	value := err.BadValue
-	if v := reflect.ValueOf(value); v.Kind() == reflect.Pointer && !v.IsNil() {
-		value = v.Elem().Interface()
-	}
-	text := ""
-	switch v := reflect.ValueOf(value); {
-	case err.Type == field.ErrorTypeRequired || !v.IsValid():
-	case v.Type() == reflect.TypeFor[resource.Quantity]():
-		amount := value.(resource.Quantity)
-		text = " " + amount.String()
-	case v.Kind() == reflect.String:
-		text = fmt.Sprintf(" %q", v.String())
-	case v.CanInt(), v.CanUint(), v.CanFloat(), v.Kind() == reflect.Bool:
-		text = fmt.Sprintf(" %v", value)
-	}
-	detail, _, _ := strings.Cut(err.Detail, " (e.g.")
-	problem := "invalid value"
-	switch err.Type {
-	case field.ErrorTypeRequired:
-		problem = "required"
-		if strings.Contains(detail, "empty") {
-			detail = ""
-		}
-	case field.ErrorTypeNotSupported:
-		detail = "must be one of " + strings.ReplaceAll(strings.TrimPrefix(detail, "supported values: "), `"`, "")
-	case field.ErrorTypeDuplicate:
-		problem, detail = "found twice:", ""
-	case field.ErrorTypeForbidden:
-		problem = "not allowed"
-	case field.ErrorTypeNotFound:
-		problem, detail = "found no", ""
-	default: // an invalid value
-	}
-	return strings.TrimSuffix(fmt.Sprintf("%s: %s%s: %s", err.Field, problem, text, detail), ": ")
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -111,11 +110,6 @@ func readResult(name string) (*result.Result, error) {
 	}
 	defer file.Close()
 	in := bufio.NewReader(io.LimitReader(file, maxResult))
-	if start, err := in.Peek(1 << 10); err == nil || errors.Is(err, io.EOF) {
-		if err := resources.CheckText(start); err != nil && !utf8.Valid(start) {
-			return nil, fmt.Errorf("%w; plimsoll merge reads the output of plimsoll compare --shard with -o json", err)
-		}
-	}
 	if err := skipToObject(in); err != nil {
 		return nil, err
 	}

@@ -120,7 +120,7 @@ func unknownFields(object []byte, path string) (fields []string) {
 		}
 	}
 	unknown, _ := kubejson.UnmarshalStrict(object, into) // decoded before
-	for _, err := range resources.ExplainUnknown(unknown, into) {
+	for _, err := range resources.SuggestFields(unknown, into) {
 		fields = append(fields, err.Error())
 	}
 	return fields
@@ -128,10 +128,7 @@ func unknownFields(object []byte, path string) (fields []string) {
 
 // decode decodes an object in JSON. The error names the field.
 func decode(object []byte, into any) error {
-	if err := json.Unmarshal(object, into); err != nil {
-		return resources.ExplainDecoding(object, into, err)
-	}
-	return nil
+	return resources.DecodingError(object, into, json.Unmarshal(object, into))
 }
 
 // CheckReplicas returns an error if a number of replicas is out of range.
