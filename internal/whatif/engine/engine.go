@@ -8,11 +8,9 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -30,10 +28,8 @@ import (
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/plugins"
 )
@@ -133,7 +129,7 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 		scheduler.WithNodeInfoSnapshot(snapshot),
 	)
 	if err != nil {
-		return nil, explainPlugin(err, registry)
+		return nil, err
 	}
 	factory.Start(ctx.Done())
 	for kind, synced := range factory.WaitForCacheSync(ctx.Done()) {
@@ -173,37 +169,6 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 		return e, e.SetLoad(*options.Load)
 	}
 	return e, nil
-}
-
-// unknownPlugin matches the error for a plugin that does not exist.
-var unknownPlugin = regexp.MustCompile(`"([^"]*)" does not exist$`)
-
-// profileError matches the errors of kube-scheduler about the plugins of a profile: the profile, and what follows.
-var profileError = regexp.MustCompile(`creating profile for scheduler name (\S+): (?:` +
-	`plugin "([^"]*)" does not extend (\w+)Plugin plugin|only one queue sort plugin required .* but got (\d+))$`)
-
-// explainPlugin returns an error with the most similar plugin, or with all plugins, if a profile has a plugin that does not exist, and an
-// error about the plugins of a profile in the words of its file.
-func explainPlugin(err error, registry frameworkruntime.Registry) error {
-	if found := profileError.FindStringSubmatch(err.Error()); found != nil && found[4] != "" {
-		return fmt.Errorf("profile %s: plugins.queueSort: found %s plugins: must be one, such as PrioritySort", found[1], found[4])
-	} else if found != nil {
-		point := strings.ToLower(found[3][:1]) + found[3][1:]
-		return fmt.Errorf(
-			"profile %s: plugins.%s.enabled: %s does not implement it: must be a plugin with this extension point",
-			found[1],
-			point,
-			found[2],
-		)
-	}
-	found := unknownPlugin.FindStringSubmatch(err.Error())
-	if found == nil {
-		return err
-	}
-	names := slices.Sorted(maps.Keys(frameworkplugins.NewInTreeRegistry()))
-	names = append(slices.Sorted(maps.Keys(registry)), names...)
-	return fmt.Errorf("profiles: unknown plugin %q%s",
-		found[1], cmp.Or(format.Suggestion(found[1], names), ": must be one of "+strings.Join(names, ", ")))
 }
 
 // remember returns a registry whose plugins are added to the explainers if they explain their scores.
