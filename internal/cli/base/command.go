@@ -45,13 +45,7 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 		}
 	}
 	slices.Sort(names)
-	hint := ": must be one of " + strings.Join(names, ", ")
-	if cmd.Name() != "completion" { // shells have short, similar names
-		hint = cmp.Or(format.Suggestion(name, names), hint)
-	}
-	if kind, _, _ := strings.Cut(name, "/"); len(names) == 1 && Pod.Has(names[0]) && Pod.Has(kind) { // pods/NAME of explain
-		hint = fmt.Sprintf("; did you mean %s %s %s?", cmd.CommandPath(), names[0], name)
-	}
+	hint := cmp.Or(format.Suggestion(name, names), ": must be one of "+strings.Join(names, ", "))
 	return fmt.Errorf("unknown command %q for %q%s", name, cmd.CommandPath(), hint)
 }
 
@@ -63,25 +57,7 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	if cmd.HasAvailableSubCommands() {
 		return UnknownCommand(cmd, args[0])
 	}
-	if flag := strings.TrimLeft(args[0], "–—"); flag != args[0] { // of a text processor
-		return fmt.Errorf("unexpected argument %q: begins with a long dash; did you mean --%s?", args[0], flag)
-	}
-	for _, flag := range []string{"prometheus", "address"} {
-		if cmd.Flags().Lookup(flag) != nil && strings.Contains(args[0], "://") {
-			return fmt.Errorf("unexpected argument %q; did you mean --%s %s?", args[0], flag, args[0])
-		}
-	}
-	text := fmt.Sprintf("unexpected argument %q: %s has flags only, with one value each, without spaces", args[0], cmd.CommandPath())
-	if cmd.Flags().Lookup("filename") != nil && isObject(args[0]) {
-		return fmt.Errorf("%s; -f needs a file with its manifest: kubectl get %s -o yaml", text, args[0])
-	}
-	for _, flag := range []string{"recording", "profile", "output", "filename"} {
-		isMeant := strings.HasSuffix(args[0], ".plrec") == (flag == "recording" || flag == "output")
-		if found := cmd.Flags().Lookup(flag); found != nil && found.DefValue != FormatTable && !strings.Contains(args[0], "=") && isMeant {
-			return fmt.Errorf("%s; did you mean --%s %s?", text, flag, args[0])
-		}
-	}
-	return errors.New(text)
+	return fmt.Errorf("unexpected argument %q: %s has flags only, with one value each, without spaces", args[0], cmd.CommandPath())
 }
 
 // Requires returns an error if a flag is set without any of the flags that it needs.
@@ -92,24 +68,11 @@ func Requires(cmd *cobra.Command, flag string, needed ...string) error {
 	return fmt.Errorf("--%s: requires --%s", flag, strings.Join(needed, " or --"))
 }
 
-// allowedValues describes the values of flags by their type.
-var allowedValues = map[string]string{
-	"int":      "a whole number",
-	"int64":    "a whole number",
-	"uint64":   "a whole number of at least 0",
-	"duration": "a duration such as 90s or 2h",
-	"bool":     "true or false",
-	"float64":  "a number such as 10 or 0.5",
-}
-
-// FlagError returns an error of parsing flags with the value that is allowed, or with the most similar flag.
+// FlagError returns an error of parsing flags with the problem of the value, or with the most similar flag.
 func FlagError(cmd *cobra.Command, err error) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		if problem, ok := errors.AsType[valueError](err); ok {
 			return fmt.Errorf("--%s: %w", invalid.GetFlag().Name, problem)
-		}
-		if allowed := allowedValues[invalid.GetFlag().Value.Type()]; allowed != "" {
-			return InvalidValue(invalid.GetFlag().Name, invalid.GetValue(), allowed)
 		}
 	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
@@ -119,86 +82,10 @@ func FlagError(cmd *cobra.Command, err error) error {
 	if args := cmd.Flags().Args(); cmd.HasAvailableSubCommands() && len(args) > 0 { // the flag may be one of the subcommand that is meant
 		return UnknownCommand(cmd, args[0])
 	}
-	return fmt.Errorf("%w%s", err, flagHint(cmd, cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName())))
-}
-
-// synonyms are flags of other commands and programs, with the flags that have their meaning.
-var synonyms = map[string]string{
-	"config":    "profile",
-	"candidate": "profile",
-	"policy":    "slack",
-	"slack":     "policy",
-	"file":      "filename",
-	"format":    "output",
-	"json":      "output",
-	"yaml":      "output",
-	"url":       "prometheus",
-	"server":    "kubeconfig",
-	"dir":       "folder",
-	"cluster":   "context",
-	"v":         "version",
-	"f":         "recording",
-	"filename":  "recording",
-	"since":     "from",
-	"window":    "from",
-	"start":     "from",
-	"until":     "to",
-	"end":       "to",
-	"interval":  "every",
-	"period":    "every",
-}
-
-// flagHint returns the end of the error about an unknown flag: the flag that is meant, or the commands that have the flag.
-func flagHint(cmd *cobra.Command, name string) string {
-	if name == "A" || name == "all-namespaces" {
-		return ": all namespaces are read unless --namespace is a flag and is set"
-	}
 	var names []string
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
-	owners := ownersOf(cmd.Root(), name)
-	first, _, _ := strings.Cut(name, "-")
-	for _, meant := range []string{name, synonyms[name], first} {
-		isOwned := meant == name && len(owners) > 0 && !slices.Contains(names, name) // no typing error
-		if hint := format.Suggestion(meant, names); hint != "" && !isOwned {
-			return strings.Replace(hint, "mean ", "mean --", 1)
-		}
-	}
-	hint := ": the command is " + cmd.UseLine()
-	if len(owners) > 0 {
-		hint = "; it is a flag of " + format.Abbreviate(owners, 3, ", ") + hint
-	}
-	return hint
-}
-
-// ownersOf returns the command and its subcommands that have a flag.
-func ownersOf(cmd *cobra.Command, flag string) (owners []string) {
-	if cmd.IsAvailableCommand() && cmd.Flags().Lookup(flag) != nil {
-		owners = append(owners, cmd.CommandPath())
-	}
-	for _, subcommand := range cmd.Commands() {
-		owners = append(owners, ownersOf(subcommand, flag)...)
-	}
-	return owners
-}
-
-// refuseValues returns an error for an argument that is the value of a flag, which takes its value only after "=".
-func refuseValues(cmd *cobra.Command, args []string) (err error) {
-	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		if flag.NoOptDefVal == "" || flag.Value.String() != flag.NoOptDefVal || len(args) == 0 {
-			return
-		}
-		value := args[len(args)-1]
-		truth := map[string]string{"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}[value]
-		if isBool := flag.Value.Type() == "bool"; isBool && truth != "" || !isBool && len(args) > 1 {
-			err = fmt.Errorf(
-				"unexpected argument %q: a flag that can be without value takes it after =, as in --%s=%s",
-				value,
-				flag.Name,
-				cmp.Or(truth, value),
-			)
-		}
-	})
-	return err
+	hint := strings.Replace(format.Suggestion(unknown.GetSpecifiedName(), names), "mean ", "mean --", 1)
+	return fmt.Errorf("%w%s", err, cmp.Or(hint, ": the command is "+cmd.UseLine()))
 }
 
 // valueError is the problem of a value of a flag, without the name of the flag.
@@ -231,8 +118,8 @@ func (v *checkedValue) Set(text string) error {
 // emptyFlags may be empty, as in kubectl.
 var emptyFlags = []string{"kubeconfig", "context"}
 
-// CheckFlags makes an empty value of a flag an error, such as an unset variable of a shell, a second, different value of a flag
-// that is not a list, and a value that is an argument, for a command and its subcommands. Completion parses the same flags twice.
+// CheckFlags makes an empty value of a flag an error, such as an unset variable of a shell, and a second, different value of a flag
+// that is not a list, for a command and its subcommands. Completion parses the same flags twice.
 func CheckFlags(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		var first *string
@@ -254,13 +141,6 @@ func CheckFlags(cmd *cobra.Command) {
 			flag.Value = &checkedList{checked, list}
 		}
 	})
-	check := cmd.Args
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if err := refuseValues(cmd, args); err != nil || check == nil {
-			return err
-		}
-		return check(cmd, args)
-	}
 	for _, subcommand := range cmd.Commands() {
 		CheckFlags(subcommand)
 	}

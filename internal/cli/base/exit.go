@@ -2,17 +2,13 @@
 package base
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"os"
 	"os/signal"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -74,49 +70,8 @@ func Report(program string, err error, otherwise int) int {
 // report prints an error, nothing if it is nil.
 func report(out io.Writer, program string, err error) {
 	if err != nil {
-		fmt.Fprintf(out, "%s: %s%s\n", program, oneLine(explainFlags(strings.TrimSpace(err.Error()))), missingHint(err))
+		fmt.Fprintf(out, "%s: %s\n", program, oneLine(strings.TrimSpace(err.Error())))
 	}
-}
-
-// unexpandedHint is the end of an error about a path that begins with ~.
-const unexpandedHint = "; the shell did not expand ~: write $HOME in its place"
-
-// missingHint returns the end of an error about a file that does not exist: what is wrong with its name, if it is known.
-func missingHint(err error) string {
-	missing, ok := errors.AsType[*fs.PathError](err)
-	if !ok || !errors.Is(missing, fs.ErrNotExist) {
-		return ""
-	}
-	switch path := missing.Path; {
-	case strings.HasPrefix(path, "~"), strings.Contains(path, "/~/"):
-		return unexpandedHint
-	case isObject(path):
-		return "; must be a file with its manifest: kubectl get " + Escape(path) + " -o yaml"
-	case strings.Contains(path, ","):
-		return "; a comma does not separate files: repeat the flag, or separate arguments by spaces"
-	case strings.Contains(path, "from=") || strings.Contains(path, "to="):
-		return "; must be FILE,from=24h,to=48h, with commas"
-	}
-	return ""
-}
-
-// flagGroup matches the errors of cobra about groups of flags, which have no type.
-var flagGroup = regexp.MustCompile(
-	`^(?:at least one of the|if any) flags in the group \[(.*?)\] (?:is required|are set none of the others can be; \[(.*?)\] were all set)$`,
-)
-
-// explainFlags returns the message of an error about a group of flags with the names of the flags first, other messages unchanged.
-func explainFlags(message string) string {
-	match := flagGroup.FindStringSubmatch(message)
-	if match == nil {
-		return message
-	}
-	all, set, problem := strings.Fields(match[1]), strings.Fields(match[2]), "one of them is required"
-	if len(set) > 0 {
-		all = slices.DeleteFunc(all, func(flag string) bool { return !slices.Contains(set, flag) })
-		problem = "only one of them may be set"
-	}
-	return "--" + strings.Join(all, ", --") + ": " + problem
 }
 
 // oneLine returns a message of several lines as one line that is safe to print.
@@ -134,9 +89,7 @@ func RunService(cmd *cobra.Command) int {
 // errors of validate are usage errors.
 func ConfigureService(cmd *cobra.Command, validate func(*cobra.Command) error) {
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		return UsageError(cmp.Or(refuseValues(cmd, args), NoArgs(cmd, args)))
-	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error { return UsageError(NoArgs(cmd, args)) }
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return UsageError(validate(cmd)) }
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return UsageError(fmt.Errorf("%w (see %s --help)", FlagError(cmd, err), cmd.Name()))

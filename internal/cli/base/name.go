@@ -35,16 +35,6 @@ var (
 // Has reports whether a word is a name of the type.
 func (r Resource) Has(word string) bool { return word == r.Singular || slices.Contains(r.Others, word) }
 
-// otherTypes are types that users of kubectl write before a name, and that no command takes.
-var otherTypes = strings.Fields("deploy deployment deployments rs replicaset replicasets sts statefulset statefulsets " +
-	"ds daemonset daemonsets job jobs cj cronjob cronjobs no node nodes svc service services ns namespace namespaces")
-
-// isObject reports whether a word is TYPE/NAME, as with kubectl.
-func isObject(word string) bool {
-	kind, name, found := strings.Cut(word, "/")
-	return found && name != "" && (Pod.Has(kind) || slices.Contains(otherTypes, kind))
-}
-
 // ParseName returns the object in an argument: NAME, TYPE/NAME as with kubectl, or NAMESPACE/NAME. The
 // namespace is empty if neither the argument nor the flag --namespace sets it.
 func (r Resource) ParseName(arg, namespaceFlag string) (types.NamespacedName, error) {
@@ -54,7 +44,7 @@ func (r Resource) ParseName(arg, namespaceFlag string) (types.NamespacedName, er
 		parts = parts[1:]
 	}
 	key := types.NamespacedName{Namespace: namespaceFlag, Name: parts[len(parts)-1]}
-	if len(parts) > 2 || slices.Contains(parts, "") || len(parts) > 1 && !isTyped && slices.Contains(otherTypes, parts[0]) {
+	if len(parts) > 2 || slices.Contains(parts, "") {
 		return key, fmt.Errorf("invalid argument %q: must be NAME, %s/NAME or NAMESPACE/NAME of a %s", arg, r.Singular, r.Singular)
 	}
 	if len(parts) == 1 {

@@ -20,7 +20,6 @@ func TestParseName(t *testing.T) {
 		"namespace and another flag": {
 			"shop/web", "pay", "", `--namespace: invalid value "pay": must be "shop" as in the argument shop/web, or unset`,
 		},
-		"another type":                 {"deploy/web", "", "", `invalid argument "deploy/web": must be NAME, pod/NAME or NAMESPACE/NAME of a pod`},
 		"a namespace as another type":  {"pod/deploy/web", "", "deploy/web", ""},
 		"empty name":                   {"shop/", "", "", `invalid argument "shop/": must be NAME, pod/NAME or NAMESPACE/NAME of a pod`},
 		"empty type":                   {"/web", "", "", `invalid argument "/web": must be NAME, pod/NAME or NAMESPACE/NAME of a pod`},

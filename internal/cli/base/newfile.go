@@ -25,11 +25,8 @@ type NewFile struct {
 	Mode  fs.FileMode
 }
 
-// CheckFileName returns an error for the name of a new file or directory that is a format of --output in other commands, or begins with ~.
+// CheckFileName returns an error for the name of a new file or directory that is a format of --output in other commands.
 func CheckFileName(flag, path string) error {
-	if strings.HasPrefix(path, "~") {
-		return fmt.Errorf("%s: invalid value %q%s", flag, path, unexpandedHint)
-	}
 	if slices.Contains([]string{"-", "name", "html", FormatTable, FormatWide, FormatJSON, FormatYAML, FormatMarkdown}, path) {
 		return fmt.Errorf("%s: invalid value %q: must be the name of a file, not a format or -; ./%s is a file", flag, path, path)
 	}
