@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -30,6 +29,9 @@ users:
 - {name: u, user: {token: secret}}
 `
 
+// noConfiguration is what clientcmd says if it finds no cluster.
+const noConfiguration = "--kubeconfig: invalid configuration: no configuration has been provided"
+
 // TestAccess checks the selected cluster and namespace, and the errors for missing files and contexts.
 func TestAccess(t *testing.T) {
 	dir := t.TempDir()
@@ -42,7 +44,6 @@ func TestAccess(t *testing.T) {
 		"node":           "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n",
 		"no-cluster":     strings.Replace(kubeconfig, "cluster: a,", "cluster: aa,", 1),
 		"no-certificate": strings.Replace(kubeconfig, "server:", "certificate-authority-data: abcd, server:", 1),
-		"plain":          strings.Replace(kubeconfig, "https://a.", "http://a.", 1),
 		"not-base64":     strings.Replace(kubeconfig, "server:", "certificate-authority-data: abc, server:", 1),
 		"no-contexts":    "apiVersion: v1\nkind: Config\n", "unknown": strings.Replace(kubeconfig, "current-context: one", "current-context: zz", 1),
 	} {
@@ -58,53 +59,50 @@ func TestAccess(t *testing.T) {
 		"an explicit file": {"", Access{Kubeconfig: "config"}, "https://a.example.com", "shop", ""},
 		"no file":          {"", Access{Kubeconfig: "none"}, "", "", "--kubeconfig: stat none: no such file or directory"},
 		"an unknown context": {
-			"config", Access{Context: "three"}, "", "", `--context: invalid value "three": must be one of one, two (in config)`,
+			"config", Access{Context: "three"}, "", "", `--context: context "three" does not exist`,
 		},
 		"a context without a kubeconfig": {
-			"no-contexts", Access{Context: "three"}, "", "", `--context: invalid value "three": found no contexts in no-contexts`,
+			"no-contexts", Access{Context: "three"}, "", "", `--context: context "three" does not exist`,
 		},
 		"an unknown current context": {
-			"unknown", Access{}, "", "", `current-context: invalid value "zz" in unknown: --context must be one of one, two`,
+			"unknown", Access{}, "", "", "--kubeconfig: invalid configuration: [context was not found for specified context: zz, cluster has no server defined]",
 		},
 		"a context without a cluster": {
 			"no-cluster",
 			Access{},
 			"", "",
-			`context "one" in no-cluster has no cluster with a server: must be one of clusters, in the field cluster`,
+			noConfiguration,
 		},
 		"a certificate that is not base64": {
-			"not-base64", Access{}, "", "", `--kubeconfig: error loading config file "not-base64": illegal base64 data at input byte 0: ` +
-				"a field that ends in -data must be base64; the same without -data takes a file",
+			"not-base64", Access{}, "", "", `--kubeconfig: error loading config file "not-base64": illegal base64 data at input byte 0`,
 		},
 		"a certificate that is no certificate": {
-			"no-certificate", Access{}, "", "", "--kubeconfig: unable to load root certificates: unable to parse bytes as PEM block: " +
-				"certificates and keys must be PEM, in base64 in a field that ends in -data",
+			"no-certificate", Access{}, "", "", "--kubeconfig: unable to load root certificates: unable to parse bytes as PEM block",
 		},
 		"no current context": {
-			"no-current", Access{}, "", "", "--context: required: no-current has no current context; must be one of one",
+			"no-current", Access{}, "", "", noConfiguration,
 		},
 		"a manifest": {
 			"",
 			Access{Kubeconfig: "node"},
 			"", "",
-			`--kubeconfig: node: found kind "Node" of apiVersion "v1": must be a kubeconfig, of kind Config and apiVersion v1`,
+			`--kubeconfig: error loading config file "node": no kind "Node" is registered for version "v1"`,
 		},
 		"a page": {
 			"",
 			Access{Kubeconfig: "page"},
 			"", "",
-			"--kubeconfig: page: found no kind and apiVersion: must be a kubeconfig, of kind Config and apiVersion v1",
+			`--kubeconfig: error loading config file "page": couldn't get version/kind; json parse error: `,
 		},
 		"nothing": {
-			"none", Access{}, "", "", "--kubeconfig: found no cluster in none, and no service account of a pod: " +
-				"set $KUBECONFIG or --kubeconfig to a kubeconfig file",
+			"none", Access{}, "", "", noConfiguration,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", tc.variable)
 			config, err := tc.access.Config()
 			if err != nil || tc.error != "" {
-				if err == nil || err.Error() != tc.error {
+				if err == nil || tc.error == "" || !strings.HasPrefix(err.Error(), tc.error) {
 					t.Errorf("error %v, want %s", err, tc.error)
 				}
 				return
@@ -119,25 +117,18 @@ func TestAccess(t *testing.T) {
 	}
 	t.Setenv("KUBECONFIG", "config")
 	got := (&Access{}).Explain(fmt.Errorf("reading pods: %w", apierrors.NewUnauthorized("Unauthorized"))).Error()
-	if want := `reading pods: Unauthorized: https://a.example.com rejects the credentials of context "one": ` +
-		"check the user in the kubeconfig, or set --context"; got != want {
+	const selected = ": --kubeconfig and --context select the server, which is https://a.example.com"
+	if want := "reading pods: Unauthorized" + selected; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	refused := &url.Error{Op: "Get", URL: "https://a.example.com/api", Err: &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}}
 	got = (&Access{}).Explain(fmt.Errorf("reading pods: %w", refused)).Error()
-	if want := "https://a.example.com does not respond: dial tcp: connection refused: check --kubeconfig and --context, and that the server " +
-		"runs"; got != want {
+	if want := `reading pods: Get "https://a.example.com/api": dial tcp: connection refused` + selected; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	plugin := &url.Error{Op: "Get", URL: "https://a.example.com/api", Err: errors.New("getting credentials: no plugin\n\nIt looks like")}
-	got = (&Access{}).Explain(plugin).Error()
-	if want := "no access to https://a.example.com: getting credentials: no plugin"; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-	t.Setenv("KUBECONFIG", "plain")
-	got = (&Access{}).Explain(apierrors.NewBadRequest("unknown reason")).Error()
-	if want := "--kubeconfig: unknown reason: the address of the cluster is http://a.example.com: servers with TLS need https://"; got != want {
-		t.Errorf("%s, want %s", got, want)
+	other := apierrors.NewBadRequest("unknown reason")
+	if got := (&Access{}).Explain(other); got != error(other) {
+		t.Errorf("%v, want the same error", got)
 	}
 	t.Setenv("KUBECONFIG", "bad")
 	if _, err := (&Access{}).Config(); err == nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -51,27 +50,9 @@ func (i *Ignored) list() string {
 		}) {
 			name = kind.String()
 		}
-		texts = append(texts, fmt.Sprintf("%d %s%s", i.counts[kind], name, hintOf(kind)))
+		texts = append(texts, fmt.Sprintf("%d %s", i.counts[kind], name))
 	}
 	return format.Abbreviate(texts, maxKinds, ", ")
-}
-
-// hintOf returns the kind that is read and that a kind which is ignored resembles, or its group; "" if there is none.
-func hintOf(ignored schema.GroupKind) string {
-	var similar []string
-	for _, read := range []map[string][]string{kinds, hubKinds} {
-		for name, versions := range read {
-			if group := schema.FromAPIVersionAndKind(versions[0], name).Group; group == ignored.Group || name == ignored.Kind {
-				similar = append(similar, schema.GroupKind{Group: group, Kind: name}.String())
-			}
-		}
-	}
-	slices.Sort(similar)
-	hint := format.Suggestion(ignored.String(), similar)
-	if hint == "" || slices.Contains(similar, ignored.String()) {
-		return ""
-	}
-	return " (" + strings.Replace(hint[len("; "):], "."+ignored.Group, "", 1) + ")"
 }
 
 // maxRefused is the number of warnings in the error of RefuseWarnings.

@@ -94,14 +94,6 @@ func TestNewErrors(t *testing.T) {
 			metricprovider.Config{Address: "http://server?a=b"},
 			`address "http://server?a=b": must be a URL like http://prometheus.monitoring:9090`,
 		},
-		"a page": {
-			metricprovider.Config{Address: "http://server/graph"}, `address "http://server/graph": must be a URL like ` +
-				"http://prometheus.monitoring:9090, without the path of a page or of the API (graph)",
-		},
-		"the API": {
-			metricprovider.Config{Address: "http://server/p/api/v1/"}, `address "http://server/p/api/v1/": must be a URL like ` +
-				"http://prometheus.monitoring:9090, without the path of a page or of the API (v1)",
-		},
 		"a port": {
 			metricprovider.Config{Address: "http://server:99999"},
 			`address "http://server:99999": must be a URL like http://prometheus.monitoring:9090, with a port up to 65535`,

@@ -38,9 +38,6 @@ func parseShard(text string) (result.Shard, error) {
 	if s.Index, err = strconv.Atoi(index); err == nil {
 		s.Count, err = strconv.Atoi(count)
 	}
-	if n, invalid := strconv.Atoi(count); !found && index != "" && invalid == nil && n > 0 && (err != nil || s.Index < 0 || s.Index >= n) {
-		return s, fmt.Errorf("--shard: $%s: invalid value %q: must be from 0 to %d with --shard %d", indexVariable, index, n-1, n)
-	}
 	if err != nil || s.Index < 0 || s.Index >= s.Count {
 		return s, fmt.Errorf("--shard: invalid value %q: must be I/N with I from 0 to N-1, or N with I in $%s", text, indexVariable)
 	}

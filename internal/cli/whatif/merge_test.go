@@ -23,7 +23,7 @@ func TestParseShard(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	const want = `--shard: $JOB_COMPLETION_INDEX: invalid value "3": must be from 0 to 2 with --shard 3`
+	const want = `--shard: invalid value "3": must be I/N with I from 0 to N-1, or N with I in $JOB_COMPLETION_INDEX`
 	if _, err := parseShard("3"); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

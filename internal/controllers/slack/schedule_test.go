@@ -83,7 +83,7 @@ func TestSchedule(t *testing.T) {
 	held := managed(t, c)
 	policy = reconcileOnce(t, c, "web")
 	ready := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)
-	if ready.Reason != reasonInvalid || !strings.Contains(ready.Message, `spec.schedules[0].to: Invalid value: "07:30"`) {
+	if ready.Reason != reasonInvalid || !strings.Contains(ready.Message, "spec.schedules[0].to: Invalid value: must differ from from") {
 		t.Errorf("condition %+v, want %s", ready, reasonInvalid)
 	}
 	if policy.Status.Schedule != nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/scaling"
@@ -35,7 +37,7 @@ metadata: {name: web}
 spec: {nodeSelector: %s, containers: [{name: c, resources: {requests: {cpu: "1"}}}]}
 `, tc.pods)
 		must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
-		policy := &v1alpha1.ResourceSlack{Spec: v1alpha1.ResourceSlackSpec{MinRate: "10%"}}
+		policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: v1alpha1.ResourceSlackSpec{MinRate: "10%"}}
 		if tc.pool != "" {
 			policy.Spec.Pool.NodeSelector = map[string]string{"pool": tc.pool}
 		}

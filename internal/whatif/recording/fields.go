@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
@@ -65,27 +64,15 @@ func (f *Fields) add(pair string) error {
 	key, value, ok := strings.Cut(pair, "=")
 	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 	switch {
-	case !ok && len(f.keys) > 0 && isShape(pair):
-		return fmt.Errorf("%s: found %q after a comma: values are separated by +", f.keys[len(f.keys)-1], pair)
 	case ok && key != "" && value == "":
 		return fmt.Errorf("%s: missing value: must be %s=VALUE", key, key)
-	case !ok && isShape(pair):
-		return invalidValue("", pair, "key=value pairs separated by commas, such as shape="+key)
 	case !ok || key == "":
 		return invalidValue("", pair, "key=value pairs separated by commas")
-	case strings.Contains(value, ";"), strings.Contains(value, " ") && strings.Contains(value, "="):
-		return fmt.Errorf("%s: invalid value %q: keys are separated by commas", key, value)
 	case slices.Contains(f.keys, key):
 		return invalidValue(key, value, "set once")
 	}
 	f.keys, f.values = append(f.keys, key), append(f.values, value)
 	return nil
-}
-
-// isShape reports whether a text is a part of a list of shapes.
-func isShape(text string) bool {
-	_, ok := ParseNodeShape(strings.TrimSpace(text))
-	return ok
 }
 
 // Text returns the value of a key, or the default.
@@ -128,9 +115,6 @@ func (f *Fields) number(key string, defaultValue, low, high float64, allowed str
 	return value
 }
 
-// durations are the keys whose values are a time.
-var durations = []string{"over", "life", "churn", "boot", "period", "hold", "interval", "idle", "after-add"}
-
 // Int returns the whole number of a key, which must be in [low, high], or the default.
 func (f *Fields) Int(key string, defaultValue, low, high int) int {
 	text := f.Text(key, "")
@@ -139,15 +123,7 @@ func (f *Fields) Int(key string, defaultValue, low, high int) int {
 	}
 	value, err := strconv.Atoi(text)
 	if err != nil || value < low || value > high {
-		allowed := fmt.Sprintf("a whole number from %d to %d", low, high)
-		if d, invalid := time.ParseDuration(text); invalid == nil && slices.Contains(durations, key) {
-			unit, name := time.Second, "seconds"
-			if key == "period" || key == "hold" {
-				unit, name = time.Minute, "minutes"
-			}
-			allowed += fmt.Sprintf(" %s, such as %d for %s", name, d/unit, text)
-		}
-		f.Fail(key, text, allowed)
+		f.Fail(key, text, fmt.Sprintf("a whole number from %d to %d", low, high))
 		return defaultValue
 	}
 	return value
@@ -171,9 +147,6 @@ func (f *Fields) Fail(key, found, allowed string) {
 func (f *Fields) Err() error {
 	for _, key := range f.keys {
 		if !slices.Contains(f.read, key) {
-			if isShape(key) {
-				return fmt.Errorf("shapes: found %q after a comma: shapes are separated by +", key)
-			}
 			return fmt.Errorf("unknown key %q: must be one of %s%s", key, strings.Join(f.read, ", "), format.Suggestion(key, f.read))
 		}
 	}

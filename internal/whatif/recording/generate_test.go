@@ -85,7 +85,7 @@ func TestParseGeneratedErrors(t *testing.T) {
 		"nodes=1,pods=1,churn=60,life=1,over=2": `churn: invalid value "60": must be 0 with over`,
 		"nodes=1,pods=1,life=60,life-cv=1":      `life-cv: invalid value "1": must be absent without churn`,
 		"nodes=1,pods=9999,churn=9999,life=60":  `churn: invalid value "9999": must be so short that pods (1 + churn/life), 1676332, is at most 1000000`,
-		"nodes=1,pods=1,life=1h":                `life: invalid value "1h": must be a whole number from 0 to 31536000 seconds, such as 3600 for 1h`,
+		"nodes=1,pods=1,life=1h":                `life: invalid value "1h": must be a whole number from 0 to 31536000`,
 		"nodes=1,pods=1,life=-1":                `life: invalid value "-1": must be a whole number from 0 to 31536000`,
 		"nodes=1,pods=1,best-effort=0.6,guaranteed=0.6": `guaranteed: invalid value "0.6": must be at most 1 in total with ` +
 			`best-effort, 0.6`,

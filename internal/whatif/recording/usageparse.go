@@ -73,17 +73,6 @@ func ParseUsage(text string) (UsageSpec, error) {
 				resources, shape = []int{r}, rest
 			}
 		}
-		name, value, _ := strings.Cut(part, "=")
-		if kind, _ := cutName(value); len(resources) > 1 && slices.Contains(UsageKinds, kind) {
-			return s, fmt.Errorf("unknown resource %q: must be cpu or memory", name)
-		}
-		if at := strings.IndexByte(
-			part,
-			',',
-		); at >= 0 && len(resources) == 1 &&
-			strings.Contains(part[at:], usageNames[1-resources[0]]+"=") {
-			return s, fmt.Errorf("invalid value %q: resources are separated by a semicolon, as in cpu=SHAPE;memory=SHAPE", part)
-		}
 		for _, r := range resources {
 			if seen[r] {
 				return s, invalidValue("usage", part, "one shape for both resources, or cpu=SHAPE;memory=SHAPE")
@@ -117,9 +106,6 @@ func usageWithDefaults(kind string, resource int) UsageShape {
 func parseUsageShape(text string, resource int) (UsageShape, error) {
 	name, rest := cutName(text)
 	if !slices.Contains(UsageKinds, name) {
-		if kind, keys, _ := strings.Cut(name, ","); slices.Contains(UsageKinds, kind) {
-			return UsageShape{}, invalidValue("shape", name, "followed by a colon, as in "+kind+":"+keys)
-		}
 		return UsageShape{}, invalidValue("shape", name, "one of "+strings.Join(UsageKinds, ", "))
 	}
 	fields, err := ParseFields(rest)

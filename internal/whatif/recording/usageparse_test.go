@@ -61,7 +61,7 @@ func TestParseUsageErrors(t *testing.T) {
 			`between, 0.5, and together, 0.3`,
 		"beta:between=0.7,together=0.4": `usage of cpu: beta: between: invalid value "0.7": must be at most 1 in total with together, 0.4`,
 		"bursts:mean=70":                `usage of cpu: mean: invalid value "70": must be a multiple of the request such as 0.7 or 70%, from 0 to 10`,
-		"bursts,mean=0.7":               `usage of cpu: shape: invalid value "bursts,mean=0.7": must be followed by a colon, as in bursts:mean=0.7`,
+		"bursts,mean=0.7":               `usage of cpu: shape: invalid value "bursts,mean=0.7": must be one of constant, beta, bursts, diurnal`,
 		"memory=beta:mean=3":            `usage of memory: beta: mean: invalid value "3": must be at most max, 2`,
 		"beta;beta":                     `usage: invalid value "beta": must be one shape for both resources, or cpu=SHAPE;memory=SHAPE`,
 		"beta;cpu=beta":                 `usage: invalid value "cpu=beta": must be one shape for both resources, or cpu=SHAPE;memory=SHAPE`,

@@ -332,7 +332,7 @@ func TestControllerFlags(t *testing.T) {
 		"--adopt=some":             `plimsoll-controller: --adopt: invalid value "some": must be annotated or all`,
 		"--controllers=placements": `plimsoll-controller: --controllers: invalid value "placements": must be slack or placement`,
 		"--adpot=all":              "plimsoll-controller: unknown flag: --adpot; did you mean --adopt? (see plimsoll-controller --help)",
-		"--leader-elect=perhaps":   `plimsoll-controller: --leader-elect: invalid value "perhaps": must be true or false`,
+		"--leader-elect=perhaps":   `plimsoll-controller: invalid argument "perhaps" for "--leader-elect" flag`,
 		"placement":                `plimsoll-controller: unexpected argument "placement": plimsoll-controller has flags only`,
 		"--kubeconfig=/nowhere":    "plimsoll-controller: --kubeconfig: stat /nowhere: no such file or directory",
 	} {

@@ -170,7 +170,7 @@ func TestSchedulerInvalidInput(t *testing.T) {
 	}{
 		"unknown field": {
 			args("LowRiskOverCommitment", "riskLimitWeigth: 1"), nil,
-			`unknown field "riskLimitWeigth"; did you mean riskLimitWeight?`,
+			`unknown field "riskLimitWeigth"`,
 		},
 		"weight over 1": {
 			args("LowRiskOverCommitment", "riskLimitWeight: 1.5"), nil, "riskLimitWeight: Invalid value: 1.5: must be in [0, 1]",
